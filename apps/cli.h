@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_CLI_H
+#define BP_APPS_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * A subcommand: one table of options from which the parser and --help derive, so that neither can
+ * know an option that the other doesn't.
+ */
+struct bp_cli_option {
+	int key; /* the short letter, or a number from BP_CLI_LONG for a long-only option */
+	const char *name; /* long name; NULL ends the table */
+	const char *arg;  /* what its argument is called, or NULL when it takes none */
+	const char *help; /* NULL: not shown (options for the build, not for people) */
+};
+#define BP_CLI_LONG 256
+#define BP_CLI_OPTIONS_MAX 24
+
+struct bp_cli_command {
+	const char *name;
+	const char *summary;                 /* one line, for the list of subcommands */
+	const char *synopsis;                /* what follows the subcommand's name */
+	const char *text;                    /* a paragraph or two; lines are broken already */
+	const char *example;                 /* one or more lines */
+	const struct bp_cli_option *options; /* --help is added to them */
+	bool takes_rest;                     /* what follows "--" is for somebody else: EAL */
+	int (*main)(const struct bp_cli_command *command, int argc, char **argv);
+};
+
+/* The walk over one command line. */
+struct bp_cli {
+	const struct bp_cli_command *command;
+	int argc; /* up to "--" when the command takes a rest */
+	char **argv;
+	int rest_argc;
+	char **rest;
+	const char *value; /* of the option just returned */
+	int status;        /* exit status once bp_cli_next() has returned BP_CLI_STOP */
+	char title[64];    /* "biplane run", in front of getopt's messages */
+};
+
+#define BP_CLI_END (-1)
+#define BP_CLI_STOP (-2) /* --help was printed, or an error was: return status */
+
+void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int argc, char **argv);
+/* The key of the next option, BP_CLI_END after the last, or BP_CLI_STOP. */
+int bp_cli_next(struct bp_cli *c);
+/* The words that are no options, after BP_CLI_END. */
+int bp_cli_operands(const struct bp_cli *c, char ***operands);
+/* Prints "biplane NAME: ..." and the way to --help; returns BP_EX_USAGE. */
+int bp_cli_usage_error(const struct bp_cli_command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void bp_cli_help(const struct bp_cli_command *command, FILE *out);
+/* Refuses every operand; 0 or BP_EX_USAGE. */
+int bp_cli_no_operands(const struct bp_cli *c);
+
+/* A decimal number in min..max; whether `text` is one. */
+bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+
+/* The candidate that `word` was probably meant to be, or NULL. */
+const char *bp_cli_suggest(const char *word, const char *const *candidates, unsigned n);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane run`: both planes, kept alive. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "apps/commands.h"
+#include "apps/exit_status.h"
+#include "apps/instance.h"
+#include "apps/quiet_config.h"
+#include "apps/run_counts.h"
+#include "apps/supervisor.h"
+
+#define STOP_TIMEOUT_NS 10000000000ull
+/* Planes that a killed supervisor left behind end within this time, or are killed by nobody. */
+#define PATIENCE_MS 15000
+
+enum { OPT_STATS_PERIOD = BP_CLI_LONG };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file"},
+	{OPT_STATS_PERIOD, "stats-period", "SECONDS",
+		"print rates every so many seconds (0: never)"},
+	{0, NULL, NULL, NULL},
+};
+
+enum { DATA_PLANE, CONTROL_PLANE, N_PLANES };
+
+struct run {
+	const char *path;
+	char stats_period[24];
+	int eal_argc;
+	char **eal_argv;
+	struct bp_config *config;
+	struct bp_instance_lock lock;
+};
+
+static bool store_counts(const struct bp_supervisor *s, void *arg)
+{
+	const struct run *r = arg;
+	struct bp_run_counts counts = {
+		.run_pid = (uint64_t)getpid(),
+		.dp_restarts = s->planes[DATA_PLANE].restarts,
+		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+	};
+
+	return bp_run_counts_store(r->path, r->config, &counts);
+}
+
+/* What comes to have our number later is no supervisor. */
+static void clear_pid(const struct run *r, const struct bp_supervisor *s)
+{
+	struct bp_run_counts counts = {
+		.dp_restarts = s->planes[DATA_PLANE].restarts,
+		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+	};
+
+	bp_run_counts_store(r->path, r->config, &counts);
+}
+
+static int supervise(struct run *r, char **dp_argv)
+{
+	const char *self = "/proc/self/exe";
+	char *cp_argv[] = {"biplane", "controlplane", "-c", (char *)r->path, NULL};
+	struct bp_sup_plane planes[N_PLANES] = {
+		[DATA_PLANE] = {.name = "data plane", .path = self, .argv = dp_argv},
+		[CONTROL_PLANE] = {.name = "control plane",
+			.path = self,
+			.argv = cp_argv,
+			.gets_hup = true},
+	};
+	struct bp_supervisor s = {
+		.planes = planes,
+		.n = N_PLANES,
+		.stop_timeout_ns = STOP_TIMEOUT_NS,
+		.log = stderr,
+		.changed = store_counts,
+		.arg = r,
+	};
+
+	int status = bp_supervisor_run(&s);
+
+	clear_pid(r, &s);
+	return status;
+}
+
+/* The data plane's command line, with what followed "--". Ownership to the caller. */
+static char **dataplane_argv(struct run *r)
+{
+	char **argv = calloc((size_t)r->eal_argc + 8, sizeof(*argv));
+	int n = 0;
+
+	if (!argv)
+		return NULL;
+	argv[n++] = "biplane";
+	argv[n++] = "dataplane";
+	argv[n++] = "-c";
+	argv[n++] = (char *)r->path;
+	argv[n++] = "--stats-period";
+	argv[n++] = r->stats_period;
+	argv[n++] = "--";
+	for (int i = 0; i < r->eal_argc; i++)
+		argv[n++] = r->eal_argv[i];
+	return argv;
+}
+
+static int take_instance(struct run *r)
+{
+	char err[PATH_MAX + 256];
+	int status = BP_EX_OK;
+
+	if (bp_runtime_dir_make(r->config->runtime_dir, err, sizeof(err)))
+		status = BP_EX_CANTCREAT;
+	else if (bp_instance_lock(&r->lock, r->config->runtime_dir, r->config->name, "", 1,
+			 PATIENCE_MS, err, sizeof(err)))
+		status = BP_EX_UNAVAILABLE;
+	if (status)
+		fprintf(stderr, "biplane run: %s\n", err);
+	return status;
+}
+
+static int run(struct run *r)
+{
+	char **dp_argv;
+	int status;
+
+	r->config = bp_config_load_quietly(r->path, stderr);
+	if (!r->config)
+		return BP_EX_CONFIG;
+	status = take_instance(r);
+	dp_argv = status ? NULL : dataplane_argv(r);
+	if (dp_argv) {
+		status = supervise(r, dp_argv);
+		bp_instance_unlock(&r->lock);
+	} else if (!status) {
+		status = BP_EX_OSERR;
+	}
+	free(dp_argv);
+	bp_config_free(r->config);
+	return status;
+}
+
+static int run_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct run r = {.stats_period = "0"};
+	struct bp_cli cli;
+	uint64_t period;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		if (key == 'c') {
+			r.path = cli.value;
+		} else if (bp_cli_number(cli.value, 0, 86400, &period)) {
+			snprintf(r.stats_period, sizeof(r.stats_period), "%u", (unsigned)period);
+		} else {
+			return bp_cli_usage_error(command,
+				"--stats-period %s: a number of seconds from 0 to 86400 was "
+				"expected",
+				cli.value);
+		}
+	}
+	if (bp_cli_no_operands(&cli))
+		return BP_EX_USAGE;
+	if (!r.path)
+		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
+	r.eal_argc = cli.rest_argc;
+	r.eal_argv = cli.rest;
+	return run(&r);
+}
+
+const struct bp_cli_command bp_cmd_run = {
+	.name = "run",
+	.summary = "run both planes, and restart the one that dies",
+	.synopsis = "-c FILE [--stats-period SECONDS] [-- EAL-OPTION...]",
+	.text = "Validates FILE, then runs the data plane and the control plane, in the "
+		"foreground.\n"
+		"A plane that dies is reported, counted and started again; the other one does not\n"
+		"notice. What follows -- goes to DPDK's EAL behind what FILE asks for.\n"
+		"\n"
+		"SIGTERM and SIGINT end the data plane first, which drains, and then the control\n"
+		"plane; sent twice they kill both. SIGHUP reloads the configuration.",
+	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
+	.options = options,
+	.takes_rest = true,
+	.main = run_main,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apps/commands.h"
+#include "apps/exit_status.h"
+#include "apps/instance_view.h"
+#include "apps/quiet_config.h"
+#include "apps/show.h"
+#include "apps/show_config.h"
+#include "controlplane/peer.h"
+
+enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the instance that runs with this configuration file"},
+	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
+	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
+	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
+	{'n', "limit", "N", "alarms: the newest N (20); flows: the first N (100); 0: all"},
+	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct bp_show_view *const views[] = {
+	&bp_show_ports,
+	&bp_show_nodes,
+	&bp_show_drops,
+	&bp_show_alarms,
+	&bp_show_flows,
+	&bp_show_rules,
+	&bp_show_counters,
+	&bp_show_planes,
+};
+#define N_VIEWS (sizeof(views) / sizeof(views[0]))
+
+struct show {
+	const struct bp_cli_command *command;
+	const char *path, *name, *what;
+	bool json, all, limit_given;
+	uint64_t limit, watch;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static int fail(const char *what, int status)
+{
+	fprintf(stderr, "biplane show: %s\n", what);
+	return status;
+}
+
+/* JSON in one line when it comes again and again, so that a reader can take line by line. */
+static void print_json(const struct show *o, const json_t *view)
+{
+	json_dumpf(view, stdout,
+		o->watch ? JSON_COMPACT | JSON_PRESERVE_ORDER
+			 : JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+}
+
+static void warn_when_dead(const struct bp_shm *m, const char *name)
+{
+	if (!bp_dataplane_alive(m->global))
+		fprintf(stderr,
+			"biplane show: the data plane of '%s' is not running; this is what it "
+			"left\n",
+			name);
+}
+
+static int look(
+	const struct show *o, const struct bp_show_view *view, const struct bp_instance_id *id)
+{
+	struct bp_instance_view v;
+	char err[PATH_MAX + 512] = "not enough memory";
+
+	if (bp_instance_view_open(&v, id, err, sizeof(err)))
+		return fail(err, BP_EX_UNAVAILABLE);
+
+	struct bp_show_source source = {
+		.shm = &v.shm,
+		.unix_ns = clock_ns(CLOCK_REALTIME),
+		.mono_ns = clock_ns(CLOCK_MONOTONIC),
+		.limit = o->limit_given ? o->limit : view->default_limit,
+	};
+	json_t *json = view->collect(&source, err, sizeof(err));
+	int status = json ? BP_EX_OK : fail(err, BP_EX_SOFTWARE);
+
+	if (json && o->json)
+		print_json(o, json);
+	else if (json)
+		view->print(json, o->all, stdout);
+	if (json && !o->json)
+		warn_when_dead(&v.shm, id->name);
+	json_decref(json);
+	bp_instance_view_close(&v);
+	return status;
+}
+
+static int look_or_watch(
+	const struct show *o, const struct bp_show_view *view, const struct bp_instance_id *id)
+{
+	for (;;) {
+		if (o->watch && !o->json && isatty(STDOUT_FILENO))
+			fputs("\033[H\033[2J", stdout);
+
+		int status = look(o, view, id);
+
+		if (status || !o->watch)
+			return status;
+		if (!o->json)
+			putchar('\n');
+		if (fflush(stdout))
+			return BP_EX_IOERR;
+		sleep((unsigned)o->watch);
+	}
+}
+
+static const struct bp_show_view *find_view(const char *what)
+{
+	for (unsigned i = 0; i < N_VIEWS; i++)
+		if (!strcmp(what, views[i]->name))
+			return views[i];
+	return NULL;
+}
+
+static int unknown_view(const struct show *o)
+{
+	const char *names[N_VIEWS + 1];
+
+	for (unsigned i = 0; i < N_VIEWS; i++)
+		names[i] = views[i]->name;
+	names[N_VIEWS] = "config";
+
+	const char *guess = bp_cli_suggest(o->what, names, N_VIEWS + 1);
+
+	return bp_cli_usage_error(o->command, "there is nothing called '%s' to show%s%s%s", o->what,
+		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+}
+
+static int find_instance(const struct show *o, struct bp_instance_id *id)
+{
+	char err[256];
+
+	if (!o->path) {
+		if (bp_instance_of_name(
+			    id, o->name ? o->name : BP_DEFAULT_NAME, err, sizeof(err)) == 0)
+			return BP_EX_OK;
+		return bp_cli_usage_error(o->command, "%s", err);
+	}
+
+	struct bp_config *c = bp_config_load_quietly(o->path, stderr);
+
+	if (!c)
+		return BP_EX_CONFIG;
+	bp_instance_of_config(id, c);
+	bp_config_free(c);
+	return BP_EX_OK;
+}
+
+static int show(const struct show *o)
+{
+	const struct bp_show_view *view;
+	struct bp_instance_id id;
+	int status;
+
+	if (!strcmp(o->what, "config")) {
+		if (!o->path)
+			return bp_cli_usage_error(o->command, "config: -c FILE is missing");
+		return bp_show_config(o->path, o->json);
+	}
+	view = find_view(o->what);
+	if (!view)
+		return unknown_view(o);
+	status = find_instance(o, &id);
+	return status ? status : look_or_watch(o, view, &id);
+}
+
+/* Takes one option; 0, or an exit status. */
+static int take_option(struct show *o, int key, const char *value)
+{
+	switch (key) {
+	case 'c':
+		o->path = value;
+		return 0;
+	case OPT_NAME:
+		o->name = value;
+		return 0;
+	case OPT_JSON:
+		o->json = true;
+		return 0;
+	case OPT_ALL:
+		o->all = true;
+		return 0;
+	case OPT_WATCH:
+		if (bp_cli_number(value, 1, 86400, &o->watch))
+			return 0;
+		return bp_cli_usage_error(o->command,
+			"--watch %s: a number of seconds from 1 to 86400 was expected", value);
+	default:
+		o->limit_given = true;
+		if (bp_cli_number(value, 0, UINT32_MAX, &o->limit))
+			return 0;
+		return bp_cli_usage_error(
+			o->command, "-n %s: a number from 0 (all) was expected", value);
+	}
+}
+
+static int show_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct show o = {.command = command};
+	struct bp_cli cli;
+	char **words;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		int status = key == BP_CLI_STOP ? cli.status : take_option(&o, key, cli.value);
+
+		if (key == BP_CLI_STOP || status)
+			return status;
+	}
+	if (bp_cli_operands(&cli, &words) == 0)
+		return bp_cli_usage_error(
+			command, "what? One of the words of %s is missing", command->synopsis);
+	if (bp_cli_operands(&cli, &words) > 1)
+		return bp_cli_usage_error(command, "unexpected argument '%s'", words[1]);
+	if (o.path && o.name)
+		return bp_cli_usage_error(
+			command, "-c and --name both say which instance is meant: give one");
+	o.what = words[0];
+	return show(&o);
+}
+
+const struct bp_cli_command bp_cmd_show = {
+	.name = "show",
+	.summary = "look at an instance that runs",
+	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|config [OPTION]...",
+	.text = "Reads the segment in which the planes of an instance meet, without holding them "
+		"up:\n"
+		"  ports     devices, links, queues and traffic\n"
+		"  nodes     each worker's graph: calls, packets a call, cycles a packet\n"
+		"  drops     frames that left nowhere, by reason, and the sum of all frames\n"
+		"  alarms    the last alarms, oldest first\n"
+		"  flows     the MQTT connections that are followed\n"
+		"  rules     the rules in force and how often each matched and raised\n"
+		"  counters  every counter, with its group and meaning\n"
+		"  planes    the processes, the edge broker and the way of the alarms\n"
+		"  config    every setting of -c FILE with its value, defaults included",
+	.example = "  biplane show drops --name plant\n"
+		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
+		   "\"overheat\")'",
+	.options = options,
+	.main = show_main,
+};

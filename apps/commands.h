@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_COMMANDS_H
+#define BP_APPS_COMMANDS_H
+
+#include "apps/cli.h"
+
+/* One a file, apps/cmd_NAME.c. */
+extern const struct bp_cli_command bp_cmd_run;
+extern const struct bp_cli_command bp_cmd_dataplane;
+extern const struct bp_cli_command bp_cmd_controlplane;
+extern const struct bp_cli_command bp_cmd_check;
+extern const struct bp_cli_command bp_cmd_replay;
+extern const struct bp_cli_command bp_cmd_show;
+extern const struct bp_cli_command bp_cmd_reload;
+
+#endif

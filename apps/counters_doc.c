@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes docs/counters.md to stdout. A test compares what it writes with what is there. */
+#include <stdio.h>
+
+#include "biplane/counters.h"
+
+static const char *const group_text[BP_CG_COUNT] = {
+	[BP_CG_MADE] = "Frames that biplane itself added: the left side of the sum.",
+	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
+	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
+	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
+	[BP_CG_FLOW] = "The connections that inspection follows.",
+	[BP_CG_STREAM] = "The byte streams: where they could be read, and why some could not.",
+	[BP_CG_MQTT] = "The MQTT control packets that were read.",
+	[BP_CG_VALUE] = "What the rules found in the payloads.",
+	[BP_CG_ALARM] = "The alarms and what became of them.",
+};
+
+static void group(enum bp_counter_group g)
+{
+	printf("\n## %s\n\n%s\n\n| counter | meaning |\n| --- | --- |\n", bp_counter_group_name[g],
+		group_text[g]);
+	for (int c = 0; c < BP_C_COUNT; c++)
+		if (bp_counter_info[c].group == g)
+			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
+}
+
+int main(void)
+{
+	puts("<!-- Generated from include/biplane/counters.h by `meson compile counters-doc`: "
+	     "change it "
+	     "there. -->\n"
+	     "# Counters\n\n"
+	     "`biplane show counters` and `biplane replay --json` name these. Every frame that "
+	     "enters is\n"
+	     "forwarded or dropped for one named reason, so that at rest\n\n"
+	     "    sum of rx over all ports + made = sum of tx over all ports + drop\n\n"
+	     "where `made` and `drop` are the sums of those groups. `biplane show drops` prints "
+	     "both sides.\n"
+	     "The other groups tell what was seen; a frame that they count is forwarded all the "
+	     "same.");
+	for (int g = 0; g < BP_CG_COUNT; g++)
+		group((enum bp_counter_group)g);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_QUIET_CONFIG_H
+#define BP_APPS_QUIET_CONFIG_H
+
+#include <stdio.h>
+
+#include "config/config.h"
+
+/*
+ * bp_config_load() that prints to `errors` only when the file is refused: whoever runs the file
+ * after us says its warnings, once. errors may be NULL.
+ */
+struct bp_config *bp_config_load_quietly(const char *path, FILE *errors);
+
+#endif

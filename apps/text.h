@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_TEXT_H
+#define BP_APPS_TEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/rule.h"
+
+/* How things of the gateway are written for people. Every out is NUL terminated. */
+
+/* RFC 3339, UTC, nanoseconds: "2026-01-31T23:59:59.123456789Z". ns: Unix time. */
+#define BP_TEXT_TIME 40
+void bp_text_time(uint64_t unix_ns, char out[BP_TEXT_TIME]);
+
+/* "192.0.2.1:1883" or "[2001:db8::1]:1883"; ip holds four bytes, or sixteen with ip6. */
+#define BP_TEXT_ADDRESS 64
+void bp_text_address(const uint8_t *ip, bool ip6, uint16_t port, char out[BP_TEXT_ADDRESS]);
+
+/* "02:00:00:00:00:01" */
+#define BP_TEXT_MAC 18
+void bp_text_mac(const uint8_t mac[6], char out[BP_TEXT_MAC]);
+
+/* "> 80", "inside 1..2.5": as the configuration file has it. */
+#define BP_TEXT_CONDITION 80
+void bp_text_condition(const struct bp_condition *c, char out[BP_TEXT_CONDITION]);
+
+/* "text", "json $.sensors[2].celsius", "binary int16 at 4, big endian" */
+#define BP_TEXT_SOURCE 512
+void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE]);
+
+/* "1 d 02:03:04" */
+#define BP_TEXT_DURATION 32
+void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION]);
+
+/*
+ * A JSON string of the up to `max` bytes before a NUL. The segment is another process's memory, and
+ * topics are other people's text: what is not UTF-8 becomes U+FFFD.
+ */
+json_t *bp_text_json(const char *text, size_t max);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/advance.h"
+
+#include <string.h>
+
+#include "proto/frame.h"
+
+/*
+ * From one connection to the next of many: far, and without a factor in common with a power of ten,
+ * so that every one is visited once a pass. A pass is whole captures, so that a connection
+ * publishes on the same topic each time, as a sensor does.
+ */
+#define STEP 618033u
+
+#define AT_IP_LEN 16
+#define AT_IP_SUM 24
+#define AT_SRC 26
+#define AT_SPORT 34
+#define AT_SEQ 38
+#define AT_FLAGS 47
+#define AT_TCP_SUM 50
+
+void bench_advance_init(
+	struct bench_advance *a, const struct bench_traffic *t, uint32_t connections)
+{
+	memset(a, 0, sizeof(*a));
+	a->traffic = t;
+	a->connections = connections;
+	a->step = STEP % connections;
+	for (uint32_t i = 0; i < BENCH_FRAMES; i++)
+		a->raises[i] = i * 7 % BENCH_FRAMES % BENCH_RAISE_EVERY == 0;
+	bench_connect(t, a->connect);
+}
+
+/* Replaces 4 bytes and takes the difference to the checksums at `sum1` and (not 0) `sum2`. */
+static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t sum1, uint32_t sum2)
+{
+	uint32_t old;
+	uint16_t sum;
+	uint64_t change;
+
+	memcpy(&old, p + at, 4);
+	memcpy(p + at, &value, 4);
+	change = (uint64_t)(uint32_t)~old + value;
+	memcpy(&sum, p + sum1, 2);
+	sum = (uint16_t)~bp_sum_fold(change + (uint16_t)~sum);
+	memcpy(p + sum1, &sum, 2);
+	if (sum2 != 0) {
+		memcpy(&sum, p + sum2, 2);
+		sum = (uint16_t)~bp_sum_fold(change + (uint16_t)~sum);
+		memcpy(p + sum2, &sum, 2);
+	}
+}
+
+static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint32_t isn)
+{
+	const struct bench_traffic *t = a->traffic;
+
+	if (a->pass == 0) {
+		m->pkt_len = m->data_len = BENCH_HEADERS;
+		bp_put_be16(p + AT_IP_LEN, BENCH_HEADERS - 14);
+		p[AT_FLAGS] = BP_TCP_SYN;
+		bp_put_be32(p + AT_SEQ, isn - 1);
+	} else {
+		memcpy(p + BENCH_HEADERS, a->connect, t->mqtt_len);
+		bp_put_be32(p + AT_SEQ, isn);
+	}
+	bench_checksums(p, m->data_len);
+}
+
+uint16_t bench_advance_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
+{
+	struct bench_advance *a = arg;
+	bool many = a->connections != BENCH_FRAMES;
+
+	RTE_SET_USED(port);
+	RTE_SET_USED(queue);
+	RTE_SET_USED(max);
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(pkts[i], uint8_t *);
+		uint32_t isn, moved = (uint32_t)(a->pass - 1) * a->traffic->mqtt_len;
+
+		if (many) {
+			uint32_t c = a->connection;
+			uint32_t ports;
+
+			a->connection += a->step;
+			if (a->connection >= a->connections)
+				a->connection -= a->connections;
+
+			isn = bench_isn(c);
+			memcpy(&ports, p + AT_SPORT, 4);
+			replace32(p, AT_SRC, __builtin_bswap32(0x0a000000u + c), AT_TCP_SUM,
+				AT_IP_SUM);
+			replace32(p, AT_SPORT, (ports & 0xffff0000u) | 0x0080u, AT_TCP_SUM, 0);
+		} else {
+			isn = bp_be32(p + AT_SEQ);
+		}
+		if (unlikely(a->pass < 2)) {
+			prime(a, pkts[i], p, isn);
+		} else {
+			replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
+			a->publishes++;
+			a->over += a->raises[a->in_capture];
+		}
+		if (++a->in_capture == BENCH_FRAMES)
+			a->in_capture = 0;
+		if (++a->in_pass == a->connections) {
+			a->in_pass = 0;
+			a->pass++;
+		}
+	}
+	return n;
+}

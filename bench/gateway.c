@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measures the gateway's own graph, nodes and inspection on one worker, on a capture that the
+ * driver replays in a loop, and checks by the counters that the work was done: every frame
+ * inspected, every due alarm raised. Prints one JSON object. scripts/bench runs it in turn with
+ * dpdk-testpmd.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "bench/advance.h"
+#include "biplane/flow_size.h"
+#include "config/config.h"
+#include "dataplane/graph.h"
+#include "dataplane/mqtt/inspect.h"
+#include "dataplane/worker.h"
+#include "shm/layout.h"
+
+#define MBUFS 16384
+#define MBUF_CACHE 250
+#define DESCRIPTORS 512
+
+struct options {
+	enum bench_payload kind;
+	uint32_t connections;
+	uint32_t rules;
+	bool inspect;
+	bool trust;
+	double seconds;
+	const char *pcap;
+};
+
+struct bench {
+	struct options o;
+	struct bench_traffic traffic;
+	struct bench_advance advance;
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct bp_worker worker;
+	pthread_t thread;
+	char segment[64];
+};
+
+struct figure {
+	double mpps;   /* frames per second of wall-clock time */
+	double cpu_ns; /* processor time per frame: what is left when others take the core */
+};
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "biplane-bench: %s: %s\n", what, why);
+	exit(1);
+}
+
+static char *configuration(const struct options *o)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	fprintf(f,
+		"name: bench\n"
+		"ports:\n"
+		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"}\n"
+		"  - {name: cloud, device: \"net_null0,no-rx=1\"}\n"
+		"  - {name: edge, device: \"net_null1,no-rx=1\"}\n"
+		"bridge: [[devices, cloud]]\n",
+		o->pcap);
+	if (o->inspect) {
+		fprintf(f,
+			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
+			"  clone: {port: edge, mac: \"02:00:00:00:03:01\", address: 192.0.2.9}\n"
+			"  rules:\n",
+			o->connections < 65536 ? 65536 : o->connections,
+			o->rules < 16 ? 16 : o->rules, o->trust ? "trust" : "verify");
+		for (uint32_t i = 0; i < o->rules; i++) {
+			fprintf(f, "    - {name: r%u, topic: ", i);
+			if (o->rules == 1)
+				fprintf(f, "plant/+/temp");
+			else
+				fprintf(f, "plant/%05u/temp", i);
+			fprintf(f, ", value: %s, raise: \"> 80\", action: clone}\n",
+				o->kind == BENCH_TEXT ? "text" : "{json: $.celsius}");
+		}
+	}
+	fclose(f);
+	return text;
+}
+
+static void open_segment(struct bench *b)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_segment *s;
+	char err[256];
+	unsigned n = bp_shm_specs(b->config, bp_flow_table_size(b->config), specs);
+
+	snprintf(b->segment, sizeof(b->segment), "bench-%d", (int)getpid());
+	s = bp_segment_open(
+		b->segment, bp_hugepage_dir(), "/dev/shm", specs, n, true, err, sizeof(err));
+	if (s == NULL)
+		die("segment", err);
+	/* nobody else is to find it, and nothing is to be left behind when this is interrupted */
+	bp_segment_unlink(b->segment, bp_hugepage_dir(), "/dev/shm");
+	if (bp_shm_map(&b->shm, s, err, sizeof(err)) != 0)
+		die("segment", err);
+	if (!bp_segment_huge(s))
+		fprintf(stderr,
+			"biplane-bench: no hugepages for the tables: figures will be low\n");
+}
+
+static void start_port(uint16_t port, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = {0};
+
+	if (rte_eth_dev_configure(port, 1, 1, &conf) != 0 ||
+		rte_eth_rx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL, pool) != 0 ||
+		rte_eth_tx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL) != 0 ||
+		rte_eth_dev_start(port) != 0)
+		die("port", "cannot be started");
+}
+
+static void load_rules(struct bench *b)
+{
+	char err[256];
+	const struct bp_config_mqtt *m = &b->config->mqtt;
+
+	if (bp_ruleset_build(b->shm.rules, b->shm.rules_bank_size, m->rules, m->n_rules,
+		    m->max_rules, &m->clone, NULL, 1, 0, err, sizeof(err)) != 0)
+		die("rules", err);
+}
+
+static void set_up_worker(struct bench *b, struct rte_mempool *pool)
+{
+	struct bp_worker *w = &b->worker;
+	struct bp_rx_queue rx = {.port = 0, .queue = 0};
+	char err[256];
+
+	w->counters = &b->shm.counters[0];
+	w->port_stats = b->shm.port_stats;
+	w->shm = &b->shm;
+	w->pool = pool;
+	bp_worker_bridges(w, b->config);
+	if (b->o.inspect) {
+		load_rules(b);
+		w->rules = bp_shm_rules(&b->shm, 0);
+		w->inspector = bp_inspector_create(b->config, &b->shm, 0, false, err, sizeof(err));
+		if (w->inspector == NULL)
+			die("inspector", err);
+		bench_advance_init(&b->advance, &b->traffic, b->o.connections);
+		if (rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
+			die("callback", rte_strerror(rte_errno));
+	}
+	if (bp_graph_build(w, "bench", 3, b->o.inspect, &rx, 1, err, sizeof(err)) != 0)
+		die("graph", err);
+}
+
+static int work(void *arg)
+{
+	struct bench *b = arg;
+	struct bp_worker *w = &b->worker;
+	uint64_t hz = rte_get_tsc_hz();
+	unsigned walks = 0;
+
+	b->thread = pthread_self();
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		/* as the worker loop does: one clock read and one look at the rules a walk */
+		w->mono_ns = (uint64_t)((__uint128_t)rte_rdtsc() * 1000000000u / hz);
+		w->now_ns = w->mono_ns;
+		rte_graph_walk(w->graph);
+		if ((++walks & 63) == 0 && w->inspector != NULL)
+			bp_inspector_tick(w->inspector, w->mono_ns);
+	}
+	return 0;
+}
+
+static uint64_t frames(const struct bench *b)
+{
+	return atomic_load_explicit(&b->shm.port_stats[0].rx_packets, memory_order_relaxed);
+}
+
+static double cpu_time(pthread_t thread)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		die("clock", "no processor time of the worker");
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static struct figure measure(struct bench *b)
+{
+	struct figure r;
+	double cpu;
+	uint64_t warm = b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
+	uint64_t from, hz = rte_get_tsc_hz(), begin;
+
+	while (frames(b) < warm)
+		usleep(1000);
+	from = frames(b);
+	begin = rte_rdtsc();
+	cpu = cpu_time(b->thread);
+	usleep((useconds_t)(b->o.seconds * 1e6));
+	from = frames(b) - from;
+	r.mpps = (double)from / ((double)(rte_rdtsc() - begin) / (double)hz) / 1e6;
+	r.cpu_ns = (cpu_time(b->thread) - cpu) / (double)from;
+	return r;
+}
+
+/* Whether the counters prove that the work was done; prints what they say. */
+static bool report(const struct bench *b, struct figure r)
+{
+	const uint64_t *v = b->shm.counters[0].v;
+	bool ok = true;
+
+	printf("{\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
+		frames(b));
+	if (b->o.inspect) {
+		ok = v[BP_C_SEG_INSPECTED] == frames(b) &&
+		     v[BP_C_MQTT_PUBLISH] == b->advance.publishes &&
+		     v[BP_C_ALARM_RAISED] == b->advance.over &&
+		     v[BP_C_CLONE_FRAME] == b->advance.over &&
+		     v[BP_C_FLOW_OPENED] == b->o.connections && v[BP_C_FLOW_EVICTED] == 0;
+		printf(", \"segments\": %" PRIu64 ", \"publishes\": %" PRIu64
+		       ", \"publishes_due\": %" PRIu64 ", \"raised\": %" PRIu64
+		       ", \"raised_due\": %" PRIu64 ", \"clones\": %" PRIu64 ", \"flows\": %" PRIu64
+		       ", \"memo\": %" PRIu64,
+			v[BP_C_SEG_INSPECTED], v[BP_C_MQTT_PUBLISH], b->advance.publishes,
+			v[BP_C_ALARM_RAISED], b->advance.over, v[BP_C_CLONE_FRAME],
+			v[BP_C_FLOW_OPENED], v[BP_C_TOPIC_MEMO]);
+	}
+	printf(", \"proven\": %s}\n", ok ? "true" : "false");
+	return ok;
+}
+
+static bool power_of_ten(uint32_t n)
+{
+	uint32_t p = BENCH_FRAMES;
+
+	while (p < n && p <= 100000000)
+		p *= 10;
+	return p == n;
+}
+
+static void parse(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
+		{"connections", required_argument, NULL, 'c'},
+		{"rules", required_argument, NULL, 'r'}, {"inspect", no_argument, NULL, 'i'},
+		{"trust", no_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
+		{"pcap", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+	int c;
+
+	*o = (struct options){.connections = BENCH_FRAMES, .rules = 1, .seconds = 2};
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			o->kind = strcmp(optarg, "json") == 0 ? BENCH_JSON : BENCH_TEXT;
+			break;
+		case 'c':
+			o->connections = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'r':
+			o->rules = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'i':
+			o->inspect = true;
+			break;
+		case 't':
+			o->trust = true;
+			break;
+		case 's':
+			o->seconds = strtod(optarg, NULL);
+			break;
+		case 'f':
+			o->pcap = optarg;
+			break;
+		default:
+			exit(64);
+		}
+	}
+	if (o->pcap == NULL || !power_of_ten(o->connections)) {
+		fprintf(stderr,
+			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
+			"[--trust] [--connections 1000|10000|...] [--rules N] "
+			"[--seconds S]\n");
+		exit(64);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench b;
+	char prefix[64], pcap_dev[600];
+	struct rte_mempool *pool;
+	char *text;
+
+	parse(argc, argv, &b.o);
+	bench_traffic_init(&b.traffic, b.o.kind);
+	snprintf(prefix, sizeof(prefix), "--file-prefix=bpbench%d", (int)getpid());
+	snprintf(pcap_dev, sizeof(pcap_dev), "--vdev=net_pcap0,rx_pcap=%s,infinite_rx=1", b.o.pcap);
+	char *eal[] = {argv[0], "-l", "0,1", "--no-pci", "--no-telemetry", "--huge-unlink", prefix,
+		"--log-level=error", pcap_dev, "--vdev=net_null0,no-rx=1",
+		"--vdev=net_null1,no-rx=1"};
+	if (rte_eal_init((int)(sizeof(eal) / sizeof(eal[0])), eal) < 0)
+		die("EAL", rte_strerror(rte_errno));
+	text = configuration(&b.o);
+	b.config = bp_config_parse("bench", text, strlen(text), stderr);
+	if (b.config == NULL)
+		die("configuration", "refused");
+	open_segment(&b);
+	pool = rte_pktmbuf_pool_create(
+		"bench", MBUFS, MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (pool == NULL)
+		die("mbufs", rte_strerror(rte_errno));
+	for (uint16_t p = 0; p < 3; p++)
+		start_port(p, pool);
+	set_up_worker(&b, pool);
+	b.worker.lcore = rte_get_next_lcore(-1, 1, 0);
+	if (rte_eal_remote_launch(work, &b, b.worker.lcore) != 0)
+		die("worker", "its lcore did not take the work");
+	struct figure figure = measure(&b);
+	atomic_store(&b.worker.stop, true);
+	rte_eal_wait_lcore(b.worker.lcore);
+	return report(&b, figure) ? 0 : 1;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes the capture that both biplane and dpdk-testpmd are measured on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/traffic.h"
+
+int main(int argc, char **argv)
+{
+	struct bench_traffic t;
+
+	if (argc != 3 || (strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0)) {
+		fprintf(stderr, "usage: make_pcap text|json FILE\n");
+		return 64;
+	}
+	bench_traffic_init(&t, argv[1][0] == 't' ? BENCH_TEXT : BENCH_JSON);
+	return bench_write_pcap(&t, argv[2]) != 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_TRAFFIC_H
+#define BP_BENCH_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The benchmark's traffic: every frame a PUBLISH of one length, one connection after another. The
+ * capture that the driver replays in a loop holds BENCH_FRAMES frames; what must differ from one
+ * pass to the next (sequence numbers, and with many connections the addresses) is written by the
+ * benchmark's receive callback, see advance.c.
+ */
+#define BENCH_FRAMES                                                                               \
+	1000u /* a thousand connections, one frame each; fits the second-level cache               \
+	       */
+#define BENCH_RAISE_EVERY 20u /* 5 % of the frames are over the threshold */
+#define BENCH_FRAME_MAX 512u
+#define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
+
+enum bench_payload { BENCH_TEXT, BENCH_JSON };
+
+struct bench_traffic {
+	enum bench_payload kind;
+	uint32_t mqtt_len; /* bytes of TCP payload per frame, CONNECT too */
+	uint32_t frame_len;
+};
+
+void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind);
+/* The PUBLISH of connection `c` (0..BENCH_FRAMES-1), sequence number bench_isn(c), checksums right.
+ */
+void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame);
+/* The CONNECT, as long as a PUBLISH; only its MQTT part. */
+void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);
+/* Sequence number of the first byte after the SYN. */
+uint32_t bench_isn(uint32_t c);
+/* Recomputes IPv4 and TCP checksums of a frame of `len` bytes. */
+void bench_checksums(uint8_t *frame, uint32_t len);
+/* Writes the capture. Returns 0, or -1 with a message on stderr. */
+int bench_write_pcap(const struct bench_traffic *t, const char *path);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+
+struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors)
+{
+	struct bp_messages messages = {0};
+	struct bp_yaml_tree tree;
+	struct bp_reader reader = {
+		.config = calloc(1, sizeof(struct bp_config)), .messages = &messages};
+	struct bp_config *c = reader.config;
+
+	if (c == NULL) {
+		fprintf(errors, "%s:1:1: out of memory; expected more free memory\n", name);
+		return NULL;
+	}
+	if (bp_yaml_parse(&tree, text, len, &messages) == 0) {
+		if (tree.root == NULL || (!tree.root->bad && bp_yaml_is_null(tree.root)))
+			bp_error(&messages, 1, 1,
+				"the file is empty; expected a mapping of settings with at least "
+				"'ports'");
+		else if (!tree.root->bad)
+			bp_read_section(&reader, NULL, tree.root, c);
+	}
+	bp_yaml_free(&tree);
+	if (messages.errors > 0) {
+		bp_config_free(c);
+		c = NULL;
+	}
+	bp_messages_flush(&messages, name, errors);
+	return c;
+}
+
+void bp_config_free(struct bp_config *c)
+{
+	if (c != NULL)
+		free(c->mqtt.rules);
+	free(c);
+}
+
+/* Reads to the end, or to one byte more than a configuration may have. */
+static char *read_all(FILE *f, size_t *len)
+{
+	size_t room = 64 << 10, n = 0, got;
+	char *text = malloc(room);
+
+	while (text != NULL && (got = fread(text + n, 1, room - n, f)) > 0) {
+		char *more;
+
+		n += got;
+		if (n < room || n > BP_YAML_BYTES_MAX)
+			continue;
+		room *= 2;
+		more = realloc(text, room);
+		if (more == NULL) {
+			free(text);
+			errno = ENOMEM;
+			return NULL;
+		}
+		text = more;
+	}
+	*len = n;
+	return text;
+}
+
+struct bp_config *bp_config_load(const char *path, FILE *errors)
+{
+	FILE *f = fopen(path, "re");
+	struct bp_config *c = NULL;
+	char *text;
+	size_t len = 0;
+
+	if (f == NULL) {
+		fprintf(errors,
+			"%s:1:1: can't be opened: %s; expected a readable configuration file\n",
+			path, strerror(errno));
+		return NULL;
+	}
+	errno = 0;
+	text = read_all(f, &len);
+	if (text == NULL || ferror(f))
+		fprintf(errors,
+			"%s:1:1: can't be read: %s; expected a readable configuration file\n", path,
+			strerror(errno));
+	else
+		c = bp_config_parse(path, text, len, errors);
+	free(text);
+	fclose(f);
+	return c;
+}

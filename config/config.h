@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_CONFIG_H
+#define BP_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "biplane/limits.h"
+#include "biplane/rule.h"
+
+/*
+ * The configuration file, as a structure. One table (config/schema.c) has a row per setting; the
+ * parser, `biplane check`, `biplane show config` and biplane.yaml(5) derive from it. Knows no DPDK
+ * and no segment; both planes and the tools link it.
+ */
+
+struct bp_config_port {
+	char name[BP_NAME_MAX + 1];
+	char device[512]; /* PCI address or vdev string, as DPDK's -a and --vdev take it */
+	uint32_t queues;  /* 0: as many as there are workers, where the driver has them */
+	uint32_t rx_descriptors, tx_descriptors; /* 0: the driver's default */
+	uint32_t mtu;                            /* 0: leave the driver's */
+	bool promiscuous;                        /* default true */
+};
+
+struct bp_config_bridge {
+	uint32_t n;
+	uint8_t port[BP_MAX_PORTS]; /* indices into ports */
+};
+
+enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };
+enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
+enum bp_judge { BP_JUDGE_TO_BROKER, BP_JUDGE_FROM_BROKER, BP_JUDGE_BOTH };
+enum bp_checksum { BP_CHECKSUM_VERIFY, BP_CHECKSUM_TRUST };
+
+struct bp_config_edge {
+	bool enabled;
+	char host[256];
+	uint16_t port;
+	char client_id[128];
+	char username[128];
+	char password_file[512]; /* "" : none; its first line is the password */
+	char ca_file[512], cert_file[512], key_file[512]; /* ca_file "": no TLS */
+	uint32_t keep_alive_s;
+	uint32_t inflight;       /* alarms sent and not yet acknowledged at one time */
+	uint64_t ack_timeout_ns; /* not acknowledged for so long: to the spool, and reconnect */
+};
+
+struct bp_config_spool {
+	char path[512];
+	uint64_t max_bytes;
+	uint64_t max_age_ns;
+};
+
+struct bp_config_mqtt {
+	bool enabled; /* the file has an mqtt section */
+	uint32_t n_ports;
+	uint16_t ports[BP_MAX_MQTT_PORTS];
+	uint8_t judge;    /* enum bp_judge */
+	uint8_t checksum; /* enum bp_checksum */
+	uint32_t flows;
+	uint64_t flow_timeout_ns, handshake_timeout_ns;
+	uint64_t carry_per_flow, carry_total; /* bytes */
+	uint64_t reorder_bytes;               /* per direction of a flow */
+	uint32_t topic_states;
+	uint32_t max_rules;
+	uint64_t alarm_ring; /* bytes, per worker */
+	struct bp_config_edge edge;
+	struct bp_clone_target clone;
+	struct bp_config_spool spool;
+	uint32_t n_rules;
+	struct bp_rule_spec *rules; /* owned by the configuration */
+};
+
+struct bp_config {
+	char name[BP_NAME_MAX +
+		  1];          /* instance: names the segment, the socket, DPDK's file prefix */
+	char runtime_dir[256]; /* segment fallback, control socket, pid files */
+	uint8_t hugepages;     /* enum bp_hugepages */
+	uint8_t idle;          /* enum bp_idle */
+	uint32_t n_workers;
+	bool workers_listed;                  /* the file gives cores, not a number */
+	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */
+	uint32_t mbufs;     /* per port and worker; 0: computed from the descriptors */
+	uint32_t memory_mb; /* given to DPDK when there are no hugepages */
+	uint32_t n_ports;
+	struct bp_config_port port[BP_MAX_PORTS];
+	uint32_t n_bridges;
+	struct bp_config_bridge bridge[BP_MAX_BRIDGES];
+	uint32_t mac_table;
+	uint64_t mac_ageing_ns;
+	struct bp_config_mqtt mqtt;
+};
+
+/*
+ * Reads and validates `path` whole. On success returns the configuration (bp_config_free()). On any
+ * error returns NULL and has written every error found, not only the first, to `errors` as
+ * "FILE:LINE:COLUMN: what is wrong; what was expected\n". Warnings go there too, after "warning: ".
+ */
+struct bp_config *bp_config_load(const char *path, FILE *errors);
+/* The same from memory; `name` stands for the file in messages. */
+struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors);
+void bp_config_free(struct bp_config *c);
+
+/*
+ * Compares what can't change while biplane runs. Returns how many such settings differ, each
+ * written as one line to `out` ("ports[0].device: changing it needs a restart").
+ */
+int bp_config_restart_needed(
+	const struct bp_config *running, const struct bp_config *next, FILE *out);
+
+/* The effective configuration as YAML, every setting with its value, defaults included. */
+void bp_config_dump(const struct bp_config *c, FILE *out);
+
+/* The settings section of biplane.yaml(5) in roff (man) form, from the schema. */
+void bp_config_man(FILE *out);
+
+#endif

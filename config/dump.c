@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/schema.h"
+
+/* Characters that YAML does not take as they are, or takes for line breaks, and no byte less. */
+static uint32_t must_escape(const unsigned char *p, uint32_t *taken)
+{
+	*taken = 1;
+	if (p[0] < 0x20 || p[0] == 0x7f)
+		return p[0];
+	if (p[0] == 0xc2 && p[1] < 0xa0) {
+		*taken = 2;
+		return p[1]; /* C1 control characters */
+	}
+	if ((p[0] & 0xf0) == 0xe0) {
+		uint32_t c = (uint32_t)(p[0] & 0x0f) << 12 | (uint32_t)(p[1] & 0x3f) << 6 |
+			     (p[2] & 0x3f);
+
+		*taken = 3;
+		return c == 0x2028 || c == 0x2029 || c == 0xfeff || c >= 0xfffe ? c : 0;
+	}
+	return 0;
+}
+
+void bp_write_quoted(const char *text, FILE *out)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	fputc('"', out);
+	while (*p != '\0') {
+		uint32_t taken, c = must_escape(p, &taken);
+
+		if (c != 0) {
+			fprintf(out, "\\u%04x", c);
+		} else {
+			if (*p == '"' || *p == '\\')
+				fputc('\\', out);
+			fwrite(p, 1, taken, out);
+		}
+		p += taken;
+	}
+	fputc('"', out);
+}
+
+static void dump_section(const struct bp_setting *section, const struct bp_config *c,
+	const void *base, uint32_t indent, bool in_item, FILE *out);
+
+static const void *list_items(const struct bp_list_layout *l, const struct bp_config *c)
+{
+	const void *items = (const char *)c + l->items;
+
+	if (l->allocated)
+		memcpy(&items, items, sizeof(items));
+	return items;
+}
+
+static void dump_list(
+	const struct bp_setting *s, const struct bp_config *c, uint32_t indent, FILE *out)
+{
+	const char *items = list_items(s->list, c);
+	uint32_t n = *(const uint32_t *)((const char *)c + s->list->count);
+
+	fputs(n == 0 ? " []\n" : "\n", out);
+	for (uint32_t i = 0; i < n; i++) {
+		fprintf(out, "%*s- ", (int)indent + 2, "");
+		dump_section(s, c, items + (size_t)i * s->list->element, indent + 4, true, out);
+	}
+}
+
+/* A text that is not given has no default and no value. */
+static bool is_unset_text(const struct bp_setting *s, const void *field)
+{
+	return s->type == &bp_type_string && *(const char *)field == '\0';
+}
+
+/* Whether the variant's value is one of the sections below it and not a word. */
+static bool is_nested(const struct bp_setting *s, const void *base)
+{
+	const struct bp_setting *child = NULL;
+
+	if (s->type == &bp_type_section)
+		return true;
+	while (s->type == &bp_type_variant && (child = bp_schema_child(s, child)) != NULL) {
+		if (bp_setting_present(child, base))
+			return true;
+	}
+	return false;
+}
+
+/* In a list's item the first setting stands after the dash. */
+static void dump_section(const struct bp_setting *section, const struct bp_config *c,
+	const void *base, uint32_t indent, bool in_item, FILE *out)
+{
+	const struct bp_setting *s = NULL;
+
+	while ((s = bp_schema_child(section, s)) != NULL) {
+		const void *field = bp_setting_field_const(s, base);
+
+		if (!bp_setting_present(s, base) || is_unset_text(s, field))
+			continue;
+		fprintf(out, "%*s%s:", in_item ? 0 : (int)indent, "", bp_setting_key(s));
+		in_item = false;
+		if (s->list != NULL) {
+			dump_list(s, c, indent, out);
+		} else if (is_nested(s, base)) {
+			fputc('\n', out);
+			dump_section(s, c, base, indent + 2, false, out);
+		} else {
+			fputc(' ', out);
+			s->type->format(s, c, field, out);
+			fputc('\n', out);
+		}
+	}
+}
+
+void bp_config_dump(const struct bp_config *c, FILE *out)
+{
+	dump_section(NULL, c, c, 0, false, out);
+}

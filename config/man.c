@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/schema.h"
+
+/* roff takes a backslash, and a point or an apostrophe at a line's beginning, for its own; a plain
+ * hyphen would be printed as a typographic one. */
+static void write_roff(const char *text, FILE *out)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", out);
+	for (; *text != '\0'; text++) {
+		if (*text == '\\')
+			fputs("\\e", out);
+		else if (*text == '-')
+			fputs("\\-", out);
+		else if (*text == '\'')
+			fputs("\\(aq", out);
+		else
+			fputc(*text, out);
+	}
+}
+
+static void write_expected(const struct bp_setting *s, FILE *out)
+{
+	char text[512] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	if (f == NULL)
+		return;
+	s->type->expect(s, f);
+	fclose(f);
+	write_roff(text, out);
+}
+
+/* What it takes, its default, and whether a reload takes it over. */
+static void write_facts(const struct bp_setting *s, FILE *out)
+{
+	fputs("Takes ", out);
+	write_expected(s, out);
+	fputs(".\n", out);
+	if ((s->flags & BP_REQUIRED) != 0) {
+		fputs("Must be given.\n", out);
+	} else {
+		fputs("Default: ", out);
+		write_roff(s->preset_note != NULL ? s->preset_note : s->preset, out);
+		fputs(".\n", out);
+	}
+	fputs((s->flags & BP_RELOAD) != 0 ? "A reload takes it over.\n"
+					  : "Changing it needs a restart.\n",
+		out);
+}
+
+static void write_setting(const struct bp_setting *s, FILE *out)
+{
+	fputs(".TP\n.B ", out);
+	write_roff(s->path, out);
+	fputs("\n", out);
+	write_roff(s->help, out);
+	fputs("\n", out);
+	if (s->type == &bp_type_section)
+		return;
+	fputs(".br\n", out);
+	write_facts(s, out);
+}
+
+static void write_heading(const struct bp_setting *s, FILE *out)
+{
+	fputs(".SS ", out);
+	write_roff(s->path, out);
+	fputs("\n", out);
+	write_roff(s->help, out);
+	fputs("\n", out);
+	if (s->type != &bp_type_section)
+		write_facts(s, out);
+}
+
+/* Sections down to the second level, and what stands at the top after the first section. */
+static bool begins_heading(const struct bp_setting *s, bool after_section)
+{
+	const char *dot = strchr(s->path, '.');
+
+	return s->list != NULL || (dot == NULL && after_section) ||
+	       (s->type == &bp_type_section && (dot == NULL || strchr(dot + 1, '.') == NULL));
+}
+
+void bp_config_man(FILE *out)
+{
+	bool after_section = false;
+
+	fputs(".SS General\n", out);
+	for (uint32_t i = 0; i < bp_schema_rows; i++) {
+		const struct bp_setting *s = &bp_schema[i];
+
+		if (begins_heading(s, after_section)) {
+			write_heading(s, out);
+			after_section = true;
+		} else {
+			write_setting(s, out);
+		}
+	}
+}

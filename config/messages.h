@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_MESSAGES_H
+#define BP_CONFIG_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * What is wrong with a file, collected while it is read and printed in the order of the file: the
+ * settings are read in the schema's order, so that references resolve, not in the file's.
+ */
+
+/* More than this is not a file with mistakes but no configuration; the rest is only counted. */
+#define BP_MESSAGES_MAX 10000
+
+struct bp_message {
+	uint32_t line, column; /* from 1 */
+	uint32_t order;
+	bool warning;
+	char *text;
+};
+
+struct bp_messages {
+	struct bp_message *list;
+	uint32_t n, room;
+	uint32_t errors;  /* all of them, kept or not */
+	uint32_t dropped; /* not kept: over BP_MESSAGES_MAX, or no memory */
+};
+
+__attribute__((format(printf, 4, 5))) void bp_error(
+	struct bp_messages *m, uint32_t line, uint32_t column, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void bp_warning(
+	struct bp_messages *m, uint32_t line, uint32_t column, const char *format, ...);
+
+/* Writes "name:LINE:COLUMN: text\n" for each and frees all. */
+void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out);
+
+/*
+ * `text` as it may stand in a message: control characters as \xNN, cut where a reader has seen
+ * enough. Returns `out`.
+ */
+#define BP_SHOWN 96
+const char *bp_shown(const char *text, size_t len, char out[BP_SHOWN]);
+
+#endif

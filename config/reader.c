@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+
+bool bp_fault_set(struct bp_fault *fault, size_t at, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(fault->what, sizeof(fault->what), format, ap);
+	va_end(ap);
+	fault->at = at;
+	return false;
+}
+
+static void report(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, size_t at,
+	const char *what)
+{
+	char expected[512] = "";
+	FILE *f = fmemopen(expected, sizeof(expected), "w");
+
+	if (f != NULL) {
+		s->type->expect(s, f);
+		fclose(f);
+	}
+	bp_error(r->messages, n->line, bp_yaml_column(n, at), "%s: %s; expected %s", r->path, what,
+		expected);
+	n->bad = true;
+}
+
+void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	const struct bp_fault *fault)
+{
+	report(r, s, n, fault->at, fault->what);
+}
+
+void bp_reader_error(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, const char *format, ...)
+{
+	char what[224];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
+	report(r, s, n, 0, what);
+}
+
+/* Adds a name (or "[3]") to the path; returns the length to go back to. */
+static size_t enter(struct bp_reader *r, const char *name, int64_t index)
+{
+	size_t before = r->path_len;
+	char *to = r->path + before;
+	size_t room = sizeof(r->path) - before;
+	int n;
+
+	if (index >= 0)
+		n = snprintf(to, room, "[%lld]", (long long)index);
+	else
+		n = snprintf(to, room, "%s%s", before > 0 ? "." : "", name);
+	r->path_len = (size_t)n < room ? before + (size_t)n : sizeof(r->path) - 1;
+	return before;
+}
+
+static void leave(struct bp_reader *r, size_t before)
+{
+	r->path[before] = '\0';
+	r->path_len = before;
+}
+
+/* The place of a section in messages: its path, or the file itself. */
+static const char *section_name(const struct bp_reader *r)
+{
+	return r->path_len > 0 ? r->path : "the file";
+}
+
+static void report_unknown(
+	struct bp_reader *r, const struct bp_setting *section, const struct bp_yaml *key)
+{
+	/* A guess that is not going to be printed would be wasted on a file full of them. */
+	bool heard = r->messages->n < BP_MESSAGES_MAX;
+	const char *meant = heard ? bp_suggest(section, key->text) : NULL;
+	const struct bp_setting *s = NULL;
+	char shown[BP_SHOWN], known[512];
+	size_t n = 0;
+
+	bp_shown(key->text, key->n, shown);
+	if (meant != NULL) {
+		bp_error(r->messages, key->line, key->column,
+			"unknown setting '%s'; did you mean '%s'?", shown, meant);
+		return;
+	}
+	known[0] = '\0';
+	while ((s = bp_schema_child(section, s)) != NULL && n < sizeof(known))
+		n += (size_t)snprintf(
+			known + n, sizeof(known) - n, "%s%s", n > 0 ? ", " : "", bp_setting_key(s));
+	bp_error(r->messages, key->line, key->column,
+		"unknown setting '%s' in %s; expected one of: %s", shown, section_name(r), known);
+}
+
+/* Finds the row of each pair of `n`: unknown and repeated names end here. */
+static void sort_pairs(struct bp_reader *r, const struct bp_setting *section,
+	const struct bp_yaml *n, struct bp_yaml *given[BP_CHILDREN_MAX])
+{
+	for (struct bp_yaml *v = n->first; v != NULL; v = v->next) {
+		const struct bp_setting *s = NULL;
+		uint32_t i = 0;
+
+		if (v->key->bad)
+			continue;
+		while ((s = bp_schema_child(section, s)) != NULL &&
+			strcmp(bp_setting_key(s), v->key->text) != 0)
+			i++;
+		if (s == NULL)
+			report_unknown(r, section, v->key);
+		else if (given[i] != NULL)
+			bp_error(r->messages, v->key->line, v->key->column,
+				"'%s' is given twice; expected it once (the first is on line %u)",
+				bp_setting_key(s), given[i]->key->line);
+		else
+			given[i] = v;
+	}
+}
+
+static void set_preset(struct bp_reader *r, const struct bp_setting *s, void *base)
+{
+	struct bp_fault fault;
+
+	if (bp_setting_is_section(s))
+		bp_read_section(r, s, NULL, base);
+	else if (s->preset != NULL)
+		s->type->parse(s, r->config, s->preset, bp_setting_field(s, base), &fault);
+}
+
+static void read_scalar(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	struct bp_fault fault;
+
+	if (n->kind != BP_YAML_SCALAR)
+		bp_reader_error(
+			r, s, n, "a %s stands here", n->kind == BP_YAML_LIST ? "list" : "mapping");
+	else if (bp_yaml_is_null(n))
+		bp_reader_error(
+			r, s, n, "no value is given (text that begins with # needs quotes)");
+	else if (!s->type->parse(s, r->config, n->text, field, &fault))
+		bp_reader_fault(r, s, n, &fault);
+}
+
+static void read_setting(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *base)
+{
+	size_t before = enter(r, bp_setting_key(s), -1);
+
+	if (s->given != 0)
+		*((bool *)base + s->given - 1) = true;
+	if (n->bad)
+		; /* reported by the YAML reader */
+	else if (s->type == &bp_type_section)
+		bp_read_section(r, s, n, base);
+	else if (s->type->read != NULL)
+		s->type->read(r, s, n, bp_setting_field(s, base));
+	else
+		read_scalar(r, s, n, bp_setting_field(s, base));
+	leave(r, before);
+}
+
+void bp_read_section(
+	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base)
+{
+	struct bp_yaml *given[BP_CHILDREN_MAX] = {NULL};
+	const struct bp_setting *s = NULL;
+
+	if (n != NULL && n->kind != BP_YAML_MAP && !bp_yaml_is_null(n)) {
+		bp_error(r->messages, n->line, n->column,
+			"%s: a %s stands here; expected a mapping of settings", section_name(r),
+			n->kind == BP_YAML_LIST ? "list" : "single value");
+		n->bad = true;
+		return;
+	}
+	if (n != NULL)
+		sort_pairs(r, section, n, given);
+	for (uint32_t i = 0; (s = bp_schema_child(section, s)) != NULL; i++) {
+		if (given[i] != NULL)
+			read_setting(r, s, given[i], base);
+		else if (n == NULL || (s->flags & BP_REQUIRED) == 0)
+			set_preset(r, s, base);
+		else
+			bp_error(r->messages, n->line, n->column,
+				"%s has no '%s'; expected this setting to be given",
+				section_name(r), bp_setting_key(s));
+	}
+	if (n != NULL && section != NULL && section->type == &bp_type_section &&
+		section->check != NULL)
+		section->check(r, n, base);
+}
+
+/* Room for `n` elements, zeroed; NULL when there is no memory. */
+static void *list_items(const struct bp_list_layout *l, struct bp_config *c, uint32_t n)
+{
+	void *items = (char *)c + l->items;
+
+	if (l->allocated) {
+		void *p = n > 0 ? calloc(n, l->element) : NULL;
+
+		memcpy(items, &p, sizeof(p));
+		items = p;
+	}
+	if (items != NULL)
+		*(uint32_t *)((char *)c + l->count) = n;
+	return items;
+}
+
+static void read_list(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	uint32_t i = 0;
+	char *items;
+
+	(void)field;
+	if (n->kind != BP_YAML_LIST && !bp_yaml_is_null(n)) {
+		bp_reader_error(r, s, n, "a %s stands here",
+			n->kind == BP_YAML_MAP ? "mapping" : "single value");
+		return;
+	}
+	if (n->kind == BP_YAML_SCALAR ? s->min > 0 : n->n < s->min || n->n > s->max) {
+		bp_reader_error(r, s, n, "%u are given", n->kind == BP_YAML_SCALAR ? 0 : n->n);
+		return;
+	}
+	if (n->n == 0)
+		return;
+	items = list_items(s->list, r->config, n->n);
+	if (items == NULL) {
+		bp_reader_error(r, s, n, "there is no memory for %u of them", n->n);
+		return;
+	}
+	for (struct bp_yaml *e = n->first; e != NULL; e = e->next, i++) {
+		size_t before = enter(r, NULL, i);
+
+		if (!e->bad) {
+			bp_read_section(r, s, e, items + (size_t)i * s->list->element);
+			if (s->check != NULL && e->kind == BP_YAML_MAP)
+				s->check(r, e, items + (size_t)i * s->list->element);
+		}
+		leave(r, before);
+	}
+}
+
+static void expect_list(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out, "a list of %s%llu mappings", s->min > 0 ? "1 to " : "at most ",
+		(unsigned long long)s->max);
+}
+
+static void expect_section(const struct bp_setting *s, FILE *out)
+{
+	fputs("a mapping of settings", out);
+}
+
+const struct bp_type bp_type_section = {.expect = expect_section};
+const struct bp_type bp_type_list = {.read = read_list, .expect = expect_list};

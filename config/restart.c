@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+
+struct compare {
+	const struct bp_config *running, *next;
+	FILE *out;
+	int n;
+};
+
+static int differs(struct compare *cmp, const char *prefix, const struct bp_setting *s)
+{
+	fprintf(cmp->out, "%s%s: changing it needs a restart\n", prefix, bp_setting_key(s));
+	cmp->n++;
+	return cmp->n;
+}
+
+/* As the file would have it; NULL when there is no memory for it. */
+static char *written(const struct bp_setting *s, const struct bp_config *c, const void *base)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		return NULL;
+	s->type->format(s, c, bp_setting_field_const(s, base), f);
+	return fclose(f) == 0 ? text : NULL;
+}
+
+static void compare_value(struct compare *cmp, const char *prefix, const struct bp_setting *s,
+	const void *a, const void *b)
+{
+	char *x = written(s, cmp->running, a), *y = written(s, cmp->next, b);
+
+	/* What can't be compared must not pass for equal. */
+	if (x == NULL || y == NULL || strcmp(x, y) != 0)
+		differs(cmp, prefix, s);
+	free(x);
+	free(y);
+}
+
+static void compare_section(struct compare *cmp, const char *prefix,
+	const struct bp_setting *section, const void *a, const void *b);
+
+/* Lists that are reloadable are allocated, the others are arrays in the configuration. */
+static void compare_list(struct compare *cmp, const char *prefix, const struct bp_setting *s)
+{
+	const struct bp_list_layout *l = s->list;
+	const char *a = (const char *)cmp->running, *b = (const char *)cmp->next;
+	uint32_t n = *(const uint32_t *)(a + l->count);
+
+	if (n != *(const uint32_t *)(b + l->count)) {
+		differs(cmp, prefix, s);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		char item[128];
+
+		snprintf(item, sizeof(item), "%s%s[%u].", prefix, bp_setting_key(s), i);
+		compare_section(
+			cmp, item, s, a + l->items + i * l->element, b + l->items + i * l->element);
+	}
+}
+
+static void compare_section(struct compare *cmp, const char *prefix,
+	const struct bp_setting *section, const void *a, const void *b)
+{
+	const struct bp_setting *s = NULL;
+
+	while ((s = bp_schema_child(section, s)) != NULL) {
+		char below[128];
+
+		if ((s->flags & BP_RELOAD) != 0)
+			continue;
+		if (bp_setting_present(s, a) != bp_setting_present(s, b)) {
+			differs(cmp, prefix, s);
+		} else if (!bp_setting_present(s, a)) {
+			continue;
+		} else if (s->list != NULL) {
+			compare_list(cmp, prefix, s);
+		} else if (bp_setting_is_section(s)) {
+			snprintf(below, sizeof(below), "%s%s.", prefix, bp_setting_key(s));
+			compare_section(cmp, below, s, a, b);
+		} else {
+			compare_value(cmp, prefix, s, a, b);
+		}
+	}
+}
+
+int bp_config_restart_needed(
+	const struct bp_config *running, const struct bp_config *next, FILE *out)
+{
+	struct compare cmp = {.running = running, .next = next, .out = out};
+
+	compare_section(&cmp, "", NULL, running, next);
+	return cmp.n;
+}

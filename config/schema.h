@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_SCHEMA_H
+#define BP_CONFIG_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "config/messages.h"
+#include "config/yaml.h"
+
+/*
+ * The one table of settings. Reading, checking, dumping, comparing and documenting walk it; nothing
+ * else knows a setting's name, bounds or default.
+ */
+
+struct bp_setting;
+
+/* What the reader is doing. */
+struct bp_reader {
+	struct bp_config *config;
+	struct bp_messages *messages;
+	char path[160]; /* of the setting in hand, as messages name it: mqtt.rules[3].raise */
+	size_t path_len;
+};
+
+/* Why a text is no value of its setting. */
+struct bp_fault {
+	char what[224];
+	size_t at; /* byte of the text at which it shows */
+};
+
+/*
+ * A kind of value. `field` is where the setting's value lives: the setting's offset into the
+ * configuration, or into the list's element.
+ */
+struct bp_type {
+	/* From text. False: *fault says why. */
+	bool (*parse)(const struct bp_setting *s, const struct bp_config *c, const char *text,
+		void *field, struct bp_fault *fault);
+	/* From a node, for what is not, or not always, a scalar. Reports its errors itself. */
+	void (*read)(
+		struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
+	/* As the file would have it. */
+	void (*format)(const struct bp_setting *s, const struct bp_config *c, const void *field,
+		FILE *out);
+	/* "a duration from 1s to 30d" */
+	void (*expect)(const struct bp_setting *s, FILE *out);
+};
+
+extern const struct bp_type bp_type_section, bp_type_list, bp_type_variant;
+extern const struct bp_type bp_type_uint, bp_type_size, bp_type_duration, bp_type_bool,
+	bp_type_enum, bp_type_hold;
+extern const struct bp_type bp_type_name, bp_type_string, bp_type_filter, bp_type_template;
+extern const struct bp_type bp_type_mac, bp_type_ip4, bp_type_ip6;
+extern const struct bp_type bp_type_port, bp_type_tcp_ports, bp_type_workers, bp_type_bridges;
+extern const struct bp_type bp_type_condition, bp_type_json_path;
+
+/* Where the elements of a list of mappings live. */
+struct bp_list_layout {
+	size_t element; /* bytes */
+	size_t items;   /* offset of the array, or of the pointer to it */
+	size_t count;   /* offset of the uint32_t that counts them */
+	bool allocated; /* items is a pointer, and the reader allocates */
+};
+
+enum bp_setting_flags {
+	BP_REQUIRED = 1, /* must be given where its section is */
+	BP_RELOAD = 2,   /* takes effect on reload */
+	BP_OR_ZERO = 4,  /* 0 is allowed besides min..max */
+};
+
+struct bp_setting {
+	const char *path; /* dotted; [] after the name of a list of mappings */
+	const struct bp_type *type;
+	uint32_t flags;
+	uint32_t offset, size;    /* of the field, in bytes */
+	uint64_t min, max;        /* in the file's unit: bytes, nanoseconds, plain, bytes of text */
+	uint64_t scale;           /* the field counts this many of them; 0 is 1 */
+	const char *const *words; /* of an enum, in the order of its numbers; NULL ends them */
+	const char *preset;       /* the default as the file would have it; NULL: none */
+	const char *preset_note;  /* a default that is no constant, in words */
+	const char *help;
+	const struct bp_list_layout *list;
+	uint32_t given; /* 1 + offset of the bool that says the file has it; 0: none */
+	/* Whether it is there, where no bool says so (dump and compare). */
+	bool (*present)(const void *base);
+	/* What concerns several settings of a section; `n` is the section's mapping. */
+	void (*check)(struct bp_reader *r, const struct bp_yaml *n, void *base);
+};
+
+/* The rows, parents before their children, in the order in which they are read. */
+extern const struct bp_setting bp_schema[];
+extern const uint32_t bp_schema_rows;
+
+#define BP_CHILDREN_MAX 24 /* settings in one section */
+
+/* The row after `after` (NULL: the first) directly below `parent` (NULL: the file), or NULL. */
+const struct bp_setting *bp_schema_child(
+	const struct bp_setting *parent, const struct bp_setting *after);
+/* The last name in a row's path. */
+const char *bp_setting_key(const struct bp_setting *s);
+/* Whether the configuration has it: always, but for optional sections and addresses. */
+bool bp_setting_present(const struct bp_setting *s, const void *base);
+
+static inline bool bp_setting_is_section(const struct bp_setting *s)
+{
+	return s->type == &bp_type_section || s->type == &bp_type_variant;
+}
+static inline void *bp_setting_field(const struct bp_setting *s, void *base)
+{
+	return (char *)base + s->offset;
+}
+static inline const void *bp_setting_field_const(const struct bp_setting *s, const void *base)
+{
+	return (const char *)base + s->offset;
+}
+
+/* Integers of any width. */
+void bp_field_store(const struct bp_setting *s, void *field, uint64_t v);
+uint64_t bp_field_load(const struct bp_setting *s, const void *field);
+
+/* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. */
+void bp_read_section(
+	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);
+/* An error about the setting in hand at byte `at` of `n`, with what was expected. */
+void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	const struct bp_fault *fault);
+/* The same at the node, in printf form. */
+__attribute__((format(printf, 4, 5))) void bp_reader_error(struct bp_reader *r,
+	const struct bp_setting *s, struct bp_yaml *n, const char *format, ...);
+
+/* Sets *fault and returns false. */
+__attribute__((format(printf, 3, 4))) bool bp_fault_set(
+	struct bp_fault *fault, size_t at, const char *format, ...);
+
+/* check.c: what concerns several settings. */
+void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
+
+/* The known name in `section` that `key` was meant to be, or NULL. */
+const char *bp_suggest(const struct bp_setting *section, const char *key);
+
+/* The double-quoted YAML form of a text. */
+void bp_write_quoted(const char *text, FILE *out);
+
+/* Index of the port of that name, or -1. */
+int bp_config_port_index(const struct bp_config *c, const char *name);
+
+/*
+ * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds
+ * BP_JSON_PATH_TEXT bytes: each byte of a name may become six, and a step has its brackets.
+ */
+#define BP_JSON_PATH_TEXT (BP_JSON_NAMES_MAX * 6 + BP_JSON_STEPS_MAX * 16 + 2)
+void bp_json_path_format(const struct bp_json_path *path, char *out);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/schema.h"
+
+/* Lists of plain values, and what refers to a port by its name. Their field is the whole
+ * configuration: each fills several members. */
+
+int bp_config_port_index(const struct bp_config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		if (strcmp(c->port[i].name, name) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static bool parse_port(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	int i = bp_config_port_index(c, text);
+	char shown[BP_SHOWN];
+
+	if (i < 0 || text[0] == '\0')
+		return bp_fault_set(
+			fault, 0, "there is no port '%s'", bp_shown(text, strlen(text), shown));
+	bp_field_store(s, field, (uint64_t)i);
+	return true;
+}
+
+static void format_port(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	bp_write_quoted(c->port[bp_field_load(s, field)].name, out);
+}
+
+static void expect_port(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("the name of one of the ports", out);
+}
+
+const struct bp_type bp_type_port = {
+	.parse = parse_port, .format = format_port, .expect = expect_port};
+
+/* A whole number in an item of a list, by the rules and in the bounds of `number`. */
+static bool item_number(struct bp_reader *r, const struct bp_setting *s,
+	const struct bp_setting *number, struct bp_yaml *item, uint16_t *out)
+{
+	struct bp_fault fault;
+
+	if (item->bad)
+		return false;
+	if (item->kind != BP_YAML_SCALAR || bp_yaml_is_null(item)) {
+		bp_reader_error(r, s, item, "this is not a number");
+		return false;
+	}
+	if (!bp_type_uint.parse(number, r->config, item->text, out, &fault)) {
+		bp_reader_fault(r, s, item, &fault);
+		return false;
+	}
+	return true;
+}
+
+/* Fills out[0..*n) from a list of up to `max` different numbers. */
+static void read_numbers(struct bp_reader *r, const struct bp_setting *s,
+	const struct bp_setting *number, struct bp_yaml *n, uint16_t *out, uint32_t max,
+	uint32_t *count)
+{
+	if (n->n == 0 || n->n > max) {
+		bp_reader_error(r, s, n, "%u are given", n->n);
+		return;
+	}
+	for (struct bp_yaml *item = n->first; item != NULL; item = item->next) {
+		uint16_t v;
+
+		if (!item_number(r, s, number, item, &v))
+			continue;
+		for (uint32_t i = 0; i < *count; i++) {
+			if (out[i] == v) {
+				bp_reader_error(r, s, item, "%u is given twice", v);
+				break;
+			}
+		}
+		if (!item->bad)
+			out[(*count)++] = v;
+	}
+}
+
+/* A scalar setting of these types, or a list that the type itself must read. */
+static bool read_as_scalar(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	struct bp_fault fault;
+
+	if (n->kind == BP_YAML_LIST)
+		return false;
+	if (n->kind == BP_YAML_MAP || bp_yaml_is_null(n))
+		bp_reader_error(r, s, n, "%s",
+			n->kind == BP_YAML_MAP ? "a mapping stands here" : "no value is given");
+	else if (!s->type->parse(s, r->config, n->text, field, &fault))
+		bp_reader_fault(r, s, n, &fault);
+	return true;
+}
+
+static void write_numbers(const uint16_t *v, uint32_t n, FILE *out)
+{
+	fputc('[', out);
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%s%u", i > 0 ? ", " : "", v[i]);
+	fputc(']', out);
+}
+
+static bool parse_tcp_ports(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint16_t)};
+	struct bp_config_mqtt *m = &((struct bp_config *)field)->mqtt;
+
+	if (!bp_type_uint.parse(&number, c, text, &m->ports[0], fault))
+		return false;
+	m->n_ports = 1;
+	return true;
+}
+
+static void read_tcp_ports(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint16_t)};
+	struct bp_config_mqtt *m = &((struct bp_config *)field)->mqtt;
+
+	if (!read_as_scalar(r, s, n, field))
+		read_numbers(r, s, &number, n, m->ports, BP_MAX_MQTT_PORTS, &m->n_ports);
+}
+
+static void format_tcp_ports(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)s;
+	(void)field;
+	write_numbers(c->mqtt.ports, c->mqtt.n_ports, out);
+}
+
+static void expect_tcp_ports(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out, "a TCP port from %llu to %llu, or a list of 1 to %u different ones",
+		(unsigned long long)s->min, (unsigned long long)s->max, BP_MAX_MQTT_PORTS);
+}
+
+const struct bp_type bp_type_tcp_ports = {.parse = parse_tcp_ports,
+	.read = read_tcp_ports,
+	.format = format_tcp_ports,
+	.expect = expect_tcp_ports};
+
+#define CORE_MAX 1023 /* more than any machine that DPDK runs on has */
+
+static bool parse_workers(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint32_t)};
+
+	return bp_type_uint.parse(&number, c, text, &((struct bp_config *)field)->n_workers, fault);
+}
+
+static void read_workers(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	const struct bp_setting core = {.max = CORE_MAX, .size = sizeof(uint16_t)};
+	struct bp_config *c = field;
+
+	if (read_as_scalar(r, s, n, field))
+		return;
+	c->workers_listed = true;
+	read_numbers(r, s, &core, n, c->worker_core, BP_MAX_WORKERS, &c->n_workers);
+}
+
+static void format_workers(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)s;
+	(void)field;
+	if (c->workers_listed)
+		write_numbers(c->worker_core, c->n_workers, out);
+	else
+		fprintf(out, "%u", c->n_workers);
+}
+
+static void expect_workers(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out,
+		"a number of workers from %llu to %llu, or a list of as many different cores from "
+		"0 "
+		"to %u",
+		(unsigned long long)s->min, (unsigned long long)s->max, CORE_MAX);
+}
+
+const struct bp_type bp_type_workers = {.parse = parse_workers,
+	.read = read_workers,
+	.format = format_workers,
+	.expect = expect_workers};
+
+static bool is_bridged(const struct bp_config *c, int port)
+{
+	for (uint32_t i = 0; i < c->n_bridges; i++) {
+		for (uint32_t k = 0; k < c->bridge[i].n; k++) {
+			if (c->bridge[i].port[k] == port)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void read_bridge(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n)
+{
+	struct bp_config *c = r->config;
+	struct bp_config_bridge *b = &c->bridge[c->n_bridges];
+
+	if (n->bad)
+		return;
+	if (n->kind != BP_YAML_LIST) {
+		bp_reader_error(r, s, n, "a bridge is not a list");
+		return;
+	}
+	if (n->n < 2) {
+		bp_reader_error(r, s, n, "a bridge has %u port%s", n->n, n->n == 1 ? "" : "s");
+		return;
+	}
+	c->n_bridges++;
+	for (struct bp_yaml *p = n->first; p != NULL; p = p->next) {
+		char shown[BP_SHOWN];
+		int port;
+
+		if (p->bad)
+			continue;
+		bp_shown(p->text, p->kind == BP_YAML_SCALAR ? p->n : 0, shown);
+		port = p->kind == BP_YAML_SCALAR && p->n > 0 ? bp_config_port_index(c, p->text)
+							     : -1;
+		if (port < 0)
+			bp_reader_error(r, s, p, "there is no port '%s'", shown);
+		else if (is_bridged(c, port))
+			bp_reader_error(r, s, p, "port '%s' is bridged already", shown);
+		else
+			b->port[b->n++] = (uint8_t)port;
+	}
+}
+
+static void read_bridges(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	(void)field;
+	if (bp_yaml_is_null(n))
+		return;
+	if (n->kind != BP_YAML_LIST) {
+		bp_reader_error(r, s, n, "this is not a list");
+		return;
+	}
+	if (n->n > BP_MAX_BRIDGES) {
+		bp_reader_error(r, s, n, "%u bridges are given", n->n);
+		return;
+	}
+	for (struct bp_yaml *b = n->first; b != NULL; b = b->next)
+		read_bridge(r, s, b);
+}
+
+static void format_bridges(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)s;
+	(void)field;
+	fputc('[', out);
+	for (uint32_t i = 0; i < c->n_bridges; i++) {
+		fputs(i > 0 ? ", [" : "[", out);
+		for (uint32_t k = 0; k < c->bridge[i].n; k++) {
+			fputs(k > 0 ? ", " : "", out);
+			bp_write_quoted(c->port[c->bridge[i].port[k]].name, out);
+		}
+		fputc(']', out);
+	}
+	fputc(']', out);
+}
+
+static void expect_bridges(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fprintf(out,
+		"a list of at most %u bridges, each a list of two or more names of ports, such as "
+		"[[devices, cloud]], with each port in one bridge only",
+		BP_MAX_BRIDGES);
+}
+
+const struct bp_type bp_type_bridges = {
+	.read = read_bridges, .format = format_bridges, .expect = expect_bridges};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+
+/*
+ * Integers, and integers with a unit. A unit is part of the text: "30s", "64KiB". A number without
+ * one is a plain number, or bytes.
+ */
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* The first that divides a value is the one to print it with. */
+static const struct unit durations[] = {
+	{"d", 86400000000000},
+	{"h", 3600000000000},
+	{"m", 60000000000},
+	{"s", 1000000000},
+	{"ms", 1000000},
+	{"us", 1000},
+	{"ns", 1},
+	{NULL, 0},
+};
+static const struct unit sizes[] = {
+	{"TiB", (uint64_t)1 << 40},
+	{"GiB", (uint64_t)1 << 30},
+	{"MiB", (uint64_t)1 << 20},
+	{"KiB", (uint64_t)1 << 10},
+	{"", 1},
+	{"B", 1},
+	{"kB", 1000},
+	{"MB", 1000000},
+	{"GB", 1000000000},
+	{"TB", 1000000000000},
+	{NULL, 0},
+};
+
+static void write_with_unit(const struct unit *units, uint64_t v, FILE *out)
+{
+	const struct unit *u = units;
+
+	while (u->factor > 1 && (v == 0 || v % u->factor != 0))
+		u++;
+	fprintf(out, "%llu%s", (unsigned long long)(v / u->factor), u->name);
+}
+
+/* Digits in base 10, or 16 after 0x, or 8 after 0o, as YAML's core schema has integers. */
+static bool read_digits(
+	const char *text, const char **end, uint64_t *v, const char *what, struct bp_fault *fault)
+{
+	const char *p = text + (*text == '+');
+	int base = 10;
+	char *stop, shown[BP_SHOWN];
+
+	if (p[0] == '0' && (p[1] == 'x' || p[1] == 'o')) {
+		base = p[1] == 'x' ? 16 : 8;
+		p += 2;
+	}
+	/* strtoull() also takes signs and blanks, which are none here. */
+	if (*p == '-' || *p == '+' || *p == ' ' || *p == '\t')
+		return bp_fault_set(
+			fault, 0, "'%s' is not %s", bp_shown(text, strlen(text), shown), what);
+	errno = 0;
+	*v = strtoull(p, &stop, base);
+	if (stop == p || (base == 16 && (p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))))
+		return bp_fault_set(
+			fault, 0, "'%s' is not %s", bp_shown(text, strlen(text), shown), what);
+	if (errno == ERANGE)
+		return bp_fault_set(
+			fault, 0, "%s is too large", bp_shown(text, (size_t)(stop - text), shown));
+	*end = stop;
+	return true;
+}
+
+static bool in_bounds(
+	const struct bp_setting *s, uint64_t v, const char *text, struct bp_fault *fault)
+{
+	char shown[BP_SHOWN];
+
+	if (v == 0 && (s->flags & BP_OR_ZERO) != 0)
+		return true;
+	if (v < s->min || v > s->max)
+		return bp_fault_set(fault, 0, "%s is too %s", bp_shown(text, strlen(text), shown),
+			v < s->min ? "small" : "large");
+	return true;
+}
+
+static bool parse_uint(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	const char *end = NULL;
+	char shown[BP_SHOWN];
+	uint64_t v = 0;
+
+	(void)c;
+	if (!read_digits(text, &end, &v, "a whole number", fault))
+		return false;
+	if (*end != '\0')
+		return bp_fault_set(fault, 0, "'%s' is not a whole number",
+			bp_shown(text, strlen(text), shown));
+	if (!in_bounds(s, v, text, fault))
+		return false;
+	bp_field_store(s, field, v);
+	return true;
+}
+
+static void format_uint(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)c;
+	fprintf(out, "%llu", (unsigned long long)bp_field_load(s, field));
+}
+
+static void expect_uint(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out, "a whole number from %llu to %llu%s", (unsigned long long)s->min,
+		(unsigned long long)s->max, (s->flags & BP_OR_ZERO) != 0 ? ", or 0" : "");
+}
+
+const struct bp_type bp_type_uint = {
+	.parse = parse_uint, .format = format_uint, .expect = expect_uint};
+
+/* A number and its unit, a blank between them allowed. */
+static bool read_with_unit(const struct unit *units, const char *text, const char *what,
+	uint64_t *v, struct bp_fault *fault)
+{
+	const char *end = NULL;
+	char shown[BP_SHOWN];
+
+	if (!read_digits(text, &end, v, what, fault))
+		return false;
+	end += *end == ' ';
+	for (const struct unit *u = units; u->name != NULL; u++) {
+		if (strcmp(u->name, end) != 0)
+			continue;
+		if (__builtin_mul_overflow(*v, u->factor, v))
+			return bp_fault_set(
+				fault, 0, "%s is too large", bp_shown(text, strlen(text), shown));
+		return true;
+	}
+	if (*end == '\0')
+		return bp_fault_set(
+			fault, 0, "'%s' has no unit", bp_shown(text, strlen(text), shown));
+	if (*end == '.')
+		return bp_fault_set(fault, 0, "'%s' is not a whole number with a unit",
+			bp_shown(text, strlen(text), shown));
+	return bp_fault_set(fault, (size_t)(end - text), "'%s' is no known unit",
+		bp_shown(end, strlen(end), shown));
+}
+
+static bool store_scaled(const struct bp_setting *s, const struct unit *units, uint64_t v,
+	const char *text, void *field, struct bp_fault *fault)
+{
+	char shown[BP_SHOWN];
+	uint64_t scale = s->scale > 0 ? s->scale : 1;
+
+	if (!in_bounds(s, v, text, fault))
+		return false;
+	if (v % scale != 0) {
+		const struct unit *u = units;
+
+		while (u->factor != scale)
+			u++;
+		return bp_fault_set(fault, 0, "%s is not a multiple of 1%s",
+			bp_shown(text, strlen(text), shown), u->name);
+	}
+	bp_field_store(s, field, v / scale);
+	return true;
+}
+
+static uint64_t load_scaled(const struct bp_setting *s, const void *field)
+{
+	return bp_field_load(s, field) * (s->scale > 0 ? s->scale : 1);
+}
+
+static bool parse_size(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	uint64_t v = 0;
+
+	(void)c;
+	return read_with_unit(sizes, text, "a size", &v, fault) &&
+	       store_scaled(s, sizes, v, text, field, fault);
+}
+
+static void format_size(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)c;
+	write_with_unit(sizes, load_scaled(s, field), out);
+}
+
+static void expect_size(const struct bp_setting *s, FILE *out)
+{
+	fputs("a size from ", out);
+	write_with_unit(sizes, s->min, out);
+	fputs(" to ", out);
+	write_with_unit(sizes, s->max, out);
+}
+
+const struct bp_type bp_type_size = {
+	.parse = parse_size, .format = format_size, .expect = expect_size};
+
+static bool parse_duration(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	uint64_t v = 0;
+
+	(void)c;
+	return read_with_unit(durations, text, "a duration", &v, fault) &&
+	       store_scaled(s, durations, v, text, field, fault);
+}
+
+static void format_duration(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	(void)c;
+	write_with_unit(durations, load_scaled(s, field), out);
+}
+
+static void expect_duration(const struct bp_setting *s, FILE *out)
+{
+	fputs("a duration from ", out);
+	write_with_unit(durations, s->min, out);
+	fputs(" to ", out);
+	write_with_unit(durations, s->max, out);
+}
+
+const struct bp_type bp_type_duration = {
+	.parse = parse_duration, .format = format_duration, .expect = expect_duration};
+
+/* A plain number counts values in a row, one with a unit is a time. */
+#define HOLD_NS_MIN 1000000ull           /* 1ms */
+#define HOLD_NS_MAX 31536000000000000ull /* 365d */
+
+static bool parse_hold(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	struct bp_rule_spec *rule = field;
+	char shown[BP_SHOWN];
+	const char *end = NULL;
+	uint64_t v = 0;
+
+	(void)c;
+	if (!read_digits(text, &end, &v, "a number of values or a duration", fault))
+		return false;
+	if (*end == '\0') {
+		if (!in_bounds(s, v, text, fault))
+			return false;
+		rule->hold = v > 1 ? BP_HOLD_COUNT : BP_HOLD_NONE;
+		rule->hold_count = v > 1 ? (uint32_t)v : 0;
+		return true;
+	}
+	if (!read_with_unit(durations, text, "a duration", &v, fault))
+		return false;
+	if (v < HOLD_NS_MIN || v > HOLD_NS_MAX)
+		return bp_fault_set(fault, 0, "%s is too %s", bp_shown(text, strlen(text), shown),
+			v < HOLD_NS_MIN ? "short" : "long");
+	rule->hold = BP_HOLD_TIME;
+	rule->hold_ns = v;
+	return true;
+}
+
+static void format_hold(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	const struct bp_rule_spec *rule = field;
+
+	(void)c;
+	if (rule->hold == BP_HOLD_TIME)
+		write_with_unit(durations, rule->hold_ns, out);
+	else
+		fprintf(out, "%u", rule->hold == BP_HOLD_COUNT ? rule->hold_count : 1);
+}
+
+static void expect_hold(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out, "a number of values in a row from %llu to %llu, or a duration from ",
+		(unsigned long long)s->min, (unsigned long long)s->max);
+	write_with_unit(durations, HOLD_NS_MIN, out);
+	fputs(" to ", out);
+	write_with_unit(durations, HOLD_NS_MAX, out);
+}
+
+const struct bp_type bp_type_hold = {
+	.parse = parse_hold, .format = format_hold, .expect = expect_hold};

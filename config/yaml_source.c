@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/yaml.h"
+#include "proto/utf8.h"
+
+/*
+ * What must not reach libfyaml 0.7: it takes a NUL for the end, skips over bytes that it can't read
+ * and over directives that it doesn't know, and its time or memory grows beyond measure with some
+ * texts of a few megabytes.
+ */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Line and column of byte `at` of valid UTF-8. */
+static void locate(const char *text, size_t at, uint32_t *line, uint32_t *column)
+{
+	*line = 1;
+	*column = 1;
+	for (size_t i = 0; i < at; i++) {
+		if (text[i] == '\n') {
+			++*line;
+			*column = 1;
+		} else {
+			*column += ((unsigned char)text[i] & 0xc0) != 0x80;
+		}
+	}
+}
+
+/* The first byte of a sequence that is no UTF-8; there is one. */
+static size_t find_bad_utf8(const char *text, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len) {
+		unsigned char c = (unsigned char)text[i];
+		size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+		if (n > len - i || !bp_utf8_valid_mqtt((const uint8_t *)text + i, n))
+			break;
+		i += n;
+	}
+	return i;
+}
+
+/* A line that begins with %, or `len`. */
+static size_t find_directive(const char *text, size_t len)
+{
+	const char *p = text;
+
+	while ((p = memchr(p, '%', (size_t)(text + len - p))) != NULL) {
+		if (p == text || p[-1] == '\n' || p[-1] == '\r')
+			return (size_t)(p - text);
+		p++;
+	}
+	return len;
+}
+
+/* A word that begins with ! and has an escape (%41), whose cost in a tag is out of proportion. */
+static size_t find_tag_escape(const char *text, size_t len)
+{
+	const char *p = text;
+
+	while ((p = memchr(p, '!', (size_t)(text + len - p))) != NULL) {
+		const char *tag = p;
+
+		while (p < text + len && !is_blank(*p) && *p != '%')
+			p++;
+		if (p < text + len && *p == '%' &&
+			(tag == text || is_blank(tag[-1]) || strchr("[{,:!", tag[-1]) != NULL))
+			return (size_t)(tag - text);
+	}
+	return len;
+}
+
+/*
+ * libfyaml often must read a [...] or {...} to its end before it can tell whether it is a mapping's
+ * key, and takes some 350 bytes of memory for each byte of it. So the outermost ones are measured
+ * first. In doubt (quotes and brackets inside plain text) they are taken for longer than they are,
+ * which matters only in files larger than the bound.
+ */
+
+/* The position after the quoted text that begins at `at`. */
+static size_t skip_quoted(const char *text, size_t len, size_t at)
+{
+	char quote = text[at++];
+
+	while (at < len) {
+		char c = text[at], next = at + 1 < len ? text[at + 1] : '\0';
+
+		if (c == quote && (quote == '"' || next != quote))
+			return at + 1;
+		/* What \ and a doubled apostrophe escape is one more byte. */
+		at += c == quote || (c == '\\' && quote == '"') ? 2 : 1;
+	}
+	return len;
+}
+
+static size_t skip_line(const char *text, size_t len, size_t at)
+{
+	const char *end = memchr(text + at, '\n', len - at);
+
+	return end != NULL ? (size_t)(end - text) : len;
+}
+
+/* The position after the bracket that closes the one at `at`, or `len`. */
+static size_t skip_flow(const char *text, size_t len, size_t at)
+{
+	uint32_t depth = 0;
+
+	while (at < len) {
+		char c = text[at], before = at > 0 ? text[at - 1] : '\n';
+
+		if ((c == '"' || c == '\'') &&
+			(is_blank(before) || strchr("[{,:", before) != NULL)) {
+			at = skip_quoted(text, len, at);
+			continue;
+		}
+		if (c == '#' && is_blank(before)) {
+			at = skip_line(text, len, at);
+			continue;
+		}
+		at++;
+		if (c == '[' || c == '{')
+			depth++;
+		else if ((c == ']' || c == '}') && --depth == 0)
+			return at;
+	}
+	return len;
+}
+
+/* Where an outermost [...] or {...} of over BP_YAML_FLOW_MAX bytes begins, or `len`. */
+static size_t find_long_flow(const char *text, size_t len)
+{
+	bool quotes = false; /* seen on this line: a # may belong to a text */
+	char first = '\0';   /* of the word: an anchor or a tag may touch the bracket */
+	size_t at = 0;
+
+	while (at < len) {
+		char c = text[at], before = at > 0 ? text[at - 1] : '\n';
+
+		if (is_blank(before))
+			first = c;
+		if ((c == '[' || c == '{') &&
+			(first == c || first == '&' || first == '!' || before == ':')) {
+			size_t end = skip_flow(text, len, at);
+
+			if (end - at > BP_YAML_FLOW_MAX)
+				return at;
+			at = end;
+		} else if (c == '#' && is_blank(before) && !quotes) {
+			at = skip_line(text, len, at);
+		} else {
+			quotes = c != '\n' && (quotes || c == '"' || c == '\'');
+			at++;
+		}
+	}
+	return len;
+}
+
+__attribute__((format(printf, 5, 6))) static bool refuse(
+	struct bp_messages *m, const char *text, size_t at, size_t len, const char *format, ...)
+{
+	uint32_t line, column;
+	char what[256];
+	va_list ap;
+
+	if (at == len)
+		return false;
+	va_start(ap, format);
+	vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
+	locate(text, at, &line, &column);
+	bp_error(m, line, column, "%s", what);
+	return true;
+}
+
+bool bp_yaml_check_source(const char *text, size_t len, struct bp_messages *m)
+{
+	size_t at;
+
+	if (len > BP_YAML_BYTES_MAX) {
+		bp_error(m, 1, 1, "the file is too large; expected at most %u MiB",
+			BP_YAML_BYTES_MAX >> 20);
+		return false;
+	}
+	at = bp_utf8_valid_mqtt((const uint8_t *)text, len) ? len : find_bad_utf8(text, len);
+	return !refuse(m, text, at, len, "byte 0x%02x is not valid here; expected UTF-8 text",
+		       at < len ? (unsigned char)text[at] : 0) &&
+	       !refuse(m, text, find_directive(text, len), len,
+		       "a YAML directive is not supported; expected no line that begins with %%") &&
+	       !refuse(m, text, find_tag_escape(text, len), len,
+		       "a YAML tag is not supported; expected no word that begins with ! and has a "
+		       "%%") &&
+	       !refuse(m, text, find_long_flow(text, len), len,
+		       "the brackets that open here enclose too much; expected at most %u MiB, or "
+		       "the block "
+		       "style of one setting a line",
+		       BP_YAML_FLOW_MAX >> 20);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_CONNECTOR_H
+#define BP_CONTROLPLANE_CONNECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mosquitto;
+
+/*
+ * One attempt to connect, in a thread: mosquitto_connect() looks a name up and waits for TCP, which
+ * may take minutes. The attempt owns the handle until bp_connector_finish() gives it back.
+ */
+struct bp_connector;
+
+/* Takes the handle over. NULL (the handle destroyed) when no thread can be had. */
+struct bp_connector *bp_connector_start(
+	struct mosquitto *m, const char *host, uint16_t port, uint32_t keep_alive_s);
+/* Becomes readable when the attempt is over. */
+int bp_connector_fd(const struct bp_connector *c);
+/* After fd became readable: returns the handle; *rc is libmosquitto's result, *err the errno. */
+struct mosquitto *bp_connector_finish(struct bp_connector *c, int *rc, int *err);
+/* Without waiting: the thread cleans up whenever its calls return. */
+void bp_connector_abandon(struct bp_connector *c);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_CONTROL_H
+#define BP_CONTROLPLANE_CONTROL_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+
+struct event_base;
+
+/*
+ * The control socket: a unix stream socket on which each line is a JSON object with a command, and
+ * each answer a line:
+ *
+ *   {"command":"status"} -> {"ok":true,...}
+ *   {"command":"reload"} -> {"ok":true,"generation":N,"rules":N,"unchanged":N}
+ *                        or {"ok":false,"errors":["sentence",...]}
+ *
+ * Lines, clients and waiting answers are bounded; a client that does not read or write delays
+ * nobody but itself, and is closed after a while. Access is by the socket file's permissions
+ * (0660).
+ */
+#define BP_CONTROL_LINE_MAX 4096u
+#define BP_CONTROL_CLIENTS_MAX 16u
+#define BP_CONTROL_IDLE_S 60
+
+struct bp_control_ops {
+	/* Answers with bp_control_reply(), now or later. */
+	void (*reload)(void *arg, uint64_t client);
+	/* Returns the answer, a new reference. */
+	json_t *(*status)(void *arg);
+};
+
+struct bp_control;
+
+/* NULL with a sentence. An old socket file is replaced: the caller holds the instance's lock. */
+struct bp_control *bp_control_new(struct event_base *base, const char *path,
+	const struct bp_control_ops *ops, void *arg, char *err, size_t err_size);
+void bp_control_free(struct bp_control *c); /* removes the socket file */
+
+/* Sends the answer (takes the reference) to that client, if it is still there. */
+void bp_control_reply(struct bp_control *c, uint64_t client, json_t *answer);
+
+/* Where the socket of this configuration is. Returns 0, or -1 when the path is too long for one. */
+int bp_control_path(const struct bp_config *c, char *path, size_t size);
+
+/*
+ * The other side, for commands: sends one command and waits for its answer. Returns 0 with *reply
+ * (a new reference, whatever "ok" says), or -1 with a sentence.
+ */
+int bp_control_request(
+	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size);
+
+#endif

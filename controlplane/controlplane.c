@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/controlplane.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "controlplane/clock.h"
+#include "controlplane/control.h"
+#include "controlplane/log.h"
+#include "controlplane/publisher.h"
+#include "controlplane/reload.h"
+#include "controlplane/rules.h"
+#include "controlplane/segment_open.h"
+
+/* At the end the broker gets so long to acknowledge what is on its way. */
+#define DRAIN_NS 1000000000ull
+
+struct controlplane {
+	struct event_base *base;
+	struct bp_shm shm;
+	struct bp_reload reload; /* has the running configuration */
+	struct bp_control *control;
+	struct event *signals[3], *second;
+	struct stat segment_file; /* as it was when it was opened */
+	bool stopping;
+	int status;
+	int lock;
+	char control_path[512];
+};
+
+static void drained(void *arg)
+{
+	struct controlplane *cp = arg;
+
+	event_base_loopexit(cp->base, NULL);
+}
+
+static void stop(struct controlplane *cp, int status)
+{
+	if (cp->stopping)
+		return;
+	cp->stopping = true;
+	cp->status = status;
+	bp_publisher_drain(cp->reload.publisher, DRAIN_NS, drained, cp);
+}
+
+static void on_stop_signal(evutil_socket_t number, short what, void *arg)
+{
+	(void)what;
+	bp_log(BP_LOG_INFO, "%s: stopping", number == SIGINT ? "SIGINT" : "SIGTERM");
+	stop(arg, 0);
+}
+
+static void log_reload(const json_t *answer)
+{
+	json_t *errors = json_object_get(answer, "errors"), *line;
+	size_t i;
+
+	if (json_is_true(json_object_get(answer, "ok"))) {
+		bp_log(BP_LOG_INFO,
+			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
+			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged",
+			json_integer_value(json_object_get(answer, "generation")),
+			json_integer_value(json_object_get(answer, "rules")),
+			json_integer_value(json_object_get(answer, "unchanged")));
+		return;
+	}
+	bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
+	json_array_foreach(errors, i, line) bp_log(BP_LOG_ERROR, "  %s", json_string_value(line));
+}
+
+static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)
+{
+	(void)arg;
+	(void)tag;
+	log_reload(answer);
+	json_decref(answer);
+}
+
+static void on_hup(evutil_socket_t number, short what, void *arg)
+{
+	struct controlplane *cp = arg;
+
+	(void)number;
+	(void)what;
+	bp_reload_start(&cp->reload, signal_reload_done, cp, 0);
+}
+
+/* ---- control socket ---- */
+
+static void socket_reload_done(void *arg, uint64_t client, json_t *answer)
+{
+	struct controlplane *cp = arg;
+
+	log_reload(answer);
+	bp_control_reply(cp->control, client, answer);
+}
+
+static void on_reload_command(void *arg, uint64_t client)
+{
+	struct controlplane *cp = arg;
+
+	bp_reload_start(&cp->reload, socket_reload_done, cp, client);
+}
+
+static json_int_t value(const _Atomic uint64_t *counter)
+{
+	return (json_int_t)atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static json_t *on_status_command(void *arg)
+{
+	struct controlplane *cp = arg;
+	const struct bp_shm_global *g = cp->shm.global;
+	const struct bp_ruleset *rs = bp_shm_rules(
+		&cp->shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
+
+	return json_pack("{s:b, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "ok", 1, "pid",
+		(json_int_t)getpid(), "generation", (json_int_t)rs->generation, "rules",
+		(json_int_t)rs->n_rules, "edge_connected",
+		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0,
+		"alarms_read", value(&g->cp_alarms_read), "alarms_acked",
+		value(&g->cp_alarms_acked), "inflight", value(&g->cp_inflight), "spool_rows",
+		value(&g->cp_spool_rows), "spool_bytes", value(&g->cp_spool_bytes), "spool_errors",
+		(json_int_t)bp_publisher_spool_errors(cp->reload.publisher));
+}
+
+/* ---- life signs ---- */
+
+/* A data plane that was started with another configuration makes a new segment under this name. */
+static bool segment_replaced(const struct controlplane *cp)
+{
+	const char *path = bp_segment_path(cp->shm.segment);
+	struct stat now;
+
+	if (stat(path, &now) != 0)
+		return errno == ENOENT;
+	return now.st_ino != cp->segment_file.st_ino || now.st_dev != cp->segment_file.st_dev;
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct controlplane *cp = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	if (!cp->stopping && segment_replaced(cp)) {
+		bp_log(BP_LOG_WARNING,
+			"segment %s was replaced by another; ending, to be started again on that",
+			bp_segment_path(cp->shm.segment));
+		stop(cp, 1);
+	}
+}
+
+/* ---- start and end ---- */
+
+/* Two control planes on one segment would each publish every alarm. */
+static int take_lock(struct controlplane *cp, const struct bp_config *c)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", c->runtime_dir, c->name);
+	cp->lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0640);
+	if (cp->lock < 0) {
+		bp_log(BP_LOG_ERROR, "%s cannot be made: %s", path, strerror(errno));
+		return -1;
+	}
+	if (flock(cp->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	bp_log(BP_LOG_ERROR,
+		"another control plane of '%s' runs (it holds %s); stop it, or give this instance "
+		"another name",
+		c->name, path);
+	return -1;
+}
+
+static int open_segment(struct controlplane *cp)
+{
+	char err[1024];
+
+	if (bp_controlplane_segment(cp->reload.running, &cp->shm, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return -1;
+	}
+	if (stat(bp_segment_path(cp->shm.segment), &cp->segment_file) != 0)
+		memset(&cp->segment_file, 0, sizeof(cp->segment_file));
+	cp->reload.global = cp->shm.global;
+	atomic_store_explicit(&cp->shm.global->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(&cp->shm.global->cp_pid, (uint64_t)getpid(), memory_order_release);
+	return 0;
+}
+
+static void rules_at_start(void *arg, const struct bp_rules_result *result)
+{
+	(void)arg;
+	if (result->ok)
+		bp_log(BP_LOG_INFO, "%" PRIu32 " rules in force, generation %" PRIu64,
+			result->rules, result->generation);
+	else
+		bp_log(BP_LOG_ERROR, "%s", result->error);
+}
+
+/* What a configuration can get wrong that its validation could not see. Returns the exit status. */
+static int start_services(struct controlplane *cp)
+{
+	const struct bp_config_mqtt *mqtt = &cp->reload.running->mqtt;
+	char err[512];
+
+	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return BP_EXIT_CONFIG;
+	}
+	cp->reload.rules = bp_rules_new(cp->base, &cp->shm);
+	if (cp->reload.rules == NULL)
+		return 1;
+	/* The rules that are in force stay untouched when they are the file's. */
+	if (bp_rules_apply(cp->reload.rules, mqtt, true, 0, rules_at_start, cp, err, sizeof(err)) !=
+		0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return BP_EXIT_CONFIG;
+	}
+	cp->reload.publisher = bp_publisher_new(cp->base, &cp->shm, mqtt, err, sizeof(err));
+	if (cp->reload.publisher == NULL) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return 1;
+	}
+	return 0;
+}
+
+static int start_control(struct controlplane *cp)
+{
+	static const struct bp_control_ops ops = {on_reload_command, on_status_command};
+	char err[1024];
+
+	if (bp_control_path(cp->reload.running, cp->control_path, sizeof(cp->control_path)) != 0) {
+		bp_log(BP_LOG_ERROR, "runtime_dir and name are too long for the path of a control "
+				     "socket; choose "
+				     "shorter ones");
+		return BP_EXIT_CONFIG;
+	}
+	cp->control = bp_control_new(cp->base, cp->control_path, &ops, cp, err, sizeof(err));
+	if (cp->control != NULL)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return 1;
+}
+
+static int start_events(struct controlplane *cp)
+{
+	struct timeval second = {1, 0};
+
+	cp->signals[0] = evsignal_new(cp->base, SIGTERM, on_stop_signal, cp);
+	cp->signals[1] = evsignal_new(cp->base, SIGINT, on_stop_signal, cp);
+	cp->signals[2] = evsignal_new(cp->base, SIGHUP, on_hup, cp);
+	cp->second = event_new(cp->base, -1, EV_PERSIST, on_second, cp);
+	for (unsigned i = 0; i < 3; i++)
+		if (cp->signals[i] == NULL || event_add(cp->signals[i], NULL) != 0)
+			return 1;
+	return cp->second == NULL || event_add(cp->second, &second) != 0;
+}
+
+/* The exit status, or 0 when everything runs. */
+static int start(struct controlplane *cp)
+{
+	struct event_config *ec = event_config_new();
+	int status;
+
+	/* Timers of a millisecond are meant. */
+	if (ec != NULL)
+		event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
+	cp->base = ec == NULL ? NULL : event_base_new_with_config(ec);
+	if (ec != NULL)
+		event_config_free(ec);
+	if (cp->base == NULL)
+		return 1;
+	/* Signals first: one that comes while the rest starts must not just kill. */
+	if (start_events(cp) != 0)
+		return 1;
+	status = start_services(cp);
+	return status != 0 ? status : start_control(cp);
+}
+
+static void end(struct controlplane *cp)
+{
+	bp_control_free(cp->control);
+	bp_publisher_free(cp->reload.publisher);
+	bp_rules_free(cp->reload.rules);
+	for (unsigned i = 0; i < 3; i++)
+		if (cp->signals[i] != NULL)
+			event_free(cp->signals[i]);
+	if (cp->second != NULL)
+		event_free(cp->second);
+	if (cp->base != NULL)
+		event_base_free(cp->base);
+	bp_config_free(cp->reload.next);
+	if (cp->shm.segment != NULL) {
+		atomic_store_explicit(&cp->shm.global->cp_pid, 0, memory_order_release);
+		bp_segment_close(cp->shm.segment);
+	}
+	if (cp->lock >= 0)
+		close(cp->lock);
+}
+
+int bp_controlplane_run(const char *config_path)
+{
+	struct controlplane *cp = calloc(1, sizeof(*cp));
+	int status = 1;
+
+	if (cp == NULL)
+		return 1;
+	cp->lock = -1;
+	cp->reload.path = config_path;
+	signal(SIGPIPE, SIG_IGN);
+	cp->reload.running = bp_config_load(config_path, stderr);
+	if (cp->reload.running == NULL) {
+		free(cp);
+		return BP_EXIT_CONFIG;
+	}
+	if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
+		bp_log(BP_LOG_ERROR, "runtime_dir %s cannot be made: %s",
+			cp->reload.running->runtime_dir, strerror(errno));
+	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {
+		status = start(cp);
+		if (status == 0) {
+			event_base_dispatch(cp->base);
+			status = cp->status;
+		}
+	}
+	end(cp);
+	bp_config_free(cp->reload.running);
+	free(cp);
+	return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_ENVELOPE_H
+#define BP_CONTROLPLANE_ENVELOPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "biplane/alarm.h"
+
+/* A text that grows; zero-initialise, bp_text_free() at the end. */
+struct bp_text {
+	char *data;
+	size_t len, size;
+};
+void bp_text_free(struct bp_text *t);
+
+/*
+ * Writes the alarm as one JSON object without white space:
+ *   {"id":..,"rule":..,"state":"raised"|"cleared","value":..,"topic":..,"client":"10.0.0.5:40312",
+ *    "client_id":.. or null,"time":"2026-11-21T03:04:05.123456789Z","qos":..}
+ * `time` is RFC 3339 in UTC; an IPv6 client stands in brackets; the value is the shortest decimal
+ * that reads back as the same double. The alarm has passed bp_alarm_valid(). Replaces what t holds;
+ * returns false when there is no memory.
+ */
+bool bp_envelope(const struct bp_alarm *a, struct bp_text *t);
+
+#endif

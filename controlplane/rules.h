@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_RULES_H
+#define BP_CONTROLPLANE_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "shm/layout.h"
+
+struct event_base;
+
+/*
+ * The rules in force: two banks in the segment, of which the workers read one. A new set is built
+ * aside, copied to the bank that is not in force as soon as no worker can still read it, and put in
+ * force by one store; each PUBLISH is judged by exactly the old or the new set.
+ */
+struct bp_rules;
+
+struct bp_rules_result {
+	bool ok;
+	char error[512];     /* a sentence, when not ok; then nothing changed */
+	uint64_t generation; /* in force now */
+	uint32_t rules;
+	uint32_t unchanged; /* of these, those that were in force before and keep their state */
+};
+/* Called once per bp_rules_apply() that returned 0, from the event loop. */
+typedef void (*bp_rules_done)(void *arg, const struct bp_rules_result *result);
+
+struct bp_rules *bp_rules_new(struct event_base *base, struct bp_shm *shm);
+void bp_rules_free(struct bp_rules *r); /* a pending apply is forgotten, `done` not called */
+
+/*
+ * Puts the configuration's rules in force. keep_same: does nothing when the same rules with the
+ * same clone target are in force already. wait_ns: how long to wait for a worker that still reads
+ * the other bank (0: for ever) before giving up. Returns 0 and calls `done` later (or at once), or
+ * -1 with a sentence when the rules can't be built or another apply is under way.
+ */
+int bp_rules_apply(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool keep_same,
+	uint64_t wait_ns, bp_rules_done done, void *arg, char *err, size_t err_size);
+
+#endif

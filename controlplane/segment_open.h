@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_SEGMENT_OPEN_H
+#define BP_CONTROLPLANE_SEGMENT_OPEN_H
+
+#include <stddef.h>
+
+#include "config/config.h"
+#include "shm/layout.h"
+
+/*
+ * Opens or creates the segment that this configuration describes and maps its tables. Either plane
+ * may be the first. One of another shape is replaced only when no data plane runs on it; else it is
+ * refused. Returns 0, or -1 with a sentence.
+ */
+int bp_controlplane_segment(
+	const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/dataplane.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/clock.h"
+#include "dataplane/eal.h"
+#include "dataplane/link.h"
+#include "dataplane/pools.h"
+#include "dataplane/ports.h"
+#include "dataplane/startup.h"
+#include "dataplane/stats.h"
+#include "dataplane/workers.h"
+
+#define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
+#define NS_PER_SECOND 1000000000ull
+
+/* All of a running data plane; one a process. */
+struct dataplane {
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct bp_eal eal;
+	struct bp_eal_args eal_args;
+	struct bp_port ports[BP_MAX_PORTS];
+	struct bp_queue_plan plan;
+	struct bp_pools pools;
+	struct bp_workers workers;
+	struct bp_clock clock;
+	unsigned stats_period;
+	bool eal_started;
+};
+
+static uint64_t unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static double mono_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The data plane makes the segment when it isn't there, or isn't what this configuration needs. */
+static int open_segment(struct dataplane *d, char *err, size_t err_size)
+{
+	const struct bp_config *c = d->config;
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
+	struct bp_segment *s;
+
+	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, true, err, err_size);
+	if (!s)
+		return -1;
+	if (bp_shm_map(&d->shm, s, err, err_size) == 0)
+		return 0;
+	bp_segment_close(s);
+	d->shm.segment = NULL;
+	return -1;
+}
+
+/* Counters tell of this run: a data plane that was killed had frames in hand that no sum knows. */
+static void reset_segment(struct bp_shm *shm)
+{
+	memset(shm->counters, 0, shm->workers * sizeof(*shm->counters));
+	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
+	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
+	/* one that was killed did not say that it reads no rules any more */
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+	memset(shm->rule_stats, 0,
+		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
+}
+
+static int start_ports(struct dataplane *d, char *err, size_t err_size)
+{
+	struct bp_port_caps caps[BP_MAX_PORTS];
+
+	if (bp_ports_attach(d->config, d->ports, err, err_size) != 0)
+		return -1;
+	bp_ports_choose(d->config, d->ports);
+	for (unsigned p = 0; p < d->config->n_ports; p++) {
+		if (d->ports[p].caps.all_queues && d->ports[p].caps.max_rx > BP_MAX_QUEUES) {
+			snprintf(err, err_size,
+				"port %s has %u receive queues; biplane polls at most %d",
+				d->config->port[p].name, d->ports[p].caps.max_rx, BP_MAX_QUEUES);
+			return -1;
+		}
+		caps[p] = d->ports[p].caps;
+	}
+	bp_queue_plan_make(d->config, caps, &d->plan);
+	if (bp_pools_create(d->config, d->ports, &d->plan, &d->pools, err, err_size) != 0)
+		return -1;
+	return bp_ports_start(d->config, d->ports, &d->plan, &d->pools, err, err_size);
+}
+
+static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
+{
+	const struct bp_config *c = d->config;
+
+	if (open_segment(d, err, err_size) != 0 ||
+		bp_eal_choose(c, bp_pools_estimate(c), &d->eal, err, err_size) != 0 ||
+		bp_eal_build_args(c, &d->eal, eal_argc, eal_argv, &d->eal_args, err, err_size) !=
+			0 ||
+		bp_eal_start(c, &d->eal_args, err, err_size) != 0)
+		return -1;
+	d->eal_started = true;
+	reset_segment(&d->shm);
+	bp_link_reset();
+	bp_clock_init(&d->clock);
+	if (start_ports(d, err, err_size) != 0)
+		return -1;
+	return bp_workers_create(
+		&d->workers, c, d->ports, &d->plan, &d->pools, &d->shm, err, err_size);
+}
+
+static void show_startup(struct dataplane *d)
+{
+	struct bp_startup s = {d->config, &d->eal, d->ports, &d->plan, &d->pools, &d->shm};
+
+	bp_startup_print(&s, stdout);
+	bp_startup_warn(&s, stderr);
+}
+
+static void publish(struct dataplane *d)
+{
+	bp_clock_sync(&d->clock);
+	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
+	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
+	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
+}
+
+static void announce(struct dataplane *d)
+{
+	struct bp_shm_global *g = d->shm.global;
+
+	bp_publish_ports(&d->shm, d->config, d->ports, &d->plan);
+	atomic_store(&g->dp_workers, d->workers.n);
+	atomic_store(&g->dp_ports, d->config->n_ports);
+	atomic_store(&g->dp_started_ns, unix_ns());
+	atomic_store(&g->dp_heartbeat_ns, unix_ns());
+	atomic_store(&g->dp_pid, (uint64_t)getpid());
+}
+
+/* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
+static void supervise(struct dataplane *d, const sigset_t *signals)
+{
+	const struct timespec period = {.tv_nsec = PERIOD_NS};
+	struct bp_totals before, now;
+	double printed = mono_seconds();
+
+	bp_totals_read(&d->shm, d->config->n_ports, &before);
+	for (;;) {
+		int signal = sigtimedwait(signals, NULL, &period);
+		double seconds;
+
+		if (signal == SIGTERM || signal == SIGINT)
+			return;
+		publish(d); /* SIGHUP: the control plane reloads, nothing to do here */
+		seconds = mono_seconds() - printed;
+		if (d->stats_period == 0 || seconds < d->stats_period)
+			continue;
+		bp_totals_read(&d->shm, d->config->n_ports, &now);
+		bp_rates_print(d->config, &before, &now, seconds, stdout);
+		before = now;
+		printed += seconds;
+	}
+}
+
+static void run(struct dataplane *d, const sigset_t *signals)
+{
+	struct bp_totals totals;
+
+	show_startup(d);
+	announce(d);
+	publish(d);
+	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
+	supervise(d, signals);
+	bp_workers_stop(&d->workers);
+	publish(d);
+	bp_totals_read(&d->shm, d->config->n_ports, &totals);
+	bp_totals_print(d->config, &totals, stdout);
+	atomic_store(&d->shm.global->dp_pid, 0);
+}
+
+static void close_all(struct dataplane *d)
+{
+	bp_workers_free(&d->workers);
+	if (d->ports[0].config) /* EAL runs and some are attached */
+		bp_ports_stop(d->config);
+	bp_pools_free(&d->pools);
+	if (d->shm.segment)
+		bp_segment_close(d->shm.segment);
+	bp_config_free(d->config);
+	if (d->eal_started)
+		rte_eal_cleanup();
+	free(d);
+}
+
+int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, unsigned stats_period)
+{
+	struct dataplane *d = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(struct dataplane), RTE_CACHE_LINE_SIZE));
+	char err[1024] = "";
+	sigset_t signals;
+	int status = EX_OK;
+
+	if (!d) {
+		fprintf(stderr, "biplane dataplane: no memory\n");
+		return EX_UNAVAILABLE;
+	}
+	memset(d, 0, sizeof(*d));
+	d->stats_period = stats_period;
+	d->config = bp_config_load(config_path, stderr);
+	if (!d->config) {
+		free(d);
+		return EX_CONFIG;
+	}
+	/* before EAL starts its threads, which inherit the mask */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN); /* whoever read our statistics may go; traffic stays */
+	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {
+		run(d, &signals);
+	} else {
+		fprintf(stderr, "biplane dataplane: %s\n", err);
+		status = EX_UNAVAILABLE;
+	}
+	close_all(d);
+	return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/eal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#include "dataplane/device.h"
+#include "shm/segment.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define HUGEPAGES_DIR "/sys/kernel/mm/hugepages"
+/* No such device can carry traffic: it makes EAL leave alone all PCI devices that no port names. */
+#define PCI_NOTHING "0000:00:00.0"
+
+static uint64_t read_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	uint64_t n = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%" SCNu64, &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
+uint64_t bp_eal_huge_free(void)
+{
+	DIR *d = opendir(HUGEPAGES_DIR);
+	const struct dirent *e;
+	uint64_t bytes = 0;
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d)) != NULL) {
+		char path[sizeof(HUGEPAGES_DIR) + sizeof(e->d_name) + 32];
+		uint64_t kib;
+
+		if (sscanf(e->d_name, "hugepages-%" SCNu64 "kB", &kib) != 1)
+			continue;
+		snprintf(path, sizeof(path), HUGEPAGES_DIR "/%s/free_hugepages", e->d_name);
+		bytes += read_number(path) * kib * 1024;
+	}
+	closedir(d);
+	return bytes;
+}
+
+/* 2 MiB pages that would do. */
+static uint64_t pages_for(uint64_t bytes)
+{
+	return (bytes + 2 * MIB - 1) / (2 * MIB);
+}
+
+static int choose_memory(const struct bp_config *c, struct bp_eal *e, char *err, size_t err_size)
+{
+	uint64_t pages = pages_for(e->needed);
+
+	e->huge_free = bp_eal_huge_free();
+	e->huge = c->hugepages != BP_HUGEPAGES_NEVER && e->huge_free >= e->needed;
+	e->in_memory = e->huge && bp_hugepage_dir() == NULL;
+	if (e->huge || c->hugepages == BP_HUGEPAGES_NEVER)
+		return 0;
+	if (c->hugepages == BP_HUGEPAGES_REQUIRE) {
+		snprintf(err, err_size,
+			"hugepages are required, but %" PRIu64
+			" MiB of them are free and about %" PRIu64
+			" MiB are needed; set some aside: sysctl vm.nr_hugepages=%" PRIu64,
+			e->huge_free / MIB, e->needed / MIB, pages);
+		return -1;
+	}
+	snprintf(e->warning, sizeof(e->warning),
+		"%" PRIu64 " MiB of hugepages are free and about %" PRIu64
+		" MiB are needed: running on ordinary pages, slower; set some aside with: "
+		"sysctl vm.nr_hugepages=%" PRIu64,
+		e->huge_free / MIB, e->needed / MIB, pages);
+	return 0;
+}
+
+int bp_eal_choose(
+	const struct bp_config *c, uint64_t needed, struct bp_eal *e, char *err, size_t err_size)
+{
+	cpu_set_t allowed;
+	char bdf[32];
+
+	memset(e, 0, sizeof(*e));
+	e->needed = needed;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+		snprintf(err, err_size, "can't learn which CPUs may be used: %s", strerror(errno));
+		return -1;
+	}
+	if (bp_cpus_choose(c, &allowed, &e->cpus, err, err_size) != 0)
+		return -1;
+	for (unsigned p = 0; p < c->n_ports; p++)
+		e->pci |= bp_device_is_pci(c->port[p].device, bdf, sizeof(bdf));
+	return choose_memory(c, e, err, err_size);
+}
+
+__attribute__((format(printf, 2, 3))) static void add(
+	struct bp_eal_args *a, const char *format, ...)
+{
+	size_t room = sizeof(a->text) - a->used;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(a->text + a->used, room, format, args);
+	va_end(args);
+	/* Our own arguments are few and short, see the sizes; a cut one would be seen by EAL. */
+	if (a->argc == BP_EAL_ARGS_MAX || n < 0 || (size_t)n >= room)
+		return;
+	a->argv[a->argc++] = a->text + a->used;
+	a->used += (size_t)n + 1;
+}
+
+int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int extra_argc,
+	char *const *extra_argv, struct bp_eal_args *a, char *err, size_t err_size)
+{
+	char lcores[BP_MAX_WORKERS * 16];
+
+	memset(a, 0, sizeof(*a));
+	bp_cpus_lcores(&e->cpus, lcores, sizeof(lcores));
+	add(a, "biplane");
+	add(a, "--lcores=%s", lcores);
+	add(a, "--main-lcore=0");
+	add(a, "--no-telemetry");
+	add(a, "--log-level=*:error");
+	if (e->in_memory)
+		add(a, "--in-memory");
+	else
+		add(a, "--file-prefix=biplane-%s", c->name);
+	if (!e->huge) {
+		add(a, "--no-huge");
+		add(a, "-m");
+		add(a, "%u", c->memory_mb);
+	}
+	if (e->pci) {
+		add(a, "-a");
+		add(a, PCI_NOTHING);
+	} else {
+		add(a, "--no-pci");
+	}
+	if (extra_argc > BP_EAL_ARGS_MAX - a->argc) {
+		snprintf(err, err_size, "more than %d arguments after --",
+			BP_EAL_ARGS_MAX - a->argc);
+		return -1;
+	}
+	for (int i = 0; i < extra_argc; i++)
+		a->argv[a->argc++] = extra_argv[i];
+	a->argv[a->argc] = NULL;
+	return 0;
+}
+
+int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err, size_t err_size)
+{
+	/* Without this, EAL writes everything to syslog as well. */
+	rte_openlog_stream(stderr);
+	if (rte_eal_init(args->argc, args->argv) >= 0)
+		return 0;
+	switch (rte_errno) {
+	case EACCES:
+		snprintf(err, err_size,
+			"DPDK may not do what it needs: run biplane as root, or with CAP_NET_RAW, "
+			"CAP_NET_ADMIN, CAP_IPC_LOCK and CAP_SYS_ADMIN");
+		break;
+	case EAGAIN:
+		snprintf(err, err_size,
+			"another process holds DPDK's files of instance %s; stop it, or give this "
+			"one "
+			"another name (`name:` in the configuration)",
+			c->name);
+		break;
+	case ENOMEM:
+		snprintf(err, err_size,
+			"DPDK found no memory: free some hugepages, or raise runtime.memory (now "
+			"%u MiB)",
+			c->memory_mb);
+		break;
+	default:
+		snprintf(err, err_size,
+			"DPDK did not start (%s); its own words are above. Is another instance %s "
+			"running, or is an option after -- wrong?",
+			rte_strerror(rte_errno), c->name);
+	}
+	return -1;
+}

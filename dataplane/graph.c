@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_graph.h>
+
+#include "dataplane/nodes/nodes.h"
+
+#define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
+#define DROP_NODE "bp_drop"
+
+/* Names of the nodes that the edges lead to; see enum bp_edge. */
+struct edges {
+	char name[EDGES_MAX][RTE_NODE_NAMESIZE];
+	unsigned n;
+};
+
+static int fail(char *err, size_t err_size, const char *what, const char *node)
+{
+	snprintf(err, err_size, "%s %s: %s", what, node, rte_strerror(rte_errno));
+	return -1;
+}
+
+/* A clone of a node, or the one that an earlier graph of this process made. */
+static rte_node_t clone_of(const struct rte_node_register *parent, const char *suffix)
+{
+	char name[RTE_NODE_NAMESIZE * 2];
+	rte_node_t id;
+
+	snprintf(name, sizeof(name), "%s-%s", parent->name, suffix);
+	id = rte_node_from_name(name);
+	return rte_node_is_invalid(id) ? rte_node_clone(parent->id, suffix) : id;
+}
+
+/* No node may have an edge to itself, so that edge leads to drop; nobody takes it. */
+static int set_edges(const char *node, const struct edges *e, char *err, size_t err_size)
+{
+	const char *next[EDGES_MAX];
+	rte_node_t id = rte_node_from_name(node);
+
+	if (rte_node_is_invalid(id))
+		return fail(err, err_size, "no node", node);
+	for (unsigned i = 0; i < e->n; i++)
+		next[i] = strcmp(e->name[i], node) == 0 ? DROP_NODE : e->name[i];
+	/* A shorter list than an earlier graph's would leave edges behind. */
+	if (rte_node_edge_count(id) > e->n && rte_node_edge_shrink(id, (rte_edge_t)e->n) != e->n)
+		return fail(err, err_size, "can't shorten the edges of node", node);
+	if (rte_node_edge_update(id, 0, next, (uint16_t)e->n) != e->n)
+		return fail(err, err_size, "can't set the edges of node", node);
+	return 0;
+}
+
+static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool checksum)
+{
+	const char *fixed[BP_EDGE_PORT] = {
+		[BP_EDGE_DROP] = DROP_NODE,
+		[BP_EDGE_BRIDGE] = "bp_bridge",
+		[BP_EDGE_ETHERNET] = inspect ? "bp_ethernet" : DROP_NODE,
+		[BP_EDGE_MQTT] = inspect ? "bp_mqtt" : DROP_NODE,
+		[BP_EDGE_CHECKSUM] = checksum ? "bp_checksum" : DROP_NODE,
+	};
+
+	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
+		snprintf(e->name[i], sizeof(e->name[i]), "%s", fixed[i]);
+	for (unsigned p = 0; p < n_ports; p++)
+		snprintf(e->name[BP_EDGE_PORT + p], sizeof(e->name[0]), "bp_port_tx-%u", p);
+	e->n = BP_EDGE_PORT + n_ports;
+}
+
+static int make_inner_nodes(
+	const struct edges *e, unsigned n_ports, bool inspect, char *err, size_t err_size)
+{
+	/* Named through the symbols: this pulls their constructors out of a static library. */
+	const struct rte_node_register *const own[] = {
+		&bp_node_bridge, &bp_node_checksum, &bp_node_drop};
+	char suffix[16];
+
+	if (rte_node_is_invalid(own[2]->id))
+		return fail(err, err_size, "not registered:", own[2]->name);
+	for (unsigned p = 0; p < n_ports; p++) {
+		snprintf(suffix, sizeof(suffix), "%u", p);
+		if (rte_node_is_invalid(clone_of(&bp_node_port_tx, suffix)))
+			return fail(err, err_size, "can't clone node", bp_node_port_tx.name);
+	}
+	if (set_edges(own[0]->name, e, err, err_size) || set_edges(own[1]->name, e, err, err_size))
+		return -1;
+	if (inspect && (set_edges("bp_ethernet", e, err, err_size) ||
+			       set_edges("bp_mqtt", e, err, err_size)))
+		return -1;
+	return 0;
+}
+
+/* Where the frames of a queue go first. */
+static rte_edge_t first_edge(const struct bp_worker *w, const struct bp_rx_queue *q, bool inspect)
+{
+	if (w->bridge_of[q->port] == BP_NO_PORT)
+		return BP_EDGE_DROP;
+	if (q->partial_checksums)
+		return BP_EDGE_CHECKSUM;
+	if (inspect)
+		return BP_EDGE_ETHERNET;
+	return bp_forward_edge(w, q->port);
+}
+
+static void set_rx_context(struct bp_node_ctx *ctx, const struct bp_worker *w,
+	const struct bp_rx_queue *q, bool inspect)
+{
+	ctx->port = q->port;
+	ctx->queue = q->queue;
+	ctx->next = first_edge(w, q, inspect);
+	ctx->flags = 0;
+	if (ctx->next < BP_EDGE_PORT && ctx->next != BP_EDGE_DROP)
+		ctx->flags |= BP_RX_F_PREFETCH;
+	if (q->qinq_fix)
+		ctx->flags |= BP_RX_F_QINQ;
+	if (q->set_port)
+		ctx->flags |= BP_RX_F_SET_PORT;
+}
+
+static void set_contexts(
+	struct bp_worker *w, bool inspect, const struct bp_rx_queue *queues, unsigned n_queues)
+{
+	char name[RTE_NODE_NAMESIZE];
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+	unsigned port;
+
+	rte_graph_foreach_node(count, off, w->graph, node)
+	{
+		struct bp_node_ctx *ctx = bp_node_ctx(node);
+
+		memset(ctx, 0, sizeof(*ctx));
+		ctx->worker = w;
+		if (sscanf(node->name, "bp_port_tx-%u", &port) == 1 && port < BP_MAX_PORTS) {
+			ctx->port = (uint16_t)port;
+			ctx->queue = w->tx_queue[port];
+		}
+		for (unsigned i = 0; i < n_queues; i++) {
+			snprintf(name, sizeof(name), "bp_port_rx-%u-%u", queues[i].port,
+				queues[i].queue);
+			if (strcmp(name, node->name) == 0)
+				set_rx_context(ctx, w, &queues[i], inspect);
+		}
+	}
+}
+
+void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
+{
+	memset(w->wire_out, BP_NO_PORT, sizeof(w->wire_out));
+	memset(w->bridge_of, BP_NO_PORT, sizeof(w->bridge_of));
+	memset(w->tx_queue, 0, sizeof(w->tx_queue));
+	w->mqtt_port = c->mqtt.ports[0];
+	w->trust_checksum = c->mqtt.checksum == BP_CHECKSUM_TRUST;
+	w->n_bridges = (uint8_t)c->n_bridges;
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		const struct bp_config_bridge *br = &c->bridge[b];
+
+		w->bridge_n[b] = (uint8_t)br->n;
+		for (unsigned i = 0; i < br->n; i++) {
+			w->bridge_port[b][i] = br->port[i];
+			w->bridge_of[br->port[i]] = (uint8_t)b;
+		}
+		if (br->n == 2) {
+			w->wire_out[br->port[0]] = br->port[1];
+			w->wire_out[br->port[1]] = br->port[0];
+		}
+	}
+}
+
+int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool inspect,
+	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size)
+{
+	struct rte_graph_param param = {.socket_id = (int)rte_socket_id()};
+	char(*names)[RTE_NODE_NAMESIZE];
+	const char **patterns;
+	struct edges *edges;
+	bool checksum = false;
+	int result = -1;
+
+	w->graph = NULL;
+	if (n_queues == 0)
+		return 0;
+	names = calloc(n_queues, sizeof(*names));
+	patterns = calloc(n_queues, sizeof(*patterns));
+	edges = calloc(1, sizeof(*edges));
+	if (!names || !patterns || !edges) {
+		snprintf(err, err_size, "no memory for the graph");
+		goto out;
+	}
+	for (unsigned i = 0; i < n_queues; i++)
+		checksum |= queues[i].partial_checksums;
+	name_edges(edges, n_ports, inspect, checksum);
+	if (make_inner_nodes(edges, n_ports, inspect, err, err_size) != 0)
+		goto out;
+	for (unsigned i = 0; i < n_queues; i++) {
+		char suffix[16];
+
+		snprintf(suffix, sizeof(suffix), "%u-%u", queues[i].port, queues[i].queue);
+		if (rte_node_is_invalid(clone_of(&bp_node_port_rx, suffix))) {
+			fail(err, err_size, "can't clone node", bp_node_port_rx.name);
+			goto out;
+		}
+		snprintf(names[i], sizeof(names[i]), "bp_port_rx-%s", suffix);
+		patterns[i] = names[i];
+		if (set_edges(names[i], edges, err, err_size) != 0)
+			goto out;
+	}
+	param.node_patterns = patterns;
+	param.nb_node_patterns = (uint16_t)n_queues;
+	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
+		fail(err, err_size, "can't create graph", name);
+		goto out;
+	}
+	w->graph = rte_graph_lookup(name);
+	if (!w->graph) {
+		fail(err, err_size, "can't find graph", name);
+		goto out;
+	}
+	set_contexts(w, inspect, queues, n_queues);
+	result = 0;
+out:
+	free(names);
+	free(patterns);
+	free(edges);
+	return result;
+}
+
+void bp_graph_free(struct bp_worker *w)
+{
+	if (w->graph)
+		rte_graph_destroy(w->graph->id);
+	w->graph = NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_INTERFACE_H
+#define BP_DATAPLANE_INTERFACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the kernel says of a network interface on which a port sits. */
+struct bp_interface {
+	bool found, up;
+	bool veth;
+	bool gro; /* generic receive offload: frames that were never on the wire */
+	uint32_t mtu;
+};
+
+struct bp_interface bp_interface_ask(const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_LINK_H
+#define BP_DATAPLANE_LINK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/limits.h"
+
+/*
+ * What is known of each port's link. The main thread asks the drivers (which may take a system
+ * call) a few times a second and writes here; workers read one byte a burst.
+ *
+ * A network card's word is taken: nothing is sent on a link that is down, so that no stale frame
+ * waits in its queue for the link to return. The drivers of virtual devices can be wrong (an
+ * interface that was moved to another network namespace looks down to net_tap): there a frame is
+ * offered all the same, and the link only tells why it was not taken.
+ */
+enum bp_link { BP_LINK_UP, BP_LINK_DOWN, BP_LINK_MAYBE_DOWN };
+
+extern _Atomic uint8_t bp_link[BP_MAX_PORTS]; /* enum bp_link */
+
+static inline enum bp_link bp_link_get(uint16_t port)
+{
+	return (enum bp_link)atomic_load_explicit(&bp_link[port], memory_order_relaxed);
+}
+
+/* Main thread: forgets everything. */
+void bp_link_reset(void);
+/* Main thread: asks the driver of one port; `trust`: its word is taken. A link counts as down only
+ * after it was seen up: some drivers never report one. Returns whether the driver says that it is
+ * up. */
+bool bp_link_poll(uint16_t port, bool trust);
+
+#endif

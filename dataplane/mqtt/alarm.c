@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+
+#include "dataplane/mqtt/client_name.h"
+
+/* A topic name on the wire has a 16-bit length. */
+#define TO_MAX 65535u
+
+struct piece {
+	const char *text;
+	uint32_t len;
+};
+
+static bool is_placeholder(const char *at, const char *end, const char *name, uint32_t len)
+{
+	return (size_t)(end - at) >= len && memcmp(at, name, len) == 0;
+}
+
+/*
+ * Expands the rule's `to`. With out == NULL only the length is returned; the template was checked
+ * when the configuration was read, so what is no placeholder is text.
+ */
+static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
+	const struct piece *client, char *out)
+{
+	const char *at = rule->to, *end = rule->to + rule->to_len;
+	uint32_t n = 0;
+
+	while (at < end) {
+		struct piece p = {at, 1};
+		uint32_t step = 1;
+
+		if (*at != '{') {
+			const char *next = memchr(at, '{', (size_t)(end - at));
+
+			p.len = step = (uint32_t)((next != NULL ? next : end) - at);
+		} else if (is_placeholder(at, end, "{topic}", 7)) {
+			p = *topic;
+			step = 7;
+		} else if (is_placeholder(at, end, "{rule}", 6)) {
+			p.text = rule->name;
+			p.len = rule->name_len;
+			step = 6;
+		} else if (is_placeholder(at, end, "{client}", 8)) {
+			p = *client;
+			step = 8;
+		}
+		if (out != NULL)
+			memcpy(out + n, p.text, p.len);
+		n += p.len;
+		at += step;
+	}
+	return n;
+}
+
+/*
+ * The client in a topic: its identifier, or its address where that is unknown. What a topic name
+ * can't hold becomes '_'.
+ */
+static struct piece client_in_topic(
+	struct bp_inspector *in, const struct bp_flow *f, char *buf, uint32_t size)
+{
+	struct piece p = {buf, 0};
+
+	if (f->client_id_len == 0 || f->client_id_len > size) {
+		p.len = bp_client_name(f, buf, size);
+		return p;
+	}
+	memcpy(buf, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	p.len = f->client_id_len;
+	for (uint32_t i = 0; i < p.len; i++) {
+		if (buf[i] == '+' || buf[i] == '#' || buf[i] == '/')
+			buf[i] = '_';
+	}
+	return p;
+}
+
+static bool uses_client(const struct bp_rule *rule)
+{
+	return memmem(rule->to, rule->to_len, "{client}", 8) != NULL;
+}
+
+static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_judged *j, const struct piece *topic, const struct piece *client,
+	uint32_t to_len)
+{
+	const struct bp_flow *f = j->flow;
+	const struct bp_mqtt_publish *p = j->publish;
+	/* an envelope is made of the fields: the payload need not cross */
+	uint32_t payload_len = rule->payload == BP_PAYLOAD_ORIGINAL ? p->payload_len : 0;
+	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +
+			to_len + payload_len;
+	struct bp_alarm *a;
+	uint64_t mark;
+	char *at;
+
+	if (size > bp_ring_record_max(in->ring)) {
+		bp_tally(in, BP_C_ALARM_TOO_LARGE);
+		return;
+	}
+	a = bp_ring_reserve(in->ring, (uint32_t)size, &mark);
+	if (a == NULL) {
+		bp_tally(in, BP_C_ALARM_RING_FULL);
+		return;
+	}
+	memset(a, 0, sizeof(*a));
+	/* taken only once there is room: a lost alarm leaves no hole in the numbers */
+	a->id = atomic_fetch_add_explicit(in->next_alarm_id, 1, memory_order_relaxed);
+	a->time_ns = in->now_ns;
+	a->value = j->value;
+	a->state = verdict == BP_VERDICT_RAISED ? BP_ALARM_RAISED : BP_ALARM_CLEARED;
+	a->flags = (uint8_t)((rule->payload == BP_PAYLOAD_ENVELOPE ? BP_ALARM_F_ENVELOPE : 0) |
+			     (p->retain ? BP_ALARM_F_RETAIN : 0) |
+			     (rule->action == BP_ACTION_CLONE ? BP_ALARM_F_CLONE : 0) |
+			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
+	a->qos = p->qos;
+	a->client_port = (uint16_t)(f->k1 >> 16);
+	memcpy(a->client_ip, f->client_ip, 16);
+	a->rule_len = rule->name_len;
+	a->client_id_len = f->client_id_len;
+	a->topic_len = (uint16_t)topic->len;
+	a->to_len = (uint16_t)to_len;
+	a->payload_len = payload_len;
+	at = a->text;
+	memcpy(at, rule->name, rule->name_len);
+	at += rule->name_len;
+	if (f->client_id_len != 0)
+		memcpy(at, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	at += f->client_id_len;
+	memcpy(at, topic->text, topic->len);
+	at += topic->len;
+	at += expand(rule, topic, client, at);
+	memcpy(at, p->payload, payload_len);
+	bp_ring_commit(in->ring, mark);
+	bp_tally(in, BP_C_ALARM_QUEUED);
+}
+
+static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const struct bp_judged *j,
+	const struct piece *topic, const struct piece *client, uint32_t to_len)
+{
+	char to[2048]; /* a longer topic does not fit a frame anyway */
+	struct bp_clone_request r = {
+		.rule = rule,
+		.frame = in->frame,
+		.publish = j->publish,
+		.to = to,
+		.to_len = (uint16_t)to_len,
+		.version = j->flow->version,
+		.seq = j->seq,
+	};
+
+	if (in->clone == NULL) {
+		bp_tally(in, BP_C_CLONE_NO_EDGE);
+		return;
+	}
+	if (to_len > sizeof(to)) {
+		bp_tally(in, BP_C_CLONE_TOO_LARGE);
+		return;
+	}
+	expand(rule, topic, client, to);
+	(void)in->clone(in->clone_arg, &r); /* counts for itself */
+}
+
+void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_judged *j)
+{
+	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
+	_Atomic uint64_t *told = verdict == BP_VERDICT_RAISED ? &stats->raised : &stats->cleared;
+	struct piece topic = {(const char *)j->publish->topic, j->publish->topic_len};
+	struct piece client = {"", 0};
+	char name[1024];
+	uint32_t to_len;
+
+	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
+	atomic_store_explicit(
+		told, atomic_load_explicit(told, memory_order_relaxed) + 1, memory_order_relaxed);
+	if (uses_client(rule))
+		client = client_in_topic(in, j->flow, name, sizeof(name));
+	to_len = expand(rule, &topic, &client, NULL);
+	if (to_len > TO_MAX) {
+		bp_tally(in, BP_C_ALARM_TOO_LARGE);
+		return;
+	}
+	if (rule->action == BP_ACTION_CLONE)
+		to_clone(in, rule, j, &topic, &client, to_len);
+	if (rule->action == BP_ACTION_PUBLISH || in->record_clones)
+		to_ring(in, rule, verdict, j, &topic, &client, to_len);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_FLOW_H
+#define BP_DATAPLANE_MQTT_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "biplane/counters.h"
+#include "dataplane/mqtt/carry.h"
+
+/*
+ * One TCP connection between a client and a broker. Both directions are one entry: dir 0 goes to
+ * the broker, dir 1 comes from it. 256 bytes; a segment in sequence touches the first line only.
+ */
+enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
+
+enum bp_stream {
+	BP_STREAM_UNSEEN,   /* nothing seen in this direction yet */
+	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
+	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
+	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
+	BP_STREAM_SEEK,     /* searching for a provable boundary */
+	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
+};
+
+#define BP_FLOW_IP6 0x01
+#define BP_FLOW_CONNECT 0x02 /* CONNECT was read */
+#define BP_FLOW_CONNACK 0x04 /* CONNACK was read */
+#define BP_FLOW_FIN0 0x08    /* the client's FIN is in sequence */
+#define BP_FLOW_FIN1 0x10
+#define BP_FLOW_CLOSED 0x20
+#define BP_FLOW_MIDWAY 0x40    /* met in the middle: no CONNECT expected */
+#define BP_FLOW_SYN_AGAIN 0x80 /* a SYN on a live connection waits for its SYN-ACK */
+
+/* What of the second lines a direction uses: the fast path goes on only when 0. */
+#define BP_FLOW_HELD(dir) (uint8_t)(0x01 << (dir))    /* segments ahead of the stream */
+#define BP_FLOW_FINWAIT(dir) (uint8_t)(0x04 << (dir)) /* a FIN ahead of the stream */
+
+#define BP_NO_FLOW UINT32_MAX
+
+/* A guess that waits for its proof; see seek.c. */
+struct bp_seek {
+	uint32_t next;       /* sequence number up to which the guess has been checked */
+	uint32_t skip;       /* bytes of the packet under way beyond `next` */
+	uint32_t expect_seq; /* what the peer must have acknowledged */
+	uint16_t expect_id;
+	uint8_t expect_type; /* packet type that proves the guess; 0: none yet */
+	uint8_t versions;    /* bit 0: 3.1/3.1.1 still possible, bit 1: 5.0 */
+	uint8_t valid;
+	uint8_t pad;
+	uint16_t asked; /* when what the peer must answer was seen, ticks >> 10 */
+};
+
+struct bp_flow {
+	/* line 0: hot */
+	uint64_t k0, k1;    /* key; for IPv6 k0 is a hash of the addresses, which lie below */
+	uint32_t next[2];   /* sequence number expected next */
+	uint32_t skip[2];   /* or, carried: the octets of a fixed header not yet complete */
+	uint64_t memo_hash; /* topic that the client published last */
+	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
+	uint16_t memo_len;
+	uint16_t memo_gen;  /* of the rules; 0 never */
+	uint32_t seen;      /* time of the last segment, 2^20 ns ticks */
+	uint8_t stream[2];  /* enum bp_stream */
+	uint8_t version;    /* of MQTT; 0 unknown */
+	uint8_t flags;      /* BP_FLOW_* */
+	uint8_t pending;    /* BP_FLOW_HELD, BP_FLOW_FINWAIT */
+	uint8_t used;       /* 1: in the table */
+	uint16_t life;      /* changes with each use of the slot: readers check it */
+	uint32_t publishes; /* in the judged direction */
+	/* line 1 */
+	uint8_t client_ip[16], broker_ip[16];
+	uint32_t lru_prev, lru_next;
+	uint16_t list;
+	uint16_t client_id_len;
+	bp_carry_ref client_id;
+	uint32_t carried; /* bytes of arena blocks that this flow holds */
+	bp_carry_ref carry[2];
+	uint32_t carry_len[2]; /* bytes of the packet so far */
+	/* line 2 */
+	uint32_t carry_need[2];   /* length of the whole packet; 0: fixed header incomplete */
+	uint8_t carry_decided[2]; /* its head was looked at: it is wanted whole */
+	uint8_t opaque[2];        /* enum bp_counter - BP_C_OPAQUE_NOT_MQTT */
+	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
+	uint32_t held_bytes[2];
+	uint32_t fin_seq[2];
+	uint32_t syn_seq; /* initial sequence number: the client's, or of BP_FLOW_SYN_AGAIN */
+	bp_carry_ref aliases[2];
+	uint32_t aliases_len[2]; /* bytes used in the block */
+	uint16_t alias_max[2];   /* the highest that the sender may use */
+	uint8_t has_alias_max[2];
+	uint8_t pad2[6];
+	/* line 3 */
+	struct bp_seek seek[2];
+	uint64_t opened_ns;
+	uint8_t pad3[8];
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct bp_flow) == 256, "a flow is 256 bytes");
+_Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
+
+#define BP_MEMO_MANY (UINT32_MAX - 1)
+
+/*
+ * The table: groups of 15 flows, found by 16-bit tags that lie together (32 bytes a group), so that
+ * a lookup costs one small hot line and the one cold line of the flow. A flow lies in its first
+ * group or, when that is full, in its second; the 16th tag counts how many of a group's flows had
+ * to go elsewhere. Lies in the segment; written by one worker.
+ */
+#define BP_FLOW_WAYS 15
+
+struct bp_flow_group {
+	uint16_t tag[BP_FLOW_WAYS]; /* 0: free */
+	uint16_t elsewhere;
+} __attribute__((aligned(32)));
+
+struct bp_flow_header {
+	uint64_t magic;
+	uint32_t groups;
+	uint32_t capacity;
+	uint64_t flows_offset; /* from the header */
+	uint64_t pad[5];
+};
+#define BP_FLOW_MAGIC 0x31574f4c464d5042ull
+
+/* Lists: what goes first when room is needed. */
+enum { BP_LIST_CLOSED, BP_LIST_OPENING, BP_LIST_IDLE };
+#define BP_WHEEL 4096
+
+struct bp_flow_list {
+	uint32_t head, tail;
+};
+
+struct bp_flow_table {
+	struct bp_flow_group *group;
+	struct bp_flow *flow;
+	uint32_t groups;
+	uint32_t capacity;
+	uint32_t count;
+	uint32_t opening;
+	uint64_t key[2];
+	/* ageing: idle flows in a wheel of lists by the time they were last filed */
+	struct bp_flow_list closed_list, opening_list, wheel[BP_WHEEL];
+	unsigned wheel_shift; /* ticks per list, as a power of two */
+	uint32_t wheel_at;    /* tick >> shift of the oldest list that may have flows */
+	uint32_t now;         /* ticks */
+	uint32_t idle_ticks, opening_ticks, closed_ticks;
+	struct bp_counters *counters;
+	/* gives back what the flow holds elsewhere; called before its slot is free */
+	void (*release)(void *arg, struct bp_flow *f);
+	void *release_arg;
+};
+
+uint64_t bp_flow_table_bytes(uint32_t capacity);
+/* Lays an empty table in [memory, memory + bp_flow_table_bytes(capacity)). */
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, uint32_t capacity,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns);
+
+static inline uint32_t bp_ticks(uint64_t ns)
+{
+	return (uint32_t)(ns >> 20);
+}
+
+/* 64x64 to 128 bits, halves xored: the mixing step of wyhash; good, and two instructions. */
+static inline uint64_t bp_mix(uint64_t a, uint64_t b)
+{
+	__uint128_t p = (__uint128_t)a * b;
+
+	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+static inline uint64_t bp_flow_hash(const struct bp_flow_table *t, uint64_t k0, uint64_t k1)
+{
+	return bp_mix(k0 ^ t->key[0], k1 ^ t->key[1]);
+}
+
+static inline uint32_t bp_flow_group1(const struct bp_flow_table *t, uint64_t hash)
+{
+	return (uint32_t)(((hash >> 32) * t->groups) >> 32);
+}
+static inline uint32_t bp_flow_group2(const struct bp_flow_table *t, uint64_t hash)
+{
+	return (uint32_t)(((uint64_t)((uint32_t)(hash >> 16) * 0x9e3779b1u) * t->groups) >> 32);
+}
+static inline uint16_t bp_flow_tag(uint64_t hash)
+{
+	return (uint16_t)(hash | 1); /* 15 bits that the groups don't use; never 0 */
+}
+
+/* Bit i: tag i of the group equals `tag`. */
+static inline uint32_t bp_flow_tags_equal(const struct bp_flow_group *g, uint16_t tag)
+{
+#ifdef __SSE2__
+	__m128i want = _mm_set1_epi16((short)tag);
+	__m128i lo = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g), want);
+	__m128i hi = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g + 1), want);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(lo, hi)) & 0x7fff;
+#else
+	uint32_t m = 0;
+
+	for (unsigned i = 0; i < BP_FLOW_WAYS; i++)
+		m |= (uint32_t)(g->tag[i] == tag) << i;
+	return m;
+#endif
+}
+
+/* Finds the flow; ip6 addresses (client, broker) are compared when given. NULL: unknown. */
+struct bp_flow *bp_flow_find(const struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1,
+	const uint8_t *client_ip6, const uint8_t *broker_ip6);
+/* The flow that the first group's tags point at, for prefetching: it may be another, or free. */
+static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, uint64_t hash)
+{
+	uint32_t g = bp_flow_group1(t, hash);
+	uint32_t hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
+
+	if (__builtin_expect(hits == 0, 0) && t->group[g].elsewhere != 0) {
+		g = bp_flow_group2(t, hash);
+		hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
+	}
+	return &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)__builtin_ctz(hits | 0x4000)];
+}
+/*
+ * Adds a flow that is not in the table: zeroed but for its key, filed under `list`. Never fails: at
+ * the bound (the configured number, or a full pair of groups) the oldest closed, else the oldest
+ * opening (when these take more than an eighth), else the oldest idle flow goes.
+ */
+struct bp_flow *bp_flow_add(
+	struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1, unsigned list);
+void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f);
+/* Files the flow anew: under another list, by the time it was last seen. */
+void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
+/* Expires what is over its time, looking at `budget` flows at most. Returns how many expired. */
+unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/flow_age.h"
+
+/* A closed connection is kept so long: late retransmissions must not look like a new one. */
+#define CLOSED_NS (10ull * 1000 * 1000 * 1000)
+
+#define FILE_CLOSED 0
+#define FILE_OPENING 1
+#define FILE_WHEEL 2 /* + position */
+#define FILE_NONE UINT16_MAX
+
+static uint32_t ticks_up(uint64_t ns)
+{
+	uint64_t ticks = (ns >> 20) + 1;
+
+	return ticks > INT32_MAX ? INT32_MAX : (uint32_t)ticks;
+}
+
+void bp_flow_age_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t opening_ns)
+{
+	const struct bp_flow_list empty = {BP_NO_FLOW, BP_NO_FLOW};
+
+	t->idle_ticks = ticks_up(idle_ns);
+	t->opening_ticks = ticks_up(opening_ns);
+	t->closed_ticks = ticks_up(CLOSED_NS);
+	/* the wheel must turn slower than a flow may idle: half of it covers the timeout */
+	t->wheel_shift = 0;
+	while (((uint64_t)(BP_WHEEL / 2) << t->wheel_shift) < t->idle_ticks)
+		t->wheel_shift++;
+	t->closed_list = t->opening_list = empty;
+	for (unsigned i = 0; i < BP_WHEEL; i++)
+		t->wheel[i] = empty;
+}
+
+static struct bp_flow_list *list_at(struct bp_flow_table *t, uint16_t at)
+{
+	if (at == FILE_CLOSED)
+		return &t->closed_list;
+	if (at == FILE_OPENING)
+		return &t->opening_list;
+	return &t->wheel[at - FILE_WHEEL];
+}
+
+void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f)
+{
+	struct bp_flow_list *l;
+
+	if (f->list == FILE_NONE)
+		return;
+	l = list_at(t, f->list);
+	if (f->lru_prev == BP_NO_FLOW)
+		l->head = f->lru_next;
+	else
+		t->flow[f->lru_prev].lru_next = f->lru_next;
+	if (f->lru_next == BP_NO_FLOW)
+		l->tail = f->lru_prev;
+	else
+		t->flow[f->lru_next].lru_prev = f->lru_prev;
+	if (f->list == FILE_OPENING)
+		t->opening--;
+	f->list = FILE_NONE;
+}
+
+bool bp_flow_is_opening(const struct bp_flow *f)
+{
+	return f->list == FILE_OPENING;
+}
+
+void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f)
+{
+	uint32_t i = (uint32_t)(f - t->flow);
+	struct bp_flow_list *l = list_at(t, f->list);
+
+	if (f->lru_prev == BP_NO_FLOW)
+		l->head = i;
+	else
+		t->flow[f->lru_prev].lru_next = i;
+	if (f->lru_next == BP_NO_FLOW)
+		l->tail = i;
+	else
+		t->flow[f->lru_next].lru_prev = i;
+}
+
+void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
+{
+	uint32_t i = (uint32_t)(f - t->flow);
+	struct bp_flow_list *l;
+
+	bp_flow_unfile(t, f);
+	if (list == BP_LIST_CLOSED)
+		f->list = FILE_CLOSED;
+	else if (list == BP_LIST_OPENING)
+		f->list = FILE_OPENING;
+	else
+		f->list = (uint16_t)(FILE_WHEEL + ((f->seen >> t->wheel_shift) % BP_WHEEL));
+	l = list_at(t, f->list);
+	f->lru_next = BP_NO_FLOW;
+	f->lru_prev = l->tail;
+	if (l->tail == BP_NO_FLOW)
+		l->head = i;
+	else
+		t->flow[l->tail].lru_next = i;
+	l->tail = i;
+	if (f->list == FILE_OPENING)
+		t->opening++;
+}
+
+/*
+ * The head of the oldest list whose flows were not seen since they were filed. A flow that was seen
+ * moves to the list of that time: each move is paid for by the traffic since. List numbers count up
+ * to `mask` and begin again, as the ticks do; all are compared by how long before now they are.
+ */
+static struct bp_flow *oldest_idle(struct bp_flow_table *t, unsigned *budget)
+{
+	uint32_t now = t->now >> t->wheel_shift, mask = UINT32_MAX >> t->wheel_shift;
+
+	/* nobody looked for more than a turn: all lists are behind, the oldest is the next one */
+	if (((now - t->wheel_at) & mask) >= BP_WHEEL)
+		t->wheel_at = (now - (BP_WHEEL - 1)) & mask;
+	for (;;) {
+		uint32_t head = t->wheel[t->wheel_at % BP_WHEEL].head, slot, ago;
+		struct bp_flow *f;
+
+		if (head == BP_NO_FLOW) {
+			if (t->wheel_at == now)
+				return NULL;
+			t->wheel_at = (t->wheel_at + 1) & mask;
+			continue;
+		}
+		f = &t->flow[head];
+		slot = f->seen >> t->wheel_shift;
+		ago = (now - slot) & mask;
+		if (slot % BP_WHEEL == t->wheel_at % BP_WHEEL || ago >= BP_WHEEL)
+			return f;
+		if (*budget == 0)
+			return NULL;
+		(*budget)--;
+		bp_flow_file(t, f, BP_LIST_IDLE);
+		/* filed more than a turn ago, and seen since, but before the list being looked at
+		 */
+		if (ago > ((now - t->wheel_at) & mask))
+			t->wheel_at = slot;
+	}
+}
+
+struct bp_flow *bp_flow_oldest(struct bp_flow_table *t)
+{
+	unsigned budget = UINT32_MAX;
+	struct bp_flow *f;
+
+	if (t->closed_list.head != BP_NO_FLOW)
+		return &t->flow[t->closed_list.head];
+	if (t->opening_list.head != BP_NO_FLOW && t->opening > t->capacity / 8)
+		return &t->flow[t->opening_list.head];
+	f = oldest_idle(t, &budget);
+	return f != NULL ? f : &t->flow[t->opening_list.head];
+}
+
+static bool expire_head(struct bp_flow_table *t, struct bp_flow_list *l, uint32_t limit)
+{
+	struct bp_flow *f;
+
+	if (l->head == BP_NO_FLOW)
+		return false;
+	f = &t->flow[l->head];
+	if ((uint32_t)(t->now - f->seen) < limit) {
+		/* seen since it was filed: behind the others, or the list would stop at it */
+		if (f->lru_next != BP_NO_FLOW)
+			bp_flow_file(
+				t, f, f->list == FILE_CLOSED ? BP_LIST_CLOSED : BP_LIST_OPENING);
+		return false;
+	}
+	if (!(f->flags & BP_FLOW_CLOSED))
+		t->counters->v[BP_C_FLOW_EXPIRED]++;
+	bp_flow_remove(t, f);
+	return true;
+}
+
+unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget)
+{
+	unsigned expired = 0;
+
+	t->now = bp_ticks(mono_ns);
+	while (budget != 0 && expire_head(t, &t->closed_list, t->closed_ticks)) {
+		expired++;
+		budget--;
+	}
+	while (budget != 0 && expire_head(t, &t->opening_list, t->opening_ticks)) {
+		expired++;
+		budget--;
+	}
+	while (budget != 0) {
+		struct bp_flow *f = oldest_idle(t, &budget);
+
+		if (f == NULL || (uint32_t)(t->now - f->seen) < t->idle_ticks)
+			break;
+		t->counters->v[BP_C_FLOW_EXPIRED]++;
+		bp_flow_remove(t, f);
+		expired++;
+		if (budget != 0)
+			budget--;
+	}
+	return expired;
+}

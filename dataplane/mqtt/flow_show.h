@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_FLOW_SHOW_H
+#define BP_DATAPLANE_MQTT_FLOW_SHOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One connection, as `biplane show flows` prints it. Strings are static. */
+struct bp_flow_view {
+	unsigned worker;
+	bool ip6;
+	uint8_t client_ip[16], broker_ip[16]; /* IPv4 in the first four bytes */
+	uint16_t client_port, broker_port;    /* host byte order */
+	uint16_t vlan_outer, vlan_inner;      /* 0: none */
+	uint8_t version;                      /* 3, 4, 5; 0: unknown */
+	const char *connection;               /* "opening", "open", "closing", "closed" */
+	const char *to_broker; /* "reading", "packet under way", "seeking", "opaque", "unseen" */
+	const char *from_broker;
+	const char *opaque_reason; /* a counter's name, or "" */
+	uint32_t publishes;
+	uint32_t carried_bytes;
+	uint64_t idle_ms;   /* against `now_ms` of the visit */
+	char client_id[65]; /* cut to fit; "" when unknown */
+};
+
+/*
+ * Visits the connections of every worker's table in a mapping of the segment, also while the data
+ * plane writes: an entry that changes under the reader is skipped. `flows` and `len` as in struct
+ * bp_shm; `mono_ns`: CLOCK_MONOTONIC now. Stops when `visit` returns non-zero and returns that.
+ * Returns -1 when the table is damaged.
+ */
+int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mono_ns,
+	int (*visit)(const struct bp_flow_view *v, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/flow.h"
+
+#include <string.h>
+
+#include "biplane/flow_size.h"
+#include "config/config.h"
+#include "dataplane/mqtt/flow_age.h"
+
+/* Four fifths full at the configured bound: then a full pair of groups is a rarity. */
+static uint32_t groups_for(uint32_t capacity)
+{
+	uint64_t slots = (uint64_t)capacity * 5 / 4;
+
+	return (uint32_t)(slots / BP_FLOW_WAYS + 2);
+}
+
+static uint64_t flows_offset(uint32_t groups)
+{
+	uint64_t tags =
+		sizeof(struct bp_flow_header) + (uint64_t)groups * sizeof(struct bp_flow_group);
+
+	return (tags + 255) & ~(uint64_t)255;
+}
+
+uint64_t bp_flow_table_bytes(uint32_t capacity)
+{
+	uint32_t groups = groups_for(capacity);
+
+	return flows_offset(groups) + (uint64_t)groups * BP_FLOW_WAYS * sizeof(struct bp_flow);
+}
+
+uint64_t bp_flow_table_size(const struct bp_config *c)
+{
+	if (!c->mqtt.enabled)
+		return 64;
+	return bp_flow_table_bytes((c->mqtt.flows + c->n_workers - 1) / c->n_workers);
+}
+
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, uint32_t capacity,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns)
+{
+	struct bp_flow_header *h = memory;
+	uint16_t life = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->groups = groups_for(capacity);
+	t->capacity = capacity;
+	t->group = (struct bp_flow_group *)(void *)(h + 1);
+	t->flow = (struct bp_flow *)(void *)((uint8_t *)memory + flows_offset(t->groups));
+	t->key[0] = key[0] | 1;
+	t->key[1] = key[1] | 1;
+	h->magic = 0; /* readers keep away while it is laid out */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memset(t->group, 0, (size_t)t->groups * sizeof(*t->group));
+	for (uint64_t i = 0; i < (uint64_t)t->groups * BP_FLOW_WAYS; i++) {
+		life = t->flow[i].life;
+		memset(&t->flow[i], 0, sizeof(t->flow[i]));
+		t->flow[i].life = (uint16_t)(life + 1);
+	}
+	h->groups = t->groups;
+	h->capacity = capacity;
+	h->flows_offset = flows_offset(t->groups);
+	__atomic_store_n(&h->magic, BP_FLOW_MAGIC, __ATOMIC_RELEASE);
+	bp_flow_age_init(t, idle_ns, opening_ns);
+}
+
+static struct bp_flow *find_in(const struct bp_flow_table *t, uint32_t g, uint16_t tag, uint64_t k0,
+	uint64_t k1, const uint8_t *client_ip6, const uint8_t *broker_ip6)
+{
+	uint32_t hits = bp_flow_tags_equal(&t->group[g], tag);
+
+	while (hits != 0) {
+		struct bp_flow *f =
+			&t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)__builtin_ctz(hits)];
+
+		if (f->k0 == k0 && f->k1 == k1 &&
+			(client_ip6 == NULL || (memcmp(f->client_ip, client_ip6, 16) == 0 &&
+						       memcmp(f->broker_ip, broker_ip6, 16) == 0)))
+			return f;
+		hits &= hits - 1;
+	}
+	return NULL;
+}
+
+struct bp_flow *bp_flow_find(const struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1,
+	const uint8_t *client_ip6, const uint8_t *broker_ip6)
+{
+	uint32_t g = bp_flow_group1(t, hash);
+	struct bp_flow *f = find_in(t, g, bp_flow_tag(hash), k0, k1, client_ip6, broker_ip6);
+
+	if (f != NULL || t->group[g].elsewhere == 0)
+		return f;
+	return find_in(
+		t, bp_flow_group2(t, hash), bp_flow_tag(hash), k0, k1, client_ip6, broker_ip6);
+}
+
+/* A group's overflow count stays right because the first group can be computed from the key. */
+void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f)
+{
+	uint64_t at = (uint64_t)(f - t->flow);
+	uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
+	uint32_t g = (uint32_t)(at / BP_FLOW_WAYS);
+	uint32_t first = bp_flow_group1(t, hash);
+	uint16_t life;
+
+	if (t->release != NULL)
+		t->release(t->release_arg, f);
+	bp_flow_unfile(t, f);
+	if (g != first)
+		t->group[first].elsewhere--;
+	t->group[g].tag[at % BP_FLOW_WAYS] = 0;
+	life = (uint16_t)(f->life + 1);
+	memset(f, 0, sizeof(*f));
+	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
+	t->count--;
+}
+
+/* Flow i of the 30 in both groups. */
+static struct bp_flow *of_pair(const struct bp_flow_table *t, uint32_t g1, uint32_t g2, unsigned i)
+{
+	uint64_t g = i < BP_FLOW_WAYS ? g1 : g2;
+
+	return &t->flow[g * BP_FLOW_WAYS + i % BP_FLOW_WAYS];
+}
+
+/*
+ * The longest idle of the flows in both groups, in the order of bp_flow_oldest(): closed ones
+ * first, then those that open when they are too many.
+ */
+static struct bp_flow *oldest_of(struct bp_flow_table *t, uint32_t g1, uint32_t g2)
+{
+	bool opening_first = t->opening > t->capacity / 8;
+	struct bp_flow *oldest = NULL;
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < 2 * BP_FLOW_WAYS; i++) {
+		struct bp_flow *f = of_pair(t, g1, g2, i);
+		uint64_t idle = (uint64_t)(uint32_t)(t->now - f->seen) + 1;
+
+		if (f->flags & BP_FLOW_CLOSED)
+			idle += (uint64_t)2 << 32;
+		else if (opening_first && bp_flow_is_opening(f))
+			idle += (uint64_t)1 << 32;
+		if (f->used && idle > most) {
+			most = idle;
+			oldest = f;
+		}
+	}
+	return oldest;
+}
+
+static int free_way(const struct bp_flow_group *g)
+{
+	uint32_t m = bp_flow_tags_equal(g, 0);
+
+	return m == 0 ? -1 : __builtin_ctz(m);
+}
+
+static void move(struct bp_flow_table *t, struct bp_flow *from, uint32_t g, int way)
+{
+	uint64_t at = (uint64_t)(from - t->flow);
+	uint64_t hash = bp_flow_hash(t, from->k0, from->k1);
+	struct bp_flow *to = &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)way];
+	uint16_t life = (uint16_t)(to->life + 1);
+
+	*to = *from;
+	to->life = life;
+	bp_flow_moved(t, to);
+	if (g == bp_flow_group1(t, hash))
+		t->group[g].elsewhere--;
+	else
+		t->group[bp_flow_group1(t, hash)].elsewhere++;
+	t->group[g].tag[way] = bp_flow_tag(hash);
+	t->group[at / BP_FLOW_WAYS].tag[at % BP_FLOW_WAYS] = 0;
+	life = (uint16_t)(from->life + 1);
+	memset(from, 0, sizeof(*from));
+	__atomic_store_n(&from->life, life, __ATOMIC_RELEASE);
+}
+
+/*
+ * Moves one flow of two full groups to its other group: without this, one flow in a hundred would
+ * be given up for a neighbour before the table holds what is configured.
+ */
+static void make_room(struct bp_flow_table *t, uint32_t g1, uint32_t g2)
+{
+	for (unsigned i = 0; i < 2 * BP_FLOW_WAYS; i++) {
+		struct bp_flow *f = of_pair(t, g1, g2, i);
+		uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
+		uint32_t g = i < BP_FLOW_WAYS ? g1 : g2, other = bp_flow_group1(t, hash);
+		int way;
+
+		if (other == g)
+			other = bp_flow_group2(t, hash);
+		way = other == g ? -1 : free_way(&t->group[other]);
+		if (way >= 0) {
+			move(t, f, other, way);
+			return;
+		}
+	}
+}
+
+/* A free way in the first group, or else in the second: its group in *g. -1: both are full. */
+static int free_way_of(const struct bp_flow_table *t, uint32_t g1, uint32_t g2, uint32_t *g)
+{
+	int way = free_way(&t->group[g1]);
+
+	*g = g1;
+	if (way >= 0)
+		return way;
+	*g = g2;
+	return free_way(&t->group[g2]);
+}
+
+struct bp_flow *bp_flow_add(
+	struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1, unsigned list)
+{
+	uint32_t g1 = bp_flow_group1(t, hash), g2 = bp_flow_group2(t, hash), g;
+	struct bp_flow *f;
+	uint16_t life;
+	int way;
+
+	if (t->count == 0) /* every list is empty: the oldest is now's */
+		t->wheel_at = t->now >> t->wheel_shift;
+	if (t->count >= t->capacity) {
+		bp_flow_remove(t, bp_flow_oldest(t));
+		t->counters->v[BP_C_FLOW_EVICTED]++;
+	}
+	way = free_way_of(t, g1, g2, &g);
+	if (way < 0) {
+		make_room(t, g1, g2);
+		way = free_way_of(t, g1, g2, &g);
+	}
+	if (way < 0) {
+		bp_flow_remove(t, oldest_of(t, g1, g2));
+		t->counters->v[BP_C_FLOW_EVICTED]++;
+		way = free_way_of(t, g1, g2, &g);
+	}
+	f = &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)way];
+	life = f->life;
+	memset(f, 0, sizeof(*f));
+	f->k0 = k0;
+	f->k1 = k1;
+	f->seen = t->now;
+	f->life = (uint16_t)(life + 1);
+	f->used = 1;
+	if (g != g1)
+		t->group[g1].elsewhere++;
+	t->group[g].tag[way] = bp_flow_tag(hash);
+	t->count++;
+	f->list = UINT16_MAX;
+	bp_flow_file(t, f, list);
+	return f;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dataplane/mqtt/inspector.h"
+
+/* What generation 0 stands for: no rules at all. */
+static const struct bp_ruleset no_rules;
+
+struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_shm *shm,
+	unsigned worker, bool record_clones, char *err, size_t err_size)
+{
+	const struct bp_config_mqtt *m = &c->mqtt;
+	struct bp_inspector *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
+	uint32_t share = (m->flows + c->n_workers - 1) / c->n_workers;
+	uint64_t bytes = bp_flow_table_bytes(share);
+
+	if (in == NULL) {
+		snprintf(err, err_size, "no memory for an inspector");
+		return NULL;
+	}
+	memset(in, 0, sizeof(*in));
+	if (bytes * (worker + 1) > shm->flows_len) {
+		snprintf(err, err_size, "the segment has no flow table for worker %u", worker);
+		free(in);
+		return NULL;
+	}
+	in->counters = &shm->counters[worker];
+	in->rule_stats = &shm->rule_stats[(uint64_t)worker * shm->max_rules];
+	in->rule_state = shm->rule_state;
+	in->rule_state_len = shm->rule_state_len;
+	in->ring = bp_shm_ring(shm, worker);
+	in->next_alarm_id = &shm->global->next_alarm_id;
+	in->topic_key[0] = shm->global->hash_key[0];
+	in->topic_key[1] = shm->global->hash_key[1];
+	in->n_ports = m->n_ports;
+	memcpy(in->port, m->ports, sizeof(in->port));
+	in->judged[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER;
+	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
+	in->record_clones = record_clones;
+	in->carry_per_flow = m->carry_per_flow;
+	in->reorder_bytes = m->reorder_bytes;
+	in->carry = bp_carry_create(m->carry_total / c->n_workers, m->carry_per_flow);
+	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
+	if (in->carry == NULL || in->cache == NULL) {
+		snprintf(err, err_size, "no memory for mqtt.carry_total: %llu bytes a worker",
+			(unsigned long long)(m->carry_total / c->n_workers));
+		bp_inspector_free(in);
+		return NULL;
+	}
+	bp_flow_table_init(&in->table, shm->flows + (uint64_t)worker * bytes, share,
+		shm->global->hash_key, m->flow_timeout_ns, m->handshake_timeout_ns);
+	in->table.counters = in->counters;
+	in->table.release = bp_flow_release_all;
+	in->table.release_arg = in;
+	in->rules = &no_rules;
+	in->gen = 1;
+	return in;
+}
+
+void bp_inspector_free(struct bp_inspector *in)
+{
+	if (in == NULL)
+		return;
+	bp_carry_destroy(in->carry);
+	free(in->cache);
+	free(in);
+}
+
+void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg)
+{
+	in->clone = fn;
+	in->clone_arg = arg;
+}
+
+void bp_inspector_begin(
+	struct bp_inspector *in, const struct bp_ruleset *rules, uint64_t now_ns, uint64_t mono_ns)
+{
+	in->rules = rules;
+	in->gen = (uint16_t)((rules->generation & 0x7fff) + 1);
+	in->now_ns = now_ns;
+	in->mono_ns = mono_ns;
+	in->now_ticks = bp_ticks(mono_ns);
+	in->table.now = in->now_ticks;
+}
+
+bool bp_inspector_wants(
+	const struct bp_inspector *in, uint16_t sport, uint16_t dport, bool *to_broker)
+{
+	for (uint32_t i = 0; i < in->n_ports; i++) {
+		if (dport == in->port[i]) {
+			*to_broker = true;
+			return true;
+		}
+		if (sport == in->port[i]) {
+			*to_broker = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Client first, broker second, in both directions. The second word holds the ports and both VLAN
+ * identifiers; bit 63..56 tell IPv6 from IPv4.
+ */
+void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
+	uint32_t client_at = f->to_broker ? 0 : 1;
+	uint64_t cport = f->to_broker ? f->sport : f->dport;
+	uint64_t bport = f->to_broker ? f->dport : f->sport;
+
+	l->k1 = (uint64_t)f->ip6 << 56 | (uint64_t)f->vlan_inner << 44 |
+		(uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
+	if (!f->ip6) {
+		uint32_t client, broker;
+
+		memcpy(&client, src + 4 * client_at, 4);
+		memcpy(&broker, src + 4 * (1 - client_at), 4);
+		l->k0 = (uint64_t)client << 32 | broker;
+	} else {
+		uint64_t c[2], b[2];
+
+		memcpy(c, src + 16 * client_at, 16);
+		memcpy(b, src + 16 * (1 - client_at), 16);
+		l->k0 = bp_mix(c[0] ^ in->table.key[0], c[1] ^ in->table.key[1]) ^
+			bp_mix(b[0] ^ in->table.key[1], b[1] + in->table.key[0]);
+	}
+	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
+	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
+}
+
+void bp_inspect_probe(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	l->flow = bp_flow_candidate(&in->table, l->hash);
+	__builtin_prefetch(l->flow, 1);
+	if (f->ip6)
+		__builtin_prefetch((const uint8_t *)l->flow + 64);
+}
+
+static struct bp_flow *find(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	const uint8_t *src;
+
+	if (!f->ip6)
+		return bp_flow_find(&in->table, l->hash, l->k0, l->k1, NULL, NULL);
+	src = f->data + f->l3 + 8;
+	return f->to_broker ? bp_flow_find(&in->table, l->hash, l->k0, l->k1, src, src + 16)
+			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
+}
+
+void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	struct bp_flow *flow = l->flow;
+
+	bp_tally(in, BP_C_SEG_INSPECTED);
+	in->frame = f;
+	/* the candidate may be another flow with the same tag, or gone since it was probed */
+	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || !flow->used)
+		flow = find(in, f, l);
+	if (flow == NULL) {
+		bp_stream_first(in, f, l);
+		return;
+	}
+	bp_stream_segment(in, flow, f);
+}
+
+void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
+{
+	struct bp_lookup l;
+
+	bp_inspect_hash(in, f, &l);
+	bp_inspect_probe(in, f, &l);
+	bp_inspect_segment(in, f, &l);
+}
+
+/* A walk's share of expiry: small against a burst, enough for any rate of new connections. */
+#define EXPIRE_BUDGET 64
+
+void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
+{
+	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
+}
+
+uint32_t bp_inspector_flows(const struct bp_inspector *in)
+{
+	return in->table.count;
+}
+
+uint64_t bp_inspector_carried(const struct bp_inspector *in)
+{
+	return bp_carry_used(in->carry);
+}

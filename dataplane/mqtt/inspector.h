@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_INSPECTOR_H
+#define BP_DATAPLANE_MQTT_INSPECTOR_H
+
+#include <string.h>
+
+#include "dataplane/mqtt/carry.h"
+#include "dataplane/mqtt/flow.h"
+#include "dataplane/mqtt/inspect.h"
+#include "proto/mqtt.h"
+
+/* Inside of the inspector, for the files of this folder only. */
+
+/*
+ * Topics that match several rules: which, by the topic's hash. Direct mapped; a topic that matches
+ * more than fit walks the trie each time.
+ */
+#define BP_TOPIC_CACHE 1024
+#define BP_TOPIC_CACHE_RULES 12
+struct bp_topic_cache {
+	uint64_t hash;
+	uint16_t len, gen;
+	uint32_t n;
+	uint32_t rule[BP_TOPIC_CACHE_RULES];
+};
+
+struct bp_inspector {
+	/* hot */
+	const struct bp_ruleset *rules;
+	struct bp_counters *counters;
+	struct bp_rule_stats *rule_stats; /* this worker's row */
+	uint64_t now_ns, mono_ns;
+	uint32_t now_ticks;
+	uint16_t gen; /* of the rules, folded to 16 bits, never 0 */
+	uint16_t port[BP_MAX_MQTT_PORTS];
+	uint32_t n_ports;
+	bool judged[2]; /* by direction */
+	bool record_clones;
+	uint64_t topic_key[2];
+	const struct bp_frame *frame; /* whose segment is being read */
+	struct bp_flow_table table;
+	/* colder */
+	struct bp_carry *carry;
+	uint64_t carry_per_flow;
+	uint64_t reorder_bytes;
+	struct bp_rule_state *rule_state;
+	uint64_t rule_state_len;
+	struct bp_ring *ring;
+	_Atomic uint64_t *next_alarm_id;
+	bp_clone_fn clone;
+	void *clone_arg;
+	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
+};
+
+static inline void bp_tally(struct bp_inspector *in, enum bp_counter c)
+{
+	in->counters->v[c]++;
+}
+
+/*
+ * 64 bits of a topic name under the segment's secret key. What it stands for (which rules match,
+ * which state) is trusted without comparing the text: two topics of one flow that collide have
+ * probability 2^-64, and nobody without the key can make them.
+ */
+static inline uint64_t bp_topic_hash(const struct bp_inspector *in, const uint8_t *p, uint32_t n)
+{
+	uint64_t h = in->topic_key[0] ^ n, a, b;
+	uint32_t left = n;
+
+	while (left > 16) {
+		memcpy(&a, p, 8);
+		memcpy(&b, p + 8, 8);
+		h = bp_mix(a ^ in->topic_key[1], b ^ h);
+		p += 16;
+		left -= 16;
+	}
+	if (left >= 8) {
+		memcpy(&a, p, 8);
+		memcpy(&b, p + left - 8, 8);
+	} else if (left >= 4) {
+		uint32_t x, y;
+
+		memcpy(&x, p, 4);
+		memcpy(&y, p + left - 4, 4);
+		a = x;
+		b = y;
+	} else if (left != 0) {
+		a = (uint64_t)p[0] << 16 | (uint64_t)p[left >> 1] << 8 | p[left - 1];
+		b = 0;
+	} else {
+		a = b = 0;
+	}
+	return bp_mix(a ^ in->topic_key[1], b ^ h) | 1;
+}
+
+/* stream.c: one segment of a known flow. */
+void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
+/* The first segment of an unknown pair of addresses. */
+void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l);
+
+/* hold.c: segments ahead of the stream. */
+void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n);
+/* Delivers what is in sequence now. */
+void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* The peer acknowledged up to `ack`, beyond what was seen: the bytes between will never come. */
+void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. */
+void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq);
+/* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
+bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap);
+/* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
+uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Gives the connection up for this reason; its bytes go on being forwarded. */
+void bp_mqtt_opaque(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
+void bp_mqtt_opaque_error(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
+
+/* publish.c: judges a complete PUBLISH. `body`: after the fixed header. */
+void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t len, uint32_t seq);
+/* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
+enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
+enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len);
+
+/* alias.c: topic aliases of one direction. */
+enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
+/* Keeps a mapping, or with an empty topic resolves it: *topic, *len then point to the kept text. */
+enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
+	const uint8_t **topic, uint16_t *len);
+void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* alarm.c: one verdict of one rule, to the ring or out as a clone. */
+struct bp_judged {
+	struct bp_flow *flow;
+	unsigned dir;
+	const struct bp_mqtt_publish *publish; /* with the topic resolved */
+	double value;
+	uint32_t seq;
+};
+void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_judged *j);
+
+/* seek.c: finding a boundary again. */
+void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq, uint32_t ack);
+/* A packet of the readable direction `dir` may be the answer that the other one waits for. */
+void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	uint16_t packet_id, uint32_t ack);
+
+/* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
+bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes);
+/*
+ * Makes *ref (0: none yet) a block of at least `bytes`, better `room`, with its first `keep` bytes
+ * kept. Only the larger block counts against the flow's bound. False: counted, *ref is as it was.
+ */
+bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
+	uint64_t bytes, uint64_t room);
+void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref);
+void bp_flow_release_all(void *inspector, struct bp_flow *f);
+
+#endif

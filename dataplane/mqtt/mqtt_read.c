@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+
+/*
+ * A byte stream cut into MQTT control packets. Whole packets are read where they lie; of a packet
+ * that the segment cuts, only what a rule may want is carried, the rest is skipped by its length.
+ */
+
+void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_flow_release(in, f, f->carry[dir]);
+	f->carry[dir] = 0;
+	f->carry_len[dir] = f->carry_need[dir] = 0;
+	f->carry_decided[dir] = 0;
+}
+
+void bp_mqtt_opaque(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
+{
+	bp_tally(in, reason);
+	for (unsigned d = 0; d < 2; d++) {
+		bp_mqtt_drop_carry(in, f, d);
+		bp_alias_forget(in, f, d);
+		f->stream[d] = BP_STREAM_OPAQUE;
+		f->opaque[d] = (uint8_t)(reason - BP_C_OPAQUE_NOT_MQTT);
+	}
+	/* what is held in this direction may be what is being read: the drain gives it back */
+	bp_hold_release(in, f, !dir);
+}
+
+void bp_mqtt_opaque_error(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
+{
+	static const uint8_t reason[] = {
+		[BP_MQTT_OK] = BP_C_OPAQUE_PROTOCOL,
+		[BP_MQTT_MORE] = BP_C_OPAQUE_TRUNCATED,
+		[BP_MQTT_E_LENGTH] = BP_C_OPAQUE_LENGTH,
+		[BP_MQTT_E_FLAGS] = BP_C_OPAQUE_FLAGS,
+		[BP_MQTT_E_TYPE] = BP_C_OPAQUE_TYPE,
+		[BP_MQTT_E_QOS] = BP_C_OPAQUE_QOS,
+		[BP_MQTT_E_PACKET_ID] = BP_C_OPAQUE_PACKET_ID,
+		[BP_MQTT_E_UTF8] = BP_C_OPAQUE_TOPIC_UTF8,
+		[BP_MQTT_E_WILDCARD] = BP_C_OPAQUE_TOPIC_WILDCARD,
+		[BP_MQTT_E_TOPIC_EMPTY] = BP_C_OPAQUE_TOPIC_EMPTY,
+		[BP_MQTT_E_TRUNCATED] = BP_C_OPAQUE_TRUNCATED,
+		[BP_MQTT_E_PROPERTY] = BP_C_OPAQUE_PROPERTY,
+		[BP_MQTT_E_ALIAS] = BP_C_OPAQUE_ALIAS,
+		[BP_MQTT_E_CONNECT] = BP_C_OPAQUE_CONNECT,
+	};
+
+	/* a stream that is wrong before its CONNECT is another protocol's (TLS, say) */
+	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && e != BP_MQTT_E_CONNECT)
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_NOT_MQTT);
+	else
+		bp_mqtt_opaque(in, f, dir, (enum bp_counter)reason[e]);
+}
+
+/* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
+static void keep_client_id(
+	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
+{
+	bp_flow_release(in, f, f->client_id);
+	f->client_id = 0;
+	f->client_id_len = 0;
+	if (n == 0)
+		return;
+	f->client_id = bp_flow_alloc(in, f, n);
+	if (f->client_id == 0)
+		return;
+	f->client_id_len = n;
+	memcpy(bp_carry_data(in->carry, f->client_id), id, n);
+}
+
+static void read_connect(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *body, uint32_t len)
+{
+	struct bp_mqtt_connect c;
+	enum bp_mqtt_error e = bp_mqtt_connect(body, len, &c);
+
+	if (e != BP_MQTT_OK) {
+		/* whatever is wrong with the first packet's protocol name: not MQTT at all */
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
+		return;
+	}
+	f->version = c.version;
+	f->flags |= BP_FLOW_CONNECT;
+	f->alias_max[BP_FROM_BROKER] = c.alias_max;
+	f->has_alias_max[BP_FROM_BROKER] = 1;
+	keep_client_id(in, f, c.client_id, c.client_id_len);
+	bp_flow_file(&in->table, f, BP_LIST_IDLE);
+}
+
+static void read_connack(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *body, uint32_t len)
+{
+	struct bp_mqtt_connack c;
+	enum bp_mqtt_error e = bp_mqtt_connack(f->version, body, len, &c);
+
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return;
+	}
+	if (c.code != 0) {
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_REFUSED);
+		return;
+	}
+	f->flags |= BP_FLOW_CONNACK;
+	f->alias_max[BP_TO_BROKER] = c.alias_max;
+	f->has_alias_max[BP_TO_BROKER] = 1;
+	if (c.assigned_id != NULL)
+		keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
+}
+
+/* Types by who may send them; bit = type. AUTH goes both ways, in version 5 only. */
+static const uint16_t sendable[2] = {
+	[BP_TO_BROKER] = 1 << BP_MQTT_CONNECT | 1 << BP_MQTT_PUBLISH | 1 << BP_MQTT_PUBACK |
+			 1 << BP_MQTT_PUBREC | 1 << BP_MQTT_PUBREL | 1 << BP_MQTT_PUBCOMP |
+			 1 << BP_MQTT_SUBSCRIBE | 1 << BP_MQTT_UNSUBSCRIBE | 1 << BP_MQTT_PINGREQ |
+			 1 << BP_MQTT_DISCONNECT | 1 << BP_MQTT_AUTH,
+	[BP_FROM_BROKER] = 1 << BP_MQTT_CONNACK | 1 << BP_MQTT_PUBLISH | 1 << BP_MQTT_PUBACK |
+			   1 << BP_MQTT_PUBREC | 1 << BP_MQTT_PUBREL | 1 << BP_MQTT_PUBCOMP |
+			   1 << BP_MQTT_SUBACK | 1 << BP_MQTT_UNSUBACK | 1 << BP_MQTT_PINGRESP |
+			   1 << BP_MQTT_DISCONNECT | 1 << BP_MQTT_AUTH,
+};
+
+/*
+ * Whether a packet of this type may come now: a client begins with CONNECT and sends it once; a
+ * broker answers it with CONNACK first (AUTH may come before, in version 5).
+ */
+static bool in_turn(const struct bp_flow *f, unsigned dir, uint8_t type, enum bp_counter *why)
+{
+	bool midway = f->flags & BP_FLOW_MIDWAY;
+
+	if (!(sendable[dir] >> type & 1)) {
+		*why = !midway && dir == BP_TO_BROKER && !(f->flags & BP_FLOW_CONNECT)
+			       ? BP_C_OPAQUE_NOT_MQTT
+			       : BP_C_OPAQUE_TYPE;
+		return false;
+	}
+	if (dir == BP_TO_BROKER) {
+		*why = f->flags & BP_FLOW_CONNECT ? BP_C_OPAQUE_PROTOCOL : BP_C_OPAQUE_NOT_MQTT;
+		return (type == BP_MQTT_CONNECT) != (midway || (f->flags & BP_FLOW_CONNECT));
+	}
+	/* a server that speaks before the client's CONNECT is another protocol's */
+	*why = f->version == 0 ? BP_C_OPAQUE_NOT_MQTT : BP_C_OPAQUE_PROTOCOL;
+	if (f->version == 0)
+		return false;
+	if (f->flags & BP_FLOW_CONNACK)
+		return type != BP_MQTT_CONNACK;
+	/* a client that lost bytes after its CONNECT may still be waiting for the CONNACK */
+	if (midway)
+		return type != BP_MQTT_CONNACK || (f->flags & BP_FLOW_CONNECT);
+	return type == BP_MQTT_CONNACK || type == BP_MQTT_AUTH;
+}
+
+/* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
+static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
+{
+	enum bp_counter why;
+	enum bp_mqtt_error e;
+	uint16_t id = 0;
+
+	bp_tally(in, BP_C_MQTT_PACKETS);
+	/* a connected client's PUBLISH is nearly every packet there is */
+	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
+		(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
+		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq);
+		return;
+	}
+	if (!in_turn(f, dir, fixed->type, &why)) {
+		bp_mqtt_opaque(in, f, dir, why);
+		return;
+	}
+	switch (fixed->type) {
+	case BP_MQTT_PUBLISH:
+		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq);
+		return;
+	case BP_MQTT_CONNECT:
+		read_connect(in, f, dir, body, fixed->remaining);
+		return;
+	case BP_MQTT_CONNACK:
+		read_connack(in, f, dir, body, fixed->remaining);
+		return;
+	}
+	e = bp_mqtt_other(f->version, fixed->type, body, fixed->remaining, &id);
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return;
+	}
+	/* what was held and is read because of the other direction's frame has no ACK at hand */
+	if (f->stream[!dir] == BP_STREAM_SEEK && in->frame->to_broker == (dir == BP_TO_BROKER))
+		bp_seek_answer(in, f, dir, fixed->type, id, in->frame->ack);
+}
+
+/* From here on the packet's bytes are counted off, not read. */
+static void skip(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t bytes)
+{
+	bp_mqtt_drop_carry(in, f, dir);
+	f->skip[dir] = bytes;
+	f->stream[dir] = bytes == 0 ? BP_STREAM_BOUNDARY : BP_STREAM_SKIP;
+}
+
+/* A packet can't be read whole: what that means for the packets after it. */
+static void lose(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
+{
+	/* accepted, for all that is known; what it allowed of aliases stays unknown */
+	if (type == BP_MQTT_CONNACK)
+		f->flags |= BP_FLOW_CONNACK;
+	if (type != BP_MQTT_PUBLISH)
+		return;
+	bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+	/* it may have mapped an alias anew: what was known of aliases would be a guess */
+	if (!head_known && f->version == BP_MQTT_V5)
+		bp_alias_forget(in, f, dir);
+}
+
+/* Makes the carry hold at least `bytes`, better `room`. */
+static bool reserve(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t bytes, uint64_t room)
+{
+	if (f->carry[dir] != 0 && bp_carry_size(in->carry, f->carry[dir]) >= bytes)
+		return true;
+	return bp_flow_grow(in, f, &f->carry[dir], f->carry_len[dir], bytes, room);
+}
+
+/*
+ * A fixed header that is not complete waits in the flow itself: it takes no room that may lack, and
+ * without it the position would be lost.
+ */
+static uint8_t *header_at(struct bp_flow *f, unsigned dir)
+{
+	return (uint8_t *)&f->skip[dir]; /* at most four octets, or it would be complete */
+}
+
+/* The packet of which `have` bytes of `total` went by finds no room. */
+static void no_room(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	uint32_t total, uint32_t have)
+{
+	if (type == BP_MQTT_CONNECT) {
+		/* there will be no version to read the rest with */
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
+		return;
+	}
+	lose(in, f, dir, type, f->carry_decided[dir]);
+	skip(in, f, dir, total - have);
+}
+
+/*
+ * Decides about the packet whose beginning [p, p + have) is at hand and whose length `fixed` tells:
+ * true when it is to be carried. Otherwise what is left of it is skipped, or the stream is opaque.
+ */
+static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have)
+{
+	uint32_t total = fixed->header_len + fixed->remaining;
+	enum bp_wanted wanted = BP_WANTED_YES;
+	enum bp_counter why;
+
+	if (!in_turn(f, dir, fixed->type, &why)) {
+		bp_mqtt_opaque(in, f, dir, why);
+		return false;
+	}
+	if (fixed->type == BP_MQTT_PUBLISH) {
+		wanted = bp_publish_wanted(in, f, dir, fixed->flags, p + fixed->header_len,
+			have - fixed->header_len, fixed->remaining);
+		if (wanted == BP_WANTED_OPAQUE)
+			return false;
+		if (wanted == BP_WANTED_YES)
+			f->carry_decided[dir] = 1;
+	}
+	if (wanted == BP_WANTED_NO) {
+		bp_tally(in, BP_C_MQTT_PACKETS);
+		skip(in, f, dir, total - have);
+		return false;
+	}
+	/* of a PUBLISH that is too long its head is still worth having: it may be no rule's */
+	if (wanted == BP_WANTED_YES && total > in->carry_per_flow) {
+		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
+		no_room(in, f, dir, fixed->type, total, have);
+		return false;
+	}
+	return true;
+}
+
+/* Begins to carry a packet of which [p, p + n) is all that the segment has. */
+static void carry_begin(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	struct bp_mqtt_fixed fixed;
+	uint32_t total;
+
+	f->carry_decided[dir] = 0;
+	f->carry_need[dir] = 0;
+	if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK) {
+		memcpy(header_at(f, dir), p, n);
+		f->carry_len[dir] = n;
+		f->stream[dir] = BP_STREAM_CARRY;
+		return;
+	}
+	total = fixed.header_len + fixed.remaining;
+	if (!worth_carrying(in, f, dir, &fixed, p, n))
+		return;
+	if (!reserve(in, f, dir, n, n)) {
+		no_room(in, f, dir, fixed.type, total, n);
+		return;
+	}
+	memcpy(bp_carry_data(in->carry, f->carry[dir]), p, n);
+	f->carry_len[dir] = n;
+	f->carry_need[dir] = total;
+	f->stream[dir] = BP_STREAM_CARRY;
+}
+
+/* The fixed header byte by byte, until it tells the packet's length. Returns bytes taken. */
+static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	uint8_t header[BP_MQTT_FIXED_MAX];
+	uint32_t have = f->carry_len[dir];
+	struct bp_mqtt_fixed fixed;
+	enum bp_mqtt_error e = BP_MQTT_MORE;
+	uint32_t taken = 0;
+
+	memcpy(header, header_at(f, dir), have);
+	while (taken < n && e == BP_MQTT_MORE) {
+		header[have++] = p[taken++];
+		e = bp_mqtt_fixed(header, have, &fixed);
+	}
+	f->carry_len[dir] = have;
+	if (e == BP_MQTT_MORE) {
+		memcpy(header_at(f, dir), header, have);
+		return taken;
+	}
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return taken;
+	}
+	if (fixed.remaining == 0) {
+		skip(in, f, dir, 0);
+		packet(in, f, dir, &fixed, header + have, seq + taken - have);
+		return taken;
+	}
+	if (!worth_carrying(in, f, dir, &fixed, header, have))
+		return taken;
+	if (!reserve(in, f, dir, have, have)) {
+		no_room(in, f, dir, fixed.type, have + fixed.remaining, have);
+		return taken;
+	}
+	memcpy(bp_carry_data(in->carry, f->carry[dir]), header, have);
+	f->carry_need[dir] = have + fixed.remaining;
+	return taken;
+}
+
+/* More of a packet whose length is known. Returns bytes taken. */
+static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	uint32_t take = need - have < n ? need - have : n;
+	struct bp_mqtt_fixed fixed;
+	uint64_t room = have + take;
+	uint8_t *buf;
+
+	/* doubling, so that a packet of many segments is copied a bounded number of times */
+	if (room < need && room < (uint64_t)have * 2)
+		room = (uint64_t)have * 2 < need ? (uint64_t)have * 2 : need;
+	if (!reserve(in, f, dir, have + take, room)) {
+		no_room(in, f, dir, bp_carry_data(in->carry, f->carry[dir])[0] >> 4, need,
+			have + take);
+		return take;
+	}
+	buf = bp_carry_data(in->carry, f->carry[dir]);
+	memcpy(buf + have, p, take);
+	have += take;
+	f->carry_len[dir] = have;
+	if (bp_mqtt_fixed(buf, have, &fixed) != BP_MQTT_OK)
+		return take; /* can't be: it was right when it was read first */
+	if (have == need) {
+		f->stream[dir] = BP_STREAM_BOUNDARY;
+		packet(in, f, dir, &fixed, buf + fixed.header_len, seq + take - need);
+		bp_mqtt_drop_carry(in, f, dir);
+	} else if (fixed.type == BP_MQTT_PUBLISH && !f->carry_decided[dir]) {
+		worth_carrying(in, f, dir, &fixed, buf, have);
+	}
+	return take;
+}
+
+void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq)
+{
+	while (n != 0) {
+		struct bp_mqtt_fixed fixed;
+		enum bp_mqtt_error e;
+		uint32_t take;
+
+		switch (f->stream[dir]) {
+		case BP_STREAM_BOUNDARY:
+			e = bp_mqtt_fixed(p, n, &fixed);
+			if (e == BP_MQTT_OK && fixed.remaining <= n - fixed.header_len) {
+				packet(in, f, dir, &fixed, p + fixed.header_len, seq);
+				take = fixed.header_len + fixed.remaining;
+			} else if (e == BP_MQTT_OK || e == BP_MQTT_MORE) {
+				carry_begin(in, f, dir, p, n);
+				return;
+			} else {
+				bp_mqtt_opaque_error(in, f, dir, e);
+				return;
+			}
+			break;
+		case BP_STREAM_SKIP:
+			take = f->skip[dir] < n ? f->skip[dir] : n;
+			f->skip[dir] -= take;
+			if (f->skip[dir] == 0)
+				f->stream[dir] = BP_STREAM_BOUNDARY;
+			break;
+		case BP_STREAM_CARRY:
+			take = f->carry_need[dir] == 0 ? carry_header(in, f, dir, p, n, seq)
+						       : carry_body(in, f, dir, p, n, seq);
+			break;
+		default:
+			return; /* opaque */
+		}
+		p += take;
+		n -= take;
+		seq += take;
+	}
+}
+
+uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	const uint8_t *p = f->carry_need[dir] == 0 ? header_at(f, dir)
+						   : bp_carry_data(in->carry, f->carry[dir]);
+
+	return p[0] >> 4;
+}
+
+bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap)
+{
+	uint32_t rest;
+
+	switch (f->stream[dir]) {
+	case BP_STREAM_SKIP:
+		rest = f->skip[dir];
+		break;
+	case BP_STREAM_CARRY:
+		if (f->carry_need[dir] == 0)
+			return false;
+		rest = f->carry_need[dir] - f->carry_len[dir];
+		break;
+	default:
+		return false;
+	}
+	if (gap > rest)
+		return false;
+	if (f->stream[dir] == BP_STREAM_CARRY) {
+		uint8_t type = bp_mqtt_carried_type(in, f, dir);
+
+		if (type == BP_MQTT_CONNECT)
+			return false; /* without its CONNECT the version is unknown */
+		lose(in, f, dir, type, f->carry_decided[dir]);
+	}
+	skip(in, f, dir, rest - gap);
+	return true;
+}

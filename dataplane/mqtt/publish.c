@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+
+/* One PUBLISH and the rules: topic to rules, payload to value, value to verdict. */
+
+struct judging {
+	struct bp_inspector *in;
+	struct bp_judged judged;
+	uint64_t topic_hash;
+	/* the value at the source looked at last: rules on one topic mostly share it */
+	uint32_t source;
+	bool has_value;
+};
+
+static void judge(struct judging *j, uint32_t index)
+{
+	struct bp_inspector *in = j->in;
+	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
+	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
+	const struct bp_mqtt_publish *p = j->judged.publish;
+	enum bp_verdict verdict;
+
+	bp_tally(in, BP_C_MATCH);
+	/* this worker is the row's only writer: a plain add, seen by readers as one store */
+	atomic_store_explicit(&stats->matched,
+		atomic_load_explicit(&stats->matched, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	if (j->source != rule->source) {
+		j->source = rule->source;
+		j->has_value = bp_value_extract(p->payload, p->payload_len,
+			bp_ruleset_source(in->rules, rule->source), &j->judged.value);
+	}
+	if (!j->has_value) {
+		bp_tally(in, BP_C_VALUE_MISSING);
+		atomic_store_explicit(&stats->no_value,
+			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+		return;
+	}
+	if (!rule->stateful) {
+		if (!bp_condition_holds(&rule->raise, j->judged.value))
+			return;
+		verdict = BP_VERDICT_RAISED;
+	} else {
+		bool evicted = false;
+
+		verdict = bp_rule_judge(in->rule_state, in->rule_state_len, rule, j->topic_hash,
+			j->judged.value, in->mono_ns, &evicted);
+		if (evicted)
+			bp_tally(in, BP_C_STATE_EVICTED);
+	}
+	if (verdict != BP_VERDICT_NOTHING)
+		bp_alarm_emit(in, rule, verdict, &j->judged);
+}
+
+/* What a topic matches, gathered; more than fit are only counted. */
+struct matched {
+	const struct bp_ruleset *rules;
+	uint32_t n;
+	uint32_t rule[BP_TOPIC_CACHE_RULES];
+};
+
+static void gather(uint32_t first, void *arg)
+{
+	struct matched *m = arg;
+
+	for (uint32_t r = first; r != BP_RULE_NONE; r = bp_ruleset_rule(m->rules, r)->next) {
+		if (m->n < BP_TOPIC_CACHE_RULES)
+			m->rule[m->n] = r;
+		m->n++;
+	}
+}
+
+static void judge_chain(uint32_t first, void *arg)
+{
+	struct judging *j = arg;
+
+	for (uint32_t r = first; r != BP_RULE_NONE; r = bp_ruleset_rule(j->in->rules, r)->next)
+		judge(j, r);
+}
+
+static void judge_many(struct judging *j)
+{
+	struct bp_inspector *in = j->in;
+	const struct bp_mqtt_publish *p = j->judged.publish;
+	struct bp_topic_cache *c = &in->cache[j->topic_hash >> 1 & (BP_TOPIC_CACHE - 1)];
+
+	if (c->hash != j->topic_hash || c->len != p->topic_len || c->gen != in->gen) {
+		struct matched m = {.rules = in->rules};
+
+		bp_ruleset_match(in->rules, p->topic, p->topic_len, gather, &m);
+		if (m.n > BP_TOPIC_CACHE_RULES) {
+			bp_ruleset_match(in->rules, p->topic, p->topic_len, judge_chain, j);
+			return;
+		}
+		c->hash = j->topic_hash;
+		c->len = p->topic_len;
+		c->gen = in->gen;
+		c->n = m.n;
+		memcpy(c->rule, m.rule, sizeof(c->rule));
+	}
+	for (uint32_t i = 0; i < c->n; i++)
+		judge(j, c->rule[i]);
+}
+
+/* Which rules the topic matches, to the flow's memo. */
+static void look_up(struct bp_inspector *in, struct bp_flow *f, const uint8_t *topic, uint16_t len,
+	uint64_t hash)
+{
+	struct matched m = {.rules = in->rules};
+
+	bp_tally(in, BP_C_TOPIC_LOOKUP);
+	if (in->rules->generation != 0)
+		bp_ruleset_match(in->rules, topic, len, gather, &m);
+	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
+	f->memo_hash = hash;
+	f->memo_len = len;
+	f->memo_gen = in->gen;
+}
+
+static bool memo_fits(
+	const struct bp_inspector *in, const struct bp_flow *f, uint64_t hash, uint32_t len)
+{
+	return f->memo_hash == hash && f->memo_len == len && f->memo_gen == in->gen;
+}
+
+/*
+ * The usual PUBLISH: a topic that this flow published before, checked then, and no version 5
+ * properties. Nothing but lengths is left to check.
+ */
+static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *p, uint64_t *hash)
+{
+	uint32_t at = 2, id = 0;
+
+	if (len < 2)
+		return false;
+	p->topic_len = bp_be16(body);
+	if (p->topic_len != f->memo_len || p->topic_len == 0)
+		return false;
+	at += p->topic_len;
+	if (flags & 0x06) {
+		if (at + 2 > len)
+			return false;
+		id = bp_be16(body + at);
+		if (id == 0)
+			return false;
+		at += 2;
+	}
+	if (f->version == BP_MQTT_V5) {
+		if (at >= len || body[at] != 0)
+			return false;
+		at++;
+	}
+	if (at > len)
+		return false;
+	*hash = bp_topic_hash(in, body + 2, p->topic_len);
+	if (!memo_fits(in, f, *hash, p->topic_len))
+		return false;
+	p->topic = body + 2;
+	p->packet_id = (uint16_t)id;
+	p->payload = body + at;
+	p->payload_len = len - at;
+	p->qos = flags >> 1 & 3;
+	p->dup = flags >> 3 & 1;
+	p->retain = flags & 1;
+	p->alias = 0;
+	p->properties = f->version == BP_MQTT_V5 ? body + at : NULL;
+	p->properties_len = 0;
+	return true;
+}
+
+/* Resolves an alias. False: there is nothing to judge, and that is counted. */
+static bool resolve(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, struct bp_mqtt_publish *p)
+{
+	if (p->alias == 0)
+		return true;
+	switch (bp_alias_use(in, f, dir, p->alias, &p->topic, &p->topic_len)) {
+	case BP_ALIAS_OK:
+		return true;
+	case BP_ALIAS_UNMAPPED:
+		bp_tally(in, BP_C_ALIAS_UNMAPPED);
+		return false;
+	case BP_ALIAS_BAD:
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_ALIAS);
+		return false;
+	}
+	return false;
+}
+
+static void count_publish(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
+{
+	bp_tally(in, BP_C_MQTT_PUBLISH);
+	f->publishes++;
+	if (p->dup)
+		bp_tally(in, BP_C_MQTT_DUP);
+}
+
+void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t len, uint32_t seq)
+{
+	struct bp_mqtt_publish p;
+	struct judging j;
+
+	if (!in->judged[dir]) {
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		return;
+	}
+	if (parse_known(in, f, flags, body, len, &p, &j.topic_hash)) {
+		bp_tally(in, BP_C_TOPIC_MEMO);
+		count_publish(in, f, &p);
+	} else {
+		enum bp_mqtt_error e = bp_mqtt_publish(f->version, flags, body, len, &p);
+
+		if (e != BP_MQTT_OK) {
+			bp_mqtt_opaque_error(in, f, dir, e);
+			return;
+		}
+		count_publish(in, f, &p);
+		if (!resolve(in, f, dir, &p))
+			return;
+		j.topic_hash = bp_topic_hash(in, p.topic, p.topic_len);
+		if (memo_fits(in, f, j.topic_hash, p.topic_len))
+			bp_tally(in, BP_C_TOPIC_MEMO);
+		else
+			look_up(in, f, p.topic, p.topic_len, j.topic_hash);
+	}
+	if (f->memo_rule == BP_RULE_NONE) {
+		bp_tally(in, BP_C_MATCH_NONE);
+		return;
+	}
+	j.in = in;
+	j.source = UINT32_MAX;
+	j.has_value = false;
+	j.judged.flow = f;
+	j.judged.dir = dir;
+	j.judged.publish = &p;
+	j.judged.seq = seq;
+	if (f->memo_rule == BP_MEMO_MANY)
+		judge_many(&j);
+	else
+		judge(&j, f->memo_rule);
+}
+
+enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len)
+{
+	struct bp_mqtt_publish p;
+	enum bp_mqtt_error e;
+	uint64_t hash;
+
+	if (!in->judged[dir]) {
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		return BP_WANTED_NO;
+	}
+	e = bp_mqtt_publish_head(f->version, flags, body, have, len, &p);
+	if (e == BP_MQTT_MORE)
+		return BP_WANTED_MORE;
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return BP_WANTED_OPAQUE;
+	}
+	if (!resolve(in, f, dir, &p)) {
+		if (f->stream[dir] == BP_STREAM_OPAQUE)
+			return BP_WANTED_OPAQUE;
+		count_publish(in, f, &p);
+		return BP_WANTED_NO;
+	}
+	hash = bp_topic_hash(in, p.topic, p.topic_len);
+	if (!memo_fits(in, f, hash, p.topic_len))
+		look_up(in, f, p.topic, p.topic_len, hash);
+	if (f->memo_rule != BP_RULE_NONE)
+		return BP_WANTED_YES; /* counted when it is whole */
+	count_publish(in, f, &p);
+	bp_tally(in, BP_C_MATCH_NONE);
+	return BP_WANTED_NO;
+}

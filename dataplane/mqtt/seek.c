@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+
+/*
+ * Finding a packet boundary in a stream that was met in the middle, or that lost bytes.
+ *
+ * A guess: a segment begins with a packet. It is checked strictly (types that this side may send,
+ * flags, lengths, identifiers, strings, properties), under version 3.1.1 and 5.0 side by side, and
+ * carried on over the following segments; the first contradiction discards it. Nothing is judged
+ * from a guess.
+ *
+ * The proof is the peer's: when the guess contained a packet that must be answered (PINGREQ,
+ * PUBLISH with QoS 1 or 2, SUBSCRIBE, ...) and the other direction brings that very answer, with
+ * the same packet identifier, in a segment whose TCP acknowledgement covers the question, then the
+ * peer, who has read the stream from its first byte, has read that packet at that place. If the
+ * other direction was a guess as well, it is proven by the same exchange. The MQTT version must
+ * have become unambiguous too, or the stream stays unread: a PUBLISH of 5.0 read as 3.1.1 would
+ * give wrong payloads.
+ */
+
+#define V4 1
+#define V5 2
+/* 2^30 ns each: how long an answer is waited for before another question is tried. */
+#define ANSWER_WAIT 8
+
+void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	bp_tally(in, BP_C_SEEK_ENTERED);
+	if (f->stream[dir] == BP_STREAM_CARRY &&
+		bp_mqtt_carried_type(in, f, dir) == BP_MQTT_PUBLISH)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+	bp_mqtt_drop_carry(in, f, dir);
+	bp_hold_release(in, f, dir);
+	bp_alias_forget(in, f, dir);
+	f->flags |= BP_FLOW_MIDWAY;
+	f->stream[dir] = BP_STREAM_SEEK;
+	f->next[dir] = seq;
+	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
+	/* without a version the other direction can't be read on either */
+	if (f->version == 0 && f->stream[!dir] >= BP_STREAM_BOUNDARY &&
+		f->stream[!dir] <= BP_STREAM_CARRY)
+		bp_seek_enter(in, f, !dir, f->next[!dir]);
+}
+
+static uint8_t versions_of(const struct bp_flow *f)
+{
+	return f->version == 0 ? V4 | V5 : f->version == BP_MQTT_V5 ? V5 : V4;
+}
+
+/* The type that answers a packet of `type`, or 0. */
+static uint8_t answer_to(uint8_t type, uint8_t qos)
+{
+	switch (type) {
+	case BP_MQTT_PUBLISH:
+		return qos == 1 ? BP_MQTT_PUBACK : qos == 2 ? BP_MQTT_PUBREC : 0;
+	case BP_MQTT_PUBREC:
+		return BP_MQTT_PUBREL;
+	case BP_MQTT_PUBREL:
+		return BP_MQTT_PUBCOMP;
+	case BP_MQTT_SUBSCRIBE:
+		return BP_MQTT_SUBACK;
+	case BP_MQTT_UNSUBSCRIBE:
+		return BP_MQTT_UNSUBACK;
+	case BP_MQTT_PINGREQ:
+		return BP_MQTT_PINGRESP;
+	}
+	return 0;
+}
+
+static bool sendable_midway(unsigned dir, uint8_t type)
+{
+	if (type == BP_MQTT_CONNECT || type == BP_MQTT_CONNACK)
+		return false;
+	if (dir == BP_TO_BROKER)
+		return type != BP_MQTT_SUBACK && type != BP_MQTT_UNSUBACK &&
+		       type != BP_MQTT_PINGRESP;
+	return type != BP_MQTT_SUBSCRIBE && type != BP_MQTT_UNSUBSCRIBE && type != BP_MQTT_PINGREQ;
+}
+
+/* Which versions the packet, `have` of whose `fixed->remaining` bytes are at hand, may be of. */
+static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, const uint8_t *body,
+	uint32_t have, uint16_t *id)
+{
+	static const uint8_t version_of[] = {[V4] = BP_MQTT_V311, [V5] = BP_MQTT_V5};
+	uint8_t left = 0;
+
+	*id = 0;
+	for (uint8_t v = V4; v <= V5; v <<= 1) {
+		struct bp_mqtt_publish p;
+		enum bp_mqtt_error e;
+		uint16_t other_id = 0;
+
+		if (!(versions & v))
+			continue;
+		if (fixed->type == BP_MQTT_PUBLISH) {
+			e = bp_mqtt_publish_head(
+				version_of[v], fixed->flags, body, have, fixed->remaining, &p);
+			if (e == BP_MQTT_OK)
+				*id = p.packet_id;
+			if (e == BP_MQTT_MORE && have < fixed->remaining)
+				e = BP_MQTT_OK;
+		} else if (have < fixed->remaining) {
+			e = BP_MQTT_OK;
+		} else {
+			e = bp_mqtt_other(version_of[v], fixed->type, body, have, &other_id);
+			if (e == BP_MQTT_OK)
+				*id = other_id;
+		}
+		if (e == BP_MQTT_OK)
+			left |= v;
+	}
+	return left;
+}
+
+static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	bp_tally(in, BP_C_SEEK_PROVEN);
+	f->next[dir] = s->next;
+	f->skip[dir] = s->skip;
+	f->stream[dir] = s->skip != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
+	f->memo_gen = 0;
+	memset(s, 0, sizeof(*s));
+}
+
+/* The version, once one is left; both directions narrow it down. */
+static bool settle_version(struct bp_inspector *in, struct bp_flow *f, uint8_t versions)
+{
+	if (f->version != 0)
+		return true;
+	if (versions == (V4 | V5)) {
+		bp_tally(in, BP_C_SEEK_NO_VERSION);
+		return false;
+	}
+	f->version = versions == V5 ? BP_MQTT_V5 : BP_MQTT_V311;
+	return true;
+}
+
+static bool answers(const struct bp_seek *question, uint8_t type, uint16_t id, uint32_t ack)
+{
+	return question->valid && question->expect_type == type && question->expect_id == id &&
+	       (int32_t)(ack - question->expect_seq) >= 0;
+}
+
+/*
+ * Reads on in the guess: p[0] is at s->next + nothing skipped. Returns false at a contradiction.
+ * *answered: a packet answers the other direction's question.
+ */
+static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t ack, bool *answered)
+{
+	uint16_t now = (uint16_t)(in->now_ticks >> 10);
+	struct bp_seek *s = &f->seek[dir];
+
+	while (n != 0) {
+		struct bp_mqtt_fixed fixed;
+		uint32_t have, total;
+		uint16_t id;
+		uint8_t want;
+
+		if (s->skip != 0) {
+			have = s->skip < n ? s->skip : n;
+			s->skip -= have;
+			s->next += have;
+			p += have;
+			n -= have;
+			continue;
+		}
+		if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK || !sendable_midway(dir, fixed.type))
+			return false;
+		total = fixed.header_len + fixed.remaining;
+		have = total < n ? total : n;
+		s->versions = possible(
+			s->versions, &fixed, p + fixed.header_len, have - fixed.header_len, &id);
+		if (s->versions == 0)
+			return false;
+		if (have == total && answers(&f->seek[!dir], fixed.type, id, ack))
+			*answered = true;
+		want = answer_to(fixed.type, fixed.flags >> 1 & 3);
+		/*
+		 * One question at a time, the first: a client that does not wait for answers asks
+		 * the next one before the last is answered. An answer that does not come was
+		 * missed.
+		 */
+		if (want != 0 && (have == total || id != 0) &&
+			(s->expect_type == 0 || (uint16_t)(now - s->asked) > ANSWER_WAIT)) {
+			s->asked = now;
+			s->expect_type = want;
+			s->expect_id = id;
+			s->expect_seq = s->next + total;
+		}
+		s->skip = total - have;
+		s->next += have;
+		p += have;
+		n -= have;
+	}
+	return true;
+}
+
+void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[dir];
+	bool answered = false;
+
+	/* before the position at which the search began, too: what was judged must not be again */
+	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
+		bp_tally(in, BP_C_SEG_DUPLICATE);
+		return;
+	}
+	f->next[dir] = seq + n;
+	if (!s->valid || seq != s->next) {
+		memset(s, 0, sizeof(*s));
+		s->valid = 1;
+		s->next = seq;
+		s->versions = versions_of(f);
+	}
+	if (!guess_on(in, f, dir, p, n, ack, &answered)) {
+		s->valid = 0;
+		return;
+	}
+	if (!answered)
+		return;
+	/* two guesses that need different versions can't both be true */
+	if ((s->versions & f->seek[!dir].versions) == 0) {
+		s->valid = f->seek[!dir].valid = 0;
+		return;
+	}
+	/* the other direction asked and this one answered: both guesses are true */
+	if (!settle_version(in, f, s->versions & f->seek[!dir].versions)) {
+		f->seek[!dir].expect_type = 0;
+		return;
+	}
+	prove(in, f, !dir);
+	prove(in, f, dir);
+}
+
+void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	uint16_t packet_id, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[!dir];
+
+	if (!answers(s, type, packet_id, ack))
+		return;
+	if (settle_version(in, f, s->versions))
+		prove(in, f, !dir);
+	else
+		s->expect_type = 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+
+/*
+ * TCP as a bystander sees it (RFC 9293): each direction's position, what is new in a segment, how
+ * the connection begins and ends. Nothing here touches the frame; whatever is decided, it is
+ * forwarded.
+ */
+
+/* Further ahead or behind than any window without scaling surprises: not of this stream. */
+#define OUTSIDE (1u << 30)
+/* How far ahead of the stream a RST is believed (RFC 5961 asks for the exact number; a bystander
+ * may be behind by what is still held). */
+#define RST_WINDOW (1u << 20)
+
+static bool tracked(uint8_t stream)
+{
+	return stream >= BP_STREAM_BOUNDARY && stream <= BP_STREAM_CARRY;
+}
+
+static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
+{
+	bp_tally(in, why);
+	bp_flow_release_all(in, f);
+	f->pending = 0;
+	f->flags |= BP_FLOW_CLOSED;
+	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
+}
+
+static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	f->flags |= dir == BP_TO_BROKER ? BP_FLOW_FIN0 : BP_FLOW_FIN1;
+	if ((f->flags & (BP_FLOW_FIN0 | BP_FLOW_FIN1)) == (BP_FLOW_FIN0 | BP_FLOW_FIN1) &&
+		!(f->flags & BP_FLOW_CLOSED))
+		close_flow(in, f, BP_C_FLOW_FIN);
+}
+
+/* Payload that continues the stream at its position. */
+static void deliver(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	uint32_t at = f->next[dir];
+
+	f->next[dir] = at + n;
+	bp_mqtt_read(in, f, dir, p, n, at);
+}
+
+static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq, uint32_t ack)
+{
+	int32_t ahead;
+
+	if (f->stream[dir] == BP_STREAM_OPAQUE)
+		return;
+	if (f->stream[dir] == BP_STREAM_UNSEEN)
+		bp_seek_enter(in, f, dir, seq);
+	if (f->stream[dir] == BP_STREAM_SEEK) {
+		bp_seek_segment(in, f, dir, p, n, seq, ack);
+		return;
+	}
+	ahead = (int32_t)(seq - f->next[dir]);
+	if (ahead == 0) {
+		deliver(in, f, dir, p, n);
+	} else if (ahead < 0) {
+		uint32_t old = f->next[dir] - seq;
+
+		if (old > OUTSIDE) {
+			bp_tally(in, BP_C_SEG_OUTSIDE);
+			return;
+		}
+		if (old >= n) {
+			bp_tally(in, BP_C_SEG_DUPLICATE);
+			return;
+		}
+		bp_tally(in, BP_C_SEG_OVERLAP);
+		deliver(in, f, dir, p + old, n - old);
+	} else {
+		if ((uint32_t)ahead > OUTSIDE) {
+			bp_tally(in, BP_C_SEG_OUTSIDE);
+			return;
+		}
+		bp_hold_add(in, f, dir, seq, p, n);
+		return;
+	}
+	if (f->pending & BP_FLOW_HELD(dir))
+		bp_hold_drain(in, f, dir);
+}
+
+static void payload(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_frame *frame, uint32_t seq)
+{
+	uint32_t here = frame->contiguous - frame->payload;
+
+	if (here > frame->payload_len)
+		here = frame->payload_len;
+	if (here != 0)
+		payload_piece(in, f, dir, frame->data + frame->payload, here, seq, frame->ack);
+	seq += here;
+	for (unsigned i = 0; i < frame->n_more; i++) {
+		payload_piece(in, f, dir, frame->more[i].data, frame->more[i].len, seq, frame->ack);
+		seq += frame->more[i].len;
+	}
+}
+
+static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	f->next[dir] = seq + 1;
+	f->stream[dir] = BP_STREAM_BOUNDARY;
+}
+
+/* Everything about the connection but its addresses, forgotten. */
+static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_seq)
+{
+	bp_tally(in, BP_C_FLOW_REOPENED);
+	bp_flow_release_all(in, f);
+	f->flags &= BP_FLOW_IP6;
+	f->pending = 0;
+	f->version = 0;
+	f->stream[1] = BP_STREAM_UNSEEN;
+	memset(f->has_alias_max, 0, sizeof(f->has_alias_max));
+	memset(f->seek, 0, sizeof(f->seek));
+	f->client_id_len = 0;
+	f->memo_gen = 0;
+	f->publishes = 0;
+	f->opened_ns = in->now_ns;
+	f->syn_seq = client_seq;
+	set_syn(f, BP_TO_BROKER, client_seq);
+	bp_flow_file(&in->table, f, BP_LIST_OPENING);
+}
+
+/*
+ * A SYN on a connection that lives may be anybody's: it counts only when the broker's SYN-ACK
+ * agrees. On one that is closed, or not yet open, it is the next connection. False: not believed
+ * yet.
+ */
+static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (frame->seq == f->syn_seq && !(f->flags & (BP_FLOW_CLOSED | BP_FLOW_MIDWAY)))
+		return true; /* retransmitted; what came with the first (RFC 7413) is read already
+			      */
+	if ((f->flags & BP_FLOW_CLOSED) || !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
+		reopen(in, f, frame->seq);
+		return true;
+	}
+	f->flags |= BP_FLOW_SYN_AGAIN;
+	f->syn_seq = frame->seq;
+	return false;
+}
+
+static void syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->syn_seq + 1)
+		reopen(in, f, f->syn_seq);
+	/* data that came with the SYN may be acknowledged or not */
+	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX)
+		set_syn(f, BP_FROM_BROKER, frame->seq);
+}
+
+static void rst(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	bool fits;
+
+	if (f->flags & BP_FLOW_CLOSED)
+		return;
+	if (!tracked(f->stream[dir]))
+		/* a refused SYN is answered with sequence number 0: its ACK must fit */
+		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
+		       frame->ack == f->next[!dir];
+	else
+		fits = frame->seq - f->next[dir] < RST_WINDOW;
+	if (!fits) {
+		bp_tally(in, BP_C_FLOW_RST_IGNORED);
+		return;
+	}
+	close_flow(in, f, BP_C_FLOW_RST);
+}
+
+static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	if (tracked(f->stream[dir]) && end != f->next[dir]) {
+		/* one that lies behind the stream is not its end */
+		if (end - f->next[dir] > OUTSIDE)
+			return;
+		f->pending |= BP_FLOW_FINWAIT(dir);
+		f->fin_seq[dir] = end;
+		return;
+	}
+	fin_in_sequence(in, f, dir);
+}
+
+/* What the fast path leaves out: flags, gaps, what is held. */
+static void segment_slow(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	uint32_t seq = frame->seq;
+
+	if (frame->payload_len == 0)
+		bp_tally(in, BP_C_SEG_EMPTY);
+	if (frame->tcp_flags & BP_TCP_SYN) {
+		if (dir == BP_FROM_BROKER && (frame->tcp_flags & BP_TCP_ACK))
+			syn_ack(in, f, frame);
+		else if (dir == BP_FROM_BROKER || (frame->tcp_flags & BP_TCP_ACK) ||
+			 !syn(in, f, frame))
+			return;
+		seq++; /* the SYN takes a number; data may come with it (RFC 7413) */
+	}
+	if (frame->tcp_flags & BP_TCP_RST) {
+		rst(in, f, dir, frame);
+		return;
+	}
+	if (f->flags & BP_FLOW_CLOSED)
+		return;
+	/* a SYN-ACK acknowledges nothing but a SYN, and may be another connection's */
+	if ((frame->tcp_flags & (BP_TCP_ACK | BP_TCP_SYN)) == BP_TCP_ACK &&
+		tracked(f->stream[!dir]) && (int32_t)(frame->ack - f->next[!dir]) > 0 &&
+		frame->ack - f->next[!dir] <= OUTSIDE) {
+		/* a FIN takes a number too, and no byte of the stream */
+		bool of_fin = (f->flags & (dir ? BP_FLOW_FIN0 : BP_FLOW_FIN1)) &&
+			      frame->ack == f->next[!dir] + 1;
+
+		if (!of_fin)
+			bp_hold_gap_lost(in, f, !dir, frame->ack);
+	}
+	if (frame->payload_len != 0)
+		payload(in, f, dir, frame, seq);
+	if (f->flags & BP_FLOW_CLOSED)
+		return;
+	if (frame->tcp_flags & BP_TCP_FIN)
+		fin(in, f, dir, seq + frame->payload_len);
+	if ((f->pending & BP_FLOW_FINWAIT(dir)) &&
+		(f->fin_seq[dir] == f->next[dir] || !tracked(f->stream[dir]))) {
+		f->pending &= (uint8_t)~BP_FLOW_FINWAIT(dir);
+		fin_in_sequence(in, f, dir);
+	}
+}
+
+void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
+
+	f->seen = in->now_ticks;
+	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
+	 * piece. */
+	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
+		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK)) ==
+			BP_TCP_ACK &&
+		frame->n_more == 0 && !(f->flags & BP_FLOW_CLOSED) &&
+		((int32_t)(frame->ack - f->next[!dir]) <= 0 || !tracked(f->stream[!dir]))) {
+		if (frame->payload_len == 0) {
+			bp_tally(in, BP_C_SEG_EMPTY);
+			return;
+		}
+		f->next[dir] += frame->payload_len;
+		bp_mqtt_read(
+			in, f, dir, frame->data + frame->payload, frame->payload_len, frame->seq);
+		return;
+	}
+	segment_slow(in, f, frame, dir);
+}
+
+static struct bp_flow *add(
+	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l, unsigned list)
+{
+	const uint8_t *src = frame->data + frame->l3 + (frame->ip6 ? 8 : 12);
+	unsigned width = frame->ip6 ? 16 : 4;
+	struct bp_flow *f = bp_flow_add(&in->table, l->hash, l->k0, l->k1, list);
+
+	memcpy(frame->to_broker ? f->client_ip : f->broker_ip, src, width);
+	memcpy(frame->to_broker ? f->broker_ip : f->client_ip, src + width, width);
+	f->flags = frame->ip6 ? BP_FLOW_IP6 : 0;
+	f->opened_ns = in->now_ns;
+	return f;
+}
+
+void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l)
+{
+	struct bp_flow *f;
+	unsigned syn_bits = frame->tcp_flags & (BP_TCP_SYN | BP_TCP_ACK | BP_TCP_RST);
+
+	if (frame->payload_len == 0)
+		bp_tally(in, BP_C_SEG_EMPTY);
+	if (syn_bits == BP_TCP_SYN && frame->to_broker) {
+		bp_tally(in, BP_C_FLOW_OPENED);
+		f = add(in, frame, l, BP_LIST_OPENING);
+		f->syn_seq = frame->seq;
+		set_syn(f, BP_TO_BROKER, frame->seq);
+		if (frame->payload_len != 0)
+			payload(in, f, BP_TO_BROKER, frame, frame->seq + 1);
+	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
+		/* the SYN went by before biplane looked: its number is in the acknowledgement */
+		bp_tally(in, BP_C_FLOW_OPENED);
+		f = add(in, frame, l, BP_LIST_OPENING);
+		f->syn_seq = frame->ack - 1;
+		set_syn(f, BP_TO_BROKER, frame->ack - 1);
+		set_syn(f, BP_FROM_BROKER, frame->seq);
+	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
+		bp_tally(in, BP_C_FLOW_MIDWAY);
+		f = add(in, frame, l, BP_LIST_IDLE);
+		f->flags |= BP_FLOW_MIDWAY;
+		bp_stream_segment(in, f, frame);
+	} else {
+		bp_tally(in, BP_C_SEG_NO_FLOW);
+	}
+}

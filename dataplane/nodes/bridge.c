@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A learning switch: each bridge is a segment of its own. Known unicast goes to one port; unknown
+ * unicast, multicast and broadcast go to every other port of the bridge. Frames are never changed.
+ */
+#include <rte_mbuf.h>
+#include <rte_ether.h>
+
+#include "dataplane/mac_table.h"
+#include "dataplane/nodes/nodes.h"
+
+#define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
+
+static void learn(struct bp_worker *w, uint64_t src, uint16_t port)
+{
+	if (src & MAC_GROUP_BIT || src == 0) /* no station has such an address */
+		return;
+	switch (bp_mac_learn(w->mac_table, src, (uint8_t)port, w->mono_ns)) {
+	case BP_MAC_SAME:
+		break;
+	case BP_MAC_EVICTED:
+		bp_count(w, BP_C_MAC_EVICTED, 1);
+		/* fallthrough */
+	case BP_MAC_NEW:
+		bp_count(w, BP_C_MAC_LEARNED, 1);
+		break;
+	case BP_MAC_MOVED:
+		bp_count(w, BP_C_MAC_MOVED, 1);
+		break;
+	}
+}
+
+static rte_edge_t drop(struct rte_mbuf *m, enum bp_counter reason)
+{
+	bp_drop_reason_set(m, reason);
+	return BP_EDGE_DROP;
+}
+
+/* Sends copies to all ports but the first that qualifies; returns the edge to that for the
+ * original. */
+static rte_edge_t flood(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
+	struct rte_mbuf *m, uint8_t bridge)
+{
+	uint8_t first = BP_NO_PORT;
+
+	for (unsigned i = 0; i < w->bridge_n[bridge]; i++) {
+		uint8_t out = w->bridge_port[bridge][i];
+		struct rte_mbuf *copy;
+
+		if (out == m->port)
+			continue;
+		if (first == BP_NO_PORT) {
+			first = out;
+			continue;
+		}
+		copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
+		if (!copy) {
+			bp_count(w, BP_C_FLOOD_NO_MBUF, 1);
+			continue;
+		}
+		bp_count(w, BP_C_FLOOD_COPY, 1);
+		rte_node_enqueue_x1(graph, node, (rte_edge_t)(BP_EDGE_PORT + out), copy);
+	}
+	if (first == BP_NO_PORT)
+		return drop(m, BP_C_DROP_NO_PEER);
+	bp_count(w, BP_C_FLOODED, 1);
+	return (rte_edge_t)(BP_EDGE_PORT + first);
+}
+
+static rte_edge_t bridge_one(
+	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct rte_mbuf *m)
+{
+	uint8_t bridge = w->bridge_of[m->port];
+	const uint8_t *head;
+	uint64_t dst;
+	uint8_t out;
+
+	if (unlikely(bridge == BP_NO_PORT))
+		return drop(m, BP_C_DROP_NO_BRIDGE);
+	if (unlikely(m->data_len < sizeof(struct rte_ether_hdr)))
+		return drop(m, BP_C_DROP_RUNT);
+	head = rte_pktmbuf_mtod(m, const uint8_t *);
+	learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
+	dst = bp_mac_load(head);
+	if (dst & MAC_GROUP_BIT)
+		return flood(graph, node, w, m, bridge);
+	out = bp_mac_lookup(w->mac_table, dst, bridge, w->mono_ns);
+	if (out == BP_MAC_UNKNOWN)
+		return flood(graph, node, w, m, bridge);
+	if (out == m->port)
+		return drop(m, BP_C_DROP_SAME_PORT);
+	return (rte_edge_t)(BP_EDGE_PORT + out);
+}
+
+static uint16_t bridge_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+		rte_edge_t edge = bridge_one(graph, node, w, m);
+
+		rte_node_enqueue_x1(graph, node, edge, m);
+	}
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_bridge = {
+	.name = "bp_bridge",
+	.process = bridge_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_bridge)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For ports whose driver tells which frames come with a partial checksum (virtio, vhost): completes
+ * those, so that they leave as a network card would have sent them.
+ */
+#include <rte_mbuf.h>
+
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/partial_checksum.h"
+
+static uint16_t checksum_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+		rte_edge_t edge;
+
+		if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE &&
+			bp_partial_checksum_complete(m)) {
+			bp_count(w, BP_C_CHECKSUM_COMPLETED, 1);
+			/* The rest of the graph need not verify what was computed here. */
+			m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
+			m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+		}
+		edge = w->inspector ? BP_EDGE_ETHERNET : bp_forward_edge(w, m->port);
+		rte_node_enqueue_x1(graph, node, edge, m);
+	}
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_checksum = {
+	.name = "bp_checksum",
+	.process = checksum_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_checksum)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts each frame under the reason that the node before wrote on it, and frees it. */
+#include <rte_mbuf.h>
+
+#include "dataplane/nodes/nodes.h"
+
+static uint16_t drop_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+
+	RTE_SET_USED(graph);
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		uint32_t reason = m[i]->hash.fdir.hi;
+
+		/* A node that forgot the reason must not cost us the sum. */
+		if (unlikely(reason >= BP_C_COUNT || bp_counter_info[reason].group != BP_CG_DROP))
+			reason = BP_C_DROP_FLUSHED;
+		bp_count(w, reason, 1);
+	}
+	rte_pktmbuf_free_bulk(m, nb_objs);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_drop = {
+	.name = "bp_drop",
+	.process = drop_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_drop)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_NODES_H
+#define BP_DATAPLANE_NODES_H
+
+#include "dataplane/worker.h"
+
+/*
+ * The nodes of the graph. Whoever builds a graph names these, so that a linker that takes objects
+ * from an archive by need takes their constructors too.
+ */
+extern struct rte_node_register bp_node_port_rx; /* cloned per (port, queue) */
+extern struct rte_node_register bp_node_port_tx; /* cloned per port */
+extern struct rte_node_register bp_node_bridge;
+extern struct rte_node_register bp_node_checksum;
+extern struct rte_node_register bp_node_drop;
+extern struct rte_node_register bp_node_ethernet;
+extern struct rte_node_register bp_node_mqtt;
+
+/* bp_node_ctx.flags of port_rx */
+#define BP_RX_F_PREFETCH 0x1 /* the next node reads headers */
+#define BP_RX_F_QINQ 0x2     /* the driver gives service tags back as 0x8100 */
+#define BP_RX_F_SET_PORT 0x4 /* the driver does not write the port on its mbufs */
+
+#endif

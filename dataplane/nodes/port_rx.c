@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Source node: takes frames from one receive queue and hands the whole burst to one next node.
+ * There is one clone of it per (port, queue); what differs is in its context.
+ */
+#include <rte_byteorder.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "dataplane/mbuf_bytes.h"
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/port_count.h"
+
+/*
+ * net_af_packet puts a VLAN tag that the kernel took off back as 0x8100 whatever it was. With a
+ * second tag inside, the outer one was a service tag. The flag that the driver leaves on such
+ * frames tells them from frames that it did not touch.
+ */
+static void restore_service_tag(struct rte_mbuf *m)
+{
+	struct rte_ether_hdr *eth;
+	const struct rte_vlan_hdr *outer;
+
+	if (!(m->ol_flags & RTE_MBUF_F_RX_VLAN) || m->data_len < sizeof(*eth) + sizeof(*outer))
+		return;
+	eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
+	outer = (const struct rte_vlan_hdr *)(eth + 1);
+	if (eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_VLAN) &&
+		outer->eth_proto == RTE_BE16(RTE_ETHER_TYPE_VLAN))
+		eth->ether_type = RTE_BE16(RTE_ETHER_TYPE_QINQ);
+}
+
+static uint16_t port_rx_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_node_ctx *ctx = bp_node_ctx(node);
+	struct bp_worker *w = ctx->worker;
+	struct rte_mbuf **m = (struct rte_mbuf **)node->objs;
+	struct bp_port_stats *st;
+	uint64_t bytes;
+	uint16_t n, i;
+
+	RTE_SET_USED(objs);
+	RTE_SET_USED(nb_objs);
+	n = rte_eth_rx_burst(ctx->port, ctx->queue, m, BP_RX_BURST);
+	if (n == 0)
+		return 0;
+
+	if (ctx->flags & BP_RX_F_PREFETCH)
+		for (i = 0; i < n; i++)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+	if (unlikely(ctx->flags & BP_RX_F_SET_PORT))
+		for (i = 0; i < n; i++)
+			m[i]->port = ctx->port;
+	if (unlikely(ctx->flags & BP_RX_F_QINQ))
+		for (i = 0; i < n; i++)
+			restore_service_tag(m[i]);
+	if (unlikely(ctx->next == BP_EDGE_DROP))
+		for (i = 0; i < n; i++)
+			bp_drop_reason_set(m[i], BP_C_DROP_NO_BRIDGE);
+
+	bytes = bp_mbuf_bytes(m, n);
+	if (ctx->next >= BP_EDGE_PORT) {
+		w->straight[ctx->next - BP_EDGE_PORT].frames += n;
+		w->straight[ctx->next - BP_EDGE_PORT].bytes += (uint32_t)bytes;
+	}
+	st = &w->port_stats[ctx->port];
+	bp_stat_add(&st->rx_packets, n);
+	bp_stat_add(&st->rx_bytes, bytes);
+	w->rx_frames += n;
+
+	node->idx = n;
+	rte_node_next_stream_move(graph, node, ctx->next);
+	return n;
+}
+
+struct rte_node_register bp_node_port_rx = {
+	.name = "bp_port_rx",
+	.flags = RTE_NODE_SOURCE_F,
+	.process = port_rx_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_port_rx)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_NODES_TCP_HINT_H
+#define BP_DATAPLANE_NODES_TCP_HINT_H
+
+#include <rte_mbuf.h>
+
+#include "proto/frame.h"
+
+/*
+ * What node ethernet found out about a frame, for node mqtt: offsets and direction, in the half of
+ * the mbuf's hash that RSS leaves alone. First cache line, no dynamic field.
+ */
+#define BP_HINT_L3_BITS 5
+#define BP_HINT_L4_BITS 10
+#define BP_HINT_IP6 (1u << 15)
+#define BP_HINT_TO_BROKER (1u << 16)
+/* Untagged IPv4 without options, all of it in one mbuf: what mqtt/fast.h takes. */
+#define BP_HINT_PLAIN (1u << 17)
+
+/* Whether the offsets fit: headers further in are nobody's honest traffic. */
+static inline bool bp_hint_fits(uint32_t l3, uint32_t l4)
+{
+	return l3 < 1u << BP_HINT_L3_BITS && l4 < 1u << BP_HINT_L4_BITS;
+}
+
+static inline void bp_hint_set(
+	struct rte_mbuf *m, uint32_t l3, uint32_t l4, bool ip6, bool to_broker)
+{
+	m->hash.fdir.hi = l3 | l4 << BP_HINT_L3_BITS | (ip6 ? BP_HINT_IP6 : 0) |
+			  (to_broker ? BP_HINT_TO_BROKER : 0);
+}
+
+/* The frame again. Its lengths were checked when the hint was set. */
+static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
+{
+	uint32_t hint = m->hash.fdir.hi;
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint32_t l3 = hint & ((1u << BP_HINT_L3_BITS) - 1);
+	uint32_t l4 = hint >> BP_HINT_L3_BITS & ((1u << BP_HINT_L4_BITS) - 1);
+	uint32_t end;
+
+	f->data = data;
+	f->contiguous = m->data_len;
+	f->l3 = (uint16_t)l3;
+	f->l4 = (uint16_t)l4;
+	f->ip6 = hint & BP_HINT_IP6;
+	f->to_broker = hint & BP_HINT_TO_BROKER;
+	f->vlan_outer = f->vlan_inner = 0;
+	f->n_more = 0;
+	f->more = NULL;
+	if (unlikely(l3 > BP_ETHER_HDR)) {
+		f->vlan_outer = bp_be16(data + 14) & 0x0fff;
+		if (l3 > BP_ETHER_HDR + 4)
+			f->vlan_inner = bp_be16(data + 18) & 0x0fff;
+	}
+	end = f->ip6 ? l3 + 40u + bp_be16(data + l3 + 4) : l3 + bp_be16(data + l3 + 2);
+	(void)bp_frame_tcp(f, end - l4);
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/pools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_graph.h>
+
+#include "dataplane/device.h"
+#include "dataplane/ports.h"
+
+#define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
+#define DESCRIPTORS                                                                                \
+	1024u /* what a driver has at most when the configuration leaves it to the driver */
+/* What a worker holds beside the queues: its cache, and bursts between nodes, with their copies. */
+#define PER_WORKER (CACHE * 3 / 2 + 2 * RTE_GRAPH_BURST_SIZE)
+#define MBUFS_MIN 4096u
+#define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
+
+/* What a driver that can't scatter a frame over several buffers needs in one. */
+static uint32_t frame_room(const char *device, uint32_t mtu)
+{
+	uint32_t room = mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
+	uint32_t framesz = bp_device_arg_u32(device, "framesz", 0);
+
+	room = RTE_MAX(room, framesz);
+	return RTE_MAX(room, 2048u);
+}
+
+static uint16_t room_of(uint32_t largest)
+{
+	uint32_t room = (largest + RTE_PKTMBUF_HEADROOM + 63) & ~63u;
+
+	return (uint16_t)RTE_MIN(room, BP_DATA_ROOM_MAX);
+}
+
+uint64_t bp_pools_estimate(const struct bp_config *c)
+{
+	uint32_t largest = 0;
+	uint64_t mbufs = 0;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_config_port *port = &c->port[p];
+		uint64_t rx = port->rx_descriptors ? port->rx_descriptors : DESCRIPTORS;
+		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
+
+		largest = RTE_MAX(largest, frame_room(port->device, port->mtu));
+		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
+	}
+	mbufs += (uint64_t)PER_WORKER * c->n_workers;
+	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
+	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
+	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
+}
+
+static uint64_t mbufs_of_port(
+	const struct bp_config *c, const struct bp_port *p, const struct bp_port_queues *q)
+{
+	if (c->mbufs)
+		return (uint64_t)c->mbufs * c->n_workers;
+	return (uint64_t)q->n_rx * p->rx_desc + (uint64_t)q->n_tx * p->tx_desc;
+}
+
+/* Largest frame that must fit one buffer. */
+static uint16_t choose_room(const struct bp_config *c, const struct bp_port *ports)
+{
+	uint32_t largest = 2048;
+
+	for (unsigned p = 0; p < c->n_ports; p++)
+		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER))
+			largest =
+				RTE_MAX(largest, frame_room(ports[p].config->device, ports[p].mtu));
+	return room_of(largest);
+}
+
+int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size)
+{
+	uint64_t mbufs[BP_NUMA_MAX] = {0};
+
+	memset(pools, 0, sizeof(*pools));
+	pools->data_room = choose_room(c, ports);
+	for (unsigned p = 0; p < c->n_ports; p++)
+		mbufs[ports[p].socket] += mbufs_of_port(c, &ports[p], &plan->port[p]);
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++) {
+		char name[32];
+
+		if (mbufs[s] == 0)
+			continue;
+		mbufs[s] = RTE_MAX(mbufs[s] + (uint64_t)PER_WORKER * c->n_workers, MBUFS_MIN);
+		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
+		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);
+		pools->pool[s] = rte_pktmbuf_pool_create(
+			name, pools->mbufs[s], CACHE, 0, pools->data_room, (int)s);
+		if (!pools->pool[s]) {
+			snprintf(err, err_size,
+				"no memory for %u packet buffers of %u bytes on NUMA node %u (%s); "
+				"give "
+				"DPDK more hugepages (sysctl vm.nr_hugepages) or, without them, "
+				"raise "
+				"runtime.memory (now %u MiB), or lower mbufs or the descriptors",
+				pools->mbufs[s], pools->data_room, s, rte_strerror(rte_errno),
+				c->memory_mb);
+			bp_pools_free(pools);
+			return -1;
+		}
+		pools->n++;
+	}
+	return 0;
+}
+
+void bp_pools_free(struct bp_pools *pools)
+{
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++) {
+		rte_mempool_free(pools->pool[s]);
+		pools->pool[s] = NULL;
+	}
+	pools->n = 0;
+}
+
+struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)
+{
+	if (socket >= 0 && socket < BP_NUMA_MAX && pools->pool[socket])
+		return pools->pool[socket];
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++)
+		if (pools->pool[s])
+			return pools->pool[s];
+	return NULL;
+}

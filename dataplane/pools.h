@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_POOLS_H
+#define BP_DATAPLANE_POOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "config/config.h"
+
+#define BP_NUMA_MAX 8
+#define BP_DATA_ROOM_MAX (UINT16_MAX - 64u)
+
+struct bp_port;
+struct bp_queue_plan;
+
+/* Packet buffers: one pool per NUMA node that a port is on. */
+struct bp_pools {
+	struct rte_mempool *pool[BP_NUMA_MAX]; /* by node; NULL: no port there */
+	uint32_t mbufs[BP_NUMA_MAX];
+	uint16_t data_room; /* bytes of a buffer, headroom included */
+	unsigned n;
+};
+
+/* Bytes that the pools of this configuration take, about; before any device is known. */
+uint64_t bp_pools_estimate(const struct bp_config *c);
+
+/* Returns 0, or -1 with a sentence. */
+int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size);
+void bp_pools_free(struct bp_pools *pools);
+
+/* The pool nearest to a NUMA node. */
+struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket);
+
+#endif

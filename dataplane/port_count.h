@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_PORT_COUNT_H
+#define BP_DATAPLANE_PORT_COUNT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*
+ * Adds to a statistic that this thread alone writes and others read. A read-modify-write
+ * instruction with a lock would be wasted on it: an atomic store is enough.
+ */
+static inline void bp_stat_add(_Atomic uint64_t *s, uint64_t n)
+{
+	atomic_store_explicit(
+		s, atomic_load_explicit(s, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static inline uint64_t bp_stat_get(const _Atomic uint64_t *s)
+{
+	return atomic_load_explicit(s, memory_order_relaxed);
+}
+
+#endif

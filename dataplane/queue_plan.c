@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/queue_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static unsigned min_u(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Queues that the port would have if its frames were shared out among n workers. */
+static unsigned spread_queues(const struct bp_port_caps *caps, unsigned n)
+{
+	if (caps->all_queues)
+		return caps->max_rx;
+	return caps->wanted ? min_u(caps->wanted, caps->max_rx) : min_u(n, caps->max_rx);
+}
+
+/* Queues of a port that one worker polls whole. */
+static unsigned whole_queues(const struct bp_port_caps *caps)
+{
+	if (caps->all_queues)
+		return caps->max_rx;
+	return caps->wanted ? min_u(caps->wanted, caps->max_rx) : 1;
+}
+
+/* Whether a bridge can be spread over n workers; says why not. */
+static bool can_spread(const struct bp_config *c, const struct bp_port_caps *caps,
+	const struct bp_config_bridge *b, unsigned n, char *why, size_t size)
+{
+	const struct bp_port_caps *first = &caps[b->port[0]];
+	unsigned queues = spread_queues(first, n);
+	uint64_t rss = UINT64_MAX;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct bp_port_caps *p = &caps[b->port[i]];
+		const char *name = c->port[b->port[i]].name;
+
+		if (p->spread == BP_SPREAD_NONE) {
+			snprintf(why, size,
+				"the driver of port %s can't share out connections by a symmetric "
+				"hash",
+				name);
+			return false;
+		}
+		if (spread_queues(p, n) < n) {
+			snprintf(why, size, "port %s has %u receive queue(s) for %u workers%s",
+				name, spread_queues(p, n), n,
+				p->spread == BP_SPREAD_FANOUT ? " (qpairs=N gives N)" : "");
+			return false;
+		}
+		if (p->max_tx < n) {
+			snprintf(why, size, "port %s has %u transmit queue(s) for %u workers", name,
+				p->max_tx, n);
+			return false;
+		}
+		if (p->spread != first->spread || spread_queues(p, n) != queues) {
+			snprintf(why, size,
+				"ports %s and %s share out connections in different ways",
+				c->port[b->port[0]].name, name);
+			return false;
+		}
+		rss &= p->rss;
+	}
+	if (first->spread == BP_SPREAD_RSS && rss == 0) {
+		snprintf(why, size, "its ports have no packet type in common that RSS hashes over");
+		return false;
+	}
+	return true;
+}
+
+static void take_queues(struct bp_port_queues *q, unsigned n_rx, unsigned n_workers, int worker)
+{
+	q->n_rx = (uint16_t)min_u(n_rx, BP_MAX_QUEUES);
+	for (unsigned i = 0; i < q->n_rx; i++)
+		q->rx_worker[i] = (uint8_t)(worker < 0 ? i % n_workers : (unsigned)worker);
+}
+
+/* The same hash must lead to the same queue on every port of the bridge, whatever the size of its
+ * table: so all tables repeat the pattern of the smallest. */
+static void spread_bridge(struct bp_queue_plan *plan, const struct bp_port_caps *caps,
+	const struct bp_config_bridge *b)
+{
+	uint64_t rss = UINT64_MAX;
+	uint16_t base = UINT16_MAX;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct bp_port_caps *p = &caps[b->port[i]];
+
+		rss &= p->rss;
+		if (p->reta_size && p->reta_size < base)
+			base = p->reta_size;
+	}
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct bp_port_caps *p = &caps[b->port[i]];
+		struct bp_port_queues *q = &plan->port[b->port[i]];
+
+		take_queues(q, spread_queues(p, plan->n_workers), plan->n_workers, -1);
+		if (p->spread == BP_SPREAD_RSS) {
+			q->rss = rss;
+			q->reta_base = p->reta_size ? base : 0;
+		}
+	}
+}
+
+static void whole_bridge(struct bp_queue_plan *plan, const struct bp_port_caps *caps,
+	const struct bp_config_bridge *b, unsigned worker)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct bp_port_caps *p = &caps[b->port[i]];
+		struct bp_port_queues *q = &plan->port[b->port[i]];
+
+		take_queues(q, whole_queues(p), plan->n_workers, (int)worker);
+		if (q->n_rx > 1 && p->spread == BP_SPREAD_RSS)
+			q->rss = p->rss;
+	}
+}
+
+static bool in_bridge(const struct bp_config *c, unsigned port)
+{
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			if (c->bridge[b].port[i] == port)
+				return true;
+	return false;
+}
+
+static uint64_t bridge_workers(const struct bp_queue_plan *plan, unsigned b)
+{
+	if (!plan->bridge[b].spread)
+		return 1ull << plan->bridge[b].worker;
+	return plan->n_workers == 64 ? UINT64_MAX : (1ull << plan->n_workers) - 1;
+}
+
+/* Chooses the workers of each bridge; takes them in turn. Returns the next in turn. */
+static unsigned choose_workers(
+	const struct bp_config *c, const struct bp_port_caps *caps, struct bp_queue_plan *plan)
+{
+	unsigned n = plan->n_workers, turn = 0;
+
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		struct bp_bridge_workers *w = &plan->bridge[b];
+
+		w->spread = n > 1 && can_spread(c, caps, &c->bridge[b], n, w->why, sizeof(w->why));
+		if (!w->spread)
+			w->worker = (uint8_t)(turn++ % n);
+	}
+	return turn;
+}
+
+static const struct bp_clone_target *clone_target(const struct bp_config *c)
+{
+	return c->mqtt.enabled && c->mqtt.clone.enabled ? &c->mqtt.clone : NULL;
+}
+
+/* Workers that send clones each need a queue of the edge port: with too few, one worker does all.
+ */
+static unsigned fit_clones(const struct bp_config *c, const struct bp_port_caps *caps,
+	struct bp_queue_plan *plan, unsigned turn)
+{
+	const struct bp_clone_target *to = clone_target(c);
+	uint64_t workers = 0;
+
+	if (!to)
+		return turn;
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		workers |= bridge_workers(plan, b);
+	if ((unsigned)__builtin_popcountll(workers) <= caps[to->port].max_tx)
+		return turn;
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		struct bp_bridge_workers *w = &plan->bridge[b];
+
+		w->spread = false;
+		w->worker = 0;
+		snprintf(w->why, sizeof(w->why),
+			"port %s, where clones leave, has %u transmit queue(s)",
+			c->port[to->port].name, caps[to->port].max_tx);
+	}
+	return 1;
+}
+
+static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan)
+{
+	const struct bp_clone_target *to = clone_target(c);
+	uint64_t senders[BP_MAX_PORTS] = {0};
+
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			senders[c->bridge[b].port[i]] |= bridge_workers(plan, b);
+		if (to)
+			senders[to->port] |= bridge_workers(plan, b);
+	}
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		struct bp_port_queues *q = &plan->port[p];
+
+		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+			q->tx_queue[w] = senders[p] >> w & 1 ? q->n_tx++ : (uint16_t)UINT16_MAX;
+		if (q->n_tx == 0) /* a driver wants one, used or not */
+			q->n_tx = 1;
+	}
+}
+
+void bp_queue_plan_make(
+	const struct bp_config *c, const struct bp_port_caps *caps, struct bp_queue_plan *plan)
+{
+	unsigned turn;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->n_workers = c->n_workers;
+	turn = choose_workers(c, caps, plan);
+	turn = fit_clones(c, caps, plan, turn);
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		if (plan->bridge[b].spread)
+			spread_bridge(plan, caps, &c->bridge[b]);
+		else
+			whole_bridge(plan, caps, &c->bridge[b], plan->bridge[b].worker);
+	}
+	for (unsigned p = 0; p < c->n_ports; p++)
+		if (!in_bridge(c, p))
+			take_queues(&plan->port[p], whole_queues(&caps[p]), plan->n_workers,
+				(int)(turn++ % plan->n_workers));
+	assign_tx(c, plan);
+}
+
+uint64_t bp_queue_plan_workers(const struct bp_queue_plan *plan, unsigned port)
+{
+	uint64_t set = 0;
+
+	for (unsigned q = 0; q < plan->port[port].n_rx; q++)
+		set |= 1ull << plan->port[port].rx_worker[q];
+	return set;
+}

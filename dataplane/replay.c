@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <pcap/pcap.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/capture.h"
+#include "dataplane/graph.h"
+#include "dataplane/link.h"
+#include "dataplane/mac_table.h"
+#include "dataplane/replay_report.h"
+#include "dataplane/ring_ports.h"
+#include "dataplane/walk.h"
+#include "dataplane/workers.h"
+#include "shm/layout.h"
+
+#define SNAP_LEN 262144
+/* One jumbo frame can hold thousands of publications, each of them a clone. */
+#define DEPTH 8192
+#define MBUFS 8191
+#define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
+
+struct replay {
+	const struct bp_replay_options *o;
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct rte_mempool *pool;
+	struct bp_ring_ports ports;
+	struct bp_mac_table *mac_table;
+	struct bp_worker *worker;
+	struct bp_captures *captures;
+	struct bp_replay_input *inputs;
+	unsigned *in_port; /* by input file: index of its port */
+	pcap_t *format;
+	pcap_dumper_t *dumper[BP_MAX_PORTS];
+	uint8_t *scratch; /* SNAP_LEN bytes */
+	json_t *alarms;
+	uint64_t alarm_cursor;
+	char err[1024];
+};
+
+/* Index of the port, or -1 with a sentence that lists those there are. */
+static int find_port(struct replay *r, const char *name)
+{
+	const struct bp_config *c = r->config;
+	size_t at;
+
+	for (unsigned p = 0; p < c->n_ports; p++)
+		if (strcmp(c->port[p].name, name) == 0)
+			return (int)p;
+	at = (size_t)snprintf(r->err, sizeof(r->err),
+		"the configuration %s has no port \"%.64s\"; it has:", r->o->config_path, name);
+	for (unsigned p = 0; p < c->n_ports && at < sizeof(r->err); p++)
+		at += (size_t)snprintf(r->err + at, sizeof(r->err) - at, " %s", c->port[p].name);
+	return -1;
+}
+
+static int open_inputs(struct replay *r)
+{
+	const struct bp_replay_options *o = r->o;
+
+	r->captures = bp_captures_create();
+	r->inputs = calloc(o->n_in, sizeof(*r->inputs));
+	r->in_port = calloc(o->n_in, sizeof(*r->in_port));
+	if (!r->captures || !r->inputs || !r->in_port) {
+		snprintf(r->err, sizeof(r->err), "no memory");
+		return EX_UNAVAILABLE;
+	}
+	for (unsigned i = 0; i < o->n_in; i++) {
+		int port = find_port(r, o->in[i].port);
+
+		if (port < 0)
+			return EX_USAGE;
+		r->in_port[i] = (unsigned)port;
+		if (bp_captures_add(r->captures, o->in[i].path, r->err, sizeof(r->err)) != 0)
+			return EX_NOINPUT;
+	}
+	return EX_OK;
+}
+
+static int open_outputs(struct replay *r)
+{
+	const struct bp_replay_options *o = r->o;
+
+	r->format = pcap_open_dead_with_tstamp_precision(
+		DLT_EN10MB, SNAP_LEN, PCAP_TSTAMP_PRECISION_NANO);
+	r->scratch = malloc(SNAP_LEN);
+	if (!r->format || !r->scratch) {
+		snprintf(r->err, sizeof(r->err), "no memory");
+		return EX_UNAVAILABLE;
+	}
+	for (unsigned i = 0; i < o->n_out; i++) {
+		int port = find_port(r, o->out[i].port);
+
+		if (port < 0)
+			return EX_USAGE;
+		if (r->dumper[port]) {
+			snprintf(r->err, sizeof(r->err), "port %s is given two output files",
+				o->out[i].port);
+			return EX_USAGE;
+		}
+		r->dumper[port] = pcap_dump_open(r->format, o->out[i].path);
+		if (!r->dumper[port]) {
+			snprintf(r->err, sizeof(r->err), "can't write the capture: %s",
+				pcap_geterr(r->format));
+			return EX_CANTCREAT;
+		}
+	}
+	return EX_OK;
+}
+
+static int load_rules(struct replay *r)
+{
+	const struct bp_config_mqtt *m = &r->config->mqtt;
+
+	if (!m->enabled)
+		return 0;
+	if (bp_ruleset_build(r->shm.rules, r->shm.rules_bank_size, m->rules, m->n_rules,
+		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
+		return -1;
+	atomic_store(&r->shm.global->rules_active, 1 << 1);
+	return 0;
+}
+
+static int map_segment(struct replay *r)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	unsigned n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
+	struct bp_segment *s = bp_segment_anonymous(specs, n, r->err, sizeof(r->err));
+
+	if (!s)
+		return -1;
+	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0)
+		return load_rules(r);
+	bp_segment_close(s);
+	r->shm.segment = NULL;
+	return -1;
+}
+
+static int make_worker(struct replay *r)
+{
+	const struct bp_config *c = r->config;
+	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
+
+	r->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
+	if (!r->mac_table) {
+		snprintf(r->err, sizeof(r->err), "no memory for the MAC table");
+		return -1;
+	}
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			bp_mac_table_set_bridge(r->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	r->worker = bp_worker_create(c, &r->shm, 0, r->mac_table, true, r->err, sizeof(r->err));
+	if (!r->worker)
+		return -1;
+	r->worker->pool = r->pool;
+	for (unsigned p = 0; p < c->n_ports; p++)
+		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
+	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
+		c->n_ports, r->err, sizeof(r->err));
+}
+
+static int start(struct replay *r)
+{
+	/* one worker, whatever the live gateway has: the order of frames must be one order */
+	r->config->n_workers = 1;
+	if (bp_ring_eal(r->err, sizeof(r->err)) != 0 || map_segment(r) != 0)
+		return -1;
+	bp_link_reset();
+	r->pool = rte_pktmbuf_pool_create("biplane-replay", MBUFS, 0, 0, DATA_ROOM, SOCKET_ID_ANY);
+	if (!r->pool) {
+		snprintf(r->err, sizeof(r->err), "no memory for packet buffers: %s",
+			rte_strerror(rte_errno));
+		return -1;
+	}
+	if (bp_ring_ports_create(&r->ports, r->config, DEPTH, r->pool, r->err, sizeof(r->err)) != 0)
+		return -1;
+	if (make_worker(r) != 0)
+		return -1;
+	r->alarm_cursor = bp_ring_tail(bp_shm_ring(&r->shm, 0));
+	r->alarms = json_array();
+	return 0;
+}
+
+static void set_time(struct replay *r, uint64_t time_ns)
+{
+	r->worker->now_ns = time_ns;
+	if (time_ns > r->worker->mono_ns) /* captures may go back in time; clocks for age don't */
+		r->worker->mono_ns = time_ns;
+}
+
+static void walk(struct replay *r)
+{
+	struct bp_worker *w = r->worker;
+	uint64_t before;
+
+	bp_worker_before_walk(w);
+	do {
+		before = w->rx_frames;
+		bp_graph_walk(w->graph, false);
+	} while (w->rx_frames != before);
+}
+
+static void write_frame(struct replay *r, unsigned port, const struct rte_mbuf *m)
+{
+	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN);
+	struct pcap_pkthdr head = {.caplen = len, .len = m->pkt_len};
+	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
+
+	head.ts.tv_sec = (time_t)(r->worker->now_ns / 1000000000u);
+	head.ts.tv_usec = (suseconds_t)(r->worker->now_ns % 1000000000u); /* nanoseconds here */
+	if (data)
+		pcap_dump((u_char *)r->dumper[port], &head, data);
+}
+
+static void take_out(struct replay *r)
+{
+	for (unsigned p = 0; p < r->ports.n; p++) {
+		struct rte_mbuf *m;
+
+		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL) {
+			if (r->dumper[p])
+				write_frame(r, p, m);
+			rte_pktmbuf_free(m);
+		}
+	}
+}
+
+static void take_alarms(struct replay *r)
+{
+	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
+	const struct bp_alarm *a;
+	uint32_t size;
+
+	while ((a = bp_ring_peek(ring, &r->alarm_cursor, &size)) != NULL)
+		if (bp_alarm_valid(a, size))
+			json_array_append_new(r->alarms, bp_replay_alarm(a));
+	bp_ring_release(ring, r->alarm_cursor);
+}
+
+static int play(struct replay *r)
+{
+	struct bp_capture_frame f;
+
+	while (bp_captures_next(r->captures, &f)) {
+		struct bp_replay_input *in = &r->inputs[f.file];
+
+		in->frames++;
+		in->cut += f.len < f.wire_len;
+		set_time(r, f.time_ns);
+		if (!bp_ring_ports_put(&r->ports, r->in_port[f.file], r->pool, f.data, f.len)) {
+			snprintf(r->err, sizeof(r->err), "no packet buffer for frame %ju of %s",
+				(uintmax_t)in->frames, r->o->in[f.file].path);
+			return EX_SOFTWARE;
+		}
+		walk(r);
+		take_out(r);
+		take_alarms(r);
+	}
+	for (unsigned i = 0; i < r->o->n_in; i++) {
+		r->inputs[i].error = bp_captures_error(r->captures, i);
+		if (r->inputs[i].error)
+			fprintf(stderr, "biplane replay: warning: %s ends early: %s\n",
+				r->o->in[i].path, r->inputs[i].error);
+	}
+	return EX_OK;
+}
+
+/* Whatever was buffered must be on its file before we say that all is well. */
+static int close_outputs(struct replay *r)
+{
+	int status = EX_OK;
+
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		if (!r->dumper[p])
+			continue;
+		if (pcap_dump_flush(r->dumper[p]) != 0 || ferror(pcap_dump_file(r->dumper[p]))) {
+			snprintf(r->err, sizeof(r->err), "can't write the capture of port %s: %s",
+				r->config->port[p].name, strerror(errno));
+			status = EX_IOERR;
+		}
+		pcap_dump_close(r->dumper[p]);
+		r->dumper[p] = NULL;
+	}
+	return status;
+}
+
+static int report(struct replay *r)
+{
+	FILE *out = r->o->report ? r->o->report : stdout;
+	json_t *alarms = r->alarms;
+	int rc;
+
+	r->alarms = NULL;
+	rc = r->o->json ? bp_replay_report_json(r->config, &r->shm, r->o, r->inputs, alarms, out)
+			: bp_replay_report_text(r->config, &r->shm, r->o, r->inputs, alarms, out);
+	if (rc == 0)
+		return EX_OK;
+	snprintf(r->err, sizeof(r->err), "can't write the report: %s", strerror(errno));
+	return EX_IOERR;
+}
+
+static void close_all(struct replay *r)
+{
+	close_outputs(r);
+	json_decref(r->alarms);
+	bp_worker_free(r->worker);
+	bp_ring_ports_free(&r->ports);
+	bp_mac_table_free(r->mac_table);
+	rte_mempool_free(r->pool);
+	if (r->shm.segment)
+		bp_segment_close(r->shm.segment);
+	if (r->format)
+		pcap_close(r->format);
+	bp_captures_free(r->captures);
+	free(r->scratch);
+	free(r->in_port);
+	free(r->inputs);
+	bp_config_free(r->config);
+}
+
+static int run(struct replay *r)
+{
+	int status = open_inputs(r);
+
+	if (status == EX_OK)
+		status = open_outputs(r);
+	if (status == EX_OK && start(r) != 0)
+		status = EX_UNAVAILABLE;
+	if (status == EX_OK)
+		status = play(r);
+	if (status == EX_OK)
+		status = close_outputs(r);
+	if (status == EX_OK)
+		status = report(r);
+	return status;
+}
+
+int bp_replay_run(const struct bp_replay_options *o)
+{
+	struct replay *r = calloc(1, sizeof(*r));
+	int status;
+
+	if (!r) {
+		fprintf(stderr, "biplane replay: no memory\n");
+		return EX_UNAVAILABLE;
+	}
+	r->o = o;
+	r->config = bp_config_load(o->config_path, stderr);
+	if (!r->config) {
+		free(r);
+		return EX_CONFIG;
+	}
+	status = run(r);
+	if (status != EX_OK)
+		fprintf(stderr, "biplane replay: %s\n", r->err);
+	close_all(r);
+	free(r);
+	return status;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/worker_loop.h"
+
+#include <rte_cycles.h>
+
+#include "dataplane/mac_table.h"
+#include "dataplane/mqtt/inspect.h"
+#include "dataplane/walk.h"
+
+#define TICK_WALKS 64   /* housekeeping once in so many walks */
+#define IDLE_WALKS 1024 /* empty walks before a nap */
+#define NAP_US 30
+#define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
+#define DRAIN_NS 200000000ull
+
+void bp_worker_take_rules(struct bp_worker *w)
+{
+	struct bp_shm_global *g = w->shm->global;
+	_Atomic uint64_t *seen = &g->rules_seen[w->index];
+	uint64_t active = atomic_load_explicit(&g->rules_active, memory_order_acquire);
+
+	if (likely(w->rules && active == w->rules_active))
+		return;
+	/* The writer changes rules_active, then waits for rules_seen before it touches the other
+	 * bank; we announce, then look again. So one of us sees what the other did. */
+	for (;;) {
+		uint64_t again;
+
+		atomic_store_explicit(seen, active, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+		again = atomic_load_explicit(&g->rules_active, memory_order_acquire);
+		if (again == active)
+			break;
+		active = again;
+	}
+	w->rules_active = active;
+	w->rules = bp_shm_rules(w->shm, active);
+}
+
+void bp_worker_leave_rules(struct bp_worker *w)
+{
+	w->rules = NULL;
+	atomic_store_explicit(
+		&w->shm->global->rules_seen[w->index], UINT64_MAX, memory_order_release);
+}
+
+static void housekeeping(struct bp_worker *w)
+{
+	if (w->inspector)
+		bp_inspector_tick(w->inspector, w->mono_ns);
+	if (w->mac_table && w->index == 0)
+		bp_mac_table_tick(w->mac_table, w->mono_ns);
+}
+
+void bp_worker_before_walk(struct bp_worker *w)
+{
+	bp_worker_take_rules(w);
+	housekeeping(w);
+}
+
+static void update_time(struct bp_worker *w, const struct bp_clock *clock)
+{
+	uint64_t mono;
+
+	bp_clock_read(clock, rte_rdtsc(), &w->now_ns, &mono);
+	if (mono > w->mono_ns)
+		w->mono_ns = mono;
+}
+
+/* Walks until `stop`, or, when draining, until the queues are empty. */
+static void walk(const struct bp_worker_args *a, bool draining)
+{
+	struct bp_worker *w = a->worker;
+	uint64_t walks = 0, idle = 0, until = w->mono_ns + DRAIN_NS;
+
+	for (;;) {
+		uint64_t before = w->rx_frames;
+
+		update_time(w, a->clock);
+		bp_worker_take_rules(w);
+		if ((++walks & (TICK_WALKS - 1)) == 0) {
+			if (!draining && atomic_load_explicit(&w->stop, memory_order_relaxed))
+				return;
+			housekeeping(w);
+		}
+		bp_graph_walk(w->graph, (walks & (BP_WALKS_TIMED - 1)) == 0);
+		if (w->rx_frames != before) {
+			idle = 0;
+			if (draining && w->mono_ns >= until)
+				return;
+			continue;
+		}
+		idle++;
+		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until))
+			return;
+		if (a->sleep && !draining && idle >= IDLE_WALKS) {
+			rte_delay_us_sleep(NAP_US);
+			/* after a nap: look at `stop` and the clocks at once */
+			walks |= TICK_WALKS - 1;
+		}
+	}
+}
+
+int bp_worker_run(void *args)
+{
+	const struct bp_worker_args *a = args;
+	struct bp_worker *w = a->worker;
+
+	if (!w->graph) /* more workers than queues: nothing to do */
+		return 0;
+	update_time(w, a->clock);
+	walk(a, false);
+	walk(a, true);
+	bp_worker_leave_rules(w);
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_WORKER_H
+#define BP_DATAPLANE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_graph.h>
+#include <rte_graph_worker.h>
+#include <rte_mbuf.h>
+
+#include "biplane/counters.h"
+#include "biplane/limits.h"
+#include "shm/layout.h"
+
+/*
+ * What one worker lcore has. Nothing here is shared with another worker but the MAC table (single
+ * 64-bit atomics) and the state of rules.
+ *
+ * The graph of a worker:
+ *
+ *   port_rx-P-Q ─┬─(no inspection, two-port bridge)─────────────▶ port_tx-P'
+ *                ├─(no inspection, learning bridge)─▶ bridge ───▶ port_tx-*
+ *                ├─(partial checksums possible)─▶ checksum ─▶ ...as without
+ *                └─▶ ethernet ─┬─▶ mqtt ─┬─▶ port_tx-P' | bridge   (and clones ─▶ port_tx-edge)
+ *                              └─────────┴─▶ port_tx-P' | bridge
+ *   whatever leaves nowhere ─▶ drop
+ *
+ * Nodes `ethernet`, `mqtt`, `bridge` and `checksum` have the same first edges, see enum bp_edge;
+ * the edges to port_tx-P follow at BP_EDGE_PORT + P.
+ */
+enum bp_edge {
+	BP_EDGE_DROP,
+	BP_EDGE_BRIDGE,
+	BP_EDGE_ETHERNET,
+	BP_EDGE_MQTT,
+	BP_EDGE_CHECKSUM,
+	BP_EDGE_PORT, /* + port index */
+};
+
+#define BP_NO_PORT 0xff
+/* What fits the first-level cache with its data; 64 and more were slower. */
+#define BP_RX_BURST 32
+
+struct bp_mac_table;
+struct bp_inspector;
+
+struct bp_worker {
+	/* read every burst */
+	struct bp_counters *counters;     /* this worker's, in the segment */
+	struct bp_port_stats *port_stats; /* this worker's row: [BP_MAX_PORTS] */
+	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
+	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
+	const struct bp_ruleset *rules;   /* in force for this walk */
+	struct bp_inspector *inspector;   /* NULL: no inspection configured */
+	uint16_t mqtt_port;               /* the first of mqtt.ports */
+	struct bp_mac_table *mac_table;
+	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
+	 * summed there need not be summed again. */
+	struct {
+		uint32_t frames, bytes;
+	} straight[BP_MAX_PORTS];
+	/* by DPDK port id, which is the index in the configuration */
+	uint8_t wire_out[BP_MAX_PORTS];  /* the only other port of its bridge, or BP_NO_PORT */
+	uint8_t bridge_of[BP_MAX_PORTS]; /* index of its bridge, or BP_NO_PORT */
+	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
+	/* bridges: members as port ids */
+	bool trust_checksum; /* mqtt.checksum: trust */
+	uint8_t n_bridges;
+	uint8_t bridge_n[BP_MAX_BRIDGES];
+	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
+	struct rte_mempool *pool;   /* for copies and clones */
+	struct rte_node *mqtt_node; /* where clones leave from; set by that node */
+	/* start and stop */
+	unsigned index; /* 0.. */
+	unsigned lcore;
+	struct rte_graph *graph;
+	struct bp_shm *shm;
+	uint64_t rules_active;
+	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
+	_Atomic bool stop;
+} __rte_cache_aligned;
+
+/* The 16 bytes that a node has of its own. */
+struct bp_node_ctx {
+	struct bp_worker *worker;
+	uint16_t port;  /* port_rx, port_tx */
+	uint16_t queue; /* port_rx, port_tx */
+	uint16_t next;  /* port_rx: the edge that its frames take */
+	uint16_t flags;
+};
+_Static_assert(sizeof(struct bp_node_ctx) <= RTE_NODE_CTX_SZ, "node context");
+
+static inline struct bp_node_ctx *bp_node_ctx(struct rte_node *node)
+{
+	return (struct bp_node_ctx *)node->ctx;
+}
+
+/* Adds to one of this worker's counters; the only writer is this worker. */
+static inline void bp_count(struct bp_worker *w, enum bp_counter c, uint64_t n)
+{
+	w->counters->v[c] += n;
+}
+
+/* Edge of nodes ethernet, mqtt and checksum for a frame that came in on `port`. */
+static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t port)
+{
+	uint8_t out = w->wire_out[port];
+
+	return out == BP_NO_PORT ? BP_EDGE_BRIDGE : (rte_edge_t)(BP_EDGE_PORT + out);
+}
+
+/* Where a frame that leaves nowhere says why: an enum bp_counter of group DROP. */
+static inline void bp_drop_reason_set(struct rte_mbuf *m, enum bp_counter reason)
+{
+	m->hash.fdir.hi = reason;
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "dataplane/graph.h"
+#include "dataplane/mac_table.h"
+#include "dataplane/mqtt/inspect.h"
+
+#define QUEUES_MAX 512u
+
+struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
+	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size)
+{
+	struct bp_worker *w = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*w));
+
+	if (!w) {
+		snprintf(err, err_size, "no memory for worker %u", index);
+		return NULL;
+	}
+	memset(w, 0, sizeof(*w));
+	w->index = index;
+	w->shm = shm;
+	w->counters = &shm->counters[index];
+	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
+	w->mac_table = mac_table;
+	bp_worker_bridges(w, c);
+	if (c->mqtt.enabled) {
+		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
+		if (!w->inspector) {
+			free(w);
+			return NULL;
+		}
+	}
+	return w;
+}
+
+void bp_worker_free(struct bp_worker *w)
+{
+	if (!w)
+		return;
+	bp_graph_free(w);
+	if (w->inspector)
+		bp_inspector_free(w->inspector);
+	free(w);
+}
+
+/* The queues that a worker polls. */
+static unsigned list_queues(const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, unsigned worker, struct bp_rx_queue *out)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_port_queues *q = &plan->port[p];
+
+		for (unsigned i = 0; i < q->n_rx && n < QUEUES_MAX; i++)
+			if (q->rx_worker[i] == worker)
+				out[n++] = (struct bp_rx_queue){.port = (uint16_t)p,
+					.queue = (uint16_t)i,
+					.partial_checksums = ports[p].partial_checksums,
+					.qinq_fix = ports[p].driver->qinq_fix,
+					.set_port = ports[p].driver->set_port};
+	}
+	return n;
+}
+
+static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
+	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_shm *shm, char *err, size_t err_size)
+{
+	struct bp_rx_queue *queues = calloc(QUEUES_MAX, sizeof(*queues));
+	struct bp_worker *w;
+	unsigned n;
+	char name[32];
+	int rc;
+
+	w = bp_worker_create(c, shm, i, ws->mac_table, false, err, err_size);
+	ws->worker[i] = w;
+	if (!w || !queues) {
+		free(queues);
+		return -1;
+	}
+	w->lcore = i + 1;
+	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
+	for (unsigned p = 0; p < c->n_ports; p++)
+		w->tx_queue[p] = plan->port[p].tx_queue[i];
+	n = list_queues(c, ports, plan, i, queues);
+	snprintf(name, sizeof(name), "biplane-worker-%u", i);
+	rc = bp_graph_build(w, name, c->n_ports, c->mqtt.enabled, queues, n, err, err_size);
+	free(queues);
+	return rc;
+}
+
+int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, const struct bp_pools *pools, struct bp_shm *shm,
+	char *err, size_t err_size)
+{
+	memset(ws, 0, sizeof(*ws));
+	ws->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
+	if (!ws->mac_table) {
+		snprintf(err, err_size, "no memory for a MAC table of %u entries", c->mac_table);
+		return -1;
+	}
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		ws->n = i + 1;
+		if (create_one(ws, i, c, ports, plan, pools, shm, err, err_size) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
+{
+	for (unsigned i = 0; i < ws->n; i++) {
+		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
+		rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore);
+	}
+}
+
+void bp_workers_stop(struct bp_workers *ws)
+{
+	for (unsigned i = 0; i < ws->n; i++)
+		atomic_store(&ws->worker[i]->stop, true);
+	for (unsigned i = 0; i < ws->n; i++)
+		rte_eal_wait_lcore(ws->worker[i]->lcore);
+}
+
+void bp_workers_free(struct bp_workers *ws)
+{
+	for (unsigned i = 0; i < ws->n; i++)
+		bp_worker_free(ws->worker[i]);
+	bp_mac_table_free(ws->mac_table);
+	memset(ws, 0, sizeof(*ws));
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_ALARM_H
+#define BIPLANE_ALARM_H
+
+#include <stdint.h>
+
+/*
+ * One alarm as a worker hands it to the control plane: a fixed head, then the strings one after
+ * another without terminators, in the order of the length fields. `to` is the topic to publish on,
+ * its template already expanded by the worker, so that a reload between the two planes can't change
+ * what an alarm means.
+ */
+enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
+
+#define BP_ALARM_F_ENVELOPE 0x01 /* publish an envelope, else the original payload */
+#define BP_ALARM_F_RETAIN 0x02   /* the device's PUBLISH had RETAIN */
+#define BP_ALARM_F_CLONE 0x04    /* action clone: recorded (replay), not to be published */
+#define BP_ALARM_F_IP6 0x08      /* client_ip is IPv6, else IPv4 in its first four bytes */
+
+struct bp_alarm {
+	uint64_t id;      /* increases over the whole gateway */
+	uint64_t time_ns; /* arrival of the frame that completed the PUBLISH; Unix time */
+	double value;
+	uint8_t state; /* enum bp_alarm_state */
+	uint8_t flags; /* BP_ALARM_F_* */
+	uint8_t qos;   /* of the device's PUBLISH */
+	uint8_t pad0;
+	uint16_t client_port; /* host byte order */
+	uint16_t rule_len;
+	uint8_t client_ip[16];
+	uint32_t payload_len;   /* 0 with BP_ALARM_F_ENVELOPE */
+	uint16_t client_id_len; /* 0: unknown */
+	uint16_t topic_len;
+	uint16_t to_len;
+	uint16_t pad[3];
+	char text[]; /* rule, client id, topic, to, payload */
+};
+
+#define BP_ALARM_HEAD ((uint32_t)sizeof(struct bp_alarm))
+
+/* Views into a record; `a` must have been checked with bp_alarm_valid(). */
+static inline const char *bp_alarm_rule(const struct bp_alarm *a)
+{
+	return a->text;
+}
+static inline const char *bp_alarm_client_id(const struct bp_alarm *a)
+{
+	return a->text + a->rule_len;
+}
+static inline const char *bp_alarm_topic(const struct bp_alarm *a)
+{
+	return bp_alarm_client_id(a) + a->client_id_len;
+}
+static inline const char *bp_alarm_to(const struct bp_alarm *a)
+{
+	return bp_alarm_topic(a) + a->topic_len;
+}
+static inline const char *bp_alarm_payload(const struct bp_alarm *a)
+{
+	return bp_alarm_to(a) + a->to_len;
+}
+
+/* Bytes that the record takes, from its own length fields. */
+static inline uint64_t bp_alarm_size(const struct bp_alarm *a)
+{
+	return (uint64_t)BP_ALARM_HEAD + a->rule_len + a->client_id_len + a->topic_len + a->to_len +
+	       a->payload_len;
+}
+
+/* Whether a record of `size` bytes is what its length fields say. */
+static inline int bp_alarm_valid(const struct bp_alarm *a, uint64_t size)
+{
+	return size >= BP_ALARM_HEAD && bp_alarm_size(a) <= size &&
+	       (a->state == BP_ALARM_RAISED || a->state == BP_ALARM_CLEARED);
+}
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_COUNTERS_H
+#define BIPLANE_COUNTERS_H
+
+#include <stdint.h>
+
+/*
+ * Every counter that a worker keeps, in one list: identifier, group, one line of help. The table in
+ * the segment, `biplane show`, replay's JSON and the documentation's page all derive from it, so a
+ * counter that can't be said in one line can't exist.
+ *
+ * The sum that holds at rest, per gateway:
+ *
+ *     sum of port rx + made = sum of port tx + drops
+ *
+ * where `made` is the group BP_CG_MADE (frames that biplane itself added) and `drops` is the group
+ * BP_CG_DROP. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe what inspection saw; a
+ * frame that they count is forwarded all the same.
+ */
+#define BP_COUNTERS(X)                                                                             \
+	/* frames that biplane made */                                                             \
+	X(FLOOD_COPY, MADE, "flood_copy", "copies made to flood a frame to further ports")         \
+	X(CLONE_FRAME, MADE, "clone_frame", "alarm frames built by action clone")                  \
+	/* frames that left nowhere */                                                             \
+	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
+	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
+	X(DROP_SAME_PORT, DROP, "same_port", "the destination is on the port the frame came from") \
+	X(DROP_NO_PEER, DROP, "no_peer", "no other port of the bridge could take the frame")       \
+	X(DROP_RUNT, DROP, "runt", "shorter than an Ethernet header")                              \
+	X(DROP_NO_BRIDGE, DROP, "no_bridge", "arrived on a port that is in no bridge")             \
+	X(DROP_FLUSHED, DROP, "flushed", "still inside biplane when the worker was stopped")       \
+	/* bridging */                                                                             \
+	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
+	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
+	X(MAC_EVICTED, BRIDGE, "mac_evicted", "addresses replaced because the table was full")     \
+	X(FLOODED, BRIDGE, "flooded", "frames sent to every other port of the bridge")             \
+	X(FLOOD_NO_MBUF, BRIDGE, "flood_no_mbuf", "flood copies not made for want of an mbuf")     \
+	X(CHECKSUM_COMPLETED, BRIDGE, "checksum_completed",                                        \
+		"partial checksums of a local sender that were completed")                         \
+	/* what inspection made of each frame */                                                   \
+	X(SEG_INSPECTED, INSPECT, "segments", "TCP segments to or from an inspected port")         \
+	X(SEG_EMPTY, INSPECT, "segments_empty", "of these, without payload")                       \
+	X(SEG_DUPLICATE, INSPECT, "segments_duplicate", "wholly retransmitted: read before")       \
+	X(SEG_OVERLAP, INSPECT, "segments_overlap", "partly retransmitted: the new part was read") \
+	X(SEG_OUT_OF_ORDER, INSPECT, "segments_out_of_order", "ahead of the stream: a copy waits") \
+	X(SEG_REORDER_FULL, INSPECT, "segments_reorder_full",                                      \
+		"ahead of the stream beyond what reorder_bytes allows")                            \
+	X(SEG_BAD_CHECKSUM, INSPECT, "segments_bad_checksum",                                      \
+		"with a wrong TCP checksum: forwarded, never read")                                \
+	X(SEG_BAD_HEADER, INSPECT, "segments_bad_header",                                          \
+		"IP or TCP lengths that contradict the frame")                                     \
+	X(SEG_FRAGMENT, INSPECT, "segments_fragment", "IP fragments, which are not read")          \
+	X(SEG_OUTSIDE, INSPECT, "segments_outside", "sequence number far outside the stream")      \
+	X(SEG_NO_FLOW, INSPECT, "segments_no_flow", "without payload and of no known connection")  \
+	/* connections */                                                                          \
+	X(FLOW_OPENED, FLOW, "flows_opened", "connections followed from their SYN")                \
+	X(FLOW_MIDWAY, FLOW, "flows_midway", "connections met in the middle")                      \
+	X(FLOW_REOPENED, FLOW, "flows_reopened", "a new SYN on a known address pair")              \
+	X(FLOW_FIN, FLOW, "flows_fin", "connections closed by FIN from both ends")                 \
+	X(FLOW_RST, FLOW, "flows_rst", "connections closed by RST")                                \
+	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored", "RST outside the window, ignored")          \
+	X(FLOW_EXPIRED, FLOW, "flows_expired", "idle for longer than flow_timeout")                \
+	X(FLOW_EVICTED, FLOW, "flows_evicted", "given up because the flow table was full")         \
+	/* streams */                                                                              \
+	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
+	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
+		"of these, inside one packet of known length: its end is the next boundary")       \
+	X(SEEK_ENTERED, STREAM, "seeks", "times a stream had to be searched for a boundary")       \
+	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's acknowledgement")  \
+	X(SEEK_NO_VERSION, STREAM, "seeks_no_version",                                             \
+		"boundary proven, but the MQTT version still unknown")                             \
+	X(OPAQUE_NOT_MQTT, STREAM, "opaque_not_mqtt", "stream did not begin with CONNECT")         \
+	X(OPAQUE_LENGTH, STREAM, "opaque_remaining_length", "remaining length over four octets")   \
+	X(OPAQUE_FLAGS, STREAM, "opaque_flags", "fixed-header flags that the type does not allow") \
+	X(OPAQUE_TYPE, STREAM, "opaque_type", "packet type reserved or not allowed there")         \
+	X(OPAQUE_QOS, STREAM, "opaque_qos", "QoS 3")                                               \
+	X(OPAQUE_PACKET_ID, STREAM, "opaque_packet_id", "packet identifier 0")                     \
+	X(OPAQUE_TOPIC_UTF8, STREAM, "opaque_topic_utf8", "topic name that is not valid UTF-8")    \
+	X(OPAQUE_TOPIC_WILDCARD, STREAM, "opaque_topic_wildcard", "+ or # in a topic name")        \
+	X(OPAQUE_TOPIC_EMPTY, STREAM, "opaque_topic_empty", "empty topic name without an alias")   \
+	X(OPAQUE_TRUNCATED, STREAM, "opaque_truncated", "a field runs past the end of its packet") \
+	X(OPAQUE_PROPERTY, STREAM, "opaque_property",                                              \
+		"version 5 property unknown, repeated, misplaced or lying about its length")       \
+	X(OPAQUE_ALIAS, STREAM, "opaque_alias", "topic alias 0 or above the peer's maximum")       \
+	X(OPAQUE_CONNECT, STREAM, "opaque_connect", "CONNECT malformed or of unknown version")     \
+	X(OPAQUE_PROTOCOL, STREAM, "opaque_protocol", "a second CONNECT, or a packet out of turn") \
+	X(OPAQUE_REFUSED, STREAM, "opaque_refused", "the broker refused the connection")           \
+	X(CARRY_FLOW_LIMIT, STREAM, "carry_flow_limit",                                            \
+		"packets not read: longer than carry_per_flow allows")                             \
+	X(CARRY_TOTAL_LIMIT, STREAM, "carry_total_limit", "packets not read: carry_total used up") \
+	/* MQTT */                                                                                 \
+	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets read")                         \
+	X(MQTT_PUBLISH, MQTT, "publishes", "of these, PUBLISH in the judged direction")            \
+	X(MQTT_PUBLISH_OTHER, MQTT, "publishes_other_way", "PUBLISH in the other direction")       \
+	X(MQTT_PUBLISH_LOST, MQTT, "publishes_lost", "PUBLISH begun but not read to its end")      \
+	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with DUP: sent again by the client")           \
+	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that was never mapped")   \
+	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
+	X(TOPIC_MEMO, MQTT, "topic_memo", "PUBLISH on the topic that the flow published last")     \
+	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
+	/* rules */                                                                                \
+	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
+	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
+	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
+	X(STATE_EVICTED, VALUE, "state_evicted", "states of (rule, topic) given up: table full")   \
+	/* alarms */                                                                               \
+	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
+	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \
+	X(ALARM_QUEUED, ALARM, "alarms_queued", "alarms handed to the control plane")              \
+	X(ALARM_RING_FULL, ALARM, "alarms_ring_full", "alarms lost: the ring was full")            \
+	X(ALARM_TOO_LARGE, ALARM, "alarms_too_large", "alarms lost: larger than the ring takes")   \
+	X(CLONE_NO_MBUF, ALARM, "clone_no_mbuf", "clones not made for want of an mbuf")            \
+	X(CLONE_TOO_LARGE, ALARM, "clone_too_large", "clones not made: over the edge port's MTU")  \
+	X(CLONE_FAMILY, ALARM, "clone_family", "clones not made: edge has no such IP version")     \
+	X(CLONE_NO_EDGE, ALARM, "clone_no_edge", "clones not made: no clone target configured")
+
+enum bp_counter_group {
+	BP_CG_MADE,
+	BP_CG_DROP,
+	BP_CG_BRIDGE,
+	BP_CG_INSPECT,
+	BP_CG_FLOW,
+	BP_CG_STREAM,
+	BP_CG_MQTT,
+	BP_CG_VALUE,
+	BP_CG_ALARM,
+	BP_CG_COUNT,
+};
+
+enum bp_counter {
+#define X(id, group, name, help) BP_C_##id,
+	BP_COUNTERS (X)
+#undef X
+		BP_C_COUNT,
+};
+
+struct bp_counter_info {
+	const char *name;
+	enum bp_counter_group group;
+	const char *help;
+};
+
+/* Defined in shm/counters.c; indexed by enum bp_counter. */
+extern const struct bp_counter_info bp_counter_info[BP_C_COUNT];
+/* "made", "drop", "bridge", ...; indexed by enum bp_counter_group. */
+extern const char *const bp_counter_group_name[BP_CG_COUNT];
+
+/*
+ * One worker's counters. Written by that worker alone with plain stores that readers in other
+ * processes load with relaxed atomics; a uint64_t store is single on every 64-bit machine.
+ */
+struct bp_counters {
+	uint64_t v[BP_C_COUNT];
+} __attribute__((aligned(64)));
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_FLOW_SIZE_H
+#define BIPLANE_FLOW_SIZE_H
+
+#include <stdint.h>
+
+struct bp_config;
+
+/*
+ * Bytes of one worker's flow table in the segment, for this configuration. Both planes size the
+ * segment alike with it; only the data plane knows what is inside.
+ */
+uint64_t bp_flow_table_size(const struct bp_config *c);
+
+#endif

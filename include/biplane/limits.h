@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_LIMITS_H
+#define BIPLANE_LIMITS_H
+
+/* What is fixed when biplane is compiled. Everything else that is bounded is configured. */
+#define BP_MAX_PORTS 32
+#define BP_MAX_WORKERS 64
+#define BP_MAX_BRIDGES 16
+#define BP_MAX_MQTT_PORTS 8
+#define BP_MAX_NODES 128
+#define BP_NAME_MAX 31 /* bytes of a port's or instance's name, without the NUL */
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_RULE_H
+#define BIPLANE_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/value.h"
+
+/*
+ * A rule as both planes know it. `struct bp_rule_spec` is what the configuration says; shm/ruleset
+ * compiles a list of them into an image in the segment that the workers read.
+ */
+
+enum bp_cond_op {
+	BP_COND_GT,
+	BP_COND_GE,
+	BP_COND_LT,
+	BP_COND_LE,
+	BP_COND_EQ,
+	BP_COND_NE,
+	BP_COND_INSIDE,  /* a <= value <= b */
+	BP_COND_OUTSIDE, /* value < a or value > b */
+};
+
+struct bp_condition {
+	uint8_t op; /* enum bp_cond_op */
+	double a;
+	double b; /* INSIDE and OUTSIDE only; a <= b */
+};
+
+/* Whether `v` (never NaN) satisfies `c`. */
+static inline bool bp_condition_holds(const struct bp_condition *c, double v)
+{
+	switch ((enum bp_cond_op)c->op) {
+	case BP_COND_GT:
+		return v > c->a;
+	case BP_COND_GE:
+		return v >= c->a;
+	case BP_COND_LT:
+		return v < c->a;
+	case BP_COND_LE:
+		return v <= c->a;
+	case BP_COND_EQ:
+		return v == c->a;
+	case BP_COND_NE:
+		return v != c->a;
+	case BP_COND_INSIDE:
+		return v >= c->a && v <= c->b;
+	case BP_COND_OUTSIDE:
+		return v < c->a || v > c->b;
+	}
+	return false;
+}
+
+enum bp_hold { BP_HOLD_NONE, BP_HOLD_COUNT, BP_HOLD_TIME };
+enum bp_repeat { BP_REPEAT_EVERY, BP_REPEAT_ON_CHANGE };
+enum bp_action { BP_ACTION_PUBLISH, BP_ACTION_CLONE };
+enum bp_payload { BP_PAYLOAD_ORIGINAL, BP_PAYLOAD_ENVELOPE };
+
+#define BP_RULE_NAME_MAX 63 /* bytes, without the terminating NUL */
+#define BP_RULE_FILTER_MAX 1023
+#define BP_RULE_TO_MAX 255 /* bytes of the `to` template */
+
+struct bp_rule_spec {
+	char name[BP_RULE_NAME_MAX + 1];
+	char filter[BP_RULE_FILTER_MAX + 1]; /* MQTT topic filter, valid UTF-8 */
+	struct bp_value_source value;
+	struct bp_condition raise;
+	struct bp_condition clear;
+	bool has_clear;
+	uint8_t hold;                /* enum bp_hold */
+	uint32_t hold_count;         /* BP_HOLD_COUNT: >= 2 */
+	uint64_t hold_ns;            /* BP_HOLD_TIME: > 0 */
+	uint8_t repeat;              /* enum bp_repeat */
+	uint8_t action;              /* enum bp_action */
+	uint8_t payload;             /* enum bp_payload; ORIGINAL for action clone */
+	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
+};
+
+/* Where action clone sends its frames. All in network byte order as it stands in the frame. */
+struct bp_clone_target {
+	bool enabled;
+	bool has_ip4, has_ip6;
+	uint8_t port;   /* index of the output port in the configuration */
+	uint8_t mac[6]; /* destination MAC: the edge broker's or its next hop's */
+	uint8_t ip4[4];
+	uint8_t ip6[16];
+	uint16_t tcp_port; /* host byte order */
+};
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_FRAME_H
+#define BP_PROTO_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * A TCP segment in an Ethernet frame: up to two VLAN tags (802.1Q, 802.1ad), IPv4 (RFC 791) or IPv6
+ * with extension headers (RFC 8200), TCP (RFC 9293).
+ */
+
+#define BP_ETHER_HDR 14u
+#define BP_ETHER_IP4 0x0800
+#define BP_ETHER_IP6 0x86dd
+#define BP_ETHER_VLAN 0x8100
+#define BP_ETHER_QINQ 0x88a8
+#define BP_ETHER_QINQ_OLD 0x9100
+
+#define BP_TCP_FIN 0x01
+#define BP_TCP_SYN 0x02
+#define BP_TCP_RST 0x04
+#define BP_TCP_PSH 0x08
+#define BP_TCP_ACK 0x10
+
+enum bp_frame_kind {
+	BP_FRAME_OTHER, /* not TCP over IP */
+	BP_FRAME_TCP,
+	BP_FRAME_FRAGMENT, /* a piece of an IP datagram that carries TCP */
+	BP_FRAME_BAD,      /* lengths that contradict the frame */
+};
+
+/* A part of a payload that is not contiguous. */
+struct bp_piece {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+struct bp_frame {
+	const uint8_t *data; /* first byte of the Ethernet header; its first `contiguous` bytes */
+	uint32_t contiguous; /* bytes readable at data */
+	uint16_t l3, l4, payload;        /* offsets from data */
+	uint16_t vlan_outer, vlan_inner; /* VLAN identifiers (12 bits), 0 without a tag */
+	uint16_t sport, dport;           /* host byte order */
+	uint32_t payload_len; /* of the TCP segment, by the IP header; may exceed what is contiguous
+			       */
+	uint32_t seq, ack;    /* host byte order */
+	uint8_t tcp_flags;
+	bool ip6;
+	bool to_broker; /* set by the caller */
+	uint8_t n_more; /* further pieces of the payload: set by the caller */
+	const struct bp_piece *more;
+};
+
+static inline uint16_t bp_be16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, 2);
+	return __builtin_bswap16(v);
+}
+
+static inline uint32_t bp_be32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return __builtin_bswap32(v);
+}
+
+static inline void bp_put_be16(uint8_t *p, uint16_t v)
+{
+	v = __builtin_bswap16(v);
+	memcpy(p, &v, 2);
+}
+
+static inline void bp_put_be32(uint8_t *p, uint32_t v)
+{
+	v = __builtin_bswap32(v);
+	memcpy(p, &v, 4);
+}
+
+/*
+ * Parses the headers of a frame of `frame_len` bytes of which `contiguous` can be read at `data`.
+ * Fills everything but to_broker and the further pieces. What follows the IP datagram (Ethernet
+ * padding) is no payload.
+ */
+enum bp_frame_kind bp_frame_parse(
+	const uint8_t *data, uint32_t contiguous, uint32_t frame_len, struct bp_frame *f);
+
+/* Fills the TCP part of a frame whose l3, l4 and ip length are known; used by the parser and by the
+ * fast path. `l4_len`: bytes from l4 to the end of the IP datagram, at least 20. */
+static inline enum bp_frame_kind bp_frame_tcp(struct bp_frame *f, uint32_t l4_len)
+{
+	const uint8_t *t = f->data + f->l4;
+	uint32_t header = (uint32_t)(t[12] >> 4) * 4;
+
+	if (header < 20 || header > l4_len || f->l4 + header > f->contiguous)
+		return BP_FRAME_BAD;
+	f->sport = bp_be16(t);
+	f->dport = bp_be16(t + 2);
+	f->seq = bp_be32(t + 4);
+	f->ack = bp_be32(t + 8);
+	f->tcp_flags = t[13];
+	f->payload = (uint16_t)(f->l4 + header);
+	f->payload_len = l4_len - header;
+	return BP_FRAME_TCP;
+}
+
+/*
+ * Sum of 16-bit words as RFC 1071 has it, over any length, in the machine's byte order; fold with
+ * bp_sum_fold(). Adds 8 bytes at a time.
+ */
+static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
+{
+	uint64_t w;
+
+	while (len >= 8) {
+		memcpy(&w, p, 8);
+		sum += w;
+		sum += sum < w; /* end-around carry */
+		p += 8;
+		len -= 8;
+	}
+	if (len != 0) {
+		w = 0;
+		/* one copy of a known width at a time: a memcpy of variable length is a call */
+		if (len & 4) {
+			uint32_t x;
+			memcpy(&x, p, 4);
+			w = x;
+			p += 4;
+		}
+		uint64_t tail = 0;
+		if (len & 2) {
+			uint16_t x;
+			memcpy(&x, p, 2);
+			tail = x;
+			p += 2;
+		}
+		if (len & 1)
+			tail |= (uint64_t)*p << ((len & 2) ? 16 : 0);
+		w += tail;
+		sum += w;
+		sum += sum < w;
+	}
+	return sum;
+}
+
+static inline uint16_t bp_sum_fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* Sum of the pseudo-header of the frame's TCP segment (RFC 9293 3.1, RFC 8200 8.1). */
+static inline uint64_t bp_tcp_pseudo_sum(const struct bp_frame *f)
+{
+	uint32_t tcp_len = (uint32_t)(f->payload - f->l4) + f->payload_len;
+	uint64_t sum = (uint64_t)__builtin_bswap32(tcp_len) + ((uint64_t)6 << 8);
+
+	return f->ip6 ? bp_sum(f->data + f->l3 + 8, 32, sum) : bp_sum(f->data + f->l3 + 12, 8, sum);
+}
+
+/*
+ * Whether the IPv4 header's and the TCP checksum are right. A frame whose payload lies in further
+ * pieces is summed over them.
+ */
+bool bp_frame_checksum_ok(const struct bp_frame *f);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_MQTT_H
+#define BP_PROTO_MQTT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * MQTT 3.1, 3.1.1 and 5.0 control packets, as bytes. Sources: OASIS MQTT Version 3.1.1 and 5.0,
+ * section numbers below are those of 5.0. Pure functions over bytes; every pointer in a result
+ * points into the input.
+ */
+
+enum bp_mqtt_type {
+	BP_MQTT_CONNECT = 1,
+	BP_MQTT_CONNACK,
+	BP_MQTT_PUBLISH,
+	BP_MQTT_PUBACK,
+	BP_MQTT_PUBREC,
+	BP_MQTT_PUBREL,
+	BP_MQTT_PUBCOMP,
+	BP_MQTT_SUBSCRIBE,
+	BP_MQTT_SUBACK,
+	BP_MQTT_UNSUBSCRIBE,
+	BP_MQTT_UNSUBACK,
+	BP_MQTT_PINGREQ,
+	BP_MQTT_PINGRESP,
+	BP_MQTT_DISCONNECT,
+	BP_MQTT_AUTH,
+};
+
+/* The version octet of CONNECT. */
+enum bp_mqtt_version { BP_MQTT_V31 = 3, BP_MQTT_V311 = 4, BP_MQTT_V5 = 5 };
+
+/* What is wrong with a packet. OK is 0. MORE: the input ends before the packet does. */
+enum bp_mqtt_error {
+	BP_MQTT_OK = 0,
+	BP_MQTT_MORE,
+	BP_MQTT_E_LENGTH,      /* remaining length of over four octets (2.1.4) */
+	BP_MQTT_E_FLAGS,       /* flags that the type does not allow (2.1.3), reserved bits not 0 */
+	BP_MQTT_E_TYPE,        /* reserved type, or not allowed in that version */
+	BP_MQTT_E_QOS,         /* QoS 3 (3.3.1.2) */
+	BP_MQTT_E_PACKET_ID,   /* packet identifier 0 (2.2.1) */
+	BP_MQTT_E_UTF8,        /* topic or other string not valid (1.5.4) */
+	BP_MQTT_E_WILDCARD,    /* + or # in a topic name (3.3.2.1) */
+	BP_MQTT_E_TOPIC_EMPTY, /* no topic and no alias (3.3.2.1) */
+	BP_MQTT_E_TRUNCATED,   /* a field runs past the packet, or the packet has bytes left over */
+	BP_MQTT_E_PROPERTY,    /* unknown, repeated, misplaced or lying property (2.2.2) */
+	BP_MQTT_E_ALIAS,       /* topic alias 0 (3.3.2.3.4) */
+	BP_MQTT_E_CONNECT,     /* protocol name, version or connect flags wrong (3.1.2) */
+};
+
+#define BP_MQTT_REMAINING_MAX 268435455u
+#define BP_MQTT_FIXED_MAX 5u
+
+struct bp_mqtt_fixed {
+	uint8_t type;       /* enum bp_mqtt_type */
+	uint8_t flags;      /* low four bits of the first octet */
+	uint8_t header_len; /* 2..5 */
+	uint32_t remaining; /* bytes after the fixed header */
+};
+
+/*
+ * Reads a fixed header at p[0..len). MORE when the input is too short to say; a wrong type or wrong
+ * flags are reported as soon as the first octet is there. PUBLISH flags: QoS 3 is E_QOS; DUP with
+ * QoS 0 passes, as brokers let it pass.
+ */
+static inline enum bp_mqtt_error bp_mqtt_fixed(
+	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
+
+struct bp_mqtt_publish {
+	const uint8_t *topic;      /* empty when only an alias is given (version 5) */
+	const uint8_t *properties; /* version 5: after the property length; else NULL */
+	const uint8_t *payload;
+	uint16_t topic_len;
+	uint16_t packet_id; /* 0 for QoS 0 */
+	uint16_t alias;     /* 0: none */
+	uint8_t qos;
+	bool dup, retain;
+	uint32_t properties_len;
+	uint32_t payload_len;
+};
+
+/*
+ * Parses the body of a PUBLISH (the `remaining` bytes after the fixed header), strictly. `flags` is
+ * bp_mqtt_fixed.flags. With `version` 5 the properties are checked and the alias taken out.
+ */
+enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t *body,
+	uint32_t len, struct bp_mqtt_publish *out);
+
+/*
+ * As bp_mqtt_publish(), when only body[0..have) of `len` is at hand: OK as soon as topic, packet id
+ * and properties are complete (payload then points at what is there of it and payload_len is the
+ * whole payload's length), MORE before that, or the error that the part at hand already shows: the
+ * one that bp_mqtt_publish() reports for the whole. *out is written when OK only, in both.
+ */
+enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const uint8_t *body,
+	uint32_t have, uint32_t len, struct bp_mqtt_publish *out);
+
+struct bp_mqtt_connect {
+	uint8_t version; /* enum bp_mqtt_version */
+	const uint8_t *client_id;
+	uint16_t client_id_len; /* 0: the broker assigns one */
+	uint16_t keep_alive;    /* seconds */
+	uint16_t alias_max;     /* version 5: Topic Alias Maximum; what the broker may use */
+};
+/*
+ * Strict (reserved flag 0, will flags consistent, all strings there, nothing left over). The bridge
+ * flag that mosquitto sets in the version octet (0x80) is accepted and removed. Version 3.1 lets
+ * user name and password be missing although their flags are set; an empty client identifier that
+ * the broker will refuse is no fault of the packet.
+ */
+enum bp_mqtt_error bp_mqtt_connect(const uint8_t *body, uint32_t len, struct bp_mqtt_connect *out);
+
+struct bp_mqtt_connack {
+	uint8_t code; /* 0: accepted */
+	bool session_present;
+	uint16_t alias_max;         /* version 5: what the client may use; 0 when absent */
+	const uint8_t *assigned_id; /* version 5: Assigned Client Identifier, or NULL */
+	uint16_t assigned_id_len;
+};
+/*
+ * A refusal of two octets is accepted in version 5 too: so answers a broker that knows 3.1.1 only.
+ * Values of return and reason codes are not judged, here and in bp_mqtt_other().
+ */
+enum bp_mqtt_error bp_mqtt_connack(
+	uint8_t version, const uint8_t *body, uint32_t len, struct bp_mqtt_connack *out);
+
+/*
+ * Checks the body of any packet but PUBLISH, CONNECT and CONNACK as strictly as the standard allows
+ * without knowing the session (packet identifiers, lengths, properties, subscription options,
+ * reason codes present, strings valid). *packet_id is set to the identifier, or 0 where the type
+ * has none.
+ */
+enum bp_mqtt_error bp_mqtt_other(
+	uint8_t version, uint8_t type, const uint8_t *body, uint32_t len, uint16_t *packet_id);
+
+/*
+ * Writes a PUBLISH with another topic: fixed header, `topic`, packet id, properties without a Topic
+ * Alias, payload (all of it must be at hand). Returns its length, or 0 when it exceeds `size` or
+ * the protocol's maximum. With out == NULL only the length is computed.
+ */
+size_t bp_mqtt_publish_rewrite(uint8_t version, const struct bp_mqtt_publish *p, const char *topic,
+	size_t topic_len, uint8_t *out, size_t size);
+
+/* Whether `filter` is a valid topic filter (4.7.1), and `topic` a valid topic name. */
+bool bp_mqtt_filter_valid(const char *filter, size_t len);
+bool bp_mqtt_topic_valid(const char *topic, size_t len);
+
+/* Plain reference matcher of one filter (4.7); the trie in shm/ruleset must agree with it. */
+bool bp_mqtt_filter_matches(
+	const char *filter, size_t filter_len, const char *topic, size_t topic_len);
+
+/* One static sentence. */
+const char *bp_mqtt_error_text(enum bp_mqtt_error e);
+
+/*
+ * A variable byte integer (1.5.5) at p[0..len): OK, MORE or E_LENGTH. *used: octets taken. A form
+ * longer than needed passes, which 3.1.1 allows and brokers let pass in the fixed header of version
+ * 5 too; in properties the codec refuses it.
+ */
+static inline enum bp_mqtt_error bp_mqtt_varint(
+	const uint8_t *p, size_t len, uint32_t *value, uint8_t *used)
+{
+	uint32_t v = 0;
+
+	for (uint8_t i = 0; i < 4; i++) {
+		if (i == len)
+			return BP_MQTT_MORE;
+		v |= (uint32_t)(p[i] & 0x7f) << (7 * i);
+		if ((p[i] & 0x80) == 0) {
+			*value = v;
+			*used = (uint8_t)(i + 1);
+			return BP_MQTT_OK;
+		}
+	}
+	return BP_MQTT_E_LENGTH;
+}
+
+/* First octet -> 0 fine, else an enum bp_mqtt_error: one load instead of a ladder of tests. */
+extern const uint8_t bp_mqtt_first_octet[256];
+
+static inline enum bp_mqtt_error bp_mqtt_fixed(
+	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out)
+{
+	enum bp_mqtt_error e;
+	uint8_t used;
+
+	if (len == 0)
+		return BP_MQTT_MORE;
+	e = (enum bp_mqtt_error)bp_mqtt_first_octet[p[0]];
+	if (e != BP_MQTT_OK)
+		return e;
+	e = bp_mqtt_varint(p + 1, len - 1, &out->remaining, &used);
+	if (e != BP_MQTT_OK)
+		return e;
+	out->type = p[0] >> 4;
+	out->flags = p[0] & 0x0f;
+	out->header_len = (uint8_t)(1 + used);
+	return BP_MQTT_OK;
+}
+
+#endif

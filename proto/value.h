@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_VALUE_H
+#define BP_PROTO_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The number that a rule looks at in a PUBLISH payload. Three sources, one result: a finite double,
+ * or nothing. Nothing is guessed: a payload that is not exactly what the source describes has no
+ * value. Pure functions: no allocation, no state, no read outside [payload, payload + len).
+ */
+
+enum bp_value_kind {
+	BP_VALUE_TEXT,   /* the whole payload is one decimal number */
+	BP_VALUE_JSON,   /* the number at a path in a JSON text (RFC 8259) */
+	BP_VALUE_BINARY, /* a fixed-width number at an offset */
+};
+
+enum bp_binary_type {
+	BP_BIN_INT8,
+	BP_BIN_INT16,
+	BP_BIN_INT32,
+	BP_BIN_INT64,
+	BP_BIN_UINT8,
+	BP_BIN_UINT16,
+	BP_BIN_UINT32,
+	BP_BIN_UINT64,
+	BP_BIN_FLOAT32,
+	BP_BIN_FLOAT64,
+};
+
+#define BP_JSON_STEPS_MAX 16
+#define BP_JSON_NAMES_MAX 240
+#define BP_JSON_DEPTH_MAX 64 /* a payload nested deeper has no value */
+
+/*
+ * A compiled path: `$` then `.name`, `['name']`, `["name"]` or `[index]`. Position independent and
+ * free of padding noise (always memset first), so that equal paths are equal bytes.
+ */
+struct bp_json_path {
+	uint8_t steps;
+	struct {
+		uint8_t is_index;
+		uint8_t name_off; /* into names */
+		uint8_t name_len;
+		uint8_t pad;
+		uint32_t index;
+	} step[BP_JSON_STEPS_MAX];
+	char names[BP_JSON_NAMES_MAX];
+};
+
+struct bp_binary_source {
+	uint32_t offset; /* bytes from the payload's start */
+	uint8_t type;    /* enum bp_binary_type */
+	uint8_t little_endian;
+	uint16_t pad;
+};
+
+struct bp_value_source {
+	uint32_t kind; /* enum bp_value_kind */
+	struct bp_binary_source binary;
+	struct bp_json_path json;
+};
+
+/*
+ * Compiles `path` (NUL terminated UTF-8). Returns 0, or a negative number with *error set to a
+ * static sentence and *error_at to the byte offset of the fault.
+ */
+int bp_json_path_compile(
+	const char *path, struct bp_json_path *out, const char **error, size_t *error_at);
+
+/* Each returns true and sets *value to a finite number, or returns false. */
+bool bp_value_text(const uint8_t *payload, size_t len, double *value);
+bool bp_value_json(
+	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value);
+bool bp_value_binary(
+	const uint8_t *payload, size_t len, const struct bp_binary_source *source, double *value);
+
+/* Dispatches on source->kind. */
+bool bp_value_extract(
+	const uint8_t *payload, size_t len, const struct bp_value_source *source, double *value);
+
+/*
+ * Reads a JSON number (RFC 8259 section 6) or, with `lenient`, the text form (leading +, leading
+ * zeros, ".5" and "5." allowed) at [p, end). Returns the position after it, or NULL. Correctly
+ * rounded (the same double as strtod in the C locale) for every input; *value is set only when
+ * finite.
+ */
+const uint8_t *bp_number_parse(const uint8_t *p, const uint8_t *end, bool lenient, double *value);
+
+/* Shortest decimal that reads back as `v`; returns the length, `out` holds at least 32 bytes. */
+int bp_number_format(double v, char *out);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_VEC16_H
+#define BP_PROTO_VEC16_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/*
+ * Sixteen bytes at a time, with the compilers' vector types, so that every machine has them; only
+ * the mask of the top bits is written by hand. No load here reads outside the range it is given.
+ */
+
+typedef uint8_t bp_v16 __attribute__((vector_size(16)));
+
+static inline bp_v16 bp_v16_of(uint8_t c)
+{
+	return (bp_v16){c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c};
+}
+
+static inline bp_v16 bp_v16_load(const uint8_t *p)
+{
+	bp_v16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t bp_load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+static inline uint32_t bp_load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap32(v);
+#endif
+	return v;
+}
+
+/*
+ * p[0..n), n <= 8, as a little-endian number, zero above. Overlapping loads instead of a loop: the
+ * bytes that two loads share are or-ed with themselves.
+ */
+static inline uint64_t bp_load_short(const uint8_t *p, size_t n)
+{
+	if (n >= 4) {
+		size_t shift = 8 * (n - 4);
+
+		return bp_load32(p) | (uint64_t)bp_load32(p + n - 4) << shift;
+	}
+	if (n == 0)
+		return 0;
+	return (uint64_t)p[0] | (uint64_t)p[n >> 1] << (8 * (n >> 1)) |
+	       (uint64_t)p[n - 1] << (8 * (n - 1));
+}
+
+/* The first 16 of p[0..n), zero where there are fewer. */
+static inline bp_v16 bp_v16_load_upto(const uint8_t *p, size_t n)
+{
+	uint64_t half[2];
+	bp_v16 v;
+
+	if (__builtin_expect(n >= 16, 1))
+		return bp_v16_load(p);
+	if (n > 8) {
+		half[0] = bp_load64(p);
+		half[1] = bp_load64(p + n - 8) >> (8 * (16 - n));
+	} else {
+		half[0] = bp_load_short(p, n);
+		half[1] = 0;
+	}
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	half[0] = __builtin_bswap64(half[0]);
+	half[1] = __builtin_bswap64(half[1]);
+#endif
+#if defined(__SSE2__)
+	v = (bp_v16)_mm_set_epi64x((long long)half[1], (long long)half[0]);
+#else
+	memcpy(&v, half, sizeof(v));
+#endif
+	return v;
+}
+
+/* Bit i is the top bit of byte i. */
+static inline uint32_t bp_v16_mask(bp_v16 v)
+{
+#if defined(__SSE2__)
+	return (uint32_t)_mm_movemask_epi8((__m128i)v);
+#else
+	uint8_t b[16];
+	uint32_t m = 0;
+
+	memcpy(b, &v, sizeof(b));
+	for (unsigned i = 0; i < 16; i++)
+		m |= (uint32_t)(b[i] >> 7) << i;
+	return m;
+#endif
+}
+
+/* Bytes all ones where equal. */
+static inline bp_v16 bp_v16_eq(bp_v16 a, uint8_t c)
+{
+	return (bp_v16)(a == bp_v16_of(c));
+}
+
+/* Bytes all ones where '0'..'9'. */
+static inline bp_v16 bp_v16_digit(bp_v16 a)
+{
+	return (bp_v16)((a - bp_v16_of('0')) < bp_v16_of(10));
+}
+
+#endif

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154
+# What the scripts share. Sourced, never run; the including script sets $tool (its name in
+# messages) and $self (its path).
+
+say() {
+	printf '%s: %s\n' "$tool" "$*"
+}
+
+die() {
+	printf '%s: %s\n' "$tool" "$*" >&2
+	exit 1
+}
+
+# The comment block at the top of the calling script is its help.
+usage() {
+	sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self"
+}
+
+need_root() {
+	[ "$(id -u)" -eq 0 ] || die "must be root, to make network namespaces; run 'sudo $self'"
+}
+
+# "pid start-time" of a living process: the time since boot tells it from a later one with its number.
+process_id() {
+	local stat
+	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	stat=${stat##*) }
+	# shellcheck disable=SC2086
+	set -- "$1" $stat
+	[ "$2" != Z ] || return 1 # dead, and not yet waited for
+	printf '%s %s\n' "$1" "${21}"
+}
+
+# Whether the process recorded in file $1 (one line of process_id) still lives.
+process_lives() {
+	local recorded
+	recorded=$(cat "$1" 2>/dev/null) && [ -n "$recorded" ] &&
+		[ "$(process_id "${recorded% *}")" = "$recorded" ]
+}
+
+# Ends the process recorded in file $1 with signal $2 (TERM), and after $3 (10) seconds with KILL.
+process_end() {
+	local recorded pid i
+	if process_lives "$1"; then
+		recorded=$(cat "$1")
+		pid=${recorded% *}
+		kill "-${2:-TERM}" "$pid" 2>/dev/null || true
+		for ((i = 0; i < ${3:-10} * 20; i++)); do
+			process_lives "$1" || break
+			sleep 0.05
+		done
+		if process_lives "$1"; then
+			kill -KILL "$pid" 2>/dev/null || true
+		fi
+	fi
+	rm -f "$1"
+}
+
+# wait_for SECONDS WHAT COMMAND...: polls until COMMAND succeeds.
+wait_for() {
+	local end=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@"; do
+		[ $SECONDS -lt "$end" ] || {
+			printf '%s: waited in vain for %s\n' "$tool" "$what" >&2
+			return 1
+		}
+		sleep 0.1
+	done
+}
+
+# Sees to it that $1 hugepages of 2 MiB are free and hugetlbfs is mounted. Leaves them: another
+# program may have begun to use them. Returns 1, having said why, where the machine has none to give.
+hugepages() {
+	local pool=/sys/kernel/mm/hugepages/hugepages-2048kB free total
+	if ! [ -r $pool/free_hugepages ]; then
+		say "this kernel has no 2 MiB hugepages; biplane will use ordinary memory, and be slower"
+		return 1
+	fi
+	local want
+	read -r free <$pool/free_hugepages
+	read -r total <$pool/nr_hugepages
+	if [ "$free" -lt "$1" ]; then
+		want=$((total + $1 - free))
+		sysctl -qw vm.nr_hugepages=$want 2>/dev/null || true
+		read -r free <$pool/free_hugepages
+		if [ "$free" -lt "$1" ]; then
+			say "only $free of $1 hugepages (2 MiB) are to be had; biplane will use ordinary memory"
+			return 1
+		fi
+		say "hugepages: vm.nr_hugepages raised from $total to $want, and left so"
+	fi
+	if ! grep -q ' hugetlbfs ' /proc/mounts; then
+		mkdir -p /dev/hugepages
+		mount -t hugetlbfs hugetlbfs /dev/hugepages ||
+			{ say "can't mount hugetlbfs on /dev/hugepages; biplane will use ordinary memory"; return 1; }
+		say "hugepages: hugetlbfs mounted on /dev/hugepages"
+	fi
+}

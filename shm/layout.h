@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_LAYOUT_H
+#define BP_SHM_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "biplane/alarm.h"
+#include "biplane/counters.h"
+#include "biplane/limits.h"
+#include "config/config.h"
+#include "shm/ring.h"
+#include "shm/rule_state.h"
+#include "shm/ruleset.h"
+#include "shm/segment.h"
+
+/*
+ * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
+ * supervisor. Everybody may read.
+ *
+ *   table        writer        element
+ *   global       see fields    struct bp_shm_global, one
+ *   counters     DP worker     struct bp_counters, one per worker
+ *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
+ *   ports        DP main       struct bp_port_info, one per port
+ *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
+ *   rules        CP            two banks of an image, see shm/ruleset.h
+ *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
+ *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
+ *   alarm_ring   DP worker     byte rings, one per worker; CP moves the tail
+ *   alarm_log    CP            the last alarms, for `biplane show alarms`
+ *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
+ */
+
+/* Seconds-stamped life signs and one-word facts. Each field names its writer. */
+struct bp_shm_global {
+	/* DP main */
+	_Atomic uint64_t dp_pid, dp_started_ns, dp_heartbeat_ns;
+	_Atomic uint32_t dp_workers, dp_ports;
+	/* CP */
+	_Atomic uint64_t cp_pid, cp_started_ns, cp_heartbeat_ns;
+	_Atomic uint64_t cp_alarms_read, cp_alarms_acked, cp_alarms_spooled, cp_alarms_unspooled;
+	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid;
+	_Atomic uint64_t cp_spool_rows, cp_spool_bytes, cp_inflight;
+	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
+	_Atomic uint32_t cp_edge_connected;
+	/* RUN */
+	_Atomic uint32_t run_dp_restarts, run_cp_restarts;
+	_Atomic uint64_t run_pid;
+	/* DP workers: the next alarm's id, fetched and added; CP raises it above the spool's last
+	 */
+	_Atomic uint64_t next_alarm_id;
+	/* Whoever creates the segment: key of the hashes that live in it */
+	uint64_t hash_key[2];
+	/* The bank of `rules` that is in force: generation << 1 | bank. CP stores with release. */
+	_Atomic uint64_t rules_active;
+	/* DP worker w: the last value of rules_active with which it began a graph walk. A worker
+	 * that is not running holds UINT64_MAX. CP waits for all before it writes the other bank.
+	 */
+	_Atomic uint64_t rules_seen[BP_MAX_WORKERS];
+};
+
+struct bp_port_stats {
+	_Atomic uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
+	uint64_t pad[3];
+} __attribute__((aligned(64)));
+
+struct bp_port_info {
+	char name[BP_NAME_MAX + 1];
+	char device[128];
+	char driver[32];
+	char bridge[64]; /* "devices <-> cloud", or "" */
+	uint8_t mac[6];
+	uint8_t link_up;
+	uint8_t full_duplex;
+	uint32_t speed_mbps;
+	uint32_t mtu;
+	int32_t numa;
+	uint16_t rx_queues, tx_queues;
+	uint64_t workers; /* bit per worker that polls it */
+	/* as the driver tells: bytes and what it lost before biplane saw it */
+	uint64_t hw_rx_bytes, hw_tx_bytes, hw_imissed, hw_ierrors, hw_oerrors, hw_rx_nombuf;
+	char offloads[96];
+};
+
+struct bp_node_info {
+	char name[48];
+	uint32_t worker;
+	uint32_t pad;
+	_Atomic uint64_t calls, objects, cycles;
+};
+
+struct bp_rule_stats {
+	_Atomic uint64_t matched, no_value, raised, cleared;
+};
+
+#define BP_ALARM_LOG_LEN 1024
+struct bp_alarm_log {
+	_Atomic uint64_t seq; /* odd while CP writes it; seq/2 = position + 1 in the log's order */
+	uint64_t id, time_ns;
+	double value;
+	uint8_t state, flags;
+	uint16_t client_port;
+	uint8_t client_ip[16];
+	char rule[BP_RULE_NAME_MAX + 1];
+	char client_id[64]; /* cut to fit, as topic and to are */
+	char topic[160];
+	char to[160];
+};
+
+/*
+ * Fills specs for this configuration; returns how many. flow_bytes_per_worker: see
+ * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
+ * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal.
+ */
+#define BP_SHM_SPECS_MAX 16
+unsigned bp_shm_specs(
+	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
+
+/* Every table at its address; from bp_shm_map(). */
+struct bp_shm {
+	struct bp_segment *segment;
+	struct bp_shm_global *global;
+	struct bp_counters *counters;
+	struct bp_port_stats *port_stats;
+	struct bp_port_info *ports;
+	struct bp_node_info *nodes;
+	uint8_t *rules; /* two banks */
+	uint64_t rules_bank_size;
+	struct bp_rule_stats *rule_stats;
+	uint32_t max_rules;
+	struct bp_rule_state *rule_state;
+	uint64_t rule_state_len;
+	uint8_t *alarm_ring; /* worker w: alarm_ring + w * alarm_ring_stride, a struct bp_ring */
+	uint64_t alarm_ring_stride;
+	struct bp_alarm_log *alarm_log;
+	uint8_t *flows;
+	uint64_t flows_len;
+	uint32_t workers; /* capacity of the per-worker tables */
+};
+/*
+ * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are
+ * initialised here, by whoever comes first; the others wait for it. Of an older segment, what
+ * others wrote and readers trust (rings, the rules in force) is checked.
+ */
+int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size);
+
+static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
+{
+	return (struct bp_ring *)(m->alarm_ring + worker * m->alarm_ring_stride);
+}
+static inline const struct bp_ruleset *bp_shm_rules(const struct bp_shm *m, uint64_t active)
+{
+	return (const struct bp_ruleset *)(m->rules + (active & 1) * m->rules_bank_size);
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/ring.h"
+
+/*
+ * In the data: records one after another, each a head of eight bytes and the payload, rounded up to
+ * eight. A record lies in one piece; when it does not fit before the end, a head with the size
+ * SKIP says that the rest of the buffer is empty. The skip and the record become visible together,
+ * by one store of `head`, so a writer that dies before it has written nothing.
+ */
+struct record {
+	_Atomic uint32_t size;
+	uint32_t pad;
+};
+
+#define HEAD ((uint64_t)sizeof(struct record))
+#define SKIP UINT32_MAX
+#define CAPACITY_MIN 64u
+#define CAPACITY_MAX (1ull << 62)
+
+static uint64_t room_of(uint32_t size)
+{
+	return HEAD + (((uint64_t)size + 7) & ~7ull);
+}
+
+static struct record *record_at(struct bp_ring *r, uint64_t offset)
+{
+	return (struct record *)(void *)(r->data + offset);
+}
+
+uint64_t bp_ring_capacity(uint64_t bytes)
+{
+	uint64_t c = CAPACITY_MIN;
+
+	while (c < bytes && c < CAPACITY_MAX)
+		c <<= 1;
+	return c;
+}
+
+void bp_ring_init(struct bp_ring *r, uint64_t capacity)
+{
+	r->capacity = capacity;
+	r->writer_tail = 0;
+	atomic_store_explicit(&r->tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->head, 0, memory_order_release);
+}
+
+uint32_t bp_ring_record_max(const struct bp_ring *r)
+{
+	uint64_t most = r->capacity / 4;
+
+	return most < UINT32_MAX - 16 ? (uint32_t)most : UINT32_MAX - 16;
+}
+
+void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark)
+{
+	const uint64_t capacity = r->capacity;
+	/* rounded: a head that someone damaged must not make us write across the end */
+	uint64_t head = (atomic_load_explicit(&r->head, memory_order_relaxed) + 7) & ~7ull;
+	const uint64_t offset = head & (capacity - 1);
+	const uint64_t left = capacity - offset;
+	const uint64_t need = room_of(size);
+	const uint64_t skip = need > left ? left : 0;
+	const uint64_t end = head + skip + need;
+	struct record *rec;
+
+	if (size > bp_ring_record_max(r))
+		return NULL;
+	if (end - r->writer_tail > capacity) {
+		r->writer_tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+		if (end - r->writer_tail > capacity)
+			return NULL;
+	}
+	rec = record_at(r, offset);
+	if (skip) {
+		atomic_store_explicit(&rec->size, SKIP, memory_order_relaxed);
+		rec = record_at(r, 0);
+	}
+	atomic_store_explicit(&rec->size, size, memory_order_relaxed);
+	*mark = end;
+	return rec + 1;
+}
+
+void bp_ring_commit(struct bp_ring *r, uint64_t mark)
+{
+	atomic_store_explicit(&r->head, mark, memory_order_release);
+}
+
+/* Bytes that the record at `cursor` takes when `avail` bytes are there, or 0 when it can't be. */
+static uint64_t record_extent(struct bp_ring *r, uint64_t cursor, uint64_t avail, uint32_t *size)
+{
+	const uint64_t offset = cursor & (r->capacity - 1);
+	const uint64_t left = r->capacity - offset;
+	uint64_t extent;
+
+	if ((cursor & 7) || avail < HEAD || avail > r->capacity)
+		return 0;
+	*size = atomic_load_explicit(&record_at(r, offset)->size, memory_order_relaxed);
+	if (*size == SKIP)
+		extent = offset ? left : 0; /* nothing is ever skipped at the start */
+	else if (*size > bp_ring_record_max(r))
+		extent = 0;
+	else
+		extent = room_of(*size);
+	return extent <= avail && extent <= left ? extent : 0;
+}
+
+const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size)
+{
+	const uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	uint64_t at = *cursor;
+	uint64_t extent;
+	uint32_t n;
+
+	if (at == head)
+		return NULL;
+	extent = record_extent(r, at, head - at, &n);
+	if (extent && n == SKIP) {
+		at += extent;
+		/* the record behind a skip starts at 0, where a second skip is damage */
+		extent = record_extent(r, at, head - at, &n);
+	}
+	if (extent == 0) {
+		*cursor = head;
+		return NULL;
+	}
+	*size = n;
+	*cursor = at + extent;
+	return record_at(r, at & (r->capacity - 1)) + 1;
+}
+
+void bp_ring_release(struct bp_ring *r, uint64_t cursor)
+{
+	atomic_store_explicit(&r->tail, cursor, memory_order_release);
+}
+
+uint64_t bp_ring_tail(const struct bp_ring *r)
+{
+	return atomic_load_explicit(&r->tail, memory_order_acquire);
+}
+
+uint64_t bp_ring_used(const struct bp_ring *r)
+{
+	const uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+	const uint64_t used = atomic_load_explicit(&r->head, memory_order_acquire) - tail;
+
+	return used <= r->capacity ? used : r->capacity;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_RULESET_H
+#define BP_SHM_RULESET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/limits.h"
+#include "biplane/rule.h"
+
+/*
+ * The compiled rules: one position-independent image, built aside by the control plane and read by
+ * the workers. A trie over topic levels holds the filters; its edges are one hash table keyed by
+ * (node, level), so that matching costs the same with one rule and with ten thousand.
+ */
+
+#define BP_RULE_NONE UINT32_MAX
+
+struct bp_rule {
+	/* first line: all that judging a value needs */
+	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its state */
+	struct bp_condition raise;
+	uint8_t has_clear, hold, repeat, action;
+	uint32_t hold_count;
+	uint32_t source; /* index into sources; equal sources are one */
+	uint32_t slot;   /* of its statistics; kept over a reload when the rule is unchanged */
+	uint32_t next;   /* next rule on the same filter, or BP_RULE_NONE */
+	/* second line and on */
+	struct bp_condition clear;
+	uint64_t hold_ns;
+	uint8_t payload;
+	uint8_t stateful; /* has_clear, hold or on_change: needs the state of (rule, topic) */
+	uint16_t name_len, to_len;
+	uint16_t filter_len;
+	uint32_t filter; /* offset of its text from the image's start */
+	char name[BP_RULE_NAME_MAX + 1];
+	char to[BP_RULE_TO_MAX + 1];
+} __attribute__((aligned(64)));
+
+struct bp_ruleset {
+	uint64_t generation; /* 0: empty, never built */
+	uint64_t size;       /* bytes of the image */
+	uint64_t loaded_ns;  /* Unix time */
+	uint32_t n_rules, n_sources, n_nodes;
+	uint32_t rules, sources, nodes; /* offsets from the image's start */
+	uint32_t edges, edge_mask;      /* offset; slots - 1 */
+	uint64_t edge_key;              /* of the level hash */
+	struct bp_clone_target clone;
+};
+
+static inline const struct bp_rule *bp_ruleset_rule(const struct bp_ruleset *rs, uint32_t i)
+{
+	return (const struct bp_rule *)((const uint8_t *)rs + rs->rules) + i;
+}
+static inline const struct bp_value_source *bp_ruleset_source(
+	const struct bp_ruleset *rs, uint32_t i)
+{
+	return (const struct bp_value_source *)((const uint8_t *)rs + rs->sources) + i;
+}
+
+/*
+ * Calls `found` with the index of the first rule of every filter that matches (follow bp_rule.next
+ * for the others on that filter). `topic` is a valid topic name. Filters that begin with a wildcard
+ * do not match topics that begin with $ (MQTT 5.0, 4.7.2). Works on an image with generation 0.
+ */
+typedef void (*bp_rule_found)(uint32_t first_rule, void *arg);
+void bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
+	bp_rule_found found, void *arg);
+
+/*
+ * The bank's size in the segment: what max_rules rules take, each with about 1 KiB for its topic
+ * filter (some ten levels that no other filter shares). The bank must be aligned to 64 bytes.
+ */
+uint64_t bp_ruleset_bank_size(uint32_t max_rules);
+
+/*
+ * Control plane: builds the image of `specs` in bank[0..bank_size). `old` (may be NULL) is the
+ * image in force: rules with the same uid keep their slot; new rules take free ones below
+ * max_rules, first those that `old` does not use, so that a slot means two rules at once only when
+ * there is no other. `old` may lie in the same bank. Rule i of the image is specs[i]. Returns 0, or
+ * -1 with a sentence (too many rules, names or filters that do not fit, a filter that is none); the
+ * bank is unchanged then.
+ */
+int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
+	uint32_t max_rules, const struct bp_clone_target *clone, const struct bp_ruleset *old,
+	uint64_t generation, uint64_t now_ns, char *err, size_t err_size);
+
+/*
+ * Whether every offset and index of an image in bank[0..bank_size) stays inside it, so that
+ * bp_ruleset_match() and the accessors can trust it. Generation 0 is valid. For who opens a segment
+ * that others have written.
+ */
+bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/ruleset_image.h"
+
+/* Whether n elements of `size` bytes at `offset` lie in the image, as aligned as they must be. */
+static bool array_valid(
+	const struct bp_ruleset *rs, uint32_t offset, uint64_t n, uint64_t size, uint32_t align)
+{
+	const uint64_t bytes = n * size; /* n < 2^33, size < 2^10 */
+
+	return offset >= sizeof(*rs) && offset % align == 0 && offset <= rs->size &&
+	       bytes <= rs->size - offset;
+}
+
+/* A chain only leads onwards, so that following it ends. */
+static bool chain_valid(const struct bp_ruleset *rs, uint32_t first, int64_t after)
+{
+	return first == BP_RULE_NONE || (first < rs->n_rules && (int64_t)first > after);
+}
+
+static bool rules_valid(const struct bp_ruleset *rs)
+{
+	for (uint32_t i = 0; i < rs->n_rules; i++) {
+		const struct bp_rule *r = bp_ruleset_rule(rs, i);
+
+		if (r->source >= rs->n_sources || !chain_valid(rs, r->next, i) ||
+			r->name_len > BP_RULE_NAME_MAX || r->to_len > BP_RULE_TO_MAX ||
+			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] ||
+			!array_valid(rs, r->filter, r->filter_len, 1, 1))
+			return false;
+	}
+	return true;
+}
+
+static bool nodes_valid(const struct bp_ruleset *rs)
+{
+	const struct bp_ruleset_node *nodes = bp_ruleset_nodes(rs);
+
+	for (uint32_t i = 0; i < rs->n_nodes; i++) {
+		const struct bp_ruleset_node *n = &nodes[i];
+
+		if (!chain_valid(rs, n->rule, -1) || !chain_valid(rs, n->hash_rule, -1) ||
+			(n->plus && (n->plus <= i || n->plus >= rs->n_nodes)))
+			return false;
+	}
+	return true;
+}
+
+static bool edges_valid(const struct bp_ruleset *rs)
+{
+	const struct bp_ruleset_edge *edges = bp_ruleset_edges(rs);
+	uint64_t used = 0;
+
+	for (uint64_t i = 0; i <= rs->edge_mask; i++) {
+		const struct bp_ruleset_edge *e = &edges[i];
+
+		if (e->child == 0)
+			continue;
+		used++;
+		if (e->child <= e->parent || e->child >= rs->n_nodes ||
+			bp_edge_len(e) > BP_RULE_FILTER_MAX ||
+			(bp_edge_len(e) > 16 && !array_valid(rs, e->text, bp_edge_len(e), 1, 1)))
+			return false;
+	}
+	return used <= rs->edge_mask; /* a free slot ends every search */
+}
+
+bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size)
+{
+	if (bank_size < sizeof(*rs))
+		return false;
+	if (rs->generation == 0)
+		return true;
+	return rs->size <= bank_size && rs->n_nodes > 0 &&
+	       (rs->edge_mask & ((uint64_t)rs->edge_mask + 1)) == 0 &&
+	       array_valid(rs, rs->rules, rs->n_rules, sizeof(struct bp_rule), 64) &&
+	       array_valid(rs, rs->sources, rs->n_sources, sizeof(struct bp_value_source), 8) &&
+	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
+	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
+		       sizeof(struct bp_ruleset_edge), 32) &&
+	       rules_valid(rs) && nodes_valid(rs) && edges_valid(rs);
+}

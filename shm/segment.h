@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_SEGMENT_H
+#define BP_SHM_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdatomic.h>
+
+/*
+ * The segment in which the planes meet: one file in hugetlbfs (a plain shared-memory file where
+ * there are no hugepages), mapped at any address by any number of processes. It holds a header, a
+ * directory of named tables and the tables; offsets only, no pointers. It outlives the processes.
+ */
+
+#define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
+#define BP_SEG_ABI 1u
+#define BP_SEG_TABLES_MAX 64
+#define BP_SEG_TABLE_NAME 32
+
+struct bp_seg_table {
+	char name[BP_SEG_TABLE_NAME];
+	uint64_t offset; /* from the segment's start, 64-byte aligned */
+	uint64_t element_size;
+	uint64_t capacity; /* elements */
+	uint64_t version;  /* of the element's layout */
+};
+
+/* What a table shall be; given by whoever creates the segment. */
+struct bp_seg_spec {
+	const char *name;
+	uint64_t element_size, capacity, version;
+};
+
+struct bp_segment; /* a process's mapping */
+
+/*
+ * Opens the segment `name`, creating it when it does not exist. `specs` says what must be in it: an
+ * existing segment with other magic, ABI version or any different spec is replaced by a fresh one
+ * when `owner` is true (old mappings stay valid for who has them), else refused. Creation is
+ * atomic: nobody ever sees half a header. hugepage_dir NULL or not usable, or without enough free
+ * pages: the file is made in fallback_dir (NULL: /dev/shm). All its memory is there when this
+ * returns, so that no later access can fail for want of a page. Returns NULL with a sentence in
+ * err.
+ *
+ * The file is DIR/biplane-NAME.seg, found in hugepage_dir first. Creating, replacing and removing
+ * are serialised by a lock on fallback_dir/biplane-NAME.lock.
+ */
+struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
+	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, bool owner,
+	char *err, size_t err_size);
+/* Opens what exists, whatever its tables; for `biplane show`. Read only. */
+struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
+	const char *fallback_dir, char *err, size_t err_size);
+/* Private anonymous memory with the same layout: replay, tests, benchmarks. Its path is "". */
+struct bp_segment *bp_segment_anonymous(
+	const struct bp_seg_spec *specs, unsigned n_specs, char *err, size_t err_size);
+void bp_segment_close(struct bp_segment *s); /* unmaps; the file stays */
+/* Removes the file, wherever it is. Returns 0, or -1 with errno (ENOENT: there was none). */
+int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fallback_dir);
+
+/*
+ * Runs init(arg) once in the segment's life: whoever comes first runs it, under the segment's lock,
+ * and nobody's call returns before it has run to its end. (A process that dies in init has not run
+ * it.) Returns 0, or -1 with a sentence, also when `s` is read only and nobody has run it yet.
+ */
+int bp_segment_initialise(
+	struct bp_segment *s, void (*init)(void *arg), void *arg, char *err, size_t err_size);
+
+/* NULL when there is no such table or its element size or version differ. */
+void *bp_segment_table(struct bp_segment *s, const char *name, uint64_t element_size,
+	uint64_t version, uint64_t *capacity);
+/* Whether the opener created it afresh, and whether it lies on hugepages; its path and size. */
+bool bp_segment_fresh(const struct bp_segment *s);
+bool bp_segment_huge(const struct bp_segment *s);
+const char *bp_segment_path(const struct bp_segment *s);
+uint64_t bp_segment_size(const struct bp_segment *s);
+
+/* The first mounted hugetlbfs, or NULL. Static storage. */
+const char *bp_hugepage_dir(void);
+
+#endif

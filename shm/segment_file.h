@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_SEGMENT_FILE_H
+#define BP_SHM_SEGMENT_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a segment's file lies, its lock, and the making of it. For shm/segment.c alone. */
+
+#define BP_SEG_FALLBACK_DIR "/dev/shm"
+
+/* The two places a segment may be in. */
+struct bp_seg_place {
+	char huge[PATH_MAX]; /* "" when there is no usable hugetlbfs */
+	char plain[PATH_MAX];
+	char lock[PATH_MAX];
+};
+/* Returns 0, or -1 with a sentence (name not usable, path too long). */
+int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_dir,
+	const char *fallback_dir, char *err, size_t err_size);
+
+/* Takes the lock, waiting for it; returns its descriptor, or -1 with a sentence. */
+int bp_seg_lock(const char *path, char *err, size_t err_size);
+void bp_seg_unlock(int fd);
+
+/*
+ * Makes path.tmp with at least `size` bytes of memory that are really there, and maps it. The file
+ * becomes visible by bp_seg_file_publish(). Returns 0; -1 with a sentence.
+ */
+struct bp_seg_file {
+	int fd;
+	void *base;
+	uint64_t size; /* rounded up to the page size of the file system */
+	bool huge;
+};
+int bp_seg_file_make(
+	struct bp_seg_file *f, const char *path, uint64_t size, char *err, size_t err_size);
+int bp_seg_file_publish(const char *path, char *err, size_t err_size);
+void bp_seg_file_discard(struct bp_seg_file *f, const char *path);
+
+/*
+ * Opens what exists. Returns 1 with f->fd and f->size set (not mapped yet), 0 when there is no such
+ * file, -1 with a sentence.
+ */
+int bp_seg_file_open(
+	struct bp_seg_file *f, const char *path, bool writable, char *err, size_t err_size);
+/* Bytes to map for `size` bytes of an open file; 0 when that overflows. */
+uint64_t bp_seg_file_round(int fd, uint64_t size);
+
+#endif

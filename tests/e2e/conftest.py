@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures: one laboratory for the session, a gateway for each test or module that wants one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lab import BIPLANE, EDGE_MGMT, Gateway, Lab, port_devices  # noqa: E402
+from peers import Collector  # noqa: E402
+
+
+def pytest_configure(config):
+    # scripts/test ends the suite with SIGTERM; the laboratory must still be removed.
+    signal.signal(signal.SIGTERM, lambda *a: pytest.exit("terminated", 130))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call" and report.failed:
+        for g in _gateways:
+            g.dump()
+
+
+_gateways = []
+
+
+@pytest.fixture(scope="session")
+def lab():
+    if os.geteuid() != 0:
+        pytest.exit("the end-to-end tests make network namespaces: run them as root", 2)
+    if not os.access(BIPLANE, os.X_OK):
+        pytest.exit(f"no biplane at {BIPLANE}: build it, or set BIPLANE", 2)
+    the_lab = Lab()
+    try:
+        the_lab.up()
+        yield the_lab
+    finally:
+        the_lab.down()
+
+
+@pytest.fixture(scope="session")
+def hugepages():
+    """As many as the data plane wants, where the machine has them; what it does without, biplane says."""
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run(["bash", "-c", f"tool=e2e self=e2e; . {root}/scripts/lib.sh; hugepages 400"], check=False)
+
+
+def _factory(lab, tmp, request):
+    running = []
+
+    def make(config, *args, start=True):
+        g = Gateway(lab, tmp / f"gw{len(running)}", config)
+        running.append(g)
+        _gateways.append(g)
+        if start:
+            try:
+                g.start(*args)
+            except BaseException:
+                g.dump()
+                raise
+        return g
+
+    def finish():
+        for g in running:
+            _gateways.remove(g)
+            g.stop()
+    request.addfinalizer(finish)
+    return make
+
+
+@pytest.fixture
+def gateway(lab, hugepages, tmp_path, request):
+    """gateway(config, *args): a running gateway, ended after the test."""
+    return _factory(lab, tmp_path, request)
+
+
+@pytest.fixture(scope="module")
+def module_gateway(lab, hugepages, tmp_path_factory, request):
+    return _factory(lab, tmp_path_factory.mktemp("module"), request)
+
+
+@pytest.fixture
+def collect(lab):
+    """collect(ns, ...): a subscriber to the broker there, closed after the test."""
+    made = []
+
+    def make(ns, *args, **kw):
+        c = Collector(lab, ns, *args, **kw)
+        made.append(c)
+        return c
+    yield make
+    for c in made:
+        c.close()
+
+
+def overheat(**more):
+    return {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": "> 80",
+            "action": "publish", "payload": "original", "to": "alarm/{topic}", **more}
+
+
+def config_for(driver="af_packet", rules=None, spool=None, **mqtt):
+    """The configuration of most tests: three ports on one segment, alarms to the edge broker."""
+    return {
+        "ports": port_devices(driver),
+        "bridge": [["devices", "cloud", "edge"]],
+        "mqtt": {
+            "edge": {"host": EDGE_MGMT, "client_id": "biplane-e2e"},
+            "spool": {"path": str(spool) if spool else "/run/biplane-lab-e2e/spool.db"},
+            "rules": rules if rules is not None else [overheat()],
+            **mqtt,
+        },
+    }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tools():
+    for tool in ("mosquitto", "mosquitto_pub", "tcpdump", "tshark", "ethtool"):
+        if not shutil.which(tool):
+            pytest.exit(f"{tool} is missing; run scripts/setup", 2)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The laboratory of scripts/lab and a gateway in it, as objects."""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIPLANE = os.environ.get("BIPLANE", str(ROOT / "build" / "apps" / "biplane"))
+LAB_NAME = os.environ.get("BP_LAB", "e2e")
+
+DEVICE, CLOUD, EDGE = "10.99.0.1", "10.99.0.2", "10.99.0.3"
+CLOUD6 = "fd99::2"
+EDGE_MGMT = "10.98.0.3"
+MAC = {"dev": "02:99:00:00:00:01", "cloud": "02:99:00:00:00:02", "edge": "02:99:00:00:00:03"}
+
+CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def wait_until(what, condition, seconds=20, every=0.02):
+    """Polls until condition() is true, and returns what it returned; fails the test after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        got = condition()
+        if got:
+            return got
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain for {what}")
+        time.sleep(every)
+
+
+class Lab:
+    def __init__(self):
+        self.prefix = f"bp-{LAB_NAME}-"
+        self.state = Path(f"/run/biplane-lab-{LAB_NAME}")
+
+    def script(self, *args):
+        """scripts/lab with these arguments; its sentence in the failure when it fails."""
+        p = subprocess.run([str(ROOT / "scripts" / "lab"), *args], env={**os.environ, "BP_LAB": LAB_NAME},
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                           text=True, check=False, errors="replace")
+        assert p.returncode == 0, f"scripts/lab {' '.join(args)}: {p.stdout}"
+
+    def up(self, *args):
+        self.script("up", *args)
+
+    def down(self):
+        self.script("down")
+
+    def broker(self, where, action):
+        self.script("broker", where, action)
+
+    def argv(self, ns, *args):
+        return ["ip", "netns", "exec", self.prefix + ns, *map(str, args)]
+
+    def run(self, ns, *args, check=True, **kw):
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.STDOUT)
+        kw.setdefault("timeout", 60)
+        p = subprocess.run(self.argv(ns, *args), check=False, **kw)
+        assert not check or p.returncode == 0, f"{args} in {ns} exited with {p.returncode}: {p.stdout}"
+        return p
+
+    def popen(self, ns, *args, **kw):
+        return subprocess.Popen(self.argv(ns, *args), **kw)
+
+    @contextlib.contextmanager
+    def inside(self, ns):
+        """This thread in a namespace. A socket made here, and a thread begun here, stay there."""
+        with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self.prefix}{ns}") as there:
+            _setns(there)
+            try:
+                yield
+            finally:
+                _setns(home)
+
+    def set_mtu(self, ns, mtu):
+        self.run(ns, "ip", "link", "set", "eth0", "mtu", mtu)
+        if mtu >= 1280:  # a smaller MTU had taken the IPv6 address away
+            n = {"dev": 1, "cloud": 2, "edge": 3}[ns]
+            self.run(ns, "sysctl", "-qw", "net.ipv6.conf.eth0.accept_dad=0", check=False)
+            self.run(ns, "ip", "addr", "replace", f"fd99::{n}/64", "dev", "eth0", "nodad", check=False)
+
+
+def _setns(f):
+    if _libc.setns(f.fileno(), CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def port_devices(driver, names=("devices", "cloud", "edge")):
+    return [{"name": n, "device": f"net_{driver}{i},iface={n}"} for i, n in enumerate(names)]
+
+
+class Gateway:
+    """`biplane run` in the gateway's namespace, with a configuration given as a dict."""
+
+    def __init__(self, lab, directory, config):
+        self.lab, self.dir = lab, Path(directory)
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.file = self.dir / "biplane.yaml"
+        self.identity = self.dir / "identity.yaml"  # what show asks by: stays valid when file does not
+        self.log = self.dir / "log"
+        self.config = {
+            "name": f"lab-{LAB_NAME}",  # as scripts/lab calls it, which cleans up after a kill
+            "runtime": {"directory": str(self.dir / "run")},
+            "workers": 1,
+            "idle": "sleep",
+            **config,
+        }
+        self.process = self.segment = None
+
+    def write(self, config=None):
+        # JSON is YAML.
+        self.file.write_text(json.dumps(config or self.config, indent=1) + "\n")
+
+    def start(self, *args, edge=True):
+        self.write()
+        self.identity.write_text(self.file.read_text())
+        with self.log.open("ab") as log:
+            self.process = self.lab.popen("gw", BIPLANE, "run", "-c", self.file, *args, stdout=log, stderr=log,
+                                          stdin=subprocess.DEVNULL, cwd=self.dir)
+        self.wait_ready(edge=edge)
+        return self
+
+    def wait_ready(self, seconds=60, edge=True):
+        def ready():
+            assert self.process.poll() is None, f"biplane run ended with {self.process.returncode}"
+            planes = self.try_show("planes")
+            if not planes or any(not p["alive"] for p in planes["planes"]):
+                return False
+            if planes["ports"] != len(self.config["ports"]) or planes["workers"] < 1:
+                return False
+            if "rules" in self.config.get("mqtt", {}) and planes["reloads"]["generation"] < 1:
+                return False
+            return not edge or "edge" not in self.config.get("mqtt", {}) or planes["edge"]["connected"]
+        wait_until("both planes to be ready and the edge broker to be connected", ready, seconds, 0.05)
+        self.segment = self.show("planes")["segment"]["path"]
+
+    def command(self, *args):
+        p = subprocess.run([BIPLANE, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           check=False, timeout=60, stdin=subprocess.DEVNULL)
+        return p
+
+    def try_show(self, view, *args):
+        p = self.command("show", view, "-c", self.identity, "--json", *args)
+        return json.loads(p.stdout) if p.returncode == 0 else None
+
+    def show(self, view, *args):
+        p = self.command("show", view, "-c", self.identity, "--json", *args)
+        assert p.returncode == 0, f"show {view}: {p.returncode} {p.stderr}"
+        return json.loads(p.stdout)
+
+    def counter(self, name):
+        for group in self.show("counters")["counters"]:
+            if group["name"] == name:
+                return group["count"]
+        raise AssertionError(f"no counter {name}")
+
+    def plane(self, name):
+        return next(p for p in self.show("planes")["planes"] if p["plane"] == name)
+
+    def kill_plane(self, name):
+        """kill -9 of "data plane" or "control plane"; returns once run has brought up another."""
+        before = self.plane(name)
+        os.kill(before["pid"], signal.SIGKILL)
+
+        def again():
+            planes = self.try_show("planes")
+            now = planes and next(p for p in planes["planes"] if p["plane"] == name)
+            return now and now["alive"] and now["pid"] != before["pid"] and now["restarts"] > before["restarts"] and now
+        return wait_until(f"the {name} to be restarted", again, 60)
+
+    def balanced(self):
+        """The packet sum once the gateway is at rest; fails when it does not become exact."""
+        last = None
+
+        def equal():
+            nonlocal last
+            last = self.show("drops")
+            return last["balanced"] and last == self.show("drops") and last
+        try:
+            return wait_until("an exact packet sum", equal, 15, 0.2)
+        except AssertionError as e:
+            raise AssertionError(f"{e}: {last}") from None
+
+    def reload(self, config=None):
+        if config is not None:
+            self.write(config)
+        return self.command("reload", "-c", self.file)
+
+    def stop(self, seconds=30):
+        """SIGTERM, as an operator stops it; returns the exit status."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.dump()
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"biplane run did not end within {seconds} s of SIGTERM") from None
+        code, self.process = self.process.returncode, None
+        # The segment outlives biplane, by design; the next test begins with a new one.
+        if self.segment:
+            Path(self.segment).unlink(missing_ok=True)
+        return code
+
+    def dump(self, lines=60):
+        """What a person would want to see after a failed test."""
+        print(f"\n----- the end of {self.log}")
+        if self.log.exists():
+            print("\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]))
+        for view in ("planes", "ports", "drops", "counters", "rules", "flows"):
+            with contextlib.suppress(Exception):
+                p = self.command("show", view, "-c", self.identity)
+                print(f"----- biplane show {view}\n{p.stdout}{p.stderr}")
+
+
+class Background(threading.Thread):
+    """A thread whose exception reaches the test, at join."""
+
+    def __init__(self, target, *args, **kw):
+        super().__init__(daemon=True)
+        self.call, self.error, self.result = (target, args, kw), None, None
+
+    def run(self):
+        target, args, kw = self.call
+        try:
+            self.result = target(*args, **kw)
+        except BaseException as e:  # noqa: BLE001
+            self.error = e
+
+    def finish(self, seconds=120):
+        self.join(seconds)
+        assert not self.is_alive(), "a background task did not end"
+        if self.error:
+            raise self.error
+        return self.result

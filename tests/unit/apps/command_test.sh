@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the command says and exits with where no plane runs: command_test.sh BIPLANE
+set -u
+biplane=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# expect STATUS PATTERN COMMAND...: exit status, and an extended regular expression in the output
+expect() {
+	local status=$1 pattern=$2 out got
+	shift 2
+	out=$("$@" 2>&1)
+	got=$?
+	if [ $got -ne "$status" ]; then
+		echo "FAIL: $*: exit status $got, expected $status; output: $out"
+		failed=1
+	elif ! grep -Eq -- "$pattern" <<<"$out"; then
+		echo "FAIL: $*: no '$pattern' in: $out"
+		failed=1
+	fi
+}
+
+name=test$$
+cat >"$dir/good.yaml" <<Y
+name: $name
+runtime: {directory: $dir/run, hugepages: never}
+ports:
+  - {name: devices, device: net_null0}
+  - {name: cloud, device: net_null1}
+bridge: [[devices, cloud]]
+mqtt:
+  edge: {host: 192.0.2.10}
+  spool: {path: $dir/spool}
+  rules:
+    - name: overheat
+      topic: plant/+/temperature
+      value: text
+      raise: "> 80"
+      action: publish
+      to: alarm/{topic}
+Y
+sed 's/"> 80"/"hot"/' "$dir/good.yaml" >"$dir/bad.yaml"
+
+expect 0 '^biplane [0-9]+\.[0-9]+' "$biplane" --version
+expect 0 'Subcommands:' "$biplane" --help
+expect 64 'Usage: biplane SUBCOMMAND' "$biplane"
+expect 64 "did you mean 'check'" "$biplane" chekc
+expect 64 "there is no subcommand 'weather'" "$biplane" weather
+expect 64 "there is no option '--verbose'" "$biplane" --verbose
+
+for sub in run dataplane controlplane check replay reload; do
+	expect 64 '-c FILE is missing' "$biplane" $sub
+	expect 64 "unrecognized option '--nonsense'" "$biplane" $sub --nonsense
+	expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" $sub -c "$dir/bad.yaml" \
+		$([ $sub = replay ] && echo --in "devices=$dir/none.pcap")
+	expect 0 "^Usage: biplane $sub " "$biplane" $sub --help
+done
+expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
+expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
+
+expect 0 "^$dir/good\.yaml: ok: 2 ports, 1 bridge, 1 rule$" "$biplane" check -c "$dir/good.yaml"
+expect 0 'overheat' "$biplane" check -c "$dir/good.yaml" --dump
+expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" check -c "$dir/bad.yaml"
+expect 78 'none\.yaml' "$biplane" check -c "$dir/none.yaml"
+# the effective configuration is a configuration, and its own effective one
+"$biplane" check -c "$dir/good.yaml" --dump >"$dir/dump.yaml"
+expect 0 ': ok: 2 ports, 1 bridge, 1 rule$' "$biplane" check -c "$dir/dump.yaml"
+"$biplane" show config -c "$dir/dump.yaml" >"$dir/again.yaml"
+cmp "$dir/dump.yaml" "$dir/again.yaml" || failed=1
+"$biplane" show config -c "$dir/good.yaml" --json >"$dir/config.json"
+expect 0 'overheat' python3 -c '
+import json, sys
+config = json.load(open(sys.argv[1]))
+assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
+print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
+
+for what in ports nodes drops alarms flows rules counters planes; do
+	expect 69 "no instance named '$name' is running: start one with" \
+		"$biplane" show $what -c "$dir/good.yaml"
+	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
+done
+expect 64 "did you mean 'ports'" "$biplane" show port
+expect 64 'what\? One of the words' "$biplane" show
+expect 64 'give one' "$biplane" show ports --name a -c b
+expect 64 'seconds from 1' "$biplane" show ports --watch 0
+expect 64 'from 0' "$biplane" show alarms -n many
+expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
+expect 64 '-c FILE is missing' "$biplane" show config
+expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
+
+# a supervisor of that name that runs already
+mkdir -p "$dir/run"
+exec 9>"$dir/run/$name.pid"
+flock 9
+echo $$ >&9
+expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yaml"
+exec 9>&-
+
+if [ -e /dev/full ]; then
+	"$biplane" --help >/dev/full 2>"$dir/err"
+	[ $? -eq 74 ] || { echo "FAIL: a full disk looks like success"; failed=1; }
+fi
+[ $failed -eq 0 ] && echo ok
+exit $failed

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""biplane(1) and --help say the same: man_test.py BIPLANE biplane.1 exit_status.h"""
+
+import re
+import subprocess
+import sys
+
+OPTION = re.compile(r"^ +(?:(-\w), )?(--[a-z][a-z-]*)(?: ([A-Z][A-Z=-]*)(?=\s|$))?")
+
+biplane, page, exit_status = sys.argv[1:]
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def options_in(text):
+    """(short, long, argument) of every line that begins with an option."""
+    return {match.groups() for match in map(OPTION.match, text.splitlines()) if match}
+
+
+def subcommands_in_help():
+    text = output(biplane, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in text.splitlines()]
+
+
+def rendered():
+    """The page as plain text; a warning of groff is a failure."""
+    groff = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True)
+    check(groff.returncode == 0 and not groff.stderr, "groff -ww: " + groff.stderr)
+    return output("groff", "-man", "-Tascii", "-P-c", "-P-b", "-P-u", "-rLL=200n", page)
+
+
+def sections(text):
+    """Top-level sections of the page, and the subsections of SUBCOMMANDS."""
+    top = dict(re.findall(r"^([A-Z][A-Z ]*)\n(.*?)(?=^\S|\Z)", text, re.S | re.M))
+    sub = dict(re.findall(r"^   (\w+)\n(.*?)(?=^   \w|\Z)", top["SUBCOMMANDS"], re.S | re.M))
+    return top, sub
+
+
+top, sub = sections(rendered())
+names = subcommands_in_help()
+check(len(names) >= 7, "too few subcommands found in --help: %s" % names)
+check(names == list(sub), "subcommands: --help has %s, the page %s" % (names, list(sub)))
+
+for name in names:
+    text = output(biplane, name, "--help")
+    in_help, in_page = options_in(text.split("\nOptions:\n")[1]), options_in(sub.get(name, ""))
+    check(len(in_help) >= 2, "%s: too few options found in --help" % name)
+    check("\nExample:\n  biplane %s " % name in text, "%s: --help has no example" % name)
+    for option in in_help - in_page:
+        failures.append("%s: %s is in --help, not in the page" % (name, option))
+    for option in in_page - in_help:
+        failures.append("%s: %s is in the page, not in --help" % (name, option))
+    synopsis = text.splitlines()[0].split()[1:3]
+    check(" ".join(synopsis) in top["SYNOPSIS"], "%s: not in SYNOPSIS" % name)
+
+words = output(biplane, "show", "--help").splitlines()[0].split()[3].split("|")
+check(len(words) >= 9, "show: too few views found in --help")
+for word in words:
+    check(re.search(r"^ +%s\b" % word, sub["show"], re.M), "show %s: not in the page" % word)
+
+statuses = re.findall(r"/\* (\d+): ", open(exit_status, encoding="utf-8").read())
+check(len(statuses) >= 7, "too few exit statuses found in " + exit_status)
+for status in statuses:
+    check(re.search(r"^ +%s\b" % status, top["EXIT STATUS"], re.M), "exit status %s" % status)
+
+print("\n".join(failures) or "ok: %d subcommands" % len(names))
+sys.exit(bool(failures))

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_TEST_H
+#define CONFIG_TEST_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+
+/* What a parse said and made; free with end(). */
+struct outcome {
+	struct bp_config *config;
+	char *errors;
+};
+
+static inline struct outcome parse_bytes(const char *text, size_t len)
+{
+	struct outcome o = {0};
+	size_t size;
+	FILE *f = open_memstream(&o.errors, &size);
+
+	assert_non_null(f);
+	o.config = bp_config_parse("f.yaml", text, len, f);
+	assert_int_equal(fclose(f), 0);
+	return o;
+}
+
+static inline struct outcome parse(const char *text)
+{
+	return parse_bytes(text, strlen(text));
+}
+
+static inline void end(struct outcome *o)
+{
+	bp_config_free(o->config);
+	free(o->errors);
+}
+
+static inline char *dump(const struct bp_config *c)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	bp_config_dump(c, f);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+/* The configuration of a text that must be without errors. */
+static inline struct bp_config *accepted(const char *text)
+{
+	struct outcome o = parse(text);
+
+	if (o.config == NULL)
+		print_error("refused:\n%s\n%s\n", text, o.errors);
+	assert_non_null(o.config);
+	free(o.errors);
+	return o.config;
+}
+
+/* What is said about a text that must be refused, or warned about, is exactly this. */
+static inline void says(const char *text, const char *messages)
+{
+	struct outcome o = parse(text);
+
+	assert_string_equal(o.errors, messages);
+	end(&o);
+}
+
+#define PORTS "ports: [{name: a, device: x}, {name: b, device: y}]\n"
+#define BRIDGED PORTS "bridge: [[a, b]]\n"
+#define EDGE BRIDGED "mqtt:\n  edge: {host: h}\n"
+#define CLONE BRIDGED "mqtt:\n  clone: {port: b, mac: \"02:00:00:00:00:01\", address: 192.0.2.1}\n"
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config_test.h"
+
+#include <unistd.h>
+
+/* The exact words and places of messages: what is wrong, what was expected, where. */
+
+static void unknown_names_get_a_guess(void **state)
+{
+	says(PORTS "workrs: 1\n",
+		"f.yaml:2:1: unknown setting 'workrs'; did you mean 'workers'?\n");
+	says("ports:\n  - {name: a, device: x, queus: 1}\n",
+		"f.yaml:2:26: unknown setting 'queus'; did you mean 'queues'?\n");
+	says("ports:\n  - {name: a, device: x, Rx-Descriptors: 64}\n",
+		"f.yaml:2:26: unknown setting 'Rx-Descriptors'; did you mean 'rx_descriptors'?\n");
+	says(PORTS "bridging: {agieng: 1s}\n",
+		"f.yaml:2:12: unknown setting 'agieng'; did you mean 'ageing'?\n");
+	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
+					  "one of: directory, hugepages, "
+					  "memory\n");
+	says(PORTS "\"\\e[31m\": 1\n", "f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
+				       "expected one of: name, workers, "
+				       "idle, mbufs, runtime, ports, bridge, bridging, mqtt\n");
+	says(PORTS "<<: {name: a}\n", "f.yaml:2:1: unknown setting '<<' in the file; expected one "
+				      "of: name, workers, idle, "
+				      "mbufs, runtime, ports, bridge, bridging, mqtt\n");
+}
+
+static void names_are_given_once(void **state)
+{
+	says(PORTS "name: a\n\"name\": b\n",
+		"f.yaml:3:1: 'name' is given twice; expected it once (the first is on line 2)\n");
+	says(PORTS "ports: [{name: c, device: z}]\n",
+		"f.yaml:2:1: 'ports' is given twice; expected it once (the first is on line 1)\n");
+	says(BRIDGED "mqtt: {flows: 1, judge: both, flows: 2}\n",
+		"f.yaml:3:31: 'flows' is given twice; expected it once (the first is on line 3)\n");
+}
+
+static void required_settings_are_missed(void **state)
+{
+	says("name: a\n",
+		"f.yaml:1:1: the file has no 'ports'; expected this setting to be given\n");
+	says("ports: []\n",
+		"f.yaml:1:8: ports: 0 are given; expected a list of 1 to 32 mappings\n");
+	says("ports:\n", "f.yaml:1:1: ports: 0 are given; expected a list of 1 to 32 mappings\n");
+	says("ports: [{name: a}, {device: x}, ~]\n",
+		"f.yaml:1:9: ports[0] has no 'device'; expected this setting to be given\n"
+		"f.yaml:1:20: ports[1] has no 'name'; expected this setting to be given\n"
+		"f.yaml:1:33: ports[2] has no 'name'; expected this setting to be given\n"
+		"f.yaml:1:33: ports[2] has no 'device'; expected this setting to be given\n");
+	says(BRIDGED "mqtt:\n  edge:\n",
+		"f.yaml:4:3: mqtt.edge has no 'host'; expected this setting to be given\n");
+}
+
+static void wrong_shapes_are_named(void **state)
+{
+	says("[a, b]\n",
+		"f.yaml:1:1: the file: a list stands here; expected a mapping of settings\n");
+	says("ports\n", "f.yaml:1:1: the file: a single value stands here; expected a mapping of "
+			"settings\n");
+	says("ports: {name: a}\n",
+		"f.yaml:1:8: ports: a mapping stands here; expected a list of 1 to 32 mappings\n");
+	says("ports: [a]\n", "f.yaml:1:9: ports[0]: a single value stands here; expected a mapping "
+			     "of settings\n");
+	says(PORTS "idle: [spin]\n",
+		"f.yaml:2:7: idle: a list stands here; expected spin or sleep\n");
+	says(PORTS "idle:\n", "f.yaml:2:1: idle: no value is given (text that begins with # needs "
+			      "quotes); expected "
+			      "spin or sleep\n");
+	says(PORTS "runtime: 5\n", "f.yaml:2:10: runtime: a single value stands here; expected a "
+				   "mapping of settings\n");
+}
+
+static void values_are_explained(void **state)
+{
+	says(PORTS "workers: 65\n", "f.yaml:2:10: workers: 65 is too large; expected a number of "
+				    "workers from 1 to 64, or a "
+				    "list of as many different cores from 0 to 1023\n");
+	says(PORTS "bridging: {ageing: 5 fortnights}\n",
+		"f.yaml:2:22: bridging.ageing: 'fortnights' is no known unit; expected a duration "
+		"from 1s "
+		"to 1000000s\n");
+	says(PORTS "bridging: {ageing: \"5 \xc3\xa4\"}\n",
+		"f.yaml:2:23: bridging.ageing: '\xc3\xa4' is no known unit; expected a duration "
+		"from 1s to "
+		"1000000s\n");
+	says(PORTS "runtime: {hugepages: maybe}\n", "f.yaml:2:22: runtime.hugepages: 'maybe' is no "
+						    "choice; expected auto, require or never\n");
+	says(PORTS "bridge: [[a, cloud]]\n", "f.yaml:2:14: bridge: there is no port 'cloud'; "
+					     "expected a list of at most 16 bridges, each "
+					     "a list of two or more names of ports, such as "
+					     "[[devices, cloud]], with each port in one "
+					     "bridge only\n");
+}
+
+/* The column leads into a text that stands in the file as it is. */
+static void columns_lead_into_texts(void **state)
+{
+	static const char rest[] =
+		"; expected a topic of at most 255 bytes with the placeholders {topic}, "
+		"{rule} and {client}, in quotes where it begins with one\n";
+	char wanted[512];
+
+	says(EDGE "  rules:\n    - {name: r, topic: plant/a+/b, raise: \"> 1\"}\n",
+		"f.yaml:6:31: mqtt.rules[0].topic: 'plant/a+/b' is not a topic filter; expected an "
+		"MQTT "
+		"topic filter of at most 1023 bytes, in which + is a whole level and # the last\n");
+	snprintf(wanted, sizeof(wanted),
+		"f.yaml:6:50: mqtt.rules[0].to: '{topc}' is no placeholder%s", rest);
+	says(EDGE
+		"  rules:\n    - {name: r, topic: t, raise: \"> 1\", to: \"a/\xc3\xa4/{topc}\"}\n",
+		wanted);
+	/* An escape breaks the correspondence: the place is the text's. */
+	snprintf(wanted, sizeof(wanted),
+		"f.yaml:6:45: mqtt.rules[0].to: '{topc}' is no placeholder%s", rest);
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", to: \"a/\\u00e4/{topc}\"}\n",
+		wanted);
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"inside 1..b\"}\n",
+		"f.yaml:6:45: mqtt.rules[0].raise: 'b' is not a finite decimal number; expected a "
+		"condition "
+		"in quotes: >, >=, <, <=, == or != and a number, or inside A..B or outside A..B, "
+		"such as "
+		"\"> 80\"\n");
+}
+
+static void every_error_is_told_in_the_order_of_the_file(void **state)
+{
+	says("mqtt: {flows: 0, edge: {host: h}, rules: [{name: r}, {topic: t, raise: \"> 1\"}]}\n"
+	     "workers: 0\nidel: spin\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
+		"f.yaml:1:15: mqtt.flows: 0 is too small; expected a whole number from 1 to "
+		"16777216\n"
+		"f.yaml:1:43: mqtt.rules[0] has no 'topic'; expected this setting to be given\n"
+		"f.yaml:1:43: mqtt.rules[0] has no 'raise'; expected this setting to be given\n"
+		"f.yaml:1:54: mqtt.rules[1] has no 'name'; expected this setting to be given\n"
+		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
+		"or a list "
+		"of as many different cores from 0 to 1023\n"
+		"f.yaml:3:1: unknown setting 'idel'; did you mean 'idle'?\n"
+		"f.yaml:5:10: bridge: a bridge has 1 port; expected a list of at most 16 bridges, "
+		"each a "
+		"list of two or more names of ports, such as [[devices, cloud]], with each port in "
+		"one "
+		"bridge only\n");
+}
+
+static void settings_must_agree(void **state)
+{
+	says("ports: [{name: a, device: x}, {name: a, device: x}]\n",
+		"f.yaml:1:38: ports[1].name: port 'a' is named twice; expected a name of its own "
+		"for each "
+		"port\n"
+		"f.yaml:1:49: ports[1].device: this is the device of port 'a' too; expected a "
+		"device of its "
+		"own for each port\n");
+	says(BRIDGED "mqtt:\n  carry_total: 128KiB\n",
+		"f.yaml:4:16: mqtt.carry_per_flow: 262144 bytes are more than all connections may "
+		"carry "
+		"together; expected at most mqtt.carry_total, 131072 bytes\n");
+	says(BRIDGED "mqtt:\n  edge: {host: h, password_file: p}\n",
+		"f.yaml:4:19: mqtt.edge.password_file: there is no username; expected username "
+		"with "
+		"password_file\n");
+	says(BRIDGED "mqtt:\n  edge: {host: h, tls: {ca: c, key: k}}\n",
+		"f.yaml:4:32: mqtt.edge.tls.key: there is no cert; expected both cert and key, or "
+		"neither\n");
+	says(BRIDGED "mqtt:\n  edge: {host: h, tls: {ca: c, cert: k}}\n",
+		"f.yaml:4:32: mqtt.edge.tls.cert: there is no key; expected both cert and key, or "
+		"neither\n");
+	says(BRIDGED "mqtt:\n  clone: {port: a, mac: \"02:00:00:00:00:01\"}\n",
+		"f.yaml:4:10: mqtt.clone has neither 'address' nor 'address6'; expected the edge "
+		"broker's "
+		"address\n");
+}
+
+static void rules_must_agree(void **state)
+{
+	says(BRIDGED "mqtt:\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
+		     "    - {name: wet, topic: t, raise: \"> 1\", action: clone}\n",
+		"f.yaml:5:7: rule 'hot': action publish has nowhere to go; expected a section "
+		"mqtt.edge in "
+		"this file\n"
+		"f.yaml:6:51: rule 'wet': action clone has nowhere to go; expected a section "
+		"mqtt.clone in "
+		"this file\n");
+	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
+		  "    - {name: wet, topic: t, raise: \"> 1\"}\n    - {name: hot, topic: t, raise: "
+		  "\"> 1\"}\n",
+		"f.yaml:8:14: rule 'hot' is named twice; expected a name of its own for each rule "
+		"(the other "
+		"is on line 6)\n");
+	says(EDGE "  max_rules: 1\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
+		  "    - {name: wet, topic: t, raise: \"> 1\"}\n",
+		"f.yaml:7:5: mqtt.rules: 2 rules are given; expected at most 1 (mqtt.max_rules)\n");
+	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: clone, payload: "
+		   "envelope}\n",
+		"f.yaml:6:65: mqtt.rules[0].payload: action clone sends the device's own payload; "
+		"expected "
+		"original, or action publish\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, binary: "
+		  "{}}}\n",
+		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "
+		"{json: "
+		"PATH} or {binary: {offset: N, type: TYPE, endian: big or little}}\n"
+		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected this setting to "
+		"be given\n");
+}
+
+/* A value that raises and clears at once is told with an example; else there is silence. */
+static void overlap_is_warned_of(void **state)
+{
+	static const struct {
+		const char *raise, *clear, *at; /* NULL: none */
+	} cases[] = {
+		{"> 80", "< 75", NULL},
+		{"> 80", "<= 80", NULL},
+		{">= 80", "<= 80", "80"},
+		{"> 80", "< 90", "85"},
+		{"> 80", "> 70", "81"},
+		{"< 5", "< 4", "3"},
+		{"== 5", "!= 5", NULL},
+		{"== 5", "== 5", "5"},
+		{"!= 5", "inside 4..6", "4.5"},
+		{"inside 1..3", "outside 1..3", NULL},
+		{"inside 1..3", "outside 1..2", "3"},
+		{"outside 1..3", "outside 0..4", "-1"},
+		{"outside 1..3", "inside 1..3", NULL},
+		{"outside 1..3", "inside 1..3.5", "3.25"},
+		{"> 80", "< 80.00000000000003", "80.00000000000001"},
+		{">= 1e308", "> -1e308", "1e308"},
+		{"!= 0", "> 1e308", "1.0000000000000002e308"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512], wanted[512] = "";
+
+		snprintf(text, sizeof(text),
+			EDGE "  rules:\n    - {name: r, topic: t, raise: \"%s\",\n       clear: "
+			     "\"%s\"}\n",
+			cases[i].raise, cases[i].clear);
+		if (cases[i].at != NULL)
+			snprintf(wanted, sizeof(wanted),
+				"f.yaml:7:15: warning: mqtt.rules[0].clear: %s would both raise "
+				"and clear this "
+				"alarm; expected conditions that no value meets together\n",
+				cases[i].at);
+		says(text, wanted);
+		bp_config_free(accepted(text));
+	}
+}
+
+static void mqtt_without_a_bridge_is_warned_of(void **state)
+{
+	says(PORTS "mqtt: {flows: 5}\n",
+		"f.yaml:2:7: warning: mqtt: no ports are bridged, so no traffic passes that could "
+		"be "
+		"inspected; expected a setting such as bridge: [[devices, cloud]]\n");
+	bp_config_free(accepted(PORTS "mqtt: {flows: 5}\n"));
+}
+
+#define HINT                                                                                       \
+	"; expected YAML 1.2 (text with { } [ ] , # & * ! | > or ': ' in it belongs in quotes)\n"
+
+static void yaml_errors_have_a_place(void **state)
+{
+	says(PORTS "name: [a\n",
+		"f.yaml:3:1: not valid YAML: flow sequence without a closing bracket" HINT);
+	says(PORTS "mqtt:\n  to: {to: a/{topic}}\n",
+		"f.yaml:3:14: not valid YAML: missing comma in flow mapping" HINT);
+	says("\tname: a\n",
+		"f.yaml:1:1: not valid YAML: invalid tab as indendation in a mapping" HINT);
+	says("name: \"a\n",
+		"f.yaml:1:8: not valid YAML: double-quoted scalar without closing quote" HINT);
+}
+
+static void yaml_that_hides_values_is_refused(void **state)
+{
+	says("name: &n a\nports: *n\n", "f.yaml:1:7: a YAML anchor is not supported; expected the "
+					"value alone, written out in each "
+					"place\n"
+					"f.yaml:2:8: a YAML alias is not supported; expected the "
+					"value itself, written out (or in "
+					"quotes, if it begins with *)\n");
+	says(PORTS "name: !!str a\n", "f.yaml:2:7: a YAML tag is not supported; expected a plain "
+				      "value, or quotes around one that "
+				      "begins with !\n");
+	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: != 5\n",
+		"f.yaml:8:14: a YAML tag is not supported; expected a plain value, or quotes "
+		"around one "
+		"that begins with !\n");
+	says("%TAG ! x\n---\n" PORTS, "f.yaml:1:1: a YAML directive is not supported; expected no "
+				      "line that begins with %\n");
+	says(PORTS "name: !<%41> b\n", "f.yaml:2:7: a YAML tag is not supported; expected no word "
+				       "that begins with ! and has a %\n");
+	says(PORTS "name: 'a\n  b'\n", "f.yaml:2:7: a text in single quotes goes on in the next "
+				       "line; expected it on one line, or in "
+				       "double quotes\n");
+	says(PORTS "? [a]\n: 1\n", "f.yaml:2:3: a list or mapping can't be a setting's name; "
+				   "expected a name and a colon\n");
+	says(PORTS "---\nname: a\n",
+		"f.yaml:2:1: a second YAML document begins; expected one document in the file\n");
+	says("", "f.yaml:1:1: the file is empty; expected a mapping of settings with at least "
+		 "'ports'\n");
+	says("# only a comment\n", "f.yaml:1:1: the file is empty; expected a mapping of settings "
+				   "with at least 'ports'\n");
+}
+
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+	static const char nul[] = PORTS "name: a\0b\n";
+	struct outcome o = parse_bytes(nul, sizeof(nul) - 1);
+
+	assert_string_equal(
+		o.errors, "f.yaml:2:8: byte 0x00 is not valid here; expected UTF-8 text\n");
+	end(&o);
+	says(PORTS "# \xc3\xa4\xc3\xa4 \xff\n",
+		"f.yaml:2:6: byte 0xff is not valid here; expected UTF-8 text\n");
+	says(PORTS "# \xe2\x82", "f.yaml:2:3: byte 0xe2 is not valid here; expected UTF-8 text\n");
+	says(PORTS "# \xed\xa0\x80\n",
+		"f.yaml:2:3: byte 0xed is not valid here; expected UTF-8 text\n");
+	bp_config_free(accepted("\xef\xbb\xbf" PORTS));
+}
+
+static void unreadable_files_are_told(void **state)
+{
+	char *errors = NULL;
+	size_t size;
+	FILE *f = open_memstream(&errors, &size);
+
+	assert_null(bp_config_load("/nonexistent/f.yaml", f));
+	assert_null(bp_config_load("/", f));
+	fclose(f);
+	assert_string_equal(errors,
+		"/nonexistent/f.yaml:1:1: can't be opened: No such file or directory; expected a "
+		"readable "
+		"configuration file\n"
+		"/:1:1: can't be read: Is a directory; expected a readable configuration file\n");
+	free(errors);
+}
+
+static void files_are_read_whole(void **state)
+{
+	char path[] = "/tmp/biplane-config-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fdopen(fd, "w"), *errors = tmpfile();
+	struct bp_config *c;
+
+	assert_non_null(f);
+	/* More than one read, and the end matters. */
+	for (int i = 0; i < 5000; i++)
+		fputs("# a comment that fills the file up to more than a buffer\n", f);
+	fputs(PORTS "name: last\n", f);
+	fclose(f);
+	c = bp_config_load(path, errors);
+	unlink(path);
+	assert_non_null(c);
+	assert_string_equal(c->name, "last");
+	assert_int_equal(ftell(errors), 0);
+	fclose(errors);
+	bp_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unknown_names_get_a_guess),
+		cmocka_unit_test(names_are_given_once),
+		cmocka_unit_test(required_settings_are_missed),
+		cmocka_unit_test(wrong_shapes_are_named),
+		cmocka_unit_test(values_are_explained),
+		cmocka_unit_test(columns_lead_into_texts),
+		cmocka_unit_test(every_error_is_told_in_the_order_of_the_file),
+		cmocka_unit_test(settings_must_agree),
+		cmocka_unit_test(rules_must_agree),
+		cmocka_unit_test(overlap_is_warned_of),
+		cmocka_unit_test(mqtt_without_a_bridge_is_warned_of),
+		cmocka_unit_test(yaml_errors_have_a_place),
+		cmocka_unit_test(yaml_that_hides_values_is_refused),
+		cmocka_unit_test(bytes_that_are_no_text_are_refused),
+		cmocka_unit_test(unreadable_files_are_told),
+		cmocka_unit_test(files_are_read_whole),
+	};
+
+	return cmocka_run_group_tests_name("config errors", tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config_test.h"
+
+#include "config/schema.h"
+
+/*
+ * For each setting: values that are taken, with what the dump makes of them, and values that are
+ * refused, with the reason. A setting of the schema that is not here fails the test.
+ */
+
+struct value {
+	const char *text;
+	const char *as; /* accepted: in the dump; refused: in the message */
+};
+
+struct row {
+	const char *path;
+	const char *before, *after; /* the file around "KEY: VALUE" */
+	struct value good[12];
+	struct value bad[12];
+};
+
+#define NAME31 "abcdefghijklmnopqrstuvwxyz01234"
+#define NAME63 NAME31 NAME31 "5"
+#define TEXT127 NAME63 NAME63 "6"
+#define TEXT255 TEXT127 TEXT127 "7"
+#define TEXT511 TEXT255 TEXT255 "8"
+#define TEXT1023 TEXT511 TEXT511 "9"
+#define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
+#define MQTT BRIDGED "mqtt:\n  "
+#define PORT "ports:\n  - name: a\n    device: x\n    "
+#define EDGE_OPEN MQTT "edge:\n    host: h\n    "
+#define CLONE_OPEN MQTT "clone:\n    port: a\n    mac: \"02:00:00:00:00:01\"\n    "
+
+#define TEXT_VALUES(longest)                                                                       \
+	.good = {{"x", "\"x\""}, {"\"a\\\"b\\\\\"", "\"a\\\"b\\\\\""},                             \
+		{longest, "\"" longest "\""}, {"\"\\u00e4 \\u2028\"", "\"\xc3\xa4 \\u2028\""}},    \
+	.bad = {{"''", "the text is empty"}, {longest "x", " bytes long"},                         \
+		{"\"a\\tb\"", "control character"}, {"[x]", "a list stands here"},                 \
+		{"", "no value"}, {"\"a\\0b\"", "NUL character"}}
+
+static const struct row rows[] = {
+	{"name", PORTS, "",
+		.good = {{"a", "\"a\""}, {"_a.b-C9", "\"_a.b-C9\""}, {NAME31, "\"" NAME31 "\""}},
+		.bad = {{"-a", "not a name"}, {".a", "not a name"}, {"a b", "not a name"},
+			{NAME31 "x", "32 bytes long"}, {"''", "the text is empty"},
+			{"\xc3\xa4", "not a name"}, {"{a: b}", "a mapping stands here"}}},
+	{"workers", PORTS, "",
+		.good = {{"1", "1"}, {"64", "64"}, {"[0, 1023]", "[0, 1023]"}, {"[7]", "[7]"},
+			{"0x10", "16"}},
+		.bad = {{"0", "too small"}, {"65", "too large"}, {"[]", "0 are given"},
+			{"[1024]", "too large"}, {"[2, 2]", "2 is given twice"},
+			{"two", "not a whole number"}, {"[[1]]", "not a number"},
+			{"{a: 1}", "a mapping stands here"}, {"", "no value"}}},
+	{"idle", PORTS, "", .good = {{"spin", "spin"}, {"sleep", "sleep"}},
+		.bad = {{"Spin", "no choice"}, {"\"spin \"", "no choice"}}},
+	{"mbufs", PORTS, "", .good = {{"0", "0"}, {"512", "512"}, {"16777216", "16777216"}},
+		.bad = {{"511", "too small"}, {"16777217", "too large"},
+			{"-1", "not a whole number"}, {"1.5", "not a whole number"},
+			{"99999999999999999999", "too large"}}},
+	{"runtime.directory", PORTS "runtime:\n  ", "", TEXT_VALUES(TEXT255)},
+	{"runtime.hugepages", PORTS "runtime:\n  ", "",
+		.good = {{"auto", "auto"}, {"require", "require"}, {"never", "never"}},
+		.bad = {{"true", "no choice"}}},
+	{"runtime.memory", PORTS "runtime:\n  ", "",
+		.good = {{"64MiB", "64MiB"}, {"1TiB", "1TiB"}, {"65536 KiB", "64MiB"},
+			{"67108864", "64MiB"}, {"131072kB", "125MiB"}},
+		.bad = {{"63MiB", "too small"}, {"1025GiB", "too large"},
+			{"65537KiB", "not a multiple of 1MiB"}, {"64mib", "no known unit"},
+			{"1e9", "no known unit"}, {"99999999TiB", "too large"}}},
+	{"ports[].name", "ports:\n  - device: x\n    ", "",
+		.good = {{"a", "\"a\""}, {NAME31, "\"" NAME31 "\""}},
+		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"}}},
+	{"ports[].device", "ports:\n  - name: a\n    ", "", TEXT_VALUES(TEXT511)},
+	{"ports[].queues", PORT, "", .good = {{"0", "0"}, {"1", "1"}, {"64", "64"}},
+		.bad = {{"65", "too large"}}},
+	{"ports[].rx_descriptors", PORT, "", .good = {{"0", "0"}, {"32", "32"}, {"65535", "65535"}},
+		.bad = {{"31", "too small"}, {"65536", "too large"}}},
+	{"ports[].tx_descriptors", PORT, "", .good = {{"0", "0"}, {"32", "32"}, {"65535", "65535"}},
+		.bad = {{"31", "too small"}, {"65536", "too large"}}},
+	{"ports[].mtu", PORT, "", .good = {{"0", "0"}, {"68", "68"}, {"65535", "65535"}},
+		.bad = {{"67", "too small"}, {"65536", "too large"}}},
+	{"ports[].promiscuous", PORT, "",
+		.good = {{"true", "true"}, {"false", "false"}, {"True", "true"},
+			{"FALSE", "false"}},
+		.bad = {{"yes", "neither true nor false"}, {"1", "neither true nor false"}}},
+	{"bridge", PORTS, "", .good = {{"[]", "[]"}, {"[[b, a]]", "[[\"b\", \"a\"]]"}, {"", "[]"}},
+		.bad = {{"[a]", "not a list"}, {"a", "not a list"}, {"[[a]]", "has 1 port;"},
+			{"[[a, a]]", "bridged already"}, {"[[a, c]]", "no port 'c'"},
+			{"[[a, b, a]]", "bridged already"}, {"[[a, [b]]]", "no port"},
+			{"[[]]", "has 0 ports"},
+			{"[1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]", "17 bridges"}}},
+	{"bridging.mac_table", PORTS "bridging:\n  ", "",
+		.good = {{"16", "16"}, {"1048576", "1048576"}},
+		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
+	{"bridging.ageing", PORTS "bridging:\n  ", "",
+		.good = {{"1s", "1s"}, {"1000000s", "1000000s"}, {"5 m", "5m"},
+			{"1500ms", "1500ms"}},
+		.bad = {{"999ms", "too small"}, {"1000001s", "too large"}, {"300", "has no unit"},
+			{"1.5m", "not a whole number with a unit"},
+			{"5 min", "'min' is no known unit"}}},
+	{"mqtt.ports", MQTT, "",
+		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
+			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
+		.bad = {{"[0]", "too small"}, {"[65536]", "too large"}, {"[]", "0 are given"},
+			{"[1,2,3,4,5,6,7,8,9]", "9 are given"}, {"[5, 5]", "5 is given twice"},
+			{"x", "not a whole number"}, {"{a: b}", "a mapping stands here"}}},
+	{"mqtt.judge", MQTT, "",
+		.good = {{"to_broker", "to_broker"}, {"from_broker", "from_broker"},
+			{"both", "both"}},
+		.bad = {{"none", "no choice"}}},
+	{"mqtt.checksum", MQTT, "", .good = {{"verify", "verify"}, {"trust", "trust"}},
+		.bad = {{"no", "no choice"}}},
+	{"mqtt.flows", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}, {"0o17", "15"}},
+		.bad = {{"0", "too small"}, {"16777217", "too large"},
+			{"+-1", "not a whole number"}}},
+	{"mqtt.flow_timeout", MQTT, "", .good = {{"1s", "1s"}, {"30d", "30d"}, {"90m", "90m"}},
+		.bad = {{"0s", "too small"}, {"31d", "too large"}}},
+	{"mqtt.handshake_timeout", MQTT, "", .good = {{"1s", "1s"}, {"60m", "1h"}},
+		.bad = {{"0s", "too small"}, {"61m", "too large"}}},
+	{"mqtt.carry_per_flow", MQTT, "",
+		.good = {{"1KiB", "1KiB"}, {"64MiB", "64MiB"}, {"1025", "1025"}},
+		.bad = {{"1023", "too small"}, {"257MiB", "too large"},
+			{"65MiB", "more than all connections may carry"}}},
+	{"mqtt.carry_total", MQTT, "", .good = {{"256KiB", "256KiB"}, {"1TiB", "1TiB"}},
+		.bad = {{"1023", "too small"}, {"2TiB", "too large"},
+			{"255KiB", "more than all connections may carry"}}},
+	{"mqtt.reorder_bytes", MQTT, "", .good = {{"0", "0"}, {"16MiB", "16MiB"}, {"1B", "1"}},
+		.bad = {{"17MiB", "too large"}}},
+	{"mqtt.topic_states", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}},
+		.bad = {{"0", "too small"}, {"16777217", "too large"}}},
+	{"mqtt.max_rules", MQTT, "", .good = {{"1", "1"}, {"131072", "131072"}},
+		.bad = {{"0", "too small"}, {"131073", "too large"}}},
+	{"mqtt.alarm_ring", MQTT, "",
+		.good = {{"64KiB", "64KiB"}, {"1GiB", "1GiB"}, {"1GB", "1000000000"}},
+		.bad = {{"63KiB", "too small"}, {"2GiB", "too large"}}},
+	{"mqtt.edge.host", MQTT "edge:\n    ", "", TEXT_VALUES(TEXT255)},
+	{"mqtt.edge.port", EDGE_OPEN, "", .good = {{"1", "1"}, {"65535", "65535"}},
+		.bad = {{"0", "too small"}, {"65536", "too large"}}},
+	{"mqtt.edge.client_id", EDGE_OPEN, "", TEXT_VALUES(TEXT127)},
+	{"mqtt.edge.username", EDGE_OPEN, "", TEXT_VALUES(TEXT127)},
+	{"mqtt.edge.password_file", EDGE_OPEN "username: u\n    ", "", TEXT_VALUES(TEXT511)},
+	{"mqtt.edge.tls.ca", EDGE_OPEN "tls:\n      ", "", TEXT_VALUES(TEXT511)},
+	{"mqtt.edge.tls.cert", EDGE_OPEN "tls:\n      ca: c\n      key: k\n      ", "",
+		TEXT_VALUES(TEXT511)},
+	{"mqtt.edge.tls.key", EDGE_OPEN "tls:\n      ca: c\n      cert: k\n      ", "",
+		TEXT_VALUES(TEXT511)},
+	{"mqtt.edge.keep_alive", EDGE_OPEN, "",
+		.good = {{"5s", "5s"}, {"65535s", "65535s"}, {"1m", "1m"}},
+		.bad = {{"4s", "too small"}, {"65536s", "too large"},
+			{"5500ms", "not a multiple of 1s"}}},
+	{"mqtt.edge.inflight", EDGE_OPEN, "", .good = {{"1", "1"}, {"2000", "2000"}},
+		.bad = {{"0", "too small"}, {"2001", "too large"}}},
+	{"mqtt.edge.ack_timeout", EDGE_OPEN, "", .good = {{"100ms", "100ms"}, {"1h", "1h"}},
+		.bad = {{"99999us", "too small"}, {"3601s", "too large"}}},
+	{"mqtt.clone.port",
+		MQTT "clone:\n    mac: \"02:00:00:00:00:01\"\n    address: 192.0.2.1\n    ", "",
+		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
+		.bad = {{"c", "no port 'c'"}, {"''", "no port ''"}, {"1", "no port '1'"}}},
+	{"mqtt.clone.mac", MQTT "clone:\n    port: a\n    address: 192.0.2.1\n    ", "",
+		.good = {{"\"02:00:00:00:00:FF\"", "\"02:00:00:00:00:ff\""},
+			{"02-00-00-00-00-01", "\"02:00:00:00:00:01\""}},
+		.bad = {{"01:00:00:00:00:01", "not the address of one station"},
+			{"00:00:00:00:00:00", "not the address of one station"},
+			{"02:00:00:00:00", "not a MAC address"},
+			{"02:00:00:00:00:0g", "not a MAC address"},
+			{"02:00:00:00:00:01:02", "not a MAC address"}}},
+	{"mqtt.clone.address", CLONE_OPEN, "",
+		.good = {{"192.0.2.1", "192.0.2.1"}, {"223.255.255.255", "223.255.255.255"}},
+		.bad = {{"224.0.0.1", "not the address of one host"},
+			{"0.0.0.0", "not the address of one host"},
+			{"192.0.2", "not an IPv4 address"}, {"192.0.2.256", "not an IPv4 address"},
+			{"edge.example", "not an IPv4 address"}}},
+	{"mqtt.clone.address6", CLONE_OPEN, "",
+		.good = {{"2001:db8:0::1", "\"2001:db8::1\""}, {"\"fe80::1\"", "\"fe80::1\""}},
+		.bad = {{"\"ff02::1\"", "not the address of one host"},
+			{"\"::\"", "not the address of one host"},
+			{"192.0.2.1", "not an IPv6 address"}}},
+	{"mqtt.clone.tcp_port", CLONE_OPEN "address: 192.0.2.1\n    ", "",
+		.good = {{"1", "1"}, {"65535", "65535"}},
+		.bad = {{"0", "too small"}, {"65536", "too large"}}},
+	{"mqtt.spool.path", MQTT "spool:\n    ", "", TEXT_VALUES(TEXT511)},
+	{"mqtt.spool.max_size", MQTT "spool:\n    ", "",
+		.good = {{"64KiB", "64KiB"}, {"1TiB", "1TiB"}},
+		.bad = {{"65535", "too small"}, {"2TiB", "too large"}}},
+	{"mqtt.spool.max_age", MQTT "spool:\n    ", "", .good = {{"1s", "1s"}, {"3650d", "3650d"}},
+		.bad = {{"999999999ns", "too small"}, {"3651d", "too large"}}},
+	{"mqtt.rules[].name", EDGE "  rules:\n    - topic: t\n      raise: \"> 1\"\n      ", "",
+		.good = {{"r", "\"r\""}, {NAME63, "\"" NAME63 "\""}},
+		.bad = {{NAME63 "x", "64 bytes long"}, {"a b", "not a name"}}},
+	{"mqtt.rules[].topic", EDGE "  rules:\n    - name: r\n      raise: \"> 1\"\n      ", "",
+		.good = {{"a/b", "\"a/b\""}, {"\"#\"", "\"#\""}, {"+/a/+/#", "\"+/a/+/#\""},
+			{"\"\\u00e4\"", "\"\xc3\xa4\""}, {"/", "\"/\""},
+			{TEXT1023, "\"" TEXT1023 "\""}},
+		.bad = {{"a+/b", "not a topic filter"}, {"a/#/b", "not a topic filter"},
+			{"a#", "not a topic filter"}, {"''", "the text is empty"},
+			{TEXT1023 "x", "1024 bytes long"},
+			{"#", "text that begins with # needs quotes"}}},
+	{"mqtt.rules[].value", RULE, "", .good = {{"text", "text"}},
+		.bad = {{"number", "no source of values"}, {"{}", "the mapping is empty"},
+			{"[text]", "a list stands"}, {"", "no value is given"},
+			{"{json: $.a, binary: {type: int8}}", "both json and binary"}}},
+	{"mqtt.rules[].value.json", RULE "value:\n        ", "",
+		.good = {{"$.celsius", "\"$.celsius\""}, {"$.a[2].b", "\"$.a[2].b\""},
+			{"\"$['a b']['it\\\\'s']\"", "\"$['a b']['it\\\\'s']\""}, {"$", "\"$\""},
+			{"\"$['a'][0]\"", "\"$.a[0]\""}},
+		.bad = {{"celsius", "not a JSON path"}, {"$.", "not a JSON path"},
+			{"$.a[", "not a JSON path"}, {"$..a", "not a JSON path"},
+			{"''", "not a JSON path"}}},
+	{"mqtt.rules[].value.binary.offset",
+		RULE "value:\n        binary:\n          type: int8\n          ", "",
+		.good = {{"0", "0"}, {"268435455", "268435455"}},
+		.bad = {{"-1", "not a whole number"}, {"268435456", "too large"}}},
+	{"mqtt.rules[].value.binary.type", RULE "value:\n        binary:\n          ", "",
+		.good = {{"int8", "int8"}, {"int16", "int16"}, {"int32", "int32"},
+			{"int64", "int64"}, {"uint8", "uint8"}, {"uint16", "uint16"},
+			{"uint32", "uint32"}, {"uint64", "uint64"}, {"float32", "float32"},
+			{"float64", "float64"}},
+		.bad = {{"int24", "no choice"}, {"float", "no choice"}}},
+	{"mqtt.rules[].value.binary.endian",
+		RULE "value:\n        binary:\n          type: int8\n          ", "",
+		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"middle", "no choice"}}},
+	{"mqtt.rules[].raise", EDGE "  rules:\n    - name: r\n      topic: t\n      ", "",
+		.good = {{"\"> 80\"", "\"> 80\""}, {"\">=-.5\"", "\">= -0.5\""},
+			{"< +1e3", "\"< 1000\""}, {"<=0", "\"<= 0\""}, {"==0.1", "\"== 0.1\""},
+			{"\"!= -0\"", "\"!= 0\""}, {"inside -5..5", "\"inside -5..5\""},
+			{"outside 80 .. 90.5", "\"outside 80..90.5\""},
+			{"inside 4...5e1", "\"inside 4..5\""}, {"inside 1..1", "\"inside 1..1\""}},
+		.bad = {{"80", "begins with no comparison"}, {"\"> \"", "a number is missing"},
+			{"\"> nan\"", "not a finite decimal number"},
+			{"\"> 1e999\"", "not a finite decimal number"},
+			{"\"> 1 2\"", "not a finite decimal number"},
+			{"inside 5..4", "ends below its beginning"}, {"inside 5", "has no range"},
+			{"inside ..5", "a number is missing"},
+			{"inside 5..", "a number is missing"},
+			{"inside 1..2..3", "not a finite decimal"},
+			{"=> 5", "begins with no comparison"},
+			{"\"\"", "begins with no comparison"}}},
+	{"mqtt.rules[].clear", RULE, "",
+		.good = {{"<= 1", "\"<= 1\""}, {"outside 0..1e300", "\"outside 0..1e300\""}},
+		.bad = {{"never", "begins with no comparison"}}},
+	{"mqtt.rules[].hold", RULE, "",
+		.good = {{"1", "1"}, {"2", "2"}, {"1000000", "1000000"}, {"1ms", "1ms"},
+			{"365d", "365d"}, {"10 s", "10s"}},
+		.bad = {{"0", "too small"}, {"1000001", "too large"}, {"999us", "too short"},
+			{"366d", "too long"}, {"3 times", "no known unit"},
+			{"-2", "not a number of values"}}},
+	{"mqtt.rules[].repeat", RULE, "", .good = {{"every", "every"}, {"on_change", "on_change"}},
+		.bad = {{"once", "no choice"}}},
+	{"mqtt.rules[].action", RULE, "", .good = {{"publish", "publish"}},
+		.bad = {{"mail", "no choice"}, {"clone", "action clone has nowhere to go"}}},
+	{"mqtt.rules[].payload", RULE, "",
+		.good = {{"original", "original"}, {"envelope", "envelope"}},
+		.bad = {{"json", "no choice"}}},
+	{"mqtt.rules[].to", RULE, "",
+		.good = {{"alarm/{topic}", "\"alarm/{topic}\""},
+			{"\"{rule}/{client}/x\"", "\"{rule}/{client}/x\""},
+			{TEXT255, "\"" TEXT255 "\""}},
+		.bad = {{"a/+/b", "no wildcard '+'"}, {"a/#", "no wildcard '#'"},
+			{"a/{topics}", "'{topics}' is no placeholder"},
+			{"a{", "'{' is no placeholder"}, {"a}", "'}' closes no placeholder"},
+			{"''", "the text is empty"}, {"\"{client}\"", "{client} alone"},
+			{TEXT255 "x", "256 bytes long"}}},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const char *key_of(const struct row *r)
+{
+	const char *dot = strrchr(r->path, '.');
+
+	return dot != NULL ? dot + 1 : r->path;
+}
+
+static char *file_with(const struct row *r, const char *value)
+{
+	char *text;
+
+	assert_true(asprintf(&text, "%s%s: %s\n%s", r->before, key_of(r), value, r->after) > 0);
+	return text;
+}
+
+/* Whether some line of the dump is "KEY: AS", but for its indentation. */
+static bool dump_has(const char *dumped, const char *key, const char *as)
+{
+	char *line;
+	const char *at;
+
+	assert_true(asprintf(&line, "%s: %s\n", key, as) > 0);
+	at = strstr(dumped, line);
+	while (at != NULL && at != dumped && at[-1] != ' ' && at[-1] != '\n')
+		at = strstr(at + 1, line);
+	free(line);
+	return at != NULL;
+}
+
+static void good_values_are_taken(void **state)
+{
+	for (const struct row *r = rows; r < rows + N_ROWS; r++) {
+		assert_non_null(r->good[0].text);
+		for (const struct value *v = r->good; v < r->good + 12 && v->text != NULL; v++) {
+			char *text = file_with(r, v->text), *dumped;
+			struct bp_config *c = accepted(text);
+
+			dumped = dump(c);
+			if (!dump_has(dumped, key_of(r), v->as))
+				fail_msg("%s: '%s' was not dumped as '%s':\n%s", r->path, v->text,
+					v->as, dumped);
+			free(dumped);
+			bp_config_free(c);
+			free(text);
+		}
+	}
+}
+
+static void bad_values_are_refused(void **state)
+{
+	for (const struct row *r = rows; r < rows + N_ROWS; r++) {
+		assert_non_null(r->bad[0].text);
+		for (const struct value *v = r->bad; v < r->bad + 12 && v->text != NULL; v++) {
+			char *text = file_with(r, v->text);
+			struct outcome o = parse(text);
+
+			if (o.config != NULL || strstr(o.errors, v->as) == NULL)
+				fail_msg("%s: '%s' should be refused for '%s', but: %s", r->path,
+					v->text, v->as, o.errors);
+			/* One mistake, one message. */
+			if (strchr(o.errors, '\n') != o.errors + strlen(o.errors) - 1)
+				fail_msg("%s: '%s' gives several messages:\n%s", r->path, v->text,
+					o.errors);
+			end(&o);
+			free(text);
+		}
+	}
+}
+
+static void every_setting_is_tested(void **state)
+{
+	for (uint32_t i = 0; i < bp_schema_rows; i++) {
+		const struct bp_setting *s = &bp_schema[i];
+		size_t k = 0;
+
+		if (s->type == &bp_type_section || s->list != NULL)
+			continue;
+		while (k < N_ROWS && strcmp(rows[k].path, s->path) != 0)
+			k++;
+		if (k == N_ROWS)
+			fail_msg("no test of %s", s->path);
+	}
+}
+
+/* The schema itself: what the walkers rely on. */
+static void the_schema_is_consistent(void **state)
+{
+	static struct bp_config c;
+	static struct bp_config_port port;
+	static struct bp_rule_spec rule;
+
+	for (uint32_t i = 0; i < bp_schema_rows; i++) {
+		const struct bp_setting *s = &bp_schema[i];
+		bool leaf = s->type != &bp_type_section && s->list == NULL;
+		void *base = strncmp(s->path, "ports[]", 7) == 0         ? (void *)&port
+			     : strncmp(s->path, "mqtt.rules[]", 12) == 0 ? (void *)&rule
+									 : (void *)&c;
+		struct bp_fault fault;
+
+		assert_non_null(s->help);
+		assert_true(s->help[strlen(s->help) - 1] == '.');
+		for (uint32_t k = 0; k < i; k++)
+			assert_string_not_equal(s->path, bp_schema[k].path);
+		if (leaf)
+			assert_true((s->flags & BP_REQUIRED) != 0 || s->preset != NULL ||
+				    s->preset_note != NULL);
+		if (s->preset != NULL &&
+			!s->type->parse(s, &c, s->preset, bp_setting_field(s, base), &fault))
+			fail_msg("%s: its default is refused: %s", s->path, fault.what);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_values_are_taken),
+		cmocka_unit_test(bad_values_are_refused),
+		cmocka_unit_test(every_setting_is_tested),
+		cmocka_unit_test(the_schema_is_consistent),
+	};
+
+	return cmocka_run_group_tests_name("config settings", tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/link.h"
+#include "dataplane/walk.h"
+
+static void need(int rc, const char *err)
+{
+	if (rc != 0)
+		fail_msg("%s", err);
+}
+
+void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
+{
+	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_segment *s;
+	char err[1024] = "";
+	unsigned n;
+
+	memset(r, 0, sizeof(*r));
+	r->config = bp_config_parse("test", yaml, strlen(yaml), stderr);
+	assert_non_null(r->config);
+	need(bp_ring_eal(err, sizeof(err)), err);
+	bp_link_reset();
+	n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
+	s = bp_segment_anonymous(specs, n, err, sizeof(err));
+	need(s == NULL, err);
+	need(bp_shm_map(&r->shm, s, err, sizeof(err)), err);
+	r->pool = rte_pktmbuf_pool_create("rig", RIG_MBUFS, 0, 0, RIG_ROOM, SOCKET_ID_ANY);
+	assert_non_null(r->pool);
+	need(bp_ring_ports_create(&r->ports, r->config, RIG_DEPTH, r->pool, err, sizeof(err)), err);
+	r->mac_table = bp_mac_table_create(r->config->mac_table, r->config->mac_ageing_ns);
+	assert_non_null(r->mac_table);
+	for (unsigned b = 0; b < r->config->n_bridges; b++)
+		for (unsigned i = 0; i < r->config->bridge[b].n; i++)
+			bp_mac_table_set_bridge(
+				r->mac_table, r->config->bridge[b].port[i], (uint8_t)b);
+	r->worker = bp_worker_create(r->config, &r->shm, 0, r->mac_table, true, err, sizeof(err));
+	need(r->worker == NULL, err);
+	r->worker->pool = r->pool;
+	r->worker->mono_ns = r->worker->now_ns = 1000000000;
+	for (unsigned p = 0; p < r->config->n_ports; p++)
+		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p,
+			.partial_checksums = partial,
+			.qinq_fix = qinq,
+			.set_port = true};
+	need(bp_graph_build(r->worker, "rig", r->config->n_ports, r->config->mqtt.enabled, queues,
+		     r->config->n_ports, err, sizeof(err)),
+		err);
+	r->in_pool = rte_mempool_avail_count(r->pool);
+}
+
+void rig_stop(struct rig *r)
+{
+	struct bp_totals t;
+	struct rte_mbuf *m;
+
+	for (unsigned p = 0; p < r->ports.n; p++)
+		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
+			rte_pktmbuf_free(m);
+	bp_totals_read(&r->shm, r->config->n_ports, &t);
+	assert_int_equal(t.rx + t.made, t.tx + t.drops);
+	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
+	bp_worker_free(r->worker);
+	bp_mac_table_free(r->mac_table);
+	bp_ring_ports_free(&r->ports);
+	rte_mempool_free(r->pool);
+	bp_segment_close(r->shm.segment);
+	bp_config_free(r->config);
+}
+
+void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len)
+{
+	assert_true(bp_ring_ports_put(&r->ports, port, r->pool, data, len));
+}
+
+void rig_put_flags(struct rig *r, unsigned port, const void *data, uint32_t len, uint64_t ol_flags)
+{
+	void *m = NULL;
+
+	rig_put(r, port, data, len);
+	assert_int_equal(rte_ring_count(r->ports.in[port]), 1);
+	assert_int_equal(rte_ring_dequeue(r->ports.in[port], &m), 0);
+	((struct rte_mbuf *)m)->ol_flags |= ol_flags;
+	assert_int_equal(rte_ring_enqueue(r->ports.in[port], m), 0);
+}
+
+void rig_walk(struct rig *r)
+{
+	uint64_t before;
+
+	bp_worker_before_walk(r->worker);
+	do {
+		before = r->worker->rx_frames;
+		bp_graph_walk(r->worker->graph, true);
+	} while (r->worker->rx_frames != before);
+}
+
+void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len)
+{
+	struct rte_mbuf *m = bp_ring_ports_take(&r->ports, port);
+	uint8_t *copy = malloc(len + 1);
+	const void *got;
+
+	assert_non_null(m);
+	assert_non_null(copy);
+	assert_int_equal(m->pkt_len, len);
+	got = rte_pktmbuf_read(m, 0, len, copy);
+	assert_memory_equal(got, data, len);
+	rte_pktmbuf_free(m);
+	free(copy);
+}
+
+void rig_expect_none(struct rig *r, unsigned port)
+{
+	assert_null(bp_ring_ports_take(&r->ports, port));
+}
+
+uint64_t rig_counter(const struct rig *r, enum bp_counter c)
+{
+	return r->shm.counters[0].v[c];
+}
+
+void frame_make(uint8_t *f, uint32_t len, uint8_t src, uint8_t dst, uint16_t type)
+{
+	for (uint32_t i = 0; i < len; i++)
+		f[i] = (uint8_t)i;
+	memset(f, 0, 12);
+	f[0] = f[6] = 0x02;
+	f[5] = dst;
+	f[11] = src;
+	f[12] = (uint8_t)(type >> 8);
+	f[13] = (uint8_t)type;
+}

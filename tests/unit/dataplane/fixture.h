@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TEST_FIXTURE_H
+#define BP_TEST_FIXTURE_H
+
+#include "dataplane/graph.h"
+#include "dataplane/mac_table.h"
+#include "dataplane/ring_ports.h"
+#include "dataplane/stats.h"
+#include "dataplane/workers.h"
+
+/* A worker with its graph between ports in memory. */
+struct rig {
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct rte_mempool *pool;
+	struct bp_ring_ports ports;
+	struct bp_mac_table *mac_table;
+	struct bp_worker *worker;
+	unsigned in_pool; /* buffers that are free when no frame is under way */
+};
+
+#define RIG_DEPTH 64 /* of each ring; it holds one less */
+#define RIG_MBUFS 1023
+#define RIG_ROOM 2048 /* bytes of a buffer, headroom included */
+
+/* `yaml`: a configuration. partial, qinq: as of a driver that does so, on every port. */
+void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
+/* Also checks that no buffer was lost and that the sum rx + made = tx + drops holds. */
+void rig_stop(struct rig *r);
+
+void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);
+void rig_put_flags(struct rig *r, unsigned port, const void *data, uint32_t len, uint64_t ol_flags);
+void rig_walk(struct rig *r);
+/* The next frame that left by `port` must be exactly this. */
+void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len);
+void rig_expect_none(struct rig *r, unsigned port);
+uint64_t rig_counter(const struct rig *r, enum bp_counter c);
+
+/* An Ethernet frame of `len` bytes from and to stations 02:00:00:00:00:NN; the rest counts up. */
+void frame_make(uint8_t *f, uint32_t len, uint8_t src, uint8_t dst, uint16_t type);
+
+#endif

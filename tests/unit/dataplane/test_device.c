@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/dataplane/test.h"
+#include "dataplane/device.h"
+#include "dataplane/drivers.h"
+#include "dataplane/interface.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void pci_addresses(void **state)
+{
+	char bdf[32];
+
+	assert_true(bp_device_is_pci("0000:03:00.0", bdf, sizeof(bdf)));
+	assert_string_equal(bdf, "0000:03:00.0");
+	assert_true(bp_device_is_pci("03:00.1", bdf, sizeof(bdf)));
+	assert_string_equal(bdf, "0000:03:00.1");
+	assert_true(bp_device_is_pci("0000:af:1f.7,representor=[0]", bdf, sizeof(bdf)));
+	assert_string_equal(bdf, "0000:af:1f.7");
+	assert_false(bp_device_is_pci("net_null0", bdf, sizeof(bdf)));
+	assert_false(bp_device_is_pci("0000:03:00.0x", bdf, sizeof(bdf)));
+	assert_false(bp_device_is_pci("", bdf, sizeof(bdf)));
+}
+
+static void arguments(void **state)
+{
+	char v[16];
+
+	assert_true(bp_device_arg("net_af_packet0,iface=eth0,qpairs=2", "iface", v, sizeof(v)));
+	assert_string_equal(v, "eth0");
+	assert_true(bp_device_arg("net_x,iface=a,iface=b", "iface", v, sizeof(v)));
+	assert_string_equal(v, "b");
+	assert_true(bp_device_arg("net_x,iface=", "iface", v, sizeof(v)));
+	assert_string_equal(v, "");
+	assert_false(bp_device_arg("net_x,xiface=a", "iface", v, sizeof(v)));
+	assert_false(bp_device_arg("iface=a", "iface", v, sizeof(v)));
+	assert_true(bp_device_arg("net_x,iface=0123456789abcdefgh", "iface", v, sizeof(v)));
+	assert_string_equal(v, "0123456789abcde"); /* cut, never past the end */
+	assert_int_equal(bp_device_arg_u32("n,framesz=16384", "framesz", 7), 16384);
+	assert_int_equal(bp_device_arg_u32("n,framesz=0x800", "framesz", 7), 2048);
+	assert_int_equal(bp_device_arg_u32("n,framesz=99999999999", "framesz", 7), 7);
+	assert_int_equal(bp_device_arg_u32("n,framesz=2k", "framesz", 7), 7);
+	assert_int_equal(bp_device_arg_u32("n", "framesz", 7), 7);
+}
+
+static void missing_devices_are_explained(void **state)
+{
+	char err[512] = "";
+
+	assert_int_equal(bp_device_check("ffff:ff:1f.7", err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "no PCI device ffff:ff:1f.7"));
+	assert_int_equal(
+		bp_device_check("net_af_packet0,iface=no-such-iface", err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "no network interface no-such-iface"));
+	assert_int_equal(
+		bp_device_check("net_pcap0,rx_pcap=/nonexistent/x.pcap", err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "/nonexistent/x.pcap"));
+	assert_int_equal(bp_device_check("net_null0", err, sizeof(err)), 0);
+	/* the driver makes this one */
+	assert_int_equal(bp_device_check("net_tap0,iface=no-such-iface", err, sizeof(err)), 0);
+	assert_int_equal(bp_device_check("net_af_packet0,iface=lo", err, sizeof(err)), 0);
+}
+
+static void interfaces(void **state)
+{
+	struct bp_interface lo = bp_interface_ask("lo"), none = bp_interface_ask("no-such-iface");
+
+	assert_true(lo.found);
+	assert_false(lo.veth);
+	assert_true(lo.mtu > 0);
+	assert_false(none.found);
+	assert_int_equal(none.mtu, 0);
+}
+
+static void drivers(void **state)
+{
+	assert_true(bp_driver_find("net_af_packet")->fanout);
+	assert_true(bp_driver_find("net_virtio")->tells_partial);
+	assert_false(bp_driver_find("net_tap")->tells_partial);
+	assert_false(bp_driver_find("net_ixgbe")->all_queues);
+	assert_non_null(bp_driver_find(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pci_addresses),
+		cmocka_unit_test(arguments),
+		cmocka_unit_test(missing_devices_are_explained),
+		cmocka_unit_test(interfaces),
+		cmocka_unit_test(drivers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A worker's life: which rules it reads and when it says so, draining, and what it leaves behind.
+ */
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/fixture.h"
+
+#include <string.h>
+
+#define WIRE                                                                                       \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+
+static void says_which_rules_it_reads(void **state)
+{
+	struct bp_shm_global *g;
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	g = r.shm.global;
+	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
+	bp_worker_take_rules(r.worker);
+	assert_int_equal(atomic_load(&g->rules_seen[0]), 0);
+	assert_ptr_equal(r.worker->rules, r.shm.rules);
+	atomic_store(&g->rules_active, 7 << 1 | 1);
+	assert_int_equal(atomic_load(&g->rules_seen[0]), 0); /* not before its next walk */
+	bp_worker_take_rules(r.worker);
+	assert_int_equal(atomic_load(&g->rules_seen[0]), 7 << 1 | 1);
+	assert_ptr_equal(r.worker->rules, r.shm.rules + r.shm.rules_bank_size);
+	bp_worker_leave_rules(r.worker);
+	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
+	rig_stop(&r);
+}
+
+/* Told to stop before it began, it still forwards what it finds. */
+static void drains(void **state)
+{
+	static struct bp_clock clock;
+	struct bp_worker_args args = {.clock = &clock};
+	uint8_t f[64];
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	bp_clock_init(&clock);
+	frame_make(f, sizeof(f), 1, 2, 0x0800);
+	for (unsigned i = 0; i < 50; i++)
+		rig_put(&r, 0, f, sizeof(f));
+	args.worker = r.worker;
+	atomic_store(&r.worker->stop, true);
+	assert_int_equal(bp_worker_run(&args), 0);
+	for (unsigned i = 0; i < 50; i++)
+		rig_expect(&r, 1, f, sizeof(f));
+	assert_true(atomic_load(&r.shm.global->rules_seen[0]) == UINT64_MAX);
+	assert_true(r.worker->mono_ns > 1000000000);
+	rig_stop(&r);
+}
+
+static void nodes_are_published(void **state)
+{
+	struct bp_worker *workers[1];
+	uint64_t objects = 0;
+	uint8_t f[64];
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	frame_make(f, sizeof(f), 1, 2, 0x0800);
+	for (unsigned i = 0; i < 10; i++)
+		rig_put(&r, 0, f, sizeof(f));
+	rig_walk(&r);
+	workers[0] = r.worker;
+	bp_publish_nodes(&r.shm, workers, 1);
+	for (unsigned i = 0; i < BP_MAX_NODES; i++)
+		if (strcmp(r.shm.nodes[i].name, "bp_port_tx-1") == 0)
+			objects = atomic_load(&r.shm.nodes[i].objects);
+	assert_int_equal(objects, 10);
+	rig_stop(&r);
+}
+
+static void totals_are_summed(void **state)
+{
+	struct bp_totals t;
+	uint8_t f[64];
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	frame_make(f, sizeof(f), 1, 2, 0x0800);
+	for (unsigned i = 0; i < 5; i++)
+		rig_put(&r, 1, f, sizeof(f));
+	rig_walk(&r);
+	bp_totals_read(&r.shm, 2, &t);
+	assert_int_equal(t.port[1].rx_packets, 5);
+	assert_int_equal(t.port[1].rx_bytes, 5 * sizeof(f));
+	assert_int_equal(t.port[0].tx_packets, 5);
+	assert_int_equal(t.port[0].tx_bytes, 5 * sizeof(f));
+	assert_int_equal(t.rx, 5);
+	assert_int_equal(t.tx, 5);
+	assert_int_equal(t.drops, 0);
+	rig_stop(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(says_which_rules_it_reads),
+		cmocka_unit_test(drains),
+		cmocka_unit_test(nodes_are_published),
+		cmocka_unit_test(totals_are_summed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fast path beside the general one: the same frames, usual and unusual, damaged and not, to two
+ * inspectors. After each frame counters, alarms and the flow tables must be equal to the byte.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "proto/frame.h"
+
+static struct rig general, fast;
+
+static void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust)
+{
+	struct rig *r[] = {&general, &fast};
+
+	for (unsigned i = 0; i < 2; i++) {
+		rig_defaults(r[i]);
+		r[i]->config.mqtt.flows = 64;
+		r[i]->trust_checksums = trust;
+		rig_open(r[i]);
+		if (rules != NULL)
+			rig_rules(r[i], rules, n);
+	}
+	fast.fast = true;
+}
+
+static void same(const char *what, uint64_t seed, unsigned step)
+{
+	struct told_list a, b;
+
+	for (unsigned c = 0; c < BP_C_COUNT; c++) {
+		if (rig_count(&general, (enum bp_counter)c) != rig_count(&fast, (enum bp_counter)c))
+			fail_msg("%s, seed %lu, step %u: %s is %lu, not %lu", what,
+				(unsigned long)seed, step, bp_counter_info[c].name,
+				(unsigned long)rig_count(&fast, (enum bp_counter)c),
+				(unsigned long)rig_count(&general, (enum bp_counter)c));
+	}
+	a = rig_told(&general);
+	b = rig_told(&fast);
+	assert_int_equal(a.n, b.n);
+	for (size_t i = 0; i < a.n; i++) {
+		assert_string_equal(a.a[i].rule, b.a[i].rule);
+		assert_string_equal(a.a[i].topic, b.a[i].topic);
+		assert_true(a.a[i].value == b.a[i].value);
+	}
+	told_free(&a);
+	told_free(&b);
+}
+
+static void same_tables(void)
+{
+	assert_int_equal(general.shm.flows_len, fast.shm.flows_len);
+	assert_memory_equal(general.shm.flows, fast.shm.flows, general.shm.flows_len);
+	assert_memory_equal(general.shm.rule_stats, fast.shm.rule_stats,
+		general.shm.max_rules * sizeof(struct bp_rule_stats));
+}
+
+static void close_both(void)
+{
+	rig_close(&general);
+	rig_close(&fast);
+}
+
+static void both(const uint8_t *frame, size_t n)
+{
+	rig_frame(&general, frame, n);
+	rig_frame(&fast, frame, n);
+}
+
+static const char *some_value(uint64_t *s)
+{
+	static const char *const values[] = {"79.9", "80", "81", "-3", "+7", "1e3", " 5 ", "",
+		"hot", "nan", "0x10", "123456789", "1234567890.12345", ".5", "5.", ".", "-",
+		"99999999", "000000080.0", "{\"celsius\": 79}", "{\"celsius\": 81}", "{}"};
+	static char number[32];
+
+	if (test_below(s, 2))
+		return values[test_below(s, sizeof(values) / sizeof(values[0]))];
+	snprintf(number, sizeof(number), "%.*f", (int)test_below(s, 5),
+		(double)test_below(s, 200) - 60 + (double)test_below(s, 1000) / 1000);
+	return number;
+}
+
+static void one_publish(struct bytes *b, uint8_t version, uint64_t *s)
+{
+	static const char *const topics[] = {
+		"plant/a/temperature", "plant/b/temperature", "x", "a/b"};
+	static const uint8_t property[] = {0x01, 0};
+	const char *value = some_value(s);
+	bool usual = test_below(s, 8) != 0;
+
+	mq_publish(b, &(struct mq_publish){.version = version,
+			      .qos = (uint8_t)(usual ? test_below(s, 2) : test_below(s, 3)),
+			      .id = (uint16_t)(1 + test_below(s, 9)),
+			      .dup = !usual && test_below(s, 2),
+			      .retain = test_below(s, 2),
+			      .topic = topics[usual ? 0 : test_below(s, 4)],
+			      .alias = usual ? 0 : (uint16_t)test_below(s, 2),
+			      .properties = property,
+			      .properties_len = usual ? 0 : 2 * (size_t)test_below(s, 2),
+			      .payload = value,
+			      .payload_len = 0});
+}
+
+static void next_frame(struct peer *c, uint8_t version, uint64_t *s)
+{
+	static uint8_t frame[PEER_FRAME_MAX];
+	struct bytes b = {0};
+	uint32_t seq = c->seq[CLIENT], ack = c->seq[BROKER];
+	size_t n;
+
+	one_publish(&b, version, s);
+	if (test_below(s, 20) == 0)
+		one_publish(&b, version, s);
+	if (test_below(s, 30) == 0) /* cut, and the rest never comes */
+		b.n -= test_below(s, (uint32_t)b.n);
+	switch (test_below(s, 60)) {
+	case 0:
+		seq += test_below(s, 20);
+		break;
+	case 1:
+		seq -= test_below(s, 60);
+		break;
+	case 2:
+		ack += test_below(s, 5);
+		break;
+	case 3: /* a length that takes two octets without need */
+		if (b.p[1] < 0x80 && b.n > 2) {
+			bytes_u8(&b, 0);
+			memmove(b.p + 3, b.p + 2, b.n - 3);
+			b.p[1] |= 0x80;
+			b.p[2] = 0;
+		}
+		break;
+	default:
+		break;
+	}
+	n = peer_frame(c, CLIENT, test_below(s, 40) ? TH_ACK | TH_PSH : (uint8_t)test_random(s),
+		seq, ack, b.p, b.n, frame);
+	if (test_below(s, 20) == 0) { /* damaged, with a right checksum or not */
+		frame[(test_below(s, 2) ? 14 : 54) + test_below(s, (uint32_t)n - 54)] ^=
+			(uint8_t)(1u << test_below(s, 8));
+		if (test_below(s, 2))
+			peer_checksums(c, frame, n);
+	}
+	if (test_below(s, 10) == 0) { /* Ethernet padding */
+		memset(frame + n, 0xee, 8);
+		n += 8;
+	}
+	both(frame, n);
+	if (seq == c->seq[CLIENT])
+		c->seq[CLIENT] += (uint32_t)b.n;
+	bytes_free(&b);
+}
+
+static void connect_both(struct peer *c, uint8_t version)
+{
+	struct peer again = *c;
+
+	if (version == 5) {
+		rig_connect_alias(&general, c, "c", 3, 3);
+		rig_connect_alias(&fast, &again, "c", 3, 3);
+	} else {
+		rig_connect(&general, c, version, "c");
+		rig_connect(&fast, &again, version, "c");
+	}
+}
+
+static void random_frames(void **state)
+{
+	uint64_t n_fast = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		struct bp_rule_spec rules[FIXTURE_RULES];
+		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
+		uint8_t version = (uint8_t)(3 + seed % 3);
+		struct peer c;
+
+		fixture_rules(rules);
+		if (seed % 7 == 0)
+			rules[0].repeat = BP_REPEAT_ON_CHANGE;
+		/* text only, JSON only, all of them, none */
+		open_both(seed % 4 == 3 ? NULL : rules + seed % 2,
+			seed % 4 == 2 ? FIXTURE_RULES - 1 : 1, seed % 5 == 0);
+		peer_init(&c, false, (uint32_t)seed, 0xfffffc00u, 7);
+		connect_both(&c, version);
+		for (unsigned step = 0; step < 80; step++) {
+			/* what was damaged is soon read no longer: another connection */
+			if (step % 16 == 15) {
+				peer_init(&c, false, (uint32_t)seed * 100 + step, 0xfffffc00u, 7);
+				connect_both(&c, version);
+			}
+			next_frame(&c, version, &s);
+			same("random frames", seed, step);
+		}
+		same_tables();
+		n_fast += fast.n_fast;
+		close_both();
+	}
+	assert_true(n_fast > 2000); /* it was really taken */
+}
+
+/* Real clients: the same alarms and counters by either way. */
+static void captures(void **state)
+{
+	static const char *const names[] = {
+		"v311_qos012", "v31", "v5_alias", "subscribe", "session"};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		struct bp_rule_spec rules[FIXTURE_RULES];
+		struct fixture f;
+
+		fixture_load(&f, names[i]);
+		fixture_rules(rules);
+		open_both(rules, 1, false);
+		for (size_t k = 0; k < f.n_frames; k++)
+			both(f.frame[k].frame, f.frame[k].len);
+		same(names[i], 0, 0);
+		same_tables();
+		close_both();
+		fixture_free(&f);
+	}
+}
+
+/* Its checksum and the general one, over every length and with any bit wrong. */
+static void checksums(void **state)
+{
+	static uint8_t frame[PEER_FRAME_MAX];
+	uint64_t s = 3;
+
+	(void)state;
+	for (unsigned round = 0; round < 20000; round++) {
+		uint8_t payload[200], *exact;
+		struct bp_frame f;
+		struct peer c;
+		size_t n;
+
+		for (unsigned i = 0; i < sizeof(payload); i++)
+			payload[i] = test_below(&s, 3) ? (uint8_t)test_random(&s) : 0xff;
+		peer_init(&c, false, round, (uint32_t)test_random(&s), 5);
+		n = peer_frame(&c, CLIENT, TH_ACK, c.seq[CLIENT], 5, payload, round % 200, frame);
+		if (test_below(&s, 2))
+			frame[24 + test_below(&s, (uint32_t)n - 24)] ^=
+				(uint8_t)(1u << test_below(&s, 8));
+		exact = malloc(n);
+		memcpy(exact, frame, n);
+		if (bp_frame_parse(exact, (uint32_t)n, (uint32_t)n, &f) == BP_FRAME_TCP &&
+			rig_fast_checksum_ok(exact, (uint32_t)n - 14) != bp_frame_checksum_ok(&f))
+			fail_msg("round %u", round);
+		free(exact);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_frames),
+		cmocka_unit_test(captures),
+		cmocka_unit_test(checksums),
+	};
+
+	return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shm/layout.h"
+#include "test.h"
+
+static char dir[64];
+static char err[1024];
+
+static int make_dir(void **state)
+{
+	snprintf(dir, sizeof(dir), "/tmp/biplane-test-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	bp_segment_unlink("l", NULL, dir);
+	return rmdir(dir);
+}
+
+static void config(struct bp_config *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->n_workers = 3;
+	c->n_ports = 2;
+	c->mqtt.enabled = true;
+	c->mqtt.max_rules = 100;
+	c->mqtt.topic_states = 1000;
+	c->mqtt.alarm_ring = 100000;
+}
+
+static struct bp_segment *open_file(const struct bp_config *c, bool owner)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(c, 1000, specs);
+
+	return bp_segment_open("l", NULL, dir, specs, n, owner, err, sizeof(err));
+}
+
+static void must_map(struct bp_shm *m, struct bp_segment *s)
+{
+	if (!s || bp_shm_map(m, s, err, sizeof(err)) != 0)
+		fail_msg("%s", err);
+}
+
+static void map_anonymous(struct bp_shm *m, const struct bp_config *c, uint64_t flow_bytes)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(c, flow_bytes, specs);
+
+	must_map(m, bp_segment_anonymous(specs, n, err, sizeof(err)));
+}
+
+/* Writes to the first and last byte of what a pointer is said to have. */
+static void touch(void *p, uint64_t bytes)
+{
+	assert_non_null(p);
+	*(volatile uint8_t *)p = 0;
+	*((volatile uint8_t *)p + bytes - 1) = 0;
+}
+
+static void tables_have_the_configured_sizes(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.workers, 3);
+	assert_int_equal(m.max_rules, 100);
+	assert_true(m.rules_bank_size >= bp_ruleset_bank_size(100));
+	assert_int_equal((uintptr_t)m.rules % 64, 0);
+	assert_int_equal(m.rules_bank_size % 64, 0);
+	assert_true(m.rule_state_len >= 1000);
+	assert_int_equal(m.rule_state_len & (m.rule_state_len - 1), 0);
+	assert_int_equal(m.flows_len, 3 * 1024); /* whole cache lines for each worker */
+	for (unsigned w = 0; w < 3; w++) {
+		struct bp_ring *r = bp_shm_ring(&m, w);
+		uint64_t mark;
+
+		assert_int_equal((uintptr_t)r % 64, 0);
+		assert_int_equal(r->capacity, 131072);
+		assert_int_equal(bp_ring_used(r), 0);
+		assert_non_null(bp_ring_reserve(r, bp_ring_record_max(r), &mark));
+		touch(&m.counters[w], sizeof(*m.counters));
+		touch(&m.port_stats[w * BP_MAX_PORTS], BP_MAX_PORTS * sizeof(*m.port_stats));
+		touch(&m.nodes[w * BP_MAX_NODES], BP_MAX_NODES * sizeof(*m.nodes));
+		touch(&m.rule_stats[w * 100], 100 * sizeof(*m.rule_stats));
+	}
+	touch(m.ports, 2 * sizeof(*m.ports));
+	touch(m.rules, 2 * m.rules_bank_size);
+	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));
+	touch(m.alarm_ring, 3 * m.alarm_ring_stride);
+	touch(m.alarm_log, BP_ALARM_LOG_LEN * sizeof(*m.alarm_log));
+	touch(m.flows, m.flows_len);
+	assert_ptr_equal(bp_shm_rules(&m, 7), m.rules + m.rules_bank_size);
+	bp_segment_close(m.segment);
+}
+
+static void without_mqtt_it_is_small(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	c.mqtt.enabled = false;
+	c.mqtt.max_rules = 1u << 20;
+	c.mqtt.topic_states = 1u << 20;
+	c.mqtt.alarm_ring = 1u << 30;
+	map_anonymous(&m, &c, 1ull << 40);
+	assert_int_equal(m.max_rules, 1);
+	assert_true(bp_segment_size(m.segment) < 4u << 20);
+	bp_segment_close(m.segment);
+	memset(&c, 0, sizeof(c)); /* not even a worker */
+	map_anonymous(&m, &c, 0);
+	assert_int_equal(m.workers, 1);
+	bp_segment_close(m.segment);
+}
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_config c;
+	unsigned n;
+
+	config(&c);
+	n = bp_shm_specs(&c, UINT64_MAX, specs);
+	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
+	assert_non_null(strstr(err, "flows"));
+	c.mqtt.alarm_ring = UINT64_MAX;
+	n = bp_shm_specs(&c, 1000, specs);
+	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
+	assert_non_null(strstr(err, "alarm_ring"));
+}
+
+static void a_fresh_segment_is_ready(void **state)
+{
+	const uint64_t before = (uint64_t)time(NULL) * 1000000u;
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	must_map(&m, open_file(&c, true));
+	assert_true(m.global->next_alarm_id >= before);
+	assert_true(m.global->next_alarm_id <= before + 3600ull * 1000000u);
+	assert_true(m.global->hash_key[0] != 0 || m.global->hash_key[1] != 0);
+	assert_int_equal(m.global->rules_active, 0);
+	assert_int_equal(bp_shm_rules(&m, 0)->generation, 0);
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+		assert_true(m.global->rules_seen[w] == UINT64_MAX);
+	bp_segment_close(m.segment);
+}
+
+static void two_file_segments_have_two_keys(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+	uint64_t key[2];
+
+	config(&c);
+	must_map(&m, open_file(&c, true));
+	memcpy(key, m.global->hash_key, sizeof(key));
+	bp_segment_close(m.segment);
+	assert_int_equal(bp_segment_unlink("l", NULL, dir), 0);
+	must_map(&m, open_file(&c, true));
+	assert_memory_not_equal(key, m.global->hash_key, sizeof(key));
+	bp_segment_close(m.segment);
+}
+
+static void anonymous_memory_is_the_same_every_time(void **state)
+{
+	struct bp_config c;
+	struct bp_shm a, b;
+
+	config(&c);
+	map_anonymous(&a, &c, 1000);
+	map_anonymous(&b, &c, 1000);
+	assert_int_equal(bp_segment_size(a.segment), bp_segment_size(b.segment));
+	assert_memory_equal(a.global, b.global, sizeof(*a.global));
+	assert_int_equal(a.global->next_alarm_id, 1);
+	assert_true(a.global->hash_key[0] != 0);
+	bp_segment_close(a.segment);
+	bp_segment_close(b.segment);
+}
+
+static void a_second_mapping_changes_nothing(void **state)
+{
+	struct bp_config c;
+	struct bp_shm a, b, reader;
+	uint64_t mark;
+
+	config(&c);
+	must_map(&a, open_file(&c, true));
+	a.global->next_alarm_id = 77;
+	a.global->rules_seen[1] = 5;
+	assert_non_null(bp_ring_reserve(bp_shm_ring(&a, 2), 100, &mark));
+	bp_ring_commit(bp_shm_ring(&a, 2), mark);
+	must_map(&b, open_file(&c, true));
+	must_map(&reader, bp_segment_attach("l", NULL, dir, err, sizeof(err)));
+	assert_int_equal(b.global->next_alarm_id, 77);
+	assert_int_equal(reader.global->rules_seen[1], 5);
+	assert_true(bp_ring_used(bp_shm_ring(&b, 2)) > 100);
+	assert_memory_equal(
+		a.global->hash_key, reader.global->hash_key, sizeof(a.global->hash_key));
+	bp_segment_close(a.segment);
+	bp_segment_close(b.segment);
+	bp_segment_close(reader.segment);
+}
+
+static void a_reader_of_a_half_made_segment_is_told(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+	struct bp_segment *made, *reader;
+
+	config(&c);
+	made = open_file(&c, true);
+	assert_non_null(made);
+	reader = bp_segment_attach("l", NULL, dir, err, sizeof(err));
+	assert_non_null(reader);
+	assert_int_equal(bp_shm_map(&m, reader, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "try again"));
+	must_map(&m, made);
+	must_map(&m, reader);
+	bp_segment_close(made);
+	bp_segment_close(reader);
+}
+
+static void another_configuration_needs_another_segment(void **state)
+{
+	struct bp_config c;
+	struct bp_segment *s;
+
+	config(&c);
+	s = open_file(&c, true);
+	assert_non_null(s);
+	bp_segment_close(s);
+	c.mqtt.max_rules = 101;
+	assert_null(open_file(&c, false));
+	assert_non_null(strstr(err, "rules"));
+	s = open_file(&c, true);
+	assert_true(s && bp_segment_fresh(s));
+	bp_segment_close(s);
+}
+
+static void a_segment_without_our_tables_is_refused(void **state)
+{
+	const struct bp_seg_spec one[] = {{"global", sizeof(struct bp_shm_global), 1, 1}};
+	struct bp_segment *s = bp_segment_anonymous(one, 1, err, sizeof(err));
+	struct bp_shm m;
+
+	assert_non_null(s);
+	assert_int_equal(bp_shm_map(&m, s, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "counters"));
+	bp_segment_close(s);
+}
+
+static void tables_that_contradict_each_other_are_refused(void **state)
+{
+	static const char *const names[] = {"counters", "port_stats", "nodes", "rules",
+		"rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+		struct bp_segment *s;
+		struct bp_config c;
+		struct bp_shm m;
+		unsigned n;
+
+		config(&c);
+		n = bp_shm_specs(&c, 1000, specs);
+		for (unsigned t = 0; t < n; t++) {
+			if (strcmp(specs[t].name, names[i]) == 0)
+				specs[t].capacity++;
+		}
+		s = bp_segment_anonymous(specs, n, err, sizeof(err));
+		assert_non_null(s);
+		assert_int_equal(bp_shm_map(&m, s, err, sizeof(err)), -1);
+		assert_non_null(strstr(err, "contradict"));
+		bp_segment_close(s);
+	}
+}
+
+static void damaged_contents_are_refused(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m, again;
+
+	config(&c);
+	must_map(&m, open_file(&c, true));
+	bp_shm_ring(&m, 1)->capacity *= 2;
+	assert_int_equal(bp_shm_map(&again, m.segment, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "alarm ring of worker 1"));
+	bp_shm_ring(&m, 1)->capacity /= 2;
+	must_map(&again, m.segment);
+	((struct bp_ruleset *)(void *)m.rules)->generation = 1;
+	assert_int_equal(bp_shm_map(&again, m.segment, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "rules"));
+	m.global->rules_active = 1; /* the other bank */
+	must_map(&again, m.segment);
+	bp_segment_close(m.segment);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(tables_have_the_configured_sizes),
+		T(without_mqtt_it_is_small),
+		T(sizes_that_overflow_are_refused),
+		T(a_fresh_segment_is_ready),
+		T(two_file_segments_have_two_keys),
+		T(anonymous_memory_is_the_same_every_time),
+		T(a_second_mapping_changes_nothing),
+		T(a_reader_of_a_half_made_segment_is_told),
+		T(another_configuration_needs_another_segment),
+		T(a_segment_without_our_tables_is_refused),
+		T(tables_that_contradict_each_other_are_refused),
+		T(damaged_contents_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
