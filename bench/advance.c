@@ -28,7 +28,8 @@ void bench_advance_init(
 	a->connections = connections;
 	a->step = STEP % connections;
 	for (uint32_t i = 0; i < BENCH_FRAMES; i++)
-		a->raises[i] = i * 7 % BENCH_FRAMES % BENCH_RAISE_EVERY == 0;
+		a->over_before[i + 1] =
+			a->over_before[i] + (i * 7 % BENCH_FRAMES % BENCH_RAISE_EVERY == 0);
 	bench_connect(t, a->connect);
 }
 
@@ -68,45 +69,70 @@ static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint3
 	bench_checksums(p, m->data_len);
 }
 
+/* The next connection of many: a stride over them, in the frame's addresses and ports. */
+static inline uint32_t take_connection(struct bench_advance *a, uint8_t *p)
+{
+	uint32_t c = a->connection, ports;
+
+	a->connection += a->step;
+	if (a->connection >= a->connections)
+		a->connection -= a->connections;
+	memcpy(&ports, p + AT_SPORT, 4);
+	replace32(p, AT_SRC, __builtin_bswap32(0x0a000000u + c), AT_TCP_SUM, AT_IP_SUM);
+	replace32(p, AT_SPORT, (ports & 0xffff0000u) | 0x0080u, AT_TCP_SUM, 0);
+	return bench_isn(c);
+}
+
+static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
+
+		prime(a, m[i], p, many ? take_connection(a, p) : bp_be32(p + AT_SEQ));
+	}
+}
+
+/* Moves each stream on by what all passes before published on it. */
+static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
+{
+	uint32_t moved = (uint32_t)(a->pass - 1) * a->traffic->mqtt_len;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
+		uint32_t isn = many ? take_connection(a, p) : bp_be32(p + AT_SEQ);
+
+		replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
+	}
+	a->publishes += n;
+	a->over += a->over_before[a->in_capture + n] - a->over_before[a->in_capture];
+}
+
+static uint16_t shorter(uint16_t n, uint32_t limit)
+{
+	return n < limit ? n : (uint16_t)limit;
+}
+
 uint16_t bench_advance_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {
 	struct bench_advance *a = arg;
 	bool many = a->connections != BENCH_FRAMES;
+	uint16_t run;
 
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	RTE_SET_USED(max);
-	for (uint16_t i = 0; i < n; i++) {
-		uint8_t *p = rte_pktmbuf_mtod(pkts[i], uint8_t *);
-		uint32_t isn, moved = (uint32_t)(a->pass - 1) * a->traffic->mqtt_len;
-
-		if (many) {
-			uint32_t c = a->connection;
-			uint32_t ports;
-
-			a->connection += a->step;
-			if (a->connection >= a->connections)
-				a->connection -= a->connections;
-
-			isn = bench_isn(c);
-			memcpy(&ports, p + AT_SPORT, 4);
-			replace32(p, AT_SRC, __builtin_bswap32(0x0a000000u + c), AT_TCP_SUM,
-				AT_IP_SUM);
-			replace32(p, AT_SPORT, (ports & 0xffff0000u) | 0x0080u, AT_TCP_SUM, 0);
-		} else {
-			isn = bp_be32(p + AT_SEQ);
-		}
-		if (unlikely(a->pass < 2)) {
-			prime(a, pkts[i], p, isn);
-		} else {
-			replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
-			a->publishes++;
-			a->over += a->raises[a->in_capture];
-		}
-		if (++a->in_capture == BENCH_FRAMES)
-			a->in_capture = 0;
-		if (++a->in_pass == a->connections) {
+	/* in runs that cross the end of neither the capture nor the pass */
+	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
+		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
+		run = shorter(run, a->connections - a->in_pass);
+		if (unlikely(a->pass < 2))
+			prime_frames(a, pkts + i, run, many);
+		else
+			advance_frames(a, pkts + i, run, many);
+		a->in_capture = (a->in_capture + run) % BENCH_FRAMES;
+		a->in_pass += run;
+		if (a->in_pass == a->connections) {
 			a->in_pass = 0;
 			a->pass++;
 		}

@@ -22,9 +22,9 @@ struct bench_advance {
 	uint32_t in_pass;    /* frames of this pass so far */
 	uint32_t in_capture; /* frames of the capture so far, 0..BENCH_FRAMES-1 */
 	uint64_t pass;
-	uint64_t publishes;           /* made so far */
-	uint64_t over;                /* of these, over the threshold */
-	uint8_t raises[BENCH_FRAMES]; /* by position in the capture */
+	uint64_t publishes;                     /* made so far */
+	uint64_t over;                          /* of these, over the threshold */
+	uint32_t over_before[BENCH_FRAMES + 1]; /* frames over it before this position */
 	uint8_t connect[BENCH_FRAME_MAX];
 };
 

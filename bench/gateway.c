@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "config/config.h"
 #include "dataplane/graph.h"
 #include "dataplane/mqtt/inspect.h"
-#include "dataplane/worker.h"
+#include "dataplane/worker_loop.h"
 #include "shm/layout.h"
 
 #define MBUFS 16384
@@ -49,7 +50,9 @@ struct bench {
 	struct bp_config *config;
 	struct bp_shm shm;
 	struct bp_worker worker;
-	pthread_t thread;
+	struct bp_clock clock;
+	struct bp_worker_args args;
+	_Atomic pthread_t thread;
 	char segment[64];
 };
 
@@ -154,7 +157,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	bp_worker_bridges(w, b->config);
 	if (b->o.inspect) {
 		load_rules(b);
-		w->rules = bp_shm_rules(&b->shm, 0);
+		atomic_store(&b->shm.global->rules_active, 0);
 		w->inspector = bp_inspector_create(b->config, &b->shm, 0, false, err, sizeof(err));
 		if (w->inspector == NULL)
 			die("inspector", err);
@@ -166,23 +169,13 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		die("graph", err);
 }
 
+/* The product's own loop; its thread is noted for the processor time that it takes. */
 static int work(void *arg)
 {
 	struct bench *b = arg;
-	struct bp_worker *w = &b->worker;
-	uint64_t hz = rte_get_tsc_hz();
-	unsigned walks = 0;
 
-	b->thread = pthread_self();
-	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-		/* as the worker loop does: one clock read and one look at the rules a walk */
-		w->mono_ns = (uint64_t)((__uint128_t)rte_rdtsc() * 1000000000u / hz);
-		w->now_ns = w->mono_ns;
-		rte_graph_walk(w->graph);
-		if ((++walks & 63) == 0 && w->inspector != NULL)
-			bp_inspector_tick(w->inspector, w->mono_ns);
-	}
-	return 0;
+	atomic_store_explicit(&b->thread, pthread_self(), memory_order_release);
+	return bp_worker_run(&b->args);
 }
 
 static uint64_t frames(const struct bench *b)
@@ -328,6 +321,8 @@ int main(int argc, char **argv)
 	for (uint16_t p = 0; p < 3; p++)
 		start_port(p, pool);
 	set_up_worker(&b, pool);
+	bp_clock_init(&b.clock);
+	b.args = (struct bp_worker_args){.worker = &b.worker, .clock = &b.clock};
 	b.worker.lcore = rte_get_next_lcore(-1, 1, 0);
 	if (rte_eal_remote_launch(work, &b, b.worker.lcore) != 0)
 		die("worker", "its lcore did not take the work");

@@ -40,7 +40,7 @@ enum bp_edge {
 
 #define BP_NO_PORT 0xff
 /* What fits the first-level cache with its data; 64 and more were slower. */
-#define BP_RX_BURST 32
+#define BP_RX_BURST 64
 
 struct bp_mac_table;
 struct bp_inspector;

@@ -109,44 +109,75 @@ static inline enum bp_frame_kind bp_frame_tcp(struct bp_frame *f, uint32_t l4_le
 	return BP_FRAME_TCP;
 }
 
-/*
- * Sum of 16-bit words as RFC 1071 has it, over any length, in the machine's byte order; fold with
- * bp_sum_fold(). Adds 8 bytes at a time.
- */
-static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
+/* Eight bytes in the machine's order: what a sum of 16-bit words adds at a time. */
+static inline uint64_t bp_sum_word(const uint8_t *p)
 {
 	uint64_t w;
 
-	while (len >= 8) {
-		memcpy(&w, p, 8);
+	memcpy(&w, p, 8);
+	return w;
+}
+
+/* The last 1..7 bytes, which lie where they would in a whole word that is zero behind them. */
+static inline uint64_t bp_sum_tail(const uint8_t *p, size_t len)
+{
+	uint64_t w = 0;
+
+	for (size_t i = 0; i < len; i++)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		w |= (uint64_t)p[i] << (56 - 8 * i);
+#else
+		w |= (uint64_t)p[i] << 8 * i;
+#endif
+	return w;
+}
+
+/*
+ * Sum of 16-bit words as RFC 1071 has it, over any length, in the machine's byte order; fold with
+ * bp_sum_fold(). Adds 8 bytes at a time with an end-around carry.
+ */
+static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
+{
+	uint64_t other = 0, w, v; /* two sums, so that no addition waits for the one before */
+	size_t left = len;
+
+	for (; left >= 16; left -= 16, p += 16) {
+		w = bp_sum_word(p);
+		v = bp_sum_word(p + 8);
 		sum += w;
-		sum += sum < w; /* end-around carry */
-		p += 8;
-		len -= 8;
+		sum += sum < w;
+		other += v;
+		other += other < v;
 	}
-	if (len != 0) {
-		w = 0;
-		/* one copy of a known width at a time: a memcpy of variable length is a call */
-		if (len & 4) {
-			uint32_t x;
-			memcpy(&x, p, 4);
-			w = x;
-			p += 4;
-		}
-		uint64_t tail = 0;
-		if (len & 2) {
-			uint16_t x;
-			memcpy(&x, p, 2);
-			tail = x;
-			p += 2;
-		}
-		if (len & 1)
-			tail |= (uint64_t)*p << ((len & 2) ? 16 : 0);
-		w += tail;
+	if (left >= 8) {
+		w = bp_sum_word(p);
+		sum += w;
+		sum += sum < w;
+		p += 8;
+		left -= 8;
+	}
+	if (left != 0) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		/* one load that ends where the range ends, instead of one a byte */
+		w = len >= 8 ? bp_sum_word(p + left - 8) >> (64 - 8 * left) : bp_sum_tail(p, left);
+#else
+		w = bp_sum_tail(p, left);
+#endif
 		sum += w;
 		sum += sum < w;
 	}
-	return sum;
+	sum += other;
+	return sum + (sum < other);
+}
+
+/*
+ * Whether such a sum folds to 0xffff, which is what data with a right checksum sum up to: whether
+ * it is a multiple of 65,535 and not 0. For an odd divisor that is one multiplication with its
+ * inverse (Warren, Hacker's Delight, 10-17).
+ */
+static inline bool bp_sum_ok(uint64_t sum)
+{
+	return sum * 0xfffefffefffeffffu <= UINT64_MAX / 0xffff && sum != 0;
 }
 
 static inline uint16_t bp_sum_fold(uint64_t sum)

@@ -111,6 +111,11 @@ static inline uint32_t bp_v16_mask(bp_v16 v)
 #endif
 }
 
+static inline int bp_v16_same(bp_v16 a, bp_v16 b)
+{
+	return bp_v16_mask((bp_v16)(a == b)) == 0xffff;
+}
+
 /* Bytes all ones where equal. */
 static inline bp_v16 bp_v16_eq(bp_v16 a, uint8_t c)
 {

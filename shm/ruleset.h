@@ -17,21 +17,31 @@
 
 #define BP_RULE_NONE UINT32_MAX
 
+/* Whether a worker can judge a value by this rule at once, and how it finds the value. */
+enum bp_rule_fast {
+	BP_RULE_FAST_NO, /* it keeps state */
+	BP_RULE_FAST_TEXT,
+	BP_RULE_FAST_JSON,
+	BP_RULE_FAST_BINARY,
+};
+
 struct bp_rule {
 	/* first line: all that judging a value needs */
 	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its state */
 	struct bp_condition raise;
 	uint8_t has_clear, hold, repeat, action;
 	uint32_t hold_count;
-	uint32_t source; /* index into sources; equal sources are one */
-	uint32_t slot;   /* of its statistics; kept over a reload when the rule is unchanged */
-	uint32_t next;   /* next rule on the same filter, or BP_RULE_NONE */
+	uint32_t source;  /* index into sources; equal sources are one */
+	uint32_t slot;    /* of its statistics; kept over a reload when the rule is unchanged */
+	uint32_t next;    /* next rule on the same filter, or BP_RULE_NONE */
+	uint8_t fast;     /* enum bp_rule_fast */
+	uint8_t stateful; /* has_clear, hold or on_change: needs the state of (rule, topic) */
+	uint8_t payload;
+	uint8_t to_client; /* `to` holds {client} */
+	uint16_t name_len, to_len;
 	/* second line and on */
 	struct bp_condition clear;
 	uint64_t hold_ns;
-	uint8_t payload;
-	uint8_t stateful; /* has_clear, hold or on_change: needs the state of (rule, topic) */
-	uint16_t name_len, to_len;
 	uint16_t filter_len;
 	uint32_t filter; /* offset of its text from the image's start */
 	char name[BP_RULE_NAME_MAX + 1];

@@ -353,6 +353,19 @@ static int slots_assign(struct draft *d, uint32_t max_rules, const struct bp_rul
 
 /* --- rules ------------------------------------------------------------------------------- */
 
+static uint8_t fast_way(uint32_t value_kind)
+{
+	switch ((enum bp_value_kind)value_kind) {
+	case BP_VALUE_TEXT:
+		return BP_RULE_FAST_TEXT;
+	case BP_VALUE_JSON:
+		return BP_RULE_FAST_JSON;
+	case BP_VALUE_BINARY:
+		return BP_RULE_FAST_BINARY;
+	}
+	return BP_RULE_FAST_NO;
+}
+
 static int rule_fill(struct draft *d, uint32_t i)
 {
 	const struct bp_rule_spec *s = &d->specs[i];
@@ -386,8 +399,10 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->hold_ns = s->hold_ns;
 	r->payload = s->payload;
 	r->stateful = s->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
+	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
 	r->name_len = (uint16_t)name;
 	r->to_len = (uint16_t)to;
+	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
 	r->filter_len = (uint16_t)filter;
 	memcpy(r->name, s->name, name);
 	memcpy(r->to, s->to, to);

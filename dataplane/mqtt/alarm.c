@@ -75,11 +75,6 @@ static struct piece client_in_topic(
 	return p;
 }
 
-static bool uses_client(const struct bp_rule *rule)
-{
-	return memmem(rule->to, rule->to_len, "{client}", 8) != NULL;
-}
-
 static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_judged *j, const struct piece *topic, const struct piece *client,
 	uint32_t to_len)
@@ -174,7 +169,7 @@ void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_
 	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
 	atomic_store_explicit(
 		told, atomic_load_explicit(told, memory_order_relaxed) + 1, memory_order_relaxed);
-	if (uses_client(rule))
+	if (rule->to_client)
 		client = client_in_topic(in, j->flow, name, sizeof(name));
 	to_len = expand(rule, &topic, &client, NULL);
 	if (to_len > TO_MAX) {

@@ -6,8 +6,21 @@
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
+#include "proto/vec16.h"
 
 #define ETHER_IP4_HDRS (BP_ETHER_HDR + 20u + 20u)
+#define AT_TOTAL 16u
+#define AT_SPORT 34u
+#define AT_DPORT 36u
+#define AT_DATA_OFFSET 46u
+
+/*
+ * Untagged IPv4 without options, no fragment, carrying TCP, as nearly every sensor sends it: these
+ * bytes of the frame from its EtherType on, of those that the mask leaves.
+ */
+#define AT_TYPE 12u
+static const bp_v16 plain_mask = {0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0, 0};
+static const bp_v16 plain_want = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0};
 
 static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f)
 {
@@ -23,7 +36,7 @@ static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_fram
 	return true;
 }
 
-/* Tags, options, IPv6, and everything that isn't TCP. */
+/* Tags, options, IPv6, all that isn't TCP, and lengths that contradict the frame. */
 static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 {
 	struct bp_frame f;
@@ -43,30 +56,43 @@ static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 	return false;
 }
 
-/* Untagged IPv4 without options carrying TCP, as nearly every sensor sends it. */
+/* Whether the lengths of a plain frame agree. */
+static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
+{
+	uint32_t total = bp_be16(p + AT_TOTAL);
+	uint32_t header = (uint32_t)(p[AT_DATA_OFFSET] >> 4) * 4;
+
+	return header >= 20 && 20 + header <= total && BP_ETHER_HDR + total <= data_len;
+}
+
+/* Plain, but from the broker, or of another port than the first. */
+static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	bool to_broker;
+
+	if (!bp_inspector_wants(
+		    w->inspector, bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
+		return false;
+	if (!lengths_agree(p, m->data_len))
+		return classify_any(w, m);
+	if (to_broker)
+		bp_hint_set_plain(m);
+	else
+		bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
+	return true;
+}
+
 static inline bool classify(struct bp_worker *w, struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint32_t total;
-	bool to_broker;
 
-	if (unlikely(m->data_len < ETHER_IP4_HDRS || bp_be16(p + 12) != BP_ETHER_IP4 ||
-		     p[14] != 0x45 || p[23] != 6 || (bp_be16(p + 20) & 0x3fff) != 0))
+	if (unlikely(m->data_len < ETHER_IP4_HDRS ||
+		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & plain_mask, plain_want)))
 		return classify_any(w, m);
-	/* one port is the rule; the loop over several is in the function */
-	if (bp_be16(p + 36) == w->mqtt_port)
-		to_broker = true;
-	else if (!bp_inspector_wants(w->inspector, bp_be16(p + 34), bp_be16(p + 36), &to_broker))
-		return false;
-	total = bp_be16(p + 16);
-	if (unlikely(total < 40 || BP_ETHER_HDR + total > m->pkt_len || p[46] >> 4 < 5 ||
-		     20u + (p[46] >> 4) * 4u > total || 34u + (p[46] >> 4) * 4u > m->data_len)) {
-		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return false;
-	}
-	bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, to_broker);
-	if (likely(BP_ETHER_HDR + total <= m->data_len))
-		m->hash.fdir.hi |= BP_HINT_PLAIN;
+	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port || !lengths_agree(p, m->data_len)))
+		return classify_ports(w, m);
+	bp_hint_set_plain(m);
 	return true;
 }
 

@@ -5,14 +5,12 @@
  */
 #include <rte_ethdev.h>
 
+#include "dataplane/mqtt/batch.h"
 #include "dataplane/mqtt/clone_frame.h"
-#include "dataplane/mqtt/fast.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
 
-/* Frames whose lookups are under way at one time: enough to cover a miss, few enough for L1. */
-#define BATCH 64
 #define PIECES_MAX 8
 
 static bool send_clone(void *arg, const struct bp_clone_request *r)
@@ -91,71 +89,99 @@ static __rte_noinline bool gather(
 	return left == 0;
 }
 
-/* Any frame, from the beginning. */
-static __rte_noinline void read_any(struct bp_worker *w, const struct rte_mbuf *m)
+/* What a callback of bp_batch_read() needs. */
+struct reading {
+	struct bp_worker *w;
+	struct rte_mbuf **m;
+	struct bp_batch b;
+};
+
+/* Any frame, the general way. */
+static void read_any(void *arg, uint32_t i)
 {
+	struct reading *r = arg;
+	struct bp_worker *w = r->w;
+	struct bp_frame *f = &r->b.parsed[i];
 	struct bp_piece piece[PIECES_MAX];
-	struct bp_frame f;
-	struct bp_lookup l;
 	enum verdict sum;
 
-	bp_hint_get(m, &f);
-	if (m->nb_segs != 1 && !gather(m, &f, piece)) {
+	if (r->b.kind[i] != BP_BATCH_PARSED)
+		bp_hint_get(r->m[i], f);
+	if (r->m[i]->nb_segs != 1 && !gather(r->m[i], f, piece)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return;
 	}
-	sum = driver_says(w, m, f.ip6);
-	if (sum == SUM_BAD || (sum == SUM_UNKNOWN && !bp_frame_checksum_ok(&f))) {
+	sum = driver_says(w, r->m[i], f->ip6);
+	if (sum == SUM_BAD || (sum == SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
 		return;
 	}
-	bp_inspect_hash(w->inspector, &f, &l);
-	bp_inspect_probe(w->inspector, &f, &l);
-	bp_inspect_segment(w->inspector, &f, &l);
+	bp_inspect_segment(w->inspector, f, &r->b.l[i]);
 }
 
-static inline bool read_plain(struct bp_worker *w, const struct rte_mbuf *m,
-	const struct bp_lookup *l, struct bp_fast_tally *tally)
+static inline void add_to_batch(struct reading *r, uint32_t i)
 {
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint32_t total = bp_be16(frame + BP_FAST_L3 + 2);
-	enum verdict sum = driver_says(w, m, false);
+	const struct rte_mbuf *m = r->m[i];
 
-	if (unlikely(sum != SUM_GOOD) && (sum == SUM_BAD || !bp_fast_checksum_ok(frame, total)))
-		return false;
-	return bp_fast_segment(w->inspector, frame, total, l, tally);
-}
-
-static inline void hash_one(struct bp_worker *w, const struct rte_mbuf *m, struct bp_lookup *l)
-{
-	uint32_t hint = m->hash.fdir.hi;
-	struct bp_frame f;
-
-	if (likely(hint & BP_HINT_PLAIN)) {
-		bp_fast_hash(w->inspector, rte_pktmbuf_mtod(m, const uint8_t *),
-			hint & BP_HINT_TO_BROKER, l);
+	r->b.frame[i] = rte_pktmbuf_mtod(m, const uint8_t *);
+	if (unlikely(!(m->hash.fdir.hi & BP_HINT_PLAIN))) {
+		r->b.kind[i] = BP_BATCH_PARSED;
+		bp_hint_get(m, &r->b.parsed[i]);
 		return;
 	}
-	bp_hint_get(m, &f);
-	bp_inspect_hash(w->inspector, &f, l);
+	switch (driver_says(r->w, m, false)) {
+	case SUM_GOOD:
+		r->b.kind[i] = BP_BATCH_PLAIN;
+		break;
+	case SUM_UNKNOWN:
+		r->b.kind[i] = BP_BATCH_UNVERIFIED;
+		break;
+	case SUM_BAD:
+		r->b.kind[i] = BP_BATCH_PARSED;
+		bp_hint_get(m, &r->b.parsed[i]);
+		break;
+	}
 }
 
 static void read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
-	const uint32_t fast = BP_HINT_PLAIN | BP_HINT_TO_BROKER;
-	struct bp_lookup l[BATCH];
-	struct bp_fast_tally tally = {0, 0};
+	struct reading r;
 
-	for (uint16_t i = 0; i < n; i++)
-		hash_one(w, m[i], &l[i]);
-	for (uint16_t i = 0; i < n; i++)
-		bp_fast_probe(w->inspector, &l[i]);
-	for (uint16_t i = 0; i < n; i++) {
-		if (unlikely((m[i]->hash.fdir.hi & fast) != fast ||
-			     !read_plain(w, m[i], &l[i], &tally)))
-			read_any(w, m[i]);
+	r.w = w;
+	r.m = m;
+	r.b.n = n;
+	for (uint32_t i = 0; i < n; i++)
+		add_to_batch(&r, i);
+	bp_batch_read(w->inspector, &r.b, read_any, &r);
+}
+
+/* Whether all of them came in on one port. */
+static inline bool one_port(struct rte_mbuf *const *m, uint16_t n)
+{
+	uint32_t differ = 0;
+
+	for (uint16_t i = 1; i < n; i++)
+		differ |= m[i]->port ^ m[0]->port;
+	return differ == 0;
+}
+
+static void forward_runs(struct rte_graph *graph, struct rte_node *node, const struct bp_worker *w,
+	void **objs, uint16_t n)
+{
+	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+	rte_edge_t run = bp_forward_edge(w, m[0]->port);
+	uint16_t begin = 0;
+
+	for (uint16_t i = 1; i < n; i++) {
+		rte_edge_t edge = bp_forward_edge(w, m[i]->port);
+
+		if (edge != run) {
+			rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(i - begin));
+			begin = i;
+			run = edge;
+		}
 	}
-	bp_fast_flush(w->inspector, &tally);
+	rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(n - begin));
 }
 
 static uint16_t mqtt_process(
@@ -163,31 +189,18 @@ static uint16_t mqtt_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	rte_edge_t run;
-	uint16_t begin = 0;
 
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
 		bp_inspector_set_clone(w->inspector, send_clone, w);
 	}
 	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
-	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BATCH))
-		read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BATCH));
-
-	run = bp_forward_edge(w, m[0]->port);
-	for (uint16_t i = 1; i < nb_objs; i++) {
-		rte_edge_t edge = bp_forward_edge(w, m[i]->port);
-
-		if (unlikely(edge != run)) {
-			rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(i - begin));
-			begin = i;
-			run = edge;
-		}
-	}
-	if (likely(begin == 0))
-		rte_node_next_stream_move(graph, node, run);
+	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH))
+		read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_BATCH));
+	if (likely(one_port(m, nb_objs)))
+		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
 	else
-		rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(nb_objs - begin));
+		forward_runs(graph, node, w, objs, nb_objs);
 	return nb_objs;
 }
 

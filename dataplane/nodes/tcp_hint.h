@@ -14,7 +14,7 @@
 #define BP_HINT_L4_BITS 10
 #define BP_HINT_IP6 (1u << 15)
 #define BP_HINT_TO_BROKER (1u << 16)
-/* Untagged IPv4 without options, all of it in one mbuf: what mqtt/fast.h takes. */
+/* Untagged IPv4 without options to the broker, all of it in one mbuf: what mqtt/fast.h takes. */
 #define BP_HINT_PLAIN (1u << 17)
 
 /* Whether the offsets fit: headers further in are nobody's honest traffic. */
@@ -28,6 +28,12 @@ static inline void bp_hint_set(
 {
 	m->hash.fdir.hi = l3 | l4 << BP_HINT_L3_BITS | (ip6 ? BP_HINT_IP6 : 0) |
 			  (to_broker ? BP_HINT_TO_BROKER : 0);
+}
+
+static inline void bp_hint_set_plain(struct rte_mbuf *m)
+{
+	m->hash.fdir.hi = BP_ETHER_HDR | (BP_ETHER_HDR + 20u) << BP_HINT_L3_BITS |
+			  BP_HINT_TO_BROKER | BP_HINT_PLAIN;
 }
 
 /* The frame again. Its lengths were checked when the hint was set. */

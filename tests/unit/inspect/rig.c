@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "biplane/flow_size.h"
-#include "dataplane/mqtt/fast.h"
+#include "dataplane/mqtt/fast.h" /* for its checksum alone */
 #include "proto/frame.h"
 
 #define SECOND 1000000000ull
@@ -169,31 +169,87 @@ static void frame_in_pieces(struct rig *r, struct bp_frame *f, const uint8_t *fr
 	free(head);
 }
 
-/* What node `ethernet` calls plain, read as node `mqtt` reads it. False: not, and nothing was done.
- */
-static bool fast_frame(struct rig *r, const uint8_t *p, size_t len)
+/* What node `ethernet` calls plain. */
+static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
 {
-	struct bp_fast_tally t = {0, 0};
-	struct bp_lookup l;
 	uint32_t total, header;
 	bool to_broker;
 
-	if (!r->fast || len < 54 || bp_be16(p + 12) != BP_ETHER_IP4 || p[14] != 0x45 ||
-		p[23] != 6 || (bp_be16(p + 20) & 0x3fff) != 0)
+	if (len < 54 || bp_be16(p + 12) != BP_ETHER_IP4 || p[14] != 0x45 || p[23] != 6 ||
+		(bp_be16(p + 20) & 0x3fff) != 0)
 		return false;
 	total = bp_be16(p + 16);
 	header = (uint32_t)(p[46] >> 4) * 4;
-	if (!bp_inspector_wants(r->in, bp_be16(p + 34), bp_be16(p + 36), &to_broker) ||
-		!to_broker || total < 40 || 14 + total > len || header < 20 ||
-		20 + header > total || (!r->trust_checksums && !bp_fast_checksum_ok(p, total)))
+	return bp_inspector_wants(r->in, bp_be16(p + 34), bp_be16(p + 36), &to_broker) &&
+	       to_broker && 14 + total <= len && header >= 20 && 20 + header <= total;
+}
+
+static void general(void *arg, uint32_t i)
+{
+	struct rig *r = arg;
+	struct bp_batch *b = &r->batch;
+	struct bp_frame *f = &b->parsed[i];
+
+	r->n_general++;
+	if (b->kind[i] != BP_BATCH_PARSED) {
+		must(bp_frame_parse(b->frame[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
+			"a plain frame is none");
+		f->to_broker = true;
+	}
+	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
+		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else
+		bp_inspect_segment(r->in, f, &b->l[i]);
+}
+
+void rig_flush(struct rig *r)
+{
+	struct bp_batch *b = &r->batch;
+
+	if (b->n == 0)
+		return;
+	r->n_batched += b->n;
+	bp_batch_read(r->in, b, general, r);
+	for (uint32_t i = 0; i < b->n; i++)
+		free(r->exact[i]);
+	b->n = 0;
+}
+
+/* As nodes `ethernet` and `mqtt` do it. Takes `exact` over. */
+static void batch_frame(struct rig *r, uint8_t *exact, uint32_t len, const struct bp_frame *f)
+{
+	struct bp_batch *b = &r->batch;
+	uint32_t i = b->n++;
+
+	r->exact[i] = exact;
+	r->len[i] = len;
+	b->frame[i] = exact;
+	b->parsed[i] = *f;
+	b->kind[i] = BP_BATCH_PARSED;
+	if (is_plain(r, exact, len))
+		b->kind[i] = r->trust_checksums ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED;
+	if (b->n >= (r->batch_size == 0 ? 1 : r->batch_size))
+		rig_flush(r);
+}
+
+/* True when it keeps the frame. */
+static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
+{
+	if (!bp_inspector_wants(r->in, f->sport, f->dport, &f->to_broker))
 		return false;
-	bp_fast_hash(r->in, p, to_broker, &l);
-	bp_fast_probe(r->in, &l);
-	if (!bp_fast_segment(r->in, p, total, &l, &t))
+	if (r->pieces != 0) {
+		frame_in_pieces(r, f, exact);
 		return false;
-	bp_fast_flush(r->in, &t);
-	r->n_fast++;
-	return true;
+	}
+	if (r->fast) {
+		batch_frame(r, exact, len, f);
+		return true;
+	}
+	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
+		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else
+		bp_inspect_one(r->in, f);
+	return false;
 }
 
 void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
@@ -203,20 +259,10 @@ void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
 
 	must(exact != NULL, "no memory");
 	memcpy(exact, frame, len);
-	if (fast_frame(r, exact, len)) {
-		free(exact);
-		return;
-	}
 	switch (bp_frame_parse(exact, (uint32_t)len, (uint32_t)len, &f)) {
 	case BP_FRAME_TCP:
-		if (!bp_inspector_wants(r->in, f.sport, f.dport, &f.to_broker))
-			break;
-		if (r->pieces != 0)
-			frame_in_pieces(r, &f, exact);
-		else if (!r->trust_checksums && !bp_frame_checksum_ok(&f))
-			tally(r, BP_C_SEG_BAD_CHECKSUM);
-		else
-			bp_inspect_one(r->in, &f);
+		if (segment_frame(r, exact, (uint32_t)len, &f))
+			return;
 		break;
 	case BP_FRAME_FRAGMENT:
 		tally(r, BP_C_SEG_FRAGMENT);

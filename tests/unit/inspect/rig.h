@@ -3,6 +3,7 @@
 #define BP_TESTS_RIG_H
 
 #include "config/config.h"
+#include "dataplane/mqtt/batch.h"
 #include "dataplane/mqtt/inspect.h"
 #include "mqtt_peer.h"
 #include "shm/layout.h"
@@ -22,8 +23,13 @@ struct rig {
 	const struct bp_ruleset *rules;
 	uint8_t *frame; /* scratch */
 	bool trust_checksums;
-	bool fast;       /* try dataplane/mqtt/fast.h first, as the nodes do */
-	uint64_t n_fast; /* frames that it read */
+	/* as the nodes do: frames by the batch (dataplane/mqtt/batch.h) */
+	bool fast;
+	uint32_t batch_size; /* frames are gathered up to so many; 0 is 1 */
+	struct bp_batch batch;
+	uint8_t *exact[BP_BATCH];
+	uint32_t len[BP_BATCH];
+	uint64_t n_batched, n_general; /* of these, read the general way */
 	uint32_t pieces; /* cut frames in pieces of so many bytes behind the headers; 0: whole */
 };
 
@@ -44,6 +50,8 @@ void rig_advance(struct rig *r, uint64_t ns);
 /* One frame as the nodes `ethernet` and `mqtt` treat it. It is copied to memory of its very size.
  */
 void rig_frame(struct rig *r, const uint8_t *frame, size_t len);
+/* Reads what was gathered so far. */
+void rig_flush(struct rig *r);
 /* bp_fast_checksum_ok(): fast.h is for one file a program. */
 bool rig_fast_checksum_ok(const uint8_t *frame, uint32_t total);
 uint64_t rig_count(const struct rig *r, enum bp_counter c);
