@@ -71,10 +71,17 @@ struct bp_value_source {
 int bp_json_path_compile(
 	const char *path, struct bp_json_path *out, const char **error, size_t *error_at);
 
+/* As bp_value_json(), and returns where in the payload the number begins, or NULL. */
+const uint8_t *bp_value_json_at(
+	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value);
+
 /* Each returns true and sets *value to a finite number, or returns false. */
 bool bp_value_text(const uint8_t *payload, size_t len, double *value);
-bool bp_value_json(
-	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value);
+static inline bool bp_value_json(
+	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value)
+{
+	return bp_value_json_at(payload, len, path, value) != NULL;
+}
 bool bp_value_binary(
 	const uint8_t *payload, size_t len, const struct bp_binary_source *source, double *value);
 

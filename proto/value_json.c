@@ -412,21 +412,21 @@ static inline const uint8_t *literal_end(const uint8_t *p, const uint8_t *end)
 
 /*
  * [p, end) begins with '{' or '[' and ends with '}' or ']'; the path has steps. The labels are the
- * states of the grammar (RFC 8259, sections 2 to 5).
+ * states of the grammar (RFC 8259, sections 2 to 5). Returns the number's first byte.
  */
-static bool walk_text(
+static const uint8_t *walk_text(
 	const uint8_t *p, const uint8_t *end, const struct bp_json_path *path, double *value)
 {
 	struct text t = {.start = p, .end = end, .escaped_to = p};
 	struct walk w = {.path = path};
 	struct quotes q = {.block = p, .mask = block_quotes(&t, p, false)};
-	const uint8_t *open, *close, *number = p;
-	bool hit = true, found = false;
+	const uint8_t *open, *close, *number = p, *found = NULL;
+	bool hit = true;
 	double v = 0;
 
 open_container:
 	if (!enter(&w, *p == '{', hit))
-		return false;
+		return NULL;
 	p = skip_blanks(p + 1);
 	if (*p == ((w.kinds & 1) != 0 ? '}' : ']'))
 		goto close_container;
@@ -435,14 +435,14 @@ open_container:
 
 member:
 	if (!take_string(&t, &q, p, &open, &close))
-		return false;
+		return NULL;
 	hit = ((size_t)(close - open - 1) == w.name_len || __builtin_expect(t.escapes, 0)) &&
 	      is_name(&w, &t, open + 1, close);
 	p = close + 1;
 	if (*p != ':') {
 		p = skip_blanks(p);
 		if (*p != ':')
-			return false;
+			return NULL;
 	}
 	p++;
 	if (hit)
@@ -451,7 +451,7 @@ member:
 any_value:
 	if (*p == '"') {
 		if (!take_string(&t, &q, p, &open, &close))
-			return false;
+			return NULL;
 		p = close + 1;
 	} else if (is_digit(*p)) {
 		number = p;
@@ -459,26 +459,26 @@ any_value:
 		if (__builtin_expect(p == NULL, 0)) {
 			p = number_end_general(number, end);
 			if (p == NULL)
-				return false;
+				return NULL;
 		}
 	} else if (*p <= ' ') {
 		const uint8_t *blanks = p;
 
 		p = skip_blanks(p);
 		if (p == blanks)
-			return false;
+			return NULL;
 		goto any_value;
 	} else if (*p == '-') {
 		p = number_end_general(p, end);
 		if (p == NULL)
-			return false;
+			return NULL;
 	} else if (*p == '{' || *p == '[') {
 		hit = false;
 		goto open_container;
 	} else {
 		p = literal_end(p, end);
 		if (p == NULL)
-			return false;
+			return NULL;
 	}
 
 after_value:
@@ -493,7 +493,7 @@ after_value:
 
 		p = skip_blanks(p);
 		if (p == blanks)
-			return false;
+			return NULL;
 		goto after_value;
 	}
 	if (*p == ((w.kinds & 1) != 0 ? '}' : ']'))
@@ -503,10 +503,10 @@ after_value:
 
 		p = number_end_general(number, end);
 		if (p == NULL || p <= so_far)
-			return false;
+			return NULL;
 		goto after_value;
 	}
-	return false;
+	return NULL;
 
 element:
 	p = skip_blanks(p);
@@ -514,7 +514,7 @@ element:
 		goto any_value;
 
 value_on_path:
-	found = false; /* of several members of one name the last counts */
+	found = NULL; /* of several members of one name the last counts */
 	p = skip_blanks(p);
 	if (w.matched + 1 == path->steps) {
 		if (*p != '-' && !is_digit(*p))
@@ -524,9 +524,9 @@ value_on_path:
 		if (p == NULL || is_digit(*p) || (*p | 0x20) == 'e') {
 			p = number_end_general(number, end);
 			if (p == NULL)
-				return false;
+				return NULL;
 		}
-		found = number_value(number, p, end, &v);
+		found = number_value(number, p, end, &v) ? number : NULL;
 		goto after_value;
 	}
 	if (*p != '{' && *p != '[')
@@ -539,16 +539,16 @@ close_container:
 	leave(&w);
 	if (w.depth != 0) {
 		if (p == end)
-			return false;
+			return NULL;
 		goto after_value;
 	}
-	if (p != end || t.bad || !found)
-		return false;
+	if (p != end || t.bad || found == NULL)
+		return NULL;
 	*value = v;
-	return true;
+	return found;
 }
 
-bool bp_value_json(
+const uint8_t *bp_value_json_at(
 	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value)
 {
 	const uint8_t *p = payload, *end = payload;
@@ -559,17 +559,17 @@ bool bp_value_json(
 		len--;
 	}
 	if (len == 0)
-		return false;
+		return NULL;
 	end = p + len;
 	while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\t')
 		end--;          /* stops: *p is none of them */
 	if (path->steps == 0) { /* "$": the text is the number */
 		if (bp_number_parse(p, end, false, &v) != end || !isfinite(v))
-			return false;
+			return NULL;
 		*value = v;
-		return true;
+		return p;
 	}
 	if ((*p != '{' && *p != '[') || (end[-1] != '}' && end[-1] != ']') || end - p < 2)
-		return false;
+		return NULL;
 	return walk_text(p, end, path, value);
 }
