@@ -2,11 +2,15 @@
 #ifndef BP_PROTO_NUMBER_H
 #define BP_PROTO_NUMBER_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #if defined(__SSE4_1__)
 #include <smmintrin.h>
 #endif
+
+#include "proto/value.h"
+#include "proto/vec16.h"
 
 /* 10^0 .. 10^22: the powers of ten that a double holds exactly. */
 #define BP_POW10_EXACT 22
@@ -75,5 +79,37 @@ static inline bool bp_number_short(uint64_t chunk, unsigned n, double *value)
 }
 
 #endif
+
+/* The first n bytes (1..8) of [p, end), which is longer, as bp_load_short() gives them. */
+static inline uint64_t bp_number_load(const uint8_t *p, size_t n, const uint8_t *end)
+{
+	if (__builtin_expect(end - p < 8, 0))
+		return bp_load_short(p, n);
+	return bp_load64(p) & ~(uint64_t)0 >> (64 - 8 * n);
+}
+
+/*
+ * The value of [p, number_end), which is a JSON number; the text goes on to `end`. False, and
+ * *value untouched, when it is not finite.
+ */
+static inline bool bp_number_value(
+	const uint8_t *p, const uint8_t *number_end, const uint8_t *end, double *value)
+{
+	bool negative = *p == '-';
+	size_t n = (size_t)(number_end - p) - negative;
+	double v;
+
+	if (n <= BP_NUMBER_SHORT &&
+		bp_number_short(bp_number_load(p + negative, n, end), (unsigned)n, &v)) {
+		*value = negative ? -v : v;
+		return true;
+	}
+	v = HUGE_VAL;
+	bp_number_parse(p, number_end, false, &v);
+	if (!isfinite(v))
+		return false;
+	*value = v;
+	return true;
+}
 
 #endif

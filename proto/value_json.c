@@ -269,35 +269,6 @@ static inline bool is_digit(uint8_t c)
 	return (uint8_t)(c - '0') < 10;
 }
 
-/* The first n bytes (1..8) of [p, end), which is longer, as bp_load_short() gives them. */
-static inline uint64_t load_first(const uint8_t *p, size_t n, const uint8_t *end)
-{
-	if (__builtin_expect(end - p < 8, 0))
-		return bp_load_short(p, n);
-	return bp_load64(p) & ~(uint64_t)0 >> (64 - 8 * n);
-}
-
-/* The value of [p, number_end), which is a JSON number. */
-static inline bool number_value(
-	const uint8_t *p, const uint8_t *number_end, const uint8_t *end, double *value)
-{
-	bool negative = *p == '-';
-	size_t n = (size_t)(number_end - p) - negative;
-	double v;
-
-	if (n <= BP_NUMBER_SHORT &&
-		bp_number_short(load_first(p + negative, n, end), (unsigned)n, &v)) {
-		*value = negative ? -v : v;
-		return true;
-	}
-	v = HUGE_VAL;
-	bp_number_parse(p, number_end, false, &v);
-	if (!isfinite(v))
-		return false;
-	*value = v;
-	return true;
-}
-
 /* ---- names ---- */
 
 /* Compares `len` bytes; two loads that overlap are enough for nearly every name. */
@@ -526,7 +497,7 @@ value_on_path:
 			if (p == NULL)
 				return NULL;
 		}
-		found = number_value(number, p, end, &v) ? number : NULL;
+		found = bp_number_value(number, p, end, &v) ? number : NULL;
 		goto after_value;
 	}
 	if (*p != '{' && *p != '[')

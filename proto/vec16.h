@@ -122,6 +122,16 @@ static inline bp_v16 bp_v16_eq(bp_v16 a, uint8_t c)
 	return (bp_v16)(a == bp_v16_of(c));
 }
 
+/* Bytes other than zero where a > b. */
+static inline bp_v16 bp_v16_above(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_subs_epu8((__m128i)a, (__m128i)b);
+#else
+	return (bp_v16)(a > b);
+#endif
+}
+
 /* Bytes all ones where '0'..'9'. */
 static inline bp_v16 bp_v16_digit(bp_v16 a)
 {

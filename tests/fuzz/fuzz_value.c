@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "proto/json_layout.h"
 #include "proto/utf8.h"
 #include "proto/value.h"
 
@@ -154,6 +155,51 @@ static const json_t *follow(const json_t *at, const struct bp_json_path *p)
 	return at;
 }
 
+static void same_by_layout(const struct bp_json_layout *l, const struct bp_json_path *path,
+	const uint8_t *text, size_t size)
+{
+	double v = 42, expected = 42;
+
+	HOLDS(bp_json_layout_value(l, text, &v) == bp_value_json(text, size, path, &expected));
+	HOLDS(same(v, expected));
+}
+
+/*
+ * Learns the text and changes bytes of it, as its own bytes say, to what they may be and now and
+ * then to anything: whenever it still fits, its value is the one of the whole walk.
+ */
+static void layout(const uint8_t *data, size_t size, const struct bp_json_path *path)
+{
+	struct bp_json_layout l;
+	double v = 42, expected = 42;
+	int found = bp_json_layout_learn(data, size, path, &l, &v);
+	uint8_t *copy;
+
+	HOLDS(found == bp_value_json(data, size, path, &expected) && same(v, expected));
+	found = found && size <= BP_JSON_LAYOUT_MAX && path->steps != 0;
+	HOLDS(l.len == (found ? size : 0));
+	HOLDS(bp_json_layout_fits(&l, data, size) == found);
+	if (!found)
+		return;
+	copy = exact_copy(data, size);
+	for (size_t i = 0; i + 1 < size; i++) {
+		size_t at = (data[i] * 31 + i) % size;
+		uint8_t saved = copy[at], with = data[i + 1];
+		int allowed = i % 4 != 3;
+
+		if (allowed)
+			with = (uint8_t)(l.low[at] + with % (l.range[at] + 1));
+		copy[at] = with;
+		if (bp_json_layout_fits(&l, copy, size)) {
+			same_by_layout(&l, path, copy, size);
+		} else {
+			HOLDS(!allowed);
+			copy[at] = saved;
+		}
+	}
+	free(copy);
+}
+
 #if JANSSON_VERSION_HEX < 0x020e00
 #error "json_object_getn() needs jansson 2.14"
 #endif
@@ -177,6 +223,7 @@ static void json(const uint8_t *data, size_t size)
 	size--;
 	found = bp_value_json(data, size, &path, &v);
 	HOLDS(found ? isfinite(v) : same(v, 42));
+	layout(data, size, &path);
 	if (memchr(data, 0, size) != NULL) { /* never valid; jansson passes over it */
 		HOLDS(!found);
 		return;
