@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_graph.h>
 
 #include "dataplane/nodes/nodes.h"
@@ -222,6 +223,10 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		goto out;
 	}
 	set_contexts(w, inspect, queues, n_queues);
+	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
+	for (unsigned p = 0; p < n_ports; p++)
+		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
+			w->mtu[p] = 0;
 	result = 0;
 out:
 	free(names);

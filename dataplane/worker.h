@@ -63,6 +63,7 @@ struct bp_worker {
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t wire_out[BP_MAX_PORTS];  /* the only other port of its bridge, or BP_NO_PORT */
 	uint8_t bridge_of[BP_MAX_PORTS]; /* index of its bridge, or BP_NO_PORT */
+	uint16_t mtu[BP_MAX_PORTS];      /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
 	/* bridges: members as port ids */
 	bool trust_checksum; /* mqtt.checksum: trust */

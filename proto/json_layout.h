@@ -85,7 +85,14 @@ static inline bool bp_json_layout_value(
 	const struct bp_json_layout *l, const uint8_t *text, double *value)
 {
 	const uint8_t *p = text + l->at;
+	uint32_t end = (uint32_t)l->at + l->n;
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	/* one load that ends with the number */
+	if (l->n - 1u < BP_NUMBER_SHORT && end >= 8 &&
+		bp_number_short(bp_load64(text + end - 8) >> (64 - 8 * l->n), l->n, value))
+		return true;
+#endif
 	return bp_number_value(p, p + l->n, text + l->len, value);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "proto/copy.h"
 #include "proto/mqtt_fields.h"
 #include "proto/vec16.h"
 
@@ -161,8 +162,7 @@ static uint8_t *put_be16(uint8_t *out, uint32_t v)
 
 static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t n)
 {
-	if (n != 0)
-		memcpy(out, bytes, n);
+	bp_copy(out, bytes, n);
 	return out + n;
 }
 

@@ -18,67 +18,82 @@ extern const double bp_pow10[BP_POW10_EXACT + 1];
 
 #define BP_NUMBER_SHORT 8
 
+/* By the characters from the point on, itself included; 0 where there is none. */
+extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
+
 /*
- * bp_number_short(): the value of `n` characters (1..8; the first in the lowest byte of `chunk`,
- * zero above the last) that are digits and at most one point, with at least one digit: what nearly
- * every sensor sends. False, and *value untouched, for anything else, which says nothing about its
- * validity. All characters are worked on at once and without a branch on their number, which a
- * predictor would miss. Exact operands, one rounding: the same double as strtod.
+ * bp_number_digits(): `n` characters (1..8; the first in the lowest byte of `chunk`, zero above the
+ * last) that are digits and at most one point, with at least one digit: what nearly every sensor
+ * sends. Their number is *digits / bp_number_scale[*point], correctly rounded by that one division.
+ * False for anything else, which says nothing about its validity. All characters are worked on at
+ * once and without a branch on their number, which a predictor would miss.
  */
 
 #if defined(__SSE4_1__)
 
 /* [n][k]: moves n characters to the end of eight, leaving out the k-th where k < n. */
 extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8];
-/* By the characters from the point on, itself included; 0 where there is none. */
-extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
 
-static inline bool bp_number_short(uint64_t chunk, unsigned n, double *value)
+static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits, unsigned *point)
 {
 	__m128i x = _mm_xor_si128(_mm_cvtsi64_si128((long long)chunk), _mm_set1_epi8('0'));
 	__m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(9)), x);
 	__m128i is_point = _mm_cmpeq_epi8(x, _mm_set1_epi8('.' ^ '0'));
-	unsigned digits = (unsigned)_mm_movemask_epi8(is_digit);
-	unsigned point = (unsigned)_mm_movemask_epi8(is_point), k;
+	unsigned digit_mask = (unsigned)_mm_movemask_epi8(is_digit);
+	unsigned point_mask = (unsigned)_mm_movemask_epi8(is_point), k;
 
-	if ((digits | point) != (1u << n) - 1 || (point & (point - 1)) != 0 || digits == 0)
+	if ((digit_mask | point_mask) != (1u << n) - 1 || (point_mask & (point_mask - 1)) != 0 ||
+		digit_mask == 0)
 		return false;
-	k = (unsigned)__builtin_ctz(point | 1u << n);
+	k = (unsigned)__builtin_ctz(point_mask | 1u << n);
 	x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const __m128i *)bp_number_moves[n][k]));
 	x = _mm_maddubs_epi16(x, _mm_set1_epi16(1 << 8 | 10));
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
 	x = _mm_packus_epi32(x, x);
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
-	*value = _mm_cvtsd_f64(_mm_cvtepi32_pd(x)) / bp_number_scale[n - k];
+	*digits = (uint32_t)_mm_cvtsi128_si32(x);
+	*point = n - k;
 	return true;
 }
 
 #else
 
-static inline bool bp_number_short(uint64_t chunk, unsigned n, double *value)
+static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits, unsigned *point)
 {
 	const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
 	uint64_t t = chunk ^ (ones * '.');
 	uint64_t dot = ~(((t & ~tops) + ~tops) | t) & tops;
 	uint64_t below = ((dot & -dot) >> 7) - 1; /* all ones when there is no point */
-	uint64_t digits = (chunk & below) | ((chunk >> 8) & ~below);
-	unsigned count = n - (dot != 0), fraction;
+	uint64_t d = (chunk & below) | ((chunk >> 8) & ~below);
+	unsigned count = n - (dot != 0);
 
 	if (count == 0)
 		return false;
-	fraction = dot != 0 ? n - 1 - ((unsigned)__builtin_ctzll(dot) >> 3) : 0;
-	digits = (digits ^ (ones * '0')) << (8 * (8 - count));
-	if ((((digits + ones * 0x76) | digits) & tops) != 0)
+	*point = dot != 0 ? n - ((unsigned)__builtin_ctzll(dot) >> 3) : 0;
+	d = (d ^ (ones * '0')) << (8 * (8 - count));
+	if ((((d + ones * 0x76) | d) & tops) != 0)
 		return false;
-	digits = digits * 10 + (digits >> 8);
-	digits = ((digits & 0x000000ff000000ffu) * 0x000f424000000064u +
-			 ((digits >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
-		 32;
-	*value = (double)(int64_t)digits / bp_pow10[fraction];
+	d = d * 10 + (d >> 8);
+	d = ((d & 0x000000ff000000ffu) * 0x000f424000000064u +
+		    ((d >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+	    32;
+	*digits = (uint32_t)d;
 	return true;
 }
 
 #endif
+
+/* Their number, the same double as strtod: exact operands, one rounding. */
+static inline bool bp_number_short(uint64_t chunk, unsigned n, double *value)
+{
+	unsigned point;
+	uint32_t digits;
+
+	if (!bp_number_digits(chunk, n, &digits, &point))
+		return false;
+	*value = (double)(int32_t)digits / bp_number_scale[point];
+	return true;
+}
 
 /* The first n bytes (1..8) of [p, end), which is longer, as bp_load_short() gives them. */
 static inline uint64_t bp_number_load(const uint8_t *p, size_t n, const uint8_t *end)

@@ -8,6 +8,7 @@
 
 #include "biplane/limits.h"
 #include "biplane/rule.h"
+#include "shm/short_range.h"
 
 /*
  * The compiled rules: one position-independent image, built aside by the control plane and read by
@@ -40,6 +41,7 @@ struct bp_rule {
 	uint8_t to_client; /* `to` holds {client} */
 	uint16_t name_len, to_len;
 	/* second line and on */
+	struct bp_short_ranges short_raise; /* `raise`, for short numbers */
 	struct bp_condition clear;
 	uint64_t hold_ns;
 	uint16_t filter_len;

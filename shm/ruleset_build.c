@@ -387,6 +387,7 @@ static int rule_fill(struct draft *d, uint32_t i)
 	memset(r, 0, sizeof(*r));
 	r->uid = bp_rule_uid(s);
 	r->raise = s->raise;
+	bp_short_ranges_fill(&r->short_raise, &s->raise);
 	r->has_clear = s->has_clear;
 	r->hold = s->hold;
 	r->repeat = s->repeat;

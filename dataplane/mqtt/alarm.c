@@ -2,9 +2,9 @@
 #include "dataplane/mqtt/inspector.h"
 
 #include "dataplane/mqtt/client_name.h"
+#include "proto/copy.h"
 
-/* A topic name on the wire has a 16-bit length. */
-#define TO_MAX 65535u
+#define TO_MAX BP_TOPIC_MAX
 
 struct piece {
 	const char *text;
@@ -17,8 +17,9 @@ static bool is_placeholder(const char *at, const char *end, const char *name, ui
 }
 
 /*
- * Expands the rule's `to`. With out == NULL only the length is returned; the template was checked
- * when the configuration was read, so what is no placeholder is text.
+ * Expands the rule's `to` into out[0..TO_MAX). Returns its length, or more than TO_MAX when it is
+ * longer. The template was checked when the configuration was read, so what is no placeholder is
+ * text.
  */
 static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 	const struct piece *client, char *out)
@@ -31,9 +32,9 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 		uint32_t step = 1;
 
 		if (*at != '{') {
-			const char *next = memchr(at, '{', (size_t)(end - at));
-
-			p.len = step = (uint32_t)((next != NULL ? next : end) - at);
+			while (at + p.len < end && at[p.len] != '{')
+				p.len++;
+			step = p.len;
 		} else if (is_placeholder(at, end, "{topic}", 7)) {
 			p = *topic;
 			step = 7;
@@ -45,8 +46,9 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 			p = *client;
 			step = 8;
 		}
-		if (out != NULL)
-			memcpy(out + n, p.text, p.len);
+		if (n + p.len > TO_MAX)
+			return TO_MAX + 1;
+		bp_copy(out + n, p.text, p.len);
 		n += p.len;
 		at += step;
 	}
@@ -76,15 +78,14 @@ static struct piece client_in_topic(
 }
 
 static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
-	const struct bp_judged *j, const struct piece *topic, const struct piece *client,
-	uint32_t to_len)
+	const struct bp_judged *j, const struct piece *topic, const struct piece *to)
 {
 	const struct bp_flow *f = j->flow;
 	const struct bp_mqtt_publish *p = j->publish;
 	/* an envelope is made of the fields: the payload need not cross */
 	uint32_t payload_len = rule->payload == BP_PAYLOAD_ORIGINAL ? p->payload_len : 0;
 	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +
-			to_len + payload_len;
+			to->len + payload_len;
 	struct bp_alarm *a;
 	uint64_t mark;
 	char *at;
@@ -114,7 +115,7 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	a->rule_len = rule->name_len;
 	a->client_id_len = f->client_id_len;
 	a->topic_len = (uint16_t)topic->len;
-	a->to_len = (uint16_t)to_len;
+	a->to_len = (uint16_t)to->len;
 	a->payload_len = payload_len;
 	at = a->text;
 	memcpy(at, rule->name, rule->name_len);
@@ -124,36 +125,30 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	at += f->client_id_len;
 	memcpy(at, topic->text, topic->len);
 	at += topic->len;
-	at += expand(rule, topic, client, at);
+	memcpy(at, to->text, to->len);
+	at += to->len;
 	memcpy(at, p->payload, payload_len);
 	bp_ring_commit(in->ring, mark);
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }
 
 static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const struct bp_judged *j,
-	const struct piece *topic, const struct piece *client, uint32_t to_len)
+	const struct piece *to)
 {
-	char to[2048]; /* a longer topic does not fit a frame anyway */
 	struct bp_clone_request r = {
 		.rule = rule,
 		.frame = in->frame,
 		.publish = j->publish,
-		.to = to,
-		.to_len = (uint16_t)to_len,
+		.to = to->text,
+		.to_len = (uint16_t)to->len,
 		.version = j->flow->version,
 		.seq = j->seq,
 	};
 
-	if (in->clone == NULL) {
+	if (in->clone == NULL)
 		bp_tally(in, BP_C_CLONE_NO_EDGE);
-		return;
-	}
-	if (to_len > sizeof(to)) {
-		bp_tally(in, BP_C_CLONE_TOO_LARGE);
-		return;
-	}
-	expand(rule, topic, client, to);
-	(void)in->clone(in->clone_arg, &r); /* counts for itself */
+	else
+		(void)in->clone(in->clone_arg, &r); /* counts for itself */
 }
 
 void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
@@ -162,22 +157,21 @@ void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
 	_Atomic uint64_t *told = verdict == BP_VERDICT_RAISED ? &stats->raised : &stats->cleared;
 	struct piece topic = {(const char *)j->publish->topic, j->publish->topic_len};
-	struct piece client = {"", 0};
+	struct piece client = {"", 0}, to = {in->to, 0};
 	char name[1024];
-	uint32_t to_len;
 
 	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
 	atomic_store_explicit(
 		told, atomic_load_explicit(told, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (rule->to_client)
 		client = client_in_topic(in, j->flow, name, sizeof(name));
-	to_len = expand(rule, &topic, &client, NULL);
-	if (to_len > TO_MAX) {
+	to.len = expand(rule, &topic, &client, in->to);
+	if (to.len > TO_MAX) {
 		bp_tally(in, BP_C_ALARM_TOO_LARGE);
 		return;
 	}
 	if (rule->action == BP_ACTION_CLONE)
-		to_clone(in, rule, j, &topic, &client, to_len);
+		to_clone(in, rule, j, &to);
 	if (rule->action == BP_ACTION_PUBLISH || in->record_clones)
-		to_ring(in, rule, verdict, j, &topic, &client, to_len);
+		to_ring(in, rule, verdict, j, &topic, &to);
 }

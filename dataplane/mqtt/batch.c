@@ -16,24 +16,38 @@ static NOINLINE void hash(struct bp_inspector *in, struct bp_batch *b)
 			bp_fast_hash(in, b->frame[i], &b->l[i]);
 		else
 			bp_inspect_hash(in, &b->parsed[i], &b->l[i]);
+		b->group[i] = bp_flow_group1(&in->table, b->l[i].hash);
+		__builtin_prefetch(&in->table.group[b->group[i]]);
 	}
-	for (uint32_t i = 0; i < b->n; i++)
-		bp_fast_probe(in, &b->l[i]);
+}
+
+static NOINLINE void probe(const struct bp_inspector *in, struct bp_batch *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		b->l[i].flow = bp_flow_candidate_in(&in->table, b->l[i].hash, b->group[i]);
+		__builtin_prefetch(b->l[i].flow, 1);
+	}
 }
 
 static NOINLINE void look(const struct bp_inspector *in, struct bp_batch *b)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		const uint8_t *frame = b->frame[i];
-		uint32_t total;
 
-		if (__builtin_expect(b->kind[i] == BP_BATCH_PARSED, 0)) {
+		if (__builtin_expect(b->kind[i] == BP_BATCH_PARSED, 0))
 			b->p[i].body = 0;
-			continue;
-		}
-		total = bp_be16(frame + BP_FAST_L3 + 2);
-		bp_fast_read(in, frame, total, &b->p[i]);
-		if (b->kind[i] == BP_BATCH_UNVERIFIED && !bp_fast_checksum_ok(frame, total))
+		else
+			bp_fast_read(in, frame, bp_be16(frame + BP_FAST_L3 + 2), &b->p[i]);
+	}
+}
+
+static NOINLINE void verify(struct bp_batch *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		const uint8_t *frame = b->frame[i];
+
+		if (b->kind[i] == BP_BATCH_UNVERIFIED &&
+			!bp_fast_checksum_ok(frame, bp_be16(frame + BP_FAST_L3 + 2)))
 			b->p[i].body = 0;
 	}
 }
@@ -76,6 +90,8 @@ void bp_batch_read(struct bp_inspector *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	hash(in, b);
+	probe(in, b);
 	look(in, b);
+	verify(b);
 	decide(in, b, general, arg);
 }

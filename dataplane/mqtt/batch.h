@@ -37,6 +37,7 @@ struct bp_batch {
 	/* out, for `general` */
 	struct bp_lookup l[BP_BATCH];
 	/* inside */
+	uint32_t group[BP_BATCH]; /* of the flow table */
 	struct bp_fast_publish p[BP_BATCH];
 	uint8_t raised[BP_BATCH];
 	uint32_t n_raised;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/mqtt/clone_frame.h"
 
+#include "proto/copy.h"
 #include "proto/mqtt.h"
 
 #define IP4_HDR 20u
@@ -64,7 +65,7 @@ void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clon
 		.ip6 = f->ip6};
 	uint16_t sum;
 
-	memcpy(out, f->data, f->l3); /* Ethernet and VLAN tags */
+	bp_copy(out, f->data, f->l3); /* Ethernet and VLAN tags */
 	/*
 	 * It comes from the client, also when a frame of the broker set it off: one that was judged
 	 * itself, or an acknowledgement that let go what was held.

@@ -27,8 +27,8 @@ void bp_fast_raise(struct bp_inspector *in, const uint8_t *frame, struct bp_flow
 	if (f->version == BP_MQTT_V5)
 		publish.properties = ++publish.payload; /* none */
 	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
-	/* once more: cheaper than to keep it for all that do not raise */
-	(void)bp_fast_value(in, rule, publish.payload, publish.payload_len, &judged.value);
+	/* the judgement did without it */
+	(void)bp_value_at(in, rule->source, publish.payload, publish.payload_len, &judged.value);
 	judged.seq = read.seq;
 	in->frame = &read;
 	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &judged);

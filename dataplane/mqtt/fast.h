@@ -7,6 +7,9 @@
 #include "proto/frame.h"
 #include "proto/number.h"
 #include "proto/vec16.h"
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
 
 /*
  * The frame that nearly every frame is: untagged IPv4 without options, to the broker, a TCP segment
@@ -65,7 +68,7 @@ static inline void bp_fast_flush(struct bp_inspector *in, struct bp_fast_tally *
 	v[BP_C_MATCH_NONE] += t->publishes - t->matched;
 }
 
-/* bp_inspect_hash() and bp_inspect_probe() for such a frame. */
+/* bp_inspect_hash() for such a frame. */
 static inline void bp_fast_hash(
 	const struct bp_inspector *in, const uint8_t *frame, struct bp_lookup *l)
 {
@@ -75,14 +78,53 @@ static inline void bp_fast_hash(
 	l->k0 = pair << 32 | pair >> 32;
 	l->k1 = bp_be32(frame + BP_FAST_L4);
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
-	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
 }
 
-static inline void bp_fast_probe(const struct bp_inspector *in, struct bp_lookup *l)
+#if defined(__SSSE3__)
+
+/*
+ * bp_sum() of p[0..len), which lies behind at least 16 readable bytes, 16 bytes at a time. pmaddwd
+ * adds signed words, so each is moved down by 32,768 first and the sum is moved up again at the
+ * end, which stays far from 2^31 in a lane for the 65,535 bytes that a datagram may have.
+ */
+static inline uint64_t bp_fast_sum(const uint8_t *p, uint32_t len)
 {
-	l->flow = bp_flow_candidate(&in->table, l->hash);
-	__builtin_prefetch(l->flow, 1);
+	/* moves the last r of 16 bytes to the front, zeros behind them: loaded from 16 - r on */
+	static const uint8_t front[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0x80, 0x80};
+	const __m128i down = _mm_set1_epi16((short)0x8000), one = _mm_set1_epi16(1);
+	uint32_t rest = len & 15;
+	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + len - 16));
+	__m128i move = _mm_loadu_si128((const __m128i *)(const void *)(front + 16 - rest));
+	__m128i s = _mm_madd_epi16(_mm_xor_si128(_mm_shuffle_epi8(v, move), down), one);
+	__m128i t = _mm_setzero_si128();
+	uint32_t left = len;
+
+	for (; left >= 32; left -= 32, p += 32) {
+		v = _mm_loadu_si128((const __m128i *)(const void *)p);
+		s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
+		v = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
+		t = _mm_add_epi32(t, _mm_madd_epi16(_mm_xor_si128(v, down), one));
+	}
+	if (left >= 16) {
+		v = _mm_loadu_si128((const __m128i *)(const void *)p);
+		s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
+	}
+	s = _mm_add_epi32(s, t);
+	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
+	return (uint64_t)((int64_t)_mm_cvtsi128_si32(s) + (int64_t)(len / 16 + 1) * 8 * 0x8000);
 }
+
+#else
+
+static inline uint64_t bp_fast_sum(const uint8_t *p, uint32_t len)
+{
+	return bp_sum(p, len, 0);
+}
+
+#endif
 
 /* Whether both checksums of such a frame are right; `total` is the IPv4 header's total length. */
 static inline bool bp_fast_checksum_ok(const uint8_t *frame, uint32_t total)
@@ -97,7 +139,7 @@ static inline bool bp_fast_checksum_ok(const uint8_t *frame, uint32_t total)
 	addresses = (addresses & 0xffffffff) + (addresses >> 32);
 	header = (first & 0xffffffff) + (first >> 32) + rest + addresses;
 	return bp_sum_ok(header) &&
-	       bp_sum_ok(bp_sum(frame + BP_FAST_L4, total - 20, pseudo + addresses));
+	       bp_sum_ok(bp_fast_sum(frame + BP_FAST_L4, total - 20) + pseudo + addresses);
 }
 
 /* Where the payload of the TCP segment begins. */
@@ -147,16 +189,54 @@ static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *fr
 	p->end = (uint16_t)end;
 }
 
-/* The value; `p` lies behind at least eight readable bytes. */
-static inline bool bp_fast_value(const struct bp_inspector *in, const struct bp_rule *rule,
-	const uint8_t *p, uint32_t n, double *value)
+/* Reads p[0..n), n > 0, which lies behind at least eight readable bytes, as bp_number_digits(). */
+static inline bool bp_fast_digits(const uint8_t *p, uint32_t n, uint32_t *digits, unsigned *point)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	if (rule->fast == BP_RULE_FAST_TEXT && n - 1 < BP_NUMBER_SHORT &&
-		bp_number_short(bp_sum_word(p + n - 8) >> (64 - 8 * n), n, value))
-		return true;
+	return n <= BP_NUMBER_SHORT &&
+	       bp_number_digits(bp_load64(p + n - 8) >> (64 - 8 * n), n, digits, point);
+#else
+	return n <= BP_NUMBER_SHORT && bp_number_digits(bp_load_short(p, n), n, digits, point);
 #endif
-	return bp_value_extract(p, n, bp_ruleset_source(in->rules, rule->source), value);
+}
+
+/* Where the number stands, when that is known without parsing; else NULL. */
+static inline const uint8_t *bp_fast_number(
+	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
+{
+	const struct bp_json_layout *layout;
+
+	if (rule->fast == BP_RULE_FAST_TEXT)
+		return *n != 0 ? payload : NULL;
+	if (rule->fast != BP_RULE_FAST_JSON)
+		return NULL;
+	layout = bp_layouts_find(in->layouts, in->gen, rule->source, payload, *n);
+	if (layout == NULL)
+		return NULL;
+	*n = layout->n;
+	return payload + layout->at;
+}
+
+/* Whether the value raises, in *raises. False: there is no value, or it can't be judged here. */
+static inline bool bp_fast_judge(struct bp_inspector *in, const struct bp_rule *rule,
+	const uint8_t *payload, uint32_t len, bool *raises)
+{
+	uint32_t digits, n = len;
+	const uint8_t *number;
+	unsigned point;
+	double value;
+
+	if (rule->fast == BP_RULE_FAST_NO)
+		return false;
+	number = bp_fast_number(in, rule, payload, &n);
+	if (__builtin_expect(number != NULL && bp_fast_digits(number, n, &digits, &point), 1)) {
+		*raises = bp_short_ranges_hold(&rule->short_raise, digits, point);
+		return true;
+	}
+	if (!bp_value_at(in, rule->source, payload, len, &value))
+		return false;
+	*raises = bp_condition_holds(&rule->raise, value);
+	return true;
 }
 
 /* Whether the flow is in the state in which a PUBLISH of the client can be read at once. */
@@ -223,7 +303,6 @@ static inline bool bp_fast_segment(struct bp_inspector *in, const uint8_t *frame
 	struct bp_flow *f = l->flow;
 	uint32_t body = p->body;
 	const struct bp_rule *rule;
-	double value;
 
 	if (f->k0 != l->k0 || f->k1 != l->k1 || !bp_fast_ready(f) ||
 		f->memo_hash != p->topic_hash || f->memo_gen != in->gen ||
@@ -237,10 +316,8 @@ static inline bool bp_fast_segment(struct bp_inspector *in, const uint8_t *frame
 	*raised = false;
 	if (__builtin_expect(f->memo_rule < BP_MEMO_MANY, 1)) {
 		rule = bp_ruleset_rule(in->rules, f->memo_rule);
-		if (rule->fast == BP_RULE_FAST_NO ||
-			!bp_fast_value(in, rule, frame + body, p->end - body, &value))
+		if (!bp_fast_judge(in, rule, frame + body, p->end - body, raised))
 			return false;
-		*raised = bp_condition_holds(&rule->raise, value);
 		bp_fast_count_rule(in, tally, rule->slot);
 	} else if (f->memo_rule == BP_MEMO_MANY) {
 		return false;

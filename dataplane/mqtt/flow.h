@@ -212,10 +212,11 @@ static inline uint32_t bp_flow_tags_equal(const struct bp_flow_group *g, uint16_
 /* Finds the flow; ip6 addresses (client, broker) are compared when given. NULL: unknown. */
 struct bp_flow *bp_flow_find(const struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1,
 	const uint8_t *client_ip6, const uint8_t *broker_ip6);
-/* The flow that the first group's tags point at, for prefetching: it may be another, or free. */
-static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, uint64_t hash)
+/* The flow that the tags of group `g`, the first one of the hash, point at, for prefetching: it may
+ * be another, or free. */
+static inline struct bp_flow *bp_flow_candidate_in(
+	const struct bp_flow_table *t, uint64_t hash, uint32_t g)
 {
-	uint32_t g = bp_flow_group1(t, hash);
 	uint32_t hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
 
 	if (__builtin_expect(hits == 0, 0) && t->group[g].elsewhere != 0) {
@@ -223,6 +224,11 @@ static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, u
 		hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
 	}
 	return &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)__builtin_ctz(hits | 0x4000)];
+}
+
+static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, uint64_t hash)
+{
+	return bp_flow_candidate_in(t, hash, bp_flow_group1(t, hash));
 }
 /*
  * Adds a flow that is not in the table: zeroed but for its key, filed under `list`. Never fails: at

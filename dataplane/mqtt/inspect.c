@@ -44,7 +44,9 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->reorder_bytes = m->reorder_bytes;
 	in->carry = bp_carry_create(m->carry_total / c->n_workers, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
-	if (in->carry == NULL || in->cache == NULL) {
+	in->layouts = bp_layouts_create();
+	in->to = malloc(BP_TOPIC_MAX);
+	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->to == NULL) {
 		snprintf(err, err_size, "no memory for mqtt.carry_total: %llu bytes a worker",
 			(unsigned long long)(m->carry_total / c->n_workers));
 		bp_inspector_free(in);
@@ -66,6 +68,8 @@ void bp_inspector_free(struct bp_inspector *in)
 		return;
 	bp_carry_destroy(in->carry);
 	free(in->cache);
+	bp_layouts_free(in->layouts);
+	free(in->to);
 	free(in);
 }
 

@@ -7,9 +7,13 @@
 #include "dataplane/mqtt/carry.h"
 #include "dataplane/mqtt/flow.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/mqtt/layouts.h"
 #include "proto/mqtt.h"
 
 /* Inside of the inspector, for the files of this folder only. */
+
+/* A topic name on the wire has a 16-bit length. */
+#define BP_TOPIC_MAX 65535u
 
 /*
  * Topics that match several rules: which, by the topic's hash. Direct mapped; a topic that matches
@@ -50,11 +54,24 @@ struct bp_inspector {
 	bp_clone_fn clone;
 	void *clone_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
+	struct bp_layouts *layouts;
+	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 };
 
 static inline void bp_tally(struct bp_inspector *in, enum bp_counter c)
 {
 	in->counters->v[c]++;
+}
+
+/* The value of a payload at a source of the rules in force. */
+static inline bool bp_value_at(struct bp_inspector *in, uint32_t source, const uint8_t *payload,
+	uint32_t len, double *value)
+{
+	const struct bp_value_source *s = bp_ruleset_source(in->rules, source);
+
+	if (s->kind == BP_VALUE_JSON)
+		return bp_layouts_value(in->layouts, in->gen, source, s, payload, len, value);
+	return bp_value_extract(payload, len, s, value);
 }
 
 /*

@@ -27,8 +27,8 @@ static void judge(struct judging *j, uint32_t index)
 		memory_order_relaxed);
 	if (j->source != rule->source) {
 		j->source = rule->source;
-		j->has_value = bp_value_extract(p->payload, p->payload_len,
-			bp_ruleset_source(in->rules, rule->source), &j->judged.value);
+		j->has_value =
+			bp_value_at(in, rule->source, p->payload, p->payload_len, &j->judged.value);
 	}
 	if (!j->has_value) {
 		bp_tally(in, BP_C_VALUE_MISSING);

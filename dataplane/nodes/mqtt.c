@@ -20,10 +20,10 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 	enum bp_clone_result result;
 	struct rte_mbuf *m;
 	uint32_t size;
-	uint16_t mtu = 0;
+	uint16_t mtu = to->enabled && to->port < BP_MAX_PORTS ? w->mtu[to->port] : 0;
 	uint8_t *out;
 
-	if (!to->enabled || rte_eth_dev_get_mtu(to->port, &mtu) != 0) {
+	if (mtu == 0) {
 		bp_count(w, BP_C_CLONE_NO_EDGE, 1);
 		return false;
 	}

@@ -232,7 +232,8 @@ static void random_batches(void **state)
 			for (unsigned i = 0; i < fast.batch_size; i++) {
 				struct peer *p = &c[test_below(&s, 5)];
 
-				if (test_below(&s, 10) == 0) { /* what was damaged is read no longer */
+				if (test_below(&s, 10) ==
+					0) { /* what was damaged is read no longer */
 					peer_init(p, false, (uint32_t)test_random(&s), 0x100, 7);
 					connect_both(p, version);
 				}

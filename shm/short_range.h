@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_SHORT_RANGE_H
+#define BP_SHM_SHORT_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/rule.h"
+
+#define BP_SHORT_POINTS 9 /* BP_NUMBER_SHORT + 1 */
+
+/*
+ * A condition, worked out beforehand for the numbers that bp_number_digits() reads: for each place
+ * of the point, the digits (as an integer) for which it holds are one interval, or all outside of
+ * one. So a worker judges such a number without dividing, and says exactly what
+ * bp_condition_holds() says of its double.
+ */
+struct bp_short_ranges {
+	struct {
+		uint32_t low, span; /* low .. low + span */
+	} at[BP_SHORT_POINTS];      /* by *point of bp_number_digits() */
+	uint32_t outside;           /* 1: holds outside, 0: inside */
+};
+
+/* The bounds of `c` must not be NaN. */
+void bp_short_ranges_fill(struct bp_short_ranges *r, const struct bp_condition *c);
+
+static inline bool bp_short_ranges_hold(
+	const struct bp_short_ranges *r, uint32_t digits, unsigned point)
+{
+	return (digits - r->at[point].low <= r->at[point].span) != r->outside;
+}
+
+#endif
