@@ -8,7 +8,6 @@
 #include "apps/commands.h"
 #include "apps/exit_status.h"
 #include "apps/instance_view.h"
-#include "apps/quiet_config.h"
 #include "apps/show.h"
 #include "apps/show_config.h"
 #include "controlplane/peer.h"
@@ -77,7 +76,7 @@ static void warn_when_dead(const struct bp_shm *m, const char *name)
 }
 
 static int look(
-	const struct show *o, const struct bp_show_view *view, const struct bp_instance_id *id)
+	const struct show *o, const struct bp_show_view *view, const struct bp_config_instance *id)
 {
 	struct bp_instance_view v;
 	char err[PATH_MAX + 512] = "not enough memory";
@@ -106,7 +105,7 @@ static int look(
 }
 
 static int look_or_watch(
-	const struct show *o, const struct bp_show_view *view, const struct bp_instance_id *id)
+	const struct show *o, const struct bp_show_view *view, const struct bp_config_instance *id)
 {
 	for (;;) {
 		if (o->watch && !o->json && isatty(STDOUT_FILENO))
@@ -146,7 +145,7 @@ static int unknown_view(const struct show *o)
 		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
 }
 
-static int find_instance(const struct show *o, struct bp_instance_id *id)
+static int find_instance(const struct show *o, struct bp_config_instance *id)
 {
 	char err[256];
 
@@ -157,19 +156,22 @@ static int find_instance(const struct show *o, struct bp_instance_id *id)
 		return bp_cli_usage_error(o->command, "%s", err);
 	}
 
-	struct bp_config *c = bp_config_load_quietly(o->path, stderr);
+	int errors = bp_config_load_instance(o->path, id, stderr);
 
-	if (!c)
+	if (errors < 0)
 		return BP_EX_CONFIG;
-	bp_instance_of_config(id, c);
-	bp_config_free(c);
+	if (errors > 0)
+		fprintf(stderr,
+			"biplane show: warning: %s has errors, see 'biplane check -c %s'; this "
+			"looks at instance '%s' of %s\n",
+			o->path, o->path, id->name, id->runtime_dir);
 	return BP_EX_OK;
 }
 
 static int show(const struct show *o)
 {
 	const struct bp_show_view *view;
-	struct bp_instance_id id;
+	struct bp_config_instance id;
 	int status;
 
 	if (!strcmp(o->what, "config")) {
@@ -254,7 +256,11 @@ const struct bp_cli_command bp_cmd_show = {
 		"  rules     the rules in force and how often each matched and raised\n"
 		"  counters  every counter, with its group and meaning\n"
 		"  planes    the processes, the edge broker and the way of the alarms\n"
-		"  config    every setting of -c FILE with its value, defaults included",
+		"  config    every setting of -c FILE with its value, defaults included\n"
+		"A FILE that has got errors since the instance began is said to have them, and "
+		"still\n"
+		"tells which instance is meant, as long as its name and runtime settings can be "
+		"read.",
 	.example = "  biplane show drops --name plant\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",

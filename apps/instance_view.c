@@ -8,15 +8,7 @@
 
 #include "shm/segment_file.h"
 
-void bp_instance_of_config(struct bp_instance_id *id, const struct bp_config *c)
-{
-	memset(id, 0, sizeof(*id));
-	snprintf(id->name, sizeof(id->name), "%s", c->name);
-	snprintf(id->runtime_dir, sizeof(id->runtime_dir), "%s", c->runtime_dir);
-	id->no_hugepages = c->hugepages == BP_HUGEPAGES_NEVER;
-}
-
-int bp_instance_of_name(struct bp_instance_id *id, const char *name, char *err, size_t err_size)
+int bp_instance_of_name(struct bp_config_instance *id, const char *name, char *err, size_t err_size)
 {
 	memset(id, 0, sizeof(*id));
 	if (strlen(name) > BP_NAME_MAX || !name[0] || strchr(name, '/') || name[0] == '.') {
@@ -31,13 +23,13 @@ int bp_instance_of_name(struct bp_instance_id *id, const char *name, char *err, 
 	return 0;
 }
 
-static const char *hugepage_dir(const struct bp_instance_id *id)
+static const char *hugepage_dir(const struct bp_config_instance *id)
 {
 	return id->no_hugepages ? NULL : bp_hugepage_dir();
 }
 
 /* Whether any file has the segment's name: tells "not running" from "damaged". */
-static bool exists(const struct bp_instance_id *id)
+static bool exists(const struct bp_config_instance *id)
 {
 	struct bp_seg_place place;
 	char ignored[PATH_MAX + 256];
@@ -49,7 +41,7 @@ static bool exists(const struct bp_instance_id *id)
 }
 
 int bp_instance_view_open(
-	struct bp_instance_view *v, const struct bp_instance_id *id, char *err, size_t err_size)
+	struct bp_instance_view *v, const struct bp_config_instance *id, char *err, size_t err_size)
 {
 	memset(v, 0, sizeof(*v));
 	if (!exists(id)) {

@@ -8,16 +8,9 @@
 #define BP_DEFAULT_NAME "biplane"
 #define BP_DEFAULT_RUNTIME_DIR "/run/biplane"
 
-/* Which instance is meant: by its configuration, or by its name and the defaults. */
-struct bp_instance_id {
-	char name[BP_NAME_MAX + 1];
-	char runtime_dir[256];
-	bool no_hugepages; /* the file says that there are none to be used */
-};
-
-void bp_instance_of_config(struct bp_instance_id *id, const struct bp_config *c);
-/* 0, or -1 with a sentence when `name` can't be one. */
-int bp_instance_of_name(struct bp_instance_id *id, const char *name, char *err, size_t err_size);
+/* The instance of that name and the defaults. 0, or -1 with a sentence when `name` can't be one. */
+int bp_instance_of_name(
+	struct bp_config_instance *id, const char *name, char *err, size_t err_size);
 
 /* An instance's segment, read only. */
 struct bp_instance_view {
@@ -25,8 +18,8 @@ struct bp_instance_view {
 	struct bp_shm shm;
 };
 /* 0; -1 with a sentence that says what to do. Release with bp_instance_view_close(). */
-int bp_instance_view_open(
-	struct bp_instance_view *v, const struct bp_instance_id *id, char *err, size_t err_size);
+int bp_instance_view_open(struct bp_instance_view *v, const struct bp_config_instance *id,
+	char *err, size_t err_size);
 void bp_instance_view_close(struct bp_instance_view *v);
 
 #endif

@@ -68,13 +68,12 @@ static char *read_all(FILE *f, size_t *len)
 	return text;
 }
 
-struct bp_config *bp_config_load(const char *path, FILE *errors)
+char *bp_config_read_file(const char *path, size_t *len, FILE *errors)
 {
 	FILE *f = fopen(path, "re");
-	struct bp_config *c = NULL;
 	char *text;
-	size_t len = 0;
 
+	*len = 0;
 	if (f == NULL) {
 		fprintf(errors,
 			"%s:1:1: can't be opened: %s; expected a readable configuration file\n",
@@ -82,14 +81,24 @@ struct bp_config *bp_config_load(const char *path, FILE *errors)
 		return NULL;
 	}
 	errno = 0;
-	text = read_all(f, &len);
-	if (text == NULL || ferror(f))
+	text = read_all(f, len);
+	if (text == NULL || ferror(f)) {
 		fprintf(errors,
 			"%s:1:1: can't be read: %s; expected a readable configuration file\n", path,
 			strerror(errno));
-	else
-		c = bp_config_parse(path, text, len, errors);
-	free(text);
+		free(text);
+		text = NULL;
+	}
 	fclose(f);
+	return text;
+}
+
+struct bp_config *bp_config_load(const char *path, FILE *errors)
+{
+	size_t len;
+	char *text = bp_config_read_file(path, &len, errors);
+	struct bp_config *c = text != NULL ? bp_config_parse(path, text, len, errors) : NULL;
+
+	free(text);
 	return c;
 }

@@ -104,6 +104,23 @@ struct bp_config *bp_config_load(const char *path, FILE *errors);
 struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors);
 void bp_config_free(struct bp_config *c);
 
+/* Which instance a file means. */
+struct bp_config_instance {
+	char name[BP_NAME_MAX + 1];
+	char runtime_dir[256];
+	bool no_hugepages; /* runtime.hugepages is never */
+};
+
+/*
+ * Only that, also from a file that has errors elsewhere, so that an operator who has just broken it
+ * can still look at what runs. Returns 0 when the file has no errors, 1 when it has some that leave
+ * this known, -1 when it can't be told; then every error is written to `errors`, as by
+ * bp_config_load(). Warnings are not written.
+ */
+int bp_config_load_instance(const char *path, struct bp_config_instance *i, FILE *errors);
+int bp_config_parse_instance(
+	const char *name, const char *text, size_t len, struct bp_config_instance *i, FILE *errors);
+
 /*
  * Compares what can't change while biplane runs. Returns how many such settings differ, each
  * written as one line to `out` ("ports[0].device: changing it needs a restart").

@@ -75,10 +75,16 @@ void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out)
 
 		fprintf(out, "%s:%u:%u: %s%s\n", name, e->line, e->column,
 			e->warning ? "warning: " : "", e->text);
-		free(e->text);
 	}
 	if (m->dropped > 0)
 		fprintf(out, "%s:1:1: %u more messages; correct these first\n", name, m->dropped);
+	bp_messages_free(m);
+}
+
+void bp_messages_free(struct bp_messages *m)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		free(m->list[i].text);
 	free(m->list);
 	memset(m, 0, sizeof(*m));
 }

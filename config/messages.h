@@ -36,6 +36,7 @@ __attribute__((format(printf, 4, 5))) void bp_warning(
 
 /* Writes "name:LINE:COLUMN: text\n" for each and frees all. */
 void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out);
+void bp_messages_free(struct bp_messages *m);
 
 /*
  * `text` as it may stand in a message: control characters as \xNN, cut where a reader has seen

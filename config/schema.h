@@ -122,6 +122,11 @@ static inline const void *bp_setting_field_const(const struct bp_setting *s, con
 void bp_field_store(const struct bp_setting *s, void *field, uint64_t v);
 uint64_t bp_field_load(const struct bp_setting *s, const void *field);
 
+/* config.c: a file's bytes (free()), at most one more than it may have; NULL with the error
+ * written.
+ */
+char *bp_config_read_file(const char *path, size_t *len, FILE *errors);
+
 /* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. */
 void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);

@@ -6,6 +6,7 @@
 /*
  * Any bytes as a configuration file. What is refused must come with a message; what is accepted
  * must dump as a file that is accepted too, dumps alike and needs no restart against the first.
+ * Which instance it means is the same as what it says, and with errors elsewhere at least a name.
  */
 
 static char *dump(const struct bp_config *c)
@@ -35,6 +36,18 @@ static void check_round_trip(const struct bp_config *c, FILE *scratch)
 	bp_config_free(again);
 }
 
+static void check_instance(
+	const struct bp_config *c, const uint8_t *data, size_t size, FILE *scratch)
+{
+	struct bp_config_instance i;
+	int ret = bp_config_parse_instance("fuzz", (const char *)data, size, &i, scratch);
+
+	HOLDS((ret == 0) == (c != NULL));
+	HOLDS(ret < 0 || (i.name[0] != '\0' && i.runtime_dir[0] != '\0'));
+	HOLDS(c == NULL ||
+		(strcmp(i.name, c->name) == 0 && strcmp(i.runtime_dir, c->runtime_dir) == 0));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *said = NULL;
@@ -48,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	HOLDS(c != NULL || said_len > 0);
 	if (c != NULL)
 		check_round_trip(c, errors);
+	check_instance(c, data, size, errors);
 	bp_config_free(c);
 	fclose(errors);
 	free(said);

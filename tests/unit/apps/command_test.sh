@@ -4,7 +4,8 @@
 set -u
 biplane=$1
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+plane=
+trap '[ -z "$plane" ] || kill -9 "$plane"; rm -rf "$dir"' EXIT
 failed=0
 
 # expect STATUS PATTERN COMMAND...: exit status, and an extended regular expression in the output
@@ -81,6 +82,9 @@ for what in ports nodes drops alarms flows rules counters planes; do
 		"$biplane" show $what -c "$dir/good.yaml"
 	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
 done
+expect 69 "warning: $dir/bad\.yaml has errors, see 'biplane check -c $dir/bad\.yaml'" \
+	"$biplane" show ports -c "$dir/bad.yaml"
+expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" show config -c "$dir/bad.yaml"
 expect 64 "did you mean 'ports'" "$biplane" show port
 expect 64 'what\? One of the words' "$biplane" show
 expect 64 'give one' "$biplane" show ports --name a -c b
@@ -97,6 +101,30 @@ flock 9
 echo $$ >&9
 expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yaml"
 exec 9>&-
+
+# Who has just broken the file can still look at what runs, but not reload.
+"$biplane" controlplane -c "$dir/good.yaml" 2>"$dir/log" &
+plane=$!
+for ((i = 0; i < 600; i++)); do
+	[ -S "$dir/run/$name.sock" ] || ! kill -0 $plane 2>/dev/null || sleep 0.1
+done
+expect 0 ': ok' "$biplane" check -c "$dir/good.yaml"
+cp "$dir/good.yaml" "$dir/kept.yaml"
+for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a surplus: 1'; do
+	sed -i "$damage" "$dir/good.yaml"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" check -c "$dir/good.yaml"
+	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"
+	expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
+	"$biplane" show rules --json -c "$dir/good.yaml" >"$dir/rules.json" 2>"$dir/err"
+	expect 0 overheat python3 -m json.tool "$dir/rules.json"
+	expect 0 "^1 biplane show: warning: $dir/good\.yaml has errors, .*'$name' of $dir/run$" \
+		sh -c 'echo $(wc -l <"$1") $(cat "$1")' sh "$dir/err"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" reload -c "$dir/good.yaml"
+	cp "$dir/kept.yaml" "$dir/good.yaml"
+done
+kill $plane
+wait $plane || { echo "FAIL: the control plane: $(cat "$dir/log")"; failed=1; }
+plane=
 
 if [ -e /dev/full ]; then
 	"$biplane" --help >/dev/full 2>"$dir/err"
