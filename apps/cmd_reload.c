@@ -52,7 +52,7 @@ static int request(const struct bp_config *c)
 	json_t *reply = NULL;
 	int status;
 
-	if (bp_control_path(c, path, sizeof(path))) {
+	if (bp_control_path(c->runtime_dir, c->name, path, sizeof(path))) {
 		fprintf(stderr,
 			"biplane reload: runtime.directory is too long for a socket's path\n");
 		return BP_EX_CONFIG;

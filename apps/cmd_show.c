@@ -172,18 +172,18 @@ static int show(const struct show *o)
 {
 	const struct bp_show_view *view;
 	struct bp_config_instance id;
+	bool config = !strcmp(o->what, "config");
 	int status;
 
-	if (!strcmp(o->what, "config")) {
-		if (!o->path)
-			return bp_cli_usage_error(o->command, "config: -c FILE is missing");
+	if (config && o->path)
 		return bp_show_config(o->path, o->json);
-	}
-	view = find_view(o->what);
-	if (!view)
+	view = config ? NULL : find_view(o->what);
+	if (!config && !view)
 		return unknown_view(o);
 	status = find_instance(o, &id);
-	return status ? status : look_or_watch(o, view, &id);
+	if (status)
+		return status;
+	return config ? bp_show_running_config(&id, o->json) : look_or_watch(o, view, &id);
 }
 
 /* Takes one option; 0, or an exit status. */
@@ -256,7 +256,9 @@ const struct bp_cli_command bp_cmd_show = {
 		"  rules     the rules in force and how often each matched and raised\n"
 		"  counters  every counter, with its group and meaning\n"
 		"  planes    the processes, the edge broker and the way of the alarms\n"
-		"  config    every setting of -c FILE with its value, defaults included\n"
+		"  config    every setting with its value, defaults included: of -c FILE, or "
+		"without\n"
+		"            -c those in force, which the control plane tells\n"
 		"A FILE that has got errors since the instance began is said to have them, and "
 		"still\n"
 		"tells which instance is meant, as long as its name and runtime settings can be "

@@ -77,9 +77,12 @@ static void execute(struct client *c, const char *line, size_t len)
 		control->ops.reload(control->arg, c->id);
 	} else if (command != NULL && strcmp(command, "status") == 0) {
 		answer(c, control->ops.status(control->arg));
+	} else if (command != NULL && strcmp(command, "config") == 0) {
+		answer(c, control->ops.config(control->arg));
 	} else {
 		answer(c, refusal("not a command; expected one JSON object a line, "
-				  "{\"command\":\"reload\"} or {\"command\":\"status\"}"));
+				  "{\"command\":\"reload\"}, {\"command\":\"status\"} or "
+				  "{\"command\":\"config\"}"));
 	}
 	json_decref(request);
 }
@@ -258,9 +261,9 @@ void bp_control_free(struct bp_control *c)
 	free(c);
 }
 
-int bp_control_path(const struct bp_config *c, char *path, size_t size)
+int bp_control_path(const char *runtime_dir, const char *name, char *path, size_t size)
 {
-	int n = snprintf(path, size, "%s/%s.sock", c->runtime_dir, c->name);
+	int n = snprintf(path, size, "%s/%s.sock", runtime_dir, name);
 
 	return n < 0 || (size_t)n >= size ||
 			       (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path)

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
-
 struct event_base;
 
 /*
@@ -17,6 +15,7 @@ struct event_base;
  *   {"command":"status"} -> {"ok":true,...}
  *   {"command":"reload"} -> {"ok":true,"generation":N,"rules":N,"unchanged":N}
  *                        or {"ok":false,"errors":["sentence",...]}
+ *   {"command":"config"} -> {"ok":true,"file":"its path","config":"the settings in force as YAML"}
  *
  * Lines, clients and waiting answers are bounded; a client that does not read or write delays
  * nobody but itself, and is closed after a while. Access is by the socket file's permissions
@@ -29,8 +28,9 @@ struct event_base;
 struct bp_control_ops {
 	/* Answers with bp_control_reply(), now or later. */
 	void (*reload)(void *arg, uint64_t client);
-	/* Returns the answer, a new reference. */
+	/* Return the answer, a new reference; NULL without memory. */
 	json_t *(*status)(void *arg);
+	json_t *(*config)(void *arg);
 };
 
 struct bp_control;
@@ -43,8 +43,8 @@ void bp_control_free(struct bp_control *c); /* removes the socket file */
 /* Sends the answer (takes the reference) to that client, if it is still there. */
 void bp_control_reply(struct bp_control *c, uint64_t client, json_t *answer);
 
-/* Where the socket of this configuration is. Returns 0, or -1 when the path is too long for one. */
-int bp_control_path(const struct bp_config *c, char *path, size_t size);
+/* Where an instance's socket is. Returns 0, or -1 when the path is too long for one. */
+int bp_control_path(const char *runtime_dir, const char *name, char *path, size_t size);
 
 /*
  * The other side, for commands: sends one command and waits for its answer. Returns 0 with *reply

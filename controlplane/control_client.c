@@ -12,8 +12,8 @@
 
 /* Longer than the control plane waits for a worker. */
 #define WAIT_S 30
-/* A refusal lists every error of a file. */
-#define REPLY_MAX (8u << 20)
+/* A configuration with as many rules as there can be. */
+#define REPLY_MAX (256u << 20)
 
 static int connect_to(const char *path, char *err, size_t err_size)
 {
@@ -33,8 +33,7 @@ static int connect_to(const char *path, char *err, size_t err_size)
 		if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 			return fd;
 	}
-	snprintf(err, err_size,
-		"no control plane answers at %s: %s; is biplane running with this configuration?",
+	snprintf(err, err_size, "no control plane answers at %s: %s; is this instance running?",
 		path, strerror(errno));
 	if (fd >= 0)
 		close(fd);

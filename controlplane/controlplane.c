@@ -136,6 +136,34 @@ static json_t *on_status_command(void *arg)
 		(json_int_t)bp_publisher_spool_errors(cp->reload.publisher));
 }
 
+static json_t *path_to_json(const char *path)
+{
+	json_t *text = json_string(path);
+
+	return text != NULL ? text : json_string("(a path that is not valid UTF-8)");
+}
+
+/* What is in force, which the file may not say any more. */
+static json_t *on_config_command(void *arg)
+{
+	struct controlplane *cp = arg;
+	char *yaml = NULL, *file = realpath(cp->reload.path, NULL);
+	size_t size = 0;
+	FILE *out = open_memstream(&yaml, &size);
+	json_t *reply = NULL;
+
+	if (out != NULL) {
+		bp_config_dump(cp->reload.running, out);
+		if (fclose(out) == 0)
+			reply = json_pack("{s:b, s:o, s:s}", "ok", 1, "file",
+				path_to_json(file != NULL ? file : cp->reload.path), "config",
+				yaml);
+	}
+	free(yaml);
+	free(file);
+	return reply;
+}
+
 /* ---- life signs ---- */
 
 /* A data plane that was started with another configuration makes a new segment under this name. */
@@ -242,10 +270,12 @@ static int start_services(struct controlplane *cp)
 
 static int start_control(struct controlplane *cp)
 {
-	static const struct bp_control_ops ops = {on_reload_command, on_status_command};
+	static const struct bp_control_ops ops = {
+		on_reload_command, on_status_command, on_config_command};
 	char err[1024];
 
-	if (bp_control_path(cp->reload.running, cp->control_path, sizeof(cp->control_path)) != 0) {
+	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
+		    cp->control_path, sizeof(cp->control_path)) != 0) {
 		bp_log(BP_LOG_ERROR, "runtime_dir and name are too long for the path of a control "
 				     "socket; choose "
 				     "shorter ones");

@@ -1,12 +1,34 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the command says and exits with where no plane runs: command_test.sh BIPLANE
+# What the command says and exits with, without a data plane: command_test.sh BIPLANE
 set -u
-biplane=$1
+biplane=$(realpath "$1")
 dir=$(mktemp -d)
-plane=
-trap '[ -z "$plane" ] || kill -9 "$plane"; rm -rf "$dir"' EXIT
+name=test$$
 failed=0
+
+plane=
+clean_up() {
+	[ -z "$plane" ] || kill -9 "$plane"
+	rm -rf "$dir" /run/biplane/$name.* /run/biplane/biplane-$name.*
+	rmdir /run/biplane 2>/dev/null
+}
+trap clean_up EXIT
+
+# start_plane FILE SOCKET: a control plane; returns when it answers, or is dead
+start_plane() {
+	"$biplane" controlplane -c "$1" 2>"$dir/log" &
+	plane=$!
+	until [ -S "$2" ] || ! kill -0 $plane 2>/dev/null; do
+		sleep 0.1
+	done
+}
+
+end_plane() {
+	kill $plane
+	wait $plane || { echo "FAIL: the control plane: $(cat "$dir/log")"; failed=1; }
+	plane=
+}
 
 # expect STATUS PATTERN COMMAND...: exit status, and an extended regular expression in the output
 expect() {
@@ -23,7 +45,6 @@ expect() {
 	fi
 }
 
-name=test$$
 cat >"$dir/good.yaml" <<Y
 name: $name
 runtime: {directory: $dir/run, hugepages: never}
@@ -91,7 +112,7 @@ expect 64 'give one' "$biplane" show ports --name a -c b
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
 expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
-expect 64 '-c FILE is missing' "$biplane" show config
+expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" show config --name $name
 expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
 
 # a supervisor of that name that runs already
@@ -103,12 +124,7 @@ expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yam
 exec 9>&-
 
 # Who has just broken the file can still look at what runs, but not reload.
-"$biplane" controlplane -c "$dir/good.yaml" 2>"$dir/log" &
-plane=$!
-for ((i = 0; i < 600; i++)); do
-	[ -S "$dir/run/$name.sock" ] || ! kill -0 $plane 2>/dev/null || sleep 0.1
-done
-expect 0 ': ok' "$biplane" check -c "$dir/good.yaml"
+start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 cp "$dir/good.yaml" "$dir/kept.yaml"
 for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a surplus: 1'; do
 	sed -i "$damage" "$dir/good.yaml"
@@ -122,9 +138,22 @@ for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a s
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" reload -c "$dir/good.yaml"
 	cp "$dir/kept.yaml" "$dir/good.yaml"
 done
-kill $plane
-wait $plane || { echo "FAIL: the control plane: $(cat "$dir/log")"; failed=1; }
-plane=
+end_plane
+
+# What is in force, though the file says something else by now.
+if [ -w /run ]; then
+	sed "s|^runtime: .*|runtime: {hugepages: never}|" "$dir/good.yaml" >"$dir/default.yaml"
+	cd "$dir" || exit 1
+	start_plane default.yaml /run/biplane/$name.sock
+	cd / || exit 1
+	"$biplane" check -c "$dir/default.yaml" --dump >"$dir/dump.yaml"
+	echo 'ports: none' >"$dir/default.yaml"
+	"$biplane" show config --name $name >"$dir/running.yaml"
+	echo "# instance '$name' runs with this; file: $(realpath "$dir")/default.yaml" |
+		cat - "$dir/dump.yaml" | diff - "$dir/running.yaml" || failed=1
+	expect 0 '"overheat"' "$biplane" show config --name $name --json
+	end_plane
+fi
 
 if [ -e /dev/full ]; then
 	"$biplane" --help >/dev/full 2>"$dir/err"

@@ -38,9 +38,16 @@ static json_t *on_status(void *arg)
 	return json_pack("{s:b, s:i}", "ok", 1, "answer", 42);
 }
 
+static json_t *on_config(void *arg)
+{
+	(void)arg;
+	return json_pack("{s:b, s:s}", "ok", 1, "config", "name: test\n");
+}
+
+static const struct bp_control_ops ops = {on_reload, on_status, on_config};
+
 static int setup(void **state)
 {
-	static const struct bp_control_ops ops = {on_reload, on_status};
 	struct fixture *f = calloc(1, sizeof(*f));
 	char err[256];
 
@@ -125,6 +132,8 @@ static void commands(void **state)
 	say(fd, ":\"status\"}\n" STATUS);
 	assert_string_equal(line(f, fd), STATUS_ANSWER);
 	assert_string_equal(line(f, fd), STATUS_ANSWER);
+	say(fd, "{\"command\":\"config\"}\n");
+	assert_string_equal(line(f, fd), "{\"ok\":true,\"config\":\"name: test\\n\"}");
 	close(fd);
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
@@ -331,7 +340,6 @@ static void request(void **state)
 static void old_socket_is_replaced(void **state)
 {
 	struct fixture *f = *state;
-	static const struct bp_control_ops ops = {on_reload, on_status};
 	char err[256], path[128], longer[256];
 	struct bp_control *c;
 

@@ -267,6 +267,42 @@ static void reload_takes_rules_over(void **state)
 	WAIT_UNTIL(get(&f->shm.global->cp_edge_connects) == 2);
 }
 
+static void config_is_what_is_in_force(void **state)
+{
+	struct fixture *f = *state;
+	char *before = NULL, err[512], *path = realpath(f->config_path, NULL);
+	size_t size = 0;
+	FILE *out = open_memstream(&before, &size);
+	const char *now;
+	json_t *reply;
+
+	start(f);
+	json_decref(ask(f, "status"));
+	attach(f);
+	bp_config_dump(f->config, out);
+	fclose(out);
+	/* The file is another by now, and then none at all. */
+	write_config(f, "", "", RULE_A2);
+	reply = ask(f, "config");
+	assert_true(json_is_true(json_object_get(reply, "ok")));
+	assert_string_equal(json_string_value(json_object_get(reply, "file")), path);
+	assert_string_equal(json_string_value(json_object_get(reply, "config")), before);
+	json_decref(reply);
+	json_decref(ask(f, "reload"));
+	unlink(f->config_path);
+	reply = ask(f, "config");
+	now = json_string_value(json_object_get(reply, "config"));
+	assert_string_not_equal(now, before);
+	assert_non_null(strstr(now, "> 90"));
+	json_decref(reply);
+	assert_int_equal(
+		bp_control_request(f->socket_path, "nothing", &reply, err, sizeof(err)), 0);
+	assert_true(json_is_false(json_object_get(reply, "ok")));
+	json_decref(reply);
+	free(before);
+	free(path);
+}
+
 /* Everything that anybody can see of the rules. */
 static uint8_t *banks(const struct fixture *f)
 {
@@ -520,6 +556,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(bad_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_one_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(reload_takes_rules_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(config_is_what_is_in_force, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart_leaves_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_of_another_shape, setup, teardown),
