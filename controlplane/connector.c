@@ -10,10 +10,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "controlplane/client.h"
+
 struct bp_connector {
 	pthread_mutex_t lock;
 	bool over, abandoned; /* under lock */
-	struct mosquitto *m;
+	struct bp_client *client;
 	char *host;
 	uint16_t port;
 	uint32_t keep_alive_s;
@@ -35,12 +37,12 @@ static void *connector_main(void *arg)
 	struct bp_connector *c = arg;
 	uint64_t one = 1;
 
-	c->rc = mosquitto_connect(c->m, c->host, c->port, (int)c->keep_alive_s);
+	c->rc = mosquitto_connect(c->client->m, c->host, c->port, (int)c->keep_alive_s);
 	c->err = errno;
 	pthread_mutex_lock(&c->lock);
 	if (c->abandoned) {
 		pthread_mutex_unlock(&c->lock);
-		mosquitto_destroy(c->m);
+		bp_client_free(c->client);
 		destroy(c);
 		return NULL;
 	}
@@ -66,22 +68,22 @@ static int start_thread(struct bp_connector *c)
 }
 
 struct bp_connector *bp_connector_start(
-	struct mosquitto *m, const char *host, uint16_t port, uint32_t keep_alive_s)
+	struct bp_client *client, const char *host, uint16_t port, uint32_t keep_alive_s)
 {
 	struct bp_connector *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
-		mosquitto_destroy(m);
+		bp_client_free(client);
 		return NULL;
 	}
 	pthread_mutex_init(&c->lock, NULL);
-	c->m = m;
+	c->client = client;
 	c->host = strdup(host);
 	c->port = port;
 	c->keep_alive_s = keep_alive_s;
 	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->host == NULL || c->fd < 0 || start_thread(c) != 0) {
-		mosquitto_destroy(m);
+		bp_client_free(client);
 		destroy(c);
 		return NULL;
 	}
@@ -93,15 +95,15 @@ int bp_connector_fd(const struct bp_connector *c)
 	return c->fd;
 }
 
-struct mosquitto *bp_connector_finish(struct bp_connector *c, int *rc, int *err)
+struct bp_client *bp_connector_finish(struct bp_connector *c, int *rc, int *err)
 {
-	struct mosquitto *m = c->m;
+	struct bp_client *client = c->client;
 
 	pthread_join(c->thread, NULL);
 	*rc = c->rc;
 	*err = c->err;
 	destroy(c);
-	return m;
+	return client;
 }
 
 void bp_connector_abandon(struct bp_connector *c)
@@ -116,5 +118,5 @@ void bp_connector_abandon(struct bp_connector *c)
 		return;
 	}
 	pthread_mutex_unlock(&c->lock);
-	mosquitto_destroy(bp_connector_finish(c, &rc, &err));
+	bp_client_free(bp_connector_finish(c, &rc, &err));
 }

@@ -5,21 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct mosquitto;
+struct bp_client;
 
 /*
  * One attempt to connect, in a thread: mosquitto_connect() looks a name up and waits for TCP, which
- * may take minutes. The attempt owns the handle until bp_connector_finish() gives it back.
+ * may take minutes. The attempt owns the client until bp_connector_finish() gives it back.
  */
 struct bp_connector;
 
-/* Takes the handle over. NULL (the handle destroyed) when no thread can be had. */
+/* Takes the client over. NULL (the client freed) when no thread can be had. */
 struct bp_connector *bp_connector_start(
-	struct mosquitto *m, const char *host, uint16_t port, uint32_t keep_alive_s);
+	struct bp_client *client, const char *host, uint16_t port, uint32_t keep_alive_s);
 /* Becomes readable when the attempt is over. */
 int bp_connector_fd(const struct bp_connector *c);
-/* After fd became readable: returns the handle; *rc is libmosquitto's result, *err the errno. */
-struct mosquitto *bp_connector_finish(struct bp_connector *c, int *rc, int *err);
+/* After fd became readable: returns the client; *rc is libmosquitto's result, *err the errno. */
+struct bp_client *bp_connector_finish(struct bp_connector *c, int *rc, int *err);
 /* Without waiting: the thread cleans up whenever its calls return. */
 void bp_connector_abandon(struct bp_connector *c);
 

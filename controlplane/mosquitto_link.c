@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "controlplane/client.h"
 #include "controlplane/clock.h"
 #include "controlplane/connector.h"
 #include "controlplane/log.h"
@@ -26,6 +27,7 @@
 /* A connection that lasted so long was a good one: the next attempt comes at once. */
 #define GOOD_CONNECTION_NS 5000000000ull
 #define KEEP_ALIVE_MIN_S 5u /* libmosquitto refuses less */
+#define WHY_SIZE 640u       /* what the library logs, and some words */
 
 enum link_state {
 	LINK_IDLE,       /* never configured */
@@ -41,7 +43,7 @@ struct bp_edge_link {
 	void *arg;
 	struct bp_edge_link_settings settings;
 	enum link_state state;
-	struct mosquitto *m;
+	struct bp_client *client;
 	struct bp_connector *connector;
 	struct event *attempt_event; /* the connector is done */
 	struct event *read_event, *write_event;
@@ -96,9 +98,8 @@ static void tear_down(struct bp_edge_link *l)
 	if (l->connector != NULL)
 		bp_connector_abandon(l->connector);
 	l->connector = NULL;
-	if (l->m != NULL)
-		mosquitto_destroy(l->m);
-	l->m = NULL;
+	bp_client_free(l->client);
+	l->client = NULL;
 	l->write_pending = false;
 	l->queued = 0;
 	l->accepted = false;
@@ -123,7 +124,7 @@ static void lost(struct bp_edge_link *l, const char *why)
 /* Asks for writability exactly while the library has something to write. */
 static void update_write_event(struct bp_edge_link *l)
 {
-	bool want = mosquitto_want_write(l->m);
+	bool want = mosquitto_want_write(l->client->m);
 
 	if (want == l->write_pending)
 		return;
@@ -137,7 +138,7 @@ static void update_write_event(struct bp_edge_link *l)
 /* After any call into the library: what its callbacks noted, and whether the connection lives. */
 static bool settle(struct bp_edge_link *l, int rc)
 {
-	char why[128];
+	char why[WHY_SIZE];
 
 	if (l->refused != 0) {
 		snprintf(why, sizeof(why), "it refused the connection: %s",
@@ -145,9 +146,8 @@ static bool settle(struct bp_edge_link *l, int rc)
 		lost(l, why);
 		return false;
 	}
-	if (rc != MOSQ_ERR_SUCCESS || mosquitto_socket(l->m) < 0) {
-		snprintf(why, sizeof(why), "connection lost: %s",
-			rc == MOSQ_ERR_ERRNO ? strerror(errno) : mosquitto_strerror(rc));
+	if (rc != MOSQ_ERR_SUCCESS || mosquitto_socket(l->client->m) < 0) {
+		bp_client_reason(l->client, "connection lost", rc, errno, why, sizeof(why));
 		lost(l, why);
 		return false;
 	}
@@ -155,6 +155,8 @@ static bool settle(struct bp_edge_link *l, int rc)
 	if (l->accepted && l->state == LINK_CONNACK) {
 		set_state(l, LINK_UP);
 		l->acked_any = false;
+		/* What follows is not worth a formatted line for every packet. */
+		bp_client_listen(l->client, false);
 		bp_log(BP_LOG_INFO, "connected to the edge broker %s port %u", l->settings.host,
 			l->settings.port);
 		l->events.up(l->arg);
@@ -169,7 +171,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	errno = 0; /* the library takes a stale EAGAIN for the end of its input */
-	if (settle(l, mosquitto_loop_read(l->m, 1)) && l->state == LINK_UP)
+	if (settle(l, mosquitto_loop_read(l->client->m, 1)) && l->state == LINK_UP)
 		l->events.ready(l->arg);
 }
 
@@ -180,13 +182,13 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	errno = 0;
-	if (settle(l, mosquitto_loop_write(l->m, 1)) && l->state == LINK_UP)
+	if (settle(l, mosquitto_loop_write(l->client->m, 1)) && l->state == LINK_UP)
 		l->events.ready(l->arg);
 }
 
 static void on_connack(struct mosquitto *m, void *arg, int rc)
 {
-	struct bp_edge_link *l = arg;
+	struct bp_edge_link *l = ((struct bp_client *)arg)->arg;
 
 	(void)m;
 	l->accepted = rc == 0;
@@ -195,7 +197,7 @@ static void on_connack(struct mosquitto *m, void *arg, int rc)
 
 static void on_puback(struct mosquitto *m, void *arg, int mid)
 {
-	struct bp_edge_link *l = arg;
+	struct bp_edge_link *l = ((struct bp_client *)arg)->arg;
 
 	(void)m;
 	l->acked_any = true;
@@ -207,26 +209,23 @@ static void on_puback(struct mosquitto *m, void *arg, int mid)
 static void on_attempt_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_edge_link *l = arg;
-	char why[160];
+	char why[WHY_SIZE];
 	int rc, err;
 
 	(void)fd;
 	(void)what;
 	free_event(&l->attempt_event);
-	l->m = bp_connector_finish(l->connector, &rc, &err);
+	l->client = bp_connector_finish(l->connector, &rc, &err);
 	l->connector = NULL;
 	if (rc != MOSQ_ERR_SUCCESS) {
-		snprintf(why, sizeof(why), "cannot connect: %s",
-			rc == MOSQ_ERR_ERRNO ? strerror(err)
-			: rc == MOSQ_ERR_EAI ? "its name cannot be looked up"
-					     : mosquitto_strerror(rc));
+		bp_client_reason(l->client, "cannot connect", rc, err, why, sizeof(why));
 		lost(l, why);
 		return;
 	}
-	l->read_event =
-		event_new(l->base, mosquitto_socket(l->m), EV_READ | EV_PERSIST, on_readable, l);
-	l->write_event =
-		event_new(l->base, mosquitto_socket(l->m), EV_WRITE | EV_PERSIST, on_writable, l);
+	l->read_event = event_new(
+		l->base, mosquitto_socket(l->client->m), EV_READ | EV_PERSIST, on_readable, l);
+	l->write_event = event_new(
+		l->base, mosquitto_socket(l->client->m), EV_WRITE | EV_PERSIST, on_writable, l);
 	if (l->read_event == NULL || l->write_event == NULL) {
 		lost(l, "no memory for its events");
 		return;
@@ -236,51 +235,51 @@ static void on_attempt_over(evutil_socket_t fd, short what, void *arg)
 	update_write_event(l);
 }
 
-/* A handle with all settings, or NULL with a sentence. */
-static struct mosquitto *new_handle(struct bp_edge_link *l, char *why, size_t why_size)
+/* A client with all settings, or NULL with a sentence. */
+static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t why_size)
 {
 	const struct bp_edge_link_settings *s = &l->settings;
-	struct mosquitto *m = mosquitto_new(s->client_id[0] != '\0' ? s->client_id : NULL, true, l);
+	struct bp_client *c = bp_client_new(s->client_id, l);
 	int rc = MOSQ_ERR_SUCCESS;
 
-	if (m == NULL) {
+	if (c == NULL) {
 		snprintf(why, why_size, "cannot make a client: %s", strerror(errno));
 		return NULL;
 	}
 	/* Keeps the library from writing on each publish: bp_edge_link_flush() does it by batch. */
-	mosquitto_threaded_set(m, true);
-	mosquitto_max_inflight_messages_set(m, 0); /* the publisher keeps the window */
-	mosquitto_int_option(m, MOSQ_OPT_TCP_NODELAY, 1);
-	mosquitto_connect_callback_set(m, on_connack);
-	mosquitto_publish_callback_set(m, on_puback);
+	mosquitto_threaded_set(c->m, true);
+	mosquitto_max_inflight_messages_set(c->m, 0); /* the publisher keeps the window */
+	mosquitto_int_option(c->m, MOSQ_OPT_TCP_NODELAY, 1);
+	mosquitto_connect_callback_set(c->m, on_connack);
+	mosquitto_publish_callback_set(c->m, on_puback);
 	if (s->username[0] != '\0')
 		rc = mosquitto_username_pw_set(
-			m, s->username, s->password[0] != '\0' ? s->password : NULL);
+			c->m, s->username, s->password[0] != '\0' ? s->password : NULL);
 	if (rc == MOSQ_ERR_SUCCESS && s->ca_file[0] != '\0')
-		rc = mosquitto_tls_set(m, s->ca_file, NULL,
+		rc = mosquitto_tls_set(c->m, s->ca_file, NULL,
 			s->cert_file[0] != '\0' ? s->cert_file : NULL,
 			s->key_file[0] != '\0' ? s->key_file : NULL, NULL);
 	if (rc == MOSQ_ERR_SUCCESS)
-		return m;
-	snprintf(why, why_size, "its credentials or TLS files cannot be used: %s",
-		rc == MOSQ_ERR_ERRNO ? strerror(errno) : mosquitto_strerror(rc));
-	mosquitto_destroy(m);
+		return c;
+	bp_client_reason(
+		c, "its credentials or TLS files cannot be used", rc, errno, why, why_size);
+	bp_client_free(c);
 	return NULL;
 }
 
 static void try_connect(struct bp_edge_link *l)
 {
-	char why[160];
-	struct mosquitto *m = new_handle(l, why, sizeof(why));
+	char why[WHY_SIZE];
+	struct bp_client *client = new_client(l, why, sizeof(why));
 	uint32_t keep_alive = l->settings.keep_alive_s < KEEP_ALIVE_MIN_S
 				      ? KEEP_ALIVE_MIN_S
 				      : l->settings.keep_alive_s;
 
-	if (m == NULL) {
+	if (client == NULL) {
 		lost(l, why);
 		return;
 	}
-	l->connector = bp_connector_start(m, l->settings.host, l->settings.port, keep_alive);
+	l->connector = bp_connector_start(client, l->settings.host, l->settings.port, keep_alive);
 	if (l->connector == NULL) {
 		lost(l, "no thread can be started to connect");
 		return;
@@ -327,7 +326,7 @@ static void on_misc(evutil_socket_t fd, short what, void *arg)
 	else if (l->state == LINK_CONNACK && late)
 		lost(l, "it accepted the connection but never answered CONNECT");
 	else if (l->state == LINK_CONNACK || l->state == LINK_UP)
-		settle(l, mosquitto_loop_misc(l->m));
+		settle(l, mosquitto_loop_misc(l->client->m));
 }
 
 struct bp_edge_link *bp_edge_link_new(
@@ -359,9 +358,9 @@ void bp_edge_link_free(struct bp_edge_link *l)
 {
 	if (l == NULL)
 		return;
-	if (l->state == LINK_UP && mosquitto_disconnect(l->m) == MOSQ_ERR_SUCCESS) {
+	if (l->state == LINK_UP && mosquitto_disconnect(l->client->m) == MOSQ_ERR_SUCCESS) {
 		l->state = LINK_IDLE;
-		mosquitto_loop_write(l->m, 1);
+		mosquitto_loop_write(l->client->m, 1);
 	}
 	tear_down(l);
 	free_event(&l->retry_timer);
@@ -407,7 +406,7 @@ int bp_edge_link_publish(
 
 	if (l->state != LINK_UP)
 		return -1;
-	rc = mosquitto_publish(l->m, &m, topic, (int)len, payload, 1, false);
+	rc = mosquitto_publish(l->client->m, &m, topic, (int)len, payload, 1, false);
 	if (rc == MOSQ_ERR_INVAL || rc == MOSQ_ERR_PAYLOAD_SIZE || rc == MOSQ_ERR_MALFORMED_UTF8)
 		return 1;
 	if (rc != MOSQ_ERR_SUCCESS)
@@ -430,12 +429,12 @@ void bp_edge_link_flush(struct bp_edge_link *l)
 	if (l->state != LINK_UP || l->queued == 0)
 		return;
 	l->queued = 0;
-	fd = mosquitto_socket(l->m);
+	fd = mosquitto_socket(l->client->m);
 	if (several)
 		cork(fd, 1);
 	errno = 0;
-	rc = mosquitto_loop_write(l->m, 1);
-	if (several && mosquitto_socket(l->m) == fd)
+	rc = mosquitto_loop_write(l->client->m, 1);
+	if (several && mosquitto_socket(l->client->m) == fd)
 		cork(fd, 0);
 	settle(l, rc);
 }
