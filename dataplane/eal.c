@@ -12,9 +12,9 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_log.h>
 
 #include "dataplane/device.h"
+#include "dataplane/eal_log.h"
 #include "shm/segment.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -163,9 +163,13 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 
 int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err, size_t err_size)
 {
-	/* Without this, EAL writes everything to syslog as well. */
-	rte_openlog_stream(stderr);
-	if (rte_eal_init(args->argc, args->argv) >= 0)
+	char words[560];
+	int rc;
+
+	bp_eal_log_begin();
+	rc = rte_eal_init(args->argc, args->argv);
+	bp_eal_log_end();
+	if (rc >= 0)
 		return 0;
 	switch (rte_errno) {
 	case EACCES:
@@ -187,10 +191,13 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 			c->memory_mb);
 		break;
 	default:
+		bp_eal_log_errors(words, sizeof(words));
+		/* Some of its parts fail without a number. */
 		snprintf(err, err_size,
-			"DPDK did not start (%s); its own words are above. Is another instance %s "
-			"running, or is an option after -- wrong?",
-			rte_strerror(rte_errno), c->name);
+			"DPDK did not start%s%s%s%s%s. Is another instance %s running, or is an "
+			"option after -- wrong?",
+			rte_errno != 0 ? " (" : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
+			rte_errno != 0 ? ")" : "", words[0] != '\0' ? ": " : "", words, c->name);
 	}
 	return -1;
 }
