@@ -25,6 +25,33 @@ static void group(enum bp_counter_group g)
 			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
 }
 
+/* What the control plane counts is in the segment's global block, not among the counters. */
+static void controlplane(void)
+{
+	puts("\n## What `show planes` counts\n\n"
+	     "The control plane's own numbers, by their keys in `biplane show planes --json`. They "
+	     "outlive it\n"
+	     "with the segment.\n\n"
+	     "| key | meaning |\n| --- | --- |\n"
+	     "| `edge.connects` | connections that the edge broker accepted |\n"
+	     "| `edge.disconnects` | of these, lost or given up |\n"
+	     "| `alarms.read` | alarms taken from the rings |\n"
+	     "| `alarms.acknowledged` | acknowledgements of the edge broker |\n"
+	     "| `alarms.in_flight` | sent and not yet acknowledged, now |\n"
+	     "| `alarms.spooled` | alarms written to the spool |\n"
+	     "| `alarms.unspooled` | acknowledged and deleted from the spool |\n"
+	     "| `alarms.dropped_size` | lost: the spool reached max_size |\n"
+	     "| `alarms.dropped_age` | lost: older than max_age |\n"
+	     "| `alarms.invalid` | not published: topic or record not valid |\n"
+	     "| `spool.rows` | alarms in the spool, now |\n"
+	     "| `spool.bytes` | what they take, now |\n"
+	     "| `spool.errors` | failures of the spool's disk; alarms wait in the rings meanwhile "
+	     "|\n"
+	     "| `reloads.done` | reloads taken over |\n"
+	     "| `reloads.refused` | reloads refused whole |\n"
+	     "| `reloads.generation` | of the rules in force |");
+}
+
 int main(void)
 {
 	puts("<!-- Generated from include/biplane/counters.h by `meson compile counters-doc`: "
@@ -41,5 +68,6 @@ int main(void)
 	     "same.");
 	for (int g = 0; g < BP_CG_COUNT; g++)
 		group((enum bp_counter_group)g);
+	controlplane();
 	return 0;
 }

@@ -133,7 +133,7 @@ static json_t *on_status_command(void *arg)
 		"alarms_read", value(&g->cp_alarms_read), "alarms_acked",
 		value(&g->cp_alarms_acked), "inflight", value(&g->cp_inflight), "spool_rows",
 		value(&g->cp_spool_rows), "spool_bytes", value(&g->cp_spool_bytes), "spool_errors",
-		(json_int_t)bp_publisher_spool_errors(cp->reload.publisher));
+		value(&g->cp_spool_errors));
 }
 
 static json_t *path_to_json(const char *path)

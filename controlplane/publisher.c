@@ -74,10 +74,9 @@ struct bp_publisher {
 	uint64_t down_since_ns;  /* monotonic; while the link is down */
 	uint64_t spooled_ns;     /* the last transaction that was not urgent */
 	uint64_t spool_retry_ns; /* not before */
-	uint64_t spool_errors;
-	bool spool_broken;      /* since the last success of reopen_spool() */
-	uint64_t delete_due_ns; /* 0: nothing to delete */
-	bool spilling;          /* a ring overflowed: its unread part goes to the spool */
+	bool spool_broken;       /* since the last success of reopen_spool() */
+	uint64_t delete_due_ns;  /* 0: nothing to delete */
+	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
 	/* draining */
 	bool draining;
 	uint64_t drain_deadline_ns;
@@ -321,7 +320,7 @@ static bool disk_rests(const struct bp_publisher *p, uint64_t now)
 
 static void disk_failed(struct bp_publisher *p, uint64_t now)
 {
-	p->spool_errors++;
+	add(&p->g->cp_spool_errors, 1);
 	p->spool_broken = true;
 	p->spool_retry_ns = now + SPOOL_RETRY_NS;
 	bp_log_limited(&p->log_disk, BP_LOG_ERROR,
@@ -971,9 +970,4 @@ void bp_publisher_drain(
 	p->drained = done;
 	p->drained_arg = arg;
 	again(p);
-}
-
-uint64_t bp_publisher_spool_errors(const struct bp_publisher *p)
-{
-	return p->spool_errors;
 }

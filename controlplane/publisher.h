@@ -55,7 +55,4 @@ int bp_publisher_configure(
 void bp_publisher_drain(
 	struct bp_publisher *p, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 
-/* How often the spool's disk failed since start. */
-uint64_t bp_publisher_spool_errors(const struct bp_publisher *p);
-
 #endif

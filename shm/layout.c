@@ -9,7 +9,7 @@
 
 #include "shm/hash.h"
 
-#define LAYOUT 1u /* of every element; raise it when a field changes its place or meaning */
+#define LAYOUT 2u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 

@@ -413,6 +413,7 @@ static void planes_tell_who_lives(void **state)
 	atomic_store(&g->run_cp_restarts, 3);
 	atomic_store(&g->cp_edge_connected, 1);
 	atomic_store(&g->cp_spool_rows, 17);
+	atomic_store(&g->cp_spool_errors, 4);
 	atomic_store(&g->rules_active, 5 << 1 | 1);
 
 	json_t *v = collect(&bp_show_planes);
@@ -424,13 +425,14 @@ static void planes_tell_who_lives(void **state)
 	assert_true(json_is_null(json_object_get(row(v, "planes", 1), "uptime_s")));
 	assert_number(row(v, "planes", 1), "restarts", 3);
 	assert_number(json_object_get(v, "spool"), "rows", 17);
+	assert_number(json_object_get(v, "spool"), "errors", 4);
 	assert_number(json_object_get(v, "reloads"), "generation", 5);
 
 	char *text = text_of(&bp_show_planes, v, false);
 
 	assert_non_null(strstr(text, "1:01:01"));
 	assert_non_null(strstr(text, "edge      connected, connects 0"));
-	assert_non_null(strstr(text, "rows 17"));
+	assert_non_null(strstr(text, "rows 17, bytes 0, errors 4"));
 	free(text);
 }
 

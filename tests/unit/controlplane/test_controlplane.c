@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -549,6 +550,31 @@ static void sigterm_saves_alarms(void **state)
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, 300));
 }
 
+/* A disk that fails is seen by anybody, and is not forgotten when the process dies. */
+static void spool_errors_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	json_t *status;
+	uint64_t before;
+
+	snprintf(path, sizeof(path), "%s/spool.db", f->dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	attach(f);
+	start(f);
+	WAIT_UNTIL(get(&f->shm.global->cp_spool_errors) >= 1);
+	status = ask(f, "status");
+	assert_true(number(status, "spool_errors") >= 1);
+	json_decref(status);
+	kill_controlplane(f);
+	before = get(&f->shm.global->cp_spool_errors);
+	start(f);
+	WAIT_UNTIL(get(&f->shm.global->cp_spool_errors) > before);
+	status = ask(f, "status");
+	assert_true((uint64_t)number(status, "spool_errors") > before);
+	json_decref(status);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -564,6 +590,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(killed_again_and_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_with_the_spool_in_use, setup, teardown),
 		cmocka_unit_test_setup_teardown(sigterm_saves_alarms, setup, teardown),
+		cmocka_unit_test_setup_teardown(spool_errors_are_counted, setup, teardown),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

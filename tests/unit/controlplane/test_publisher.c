@@ -359,16 +359,16 @@ static void unwritable_spool(void **state)
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	test_write_file(path, "a file where a directory must be");
 	start(f);
-	assert_true(bp_publisher_spool_errors(f->publisher) > 0);
+	assert_true(get(&f->shm.global->cp_spool_errors) > 0);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
 	test_broker_stop(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.global->cp_edge_disconnects) == 1);
-	uint64_t errors = bp_publisher_spool_errors(f->publisher);
+	uint64_t errors = get(&f->shm.global->cp_spool_errors);
 
 	for (uint64_t id = 2; id <= 300; id++)
 		put(f, 0, id);
-	RUN_UNTIL(f, bp_publisher_spool_errors(f->publisher) > errors);
+	RUN_UNTIL(f, get(&f->shm.global->cp_spool_errors) > errors);
 	assert_int_equal(get(&f->shm.global->cp_alarms_spooled), 0);
 	assert_true(bp_ring_used(bp_shm_ring(&f->shm, 0)) > 0);
 	/* The disk is back before the broker. */

@@ -252,10 +252,15 @@ static void another_configuration_needs_another_segment(void **state)
 
 static void a_segment_without_our_tables_is_refused(void **state)
 {
-	const struct bp_seg_spec one[] = {{"global", sizeof(struct bp_shm_global), 1, 1}};
-	struct bp_segment *s = bp_segment_anonymous(one, 1, err, sizeof(err));
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_segment *s;
+	struct bp_config c;
 	struct bp_shm m;
 
+	config(&c);
+	bp_shm_specs(&c, 1000, specs);
+	assert_string_equal(specs[0].name, "global");
+	s = bp_segment_anonymous(specs, 1, err, sizeof(err));
 	assert_non_null(s);
 	assert_int_equal(bp_shm_map(&m, s, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, "counters"));
