@@ -225,8 +225,7 @@ struct bp_control *bp_control_new(struct event_base *base, const char *path,
 	if (c == NULL || strlen(path) >= sizeof(c->path)) {
 		snprintf(err, err_size,
 			"control socket %s: its path is too long; at most %zu bytes, choose a "
-			"shorter "
-			"runtime_dir",
+			"shorter runtime.directory",
 			path, sizeof(c->path) - 1);
 		free(c);
 		return NULL;

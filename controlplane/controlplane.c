@@ -276,9 +276,8 @@ static int start_control(struct controlplane *cp)
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
 		    cp->control_path, sizeof(cp->control_path)) != 0) {
-		bp_log(BP_LOG_ERROR, "runtime_dir and name are too long for the path of a control "
-				     "socket; choose "
-				     "shorter ones");
+		bp_log(BP_LOG_ERROR, "runtime.directory and name are too long for the path of a "
+				     "control socket; choose shorter ones");
 		return BP_EXIT_CONFIG;
 	}
 	cp->control = bp_control_new(cp->base, cp->control_path, &ops, cp, err, sizeof(err));
@@ -360,7 +359,7 @@ int bp_controlplane_run(const char *config_path)
 		return BP_EXIT_CONFIG;
 	}
 	if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
-		bp_log(BP_LOG_ERROR, "runtime_dir %s cannot be made: %s",
+		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s",
 			cp->reload.running->runtime_dir, strerror(errno));
 	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {
 		status = start(cp);

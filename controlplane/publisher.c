@@ -338,7 +338,7 @@ static void count_dropped(struct bp_publisher *p)
 			"the spool gave up its %" PRIu64
 			" oldest alarms, which never reached the edge broker: %s",
 			e.dropped_size + e.dropped_age,
-			e.dropped_size != 0 ? "it reached max_bytes"
+			e.dropped_size != 0 ? "it reached max_size"
 					    : "they were older than max_age");
 }
 
