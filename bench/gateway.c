@@ -41,6 +41,7 @@ struct options {
 	bool trust;
 	double seconds;
 	const char *pcap;
+	const char *prefix; /* of DPDK's files */
 };
 
 struct bench {
@@ -253,10 +254,12 @@ static void parse(int argc, char **argv, struct options *o)
 		{"connections", required_argument, NULL, 'c'},
 		{"rules", required_argument, NULL, 'r'}, {"inspect", no_argument, NULL, 'i'},
 		{"trust", no_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
-		{"pcap", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+		{"pcap", required_argument, NULL, 'f'},
+		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
 	int c;
 
-	*o = (struct options){.connections = BENCH_FRAMES, .rules = 1, .seconds = 2};
+	*o = (struct options){
+		.connections = BENCH_FRAMES, .rules = 1, .seconds = 2, .prefix = "biplane-bench"};
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
@@ -280,6 +283,9 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'f':
 			o->pcap = optarg;
 			break;
+		case 'x':
+			o->prefix = optarg;
+			break;
 		default:
 			exit(64);
 		}
@@ -288,7 +294,7 @@ static void parse(int argc, char **argv, struct options *o)
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
-			"[--seconds S]\n");
+			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}
 }
@@ -302,7 +308,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv, &b.o);
 	bench_traffic_init(&b.traffic, b.o.kind);
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bpbench%d", (int)getpid());
+	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", b.o.prefix);
 	snprintf(pcap_dev, sizeof(pcap_dev), "--vdev=net_pcap0,rx_pcap=%s,infinite_rx=1", b.o.pcap);
 	char *eal[] = {argv[0], "-l", "0,1", "--no-pci", "--no-telemetry", "--huge-unlink", prefix,
 		"--log-level=error", pcap_dev, "--vdev=net_null0,no-rx=1",

@@ -9,9 +9,6 @@
 
 /* Further ahead or behind than any window without scaling surprises: not of this stream. */
 #define OUTSIDE (1u << 30)
-/* How far ahead of the stream a RST is believed (RFC 5961 asks for the exact number; a bystander
- * may be behind by what is still held). */
-#define RST_WINDOW (1u << 20)
 
 static bool tracked(uint8_t stream)
 {
@@ -168,7 +165,13 @@ static void rst(
 		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
 		       frame->ack == f->next[!dir];
 	else
-		fits = frame->seq - f->next[dir] < RST_WINDOW;
+		/*
+		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
+		 * has seen all that the receiver has. One that is believed here and not there would
+		 * end the reading of a connection that goes on; the other way about, a dead flow
+		 * only waits for its timeout.
+		 */
+		fits = frame->seq == f->next[dir];
 	if (!fits) {
 		bp_tally(in, BP_C_FLOW_RST_IGNORED);
 		return;

@@ -58,7 +58,8 @@
 	X(FLOW_REOPENED, FLOW, "flows_reopened", "a new SYN on a known address pair")              \
 	X(FLOW_FIN, FLOW, "flows_fin", "connections closed by FIN from both ends")                 \
 	X(FLOW_RST, FLOW, "flows_rst", "connections closed by RST")                                \
-	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored", "RST outside the window, ignored")          \
+	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored",                                             \
+		"RST that is not at the next number, ignored")                                     \
 	X(FLOW_EXPIRED, FLOW, "flows_expired", "idle for longer than flow_timeout")                \
 	X(FLOW_EVICTED, FLOW, "flows_evicted", "given up because the flow table was full")         \
 	/* streams */                                                                              \
