@@ -181,6 +181,10 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	/* What the broker said before it closed can't be read once a write has failed. */
+	errno = 0;
+	if (l->state == LINK_CONNACK && !settle(l, mosquitto_loop_read(l->client->m, 1)))
+		return;
 	errno = 0;
 	if (settle(l, mosquitto_loop_write(l->client->m, 1)) && l->state == LINK_UP)
 		l->events.ready(l->arg);
