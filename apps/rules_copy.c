@@ -42,7 +42,7 @@ struct bp_ruleset *bp_rules_copy(const struct bp_shm *m, char *err, size_t err_s
 			free(copy);
 			continue;
 		}
-		if (copy && bp_ruleset_valid(copy, m->rules_bank_size))
+		if (copy && bp_ruleset_valid(copy, m->rules_bank_size, m->max_rules))
 			return copy;
 		free(copy);
 		snprintf(err, err_size, "the rules in the segment are damaged; restart biplane");

@@ -191,7 +191,7 @@ static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 	}
 	do { /* until it is not a reload that we saw */
 		active = atomic_load(&m->global->rules_active);
-		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size);
+		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
 	} while (!valid && active != atomic_load(&m->global->rules_active));
 	if (!valid) {
 		snprintf(err, err_size,

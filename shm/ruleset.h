@@ -99,10 +99,10 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 	uint64_t generation, uint64_t now_ns, char *err, size_t err_size);
 
 /*
- * Whether every offset and index of an image in bank[0..bank_size) stays inside it, so that
- * bp_ruleset_match() and the accessors can trust it. Generation 0 is valid. For who opens a segment
- * that others have written.
+ * Whether every offset and index of an image in bank[0..bank_size) stays inside it, and every slot
+ * below max_rules, so that bp_ruleset_match(), the accessors and who reads values by its sources
+ * can trust it. Generation 0 is valid. For who opens a segment that others have written.
  */
-bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size);
+bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules);
 
 #endif

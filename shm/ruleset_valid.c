@@ -17,15 +17,38 @@ static bool chain_valid(const struct bp_ruleset *rs, uint32_t first, int64_t aft
 	return first == BP_RULE_NONE || (first < rs->n_rules && (int64_t)first > after);
 }
 
-static bool rules_valid(const struct bp_ruleset *rs)
+static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 {
 	for (uint32_t i = 0; i < rs->n_rules; i++) {
 		const struct bp_rule *r = bp_ruleset_rule(rs, i);
 
-		if (r->source >= rs->n_sources || !chain_valid(rs, r->next, i) ||
-			r->name_len > BP_RULE_NAME_MAX || r->to_len > BP_RULE_TO_MAX ||
-			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] ||
-			!array_valid(rs, r->filter, r->filter_len, 1, 1))
+		if (r->source >= rs->n_sources || r->slot >= max_rules ||
+			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
+			r->to_len > BP_RULE_TO_MAX || r->name[BP_RULE_NAME_MAX] ||
+			r->to[BP_RULE_TO_MAX] || !array_valid(rs, r->filter, r->filter_len, 1, 1))
+			return false;
+	}
+	return true;
+}
+
+/* Of a path, whose steps and names are counted on; a binary source is checked where it is read. */
+static bool path_valid(const struct bp_json_path *p)
+{
+	if (p->steps > BP_JSON_STEPS_MAX)
+		return false;
+	for (uint32_t i = 0; i < p->steps; i++) {
+		if (p->step[i].name_off + p->step[i].name_len > BP_JSON_NAMES_MAX)
+			return false;
+	}
+	return true;
+}
+
+static bool sources_valid(const struct bp_ruleset *rs)
+{
+	for (uint32_t i = 0; i < rs->n_sources; i++) {
+		const struct bp_value_source *s = bp_ruleset_source(rs, i);
+
+		if (s->kind == BP_VALUE_JSON && !path_valid(&s->json))
 			return false;
 	}
 	return true;
@@ -64,7 +87,7 @@ static bool edges_valid(const struct bp_ruleset *rs)
 	return used <= rs->edge_mask; /* a free slot ends every search */
 }
 
-bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size)
+bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules)
 {
 	if (bank_size < sizeof(*rs))
 		return false;
@@ -77,5 +100,6 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size)
 	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
 	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
 		       sizeof(struct bp_ruleset_edge), 32) &&
-	       rules_valid(rs) && nodes_valid(rs) && edges_valid(rs);
+	       rules_valid(rs, max_rules) && sources_valid(rs) && nodes_valid(rs) &&
+	       edges_valid(rs);
 }

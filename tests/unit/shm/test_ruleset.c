@@ -55,7 +55,7 @@ static struct bp_ruleset *try_build(const struct bp_rule_spec *s, uint32_t n, ui
 		free(bank);
 		return NULL;
 	}
-	assert_true(bp_ruleset_valid(bank, size));
+	assert_true(bp_ruleset_valid(bank, size, max_rules));
 	return bank;
 }
 
@@ -206,7 +206,7 @@ static void nothing_matches_an_empty_image(void **state)
 	struct bp_ruleset *rs = calloc(1, sizeof(*rs));
 	uint32_t n = 0;
 
-	assert_true(bp_ruleset_valid(rs, sizeof(*rs)));
+	assert_true(bp_ruleset_valid(rs, sizeof(*rs), 1));
 	bp_ruleset_match(rs, (const uint8_t *)"a", 1, count, &n);
 	free(rs);
 	rs = build(NULL, 0);
@@ -873,7 +873,7 @@ static void damage_is_found_or_harmless(void **state)
 		else
 			bank[good->nodes + test_below(&seed, (uint32_t)(size - good->nodes))] ^=
 				1u << test_below(&seed, 8);
-		if (!bp_ruleset_valid(rs, size)) {
+		if (!bp_ruleset_valid(rs, size, 5)) {
 			bad++;
 			continue;
 		}
@@ -886,9 +886,45 @@ static void damage_is_found_or_harmless(void **state)
 	assert_true(bad > 1000 && harmless > 1000);
 	memcpy(bank, good, size);
 	for (uint64_t cut = 0; cut < size; cut += cut < 256 ? 1 : 97)
-		assert_false(bp_ruleset_valid((struct bp_ruleset *)(void *)bank, cut));
+		assert_false(bp_ruleset_valid((struct bp_ruleset *)(void *)bank, cut, 5));
 	free(bank);
 	free(good);
+	free(s);
+}
+
+/* What a worker follows without looking: where it counts, and what it compares names with. */
+static void slots_and_paths_stay_inside(void **state)
+{
+	static const char *const filters[] = {"a"};
+	struct bp_rule_spec *s = specs_of(filters, 1);
+	struct bp_value_source *source;
+	struct bp_ruleset *rs;
+	struct bp_rule *rule;
+	const char *error;
+	uint64_t size;
+	size_t at;
+
+	s[0].value.kind = BP_VALUE_JSON;
+	assert_int_equal(bp_json_path_compile("$.a[3].name", &s[0].value.json, &error, &at), 0);
+	rs = build(s, 1);
+	size = rs->size;
+	rule = (struct bp_rule *)(void *)((uint8_t *)rs + rs->rules);
+	source = (struct bp_value_source *)(void *)((uint8_t *)rs + rs->sources);
+	rule->slot = 1;
+	assert_true(bp_ruleset_valid(rs, size, 2));
+	assert_false(bp_ruleset_valid(rs, size, 1));
+	rule->slot = 0;
+	source->json.steps = BP_JSON_STEPS_MAX + 1;
+	assert_false(bp_ruleset_valid(rs, size, 1));
+	source->json.steps = 3;
+	source->json.step[2].name_off = BP_JSON_NAMES_MAX - 3;
+	assert_false(bp_ruleset_valid(rs, size, 1));
+	source->json.step[2].name_off = BP_JSON_NAMES_MAX - 4;
+	assert_true(bp_ruleset_valid(rs, size, 1));
+	source->kind = BP_VALUE_TEXT; /* then nobody looks at the path */
+	source->json.steps = BP_JSON_STEPS_MAX + 1;
+	assert_true(bp_ruleset_valid(rs, size, 1));
+	free(rs);
 	free(s);
 }
 
@@ -917,6 +953,7 @@ int main(void)
 		cmocka_unit_test(random_reloads),
 		cmocka_unit_test(the_same_bank_can_be_built_over),
 		cmocka_unit_test(damage_is_found_or_harmless),
+		cmocka_unit_test(slots_and_paths_stay_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
