@@ -62,8 +62,7 @@ struct bp_flow {
 	uint32_t skip[2];   /* or, carried: the octets of a fixed header not yet complete */
 	uint64_t memo_hash; /* topic that the client published last */
 	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
-	uint16_t memo_len;
-	uint16_t memo_gen;  /* of the rules; 0 never */
+	uint32_t memo_gen;  /* of the rules; 0 never */
 	uint32_t seen;      /* time of the last segment, 2^20 ns ticks */
 	uint8_t stream[2];  /* enum bp_stream */
 	uint8_t version;    /* of MQTT; 0 unknown */

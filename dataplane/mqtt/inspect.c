@@ -83,7 +83,7 @@ void bp_inspector_begin(
 	struct bp_inspector *in, const struct bp_ruleset *rules, uint64_t now_ns, uint64_t mono_ns)
 {
 	in->rules = rules;
-	in->gen = (uint16_t)((rules->generation & 0x7fff) + 1);
+	in->gen = (uint32_t)(rules->generation & 0x7fffffff) + 1;
 	in->now_ns = now_ns;
 	in->mono_ns = mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);

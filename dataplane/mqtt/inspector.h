@@ -23,8 +23,7 @@
 #define BP_TOPIC_CACHE_RULES 12
 struct bp_topic_cache {
 	uint64_t hash;
-	uint16_t len, gen;
-	uint32_t n;
+	uint32_t gen, n;
 	uint32_t rule[BP_TOPIC_CACHE_RULES];
 };
 
@@ -35,7 +34,7 @@ struct bp_inspector {
 	struct bp_rule_stats *rule_stats; /* this worker's row */
 	uint64_t now_ns, mono_ns;
 	uint32_t now_ticks;
-	uint16_t gen; /* of the rules, folded to 16 bits, never 0 */
+	uint32_t gen; /* of the rules, never 0: what was worked out under another counts no more */
 	uint16_t port[BP_MAX_MQTT_PORTS];
 	uint32_t n_ports;
 	bool judged[2]; /* by direction */

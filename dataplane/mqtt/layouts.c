@@ -16,7 +16,7 @@
 
 struct way {
 	uint32_t index; /* of the value source */
-	uint16_t gen;   /* of the rules, folded; 0: free */
+	uint32_t gen;   /* of the rules; 0: free */
 	bool served;    /* since it was learnt */
 	struct bp_json_layout layout;
 };
@@ -47,7 +47,7 @@ void bp_layouts_free(struct bp_layouts *c)
 	free(c);
 }
 
-static __attribute__((noinline)) bool learn(struct set *s, uint16_t gen, uint32_t index,
+static __attribute__((noinline)) bool learn(struct set *s, uint32_t gen, uint32_t index,
 	const struct bp_value_source *source, const uint8_t *payload, uint32_t len, double *value)
 {
 	struct way *w = &s->way[s->victim];
@@ -76,7 +76,7 @@ static struct set *set_of(struct bp_layouts *c, uint32_t index, uint32_t len)
 }
 
 const struct bp_json_layout *bp_layouts_find(
-	struct bp_layouts *c, uint16_t gen, uint32_t index, const uint8_t *payload, uint32_t len)
+	struct bp_layouts *c, uint32_t gen, uint32_t index, const uint8_t *payload, uint32_t len)
 {
 	struct set *s = set_of(c, index, len);
 
@@ -92,7 +92,7 @@ const struct bp_json_layout *bp_layouts_find(
 	return NULL;
 }
 
-bool bp_layouts_value(struct bp_layouts *c, uint16_t gen, uint32_t index,
+bool bp_layouts_value(struct bp_layouts *c, uint32_t gen, uint32_t index,
 	const struct bp_value_source *source, const uint8_t *payload, uint32_t len, double *value)
 {
 	const struct bp_json_layout *layout = bp_layouts_find(c, gen, index, payload, len);

@@ -19,13 +19,13 @@ void bp_layouts_free(struct bp_layouts *c);
  * below.
  */
 const struct bp_json_layout *bp_layouts_find(
-	struct bp_layouts *c, uint16_t gen, uint32_t index, const uint8_t *payload, uint32_t len);
+	struct bp_layouts *c, uint32_t gen, uint32_t index, const uint8_t *payload, uint32_t len);
 
 /*
- * bp_value_json() of source->json. `index`: the source's number in the rules whose generation folds
- * to `gen`; shapes of other generations do not count.
+ * bp_value_json() of source->json. `index`: the source's number in the rules of generation `gen`,
+ * not 0; shapes of other generations do not count.
  */
-bool bp_layouts_value(struct bp_layouts *c, uint16_t gen, uint32_t index,
+bool bp_layouts_value(struct bp_layouts *c, uint32_t gen, uint32_t index,
 	const struct bp_value_source *source, const uint8_t *payload, uint32_t len, double *value);
 
 #endif

@@ -85,7 +85,7 @@ static void judge_many(struct judging *j)
 	const struct bp_mqtt_publish *p = j->judged.publish;
 	struct bp_topic_cache *c = &in->cache[j->topic_hash >> 1 & (BP_TOPIC_CACHE - 1)];
 
-	if (c->hash != j->topic_hash || c->len != p->topic_len || c->gen != in->gen) {
+	if (c->hash != j->topic_hash || c->gen != in->gen) {
 		struct matched m = {.rules = in->rules};
 
 		bp_ruleset_match(in->rules, p->topic, p->topic_len, gather, &m);
@@ -94,7 +94,6 @@ static void judge_many(struct judging *j)
 			return;
 		}
 		c->hash = j->topic_hash;
-		c->len = p->topic_len;
 		c->gen = in->gen;
 		c->n = m.n;
 		memcpy(c->rule, m.rule, sizeof(c->rule));
@@ -114,14 +113,13 @@ static void look_up(struct bp_inspector *in, struct bp_flow *f, const uint8_t *t
 		bp_ruleset_match(in->rules, topic, len, gather, &m);
 	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
 	f->memo_hash = hash;
-	f->memo_len = len;
 	f->memo_gen = in->gen;
 }
 
-static bool memo_fits(
-	const struct bp_inspector *in, const struct bp_flow *f, uint64_t hash, uint32_t len)
+/* The hash covers the topic's length. */
+static bool memo_fits(const struct bp_inspector *in, const struct bp_flow *f, uint64_t hash)
 {
-	return f->memo_hash == hash && f->memo_len == len && f->memo_gen == in->gen;
+	return f->memo_hash == hash && f->memo_gen == in->gen;
 }
 
 /*
@@ -136,7 +134,7 @@ static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flag
 	if (len < 2)
 		return false;
 	p->topic_len = bp_be16(body);
-	if (p->topic_len != f->memo_len || p->topic_len == 0)
+	if (p->topic_len == 0)
 		return false;
 	at += p->topic_len;
 	if (flags & 0x06) {
@@ -155,7 +153,7 @@ static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flag
 	if (at > len)
 		return false;
 	*hash = bp_topic_hash(in, body + 2, p->topic_len);
-	if (!memo_fits(in, f, *hash, p->topic_len))
+	if (!memo_fits(in, f, *hash))
 		return false;
 	p->topic = body + 2;
 	p->packet_id = (uint16_t)id;
@@ -222,7 +220,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		if (!resolve(in, f, dir, &p))
 			return;
 		j.topic_hash = bp_topic_hash(in, p.topic, p.topic_len);
-		if (memo_fits(in, f, j.topic_hash, p.topic_len))
+		if (memo_fits(in, f, j.topic_hash))
 			bp_tally(in, BP_C_TOPIC_MEMO);
 		else
 			look_up(in, f, p.topic, p.topic_len, j.topic_hash);
@@ -269,7 +267,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		return BP_WANTED_NO;
 	}
 	hash = bp_topic_hash(in, p.topic, p.topic_len);
-	if (!memo_fits(in, f, hash, p.topic_len))
+	if (!memo_fits(in, f, hash))
 		look_up(in, f, p.topic, p.topic_len, hash);
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_WANTED_YES; /* counted when it is whole */

@@ -29,7 +29,7 @@ static int compile(void **state)
 }
 
 /* A text in memory of its very size, so that a read beyond it is seen. */
-static void same(struct bp_layouts *c, uint16_t gen, uint32_t index, const char *text)
+static void same(struct bp_layouts *c, uint32_t gen, uint32_t index, const char *text)
 {
 	size_t n = strlen(text);
 	uint8_t *exact = malloc(n + 1);
@@ -87,7 +87,7 @@ static void random_texts(void **state)
 	assert_non_null(c);
 	for (unsigned i = 0; i < 200000; i++) {
 		some_text(&s, text, sizeof(text));
-		same(c, (uint16_t)(1 + i / 50000), test_below(&s, SOURCES), text);
+		same(c, 1 + i / 50000, test_below(&s, SOURCES), text);
 	}
 	bp_layouts_free(c);
 }

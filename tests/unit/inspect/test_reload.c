@@ -294,6 +294,32 @@ static void states_run_out(void **state)
 	rig_close(&rig);
 }
 
+/* What a flow, or a kept JSON shape, knows of rules long gone says nothing about the new ones. */
+static void thousands_of_reloads_later(void **state)
+{
+	struct bp_rule_spec r[2] = {
+		rig_rule("old", "t", BP_COND_GT, 80), rig_rule("new", "u", BP_COND_GT, 80)};
+	const char *error;
+	size_t at;
+
+	(void)state;
+	r[0].value.kind = r[1].value.kind = BP_VALUE_JSON;
+	assert_int_equal(bp_json_path_compile("$.a", &r[0].value.json, &error, &at), 0);
+	assert_int_equal(bp_json_path_compile("$.b", &r[1].value.json, &error, &at), 0);
+	for (unsigned bits = 8; bits <= 24; bits++) {
+		open_with(&r[0], 1);
+		VALUES("t", "{\"a\":90,\"b\":10}");
+		assert_string_equal(told(), "old+90");
+		rig.generation += (1u << bits) - 1;
+		rig_rules(&rig, &r[1], 1);
+		VALUES("t", "{\"a\":90,\"b\":95}");
+		assert_string_equal(told(), "");
+		VALUES("u", "{\"a\":91,\"b\":10}", "{\"a\":10,\"b\":92}");
+		assert_string_equal(told(), "new+92");
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +331,7 @@ int main(void)
 		cmocka_unit_test(memo),
 		cmocka_unit_test(sets_alternate),
 		cmocka_unit_test(states_run_out),
+		cmocka_unit_test(thousands_of_reloads_later),
 	};
 
 	return cmocka_run_group_tests_name("reload", tests, NULL, NULL);
