@@ -127,9 +127,9 @@ bool bp_json_layout_learn(const uint8_t *text, size_t len, const struct bp_json_
 {
 	const uint8_t *number = bp_value_json_at(text, len, path, value);
 
-	layout->len = 0;
 	if (number == NULL)
 		return false;
+	layout->len = 0;
 	if (len > BP_JSON_LAYOUT_MAX || path->steps == 0)
 		return true;
 	allow_text(layout, text, len);

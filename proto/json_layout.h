@@ -30,8 +30,9 @@ struct bp_json_layout {
 };
 
 /*
- * As bp_value_json(), and keeps the text's layout, for texts of this path, when it has a value, is
- * not too long and the path has steps; else layout->len = 0. `layout` need not be initialised.
+ * As bp_value_json(), and keeps the layout, for texts of this path, of a text that has a value:
+ * layout->len = 0 when it is too long or the path has no steps. Without a value *layout is as it
+ * was.
  */
 bool bp_json_layout_learn(const uint8_t *text, size_t len, const struct bp_json_path *path,
 	struct bp_json_layout *layout, double *value);

@@ -51,23 +51,23 @@ static __attribute__((noinline)) bool learn(struct set *s, uint32_t gen, uint32_
 	const struct bp_value_source *source, const uint8_t *payload, uint32_t len, double *value)
 {
 	struct way *w = &s->way[s->victim];
-	bool has_value;
 
-	if (len > BP_JSON_LAYOUT_MAX || s->left != 0) {
+	if (len > BP_JSON_LAYOUT_MAX || source->json.steps == 0 || s->left != 0) {
 		s->left -= s->left != 0;
 		return bp_value_json(payload, len, &source->json, value);
 	}
+	if (!bp_json_layout_learn(payload, len, &source->json, &w->layout, value))
+		return false; /* what was kept stays */
 	if (w->gen == gen && w->index == index && !w->served)
 		s->pause = s->pause > PAUSE_MAX / 2 ? PAUSE_MAX : (uint8_t)(2 * s->pause + 1);
 	else
 		s->pause = 0;
 	s->left = s->pause;
-	has_value = bp_json_layout_learn(payload, len, &source->json, &w->layout, value);
-	w->gen = w->layout.len != 0 ? gen : 0;
+	w->gen = gen;
 	w->index = index;
 	w->served = false;
 	s->victim ^= 1;
-	return has_value;
+	return true;
 }
 
 static struct set *set_of(struct bp_layouts *c, uint32_t index, uint32_t len)

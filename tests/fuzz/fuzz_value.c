@@ -170,7 +170,7 @@ static void same_by_layout(const struct bp_json_layout *l, const struct bp_json_
  */
 static void layout(const uint8_t *data, size_t size, const struct bp_json_path *path)
 {
-	struct bp_json_layout l;
+	struct bp_json_layout l = {.len = 0};
 	double v = 42, expected = 42;
 	int found = bp_json_layout_learn(data, size, path, &l, &v);
 	uint8_t *copy;

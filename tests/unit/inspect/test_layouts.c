@@ -8,13 +8,13 @@
 
 #include "dataplane/mqtt/layouts.h"
 
-#define SOURCES 3
+#define SOURCES 4
 
 static struct bp_value_source source[SOURCES];
 
 static int compile(void **state)
 {
-	static const char *const path[SOURCES] = {"$.t", "$.u", "$.a[1]"};
+	static const char *const path[SOURCES] = {"$.t", "$.u", "$.a[1]", "$"};
 	const char *error;
 	size_t at;
 
@@ -143,12 +143,35 @@ static void learning_pauses(void **state)
 	bp_layouts_free(c);
 }
 
+/* A payload that teaches nothing takes no shape away, however often it comes. */
+static void nothing_learnt_nothing_lost(void **state)
+{
+	static const char *const useless[] = {"{\"t\":null,\"u\":7}", "{\"t\":21.5,\"u\":7]",
+		"aaaaaaaaaaaaaaaaa", "{\"x\":21.5,\"u\":7}"};
+	static const char *const shape[] = {"{\"t\":21.5,\"u\":7}", "{\"u\":21.5,\"t\":7}"};
+	struct bp_layouts *c = bp_layouts_create();
+
+	(void)state;
+	assert_non_null(c);
+	same(c, 1, 0, shape[0]);
+	same(c, 1, 0, shape[1]);
+	for (unsigned i = 0; i < 20; i++)
+		same(c, 1, 0, useless[i % 4]);
+	for (unsigned i = 0; i < 2; i++) {
+		const uint8_t *p = (const uint8_t *)shape[i];
+
+		assert_non_null(bp_layouts_find(c, 1, 0, p, (uint32_t)strlen(shape[i])));
+	}
+	bp_layouts_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_texts),
 		cmocka_unit_test(found_again),
 		cmocka_unit_test(learning_pauses),
+		cmocka_unit_test(nothing_learnt_nothing_lost),
 	};
 
 	return cmocka_run_group_tests_name("layouts", tests, compile, NULL);

@@ -31,6 +31,7 @@ static bool learn(const uint8_t *text, size_t len, const struct bp_json_path *pa
 	bool found;
 
 	memset(layout, 0xa5, sizeof(*layout));
+	layout->len = 0;
 	found = bp_json_layout_learn(text, len, path, layout, &v);
 	if (found != bp_value_json(text, len, path, &expected) || bits(v) != bits(expected))
 		fail_msg("%.*s was read as %.17g", (int)len, (const char *)text, v);
