@@ -461,6 +461,33 @@ static void checksums(void **state)
 	}
 }
 
+/* As long as a datagram may be, of bytes that take a sum of signed words furthest. */
+static void long_checksums(void **state)
+{
+	static const uint8_t fill[] = {0x00, 0x7f, 0x80, 0xff};
+	static uint8_t payload[65536], frame[PEER_FRAME_MAX];
+
+	(void)state;
+	for (unsigned round = 0; round < 4 * 64; round++) {
+		size_t n, len = 65535 - 40 - round / 4 * (round / 4 < 32 ? 1 : 1000);
+		struct bp_frame f;
+		struct peer c;
+		uint8_t *exact;
+
+		memset(payload, fill[round % 4], sizeof(payload));
+		peer_init(&c, false, round, 1, 5);
+		n = peer_frame(&c, CLIENT, TH_ACK, c.seq[CLIENT], 5, payload, len, frame);
+		exact = malloc(n);
+		memcpy(exact, frame, n);
+		assert_int_equal(bp_frame_parse(exact, (uint32_t)n, (uint32_t)n, &f), BP_FRAME_TCP);
+		assert_true(bp_frame_checksum_ok(&f));
+		assert_true(rig_fast_checksum_ok(exact, (uint32_t)n - 14));
+		exact[n - 1 - round % 33] ^= 1;
+		assert_false(rig_fast_checksum_ok(exact, (uint32_t)n - 14));
+		free(exact);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +496,7 @@ int main(void)
 		cmocka_unit_test(random_worlds),
 		cmocka_unit_test(captures),
 		cmocka_unit_test(checksums),
+		cmocka_unit_test(long_checksums),
 	};
 
 	return cmocka_run_group_tests_name("fast", tests, NULL, NULL);

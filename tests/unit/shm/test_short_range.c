@@ -22,7 +22,7 @@ static uint64_t next(uint64_t *s)
 static double some_bound(uint64_t *s)
 {
 	static const double odd[] = {0, -0.0, -1, 1e-300, 1e300, -1e300, 99999999, 100000000,
-		99999998.5, 0.1, 0.3, 80, 4.35};
+		99999998.5, 0.1, 0.3, 80, 4.35, HUGE_VAL, -HUGE_VAL};
 	char text[32];
 	double v;
 	uint64_t bits;
