@@ -19,7 +19,8 @@ uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_c
 		return 0;
 	*result = BP_CLONE_E_SIZE;
 	mqtt = bp_mqtt_publish_rewrite(r->version, r->publish, r->to, r->to_len, NULL, 0);
-	if (mqtt == 0 || ip + TCP_HDR + mqtt > mtu)
+	if (mqtt == 0 || ip + TCP_HDR + mqtt > mtu ||
+		r->frame->l3 + ip + TCP_HDR + mqtt > UINT16_MAX)
 		return 0;
 	*result = BP_CLONE_OK;
 	return r->frame->l3 + ip + TCP_HDR + (uint32_t)mqtt;

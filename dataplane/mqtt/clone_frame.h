@@ -13,7 +13,10 @@
  */
 enum bp_clone_result { BP_CLONE_OK, BP_CLONE_E_FAMILY, BP_CLONE_E_SIZE };
 
-/* Bytes that the frame takes, or 0 when it can't be built (*result says why). */
+/*
+ * Bytes that the frame takes, 65,535 at most, as a packet buffer's length has 16 bits; or 0 when it
+ * can't be built (*result says why).
+ */
 uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_clone_target *to,
 	uint32_t mtu, enum bp_clone_result *result);
 /* Writes exactly that many bytes. */

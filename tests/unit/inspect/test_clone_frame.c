@@ -307,6 +307,32 @@ static void family_and_size(void **state)
 	dissect(4);
 }
 
+/* Where the output port's MTU is 65,535: with its Ethernet header no mbuf's length tells more. */
+static void as_long_as_an_mbuf(void **state)
+{
+	static char payload[65536];
+	struct peer c;
+
+	(void)state;
+	begin();
+	mtu = 65535;
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&rig, &c, 4, "c");
+	memset(payload, ' ', sizeof(payload));
+	memcpy(payload, "81.5", 4);
+	for (size_t n = 65440; n < 65465; n++) {
+		publish(&c, CLIENT,
+			(struct mq_publish){.version = 4, .payload = payload, .payload_len = n});
+		/* 14 + 20 + 20 of headers, 34 of MQTT */
+		assert_int_equal(last_result, n + 88 <= 65535 ? BP_CLONE_OK : BP_CLONE_E_SIZE);
+	}
+	assert_int_equal(n_clones, 65535 - 88 - 65440 + 1);
+	pcap_dump_close(dump);
+	pcap_close(dead);
+	unlink(path);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +340,7 @@ int main(void)
 		cmocka_unit_test(by_alias_and_cut),
 		cmocka_unit_test(from_the_broker),
 		cmocka_unit_test(family_and_size),
+		cmocka_unit_test(as_long_as_an_mbuf),
 	};
 
 	return cmocka_run_group_tests_name("clone_frame", tests, NULL, NULL);
