@@ -39,7 +39,7 @@ enum bp_edge {
 };
 
 #define BP_NO_PORT 0xff
-/* What fits the first-level cache with its data; 64 and more were slower. */
+/* As many as mqtt/batch.h reads together. */
 #define BP_RX_BURST 64
 
 struct bp_mac_table;

@@ -5,7 +5,7 @@
 
 /*
  * The steps of fast.h, each a function of its own: together they are too much for the compiler's
- * registers. All but the last look at nothing that another frame of the batch could change.
+ * registers.
  */
 #define NOINLINE __attribute__((noinline))
 

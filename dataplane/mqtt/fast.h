@@ -17,9 +17,9 @@
  * last, judged by one rule that keeps no state. All of it inline and straight ahead, for the node
  * that reads bursts.
  *
- * A batch goes through four steps, each a loop over its frames: hash, probe, read, decide. The
- * first three look at nothing that another frame of the batch could change, so that the processor
- * works on several frames at once; the last is done frame by frame, in order.
+ * A batch goes through five steps, each a loop over its frames: hash, probe, look, verify, decide.
+ * All but the last change nothing, so that the processor works on several frames at once; the last
+ * is done frame by frame, in order, and takes what was probed for no more than a guess.
  *
  * Nothing is written before everything is decided: whenever something is not as usual the answer is
  * "no" and the caller takes the general way (inspect.h), which starts from the beginning. So the

@@ -59,7 +59,7 @@ bool bp_inspector_wants(
  */
 struct bp_lookup {
 	uint64_t k0, k1, hash;
-	struct bp_flow *flow; /* candidate from the probe; may be NULL */
+	struct bp_flow *flow; /* candidate from the probe: may be another flow, or free */
 };
 void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l);
 void bp_inspect_probe(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l);
