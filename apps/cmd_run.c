@@ -12,6 +12,8 @@
 #include "apps/supervisor.h"
 
 #define STOP_TIMEOUT_NS 10000000000ull
+/* What a person does who wants it to end now takes longer; what a program sends twice does not. */
+#define SAME_SIGNAL_NS 500000000ull
 /* Planes that a killed supervisor left behind end within this time, or are killed by nobody. */
 #define PATIENCE_MS 15000
 
@@ -73,6 +75,7 @@ static int supervise(struct run *r, char **dp_argv)
 		.planes = planes,
 		.n = N_PLANES,
 		.stop_timeout_ns = STOP_TIMEOUT_NS,
+		.same_signal_ns = SAME_SIGNAL_NS,
 		.log = stderr,
 		.changed = store_counts,
 		.arg = r,
@@ -181,7 +184,8 @@ const struct bp_cli_command bp_cmd_run = {
 		"notice. What follows -- goes to DPDK's EAL behind what FILE asks for.\n"
 		"\n"
 		"SIGTERM and SIGINT end the data plane first, which drains, and then the control\n"
-		"plane; sent twice they kill both. SIGHUP reloads the configuration.",
+		"plane; sent again half a second later or more, they kill both. SIGHUP reloads the "
+		"configuration.",
 	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
 	.options = options,
 	.takes_rest = true,

@@ -196,14 +196,17 @@ static void kill_all(struct bp_supervisor *s)
 
 static void on_stop_signal(struct bp_supervisor *s, uint32_t signo)
 {
-	if (s->stopping) {
-		if (!s->killing)
-			kill_all(s);
+	uint64_t now = monotonic_ns();
+
+	if (s->stop_asked_ns == NEVER) {
+		s->stop_asked_ns = now;
+		report(s, "signal %u (%s): stopping", signo, strsignal((int)signo));
+		if (!s->stopping)
+			begin_stop(s, 0);
+	} else if (!s->killing && now - s->stop_asked_ns >= s->same_signal_ns) {
 		s->killing = true;
-		return;
+		kill_all(s);
 	}
-	report(s, "signal %u (%s): stopping", signo, strsignal((int)signo));
-	begin_stop(s, 0);
 }
 
 static void on_hup(struct bp_supervisor *s)
@@ -320,7 +323,7 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->own_pid = getpid();
 	s->stopping = s->killing = false;
 	s->status = 0;
-	s->tell_at_ns = NEVER;
+	s->tell_at_ns = s->stop_asked_ns = NEVER;
 	for (unsigned i = 0; i < s->n; i++) {
 		s->planes[i].pid = 0;
 		s->planes[i].start_at_ns = 0;

@@ -19,7 +19,8 @@
  *   configuration) can't be helped by another try: all planes are stopped, and that is the status.
  * - SIGTERM or SIGINT: the planes are told to end (SIGTERM) one after the other in their order, the
  *   next one only when the one before it has gone. A second such signal, or a plane that takes
- * longer than stop_timeout_ns: SIGKILL.
+ *   longer than stop_timeout_ns: SIGKILL. Those that come within same_signal_ns of the first are
+ * the same wish: timeout(1) and service managers signal a process and its group too.
  * - SIGHUP goes on to the planes that want it; the others ignore it.
  * - Should the supervisor itself die in whatever way, the kernel sends every plane SIGTERM
  *   (PR_SET_PDEATHSIG): planes that nobody watches would be planes that nobody restarts.
@@ -44,6 +45,7 @@ struct bp_supervisor {
 	struct bp_sup_plane *planes; /* started and stopped in this order */
 	unsigned n;
 	uint64_t stop_timeout_ns; /* per plane */
+	uint64_t same_signal_ns;
 	FILE *log;
 	/*
 	 * Called after every start and end of a plane, and again every second while it returns
@@ -54,7 +56,7 @@ struct bp_supervisor {
 	/* the supervisor's own */
 	bool stopping, killing;
 	int status;
-	uint64_t now_ns, tell_at_ns;
+	uint64_t now_ns, tell_at_ns, stop_asked_ns;
 	pid_t own_pid;
 };
 

@@ -79,7 +79,8 @@ static bool write_counts(const struct bp_supervisor *s, void *arg)
 }
 
 /* Starts a supervisor in a process of its own over `sh -c script` in the directory. */
-static void start(struct fixture *f, const char *a, const char *b, unsigned stop_timeout_ms)
+static void start_with(struct fixture *f, const char *a, const char *b, unsigned stop_timeout_ms,
+	uint64_t same_signal_ns)
 {
 	fflush(NULL);
 	f->pid = fork();
@@ -97,6 +98,7 @@ static void start(struct fixture *f, const char *a, const char *b, unsigned stop
 		.planes = planes,
 		.n = b ? 2 : 1,
 		.stop_timeout_ns = stop_timeout_ms * 1000000ull,
+		.same_signal_ns = same_signal_ns,
 		.changed = write_counts,
 		.arg = f->dir,
 	};
@@ -106,6 +108,12 @@ static void start(struct fixture *f, const char *a, const char *b, unsigned stop
 	snprintf(log, sizeof(log), "%s/log", f->dir);
 	s.log = fopen(log, "w");
 	_exit(bp_supervisor_run(&s));
+}
+
+/* Here every signal counts. */
+static void start(struct fixture *f, const char *a, const char *b, unsigned stop_timeout_ms)
+{
+	start_with(f, a, b, stop_timeout_ms, 0);
 }
 
 static int end(struct fixture *f)
@@ -262,6 +270,28 @@ static void a_second_signal_kills_at_once(void **state)
 	assert_true(gone(number_in(f->dir, "a.pid")) && gone(number_in(f->dir, "b.pid")));
 }
 
+/* timeout(1) signals its child and then the whole group: that must not cut the draining short. */
+static void signals_close_together_are_one(void **state)
+{
+	struct fixture *f = *state;
+
+	/* a ends when it was told, but not before b got the SIGHUP that was sent after them all */
+	start_with(f,
+		"trap ': >asked' TERM; echo $$ >a.tmp; mv a.tmp a.pid; "
+		"until [ -e asked ] && [ -e hup ]; do sleep 0.01; done",
+		"exec env --default-signal=HUP sh -c \"trap ': >hup' HUP; trap 'exit 0' TERM; "
+		"echo \\$\\$ >b.tmp; mv b.tmp b.pid; while :; do sleep 0.01; done\"",
+		3600 * 1000, 3600 * 1000000000ull);
+	WAIT_FOR(number_in(f->dir, "a.pid") && number_in(f->dir, "b.pid"));
+	kill(f->pid, SIGTERM);
+	WAIT_FOR(log_has(f, "stopping"));
+	kill(f->pid, SIGTERM);
+	kill(f->pid, SIGINT);
+	kill(f->pid, SIGHUP);
+	assert_int_equal(end(f), 0);
+	assert_false(log_has(f, "killing"));
+}
+
 static void hup_goes_to_the_plane_that_wants_it(void **state)
 {
 	struct fixture *f = *state;
@@ -338,6 +368,7 @@ int main(void)
 		CASE(the_same_status_later_is_not),
 		CASE(kills_what_does_not_end),
 		CASE(a_second_signal_kills_at_once),
+		CASE(signals_close_together_are_one),
 		CASE(hup_goes_to_the_plane_that_wants_it),
 		CASE(planes_end_with_a_killed_supervisor),
 		CASE(what_can_not_be_executed_is_said),
