@@ -208,15 +208,20 @@ static void check_rule_targets(
 		const struct bp_yaml *action = bp_yaml_find(e, "action"),
 				     *at = action != NULL ? action : e;
 		bool clone = rule->action == BP_ACTION_CLONE;
+		char which[sizeof(rule->name) + 16];
 
 		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))
 			continue;
 		if (clone ? c->mqtt.clone.enabled : c->mqtt.edge.enabled)
 			continue;
+		if (rule->name[0] != '\0')
+			snprintf(which, sizeof(which), "rule '%s'", rule->name);
+		else /* none, or a bad one, which has its own message */
+			snprintf(which, sizeof(which), "mqtt.rules[%u]", i);
 		bp_error(r->messages, at->line, at->column,
-			"rule '%s': action %s has nowhere to go; expected a section mqtt.%s in "
+			"%s: action %s has nowhere to go; expected a section mqtt.%s in "
 			"this file",
-			rule->name, clone ? "clone" : "publish", clone ? "clone" : "edge");
+			which, clone ? "clone" : "publish", clone ? "clone" : "edge");
 	}
 }
 

@@ -182,6 +182,11 @@ static void rules_must_agree(void **state)
 		"f.yaml:6:51: rule 'wet': action clone has nowhere to go; expected a section "
 		"mqtt.clone in "
 		"this file\n");
+	/* A rule that has no name is called by its place. */
+	says(BRIDGED "mqtt:\n  rules:\n    - {topic: t, raise: \"> 1\"}\n",
+		"f.yaml:5:7: mqtt.rules[0] has no 'name'; expected this setting to be given\n"
+		"f.yaml:5:7: mqtt.rules[0]: action publish has nowhere to go; expected a section "
+		"mqtt.edge in this file\n");
 	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
 		  "    - {name: wet, topic: t, raise: \"> 1\"}\n    - {name: hot, topic: t, raise: "
 		  "\"> 1\"}\n",
