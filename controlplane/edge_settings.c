@@ -43,6 +43,25 @@ static int read_password(const char *path, char *out, size_t size, char *err, si
 	return 0;
 }
 
+/* libmosquitto says of a file it can't read only that "arguments" are wrong. */
+static int check_readable(const char *what, const char *path, char *err, size_t err_size)
+{
+	FILE *f;
+
+	if (path[0] == '\0')
+		return 0;
+	f = fopen(path, "re");
+	if (f == NULL) {
+		snprintf(err, err_size,
+			"the edge broker's TLS file %s (mqtt.edge.tls.%s) cannot be read: %s; "
+			"expected a file in PEM form",
+			path, what, strerror(errno));
+		return -1;
+	}
+	fclose(f);
+	return 0;
+}
+
 int bp_edge_settings(const struct bp_config_edge *edge, struct bp_edge_link_settings *out,
 	char *err, size_t err_size)
 {
@@ -55,7 +74,13 @@ int bp_edge_settings(const struct bp_config_edge *edge, struct bp_edge_link_sett
 	copy(out->key_file, sizeof(out->key_file), edge->key_file);
 	out->port = edge->port;
 	out->keep_alive_s = edge->keep_alive_s;
-	if (!edge->enabled || edge->password_file[0] == '\0')
+	if (!edge->enabled)
+		return 0;
+	if (check_readable("ca", edge->ca_file, err, err_size) != 0 ||
+		check_readable("cert", edge->cert_file, err, err_size) != 0 ||
+		check_readable("key", edge->key_file, err, err_size) != 0)
+		return -1;
+	if (edge->password_file[0] == '\0')
 		return 0;
 	return read_password(
 		edge->password_file, out->password, sizeof(out->password), err, err_size);

@@ -26,7 +26,9 @@ void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
 	p->spool_broken = true;
 	p->spool_retry_ns = now + SPOOL_RETRY_NS;
 	bp_log_limited(&p->log_disk, BP_LOG_ERROR,
-		"%s; alarms stay in memory until the disk takes them", bp_spool_error(p->spool));
+		"%s; see that the folder of mqtt.spool.path can be written and has room: alarms "
+		"stay in memory until then",
+		bp_spool_error(p->spool));
 }
 
 void bp_publish_count_dropped(struct bp_publisher *p)

@@ -539,6 +539,11 @@ static void settings_change_while_running(void **state)
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
 	assert_int_equal(get(&f->shm.global->cp_edge_disconnects), 1);
 	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 2);
+	/* So is a TLS file that is not there, by its name. */
+	snprintf(changed.edge.ca_file, sizeof(changed.edge.ca_file), "%s/ca.pem", f->dir);
+	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, changed.edge.ca_file));
+	assert_non_null(strstr(err, "mqtt.edge.tls.ca"));
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
 }
