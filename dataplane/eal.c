@@ -56,35 +56,77 @@ uint64_t bp_eal_huge_free(void)
 	return bytes;
 }
 
+/* Bytes that the kernel could give out now; 0: unknown. */
+static uint64_t memory_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	uint64_t kib = 0;
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %" SCNu64, &kib) != 1)
+		;
+	fclose(f);
+	return kib * 1024;
+}
+
 /* 2 MiB pages that would do. */
 static uint64_t pages_for(uint64_t bytes)
 {
 	return (bytes + 2 * MIB - 1) / (2 * MIB);
 }
 
+/* Why there is no use of hugepages, and the remedy; "" when they can be used. */
+static void hugepages_missing(const struct bp_eal *e, const char *dir, char *why, size_t size)
+{
+	why[0] = '\0';
+	if (e->huge_free < e->needed)
+		snprintf(why, size,
+			"%" PRIu64 " MiB of hugepages are free and about %" PRIu64
+			" MiB are needed; set some aside: sysctl vm.nr_hugepages=%" PRIu64,
+			e->huge_free / MIB, e->needed / MIB, pages_for(e->needed));
+	else if (dir && access(dir, W_OK) != 0)
+		snprintf(why, size,
+			"this user can't make files in %s (%s); run biplane as root, or make the "
+			"folder writable",
+			dir, strerror(errno));
+}
+
+/* EAL fills its ordinary pages at once: asking for more than there is would end in the OOM killer.
+ */
+static int check_ordinary_memory(const struct bp_config *c, char *err, size_t err_size)
+{
+	uint64_t available = memory_available();
+
+	if (available == 0 || c->memory_mb * MIB <= available)
+		return 0;
+	snprintf(err, err_size,
+		"runtime.memory asks for %u MiB, but this machine has %" PRIu64
+		" MiB available; lower it, or use hugepages",
+		c->memory_mb, available / MIB);
+	return -1;
+}
+
 static int choose_memory(const struct bp_config *c, struct bp_eal *e, char *err, size_t err_size)
 {
-	uint64_t pages = pages_for(e->needed);
+	const char *dir = bp_hugepage_dir();
+	char why[sizeof(e->warning) - 64];
 
 	e->huge_free = bp_eal_huge_free();
-	e->huge = c->hugepages != BP_HUGEPAGES_NEVER && e->huge_free >= e->needed;
-	e->in_memory = e->huge && bp_hugepage_dir() == NULL;
-	if (e->huge || c->hugepages == BP_HUGEPAGES_NEVER)
+	hugepages_missing(e, dir, why, sizeof(why));
+	e->huge = c->hugepages != BP_HUGEPAGES_NEVER && why[0] == '\0';
+	e->in_memory = e->huge && dir == NULL;
+	if (e->huge)
 		return 0;
 	if (c->hugepages == BP_HUGEPAGES_REQUIRE) {
-		snprintf(err, err_size,
-			"hugepages are required, but %" PRIu64
-			" MiB of them are free and about %" PRIu64
-			" MiB are needed; set some aside: sysctl vm.nr_hugepages=%" PRIu64,
-			e->huge_free / MIB, e->needed / MIB, pages);
+		snprintf(err, err_size, "hugepages are required, but %s", why);
 		return -1;
 	}
-	snprintf(e->warning, sizeof(e->warning),
-		"%" PRIu64 " MiB of hugepages are free and about %" PRIu64
-		" MiB are needed: running on ordinary pages, slower; set some aside with: "
-		"sysctl vm.nr_hugepages=%" PRIu64,
-		e->huge_free / MIB, e->needed / MIB, pages);
-	return 0;
+	if (c->hugepages == BP_HUGEPAGES_AUTO)
+		snprintf(e->warning, sizeof(e->warning), "running on ordinary pages, slower: %s",
+			why);
+	return check_ordinary_memory(c, err, err_size);
 }
 
 int bp_eal_choose(

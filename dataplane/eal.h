@@ -17,7 +17,7 @@ struct bp_eal {
 	bool pci;           /* a port is a PCI device */
 	uint64_t huge_free; /* bytes in free hugepages */
 	uint64_t needed;    /* bytes that biplane will ask DPDK for, about */
-	char warning[256];  /* a sentence, or "" */
+	char warning[512];  /* a sentence, or "" */
 };
 
 #define BP_EAL_ARGS_MAX 64

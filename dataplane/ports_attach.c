@@ -51,8 +51,10 @@ static void explain(const char *name, const char *device, int rc, char *err, siz
 			"distribution's DPDK packages%s",
 			name, device, rights);
 	else
-		snprintf(err, err_size, "port %s: DPDK can't open \"%s\": %s%s", name, device,
-			rte_strerror(-rc), rights);
+		snprintf(err, err_size,
+			"port %s: DPDK can't open \"%s\": %s; is one of its arguments wrong, or "
+			"does something else use it? DPDK's own words, if it had any, are above%s",
+			name, device, rte_strerror(-rc), rights);
 }
 
 static int attach_one(const struct bp_config *c, unsigned port, char *err, size_t err_size)

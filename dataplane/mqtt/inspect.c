@@ -47,7 +47,9 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->layouts = bp_layouts_create();
 	in->to = malloc(BP_TOPIC_MAX);
 	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->to == NULL) {
-		snprintf(err, err_size, "no memory for mqtt.carry_total: %llu bytes a worker",
+		snprintf(err, err_size,
+			"no memory for mqtt.carry_total: %llu bytes a worker; lower "
+			"it",
 			(unsigned long long)(m->carry_total / c->n_workers));
 		bp_inspector_free(in);
 		return NULL;

@@ -7,6 +7,7 @@
 #include "dataplane/queue_plan.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define RSS 0x7u
 
@@ -363,6 +364,23 @@ static void hugepages_are_required(void **state)
 	assert_string_equal(e.warning, "");
 }
 
+static void more_memory_than_there_is(void **state)
+{
+	struct bp_config c = two_ports(1);
+	struct bp_eal e;
+	char err[256] = "";
+
+	c.hugepages = BP_HUGEPAGES_NEVER;
+	c.memory_mb = UINT32_MAX; /* 4 PiB */
+	assert_int_equal(bp_eal_choose(&c, 0, &e, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "runtime.memory asks for 4294967295 MiB"));
+	assert_non_null(strstr(err, "lower it"));
+	/* with hugepages that setting is not used */
+	c.hugepages = BP_HUGEPAGES_AUTO;
+	if (bp_eal_huge_free() > 0 && geteuid() == 0)
+		assert_int_equal(bp_eal_choose(&c, 0, &e, err, sizeof(err)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +396,8 @@ int main(void)
 		cmocka_unit_test(cpus_are_chosen),
 		cmocka_unit_test(eal_arguments),
 		cmocka_unit_test(hugepages_are_required),
+		cmocka_unit_test(more_memory_than_there_is),
+		cmocka_unit_test(more_memory_than_there_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
