@@ -165,6 +165,14 @@ __attribute__((format(printf, 2, 3))) static void add(
 	a->used += (size_t)n + 1;
 }
 
+static bool among(int argc, char *const *argv, const char *option)
+{
+	for (int i = 0; i < argc; i++)
+		if (argv[i] && strcmp(argv[i], option) == 0)
+			return true;
+	return false;
+}
+
 int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int extra_argc,
 	char *const *extra_argv, struct bp_eal_args *a, char *err, size_t err_size)
 {
@@ -181,6 +189,13 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 		add(a, "--in-memory");
 	else
 		add(a, "--file-prefix=biplane-%s", c->name);
+	/*
+	 * Pages without a name come back to the kernel when this process dies, however it dies.
+	 * Named ones would lie there until EAL starts again, and count as taken when that is being
+	 * decided.
+	 */
+	if (e->huge && !e->in_memory && !among(extra_argc, extra_argv, "--no-huge"))
+		add(a, "--huge-unlink=always");
 	if (!e->huge) {
 		add(a, "--no-huge");
 		add(a, "-m");

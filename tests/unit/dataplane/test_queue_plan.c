@@ -332,10 +332,16 @@ static void eal_arguments(void **state)
 	assert_false(has_arg(&a, "--no-huge"));
 	assert_string_equal(a.argv[a.argc - 1], extra[0]); /* the user's last word */
 	assert_null(a.argv[a.argc]);
+	/* pages that a killed data plane held must not be missing to the next one */
+	assert_true(has_arg(&a, "--huge-unlink=always"));
+	extra[0] = "--no-huge"; /* EAL refuses the two together */
+	assert_int_equal(bp_eal_build_args(&c, &e, 1, extra, &a, err, sizeof(err)), 0);
+	assert_false(has_arg(&a, "--huge-unlink=always"));
 	e.huge = false;
 	e.pci = true;
 	assert_int_equal(bp_eal_build_args(&c, &e, 0, NULL, &a, err, sizeof(err)), 0);
 	assert_true(has_arg(&a, "--no-huge"));
+	assert_false(has_arg(&a, "--huge-unlink=always"));
 	assert_true(has_arg(&a, "333"));
 	assert_false(has_arg(&a, "--no-pci"));
 	assert_true(has_arg(&a, "0000:00:00.0"));
