@@ -109,15 +109,20 @@ static void open_segment(struct bench *b)
 	struct bp_segment *s;
 	char err[256];
 	unsigned n = bp_shm_specs(b->config, bp_flow_table_size(b->config), specs);
+	int rc;
 
 	snprintf(b->segment, sizeof(b->segment), "bench-%d", (int)getpid());
 	s = bp_segment_open(
 		b->segment, bp_hugepage_dir(), "/dev/shm", specs, n, true, err, sizeof(err));
 	if (s == NULL)
 		die("segment", err);
-	/* nobody else is to find it, and nothing is to be left behind when this is interrupted */
+	rc = bp_shm_map(&b->shm, s, err, sizeof(err));
+	/*
+	 * Nobody else is to find it, and nothing is to be left behind when this is interrupted.
+	 * Only now: mapping takes the lock, and would make its file again.
+	 */
 	bp_segment_unlink(b->segment, bp_hugepage_dir(), "/dev/shm");
-	if (bp_shm_map(&b->shm, s, err, sizeof(err)) != 0)
+	if (rc != 0)
 		die("segment", err);
 	if (!bp_segment_huge(s))
 		fprintf(stderr,
