@@ -35,6 +35,17 @@ void test_nap(void);        /* a millisecond, between two looks at a condition *
 		}                                                                                  \
 	} while (0)
 
+/* Lets the event loop of (f)->base run until the condition holds. */
+#define RUN_UNTIL(f, condition)                                                                    \
+	do {                                                                                       \
+		uint64_t end_ = test_now_ns() + TEST_DEADLINE_NS;                                  \
+		while (!(condition)) {                                                             \
+			if (test_now_ns() > end_)                                                  \
+				fail_msg("never came true: %s", #condition);                       \
+			event_base_loop((f)->base, EVLOOP_ONCE);                                   \
+		}                                                                                  \
+	} while (0)
+
 /* A fresh directory; test_dir_remove() deletes it with all it holds. */
 void test_dir_make(char *path, size_t size);
 void test_dir_remove(const char *path);

@@ -134,16 +134,6 @@ static const char *log_text(const struct fixture *f)
 	return text;
 }
 
-#define RUN_UNTIL(f, condition)                                                                    \
-	do {                                                                                       \
-		uint64_t end_ = test_now_ns() + TEST_DEADLINE_NS;                                  \
-		while (!(condition)) {                                                             \
-			if (test_now_ns() > end_)                                                  \
-				fail_msg("never came true: %s", #condition);                       \
-			event_base_loop((f)->base, EVLOOP_ONCE);                                   \
-		}                                                                                  \
-	} while (0)
-
 /* The link's first line in the log, which must be one sentence with these words. */
 static void says(struct fixture *f, const char *words)
 {

@@ -74,17 +74,6 @@ static uint64_t get(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Lets the publisher's loop run until the condition holds. */
-#define RUN_UNTIL(f, condition)                                                                    \
-	do {                                                                                       \
-		uint64_t end_ = test_now_ns() + TEST_DEADLINE_NS;                                  \
-		while (!(condition)) {                                                             \
-			if (test_now_ns() > end_)                                                  \
-				fail_msg("never came true: %s", #condition);                       \
-			event_base_loop((f)->base, EVLOOP_ONCE);                                   \
-		}                                                                                  \
-	} while (0)
-
 static void put(struct fixture *f, unsigned worker, uint64_t id)
 {
 	struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
