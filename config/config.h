@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "biplane/fib.h"
 #include "biplane/limits.h"
 #include "biplane/rule.h"
 
@@ -16,6 +17,19 @@
  * and no segment; both planes and the tools link it.
  */
 
+enum bp_kernel { BP_KERNEL_AUTO, BP_KERNEL_VIRTIO, BP_KERNEL_TAP, BP_KERNEL_OFF };
+
+#define BP_INTERFACE_NAME_MAX 15 /* bytes of a kernel interface's name */
+
+/* What makes a router's interface of a port, or of a bridge (its host interface). */
+struct bp_config_interface {
+	uint8_t kernel; /* enum bp_kernel */
+	char kernel_name[BP_INTERFACE_NAME_MAX +
+			 1]; /* of its kernel interface; default: the name */
+	uint32_t n_addresses;
+	struct bp_interface_address address[BP_ADDRESSES_MAX];
+};
+
 struct bp_config_port {
 	char name[BP_NAME_MAX + 1];
 	char device[512]; /* PCI address or vdev string, as DPDK's -a and --vdev take it */
@@ -23,11 +37,67 @@ struct bp_config_port {
 	uint32_t rx_descriptors, tx_descriptors; /* 0: the driver's default */
 	uint32_t mtu;                            /* 0: leave the driver's */
 	bool promiscuous;                        /* default true */
+	bool has_mac;
+	uint8_t mac[6];                       /* given to the device; without it the device's own */
+	struct bp_config_interface interface; /* of a port that is in no bridge */
 };
 
 struct bp_config_bridge {
 	uint32_t n;
 	uint8_t port[BP_MAX_PORTS]; /* indices into ports */
+	bool has_host;              /* has a host interface */
+	char host_name[BP_NAME_MAX + 1];
+	struct bp_config_interface host;
+};
+
+/* Capacities of the forwarding tables. */
+struct bp_config_routing {
+	uint32_t routes4, routes6, neighbours, nexthops, groups;
+};
+
+struct bp_config_sync {
+	uint32_t table;             /* routing table of the kernel that is mirrored */
+	uint32_t receive_buffer;    /* bytes, of the Netlink socket */
+	uint64_t neighbour_keep_ns; /* a neighbour used within so long is kept alive */
+};
+
+/* One entry of static.routes: `hop.gateway` (family 0: none) through port `hop.interface`. */
+struct bp_config_static_route {
+	struct bp_prefix prefix;
+	uint8_t type;  /* enum bp_route_type: unicast, blackhole, unreachable or prohibit */
+	bool has_port; /* else the interface on whose addresses' prefix the gateway is */
+	struct bp_hop hop;
+};
+
+struct bp_config_static_neighbour {
+	struct bp_address address;
+	uint8_t mac[6];
+	uint8_t interface;
+};
+
+struct bp_config_static {
+	uint32_t n_routes, n_neighbours;
+	struct bp_config_static_route *route;         /* owned by the configuration */
+	struct bp_config_static_neighbour *neighbour; /* owned by the configuration */
+};
+
+/* Classes of what goes to the kernel, in the order in which they are served. */
+enum bp_exception_class {
+	BP_EX_ROUTING, /* routing protocols, ARP and neighbour discovery */
+	BP_EX_PHD,     /* signalling of personal health devices */
+	BP_EX_LOCAL,   /* what else is for this machine's addresses */
+	BP_EX_OTHER,   /* what the kernel must answer or forward */
+	BP_EX_CLASSES,
+};
+
+struct bp_config_exception {
+	struct {
+		uint32_t rate;  /* frames a second */
+		uint32_t burst; /* frames at once above that */
+		uint32_t queue; /* frames waiting */
+	} class[BP_EX_CLASSES];
+	uint32_t n_phd_ports;
+	uint16_t phd_ports[BP_MAX_MQTT_PORTS];
 };
 
 enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };
@@ -92,7 +162,20 @@ struct bp_config {
 	uint32_t mac_table;
 	uint64_t mac_ageing_ns;
 	struct bp_config_mqtt mqtt;
+	struct bp_config_routing routing;
+	struct bp_config_sync sync;
+	struct bp_config_static fixed; /* section static: */
+	struct bp_config_exception exception;
 };
+
+/* Whether a port routes: it is in no bridge. */
+bool bp_config_port_routes(const struct bp_config *c, unsigned port);
+/* Whether anything routes: some port does, or some bridge has a host interface. */
+bool bp_config_routes(const struct bp_config *c);
+/* The interface of that number (see include/biplane/fib.h) and its name, or NULL when the file has
+ * none such: a bridged port, or a bridge without `host`. */
+const struct bp_config_interface *bp_config_interface(
+	const struct bp_config *c, unsigned interface, const char **name);
 
 /*
  * Reads and validates `path` whole. On success returns the configuration (bp_config_free()). On any

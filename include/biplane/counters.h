@@ -11,16 +11,19 @@
  *
  * The sum that holds at rest, per gateway:
  *
- *     sum of port rx + made = sum of port tx + drops
+ *     sum of port rx + made = sum of port tx + drops + to the kernel
  *
- * where `made` is the group BP_CG_MADE (frames that biplane itself added) and `drops` is the group
- * BP_CG_DROP. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe what inspection saw; a
- * frame that they count is forwarded all the same.
+ * where `made` is the group BP_CG_MADE (frames that biplane itself added, and those that came from
+ * the kernel), `drops` is the group BP_CG_DROP and `to the kernel` is the group BP_CG_KERNEL. The
+ * group PUNT says why frames were handed to the exception path; each of them is then counted once
+ * more, by KERNEL or by DROP. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe what
+ * inspection saw; a frame that they count is forwarded all the same.
  */
 #define BP_COUNTERS(X)                                                                             \
 	/* frames that biplane made */                                                             \
 	X(FLOOD_COPY, MADE, "flood_copy", "copies made to flood a frame to further ports")         \
 	X(CLONE_FRAME, MADE, "clone_frame", "alarm frames built by action clone")                  \
+	X(FROM_KERNEL, MADE, "from_kernel", "frames that the kernel sent through its interfaces")  \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
@@ -28,7 +31,47 @@
 	X(DROP_NO_PEER, DROP, "no_peer", "no other port of the bridge could take the frame")       \
 	X(DROP_RUNT, DROP, "runt", "shorter than an Ethernet header")                              \
 	X(DROP_NO_BRIDGE, DROP, "no_bridge", "arrived on a port that is in no bridge")             \
+	X(DROP_NOT_FOR_US, DROP, "not_for_us", "on a routed port, for another station's MAC")      \
+	X(DROP_IF_DOWN, DROP, "interface_down",                                                    \
+		"the interface it came in on or would leave by is down")                           \
+	X(DROP_IP_HEADER, DROP, "ip_header",                                                       \
+		"IP version, header length or total length that can't be")                         \
+	X(DROP_IP_CHECKSUM, DROP, "ip_checksum", "wrong checksum of the IPv4 header")              \
+	X(DROP_MARTIAN, DROP, "martian", "source or destination address that no router forwards")  \
+	X(DROP_BLACKHOLE, DROP, "blackhole", "the route says blackhole")                           \
+	X(DROP_NO_KERNEL, DROP, "no_kernel", "for the kernel, but the interface has none")         \
+	X(DROP_QUEUE_ROUTING, DROP, "kernel_queue_routing", "queue of class routing was full")     \
+	X(DROP_QUEUE_PHD, DROP, "kernel_queue_phd", "queue of class phd was full")                 \
+	X(DROP_QUEUE_LOCAL, DROP, "kernel_queue_local", "queue of class local was full")           \
+	X(DROP_QUEUE_OTHER, DROP, "kernel_queue_other", "queue of class other was full")           \
+	X(DROP_KERNEL_TX, DROP, "kernel_tx", "the kernel interface took no more frames")           \
+	X(DROP_KERNEL_RX, DROP, "kernel_rx", "from the kernel: no room on the way to the worker")  \
 	X(DROP_FLUSHED, DROP, "flushed", "still inside biplane when the worker was stopped")       \
+	/* to the kernel */                                                                        \
+	X(KERNEL_ROUTING, KERNEL, "kernel_routing",                                                \
+		"routing protocols, ARP and neighbour discovery")                                  \
+	X(KERNEL_PHD, KERNEL, "kernel_phd", "signalling of personal health devices")               \
+	X(KERNEL_LOCAL, KERNEL, "kernel_local", "what else is for this machine's addresses")       \
+	X(KERNEL_OTHER, KERNEL, "kernel_other", "what the kernel must answer or forward")          \
+	/* why frames were handed to the exception path */                                         \
+	X(PUNT_ARP, PUNT, "punt_arp", "ARP")                                                       \
+	X(PUNT_ND, PUNT, "punt_nd", "neighbour and router discovery")                              \
+	X(PUNT_LOCAL, PUNT, "punt_local", "for an address of this machine")                        \
+	X(PUNT_MULTICAST, PUNT, "punt_multicast", "IP multicast or broadcast")                     \
+	X(PUNT_TTL, PUNT, "punt_ttl", "TTL or hop limit used up")                                  \
+	X(PUNT_OPTIONS, PUNT, "punt_options", "IPv4 options or hop-by-hop options")                \
+	X(PUNT_MTU, PUNT, "punt_mtu", "larger than the MTU of the interface it would leave by")    \
+	X(PUNT_NEIGHBOUR, PUNT, "punt_neighbour", "the next hop's MAC is not known yet")           \
+	X(PUNT_NO_ROUTE, PUNT, "punt_no_route", "no route")                                        \
+	X(PUNT_UNREACHABLE, PUNT, "punt_unreachable", "the route says unreachable or prohibit")    \
+	X(PUNT_FOREIGN, PUNT, "punt_foreign",                                                      \
+		"the route leads through an interface that is not ours")                           \
+	X(PUNT_ETHERTYPE, PUNT, "punt_ethertype", "neither IP nor ARP, or with a VLAN tag")        \
+	/* routing */                                                                              \
+	X(FORWARD4, ROUTE, "forwarded_ip4", "IPv4 packets forwarded")                              \
+	X(FORWARD6, ROUTE, "forwarded_ip6", "IPv6 packets forwarded")                              \
+	X(ANSWERED_ARP, ROUTE, "answered_arp", "ARP requests answered by biplane itself")          \
+	X(ANSWERED_ND, ROUTE, "answered_nd", "neighbour solicitations answered by biplane itself") \
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
@@ -118,6 +161,9 @@
 enum bp_counter_group {
 	BP_CG_MADE,
 	BP_CG_DROP,
+	BP_CG_KERNEL,
+	BP_CG_PUNT,
+	BP_CG_ROUTE,
 	BP_CG_BRIDGE,
 	BP_CG_INSPECT,
 	BP_CG_FLOW,

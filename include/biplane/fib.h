@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_FIB_H
+#define BIPLANE_FIB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "biplane/limits.h"
+
+/*
+ * What forwarding is told: interfaces, neighbours, routes and next hops, as the control plane says
+ * them and as `biplane show` prints them. How they lie in the segment: shm/fib.h.
+ */
+
+/*
+ * Interfaces are biplane's own: number p < BP_MAX_PORTS is port p, number BP_MAX_PORTS + b is the
+ * host interface of bridge b. In the kernel each is one network interface with a number of its own.
+ */
+#define BP_MAX_INTERFACES (BP_MAX_PORTS + BP_MAX_BRIDGES)
+#define BP_NO_INTERFACE 0xff
+#define BP_ADDRESSES_MAX 16 /* of one interface */
+#define BP_HOPS_MAX 32      /* of one route or next-hop group */
+
+/* An address of either family: 16 bytes in network byte order, of which IPv4 uses the first 4. */
+struct bp_address {
+	uint8_t bytes[16];
+	uint8_t family; /* 4 or 6; 0: none */
+};
+
+/* The bits beyond `length` are 0. */
+struct bp_prefix {
+	uint8_t bytes[16];
+	uint8_t family; /* 4 or 6 */
+	uint8_t length; /* 0..32 or 0..128 */
+};
+
+enum bp_route_type {
+	BP_ROUTE_UNICAST,   /* through its hops */
+	BP_ROUTE_LOCAL,     /* an address of this machine, or a broadcast address: to the kernel */
+	BP_ROUTE_BLACKHOLE, /* dropped */
+	BP_ROUTE_UNREACHABLE, /* the kernel answers with ICMP */
+	BP_ROUTE_PROHIBIT,    /* the kernel answers with ICMP */
+	BP_ROUTE_PUNT,        /* through an interface that is not ours: the kernel forwards */
+	BP_ROUTE_TYPES,
+};
+/* "unicast", ...; indexed by enum bp_route_type. In shm/fib.c. */
+extern const char *const bp_route_type_name[BP_ROUTE_TYPES];
+
+/* Who said it. A static route stands before the kernel's of the same prefix. */
+enum bp_origin { BP_ORIGIN_KERNEL, BP_ORIGIN_STATIC };
+
+/* One way: out of `interface` to `gateway`, or, without one, to the destination itself. */
+struct bp_hop {
+	struct bp_address gateway; /* family 0: the destination is a neighbour */
+	uint8_t interface;
+	uint16_t weight; /* 1..256; among the hops of a route */
+};
+
+struct bp_route {
+	struct bp_prefix prefix;
+	uint8_t type;     /* enum bp_route_type */
+	uint8_t origin;   /* enum bp_origin */
+	uint8_t protocol; /* RTPROT_* of the kernel; 0: none */
+	uint32_t metric;
+	uint32_t object; /* next-hop object of the kernel; 0: none, and the hops are the route's own
+			  */
+	uint32_t n_hops;
+	struct bp_hop hop[BP_HOPS_MAX];
+};
+
+enum bp_neighbour_state {
+	BP_NEIGHBOUR_ABSENT,
+	BP_NEIGHBOUR_REACHABLE, /* has a MAC that is in use: reachable, stale, delay, probe */
+	BP_NEIGHBOUR_PERMANENT, /* static */
+	BP_NEIGHBOUR_FAILED,    /* the kernel asked in vain */
+};
+
+struct bp_neighbour_info {
+	struct bp_address address;
+	uint8_t interface;
+	uint8_t state; /* enum bp_neighbour_state */
+	uint8_t mac[6];
+	uint32_t used_s; /* CLOCK_MONOTONIC second at which a worker last used it; 0: never */
+};
+
+#define BP_IF_PRESENT 0x1u /* configured */
+#define BP_IF_UP 0x2u      /* administratively up */
+#define BP_IF_CARRIER 0x4u
+#define BP_IF_KERNEL 0x8u /* has a kernel interface */
+
+struct bp_interface_address {
+	struct bp_address address;
+	uint8_t length; /* of its prefix */
+};
+
+struct bp_interface_info {
+	char name[BP_NAME_MAX + 1];
+	uint32_t flags;   /* BP_IF_* */
+	uint32_t ifindex; /* in the kernel; 0: none */
+	uint32_t mtu;     /* bytes of an IP packet */
+	uint8_t mac[6];
+	uint8_t n_addresses;
+	struct bp_interface_address address[BP_ADDRESSES_MAX];
+};
+
+static inline struct bp_address bp_address4(const uint8_t *p)
+{
+	struct bp_address a = {.family = 4};
+
+	memcpy(a.bytes, p, 4);
+	return a;
+}
+
+static inline struct bp_address bp_address6(const uint8_t *p)
+{
+	struct bp_address a = {.family = 6};
+
+	memcpy(a.bytes, p, 16);
+	return a;
+}
+
+static inline unsigned bp_address_bits(uint8_t family)
+{
+	return family == 4 ? 32 : 128;
+}
+
+/* The prefix of `length` bits that an address is in; length is at most the family's. */
+static inline struct bp_prefix bp_prefix_of(struct bp_address a, unsigned length)
+{
+	struct bp_prefix p = {.family = a.family, .length = (uint8_t)length};
+
+	for (unsigned i = 0; i < bp_address_bits(a.family) / 8; i++) {
+		unsigned bits = length > 8 * i ? length - 8 * i : 0;
+
+		p.bytes[i] =
+			bits >= 8 ? a.bytes[i] : (uint8_t)(a.bytes[i] & (uint8_t)(0xff00u >> bits));
+	}
+	return p;
+}
+
+#endif
