@@ -9,6 +9,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "config/config.h"
+#include "shm/fib.h"
 #include "shm/ring.h"
 #include "shm/rule_state.h"
 #include "shm/ruleset.h"
@@ -137,6 +138,7 @@ struct bp_shm {
 	uint8_t *flows;
 	uint64_t flows_len;
 	uint32_t workers; /* capacity of the per-worker tables */
+	struct bp_fib fib;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are
