@@ -119,6 +119,11 @@ void bp_pools_free(struct bp_pools *pools)
 	pools->n = 0;
 }
 
+bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu)
+{
+	return frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
+}
+
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)
 {
 	if (socket >= 0 && socket < BP_NUMA_MAX && pools->pool[socket])
