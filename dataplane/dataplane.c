@@ -16,6 +16,8 @@
 #include "biplane/flow_size.h"
 #include "dataplane/clock.h"
 #include "dataplane/eal.h"
+#include "dataplane/exception/follow.h"
+#include "dataplane/exception/thread.h"
 #include "dataplane/link.h"
 #include "dataplane/pools.h"
 #include "dataplane/ports.h"
@@ -24,6 +26,7 @@
 #include "dataplane/workers.h"
 
 #define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
+#define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
 #define NS_PER_SECOND 1000000000ull
 
 /* All of a running data plane; one a process. */
@@ -35,6 +38,10 @@ struct dataplane {
 	struct bp_port ports[BP_MAX_PORTS];
 	struct bp_queue_plan plan;
 	struct bp_pools pools;
+	struct bp_exception *exception; /* NULL: nothing routes */
+	struct bp_kernel_ifs kernel_ifs;
+	struct bp_exception_thread *exception_thread; /* NULL: no kernel interface */
+	struct bp_follow follow;
 	struct bp_workers workers;
 	struct bp_clock clock;
 	unsigned stats_period;
@@ -113,6 +120,31 @@ static int start_ports(struct dataplane *d, char *err, size_t err_size)
 	return bp_ports_start(d->config, d->ports, &d->plan, &d->pools, err, err_size);
 }
 
+/* Queues and kernel interfaces, when anything routes. */
+static int open_exception(struct dataplane *d, char *err, size_t err_size)
+{
+	const struct bp_config *c = d->config;
+
+	if (!bp_config_routes(c))
+		return 0;
+	d->exception = bp_exception_create(c, &d->plan, err, err_size);
+	if (!d->exception || bp_kernel_ifs_open(&d->kernel_ifs, d->exception, c, d->ports,
+				     &d->pools, err, err_size) != 0)
+		return -1;
+	bp_follow_init(&d->follow, c, d->ports, &d->pools, &d->kernel_ifs, d->shm.fib.interfaces);
+	return 0;
+}
+
+/* Its row of the counters is the one behind the workers'. */
+static int start_exception_thread(struct dataplane *d, char *err, size_t err_size)
+{
+	if (d->kernel_ifs.n == 0)
+		return 0;
+	d->exception_thread = bp_exception_thread_start(d->exception, d->kernel_ifs.of,
+		&d->config->exception, &d->shm.counters[d->shm.workers], err, err_size);
+	return d->exception_thread ? 0 : -1;
+}
+
 static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
 {
 	const struct bp_config *c = d->config;
@@ -127,10 +159,11 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 	reset_segment(&d->shm);
 	bp_link_reset();
 	bp_clock_init(&d->clock);
-	if (start_ports(d, err, err_size) != 0)
+	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
+		bp_workers_create(&d->workers, c, d->ports, &d->plan, &d->pools, d->exception,
+			&d->shm, err, err_size) != 0)
 		return -1;
-	return bp_workers_create(
-		&d->workers, c, d->ports, &d->plan, &d->pools, &d->shm, err, err_size);
+	return start_exception_thread(d, err, err_size);
 }
 
 static void show_startup(struct dataplane *d)
@@ -138,6 +171,8 @@ static void show_startup(struct dataplane *d)
 	struct bp_startup s = {d->config, &d->eal, d->ports, &d->plan, &d->pools, &d->shm};
 
 	bp_startup_print(&s, stdout);
+	bp_kernel_ifs_print(&d->kernel_ifs, d->config, stdout);
+	fflush(stdout);
 	bp_startup_warn(&s, stderr);
 }
 
@@ -147,6 +182,21 @@ static void publish(struct dataplane *d)
 	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
 	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
 	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
+}
+
+/* What changed on one side of a kernel interface, to the other. */
+static void follow(struct dataplane *d)
+{
+	uint32_t changed = d->kernel_ifs.n ? bp_follow_poll(&d->follow) : 0;
+
+	for (unsigned p = 0; p < d->config->n_ports; p++) {
+		if (!(changed >> p & 1))
+			continue;
+		bp_publish_address(&d->shm, d->ports, p);
+		for (unsigned w = 0; w < d->workers.n; w++)
+			__atomic_store_n(&d->workers.worker[w]->mtu[p], (uint16_t)d->ports[p].mtu,
+				__ATOMIC_RELAXED);
+	}
 }
 
 static void announce(struct dataplane *d)
@@ -164,9 +214,11 @@ static void announce(struct dataplane *d)
 /* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
 static void supervise(struct dataplane *d, const sigset_t *signals)
 {
-	const struct timespec period = {.tv_nsec = PERIOD_NS};
+	const long step = d->kernel_ifs.n ? FOLLOW_NS : PERIOD_NS;
+	const struct timespec period = {.tv_nsec = step};
 	struct bp_totals before, now;
 	double printed = mono_seconds();
+	long passed = 0;
 
 	bp_totals_read(&d->shm, d->config->n_ports, &before);
 	for (;;) {
@@ -175,7 +227,12 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
-		publish(d); /* SIGHUP: the control plane reloads, nothing to do here */
+		follow(d); /* SIGHUP: the control plane reloads, nothing to do here */
+		passed += step;
+		if (passed < PERIOD_NS)
+			continue;
+		passed = 0;
+		publish(d);
 		seconds = mono_seconds() - printed;
 		if (d->stats_period == 0 || seconds < d->stats_period)
 			continue;
@@ -193,9 +250,12 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	show_startup(d);
 	announce(d);
 	publish(d);
+	follow(d);
 	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
 	supervise(d, signals);
 	bp_workers_stop(&d->workers);
+	bp_exception_thread_stop(d->exception_thread);
+	d->exception_thread = NULL;
 	publish(d);
 	bp_totals_read(&d->shm, d->config->n_ports, &totals);
 	bp_totals_print(d->config, &totals, stdout);
@@ -204,7 +264,10 @@ static void run(struct dataplane *d, const sigset_t *signals)
 
 static void close_all(struct dataplane *d)
 {
+	bp_exception_thread_stop(d->exception_thread);
 	bp_workers_free(&d->workers);
+	bp_kernel_ifs_close(&d->kernel_ifs, d->exception);
+	bp_exception_free(d->exception);
 	if (d->ports[0].config) /* EAL runs and some are attached */
 		bp_ports_stop(d->config);
 	bp_pools_free(&d->pools);

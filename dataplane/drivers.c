@@ -13,7 +13,7 @@ static const struct bp_driver drivers[] = {
 	{.name = "net_pcap", .all_queues = true, .chains = true},
 	{.name = "net_memif", .chains = true},
 	{.name = "net_ring", .all_queues = true, .set_port = true, .chains = true},
-	{.name = "net_tap", .no_rss = true, .software_checksum = true},
+	{.name = "net_tap", .no_rss = true, .software_checksum = true, .link_lies = true},
 	{.name = "net_null", .no_rss = true},
 	{.name = "net_virtio", .tells_partial = true},
 	{.name = "net_virtio_user", .tells_partial = true},

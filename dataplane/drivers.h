@@ -17,6 +17,7 @@ struct bp_driver {
 	bool kernel_interface;  /* sits on an interface that the kernel has, too (iface=) */
 	bool chains;            /* may give a frame in several buffers without being asked to */
 	bool no_rss;            /* says that it has RSS, but hashes by no key of ours */
+	bool link_lies;         /* looks down when its interface is in another network namespace */
 	bool software_checksum; /* would verify checksums on the CPU: we do that, where needed */
 };
 

@@ -6,8 +6,10 @@
 
 #include <rte_errno.h>
 #include <rte_graph.h>
+#include <rte_mbuf_pool_ops.h>
 
 #include "dataplane/device.h"
+#include "dataplane/exception/exception.h"
 #include "dataplane/ports.h"
 
 #define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
@@ -48,7 +50,7 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		largest = RTE_MAX(largest, frame_room(port->device, port->mtu));
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}
-	mbufs += (uint64_t)PER_WORKER * c->n_workers;
+	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
 	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
@@ -74,6 +76,17 @@ static uint16_t choose_room(const struct bp_config *c, const struct bp_port *por
 	return room_of(largest);
 }
 
+/* The exception thread uses the pools too, without a cache and on a CPU that it shares. Where it is
+ * interrupted inside DPDK's ordinary ring, workers wait until it runs again; not so in this one. */
+static const char *pool_ops(const struct bp_config *c)
+{
+	const char *best = rte_mbuf_best_mempool_ops();
+
+	if (bp_exception_mbufs(c) != 0 && strcmp(best, "ring_mp_mc") == 0)
+		return "ring_mt_rts";
+	return best; /* what the options after -- ask for, too */
+}
+
 int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size)
 {
@@ -88,11 +101,12 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 
 		if (mbufs[s] == 0)
 			continue;
-		mbufs[s] = RTE_MAX(mbufs[s] + (uint64_t)PER_WORKER * c->n_workers, MBUFS_MIN);
+		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c);
+		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);
-		pools->pool[s] = rte_pktmbuf_pool_create(
-			name, pools->mbufs[s], CACHE, 0, pools->data_room, (int)s);
+		pools->pool[s] = rte_pktmbuf_pool_create_by_ops(
+			name, pools->mbufs[s], CACHE, 0, pools->data_room, (int)s, pool_ops(c));
 		if (!pools->pool[s]) {
 			snprintf(err, err_size,
 				"no memory for %u packet buffers of %u bytes on NUMA node %u (%s); "
@@ -117,6 +131,11 @@ void bp_pools_free(struct bp_pools *pools)
 		pools->pool[s] = NULL;
 	}
 	pools->n = 0;
+}
+
+bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu)
+{
+	return frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
 }
 
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)

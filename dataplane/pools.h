@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_POOLS_H
 #define BP_DATAPLANE_POOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ uint64_t bp_pools_estimate(const struct bp_config *c);
 int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size);
 void bp_pools_free(struct bp_pools *pools);
+
+/* Whether a frame of that MTU fits one buffer, as a driver that can't scatter it needs. */
+bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu);
 
 /* The pool nearest to a NUMA node. */
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket);

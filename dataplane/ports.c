@@ -223,6 +223,18 @@ static int set_redirection(const struct bp_port *p, uint16_t id, const struct bp
 		       : fail(p, "set its RSS redirection table", rc, err, err_size);
 }
 
+static int set_mac(const struct bp_port *p, uint16_t id, char *err, size_t err_size)
+{
+	struct rte_ether_addr mac;
+	int rc;
+
+	if (!p->config->has_mac)
+		return 0;
+	memcpy(mac.addr_bytes, p->config->mac, sizeof(mac.addr_bytes));
+	rc = rte_eth_dev_default_mac_addr_set(id, &mac);
+	return rc == 0 ? 0 : fail(p, "give it the configured MAC", rc, err, err_size);
+}
+
 static int start_one(const struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
 	struct rte_mempool *pool, char *err, size_t err_size)
 {
@@ -234,6 +246,8 @@ static int start_one(const struct bp_port *p, uint16_t id, const struct bp_port_
 	rc = rte_eth_dev_start(id);
 	if (rc != 0)
 		return fail(p, "start it", rc, err, err_size);
+	if (set_mac(p, id, err, err_size) != 0)
+		return -1;
 	rc = p->config->promiscuous ? rte_eth_promiscuous_enable(id)
 				    : rte_eth_promiscuous_disable(id);
 	if (rc != 0 && rc != -ENOTSUP)

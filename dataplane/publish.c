@@ -16,13 +16,21 @@ static unsigned bridge_of(const struct bp_config *c, unsigned port)
 	return BP_NO_PORT;
 }
 
+void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port)
+{
+	struct rte_ether_addr mac = {0};
+
+	rte_eth_macaddr_get((uint16_t)port, &mac);
+	memcpy(shm->ports[port].mac, mac.addr_bytes, sizeof(shm->ports[port].mac));
+	shm->ports[port].mtu = ports[port].mtu;
+}
+
 void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan)
 {
 	for (unsigned i = 0; i < c->n_ports; i++) {
 		struct bp_port_info *o = &shm->ports[i];
 		unsigned bridge = bridge_of(c, i);
-		struct rte_ether_addr mac = {0};
 		char text[512] = "";
 
 		memset(o, 0, sizeof(*o));
@@ -33,9 +41,7 @@ void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struc
 		if (bridge != BP_NO_PORT)
 			bp_bridge_text(c, bridge, text, sizeof(text));
 		snprintf(o->bridge, sizeof(o->bridge), "%.*s", (int)sizeof(o->bridge) - 1, text);
-		rte_eth_macaddr_get((uint16_t)i, &mac);
-		memcpy(o->mac, mac.addr_bytes, sizeof(o->mac));
-		o->mtu = ports[i].mtu;
+		bp_publish_address(shm, ports, i);
 		o->numa = rte_eth_dev_socket_id((uint16_t)i);
 		o->rx_queues = plan->port[i].n_rx;
 		o->tx_queues = plan->port[i].n_tx;

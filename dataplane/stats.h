@@ -23,6 +23,8 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 /* Main thread: writes what does not change while running, then what does. */
 void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan);
+/* After a port's MAC or MTU changed. */
+void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port);
 void bp_publish_links(struct bp_shm *shm, const struct bp_port *ports, unsigned n_ports);
 void bp_publish_nodes(struct bp_shm *shm, struct bp_worker *const *workers, unsigned n);
 

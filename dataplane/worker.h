@@ -53,9 +53,9 @@ enum bp_edge {
 /* As many as mqtt/batch.h reads together. */
 #define BP_RX_BURST 64
 
-struct bp_mac_table;
-struct bp_inspector;
 struct bp_exception;
+struct bp_inspector;
+struct bp_mac_table;
 
 struct bp_worker {
 	/* read every burst */
@@ -67,6 +67,7 @@ struct bp_worker {
 	struct bp_inspector *inspector;   /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
+	struct bp_exception *exception; /* NULL: nothing routes */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {

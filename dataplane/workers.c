@@ -73,7 +73,7 @@ static unsigned list_queues(const struct bp_config *c, const struct bp_port *por
 
 static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
-	struct bp_shm *shm, char *err, size_t err_size)
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
 {
 	struct bp_rx_queue *queues = calloc(QUEUES_MAX, sizeof(*queues));
 	struct bp_worker *w;
@@ -88,6 +88,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 		return -1;
 	}
 	w->lcore = i + 1;
+	w->exception = exception;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
 	for (unsigned p = 0; p < c->n_ports; p++)
 		w->tx_queue[p] = plan->port[p].tx_queue[i];
@@ -99,8 +100,8 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 }
 
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
-	const struct bp_queue_plan *plan, const struct bp_pools *pools, struct bp_shm *shm,
-	char *err, size_t err_size)
+	const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
 {
 	memset(ws, 0, sizeof(*ws));
 	ws->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
@@ -113,7 +114,7 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		ws->n = i + 1;
-		if (create_one(ws, i, c, ports, plan, pools, shm, err, err_size) != 0)
+		if (create_one(ws, i, c, ports, plan, pools, exception, shm, err, err_size) != 0)
 			return -1;
 	}
 	return 0;

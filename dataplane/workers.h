@@ -21,10 +21,11 @@ struct bp_workers {
 	struct bp_mac_table *mac_table;
 };
 
-/* Makes the workers with their graphs and inspectors. Returns 0, or -1 with a sentence. */
+/* Makes the workers with their graphs and inspectors; `exception` NULL: nothing routes. Returns 0,
+ * or -1 with a sentence. */
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
-	const struct bp_queue_plan *plan, const struct bp_pools *pools, struct bp_shm *shm,
-	char *err, size_t err_size);
+	const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size);
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep);
 /* Lets them drain, and waits for them. */
 void bp_workers_stop(struct bp_workers *ws);

@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_EXCEPTION_H
 #define BP_DATAPLANE_EXCEPTION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +24,8 @@
  * place with the reason of a drop, so a frame that finds no room gets the reason afterwards.
  */
 struct bp_exception {
-	/* Fixed while workers run. */
-	bool has[BP_MAX_INTERFACES];                  /* has a kernel interface */
+	/* Fixed while workers run, but for has[]: a kernel interface can be removed. */
+	_Atomic bool has[BP_MAX_INTERFACES];          /* has a kernel interface */
 	struct rte_ring *to_kernel[BP_EX_CLASSES];    /* many workers in, the thread out */
 	struct rte_ring *from_kernel[BP_MAX_WORKERS]; /* the thread in, the worker out; by index */
 	unsigned n_workers;
@@ -59,7 +60,7 @@ static inline unsigned bp_exception_interface(const struct rte_mbuf *m)
 /* Whether the interface has a kernel side. */
 static inline bool bp_exception_has(const struct bp_exception *x, unsigned interface)
 {
-	return x->has[interface];
+	return atomic_load_explicit(&x->has[interface], memory_order_relaxed);
 }
 
 /*

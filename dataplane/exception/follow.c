@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/exception/follow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include "dataplane/exception/kernel_link.h"
+#include "dataplane/link.h"
+
+#define MTU_MIN 68u
+
+static uint64_t table_mac(const struct bp_interface *t)
+{
+	return atomic_load_explicit(&t->mac, memory_order_relaxed);
+}
+
+static uint32_t table_mtu(const struct bp_interface *t)
+{
+	return atomic_load_explicit(&t->mtu, memory_order_relaxed);
+}
+
+unsigned bp_follow_decide(struct bp_followed *f, const struct bp_interface *table,
+	uint64_t port_mac, uint32_t port_mtu)
+{
+	uint64_t mac = table_mac(table);
+	uint32_t mtu = table_mtu(table);
+	unsigned what = 0;
+
+	if (!(atomic_load_explicit(&table->flags, memory_order_acquire) & BP_IF_KERNEL))
+		return 0;
+	/* the first octet is the lowest; its lowest bit says multicast */
+	if (mac != f->mac && mac != port_mac && mac != 0 && !(mac & 1))
+		what |= BP_FOLLOW_MAC;
+	if (mtu != f->mtu && mtu != port_mtu && mtu >= MTU_MIN && mtu <= UINT16_MAX)
+		what |= BP_FOLLOW_MTU;
+	f->mac = mac;
+	f->mtu = mtu;
+	return what;
+}
+
+static uint64_t port_mac(unsigned p)
+{
+	struct rte_ether_addr a = {0};
+
+	rte_eth_macaddr_get((uint16_t)p, &a);
+	return bp_mac_word(a.addr_bytes);
+}
+
+void bp_follow_init(struct bp_follow *f, const struct bp_config *c, struct bp_port *ports,
+	const struct bp_pools *pools, const struct bp_kernel_ifs *ifs,
+	const struct bp_interface *table)
+{
+	*f = (struct bp_follow){
+		.config = c, .ports = ports, .pools = pools, .ifs = ifs, .table = table};
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		f->of[i].mac = table_mac(&table[i]);
+		f->of[i].mtu = table_mtu(&table[i]);
+	}
+}
+
+/* A driver that can be wrong about its link must not take the kernel's interface down. */
+static bool link_is_up(const struct bp_follow *f, unsigned p)
+{
+	enum bp_link l = bp_link_get((uint16_t)p);
+
+	return l == BP_LINK_UP || (l == BP_LINK_MAYBE_DOWN && f->ports[p].driver->link_lies);
+}
+
+/* A bridge has carrier while any of its ports has. */
+static bool has_carrier(const struct bp_follow *f, unsigned i)
+{
+	const struct bp_config_bridge *b;
+
+	if (i < BP_MAX_PORTS)
+		return link_is_up(f, i);
+	b = &f->config->bridge[i - BP_MAX_PORTS];
+	for (unsigned p = 0; p < b->n; p++)
+		if (link_is_up(f, b->port[p]))
+			return true;
+	return false;
+}
+
+static const char *name_of(const struct bp_follow *f, unsigned i)
+{
+	const char *name = "?";
+
+	bp_config_interface(f->config, i, &name);
+	return name;
+}
+
+static void follow_carrier(struct bp_follow *f, unsigned i)
+{
+	struct bp_followed *o = &f->of[i];
+	bool up = has_carrier(f, i);
+	int error;
+
+	if (o->carrier_known && o->carrier == up)
+		return;
+	o->carrier_known = true;
+	o->carrier = up;
+	error = bp_kernel_link_set_carrier(f->ifs->of[i]->ifindex, up);
+	if (error != 0)
+		fprintf(stderr,
+			"biplane dataplane: %s: can't tell the kernel that its link is %s: %s\n",
+			name_of(f, i), up ? "up" : "down", strerror(error));
+}
+
+static bool set_mac(const struct bp_follow *f, unsigned p, uint64_t mac)
+{
+	struct rte_ether_addr a;
+	int rc;
+
+	for (unsigned i = 0; i < sizeof(a.addr_bytes); i++)
+		a.addr_bytes[i] = (uint8_t)(mac >> 8 * i);
+	rc = rte_eth_dev_default_mac_addr_set((uint16_t)p, &a);
+	if (rc != 0)
+		fprintf(stderr,
+			"biplane dataplane: port %s does not take the MAC "
+			"%02x:%02x:%02x:%02x:%02x:%02x of its kernel interface: %s; frames to it "
+			"come in only while the port is promiscuous\n",
+			name_of(f, p), a.addr_bytes[0], a.addr_bytes[1], a.addr_bytes[2],
+			a.addr_bytes[3], a.addr_bytes[4], a.addr_bytes[5], rte_strerror(-rc));
+	return rc == 0;
+}
+
+static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
+{
+	struct bp_port *port = &f->ports[p];
+	int rc = -ENOSPC;
+
+	if ((port->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) ||
+		bp_pools_fit(f->pools, port->config->device, mtu))
+		rc = rte_eth_dev_set_mtu((uint16_t)p, (uint16_t)mtu);
+	if (rc == 0) {
+		port->mtu = mtu;
+		return true;
+	}
+	fprintf(stderr,
+		"biplane dataplane: port %s does not take the MTU %u of its kernel interface: %s; "
+		"with `mtu: %u` under the port it does from a restart on, if the device can\n",
+		port->config->name, mtu,
+		rc == -ENOSPC ? "packet buffers are too small" : rte_strerror(-rc), mtu);
+	return false;
+}
+
+static bool follow_port(struct bp_follow *f, unsigned p)
+{
+	const struct bp_interface *t = &f->table[p];
+	unsigned what = bp_follow_decide(&f->of[p], t, port_mac(p), f->ports[p].mtu);
+	bool changed = false;
+
+	if (what & BP_FOLLOW_MAC)
+		changed |= set_mac(f, p, f->of[p].mac);
+	if (what & BP_FOLLOW_MTU)
+		changed |= set_mtu(f, p, f->of[p].mtu);
+	return changed;
+}
+
+uint32_t bp_follow_poll(struct bp_follow *f)
+{
+	uint32_t changed = 0;
+
+	for (unsigned p = 0; p < f->config->n_ports; p++)
+		bp_link_poll((uint16_t)p, f->ports[p].pci);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		if (!f->ifs->of[i])
+			continue;
+		follow_carrier(f, i);
+		if (i < BP_MAX_PORTS && follow_port(f, i))
+			changed |= 1u << i;
+	}
+	return changed;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_EXCEPTION_KERNEL_IFS_H
+#define BP_DATAPLANE_EXCEPTION_KERNEL_IFS_H
+
+#include <stdio.h>
+
+#include "config/config.h"
+#include "dataplane/exception/exception.h"
+#include "dataplane/exception/kernel_if.h"
+#include "dataplane/pools.h"
+#include "dataplane/ports.h"
+
+/* The kernel interfaces of a configuration, by number. */
+struct bp_kernel_ifs {
+	struct bp_kernel_if *of[BP_MAX_INTERFACES]; /* NULL: none */
+	unsigned n;
+};
+
+/*
+ * Opens what the configuration asks for, with MAC and MTU of the ports, which have been started; a
+ * bridge's host interface has the MAC of its first port, and the smallest MTU. `x->has` says
+ * afterwards which there are. `kernel: auto` that vhost-net fails falls back to a tap, with a
+ * warning. Returns 0, or -1 with a sentence: then none is open.
+ */
+int bp_kernel_ifs_open(struct bp_kernel_ifs *k, struct bp_exception *x, const struct bp_config *c,
+	const struct bp_port *ports, const struct bp_pools *pools, char *err, size_t err_size);
+void bp_kernel_ifs_close(struct bp_kernel_ifs *k, struct bp_exception *x);
+
+/* One line: "  kernel interfaces: lan (tap), wan (tap)". Nothing when there are none. */
+void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, const struct bp_config *c, FILE *out);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/dataplane/test.h"
+
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+
+#include "dataplane/exception/follow.h"
+#include "dataplane/exception/kernel_link.h"
+#include "dataplane/link.h"
+#include "dataplane/ring_ports.h"
+
+/* Ports of DPDK's null driver, kernel interfaces in a network namespace of this process's own. */
+#define HOST BP_MAX_PORTS
+
+static struct rte_mempool *mempool;
+static struct bp_pools pools;
+static struct bp_config config;
+static struct bp_port ports[BP_MAX_PORTS];
+static struct bp_interface table[BP_MAX_INTERFACES];
+static struct bp_exception *exception;
+static struct bp_kernel_ifs ifs;
+static struct bp_follow follow;
+
+static uint64_t word(uint8_t last)
+{
+	const uint8_t mac[6] = {0x02, 0xf0, 0, 0, 0, last};
+
+	return bp_mac_word(mac);
+}
+
+static void decides(void **state)
+{
+	struct bp_followed f = {.mac = word(1), .mtu = 1500};
+	struct bp_interface t = {.mac = word(1), .mtu = 1500, .flags = BP_IF_KERNEL};
+
+	/* what the table held at start is old, even where the port is another */
+	assert_int_equal(bp_follow_decide(&f, &t, word(2), 1400), 0);
+	/* the control plane sees what the port gave its kernel interface */
+	t.mac = word(2);
+	t.mtu = 1400;
+	assert_int_equal(bp_follow_decide(&f, &t, word(2), 1400), 0);
+	/* the operator */
+	t.mac = word(3);
+	assert_int_equal(bp_follow_decide(&f, &t, word(2), 1400), BP_FOLLOW_MAC);
+	t.mtu = 9000;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 1400), BP_FOLLOW_MTU);
+	t.mac = word(1);
+	t.mtu = 1500;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), BP_FOLLOW_MAC | BP_FOLLOW_MTU);
+	/* what was refused is not asked for again and again */
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
+	/* what no port can have */
+	t.mac = 0;
+	t.mtu = 67;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
+	t.mac = 0x01;
+	t.mtu = 65536;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
+	t.mtu = 68;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), BP_FOLLOW_MTU);
+	/* a table that says nothing of the kernel */
+	t.flags = BP_IF_PRESENT | BP_IF_UP;
+	t.mac = word(4);
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
+	t.flags = BP_IF_KERNEL;
+	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), BP_FOLLOW_MAC);
+}
+
+static struct bp_kernel_link link_of(unsigned i)
+{
+	struct bp_kernel_link l;
+
+	assert_int_equal(bp_kernel_link_get(ifs.of[i]->ifindex, &l), 0);
+	return l;
+}
+
+static uint64_t mac_of_port(unsigned p)
+{
+	struct rte_ether_addr a;
+
+	assert_int_equal(rte_eth_macaddr_get((uint16_t)p, &a), 0);
+	return bp_mac_word(a.addr_bytes);
+}
+
+static void table_set(unsigned i, uint64_t mac, uint32_t mtu)
+{
+	atomic_store(&table[i].mac, mac);
+	atomic_store(&table[i].mtu, mtu);
+	atomic_store(&table[i].flags, BP_IF_PRESENT | BP_IF_KERNEL);
+}
+
+static void opens_what_is_configured(void **state)
+{
+	char text[256] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	assert_int_equal(ifs.n, 3);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		assert_int_equal(bp_exception_has(exception, i), i == 0 || i == 1 || i == HOST);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(bp_mac_word(link_of(i).mac), mac_of_port(i));
+		assert_int_equal(link_of(i).mtu, ports[i].mtu);
+	}
+	assert_int_equal(bp_mac_word(link_of(HOST).mac), mac_of_port(3));
+	assert_int_equal(link_of(HOST).mtu, 1300); /* the smaller of its ports' */
+	assert_true(ifs.of[0]->pieces);
+	assert_false(ifs.of[HOST]->pieces); /* one of its ports takes only one buffer */
+	bp_kernel_ifs_print(&ifs, &config, f);
+	fclose(f);
+	assert_string_equal(text, "  kernel interfaces: f0 (tap), f1 (tap), br-host (tap)\n");
+}
+
+static void follows_the_kernel(void **state)
+{
+	uint64_t mac = mac_of_port(0);
+
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_int_equal(mac_of_port(0), mac); /* not what the table had from before */
+	table_set(0, mac, ports[0].mtu);
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	table_set(0, word(9), 1200);
+	assert_int_equal(bp_follow_poll(&follow), 1u << 0);
+	assert_int_equal(mac_of_port(0), word(9));
+	assert_int_equal(ports[0].mtu, 1200);
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	/* larger than a buffer, and the driver can't scatter: not even asked for */
+	table_set(0, word(9), 9000);
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_int_equal(ports[0].mtu, 1200);
+	/* a bridge's host interface has no port of its own */
+	table_set(HOST, word(8), 1100);
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_int_not_equal(mac_of_port(3), word(8));
+}
+
+static void carrier_follows(void **state)
+{
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_true(link_of(0).carrier);
+	assert_true(link_of(HOST).carrier);
+	assert_int_equal(rte_eth_dev_stop(0), 0); /* its link goes down */
+	assert_int_equal(rte_eth_dev_stop(3), 0);
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN);
+	assert_false(link_of(0).carrier);
+	assert_true(link_of(1).carrier);
+	assert_true(link_of(HOST).carrier); /* its other port is up */
+	assert_int_equal(rte_eth_dev_stop(2), 0);
+	bp_follow_poll(&follow);
+	assert_false(link_of(HOST).carrier);
+	assert_int_equal(rte_eth_dev_start(2), 0);
+	assert_int_equal(rte_eth_dev_start(0), 0);
+	bp_follow_poll(&follow);
+	assert_true(link_of(0).carrier);
+	assert_true(link_of(HOST).carrier);
+	assert_int_equal(rte_eth_dev_start(3), 0);
+	/* one that says down where it is not takes the kernel's side nowhere */
+	assert_int_equal(rte_eth_dev_stop(1), 0);
+	ports[1].driver = bp_driver_find("net_tap");
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(1), BP_LINK_MAYBE_DOWN);
+	assert_true(link_of(1).carrier);
+	ports[1].driver = bp_driver_find("net_null");
+	bp_follow_poll(&follow);
+	assert_false(link_of(1).carrier);
+	assert_int_equal(rte_eth_dev_start(1), 0);
+}
+
+static void add_port(unsigned p)
+{
+	struct rte_eth_conf conf = {0};
+	char name[32];
+	uint16_t id;
+
+	snprintf(name, sizeof(name), "net_null%u", p);
+	assert_int_equal(rte_eal_hotplug_add("vdev", name, ""), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(name, &id), 0);
+	assert_int_equal(id, p);
+	assert_int_equal(rte_eth_dev_configure(id, 1, 1, &conf), 0);
+	assert_int_equal(rte_eth_rx_queue_setup(id, 0, 64, 0, NULL, mempool), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(id, 0, 64, 0, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(id), 0);
+	snprintf(config.port[p].name, sizeof(config.port[p].name), "p%u", p);
+	snprintf(config.port[p].device, sizeof(config.port[p].device), "%s", name);
+	snprintf(config.port[p].interface.kernel_name, sizeof(config.port[p].interface.kernel_name),
+		"f%u", p);
+	config.port[p].interface.kernel = p == 4 ? BP_KERNEL_OFF : BP_KERNEL_TAP;
+	ports[p].config = &config.port[p];
+	ports[p].driver = bp_driver_find("net_null");
+	ports[p].mtu = 1500 - p * 100;
+	ports[p].tx_offloads = p == 3 ? RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE : 0;
+}
+
+/* Ports 0 and 1 route, with kernel interfaces; 4 without; 2 and 3 are a bridge with a host
+ * interface. */
+static void configure(void)
+{
+	struct bp_config_bridge *b = &config.bridge[0];
+
+	config.n_workers = 1;
+	config.n_ports = 5;
+	for (unsigned p = 0; p < config.n_ports; p++)
+		add_port(p);
+	config.n_bridges = 1;
+	b->n = 2;
+	b->port[0] = 3;
+	b->port[1] = 2;
+	ports[3].mtu = 1300;
+	b->has_host = true;
+	snprintf(b->host_name, sizeof(b->host_name), "host");
+	snprintf(b->host.kernel_name, sizeof(b->host.kernel_name), "br-host");
+	b->host.kernel = BP_KERNEL_TAP;
+	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
+		config.exception.class[i].queue = 16;
+}
+
+static int begin(void **state)
+{
+	char err[512] = "";
+
+	if (unshare(CLONE_NEWNET) != 0 || access("/dev/net/tun", R_OK | W_OK) != 0) {
+		printf("needs root and /dev/net/tun: skipped\n");
+		exit(77);
+	}
+	if (bp_ring_eal(err, sizeof(err)) == 0)
+		mempool = rte_pktmbuf_pool_create("follow", 1023, 0, 0, 2176, SOCKET_ID_ANY);
+	if (!mempool)
+		return -1;
+	pools = (struct bp_pools){.pool = {mempool}, .data_room = 2176, .n = 1};
+	configure();
+	bp_link_reset();
+	table_set(0, word(7), 1234);
+	exception = bp_exception_create(&config, NULL, err, sizeof(err));
+	if (!exception || bp_kernel_ifs_open(
+				  &ifs, exception, &config, ports, &pools, err, sizeof(err)) != 0) {
+		printf("%s\n", err);
+		return -1;
+	}
+	bp_follow_init(&follow, &config, ports, &pools, &ifs, table);
+	return 0;
+}
+
+static int end(void **state)
+{
+	bp_kernel_ifs_close(&ifs, exception);
+	if (if_nametoindex("f0") != 0 || bp_exception_has(exception, 0))
+		return -1;
+	bp_exception_free(exception);
+	for (unsigned p = 0; p < config.n_ports; p++)
+		rte_eal_hotplug_remove("vdev", config.port[p].device);
+	rte_mempool_free(mempool);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decides),
+		cmocka_unit_test(opens_what_is_configured),
+		cmocka_unit_test(follows_the_kernel),
+		cmocka_unit_test(carrier_follows),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
