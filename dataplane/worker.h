@@ -74,7 +74,6 @@ struct bp_worker {
 		uint32_t frames, bytes;
 	} straight[BP_MAX_PORTS];
 	struct bp_router router;
-	struct bp_exception *exception; /* NULL: there is none */
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS];         /* edge of its frames once they were read */
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */

@@ -27,6 +27,12 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
 	memset(r, 0, sizeof(*r));
 	r->config = bp_config_parse("test", yaml, strlen(yaml), stderr);
 	assert_non_null(r->config);
+	/* small: a segment is made for every test */
+	r->config->routing = (struct bp_config_routing){1024, 1024, 256, 256, 32};
+	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
+		r->config->exception.class[i].queue = 64;
+	r->config->exception.n_phd_ports = 1;
+	r->config->exception.phd_ports[0] = 6024;
 	need(bp_ring_eal(err, sizeof(err)), err);
 	bp_link_reset();
 	n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
