@@ -111,9 +111,15 @@ static inline uint32_t bp_v16_mask(bp_v16 v)
 #endif
 }
 
+/* Whether all bytes have their top bit set, as those of a true comparison have. */
+static inline int bp_v16_all(bp_v16 v)
+{
+	return bp_v16_mask(v) == 0xffff;
+}
+
 static inline int bp_v16_same(bp_v16 a, bp_v16 b)
 {
-	return bp_v16_mask((bp_v16)(a == b)) == 0xffff;
+	return bp_v16_all((bp_v16)(a == b));
 }
 
 /* Bytes all ones where equal. */
