@@ -84,9 +84,14 @@ static char *configuration(const struct options *o)
 		"ports:\n"
 		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"%s}\n"
 		"  - {name: cloud, device: \"net_null0,no-rx=1\"%s}\n"
-		"  - {name: edge, device: \"net_null1,no-rx=1\"}\n",
-		o->pcap, o->routes ? "" : "", o->routes ? "" : "");
-	if (!o->routes) fprintf(f, "bridge: [[devices, cloud]]\n");
+		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
+		o->pcap, o->routes ? ", kernel: off" : "", o->routes ? ", kernel: off" : "");
+	if (o->routes)
+		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
+			(o->family == 4 ? o->routes : 0) + 1024,
+			(o->family == 6 ? o->routes : 0) + 1024);
+	else
+		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
@@ -357,7 +362,6 @@ int main(int argc, char **argv)
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");
-	b.config->routing = (struct bp_config_routing){b.o.family==4?b.o.routes+1024:1024, b.o.family==6?b.o.routes+1024:1024, 65536,1024,64};
 	open_segment(&b);
 	pool = rte_pktmbuf_pool_create(
 		"bench", MBUFS, MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);

@@ -9,7 +9,7 @@
 
 /* The hashes of what lies in the segment. The same result on every machine and in every process. */
 
-static inline uint64_t bp_hash_load64(const uint8_t *p)
+static inline uint64_t bp_load64(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -18,7 +18,7 @@ static inline uint64_t bp_hash_load64(const uint8_t *p)
 }
 
 /* p[0..n), n < 8, as a little-endian number; reads nothing outside. */
-static inline uint64_t bp_hash_load_part(const uint8_t *p, size_t n)
+static inline uint64_t bp_load_part(const uint8_t *p, size_t n)
 {
 	uint32_t lo, hi;
 
@@ -60,12 +60,12 @@ static inline uint64_t bp_hash_bytes(const uint64_t key[2], const void *p, size_
 	uint64_t w0 = 0, w1 = 0;
 
 	for (; n > 16; n -= 16, b += 16)
-		h = bp_fold(bp_hash_load64(b) ^ h, bp_hash_load64(b + 8) ^ key[1]);
+		h = bp_fold(bp_load64(b) ^ h, bp_load64(b + 8) ^ key[1]);
 	if (n >= 8) {
-		w0 = bp_hash_load64(b);
-		w1 = n == 16 ? bp_hash_load64(b + 8) : bp_hash_load_part(b + 8, n - 8);
+		w0 = bp_load64(b);
+		w1 = n == 16 ? bp_load64(b + 8) : bp_load_part(b + 8, n - 8);
 	} else {
-		w0 = bp_hash_load_part(b, n);
+		w0 = bp_load_part(b, n);
 	}
 	h = bp_fold(w0 ^ h, w1 ^ key[1]);
 	return bp_fold(h ^ 0xa0761d6478bd642full, key[0] ^ 0xe7037ed1a0b428dbull);

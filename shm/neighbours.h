@@ -41,7 +41,7 @@ static inline struct bp_neighbour_key bp_neighbour_key4(uint32_t dst)
 }
 static inline struct bp_neighbour_key bp_neighbour_key6(const uint8_t *dst)
 {
-	return (struct bp_neighbour_key){bp_hash_load64(dst), bp_hash_load64(dst + 8)};
+	return (struct bp_neighbour_key){bp_load64(dst), bp_load64(dst + 8)};
 }
 struct bp_neighbour_key bp_neighbour_key(const struct bp_address *a);
 
@@ -75,8 +75,8 @@ static inline struct bp_neighbour_entry *bp_neighbour_find(
 			const uint64_t w = atomic_load_explicit(&e->link, memory_order_acquire);
 
 			if (w != 0 && bp_link_interface(w) == interface &&
-				bp_hash_load64(e->address) == k.lo &&
-				bp_hash_load64(e->address + 8) == k.hi) {
+				bp_load64(e->address) == k.lo &&
+				bp_load64(e->address + 8) == k.hi) {
 				*link = w;
 				return e;
 			}

@@ -45,12 +45,12 @@ static inline void bp_level_hash(struct bp_level *l, uint64_t key)
 	uint64_t h = key;
 
 	for (; n > 16; n -= 16, p += 16)
-		h = bp_fold(bp_hash_load64(p) ^ h, bp_hash_load64(p + 8) ^ 0xe7037ed1a0b428dbull);
+		h = bp_fold(bp_load64(p) ^ h, bp_load64(p + 8) ^ 0xe7037ed1a0b428dbull);
 	if (n >= 8) {
-		l->word[0] = bp_hash_load64(p);
-		l->word[1] = n == 16 ? bp_hash_load64(p + 8) : bp_hash_load_part(p + 8, n - 8);
+		l->word[0] = bp_load64(p);
+		l->word[1] = n == 16 ? bp_load64(p + 8) : bp_load_part(p + 8, n - 8);
 	} else {
-		l->word[0] = bp_hash_load_part(p, n);
+		l->word[0] = bp_load_part(p, n);
 		l->word[1] = 0;
 	}
 	l->hash = bp_fold(l->word[0] ^ h,

@@ -20,8 +20,7 @@ static inline const uint8_t *find_slash(const uint8_t *p, const uint8_t *end)
 
 	for (; p < end; p += 8) {
 		const size_t n = (size_t)(end - p);
-		const uint64_t v =
-			(n >= 8 ? bp_hash_load64(p) : bp_hash_load_part(p, n)) ^ ('/' * ones);
+		const uint64_t v = (n >= 8 ? bp_load64(p) : bp_load_part(p, n)) ^ ('/' * ones);
 		/* the lowest set bit marks the first byte that is zero now */
 		const uint64_t zero = (v - ones) & ~v & (ones << 7);
 

@@ -17,7 +17,7 @@ uint32_t bp_flow_hash4(const struct bp_fib *f, const struct rte_mbuf *m)
 		(bp_be16(h + BP_IP4_FRAGMENT) & FRAGMENTED) == 0 &&
 		BP_ETHER_HDR + header + 4 <= m->data_len)
 		memcpy(&ports, h + header, 4);
-	return (uint32_t)(bp_fold(bp_hash_load64(h + BP_IP4_SRC) ^ f->hash_key[0],
+	return (uint32_t)(bp_fold(bp_load64(h + BP_IP4_SRC) ^ f->hash_key[0],
 				  (ports | (uint64_t)protocol << 32) ^ f->hash_key[1]) >>
 			  32);
 }

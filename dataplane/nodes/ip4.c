@@ -164,7 +164,7 @@ static inline bool is_usual(const struct bp_worker *w, const struct rte_mbuf *m,
 	bool ok;
 
 	ok = bp_v16_all((bp_v16)((v >= least) & (v <= most)));
-	ok &= (bp_load64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
+	ok &= (bp_load_le64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
 	ok &= m->data_len >= HEAD;
 	ok &= end >= HEAD;
 	ok &= end == len || (end < len && len <= ETHER_MIN);
