@@ -38,6 +38,14 @@ struct bp_lpm_line {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_lpm_line) == 64, "one line");
 
+/* Word of run i. Those beyond the first line are in the lines that follow. */
+static inline _Atomic uint32_t *bp_lpm_word(const struct bp_lpm_line *node, unsigned i)
+{
+	return (_Atomic uint32_t *)(uintptr_t)((const char *)node +
+					       offsetof(struct bp_lpm_line, word)) +
+	       i;
+}
+
 /* Number of the run that a slot is in. */
 static inline unsigned bp_lpm_run(const struct bp_lpm_line *node, unsigned slot)
 {
