@@ -209,8 +209,13 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 	uint8_t bytes[16];
 	uint32_t slot;
 
-	if (n->count == f->max_neighbours || !place(f, home, &slot))
+	if (n->count == f->max_neighbours)
 		return false;
+	if (!place(f, home, &slot)) { /* half of the table was deleted just now */
+		bp_neighbours_settle(n);
+		if (!place(f, home, &slot))
+			return false;
+	}
 	e = entry(f, slot);
 	address_bytes(&one->address, bytes);
 	bp_words_store(e->address, bytes, sizeof(bytes));
