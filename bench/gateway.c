@@ -22,8 +22,10 @@
 #include <rte_lcore.h>
 
 #include "bench/advance.h"
+#include "bench/routes.h"
 #include "biplane/flow_size.h"
 #include "config/config.h"
+#include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/worker_loop.h"
@@ -37,6 +39,8 @@ struct options {
 	enum bench_payload kind;
 	uint32_t connections;
 	uint32_t rules;
+	uint32_t routes; /* 0: the ports are bridged */
+	uint8_t family;  /* of the routes */
 	bool inspect;
 	bool trust;
 	double seconds;
@@ -48,6 +52,7 @@ struct bench {
 	struct options o;
 	struct bench_traffic traffic;
 	struct bench_advance advance;
+	struct bench_routes routes;
 	struct bp_config *config;
 	struct bp_shm shm;
 	struct bp_worker worker;
@@ -77,11 +82,16 @@ static char *configuration(const struct options *o)
 	fprintf(f,
 		"name: bench\n"
 		"ports:\n"
-		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"}\n"
-		"  - {name: cloud, device: \"net_null0,no-rx=1\"}\n"
-		"  - {name: edge, device: \"net_null1,no-rx=1\"}\n"
-		"bridge: [[devices, cloud]]\n",
-		o->pcap);
+		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"%s}\n"
+		"  - {name: cloud, device: \"net_null0,no-rx=1\"%s}\n"
+		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
+		o->pcap, o->routes ? ", kernel: off" : "", o->routes ? ", kernel: off" : "");
+	if (o->routes)
+		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
+			(o->family == 4 ? o->routes : 0) + 1024,
+			(o->family == 6 ? o->routes : 0) + 1024);
+	else
+		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
@@ -161,6 +171,12 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	w->shm = &b->shm;
 	w->pool = pool;
 	bp_worker_bridges(w, b->config);
+	bp_router_init(w, b->config);
+	w->exception = bp_exception_create(b->config, NULL, err, sizeof(err));
+	if (w->exception == NULL)
+		die("exception path", err);
+	if (b->o.routes != 0)
+		bench_routes_set_up(&b->routes, &b->shm.fib, b->o.family, b->o.routes);
 	if (b->o.inspect) {
 		load_rules(b);
 		atomic_store(&b->shm.global->rules_active, 0);
@@ -170,6 +186,10 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections);
 		if (rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
 			die("callback", rte_strerror(rte_errno));
+	} else if (b->routes.destinations.n != 0 &&
+		   rte_eth_add_rx_callback(0, 0, bench_destinations_rx, &b->routes.destinations) ==
+			   NULL) {
+		die("callback", rte_strerror(rte_errno));
 	}
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, &rx, 1, err, sizeof(err)) != 0)
 		die("graph", err);
@@ -226,8 +246,15 @@ static bool report(const struct bench *b, struct figure r)
 
 	printf("{\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
 		frames(b));
+	if (b->o.routes != 0) {
+		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARD4 : BP_C_FORWARD6];
+
+		ok = forwarded == frames(b) &&
+		     atomic_load(&b->shm.port_stats[1].tx_packets) >= forwarded;
+		printf(", \"routes\": %u, \"forwarded\": %" PRIu64, b->o.routes, forwarded);
+	}
 	if (b->o.inspect) {
-		ok = v[BP_C_SEG_INSPECTED] == frames(b) &&
+		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
 		     v[BP_C_MQTT_PUBLISH] == b->advance.publishes &&
 		     v[BP_C_ALARM_RAISED] == b->advance.over &&
 		     v[BP_C_CLONE_FRAME] == b->advance.over &&
@@ -257,14 +284,18 @@ static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
-		{"rules", required_argument, NULL, 'r'}, {"inspect", no_argument, NULL, 'i'},
+		{"rules", required_argument, NULL, 'r'}, {"routes", required_argument, NULL, 'R'},
+		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
 		{"trust", no_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
 		{"pcap", required_argument, NULL, 'f'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
 	int c;
 
-	*o = (struct options){
-		.connections = BENCH_FRAMES, .rules = 1, .seconds = 2, .prefix = "biplane-bench"};
+	*o = (struct options){.family = 4,
+		.connections = BENCH_FRAMES,
+		.rules = 1,
+		.seconds = 2,
+		.prefix = "biplane-bench"};
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
@@ -275,6 +306,12 @@ static void parse(int argc, char **argv, struct options *o)
 			break;
 		case 'r':
 			o->rules = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'R':
+			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case '6':
+			o->family = 6;
 			break;
 		case 'i':
 			o->inspect = true;
@@ -299,6 +336,7 @@ static void parse(int argc, char **argv, struct options *o)
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
+			"[--routes N [--ip6]] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}

@@ -55,14 +55,25 @@ static int set_edges(const char *node, const struct edges *e, char *err, size_t 
 	return 0;
 }
 
-static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool checksum)
+/* What an edge leads to: nowhere, where the node is not needed. */
+static const char *node_if(bool needed, const struct rte_node_register *node)
+{
+	return needed ? node->name : DROP_NODE;
+}
+
+static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool checksum, bool routes)
 {
 	const char *fixed[BP_EDGE_PORT] = {
 		[BP_EDGE_DROP] = DROP_NODE,
-		[BP_EDGE_BRIDGE] = "bp_bridge",
-		[BP_EDGE_ETHERNET] = inspect ? "bp_ethernet" : DROP_NODE,
-		[BP_EDGE_MQTT] = inspect ? "bp_mqtt" : DROP_NODE,
-		[BP_EDGE_CHECKSUM] = checksum ? "bp_checksum" : DROP_NODE,
+		[BP_EDGE_BRIDGE] = bp_node_bridge.name,
+		[BP_EDGE_ETHERNET] = node_if(inspect, &bp_node_ethernet),
+		[BP_EDGE_MQTT] = node_if(inspect, &bp_node_mqtt),
+		[BP_EDGE_CHECKSUM] = node_if(checksum, &bp_node_checksum),
+		[BP_EDGE_IP4] = node_if(routes, &bp_node_ip4),
+		[BP_EDGE_IP6] = node_if(routes, &bp_node_ip6),
+		[BP_EDGE_FORWARD] = node_if(routes, &bp_node_forward),
+		[BP_EDGE_EXCEPTION] = node_if(routes, &bp_node_exception),
+		[BP_EDGE_ANSWER] = node_if(routes, &bp_node_answer),
 	};
 
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
@@ -72,34 +83,38 @@ static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool che
 	e->n = BP_EDGE_PORT + n_ports;
 }
 
-static int make_inner_nodes(
-	const struct edges *e, unsigned n_ports, bool inspect, char *err, size_t err_size)
+static int make_inner_nodes(const struct edges *e, unsigned n_ports, bool inspect, bool routes,
+	char *err, size_t err_size)
 {
 	/* Named through the symbols: this pulls their constructors out of a static library. */
-	const struct rte_node_register *const own[] = {
-		&bp_node_bridge, &bp_node_checksum, &bp_node_drop};
+	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
+	const struct rte_node_register *const reading[] = {&bp_node_ethernet, &bp_node_mqtt};
+	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
+		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
 	char suffix[16];
 
-	if (rte_node_is_invalid(own[2]->id))
-		return fail(err, err_size, "not registered:", own[2]->name);
+	if (rte_node_is_invalid(bp_node_drop.id))
+		return fail(err, err_size, "not registered:", bp_node_drop.name);
 	for (unsigned p = 0; p < n_ports; p++) {
 		snprintf(suffix, sizeof(suffix), "%u", p);
 		if (rte_node_is_invalid(clone_of(&bp_node_port_tx, suffix)))
 			return fail(err, err_size, "can't clone node", bp_node_port_tx.name);
 	}
-	if (set_edges(own[0]->name, e, err, err_size) || set_edges(own[1]->name, e, err, err_size))
-		return -1;
-	if (inspect && (set_edges("bp_ethernet", e, err, err_size) ||
-			       set_edges("bp_mqtt", e, err, err_size)))
-		return -1;
+	for (unsigned i = 0; i < RTE_DIM(always); i++)
+		if (set_edges(always[i]->name, e, err, err_size) != 0)
+			return -1;
+	for (unsigned i = 0; inspect && i < RTE_DIM(reading); i++)
+		if (set_edges(reading[i]->name, e, err, err_size) != 0)
+			return -1;
+	for (unsigned i = 0; routes && i < RTE_DIM(routing); i++)
+		if (set_edges(routing[i]->name, e, err, err_size) != 0)
+			return -1;
 	return 0;
 }
 
 /* Where the frames of a queue go first. */
 static rte_edge_t first_edge(const struct bp_worker *w, const struct bp_rx_queue *q, bool inspect)
 {
-	if (w->bridge_of[q->port] == BP_NO_PORT)
-		return BP_EDGE_DROP;
 	if (q->partial_checksums)
 		return BP_EDGE_CHECKSUM;
 	if (inspect)
@@ -114,7 +129,7 @@ static void set_rx_context(struct bp_node_ctx *ctx, const struct bp_worker *w,
 	ctx->queue = q->queue;
 	ctx->next = first_edge(w, q, inspect);
 	ctx->flags = 0;
-	if (ctx->next < BP_EDGE_PORT && ctx->next != BP_EDGE_DROP)
+	if (ctx->next < BP_EDGE_PORT)
 		ctx->flags |= BP_RX_F_PREFETCH;
 	if (q->qinq_fix)
 		ctx->flags |= BP_RX_F_QINQ;
@@ -152,7 +167,7 @@ static void set_contexts(
 
 void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 {
-	memset(w->wire_out, BP_NO_PORT, sizeof(w->wire_out));
+	memset(w->onward, BP_EDGE_IP4, sizeof(w->onward));
 	memset(w->bridge_of, BP_NO_PORT, sizeof(w->bridge_of));
 	memset(w->tx_queue, 0, sizeof(w->tx_queue));
 	w->mqtt_port = c->mqtt.ports[0];
@@ -162,13 +177,16 @@ void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 		const struct bp_config_bridge *br = &c->bridge[b];
 
 		w->bridge_n[b] = (uint8_t)br->n;
+		w->bridge_host[b] = br->has_host ? (uint8_t)(BP_MAX_PORTS + b) : BP_NO_PORT;
+		w->bridge_of[BP_MAX_PORTS + b] = (uint8_t)b;
 		for (unsigned i = 0; i < br->n; i++) {
 			w->bridge_port[b][i] = br->port[i];
 			w->bridge_of[br->port[i]] = (uint8_t)b;
+			w->onward[br->port[i]] = BP_EDGE_BRIDGE;
 		}
-		if (br->n == 2) {
-			w->wire_out[br->port[0]] = br->port[1];
-			w->wire_out[br->port[1]] = br->port[0];
+		if (br->n == 2 && !br->has_host) { /* a wire */
+			w->onward[br->port[0]] = (uint8_t)(BP_EDGE_PORT + br->port[1]);
+			w->onward[br->port[1]] = (uint8_t)(BP_EDGE_PORT + br->port[0]);
 		}
 	}
 }
@@ -180,14 +198,14 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	char(*names)[RTE_NODE_NAMESIZE];
 	const char **patterns;
 	struct edges *edges;
-	bool checksum = false;
+	bool checksum = false, routes = w->router.enabled;
 	int result = -1;
 
 	w->graph = NULL;
 	if (n_queues == 0)
 		return 0;
 	names = calloc(n_queues, sizeof(*names));
-	patterns = calloc(n_queues, sizeof(*patterns));
+	patterns = calloc(n_queues + 1, sizeof(*patterns));
 	edges = calloc(1, sizeof(*edges));
 	if (!names || !patterns || !edges) {
 		snprintf(err, err_size, "no memory for the graph");
@@ -195,8 +213,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	}
 	for (unsigned i = 0; i < n_queues; i++)
 		checksum |= queues[i].partial_checksums;
-	name_edges(edges, n_ports, inspect, checksum);
-	if (make_inner_nodes(edges, n_ports, inspect, err, err_size) != 0)
+	name_edges(edges, n_ports, inspect, checksum, routes);
+	if (make_inner_nodes(edges, n_ports, inspect, routes, err, err_size) != 0)
 		goto out;
 	for (unsigned i = 0; i < n_queues; i++) {
 		char suffix[16];
@@ -213,6 +231,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	}
 	param.node_patterns = patterns;
 	param.nb_node_patterns = (uint16_t)n_queues;
+	if (w->exception)
+		patterns[param.nb_node_patterns++] = bp_node_kernel_rx.name;
 	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
 		fail(err, err_size, "can't create graph", name);
 		goto out;

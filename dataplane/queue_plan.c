@@ -117,36 +117,55 @@ static void whole_bridge(struct bp_queue_plan *plan, const struct bp_port_caps *
 	}
 }
 
-static bool in_bridge(const struct bp_config *c, unsigned port)
+/* Ports among which frames pass: a bridge's, or all those that route, in one group behind the last
+ * bridge's. */
+struct groups {
+	unsigned n;
+	bool routes; /* the last one */
+	struct bp_config_bridge ports[BP_MAX_BRIDGES + 1];
+};
+
+static void list_groups(const struct bp_config *c, struct groups *g)
 {
-	for (unsigned b = 0; b < c->n_bridges; b++)
-		for (unsigned i = 0; i < c->bridge[b].n; i++)
-			if (c->bridge[b].port[i] == port)
-				return true;
-	return false;
+	struct bp_config_bridge *routed;
+
+	g->n = c->n_bridges;
+	memcpy(g->ports, c->bridge, c->n_bridges * sizeof(c->bridge[0]));
+	routed = &g->ports[g->n];
+	routed->n = 0;
+	for (unsigned p = 0; p < c->n_ports; p++)
+		if (bp_config_port_routes(c, p))
+			routed->port[routed->n++] = (uint8_t)p;
+	g->routes = routed->n != 0;
+	g->n += g->routes;
 }
 
-static uint64_t bridge_workers(const struct bp_queue_plan *plan, unsigned b)
+static struct bp_bridge_workers *workers_of(
+	struct bp_queue_plan *plan, const struct groups *g, unsigned i)
 {
-	if (!plan->bridge[b].spread)
-		return 1ull << plan->bridge[b].worker;
+	return g->routes && i == g->n - 1 ? &plan->router : &plan->bridge[i];
+}
+
+static uint64_t worker_set(const struct bp_queue_plan *plan, const struct bp_bridge_workers *w)
+{
+	if (!w->spread)
+		return 1ull << w->worker;
 	return plan->n_workers == 64 ? UINT64_MAX : (1ull << plan->n_workers) - 1;
 }
 
-/* Chooses the workers of each bridge; takes them in turn. Returns the next in turn. */
-static unsigned choose_workers(
-	const struct bp_config *c, const struct bp_port_caps *caps, struct bp_queue_plan *plan)
+/* Chooses the workers of each group; takes them in turn. */
+static void choose_workers(const struct bp_config *c, const struct bp_port_caps *caps,
+	struct bp_queue_plan *plan, const struct groups *g)
 {
 	unsigned n = plan->n_workers, turn = 0;
 
-	for (unsigned b = 0; b < c->n_bridges; b++) {
-		struct bp_bridge_workers *w = &plan->bridge[b];
+	for (unsigned i = 0; i < g->n; i++) {
+		struct bp_bridge_workers *w = workers_of(plan, g, i);
 
-		w->spread = n > 1 && can_spread(c, caps, &c->bridge[b], n, w->why, sizeof(w->why));
+		w->spread = n > 1 && can_spread(c, caps, &g->ports[i], n, w->why, sizeof(w->why));
 		if (!w->spread)
 			w->worker = (uint8_t)(turn++ % n);
 	}
-	return turn;
 }
 
 static const struct bp_clone_target *clone_target(const struct bp_config *c)
@@ -154,43 +173,63 @@ static const struct bp_clone_target *clone_target(const struct bp_config *c)
 	return c->mqtt.enabled && c->mqtt.clone.enabled ? &c->mqtt.clone : NULL;
 }
 
-/* Workers that send clones each need a queue of the edge port: with too few, one worker does all.
- */
-static unsigned fit_clones(const struct bp_config *c, const struct bp_port_caps *caps,
-	struct bp_queue_plan *plan, unsigned turn)
+/* Whether a group's frames can leave by the group's own ports alone. */
+static bool crosses(const struct groups *g, unsigned i)
 {
-	const struct bp_clone_target *to = clone_target(c);
-	uint64_t workers = 0;
-
-	if (!to)
-		return turn;
-	for (unsigned b = 0; b < c->n_bridges; b++)
-		workers |= bridge_workers(plan, b);
-	if ((unsigned)__builtin_popcountll(workers) <= caps[to->port].max_tx)
-		return turn;
-	for (unsigned b = 0; b < c->n_bridges; b++) {
-		struct bp_bridge_workers *w = &plan->bridge[b];
-
-		w->spread = false;
-		w->worker = 0;
-		snprintf(w->why, sizeof(w->why),
-			"port %s, where clones leave, has %u transmit queue(s)",
-			c->port[to->port].name, caps[to->port].max_tx);
-	}
-	return 1;
+	return (g->routes && i == g->n - 1) || g->ports[i].has_host;
 }
 
-static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan)
+/* Which workers send on which port. Routed packets cross from one group to another, where the
+ * groups route at all; clones leave by one port, whoever makes them. */
+static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
+	const struct groups *g, uint64_t senders[BP_MAX_PORTS])
 {
 	const struct bp_clone_target *to = clone_target(c);
-	uint64_t senders[BP_MAX_PORTS] = {0};
+	uint64_t routing = 0;
 
-	for (unsigned b = 0; b < c->n_bridges; b++) {
-		for (unsigned i = 0; i < c->bridge[b].n; i++)
-			senders[c->bridge[b].port[i]] |= bridge_workers(plan, b);
+	memset(senders, 0, BP_MAX_PORTS * sizeof(*senders));
+	for (unsigned i = 0; i < g->n; i++)
+		if (crosses(g, i))
+			routing |= worker_set(plan, workers_of(plan, g, i));
+	for (unsigned i = 0; i < g->n; i++) {
+		uint64_t set = worker_set(plan, workers_of(plan, g, i));
+
+		for (unsigned k = 0; k < g->ports[i].n; k++)
+			senders[g->ports[i].port[k]] |= crosses(g, i) ? set | routing : set;
 		if (to)
-			senders[to->port] |= bridge_workers(plan, b);
+			senders[to->port] |= set;
 	}
+}
+
+/* Each worker needs a queue of its own on every port that it sends on: where one has too few, one
+ * worker does all. */
+static void fit_senders(const struct bp_config *c, const struct bp_port_caps *caps,
+	struct bp_queue_plan *plan, const struct groups *g)
+{
+	uint64_t senders[BP_MAX_PORTS];
+
+	list_senders(c, plan, g, senders);
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		if ((unsigned)__builtin_popcountll(senders[p]) <= caps[p].max_tx)
+			continue;
+		for (unsigned i = 0; i < g->n; i++) {
+			struct bp_bridge_workers *w = workers_of(plan, g, i);
+
+			w->spread = false;
+			w->worker = 0;
+			snprintf(w->why, sizeof(w->why),
+				"port %s, on which several would send, has %u transmit queue(s)",
+				c->port[p].name, caps[p].max_tx);
+		}
+		return;
+	}
+}
+
+static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan, const struct groups *g)
+{
+	uint64_t senders[BP_MAX_PORTS];
+
+	list_senders(c, plan, g, senders);
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		struct bp_port_queues *q = &plan->port[p];
 
@@ -204,23 +243,22 @@ static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan)
 void bp_queue_plan_make(
 	const struct bp_config *c, const struct bp_port_caps *caps, struct bp_queue_plan *plan)
 {
-	unsigned turn;
+	struct groups g;
 
 	memset(plan, 0, sizeof(*plan));
 	plan->n_workers = c->n_workers;
-	turn = choose_workers(c, caps, plan);
-	turn = fit_clones(c, caps, plan, turn);
-	for (unsigned b = 0; b < c->n_bridges; b++) {
-		if (plan->bridge[b].spread)
-			spread_bridge(plan, caps, &c->bridge[b]);
+	list_groups(c, &g);
+	choose_workers(c, caps, plan, &g);
+	fit_senders(c, caps, plan, &g);
+	for (unsigned i = 0; i < g.n; i++) {
+		const struct bp_bridge_workers *w = workers_of(plan, &g, i);
+
+		if (w->spread)
+			spread_bridge(plan, caps, &g.ports[i]);
 		else
-			whole_bridge(plan, caps, &c->bridge[b], plan->bridge[b].worker);
+			whole_bridge(plan, caps, &g.ports[i], w->worker);
 	}
-	for (unsigned p = 0; p < c->n_ports; p++)
-		if (!in_bridge(c, p))
-			take_queues(&plan->port[p], whole_queues(&caps[p]), plan->n_workers,
-				(int)(turn++ % plan->n_workers));
-	assign_tx(c, plan);
+	assign_tx(c, plan, &g);
 }
 
 uint64_t bp_queue_plan_workers(const struct bp_queue_plan *plan, unsigned port)

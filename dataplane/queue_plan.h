@@ -13,7 +13,8 @@
  * configuration and of what the ports can do. Both directions of a TCP connection, which arrive on
  * different ports of a bridge, must meet one worker: so a bridge is spread over the workers only
  * when all its ports share out their frames by the same symmetric hash; else one worker serves it
- * whole.
+ * whole. The ports that route are one such group; what is routed may leave by any of them, and by the
+ * bridges that have a host interface.
  */
 #define BP_MAX_QUEUES 256
 
@@ -51,6 +52,7 @@ struct bp_queue_plan {
 	unsigned n_workers;
 	struct bp_port_queues port[BP_MAX_PORTS];
 	struct bp_bridge_workers bridge[BP_MAX_BRIDGES];
+	struct bp_bridge_workers router; /* of all ports that route */
 };
 
 void bp_queue_plan_make(

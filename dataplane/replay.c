@@ -12,6 +12,7 @@
 
 #include "biplane/flow_size.h"
 #include "dataplane/capture.h"
+#include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
 #include "dataplane/link.h"
 #include "dataplane/mac_table.h"
@@ -19,6 +20,7 @@
 #include "dataplane/ring_ports.h"
 #include "dataplane/walk.h"
 #include "dataplane/workers.h"
+#include "shm/fib_static.h"
 #include "shm/layout.h"
 
 #define SNAP_LEN 262144
@@ -35,6 +37,8 @@ struct replay {
 	struct bp_ring_ports ports;
 	struct bp_mac_table *mac_table;
 	struct bp_worker *worker;
+	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
+	struct bp_exception *exception; /* without any kernel interface */
 	struct bp_captures *captures;
 	struct bp_replay_input *inputs;
 	unsigned *in_port; /* by input file: index of its port */
@@ -129,6 +133,17 @@ static int load_rules(struct replay *r)
 	return 0;
 }
 
+/* There is no kernel here: the file is all there is to know of routes and neighbours. */
+static int load_routes(struct replay *r)
+{
+	if (!bp_config_routes(r->config))
+		return 0;
+	r->writer = bp_fib_writer_new(&r->shm.fib, NULL, NULL, r->err, sizeof(r->err));
+	if (!r->writer)
+		return -1;
+	return bp_fib_static_apply(r->writer, r->config, false, NULL, r->err, sizeof(r->err));
+}
+
 static int map_segment(struct replay *r)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -138,7 +153,7 @@ static int map_segment(struct replay *r)
 	if (!s)
 		return -1;
 	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0)
-		return load_rules(r);
+		return load_rules(r) != 0 ? -1 : load_routes(r);
 	bp_segment_close(s);
 	r->shm.segment = NULL;
 	return -1;
@@ -161,6 +176,12 @@ static int make_worker(struct replay *r)
 	if (!r->worker)
 		return -1;
 	r->worker->pool = r->pool;
+	if (r->writer) {
+		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
+		if (!r->exception)
+			return -1;
+		r->worker->exception = r->exception;
+	}
 	for (unsigned p = 0; p < c->n_ports; p++)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
 	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
@@ -312,6 +333,8 @@ static void close_all(struct replay *r)
 	close_outputs(r);
 	json_decref(r->alarms);
 	bp_worker_free(r->worker);
+	bp_exception_free(r->exception);
+	bp_fib_writer_free(r->writer);
 	bp_ring_ports_free(&r->ports);
 	bp_mac_table_free(r->mac_table);
 	rte_mempool_free(r->pool);

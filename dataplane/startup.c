@@ -52,24 +52,45 @@ static void print_port(const struct bp_startup *s, unsigned i, FILE *out)
 	fprintf(out, "       offloads: %s\n", offloads);
 }
 
+static void print_workers(const struct bp_bridge_workers *w, FILE *out)
+{
+	if (w->spread)
+		fprintf(out, "shared out among all workers\n");
+	else if (w->why[0])
+		fprintf(out, "served by worker %u alone: %s\n", w->worker, w->why);
+	else
+		fprintf(out, "served by worker %u\n", w->worker);
+}
+
 static void print_bridges(const struct bp_startup *s, FILE *out)
 {
+	const char *inspected = s->config->mqtt.enabled ? ", MQTT inspected" : "";
 	char text[512];
 
 	for (unsigned b = 0; b < s->config->n_bridges; b++) {
-		const struct bp_bridge_workers *w = &s->plan->bridge[b];
+		const struct bp_config_bridge *bridge = &s->config->bridge[b];
 
 		bp_bridge_text(s->config, b, text, sizeof(text));
-		fprintf(out, "  bridge %u: %s, %s%s; ", b, text,
-			s->config->bridge[b].n > 2 ? "a learning switch" : "a wire",
-			s->config->mqtt.enabled ? ", MQTT inspected" : "");
-		if (w->spread)
-			fprintf(out, "shared out among all workers\n");
-		else if (w->why[0])
-			fprintf(out, "served by worker %u alone: %s\n", w->worker, w->why);
-		else
-			fprintf(out, "served by worker %u\n", w->worker);
+		fprintf(out, "  bridge %u: %s, %s%s%s%s; ", b, text,
+			bridge->n > 2 || bridge->has_host ? "a learning switch" : "a wire",
+			inspected, bridge->has_host ? ", host interface " : "",
+			bridge->has_host ? bridge->host_name : "");
+		print_workers(&s->plan->bridge[b], out);
 	}
+}
+
+static void print_router(const struct bp_startup *s, FILE *out)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; p < s->config->n_ports; p++)
+		if (bp_config_port_routes(s->config, p))
+			fprintf(out, "%s%s",
+				n++ ? ", " : "  routing between: ", s->config->port[p].name);
+	if (n == 0)
+		return;
+	fprintf(out, "%s; ", s->config->mqtt.enabled ? ", MQTT inspected" : "");
+	print_workers(&s->plan->router, out);
 }
 
 static void print_worker(const struct bp_startup *s, unsigned w, FILE *out)
@@ -97,6 +118,7 @@ void bp_startup_print(const struct bp_startup *s, FILE *out)
 	for (unsigned i = 0; i < s->config->n_ports; i++)
 		print_port(s, i, out);
 	print_bridges(s, out);
+	print_router(s, out);
 	fprintf(out, "  main thread on CPU %u\n", s->eal->cpus.main_cpu);
 	for (unsigned w = 0; w < s->plan->n_workers; w++)
 		print_worker(s, w, out);

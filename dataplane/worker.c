@@ -46,15 +46,24 @@ void bp_worker_leave_rules(struct bp_worker *w)
 
 static void housekeeping(struct bp_worker *w)
 {
+	bp_router_refresh(w);
 	if (w->inspector)
 		bp_inspector_tick(w->inspector, w->mono_ns);
 	if (w->mac_table && w->index == 0)
 		bp_mac_table_tick(w->mac_table, w->mono_ns);
 }
 
+/* Between two walks a worker holds nothing of the forwarding tables. */
+static inline void pass_quiescent_point(struct bp_worker *w)
+{
+	if (w->router.enabled)
+		bp_fib_quiesce(w->router.fib, w->index, &w->router.epoch);
+}
+
 void bp_worker_before_walk(struct bp_worker *w)
 {
 	bp_worker_take_rules(w);
+	pass_quiescent_point(w);
 	housekeeping(w);
 }
 
@@ -78,6 +87,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 
 		update_time(w, a->clock);
 		bp_worker_take_rules(w);
+		pass_quiescent_point(w);
 		if ((++walks & (TICK_WALKS - 1)) == 0) {
 			if (!draining && atomic_load_explicit(&w->stop, memory_order_relaxed))
 				return;
@@ -109,8 +119,11 @@ int bp_worker_run(void *args)
 	if (!w->graph) /* more workers than queues: nothing to do */
 		return 0;
 	update_time(w, a->clock);
+	housekeeping(w);
 	walk(a, false);
 	walk(a, true);
 	bp_worker_leave_rules(w);
+	if (w->router.enabled)
+		bp_fib_leave(w->router.fib, w->index, &w->router.epoch);
 	return 0;
 }

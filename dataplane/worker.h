@@ -11,6 +11,7 @@
 
 #include "biplane/counters.h"
 #include "biplane/limits.h"
+#include "dataplane/router.h"
 #include "shm/layout.h"
 
 /*
@@ -19,15 +20,20 @@
  *
  * The graph of a worker:
  *
- *   port_rx-P-Q ─┬─(no inspection, two-port bridge)─────────────▶ port_tx-P'
- *                ├─(no inspection, learning bridge)─▶ bridge ───▶ port_tx-*
- *                ├─(partial checksums possible)─▶ checksum ─▶ ...as without
- *                └─▶ ethernet ─┬─▶ mqtt ─┬─▶ port_tx-P' | bridge   (and clones ─▶ port_tx-edge)
- *                              └─────────┴─▶ port_tx-P' | bridge
+ *   port_rx-P-Q ─┬─(partial checksums possible)─▶ checksum ─▶ ...as without
+ *                ├─(inspection)─▶ ethernet ─▶ mqtt ─▶ ...as without   (and clones ─▶ port_tx-edge)
+ *                ├─(two-port bridge)──────────────────────────▶ port_tx-P'
+ *                ├─(learning bridge)─▶ bridge ─┬──────────────▶ port_tx-*
+ *                │                             └─(for its host interface)─▶ ip4 | exception
+ *                └─(routed port)─▶ ip4 ─▶ ip6 ─▶ forward ─┬───▶ port_tx-*
+ *                                   │                     └───▶ bridge (out of a host interface)
+ *                                   ├─▶ exception ─▶ (ring to the exception thread)
+ *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
+ *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
  *   whatever leaves nowhere ─▶ drop
  *
- * Nodes `ethernet`, `mqtt`, `bridge` and `checksum` have the same first edges, see enum bp_edge;
- * the edges to port_tx-P follow at BP_EDGE_PORT + P.
+ * All inner nodes have the same edges, see enum bp_edge; the edges to port_tx-P follow at
+ * BP_EDGE_PORT + P.
  */
 enum bp_edge {
 	BP_EDGE_DROP,
@@ -35,6 +41,11 @@ enum bp_edge {
 	BP_EDGE_ETHERNET,
 	BP_EDGE_MQTT,
 	BP_EDGE_CHECKSUM,
+	BP_EDGE_IP4,
+	BP_EDGE_IP6,
+	BP_EDGE_FORWARD,
+	BP_EDGE_EXCEPTION,
+	BP_EDGE_ANSWER,
 	BP_EDGE_PORT, /* + port index */
 };
 
@@ -62,18 +73,20 @@ struct bp_worker {
 	struct {
 		uint32_t frames, bytes;
 	} straight[BP_MAX_PORTS];
+	struct bp_router router;
 	/* by DPDK port id, which is the index in the configuration */
-	uint8_t wire_out[BP_MAX_PORTS];  /* the only other port of its bridge, or BP_NO_PORT */
-	uint8_t bridge_of[BP_MAX_PORTS]; /* index of its bridge, or BP_NO_PORT */
-	uint16_t mtu[BP_MAX_PORTS];      /* 0: no such port */
+	uint8_t onward[BP_MAX_PORTS];         /* edge of its frames once they were read */
+	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
+	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
 	/* bridges: members as port ids */
 	bool trust_checksum; /* mqtt.checksum: trust */
 	uint8_t n_bridges;
 	uint8_t bridge_n[BP_MAX_BRIDGES];
 	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
-	struct rte_mempool *pool;   /* for copies and clones */
-	struct rte_node *mqtt_node; /* where clones leave from; set by that node */
+	uint8_t bridge_host[BP_MAX_BRIDGES]; /* number of its host interface, or BP_NO_PORT */
+	struct rte_mempool *pool;            /* for copies and clones */
+	struct rte_node *mqtt_node;          /* where clones leave from; set by that node */
 	/* start and stop */
 	unsigned index; /* 0.. */
 	unsigned lcore;
@@ -108,9 +121,7 @@ static inline void bp_count(struct bp_worker *w, enum bp_counter c, uint64_t n)
 /* Edge of nodes ethernet, mqtt and checksum for a frame that came in on `port`. */
 static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t port)
 {
-	uint8_t out = w->wire_out[port];
-
-	return out == BP_NO_PORT ? BP_EDGE_BRIDGE : (rte_edge_t)(BP_EDGE_PORT + out);
+	return w->onward[port];
 }
 
 /* Where a frame that leaves nowhere says why: an enum bp_counter of group DROP. */

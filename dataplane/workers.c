@@ -30,6 +30,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
 	w->mac_table = mac_table;
 	bp_worker_bridges(w, c);
+	bp_router_init(w, c);
 	if (c->mqtt.enabled) {
 		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {

@@ -50,6 +50,8 @@ enum bp_link_kind {
 	BP_LINK_KINDS,
 };
 
+#define BP_LINK_MAC_MASK 0xffffffffffffull
+
 /* Link word: MAC in the low 48 bits (first octet lowest), interface in bits 48..55, kind above. */
 static inline uint64_t bp_link_make(enum bp_link_kind kind, uint8_t interface, uint64_t low)
 {
@@ -65,7 +67,7 @@ static inline uint8_t bp_link_interface(uint64_t link)
 }
 static inline uint64_t bp_link_mac(uint64_t link)
 {
-	return link & 0xffffffffffffull;
+	return link & BP_LINK_MAC_MASK;
 }
 static inline uint64_t bp_mac_word(const uint8_t mac[6])
 {

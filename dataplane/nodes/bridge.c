@@ -7,6 +7,7 @@
 #include <rte_ether.h>
 
 #include "dataplane/mac_table.h"
+#include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 
 #define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
@@ -30,10 +31,26 @@ static void learn(struct bp_worker *w, uint64_t src, uint16_t port)
 	}
 }
 
-static rte_edge_t drop(struct rte_mbuf *m, enum bp_counter reason)
+/* What everybody on the segment gets, the kernel behind the host interface gets too. What is
+ * flooded only because its destination isn't known yet is not for it: its own MAC is always known.
+ */
+static void copy_to_host(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
+	struct rte_mbuf *m, uint8_t host)
 {
-	bp_drop_reason_set(m, reason);
-	return BP_EDGE_DROP;
+	const uint8_t *head = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct rte_mbuf *copy;
+
+	if (m->port == host || !(head[0] & MAC_GROUP_BIT) ||
+		w->router.rx_mac[host] == BP_RX_MAC_DOWN)
+		return;
+	copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
+	if (!copy) {
+		bp_count(w, BP_C_FLOOD_NO_MBUF, 1);
+		return;
+	}
+	bp_count(w, BP_C_FLOOD_COPY, 1);
+	copy->port = host;
+	rte_node_enqueue_x1(graph, node, BP_EDGE_IP4, copy);
 }
 
 /* Sends copies to all ports but the first that qualifies; returns the edge to that for the
@@ -43,6 +60,8 @@ static rte_edge_t flood(struct rte_graph *graph, struct rte_node *node, struct b
 {
 	uint8_t first = BP_NO_PORT;
 
+	if (w->bridge_host[bridge] != BP_NO_PORT)
+		copy_to_host(graph, node, w, m, w->bridge_host[bridge]);
 	for (unsigned i = 0; i < w->bridge_n[bridge]; i++) {
 		uint8_t out = w->bridge_port[bridge][i];
 		struct rte_mbuf *copy;
@@ -62,7 +81,7 @@ static rte_edge_t flood(struct rte_graph *graph, struct rte_node *node, struct b
 		rte_node_enqueue_x1(graph, node, (rte_edge_t)(BP_EDGE_PORT + out), copy);
 	}
 	if (first == BP_NO_PORT)
-		return drop(m, BP_C_DROP_NO_PEER);
+		return bp_drop(m, BP_C_DROP_NO_PEER);
 	bp_count(w, BP_C_FLOODED, 1);
 	return (rte_edge_t)(BP_EDGE_PORT + first);
 }
@@ -73,22 +92,26 @@ static rte_edge_t bridge_one(
 	uint8_t bridge = w->bridge_of[m->port];
 	const uint8_t *head;
 	uint64_t dst;
-	uint8_t out;
+	uint8_t out, host;
 
-	if (unlikely(bridge == BP_NO_PORT))
-		return drop(m, BP_C_DROP_NO_BRIDGE);
 	if (unlikely(m->data_len < sizeof(struct rte_ether_hdr)))
-		return drop(m, BP_C_DROP_RUNT);
+		return bp_drop(m, BP_C_DROP_RUNT);
 	head = rte_pktmbuf_mtod(m, const uint8_t *);
-	learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
+	if (likely(m->port < BP_MAX_PORTS)) /* the host interface's own MAC need not be learned */
+		learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
 	dst = bp_mac_load(head);
 	if (dst & MAC_GROUP_BIT)
 		return flood(graph, node, w, m, bridge);
+	host = w->bridge_host[bridge];
+	if (unlikely(host != BP_NO_PORT && dst == w->router.rx_mac[host])) {
+		m->port = host;
+		return BP_EDGE_IP4;
+	}
 	out = bp_mac_lookup(w->mac_table, dst, bridge, w->mono_ns);
 	if (out == BP_MAC_UNKNOWN)
 		return flood(graph, node, w, m, bridge);
 	if (out == m->port)
-		return drop(m, BP_C_DROP_SAME_PORT);
+		return bp_drop(m, BP_C_DROP_SAME_PORT);
 	return (rte_edge_t)(BP_EDGE_PORT + out);
 }
 

@@ -15,6 +15,12 @@ extern struct rte_node_register bp_node_checksum;
 extern struct rte_node_register bp_node_drop;
 extern struct rte_node_register bp_node_ethernet;
 extern struct rte_node_register bp_node_mqtt;
+extern struct rte_node_register bp_node_ip4;
+extern struct rte_node_register bp_node_ip6;
+extern struct rte_node_register bp_node_forward;
+extern struct rte_node_register bp_node_exception;
+extern struct rte_node_register bp_node_answer;
+extern struct rte_node_register bp_node_kernel_rx;
 
 /* bp_node_ctx.flags of port_rx */
 #define BP_RX_F_PREFETCH 0x1 /* the next node reads headers */

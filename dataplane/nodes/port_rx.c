@@ -55,9 +55,6 @@ static uint16_t port_rx_process(
 	if (unlikely(ctx->flags & BP_RX_F_QINQ))
 		for (i = 0; i < n; i++)
 			restore_service_tag(m[i]);
-	if (unlikely(ctx->next == BP_EDGE_DROP))
-		for (i = 0; i < n; i++)
-			bp_drop_reason_set(m[i], BP_C_DROP_NO_BRIDGE);
 
 	bytes = bp_mbuf_bytes(m, n);
 	if (ctx->next >= BP_EDGE_PORT) {

@@ -30,7 +30,6 @@
 	X(DROP_SAME_PORT, DROP, "same_port", "the destination is on the port the frame came from") \
 	X(DROP_NO_PEER, DROP, "no_peer", "no other port of the bridge could take the frame")       \
 	X(DROP_RUNT, DROP, "runt", "shorter than an Ethernet header")                              \
-	X(DROP_NO_BRIDGE, DROP, "no_bridge", "arrived on a port that is in no bridge")             \
 	X(DROP_NOT_FOR_US, DROP, "not_for_us", "on a routed port, for another station's MAC")      \
 	X(DROP_IF_DOWN, DROP, "interface_down",                                                    \
 		"the interface it came in on or would leave by is down")                           \

@@ -27,6 +27,12 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
 	memset(r, 0, sizeof(*r));
 	r->config = bp_config_parse("test", yaml, strlen(yaml), stderr);
 	assert_non_null(r->config);
+	/* small: a segment is made for every test */
+	r->config->routing = (struct bp_config_routing){1024, 1024, 256, 256, 32};
+	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
+		r->config->exception.class[i].queue = 64;
+	r->config->exception.n_phd_ports = 1;
+	r->config->exception.phd_ports[0] = 6024;
 	need(bp_ring_eal(err, sizeof(err)), err);
 	bp_link_reset();
 	n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
@@ -45,6 +51,13 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
 	r->worker = bp_worker_create(r->config, &r->shm, 0, r->mac_table, true, err, sizeof(err));
 	need(r->worker == NULL, err);
 	r->worker->pool = r->pool;
+	if (bp_config_routes(r->config)) {
+		r->writer = bp_fib_writer_new(&r->shm.fib, NULL, NULL, err, sizeof(err));
+		need(r->writer == NULL, err);
+		r->exception = bp_exception_create(r->config, NULL, err, sizeof(err));
+		need(r->exception == NULL, err);
+		r->worker->exception = r->exception;
+	}
 	r->worker->mono_ns = r->worker->now_ns = 1000000000;
 	for (unsigned p = 0; p < r->config->n_ports; p++)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p,
@@ -66,9 +79,11 @@ void rig_stop(struct rig *r)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);
 	bp_totals_read(&r->shm, r->config->n_ports, &t);
-	assert_int_equal(t.rx + t.made, t.tx + t.drops);
+	assert_int_equal(t.rx + t.made, t.tx + t.drops + r->to_kernel);
 	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
 	bp_worker_free(r->worker);
+	bp_fib_writer_free(r->writer);
+	bp_exception_free(r->exception);
 	bp_mac_table_free(r->mac_table);
 	bp_ring_ports_free(&r->ports);
 	rte_mempool_free(r->pool);
@@ -103,9 +118,8 @@ void rig_walk(struct rig *r)
 	} while (r->worker->rx_frames != before);
 }
 
-void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len)
+static void expect_bytes(struct rte_mbuf *m, const void *data, uint32_t len)
 {
-	struct rte_mbuf *m = bp_ring_ports_take(&r->ports, port);
 	uint8_t *copy = malloc(len + 1);
 	const void *got;
 
@@ -116,6 +130,22 @@ void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len)
 	assert_memory_equal(got, data, len);
 	rte_pktmbuf_free(m);
 	free(copy);
+}
+
+void rig_expect_kernel(struct rig *r, enum bp_exception_class class, unsigned interface,
+	const void *data, uint32_t len)
+{
+	void *m = NULL;
+
+	assert_int_equal(rte_ring_dequeue(r->exception->to_kernel[class], &m), 0);
+	assert_int_equal(bp_exception_interface(m), interface);
+	r->to_kernel++;
+	expect_bytes(m, data, len);
+}
+
+void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len)
+{
+	expect_bytes(bp_ring_ports_take(&r->ports, port), data, len);
 }
 
 void rig_expect_none(struct rig *r, unsigned port)

@@ -2,11 +2,13 @@
 #ifndef BP_TEST_FIXTURE_H
 #define BP_TEST_FIXTURE_H
 
+#include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/ring_ports.h"
 #include "dataplane/stats.h"
 #include "dataplane/workers.h"
+#include "shm/fib_writer.h"
 
 /* A worker with its graph between ports in memory. */
 struct rig {
@@ -17,6 +19,10 @@ struct rig {
 	struct bp_mac_table *mac_table;
 	struct bp_worker *worker;
 	unsigned in_pool; /* buffers that are free when no frame is under way */
+	/* when something routes */
+	struct bp_fib_writer *writer;
+	struct bp_exception *exception; /* no interface has a kernel side until has[] says so */
+	uint64_t to_kernel;             /* frames that the test took out of it */
 };
 
 #define RIG_DEPTH 64 /* of each ring; it holds one less */
@@ -25,7 +31,9 @@ struct rig {
 
 /* `yaml`: a configuration. partial, qinq: as of a driver that does so, on every port. */
 void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
-/* Also checks that no buffer was lost and that the sum rx + made = tx + drops holds. */
+/* Also checks that no buffer was lost and that the sum rx + made = tx + drops + to the kernel
+ * holds.
+ */
 void rig_stop(struct rig *r);
 
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);
@@ -34,6 +42,9 @@ void rig_walk(struct rig *r);
 /* The next frame that left by `port` must be exactly this. */
 void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len);
 void rig_expect_none(struct rig *r, unsigned port);
+/* The next frame in the queue of that class must be exactly this, for that interface. */
+void rig_expect_kernel(struct rig *r, enum bp_exception_class class, unsigned interface,
+	const void *data, uint32_t len);
 uint64_t rig_counter(const struct rig *r, enum bp_counter c);
 
 /* An Ethernet frame of `len` bytes from and to stations 02:00:00:00:00:NN; the rest counts up. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_ROUTE_FRAMES_H
+#define BP_BENCH_ROUTE_FRAMES_H
+
+#include <stdint.h>
+
+#include "biplane/fib.h"
+
+/* The frames on which routing is measured: UDP in the smallest frames, a thousand flows. */
+#define BENCH_ROUTE_FLOWS 1000u
+#define BENCH_ROUTE4_FRAME 60u /* 64 with the checksum of the wire */
+#define BENCH_ROUTE6_FRAME 62u
+
+/* Flow `i` to `dst`, header checksum right; dst->family says which. Returns the frame's length. */
+uint32_t bench_route_frame(uint32_t i, const struct bp_address *dst, uint8_t *frame);
+/* Destination of flow `i` when there are 16 routes: one of the prefixes 16.0.0.0/8 .. 31.0.0.0/8.
+ */
+struct bp_address bench_route16(uint32_t i);
+/* Writes the capture of the thousand flows. family 4: to bench_route16(i). Returns 0 or -1 with a
+ * message on stderr. */
+int bench_route_pcap(uint8_t family, const char *path);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_ROUTES_H
+#define BP_BENCH_ROUTES_H
+
+#include "bench/route_traffic.h"
+#include "shm/fib_writer.h"
+
+/*
+ * A router for the measurements: port 0 is where frames come from (its MAC is the destination of
+ * bench/route_frames.h and of bench/traffic.h), port 1 is where all routes lead, through 16
+ * gateways.
+ */
+struct bench_routes {
+	struct bp_fib_writer *writer;
+	struct bench_destinations
+		destinations; /* n is 0 with up to 16 routes: the capture has them */
+};
+
+/* Up to 16 routes: those of bench_route16(). More: as many as on the Internet, by bench/prefixes.h.
+ * Ends the process when something is refused. */
+void bench_routes_set_up(struct bench_routes *r, struct bp_fib *fib, uint8_t family, uint32_t n);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/exception_class.h"
+
+#include "proto/ip.h"
+#include "proto/nd.h"
+
+/* Fields that decide, of either family. */
+struct packet {
+	uint8_t protocol;
+	bool has_ports; /* it is no later fragment, and they can be read */
+	uint16_t sport, dport;
+	uint8_t icmp_type;
+};
+
+#define BGP 179
+#define RIP 520
+#define RIPNG 521
+#define LDP 646
+#define BFD 3784
+#define BFD_ECHO 3785
+#define BFD_MULTIHOP 4784
+#define LLC_ISIS 0xfefe /* DSAP and SSAP of IS-IS, in an 802.3 frame */
+#define MAX_8023_LENGTH 1500
+
+static void read_upper(struct packet *p, const uint8_t *l4, uint32_t len)
+{
+	if ((p->protocol == BP_PROTO_TCP || p->protocol == BP_PROTO_UDP) && len >= 4) {
+		p->has_ports = true;
+		p->sport = bp_be16(l4);
+		p->dport = bp_be16(l4 + 2);
+	}
+	if (p->protocol == BP_PROTO_ICMP6 && len >= 1)
+		p->icmp_type = l4[0];
+}
+
+static bool read_ip4(struct packet *p, const uint8_t *h, uint32_t len)
+{
+	uint32_t header;
+
+	if (len < BP_IP4_HDR)
+		return false;
+	header = (h[0] & 0xfu) * 4;
+	p->protocol = h[BP_IP4_PROTOCOL];
+	if (header <= len && (bp_be16(h + BP_IP4_FRAGMENT) & 0x1fff) == 0)
+		read_upper(p, h + header, len - header);
+	return true;
+}
+
+/* Multicast listener reports stand behind a hop-by-hop header; no other one is looked behind. */
+static bool read_ip6(struct packet *p, const uint8_t *h, uint32_t len)
+{
+	uint32_t at = BP_IP6_HDR;
+
+	if (len < BP_IP6_HDR)
+		return false;
+	p->protocol = h[BP_IP6_NEXT];
+	if (p->protocol == BP_PROTO_HOP_BY_HOP && len >= at + 8) {
+		p->protocol = h[at];
+		at += h[at + 1] * 8u + 8;
+	}
+	if (at <= len)
+		read_upper(p, h + at, len - at);
+	return true;
+}
+
+static bool is_routing_port(uint16_t port)
+{
+	return port == BGP || port == RIP || port == RIPNG || port == LDP || port == BFD ||
+	       port == BFD_ECHO || port == BFD_MULTIHOP;
+}
+
+static bool is_routing(const struct packet *p)
+{
+	switch (p->protocol) {
+	case BP_PROTO_IGMP:
+	case BP_PROTO_EIGRP:
+	case BP_PROTO_OSPF:
+	case BP_PROTO_PIM:
+	case BP_PROTO_VRRP:
+		return true;
+	case BP_PROTO_ICMP6: /* neighbour discovery; listener queries and reports */
+		return (p->icmp_type >= BP_ND_FIRST && p->icmp_type <= BP_ND_LAST) ||
+		       (p->icmp_type >= 130 && p->icmp_type <= 132) || p->icmp_type == 143;
+	default:
+		return p->has_ports && (is_routing_port(p->dport) ||
+					       (p->protocol == BP_PROTO_TCP && p->sport == BGP));
+	}
+}
+
+static bool is_phd(const struct bp_config_exception *c, const struct packet *p)
+{
+	for (uint32_t i = 0; p->has_ports && i < c->n_phd_ports; i++)
+		if (p->dport == c->phd_ports[i])
+			return true;
+	return false;
+}
+
+static bool read_packet(struct packet *p, const uint8_t *frame, uint32_t len)
+{
+	uint16_t type;
+
+	*p = (struct packet){0};
+	if (len < BP_ETHER_HDR)
+		return false;
+	type = bp_be16(frame + 12);
+	if (type == BP_ETHER_IP4)
+		return read_ip4(p, frame + BP_ETHER_HDR, len - BP_ETHER_HDR);
+	if (type == BP_ETHER_IP6)
+		return read_ip6(p, frame + BP_ETHER_HDR, len - BP_ETHER_HDR);
+	return false;
+}
+
+enum bp_exception_class bp_exception_classify(
+	const struct bp_config_exception *c, const uint8_t *frame, uint32_t len, bool local)
+{
+	struct packet p;
+
+	if (len >= BP_ETHER_HDR + 2) {
+		uint16_t type = bp_be16(frame + 12);
+
+		if (type == BP_ETHER_ARP)
+			return BP_EX_ROUTING;
+		if (type <= MAX_8023_LENGTH && bp_be16(frame + BP_ETHER_HDR) == LLC_ISIS)
+			return BP_EX_ROUTING;
+	}
+	if (!local || !read_packet(&p, frame, len))
+		return BP_EX_OTHER;
+	if (is_routing(&p))
+		return BP_EX_ROUTING;
+	return is_phd(c, &p) ? BP_EX_PHD : BP_EX_LOCAL;
+}
+
+bool bp_exception_is_nd(const uint8_t *frame, uint32_t len)
+{
+	struct packet p;
+
+	return read_packet(&p, frame, len) && p.protocol == BP_PROTO_ICMP6 &&
+	       p.icmp_type >= BP_ND_FIRST && p.icmp_type <= BP_ND_LAST;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hands frames to the exception thread, which writes them to the kernel interface: in the queue of
+ * their class, or nowhere when that is full. An interface without one answers for itself what a
+ * neighbour must know (node answer).
+ */
+#include "dataplane/exception/exception.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/nodes.h"
+#include "proto/ip.h"
+
+_Static_assert(BP_C_DROP_QUEUE_OTHER == BP_C_DROP_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
+
+/* Frames of one class. */
+static void put(struct bp_worker *w, enum bp_exception_class class, struct rte_mbuf **m, unsigned n)
+{
+	unsigned taken = bp_exception_put(w->exception, class, m, n);
+
+	if (likely(taken == n))
+		return;
+	bp_count(w, BP_C_DROP_QUEUE_ROUTING + class, n - taken);
+	rte_pktmbuf_free_bulk(m + taken, n - taken);
+}
+
+static bool asks_for_mac(const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	return bp_be16(frame + 12) == BP_ETHER_ARP ||
+	       (bp_be16(frame + 12) == BP_ETHER_IP6 && m->hash.fdir.lo == BP_EX_ROUTING);
+}
+
+static uint16_t exception_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct rte_mbuf *run[RTE_GRAPH_BURST_SIZE];
+	enum bp_exception_class class = BP_EX_OTHER;
+	unsigned n = 0;
+
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+
+		if (!bp_exception_has(w->exception, m->hash.fdir.hi)) {
+			if (asks_for_mac(m)) {
+				rte_node_enqueue_x1(graph, node, BP_EDGE_ANSWER, m);
+			} else {
+				bp_drop_reason_set(m, BP_C_DROP_NO_KERNEL);
+				rte_node_enqueue_x1(graph, node, BP_EDGE_DROP, m);
+			}
+			continue;
+		}
+		if (n != 0 && (m->hash.fdir.lo != class || n == RTE_DIM(run))) {
+			put(w, class, run, n);
+			n = 0;
+		}
+		class = m->hash.fdir.lo;
+		run[n++] = m;
+	}
+	if (n != 0)
+		put(w, class, run, n);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_exception = {
+	.name = "bp_exception",
+	.process = exception_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_exception)

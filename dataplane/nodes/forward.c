@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gives each packet the Ethernet header for its next hop, whose link word node ip4 or ip6 wrote on
+ * it, and sends it out of the interface.
+ */
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/nodes.h"
+
+/* Destination and source lie side by side: 12 bytes, in two stores. */
+static inline void rewrite(uint8_t *frame, uint64_t dst, uint64_t src)
+{
+	uint64_t first = rte_cpu_to_le_64((dst & BP_LINK_MAC_MASK) | src << 48);
+	uint32_t rest = rte_cpu_to_le_32((uint32_t)(src >> 16));
+
+	memcpy(frame, &first, sizeof(first));
+	memcpy(frame + 8, &rest, sizeof(rest));
+}
+
+static uint16_t forward_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	const struct bp_router *r = &w->router;
+	rte_edge_t run = BP_EDGE_DROP;
+	uint16_t begin = 0;
+
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+		uint64_t link = bp_mark_link_get(m);
+		uint8_t out = bp_link_interface(link);
+		rte_edge_t edge = r->edge[out];
+
+		rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[out]);
+		/* a bridge must know that it does not come from one of its ports */
+		if (unlikely(edge == BP_EDGE_BRIDGE))
+			m->port = out;
+		if (unlikely(edge != run)) {
+			if (i != begin)
+				rte_node_enqueue(
+					graph, node, run, &objs[begin], (uint16_t)(i - begin));
+			begin = i;
+			run = edge;
+		}
+	}
+	if (likely(begin == 0))
+		rte_node_next_stream_move(graph, node, run);
+	else
+		rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(nb_objs - begin));
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_forward = {
+	.name = "bp_forward",
+	.process = forward_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_forward)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_NODES_FRAME_MARK_H
+#define BP_DATAPLANE_NODES_FRAME_MARK_H
+
+#include <rte_mbuf.h>
+
+#include "dataplane/worker.h"
+
+/*
+ * What a node of routing says of a frame to the next one, in the 8 bytes of the mbuf's hash, which
+ * lie in its first cache line and which nobody needs any more: the link word of its next hop for
+ * node forward, or the class and the interface for node exception.
+ */
+static inline void bp_mark_link(struct rte_mbuf *m, uint64_t link)
+{
+	memcpy(&m->hash, &link, sizeof(link));
+}
+
+static inline uint64_t bp_mark_link_get(const struct rte_mbuf *m)
+{
+	uint64_t link;
+
+	memcpy(&link, &m->hash, sizeof(link));
+	return link;
+}
+
+static inline void bp_mark_exception(
+	struct rte_mbuf *m, enum bp_exception_class class, uint32_t interface)
+{
+	m->hash.fdir.lo = class;
+	m->hash.fdir.hi = interface;
+}
+
+/* To the kernel interface of the interface it came in on, for this reason (group PUNT). */
+static inline rte_edge_t bp_punt(struct bp_worker *w, struct rte_mbuf *m, enum bp_counter reason,
+	enum bp_exception_class class)
+{
+	bp_count(w, reason, 1);
+	bp_mark_exception(m, class, m->port);
+	return BP_EDGE_EXCEPTION;
+}
+
+static inline rte_edge_t bp_drop(struct rte_mbuf *m, enum bp_counter reason)
+{
+	bp_drop_reason_set(m, reason);
+	return BP_EDGE_DROP;
+}
+
+#endif

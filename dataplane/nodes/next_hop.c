@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/nodes/next_hop.h"
+
+#include "dataplane/exception_class.h"
+
+static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	enum bp_exception_class class =
+		bp_exception_classify(w->router.classes, frame, m->data_len, true);
+
+	return bp_punt(w, m,
+		bp_exception_is_nd(frame, m->data_len) ? BP_C_PUNT_ND : BP_C_PUNT_LOCAL, class);
+}
+
+rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes)
+{
+	const struct bp_router *r = &w->router;
+	uint8_t out = bp_link_interface(link);
+
+	switch (bp_link_kind(link)) {
+	case BP_LINK_LOCAL:
+		return to_local(w, m);
+	case BP_LINK_RESOLVED:
+		if (out >= BP_MAX_INTERFACES || r->tx_mtu[out] == 0)
+			return bp_drop(m, BP_C_DROP_IF_DOWN);
+		if (bytes > r->tx_mtu[out])
+			return bp_punt(w, m, BP_C_PUNT_MTU, BP_EX_OTHER);
+		bp_mark_link(m, link);
+		return BP_EDGE_FORWARD;
+	case BP_LINK_UNRESOLVED:
+		return bp_punt(w, m, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+	case BP_LINK_BLACKHOLE:
+		return bp_drop(m, BP_C_DROP_BLACKHOLE);
+	case BP_LINK_UNREACHABLE:
+	case BP_LINK_PROHIBIT:
+		return bp_punt(w, m, BP_C_PUNT_UNREACHABLE, BP_EX_OTHER);
+	case BP_LINK_PUNT:
+		return bp_punt(w, m, BP_C_PUNT_FOREIGN, BP_EX_OTHER);
+	case BP_LINK_NONE:
+	default: /* a group in a group: the writer makes none */
+		return bp_punt(w, m, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_NODES_NEXT_HOP_H
+#define BP_DATAPLANE_NODES_NEXT_HOP_H
+
+#include "dataplane/nodes/frame_mark.h"
+#include "shm/fib.h"
+
+/* What IPv4 and IPv6 have in common once the next hop's number is known. */
+
+static inline const struct bp_nexthop *bp_next_hop(const struct bp_router *r, uint32_t number)
+{
+	return &r->fib->nexthops[number];
+}
+
+/* The link word of a next hop, marked as used. The mark is stored once a second. */
+static inline uint64_t bp_next_hop_use(const struct bp_router *r, uint32_t number)
+{
+	struct bp_nexthop *n = &r->fib->nexthops[number];
+
+	if (unlikely(atomic_load_explicit(&n->used_s, memory_order_relaxed) != r->now_s))
+		atomic_store_explicit(&n->used_s, r->now_s, memory_order_relaxed);
+	return atomic_load_explicit(&n->link, memory_order_acquire);
+}
+
+/* The member of a group for a flow with this hash. */
+static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t link, uint32_t hash)
+{
+	const struct bp_nexthop_group *g = &r->fib->groups[(uint32_t)link];
+
+	return bp_next_hop_use(
+		r, atomic_load_explicit(&g->nexthop[hash >> 24], memory_order_relaxed));
+}
+
+/*
+ * Where a packet goes whose link word does not simply say "out of that interface to that MAC", or
+ * that does not fit there: `bytes` is its length. `class`: of a packet for this machine.
+ */
+rte_edge_t bp_next_hop_other(
+	struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/router.h"
+
+#include <string.h>
+
+#include "dataplane/worker.h"
+
+#define NS_PER_SECOND 1000000000ull
+#define FORWARDS (BP_IF_PRESENT | BP_IF_UP)
+
+void bp_router_init(struct bp_worker *w, const struct bp_config *c)
+{
+	struct bp_router *r = &w->router;
+
+	memset(r, 0, sizeof(*r));
+	r->enabled = bp_config_routes(c);
+	r->fib = &w->shm->fib;
+	r->classes = &c->exception;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		r->rx_mac[i] = BP_RX_MAC_DOWN;
+		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
+	}
+}
+
+void bp_router_refresh(struct bp_worker *w)
+{
+	struct bp_router *r = &w->router;
+
+	if (!r->enabled)
+		return;
+	r->now_s = (uint32_t)(w->mono_ns / NS_PER_SECOND);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const struct bp_interface *f = &r->fib->interfaces[i];
+		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+		uint64_t mac = atomic_load_explicit(&f->mac, memory_order_relaxed);
+		bool up = (flags & FORWARDS) == FORWARDS;
+
+		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
+		r->tx_mac[i] = mac;
+		r->tx_mtu[i] = up ? atomic_load_explicit(&f->mtu, memory_order_relaxed) : 0;
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_ROUTER_H
+#define BP_DATAPLANE_ROUTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/fib.h"
+#include "config/config.h"
+#include "shm/fib.h"
+
+/*
+ * What a worker knows for routing, in the form in which it needs it per packet. The tables are the
+ * segment's; of the interfaces it keeps a copy that is renewed every few walks, so that a packet
+ * costs one comparison to see that it came to us, and one to see that it fits where it leaves.
+ */
+#define BP_RX_MAC_DOWN UINT64_MAX /* no MAC: its upper 16 bits are not 0 */
+
+struct bp_router {
+	bool enabled;
+	const struct bp_fib *fib;
+	const struct bp_config_exception *classes;
+	uint64_t epoch; /* see bp_fib_quiesce() */
+	uint32_t now_s; /* CLOCK_MONOTONIC second, for the tables' marks of use */
+	uint64_t rx_mac[BP_MAX_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
+	uint64_t tx_mac[BP_MAX_INTERFACES];
+	uint32_t tx_mtu[BP_MAX_INTERFACES]; /* bytes of an IP packet; 0: down, or no interface */
+	uint8_t edge[BP_MAX_INTERFACES];    /* where node forward sends what leaves by it */
+};
+
+struct bp_worker;
+
+/* Once, before the first walk. `shm` and `index` of the worker are set. */
+void bp_router_init(struct bp_worker *w, const struct bp_config *c);
+/* Every few walks: interfaces and time. */
+void bp_router_refresh(struct bp_worker *w);
+
+#endif
