@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <rte_dev.h>
@@ -140,6 +142,16 @@ static void follows_the_kernel(void **state)
 	assert_int_not_equal(mac_of_port(3), word(8));
 }
 
+static void up(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = {.ifr_flags = IFF_UP};
+
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &r), 0);
+	close(fd);
+}
+
 static void carrier_follows(void **state)
 {
 	assert_int_equal(bp_follow_poll(&follow), 0);
@@ -171,6 +183,31 @@ static void carrier_follows(void **state)
 	bp_follow_poll(&follow);
 	assert_false(link_of(1).carrier);
 	assert_int_equal(rte_eth_dev_start(1), 0);
+}
+
+/* A port on an interface of the kernel: what the kernel says of its link counts. */
+static void kernel_knows_better(void **state)
+{
+	unsigned ifindex = ifs.of[HOST]->ifindex;
+
+	bp_follow_poll(&follow);
+	assert_true(link_of(0).carrier);
+	bp_link_watch(0, ifindex);
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN); /* it is administratively down */
+	assert_false(link_of(0).carrier);
+	up("br-host");
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(0), BP_LINK_UP);
+	assert_true(link_of(0).carrier);
+	assert_int_equal(bp_kernel_link_set_carrier(ifindex, false), 0);
+	bp_follow_poll(&follow);
+	assert_false(link_of(0).carrier);
+	bp_link_watch(0, 0x7fffffff); /* as of an interface in another namespace */
+	bp_follow_poll(&follow);
+	assert_true(link_of(0).carrier);
+	bp_link_watch(0, 0);
+	assert_int_equal(bp_kernel_link_set_carrier(ifindex, true), 0);
 }
 
 static void add_port(unsigned p)
@@ -266,6 +303,7 @@ int main(void)
 		cmocka_unit_test(opens_what_is_configured),
 		cmocka_unit_test(follows_the_kernel),
 		cmocka_unit_test(carrier_follows),
+		cmocka_unit_test(kernel_knows_better),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
