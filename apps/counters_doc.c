@@ -5,7 +5,8 @@
 #include "biplane/counters.h"
 
 static const char *const group_text[BP_CG_COUNT] = {
-	[BP_CG_MADE] = "Frames that biplane itself added: the left side of the sum.",
+	[BP_CG_MADE] = "Frames that biplane itself added, and those that came from the "
+		       "kernel: the left side of the sum.",
 	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
 	[BP_CG_KERNEL] = "Frames given to the kernel, by class: the right side of the sum.",
 	[BP_CG_PUNT] = "Why frames were handed to the exception path. Each is then counted by "
@@ -64,12 +65,13 @@ int main(void)
 	     "# Counters\n\n"
 	     "`biplane show counters` and `biplane replay --json` name these. Every frame that "
 	     "enters is\n"
-	     "forwarded or dropped for one named reason, so that at rest\n\n"
-	     "    sum of rx over all ports + made = sum of tx over all ports + drop\n\n"
-	     "where `made` and `drop` are the sums of those groups. `biplane show drops` prints "
-	     "both sides.\n"
-	     "The other groups tell what was seen; a frame that they count is forwarded all the "
-	     "same.");
+	     "forwarded, given to the kernel, or dropped for one named reason, so that at rest\n\n"
+	     "    sum of rx over all ports + made = sum of tx over all ports + drop + kernel\n\n"
+	     "where `made`, `drop` and `kernel` are the sums of those groups. `biplane show drops` "
+	     "prints both\n"
+	     "sides. The other groups tell what was seen and why; what becomes of a frame that "
+	     "they count is\n"
+	     "counted beside them.");
 	for (int g = 0; g < BP_CG_COUNT; g++)
 		group((enum bp_counter_group)g);
 	controlplane();

@@ -39,7 +39,6 @@ extern const struct bp_show_view bp_show_counters;
 extern const struct bp_show_view bp_show_planes;
 
 /* Sums over all workers, as another process may read them while they grow. */
-uint64_t bp_show_counter(const struct bp_shm *m, enum bp_counter c);
 struct bp_show_port_sum {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
 };

@@ -5,15 +5,6 @@
 
 #include "apps/show.h"
 
-uint64_t bp_show_counter(const struct bp_shm *m, enum bp_counter c)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t row = 0; row < m->counter_rows; row++)
-		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
-	return sum;
-}
-
 void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port_sum *sum)
 {
 	*sum = (struct bp_show_port_sum){0};

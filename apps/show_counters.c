@@ -14,7 +14,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		json_array_append_new(
 			list, json_pack("{ss ss sI ss}", "group", bp_counter_group_name[i->group],
 				      "name", i->name, "count",
-				      (json_int_t)bp_show_counter(s->shm, (enum bp_counter)c),
+				      (json_int_t)bp_shm_counter(s->shm, (enum bp_counter)c),
 				      "help", i->help));
 	}
 	return json_pack("{so}", "counters", list);

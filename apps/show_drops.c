@@ -8,7 +8,7 @@ static uint64_t group_sum(const struct bp_shm *m, enum bp_counter_group group)
 
 	for (int c = 0; c < BP_C_COUNT; c++)
 		if (bp_counter_info[c].group == group)
-			sum += bp_show_counter(m, (enum bp_counter)c);
+			sum += bp_shm_counter(m, (enum bp_counter)c);
 	return sum;
 }
 
@@ -22,7 +22,7 @@ static json_t *reasons(const struct bp_shm *m)
 		if (i->group == BP_CG_DROP)
 			json_array_append_new(
 				list, json_pack("{ss sI ss}", "reason", i->name, "count",
-					      (json_int_t)bp_show_counter(m, (enum bp_counter)c),
+					      (json_int_t)bp_shm_counter(m, (enum bp_counter)c),
 					      "help", i->help));
 	}
 	return list;
@@ -44,11 +44,13 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	}
 
 	uint64_t made = group_sum(s->shm, BP_CG_MADE), drops = group_sum(s->shm, BP_CG_DROP);
-	json_int_t difference = (json_int_t)(rx + made - tx - drops);
+	uint64_t kernel = group_sum(s->shm, BP_CG_KERNEL);
+	json_int_t difference = (json_int_t)(rx + made - tx - drops - kernel);
 
-	return json_pack("{sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made", (json_int_t)made,
-		"tx", (json_int_t)tx, "drops", (json_int_t)drops, "difference", difference,
-		"balanced", difference == 0, "reasons", reasons(s->shm));
+	return json_pack("{sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made",
+		(json_int_t)made, "tx", (json_int_t)tx, "drops", (json_int_t)drops, "kernel",
+		(json_int_t)kernel, "difference", difference, "balanced", difference == 0,
+		"reasons", reasons(s->shm));
 }
 
 static void print(const json_t *view, bool all, FILE *out)
@@ -73,9 +75,10 @@ static void print(const json_t *view, bool all, FILE *out)
 	json_decref(rows);
 	fprintf(out,
 		"\nrx %" JSON_INTEGER_FORMAT " + made %" JSON_INTEGER_FORMAT
-		" = tx %" JSON_INTEGER_FORMAT " + drops %" JSON_INTEGER_FORMAT ": ",
+		" = tx %" JSON_INTEGER_FORMAT " + drops %" JSON_INTEGER_FORMAT
+		" + to the kernel %" JSON_INTEGER_FORMAT ": ",
 		bp_show_int(view, "rx"), bp_show_int(view, "made"), bp_show_int(view, "tx"),
-		bp_show_int(view, "drops"));
+		bp_show_int(view, "drops"), bp_show_int(view, "kernel"));
 	if (difference == 0)
 		fputs("ok\n", out);
 	else

@@ -6,11 +6,6 @@
 
 #include "dataplane/port_count.h"
 
-static uint64_t counter_get(const uint64_t *v)
-{
-	return __atomic_load_n(v, __ATOMIC_RELAXED);
-}
-
 void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals *t)
 {
 	memset(t, 0, sizeof(*t));
@@ -25,19 +20,24 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 			t->port[p].tx_dropped += bp_stat_get(&s->tx_dropped);
 		}
 	}
-	for (unsigned row = 0; row < shm->counter_rows; row++)
-		for (unsigned i = 0; i < BP_C_COUNT; i++)
-			t->counter[i] += counter_get(&shm->counters[row].v[i]);
 	for (unsigned p = 0; p < n_ports; p++) {
 		t->rx += t->port[p].rx_packets;
 		t->tx += t->port[p].tx_packets;
 	}
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
+		t->counter[i] = bp_shm_counter(shm, (enum bp_counter)i);
 		if (bp_counter_info[i].group == BP_CG_MADE)
 			t->made += t->counter[i];
 		else if (bp_counter_info[i].group == BP_CG_DROP)
 			t->drops += t->counter[i];
+		else if (bp_counter_info[i].group == BP_CG_KERNEL)
+			t->kernel += t->counter[i];
 	}
+}
+
+bool bp_totals_exact(const struct bp_totals *t)
+{
+	return t->rx + t->made == t->tx + t->drops + t->kernel;
 }
 
 void bp_rates_print(const struct bp_config *c, const struct bp_totals *before,
@@ -88,8 +88,8 @@ void bp_totals_print(const struct bp_config *c, const struct bp_totals *t, FILE 
 	}
 	fprintf(out,
 		"  sum: rx %" PRIu64 " + made %" PRIu64 " = tx %" PRIu64 " + drops %" PRIu64
-		": %s\n",
-		t->rx, t->made, t->tx, t->drops,
-		t->rx + t->made == t->tx + t->drops ? "exact" : "NOT exact");
+		" + to the kernel %" PRIu64 ": %s\n",
+		t->rx, t->made, t->tx, t->drops, t->kernel,
+		bp_totals_exact(t) ? "exact" : "NOT exact");
 	fflush(out);
 }

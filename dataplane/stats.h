@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_STATS_H
 #define BP_DATAPLANE_STATS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "config/config.h"
@@ -9,16 +10,17 @@
 #include "dataplane/worker.h"
 #include "shm/layout.h"
 
-/* What biplane itself counted, over all workers. */
+/* What biplane itself counted, over all who count. */
 struct bp_totals {
 	struct {
 		uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
 	} port[BP_MAX_PORTS];
 	uint64_t counter[BP_C_COUNT];
-	/* the sum that must be exact: rx + made = tx + drops */
-	uint64_t rx, tx, made, drops;
+	/* the sum that must be exact at rest: rx + made = tx + drops + kernel */
+	uint64_t rx, tx, made, drops, kernel;
 };
 void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals *t);
+bool bp_totals_exact(const struct bp_totals *t);
 
 /* Main thread: writes what does not change while running, then what does. */
 void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struct bp_port *ports,

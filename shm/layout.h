@@ -150,6 +150,17 @@ struct bp_shm {
  */
 int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size);
 
+/* A counter's sum over all who count. The rows grow meanwhile: sums of different counters are not
+ * of one instant. */
+static inline uint64_t bp_shm_counter(const struct bp_shm *m, enum bp_counter c)
+{
+	const uint32_t rows = m->counter_rows;
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row < rows; row++)
+		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
+	return sum;
+}
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {
 	return (struct bp_ring *)(m->alarm_ring + worker * m->alarm_ring_stride);

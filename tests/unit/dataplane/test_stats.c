@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The packet sum as the data plane itself and replay tell it, over a segment with known contents.
+ */
+#include "tests/unit/dataplane/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/stats.h"
+
+static struct bp_config config;
+static struct bp_shm shm;
+static struct bp_totals totals;
+
+static int set_up(void **state)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	char err[256];
+
+	(void)state;
+	memset(&config, 0, sizeof(config));
+	config.n_workers = 2;
+	config.n_ports = 2;
+	snprintf(config.port[0].name, sizeof(config.port[0].name), "lan");
+	snprintf(config.port[1].name, sizeof(config.port[1].name), "wan");
+
+	struct bp_segment *s =
+		bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+
+	return s && bp_shm_map(&shm, s, err, sizeof(err)) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	bp_segment_close(shm.segment);
+	return 0;
+}
+
+static void count_frames(unsigned worker, unsigned port, uint64_t rx, uint64_t tx)
+{
+	struct bp_port_stats *s = &shm.port_stats[worker * BP_MAX_PORTS + port];
+
+	atomic_store(&s->rx_packets, rx);
+	atomic_store(&s->tx_packets, tx);
+}
+
+static bool printed(const char *what)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	bool found;
+
+	bp_totals_print(&config, &totals, out);
+	fclose(out);
+	found = strstr(text, what) != NULL;
+	free(text);
+	return found;
+}
+
+/* Each group on its side, whoever counted it; the groups that only tell are on neither. */
+static void every_outcome_is_on_its_side(void **state)
+{
+	(void)state;
+	count_frames(0, 0, 100, 20);
+	count_frames(1, 1, 7, 63);
+	shm.counters[0].v[BP_C_FLOOD_COPY] = 1;
+	shm.counters[1].v[BP_C_FROM_KERNEL] = 4;
+	shm.counters[0].v[BP_C_DROP_RUNT] = 9;
+	shm.counters[0].v[BP_C_KERNEL_ROUTING] = 11;
+	shm.counters[2].v[BP_C_KERNEL_OTHER] = 9; /* the exception thread */
+	shm.counters[1].v[BP_C_PUNT_TTL] = 1000;
+	shm.counters[1].v[BP_C_FORWARD4] = 1000;
+	bp_totals_read(&shm, 2, &totals);
+	assert_int_equal(totals.rx, 107);
+	assert_int_equal(totals.made, 5);
+	assert_int_equal(totals.tx, 83);
+	assert_int_equal(totals.drops, 9);
+	assert_int_equal(totals.kernel, 20);
+	assert_true(bp_totals_exact(&totals));
+	assert_true(
+		printed("  sum: rx 107 + made 5 = tx 83 + drops 9 + to the kernel 20: exact\n"));
+
+	shm.counters[0].v[BP_C_KERNEL_LOCAL] = 1;
+	bp_totals_read(&shm, 2, &totals);
+	assert_false(bp_totals_exact(&totals));
+	assert_true(printed("to the kernel 21: NOT exact\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_outcome_is_on_its_side, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+}
