@@ -126,3 +126,43 @@ def tools():
     for tool in ("mosquitto", "mosquitto_pub", "tcpdump", "tshark", "ethtool"):
         if not shutil.which(tool):
             pytest.exit(f"{tool} is missing; run scripts/setup", 2)
+
+
+# ---------------------------------------------------------------- routing
+
+
+@pytest.fixture(scope="session")
+def routed_lab():
+    """Three networks around the gateway's namespace; see router_lab.py."""
+    import router_lab
+
+    if os.geteuid() != 0:
+        pytest.exit("the end-to-end tests make network namespaces: run them as root", 2)
+    for tool in (router_lab.LOAD, "/usr/lib/frr/zebra", "vtysh", "iperf3", "traceroute", "tracepath", "rdisc6", "arping"):
+        if not shutil.which(tool):
+            pytest.exit(f"{tool} is missing; run scripts/setup, and build", 2)
+    the_lab = router_lab.RoutedLab()
+    try:
+        the_lab.up()
+        yield the_lab
+    finally:
+        the_lab.down()
+
+
+@pytest.fixture(scope="module")
+def router(routed_lab, hugepages, tmp_path_factory):
+    """The router under test with what scripts/lab gives it, for a module's tests."""
+    import router_lab
+
+    r = router_lab.make_router(routed_lab, tmp_path_factory.mktemp("router"))
+    _gateways.append(r)
+    try:
+        try:
+            r.start()
+        except BaseException:
+            r.dump()
+            raise
+        yield r
+    finally:
+        _gateways.remove(r)
+        r.stop()
