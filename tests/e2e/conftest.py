@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: one laboratory for the session, a gateway for each test or module that wants one."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -149,12 +150,12 @@ def routed_lab():
         the_lab.down()
 
 
-@pytest.fixture(scope="module")
-def router(routed_lab, hugepages, tmp_path_factory):
-    """The router under test with what scripts/lab gives it, for a module's tests."""
+@contextlib.contextmanager
+def running_router(the_lab, directory, **more):
+    """The router under test, with these further settings; what a person would want to see after a failure."""
     import router_lab
 
-    r = router_lab.make_router(routed_lab, tmp_path_factory.mktemp("router"))
+    r = router_lab.make_router(the_lab, directory, **more)
     _gateways.append(r)
     try:
         try:
@@ -166,3 +167,10 @@ def router(routed_lab, hugepages, tmp_path_factory):
     finally:
         _gateways.remove(r)
         r.stop()
+
+
+@pytest.fixture(scope="module")
+def router(routed_lab, hugepages, tmp_path_factory):
+    """The router under test, for a module's tests."""
+    with running_router(routed_lab, tmp_path_factory.mktemp("router")) as r:
+        yield r

@@ -226,10 +226,8 @@ def _streams(out):
 
 
 class Traffic:
-    """Numbered UDP packets from one namespace to many destinations; receivers in others.
-
-    Where destinations are beyond the networks themselves, `anywhere` makes the receivers' hosts take them.
-    """
+    """Numbered UDP packets from one namespace to many destinations; receivers in others. Hosts take
+    what is for addresses beyond their network after takes()."""
 
     def __init__(self, lab, source, destinations, receivers, rate=2000, sources=1, size=64, port=9000, count=None):
         self.run, self.n, self.sources = next(_runs), len(destinations), sources
@@ -314,6 +312,9 @@ def send_all(lab, source, destinations, receivers, count, **kw):
 
 def takes(lab, ns, *prefixes):
     """The host in `ns` takes whatever is sent to these prefixes for its own (Linux's AnyIP)."""
+    # Without a rule of its own a namespace has tables local and main in one, where a longer prefix of
+    # main would stand before these.
+    lab.ip(ns, "rule", "add", "pref", "32000", "lookup", "main", check=False)
     for p in prefixes:
         lab.ip(ns, *(["-6"] if family_of(p) == 6 else []), "route", "replace", "local", p, "dev", "lo")
 
