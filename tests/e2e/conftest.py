@@ -174,3 +174,9 @@ def router(routed_lab, hugepages, tmp_path_factory):
     """The router under test, for a module's tests."""
     with running_router(routed_lab, tmp_path_factory.mktemp("router")) as r:
         yield r
+
+
+@pytest.fixture
+def gateway_for(routed_lab, hugepages, tmp_path, request):
+    """As `gateway`, in the routed laboratory."""
+    return _factory(routed_lab, tmp_path, request)

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -132,7 +133,20 @@ class KernelRouter:
 
 
 class BiplaneRouter(Gateway):
+    """biplane with routed ports. `text`: a configuration file instead of a dict; name and runtime
+    directory become the laboratory's."""
     kind = "biplane"
+
+    def __init__(self, lab, directory, config, text=None):
+        super().__init__(lab, directory, config)
+        self.text = text
+
+    def write(self, config=None):
+        if self.text is None:
+            return super().write(config)
+        text, n = re.subn(r"(?m)^name: .*$", f"name: {self.config['name']}\nruntime: {{directory: {self.dir / 'run'}}}", self.text)
+        assert n == 1
+        return self.file.write_text(text)
 
     def start(self, *args, **kw):
         super().start(*args, **kw)
@@ -143,7 +157,8 @@ class BiplaneRouter(Gateway):
     def _interfaces(self):
         there = {i["ifname"]: i for i in self.lab.ip_json("gw", "addr", "show")}
         return all(s in there and "LOWER_UP" in there[s]["flags"] and
-                   {own(s), own(s, 6)} <= {a["local"] for a in there[s]["addr_info"]} for s in SIDES)
+                   {own(s), own(s, 6)} <= {a["local"] for a in there[s]["addr_info"]}
+                   for s in (p["name"] for p in self.config["ports"]))
 
     def same_tables(self):
         """Whether the forwarding tables are the kernel's; in its namespace, as it asks that kernel."""
@@ -185,7 +200,7 @@ class BiplaneRouter(Gateway):
             assert grown[k] <= n, f"{k} rose by {grown[k]}"
 
 
-def routed_config(directory, driver="af_packet", frames=4096, **more):
+def routed_config(driver="af_packet", frames=4096, **more):
     """As `scripts/lab config` has it, without the MQTT part."""
     extra = f",framecnt={frames}" if driver == "af_packet" else ""
     return {
@@ -196,10 +211,10 @@ def routed_config(directory, driver="af_packet", frames=4096, **more):
     }
 
 
-def make_router(lab, directory, **more):
+def make_router(lab, directory, text=None, **more):
     if ROUTER == "kernel":
         return KernelRouter(lab)
-    return BiplaneRouter(lab, directory, routed_config(directory, **more))
+    return BiplaneRouter(lab, directory, routed_config(**more), text)
 
 
 # ---------------------------------------------------------------- numbered traffic

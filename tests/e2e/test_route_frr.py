@@ -9,14 +9,22 @@ import time
 
 import pytest
 
+from conftest import running_router
 from frr import Frr
 from lab import ROOT, wait_until
-from router_lab import (LEFT, LOAD, RIGHT, own, pause, router_mac, send_all, takes)
+from router_lab import (LEFT, LOAD, RIGHT, only_biplane, own, pause, router_mac, send_all, takes)
 
 ROUTES = int(os.environ.get("BP_ROUTES", "100000"))
 FLOOD_SECONDS = 15
 EXAMPLES = ROOT / "docs" / "examples" / "frr"
 LEFT_LO, RIGHT_LO = "10.101.0.1", "10.102.0.1"
+
+
+@pytest.fixture(scope="module")
+def router(routed_lab, hugepages, tmp_path_factory):
+    """With the guide's file."""
+    with running_router(routed_lab, tmp_path_factory.mktemp("frr"), text=(EXAMPLES / "biplane.yaml").read_text()) as r:
+        yield r
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +184,22 @@ def test_withdrawing_and_flapping_converge(routed_lab, router, frrs):
     announce(routed_lab, [p for p in prefixes if p not in gone], "del")
     timed("the last to be withdrawn", lambda: gateway_routes(routed_lab) == 0, 120)
     router.settled(20)
+
+
+@only_biplane
+@pytest.mark.parametrize("plane", ("control plane", "data plane"))
+def test_sessions_survive_a_plane(routed_lab, router, frrs, plane):
+    """The kernel's interfaces stay, so to FRR there is at most a second of silence."""
+    wait_until("sessions", lambda: sessions(frrs), 60, 0.2)
+    before = dropped(frrs)
+    for _ in range(3):
+        router.kill_plane(plane)
+        router.settled(20)
+    end = time.monotonic() + 5  # longer than the hold times
+    while time.monotonic() < end:
+        pause(0.5)
+        assert sessions(frrs), "a session went down"
+    assert dropped(frrs) == before, "a session went down and came back"
 
 
 def test_a_flood_does_not_starve_the_sessions(routed_lab, router, frrs):
