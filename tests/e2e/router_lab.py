@@ -164,9 +164,22 @@ class BiplaneRouter(Gateway):
         """Whether the forwarding tables are the kernel's; in its namespace, as it asks that kernel."""
         return self.lab.run("gw", BIPLANE, "show", "routes", "--diff", "-c", self.identity, check=False)
 
+    def stop(self, *args):
+        code = super().stop(*args)
+        for side in SIDES:  # as the next router is to find them
+            self.lab.ip("gw", "link", "set", f"p-{side}", "address", router_mac(side), "mtu", "1500")
+        return code
+
+    def _followed(self):
+        """Whether the ports' devices have MAC and MTU of their interfaces in the kernel."""
+        there = {i["ifname"]: i for i in self.lab.ip_json("gw", "link", "show")}
+        sides = [p["name"] for p in self.config["ports"] if f"iface=p-{p['name']}" in p["device"]]
+        return all(there[s][k] == there[f"p-{s}"][k] for s in sides for k in ("address", "mtu"))
+
     def settled(self, seconds=10):
         """Waits until what was set in the kernel is what the data plane uses."""
         last = None
+        wait_until("the ports to have MAC and MTU of their interfaces", self._followed, seconds)
 
         def equal():
             nonlocal last

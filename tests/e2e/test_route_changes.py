@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lab import BIPLANE, wait_until
-from router_lab import (FAR, FAR6, LEFT, LEFT6, RIGHT, RIGHT6, ROUTER, SIDES, host_mac, only_biplane, own, pause, router_mac,
+from router_lab import (FAR, FAR6, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host_mac, only_biplane, own, pause, router_mac,
                         send_all, takes, traffic)
 
 
@@ -41,7 +41,6 @@ def carrier(lab, side):
     return "LOWER_UP" in link["flags"]
 
 
-@pytest.mark.skipif(ROUTER == "biplane", reason="net_af_packet tells no link; test_route_ports.py has it with a tap")
 def test_the_ports_carrier_is_the_interfaces(routed_lab, router):
     """The cable pulled: the kernel, and so its routing daemons, see it on the interface."""
     lab = routed_lab

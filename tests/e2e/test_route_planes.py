@@ -9,7 +9,7 @@ import time
 
 from churn import Field, kill_control_plane
 from lab import wait_until
-from router_lab import RIGHT, SIDES, only_biplane, pause, send_all
+from router_lab import RIGHT, SIDES, only_biplane, pause, send_all, traffic
 
 KILLS = int(os.environ.get("BP_KILLS", "10"))
 
@@ -136,3 +136,34 @@ def test_both_planes_killed(routed_lab, router):
     router.settled()
     for side in SIDES:
         lab.pings(side, f"10.{SIDES[side]}.0.1")
+
+
+@only_biplane
+def test_more_changes_than_the_socket_holds(routed_lab, router):
+    """The control plane is stopped while 150,000 changes are made, so the kernel drops events: it must
+    read everything anew, without ever emptying the tables under the traffic."""
+    lab = routed_lab
+    prefixes = [f"54.{i >> 8 & 255}.{i & 255}.{(i >> 16) << 7}/25" for i in range(100000)]
+    lab.ip("gw", "route", "add", "55.0.0.0/8", "via", RIGHT)
+    lab.ip("right", "route", "replace", "local", "55.0.0.0/8", "dev", "lo")
+    control_plane = router.plane("control plane")["pid"]
+    try:
+        router.settled()
+        with traffic(lab, "left", ["55.0.0.1", RIGHT], ("right",), rate=5000) as t:
+            os.kill(control_plane, signal.SIGSTOP)
+            try:
+                lab.batch("gw", [f"route add {p} via {RIGHT}" for p in prefixes])
+                lab.batch("gw", [f"route del {p}" for p in prefixes[::2]])
+            finally:
+                os.kill(control_plane, signal.SIGCONT)
+            began = time.monotonic()
+            router.settled(30)
+            print(f"read anew in {time.monotonic() - began:.2f} s")
+            t.finish()
+        t.check_all_arrived()
+        assert router.plane("control plane")["pid"] == control_plane
+    finally:
+        for p in ("54.0.0.0/8", "55.0.0.0/8"):
+            lab.ip("gw", "route", "flush", "root", p, check=False)
+        lab.ip("right", "route", "del", "local", "55.0.0.0/8", "dev", "lo", check=False)
+    router.settled(30)

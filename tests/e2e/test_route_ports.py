@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routed ports of other kinds: AF_XDP, a tap, and ports without an interface in the kernel."""
+"""Routers of other kinds: ports of AF_XDP, a tap, none in the kernel; tables that are too small."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def carrier(lab, interface):
 
 
 def test_the_carrier_of_a_port_is_its_interfaces(routed_lab, hugepages, tmp_path):
-    """A tap as the port: its driver tells the link, which net_af_packet's doesn't."""
+    """With a tap as the port. (test_route_changes.py has it with a cable that is pulled.)"""
     lab = routed_lab
     ports = routed_config()["ports"][:2]
     ports[1]["device"] = "net_tap0,iface=t-right"
@@ -65,3 +65,27 @@ def test_without_the_kernel(routed_lab, gateway_for, hugepages):
     lab.pings("left", own("left"), count=1, check=False)
     wait_until("a drop for want of a kernel", lambda: g.counter("no_kernel") >= 1, 5)
     g.balanced()
+
+
+def test_more_routes_than_the_table_takes(routed_lab, hugepages, tmp_path):
+    """What doesn't fit the kernel forwards; that is said, and over when there is room again."""
+    lab = routed_lab
+    takes(lab, "right", "53.0.0.0/8")
+    prefixes = [f"53.{i >> 8}.{i & 255}.0/24" for i in range(3000)]
+    with running_router(lab, tmp_path, routing={"routes4": 1024}) as r:
+        try:
+            lab.pings("left", RIGHT)
+            lab.batch("gw", [f"route add {p} via {RIGHT}" for p in prefixes])
+            wait_until("a warning", lambda: "routes4" in r.log.read_text(), 10)
+            all_of_them = [p.replace(".0/24", ".7") for p in prefixes]
+            t = send_all(lab, "left", all_of_them, ("right",), len(all_of_them), rate=500)
+            t.check_all_arrived()
+            lab.ip("gw", "route", "flush", "root", "53.0.0.0/8")
+            r.settled(20)
+            lab.batch("gw", [f"route add {p} via {RIGHT}" for p in prefixes[:100]])
+            r.settled(20)
+            with r.counts(forwarded_ip4=1000):
+                send_all(lab, "left", all_of_them[:100], ("right",), 1000, rate=5000).check_all_arrived()
+        finally:
+            lab.ip("gw", "route", "flush", "root", "53.0.0.0/8", check=False)
+        r.balanced()
