@@ -109,6 +109,15 @@ def test_router_solicitation(routed_lab, router, frrs):
     assert re.search(r"from fe80::", text) and router_mac("left").upper() in text.upper(), text
 
 
+def test_router_advertisements(routed_lab, router, frrs):
+    """The left host makes itself an address of the advertised prefix, and it is reached there."""
+    def made():
+        (link,) = routed_lab.ip_json("left", "-6", "addr", "show", "dev", "eth0")
+        return next((a["local"] for a in link["addr_info"] if a.get("dynamic") and a["local"].startswith("fd01:")), None)
+    address = wait_until("an address of the left host's own making", made, 20, 0.1)
+    wait_until("it to be usable", lambda: routed_lab.pings("right", address, check=False, count=1), 10)
+
+
 def full_table(n):
     """n prefixes of 20.0.0.0/8, each of four addresses."""
     return [f"20.{i >> 14 & 255}.{i >> 6 & 255}.{(i & 63) << 2}/30" for i in range(n)]
