@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lab import BIPLANE, wait_until
-from router_lab import (FAR, FAR6, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host_mac, only_biplane, own, pause, router_mac,
+from router_lab import (FAR, FAR6, LEFT, RIGHT, RIGHT6, host_mac, only_biplane, own, pause, router_mac,
                         send_all, takes, traffic)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Routers of other kinds: ports of AF_XDP, a tap, none in the kernel; tables that are too small."""
 
-import pytest
-
 from conftest import running_router
 from lab import wait_until
 from router_lab import (FAR, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host, host_mac, only_biplane, own, routed_config, send_all,
