@@ -38,16 +38,13 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->max_nexthops = or_else(size->max_nexthops, 1024);
 	f->max_groups = or_else(size->max_groups, 64);
 	f->max_neighbours = or_else(size->max_neighbours, 1024);
-	f->neighbour_lines = or_else(size->neighbour_lines, 1024);
 	f->max_lines = or_else(size->max_lines, 65536);
 	f->hash_key[0] = 0x0123456789abcdefull;
 	f->hash_key[1] = 0xfedcba9876543210ull;
 	f->control = zeroed(1, sizeof(*f->control));
 	f->interfaces = zeroed(BP_MAX_INTERFACES, sizeof(*f->interfaces));
-	f->neighbours = zeroed(f->neighbour_lines, sizeof(*f->neighbours));
 	f->nexthops = zeroed(f->max_nexthops, sizeof(*f->nexthops));
 	f->groups = zeroed(f->max_groups, sizeof(*f->groups));
-	f->routes = zeroed(f->max_routes, sizeof(*f->routes));
 	f->lpm4_root = zeroed(ROOT4, sizeof(*f->lpm4_root));
 	f->lpm6_root = zeroed(ROOT6, sizeof(*f->lpm6_root));
 	f->lines = zeroed(f->max_lines, sizeof(*f->lines));
@@ -58,10 +55,8 @@ void fib_free(struct bp_fib *f)
 {
 	munmap(f->control, sizeof(*f->control));
 	munmap(f->interfaces, BP_MAX_INTERFACES * sizeof(*f->interfaces));
-	munmap(f->neighbours, f->neighbour_lines * sizeof(*f->neighbours));
 	munmap(f->nexthops, f->max_nexthops * sizeof(*f->nexthops));
 	munmap(f->groups, f->max_groups * sizeof(*f->groups));
-	munmap(f->routes, f->max_routes * sizeof(*f->routes));
 	munmap(f->lpm4_root, ROOT4 * sizeof(*f->lpm4_root));
 	munmap(f->lpm6_root, ROOT6 * sizeof(*f->lpm6_root));
 	munmap(f->lines, f->max_lines * sizeof(*f->lines));

@@ -42,11 +42,12 @@ static uint32_t gateway_number(uint32_t version)
 	return version % GATEWAYS;
 }
 
+/* IPv6, as IPv4 routes may have it too. */
 static struct bp_address gateway(uint32_t number)
 {
-	const uint8_t b[4] = {10, 1, (uint8_t)(number >> 8), (uint8_t)number};
+	const uint8_t b[16] = {0xfd, [14] = (uint8_t)(number >> 8), (uint8_t)number};
 
-	return bp_address4(b);
+	return bp_address6(b);
 }
 
 static void mac_of(uint32_t number, uint8_t mac[6])
@@ -245,6 +246,10 @@ static bool item_is(unsigned item, uint32_t version, uint64_t link)
 
 static void complain(const char *who, unsigned item, uint64_t versions, uint64_t link)
 {
+	static _Atomic unsigned n;
+
+	if (n++ > 20)
+		return;
 	fprintf(stderr, "%s: item %u, versions %u and %u: found %016llx\n", who, item,
 		(uint32_t)(versions >> 32), (uint32_t)versions, (unsigned long long)link);
 }
@@ -261,6 +266,13 @@ static bool fixed_apply(struct bp_fib_writer *w)
 			return false;
 	}
 	return true;
+}
+
+/* Readers pass soon; until then there may be no room for what the next changes need. */
+static void settle(struct bp_fib_writer *w)
+{
+	while (bp_fib_settle(w))
+		sched_yield();
 }
 
 /*
@@ -280,6 +292,7 @@ bool stress_take_over(struct stress *s, struct bp_fib_writer *w)
 			return false;
 		}
 	}
+	settle(w);
 	bp_fib_mark(w, BP_ORIGIN_KERNEL);
 	bp_fib_mark(w, BP_ORIGIN_STATIC);
 	if (!fixed_apply(w))
@@ -305,17 +318,21 @@ bool stress_take_over(struct stress *s, struct bp_fib_writer *w)
 	return swept == 0;
 }
 
-void stress_change(struct stress *s, struct bp_fib_writer *w)
+bool stress_change(struct stress *s, struct bp_fib_writer *w)
 {
 	const unsigned i = test_below(&s->rnd, ITEMS);
 	const uint64_t now = atomic_load(&s->j->item[i]) & UINT32_MAX;
 
 	atomic_store(&s->j->item[i], now << 32 | (now + 1));
-	item_apply(w, i, (uint32_t)now + 1);
+	if (!item_apply(w, i, (uint32_t)now + 1)) {
+		fprintf(stderr, "item %u cannot become version %u\n", i, (uint32_t)now + 1);
+		return false;
+	}
 	atomic_store(&s->j->item[i], (now + 1) << 32 | (now + 1));
 	atomic_fetch_add(&s->j->changes, 1);
-	if (test_below(&s->rnd, 8) == 0)
-		bp_fib_settle(w);
+	if (test_below(&s->rnd, 64) == 0)
+		settle(w);
+	return true;
 }
 
 void stress_read(struct stress *s, unsigned reader)
@@ -338,6 +355,6 @@ void stress_read(struct stress *s, unsigned reader)
 			continue;
 		}
 		atomic_fetch_add(&s->j->wrong[reader], 1);
-		complain("reader", i, before & ~0ull << 32 | to, link);
+		complain("reader", i, (before & ~0ull << 32) | to, link);
 	}
 }

@@ -36,7 +36,7 @@ struct stress {
 
 /* Writes what is wrong to stderr and returns false. */
 bool stress_take_over(struct stress *s, struct bp_fib_writer *w);
-void stress_change(struct stress *s, struct bp_fib_writer *w);
+bool stress_change(struct stress *s, struct bp_fib_writer *w);
 /* One round over the items, as a worker that has begun a walk. Counts in the journal. */
 void stress_read(struct stress *s, unsigned reader);
 

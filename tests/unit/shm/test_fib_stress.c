@@ -60,8 +60,8 @@ static void tables_map(void)
 
 	if (!c)
 		give_up("no memory");
-	/* few next hops and groups, so that they are soon used again */
-	fib_config(c, 256, 128, 3000, 400, 100);
+	/* twice what the items need, so that all is soon used again */
+	fib_config(c, 256, 128, 3000, 1200, 400);
 	s = bp_segment_open(
 		"stress", NULL, dir, specs, bp_shm_specs(c, 0, specs), true, err, sizeof(err));
 	free(c);
@@ -89,7 +89,8 @@ static void write_on(struct journal *j, uint64_t changes, uint64_t seed)
 		exit(1);
 	atomic_fetch_add(&j->ready, 1);
 	for (uint64_t i = 0; changes == 0 || i < changes; i++)
-		stress_change(&s, w);
+		if (!stress_change(&s, w))
+			exit(1);
 	bp_fib_writer_free(w);
 }
 
@@ -193,10 +194,11 @@ static int processes(unsigned kills, uint64_t seed)
 		give_up("no directory");
 	j = journal_map();
 	tables_map();
-	for (unsigned r = 0; r < READERS; r++)
-		reader[r] = start("reader", r);
-	for (unsigned i = 0; i < kills && good; i++)
+	for (unsigned i = 0; i < kills && good; i++) {
 		good = one_life(j, &seed);
+		for (unsigned r = 0; r < READERS && i == 0; r++)
+			reader[r] = start("reader", r);
+	}
 	if (good) { /* the last one takes over and ends */
 		waitpid(start("last", 1), &status, 0);
 		good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -237,7 +239,7 @@ static int threads(uint64_t changes)
 	pthread_t thread[READERS];
 	struct fib_rig x;
 
-	fib_open(&x, 256, 128, 3000, 400, 100);
+	fib_open(&x, 256, 128, 3000, 1200, 400);
 	bp_fib_writer_free(x.w);
 	shm = x.shm;
 	write_on(&journal, 1, 99);
