@@ -108,6 +108,17 @@ static void everything_is_read(void **state)
 	bp_config_free(c);
 }
 
+#define CLASS_DEFAULTS(name, rate, burst)                                                          \
+	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
+#define ROUTING_DEFAULTS                                                                           \
+	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
+	"16384\n"                                                                                  \
+	"  groups: 1024\nsync:\n  table: main\n  receive_buffer: 16MiB\n  neighbour_keep: 1m\n"    \
+	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
+	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
+		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
+			CLASS_DEFAULTS("other", "1000", "100")
+
 /* The dump of the least configuration is the table of defaults. */
 static void defaults_are_dumped(void **state)
 {
@@ -120,11 +131,13 @@ static void defaults_are_dumped(void **state)
 		"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\nports:\n"
 		"  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n"
+		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
+		"    kernel: off\n"
 		"  - name: \"b\"\n    device: \"y\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\nbridge: [[\"a\", "
-		"\"b\"]]\n"
-		"bridging:\n  mac_table: 8192\n  ageing: 5m\nmqtt:\n  ports: [1883]\n"
+		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
+		"    kernel: off\nbridge:\n  - ports: [\"a\", \"b\"]\n"
+		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
+		"mqtt:\n  ports: [1883]\n"
 		"  judge: to_broker\n  checksum: verify\n  flows: 65536\n  flow_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
 		"  reorder_bytes: 64KiB\n  topic_states: 65536\n  max_rules: 16384\n  alarm_ring: "
@@ -177,9 +190,9 @@ static void dumps_read_back_the_same(void **state)
 
 static void examples_are_right(void **state)
 {
-	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone"};
+	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "router"};
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;
 		size_t size;
 		FILE *f = open_memstream(&messages, &size);
@@ -214,19 +227,25 @@ static void needs(const char *running, const char *next, const char *lines)
 	bp_config_free(b);
 }
 
+#define NO_LONGER_ROUTES(port)                                                                     \
+	"ports[" port "].promiscuous: changing it needs a restart\n"                               \
+	"ports[" port "].kernel: changing it needs a restart\n"                                    \
+	"ports[" port "].interface: changing it needs a restart\n"
+
 static void restart_is_needed_where_the_schema_says(void **state)
 {
 	needs(FULL, FULL, "");
 	needs(PORTS, PORTS "name: biplane\nbridging: {ageing: 300s}\n", "");
 	needs(PORTS, PORTS "name: x\nworkers: 2\nruntime: {memory: 64MiB}\nbridge: [[a, b]]\n",
 		"name: changing it needs a restart\nworkers: changing it needs a restart\n"
-		"runtime.memory: changing it needs a restart\nbridge: changing it needs a "
-		"restart\n");
+		"runtime.memory: changing it needs a restart\n" NO_LONGER_ROUTES("0")
+			NO_LONGER_ROUTES("1") "bridge: changing it needs a restart\n");
 	needs(PORTS, PORTS "workers: [1]\n", "workers: changing it needs a restart\n");
 	needs(PORTS, "ports: [{name: a, device: z}, {name: c, device: y, mtu: 100}]\n",
 		"ports[0].device: changing it needs a restart\nports[1].name: changing it needs a "
 		"restart\n"
-		"ports[1].mtu: changing it needs a restart\n");
+		"ports[1].mtu: changing it needs a restart\nports[1].interface: changing it needs "
+		"a restart\n");
 	needs(PORTS, "ports: [{name: a, device: x}]\n", "ports: changing it needs a restart\n");
 	needs(BRIDGED, EDGE, "mqtt: changing it needs a restart\n");
 	needs(EDGE, BRIDGED, "mqtt: changing it needs a restart\n");
