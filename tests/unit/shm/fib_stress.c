@@ -282,7 +282,7 @@ static void settle(struct bp_fib_writer *w)
 bool stress_take_over(struct stress *s, struct bp_fib_writer *w)
 {
 	const bool first = atomic_load(&s->j->ready) == 0;
-	uint32_t swept;
+	uint32_t swept, broken_off = 0;
 
 	for (unsigned i = 0; i < ITEMS && !first; i++) {
 		const uint64_t v = atomic_load(&s->j->item[i]), link = item_find(s, i, false);
@@ -301,6 +301,7 @@ bool stress_take_over(struct stress *s, struct bp_fib_writer *w)
 		const uint64_t v = atomic_load(&s->j->item[i]);
 		uint64_t link;
 
+		broken_off += v >> 32 != (uint32_t)v;
 		if (!item_apply(w, i, (uint32_t)v)) {
 			fprintf(stderr, "item %u cannot be set\n", i);
 			return false;
@@ -312,10 +313,11 @@ bool stress_take_over(struct stress *s, struct bp_fib_writer *w)
 		}
 		atomic_store(&s->j->item[i], (v & UINT32_MAX) << 32 | (v & UINT32_MAX));
 	}
+	/* A change to a static route may have left the kernel's before it. */
 	swept = bp_fib_sweep(w, BP_ORIGIN_KERNEL) + bp_fib_sweep(w, BP_ORIGIN_STATIC);
-	if (swept > 0)
+	if (swept > broken_off)
 		fprintf(stderr, "%u entries that nobody had set\n", swept);
-	return swept == 0;
+	return swept <= broken_off;
 }
 
 bool stress_change(struct stress *s, struct bp_fib_writer *w)

@@ -233,7 +233,7 @@ static void random_changes(void **state)
 		if (i % 16 == 0)
 			bp_fib_quiesce(x.f, 3, &known);
 		bp_fib_settle(x.w);
-		if (i % 1000 == 0)
+		if (i % 10000 == 0)
 			fib_take_over(&x);
 		for (unsigned k = 0; k < 4; k++) {
 			const unsigned l = test_below(&rnd, N);
@@ -252,7 +252,7 @@ static void garbage_is_mended(void **state)
 {
 	uint64_t rnd = 6;
 
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < 40; round++) {
 		const struct bp_address a = numbered(round, false);
 
 		fib_open(&x, 8, 8, 40, 8, 8);

@@ -399,7 +399,7 @@ static void forget_what_is_hidden(void)
 static void another_writer_goes_on(void **state)
 {
 	rnd = 2;
-	for (unsigned round = 0; round < 400; round++) {
+	for (unsigned round = 0; round < 100; round++) {
 		for (unsigned i = below(60); i > 0; i--)
 			step();
 		fib_take_over(&x);
@@ -418,7 +418,7 @@ static void nothing_is_reused_before_the_workers_passed(void **state)
 	uint64_t known = 0;
 
 	rnd = 3;
-	for (unsigned round = 0; round < 300; round++) {
+	for (unsigned round = 0; round < 80; round++) {
 		bp_fib_quiesce(x.f, 1, &known);
 		for (unsigned i = 0; i < PREFIXES; i++) {
 			struct bp_address a = {.family = prefix(i).family};
