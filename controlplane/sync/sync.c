@@ -25,10 +25,10 @@ void bp_sync_show(struct bp_sync *s)
 {
 	struct bp_shm_global *g = s->to.global;
 
-	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 	if (s->mirror != NULL)
 		atomic_store_explicit(&g->cp_sync_unmirrored, (uint32_t)s->mirror->unmirrored,
 			memory_order_relaxed);
+	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 }
 
 /* ---- what the mirror noted ---- */
@@ -113,6 +113,7 @@ void bp_sync_after(struct bp_sync *s)
 	}
 	if (bp_fib_settle(s->to.writer) && !event_pending(s->settle, EV_TIMEOUT, NULL))
 		event_add(s->settle, &settle_every);
+	bp_sync_show(s);
 }
 
 /* ---- events ---- */
