@@ -9,8 +9,8 @@ uint64_t bp_show_counter(const struct bp_shm *m, enum bp_counter c)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t w = 0; w < m->workers; w++)
-		sum += __atomic_load_n(&m->counters[w].v[c], __ATOMIC_RELAXED);
+	for (uint32_t row = 0; row < m->counter_rows; row++)
+		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
 	return sum;
 }
 

@@ -79,12 +79,14 @@ static int open_segment(struct dataplane *d, char *err, size_t err_size)
 /* Counters tell of this run: a data plane that was killed had frames in hand that no sum knows. */
 static void reset_segment(struct bp_shm *shm)
 {
-	memset(shm->counters, 0, shm->workers * sizeof(*shm->counters));
+	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
-	/* one that was killed did not say that it reads no rules any more */
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+	/* one that was killed did not say that it reads no rules and routes any more */
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
 		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+		atomic_store(&shm->fib.control->seen[w], UINT64_MAX);
+	}
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
 }

@@ -16,9 +16,9 @@ static bool ethtool(int fd, struct ifreq *r, void *command)
 	return ioctl(fd, SIOCETHTOOL, r) == 0;
 }
 
-struct bp_interface bp_interface_ask(const char *name)
+struct bp_device_facts bp_interface_ask(const char *name)
 {
-	struct bp_interface i = {0};
+	struct bp_device_facts i = {0};
 	struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
 	struct ethtool_value gro = {.cmd = ETHTOOL_GGRO};
 	struct ifreq r = {0};

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /* What the kernel says of a network interface on which a port sits. */
-struct bp_interface {
+struct bp_device_facts {
 	bool found, up;
 	bool veth;
 	bool gro; /* generic receive offload: frames that were never on the wire */
 	uint32_t mtu;
 };
 
-struct bp_interface bp_interface_ask(const char *name);
+struct bp_device_facts bp_interface_ask(const char *name);
 
 #endif

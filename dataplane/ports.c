@@ -33,7 +33,7 @@ static void choose_mtu(struct bp_port *p)
 		p->mtu = p->config->mtu;
 	} else if (p->driver->kernel_interface &&
 		   bp_device_arg(p->config->device, "iface", iface, sizeof(iface))) {
-		struct bp_interface i = bp_interface_ask(iface);
+		struct bp_device_facts i = bp_interface_ask(iface);
 
 		if (i.mtu)
 			p->mtu = i.mtu;

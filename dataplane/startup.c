@@ -108,7 +108,7 @@ static void warn_interface(const struct bp_port *p, FILE *out)
 {
 	uint32_t room = bp_device_arg_u32(p->config->device, "framesz", 2048);
 	const char *name = p->config->name;
-	struct bp_interface i;
+	struct bp_device_facts i;
 	char iface[64];
 
 	if (!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))

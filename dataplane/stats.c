@@ -24,9 +24,10 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 			t->port[p].tx_bytes += bp_stat_get(&s->tx_bytes);
 			t->port[p].tx_dropped += bp_stat_get(&s->tx_dropped);
 		}
-		for (unsigned i = 0; i < BP_C_COUNT; i++)
-			t->counter[i] += counter_get(&shm->counters[w].v[i]);
 	}
+	for (unsigned row = 0; row < shm->counter_rows; row++)
+		for (unsigned i = 0; i < BP_C_COUNT; i++)
+			t->counter[i] += counter_get(&shm->counters[row].v[i]);
 	for (unsigned p = 0; p < n_ports; p++) {
 		t->rx += t->port[p].rx_packets;
 		t->tx += t->port[p].tx_packets;

@@ -28,7 +28,8 @@
  *   neighbours   struct bp_neighbour_line   hash of (interface, address): shm/neighbours.h
  *   nexthops     struct bp_nexthop          by number
  *   nh_groups    struct bp_nexthop_group    by number
- *   routes       struct bp_route_record     by nobody but the writer and `show`
+ *   routes4      struct bp_route_record     by nobody but the writer and `show`
+ *   routes6      struct bp_route_record     by nobody but the writer and `show`
  *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/lpm4.h
  *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/lpm6.h
  *   lpm_lines    64-byte lines              nodes of both: shm/lpm_node.h
@@ -148,23 +149,27 @@ struct bp_route_record {
 };
 _Static_assert(sizeof(struct bp_route_record) == 48, "route record");
 
+#define BP_LPM4_ROOT (1u << 24)
+#define BP_LPM6_ROOT (1u << 16)
+#define BP_LPM_LINE_SIZE 64
+
 struct bp_neighbour_line;
 struct bp_lpm_line;
 
 /* Every table at its address; part of struct bp_shm. */
 struct bp_fib {
 	struct bp_fib_control *control;
-	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
-	struct bp_neighbour_line *neighbours;
-	uint32_t neighbour_lines; /* a power of two */
+	struct bp_interface *interfaces;      /* BP_MAX_INTERFACES */
+	struct bp_neighbour_line *neighbours; /* as many lines as neighbours: half full at most */
 	uint32_t max_neighbours;
 	struct bp_nexthop *nexthops;
 	uint32_t max_nexthops;
 	struct bp_nexthop_group *groups;
 	uint32_t max_groups;
-	struct bp_route_record *routes;
-	uint32_t max_routes; /* records: max_routes4 + max_routes6 */
+	/* one record more than there may be routes: a route that changes has two for a moment */
+	struct bp_route_record *routes4, *routes6;
 	uint32_t max_routes4, max_routes6;
+	uint32_t max_routes; /* of both; 0: nothing routes, and the tables are not to be used */
 	_Atomic uint32_t *lpm4_root;
 	_Atomic uint32_t *lpm6_root;
 	struct bp_lpm_line *lines;

@@ -34,11 +34,18 @@ void bp_fib_writer_free(struct bp_fib_writer *w); /* the tables stay */
 enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info);
 
-/* Next hops towards it follow at once. `state`: REACHABLE, PERMANENT or FAILED (mac is ignored). */
+/*
+ * Next hops towards it follow at once. `state`: REACHABLE, PERMANENT or FAILED (mac is ignored; the
+ * neighbour is then absent). A permanent one stays as it is until it is set again as permanent or
+ * deleted: the others are the kernel's word, and SAME.
+ */
 enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
 	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);
 enum bp_fib_result bp_fib_neighbour_delete(
 	struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
+/* As bp_fib_neighbour_used(), without looking through all next hops. */
+uint32_t bp_fib_writer_neighbour_used(
+	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
 
 /*
  * A next-hop object of the kernel, alone or a group (RTM_NEWNEXTHOP), by its id: routes that name

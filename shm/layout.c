@@ -7,9 +7,10 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "shm/fib_tables.h"
 #include "shm/hash.h"
 
-#define LAYOUT 2u /* of every element; raise it when a field changes its place or meaning */
+#define LAYOUT 3u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 
@@ -44,12 +45,50 @@ static uint64_t whole_lines(uint64_t bytes)
 	return bytes > UINT64_MAX - 63 ? bytes & ~63ull : (bytes + 63) & ~63ull;
 }
 
-unsigned bp_shm_specs(
-	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs)
+enum table {
+	T_GLOBAL,
+	T_COUNTERS,
+	T_PORT_STATS,
+	T_PORTS,
+	T_NODES,
+	T_RULES,
+	T_RULE_STATS,
+	T_RULE_STATE,
+	T_ALARM_RING,
+	T_ALARM_LOG,
+	T_FLOWS,
+	T_FIB, /* and what else belongs to it, in its order */
+	TABLES = T_FIB + BP_FIB_TABLES,
+};
+
+static const struct bp_table_shape own_shape[T_FIB] = {
+	[T_GLOBAL] = {"global", sizeof(struct bp_shm_global)},
+	[T_COUNTERS] = {"counters", sizeof(struct bp_counters)},
+	[T_PORT_STATS] = {"port_stats", sizeof(struct bp_port_stats)},
+	[T_PORTS] = {"ports", sizeof(struct bp_port_info)},
+	[T_NODES] = {"nodes", sizeof(struct bp_node_info)},
+	[T_RULES] = {"rules", 1},
+	[T_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats)},
+	[T_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state)},
+	[T_ALARM_RING] = {"alarm_ring", 1},
+	[T_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log)},
+	[T_FLOWS] = {"flows", 1},
+};
+
+static const struct bp_table_shape *shape(unsigned t)
+{
+	return t < T_FIB ? &own_shape[t] : &bp_fib_shape[t - T_FIB];
+}
+
+static uint64_t version(unsigned t)
+{
+	return t == T_COUNTERS ? counters_version() : LAYOUT;
+}
+
+static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker, uint64_t *z)
 {
 	const struct bp_config_mqtt *m = &c->mqtt;
 	const uint64_t workers = at_least(c->n_workers, 1);
-	const uint64_t ports = at_least(c->n_ports, 1);
 	const uint32_t max_rules =
 		m->enabled ? (uint32_t)at_least(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
 	const uint32_t states = m->enabled ? m->topic_states : 0;
@@ -57,46 +96,46 @@ unsigned bp_shm_specs(
 		BP_RING_OVERHEAD +
 		bp_ring_capacity(at_least(m->enabled ? m->alarm_ring : 0, ALARM_RING_MIN));
 	const uint64_t flows = whole_lines(at_least(m->enabled ? flow_bytes_per_worker : 0, 64));
-	const struct bp_seg_spec all[] = {
-		{"global", sizeof(struct bp_shm_global), 1, LAYOUT},
-		{"counters", sizeof(struct bp_counters), workers, counters_version()},
-		{"port_stats", sizeof(struct bp_port_stats), workers * BP_MAX_PORTS, LAYOUT},
-		{"ports", sizeof(struct bp_port_info), ports, LAYOUT},
-		{"nodes", sizeof(struct bp_node_info), workers * BP_MAX_NODES, LAYOUT},
-		{"rules", 1, 2 * bp_ruleset_bank_size(max_rules), LAYOUT},
-		{"rule_stats", sizeof(struct bp_rule_stats), workers * max_rules, LAYOUT},
-		{"rule_state", sizeof(struct bp_rule_state), bp_rule_state_len(states), LAYOUT},
-		{"alarm_ring", 1, times(workers, ring), LAYOUT},
-		{"alarm_log", sizeof(struct bp_alarm_log), BP_ALARM_LOG_LEN, LAYOUT},
-		{"flows", 1, times(workers, flows), LAYOUT},
-	};
-	const unsigned n = sizeof(all) / sizeof(all[0]);
 
-	_Static_assert(sizeof(all) / sizeof(all[0]) <= BP_SHM_SPECS_MAX, "raise BP_SHM_SPECS_MAX");
-	memcpy(specs, all, sizeof(all));
-	return n;
+	z[T_GLOBAL] = 1;
+	z[T_COUNTERS] = workers + 1;
+	z[T_PORT_STATS] = workers * BP_MAX_PORTS;
+	z[T_PORTS] = at_least(c->n_ports, 1);
+	z[T_NODES] = workers * BP_MAX_NODES;
+	z[T_RULES] = 2 * bp_ruleset_bank_size(max_rules);
+	z[T_RULE_STATS] = workers * max_rules;
+	z[T_RULE_STATE] = bp_rule_state_len(states);
+	z[T_ALARM_RING] = times(workers, ring);
+	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
+	z[T_FLOWS] = times(workers, flows);
+	bp_fib_capacities(c, z + T_FIB);
 }
 
-/* One table that must be there. */
-struct wanted {
-	const char *name;
-	uint64_t element_size, version;
-	void **address;
-	uint64_t *capacity;
-};
+unsigned bp_shm_specs(
+	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs)
+{
+	uint64_t z[TABLES];
+
+	_Static_assert((unsigned)TABLES <= BP_SHM_SPECS_MAX, "raise BP_SHM_SPECS_MAX");
+	capacities(c, flow_bytes_per_worker, z);
+	for (unsigned t = 0; t < TABLES; t++)
+		specs[t] = (struct bp_seg_spec){
+			shape(t)->name, shape(t)->element_size, z[t], version(t)};
+	return TABLES;
+}
 
 static int tables_find(
-	struct bp_segment *s, const struct wanted *w, unsigned n, char *err, size_t err_size)
+	struct bp_segment *s, void **address, uint64_t *z, char *err, size_t err_size)
 {
-	for (unsigned i = 0; i < n; i++) {
-		*w[i].address = bp_segment_table(
-			s, w[i].name, w[i].element_size, w[i].version, w[i].capacity);
-		if (!*w[i].address) {
+	for (unsigned t = 0; t < TABLES; t++) {
+		address[t] = bp_segment_table(
+			s, shape(t)->name, shape(t)->element_size, version(t), &z[t]);
+		if (!address[t]) {
 			snprintf(err, err_size,
 				"segment %s has no table %s as this version of biplane knows it; "
 				"run the "
 				"version that made it, or restart biplane",
-				bp_segment_path(s), w[i].name);
+				bp_segment_path(s), shape(t)->name);
 			return -1;
 		}
 	}
@@ -104,23 +143,20 @@ static int tables_find(
 }
 
 /* The sizes of the tables must agree with each other. */
-struct sizes {
-	uint64_t global, counters, port_stats, ports, nodes, rules, rule_stats, rule_state;
-	uint64_t alarm_ring, alarm_log, flows;
-};
-
-static bool sizes_agree(const struct sizes *z)
+static bool sizes_agree(const uint64_t *z)
 {
-	const uint64_t workers = z->counters;
+	const uint64_t workers = z[T_PORT_STATS] / BP_MAX_PORTS;
 
-	return workers <= BP_MAX_WORKERS && z->port_stats == workers * BP_MAX_PORTS &&
-	       z->ports <= BP_MAX_PORTS && z->nodes == workers * BP_MAX_NODES &&
-	       z->rules % 128 == 0 && z->rules / 2 >= sizeof(struct bp_ruleset) &&
-	       z->rule_stats % workers == 0 && z->rule_stats / workers <= UINT32_MAX &&
-	       (z->rule_state & (z->rule_state - 1)) == 0 && z->rule_state >= BP_RULE_STATE_WAYS &&
-	       z->alarm_ring % workers == 0 &&
-	       z->alarm_ring / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
-	       z->alarm_log == BP_ALARM_LOG_LEN && z->flows % workers == 0;
+	return workers > 0 && workers <= BP_MAX_WORKERS &&
+	       z[T_PORT_STATS] == workers * BP_MAX_PORTS && z[T_COUNTERS] == workers + 1 &&
+	       z[T_PORTS] <= BP_MAX_PORTS && z[T_NODES] == workers * BP_MAX_NODES &&
+	       z[T_RULES] % 128 == 0 && z[T_RULES] / 2 >= sizeof(struct bp_ruleset) &&
+	       z[T_RULE_STATS] % workers == 0 && z[T_RULE_STATS] / workers <= UINT32_MAX &&
+	       (z[T_RULE_STATE] & (z[T_RULE_STATE] - 1)) == 0 &&
+	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
+	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
+	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
+	       bp_fib_sizes_agree(z + T_FIB);
 }
 
 static void key_fill(struct bp_shm *m)
@@ -167,6 +203,7 @@ static void tables_init(void *arg)
 		atomic_store(&m->global->rules_seen[w], UINT64_MAX);
 	for (unsigned w = 0; w < m->workers; w++)
 		bp_ring_init(bp_shm_ring(m, w), m->alarm_ring_stride - BP_RING_OVERHEAD);
+	bp_fib_init(&m->fib);
 }
 
 /* What others wrote, before anything relies on it. */
@@ -204,26 +241,13 @@ static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 
 int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size)
 {
-	struct sizes z = {0};
-	void *p[11] = {NULL};
-	const struct wanted wanted[] = {
-		{"global", sizeof(struct bp_shm_global), LAYOUT, &p[0], &z.global},
-		{"counters", sizeof(struct bp_counters), counters_version(), &p[1], &z.counters},
-		{"port_stats", sizeof(struct bp_port_stats), LAYOUT, &p[2], &z.port_stats},
-		{"ports", sizeof(struct bp_port_info), LAYOUT, &p[3], &z.ports},
-		{"nodes", sizeof(struct bp_node_info), LAYOUT, &p[4], &z.nodes},
-		{"rules", 1, LAYOUT, &p[5], &z.rules},
-		{"rule_stats", sizeof(struct bp_rule_stats), LAYOUT, &p[6], &z.rule_stats},
-		{"rule_state", sizeof(struct bp_rule_state), LAYOUT, &p[7], &z.rule_state},
-		{"alarm_ring", 1, LAYOUT, &p[8], &z.alarm_ring},
-		{"alarm_log", sizeof(struct bp_alarm_log), LAYOUT, &p[9], &z.alarm_log},
-		{"flows", 1, LAYOUT, &p[10], &z.flows},
-	};
+	void *p[TABLES];
+	uint64_t z[TABLES];
 
 	memset(m, 0, sizeof(*m));
-	if (tables_find(s, wanted, sizeof(wanted) / sizeof(wanted[0]), err, err_size) != 0)
+	if (tables_find(s, p, z, err, err_size) != 0)
 		return -1;
-	if (!sizes_agree(&z)) {
+	if (!sizes_agree(z)) {
 		snprintf(err, err_size,
 			"the tables of segment %s contradict each other; stop biplane and remove "
 			"the "
@@ -233,25 +257,28 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	}
 	*m = (struct bp_shm){
 		.segment = s,
-		.global = p[0],
-		.counters = p[1],
-		.port_stats = p[2],
-		.ports = p[3],
-		.nodes = p[4],
-		.rules = p[5],
-		.rules_bank_size = z.rules / 2,
-		.rule_stats = p[6],
-		.max_rules = (uint32_t)(z.rule_stats / z.counters),
-		.rule_state = p[7],
-		.rule_state_len = z.rule_state,
-		.alarm_ring = p[8],
-		.alarm_ring_stride = z.alarm_ring / z.counters,
-		.alarm_log = p[9],
-		.flows = p[10],
-		.flows_len = z.flows,
-		.workers = (uint32_t)z.counters,
+		.global = p[T_GLOBAL],
+		.counters = p[T_COUNTERS],
+		.counter_rows = (uint32_t)z[T_COUNTERS],
+		.workers = (uint32_t)z[T_COUNTERS] - 1,
+		.port_stats = p[T_PORT_STATS],
+		.ports = p[T_PORTS],
+		.nodes = p[T_NODES],
+		.rules = p[T_RULES],
+		.rules_bank_size = z[T_RULES] / 2,
+		.rule_stats = p[T_RULE_STATS],
+		.rule_state = p[T_RULE_STATE],
+		.rule_state_len = z[T_RULE_STATE],
+		.alarm_ring = p[T_ALARM_RING],
+		.alarm_log = p[T_ALARM_LOG],
+		.flows = p[T_FLOWS],
+		.flows_len = z[T_FLOWS],
 	};
+	m->max_rules = (uint32_t)(z[T_RULE_STATS] / m->workers);
+	m->alarm_ring_stride = z[T_ALARM_RING] / m->workers;
+	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
 		return -1;
+	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));
 	return contents_check(m, err, err_size);
 }

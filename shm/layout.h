@@ -9,6 +9,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "config/config.h"
+#include "shm/fib.h"
 #include "shm/ring.h"
 #include "shm/rule_state.h"
 #include "shm/ruleset.h"
@@ -20,7 +21,7 @@
  *
  *   table        writer        element
  *   global       see fields    struct bp_shm_global, one
- *   counters     DP worker     struct bp_counters, one per worker
+ *   counters     DP worker     struct bp_counters, one per worker, the last the exception thread's
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
@@ -30,6 +31,7 @@
  *   alarm_ring   DP worker     byte rings, one per worker; CP moves the tail
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
  *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
+ *   fib ...      CP            the forwarding tables: shm/fib.h
  */
 
 /* Seconds-stamped life signs and one-word facts. Each field names its writer. */
@@ -119,9 +121,10 @@ struct bp_alarm_log {
 /*
  * Fills specs for this configuration; returns how many. flow_bytes_per_worker: see
  * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
- * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal.
+ * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal, and
+ * without a port or bridge that routes the forwarding tables are.
  */
-#define BP_SHM_SPECS_MAX 16
+#define BP_SHM_SPECS_MAX 32
 unsigned bp_shm_specs(
 	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
 
@@ -144,7 +147,9 @@ struct bp_shm {
 	struct bp_alarm_log *alarm_log;
 	uint8_t *flows;
 	uint64_t flows_len;
-	uint32_t workers; /* capacity of the per-worker tables */
+	uint32_t workers;      /* capacity of the per-worker tables */
+	uint32_t counter_rows; /* workers + 1 */
+	struct bp_fib fib;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are

@@ -13,7 +13,7 @@
  * the kernel is asked anew.
  */
 
-#define unexpected (fprintf(stderr,"line %d\n",__LINE__),"an event did not fit")
+#define unexpected (fprintf(stderr, "line %d\n", __LINE__), "an event did not fit")
 #include <stdio.h>
 
 void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r)

@@ -226,8 +226,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		return;
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
-	probes = bp_keepalive(s->mirror, s->to.fib, &s->requests,
-		(uint32_t)(bp_mono_ns() / 1000000000u),
+	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
 	/* what keepalive's requests were answered with is of no interest */

@@ -30,6 +30,8 @@ static void config(struct bp_config *c)
 	memset(c, 0, sizeof(*c));
 	c->n_workers = 3;
 	c->n_ports = 2;
+	c->n_bridges = 1; /* nothing routes */
+	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
 	c->mqtt.enabled = true;
 	c->mqtt.max_rules = 100;
 	c->mqtt.topic_states = 1000;
@@ -74,6 +76,7 @@ static void tables_have_the_configured_sizes(void **state)
 	config(&c);
 	map_anonymous(&m, &c, 1000);
 	assert_int_equal(m.workers, 3);
+	assert_int_equal(m.counter_rows, 4); /* the exception thread's too */
 	assert_int_equal(m.max_rules, 100);
 	assert_true(m.rules_bank_size >= bp_ruleset_bank_size(100));
 	assert_int_equal((uintptr_t)m.rules % 64, 0);
@@ -94,6 +97,7 @@ static void tables_have_the_configured_sizes(void **state)
 		touch(&m.nodes[w * BP_MAX_NODES], BP_MAX_NODES * sizeof(*m.nodes));
 		touch(&m.rule_stats[w * 100], 100 * sizeof(*m.rule_stats));
 	}
+	touch(&m.counters[3], sizeof(*m.counters));
 	touch(m.ports, 2 * sizeof(*m.ports));
 	touch(m.rules, 2 * m.rules_bank_size);
 	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));
@@ -101,6 +105,57 @@ static void tables_have_the_configured_sizes(void **state)
 	touch(m.alarm_log, BP_ALARM_LOG_LEN * sizeof(*m.alarm_log));
 	touch(m.flows, m.flows_len);
 	assert_ptr_equal(bp_shm_rules(&m, 7), m.rules + m.rules_bank_size);
+	bp_segment_close(m.segment);
+}
+
+static void a_config_that_routes_has_the_forwarding_tables(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	c.n_ports = 3;
+	c.routing = (struct bp_config_routing){1000, 200, 300, 40, 5};
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.fib.max_routes4, 1000);
+	assert_int_equal(m.fib.max_routes6, 200);
+	assert_int_equal(m.fib.max_routes, 1200);
+	assert_int_equal(m.fib.max_neighbours, 300);
+	assert_int_equal(m.fib.max_nexthops, BP_NH_FIXED + 40);
+	assert_int_equal(m.fib.max_groups, 5);
+	assert_true(m.fib.max_lines >= 1000 + 200);
+	touch(m.fib.control, sizeof(*m.fib.control));
+	touch(m.fib.interfaces, BP_MAX_INTERFACES * sizeof(*m.fib.interfaces));
+	touch(m.fib.neighbours, 300 * 64);
+	touch(m.fib.nexthops, (BP_NH_FIXED + 40) * sizeof(*m.fib.nexthops));
+	touch(m.fib.groups, 5 * sizeof(*m.fib.groups));
+	touch(m.fib.routes4, 1001 * sizeof(*m.fib.routes4));
+	touch(m.fib.routes6, 201 * sizeof(*m.fib.routes6));
+	touch(m.fib.lpm4_root, BP_LPM4_ROOT * sizeof(uint32_t));
+	touch(m.fib.lpm6_root, BP_LPM6_ROOT * sizeof(uint32_t));
+	touch(m.fib.lines, (uint64_t)m.fib.max_lines * BP_LPM_LINE_SIZE);
+	assert_int_equal((uintptr_t)m.fib.lines % 64, 0);
+	assert_memory_equal(m.fib.hash_key, m.global->hash_key, sizeof(m.fib.hash_key));
+	bp_segment_close(m.segment);
+	c.routing = (struct bp_config_routing){0}; /* as little as works */
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.fib.max_routes4, 1);
+	assert_int_equal(m.fib.max_nexthops, BP_NH_FIXED + 1);
+	bp_segment_close(m.segment);
+}
+
+static void without_routing_its_tables_are_not_to_be_used(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	c.routing = (struct bp_config_routing){1u << 20, 1u << 18, 1u << 16, 1u << 14, 1u << 10};
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.fib.max_routes, 0);
+	assert_int_equal(m.fib.max_routes4, 0);
+	assert_int_equal(m.fib.max_routes6, 0);
+	assert_true(bp_segment_size(m.segment) < 4u << 20);
 	bp_segment_close(m.segment);
 }
 
@@ -153,8 +208,12 @@ static void a_fresh_segment_is_ready(void **state)
 	assert_true(m.global->hash_key[0] != 0 || m.global->hash_key[1] != 0);
 	assert_int_equal(m.global->rules_active, 0);
 	assert_int_equal(bp_shm_rules(&m, 0)->generation, 0);
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
 		assert_true(m.global->rules_seen[w] == UINT64_MAX);
+		assert_true(m.fib.control->seen[w] == UINT64_MAX);
+	}
+	assert_int_equal(m.fib.control->epoch, 1);
+	assert_int_equal(bp_link_kind(m.fib.nexthops[BP_NH_LOCAL].link), BP_LINK_LOCAL);
 	bp_segment_close(m.segment);
 }
 
@@ -270,7 +329,8 @@ static void a_segment_without_our_tables_is_refused(void **state)
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
 	static const char *const names[] = {"counters", "port_stats", "nodes", "rules",
-		"rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows"};
+		"rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows", "fib", "interfaces",
+		"lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -319,6 +379,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(tables_have_the_configured_sizes),
+		T(a_config_that_routes_has_the_forwarding_tables),
+		T(without_routing_its_tables_are_not_to_be_used),
 		T(without_mqtt_it_is_small),
 		T(sizes_that_overflow_are_refused),
 		T(a_fresh_segment_is_ready),

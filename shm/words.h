@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_WORDS_H
+#define BP_SHM_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Copies of what `show` reads while the writer may be changing it; a state word beside it tells
+ * whether the copy is whole. Word by word and atomic, as C asks of memory that two threads use. The
+ * side in the segment is 4-byte aligned; n is in bytes, a multiple of 4.
+ */
+static inline void bp_words_store(void *segment, const void *from, size_t n)
+{
+	uint32_t *to = segment, word;
+
+	for (size_t i = 0; i < n / 4; i++) {
+		memcpy(&word, (const char *)from + 4 * i, 4);
+		__atomic_store_n(to + i, word, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void bp_words_load(void *to, const void *segment, size_t n)
+{
+	const uint32_t *from = segment;
+
+	for (size_t i = 0; i < n / 4; i++) {
+		uint32_t word = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+
+		memcpy((char *)to + 4 * i, &word, 4);
+	}
+}
+
+#endif
