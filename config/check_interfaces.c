@@ -195,20 +195,24 @@ static void check_names(struct bp_reader *r, const struct places *p, uint32_t k)
 
 	for (uint32_t i = 0; i < k; i++) {
 		const struct place *b = &p->list[i];
-		bool same = name != NULL && strcmp(a->name, b->name) == 0;
 
-		/* Two ports of one name have their message from the port's check. */
-		if (same && a->port == NULL)
-			bp_error(r->messages, name->line, name->column,
-				"%s.name: '%s' is the name of %s too; expected a name of its own "
-				"for each port and host",
-				a->path, a->name, b->path);
-		if (!same && has_kernel_interface(a) && has_kernel_interface(b) &&
-			strcmp(a->of->kernel_name, b->of->kernel_name) == 0)
+		if (name != NULL && strcmp(a->name, b->name) == 0) {
+			/* Two ports of one name have their message from the port's check. */
+			if (a->port == NULL)
+				bp_error(r->messages, name->line, name->column,
+					"%s.name: '%s' is the name of %s too; expected a name of "
+					"its own for each port and host",
+					a->path, a->name, b->path);
+			return;
+		}
+		if (has_kernel_interface(a) && has_kernel_interface(b) &&
+			strcmp(a->of->kernel_name, b->of->kernel_name) == 0) {
 			bp_error(r->messages, n->line, n->column,
 				"%s.interface: '%s' is the kernel interface of %s too; expected a "
 				"name of its own for each",
 				a->path, a->of->kernel_name, b->path);
+			return;
+		}
 	}
 }
 

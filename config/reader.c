@@ -257,7 +257,7 @@ void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yam
 		bp_reader_error(r, s, n, "%u are given", n->kind == BP_YAML_SCALAR ? 0 : n->n);
 		return;
 	}
-	if (n->n == 0)
+	if (n->kind == BP_YAML_SCALAR || n->n == 0)
 		return;
 	items = make_items(s->list, r->config, n->n);
 	if (items == NULL) {
