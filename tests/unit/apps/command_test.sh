@@ -98,7 +98,7 @@ config = json.load(open(sys.argv[1]))
 assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
 print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
 
-for what in ports nodes drops alarms flows rules counters planes; do
+for what in ports nodes drops alarms flows rules counters planes interfaces neighbours routes; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
 	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
@@ -109,6 +109,12 @@ expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" show config -c "$dir/bad.y
 expect 64 "did you mean 'ports'" "$biplane" show port
 expect 64 'what\? One of the words' "$biplane" show
 expect 64 'give one' "$biplane" show ports --name a -c b
+expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
+expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbours 10.0.0.1
+expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
+expect 64 "'::1' is not of IPv4" "$biplane" show routes -4 ::1
+expect 64 'exclude each other' "$biplane" show routes -4 -6
+expect 64 'for neighbours and routes, not for ports' "$biplane" show ports -6
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
 expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
