@@ -46,6 +46,14 @@ struct bp_shm_global {
 	_Atomic uint64_t cp_spool_rows, cp_spool_bytes, cp_spool_errors, cp_inflight;
 	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
 	_Atomic uint32_t cp_edge_connected;
+	/* CP's sync manager (controlplane/sync) */
+	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2 when the tables are true */
+	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that stand as punt, see sync/mirror.h */
+	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, those of dumps not */
+	_Atomic uint64_t cp_sync_resyncs;    /* whole dumps after the first */
+	_Atomic uint64_t cp_sync_overruns;   /* times that events were lost (ENOBUFS) */
+	_Atomic uint64_t cp_sync_loaded_ns;  /* duration of the last load, from the request on */
+	_Atomic uint64_t cp_sync_probes;     /* neighbours that the kernel was asked to probe */
 	/* RUN */
 	_Atomic uint32_t run_dp_restarts, run_cp_restarts;
 	_Atomic uint64_t run_pid;

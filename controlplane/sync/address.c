@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <string.h>
+
+#include "controlplane/sync/mirror.h"
+
+/* RTM_NEWADDR and RTM_DELADDR: rtnetlink(7), linux/if_addr.h. */
+
+static int find(const struct bp_interface_info *info, const struct bp_interface_address *a)
+{
+	for (int k = 0; k < info->n_addresses; k++)
+		if (memcmp(&info->address[k], a, sizeof(*a)) == 0)
+			return k;
+	return -1;
+}
+
+static void add(struct bp_mirror_own *own, const struct bp_interface_address *a)
+{
+	struct bp_interface_info *info = &own->info;
+
+	if (find(info, a) >= 0)
+		return;
+	if (info->n_addresses < BP_ADDRESSES_MAX)
+		info->address[info->n_addresses++] = *a;
+	else
+		own->unshown++;
+}
+
+static void take(
+	struct bp_mirror *m, struct bp_mirror_own *own, const struct bp_interface_address *a)
+{
+	struct bp_interface_info *info = &own->info;
+	int k = find(info, a);
+
+	if (k < 0)
+		return;
+	info->n_addresses--;
+	memmove(&info->address[k], &info->address[k + 1],
+		(size_t)(info->n_addresses - k) * sizeof(info->address[0]));
+	memset(&info->address[info->n_addresses], 0, sizeof(info->address[0]));
+	if (own->unshown > 0) /* there is room for one that was left out */
+		bp_mirror_doubt(m, "an interface has fewer addresses");
+}
+
+static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *out)
+{
+	const struct ifaddrmsg *ifa = nlmsg_data(h);
+	struct nlattr *tb[IFA_MAX + 1], *own;
+	const int len = ifa->ifa_family == AF_INET ? 4 : 16;
+
+	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*ifa), tb, IFA_MAX, NULL) < 0 ||
+		(ifa->ifa_family != AF_INET && ifa->ifa_family != AF_INET6))
+		return false;
+	/* of a point-to-point interface IFA_ADDRESS is the peer's */
+	own = tb[IFA_LOCAL] != NULL ? tb[IFA_LOCAL] : tb[IFA_ADDRESS];
+	if (own == NULL || nla_len(own) != len || ifa->ifa_prefixlen > 8 * len)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->address = len == 4 ? bp_address4(nla_data(own)) : bp_address6(nla_data(own));
+	out->length = ifa->ifa_prefixlen;
+	return true;
+}
+
+void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
+{
+	struct bp_interface_address a;
+	const struct ifaddrmsg *ifa = nlmsg_data(h);
+	struct bp_mirror_link *l;
+
+	if (nlmsg_datalen(h) < (int)sizeof(*ifa) || !read_address(h, &a))
+		return;
+	/* Routes whose preferred source it was go with it, without an event. */
+	if (h->nlmsg_type == RTM_DELADDR && m->preferred > 0)
+		bp_mirror_doubt(m, "an address went that routes may prefer as their source");
+	l = bp_mirror_link_find(m, ifa->ifa_index);
+	if (l == NULL || l->number == BP_NO_INTERFACE)
+		return;
+	if (h->nlmsg_type == RTM_NEWADDR)
+		add(&m->own[l->number], &a);
+	else
+		take(m, &m->own[l->number], &a);
+	bp_mirror_interface_give(m, l->number);
+}

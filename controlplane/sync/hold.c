@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "controlplane/clock.h"
+#include "controlplane/sync/sync_internal.h"
+
+/*
+ * A kernel interface that the data plane alone keeps (virtio) goes when the data plane dies, and
+ * the kernel takes its addresses, routes and neighbours with it. The data plane will be back in
+ * less than a second and must forward at once, with the tables as they were: so nothing of this is
+ * applied. When the interface is back and has its addresses again, everything is read anew; and
+ * when it does not come back, after BP_HOLD_NS.
+ */
+#define BP_HOLD_NS 30000000000ull
+static const struct timeval look_every = {0, 50000};
+
+/* Events that come when an interface goes; those of routes come before its own. */
+static bool may_be_a_sign(const struct nlmsghdr *h)
+{
+	switch (h->nlmsg_type) {
+	case RTM_DELLINK:
+	case RTM_DELADDR:
+	case RTM_DELROUTE:
+	case RTM_DELNEIGH:
+	case RTM_DELNEXTHOP:
+		return true;
+	case RTM_NEWLINK:
+		return nlmsg_datalen(h) >= (int)sizeof(struct ifinfomsg) &&
+		       !(((const struct ifinfomsg *)nlmsg_data(h))->ifi_flags & IFF_UP);
+	default:
+		return false;
+	}
+}
+
+/* The kernel answers after what is under way: an interface that is being removed is gone then. */
+static bool is_gone(struct bp_sync *s, uint32_t ifindex)
+{
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETLINK, 0);
+	const struct ifinfomsg ifi = {.ifi_index = (int)ifindex};
+
+	if (m == NULL || nlmsg_append(m, (void *)(uintptr_t)&ifi, sizeof(ifi), NLMSG_ALIGNTO) < 0) {
+		nlmsg_free(m);
+		return false;
+	}
+	return bp_netlink_request(&s->requests, m) == -ENODEV;
+}
+
+static bool any_gone(struct bp_sync *s)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (s->mirror->own[i].ifindex != 0 && !bp_interfaces_held(s->config, i) &&
+			is_gone(s, s->mirror->own[i].ifindex))
+			return true;
+	return false;
+}
+
+bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
+{
+	if (s->checked || s->mirror == NULL || !may_be_a_sign(h))
+		return false;
+	s->checked = true;
+	if (!any_gone(s))
+		return false;
+	bp_log(BP_LOG_WARNING,
+		"sync: a kernel interface went with the data plane; the forwarding tables are kept "
+		"until it is back, for 30 s at most");
+	s->phase = SYNC_HOLDING;
+	s->wanted = false;
+	s->held_until_ns = bp_mono_ns() + BP_HOLD_NS;
+	event_add(s->later, &look_every);
+	bp_sync_show(s);
+	return true;
+}
+
+/* Those that are back get what the file says, as what comes with it is waited for. */
+static bool all_back(struct bp_sync *s)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		struct bp_interface_info info = {.flags = BP_IF_PRESENT};
+
+		if (s->mirror->own[i].kernel_name[0] == '\0')
+			continue;
+		info.ifindex = if_nametoindex(s->mirror->own[i].kernel_name);
+		all = all && info.ifindex != 0;
+		if (info.ifindex == 0 || info.ifindex == s->set_up[i])
+			continue;
+		bp_interfaces_set_up(&s->interfaces, i, &info);
+		s->set_up[i] = info.ifindex;
+	}
+	return all;
+}
+
+void bp_sync_hold_look(struct bp_sync *s)
+{
+	const bool back = all_back(s);
+
+	if (!back && bp_mono_ns() < s->held_until_ns) {
+		event_add(s->later, &look_every);
+		return;
+	}
+	if (back)
+		bp_log(BP_LOG_INFO, "sync: the kernel interfaces are back");
+	else
+		bp_log(BP_LOG_WARNING,
+			"sync: a kernel interface is still missing; its routes are removed");
+	bp_sync_load(s);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SYNC_INTERFACES_H
+#define BP_SYNC_INTERFACES_H
+
+#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/netlink.h"
+
+/*
+ * The kernel's side of our interfaces: that taps are there and stay, and that an interface that has
+ * come gets what the file says. Nothing that an operator has set is taken away.
+ */
+struct bp_interfaces {
+	const struct bp_config *config;
+	struct bp_netlink *requests;
+	int tap[BP_MAX_INTERFACES]; /* -1: not held */
+	bool sysctls_done;          /* those of the whole namespace */
+};
+
+void bp_interfaces_init(
+	struct bp_interfaces *s, const struct bp_config *c, struct bp_netlink *requests);
+/* Lets the taps go: they vanish unless the data plane has them. */
+void bp_interfaces_end(struct bp_interfaces *s);
+
+/* Whether interface i is kept by this process (a tap), not by the data plane alone. */
+bool bp_interfaces_held(const struct bp_config *c, unsigned i);
+/* Makes or joins the taps that are not held yet. */
+void bp_interfaces_hold(struct bp_interfaces *s);
+
+/* Its kernel interface is new: MTU, addresses, forwarding, and up. What fails is logged, with what
+ * to do. */
+void bp_interfaces_set_up(
+	struct bp_interfaces *s, unsigned i, const struct bp_interface_info *present);
+/* Its kernel interface is gone, and what this process held of it. */
+void bp_interfaces_gone(struct bp_interfaces *s, unsigned i);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/sync/kernel_dump.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/sync/load.h"
+#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/netlink.h"
+
+/* An answer that takes so long will not come. */
+#define ANSWER_MS 10000
+/* How often a dump is repeated that changes interrupted. */
+#define REPEATS 5u
+
+static int failed(char *err, size_t err_size, enum bp_netlink_dump what, int error)
+{
+	snprintf(err, err_size, "the kernel's %s can't be read: %s", bp_netlink_dump_name[what],
+		strerror(-error));
+	return -1;
+}
+
+static int dump(struct bp_netlink *n, struct bp_mirror *m, enum bp_netlink_dump what, char *err,
+	size_t err_size)
+{
+	struct pollfd p = {.fd = n->fd, .events = POLLIN};
+	struct bp_load load;
+	unsigned repeats = 0;
+
+	for (;;) {
+		int result = bp_load_begin(&load, n, what);
+
+		while (result == 0 && !load.done) {
+			if (poll(&p, 1, ANSWER_MS) == 0)
+				result = -ETIMEDOUT;
+			else
+				result = bp_load_some(&load, n, m);
+		}
+		if (result != 0)
+			return failed(err, err_size, what, result);
+		if (!load.interrupted || ++repeats == REPEATS)
+			return 0;
+	}
+}
+
+static int gather_routes(struct bp_mirror *m, struct bp_kernel_state *out)
+{
+	out->route = calloc(m->prefixes.n + 1u, sizeof(*out->route));
+	if (out->route == NULL)
+		return -1;
+	for (uint32_t b = 0; b < m->prefixes.buckets; b++)
+		for (struct bp_map_node *n = m->prefixes.bucket[b]; n != NULL; n = n->next) {
+			struct bp_route *r = &out->route[out->n_routes];
+
+			if (!bp_mirror_translate(m, (struct bp_mirror_prefix *)n, r))
+				continue;
+			out->n_routes++;
+			out->not_mirrored += r->type == BP_ROUTE_PUNT;
+		}
+	return 0;
+}
+
+static int gather_neighbours(struct bp_mirror *m, struct bp_kernel_state *out)
+{
+	out->neighbour = calloc(m->neighbours.n + 1u, sizeof(*out->neighbour));
+	if (out->neighbour == NULL)
+		return -1;
+	for (const struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer)
+		if (bp_mirror_neighbour_info(m, nb, &out->neighbour[out->n_neighbours]))
+			out->n_neighbours++;
+	return 0;
+}
+
+int bp_kernel_route_order(const struct bp_route *a, const struct bp_route *b)
+{
+	int by_bytes;
+
+	if (a->prefix.family != b->prefix.family)
+		return a->prefix.family < b->prefix.family ? -1 : 1;
+	by_bytes = memcmp(a->prefix.bytes, b->prefix.bytes, sizeof(a->prefix.bytes));
+	if (by_bytes != 0)
+		return by_bytes;
+	return (int)a->prefix.length - (int)b->prefix.length;
+}
+
+int bp_kernel_neighbour_order(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b)
+{
+	if (a->interface != b->interface)
+		return a->interface < b->interface ? -1 : 1;
+	if (a->address.family != b->address.family)
+		return a->address.family < b->address.family ? -1 : 1;
+	return memcmp(a->address.bytes, b->address.bytes, sizeof(a->address.bytes));
+}
+
+static int route_order(const void *a, const void *b)
+{
+	return bp_kernel_route_order(a, b);
+}
+
+static int neighbour_order(const void *a, const void *b)
+{
+	return bp_kernel_neighbour_order(a, b);
+}
+
+static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (m->own[i].ifindex != 0)
+			out->interface[i] = m->own[i].info;
+	if (gather_routes(m, out) != 0 || gather_neighbours(m, out) != 0)
+		return -1;
+	qsort(out->route, out->n_routes, sizeof(*out->route), route_order);
+	qsort(out->neighbour, out->n_neighbours, sizeof(*out->neighbour), neighbour_order);
+	return 0;
+}
+
+int bp_kernel_dump(
+	const struct bp_config *c, struct bp_kernel_state *out, char *err, size_t err_size)
+{
+	struct bp_mirror *m = bp_mirror_new(c);
+	struct bp_netlink n = {.fd = -1};
+	int result = m == NULL ? -1 : bp_netlink_open(&n, err, err_size);
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned what = 0; result == 0 && what < BP_DUMPS; what++)
+		result = dump(&n, m, (enum bp_netlink_dump)what, err, err_size);
+	if (m == NULL || (result == 0 && (gather(m, out) != 0 || m->no_memory))) {
+		snprintf(err, err_size, "not enough memory for the kernel's tables");
+		result = -1;
+	}
+	if (result != 0)
+		bp_kernel_state_free(out);
+	bp_netlink_close(&n);
+	bp_mirror_free(m);
+	return result;
+}
+
+void bp_kernel_state_free(struct bp_kernel_state *s)
+{
+	free(s->route);
+	free(s->neighbour);
+	memset(s, 0, sizeof(*s));
+}

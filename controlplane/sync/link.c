@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/sync/mirror.h"
+
+/* RTM_NEWLINK and RTM_DELLINK: rtnetlink(7), linux/if_link.h. */
+
+static uint64_t link_hash(uint32_t ifindex)
+{
+	return bp_map_hash(&ifindex, sizeof(ifindex));
+}
+
+struct bp_mirror_link *bp_mirror_link_find(const struct bp_mirror *m, uint32_t ifindex)
+{
+	const uint64_t hash = link_hash(ifindex);
+
+	for (struct bp_map_node *n = bp_map_chain(&m->links, hash); n != NULL; n = n->next)
+		if (((struct bp_mirror_link *)n)->ifindex == ifindex)
+			return (struct bp_mirror_link *)n;
+	return NULL;
+}
+
+struct bp_mirror_link *bp_mirror_link(struct bp_mirror *m, uint32_t ifindex)
+{
+	struct bp_mirror_link *l = bp_mirror_link_find(m, ifindex);
+
+	if (l != NULL)
+		return l;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL || bp_map_add(&m->links, &l->node, link_hash(ifindex)) != 0) {
+		free(l);
+		m->no_memory = true;
+		return NULL;
+	}
+	l->ifindex = ifindex;
+	l->number = BP_NO_INTERFACE;
+	return l;
+}
+
+void bp_mirror_link_use(struct bp_mirror *m, uint32_t ifindex, int change)
+{
+	struct bp_mirror_link *l = bp_mirror_link(m, ifindex);
+
+	if (l == NULL)
+		return;
+	l->uses += (uint32_t)change;
+	if (l->uses == 0 && !l->known) {
+		bp_map_remove(&m->links, &l->node);
+		free(l);
+	}
+}
+
+static uint8_t number_of(const struct bp_mirror *m, const char *name)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (m->own[i].kernel_name[0] != '\0' && strcmp(m->own[i].kernel_name, name) == 0)
+			return (uint8_t)i;
+	return BP_NO_INTERFACE;
+}
+
+/* Our interface i has no kernel interface any more. */
+static void own_gone(struct bp_mirror *m, unsigned i)
+{
+	struct bp_mirror_own *own = &m->own[i];
+
+	own->ifindex = 0;
+	own->unshown = 0;
+	own->info.flags = BP_IF_PRESENT;
+	own->info.ifindex = 0;
+	own->info.n_addresses = 0;
+	memset(own->info.address, 0, sizeof(own->info.address));
+	m->vanished |= 1ull << i;
+	bp_mirror_neighbours_forget(m, i);
+	bp_mirror_interface_give(m, i);
+}
+
+/* The link has another name, or went: what was ours through it is not any more. */
+static void leave(struct bp_mirror *m, struct bp_mirror_link *l)
+{
+	if (l->number != BP_NO_INTERFACE && m->own[l->number].ifindex == l->ifindex)
+		own_gone(m, l->number);
+	l->number = BP_NO_INTERFACE;
+	m->revisit = true;
+}
+
+static void enter(struct bp_mirror *m, struct bp_mirror_link *l, uint8_t number, bool was_known)
+{
+	struct bp_mirror_own *own = &m->own[number];
+
+	if (own->ifindex != 0 && own->ifindex != l->ifindex) {
+		struct bp_mirror_link *old = bp_mirror_link_find(m, own->ifindex);
+
+		if (old != NULL)
+			leave(m, old);
+	}
+	own->ifindex = l->ifindex;
+	l->number = number;
+	m->appeared |= 1ull << number;
+	m->revisit = true;
+	/* what it has had under its other name was not noted */
+	if (was_known)
+		bp_mirror_doubt(m, "an interface was renamed");
+}
+
+static void follow(
+	struct bp_mirror *m, unsigned i, const struct ifinfomsg *ifi, struct nlattr *const *tb)
+{
+	struct bp_interface_info *info = &m->own[i].info;
+
+	info->flags = BP_IF_PRESENT | BP_IF_KERNEL | (ifi->ifi_flags & IFF_UP ? BP_IF_UP : 0) |
+		      (ifi->ifi_flags & IFF_LOWER_UP ? BP_IF_CARRIER : 0);
+	info->ifindex = (uint32_t)ifi->ifi_index;
+	if (tb[IFLA_MTU] != NULL)
+		info->mtu = nla_get_u32(tb[IFLA_MTU]);
+	if (tb[IFLA_ADDRESS] != NULL && nla_len(tb[IFLA_ADDRESS]) == (int)sizeof(info->mac))
+		memcpy(info->mac, nla_data(tb[IFLA_ADDRESS]), sizeof(info->mac));
+	bp_mirror_interface_give(m, i);
+}
+
+/*
+ * The kernel removes IPv4 routes, and marks hops as dead, without an event for it when an interface
+ * goes down or loses its carrier; it revives hops as silently.
+ */
+static void state_changed(struct bp_mirror *m, struct bp_mirror_link *l)
+{
+	if (l->uses == 0)
+		return;
+	m->revisit = true;
+	bp_mirror_doubt(m, "an interface that routes use went up or down");
+}
+
+static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nlattr *const *tb)
+{
+	struct bp_mirror_link *l = bp_mirror_link(m, (uint32_t)ifi->ifi_index);
+	const bool up = (ifi->ifi_flags & IFF_UP) != 0;
+	const bool carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
+	uint8_t number;
+	bool was_known;
+
+	if (l == NULL || tb[IFLA_IFNAME] == NULL)
+		return;
+	was_known = l->known;
+	l->known = true;
+	number = number_of(m, nla_get_string(tb[IFLA_IFNAME]));
+	if (number != l->number) {
+		if (l->number != BP_NO_INTERFACE)
+			leave(m, l);
+		if (number != BP_NO_INTERFACE)
+			enter(m, l, number, was_known);
+	}
+	if (up != l->up || carrier != l->carrier) {
+		l->up = up;
+		l->carrier = carrier;
+		if (was_known)
+			state_changed(m, l);
+	}
+	if (number != BP_NO_INTERFACE)
+		follow(m, number, ifi, tb);
+}
+
+static void link_delete(struct bp_mirror *m, uint32_t ifindex)
+{
+	struct bp_mirror_link *l = bp_mirror_link_find(m, ifindex);
+
+	if (l == NULL)
+		return;
+	l->known = false;
+	l->up = false;
+	if (l->number != BP_NO_INTERFACE)
+		leave(m, l);
+	state_changed(m, l);
+	if (l->uses != 0)
+		return;
+	bp_map_remove(&m->links, &l->node);
+	free(l);
+}
+
+void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
+{
+	static struct nla_policy policy[IFLA_MAX + 1] = {
+		[IFLA_IFNAME] = {.type = NLA_STRING, .maxlen = IFNAMSIZ},
+		[IFLA_MTU] = {.type = NLA_U32},
+	};
+	struct nlattr *tb[IFLA_MAX + 1];
+	const struct ifinfomsg *ifi = nlmsg_data(h);
+
+	(void)dump;
+	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*ifi), tb, IFLA_MAX, policy) < 0)
+		return;
+	/* bridges and IPv6 speak of links in messages of their own family */
+	if (ifi->ifi_family != AF_UNSPEC || ifi->ifi_index <= 0)
+		return;
+	if (h->nlmsg_type == RTM_NEWLINK)
+		link_new(m, ifi, tb);
+	else
+		link_delete(m, (uint32_t)ifi->ifi_index);
+}

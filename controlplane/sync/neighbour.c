@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/sync/mirror.h"
+
+/* RTM_NEWNEIGH and RTM_DELNEIGH: rtnetlink(7), linux/neighbour.h. */
+
+#define NUD_HAS_MAC (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_NOARP | NUD_PERMANENT)
+
+static uint64_t neighbour_hash(unsigned interface, const struct bp_address *a)
+{
+	uint8_t key[18];
+
+	memcpy(key, a->bytes, sizeof(a->bytes));
+	key[16] = a->family;
+	key[17] = (uint8_t)interface;
+	return bp_map_hash(key, sizeof(key));
+}
+
+static struct bp_mirror_neighbour *find(
+	const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+{
+	const uint64_t hash = neighbour_hash(interface, a);
+
+	for (struct bp_map_node *n = bp_map_chain(&m->neighbours, hash); n != NULL; n = n->next) {
+		struct bp_mirror_neighbour *nb = (struct bp_mirror_neighbour *)n;
+
+		if (n->hash == hash && nb->interface == interface &&
+			memcmp(&nb->address, a, sizeof(*a)) == 0)
+			return nb;
+	}
+	return NULL;
+}
+
+static void forget(struct bp_mirror *m, struct bp_mirror_neighbour *nb)
+{
+	bp_map_remove(&m->neighbours, &nb->node);
+	*(nb->older != NULL ? &nb->older->newer : &m->oldest) = nb->newer;
+	*(nb->newer != NULL ? &nb->newer->older : &m->newest) = nb->older;
+	free(nb);
+}
+
+static struct bp_mirror_neighbour *ensure(
+	struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+{
+	struct bp_mirror_neighbour *nb = find(m, interface, a);
+
+	if (nb != NULL)
+		return nb;
+	nb = calloc(1, sizeof(*nb));
+	if (nb == NULL ||
+		bp_map_add(&m->neighbours, &nb->node, neighbour_hash(interface, a)) != 0) {
+		free(nb);
+		m->no_memory = true;
+		return NULL;
+	}
+	nb->address = *a;
+	nb->interface = (uint8_t)interface;
+	nb->older = m->newest;
+	*(m->newest != NULL ? &m->newest->newer : &m->oldest) = nb;
+	m->newest = nb;
+	return nb;
+}
+
+/* The file's word stands before the kernel's. */
+static bool is_static(const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+{
+	const struct bp_config_static *s = &m->config->fixed;
+
+	for (uint32_t i = 0; i < s->n_neighbours; i++)
+		if (s->neighbour[i].interface == interface &&
+			s->neighbour[i].address.family == a->family &&
+			memcmp(s->neighbour[i].address.bytes, a->bytes, sizeof(a->bytes)) == 0)
+			return true;
+	return false;
+}
+
+bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_neighbour *nb,
+	struct bp_neighbour_info *out)
+{
+	if (is_static(m, nb->interface, &nb->address))
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->address = nb->address;
+	out->interface = nb->interface;
+	if (nb->nud & NUD_FAILED) {
+		out->state = BP_NEIGHBOUR_FAILED;
+		return true;
+	}
+	/* Permanent is what the file says; what the kernel holds permanently can change there. */
+	out->state = BP_NEIGHBOUR_REACHABLE;
+	memcpy(out->mac, nb->mac, sizeof(out->mac));
+	return (nb->nud & NUD_HAS_MAC) != 0;
+}
+
+static void give(struct bp_mirror *m, const struct bp_mirror_neighbour *nb)
+{
+	struct bp_neighbour_info info;
+
+	if (m->writer != NULL && bp_mirror_neighbour_info(m, nb, &info))
+		bp_mirror_answer(m, bp_fib_neighbour_set(m->writer, info.interface, &info.address,
+					    info.mac, (enum bp_neighbour_state)info.state));
+}
+
+static void give_absence(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+{
+	if (m->writer != NULL && !is_static(m, interface, a))
+		bp_mirror_answer(m, bp_fib_neighbour_delete(m->writer, interface, a));
+}
+
+void bp_mirror_neighbours_give(struct bp_mirror *m)
+{
+	for (struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer)
+		give(m, nb);
+}
+
+void bp_mirror_neighbours_forget(struct bp_mirror *m, unsigned interface)
+{
+	for (struct bp_mirror_neighbour *nb = m->oldest, *newer; nb != NULL; nb = newer) {
+		newer = nb->newer;
+		if (nb->interface != interface)
+			continue;
+		give_absence(m, interface, &nb->address);
+		forget(m, nb);
+	}
+}
+
+void bp_mirror_neighbours_free(struct bp_mirror *m)
+{
+	while (m->oldest != NULL)
+		forget(m, m->oldest);
+	bp_map_free(&m->neighbours);
+}
+
+/* Group addresses have entries too; no packet for them is forwarded by a neighbour's MAC. */
+static bool is_group(const struct bp_address *a)
+{
+	return a->family == 4 ? a->bytes[0] >= 224 : a->bytes[0] == 0xff;
+}
+
+static bool broadcast_entry(uint16_t nud, const struct nlattr *mac)
+{
+	return nud == NUD_NOARP && mac != NULL && nla_len(mac) == 6 &&
+	       (*(const uint8_t *)nla_data(mac) & 1) != 0;
+}
+
+static void neighbour_is(struct bp_mirror *m, unsigned interface, const struct bp_address *a,
+	uint16_t nud, const struct nlattr *mac)
+{
+	struct bp_mirror_neighbour *nb;
+
+	nb = ensure(m, interface, a);
+	if (nb == NULL)
+		return;
+	nb->nud = nud;
+	if (nud & NUD_HAS_MAC)
+		memcpy(nb->mac, nla_data(mac), sizeof(nb->mac));
+	give(m, nb);
+}
+
+static void neighbour_is_not(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+{
+	struct bp_mirror_neighbour *nb = find(m, interface, a);
+
+	if (nb == NULL)
+		return;
+	give_absence(m, interface, a);
+	forget(m, nb);
+}
+
+void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h)
+{
+	struct nlattr *tb[NDA_MAX + 1];
+	const struct ndmsg *nd = nlmsg_data(h);
+	const struct bp_mirror_link *l;
+	struct bp_address a;
+	const int len = nlmsg_datalen(h) >= (int)sizeof(*nd) && nd->ndm_family == AF_INET ? 4 : 16;
+	bool has_mac;
+
+	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*nd), tb, NDA_MAX, NULL) < 0 ||
+		(nd->ndm_family != AF_INET && nd->ndm_family != AF_INET6) ||
+		(nd->ndm_flags & NTF_PROXY) != 0 || tb[NDA_DST] == NULL ||
+		nla_len(tb[NDA_DST]) != len)
+		return;
+	l = bp_mirror_link_find(m, (uint32_t)nd->ndm_ifindex);
+	if (l == NULL || l->number == BP_NO_INTERFACE)
+		return;
+	a = len == 4 ? bp_address4(nla_data(tb[NDA_DST])) : bp_address6(nla_data(tb[NDA_DST]));
+	if (is_group(&a) || broadcast_entry(nd->ndm_state, tb[NDA_LLADDR]))
+		return;
+	has_mac = (nd->ndm_state & NUD_HAS_MAC) != 0 && tb[NDA_LLADDR] != NULL &&
+		  nla_len(tb[NDA_LLADDR]) == 6;
+	if (h->nlmsg_type == RTM_NEWNEIGH && (has_mac || (nd->ndm_state & NUD_FAILED) != 0))
+		neighbour_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
+	else
+		neighbour_is_not(m, l->number, &a);
+}

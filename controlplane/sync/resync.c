@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "controlplane/clock.h"
+#include "controlplane/sync/sync_internal.h"
+
+/*
+ * A load: a new mirror is filled beside the one in force, gets the events that came meanwhile, and
+ * takes its place; then everything is told to the writer, and what was not told is swept. Until
+ * then the tables say what they said.
+ */
+
+/* A dump that changes interrupt is repeated so often; what any of them showed counts, and every
+ * change that came meanwhile is applied after them. */
+#define REPEATS 5u
+/* A resync waits for what may still change together, and leaves time between two. */
+#define SOON_NS 20000000u
+#define PAUSE_NS 100000000u
+#define PAUSE_TIMES 4u /* of the last one's duration */
+
+static void after_ns(struct event *e, uint64_t ns)
+{
+	const struct timeval tv = {
+		(time_t)(ns / 1000000000u), (suseconds_t)(ns % 1000000000u / 1000u)};
+
+	event_add(e, &tv);
+}
+
+void bp_sync_resync_soon(struct bp_sync *s, const char *why)
+{
+	uint64_t now = bp_mono_ns(), wait = SOON_NS, took = s->ended_ns - s->begun_ns;
+	uint64_t pause = PAUSE_TIMES * took > PAUSE_NS ? PAUSE_TIMES * took : PAUSE_NS;
+
+	if (s->wanted)
+		return;
+	s->wanted = true;
+	s->why = why;
+	/* One under way does not show what has changed since: it is waited for. */
+	if (s->phase == SYNC_DRAINING || s->phase == SYNC_LOADING)
+		return;
+	if (s->ended_ns != 0 && now < s->ended_ns + pause)
+		wait += s->ended_ns + pause - now;
+	after_ns(s->later, wait);
+	bp_sync_show(s);
+}
+
+void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_sync *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->phase == SYNC_HOLDING) {
+		bp_sync_hold_look(s);
+		return;
+	}
+	if (!s->wanted)
+		return;
+	/* Giving what is true so far goes first; it may be what is waited for. */
+	if (s->phase == SYNC_GIVING && s->sweeping) {
+		after_ns(s->later, SOON_NS);
+		return;
+	}
+	bp_log_limited(&s->log_resync, BP_LOG_INFO, "sync: the kernel's tables are read again: %s",
+		s->why);
+	bp_sync_load(s);
+}
+
+void bp_sync_load(struct bp_sync *s)
+{
+	bp_mirror_free(s->next);
+	s->next = NULL;
+	s->queue.len = 0;
+	s->wanted = false;
+	s->begun_ns = bp_mono_ns();
+	s->phase = SYNC_DRAINING;
+	bp_sync_show(s);
+	bp_sync_read_events(s);
+}
+
+static void dump_failed(struct bp_sync *s, int error)
+{
+	bp_log_limited(&s->log_memory, BP_LOG_WARNING,
+		"sync: the kernel's %s can't be read: %s; the tables stay as they are, and it is "
+		"tried again",
+		bp_netlink_dump_name[s->load.what], strerror(-error));
+	bp_mirror_free(s->next);
+	s->next = NULL;
+	s->phase = s->mirror != NULL ? SYNC_GIVING : SYNC_DRAINING;
+	s->ended_ns = bp_mono_ns();
+	s->wanted = true;
+	s->why = "the last attempt failed";
+	after_ns(s->later, 1000000000u);
+	if (s->mirror != NULL)
+		bp_sync_give_again(s);
+}
+
+static void dump_begin(struct bp_sync *s, enum bp_netlink_dump what)
+{
+	int error;
+
+	s->disturbed = false;
+	error = bp_load_begin(&s->load, &s->dumps, what);
+	if (error != 0)
+		dump_failed(s, error);
+}
+
+/* The event socket is empty: whatever comes in from now on is newer than the dump's beginning. */
+void bp_sync_drained(struct bp_sync *s)
+{
+	s->next = bp_mirror_new(s->config);
+	if (s->next == NULL) {
+		dump_failed(s, -ENOMEM);
+		return;
+	}
+	s->phase = SYNC_LOADING;
+	s->repeats = 0;
+	dump_begin(s, BP_DUMP_LINKS);
+}
+
+static void replay(struct bp_sync *s)
+{
+	int left = (int)s->queue.len;
+	uint64_t n = 0;
+
+	s->next->replaying = true;
+	for (struct nlmsghdr *h = (struct nlmsghdr *)s->queue.bytes; nlmsg_ok(h, left);
+		h = nlmsg_next(h, &left), n++)
+		bp_mirror_message(s->next, h, false);
+	s->next->replaying = false;
+	bp_sync_queue_free(&s->queue);
+	atomic_fetch_add_explicit(&s->to.global->cp_sync_events, n, memory_order_relaxed);
+}
+
+/* All is known: it takes the place of what was. */
+static void loaded(struct bp_sync *s)
+{
+	struct bp_mirror *old = s->mirror;
+
+	replay(s);
+	/* what was an unexpected state to the old one is known now */
+	s->next->revisit = false;
+	s->mirror = s->next;
+	s->next = NULL;
+	bp_fib_mark(s->to.writer, BP_ORIGIN_KERNEL);
+	s->sweeping = true;
+	bp_sync_give_again(s);
+	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
+	bp_mirror_free(old);
+	bp_sync_after(s);
+}
+
+static void dump_done(struct bp_sync *s)
+{
+	/* what came in while this was dumped tells whether it can be trusted */
+	bp_sync_read_events(s);
+	if (s->phase != SYNC_LOADING)
+		return;
+	if ((s->load.interrupted || s->disturbed) && s->repeats < REPEATS) {
+		s->repeats++;
+		dump_begin(s, s->load.what);
+		return;
+	}
+	s->repeats = 0;
+	if (s->load.what + 1u < BP_DUMPS)
+		dump_begin(s, s->load.what + 1u);
+	else
+		loaded(s);
+}
+
+void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_sync *s = arg;
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+
+	(void)fd;
+	(void)what;
+	do {
+		struct bp_mirror *into = s->next;
+		int error;
+
+		if (s->phase != SYNC_LOADING || into == NULL) {
+			/* the rest of a dump that was given up */
+			if (bp_netlink_receive(&s->dumps) <= 0)
+				return;
+			continue;
+		}
+		error = bp_load_some(&s->load, &s->dumps, into);
+		if (error == 0 && into->no_memory)
+			error = -ENOMEM;
+		if (error != 0) {
+			dump_failed(s, error);
+			return;
+		}
+		if (s->load.done)
+			dump_done(s);
+	} while (bp_mono_ns() < end);
+}
+
+/* ---- giving ---- */
+
+void bp_sync_give_again(struct bp_sync *s)
+{
+	const struct timeval now = {0, 0};
+
+	s->phase = SYNC_GIVING;
+	s->cursor = 0;
+	bp_mirror_give(s->mirror, s->to.writer);
+	event_add(s->step, &now);
+	bp_sync_show(s);
+}
+
+static void log_load(struct bp_sync *s, uint32_t swept)
+{
+	const uint64_t ms = (s->ended_ns - s->begun_ns) / 1000000u;
+
+	if (s->loads == 1)
+		bp_log(BP_LOG_INFO,
+			"sync: the kernel's tables are mirrored: %" PRIu32 " prefixes, %" PRIu32
+			" neighbours, %" PRIu32 " next-hop objects in %" PRIu64 " ms, %" PRIu32
+			" old entries swept",
+			s->mirror->prefixes.n, s->mirror->neighbours.n, s->mirror->objects.n, ms,
+			swept);
+	else if (swept > 0)
+		bp_log_limited(&s->log_resync, BP_LOG_INFO,
+			"sync: mirrored anew in %" PRIu64 " ms, %" PRIu32 " old entries swept", ms,
+			swept);
+}
+
+static void given(struct bp_sync *s)
+{
+	struct bp_shm_global *g = s->to.global;
+	uint32_t swept;
+
+	s->phase = SYNC_FOLLOWING;
+	if (s->sweeping) {
+		swept = bp_fib_sweep(s->to.writer, BP_ORIGIN_KERNEL);
+		s->sweeping = false;
+		s->ended_ns = bp_mono_ns();
+		if (s->loads++ > 0)
+			atomic_fetch_add_explicit(&g->cp_sync_resyncs, 1, memory_order_relaxed);
+		atomic_store_explicit(
+			&g->cp_sync_loaded_ns, s->ended_ns - s->begun_ns, memory_order_relaxed);
+		log_load(s, swept);
+	}
+	bp_sync_after(s);
+	bp_sync_show(s);
+}
+
+void bp_sync_on_step(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval now = {0, 0};
+	struct bp_sync *s = arg;
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+
+	(void)fd;
+	(void)what;
+	if (s->phase != SYNC_GIVING)
+		return;
+	do
+		if (!bp_mirror_give_routes(s->mirror, &s->cursor)) {
+			given(s);
+			return;
+		}
+	while (bp_mono_ns() < end);
+	event_add(s->step, &now);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/lwtunnel.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/sync/mirror.h"
+#include "shm/hash.h"
+
+/* RTM_NEWROUTE and RTM_DELROUTE: rtnetlink(7), linux/rtnetlink.h. */
+
+/* Buckets of the table that are given in one step. */
+#define GIVE_BUCKETS 64u
+
+/* A route as the message has it. */
+struct draft {
+	struct bp_prefix prefix;
+	union {
+		struct bp_mirror_route route;
+		uint8_t room[sizeof(struct bp_mirror_route) +
+			     BP_HOPS_MAX * sizeof(struct bp_mirror_hop)];
+	};
+};
+
+static bool is_link_local(const struct bp_prefix *p)
+{
+	return p->family == 6 && p->length >= 10 && p->bytes[0] == 0xfe &&
+	       (p->bytes[1] & 0xc0) == 0x80;
+}
+
+static bool is_loopback(const struct bp_prefix *p)
+{
+	static const uint8_t loopback6[16] = {[15] = 1};
+
+	if (p->family == 4)
+		return p->length >= 8 && p->bytes[0] == 127;
+	return p->length == 128 && memcmp(p->bytes, loopback6, sizeof(loopback6)) == 0;
+}
+
+static bool is_multicast(const struct bp_prefix *p)
+{
+	return p->family == 4 ? p->length >= 4 && (p->bytes[0] & 0xf0) == 0xe0
+			      : p->length >= 8 && p->bytes[0] == 0xff;
+}
+
+static bool is_for_us(uint8_t type)
+{
+	return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST;
+}
+
+/* The bytes of an address attribute of either family. */
+static bool read_address(const struct nlattr *a, uint8_t bytes[16], uint8_t *family)
+{
+	const int len = nla_len(a);
+
+	if (len != 4 && len != 16)
+		return false;
+	memcpy(bytes, nla_data(a), (size_t)len);
+	*family = len == 4 ? 4 : 6;
+	return true;
+}
+
+/* RTA_GATEWAY, or RTA_VIA: the gateway of an IPv4 route with an IPv6 address (RFC 5549). */
+static void read_gateway(struct bp_mirror_hop *hop, struct nlattr *const *tb)
+{
+	if (tb[RTA_GATEWAY] != NULL) {
+		read_address(tb[RTA_GATEWAY], hop->gateway, &hop->family);
+	} else if (tb[RTA_VIA] != NULL) {
+		const struct rtvia *via = nla_data(tb[RTA_VIA]);
+		const int len = nla_len(tb[RTA_VIA]) - (int)sizeof(*via);
+
+		if ((via->rtvia_family == AF_INET && len == 4) ||
+			(via->rtvia_family == AF_INET6 && len == 16)) {
+			memcpy(hop->gateway, via->rtvia_addr, (size_t)len);
+			hop->family = len == 4 ? 4 : 6;
+		}
+	}
+}
+
+static struct bp_mirror_hop *next_hop(struct draft *d)
+{
+	if (d->route.n_hops == BP_HOPS_MAX) {
+		d->route.too_many = true;
+		return NULL;
+	}
+	struct bp_mirror_hop *hop = &d->route.hop[d->route.n_hops++];
+
+	memset(hop, 0, sizeof(*hop));
+	return hop;
+}
+
+static void read_multipath(struct draft *d, const struct nlattr *a)
+{
+	const struct rtnexthop *nh = nla_data(a);
+	int left = nla_len(a);
+
+	while (left >= (int)sizeof(*nh) && nh->rtnh_len >= sizeof(*nh) && nh->rtnh_len <= left) {
+		struct nlattr *tb[RTA_MAX + 1];
+		struct bp_mirror_hop *hop;
+
+		if (nla_parse(tb, RTA_MAX, (struct nlattr *)(uintptr_t)RTNH_DATA(nh),
+			    nh->rtnh_len - (int)sizeof(*nh), NULL) < 0)
+			return;
+		if (tb[RTA_ENCAP] != NULL || tb[RTA_ENCAP_TYPE] != NULL)
+			d->route.encap = true;
+		hop = next_hop(d);
+		if (hop != NULL) {
+			hop->ifindex = (uint32_t)nh->rtnh_ifindex;
+			hop->weight = (uint16_t)(nh->rtnh_hops + 1);
+			hop->dead = (nh->rtnh_flags & RTNH_F_DEAD) != 0;
+			read_gateway(hop, tb);
+		}
+		left -= (int)RTNH_ALIGN(nh->rtnh_len);
+		nh = RTNH_NEXT(nh);
+	}
+}
+
+static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *const *tb)
+{
+	struct bp_mirror_hop *hop;
+
+	d->route.encap = tb[RTA_ENCAP] != NULL || tb[RTA_ENCAP_TYPE] != NULL;
+	if (tb[RTA_MULTIPATH] != NULL) {
+		read_multipath(d, tb[RTA_MULTIPATH]);
+		return;
+	}
+	if (tb[RTA_OIF] == NULL)
+		return;
+	hop = next_hop(d);
+	hop->ifindex = nla_get_u32(tb[RTA_OIF]);
+	hop->weight = 1;
+	hop->dead = (rtm->rtm_flags & RTNH_F_DEAD) != 0;
+	read_gateway(hop, tb);
+}
+
+/* For packets of one TOS or source only: which, in a number that is not 0. */
+static uint32_t read_qualifier(const struct rtmsg *rtm, struct nlattr *const *tb)
+{
+	uint64_t h = bp_mix64((uint64_t)rtm->rtm_src_len << 8 | rtm->rtm_tos);
+
+	if (rtm->rtm_src_len == 0)
+		return rtm->rtm_tos;
+	if (tb[RTA_SRC] != NULL)
+		h ^= bp_map_hash(nla_data(tb[RTA_SRC]), (size_t)nla_len(tb[RTA_SRC]));
+	return (uint32_t)h | 1u;
+}
+
+static uint32_t u32_or_0(const struct nlattr *a)
+{
+	return a != NULL ? nla_get_u32(a) : 0;
+}
+
+static bool read_prefix(
+	struct bp_prefix *p, const struct rtmsg *rtm, const struct nlattr *destination)
+{
+	uint8_t family;
+
+	memset(p, 0, sizeof(*p));
+	p->family = rtm->rtm_family == AF_INET ? 4 : 6;
+	p->length = rtm->rtm_dst_len;
+	if (p->length > bp_address_bits(p->family))
+		return false;
+	if (destination == NULL)
+		return p->length == 0;
+	return read_address(destination, p->bytes, &family) && family == p->family;
+}
+
+/* Whether a route of this table, type and prefix is mirrored. */
+static bool wanted(
+	const struct bp_mirror *m, const struct bp_prefix *p, uint32_t table, uint8_t type)
+{
+	if (table == RT_TABLE_LOCAL) {
+		if (!is_for_us(type))
+			return false;
+	} else if (table != m->config->sync.table || type == RTN_UNSPEC || type == RTN_MULTICAST) {
+		return false;
+	} else if (is_link_local(p) && !is_for_us(type)) {
+		return false;
+	}
+	return !is_loopback(p) && !is_multicast(p);
+}
+
+static bool read_route(const struct bp_mirror *m, const struct nlmsghdr *h, struct draft *d)
+{
+	static struct nla_policy policy[RTA_MAX + 1] = {
+		[RTA_OIF] = {.type = NLA_U32},
+		[RTA_PRIORITY] = {.type = NLA_U32},
+		[RTA_TABLE] = {.type = NLA_U32},
+		[RTA_NH_ID] = {.type = NLA_U32},
+		[RTA_VIA] = {.minlen = sizeof(struct rtvia)},
+	};
+	struct nlattr *tb[RTA_MAX + 1];
+	const struct rtmsg *rtm = nlmsg_data(h);
+	uint32_t table;
+
+	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*rtm), tb, RTA_MAX, policy) < 0 ||
+		(rtm->rtm_family != AF_INET && rtm->rtm_family != AF_INET6) ||
+		(rtm->rtm_flags & RTM_F_CLONED) != 0 || !read_prefix(&d->prefix, rtm, tb[RTA_DST]))
+		return false;
+	table = tb[RTA_TABLE] != NULL ? nla_get_u32(tb[RTA_TABLE]) : rtm->rtm_table;
+	if (!wanted(m, &d->prefix, table, rtm->rtm_type))
+		return false;
+	memset(&d->route, 0, sizeof(d->route));
+	d->route.from_main = table != RT_TABLE_LOCAL;
+	d->route.metric = u32_or_0(tb[RTA_PRIORITY]);
+	d->route.object = u32_or_0(tb[RTA_NH_ID]);
+	d->route.qualifier = read_qualifier(rtm, tb);
+	d->route.type = rtm->rtm_type;
+	d->route.protocol = rtm->rtm_protocol;
+	/* the kernel's own go with an event */
+	d->route.preferred = tb[RTA_PREFSRC] != NULL && rtm->rtm_protocol != RTPROT_KERNEL;
+	read_hops(d, rtm, tb);
+	return true;
+}
+
+/* ---- prefixes ---- */
+
+static uint64_t prefix_hash(const struct bp_prefix *p)
+{
+	return bp_map_hash(p, sizeof(*p));
+}
+
+static struct bp_mirror_prefix *find(const struct bp_mirror *m, const struct bp_prefix *p)
+{
+	const uint64_t hash = prefix_hash(p);
+
+	for (struct bp_map_node *n = bp_map_chain(&m->prefixes, hash); n != NULL; n = n->next) {
+		struct bp_mirror_prefix *mp = (struct bp_mirror_prefix *)n;
+
+		if (n->hash == hash && mp->length == p->length && mp->family == p->family &&
+			memcmp(mp->bytes, p->bytes, sizeof(p->bytes)) == 0)
+			return mp;
+	}
+	return NULL;
+}
+
+static struct bp_mirror_prefix *ensure(struct bp_mirror *m, const struct bp_prefix *p)
+{
+	struct bp_mirror_prefix *mp = find(m, p);
+
+	if (mp != NULL)
+		return mp;
+	mp = calloc(1, sizeof(*mp));
+	if (mp == NULL || bp_map_add(&m->prefixes, &mp->node, prefix_hash(p)) != 0) {
+		free(mp);
+		m->no_memory = true;
+		return NULL;
+	}
+	memcpy(mp->bytes, p->bytes, sizeof(mp->bytes));
+	mp->family = p->family;
+	mp->length = p->length;
+	return mp;
+}
+
+/* ---- translation ---- */
+
+static void set_unmirrored(struct bp_mirror *m, struct bp_mirror_prefix *p, bool is)
+{
+	if (p->unmirrored != is)
+		m->unmirrored += is ? 1 : (uint64_t)-1;
+	p->unmirrored = is;
+}
+
+static void take_hops(struct bp_route *out, const struct bp_mirror_way *way)
+{
+	out->n_hops = way->n;
+	memcpy(out->hop, way->hop, way->n * sizeof(way->hop[0]));
+}
+
+/* Type unicast. False: no hop lives. */
+static bool translate_unicast(
+	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
+{
+	struct bp_mirror_way way;
+
+	if (r->object != 0) {
+		const struct bp_mirror_object *o = bp_mirror_object_find(m, r->object);
+
+		if (o == NULL)
+			return false;
+		bp_mirror_object_way(m, o, &way);
+		out->type = BP_ROUTE_UNICAST; /* what the object is, the object says */
+		out->object = r->object;
+		take_hops(out, &way);
+		return way.usable;
+	}
+	way.n = way.foreign = 0;
+	way.too_many = r->too_many;
+	for (unsigned i = 0; i < r->n_hops; i++)
+		bp_mirror_way_add(m, &way, &r->hop[i], r->hop[i].weight);
+	if (way.n == 0 && way.foreign == 0)
+		return false;
+	out->type = BP_ROUTE_UNICAST;
+	if (way.foreign != 0 || way.too_many || r->encap)
+		out->type = BP_ROUTE_PUNT;
+	else
+		take_hops(out, &way);
+	return true;
+}
+
+/* What one route of the kernel says. False: it can't be used now. */
+static bool translate_one(
+	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
+{
+	out->protocol = r->protocol;
+	out->metric = r->metric;
+	switch (r->type) {
+	case RTN_UNICAST:
+		return translate_unicast(m, r, out);
+	case RTN_LOCAL:
+	case RTN_BROADCAST:
+	case RTN_ANYCAST:
+		out->type = BP_ROUTE_LOCAL;
+		return true;
+	case RTN_BLACKHOLE:
+		/* of an object that is one the kernel says so too; the object may change */
+		if (r->object != 0)
+			return translate_unicast(m, r, out);
+		out->type = BP_ROUTE_BLACKHOLE;
+		return true;
+	case RTN_UNREACHABLE:
+		out->type = BP_ROUTE_UNREACHABLE;
+		return true;
+	case RTN_PROHIBIT:
+		out->type = BP_ROUTE_PROHIBIT;
+		return true;
+	default: /* throw, and whatever the kernel may have besides */
+		out->type = BP_ROUTE_PUNT;
+		return true;
+	}
+}
+
+static bool is_qualified(const struct bp_mirror_prefix *p)
+{
+	for (const struct bp_mirror_route *r = p->first; r != NULL; r = r->next)
+		if (r->qualifier != 0)
+			return true;
+	return false;
+}
+
+bool bp_mirror_translate(
+	struct bp_mirror *m, const struct bp_mirror_prefix *p, struct bp_route *out)
+{
+	const struct bp_mirror_route *r = p->first;
+
+	memset(out, 0, sizeof(*out));
+	out->prefix.family = p->family;
+	out->prefix.length = p->length;
+	memcpy(out->prefix.bytes, p->bytes, sizeof(out->prefix.bytes));
+	out->origin = BP_ORIGIN_KERNEL;
+	if (r != NULL && r->from_main && is_qualified(p)) {
+		out->type = BP_ROUTE_PUNT;
+		out->protocol = r->protocol;
+		out->metric = r->metric;
+		return true;
+	}
+	for (; r != NULL; r = r->next)
+		if (translate_one(m, r, out))
+			return true;
+	return false;
+}
+
+/* What the prefix's routes come to, told. */
+static void give(struct bp_mirror *m, struct bp_mirror_prefix *p)
+{
+	struct bp_route r;
+	bool there = bp_mirror_translate(m, p, &r);
+
+	set_unmirrored(m, p, there && r.type == BP_ROUTE_PUNT);
+	if (m->writer == NULL)
+		return;
+	if (there) {
+		bp_mirror_answer(m, bp_fib_route_set(m->writer, &r));
+		/* one without room is remembered there, and must be deleted there */
+		p->given = true;
+	} else if (p->given) {
+		bp_mirror_answer(m, bp_fib_route_delete(m->writer, &r.prefix, BP_ORIGIN_KERNEL));
+		p->given = false;
+	}
+}
+
+/* Tells what the prefix has become, and forgets it when no route is left. */
+static void changed(struct bp_mirror *m, struct bp_mirror_prefix *p, bool dump)
+{
+	/* what a dump says is told when all of it is known: bp_mirror_give_routes() */
+	if (!dump)
+		give(m, p);
+	if (p->first != NULL)
+		return;
+	set_unmirrored(m, p, false);
+	bp_map_remove(&m->prefixes, &p->node);
+	free(p);
+}
+
+bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor)
+{
+	const uint32_t end = *cursor + GIVE_BUCKETS;
+
+	/* The table may grow meanwhile: what is in bucket b then goes to b or to b + the old size,
+	 * so nothing is left out. */
+	for (; *cursor < end && *cursor < m->prefixes.buckets; ++*cursor)
+		for (struct bp_map_node *n = m->prefixes.bucket[*cursor]; n != NULL; n = n->next)
+			give(m, (struct bp_mirror_prefix *)n);
+	return *cursor < m->prefixes.buckets;
+}
+
+/* A route of its own memory; NULL without. */
+static struct bp_mirror_route *draft_copy(struct bp_mirror *m, const struct draft *d)
+{
+	const size_t size = sizeof(d->route) + d->route.n_hops * sizeof(d->route.hop[0]);
+	struct bp_mirror_route *r = malloc(size);
+
+	if (r == NULL) {
+		m->no_memory = true;
+		return NULL;
+	}
+	memcpy(r, d->room, size);
+	return r;
+}
+
+void bp_mirror_route_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
+{
+	const bool is_new = h->nlmsg_type == RTM_NEWROUTE;
+	struct draft d;
+	struct bp_mirror_prefix *p;
+	struct bp_mirror_route *r;
+
+	if (!read_route(m, h, &d))
+		return;
+	p = is_new ? ensure(m, &d.prefix) : find(m, &d.prefix);
+	r = p != NULL ? draft_copy(m, &d) : NULL;
+	if (r != NULL && is_new) {
+		bp_mirror_route_add(m, p, r, h->nlmsg_flags, dump);
+	} else if (r != NULL) {
+		bp_mirror_route_take(m, p, r);
+		free(r);
+	}
+	if (p != NULL)
+		changed(m, p, dump);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SYNC_STATIC_H
+#define BP_SYNC_STATIC_H
+
+#include "controlplane/sync/sync.h"
+#include "shm/fib_static.h"
+
+/* What the file says, and the data plane's ports that have no kernel interface (kernel: off). */
+struct bp_sync_static {
+	bool applied;
+	struct bp_fib_link link[BP_MAX_INTERFACES]; /* as last applied */
+};
+
+/* Applies it when it was not yet, when `again`, or when a port has changed. */
+void bp_sync_static_follow(struct bp_sync_static *s, const struct bp_sync_to *to,
+	const struct bp_config *c, bool again);
+
+#endif

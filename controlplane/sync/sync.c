@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/sync/sync.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/clock.h"
+#include "controlplane/sync/keepalive.h"
+#include "controlplane/sync/sync_internal.h"
+
+static const struct timeval settle_every = {0, 10000};
+static const struct timeval one_second = {1, 0};
+
+enum bp_sync_state bp_sync_state(const struct bp_sync *s)
+{
+	if (s->phase == SYNC_HOLDING)
+		return BP_SYNC_HELD;
+	return s->phase == SYNC_FOLLOWING && !s->wanted ? BP_SYNC_SYNCED : BP_SYNC_LOADING;
+}
+
+void bp_sync_show(struct bp_sync *s)
+{
+	struct bp_shm_global *g = s->to.global;
+
+	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
+	if (s->mirror != NULL)
+		atomic_store_explicit(&g->cp_sync_unmirrored, (uint32_t)s->mirror->unmirrored,
+			memory_order_relaxed);
+}
+
+/* ---- what the mirror noted ---- */
+
+static void set_up_new(struct bp_sync *s)
+{
+	const uint64_t appeared = s->mirror->appeared;
+
+	s->mirror->appeared = 0;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const struct bp_mirror_own *own = &s->mirror->own[i];
+
+		if (!(appeared & 1ull << i) || own->ifindex == 0 || own->ifindex == s->set_up[i])
+			continue;
+		s->set_up[i] = own->ifindex;
+		bp_interfaces_set_up(&s->interfaces, i, &own->info);
+	}
+}
+
+/* A tap that somebody removed: what was held of it is void. */
+static void let_go(struct bp_sync *s)
+{
+	const uint64_t vanished = s->mirror->vanished;
+
+	s->mirror->vanished = 0;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if ((vanished & 1ull << i) && s->mirror->own[i].ifindex == 0)
+			bp_interfaces_gone(&s->interfaces, i);
+}
+
+static void say_limits(struct bp_sync *s)
+{
+	const struct bp_fib_control *control = s->to.fib != NULL ? s->to.fib->control : NULL;
+	const bool full = s->mirror->full != 0;
+
+	if (full && !s->full)
+		bp_log(BP_LOG_WARNING,
+			"sync: the forwarding tables have no room for everything; what found none "
+			"is forwarded by the kernel: raise routing.* in the configuration "
+			"(biplane show routes tells the limits)");
+	else if (s->full && control != NULL && control->routes4_refused == 0 &&
+		 control->routes6_refused == 0 && control->neighbours_refused == 0 &&
+		 control->nexthops_refused == 0)
+		bp_log(BP_LOG_INFO, "sync: the forwarding tables have room for everything again");
+	else
+		return;
+	s->full = full;
+	s->mirror->full = 0;
+}
+
+void bp_sync_after(struct bp_sync *s)
+{
+	if (s->mirror == NULL)
+		return;
+	if (s->mirror->vanished != 0)
+		let_go(s);
+	if (s->mirror->appeared != 0)
+		set_up_new(s);
+	if (s->mirror->full != 0 || s->full)
+		say_limits(s);
+	if (s->mirror->refused != 0) {
+		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
+			"sync: %" PRIu64 " changes were refused by the forwarding tables as "
+			"invalid; please report this",
+			s->mirror->refused);
+		s->mirror->refused = 0;
+	}
+	if (s->mirror->no_memory) {
+		s->mirror->no_memory = false;
+		bp_log_limited(&s->log_memory, BP_LOG_ERROR,
+			"sync: not enough memory for the kernel's tables; they are not mirrored "
+			"completely");
+		bp_sync_resync_soon(s, "there was not enough memory");
+	}
+	if (s->mirror->doubt != NULL) {
+		bp_sync_resync_soon(s, s->mirror->doubt);
+		s->mirror->doubt = NULL;
+	}
+	if (s->mirror->revisit && (s->phase == SYNC_FOLLOWING || s->phase == SYNC_GIVING)) {
+		s->mirror->revisit = false;
+		bp_sync_give_again(s);
+	}
+	if (bp_fib_settle(s->to.writer) && !event_pending(s->settle, EV_TIMEOUT, NULL))
+		event_add(s->settle, &settle_every);
+}
+
+/* ---- events ---- */
+
+static void lost(struct bp_sync *s)
+{
+	atomic_fetch_add_explicit(&s->to.global->cp_sync_overruns, 1, memory_order_relaxed);
+	if (s->phase == SYNC_HOLDING || s->phase == SYNC_DRAINING)
+		return;
+	bp_log_limited(&s->log_overrun, BP_LOG_WARNING,
+		"sync: the kernel's events came faster than they were taken, and some were lost; "
+		"everything is read again (raise sync.receive_buffer when this is often)");
+	bp_sync_load(s);
+}
+
+/* In an IPv6 dump, routes that go make the kernel skip others. */
+static void note_disturbance(struct bp_sync *s, size_t len)
+{
+	int left = (int)len;
+
+	for (const struct nlmsghdr *h = (const struct nlmsghdr *)s->events.buffer;
+		!s->disturbed && nlmsg_ok(h, left);
+		h = nlmsg_next((struct nlmsghdr *)(uintptr_t)h, &left))
+		s->disturbed = h->nlmsg_type == RTM_DELROUTE &&
+			       ((const struct rtmsg *)nlmsg_data(h))->rtm_family == AF_INET6;
+}
+
+static void apply(struct bp_sync *s, size_t len)
+{
+	int left = (int)len;
+	uint64_t n = 0;
+
+	for (const struct nlmsghdr *h = (const struct nlmsghdr *)s->events.buffer;
+		nlmsg_ok(h, left); h = nlmsg_next((struct nlmsghdr *)(uintptr_t)h, &left)) {
+		if (bp_sync_hold(s, h))
+			break;
+		bp_mirror_message(s->mirror, h, false);
+		n++;
+	}
+	atomic_fetch_add_explicit(&s->to.global->cp_sync_events, n, memory_order_relaxed);
+}
+
+static void take(struct bp_sync *s, size_t len)
+{
+	switch (s->phase) {
+	case SYNC_LOADING:
+		if (s->load.what == BP_DUMP_ROUTES6)
+			note_disturbance(s, len);
+		if (!bp_sync_queue_add(&s->queue, s->events.buffer, len))
+			lost(s);
+		break;
+	case SYNC_GIVING:
+	case SYNC_FOLLOWING:
+		apply(s, len);
+		break;
+	default: /* the dump that follows will say it */
+		break;
+	}
+}
+
+bool bp_sync_read_events(struct bp_sync *s)
+{
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+
+	s->checked = false;
+	do {
+		ssize_t got = bp_netlink_receive(&s->events);
+
+		if (got == 0) {
+			if (s->phase == SYNC_DRAINING && s->next == NULL)
+				bp_sync_drained(s);
+			return true;
+		}
+		if (got > 0)
+			take(s, (size_t)got);
+		else
+			lost(s);
+	} while (bp_mono_ns() < end);
+	return false;
+}
+
+static void on_events(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_sync *s = arg;
+
+	(void)fd;
+	(void)what;
+	bp_sync_read_events(s);
+	bp_sync_after(s);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_sync *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (bp_fib_settle(s->to.writer))
+		event_add(s->settle, &settle_every);
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_sync *s = arg;
+	unsigned probes;
+
+	(void)fd;
+	(void)what;
+	if (s->mirror == NULL || s->phase == SYNC_HOLDING)
+		return;
+	bp_interfaces_hold(&s->interfaces);
+	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
+	probes = bp_keepalive(s->mirror, s->to.fib, &s->requests,
+		(uint32_t)(bp_mono_ns() / 1000000000u),
+		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
+	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
+	/* what keepalive's requests were answered with is of no interest */
+	while (bp_netlink_receive(&s->requests) > 0)
+		;
+	bp_sync_after(s);
+}
+
+/* ---- start and end ---- */
+
+static int open_sockets(struct bp_sync *s, char *err, size_t err_size)
+{
+	uint32_t got;
+
+	if (bp_netlink_open(&s->events, err, err_size) != 0 ||
+		bp_netlink_open(&s->dumps, err, err_size) != 0 ||
+		bp_netlink_open(&s->requests, err, err_size) != 0)
+		return -1;
+	got = bp_netlink_receive_buffer(&s->events, s->config->sync.receive_buffer);
+	if (got < s->config->sync.receive_buffer)
+		bp_log(BP_LOG_WARNING,
+			"sync: the kernel gives %" PRIu32 " bytes of receive buffer, not %" PRIu32
+			"; run with CAP_NET_ADMIN, or raise net.core.rmem_max",
+			got, s->config->sync.receive_buffer);
+	return bp_netlink_subscribe(&s->events, err, err_size);
+}
+
+static int make_events(struct bp_sync *s, struct event_base *base)
+{
+	s->on_events = event_new(base, s->events.fd, EV_READ | EV_PERSIST, on_events, s);
+	s->on_dumps = event_new(base, s->dumps.fd, EV_READ | EV_PERSIST, bp_sync_on_dumps, s);
+	s->step = event_new(base, -1, 0, bp_sync_on_step, s);
+	s->settle = event_new(base, -1, 0, on_settle, s);
+	s->second = event_new(base, -1, EV_PERSIST, on_second, s);
+	s->later = event_new(base, -1, 0, bp_sync_on_later, s);
+	if (s->on_events == NULL || s->on_dumps == NULL || s->step == NULL || s->settle == NULL ||
+		s->second == NULL || s->later == NULL)
+		return -1;
+	return event_add(s->on_events, NULL) != 0 || event_add(s->on_dumps, NULL) != 0 ||
+			       event_add(s->second, &one_second) != 0
+		       ? -1
+		       : 0;
+}
+
+struct bp_sync *bp_sync_new(struct event_base *base, const struct bp_sync_to *to,
+	const struct bp_config *c, char *err, size_t err_size)
+{
+	struct bp_sync *s = calloc(1, sizeof(*s));
+
+	snprintf(err, err_size, "not enough memory to mirror the kernel's tables");
+	if (s == NULL)
+		return NULL;
+	s->to = *to;
+	s->config = c;
+	s->events.fd = s->dumps.fd = s->requests.fd = -1;
+	bp_interfaces_init(&s->interfaces, c, &s->requests);
+	if (open_sockets(s, err, err_size) != 0 || make_events(s, base) != 0) {
+		bp_sync_free(s);
+		return NULL;
+	}
+	/* subscribed: what happens from here on is noticed */
+	bp_interfaces_hold(&s->interfaces);
+	bp_sync_load(s);
+	return s;
+}
+
+void bp_sync_free(struct bp_sync *s)
+{
+	struct event *all[6];
+
+	if (s == NULL)
+		return;
+	memcpy(all,
+		(struct event *[]){
+			s->on_events, s->on_dumps, s->step, s->settle, s->second, s->later},
+		sizeof(all));
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] != NULL)
+			event_free(all[i]);
+	bp_interfaces_end(&s->interfaces);
+	bp_mirror_free(s->next);
+	bp_mirror_free(s->mirror);
+	bp_sync_queue_free(&s->queue);
+	bp_netlink_close(&s->events);
+	bp_netlink_close(&s->dumps);
+	bp_netlink_close(&s->requests);
+	atomic_store_explicit(&s->to.global->cp_sync_state, BP_SYNC_OFF, memory_order_release);
+	free(s);
+}
+
+void bp_sync_reconfigure(struct bp_sync *s, const struct bp_config *c)
+{
+	s->config = c;
+	s->interfaces.config = c;
+	if (s->mirror != NULL)
+		s->mirror->config = c;
+	if (s->next != NULL)
+		s->next->config = c;
+	if (s->mirror == NULL)
+		return;
+	bp_sync_static_follow(&s->fixed, &s->to, c, true);
+	/* neighbours that the file says no longer are the kernel's again */
+	bp_sync_resync_soon(s, "the configuration was reloaded");
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SYNC_INTERNAL_H
+#define BP_SYNC_INTERNAL_H
+
+#include <event2/event.h>
+
+#include "controlplane/log.h"
+#include "controlplane/sync/interfaces.h"
+#include "controlplane/sync/load.h"
+#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/netlink.h"
+#include "controlplane/sync/queue.h"
+#include "controlplane/sync/static.h"
+#include "controlplane/sync/sync.h"
+
+/* What the files of the sync manager share: sync.c (events and timers), resync.c (dumps), hold.c.
+ */
+
+enum bp_sync_phase {
+	SYNC_DRAINING, /* what the event socket holds is thrown away: the dump will say it */
+	SYNC_LOADING,  /* a dump goes into `next`; events wait in `queue` */
+	SYNC_GIVING,   /* the routes of `mirror` are told, some at a time; events are applied */
+	SYNC_FOLLOWING,
+	SYNC_HOLDING, /* nothing is applied, see hold.c */
+};
+
+struct bp_sync {
+	struct bp_sync_to to;
+	const struct bp_config *config;
+	struct bp_netlink events, dumps, requests;
+	struct event *on_events, *on_dumps, *step, *settle, *second, *later;
+	struct bp_interfaces interfaces;
+	uint32_t set_up[BP_MAX_INTERFACES]; /* ifindex that got what the file says */
+	struct bp_sync_static fixed;
+	enum bp_sync_phase phase;
+	struct bp_mirror *mirror; /* what is in force; NULL before the first dump is complete */
+	struct bp_mirror *next;
+	struct bp_load load;
+	unsigned repeats; /* of the dump under way */
+	bool disturbed;   /* IPv6 routes went while they were dumped */
+	struct bp_sync_queue queue;
+	uint32_t cursor;   /* of giving */
+	bool sweeping;     /* what is not given is to be swept afterwards */
+	uint64_t begun_ns; /* monotonic: the load under way, or the last */
+	uint64_t ended_ns; /* 0: none yet */
+	uint64_t loads;
+	bool wanted;     /* a resync is to come */
+	const char *why; /* it is */
+	bool full;       /* the tables have no room: has been said */
+	uint64_t held_until_ns;
+	bool checked; /* whether interfaces are still there, since the last receive */
+	struct bp_log_limit log_overrun, log_resync, log_refused, log_memory;
+};
+
+/* resync.c */
+void bp_sync_resync_soon(struct bp_sync *s, const char *why);
+void bp_sync_load(struct bp_sync *s); /* begins at once, whatever is under way */
+void bp_sync_drained(struct bp_sync *s);
+void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg);
+void bp_sync_on_step(evutil_socket_t fd, short what, void *arg);
+void bp_sync_on_later(evutil_socket_t fd, short what, void *arg);
+void bp_sync_give_again(struct bp_sync *s);
+
+/* sync.c */
+void bp_sync_show(struct bp_sync *s);
+/* What the mirror has noted for its owner. */
+void bp_sync_after(struct bp_sync *s);
+/* Reads what events wait, for at most a turn. False: some are left. */
+bool bp_sync_read_events(struct bp_sync *s);
+
+/* hold.c */
+/* Whether the event may be a sign that a kernel interface goes with the data plane, and one has
+ * gone: then everything is held. */
+bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h);
+/* While holding, now and then: whether it can end. */
+void bp_sync_hold_look(struct bp_sync *s);
+
+#endif

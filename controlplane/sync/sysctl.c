@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/sync/sysctl.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controlplane/log.h"
+
+/* Interfaces of this network namespace: /proc/sys/net shows those of who reads it. */
+static void path_of(
+	char *path, size_t size, const char *family, const char *interface, const char *name)
+{
+	snprintf(path, size, "/proc/sys/net/%s/conf/%s/%s", family, interface, name);
+}
+
+/* The value, or -1 when the kernel has no such setting. */
+static int get(const char *family, const char *interface, const char *name)
+{
+	char path[256], text[32];
+	ssize_t n;
+	int fd;
+
+	path_of(path, sizeof(path), family, interface, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return (int)strtol(text, NULL, 10);
+}
+
+static void set(
+	const char *family, const char *interface, const char *name, int value, const char *why)
+{
+	char path[256], text[32];
+	int fd, n, present = get(family, interface, name);
+
+	if (present == value || present == -1)
+		return;
+	path_of(path, sizeof(path), family, interface, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	n = snprintf(text, sizeof(text), "%d", value);
+	if (fd < 0 || write(fd, text, (size_t)n) != n)
+		bp_log(BP_LOG_WARNING,
+			"%s can't be set to %d (%s): %s; set it by hand (sysctl), or run with "
+			"CAP_NET_ADMIN and a writable /proc/sys",
+			path, value, strerror(errno), why);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void ip4(const char *interface)
+{
+	set("ipv4", interface, "forwarding", 1,
+		"the kernel forwards what the data plane hands it: first packets of new "
+		"neighbours, options, punt routes");
+	/* The data plane checks no reverse path, and a packet is not to be lost only because it was
+	 * its neighbour's first. The kernel takes the larger of this and `all`; 2 is its loose
+	 * check, the least that is left where `all` is strict. */
+	set("ipv4", interface, "rp_filter", get("ipv4", "all", "rp_filter") >= 1 ? 2 : 0,
+		"asymmetric first packets are lost in the kernel's reverse path filter");
+}
+
+/* IPv6 forwarding of the whole namespace turns every interface into a router's, which no longer
+ * heeds router advertisements unless accept_ra is 2: those that did go on doing so. */
+static void keep_advertisements(void)
+{
+	DIR *d = opendir("/proc/sys/net/ipv6/conf");
+	const struct dirent *e;
+
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "lo") != 0 &&
+			get("ipv6", e->d_name, "forwarding") == 0 &&
+			get("ipv6", e->d_name, "accept_ra") == 1)
+			set("ipv6", e->d_name, "accept_ra", 2,
+				"it would no longer take its routes from router advertisements");
+	closedir(d);
+}
+
+static void ip6_whole(void)
+{
+	if (get("ipv6", "all", "forwarding") != 0)
+		return;
+	keep_advertisements();
+	bp_log(BP_LOG_INFO,
+		"net.ipv6.conf.all.forwarding is set to 1: this kernel forwards IPv6 only so; "
+		"interfaces that take router advertisements go on doing so (accept_ra 2)");
+	set("ipv6", "all", "forwarding", 1,
+		"the kernel does not forward the first IPv6 packets of new neighbours");
+}
+
+static void ip6(const char *interface, bool whole)
+{
+	/* Linux 6.17 and later forward by interface; before, it is all of them or none. */
+	if (get("ipv6", interface, "force_forwarding") >= 0)
+		set("ipv6", interface, "force_forwarding", 1,
+			"the kernel does not forward the first IPv6 packets of new neighbours");
+	else if (whole)
+		ip6_whole();
+	set("ipv6", interface, "forwarding", 1,
+		"the kernel does not behave as a router there: no router flag in its neighbour "
+		"advertisements");
+	set("ipv6", interface, "keep_addr_on_down", 1,
+		"the kernel forgets the IPv6 addresses of an interface that is set down");
+}
+
+void bp_sysctl_router(const char *interface, bool whole)
+{
+	ip4(interface);
+	if (access("/proc/sys/net/ipv6", F_OK) == 0)
+		ip6(interface, whole);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SYNC_SYSCTL_H
+#define BP_SYNC_SYSCTL_H
+
+#include <stdbool.h>
+
+/* What the kernel must be told so that it can forward what the data plane hands it, of one
+ * interface; `whole`: also what holds for the whole namespace. What can't be set is logged. */
+void bp_sysctl_router(const char *interface, bool whole);
+
+#endif
