@@ -11,9 +11,10 @@
 #include "apps/instance_view.h"
 #include "apps/show.h"
 #include "apps/show_config.h"
+#include "apps/show_diff.h"
 #include "controlplane/peer.h"
 
-enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL };
+enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL, OPT_DIFF };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the instance that runs with this configuration file"},
@@ -24,6 +25,9 @@ static const struct bp_cli_option options[] = {
 	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
 	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
+	{OPT_DIFF, "diff", NULL,
+		"interfaces, neighbours, routes: what differs from the kernel's; exit 1 "
+		"if any"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -45,7 +49,7 @@ static const struct bp_show_view *const views[] = {
 struct show {
 	const struct bp_cli_command *command;
 	const char *path, *name, *what, *which;
-	bool json, all, limit_given;
+	bool json, all, diff, limit_given;
 	uint64_t limit, watch;
 	struct bp_fib_filter filter;
 	struct bp_address address;
@@ -65,7 +69,8 @@ static int fail(const char *what, int status)
 	return status;
 }
 
-/* JSON in one line when it comes again and again, so that a reader can take line by line. */
+/* JSON in one line when it comes again and again, so that a reader can take
+ * line by line. */
 static void print_json(const struct show *o, const json_t *view)
 {
 	json_dumpf(view, stdout,
@@ -121,9 +126,10 @@ static int look(
 		.filter = o->filter,
 		.address = o->address,
 	};
-	int status = print_view(o, view, &source, err, sizeof(err));
+	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
+			     : print_view(o, view, &source, err, sizeof(err));
 
-	if (status == BP_EX_OK && !o->json)
+	if (status == BP_EX_OK && !o->json && !o->diff)
 		warn_when_dead(&v.shm, id->name);
 	bp_instance_view_close(&v);
 	return status;
@@ -210,14 +216,24 @@ static int take_prefix(struct show *o)
 		o->filter.within = p;
 		return BP_EX_OK;
 	}
+	if (o->diff)
+		return bp_cli_usage_error(o->command,
+			"--diff compares whole prefixes: give %s/%u, or leave it out", o->which,
+			(unsigned)p.length);
 	o->address.family = p.family;
 	memcpy(o->address.bytes, p.bytes, sizeof(p.bytes));
 	return BP_EX_OK;
 }
 
-/* Whether this view knows what was asked of it; a view of NULL is the configuration. */
+/* Whether this view knows what was asked of it; a view of NULL is the
+ * configuration. */
 static int check_view(struct show *o, const struct bp_show_view *view)
 {
+	if (o->diff && !(view && view->diff))
+		return bp_cli_usage_error(o->command,
+			"--diff is for interfaces, neighbours and routes, not for %s", o->what);
+	if (o->diff && o->watch)
+		return bp_cli_usage_error(o->command, "--diff looks once: leave --watch out");
 	if (o->filter.family && !(view && view->takes_family))
 		return bp_cli_usage_error(o->command,
 			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
@@ -263,6 +279,9 @@ static int take_option(struct show *o, int key, const char *value)
 		return 0;
 	case OPT_ALL:
 		o->all = true;
+		return 0;
+	case OPT_DIFF:
+		o->diff = true;
 		return 0;
 	case '4':
 	case '6':
@@ -317,33 +336,43 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
-	.synopsis =
-		"ports|nodes|drops|alarms|flows|rules|counters|planes|interfaces|neighbours|routes|"
-		"config [OPTION]...",
-	.text = "Reads the segment in which the planes of an instance meet, without holding them "
+	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
+		    "interfaces|neighbours|routes|"
+		    "config [OPTION]...",
+	.text = "Reads the segment in which the planes of an instance meet, without "
+		"holding them "
 		"up:\n"
 		"  ports       devices, links, queues and traffic\n"
-		"  nodes       each worker's graph: calls, packets a call, cycles a packet\n"
-		"  drops       frames that left nowhere, by reason, and the sum of all frames\n"
+		"  nodes       each worker's graph: calls, packets a call, cycles a "
+		"packet\n"
+		"  drops       frames that left nowhere, by reason, and the sum of all "
+		"frames\n"
 		"  alarms      the last alarms, oldest first\n"
 		"  flows       the MQTT connections that are followed\n"
-		"  rules       the rules in force and how often each matched and raised\n"
+		"  rules       the rules in force and how often each matched and "
+		"raised\n"
 		"  counters    every counter, with its group and meaning\n"
-		"  planes      the processes, the edge broker and the way of the alarms\n"
-		"  interfaces  the router's interfaces, and how full the forwarding tables are\n"
+		"  planes      the processes, the edge broker and the way of the "
+		"alarms\n"
+		"  interfaces  the router's interfaces, and how full the forwarding "
+		"tables are\n"
 		"  neighbours  who is beside the interfaces, with MAC and last use\n"
-		"  routes      the routes in force; with a prefix (10.0.0.0/8) those within it, "
-		"with "
+		"  routes      the routes in force; with a prefix (10.0.0.0/8) those "
+		"within it, with "
 		"an\n"
 		"              address (10.1.2.3) what a worker does with it\n"
-		"  config      every setting with its value, defaults included: of -c FILE, or "
+		"  config      every setting with its value, defaults included: of -c "
+		"FILE, or "
 		"without\n"
 		"              -c those in force, which the control plane tells\n"
-		"A FILE that has got errors since the instance began is said to have them, and "
+		"A FILE that has got errors since the instance began is said to have "
+		"them, and "
 		"still\n"
-		"tells which instance is meant, as long as its name and runtime settings can be "
+		"tells which instance is meant, as long as its name and runtime "
+		"settings can be "
 		"read.",
 	.example = "  biplane show drops --name plant\n"
+		   "  biplane show routes --diff && echo as in the kernel\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",
 	.options = options,
