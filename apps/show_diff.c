@@ -11,6 +11,7 @@
 #include "apps/fib_diff.h"
 #include "apps/netns.h"
 #include "controlplane/control.h"
+#include "controlplane/sync/sync.h"
 
 /* In which a change that is under way arrives: the sync manager needs milliseconds. */
 #define SECOND_LOOK_MS 200
@@ -115,6 +116,23 @@ static int compare_twice(const struct bp_show_view *view, const struct bp_show_s
 	return status;
 }
 
+/* Why there may be differences that are no fault. */
+static void tell_state(const struct bp_shm_global *g)
+{
+	switch (atomic_load(&g->cp_sync_state)) {
+	case BP_SYNC_SYNCED:
+		return;
+	case BP_SYNC_HELD:
+		fail("note: the kernel interfaces went with the data plane; its tables are kept "
+		     "until it is back",
+			0);
+		return;
+	default:
+		fail("note: the control plane has not read the kernel's tables to their end yet",
+			0);
+	}
+}
+
 static int print(const struct bp_fib_diff *d, const char *what, bool json)
 {
 	json_t *all;
@@ -145,6 +163,8 @@ int bp_show_diff(const struct bp_show_view *view, const struct bp_show_source *s
 	if (!status) {
 		bool different = d.n > 0;
 
+		if (different)
+			tell_state(s->shm->global);
 		status = print(&d, view->name, json);
 		if (!status && different)
 			status = BP_EX_DIFFERENT;

@@ -66,8 +66,8 @@ static json_t *tables(const struct bp_fib *f)
 	struct bp_fib_control *c = f->control;
 
 	return json_pack("{so so so so so so}", "routes4",
-		table(&c->routes4, f->max_routes4, &c->routes4_refused), "routes6",
-		table(&c->routes6, f->max_routes6, &c->routes6_refused), "neighbours",
+		table(&c->routes4, f->max_routes ? f->max_routes4 : 0, &c->routes4_refused),
+		"routes6", table(&c->routes6, f->max_routes6, &c->routes6_refused), "neighbours",
 		table(&c->neighbours, f->max_neighbours, &c->neighbours_refused), "nexthops",
 		table(&c->nexthops, f->max_nexthops, &c->nexthops_refused), "groups",
 		table(&c->groups, f->max_groups, NULL), "lines",
@@ -160,12 +160,16 @@ static void print(const json_t *view, bool all, FILE *out)
 	};
 	const json_t *list = json_object_get(view, "interfaces");
 	json_t *rows = json_array();
+	json_int_t routes;
 
 	(void)all;
 	for (size_t i = 0; i < json_array_size(list); i++)
 		json_array_append_new(rows, for_people(json_array_get(list, i)));
-	bp_table_print(out, columns, rows, "no interfaces: nothing routes");
-	if (json_array_size(rows))
+	routes = bp_show_int(
+		json_object_get(json_object_get(view, "tables"), "routes4"), "capacity");
+	bp_table_print(
+		out, columns, rows, routes ? "no interfaces yet" : "no interfaces: nothing routes");
+	if (routes)
 		print_tables(view, out);
 	json_decref(rows);
 }

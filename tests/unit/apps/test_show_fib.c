@@ -15,6 +15,7 @@
 #include "apps/fib_text.h"
 #include "apps/netns.h"
 #include "apps/show.h"
+#include "controlplane/sync/sync.h"
 #include "shm/fib_writer.h"
 
 enum { LAN, WAN };
@@ -368,6 +369,28 @@ static void interfaces_and_how_full_the_tables_are(void **state)
 	json_decref(v);
 }
 
+static void planes_tell_of_the_mirror(void **state)
+{
+	struct bp_shm_global *g = shm.global;
+	char *text;
+
+	(void)state;
+	atomic_store(&g->cp_sync_state, BP_SYNC_SYNCED);
+	atomic_store(&g->cp_sync_events, 12);
+	atomic_store(&g->cp_sync_resyncs, 2);
+	atomic_store(&g->cp_sync_overruns, 1);
+	atomic_store(&g->cp_sync_loaded_ns, 1234567);
+	text = view_text(&bp_show_planes);
+	assert_non_null(strstr(text,
+		"sync      synced, events 12, resyncs 2, overruns 1, load_us 1234, unmirrored 0, "
+		"probes 0, refused 0\n"));
+	free(text);
+	atomic_store(&g->cp_sync_state, 77);
+	text = view_text(&bp_show_planes);
+	assert_non_null(strstr(text, "sync      unknown, "));
+	free(text);
+}
+
 static void what_found_no_room_is_said(void **state)
 {
 	char *text;
@@ -663,6 +686,9 @@ static void nothing_routes(void **state)
 	text = view_text(&bp_show_interfaces);
 	assert_string_equal(text, "no interfaces: nothing routes\n");
 	free(text);
+	text = view_text(&bp_show_planes);
+	assert_null(strstr(text, "sync"));
+	free(text);
 	text = view_text(&bp_show_neighbours);
 	assert_string_equal(text, "no neighbours\n");
 	free(text);
@@ -688,6 +714,7 @@ int main(void)
 		CASE(neighbours_are_listed_in_order),
 		CASE(a_neighbour_was_used_by_its_next_hop),
 		CASE(interfaces_and_how_full_the_tables_are),
+		CASE(planes_tell_of_the_mirror),
 		CASE(what_found_no_room_is_said),
 		CASE(equal_routes_do_not_differ),
 		CASE(every_kind_of_difference_of_routes),
