@@ -79,7 +79,8 @@ static bool take_route(struct bp_route_list *l, const struct bp_route *r)
 		.first_hop = l->n_hops,
 		.n_hops = n,
 	};
-	memcpy(l->hop + l->n_hops, r->hop, n * sizeof(*l->hop));
+	if (n)
+		memcpy(l->hop + l->n_hops, r->hop, n * sizeof(*l->hop));
 	l->n_hops += n;
 	return true;
 }
