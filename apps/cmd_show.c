@@ -7,12 +7,14 @@
 
 #include "apps/commands.h"
 #include "apps/exit_status.h"
+#include "apps/fib_text.h"
 #include "apps/instance_view.h"
 #include "apps/show.h"
 #include "apps/show_config.h"
+#include "apps/show_diff.h"
 #include "controlplane/peer.h"
 
-enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL };
+enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL, OPT_DIFF };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the instance that runs with this configuration file"},
@@ -21,6 +23,11 @@ static const struct bp_cli_option options[] = {
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N", "alarms: the newest N (20); flows: the first N (100); 0: all"},
 	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
+	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
+	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
+	{OPT_DIFF, "diff", NULL,
+		"interfaces, neighbours, routes: what differs from the kernel's; exit 1 "
+		"if any"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -33,14 +40,19 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_rules,
 	&bp_show_counters,
 	&bp_show_planes,
+	&bp_show_interfaces,
+	&bp_show_neighbours,
+	&bp_show_routes,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
 struct show {
 	const struct bp_cli_command *command;
-	const char *path, *name, *what;
-	bool json, all, limit_given;
+	const char *path, *name, *what, *which;
+	bool json, all, diff, limit_given;
 	uint64_t limit, watch;
+	struct bp_fib_filter filter;
+	struct bp_address address;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -57,7 +69,8 @@ static int fail(const char *what, int status)
 	return status;
 }
 
-/* JSON in one line when it comes again and again, so that a reader can take line by line. */
+/* JSON in one line when it comes again and again, so that a reader can take
+ * line by line. */
 static void print_json(const struct show *o, const json_t *view)
 {
 	json_dumpf(view, stdout,
@@ -75,6 +88,27 @@ static void warn_when_dead(const struct bp_shm *m, const char *name)
 			name);
 }
 
+/* What the view says, in the form that was asked for. */
+static int print_view(const struct show *o, const struct bp_show_view *view,
+	const struct bp_show_source *source, char *err, size_t err_size)
+{
+	json_t *json;
+
+	if (view->write)
+		return view->write(source, o->json, o->watch > 0, stdout, err, err_size)
+			       ? fail(err, BP_EX_SOFTWARE)
+			       : BP_EX_OK;
+	json = view->collect(source, err, err_size);
+	if (!json)
+		return fail(err, BP_EX_SOFTWARE);
+	if (o->json)
+		print_json(o, json);
+	else
+		view->print(json, o->all, stdout);
+	json_decref(json);
+	return BP_EX_OK;
+}
+
 static int look(
 	const struct show *o, const struct bp_show_view *view, const struct bp_config_instance *id)
 {
@@ -89,17 +123,14 @@ static int look(
 		.unix_ns = clock_ns(CLOCK_REALTIME),
 		.mono_ns = clock_ns(CLOCK_MONOTONIC),
 		.limit = o->limit_given ? o->limit : view->default_limit,
+		.filter = o->filter,
+		.address = o->address,
 	};
-	json_t *json = view->collect(&source, err, sizeof(err));
-	int status = json ? BP_EX_OK : fail(err, BP_EX_SOFTWARE);
+	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
+			     : print_view(o, view, &source, err, sizeof(err));
 
-	if (json && o->json)
-		print_json(o, json);
-	else if (json)
-		view->print(json, o->all, stdout);
-	if (json && !o->json)
+	if (status == BP_EX_OK && !o->json && !o->diff)
 		warn_when_dead(&v.shm, id->name);
-	json_decref(json);
 	bp_instance_view_close(&v);
 	return status;
 }
@@ -168,18 +199,65 @@ static int find_instance(const struct show *o, struct bp_config_instance *id)
 	return BP_EX_OK;
 }
 
-static int show(const struct show *o)
+/* "10.1.2.3" is looked up; "10.0.0.0/8" and what is within are listed. */
+static int take_prefix(struct show *o)
+{
+	struct bp_prefix p;
+	bool has_length;
+
+	if (!bp_text_to_prefix(o->which, &p, &has_length))
+		return bp_cli_usage_error(o->command,
+			"'%s': an address (10.1.2.3) or a prefix (10.0.0.0/8) was expected",
+			o->which);
+	if (o->filter.family && o->filter.family != p.family)
+		return bp_cli_usage_error(
+			o->command, "'%s' is not of IPv%d", o->which, (int)o->filter.family);
+	if (has_length) {
+		o->filter.within = p;
+		return BP_EX_OK;
+	}
+	if (o->diff)
+		return bp_cli_usage_error(o->command,
+			"--diff compares whole prefixes: give %s/%u, or leave it out", o->which,
+			(unsigned)p.length);
+	o->address.family = p.family;
+	memcpy(o->address.bytes, p.bytes, sizeof(p.bytes));
+	return BP_EX_OK;
+}
+
+/* Whether this view knows what was asked of it; a view of NULL is the
+ * configuration. */
+static int check_view(struct show *o, const struct bp_show_view *view)
+{
+	if (o->diff && !(view && view->diff))
+		return bp_cli_usage_error(o->command,
+			"--diff is for interfaces, neighbours and routes, not for %s", o->what);
+	if (o->diff && o->watch)
+		return bp_cli_usage_error(o->command, "--diff looks once: leave --watch out");
+	if (o->filter.family && !(view && view->takes_family))
+		return bp_cli_usage_error(o->command,
+			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
+			o->what);
+	if (o->which && !(view && view->takes_prefix))
+		return bp_cli_usage_error(o->command, "unexpected argument '%s'", o->which);
+	return o->which ? take_prefix(o) : BP_EX_OK;
+}
+
+static int show(struct show *o)
 {
 	const struct bp_show_view *view;
 	struct bp_config_instance id;
 	bool config = !strcmp(o->what, "config");
 	int status;
 
-	if (config && o->path)
-		return bp_show_config(o->path, o->json);
 	view = config ? NULL : find_view(o->what);
 	if (!config && !view)
 		return unknown_view(o);
+	status = check_view(o, view);
+	if (status)
+		return status;
+	if (config && o->path)
+		return bp_show_config(o->path, o->json);
 	status = find_instance(o, &id);
 	if (status)
 		return status;
@@ -201,6 +279,17 @@ static int take_option(struct show *o, int key, const char *value)
 		return 0;
 	case OPT_ALL:
 		o->all = true;
+		return 0;
+	case OPT_DIFF:
+		o->diff = true;
+		return 0;
+	case '4':
+	case '6':
+		if (o->filter.family && o->filter.family != key - '0')
+			return bp_cli_usage_error(o->command,
+				"-4 and -6 exclude each other; without them both are "
+				"shown");
+		o->filter.family = (uint8_t)(key - '0');
 		return 0;
 	case OPT_WATCH:
 		if (bp_cli_number(value, 1, 86400, &o->watch))
@@ -233,8 +322,10 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 	if (bp_cli_operands(&cli, &words) == 0)
 		return bp_cli_usage_error(
 			command, "what? One of the words of %s is missing", command->synopsis);
+	if (bp_cli_operands(&cli, &words) > 2)
+		return bp_cli_usage_error(command, "unexpected argument '%s'", words[2]);
 	if (bp_cli_operands(&cli, &words) > 1)
-		return bp_cli_usage_error(command, "unexpected argument '%s'", words[1]);
+		o.which = words[1];
 	if (o.path && o.name)
 		return bp_cli_usage_error(
 			command, "-c and --name both say which instance is meant: give one");
@@ -245,25 +336,43 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
-	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|config [OPTION]...",
-	.text = "Reads the segment in which the planes of an instance meet, without holding them "
+	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
+		    "interfaces|neighbours|routes|"
+		    "config [OPTION]...",
+	.text = "Reads the segment in which the planes of an instance meet, without "
+		"holding them "
 		"up:\n"
-		"  ports     devices, links, queues and traffic\n"
-		"  nodes     each worker's graph: calls, packets a call, cycles a packet\n"
-		"  drops     frames that left nowhere, by reason, and the sum of all frames\n"
-		"  alarms    the last alarms, oldest first\n"
-		"  flows     the MQTT connections that are followed\n"
-		"  rules     the rules in force and how often each matched and raised\n"
-		"  counters  every counter, with its group and meaning\n"
-		"  planes    the processes, the edge broker and the way of the alarms\n"
-		"  config    every setting with its value, defaults included: of -c FILE, or "
+		"  ports       devices, links, queues and traffic\n"
+		"  nodes       each worker's graph: calls, packets a call, cycles a "
+		"packet\n"
+		"  drops       frames that left nowhere, by reason, and the sum of all "
+		"frames\n"
+		"  alarms      the last alarms, oldest first\n"
+		"  flows       the MQTT connections that are followed\n"
+		"  rules       the rules in force and how often each matched and "
+		"raised\n"
+		"  counters    every counter, with its group and meaning\n"
+		"  planes      the processes, the edge broker and the way of the "
+		"alarms\n"
+		"  interfaces  the router's interfaces, and how full the forwarding "
+		"tables are\n"
+		"  neighbours  who is beside the interfaces, with MAC and last use\n"
+		"  routes      the routes in force; with a prefix (10.0.0.0/8) those "
+		"within it, with "
+		"an\n"
+		"              address (10.1.2.3) what a worker does with it\n"
+		"  config      every setting with its value, defaults included: of -c "
+		"FILE, or "
 		"without\n"
-		"            -c those in force, which the control plane tells\n"
-		"A FILE that has got errors since the instance began is said to have them, and "
+		"              -c those in force, which the control plane tells\n"
+		"A FILE that has got errors since the instance began is said to have "
+		"them, and "
 		"still\n"
-		"tells which instance is meant, as long as its name and runtime settings can be "
+		"tells which instance is meant, as long as its name and runtime "
+		"settings can be "
 		"read.",
 	.example = "  biplane show drops --name plant\n"
+		   "  biplane show routes --diff && echo as in the kernel\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",
 	.options = options,

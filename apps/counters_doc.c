@@ -54,7 +54,15 @@ static void controlplane(void)
 	     "|\n"
 	     "| `reloads.done` | reloads taken over |\n"
 	     "| `reloads.refused` | reloads refused whole |\n"
-	     "| `reloads.generation` | of the rules in force |");
+	     "| `reloads.generation` | of the rules in force |\n"
+	     "| `sync.events` | Netlink messages applied, those of dumps not |\n"
+	     "| `sync.resyncs` | times that the kernel's tables were read again |\n"
+	     "| `sync.overruns` | times that Netlink messages were lost, each followed by a resync "
+	     "|\n"
+	     "| `sync.load_us` | duration of the last reading, in microseconds |\n"
+	     "| `sync.unmirrored` | prefixes that the kernel forwards instead, now |\n"
+	     "| `sync.probes` | neighbours that the kernel was asked to probe |\n"
+	     "| `sync.refused` | routes and neighbours that found no room, ever |");
 }
 
 int main(void)

@@ -8,7 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "apps/fib_list.h"
 #include "shm/layout.h"
+
+struct bp_fib_diff;
+struct bp_kernel_state;
 
 /*
  * `biplane show`: each view reads the segment into JSON, and sets that JSON as text. A view only
@@ -18,6 +22,9 @@ struct bp_show_source {
 	const struct bp_shm *shm;  /* read only */
 	uint64_t unix_ns, mono_ns; /* now */
 	uint64_t limit;            /* newest alarms, first flows; 0: all */
+	/* of the views that take them */
+	struct bp_fib_filter filter;
+	struct bp_address address; /* look this one up as a worker does; family 0: none */
 };
 
 struct bp_show_view {
@@ -27,6 +34,17 @@ struct bp_show_view {
 	/* A new reference, or NULL with a sentence in err. */
 	json_t *(*collect)(const struct bp_show_source *s, char *err, size_t err_size);
 	void (*print)(const json_t *view, bool all, FILE *out);
+	/*
+	 * Instead of both, for what may be a million entries: writes them one by one as they are
+	 * read. `json`: an object, without line breaks when `compact`. 0, or -1 with a sentence.
+	 */
+	int (*write)(const struct bp_show_source *s, bool json, bool compact, FILE *out, char *err,
+		size_t err_size);
+	/* Compares with the kernel's state, for --diff; false without memory. */
+	bool (*diff)(const struct bp_show_source *s, const struct bp_kernel_state *k,
+		struct bp_fib_diff *d);
+	bool takes_family; /* -4 and -6 */
+	bool takes_prefix; /* one more word: an address or a prefix */
 };
 
 extern const struct bp_show_view bp_show_ports;
@@ -37,6 +55,16 @@ extern const struct bp_show_view bp_show_flows;
 extern const struct bp_show_view bp_show_rules;
 extern const struct bp_show_view bp_show_counters;
 extern const struct bp_show_view bp_show_planes;
+extern const struct bp_show_view bp_show_interfaces;
+extern const struct bp_show_view bp_show_neighbours;
+extern const struct bp_show_view bp_show_routes;
+
+/* `show routes ADDRESS`: collect and print of the lookup. */
+json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);
+void bp_show_lookup_print(const json_t *view, FILE *out);
+
+/* A warning that `n` of `what` found no room in the forwarding tables; nothing when n is 0. */
+void bp_show_refused(json_int_t n, const char *what, FILE *out);
 
 /* Sums over all workers, as another process may read them while they grow. */
 struct bp_show_port_sum {

@@ -31,6 +31,16 @@ json_int_t bp_show_int(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
+void bp_show_refused(json_int_t n, const char *what, FILE *out)
+{
+	if (n)
+		fprintf(out,
+			"warning: there is no room for %" JSON_INTEGER_FORMAT
+			" more %s: their traffic goes through the kernel; section routing of the "
+			"configuration sets the capacities\n",
+			n, what);
+}
+
 bool bp_show_alive(uint64_t pid)
 {
 	return pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);

@@ -3,6 +3,7 @@
 #include "apps/table.h"
 #include "apps/text.h"
 #include "controlplane/peer.h"
+#include "controlplane/sync/sync.h"
 
 #define LOAD(field) ((json_int_t)atomic_load_explicit(&g->field, memory_order_relaxed))
 
@@ -36,6 +37,29 @@ static json_t *alarms(const struct bp_shm_global *g)
 		LOAD(cp_alarms_invalid));
 }
 
+/* The mirror of the kernel; null where nothing routes. */
+static json_t *sync_manager(const struct bp_shm *m)
+{
+	static const char *const state[] = {
+		[BP_SYNC_OFF] = "off",
+		[BP_SYNC_LOADING] = "loading",
+		[BP_SYNC_SYNCED] = "synced",
+		[BP_SYNC_HELD] = "held: the kernel interfaces went with the data plane",
+	};
+	const struct bp_shm_global *g = m->global;
+	json_int_t now = LOAD(cp_sync_state);
+
+	if (m->fib.max_routes == 0)
+		return json_null();
+	return json_pack("{ss sI sI sI sI sI sI sI}", "state",
+		now >= 0 && now <= BP_SYNC_HELD ? state[now] : "unknown", "events",
+		LOAD(cp_sync_events), "resyncs", LOAD(cp_sync_resyncs), "overruns",
+		LOAD(cp_sync_overruns), "load_us", LOAD(cp_sync_loaded_ns) / 1000, "unmirrored",
+		LOAD(cp_sync_unmirrored), "probes", LOAD(cp_sync_probes), "refused",
+		(json_int_t)atomic_load_explicit(
+			&m->fib.control->refused_ever, memory_order_relaxed));
+}
+
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
 	const struct bp_shm_global *g = s->shm->global;
@@ -55,14 +79,14 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_array_append_new(
 		planes, plane("supervisor", LOAD(run_pid), bp_show_alive((uint64_t)LOAD(run_pid)),
 				0, 0, json_null(), s->unix_ns));
-	return json_pack("{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} s{ss sI sb}}", "planes",
-		planes, "workers", LOAD(dp_workers), "ports", LOAD(dp_ports), "edge", "connected",
-		(int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects), "disconnects",
-		LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
+	return json_pack("{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so s{ss sI sb}}",
+		"planes", planes, "workers", LOAD(dp_workers), "ports", LOAD(dp_ports), "edge",
+		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
+		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
 		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
 		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
-		"generation", (json_int_t)(active >> 1), "segment", "path",
-		bp_segment_path(s->shm->segment), "bytes",
+		"generation", (json_int_t)(active >> 1), "sync", sync_manager(s->shm), "segment",
+		"path", bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 }
@@ -100,7 +124,8 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"restarts", "RESTARTS", 1},
 		{NULL, NULL, 0},
 	};
-	static const char *const lines[] = {"edge", "alarms", "spool", "reloads", "segment"};
+	static const char *const lines[] = {
+		"edge", "alarms", "spool", "reloads", "sync", "segment"};
 	json_t *rows = json_deep_copy(json_object_get(view, "planes"));
 
 	(void)all;
@@ -117,7 +142,8 @@ static void print(const json_t *view, bool all, FILE *out)
 	json_decref(rows);
 	fputc('\n', out);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		print_line(out, lines[i], json_object_get(view, lines[i]));
+		if (json_is_object(json_object_get(view, lines[i])))
+			print_line(out, lines[i], json_object_get(view, lines[i]));
 }
 
 const struct bp_show_view bp_show_planes = {

@@ -12,7 +12,8 @@ from lab import BIPLANE, CLOUD, wait_until
 from peers import Collector, Publisher
 
 SUBCOMMANDS = ("run", "dataplane", "controlplane", "check", "replay", "show", "reload")
-VIEWS = ("ports", "nodes", "drops", "alarms", "flows", "rules", "counters", "planes")
+VIEWS = ("ports", "nodes", "drops", "alarms", "flows", "rules", "counters", "planes", "interfaces", "neighbours",
+         "routes")
 
 
 def biplane(*args):

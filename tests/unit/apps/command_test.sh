@@ -98,7 +98,7 @@ config = json.load(open(sys.argv[1]))
 assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
 print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
 
-for what in ports nodes drops alarms flows rules counters planes; do
+for what in ports nodes drops alarms flows rules counters planes interfaces neighbours routes; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
 	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
@@ -109,6 +109,17 @@ expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" show config -c "$dir/bad.y
 expect 64 "did you mean 'ports'" "$biplane" show port
 expect 64 'what\? One of the words' "$biplane" show
 expect 64 'give one' "$biplane" show ports --name a -c b
+expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
+expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbours 10.0.0.1
+expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
+expect 64 "'::1' is not of IPv4" "$biplane" show routes -4 ::1
+expect 64 'exclude each other' "$biplane" show routes -4 -6
+expect 64 'for neighbours and routes, not for ports' "$biplane" show ports -6
+expect 64 'diff is for interfaces, neighbours and routes, not for ports' "$biplane" show ports --diff
+expect 64 'not for config' "$biplane" show config --diff
+expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
+expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
+expect 69 "no instance named '$name' is running" "$biplane" show routes --diff --name $name
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
 expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
@@ -131,6 +142,7 @@ for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a s
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" check -c "$dir/good.yaml"
 	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"
 	expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
+	expect 0 '^no difference: 0 routes' "$biplane" show routes --diff -c "$dir/good.yaml"
 	"$biplane" show rules --json -c "$dir/good.yaml" >"$dir/rules.json" 2>"$dir/err"
 	expect 0 overheat python3 -m json.tool "$dir/rules.json"
 	expect 0 "^1 biplane show: warning: $dir/good\.yaml has errors, .*'$name' of $dir/run$" \
@@ -138,6 +150,14 @@ for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a s
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" reload -c "$dir/good.yaml"
 	cp "$dir/kept.yaml" "$dir/good.yaml"
 done
+end_plane
+
+# Somewhere else there is another kernel's network, which nobody here mirrors.
+start_plane "$dir/good.yaml" "$dir/run/$name.sock"
+if unshare -n true 2>/dev/null; then
+	expect 69 "control plane \(process $plane\) is in another network namespace" \
+		unshare -n "$biplane" show routes --diff -c "$dir/good.yaml"
+fi
 end_plane
 
 # What is in force, though the file says something else by now.

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_NETNS_H
+#define BP_APPS_NETNS_H
+
+#include <stdint.h>
+
+/* Whether a process is in this process's network namespace: its kernel is then ours. */
+enum bp_netns {
+	BP_NETNS_SAME,
+	BP_NETNS_OTHER,
+	BP_NETNS_GONE,    /* no such process */
+	BP_NETNS_UNKNOWN, /* not to be asked: it is another user's; errno says why */
+};
+enum bp_netns bp_netns_of(uint64_t pid);
+
+#endif
