@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/route_mix.h"
 #include "lpm_rig.h"
 #include "shm/lpm_node.h"
 
@@ -52,12 +53,12 @@ static void test_random6(void **state)
 
 static void test_real4(void **state)
 {
-	interleaved(4, real_prefix, 20000, 32);
+	interleaved(4, bp_route_mix, 20000, 32);
 }
 
 static void test_real6(void **state)
 {
-	interleaved(6, real_prefix, 20000, 128);
+	interleaved(6, bp_route_mix, 20000, 128);
 }
 
 /* Every length below one address, in from both ends, with the default last and first. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bench/route_mix.h"
 #include "lpm_rig.h"
 #include "shm/lpm_tree.h"
 
@@ -12,7 +13,7 @@ static void fill(struct lpm_rig *r, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t family = i % 2 != 0 ? 4 : 6;
 		struct bp_prefix p = i % 3 != 0 ? random_prefix(&r->seed, family)
-						: real_prefix(&r->seed, family);
+						: bp_route_mix(&r->seed, family);
 
 		if (p.length < 10 && i % 50 != 0)
 			continue;
@@ -143,6 +144,35 @@ static void test_shared_nodes(void **state)
 	rig_end(&r);
 }
 
+/* A node that says it is longer than it is, over the lines of one that was found before. */
+static void test_overlap(void **state)
+{
+	const struct bp_prefix one = {.family = 4, .length = 32, .bytes = {10, 0, 2, 1}};
+	const struct bp_prefix two = {.family = 4, .length = 32, .bytes = {10, 0, 1, 1}};
+	struct bp_lpm_line *node;
+	struct lpm_rig r;
+
+	rig_start(&r, 64, 64);
+	rig_set(&r, &one, 10);
+	rig_set(&r, &two, 20);
+	node = bp_lpm_node(r.fib, atomic_load(&r.fib->lpm4_root[0x0a0002]));
+	assert_ptr_equal(bp_lpm_node(r.fib, atomic_load(&r.fib->lpm4_root[0x0a0001])), node + 1);
+	for (unsigned i = 0; i < 4; i++) {
+		node->runs[i] = UINT64_MAX;
+		node->before[i] = (uint8_t)(64 * i);
+	}
+	assert_true(rig_take_over(&r) > 0);
+	for (unsigned i = 3; i < 40; i++) {
+		struct bp_prefix p = one;
+
+		p.bytes[2] = (uint8_t)i;
+		rig_set(&r, &p, 30 + i);
+		rig_check_near(&r, 100);
+	}
+	rig_empty(&r);
+	rig_end(&r);
+}
+
 /* Lines are not reused while a worker may look at them, also by the next writer. */
 static void test_waits_for_workers(void **state)
 {
@@ -187,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_corrupt),
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_shared_nodes),
+		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_waits_for_workers),
 	};
 
