@@ -208,13 +208,14 @@ static bool neighbour_copy(
 {
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
-		uint8_t bytes[16];
+		struct bp_neighbour_key k;
 
 		if (link == 0)
 			return false;
 		memset(out, 0, sizeof(*out));
-		bp_words_load(bytes, e->address, sizeof(bytes));
-		out->address = bp_neighbour_address(bytes);
+		k.lo = atomic_load_explicit(&e->lo, memory_order_relaxed);
+		k.hi = atomic_load_explicit(&e->hi, memory_order_relaxed);
+		out->address = bp_neighbour_address(k);
 		out->interface = bp_link_interface(link);
 		out->state = (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
 		for (unsigned b = 0; b < 6; b++)
@@ -228,7 +229,7 @@ static bool neighbour_copy(
 
 bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out)
 {
-	while (*cursor < f->max_neighbours * BP_NEIGHBOUR_WAYS) {
+	while (*cursor < f->neighbour_lines * BP_NEIGHBOUR_WAYS) {
 		const uint32_t i = (*cursor)++;
 
 		if (!neighbour_copy(f,

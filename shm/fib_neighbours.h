@@ -55,7 +55,7 @@ static inline bool bp_neighbours_waiting(const struct bp_neighbours *n)
 /* Enters one that waited, if there is room now: next hops are to follow. */
 bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a);
 
-/* The address that an entry's 16 bytes stand for. */
-struct bp_address bp_neighbour_address(const uint8_t bytes[16]);
+/* The address that an entry's words stand for. */
+struct bp_address bp_neighbour_address(struct bp_neighbour_key k);
 
 #endif

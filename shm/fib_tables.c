@@ -48,9 +48,9 @@ void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLE
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
 	if (!bp_config_routes(c))
 		return;
-	capacity[BP_FT_NEIGHBOURS] = bounded(r->neighbours) < BP_NEIGHBOURS_MAX
-					     ? bounded(r->neighbours)
-					     : BP_NEIGHBOURS_MAX;
+	capacity[BP_FT_NEIGHBOURS] =
+		2 * (bounded(r->neighbours) < BP_NEIGHBOURS_MAX ? bounded(r->neighbours)
+								: BP_NEIGHBOURS_MAX);
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded(r->nexthops);
 	capacity[BP_FT_GROUPS] = bounded(r->groups);
 	capacity[BP_FT_ROUTES4] = routes4 + 1;
@@ -83,7 +83,8 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 		.control = address[BP_FT_CONTROL],
 		.interfaces = address[BP_FT_INTERFACES],
 		.neighbours = address[BP_FT_NEIGHBOURS],
-		.max_neighbours = (uint32_t)capacity[BP_FT_NEIGHBOURS],
+		.neighbour_lines = (uint32_t)capacity[BP_FT_NEIGHBOURS],
+		.max_neighbours = (uint32_t)capacity[BP_FT_NEIGHBOURS] / 2,
 		.nexthops = address[BP_FT_NEXTHOPS],
 		.max_nexthops = (uint32_t)capacity[BP_FT_NEXTHOPS],
 		.groups = address[BP_FT_GROUPS],

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/words.h"
-
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 static void address_bytes(const struct bp_address *a, uint8_t bytes[16])
@@ -18,8 +16,12 @@ static void address_bytes(const struct bp_address *a, uint8_t bytes[16])
 	}
 }
 
-struct bp_address bp_neighbour_address(const uint8_t bytes[16])
+struct bp_address bp_neighbour_address(struct bp_neighbour_key k)
 {
+	const uint64_t words[2] = {htole64(k.lo), htole64(k.hi)};
+	uint8_t bytes[16];
+
+	memcpy(bytes, words, sizeof(bytes));
 	if (memcmp(bytes, mapped, sizeof(mapped)) == 0)
 		return bp_address4(bytes + sizeof(mapped));
 	return bp_address6(bytes);
@@ -35,12 +37,18 @@ struct bp_neighbour_key bp_neighbour_key(const struct bp_address *a)
 
 static uint32_t entries(const struct bp_fib *f)
 {
-	return f->max_neighbours * BP_NEIGHBOUR_WAYS;
+	return f->neighbour_lines * BP_NEIGHBOUR_WAYS;
 }
 
 static struct bp_neighbour_entry *entry(const struct bp_fib *f, uint32_t slot)
 {
 	return &f->neighbours[slot / BP_NEIGHBOUR_WAYS].entry[slot % BP_NEIGHBOUR_WAYS];
+}
+
+static struct bp_neighbour_key entry_key(const struct bp_neighbour_entry *e)
+{
+	return (struct bp_neighbour_key){atomic_load_explicit(&e->lo, memory_order_relaxed),
+		atomic_load_explicit(&e->hi, memory_order_relaxed)};
 }
 
 static uint32_t slot_of(const struct bp_fib *f, const struct bp_neighbour_entry *e)
@@ -70,7 +78,7 @@ static void overflows_add(struct bp_fib *f, uint32_t home, uint32_t line, int d)
 		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
 
 		atomic_store_explicit(&e->meta, meta + (uint32_t)d * 0x100, memory_order_release);
-		home = home + 1 < f->max_neighbours ? home + 1 : 0;
+		home = home + 1 < f->neighbour_lines ? home + 1 : 0;
 	}
 }
 
@@ -186,7 +194,7 @@ uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const str
 
 static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 {
-	for (uint32_t n = 0, line = home; n < f->max_neighbours; n++) {
+	for (uint32_t n = 0, line = home; n < f->neighbour_lines; n++) {
 		for (unsigned i = 0; i < BP_NEIGHBOUR_WAYS; i++) {
 			*slot = line * BP_NEIGHBOUR_WAYS + i;
 			if (atomic_load_explicit(&entry(f, *slot)->link, memory_order_relaxed) ==
@@ -194,7 +202,7 @@ static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 				meta_state(entry(f, *slot)) == BP_NEIGHBOUR_ABSENT)
 				return true;
 		}
-		line = line + 1 < f->max_neighbours ? line + 1 : 0;
+		line = line + 1 < f->neighbour_lines ? line + 1 : 0;
 	}
 	return false;
 }
@@ -206,7 +214,6 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 	const struct bp_neighbour_key k = bp_neighbour_key(&one->address);
 	const uint32_t home = bp_neighbour_home(f, one->interface, k);
 	struct bp_neighbour_entry *e;
-	uint8_t bytes[16];
 	uint32_t slot;
 
 	if (n->count == f->max_neighbours)
@@ -217,8 +224,8 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 			return false;
 	}
 	e = entry(f, slot);
-	address_bytes(&one->address, bytes);
-	bp_words_store(e->address, bytes, sizeof(bytes));
+	atomic_store_explicit(&e->lo, k.lo, memory_order_relaxed);
+	atomic_store_explicit(&e->hi, k.hi, memory_order_relaxed);
 	atomic_store_explicit(&e->used_s, 0, memory_order_relaxed);
 	meta_state_set(e, one->state);
 	/* before it can be found: a lookup must go on to its line */
@@ -235,7 +242,7 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 static void retire(struct bp_neighbours *n, uint8_t interface, uint32_t slot)
 {
 	struct bp_neighbour_entry *e = entry(n->f, slot);
-	const uint32_t home = bp_neighbour_home(n->f, interface, bp_neighbour_key6(e->address));
+	const uint32_t home = bp_neighbour_home(n->f, interface, entry_key(e));
 
 	atomic_store_explicit(&e->link, 0, memory_order_release);
 	meta_state_set(e, BP_NEIGHBOUR_RETIRED);
@@ -326,7 +333,7 @@ bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t 
 		if (link != 0 && (meta_state(e) == BP_NEIGHBOUR_PERMANENT) == permanent &&
 			n->generation[*cursor] != n->now[permanent]) {
 			*interface = bp_link_interface(link);
-			*a = bp_neighbour_address(e->address);
+			*a = bp_neighbour_address(entry_key(e));
 			return true;
 		}
 	}
@@ -375,13 +382,13 @@ struct load {
 };
 
 static bool seen_before(
-	const struct load *l, uint64_t hash, uint8_t interface, const uint8_t *bytes)
+	const struct load *l, uint64_t hash, uint8_t interface, struct bp_neighbour_key k)
 {
 	for (uint32_t i = bp_index_first(&l->seen, hash); i != BP_INDEX_END;
 		i = bp_index_next(&l->seen, i)) {
 		const struct bp_neighbour_entry *e = entry(l->n->f, i);
 
-		if (bp_link_interface(e->link) == interface && memcmp(e->address, bytes, 16) == 0)
+		if (bp_neighbour_differs(e, e->link, interface, k) == 0)
 			return true;
 	}
 	return false;
@@ -393,12 +400,12 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 	struct bp_fib *f = l->n->f;
 	struct bp_neighbour_entry *e = entry(f, slot);
 	const uint8_t interface = bp_link_interface(link), state = meta_state(e);
-	const struct bp_neighbour_key k = bp_neighbour_key6(e->address);
+	const struct bp_neighbour_key k = entry_key(e);
 	const uint64_t hash = hash_of(f, interface, k);
 	uint32_t home;
 
 	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
-		l->n->count == f->max_neighbours || seen_before(l, hash, interface, e->address))
+		l->n->count == f->max_neighbours || seen_before(l, hash, interface, k))
 		return false;
 	bp_index_add(&l->seen, hash, slot);
 	home = bp_neighbour_home(f, interface, k);
@@ -443,7 +450,7 @@ static void load_overflows(struct load *l)
 	struct bp_fib *f = l->n->f;
 	int32_t sum = l->around;
 
-	for (uint32_t line = 0; line < f->max_neighbours; line++) {
+	for (uint32_t line = 0; line < f->neighbour_lines; line++) {
 		struct bp_neighbour_entry *e = &f->neighbours[line].entry[0];
 		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
 		uint32_t right;
@@ -461,7 +468,7 @@ uint64_t bp_neighbours_load(struct bp_neighbours *n)
 {
 	struct load l = {.n = n};
 
-	l.overflows = calloc(n->f->max_neighbours, sizeof(*l.overflows));
+	l.overflows = calloc(n->f->neighbour_lines, sizeof(*l.overflows));
 	if (!l.overflows || !bp_index_init(&l.seen, entries(n->f))) {
 		free(l.overflows);
 		return UINT64_MAX;

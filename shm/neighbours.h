@@ -13,7 +13,7 @@
  */
 struct bp_neighbour_entry {
 	_Atomic uint64_t link; /* BP_LINK_RESOLVED with MAC and interface; 0: free. Written last. */
-	uint8_t address[16];   /* IPv4 as ::ffff:a.b.c.d */
+	_Atomic uint64_t lo, hi; /* the address, as struct bp_neighbour_key */
 	_Atomic uint32_t used_s; /* workers: CLOCK_MONOTONIC second of the last use */
 	/* bits 0..7, the writer's: enum bp_neighbour_state or BP_NEIGHBOUR_RETIRED. Above, in the
 	 * line's first entry: how many entries found this line full on their way to a later one. A
@@ -29,7 +29,7 @@ struct bp_neighbour_line {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_neighbour_line) == 64, "one line");
 
-/* An address as the two words that the table compares. */
+/* An address's 16 bytes, of IPv4 ::ffff:a.b.c.d, as two little-endian numbers. */
 struct bp_neighbour_key {
 	uint64_t lo, hi;
 };
@@ -53,12 +53,22 @@ static inline uint32_t bp_neighbour_home(
 
 	/* the key comes in again, so that the sum of two unlucky factors is not all there is */
 	h = bp_fold(h ^ interface ^ 0xa0761d6478bd642full, f->hash_key[0] ^ 0xe7037ed1a0b428dbull);
-	return (uint32_t)((h >> 32) * f->max_neighbours >> 32);
+	return (uint32_t)((h >> 32) * f->neighbour_lines >> 32);
 }
 
 static inline uint32_t bp_neighbour_overflows(const struct bp_neighbour_line *l)
 {
 	return atomic_load_explicit(&l->entry[0].meta, memory_order_acquire) >> 8;
+}
+
+/* 0 when it is this neighbour's entry. Without a branch: which of a line's two it is can't be
+ * foreseen. */
+static inline uint64_t bp_neighbour_differs(const struct bp_neighbour_entry *e, uint64_t link,
+	uint8_t interface, struct bp_neighbour_key k)
+{
+	return (link ^ bp_link_make(BP_LINK_RESOLVED, interface, 0)) >> 48 |
+	       (atomic_load_explicit(&e->lo, memory_order_relaxed) ^ k.lo) |
+	       (atomic_load_explicit(&e->hi, memory_order_relaxed) ^ k.hi);
 }
 
 /* The entry, or NULL. */
@@ -67,23 +77,24 @@ static inline struct bp_neighbour_entry *bp_neighbour_find(
 {
 	uint32_t at = bp_neighbour_home(f, interface, k);
 
-	for (uint32_t n = 0; n < f->max_neighbours; n++) {
+	for (uint32_t n = 0; n < f->neighbour_lines; n++) {
 		struct bp_neighbour_line *l = &f->neighbours[at];
+		struct bp_neighbour_entry *e = l->entry;
+		const uint64_t w0 = atomic_load_explicit(&e[0].link, memory_order_acquire);
+		const uint64_t w1 = atomic_load_explicit(&e[1].link, memory_order_acquire);
+		const uint64_t d0 = bp_neighbour_differs(&e[0], w0, interface, k);
+		const uint64_t d1 = bp_neighbour_differs(&e[1], w1, interface, k);
 
-		for (unsigned i = 0; i < BP_NEIGHBOUR_WAYS; i++) {
-			struct bp_neighbour_entry *e = &l->entry[i];
-			const uint64_t w = atomic_load_explicit(&e->link, memory_order_acquire);
+		uint32_t found = (uint32_t)(d0 == 0) | (uint32_t)(d1 == 0) << 1;
 
-			if (w != 0 && bp_link_interface(w) == interface &&
-				bp_load64(e->address) == k.lo &&
-				bp_load64(e->address + 8) == k.hi) {
-				*link = w;
-				return e;
-			}
+		__asm__("" : "+r"(found)); /* else the compiler branches on each */
+		if (__builtin_expect(found != 0, 1)) {
+			*link = w0 ^ ((w0 ^ w1) & (0 - (uint64_t)(found >> 1)));
+			return e + (found >> 1);
 		}
 		if (__builtin_expect(bp_neighbour_overflows(l) == 0, 1))
 			break;
-		at = at + 1 < f->max_neighbours ? at + 1 : 0;
+		at = at + 1 < f->neighbour_lines ? at + 1 : 0;
 	}
 	return NULL;
 }
@@ -116,17 +127,20 @@ static inline uint64_t bp_neighbour6_use(
 	return bp_neighbour_use(f, interface, bp_neighbour_key6(dst), now_s);
 }
 
-static inline void bp_neighbour_prefetch(
+/* always_inline: gcc 12 takes a function that only prefetches for one without effect, and drops the
+ * call. */
+#define BP_PREFETCHES static inline __attribute__((always_inline)) void
+
+BP_PREFETCHES bp_neighbour_prefetch(
 	const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k)
 {
 	__builtin_prefetch(&f->neighbours[bp_neighbour_home(f, interface, k)]);
 }
-static inline void bp_neighbour4_prefetch(const struct bp_fib *f, uint8_t interface, uint32_t dst)
+BP_PREFETCHES bp_neighbour4_prefetch(const struct bp_fib *f, uint8_t interface, uint32_t dst)
 {
 	bp_neighbour_prefetch(f, interface, bp_neighbour_key4(dst));
 }
-static inline void bp_neighbour6_prefetch(
-	const struct bp_fib *f, uint8_t interface, const uint8_t *dst)
+BP_PREFETCHES bp_neighbour6_prefetch(const struct bp_fib *f, uint8_t interface, const uint8_t *dst)
 {
 	bp_neighbour_prefetch(f, interface, bp_neighbour_key6(dst));
 }
