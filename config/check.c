@@ -261,6 +261,31 @@ static void check_ring(struct bp_reader *r, const struct bp_yaml *n, const struc
 	}
 }
 
+/* Whether something may pass: through a bridge, or by a route that the kernel or this file tells.
+ */
+static bool can_forward(const struct bp_config *c)
+{
+	if (c->n_bridges > 0 || c->fixed.n_routes > 0)
+		return true;
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const struct bp_config_interface *port = &c->port[i].interface;
+
+		if (port->kernel != BP_KERNEL_OFF || port->n_addresses > 0)
+			return true;
+	}
+	return false;
+}
+
+void bp_check_exception(struct bp_reader *r)
+{
+	for (uint32_t i = 0; i < BP_EX_CLASSES; i++) {
+		uint32_t tenth = r->config->exception.class[i].rate / 10;
+
+		if (r->config->exception.class[i].burst == 0)
+			r->config->exception.class[i].burst = tenth > 32 ? tenth : 32;
+	}
+}
+
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_config *c = base;
@@ -277,11 +302,12 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			(unsigned long long)c->mqtt.carry_per_flow,
 			(unsigned long long)c->mqtt.carry_total);
 	/* Unless the bridge is what has errors. */
-	if (c->n_bridges == 0 && r->messages->errors == 0)
+	if (!can_forward(c) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,
-			"mqtt: no ports are bridged, so no traffic passes that could be inspected; "
-			"expected "
-			"a setting such as bridge: [[devices, cloud]]");
+			"mqtt: no ports are bridged and none can route, so no traffic passes that "
+			"could be inspected; expected a setting such as bridge: [[devices, "
+			"cloud]], "
+			"or ports with addresses");
 	check_rules(r, n, c);
 	check_ring(r, n, c);
 }

@@ -20,6 +20,7 @@ struct bp_config *bp_config_parse(const char *name, const char *text, size_t len
 		return NULL;
 	}
 	if (bp_yaml_parse(&tree, text, len, &messages) == 0) {
+		reader.root = tree.root;
 		if (tree.root == NULL || (!tree.root->bad && bp_yaml_is_null(tree.root)))
 			bp_error(&messages, 1, 1,
 				"the file is empty; expected a mapping of settings with at least "
@@ -38,8 +39,11 @@ struct bp_config *bp_config_parse(const char *name, const char *text, size_t len
 
 void bp_config_free(struct bp_config *c)
 {
-	if (c != NULL)
-		free(c->mqtt.rules);
+	if (c == NULL)
+		return;
+	free(c->mqtt.rules);
+	free(c->fixed.route);
+	free(c->fixed.neighbour);
 	free(c);
 }
 

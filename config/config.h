@@ -23,9 +23,9 @@ enum bp_kernel { BP_KERNEL_AUTO, BP_KERNEL_VIRTIO, BP_KERNEL_TAP, BP_KERNEL_OFF 
 
 /* What makes a router's interface of a port, or of a bridge (its host interface). */
 struct bp_config_interface {
-	uint8_t kernel; /* enum bp_kernel */
-	char kernel_name[BP_INTERFACE_NAME_MAX +
-			 1]; /* of its kernel interface; default: the name */
+	uint8_t kernel; /* enum bp_kernel; off for a port in a bridge */
+	/* Of its kernel interface; default: the name. May be "" where it has none (off). */
+	char kernel_name[BP_INTERFACE_NAME_MAX + 1];
 	uint32_t n_addresses;
 	struct bp_interface_address address[BP_ADDRESSES_MAX];
 };
@@ -36,7 +36,7 @@ struct bp_config_port {
 	uint32_t queues;  /* 0: as many as there are workers, where the driver has them */
 	uint32_t rx_descriptors, tx_descriptors; /* 0: the driver's default */
 	uint32_t mtu;                            /* 0: leave the driver's */
-	bool promiscuous;                        /* default true */
+	bool promiscuous;                        /* default: whether it is in a bridge */
 	bool has_mac;
 	uint8_t mac[6];                       /* given to the device; without it the device's own */
 	struct bp_config_interface interface; /* of a port that is in no bridge */

@@ -46,19 +46,10 @@ void bp_write_quoted(const char *text, FILE *out)
 static void dump_section(const struct bp_setting *section, const struct bp_config *c,
 	const void *base, uint32_t indent, bool in_item, FILE *out);
 
-static const void *list_items(const struct bp_list_layout *l, const struct bp_config *c)
-{
-	const void *items = (const char *)c + l->items;
-
-	if (l->allocated)
-		memcpy(&items, items, sizeof(items));
-	return items;
-}
-
 static void dump_list(
 	const struct bp_setting *s, const struct bp_config *c, uint32_t indent, FILE *out)
 {
-	const char *items = list_items(s->list, c);
+	const char *items = bp_list_items(s->list, c);
 	uint32_t n = *(const uint32_t *)((const char *)c + s->list->count);
 
 	fputs(n == 0 ? " []\n" : "\n", out);

@@ -154,6 +154,7 @@ static void read_setting(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *base)
 {
 	size_t before = enter(r, bp_setting_key(s), -1);
+	uint32_t errors = r->messages->errors;
 
 	if (s->given != 0)
 		*((bool *)base + s->given - 1) = true;
@@ -165,6 +166,7 @@ static void read_setting(
 		s->type->read(r, s, n, bp_setting_field(s, base));
 	else
 		read_scalar(r, s, n, bp_setting_field(s, base));
+	n->faulty = n->bad || r->messages->errors != errors;
 	leave(r, before);
 }
 
@@ -192,6 +194,8 @@ void bp_read_section(
 			bp_error(r->messages, n->line, n->column,
 				"%s has no '%s'; expected this setting to be given",
 				section_name(r), bp_setting_key(s));
+		if (s->done != NULL)
+			s->done(r);
 	}
 	if (n != NULL && section != NULL && section->type == &bp_type_section &&
 		section->check != NULL)
@@ -199,7 +203,7 @@ void bp_read_section(
 }
 
 /* Room for `n` elements, zeroed; NULL when there is no memory. */
-static void *list_items(const struct bp_list_layout *l, struct bp_config *c, uint32_t n)
+static void *make_items(const struct bp_list_layout *l, struct bp_config *c, uint32_t n)
 {
 	void *items = (char *)c + l->items;
 
@@ -214,8 +218,31 @@ static void *list_items(const struct bp_list_layout *l, struct bp_config *c, uin
 	return items;
 }
 
-static void read_list(
-	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+static const struct bp_setting *child_named(const struct bp_setting *section, const char *key)
+{
+	const struct bp_setting *s = bp_schema_child(section, NULL);
+
+	while (strcmp(bp_setting_key(s), key) != 0)
+		s = bp_schema_child(section, s);
+	return s;
+}
+
+static void read_element(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *e, void *base)
+{
+	if (s->list->brief != NULL && e->kind != BP_YAML_MAP && !bp_yaml_is_null(e)) {
+		const struct bp_setting *only = child_named(s, s->list->brief);
+
+		bp_read_section(r, s, NULL, base);
+		only->type->read(r, only, e, bp_setting_field(only, base));
+		return;
+	}
+	bp_read_section(r, s, e, base);
+	if (s->check != NULL && e->kind == BP_YAML_MAP)
+		s->check(r, e, base);
+}
+
+void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
 	uint32_t i = 0;
 	char *items;
@@ -230,21 +257,20 @@ static void read_list(
 		bp_reader_error(r, s, n, "%u are given", n->kind == BP_YAML_SCALAR ? 0 : n->n);
 		return;
 	}
-	if (n->n == 0)
+	if (n->kind == BP_YAML_SCALAR || n->n == 0)
 		return;
-	items = list_items(s->list, r->config, n->n);
+	items = make_items(s->list, r->config, n->n);
 	if (items == NULL) {
 		bp_reader_error(r, s, n, "there is no memory for %u of them", n->n);
 		return;
 	}
 	for (struct bp_yaml *e = n->first; e != NULL; e = e->next, i++) {
 		size_t before = enter(r, NULL, i);
+		uint32_t errors = r->messages->errors;
 
-		if (!e->bad) {
-			bp_read_section(r, s, e, items + (size_t)i * s->list->element);
-			if (s->check != NULL && e->kind == BP_YAML_MAP)
-				s->check(r, e, items + (size_t)i * s->list->element);
-		}
+		if (!e->bad)
+			read_element(r, s, e, items + (size_t)i * s->list->element);
+		e->faulty = e->bad || r->messages->errors != errors;
 		leave(r, before);
 	}
 }
@@ -261,4 +287,4 @@ static void expect_section(const struct bp_setting *s, FILE *out)
 }
 
 const struct bp_type bp_type_section = {.expect = expect_section};
-const struct bp_type bp_type_list = {.read = read_list, .expect = expect_list};
+const struct bp_type bp_type_list = {.read = bp_read_list, .expect = expect_list};

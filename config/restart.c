@@ -45,14 +45,13 @@ static void compare_value(struct compare *cmp, const char *prefix, const struct 
 static void compare_section(struct compare *cmp, const char *prefix,
 	const struct bp_setting *section, const void *a, const void *b);
 
-/* Lists that are reloadable are allocated, the others are arrays in the configuration. */
 static void compare_list(struct compare *cmp, const char *prefix, const struct bp_setting *s)
 {
 	const struct bp_list_layout *l = s->list;
-	const char *a = (const char *)cmp->running, *b = (const char *)cmp->next;
-	uint32_t n = *(const uint32_t *)(a + l->count);
+	const char *a = bp_list_items(l, cmp->running), *b = bp_list_items(l, cmp->next);
+	uint32_t n = *(const uint32_t *)((const char *)cmp->running + l->count);
 
-	if (n != *(const uint32_t *)(b + l->count)) {
+	if (n != *(const uint32_t *)((const char *)cmp->next + l->count)) {
 		differs(cmp, prefix, s);
 		return;
 	}
@@ -60,8 +59,7 @@ static void compare_list(struct compare *cmp, const char *prefix, const struct b
 		char item[128];
 
 		snprintf(item, sizeof(item), "%s%s[%u].", prefix, bp_setting_key(s), i);
-		compare_section(
-			cmp, item, s, a + l->items + i * l->element, b + l->items + i * l->element);
+		compare_section(cmp, item, s, a + i * l->element, b + i * l->element);
 	}
 }
 

@@ -19,6 +19,10 @@
 
 static const char *const hugepages_words[] = {"auto", "require", "never", NULL};
 static const char *const idle_words[] = {"spin", "sleep", NULL};
+static const char *const kernel_words[] = {"auto", "virtio", "tap", "off", NULL};
+/* local is what addresses make, and punt what the kernel's routes make. */
+static const char *const route_words[] = {
+	"unicast", "", "blackhole", "unreachable", "prohibit", NULL};
 static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};
 static const char *const checksum_words[] = {"verify", "trust", NULL};
 static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -33,6 +37,24 @@ static const struct bp_list_layout port_list = {
 	.items = offsetof(struct bp_config, port),
 	.count = offsetof(struct bp_config, n_ports),
 };
+static const struct bp_list_layout bridge_list = {
+	.element = sizeof(struct bp_config_bridge),
+	.items = offsetof(struct bp_config, bridge),
+	.count = offsetof(struct bp_config, n_bridges),
+	.brief = "ports",
+};
+static const struct bp_list_layout route_list = {
+	.element = sizeof(struct bp_config_static_route),
+	.items = offsetof(struct bp_config, fixed.route),
+	.count = offsetof(struct bp_config, fixed.n_routes),
+	.allocated = true,
+};
+static const struct bp_list_layout neighbour_list = {
+	.element = sizeof(struct bp_config_static_neighbour),
+	.items = offsetof(struct bp_config, fixed.neighbour),
+	.count = offsetof(struct bp_config, fixed.n_neighbours),
+	.allocated = true,
+};
 static const struct bp_list_layout rule_list = {
 	.element = sizeof(struct bp_rule_spec),
 	.items = offsetof(struct bp_config, mqtt.rules),
@@ -45,6 +67,26 @@ static bool has_tls(const void *base)
 	return ((const struct bp_config *)base)->mqtt.edge.ca_file[0] != '\0';
 }
 
+static bool has_kernel_name(const void *port)
+{
+	return ((const struct bp_config_port *)port)->interface.kernel_name[0] != '\0';
+}
+
+static bool host_has_kernel_name(const void *bridge)
+{
+	return ((const struct bp_config_bridge *)bridge)->host.kernel_name[0] != '\0';
+}
+
+static bool has_via(const void *route)
+{
+	return ((const struct bp_config_static_route *)route)->hop.gateway.family != 0;
+}
+
+static bool is_unicast(const void *route)
+{
+	return ((const struct bp_config_static_route *)route)->type == BP_ROUTE_UNICAST;
+}
+
 static bool is_json(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_JSON;
@@ -54,6 +96,31 @@ static bool is_binary(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_BINARY;
 }
+
+/* What a class of frames to the kernel is given. */
+#define CLASS(name_, class_, rate_, help_)                                                         \
+	{.path = "exception.classes." name_, .type = &bp_type_section, .help = help_},             \
+		{.path = "exception.classes." name_ ".rate",                                       \
+			.type = &bp_type_uint,                                                     \
+			AT(exception.class[class_].rate),                                          \
+			.min = 1,                                                                  \
+			.max = 10000000,                                                           \
+			.preset = rate_,                                                           \
+			.help = "Frames of this class that the kernel gets each second, over all " \
+				"ports."},                                                         \
+		{.path = "exception.classes." name_ ".burst",                                      \
+			.type = &bp_type_uint,                                                     \
+			AT(exception.class[class_].burst),                                         \
+			.min = 1,                                                                  \
+			.max = 10000000,                                                           \
+			.preset_note = "a tenth of rate, and at least 32",                         \
+			.help = "Frames that may come at once before rate bounds them."},          \
+	{                                                                                          \
+		.path = "exception.classes." name_ ".queue", .type = &bp_type_uint,                \
+		AT(exception.class[class_].queue), .min = 16, .max = 65536, .preset = "512",       \
+		.help = "Frames of this class that may wait for the kernel; more are dropped and " \
+			"counted."                                                                 \
+	}
 
 /* clang-format off */
 const struct bp_setting bp_schema[] = {
@@ -90,11 +157,31 @@ const struct bp_setting bp_schema[] = {
 	 .help = "Descriptors of each transmit queue; 0 takes the driver's default."},
 	{.path = "ports[].mtu", .type = &bp_type_uint, IN(bp_config_port, mtu), .flags = BP_OR_ZERO, .min = 68, .max = 65535, .preset = "0",
 	 .help = "Largest IP packet in bytes that the port takes; 0 leaves the driver's setting."},
-	{.path = "ports[].promiscuous", .type = &bp_type_bool, IN(bp_config_port, promiscuous), .preset = "true",
+	{.path = "ports[].promiscuous", .type = &bp_type_bool, IN(bp_config_port, promiscuous), .preset = "true", .preset_note = "true for a port in a bridge, false for one that routes",
 	 .help = "Whether the port takes frames for every destination address, which bridging needs."},
+	{.path = "ports[].mac", .type = &bp_type_mac, IN(bp_config_port, mac), GIVEN(bp_config_port, has_mac), .preset_note = "the device's own; in biplane replay 02:00:00:00:00:NN, where NN is the port's place in this list in hexadecimal, counted from 0",
+	 .help = "The port's MAC address, which the device is told to take. Its kernel interface has the same."},
+	{.path = "ports[].addresses", .type = &bp_type_addresses, IN(bp_config_port, interface), .preset_note = "none",
+	 .help = "IPv4 and IPv6 addresses of a port that routes. biplane gives them to its kernel interface, besides those that are set there with ip or by a routing daemon; with kernel off, and in biplane replay, the data plane answers ARP and neighbour discovery for them itself. The addresses of a bridge are its host's."},
+	{.path = "ports[].kernel", .type = &bp_type_enum, IN(bp_config_port, interface.kernel), .words = kernel_words, .preset = "auto", .preset_note = "auto; off for a port in a bridge",
+	 .help = "The kernel interface of a port that routes, by which the kernel and its daemons see it: virtio needs /dev/vhost-net, tap works everywhere, auto takes virtio where it can and tap elsewhere. With off the port has none and is told its routes and neighbours by the section static alone."},
+	{.path = "ports[].interface", .type = &bp_type_name, IN(bp_config_port, interface.kernel_name), .min = 1, .present = has_kernel_name, .preset_note = "the port's name",
+	 .help = "Name of the port's kernel interface. A port whose name is longer than the kernel allows must be given one."},
 
-	{.path = "bridge", .type = &bp_type_bridges, .size = sizeof(struct bp_config), .preset_note = "none: no frame is forwarded",
-	 .help = "Lists of the names of ports that form one Ethernet segment, such as [[devices, cloud]]. Two ports are a transparent wire, three or more a learning switch."},
+	{.path = "bridge", .type = &bp_type_bridges, .max = BP_MAX_BRIDGES, .list = &bridge_list, .preset_note = "none: every port routes", .done = bp_check_interfaces,
+	 .help = "Ports that form one Ethernet segment, such as [[devices, cloud]]. Two ports are a transparent wire, three or more a learning switch. A port that is in no bridge routes: it has addresses of its own, and frames for its MAC address are forwarded by the routing tables."},
+	{.path = "bridge[].ports", .type = &bp_type_bridge_ports, .size = sizeof(struct bp_config_bridge), .flags = BP_REQUIRED,
+	 .help = "The bridge's ports. A bridge that is written as a list has these and no host."},
+	{.path = "bridge[].host", .type = &bp_type_section, GIVEN(bp_config_bridge, has_host),
+	 .help = "This machine's own interface in the bridge, by which it is reached from the segment and routes to and from it. Without it the bridge is closed to this machine."},
+	{.path = "bridge[].host.name", .type = &bp_type_name, IN(bp_config_bridge, host_name), .flags = BP_REQUIRED, .min = 1,
+	 .help = "What this file and the counters call it; no port has the same name."},
+	{.path = "bridge[].host.addresses", .type = &bp_type_addresses, IN(bp_config_bridge, host), .preset_note = "none",
+	 .help = "Its addresses, as ports[].addresses."},
+	{.path = "bridge[].host.kernel", .type = &bp_type_enum, IN(bp_config_bridge, host.kernel), .words = kernel_words, .preset = "auto",
+	 .help = "Its kernel interface, as ports[].kernel."},
+	{.path = "bridge[].host.interface", .type = &bp_type_name, IN(bp_config_bridge, host.kernel_name), .min = 1, .present = host_has_kernel_name, .preset_note = "the host's name",
+	 .help = "Name of its kernel interface."},
 	{.path = "bridging", .type = &bp_type_section,
 	 .help = "The address table of the bridges with three or more ports."},
 	{.path = "bridging.mac_table", .type = &bp_type_uint, AT(mac_table), .min = 16, .max = 1048576, .preset = "8192",
@@ -102,9 +189,65 @@ const struct bp_setting bp_schema[] = {
 	{.path = "bridging.ageing", .type = &bp_type_duration, AT(mac_ageing_ns), .min = S, .max = 1000000 * S, .preset = "300s",
 	 .help = "How long an address is remembered that is not seen."},
 
+	{.path = "routing", .type = &bp_type_section,
+	 .help = "Room in the routing tables. What a table has no room for is counted and warned of, and its traffic goes by way of the kernel."},
+	{.path = "routing.routes4", .type = &bp_type_uint, AT(routing.routes4), .min = 16, .max = 16777216, .preset = "1048576",
+	 .help = "IPv4 routes."},
+	{.path = "routing.routes6", .type = &bp_type_uint, AT(routing.routes6), .min = 16, .max = 4194304, .preset = "262144",
+	 .help = "IPv6 routes."},
+	{.path = "routing.neighbours", .type = &bp_type_uint, AT(routing.neighbours), .min = 16, .max = 1048576, .preset = "65536",
+	 .help = "Neighbours of both families, over all interfaces."},
+	{.path = "routing.nexthops", .type = &bp_type_uint, AT(routing.nexthops), .min = 16, .max = 1048576, .preset = "16384",
+	 .help = "Different next hops that routes go through."},
+	{.path = "routing.groups", .type = &bp_type_uint, AT(routing.groups), .min = 16, .max = 65536, .preset = "1024",
+	 .help = "Different sets of several next hops among which routes share their traffic (ECMP)."},
+
+	{.path = "sync", .type = &bp_type_section,
+	 .help = "How the control plane mirrors the kernel's interfaces, neighbours and routes."},
+	{.path = "sync.table", .type = &bp_type_table, AT(sync.table), .min = 1, .max = UINT32_MAX, .preset = "main",
+	 .help = "The kernel's routing table whose routes are mirrored."},
+	{.path = "sync.receive_buffer", .type = &bp_type_size, AT(sync.receive_buffer), .min = MIB, .max = GIB, .preset = "16MiB",
+	 .help = "Buffer of the Netlink socket. When events come faster than they are read and it overruns, everything is read anew."},
+	{.path = "sync.neighbour_keep", .type = &bp_type_duration, AT(sync.neighbour_keep_ns), .min = S, .max = DAY, .preset = "60s",
+	 .help = "A neighbour that traffic used within so long is kept: the kernel, which does not see that traffic, is made to ask for it again before it is forgotten."},
+
+	{.path = "static", .type = &bp_type_section, .check = bp_check_static,
+	 .help = "Routes and neighbours besides those of the kernel: for biplane replay, and for ports with kernel off."},
+	{.path = "static.routes", .type = &bp_type_list, .max = 65536, .list = &route_list, .preset_note = "none",
+	 .help = "Routes. Each stands before the kernel's route of the same prefix. Entries of the same prefix that differ in via or port share the traffic, each flow keeping to one of them (ECMP)."},
+	{.path = "static.routes[].prefix", .type = &bp_type_prefix, IN(bp_config_static_route, prefix), .flags = BP_REQUIRED,
+	 .help = "The destinations."},
+	{.path = "static.routes[].via", .type = &bp_type_address, IN(bp_config_static_route, hop.gateway), .present = has_via, .preset_note = "none: the destinations are neighbours on port",
+	 .help = "Address of the next router. That of a route for an IPv4 prefix may be an IPv6 address."},
+	{.path = "static.routes[].port", .type = &bp_type_interface, IN(bp_config_static_route, hop.interface), GIVEN(bp_config_static_route, has_port), .preset_note = "the one with an address in whose prefix via is",
+	 .help = "Port that routes, or host of a bridge, that the traffic leaves by."},
+	{.path = "static.routes[].type", .type = &bp_type_enum, IN(bp_config_static_route, type), .words = route_words, .preset = "unicast",
+	 .help = "unicast forwards and needs via or port. The others have neither: blackhole drops and counts, unreachable and prohibit have the kernel answer with that ICMP message."},
+	{.path = "static.routes[].weight", .type = &bp_type_uint, IN(bp_config_static_route, hop.weight), .present = is_unicast, .min = 1, .max = 256, .preset = "1",
+	 .help = "Share of this entry in the traffic, among those of the same prefix."},
+	{.path = "static.neighbours", .type = &bp_type_list, .max = 65536, .list = &neighbour_list, .preset_note = "none",
+	 .help = "Neighbours that are not asked for."},
+	{.path = "static.neighbours[].address", .type = &bp_type_address, IN(bp_config_static_neighbour, address), .flags = BP_REQUIRED,
+	 .help = "The neighbour's address."},
+	{.path = "static.neighbours[].mac", .type = &bp_type_mac, IN(bp_config_static_neighbour, mac), .flags = BP_REQUIRED,
+	 .help = "Its MAC address."},
+	{.path = "static.neighbours[].port", .type = &bp_type_interface, IN(bp_config_static_neighbour, interface), .flags = BP_REQUIRED,
+	 .help = "Port that routes, or host of a bridge, on whose segment it is."},
+
+	{.path = "exception", .type = &bp_type_section, .done = bp_check_exception,
+	 .help = "What goes to the kernel: all that is not user data to forward."},
+	{.path = "exception.phd_ports", .type = &bp_type_tcp_ports, AT(exception.n_phd_ports), .min = 1, .max = 65535, .preset = "6024",
+	 .help = "TCP ports of the signalling of personal health devices (ISO/IEEE 11073-20601), which is class phd."},
+	{.path = "exception.classes", .type = &bp_type_section,
+	 .help = "Classes in the order in which they are served, so that a flood of one can't starve those before it. Each has a token bucket and a queue; what is over them is dropped and counted by class."},
+	CLASS("routing", BP_EX_ROUTING, "2000", "Routing protocols, ARP and IPv6 neighbour discovery."),
+	CLASS("phd", BP_EX_PHD, "20000", "Signalling of personal health devices."),
+	CLASS("local", BP_EX_LOCAL, "10000", "What else is for an address of this machine."),
+	CLASS("other", BP_EX_OTHER, "1000", "What the kernel is to answer or to forward: expired hop limits, options, packets that are too big, neighbours that are not resolved, unknown EtherTypes."),
+
 	{.path = "mqtt", .type = &bp_type_section, GIVEN(bp_config, mqtt.enabled), .check = bp_check_mqtt,
 	 .help = "Inspection of MQTT. Without this section biplane forwards and inspects nothing."},
-	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, .size = sizeof(struct bp_config), .min = 1, .max = 65535, .preset = "1883",
+	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, AT(mqtt.n_ports), .min = 1, .max = 65535, .preset = "1883",
 	 .help = "TCP ports on which brokers listen."},
 	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
 	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
@@ -263,6 +406,15 @@ bool bp_setting_present(const struct bp_setting *s, const void *base)
 	if (s->present != NULL)
 		return s->present(base);
 	return s->given == 0 || *((const bool *)base + s->given - 1);
+}
+
+const void *bp_list_items(const struct bp_list_layout *l, const struct bp_config *c)
+{
+	const void *items = (const char *)c + l->items;
+
+	if (l->allocated)
+		memcpy(&items, items, sizeof(items));
+	return items;
 }
 
 void bp_field_store(const struct bp_setting *s, void *field, uint64_t v)

@@ -22,6 +22,7 @@ struct bp_setting;
 struct bp_reader {
 	struct bp_config *config;
 	struct bp_messages *messages;
+	const struct bp_yaml *root; /* the file's mapping */
 	char path[160]; /* of the setting in hand, as messages name it: mqtt.rules[3].raise */
 	size_t path_len;
 };
@@ -55,15 +56,18 @@ extern const struct bp_type bp_type_uint, bp_type_size, bp_type_duration, bp_typ
 	bp_type_enum, bp_type_hold;
 extern const struct bp_type bp_type_name, bp_type_string, bp_type_filter, bp_type_template;
 extern const struct bp_type bp_type_mac, bp_type_ip4, bp_type_ip6;
-extern const struct bp_type bp_type_port, bp_type_tcp_ports, bp_type_workers, bp_type_bridges;
+extern const struct bp_type bp_type_address, bp_type_prefix, bp_type_addresses;
+extern const struct bp_type bp_type_port, bp_type_interface, bp_type_tcp_ports, bp_type_workers;
+extern const struct bp_type bp_type_bridges, bp_type_bridge_ports, bp_type_table;
 extern const struct bp_type bp_type_condition, bp_type_json_path;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
-	size_t element; /* bytes */
-	size_t items;   /* offset of the array, or of the pointer to it */
-	size_t count;   /* offset of the uint32_t that counts them */
-	bool allocated; /* items is a pointer, and the reader allocates */
+	size_t element;    /* bytes */
+	size_t items;      /* offset of the array, or of the pointer to it */
+	size_t count;      /* offset of the uint32_t that counts them */
+	bool allocated;    /* items is a pointer, and the reader allocates */
+	const char *brief; /* the setting that an element stands for which is no mapping; or NULL */
 };
 
 enum bp_setting_flags {
@@ -76,12 +80,14 @@ struct bp_setting {
 	const char *path; /* dotted; [] after the name of a list of mappings */
 	const struct bp_type *type;
 	uint32_t flags;
-	uint32_t offset, size;    /* of the field, in bytes */
-	uint64_t min, max;        /* in the file's unit: bytes, nanoseconds, plain, bytes of text */
-	uint64_t scale;           /* the field counts this many of them; 0 is 1 */
-	const char *const *words; /* of an enum, in the order of its numbers; NULL ends them */
-	const char *preset;       /* the default as the file would have it; NULL: none */
-	const char *preset_note;  /* a default that is no constant, in words */
+	uint32_t offset, size; /* of the field, in bytes */
+	uint64_t min, max;     /* in the file's unit: bytes, nanoseconds, plain, bytes of text */
+	uint64_t scale;        /* the field counts this many of them; 0 is 1 */
+	/* Of an enum, in the order of its numbers; NULL ends them, "" is a number without a word.
+	 */
+	const char *const *words;
+	const char *preset;      /* the default as the file would have it; NULL: none */
+	const char *preset_note; /* a default that is no constant, in words */
 	const char *help;
 	const struct bp_list_layout *list;
 	uint32_t given; /* 1 + offset of the bool that says the file has it; 0: none */
@@ -89,6 +95,9 @@ struct bp_setting {
 	bool (*present)(const void *base);
 	/* What concerns several settings of a section; `n` is the section's mapping. */
 	void (*check)(struct bp_reader *r, const struct bp_yaml *n, void *base);
+	/* What concerns it and settings before it in the file's mapping: called, given or not, once
+	 * it and they are read and before those that follow. */
+	void (*done)(struct bp_reader *r);
 };
 
 /* The rows, parents before their children, in the order in which they are read. */
@@ -104,6 +113,8 @@ const struct bp_setting *bp_schema_child(
 const char *bp_setting_key(const struct bp_setting *s);
 /* Whether the configuration has it: always, but for optional sections and addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);
+/* The elements of a list of mappings. */
+const void *bp_list_items(const struct bp_list_layout *l, const struct bp_config *c);
 
 static inline bool bp_setting_is_section(const struct bp_setting *s)
 {
@@ -130,6 +141,11 @@ char *bp_config_read_file(const char *path, size_t *len, FILE *errors);
 /* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. */
 void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);
+/* The read of bp_type_list, for types that only expect something else. */
+void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
+/* The read of a type that also takes a list, where it is none: true, and its errors reported. */
+bool bp_read_as_scalar(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
 /* An error about the setting in hand at byte `at` of `n`, with what was expected. */
 void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	const struct bp_fault *fault);
@@ -147,6 +163,11 @@ void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_exception(struct bp_reader *r);
+/* check_interfaces.c: once ports and bridges are known. */
+void bp_check_interfaces(struct bp_reader *r);
+/* check_static.c */
+void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /* The known name in `section` that `key` was meant to be, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);
@@ -156,6 +177,14 @@ void bp_write_quoted(const char *text, FILE *out);
 
 /* Index of the port of that name, or -1. */
 int bp_config_port_index(const struct bp_config *c, const char *name);
+
+/* An address, or a prefix with its length, as text: at most BP_ADDRESS_TEXT bytes. Returns `out`.
+ */
+#define BP_ADDRESS_TEXT 64
+const char *bp_address_text(const struct bp_address *a, char out[BP_ADDRESS_TEXT]);
+const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT]);
+/* Whether the address is in the prefix: of its family and with its first bits. */
+bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a);
 
 /*
  * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds

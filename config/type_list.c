@@ -3,8 +3,7 @@
 
 #include "config/schema.h"
 
-/* Lists of plain values, and what refers to a port by its name. Their field is the whole
- * configuration: each fills several members. */
+/* Lists of plain values, and what refers to a port by its name. */
 
 int bp_config_port_index(const struct bp_config *c, const char *name)
 {
@@ -42,6 +41,44 @@ static void expect_port(const struct bp_setting *s, FILE *out)
 
 const struct bp_type bp_type_port = {
 	.parse = parse_port, .format = format_port, .expect = expect_port};
+
+/* A router's interface, by the name of its port or of the bridge's host. */
+static bool parse_interface(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	char shown[BP_SHOWN];
+
+	bp_shown(text, strlen(text), shown);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES && text[0] != '\0'; i++) {
+		const char *name;
+
+		if (bp_config_interface(c, i, &name) == NULL || strcmp(name, text) != 0)
+			continue;
+		bp_field_store(s, field, i);
+		return true;
+	}
+	if (text[0] != '\0' && bp_config_port_index(c, text) >= 0)
+		return bp_fault_set(fault, 0, "port '%s' is in a bridge", shown);
+	return bp_fault_set(fault, 0, "there is no port or host '%s'", shown);
+}
+
+static void format_interface(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	const char *name = "";
+
+	bp_config_interface(c, (unsigned)bp_field_load(s, field), &name);
+	bp_write_quoted(name, out);
+}
+
+static void expect_interface(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("the name of a port that is in no bridge, or of a bridge's host", out);
+}
+
+const struct bp_type bp_type_interface = {
+	.parse = parse_interface, .format = format_interface, .expect = expect_interface};
 
 /* A whole number in an item of a list, by the rules and in the bounds of `number`. */
 static bool item_number(struct bp_reader *r, const struct bp_setting *s,
@@ -88,7 +125,7 @@ static void read_numbers(struct bp_reader *r, const struct bp_setting *s,
 }
 
 /* A scalar setting of these types, or a list that the type itself must read. */
-static bool read_as_scalar(
+bool bp_read_as_scalar(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
 	struct bp_fault fault;
@@ -111,15 +148,28 @@ static void write_numbers(const uint16_t *v, uint32_t n, FILE *out)
 	fputc(']', out);
 }
 
+/* The field is the uint32_t that counts the ports; they follow it. */
+_Static_assert(offsetof(struct bp_config, mqtt.ports) ==
+		       offsetof(struct bp_config, mqtt.n_ports) + sizeof(uint32_t),
+	"the ports follow their count");
+_Static_assert(offsetof(struct bp_config, exception.phd_ports) ==
+		       offsetof(struct bp_config, exception.n_phd_ports) + sizeof(uint32_t),
+	"the ports follow their count");
+
+static uint16_t *ports_after(uint32_t *count)
+{
+	return (uint16_t *)(count + 1);
+}
+
 static bool parse_tcp_ports(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
 	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint16_t)};
-	struct bp_config_mqtt *m = &((struct bp_config *)field)->mqtt;
+	uint32_t *count = field;
 
-	if (!bp_type_uint.parse(&number, c, text, &m->ports[0], fault))
+	if (!bp_type_uint.parse(&number, c, text, ports_after(count), fault))
 		return false;
-	m->n_ports = 1;
+	*count = 1;
 	return true;
 }
 
@@ -127,18 +177,20 @@ static void read_tcp_ports(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
 	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint16_t)};
-	struct bp_config_mqtt *m = &((struct bp_config *)field)->mqtt;
+	uint32_t *count = field;
 
-	if (!read_as_scalar(r, s, n, field))
-		read_numbers(r, s, &number, n, m->ports, BP_MAX_MQTT_PORTS, &m->n_ports);
+	if (!bp_read_as_scalar(r, s, n, field))
+		read_numbers(r, s, &number, n, ports_after(count), BP_MAX_MQTT_PORTS, count);
 }
 
 static void format_tcp_ports(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
+	const uint32_t *count = field;
+
 	(void)s;
-	(void)field;
-	write_numbers(c->mqtt.ports, c->mqtt.n_ports, out);
+	(void)c;
+	write_numbers((const uint16_t *)(count + 1), *count, out);
 }
 
 static void expect_tcp_ports(const struct bp_setting *s, FILE *out)
@@ -168,7 +220,7 @@ static void read_workers(
 	const struct bp_setting core = {.max = CORE_MAX, .size = sizeof(uint16_t)};
 	struct bp_config *c = field;
 
-	if (read_as_scalar(r, s, n, field))
+	if (bp_read_as_scalar(r, s, n, field))
 		return;
 	c->workers_listed = true;
 	read_numbers(r, s, &core, n, c->worker_core, BP_MAX_WORKERS, &c->n_workers);
@@ -198,95 +250,3 @@ const struct bp_type bp_type_workers = {.parse = parse_workers,
 	.read = read_workers,
 	.format = format_workers,
 	.expect = expect_workers};
-
-static bool is_bridged(const struct bp_config *c, int port)
-{
-	for (uint32_t i = 0; i < c->n_bridges; i++) {
-		for (uint32_t k = 0; k < c->bridge[i].n; k++) {
-			if (c->bridge[i].port[k] == port)
-				return true;
-		}
-	}
-	return false;
-}
-
-static void read_bridge(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n)
-{
-	struct bp_config *c = r->config;
-	struct bp_config_bridge *b = &c->bridge[c->n_bridges];
-
-	if (n->bad)
-		return;
-	if (n->kind != BP_YAML_LIST) {
-		bp_reader_error(r, s, n, "a bridge is not a list");
-		return;
-	}
-	if (n->n < 2) {
-		bp_reader_error(r, s, n, "a bridge has %u port%s", n->n, n->n == 1 ? "" : "s");
-		return;
-	}
-	c->n_bridges++;
-	for (struct bp_yaml *p = n->first; p != NULL; p = p->next) {
-		char shown[BP_SHOWN];
-		int port;
-
-		if (p->bad)
-			continue;
-		bp_shown(p->text, p->kind == BP_YAML_SCALAR ? p->n : 0, shown);
-		port = p->kind == BP_YAML_SCALAR && p->n > 0 ? bp_config_port_index(c, p->text)
-							     : -1;
-		if (port < 0)
-			bp_reader_error(r, s, p, "there is no port '%s'", shown);
-		else if (is_bridged(c, port))
-			bp_reader_error(r, s, p, "port '%s' is bridged already", shown);
-		else
-			b->port[b->n++] = (uint8_t)port;
-	}
-}
-
-static void read_bridges(
-	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
-{
-	(void)field;
-	if (bp_yaml_is_null(n))
-		return;
-	if (n->kind != BP_YAML_LIST) {
-		bp_reader_error(r, s, n, "this is not a list");
-		return;
-	}
-	if (n->n > BP_MAX_BRIDGES) {
-		bp_reader_error(r, s, n, "%u bridges are given", n->n);
-		return;
-	}
-	for (struct bp_yaml *b = n->first; b != NULL; b = b->next)
-		read_bridge(r, s, b);
-}
-
-static void format_bridges(
-	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
-{
-	(void)s;
-	(void)field;
-	fputc('[', out);
-	for (uint32_t i = 0; i < c->n_bridges; i++) {
-		fputs(i > 0 ? ", [" : "[", out);
-		for (uint32_t k = 0; k < c->bridge[i].n; k++) {
-			fputs(k > 0 ? ", " : "", out);
-			bp_write_quoted(c->port[c->bridge[i].port[k]].name, out);
-		}
-		fputc(']', out);
-	}
-	fputc(']', out);
-}
-
-static void expect_bridges(const struct bp_setting *s, FILE *out)
-{
-	(void)s;
-	fprintf(out,
-		"a list of at most %u bridges, each a list of two or more names of ports, such as "
-		"[[devices, cloud]], with each port in one bridge only",
-		BP_MAX_BRIDGES);
-}
-
-const struct bp_type bp_type_bridges = {
-	.read = read_bridges, .format = format_bridges, .expect = expect_bridges};

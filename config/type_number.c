@@ -234,6 +234,46 @@ static void expect_duration(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_duration = {
 	.parse = parse_duration, .format = format_duration, .expect = expect_duration};
 
+/* Routing tables of the kernel, which has names for some (RT_TABLE_* of linux/rtnetlink.h). */
+static const struct {
+	const char *name;
+	uint32_t number;
+} tables[] = {{"main", 254}, {"local", 255}, {"default", 253}};
+#define N_TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static bool parse_table(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	for (uint32_t i = 0; i < N_TABLES; i++) {
+		if (strcmp(text, tables[i].name) == 0) {
+			bp_field_store(s, field, tables[i].number);
+			return true;
+		}
+	}
+	return parse_uint(s, c, text, field, fault);
+}
+
+static void format_table(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	for (uint32_t i = 0; i < N_TABLES; i++) {
+		if (bp_field_load(s, field) == tables[i].number) {
+			fputs(tables[i].name, out);
+			return;
+		}
+	}
+	format_uint(s, c, field, out);
+}
+
+static void expect_table(const struct bp_setting *s, FILE *out)
+{
+	fprintf(out, "main, local, default or a number from %llu to %llu",
+		(unsigned long long)s->min, (unsigned long long)s->max);
+}
+
+const struct bp_type bp_type_table = {
+	.parse = parse_table, .format = format_table, .expect = expect_table};
+
 /* A plain number counts values in a row, one with a unit is a time. */
 #define HOLD_NS_MIN 1000000ull           /* 1ms */
 #define HOLD_NS_MAX 31536000000000000ull /* 365d */

@@ -72,7 +72,7 @@ static bool parse_enum(const struct bp_setting *s, const struct bp_config *c, co
 
 	(void)c;
 	for (uint32_t i = 0; s->words[i] != NULL; i++) {
-		if (strcmp(text, s->words[i]) == 0) {
+		if (text[0] != '\0' && strcmp(text, s->words[i]) == 0) {
 			bp_field_store(s, field, i);
 			return true;
 		}
@@ -89,12 +89,15 @@ static void format_enum(
 
 static void expect_enum(const struct bp_setting *s, FILE *out)
 {
-	for (uint32_t i = 0; s->words[i] != NULL; i++)
+	for (uint32_t i = 0; s->words[i] != NULL; i++) {
+		if (s->words[i][0] == '\0')
+			continue;
 		fprintf(out, "%s%s",
 			i == 0                    ? ""
 			: s->words[i + 1] == NULL ? " or "
 						  : ", ",
 			s->words[i]);
+	}
 }
 
 const struct bp_type bp_type_enum = {

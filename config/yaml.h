@@ -27,6 +27,7 @@ struct bp_yaml {
 	bool quoted;           /* scalar in quotes: an empty one is a text, not nothing */
 	bool verbatim;         /* scalar that stands in the file byte for byte, on one line */
 	bool bad;              /* an error about it is reported already */
+	bool faulty;           /* a setting or an element: so is one about something in it */
 	uint32_t line, column; /* from 1; columns count characters */
 	uint32_t n;            /* items, pairs, or bytes of text */
 	const char *text;      /* scalar: NUL terminated */

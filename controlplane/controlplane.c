@@ -18,10 +18,13 @@
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
 #include "controlplane/log.h"
+#include "controlplane/peer.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
 #include "controlplane/rules.h"
 #include "controlplane/segment_open.h"
+#include "controlplane/sync/sync.h"
+#include "shm/fib_writer.h"
 
 /* At the end the broker gets so long to acknowledge what is on its way. */
 #define DRAIN_NS 1000000000ull
@@ -31,6 +34,8 @@ struct controlplane {
 	struct bp_shm shm;
 	struct bp_reload reload; /* has the running configuration */
 	struct bp_control *control;
+	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
+	struct bp_sync *sync;
 	struct event *signals[3], *second;
 	struct stat segment_file; /* as it was when it was opened */
 	bool stopping;
@@ -62,12 +67,14 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
 	stop(arg, 0);
 }
 
-static void log_reload(const json_t *answer)
+static void after_reload(struct controlplane *cp, const json_t *answer)
 {
 	json_t *errors = json_object_get(answer, "errors"), *line;
 	size_t i;
 
 	if (json_is_true(json_object_get(answer, "ok"))) {
+		if (cp->sync != NULL)
+			bp_sync_reconfigure(cp->sync, cp->reload.running);
 		bp_log(BP_LOG_INFO,
 			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
 			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged",
@@ -82,9 +89,8 @@ static void log_reload(const json_t *answer)
 
 static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)
 {
-	(void)arg;
 	(void)tag;
-	log_reload(answer);
+	after_reload(arg, answer);
 	json_decref(answer);
 }
 
@@ -103,7 +109,7 @@ static void socket_reload_done(void *arg, uint64_t client, json_t *answer)
 {
 	struct controlplane *cp = arg;
 
-	log_reload(answer);
+	after_reload(cp, answer);
 	bp_control_reply(cp->control, client, answer);
 }
 
@@ -268,6 +274,35 @@ static int start_services(struct controlplane *cp)
 	return 0;
 }
 
+static bool no_readers(void *arg)
+{
+	return !bp_dataplane_alive(arg);
+}
+
+/* The forwarding tables and who fills them. Returns the exit status. */
+static int start_sync(struct controlplane *cp)
+{
+	char err[512];
+
+	if (!bp_config_routes(cp->reload.running))
+		return 0;
+	cp->fib_writer =
+		bp_fib_writer_new(&cp->shm.fib, no_readers, cp->shm.global, err, sizeof(err));
+	if (cp->fib_writer != NULL) {
+		const struct bp_sync_to to = {.writer = cp->fib_writer,
+			.fib = &cp->shm.fib,
+			.global = cp->shm.global,
+			.ports = cp->shm.ports,
+			.n_ports = cp->reload.running->n_ports};
+
+		cp->sync = bp_sync_new(cp->base, &to, cp->reload.running, err, sizeof(err));
+	}
+	if (cp->sync != NULL)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return 1;
+}
+
 static int start_control(struct controlplane *cp)
 {
 	static const struct bp_control_ops ops = {
@@ -319,12 +354,16 @@ static int start(struct controlplane *cp)
 	if (start_events(cp) != 0)
 		return 1;
 	status = start_services(cp);
+	if (status == 0)
+		status = start_sync(cp);
 	return status != 0 ? status : start_control(cp);
 }
 
 static void end(struct controlplane *cp)
 {
 	bp_control_free(cp->control);
+	bp_sync_free(cp->sync);
+	bp_fib_writer_free(cp->fib_writer);
 	bp_publisher_free(cp->reload.publisher);
 	bp_rules_free(cp->reload.rules);
 	for (unsigned i = 0; i < 3; i++)

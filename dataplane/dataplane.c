@@ -171,7 +171,7 @@ static void show_startup(struct dataplane *d)
 	struct bp_startup s = {d->config, &d->eal, d->ports, &d->plan, &d->pools, &d->shm};
 
 	bp_startup_print(&s, stdout);
-	bp_kernel_ifs_print(&d->kernel_ifs, d->config, stdout);
+	bp_kernel_ifs_print(&d->kernel_ifs, stdout);
 	fflush(stdout);
 	bp_startup_warn(&s, stderr);
 }

@@ -10,6 +10,8 @@ struct bp_device_facts {
 	bool found, up;
 	bool veth;
 	bool gro; /* generic receive offload: frames that were never on the wire */
+	/* the kernel's own IPv4 or IPv6 takes what comes in there, too */
+	bool takes_ip4, takes_ip6;
 	uint32_t mtu;
 };
 

@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/link.h"
 
+#include <net/if.h>
 #include <string.h>
 
 #include <rte_ethdev.h>
 
+#include "dataplane/exception/kernel_link.h"
+
 _Atomic uint8_t bp_link[BP_MAX_PORTS];
 static bool seen_up[BP_MAX_PORTS];
+static unsigned watched[BP_MAX_PORTS]; /* number in the kernel; 0: none */
 
 void bp_link_reset(void)
 {
 	for (unsigned i = 0; i < BP_MAX_PORTS; i++)
 		atomic_store(&bp_link[i], BP_LINK_UP);
 	memset(seen_up, 0, sizeof(seen_up));
+	memset(watched, 0, sizeof(watched));
+}
+
+void bp_link_watch(uint16_t port, unsigned ifindex)
+{
+	watched[port] = ifindex;
+}
+
+/* False when it can't be told. */
+static bool ask(uint16_t port, bool *up)
+{
+	struct rte_eth_link link = {0};
+	struct bp_kernel_link kernel;
+
+	if (rte_eth_link_get_nowait(port, &link) != 0)
+		return false;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	if (watched[port] && bp_kernel_link_get(watched[port], &kernel) == 0)
+		*up &= (kernel.flags & IFF_UP) && kernel.carrier;
+	return true;
 }
 
 bool bp_link_poll(uint16_t port, bool trust)
 {
-	struct rte_eth_link link = {0};
 	bool up;
 
-	if (rte_eth_link_get_nowait(port, &link) != 0)
+	if (!ask(port, &up))
 		return false;
-	up = link.link_status == RTE_ETH_LINK_UP;
 	if (up)
 		seen_up[port] = true;
 	atomic_store_explicit(&bp_link[port],

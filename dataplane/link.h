@@ -28,6 +28,10 @@ static inline enum bp_link bp_link_get(uint16_t port)
 
 /* Main thread: forgets everything. */
 void bp_link_reset(void);
+/* Main thread: the port sits on an interface of the kernel, which knows better than the driver:
+ * from now on it is asked (af_packet's link is always up). An interface that is in another network
+ * namespace by now counts as up. */
+void bp_link_watch(uint16_t port, unsigned ifindex);
 /* Main thread: asks the driver of one port; `trust`: its word is taken. A link counts as down only
  * after it was seen up: some drivers never report one. Returns whether the driver says that it is
  * up. */

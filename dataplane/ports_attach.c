@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <rte_errno.h>
 
 #include "dataplane/device.h"
+#include "dataplane/link.h"
 #include "dataplane/ports.h"
 
 #define DEVARGS_MAX 560
@@ -92,7 +94,7 @@ static void describe(const struct bp_config *c, struct bp_port *p, unsigned port
 {
 	int socket = rte_eth_dev_socket_id((uint16_t)port);
 	uint16_t mtu = 0;
-	char bdf[32];
+	char bdf[32], iface[64];
 
 	p->config = &c->port[port];
 	p->pci = bp_device_is_pci(p->config->device, bdf, sizeof(bdf));
@@ -105,6 +107,9 @@ static void describe(const struct bp_config *c, struct bp_port *p, unsigned port
 	if (rte_eth_dev_get_mtu((uint16_t)port, &mtu) != 0 || mtu == 0)
 		mtu = RTE_ETHER_MTU;
 	p->mtu = mtu;
+	if (p->driver->kernel_interface &&
+		bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
+		bp_link_watch((uint16_t)port, if_nametoindex(iface));
 }
 
 int bp_ports_attach(const struct bp_config *c, struct bp_port *ports, char *err, size_t err_size)

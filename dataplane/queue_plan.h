@@ -13,8 +13,8 @@
  * configuration and of what the ports can do. Both directions of a TCP connection, which arrive on
  * different ports of a bridge, must meet one worker: so a bridge is spread over the workers only
  * when all its ports share out their frames by the same symmetric hash; else one worker serves it
- * whole. The ports that route are one such group; what is routed may leave by any of them, and by the
- * bridges that have a host interface.
+ * whole. The ports that route are one such group; what is routed may leave by any of them, and by
+ * the bridges that have a host interface.
  */
 #define BP_MAX_QUEUES 256
 

@@ -161,6 +161,30 @@ static void warn_interface(const struct bp_port *p, FILE *out)
 			name, iface, i.mtu, room);
 }
 
+/* af_packet gives us copies: the kernel goes on to do with the frame what it always does. Where the
+ * kernel has this router's addresses, it would answer and forward it a second time. */
+static void warn_twice(const struct bp_startup *s, unsigned port, FILE *out)
+{
+	const struct bp_port *p = &s->ports[port];
+	const struct bp_config_interface *o;
+	struct bp_device_facts i;
+	const char *name;
+	char iface[64];
+
+	o = bp_config_interface(s->config, port, &name);
+	if (!o || o->kernel == BP_KERNEL_OFF || !p->driver->fanout ||
+		!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
+		return;
+	i = bp_interface_ask(iface);
+	if (i.takes_ip4 || i.takes_ip6)
+		fprintf(out,
+			"warning: port %s: the kernel takes the frames of %s, too, and would "
+			"answer "
+			"and forward them a second time; forbid it: sysctl -w "
+			"net/ipv4/conf/%s/rp_filter=1 net/ipv6/conf/%s/disable_ipv6=1\n",
+			name, iface, iface, iface);
+}
+
 void bp_startup_warn(const struct bp_startup *s, FILE *out)
 {
 	if (s->eal->warning[0])
@@ -176,6 +200,7 @@ void bp_startup_warn(const struct bp_startup *s, FILE *out)
 
 		if (s->ports[i].driver->kernel_interface)
 			warn_interface(&s->ports[i], out);
+		warn_twice(s, i, out);
 		for (unsigned w = 0; node >= 0 && w < s->plan->n_workers; w++)
 			if (bp_queue_plan_workers(s->plan, i) >> w & 1 &&
 				(int)rte_lcore_to_socket_id(w + 1) != node)

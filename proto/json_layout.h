@@ -91,7 +91,7 @@ static inline bool bp_json_layout_value(
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	/* one load that ends with the number */
 	if (l->n - 1u < BP_NUMBER_SHORT && end >= 8 &&
-		bp_number_short(bp_load64(text + end - 8) >> (64 - 8 * l->n), l->n, value))
+		bp_number_short(bp_load_le64(text + end - 8) >> (64 - 8 * l->n), l->n, value))
 		return true;
 #endif
 	return bp_number_value(p, p + l->n, text + l->len, value);

@@ -100,7 +100,7 @@ static inline uint64_t bp_number_load(const uint8_t *p, size_t n, const uint8_t 
 {
 	if (__builtin_expect(end - p < 8, 0))
 		return bp_load_short(p, n);
-	return bp_load64(p) & ~(uint64_t)0 >> (64 - 8 * n);
+	return bp_load_le64(p) & ~(uint64_t)0 >> (64 - 8 * n);
 }
 
 /*

@@ -277,8 +277,8 @@ static inline bool same_name(const uint8_t *text, const uint8_t *want, size_t le
 	if (len <= 8)
 		return bp_load_short(text, len) == bp_load_short(want, len);
 	if (len <= 16)
-		return bp_load64(text) == bp_load64(want) &&
-		       bp_load64(text + len - 8) == bp_load64(want + len - 8);
+		return bp_load_le64(text) == bp_load_le64(want) &&
+		       bp_load_le64(text + len - 8) == bp_load_le64(want + len - 8);
 	return memcmp(text, want, len) == 0;
 }
 

@@ -29,7 +29,7 @@ static inline bp_v16 bp_v16_load(const uint8_t *p)
 	return v;
 }
 
-static inline uint64_t bp_load64(const uint8_t *p)
+static inline uint64_t bp_load_le64(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -77,8 +77,8 @@ static inline bp_v16 bp_v16_load_upto(const uint8_t *p, size_t n)
 	if (__builtin_expect(n >= 16, 1))
 		return bp_v16_load(p);
 	if (n > 8) {
-		half[0] = bp_load64(p);
-		half[1] = bp_load64(p + n - 8) >> (8 * (16 - n));
+		half[0] = bp_load_le64(p);
+		half[1] = bp_load_le64(p + n - 8) >> (8 * (16 - n));
 	} else {
 		half[0] = bp_load_short(p, n);
 		half[1] = 0;
@@ -111,9 +111,15 @@ static inline uint32_t bp_v16_mask(bp_v16 v)
 #endif
 }
 
+/* Whether all bytes have their top bit set, as those of a true comparison have. */
+static inline int bp_v16_all(bp_v16 v)
+{
+	return bp_v16_mask(v) == 0xffff;
+}
+
 static inline int bp_v16_same(bp_v16 a, bp_v16 b)
 {
-	return bp_v16_mask((bp_v16)(a == b)) == 0xffff;
+	return bp_v16_all((bp_v16)(a == b));
 }
 
 /* Bytes all ones where equal. */

@@ -45,8 +45,13 @@ uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const str
 bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t *cursor,
 	uint8_t *interface, struct bp_address *a);
 
-/* Gives entries back that all workers have left; returns whether some still wait. */
-bool bp_neighbours_settle(struct bp_neighbours *n);
+/* Gives entries back that all workers have left. */
+void bp_neighbours_settle(struct bp_neighbours *n);
+/* Whether something waits for that or for room. */
+static inline bool bp_neighbours_waiting(const struct bp_neighbours *n)
+{
+	return n->retired.n_waiting > 0 || n->n_waiting > 0;
+}
 /* Enters one that waited, if there is room now: next hops are to follow. */
 bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a);
 

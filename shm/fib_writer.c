@@ -231,7 +231,7 @@ bool bp_fib_settle(struct bp_fib_writer *w)
 	struct bp_address a;
 	uint8_t interface;
 
-	waiting |= bp_neighbours_settle(&w->neighbours);
+	bp_neighbours_settle(&w->neighbours);
 	waiting |= bp_lpm_settle(w->lpm);
 	while (bp_neighbours_retry(&w->neighbours, &interface, &a))
 		bp_nexthops_follow(&w->nexthops, interface, &a);
@@ -239,5 +239,6 @@ bool bp_fib_settle(struct bp_fib_writer *w)
 	if (bp_routes_waiting(&w->routes))
 		bp_routes_retry(&w->routes);
 	lines_store(w);
-	return waiting || w->objects.waiting > 0 || bp_routes_waiting(&w->routes);
+	return waiting || bp_neighbours_waiting(&w->neighbours) || w->objects.waiting > 0 ||
+	       bp_routes_waiting(&w->routes);
 }

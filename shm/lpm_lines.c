@@ -2,207 +2,169 @@
 #include "shm/lpm_lines.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
-#define SIZES BP_LPM_NODE_LINES_MAX
-/* Joining looks at every line: not before so many were freed since the last time. */
-#define JOIN_AFTER 1024u
+#define WAITING 0x80000000u /* in `length` */
 
-int bp_lpm_lines_init(struct bp_lpm_lines *l, uint32_t max, struct bp_epoch *e)
+bool bp_lpm_lines_init(struct bp_lpm_lines *l, uint32_t total, struct bp_epoch *epoch)
 {
-	memset(l, 0, sizeof(*l));
-	l->epoch = e;
-	l->max = max;
-	l->fresh = max;
-	return 0;
+	*l = (struct bp_lpm_lines){.epoch = epoch, .total = total};
+	for (unsigned s = 0; s < BP_LPM_SIZES; s++)
+		l->list[s] = BP_LPM_NO_LINE;
+	l->unlinked.head = l->limbo.head = BP_LPM_NO_LINE;
+	/* One more, so that there is a line after the last, which is never free. */
+	l->at = calloc((size_t)total + 1, sizeof(*l->at));
+	return l->at != NULL;
 }
 
 void bp_lpm_lines_free(struct bp_lpm_lines *l)
 {
-	for (unsigned s = 0; s <= SIZES; s++)
-		free(l->list[s].line);
-	free(l->waiting);
+	free(l->at);
+	l->at = NULL;
 }
 
-static bool grow(void **array, uint32_t *room, uint32_t n, size_t element)
+static unsigned size_of(uint32_t n)
 {
-	uint32_t more = *room != 0 ? 2 * *room : 64;
-	void *p;
-
-	if (n < *room)
-		return true;
-	p = realloc(*array, more * element);
-	if (p == NULL)
-		return false;
-	*array = p;
-	*room = more;
-	return true;
+	return (n < BP_LPM_SIZES ? n : BP_LPM_SIZES) - 1;
 }
 
-/* Without memory for the list the lines are lost until the next writer finds them. */
-static void push(struct bp_lpm_lines *l, uint32_t line, uint32_t lines)
+static void enlist(struct bp_lpm_lines *l, uint32_t first, uint32_t n)
 {
-	if (!grow((void **)&l->list[lines].line, &l->list[lines].room, l->list[lines].n,
-		    sizeof(uint32_t)))
+	unsigned s = size_of(n);
+	uint32_t next = l->list[s];
+
+	l->at[first] = (struct bp_lpm_extent){next, BP_LPM_NO_LINE, n};
+	l->at[first + n - 1].length = n;
+	if (next != BP_LPM_NO_LINE)
+		l->at[next].prev = first;
+	l->list[s] = first;
+	l->sizes |= 1u << s;
+}
+
+/* Afterwards both ends say that the lines are taken. */
+static void delist(struct bp_lpm_lines *l, uint32_t first)
+{
+	const struct bp_lpm_extent e = l->at[first];
+	unsigned s = size_of(e.length);
+
+	if (e.next != BP_LPM_NO_LINE)
+		l->at[e.next].prev = e.prev;
+	if (e.prev != BP_LPM_NO_LINE)
+		l->at[e.prev].next = e.next;
+	else
+		l->list[s] = e.next;
+	if (l->list[s] == BP_LPM_NO_LINE)
+		l->sizes &= ~(1u << s);
+	l->at[first].length = 0;
+	l->at[first + e.length - 1].length = 0;
+}
+
+static bool is_free(uint32_t length)
+{
+	return length != 0 && (length & WAITING) == 0;
+}
+
+static void give(struct bp_lpm_lines *l, uint32_t first, uint32_t n)
+{
+	l->free += n;
+	l->at[first].length = l->at[first + n - 1].length = 0;
+	if (first > 0 && is_free(l->at[first - 1].length)) {
+		uint32_t before = l->at[first - 1].length;
+
+		first -= before;
+		n += before;
+		delist(l, first);
+	}
+	if (is_free(l->at[first + n].length)) {
+		uint32_t after = l->at[first + n].length;
+
+		delist(l, first + n);
+		n += after;
+	}
+	enlist(l, first, n);
+}
+
+static uint32_t take(struct bp_lpm_lines *l, unsigned n)
+{
+	uint32_t enough = l->sizes >> (n - 1) << (n - 1), first, length;
+
+	if (enough == 0)
+		return BP_LPM_NO_LINE;
+	first = l->list[__builtin_ctz(enough)];
+	length = l->at[first].length;
+	delist(l, first);
+	if (length > n) {
+		l->at[first + n - 1].length = 0;
+		enlist(l, first + n, length - n);
+	}
+	l->free -= n;
+	return first;
+}
+
+uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, unsigned n)
+{
+	static const struct timespec little = {.tv_nsec = 100000};
+	uint32_t first = take(l, n);
+
+	if (first != BP_LPM_NO_LINE || l->limbo.head == BP_LPM_NO_LINE)
+		return first;
+	while (bp_lpm_lines_settle(l) && l->patience > 0) {
+		l->patience--;
+		nanosleep(&little, NULL);
+	}
+	return take(l, n);
+}
+
+static void append(struct bp_lpm_lines *l, struct bp_lpm_queue *q, uint32_t head, uint32_t tail)
+{
+	if (q->head == BP_LPM_NO_LINE)
+		q->head = head;
+	else
+		l->at[q->tail].next = head;
+	q->tail = tail;
+	l->at[tail].next = BP_LPM_NO_LINE;
+}
+
+void bp_lpm_lines_unlink(struct bp_lpm_lines *l, uint32_t first, uint32_t n)
+{
+	l->at[first].length = WAITING | n;
+	l->waiting += n;
+	append(l, &l->unlinked, first, first);
+}
+
+void bp_lpm_lines_retire(struct bp_lpm_lines *l)
+{
+	uint64_t epoch;
+
+	if (l->unlinked.head == BP_LPM_NO_LINE)
 		return;
-	l->list[lines].line[l->list[lines].n++] = line;
-	l->free += lines;
+	epoch = bp_epoch_retire(l->epoch);
+	for (uint32_t i = l->unlinked.head; i != BP_LPM_NO_LINE; i = l->at[i].next)
+		l->at[i].prev = (uint32_t)epoch;
+	append(l, &l->limbo, l->unlinked.head, l->unlinked.tail);
+	l->unlinked.head = BP_LPM_NO_LINE;
 }
 
-/* Any stretch of free lines, in blocks. */
-static void push_stretch(struct bp_lpm_lines *l, uint32_t line, uint32_t lines)
+/* The epoch whose low half an extent has: it is not later than the present one. */
+static uint64_t whole_epoch(const struct bp_lpm_lines *l, uint32_t low)
 {
-	while (lines != 0) {
-		uint32_t n = lines < SIZES ? lines : SIZES;
+	uint64_t now = atomic_load_explicit(&l->epoch->control->epoch, memory_order_relaxed);
 
-		push(l, line, n);
-		line += n;
-		lines -= n;
-	}
-}
-
-static uint32_t pop(struct bp_lpm_lines *l, uint32_t lines)
-{
-	if (l->list[lines].n == 0)
-		return 0;
-	l->free -= lines;
-	return l->list[lines].line[--l->list[lines].n];
-}
-
-static uint32_t split_larger(struct bp_lpm_lines *l, uint32_t lines)
-{
-	for (uint32_t s = lines + 1; s <= SIZES; s++) {
-		uint32_t line = pop(l, s);
-
-		if (line != 0) {
-			push(l, line + lines, s - lines);
-			return line;
-		}
-	}
-	return 0;
-}
-
-static uint32_t take_fresh(struct bp_lpm_lines *l, uint32_t lines)
-{
-	uint32_t line = l->fresh;
-
-	if (l->max - l->fresh < lines)
-		return 0;
-	l->fresh += lines;
-	l->free -= lines;
-	return line;
-}
-
-/* Bits of the lines from `from` to `to` that are 0 become blocks. */
-static void push_unmarked(struct bp_lpm_lines *l, const uint64_t *used, uint32_t from, uint32_t to)
-{
-	uint32_t begin = from;
-
-	for (uint32_t i = from; i < to; i++) {
-		if (!(used[i / 64] >> i % 64 & 1))
-			continue;
-		push_stretch(l, begin, i - begin);
-		begin = i + 1;
-	}
-	push_stretch(l, begin, to - begin);
-}
-
-/* Joins neighbouring free blocks. */
-static bool join(struct bp_lpm_lines *l)
-{
-	uint64_t *used;
-
-	if (l->freed < JOIN_AFTER)
-		return false;
-	used = malloc((l->max / 64 + 1) * sizeof(*used));
-	if (used == NULL)
-		return false;
-	memset(used, 0xff, (l->max / 64 + 1) * sizeof(*used));
-	for (uint32_t s = 1; s <= SIZES; s++) {
-		for (uint32_t k = 0; k < l->list[s].n; k++)
-			for (uint32_t i = 0; i < s; i++) {
-				uint32_t at = l->list[s].line[k] + i;
-
-				used[at / 64] &= ~(1ull << at % 64);
-			}
-		l->free -= s * l->list[s].n;
-		l->list[s].n = 0;
-	}
-	push_unmarked(l, used, 1, l->fresh);
-	l->freed = 0;
-	free(used);
-	return true;
-}
-
-static uint32_t find(struct bp_lpm_lines *l, uint32_t lines)
-{
-	uint32_t line = pop(l, lines);
-
-	if (line == 0)
-		line = take_fresh(l, lines);
-	return line != 0 ? line : split_larger(l, lines);
-}
-
-uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, uint32_t lines)
-{
-	uint32_t line = find(l, lines);
-
-	if (line == 0 && l->n_waiting != 0) {
-		bp_lpm_lines_settle(l);
-		line = find(l, lines);
-	}
-	if (line == 0 && l->free >= lines && join(l))
-		line = find(l, lines);
-	return line;
-}
-
-void bp_lpm_lines_give(struct bp_lpm_lines *l, uint32_t line, uint32_t lines)
-{
-	l->freed += lines;
-	push_stretch(l, line, lines);
-}
-
-void bp_lpm_lines_retire(struct bp_lpm_lines *l, uint32_t line, uint32_t lines)
-{
-	uint64_t epoch = bp_epoch_retire(l->epoch);
-
-	if (l->waiting_from != 0 && l->waiting_from + l->n_waiting == l->waiting_room) {
-		memmove(l->waiting, l->waiting + l->waiting_from,
-			l->n_waiting * sizeof(*l->waiting));
-		l->waiting_from = 0;
-	}
-	if (!grow((void **)&l->waiting, &l->waiting_room, l->waiting_from + l->n_waiting,
-		    sizeof(*l->waiting)))
-		return;
-	l->waiting[l->waiting_from + l->n_waiting++] = (struct bp_lpm_block){line, lines, epoch};
+	return now - (uint32_t)((uint32_t)now - low);
 }
 
 bool bp_lpm_lines_settle(struct bp_lpm_lines *l)
 {
-	while (l->n_waiting != 0) {
-		const struct bp_lpm_block *b = &l->waiting[l->waiting_from];
+	uint32_t first;
 
-		if (!bp_epoch_passed(l->epoch, b->epoch))
+	while ((first = l->limbo.head) != BP_LPM_NO_LINE) {
+		uint32_t n = l->at[first].length & ~WAITING;
+
+		if (!bp_epoch_passed(l->epoch, whole_epoch(l, l->at[first].prev)))
 			return true;
-		bp_lpm_lines_give(l, b->line, b->lines);
-		l->waiting_from++;
-		l->n_waiting--;
+		l->limbo.head = l->at[first].next;
+		l->waiting -= n;
+		give(l, first, n);
 	}
-	l->waiting_from = 0;
 	return false;
-}
-
-void bp_lpm_lines_rebuild(struct bp_lpm_lines *l, const uint64_t *used)
-{
-	uint32_t last = 0;
-
-	for (uint32_t i = 1; i < l->max; i++)
-		if (used[i / 64] >> i % 64 & 1)
-			last = i;
-	for (uint32_t s = 1; s <= SIZES; s++)
-		l->list[s].n = 0;
-	l->n_waiting = l->waiting_from = 0;
-	l->fresh = last + 1;
-	l->free = l->max - l->fresh;
-	push_unmarked(l, used, 1, l->fresh);
 }

@@ -6,42 +6,45 @@
 #include "shm/lpm_node.h"
 
 /*
- * Which lines of the segment's node memory are free: the writer's own knowledge. Line 0 is never
- * given out. Blocks of 1 to BP_LPM_NODE_LINES_MAX lines; when none of the wanted size is free, a
- * larger one is split, and when there is none either, neighbouring free blocks are joined.
+ * Which of the lines in the segment are free: the writer's own memory, found out again by each
+ * writer. Nodes are extents of 1..BP_LPM_LINES_MAX lines. Free neighbours are one extent at once,
+ * and the smallest extent that is large enough is taken. What readers may still look at waits
+ * until they have left.
  */
-struct bp_lpm_block {
-	uint32_t line, lines;
-	uint64_t epoch;
+#define BP_LPM_NO_LINE UINT32_MAX
+#define BP_LPM_SIZES BP_LPM_LINES_MAX /* the last: this large or larger */
+
+struct bp_lpm_extent {       /* of each line; what it says counts at an extent's first line */
+	uint32_t next, prev; /* free: in the list of its size. waiting: prev is the low half of the
+			      * epoch it waits for */
+	uint32_t length;     /* also at the last line of a free extent; 0: taken */
+};
+
+struct bp_lpm_queue {
+	uint32_t head, tail;
 };
 
 struct bp_lpm_lines {
 	struct bp_epoch *epoch;
-	uint32_t max;   /* lines in the segment */
-	uint32_t free;  /* lines that could be given out now */
-	uint32_t fresh; /* never given out: this line and all behind it */
-	uint32_t freed; /* since free blocks were last joined */
-	struct {
-		uint32_t *line;
-		uint32_t n, room;
-	} list[BP_LPM_NODE_LINES_MAX + 1]; /* by size */
-	/* given back, but perhaps still read: oldest first */
-	struct bp_lpm_block *waiting;
-	uint32_t n_waiting, waiting_from, waiting_room;
+	struct bp_lpm_extent *at; /* one a line */
+	uint32_t total, free, waiting;
+	uint32_t sizes; /* bit s: list s is not empty */
+	uint32_t list[BP_LPM_SIZES];
+	struct bp_lpm_queue unlinked; /* by the change that is under way */
+	struct bp_lpm_queue limbo;    /* oldest first */
+	unsigned patience; /* how often, at most, to wait a little for readers to leave */
 };
 
-int bp_lpm_lines_init(struct bp_lpm_lines *l, uint32_t max, struct bp_epoch *e);
+/* All lines are taken at first. False without memory. */
+bool bp_lpm_lines_init(struct bp_lpm_lines *l, uint32_t total, struct bp_epoch *epoch);
 void bp_lpm_lines_free(struct bp_lpm_lines *l);
 
-/* First of that many lines, or 0. */
-uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, uint32_t lines);
-/* Gives back what no reader has ever seen. */
-void bp_lpm_lines_give(struct bp_lpm_lines *l, uint32_t line, uint32_t lines);
-/* Gives back what readers may still be in: they are free once all have passed. */
-void bp_lpm_lines_retire(struct bp_lpm_lines *l, uint32_t line, uint32_t lines);
-/* Takes back what all have passed; whether something still waits. */
+/* The first of n lines, or BP_LPM_NO_LINE. */
+uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, unsigned n);
+/* Lines that no reader can reach after the change under way; bp_lpm_lines_retire() after it. */
+void bp_lpm_lines_unlink(struct bp_lpm_lines *l, uint32_t first, uint32_t n);
+void bp_lpm_lines_retire(struct bp_lpm_lines *l);
+/* Frees what all readers have left. Returns whether some still wait. */
 bool bp_lpm_lines_settle(struct bp_lpm_lines *l);
-/* Everything is free but what is marked (bit per line). */
-void bp_lpm_lines_rebuild(struct bp_lpm_lines *l, const uint64_t *used);
 
 #endif

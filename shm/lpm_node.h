@@ -2,78 +2,69 @@
 #ifndef BP_SHM_LPM_NODE_H
 #define BP_SHM_LPM_NODE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "shm/fib.h"
 
 /*
- * A node of the longest-prefix-match structures: it decides by the next 8 bits of an address, its
- * slot. 256 slots are kept as runs of equal value: a bit says where a run begins, and counting the
- * bits up to a slot gives the place of its value. A node with up to BP_LPM_NEAR values, as nearly
- * all are, is one cache line.
+ * Nodes of the longest-prefix-match trees, and the words that lead to them.
  *
- * A value is 0 (no prefix that begins in this node covers the slot: the best match so far stands),
- * the number of a next hop, or BP_LPM_CHILD + the line at which the slot's child begins. `best` is
- * the longest match of all addresses of the node among the prefixes that end where the node begins
- * or, in its parent, before; 0 leaves the best match so far.
+ * A word (an entry of a root, a value of a node) is what an address that comes there leads to: the
+ * number of a next hop, the longest match among all prefixes, or, with bit 31, the line at which
+ * the node begins that knows more. Words are complete: a reader never has to remember what it read
+ * further up, so the last word it reads is its answer, and was true at the instant at which it was
+ * read, whatever else changes meanwhile.
  *
- * Where runs begin follows from the prefixes alone, not from their next hops: so a change of next
- * hop is one store a run, and only a prefix that comes or goes makes a new node.
+ * A node says this for the 256 slots of the next 8 bits, as runs of slots with the same word: a
+ * bitmap in which a run begins where a bit is set, and one word a run. A run ends where a prefix or
+ * a deeper node begins or ends, also when the words are equal, so that a change of next hops never
+ * changes the shape. A node of up to BP_LPM_FIRST runs is one line; a full one is BP_LPM_LINES_MAX.
+ *
+ * What readers can reach never changes but for single words; another shape is another node.
  */
-#define BP_LPM_CHILD 0x80000000u
+#define BP_LPM_LINK 0x80000000u /* the other bits are the number of a line */
 #define BP_LPM_SLOTS 256u
-#define BP_LPM_NEAR 5u /* values in the first line */
+#define BP_LPM_FIRST 7u /* words in a node's first line */
+#define BP_LPM_MORE 16u /* words in each further one */
+#define BP_LPM_LINES_MAX 17u
 
+#define BP_LPM4_ROOT_BITS 24u
+#define BP_LPM6_ROOT_BITS 16u
+#define BP_LPM_STRIDE 8u
+
+/* A node's first line; the words go on in the lines that follow. */
 struct bp_lpm_line {
-	uint8_t bytes[64];
+	uint64_t runs[4];  /* slot s: bit s % 64 of runs[s / 64]; slot 0 always begins one */
+	uint8_t before[4]; /* how many bits are set in the words of `runs` before this one */
+	_Atomic uint32_t word[BP_LPM_FIRST];
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct bp_lpm_line) == 64, "one line");
 
-struct bp_lpm_node {
-	uint64_t begins[4]; /* bit s: a run begins at slot s; bit 0 is set */
-	_Atomic uint32_t best;
-	uint8_t before[4]; /* runs that begin before slots 0, 64, 128, 192 */
-	uint32_t n;        /* runs */
-	_Atomic uint32_t value[];
-};
-_Static_assert(offsetof(struct bp_lpm_node, value) + BP_LPM_NEAR * 4 == 64, "one line");
-
-static inline uint32_t bp_lpm_node_lines(uint32_t n)
+/* Word of run i. Those beyond the first line are in the lines that follow. */
+static inline _Atomic uint32_t *bp_lpm_word(const struct bp_lpm_line *node, unsigned i)
 {
-	return (uint32_t)((offsetof(struct bp_lpm_node, value) + 4 * n + 63) / 64);
-}
-#define BP_LPM_NODE_LINES_MAX 17u
-
-static inline struct bp_lpm_node *bp_lpm_node_at(const struct bp_fib *f, uint32_t line)
-{
-	return (struct bp_lpm_node *)&f->lines[line];
+	return (_Atomic uint32_t *)(uintptr_t)((const char *)node +
+					       offsetof(struct bp_lpm_line, word)) +
+	       i;
 }
 
-/* Place of the value of a slot. */
-static inline uint32_t bp_lpm_node_index(const struct bp_lpm_node *n, uint8_t slot)
+/* Number of the run that a slot is in. */
+static inline unsigned bp_lpm_run(const struct bp_lpm_line *node, unsigned slot)
 {
-	uint32_t word = slot >> 6;
+	/* The bits of this slot and below, moved up: the shift needs no special case for slot 63.
+	 */
+	uint64_t upto = node->runs[slot / 64] << (63 - slot % 64);
 
-	return n->before[word] +
-	       (uint32_t)__builtin_popcountll(n->begins[word] << (63 - (slot & 63))) - 1;
+	return node->before[slot / 64] + (unsigned)__builtin_popcountll(upto) - 1;
 }
 
-/* Where runs begin, as a writer has it before there is a node. */
-struct bp_lpm_shape {
-	uint64_t begins[4];
-	uint32_t n;
-};
+static inline unsigned bp_lpm_runs(const struct bp_lpm_line *node)
+{
+	return node->before[3] + (unsigned)__builtin_popcountll(node->runs[3]);
+}
 
-/* A run for every slot in `begins`; slot 0 is added. */
-void bp_lpm_shape_make(struct bp_lpm_shape *s, const uint64_t begins[4]);
-
-/* Writes a node that nobody reads yet. slots[s]: the value of slot s. */
-void bp_lpm_node_write(struct bp_lpm_node *n, const struct bp_lpm_shape *s, uint32_t best,
-	const uint32_t slots[BP_LPM_SLOTS]);
-
-/* Whether what lies there is a node that a reader can use: its numbers fit each other and `lines`,
- * the lines that there are from its beginning on. */
-bool bp_lpm_node_valid(const struct bp_lpm_node *n, uint32_t lines);
+/* How many lines a node of n runs takes. */
+static inline unsigned bp_lpm_lines_for(unsigned n)
+{
+	return n <= BP_LPM_FIRST ? 1 : 1 + (n - BP_LPM_FIRST + BP_LPM_MORE - 1) / BP_LPM_MORE;
+}
 
 #endif

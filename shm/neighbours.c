@@ -209,8 +209,13 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 	uint8_t bytes[16];
 	uint32_t slot;
 
-	if (n->count == f->max_neighbours || !place(f, home, &slot))
+	if (n->count == f->max_neighbours)
 		return false;
+	if (!place(f, home, &slot)) { /* half of the table was deleted just now */
+		bp_neighbours_settle(n);
+		if (!place(f, home, &slot))
+			return false;
+	}
 	e = entry(f, slot);
 	address_bytes(&one->address, bytes);
 	bp_words_store(e->address, bytes, sizeof(bytes));
@@ -339,13 +344,12 @@ bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t 
 	return false;
 }
 
-bool bp_neighbours_settle(struct bp_neighbours *n)
+void bp_neighbours_settle(struct bp_neighbours *n)
 {
 	uint32_t slot;
 
 	while (bp_reuse_passed(&n->retired, n->epoch, &slot))
 		meta_state_set(entry(n->f, slot), BP_NEIGHBOUR_ABSENT);
-	return n->retired.n_waiting > 0 || n->n_waiting > 0;
 }
 
 bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a)
@@ -414,7 +418,12 @@ static void load_entries(struct load *l)
 	for (uint32_t slot = 0; slot < entries(l->n->f); slot++) {
 		struct bp_neighbour_entry *e = entry(l->n->f, slot);
 		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
+		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
 
+		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* means nothing there */
+			atomic_store_explicit(&e->meta, meta & 0xff, memory_order_release);
+			l->mended++;
+		}
 		if (link != 0 && keep(l, slot, link))
 			continue;
 		if (link != 0) {

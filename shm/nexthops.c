@@ -141,12 +141,22 @@ bool bp_nexthop_valid(const struct bp_nexthops *n, uint32_t number)
 
 /* ---- one element ---- */
 
+static bool new_group(
+	struct bp_nexthops *n, const struct bp_nh_members *m, uint32_t like, uint32_t *group)
+{
+	if (n->groups.slots.n_free == 0)
+		bp_nexthops_settle(n);
+	return bp_nh_group_new(&n->groups, m, like, group);
+}
+
 static uint32_t new_element(
 	struct bp_nexthops *n, uint64_t link, uint32_t object, const struct bp_hop *hop)
 {
 	struct bp_nexthop *e;
 	uint32_t number;
 
+	if (n->slots.n_free == 0)
+		bp_nexthops_settle(n);
 	if (!bp_reuse_take(&n->slots, &number))
 		return 0;
 	e = element(n, number);
@@ -294,7 +304,7 @@ uint32_t bp_nexthop_group(
 		return number;
 	}
 	like = like >= BP_NH_FIXED && is_group(n, like) ? group_of(n, like) : UINT32_MAX;
-	if (!bp_nh_group_new(&n->groups, &m, like, &group)) {
+	if (!new_group(n, &m, like, &group)) {
 		members_unref(n, &m);
 		return 0;
 	}
@@ -372,7 +382,7 @@ static bool object_group(
 
 	*changed = true;
 	if (!is_group(n, number)) {
-		if (!bp_nh_group_new(&n->groups, m, UINT32_MAX, &group))
+		if (!new_group(n, m, UINT32_MAX, &group))
 			return false;
 		object_link(n, number, bp_link_make(BP_LINK_GROUP, 0, group));
 		bp_slot_set(&element(n, number)->state, BP_SLOT_LIVE);
@@ -454,10 +464,16 @@ bool bp_nexthops_settle(struct bp_nexthops *n)
 
 /* ---- after another writer ---- */
 
-/* Nobody may lead there, but workers may until the tables are mended. */
-static void drop(struct bp_nexthops *n, uint32_t number)
+/*
+ * What makes no sense. Workers may be led there until the tables are mended: to the kernel, then.
+ * (What the other writer had retired stays as it is for them.)
+ */
+static void drop(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
 {
-	link_set(n, number, bp_link_make(BP_LINK_PUNT, 0, 0));
+	if (slot_state(n, number) != BP_SLOT_RETIRED && slot_state(n, number) != BP_SLOT_WRITING) {
+		link_set(n, number, bp_link_make(BP_LINK_PUNT, 0, 0));
+		++*mended;
+	}
 	retire(n, number);
 }
 
@@ -522,9 +538,8 @@ static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
 	if (link_of(n, number) >> 32 != bp_link_make(BP_LINK_GROUP, 0, 0) >> 32 ||
 		!bp_nh_group_load(
 			&n->groups, group_of(n, number), can_be_member, n, &m, &changed)) {
-		++*mended;
 		count_add(n, -1);
-		drop(n, number);
+		drop(n, number, mended);
 		return;
 	}
 	*mended += changed;
@@ -549,8 +564,7 @@ uint64_t bp_nexthops_load(struct bp_nexthops *n)
 		} else if (load_one(n, i, &mended)) {
 			count_add(n, 1);
 		} else {
-			mended += slot_state(n, i) == BP_SLOT_LIVE;
-			drop(n, i);
+			drop(n, i, &mended);
 		}
 	}
 	for (uint32_t i = BP_NH_FIXED; i < n->f->max_nexthops; i++) {

@@ -1,357 +1,216 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/rib.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
-static struct bp_rib_node *node_new(struct bp_rib_node *parent, uint8_t slot)
+#include "shm/hash.h"
+
+#define ROOT 1u
+#define NODES_AT_FIRST 4096u
+
+bool bp_rib_init(struct bp_rib *rib)
 {
-	struct bp_rib_node *n = calloc(1, sizeof(*n));
+	void *p = mmap(NULL, NODES_AT_FIRST * sizeof(*rib->node), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (n == NULL)
-		return NULL;
-	n->parent = parent;
-	n->slot = slot;
-	n->depth = parent != NULL ? (uint8_t)(parent->depth + 8) : 0;
-	return n;
-}
-
-static void node_free(struct bp_rib_node *n)
-{
-	free(n->route);
-	free(n->child);
-	free(n->child_slot);
-	free(n);
-}
-
-bool bp_rib_init(struct bp_rib *r)
-{
-	r->root = node_new(NULL, 0);
-	return r->root != NULL;
-}
-
-/* At most 16 levels deep. */
-static void free_tree(struct bp_rib_node *n)
-{
-	for (uint32_t i = 0; i < n->n_children; i++)
-		free_tree(n->child[i]);
-	node_free(n);
-}
-
-void bp_rib_free(struct bp_rib *r)
-{
-	if (r->root != NULL)
-		free_tree(r->root);
-	r->root = NULL;
-}
-
-/* Room for one more element; doubles. */
-static bool more_room(void **array, uint32_t room, size_t element)
-{
-	void *p = realloc(*array, room * element);
-
-	if (p == NULL)
+	*rib = (struct bp_rib){.used = ROOT + 1, .capacity = NODES_AT_FIRST};
+	if (p == MAP_FAILED)
 		return false;
-	*array = p;
+	rib->node = p;
 	return true;
 }
 
-/* ---- children ---- */
-
-/* Place of the first child whose slot is not below. */
-static uint32_t child_place(const struct bp_rib_node *n, uint32_t slot)
+void bp_rib_free(struct bp_rib *rib)
 {
-	uint32_t low = 0, high = n->n_children;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (n->child_slot[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	if (rib->node != NULL)
+		munmap(rib->node, rib->capacity * sizeof(*rib->node));
+	rib->node = NULL;
 }
 
-struct bp_rib_node *bp_rib_child(const struct bp_rib_node *n, uint8_t slot)
+struct bp_rib_key bp_rib_key(const struct bp_prefix *p)
 {
-	uint32_t at = child_place(n, slot);
+	struct bp_rib_key key = {{__builtin_bswap64(bp_load64(p->bytes)), 0}};
 
-	return at < n->n_children && n->child_slot[at] == slot ? n->child[at] : NULL;
+	if (p->family == 6)
+		key.word[1] = __builtin_bswap64(bp_load64(p->bytes + 8));
+	else
+		key.word[0] &= 0xffffffff00000000ull;
+	return key;
 }
 
-static bool child_add(struct bp_rib_node *n, struct bp_rib_node *child)
+/* How many of the first bits are the same. */
+static unsigned common(const struct bp_rib_key *a, const struct bp_rib_key *b)
 {
-	uint32_t at = child_place(n, child->slot);
+	uint64_t differ = a->word[0] ^ b->word[0];
 
-	if (n->n_children == n->children_room) {
-		uint32_t room = n->children_room != 0 ? 2u * n->children_room : 2;
+	if (differ != 0)
+		return (unsigned)__builtin_clzll(differ);
+	differ = a->word[1] ^ b->word[1];
+	return differ != 0 ? 64 + (unsigned)__builtin_clzll(differ) : 128;
+}
 
-		if (!more_room((void **)&n->child, room, sizeof(*n->child)) ||
-			!more_room((void **)&n->child_slot, room, 1))
-			return false;
-		n->children_room = (uint16_t)room;
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+static void cut(struct bp_rib_key *key, unsigned length)
+{
+	if (length < 64) {
+		key->word[0] &= ~(~0ull >> length);
+		key->word[1] = 0;
+	} else if (length < 128) {
+		key->word[1] &= ~(~0ull >> (length - 64));
 	}
-	memmove(n->child + at + 1, n->child + at, (n->n_children - at) * sizeof(*n->child));
-	memmove(n->child_slot + at + 1, n->child_slot + at, n->n_children - at);
-	n->child[at] = child;
-	n->child_slot[at] = child->slot;
-	n->n_children++;
+}
+
+/* Room for two nodes more, which is what an insertion may need. Pages move, nothing is copied. */
+static bool reserve(struct bp_rib *rib)
+{
+	void *p;
+
+	if (rib->used + 2 <= rib->capacity)
+		return true;
+	if (rib->capacity > UINT32_MAX / 2)
+		return false;
+	p = mremap(rib->node, rib->capacity * sizeof(*rib->node),
+		2 * (size_t)rib->capacity * sizeof(*rib->node), MREMAP_MAYMOVE);
+	if (p == MAP_FAILED)
+		return false;
+	rib->node = p;
+	rib->capacity *= 2;
+	/* Walks touch nodes at random. A kernel that cannot do it only makes them slower. */
+	(void)madvise(rib->node, rib->capacity * sizeof(*rib->node), MADV_HUGEPAGE);
 	return true;
 }
 
-void bp_rib_remove_node(struct bp_rib_node *n)
+static uint32_t new_node(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length)
 {
-	struct bp_rib_node *p = n->parent;
-	uint32_t at = child_place(p, n->slot);
+	uint32_t i = rib->free;
 
-	p->n_children--;
-	memmove(p->child + at, p->child + at + 1, (p->n_children - at) * sizeof(*p->child));
-	memmove(p->child_slot + at, p->child_slot + at + 1, p->n_children - at);
-	node_free(n);
+	if (i != 0)
+		rib->free = rib->node[i].child[0];
+	else
+		i = rib->used++;
+	rib->node[i] = (struct bp_rib_node){.key = *key, .length = (uint8_t)length};
+	cut(&rib->node[i].key, length);
+	return i;
 }
 
-/* ---- prefixes ---- */
-
-/* Depth of the node that a prefix of that length belongs to. */
-static unsigned depth_of(unsigned length)
+static void free_node(struct bp_rib *rib, uint32_t i)
 {
-	return length == 0 ? 0 : (length - 1) / 8 * 8;
+	rib->node[i] = (struct bp_rib_node){.child = {rib->free}};
+	rib->free = i;
 }
 
-uint16_t bp_rib_key(const struct bp_prefix *p)
+/* The node that takes the place of `old` below `parent`, as one that branches off it or as what is
+ * above it; they have the first `bits` bits in common. */
+static uint32_t insert_above(struct bp_rib *rib, uint32_t parent, uint32_t old, unsigned bits,
+	const struct bp_rib_key *key, unsigned length)
 {
-	unsigned bits = p->length - depth_of(p->length);
+	uint32_t above = new_node(rib, key, bits), made = above;
 
-	if (bits == 0)
-		return 1;
-	return (uint16_t)(1u << bits | p->bytes[depth_of(p->length) / 8] >> (8 - bits));
-}
-
-struct bp_rib_node *bp_rib_find_node(const struct bp_rib *r, const struct bp_prefix *p)
-{
-	struct bp_rib_node *n = r->root;
-
-	for (unsigned d = 0; n != NULL && d < depth_of(p->length); d += 8)
-		n = bp_rib_child(n, p->bytes[d / 8]);
-	return n;
-}
-
-/* Removes nodes without anything in them, from `n` upwards. */
-static void prune(struct bp_rib_node *n)
-{
-	while (n->parent != NULL && n->n_routes == 0 && n->n_children == 0) {
-		struct bp_rib_node *parent = n->parent;
-
-		bp_rib_remove_node(n);
-		n = parent;
+	rib->node[above].child[bp_rib_bit(&rib->node[old].key, bits)] = old;
+	if (bits < length) {
+		made = new_node(rib, key, length);
+		rib->node[above].child[bp_rib_bit(key, bits)] = made;
 	}
+	rib->node[parent].child[bp_rib_bit(key, rib->node[parent].length)] = above;
+	return made;
 }
 
-struct bp_rib_node *bp_rib_make_node(
-	struct bp_rib *r, const struct bp_prefix *p, struct bp_rib_node **made)
+uint32_t bp_rib_insert(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length)
 {
-	struct bp_rib_node *n = r->root;
+	uint32_t at = ROOT;
 
-	*made = NULL;
-	for (unsigned d = 0; d < depth_of(p->length); d += 8) {
-		struct bp_rib_node *child = bp_rib_child(n, p->bytes[d / 8]);
+	if (!reserve(rib))
+		return 0;
+	while (rib->node[at].length < length) {
+		uint32_t *next = &rib->node[at].child[bp_rib_bit(key, rib->node[at].length)];
+		unsigned bits;
 
-		if (child == NULL) {
-			child = node_new(n, p->bytes[d / 8]);
-			if (child == NULL || !child_add(n, child)) {
-				if (child != NULL)
-					node_free(child);
-				prune(n);
-				*made = NULL;
-				return NULL;
-			}
-			if (*made == NULL)
-				*made = child;
+		if (*next == 0) {
+			uint32_t made = new_node(rib, key, length);
+
+			*next = made;
+			return made;
 		}
-		n = child;
+		bits = least(common(key, &rib->node[*next].key), length);
+		if (bits < rib->node[*next].length)
+			return insert_above(rib, at, *next, bits, key, length);
+		at = *next;
 	}
-	return n;
+	return at;
 }
 
-static uint32_t route_place(const struct bp_rib_node *n, uint32_t key)
+/* The node of exactly this prefix or branch, and the two above it. */
+static uint32_t find(const struct bp_rib *rib, const struct bp_rib_key *key, unsigned length,
+	uint32_t *parent, uint32_t *grandparent)
 {
-	uint32_t low = 0, high = n->n_routes;
+	uint32_t at = ROOT;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (n->route[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
+	*parent = *grandparent = 0;
+	while (at != 0 && rib->node[at].length < length) {
+		*grandparent = *parent;
+		*parent = at;
+		at = rib->node[at].child[bp_rib_bit(key, rib->node[at].length)];
 	}
-	return low;
+	if (at == 0 || rib->node[at].length != length || common(key, &rib->node[at].key) < length)
+		return 0;
+	return at;
 }
 
-struct bp_rib_route *bp_rib_route(const struct bp_rib_node *n, uint16_t key)
+uint32_t bp_rib_find(const struct bp_rib *rib, const struct bp_rib_key *key, unsigned length)
 {
-	uint32_t at = route_place(n, key);
+	uint32_t parent, grandparent;
+	uint32_t at = find(rib, key, length, &parent, &grandparent);
 
-	return at < n->n_routes && n->route[at].key == key ? &n->route[at] : NULL;
+	return at != 0 && rib->node[at].nexthop != 0 ? at : 0;
 }
 
-static void count_refused(struct bp_rib_node *n, bool more)
+/* Takes a node with one child or none out. */
+static void splice(struct bp_rib *rib, uint32_t parent, uint32_t at)
 {
-	for (; n != NULL; n = n->parent)
-		n->refused_below += more ? 1u : (uint32_t)-1;
+	struct bp_rib_node *p = &rib->node[parent];
+	const struct bp_rib_node *n = &rib->node[at];
+
+	p->child[p->child[1] == at] = n->child[0] | n->child[1];
+	free_node(rib, at);
 }
 
-struct bp_rib_route *bp_rib_add(struct bp_rib_node *n, uint16_t key, uint32_t nexthop, bool refused)
+bool bp_rib_remove(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length)
 {
-	uint32_t at = route_place(n, key);
+	uint32_t parent, grandparent;
+	uint32_t at = find(rib, key, length, &parent, &grandparent);
+	struct bp_rib_node *n = &rib->node[at], *p = &rib->node[parent];
 
-	if (n->n_routes == n->routes_room) {
-		uint32_t room = n->routes_room != 0 ? 2u * n->routes_room : 2;
-
-		if (!more_room((void **)&n->route, room, sizeof(*n->route)))
-			return NULL;
-		n->routes_room = (uint16_t)room;
-	}
-	memmove(n->route + at + 1, n->route + at, (n->n_routes - at) * sizeof(*n->route));
-	n->route[at] = (struct bp_rib_route){.key = key, .refused = refused, .nexthop = nexthop};
-	n->n_routes++;
-	if (refused)
-		count_refused(n, true);
-	return &n->route[at];
-}
-
-void bp_rib_remove(struct bp_rib_node *n, uint16_t key)
-{
-	uint32_t at = route_place(n, key);
-
-	if (n->route[at].refused)
-		count_refused(n, false);
-	n->n_routes--;
-	memmove(n->route + at, n->route + at + 1, (n->n_routes - at) * sizeof(*n->route));
-}
-
-/* ---- what follows from them ---- */
-
-void bp_rib_paint(const struct bp_rib_node *n, uint32_t inherited, uint32_t slots[BP_LPM_SLOTS])
-{
-	for (uint32_t s = 0; s < BP_LPM_SLOTS; s++)
-		slots[s] = inherited;
-	/* keys of longer prefixes are greater: the last one painted is the longest */
-	for (uint32_t i = 0; i < n->n_routes; i++) {
-		const struct bp_rib_route *r = &n->route[i];
-		uint32_t nexthop = r->shadowed ? BP_NH_PUNT : r->nexthop;
-
-		if (r->refused)
-			continue;
-		for (uint32_t s = bp_rib_first_slot(r->key); s <= bp_rib_last_slot(r->key); s++)
-			slots[s] = nexthop;
-	}
-}
-
-static void begin(uint64_t begins[4], uint32_t slot)
-{
-	if (slot < BP_LPM_SLOTS)
-		begins[slot / 64] |= 1ull << slot % 64;
-}
-
-void bp_rib_shape(const struct bp_rib_node *n, struct bp_lpm_shape *s)
-{
-	uint64_t begins[4] = {0};
-
-	for (uint32_t i = 0; i < n->n_routes; i++) {
-		if (n->route[i].refused)
-			continue;
-		begin(begins, bp_rib_first_slot(n->route[i].key));
-		begin(begins, bp_rib_last_slot(n->route[i].key) + 1);
-	}
-	for (uint32_t i = 0; i < n->n_children; i++) {
-		if (n->child[i]->line == 0)
-			continue; /* holds refused prefixes only */
-		begin(begins, n->child_slot[i]);
-		begin(begins, n->child_slot[i] + 1u);
-	}
-	bp_lpm_shape_make(s, begins);
-}
-
-/* ---- refused prefixes ---- */
-
-/* Whether key `inner` lies below `outer`, or is it. */
-static bool is_below(uint16_t inner, uint16_t outer)
-{
-	uint32_t inner_bits = 31 - (uint32_t)__builtin_clz(inner);
-	uint32_t outer_bits = 31 - (uint32_t)__builtin_clz(outer);
-
-	return inner_bits >= outer_bits && inner >> (inner_bits - outer_bits) == outer;
-}
-
-/* Whether a prefix in the tables lies strictly between `key` and `outer` of the same node. */
-static bool has_closer_cover(const struct bp_rib_node *n, uint16_t key, uint16_t outer)
-{
-	for (uint16_t k = key >> 1; k > outer; k >>= 1) {
-		const struct bp_rib_route *r = bp_rib_route(n, k);
-
-		if (r != NULL && !r->refused)
-			return true;
-	}
-	return false;
-}
-
-/* A key of nine bits, as if a ninth bit followed: stands for the child of a slot. */
-static bool slot_is_open(const struct bp_rib_node *n, uint32_t slot, uint16_t outer)
-{
-	const struct bp_rib_route *r = bp_rib_route(n, (uint16_t)(0x100 | slot));
-
-	if ((0x100 | slot) != outer && r != NULL && !r->refused)
+	if (at == 0 || n->nexthop == 0)
 		return false;
-	return !has_closer_cover(n, (uint16_t)(0x100 | slot), outer);
+	n->nexthop = 0;
+	n->refused = false;
+	if (at == ROOT || (n->child[0] != 0 && n->child[1] != 0))
+		return true;
+	splice(rib, parent, at);
+	if (parent != ROOT && p->nexthop == 0 && (p->child[0] == 0 || p->child[1] == 0))
+		splice(rib, grandparent, parent);
+	return true;
 }
 
-/* Whether some refused prefix below `outer` of this node has no cover below `outer`. outer 1 is the
- * whole node. */
-static bool has_open(const struct bp_rib_node *n, uint16_t outer)
+struct bp_rib_place bp_rib_down(const struct bp_rib *rib, struct bp_rib_place from,
+	const struct bp_rib_key *key, unsigned length)
 {
-	if (n->refused_below == 0)
-		return false;
-	for (uint32_t i = 0; i < n->n_routes; i++) {
-		const struct bp_rib_route *r = &n->route[i];
+	while (from.node != 0) {
+		const struct bp_rib_node *n = &rib->node[from.node];
 
-		if (r->refused && r->key != outer && is_below(r->key, outer) &&
-			!has_closer_cover(n, r->key, outer))
-			return true;
-	}
-	for (uint32_t i = 0; i < n->n_children; i++) {
-		uint32_t slot = n->child_slot[i];
-
-		if (n->child[i]->refused_below != 0 && is_below((uint16_t)(0x100 | slot), outer) &&
-			slot_is_open(n, slot, outer) && has_open(n->child[i], 1))
-			return true;
-	}
-	return false;
-}
-
-bool bp_rib_is_shadowed(const struct bp_rib_node *n, uint16_t key)
-{
-	return has_open(n, key);
-}
-
-struct bp_rib_node *bp_rib_cover(struct bp_rib_node *n, uint16_t key, uint16_t *cover)
-{
-	for (;;) {
-		for (uint16_t k = key >> 1; k > 0; k >>= 1) {
-			const struct bp_rib_route *r = bp_rib_route(n, k);
-
-			if (r != NULL && !r->refused) {
-				*cover = k;
-				return n;
-			}
-		}
-		if (n->parent == NULL)
+		if (common(key, &n->key) < least(n->length, length)) {
+			from.node = 0;
 			break;
-		key = (uint16_t)((0x100 | n->slot) << 1);
-		n = n->parent;
+		}
+		if (n->length <= length && n->nexthop != 0)
+			from.nexthop = n->nexthop;
+		if (n->length >= length)
+			break;
+		from.node = n->child[bp_rib_bit(key, n->length)];
 	}
-	*cover = 1;
-	return n;
+	return from;
 }

@@ -5,84 +5,77 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shm/lpm_node.h"
+#include "biplane/fib.h"
 
 /*
- * All prefixes of one family, in the writer's own memory: a tree with a stride of 8 bits, whose
- * nodes below the root table's depth correspond one to one to nodes in the segment. A node of depth
- * d holds the prefixes of length d+1..d+8, each under its key: a 1, followed by its bits beyond d
- * (2..511). The prefix of length 0 has key 1, in the node of depth 0 only.
+ * All prefixes of one family and their next hops, in the writer's own memory: a binary trie without
+ * the nodes at which nothing is decided (Patricia). Nodes have numbers, from 1; 0 is none.
  */
-struct bp_rib_route {
-	uint16_t key;
-	bool refused;  /* known, but not in the tables */
-	bool shadowed; /* leads to BP_NH_PUNT, since a refused one has no closer cover */
-	uint32_t nexthop;
+struct bp_rib_key {
+	uint64_t word[2]; /* the address's bits from the highest on; IPv4 uses the first 32 */
 };
 
 struct bp_rib_node {
-	struct bp_rib_node *parent;
-	uint8_t slot;  /* in the parent */
-	uint8_t depth; /* bits */
-	uint16_t n_routes, routes_room, n_children, children_room;
-	uint32_t refused_below;     /* refused prefixes here and below */
-	struct bp_rib_route *route; /* by key */
-	struct bp_rib_node **child; /* by slot */
-	uint8_t *child_slot;
-	uint32_t line;  /* its node in the segment; 0: none */
-	uint32_t lines; /* of that */
+	struct bp_rib_key key; /* bits beyond `length` are 0 */
+	uint32_t child[2];     /* by the bit after `length` */
+	uint32_t nexthop;      /* 0: no prefix ends here, the node only branches */
+	uint8_t length;
+	bool refused; /* the caller's mark */
+	uint16_t pad;
 };
+_Static_assert(sizeof(struct bp_rib_node) == 32, "two a line");
 
 struct bp_rib {
-	struct bp_rib_node *root;
+	struct bp_rib_node *node; /* node[1] is the empty prefix's, always there */
+	uint32_t used, capacity;
+	uint32_t free;     /* a list, by child[0] */
+	uint32_t prefixes; /* those with a next hop */
 };
 
-bool bp_rib_init(struct bp_rib *r);
-void bp_rib_free(struct bp_rib *r);
+/* False without memory. */
+bool bp_rib_init(struct bp_rib *rib);
+void bp_rib_free(struct bp_rib *rib);
 
-/* Where a prefix belongs: its node (NULL: there is none yet) and key. */
-struct bp_rib_node *bp_rib_find_node(const struct bp_rib *r, const struct bp_prefix *p);
-uint16_t bp_rib_key(const struct bp_prefix *p);
-/* The same, with the nodes on the way made when they are missing; NULL without memory. *made: the
- * highest of the new ones, or NULL. */
-struct bp_rib_node *bp_rib_make_node(
-	struct bp_rib *r, const struct bp_prefix *p, struct bp_rib_node **made);
-
-struct bp_rib_route *bp_rib_route(const struct bp_rib_node *n, uint16_t key);
-/* Adds one that is not there. NULL without memory. */
-struct bp_rib_route *bp_rib_add(
-	struct bp_rib_node *n, uint16_t key, uint32_t nexthop, bool refused);
-void bp_rib_remove(struct bp_rib_node *n, uint16_t key);
-/* Takes a node without routes and children out of its parent and frees it. */
-void bp_rib_remove_node(struct bp_rib_node *n);
-struct bp_rib_node *bp_rib_child(const struct bp_rib_node *n, uint8_t slot);
-
-/* Slots that a key covers: first .. last. */
-static inline uint32_t bp_rib_first_slot(uint16_t key)
-{
-	uint32_t bits = 31 - (uint32_t)__builtin_clz(key);
-
-	return ((uint32_t)key << (8 - bits)) & 0xff;
-}
-static inline uint32_t bp_rib_last_slot(uint16_t key)
-{
-	uint32_t bits = 31 - (uint32_t)__builtin_clz(key);
-
-	return bp_rib_first_slot(key) | (0xffu >> bits);
-}
+struct bp_rib_key bp_rib_key(const struct bp_prefix *p);
 
 /*
- * What each slot of a node leads to by the node's own prefixes; where none covers it: `inherited`.
+ * The prefix's node, made if there was none; a new one has next hop 0, which the caller replaces.
+ * Returns 0 without memory, with nothing changed.
  */
-void bp_rib_paint(const struct bp_rib_node *n, uint32_t inherited, uint32_t slots[BP_LPM_SLOTS]);
-/* Where runs begin in the node's counterpart in the segment. */
-void bp_rib_shape(const struct bp_rib_node *n, struct bp_lpm_shape *s);
+uint32_t bp_rib_insert(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length);
+/* 0: no such prefix. */
+uint32_t bp_rib_find(const struct bp_rib *rib, const struct bp_rib_key *key, unsigned length);
+/* Returns false when there was no such prefix. */
+bool bp_rib_remove(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length);
 
-/* Whether, below this key of this node, some refused prefix has no closer cover than it. Key 1 of
- * the node of depth 0 stands for the whole family, whether there is a default route or not. */
-bool bp_rib_is_shadowed(const struct bp_rib_node *n, uint16_t key);
-/* The longest prefix that is in the tables and covers this key, the key itself apart: its node and
- * key; key 1 of the root when there is none. */
-struct bp_rib_node *bp_rib_cover(struct bp_rib_node *n, uint16_t key, uint16_t *cover);
+/* A place in the trie: the first node below it, and what covers it. */
+struct bp_rib_place {
+	uint32_t node;    /* the highest one of at least the place's length; 0: none */
+	uint32_t nexthop; /* of the longest prefix that is not longer than the place; 0: none */
+};
+
+/* From a place above (for the whole trie {1, 0}) down to the first `length` bits of the key. */
+struct bp_rib_place bp_rib_down(const struct bp_rib *rib, struct bp_rib_place from,
+	const struct bp_rib_key *key, unsigned length);
+
+/* Bit i of the key, 0 is the highest. */
+static inline unsigned bp_rib_bit(const struct bp_rib_key *key, unsigned i)
+{
+	return key->word[i / 64] >> (63 - i % 64) & 1;
+}
+
+/* n bits (1..32) of the key from bit `from` on; they do not cross bit 64. */
+static inline uint32_t bp_rib_bits(const struct bp_rib_key *key, unsigned from, unsigned n)
+{
+	return (uint32_t)(key->word[from / 64] << (from % 64) >> (64 - n));
+}
+
+/* Whether prefixes longer than `length` are at or below the node, which is at least that long. */
+static inline bool bp_rib_longer(const struct bp_rib *rib, uint32_t node, unsigned length)
+{
+	const struct bp_rib_node *n = &rib->node[node];
+
+	return node != 0 && (n->length > length || (n->child[0] | n->child[1]) != 0);
+}
 
 #endif

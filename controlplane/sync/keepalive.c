@@ -27,26 +27,26 @@ static bool ask(struct bp_netlink *requests, uint32_t ifindex, const struct bp_a
 	return bp_netlink_send(requests, msg) == 0;
 }
 
-static bool is_due(const struct bp_mirror_neighbour *nb, const struct bp_fib *fib, uint32_t now_s,
-	uint32_t keep_s)
+static bool is_due(const struct bp_mirror_neighbour *nb, const struct bp_fib_writer *writer,
+	uint32_t now_s, uint32_t keep_s)
 {
 	uint32_t used;
 
 	if (!(nb->nud & NUD_STALE) || (nb->asked_s != 0 && now_s - nb->asked_s < ASK_AGAIN_S))
 		return false;
-	used = bp_fib_neighbour_used(fib, nb->interface, &nb->address);
+	used = bp_fib_writer_neighbour_used(writer, nb->interface, &nb->address);
 	return used != 0 && (int32_t)(now_s - used) <= (int32_t)keep_s;
 }
 
-unsigned bp_keepalive(struct bp_mirror *m, const struct bp_fib *fib, struct bp_netlink *requests,
-	uint32_t now_s, uint32_t keep_s)
+unsigned bp_keepalive(
+	struct bp_mirror *m, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s)
 {
 	unsigned asked = 0;
 
 	for (struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer) {
 		uint32_t ifindex = m->own[nb->interface].ifindex;
 
-		if (ifindex == 0 || !is_due(nb, fib, now_s, keep_s))
+		if (ifindex == 0 || !is_due(nb, m->writer, now_s, keep_s))
 			continue;
 		/* those that were asked for are not due again for a while: the next call comes to
 		 * the ones behind */

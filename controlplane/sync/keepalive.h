@@ -13,7 +13,7 @@
  * BP_KEEPALIVE_BATCH, the next goes on from there. Returns how many were asked for.
  */
 #define BP_KEEPALIVE_BATCH 1024u
-unsigned bp_keepalive(struct bp_mirror *m, const struct bp_fib *fib, struct bp_netlink *requests,
-	uint32_t now_s, uint32_t keep_s);
+unsigned bp_keepalive(
+	struct bp_mirror *m, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s);
 
 #endif

@@ -88,14 +88,10 @@ bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_
 	memset(out, 0, sizeof(*out));
 	out->address = nb->address;
 	out->interface = nb->interface;
-	if (nb->nud & NUD_FAILED) {
-		out->state = BP_NEIGHBOUR_FAILED;
-		return true;
-	}
 	/* Permanent is what the file says; what the kernel holds permanently can change there. */
 	out->state = BP_NEIGHBOUR_REACHABLE;
 	memcpy(out->mac, nb->mac, sizeof(out->mac));
-	return (nb->nud & NUD_HAS_MAC) != 0;
+	return true;
 }
 
 static void give(struct bp_mirror *m, const struct bp_mirror_neighbour *nb)
@@ -158,8 +154,7 @@ static void neighbour_is(struct bp_mirror *m, unsigned interface, const struct b
 	if (nb == NULL)
 		return;
 	nb->nud = nud;
-	if (nud & NUD_HAS_MAC)
-		memcpy(nb->mac, nla_data(mac), sizeof(nb->mac));
+	memcpy(nb->mac, nla_data(mac), sizeof(nb->mac));
 	give(m, nb);
 }
 
@@ -195,7 +190,9 @@ void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		return;
 	has_mac = (nd->ndm_state & NUD_HAS_MAC) != 0 && tb[NDA_LLADDR] != NULL &&
 		  nla_len(tb[NDA_LLADDR]) == 6;
-	if (h->nlmsg_type == RTM_NEWNEIGH && (has_mac || (nd->ndm_state & NUD_FAILED) != 0))
+	/* one that failed, or that is only being asked for, is none for the data plane: its packets
+	 * go to the kernel, which asks */
+	if (h->nlmsg_type == RTM_NEWNEIGH && has_mac)
 		neighbour_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
 	else
 		neighbour_is_not(m, l->number, &a);

@@ -117,6 +117,15 @@ static void read_multipath(struct draft *d, const struct nlattr *a)
 	}
 }
 
+static int hop_order(const void *x, const void *y)
+{
+	const struct bp_mirror_hop *a = x, *b = y;
+
+	if (a->ifindex != b->ifindex)
+		return a->ifindex < b->ifindex ? -1 : 1;
+	return memcmp(a->gateway, b->gateway, sizeof(a->gateway));
+}
+
 static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *const *tb)
 {
 	struct bp_mirror_hop *hop;
@@ -124,6 +133,9 @@ static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *c
 	d->route.encap = tb[RTA_ENCAP] != NULL || tb[RTA_ENCAP_TYPE] != NULL;
 	if (tb[RTA_MULTIPATH] != NULL) {
 		read_multipath(d, tb[RTA_MULTIPATH]);
+		/* of IPv6, events begin with another hop than dumps do */
+		if (d->prefix.family == 6)
+			qsort(d->route.hop, d->route.n_hops, sizeof(d->route.hop[0]), hop_order);
 		return;
 	}
 	if (tb[RTA_OIF] == NULL)

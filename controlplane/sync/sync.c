@@ -25,10 +25,10 @@ void bp_sync_show(struct bp_sync *s)
 {
 	struct bp_shm_global *g = s->to.global;
 
-	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 	if (s->mirror != NULL)
 		atomic_store_explicit(&g->cp_sync_unmirrored, (uint32_t)s->mirror->unmirrored,
 			memory_order_relaxed);
+	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 }
 
 /* ---- what the mirror noted ---- */
@@ -113,6 +113,7 @@ void bp_sync_after(struct bp_sync *s)
 	}
 	if (bp_fib_settle(s->to.writer) && !event_pending(s->settle, EV_TIMEOUT, NULL))
 		event_add(s->settle, &settle_every);
+	bp_sync_show(s);
 }
 
 /* ---- events ---- */
@@ -225,8 +226,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		return;
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
-	probes = bp_keepalive(s->mirror, s->to.fib, &s->requests,
-		(uint32_t)(bp_mono_ns() / 1000000000u),
+	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
 	/* what keepalive's requests were answered with is of no interest */

@@ -14,7 +14,7 @@ int bp_kernel_if_address(
 	if (error != 0) {
 		snprintf(err, err_size,
 			"%s: the network interface %s does not take the MAC "
-			"%02x:%02x:%02x:%02x:%02x:%02x: %s",
+			"%02x:%02x:%02x:%02x:%02x:%02x: %s; give the port another (ports[].mac)",
 			s->name, s->kernel, s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4],
 			s->mac[5], strerror(error));
 		return -1;

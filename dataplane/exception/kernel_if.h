@@ -34,6 +34,7 @@ struct bp_kernel_if_ops {
 
 struct bp_kernel_if {
 	const struct bp_kernel_if_ops *ops;
+	char name[BP_INTERFACE_NAME_MAX + 1];
 	unsigned ifindex;         /* in the kernel */
 	int fd;                   /* readable when there is something to read; -1: must be polled */
 	struct rte_mempool *pool; /* for what is read */

@@ -85,15 +85,14 @@ void bp_kernel_ifs_close(struct bp_kernel_ifs *k, struct bp_exception *x)
 	memset(k, 0, sizeof(*k));
 }
 
-void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, const struct bp_config *c, FILE *out)
+void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, FILE *out)
 {
-	const char *name, *before = "  kernel interfaces: ";
+	const char *before = "  kernel interfaces: ";
 
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		if (!k->of[i])
 			continue;
-		fprintf(out, "%s%s (%s)", before, bp_config_interface(c, i, &name)->kernel_name,
-			k->of[i]->ops->name);
+		fprintf(out, "%s%s (%s)", before, k->of[i]->name, k->of[i]->ops->name);
 		before = ", ";
 	}
 	if (k->n)

@@ -27,6 +27,6 @@ int bp_kernel_ifs_open(struct bp_kernel_ifs *k, struct bp_exception *x, const st
 void bp_kernel_ifs_close(struct bp_kernel_ifs *k, struct bp_exception *x);
 
 /* One line: "  kernel interfaces: lan (tap), wan (tap)". Nothing when there are none. */
-void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, const struct bp_config *c, FILE *out);
+void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, FILE *out);
 
 #endif

@@ -194,7 +194,8 @@ static int attach(int fd, struct bp_kernel_if *k, const struct bp_kernel_if_spec
 	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", s->kernel);
 	if (ioctl(fd, TUNSETIFF, &r) != 0)
 		return explain(s, errno, err, err_size);
-	k->ifindex = if_nametoindex(r.ifr_name);
+	snprintf(k->name, sizeof(k->name), "%s", r.ifr_name);
+	k->ifindex = if_nametoindex(k->name);
 	if (k->ifindex == 0)
 		return explain(s, errno, err, err_size);
 	if (check_ours(fd, k, s, err, err_size) != 0)

@@ -55,13 +55,13 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 /* Somebody removed it (`ip link del`): it would be readable for ever. */
 static void give_up(struct bp_exception_thread *t, unsigned i)
 {
+	fprintf(stderr,
+		"biplane dataplane: the network interface %s was removed; its frames can't go to "
+		"the kernel until the data plane is restarted\n",
+		t->interface[i]->name);
 	epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->interface[i]->fd, NULL);
 	atomic_store(&t->serve.x->has[i], false);
 	t->interface[i] = NULL;
-	fprintf(stderr,
-		"biplane dataplane: kernel interface %u was removed; nothing goes to the kernel "
-		"from there until the data plane is restarted\n",
-		i);
 }
 
 /* Returns how many frames the kernel gave. */

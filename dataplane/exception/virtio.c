@@ -154,6 +154,7 @@ struct bp_kernel_if *bp_virtio_open(const struct bp_kernel_if_spec *s, char *err
 		.ops = &virtio_ops, .fd = -1, .pool = s->pool, .pieces = s->pieces};
 	v->port = RTE_MAX_ETHPORTS;
 	if (plug(v, s, err, err_size) == 0 && start_port(v, s, err, err_size) == 0) {
+		snprintf(v->k.name, sizeof(v->k.name), "%s", s->kernel);
 		v->k.ifindex = if_nametoindex(s->kernel);
 		if (bp_kernel_if_address(&v->k, s, err, err_size) == 0)
 			return &v->k;

@@ -194,7 +194,7 @@ static inline bool bp_fast_digits(const uint8_t *p, uint32_t n, uint32_t *digits
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	return n <= BP_NUMBER_SHORT &&
-	       bp_number_digits(bp_load64(p + n - 8) >> (64 - 8 * n), n, digits, point);
+	       bp_number_digits(bp_load_le64(p + n - 8) >> (64 - 8 * n), n, digits, point);
 #else
 	return n <= BP_NUMBER_SHORT && bp_number_digits(bp_load_short(p, n), n, digits, point);
 #endif

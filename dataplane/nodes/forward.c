@@ -5,16 +5,7 @@
  */
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-
-/* Destination and source lie side by side: 12 bytes, in two stores. */
-static inline void rewrite(uint8_t *frame, uint64_t dst, uint64_t src)
-{
-	uint64_t first = rte_cpu_to_le_64((dst & BP_LINK_MAC_MASK) | src << 48);
-	uint32_t rest = rte_cpu_to_le_32((uint32_t)(src >> 16));
-
-	memcpy(frame, &first, sizeof(first));
-	memcpy(frame + 8, &rest, sizeof(rest));
-}
+#include "dataplane/nodes/rewrite.h"
 
 static uint16_t forward_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -30,7 +21,7 @@ static uint16_t forward_process(
 		uint8_t out = bp_link_interface(link);
 		rte_edge_t edge = r->edge[out];
 
-		rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[out]);
+		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[out]);
 		/* a bridge must know that it does not come from one of its ports */
 		if (unlikely(edge == BP_EDGE_BRIDGE))
 			m->port = out;

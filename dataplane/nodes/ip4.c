@@ -6,36 +6,19 @@
  * changed in a packet before it is certain that it is forwarded: the kernel gets it as it came.
  */
 #include "dataplane/exception_class.h"
+#include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/nodes/rewrite.h"
 #include "proto/ip.h"
-#include "shm/hash.h"
+#include "proto/vec16.h"
 #include "shm/lpm.h"
 #include "shm/neighbours.h"
 
 #define STEP 64u /* packets worked on together, as many as a lookup takes */
 #define ETHER_MIN                                                                                  \
 	60u /* shorter frames are filled up on the wire; what follows the packet is filling */
-#define FRAGMENTED 0x3fffu /* more fragments, or an offset */
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR)
-
-/* Addresses and ports; every packet of a flow the same, so no ports where some packets are
- * fragments. */
-static uint32_t flow_hash(const struct bp_worker *w, const struct rte_mbuf *m)
-{
-	const uint8_t *h = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
-	uint8_t protocol = h[BP_IP4_PROTOCOL];
-	uint32_t header = (h[0] & 0xfu) * 4, ports = 0;
-
-	if ((protocol == BP_PROTO_TCP || protocol == BP_PROTO_UDP) &&
-		(bp_be16(h + BP_IP4_FRAGMENT) & FRAGMENTED) == 0 &&
-		BP_ETHER_HDR + header + 4 <= m->data_len)
-		memcpy(&ports, h + header, 4);
-	return (uint32_t)(bp_fold(bp_load64(h + BP_IP4_SRC) ^ w->router.fib->hash_key[0],
-				  (ports | (uint64_t)protocol << 32) ^
-					  w->router.fib->hash_key[1]) >>
-			  32);
-}
 
 /* The link word that a packet really follows: a flow's member of a group, a neighbour's MAC. */
 static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf *m, uint64_t link)
@@ -43,7 +26,7 @@ static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf
 	const struct bp_router *r = &w->router;
 
 	if (bp_link_kind(link) == BP_LINK_GROUP)
-		link = bp_next_hop_of_group(r, link, flow_hash(w, m));
+		link = bp_next_hop_of_group(r, link, bp_flow_hash4(r->fib, m));
 	if (bp_link_kind(link) == BP_LINK_CONNECTED) {
 		uint32_t dst;
 
@@ -162,80 +145,114 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 
 /* ---- the usual ---- */
 
+/*
+ * The 16 octets from the EtherType on, each with its bounds: IPv4, no options, a TTL of 2 or more,
+ * a source that is unicast (its first octet 1..223; 127 is asked for apart).
+ */
+#define AT_BOUNDED 12u
+static const bp_v16 least = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0};
+static const bp_v16 most = {0x08, 0x00, 0x45, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	0xff, 0xff, 223, 0xff};
+
 /* IPv4 without options for us, more hops to go, addresses that may be forwarded, nothing behind it,
- * and a right checksum. */
-static inline bool is_usual(const struct bp_worker *w, const struct rte_mbuf *m)
+ * and a right checksum. No branches: nearly all are. */
+static inline bool is_usual(const struct bp_worker *w, const struct rte_mbuf *m, uint32_t dst)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
-	uint32_t type, total = bp_be16(h + BP_IP4_TOTAL);
+	const bp_v16 v = bp_v16_load(p + AT_BOUNDED);
+	uint32_t end = BP_ETHER_HDR + bp_be16(h + BP_IP4_TOTAL), len = m->pkt_len;
 	bool ok;
 
-	memcpy(&type, p + 12, 4); /* EtherType, version and length, type of service */
-	ok = m->data_len >= HEAD;
-	ok &= (type & rte_cpu_to_be_32(0xffffff00)) == rte_cpu_to_be_32(0x08004500);
-	ok &= (bp_load64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
-	ok &= h[BP_IP4_TTL] > 1;
-	ok &= total >= BP_IP4_HDR;
-	ok &= BP_ETHER_HDR + total == m->pkt_len ||
-	      (m->pkt_len <= ETHER_MIN && BP_ETHER_HDR + total < m->pkt_len);
-	ok &= bp_ip4_kind(h[BP_IP4_SRC]) == BP_IP4_UNICAST;
-	ok &= bp_ip4_kind(h[BP_IP4_DST]) == BP_IP4_UNICAST;
-	return ok && bp_ip4_checksum_ok20(h);
+	ok = bp_v16_all((bp_v16)((v >= least) & (v <= most)));
+	ok &= (bp_load_le64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
+	ok &= m->data_len >= HEAD;
+	ok &= end >= HEAD;
+	ok &= end == len || (end < len && len <= ETHER_MIN);
+	ok &= dst - 0x01000000u < 0xdf000000u; /* 1.0.0.0 .. 223.255.255.255 */
+	ok &= dst >> 24 != 127;
+	ok &= h[BP_IP4_SRC] != 127;
+	return ok & bp_ip4_checksum_ok20(h);
 }
 
-/* Sends one that is not for node forward on its way. */
-static void send_other(struct rte_graph *graph, struct rte_node *node, rte_edge_t edge,
-	struct rte_mbuf *m, struct rte_mbuf **forward, uint32_t *n_forward)
+/* Where the packets of a burst go: mostly one way, and then whole. */
+struct way {
+	rte_edge_t edge;
+	uint32_t begin, n; /* in the node's objects: those collected for this edge */
+	uint32_t bytes;
+};
+
+static void flush_way(struct rte_graph *graph, struct rte_node *node, void **objs, struct way *way)
 {
-	if (edge == BP_EDGE_FORWARD)
-		forward[(*n_forward)++] = m;
-	else
-		rte_node_enqueue_x1(graph, node, edge, m);
+	if (way->begin != way->n)
+		rte_node_enqueue(
+			graph, node, way->edge, objs + way->begin, (uint16_t)(way->n - way->begin));
+	way->begin = way->n;
+	way->bytes = 0;
 }
 
-/* Up to STEP frames. Those for node forward are written to `forward`, which may be `m` itself;
- * returns how many. */
-static uint32_t route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	struct rte_mbuf **m, uint32_t n, struct rte_mbuf **forward)
+/* The packets that are not usual are routed one by one; the others close up. */
+static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, uint32_t *dst, uint32_t n)
 {
-	const struct bp_router *r = &w->router;
-	struct rte_mbuf *usual[STEP], *other[STEP];
-	uint32_t dst[STEP], nexthop[STEP], n_usual = 0, n_other = 0, n_forward = 0;
+	uint32_t usual = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		bool ok = is_usual(w, m[i]);
-
-		usual[n_usual] = m[i];
-		dst[n_usual] = bp_be32(
-			rte_pktmbuf_mtod_offset(m[i], const uint8_t *, BP_ETHER_HDR + BP_IP4_DST));
-		n_usual += ok;
-		other[n_other] = m[i];
-		n_other += !ok;
-	}
-	bp_lpm4_lookup(r->fib, dst, nexthop, n_usual);
-	for (uint32_t i = 0; i < n_usual; i++)
-		rte_prefetch0(bp_next_hop(r, nexthop[i]));
-	for (uint32_t i = 0; i < n_usual; i++) {
-		uint8_t *h = rte_pktmbuf_mtod_offset(usual[i], uint8_t *, BP_ETHER_HDR);
-		uint32_t total = bp_be16(h + BP_IP4_TOTAL);
-		uint64_t link = bp_next_hop_use(r, nexthop[i]);
-
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
-			link = follow(w, usual[i], link);
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED ||
-			     total > r->tx_mtu[bp_link_interface(link)])) {
-			rte_edge_t edge = bp_next_hop_other(w, usual[i], link, total);
-
-			send_other(graph, node, edge, usual[i], forward, &n_forward);
+		if (is_usual(w, m[i], dst[i])) {
+			dst[usual] = dst[i];
+			m[usual++] = m[i];
 			continue;
 		}
-		bp_mark_link(usual[i], link);
-		bp_ip4_decrement_ttl(h);
-		forward[n_forward++] = usual[i];
+		rte_node_enqueue_x1(graph, node, route_any(w, m[i]), m[i]);
 	}
-	for (uint32_t i = 0; i < n_other; i++)
-		send_other(graph, node, route_any(w, other[i]), other[i], forward, &n_forward);
-	return n_forward;
+	return usual;
+}
+
+/* Up to STEP frames: those that leave are added to `way`. */
+static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
+	void **objs, struct rte_mbuf **m, uint32_t n, struct way *way)
+{
+	const struct bp_router *r = &w->router;
+	uint32_t dst[STEP], nexthop[STEP], bytes = 0;
+	bool all = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		dst[i] = bp_be32(
+			rte_pktmbuf_mtod_offset(m[i], const uint8_t *, BP_ETHER_HDR + BP_IP4_DST));
+		all &= is_usual(w, m[i], dst[i]);
+	}
+	if (unlikely(!all))
+		n = set_aside(graph, node, w, m, dst, n);
+	bp_lpm4_lookup(r->fib, dst, nexthop, n);
+	for (uint32_t i = 0; i < n; i++)
+		rte_prefetch0(bp_next_hop(r, nexthop[i]));
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *one = m[i];
+		uint8_t *p = rte_pktmbuf_mtod(one, uint8_t *);
+		uint32_t total = bp_be16(p + BP_ETHER_HDR + BP_IP4_TOTAL);
+		uint64_t link = bp_next_hop_use(r, nexthop[i]);
+		uint8_t out;
+
+		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
+			link = follow(w, one, link);
+		out = bp_link_interface(link);
+		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out])) {
+			rte_node_enqueue_x1(
+				graph, node, bp_next_hop_other(w, one, link, total), one);
+			continue;
+		}
+		if (unlikely(r->edge[out] != way->edge)) {
+			flush_way(graph, node, objs, way);
+			way->edge = r->edge[out];
+			bytes = 0;
+		}
+		bp_ip4_decrement_ttl(p + BP_ETHER_HDR);
+		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
+		one->port =
+			out; /* a bridge must know that it does not come from one of its ports */
+		bytes += one->pkt_len;
+		objs[way->n++] = one;
+	}
+	way->bytes += bytes;
 }
 
 static uint16_t ip4_process(
@@ -243,16 +260,20 @@ static uint16_t ip4_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	uint32_t n_forward = 0;
+	struct way way = {.edge = BP_EDGE_DROP};
 
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		n_forward += route_step(
-			graph, node, w, m + i, RTE_MIN(nb_objs - i, STEP), m + n_forward);
-	bp_count(w, BP_C_FORWARD4, n_forward);
-	if (likely(n_forward == nb_objs))
-		rte_node_next_stream_move(graph, node, BP_EDGE_FORWARD);
-	else if (n_forward != 0)
-		rte_node_enqueue(graph, node, BP_EDGE_FORWARD, objs, (uint16_t)n_forward);
+		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
+	bp_count(w, BP_C_FORWARD4, way.n);
+	if (likely(way.begin == 0 && way.n == nb_objs)) {
+		if (way.edge >= BP_EDGE_PORT) {
+			w->straight[way.edge - BP_EDGE_PORT].frames += way.n;
+			w->straight[way.edge - BP_EDGE_PORT].bytes += way.bytes;
+		}
+		rte_node_next_stream_move(graph, node, way.edge);
+	} else {
+		flush_way(graph, node, objs, &way);
+	}
 	return nb_objs;
 }
 

@@ -5,11 +5,11 @@
  * forwarded.
  */
 #include "dataplane/exception_class.h"
+#include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
-#include "shm/hash.h"
 #include "shm/lpm.h"
 #include "shm/neighbours.h"
 
@@ -27,31 +27,12 @@ static inline uint32_t total_length(const uint8_t *h)
 	return BP_IP6_HDR + bp_be16(h + BP_IP6_PAYLOAD);
 }
 
-/* Addresses and flow label (RFC 6438), which a host keeps for a flow; without a label the ports. */
-static uint32_t flow_hash(const struct bp_worker *w, const struct rte_mbuf *m)
-{
-	const uint8_t *h = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
-	uint32_t label = bp_be32(h) & 0xfffff, ports = 0;
-	uint8_t next = h[BP_IP6_NEXT];
-	struct {
-		uint8_t addresses[32];
-		uint32_t label, ports;
-	} key;
-
-	if (label == 0 && (next == BP_PROTO_TCP || next == BP_PROTO_UDP) && m->data_len >= HEAD + 4)
-		memcpy(&ports, h + BP_IP6_HDR, 4);
-	memcpy(key.addresses, h + BP_IP6_SRC, 32);
-	key.label = label;
-	key.ports = ports;
-	return (uint32_t)(bp_hash_bytes(w->router.fib->hash_key, &key, sizeof(key)) >> 32);
-}
-
 static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf *m, uint64_t link)
 {
 	const struct bp_router *r = &w->router;
 
 	if (bp_link_kind(link) == BP_LINK_GROUP)
-		link = bp_next_hop_of_group(r, link, flow_hash(w, m));
+		link = bp_next_hop_of_group(r, link, bp_flow_hash6(r->fib, m));
 	if (bp_link_kind(link) == BP_LINK_CONNECTED)
 		link = bp_neighbour6_use(r->fib, bp_link_interface(link), destination(m), r->now_s);
 	return link;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: one laboratory for the session, a gateway for each test or module that wants one."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -126,3 +127,56 @@ def tools():
     for tool in ("mosquitto", "mosquitto_pub", "tcpdump", "tshark", "ethtool"):
         if not shutil.which(tool):
             pytest.exit(f"{tool} is missing; run scripts/setup", 2)
+
+
+# ---------------------------------------------------------------- routing
+
+
+@pytest.fixture(scope="session")
+def routed_lab():
+    """Three networks around the gateway's namespace; see router_lab.py."""
+    import router_lab
+
+    if os.geteuid() != 0:
+        pytest.exit("the end-to-end tests make network namespaces: run them as root", 2)
+    for tool in (router_lab.LOAD, "/usr/lib/frr/zebra", "vtysh", "iperf3", "traceroute", "tracepath", "rdisc6", "arping"):
+        if not shutil.which(tool):
+            pytest.exit(f"{tool} is missing; run scripts/setup, and build", 2)
+    the_lab = router_lab.RoutedLab()
+    try:
+        the_lab.up()
+        yield the_lab
+    finally:
+        the_lab.down()
+
+
+@contextlib.contextmanager
+def running_router(the_lab, directory, **more):
+    """The router under test, with these further settings; what a person would want to see after a failure."""
+    import router_lab
+
+    r = router_lab.make_router(the_lab, directory, **more)
+    _gateways.append(r)
+    try:
+        try:
+            r.start()
+        except BaseException:
+            r.dump()
+            raise
+        yield r
+    finally:
+        _gateways.remove(r)
+        r.stop()
+
+
+@pytest.fixture(scope="module")
+def router(routed_lab, hugepages, tmp_path_factory):
+    """The router under test, for a module's tests."""
+    with running_router(routed_lab, tmp_path_factory.mktemp("router")) as r:
+        yield r
+
+
+@pytest.fixture
+def gateway_for(routed_lab, hugepages, tmp_path, request):
+    """As `gateway`, in the routed laboratory."""
+    return _factory(routed_lab, tmp_path, request)

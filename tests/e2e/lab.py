@@ -20,6 +20,10 @@ CLOUD6 = "fd99::2"
 EDGE_MGMT = "10.98.0.3"
 MAC = {"dev": "02:99:00:00:00:01", "cloud": "02:99:00:00:00:02", "edge": "02:99:00:00:00:03"}
 
+# What a failed test prints.
+VIEWS = ("planes", "ports", "drops", "counters", "rules", "flows")
+ROUTING_VIEWS = ("interfaces", "neighbours")
+
 CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,13 +41,14 @@ def wait_until(what, condition, seconds=20, every=0.02):
 
 
 class Lab:
-    def __init__(self):
-        self.prefix = f"bp-{LAB_NAME}-"
-        self.state = Path(f"/run/biplane-lab-{LAB_NAME}")
+    def __init__(self, name=LAB_NAME):
+        self.name = name
+        self.prefix = f"bp-{name}-"
+        self.state = Path(f"/run/biplane-lab-{name}")
 
     def script(self, *args):
         """scripts/lab with these arguments; its sentence in the failure when it fails."""
-        p = subprocess.run([str(ROOT / "scripts" / "lab"), *args], env={**os.environ, "BP_LAB": LAB_NAME},
+        p = subprocess.run([str(ROOT / "scripts" / "lab"), *args], env={**os.environ, "BP_LAB": self.name},
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                            text=True, check=False, errors="replace")
         assert p.returncode == 0, f"scripts/lab {' '.join(args)}: {p.stdout}"
@@ -108,7 +113,7 @@ class Gateway:
         self.identity = self.dir / "identity.yaml"  # what show asks by: stays valid when file does not
         self.log = self.dir / "log"
         self.config = {
-            "name": f"lab-{LAB_NAME}",  # as scripts/lab calls it, which cleans up after a kill
+            "name": f"lab-{lab.name}",  # as scripts/lab calls it, which cleans up after a kill
             "runtime": {"directory": str(self.dir / "run")},
             "workers": 1,
             "idle": "sleep",
@@ -219,7 +224,7 @@ class Gateway:
         print(f"\n----- the end of {self.log}")
         if self.log.exists():
             print("\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]))
-        for view in ("planes", "ports", "drops", "counters", "rules", "flows"):
+        for view in (*VIEWS, *(ROUTING_VIEWS if any(p.get("addresses") for p in self.config["ports"]) else ())):
             with contextlib.suppress(Exception):
                 p = self.command("show", view, "-c", self.identity)
                 print(f"----- biplane show {view}\n{p.stdout}{p.stderr}")

@@ -108,6 +108,17 @@ static void everything_is_read(void **state)
 	bp_config_free(c);
 }
 
+#define CLASS_DEFAULTS(name, rate, burst)                                                          \
+	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
+#define ROUTING_DEFAULTS                                                                           \
+	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
+	"16384\n"                                                                                  \
+	"  groups: 1024\nsync:\n  table: main\n  receive_buffer: 16MiB\n  neighbour_keep: 1m\n"    \
+	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
+	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
+		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
+			CLASS_DEFAULTS("other", "1000", "100")
+
 /* The dump of the least configuration is the table of defaults. */
 static void defaults_are_dumped(void **state)
 {
@@ -120,11 +131,13 @@ static void defaults_are_dumped(void **state)
 		"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\nports:\n"
 		"  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n"
+		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
+		"    kernel: off\n"
 		"  - name: \"b\"\n    device: \"y\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\nbridge: [[\"a\", "
-		"\"b\"]]\n"
-		"bridging:\n  mac_table: 8192\n  ageing: 5m\nmqtt:\n  ports: [1883]\n"
+		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
+		"    kernel: off\nbridge:\n  - ports: [\"a\", \"b\"]\n"
+		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
+		"mqtt:\n  ports: [1883]\n"
 		"  judge: to_broker\n  checksum: verify\n  flows: 65536\n  flow_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
 		"  reorder_bytes: 64KiB\n  topic_states: 65536\n  max_rules: 16384\n  alarm_ring: "
@@ -138,6 +151,103 @@ static void defaults_are_dumped(void **state)
 		"\"t\"\n"
 		"      value: text\n      raise: \"> 1\"\n      hold: 1\n      repeat: every\n"
 		"      action: publish\n      payload: envelope\n      to: \"alarm/{topic}\"\n");
+	free(text);
+	bp_config_free(c);
+}
+
+/* Every setting of routing, none at its default. */
+#define ROUTED                                                                                     \
+	"ports:\n"                                                                                 \
+	"  - {name: lan, device: x, mac: \"02:00:00:00:00:0a\", addresses: [10.0.0.1/24, "         \
+	"\"fd00::1/64\"], kernel: tap, interface: lan0}\n"                                         \
+	"  - {name: wan, device: y, promiscuous: true, kernel: off}\n"                             \
+	"  - {name: c, device: z}\n  - {name: d, device: w}\n"                                     \
+	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24, kernel: virtio, "    \
+	"interface: plant0}}]\n"                                                                   \
+	"routing: {routes4: 16, routes6: 17, neighbours: 18, nexthops: 19, groups: 20}\n"          \
+	"sync: {table: 100, receive_buffer: 2MiB, neighbour_keep: 90s}\n"                          \
+	"static:\n  routes:\n"                                                                     \
+	"    - {prefix: 10.2.0.0/16, via: 10.3.0.2}\n"                                             \
+	"    - {prefix: 10.2.0.0/16, via: \"fe80::2\", port: lan, weight: 7}\n"                    \
+	"    - {prefix: \"::/0\", port: wan}\n    - {prefix: 10.9.0.0/16, type: prohibit}\n"       \
+	"  neighbours: [{address: \"fe80::2\", mac: \"02:00:00:00:01:02\", port: lan}]\n"          \
+	"exception:\n  phd_ports: [1, 2]\n  classes:\n    routing: {rate: 1, burst: 2, queue: "    \
+	"16}\n    phd: {rate: 30, burst: 3, queue: 17}\n    local: {rate: 4000}\n"                 \
+	"    other: {rate: 50, queue: 18}\n"
+#define HEAD                                                                                       \
+	"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"                          \
+	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n"
+#define PORT_HEAD(name, device)                                                                    \
+	"  - name: \"" name "\"\n    device: \"" device "\"\n    queues: 0\n"                      \
+	"    rx_descriptors: 0\n    tx_descriptors: 0\n    mtu: 0\n"
+
+static void routing_is_dumped(void **state)
+{
+	struct bp_config *c = accepted(ROUTED);
+	char *text = dump(c);
+
+	assert_string_equal(text,
+		HEAD "ports:\n" PORT_HEAD("lan",
+			"x") "    promiscuous: false\n    mac: \"02:00:00:00:00:0a\"\n"
+			     "    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n    kernel: tap\n"
+			     "    interface: \"lan0\"\n" PORT_HEAD("wan",
+				     "y") "    promiscuous: true\n    addresses: []\n    kernel: "
+					  "off\n" PORT_HEAD("c",
+						  "z") "    promiscuous: true\n    addresses: []\n "
+						       "   kernel: off\n" PORT_HEAD("d",
+							       "w") "    promiscuous: true\n    "
+								    "addresses: []\n    kernel: "
+								    "off\n"
+								    "bridge:\n  - ports: [\"c\", "
+								    "\"d\"]\n    host:\n      "
+								    "name: \"plant\"\n"
+								    "      addresses: "
+								    "[\"10.3.0.1/24\"]\n      "
+								    "kernel: virtio\n"
+								    "      interface: "
+								    "\"plant0\"\nbridging:\n  "
+								    "mac_table: 8192\n  ageing: "
+								    "5m\nrouting:\n  routes4: 16\n "
+								    " routes6: 17\n  neighbours: "
+								    "18\n  "
+								    "nexthops: 19\n  groups: "
+								    "20\nsync:\n  table: 100\n  "
+								    "receive_buffer: "
+								    "2MiB\n  neighbour_keep: "
+								    "90s\nstatic:\n  routes:\n"
+								    "    - prefix: "
+								    "\"10.2.0.0/16\"\n      via: "
+								    "10.3.0.2\n      type: "
+								    "unicast\n"
+								    "      weight: 1\n"
+								    "    - prefix: "
+								    "\"10.2.0.0/16\"\n      via: "
+								    "\"fe80::2\"\n      port: "
+								    "\"lan\"\n"
+								    "      type: unicast\n      "
+								    "weight: 7\n"
+								    "    - prefix: \"::/0\"\n      "
+								    "port: \"wan\"\n      type: "
+								    "unicast\n"
+								    "      weight: 1\n    - "
+								    "prefix: \"10.9.0.0/16\"\n     "
+								    " type: prohibit\n"
+								    "  neighbours:\n    - address: "
+								    "\"fe80::2\"\n      mac: "
+								    "\"02:00:00:00:01:02\"\n      "
+								    "port: \"lan\"\nexception:\n  "
+								    "phd_ports: [1, "
+								    "2]\n  classes:\n    "
+								    "routing:\n      rate: 1\n     "
+								    " burst: 2\n      queue: "
+								    "16\n    phd:\n      rate: "
+								    "30\n      burst: 3\n      "
+								    "queue: 17\n    "
+								    "local:\n      rate: 4000\n    "
+								    "  burst: 400\n      queue: "
+								    "512\n    "
+								    "other:\n      rate: 50\n      "
+								    "burst: 32\n      queue: 18\n");
 	free(text);
 	bp_config_free(c);
 }
@@ -164,10 +274,12 @@ static void assert_round_trip(const char *text)
 static void dumps_read_back_the_same(void **state)
 {
 	assert_round_trip(FULL);
+	assert_round_trip(ROUTED);
 	assert_round_trip(PORTS);
 	assert_round_trip(EDGE);
 	assert_round_trip(EDGE "  rules: []\n");
 	assert_round_trip(EDGE "  rules:\n");
+	assert_round_trip(EDGE "  rules: ~\n");
 	assert_round_trip(BRIDGED "mqtt:\n");
 	/* More doubled apostrophes than libfyaml 0.7.12 copies without a leak. */
 	assert_round_trip(BRIDGED "mqtt: {edge: {host: 'x''''''''''''''''''y'}}\n");
@@ -177,9 +289,9 @@ static void dumps_read_back_the_same(void **state)
 
 static void examples_are_right(void **state)
 {
-	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone"};
+	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "router"};
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;
 		size_t size;
 		FILE *f = open_memstream(&messages, &size);
@@ -214,25 +326,81 @@ static void needs(const char *running, const char *next, const char *lines)
 	bp_config_free(b);
 }
 
+#define NO_LONGER_ROUTES(port)                                                                     \
+	"ports[" port "].promiscuous: changing it needs a restart\n"                               \
+	"ports[" port "].kernel: changing it needs a restart\n"                                    \
+	"ports[" port "].interface: changing it needs a restart\n"
+
 static void restart_is_needed_where_the_schema_says(void **state)
 {
 	needs(FULL, FULL, "");
 	needs(PORTS, PORTS "name: biplane\nbridging: {ageing: 300s}\n", "");
 	needs(PORTS, PORTS "name: x\nworkers: 2\nruntime: {memory: 64MiB}\nbridge: [[a, b]]\n",
 		"name: changing it needs a restart\nworkers: changing it needs a restart\n"
-		"runtime.memory: changing it needs a restart\nbridge: changing it needs a "
-		"restart\n");
+		"runtime.memory: changing it needs a restart\n" NO_LONGER_ROUTES("0")
+			NO_LONGER_ROUTES("1") "bridge: changing it needs a restart\n");
 	needs(PORTS, PORTS "workers: [1]\n", "workers: changing it needs a restart\n");
 	needs(PORTS, "ports: [{name: a, device: z}, {name: c, device: y, mtu: 100}]\n",
 		"ports[0].device: changing it needs a restart\nports[1].name: changing it needs a "
 		"restart\n"
-		"ports[1].mtu: changing it needs a restart\n");
+		"ports[1].mtu: changing it needs a restart\nports[1].interface: changing it needs "
+		"a restart\n");
 	needs(PORTS, "ports: [{name: a, device: x}]\n", "ports: changing it needs a restart\n");
 	needs(BRIDGED, EDGE, "mqtt: changing it needs a restart\n");
 	needs(EDGE, BRIDGED, "mqtt: changing it needs a restart\n");
 	needs(EDGE, EDGE "  flows: 5\n  ports: [1883, 1884]\n  spool: {path: /x}\n",
 		"mqtt.ports: changing it needs a restart\nmqtt.flows: changing it needs a restart\n"
 		"mqtt.spool.path: changing it needs a restart\n");
+}
+
+#define RESTART(path) path ": changing it needs a restart\n"
+
+static void changes_of_routing_need_a_restart(void **state)
+{
+	static const char router[] = PORTS "static: {routes: [{prefix: 10.0.0.0/8, port: a}]}\n";
+
+	needs(ROUTED, ROUTED, "");
+	/* The default written out, and a prefix in another form, are no change. */
+	needs(PORTS,
+		"ports: [{name: a, device: x, kernel: auto, interface: a, promiscuous: false}, "
+		"{name: b, device: y, addresses: []}]\nstatic: {routes: ~}\nbridge: []\n"
+		"exception: {classes: {local: {burst: 1000}}}\nsync: {table: 254}\n",
+		"");
+	needs(PORTS,
+		"ports: [{name: a, device: x, kernel: tap, mac: \"02:00:00:00:00:01\"}, {name: b, "
+		"device: y, addresses: 10.0.0.1/24, interface: q, promiscuous: true}]\n",
+		RESTART("ports[0].mac") RESTART("ports[0].kernel") RESTART("ports[1].promiscuous")
+			RESTART("ports[1].addresses") RESTART("ports[1].interface"));
+	needs("ports: [{name: a, device: x, addresses: [10.0.0.1/24]}]\n",
+		"ports: [{name: a, device: x, addresses: [10.0.0.1/25]}]\n",
+		RESTART("ports[0].addresses"));
+	needs(BRIDGED, PORTS "bridge: [[b, a]]\n", RESTART("bridge[0].ports"));
+	needs(BRIDGED, PORTS "bridge: [{ports: [a, b], host: {name: h}}]\n",
+		RESTART("bridge[0].host"));
+	needs(PORTS "bridge: [{ports: [a, b], host: {name: h}}]\n",
+		PORTS "bridge: [{ports: [a, b], host: {name: g, kernel: off, addresses: "
+		      "10.0.0.1/24}}]\n",
+		RESTART("bridge[0].host.name") RESTART("bridge[0].host.addresses")
+			RESTART("bridge[0].host.kernel") RESTART("bridge[0].host.interface"));
+	needs(PORTS, PORTS "routing: {routes4: 16}\nsync: {table: 5}\n",
+		RESTART("routing.routes4") RESTART("sync.table"));
+	needs(PORTS, router, RESTART("static.routes"));
+	needs(router, PORTS, RESTART("static.routes"));
+	needs(router, PORTS "static: {routes: [{prefix: 10.0.0.0/8, port: b, weight: 2}]}\n",
+		RESTART("static.routes[0].port") RESTART("static.routes[0].weight"));
+	needs(router, PORTS "static: {routes: [{prefix: 10.0.0.0/9, type: blackhole}]}\n",
+		RESTART("static.routes[0].prefix") RESTART("static.routes[0].port")
+			RESTART("static.routes[0].type") RESTART("static.routes[0].weight"));
+	needs(PORTS,
+		PORTS "static: {neighbours: [{address: 10.0.0.1, mac: \"02:00:00:00:00:01\", port: "
+		      "a}]}\n",
+		RESTART("static.neighbours"));
+	needs(PORTS,
+		PORTS "exception: {phd_ports: 5, classes: {phd: {rate: 10, queue: 16}, other: "
+		      "{burst: 7}}}\n",
+		RESTART("exception.phd_ports") RESTART("exception.classes.phd.rate") RESTART(
+			"exception.classes.phd.burst") RESTART("exception.classes.phd.queue")
+			RESTART("exception.classes.other.burst"));
 }
 
 static void reload_takes_over_the_rest(void **state)
@@ -292,9 +460,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_is_read),
 		cmocka_unit_test(defaults_are_dumped),
+		cmocka_unit_test(routing_is_dumped),
 		cmocka_unit_test(dumps_read_back_the_same),
 		cmocka_unit_test(examples_are_right),
 		cmocka_unit_test(restart_is_needed_where_the_schema_says),
+		cmocka_unit_test(changes_of_routing_need_a_restart),
 		cmocka_unit_test(reload_takes_over_the_rest),
 		cmocka_unit_test(each_flag_is_obeyed),
 		cmocka_unit_test(the_page_names_every_setting),

@@ -20,10 +20,12 @@ static void unknown_names_get_a_guess(void **state)
 					  "memory\n");
 	says(PORTS "\"\\e[31m\": 1\n", "f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
 				       "expected one of: name, workers, "
-				       "idle, mbufs, runtime, ports, bridge, bridging, mqtt\n");
+				       "idle, mbufs, runtime, ports, bridge, bridging, routing, "
+				       "sync, static, exception, mqtt\n");
 	says(PORTS "<<: {name: a}\n", "f.yaml:2:1: unknown setting '<<' in the file; expected one "
 				      "of: name, workers, idle, "
-				      "mbufs, runtime, ports, bridge, bridging, mqtt\n");
+				      "mbufs, runtime, ports, bridge, bridging, routing, "
+				      "sync, static, exception, mqtt\n");
 }
 
 static void names_are_given_once(void **state)
@@ -86,11 +88,9 @@ static void values_are_explained(void **state)
 		"1000000s\n");
 	says(PORTS "runtime: {hugepages: maybe}\n", "f.yaml:2:22: runtime.hugepages: 'maybe' is no "
 						    "choice; expected auto, require or never\n");
-	says(PORTS "bridge: [[a, cloud]]\n", "f.yaml:2:14: bridge: there is no port 'cloud'; "
-					     "expected a list of at most 16 bridges, each "
-					     "a list of two or more names of ports, such as "
-					     "[[devices, cloud]], with each port in one "
-					     "bridge only\n");
+	says(PORTS "bridge: [[a, cloud]]\n",
+		"f.yaml:2:14: bridge[0]: there is no port 'cloud'; expected a list of two or more "
+		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 
 /* The column leads into a text that stands in the file as it is. */
@@ -136,11 +136,8 @@ static void every_error_is_told_in_the_order_of_the_file(void **state)
 		"or a list "
 		"of as many different cores from 0 to 1023\n"
 		"f.yaml:3:1: unknown setting 'idel'; did you mean 'idle'?\n"
-		"f.yaml:5:10: bridge: a bridge has 1 port; expected a list of at most 16 bridges, "
-		"each a "
-		"list of two or more names of ports, such as [[devices, cloud]], with each port in "
-		"one "
-		"bridge only\n");
+		"f.yaml:5:10: bridge[0]: a bridge has 1 port; expected a list of two or more "
+		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 
 static void settings_must_agree(void **state)
@@ -253,13 +250,20 @@ static void overlap_is_warned_of(void **state)
 	}
 }
 
-static void mqtt_without_a_bridge_is_warned_of(void **state)
+static void mqtt_without_traffic_is_warned_of(void **state)
 {
-	says(PORTS "mqtt: {flows: 5}\n",
-		"f.yaml:2:7: warning: mqtt: no ports are bridged, so no traffic passes that could "
-		"be "
-		"inspected; expected a setting such as bridge: [[devices, cloud]]\n");
-	bp_config_free(accepted(PORTS "mqtt: {flows: 5}\n"));
+	static const char off[] = "ports: [{name: a, device: x, kernel: off}]\nmqtt: {flows: 5}\n";
+
+	says(off,
+		"f.yaml:2:7: warning: mqtt: no ports are bridged and none can route, so no traffic "
+		"passes that could be inspected; expected a setting such as bridge: [[devices, "
+		"cloud]], or ports with addresses\n");
+	bp_config_free(accepted(off));
+	says(PORTS "mqtt: {flows: 5}\n", "");
+	says(BRIDGED "mqtt: {flows: 5}\n", "");
+	says("ports: [{name: a, device: x, kernel: off, addresses: 10.0.0.1/24}]\nmqtt: {flows: "
+	     "5}\n",
+		"");
 }
 
 #define HINT                                                                                       \
@@ -377,7 +381,7 @@ int main(void)
 		cmocka_unit_test(settings_must_agree),
 		cmocka_unit_test(rules_must_agree),
 		cmocka_unit_test(overlap_is_warned_of),
-		cmocka_unit_test(mqtt_without_a_bridge_is_warned_of),
+		cmocka_unit_test(mqtt_without_traffic_is_warned_of),
 		cmocka_unit_test(yaml_errors_have_a_place),
 		cmocka_unit_test(yaml_that_hides_values_is_refused),
 		cmocka_unit_test(bytes_that_are_no_text_are_refused),

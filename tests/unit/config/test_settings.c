@@ -32,6 +32,56 @@ struct row {
 #define EDGE_OPEN MQTT "edge:\n    host: h\n    "
 #define CLONE_OPEN MQTT "clone:\n    port: a\n    mac: \"02:00:00:00:00:01\"\n    "
 
+#define HOST PORTS "bridge:\n  - ports: [a, b]\n    host:\n      name: h\n      "
+#define VIA                                                                                        \
+	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]}, {name: b, "       \
+	"device: y}]\n"
+#define ROUTE VIA "static:\n  routes:\n    - "
+#define NEIGHBOUR VIA "static:\n  neighbours:\n    - "
+
+#define ADDRESSES                                                                                  \
+	.good = {{"[]", "[]"}, {"10.0.0.1/24", "[\"10.0.0.1/24\"]"},                               \
+		{"[10.0.0.1/24, \"FD00::1/64\"]", "[\"10.0.0.1/24\", \"fd00::1/64\"]"},            \
+		{"[10.0.0.0/31, 10.0.0.255/32]", "[\"10.0.0.0/31\", \"10.0.0.255/32\"]"},          \
+		{"[10.0.1.0/23, \"fe80::1/10\"]", "[\"10.0.1.0/23\", \"fe80::1/10\"]"},            \
+		{"[fd00::1/128, 1.0.0.1/1]", "[\"fd00::1/128\", \"1.0.0.1/1\"]"}},                 \
+	.bad = {{"10.0.0.1", "'10.0.0.1' has no length"},                                          \
+		{"10.0.0.1/33", "'33' is no length from 0 to 32"},                                 \
+		{"\"fd00::1/129\"", "'129' is no length from 0 to 128"},                           \
+		{"[10.0.0.0/24]", "the network's or the broadcast address"},                       \
+		{"[10.0.0.255/24]", "the network's or the broadcast address"},                     \
+		{"[10.0.0.3/30]", "the network's or the broadcast address"},                       \
+		{"[224.0.0.5/24]", "not the address of one host"},                                 \
+		{"[\"ff02::1/64\"]", "not the address of one host"},                               \
+		{"[0.0.0.0/8]", "not the address of one host"},                                    \
+		{"[\"::/64\"]", "not the address of one host"},                                    \
+		{"[127.0.0.1/8]", "not the address of one host"},                                  \
+		{"[\"::1/128\"]", "not the address of one host"}}
+#define KERNEL                                                                                     \
+	.good = {{"auto", "auto"}, {"virtio", "virtio"}, {"tap", "tap"}, {"off", "off"}},          \
+	.bad = {{"on", "no choice"}, {"false", "no choice"}}
+#define KERNEL_NAME                                                                                \
+	.good = {{"w", "\"w\""}, {"eth0.10_a-b", "\"eth0.10_a-b\""},                               \
+		{"abcdefghij01234", "\"abcdefghij01234\""}},                                       \
+	.bad = {{"abcdefghij012345", "16 bytes long"}, {"''", "the text is empty"},                \
+		{"a/b", "not a name"}, {"\"tap%d\"", "not a name"}, {"lo", "has 'lo' for itself"}, \
+		{"all", "has 'all' for itself"}, {"default", "has 'default' for itself"}}
+#define RATE                                                                                       \
+	.good = {{"1", "1"}, {"10000000", "10000000"}},                                            \
+	.bad = {{"0", "too small"}, {"10000001", "too large"}, {"5/s", "not a whole number"}}
+#define QUEUE                                                                                      \
+	.good = {{"16", "16"}, {"65536", "65536"}, {"100", "100"}},                                \
+	.bad = {{"15", "too small"}, {"65537", "too large"}}
+#define CLASS(name)                                                                                \
+	{"exception.classes." name ".rate", PORTS "exception:\n  classes:\n    " name ":\n      ", \
+		"", RATE},                                                                         \
+		{"exception.classes." name ".burst",                                               \
+			PORTS "exception:\n  classes:\n    " name ":\n      ", "", RATE},          \
+	{                                                                                          \
+		"exception.classes." name ".queue",                                                \
+			PORTS "exception:\n  classes:\n    " name ":\n      ", "", QUEUE           \
+	}
+
 #define TEXT_VALUES(longest)                                                                       \
 	.good = {{"x", "\"x\""}, {"\"a\\\"b\\\\\"", "\"a\\\"b\\\\\""},                             \
 		{longest, "\"" longest "\""}, {"\"\\u00e4 \\u2028\"", "\"\xc3\xa4 \\u2028\""}},    \
@@ -68,7 +118,7 @@ static const struct row rows[] = {
 		.bad = {{"63MiB", "too small"}, {"1025GiB", "too large"},
 			{"65537KiB", "not a multiple of 1MiB"}, {"64mib", "no known unit"},
 			{"1e9", "no known unit"}, {"99999999TiB", "too large"}}},
-	{"ports[].name", "ports:\n  - device: x\n    ", "",
+	{"ports[].name", "ports:\n  - device: x\n    interface: i\n    ", "",
 		.good = {{"a", "\"a\""}, {NAME31, "\"" NAME31 "\""}},
 		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"}}},
 	{"ports[].device", "ports:\n  - name: a\n    ", "", TEXT_VALUES(TEXT511)},
@@ -84,12 +134,27 @@ static const struct row rows[] = {
 		.good = {{"true", "true"}, {"false", "false"}, {"True", "true"},
 			{"FALSE", "false"}},
 		.bad = {{"yes", "neither true nor false"}, {"1", "neither true nor false"}}},
-	{"bridge", PORTS, "", .good = {{"[]", "[]"}, {"[[b, a]]", "[[\"b\", \"a\"]]"}, {"", "[]"}},
-		.bad = {{"[a]", "not a list"}, {"a", "not a list"}, {"[[a]]", "has 1 port;"},
-			{"[[a, a]]", "bridged already"}, {"[[a, c]]", "no port 'c'"},
-			{"[[a, b, a]]", "bridged already"}, {"[[a, [b]]]", "no port"},
-			{"[[]]", "has 0 ports"},
-			{"[1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]", "17 bridges"}}},
+	{"ports[].mac", PORT, "",
+		.good = {{"\"02:00:00:00:00:fF\"", "\"02:00:00:00:00:ff\""},
+			{"00-1b-21-00-00-01", "\"00:1b:21:00:00:01\""}},
+		.bad = {{"01:00:00:00:00:01", "not the address of one station"},
+			{"00:00:00:00:00:00", "not the address of one station"},
+			{"02:00:00:00:00", "not a MAC address"}, {"", "no value is given"}}},
+	{"ports[].addresses", PORT, "", ADDRESSES},
+	{"ports[].kernel", PORT, "", KERNEL},
+	{"ports[].interface", PORT, "", KERNEL_NAME},
+	{"bridge[].ports", PORTS "bridge:\n  - ", "", .good = {{"[b, a]", "[\"b\", \"a\"]"}},
+		.bad = {{"a", "not a list"}, {"{a: b}", "not a list"}, {"[a]", "has 1 port;"},
+			{"[]", "has 0 ports"}, {"[a, a]", "bridged already"},
+			{"[a, c]", "no port 'c'"}, {"[a, b, a]", "bridged already"},
+			{"[a, [b]]", "no port"}, {"", "not a list"}}},
+	{"bridge[].host.name", PORTS "bridge:\n  - ports: [a, b]\n    host:\n      ",
+		"      interface: i\n", .good = {{"h", "\"h\""}, {NAME31, "\"" NAME31 "\""}},
+		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"},
+			{"b", "the name of ports[1] too"}}},
+	{"bridge[].host.addresses", HOST, "", ADDRESSES},
+	{"bridge[].host.kernel", HOST, "", KERNEL},
+	{"bridge[].host.interface", HOST, "", KERNEL_NAME},
 	{"bridging.mac_table", PORTS "bridging:\n  ", "",
 		.good = {{"16", "16"}, {"1048576", "1048576"}},
 		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
@@ -99,6 +164,85 @@ static const struct row rows[] = {
 		.bad = {{"999ms", "too small"}, {"1000001s", "too large"}, {"300", "has no unit"},
 			{"1.5m", "not a whole number with a unit"},
 			{"5 min", "'min' is no known unit"}}},
+	{"routing.routes4", PORTS "routing:\n  ", "",
+		.good = {{"16", "16"}, {"16777216", "16777216"}},
+		.bad = {{"15", "too small"}, {"16777217", "too large"}}},
+	{"routing.routes6", PORTS "routing:\n  ", "",
+		.good = {{"16", "16"}, {"4194304", "4194304"}},
+		.bad = {{"15", "too small"}, {"4194305", "too large"}}},
+	{"routing.neighbours", PORTS "routing:\n  ", "",
+		.good = {{"16", "16"}, {"1048576", "1048576"}},
+		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
+	{"routing.nexthops", PORTS "routing:\n  ", "",
+		.good = {{"16", "16"}, {"1048576", "1048576"}},
+		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
+	{"routing.groups", PORTS "routing:\n  ", "", .good = {{"16", "16"}, {"65536", "65536"}},
+		.bad = {{"15", "too small"}, {"65537", "too large"}}},
+	{"sync.table", PORTS "sync:\n  ", "",
+		.good = {{"main", "main"}, {"local", "local"}, {"default", "default"},
+			{"254", "main"}, {"1", "1"}, {"4294967295", "4294967295"}},
+		.bad = {{"0", "too small"}, {"4294967296", "too large"},
+			{"mian", "not a whole number"}}},
+	{"sync.receive_buffer", PORTS "sync:\n  ", "", .good = {{"1MiB", "1MiB"}, {"1GiB", "1GiB"}},
+		.bad = {{"1023KiB", "too small"}, {"1025MiB", "too large"}}},
+	{"sync.neighbour_keep", PORTS "sync:\n  ", "", .good = {{"1s", "1s"}, {"1d", "1d"}},
+		.bad = {{"999ms", "too small"}, {"25h", "too large"}, {"60", "has no unit"}}},
+	{"static.routes[].prefix", ROUTE "port: a\n      ", "",
+		.good = {{"10.2.0.0/16", "\"10.2.0.0/16\""}, {"0.0.0.0/0", "\"0.0.0.0/0\""},
+			{"\"2001:DB8::/32\"", "\"2001:db8::/32\""}, {"\"::/0\"", "\"::/0\""},
+			{"10.2.3.4/32", "\"10.2.3.4/32\""}, {"240.0.0.0/4", "\"240.0.0.0/4\""}},
+		.bad = {{"10.2.3.0/16", "10.2.3.0/16 has bits set beyond its length, the prefix it "
+					"is in is 10.2.0.0/16"},
+			{"\"2001:db8::1/64\"", "the prefix it is in is 2001:db8::/64"},
+			{"10.2.0.0", "'10.2.0.0' has no length"},
+			{"10.2.0.0/33", "no length from 0 to 32"},
+			{"10.2.0.0/-1", "no length from 0 to 32"}, {"10.2/16", "not a prefix"},
+			{"default", "not a prefix"}, {"224.0.0.0/4", "is multicast"},
+			{"\"ff00::/8\"", "is multicast"}}},
+	{"static.routes[].via", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+		.good = {{"10.0.0.2", "10.0.0.2"}, {"\"fd00::2\"", "\"fd00::2\""}},
+		.bad = {{"10.0.1.2", "no port or host has an address in whose prefix"},
+			{"\"fe80::2\"", "a link-local address is on every link; expected port"},
+			{"10.0.0.1", "an address of biplane's own"},
+			{"10.0.0.300", "not an address"},
+			{"224.0.0.1", "not the address of one host"},
+			{"0.0.0.0", "not the address of one host"},
+			{"\"::ffff:10.0.0.2\"", "not the address of one host"}}},
+	{"static.routes[].port", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
+		.bad = {{"c", "there is no port or host 'c'"}, {"''", "no port or host"}}},
+	{"static.routes[].type", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+		.good = {{"blackhole", "blackhole"}, {"unreachable", "unreachable"},
+			{"prohibit", "prohibit"}},
+		.bad = {{"unicast", "has neither 'via' nor 'port'"}, {"local", "no choice"},
+			{"punt", "no choice"}, {"''", "no choice"}}},
+	{"static.routes[].weight", ROUTE "prefix: 10.2.0.0/16\n      port: a\n      ", "",
+		.good = {{"1", "1"}, {"256", "256"}},
+		.bad = {{"0", "too small"}, {"257", "too large"}}},
+	{"static.neighbours[].address",
+		NEIGHBOUR "port: a\n      mac: \"02:00:00:00:01:02\"\n      ", "",
+		.good = {{"10.0.0.2", "10.0.0.2"}, {"\"fe80::2\"", "\"fe80::2\""},
+			{"192.0.2.1", "192.0.2.1"}},
+		.bad = {{"10.0.0.1", "an address of biplane's own"},
+			{"10.0.0.2/24", "not an address"},
+			{"255.255.255.255", "not the address of one host"}}},
+	{"static.neighbours[].mac", NEIGHBOUR "port: a\n      address: 10.0.0.2\n      ", "",
+		.good = {{"\"02:00:00:00:01:02\"", "\"02:00:00:00:01:02\""}},
+		.bad = {{"ff:ff:ff:ff:ff:ff", "not the address of one station"},
+			{"02:00", "not a MAC address"}}},
+	{"static.neighbours[].port",
+		NEIGHBOUR "address: 10.0.0.2\n      mac: \"02:00:00:00:01:02\"\n      ", "",
+		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
+		.bad = {{"c", "there is no port or host 'c'"}}},
+	{"exception.phd_ports", PORTS "exception:\n  ", "",
+		.good = {{"[1, 65535]", "[1, 65535]"}, {"6024", "[6024]"},
+			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
+		.bad = {{"[0]", "too small"}, {"[]", "0 are given"},
+			{"[1,2,3,4,5,6,7,8,9]", "9 are given"}, {"[5, 5]", "5 is given twice"}}},
+	CLASS("routing"),
+	CLASS("phd"),
+	CLASS("local"),
+	CLASS("other"),
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
@@ -354,13 +498,17 @@ static void the_schema_is_consistent(void **state)
 	static struct bp_config c;
 	static struct bp_config_port port;
 	static struct bp_rule_spec rule;
+	static struct bp_config_bridge bridge;
+	static struct bp_config_static_route route;
 
 	for (uint32_t i = 0; i < bp_schema_rows; i++) {
 		const struct bp_setting *s = &bp_schema[i];
 		bool leaf = s->type != &bp_type_section && s->list == NULL;
-		void *base = strncmp(s->path, "ports[]", 7) == 0         ? (void *)&port
-			     : strncmp(s->path, "mqtt.rules[]", 12) == 0 ? (void *)&rule
-									 : (void *)&c;
+		void *base = strncmp(s->path, "ports[]", 7) == 0            ? (void *)&port
+			     : strncmp(s->path, "mqtt.rules[]", 12) == 0    ? (void *)&rule
+			     : strncmp(s->path, "bridge[]", 8) == 0         ? (void *)&bridge
+			     : strncmp(s->path, "static.routes[]", 15) == 0 ? (void *)&route
+									    : (void *)&c;
 		struct bp_fault fault;
 
 		assert_non_null(s->help);

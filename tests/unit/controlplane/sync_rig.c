@@ -8,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void sysctl_write(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f == NULL)
+		return;
+	fputs("0", f);
+	fclose(f);
+}
+
 bool sync_rig_namespace(void)
 {
 	if (unshare(CLONE_NEWNET) != 0) {
@@ -15,6 +25,9 @@ bool sync_rig_namespace(void)
 		return false;
 	}
 	sync_rig_ip("link set lo up");
+	/* IPv6 addresses are there at once, and no others than those given */
+	sysctl_write("/proc/sys/net/ipv6/conf/default/accept_dad");
+	sysctl_write("/proc/sys/net/ipv6/conf/all/accept_dad");
 	return true;
 }
 
@@ -82,6 +95,8 @@ static void port(struct sync_rig *r, unsigned i, const char *name, const char *a
 static void veth(const char *name)
 {
 	sync_rig_ip("link add %s type veth peer name %sp", name, name);
+	sync_rig_ip("link set %s addrgenmode none", name);
+	sync_rig_ip("link set %sp addrgenmode none", name);
 	sync_rig_ip("link set %sp up", name);
 }
 
@@ -147,8 +162,8 @@ void sync_rig_start(struct sync_rig *r)
 	RUN_UNTIL(r, sync_rig_synced(r));
 	/* what starting itself has changed: addresses, links going up */
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_type(r, "10.0.0.0/24") >= 0 &&
-			     rig_type(r, "10.1.0.0/24") >= 0 && rig_type(r, "fd00::/64") >= 0 &&
-			     rig_type(r, "fd01::/64") >= 0);
+			     rig_type(r, "10.1.0.0/24") >= 0 && rig_type(r, "fd00::1/128") >= 0 &&
+			     rig_type(r, "fd01::1/128") >= 0);
 }
 
 void sync_rig_stop(struct sync_rig *r)

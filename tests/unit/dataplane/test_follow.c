@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <rte_dev.h>
@@ -13,6 +15,7 @@
 
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/kernel_link.h"
+#include "dataplane/interface.h"
 #include "dataplane/link.h"
 #include "dataplane/ring_ports.h"
 
@@ -112,7 +115,7 @@ static void opens_what_is_configured(void **state)
 	assert_int_equal(link_of(HOST).mtu, 1300); /* the smaller of its ports' */
 	assert_true(ifs.of[0]->pieces);
 	assert_false(ifs.of[HOST]->pieces); /* one of its ports takes only one buffer */
-	bp_kernel_ifs_print(&ifs, &config, f);
+	bp_kernel_ifs_print(&ifs, f);
 	fclose(f);
 	assert_string_equal(text, "  kernel interfaces: f0 (tap), f1 (tap), br-host (tap)\n");
 }
@@ -138,6 +141,16 @@ static void follows_the_kernel(void **state)
 	table_set(HOST, word(8), 1100);
 	assert_int_equal(bp_follow_poll(&follow), 0);
 	assert_int_not_equal(mac_of_port(3), word(8));
+}
+
+static void up(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = {.ifr_flags = IFF_UP};
+
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &r), 0);
+	close(fd);
 }
 
 static void carrier_follows(void **state)
@@ -171,6 +184,59 @@ static void carrier_follows(void **state)
 	bp_follow_poll(&follow);
 	assert_false(link_of(1).carrier);
 	assert_int_equal(rte_eth_dev_start(1), 0);
+}
+
+/* A port on an interface of the kernel: what the kernel says of its link counts. */
+static void kernel_knows_better(void **state)
+{
+	unsigned ifindex = ifs.of[HOST]->ifindex;
+
+	bp_follow_poll(&follow);
+	assert_true(link_of(0).carrier);
+	bp_link_watch(0, ifindex);
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN); /* it is administratively down */
+	assert_false(link_of(0).carrier);
+	up("br-host");
+	bp_follow_poll(&follow);
+	assert_int_equal(bp_link_get(0), BP_LINK_UP);
+	assert_true(link_of(0).carrier);
+	assert_int_equal(bp_kernel_link_set_carrier(ifindex, false), 0);
+	bp_follow_poll(&follow);
+	assert_false(link_of(0).carrier);
+	bp_link_watch(0, 0x7fffffff); /* as of an interface in another namespace */
+	bp_follow_poll(&follow);
+	assert_true(link_of(0).carrier);
+	bp_link_watch(0, 0);
+	assert_int_equal(bp_kernel_link_set_carrier(ifindex, true), 0);
+}
+
+static bool write_sysctl(const char *path, const char *value)
+{
+	FILE *f = fopen(path, "we");
+	bool done = f && fputs(value, f) >= 0;
+
+	return f ? fclose(f) == 0 && done : false;
+}
+
+/* Whether a warning is due that the kernel's own IP takes a port's frames, too. */
+static void kernel_takes_frames(void **state)
+{
+	if (!write_sysctl("/proc/sys/net/ipv4/conf/all/rp_filter", "0"))
+		skip(); /* a container that may not */
+	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/f0/rp_filter", "0"));
+	assert_true(bp_interface_ask("f0").takes_ip4);
+	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/f0/rp_filter", "1"));
+	assert_false(bp_interface_ask("f0").takes_ip4);
+	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/all/rp_filter", "2"));
+	assert_true(bp_interface_ask("f0").takes_ip4); /* loose: any way back will do */
+	if (access("/proc/sys/net/ipv6/conf/f0", F_OK) == 0) {
+		assert_true(write_sysctl("/proc/sys/net/ipv6/conf/f0/disable_ipv6", "0"));
+		assert_true(bp_interface_ask("f0").takes_ip6);
+		assert_true(write_sysctl("/proc/sys/net/ipv6/conf/f0/disable_ipv6", "1"));
+	}
+	assert_false(bp_interface_ask("f0").takes_ip6);
+	assert_false(bp_interface_ask("no-such-iface").takes_ip4);
 }
 
 static void add_port(unsigned p)
@@ -266,6 +332,8 @@ int main(void)
 		cmocka_unit_test(opens_what_is_configured),
 		cmocka_unit_test(follows_the_kernel),
 		cmocka_unit_test(carrier_follows),
+		cmocka_unit_test(kernel_knows_better),
+		cmocka_unit_test(kernel_takes_frames),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

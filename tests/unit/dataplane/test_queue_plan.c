@@ -214,10 +214,11 @@ static void bridges_take_turns(void **state)
 	assert_int_equal(plan.bridge[0].worker, 0);
 	assert_int_equal(plan.bridge[1].worker, 1);
 	assert_int_equal(plan.bridge[2].worker, 0);
-	/* a port of no bridge is polled, too; nobody sends on it */
+	/* a port of no bridge routes: its own worker polls it and sends on it */
+	assert_int_equal(plan.router.worker, 1);
 	assert_int_equal(plan.port[6].rx_worker[0], 1);
-	for (unsigned w = 0; w < 2; w++)
-		assert_int_equal(plan.port[6].tx_queue[w], UINT16_MAX);
+	assert_int_equal(plan.port[6].tx_queue[0], UINT16_MAX);
+	assert_int_equal(plan.port[6].tx_queue[1], 0);
 }
 
 /* The edge port is in no bridge: every worker that may clone needs a queue there. */
@@ -240,7 +241,7 @@ static void clones_need_queues(void **state)
 	bp_queue_plan_make(&c, caps, &plan);
 	check(&c, &plan);
 	assert_false(plan.bridge[0].spread);
-	assert_non_null(strstr(plan.bridge[0].why, "where clones leave"));
+	assert_non_null(strstr(plan.bridge[0].why, "port edge, on which several would send"));
 	assert_int_equal(plan.port[2].tx_queue[plan.bridge[0].worker], 0);
 	/* a target that is not used costs nothing */
 	c.mqtt.clone.enabled = false;

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -19,6 +21,7 @@
 
 #include "dataplane/exception/kernel_if.h"
 #include "dataplane/exception/kernel_link.h"
+#include "dataplane/exception/thread.h"
 #include "dataplane/ring_ports.h"
 
 /*
@@ -355,6 +358,69 @@ static void wrong_interface(void **state)
 	assert_int_equal(if_nametoindex("bp-mtu"), 0);
 }
 
+static void remove_link(unsigned ifindex)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+	} q = {.head = {.nlmsg_len = sizeof(q),
+		       .nlmsg_type = RTM_DELLINK,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+		.link = {.ifi_index = (int)ifindex}};
+	char answer[4096];
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	assert_int_equal(send(fd, &q, sizeof(q), 0), sizeof(q));
+	assert_true(recv(fd, answer, sizeof(answer), 0) > 0);
+	close(fd);
+}
+
+/* Somebody removes the interface: the thread goes on with the others, and nothing is lost track of.
+ */
+static void removed(void **state)
+{
+	struct bp_kernel_if *k = open_tap("bp-gone"), *other = open_tap("bp-stays");
+	struct bp_kernel_if *interface[BP_MAX_INTERFACES] = {k, other};
+	struct bp_config config = {.n_workers = 1};
+	struct bp_counters counters = {0};
+	struct bp_exception_thread *t;
+	struct bp_exception *x;
+	struct rte_mbuf *m[2];
+	uint8_t bytes[2048];
+	char err[256] = "";
+	int fd;
+
+	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
+		config.exception.class[c].rate = config.exception.class[c].burst =
+			config.exception.class[c].queue = 10;
+	x = bp_exception_create(&config, NULL, err, sizeof(err));
+	assert_non_null(x);
+	atomic_store(&x->has[0], true);
+	atomic_store(&x->has[1], true);
+	t = bp_exception_thread_start(x, interface, &config.exception, &counters, err, sizeof(err));
+	assert_non_null(t);
+	set_up("bp-stays");
+	fd = packet_socket("bp-stays");
+	remove_link(k->ifindex);
+	while (bp_exception_has(x, 0))
+		sched_yield();
+	assert_true(bp_exception_has(x, 1));
+	for (unsigned i = 0; i < 2; i++) {
+		m[i] = make_mbuf(100, (uint8_t)i);
+		bp_exception_interface_set(m[i], i);
+	}
+	assert_int_equal(bp_exception_put(x, BP_EX_LOCAL, m, 2), 2);
+	wait_readable(fd);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
+	bp_exception_thread_stop(t);
+	assert_int_equal(counters.v[BP_C_KERNEL_LOCAL], 1);
+	assert_int_equal(counters.v[BP_C_DROP_NO_KERNEL], 1);
+	close(fd);
+	k->ops->close(k);
+	other->ops->close(other);
+	bp_exception_free(x);
+}
+
 static int begin(void **state)
 {
 	char err[512] = "";
@@ -386,6 +452,7 @@ int main(void)
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(held),
 		cmocka_unit_test(wrong_interface),
+		cmocka_unit_test(removed),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

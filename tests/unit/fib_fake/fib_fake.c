@@ -303,10 +303,10 @@ bool bp_fib_settle(struct bp_fib_writer *w)
 	return false;
 }
 
-uint32_t bp_fib_neighbour_used(
-	const struct bp_fib *f, unsigned interface, const struct bp_address *a)
+uint32_t bp_fib_writer_neighbour_used(
+	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
-	(void)f;
+	(void)w;
 	(void)interface;
 	(void)a;
 	return fib_fake_used_s;

@@ -28,7 +28,7 @@ unsigned fib_fake_neighbours(const struct bp_fib_writer *w);
 uint64_t fib_fake_changes(const struct bp_fib_writer *w);
 void fib_fake_watch(struct bp_fib_writer *w);
 unsigned fib_fake_least(const struct bp_fib_writer *w);
-/* What bp_fib_neighbour_used() answers for everything. */
+/* What bp_fib_writer_neighbour_used() answers for everything. */
 extern uint32_t fib_fake_used_s;
 /* From now on, BP_FIB_FULL for new routes above so many. */
 void fib_fake_limit(struct bp_fib_writer *w, unsigned routes);

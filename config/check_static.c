@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+
+/* Section static: where a route's traffic leaves, and what its entries must not say twice. */
+
+/* The node of a setting of `e` that is given and right, or NULL. */
+static const struct bp_yaml *good(const struct bp_yaml *e, const char *key)
+{
+	const struct bp_yaml *n = bp_yaml_find(e, key);
+
+	return n != NULL && !n->bad ? n : NULL;
+}
+
+/* Whether a setting is right, or is not given and has its default. */
+static bool fine(const struct bp_yaml *e, const char *key)
+{
+	return bp_yaml_find(e, key) == good(e, key);
+}
+
+static bool is_link_local(const struct bp_address *a)
+{
+	return a->family == 6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
+}
+
+static void fault_at(struct bp_reader *r, const struct bp_yaml *n, const char *list, uint32_t i,
+	const char *key, const char *what)
+{
+	bp_error(r->messages, n->line, n->column, "static.%s[%u].%s: %s", list, i, key, what);
+}
+
+/* What one search for the interface of a gateway found. */
+struct found {
+	uint8_t interface, length;
+	bool several;
+};
+
+static void look_at(const struct bp_config_interface *of, uint8_t interface,
+	const struct bp_address *gateway, struct found *f)
+{
+	for (uint32_t k = 0; k < of->n_addresses; k++) {
+		const struct bp_interface_address *a = &of->address[k];
+		struct bp_prefix p = bp_prefix_of(a->address, a->length);
+
+		if (!bp_prefix_contains(&p, gateway))
+			continue;
+		if (f->interface == BP_NO_INTERFACE || a->length > f->length)
+			*f = (struct found){interface, a->length, false};
+		else if (a->length == f->length && f->interface != interface)
+			f->several = true;
+	}
+}
+
+/* The interface that has the gateway in the longest prefix of its addresses. */
+static struct found find_interface(const struct bp_config *c, const struct bp_address *gateway)
+{
+	struct found f = {.interface = BP_NO_INTERFACE};
+
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const char *name;
+		const struct bp_config_interface *of = bp_config_interface(c, i, &name);
+
+		if (of != NULL)
+			look_at(of, (uint8_t)i, gateway, &f);
+	}
+	return f;
+}
+
+static bool is_own(const struct bp_config *c, const struct bp_address *a)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const char *name;
+		const struct bp_config_interface *of = bp_config_interface(c, i, &name);
+
+		for (uint32_t k = 0; of != NULL && k < of->n_addresses; k++) {
+			if (memcmp(&of->address[k].address, a, sizeof(*a)) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* An error there leaves addresses out, so that none may be found for a gateway that has one. */
+static bool interfaces_are_right(const struct bp_reader *r)
+{
+	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");
+	const struct bp_yaml *bridge = bp_yaml_find(r->root, "bridge");
+
+	return ports != NULL && !ports->faulty && (bridge == NULL || !bridge->faulty);
+}
+
+static void resolve(struct bp_reader *r, const struct bp_yaml *via, uint32_t i,
+	struct bp_config_static_route *route)
+{
+	struct found f;
+
+	if (is_link_local(&route->hop.gateway)) {
+		fault_at(r, via, "routes", i, "via",
+			"a link-local address is on every link; expected port with it");
+		return;
+	}
+	f = find_interface(r->config, &route->hop.gateway);
+	route->hop.interface = f.interface;
+	if (f.interface == BP_NO_INTERFACE && interfaces_are_right(r))
+		fault_at(r, via, "routes", i, "via",
+			"no port or host has an address in whose prefix this is; expected such an "
+			"address, or port");
+	else if (f.several)
+		fault_at(r, via, "routes", i, "via",
+			"several ports or hosts have this in the prefix of an address; expected "
+			"port");
+}
+
+static void check_gateway(struct bp_reader *r, const struct bp_yaml *via, uint32_t i,
+	struct bp_config_static_route *route)
+{
+	if (is_own(r->config, &route->hop.gateway))
+		fault_at(r, via, "routes", i, "via",
+			"this is an address of biplane's own; expected the next router's");
+	else if (route->prefix.family == 6 && route->hop.gateway.family == 4)
+		fault_at(r, via, "routes", i, "via",
+			"an IPv4 address leads to no IPv6 prefix; expected an IPv6 address");
+	else if (!route->has_port)
+		resolve(r, via, i, route);
+}
+
+static void check_route(struct bp_reader *r, const struct bp_yaml *e, uint32_t i,
+	struct bp_config_static_route *route)
+{
+	static const char *const keys[] = {"via", "port", "weight"};
+
+	if (!route->has_port)
+		route->hop.interface = BP_NO_INTERFACE;
+	if (!fine(e, "type") || !fine(e, "via") || !fine(e, "port"))
+		return;
+	if (route->type == BP_ROUTE_UNICAST) {
+		if (route->hop.gateway.family != 0)
+			check_gateway(r, good(e, "via"), i, route);
+		else if (!route->has_port)
+			bp_error(r->messages, e->line, e->column,
+				"static.routes[%u] has neither 'via' nor 'port'; expected one of "
+				"them, or a type other than unicast",
+				i);
+		return;
+	}
+	for (uint32_t k = 0; k < 3; k++) {
+		if (good(e, keys[k]) == NULL)
+			continue;
+		fault_at(r, bp_yaml_find(e, keys[k])->key, "routes", i, keys[k],
+			"a route of this type leads nowhere; expected no via, port or weight, or "
+			"type unicast");
+		return;
+	}
+}
+
+/* Entries in the order of what they are about, to see which are about the same. */
+struct entry {
+	const void *item;
+	const struct bp_yaml *node;
+	uint32_t i;
+};
+
+static int by_prefix(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	const struct bp_config_static_route *p = x->item, *q = y->item;
+	int order = memcmp(&p->prefix, &q->prefix, sizeof(p->prefix));
+
+	return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+static int by_neighbour(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	const struct bp_config_static_neighbour *p = x->item, *q = y->item;
+	int order = memcmp(&p->address, &q->address, sizeof(p->address));
+
+	if (order == 0)
+		order = (int)p->interface - (int)q->interface;
+	return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+/* Collects the entries whose settings are all right; NULL when there are none. */
+static struct entry *entries(struct bp_reader *r, const struct bp_yaml *list, const void *items,
+	size_t size, uint32_t *count)
+{
+	struct entry *all = calloc(list->n, sizeof(*all));
+	uint32_t i = 0;
+
+	*count = 0;
+	if (all == NULL) {
+		bp_error(r->messages, list->line, list->column,
+			"out of memory; expected fewer entries or more free memory");
+		return NULL;
+	}
+	for (const struct bp_yaml *e = list->first; e != NULL; e = e->next, i++) {
+		if (!e->faulty)
+			all[(*count)++] = (struct entry){(const char *)items + i * size, e, i};
+	}
+	return all;
+}
+
+static bool same_hop(const struct bp_hop *a, const struct bp_hop *b)
+{
+	return a->interface == b->interface &&
+	       memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) == 0;
+}
+
+/* Entries of one prefix: each a hop, and no hop twice. */
+static void check_group(struct bp_reader *r, const struct entry *g, uint32_t n)
+{
+	char text[BP_ADDRESS_TEXT];
+
+	for (uint32_t i = 1; i < n; i++) {
+		const struct bp_config_static_route *a = g[i].item;
+
+		bp_prefix_text(&a->prefix, text);
+		if (i >= BP_HOPS_MAX) {
+			bp_error(r->messages, g[i].node->line, g[i].node->column,
+				"static.routes[%u]: %s has %u entries; expected at most %u of one "
+				"prefix",
+				g[i].i, text, n, BP_HOPS_MAX);
+			return;
+		}
+		for (uint32_t k = 0; k < i; k++) {
+			const struct bp_config_static_route *b = g[k].item;
+			bool unicast = a->type == BP_ROUTE_UNICAST && b->type == BP_ROUTE_UNICAST;
+
+			if (unicast && !same_hop(&a->hop, &b->hop))
+				continue;
+			bp_error(r->messages, g[i].node->line, g[i].node->column,
+				"static.routes[%u]: %s is given twice%s; expected one entry, or "
+				"entries of type unicast that differ in via or port (the other is "
+				"on line %u)",
+				g[i].i, text, unicast ? " with the same next hop" : "",
+				g[k].node->line);
+			break;
+		}
+	}
+}
+
+static void check_room(struct bp_reader *r, const struct bp_yaml *list, uint32_t n, uint32_t room,
+	const char *what, const char *setting)
+{
+	if (n > room)
+		bp_error(r->messages, list->line, list->column,
+			"static.%s: %u %s are given; expected at most %u (routing.%s)",
+			list->key->text, n, what, room, setting);
+}
+
+static void check_routes(struct bp_reader *r, const struct bp_yaml *list, struct bp_config *c)
+{
+	uint32_t i = 0, n, to, prefixes[2] = {0};
+	struct entry *all;
+
+	for (const struct bp_yaml *e = list->first; e != NULL; e = e->next, i++) {
+		if (e->kind == BP_YAML_MAP && !e->bad)
+			check_route(r, e, i, &c->fixed.route[i]);
+	}
+	all = entries(r, list, c->fixed.route, sizeof(*c->fixed.route), &n);
+	if (n > 1)
+		qsort(all, n, sizeof(*all), by_prefix);
+	for (i = 0; i < n; i = to) {
+		const struct bp_config_static_route *first = all[i].item, *next;
+
+		for (to = i + 1; to < n; to++) {
+			next = all[to].item;
+			if (memcmp(&first->prefix, &next->prefix, sizeof(first->prefix)) != 0)
+				break;
+		}
+		prefixes[first->prefix.family == 6]++;
+		check_group(r, all + i, to - i);
+	}
+	free(all);
+	check_room(r, list, prefixes[0], c->routing.routes4, "IPv4 prefixes", "routes4");
+	check_room(r, list, prefixes[1], c->routing.routes6, "IPv6 prefixes", "routes6");
+}
+
+static void check_neighbours(struct bp_reader *r, const struct bp_yaml *list, struct bp_config *c)
+{
+	uint32_t n;
+	struct entry *all = entries(r, list, c->fixed.neighbour, sizeof(*c->fixed.neighbour), &n);
+
+	if (n > 1)
+		qsort(all, n, sizeof(*all), by_neighbour);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct bp_config_static_neighbour *a = all[i].item, *b;
+
+		if (is_own(c, &a->address))
+			fault_at(r, good(all[i].node, "address"), "neighbours", all[i].i, "address",
+				"this is an address of biplane's own; expected a neighbour's");
+		if (i == 0)
+			continue;
+		b = all[i - 1].item;
+		if (memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
+			a->interface == b->interface)
+			bp_error(r->messages, all[i].node->line, all[i].node->column,
+				"static.neighbours[%u]: this neighbour is given twice; expected it "
+				"once (the other is on line %u)",
+				all[i].i, all[i - 1].node->line);
+	}
+	free(all);
+	check_room(r, list, n, c->routing.neighbours, "neighbours", "neighbours");
+}
+
+void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_yaml *routes = good(n, "routes"), *neighbours = good(n, "neighbours");
+	struct bp_config *c = base;
+
+	if (routes != NULL && c->fixed.n_routes > 0)
+		check_routes(r, routes, c);
+	if (neighbours != NULL && c->fixed.n_neighbours > 0)
+		check_neighbours(r, neighbours, c);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154,SC2034
+# The routed laboratory of scripts/lab, which includes this file.
+
+routed_spaces=(left right edge gw)
+declare -A network=([left]=1 [right]=2 [edge]=3)
+
+# The gateway's ends carry frames for biplane, whose interfaces of the kernel have the addresses. The
+# same kernel sees the frames on these ends too, and must neither answer nor forward them a second
+# time: no ARP, no IPv6, and by strict reverse-path filtering no IPv4, as no route leads out here.
+silent() {
+	in_ns gw sysctl -qw "net.ipv4.conf.$1.rp_filter=1"
+	in_ns gw sysctl -qw "net.ipv6.conf.$1.disable_ipv6=1" 2>/dev/null || true
+	ip -n "${prefix}gw" link set "$1" arp off promisc on up
+}
+
+networks() {
+	local ns n
+	# What the kernel is handed it forwards or answers itself, and at once. The mask names the kinds of
+	# error that are limited; a limit of 0 would use up the allowance for routes that refuse instead.
+	in_ns gw sysctl -qw net.ipv4.ip_forward=1 net.ipv4.icmp_ratemask=0
+	in_ns gw sysctl -qw net.ipv6.conf.all.forwarding=1 net.ipv6.icmp.ratelimit=0 \
+		net.ipv6.conf.default.accept_dad=0 2>/dev/null || true
+	for ns in left right edge; do
+		n=${network[$ns]}
+		link $ns eth0 p-$ns "02:10:0$n:00:00:02" "02:10:0$n:00:00:01"
+		silent p-$ns
+		address $ns eth0 "10.$n.0.2/24" "fd0$n::2/64"
+		ip -n "$prefix$ns" link set eth0 up
+		ip -n "$prefix$ns" route add default via "10.$n.0.1"
+		[ "$mtu" -lt 1280 ] || ip -n "$prefix$ns" -6 route add default via "fd0$n::1" 2>/dev/null || true
+	done
+}
+
+routed_config() {
+	local driver=$1 i=0 ns n
+	cat <<-END
+		# biplane.yaml for the routed laboratory of scripts/lab: a router between three networks.
+		name: $instance
+		runtime: {directory: $state/biplane}
+		workers: 1
+		idle: sleep   # this machine's cores have other work too; "spin" on a real gateway
+		ports:
+	END
+	for ns in left right edge; do
+		n=${network[$ns]}
+		echo "  - {name: $ns, device: \"net_$driver$i,iface=p-$ns\", addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}"
+		i=$((i + 1))
+	done
+	cat <<-END
+		sync: {table: main}
+		mqtt:
+		  edge: {host: 10.3.0.2, port: 1883, client_id: biplane-lab}
+		  spool: {path: $state/biplane/spool.db}
+		  rules:
+		    - name: overheat
+		      topic: plant/+/temperature
+		      value: text
+		      raise: "> 80"
+		      action: publish
+		      payload: envelope
+		      to: alarm/{topic}
+	END
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config_test.h"
+
+/* What routes: interfaces of ports and bridges, static routes, what goes to the kernel. */
+
+#define SEGMENT "{name: c, device: z}, {name: d, device: w}]\n"
+#define ROUTER                                                                                     \
+	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]},\n"                \
+	"  {name: b, device: y, addresses: 10.1.0.1/24}, " SEGMENT                                 \
+	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24}}]\n"
+#define ROUTES ROUTER "static:\n  routes:\n"
+
+static const struct bp_config_interface *interface_of(
+	const struct bp_config *c, unsigned i, const char *name)
+{
+	const char *is = NULL;
+	const struct bp_config_interface *of = bp_config_interface(c, i, &is);
+
+	assert_non_null(of);
+	assert_string_equal(is, name);
+	return of;
+}
+
+static bool is_address(
+	const struct bp_interface_address *a, uint8_t family, const uint8_t *bytes, uint8_t length)
+{
+	static const uint8_t none[16];
+
+	return a->address.family == family && a->length == length &&
+	       memcmp(a->address.bytes, bytes, bp_address_bits(family) / 8) == 0 &&
+	       (family == 6 || memcmp(a->address.bytes + 4, none, 12) == 0);
+}
+
+static void interfaces_are_read(void **state)
+{
+	static const uint8_t ip4[4] = {10, 0, 0, 1}, ip6[16] = {0xfd, [15] = 1};
+	static const uint8_t host[4] = {10, 3, 0, 1}, mac[6] = {2, 0, 0, 0, 0, 0xa};
+	struct bp_config *c = accepted(
+		"ports: [{name: a, device: x, mac: \"02:00:00:00:00:0a\", addresses: "
+		"[10.0.0.1/24, \"fd00::1/64\"], interface: wan0, promiscuous: true},\n"
+		"  {name: b, device: y, kernel: virtio}, " SEGMENT
+		"bridge: [{host: {name: plant, addresses: 10.3.0.1/24, kernel: tap, interface: "
+		"plant0}, ports: [c, d]}]\n");
+	const struct bp_config_interface *i = interface_of(c, 0, "a");
+	const char *none = NULL;
+
+	assert_int_equal(i->n_addresses, 2);
+	assert_true(is_address(&i->address[0], 4, ip4, 24));
+	assert_true(is_address(&i->address[1], 6, ip6, 64));
+	assert_int_equal(i->kernel, BP_KERNEL_AUTO);
+	assert_string_equal(i->kernel_name, "wan0");
+	assert_true(c->port[0].has_mac && !c->port[1].has_mac);
+	assert_memory_equal(c->port[0].mac, mac, 6);
+	assert_true(bp_config_port_routes(c, 0) && !bp_config_port_routes(c, 2));
+
+	i = interface_of(c, 1, "b");
+	assert_int_equal(i->kernel, BP_KERNEL_VIRTIO);
+	assert_string_equal(i->kernel_name, "b");
+	assert_int_equal(i->n_addresses, 0);
+	assert_null(bp_config_interface(c, 2, &none));
+
+	i = interface_of(c, BP_MAX_PORTS, "plant");
+	assert_true(i->n_addresses == 1 && is_address(&i->address[0], 4, host, 24));
+	assert_int_equal(i->kernel, BP_KERNEL_TAP);
+	assert_string_equal(i->kernel_name, "plant0");
+	assert_true(c->bridge[0].n == 2 && c->bridge[0].port[0] == 2 && c->bridge[0].port[1] == 3);
+
+	/* The default follows the bridge, what is given does not. */
+	assert_true(c->port[0].promiscuous && !c->port[1].promiscuous && c->port[2].promiscuous);
+	/* A bridged port has no interface of its own, and says so. */
+	assert_int_equal(c->port[2].interface.kernel, BP_KERNEL_OFF);
+	assert_string_equal(c->port[2].interface.kernel_name, "");
+	bp_config_free(c);
+}
+
+static void bridges_are_lists_or_mappings(void **state)
+{
+	static const char *const same[] = {"[[a, b]]", "[{ports: [a, b]}]"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		char text[128];
+		struct bp_config *c;
+
+		snprintf(text, sizeof(text), PORTS "bridge: %s\n", same[i]);
+		c = accepted(text);
+		assert_true(c->n_bridges == 1 && c->bridge[0].n == 2 && c->bridge[0].port[1] == 1);
+		assert_false(c->bridge[0].has_host);
+		bp_config_free(c);
+	}
+	says(PORTS "bridge: [~, 5, {prots: [a, b]}]\n",
+		"f.yaml:2:10: bridge[0] has no 'ports'; expected this setting to be given\n"
+		"f.yaml:2:13: bridge[1]: this is not a list; expected a list of two or more names "
+		"of ports, such as [devices, cloud], with each port in one bridge only\n"
+		"f.yaml:2:16: bridge[2] has no 'ports'; expected this setting to be given\n"
+		"f.yaml:2:17: unknown setting 'prots'; did you mean 'ports'?\n");
+	says(PORTS "bridge: {ports: [a, b]}\n",
+		"f.yaml:2:9: bridge: a mapping stands here; expected a list of at most 16 bridges, "
+		"each a list of the names of its ports, such as [[devices, cloud]], or a mapping "
+		"of ports and host\n");
+	says(PORTS "bridge: [{ports: [a, b], host: ~}]\n",
+		"f.yaml:2:32: bridge[0].host has no 'name'; expected this setting to be given\n");
+	says(PORTS "bridge: [1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]\n",
+		"f.yaml:2:9: bridge: 17 are given; expected a list of at most 16 bridges, each a "
+		"list of the names of its ports, such as [[devices, cloud]], or a mapping of ports "
+		"and host\n");
+}
+
+#define USE_HOST                                                                                   \
+	"is in a bridge and has none of its own; expected it with the bridge's host, such as "     \
+	"bridge: [{ports: [devices, cloud], host: {name: plant, addresses: [10.0.0.1/24]}}]\n"
+
+static void bridged_ports_have_no_interface(void **state)
+{
+	says("ports:\n"
+	     "  - {name: a, device: x, addresses: [10.0.0.1/24]}\n"
+	     "  - {name: b, device: y, kernel: tap, interface: q}\n"
+	     "bridge: [[a, b]]\n",
+		"f.yaml:2:37: ports[0].addresses: port 'a' " USE_HOST
+		"f.yaml:3:34: ports[1].kernel: port 'b' " USE_HOST
+		"f.yaml:3:50: ports[1].interface: port 'b' " USE_HOST);
+	bp_config_free(accepted("ports: [{name: a, device: x, addresses: [], kernel: off}, {name: "
+				"b, device: y}]\nbridge: [[a, b]]\n"));
+}
+
+static void kernel_interfaces_have_names_of_their_own(void **state)
+{
+	struct bp_config *c;
+
+	says("ports: [{name: abcdefghijklmnop, device: x}]\n",
+		"f.yaml:1:16: ports[0].name: 'abcdefghijklmnop' is 16 bytes long, too long for the "
+		"kernel interface; expected ports[0].interface with a name of at most 15 bytes, or "
+		"kernel: off\n");
+	c = accepted("ports: [{name: abcdefghijklmnop, device: x, kernel: off}, {name: "
+		     "abcdefghijklmnoq, device: y, interface: i}]\n");
+	assert_string_equal(c->port[0].interface.kernel_name, "");
+	assert_string_equal(c->port[1].interface.kernel_name, "i");
+	bp_config_free(c);
+	/* Whether it routes is not known: only the bridge's mistake is told. */
+	says("ports: [{name: abcdefghijklmnop, device: x}, {name: b, device: y}]\n"
+	     "bridge: [[abcdefghijklmnop, bb]]\n",
+		"f.yaml:2:29: bridge[0]: there is no port 'bb'; expected a list of two or more "
+		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
+	says("ports: [{name: a, device: x}, {name: b, device: y, interface: a}]\n",
+		"f.yaml:1:63: ports[1].interface: 'a' is the kernel interface of ports[0] too; "
+		"expected a name of its own for each\n");
+	says("ports: [{name: default, device: x}]\n",
+		"f.yaml:1:16: ports[0].interface: the kernel has 'default' for itself; expected "
+		"another name for the kernel interface\n");
+	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
+	     "bridge:\n  - {ports: [c, d], host: {name: a}}\n",
+		"f.yaml:3:34: bridge[0].host.name: 'a' is the name of ports[0] too; expected a "
+		"name of its own for each port and host\n");
+	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
+	     "bridge:\n  - {ports: [a, b], host: {name: g}}\n"
+	     "  - {ports: [c, d], host: {name: h, interface: g}}\n",
+		"f.yaml:4:48: bridge[1].host.interface: 'g' is the kernel interface of "
+		"bridge[0].host too; expected a name of its own for each\n");
+	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
+	     "bridge:\n  - {ports: [a, b], host: {name: g}}\n"
+	     "  - {ports: [c, d], host: {name: g}}\n",
+		"f.yaml:4:34: bridge[1].host.name: 'g' is the name of bridge[0].host too; expected "
+		"a name of its own for each port and host\n");
+}
+
+#define TAKEN(port, of, name)                                                                      \
+	"ports[" port "].interface: ports[" of "].device opens an interface '" name                \
+	"', which the kernel interface can't be called too; expected another name in ports[" port  \
+	"].interface, or kernel: off\n"
+
+static void devices_and_kernel_interfaces_share_a_namespace(void **state)
+{
+	says("ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\"}]\n",
+		"f.yaml:1:16: " TAKEN("0", "0", "eth1"));
+	says("ports:\n  - {name: lan, device: \"net_pcap0,iface=eth1\", interface: eth2}\n"
+	     "  - {name: wan, device: \"net_pcap1,rx_iface=eth2,tx_iface=eth3\"}\n"
+	     "  - {name: eth3, device: net_null0}\n",
+		"f.yaml:2:60: " TAKEN("0", "1", "eth2") "f.yaml:4:12: " TAKEN("2", "1", "eth3"));
+	/* Of a bridge's port, too; with kernel off, and of names that only begin alike, not. */
+	says("ports: [{name: a, device: \"net_af_xdp0,queue_count=1,iface=q\"}, {name: b, device: "
+	     "\"net_af_xdp1,iface=plant\"}]\nbridge: [{ports: [a, b], host: {name: plant}}]\n",
+		"f.yaml:2:39: bridge[0].host.interface: ports[1].device opens an interface "
+		"'plant', which the kernel interface can't be called too; expected another name in "
+		"bridge[0].host.interface, or kernel: off\n");
+	bp_config_free(accepted(
+		"ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\", kernel: off}, "
+		"{name: eth, device: \"net_af_packet1,iface=eth10,xiface=eth\"}]\n"));
+}
+
+static void addresses_are_given_once(void **state)
+{
+	says("ports: [{name: a, device: x, addresses: [10.0.0.1/24, 10.0.0.1/25]},\n"
+	     "  {name: b, device: y, addresses: [10.0.0.300/24, \"fd00::1/64\", 10.0.0.1/8]},\n"
+	     "  {name: c, device: z, addresses: \"fd00:0::1/48\"}]\n",
+		"f.yaml:1:55: ports[0].addresses: 10.0.0.1 is an address of 'a' already; expected "
+		"each address once\n"
+		"f.yaml:2:36: ports[1].addresses: '10.0.0.300/24' is not an address with its "
+		"prefix's length; expected a list of at most 16 addresses of hosts, each with its "
+		"prefix's length, such as [10.0.0.1/24, \"fd00::1/64\"]\n"
+		"f.yaml:2:65: ports[1].addresses: 10.0.0.1 is an address of 'a' already; expected "
+		"each address once\n"
+		"f.yaml:3:35: ports[2].addresses: fd00::1 is an address of 'b' already; expected "
+		"each address once\n");
+	/* The same link-local address stands on each link. */
+	says("ports: [{name: a, device: x, addresses: \"fe80::1/64\"}, {name: b, device: y, "
+	     "addresses: [\"fe80::1/64\"]}]\n",
+		"");
+	says("ports: [{name: a, device: x, addresses: [\"fe80::1/64\", \"fe80::1/10\"]}]\n",
+		"f.yaml:1:56: ports[0].addresses: fe80::1 is an address of 'a' already; expected "
+		"each address once\n");
+}
+
+static void addresses_are_bounded(void **state)
+{
+	char text[1024] = "ports: [{name: a, device: x, addresses: [";
+	struct bp_config *c;
+	size_t n = strlen(text);
+
+	for (int i = 1; i <= BP_ADDRESSES_MAX; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "10.0.%d.1/24, ", i);
+	snprintf(text + n, sizeof(text) - n, "]}]\n");
+	c = accepted(text);
+	assert_int_equal(c->port[0].interface.n_addresses, BP_ADDRESSES_MAX);
+	assert_int_equal(c->port[0].interface.address[15].address.bytes[2], 16);
+	bp_config_free(c);
+	snprintf(text + n, sizeof(text) - n, "10.0.0.1/24]}]\n");
+	says(text, "f.yaml:1:41: ports[0].addresses: 17 are given; expected a list of at most 16 "
+		   "addresses of hosts, each with its prefix's length, such as [10.0.0.1/24, "
+		   "\"fd00::1/64\"]\n");
+}
+
+static void static_routes_are_read(void **state)
+{
+	struct bp_config *c = accepted(
+		ROUTES "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: a}\n"
+		       "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, weight: 256}\n"
+		       "    - {prefix: 10.2.0.0/16, via: 10.3.0.9}\n"
+		       "    - {prefix: 10.2.0.0/16, via: \"fe80::2\", port: plant}\n"
+		       "    - {prefix: \"2001:db8::/33\", port: b}\n"
+		       "    - {prefix: 0.0.0.0/0, type: unreachable}\n"
+		       "  neighbours:\n"
+		       "    - {address: \"fe80::2\", mac: \"02:00:00:00:01:02\", port: plant}\n");
+	const struct bp_config_static_route *r = c->fixed.route;
+	const struct bp_config_static_neighbour *n = c->fixed.neighbour;
+	static const uint8_t ip6[16] = {0x20, 0x01, 0x0d, 0xb8}, ll[16] = {0xfe, 0x80, [15] = 2};
+	static const uint8_t via[16] = {10, 1, 0, 2}, mac[6] = {2, 0, 0, 0, 1, 2};
+
+	assert_int_equal(c->fixed.n_routes, 6);
+	assert_true(r[0].prefix.family == 4 && r[0].prefix.length == 16);
+	assert_true(r[0].prefix.bytes[0] == 10 && r[0].prefix.bytes[1] == 2);
+	assert_true(r[0].has_port && r[0].hop.interface == 0 && r[0].hop.weight == 1);
+	assert_true(r[0].hop.gateway.family == 4);
+	assert_memory_equal(r[0].hop.gateway.bytes, via, 16);
+	/* Without a port: the interface in whose prefix via is. */
+	assert_true(!r[1].has_port && r[1].hop.interface == 1 && r[1].hop.weight == 256);
+	assert_true(!r[2].has_port && r[2].hop.interface == BP_MAX_PORTS);
+	assert_true(r[3].has_port && r[3].hop.interface == BP_MAX_PORTS);
+	assert_true(r[3].hop.gateway.family == 6);
+	assert_true(r[4].prefix.family == 6 && r[4].prefix.length == 33);
+	assert_memory_equal(r[4].prefix.bytes, ip6, 16);
+	assert_true(r[4].hop.gateway.family == 0 && r[4].hop.interface == 1);
+	assert_int_equal(r[4].type, BP_ROUTE_UNICAST);
+	assert_int_equal(r[5].type, BP_ROUTE_UNREACHABLE);
+	assert_int_equal(r[5].hop.interface, BP_NO_INTERFACE);
+	assert_int_equal(c->fixed.n_neighbours, 1);
+	assert_true(n->address.family == 6 && n->interface == BP_MAX_PORTS);
+	assert_memory_equal(n->address.bytes, ll, 16);
+	assert_memory_equal(n->mac, mac, 6);
+	bp_config_free(c);
+}
+
+/* Of two interfaces the one with the longer prefix has the gateway; of equal ones neither. */
+static void the_longest_prefix_has_the_gateway(void **state)
+{
+	static const char longer[] =
+		"ports: [{name: a, device: x, addresses: 10.0.0.1/8}, {name: b, device: y, "
+		"addresses: 10.0.0.2/24}]\n"
+		"static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n";
+	struct bp_config *c = accepted(longer);
+
+	assert_int_equal(c->fixed.route[0].hop.interface, 1);
+	bp_config_free(c);
+	says("ports: [{name: a, device: x, addresses: 10.0.0.1/24}, {name: b, device: y, "
+	     "addresses: 10.0.0.2/24}]\n"
+	     "static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n",
+		"f.yaml:2:44: static.routes[0].via: several ports or hosts have this in the prefix "
+		"of an address; expected port\n");
+	bp_config_free(accepted("ports: [{name: a, device: x, addresses: [10.0.0.1/24, "
+				"10.0.0.2/24]}]\n"
+				"static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n"));
+}
+
+static void static_routes_must_lead_somewhere(void **state)
+{
+	says(ROUTES "    - {prefix: 10.2.0.0/16}\n"
+		    "    - {prefix: 10.4.0.0/16, via: 10.1.0.2, port: c}\n"
+		    "    - {prefix: 10.4.0.0/16, via: 10.9.0.2}\n"
+		    "    - {prefix: 10.5.0.0/16, type: prohibit, weight: 4}\n"
+		    "    - {prefix: 10.6.0.0/16, type: blackhole, via: 10.1.0.2, port: b}\n"
+		    "    - {prefix: \"2001:db8::/32\", via: 10.3.0.3}\n"
+		    "    - {prefix: 10.7.0.0/16, via: \"fe80::2\"}\n"
+		    "    - {prefix: 10.8.0.1/16, via: 10.3.0.1}\n",
+		"f.yaml:6:7: static.routes[0] has neither 'via' nor 'port'; expected one of them, "
+		"or a type other than unicast\n"
+		"f.yaml:7:50: static.routes[1].port: port 'c' is in a bridge; expected the name of "
+		"a port that is in no bridge, or of a bridge's host\n"
+		"f.yaml:8:34: static.routes[2].via: no port or host has an address in whose prefix "
+		"this is; expected such an address, or port\n"
+		"f.yaml:9:45: static.routes[3].weight: a route of this type leads nowhere; "
+		"expected no via, port or weight, or type unicast\n"
+		"f.yaml:10:46: static.routes[4].via: a route of this type leads nowhere; expected "
+		"no via, port or weight, or type unicast\n"
+		"f.yaml:11:38: static.routes[5].via: an IPv4 address leads to no IPv6 prefix; "
+		"expected an IPv6 address\n"
+		"f.yaml:12:34: static.routes[6].via: a link-local address is on every link; "
+		"expected port with it\n"
+		"f.yaml:13:16: static.routes[7].prefix: 10.8.0.1/16 has bits set beyond its "
+		"length, the prefix it is in is 10.8.0.0/16; expected an IPv4 or IPv6 prefix with "
+		"its length, such as 10.2.0.0/16 or 2001:db8::/32\n"
+		"f.yaml:13:34: static.routes[7].via: this is an address of biplane's own; expected "
+		"the next router's\n");
+	/* A mistake in an address does not make one of the route, too. */
+	says("ports: [{name: a, device: x, adresses: 10.0.0.1/24}]\n"
+	     "static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.2}]}\n",
+		"f.yaml:1:30: unknown setting 'adresses'; did you mean 'addresses'?\n");
+}
+
+static void entries_of_one_prefix_are_hops(void **state)
+{
+	says(ROUTES "    - {prefix: 10.2.0.0/16, via: 10.1.0.2}\n"
+		    "    - {prefix: 10.2.0.0/17, via: 10.1.0.2}\n"
+		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: b, weight: 3}\n"
+		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: a}\n"
+		    "    - {prefix: 10.2.0.0/16, type: blackhole}\n",
+		"f.yaml:8:7: static.routes[2]: 10.2.0.0/16 is given twice with the same next hop; "
+		"expected one entry, or entries of type unicast that differ in via or port (the "
+		"other is on line 6)\n"
+		"f.yaml:10:7: static.routes[4]: 10.2.0.0/16 is given twice; expected one entry, or "
+		"entries of type unicast that differ in via or port (the other is on line 6)\n");
+	says(ROUTER "static:\n  neighbours:\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", port: a}\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", port: b}\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:02\", port: a}\n"
+		    "    - {}\n    - {}\n",
+		"f.yaml:8:7: static.neighbours[2]: this neighbour is given twice; expected it once "
+		"(the other is on line 6)\n"
+		"f.yaml:9:7: static.neighbours[3] has no 'address'; expected this setting to be "
+		"given\n"
+		"f.yaml:9:7: static.neighbours[3] has no 'mac'; expected this setting to be given\n"
+		"f.yaml:9:7: static.neighbours[3] has no 'port'; expected this setting to be "
+		"given\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'address'; expected this setting to be "
+		"given\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'mac'; expected this setting to be "
+		"given\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'port'; expected this setting to be "
+		"given\n");
+}
+
+/* ROUTES and `n` entries of that form, in which %d counts up from 1. */
+static char *with_entries(const char *before, const char *form, int n)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	fputs(before, f);
+	for (int i = 1; i <= n; i++) {
+		const char *at = strstr(form, "%d");
+
+		fprintf(f, "%.*s%d%s", (int)(at - form), form, i, at + 2);
+	}
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void static_entries_are_bounded(void **state)
+{
+	static const char hop[] = "    - {prefix: 10.2.0.0/16, via: 10.1.0.%d, port: a}\n";
+	static const char route[] = "    - {prefix: 10.%d.0.0/16, port: a}\n";
+	static const char neighbour[] =
+		"    - {address: 10.9.0.%d, mac: \"02:00:00:00:00:01\", port: a}\n";
+	/* via is no address of ours even where the entry's number is */
+	char *text = with_entries(
+		"ports: [{name: a, device: x}]\nstatic:\n  routes:\n", hop, BP_HOPS_MAX);
+
+	bp_config_free(accepted(text));
+	free(text);
+	text = with_entries(
+		"ports: [{name: a, device: x}]\nstatic:\n  routes:\n", hop, BP_HOPS_MAX + 3);
+	says(text, "f.yaml:36:7: static.routes[32]: 10.2.0.0/16 has 35 entries; expected at most "
+		   "32 of one prefix\n");
+	free(text);
+	text = with_entries("ports: [{name: a, device: x}]\nrouting: {routes4: 16, routes6: "
+			    "16}\nstatic:\n  routes:\n",
+		route, 17);
+	says(text, "f.yaml:5:5: static.routes: 17 IPv4 prefixes are given; expected at most 16 "
+		   "(routing.routes4)\n");
+	free(text);
+	text = with_entries("ports: [{name: a, device: x}]\nrouting: {neighbours: 16}\nstatic:\n  "
+			    "neighbours:\n",
+		neighbour, 17);
+	says(text, "f.yaml:5:5: static.neighbours: 17 neighbours are given; expected at most 16 "
+		   "(routing.neighbours)\n");
+	free(text);
+}
+
+/* As many as may be, each by way of a gateway that must be found. */
+static void many_routes_are_read(void **state)
+{
+	struct bp_config *c;
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	fputs(ROUTES, f);
+	for (int i = 0; i < 65536; i++)
+		fprintf(f, "    - {prefix: 11.%d.%d.0/24, via: 10.1.0.%d}\n", i >> 8, i & 255,
+			2 + i % 200);
+	assert_int_equal(fclose(f), 0);
+	c = accepted(text);
+	assert_int_equal(c->fixed.n_routes, 65536);
+	assert_int_equal(c->fixed.route[65535].hop.interface, 1);
+	free(text);
+	bp_config_free(c);
+}
+
+static void classes_are_read(void **state)
+{
+	struct bp_config *c =
+		accepted(PORTS "exception: {phd_ports: [6024, 6025], classes: {routing: {rate: "
+			       "100}, local: {rate: 5000, burst: 1, queue: 16}}}\n");
+
+	assert_int_equal(c->exception.class[BP_EX_ROUTING].rate, 100);
+	assert_int_equal(c->exception.class[BP_EX_ROUTING].burst, 32);
+	assert_int_equal(c->exception.class[BP_EX_ROUTING].queue, 512);
+	assert_int_equal(c->exception.class[BP_EX_PHD].burst, 2000);
+	assert_int_equal(c->exception.class[BP_EX_LOCAL].rate, 5000);
+	assert_int_equal(c->exception.class[BP_EX_LOCAL].burst, 1);
+	assert_int_equal(c->exception.class[BP_EX_LOCAL].queue, 16);
+	assert_int_equal(c->exception.class[BP_EX_OTHER].rate, 1000);
+	assert_true(c->exception.n_phd_ports == 2 && c->exception.phd_ports[1] == 6025);
+	bp_config_free(c);
+}
+
+static void capacities_and_sync_are_read(void **state)
+{
+	struct bp_config *c = accepted(
+		PORTS "routing: {routes4: 100, routes6: 200, neighbours: 300, nexthops: 400, "
+		      "groups: 500}\nsync: {table: local, receive_buffer: 1GiB, neighbour_keep: "
+		      "90s}\n");
+
+	assert_int_equal(c->routing.routes4, 100);
+	assert_int_equal(c->routing.routes6, 200);
+	assert_int_equal(c->routing.neighbours, 300);
+	assert_int_equal(c->routing.nexthops, 400);
+	assert_int_equal(c->routing.groups, 500);
+	assert_int_equal(c->sync.table, 255);
+	assert_int_equal(c->sync.receive_buffer, 1u << 30);
+	assert_int_equal(c->sync.neighbour_keep_ns, 90000000000);
+	bp_config_free(c);
+	c = accepted(PORTS);
+	assert_int_equal(c->sync.table, 254);
+	assert_int_equal(c->routing.routes4, 1048576);
+	bp_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(interfaces_are_read),
+		cmocka_unit_test(bridges_are_lists_or_mappings),
+		cmocka_unit_test(bridged_ports_have_no_interface),
+		cmocka_unit_test(kernel_interfaces_have_names_of_their_own),
+		cmocka_unit_test(devices_and_kernel_interfaces_share_a_namespace),
+		cmocka_unit_test(addresses_are_given_once),
+		cmocka_unit_test(addresses_are_bounded),
+		cmocka_unit_test(static_routes_are_read),
+		cmocka_unit_test(the_longest_prefix_has_the_gateway),
+		cmocka_unit_test(static_routes_must_lead_somewhere),
+		cmocka_unit_test(entries_of_one_prefix_are_hops),
+		cmocka_unit_test(static_entries_are_bounded),
+		cmocka_unit_test(many_routes_are_read),
+		cmocka_unit_test(classes_are_read),
+		cmocka_unit_test(capacities_and_sync_are_read),
+	};
+
+	return cmocka_run_group_tests_name("config routing", tests, NULL, NULL);
+}

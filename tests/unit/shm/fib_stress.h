@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TESTS_SHM_FIB_STRESS_H
+#define BP_TESTS_SHM_FIB_STRESS_H
+
+#include "shm/fib_writer.h"
+
+/*
+ * A writer that changes the tables at random, readers that check every answer, and a journal in
+ * shared memory by which they know what is allowed: for each item the version that the tables had
+ * and the one that they are to have. What a version of an item looks like follows from its number
+ * (item_apply()), so that what a reader finds tells which versions it can be of.
+ */
+#define ROUTES4 96
+#define ROUTES6 48
+#define NEIGHBOURS 24
+#define OBJECTS 24
+#define ITEMS (ROUTES4 + ROUTES6 + NEIGHBOURS + OBJECTS)
+#define GATEWAYS 1024 /* of a version's number modulo this; they do not change */
+#define READERS 2
+
+struct journal {
+	/* version before << 32 | version after; the writer's, before and after each change */
+	_Atomic uint64_t item[ITEMS];
+	_Atomic uint32_t ready;   /* writers that have taken over and checked */
+	_Atomic uint32_t stop;    /* readers are to end */
+	_Atomic uint64_t changes; /* made */
+	_Atomic uint64_t lookups[READERS], wrong[READERS], unsure[READERS];
+	_Atomic uint32_t reading[READERS];
+};
+
+struct stress {
+	struct bp_fib *f;
+	struct journal *j;
+	uint64_t rnd;
+};
+
+/* Writes what is wrong to stderr and returns false. */
+bool stress_take_over(struct stress *s, struct bp_fib_writer *w);
+bool stress_change(struct stress *s, struct bp_fib_writer *w);
+/* One round over the items, as a worker that has begun a walk. Counts in the journal. */
+void stress_read(struct stress *s, unsigned reader);
+
+#endif
