@@ -153,6 +153,24 @@ static int compare_neighbours(const void *a, const void *b)
 	return bp_neighbour_order(a, b);
 }
 
+/* A gateway is used by way of its next hops. */
+static void take_use(struct bp_neighbour_list *l, const struct bp_fib *f)
+{
+	uint32_t cursor = 0, used_s;
+	struct bp_hop hop;
+
+	while (bp_fib_next_hop(f, &cursor, &hop, &used_s)) {
+		struct bp_neighbour_info *n,
+			key = {.address = hop.gateway, .interface = hop.interface};
+
+		if (!used_s || !hop.gateway.family)
+			continue;
+		n = bsearch(&key, l->item, l->n, sizeof(*l->item), compare_neighbours);
+		if (n && used_s > n->used_s)
+			n->used_s = used_s;
+	}
+}
+
 int bp_neighbour_list_read(
 	struct bp_neighbour_list *l, const struct bp_fib *f, const struct bp_fib_filter *filter)
 {
@@ -175,6 +193,8 @@ int bp_neighbour_list_read(
 	}
 	if (l->n > 1)
 		qsort(l->item, l->n, sizeof(*l->item), compare_neighbours);
+	if (l->n)
+		take_use(l, f);
 	return 0;
 }
 

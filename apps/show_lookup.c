@@ -4,6 +4,7 @@
 #include "apps/fib_text.h"
 #include "apps/show.h"
 #include "apps/text.h"
+#include "shm/neighbours.h"
 
 /*
  * What a worker does with one address: the next hop that its longest-prefix match finds, and beside
@@ -29,22 +30,6 @@ static const char *const kind_name[BP_LINK_KINDS] = {
 	[BP_LINK_GROUP] = "forward",
 };
 
-static bool find_neighbour(
-	const struct bp_fib *f, uint8_t interface, const struct bp_address *a, uint8_t mac[6])
-{
-	struct bp_neighbour_info n;
-	uint32_t cursor = 0;
-
-	while (bp_fib_next_neighbour(f, &cursor, &n)) {
-		if (n.interface != interface || n.address.family != a->family ||
-			memcmp(n.address.bytes, a->bytes, sizeof(a->bytes)) != 0)
-			continue;
-		memcpy(mac, n.mac, 6);
-		return true;
-	}
-	return false;
-}
-
 static void mac_of_link(uint64_t link, uint8_t mac[6])
 {
 	for (unsigned i = 0; i < 6; i++)
@@ -65,9 +50,10 @@ static json_t *way(const struct lookup *l, uint32_t number, unsigned shares)
 
 	if (has_mac || kind == BP_LINK_UNRESOLVED)
 		hop.gateway = e->hop.gateway;
-	mac_of_link(link, mac);
 	if (connected)
-		has_mac = find_neighbour(l->f, hop.interface, l->dst, mac);
+		has_mac = bp_neighbour_find(l->f, hop.interface, bp_neighbour_key(l->dst), &link) !=
+			  NULL;
+	mac_of_link(link, mac);
 	if (connected && !has_mac)
 		kind = BP_LINK_UNRESOLVED;
 	bp_text_mac(mac, text);

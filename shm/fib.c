@@ -218,6 +218,7 @@ static bool neighbour_copy(
 		out->address = bp_neighbour_address(k);
 		out->interface = bp_link_interface(link);
 		out->state = (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
+		out->used_s = atomic_load_explicit(&e->used_s, memory_order_relaxed);
 		for (unsigned b = 0; b < 6; b++)
 			out->mac[b] = (uint8_t)(bp_link_mac(link) >> 8 * b);
 		atomic_thread_fence(memory_order_acquire);
@@ -232,12 +233,25 @@ bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_n
 	while (*cursor < f->neighbour_lines * BP_NEIGHBOUR_WAYS) {
 		const uint32_t i = (*cursor)++;
 
-		if (!neighbour_copy(f,
+		if (neighbour_copy(f,
 			    &f->neighbours[i / BP_NEIGHBOUR_WAYS].entry[i % BP_NEIGHBOUR_WAYS],
 			    out))
-			continue;
-		out->used_s = bp_fib_neighbour_used(f, out->interface, &out->address);
-		return true;
+			return true;
+	}
+	return false;
+}
+
+bool bp_fib_next_hop(const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s)
+{
+	while (*cursor < f->max_nexthops) {
+		const uint32_t i = (*cursor)++;
+		const struct bp_nexthop *e = &f->nexthops[i];
+
+		*used_s = atomic_load_explicit(&e->used_s, memory_order_relaxed);
+		if (bp_slot(atomic_load_explicit(&e->state, memory_order_relaxed)) ==
+				BP_SLOT_LIVE &&
+			hop_copy(f, i, out))
+			return true;
 	}
 	return false;
 }

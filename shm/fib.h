@@ -218,7 +218,11 @@ static inline void bp_fib_leave(const struct bp_fib *f, unsigned worker, uint64_
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
 /* The next one from *cursor (0 at first) on; false: no more. */
 bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
+/* Its used_s is of its own entry: where it is a gateway, bp_fib_next_hop() knows more. */
 bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out);
+/* A way that routes lead to, and when a worker last used it (as struct bp_neighbour_info). */
+bool bp_fib_next_hop(
+	const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s);
 /* Number of the next hop for an address, as a worker finds it. */
 uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a);
 /* When a worker last used a next hop towards this gateway or the neighbour itself: second of
