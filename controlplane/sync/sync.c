@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controlplane/clock.h"
+#include "controlplane/peer.h"
 #include "controlplane/sync/keepalive.h"
 #include "controlplane/sync/sync_internal.h"
 
@@ -33,6 +34,18 @@ void bp_sync_show(struct bp_sync *s)
 
 /* ---- what the mirror noted ---- */
 
+/*
+ * A tap that we made has a MAC that the kernel chose until the data plane gives it its port's. When
+ * it goes up it makes its link-local address of the one that it has: so it stays down until then.
+ */
+static bool awaits_mac(const struct bp_sync *s, unsigned i)
+{
+	const struct bp_interface_info *info = &s->mirror->own[i].info;
+
+	return i < s->to.n_ports && bp_interfaces_held(s->config, i) && !(info->flags & BP_IF_UP) &&
+	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
+}
+
 static void set_up_new(struct bp_sync *s)
 {
 	const uint64_t appeared = s->mirror->appeared;
@@ -43,9 +56,19 @@ static void set_up_new(struct bp_sync *s)
 
 		if (!(appeared & 1ull << i) || own->ifindex == 0 || own->ifindex == s->set_up[i])
 			continue;
+		if (awaits_mac(s, i)) {
+			s->mirror->appeared |= 1ull << i;
+			continue;
+		}
 		s->set_up[i] = own->ifindex;
 		bp_interfaces_set_up(&s->interfaces, i, &own->info);
 	}
+}
+
+/* While no data plane runs, once a second is enough. */
+static bool awaits_data_plane(const struct bp_sync *s)
+{
+	return s->mirror->appeared != 0 && bp_dataplane_alive(s->to.global);
 }
 
 /* A tap that somebody removed: what was held of it is void. */
@@ -111,7 +134,8 @@ void bp_sync_after(struct bp_sync *s)
 		s->mirror->revisit = false;
 		bp_sync_give_again(s);
 	}
-	if (bp_fib_settle(s->to.writer) && !event_pending(s->settle, EV_TIMEOUT, NULL))
+	if ((bp_fib_settle(s->to.writer) || awaits_data_plane(s)) &&
+		!event_pending(s->settle, EV_TIMEOUT, NULL))
 		event_add(s->settle, &settle_every);
 	bp_sync_show(s);
 }
@@ -211,7 +235,9 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (bp_fib_settle(s->to.writer))
+	if (s->mirror != NULL && s->mirror->appeared != 0)
+		bp_sync_after(s);
+	else if (bp_fib_settle(s->to.writer))
 		event_add(s->settle, &settle_every);
 }
 
