@@ -45,6 +45,15 @@ static void take(
 		bp_mirror_doubt(m, "an interface has fewer addresses");
 }
 
+/* An IPv6 address counts once duplicate address detection is through (RFC 4862 5.4): the kernel
+ * tells it then; a dump has it earlier. */
+static bool is_tentative(const struct ifaddrmsg *ifa, const struct nlattr *wide)
+{
+	uint32_t flags = wide != NULL ? nla_get_u32(wide) : ifa->ifa_flags;
+
+	return (flags & IFA_F_TENTATIVE) != 0 && (flags & IFA_F_OPTIMISTIC) == 0;
+}
+
 static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *out)
 {
 	const struct ifaddrmsg *ifa = nlmsg_data(h);
@@ -57,6 +66,8 @@ static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *
 	/* of a point-to-point interface IFA_ADDRESS is the peer's */
 	own = tb[IFA_LOCAL] != NULL ? tb[IFA_LOCAL] : tb[IFA_ADDRESS];
 	if (own == NULL || nla_len(own) != len || ifa->ifa_prefixlen > 8 * len)
+		return false;
+	if (h->nlmsg_type == RTM_NEWADDR && is_tentative(ifa, tb[IFA_FLAGS]))
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->address = len == 4 ? bp_address4(nla_data(own)) : bp_address6(nla_data(own));
