@@ -105,32 +105,6 @@ struct bp_prefix random_prefix(uint64_t *seed, uint8_t family)
 	return bp_prefix_of(crowded(seed, family), test_below(seed, bp_address_bits(family) + 1));
 }
 
-struct bp_prefix real_prefix(uint64_t *seed, uint8_t family)
-{
-	/* in each hundred, about as in the tables of 2024 */
-	static const uint8_t v4[] = {
-		60, 24, 11, 22, 10, 23, 5, 20, 4, 21, 3, 19, 3, 16, 1, 18, 1, 17, 1, 32, 1, 14};
-	static const uint8_t v6[] = {47, 48, 12, 32, 10, 44, 8, 40, 6, 36, 4, 29, 3, 46, 3, 64, 3,
-		47, 2, 42, 1, 128, 1, 20};
-	const uint8_t *mix = family == 4 ? v4 : v6;
-	uint32_t left = test_below(seed, 100);
-	struct bp_address a = {.family = family};
-
-	for (unsigned i = 0; i < bp_address_bits(family) / 8; i++)
-		a.bytes[i] = (uint8_t)test_random(seed);
-	if (family == 4) {
-		a.bytes[0] = (uint8_t)(1 + test_below(seed, 223));
-	} else { /* 2000::/3, of which few blocks are given out */
-		a.bytes[0] = (uint8_t)(0x20 + test_below(seed, 16));
-		a.bytes[1] = (uint8_t)test_below(seed, 8);
-		a.bytes[2] = (uint8_t)test_below(seed, 32);
-		a.bytes[4] &= 0x1f;
-	}
-	for (; left >= mix[0]; mix += 2)
-		left -= mix[0];
-	return bp_prefix_of(a, mix[1]);
-}
-
 static void step(struct bp_address *a, unsigned bits, int by)
 {
 	for (unsigned i = bits / 8; i-- > 0;) {

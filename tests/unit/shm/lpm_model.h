@@ -23,7 +23,6 @@ uint32_t model_lookup(const struct lpm_model *m, const struct bp_address *a);
 /* Prefixes for tests, from a seed: random ones, and lengths as in a routing table of the internet.
  */
 struct bp_prefix random_prefix(uint64_t *seed, uint8_t family);
-struct bp_prefix real_prefix(uint64_t *seed, uint8_t family);
 /* An address in the prefix; first, last, just outside of it, or any. */
 struct bp_address address_near(uint64_t *seed, const struct bp_prefix *p);
 
