@@ -65,7 +65,8 @@ static void missing_devices_are_explained(void **state)
 
 static void interfaces(void **state)
 {
-	struct bp_device_facts lo = bp_interface_ask("lo"), none = bp_interface_ask("no-such-iface");
+	struct bp_device_facts lo = bp_interface_ask("lo"),
+			       none = bp_interface_ask("no-such-iface");
 
 	assert_true(lo.found);
 	assert_false(lo.veth);
