@@ -30,6 +30,12 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
 }
 
+/* Both to the byte: what is between the members is 0 in the table. */
+static bool info_same(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct bp_interface_info)) == 0;
+}
+
 enum bp_fib_result bp_interface_set(
 	struct bp_fib *f, unsigned i, const struct bp_interface_info *info)
 {
@@ -48,7 +54,7 @@ enum bp_fib_result bp_interface_set(
 		plain.n_addresses = info->n_addresses;
 		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
 	}
-	if (memcmp(&e->info, &plain, sizeof(plain)) == 0 && words_same(e, &plain))
+	if (info_same(&e->info, &plain) && words_same(e, &plain))
 		return BP_FIB_SAME;
 	seq_step(e);
 	bp_words_store(&e->info, &plain, sizeof(plain));

@@ -58,4 +58,38 @@ bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_
 /* The address that an entry's words stand for. */
 struct bp_address bp_neighbour_address(struct bp_neighbour_key k);
 
+/* ---- between shm/neighbours.c and shm/neighbours_load.c ---- */
+
+static inline uint32_t bp_neighbour_entries(const struct bp_fib *f)
+{
+	return f->neighbour_lines * BP_NEIGHBOUR_WAYS;
+}
+
+static inline struct bp_neighbour_entry *bp_neighbour_at(const struct bp_fib *f, uint32_t slot)
+{
+	return &f->neighbours[slot / BP_NEIGHBOUR_WAYS].entry[slot % BP_NEIGHBOUR_WAYS];
+}
+
+static inline struct bp_neighbour_key bp_neighbour_entry_key(const struct bp_neighbour_entry *e)
+{
+	return (struct bp_neighbour_key){atomic_load_explicit(&e->lo, memory_order_relaxed),
+		atomic_load_explicit(&e->hi, memory_order_relaxed)};
+}
+
+static inline uint8_t bp_neighbour_state(const struct bp_neighbour_entry *e)
+{
+	return (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
+}
+
+static inline void bp_neighbour_state_set(struct bp_neighbour_entry *e, uint8_t state)
+{
+	const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
+
+	atomic_store_explicit(&e->meta, (meta & ~0xffu) | state, memory_order_release);
+}
+
+/* Under which private indexes have an address. */
+uint64_t bp_neighbour_hash(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k);
+void bp_neighbours_figures(struct bp_neighbours *n);
+
 #endif

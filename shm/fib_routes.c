@@ -4,27 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/hash.h"
-
 #define FAILURES_MAX 16u    /* of one call of bp_routes_retry(): a full table costs little */
 #define SUCCESSES_MAX 4096u /* of one call: a table that empties costs no more than a batch */
-
-static uint64_t prefix_hash(const struct bp_routes *t, const struct bp_prefix *p)
-{
-	return bp_hash_bytes(t->f->hash_key, p, sizeof(*p));
-}
-
-static uint64_t hash_of(const void *arg, uint32_t i)
-{
-	const struct bp_routes *t = arg;
-
-	return prefix_hash(t, &t->entry[i].prefix);
-}
-
-static bool prefix_equal(const struct bp_prefix *a, const struct bp_prefix *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
 
 bool bp_routes_init(struct bp_routes *t, struct bp_fib *f, struct bp_lpm_writer *lpm,
 	struct bp_nexthops *nexthops, struct bp_objects *objects)
@@ -49,147 +30,6 @@ void bp_routes_free(struct bp_routes *t)
 	*t = (struct bp_routes){0};
 }
 
-/* ---- entries ---- */
-
-static struct bp_route_entry *find(
-	const struct bp_routes *t, const struct bp_prefix *p, uint8_t origin)
-{
-	for (uint32_t i = bp_index_first(&t->index, prefix_hash(t, p)); i != BP_INDEX_END;
-		i = bp_index_next(&t->index, i)) {
-		struct bp_route_entry *e = &t->entry[i];
-
-		if (e->origin == origin && prefix_equal(&e->prefix, p))
-			return e;
-	}
-	return NULL;
-}
-
-static struct bp_route_entry *other_origin(
-	const struct bp_routes *t, const struct bp_route_entry *e)
-{
-	return find(
-		t, &e->prefix, e->origin == BP_ORIGIN_STATIC ? BP_ORIGIN_KERNEL : BP_ORIGIN_STATIC);
-}
-
-static bool in_force(const struct bp_routes *t, const struct bp_route_entry *e)
-{
-	return e->origin == BP_ORIGIN_STATIC || !other_origin(t, e);
-}
-
-static bool grow(struct bp_routes *t)
-{
-	const uint32_t more = t->capacity ? 2 * t->capacity : 1024;
-	struct bp_route_entry *grown = realloc(t->entry, more * sizeof(*grown));
-
-	if (!grown)
-		return false;
-	t->entry = grown;
-	if (!bp_index_grow(&t->index, more, hash_of, t))
-		return false;
-	t->capacity = more;
-	return true;
-}
-
-static struct bp_route_entry *new_entry(
-	struct bp_routes *t, const struct bp_prefix *p, uint8_t origin)
-{
-	uint32_t i = t->free;
-
-	if (i != BP_INDEX_END) {
-		t->free = t->entry[i].after;
-	} else {
-		if (t->n == t->capacity && !grow(t))
-			return NULL;
-		i = t->n++;
-	}
-	struct bp_route_entry *e = &t->entry[i];
-
-	*e = (struct bp_route_entry){.prefix = *p,
-		.origin = origin,
-		.object = BP_INDEX_END,
-		.record = BP_INDEX_END,
-		.before = BP_INDEX_END,
-		.after = BP_INDEX_END};
-	bp_index_add(&t->index, hash_of(t, i), i);
-	return e;
-}
-
-/* ---- those that wait ---- */
-
-static enum bp_route_queue queue_of(const struct bp_route_entry *e, uint8_t wants)
-{
-	if (wants & BP_WANTS_ROOM)
-		return e->prefix.family == 4 ? BP_WAIT_ROOM4 : BP_WAIT_ROOM6;
-	return BP_WAIT_HOPS;
-}
-
-static void figures_store(struct bp_routes *t)
-{
-	struct bp_fib_control *c = t->f->control;
-
-	atomic_store_explicit(
-		&c->routes4_refused, t->waiting[BP_WAIT_ROOM4].n, memory_order_relaxed);
-	atomic_store_explicit(
-		&c->routes6_refused, t->waiting[BP_WAIT_ROOM6].n, memory_order_relaxed);
-	atomic_store_explicit(&c->nexthops_refused,
-		t->waiting[BP_WAIT_HOPS].n + t->objects->waiting, memory_order_relaxed);
-}
-
-static void leave_queue(struct bp_routes *t, struct bp_route_entry *e)
-{
-	struct bp_route_list *q = &t->waiting[queue_of(e, e->wants)];
-
-	if (e->before != BP_INDEX_END)
-		t->entry[e->before].after = e->after;
-	else
-		q->first = e->after;
-	if (e->after != BP_INDEX_END)
-		t->entry[e->after].before = e->before;
-	else
-		q->last = e->before;
-	q->n--;
-	e->before = e->after = BP_INDEX_END;
-}
-
-static void join_queue(struct bp_routes *t, struct bp_route_entry *e)
-{
-	const uint32_t i = (uint32_t)(e - t->entry);
-	struct bp_route_list *q = &t->waiting[queue_of(e, e->wants)];
-
-	e->before = q->last;
-	e->after = BP_INDEX_END;
-	if (q->last != BP_INDEX_END)
-		t->entry[q->last].after = i;
-	else
-		q->first = i;
-	q->last = i;
-	q->n++;
-}
-
-static void wants_set(struct bp_routes *t, struct bp_route_entry *e, uint8_t wants)
-{
-	if (e->wants == wants)
-		return;
-	if (e->wants != 0)
-		leave_queue(t, e);
-	else
-		atomic_fetch_add_explicit(&t->f->control->refused_ever, 1, memory_order_relaxed);
-	e->wants = wants;
-	if (wants != 0)
-		join_queue(t, e);
-	figures_store(t);
-}
-
-static void wants_add(struct bp_routes *t, struct bp_route_entry *e, uint8_t want)
-{
-	wants_set(t, e, e->wants | want);
-}
-
-static void wants_no_more(struct bp_routes *t, struct bp_route_entry *e, uint8_t want)
-{
-	wants_set(t, e, e->wants & (uint8_t)~want);
-}
-
 /* ---- in the segment ---- */
 
 static struct bp_route_record record_of(const struct bp_route_entry *e)
@@ -211,7 +51,7 @@ static enum bp_fib_result refuse(
 	struct bp_routes *t, struct bp_route_entry *e, enum bp_fib_result why)
 {
 	e->placed = false;
-	wants_add(t, e, BP_WANTS_ROOM);
+	bp_route_wants_add(t, e, BP_WANTS_ROOM);
 	return why;
 }
 
@@ -221,7 +61,7 @@ static enum bp_fib_result lpm_place(struct bp_routes *t, struct bp_route_entry *
 
 	if (r == BP_FIB_DONE || r == BP_FIB_SAME) {
 		e->placed = true;
-		wants_no_more(t, e, BP_WANTS_ROOM);
+		bp_route_wants_no_more(t, e, BP_WANTS_ROOM);
 		return BP_FIB_DONE;
 	}
 	/* what the records say must be what the tables say */
@@ -265,14 +105,14 @@ static enum bp_fib_result supersede(
 		old = other->record;
 		other->record = BP_INDEX_END;
 		other->placed = false;
-		wants_no_more(t, other, BP_WANTS_ROOM);
+		bp_route_wants_no_more(t, other, BP_WANTS_ROOM);
 	}
 	return install(t, e, old);
 }
 
 /* ---- what a route leads to ---- */
 
-static uint32_t fixed_nexthop(uint8_t type)
+uint32_t bp_route_fixed_nexthop(uint8_t type)
 {
 	switch (type) {
 	case BP_ROUTE_LOCAL:
@@ -301,7 +141,7 @@ struct target {
 static uint32_t resolve(struct bp_routes *t, const struct target *to, uint32_t like)
 {
 	if (to->type != BP_ROUTE_UNICAST)
-		return fixed_nexthop(to->type);
+		return bp_route_fixed_nexthop(to->type);
 	if (to->object != BP_INDEX_END) {
 		const uint32_t n = t->objects->object[to->object].nexthop;
 
@@ -376,7 +216,7 @@ static bool words_same(const struct bp_route_entry *e, const struct bp_route *r)
 static enum bp_fib_result publish(
 	struct bp_routes *t, struct bp_route_entry *e, bool words, bool nexthop)
 {
-	struct bp_route_entry *other = other_origin(t, e);
+	struct bp_route_entry *other = bp_route_other_origin(t, e);
 
 	if (other && e->origin == BP_ORIGIN_KERNEL)
 		return BP_FIB_DONE; /* when the static one goes */
@@ -390,12 +230,6 @@ static enum bp_fib_result publish(
 	return nexthop ? lpm_place(t, e) : BP_FIB_DONE;
 }
 
-static void object_leave(struct bp_routes *t, uint32_t object)
-{
-	if (object != BP_INDEX_END)
-		bp_object_leave(t->objects, object);
-}
-
 static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 	const struct bp_route *r, const struct target *to)
 {
@@ -406,7 +240,7 @@ static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 	enum bp_fib_result result;
 
 	if (!room && !hops_keep(e, to)) {
-		object_leave(t, to->object);
+		bp_route_object_leave(t, to->object);
 		return BP_FIB_NO_MEMORY;
 	}
 	if (!room)
@@ -423,28 +257,15 @@ static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 	else
 		result = publish(t, e, words, number != old || !e->placed);
 	if (room)
-		wants_no_more(t, e, BP_WANTS_HOPS);
+		bp_route_wants_no_more(t, e, BP_WANTS_HOPS);
 	else
-		wants_add(t, e, BP_WANTS_HOPS);
+		bp_route_wants_add(t, e, BP_WANTS_HOPS);
 	/* what it led to, when nothing leads there by it any more */
 	bp_nexthop_unref(t->nexthops, old);
-	object_leave(t, old_object);
+	bp_route_object_leave(t, old_object);
 	if (!room && (result == BP_FIB_DONE || result == BP_FIB_SAME))
 		return BP_FIB_FULL;
 	return result;
-}
-
-static void forget(struct bp_routes *t, struct bp_route_entry *e)
-{
-	const uint32_t i = (uint32_t)(e - t->entry);
-
-	wants_set(t, e, 0);
-	bp_index_remove(&t->index, hash_of(t, i), i);
-	bp_nexthop_unref(t->nexthops, e->nexthop);
-	object_leave(t, e->object);
-	free(e->hop);
-	*e = (struct bp_route_entry){.after = t->free}; /* family 0: free */
-	t->free = i;
 }
 
 enum bp_fib_result bp_routes_set(struct bp_routes *t, const struct bp_route *r)
@@ -463,23 +284,23 @@ enum bp_fib_result bp_routes_set(struct bp_routes *t, const struct bp_route *r)
 		if (r->object != 0 ? to.object == BP_INDEX_END : !hops_valid(r))
 			return BP_FIB_INVALID;
 	}
-	e = find(t, &prefix, r->origin);
+	e = bp_route_find(t, &prefix, r->origin);
 	if (!e)
-		e = new_entry(t, &prefix, r->origin);
+		e = bp_route_entry_new(t, &prefix, r->origin);
 	if (!e) {
-		object_leave(t, to.object);
+		bp_route_object_leave(t, to.object);
 		return BP_FIB_NO_MEMORY;
 	}
 	e->generation = t->now[r->origin];
 	result = change(t, e, r, &to);
 	if (e->nexthop == 0) /* new, and no memory for it */
-		forget(t, e);
+		bp_route_entry_forget(t, e);
 	return result;
 }
 
 static void delete_entry(struct bp_routes *t, struct bp_route_entry *e)
 {
-	struct bp_route_entry *other = other_origin(t, e);
+	struct bp_route_entry *other = bp_route_other_origin(t, e);
 
 	if (other && e->origin == BP_ORIGIN_STATIC) {
 		supersede(t, other, e);
@@ -488,7 +309,7 @@ static void delete_entry(struct bp_routes *t, struct bp_route_entry *e)
 			bp_route_record_remove(&t->records, e->prefix.family, e->record);
 		bp_lpm_delete(t->lpm, &e->prefix);
 	}
-	forget(t, e);
+	bp_route_entry_forget(t, e);
 }
 
 enum bp_fib_result bp_routes_delete(
@@ -499,7 +320,7 @@ enum bp_fib_result bp_routes_delete(
 
 	if (!prefix_valid(p, &prefix))
 		return BP_FIB_INVALID;
-	e = find(t, &prefix, (uint8_t)origin);
+	e = bp_route_find(t, &prefix, (uint8_t)origin);
 	if (!e)
 		return BP_FIB_ABSENT;
 	delete_entry(t, e);
@@ -536,9 +357,9 @@ static bool retry_one(struct bp_routes *t, struct bp_route_entry *e)
 			return false;
 		e->nexthop = number;
 		hops_forget(e);
-		wants_no_more(t, e, BP_WANTS_HOPS);
+		bp_route_wants_no_more(t, e, BP_WANTS_HOPS);
 	}
-	if (in_force(t, e))
+	if (bp_route_in_force(t, e))
 		lead(t, e);
 	bp_nexthop_unref(t->nexthops, old == e->nexthop ? 0 : old);
 	return e->wants == 0;
@@ -570,8 +391,8 @@ static void retry_queue(struct bp_routes *t, enum bp_route_queue q)
 		if (retry_one(t, e))
 			continue;
 		failures++;
-		leave_queue(t, e); /* behind the others */
-		join_queue(t, e);
+		bp_route_leave_queue(t, e); /* behind the others */
+		bp_route_join_queue(t, e);
 	}
 }
 
@@ -579,7 +400,7 @@ void bp_routes_retry(struct bp_routes *t)
 {
 	for (unsigned q = 0; q < BP_WAIT_QUEUES; q++)
 		retry_queue(t, (enum bp_route_queue)q);
-	figures_store(t);
+	bp_routes_figures(t);
 }
 
 bool bp_routes_waiting(const struct bp_routes *t)
@@ -589,130 +410,4 @@ bool bp_routes_waiting(const struct bp_routes *t)
 			return true;
 	}
 	return false;
-}
-
-/* ---- after another writer ---- */
-
-static struct bp_prefix prefix_of(const struct bp_route_record *r)
-{
-	struct bp_prefix p = {.family = r->family, .length = r->length};
-
-	memcpy(p.bytes, r->bytes, sizeof(p.bytes));
-	return p;
-}
-
-/* Two records of one prefix: it was being changed. Returns whether this one is to stay. */
-static bool load_twin(struct bp_routes *t, uint8_t family, uint32_t number)
-{
-	const struct bp_route_record *r = bp_route_record(t->f, family, number);
-	const struct bp_prefix p = prefix_of(r);
-	struct bp_route_entry *twin = find(t, &p, BP_ORIGIN_KERNEL);
-
-	if (!twin)
-		twin = find(t, &p, BP_ORIGIN_STATIC);
-	if (!twin)
-		return true;
-	const struct bp_route_record *seen = bp_route_record(t->f, family, twin->record);
-
-	if (!bp_route_record_later(r->state, seen->state))
-		return false;
-	bp_route_record_remove(&t->records, family, twin->record);
-	forget(t, twin);
-	return true;
-}
-
-/* The next hop that a record says, or where its packets go when it says nonsense. */
-static uint32_t load_nexthop(const struct bp_routes *t, const struct bp_route_record *r)
-{
-	const uint32_t number = r->nexthop;
-
-	if (r->type != BP_ROUTE_UNICAST)
-		return fixed_nexthop(r->type);
-	if ((number >= BP_NH_FIXED || number == BP_NH_PUNT) &&
-		bp_nexthop_valid(t->nexthops, number))
-		return number;
-	return BP_NH_PUNT;
-}
-
-static bool load_record(struct bp_routes *t, uint8_t family, uint32_t number)
-{
-	const struct bp_route_record *r = bp_route_record(t->f, family, number);
-	const struct bp_prefix p = prefix_of(r);
-	struct bp_route_entry *e;
-
-	if (!load_twin(t, family, number)) {
-		bp_route_record_remove(&t->records, family, number);
-		return true;
-	}
-	e = new_entry(t, &p, r->origin);
-	if (!e)
-		return false;
-	e->type = r->type;
-	e->protocol = r->protocol;
-	e->metric = r->metric;
-	e->record = number;
-	return true;
-}
-
-/* When it is known which records stay: what the entry leads to is taken. */
-static bool load_target(struct bp_routes *t, struct bp_route_entry *e, uint64_t *mended)
-{
-	const uint8_t family = e->prefix.family;
-	const struct bp_route_record *r = bp_route_record(t->f, family, e->record);
-	uint32_t id;
-
-	e->nexthop = load_nexthop(t, r);
-	if (e->nexthop != r->nexthop) {
-		bp_route_record_nexthop(&t->records, family, e->record, e->nexthop);
-		++*mended;
-	}
-	bp_nexthop_ref(t->nexthops, e->nexthop);
-	id = e->nexthop >= BP_NH_FIXED ? t->f->nexthops[e->nexthop].object : 0;
-	if (id != 0)
-		e->object = bp_object_join(t->objects, id);
-	if (e->object != BP_INDEX_END && t->objects->object[e->object].nexthop != e->nexthop) {
-		bp_object_leave(t->objects, e->object);
-		e->object = BP_INDEX_END;
-	}
-	e->placed = true;
-	return bp_lpm_load(t->lpm, &e->prefix, e->nexthop) != BP_FIB_NO_MEMORY;
-}
-
-static bool load_family(struct bp_routes *t, uint8_t family, uint64_t *mended)
-{
-	const uint32_t max = bp_route_records_max(t->f, family);
-
-	for (uint32_t i = max + 1; i-- > 0;) {
-		bool bad;
-
-		if (bp_route_record_load(&t->records, family, i, &bad) &&
-			!load_record(t, family, i))
-			return false;
-		*mended += bad;
-	}
-	/* A damaged table can be full to the last record, which changes need. */
-	for (uint32_t i = 0; i < t->n && t->records.count[family == 4 ? 0 : 1] > max; i++) {
-		struct bp_route_entry *e = &t->entry[i];
-
-		if (e->prefix.family != family)
-			continue;
-		bp_route_record_remove(&t->records, family, e->record);
-		forget(t, e);
-		++*mended;
-	}
-	return true;
-}
-
-bool bp_routes_load(struct bp_routes *t, uint64_t *mended)
-{
-	if (!load_family(t, 4, mended) || !load_family(t, 6, mended))
-		return false;
-	for (uint32_t i = 0; i < t->n; i++) {
-		struct bp_route_entry *e = &t->entry[i];
-
-		if (e->prefix.family != 0 && !load_target(t, e, mended))
-			return false;
-	}
-	figures_store(t);
-	return true;
 }

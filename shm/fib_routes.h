@@ -60,4 +60,29 @@ uint32_t bp_routes_sweep(struct bp_routes *t, enum bp_origin origin);
 void bp_routes_retry(struct bp_routes *t);
 bool bp_routes_waiting(const struct bp_routes *t);
 
+/* ---- between the files of this table: shm/route_entries.c, shm/fib_routes.c ---- */
+
+struct bp_route_entry *bp_route_find(
+	const struct bp_routes *t, const struct bp_prefix *p, uint8_t origin);
+/* Of the same prefix; NULL: there is none. */
+struct bp_route_entry *bp_route_other_origin(
+	const struct bp_routes *t, const struct bp_route_entry *e);
+bool bp_route_in_force(const struct bp_routes *t, const struct bp_route_entry *e);
+/* Empty; NULL without memory. Other entries may have moved. */
+struct bp_route_entry *bp_route_entry_new(
+	struct bp_routes *t, const struct bp_prefix *p, uint8_t origin);
+/* With what it had taken. */
+void bp_route_entry_forget(struct bp_routes *t, struct bp_route_entry *e);
+void bp_route_object_leave(struct bp_routes *t, uint32_t object);
+
+void bp_route_wants_add(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
+void bp_route_wants_no_more(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
+/* In the queue of what it wants. */
+void bp_route_leave_queue(struct bp_routes *t, struct bp_route_entry *e);
+void bp_route_join_queue(struct bp_routes *t, struct bp_route_entry *e);
+void bp_routes_figures(struct bp_routes *t);
+
+/* Where a type leads that has no hops; 0: it has. */
+uint32_t bp_route_fixed_nexthop(uint8_t type);
+
 #endif

@@ -35,39 +35,11 @@ struct bp_neighbour_key bp_neighbour_key(const struct bp_address *a)
 	return bp_neighbour_key6(bytes);
 }
 
-static uint32_t entries(const struct bp_fib *f)
-{
-	return f->neighbour_lines * BP_NEIGHBOUR_WAYS;
-}
-
-static struct bp_neighbour_entry *entry(const struct bp_fib *f, uint32_t slot)
-{
-	return &f->neighbours[slot / BP_NEIGHBOUR_WAYS].entry[slot % BP_NEIGHBOUR_WAYS];
-}
-
-static struct bp_neighbour_key entry_key(const struct bp_neighbour_entry *e)
-{
-	return (struct bp_neighbour_key){atomic_load_explicit(&e->lo, memory_order_relaxed),
-		atomic_load_explicit(&e->hi, memory_order_relaxed)};
-}
-
 static uint32_t slot_of(const struct bp_fib *f, const struct bp_neighbour_entry *e)
 {
 	const size_t bytes = (size_t)((const char *)e - (const char *)f->neighbours);
 
 	return (uint32_t)(bytes / sizeof(*e));
-}
-
-static uint8_t meta_state(const struct bp_neighbour_entry *e)
-{
-	return (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
-}
-
-static void meta_state_set(struct bp_neighbour_entry *e, uint8_t state)
-{
-	const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
-
-	atomic_store_explicit(&e->meta, (meta & ~0xffu) | state, memory_order_release);
 }
 
 /* One more or less that found the lines from `home` up to `line`, without it, full. */
@@ -82,7 +54,7 @@ static void overflows_add(struct bp_fib *f, uint32_t home, uint32_t line, int d)
 	}
 }
 
-static void count_store(struct bp_neighbours *n)
+void bp_neighbours_figures(struct bp_neighbours *n)
 {
 	atomic_store_explicit(&n->f->control->neighbours, n->count, memory_order_relaxed);
 	atomic_store_explicit(
@@ -91,7 +63,7 @@ static void count_store(struct bp_neighbours *n)
 
 /* ---- those that wait ---- */
 
-static uint64_t hash_of(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k)
+uint64_t bp_neighbour_hash(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k)
 {
 	return bp_mix64(k.lo ^ bp_mix64(k.hi ^ f->hash_key[0] ^ (uint64_t)interface << 8));
 }
@@ -101,7 +73,7 @@ static uint64_t waiting_hash(const void *arg, uint32_t i)
 	const struct bp_neighbours *n = arg;
 	const struct bp_neighbour_waiting *w = &n->waiting[i];
 
-	return hash_of(n->f, w->interface, bp_neighbour_key(&w->address));
+	return bp_neighbour_hash(n->f, w->interface, bp_neighbour_key(&w->address));
 }
 
 static struct bp_neighbour_waiting *waiting_find(
@@ -111,8 +83,8 @@ static struct bp_neighbour_waiting *waiting_find(
 
 	if (n->n_waiting == 0)
 		return NULL;
-	for (uint32_t i = bp_index_first(ix, hash_of(n->f, interface, k)); i != BP_INDEX_END;
-		i = bp_index_next(ix, i)) {
+	for (uint32_t i = bp_index_first(ix, bp_neighbour_hash(n->f, interface, k));
+		i != BP_INDEX_END; i = bp_index_next(ix, i)) {
 		struct bp_neighbour_waiting *w = &n->waiting[i];
 		const struct bp_neighbour_key other = bp_neighbour_key(&w->address);
 
@@ -135,7 +107,7 @@ static void waiting_remove(struct bp_neighbours *n, struct bp_neighbour_waiting 
 		bp_index_add(&n->waiting_index, hash, i);
 	}
 	n->n_waiting--;
-	count_store(n);
+	bp_neighbours_figures(n);
 }
 
 static enum bp_fib_result waiting_add(
@@ -157,7 +129,7 @@ static enum bp_fib_result waiting_add(
 	bp_index_add(&n->waiting_index, waiting_hash(n, n->n_waiting), n->n_waiting);
 	n->n_waiting++;
 	atomic_fetch_add_explicit(&n->f->control->refused_ever, 1, memory_order_relaxed);
-	count_store(n);
+	bp_neighbours_figures(n);
 	return BP_FIB_FULL;
 }
 
@@ -166,8 +138,8 @@ static enum bp_fib_result waiting_add(
 bool bp_neighbours_init(struct bp_neighbours *n, struct bp_fib *f, struct bp_epoch *e)
 {
 	*n = (struct bp_neighbours){.f = f, .epoch = e};
-	n->generation = calloc(entries(f), sizeof(*n->generation));
-	if (n->generation && bp_reuse_init(&n->retired, entries(f)) &&
+	n->generation = calloc(bp_neighbour_entries(f), sizeof(*n->generation));
+	if (n->generation && bp_reuse_init(&n->retired, bp_neighbour_entries(f)) &&
 		bp_index_init(&n->waiting_index, 0))
 		return true;
 	bp_neighbours_free(n);
@@ -197,9 +169,10 @@ static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 	for (uint32_t n = 0, line = home; n < f->neighbour_lines; n++) {
 		for (unsigned i = 0; i < BP_NEIGHBOUR_WAYS; i++) {
 			*slot = line * BP_NEIGHBOUR_WAYS + i;
-			if (atomic_load_explicit(&entry(f, *slot)->link, memory_order_relaxed) ==
-					0 &&
-				meta_state(entry(f, *slot)) == BP_NEIGHBOUR_ABSENT)
+			if (atomic_load_explicit(
+				    &bp_neighbour_at(f, *slot)->link, memory_order_relaxed) == 0 &&
+				bp_neighbour_state(bp_neighbour_at(f, *slot)) ==
+					BP_NEIGHBOUR_ABSENT)
 				return true;
 		}
 		line = line + 1 < f->neighbour_lines ? line + 1 : 0;
@@ -223,11 +196,11 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 		if (!place(f, home, &slot))
 			return false;
 	}
-	e = entry(f, slot);
+	e = bp_neighbour_at(f, slot);
 	atomic_store_explicit(&e->lo, k.lo, memory_order_relaxed);
 	atomic_store_explicit(&e->hi, k.hi, memory_order_relaxed);
 	atomic_store_explicit(&e->used_s, 0, memory_order_relaxed);
-	meta_state_set(e, one->state);
+	bp_neighbour_state_set(e, one->state);
 	/* before it can be found: a lookup must go on to its line */
 	overflows_add(f, home, slot / BP_NEIGHBOUR_WAYS, 1);
 	atomic_store_explicit(&e->link,
@@ -235,28 +208,28 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 		memory_order_release);
 	n->generation[slot] = one->generation;
 	n->count++;
-	count_store(n);
+	bp_neighbours_figures(n);
 	return true;
 }
 
 static void retire(struct bp_neighbours *n, uint8_t interface, uint32_t slot)
 {
-	struct bp_neighbour_entry *e = entry(n->f, slot);
-	const uint32_t home = bp_neighbour_home(n->f, interface, entry_key(e));
+	struct bp_neighbour_entry *e = bp_neighbour_at(n->f, slot);
+	const uint32_t home = bp_neighbour_home(n->f, interface, bp_neighbour_entry_key(e));
 
 	atomic_store_explicit(&e->link, 0, memory_order_release);
-	meta_state_set(e, BP_NEIGHBOUR_RETIRED);
+	bp_neighbour_state_set(e, BP_NEIGHBOUR_RETIRED);
 	overflows_add(n->f, home, slot / BP_NEIGHBOUR_WAYS, -1);
 	bp_reuse_retire(&n->retired, slot);
 	n->count--;
-	count_store(n);
+	bp_neighbours_figures(n);
 }
 
 static enum bp_fib_result change(struct bp_neighbours *n, struct bp_neighbour_entry *e,
 	uint64_t old, const struct bp_neighbour_waiting *to)
 {
 	const uint64_t link = bp_link_make(BP_LINK_RESOLVED, to->interface, bp_mac_word(to->mac));
-	const uint8_t state = meta_state(e);
+	const uint8_t state = bp_neighbour_state(e);
 
 	/* the file's word stands before the kernel's */
 	if (state == BP_NEIGHBOUR_PERMANENT && to->state != BP_NEIGHBOUR_PERMANENT)
@@ -264,7 +237,7 @@ static enum bp_fib_result change(struct bp_neighbours *n, struct bp_neighbour_en
 	n->generation[slot_of(n->f, e)] = to->generation;
 	if (state == to->state && old == link)
 		return BP_FIB_SAME;
-	meta_state_set(e, to->state);
+	bp_neighbour_state_set(e, to->state);
 	atomic_store_explicit(&e->link, link, memory_order_release);
 	return BP_FIB_DONE;
 }
@@ -281,7 +254,7 @@ enum bp_fib_result bp_neighbours_set(struct bp_neighbours *n, uint8_t interface,
 
 	e = bp_neighbour_find(n->f, interface, k, &link);
 	if (state == BP_NEIGHBOUR_FAILED) {
-		if (e && meta_state(e) == BP_NEIGHBOUR_PERMANENT)
+		if (e && bp_neighbour_state(e) == BP_NEIGHBOUR_PERMANENT)
 			return BP_FIB_SAME;
 		return bp_neighbours_delete(n, interface, a) == BP_FIB_DONE ? BP_FIB_DONE
 									    : BP_FIB_SAME;
@@ -326,14 +299,14 @@ bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t 
 {
 	const bool permanent = origin == BP_ORIGIN_STATIC;
 
-	for (; *cursor < entries(n->f); ++*cursor) {
-		const struct bp_neighbour_entry *e = entry(n->f, *cursor);
+	for (; *cursor < bp_neighbour_entries(n->f); ++*cursor) {
+		const struct bp_neighbour_entry *e = bp_neighbour_at(n->f, *cursor);
 		const uint64_t link = atomic_load_explicit(&e->link, memory_order_relaxed);
 
-		if (link != 0 && (meta_state(e) == BP_NEIGHBOUR_PERMANENT) == permanent &&
+		if (link != 0 && (bp_neighbour_state(e) == BP_NEIGHBOUR_PERMANENT) == permanent &&
 			n->generation[*cursor] != n->now[permanent]) {
 			*interface = bp_link_interface(link);
-			*a = bp_neighbour_address(entry_key(e));
+			*a = bp_neighbour_address(bp_neighbour_entry_key(e));
 			return true;
 		}
 	}
@@ -356,7 +329,7 @@ void bp_neighbours_settle(struct bp_neighbours *n)
 	uint32_t slot;
 
 	while (bp_reuse_passed(&n->retired, n->epoch, &slot))
-		meta_state_set(entry(n->f, slot), BP_NEIGHBOUR_ABSENT);
+		bp_neighbour_state_set(bp_neighbour_at(n->f, slot), BP_NEIGHBOUR_ABSENT);
 }
 
 bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a)
@@ -369,114 +342,4 @@ bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_
 	*a = w->address;
 	waiting_remove(n, w);
 	return true;
-}
-
-/* ---- after another writer ---- */
-
-struct load {
-	struct bp_neighbours *n;
-	struct bp_index seen; /* slots by address, to find an address that is there twice */
-	int32_t *overflows;   /* by line: those that begin to find it full, less those that end */
-	int32_t around;       /* those that go on from the last line to the first */
-	uint64_t mended;
-};
-
-static bool seen_before(
-	const struct load *l, uint64_t hash, uint8_t interface, struct bp_neighbour_key k)
-{
-	for (uint32_t i = bp_index_first(&l->seen, hash); i != BP_INDEX_END;
-		i = bp_index_next(&l->seen, i)) {
-		const struct bp_neighbour_entry *e = entry(l->n->f, i);
-
-		if (bp_neighbour_differs(e, e->link, interface, k) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Whether an entry that has a link word can stay. */
-static bool keep(struct load *l, uint32_t slot, uint64_t link)
-{
-	struct bp_fib *f = l->n->f;
-	struct bp_neighbour_entry *e = entry(f, slot);
-	const uint8_t interface = bp_link_interface(link), state = meta_state(e);
-	const struct bp_neighbour_key k = entry_key(e);
-	const uint64_t hash = hash_of(f, interface, k);
-	uint32_t home;
-
-	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
-		l->n->count == f->max_neighbours || seen_before(l, hash, interface, k))
-		return false;
-	bp_index_add(&l->seen, hash, slot);
-	home = bp_neighbour_home(f, interface, k);
-	l->overflows[home]++;
-	l->overflows[slot / BP_NEIGHBOUR_WAYS]--;
-	l->around += home > slot / BP_NEIGHBOUR_WAYS;
-	l->n->count++;
-	if (state != BP_NEIGHBOUR_REACHABLE && state != BP_NEIGHBOUR_PERMANENT) {
-		meta_state_set(e, BP_NEIGHBOUR_REACHABLE);
-		l->mended++;
-	}
-	return true;
-}
-
-static void load_entries(struct load *l)
-{
-	for (uint32_t slot = 0; slot < entries(l->n->f); slot++) {
-		struct bp_neighbour_entry *e = entry(l->n->f, slot);
-		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
-		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
-
-		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* means nothing there */
-			atomic_store_explicit(&e->meta, meta & 0xff, memory_order_release);
-			l->mended++;
-		}
-		if (link != 0 && keep(l, slot, link))
-			continue;
-		if (link != 0) {
-			atomic_store_explicit(&e->link, 0, memory_order_release);
-			l->mended++;
-		} else if (meta_state(e) == BP_NEIGHBOUR_ABSENT) {
-			continue;
-		}
-		meta_state_set(e, BP_NEIGHBOUR_RETIRED);
-		bp_reuse_retire(&l->n->retired, slot);
-	}
-}
-
-/* What each line must say of those that went past it. */
-static void load_overflows(struct load *l)
-{
-	struct bp_fib *f = l->n->f;
-	int32_t sum = l->around;
-
-	for (uint32_t line = 0; line < f->neighbour_lines; line++) {
-		struct bp_neighbour_entry *e = &f->neighbours[line].entry[0];
-		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
-		uint32_t right;
-
-		sum += l->overflows[line];
-		right = (uint32_t)sum << 8 | (meta & 0xff);
-		if (right == meta)
-			continue;
-		atomic_store_explicit(&e->meta, right, memory_order_release);
-		l->mended++;
-	}
-}
-
-uint64_t bp_neighbours_load(struct bp_neighbours *n)
-{
-	struct load l = {.n = n};
-
-	l.overflows = calloc(n->f->neighbour_lines, sizeof(*l.overflows));
-	if (!l.overflows || !bp_index_init(&l.seen, entries(n->f))) {
-		free(l.overflows);
-		return UINT64_MAX;
-	}
-	load_entries(&l);
-	load_overflows(&l);
-	count_store(n);
-	free(l.overflows);
-	bp_index_free(&l.seen);
-	return l.mended;
 }

@@ -5,56 +5,17 @@
 #include <string.h>
 
 #include "shm/fib_neighbours.h"
+#include "shm/nexthop_element.h"
 #include "shm/words.h"
 
-static struct bp_nexthop *element(const struct bp_nexthops *n, uint32_t number)
-{
-	return &n->f->nexthops[number];
-}
-
-static uint64_t link_of(const struct bp_nexthops *n, uint32_t number)
-{
-	return atomic_load_explicit(&element(n, number)->link, memory_order_relaxed);
-}
-
-static void link_set(struct bp_nexthops *n, uint32_t number, uint64_t link)
-{
-	atomic_store_explicit(&element(n, number)->link, link, memory_order_release);
-}
-
-static enum bp_slot slot_state(const struct bp_nexthops *n, uint32_t number)
-{
-	return bp_slot(atomic_load_explicit(&element(n, number)->state, memory_order_relaxed));
-}
-
-static bool kind_is_single(enum bp_link_kind kind)
-{
-	return kind == BP_LINK_RESOLVED || kind == BP_LINK_CONNECTED || kind == BP_LINK_UNRESOLVED;
-}
-
-static bool is_single(const struct bp_nexthops *n, uint32_t number)
-{
-	return kind_is_single(bp_link_kind(link_of(n, number)));
-}
-
-static bool is_group(const struct bp_nexthops *n, uint32_t number)
-{
-	return bp_link_kind(link_of(n, number)) == BP_LINK_GROUP;
-}
-
-static uint32_t group_of(const struct bp_nexthops *n, uint32_t number)
-{
-	return (uint32_t)link_of(n, number);
-}
-
-static void count_add(struct bp_nexthops *n, int d)
+void bp_nh_count_add(struct bp_nexthops *n, int d)
 {
 	n->count += (uint32_t)d;
 	atomic_store_explicit(&n->f->control->nexthops, n->count, memory_order_relaxed);
 }
 
 /* A hop without what means nothing, so that two that are the same are the same bytes. */
-static struct bp_hop plain(const struct bp_hop *hop)
+struct bp_hop bp_nh_plain(const struct bp_hop *hop)
 {
 	struct bp_hop h;
 
@@ -69,20 +30,20 @@ static struct bp_hop plain(const struct bp_hop *hop)
 	return h;
 }
 
-static uint64_t hop_link(const struct bp_nexthops *n, const struct bp_hop *hop)
+uint64_t bp_nh_hop_link(const struct bp_nexthops *n, const struct bp_hop *hop)
 {
 	if (hop->gateway.family == 0)
 		return bp_link_make(BP_LINK_CONNECTED, hop->interface, 0);
 	return bp_neighbours_link(n->f, hop->interface, &hop->gateway);
 }
 
-static uint64_t hop_hash(
+uint64_t bp_nh_hop_hash(
 	const struct bp_nexthops *n, uint8_t interface, const struct bp_address *gateway)
 {
 	return bp_hash_bytes(n->f->hash_key, gateway, sizeof(*gateway)) ^ bp_mix64(interface);
 }
 
-static uint64_t members_hash(const struct bp_nexthops *n, const struct bp_nh_members *m)
+uint64_t bp_nh_members_hash(const struct bp_nexthops *n, const struct bp_nh_members *m)
 {
 	return bp_hash_bytes(n->f->hash_key, m->member, m->n * sizeof(m->member[0])) +
 	       bp_hash_bytes(n->f->hash_key, m->weight, m->n * sizeof(m->weight[0]));
@@ -114,7 +75,7 @@ void bp_nexthops_free(struct bp_nexthops *n)
 	*n = (struct bp_nexthops){0};
 }
 
-static const enum bp_link_kind fixed_kind[BP_NH_FIXED] = {
+const enum bp_link_kind bp_nh_fixed_kind[BP_NH_FIXED] = {
 	[BP_NH_NONE] = BP_LINK_NONE,
 	[BP_NH_PUNT] = BP_LINK_PUNT,
 	[BP_NH_LOCAL] = BP_LINK_LOCAL,
@@ -127,7 +88,7 @@ void bp_nexthop_init_fixed(struct bp_fib *f, uint32_t number)
 {
 	struct bp_nexthop *e = &f->nexthops[number];
 
-	atomic_store(&e->link, bp_link_make(fixed_kind[number], 0, 0));
+	atomic_store(&e->link, bp_link_make(bp_nh_fixed_kind[number], 0, 0));
 	atomic_store(&e->state, BP_SLOT_LIVE);
 }
 
@@ -135,8 +96,8 @@ bool bp_nexthop_valid(const struct bp_nexthops *n, uint32_t number)
 {
 	if (number >= n->f->max_nexthops)
 		return false;
-	return number < BP_NH_FIXED || slot_state(n, number) == BP_SLOT_LIVE ||
-	       slot_state(n, number) == BP_SLOT_CHANGING;
+	return number < BP_NH_FIXED || bp_nh_slot(n, number) == BP_SLOT_LIVE ||
+	       bp_nh_slot(n, number) == BP_SLOT_CHANGING;
 }
 
 /* ---- one element ---- */
@@ -159,32 +120,32 @@ static uint32_t new_element(
 		bp_nexthops_settle(n);
 	if (!bp_reuse_take(&n->slots, &number))
 		return 0;
-	e = element(n, number);
+	e = bp_nh_element(n, number);
 	bp_slot_set(&e->state, BP_SLOT_WRITING);
 	atomic_store_explicit(&e->used_s, 0, memory_order_relaxed);
 	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
 	bp_words_store(&e->hop, hop, sizeof(*hop));
-	link_set(n, number, link);
+	bp_nh_link_set(n, number, link);
 	bp_slot_set(&e->state, BP_SLOT_LIVE);
 	n->refs[number] = 1;
-	count_add(n, 1);
+	bp_nh_count_add(n, 1);
 	return number;
 }
 
 /* Out of the index, while its contents are still what it was entered by. */
 static void index_out(struct bp_nexthops *n, uint32_t number)
 {
-	const struct bp_nexthop *e = element(n, number);
+	const struct bp_nexthop *e = bp_nh_element(n, number);
 
-	if (is_single(n, number)) {
-		if (slot_state(n, number) != BP_SLOT_CHANGING)
+	if (bp_nh_is_single(n, number)) {
+		if (bp_nh_slot(n, number) != BP_SLOT_CHANGING)
 			bp_index_remove(&n->by_content,
-				hop_hash(n, e->hop.interface, &e->hop.gateway), number);
-	} else if (is_group(n, number) && e->object == 0) {
+				bp_nh_hop_hash(n, e->hop.interface, &e->hop.gateway), number);
+	} else if (bp_nh_is_group(n, number) && e->object == 0) {
 		struct bp_nh_members m;
 
-		bp_nh_group_members(&n->groups, group_of(n, number), &m);
-		bp_index_remove(&n->by_content, members_hash(n, &m), number);
+		bp_nh_group_members(&n->groups, bp_nh_group_of(n, number), &m);
+		bp_index_remove(&n->by_content, bp_nh_members_hash(n, &m), number);
 	}
 }
 
@@ -204,19 +165,19 @@ static void group_release(struct bp_nexthops *n, uint32_t group)
 	members_unref(n, &m);
 }
 
-static void retire(struct bp_nexthops *n, uint32_t number)
+void bp_nh_retire(struct bp_nexthops *n, uint32_t number)
 {
-	bp_slot_set(&element(n, number)->state, BP_SLOT_RETIRED);
+	bp_slot_set(&bp_nh_element(n, number)->state, BP_SLOT_RETIRED);
 	bp_reuse_retire(&n->slots, number);
 }
 
-static void release(struct bp_nexthops *n, uint32_t number)
+void bp_nh_release(struct bp_nexthops *n, uint32_t number)
 {
 	index_out(n, number);
-	retire(n, number);
-	count_add(n, -1);
-	if (is_group(n, number))
-		group_release(n, group_of(n, number));
+	bp_nh_retire(n, number);
+	bp_nh_count_add(n, -1);
+	if (bp_nh_is_group(n, number))
+		group_release(n, bp_nh_group_of(n, number));
 }
 
 void bp_nexthop_ref(struct bp_nexthops *n, uint32_t number)
@@ -228,27 +189,28 @@ void bp_nexthop_ref(struct bp_nexthops *n, uint32_t number)
 void bp_nexthop_unref(struct bp_nexthops *n, uint32_t number)
 {
 	if (number >= BP_NH_FIXED && --n->refs[number] == 0)
-		release(n, number);
+		bp_nh_release(n, number);
 }
 
 /* ---- by content ---- */
 
 uint32_t bp_nexthop_single(struct bp_nexthops *n, const struct bp_hop *hop)
 {
-	const struct bp_hop h = plain(hop);
-	const uint64_t hash = hop_hash(n, h.interface, &h.gateway);
+	const struct bp_hop h = bp_nh_plain(hop);
+	const uint64_t hash = bp_nh_hop_hash(n, h.interface, &h.gateway);
 	uint32_t i;
 
 	for (i = bp_index_first(&n->by_content, hash); i != BP_INDEX_END;
 		i = bp_index_next(&n->by_content, i)) {
-		const struct bp_nexthop *e = element(n, i);
+		const struct bp_nexthop *e = bp_nh_element(n, i);
 
-		if (e->object == 0 && is_single(n, i) && memcmp(&e->hop, &h, sizeof(h)) == 0) {
+		if (e->object == 0 && bp_nh_is_single(n, i) &&
+			memcmp(&e->hop, &h, sizeof(h)) == 0) {
 			n->refs[i]++;
 			return i;
 		}
 	}
-	i = new_element(n, hop_link(n, &h), 0, &h);
+	i = new_element(n, bp_nh_hop_link(n, &h), 0, &h);
 	if (i != 0)
 		bp_index_add(&n->by_content, hash, i);
 	return i;
@@ -275,13 +237,13 @@ static uint32_t group_find(const struct bp_nexthops *n, const struct bp_nh_membe
 {
 	uint32_t i;
 
-	for (i = bp_index_first(&n->by_content, members_hash(n, m)); i != BP_INDEX_END;
+	for (i = bp_index_first(&n->by_content, bp_nh_members_hash(n, m)); i != BP_INDEX_END;
 		i = bp_index_next(&n->by_content, i)) {
 		struct bp_nh_members other;
 
-		if (!is_group(n, i))
+		if (!bp_nh_is_group(n, i))
 			continue;
-		bp_nh_group_members(&n->groups, group_of(n, i), &other);
+		bp_nh_group_members(&n->groups, bp_nh_group_of(n, i), &other);
 		if (members_equal(m, &other))
 			return i;
 	}
@@ -303,7 +265,8 @@ uint32_t bp_nexthop_group(
 		members_unref(n, &m);
 		return number;
 	}
-	like = like >= BP_NH_FIXED && is_group(n, like) ? group_of(n, like) : UINT32_MAX;
+	like = like >= BP_NH_FIXED && bp_nh_is_group(n, like) ? bp_nh_group_of(n, like)
+							      : UINT32_MAX;
 	if (!new_group(n, &m, like, &group)) {
 		members_unref(n, &m);
 		return 0;
@@ -312,7 +275,7 @@ uint32_t bp_nexthop_group(
 	if (number == 0)
 		group_release(n, group);
 	else
-		bp_index_add(&n->by_content, members_hash(n, &m), number);
+		bp_index_add(&n->by_content, bp_nh_members_hash(n, &m), number);
 	return number;
 }
 
@@ -331,11 +294,11 @@ uint32_t bp_nexthop_object(struct bp_nexthops *n, uint32_t object)
  */
 static void object_link(struct bp_nexthops *n, uint32_t number, uint64_t link)
 {
-	const bool was_group = is_group(n, number);
-	const uint32_t group = group_of(n, number);
+	const bool was_group = bp_nh_is_group(n, number);
+	const uint32_t group = bp_nh_group_of(n, number);
 
 	index_out(n, number);
-	link_set(n, number, link);
+	bp_nh_link_set(n, number, link);
 	if (was_group)
 		group_release(n, group);
 }
@@ -345,31 +308,31 @@ void bp_nexthop_object_fixed(
 {
 	const uint64_t link = bp_link_make(kind, 0, 0);
 
-	*changed = link_of(n, number) != link;
+	*changed = bp_nh_link(n, number) != link;
 	if (!*changed)
 		return;
 	object_link(n, number, link);
-	bp_slot_set(&element(n, number)->state, BP_SLOT_LIVE);
+	bp_slot_set(&bp_nh_element(n, number)->state, BP_SLOT_LIVE);
 }
 
 static void object_single(
 	struct bp_nexthops *n, uint32_t number, const struct bp_hop *hop, bool *changed)
 {
-	const struct bp_hop h = plain(hop);
-	struct bp_nexthop *e = element(n, number);
-	const bool was_group = is_group(n, number);
-	const uint32_t group = group_of(n, number);
+	const struct bp_hop h = bp_nh_plain(hop);
+	struct bp_nexthop *e = bp_nh_element(n, number);
+	const bool was_group = bp_nh_is_group(n, number);
+	const uint32_t group = bp_nh_group_of(n, number);
 
-	*changed = !is_single(n, number) || slot_state(n, number) != BP_SLOT_LIVE ||
+	*changed = !bp_nh_is_single(n, number) || bp_nh_slot(n, number) != BP_SLOT_LIVE ||
 		   memcmp(&e->hop, &h, sizeof(h)) != 0;
 	if (!*changed)
 		return;
 	index_out(n, number);
 	bp_slot_set(&e->state, BP_SLOT_CHANGING);
 	bp_words_store(&e->hop, &h, sizeof(h));
-	link_set(n, number, hop_link(n, &h));
+	bp_nh_link_set(n, number, bp_nh_hop_link(n, &h));
 	bp_slot_set(&e->state, BP_SLOT_LIVE);
-	bp_index_add(&n->by_content, hop_hash(n, h.interface, &h.gateway), number);
+	bp_index_add(&n->by_content, bp_nh_hop_hash(n, h.interface, &h.gateway), number);
 	if (was_group)
 		group_release(n, group);
 }
@@ -381,14 +344,14 @@ static bool object_group(
 	uint32_t group;
 
 	*changed = true;
-	if (!is_group(n, number)) {
+	if (!bp_nh_is_group(n, number)) {
 		if (!new_group(n, m, UINT32_MAX, &group))
 			return false;
 		object_link(n, number, bp_link_make(BP_LINK_GROUP, 0, group));
-		bp_slot_set(&element(n, number)->state, BP_SLOT_LIVE);
+		bp_slot_set(&bp_nh_element(n, number)->state, BP_SLOT_LIVE);
 		return true;
 	}
-	group = group_of(n, number);
+	group = bp_nh_group_of(n, number);
 	bp_nh_group_members(&n->groups, group, &old);
 	*changed = !members_equal(&old, m);
 	if (*changed)
@@ -422,13 +385,14 @@ void bp_nexthops_follow(struct bp_nexthops *n, uint8_t interface, const struct b
 	struct bp_hop h = {.gateway = *a, .interface = interface, .weight = 1};
 	uint64_t link;
 
-	h = plain(&h);
-	link = hop_link(n, &h);
-	for (uint32_t i = bp_index_first(&n->by_content, hop_hash(n, interface, &h.gateway));
+	h = bp_nh_plain(&h);
+	link = bp_nh_hop_link(n, &h);
+	for (uint32_t i = bp_index_first(&n->by_content, bp_nh_hop_hash(n, interface, &h.gateway));
 		i != BP_INDEX_END; i = bp_index_next(&n->by_content, i)) {
-		if (is_single(n, i) && memcmp(&element(n, i)->hop, &h, sizeof(h)) == 0 &&
-			link_of(n, i) != link)
-			link_set(n, i, link);
+		if (bp_nh_is_single(n, i) &&
+			memcmp(&bp_nh_element(n, i)->hop, &h, sizeof(h)) == 0 &&
+			bp_nh_link(n, i) != link)
+			bp_nh_link_set(n, i, link);
 	}
 }
 
@@ -438,13 +402,13 @@ uint32_t bp_nexthops_used(
 	struct bp_hop h = {.gateway = *a, .interface = interface, .weight = 1};
 	uint32_t latest = 0;
 
-	h = plain(&h);
-	for (uint32_t i = bp_index_first(&n->by_content, hop_hash(n, interface, &h.gateway));
+	h = bp_nh_plain(&h);
+	for (uint32_t i = bp_index_first(&n->by_content, bp_nh_hop_hash(n, interface, &h.gateway));
 		i != BP_INDEX_END; i = bp_index_next(&n->by_content, i)) {
-		const struct bp_nexthop *e = element(n, i);
+		const struct bp_nexthop *e = bp_nh_element(n, i);
 		const uint32_t used = atomic_load_explicit(&e->used_s, memory_order_relaxed);
 
-		if (is_single(n, i) && memcmp(&e->hop, &h, sizeof(h)) == 0 && used > latest)
+		if (bp_nh_is_single(n, i) && memcmp(&e->hop, &h, sizeof(h)) == 0 && used > latest)
 			latest = used;
 	}
 	return latest;
@@ -456,130 +420,8 @@ bool bp_nexthops_settle(struct bp_nexthops *n)
 	uint32_t number;
 
 	while (bp_reuse_passed(&n->slots, n->epoch, &number)) {
-		bp_slot_set(&element(n, number)->state, BP_SLOT_FREE);
+		bp_slot_set(&bp_nh_element(n, number)->state, BP_SLOT_FREE);
 		bp_reuse_give(&n->slots, number);
 	}
 	return groups || n->slots.n_waiting > 0;
-}
-
-/* ---- after another writer ---- */
-
-/*
- * What makes no sense. Workers may be led there until the tables are mended: to the kernel, then.
- * (What the other writer had retired stays as it is for them.)
- */
-static void drop(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
-{
-	if (slot_state(n, number) != BP_SLOT_RETIRED && slot_state(n, number) != BP_SLOT_WRITING) {
-		link_set(n, number, bp_link_make(BP_LINK_PUNT, 0, 0));
-		++*mended;
-	}
-	retire(n, number);
-}
-
-static bool load_single(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
-{
-	struct bp_nexthop *e = element(n, number);
-	const uint8_t family = e->hop.gateway.family;
-
-	/* An object's change was broken off: its link word is right, its hop is not known. */
-	if (slot_state(n, number) == BP_SLOT_CHANGING)
-		return e->object != 0 && bp_link_interface(link_of(n, number)) < BP_MAX_INTERFACES;
-	if (e->hop.interface >= BP_MAX_INTERFACES || (family != 0 && family != 4 && family != 6))
-		return false;
-	const struct bp_hop h = plain(&e->hop);
-
-	if (memcmp(&h, &e->hop, sizeof(h)) != 0)
-		return false;
-	if (link_of(n, number) != hop_link(n, &h)) {
-		link_set(n, number, hop_link(n, &h));
-		++*mended;
-	}
-	bp_index_add(&n->by_content, hop_hash(n, h.interface, &h.gateway), number);
-	return true;
-}
-
-static bool load_one(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
-{
-	const struct bp_nexthop *e = element(n, number);
-	const enum bp_slot slot = slot_state(n, number);
-
-	if (slot != BP_SLOT_LIVE && slot != BP_SLOT_CHANGING)
-		return false;
-	if (is_single(n, number))
-		return load_single(n, number, mended);
-	switch (bp_link_kind(link_of(n, number))) {
-	case BP_LINK_GROUP: /* load_group(), when its members are known */
-		return true;
-	case BP_LINK_BLACKHOLE:
-	case BP_LINK_PUNT:
-	case BP_LINK_UNREACHABLE:
-	case BP_LINK_PROHIBIT:
-		return e->object != 0;
-	default:
-		return false;
-	}
-}
-
-static bool can_be_member(const void *arg, uint32_t number)
-{
-	const struct bp_nexthops *n = arg;
-
-	return number >= BP_NH_FIXED && bp_nexthop_valid(n, number) && is_single(n, number) &&
-	       element(n, number)->object == 0;
-}
-
-static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
-{
-	struct bp_nexthop *e = element(n, number);
-	struct bp_nh_members m;
-	bool changed;
-
-	if (link_of(n, number) >> 32 != bp_link_make(BP_LINK_GROUP, 0, 0) >> 32 ||
-		!bp_nh_group_load(
-			&n->groups, group_of(n, number), can_be_member, n, &m, &changed)) {
-		count_add(n, -1);
-		drop(n, number, mended);
-		return;
-	}
-	*mended += changed;
-	for (uint32_t i = 0; i < m.n; i++)
-		n->refs[m.member[i]]++;
-	if (e->object == 0)
-		bp_index_add(&n->by_content, members_hash(n, &m), number);
-	bp_slot_set(&e->state, BP_SLOT_LIVE);
-}
-
-uint64_t bp_nexthops_load(struct bp_nexthops *n)
-{
-	uint64_t mended = 0;
-
-	for (uint32_t i = 0; i < BP_NH_FIXED; i++) {
-		mended += link_of(n, i) != bp_link_make(fixed_kind[i], 0, 0);
-		bp_nexthop_init_fixed(n->f, i);
-	}
-	for (uint32_t i = n->f->max_nexthops; i-- > BP_NH_FIXED;) {
-		if (slot_state(n, i) == BP_SLOT_FREE) {
-			bp_reuse_give(&n->slots, i);
-		} else if (load_one(n, i, &mended)) {
-			count_add(n, 1);
-		} else {
-			drop(n, i, &mended);
-		}
-	}
-	for (uint32_t i = BP_NH_FIXED; i < n->f->max_nexthops; i++) {
-		if (bp_nexthop_valid(n, i) && is_group(n, i))
-			load_group(n, i, &mended);
-	}
-	bp_nh_groups_reap(&n->groups);
-	return mended;
-}
-
-void bp_nexthops_reap(struct bp_nexthops *n)
-{
-	for (uint32_t i = BP_NH_FIXED; i < n->f->max_nexthops; i++) {
-		if (bp_nexthop_valid(n, i) && n->refs[i] == 0)
-			release(n, i);
-	}
-	count_add(n, 0);
 }

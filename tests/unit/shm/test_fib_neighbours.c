@@ -266,8 +266,9 @@ static void garbage_is_mended(void **state)
 		use(1, &a, 1);
 		fib_take_over(&x);
 		assert_true(x.f->control->repairs > 0);
-		assert_int_equal(
-			set(1, &a, 5), x.f->control->neighbours == 40 ? BP_FIB_FULL : BP_FIB_DONE);
+		const bool full = x.f->control->neighbours == 40;
+
+		assert_int_equal(set(1, &a, 5), full ? BP_FIB_FULL : BP_FIB_DONE);
 		fib_take_over(&x);
 		bp_fib_settle(x.w);
 		bp_fib_mark(x.w, BP_ORIGIN_KERNEL);
