@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <math.h>
@@ -105,6 +106,22 @@ static bool same_route(const struct bp_route *a, const struct bp_route *b)
 	       a->metric == b->metric && a->object == b->object && same_hops(a, b);
 }
 
+static void print_route(const char *who, const struct bp_route *r)
+{
+	const int family = r->prefix.family == 4 ? AF_INET : AF_INET6;
+	char text[INET6_ADDRSTRLEN];
+
+	printf("%s %s/%u %s protocol %u metric %u object %u", who,
+		inet_ntop(family, r->prefix.bytes, text, sizeof(text)), r->prefix.length,
+		bp_route_type_name[r->type], r->protocol, r->metric, r->object);
+	for (uint32_t i = 0; i < r->n_hops; i++)
+		printf(", %u %s %u", r->hop[i].interface,
+			inet_ntop(r->hop[i].gateway.family == 6 ? AF_INET6 : AF_INET,
+				r->hop[i].gateway.bytes, text, sizeof(text)),
+			r->hop[i].weight);
+	printf("\n");
+}
+
 static bool routes_equal(struct fixture *f, const struct bp_kernel_state *k)
 {
 	const uint32_t n = atomic_load(&f->shm.fib.control->routes4) +
@@ -117,7 +134,12 @@ static bool routes_equal(struct fixture *f, const struct bp_kernel_state *k)
 		got++;
 	qsort(have, got, sizeof(*have), route_order);
 	for (uint32_t i = 0; i < got && i < k->n_routes; i++)
-		same += same_route(&have[i], &k->route[i]);
+		if (same_route(&have[i], &k->route[i]))
+			same++;
+		else if (same == i) {
+			print_route("the tables have", &have[i]);
+			print_route("the kernel has ", &k->route[i]);
+		}
 	if (same != n || n != k->n_routes)
 		printf("of %u routes %u are as the kernel's %u\n", n, same, k->n_routes);
 	free(have);
