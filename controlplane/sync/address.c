@@ -17,16 +17,31 @@ static int find(const struct bp_interface_info *info, const struct bp_interface_
 	return -1;
 }
 
+/* By family, address and length: events and dumps come in different orders. */
+static bool before(const struct bp_interface_address *a, const struct bp_interface_address *b)
+{
+	int by_bytes = memcmp(a->address.bytes, b->address.bytes, sizeof(a->address.bytes));
+
+	if (a->address.family != b->address.family)
+		return a->address.family < b->address.family;
+	return by_bytes != 0 ? by_bytes < 0 : a->length < b->length;
+}
+
 static void add(struct bp_mirror_own *own, const struct bp_interface_address *a)
 {
 	struct bp_interface_info *info = &own->info;
+	unsigned k = info->n_addresses;
 
 	if (find(info, a) >= 0)
 		return;
-	if (info->n_addresses < BP_ADDRESSES_MAX)
-		info->address[info->n_addresses++] = *a;
-	else
+	if (k == BP_ADDRESSES_MAX) {
 		own->unshown++;
+		return;
+	}
+	for (; k > 0 && before(a, &info->address[k - 1]); k--)
+		info->address[k] = info->address[k - 1];
+	info->address[k] = *a;
+	info->n_addresses++;
 }
 
 static void take(
