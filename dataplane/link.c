@@ -11,6 +11,7 @@
 _Atomic uint8_t bp_link[BP_MAX_PORTS];
 static bool seen_up[BP_MAX_PORTS];
 static unsigned watched[BP_MAX_PORTS]; /* number in the kernel; 0: none */
+static bool kernel_said[BP_MAX_PORTS]; /* at the last poll */
 
 void bp_link_reset(void)
 {
@@ -18,6 +19,7 @@ void bp_link_reset(void)
 		atomic_store(&bp_link[i], BP_LINK_UP);
 	memset(seen_up, 0, sizeof(seen_up));
 	memset(watched, 0, sizeof(watched));
+	memset(kernel_said, 0, sizeof(kernel_said));
 }
 
 void bp_link_watch(uint16_t port, unsigned ifindex)
@@ -34,9 +36,15 @@ static bool ask(uint16_t port, bool *up)
 	if (rte_eth_link_get_nowait(port, &link) != 0)
 		return false;
 	*up = link.link_status == RTE_ETH_LINK_UP;
-	if (watched[port] && bp_kernel_link_get(watched[port], &kernel) == 0)
+	kernel_said[port] = watched[port] && bp_kernel_link_get(watched[port], &kernel) == 0;
+	if (kernel_said[port])
 		*up &= (kernel.flags & IFF_UP) && kernel.carrier;
 	return true;
+}
+
+bool bp_link_is_certain(uint16_t port)
+{
+	return kernel_said[port];
 }
 
 bool bp_link_poll(uint16_t port, bool trust)

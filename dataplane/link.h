@@ -32,6 +32,10 @@ void bp_link_reset(void);
  * from now on it is asked (af_packet's link is always up). An interface that is in another network
  * namespace by now counts as up. */
 void bp_link_watch(uint16_t port, unsigned ifindex);
+/* Main thread: whether the kernel told the state of a watched port's interface when it was polled
+ * last.
+ */
+bool bp_link_is_certain(uint16_t port);
 /* Main thread: asks the driver of one port; `trust`: its word is taken. A link counts as down only
  * after it was seen up: some drivers never report one. Returns whether the driver says that it is
  * up. */

@@ -16,39 +16,48 @@ static unsigned bridge_of(const struct bp_config *c, unsigned port)
 	return BP_NO_PORT;
 }
 
-void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port)
+static void address(struct bp_port_info *o, const struct bp_port *ports, unsigned port)
 {
 	struct rte_ether_addr mac = {0};
 
 	rte_eth_macaddr_get((uint16_t)port, &mac);
-	memcpy(shm->ports[port].mac, mac.addr_bytes, sizeof(shm->ports[port].mac));
-	shm->ports[port].mtu = ports[port].mtu;
+	memcpy(o->mac, mac.addr_bytes, sizeof(o->mac));
+	o->mtu = ports[port].mtu;
+}
+
+void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port)
+{
+	address(&shm->ports[port], ports, port);
 }
 
 void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan)
 {
 	for (unsigned i = 0; i < c->n_ports; i++) {
-		struct bp_port_info *o = &shm->ports[i];
+		struct bp_port_info o = {0};
 		unsigned bridge = bridge_of(c, i);
 		char text[512] = "";
 
-		memset(o, 0, sizeof(*o));
-		snprintf(o->name, sizeof(o->name), "%s", c->port[i].name);
-		snprintf(o->device, sizeof(o->device), "%.*s", (int)sizeof(o->device) - 1,
+		snprintf(o.name, sizeof(o.name), "%s", c->port[i].name);
+		snprintf(o.device, sizeof(o.device), "%.*s", (int)sizeof(o.device) - 1,
 			c->port[i].device);
-		snprintf(o->driver, sizeof(o->driver), "%s", ports[i].driver_name);
 		if (bridge != BP_NO_PORT)
 			bp_bridge_text(c, bridge, text, sizeof(text));
-		snprintf(o->bridge, sizeof(o->bridge), "%.*s", (int)sizeof(o->bridge) - 1, text);
-		bp_publish_address(shm, ports, i);
-		o->numa = rte_eth_dev_socket_id((uint16_t)i);
-		o->rx_queues = plan->port[i].n_rx;
-		o->tx_queues = plan->port[i].n_tx;
-		o->workers = bp_queue_plan_workers(plan, i);
+		snprintf(o.bridge, sizeof(o.bridge), "%.*s", (int)sizeof(o.bridge) - 1, text);
+		address(&o, ports, i);
+		o.numa = rte_eth_dev_socket_id((uint16_t)i);
+		o.rx_queues = plan->port[i].n_rx;
+		o.tx_queues = plan->port[i].n_tx;
+		o.workers = bp_queue_plan_workers(plan, i);
 		bp_port_offload_names(&ports[i], text, sizeof(text));
-		snprintf(o->offloads, sizeof(o->offloads), "%.*s", (int)sizeof(o->offloads) - 1,
-			text);
+		snprintf(o.offloads, sizeof(o.offloads), "%.*s", (int)sizeof(o.offloads) - 1, text);
+		/* The driver last: that there is one tells the control plane that the rest is
+		 * right, as it was before a restart in any case. */
+		memcpy(o.driver, shm->ports[i].driver, sizeof(o.driver));
+		shm->ports[i] = o;
+		atomic_thread_fence(memory_order_release);
+		snprintf(shm->ports[i].driver, sizeof(shm->ports[i].driver), "%s",
+			ports[i].driver_name);
 	}
 }
 

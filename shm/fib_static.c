@@ -79,7 +79,10 @@ void bp_fib_static_interface(const struct bp_config *c, unsigned i, const struct
 	if (f == NULL)
 		return;
 	snprintf(info->name, sizeof(info->name), "%s", name);
-	info->flags = BP_IF_PRESENT | BP_IF_UP;
+	info->flags = BP_IF_PRESENT;
+	/* Not before its MAC is certain: neighbours would keep a wrong one. */
+	if (link == NULL || link->known)
+		info->flags |= BP_IF_UP;
 	if (link == NULL || (link->known && link->up))
 		info->flags |= BP_IF_CARRIER;
 	set_mac(c, i, link, info);

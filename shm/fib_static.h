@@ -27,7 +27,8 @@ void bp_fib_static_mac(unsigned interface, uint8_t mac[6]);
 struct bp_address bp_fib_link_local(const uint8_t mac[6]);
 
 /* Interface `i` as the file has it, without a kernel interface: its addresses, and a link-local one
- * of its MAC when the file gives none. link: NULL as in replay, where it is up and has carrier. */
+ * of its MAC when the file gives none. It is up once what is below it is known. link: NULL as in
+ * replay, where it is up and has carrier. */
 void bp_fib_static_interface(const struct bp_config *c, unsigned i, const struct bp_fib_link *link,
 	struct bp_interface_info *info);
 

@@ -146,7 +146,7 @@ static void loaded(struct bp_sync *s)
 	bp_fib_mark(s->to.writer, BP_ORIGIN_KERNEL);
 	s->sweeping = true;
 	bp_sync_give_again(s);
-	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
+	bp_sync_follow_static(s, false);
 	bp_mirror_free(old);
 	bp_sync_after(s);
 }

@@ -6,10 +6,11 @@
 #include "controlplane/log.h"
 #include "controlplane/peer.h"
 
-/* A port that the data plane has described has a driver. */
-static void look(struct bp_fib_link *link, const struct bp_sync_to *to, const struct bp_config *c)
+/* A port that the data plane has described has a driver. Returns whether all are. */
+static bool look(struct bp_fib_link *link, const struct bp_sync_to *to, const struct bp_config *c)
 {
 	const bool alive = bp_dataplane_alive(to->global);
+	bool all = true;
 
 	memset(link, 0, sizeof(*link) * BP_MAX_INTERFACES);
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
@@ -22,8 +23,10 @@ static void look(struct bp_fib_link *link, const struct bp_sync_to *to, const st
 			link[i].known = link[i].up = true;
 			continue;
 		}
-		if (i >= to->n_ports || port->driver[0] == '\0')
+		if (i >= to->n_ports || port->driver[0] == '\0') {
+			all = false;
 			continue;
+		}
 		link[i].known = true;
 		/* what a data plane that died has said of its links stands until the next one says
 		 * more: forwarding is back before we are asked */
@@ -31,6 +34,7 @@ static void look(struct bp_fib_link *link, const struct bp_sync_to *to, const st
 		link[i].mtu = port->mtu;
 		memcpy(link[i].mac, port->mac, sizeof(link[i].mac));
 	}
+	return all;
 }
 
 void bp_sync_static_follow(struct bp_sync_static *s, const struct bp_sync_to *to,
@@ -39,7 +43,7 @@ void bp_sync_static_follow(struct bp_sync_static *s, const struct bp_sync_to *to
 	struct bp_fib_link link[BP_MAX_INTERFACES];
 	char err[512];
 
-	look(link, to, c);
+	s->complete = look(link, to, c);
 	if (s->applied && !again && memcmp(link, s->link, sizeof(link)) == 0)
 		return;
 	memcpy(s->link, link, sizeof(link));

@@ -8,6 +8,7 @@
 /* What the file says, and the data plane's ports that have no kernel interface (kernel: off). */
 struct bp_sync_static {
 	bool applied;
+	bool complete;                              /* the data plane has described all of them */
 	struct bp_fib_link link[BP_MAX_INTERFACES]; /* as last applied */
 };
 

@@ -13,6 +13,7 @@
 #include "controlplane/sync/sync_internal.h"
 
 static const struct timeval settle_every = {0, 10000};
+static const struct timeval look_every = {0, 50000}; /* for ports of a data plane that starts */
 static const struct timeval one_second = {1, 0};
 
 enum bp_sync_state bp_sync_state(const struct bp_sync *s)
@@ -86,23 +87,51 @@ static void let_go(struct bp_sync *s)
 	}
 }
 
+/* What finds no room, with the setting that would give it some. */
+static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
+{
+	const struct {
+		const _Atomic uint32_t *refused;
+		const char *what;
+	} all[] = {
+		{&c->routes4_refused, "IPv4 routes (routing.routes4)"},
+		{&c->routes6_refused, "IPv6 routes (routing.routes6)"},
+		{&c->neighbours_refused, "neighbours (routing.neighbours)"},
+		{&c->nexthops_refused, "next hops (routing.nexthops, routing.groups)"},
+	};
+	size_t at = 0;
+
+	snprintf(out, size, "everything");
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (atomic_load_explicit(all[i].refused, memory_order_relaxed) != 0)
+			at += (size_t)snprintf(
+				out + at, size - at, "%s%s", at ? ", " : "", all[i].what);
+}
+
+static bool any_refused(const struct bp_fib_control *c)
+{
+	return c->routes4_refused != 0 || c->routes6_refused != 0 || c->neighbours_refused != 0 ||
+	       c->nexthops_refused != 0;
+}
+
 static void say_limits(struct bp_sync *s)
 {
 	const struct bp_fib_control *control = s->to.fib != NULL ? s->to.fib->control : NULL;
-	const bool full = s->mirror->full != 0;
+	char what[256] = "everything";
 
-	if (full && !s->full)
+	if (s->mirror->full != 0 && !s->full) {
+		if (control != NULL)
+			list_refused(control, what, sizeof(what));
 		bp_log(BP_LOG_WARNING,
-			"sync: the forwarding tables have no room for everything; what found none "
-			"is forwarded by the kernel: raise routing.* in the configuration "
-			"(biplane show routes tells the limits)");
-	else if (s->full && control != NULL && control->routes4_refused == 0 &&
-		 control->routes6_refused == 0 && control->neighbours_refused == 0 &&
-		 control->nexthops_refused == 0)
+			"sync: the forwarding tables have no room for %s; what found none is "
+			"forwarded by the kernel: raise these settings (biplane show interfaces "
+			"tells the limits)",
+			what);
+		s->full = true;
+	} else if (s->full && control != NULL && !any_refused(control)) {
 		bp_log(BP_LOG_INFO, "sync: the forwarding tables have room for everything again");
-	else
-		return;
-	s->full = full;
+		s->full = false;
+	}
 	s->mirror->full = 0;
 }
 
@@ -233,6 +262,14 @@ static void on_events(evutil_socket_t fd, short what, void *arg)
 	bp_sync_after(s);
 }
 
+/* Ports without a kernel interface are of use once the data plane has said what they are. */
+void bp_sync_follow_static(struct bp_sync *s, bool again)
+{
+	bp_sync_static_follow(&s->fixed, &s->to, s->config, again);
+	if (!s->fixed.complete && !event_pending(s->settle, EV_TIMEOUT, NULL))
+		event_add(s->settle, &look_every);
+}
+
 static void on_settle(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_sync *s = arg;
@@ -243,6 +280,8 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 		bp_sync_after(s);
 	else if (bp_fib_settle(s->to.writer))
 		event_add(s->settle, &settle_every);
+	if (!s->fixed.complete && s->phase != SYNC_HOLDING)
+		bp_sync_follow_static(s, false);
 }
 
 static void on_second(evutil_socket_t fd, short what, void *arg)
@@ -255,7 +294,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	if (s->mirror == NULL || s->phase == SYNC_HOLDING)
 		return;
 	bp_interfaces_hold(&s->interfaces);
-	bp_sync_static_follow(&s->fixed, &s->to, s->config, false);
+	bp_sync_follow_static(s, false);
 	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
@@ -357,7 +396,7 @@ void bp_sync_reconfigure(struct bp_sync *s, const struct bp_config *c)
 		s->next->config = c;
 	if (s->mirror == NULL)
 		return;
-	bp_sync_static_follow(&s->fixed, &s->to, c, true);
+	bp_sync_follow_static(s, true);
 	/* neighbours that the file says no longer are the kernel's again */
 	bp_sync_resync_soon(s, "the configuration was reloaded");
 }

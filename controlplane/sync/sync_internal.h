@@ -63,6 +63,7 @@ void bp_sync_give_again(struct bp_sync *s);
 
 /* sync.c */
 void bp_sync_show(struct bp_sync *s);
+void bp_sync_follow_static(struct bp_sync *s, bool again);
 /* What the mirror has noted for its owner. */
 void bp_sync_after(struct bp_sync *s);
 /* Reads what events wait, for at most a turn. False: some are left. */

@@ -61,12 +61,14 @@ void bp_follow_init(struct bp_follow *f, const struct bp_config *c, struct bp_po
 	}
 }
 
-/* A driver that can be wrong about its link must not take the kernel's interface down. */
+/* A driver that can be wrong about its link must not take the kernel's interface down: only where
+ * the kernel itself knows the port. */
 static bool link_is_up(const struct bp_follow *f, unsigned p)
 {
 	enum bp_link l = bp_link_get((uint16_t)p);
 
-	return l == BP_LINK_UP || (l == BP_LINK_MAYBE_DOWN && f->ports[p].driver->link_lies);
+	return l == BP_LINK_UP || (l == BP_LINK_MAYBE_DOWN && f->ports[p].driver->link_lies &&
+					  !bp_link_is_certain((uint16_t)p));
 }
 
 /* A bridge has carrier while any of its ports has. */

@@ -250,13 +250,13 @@ static int run_receive(int argc, char **argv)
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		struct mmsghdr message[BATCH] = {0};
 		struct iovec io[BATCH];
-		int n;
+		int n = poll(&p, 1, 300);
 
-		if (poll(&p, 1, 300) <= 0) {
-			if (route_load_stop)
-				break;
+		/* The signal itself breaks off a poll: that is not yet quiet. */
+		if (n == 0 && route_load_stop)
+			break;
+		if (n <= 0)
 			continue;
-		}
 		for (unsigned i = 0; i < BATCH; i++) {
 			io[i] = (struct iovec){data[i], MAX_SIZE};
 			message[i].msg_hdr = (struct msghdr){.msg_iov = &io[i], .msg_iovlen = 1};

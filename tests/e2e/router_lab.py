@@ -160,9 +160,14 @@ class BiplaneRouter(Gateway):
                    {own(s), own(s, 6)} <= {a["local"] for a in there[s]["addr_info"]}
                    for s in (p["name"] for p in self.config["ports"]))
 
-    def same_tables(self):
-        """Whether the forwarding tables are the kernel's; in its namespace, as it asks that kernel."""
-        return self.lab.run("gw", BIPLANE, "show", "routes", "--diff", "-c", self.identity, check=False)
+    def differing(self):
+        """The first view whose tables are not the kernel's, or None; asked in its namespace."""
+        for view in ("interfaces", "neighbours", "routes"):
+            p = self.lab.run("gw", BIPLANE, "show", view, "--diff", "-c", self.identity, check=False)
+            assert p.returncode in (0, 1), f"show {view} --diff: {p.returncode} {p.stdout.decode()[-2000:]}"
+            if p.returncode == 1:
+                return p
+        return None
 
     def stop(self, *args):
         code = super().stop(*args)
@@ -183,9 +188,8 @@ class BiplaneRouter(Gateway):
 
         def equal():
             nonlocal last
-            last = self.same_tables()
-            assert last.returncode in (0, 1), f"show routes --diff: {last.returncode} {last.stdout.decode()[-2000:]}"
-            return last.returncode == 0
+            last = self.differing()
+            return last is None
         try:
             wait_until("the forwarding tables to be the kernel's", equal, seconds)
         except AssertionError as e:

@@ -42,6 +42,7 @@ class Probe:
         self.wires = {ns: Wire(lab, ns) for ns in ("left", "right", "edge")}
         for address in (RIGHT, RIGHT6, FAR):  # so that a probe never waits for a neighbour
             lab.pings("left", address, count=1)
+        router.settled()
 
     def frame(self, packet, to=None, tags=()):
         return ethernet(to or router_mac("left"), host_mac("left"), 0x0800 if packet[0] >> 4 != 6 else 0x86DD, packet, tags)
@@ -264,10 +265,13 @@ def test_options_go_to_the_kernel(routed_lab, probe, router):
         probe.send(udp4(body, options=bytes((7, 11, 4)) + bytes(9)))
         frame = probe.forwarded(body)
     assert frame and socket.inet_aton(own("right")) in frame[34:46], "the router is not in the record"
-    body = unique()  # loose source route: Linux refuses to forward by it unless told to
-    with router.counts(punt_options=1):
-        probe.send(udp4(body, destination=own("left"), options=bytes((131, 7, 4)) + socket.inet_aton(RIGHT) + b"\0"))
-        probe.not_forwarded(body)
+    # Loose source route: Linux refuses to forward by it unless told to. To us it is for our address
+    # first, on its way through it has options.
+    for destination, counter in ((own("left"), "punt_local"), (RIGHT, "punt_options")):
+        body = unique()
+        with router.counts(**{counter: 1}):
+            probe.send(udp4(body, destination=destination, options=bytes((131, 7, 4)) + socket.inet_aton(RIGHT) + b"\0"))
+            probe.not_forwarded(body)
 
 
 def test_unknown_ethertypes_are_the_kernels(probe, router):

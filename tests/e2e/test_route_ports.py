@@ -50,6 +50,7 @@ def test_without_the_kernel(routed_lab, gateway_for, hugepages):
         "neighbours": neighbours,
         "routes": [{"prefix": "52.0.0.0/8", "via": FAR, "port": "edge"}, {"prefix": "fd52::/16", "via": host("edge", 6), "port": "edge"}]}})
     assert not lab.run("gw", "ip", "link", "show", "dev", "left", check=False).returncode == 0
+    wait_until("the interfaces to be up", lambda: all(i["up"] for i in g.show("interfaces")["interfaces"]), 10)
     for ns in SIDES:
         for family in (4, 6):
             lab.ip(ns, f"-{family}", "neigh", "flush", "dev", "eth0")

@@ -204,6 +204,10 @@ static void kernel_knows_better(void **state)
 	assert_int_equal(bp_kernel_link_set_carrier(ifindex, false), 0);
 	bp_follow_poll(&follow);
 	assert_false(link_of(0).carrier);
+	/* whatever the driver says */
+	ports[0].driver = bp_driver_find("net_tap");
+	bp_follow_poll(&follow);
+	assert_false(link_of(0).carrier);
 	bp_link_watch(0, 0x7fffffff); /* as of an interface in another namespace */
 	bp_follow_poll(&follow);
 	assert_true(link_of(0).carrier);

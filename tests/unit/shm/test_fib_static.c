@@ -114,6 +114,10 @@ static void with_a_kernel_only_those_without(void **state)
 	assert_int_equal(fib_fake_interface(w, 1)->mac[5], 9);
 	assert_int_equal(type_of(w, "10.0.0.1", 32), 0xff);
 	assert_int_equal(type_of(w, "10.1.0.1", 32), BP_ROUTE_LOCAL);
+	/* nobody is to learn a MAC that it may not have */
+	link[1].known = false;
+	assert_int_equal(bp_fib_static_apply(w, &c, true, link, err, sizeof(err)), 0);
+	assert_int_equal(fib_fake_interface(w, 1)->flags, BP_IF_PRESENT);
 	bp_fib_writer_free(w);
 }
 
