@@ -161,9 +161,10 @@ struct bp_lpm_line;
 /* Every table at its address; part of struct bp_shm. */
 struct bp_fib {
 	struct bp_fib_control *control;
-	struct bp_interface *interfaces;      /* BP_MAX_INTERFACES */
+	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
 	struct bp_neighbour_line *neighbours;
-	uint32_t neighbour_lines; /* two for each neighbour, of two entries: a quarter full at most */
+	uint32_t neighbour_lines; /* two for each neighbour, of two entries: a quarter full at most
+				   */
 	uint32_t max_neighbours;
 	struct bp_nexthop *nexthops;
 	uint32_t max_nexthops;
