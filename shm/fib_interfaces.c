@@ -48,7 +48,7 @@ enum bp_fib_result bp_interface_set(
 		plain.n_addresses = info->n_addresses;
 		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
 	}
-	if (memcmp(&e->info, &plain, sizeof(plain)) == 0 && words_same(e, &plain))
+	if (bp_words_same(&e->info, &plain, sizeof(plain)) && words_same(e, &plain))
 		return BP_FIB_SAME;
 	seq_step(e);
 	bp_words_store(&e->info, &plain, sizeof(plain));
