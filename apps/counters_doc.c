@@ -5,12 +5,12 @@
 #include "biplane/counters.h"
 
 static const char *const group_text[BP_CG_COUNT] = {
-	[BP_CG_MADE] = "Frames that biplane itself added, and those that came from the "
-		       "kernel: the left side of the sum.",
+	[BP_CG_MADE] = ("Frames that biplane itself added, and those that came from the "
+			"kernel: the left side of the sum."),
 	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
 	[BP_CG_KERNEL] = "Frames given to the kernel, by class: the right side of the sum.",
-	[BP_CG_PUNT] = "Why frames were handed to the exception path. Each is then counted by "
-		       "group kernel or drop.",
+	[BP_CG_PUNT] = ("Why frames were handed to the exception path. Each is then counted by "
+			"group kernel or drop."),
 	[BP_CG_ROUTE] = "What routing did.",
 	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
 	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",

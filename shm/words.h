@@ -2,6 +2,7 @@
 #ifndef BP_SHM_WORDS_H
 #define BP_SHM_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,6 +31,13 @@ static inline void bp_words_load(void *to, const void *segment, size_t n)
 
 		memcpy((char *)to + 4 * i, &word, 4);
 	}
+}
+
+/* For the one who writes `segment`: whether it holds these bytes. Padding counts, so that both
+ * sides are to be zeroed before their members are set. */
+static inline bool bp_words_same(const void *segment, const void *with, size_t n)
+{
+	return memcmp(segment, with, n) == 0;
 }
 
 #endif

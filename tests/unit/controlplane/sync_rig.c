@@ -121,7 +121,7 @@ static bool route_differs(const struct sync_rig *r, const struct bp_route *want)
 	const struct bp_route *have = fib_fake_route(r->writer, &want->prefix, BP_ORIGIN_KERNEL);
 	char text[INET6_ADDRSTRLEN];
 
-	if (have != NULL && memcmp(have, want, sizeof(*want)) == 0)
+	if (have != NULL && fib_fake_same_route(have, want))
 		return false;
 	inet_ntop(want->prefix.family == 4 ? AF_INET : AF_INET6, want->prefix.bytes, text,
 		sizeof(text));
@@ -149,11 +149,11 @@ bool rig_same_as_kernel(struct sync_rig *r)
 		const struct bp_neighbour_info *n = fib_fake_neighbour(
 			r->writer, k.neighbour[i].interface, &k.neighbour[i].address);
 
-		same = same && n != NULL && memcmp(n, &k.neighbour[i], sizeof(*n)) == 0;
+		same = same && n != NULL && fib_fake_same_neighbour(n, &k.neighbour[i]);
 	}
 	for (unsigned i = 0; i < r->config.n_ports; i++)
-		same = same && memcmp(fib_fake_interface(r->writer, i), &k.interface[i],
-				       sizeof(k.interface[i])) == 0;
+		same = same &&
+		       fib_fake_same_interface(fib_fake_interface(r->writer, i), &k.interface[i]);
 	bp_kernel_state_free(&k);
 	return same;
 }

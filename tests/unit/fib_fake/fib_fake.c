@@ -141,12 +141,54 @@ static enum bp_fib_result delete (struct bp_fib_writer *w, const struct key *key
 	return BP_FIB_DONE;
 }
 
+/* ---- whether two are the same ---- */
+
+static bool same_address(const struct bp_address *a, const struct bp_address *b)
+{
+	return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_interface_info *b)
+{
+	if (strcmp(a->name, b->name) != 0 || a->flags != b->flags || a->ifindex != b->ifindex ||
+		a->mtu != b->mtu || memcmp(a->mac, b->mac, sizeof(a->mac)) != 0 ||
+		a->n_addresses != b->n_addresses)
+		return false;
+	for (unsigned i = 0; i < a->n_addresses; i++)
+		if (a->address[i].length != b->address[i].length ||
+			!same_address(&a->address[i].address, &b->address[i].address))
+			return false;
+	return true;
+}
+
+bool fib_fake_same_neighbour(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b)
+{
+	return same_address(&a->address, &b->address) && a->interface == b->interface &&
+	       a->state == b->state && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
+	       a->used_s == b->used_s;
+}
+
+bool fib_fake_same_route(const struct bp_route *a, const struct bp_route *b)
+{
+	if (a->prefix.family != b->prefix.family || a->prefix.length != b->prefix.length ||
+		memcmp(a->prefix.bytes, b->prefix.bytes, sizeof(a->prefix.bytes)) != 0 ||
+		a->type != b->type || a->origin != b->origin || a->protocol != b->protocol ||
+		a->metric != b->metric || a->object != b->object || a->n_hops != b->n_hops)
+		return false;
+	for (unsigned i = 0; i < a->n_hops; i++)
+		if (a->hop[i].interface != b->hop[i].interface ||
+			a->hop[i].weight != b->hop[i].weight ||
+			!same_address(&a->hop[i].gateway, &b->hop[i].gateway))
+			return false;
+	return true;
+}
+
 enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info)
 {
 	if (i >= BP_MAX_INTERFACES)
 		return BP_FIB_INVALID;
-	if (memcmp(&w->interface[i], info, sizeof(*info)) == 0)
+	if (fib_fake_same_interface(&w->interface[i], info))
 		return BP_FIB_SAME;
 	w->interface[i] = *info;
 	w->changes++;
@@ -167,7 +209,7 @@ enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interf
 	if (state != BP_NEIGHBOUR_FAILED)
 		memcpy(n.mac, mac, sizeof(n.mac));
 	item = ensure(w, &k, &is_new);
-	if (!is_new && memcmp(&item->neighbour, &n, sizeof(n)) == 0)
+	if (!is_new && fib_fake_same_neighbour(&item->neighbour, &n))
 		return BP_FIB_SAME;
 	item->neighbour = n;
 	w->changes++;
@@ -209,7 +251,7 @@ enum bp_fib_result bp_fib_object_set(struct bp_fib_writer *w, uint32_t object, u
 		memcpy(r.hop, hop, n_hops * sizeof(*hop));
 	}
 	item = ensure(w, &k, &is_new);
-	if (!is_new && memcmp(&item->route, &r, sizeof(r)) == 0)
+	if (!is_new && fib_fake_same_route(&item->route, &r))
 		return BP_FIB_SAME;
 	item->route = r;
 	w->changes++;
@@ -246,7 +288,7 @@ enum bp_fib_result bp_fib_route_set(struct bp_fib_writer *w, const struct bp_rou
 	if (*place(w, &k) == NULL && w->n[ROUTE] >= w->limit)
 		return BP_FIB_FULL;
 	item = ensure(w, &k, &is_new);
-	if (!is_new && memcmp(&item->route, r, sizeof(*r)) == 0)
+	if (!is_new && fib_fake_same_route(&item->route, r))
 		return BP_FIB_SAME;
 	item->route = *r;
 	w->changes++;

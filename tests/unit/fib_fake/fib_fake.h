@@ -33,4 +33,9 @@ extern uint32_t fib_fake_used_s;
 /* From now on, BP_FIB_FULL for new routes above so many. */
 void fib_fake_limit(struct bp_fib_writer *w, unsigned routes);
 
+/* Whether two say the same, member by member. */
+bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_interface_info *b);
+bool fib_fake_same_neighbour(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b);
+bool fib_fake_same_route(const struct bp_route *a, const struct bp_route *b);
+
 #endif
