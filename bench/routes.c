@@ -49,7 +49,7 @@ static void set_gateways(struct bp_fib_writer *w, uint8_t family)
 	}
 }
 
-static enum bp_fib_result try_route(
+enum bp_fib_result bench_route_change(
 	struct bp_fib_writer *w, const struct bp_prefix *p, uint64_t through)
 {
 	struct bp_route r = {.prefix = *p, .type = BP_ROUTE_UNICAST, .n_hops = 1};
@@ -62,7 +62,7 @@ static enum bp_fib_result try_route(
 
 static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32_t i)
 {
-	must(try_route(w, p, i), "route");
+	must(bench_route_change(w, p, i), "route");
 }
 
 /* Where the frames of bench_route16() and those of bench/traffic.h go. */
@@ -89,7 +89,7 @@ static void set_random(struct bp_fib_writer *w, uint8_t family, uint32_t n, stru
 		/* The gateway depends on the prefix, so that one that comes again changes nothing.
 		 */
 		const uint64_t through = bp_hash_bytes(key, &p, sizeof(p));
-		const enum bp_fib_result result = try_route(w, &p, through);
+		const enum bp_fib_result result = bench_route_change(w, &p, through);
 		const uint32_t k = (uint32_t)(through % (i + 1)); /* shuffles as it goes (Knuth) */
 
 		if (result == BP_FIB_SAME)
