@@ -115,17 +115,20 @@ static void look_after(struct bench_control *c)
  */
 static uint32_t count_due(struct bench_control *c)
 {
-	uint64_t now, passed;
 	uint32_t n;
 
-	if (++c->calls % CLOCK_CALLS != 0)
-		return 0;
-	now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	passed = c->last != 0 ? now - c->last : 0;
-	c->last = now;
-	c->due += passed * c->rate;
-	n = (uint32_t)(c->due / NS_PER_SECOND);
-	c->due -= (uint64_t)n * NS_PER_SECOND;
+	if (++c->calls % CLOCK_CALLS == 0) {
+		uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		uint64_t passed = c->last != 0 ? now - c->last : 0;
+
+		c->last = now;
+		c->due_parts += passed * c->rate;
+		c->due += (uint32_t)(c->due_parts / NS_PER_SECOND);
+		c->due_parts %= NS_PER_SECOND;
+	}
+	/* one a burst, as they would come; more only when that were too few */
+	n = (c->due + CLOCK_CALLS - 1) / CLOCK_CALLS;
+	c->due -= n;
 	return n;
 }
 

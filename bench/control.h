@@ -26,11 +26,12 @@ struct bench_control {
 	uint32_t rate; /* messages per second in which the worker runs */
 	bool single;   /* one plane */
 	uint32_t calls;
-	uint64_t last;    /* ns of the worker's processor time; 0: not read yet */
-	uint64_t due;     /* messages times 10^9 */
-	uint64_t made;    /* the worker's */
-	uint64_t applied; /* route changes: of who reads the socket */
-	bool waiting;     /* made, and not looked after yet: one plane */
+	uint64_t last;      /* ns of the worker's processor time; 0: not read yet */
+	uint32_t due;       /* messages */
+	uint64_t due_parts; /* and thousand millionth parts of one */
+	uint64_t made;      /* the worker's */
+	uint64_t applied;   /* route changes: of who reads the socket */
+	bool waiting;       /* made, and not looked after yet: one plane */
 	uint8_t message[64];
 	int fd; /* the socket */
 	struct bp_fib_writer *writer;
