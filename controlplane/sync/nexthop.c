@@ -142,6 +142,8 @@ uint8_t bp_mirror_object_way(
 	way->usable = type == BP_ROUTE_BLACKHOLE || way->n != 0 || way->foreign != 0;
 	if (type != BP_ROUTE_UNICAST)
 		way->n = 0;
+	if (way->n == 1)
+		way->hop[0].weight = 1;
 	return type;
 }
 

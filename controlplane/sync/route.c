@@ -279,6 +279,8 @@ static void take_hops(struct bp_route *out, const struct bp_mirror_way *way)
 {
 	out->n_hops = way->n;
 	memcpy(out->hop, way->hop, way->n * sizeof(way->hop[0]));
+	if (way->n == 1) /* the only one of several that lives: there is nothing to weigh */
+		out->hop[0].weight = 1;
 }
 
 /* Type unicast. False: no hop lives. */

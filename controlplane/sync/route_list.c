@@ -13,8 +13,7 @@
  * the kernel is asked anew.
  */
 
-#define unexpected (fprintf(stderr, "line %d\n", __LINE__), "an event did not fit")
-#include <stdio.h>
+static const char unexpected[] = "an event did not fit what was known";
 
 void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r)
 {
@@ -146,16 +145,23 @@ static void take_same(
 
 /* ---- IPv4 ---- */
 
-/* NLM_F_REPLACE put it in the place of the block's first. */
+/*
+ * NLM_F_REPLACE put it in the place of the block's first; or the kernel says again what is there,
+ * because the next-hop object that it names has changed.
+ */
 static void replace4(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_mirror_route *r)
 {
-	if (in_block(block, r)) {
+	struct bp_mirror_route **at = same_in_block(block, r);
+
+	if (!in_block(at, r)) {
+		at = block;
 		/* an event of before the dump may have meant another one than this */
-		if (m->replaying && in_block(&(*block)->next, r))
+		if (m->replaying && in_block(at, r) && in_block(&(*at)->next, r))
 			bp_mirror_doubt(m, unexpected);
-		take_at(m, block);
 	}
-	insert_at(m, block, r);
+	if (in_block(at, r))
+		take_at(m, at);
+	insert_at(m, at, r);
 }
 
 static void add4(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_mirror_route *r,

@@ -71,15 +71,19 @@ static bool awaits_data_plane(const struct bp_sync *s)
 	return s->mirror->appeared != 0 && bp_dataplane_alive(s->to.global);
 }
 
-/* A tap that somebody removed: what was held of it is void. */
+/* Gone, by removal or renaming: what was held of a tap is void, and what comes is set up. */
 static void let_go(struct bp_sync *s)
 {
 	const uint64_t vanished = s->mirror->vanished;
 
 	s->mirror->vanished = 0;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if ((vanished & 1ull << i) && s->mirror->own[i].ifindex == 0)
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		if (!(vanished & 1ull << i))
+			continue;
+		s->set_up[i] = 0;
+		if (s->mirror->own[i].ifindex == 0)
 			bp_interfaces_gone(&s->interfaces, i);
+	}
 }
 
 static void say_limits(struct bp_sync *s)

@@ -8,13 +8,10 @@
 
 #include "controlplane/sync/kernel_dump.h"
 #include "controlplane/sync/sync.h"
+#include "tests/unit/controlplane/sync_net.h"
 #include "tests/unit/fib_fake/fib_fake.h"
 
-/*
- * The sync manager in a network namespace of this process: ports lan (10.0.0.1/24, fd00::1/64) and
- * wan (10.1.0.1/24, fd01::1/64) over veth pairs lan--lanp and wan--wanp, a foreign interface other
- * (10.9.0.1/24) over other--otherp, and a writer that notes.
- */
+/* The sync manager in the network of sync_net.h, with a writer that notes. */
 struct sync_rig {
 	struct event_base *base;
 	struct bp_config config;
@@ -26,10 +23,6 @@ struct sync_rig {
 	struct bp_sync *sync;
 };
 
-/* Before any thread: a namespace of its own. False: not permitted; then the tests are to be
- * skipped. */
-bool sync_rig_namespace(void);
-
 /* A fresh rig with the interfaces made; not started. Group setup and teardown of each test. */
 int sync_rig_setup(void **state);
 int sync_rig_teardown(void **state);
@@ -39,14 +32,6 @@ void sync_rig_start(struct sync_rig *r);
 void sync_rig_stop(struct sync_rig *r);
 bool sync_rig_synced(const struct sync_rig *r);
 
-/* ip(8), which must succeed. */
-void sync_rig_ip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Its exit status. */
-int sync_rig_try(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* ip -batch: a stream of commands; pclose() must say 0. */
-FILE *sync_rig_batch(void);
-
-struct bp_address rig_address(const char *text);
 /* The kernel's route of "prefix/length" as the tables have it, or NULL. */
 const struct bp_route *rig_route(const struct sync_rig *r, const char *prefix);
 /* Type, or -1 when there is none. */
@@ -58,8 +43,5 @@ const struct bp_neighbour_info *rig_neighbour(
 
 /* Whether the tables say what a fresh dump of the kernel says; prints the first difference. */
 bool rig_same_as_kernel(struct sync_rig *r);
-
-#define RIG_LAN 0u
-#define RIG_WAN 1u
 
 #endif
