@@ -90,6 +90,22 @@ static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *
 	return true;
 }
 
+static bool has_ip4(const struct bp_mirror_own *own)
+{
+	for (int k = 0; k < own->info.n_addresses; k++)
+		if (own->info.address[k].address.family == 4)
+			return true;
+	return false;
+}
+
+/* The kernel removes an interface's IPv4 routes with its last IPv4 address, without an event. Of
+ * those that are not ours it is not known here which one is the last. */
+static void ip4_left(struct bp_mirror *m, const struct bp_mirror_link *l)
+{
+	if (l->uses != 0 && (l->number == BP_NO_INTERFACE || !has_ip4(&m->own[l->number])))
+		bp_mirror_doubt(m, "an interface that routes use lost an IPv4 address");
+}
+
 void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
 {
 	struct bp_interface_address a;
@@ -102,11 +118,15 @@ void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
 	if (h->nlmsg_type == RTM_DELADDR && m->preferred > 0)
 		bp_mirror_doubt(m, "an address went that routes may prefer as their source");
 	l = bp_mirror_link_find(m, ifa->ifa_index);
-	if (l == NULL || l->number == BP_NO_INTERFACE)
+	if (l == NULL)
 		return;
-	if (h->nlmsg_type == RTM_NEWADDR)
-		add(&m->own[l->number], &a);
-	else
-		take(m, &m->own[l->number], &a);
-	bp_mirror_interface_give(m, l->number);
+	if (l->number != BP_NO_INTERFACE) {
+		if (h->nlmsg_type == RTM_NEWADDR)
+			add(&m->own[l->number], &a);
+		else
+			take(m, &m->own[l->number], &a);
+		bp_mirror_interface_give(m, l->number);
+	}
+	if (h->nlmsg_type == RTM_DELADDR && a.address.family == 4)
+		ip4_left(m, l);
 }

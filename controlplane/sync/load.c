@@ -31,8 +31,16 @@ int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m)
 		return (int)got;
 	for (struct nlmsghdr *h = (struct nlmsghdr *)n->buffer; nlmsg_ok(h, left);
 		h = nlmsg_next(h, &left)) {
-		if (h->nlmsg_seq != n->seq) /* of a dump that was given up */
+		if (h->nlmsg_seq != n->seq) { /* of a dump that was given up */
+			if (l->busy && h->nlmsg_type == NLMSG_DONE)
+				return bp_load_begin(l, n, l->what);
 			continue;
+		}
+		/* it is refused while that one goes on, whose end is still to come */
+		if (h->nlmsg_type == NLMSG_ERROR && code_of(h) == -EBUSY) {
+			l->busy = true;
+			continue;
+		}
 		if (h->nlmsg_flags & NLM_F_DUMP_INTR)
 			l->interrupted = true;
 		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)

@@ -10,6 +10,7 @@ struct bp_load {
 	enum bp_netlink_dump what;
 	bool done;
 	bool interrupted; /* NLM_F_DUMP_INTR: changes came between; it must be repeated */
+	bool busy;        /* one that was given up is not over: the kernel does one at a time */
 };
 
 /* Asks for it. Returns 0 or -errno. */

@@ -73,6 +73,7 @@ void bp_sync_load(struct bp_sync *s)
 	s->next = NULL;
 	s->queue.len = 0;
 	s->wanted = false;
+	s->begun++;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
 	bp_sync_show(s);
@@ -153,9 +154,12 @@ static void loaded(struct bp_sync *s)
 
 static void dump_done(struct bp_sync *s)
 {
-	/* what came in while this was dumped tells whether it can be trusted */
+	const uint64_t begun = s->begun;
+
+	/* what came in while this was dumped tells whether it can be trusted; that some was lost,
+	 * that all must begin again, and it may have: with the first part */
 	bp_sync_read_events(s);
-	if (s->phase != SYNC_LOADING)
+	if (s->phase != SYNC_LOADING || s->begun != begun)
 		return;
 	if ((s->load.interrupted || s->disturbed) && s->repeats < REPEATS) {
 		s->repeats++;
@@ -244,6 +248,11 @@ static void given(struct bp_sync *s)
 			&g->cp_sync_loaded_ns, s->ended_ns - s->begun_ns, memory_order_relaxed);
 		log_load(s, swept);
 	}
+	/* what was wanted while it was loading could not be had from that */
+	if (s->wanted && !event_pending(s->later, EV_TIMEOUT, NULL)) {
+		s->wanted = false;
+		bp_sync_resync_soon(s, s->why);
+	}
 	bp_sync_after(s);
 	bp_sync_show(s);
 }
@@ -256,6 +265,8 @@ void bp_sync_on_step(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (s->phase == SYNC_DRAINING)
+		bp_sync_read_events(s);
 	if (s->phase != SYNC_GIVING)
 		return;
 	do

@@ -15,6 +15,7 @@
 static const struct timeval settle_every = {0, 10000};
 static const struct timeval look_every = {0, 50000}; /* for ports of a data plane that starts */
 static const struct timeval one_second = {1, 0};
+static const struct timeval at_once = {0, 0};
 
 enum bp_sync_state bp_sync_state(const struct bp_sync *s)
 {
@@ -249,6 +250,9 @@ bool bp_sync_read_events(struct bp_sync *s)
 		else
 			lost(s);
 	} while (bp_mono_ns() < end);
+	/* It may have been the last one, after which no event would come to go on. */
+	if (s->phase == SYNC_DRAINING)
+		event_add(s->step, &at_once);
 	return false;
 }
 

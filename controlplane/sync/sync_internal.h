@@ -43,10 +43,11 @@ struct bp_sync {
 	bool sweeping;     /* what is not given is to be swept afterwards */
 	uint64_t begun_ns; /* monotonic: the load under way, or the last */
 	uint64_t ended_ns; /* 0: none yet */
-	uint64_t loads;
-	bool wanted;     /* a resync is to come */
-	const char *why; /* it is */
-	bool full;       /* the tables have no room: has been said */
+	uint64_t begun;    /* loads, also those that were given up */
+	uint64_t loads;    /* completed */
+	bool wanted;       /* a resync is to come */
+	const char *why;   /* it is */
+	bool full;         /* the tables have no room: has been said */
 	uint64_t held_until_ns;
 	bool checked; /* whether interfaces are still there, since the last receive */
 	struct bp_log_limit log_overrun, log_resync, log_refused, log_memory;
