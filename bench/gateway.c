@@ -22,6 +22,7 @@
 #include <rte_lcore.h>
 
 #include "bench/advance.h"
+#include "bench/control.h"
 #include "bench/routes.h"
 #include "biplane/flow_size.h"
 #include "config/config.h"
@@ -43,6 +44,7 @@ struct options {
 	uint8_t family;  /* of the routes */
 	bool inspect;
 	bool trust;
+	bool messages; /* control messages come among the data: bench/control.h */
 	double seconds;
 	const char *pcap;
 	const char *prefix; /* of DPDK's files */
@@ -53,6 +55,7 @@ struct bench {
 	struct bench_traffic traffic;
 	struct bench_advance advance;
 	struct bench_routes routes;
+	struct bench_control control;
 	struct bp_config *config;
 	struct bp_shm shm;
 	struct bp_worker worker;
@@ -63,8 +66,10 @@ struct bench {
 };
 
 struct figure {
-	double mpps;   /* frames per second of wall-clock time */
-	double cpu_ns; /* processor time per frame: what is left when others take the core */
+	double mpps;      /* frames per second of wall-clock time */
+	double data_mpps; /* frames that are no control messages, per second of processor time */
+	double control;   /* control messages per second of processor time */
+	double cpu_ns;    /* processor time per frame: what is left when others take the core */
 };
 
 static void die(const char *what, const char *why)
@@ -85,13 +90,16 @@ static char *configuration(const struct options *o)
 		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"%s}\n"
 		"  - {name: cloud, device: \"net_null0,no-rx=1\"%s}\n"
 		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
-		o->pcap, o->routes ? ", kernel: off" : "", o->routes ? ", kernel: off" : "");
+		o->pcap, o->routes ? ", kernel: off, addresses: [10.0.0.1/24]" : "",
+		o->routes ? ", kernel: off, addresses: [10.2.0.1/24]" : "");
 	if (o->routes)
 		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
 			(o->family == 4 ? o->routes : 0) + 1024,
 			(o->family == 6 ? o->routes : 0) + 1024);
 	else
 		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
+	if (o->messages)
+		fprintf(f, "exception: {classes: {local: {rate: 1000000, queue: 8192}}}\n");
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
@@ -191,6 +199,12 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 			   NULL) {
 		die("callback", rte_strerror(rte_errno));
 	}
+	if (b->o.messages) {
+		bench_control_start(&b->control, b->routes.writer, w->exception, b->config, pool,
+			&b->shm.counters[b->shm.workers]);
+		if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
+			die("callback", rte_strerror(rte_errno));
+	}
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, &rx, 1, err, sizeof(err)) != 0)
 		die("graph", err);
 }
@@ -209,6 +223,11 @@ static uint64_t frames(const struct bench *b)
 	return atomic_load_explicit(&b->shm.port_stats[0].rx_packets, memory_order_relaxed);
 }
 
+static uint64_t messages(const struct bench *b)
+{
+	return __atomic_load_n(&b->control.made, __ATOMIC_RELAXED);
+}
+
 static double cpu_time(pthread_t thread)
 {
 	clockid_t clock;
@@ -224,17 +243,22 @@ static struct figure measure(struct bench *b)
 	struct figure r;
 	double cpu;
 	uint64_t warm = b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
-	uint64_t from, hz = rte_get_tsc_hz(), begin;
+	uint64_t from, control, hz = rte_get_tsc_hz(), begin;
 
 	while (frames(b) < warm)
 		usleep(1000);
 	from = frames(b);
+	control = messages(b);
 	begin = rte_rdtsc();
 	cpu = cpu_time(b->thread);
 	usleep((useconds_t)(b->o.seconds * 1e6));
 	from = frames(b) - from;
+	control = messages(b) - control;
 	r.mpps = (double)from / ((double)(rte_rdtsc() - begin) / (double)hz) / 1e6;
-	r.cpu_ns = (cpu_time(b->thread) - cpu) / (double)from;
+	cpu = cpu_time(b->thread) - cpu;
+	r.cpu_ns = cpu / (double)from;
+	r.data_mpps = (double)(from - control) / cpu * 1e3;
+	r.control = (double)control / cpu * 1e9;
 	return r;
 }
 
@@ -249,9 +273,18 @@ static bool report(const struct bench *b, struct figure r)
 	if (b->o.routes != 0) {
 		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARD4 : BP_C_FORWARD6];
 
-		ok = forwarded == frames(b) &&
+		ok = forwarded == frames(b) - b->control.made &&
 		     atomic_load(&b->shm.port_stats[1].tx_packets) >= forwarded;
 		printf(", \"routes\": %u, \"forwarded\": %" PRIu64, b->o.routes, forwarded);
+	}
+	if (b->o.messages) {
+		uint64_t lost = v[BP_C_DROP_QUEUE_LOCAL];
+
+		ok = ok && v[BP_C_PUNT_LOCAL] == b->control.made &&
+		     b->control.applied + lost == b->control.made;
+		printf(", \"data_mpps\": %.3f, \"control\": %.0f, \"messages\": %" PRIu64
+		       ", \"applied\": %" PRIu64 ", \"lost\": %" PRIu64,
+			r.data_mpps, r.control, b->control.made, b->control.applied, lost);
 	}
 	if (b->o.inspect) {
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
@@ -280,11 +313,19 @@ static bool power_of_ten(uint32_t n)
 	return p == n;
 }
 
-static void parse(int argc, char **argv, struct options *o)
+/* --control is for the routes and frames of IPv4. */
+static bool fit_together(const struct options *o)
+{
+	return o->pcap != NULL && power_of_ten(o->connections) &&
+	       (!o->messages || (o->routes != 0 && o->family == 4 && !o->inspect));
+}
+
+static void parse(int argc, char **argv, struct options *o, struct bench_control *control)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
 		{"rules", required_argument, NULL, 'r'}, {"routes", required_argument, NULL, 'R'},
+		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
 		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
 		{"trust", no_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
 		{"pcap", required_argument, NULL, 'f'},
@@ -310,6 +351,13 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'R':
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
+		case 'C':
+			o->messages = true;
+			control->rate = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case '1':
+			control->single = true;
+			break;
 		case '6':
 			o->family = 6;
 			break;
@@ -332,11 +380,12 @@ static void parse(int argc, char **argv, struct options *o)
 			exit(64);
 		}
 	}
-	if (o->pcap == NULL || !power_of_ten(o->connections)) {
+	if (!fit_together(o)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
 			"[--routes N [--ip6]] "
+			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}
@@ -349,7 +398,9 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	parse(argc, argv, &b.o);
+	parse(argc, argv, &b.o, &b.control);
+	if (b.o.messages)
+		bench_control_isolate();
 	bench_traffic_init(&b.traffic, b.o.kind);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", b.o.prefix);
 	snprintf(pcap_dev, sizeof(pcap_dev), "--vdev=net_pcap0,rx_pcap=%s,infinite_rx=1", b.o.pcap);
@@ -378,5 +429,7 @@ int main(int argc, char **argv)
 	struct figure figure = measure(&b);
 	atomic_store(&b.worker.stop, true);
 	rte_eal_wait_lcore(b.worker.lcore);
+	if (b.o.messages)
+		bench_control_stop(&b.control);
 	return report(&b, figure) ? 0 : 1;
 }

@@ -3,7 +3,7 @@
  * Lookups per second of the segment's longest prefix match beside rte_lpm and rte_lpm6: the same
  * routes, the same destinations, the same kind of pages, in turns in one run.
  *
- *   lookup-rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL options]
+ *   lookup_rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL options]
  *
  * Prints one line of JSON: medians in millions of lookups per second, and what the writer took.
  * Needs hugepages: 1024 of 2 MiB are enough for the defaults (1,000,000 and 250,000 routes).
@@ -20,7 +20,7 @@
 #include <rte_lpm6.h>
 #include <rte_malloc.h>
 
-#include "route_mix.h"
+#include "bench/route_mix.h"
 #include "shm/lpm.h"
 #include "shm/lpm_node.h"
 #include "shm/lpm_writer.h"
@@ -34,7 +34,7 @@ static uint32_t routes4 = 1000000, routes6 = 250000, rounds = 9;
 
 static void die(const char *what)
 {
-	fprintf(stderr, "lookup-rate: %s\n", what);
+	fprintf(stderr, "lookup_rate: %s\n", what);
 	exit(1);
 }
 
@@ -332,7 +332,7 @@ int main(int argc, char **argv)
 		else if (strcmp(argv[i], "--rounds") == 0)
 			rounds = number(argv[i + 1], ROUNDS_MAX);
 		else
-			die("usage: lookup-rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL "
+			die("usage: lookup_rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL "
 			    "options]");
 	}
 	for (i++; i < argc && n < 63; i++)

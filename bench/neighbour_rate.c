@@ -4,6 +4,8 @@
  * bursts of 64, in turn.
  *
  *	neighbour_rate EAL-OPTIONS [-- ROUNDS (9)]
+ *
+ * Prints one line of JSON: medians in millions of lookups per second.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -182,7 +184,7 @@ static void measure(const char *what, const struct rte_hash *h, bool six, unsign
 		b[i] = theirs(h, six);
 		r[i] = a[i] / b[i];
 	}
-	printf("%-5s biplane %7.1f rte_hash %7.1f million/s, ratio %.2f\n", what, median(a, rounds),
+	printf("\"%s\":{\"biplane\":%.1f,\"dpdk\":%.1f,\"ratio\":%.2f}", what, median(a, rounds),
 		median(b, rounds), median(r, rounds));
 }
 
@@ -205,8 +207,11 @@ int main(int argc, char **argv)
 	four = hash_new(false);
 	six = hash_new(true);
 	fill(four, six);
-	measure("IPv4", four, false, rounds);
-	measure("IPv6", six, true, rounds);
+	printf("{");
+	measure("ip4", four, false, rounds);
+	printf(",");
+	measure("ip6", six, true, rounds);
+	printf("}\n");
 	rte_hash_free(four);
 	rte_hash_free(six);
 	free(order);

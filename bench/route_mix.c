@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "route_mix.h"
+#include "bench/route_mix.h"
 
 #include "shm/hash.h"
 
@@ -41,6 +41,8 @@ struct bp_prefix bp_route_mix(uint64_t *seed, uint8_t family)
 		a.bytes[i] = (uint8_t)((i < 8 ? high : low) >> (8 * (i % 8)));
 	if (family == 4) {
 		a.bytes[0] = (uint8_t)(1 + below(seed, 223));
+		if (a.bytes[0] == 127) /* nobody's on the internet */
+			a.bytes[0] = 126;
 		return bp_prefix_of(a, s->length);
 	}
 	/* A few blocks have many routes, most have few. */

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/prefixes.h"
+#include "bench/route_mix.h"
+#include "shm/hash.h"
 
 #define GATEWAYS 16u
 #define FROM 0u
@@ -48,13 +49,20 @@ static void set_gateways(struct bp_fib_writer *w, uint8_t family)
 	}
 }
 
-static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32_t i)
+enum bp_fib_result bench_route_change(
+	struct bp_fib_writer *w, const struct bp_prefix *p, uint64_t through)
 {
 	struct bp_route r = {.prefix = *p, .type = BP_ROUTE_UNICAST, .n_hops = 1};
 
-	r.hop[0] = (struct bp_hop){
-		.interface = TO, .weight = 1, .gateway = gateway(p->family, i % GATEWAYS)};
-	must(bp_fib_route_set(w, &r), "route");
+	r.hop[0] = (struct bp_hop){.interface = TO,
+		.weight = 1,
+		.gateway = gateway(p->family, (uint32_t)(through % GATEWAYS))};
+	return bp_fib_route_set(w, &r);
+}
+
+static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32_t i)
+{
+	must(bench_route_change(w, p, i), "route");
 }
 
 /* Where the frames of bench_route16() and those of bench/traffic.h go. */
@@ -70,22 +78,37 @@ static void set_few(struct bp_fib_writer *w, uint32_t n)
 	set_route(w, &broker, 0);
 }
 
+/* An address in each of `n` different routes, which become the writer's, in a random order. */
+static void set_random(struct bp_fib_writer *w, uint8_t family, uint32_t n, struct bp_address *to)
+{
+	static const uint64_t key[2] = {1, 2};
+	uint64_t seed = 1234567u + family;
+
+	for (uint32_t i = 0; i < n;) {
+		const struct bp_prefix p = bp_route_mix(&seed, family);
+		/* The gateway depends on the prefix, so that one that comes again changes nothing.
+		 */
+		const uint64_t through = bp_hash_bytes(key, &p, sizeof(p));
+		const enum bp_fib_result result = bench_route_change(w, &p, through);
+		const uint32_t k = (uint32_t)(through % (i + 1)); /* shuffles as it goes (Knuth) */
+
+		if (result == BP_FIB_SAME)
+			continue;
+		must(result, "route");
+		to[i] = to[k];
+		to[k] = bp_route_mix_inside(&seed, &p);
+		i++;
+	}
+}
+
 static void set_many(struct bench_routes *r, uint8_t family, uint32_t n)
 {
-	struct bp_prefix *prefix = calloc(n, sizeof(*prefix));
 	struct bp_address *address = calloc(n, sizeof(*address));
 
-	if (prefix == NULL || address == NULL)
+	if (address == NULL)
 		abort();
-	if (family == 4)
-		bench_prefixes4(n, prefix);
-	else
-		bench_prefixes6(n, prefix);
-	for (uint32_t i = 0; i < n; i++)
-		set_route(r->writer, &prefix[i], i);
-	bench_addresses(prefix, n, address);
+	set_random(r->writer, family, n, address);
 	bench_destinations_init(&r->destinations, address, n);
-	free(prefix);
 	free(address);
 }
 

@@ -16,8 +16,12 @@ struct bench_routes {
 		destinations; /* n is 0 with up to 16 routes: the capture has them */
 };
 
-/* Up to 16 routes: those of bench_route16(). More: as many as on the Internet, by bench/prefixes.h.
- * Ends the process when something is refused. */
+/* Up to 16 routes: those of bench_route16(). More: as many as on the Internet, by
+ * bench/route_mix.h. Ends the process when something is refused. */
 void bench_routes_set_up(struct bench_routes *r, struct bp_fib *fib, uint8_t family, uint32_t n);
+
+/* Leads a prefix through gateway `through` modulo 16. */
+enum bp_fib_result bench_route_change(
+	struct bp_fib_writer *w, const struct bp_prefix *p, uint64_t through);
 
 #endif

@@ -10,6 +10,7 @@
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
+#include "dataplane/nodes/way.h"
 #include "proto/ip.h"
 #include "proto/vec16.h"
 #include "shm/lpm.h"
@@ -174,54 +175,68 @@ static inline bool is_usual(const struct bp_worker *w, const struct rte_mbuf *m,
 	return ok & bp_ip4_checksum_ok20(h);
 }
 
-/* Where the packets of a burst go: mostly one way, and then whole. */
-struct way {
-	rte_edge_t edge;
-	uint32_t begin, n; /* in the node's objects: those collected for this edge */
-	uint32_t bytes;
-};
-
-static void flush_way(struct rte_graph *graph, struct rte_node *node, void **objs, struct way *way)
+/* IPv6 for us: node ip6 looks at the rest. */
+static inline bool is_ip6(const struct bp_worker *w, const struct rte_mbuf *m)
 {
-	if (way->begin != way->n)
-		rte_node_enqueue(
-			graph, node, way->edge, objs + way->begin, (uint16_t)(way->n - way->begin));
-	way->begin = way->n;
-	way->bytes = 0;
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	bool ok = bp_be16(p + 12) == BP_ETHER_IP6;
+
+	ok &= (bp_load_le64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
+	return ok & (m->data_len >= BP_ETHER_HDR);
 }
 
-/* The packets that are not usual are routed one by one; the others close up. */
-static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, struct rte_mbuf **m, uint32_t *dst, uint32_t n)
+static bool all_ip6(const struct bp_worker *w, struct rte_mbuf **m, uint32_t n)
 {
-	uint32_t usual = 0;
+	bool all = true;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (is_usual(w, m[i], dst[i])) {
-			dst[usual] = dst[i];
-			m[usual++] = m[i];
+	for (uint32_t i = 0; i < n; i++)
+		all &= is_ip6(w, m[i]);
+	return all;
+}
+
+/* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
+static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, uint32_t *dst, uint32_t n, uint64_t usual)
+{
+	uint32_t left = (uint32_t)__builtin_ctzll(~usual), n_six = 0;
+	void *six[STEP];
+
+	for (uint32_t i = left; i < n; i++) {
+		rte_edge_t edge;
+
+		if (usual >> i & 1) {
+			dst[left] = dst[i];
+			m[left++] = m[i];
 			continue;
 		}
-		rte_node_enqueue_x1(graph, node, route_any(w, m[i]), m[i]);
+		if (is_ip6(w, m[i])) {
+			six[n_six++] = m[i];
+			continue;
+		}
+		edge = route_any(w, m[i]);
+		bp_count(w, BP_C_FORWARD4, edge == BP_EDGE_FORWARD);
+		rte_node_enqueue_x1(graph, node, edge, m[i]);
 	}
-	return usual;
+	if (n_six != 0)
+		rte_node_enqueue(graph, node, BP_EDGE_IP6, six, (uint16_t)n_six);
+	return left;
 }
 
 /* Up to STEP frames: those that leave are added to `way`. */
 static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	void **objs, struct rte_mbuf **m, uint32_t n, struct way *way)
+	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
 {
 	const struct bp_router *r = &w->router;
 	uint32_t dst[STEP], nexthop[STEP], bytes = 0;
-	bool all = true;
+	uint64_t usual = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		dst[i] = bp_be32(
 			rte_pktmbuf_mtod_offset(m[i], const uint8_t *, BP_ETHER_HDR + BP_IP4_DST));
-		all &= is_usual(w, m[i], dst[i]);
+		usual |= (uint64_t)is_usual(w, m[i], dst[i]) << i;
 	}
-	if (unlikely(!all))
-		n = set_aside(graph, node, w, m, dst, n);
+	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
+		n = set_aside(graph, node, w, m, dst, n, usual);
 	bp_lpm4_lookup(r->fib, dst, nexthop, n);
 	for (uint32_t i = 0; i < n; i++)
 		rte_prefetch0(bp_next_hop(r, nexthop[i]));
@@ -241,9 +256,10 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 			continue;
 		}
 		if (unlikely(r->edge[out] != way->edge)) {
-			flush_way(graph, node, objs, way);
-			way->edge = r->edge[out];
+			way->bytes += bytes;
 			bytes = 0;
+			bp_way_flush(w, graph, node, objs, way);
+			way->edge = r->edge[out];
 		}
 		bp_ip4_decrement_ttl(p + BP_ETHER_HDR);
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
@@ -260,20 +276,16 @@ static uint16_t ip4_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	struct way way = {.edge = BP_EDGE_DROP};
+	struct bp_way way = {.edge = BP_EDGE_DROP};
 
+	if (is_ip6(w, m[0]) && all_ip6(w, m, nb_objs)) {
+		rte_node_next_stream_move(graph, node, BP_EDGE_IP6);
+		return nb_objs;
+	}
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
 	bp_count(w, BP_C_FORWARD4, way.n);
-	if (likely(way.begin == 0 && way.n == nb_objs)) {
-		if (way.edge >= BP_EDGE_PORT) {
-			w->straight[way.edge - BP_EDGE_PORT].frames += way.n;
-			w->straight[way.edge - BP_EDGE_PORT].bytes += way.bytes;
-		}
-		rte_node_next_stream_move(graph, node, way.edge);
-	} else {
-		flush_way(graph, node, objs, &way);
-	}
+	bp_way_end(w, graph, node, objs, nb_objs, &way);
 	return nb_objs;
 }
 

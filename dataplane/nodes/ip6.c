@@ -8,13 +8,16 @@
 #include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/nodes/rewrite.h"
+#include "dataplane/nodes/way.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
+#include "proto/vec16.h"
 #include "shm/lpm.h"
 #include "shm/neighbours.h"
 
-#define STEP 64u
-#define ETHER_MIN 60u
+#define STEP 64u      /* packets worked on together, as many as a lookup takes */
+#define ETHER_MIN 60u /* see ip4.c */
 #define HEAD (BP_ETHER_HDR + BP_IP6_HDR)
 
 static inline const uint8_t *destination(const struct rte_mbuf *m)
@@ -107,74 +110,98 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 
 /* ---- the usual ---- */
 
-/* No hop-by-hop options, more hops to go, addresses of wide scope, nothing behind it. */
+/*
+ * The 16 octets from the EtherType on, each with its bounds: IPv6, a next header that is not
+ * hop-by-hop options (0), a hop limit of 2 or more, and a source whose first octet is neither that
+ * of fe80::/10 and ff00::/8 nor 0, which may be a martian's.
+ */
+#define AT_BOUNDED 12u
+static const bp_v16 least = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, BP_PROTO_HOP_BY_HOP + 1, 2, 1};
+static const bp_v16 most = {0x86, 0xdd, 0x6f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd, 0xff,
+	0xff, 0xff, 0xff, 0xff};
+
+/* No hop-by-hop options, more hops to go, addresses of wide scope, nothing behind it. No branches:
+ * nearly all are. */
 static inline bool is_usual(const struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
-	bool ok = m->data_len >= HEAD;
+	const bp_v16 v = bp_v16_load(p + AT_BOUNDED);
+	uint32_t end = BP_ETHER_HDR + total_length(h), len = m->pkt_len;
+	bool ok = bp_v16_all((bp_v16)((v >= least) & (v <= most)));
 
-	ok &= h[0] >> 4 == 6;
 	ok &= !(p[0] & 1);
-	ok &= h[BP_IP6_HOPS] > 1;
-	ok &= h[BP_IP6_NEXT] != BP_PROTO_HOP_BY_HOP;
-	ok &= BP_ETHER_HDR + total_length(h) == m->pkt_len;
-	/* fe80::/10 and ff00::/8 begin with 1111 1110 or 1111 1111; what begins with a zero octet
-	 * may be a martian */
-	ok &= (uint8_t)(h[BP_IP6_SRC] - 1) < 0xfd;
-	ok &= (uint8_t)(h[BP_IP6_DST] - 1) < 0xfd;
-	return ok;
+	ok &= m->data_len >= HEAD;
+	ok &= end == len || (end < len && len <= ETHER_MIN);
+	return ok & ((uint8_t)(h[BP_IP6_DST] - 1) < 0xfd);
 }
 
-static void send_other(struct rte_graph *graph, struct rte_node *node, rte_edge_t edge,
-	struct rte_mbuf *m, struct rte_mbuf **forward, uint32_t *n_forward)
+/* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
+static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, uint32_t n, uint64_t usual)
 {
-	if (edge == BP_EDGE_FORWARD)
-		forward[(*n_forward)++] = m;
-	else
-		rte_node_enqueue_x1(graph, node, edge, m);
-}
+	uint32_t left = (uint32_t)__builtin_ctzll(~usual);
 
-static uint32_t route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	struct rte_mbuf **m, uint32_t n, struct rte_mbuf **forward)
-{
-	const struct bp_router *r = &w->router;
-	struct rte_mbuf *usual[STEP], *other[STEP];
-	const uint8_t *dst[STEP];
-	uint32_t nexthop[STEP], n_usual = 0, n_other = 0, n_forward = 0;
+	for (uint32_t i = left; i < n; i++) {
+		rte_edge_t edge;
 
-	for (uint32_t i = 0; i < n; i++) {
-		bool ok = is_usual(m[i]);
-
-		usual[n_usual] = m[i];
-		dst[n_usual] = destination(m[i]);
-		n_usual += ok;
-		other[n_other] = m[i];
-		n_other += !ok;
-	}
-	bp_lpm6_lookup(r->fib, dst, nexthop, n_usual);
-	for (uint32_t i = 0; i < n_usual; i++)
-		rte_prefetch0(bp_next_hop(r, nexthop[i]));
-	for (uint32_t i = 0; i < n_usual; i++) {
-		uint8_t *h = rte_pktmbuf_mtod_offset(usual[i], uint8_t *, BP_ETHER_HDR);
-		uint32_t total = total_length(h);
-		uint64_t link = bp_next_hop_use(r, nexthop[i]);
-
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
-			link = follow(w, usual[i], link);
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED ||
-			     total > r->tx_mtu[bp_link_interface(link)])) {
-			rte_edge_t edge = bp_next_hop_other(w, usual[i], link, total);
-
-			send_other(graph, node, edge, usual[i], forward, &n_forward);
+		if (usual >> i & 1) {
+			m[left++] = m[i];
 			continue;
 		}
-		bp_mark_link(usual[i], link);
-		h[BP_IP6_HOPS]--;
-		forward[n_forward++] = usual[i];
+		edge = route_any(w, m[i]);
+		bp_count(w, BP_C_FORWARD6, edge == BP_EDGE_FORWARD);
+		rte_node_enqueue_x1(graph, node, edge, m[i]);
 	}
-	for (uint32_t i = 0; i < n_other; i++)
-		send_other(graph, node, route_any(w, other[i]), other[i], forward, &n_forward);
-	return n_forward;
+	return left;
+}
+
+/* Up to STEP frames: those that leave are added to `way`. */
+static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
+	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
+{
+	const struct bp_router *r = &w->router;
+	const uint8_t *dst[STEP];
+	uint32_t nexthop[STEP], bytes = 0;
+	uint64_t usual = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		usual |= (uint64_t)is_usual(m[i]) << i;
+	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
+		n = set_aside(graph, node, w, m, n, usual);
+	for (uint32_t i = 0; i < n; i++)
+		dst[i] = destination(m[i]);
+	bp_lpm6_lookup(r->fib, dst, nexthop, n);
+	for (uint32_t i = 0; i < n; i++)
+		rte_prefetch0(bp_next_hop(r, nexthop[i]));
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *one = m[i];
+		uint8_t *p = rte_pktmbuf_mtod(one, uint8_t *);
+		uint32_t total = total_length(p + BP_ETHER_HDR);
+		uint64_t link = bp_next_hop_use(r, nexthop[i]);
+		uint8_t out;
+
+		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
+			link = follow(w, one, link);
+		out = bp_link_interface(link);
+		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out])) {
+			rte_node_enqueue_x1(
+				graph, node, bp_next_hop_other(w, one, link, total), one);
+			continue;
+		}
+		if (unlikely(r->edge[out] != way->edge)) {
+			way->bytes += bytes;
+			bytes = 0;
+			bp_way_flush(w, graph, node, objs, way);
+			way->edge = r->edge[out];
+		}
+		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
+		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
+		one->port =
+			out; /* a bridge must know that it does not come from one of its ports */
+		bytes += one->pkt_len;
+		objs[way->n++] = one;
+	}
+	way->bytes += bytes;
 }
 
 static uint16_t ip6_process(
@@ -182,16 +209,12 @@ static uint16_t ip6_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	uint32_t n_forward = 0;
+	struct bp_way way = {.edge = BP_EDGE_DROP};
 
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		n_forward += route_step(
-			graph, node, w, m + i, RTE_MIN(nb_objs - i, STEP), m + n_forward);
-	bp_count(w, BP_C_FORWARD6, n_forward);
-	if (likely(n_forward == nb_objs))
-		rte_node_next_stream_move(graph, node, BP_EDGE_FORWARD);
-	else if (n_forward != 0)
-		rte_node_enqueue(graph, node, BP_EDGE_FORWARD, objs, (uint16_t)n_forward);
+		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
+	bp_count(w, BP_C_FORWARD6, way.n);
+	bp_way_end(w, graph, node, objs, nb_objs, &way);
 	return nb_objs;
 }
 
