@@ -231,6 +231,8 @@ static int open_segment(struct controlplane *cp)
 	if (stat(bp_segment_path(cp->shm.segment), &cp->segment_file) != 0)
 		memset(&cp->segment_file, 0, sizeof(cp->segment_file));
 	cp->reload.global = cp->shm.global;
+	/* what one that was killed said of the tables is not this one's word */
+	atomic_store_explicit(&cp->shm.global->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_pid, (uint64_t)getpid(), memory_order_release);
