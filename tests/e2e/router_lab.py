@@ -310,7 +310,7 @@ class Traffic:
         got = self.together()
         lost = {self.destination(k): n - got.get(k, (0, 0))[0] for k, (n, _) in self.sent.items()
                 if n != got.get(k, (0, 0))[0]}
-        assert not lost, f"lost (negative: doubled) of {self.count_sent()}, by destination: {dict(list(lost.items())[:20])}"
+        assert not lost, f"{sum(lost.values())} lost (negative: doubled) of {self.count_sent()}, by destination: {dict(list(lost.items())[:20])}"
         assert got == self.sent, "as many as were sent, but not the same ones"
 
     def check_places(self, allowed):
