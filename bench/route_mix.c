@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/route_mix.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "shm/hash.h"
 
 #define BLOCKS6 16384u
@@ -68,4 +71,40 @@ struct bp_address bp_route_mix_inside(uint64_t *seed, const struct bp_prefix *p)
 				       ((uint8_t)((i < 8 ? high : low) >> (8 * (i % 8))) & host));
 	}
 	return a;
+}
+
+/* Whether it is new among those whose places are in `slot` (1 + index; 0: free); `room` of them, a
+ * power of two, at least twice as many as there will be prefixes. */
+static bool is_new(uint32_t *slot, uint64_t room, const struct bp_prefix *all, uint32_t i)
+{
+	static const uint64_t key[2] = {1, 2};
+	uint64_t at = bp_hash_bytes(key, &all[i], sizeof(all[i]));
+
+	for (;; at++) {
+		uint32_t *s = &slot[at & (room - 1)];
+
+		if (*s == 0) {
+			*s = i + 1;
+			return true;
+		}
+		if (memcmp(&all[*s - 1], &all[i], sizeof(all[i])) == 0)
+			return false;
+	}
+}
+
+void bp_route_mix_distinct(uint64_t *seed, uint8_t family, uint32_t n, struct bp_prefix *out)
+{
+	uint64_t room = 64;
+	uint32_t *slot;
+
+	while (room < 2 * (uint64_t)n)
+		room *= 2;
+	slot = calloc(room, sizeof(*slot));
+	if (slot == NULL)
+		abort();
+	for (uint32_t i = 0; i < n;) {
+		out[i] = bp_route_mix(seed, family);
+		i += is_new(slot, room, out, i);
+	}
+	free(slot);
 }

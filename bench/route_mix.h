@@ -11,6 +11,9 @@
  */
 struct bp_prefix bp_route_mix(uint64_t *seed, uint8_t family);
 
+/* n of them, all different. */
+void bp_route_mix_distinct(uint64_t *seed, uint8_t family, uint32_t n, struct bp_prefix *out);
+
 /* An address in the prefix. */
 struct bp_address bp_route_mix_inside(uint64_t *seed, const struct bp_prefix *p);
 

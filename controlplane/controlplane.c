@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -28,6 +29,8 @@
 
 /* At the end the broker gets so long to acknowledge what is on its way. */
 #define DRAIN_NS 1000000000ull
+/* At the start so long is waited for workers that stand still. */
+#define AWAIT_WORKERS_MS 500u
 
 struct controlplane {
 	struct event_base *base;
@@ -231,6 +234,8 @@ static int open_segment(struct controlplane *cp)
 	if (stat(bp_segment_path(cp->shm.segment), &cp->segment_file) != 0)
 		memset(&cp->segment_file, 0, sizeof(cp->segment_file));
 	cp->reload.global = cp->shm.global;
+	/* what one that was killed said of the tables is not this one's word */
+	atomic_store_explicit(&cp->shm.global->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.global->cp_pid, (uint64_t)getpid(), memory_order_release);
@@ -274,6 +279,20 @@ static int start_services(struct controlplane *cp)
 	return 0;
 }
 
+/*
+ * What the writer before had free and what it had just unlinked can't be told apart: none of it is
+ * used until every worker has begun another walk. That is at once, unless workers share their
+ * cores; changes before it would find no room, and their traffic would go to the kernel for a
+ * while.
+ */
+static void await_workers(struct bp_fib_writer *w)
+{
+	static const struct timespec little = {.tv_nsec = 1000000};
+
+	for (unsigned i = 0; i < AWAIT_WORKERS_MS && bp_fib_settle(w); i++)
+		nanosleep(&little, NULL);
+}
+
 static bool no_readers(void *arg)
 {
 	return !bp_dataplane_alive(arg);
@@ -295,6 +314,7 @@ static int start_sync(struct controlplane *cp)
 			.ports = cp->shm.ports,
 			.n_ports = cp->reload.running->n_ports};
 
+		await_workers(cp->fib_writer);
 		cp->sync = bp_sync_new(cp->base, &to, cp->reload.running, err, sizeof(err));
 	}
 	if (cp->sync != NULL)

@@ -11,6 +11,10 @@ import time
 from churn import Field, kill_control_plane
 from router_lab import RIGHT, ROUTER, RoutedLab, make_router
 
+# Of each port's ring: what comes while the worker does not get its core, for a second and more, is not lost
+# before the router has it.
+FRAMES = 32768
+
 
 def say(text):
     print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
@@ -73,7 +77,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="biplane-soak-") as directory:
         try:
             lab.up("--no-brokers")
-            router = make_router(lab, directory)
+            router = make_router(lab, directory, frames=FRAMES)
             router.start()
             say(f"the router is {ROUTER}")
             soak(lab, router, o)

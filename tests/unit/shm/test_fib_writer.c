@@ -413,6 +413,24 @@ static void groups_beyond_the_limit_go_to_the_kernel(void **state)
 	assert_int_equal(fib_link(x.f, "34.0.0.1", 0), unresolved(1));
 }
 
+/* What the control plane waits for at its start. */
+static void a_new_writer_has_room_when_the_workers_have_passed(void **state)
+{
+	struct bp_route r = fib_route("30.0.0.0/28", 1, "10.0.0.1");
+	uint64_t known = 0;
+
+	bp_fib_quiesce(x.f, 0, &known);
+	fib_take_over(&x);
+	assert_true(bp_fib_settle(x.w));
+	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_FULL);
+	bp_fib_quiesce(x.f, 0, &known);
+	assert_false(bp_fib_settle(x.w));
+	assert_int_equal(fib_link(x.f, "30.0.0.1", 0), unresolved(1));
+	r = fib_route("40.0.0.0/28", 1, "10.0.0.1");
+	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_DONE);
+	assert_int_equal(x.f->control->refused_ever, 1);
+}
+
 static void without_routing_there_is_no_writer(void **state)
 {
 	struct bp_fib none = {0};
@@ -441,6 +459,7 @@ int main(void)
 		T(routes_beyond_the_limit_go_to_the_kernel),
 		T(next_hops_beyond_the_limit_go_to_the_kernel),
 		T(groups_beyond_the_limit_go_to_the_kernel),
+		T(a_new_writer_has_room_when_the_workers_have_passed),
 		T(without_routing_there_is_no_writer),
 	};
 
