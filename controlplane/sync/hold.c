@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "controlplane/clock.h"
@@ -15,6 +17,9 @@
  * when it does not come back, after BP_HOLD_NS.
  */
 #define BP_HOLD_NS 30000000000ull
+/* An IPv6 address counts, and has its routes, when nobody else was found to have it (RFC
+ * 4862, 5.4); that takes the kernel a second or two, and for ever without carrier. */
+#define BP_HOLD_TENTATIVE_NS 5000000000ull
 static const struct timeval look_every = {0, 50000};
 
 /* Events that come when an interface goes; those of routes come before its own. */
@@ -70,9 +75,35 @@ bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 	s->phase = SYNC_HOLDING;
 	s->wanted = false;
 	s->held_until_ns = bp_mono_ns() + BP_HOLD_NS;
+	s->back = false;
 	event_add(s->later, &look_every);
 	bp_sync_show(s);
 	return true;
+}
+
+static bool is_ours(const struct bp_sync *s, uint32_t ifindex)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (s->mirror->own[i].kernel_name[0] != '\0' && s->set_up[i] == ifindex)
+			return true;
+	return false;
+}
+
+/* Whether an IPv6 address of ours is still being checked: address, interface, length, scope, flags
+ * and name in /proc/net/if_inet6 (numbers in hexadecimal). */
+static bool any_tentative(const struct bp_sync *s)
+{
+	FILE *f = fopen("/proc/net/if_inet6", "re");
+	unsigned ifindex, flags;
+	bool found = false;
+
+	if (f == NULL)
+		return false;
+	while (!found && fscanf(f, "%*32s %x %*x %*x %x %*15s", &ifindex, &flags) == 2) // NOLINT
+		found = (flags & IFA_F_TENTATIVE) && !(flags & IFA_F_DADFAILED) &&
+			is_ours(s, ifindex);
+	fclose(f);
+	return found;
 }
 
 /* Those that are back get what the file says, as what comes with it is waited for. */
@@ -97,9 +128,14 @@ static bool all_back(struct bp_sync *s)
 
 void bp_sync_hold_look(struct bp_sync *s)
 {
+	const uint64_t now = bp_mono_ns();
 	const bool back = all_back(s);
 
-	if (!back && bp_mono_ns() < s->held_until_ns) {
+	/* from when it is back, only its addresses are waited for */
+	if (back && now + BP_HOLD_TENTATIVE_NS < s->held_until_ns && !s->back)
+		s->held_until_ns = now + BP_HOLD_TENTATIVE_NS;
+	s->back = back;
+	if ((!back || any_tentative(s)) && now < s->held_until_ns) {
 		event_add(s->later, &look_every);
 		return;
 	}

@@ -49,6 +49,7 @@ struct bp_sync {
 	const char *why;   /* it is */
 	bool full;         /* the tables have no room: has been said */
 	uint64_t held_until_ns;
+	bool back;    /* all kernel interfaces are, while holding */
 	bool checked; /* whether interfaces are still there, since the last receive */
 	struct bp_log_limit log_overrun, log_resync, log_refused, log_memory;
 };

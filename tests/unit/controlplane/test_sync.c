@@ -61,8 +61,7 @@ static void the_interfaces_are_set_up(void **state)
 	assert_int_equal(rig_type(r, "::1/128"), -1);
 	assert_int_equal(rig_type(r, "ff00::/8"), -1);
 	assert_int_equal(rig_type(r, "fe80::/64"), -1);
-	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(rig_same_as_kernel(r));
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
 static void routes_of_every_type(void **state)
@@ -97,8 +96,7 @@ static void routes_of_every_type(void **state)
 	assert_string_equal(rig_hops(r, "fd24::/32"), "lan fd00::2 1");
 	assert_string_equal(rig_hops(r, "::/0"), "wan fe80::9 1");
 	assert_int_equal(rig_type(r, "10.27.0.0/16"), -1);
-	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(rig_same_as_kernel(r));
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 
 	sync_rig_ip("route delete 10.24.0.0/16");
 	sync_rig_ip("route delete default");
@@ -159,8 +157,7 @@ static void the_best_of_several(void **state)
 	sync_rig_ip("route delete 10.31.0.0/16 tos 0x10");
 	EXPECT_HOPS(r, "10.31.0.0/16", "lan 10.0.0.2 1");
 	assert_int_equal(atomic_load(&r->global->cp_sync_resyncs), 0);
-	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(rig_same_as_kernel(r));
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
 /* What the sync manager would do, for what must be there before it starts. */
@@ -202,8 +199,7 @@ static void several_hops(void **state)
 
 	sync_rig_ip("route replace 10.40.0.0/16 nexthop via 10.0.0.7 nexthop via 10.1.0.7");
 	EXPECT_HOPS(r, "10.40.0.0/16", "lan 10.0.0.7 1, wan 10.1.0.7 1");
-	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(rig_same_as_kernel(r));
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 	assert_int_equal(atomic_load(&r->global->cp_sync_resyncs), 0);
 }
 
@@ -247,8 +243,7 @@ static void next_hop_objects(void **state)
 	RUN_UNTIL(r, fib_fake_object(r->writer, 10)->n_hops == 1);
 	sync_rig_ip("nexthop delete id 6");
 	RUN_UNTIL(r, rig_type(r, "fd50::/32") < 0);
-	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(rig_same_as_kernel(r));
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
 static void neighbours(void **state)
