@@ -40,6 +40,19 @@ def test_the_carrier_of_a_port_is_its_interfaces(routed_lab, hugepages, tmp_path
         lab.pings("left", own("right"))
 
 
+def test_fragments_through_taps(routed_lab, hugepages, tmp_path):
+    """Large IPv4 pings go in fragments, which af_packet's fanout would put together."""
+    lab = routed_lab
+    ports = routed_config()["ports"][:2]
+    for p in ports:
+        p["device"] = f"net_tap_{p['name']},iface=t-{p['name']},mac={router_mac(p['name'])}"
+    with running_router(lab, tmp_path, ports=ports) as r:
+        with behind_taps(lab, ("left", "right")):
+            for address in (RIGHT, RIGHT6, own("left"), own("left", 6)):
+                lab.pings("left", address, "-s", "6000")
+        r.balanced()
+
+
 def test_without_the_kernel(routed_lab, gateway_for, hugepages):
     """kernel: off, static routes and neighbours: biplane answers ARP and ND for its addresses itself."""
     lab = routed_lab
