@@ -34,12 +34,22 @@ def udp6(payload, source=LEFT6, destination=RIGHT6, *, hops=64, first=0x60, leng
     return struct.pack("!BBHHBB16s16s", first, 0, 0, len(udp) if length is None else length, UDP, hops, a, b) + udp
 
 
+def taker(lab):
+    """A socket that takes the probes at the right, so that the host there answers none with an ICMP error."""
+    with lab.inside("right"):
+        s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    s.bind(("::", 4001))
+    return s
+
+
 class Probe:
     """Raw frames in at the left; what comes out at the right, at the edge, and back at the left."""
 
     def __init__(self, lab, router):
         self.lab, self.router = lab, router
         self.wires = {ns: Wire(lab, ns) for ns in ("left", "right", "edge")}
+        self.taker = taker(lab)
         for address in (RIGHT, RIGHT6, FAR):  # so that a probe never waits for a neighbour
             lab.pings("left", address, count=1)
         router.settled()
@@ -104,7 +114,7 @@ class Probe:
         assert not any(payload in f and f[:6] == bytes.fromhex(host_mac("left").replace(":", "")) for f in heard)
 
     def close(self):
-        for w in self.wires.values():
+        for w in (*self.wires.values(), self.taker):
             w.close()
 
 

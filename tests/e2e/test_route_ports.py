@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Routers of other kinds: ports of AF_XDP, a tap, none in the kernel; tables that are too small."""
 
+import contextlib
+import subprocess
+
 from conftest import running_router
 from lab import wait_until
-from router_lab import (FAR, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host, host_mac, only_biplane, own, routed_config, send_all,
-                        takes)
+from router_lab import (FAR, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host, host_mac, only_biplane, own, routed_config, router_mac,
+                        send_all, takes)
 
 pytestmark = only_biplane
 
@@ -38,6 +41,39 @@ def test_the_carrier_of_a_port_is_its_interfaces(routed_lab, hugepages, tmp_path
             wait_until("the interface to have its carrier again", lambda: carrier(lab, "right"), 10)
         r.settled()
         lab.pings("left", own("right"))
+
+
+@contextlib.contextmanager
+def behind_taps(lab, sides):
+    """Hosts tap-SIDE in namespaces of their own, each with the port's tap as its interface."""
+    try:
+        for side in sides:
+            ns, device = f"tap-{side}", f"t-{side}"
+            subprocess.run(["ip", "netns", "add", lab.prefix + ns], check=True)
+            lab.ip("gw", "link", "set", device, "netns", lab.prefix + ns)
+            lab.ip(ns, "link", "set", device, "address", host_mac(side), "up")
+            lab.ip(ns, "link", "set", "lo", "up")
+            for f, length in ((4, 24), (6, 64)):
+                lab.ip(ns, "addr", "add", f"{host(side, f)}/{length}", "dev", device, *(["nodad"] if f == 6 else []))
+                lab.ip(ns, f"-{f}", "route", "add", "default", "via", own(side, f))
+        yield
+    finally:
+        for side in sides:
+            subprocess.run(["ip", "netns", "del", f"{lab.prefix}tap-{side}"], check=False)
+
+
+def test_fragments_through_taps(routed_lab, hugepages, tmp_path):
+    """Large IPv4 pings go in fragments; af_packet's fanout would put those together before the gateway."""
+    lab = routed_lab
+    ports = routed_config()["ports"][:2]
+    for i, p in enumerate(ports):
+        p["device"] = f"net_tap{i},iface=t-{p['name']},mac={router_mac(p['name'])}"
+    with running_router(lab, tmp_path, ports=ports) as r, behind_taps(lab, ("left", "right")):
+        for address in (RIGHT, RIGHT6, own("left"), own("left", 6)):
+            lab.pings("tap-left", address, "-s", "6000")
+        with r.counts(forwarded_ip4=50):
+            lab.pings("tap-left", RIGHT, "-s", "6000", count=5)
+        r.balanced()
 
 
 def test_without_the_kernel(routed_lab, gateway_for, hugepages):

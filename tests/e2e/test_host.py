@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A bridge with `host:`: the gateway has an address on the segment that it bridges, and its control
+plane reaches the edge broker through biplane's own ports. Bridging beside it is as without."""
+
+import re
+
+import pytest
+
+from conftest import config_for, overheat
+from frames import LOCAL_ETHERTYPE, Wire, ethernet
+from lab import CLOUD, CLOUD6, DEVICE, EDGE, MAC, wait_until
+from peers import Publisher, usual_value
+from traffic import Watch
+
+HOST, HOST6 = "10.99.0.100", "fd99::100"
+DRIVERS = ("af_packet", "af_xdp")
+EVERYBODY = {"dev": DEVICE, "cloud": CLOUD, "edge": EDGE}
+
+
+def config(driver="af_packet", **host):
+    c = config_for(driver, [overheat()])
+    c["bridge"] = [{"ports": ["devices", "cloud", "edge"],
+                    "host": {"name": "plant", "addresses": [f"{HOST}/24", f"{HOST6}/64"], **host}}]
+    c["mqtt"]["edge"]["host"] = EDGE  # through the bridge, not by the management link
+    return c
+
+
+def flush(lab):
+    """What the hosts know of neighbours is from another gateway."""
+    for ns in EVERYBODY:
+        for f in (4, 6):
+            lab.run(ns, "ip", f"-{f}", "neigh", "flush", "dev", "eth0")
+
+
+def ping(lab, ns, address, *options):
+    p = lab.run(ns, "ping", "-n", "-i", "0.05", "-W", "2", "-c", 3, *options, address, check=False)
+    assert p.returncode == 0, f"{ns} got no answer from {address}:\n{p.stdout.decode()}"
+
+
+def link(lab, interface):
+    return lab.run("gw", "ip", "-o", "link", "show", "dev", interface).stdout.decode()
+
+
+def test_without_a_kernel_interface(lab, gateway):
+    """kernel: off: the data plane answers ARP and ND for the host's addresses; nobody is behind them."""
+    c = config(kernel="off")
+    del c["mqtt"]["edge"], c["mqtt"]["spool"], c["mqtt"]["rules"]
+    g = gateway(c)
+    flush(lab)
+    p = lab.run("dev", "arping", "-c", 2, "-w", 5, "-I", "eth0", HOST, check=False)
+    assert p.returncode == 0, p.stdout.decode()
+    assert g.counter("answered_arp") >= 2
+    ping(lab, "dev", CLOUD)
+    g.balanced()
+    flush(lab)
+
+
+@pytest.fixture(scope="module", params=DRIVERS)
+def gw(lab, module_gateway, request):
+    flush(lab)
+    g = module_gateway(config(request.param))
+    yield g
+    g.balanced()
+    assert g.stop() == 0
+    flush(lab)
+
+
+@pytest.mark.parametrize("ns", EVERYBODY)
+def test_the_host_is_reached_from_every_port(lab, gw, ns):
+    for address in (HOST, HOST6):
+        ping(lab, ns, address)
+        ping(lab, ns, address, "-s", "1400")
+
+
+@pytest.mark.parametrize("ns", EVERYBODY)
+def test_the_host_reaches_every_port(lab, gw, ns):
+    ping(lab, "gw", EVERYBODY[ns], "-I", "plant")
+    ping(lab, "gw", f"fd99::{EVERYBODY[ns][-1]}", "-I", "plant")
+
+
+def test_arp_is_answered_once_and_with_the_hosts_mac(lab, gw):
+    mac = re.search(r"link/ether (\S+)", link(lab, "plant"))[1]
+    for ns in EVERYBODY:
+        # Every answer is printed: a second station with the address would be seen.
+        p = lab.run(ns, "arping", "-b", "-c", 3, "-w", 3, "-I", "eth0", HOST, check=False)
+        answers = re.findall(r"reply from \S+ \[([0-9A-F:]+)\]", p.stdout.decode())
+        assert len(answers) == 3 and {a.lower() for a in answers} == {mac}, p.stdout.decode()
+
+
+def test_what_is_not_for_the_host_is_bridged_as_without(lab, gw):
+    for ns, address in (("dev", CLOUD), ("cloud", EDGE), ("edge", DEVICE), ("dev", CLOUD6)):
+        ping(lab, ns, address)
+    a, b = MAC["dev"], MAC["cloud"]
+    wires = {ns: Wire(lab, ns) for ns in EVERYBODY}
+    try:
+        marks = [ethernet(b, a, LOCAL_ETHERTYPE, bytes((i,)) * 60) for i in range(20)]
+        end = ethernet("ff:ff:ff:ff:ff:ff", a, LOCAL_ETHERTYPE, b"end" * 20)
+        before = gw.show("drops")["kernel"]
+        wires["dev"].send(*marks, end)
+        heard = wires["cloud"].listen(end)
+        assert [f for f in heard if f in marks] == marks, "unicast between two ports"
+        assert not [f for f in wires["edge"].listen(end) if f in marks], "a known address is not flooded"
+        # A broadcast is for the kernel, too; what two stations say to each other is not.
+        wait_until("the broadcast in the kernel", lambda: gw.show("drops")["kernel"] >= before + 1, 5)
+        assert gw.show("drops")["kernel"] < before + len(marks)
+    finally:
+        for w in wires.values():
+            w.close()
+
+
+def test_alarms_reach_the_edge_broker_through_the_bridge(lab, gw):
+    assert lab.run("gw", "ip", "route", "get", EDGE).stdout.decode().split()[:3] == [EDGE, "dev", "plant"]
+    peers = lab.run("gw", "ss", "-tnH", "dst", EDGE).stdout.decode()
+    assert f"{HOST}:" in peers, f"no connection from the host's address: {peers}"
+    watch = Watch(lab, gw)
+    try:
+        p = Publisher(lab, CLOUD, watch.expected, "5")
+        p.finish([p.publish(f"plant/oven{i % 3}/temperature", f"{60 + i}.5", i % 3) for i in range(60)])
+        alarms = watch.check()
+        assert sum(alarms.values()) == sum(1 for t, v in watch.expected.published if usual_value(t, v) > 80) > 0
+    finally:
+        watch.close()
+
+
+def test_the_host_survives_either_plane(lab, gw):
+    """The kernel interface stays, with its addresses; the publisher is back on the broker by itself."""
+    before = re.match(r"(\d+):", link(lab, "plant"))[1]
+    for plane in ("data plane", "control plane"):
+        gw.kill_plane(plane)
+        gw.wait_ready()
+        assert re.match(r"(\d+):", link(lab, "plant"))[1] == before, "another interface"
+        ping(lab, "dev", HOST)
+        ping(lab, "cloud", HOST6)
