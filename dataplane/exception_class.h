@@ -15,7 +15,7 @@
 enum bp_exception_class bp_exception_classify(
 	const struct bp_config_exception *c, const uint8_t *frame, uint32_t len, bool local);
 
-/* The same, and whether it is neighbour or router discovery (ICMPv6 133 to 137). */
+/* Whether it is neighbour or router discovery: ICMPv6 133 to 137 (RFC 4861). */
 bool bp_exception_is_nd(const uint8_t *frame, uint32_t len);
 
 #endif

@@ -23,7 +23,7 @@ struct bp_router {
 	uint64_t epoch; /* see bp_fib_quiesce() */
 	uint32_t now_s; /* CLOCK_MONOTONIC second, for the tables' marks of use */
 	uint64_t rx_mac[BP_MAX_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
-	uint64_t tx_mac[BP_MAX_INTERFACES];
+	uint64_t tx_mac[BP_MAX_INTERFACES]; /* the same, also while it is down */
 	uint32_t tx_mtu[BP_MAX_INTERFACES]; /* bytes of an IP packet; 0: down, or no interface */
 	uint8_t edge[BP_MAX_INTERFACES];    /* where node forward sends what leaves by it */
 };

@@ -30,8 +30,8 @@
  *   nh_groups    struct bp_nexthop_group    by number
  *   routes4      struct bp_route_record     by nobody but the writer and `show`
  *   routes6      struct bp_route_record     by nobody but the writer and `show`
- *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/lpm4.h
- *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/lpm6.h
+ *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/lpm.h
+ *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/lpm.h
  *   lpm_lines    64-byte lines              nodes of both: shm/lpm_node.h
  */
 
@@ -115,8 +115,8 @@ struct bp_nexthop_group {
 struct bp_interface {
 	_Atomic uint64_t mac;   /* bp_mac_word() */
 	_Atomic uint32_t flags; /* BP_IF_* */
-	_Atomic uint32_t mtu;
-	_Atomic uint32_t seq; /* odd while the writer changes `info` */
+	_Atomic uint32_t mtu;   /* bytes of an IP packet */
+	_Atomic uint32_t seq;   /* odd while the writer changes `info` */
 	uint32_t pad[11];
 	struct bp_interface_info info;
 } __attribute__((aligned(64)));
@@ -145,7 +145,7 @@ struct bp_route_record {
 	_Atomic uint32_t nexthop; /* number of its next hop */
 	uint32_t metric;
 	uint32_t generation; /* of mark and sweep */
-	uint8_t bytes[16];
+	uint8_t bytes[16];   /* these are as in struct bp_prefix and struct bp_route */
 	uint8_t family, length, type, origin, protocol, pad[3];
 	uint64_t pad2;
 };

@@ -71,7 +71,7 @@ static inline uint64_t bp_neighbour_differs(const struct bp_neighbour_entry *e, 
 	       (atomic_load_explicit(&e->hi, memory_order_relaxed) ^ k.hi);
 }
 
-/* The entry, or NULL. */
+/* The entry, whose link word is *link then; or NULL, and *link is not set. */
 static inline struct bp_neighbour_entry *bp_neighbour_find(
 	const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k, uint64_t *link)
 {

@@ -18,7 +18,7 @@ struct bp_kernel_state {
 	/* Sorted by interface, family and address; used_s is 0. */
 	uint32_t n_neighbours;
 	struct bp_neighbour_info *neighbour;
-	/* Routes of the kernel that the tables do not mirror: they stand as punt, see
+	/* Prefixes that stand as punt because the tables can't say them:
 	 * controlplane/sync/mirror.h. */
 	uint32_t not_mirrored;
 };

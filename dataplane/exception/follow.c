@@ -148,6 +148,14 @@ static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
 	return false;
 }
 
+/* Whether the table tells of the kernel interface that we serve: one that was removed is made anew
+ * by the control plane, with a MAC of the kernel's choice, which is not to become the port's. */
+static bool is_served(const struct bp_follow *f, unsigned i)
+{
+	return __atomic_load_n(&f->table[i].info.ifindex, __ATOMIC_RELAXED) ==
+	       f->ifs->of[i]->ifindex;
+}
+
 static bool follow_port(struct bp_follow *f, unsigned p)
 {
 	const struct bp_interface *t = &f->table[p];
@@ -171,7 +179,7 @@ uint32_t bp_follow_poll(struct bp_follow *f)
 		if (!f->ifs->of[i])
 			continue;
 		follow_carrier(f, i);
-		if (i < BP_MAX_PORTS && follow_port(f, i))
+		if (i < BP_MAX_PORTS && is_served(f, i) && follow_port(f, i))
 			changed |= 1u << i;
 	}
 	return changed;

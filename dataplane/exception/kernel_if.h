@@ -47,7 +47,7 @@ struct bp_kernel_if_spec {
 	const char *kernel; /* name of the interface in the kernel */
 	unsigned number;    /* ours: include/biplane/fib.h */
 	uint8_t mac[6];
-	uint32_t mtu;
+	uint32_t mtu; /* bytes of an IP packet */
 	struct rte_mempool *pool;
 	bool pieces;
 };

@@ -15,8 +15,8 @@
  * virtio-user with vhost-net: DPDK's successor of KNI. The kernel's vhost thread copies the frames,
  * so that the exception thread makes no system call for each. DPDK makes a port of its own for it,
  * behind those of the configuration; nobody but this file knows its number. The interface is a tap
- * with a header before each frame, and, as with our own taps, of several queues, so that the
- * control plane can hold it.
+ * with a header before each frame. This process alone has it: it goes with it, and the control
+ * plane keeps the tables meanwhile (controlplane/sync/hold.c).
  */
 #define VHOST_DEVICE "/dev/vhost-net"
 #define QUEUE_SIZE 1024u

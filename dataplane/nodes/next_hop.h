@@ -33,7 +33,8 @@ static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t 
 
 /*
  * Where a packet goes whose link word does not simply say "out of that interface to that MAC", or
- * that does not fit there: `bytes` is its length. `class`: of a packet for this machine.
+ * that does not fit there. `bytes`: its length from the IP header on. Changes nothing in the
+ * packet; BP_EDGE_FORWARD says that it is to be forwarded, and that its mark is set.
  */
 rte_edge_t bp_next_hop_other(
 	struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes);

@@ -12,15 +12,15 @@ extern struct rte_node_register bp_node_port_rx; /* cloned per (port, queue) */
 extern struct rte_node_register bp_node_port_tx; /* cloned per port */
 extern struct rte_node_register bp_node_bridge;
 extern struct rte_node_register bp_node_checksum;
-extern struct rte_node_register bp_node_drop;
+extern struct rte_node_register bp_node_drop; /* frees, and counts the reason */
 extern struct rte_node_register bp_node_ethernet;
 extern struct rte_node_register bp_node_mqtt;
-extern struct rte_node_register bp_node_ip4;
-extern struct rte_node_register bp_node_ip6;
-extern struct rte_node_register bp_node_forward;
-extern struct rte_node_register bp_node_exception;
-extern struct rte_node_register bp_node_answer;
-extern struct rte_node_register bp_node_kernel_rx;
+extern struct rte_node_register bp_node_ip4;       /* first for every frame of a routed interface */
+extern struct rte_node_register bp_node_ip6;       /* from ip4 */
+extern struct rte_node_register bp_node_forward;   /* from both: needs bp_mark_link() */
+extern struct rte_node_register bp_node_exception; /* from both: needs bp_mark_exception() */
+extern struct rte_node_register bp_node_answer;    /* from exception, for what has no kernel side */
+extern struct rte_node_register bp_node_kernel_rx; /* source, where there is an exception path */
 
 /* bp_node_ctx.flags of port_rx */
 #define BP_RX_F_PREFETCH 0x1 /* the next node reads headers */

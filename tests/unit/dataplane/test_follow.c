@@ -96,6 +96,7 @@ static void table_set(unsigned i, uint64_t mac, uint32_t mtu)
 {
 	atomic_store(&table[i].mac, mac);
 	atomic_store(&table[i].mtu, mtu);
+	table[i].info.ifindex = ifs.of[i] ? ifs.of[i]->ifindex : 0;
 	atomic_store(&table[i].flags, BP_IF_PRESENT | BP_IF_KERNEL);
 }
 
@@ -133,6 +134,11 @@ static void follows_the_kernel(void **state)
 	assert_int_equal(mac_of_port(0), word(9));
 	assert_int_equal(ports[0].mtu, 1200);
 	assert_int_equal(bp_follow_poll(&follow), 0);
+	/* one that was removed and made anew is not ours */
+	table_set(0, word(7), 1300);
+	table[0].info.ifindex++;
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_int_equal(mac_of_port(0), word(9));
 	/* larger than a buffer, and the driver can't scatter: not even asked for */
 	table_set(0, word(9), 9000);
 	assert_int_equal(bp_follow_poll(&follow), 0);
