@@ -10,6 +10,7 @@
 #define SETTLE_US 1000 /* what was under way when the rate changed */
 #define PAIRS_MAX 4096u
 #define CPU_MIN_NS 2000000 /* with less of its processor a slice says nothing */
+#define TRIES 20           /* for each pair */
 
 struct slice {
 	double mpps, control;
@@ -65,9 +66,10 @@ void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint3
 	double seconds, pthread_t worker, const _Atomic uint64_t *frames)
 {
 	static double none[PAIRS_MAX], data[PAIRS_MAX], ratio[PAIRS_MAX], control[PAIRS_MAX];
-	unsigned n = 0, pairs = (unsigned)(seconds * 1e6 / (2 * (SLICE_US + SETTLE_US)));
+	unsigned n = 0, pairs = (unsigned)(seconds * 1e6 / (2 * (SLICE_US + SETTLE_US))) + 1;
 
-	for (unsigned i = 0; i < pairs && n < PAIRS_MAX; i++) {
+	pairs = RTE_MIN(pairs, PAIRS_MAX);
+	for (unsigned i = 0; n < pairs && i < TRIES * pairs; i++) {
 		struct slice of[2]; /* without, with */
 		unsigned first = i % 2;
 
@@ -78,6 +80,12 @@ void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint3
 		data[n] = of[1].mpps;
 		ratio[n] = of[1].mpps / of[0].mpps;
 		control[n++] = of[1].control;
+	}
+	if (n == 0) {
+		fprintf(stderr,
+			"biplane-bench: other processes leave the worker too little of its "
+			"processor (core 1) to measure anything; run again when they have ended\n");
+		exit(1);
 	}
 	*s = (struct bench_slices){
 		median(none, n), median(data, n), median(ratio, n), median(control, n)};

@@ -19,9 +19,10 @@ struct bench_slices {
 };
 
 /*
- * Measures for so many seconds, in short slices in turn without control messages and with `rate` of
- * them a second: whatever else the machine does meanwhile befalls neighbouring slices alike, so a
- * difference of a hundredth can be seen. `frames` counts all that the worker received.
+ * Measures for so many seconds of which the worker has its processor, in short slices in turn
+ * without control messages and with `rate` of them a second: whatever else the machine does
+ * meanwhile befalls neighbouring slices alike, so a difference of a hundredth can be seen. `frames`
+ * counts all that the worker received.
  */
 void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint32_t rate,
 	double seconds, pthread_t worker, const _Atomic uint64_t *frames);
