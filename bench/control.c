@@ -122,7 +122,7 @@ static uint32_t count_due(struct bench_control *c)
 		uint64_t passed = c->last != 0 ? now - c->last : 0;
 
 		c->last = now;
-		c->due_parts += passed * c->rate;
+		c->due_parts += passed * atomic_load_explicit(&c->rate, memory_order_relaxed);
 		c->due += (uint32_t)(c->due_parts / NS_PER_SECOND);
 		c->due_parts %= NS_PER_SECOND;
 	}
@@ -136,6 +136,7 @@ uint16_t bench_control_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {
 	struct bench_control *c = arg;
+	uint64_t made = atomic_load_explicit(&c->made, memory_order_relaxed);
 	uint32_t due;
 
 	RTE_SET_USED(port);
@@ -150,9 +151,10 @@ uint16_t bench_control_rx(
 		uint8_t *p = rte_pktmbuf_mtod(pkts[i * n / due], uint8_t *);
 
 		memcpy(p, c->message, BENCH_ROUTE4_FRAME);
-		bp_put_be32(p + AT_NUMBER, (uint32_t)c->made++);
+		bp_put_be32(p + AT_NUMBER, (uint32_t)made++);
 	}
 	c->waiting = due != 0;
+	atomic_store_explicit(&c->made, made, memory_order_relaxed);
 	return n;
 }
 

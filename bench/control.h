@@ -23,15 +23,15 @@
  * that; with one the worker itself does, by the same calls.
  */
 struct bench_control {
-	uint32_t rate; /* messages per second in which the worker runs */
-	bool single;   /* one plane */
+	_Atomic uint32_t rate; /* messages per second of the worker's processor time */
+	bool single;           /* one plane */
 	uint32_t calls;
-	uint64_t last;      /* ns of the worker's processor time; 0: not read yet */
-	uint32_t due;       /* messages */
-	uint64_t due_parts; /* and thousand millionth parts of one */
-	uint64_t made;      /* the worker's */
-	uint64_t applied;   /* route changes: of who reads the socket */
-	bool waiting;       /* made, and not looked after yet: one plane */
+	uint64_t last;         /* ns of the worker's processor time; 0: not read yet */
+	uint32_t due;          /* messages */
+	uint64_t due_parts;    /* and thousand millionth parts of one */
+	_Atomic uint64_t made; /* the worker's */
+	uint64_t applied;      /* route changes: of who reads the socket */
+	bool waiting;          /* made, and not looked after yet: one plane */
 	uint8_t message[64];
 	int fd; /* the socket */
 	struct bp_fib_writer *writer;
@@ -46,7 +46,7 @@ struct bench_control {
 /* Before EAL starts: a network namespace of our own. Ends the process when it is refused. */
 void bench_control_isolate(void);
 
-/* All of what follows ends the process when something is refused. `rate` and `single` are set; the
+/* All of what follows ends the process when something is refused. `single` is set; the
  * writer is ours from now on, `counters` is the exception path's row. */
 void bench_control_start(struct bench_control *c, struct bp_fib_writer *writer,
 	struct bp_exception *x, const struct bp_config *config, struct rte_mempool *pool,

@@ -24,6 +24,7 @@
 #include "bench/advance.h"
 #include "bench/control.h"
 #include "bench/routes.h"
+#include "bench/slices.h"
 #include "biplane/flow_size.h"
 #include "config/config.h"
 #include "dataplane/exception/exception.h"
@@ -44,7 +45,8 @@ struct options {
 	uint8_t family;  /* of the routes */
 	bool inspect;
 	bool trust;
-	bool messages; /* control messages come among the data: bench/control.h */
+	uint32_t messages; /* control messages per second among the data; 0: bench/control.h is not
+			      used */
 	double seconds;
 	const char *pcap;
 	const char *prefix; /* of DPDK's files */
@@ -56,6 +58,7 @@ struct bench {
 	struct bench_advance advance;
 	struct bench_routes routes;
 	struct bench_control control;
+	struct bench_slices slices;
 	struct bp_config *config;
 	struct bp_shm shm;
 	struct bp_worker worker;
@@ -66,10 +69,8 @@ struct bench {
 };
 
 struct figure {
-	double mpps;      /* frames per second of wall-clock time */
-	double data_mpps; /* frames that are no control messages, per second of processor time */
-	double control;   /* control messages per second of processor time */
-	double cpu_ns;    /* processor time per frame: what is left when others take the core */
+	double mpps;   /* frames per second of wall-clock time */
+	double cpu_ns; /* processor time per frame: what is left when others take the core */
 };
 
 static void die(const char *what, const char *why)
@@ -223,42 +224,26 @@ static uint64_t frames(const struct bench *b)
 	return atomic_load_explicit(&b->shm.port_stats[0].rx_packets, memory_order_relaxed);
 }
 
-static uint64_t messages(const struct bench *b)
-{
-	return __atomic_load_n(&b->control.made, __ATOMIC_RELAXED);
-}
-
-static double cpu_time(pthread_t thread)
-{
-	clockid_t clock;
-	struct timespec t;
-
-	if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &t) != 0)
-		die("clock", "no processor time of the worker");
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static struct figure measure(struct bench *b)
 {
 	struct figure r;
 	double cpu;
 	uint64_t warm = b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
-	uint64_t from, control, hz = rte_get_tsc_hz(), begin;
+	uint64_t from, hz = rte_get_tsc_hz(), begin;
 
 	while (frames(b) < warm)
 		usleep(1000);
 	from = frames(b);
-	control = messages(b);
 	begin = rte_rdtsc();
-	cpu = cpu_time(b->thread);
-	usleep((useconds_t)(b->o.seconds * 1e6));
+	cpu = bench_cpu_ns(b->thread);
+	if (b->o.messages == 0)
+		usleep((useconds_t)(b->o.seconds * 1e6));
+	else
+		bench_slices_measure(&b->slices, &b->control, b->o.messages, b->o.seconds,
+			b->thread, &b->shm.port_stats[0].rx_packets);
 	from = frames(b) - from;
-	control = messages(b) - control;
 	r.mpps = (double)from / ((double)(rte_rdtsc() - begin) / (double)hz) / 1e6;
-	cpu = cpu_time(b->thread) - cpu;
-	r.cpu_ns = cpu / (double)from;
-	r.data_mpps = (double)(from - control) / cpu * 1e3;
-	r.control = (double)control / cpu * 1e9;
+	r.cpu_ns = (bench_cpu_ns(b->thread) - cpu) / (double)from;
 	return r;
 }
 
@@ -282,9 +267,11 @@ static bool report(const struct bench *b, struct figure r)
 
 		ok = ok && v[BP_C_PUNT_LOCAL] == b->control.made &&
 		     b->control.applied + lost == b->control.made;
-		printf(", \"data_mpps\": %.3f, \"control\": %.0f, \"messages\": %" PRIu64
-		       ", \"applied\": %" PRIu64 ", \"lost\": %" PRIu64,
-			r.data_mpps, r.control, b->control.made, b->control.applied, lost);
+		printf(", \"data_mpps\": %.3f, \"none_mpps\": %.3f, \"ratio\": %.4f"
+		       ", \"control\": %.0f, \"messages\": %" PRIu64 ", \"applied\": %" PRIu64
+		       ", \"lost\": %" PRIu64,
+			b->slices.data_mpps, b->slices.none_mpps, b->slices.ratio,
+			b->slices.control, b->control.made, b->control.applied, lost);
 	}
 	if (b->o.inspect) {
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
@@ -317,7 +304,7 @@ static bool power_of_ten(uint32_t n)
 static bool fit_together(const struct options *o)
 {
 	return o->pcap != NULL && power_of_ten(o->connections) &&
-	       (!o->messages || (o->routes != 0 && o->family == 4 && !o->inspect));
+	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
 static void parse(int argc, char **argv, struct options *o, struct bench_control *control)
@@ -352,8 +339,7 @@ static void parse(int argc, char **argv, struct options *o, struct bench_control
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'C':
-			o->messages = true;
-			control->rate = (uint32_t)strtoul(optarg, NULL, 0);
+			o->messages = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case '1':
 			control->single = true;

@@ -25,8 +25,9 @@
  *                ├─(two-port bridge)──────────────────────────▶ port_tx-P'
  *                ├─(learning bridge)─▶ bridge ─┬──────────────▶ port_tx-*
  *                │                             └─(for its host interface)─▶ ip4 | exception
- *                └─(routed port)─▶ ip4 ─▶ ip6 ─▶ forward ─┬───▶ port_tx-*
- *                                   │                     └───▶ bridge (out of a host interface)
+ *                └─(routed port)─▶ ip4 ─▶ ip6 ─┬────────────▶ port_tx-*
+ *                                   │          ├────────────▶ bridge (out of a host interface)
+ *                                   │          └─(unusual)─▶ forward ─▶ both
  *                                   ├─▶ exception ─▶ (ring to the exception thread)
  *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
  *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
