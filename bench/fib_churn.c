@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What changes of the forwarding tables cost their writer: routes loaded, their next hops changed,
- * routes flapped, a neighbour's MAC changed, taken over by another writer, deleted.
+ * routes flapped, a neighbour's MAC changed, the default route changed, taken over by another
+ * writer, deleted.
  *
  *	fib_churn [ROUTES (100000) [IPV6 ROUTES (20000)]]
  *
@@ -152,6 +153,24 @@ static void neighbours(void)
 	tell("neighbour's MAC", n, since);
 }
 
+/* It decides everywhere between the others. */
+static void default_route(void)
+{
+	struct bp_route r = {.prefix = {.family = 4}, .n_hops = 1};
+	const uint32_t n = 10;
+	double since;
+
+	r.hop[0] = (struct bp_hop){.gateway = gateway(0), .interface = 1, .weight = 1};
+	must(bp_fib_route_set(w, &r));
+	since = seconds();
+	for (uint32_t i = 0; i < n; i++) {
+		r.hop[0].gateway = gateway(1 + i);
+		must(bp_fib_route_set(w, &r));
+	}
+	tell("default route", n, since);
+	bp_fib_route_delete(w, &r.prefix, BP_ORIGIN_KERNEL);
+}
+
 int main(int argc, char **argv)
 {
 	const uint32_t n4 = argc > 1 ? (uint32_t)atoi(argv[1]) : 100000;
@@ -164,6 +183,7 @@ int main(int argc, char **argv)
 	set_all("the same again", n4, n, 1);
 	flap(n4, n);
 	neighbours();
+	default_route();
 	bp_fib_writer_free(w);
 	since = seconds();
 	writer_new();

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+
 #include "shm/lpm_tree.h"
 
 /* What decides where nothing longer does. */
@@ -7,12 +9,34 @@ struct best {
 };
 
 static void paint(
+	struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t node, struct best above);
+
+/* A node's own slots. */
+static void paint_inside(
+	struct bp_lpm_painter *p, uint32_t first, uint32_t last, uint32_t node, struct best best)
+{
+	const struct bp_rib_node *n = &p->rib->node[node];
+	const unsigned end = p->start + p->bits;
+	const uint32_t middle = first + (last - first) / 2;
+
+	if (n->length > end || (n->length == end && (n->child[0] | n->child[1]) != 0)) {
+		p->below(p, first, best.owner, best.nexthop, node);
+	} else if ((n->child[0] | n->child[1]) == 0) {
+		p->run(p, first, last, best.owner, best.nexthop);
+	} else {
+		__builtin_prefetch(&p->rib->node[n->child[1]]);
+		paint(p, first, middle, n->child[0], best);
+		paint(p, middle + 1, last, n->child[1], best);
+	}
+}
+
+static void paint(
 	struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t node, struct best above)
 {
 	const struct bp_rib_node *n = &p->rib->node[node];
 	const unsigned end = p->start + p->bits;
 	struct best best = above;
-	uint32_t first, last, middle;
+	uint32_t first, last;
 
 	if (node == 0) {
 		p->run(p, lo, hi, above.owner, above.nexthop);
@@ -29,16 +53,8 @@ static void paint(
 		p->run(p, lo, first - 1, above.owner, above.nexthop);
 	if (n->length <= end && n->nexthop != 0)
 		best = (struct best){n->length <= p->start ? 0 : node, n->nexthop};
-	if (n->length > end || (n->length == end && (n->child[0] | n->child[1]) != 0)) {
-		p->below(p, first, best.owner, best.nexthop, node);
-	} else if ((n->child[0] | n->child[1]) == 0) {
-		p->run(p, first, last, best.owner, best.nexthop);
-	} else {
-		middle = first + (last - first) / 2;
-		__builtin_prefetch(&p->rib->node[n->child[1]]);
-		paint(p, first, middle, n->child[0], best);
-		paint(p, middle + 1, last, n->child[1], best);
-	}
+	if (n->length > end || n->nexthop == 0 || n->length <= p->settled)
+		paint_inside(p, first, last, node, best);
 	if (last < hi)
 		p->run(p, last + 1, hi, above.owner, above.nexthop);
 }
@@ -87,6 +103,7 @@ void bp_lpm_shape(
 	struct bp_lpm_painter p = {.rib = rib,
 		.start = start,
 		.bits = BP_LPM_STRIDE,
+		.settled = UINT_MAX,
 		.run = add_run,
 		.below = add_below,
 		.arg = s};

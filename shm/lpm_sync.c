@@ -225,6 +225,7 @@ void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family, str
 	struct root_job j = {w, family, scope};
 	struct bp_lpm_painter p = {.rib = &family->rib,
 		.bits = family->root_bits,
+		.settled = scope->length,
 		.run = root_run,
 		.below = root_below,
 		.arg = &j};

@@ -68,7 +68,9 @@ struct bp_lpm_scope {
 struct bp_lpm_painter {
 	const struct bp_rib *rib;
 	unsigned start, bits; /* slots are these bits of an address */
-	/* slots lo..hi lead to a next hop; in order, without a gap */
+	unsigned settled; /* where a prefix longer than this decides, and for what is in it, all is
+			   * said already: it is passed over */
+	/* slots lo..hi lead to a next hop; in order, without a gap but for what is passed over */
 	void (*run)(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t owner,
 		uint32_t nexthop);
 	/* slot `slot` needs a deeper node, in which `nexthop` is what is inherited */
