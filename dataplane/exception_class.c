@@ -7,6 +7,8 @@
 /* Fields that decide, of either family. */
 struct packet {
 	uint8_t protocol;
+	uint8_t hops; /* TTL or hop limit */
+	bool ip6;
 	bool has_ports; /* it is no later fragment, and they can be read */
 	uint16_t sport, dport;
 	uint8_t icmp_type;
@@ -21,6 +23,7 @@ struct packet {
 #define BFD_MULTIHOP 4784
 #define LLC_ISIS 0xfefe /* DSAP and SSAP of IS-IS, in an 802.3 frame */
 #define MAX_8023_LENGTH 1500
+#define HOPS_MAX 255 /* tells that no router forwarded it */
 
 static void read_upper(struct packet *p, const uint8_t *l4, uint32_t len)
 {
@@ -29,7 +32,7 @@ static void read_upper(struct packet *p, const uint8_t *l4, uint32_t len)
 		p->sport = bp_be16(l4);
 		p->dport = bp_be16(l4 + 2);
 	}
-	if (p->protocol == BP_PROTO_ICMP6 && len >= 1)
+	if (p->ip6 && p->protocol == BP_PROTO_ICMP6 && len >= 1)
 		p->icmp_type = l4[0];
 }
 
@@ -41,6 +44,7 @@ static bool read_ip4(struct packet *p, const uint8_t *h, uint32_t len)
 		return false;
 	header = (h[0] & 0xfu) * 4;
 	p->protocol = h[BP_IP4_PROTOCOL];
+	p->hops = h[BP_IP4_TTL];
 	if (header <= len && (bp_be16(h + BP_IP4_FRAGMENT) & 0x1fff) == 0)
 		read_upper(p, h + header, len - header);
 	return true;
@@ -53,7 +57,9 @@ static bool read_ip6(struct packet *p, const uint8_t *h, uint32_t len)
 
 	if (len < BP_IP6_HDR)
 		return false;
+	p->ip6 = true;
 	p->protocol = h[BP_IP6_NEXT];
+	p->hops = h[BP_IP6_HOPS];
 	if (p->protocol == BP_PROTO_HOP_BY_HOP && len >= at + 8) {
 		p->protocol = h[at];
 		at += h[at + 1] * 8u + 8;
@@ -63,27 +69,48 @@ static bool read_ip6(struct packet *p, const uint8_t *h, uint32_t len)
 	return true;
 }
 
-static bool is_routing_port(uint16_t port)
+static bool is_routing_port(const struct packet *p)
 {
-	return port == BGP || port == RIP || port == RIPNG || port == LDP || port == BFD ||
-	       port == BFD_ECHO || port == BFD_MULTIHOP;
+	if (p->protocol == BP_PROTO_TCP)
+		return p->dport == BGP || p->sport == BGP || p->dport == LDP;
+	switch (p->dport) {
+	case RIP:
+	case RIPNG:
+	case LDP:
+	case BFD_MULTIHOP:
+		return true;
+	case BFD: /* RFC 5881 5 */
+		return p->hops == HOPS_MAX;
+	case BFD_ECHO: /* comes back from the neighbour, which may have forwarded it */
+		return p->hops >= HOPS_MAX - 1;
+	default:
+		return false;
+	}
 }
 
+/*
+ * What a protocol sends only to its own link, and says so in the TTL, is of this class only then:
+ * so nobody from further away can fill its queue with it. The kernel gets the others all the same.
+ */
 static bool is_routing(const struct packet *p)
 {
 	switch (p->protocol) {
-	case BP_PROTO_IGMP:
+	case BP_PROTO_IGMP: /* RFC 3376 4 */
+		return p->hops == 1;
+	case BP_PROTO_VRRP: /* RFC 9568 5.1.1.3 */
+		return p->hops == HOPS_MAX;
 	case BP_PROTO_EIGRP:
 	case BP_PROTO_OSPF:
 	case BP_PROTO_PIM:
-	case BP_PROTO_VRRP:
 		return true;
-	case BP_PROTO_ICMP6: /* neighbour discovery; listener queries and reports */
-		return (p->icmp_type >= BP_ND_FIRST && p->icmp_type <= BP_ND_LAST) ||
-		       (p->icmp_type >= 130 && p->icmp_type <= 132) || p->icmp_type == 143;
+	case BP_PROTO_ICMP6:
+		if (p->icmp_type >= BP_ND_FIRST && p->icmp_type <= BP_ND_LAST)
+			return p->hops == HOPS_MAX; /* RFC 4861 6.1, 7.1 and 8.1 */
+		/* listener queries and reports: RFC 2710 3, RFC 3810 5 */
+		return p->hops == 1 &&
+		       ((p->icmp_type >= 130 && p->icmp_type <= 132) || p->icmp_type == 143);
 	default:
-		return p->has_ports && (is_routing_port(p->dport) ||
-					       (p->protocol == BP_PROTO_TCP && p->sport == BGP));
+		return p->has_ports && is_routing_port(p);
 	}
 }
 

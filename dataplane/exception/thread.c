@@ -25,7 +25,7 @@ struct bp_exception_thread {
 	struct bp_serve serve;
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES];
 	int epoll;
-	bool no_pwait2; /* a kernel before 5.11 */
+	bool no_pwait2; /* a kernel before 5.11, or a container that forbids it */
 	_Atomic bool stop;
 	pthread_t id;
 };
@@ -45,7 +45,7 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 
 	if (!t->no_pwait2) {
 		n = epoll_pwait2(t->epoll, events, BP_MAX_INTERFACES, &wait, NULL);
-		t->no_pwait2 = n < 0 && errno == ENOSYS;
+		t->no_pwait2 = n < 0 && errno != EINTR;
 	}
 	if (t->no_pwait2)
 		n = epoll_wait(t->epoll, events, BP_MAX_INTERFACES, wait_ns ? 1 : 0);

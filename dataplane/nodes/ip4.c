@@ -17,8 +17,6 @@
 #include "shm/neighbours.h"
 
 #define STEP 64u /* packets worked on together, as many as a lookup takes */
-#define ETHER_MIN                                                                                  \
-	60u /* shorter frames are filled up on the wire; what follows the packet is filling */
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR)
 
 /* The link word that a packet really follows: a flow's member of a group, a neighbour's MAC. */
@@ -84,15 +82,6 @@ static rte_edge_t examine(struct bp_worker *w, struct rte_mbuf *m, bool unicast)
 	return BP_EDGE_IP4;
 }
 
-/* Cuts what follows the packet in a frame that needed no filling. */
-static void trim(struct rte_mbuf *m, uint32_t total)
-{
-	uint32_t end = BP_ETHER_HDR + total;
-
-	if (m->pkt_len > ETHER_MIN && m->pkt_len > end && m->nb_segs == 1)
-		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - RTE_MAX(end, ETHER_MIN)));
-}
-
 static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 {
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
@@ -110,7 +99,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
-		trim(m, total);
+		bp_cut_behind(m, total);
 		bp_ip4_decrement_ttl(h);
 	}
 	return edge;

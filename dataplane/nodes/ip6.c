@@ -16,8 +16,7 @@
 #include "shm/lpm.h"
 #include "shm/neighbours.h"
 
-#define STEP 64u      /* packets worked on together, as many as a lookup takes */
-#define ETHER_MIN 60u /* see ip4.c */
+#define STEP 64u /* packets worked on together, as many as a lookup takes */
 #define HEAD (BP_ETHER_HDR + BP_IP6_HDR)
 
 static inline const uint8_t *destination(const struct rte_mbuf *m)
@@ -84,9 +83,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
-		if (m->pkt_len > BP_ETHER_HDR + total && m->pkt_len > ETHER_MIN && m->nb_segs == 1)
-			rte_pktmbuf_trim(m,
-				(uint16_t)(m->pkt_len - RTE_MAX(BP_ETHER_HDR + total, ETHER_MIN)));
+		bp_cut_behind(m, total);
 		h[BP_IP6_HOPS]--;
 	}
 	return edge;

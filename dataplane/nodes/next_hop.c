@@ -2,6 +2,7 @@
 #include "dataplane/nodes/next_hop.h"
 
 #include "dataplane/exception_class.h"
+#include "proto/ip.h"
 
 static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)
 {
@@ -41,4 +42,21 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 	default: /* a group in a group: the writer makes none */
 		return bp_punt(w, m, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	}
+}
+
+void bp_cut_behind(struct rte_mbuf *m, uint32_t bytes)
+{
+	uint32_t left = RTE_MAX(BP_ETHER_HDR + bytes, ETHER_MIN);
+	struct rte_mbuf *last = m;
+	uint16_t n = 1;
+
+	if (m->pkt_len <= left)
+		return;
+	m->pkt_len = left;
+	for (; last->data_len < left; last = last->next, n++)
+		left -= last->data_len;
+	last->data_len = (uint16_t)left;
+	rte_pktmbuf_free(last->next);
+	last->next = NULL;
+	m->nb_segs = n;
 }

@@ -7,6 +7,9 @@
 
 /* What IPv4 and IPv6 have in common once the next hop's number is known. */
 
+/* Shorter frames are filled up on the wire; what follows the packet is filling. */
+#define ETHER_MIN 60u
+
 static inline const struct bp_nexthop *bp_next_hop(const struct bp_router *r, uint32_t number)
 {
 	return &r->fib->nexthops[number];
@@ -38,5 +41,11 @@ static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t 
  */
 rte_edge_t bp_next_hop_other(
 	struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes);
+
+/*
+ * Cuts what follows an IP packet of `bytes` in a frame that needed no filling, of one buffer or
+ * several: it is no part of the packet, and no MTU counts it. The frame holds the packet.
+ */
+void bp_cut_behind(struct rte_mbuf *m, uint32_t bytes);
 
 #endif
