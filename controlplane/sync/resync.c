@@ -36,7 +36,7 @@ void bp_sync_resync_soon(struct bp_sync *s, const char *why)
 		return;
 	s->wanted = true;
 	s->why = why;
-	/* One under way does not show what has changed since: it is waited for. */
+	/* One under way does not show what has changed since: given() comes back to it. */
 	if (s->phase == SYNC_DRAINING || s->phase == SYNC_LOADING)
 		return;
 	if (s->ended_ns != 0 && now < s->ended_ns + pause)
@@ -73,6 +73,8 @@ void bp_sync_load(struct bp_sync *s)
 	s->next = NULL;
 	s->queue.len = 0;
 	s->wanted = false;
+	if (s->mirror != NULL) /* whatever made it doubt was before */
+		s->mirror->doubt = NULL;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
 	bp_sync_show(s);
@@ -243,6 +245,10 @@ static void given(struct bp_sync *s)
 		atomic_store_explicit(
 			&g->cp_sync_loaded_ns, s->ended_ns - s->begun_ns, memory_order_relaxed);
 		log_load(s, swept);
+	}
+	if (s->wanted && !event_pending(s->later, EV_TIMEOUT, NULL)) {
+		s->wanted = false;
+		bp_sync_resync_soon(s, s->why);
 	}
 	bp_sync_after(s);
 	bp_sync_show(s);
