@@ -36,7 +36,7 @@ void bp_sync_resync_soon(struct bp_sync *s, const char *why)
 		return;
 	s->wanted = true;
 	s->why = why;
-	/* One under way does not show what has changed since: it is waited for. */
+	/* One under way does not show what has changed since: given() comes back to it. */
 	if (s->phase == SYNC_DRAINING || s->phase == SYNC_LOADING)
 		return;
 	if (s->ended_ns != 0 && now < s->ended_ns + pause)
@@ -74,6 +74,8 @@ void bp_sync_load(struct bp_sync *s)
 	s->queue.len = 0;
 	s->wanted = false;
 	s->begun++;
+	if (s->mirror != NULL) /* whatever made it doubt was before */
+		s->mirror->doubt = NULL;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
 	bp_sync_show(s);

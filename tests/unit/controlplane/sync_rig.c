@@ -129,6 +129,18 @@ static bool route_differs(const struct sync_rig *r, const struct bp_route *want)
 	return true;
 }
 
+static bool interface_differs(
+	const struct bp_interface_info *have, const struct bp_interface_info *want)
+{
+	if (memcmp(have, want, sizeof(*want)) == 0)
+		return false;
+	printf("differs: %s: flags %x %x, ifindex %u %u, mtu %u %u, addresses %u %u, mac %02x "
+	       "%02x\n",
+		have->name, have->flags, want->flags, have->ifindex, want->ifindex, have->mtu,
+		want->mtu, have->n_addresses, want->n_addresses, have->mac[5], want->mac[5]);
+	return true;
+}
+
 bool rig_same_as_kernel(struct sync_rig *r)
 {
 	struct bp_kernel_state k;
@@ -152,8 +164,8 @@ bool rig_same_as_kernel(struct sync_rig *r)
 		same = same && n != NULL && fib_fake_same_neighbour(n, &k.neighbour[i]);
 	}
 	for (unsigned i = 0; i < r->config.n_ports; i++)
-		same = same &&
-		       fib_fake_same_interface(fib_fake_interface(r->writer, i), &k.interface[i]);
+		same = !interface_differs(fib_fake_interface(r->writer, i), &k.interface[i]) &&
+		       same;
 	bp_kernel_state_free(&k);
 	return same;
 }

@@ -199,11 +199,14 @@ enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interf
 	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state)
 {
 	struct key k = neighbour_key(interface, a);
-	struct bp_neighbour_info n = {
-		.address = *a, .interface = (uint8_t)interface, .state = (uint8_t)state};
+	struct bp_neighbour_info n;
 	struct item *item;
 	bool is_new;
 
+	memset(&n, 0, sizeof(n)); /* what is between the fields is compared too */
+	n.address = *a;
+	n.interface = (uint8_t)interface;
+	n.state = (uint8_t)state;
 	if (interface >= BP_MAX_INTERFACES || !(w->interface[interface].flags & BP_IF_PRESENT))
 		return BP_FIB_INVALID;
 	if (state != BP_NEIGHBOUR_FAILED)
@@ -240,10 +243,13 @@ enum bp_fib_result bp_fib_object_set(struct bp_fib_writer *w, uint32_t object, u
 	const struct bp_hop *hop, uint32_t n_hops)
 {
 	struct key k = object_key(object);
-	struct bp_route r = {.object = object, .type = type};
+	struct bp_route r;
 	struct item *item;
 	bool is_new;
 
+	memset(&r, 0, sizeof(r));
+	r.object = object;
+	r.type = type;
 	if (object == 0 || (type == BP_ROUTE_UNICAST && !hops_valid(w, hop, n_hops)))
 		return BP_FIB_INVALID;
 	if (type == BP_ROUTE_UNICAST) {
