@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast the forwarding tables follow the kernel, with both planes as processes and the data
- *plane forwarding at full speed all the time, in a network namespace that ends with this process:
+ * How fast the forwarding tables follow the kernel. Both planes run as processes, in a network
+ * namespace that ends with this one, and the data plane forwards at full speed all the time.
  *
  *   load      routes that are in the kernel before the control plane starts: until all are mirrored
  *   visible   a route replaced in the kernel: until a worker's lookup gives the new next hop
@@ -45,6 +45,21 @@ static int ascending(const void *a, const void *b)
 
 	return (x > y) - (x < y);
 }
+
+/* Of many durations, in `unit` nanoseconds. */
+struct spread {
+	double median, p99, max;
+};
+
+static struct spread spread_of(uint64_t *ns, uint32_t n, double unit)
+{
+	const uint32_t middle = n / 2, high = n * 99 / 100;
+
+	qsort(ns, n, sizeof(ns[0]), ascending);
+	return (struct spread){
+		(double)ns[middle] / unit, (double)ns[high] / unit, (double)ns[n - 1] / unit};
+}
+
 /* From the start of the control plane to its word that everything is mirrored; and of it the
  * processor time. */
 static uint64_t control_plane_start(struct bench *b, uint64_t *cpu)
@@ -138,22 +153,20 @@ static uint64_t change_and_look(struct bench *b, uint32_t i)
 static void visible(struct bench *b)
 {
 	static uint64_t took[LOOKS];
+	struct spread t;
 
 	for (uint32_t k = 0; k < LOOKS; k++) {
 		const uint32_t i = choose_leaf(b);
 
 		took[k] = change_and_look(b, i);
 	}
-	qsort(took, LOOKS, sizeof(took[0]), ascending);
+	t = spread_of(took, LOOKS, US);
 	fprintf(stderr,
 		"visible: a change after %.0f us in the median (to be under 5,000), %.0f at the "
-		"99th percentile, "
-		"%.0f at most; of %u, with %" PRIu32 " routes there\n",
-		(double)took[LOOKS / 2] / US, (double)took[LOOKS * 99 / 100] / US,
-		(double)took[LOOKS - 1] / US, LOOKS, b->n);
-	printf(", \"visible_us\": {\"median\": %.1f, \"p99\": %.1f, \"max\": %.1f}",
-		(double)took[LOOKS / 2] / US, (double)took[LOOKS * 99 / 100] / US,
-		(double)took[LOOKS - 1] / US);
+		"99th percentile, %.0f at most; of %u, with %" PRIu32 " routes there\n",
+		t.median, t.p99, t.max, LOOKS, b->n);
+	printf(", \"visible_us\": {\"median\": %.1f, \"p99\": %.1f, \"max\": %.1f}", t.median,
+		t.p99, t.max);
 }
 
 /* An absent route comes back; one that is there goes or leads elsewhere. */
@@ -271,6 +284,7 @@ static uint32_t present(const struct bench *b)
 static void restart(struct bench *b)
 {
 	uint64_t took[RESTARTS], cpu[RESTARTS];
+	struct spread t, c;
 
 	for (uint32_t i = 0; i < b->n; i++)
 		if (!b->route[i].there)
@@ -281,17 +295,15 @@ static void restart(struct bench *b)
 		took[k] = control_plane_start(b, &cpu[k]);
 		bench_must_agree(b);
 	}
-	qsort(took, RESTARTS, sizeof(took[0]), ascending);
-	qsort(cpu, RESTARTS, sizeof(cpu[0]), ascending);
+	t = spread_of(took, RESTARTS, MS);
+	c = spread_of(cpu, RESTARTS, MS);
 	fprintf(stderr,
 		"restart: control plane killed and started: synced after %.0f ms in the median, "
 		"%.0f at most (to be under 2,000), of %u; %.0f ms of processor time; %" PRIu32
 		" routes\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS, RESTARTS,
-		(double)cpu[RESTARTS / 2] / MS, present(b));
-	printf(", \"restart_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS,
-		(double)cpu[RESTARTS / 2] / MS);
+		t.median, t.max, RESTARTS, c.median, present(b));
+	printf(", \"restart_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}", t.median,
+		t.max, c.median);
 }
 
 /* And of it the processor time of its main thread. */
@@ -317,6 +329,7 @@ static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 static void forward(struct bench *b)
 {
 	uint64_t took[RESTARTS], cpu[RESTARTS];
+	struct spread t, c;
 
 	for (unsigned k = 0; k < RESTARTS; k++) {
 		kill(b->planes.controlplane, SIGSTOP);
@@ -324,17 +337,14 @@ static void forward(struct bench *b)
 		kill(b->planes.controlplane, SIGCONT);
 		bench_await_agreement(b);
 	}
-	qsort(took, RESTARTS, sizeof(took[0]), ascending);
-	qsort(cpu, RESTARTS, sizeof(cpu[0]), ascending);
+	t = spread_of(took, RESTARTS, MS);
+	c = spread_of(cpu, RESTARTS, MS);
 	fprintf(stderr,
-		"forward: data plane killed and started: the first frame forwarded after %.0f ms "
-		"in "
-		"the median, %.0f at most (to be under 1,000), of %u; %.0f ms of processor time\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS, RESTARTS,
-		(double)cpu[RESTARTS / 2] / MS);
-	printf(", \"forward_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}}\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS,
-		(double)cpu[RESTARTS / 2] / MS);
+		"forward: data plane killed and started: the first frame after %.0f ms in the "
+		"median, %.0f at most (to be under 1,000), of %u; %.0f ms of processor time\n",
+		t.median, t.max, RESTARTS, c.median);
+	printf(", \"forward_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}}\n", t.median,
+		t.max, c.median);
 }
 
 int main(int argc, char **argv)

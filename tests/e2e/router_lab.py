@@ -177,18 +177,24 @@ class BiplaneRouter(Gateway):
         return all(there[s][k] == there[f"p-{s}"][k] for s in sides for k in ("address", "mtu"))
 
     def settled(self, seconds=10):
-        """Waits until what was set in the kernel is what the data plane uses. A control plane that has just
-        been started does not answer yet (69)."""
-        last = None
+        """Waits until what was set in the kernel is what the data plane uses."""
         wait_until("the ports to have MAC and MTU of their interfaces", self._followed, seconds)
+        self.tables_equal(seconds)
+
+    def tables_equal(self, seconds=10):
+        """Waits until the forwarding tables are the kernel's. Returns when the comparison began that found
+        them equal: it takes long itself where there are many routes and other work."""
+        last = None
 
         def equal():
             nonlocal last
+            began = time.monotonic()
             last = self.same_tables()
+            # 69: a control plane that has just been started does not answer yet
             assert last.returncode in (0, 1, 69), f"show routes --diff: {last.returncode} {last.stdout.decode()[-2000:]}"
-            return last.returncode == 0
+            return last.returncode == 0 and began
         try:
-            wait_until("the forwarding tables to be the kernel's", equal, seconds)
+            return wait_until("the forwarding tables to be the kernel's", equal, seconds)
         except AssertionError as e:
             raise AssertionError(f"{e}:\n{last.stdout.decode()[-3000:]}") from None
 
