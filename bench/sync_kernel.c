@@ -38,7 +38,7 @@ static void check(struct bench_kernel *k)
 	ssize_t got;
 
 	while ((got = recv(k->fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0) {
-		int left = (int)got;
+		uint32_t left = (uint32_t)NLMSG_ALIGN((size_t)got);
 
 		for (struct nlmsghdr *h = (struct nlmsghdr *)answer; NLMSG_OK(h, left);
 			h = NLMSG_NEXT(h, left)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast the forwarding tables follow the kernel, with both planes as processes and the data
- *plane forwarding at full speed all the time, in a network namespace that ends with this process:
+ * How fast the forwarding tables follow the kernel. Both planes run as processes, in a network
+ * namespace that ends with this one, and the data plane forwards at full speed all the time.
  *
  *   load      routes that are in the kernel before the control plane starts: until all are mirrored
  *   visible   a route replaced in the kernel: until a worker's lookup gives the new next hop
@@ -14,8 +14,6 @@
  * One line for each on standard error, and one JSON object on standard output.
  */
 #include <inttypes.h>
-#include <net/if.h>
-#include <pcap/pcap.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,43 +23,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/route_mix.h"
-#include "bench/route_frames.h"
-#include "bench/sync_kernel.h"
-#include "bench/sync_planes.h"
+#include "bench/sync_place.h"
 #include "shm/hash.h"
 #include "shm/lpm.h"
 
-#define GATEWAYS 16u
 #define LOOKS 1000u
 #define RESTARTS 5u
 #define TICK_NS 1000000u
 #define BASE_SECONDS 3u
-#define PATIENCE_NS 10000000000ull
 #define US 1000.0
 #define MS 1000000.0
-
-struct route {
-	bool there;
-	uint8_t gateway;
-};
-
-struct bench {
-	struct bench_planes planes;
-	struct bench_kernel kernel;
-	char file[256];
-	int lan, wan; /* ifindex */
-	uint32_t n4, n;
-	struct bp_prefix *prefix;
-	struct route *route;
-	uint64_t random;
-};
-
-static void die(const char *what)
-{
-	fprintf(stderr, "sync_rate: %s\n", what);
-	exit(1);
-}
 
 static uint32_t choose(struct bench *b, uint32_t n)
 {
@@ -75,157 +46,19 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* ---- the place ---- */
+/* Of many durations, in `unit` nanoseconds. */
+struct spread {
+	double median, p99, max;
+};
 
-static struct bp_address own_address(unsigned port, uint8_t family)
+static struct spread spread_of(uint64_t *ns, uint32_t n, double unit)
 {
-	struct bp_address a = {.family = family};
+	const uint32_t middle = n / 2, high = n * 99 / 100;
 
-	if (family == 4) {
-		memcpy(a.bytes, (const uint8_t[]){10, (uint8_t)port, 0, 1}, 4);
-		return a;
-	}
-	a.bytes[0] = 0xfd;
-	a.bytes[1] = (uint8_t)port;
-	a.bytes[15] = 1;
-	return a;
+	qsort(ns, n, sizeof(ns[0]), ascending);
+	return (struct spread){
+		(double)ns[middle] / unit, (double)ns[high] / unit, (double)ns[n - 1] / unit};
 }
-
-static struct bp_address gateway(uint8_t family, unsigned g)
-{
-	struct bp_address a = own_address(1, family);
-
-	a.bytes[family == 4 ? 3 : 15] = (uint8_t)(2 + g);
-	return a;
-}
-
-/* The thousand flows of the routing benchmark, to the MAC of the first device that driver makes. */
-static void write_pcap(const char *path)
-{
-	static const uint8_t mac[6] = {2, 'p', 'c', 'a', 'p', 0};
-	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = p != NULL ? pcap_dump_open(p, path) : NULL;
-
-	if (d == NULL)
-		die("the capture can't be written");
-	for (uint32_t i = 0; i < BENCH_ROUTE_FLOWS; i++) {
-		const struct bp_address to = bench_route16(i);
-		uint8_t frame[BENCH_ROUTE6_FRAME];
-		struct pcap_pkthdr h = {0};
-
-		h.len = h.caplen = bench_route_frame(i, &to, frame);
-		memcpy(frame, mac, sizeof(mac));
-		pcap_dump((u_char *)d, &h, frame);
-	}
-	pcap_dump_close(d);
-	pcap_close(p);
-}
-
-static void write_config(struct bench *b)
-{
-	const struct bench_planes *p = &b->planes;
-	char pcap[300];
-	FILE *f;
-
-	snprintf(pcap, sizeof(pcap), "%s/frames.pcap", p->directory);
-	write_pcap(pcap);
-	snprintf(b->file, sizeof(b->file), "%s/biplane.yaml", p->directory);
-	f = fopen(b->file, "we");
-	if (f == NULL)
-		die("the configuration can't be written");
-	fprintf(f,
-		"name: %s\nruntime: {directory: %s}\nworkers: 1\nports:\n"
-		"  - {name: lan, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\", kernel: tap,\n"
-		"     addresses: [10.0.0.1/24, \"fd00::1/64\"]}\n"
-		"  - {name: wan, device: \"net_null0,no-rx=1\", kernel: tap,\n"
-		"     addresses: [10.1.0.1/24, \"fd01::1/64\"]}\n",
-		p->name, p->directory, pcap);
-	if (fclose(f) != 0)
-		die("the configuration can't be written");
-}
-
-static int await_interface(const char *name)
-{
-	const uint64_t end = bench_now_ns() + PATIENCE_NS;
-	int i;
-
-	while ((i = (int)if_nametoindex(name)) == 0) {
-		if (bench_now_ns() > end)
-			die("the data plane made no kernel interface");
-		bench_nap();
-	}
-	return i;
-}
-
-/* As the control plane would: it isn't there yet. */
-static void set_up_interfaces(struct bench *b)
-{
-	const int ifindex[2] = {b->lan, b->wan};
-	struct bp_address a;
-
-	for (unsigned port = 0; port < 2; port++) {
-		bench_kernel_link_up(&b->kernel, ifindex[port]);
-		a = own_address(port, 4);
-		bench_kernel_address(&b->kernel, ifindex[port], &a, 24);
-		a = own_address(port, 6);
-		bench_kernel_address(&b->kernel, ifindex[port], &a, 64);
-	}
-	for (unsigned g = 0; g < GATEWAYS; g++) {
-		a = gateway(4, g);
-		bench_kernel_neighbour(&b->kernel, b->wan, &a);
-		a = gateway(6, g);
-		bench_kernel_neighbour(&b->kernel, b->wan, &a);
-	}
-}
-
-static void request(struct bench *b, uint32_t i, bool there, unsigned g)
-{
-	const struct bp_address via = gateway(b->prefix[i].family, g);
-
-	bench_kernel_route(
-		&b->kernel, there ? RTM_NEWROUTE : RTM_DELROUTE, &b->prefix[i], b->wan, &via);
-	b->route[i] = (struct route){there, (uint8_t)g};
-}
-
-/* The traffic's own routes, and as many as are asked for, a tenth of them IPv6. */
-static void routes_in_kernel(struct bench *b)
-{
-	uint64_t seed = 77;
-
-	b->prefix = calloc(b->n, sizeof(*b->prefix));
-	b->route = calloc(b->n, sizeof(*b->route));
-	if (b->prefix == NULL || b->route == NULL)
-		die("not enough memory");
-	bp_route_mix_distinct(&seed, 4, b->n4, b->prefix);
-	bp_route_mix_distinct(&seed, 6, b->n - b->n4, b->prefix + b->n4);
-	for (unsigned i = 16; i < 32; i++) {
-		const struct bp_prefix p = {{(uint8_t)i}, 4, 8};
-		const struct bp_address via = gateway(4, i % GATEWAYS);
-
-		bench_kernel_route(&b->kernel, RTM_NEWROUTE, &p, b->wan, &via);
-	}
-	for (uint32_t i = 0; i < b->n; i++)
-		request(b, i, true, i % GATEWAYS);
-	bench_kernel_flush(&b->kernel);
-}
-
-static void must_agree(struct bench *b)
-{
-	if (bench_command(&b->planes, "show", "routes", "--diff") != 0)
-		die("biplane show routes --diff finds differences");
-}
-
-/* Where there is no word of the control plane to wait for. */
-static void await_agreement(struct bench *b)
-{
-	const uint64_t end = bench_now_ns() + PATIENCE_NS;
-
-	while (bench_command(&b->planes, "show", "routes", "--diff") != 0)
-		if (bench_now_ns() > end)
-			die("biplane show routes --diff goes on finding differences");
-}
-
-/* ---- measurements ---- */
 
 /* From the start of the control plane to its word that everything is mirrored; and of it the
  * processor time. */
@@ -246,7 +79,7 @@ static void load(struct bench *b)
 	const double took = (double)control_plane_start(b, &cpu) / MS;
 	const double load_ms = (double)bench_loaded_ns(&b->planes) / MS;
 
-	must_agree(b);
+	bench_must_agree(b);
 	fprintf(stderr,
 		"load: %" PRIu32 " routes in %.0f ms from the control plane's start (to be under "
 		"2,000): %.0f ms of processor time; load_us says %.0f ms\n",
@@ -300,18 +133,18 @@ static uint32_t choose_leaf(struct bench *b)
 /* Replaces the route, and returns how long a worker would have gone the old way. */
 static uint64_t change_and_look(struct bench *b, uint32_t i)
 {
-	const unsigned g = (b->route[i].gateway + 1u) % GATEWAYS;
+	const unsigned g = (b->route[i].gateway + 1u) % BENCH_GATEWAYS;
 	struct bp_address to = {.family = b->prefix[i].family};
-	const struct bp_address via = gateway(to.family, g);
+	const struct bp_address via = bench_gateway(to.family, g);
 	uint64_t begun;
 
 	memcpy(to.bytes, b->prefix[i].bytes, sizeof(to.bytes));
-	request(b, i, true, g);
+	bench_request(b, i, true, g);
 	begun = bench_now_ns();
 	bench_kernel_flush(&b->kernel);
 	while (!leads_to(b, &to, &via)) {
-		if (bench_now_ns() - begun > PATIENCE_NS)
-			die("a change did not reach the forwarding tables");
+		if (bench_now_ns() - begun > BENCH_PATIENCE_NS)
+			bench_die("a change did not reach the forwarding tables");
 		bench_nap();
 	}
 	return bench_now_ns() - begun;
@@ -320,36 +153,35 @@ static uint64_t change_and_look(struct bench *b, uint32_t i)
 static void visible(struct bench *b)
 {
 	static uint64_t took[LOOKS];
+	struct spread t;
 
 	for (uint32_t k = 0; k < LOOKS; k++) {
 		const uint32_t i = choose_leaf(b);
 
 		took[k] = change_and_look(b, i);
 	}
-	qsort(took, LOOKS, sizeof(took[0]), ascending);
+	t = spread_of(took, LOOKS, US);
 	fprintf(stderr,
 		"visible: a change after %.0f us in the median (to be under 5,000), %.0f at the "
-		"99th percentile, "
-		"%.0f at most; of %u, with %" PRIu32 " routes there\n",
-		(double)took[LOOKS / 2] / US, (double)took[LOOKS * 99 / 100] / US,
-		(double)took[LOOKS - 1] / US, LOOKS, b->n);
-	printf(", \"visible_us\": {\"median\": %.1f, \"p99\": %.1f, \"max\": %.1f}",
-		(double)took[LOOKS / 2] / US, (double)took[LOOKS * 99 / 100] / US,
-		(double)took[LOOKS - 1] / US);
+		"99th percentile, %.0f at most; of %u, with %" PRIu32 " routes there\n",
+		t.median, t.p99, t.max, LOOKS, b->n);
+	printf(", \"visible_us\": {\"median\": %.1f, \"p99\": %.1f, \"max\": %.1f}", t.median,
+		t.p99, t.max);
 }
 
 /* An absent route comes back; one that is there goes or leads elsewhere. */
 static void change(struct bench *b)
 {
 	const uint32_t i = choose(b, b->n);
-	const struct route *r = &b->route[i];
+	const struct bench_route *r = &b->route[i];
 
 	if (!r->there)
-		request(b, i, true, choose(b, GATEWAYS));
+		bench_request(b, i, true, choose(b, BENCH_GATEWAYS));
 	else if (choose(b, 3) == 0)
-		request(b, i, false, r->gateway);
+		bench_request(b, i, false, r->gateway);
 	else
-		request(b, i, true, (r->gateway + 1u + choose(b, GATEWAYS - 1)) % GATEWAYS);
+		bench_request(b, i, true,
+			(r->gateway + 1u + choose(b, BENCH_GATEWAYS - 1)) % BENCH_GATEWAYS);
 }
 
 /* Changes at `rate` a second for so long; returns how many. */
@@ -390,7 +222,7 @@ static struct figure figure(const struct meter *from, const struct meter *to)
 	const double sent = (double)(to->sent - from->sent);
 
 	if (to->sent == from->sent)
-		die("nothing is forwarded");
+		bench_die("nothing is forwarded");
 	return (struct figure){
 		sent * 1000 / (double)(to->at - from->at), (double)(to->cpu - from->cpu) / sent};
 }
@@ -420,7 +252,7 @@ static void churn(struct bench *b, uint32_t rate, uint32_t seconds)
 	to = meter_read(b);
 	lag = change_and_look(b, last);
 	busy = figure(&from, &to);
-	must_agree(b);
+	bench_must_agree(b);
 	fprintf(stderr,
 		"churn: %.0f changes a second for %.1f s, %" PRIu64 " overruns and %" PRIu64
 		" resyncs (to be none), the last one visible after %.1f ms (to be under 1,000)\n"
@@ -452,30 +284,30 @@ static uint32_t present(const struct bench *b)
 static void restart(struct bench *b)
 {
 	uint64_t took[RESTARTS], cpu[RESTARTS];
+	struct spread t, c;
 
 	for (uint32_t i = 0; i < b->n; i++)
 		if (!b->route[i].there)
-			request(b, i, true, 0);
+			bench_request(b, i, true, 0);
 	bench_kernel_flush(&b->kernel);
 	for (unsigned k = 0; k < RESTARTS; k++) {
 		bench_kill(&b->planes.controlplane);
 		took[k] = control_plane_start(b, &cpu[k]);
-		must_agree(b);
+		bench_must_agree(b);
 	}
-	qsort(took, RESTARTS, sizeof(took[0]), ascending);
-	qsort(cpu, RESTARTS, sizeof(cpu[0]), ascending);
+	t = spread_of(took, RESTARTS, MS);
+	c = spread_of(cpu, RESTARTS, MS);
 	fprintf(stderr,
 		"restart: control plane killed and started: synced after %.0f ms in the median, "
 		"%.0f at most (to be under 2,000), of %u; %.0f ms of processor time; %" PRIu32
 		" routes\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS, RESTARTS,
-		(double)cpu[RESTARTS / 2] / MS, present(b));
-	printf(", \"restart_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS,
-		(double)cpu[RESTARTS / 2] / MS);
+		t.median, t.max, RESTARTS, c.median, present(b));
+	printf(", \"restart_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}", t.median,
+		t.max, c.median);
 }
 
-static uint64_t data_plane_restart(struct bench *b)
+/* And of it the processor time of its main thread. */
+static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 {
 	uint64_t sent, begun;
 
@@ -485,32 +317,34 @@ static uint64_t data_plane_restart(struct bench *b)
 	b->planes.dataplane = bench_start(&b->planes, "dataplane");
 	/* it begins to count at 0 */
 	while (bench_sent(&b->planes) == sent || bench_sent(&b->planes) == 0) {
-		if (bench_now_ns() - begun > PATIENCE_NS)
-			die("forwarding did not come back");
+		if (bench_now_ns() - begun > BENCH_PATIENCE_NS)
+			bench_die("forwarding did not come back");
 		bench_nap();
 	}
+	*cpu = bench_cpu_ns(b->planes.dataplane);
 	return bench_now_ns() - begun;
 }
 
 /* The control plane is stopped meanwhile: it holds the kernel interfaces, and does nothing. */
 static void forward(struct bench *b)
 {
-	uint64_t took[RESTARTS];
+	uint64_t took[RESTARTS], cpu[RESTARTS];
+	struct spread t, c;
 
 	for (unsigned k = 0; k < RESTARTS; k++) {
 		kill(b->planes.controlplane, SIGSTOP);
-		took[k] = data_plane_restart(b);
+		took[k] = data_plane_restart(b, &cpu[k]);
 		kill(b->planes.controlplane, SIGCONT);
-		await_agreement(b);
+		bench_await_agreement(b);
 	}
-	qsort(took, RESTARTS, sizeof(took[0]), ascending);
+	t = spread_of(took, RESTARTS, MS);
+	c = spread_of(cpu, RESTARTS, MS);
 	fprintf(stderr,
-		"forward: data plane killed and started: the first frame forwarded after %.0f ms "
-		"in the median, "
-		"%.0f at most (to be under 1,000), of %u\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS, RESTARTS);
-	printf(", \"forward_ms\": {\"median\": %.1f, \"max\": %.1f}}\n",
-		(double)took[RESTARTS / 2] / MS, (double)took[RESTARTS - 1] / MS);
+		"forward: data plane killed and started: the first frame after %.0f ms in the "
+		"median, %.0f at most (to be under 1,000), of %u; %.0f ms of processor time\n",
+		t.median, t.max, RESTARTS, c.median);
+	printf(", \"forward_ms\": {\"median\": %.1f, \"max\": %.1f, \"cpu\": %.1f}}\n", t.median,
+		t.max, c.median);
 }
 
 int main(int argc, char **argv)
@@ -520,25 +354,18 @@ int main(int argc, char **argv)
 	uint32_t seconds = argc > 6 ? (uint32_t)atoi(argv[6]) : 10;
 
 	if (argc < 4)
-		die("expected: sync_rate BIPLANE DIRECTORY NAME [ROUTES [RATE [SECONDS]]]");
+		bench_die("expected: sync_rate BIPLANE DIRECTORY NAME [ROUTES [RATE [SECONDS]]]");
 	b.planes = (struct bench_planes){
 		.biplane = argv[1], .file = b.file, .name = argv[3], .directory = argv[2]};
 	b.n = argc > 4 ? (uint32_t)atoi(argv[4]) : 100000;
 	if (b.n < 1000 || rate == 0 || seconds == 0)
-		die("from 1,000 routes on, and a rate and seconds from 1");
+		bench_die("from 1,000 routes on, and a rate and seconds from 1");
 	b.n4 = b.n - b.n / 10;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (unshare(CLONE_NEWNET) != 0)
-		die("no network namespace: must be root");
-	write_config(&b);
-	bench_kernel_open(&b.kernel);
-	b.planes.dataplane = bench_start(&b.planes, "dataplane");
-	b.lan = await_interface("lan");
-	b.wan = await_interface("wan");
-	bench_map(&b.planes);
-	set_up_interfaces(&b);
-	routes_in_kernel(&b);
+		bench_die("no network namespace: must be root");
+	bench_place(&b);
 	load(&b);
 	visible(&b);
 	churn(&b, rate, seconds);

@@ -184,15 +184,21 @@ class BiplaneRouter(Gateway):
 
     def settled(self, seconds=10):
         """Waits until what was set in the kernel is what the data plane uses."""
-        last = None
         wait_until("the ports to have MAC and MTU of their interfaces", self._followed, seconds)
+        self.tables_equal(seconds)
+
+    def tables_equal(self, seconds=10):
+        """Waits until the forwarding tables are the kernel's. Returns when the comparison began that found
+        them equal: it takes long itself where there are many routes and other work."""
+        last = None
 
         def equal():
             nonlocal last
+            began = time.monotonic()
             last = self.differing()
-            return last is None
+            return last is None and began
         try:
-            wait_until("the forwarding tables to be the kernel's", equal, seconds)
+            return wait_until("the forwarding tables to be the kernel's", equal, seconds)
         except AssertionError as e:
             raise AssertionError(f"{e}:\n{last.stdout.decode()[-3000:]}") from None
 

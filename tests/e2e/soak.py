@@ -32,6 +32,7 @@ def options():
     for name, value in (("kills", 200), ("changes", 5000), ("packets", 20000), ("routes", 100000), ("data-plane", 10),
                         ("seed", int(time.time()))):
         p.add_argument(f"--{name}", type=positive, default=value)
+    p.add_argument("--patience", type=float, default=2.0)
     return p.parse_args()
 
 
@@ -53,7 +54,7 @@ def soak(lab, router, o):
         field.begin(router)
         began = time.monotonic()
         if router.kind == "biplane":
-            kill_control_plane(router, field, o.kills, progress)
+            kill_control_plane(router, field, o.kills, progress, o.patience)
         else:
             time.sleep(10)
         seconds = time.monotonic() - began
