@@ -158,6 +158,8 @@ def test_routes_between_its_bridge_and_a_port(lab, gateway):
     with behind_the_gateway(lab):
         flush(lab)
         g = gateway(c)
+        wait_until("the interfaces with their addresses", lambda: g.show("interfaces")["interfaces"] and all(
+            i["up"] and len([a for a in i["addresses"] if not a.startswith("fe80:")]) >= 1 for i in g.show("interfaces")["interfaces"]), 10)
         for ns in ("dev", "cloud"):
             ping(lab, ns, "10.97.0.3")
             ping(lab, ns, "10.97.0.1")
