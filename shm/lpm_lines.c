@@ -101,17 +101,23 @@ static uint32_t take(struct bp_lpm_lines *l, unsigned n)
 	return first;
 }
 
-uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, unsigned n)
+void bp_lpm_lines_await(struct bp_lpm_lines *l)
 {
 	static const struct timespec little = {.tv_nsec = 100000};
-	uint32_t first = take(l, n);
 
-	if (first != BP_LPM_NO_LINE || l->limbo.head == BP_LPM_NO_LINE)
-		return first;
 	while (bp_lpm_lines_settle(l) && l->patience > 0) {
 		l->patience--;
 		nanosleep(&little, NULL);
 	}
+}
+
+uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, unsigned n)
+{
+	uint32_t first = take(l, n);
+
+	if (first != BP_LPM_NO_LINE || l->limbo.head == BP_LPM_NO_LINE)
+		return first;
+	bp_lpm_lines_await(l);
 	return take(l, n);
 }
 

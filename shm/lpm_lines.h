@@ -44,6 +44,8 @@ uint32_t bp_lpm_lines_take(struct bp_lpm_lines *l, unsigned n);
 /* Lines that no reader can reach after the change under way; bp_lpm_lines_retire() after it. */
 void bp_lpm_lines_unlink(struct bp_lpm_lines *l, uint32_t first, uint32_t n);
 void bp_lpm_lines_retire(struct bp_lpm_lines *l);
+/* Waits until all readers have left what was retired, or patience is used up. */
+void bp_lpm_lines_await(struct bp_lpm_lines *l);
 /* Frees what all readers have left. Returns whether some still wait. */
 bool bp_lpm_lines_settle(struct bp_lpm_lines *l);
 

@@ -5,8 +5,13 @@
 
 #include "shm/lpm_tree.h"
 
-/* A repair waits up to 20 ms in all for workers to leave what an earlier writer unlinked. */
-#define PATIENCE 200u
+/*
+ * A repair waits up to 300 ms in all for workers to leave what an earlier writer unlinked. That can
+ * be any line in no node, so until they have there is no room at all. A worker takes microseconds,
+ * but on a machine where others want its core it can be away for longer; meanwhile it
+ * forwards by what is there.
+ */
+#define PATIENCE 3000u
 
 struct bp_lpm_writer *bp_lpm_writer_new(struct bp_fib *f, struct bp_epoch *e)
 {
@@ -262,6 +267,7 @@ uint64_t bp_lpm_repair(struct bp_lpm_writer *w)
 	w->stores = 0;
 	w->lines.patience = PATIENCE;
 	sync_all(w);
+	bp_lpm_lines_await(&w->lines); /* the first changes are to find room */
 	w->lines.patience = 0;
 	return mended + w->stores;
 }

@@ -63,7 +63,7 @@ void bp_interfaces_hold(struct bp_interfaces *s)
 			continue;
 		s->tap[i] = bp_tap_hold(kernel_name(s->config, i), err, sizeof(err));
 		if (s->tap[i] < 0)
-			bp_log(BP_LOG_WARNING, "%s", err);
+			bp_log_limited(&s->log_hold[i], BP_LOG_WARNING, "%s", err);
 	}
 }
 

@@ -2,6 +2,7 @@
 #ifndef BP_SYNC_INTERFACES_H
 #define BP_SYNC_INTERFACES_H
 
+#include "controlplane/log.h"
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"
 
@@ -12,8 +13,9 @@
 struct bp_interfaces {
 	const struct bp_config *config;
 	struct bp_netlink *requests;
-	int tap[BP_MAX_INTERFACES]; /* -1: not held */
-	bool sysctls_done;          /* those of the whole namespace */
+	int tap[BP_MAX_INTERFACES];                      /* -1: not held */
+	struct bp_log_limit log_hold[BP_MAX_INTERFACES]; /* it is tried every second */
+	bool sysctls_done;                               /* those of the whole namespace */
 };
 
 void bp_interfaces_init(

@@ -2,6 +2,7 @@
 """A bridge with `host:`: the gateway has an address on the segment that it bridges, and its control
 plane reaches the edge broker through biplane's own ports. Bridging beside it is as without."""
 
+import contextlib
 import re
 
 import pytest
@@ -53,6 +54,55 @@ def test_without_a_kernel_interface(lab, gateway):
     ping(lab, "dev", CLOUD)
     g.balanced()
     flush(lab)
+
+
+@contextlib.contextmanager
+def behind_the_gateway(lab):
+    """The edge on a network of its own, 10.97.0.0/24, which the others reach through the host."""
+    changes = [("edge", "addr", "10.97.0.3/24", "dev", "eth0"),
+               *(("edge", "route", f"{a}/32", "via", "10.97.0.1") for a in (DEVICE, CLOUD)),
+               *((ns, "route", "10.97.0.0/24", "via", HOST) for ns in ("dev", "cloud"))]
+    try:
+        for ns, what, *args in changes:
+            lab.run(ns, "ip", what, "add", *args)
+        yield
+    finally:
+        for ns, what, *args in reversed(changes):
+            lab.run(ns, "ip", what, "del", *args, check=False)
+
+
+def test_routes_between_its_bridge_and_a_port(lab, gateway):
+    """devices and cloud are bridged, the edge is behind a port that routes; alarms leave by that."""
+    c = config()
+    c["ports"][2].update(name="uplink", addresses=["10.97.0.1/24"])
+    c["bridge"][0]["ports"] = ["devices", "cloud"]
+    c["mqtt"]["edge"]["host"] = "10.97.0.3"
+    with behind_the_gateway(lab):
+        flush(lab)
+        g = gateway(c)
+        wait_until("the interfaces with their addresses", lambda: g.show("interfaces")["interfaces"] and all(
+            i["up"] and len([a for a in i["addresses"] if not a.startswith("fe80:")]) >= 1 for i in g.show("interfaces")["interfaces"]), 10)
+        for ns in ("dev", "cloud"):
+            ping(lab, ns, "10.97.0.3")
+            ping(lab, ns, "10.97.0.1")
+            ping(lab, "edge", EVERYBODY[ns])
+        before = g.counter("forwarded_ip4")
+        ping(lab, "dev", "10.97.0.3")
+        assert g.counter("forwarded_ip4") == before + 6
+        ping(lab, "dev", CLOUD)
+        watch = Watch(lab, g)
+        try:
+            p = Publisher(lab, CLOUD, watch.expected, "5")
+            p.finish([p.publish("plant/oven/temperature", f"{60 + i}.5", i % 3) for i in range(60)])
+            watch.check()
+        finally:
+            watch.close()
+        g.balanced()
+        assert g.stop() == 0
+    flush(lab)
+
+
+# From here on the module's gateway runs: what makes one of its own stands above.
 
 
 @pytest.fixture(scope="module", params=DRIVERS)

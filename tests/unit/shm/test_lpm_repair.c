@@ -211,6 +211,33 @@ static void test_waits_for_workers(void **state)
 	rig_end(&r);
 }
 
+/* A worker that has lost its core is away for as many questions after it. */
+#define AWAY 500u
+static bool leaves_late(void *arg)
+{
+	unsigned *asked = arg;
+
+	return ++*asked > AWAY;
+}
+
+/* All that is in no node may still be looked at when a writer takes over: it is not at once full.
+ */
+static void test_waits_for_room(void **state)
+{
+	const struct bp_prefix host = {.family = 4, .length = 32, .bytes = {10, 0, 0, 1}};
+	unsigned asked = 0;
+	uint64_t known = 0;
+	struct lpm_rig r;
+
+	rig_start(&r, 64, 4);
+	bp_fib_quiesce(r.fib, 3, &known);
+	bp_epoch_init(&r.epoch, r.fib->control, leaves_late, &asked);
+	rig_take_over(&r);
+	rig_set(&r, &host, 10);
+	assert_int_equal(asked, AWAY + 1);
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_shared_nodes),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_waits_for_workers),
+		cmocka_unit_test(test_waits_for_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
