@@ -67,7 +67,8 @@ bool bp_nd_is_solicitation(const uint8_t *frame, uint32_t len, const uint8_t **t
 	uint32_t icmp_len;
 
 	if (len < AT_OPTIONS || bp_be16(frame + 12) != BP_ETHER_IP6 || ip[0] >> 4 != 6 ||
-		ip[BP_IP6_NEXT] != BP_PROTO_ICMP6 || ip[BP_IP6_HOPS] != HOPS)
+		ip[BP_IP6_NEXT] != BP_PROTO_ICMP6 || ip[BP_IP6_HOPS] != HOPS ||
+		(frame[6] & 1)) /* a station never sends from a group address */
 		return false;
 	icmp_len = bp_be16(ip + BP_IP6_PAYLOAD);
 	if (icmp_len < AT_OPTIONS - AT_ICMP || icmp_len > len - AT_ICMP ||

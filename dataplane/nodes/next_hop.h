@@ -25,13 +25,17 @@ static inline uint64_t bp_next_hop_use(const struct bp_router *r, uint32_t numbe
 	return atomic_load_explicit(&n->link, memory_order_acquire);
 }
 
-/* The member of a group for a flow with this hash. */
+/* The member of a group for a flow with this hash; 0 (no route) when a damaged word names what is
+ * not there. */
 static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t link, uint32_t hash)
 {
 	const struct bp_nexthop_group *g = &r->fib->groups[(uint32_t)link];
+	uint32_t number;
 
-	return bp_next_hop_use(
-		r, atomic_load_explicit(&g->nexthop[hash >> 24], memory_order_relaxed));
+	if (unlikely((uint32_t)link >= r->fib->max_groups))
+		return 0;
+	number = atomic_load_explicit(&g->nexthop[hash >> 24], memory_order_relaxed);
+	return likely(number < r->fib->max_nexthops) ? bp_next_hop_use(r, number) : 0;
 }
 
 /*

@@ -288,6 +288,7 @@ static void what_follows_the_packet(void **state)
 	want = forwarded(p, B, host_b);
 	put(&r, A, &p);
 	rig_expect(&r, B, want.bytes, 114);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARD4), 2);
 	p = ip6("fd09::1", 64, 50);
 	p.len += 3;
 	want = forwarded(p, B, host_b);
@@ -457,6 +458,36 @@ static void headers_that_lie(void **state)
 		p = good;
 		p.bytes[14 + bit / 8] ^= (uint8_t)(1u << bit % 8);
 		is_dropped(&r, p, BP_C_DROP_IP_CHECKSUM);
+	}
+	rig_stop(&r);
+}
+
+/* ---- tables that were damaged ---- */
+
+/* A link word of an interface or a group that can't be leads nowhere. */
+static void link_words_that_lie(void **state)
+{
+	struct bp_address to4 = address("10.9.1.1"), to6 = address("fd09::1");
+	_Atomic uint64_t *link;
+	struct rig r;
+
+	start(&r);
+	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, &to4)].link;
+	assert_ptr_not_equal(link, &r.shm.fib.nexthops[BP_NH_NONE].link);
+	for (unsigned i = BP_MAX_INTERFACES; i <= UINT8_MAX; i++) {
+		*link = bp_link_make(BP_LINK_RESOLVED, (uint8_t)i, 2);
+		is_dropped(&r, ip4("10.9.1.1", 64, 46), BP_C_DROP_IF_DOWN);
+	}
+	*link = bp_link_make(BP_LINK_GROUP, 0, r.shm.fib.max_groups);
+	is_punted(&r, ip4("10.9.1.1", 64, 46), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	*link = bp_link_make(BP_LINK_GROUP, 0, 0);
+	for (unsigned i = 0; i < BP_GROUP_SHARES; i++)
+		r.shm.fib.groups[0].nexthop[i] = r.shm.fib.max_nexthops;
+	is_punted(&r, ip4("10.9.1.1", 64, 46), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, &to6)].link;
+	for (unsigned i = BP_MAX_INTERFACES; i <= UINT8_MAX; i++) {
+		*link = bp_link_make(BP_LINK_RESOLVED, (uint8_t)i, 2);
+		is_dropped(&r, ip6("fd09::1", 64, 8), BP_C_DROP_IF_DOWN);
 	}
 	rig_stop(&r);
 }
@@ -676,6 +707,7 @@ int main(void)
 		cmocka_unit_test(what_is_for_us),
 		cmocka_unit_test(what_no_router_forwards),
 		cmocka_unit_test(headers_that_lie),
+		cmocka_unit_test(link_words_that_lie),
 		cmocka_unit_test(an_interface_that_is_down),
 		cmocka_unit_test(a_neighbour_that_changes),
 		cmocka_unit_test(use_is_marked),

@@ -153,6 +153,8 @@ static void solicitation_that_must_be_discarded(void **state)
 		f[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	assert_true(bp_nd_is_solicitation(f, 86, &target));
+	f[6] |= 1; /* no station sends from a group: the answer would go to all of it */
+	assert_false(bp_nd_is_solicitation(f, 86, &target));
 }
 
 static void ttl_and_checksum_go_together(void **state)
