@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from lab import Background, wait_until
-from router_lab import FAR, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host, own, router_mac, send_all
+from router_lab import FAR, LEFT, LEFT6, RIGHT, RIGHT6, SIDES, host, only_biplane, own, router_mac, send_all
 
 FAMILIES = (4, 6)
 
@@ -29,6 +29,14 @@ def test_large_pings_go_in_fragments(routed_lab, router):
     """IPv4 through taps, in test_route_ports.py: af_packet's fanout puts its fragments together."""
     routed_lab.pings("left", RIGHT6, "-s", "6000")
     routed_lab.pings("left", own("left", 6), "-s", "6000")
+
+
+@only_biplane
+def test_link_local_addresses_are_of_the_ports_macs(routed_lab, router):
+    """A kernel interface goes up once it has its port's MAC: the same address after every start."""
+    for n, side in enumerate(("left", "right", "edge"), 1):
+        out = routed_lab.ip("gw", "-6", "addr", "show", "dev", side, "scope", "link")
+        assert f"fe80::10:{n}ff:fe00:1/64" in out, out
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -45,7 +45,7 @@ void sync_rig_start(struct sync_rig *r)
 		.fib = &r->fib,
 		.global = r->global,
 		.ports = r->ports,
-		.n_ports = 2};
+		.n_ports = r->no_ports ? 0 : 2};
 	char err[512];
 
 	r->sync = bp_sync_new(r->base, &to, &r->config, err, sizeof(err));
