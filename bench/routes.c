@@ -24,7 +24,7 @@ static void set_interface(struct bp_fib_writer *w, unsigned i, const uint8_t mac
 	struct bp_interface_info info = {
 		.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER, .mtu = 1500};
 
-	snprintf(info.name, sizeof(info.name), "port%u", i);
+	snprintf(info.name, sizeof(info.name), "%s", i == FROM ? "devices" : "cloud");
 	memcpy(info.mac, mac, sizeof(info.mac));
 	must(bp_fib_interface_set(w, i, &info), "interface");
 }

@@ -17,9 +17,21 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	r->fib = &w->shm->fib;
 	r->classes = &c->exception;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		bp_config_interface(c, i, &r->name[i]);
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
 		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
 	}
+}
+
+/* Names don't change while a data plane runs: one comparison that succeeds is enough. */
+static bool is_confirmed(struct bp_router *r, unsigned i)
+{
+	const uint64_t bit = 1ull << i;
+
+	if (unlikely(!(r->confirmed & bit)) && r->name[i] != NULL &&
+		strncmp(r->name[i], r->fib->interfaces[i].info.name, BP_NAME_MAX + 1) == 0)
+		r->confirmed |= bit;
+	return r->confirmed & bit;
 }
 
 void bp_router_refresh(struct bp_worker *w)
@@ -33,7 +45,7 @@ void bp_router_refresh(struct bp_worker *w)
 		const struct bp_interface *f = &r->fib->interfaces[i];
 		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
 		uint64_t mac = atomic_load_explicit(&f->mac, memory_order_relaxed);
-		bool up = (flags & FORWARDS) == FORWARDS;
+		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
 
 		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
 		r->tx_mac[i] = mac;

@@ -18,6 +18,11 @@
 
 struct bp_router {
 	bool enabled;
+	/* Bit per interface of which the tables are known to mean what the configuration means: the
+	 * tables outlive a restart, after which a number may be another port's. Until the control
+	 * plane has said so, such an interface is down. */
+	uint64_t confirmed;
+	const char *name[BP_MAX_INTERFACES]; /* in the configuration; NULL: it has none such */
 	const struct bp_fib *fib;
 	const struct bp_config_exception *classes;
 	uint64_t epoch; /* see bp_fib_quiesce() */

@@ -99,11 +99,32 @@ static enum bp_fib_result counted(struct bp_fib_writer *w, enum bp_fib_result r)
 	return r;
 }
 
+/* The number means another interface than it did, since the configuration was changed: what the
+ * tables know of its neighbours must send nothing there any more. The routes follow when they are
+ * told. */
+static void forget_neighbours(struct bp_fib_writer *w, unsigned interface)
+{
+	struct bp_neighbour_info n;
+	uint32_t cursor = 0;
+
+	while (bp_fib_next_neighbour(w->f, &cursor, &n))
+		if (n.interface == interface)
+			bp_fib_neighbour_delete(w, interface, &n.address);
+}
+
+static bool is_another(const struct bp_interface_info *before, const struct bp_interface_info *info)
+{
+	return (before->flags & info->flags & BP_IF_PRESENT) && before->name[0] != '\0' &&
+	       strncmp(before->name, info->name, sizeof(before->name)) != 0;
+}
+
 enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info)
 {
 	if (i >= BP_MAX_INTERFACES)
 		return BP_FIB_INVALID;
+	if (is_another(&w->f->interfaces[i].info, info))
+		forget_neighbours(w, i);
 	return counted(w, bp_interface_set(w->f, i, info));
 }
 

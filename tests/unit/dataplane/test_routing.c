@@ -60,7 +60,7 @@ static void set_interface(struct rig *r, unsigned i, uint32_t flags, uint32_t mt
 {
 	struct bp_interface_info info = {.flags = flags, .mtu = mtu};
 
-	snprintf(info.name, sizeof(info.name), "if%u", i);
+	info.name[0] = "abc"[i];
 	memcpy(info.mac, mac_of[i], 6);
 	assert_int_equal(bp_fib_interface_set(r->writer, i, &info), BP_FIB_DONE);
 }
@@ -512,6 +512,32 @@ static void an_interface_that_is_down(void **state)
 	rig_stop(&r);
 }
 
+/* Tables of a configuration whose ports stood in another order, until the control plane has come.
+ */
+static void a_number_that_was_another_ports(void **state)
+{
+	struct packet p = ip4("10.9.1.1", 64, 46);
+	struct bp_interface_info info = {
+		.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL,
+		.mtu = 1500,
+		.name = "was-b"};
+	struct rig r;
+
+	start(&r);
+	memcpy(info.mac, mac_of[B], 6);
+	assert_int_equal(bp_fib_interface_set(r.writer, B, &info), BP_FIB_DONE);
+	set_neighbour(&r, B, "10.2.0.2", host_b);
+	/* the worker has not seen "b" yet */
+	r.worker->router.confirmed = 0;
+	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
+	/* what was a neighbour there is none on the port that has the number now */
+	set_interface(&r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
+	is_punted(&r, p, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+	set_neighbour(&r, B, "10.2.0.2", host_b);
+	goes(&r, p, B, host_b);
+	rig_stop(&r);
+}
+
 static void a_neighbour_that_changes(void **state)
 {
 	static const uint8_t other[6] = {0x02, 0, 0, 0, 0, 0x99};
@@ -709,6 +735,7 @@ int main(void)
 		cmocka_unit_test(headers_that_lie),
 		cmocka_unit_test(link_words_that_lie),
 		cmocka_unit_test(an_interface_that_is_down),
+		cmocka_unit_test(a_number_that_was_another_ports),
 		cmocka_unit_test(a_neighbour_that_changes),
 		cmocka_unit_test(use_is_marked),
 		cmocka_unit_test(flows_keep_their_way),
