@@ -5,6 +5,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
 #include "controlplane/log.h"
-#include "controlplane/peer.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
 #include "controlplane/rules.h"
@@ -293,9 +293,15 @@ static void await_workers(struct bp_fib_writer *w)
 		nanosleep(&little, NULL);
 }
 
+/* Only what is certain counts: memory that a worker still reads must not be reused, and heartbeats
+ * are old, too, after the system's clock was set. A pid that is somebody else's by now makes the
+ * tables wait for the next data plane. */
 static bool no_readers(void *arg)
 {
-	return !bp_dataplane_alive(arg);
+	const struct bp_shm_global *g = arg;
+	const uint64_t pid = atomic_load_explicit(&g->dp_pid, memory_order_acquire);
+
+	return pid == 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
 }
 
 /* The forwarding tables and who fills them. Returns the exit status. */
