@@ -5,18 +5,20 @@
 
 #define BURST 64u
 #define SLOT_BITS 8
+#define PATIENCE 32 /* bursts without nodes until they are taken for rare */
 
-void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n)
+/*
+ * Of a burst some addresses of which lead to nodes. The loads do not depend on each other: the
+ * processor waits for all of them together. There is no branch to guess: where there is no node,
+ * what is fetched ahead is memory that is at hand anyway. Returns how many met a node.
+ */
+static __attribute__((noinline)) unsigned through_nodes(
+	const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n)
 {
 	const _Atomic uint32_t *word[BURST];
 	uint8_t deeper[BURST];
 	unsigned m = 0;
 
-	/*
-	 * The loads do not depend on each other: the processor waits for all of them together.
-	 * There is no branch to guess in the loop: where there is no node, what is touched ahead is
-	 * memory that is at hand anyway.
-	 */
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t w = atomic_load_explicit(
 			&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
@@ -37,4 +39,28 @@ void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexth
 	}
 	for (unsigned i = 0; i < m; i++)
 		nexthop[deeper[i]] = atomic_load_explicit(word[i], memory_order_relaxed);
+	return m;
+}
+
+void bp_lpm4_lookup_again(
+	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n)
+{
+	uint32_t any = 0;
+
+	if (*nodes == 0) {
+		for (unsigned i = 0; i < n; i++) {
+			nexthop[i] = atomic_load_explicit(
+				&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
+			any |= nexthop[i];
+		}
+		if (__builtin_expect((any & BP_LPM_LINK) == 0, 1))
+			return;
+	}
+	*nodes = through_nodes(f, dst, nexthop, n) != 0 ? PATIENCE
+							: (uint8_t)(*nodes - (*nodes != 0));
+}
+
+void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n)
+{
+	through_nodes(f, dst, nexthop, n);
 }

@@ -138,6 +138,7 @@ static void test_row(void **state)
 static void test_bursts(void **state)
 {
 	struct lpm_rig b;
+	uint8_t nodes = 0;
 
 	rig_start(&b, 8000, 0);
 	for (unsigned i = 0; i < 3000; i++) {
@@ -168,6 +169,12 @@ static void test_bursts(void **state)
 		bp_lpm4_lookup(b.fib, dst4, got, n4);
 		for (unsigned k = 0; k < n4; k++)
 			assert_int_equal(got[k], model_lookup(b.model, &v4[k]));
+		memset(got, 0xff, sizeof(got));
+		bp_lpm4_lookup_again(b.fib, &nodes, dst4, got, n4);
+		for (unsigned k = 0; k < n4; k++)
+			assert_int_equal(got[k], model_lookup(b.model, &v4[k]));
+		if (test_below(&b.seed, 4) == 0) /* as if traffic had changed */
+			nodes = !nodes;
 		bp_lpm6_lookup(b.fib, dst6, got, n6);
 		for (unsigned k = 0; k < n6; k++)
 			assert_int_equal(got[k], model_lookup(b.model, &v6[k]));

@@ -52,6 +52,7 @@ static void *read_on(void *arg)
 	uint32_t dst4[ADDRESSES], got[ADDRESSES];
 	unsigned n4 = 0, n6 = 0;
 	uint64_t known = 0;
+	uint8_t nodes = 0;
 
 	/* The first half is IPv4. */
 	for (unsigned i = 0; i < ADDRESSES; i++) {
@@ -70,7 +71,8 @@ static void *read_on(void *arg)
 		if (round == 0)
 			atomic_fetch_add(&s->ready, 1);
 		from = atomic_load(&s->done);
-		bp_lpm4_lookup(s->rig.fib, dst4, got, n4);
+		bp_lpm4_lookup_again(s->rig.fib, &nodes, dst4, got, n4);
+		nodes = round & 1;
 		bp_lpm6_lookup(s->rig.fib, dst6, got + n4, n6);
 		to = atomic_load(&s->begun);
 		for (unsigned i = 0; i < ADDRESSES; i++) {
