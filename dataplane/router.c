@@ -6,6 +6,7 @@
 #include "dataplane/worker.h"
 
 #define NS_PER_SECOND 1000000000ull
+#define FEW_NEXTHOPS 128 /* their lines stay in the first cache */
 #define FORWARDS (BP_IF_PRESENT | BP_IF_UP)
 
 void bp_router_init(struct bp_worker *w, const struct bp_config *c)
@@ -19,6 +20,7 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		bp_config_interface(c, i, &r->name[i]);
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
+		r->rx_head[i] = bp_ip4_expect_nothing();
 		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
 	}
 }
@@ -41,6 +43,8 @@ void bp_router_refresh(struct bp_worker *w)
 	if (!r->enabled)
 		return;
 	r->now_s = (uint32_t)(w->mono_ns / NS_PER_SECOND);
+	r->many_nexthops = atomic_load_explicit(&r->fib->control->nexthops, memory_order_relaxed) >
+			   FEW_NEXTHOPS;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		const struct bp_interface *f = &r->fib->interfaces[i];
 		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
@@ -48,6 +52,7 @@ void bp_router_refresh(struct bp_worker *w)
 		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
 
 		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
+		r->rx_head[i] = up ? bp_ip4_expect(mac) : bp_ip4_expect_nothing();
 		r->tx_mac[i] = mac;
 		r->tx_mtu[i] = up ? atomic_load_explicit(&f->mtu, memory_order_relaxed) : 0;
 	}

@@ -135,33 +135,49 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 
 /* ---- the usual ---- */
 
+/* Of the packets of a step, in their order. */
+struct heads {
+	uint32_t dst[STEP];   /* host byte order */
+	uint32_t total[STEP]; /* bytes from the IP header on */
+	uint32_t hop[STEP];   /* TTL, protocol and checksum as they leave */
+	uint32_t nexthop[STEP];
+};
+
 /*
- * The 16 octets from the EtherType on, each with its bounds: IPv4, no options, a TTL of 2 or more,
- * a source that is unicast (its first octet 1..223; 127 is asked for apart).
+ * Four frames: bit i is set when m[i] is IPv4 without options for us, more hops to go, addresses
+ * that may be forwarded, nothing behind it, and a right checksum. No branches: nearly all are.
  */
-#define AT_BOUNDED 12u
-static const bp_v16 least = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0};
-static const bp_v16 most = {0x08, 0x00, 0x45, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-	0xff, 0xff, 223, 0xff};
-
-/* IPv4 without options for us, more hops to go, addresses that may be forwarded, nothing behind it,
- * and a right checksum. No branches: nearly all are. */
-static inline bool is_usual(const struct bp_worker *w, const struct rte_mbuf *m, uint32_t dst)
+static __rte_always_inline uint64_t look(
+	const struct bp_router *r, struct rte_mbuf *const m[4], struct heads *h, uint32_t at)
 {
-	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
-	const bp_v16 v = bp_v16_load(p + AT_BOUNDED);
-	uint32_t end = BP_ETHER_HDR + bp_be16(h + BP_IP4_TOTAL), len = m->pkt_len;
-	bool ok;
+	const bp_v16 *const expect[4] = {&r->rx_head[m[0]->port], &r->rx_head[m[1]->port],
+		&r->rx_head[m[2]->port], &r->rx_head[m[3]->port]};
+	const uint8_t *const frame[4] = {rte_pktmbuf_mtod(m[0], const uint8_t *),
+		rte_pktmbuf_mtod(m[1], const uint8_t *), rte_pktmbuf_mtod(m[2], const uint8_t *),
+		rte_pktmbuf_mtod(m[3], const uint8_t *)};
+	const bp_v4 len = {m[0]->pkt_len, m[1]->pkt_len, m[2]->pkt_len, m[3]->pkt_len};
+	const bp_v4 first = {m[0]->data_len, m[1]->data_len, m[2]->data_len, m[3]->data_len};
 
-	ok = bp_v16_all((bp_v16)((v >= least) & (v <= most)));
-	ok &= (bp_load_le64(p) & BP_LINK_MAC_MASK) == w->router.rx_mac[m->port];
-	ok &= m->data_len >= HEAD;
-	ok &= end >= HEAD;
-	ok &= end == len || (end < len && len <= ETHER_MIN);
-	ok &= dst - 0x01000000u < 0xdf000000u; /* 1.0.0.0 .. 223.255.255.255 */
-	ok &= dst >> 24 != 127;
-	ok &= h[BP_IP4_SRC] != 127;
-	return ok & bp_ip4_checksum_ok20(h);
+	return bp_ip4_four(
+		frame, expect, len, first, ETHER_MIN, &h->dst[at], &h->total[at], &h->hop[at]);
+}
+
+/* The bits of all: those that are usual. */
+static __rte_noinline uint64_t look_at_all(
+	const struct bp_router *r, struct rte_mbuf **m, struct heads *h, uint32_t n)
+{
+	uint64_t usual = 0;
+	uint32_t i;
+
+	for (i = 0; i + 4 <= n; i += 4)
+		usual |= look(r, m + i, h, i) << i;
+	if (i < n) {
+		struct rte_mbuf *const rest[4] = {
+			m[i], m[RTE_MIN(i + 1, n - 1)], m[RTE_MIN(i + 2, n - 1)], m[n - 1]};
+
+		usual |= look(r, rest, h, i) << i;
+	}
+	return usual & UINT64_MAX >> (STEP - n);
 }
 
 /* IPv6 for us: node ip6 looks at the rest. */
@@ -185,7 +201,7 @@ static bool all_ip6(const struct bp_worker *w, struct rte_mbuf **m, uint32_t n)
 
 /* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
 static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, struct rte_mbuf **m, uint32_t *dst, uint32_t n, uint64_t usual)
+	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t usual)
 {
 	uint32_t left = (uint32_t)__builtin_ctzll(~usual), n_six = 0;
 	void *six[STEP];
@@ -194,7 +210,9 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 		rte_edge_t edge;
 
 		if (usual >> i & 1) {
-			dst[left] = dst[i];
+			h->dst[left] = h->dst[i];
+			h->total[left] = h->total[i];
+			h->hop[left] = h->hop[i];
 			m[left++] = m[i];
 			continue;
 		}
@@ -211,53 +229,112 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 	return left;
 }
 
-/* Up to STEP frames: those that leave are added to `way`. */
-static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
+/* What the packets that leave one behind the other have in common. */
+struct run {
+	uint32_t kind;     /* the upper 16 bits of their link words: kind and interface */
+	uint32_t mtu;      /* of the interface */
+	uint64_t mac;      /* its, in the upper 16 bits of the first 8 octets of a frame */
+	uint32_t mac_rest; /* and in the 4 octets behind */
+	uint16_t out;
+};
+
+static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
+{
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+
+	memcpy(p + BP_ETHER_HDR + BP_IP4_TTL, &hop, sizeof(hop));
+	bp_ethernet_write(p, (link & BP_LINK_MAC_MASK) | run.mac, run.mac_rest);
+	m->port = run.out; /* a bridge must know that it does not come from one of its ports */
+	return m;
+}
+
+/*
+ * A packet with this link word that does not leave as the one before it did: returns its true link
+ * word, and `run` is for it; or 0 when it leaves otherwise, and is gone.
+ */
+static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, void **objs, struct rte_mbuf *m, uint32_t total, uint64_t link,
+	struct run *run, struct bp_way *way)
 {
 	const struct bp_router *r = &w->router;
-	uint32_t dst[STEP], nexthop[STEP], bytes = 0;
-	uint64_t usual = 0;
+	uint8_t out;
 
-	for (uint32_t i = 0; i < n; i++) {
-		dst[i] = bp_be32(
-			rte_pktmbuf_mtod_offset(m[i], const uint8_t *, BP_ETHER_HDR + BP_IP4_DST));
-		usual |= (uint64_t)is_usual(w, m[i], dst[i]) << i;
+	if (bp_link_kind(link) != BP_LINK_RESOLVED)
+		link = follow(w, m, link);
+	out = bp_link_interface(link);
+	if (bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out]) {
+		rte_node_enqueue_x1(graph, node, bp_next_hop_other(w, m, link, total), m);
+		return 0;
 	}
+	if (r->edge[out] != way->edge) {
+		bp_way_flush(w, graph, node, objs, way);
+		way->edge = r->edge[out];
+	}
+	*run = (struct run){
+		.kind = (uint32_t)(link >> 48),
+		.mtu = r->tx_mtu[out],
+		.mac = r->tx_mac[out] << 48,
+		.mac_rest = (uint32_t)(r->tx_mac[out] >> 16),
+		.out = out,
+	};
+	return link;
+}
+
+/*
+ * Packets [i, n) up to the first that does not leave as the one before it, whose number it returns.
+ * A function of its own, so that all of it stays in registers.
+ */
+static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte_mbuf **m,
+	const struct heads *h, uint32_t i, uint32_t n, void **objs, const struct run *last,
+	struct bp_way *way)
+{
+	struct bp_nexthop *const nexthops = r->fib->nexthops;
+	const uint32_t now_s = r->now_s;
+	const struct run run = *last;
+	void **to = objs + way->n;
+	uint32_t bytes = way->bytes;
+
+	for (; i < n; i++) {
+		uint64_t link = bp_nexthop_use(&nexthops[h->nexthop[i]], now_s);
+
+		if (unlikely(link >> 48 != run.kind || h->total[i] > run.mtu))
+			break;
+		bytes += m[i]->pkt_len;
+		*to++ = leave(m[i], link, h->hop[i], run);
+	}
+	way->n = (uint32_t)(to - objs);
+	way->bytes = bytes;
+	return i;
+}
+
+/* Up to STEP frames: those that leave are added to `way`. */
+static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
+	void **objs, struct rte_mbuf **m, uint32_t n, struct run *run, struct bp_way *way)
+{
+	const struct bp_router *r = &w->router;
+	struct heads h;
+	uint64_t usual;
+
+	usual = look_at_all(r, m, &h, n);
 	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
-		n = set_aside(graph, node, w, m, dst, n, usual);
-	bp_lpm4_lookup(r->fib, dst, nexthop, n);
-	for (uint32_t i = 0; i < n; i++)
-		rte_prefetch0(bp_next_hop(r, nexthop[i]));
+		n = set_aside(graph, node, w, m, &h, n, usual);
+	bp_lpm4_lookup_again(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
+	if (r->many_nexthops)
+		for (uint32_t i = 0; i < n; i++)
+			rte_prefetch0(bp_next_hop(r, h.nexthop[i]));
 	for (uint32_t i = 0; i < n; i++) {
-		struct rte_mbuf *one = m[i];
-		uint8_t *p = rte_pktmbuf_mtod(one, uint8_t *);
-		uint32_t total = bp_be16(p + BP_ETHER_HDR + BP_IP4_TOTAL);
-		uint64_t link = bp_next_hop_use(r, nexthop[i]);
-		uint8_t out;
+		uint64_t link;
 
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
-			link = follow(w, one, link);
-		out = bp_link_interface(link);
-		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out])) {
-			rte_node_enqueue_x1(
-				graph, node, bp_next_hop_other(w, one, link, total), one);
+		i = leave_alike(r, m, &h, i, n, objs, run, way);
+		if (i == n)
+			break;
+		link = bp_next_hop_use(r, h.nexthop[i]);
+		link = turn(graph, node, w, objs, m[i], h.total[i], link, run, way);
+		if (link == 0)
 			continue;
-		}
-		if (unlikely(r->edge[out] != way->edge)) {
-			way->bytes += bytes;
-			bytes = 0;
-			bp_way_flush(w, graph, node, objs, way);
-			way->edge = r->edge[out];
-		}
-		bp_ip4_decrement_ttl(p + BP_ETHER_HDR);
-		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
-		one->port =
-			out; /* a bridge must know that it does not come from one of its ports */
-		bytes += one->pkt_len;
-		objs[way->n++] = one;
+		way->bytes += m[i]->pkt_len;
+		objs[way->n++] = leave(m[i], link, h.hop[i], *run);
 	}
-	way->bytes += bytes;
 }
 
 static uint16_t ip4_process(
@@ -266,13 +343,14 @@ static uint16_t ip4_process(
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
 	struct bp_way way = {.edge = BP_EDGE_DROP};
+	struct run run = {0};
 
 	if (is_ip6(w, m[0]) && all_ip6(w, m, nb_objs)) {
 		rte_node_next_stream_move(graph, node, BP_EDGE_IP6);
 		return nb_objs;
 	}
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
+		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &run, &way);
 	bp_count(w, BP_C_FORWARD4, way.n);
 	bp_way_end(w, graph, node, objs, nb_objs, &way);
 	return nb_objs;

@@ -16,13 +16,16 @@ static inline const struct bp_nexthop *bp_next_hop(const struct bp_router *r, ui
 }
 
 /* The link word of a next hop, marked as used. The mark is stored once a second. */
+static inline uint64_t bp_nexthop_use(struct bp_nexthop *n, uint32_t now_s)
+{
+	if (unlikely(atomic_load_explicit(&n->used_s, memory_order_relaxed) != now_s))
+		atomic_store_explicit(&n->used_s, now_s, memory_order_relaxed);
+	return atomic_load_explicit(&n->link, memory_order_acquire);
+}
+
 static inline uint64_t bp_next_hop_use(const struct bp_router *r, uint32_t number)
 {
-	struct bp_nexthop *n = &r->fib->nexthops[number];
-
-	if (unlikely(atomic_load_explicit(&n->used_s, memory_order_relaxed) != r->now_s))
-		atomic_store_explicit(&n->used_s, r->now_s, memory_order_relaxed);
-	return atomic_load_explicit(&n->link, memory_order_acquire);
+	return bp_nexthop_use(&r->fib->nexthops[number], r->now_s);
 }
 
 /* The member of a group for a flow with this hash; 0 (no route) when a damaged word names what is
