@@ -30,6 +30,7 @@
 #include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/pools.h"
 #include "dataplane/worker_loop.h"
 #include "shm/layout.h"
 
@@ -400,8 +401,8 @@ int main(int argc, char **argv)
 	if (b.config == NULL)
 		die("configuration", "refused");
 	open_segment(&b);
-	pool = rte_pktmbuf_pool_create(
-		"bench", MBUFS, MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create_by_ops("bench", MBUFS, MBUF_CACHE, 0,
+		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, bp_pools_ops(b.o.messages != 0));
 	if (pool == NULL)
 		die("mbufs", rte_strerror(rte_errno));
 	for (uint16_t p = 0; p < 3; p++)

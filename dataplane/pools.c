@@ -76,15 +76,26 @@ static uint16_t choose_room(const struct bp_config *c, const struct bp_port *por
 	return room_of(largest);
 }
 
-/* The exception thread uses the pools too, without a cache and on a CPU that it shares. Where it is
- * interrupted inside DPDK's ordinary ring, workers wait until it runs again; not so in this one. */
-static const char *pool_ops(const struct bp_config *c)
+static bool has_ops(const char *name)
+{
+	for (uint32_t i = 0; i < rte_mempool_ops_table.num_ops; i++)
+		if (strcmp(rte_mempool_ops_table.ops[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The exception thread uses the pools too, without a cache and on a CPU that it shares. Where it is
+ * interrupted inside DPDK's ordinary ring, workers wait until it runs again; not so in these. A
+ * stack gives back first what was used last, which is still in a cache.
+ */
+const char *bp_pools_ops(bool exception)
 {
 	const char *best = rte_mbuf_best_mempool_ops();
 
-	if (bp_exception_mbufs(c) != 0 && strcmp(best, "ring_mp_mc") == 0)
-		return "ring_mt_rts";
-	return best; /* what the options after -- ask for, too */
+	if (!exception || strcmp(best, "ring_mp_mc") != 0)
+		return best; /* what the options after -- ask for, too */
+	return has_ops("lf_stack") ? "lf_stack" : "ring_mt_rts";
 }
 
 int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
@@ -105,8 +116,8 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);
-		pools->pool[s] = rte_pktmbuf_pool_create_by_ops(
-			name, pools->mbufs[s], CACHE, 0, pools->data_room, (int)s, pool_ops(c));
+		pools->pool[s] = rte_pktmbuf_pool_create_by_ops(name, pools->mbufs[s], CACHE, 0,
+			pools->data_room, (int)s, bp_pools_ops(bp_exception_mbufs(c) != 0));
 		if (!pools->pool[s]) {
 			snprintf(err, err_size,
 				"no memory for %u packet buffers of %u bytes on NUMA node %u (%s); "

@@ -27,6 +27,9 @@ struct bp_pools {
 /* Bytes that the pools of this configuration take, about; before any device is known. */
 uint64_t bp_pools_estimate(const struct bp_config *c);
 
+/* DPDK's kind of pool; `exception`: the exception thread takes and gives back buffers, too. */
+const char *bp_pools_ops(bool exception);
+
 /* Returns 0, or -1 with a sentence. */
 int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size);

@@ -352,7 +352,7 @@ static uint16_t ip4_process(
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &run, &way);
 	bp_count(w, BP_C_FORWARD4, way.n);
-	bp_way_end(w, graph, node, objs, nb_objs, &way);
+	bp_way_end(w, graph, node, objs, &way);
 	return nb_objs;
 }
 

@@ -33,12 +33,16 @@ static inline void bp_way_flush(struct bp_worker *w, struct rte_graph *graph, st
 	way->bytes = 0;
 }
 
-/* At the end of a burst of `nb_objs`. */
+/*
+ * At the end of a burst. What goes one way goes as the array it lies in; those of the burst that do
+ * not have been sent already, and the others closed up.
+ */
 static inline void bp_way_end(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
-	void **objs, uint16_t nb_objs, struct bp_way *way)
+	void **objs, struct bp_way *way)
 {
-	if (likely(way->begin == 0 && way->n == nb_objs)) {
+	if (likely(way->begin == 0 && way->n != 0)) {
 		bp_way_sum(w, way);
+		node->idx = (uint16_t)way->n;
 		rte_node_next_stream_move(graph, node, way->edge);
 	} else {
 		bp_way_flush(w, graph, node, objs, way);
