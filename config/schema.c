@@ -118,8 +118,9 @@ static bool is_binary(const void *base)
 	{                                                                                          \
 		.path = "exception.classes." name_ ".queue", .type = &bp_type_uint,                \
 		AT(exception.class[class_].queue), .min = 16, .max = 65536, .preset = "512",       \
-		.help = "Frames of this class that may wait for the kernel; more are dropped and " \
-			"counted."                                                                 \
+		.help = "Frames of this class that may wait for the kernel, of each port or "      \
+			"bridge; "                                                                 \
+			"more are dropped and counted."                                            \
 	}
 
 /* clang-format off */

@@ -16,6 +16,14 @@ static struct rte_ring *make_ring(const char *what, unsigned i, unsigned count, 
 	return rte_ring_create(name, RTE_MAX(count, 1u), SOCKET_ID_ANY, flags | RING_F_EXACT_SZ);
 }
 
+static bool wants_kernel(const struct bp_config *c, unsigned interface)
+{
+	const char *name;
+	const struct bp_config_interface *k = bp_config_interface(c, interface, &name);
+
+	return k && k->kernel != BP_KERNEL_OFF;
+}
+
 /* The first worker that may send on the port; of these, one that polls something, so that it walks.
  */
 static unsigned worker_of_port(
@@ -61,10 +69,14 @@ struct bp_exception *bp_exception_create(
 	x->n_workers = plan ? plan->n_workers : 1;
 	/* a worker that is interrupted while it puts does not hold up the others */
 	producers = x->n_workers == 1 ? RING_F_SP_ENQ : RING_F_MP_RTS_ENQ;
-	for (unsigned i = 0; i < BP_EX_CLASSES; i++) {
-		x->to_kernel[i] =
-			make_ring("exc", i, c->exception.class[i].queue, producers | RING_F_SC_DEQ);
-		complete &= x->to_kernel[i] != NULL;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		if (!wants_kernel(c, i))
+			continue;
+		for (unsigned e = 0; e < BP_EX_CLASSES; e++) {
+			x->to_kernel[e][i] = make_ring(
+				"exc", i, c->exception.class[e].queue, producers | RING_F_SC_DEQ);
+			complete &= x->to_kernel[e][i] != NULL;
+		}
 	}
 	for (unsigned w = 0; w < x->n_workers; w++) {
 		x->from_kernel[w] =
@@ -95,8 +107,9 @@ void bp_exception_free(struct bp_exception *x)
 {
 	if (!x)
 		return;
-	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
-		free_ring(x->to_kernel[i]);
+	for (unsigned e = 0; e < BP_EX_CLASSES; e++)
+		for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+			free_ring(x->to_kernel[e][i]);
 	for (unsigned w = 0; w < x->n_workers; w++)
 		free_ring(x->from_kernel[w]);
 	free(x);
@@ -106,16 +119,12 @@ uint32_t bp_exception_mbufs(const struct bp_config *c)
 {
 	uint64_t interfaces = 0, mbufs = 0;
 
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		const char *name;
-		const struct bp_config_interface *k = bp_config_interface(c, i, &name);
-
-		interfaces += k && k->kernel != BP_KERNEL_OFF;
-	}
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		interfaces += wants_kernel(c, i);
 	if (interfaces == 0)
 		return 0;
-	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
-		mbufs += c->exception.class[i].queue;
+	for (unsigned e = 0; e < BP_EX_CLASSES; e++)
+		mbufs += interfaces * c->exception.class[e].queue;
 	/* what its backend holds of an interface, and the queues to the workers */
 	mbufs += interfaces * BP_EXCEPTION_FROM_QUEUE;
 	mbufs += (uint64_t)c->n_workers * BP_EXCEPTION_FROM_QUEUE;

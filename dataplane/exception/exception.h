@@ -25,8 +25,11 @@
  */
 struct bp_exception {
 	/* Fixed while workers run, but for has[]: a kernel interface can be removed. */
-	_Atomic bool has[BP_MAX_INTERFACES];          /* has a kernel interface */
-	struct rte_ring *to_kernel[BP_EX_CLASSES];    /* many workers in, the thread out */
+	_Atomic bool has[BP_MAX_INTERFACES]; /* has a kernel interface */
+	/* Many workers in, the thread out: a queue of its own for each class and interface, so that
+	 * a flood on one leaves the others theirs. NULL where the configuration has no kernel
+	 * interface. */
+	struct rte_ring *to_kernel[BP_EX_CLASSES][BP_MAX_INTERFACES];
 	struct rte_ring *from_kernel[BP_MAX_WORKERS]; /* the thread in, the worker out; by index */
 	unsigned n_workers;
 	/* Which worker sends what an interface's kernel side sent. */
@@ -64,14 +67,15 @@ static inline bool bp_exception_has(const struct bp_exception *x, unsigned inter
 }
 
 /*
- * Workers: hands over the first frames of `m` that there is room for; each was given its interface.
- * Returns how many: of the others the caller stays the owner, counts them as DROP_QUEUE_<class> and
- * frees them. What was taken is counted by the exception thread: KERNEL_<class> or DROP_KERNEL_TX.
+ * Workers: hands over the first frames of `m`, all for one interface, that there is room for; each
+ * was given its interface, which must have a queue. Returns how many: of the others the caller
+ * stays the owner, counts them as DROP_QUEUE_<class> and frees them. What was taken is counted by
+ * the exception thread: KERNEL_<class> or DROP_KERNEL_TX.
  */
-static inline unsigned bp_exception_put(
-	struct bp_exception *x, enum bp_exception_class class, struct rte_mbuf **m, unsigned n)
+static inline unsigned bp_exception_put(struct bp_exception *x, enum bp_exception_class class,
+	unsigned interface, struct rte_mbuf **m, unsigned n)
 {
-	return rte_ring_enqueue_burst(x->to_kernel[class], (void *const *)m, n, NULL);
+	return rte_ring_enqueue_burst(x->to_kernel[class][interface], (void *const *)m, n, NULL);
 }
 
 /*

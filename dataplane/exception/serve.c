@@ -18,44 +18,68 @@ void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
 		bp_bucket_init(
 			&s->bucket[c], config->class[c].rate, config->class[c].burst, now_ns);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (x->to_kernel[0][i])
+			s->queued[s->n_queued++] = (uint8_t)i;
 }
 
-static struct bp_kernel_if *find(const struct bp_serve *s, const struct rte_mbuf *m)
+/* Frames of one class for one interface. */
+static void deliver(
+	struct bp_serve *s, unsigned class, unsigned interface, struct rte_mbuf **m, unsigned n)
 {
-	unsigned i = bp_exception_interface(m);
-
-	return i < BP_MAX_INTERFACES ? s->interface[i] : NULL;
-}
-
-/* Frames of one class: those that follow each other to the same interface go together. */
-static void deliver(struct bp_serve *s, unsigned class, struct rte_mbuf **m, unsigned n)
-{
+	struct bp_kernel_if *k = s->interface[interface];
 	uint64_t *v = s->counters->v;
+	unsigned taken;
 
-	for (unsigned i = 0, end; i < n; i = end) {
-		struct bp_kernel_if *k = find(s, m[i]);
-		unsigned taken;
-
-		for (end = i + 1; end < n && find(s, m[end]) == k; end++)
-			;
-		if (!k) {
-			v[BP_C_DROP_NO_KERNEL] += end - i;
-			rte_pktmbuf_free_bulk(&m[i], end - i);
-			continue;
-		}
-		taken = k->ops->write(k, &m[i], end - i);
-		v[kernel_counter[class]] += taken;
-		v[BP_C_DROP_KERNEL_TX] += end - i - taken;
+	if (!k) {
+		v[BP_C_DROP_NO_KERNEL] += n;
+		rte_pktmbuf_free_bulk(m, n);
+		return;
 	}
+	taken = k->ops->write(k, m, n);
+	v[kernel_counter[class]] += taken;
+	v[BP_C_DROP_KERNEL_TX] += n - taken;
+}
+
+static unsigned serve_queue(struct bp_serve *s, unsigned class, unsigned interface, unsigned most)
+{
+	struct rte_mbuf *m[BP_SERVE_BATCH];
+	unsigned n = rte_ring_sc_dequeue_burst(
+		s->x->to_kernel[class][interface], (void **)m, most, NULL);
+
+	if (n)
+		deliver(s, class, interface, m, n);
+	return n;
+}
+
+/* Once around from the one whose turn it is, each at most `part` and all together at most `most`.
+ */
+static unsigned go_around(
+	struct bp_serve *s, unsigned class, unsigned first, unsigned part, unsigned most)
+{
+	unsigned all = 0;
+
+	for (unsigned k = 0; k < s->n_queued && all < most; k++) {
+		unsigned at = first + k < s->n_queued ? first + k : first + k - s->n_queued;
+		unsigned n = serve_queue(s, class, s->queued[at], RTE_MIN(part, most - all));
+
+		if (n != 0 && all == 0)
+			s->turn[class] = (uint8_t)(at + 1 < s->n_queued ? at + 1 : 0);
+		all += n;
+	}
+	return all;
 }
 
 static unsigned serve_class(struct bp_serve *s, unsigned class, unsigned most)
 {
-	struct rte_mbuf *m[BP_SERVE_BATCH];
-	unsigned n = rte_ring_sc_dequeue_burst(s->x->to_kernel[class], (void **)m, most, NULL);
+	unsigned first = s->turn[class], part, n;
 
-	if (n)
-		deliver(s, class, m, n);
+	if (most == 0 || s->n_queued == 0)
+		return 0;
+	part = RTE_MAX(most / s->n_queued, 1u);
+	n = go_around(s, class, first, part, most);
+	if (n != 0 && n < most)
+		n += go_around(s, class, first, most, most - n);
 	return n;
 }
 

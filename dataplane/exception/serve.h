@@ -14,9 +14,11 @@
  * waits.
  *
  * A round takes from each class, in the order of enum bp_exception_class, what its bucket allows
- * and at most BP_SERVE_BATCH frames. So a class waits for one batch of each of the others at most,
+ * and at most BP_SERVE_BATCH frames; of these, each interface in turn an equal part, and what some
+ * leave goes to the others. So a class waits for one batch of each of the others at most,
  * even when their rates together are more than this thread can do; and one that is within its rate
- * is never slowed down by the buckets of others.
+ * is never slowed down by the buckets of others; and an interface that sends less than its part of
+ * its class's rate loses nothing to one that is flooded.
  *
  * Counters, in the row of this thread: KERNEL_<class> per frame that the kernel took, else
  * DROP_KERNEL_TX or, when its interface has none, DROP_NO_KERNEL. FROM_KERNEL is counted by the
@@ -30,6 +32,8 @@ struct bp_serve {
 	struct bp_kernel_if *const *interface; /* [BP_MAX_INTERFACES]; NULL: none */
 	struct bp_counters *counters;
 	struct bp_bucket bucket[BP_EX_CLASSES];
+	uint8_t queued[BP_MAX_INTERFACES], n_queued; /* the interfaces that have queues */
+	uint8_t turn[BP_EX_CLASSES];                 /* which of them is first */
 };
 
 void bp_serve_init(struct bp_serve *s, struct bp_exception *x,

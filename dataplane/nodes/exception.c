@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Hands frames to the exception thread, which writes them to the kernel interface: in the queue of
- * their class, or nowhere when that is full. An interface without one answers for itself what a
- * neighbour must know (node answer).
+ * their class and interface, or nowhere when that is full. An interface without one answers for
+ * itself what a neighbour must know (node answer).
  */
 #include "dataplane/exception/exception.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -11,10 +11,11 @@
 
 _Static_assert(BP_C_DROP_QUEUE_OTHER == BP_C_DROP_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
 
-/* Frames of one class. */
-static void put(struct bp_worker *w, enum bp_exception_class class, struct rte_mbuf **m, unsigned n)
+/* Frames of one class and interface. */
+static void put(struct bp_worker *w, enum bp_exception_class class, unsigned interface,
+	struct rte_mbuf **m, unsigned n)
 {
-	unsigned taken = bp_exception_put(w->exception, class, m, n);
+	unsigned taken = bp_exception_put(w->exception, class, interface, m, n);
 
 	if (likely(taken == n))
 		return;
@@ -36,7 +37,7 @@ static uint16_t exception_process(
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf *run[RTE_GRAPH_BURST_SIZE];
 	enum bp_exception_class class = BP_EX_OTHER;
-	unsigned n = 0;
+	unsigned interface = 0, n = 0;
 
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
@@ -50,15 +51,17 @@ static uint16_t exception_process(
 			}
 			continue;
 		}
-		if (n != 0 && (m->hash.fdir.lo != class || n == RTE_DIM(run))) {
-			put(w, class, run, n);
+		if (n != 0 && (m->hash.fdir.lo != class || m->hash.fdir.hi != interface ||
+				      n == RTE_DIM(run))) {
+			put(w, class, interface, run, n);
 			n = 0;
 		}
 		class = m->hash.fdir.lo;
+		interface = m->hash.fdir.hi;
 		run[n++] = m;
 	}
 	if (n != 0)
-		put(w, class, run, n);
+		put(w, class, interface, run, n);
 	return nb_objs;
 }
 

@@ -137,7 +137,7 @@ void rig_expect_kernel(struct rig *r, enum bp_exception_class class, unsigned in
 {
 	void *m = NULL;
 
-	assert_int_equal(rte_ring_dequeue(r->exception->to_kernel[class], &m), 0);
+	assert_int_equal(rte_ring_dequeue(r->exception->to_kernel[class][interface], &m), 0);
 	assert_int_equal(bp_exception_interface(m), interface);
 	r->to_kernel++;
 	expect_bytes(m, data, len);

@@ -16,7 +16,7 @@
 #include "dataplane/ring_ports.h"
 #include "dataplane/worker.h"
 
-#define MBUFS 4095
+#define MBUFS 5000
 #define SECOND 1000000000ull
 #define HOST BP_MAX_PORTS
 
@@ -93,7 +93,7 @@ static void put(struct bp_exception *x, enum bp_exception_class c, uint32_t tag,
 {
 	struct rte_mbuf *m = frame(tag, to);
 
-	assert_int_equal(bp_exception_put(x, c, &m, 1), 1);
+	assert_int_equal(bp_exception_put(x, c, to, &m, 1), 1);
 }
 
 static int set_up(void **state)
@@ -137,8 +137,8 @@ static void destroy(struct bp_exception *x)
 	assert_int_equal(rte_mempool_avail_count(pool), MBUFS);
 }
 
-/* Exactly as many frames wait as are configured, whoever puts them; what was not taken stays the
- * caller's, and what is left at the end is freed. */
+/* Exactly as many frames of each interface wait as are configured, whoever puts them; what was not
+ * taken stays the caller's, and what is left at the end is freed. */
 static void queues_are_bounded(void **state)
 {
 	struct bp_queue_plan plan = {.n_workers = 3};
@@ -148,17 +148,21 @@ static void queues_are_bounded(void **state)
 		struct bp_exception *x = create(several ? &plan : NULL);
 
 		for (unsigned c = 0; c < BP_EX_CLASSES; c++) {
-			unsigned n;
+			for (unsigned to = 0; to < 2; to++) {
+				unsigned n;
 
-			for (unsigned i = 0; i < RTE_DIM(m); i++)
-				m[i] = frame(i, 0);
-			n = bp_exception_put(x, c, m, RTE_DIM(m));
-			assert_int_equal(n, 500 + c);
-			assert_int_equal(bp_exception_put(x, c, &m[n], 1), 0);
-			rte_pktmbuf_free_bulk(&m[n], RTE_DIM(m) - n);
+				for (unsigned i = 0; i < RTE_DIM(m); i++)
+					m[i] = frame(i, to);
+				n = bp_exception_put(x, c, to, m, RTE_DIM(m));
+				assert_int_equal(n, 500 + c);
+				assert_int_equal(bp_exception_put(x, c, to, &m[n], 1), 0);
+				rte_pktmbuf_free_bulk(&m[n], RTE_DIM(m) - n);
+			}
 		}
-		for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 			assert_false(bp_exception_has(x, i));
+			assert_int_equal(x->to_kernel[0][i] != NULL, i < 2 || i == HOST);
+		}
 		destroy(x);
 	}
 }
@@ -245,7 +249,7 @@ static void flood_is_bounded(void **state)
 		for (unsigned i = 0; i < 20; i++) {                    /* 200,000 a second */
 			struct rte_mbuf *m = frame(0, 0);
 
-			if (bp_exception_put(x, BP_EX_LOCAL, &m, 1) == 1)
+			if (bp_exception_put(x, BP_EX_LOCAL, 0, &m, 1) == 1)
 				continue;
 			rte_pktmbuf_free(m);
 			dropped++;
@@ -262,7 +266,67 @@ static void flood_is_bounded(void **state)
 	}
 	flooded = counters.v[BP_C_KERNEL_LOCAL];
 	assert_in_range(flooded, 10000 + 100 - 1, 10000 + 100);
-	assert_int_equal(flooded + dropped + rte_ring_count(x->to_kernel[BP_EX_LOCAL]), 200000);
+	assert_int_equal(flooded + dropped + rte_ring_count(x->to_kernel[BP_EX_LOCAL][0]), 200000);
+	destroy(x);
+}
+
+/* A flood on one interface takes of its own class only what the other interfaces leave. */
+static void flood_leaves_other_ports(void **state)
+{
+	struct bp_exception *x = create(NULL);
+	uint64_t now = SECOND;
+	unsigned sent = 0;
+	struct bp_serve s;
+
+	config.exception.class[BP_EX_ROUTING].rate = 2000;
+	config.exception.class[BP_EX_ROUTING].burst = 10;
+	serve(&s, x, now);
+	for (unsigned step = 0; step < 10000; step++, now += 100000) { /* 1 s of 0.1 ms */
+		for (unsigned i = 0; i < 20; i++) {                    /* 200,000 a second */
+			struct rte_mbuf *m = frame(0, 0);
+
+			if (bp_exception_put(x, BP_EX_ROUTING, 0, &m, 1) == 0)
+				rte_pktmbuf_free(m);
+		}
+		if (step % 20 == 0) { /* 500 a second each: less than a third of 2,000 */
+			put(x, BP_EX_ROUTING, 1, 1);
+			put(x, BP_EX_ROUTING, 1, HOST);
+			sent++;
+		}
+		(void)bp_serve_to_kernel(&s, now);
+		atomic_store(&fakes[0].n, 0);
+		/* each waits for two tokens at most: one of the flood's and one of the other's */
+		assert_in_range(atomic_load(&fakes[1].n), sent - 1, sent);
+		assert_in_range(atomic_load(&fakes[2].n), sent - 1, sent);
+	}
+	assert_in_range(counters.v[BP_C_KERNEL_ROUTING], 2000, 2010);
+	destroy(x);
+}
+
+/* A batch is shared out: to each its part, and the rest to whoever has more, in turn. */
+static void batch_is_shared_out(void **state)
+{
+	struct bp_exception *x = create(NULL);
+	struct bp_serve s;
+
+	serve(&s, x, SECOND);
+	for (unsigned i = 0; i < 100; i++) {
+		put(x, BP_EX_OTHER, i, 0);
+		put(x, BP_EX_OTHER, i, 1);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		put(x, BP_EX_OTHER, i, HOST);
+	assert_int_equal(bp_serve_to_kernel(&s, SECOND), BP_SERVE_BATCH);
+	assert_int_equal(fakes[2].n, 3);
+	assert_in_range(fakes[0].n, BP_SERVE_BATCH / 3, BP_SERVE_BATCH);
+	assert_in_range(fakes[1].n, BP_SERVE_BATCH / 3, BP_SERVE_BATCH);
+	while (bp_serve_to_kernel(&s, SECOND) != 0)
+		;
+	assert_int_equal(fakes[0].n + fakes[1].n, 200);
+	for (unsigned i = 0; i < 100; i++) { /* each in its order */
+		assert_int_equal(fakes[0].got[i], i);
+		assert_int_equal(fakes[1].got[i], i);
+	}
 	destroy(x);
 }
 
@@ -275,19 +339,19 @@ static void interfaces_are_told_apart(void **state)
 	put(x, BP_EX_OTHER, 1, 0);
 	put(x, BP_EX_OTHER, 2, HOST);
 	put(x, BP_EX_OTHER, 3, HOST);
-	put(x, BP_EX_OTHER, 4, 5); /* none there */
 	put(x, BP_EX_OTHER, 5, 0);
-	put(x, BP_EX_OTHER, 6, 0xffffffff);
-	put(x, BP_EX_OTHER, 7, 1);
+	put(x, BP_EX_OTHER, 7, 1); /* which went away */
+	put(x, BP_EX_OTHER, 8, 1);
+	interface[1] = NULL;
 	fakes[2].refuse_after = 1;
-	assert_int_equal(bp_serve_to_kernel(&s, SECOND), 7);
+	assert_int_equal(bp_serve_to_kernel(&s, SECOND), 6);
 	assert_int_equal(fakes[0].n, 2);
 	assert_int_equal(fakes[0].got[0], 1);
 	assert_int_equal(fakes[0].got[1], 5);
-	assert_int_equal(fakes[1].n, 1);
+	assert_int_equal(fakes[1].n, 0);
 	assert_int_equal(fakes[2].n, 1);
 	assert_int_equal(fakes[2].got[0], 2);
-	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], 4);
+	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], 3);
 	assert_int_equal(counters.v[BP_C_DROP_KERNEL_TX], 1);
 	assert_int_equal(counters.v[BP_C_DROP_NO_KERNEL], 2);
 	destroy(x);
@@ -375,9 +439,11 @@ static void mbufs_are_estimated(void **state)
 	const uint32_t queues = 500 + 501 + 502 + 503;
 
 	config.n_workers = 3;
-	assert_int_equal(bp_exception_mbufs(&config), queues + (3 + 3) * BP_EXCEPTION_FROM_QUEUE);
+	assert_int_equal(
+		bp_exception_mbufs(&config), 3 * queues + (3 + 3) * BP_EXCEPTION_FROM_QUEUE);
 	config.port[0].interface.kernel = BP_KERNEL_OFF;
-	assert_int_equal(bp_exception_mbufs(&config), queues + (2 + 3) * BP_EXCEPTION_FROM_QUEUE);
+	assert_int_equal(
+		bp_exception_mbufs(&config), 2 * queues + (2 + 3) * BP_EXCEPTION_FROM_QUEUE);
 	config.port[1].interface.kernel = BP_KERNEL_OFF;
 	config.bridge[0].has_host = false;
 	assert_int_equal(bp_exception_mbufs(&config), 0);
@@ -453,6 +519,8 @@ int main(void)
 		cmocka_unit_test_setup(workers_are_chosen, set_up),
 		cmocka_unit_test_setup(classes_in_order, set_up),
 		cmocka_unit_test_setup(flood_is_bounded, set_up),
+		cmocka_unit_test_setup(flood_leaves_other_ports, set_up),
+		cmocka_unit_test_setup(batch_is_shared_out, set_up),
 		cmocka_unit_test_setup(interfaces_are_told_apart, set_up),
 		cmocka_unit_test_setup(from_kernel, set_up),
 		cmocka_unit_test_setup(from_kernel_lost, set_up),

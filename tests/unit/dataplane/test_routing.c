@@ -688,13 +688,13 @@ static void a_full_queue_is_counted(void **state)
 	struct rig r;
 
 	start(&r);
-	room = rte_ring_get_capacity(r.exception->to_kernel[BP_EX_LOCAL]);
+	room = rte_ring_get_capacity(r.exception->to_kernel[BP_EX_LOCAL][A]);
 	assert_true(room < 900); /* of RIG_MBUFS */
 	for (unsigned i = 0; i < room + 5; i++)
 		put(&r, A, &p);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_QUEUE_LOCAL), 5);
 	assert_int_equal(rig_counter(&r, BP_C_PUNT_LOCAL), room + 5);
-	while (rte_ring_dequeue(r.exception->to_kernel[BP_EX_LOCAL], &m) == 0) {
+	while (rte_ring_dequeue(r.exception->to_kernel[BP_EX_LOCAL][A], &m) == 0) {
 		rte_pktmbuf_free(m);
 		n++;
 	}

@@ -524,7 +524,7 @@ static bool left(struct rig *r, const struct frame *f, const struct outcome *o)
 static bool reached_kernel(struct rig *r, const struct frame *f)
 {
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++) {
-		if (take(r->exception->to_kernel[c], f)) {
+		if (take(r->exception->to_kernel[c][f->port], f)) {
 			r->to_kernel++;
 			return true;
 		}

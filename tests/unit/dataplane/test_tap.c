@@ -381,7 +381,7 @@ static void removed(void **state)
 {
 	struct bp_kernel_if *k = open_tap("bp-gone"), *other = open_tap("bp-stays");
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES] = {k, other};
-	struct bp_config config = {.n_workers = 1};
+	struct bp_config config = {.n_workers = 1, .n_ports = 2};
 	struct bp_counters counters = {0};
 	struct bp_exception_thread *t;
 	struct bp_exception *x;
@@ -409,7 +409,8 @@ static void removed(void **state)
 		m[i] = make_mbuf(100, (uint8_t)i);
 		bp_exception_interface_set(m[i], i);
 	}
-	assert_int_equal(bp_exception_put(x, BP_EX_LOCAL, m, 2), 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(bp_exception_put(x, BP_EX_LOCAL, i, &m[i], 1), 1);
 	wait_readable(fd);
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
 	bp_exception_thread_stop(t);
