@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The mode flood of route_load: 64-byte UDP frames out of one interface, past its queueing
- * discipline, as fast as the kernel takes them or at --rate. Prints how many it sent.
+ * The mode flood of route_load: 64-byte frames out of one interface, past its queueing discipline,
+ * as fast as the kernel takes them or at --rate: UDP, or with --kind arp ARP requests for the
+ * destination. Prints how many it sent.
  */
 #include "route_load.h"
 
@@ -10,6 +11,7 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <netinet/if_ether.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -73,6 +75,23 @@ static void fill(struct frame *f, int argc, char **argv, const unsigned char *so
 	f->udp.dest = htons(9); /* discard; a checksum of 0 is none */
 }
 
+/* The same frame as an ARP request: who has the destination? */
+static void make_arp(struct frame *f)
+{
+	struct ether_arp a = {.arp_hrd = htons(1),
+		.arp_pro = htons(ETHERTYPE_IP),
+		.arp_hln = 6,
+		.arp_pln = 4,
+		.arp_op = htons(ARPOP_REQUEST)};
+
+	memcpy(a.arp_sha, f->ether.ether_shost, 6);
+	memcpy(a.arp_spa, &f->ip.saddr, 4);
+	memcpy(a.arp_tpa, &f->ip.daddr, 4);
+	f->ether.ether_type = htons(ETHERTYPE_ARP);
+	memset((unsigned char *)f + sizeof(f->ether), 0, sizeof(*f) - sizeof(f->ether));
+	memcpy((unsigned char *)f + sizeof(f->ether), &a, sizeof(a));
+}
+
 static int open_interface(const char *name, unsigned char *mac)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW, 0), on = 1, size = 16 << 20;
@@ -104,6 +123,8 @@ int route_flood(int argc, char **argv)
 	for (unsigned i = 0; i < BATCH; i++) {
 		fill(&frame[i], argc, argv, mac);
 		frame[i].udp.source = htons((uint16_t)(1024 + i));
+		if (strcmp(route_load_option(argc, argv, "--kind", "udp"), "arp") == 0)
+			make_arp(&frame[i]);
 		io[i] = (struct iovec){&frame[i], sizeof(frame[i])};
 		message[i].msg_hdr = (struct msghdr){.msg_iov = &io[i], .msg_iovlen = 1};
 	}

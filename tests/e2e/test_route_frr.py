@@ -59,10 +59,10 @@ def logs(request, frrs):
             f.dump()
 
 
-def down(frrs):
-    """The sessions that are not up."""
+def down(frrs, ends=(("gw", LEFT), ("gw", RIGHT), ("left", own("left")))):
+    """The sessions that are not up, of these ends."""
     return [f"{protocol} of {ns} with {peer}" for protocol, up in (("OSPF", Frr.ospf_full), ("BGP", Frr.bgp_up))
-            for ns, peer in (("gw", LEFT), ("gw", RIGHT), ("left", own("left"))) if not up(frrs[ns], peer)]
+            for ns, peer in ends if not up(frrs[ns], peer)]
 
 
 def sessions(frrs):
@@ -70,10 +70,10 @@ def sessions(frrs):
     return not down(frrs)
 
 
-def dropped(frrs):
-    """How often sessions went down so far, as the daemons have it."""
-    bgp = {a: frrs["gw"].show(f"bgp neighbors {a}")[a]["connectionsDropped"] for a in (LEFT, RIGHT)}
-    return bgp, {a: ospf_changes(frrs["gw"], a) for a in (LEFT, RIGHT)}
+def dropped(frrs, peers=(LEFT, RIGHT)):
+    """How often the gateway's sessions with these went down so far, as the daemons have it."""
+    bgp = {a: frrs["gw"].show(f"bgp neighbors {a}")[a]["connectionsDropped"] for a in peers}
+    return bgp, {a: ospf_changes(frrs["gw"], a) for a in peers}
 
 
 def ospf_changes(frr, address):
@@ -222,23 +222,45 @@ def test_sessions_survive_a_plane(routed_lab, router, frrs, plane):
     assert dropped(frrs) == before, "a session went down and came back"
 
 
-def test_a_flood_does_not_starve_the_sessions(routed_lab, router, frrs):
-    """Frames for the gateway's own address from the left as fast as they can be made."""
-    wait_until("sessions", lambda: sessions(frrs), 60, 0.2)
-    before = dropped(frrs)
-    first = router.counters() if router.kind == "biplane" else {}
-    flood = routed_lab.popen("left", LOAD, "flood", "--interface", "eth0", "--to", router_mac("left"), "--source", LEFT,
-                             "--destination", own("left"), stdout=subprocess.PIPE)
+def flood_left(lab, kind, watch):
+    """As fast as they can be made, frames for the gateway from the left; watch() each second."""
+    flood = lab.popen("left", LOAD, "flood", "--interface", "eth0", "--to", router_mac("left"), "--source", LEFT,
+                      "--destination", own("left"), "--kind", kind, stdout=subprocess.PIPE)
     try:
         end = time.monotonic() + FLOOD_SECONDS
         while time.monotonic() < end:
             pause(1)
-            assert not down(frrs), "sessions went down"
+            watch()
     finally:
         flood.terminate()
         out, _ = flood.communicate(timeout=20)
     sent = json.loads(out)
     print(f"flooded with {sent['sent'] / sent['seconds'] / 1e6:.2f} million frames a second")
+
+
+def none_down(frrs, *ends):
+    gone = down(frrs, *ends)
+    assert not gone, f"sessions went down: {gone}"
+
+
+@only_biplane
+def test_a_flood_of_arp_costs_the_other_port_nothing(routed_lab, router, frrs):
+    """ARP is of the class of OSPF and BGP. It can cost the flooded port its sessions, not the other port."""
+    wait_until("sessions", lambda: sessions(frrs), 60, 0.2)
+    before, first = dropped(frrs, (RIGHT,)), router.counters()
+    flood_left(routed_lab, "arp", lambda: none_down(frrs, (("gw", RIGHT), ("right", own("right")))))
+    assert dropped(frrs, (RIGHT,)) == before, "a session went down and came back"
+    assert router.counters()["kernel_queue_routing"] > first["kernel_queue_routing"], "the flood was none"
+    wait_until("all sessions", lambda: sessions(frrs), 60, 0.2)
+    router.balanced()
+
+
+def test_a_flood_does_not_starve_the_sessions(routed_lab, router, frrs):
+    """Frames for the gateway's own address."""
+    wait_until("sessions", lambda: sessions(frrs), 60, 0.2)
+    before = dropped(frrs)
+    first = router.counters() if router.kind == "biplane" else {}
+    flood_left(routed_lab, "udp", lambda: none_down(frrs))
     assert dropped(frrs) == before, "a session went down and came back"
     if first:
         grown = {k: v - first[k] for k, v in router.counters().items() if v != first[k]}
