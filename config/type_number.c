@@ -212,6 +212,10 @@ static bool parse_duration(const struct bp_setting *s, const struct bp_config *c
 	uint64_t v = 0;
 
 	(void)c;
+	if ((s->flags & BP_OR_ZERO) != 0 && strcmp(text, "0") == 0) {
+		bp_field_store(s, field, 0);
+		return true;
+	}
 	return read_with_unit(durations, text, "a duration", &v, fault) &&
 	       store_scaled(s, durations, v, text, field, fault);
 }
@@ -220,7 +224,10 @@ static void format_duration(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	(void)c;
-	write_with_unit(durations, load_scaled(s, field), out);
+	if ((s->flags & BP_OR_ZERO) != 0 && bp_field_load(s, field) == 0)
+		fputc('0', out);
+	else
+		write_with_unit(durations, load_scaled(s, field), out);
 }
 
 static void expect_duration(const struct bp_setting *s, FILE *out)
@@ -229,6 +236,7 @@ static void expect_duration(const struct bp_setting *s, FILE *out)
 	write_with_unit(durations, s->min, out);
 	fputs(" to ", out);
 	write_with_unit(durations, s->max, out);
+	fputs((s->flags & BP_OR_ZERO) != 0 ? ", or 0" : "", out);
 }
 
 const struct bp_type bp_type_duration = {

@@ -89,14 +89,17 @@ static void format_enum(
 
 static void expect_enum(const struct bp_setting *s, FILE *out)
 {
+	bool first = true;
+
 	for (uint32_t i = 0; s->words[i] != NULL; i++) {
 		if (s->words[i][0] == '\0')
 			continue;
 		fprintf(out, "%s%s",
-			i == 0                    ? ""
+			first                     ? ""
 			: s->words[i + 1] == NULL ? " or "
 						  : ", ",
 			s->words[i]);
+		first = false;
 	}
 }
 

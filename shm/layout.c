@@ -9,8 +9,9 @@
 
 #include "shm/fib_tables.h"
 #include "shm/hash.h"
+#include "shm/phd_shape.h"
 
-#define LAYOUT 3u /* of every element; raise it when a field changes its place or meaning */
+#define LAYOUT 4u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 
@@ -57,8 +58,9 @@ enum table {
 	T_ALARM_RING,
 	T_ALARM_LOG,
 	T_FLOWS,
-	T_FIB, /* and what else belongs to it, in its order */
-	TABLES = T_FIB + BP_FIB_TABLES,
+	T_FIB,                         /* and what else belongs to it, in its order */
+	T_PHD = T_FIB + BP_FIB_TABLES, /* likewise */
+	TABLES = T_PHD + BP_PHD_TABLES,
 };
 
 static const struct bp_table_shape own_shape[T_FIB] = {
@@ -77,7 +79,9 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 
 static const struct bp_table_shape *shape(unsigned t)
 {
-	return t < T_FIB ? &own_shape[t] : &bp_fib_shape[t - T_FIB];
+	if (t < T_FIB)
+		return &own_shape[t];
+	return t < T_PHD ? &bp_fib_shape[t - T_FIB] : &bp_phd_shape[t - T_PHD];
 }
 
 static uint64_t version(unsigned t)
@@ -109,6 +113,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	z[T_FLOWS] = times(workers, flows);
 	bp_fib_capacities(c, z + T_FIB);
+	bp_phd_capacities(c, z + T_PHD);
 }
 
 unsigned bp_shm_specs(
@@ -156,7 +161,7 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
 	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
 	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
-	       bp_fib_sizes_agree(z + T_FIB);
+	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers);
 }
 
 static void key_fill(struct bp_shm *m)
@@ -204,6 +209,7 @@ static void tables_init(void *arg)
 	for (unsigned w = 0; w < m->workers; w++)
 		bp_ring_init(bp_shm_ring(m, w), m->alarm_ring_stride - BP_RING_OVERHEAD);
 	bp_fib_init(&m->fib);
+	bp_phd_init(&m->phd);
 }
 
 /* What others wrote, before anything relies on it. */
@@ -225,6 +231,13 @@ static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 				w, path);
 			return -1;
 		}
+	}
+	if (!bp_phd_events_valid(&m->phd)) {
+		snprintf(err, err_size,
+			"the rings of events in segment %s are damaged; stop biplane and remove "
+			"the file",
+			path);
+		return -1;
 	}
 	do { /* until it is not a reload that we saw */
 		active = atomic_load(&m->global->rules_active);
@@ -277,8 +290,10 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	m->max_rules = (uint32_t)(z[T_RULE_STATS] / m->workers);
 	m->alarm_ring_stride = z[T_ALARM_RING] / m->workers;
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
+	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->workers);
 	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
 		return -1;
 	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));
+	memcpy(m->phd.hash_key, m->global->hash_key, sizeof(m->phd.hash_key));
 	return contents_check(m, err, err_size);
 }

@@ -10,6 +10,7 @@
 #include "biplane/limits.h"
 #include "config/config.h"
 #include "shm/fib.h"
+#include "shm/phd.h"
 #include "shm/ring.h"
 #include "shm/rule_state.h"
 #include "shm/ruleset.h"
@@ -32,6 +33,7 @@
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
  *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
  *   fib ...      CP            the forwarding tables: shm/fib.h
+ *   phd ...      see there     the sessions of personal health devices: shm/phd.h
  */
 
 /* Seconds-stamped life signs and one-word facts. Each field names its writer. */
@@ -122,7 +124,8 @@ struct bp_alarm_log {
  * Fills specs for this configuration; returns how many. flow_bytes_per_worker: see
  * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
  * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal, and
- * without a port or bridge that routes the forwarding tables are.
+ * without a port or bridge that routes the forwarding tables are, and so is what is for health
+ * devices without a phd section.
  */
 #define BP_SHM_SPECS_MAX 32
 unsigned bp_shm_specs(
@@ -150,6 +153,7 @@ struct bp_shm {
 	uint32_t workers;      /* capacity of the per-worker tables */
 	uint32_t counter_rows; /* workers + 1 */
 	struct bp_fib fib;
+	struct bp_phd_tables phd;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are

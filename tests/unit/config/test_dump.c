@@ -32,6 +32,10 @@
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, endian: little}}, " \
 	"raise: outside 1..2}\n"
 
+#define HEALTH                                                                                     \
+	"ports: [{name: a, device: x, addresses: 10.0.0.1/24}]\nphd: {cse: {address: 10.1.0.20, "  \
+	"http: 80}}\n"
+
 static void everything_is_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
@@ -289,8 +293,8 @@ static void dumps_read_back_the_same(void **state)
 
 static void examples_are_right(void **state)
 {
-	static const char *const names[] = {
-		"nic", "lab-veth", "three-ports-clone", "bridge-host", "router", "router-frr"};
+	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "bridge-host",
+		"router", "router-frr", "health"};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;
@@ -424,8 +428,8 @@ static void each_flag_is_obeyed(void **state)
 
 		if (s->type != &bp_type_uint || strchr(s->path, '[') != NULL)
 			continue;
-		a = accepted(FULL);
-		b = accepted(FULL);
+		a = accepted(strncmp(s->path, "phd.", 4) == 0 ? HEALTH : FULL);
+		b = accepted(strncmp(s->path, "phd.", 4) == 0 ? HEALTH : FULL);
 		bp_field_store(
 			s, bp_setting_field(s, b), bp_field_load(s, bp_setting_field(s, b)) + 1);
 		f = fopen("/dev/null", "w");

@@ -243,6 +243,7 @@ static const struct row rows[] = {
 	CLASS("phd"),
 	CLASS("local"),
 	CLASS("other"),
+#include "settings_phd.h"
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},

@@ -159,6 +159,67 @@ static void without_routing_its_tables_are_not_to_be_used(void **state)
 	bp_segment_close(m.segment);
 }
 
+static void a_config_with_health_devices_has_their_tables(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	c.phd = (struct bp_config_phd){.enabled = true, .sessions = 1048576, .layouts = 7};
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.phd.workers, 3);
+	assert_int_equal(m.phd.n_slots, m.phd.n_groups * BP_PHD_WAYS);
+	assert_true(m.phd.n_slots >= 1048576 / 4 * 5);
+	assert_true(m.phd.max_sessions >= 1048576);
+	/* the table of sessions is 128 bytes a slot, and what finds them a fiftieth of it */
+	assert_true(bp_segment_size(m.segment) < (uint64_t)1048576 / 4 * 5 * 131 + (8u << 20));
+	assert_int_equal(m.phd.max_layouts, 7);
+	touch(m.phd.control, sizeof(*m.phd.control));
+	touch(m.phd.groups, (uint64_t)m.phd.n_groups * 32);
+	touch(m.phd.sessions, (uint64_t)m.phd.n_slots * 128);
+	touch(m.phd.layouts, 7 * BP_PHD_LAYOUT_SIZE);
+	touch(m.phd.ids, 3 * sizeof(*m.phd.ids));
+	for (unsigned w = 0; w < 3; w++) {
+		struct bp_ring *r = bp_phd_events(&m.phd, w);
+		uint64_t mark;
+
+		assert_int_equal((uintptr_t)r % 64, 0);
+		assert_non_null(bp_ring_reserve(r, sizeof(struct bp_phd_event_record), &mark));
+		touch(r, m.phd.events_stride);
+	}
+	assert_int_equal((uintptr_t)m.phd.groups % 32, 0);
+	assert_int_equal((uintptr_t)m.phd.sessions % 64, 0);
+	assert_int_equal((uintptr_t)m.phd.layouts % 64, 0);
+	assert_memory_equal(m.phd.hash_key, m.global->hash_key, sizeof(m.phd.hash_key));
+	bp_segment_close(m.segment);
+	c.phd.sessions = c.phd.layouts = 0; /* as little as works */
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.phd.n_groups, 1);
+	assert_int_equal(m.phd.max_layouts, 1);
+	bp_segment_close(m.segment);
+	c.phd.sessions = c.phd.layouts = UINT32_MAX; /* a token has 23 bits for a slot */
+	c.n_workers = 1;
+	map_anonymous(&m, &c, 1000);
+	assert_true(m.phd.n_slots <= 1u << 23);
+	assert_true(m.phd.max_layouts < BP_PHD_NO_LAYOUT);
+	bp_segment_close(m.segment);
+}
+
+static void without_health_devices_their_tables_are_not_to_be_used(void **state)
+{
+	struct bp_config c;
+	struct bp_shm m;
+
+	config(&c);
+	c.phd = (struct bp_config_phd){.sessions = 1048576, .layouts = 4096};
+	map_anonymous(&m, &c, 1000);
+	assert_int_equal(m.phd.n_slots, 0);
+	assert_int_equal(m.phd.max_layouts, 0);
+	assert_int_equal(m.phd.workers, 0);
+	assert_true(bp_segment_size(m.segment) < 4u << 20);
+	bp_segment_close(m.segment);
+}
+
 static void without_mqtt_it_is_small(void **state)
 {
 	struct bp_config c;
@@ -359,6 +420,7 @@ static void damaged_contents_are_refused(void **state)
 	struct bp_shm m, again;
 
 	config(&c);
+	c.phd = (struct bp_config_phd){.enabled = true, .sessions = 16, .layouts = 16};
 	must_map(&m, open_file(&c, true));
 	bp_shm_ring(&m, 1)->capacity *= 2;
 	assert_int_equal(bp_shm_map(&again, m.segment, err, sizeof(err)), -1);
@@ -370,6 +432,9 @@ static void damaged_contents_are_refused(void **state)
 	assert_non_null(strstr(err, "rules"));
 	m.global->rules_active = 1; /* the other bank */
 	must_map(&again, m.segment);
+	bp_phd_events(&m.phd, 2)->capacity = 0;
+	assert_int_equal(bp_shm_map(&again, m.segment, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "rings of events"));
 	bp_segment_close(m.segment);
 }
 
@@ -381,6 +446,8 @@ int main(void)
 		T(tables_have_the_configured_sizes),
 		T(a_config_that_routes_has_the_forwarding_tables),
 		T(without_routing_its_tables_are_not_to_be_used),
+		T(a_config_with_health_devices_has_their_tables),
+		T(without_health_devices_their_tables_are_not_to_be_used),
 		T(without_mqtt_it_is_small),
 		T(sizes_that_overflow_are_refused),
 		T(a_fresh_segment_is_ready),

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/schema.h"
+
+/* Section phd: what its settings must not contradict. */
+
+/* Ports that the kernel gives to sockets of its own choice, unless net.ipv4.ip_local_port_range
+ * says otherwise. */
+#define KERNEL_FIRST 32768
+#define KERNEL_LAST 60999
+
+/* Whether a setting of `e` is right, or is not given and has its default. */
+static bool fine(const struct bp_yaml *e, const char *key)
+{
+	const struct bp_yaml *n = bp_yaml_find(e, key);
+
+	return n == NULL || (!n->bad && !n->faulty);
+}
+
+/* Where a message about a setting points: at it, or at the section. */
+static const struct bp_yaml *place(const struct bp_yaml *e, const char *key)
+{
+	const struct bp_yaml *n = bp_yaml_find(e, key);
+
+	return n != NULL ? n : e;
+}
+
+static void check_listen(struct bp_reader *r, const struct bp_yaml *n)
+{
+	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_yaml *at = place(n, "listen");
+
+	if (fine(n, "listen") && p->listen_udp == 0 && p->listen_tcp == 0)
+		bp_error(r->messages, at->line, at->column,
+			"phd.listen: udp and tcp are both off; expected a port for one of them");
+}
+
+/* The workers' requests need ports of their own, and none that devices send to. */
+static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
+{
+	const struct bp_config_phd *p = &r->config->phd;
+	const uint32_t first = p->cse.source_ports[0], last = p->cse.source_ports[1];
+	const struct bp_yaml *cse = bp_yaml_find(n, "cse");
+	const struct bp_yaml *at = cse != NULL ? place(cse, "source_ports") : n;
+
+	if (cse == NULL || !fine(cse, "source_ports") || !fine(n, "listen"))
+		return;
+	if (p->listen_udp >= first && p->listen_udp <= last)
+		bp_error(r->messages, at->line, at->column,
+			"phd.cse.source_ports: port %u is phd.listen.udp; expected a range "
+			"without it",
+			p->listen_udp);
+	if (last - first + 1 < r->config->n_workers)
+		bp_error(r->messages, at->line, at->column,
+			"phd.cse.source_ports: there are %u workers for %u ports; expected at "
+			"least one port for each",
+			r->config->n_workers, last - first + 1);
+	if (first <= KERNEL_LAST && last >= KERNEL_FIRST)
+		bp_warning(r->messages, at->line, at->column,
+			"phd.cse.source_ports: the kernel may give ports %u-%u to sockets of its "
+			"own choice, whose answers biplane would take; expected a range outside, "
+			"or another one in net.ipv4.ip_local_port_range",
+			KERNEL_FIRST, KERNEL_LAST);
+}
+
+static void check_provision(struct bp_reader *r, const struct bp_yaml *n)
+{
+	struct bp_config_phd_cse *c = &r->config->phd.cse;
+	const struct bp_yaml *cse = bp_yaml_find(n, "cse");
+
+	if (c->provision == BP_PHD_BINDING_AUTO)
+		c->provision = c->http != 0 ? BP_PHD_BINDING_HTTP : BP_PHD_BINDING_COAP;
+	if (c->provision != BP_PHD_BINDING_HTTP || c->http != 0 || cse == NULL ||
+		!fine(cse, "provision") || !fine(cse, "http"))
+		return;
+	bp_error(r->messages, place(cse, "provision")->line, place(cse, "provision")->column,
+		"phd.cse.provision: http is wanted and there is no phd.cse.http; expected its port "
+		"with it, or coap");
+}
+
+/* An error there may leave an interface out. */
+static bool interfaces_are_right(const struct bp_reader *r)
+{
+	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");
+	const struct bp_yaml *bridge = bp_yaml_find(r->root, "bridge");
+
+	return ports != NULL && !ports->faulty && (bridge == NULL || !bridge->faulty);
+}
+
+void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	if (!bp_config_routes(r->config) && interfaces_are_right(r))
+		bp_error(r->messages, n->line, n->column,
+			"phd: every port is in a bridge and no bridge has a host, so that devices "
+			"have no address to send to; expected a port that is in no bridge, or a "
+			"bridge's host");
+	check_listen(r, n);
+	check_source_ports(r, n);
+	check_provision(r, n);
+}

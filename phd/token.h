@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_TOKEN_H
+#define BP_PHD_TOKEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The 8 octets of a CoAP token carry all that the answer to the device needs, so that nothing has
+ * to be kept until the CSE has acknowledged. As a number, in network order on the wire, from the
+ * top bit:
+ *
+ *   slot 23 | invoke-id 16 | type - 3357 2 | part 5 | only part 1 | confirmed 1 | check 16
+ *
+ * The check is a keyed hash of what is before it and of the life of the session in that slot: a
+ * token of a session that has ended is untrue, and one who does not know the segment's key guesses
+ * one in 65,536.
+ */
+#define BP_PHD_TOKEN_LEN 8u
+#define BP_PHD_TOKEN_SLOTS (1u << 23)
+#define BP_PHD_TOKEN_PARTS 32u
+
+struct bp_phd_token {
+	uint32_t slot; /* of the session: below BP_PHD_TOKEN_SLOTS */
+	uint16_t invoke_id;
+	uint8_t type;   /* of the event report: its number - 3357, 0..3 */
+	uint8_t part;   /* below BP_PHD_TOKEN_PARTS */
+	bool only;      /* the report has this part alone, which is then 0 */
+	bool confirmed; /* the device waits for a response */
+};
+
+/* `life` is that of bp_phd_word_life(). What does not fit into its bits is cut. */
+uint64_t bp_phd_token_make(const struct bp_phd_token *t, uint16_t life, const uint64_t key[2]);
+
+/*
+ * What a token says. Without the check, since the slot must be known first to have the session's
+ * life. False where nobody makes such a token, whatever the key.
+ */
+bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t);
+/* The check: whether it was made with that life and that key. */
+bool bp_phd_token_true(uint64_t word, uint16_t life, const uint64_t key[2]);
+
+/* Eight octets of a message as the number, and back. */
+static inline uint64_t bp_phd_token_load(const uint8_t p[BP_PHD_TOKEN_LEN])
+{
+	uint64_t v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+static inline void bp_phd_token_store(uint8_t p[BP_PHD_TOKEN_LEN], uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	__builtin_memcpy(p, &word, sizeof(word));
+}
+
+#endif

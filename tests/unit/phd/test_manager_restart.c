@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Another process takes over: devices notice nothing, in whatever state they are. */
+#include "manager_rig.h"
+
+static struct rig rig, *const r = &rig;
+
+#define MDS0                                                                                       \
+	"e700001a001800000203001200000001000c0a5a0008000100041029"                                 \
+	"0001"
+
+static void forget(void)
+{
+	r->n = 0;
+	r->log[0] = '\0';
+}
+
+static void while_operating(void **state)
+{
+	uint32_t slot;
+	uint64_t word;
+
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A01");
+	slot = rig_slot(r, 1);
+	bp_phd_session_flags(r->x.w, slot, BP_PHD_READY, 0);
+	word = r->x.t->sessions[slot].word;
+	forget();
+	rig_restart(r);
+	said(r, "");
+	assert_int_equal(r->counts.adopted, 1);
+	assert_int_equal(rig_slot(r, 1), slot);
+	assert_int_equal(r->x.t->sessions[slot].word, word); /* workers went on by it */
+	rig_send(r, 1, "S02");
+	said(r, "report " OXIMETER "\n");
+	/* the answer to its AARQ was lost meanwhile */
+	rig_send(r, 1, "A01");
+	said(r, "1 " AARE0);
+	/* what is not in the table is known again: the system-id, the address */
+	rig_send(r, 2, "A08");
+	said(r, "closed " OXIMETER " taken_over\n1 " ABRT("0000") "2 " AARE0 "opened " OXIMETER
+								  "\n");
+	rig_restart(r);
+	rig_send(r, 2, "R01");
+	said(r, "closed " OXIMETER " released\n2 " RLRE);
+	rig_close(r);
+}
+
+static void while_waiting_for_the_configuration(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A04");
+	forget();
+	rig_wait(r, 9000);
+	rig_restart(r);
+	said(r, "");
+	rig_wait(r, 5000); /* it is given the whole time again */
+	rig_send(r, 1, "A04");
+	said(r, "1 " AARE3);
+	rig_send(r, 1, "C03");
+	said(r, "1 " CONFIG_RSP("0002", "4000", "0000") "learned " ACTIVITY
+							" 4000\nopened " ACTIVITY
+							"\n1 " GET_MDS("0000"));
+	/* and after it: the lost answer to the report */
+	rig_restart(r);
+	forget();
+	rig_send(r, 1, "C03");
+	said(r, "1 " CONFIG_RSP("0002", "4000", "0000"));
+	rig_close(r);
+}
+
+static void a_device_that_never_declares_itself(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A04");
+	rig_restart(r);
+	forget();
+	rig_wait(r, 9999);
+	said(r, "");
+	rig_wait(r, 1);
+	said(r, "1 " ABRT("0003"));
+	rig_close(r);
+}
+
+static void while_asked_for_its_mds(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A04");
+	rig_send(r, 1, "C03");
+	forget();
+	rig_restart(r);
+	said(r, "1 " GET_MDS("0000"));
+	rig_send(r, 1, MDS0);
+	said(r, "told " ACTIVITY " 4137\n");
+	rig_restart(r);
+	said(r, "");
+	rig_close(r);
+}
+
+static void while_releasing(void **state)
+{
+	uint8_t id[8];
+
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A01");
+	rig_send(r, 2, "A04");
+	rig_id(OXIMETER, id);
+	assert_int_equal(bp_phd_manager_release(r->m, id, r->now_ms * 1000000), 0);
+	forget();
+	rig_restart(r);
+	said(r, "");
+	assert_int_equal(bp_phd_manager_release(r->m, id, r->now_ms * 1000000), -1);
+	rig_send(r, 1, "R02");
+	said(r, "closed " OXIMETER " by_us\n");
+	rig_id(ACTIVITY, id);
+	assert_int_equal(bp_phd_manager_release(r->m, id, r->now_ms * 1000000), 0);
+	rig_restart(r);
+	forget();
+	rig_wait(r, 3000);
+	assert_int_equal(rig_state(r, 2), BP_PHD_FREE);
+	rig_close(r);
+}
+
+/* Connections did not survive. */
+static void tcp_sessions_end(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 100, "A01");
+	rig_send(r, 101, "A04");
+	rig_send(r, 1, rig_aarq("0000000000000001", 400));
+	forget();
+	rig_restart(r);
+	said(r, "closed " OXIMETER " gone\n");
+	assert_int_equal(r->x.t->control->sessions, 1);
+	rig_send(r, 100, "A01");
+	said(r, "100 " AARE0 "opened " OXIMETER "\n");
+	rig_close(r);
+}
+
+/* The limits know who was there. */
+static void limits_go_on(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	r->c.limits.per_address = 2;
+	r->one_address = true;
+	rig_send(r, 1, rig_aarq("0000000000000001", 400));
+	rig_send(r, 2, rig_aarq("0000000000000002", 400));
+	rig_restart(r);
+	forget();
+	rig_send(r, 3, "A01");
+	said(r, "3 " AARE("0002"));
+	rig_send(r, 1, "R03");
+	forget();
+	rig_send(r, 3, "A01");
+	said(r, "3 " AARE0 "opened " OXIMETER "\n");
+	rig_close(r);
+}
+
+/* Instances are named otherwise now: layouts are made anew of what is known. */
+static void another_plan(void **state)
+{
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A01");
+	rig_send(r, 2, "A04");
+	rig_send(r, 2, "C03");
+	rig_send(r, 2, MDS0);
+	rig_send(r, 3, rig_aarq("0000000000000003", 0x4001));
+	rig_send(r, 3, "C01");
+	rig_send(r, 3, "e700000c000a00010300000400010000");
+	bp_phd_session_flags(r->x.w, rig_slot(r, 1), BP_PHD_READY, 0);
+	assert_int_equal(r->n_known, 2);
+	r->n_known = 1; /* the store lost the last one */
+	forget();
+	r->plan = 2;
+	rig_restart(r);
+	said(r, "closed 0000000000000003 fault\n3 " ABRT("0000"));
+	for (unsigned d = 1; d <= 2; d++) {
+		const struct bp_phd_session *s = &r->x.t->sessions[rig_slot(r, d)];
+
+		assert_int_equal(bp_phd_layout_of(r->x.t, s->word)->plan, 2);
+		assert_int_equal(bp_phd_layout_of(r->x.t, s->word)->content, s->config_content);
+		assert_int_equal(bp_phd_word_flags(s->word), 0); /* to be provisioned anew */
+	}
+	assert_int_equal(r->x.t->control->layouts, 2);
+	rig_close(r);
+}
+
+/* A layout that says nonsense goes, and who used it. */
+static void a_damaged_layout(void **state)
+{
+	struct bp_phd_layout *l;
+
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 1, "A01");
+	rig_send(r, 2, rig_aarq("0000000000000002", 401));
+	forget();
+	l = (struct bp_phd_layout *)bp_phd_layout_of(r->x.t, r->x.t->sessions[rig_slot(r, 1)].word);
+	l->object[0].head = 0xfff0;
+	rig_restart(r);
+	said(r, "");
+	assert_int_equal(rig_state(r, 1), BP_PHD_FREE);
+	assert_int_equal(rig_state(r, 2), BP_PHD_OPERATING);
+	rig_send(r, 1, "S02");
+	said(r, "1 " ABRT("0000"));
+	rig_send(r, 1, "A01");
+	said(r, "1 " AARE0 "opened " OXIMETER "\n");
+	rig_close(r);
+}
+
+/* Two sessions of one device, as a writer leaves them that died while one took over. */
+static void the_later_of_two_stays(void **state)
+{
+	uint8_t id[8];
+
+	for (unsigned later = 1; later <= 2; later++) {
+		rig_open(r, *state, 16, 16);
+		rig_send(r, 1, rig_aarq("0000000000000001", 400));
+		rig_send(r, 2, rig_aarq("0000000000000002", 400));
+		forget();
+		rig_id("0000000000000001", id);
+		memcpy(r->x.t->sessions[rig_slot(r, 2)].system_id, id, 8);
+		r->x.t->sessions[rig_slot(r, later)].opened_ns++;
+		rig_restart(r);
+		said(r, later == 2 ? "closed 0000000000000001 taken_over\n1 " ABRT("0000")
+				   : "closed 0000000000000001 taken_over\n2 " ABRT("0000"));
+		assert_int_equal(rig_state(r, later), BP_PHD_OPERATING);
+		assert_int_equal(rig_state(r, 3 - later), BP_PHD_FREE);
+		rig_close(r);
+	}
+}
+
+/* The table is lost too: sessions come back from the store. */
+static void without_the_table(void **state)
+{
+	struct bp_phd_session_spec s[2], other;
+	struct bp_phd_model model = *bp_phd_standard(400, &(bool){false});
+	const struct bp_phd_session *now;
+
+	rig_open(r, *state, 16, 16);
+	memset(s, 0, sizeof(s));
+	for (unsigned i = 0; i < 2; i++) {
+		s[i].address[10] = s[i].address[11] = 0xff;
+		s[i].address[12] = 10;
+		s[i].address[15] = (uint8_t)(1 + i);
+		memcpy(s[i].own, s[i].address, 16);
+		s[i].own[15] = i == 0 ? 2 : 1;
+		s[i].port = (uint16_t)(40001 + i);
+		s[i].transport = BP_PHD_TRANSPORT_UDP;
+		s[i].protocol = 1;
+		s[i].config_id = 400;
+		s[i].associated_s = 77;
+		s[i].reports = 1000 + i;
+		s[i].spec = 4100;
+		rig_id(i == 0 ? OXIMETER : ACTIVITY, s[i].system_id);
+	}
+	rig_restart_bare(r, 16, 16);
+	rig_send(r, 1, "S02"); /* before it is back it is a stray */
+	said(r, "1 " ABRT("0000"));
+	assert_true(bp_phd_manager_restore(r->m, &s[0], &model, r->now_ms * 1000000));
+	assert_true(bp_phd_manager_restore(r->m, &s[1], &model, r->now_ms * 1000000));
+	said(r, ""); /* its owner knows them */
+	now = &r->x.t->sessions[rig_slot(r, 1)];
+	assert_int_equal(now->reports, 1000);
+	assert_int_equal(now->associated_s, 77);
+	assert_int_equal(bp_phd_word_state(now->word), BP_PHD_OPERATING);
+	assert_int_equal(r->x.t->control->layouts, 1);
+	rig_send(r, 1, "S02");
+	said(r, "report " OXIMETER "\n");
+	/* what is there already is not restored: neither the address, nor the device */
+	assert_false(bp_phd_manager_restore(r->m, &s[0], &model, r->now_ms * 1000000));
+	other = s[0];
+	other.port = 50000;
+	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
+	other.system_id[0] ^= 1;
+	other.transport = BP_PHD_TRANSPORT_TCP;
+	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
+	other.transport = BP_PHD_TRANSPORT_UDP;
+	strcpy(r->c.cse.originator, "{oops}");
+	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
+	rig_send(r, 2, "R01");
+	said(r, "closed " ACTIVITY " released\n2 " RLRE);
+	rig_close(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(while_operating),
+		cmocka_unit_test(while_waiting_for_the_configuration),
+		cmocka_unit_test(a_device_that_never_declares_itself),
+		cmocka_unit_test(while_asked_for_its_mds),
+		cmocka_unit_test(while_releasing),
+		cmocka_unit_test(tcp_sessions_end),
+		cmocka_unit_test(limits_go_on),
+		cmocka_unit_test(another_plan),
+		cmocka_unit_test(a_damaged_layout),
+		cmocka_unit_test(the_later_of_two_stays),
+		cmocka_unit_test(without_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);
+}
