@@ -20,6 +20,7 @@
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
 #include "controlplane/log.h"
+#include "controlplane/phd/service.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
 #include "controlplane/rules.h"
@@ -39,6 +40,7 @@ struct controlplane {
 	struct bp_control *control;
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
+	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
 	struct event *signals[3], *second;
 	struct stat segment_file; /* as it was when it was opened */
 	bool stopping;
@@ -78,6 +80,8 @@ static void after_reload(struct controlplane *cp, const json_t *answer)
 	if (json_is_true(json_object_get(answer, "ok"))) {
 		if (cp->sync != NULL)
 			bp_sync_reconfigure(cp->sync, cp->reload.running);
+		if (cp->phd != NULL)
+			bp_phd_service_configure(cp->phd, cp->reload.running);
 		bp_log(BP_LOG_INFO,
 			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
 			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged",
@@ -186,6 +190,8 @@ static bool segment_replaced(const struct controlplane *cp)
 	return now.st_ino != cp->segment_file.st_ino || now.st_dev != cp->segment_file.st_dev;
 }
 
+static int start_phd(struct controlplane *cp);
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct controlplane *cp = arg;
@@ -199,6 +205,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 			bp_segment_path(cp->shm.segment));
 		stop(cp, 1);
 	}
+	if (!cp->stopping && start_phd(cp) != 0)
+		stop(cp, 1);
 }
 
 /* ---- start and end ---- */
@@ -329,6 +337,45 @@ static int start_sync(struct controlplane *cp)
 	return 1;
 }
 
+/* The MAC of the first port that routes; false: the data plane has not told it yet. */
+static bool first_mac(const struct controlplane *cp, uint8_t mac[6])
+{
+	static const uint8_t none[6];
+	const struct bp_config *c = cp->reload.running;
+
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		if (!bp_config_port_routes(c, i))
+			continue;
+		memcpy(mac, cp->shm.ports[i].mac, 6);
+		return memcmp(mac, none, 6) != 0;
+	}
+	return false;
+}
+
+/* The manager of health devices, as soon as there is all that it needs. Returns the exit status. */
+static int start_phd(struct controlplane *cp)
+{
+	const struct bp_config *c = cp->reload.running;
+	struct bp_phd_service_setup setup = {.config = c,
+		.tables = &cp->shm.phd,
+		.fib = &cp->shm.fib,
+		.epochs = cp->shm.fib.control,
+		.readers_gone = no_readers,
+		.readers = cp->shm.global,
+		.udp = -1,
+		.tcp = -1};
+	char err[512];
+
+	if (!c->phd.enabled || cp->phd != NULL ||
+		(!first_mac(cp, setup.mac) && !c->phd.has_system_id))
+		return 0;
+	cp->phd = bp_phd_service_new(cp->base, &setup, err, sizeof(err));
+	if (cp->phd != NULL)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return 1;
+}
+
 static int start_control(struct controlplane *cp)
 {
 	static const struct bp_control_ops ops = {
@@ -382,12 +429,15 @@ static int start(struct controlplane *cp)
 	status = start_services(cp);
 	if (status == 0)
 		status = start_sync(cp);
+	if (status == 0)
+		status = start_phd(cp);
 	return status != 0 ? status : start_control(cp);
 }
 
 static void end(struct controlplane *cp)
 {
 	bp_control_free(cp->control);
+	bp_phd_service_free(cp->phd);
 	bp_sync_free(cp->sync);
 	bp_fib_writer_free(cp->fib_writer);
 	bp_publisher_free(cp->reload.publisher);

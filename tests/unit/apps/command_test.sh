@@ -79,6 +79,8 @@ for sub in run dataplane controlplane check replay reload; do
 		$([ $sub = replay ] && echo --in "devices=$dir/none.pcap")
 	expect 0 "^Usage: biplane $sub " "$biplane" $sub --help
 done
+health=$(dirname "$0")/../../../docs/examples/health.yaml
+expect 0 ': ok: 2 ports' "$biplane" check -c "$health"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 

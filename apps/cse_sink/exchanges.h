@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CSE_SINK_EXCHANGES_H
+#define BP_CSE_SINK_EXCHANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SINK_EXCHANGE_LIFETIME_S 247u /* RFC 7252, 4.8.2 */
+
+/* What was answered to (source address, source port, message id) in the last 247 s. */
+struct sink_exchange {
+	uint64_t peer;    /* hash of address and port, and the message id; 0: free */
+	uint64_t content; /* hash of the request's octets */
+	uint32_t time_s;
+	uint16_t rsc;
+	uint8_t code;
+};
+
+struct sink_exchanges {
+	struct sink_exchange *slot;
+	uint32_t size, used; /* size is a power of two */
+	uint64_t unchecked;  /* what there was no room for */
+};
+
+bool sink_exchanges_make(struct sink_exchanges *e);
+/* The exchange of this pair; a new one has code 0. NULL: no room, which is counted. */
+struct sink_exchange *sink_exchange(
+	struct sink_exchanges *e, uint64_t address_and_port, uint16_t mid, uint32_t now_s);
+uint64_t sink_hash(const void *p, uint64_t len);
+
+#endif

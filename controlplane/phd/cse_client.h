@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_CSE_CLIENT_H
+#define BP_PHD_CSE_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "proto/onem2m.h"
+
+struct event_base;
+
+/*
+ * The control plane's CoAP client to one CSE, over one connected UDP socket: confirmable requests,
+ * repeated as RFC 7252, 4.2 has it, so many at a time; responses in the acknowledgement or separate
+ * ones. One event loop's thread.
+ *
+ * A message id rests for EXCHANGE_LIFETIME, so that over any longer time there are at most some 264
+ * requests a second.
+ */
+struct bp_cse_client;
+
+#define BP_CSE_ACK_TIMEOUT_NS 2000000000ull /* times 1 to 1.5, doubled with each repetition */
+#define BP_CSE_RETRANSMISSIONS 4u
+#define BP_CSE_MESSAGE_MAX 4608u /* octets of a request */
+
+struct bp_cse_settings {
+	struct sockaddr_storage address; /* with the port */
+	enum bp_m2m_release release;
+	unsigned outstanding;    /* requests at a time, 1..1024 */
+	uint64_t ack_timeout_ns; /* 0: BP_CSE_ACK_TIMEOUT_NS */
+	uint64_t id_lifetime_ns; /* of a message id; 0: BP_COAP_EXCHANGE_LIFETIME_S */
+};
+
+enum bp_cse_end {
+	BP_CSE_ANSWERED,
+	BP_CSE_TIMED_OUT, /* not answered, however often it was sent */
+	BP_CSE_RESET,     /* the other end has no idea of CoAP requests */
+	BP_CSE_CANCELLED, /* the client was freed */
+	/* Nobody listens at the CSE's port, as its host says; at once, so who asks again should
+	 * wait first. All that is outstanding ends so: what the CSE had is forgotten with it. */
+	BP_CSE_REFUSED,
+};
+
+struct bp_cse_reply {
+	enum bp_cse_end end;
+	struct bp_m2m_reply m2m; /* with BP_CSE_ANSWERED */
+	const uint8_t *payload;  /* valid during the call; NULL: none */
+	uint32_t payload_len;
+};
+
+/* Called once for each request taken, never from within bp_cse_send(). It may send the next. */
+typedef void bp_cse_done(void *arg, const struct bp_cse_reply *r);
+
+/* What happened since the client was made. */
+struct bp_cse_counts {
+	uint64_t requests, answered, repeats, timed_out, resets;
+	uint64_t separate;   /* responses that came after an empty acknowledgement */
+	uint64_t strays;     /* messages that nothing waits for, or that say nothing new */
+	uint64_t unreadable; /* no CoAP */
+	uint64_t not_sent;   /* transmissions for which the kernel had no way to the CSE */
+	uint64_t refused;    /* requests that ended so */
+	uint64_t refusals;   /* datagrams that nobody took, as the CSE's host says */
+	uint64_t reconnects; /* after silence */
+};
+
+/* NULL when memory is short. That the CSE can't be reached shows in the requests. */
+struct bp_cse_client *bp_cse_client_new(
+	struct event_base *base, const struct bp_cse_settings *settings);
+/* What is outstanding ends with BP_CSE_CANCELLED. Not from within a bp_cse_done. */
+void bp_cse_client_free(struct bp_cse_client *c);
+
+enum bp_cse_sent {
+	BP_CSE_TAKEN,
+	BP_CSE_NO_ROOM, /* as many as may are outstanding, or the message ids are used up for now */
+	BP_CSE_TOO_LONG, /* or a path that can't be written */
+};
+
+/*
+ * A create, or with q->ty 0 a retrieve. q->rqi NULL: the client makes one. Nothing of q is needed
+ * after the call.
+ */
+enum bp_cse_sent bp_cse_send(
+	struct bp_cse_client *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg);
+/*
+ * A whole request as phd/convert.h writes it, of at most BP_CSE_MESSAGE_MAX octets and with a token
+ * of 8: it becomes confirmable, message id and token become the client's.
+ */
+enum bp_cse_sent bp_cse_send_message(
+	struct bp_cse_client *c, const uint8_t *message, size_t len, bp_cse_done *done, void *arg);
+/* Whether another request has room: a place, and a message id. */
+bool bp_cse_has_room(const struct bp_cse_client *c);
+
+/* Who wants to know when there is room again. Owned by who watches; it must stay until the client
+ * is freed. */
+struct bp_cse_watch {
+	/*
+	 * There was no room, and now there is. From the event loop; it may send. Those that watch
+	 * are called in turns, and who comes later may find that it is taken already: it is called
+	 * again then.
+	 */
+	void (*room)(void *arg);
+	void *arg;
+	struct bp_cse_watch *next; /* the client's */
+};
+void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w);
+
+unsigned bp_cse_outstanding(const struct bp_cse_client *c);
+const struct bp_cse_counts *bp_cse_counts(const struct bp_cse_client *c);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/phd/ready.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "phd/layout.h"
+#include "phd/manager.h"
+
+#define PARALLEL 4u
+#define NAME_MAX 64u
+
+/* bp_phd_session.provision: it is in the queue, or worked on. */
+enum { NOT_WANTED, WANTED };
+
+/* A session that is worked on: the texts stay as long. */
+struct job {
+	bool used;
+	uint32_t slot;
+	uint16_t life;
+	char type[BP_PHD_TYPE_TEXT];
+	char name[BP_PHD_OBJECTS_MAX][NAME_MAX];
+	const char *names[BP_PHD_OBJECTS_MAX];
+};
+
+struct bp_ready {
+	struct bp_phd_tables *t;
+	struct bp_phd_writer *w;
+	struct bp_provision *provision;
+	uint32_t *queue; /* of slots, [mask + 1]: each slot once, so that it can't overflow */
+	uint32_t mask, head, tail;
+	struct job job[PARALLEL];
+};
+
+static struct bp_phd_session *session_of(const struct bp_ready *r, uint32_t slot)
+{
+	return &r->t->sessions[slot];
+}
+
+/* Whether the session is one that needs resources which it does not have. */
+static bool lacks(const struct bp_ready *r, uint32_t slot, uint64_t *word)
+{
+	*word = atomic_load_explicit(&session_of(r, slot)->word, memory_order_relaxed);
+	return bp_phd_word_state(*word) == BP_PHD_OPERATING &&
+	       !(bp_phd_word_flags(*word) & BP_PHD_READY);
+}
+
+bool bp_ready_is(const struct bp_ready *r, uint32_t slot)
+{
+	uint64_t word;
+
+	return !lacks(r, slot, &word);
+}
+
+uint32_t bp_ready_waiting(const struct bp_ready *r)
+{
+	return r->tail - r->head;
+}
+
+static void put(struct bp_ready *r, uint32_t slot)
+{
+	session_of(r, slot)->provision = WANTED;
+	r->queue[r->tail++ & r->mask] = slot;
+}
+
+void bp_ready_want(struct bp_ready *r, uint32_t slot)
+{
+	struct bp_phd_session *s = session_of(r, slot);
+	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
+
+	if (bp_phd_word_flags(word) & (BP_PHD_READY | BP_PHD_STALE))
+		bp_phd_session_flags(r->w, slot, 0, BP_PHD_READY | BP_PHD_STALE);
+	if (s->provision == WANTED)
+		return;
+	put(r, slot);
+	bp_provision_kick(r->provision);
+}
+
+/* The objects of a layout, by the names that stand in their containers' paths. */
+static unsigned name_objects(const struct bp_ready *r, const struct bp_phd_layout *l, struct job *j)
+{
+	if (r->t->control->plan.per_report) {
+		j->names[0] = BP_PHD_REPORT_NAME;
+		return 1;
+	}
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct bp_phd_object *o = &l->object[i];
+
+		snprintf(j->name[i], NAME_MAX, "%.*s", (int)o->name_len,
+			(const char *)l->text + o->name);
+		j->names[i] = j->name[i];
+	}
+	return l->n;
+}
+
+static struct job *free_job(struct bp_ready *r)
+{
+	for (unsigned i = 0; i < PARALLEL; i++)
+		if (!r->job[i].used)
+			return &r->job[i];
+	return NULL;
+}
+
+static bool next(void *arg, struct bp_provision_target *out)
+{
+	struct bp_ready *r = arg;
+	struct job *j = free_job(r);
+
+	while (j && r->head != r->tail) {
+		const uint32_t slot = r->queue[r->head++ & r->mask];
+		struct bp_phd_session *s = session_of(r, slot);
+		const struct bp_phd_layout *l;
+		uint64_t word;
+
+		s->provision = NOT_WANTED;
+		if (!lacks(r, slot, &word))
+			continue;
+		l = bp_phd_layout_of(r->t, word);
+		if (!l)
+			continue;
+		j->used = true;
+		j->slot = slot;
+		j->life = bp_phd_word_life(word);
+		s->provision = WANTED; /* and worked on: it is not put once more */
+		*out = (struct bp_provision_target){.cookie = (uint64_t)(j - r->job),
+			.type = bp_phd_type_text(s->spec, j->type),
+			.objects = j->names,
+			.n_objects = name_objects(r, l, j)};
+		memcpy(out->system_id, s->system_id, sizeof(out->system_id));
+		return true;
+	}
+	return false;
+}
+
+static void done(void *arg, uint64_t cookie, bool ready)
+{
+	struct bp_ready *r = arg;
+	struct job *j = &r->job[cookie];
+	const uint32_t slot = j->slot;
+	uint64_t word;
+
+	j->used = false;
+	session_of(r, slot)->provision = NOT_WANTED;
+	if (!lacks(r, slot, &word))
+		return;
+	if (ready && bp_phd_word_life(word) == j->life)
+		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
+	else
+		put(r, slot); /* again, or for the next session in that slot */
+}
+
+struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,
+	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
+	const char *name)
+{
+	const struct bp_provision_settings settings = {.path = c->cse.path,
+		.originator = c->cse.originator,
+		.name = name,
+		.release = (enum bp_m2m_release)c->cse.release,
+		.keep = c->cse.keep,
+		.parallel = PARALLEL,
+		.retry_max_ns = c->cse.retry_max_ns};
+	static const struct bp_provision_ops ops = {.next = next, .done = done};
+	struct bp_ready *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->t = tables;
+	r->w = writer;
+	for (r->mask = 1; r->mask < tables->n_slots; r->mask = r->mask * 2 + 1)
+		;
+	r->queue = calloc((size_t)r->mask + 1, sizeof(*r->queue));
+	if (r->queue)
+		r->provision = bp_provision_new(base, client, &settings, &ops, r);
+	if (!r->provision) {
+		free(r->queue);
+		free(r);
+		return NULL;
+	}
+	for (uint32_t slot = 0; slot < tables->n_slots; slot++) {
+		uint64_t word;
+
+		if (lacks(r, slot, &word))
+			put(r, slot);
+	}
+	bp_provision_kick(r->provision);
+	return r;
+}
+
+void bp_ready_free(struct bp_ready *r)
+{
+	if (!r)
+		return;
+	bp_provision_free(r->provision);
+	free(r->queue);
+	free(r);
+}
+
+const struct bp_provision_counts *bp_ready_counts(const struct bp_ready *r)
+{
+	return bp_provision_counts(r->provision);
+}

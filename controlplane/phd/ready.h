@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PHD_READY_H
+#define BP_CONTROLPLANE_PHD_READY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "controlplane/phd/provision.h"
+#include "shm/phd_writer.h"
+
+/*
+ * Which sessions still need their resources at the CSE: in the order in which they came, each once.
+ * When a session has all of them it is marked BP_PHD_READY.
+ */
+struct bp_ready;
+
+/* All are the caller's and stay. `name`: of the gateway's own AE. NULL without memory. Sessions
+ * that are in the table and operating without BP_PHD_READY are taken up. */
+struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,
+	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
+	const char *name);
+/* After bp_cse_client_free(). */
+void bp_ready_free(struct bp_ready *r);
+
+/* The session needs them; also when the CSE turned out not to have them any more. */
+void bp_ready_want(struct bp_ready *r, uint32_t slot);
+/* Whether it has them. */
+bool bp_ready_is(const struct bp_ready *r, uint32_t slot);
+
+/* Sessions that wait. */
+uint32_t bp_ready_waiting(const struct bp_ready *r);
+const struct bp_provision_counts *bp_ready_counts(const struct bp_ready *r);
+
+#endif

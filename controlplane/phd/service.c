@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/phd/service.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "controlplane/clock.h"
+#include "controlplane/log.h"
+#include "controlplane/phd/ready.h"
+#include "controlplane/phd/server.h"
+#include "controlplane/phd/slow.h"
+#include "controlplane/phd/store.h"
+#include "controlplane/phd/tcp.h"
+#include "phd/layout.h"
+#include "phd/manager.h"
+#include "phd/plan.h"
+
+#define CONNECTIONS_MAX 8192u
+#define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
+#define OUTSTANDING_MAX 256u
+#define KNOWN_PER_SESSION 2u /* configurations that are remembered for each session there may be   \
+			      */
+#define KNOWN_OCTETS (64ull << 20)
+#define ALLOW_FILE_MAX (4u << 20)
+#define SECOND_NS 1000000000ull
+
+struct bp_phd_service {
+	struct event_base *base;
+	const struct bp_config *config;
+	struct bp_phd_tables *t;
+	const struct bp_fib *fib;
+	struct bp_phd_writer *w;
+	struct bp_phd_manager *m;
+	struct bp_phd_manager_counts counts;
+	struct bp_phd_server *server;
+	struct bp_phd_tcp *tcp;
+	struct bp_cse_client *cse, *cse_reports; /* for resources; for reports */
+	struct bp_ready *ready;
+	struct bp_slow *slow;
+	struct bp_phd_store *store;
+	struct bp_config_phd_ids allow; /* of the file that allow_file names */
+	struct event *timer;
+	bool by_type;             /* the path says {type} */
+	struct bp_address source; /* that requests come from; family 0: not known */
+};
+
+/* ---- the manager's owner ---- */
+
+static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	if (to->transport == BP_PHD_TRANSPORT_TCP && s->tcp)
+		bp_phd_tcp_send(s->tcp, to->connection, apdu, len);
+	else if (to->transport == BP_PHD_TRANSPORT_UDP && s->server)
+		bp_phd_server_send(s->server, to, apdu, len);
+}
+
+static bool on_known(void *arg, const uint8_t system_id[8], uint16_t config_id,
+	struct bp_phd_model *out, uint16_t *spec)
+{
+	struct bp_phd_service *s = arg;
+
+	return bp_phd_store_known(s->store, system_id, config_id, out, spec);
+}
+
+static void on_learned(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
+	struct bp_phd_bytes report)
+{
+	struct bp_phd_service *s = arg;
+
+	(void)m;
+	bp_phd_store_learn(s->store, system_id, report);
+}
+
+static void on_told(
+	void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_store_spec(s->store, system_id, config_id, spec);
+	if (s->ready && s->by_type)
+		bp_ready_want(s->ready, slot);
+}
+
+static void on_opened(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	if (!s->ready) /* it will look for those that are there */
+		return;
+	if (!s->by_type || s->t->sessions[slot].mds_known != BP_PHD_MDS_ASKED)
+		bp_ready_want(s->ready, slot);
+}
+
+static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
+{
+	(void)arg;
+	(void)slot;
+	(void)why;
+}
+
+static bool on_allowed(void *arg, const uint8_t system_id[8])
+{
+	const struct bp_phd_service *s = arg;
+	const struct bp_config_phd *c = &s->config->phd;
+
+	return !c->has_allow || bp_config_phd_listed(&c->allow, system_id) ||
+	       bp_config_phd_listed(&s->allow, system_id);
+}
+
+static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	/* without its containers there is nowhere to store it yet: the device repeats it */
+	if (!bp_ready_is(s->ready, slot))
+		return BP_PHD_TAKEN_FULL;
+	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
+}
+
+/* Sessions are kept in the segment alone: what an earlier version wrote of them goes. */
+static bool on_stored_session(void *arg, const struct bp_phd_store_session *session)
+{
+	(void)arg;
+	(void)session;
+	return false;
+}
+
+static void on_loaded(void *arg, bool whole)
+{
+	(void)arg;
+	(void)whole;
+}
+
+static void on_again(void *arg)
+{
+	(void)arg;
+}
+
+/* ---- reports ---- */
+
+static void on_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_send(s->m, slot, life, apdu, len);
+}
+
+static void on_no_target(void *arg, uint32_t slot, uint16_t life)
+{
+	struct bp_phd_service *s = arg;
+
+	(void)life;
+	bp_ready_want(s->ready, slot);
+}
+
+/* ---- sockets ---- */
+
+static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_receive(s->m, from, apdu, len, bp_mono_ns(), bp_unix_ns());
+}
+
+static void gone(void *arg, uint32_t connection)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_gone(s->m, connection, bp_mono_ns());
+}
+
+static bool ours(void *arg, unsigned ifindex)
+{
+	const struct bp_phd_service *s = arg;
+
+	for (unsigned i = 0; s->fib && i < BP_MAX_INTERFACES; i++)
+		if (s->fib->interfaces[i].info.ifindex == ifindex)
+			return true;
+	return !s->fib;
+}
+
+static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
+{
+	const struct bp_phd_server_ops ops = {.receive = receive, .ours = ours};
+	const uint16_t port = s->config->phd.listen_udp;
+
+	if (port == 0)
+		return 0;
+	if (fd < 0)
+		fd = bp_phd_server_socket(port, err, err_size);
+	if (fd >= 0)
+		s->server = bp_phd_server_new(s->base, fd, &ops, s, err, err_size);
+	return s->server ? 0 : -1;
+}
+
+static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
+{
+	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_phd_tcp_limits limits = {
+		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
+		.idle_s = CONNECTION_IDLE_S};
+
+	if (c->listen_tcp == 0)
+		return 0;
+	if (fd < 0)
+		fd = bp_phd_tcp_socket(c->listen_tcp, err, err_size);
+	if (fd >= 0)
+		s->tcp = bp_phd_tcp_new(s->base, fd, &limits, &ops, s, err, err_size);
+	return s->tcp ? 0 : -1;
+}
+
+/* ---- the CSE ---- */
+
+static void cse_address(const struct bp_config_phd *c, struct sockaddr_storage *out)
+{
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(c->cse.coap)};
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(c->cse.coap)};
+
+	memset(out, 0, sizeof(*out));
+	memcpy(&a4.sin_addr, c->cse.address.bytes, 4);
+	memcpy(&a6.sin6_addr, c->cse.address.bytes, 16);
+	if (c->cse.address.family == 4)
+		memcpy(out, &a4, sizeof(a4));
+	else
+		memcpy(out, &a6, sizeof(a6));
+}
+
+/* The address that the kernel's routes give requests to the CSE. Of no family: there is no route.
+ */
+static struct bp_address find_source(const struct bp_config_phd *c)
+{
+	struct bp_address source = {0};
+	struct sockaddr_storage to, from;
+	socklen_t len = sizeof(from);
+	int fd;
+
+	cse_address(c, &to);
+	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return source;
+	if (connect(fd, (const struct sockaddr *)&to,
+		    to.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					    : sizeof(struct sockaddr_in6)) == 0 &&
+		getsockname(fd, (struct sockaddr *)&from, &len) == 0) {
+		source.family = c->cse.address.family;
+		if (from.ss_family == AF_INET)
+			memcpy(source.bytes, &((struct sockaddr_in *)&from)->sin_addr, 4);
+		else
+			memcpy(source.bytes, &((struct sockaddr_in6 *)&from)->sin6_addr, 16);
+	}
+	close(fd);
+	return source;
+}
+
+static bool same_address(const struct bp_address *a, const struct bp_address *b)
+{
+	return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+/* Layouts and workers go by it. */
+static void make_plan(struct bp_phd_service *s)
+{
+	const struct bp_config_phd *c = &s->config->phd;
+	struct bp_address source = find_source(c);
+	struct bp_phd_plan plan;
+
+	if (s->t->control->plan_generation != 0 && same_address(&source, &s->source))
+		return;
+	s->source = source;
+	if (source.family == 0)
+		source.family = c->cse.address.family;
+	bp_phd_plan_make(&plan, c, &source);
+	bp_phd_plan_set(s->w, &plan);
+}
+
+static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
+{
+	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_slow_ops ops = {.answer = on_answer, .no_target = on_no_target};
+	struct bp_cse_settings settings = {
+		.release = (enum bp_m2m_release)c->cse.release, .outstanding = c->cse.outstanding};
+
+	cse_address(c, &settings.address);
+	s->cse = bp_cse_client_new(s->base, &settings);
+	settings.outstanding = OUTSTANDING_MAX;
+	s->cse_reports = bp_cse_client_new(s->base, &settings);
+	if (s->cse && s->cse_reports) {
+		s->ready = bp_ready_new(s->base, s->t, s->w, s->cse, c, s->config->name);
+		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
+	}
+	if (s->ready && s->slow)
+		return 0;
+	snprintf(err, err_size, "no memory");
+	return -1;
+}
+
+/* ---- the file of those that may ---- */
+
+static int read_allow_file(struct bp_phd_service *s, char *err, size_t err_size)
+{
+	const char *path = s->config->phd.allow_file;
+	FILE *f = path[0] != '\0' ? fopen(path, "re") : NULL;
+	char *text = f ? malloc(ALLOW_FILE_MAX) : NULL;
+	uint32_t line = 0;
+
+	if (path[0] == '\0')
+		return 0;
+	if (text) {
+		const size_t n = fread(text, 1, ALLOW_FILE_MAX, f);
+
+		line = n < ALLOW_FILE_MAX && feof(f)
+			       ? bp_config_phd_ids_parse(text, n, BP_PHD_ALLOW_MAX, &s->allow)
+			       : UINT32_MAX;
+	}
+	if (!text)
+		snprintf(err, err_size, "phd.allow_file: %s: %s", path, strerror(errno));
+	else if (line == UINT32_MAX)
+		snprintf(err, err_size, "phd.allow_file: %s: over %u bytes, or it can't be read",
+			path, ALLOW_FILE_MAX);
+	else if (line != 0)
+		snprintf(err, err_size,
+			"phd.allow_file: %s:%" PRIu32
+			": expected a system-id of 16 hex digits, and at most %u of them",
+			path, line, BP_PHD_ALLOW_MAX);
+	if (f)
+		fclose(f);
+	free(text);
+	return text && line == 0 ? 0 : -1;
+}
+
+/* ---- time ---- */
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_phd_service *s = arg;
+	const uint64_t now = bp_mono_ns();
+	const uint64_t next = bp_phd_manager_tick(s->m, now);
+	uint64_t wait = next <= now ? 1000000 : next - now;
+	struct timeval t;
+
+	(void)fd;
+	(void)what;
+	make_plan(s);
+	bp_phd_writer_settle(s->w);
+	if (wait > SECOND_NS / 10) /* what comes meanwhile may be due sooner */
+		wait = SECOND_NS / 10;
+	t = (struct timeval){.tv_usec = (suseconds_t)(wait / 1000)};
+	evtimer_add(s->timer, &t);
+}
+
+/* ---- life ---- */
+
+static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_setup *setup,
+	char *err, size_t err_size)
+{
+	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
+		.known = on_known,
+		.learned = on_learned,
+		.told = on_told,
+		.opened = on_opened,
+		.closed = on_closed,
+		.allowed = on_allowed,
+		.report = on_report};
+	uint8_t system_id[8];
+
+	static const struct bp_phd_store_ops stored = {
+		.session = on_stored_session, .loaded = on_loaded, .again = on_again};
+	const struct bp_config_phd *c = &s->config->phd;
+
+	s->store = bp_phd_store_new(
+		s->base, c->store_path, c->sessions * KNOWN_PER_SESSION, KNOWN_OCTETS, &stored, s);
+	if (!s->store) {
+		snprintf(err, err_size, "no memory");
+		return -1;
+	}
+	s->w = bp_phd_writer_new(
+		s->t, setup->epochs, setup->readers_gone, setup->readers, err, err_size);
+	if (!s->w)
+		return -1;
+	make_plan(s);
+	bp_phd_own_system_id(system_id, &s->config->phd, setup->mac);
+	s->m = bp_phd_manager_new(&s->config->phd, s->t, s->w, system_id, &s->counts, &ops, s);
+	if (!s->m)
+		snprintf(err, err_size, "no memory");
+	return s->m ? 0 : -1;
+}
+
+struct bp_phd_service *bp_phd_service_new(struct event_base *base,
+	const struct bp_phd_service_setup *setup, char *err, size_t err_size)
+{
+	struct bp_phd_service *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		snprintf(err, err_size, "no memory");
+		return NULL;
+	}
+	s->base = base;
+	s->config = setup->config;
+	s->t = setup->tables;
+	s->fib = setup->fib;
+	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
+		     strstr(s->config->phd.cse.originator, "{type}");
+	s->timer = evtimer_new(base, on_timer, s);
+	if (s->timer && read_allow_file(s, err, err_size) == 0 &&
+		start_manager(s, setup, err, err_size) == 0) {
+		/* what lies in the table is known before anything comes */
+		bp_phd_manager_adopt(s->m, bp_mono_ns());
+		if (start_cse(s, err, err_size) == 0 &&
+			start_udp(s, setup->udp, err, err_size) == 0 &&
+			start_tcp(s, setup->tcp, err, err_size) == 0) {
+			on_timer(-1, 0, s);
+			return s;
+		}
+	}
+	bp_phd_service_free(s);
+	return NULL;
+}
+
+void bp_phd_service_free(struct bp_phd_service *s)
+{
+	if (!s)
+		return;
+	bp_phd_tcp_free(s->tcp);
+	bp_phd_server_free(s->server);
+	bp_cse_client_free(s->cse_reports);
+	bp_cse_client_free(s->cse);
+	bp_slow_free(s->slow);
+	bp_ready_free(s->ready);
+	bp_phd_manager_free(s->m);
+	bp_phd_writer_free(s->w);
+	bp_phd_store_free(s->store);
+	if (s->timer)
+		event_free(s->timer);
+	free(s->allow.id);
+	free(s);
+}
+
+void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c)
+{
+	char err[512];
+
+	s->config = c;
+	bp_phd_manager_configure(s->m, &c->phd);
+	free(s->allow.id);
+	s->allow = (struct bp_config_phd_ids){0};
+	if (read_allow_file(s, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_WARNING, "%s; only those in phd.allow may associate", err);
+	s->source.family = 0;
+	make_plan(s);
+}
+
+int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
+{
+	return bp_phd_manager_release(s->m, system_id, bp_mono_ns());
+}
+
+static json_int_t count(const _Atomic uint64_t *n)
+{
+	return (json_int_t)atomic_load_explicit(n, memory_order_relaxed);
+}
+
+json_t *bp_phd_service_status(const struct bp_phd_service *s)
+{
+	const struct bp_phd_control *c = s->t->control;
+	struct bp_slow_counts slow;
+
+	bp_slow_count(s->slow, &slow);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
+		(json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed), "operating",
+		(json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
+		"without_containers", (json_int_t)bp_ready_waiting(s->ready), "associations",
+		count(&s->counts.aarq), "reports", (json_int_t)slow.reports, "repeats",
+		(json_int_t)slow.repeated, "stored", (json_int_t)slow.stored, "not_stored",
+		(json_int_t)(slow.denied + slow.no_target + slow.busy + slow.refused + slow.away),
+		"lost", (json_int_t)slow.lost);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PHD_SERVICE_H
+#define BP_CONTROLPLANE_PHD_SERVICE_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "shm/fib.h"
+#include "shm/phd.h"
+
+/*
+ * The manager of personal health devices as it runs in the control plane: sockets, manager, the
+ * client of the CSE, and what connects them. Today every report takes this way; sessions are marked
+ * ready for workers all the same.
+ */
+struct bp_phd_service;
+
+struct bp_phd_service_setup {
+	const struct bp_config *config; /* stays until bp_phd_service_configure() gives another */
+	struct bp_phd_tables *tables;
+	const struct bp_fib *fib; /* to know our interfaces by; NULL: all are ours */
+	struct bp_fib_control *epochs;
+	bool (*readers_gone)(void *arg); /* as for bp_epoch_init() */
+	void *readers;
+	uint8_t mac[6]; /* the system-id is made of it, where the file gives none */
+	int udp, tcp;   /* sockets, or -1: they are opened here. Ours from now on. */
+};
+
+/* NULL with a sentence. */
+struct bp_phd_service *bp_phd_service_new(struct event_base *base,
+	const struct bp_phd_service_setup *setup, char *err, size_t err_size);
+void bp_phd_service_free(struct bp_phd_service *s);
+
+/* What may change while it runs. */
+void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c);
+
+/* Asks a device to release its association. 0, or -1: it has none. */
+int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
+
+/* Counters and states, for people; the caller's. */
+json_t *bp_phd_service_status(const struct bp_phd_service *s);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/phd/store_file_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "controlplane/clock.h"
+#include "controlplane/log.h"
+
+#define FORMAT 1     /* of the tables */
+#define BUSY_MS 1000 /* the process before us may be ending */
+
+static const char *const sql[BP_PHD_STORE_S_COUNT] = {
+	[BP_PHD_STORE_S_BEGIN] = "BEGIN IMMEDIATE",
+	[BP_PHD_STORE_S_COMMIT] = "COMMIT",
+	[BP_PHD_STORE_S_ROLLBACK] = "ROLLBACK",
+	[BP_PHD_STORE_S_PUT_CONFIG] =
+		"INSERT OR REPLACE INTO configs(content, report) VALUES(?1, ?2)",
+	[BP_PHD_STORE_S_DROP_CONFIG] = "DELETE FROM configs WHERE content = ?1",
+	/* The row of a replaced pair goes, and the new one has the highest number of all. */
+	[BP_PHD_STORE_S_PUT_KNOWN] =
+		"INSERT OR REPLACE INTO known(system_id, config_id, content, spec)"
+		" VALUES(?1, ?2, ?3, ?4)",
+	[BP_PHD_STORE_S_DROP_KNOWN] = "DELETE FROM known WHERE system_id = ?1 AND config_id = ?2",
+	[BP_PHD_STORE_S_PUT_SESSION] =
+		"INSERT OR REPLACE INTO sessions(transport, address, port, own, system_id,"
+		" config_id, content, protocol, associated_s, reports, epoch)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[BP_PHD_STORE_S_DROP_SESSION] =
+		"DELETE FROM sessions WHERE transport = ?1 AND address = ?2 AND port = ?3",
+	[BP_PHD_STORE_S_READ_CONFIGS] = "SELECT content, report FROM configs WHERE content > ?1"
+					" ORDER BY content LIMIT ?4",
+	[BP_PHD_STORE_S_READ_KNOWN] = "SELECT seq, system_id, config_id, content, spec FROM known"
+				      " WHERE seq < ?1 ORDER BY seq DESC LIMIT ?4",
+	[BP_PHD_STORE_S_READ_SESSIONS] =
+		"SELECT transport, address, port, own, system_id, config_id, content, protocol,"
+		" associated_s, reports, epoch FROM sessions"
+		" WHERE (transport, address, port) > (?1, ?2, ?3)"
+		" ORDER BY transport, address, port LIMIT ?4",
+};
+
+static const char tables[] =
+	"BEGIN;"
+	"CREATE TABLE store(epoch INTEGER NOT NULL); INSERT INTO store VALUES(0);"
+	"CREATE TABLE configs(content INTEGER PRIMARY KEY, report BLOB NOT NULL);"
+	"CREATE TABLE known(seq INTEGER PRIMARY KEY, system_id BLOB NOT NULL,"
+	" config_id INTEGER NOT NULL, content INTEGER NOT NULL, spec INTEGER NOT NULL,"
+	" UNIQUE(system_id, config_id));"
+	"CREATE TABLE sessions(transport INTEGER NOT NULL, address BLOB NOT NULL,"
+	" port INTEGER NOT NULL, own BLOB NOT NULL, system_id BLOB NOT NULL,"
+	" config_id INTEGER NOT NULL, content INTEGER NOT NULL, protocol INTEGER NOT NULL,"
+	" associated_s INTEGER NOT NULL, reports INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+	" PRIMARY KEY(transport, address, port)) WITHOUT ROWID;"
+	"PRAGMA user_version = 1; COMMIT";
+
+struct bp_phd_store_file *bp_phd_store_file_new(const char *path)
+{
+	struct bp_phd_store_file *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return NULL;
+	f->path = strdup(path);
+	if (f->path == NULL) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void close_file(struct bp_phd_store_file *f)
+{
+	for (unsigned i = 0; i < BP_PHD_STORE_S_COUNT; i++) {
+		sqlite3_finalize(f->stmt[i]);
+		f->stmt[i] = NULL;
+	}
+	sqlite3_close(f->db);
+	f->db = NULL;
+}
+
+void bp_phd_store_file_forget_key(struct bp_phd_store_file *f, enum bp_phd_store_table table)
+{
+	for (unsigned i = 0; i < BP_PHD_STORE_KEY_COLUMNS; i++) {
+		sqlite3_value_free(f->key[table][i]);
+		f->key[table][i] = NULL;
+	}
+}
+
+void bp_phd_store_file_free(struct bp_phd_store_file *f)
+{
+	if (f == NULL)
+		return;
+	for (unsigned t = 0; t < BP_PHD_STORE_TABLES; t++)
+		bp_phd_store_file_forget_key(f, t);
+	close_file(f);
+	free(f->path);
+	free(f);
+}
+
+const char *bp_phd_store_file_error(const struct bp_phd_store_file *f)
+{
+	return f->error;
+}
+
+bool bp_phd_store_file_fresh(struct bp_phd_store_file *f)
+{
+	const bool fresh = f->fresh;
+
+	f->fresh = false;
+	return fresh;
+}
+
+static bool damaged(int rc)
+{
+	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+}
+
+bool bp_phd_store_file_fail(struct bp_phd_store_file *f, const char *what)
+{
+	const int rc = f->db == NULL ? SQLITE_CANTOPEN : sqlite3_extended_errcode(f->db);
+
+	snprintf(f->error, sizeof(f->error), "store of health devices %s: %s: %s", f->path, what,
+		f->db == NULL ? "cannot be opened" : sqlite3_errmsg(f->db));
+	if (f->db != NULL && sqlite3_get_autocommit(f->db) == 0 &&
+		f->stmt[BP_PHD_STORE_S_ROLLBACK] != NULL) {
+		sqlite3_step(f->stmt[BP_PHD_STORE_S_ROLLBACK]);
+		sqlite3_reset(f->stmt[BP_PHD_STORE_S_ROLLBACK]);
+	}
+	f->suspect = f->suspect || damaged(rc);
+	if ((rc & 0xff) != SQLITE_FULL && (rc & 0xff) != SQLITE_BUSY)
+		close_file(f);
+	return false;
+}
+
+/* ---- opening ---- */
+
+/* The first column of the first row of `text`. */
+static int scalar(sqlite3 *db, const char *text, int64_t *value)
+{
+	sqlite3_stmt *st;
+	int rc = sqlite3_prepare_v2(db, text, -1, &st, NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(st);
+	*value = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_NOTADB : rc;
+}
+
+/* What sqlite itself finds wrong with the file: SQLITE_OK, SQLITE_CORRUPT or another failure. */
+static int quick_check(sqlite3 *db)
+{
+	sqlite3_stmt *st;
+	int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		const char *said = (const char *)sqlite3_column_text(st, 0);
+
+		rc = said != NULL && strcmp(said, "ok") == 0 ? SQLITE_OK : SQLITE_CORRUPT;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* A file of another format is as unusable as a damaged one. */
+static int check_format(struct bp_phd_store_file *f)
+{
+	int64_t version, n;
+	int rc = scalar(f->db, "PRAGMA user_version", &version);
+
+	if (rc == SQLITE_OK)
+		rc = scalar(f->db, "SELECT count(*) FROM sqlite_master", &n);
+	if (rc != SQLITE_OK)
+		return rc;
+	if (version == 0 && n == 0) { /* new */
+		rc = sqlite3_exec(f->db, tables, NULL, NULL, NULL);
+		f->fresh = f->fresh || rc == SQLITE_OK;
+		return rc;
+	}
+	if (version != FORMAT)
+		return SQLITE_NOTADB;
+	/* Once: it reads the whole file, and a disk that would not is tried each second. */
+	rc = f->checked ? SQLITE_OK : quick_check(f->db);
+	f->checked = f->checked || rc == SQLITE_OK;
+	return rc;
+}
+
+static int prepare(struct bp_phd_store_file *f)
+{
+	for (unsigned i = 0; i < BP_PHD_STORE_S_COUNT; i++) {
+		const int rc = sqlite3_prepare_v3(
+			f->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &f->stmt[i], NULL);
+
+		if (rc != SQLITE_OK) /* SQLITE_ERROR: a table or a column is not there */
+			return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc;
+	}
+	return SQLITE_OK;
+}
+
+/* The number of this process, on the disk before any row of it: by no power failure may it be lost,
+ * since rows of the time before are told by it. */
+static int begin_epoch(struct bp_phd_store_file *f)
+{
+	int64_t epoch;
+	int rc = scalar(f->db, "SELECT epoch FROM store", &epoch);
+
+	if (rc == SQLITE_OK && f->epoch != 0 && (uint64_t)epoch == f->epoch)
+		return SQLITE_OK; /* the same process opens it once more */
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(f->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(f->db, "UPDATE store SET epoch = epoch + 1", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = scalar(f->db, "SELECT epoch FROM store", &epoch);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(f->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		f->epoch = (uint64_t)epoch;
+	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: a table is not there */
+}
+
+static int open_file(struct bp_phd_store_file *f)
+{
+	int rc = sqlite3_open_v2(f->path, &f->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_timeout(f->db, BUSY_MS);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(f->db,
+			"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;"
+			"PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;"
+			"PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -16384",
+			NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = check_format(f);
+	if (rc == SQLITE_OK)
+		rc = begin_epoch(f);
+	if (rc == SQLITE_OK)
+		rc = prepare(f);
+	return rc;
+}
+
+/* mkdir -p of the file's directory; errors show when the file is opened. */
+static void make_parents(const char *path)
+{
+	char dir[PATH_MAX];
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%s", path) >= sizeof(dir))
+		return;
+	for (char *p = dir + 1; *p != '\0'; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		mkdir(dir, 0750);
+		*p = '/';
+	}
+}
+
+static void move_aside(struct bp_phd_store_file *f, int rc)
+{
+	static const char *const suffix[] = {"", "-wal", "-shm"};
+	const uint64_t now = bp_unix_ns();
+	char from[PATH_MAX], to[PATH_MAX];
+
+	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+		snprintf(from, sizeof(from), "%s%s", f->path, suffix[i]);
+		snprintf(to, sizeof(to), "%s.damaged-%" PRIu64 "%s", f->path, now, suffix[i]);
+		if (rename(from, to) != 0 && errno != ENOENT)
+			bp_log(BP_LOG_WARNING, "%s: cannot be moved aside: %s", from,
+				strerror(errno));
+	}
+	bp_log(BP_LOG_WARNING,
+		"%s is not a sound store of health devices of this version (%s): it was moved to "
+		"%s.damaged-%" PRIu64 " and a fresh one is made; devices that were known by it "
+		"have to associate, or to declare themselves, once more",
+		f->path, sqlite3_errstr(rc), f->path, now);
+}
+
+bool bp_phd_store_file_ready(struct bp_phd_store_file *f)
+{
+	int rc;
+
+	if (f->db != NULL)
+		return true;
+	make_parents(f->path);
+	rc = f->suspect ? SQLITE_CORRUPT : open_file(f);
+	if (damaged(rc)) {
+		close_file(f);
+		move_aside(f, rc);
+		f->suspect = false;
+		f->checked = false;
+		rc = open_file(f);
+	}
+	if (rc == SQLITE_OK)
+		return true;
+	bp_phd_store_file_fail(f, "opening");
+	close_file(f);
+	return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PHD_STORE_KNOWN_H
+#define BP_CONTROLPLANE_PHD_STORE_KNOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which device declared which configuration, in memory: pairs (system-id, config-id) in the order
+ * of their last use, each with one of the configurations, which are counted by their users. Bounded
+ * by its owner; indexes stay true until the element is removed.
+ */
+struct bp_phd_known;
+
+#define BP_PHD_KNOWN_NONE UINT32_MAX
+
+struct bp_phd_known_pair {
+	uint8_t system_id[8];
+	uint16_t config_id, spec;
+	uint32_t config; /* index */
+	uint32_t stamp;  /* the owner's: uses that were when its place was last written */
+	uint32_t newer, older, chain;
+};
+
+struct bp_phd_known_config {
+	uint64_t content;
+	uint8_t *report; /* its own; NULL: no configuration */
+	uint32_t len, users;
+	uint32_t chain;
+	uint16_t config_id;
+};
+
+/* At most `max` pairs and as many configurations. NULL: no memory. */
+struct bp_phd_known *bp_phd_known_new(uint32_t max);
+void bp_phd_known_free(struct bp_phd_known *k);
+
+uint32_t bp_phd_known_count(const struct bp_phd_known *k);
+/* Octets of all reports. */
+uint64_t bp_phd_known_octets(const struct bp_phd_known *k);
+
+struct bp_phd_known_pair *bp_phd_known_pair(struct bp_phd_known *k, uint32_t i);
+uint32_t bp_phd_known_find(
+	const struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id);
+/* A new pair, which must not be there, as the newest or the oldest; its configuration gets a user.
+ * NONE: full. */
+uint32_t bp_phd_known_add(struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id,
+	uint32_t config, bool newest);
+void bp_phd_known_remove(struct bp_phd_known *k, uint32_t i);
+/* It becomes the newest. */
+void bp_phd_known_use(struct bp_phd_known *k, uint32_t i);
+/* Gives a pair another configuration. */
+void bp_phd_known_assign(struct bp_phd_known *k, uint32_t i, uint32_t config);
+uint32_t bp_phd_known_oldest(const struct bp_phd_known *k);
+
+/* Walks from the oldest to the newest; pairs may be used and removed in between. One walk. */
+void bp_phd_known_walk(struct bp_phd_known *k);
+uint32_t bp_phd_known_step(struct bp_phd_known *k);
+
+/* NULL from where no configuration was ever. */
+struct bp_phd_known_config *bp_phd_known_config(struct bp_phd_known *k, uint32_t i);
+uint32_t bp_phd_known_config_find(const struct bp_phd_known *k, uint64_t content);
+/* A new one without users; takes the report (malloc()) unless it is full (NONE). */
+uint32_t bp_phd_known_config_add(struct bp_phd_known *k, uint64_t content, uint16_t config_id,
+	uint8_t *report, uint32_t len);
+/* It must have no user. */
+void bp_phd_known_config_remove(struct bp_phd_known *k, uint32_t i);
+
+#endif

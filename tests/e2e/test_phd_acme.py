@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The resources of health devices in a real CSE: made once, found again, and made while the CSE comes and goes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import acme
+import coap
+from lab import BIPLANE, wait_until
+from test_cse_sink import converted
+
+PROVISION = os.path.join(os.path.dirname(BIPLANE), "..", "tests", "e2e", "phd_provision")
+OXIMETER, ACTIVITY = "0022092258010000", "0022092258020000"
+DEVICES = [(OXIMETER, "pulse_oximeter", "spo2,pulse_rate"), (ACTIVITY, "activity_monitor", "steps,distance")]
+
+
+def free_port(kind):
+    with socket.socket(socket.AF_INET, kind) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Cse(acme.Acme):
+    """On loopback, with the admin's client to look into it."""
+
+    def __init__(self, directory, database):
+        super().__init__(directory, port=free_port(socket.SOCK_DGRAM), http=free_port(socket.SOCK_STREAM), database=database)
+        self.client = coap.Client(self.address, self.port)
+
+    def up(self):
+        self.start(self.client)
+
+    def get(self, path, fr=acme.ADMIN):
+        return self.client.retrieve(path, fr)
+
+
+@pytest.fixture
+def cse(tmp_path, request):
+    acme.require()
+    c = Cse(tmp_path / "cse", getattr(request, "param", "memory"))
+    c.up()
+    yield c
+    c.stop()
+    c.client.close()
+
+
+def provision(cse, path="cse-in/{system_id}/{object}", originator="Cbiplane", keep=0, ack_ms=2000):
+    return subprocess.Popen([PROVISION, cse.address, str(cse.port), path, originator, str(keep), str(ack_ms)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def done(p, devices=DEVICES):
+    """What it says of the devices, and its counts."""
+    out, err = p.communicate("".join(" ".join(d) + "\n" for d in devices), timeout=120)
+    assert p.returncode == 0, err
+    *said, counts = out.splitlines()
+    return said, json.loads(counts), err
+
+
+def test_made_and_made_again(cse):
+    said, counts, _ = done(provision(cse, keep=100))
+    assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"]
+    assert counts["requests"] == 2 + 2 + 4 and counts["repeats"] == 0
+    assert cse.tree("cse-in/" + OXIMETER) == [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]
+    before = {p: cse.get(p).json() for p in (f"cse-in/{OXIMETER}", f"cse-in/{OXIMETER}/spo2", "cse-in/biplane", "cse-in/biplane/phd")}
+    assert before[f"cse-in/{OXIMETER}"]["m2m:ae"]["aei"] == "C" + OXIMETER
+    assert before[f"cse-in/{OXIMETER}"]["m2m:ae"]["acpi"] == [before["cse-in/biplane/phd"]["m2m:acp"]["ri"]]
+    assert before[f"cse-in/{OXIMETER}/spo2"]["m2m:cnt"]["mni"] == 100
+    # A second time all is there already, and nothing changes.
+    said, counts, err = done(provision(cse, keep=100))
+    assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"] and not err
+    assert before == {p: cse.get(p).json() for p in before}
+    # The originator of the instances may make them, and nobody else.
+    new = {"rn": "65c000000001000000010000", "con": '{"v":97.5}', "cnf": "application/json:0"}
+    assert cse.client.create(f"cse-in/{OXIMETER}/spo2", coap.CIN, "Cbiplane", **new).rsc == 2001
+    assert cse.client.create(f"cse-in/{OXIMETER}/spo2", coap.CIN, "Cbiplane", **new).rsc == 4105
+    assert cse.client.create(f"cse-in/{OXIMETER}/spo2", coap.CIN, "Cother", **new).rsc == 4103
+    assert [i["con"] for i in cse.instances(f"cse-in/{OXIMETER}/spo2")] == [new["con"]]
+
+
+@pytest.mark.parametrize("release", ["2a", "3", "4", "5"])
+def test_takes_what_the_converter_makes(cse, release):
+    """Requests of the data plane's converter: each makes one instance, in its place, as it says."""
+    messages = [m for r, m in converted() if r == release and m.option(coap.TY) == b"\x04"]
+    objects = {}
+    for m in messages:
+        _, system_id, name = m.path().split("/")
+        objects.setdefault(system_id, {})[name] = []
+    said, _, _ = done(provision(cse), [(s, "any", ",".join(names)) for s, names in objects.items()])
+    assert len(said) == len(objects)
+    for n, m in enumerate(messages):
+        m.mid = n  # the examples share theirs, and some their names
+        body = m.json()["m2m:cin"]
+        m.payload = m.payload.replace(body["rn"].encode(), f"{n:022x}".encode())
+        got = cse.client.exchange(m)
+        assert (got.type, got.code, got.rsc, got.token) == (coap.ACK, 0x41, 2001, m.token)
+        objects[m.path().split("/")[1]][m.path().split("/")[2]].append((f"{n:022x}", body["con"], body["cnf"]))
+    for system_id, names in objects.items():
+        for name, expected in names.items():
+            got = cse.instances(f"cse-in/{system_id}/{name}")
+            assert sorted((i["rn"], i["con"], i["cnf"]) for i in got) == expected
+
+
+@pytest.mark.parametrize("path,originator,found", [
+    ("cse-in/phd-{system_id}/{type}/{object}", "Cbiplane",
+     [f"cse-in/phd-{OXIMETER}/pulse_oximeter{o}" for o in ("", "/pulse_rate", "/spo2")]),
+    ("cse-in/ward/{system_id}/{object}", "Cbiplane", [f"cse-in/ward/{OXIMETER}{o}" for o in ("", "/pulse_rate", "/spo2")]),
+    ("cse-in/{system_id}/{object}", "Cphd-{system_id}", [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]),
+    ("cse-in/{type}/{system_id}-{object}", "Cbiplane", [f"cse-in/pulse_oximeter/{OXIMETER}-{o}" for o in ("pulse_rate", "spo2")]),
+])
+def test_paths(cse, path, originator, found):
+    for _ in range(2):
+        said, _, err = done(provision(cse, path, originator))
+        assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"] and not err
+        assert [p for p in cse.tree("cse-in/" + found[0].split("/")[1]) if OXIMETER in p or "pulse_oximeter/" in p
+                or p.endswith("pulse_oximeter")] == found
+    fr = originator.replace("{system_id}", OXIMETER)
+    assert cse.client.create(found[-1], coap.CIN, fr, con="1").rsc == 2001
+
+
+def test_somebody_else_has_the_name(cse):
+    assert cse.client.create("cse-in", coap.AE, "Cother", rn=OXIMETER, api="Nx", rr=False, srv=["4"]).rsc == 2001
+    p = provision(cse)
+    p.stdin.write("".join(" ".join(d) + "\n" for d in DEVICES))
+    p.stdin.close()
+    wanted = {f"ready {sid}" for sid, _, _ in DEVICES if sid != OXIMETER} | {f"refused {OXIMETER}"}
+    while wanted:  # one that is refused holds up no other
+        wanted.discard(p.stdout.readline().strip())
+    # It is tried again, and the log doesn't fill with it.
+    while p.stdout.readline().strip() != f"refused {OXIMETER}":
+        pass
+    p.kill()
+    assert p.stderr.read().count("the CSE does not take the AE of") == 1
+    p.wait()
+    p.stdout.close()
+    p.stderr.close()
+
+
+def test_what_was_deleted_is_made_again(cse):
+    done(provision(cse))
+    for path, fr in ((f"cse-in/{OXIMETER}", "Cbiplane"), ("cse-in/biplane/phd", "Cbiplane")):
+        assert cse.client.ask(coap.DELETE, path, fr).rsc == 2002
+    done(provision(cse), DEVICES[:1])
+    assert cse.tree("cse-in/" + OXIMETER) == [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]
+    assert cse.get("cse-in/biplane/phd").rsc == 2000
+
+
+MANY = [(f"00220922580300{n:02x}", "medication", "fixed_dose,variable_dose") for n in range(100)]
+
+
+@pytest.mark.parametrize("cse", ["tinydb"], indirect=True)
+def test_away_and_back(cse):
+    """Stopped in the middle, and started with what it had: all is there in the end."""
+    p = provision(cse, ack_ms=50)
+    p.stdin.write("".join(" ".join(d) + "\n" for d in MANY))
+    p.stdin.close()
+    said = [p.stdout.readline().strip() for _ in range(20)]
+    cse.stop()
+    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+    cse.up()
+    said += [line.strip() for line in p.stdout]
+    assert p.wait(60) == 0
+    counts = json.loads(said.pop())
+    assert counts["timed_out"] + counts["refused"] > 0
+    assert sorted(said) == sorted(f"ready {d[0]}" for d in MANY)
+    assert "the CSE answers again" in p.stderr.read()
+    p.stdout.close()
+    p.stderr.close()
+    for sid, _, _ in MANY[20:]:  # what was made just before the stop the CSE may have forgotten
+        assert cse.tree("cse-in/" + sid) == [f"cse-in/{sid}/{o}" for o in ("fixed_dose", "variable_dose")]
+
+
+def test_stopped_for_a_while(cse):
+    """Frozen, it loses nothing that it was sent: answers come late, and nothing is made twice."""
+    os.kill(cse.process.pid, signal.SIGSTOP)
+    p = provision(cse, ack_ms=100)
+    p.stdin.write("".join(" ".join(d) + "\n" for d in MANY[:30]))
+    p.stdin.close()
+    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+    os.kill(cse.process.pid, signal.SIGCONT)
+    said = p.stdout.read().splitlines()
+    assert p.wait(60) == 0 and len(said) == 31 and "refused" not in "".join(said[:-1])
+    p.stdout.close()
+    p.stderr.close()
+    made = {f"cse-in/{d[0]}/{o}" for d in MANY[:30] for o in ("fixed_dose", "variable_dose")}
+    assert set(cse.tree("cse-in", coap.CNT)) == made

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reports that the control plane converts: with real tables and layouts, and a client of the CSE
+ * that does what the test says. */
+#include "tests/unit/phd/rig.h"
+#include "tests/unit/shm/phd_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "controlplane/phd/slow.h"
+
+#define SENT_MAX 20000
+#define SECOND 1000000000ull
+
+/* ---- the client of the CSE ---- */
+
+struct sent {
+	uint8_t bytes[1024];
+	size_t len;
+	bp_cse_done *done;
+	void *arg;
+	bool ended;
+};
+static struct sent *sent;
+static unsigned n_sent, room;
+
+bool bp_cse_has_room(const struct bp_cse_client *c)
+{
+	(void)c;
+	return room > 0;
+}
+
+enum bp_cse_sent bp_cse_send_message(
+	struct bp_cse_client *c, const uint8_t *message, size_t len, bp_cse_done *done, void *arg)
+{
+	struct sent *s = &sent[n_sent];
+
+	(void)c;
+	if (room == 0)
+		return BP_CSE_NO_ROOM;
+	room--;
+	assert_true(n_sent < SENT_MAX && len <= sizeof(s->bytes));
+	memcpy(s->bytes, message, len);
+	s->len = len;
+	s->done = done;
+	s->arg = arg;
+	s->ended = false;
+	n_sent++;
+	return BP_CSE_TAKEN;
+}
+
+static void end(unsigned i, enum bp_cse_end how, uint8_t code, uint16_t rsc)
+{
+	const struct bp_cse_reply reply = {.end = how, .m2m = {.code = code, .rsc = rsc}};
+
+	assert_true(i < n_sent);
+	assert_false(sent[i].ended);
+	sent[i].ended = true;
+	room++;
+	sent[i].done(sent[i].arg, &reply);
+}
+
+static void stored(unsigned i)
+{
+	end(i, BP_CSE_ANSWERED, BP_COAP_CODE(2, 1), BP_M2M_CREATED);
+}
+
+/* ---- what the manager would do ---- */
+
+struct rig {
+	struct phd_rig x;
+	struct bp_slow *s;
+	struct bp_slow_counts n;
+	uint8_t answer[64];
+	size_t answer_len;
+	unsigned answers, targets;
+	uint32_t slot; /* of the last answer */
+};
+
+static void on_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
+{
+	struct rig *r = arg;
+
+	(void)life;
+	assert_true(len <= sizeof(r->answer));
+	memcpy(r->answer, apdu, len);
+	r->answer_len = len;
+	r->slot = slot;
+	r->answers++;
+}
+
+static void on_no_target(void *arg, uint32_t slot, uint16_t life)
+{
+	(void)slot;
+	(void)life;
+	((struct rig *)arg)->targets++;
+}
+
+static uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m)
+{
+	struct bp_phd_layout *l = rig_compile(m, &rig_plan, &rig_target, "pulse_oximeter");
+	struct bp_phd_session_spec spec = phd_device(device);
+	int layout = bp_phd_layout_get(r->x.w, l);
+	uint32_t slot = 0;
+
+	free(l);
+	assert_true(layout >= 0);
+	spec.state = BP_PHD_OPERATING;
+	spec.layout = (uint16_t)layout;
+	spec.associated_s = 1767225600;
+	spec.reports = 0;
+	assert_int_equal(bp_phd_session_open(r->x.w, &spec, &slot), 0);
+	return slot;
+}
+
+static void start_with(struct rig *r, uint32_t pending, const struct bp_phd_plan *plan)
+{
+	const struct bp_slow_ops ops = {.answer = on_answer, .no_target = on_no_target};
+
+	memset(r, 0, sizeof(*r));
+	phd_open(&r->x, 64, 16, 1);
+	bp_phd_plan_set(r->x.w, plan);
+	n_sent = 0;
+	room = SENT_MAX;
+	sent = calloc(SENT_MAX, sizeof(*sent));
+	assert_non_null(sent);
+	r->s = bp_slow_new(r->x.t, NULL, pending, &ops, r);
+	assert_non_null(r->s);
+}
+
+static void start(struct rig *r)
+{
+	start_with(r, 16, &rig_plan);
+}
+
+static void stop(struct rig *r)
+{
+	bp_slow_count(r->s, &r->n);
+	assert_int_equal(r->n.pending, 0);
+	bp_slow_free(r->s);
+	phd_close(&r->x);
+	free(sent);
+}
+
+static enum bp_phd_taken report(struct rig *r, uint32_t slot, const char *id, uint64_t now)
+{
+	size_t len;
+	uint8_t *apdu = rig_apdu(id, &len);
+	enum bp_phd_taken t = bp_slow_report(r->s, slot, apdu, len, now);
+
+	free(apdu);
+	return t;
+}
+
+static void answered(const struct rig *r, unsigned n, const char *hex)
+{
+	char text[129];
+
+	assert_int_equal(r->answers, n);
+	for (size_t i = 0; i < r->answer_len; i++)
+		sprintf(text + 2 * i, "%02x", r->answer[i]);
+	text[2 * r->answer_len] = '\0';
+	assert_string_equal(text, hex);
+}
+
+static struct bp_phd_session *session(const struct rig *r, uint32_t slot)
+{
+	return &r->x.t->sessions[slot];
+}
+
+/* ---- */
+
+#define RORS_S02 "e7000012001000100201000a0000ffffffff0d1d0000"
+
+static void stored_then_answered(void **state)
+{
+	struct rig r;
+	uint32_t slot;
+	char *con;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 2);
+	con = rig_content(sent[0].bytes, sent[0].len);
+	assert_non_null(strstr(con, "97.5"));
+	free(con);
+	con = rig_content(sent[1].bytes, sent[1].len);
+	assert_non_null(strstr(con, "61"));
+	free(con);
+	assert_true(bp_slow_busy(r.s, slot));
+	stored(1);
+	assert_int_equal(r.answers, 0);
+	stored(0);
+	answered(&r, 1, RORS_S02);
+	assert_int_equal(r.slot, slot);
+	assert_false(bp_slow_busy(r.s, slot));
+	assert_int_equal(session(&r, slot)->reports, 1);
+	assert_int_equal(session(&r, slot)->stored, 2);
+	assert_int_equal(session(&r, slot)->last, 0x0010000100000000ull);
+	stop(&r);
+	assert_int_equal(r.n.stored, 2);
+	assert_int_equal(r.n.reports, 1);
+}
+
+/* It was named, and is there: that is stored, too. */
+static void conflict_is_stored(void **state)
+{
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	stored(0);
+	end(1, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
+	answered(&r, 1, RORS_S02);
+	stop(&r);
+}
+
+static void repeats_make_nothing(void **state)
+{
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	assert_int_equal(report(&r, slot, "S02", 4 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 2);
+	stored(0);
+	stored(1);
+	assert_int_equal(r.answers, 1);
+	assert_int_equal(report(&r, slot, "S02", 8 * SECOND), BP_PHD_TAKEN_ANSWER);
+	assert_int_equal(n_sent, 2);
+	assert_int_equal(session(&r, slot)->reports, 1);
+	/* over the time in which numbers and octets can tell, it is another measurement */
+	assert_int_equal(report(&r, slot, "S02", 300 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 4);
+	assert_int_equal(session(&r, slot)->reports, 2);
+	stored(2);
+	stored(3);
+	stop(&r);
+	assert_int_equal(r.n.repeated, 2);
+	assert_int_equal(r.n.resumed, 0);
+}
+
+/* The CSE did not answer one of two: the device is not answered, and its repeat brings that one,
+ * octet for octet the same request, its name included. */
+static void away_then_resumed(void **state)
+{
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	end(1, BP_CSE_TIMED_OUT, 0, 0);
+	stored(0);
+	assert_int_equal(r.answers, 0);
+	assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 3);
+	assert_int_equal(sent[2].len, sent[1].len);
+	assert_memory_equal(sent[2].bytes, sent[1].bytes, sent[1].len);
+	stored(2);
+	answered(&r, 1, RORS_S02);
+	stop(&r);
+	assert_int_equal(r.n.resumed, 1);
+	assert_int_equal(r.n.away, 1);
+}
+
+static void errors_are_answered(void **state)
+{
+	static const struct {
+		uint8_t class, detail;
+		uint16_t rsc;
+		const char *answer;
+	} cases[] = {
+		{4, 3, 4103, "e700000c000a00100300000400020000"},
+		{4, 4, 4004, "e700000a00080010040000020067"},
+		{5, 3, 5000, "e700000a00080010040000020067"},
+		{4, 0, 4000,
+			"e700000a00080010040000"
+			"02012f"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+		uint32_t slot;
+
+		start(&r);
+		slot = open_session(&r, 1, &rig_400);
+		assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+		stored(0);
+		end(1, BP_CSE_ANSWERED, BP_COAP_CODE(cases[i].class, cases[i].detail),
+			cases[i].rsc);
+		answered(&r, 1, cases[i].answer);
+		assert_int_equal(r.targets, cases[i].rsc == 4004);
+		/* asked again, what was stored is not sent again */
+		assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN);
+		assert_int_equal(n_sent, 3);
+		stored(2);
+		answered(&r, 2, RORS_S02);
+		stop(&r);
+	}
+}
+
+/* No room: nothing is begun, so that the device's repeat is a new report. */
+static void full(void **state)
+{
+	struct rig r;
+	uint32_t a, b;
+
+	(void)state;
+	start_with(&r, 1, &rig_plan);
+	a = open_session(&r, 1, &rig_400);
+	b = open_session(&r, 2, &rig_400);
+	assert_int_equal(report(&r, a, "S02", SECOND), BP_PHD_TAKEN);
+	assert_int_equal(report(&r, b, "S02", SECOND), BP_PHD_TAKEN_FULL);
+	assert_int_equal(session(&r, b)->reports, 0);
+	stored(0);
+	stored(1);
+	assert_int_equal(report(&r, b, "S02", 2 * SECOND), BP_PHD_TAKEN);
+	stored(2);
+	stored(3);
+	assert_int_equal(r.answers, 2);
+	room = 0;
+	assert_int_equal(report(&r, a, "S05", 3 * SECOND), BP_PHD_TAKEN_FULL);
+	assert_int_equal(session(&r, a)->reports, 1);
+	/* room for one of the two: the other one comes with the repeat */
+	room = 1;
+	assert_int_equal(report(&r, a, "S05", 4 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 5);
+	stored(4);
+	answered(&r, 3,
+		"e700000a000800130400000"
+		"20067");
+	room = 5;
+	assert_int_equal(report(&r, a, "S05", 6 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 6);
+	stored(5);
+	answered(&r, 4, "e7000012001000130201000a0000ffffffff0d1e0000");
+	stop(&r);
+	assert_int_equal(r.n.full, 2);
+}
+
+static void unconfirmed_can_be_lost(void **state)
+{
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_c01);
+	assert_int_equal(report(&r, slot, "S03", SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, 2);
+	stored(0);
+	end(1, BP_CSE_TIMED_OUT, 0, 0);
+	assert_int_equal(r.answers, 0);
+	stop(&r);
+	assert_int_equal(r.n.lost, 1);
+}
+
+static void forwarded_is_answered_at_once(void **state)
+{
+	struct bp_phd_plan plan = rig_plan;
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	plan.confirm = BP_PHD_CONFIRM_FORWARDED;
+	start_with(&r, 16, &plan);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN_ANSWER);
+	assert_int_equal(n_sent, 2);
+	stored(0);
+	stored(1);
+	assert_int_equal(r.answers, 0);
+	stop(&r);
+}
+
+/* The session ended meanwhile, and its slot is another's. */
+static void session_gone(void **state)
+{
+	struct rig r;
+	uint32_t slot, other;
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	bp_phd_session_close(r.x.w, slot);
+	other = open_session(&r, 1, &rig_400);
+	stored(0);
+	end(1, BP_CSE_ANSWERED, BP_COAP_CODE(4, 4), 4004);
+	assert_int_equal(r.targets, 0);
+	assert_int_equal(session(&r, other)->stored, 0);
+	assert_int_equal(session(&r, other)->last, 0);
+	stop(&r);
+}
+
+static void unusable(void **state)
+{
+	struct rig r;
+	uint32_t slot, bare;
+	struct bp_phd_session_spec spec = phd_device(9);
+
+	(void)state;
+	start(&r);
+	slot = open_session(&r, 1, &rig_400);
+	spec.state = BP_PHD_OPERATING;
+	spec.layout = BP_PHD_NO_LAYOUT;
+	assert_int_equal(bp_phd_session_open(r.x.w, &spec, &bare), 0);
+	assert_int_equal(report(&r, bare, "S02", SECOND), BP_PHD_TAKEN_BAD);
+	assert_int_equal(report(&r, slot, "S19", SECOND), BP_PHD_TAKEN_ANSWER);
+	assert_int_equal(report(&r, slot, "S11", SECOND), BP_PHD_TAKEN_NO_OBJECT);
+	assert_int_equal(
+		report(&r, slot, "S03", SECOND), BP_PHD_TAKEN_BAD); /* its map is another */
+	assert_int_equal(n_sent, 0);
+	stop(&r);
+}
+
+/* ---- a device that repeats until it is answered, and a CSE that loses and forgets ---- */
+
+#define DEVICES 20
+#define REPORTS 60
+
+struct device {
+	uint32_t slot;
+	unsigned report; /* its present one */
+	bool waits;      /* for the answer */
+	uint64_t asked;  /* when it asked last */
+	unsigned answered;
+};
+static struct device device[DEVICES];
+static struct rig *soak;
+
+static void soak_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
+{
+	(void)arg;
+	(void)life;
+	for (unsigned d = 0; d < DEVICES; d++) {
+		if (device[d].slot != slot || len != BP_PHD_RORS_EVENT_LEN ||
+			((unsigned)apdu[6] << 8 | apdu[7]) != device[d].report)
+			continue;
+		device[d].waits = false;
+		device[d].answered++;
+	}
+}
+
+/* The value that a report of a device carries: no two are alike. */
+static unsigned value_of(unsigned d, unsigned report_no)
+{
+	return d * 64 + report_no;
+}
+
+static size_t make_report(uint8_t out[64], unsigned d)
+{
+	static const uint8_t s02[] = {0xe7, 0, 0, 0x26, 0, 0x24, 0, 0, 1, 1, 0, 0x1e, 0, 0, 0xff,
+		0xff, 0xff, 0xff, 0x0d, 0x1d, 0, 0x14, 0xf0, 0, 0, 0, 0, 2, 0, 0x0c, 0, 1, 0, 2, 0,
+		0, 0, 0x0a, 0, 2, 0, 0};
+	const unsigned v = value_of(d, device[d].report);
+
+	memcpy(out, s02, sizeof(s02));
+	out[7] = (uint8_t)device[d].report;
+	out[25] = (uint8_t)device[d].report;
+	out[34] = (uint8_t)(v >> 8);
+	out[35] = (uint8_t)v;
+	out[40] = (uint8_t)(v >> 8);
+	out[41] = (uint8_t)v;
+	return sizeof(s02);
+}
+
+static char *between(const struct sent *s, const char *from)
+{
+	static char out[40];
+	const char *p = memmem(s->bytes, s->len, from, strlen(from)), *e;
+
+	assert_non_null(p);
+	p += strlen(from);
+	e = memchr(p, '"', (size_t)((const char *)s->bytes + s->len - p));
+	assert_non_null(e);
+	snprintf(out, sizeof(out), "%.*s", (int)(e - p), p);
+	return out;
+}
+
+/* What the CSE has: names, each once. */
+static char (*names)[64];
+static unsigned n_names;
+
+static bool cse_has(const char *name)
+{
+	for (unsigned i = 0; i < n_names; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The number of the path before the body: a hash of its octets, without message id and token. */
+static unsigned path_of(const struct sent *s)
+{
+	const uint8_t *end = memmem(s->bytes, s->len, "rcn=0", 5);
+	unsigned h = 0;
+
+	assert_non_null(end);
+	for (const uint8_t *p = s->bytes + 12; p < end; p++)
+		h = h * 31 + *p;
+	return h;
+}
+
+static void cse_acts(unsigned i)
+{
+	char name[64];
+	const int what = rand() % 10;
+
+	/* names are of a container, which the path names */
+	snprintf(name, sizeof(name), "%u %s", path_of(&sent[i]), between(&sent[i], "\"rn\":\""));
+	if (what < 6 || what == 9) {
+		const bool there = cse_has(name);
+
+		if (!there)
+			strcpy(names[n_names++], name);
+		if (what == 9) /* stored, and the answer is lost */
+			end(i, BP_CSE_TIMED_OUT, 0, 0);
+		else if (there)
+			end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
+		else
+			stored(i);
+	} else if (what == 6) {
+		end(i, BP_CSE_TIMED_OUT, 0, 0);
+	} else if (what == 7) {
+		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(5, 3), 0);
+	} else {
+		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 4), 4004);
+	}
+}
+
+static void all_is_there_once(void **state)
+{
+	const struct bp_slow_ops ops = {.answer = soak_answer, .no_target = on_no_target};
+	struct rig r;
+	unsigned first = 0, done = 0;
+	uint64_t now = SECOND;
+
+	(void)state;
+	srand(3);
+	start_with(&r, 7, &rig_plan); /* fewer than devices: some are refused */
+	bp_slow_free(r.s);
+	r.s = bp_slow_new(r.x.t, NULL, 7, &ops, &r);
+	soak = &r;
+	names = calloc(SENT_MAX, sizeof(*names));
+	assert_non_null(names);
+	n_names = 0;
+	for (unsigned d = 0; d < DEVICES; d++)
+		device[d] = (struct device){.slot = open_session(&r, d + 1, &rig_400)};
+	while (done < DEVICES) {
+		const unsigned d = (unsigned)rand() % DEVICES;
+		uint8_t apdu[64];
+
+		now += (uint64_t)rand() % (SECOND / 4);
+		/* the oldest request that has no end, or one near it, ends */
+		while (first < n_sent && sent[first].ended)
+			first++;
+		if (first < n_sent) {
+			unsigned i = first + (unsigned)rand() % 3;
+
+			if (i < n_sent && !sent[i].ended)
+				cse_acts(i);
+		}
+		if (device[d].report == REPORTS ||
+			(device[d].waits && now - device[d].asked < 3 * SECOND))
+			continue;
+		if (!device[d].waits) { /* the next one */
+			done += ++device[d].report == REPORTS;
+			if (device[d].report == REPORTS)
+				continue;
+			device[d].waits = true;
+		}
+		device[d].asked = now;
+		if (bp_slow_report(r.s, device[d].slot, apdu, make_report(apdu, d), now) ==
+			BP_PHD_TAKEN_ANSWER) {
+			device[d].waits = false;
+			device[d].answered++;
+		}
+	}
+	for (; first < n_sent; first++)
+		if (!sent[first].ended)
+			cse_acts(first);
+	for (unsigned d = 0; d < DEVICES; d++)
+		assert_int_equal(device[d].answered, REPORTS - 1);
+	/* two instances a report, and no name twice */
+	assert_int_equal(n_names, DEVICES * (REPORTS - 1) * 2);
+	free(names);
+	bp_slow_count(r.s, &r.n);
+	assert_true(r.n.resumed > 50 && r.n.full > 10 && r.n.busy > 50);
+	stop(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stored_then_answered),
+		cmocka_unit_test(conflict_is_stored),
+		cmocka_unit_test(repeats_make_nothing),
+		cmocka_unit_test(away_then_resumed),
+		cmocka_unit_test(errors_are_answered),
+		cmocka_unit_test(full),
+		cmocka_unit_test(unconfirmed_can_be_lost),
+		cmocka_unit_test(forwarded_is_answered_at_once),
+		cmocka_unit_test(session_gone),
+		cmocka_unit_test(unusable),
+		cmocka_unit_test(all_is_there_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
