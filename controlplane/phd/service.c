@@ -24,8 +24,7 @@
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
 #define OUTSTANDING_MAX 256u
-#define KNOWN_PER_SESSION 2u /* configurations that are remembered for each session there may be   \
-			      */
+#define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
 #define ALLOW_FILE_MAX (4u << 20)
 #define SECOND_NS 1000000000ull
@@ -472,14 +471,15 @@ json_t *bp_phd_service_status(const struct bp_phd_service *s)
 {
 	const struct bp_phd_control *c = s->t->control;
 	struct bp_slow_counts slow;
+	uint64_t not_stored;
 
 	bp_slow_count(s->slow, &slow);
+	not_stored = slow.denied + slow.no_target + slow.busy + slow.refused + slow.away;
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
 		(json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed), "operating",
 		(json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
 		"without_containers", (json_int_t)bp_ready_waiting(s->ready), "associations",
 		count(&s->counts.aarq), "reports", (json_int_t)slow.reports, "repeats",
 		(json_int_t)slow.repeated, "stored", (json_int_t)slow.stored, "not_stored",
-		(json_int_t)(slow.denied + slow.no_target + slow.busy + slow.refused + slow.away),
-		"lost", (json_int_t)slow.lost);
+		(json_int_t)not_stored, "lost", (json_int_t)slow.lost);
 }
