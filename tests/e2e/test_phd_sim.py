@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulator of health devices is right before it judges the gateway: against octets of the facts' examples, and
+"""The simulator of health devices is right before it judges the gateway: against octets of examples of the standard, and
 against an encoder in Python that gives those octets."""
 
 import json

@@ -9,14 +9,14 @@
 #include "proto/onem2m.h"
 #include "tests/unit/proto/coap_plain.h"
 
-/* What the tests of phd/ share: models that the facts describe, reports, and what must become of
+/* What the tests of phd/ share: models that the vectors describe, reports, and what must become of
  * them, said by encoders that share nothing with the code under test. */
 
 /* Release 4, CON, named, an instance an object, 1,024 octets. */
 extern const struct bp_phd_plan rig_plan;
 extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cbiplane */
 
-/* Configurations: standard 400; those that C01, C03, C04 and C05 of the facts report; a blood
+/* Configurations: standard 400; those that vectors C01, C03, C04 and C05 report; a blood
  * pressure monitor. Written by hand, not read from them. */
 extern const struct bp_phd_model rig_400, rig_c01, rig_c03, rig_c04, rig_c05, rig_700;
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The scan reports of the facts (tests/fixtures/phd-apdus.json), and what each must become. */
+/* The scan reports of tests/fixtures/phd-apdus.json, and what each must become. */
 
 #define NOON ",\"t\":\"2026-01-01T12:00:00.00\""
 #define PERCENT ",\"u\":\"%\""

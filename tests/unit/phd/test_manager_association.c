@@ -59,7 +59,7 @@ static void vectors_are_answered(void **state)
 			strstr(rows[i].says, "e300002c") != NULL ? 1 : 0);
 		rig_close(r);
 	}
-	/* the manager's own words are those of the facts */
+	/* the manager's own words are those of the vectors */
 	assert_string_equal(AARE0,
 		"e300002c0000507900268000000080008000000000000000800000000008fedc"
 		"ba987654321000000000000000000000\n");

@@ -110,7 +110,7 @@ static void what_is_refused(void **state)
 	rig_close(r);
 }
 
-/* The very octets of the facts. */
+/* The very octets of the vectors. */
 static void refusals_of_the_facts(void **state)
 {
 	rig_open(r, *state, 16, 16);
