@@ -43,6 +43,7 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_interfaces,
 	&bp_show_neighbours,
 	&bp_show_routes,
+	&bp_show_sessions,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -337,7 +338,7 @@ const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
 	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
-		    "interfaces|neighbours|routes|"
+		    "interfaces|neighbours|routes|sessions|"
 		    "config [OPTION]...",
 	.text = "Reads the segment in which the planes of an instance meet, without "
 		"holding them "
@@ -361,6 +362,7 @@ const struct bp_cli_command bp_cmd_show = {
 		"within it, with "
 		"an\n"
 		"              address (10.1.2.3) what a worker does with it\n"
+		"  sessions    the personal health devices that are associated\n"
 		"  config      every setting with its value, defaults included: of -c "
 		"FILE, or "
 		"without\n"

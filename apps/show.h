@@ -57,6 +57,7 @@ extern const struct bp_show_view bp_show_counters;
 extern const struct bp_show_view bp_show_planes;
 extern const struct bp_show_view bp_show_interfaces;
 extern const struct bp_show_view bp_show_neighbours;
+extern const struct bp_show_view bp_show_sessions;
 extern const struct bp_show_view bp_show_routes;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */

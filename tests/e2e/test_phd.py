@@ -14,7 +14,7 @@ import pytest
 import acme
 import coap
 from conftest import running_router
-from lab import BIPLANE
+from lab import BIPLANE, wait_until
 from router_lab import RIGHT, only_biplane, own, pause
 
 SIM = os.environ.get("BP_PHD_SIM", str(Path(BIPLANE).resolve().parent / "biplane-phd-sim"))
@@ -145,6 +145,22 @@ def test_control_plane_killed(routed_lab, router, cse):
     assert status == 0, summary
     assert summary["associations"] == 20 and summary["answered"] == 400
     assert_once(Tree(routed_lab, cse), lines)
+
+
+def test_show_sessions(routed_lab, router, cse):
+    load = devices(routed_lab, "--device", "oximeter", "--count", 3, "--confirmed", "--reports", 2, "--rate", 0, "--retries",
+                   0, "--timeout", "1s", "--stay")
+
+    def reported():
+        got = [s for s in router.show("sessions")["sessions"] if s["reports"] == 2]
+        return len(got) == 3 and got
+    try:
+        for s in wait_until("three sessions with what they reported", reported, 30, 0.1):
+            assert s["state"] == "operating" and s["type"] == "pulse_oximeter" and s["config_id"] == 400
+            assert s["device"].startswith("10.1.0.2:") and s["transport"] == "udp"
+    finally:
+        load.terminate()
+        load.communicate(timeout=30)
 
 
 def test_cse_stands_still(routed_lab, router, cse):
