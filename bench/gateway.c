@@ -92,7 +92,10 @@ static char *configuration(const struct options *o)
 		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"%s}\n"
 		"  - {name: cloud, device: \"net_null0,no-rx=1\"%s}\n"
 		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
-		o->pcap, o->routes ? ", kernel: off, addresses: [10.0.0.1/24]" : "",
+		o->pcap,
+		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
+		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
+			    : "",
 		o->routes ? ", kernel: off, addresses: [10.2.0.1/24]" : "");
 	if (o->routes)
 		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
