@@ -31,6 +31,9 @@ struct bp_ready {
 	uint32_t *queue; /* of slots, [mask + 1]: each slot once, so that it can't overflow */
 	uint32_t mask, head, tail;
 	struct job job[PARALLEL];
+	/* the configuration is another after a reload; these can't change without a restart */
+	struct bp_config_phd_cse cse;
+	char name[BP_NAME_MAX + 1];
 };
 
 static struct bp_phd_session *session_of(const struct bp_ready *r, uint32_t slot)
@@ -154,10 +157,7 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
 	const char *name)
 {
-	const struct bp_provision_settings settings = {.path = c->cse.path,
-		.originator = c->cse.originator,
-		.name = name,
-		.release = (enum bp_m2m_release)c->cse.release,
+	struct bp_provision_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
 		.keep = c->cse.keep,
 		.parallel = PARALLEL,
 		.retry_max_ns = c->cse.retry_max_ns};
@@ -166,6 +166,11 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 
 	if (!r)
 		return NULL;
+	r->cse = c->cse;
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	settings.path = r->cse.path;
+	settings.originator = r->cse.originator;
+	settings.name = r->name;
 	r->t = tables;
 	r->w = writer;
 	for (r->mask = 1; r->mask < tables->n_slots; r->mask = r->mask * 2 + 1)

@@ -15,8 +15,9 @@
  */
 struct bp_ready;
 
-/* All are the caller's and stay. `name`: of the gateway's own AE. NULL without memory. Sessions
- * that are in the table and operating without BP_PHD_READY are taken up. */
+/* The tables, the writer and the client are the caller's and stay. `name`: of the gateway's own AE.
+ * NULL without memory. Sessions that are in the table and operating without BP_PHD_READY are taken
+ * up. */
 struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,
 	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
 	const char *name);

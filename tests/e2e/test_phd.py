@@ -187,3 +187,13 @@ def test_known_configuration(routed_lab, router, cse):
     status, lines, summary = simulate(routed_lab, *same, "--first", 100)
     assert status == 0 and summary["configurations"] == 0, summary
     assert summary["associations"] == 3 and summary["answered"] == 6
+
+
+def test_after_a_reload(routed_lab, router, cse):
+    """The file is read anew, and the one before is gone: devices that come now have their containers made."""
+    for _ in range(2):
+        assert router.reload().returncode == 0
+    status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 5, "--confirmed", "--reports", 2,
+                                      "--rate", 0, "--retries", 0, "--timeout", "1s")
+    assert status == 0 and summary["answered"] == 10, summary
+    assert_once(Tree(routed_lab, cse), lines)
