@@ -2,12 +2,10 @@
 #include "bench/association_load.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "proto/frame.h"
@@ -38,9 +36,7 @@ enum { AARE = 0xe300, PRST = 0xe700, CONFIGURED = 0x0201, GET = 0x0103 };
 
 /* A datagram's place. */
 struct place {
-	struct sockaddr_in peer;
-	struct iovec data;
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	struct bench_association_place head;
 	uint8_t apdu[APDU_MAX];
 };
 
@@ -57,7 +53,7 @@ static void must(bool ok, const char *what)
 {
 	if (ok)
 		return;
-	fprintf(stderr, "phd_associations: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
 	exit(1);
 }
 
@@ -69,15 +65,31 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void set_head(struct mmsghdr *m, struct place *p, size_t len)
+static void set_head(struct mmsghdr *m, struct bench_association_place *p, void *apdu, size_t len)
 {
-	p->data = (struct iovec){p->apdu, len};
+	p->data = (struct iovec){apdu, len};
 	m->msg_hdr = (struct msghdr){.msg_name = &p->peer,
 		.msg_namelen = sizeof(p->peer),
 		.msg_iov = &p->data,
 		.msg_iovlen = 1,
 		.msg_control = p->control,
 		.msg_controllen = sizeof(p->control)};
+}
+
+void bench_association_from(
+	struct mmsghdr *m, struct bench_association_place *p, uint32_t i, void *apdu, size_t len)
+{
+	const struct in_pktinfo from = {.ipi_spec_dst.s_addr = htonl(BENCH_DEVICES_FIRST + i)};
+	struct cmsghdr *c = (struct cmsghdr *)p->control;
+
+	set_head(m, p, apdu, len);
+	p->peer = (struct sockaddr_in){.sin_family = AF_INET,
+		.sin_port = htons(BENCH_MANAGER_PORT),
+		.sin_addr.s_addr = htonl(BENCH_MANAGER)};
+	*c = (struct cmsghdr){.cmsg_level = IPPROTO_IP,
+		.cmsg_type = IP_PKTINFO,
+		.cmsg_len = CMSG_LEN(sizeof(from))};
+	memcpy(CMSG_DATA(c), &from, sizeof(from));
 }
 
 static void flush(struct devices *d)
@@ -94,22 +106,12 @@ static void flush(struct devices *d)
 /* Device `i` sends an APDU, which is returned to be changed. */
 static uint8_t *say(struct devices *d, uint32_t i, const uint8_t *apdu, size_t len)
 {
-	struct in_pktinfo from = {.ipi_spec_dst.s_addr = htonl(BENCH_DEVICES_FIRST + i)};
 	struct place *p;
-	struct cmsghdr *c;
 
 	if (d->n_out == BATCH)
 		flush(d);
 	p = &d->out[d->n_out];
-	set_head(&d->out_head[d->n_out++], p, len);
-	p->peer = (struct sockaddr_in){.sin_family = AF_INET,
-		.sin_port = htons(BENCH_MANAGER_PORT),
-		.sin_addr.s_addr = htonl(BENCH_MANAGER)};
-	c = (struct cmsghdr *)p->control;
-	*c = (struct cmsghdr){.cmsg_level = IPPROTO_IP,
-		.cmsg_type = IP_PKTINFO,
-		.cmsg_len = CMSG_LEN(sizeof(from))};
-	memcpy(CMSG_DATA(c), &from, sizeof(from));
+	bench_association_from(&d->out_head[d->n_out++], &p->head, i, p->apdu, len);
 	memcpy(p->apdu, apdu, len);
 	return p->apdu;
 }
@@ -144,7 +146,7 @@ static void take(struct devices *d, uint32_t device, const uint8_t *p, size_t le
 
 	if (kind == AARE && bp_be16(p + 4) == 3) { /* accepted, configuration unknown */
 		l->aares++;
-		say(d, device, config, sizeof(config));
+		say(d, device, l->config, l->config_len);
 	} else if (choice == CONFIGURED && bp_be16(p + len - 2) == 0) {
 		l->configured++;
 	} else if (choice == GET) {
@@ -163,7 +165,7 @@ static bool receive(struct devices *d)
 	int n;
 
 	for (unsigned i = 0; i < BATCH; i++)
-		set_head(&d->in_head[i], &d->in[i], APDU_MAX);
+		set_head(&d->in_head[i], &d->in[i].head, d->in[i].apdu, APDU_MAX);
 	if (poll(&p, 1, PATIENCE_MS) == 0)
 		return false;
 	n = recvmmsg(d->fd, d->in_head, BATCH, MSG_DONTWAIT, NULL);
@@ -175,7 +177,7 @@ static bool receive(struct devices *d)
 static int open_socket(void)
 {
 	const int on = 1, size = SOCKET_BYTES;
-	const struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(40000)};
+	const struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(BENCH_DEVICES_PORT)};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	must(fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) == 0 &&
@@ -190,8 +192,12 @@ void bench_association_load(struct bench_association_load *l)
 	struct devices *d = calloc(1, sizeof(*d));
 
 	must(d != NULL, "memory");
+	if (l->config == NULL) {
+		l->config = config;
+		l->config_len = sizeof(config);
+	}
 	d->l = l;
-	d->fd = open_socket();
+	l->fd = d->fd = open_socket();
 	d->began_ns = now_ns();
 	for (uint32_t i = 0; i < l->under_way; i++)
 		begin_next(d);

@@ -16,7 +16,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <net/if.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -28,10 +27,8 @@
 #include <unistd.h>
 
 #include "bench/association_load.h"
-#include "bench/sync_kernel.h"
-#include "config/config.h"
+#include "bench/phd_lab.h"
 #include "controlplane/phd/service.h"
-#include "shm/layout.h"
 
 #define SECOND_NS 1000000000ull
 #define SESSIONS_MAX (1u << 20)
@@ -43,14 +40,6 @@ struct options {
 	double seconds;
 };
 
-static void must(bool ok, const char *what, const char *why)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "phd_associations: %s: %s\n", what, why);
-	exit(1);
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -61,30 +50,14 @@ static uint64_t now_ns(void)
 
 /* ---- the place ---- */
 
-static struct bp_address address4(uint32_t a)
-{
-	const struct bp_address out = {.family = 4,
-		.bytes = {(uint8_t)(a >> 24), (uint8_t)(a >> 16), (uint8_t)(a >> 8), (uint8_t)a}};
-
-	return out;
-}
-
-/* A namespace whose loopback has the manager's address and all of the devices'. */
+/* A namespace that has the CSE's address too. */
 static void make_place(void)
 {
 	static struct bench_kernel kernel;
-	const struct bp_address manager = address4(BENCH_MANAGER),
-				cse = address4(BENCH_MANAGER + 1),
-				devices = address4(BENCH_DEVICES_FIRST + 1);
-	int lo;
+	const struct bp_address cse = bench_address4(BENCH_MANAGER + 1);
 
-	must(unshare(CLONE_NEWNET) == 0, "network namespace of its own", strerror(errno));
-	lo = (int)if_nametoindex("lo");
-	bench_kernel_open(&kernel);
-	bench_kernel_link_up(&kernel, lo);
-	bench_kernel_address(&kernel, lo, &manager, 32);
-	bench_kernel_address(&kernel, lo, &cse, 32);
-	bench_kernel_address(&kernel, lo, &devices, 10);
+	bench_phd_lab(&kernel);
+	bench_kernel_address(&kernel, (int)if_nametoindex("lo"), &cse, 32);
 }
 
 static pid_t start_sink(const struct options *o)
@@ -92,14 +65,14 @@ static pid_t start_sink(const struct options *o)
 	char to[300];
 	pid_t pid = fork();
 
-	must(pid >= 0, "fork", strerror(errno));
+	bench_must(pid >= 0, "fork", strerror(errno));
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	snprintf(to, sizeof(to), "%s/sink.json", o->directory);
-	must(freopen("/dev/null", "we", stdout) != NULL, "/dev/null", strerror(errno));
+	bench_must(freopen("/dev/null", "we", stdout) != NULL, "/dev/null", strerror(errno));
 	execl(o->sink, o->sink, "--listen", CSE ":5683", "--report-file", to, (char *)NULL);
-	must(false, o->sink, strerror(errno));
+	bench_must(false, o->sink, strerror(errno));
 	return -1;
 }
 
@@ -120,26 +93,9 @@ static struct bp_config *configure(const struct options *o)
 		"  cse: {address: " CSE "}\n",
 		BENCH_MANAGER_PORT, SESSIONS_MAX, o->directory);
 	fclose(f);
-	c = bp_config_parse("bench", text, strlen(text), stderr);
-	must(c != NULL, "configuration", "refused");
+	c = bench_phd_lab_config(text);
 	free(text);
 	return c;
-}
-
-static void open_segment(struct bp_shm *shm, const struct bp_config *c)
-{
-	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	char name[64], err[256];
-	struct bp_segment *s;
-	int rc;
-
-	snprintf(name, sizeof(name), "bench-%d", (int)getpid());
-	s = bp_segment_open(name, bp_hugepage_dir(), "/dev/shm", specs, bp_shm_specs(c, 0, specs),
-		true, err, sizeof(err));
-	must(s != NULL, "segment", err);
-	rc = bp_shm_map(shm, s, err, sizeof(err));
-	bp_segment_unlink(name, bp_hugepage_dir(), "/dev/shm");
-	must(rc == 0, "segment", err);
 }
 
 static bool no_workers(void *arg)
@@ -172,12 +128,12 @@ static pid_t start_service(struct bp_shm *shm, const struct bp_config *c)
 	int way[2];
 	pid_t pid;
 
-	must(pipe(way) == 0, "pipe", strerror(errno));
+	bench_must(pipe(way) == 0, "pipe", strerror(errno));
 	pid = fork();
-	must(pid >= 0, "fork", strerror(errno));
+	bench_must(pid >= 0, "fork", strerror(errno));
 	if (pid != 0) {
 		close(way[1]);
-		must(read(way[0], &ready, 1) == 1, "the service", "did not start");
+		bench_must(read(way[0], &ready, 1) == 1, "the service", "did not start");
 		close(way[0]);
 		return pid;
 	}
@@ -187,8 +143,8 @@ static pid_t start_service(struct bp_shm *shm, const struct bp_config *c)
 	term = evsignal_new(base, SIGTERM, stop, base);
 	event_add(term, NULL);
 	s = bp_phd_service_new(base, &setup, err, sizeof(err));
-	must(s != NULL, "service", err);
-	must(write(way[1], &ready, 1) == 1, "pipe", strerror(errno));
+	bench_must(s != NULL, "service", err);
+	bench_must(write(way[1], &ready, 1) == 1, "pipe", strerror(errno));
 	event_base_dispatch(base);
 	bp_phd_service_free(s);
 	event_free(term);
@@ -196,34 +152,13 @@ static pid_t start_service(struct bp_shm *shm, const struct bp_config *c)
 	exit(0);
 }
 
-/* Processor time so far, ns: of the event loop's thread, or of all of them. */
-static double cpu_ns(pid_t pid, bool all)
-{
-	struct timespec t = {0};
-	char path[64];
-	double ns = 0;
-	clockid_t clock;
-	FILE *f;
-
-	if (all) {
-		must(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
-			"processor time", "unknown");
-		return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
-	f = fopen(path, "re");
-	must(f != NULL && fscanf(f, "%lf", &ns) == 1, path, "cannot be read");
-	fclose(f);
-	return ns;
-}
-
 static void end(pid_t pid, const char *what)
 {
 	int status;
 
 	kill(pid, SIGTERM);
-	must(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, what,
-		"did not end well");
+	bench_must(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		what, "did not end well");
 }
 
 /* ---- what the file says ---- */
@@ -237,7 +172,7 @@ static uint64_t number(sqlite3 *db, const char *query)
 		sqlite3_step(st) == SQLITE_ROW)
 		n = (uint64_t)sqlite3_column_int64(st, 0);
 	else
-		must(false, "what the store wrote", sqlite3_errmsg(db));
+		bench_must(false, "what the store wrote", sqlite3_errmsg(db));
 	sqlite3_finalize(st);
 	return n;
 }
@@ -250,7 +185,7 @@ static uint64_t stored(const char *directory)
 	uint64_t n;
 
 	snprintf(path, sizeof(path), "%s/phd.db", directory);
-	must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, path,
+	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, path,
 		"cannot be opened");
 	n = number(db, "SELECT count(*) FROM known JOIN configs USING(content) WHERE spec = 4100");
 	sqlite3_close(db);
@@ -303,18 +238,18 @@ int main(int argc, char **argv)
 	parse(argc, argv, &o);
 	make_place();
 	c = configure(&o);
-	open_segment(&shm, c);
+	bench_phd_lab_segment(&shm, c);
 	sink = start_sink(&o);
 	service = start_service(&shm, c);
 	load.under_way = o.under_way;
 	load.at_least = o.devices;
 	load.for_ns = (uint64_t)(o.seconds * 1e9);
-	loop = cpu_ns(service, false);
-	all = cpu_ns(service, true);
+	loop = bench_process_ns(service, false);
+	all = bench_process_ns(service, true);
 	begun = now_ns();
 	bench_association_load(&load);
-	loop = cpu_ns(service, false) - loop;
-	all = cpu_ns(service, true) - all;
+	loop = bench_process_ns(service, false) - loop;
+	all = bench_process_ns(service, true) - all;
 	in_table = atomic_load(&shm.phd.control->operating);
 	end(service, "service");
 	took_with_file = now_ns() - begun;
