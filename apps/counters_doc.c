@@ -8,10 +8,14 @@ static const char *const group_text[BP_CG_COUNT] = {
 	[BP_CG_MADE] = ("Frames that biplane itself added, and those that came from the "
 			"kernel: the left side of the sum."),
 	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
+	[BP_CG_CONSUMED] = ("Frames for biplane itself, which ended there as they should: the "
+			    "right side of the sum."),
 	[BP_CG_KERNEL] = "Frames given to the kernel, by class: the right side of the sum.",
 	[BP_CG_PUNT] = ("Why frames were handed to the exception path. Each is then counted by "
 			"group kernel or drop."),
 	[BP_CG_ROUTE] = "What routing did.",
+	[BP_CG_PHD] = ("Reports of personal health devices, and what the CSE said to what "
+		       "became of them."),
 	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
 	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
 	[BP_CG_FLOW] = "The connections that inspection follows.",
@@ -73,11 +77,14 @@ int main(void)
 	     "# Counters\n\n"
 	     "`biplane show counters` and `biplane replay --json` name these. Every frame that "
 	     "enters is\n"
-	     "forwarded, given to the kernel, or dropped for one named reason, so that at rest\n\n"
-	     "    sum of rx over all ports + made = sum of tx over all ports + drop + kernel\n\n"
-	     "where `made`, `drop` and `kernel` are the sums of those groups. `biplane show drops` "
-	     "prints both\n"
-	     "sides. The other groups tell what was seen and why; what becomes of a frame that "
+	     "forwarded, given to the kernel, for biplane itself, or dropped for one named reason, "
+	     "so that at rest\n\n"
+	     "    sum of rx over all ports + made = sum of tx over all ports + drop + kernel + "
+	     "consumed\n\n"
+	     "where `made`, `drop`, `kernel` and `consumed` are the sums of those groups. `biplane "
+	     "show drops`\n"
+	     "prints both sides. The other groups tell what was seen and why; what becomes of a "
+	     "frame that "
 	     "they count is\n"
 	     "counted beside them.");
 	for (int g = 0; g < BP_CG_COUNT; g++)

@@ -45,12 +45,13 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 
 	uint64_t made = group_sum(s->shm, BP_CG_MADE), drops = group_sum(s->shm, BP_CG_DROP);
 	uint64_t kernel = group_sum(s->shm, BP_CG_KERNEL);
-	json_int_t difference = (json_int_t)(rx + made - tx - drops - kernel);
+	uint64_t consumed = group_sum(s->shm, BP_CG_CONSUMED);
+	json_int_t difference = (json_int_t)(rx + made - tx - drops - kernel - consumed);
 
-	return json_pack("{sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made",
+	return json_pack("{sI sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made",
 		(json_int_t)made, "tx", (json_int_t)tx, "drops", (json_int_t)drops, "kernel",
-		(json_int_t)kernel, "difference", difference, "balanced", difference == 0,
-		"reasons", reasons(s->shm));
+		(json_int_t)kernel, "consumed", (json_int_t)consumed, "difference", difference,
+		"balanced", difference == 0, "reasons", reasons(s->shm));
 }
 
 static void print(const json_t *view, bool all, FILE *out)
@@ -76,9 +77,10 @@ static void print(const json_t *view, bool all, FILE *out)
 	fprintf(out,
 		"\nrx %" JSON_INTEGER_FORMAT " + made %" JSON_INTEGER_FORMAT
 		" = tx %" JSON_INTEGER_FORMAT " + drops %" JSON_INTEGER_FORMAT
-		" + to the kernel %" JSON_INTEGER_FORMAT ": ",
+		" + to the kernel %" JSON_INTEGER_FORMAT " + consumed %" JSON_INTEGER_FORMAT ": ",
 		bp_show_int(view, "rx"), bp_show_int(view, "made"), bp_show_int(view, "tx"),
-		bp_show_int(view, "drops"), bp_show_int(view, "kernel"));
+		bp_show_int(view, "drops"), bp_show_int(view, "kernel"),
+		bp_show_int(view, "consumed"));
 	if (difference == 0)
 		fputs("ok\n", out);
 	else

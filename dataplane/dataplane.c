@@ -20,6 +20,7 @@
 #include "dataplane/exception/thread.h"
 #include "dataplane/link.h"
 #include "dataplane/pools.h"
+#include "dataplane/phd/health.h"
 #include "dataplane/ports.h"
 #include "dataplane/startup.h"
 #include "dataplane/stats.h"
@@ -56,12 +57,17 @@ static uint64_t unix_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static double mono_seconds(void)
+static uint64_t mono_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static double mono_seconds(void)
+{
+	return (double)mono_ns() / 1e9;
 }
 
 /* The data plane makes the segment when it isn't there, or isn't what this configuration needs. */
@@ -160,6 +166,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 	bp_link_reset();
 	bp_clock_init(&d->clock);
 	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
+		bp_health_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
 		bp_workers_create(&d->workers, c, d->ports, &d->plan, &d->pools, d->exception,
 			&d->shm, err, err_size) != 0)
 		return -1;

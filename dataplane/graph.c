@@ -61,7 +61,8 @@ static const char *node_if(bool needed, const struct rte_node_register *node)
 	return needed ? node->name : DROP_NODE;
 }
 
-static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool checksum, bool routes)
+static void name_edges(
+	struct edges *e, unsigned n_ports, bool inspect, bool checksum, bool routes, bool health)
 {
 	const char *fixed[BP_EDGE_PORT] = {
 		[BP_EDGE_DROP] = DROP_NODE,
@@ -74,6 +75,8 @@ static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool che
 		[BP_EDGE_FORWARD] = node_if(routes, &bp_node_forward),
 		[BP_EDGE_EXCEPTION] = node_if(routes, &bp_node_exception),
 		[BP_EDGE_ANSWER] = node_if(routes, &bp_node_answer),
+		[BP_EDGE_PHD] = node_if(health, &bp_node_phd),
+		[BP_EDGE_CSE] = node_if(health, &bp_node_cse),
 	};
 
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
@@ -84,13 +87,14 @@ static void name_edges(struct edges *e, unsigned n_ports, bool inspect, bool che
 }
 
 static int make_inner_nodes(const struct edges *e, unsigned n_ports, bool inspect, bool routes,
-	char *err, size_t err_size)
+	bool health, char *err, size_t err_size)
 {
 	/* Named through the symbols: this pulls their constructors out of a static library. */
 	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
 	const struct rte_node_register *const reading[] = {&bp_node_ethernet, &bp_node_mqtt};
 	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
 		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
+	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
 	char suffix[16];
 
 	if (rte_node_is_invalid(bp_node_drop.id))
@@ -108,6 +112,9 @@ static int make_inner_nodes(const struct edges *e, unsigned n_ports, bool inspec
 			return -1;
 	for (unsigned i = 0; routes && i < RTE_DIM(routing); i++)
 		if (set_edges(routing[i]->name, e, err, err_size) != 0)
+			return -1;
+	for (unsigned i = 0; health && i < RTE_DIM(caring); i++)
+		if (set_edges(caring[i]->name, e, err, err_size) != 0)
 			return -1;
 	return 0;
 }
@@ -198,7 +205,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	char(*names)[RTE_NODE_NAMESIZE];
 	const char **patterns;
 	struct edges *edges;
-	bool checksum = false, routes = w->router.enabled;
+	bool checksum = false, routes = w->router.enabled, health = w->health != NULL;
 	int result = -1;
 
 	w->graph = NULL;
@@ -213,8 +220,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	}
 	for (unsigned i = 0; i < n_queues; i++)
 		checksum |= queues[i].partial_checksums;
-	name_edges(edges, n_ports, inspect, checksum, routes);
-	if (make_inner_nodes(edges, n_ports, inspect, routes, err, err_size) != 0)
+	name_edges(edges, n_ports, inspect, checksum, routes, health);
+	if (make_inner_nodes(edges, n_ports, inspect, routes, health, err, err_size) != 0)
 		goto out;
 	for (unsigned i = 0; i < n_queues; i++) {
 		char suffix[16];

@@ -137,6 +137,7 @@ static json_t *sum_json(const struct bp_totals *t)
 	json_object_set_new(o, "tx", number(t->tx));
 	json_object_set_new(o, "drops", number(t->drops));
 	json_object_set_new(o, "kernel", number(t->kernel));
+	json_object_set_new(o, "consumed", number(t->consumed));
 	json_object_set_new(o, "exact", json_boolean(bp_totals_exact(t)));
 	return o;
 }

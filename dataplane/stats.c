@@ -32,12 +32,14 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 			t->drops += t->counter[i];
 		else if (bp_counter_info[i].group == BP_CG_KERNEL)
 			t->kernel += t->counter[i];
+		else if (bp_counter_info[i].group == BP_CG_CONSUMED)
+			t->consumed += t->counter[i];
 	}
 }
 
 bool bp_totals_exact(const struct bp_totals *t)
 {
-	return t->rx + t->made == t->tx + t->drops + t->kernel;
+	return t->rx + t->made == t->tx + t->drops + t->kernel + t->consumed;
 }
 
 void bp_rates_print(const struct bp_config *c, const struct bp_totals *before,
@@ -88,8 +90,8 @@ void bp_totals_print(const struct bp_config *c, const struct bp_totals *t, FILE 
 	}
 	fprintf(out,
 		"  sum: rx %" PRIu64 " + made %" PRIu64 " = tx %" PRIu64 " + drops %" PRIu64
-		" + to the kernel %" PRIu64 ": %s\n",
-		t->rx, t->made, t->tx, t->drops, t->kernel,
+		" + to the kernel %" PRIu64 " + consumed %" PRIu64 ": %s\n",
+		t->rx, t->made, t->tx, t->drops, t->kernel, t->consumed,
 		bp_totals_exact(t) ? "exact" : "NOT exact");
 	fflush(out);
 }

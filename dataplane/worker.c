@@ -5,6 +5,7 @@
 
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/phd/health.h"
 #include "dataplane/walk.h"
 
 #define TICK_WALKS 64   /* housekeeping once in so many walks */
@@ -48,6 +49,8 @@ void bp_worker_leave_rules(struct bp_worker *w)
 static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
+	if (w->health)
+		bp_health_refresh(w->health, w->mono_ns);
 	if (w->inspector)
 		bp_inspector_tick(w->inspector, w->mono_ns);
 	if (w->mac_table && w->index == 0)

@@ -28,6 +28,8 @@
  *                └─(routed port)─▶ ip4 ─▶ ip6 ─┬────────────▶ port_tx-*
  *                                   │          ├────────────▶ bridge (out of a host interface)
  *                                   │          └─(unusual)─▶ forward ─▶ both
+ *                                   ├─(health devices)─▶ phd ─▶ port_tx-* | bridge | exception
+ *                                   ├─(the CSE's responses)─▶ cse ─▶ port_tx-* | bridge
  *                                   ├─▶ exception ─▶ (ring to the exception thread)
  *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
  *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
@@ -47,6 +49,8 @@ enum bp_edge {
 	BP_EDGE_FORWARD,
 	BP_EDGE_EXCEPTION,
 	BP_EDGE_ANSWER,
+	BP_EDGE_PHD,
+	BP_EDGE_CSE,
 	BP_EDGE_PORT, /* + port index */
 };
 
@@ -55,6 +59,7 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
+struct bp_health;
 struct bp_inspector;
 struct bp_mac_table;
 
@@ -69,6 +74,7 @@ struct bp_worker {
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
 	struct bp_exception *exception; /* NULL: nothing routes */
+	struct bp_health *health;       /* NULL: no section phd */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {

@@ -11,6 +11,7 @@
 #include "dataplane/graph.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/phd/health.h"
 
 #define QUEUES_MAX 512u
 
@@ -31,9 +32,18 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->mac_table = mac_table;
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
+	if (c->phd.enabled && shm->phd.n_slots != 0 && w->router.enabled) {
+		w->health = bp_health_create(&shm->phd, c->n_workers, index);
+		if (!w->health) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			free(w);
+			return NULL;
+		}
+	}
 	if (c->mqtt.enabled) {
 		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
+			bp_health_free(w->health);
 			free(w);
 			return NULL;
 		}
@@ -48,6 +58,7 @@ void bp_worker_free(struct bp_worker *w)
 	bp_graph_free(w);
 	if (w->inspector)
 		bp_inspector_free(w->inspector);
+	bp_health_free(w->health);
 	free(w);
 }
 

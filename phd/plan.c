@@ -40,6 +40,7 @@ void bp_phd_plan_make(
 	out->ports_first = cse->source_ports[0];
 	out->ports_last = cse->source_ports[1];
 	out->max_message = cse->max_body + BP_PHD_REQUEST_HEAD;
+	out->strays = c->limits.strays;
 	out->family = cse->address.family;
 	out->release = cse->release;
 	out->confirm = c->confirm;

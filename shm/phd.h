@@ -53,8 +53,7 @@ struct bp_phd_session {
 	/* workers: the last report, invoke-id << 48 | report-no << 32 | a bit for each part that is
 	 * not stored yet */
 	_Atomic uint64_t last;
-	/* workers: of that report, the number of its first (port, MID) << 32 | its UDP checksum <<
-	 * 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: none, or to be sent anew */
+	/* workers: of that report, how and when it was sent: see phd/repeat.h, as for `last` */
 	_Atomic uint64_t sent;
 	uint8_t system_id[8];
 	uint32_t associated_s;    /* Unix time; together with reports it names instances */
@@ -128,13 +127,14 @@ struct bp_phd_plan {
 	uint16_t cse_port, listen_udp;
 	uint16_t ports_first, ports_last; /* source ports of requests, over all workers */
 	uint32_t max_message;             /* bytes of one CoAP message */
-	uint8_t family;                   /* of the CSE: 4 or 6 */
-	uint8_t release;                  /* enum bp_m2m_release */
-	uint8_t confirm;                  /* enum bp_phd_confirm */
-	uint8_t per_report;               /* one instance a report, else one an object */
-	uint8_t named;                    /* instances have names */
-	uint8_t con;                      /* CON, else NON */
-	uint8_t pad[6];
+	uint32_t strays;    /* reports without a session a second that the manager may answer */
+	uint8_t family;     /* of the CSE: 4 or 6 */
+	uint8_t release;    /* enum bp_m2m_release */
+	uint8_t confirm;    /* enum bp_phd_confirm */
+	uint8_t per_report; /* one instance a report, else one an object */
+	uint8_t named;      /* instances have names */
+	uint8_t con;        /* CON, else NON */
+	uint8_t pad[2];
 	uint64_t hash; /* of all that layouts render */
 };
 

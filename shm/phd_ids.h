@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -44,6 +45,31 @@ static inline uint16_t bp_phd_id_at(
 
 	*mid = (uint16_t)(one / i->ports);
 	return (uint16_t)(i->first + one % i->ports);
+}
+
+/* A pair as one word: port << 16 | MID. */
+static inline uint32_t bp_phd_pair(uint16_t port, uint16_t mid)
+{
+	return (uint32_t)port << 16 | mid;
+}
+/* The share that a port belongs to; NULL: nobody's. */
+static inline const struct bp_phd_ids *bp_phd_ids_of(
+	const struct bp_phd_ids *ids, unsigned workers, uint16_t port)
+{
+	for (unsigned w = 0; w < workers; w++)
+		if ((uint32_t)port - ids[w].first < ids[w].ports)
+			return &ids[w];
+	return NULL;
+}
+/* Pair `k` of those that began with `pair`, whose port is of this share. */
+static inline uint32_t bp_phd_pair_at(const struct bp_phd_ids *i, uint32_t pair, uint32_t k)
+{
+	uint32_t column = (pair >> 16) - i->first + k;
+	uint16_t mid = (uint16_t)pair;
+
+	for (; column >= i->ports; column -= i->ports)
+		mid++;
+	return bp_phd_pair((uint16_t)(i->first + column), mid);
 }
 
 #endif

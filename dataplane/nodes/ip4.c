@@ -11,6 +11,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/nodes/way.h"
+#include "dataplane/phd/wanted.h"
 #include "proto/ip.h"
 #include "proto/vec16.h"
 #include "shm/lpm.h"
@@ -307,6 +308,31 @@ static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte
 	return i;
 }
 
+/*
+ * Packets [i, n) up to the first that is not for node phd or cse, whose number it returns: they
+ * stay as they came.
+ */
+static __rte_noinline uint32_t keep_alike(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, const struct heads *h, uint32_t i, uint32_t n,
+	void **objs, struct run *run, struct bp_way *way)
+{
+	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
+		const rte_edge_t edge = bp_health_wants4(w->health, m[i]);
+
+		if (unlikely(edge == BP_EDGE_EXCEPTION))
+			break;
+		if (unlikely(edge != way->edge)) {
+			bp_way_flush(w, graph, node, objs, way);
+			way->edge = edge;
+			/* the next one that leaves is none like the last one that did */
+			run->kind = UINT32_MAX;
+		}
+		way->own++;
+		objs[way->n++] = m[i];
+	}
+	return i;
+}
+
 /* Up to STEP frames: those that leave are added to `way`. */
 static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
 	void **objs, struct rte_mbuf **m, uint32_t n, struct run *run, struct bp_way *way)
@@ -328,6 +354,15 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 		i = leave_alike(r, m, &h, i, n, objs, run, way);
 		if (i == n)
 			break;
+		if (w->health != NULL && h.nexthop[i] == BP_NH_LOCAL) {
+			const uint32_t next =
+				keep_alike(graph, node, w, m, &h, i, n, objs, run, way);
+
+			if (next != i) {
+				i = next - 1;
+				continue;
+			}
+		}
 		link = bp_next_hop_use(r, h.nexthop[i]);
 		link = turn(graph, node, w, objs, m[i], h.total[i], link, run, way);
 		if (link == 0)
@@ -351,7 +386,7 @@ static uint16_t ip4_process(
 	}
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &run, &way);
-	bp_count(w, BP_C_FORWARD4, way.n);
+	bp_count(w, BP_C_FORWARD4, way.n - way.own);
 	bp_way_end(w, graph, node, objs, &way);
 	return nb_objs;
 }

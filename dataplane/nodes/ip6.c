@@ -10,6 +10,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/nodes/way.h"
+#include "dataplane/phd/wanted.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
 #include "proto/vec16.h"
@@ -152,6 +153,23 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 	return left;
 }
 
+/* A packet for node phd or cse: it stays as it came, and is added to `way`. */
+static bool keep(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, void **objs,
+	struct rte_mbuf *m, struct bp_way *way)
+{
+	const rte_edge_t edge = bp_health_wants6(w->health, m);
+
+	if (edge == BP_EDGE_EXCEPTION)
+		return false;
+	if (edge != way->edge) {
+		bp_way_flush(w, graph, node, objs, way);
+		way->edge = edge;
+	}
+	way->own++;
+	objs[way->n++] = m;
+	return true;
+}
+
 /* Up to STEP frames: those that leave are added to `way`. */
 static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
 	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
@@ -179,6 +197,12 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 
 		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
 			link = follow(w, one, link);
+		if (unlikely(bp_link_kind(link) == BP_LINK_LOCAL && w->health != NULL)) {
+			way->bytes += bytes;
+			bytes = 0;
+			if (keep(graph, node, w, objs, one, way))
+				continue;
+		}
 		out = bp_link_interface(link);
 		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out])) {
 			rte_node_enqueue_x1(
@@ -210,7 +234,7 @@ static uint16_t ip6_process(
 
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
-	bp_count(w, BP_C_FORWARD6, way.n);
+	bp_count(w, BP_C_FORWARD6, way.n - way.own);
 	bp_way_end(w, graph, node, objs, &way);
 	return nb_objs;
 }

@@ -8,6 +8,7 @@
 #include "dataplane/mqtt/batch.h"
 #include "dataplane/mqtt/clone_frame.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/nodes/driver_sum.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
 
@@ -54,20 +55,12 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
  * Whether the checksums are right. A segment that its receiver will throw away must not be read: it
  * will be sent again, and perhaps with other bytes.
  */
-enum verdict { SUM_GOOD, SUM_BAD, SUM_UNKNOWN };
-
-static inline enum verdict driver_says(
+static inline enum bp_sum_verdict driver_says(
 	const struct bp_worker *w, const struct rte_mbuf *m, bool ip6)
 {
-	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
-	uint64_t ip = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	enum bp_sum_verdict v = bp_driver_sum(m, ip6);
 
-	if (l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD || ip == RTE_MBUF_F_RX_IP_CKSUM_BAD)
-		return SUM_BAD;
-	if (l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD && (ip6 || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD))
-		return SUM_GOOD;
-	/* NONE: a local sender's data that never was on a wire */
-	return w->trust_checksum || l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE ? SUM_GOOD : SUM_UNKNOWN;
+	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
 }
 
 /* A jumbo frame lies in several mbufs: its payload is read piece by piece. */
@@ -103,7 +96,7 @@ static void read_any(void *arg, uint32_t i)
 	struct bp_worker *w = r->w;
 	struct bp_frame *f = &r->b.parsed[i];
 	struct bp_piece piece[PIECES_MAX];
-	enum verdict sum;
+	enum bp_sum_verdict sum;
 
 	if (r->b.kind[i] != BP_BATCH_PARSED)
 		bp_hint_get(r->m[i], f);
@@ -112,7 +105,7 @@ static void read_any(void *arg, uint32_t i)
 		return;
 	}
 	sum = driver_says(w, r->m[i], f->ip6);
-	if (sum == SUM_BAD || (sum == SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
+	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
 		return;
 	}
@@ -130,13 +123,13 @@ static inline void add_to_batch(struct reading *r, uint32_t i)
 		return;
 	}
 	switch (driver_says(r->w, m, false)) {
-	case SUM_GOOD:
+	case BP_SUM_GOOD:
 		r->b.kind[i] = BP_BATCH_PLAIN;
 		break;
-	case SUM_UNKNOWN:
+	case BP_SUM_UNKNOWN:
 		r->b.kind[i] = BP_BATCH_UNVERIFIED;
 		break;
-	case SUM_BAD:
+	case BP_SUM_BAD:
 		r->b.kind[i] = BP_BATCH_PARSED;
 		bp_hint_get(m, &r->b.parsed[i]);
 		break;

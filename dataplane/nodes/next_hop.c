@@ -2,6 +2,7 @@
 #include "dataplane/nodes/next_hop.h"
 
 #include "dataplane/exception_class.h"
+#include "dataplane/phd/wanted.h"
 #include "proto/ip.h"
 
 static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)
@@ -21,6 +22,12 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 
 	switch (bp_link_kind(link)) {
 	case BP_LINK_LOCAL:
+		if (w->health != NULL) {
+			const rte_edge_t own = bp_health_wants(w->health, m);
+
+			if (own != BP_EDGE_EXCEPTION)
+				return own;
+		}
 		return to_local(w, m);
 	case BP_LINK_RESOLVED:
 		if (out >= BP_MAX_INTERFACES || r->tx_mtu[out] == 0)

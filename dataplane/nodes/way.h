@@ -9,6 +9,7 @@ struct bp_way {
 	rte_edge_t edge;
 	uint32_t begin, n; /* in the node's objects: those collected for this edge */
 	uint32_t bytes;
+	uint32_t own; /* of n: those for our own nodes, which are not forwarded */
 };
 
 /* What goes straight to a port was summed up here. */

@@ -11,19 +11,27 @@
  *
  * The sum that holds at rest, per gateway:
  *
- *     sum of port rx + made = sum of port tx + drops + to the kernel
+ *     sum of port rx + made = sum of port tx + drops + to the kernel + consumed
  *
  * where `made` is the group BP_CG_MADE (frames that biplane itself added, and those that came from
- * the kernel), `drops` is the group BP_CG_DROP and `to the kernel` is the group BP_CG_KERNEL. The
+ * the kernel), `drops` is the group BP_CG_DROP and `to the kernel` is the group BP_CG_KERNEL, and
+ * `consumed` is BP_CG_CONSUMED: frames for biplane itself, which ended there as they should. The
  * group PUNT says why frames were handed to the exception path; each of them is then counted once
- * more, by KERNEL or by DROP. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe what
- * inspection saw; a frame that they count is forwarded all the same.
+ * more, by KERNEL or by DROP. The group PHD counts what was done with reports of personal health
+ * devices, and what the CSE said to it. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe
+ * what inspection saw; a frame that they count is forwarded all the same.
  */
 #define BP_COUNTERS(X)                                                                             \
 	/* frames that biplane made */                                                             \
 	X(FLOOD_COPY, MADE, "flood_copy", "copies made to flood a frame to further ports")         \
 	X(CLONE_FRAME, MADE, "clone_frame", "alarm frames built by action clone")                  \
 	X(FROM_KERNEL, MADE, "from_kernel", "frames that the kernel sent through its interfaces")  \
+	X(PHD_INSTANCE_FRAME, MADE, "phd_instance_frame",                                          \
+		"requests to the CSE beyond the first of a report")                                \
+	X(PHD_ANSWER_FRAME, MADE, "phd_answer_frame",                                              \
+		"answers to devices beside a request: confirm: forwarded")                         \
+	X(CSE_ACK_FRAME, MADE, "cse_ack_frame",                                                    \
+		"empty acknowledgements of the CSE's confirmable responses")                       \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
@@ -46,6 +54,35 @@
 	X(DROP_KERNEL_TX, DROP, "kernel_tx", "the kernel interface took no more frames")           \
 	X(DROP_KERNEL_RX, DROP, "kernel_rx", "from the kernel: no room on the way to the worker")  \
 	X(DROP_FLUSHED, DROP, "flushed", "still inside biplane when the worker was stopped")       \
+	X(DROP_PHD_CHECKSUM, DROP, "phd_checksum", "from a device, UDP length or checksum wrong")  \
+	X(DROP_PHD_DISCARDED, DROP, "phd_discarded",                                               \
+		"unconfirmed reports that can't be stored; group phd says why")                    \
+	X(DROP_PHD_STRAY, DROP, "phd_stray", "reports without a session, over limits.strays")      \
+	X(DROP_PHD_LOADING, DROP, "phd_loading",                                                   \
+		"reports without a session while sessions are read back from the store")           \
+	X(DROP_PHD_REPEAT_UNCONFIRMED, DROP, "phd_repeat_unconfirmed",                             \
+		"unconfirmed reports that are stored already")                                     \
+	X(DROP_PHD_EMPTY_UNCONFIRMED, DROP, "phd_empty_unconfirmed",                               \
+		"unconfirmed reports without an observation")                                      \
+	X(DROP_PHD_NO_MBUF, DROP, "phd_no_mbuf", "reports not sent for want of mbufs")             \
+	X(DROP_PHD_NO_IDS, DROP, "phd_no_ids",                                                     \
+		"reports not sent: all message ids of cse.source_ports were used in the last 247 " \
+		"s")                                                                               \
+	X(DROP_CSE_CHECKSUM, DROP, "cse_checksum", "from the CSE, UDP length or checksum wrong")   \
+	X(DROP_CSE_UNREADABLE, DROP, "cse_unreadable", "from the CSE, and no response of CoAP")    \
+	X(DROP_CSE_BAD_TOKEN, DROP, "cse_bad_token",                                               \
+		"responses whose token is none of a session that is open")                         \
+	X(DROP_PHD_ANSWER_NO_WAY, DROP, "phd_answer_no_way",                                       \
+		"answers to devices that could neither be sent nor handed over")                   \
+	/* frames for biplane itself */                                                            \
+	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
+	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \
+		"empty acknowledgements: the response will come by itself")                        \
+	X(CSE_ACK_REPEATED, CONSUMED, "cse_ack_repeated",                                          \
+		"responses for what is known to be stored, or for an earlier report")              \
+	X(CSE_RESET, CONSUMED, "cse_reset", "resets: the CSE can't make sense of a request")       \
+	X(PHD_ANSWER_HANDED, CONSUMED, "phd_answer_handed",                                        \
+		"answers to devices that the control plane sends: no neighbour yet")               \
 	/* to the kernel */                                                                        \
 	X(KERNEL_ROUTING, KERNEL, "kernel_routing",                                                \
 		"routing protocols, ARP and neighbour discovery")                                  \
@@ -66,11 +103,46 @@
 	X(PUNT_FOREIGN, PUNT, "punt_foreign",                                                      \
 		"the route leads through an interface that is not ours")                           \
 	X(PUNT_ETHERTYPE, PUNT, "punt_ethertype", "neither IP nor ARP, or with a VLAN tag")        \
+	X(PUNT_PHD_SIGNAL, PUNT, "punt_phd_signal", "signalling of a device")                      \
+	X(PUNT_PHD_STRAY, PUNT, "punt_phd_stray",                                                  \
+		"reports without a session, or of one that is not operating")                      \
+	X(PUNT_PHD_SLOW, PUNT, "punt_phd_slow",                                                    \
+		"reports by the slow path: no containers yet, too long, CSE not resolved")         \
+	X(PUNT_PHD_ANSWER, PUNT, "punt_phd_answer",                                                \
+		"confirmed reports that can't be stored: the manager answers")                     \
 	/* routing */                                                                              \
 	X(FORWARD4, ROUTE, "forwarded_ip4", "IPv4 packets forwarded")                              \
 	X(FORWARD6, ROUTE, "forwarded_ip6", "IPv6 packets forwarded")                              \
 	X(ANSWERED_ARP, ROUTE, "answered_arp", "ARP requests answered by biplane itself")          \
 	X(ANSWERED_ND, ROUTE, "answered_nd", "neighbour solicitations answered by biplane itself") \
+	/* personal health devices: what was done with reports */                                  \
+	X(PHD_REPORTS, PHD, "phd_reports", "reports of sessions that are operating and ready")     \
+	X(PHD_REPORTS_CONFIRMED, PHD, "phd_reports_confirmed", "of these, confirmed")              \
+	X(PHD_OBSERVATIONS, PHD, "phd_observations", "observations in reports that are new")       \
+	X(PHD_INSTANCES, PHD, "phd_instances", "requests to the CSE, also repeated ones")          \
+	X(PHD_STORED, PHD, "phd_stored", "of these, acknowledged as stored")                       \
+	X(PHD_ANSWERS, PHD, "phd_answers", "answers to devices")                                   \
+	X(PHD_REPEATS, PHD, "phd_repeats", "reports that are the last one again")                  \
+	X(PHD_SAME_NUMBER, PHD, "phd_same_number",                                                 \
+		"new reports with invoke-id and number of the last one")                           \
+	X(PHD_UNACKNOWLEDGED, PHD, "phd_unacknowledged",                                           \
+		"requests without an acknowledgement when the next report came")                   \
+	X(PHD_SPECIAL_VALUES, PHD, "phd_special_values", "values that are NaN, NRes, infinite")    \
+	X(PHD_BAD_TIMES, PHD, "phd_bad_times", "time stamps that no clock shows")                  \
+	X(PHD_NO_SESSION, PHD, "phd_no_session", "discarded: the sender has no session")           \
+	X(PHD_WRONG_STATE, PHD, "phd_wrong_state", "discarded: its session is not operating")      \
+	X(PHD_BAD_APDU, PHD, "phd_bad_apdu", "discarded: fields that make no sense")               \
+	X(PHD_BAD_LENGTH, PHD, "phd_bad_length", "discarded: lengths or counts that disagree")     \
+	X(PHD_BAD_HANDLE, PHD, "phd_bad_handle", "discarded: not an event of the MDS object")      \
+	X(PHD_UNKNOWN_HANDLE, PHD, "phd_unknown_handle",                                           \
+		"observations, or whole reports, of objects that were not declared")               \
+	X(PHD_BAD_MAP, PHD, "phd_bad_map", "discarded: data contradict the declared map")          \
+	X(PHD_EVENTS_LOST, PHD, "phd_events_lost",                                                 \
+		"events that the ring to the control plane had no room for")                       \
+	X(CSE_DENIED, PHD, "cse_denied", "responses: the originator may not")                      \
+	X(CSE_NO_TARGET, PHD, "cse_no_target", "responses: the container is not there")            \
+	X(CSE_BUSY, PHD, "cse_busy", "responses: later")                                           \
+	X(CSE_REFUSED, PHD, "cse_refused", "responses: any other error")                           \
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
@@ -160,9 +232,11 @@
 enum bp_counter_group {
 	BP_CG_MADE,
 	BP_CG_DROP,
+	BP_CG_CONSUMED,
 	BP_CG_KERNEL,
 	BP_CG_PUNT,
 	BP_CG_ROUTE,
+	BP_CG_PHD,
 	BP_CG_BRIDGE,
 	BP_CG_INSPECT,
 	BP_CG_FLOW,

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_PHD_DATAGRAM_H
+#define BP_DATAPLANE_PHD_DATAGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "dataplane/nodes/driver_sum.h"
+#include "proto/ip.h"
+
+/*
+ * UDP datagrams (RFC 768) in frames of one mbuf, without VLAN tags, IP options or extension
+ * headers: what nodes phd and cse read and write. Addresses are 16 octets in network order, IPv4 as
+ * ::ffff:a.b.c.d.
+ */
+#define BP_UDP_HDR 8u
+#define BP_UDP_LENGTH 4u
+#define BP_UDP_CHECKSUM 6u
+
+/* RFC 1071 sums of pseudo headers but for the length (RFC 768; RFC 8200 8.1). */
+static inline uint64_t bp_datagram_pseudo_sum(const uint8_t *ip, bool ip6)
+{
+	const uint64_t protocol = (uint64_t)BP_PROTO_UDP << 8;
+
+	return ip6 ? bp_sum(ip + BP_IP6_SRC, 32, protocol) : bp_sum(ip + BP_IP4_SRC, 8, protocol);
+}
+
+struct bp_datagram {
+	const uint8_t *ip;  /* the IP header */
+	const uint8_t *udp; /* the UDP header */
+	const uint8_t *payload;
+	uint32_t len; /* of the payload */
+	bool ip6;
+};
+
+static inline bool bp_datagram_is_ip6(const struct rte_mbuf *m)
+{
+	return bp_be16(rte_pktmbuf_mtod(m, const uint8_t *) + 12) == BP_ETHER_IP6;
+}
+
+static inline uint16_t bp_datagram_sport(const struct bp_datagram *d)
+{
+	return bp_be16(d->udp);
+}
+
+static inline uint16_t bp_datagram_dport(const struct bp_datagram *d)
+{
+	return bp_be16(d->udp + 2);
+}
+
+/*
+ * Reads a frame that node ip4 or ip6 chose: the headers are there, and the IP packet is in it.
+ * False: the UDP length can't be, or the checksum is wrong, or, over IPv6, missing.
+ */
+static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram *d)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
+	uint32_t room, udp_len;
+	uint64_t sum;
+
+	d->ip = ip;
+	d->ip6 = bp_datagram_is_ip6(m);
+	if (unlikely(d->ip6)) {
+		d->udp = ip + BP_IP6_HDR;
+		room = bp_be16(ip + BP_IP6_PAYLOAD);
+	} else {
+		d->udp = ip + BP_IP4_HDR;
+		room = bp_be16(ip + BP_IP4_TOTAL) - BP_IP4_HDR;
+	}
+	udp_len = bp_be16(d->udp + BP_UDP_LENGTH);
+	if (unlikely(udp_len < BP_UDP_HDR || udp_len > room))
+		return false;
+	d->payload = d->udp + BP_UDP_HDR;
+	d->len = udp_len - BP_UDP_HDR;
+	switch (bp_driver_sum(m, d->ip6)) {
+	case BP_SUM_GOOD:
+		return true;
+	case BP_SUM_BAD:
+		return false;
+	case BP_SUM_UNKNOWN:
+		break;
+	}
+	if (unlikely((d->udp[BP_UDP_CHECKSUM] | d->udp[BP_UDP_CHECKSUM + 1]) == 0))
+		return !d->ip6; /* none was made */
+	/* addresses and UDP header lie side by side */
+	sum = (uint64_t)__builtin_bswap32(udp_len) + ((uint64_t)BP_PROTO_UDP << 8);
+	sum = d->ip6 ? bp_sum(ip + BP_IP6_SRC, 32 + udp_len, sum)
+		     : bp_sum(ip + BP_IP4_SRC, 8 + udp_len, sum);
+	return bp_sum_ok(sum);
+}
+
+/* Where it came from, as sessions have it. */
+static inline void bp_datagram_source(const struct bp_datagram *d, uint8_t out[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (unlikely(d->ip6)) {
+		memcpy(out, d->ip + BP_IP6_SRC, 16);
+		return;
+	}
+	memcpy(out, prefix, sizeof(prefix));
+	memcpy(out + sizeof(prefix), d->ip + BP_IP4_SRC, 4);
+}
+
+/*
+ * Writes EtherType, IP and UDP header of a frame, without the Ethernet addresses, lengths and
+ * checksums, which are 0. Ports in this machine's order. Returns the length of all.
+ */
+uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16], const uint8_t to[16],
+	uint16_t sport, uint16_t dport);
+
+/*
+ * Fills in lengths and checksums of a frame whose head is `head` octets long, with `len` octets of
+ * payload behind it. ip_sum and udp_sum: of the IPv4 header, and of pseudo header and UDP header,
+ * all of them without the lengths.
+ */
+static inline void bp_datagram_seal(
+	uint8_t *frame, uint32_t head, bool ip6, uint32_t len, uint64_t ip_sum, uint64_t udp_sum)
+{
+	uint8_t *ip = frame + BP_ETHER_HDR, *udp = frame + head - BP_UDP_HDR;
+	const uint16_t udp_len = __builtin_bswap16((uint16_t)(len + BP_UDP_HDR));
+	uint16_t sum;
+
+	if (unlikely(ip6)) {
+		memcpy(ip + BP_IP6_PAYLOAD, &udp_len, 2);
+	} else {
+		const uint16_t total = __builtin_bswap16((uint16_t)(len + BP_UDP_HDR + BP_IP4_HDR));
+
+		memcpy(ip + BP_IP4_TOTAL, &total, 2);
+		sum = (uint16_t)~bp_sum_fold(ip_sum + total);
+		memcpy(ip + 10, &sum, 2);
+	}
+	memcpy(udp + BP_UDP_LENGTH, &udp_len, 2);
+	/* once in the pseudo header, once in the UDP header */
+	udp_sum = bp_sum(udp + BP_UDP_HDR, len, udp_sum);
+	udp_sum = (udp_sum & UINT32_MAX) + (udp_sum >> 32) + udp_len + udp_len;
+	sum = (uint16_t)~bp_sum_fold(udp_sum);
+	if (unlikely(sum == 0)) /* which would say that there is none */
+		sum = UINT16_MAX;
+	memcpy(udp + BP_UDP_CHECKSUM, &sum, 2);
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/phd/health.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/phd/datagram.h"
+#include "proto/ip.h"
+
+#define NS_PER_SECOND 1000000000ull
+#define IDS_AT_ONCE 64u
+
+int bp_health_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
+	uint64_t mono_ns, char *err, size_t err_size)
+{
+	const uint16_t *ports = c->phd.cse.source_ports;
+
+	if (!c->phd.enabled || t->n_slots == 0)
+		return 0;
+	/* where the tables are new, an earlier segment's ids may be remembered at the CSE: the
+	 * beginning is taken from the clock, which is elsewhere by then */
+	if (bp_phd_ids_setup(t->ids, workers, ports[0], ports[1],
+		    (uint16_t)(mono_ns / NS_PER_SECOND * 257), (uint32_t)(mono_ns / NS_PER_SECOND)))
+		return 0;
+	snprintf(err, err_size,
+		"phd.cse.source_ports: %u-%u are fewer ports than there are workers (%u), or there "
+		"is no memory",
+		ports[0], ports[1], workers);
+	return -1;
+}
+
+struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned workers, unsigned index)
+{
+	struct bp_health *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->t = t;
+	h->ids = &t->ids[index];
+	h->events = bp_phd_events(t, index);
+	h->workers = workers;
+	return h;
+}
+
+void bp_health_free(struct bp_health *h)
+{
+	free(h);
+}
+
+/* What a request begins with, as far as it is always the same. */
+static void make_head(struct bp_health *h)
+{
+	const struct bp_phd_plan *p = &h->plan;
+	uint8_t *ip = h->head + BP_ETHER_HDR, *udp;
+
+	memset(h->head, 0, sizeof(h->head));
+	h->head_len = (uint16_t)bp_datagram_head(
+		h->head, h->cse_is_ip6, p->source, p->cse, 0, p->cse_port);
+	udp = h->head + h->head_len - BP_UDP_HDR;
+	h->ip_sum = bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0));
+	h->udp_sum =
+		bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_pseudo_sum(ip, h->cse_is_ip6)));
+}
+
+static void take_plan(struct bp_health *h, uint64_t mono_ns)
+{
+	const struct bp_phd_plan *p = &h->plan;
+	const uint32_t strays = (p->strays + h->workers - 1) / h->workers;
+
+	h->takes = true;
+	h->cse_is_ip6 = p->family == 6;
+	h->listen = __builtin_bswap16(p->listen_udp);
+	h->cse_port = __builtin_bswap16(p->cse_port);
+	memcpy(h->cse, p->cse, sizeof(h->cse));
+	h->ports_first = p->ports_first;
+	h->ports_last = p->ports_last;
+	bp_bucket_init(&h->strays, strays, strays / 10 + 1, mono_ns);
+	make_head(h);
+}
+
+void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
+{
+	const uint64_t there =
+		atomic_load_explicit(&h->t->control->plan_generation, memory_order_acquire);
+	struct bp_phd_plan plan;
+	uint64_t generation;
+
+	if (there == h->generation)
+		return;
+	generation = bp_phd_plan_read(h->t, &plan);
+	if (generation == 0) /* it is being written: the next time */
+		return;
+	h->generation = generation;
+	h->plan = plan;
+	take_plan(h, mono_ns);
+}
+
+/* A new run of pairs. */
+static bool take_run(struct bp_health *h, uint32_t n, uint32_t now_s)
+{
+	struct bp_health_ids *r = &h->run;
+	uint16_t port;
+
+	if (!bp_phd_ids_take(h->ids, n, now_s, &r->number))
+		return false;
+	r->left = n;
+	r->taken_s = now_s;
+	port = bp_phd_id_at(h->ids, r->number, 0, &r->mid);
+	r->column = (uint16_t)(port - h->ids->first);
+	return true;
+}
+
+bool bp_health_ids_take(struct bp_health *h, uint32_t n, uint32_t now_s, uint32_t *number,
+	uint16_t *port, uint16_t *mid)
+{
+	struct bp_health_ids *r = &h->run;
+	uint32_t column;
+
+	/* a row that was begun says when the one before it was over, so that what is left may be
+	 * used in the same second only */
+	if ((r->left < n || r->taken_s != now_s) && !take_run(h, IDS_AT_ONCE, now_s) &&
+		!take_run(h, n, now_s)) {
+		r->left = 0;
+		return false;
+	}
+	*number = r->number;
+	*port = (uint16_t)(h->ids->first + r->column);
+	*mid = r->mid;
+	r->left -= n;
+	column = r->column + n;
+	while (column >= h->ids->ports) {
+		column -= h->ids->ports;
+		r->mid++;
+	}
+	r->column = (uint16_t)column;
+	r->number += n;
+	if (r->number >= h->ids->ports * BP_PHD_MIDS)
+		r->number -= h->ids->ports * BP_PHD_MIDS;
+	return true;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_PHD_HEALTH_H
+#define BP_DATAPLANE_PHD_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "dataplane/exception/bucket.h"
+#include "phd/convert.h"
+#include "shm/phd.h"
+
+/*
+ * What a worker has for personal health devices: the segment's tables, and its own copy of what the
+ * control plane says of the CSE, in the form in which nodes ip4, phd and cse need it per packet.
+ */
+
+/* Ethernet, IPv6 and UDP: the most that stands before a CoAP message. */
+#define BP_HEALTH_HEAD_MAX 62u
+
+/* (port, MID) pairs that were taken from the segment's and not used yet. */
+struct bp_health_ids {
+	uint32_t number; /* of the next */
+	uint32_t left;
+	uint32_t taken_s; /* what is left at the end of this second is given up */
+	uint16_t column;  /* the next pair's port is the worker's first + column */
+	uint16_t mid;
+};
+
+struct bp_health {
+	/* what node ip4 compares, in network order; nothing matches while there is no plan */
+	bool takes;      /* datagrams for node phd, and for node cse */
+	bool cse_is_ip6; /* the CSE's family */
+	uint16_t listen; /* 0: devices come by TCP only */
+	uint16_t cse_port;
+	uint8_t cse[16]; /* IPv4 in the last four octets */
+	/* in this machine's order: source ports of all workers */
+	uint16_t ports_first, ports_last;
+
+	const struct bp_phd_tables *t;
+	struct bp_phd_ids *ids; /* this worker's */
+	struct bp_ring *events; /* this worker's */
+	struct bp_health_ids run;
+	struct bp_bucket strays; /* reports without a session that may be answered */
+	uint64_t generation;     /* of the plan that was copied; 0: none */
+	struct bp_phd_plan plan;
+	unsigned workers;
+	/*
+	 * The head of a request but for lengths, checksums, source port and Ethernet addresses, and
+	 * the sums over it: of the IPv4 header, and of the pseudo header with the CSE's port.
+	 */
+	uint8_t head[BP_HEALTH_HEAD_MAX];
+	uint16_t head_len;
+	uint64_t ip_sum, udp_sum;
+	struct bp_phd_conversion conversion; /* of the report at hand */
+};
+
+/*
+ * Sets up the source ports and message ids of all workers: once, before the first of them runs.
+ * 0, or -1 with a sentence. Nothing is to be done without a section phd.
+ */
+int bp_health_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
+	uint64_t mono_ns, char *err, size_t err_size);
+/* Of one worker; NULL without memory. */
+struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned workers, unsigned index);
+void bp_health_free(struct bp_health *h);
+/* Every few walks: takes another plan over. */
+void bp_health_refresh(struct bp_health *h, uint64_t mono_ns);
+
+/*
+ * n pairs in a row, at most as many as a report has parts. *number is the first one's, *port and
+ * *mid are what it means; the others are bp_phd_id_at(). False: none is free (RFC 7252 4.8.2).
+ */
+bool bp_health_ids_take(struct bp_health *h, uint32_t n, uint32_t now_s, uint32_t *number,
+	uint16_t *port, uint16_t *mid);
+
+#endif
