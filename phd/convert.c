@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
 			.len = BP_PHD_BEFORE_HEAD + l->object[0].head_len + t.list +
 			       sizeof(BP_PHD_LIST_END) - 1};
 	}
-	c->parts = (uint16_t)parts;
+	c->parts = c->total = (uint16_t)parts;
 	if (__builtin_expect(parts > most || parts <= c->first_part, 0))
 		return BP_PHD_SLOW;
 	parts -= c->first_part;

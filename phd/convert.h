@@ -41,6 +41,7 @@ struct bp_phd_conversion {
 	bool variable;       /* else fixed */
 	uint16_t parts;      /* requests; with SLOW there may be more than part[] has room for */
 	uint16_t first_part; /* how many come before them: bp_phd_convert_plan_from() */
+	uint16_t total;      /* requests of the whole report */
 	uint16_t at, octets; /* the entries in the APDU, */
 	uint16_t n;          /* and so many the count says, of observations or persons */
 
