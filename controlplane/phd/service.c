@@ -24,7 +24,11 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
+/* Reports on their way at once, and the source ports that they leave from: 16 times 264 a second.
+ */
 #define OUTSTANDING_MAX 256u
+#define REPORT_PORTS 16u
+#define RESOURCE_PORTS 4u
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
 #define ALLOW_FILE_MAX (4u << 20)
@@ -303,12 +307,14 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	const struct bp_slow_ops ops = {
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
 	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
-	struct bp_cse_settings settings = {
-		.release = (enum bp_m2m_release)c->cse.release, .outstanding = c->cse.outstanding};
+	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
+		.outstanding = c->cse.outstanding,
+		.ports = RESOURCE_PORTS};
 
 	cse_address(c, &settings.address);
 	s->cse = bp_cse_client_new(s->base, &settings);
 	settings.outstanding = OUTSTANDING_MAX;
+	settings.ports = REPORT_PORTS;
 	s->cse_reports = bp_cse_client_new(s->base, &settings);
 	if (s->cse && s->cse_reports) {
 		s->ready = bp_ready_new(s->base, s->t, s->w, s->cse, c, s->config->name);
