@@ -82,20 +82,31 @@ static void count_outcome(struct bp_slow *s, enum bp_m2m_outcome o)
 	}
 }
 
+/* The open word with all closed that are stored and can be noted: the first open one may be another
+ * by that, so that more can be. */
+static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
+{
+	for (unsigned i = 0; i < bp_phd_open_end(open, p->parts); i++) {
+		if ((p->stored[i / 64] >> i % 64 & 1) != 0)
+			open = bp_phd_open_close(open, p->parts, i);
+	}
+	return open;
+}
+
 /* The part is stored: it is open no more. */
 static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned part)
 {
 	struct bp_phd_session *session = session_of(s, p);
 	uint64_t last = atomic_load_explicit(&session->last, memory_order_relaxed), with;
 
-	p->open = bp_phd_open_close(p->open, p->parts, part);
+	p->stored[part / 64] |= 1ull << part % 64;
+	p->open = close_stored(p, p->open);
 	if (is_alive(s, p))
 		atomic_fetch_add_explicit(&session->stored, 1, memory_order_relaxed);
 	if (!is_last(s, p))
 		return;
 	do {
-		with = bp_phd_last_with_open(
-			last, bp_phd_open_close(bp_phd_last_open(last), p->parts, part));
+		with = bp_phd_last_with_open(last, close_stored(p, bp_phd_last_open(last)));
 	} while (bp_phd_last_invoke_id(last) == p->invoke_id &&
 		 !atomic_compare_exchange_weak_explicit(
 			 &session->last, &last, with, memory_order_relaxed, memory_order_relaxed));
@@ -183,13 +194,12 @@ static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
 
 /*
  * Whether part p->at is to wait for others of its report: all places are taken, or it could not be
- * noted that it is stored. Where an error keeps it so it goes alone, if the CSE knows it again by
- * its name.
+ * noted that it is stored, and it has no name by which the CSE would know it again.
  */
 static bool must_wait(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
-	return p->busy == UINT32_MAX || (p->at >= bp_phd_open_end(p->open, p->parts) &&
-						(p->busy != 0 || !s->t->control->plan.named));
+	return p->busy == UINT32_MAX ||
+	       (!s->t->control->plan.named && p->at >= bp_phd_open_end(p->open, p->parts));
 }
 
 /* Sends on from p->at. False: for want of room at the client it is to be called again. */
