@@ -82,7 +82,8 @@ void on_no_target(void *arg, uint32_t slot, uint16_t life)
 
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m)
 {
-	struct bp_phd_layout *l = rig_compile(m, &rig_plan, &rig_target, "pulse_oximeter");
+	struct bp_phd_layout *l =
+		rig_compile(m, &r->x.t->control->plan, &rig_target, "pulse_oximeter");
 	struct bp_phd_session_spec spec = phd_device(device);
 	int layout = bp_phd_layout_get(r->x.w, l);
 	uint32_t slot = 0;

@@ -405,6 +405,43 @@ static void after_a_worker(void **state)
 	free(apdu);
 }
 
+/* One instance a report, and more than a message holds: several instances, each once. */
+static void lists(void **state)
+{
+	struct bp_phd_plan plan = rig_plan;
+	unsigned n = 0, parts = 0, lost = 0, i;
+	struct rig r;
+	uint32_t slot;
+
+	(void)state;
+	plan.per_report = 1;
+	start_with(&r, 16, &plan);
+	slot = open_session(&r, 1, &rig_400);
+	assert_int_equal(many(&r, slot, 100, true, SECOND), BP_PHD_TAKEN);
+	for (; (i = oldest(0)) < n_sent; parts++) {
+		char *con = rig_content(sent[i].bytes, sent[i].len);
+
+		assert_non_null(con);
+		for (const char *p = con; (p = strstr(p, "\"v\":")) != NULL; p++)
+			n++;
+		free(con);
+		if (parts == 1 && lost++ == 0) {
+			end(i, BP_CSE_ANSWERED, BP_COAP_CODE(5, 3), 0);
+			continue;
+		}
+		stored(i);
+	}
+	assert_int_equal(n, 100);
+	assert_true(parts > 2);
+	answered(&r, 1, "e700000a00081201040000020067");
+	assert_int_equal(many(&r, slot, 100, true, 4 * SECOND), BP_PHD_TAKEN);
+	assert_int_equal(n_sent, parts + 1);
+	assert_int_equal(part_of(&sent[parts]), 1);
+	stored(parts);
+	answered(&r, 2, RORS);
+	stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +456,7 @@ int main(void)
 		cmocka_unit_test(same_numbers_other_octets),
 		cmocka_unit_test(repeated_for_an_hour),
 		cmocka_unit_test(after_a_worker),
+		cmocka_unit_test(lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
