@@ -24,10 +24,10 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
-/* Reports on their way at once, and the source ports that they leave from: 16 times 264 a second.
+/* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
  */
 #define OUTSTANDING_MAX 256u
-#define REPORT_PORTS 16u
+#define REPORT_PORTS 24u
 #define RESOURCE_PORTS 4u
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
