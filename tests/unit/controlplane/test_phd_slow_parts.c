@@ -30,11 +30,11 @@ static size_t make(uint8_t *out, unsigned n, bool confirmed, uint8_t number)
 	return len;
 }
 
-static enum bp_phd_taken many(
-	struct rig *r, uint32_t slot, unsigned n, bool confirmed, uint64_t now)
+static enum bp_phd_taken numbered(
+	struct rig *r, uint32_t slot, unsigned n, bool confirmed, uint8_t number, uint64_t now)
 {
 	uint8_t *apdu = malloc(30 + 6 * PARTS_MAX), *exact;
-	const size_t len = make(apdu, n, confirmed, 1);
+	const size_t len = make(apdu, n, confirmed, number);
 	enum bp_phd_taken t;
 
 	exact = realloc(apdu, len); /* it is the caller's again after the call */
@@ -42,6 +42,12 @@ static enum bp_phd_taken many(
 	t = bp_slow_report(r->s, slot, exact, len, now);
 	free(exact);
 	return t;
+}
+
+static enum bp_phd_taken many(
+	struct rig *r, uint32_t slot, unsigned n, bool confirmed, uint64_t now)
+{
+	return numbered(r, slot, n, confirmed, 1, now);
 }
 
 /* The number behind `key` in a request. */
@@ -442,6 +448,91 @@ static void lists(void **state)
 	stop(&r);
 }
 
+/* ---- a device that repeats until it is answered, and a CSE that loses, forgets and refuses ----
+ */
+
+/* What the CSE has of the report in hand, by value. Reports differ by name; here one is over before
+ * the next begins. */
+static bool cse_has[PARTS_MAX];
+
+static void cse_acts(unsigned i, bool named)
+{
+	const unsigned value = value_of(&sent[i]);
+	const int what = rand() % 40;
+
+	if (what == 0) { /* it never came */
+		end(i, BP_CSE_TIMED_OUT, 0, 0);
+	} else if (what <= 2) {
+		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(5, 3), 0);
+	} else if (what == 3 && named) { /* stored, and the answer is lost */
+		cse_has[value] = true;
+		end(i, BP_CSE_TIMED_OUT, 0, 0);
+	} else if (cse_has[value]) {
+		assert_true(named); /* it would be there twice */
+		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
+	} else {
+		cse_has[value] = true;
+		stored(i);
+	}
+}
+
+static void soak(bool named)
+{
+	struct bp_phd_plan plan = rig_plan;
+	uint64_t now = SECOND;
+	unsigned resumed = 0;
+	struct rig r;
+	uint32_t slot;
+
+	srand(named ? 21 : 22);
+	plan.named = named;
+	start_with(&r, 4, &plan);
+	slot = open_session(&r, 1, &rig_400);
+	for (unsigned number = 1; number <= 40; number++) {
+		const unsigned n = 1 + (unsigned)rand() % 256;
+		enum bp_phd_taken t = BP_PHD_TAKEN;
+
+		memset(cse_has, 0, sizeof(cse_has));
+		n_sent = 0;
+		for (unsigned tries = 0; t != BP_PHD_TAKEN_ANSWER; tries++) {
+			unsigned i;
+
+			assert_true(tries < 1000);
+			now += 3 * SECOND;
+			room = 1 + (unsigned)rand() % 40;
+			t = numbered(&r, slot, n, true, (uint8_t)number, now);
+			while ((i = oldest(0)) < n_sent) {
+				i += (unsigned)rand() % (n_sent - i);
+				if (!sent[i].ended)
+					cse_acts(i, named);
+			}
+			assert_false(bp_slow_busy(r.s, slot));
+			if (rand() % 3 == 0) {
+				bp_slow_count(r.s, &r.n);
+				resumed += (unsigned)r.n.resumed;
+				start_again(&r, 4);
+			}
+		}
+		for (unsigned v = 1; v <= n; v++)
+			assert_true(cse_has[v]);
+		assert_int_equal(session(&r, slot)->reports, number);
+	}
+	assert_true(resumed > 50);
+	stop(&r);
+}
+
+static void all_is_there_once_with_names(void **state)
+{
+	(void)state;
+	soak(true);
+}
+
+static void all_is_there_once_without_names(void **state)
+{
+	(void)state;
+	soak(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +548,8 @@ int main(void)
 		cmocka_unit_test(repeated_for_an_hour),
 		cmocka_unit_test(after_a_worker),
 		cmocka_unit_test(lists),
+		cmocka_unit_test(all_is_there_once_with_names),
+		cmocka_unit_test(all_is_there_once_without_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

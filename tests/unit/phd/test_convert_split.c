@@ -145,7 +145,7 @@ static void can_not_be_split(void **state)
 	plan.max_message = 150;
 	l = rig_compile(&rig_400, &plan, &rig_target, "pulse_oximeter");
 	assert_int_equal(bp_phd_convert_plan_from(l, &plan, apdu, len, 0, &c), BP_PHD_SLOW);
-	/* room for one member, so that there are 600 lists: as long as the shortest that works */
+	/* 600 observations: the shortest message with which there are no more than 256 lists */
 	while (bp_phd_convert_plan_from(l, &plan, apdu, len, 0, &c) == BP_PHD_SLOW)
 		plan.max_message++;
 	assert_true(c.total <= 256 && c.total > 128);
