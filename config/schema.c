@@ -330,7 +330,7 @@ const struct bp_setting bp_schema[] = {
 	{.path = "phd.cse.keep", .type = &bp_type_uint, AT(phd.cse.keep), .max = 1000000, .preset = "0",
 	 .help = "Instances that a container keeps at most; 0: as many as the CSE likes."},
 	{.path = "phd.cse.outstanding", .type = &bp_type_uint, AT(phd.cse.outstanding), .min = 1, .max = 256, .preset = "8",
-	 .help = "Requests of the control plane that may wait for an answer at one time."},
+	 .help = "Requests for the devices' resources that may wait for an answer at one time. Reports that the control plane sends itself have 256 besides."},
 	{.path = "phd.cse.retry_max", .type = &bp_type_duration, AT(phd.cse.retry_max_ns), .min = S, .max = HOUR, .preset = "60s",
 	 .help = "Longest pause between tries while the CSE is away."},
 

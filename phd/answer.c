@@ -3,7 +3,7 @@
 
 #include "proto/phd_apdu.h"
 
-_Static_assert(BP_PHD_ANSWER_MAX >= BP_PHD_RORS_EVENT_LEN, "room for the longest");
+_Static_assert(BP_PHD_RORS_EVENT_LEN <= BP_PHD_ANSWER_MAX, "there is room for every answer");
 
 size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
 	uint16_t invoke_id, uint16_t type)

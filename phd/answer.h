@@ -7,15 +7,19 @@
 
 #include "proto/onem2m.h"
 
-/* What a device is told of its report: the response to a confirmed event report, as an APDU. */
-
-#define BP_PHD_ANSWER_MAX 24u /* octets */
+/* The longest answer, in octets. */
+#define BP_PHD_ANSWER_MAX 32u
 
 /*
- * `outcome` is the worst of its parts: stored is rors, denied roer access-denied; no target and
- * busy are rorj resource-limitation, so that the device tries again; refused is rorj
- * unexpected-error (ISO/IEEE 11073-20601, annex A). `type`: the event report's, 3357..3360. Returns
- * the length.
+ * The answer to a confirmed report, by what the CSE made of it: an APDU. The same for workers, the
+ * slow path and TCP. `type`: of the event report, 3357..3360; `invoke_id` its own.
+ *
+ *   stored              rors, for the event report
+ *   denied              roer 2 (access-denied)
+ *   no target, busy     rorj 103 (resource-limitation): the device tries again
+ *   refused             rorj 303 (unexpected-error)
+ *
+ * Returns its length, at most BP_PHD_ANSWER_MAX.
  */
 size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
 	uint16_t invoke_id, uint16_t type);

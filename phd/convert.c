@@ -77,6 +77,16 @@ static inline uint32_t bound_of(const struct bp_phd_conversion *c, const struct 
 	return bound + (straight || !c->mp ? 0 : BP_PHD_PERSON_MAX);
 }
 
+/* Octets of a list besides its members, and of one member whose value becomes so long. */
+static uint32_t list_frame(const struct bp_phd_layout *l)
+{
+	return BP_PHD_BEFORE_HEAD + l->object[0].head_len + sizeof(BP_PHD_LIST_END) - 1;
+}
+static inline uint32_t list_member(const struct bp_phd_object *o, uint32_t bound)
+{
+	return bound + o->name_len + sizeof(BP_PHD_MEMBER_BEGIN BP_PHD_MEMBER_MIDDLE ",") - 1;
+}
+
 /* Walks the report: each observation of a known object is added to *t, and to part[] where it is
  * one by itself. `straight` is a constant: a fixed report of one person. */
 static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
@@ -113,11 +123,59 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
 				.object = (uint16_t)object,
 				.person = ob.person};
 		t->known++;
-		t->list += bound + o->name_len +
-			   sizeof(BP_PHD_MEMBER_BEGIN BP_PHD_MEMBER_MIDDLE ",") - 1;
+		t->list += list_member(o, bound);
 		guess = (unsigned)object + 1;
 	}
 	return e == BP_PHD_SCAN_END ? BP_PHD_CONVERT : verdict_of((enum bp_phd_error)e);
+}
+
+/* List number `n` is planned, if it is one of those that are asked for. */
+static void put_list_part(struct bp_phd_conversion *c, unsigned n, const struct bp_phd_part *list)
+{
+	const unsigned at = n - c->first_part;
+
+	if (n < c->first_part || at >= BP_PHD_TOKEN_PARTS)
+		return;
+	c->part[at] = *list;
+	c->part[at].len += BP_PHD_RENDER_SLACK;
+}
+
+/* A report that is one list, and longer than a message: as several. It was walked before. */
+static enum bp_phd_verdict split_list(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+	const uint8_t *entries, struct bp_phd_conversion *c)
+{
+	struct bp_phd_part list = {.len = list_frame(l)};
+	struct bp_phd_observation ob;
+	struct bp_phd_source s;
+	unsigned guess = 0, n = 0;
+
+	bp_phd_source_begin(&s, c, entries);
+	while (bp_phd_source_next(&s, &ob) == BP_PHD_OK) {
+		const int object = bp_phd_layout_find(l, ob.handle, guess);
+		const struct bp_phd_object *o = &l->object[object < 0 ? 0 : object];
+		uint32_t member;
+
+		if (object < 0)
+			continue;
+		member = list_member(o, bound_of(c, o, &ob, false));
+		if (list.n != 0 && list.len + member > plan->max_message) {
+			put_list_part(c, n++, &list);
+			list = (struct bp_phd_part){
+				.len = list_frame(l), .first = list.first + list.n};
+		}
+		list.n++;
+		list.len += member;
+		if (list.len > plan->max_message)
+			return BP_PHD_SLOW;
+		guess = (unsigned)object + 1;
+	}
+	put_list_part(c, n++, &list);
+	c->parts = c->total = (uint16_t)n;
+	if (n > BP_PHD_PARTS_MAX || n <= c->first_part)
+		return BP_PHD_SLOW;
+	n -= c->first_part;
+	c->parts = (uint16_t)(n < BP_PHD_TOKEN_PARTS ? n : BP_PHD_TOKEN_PARTS);
+	return BP_PHD_CONVERT;
 }
 
 static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
@@ -137,11 +195,12 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
 		return t.unknown == 0 ? BP_PHD_EMPTY : BP_PHD_NO_HANDLE;
 	if (plan->per_report != 0) {
 		parts = 1;
-		c->part[0] = (struct bp_phd_part){.n = t.known,
-			.len = BP_PHD_BEFORE_HEAD + l->object[0].head_len + t.list +
-			       sizeof(BP_PHD_LIST_END) - 1};
+		c->part[0] = (struct bp_phd_part){.n = t.known, .len = list_frame(l) + t.list};
+		if (__builtin_expect(c->part[0].len > plan->max_message, 0))
+			return most > BP_PHD_TOKEN_PARTS ? split_list(l, plan, entries, c)
+							 : BP_PHD_SLOW;
 	}
-	c->parts = (uint16_t)parts;
+	c->parts = c->total = (uint16_t)parts;
 	if (__builtin_expect(parts > most || parts <= c->first_part, 0))
 		return BP_PHD_SLOW;
 	parts -= c->first_part;

@@ -22,8 +22,10 @@
 struct bp_phd_part {
 	uint32_t n;   /* observations in it */
 	uint32_t len; /* octets that writing it may take: at least those of the CoAP message */
-	/* of the observation, where it is but one: */
-	uint32_t first;  /* its data, from the beginning of the report's entries */
+	/* of an observation by itself, its data, from the beginning of the report's entries; of a
+	 * list, how many observations of known objects are in those before it */
+	uint32_t first;
+	/* of an observation by itself: */
 	uint16_t octets; /* of its data */
 	uint16_t object; /* number in the layout */
 	uint16_t person;
@@ -41,6 +43,7 @@ struct bp_phd_conversion {
 	bool variable;       /* else fixed */
 	uint16_t parts;      /* requests; with SLOW there may be more than part[] has room for */
 	uint16_t first_part; /* how many come before them: bp_phd_convert_plan_from() */
+	uint16_t total;      /* requests of the whole report */
 	uint16_t at, octets; /* the entries in the APDU, */
 	uint16_t n;          /* and so many the count says, of observations or persons */
 
@@ -77,9 +80,9 @@ enum bp_phd_verdict bp_phd_convert_plan(const struct bp_phd_layout *l,
 
 /*
  * The same for one who has no workers' limit of 32 requests a report: plans those from number
- * `first` on, of which there are c->observations where each object is one; the next call is with
- * first + c->parts. SLOW: one is over plan->max_message, there are none from `first` on, or over
- * BP_PHD_PARTS_MAX in all, for which the name has no room.
+ * `first` on, of c->total; the next call is with first + c->parts. A list that is longer than a
+ * message becomes several. SLOW: one is over plan->max_message, there are none from `first` on, or
+ * over BP_PHD_PARTS_MAX in all, for which the name has no room.
  */
 #define BP_PHD_PARTS_MAX 256u
 enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,

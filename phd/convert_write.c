@@ -40,14 +40,14 @@ static inline uint8_t *put_head(uint8_t *p, const struct bp_phd_layout *l,
 	return head + o->head_len;
 }
 
-/* All observations of the report as a list. */
+/* Those observations of the report that are in this part, as a list. */
 static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_phd_conversion *c,
-	const uint8_t *entries)
+	const struct bp_phd_part *part, const uint8_t *entries)
 {
 	struct bp_phd_observation ob;
 	struct bp_phd_reading r;
 	struct bp_phd_source s;
-	unsigned guess = 0;
+	unsigned guess = 0, at = 0;
 	bool first = true;
 
 	bp_phd_source_begin(&s, c, entries);
@@ -55,8 +55,10 @@ static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_ph
 		const int i = bp_phd_layout_find(l, ob.handle, guess);
 		const struct bp_phd_object *o;
 
-		if (i < 0)
+		if (i < 0 || at++ < part->first)
 			continue;
+		if (at > part->first + part->n)
+			break;
 		o = &l->object[i];
 		if (!bp_phd_source_read(&r, c, o, &ob))
 			continue; /* it was read before: can't be */
@@ -96,8 +98,8 @@ size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_p
 	if (i >= c->parts || size < part->len)
 		return 0;
 	if (plan->per_report != 0) {
-		p = put_head(out, l, plan, &l->object[0], i, id);
-		p = put_list(p, l, c, entries);
+		p = put_head(out, l, plan, &l->object[0], c->first_part + i, id);
+		p = put_list(p, l, c, part, entries);
 	} else {
 		p = put_head(out, l, plan, &l->object[part->object], c->first_part + i, id);
 		p = put_one(p, l, c, part, entries);

@@ -47,11 +47,12 @@ enum bp_phd_closed {
 
 /* What the owner did with a report that did not take the workers' way. */
 enum bp_phd_taken {
-	BP_PHD_TAKEN,          /* it will be stored; who must be answered is answered then */
-	BP_PHD_TAKEN_ANSWER,   /* to be answered now: nothing in it, or stored already */
-	BP_PHD_TAKEN_FULL,     /* no room: the device shall repeat */
-	BP_PHD_TAKEN_BAD,      /* badly structured, or contradicts the configuration */
-	BP_PHD_TAKEN_NO_OBJECT /* no object in it is known */
+	BP_PHD_TAKEN,           /* it will be stored; who must be answered is answered then */
+	BP_PHD_TAKEN_ANSWER,    /* to be answered now: nothing in it, or stored already */
+	BP_PHD_TAKEN_FULL,      /* no room: the device shall repeat */
+	BP_PHD_TAKEN_BAD,       /* badly structured, or contradicts the configuration */
+	BP_PHD_TAKEN_NO_OBJECT, /* no object in it is known */
+	BP_PHD_TAKEN_UNFIT      /* well-formed, but no request can carry it: repeating is no use */
 };
 
 /* What is known of a device besides its configuration: bp_phd_session.mds_known. */

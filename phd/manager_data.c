@@ -57,6 +57,9 @@ static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct ca
 	case BP_PHD_TAKEN_NO_OBJECT:
 		refuse(m, c, BP_PHD_NO_SUCH_OBJECT);
 		break;
+	case BP_PHD_TAKEN_UNFIT:
+		reject(m, c, BP_PHD_UNEXPECTED_ERROR);
+		break;
 	}
 }
 

@@ -7,75 +7,177 @@
 #include <stdint.h>
 
 #include "shm/hash.h"
-#include "shm/phd_ids.h"
+#include "shm/phd.h"
 
 /*
- * Which report of a session was the last one, and what of it is not stored yet: the words `last`
- * and `sent` of struct bp_phd_session, as workers and the slow path write and read them.
+ * How a report that comes again is known, and what of it is stored: the words bp_phd_session.last
+ * and .sent. One definition for workers and the slow path, so that a report that goes one way and
+ * is repeated on the other is still the same report. All of it is arithmetic: who loads and stores
+ * the words says with which order.
  *
- *   last   invoke-id << 48 | report number << 32 | a bit for each part that is not stored yet
- *   sent   pair of the first part << 32 | octets << 16 | CLOCK_MONOTONIC / 4 s, its low 16 bits;
- *          0: there was none
+ *   last   invoke-id 16 | report number 16 | open 32
+ *   sent   number 32 | octets 16 | time 16
  *
- * The pair is the source port << 16 | message id that part 0 was sent with; a repeat of the report
- * uses it again, so that the CSE's duplicate detection answers it. BP_PHD_NO_PAIR: parts that are
- * open are to be sent with new ones, since they went by the slow path, or the CSE answered with an
- * error that it would repeat.
- *
- * The octets are 16 bits of a keyed hash of the APDU. Its UDP checksum would not do: two readings
- * of which one value is up by one and the other down have the same.
+ * number: of the report's first (port, MID), bp_phd_pair() of shm/phd_ids.h, or one of the two
+ * below, which stand for none. octets: bp_phd_report_octets(). time: CLOCK_MONOTONIC / 4 s. `sent` 0: there is no report.
  */
-#define BP_PHD_NO_PAIR 0u /* there is no port 0 */
-#define BP_PHD_SENT_TICK_NS 4000000000ull
 
-static inline uint16_t bp_phd_octets(const uint64_t key[2], const uint8_t *apdu, size_t len)
+/* There is no (port, MID) that could be sent again: the parts that are open are to be sent anew,
+ * with new ids. So after an error of the CSE, which would only repeat its answer to an old id, and
+ * for what the slow path sent. */
+#define BP_PHD_SENT_NONE 0xffffffffu
+/* The same, of a report of over 32 parts: the open word is another, and a worker has no bit to
+ * clear in it. */
+#define BP_PHD_SENT_MANY 0xfffffffeu
+
+#define BP_PHD_REPEAT_UNIT_S 4u
+
+/* Sixteen bits of all octets of an APDU. Not the UDP checksum: a value that is up by one and one
+ * that is down by one leave that as it was. */
+static inline uint16_t bp_phd_report_octets(const uint64_t key[2], const uint8_t *apdu, size_t len)
 {
 	return (uint16_t)bp_hash_bytes(key, apdu, len);
 }
 
-/* A bit for each of `parts` parts, at most 32. */
-static inline uint32_t bp_phd_all_parts(unsigned parts)
-{
-	return parts >= 32 ? UINT32_MAX : (1u << parts) - 1;
-}
+/* ---- last ---- */
 
-static inline uint64_t bp_phd_last(uint16_t invoke_id, uint16_t report_no, uint32_t open)
+static inline uint64_t bp_phd_last_make(uint16_t invoke_id, uint16_t report_no, uint32_t open)
 {
 	return (uint64_t)invoke_id << 48 | (uint64_t)report_no << 32 | open;
 }
-static inline uint16_t bp_phd_last_invoke(uint64_t last)
+static inline uint16_t bp_phd_last_invoke_id(uint64_t last)
 {
 	return (uint16_t)(last >> 48);
 }
+static inline uint16_t bp_phd_last_report_no(uint64_t last)
+{
+	return (uint16_t)(last >> 32);
+}
+/* What is not stored yet; 0: all of it is. */
 static inline uint32_t bp_phd_last_open(uint64_t last)
 {
 	return (uint32_t)last;
 }
-
-static inline uint64_t bp_phd_sent(uint32_t pair, uint16_t octets, uint64_t mono_ns)
+static inline uint64_t bp_phd_last_with_open(uint64_t last, uint32_t open)
 {
-	return (uint64_t)pair << 32 | (uint64_t)octets << 16 |
-	       (uint16_t)(mono_ns / BP_PHD_SENT_TICK_NS);
+	return (last & ~(uint64_t)UINT32_MAX) | open;
 }
-static inline uint32_t bp_phd_sent_pair(uint64_t sent)
+
+/* ---- sent ---- */
+
+static inline uint16_t bp_phd_sent_time(uint64_t mono_ns)
+{
+	return (uint16_t)(mono_ns / (BP_PHD_REPEAT_UNIT_S * 1000000000ull));
+}
+static inline uint64_t bp_phd_sent_make(uint32_t number, uint16_t octets, uint64_t mono_ns)
+{
+	return (uint64_t)number << 32 | (uint64_t)octets << 16 | bp_phd_sent_time(mono_ns);
+}
+static inline uint32_t bp_phd_sent_number(uint64_t sent)
 {
 	return (uint32_t)(sent >> 32);
 }
-/* The same, but to be sent with new pairs. */
-static inline uint64_t bp_phd_sent_anew(uint64_t sent)
+static inline uint16_t bp_phd_sent_octets(uint64_t sent)
 {
-	return (uint32_t)sent;
+	return (uint16_t)(sent >> 16);
+}
+/* Whether its number is of a (port, MID), so that the same requests can be sent once more. */
+static inline bool bp_phd_sent_has_number(uint64_t sent)
+{
+	return bp_phd_sent_number(sent) < BP_PHD_SENT_MANY;
+}
+/* After an error of the CSE: the report is still known, its numbers are not used again. */
+static inline uint64_t bp_phd_sent_after_error(uint64_t sent)
+{
+	const uint64_t none = (uint64_t)BP_PHD_SENT_NONE << 32;
+
+	return bp_phd_sent_has_number(sent) && sent != 0 ? sent | none : sent;
 }
 
-/* Whether a report with these numbers and octets is the last one again. */
+/*
+ * Whether a report is the one that the words say: numbers and octets, and no more than 247 s
+ * (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to what the words can tell.
+ */
 static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
 	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
 {
-	const uint16_t age = (uint16_t)((uint16_t)(mono_ns / BP_PHD_SENT_TICK_NS) - (uint16_t)sent);
+	const uint16_t age = (uint16_t)(bp_phd_sent_time(mono_ns) - (uint16_t)sent);
 
-	return sent != 0 && last >> 32 == bp_phd_last(invoke_id, report_no, 0) >> 32 &&
-	       (uint16_t)(sent >> 16) == octets &&
-	       age < BP_PHD_ID_LIFETIME_S * 1000000000ull / BP_PHD_SENT_TICK_NS;
+	return sent != 0 && last >> 32 == bp_phd_last_make(invoke_id, report_no, 0) >> 32 &&
+	       bp_phd_sent_octets(sent) == octets &&
+	       age < BP_PHD_ID_LIFETIME_S / BP_PHD_REPEAT_UNIT_S;
+}
+
+/* ---- the open word ---- */
+
+/*
+ * Up to 32 parts: a bit for each that is not stored. Over 32: in bits 0..8 how many there are from
+ * the first open one to the end, and above, for each of the 23 behind that one, whether it is
+ * stored. So what is more than 23 behind the first open part can't be noted as stored: who can't
+ * rely on names waits with sending it. Either way 0 says that all is stored.
+ */
+#define BP_PHD_OPEN_PARTS 32u
+#define BP_PHD_OPEN_LEFT_BITS 9u
+#define BP_PHD_OPEN_BEHIND (32u - BP_PHD_OPEN_LEFT_BITS)
+#define BP_PHD_OPEN_LEFT ((1u << BP_PHD_OPEN_LEFT_BITS) - 1)
+
+/* Nothing of it is stored. parts: 1 to 256. */
+static inline uint32_t bp_phd_open_begin(unsigned parts)
+{
+	if (parts > BP_PHD_OPEN_PARTS)
+		return parts;
+	return parts == 32 ? UINT32_MAX : (1u << parts) - 1;
+}
+
+/* The first open part of over 32; `parts` when all are stored, or the word is none of `parts`. */
+static inline unsigned bp_phd_open_first(uint32_t open, unsigned parts)
+{
+	const unsigned left = open & BP_PHD_OPEN_LEFT;
+
+	return left <= parts ? parts - left : parts;
+}
+
+/* The first part that can't be noted yet. */
+static inline unsigned bp_phd_open_end(uint32_t open, unsigned parts)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+
+	if (parts <= BP_PHD_OPEN_PARTS || parts - first <= BP_PHD_OPEN_BEHIND)
+		return parts;
+	return first + 1 + BP_PHD_OPEN_BEHIND;
+}
+
+static inline bool bp_phd_open_has(uint32_t open, unsigned parts, unsigned part)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+
+	if (part >= parts)
+		return false;
+	if (parts <= BP_PHD_OPEN_PARTS)
+		return (open >> part & 1) != 0;
+	if (part <= first || part > first + BP_PHD_OPEN_BEHIND)
+		return part >= first;
+	return (open >> (BP_PHD_OPEN_LEFT_BITS + part - first - 1) & 1) == 0;
+}
+
+/* `part` is stored. The same word where that was known, or can't be noted. */
+static inline uint32_t bp_phd_open_close(uint32_t open, unsigned parts, unsigned part)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+	uint32_t left = parts - first, behind = open >> BP_PHD_OPEN_LEFT_BITS;
+
+	if (!bp_phd_open_has(open, parts, part) || part >= bp_phd_open_end(open, parts))
+		return open;
+	if (parts <= BP_PHD_OPEN_PARTS)
+		return open & ~(1u << part);
+	if (part != first)
+		return open | 1u << (BP_PHD_OPEN_LEFT_BITS + part - first - 1);
+	/* on to the next that is open */
+	left--;
+	for (; (behind & 1) != 0; behind >>= 1)
+		left--;
+	behind >>= 1;
+	return left == 0 ? 0 : behind << BP_PHD_OPEN_LEFT_BITS | left;
 }
 
 #endif

@@ -50,10 +50,12 @@ struct bp_phd_session {
 	/* What decides: see bp_phd_word(). CP; workers change READY and STALE in it, by
 	 * compare-and-swap. */
 	_Atomic uint64_t word;
-	/* workers: the last report, invoke-id << 48 | report-no << 32 | a bit for each part that is
-	 * not stored yet */
+	/* workers, and the CP's slow path: the last report, invoke-id << 48 | report-no << 32 | a
+	 * bit for each part that is not stored yet; phd/repeat.h */
 	_Atomic uint64_t last;
-	/* workers: of that report, how and when it was sent: see phd/repeat.h, as for `last` */
+	/* the same: of that report, its first (port, MID), or one that is none, << 32
+	 * | 16 bits of its octets << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
+	 * none; phd/repeat.h */
 	_Atomic uint64_t sent;
 	uint8_t system_id[8];
 	uint32_t associated_s;    /* Unix time; together with reports it names instances */

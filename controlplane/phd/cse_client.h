@@ -12,23 +12,26 @@
 struct event_base;
 
 /*
- * The control plane's CoAP client to one CSE, over one connected UDP socket: confirmable requests,
- * repeated as RFC 7252, 4.2 has it, so many at a time; responses in the acknowledgement or separate
- * ones. One event loop's thread.
+ * The control plane's CoAP client to one CSE, over connected UDP sockets: confirmable requests,
+ * repeated as RFC 7252, 4.2 has it, so many at a time (its NSTART, 4.7); responses in the
+ * acknowledgement or separate ones. One event loop's thread.
  *
- * A message id rests for EXCHANGE_LIFETIME, so that over any longer time there are at most some 264
- * requests a second.
+ * A message id rests for EXCHANGE_LIFETIME, also over a restart of the process (cse_ids.h), so that
+ * each source port sends 256 requests in each 0.97 s at most, some 264 a second. A client begins up
+ * to that time after it was made: until then there is no room.
  */
 struct bp_cse_client;
 
 #define BP_CSE_ACK_TIMEOUT_NS 2000000000ull /* times 1 to 1.5, doubled with each repetition */
 #define BP_CSE_RETRANSMISSIONS 4u
 #define BP_CSE_MESSAGE_MAX 4608u /* octets of a request */
+#define BP_CSE_PORTS_MAX 64u
 
 struct bp_cse_settings {
 	struct sockaddr_storage address; /* with the port */
 	enum bp_m2m_release release;
-	unsigned outstanding;    /* requests at a time, 1..1024 */
+	unsigned outstanding;    /* requests at a time, over all ports, 1..1024 */
+	unsigned ports;          /* source ports, of the kernel's choice, 1..64; 0: one */
 	uint64_t ack_timeout_ns; /* 0: BP_CSE_ACK_TIMEOUT_NS */
 	uint64_t id_lifetime_ns; /* of a message id; 0: BP_COAP_EXCHANGE_LIFETIME_S */
 };

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/phd/cse_ids.h"
 
-#include <string.h>
-
-void bp_cse_ids_init(struct bp_cse_ids *ids, uint16_t first, uint64_t lifetime_ns)
+void bp_cse_ids_init(struct bp_cse_ids *ids, uint64_t lifetime_ns, uint64_t now_ns)
 {
-	memset(ids, 0, sizeof(*ids));
-	ids->lifetime_ns = lifetime_ns;
-	ids->first = first;
+	ids->slot_ns = (lifetime_ns + BP_CSE_ID_BLOCKS - 2) / (BP_CSE_ID_BLOCKS - 1);
+	ids->slot = now_ns / ids->slot_ns;
+	ids->taken = BP_CSE_ID_BLOCK;
 }
 
-/* Within a block there is always one: its last use was before the block's end. */
 uint64_t bp_cse_ids_at(const struct bp_cse_ids *ids, uint64_t now_ns)
 {
-	return ids->taken % BP_CSE_ID_BLOCK == 0 ? ids->free_at_ns[ids->taken / BP_CSE_ID_BLOCK]
-						 : now_ns;
+	if (now_ns / ids->slot_ns > ids->slot || ids->taken < BP_CSE_ID_BLOCK)
+		return now_ns;
+	return (ids->slot + 1) * ids->slot_ns;
 }
 
 uint16_t bp_cse_ids_take(struct bp_cse_ids *ids, uint64_t now_ns)
 {
-	const uint16_t n = ids->taken++;
+	const uint64_t slot = now_ns / ids->slot_ns;
 
-	if (n % BP_CSE_ID_BLOCK == BP_CSE_ID_BLOCK - 1)
-		ids->free_at_ns[n / BP_CSE_ID_BLOCK] = now_ns + ids->lifetime_ns;
-	return (uint16_t)(ids->first + n);
+	if (slot > ids->slot) {
+		ids->slot = slot;
+		ids->taken = 0;
+	}
+	return (uint16_t)(ids->slot % BP_CSE_ID_BLOCKS * BP_CSE_ID_BLOCK + ids->taken++);
 }

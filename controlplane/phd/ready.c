@@ -11,8 +11,9 @@
 #define PARALLEL 4u
 #define NAME_MAX 64u
 
-/* bp_phd_session.provision: it is in the queue, or worked on. */
-enum { NOT_WANTED, WANTED };
+/* bp_phd_session.provision: it is in the queue, or worked on; it has all, but a report of it is
+ * still on its way. */
+enum { NOT_WANTED, WANTED, HELD };
 
 /* A session that is worked on: the texts stay as long. */
 struct job {
@@ -31,6 +32,8 @@ struct bp_ready {
 	uint32_t *queue; /* of slots, [mask + 1]: each slot once, so that it can't overflow */
 	uint32_t mask, head, tail;
 	struct job job[PARALLEL];
+	bool (*busy)(void *arg, uint32_t slot); /* or NULL */
+	void *busy_arg;
 	/* the configuration is another after a reload; these can't change without a restart */
 	struct bp_config_phd_cse cse;
 	char name[BP_NAME_MAX + 1];
@@ -147,10 +150,30 @@ static void done(void *arg, uint64_t cookie, bool ready)
 	session_of(r, slot)->provision = NOT_WANTED;
 	if (!lacks(r, slot, &word))
 		return;
-	if (ready && bp_phd_word_life(word) == j->life)
-		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
-	else
+	if (!ready || bp_phd_word_life(word) != j->life)
 		put(r, slot); /* again, or for the next session in that slot */
+	else if (r->busy && r->busy(r->busy_arg, slot))
+		session_of(r, slot)->provision = HELD;
+	else
+		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
+}
+
+void bp_ready_hold(struct bp_ready *r, bool (*busy)(void *arg, uint32_t slot), void *arg)
+{
+	r->busy = busy;
+	r->busy_arg = arg;
+}
+
+void bp_ready_idle(struct bp_ready *r, uint32_t slot)
+{
+	uint64_t word;
+
+	/* another session in the slot has another state: bp_phd_session_open() sets it */
+	if (session_of(r, slot)->provision != HELD)
+		return;
+	session_of(r, slot)->provision = NOT_WANTED;
+	if (lacks(r, slot, &word))
+		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
 }
 
 struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,

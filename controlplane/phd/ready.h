@@ -29,6 +29,13 @@ void bp_ready_want(struct bp_ready *r, uint32_t slot);
 /* Whether it has them. */
 bool bp_ready_is(const struct bp_ready *r, uint32_t slot);
 
+/*
+ * A session is not marked while `busy` says that a report of it is on its way by the slow path, so
+ * that no report goes both ways; it is once bp_ready_idle() was called for its slot.
+ */
+void bp_ready_hold(struct bp_ready *r, bool (*busy)(void *arg, uint32_t slot), void *arg);
+void bp_ready_idle(struct bp_ready *r, uint32_t slot);
+
 /* Sessions that wait. */
 uint32_t bp_ready_waiting(const struct bp_ready *r);
 const struct bp_provision_counts *bp_ready_counts(const struct bp_ready *r);

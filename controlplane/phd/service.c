@@ -12,6 +12,7 @@
 
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
+#include "controlplane/phd/events.h"
 #include "controlplane/phd/ready.h"
 #include "controlplane/phd/server.h"
 #include "controlplane/phd/slow.h"
@@ -23,7 +24,11 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
+/* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
+ */
 #define OUTSTANDING_MAX 256u
+#define REPORT_PORTS 24u
+#define RESOURCE_PORTS 4u
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
 #define ALLOW_FILE_MAX (4u << 20)
@@ -42,6 +47,7 @@ struct bp_phd_service {
 	struct bp_cse_client *cse, *cse_reports; /* for resources; for reports */
 	struct bp_ready *ready;
 	struct bp_slow *slow;
+	struct bp_worker_events *events;
 	struct bp_phd_store *store;
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
@@ -158,6 +164,20 @@ static void on_no_target(void *arg, uint32_t slot, uint16_t life)
 
 	(void)life;
 	bp_ready_want(s->ready, slot);
+}
+
+static void on_idle(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_ready_idle(s->ready, slot);
+}
+
+static bool on_busy(void *arg, uint32_t slot)
+{
+	const struct bp_phd_service *s = arg;
+
+	return bp_slow_busy(s->slow, slot);
 }
 
 /* ---- sockets ---- */
@@ -284,19 +304,27 @@ static void make_plan(struct bp_phd_service *s)
 static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 {
 	const struct bp_config_phd *c = &s->config->phd;
-	const struct bp_slow_ops ops = {.answer = on_answer, .no_target = on_no_target};
-	struct bp_cse_settings settings = {
-		.release = (enum bp_m2m_release)c->cse.release, .outstanding = c->cse.outstanding};
+	const struct bp_slow_ops ops = {
+		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
+	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
+	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
+		.outstanding = c->cse.outstanding,
+		.ports = RESOURCE_PORTS};
 
 	cse_address(c, &settings.address);
 	s->cse = bp_cse_client_new(s->base, &settings);
 	settings.outstanding = OUTSTANDING_MAX;
+	settings.ports = REPORT_PORTS;
 	s->cse_reports = bp_cse_client_new(s->base, &settings);
 	if (s->cse && s->cse_reports) {
 		s->ready = bp_ready_new(s->base, s->t, s->w, s->cse, c, s->config->name);
 		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
 	}
-	if (s->ready && s->slow)
+	if (s->ready && s->slow) {
+		bp_ready_hold(s->ready, on_busy, s);
+		s->events = bp_worker_events_new(s->base, s->t, &told, s);
+	}
+	if (s->events)
 		return 0;
 	snprintf(err, err_size, "no memory");
 	return -1;
@@ -430,6 +458,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 		return;
 	bp_phd_tcp_free(s->tcp);
 	bp_phd_server_free(s->server);
+	bp_worker_events_free(s->events);
 	bp_cse_client_free(s->cse_reports);
 	bp_cse_client_free(s->cse);
 	bp_slow_free(s->slow);
@@ -470,16 +499,22 @@ static json_int_t count(const _Atomic uint64_t *n)
 json_t *bp_phd_service_status(const struct bp_phd_service *s)
 {
 	const struct bp_phd_control *c = s->t->control;
+	const struct bp_worker_events_counts *told;
 	struct bp_slow_counts slow;
 	uint64_t not_stored;
 
 	bp_slow_count(s->slow, &slow);
 	not_stored = slow.denied + slow.no_target + slow.busy + slow.refused + slow.away;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
-		(json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed), "operating",
-		(json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
+	told = bp_worker_events_counts(s->events);
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}}",
+		"sessions", (json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed),
+		"operating", (json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
 		"without_containers", (json_int_t)bp_ready_waiting(s->ready), "associations",
 		count(&s->counts.aarq), "reports", (json_int_t)slow.reports, "repeats",
 		(json_int_t)slow.repeated, "stored", (json_int_t)slow.stored, "not_stored",
-		(json_int_t)not_stored, "lost", (json_int_t)slow.lost);
+		(json_int_t)not_stored, "lost", (json_int_t)slow.lost, "unfit",
+		(json_int_t)slow.unfit, "events", "answers", (json_int_t)told->answers, "stale",
+		(json_int_t)told->stale, "swept", (json_int_t)told->swept, "untrue",
+		(json_int_t)told->untrue);
 }

@@ -18,8 +18,12 @@
  * A report that is repeated is known by its invoke-id, its number and its octets, and makes no
  * second instance: while it is on its way it is not sent again, once it is stored it is answered at
  * once, and where it is not known how it ended its instances keep their names, so that the CSE says
- * that it has them. The session says which is which (bp_phd_session.last, .sent), so it holds over
- * a restart.
+ * that it has them. The session says which is which (bp_phd_session.last, .sent; phd/repeat.h), so
+ * it holds over a restart, and for reports that a worker took first. As long as some of it is open
+ * it stays the same report, for 247 s from its last repetition on.
+ *
+ * A report of up to BP_PHD_PARTS_MAX requests is sent a few at a time, and is kept until all are
+ * sent. An error of the CSE on one does not keep the others back; no answer does.
  */
 struct bp_slow;
 
@@ -28,21 +32,25 @@ struct bp_slow_ops {
 	void (*answer)(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len);
 	/* The CSE does not have what the session's instances go to. */
 	void (*no_target)(void *arg, uint32_t slot, uint16_t life);
+	/* The last report of a slot that was on its way ended: bp_slow_busy() is false. May be
+	 * NULL. */
+	void (*idle)(void *arg, uint32_t slot);
 };
 
 /* Ever, but for `pending`. */
 struct bp_slow_counts {
 	uint64_t reports;   /* taken: sent to the CSE */
 	uint64_t repeated;  /* known already */
-	uint64_t resumed;   /* of these, sent again: how they ended was not known */
+	uint64_t resumed;   /* of these, sent again: not all of it was known to be stored */
 	uint64_t instances; /* requests */
 	uint64_t stored;    /* of these, acknowledged */
 	uint64_t denied, no_target, busy, refused; /* of these, answered otherwise */
 	uint64_t away;                             /* of these, not answered */
 	uint64_t full;                             /* reports not taken for want of room */
 	uint64_t unusable;                         /* reports that can't be converted */
-	uint64_t empty;                            /* reports without an observation */
-	uint64_t lost; /* reports of which the device is not told that they were not stored */
+	uint64_t unfit; /* reports of which a part is over cse.max_body, or of over 256 parts */
+	uint64_t empty; /* reports without an observation */
+	uint64_t lost;  /* reports of which the device is not told that they were not stored */
 	uint32_t pending;
 };
 

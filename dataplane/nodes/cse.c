@@ -48,11 +48,11 @@ static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, enum bp_coun
 static bool is_of_last(const struct bp_health *h, uint64_t sent, unsigned part, uint16_t port,
 	const struct bp_coap *c)
 {
-	uint32_t pair = bp_phd_sent_pair(sent);
+	uint32_t pair = bp_phd_sent_number(sent);
 	const struct bp_phd_ids *share =
 		bp_phd_ids_of(h->t->ids, h->workers, (uint16_t)(pair >> 16));
 
-	if (share == NULL)
+	if (share == NULL || !bp_phd_sent_has_number(sent))
 		return false;
 	pair = bp_phd_pair_at(share, pair, part);
 	return port == pair >> 16 && (c->type != BP_COAP_ACK || c->mid == (uint16_t)pair);
@@ -73,12 +73,12 @@ static enum closed close_part(const struct bp_health *h, struct bp_phd_session *
 	uint64_t last = atomic_load_explicit(&s->last, memory_order_relaxed);
 	const uint64_t sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
 
-	if (bp_phd_last_invoke(last) != t->invoke_id)
+	if (bp_phd_last_invoke_id(last) != t->invoke_id)
 		return CLOSED_OTHER;
 	if (!is_of_last(h, sent, t->part, port, c))
 		return CLOSED_BEFORE;
 	do {
-		if (bp_phd_last_invoke(last) != t->invoke_id)
+		if (bp_phd_last_invoke_id(last) != t->invoke_id)
 			return CLOSED_OTHER;
 		if (!(last & bit))
 			return CLOSED_BEFORE;
@@ -141,9 +141,10 @@ static void send_anew(struct bp_phd_session *s, uint16_t invoke_id)
 {
 	uint64_t sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
 
-	if (bp_phd_last_invoke(atomic_load_explicit(&s->last, memory_order_relaxed)) == invoke_id)
-		atomic_compare_exchange_strong_explicit(&s->sent, &sent, bp_phd_sent_anew(sent),
-			memory_order_relaxed, memory_order_relaxed);
+	if (bp_phd_last_invoke_id(atomic_load_explicit(&s->last, memory_order_relaxed)) ==
+		invoke_id)
+		atomic_compare_exchange_strong_explicit(&s->sent, &sent,
+			bp_phd_sent_after_error(sent), memory_order_relaxed, memory_order_relaxed);
 }
 
 static const enum bp_counter refusal[] = {

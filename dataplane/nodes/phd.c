@@ -150,29 +150,29 @@ static bool judge(struct turn *t, struct report *r)
 	const uint64_t last = atomic_load_explicit(&r->s->last, memory_order_relaxed);
 	const uint64_t sent = atomic_load_explicit(&r->s->sent, memory_order_relaxed);
 	const uint32_t reports = atomic_load_explicit(&r->s->reports, memory_order_relaxed);
-	const uint16_t octets = bp_phd_octets(t->h->t->hash_key, r->d->payload, r->d->len);
+	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
 	const bool repeat =
 		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns);
 	uint16_t port, mid;
 	uint32_t number;
 
 	if (unlikely(repeat)) {
-		r->open = bp_phd_last_open(last) & bp_phd_all_parts(c->parts);
+		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
 		r->number = reports - 1;
-		r->pair = bp_phd_sent_pair(sent);
+		r->pair = bp_phd_sent_number(sent);
 		bp_count(t->w, BP_C_PHD_REPEATS, 1);
-		if (r->open == 0 || r->pair != BP_PHD_NO_PAIR)
+		if (r->open == 0 || bp_phd_sent_has_number(sent))
 			return true;
 	}
 	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &number, &port, &mid))
 		return false;
 	r->pair = bp_phd_pair(port, mid);
 	if (unlikely(repeat)) {
-		atomic_store_explicit(&r->s->sent, bp_phd_sent(r->pair, octets, t->w->mono_ns),
+		atomic_store_explicit(&r->s->sent, bp_phd_sent_make(r->pair, octets, t->w->mono_ns),
 			memory_order_relaxed);
 		return true;
 	}
-	r->open = bp_phd_all_parts(c->parts);
+	r->open = bp_phd_open_begin(c->parts);
 	r->number = reports;
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
 	if (unlikely(c->unknown_handles != 0))
@@ -180,12 +180,12 @@ static bool judge(struct turn *t, struct report *r)
 	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED,
 		(uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
-		sent != 0 && last >> 32 == bp_phd_last(c->invoke_id, c->report_no, 0) >> 32);
+		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
 	/* who dies in between has sent nothing: the repeat sends what the session says */
-	atomic_store_explicit(&r->s->last, bp_phd_last(c->invoke_id, c->report_no, r->open),
+	atomic_store_explicit(&r->s->last, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
 		memory_order_relaxed);
-	atomic_store_explicit(
-		&r->s->sent, bp_phd_sent(r->pair, octets, t->w->mono_ns), memory_order_relaxed);
+	atomic_store_explicit(&r->s->sent, bp_phd_sent_make(r->pair, octets, t->w->mono_ns),
+		memory_order_relaxed);
 	atomic_store_explicit(&r->s->reports, reports + 1, memory_order_relaxed);
 	return true;
 }

@@ -62,6 +62,8 @@ void rig_begin_at(struct fixture *f, const char *address, struct bp_cse_settings
 	struct sockaddr_in *to = (struct sockaddr_in *)&s.address;
 
 	s.release = BP_M2M_R4;
+	if (s.id_lifetime_ns == 0)
+		s.id_lifetime_ns = 25500000000u;
 	if (strchr(address, ':') != NULL) {
 		to6->sin6_family = AF_INET6;
 		to6->sin6_port = htons(f->peer.port);
@@ -73,6 +75,8 @@ void rig_begin_at(struct fixture *f, const char *address, struct bp_cse_settings
 	}
 	f->client = bp_cse_client_new(f->base, &s);
 	assert_non_null(f->client);
+	WAIT_UNTIL(bp_cse_has_room(f->client)); /* a client before it may have used ids */
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
 }
 
 struct fixture *rig_make(void (*on)(struct peer *, const struct peer_message *))

@@ -238,8 +238,10 @@ static int setup(void **state)
 static void start(struct fixture *f, unsigned outstanding, uint64_t ack_timeout_ns)
 {
 	static const struct bp_provision_ops ops = {next, done};
-	struct bp_cse_settings to = {
-		.release = BP_M2M_R4, .outstanding = outstanding, .ack_timeout_ns = ack_timeout_ns};
+	struct bp_cse_settings to = {.release = BP_M2M_R4,
+		.outstanding = outstanding,
+		.ack_timeout_ns = ack_timeout_ns,
+		.id_lifetime_ns = 2550000000u};
 	socklen_t len = sizeof(struct sockaddr_in);
 
 	getsockname(f->cse, (struct sockaddr *)&to.address, &len);

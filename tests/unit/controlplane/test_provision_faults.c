@@ -179,8 +179,10 @@ static struct fixture *make(unsigned parallel, uint64_t first_ns, uint64_t max_n
 static void start(struct fixture *f, unsigned devices, unsigned outstanding)
 {
 	static const struct bp_provision_ops ops = {next, done};
-	struct bp_cse_settings to = {
-		.release = BP_M2M_R4, .outstanding = outstanding, .ack_timeout_ns = HOUR_NS};
+	struct bp_cse_settings to = {.release = BP_M2M_R4,
+		.outstanding = outstanding,
+		.ack_timeout_ns = HOUR_NS,
+		.id_lifetime_ns = 2550000000u};
 	struct sockaddr_in *a = (struct sockaddr_in *)&to.address;
 
 	a->sin_family = AF_INET;

@@ -454,7 +454,8 @@ static void reports_that_are_not_taken(void **state)
 	} rows[] = {{BP_PHD_TAKEN, ""}, {BP_PHD_TAKEN_ANSWER, "1 " RORS("0010", "0d1d")},
 		{BP_PHD_TAKEN_FULL, "1 " RORJ("0010", "0067")},
 		{BP_PHD_TAKEN_BAD, "1 " RORJ("0010", "0002")},
-		{BP_PHD_TAKEN_NO_OBJECT, "1 " ROER("0010", "0001")}};
+		{BP_PHD_TAKEN_NO_OBJECT, "1 " ROER("0010", "0001")},
+		{BP_PHD_TAKEN_UNFIT, "1 " RORJ("0010", "012f")}};
 
 	begin(state);
 	rig_send(r, 1, "A01");

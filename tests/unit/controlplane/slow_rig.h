@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TESTS_CONTROLPLANE_SLOW_RIG_H
+#define BP_TESTS_CONTROLPLANE_SLOW_RIG_H
+
+#include "tests/unit/phd/rig.h"
+#include "tests/unit/shm/phd_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "controlplane/phd/slow.h"
+#include "phd/repeat.h"
+
+/* The slow path with real tables and layouts, a client of the CSE that does what the test says, and
+ * what the manager would do. One at a time. */
+
+#define SENT_MAX 20000
+#define SECOND 1000000000ull
+
+/* ---- the client of the CSE ---- */
+
+struct sent {
+	uint8_t bytes[1024];
+	size_t len;
+	bp_cse_done *done;
+	void *arg;
+	bool ended;
+};
+extern struct sent *sent;     /* [SENT_MAX] */
+extern unsigned n_sent, room; /* room: requests that it takes yet; an end makes more */
+extern struct bp_cse_watch *watch;
+
+void end(unsigned i, enum bp_cse_end how, uint8_t code, uint16_t rsc);
+void stored(unsigned i);
+
+/* ---- what the manager would do ---- */
+
+struct rig {
+	struct phd_rig x;
+	struct bp_slow *s;
+	struct bp_slow_counts n;
+	uint8_t answer[64];
+	size_t answer_len;
+	unsigned answers, targets, idle;
+	uint32_t slot; /* of the last answer */
+};
+
+void start_with(struct rig *r, uint32_t pending, const struct bp_phd_plan *plan);
+void start(struct rig *r);
+/* Another control plane, at the same tables: nothing is to be on its way. */
+void start_again(struct rig *r, uint32_t pending);
+/* Nothing is to be on its way. r->n is filled in. */
+void stop(struct rig *r);
+uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m);
+struct bp_phd_session *session(const struct rig *r, uint32_t slot);
+/* A vector of tests/fixtures/phd-apdus.json. */
+enum bp_phd_taken report(struct rig *r, uint32_t slot, const char *id, uint64_t now);
+/* So many answers so far, the last of them these octets. */
+void answered(const struct rig *r, unsigned n, const char *hex);
+void on_no_target(void *arg, uint32_t slot, uint16_t life);
+
+#endif
