@@ -232,6 +232,8 @@ struct bp_config {
 	struct bp_config_phd phd;
 };
 
+/* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
+bool bp_system_id_read(const char *text, size_t len, uint8_t id[8]);
 /* Whether it is in the list. */
 bool bp_config_phd_listed(const struct bp_config_phd_ids *ids, const uint8_t system_id[8]);
 /*

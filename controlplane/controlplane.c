@@ -20,6 +20,7 @@
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
 #include "controlplane/log.h"
+#include "controlplane/phd/command.h"
 #include "controlplane/phd/service.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
@@ -175,6 +176,13 @@ static json_t *on_config_command(void *arg)
 	free(yaml);
 	free(file);
 	return reply;
+}
+
+static json_t *on_release_command(void *arg, const char *id)
+{
+	struct controlplane *cp = arg;
+
+	return bp_phd_release_command(cp->phd, cp->reload.running->phd.enabled, id);
 }
 
 /* ---- life signs ---- */
@@ -379,7 +387,7 @@ static int start_phd(struct controlplane *cp)
 static int start_control(struct controlplane *cp)
 {
 	static const struct bp_control_ops ops = {
-		on_reload_command, on_status_command, on_config_command};
+		on_reload_command, on_status_command, on_config_command, on_release_command};
 	char err[1024];
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,

@@ -457,9 +457,14 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 	make_plan(s);
 }
 
-int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
+enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
 {
-	return bp_phd_manager_release(s->m, system_id, bp_mono_ns());
+	uint32_t slot;
+
+	if (bp_phd_manager_release(s->m, system_id, bp_mono_ns()) == 0)
+		return BP_PHD_ASKED;
+	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_ASKED_BEFORE
+								: BP_PHD_ASKED_NOBODY;
 }
 
 static json_int_t count(const _Atomic uint64_t *n)

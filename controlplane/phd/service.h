@@ -38,8 +38,13 @@ void bp_phd_service_free(struct bp_phd_service *s);
 /* What may change while it runs. */
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c);
 
-/* Asks a device to release its association. 0, or -1: it has none. */
-int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
+/* Asks a device to release its association. */
+enum bp_phd_asked {
+	BP_PHD_ASKED,
+	BP_PHD_ASKED_BEFORE, /* its answer is still to come */
+	BP_PHD_ASKED_NOBODY,
+};
+enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
 
 /* Counters and states, for people; the caller's. */
 json_t *bp_phd_service_status(const struct bp_phd_service *s);

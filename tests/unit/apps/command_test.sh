@@ -128,6 +128,19 @@ expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
 expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" show config --name $name
 expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
 
+expect 0 '^Usage: biplane sessions release ID' "$biplane" sessions --help
+expect 64 "'release ID' was expected$" "$biplane" sessions
+expect 64 "'release ID' was expected, not 'end'" "$biplane" sessions end 0022092258010000
+expect 64 'release whom\?' "$biplane" sessions release
+for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
+	expect 64 "'$id' is no system-id: 16 hexadecimal digits" "$biplane" sessions release $id
+done
+expect 64 "unexpected argument 'now'" "$biplane" sessions release 0022092258010000 now
+expect 64 'give one' "$biplane" sessions release 0022092258010000 --name a -c b
+expect 64 "can't be an instance's name" "$biplane" sessions release 0022092258010000 --name a/b
+expect 69 'no control plane answers.* is this instance running' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+
 # a supervisor of that name that runs already
 mkdir -p "$dir/run"
 exec 9>"$dir/run/$name.pid"
@@ -156,6 +169,8 @@ end_plane
 
 # Somewhere else there is another kernel's network, which nobody here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
+expect 69 'its file has no section phd' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
 if unshare -n true 2>/dev/null; then
 	expect 69 "control plane \(process $plane\) is in another network namespace" \
 		unshare -n "$biplane" show routes --diff -c "$dir/good.yaml"
