@@ -122,6 +122,20 @@ expect 64 'not for config' "$biplane" show config --diff
 expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
 expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
 expect 69 "no instance named '$name' is running" "$biplane" show routes --diff --name $name
+expect 64 'state was expected: configuring, operating or releasing' \
+	"$biplane" show sessions --state open
+expect 64 'or its name, one of unknown, pulse_oximeter, .*, thermometer, ' \
+	"$biplane" show sessions --type oximeter
+expect 64 'a specialisation was expected' "$biplane" show sessions --type 65536
+expect 64 'an address .* or a prefix' "$biplane" show sessions --address 10.1.0.0/33
+expect 64 "'0022' is no system-id: 16 hexadecimal digits" "$biplane" show sessions 0022
+expect 64 "unexpected argument 'b'" "$biplane" show sessions 0022092258010000 b
+for filter in '--state operating' '--type unknown' '--address ::/0'; do
+	expect 64 'are for sessions, not for flows' "$biplane" show flows $filter
+	expect 64 'are for sessions, not for config' "$biplane" show config $filter
+	expect 69 "no instance named '$name' is running" \
+		"$biplane" show sessions --name $name $filter 0022092258010000
+done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
 expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
