@@ -15,6 +15,7 @@
 #include "controlplane/phd/ready.h"
 #include "controlplane/phd/server.h"
 #include "controlplane/phd/slow.h"
+#include "controlplane/phd/status.h"
 #include "controlplane/phd/store.h"
 #include "controlplane/phd/tcp.h"
 #include "phd/layout.h"
@@ -45,6 +46,8 @@ struct bp_phd_service {
 	struct bp_phd_store *store;
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
+	struct bp_phd_status_writer status;
+	uint64_t status_ns;       /* when it was written last */
 	bool by_type;             /* the path says {type} */
 	struct bp_address source; /* that requests come from; family 0: not known */
 };
@@ -338,6 +341,21 @@ static int read_allow_file(struct bp_phd_service *s, char *err, size_t err_size)
 
 /* ---- time ---- */
 
+static void write_status(struct bp_phd_service *s, uint64_t now)
+{
+	const struct bp_phd_status_from from = {.tables = s->t,
+		.manager = &s->counts,
+		.slow = s->slow,
+		.cse = {s->cse, s->cse_reports},
+		.ready = s->ready,
+		.store = s->store,
+		.server = s->server,
+		.tcp = s->tcp};
+
+	s->status_ns = now;
+	bp_phd_status_write(&s->status, &from, now);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_phd_service *s = arg;
@@ -350,6 +368,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	make_plan(s);
 	bp_phd_writer_settle(s->w);
+	if (now - s->status_ns >= SECOND_NS)
+		write_status(s, now);
 	if (wait > SECOND_NS / 10) /* what comes meanwhile may be due sooner */
 		wait = SECOND_NS / 10;
 	t = (struct timeval){.tv_usec = (suseconds_t)(wait / 1000)};
@@ -408,6 +428,7 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	s->fib = setup->fib;
 	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
 		     strstr(s->config->phd.cse.originator, "{type}");
+	bp_phd_status_begin(&s->status, s->t->status);
 	s->timer = evtimer_new(base, on_timer, s);
 	if (s->timer && read_allow_file(s, err, err_size) == 0 &&
 		start_manager(s, setup, err, err_size) == 0) {
@@ -428,6 +449,8 @@ void bp_phd_service_free(struct bp_phd_service *s)
 {
 	if (!s)
 		return;
+	if (s->status_ns != 0) /* the last second's, if it ever began */
+		write_status(s, bp_mono_ns());
 	bp_phd_tcp_free(s->tcp);
 	bp_phd_server_free(s->server);
 	bp_cse_client_free(s->cse_reports);
@@ -465,26 +488,4 @@ enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t
 		return BP_PHD_ASKED;
 	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_ASKED_BEFORE
 								: BP_PHD_ASKED_NOBODY;
-}
-
-static json_int_t count(const _Atomic uint64_t *n)
-{
-	return (json_int_t)atomic_load_explicit(n, memory_order_relaxed);
-}
-
-json_t *bp_phd_service_status(const struct bp_phd_service *s)
-{
-	const struct bp_phd_control *c = s->t->control;
-	struct bp_slow_counts slow;
-	uint64_t not_stored;
-
-	bp_slow_count(s->slow, &slow);
-	not_stored = slow.denied + slow.no_target + slow.busy + slow.refused + slow.away;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
-		(json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed), "operating",
-		(json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
-		"without_containers", (json_int_t)bp_ready_waiting(s->ready), "associations",
-		count(&s->counts.aarq), "reports", (json_int_t)slow.reports, "repeats",
-		(json_int_t)slow.repeated, "stored", (json_int_t)slow.stored, "not_stored",
-		(json_int_t)not_stored, "lost", (json_int_t)slow.lost);
 }
