@@ -361,6 +361,63 @@ static void what_is_wider_later_is_whole(void **state)
 	free(text);
 }
 
+static char *planes(json_t **v)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	*v = bp_show_planes.collect(&source, err, sizeof(err));
+	assert_non_null(*v);
+	bp_show_planes.print(*v, false, out);
+	fclose(out);
+	return text;
+}
+
+static json_int_t word(const json_t *v, const char *group, const char *name)
+{
+	const json_t *n = json_object_get(json_object_get(json_object_get(v, "phd"), group), name);
+
+	assert_true(json_is_integer(n));
+	return json_integer_value(n);
+}
+
+static void planes_tell_of_health_devices(void **state)
+{
+	json_t *v;
+	char *text;
+
+	(void)state;
+	atomic_store(&shm.phd.status->v[BP_PHD_S_AARQ], 12);
+	atomic_store(&shm.phd.status->v[BP_PHD_S_REJECTED_UNAUTHORIZED], 2);
+	text = planes(&v);
+	assert_int_equal(word(v, "associations", "asked"), 12);
+	assert_int_equal(word(v, "associations", "rejected_unauthorized"), 2);
+	assert_int_equal(word(v, "associations", "rejected_rate"), 0);
+	assert_int_equal(word(v, "tcp", "idle"), 0);
+	assert_non_null(strstr(text, "\nhealth devices\n  sessions      open 0, operating 0, "));
+	assert_non_null(strstr(text, "\n  associations  asked 12, rejected_unauthorized 2\n"));
+	assert_non_null(strstr(text, "\n  tcp           -\n"));
+	assert_null(strstr(text, "warning"));
+	json_decref(v);
+	free(text);
+	atomic_store(&shm.phd.status->v[BP_PHD_S_CSE_AWAY_S], 31);
+	atomic_store(&shm.phd.status->v[BP_PHD_S_PROVISION_TO_DO], 4);
+	text = planes(&v);
+	assert_non_null(
+		strstr(text, "\nwarning: the CSE is away for 31 s; 4 devices wait for their "
+			     "containers there\n"));
+	json_decref(v);
+	free(text);
+	/* without a section phd there is nothing to tell */
+	shm.phd.n_slots = 0;
+	text = planes(&v);
+	assert_true(json_is_null(json_object_get(v, "phd")));
+	assert_null(strstr(text, "health"));
+	json_decref(v);
+	free(text);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -373,6 +430,7 @@ int main(void)
 		CASE(nobody_is_said),
 		CASE(the_limit_is_said),
 		CASE(rows_are_not_held),
+		CASE(planes_tell_of_health_devices),
 		cmocka_unit_test(what_is_wider_later_is_whole),
 	};
 
