@@ -29,7 +29,7 @@ void bp_ready_want(struct bp_ready *r, uint32_t slot);
 /* Whether it has them. */
 bool bp_ready_is(const struct bp_ready *r, uint32_t slot);
 
-/* Sessions that wait. */
+/* Sessions that wait, or that are worked on. */
 uint32_t bp_ready_waiting(const struct bp_ready *r);
 const struct bp_provision_counts *bp_ready_counts(const struct bp_ready *r);
 
