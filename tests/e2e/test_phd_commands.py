@@ -189,6 +189,20 @@ def test_release_of_a_simulated_device(routed_lab, router, transport):
     assert not [line for line in lines if line["event"] == "abort"]
 
 
+def test_release_by_the_socket(router):
+    """Who asks without the command is told what was expected, too."""
+    path = f"{router.config['runtime']['directory']}/{router.config['name']}.sock"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect(path)
+        lines = s.makefile("rw")
+        for id_ in ({}, {"id": 2209225801}, {"id": ""}, {"id": "002209225801000"}, {"id": "0" * 16}, {"id": "x" * 16}):
+            lines.write(json.dumps({"command": "sessions-release", **id_}) + "\n")
+            lines.flush()
+            said = json.loads(lines.readline())
+            assert said["ok"] is False and "16 hexadecimal digits" in said["errors"][0], (id_, said)
+
+
 def test_release_when_nothing_runs(router):
     p = router.command("sessions", "release", "0022092258010001", "--name", "nobody-of-this-name")
     assert p.returncode == 69 and "is this instance running?" in p.stderr
