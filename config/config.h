@@ -250,8 +250,8 @@ bool bp_config_phd_restricted(const struct bp_config_phd *c);
  * Reads the file that allow_file names, which validation does not look at. 0, and the list, empty
  * where none is named, is the caller's (free(out->id)); -1 with a sentence, and the list is empty.
  */
-int bp_config_phd_allow_load(const struct bp_config_phd *c, struct bp_config_phd_ids *out,
-	char *err, size_t err_size);
+int bp_config_phd_allow_load(
+	const struct bp_config_phd *c, struct bp_config_phd_ids *out, char *err, size_t err_size);
 /* The same for who only wants to know whether it can be read. */
 int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t err_size);
 
