@@ -14,6 +14,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_replay,
 	&bp_cmd_show,
 	&bp_cmd_reload,
+	&bp_cmd_sessions,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -14,20 +14,33 @@
 #include "apps/show_diff.h"
 #include "controlplane/peer.h"
 
-enum { OPT_NAME = BP_CLI_LONG, OPT_JSON, OPT_WATCH, OPT_ALL, OPT_DIFF };
+enum {
+	OPT_NAME = BP_CLI_LONG,
+	OPT_JSON,
+	OPT_WATCH,
+	OPT_ALL,
+	OPT_DIFF,
+	OPT_STATE,
+	OPT_TYPE,
+	OPT_ADDRESS,
+};
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the instance that runs with this configuration file"},
 	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
 	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
-	{'n', "limit", "N", "alarms: the newest N (20); flows: the first N (100); 0: all"},
+	{'n', "limit", "N",
+		"alarms: the newest N (20); flows, sessions: the first N (100); 0: all"},
 	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
 	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
 	{OPT_DIFF, "diff", NULL,
 		"interfaces, neighbours, routes: what differs from the kernel's; exit 1 "
 		"if any"},
+	{OPT_STATE, "state", "STATE", "sessions: those configuring, operating or releasing"},
+	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
+	{OPT_ADDRESS, "address", "PREFIX", "sessions: those from an address in PREFIX"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -54,6 +67,7 @@ struct show {
 	uint64_t limit, watch;
 	struct bp_fib_filter filter;
 	struct bp_address address;
+	struct bp_session_filter sessions;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -126,6 +140,7 @@ static int look(
 		.limit = o->limit_given ? o->limit : view->default_limit,
 		.filter = o->filter,
 		.address = o->address,
+		.sessions = o->sessions,
 	};
 	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
 			     : print_view(o, view, &source, err, sizeof(err));
@@ -226,6 +241,35 @@ static int take_prefix(struct show *o)
 	return BP_EX_OK;
 }
 
+/* --state, --type or --address; 0, or an exit status. */
+static int take_filter(struct show *o, int key, const char *value)
+{
+	char err[2048];
+	bool taken;
+
+	if (key == OPT_STATE)
+		taken = bp_session_filter_state(&o->sessions, value, err, sizeof(err));
+	else if (key == OPT_TYPE)
+		taken = bp_session_filter_type(&o->sessions, value, err, sizeof(err));
+	else
+		taken = bp_session_filter_address(&o->sessions, value, err, sizeof(err));
+	return taken ? 0 : bp_cli_usage_error(o->command, "%s", err);
+}
+
+/* The word behind the view's. */
+static int take_which(struct show *o, const struct bp_show_view *view)
+{
+	char err[256];
+
+	if (view && view->takes_sessions)
+		return bp_session_filter_id(&o->sessions, o->which, err, sizeof(err))
+			       ? BP_EX_OK
+			       : bp_cli_usage_error(o->command, "%s", err);
+	if (view && view->takes_prefix)
+		return take_prefix(o);
+	return bp_cli_usage_error(o->command, "unexpected argument '%s'", o->which);
+}
+
 /* Whether this view knows what was asked of it; a view of NULL is the
  * configuration. */
 static int check_view(struct show *o, const struct bp_show_view *view)
@@ -239,9 +283,10 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 		return bp_cli_usage_error(o->command,
 			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
 			o->what);
-	if (o->which && !(view && view->takes_prefix))
-		return bp_cli_usage_error(o->command, "unexpected argument '%s'", o->which);
-	return o->which ? take_prefix(o) : BP_EX_OK;
+	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
+		return bp_cli_usage_error(o->command,
+			"--state, --type and --address are for sessions, not for %s", o->what);
+	return o->which ? take_which(o, view) : BP_EX_OK;
 }
 
 static int show(struct show *o)
@@ -284,6 +329,10 @@ static int take_option(struct show *o, int key, const char *value)
 	case OPT_DIFF:
 		o->diff = true;
 		return 0;
+	case OPT_STATE:
+	case OPT_TYPE:
+	case OPT_ADDRESS:
+		return take_filter(o, key, value);
 	case '4':
 	case '6':
 		if (o->filter.family && o->filter.family != key - '0')
@@ -353,8 +402,9 @@ const struct bp_cli_command bp_cmd_show = {
 		"  rules       the rules in force and how often each matched and "
 		"raised\n"
 		"  counters    every counter, with its group and meaning\n"
-		"  planes      the processes, the edge broker and the way of the "
-		"alarms\n"
+		"  planes      the processes, the edge broker, the way of the alarms, "
+		"and what was\n"
+		"              counted of health devices\n"
 		"  interfaces  the router's interfaces, and how full the forwarding "
 		"tables are\n"
 		"  neighbours  who is beside the interfaces, with MAC and last use\n"
@@ -362,7 +412,8 @@ const struct bp_cli_command bp_cmd_show = {
 		"within it, with "
 		"an\n"
 		"              address (10.1.2.3) what a worker does with it\n"
-		"  sessions    the personal health devices that are associated\n"
+		"  sessions    the personal health devices that are associated; with a "
+		"system-id that one\n"
 		"  config      every setting with its value, defaults included: of -c "
 		"FILE, or "
 		"without\n"
@@ -374,6 +425,7 @@ const struct bp_cli_command bp_cmd_show = {
 		"settings can be "
 		"read.",
 	.example = "  biplane show drops --name plant\n"
+		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
 		   "  biplane show routes --diff && echo as in the kernel\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",

@@ -12,5 +12,6 @@ extern const struct bp_cli_command bp_cmd_check;
 extern const struct bp_cli_command bp_cmd_replay;
 extern const struct bp_cli_command bp_cmd_show;
 extern const struct bp_cli_command bp_cmd_reload;
+extern const struct bp_cli_command bp_cmd_sessions;
 
 #endif

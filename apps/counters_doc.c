@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "biplane/counters.h"
+#include "shm/phd_status.h"
 
 static const char *const group_text[BP_CG_COUNT] = {
 	[BP_CG_MADE] = ("Frames that biplane itself added, and those that came from the "
@@ -69,6 +70,23 @@ static void controlplane(void)
 	     "| `sync.refused` | routes and neighbours that found no room, ever |");
 }
 
+static void health_devices(void)
+{
+	puts("\n## What `show planes` counts of health devices\n\n"
+	     "Where there is a section phd: the control plane's words, by their keys, written once "
+	     "a "
+	     "second.\n"
+	     "They outlive it with the segment; one that is killed takes what it counted in its "
+	     "last "
+	     "second\n"
+	     "with it.\n\n"
+	     "| key | meaning |\n| --- | --- |");
+	for (int i = 0; i < BP_PHD_S_COUNT; i++)
+		printf("| `phd.%s.%s` | %s |\n",
+			bp_phd_status_group_name[bp_phd_status_info[i].group],
+			bp_phd_status_info[i].name, bp_phd_status_info[i].help);
+}
+
 int main(void)
 {
 	puts("<!-- Generated from include/biplane/counters.h by `meson compile counters-doc`: "
@@ -90,5 +108,6 @@ int main(void)
 	for (int g = 0; g < BP_CG_COUNT; g++)
 		group((enum bp_counter_group)g);
 	controlplane();
+	health_devices();
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "apps/fib_list.h"
+#include "apps/session_filter.h"
 #include "shm/layout.h"
 
 struct bp_fib_diff;
@@ -21,10 +22,11 @@ struct bp_kernel_state;
 struct bp_show_source {
 	const struct bp_shm *shm;  /* read only */
 	uint64_t unix_ns, mono_ns; /* now */
-	uint64_t limit;            /* newest alarms, first flows; 0: all */
+	uint64_t limit;            /* newest alarms, first flows and sessions; 0: all */
 	/* of the views that take them */
 	struct bp_fib_filter filter;
 	struct bp_address address; /* look this one up as a worker does; family 0: none */
+	struct bp_session_filter sessions;
 };
 
 struct bp_show_view {
@@ -43,8 +45,9 @@ struct bp_show_view {
 	/* Compares with the kernel's state, for --diff; false without memory. */
 	bool (*diff)(const struct bp_show_source *s, const struct bp_kernel_state *k,
 		struct bp_fib_diff *d);
-	bool takes_family; /* -4 and -6 */
-	bool takes_prefix; /* one more word: an address or a prefix */
+	bool takes_family;   /* -4 and -6 */
+	bool takes_prefix;   /* one more word: an address or a prefix */
+	bool takes_sessions; /* --state, --type, --address, and one more word: a system-id */
 };
 
 extern const struct bp_show_view bp_show_ports;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/show.h"
+#include "apps/show_phd.h"
 #include "apps/table.h"
 #include "apps/text.h"
 #include "controlplane/peer.h"
@@ -79,14 +80,14 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_array_append_new(
 		planes, plane("supervisor", LOAD(run_pid), bp_show_alive((uint64_t)LOAD(run_pid)),
 				0, 0, json_null(), s->unix_ns));
-	return json_pack("{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so s{ss sI sb}}",
+	return json_pack("{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}",
 		"planes", planes, "workers", LOAD(dp_workers), "ports", LOAD(dp_ports), "edge",
 		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
 		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
 		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
 		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
-		"generation", (json_int_t)(active >> 1), "sync", sync_manager(s->shm), "segment",
-		"path", bp_segment_path(s->shm->segment), "bytes",
+		"generation", (json_int_t)(active >> 1), "sync", sync_manager(s->shm), "phd",
+		bp_show_phd(s->shm), "segment", "path", bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 }
@@ -144,11 +145,12 @@ static void print(const json_t *view, bool all, FILE *out)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (json_is_object(json_object_get(view, lines[i])))
 			print_line(out, lines[i], json_object_get(view, lines[i]));
+	bp_show_phd_print(json_object_get(view, "phd"), out);
 }
 
 const struct bp_show_view bp_show_planes = {
 	.name = "planes",
-	.summary = "the processes, the edge broker and the way of the alarms",
+	.summary = "the processes, the edge broker, the way of the alarms, health devices",
 	.collect = collect,
 	.print = print,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "apps/show.h"
 #include "apps/table.h"
@@ -9,30 +9,7 @@
 #include "shm/phd.h"
 
 #define NS_PER_S 1000000000ull
-
-static const char *state_text(enum bp_phd_state state)
-{
-	switch (state) {
-	case BP_PHD_WAITING:
-		return "configuring";
-	case BP_PHD_OPERATING:
-		return "operating";
-	case BP_PHD_RELEASING:
-		return "releasing";
-	case BP_PHD_FREE:
-	default:
-		return "free";
-	}
-}
-
-/* The device's address; IPv4 is kept as ::ffff:a.b.c.d. */
-static void address_text(const struct bp_phd_session *p, char out[BP_TEXT_ADDRESS])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	const bool ip6 = memcmp(p->address, mapped, sizeof(mapped)) != 0;
-
-	bp_text_address(ip6 ? p->address : p->address + 12, ip6, p->port, out);
-}
+#define LOOK_ROWS 1000u /* by which the columns are made as wide as they need to be */
 
 /* The specialisation's name, its number, or null while it is not known. */
 static json_t *type(uint16_t spec)
@@ -48,14 +25,15 @@ static json_t *session(const struct bp_show_source *s, const struct bp_phd_sessi
 {
 	const uint64_t word = atomic_load_explicit(&p->word, memory_order_relaxed);
 	const bool ready = bp_phd_word_flags(word) & BP_PHD_READY;
+	const struct bp_address a = bp_session_address(p);
 	char device[BP_TEXT_ADDRESS], id[17];
 
-	address_text(p, device);
+	bp_text_address(a.bytes, a.family == 6, p->port, device);
 	for (unsigned i = 0; i < sizeof(p->system_id); i++)
 		snprintf(id + 2 * i, 3, "%02x", p->system_id[i]);
 	return json_pack("{ss ss ss ss so si sb sI sI sI sI}", "system_id", id, "device", device,
 		"transport", p->transport == BP_PHD_TRANSPORT_TCP ? "tcp" : "udp", "state",
-		state_text(bp_phd_word_state(word)), "type", type(p->spec), "config_id",
+		bp_session_state_text(bp_phd_word_state(word)), "type", type(p->spec), "config_id",
 		(int)p->config_id, "containers", (int)ready, "reports",
 		(json_int_t)atomic_load_explicit(&p->reports, memory_order_relaxed), "stored",
 		(json_int_t)atomic_load_explicit(&p->stored, memory_order_relaxed), "errors",
@@ -64,30 +42,65 @@ static json_t *session(const struct bp_show_source *s, const struct bp_phd_sessi
 						       : 0));
 }
 
-static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
+/* How the sessions are written: as rows of a table, or (table NULL) of a JSON array. */
+struct writer {
+	FILE *out;
+	struct bp_table *table;
+	bool compact;
+	uint64_t shown, total; /* total: that were asked for */
+};
+
+/* False: no memory. */
+static bool write_one(
+	struct writer *w, const struct bp_show_source *s, const struct bp_phd_session *p)
 {
-	const struct bp_phd_tables *t = &s->shm->phd;
-	json_t *list = json_array();
-	uint64_t total = 0;
-	bool complete = list != NULL;
+	json_t *row = session(s, p);
+	bool written;
 
-	for (uint32_t slot = 0; complete && slot < t->n_slots; slot++) {
-		struct bp_phd_session copy;
-
-		if (!bp_phd_session_read(t, slot, &copy))
-			continue;
-		total++;
-		if (!s->limit || total <= s->limit)
-			complete = json_array_append_new(list, session(s, &copy)) == 0;
-	}
-	if (complete)
-		return json_pack("{sI so}", "total", (json_int_t)total, "sessions", list);
-	snprintf(err, err_size, "not enough memory; ask for fewer sessions with -n");
-	json_decref(list);
-	return NULL;
+	if (!row)
+		return false;
+	if (w->table)
+		return bp_table_row(w->table, row);
+	fprintf(w->out, "%s%s", w->shown > 1 ? "," : "", w->compact ? "" : "\n    ");
+	written = json_dumpf(row, w->out, w->compact ? JSON_COMPACT : 0) == 0 || ferror(w->out);
+	json_decref(row);
+	return written;
 }
 
-static void print(const json_t *view, bool all, FILE *out)
+/* Those that are asked for, in the table's order; only so many are shown. */
+static bool write_all(struct writer *w, const struct bp_show_source *s)
+{
+	const struct bp_phd_tables *t = &s->shm->phd;
+
+	for (uint32_t slot = 0; slot < t->n_slots && !ferror(w->out); slot++) {
+		struct bp_phd_session copy;
+
+		if (!bp_phd_session_read(t, slot, &copy) ||
+			!bp_session_filter_takes(&s->sessions, &copy))
+			continue;
+		w->total++;
+		if (s->limit && w->total > s->limit)
+			continue;
+		w->shown++;
+		if (!write_one(w, s, &copy))
+			return false;
+	}
+	return true;
+}
+
+static bool write_json(struct writer *w, const struct bp_show_source *s)
+{
+	bool whole;
+
+	fputs(w->compact ? "{\"sessions\":[" : "{\n  \"sessions\": [", w->out);
+	whole = write_all(w, s);
+	fprintf(w->out,
+		w->compact ? "%s],\"total\":%" PRIu64 "}\n" : "%s],\n  \"total\": %" PRIu64 "\n}\n",
+		w->shown && !w->compact ? "\n  " : "", w->total);
+	return whole;
+}
+
+static bool write_text(struct writer *w, const struct bp_show_source *s)
 {
 	static const struct bp_column columns[] = {
 		{"system_id", "SYSTEM-ID", 0},
@@ -103,23 +116,37 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"open_s", "OPEN-S", 1},
 		{NULL, NULL, 0},
 	};
-	const json_t *sessions = json_object_get(view, "sessions");
-	const json_int_t shown = (json_int_t)json_array_size(sessions);
-	const json_int_t total = bp_show_int(view, "total");
+	bool whole;
 
-	(void)all;
-	bp_table_print(out, columns, sessions, "no health device has a session");
-	if (shown < total)
-		fprintf(out,
-			"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-			" sessions; -n 0 shows all\n",
-			shown, total);
+	w->table = bp_table_begin(w->out, columns, LOOK_ROWS);
+	if (!w->table)
+		return false;
+	whole = write_all(w, s);
+	if (!bp_table_end(w->table, bp_session_filter_any(&s->sessions)
+					    ? "no session of a health device is as asked for"
+					    : "no health device has a session"))
+		return false;
+	if (whole && w->shown < w->total)
+		fprintf(w->out, "\n%" PRIu64 " of %" PRIu64 " sessions; -n 0 shows all\n", w->shown,
+			w->total);
+	return whole;
+}
+
+static int write_sessions(const struct bp_show_source *s, bool json, bool compact, FILE *out,
+	char *err, size_t err_size)
+{
+	struct writer w = {.out = out, .compact = compact};
+
+	if (json ? write_json(&w, s) : write_text(&w, s))
+		return 0;
+	snprintf(err, err_size, "not enough memory");
+	return -1;
 }
 
 const struct bp_show_view bp_show_sessions = {
 	.name = "sessions",
 	.summary = "the personal health devices that are associated",
 	.default_limit = 100,
-	.collect = collect,
-	.print = print,
+	.write = write_sessions,
+	.takes_sessions = true,
 };

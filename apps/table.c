@@ -65,7 +65,7 @@ static char *cell_text(const json_t *v)
 
 static void print_cell(FILE *out, const char *text, int width, int right, int last)
 {
-	int fill = width - text_width(text);
+	int fill = width > text_width(text) ? width - text_width(text) : 0;
 
 	if (right)
 		fprintf(out, "%*s%s", fill, "", text);
@@ -77,60 +77,132 @@ static void print_cell(FILE *out, const char *text, int width, int right, int la
 		fprintf(out, "%*s", GAP, "");
 }
 
-static void print_row(
-	FILE *out, const struct bp_column *columns, int n, const int *width, char *const *cells)
+struct bp_table {
+	FILE *out;
+	const struct bp_column *columns;
+	int n, width[COLUMNS_MAX];
+	size_t look;
+	json_t *held; /* rows; NULL: they are printed, and the headings above them */
+	bool whole;
+};
+
+static void print_headings(const struct bp_table *t)
 {
-	for (int c = 0; c < n; c++)
-		print_cell(out, cells && cells[c] ? cells[c] : columns[c].heading, width[c],
-			columns[c].right, c == n - 1);
-	fputc('\n', out);
+	for (int c = 0; c < t->n; c++)
+		print_cell(t->out, t->columns[c].heading, t->width[c], t->columns[c].right,
+			c == t->n - 1);
+	fputc('\n', t->out);
 }
 
-static int fill_cells(
-	const struct bp_column *columns, int n, const json_t *rows, char **cells, int *width)
+/* Calls for each cell of a row, with its text; false without memory, before anything is done. */
+static bool each_cell(struct bp_table *t, const json_t *row,
+	void (*call)(struct bp_table *t, int column, const char *text))
 {
-	size_t n_rows = json_array_size(rows);
+	char *text[COLUMNS_MAX];
+	int n = 0;
 
-	/* every cell has a text from here on, or the table is not printed */
-	for (size_t r = 0; r < n_rows; r++) {
-		const json_t *row = json_array_get(rows, r);
-
-		for (int c = 0; c < n; c++) {
-			char *text = cell_text(json_object_get(row, columns[c].key));
-
-			if (!text)
-				return -1;
-			cells[r * (size_t)n + (size_t)c] = text;
-			if (text_width(text) > width[c])
-				width[c] = text_width(text);
-		}
+	for (; n < t->n; n++) {
+		text[n] = cell_text(json_object_get(row, t->columns[n].key));
+		if (!text[n])
+			break;
 	}
-	return 0;
+	for (int c = 0; c < n; c++) {
+		if (n == t->n)
+			call(t, c, text[c]);
+		free(text[c]);
+	}
+	return n == t->n;
+}
+
+static void widen(struct bp_table *t, int column, const char *text)
+{
+	const int width = text_width(text);
+
+	if (width > t->width[column])
+		t->width[column] = width;
+}
+
+static void print_text(struct bp_table *t, int column, const char *text)
+{
+	print_cell(t->out, text, t->width[column], t->columns[column].right, column == t->n - 1);
+}
+
+static void print_row(struct bp_table *t, const json_t *row)
+{
+	if (each_cell(t, row, print_text))
+		fputc('\n', t->out);
+	else
+		t->whole = false;
+}
+
+/* What is held; from now on rows are printed as they come. */
+static void print_held(struct bp_table *t)
+{
+	const size_t n = json_array_size(t->held);
+
+	print_headings(t);
+	for (size_t r = 0; r < n; r++)
+		print_row(t, json_array_get(t->held, r));
+	json_decref(t->held);
+	t->held = NULL;
+}
+
+struct bp_table *bp_table_begin(FILE *out, const struct bp_column *columns, size_t look)
+{
+	struct bp_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct bp_table){
+		.out = out, .columns = columns, .look = look, .held = json_array(), .whole = true};
+	for (; t->n < COLUMNS_MAX && columns[t->n].key; t->n++)
+		t->width[t->n] = text_width(columns[t->n].heading);
+	if (t->held)
+		return t;
+	free(t);
+	return NULL;
+}
+
+bool bp_table_row(struct bp_table *t, json_t *row)
+{
+	if (t->held && json_array_size(t->held) == t->look)
+		print_held(t);
+	if (!t->held)
+		print_row(t, row);
+	else if (!each_cell(t, row, widen) || json_array_append(t->held, row) != 0)
+		t->whole = false;
+	json_decref(row);
+	return t->whole;
+}
+
+bool bp_table_end(struct bp_table *t, const char *empty)
+{
+	bool whole;
+
+	if (t->held && json_array_size(t->held) == 0 && t->whole)
+		fprintf(t->out, "%s\n", empty);
+	else if (t->held)
+		print_held(t);
+	if (!t->whole)
+		fprintf(t->out, "(not enough memory for the table)\n");
+	whole = t->whole;
+	json_decref(t->held);
+	free(t);
+	return whole;
 }
 
 void bp_table_print(
 	FILE *out, const struct bp_column *columns, const json_t *rows, const char *empty)
 {
-	size_t n_rows = json_array_size(rows);
-	int width[COLUMNS_MAX], n = 0;
+	const size_t n = json_array_size(rows);
+	struct bp_table *t = bp_table_begin(out, columns, n);
+	bool whole = t != NULL;
 
-	for (; n < COLUMNS_MAX && columns[n].key; n++)
-		width[n] = text_width(columns[n].heading);
-	if (n_rows == 0 || n == 0) {
-		fprintf(out, "%s\n", empty);
+	if (!t) {
+		fprintf(out, "(not enough memory for the table)\n");
 		return;
 	}
-
-	char **cells = calloc(n_rows * (size_t)n, sizeof(*cells));
-
-	if (!cells || fill_cells(columns, n, rows, cells, width)) {
-		fprintf(out, "(not enough memory for the table)\n");
-	} else {
-		print_row(out, columns, n, width, NULL);
-		for (size_t r = 0; r < n_rows; r++)
-			print_row(out, columns, n, width, cells + r * (size_t)n);
-	}
-	for (size_t i = 0; cells && i < n_rows * (size_t)n; i++)
-		free(cells[i]);
-	free(cells);
+	for (size_t r = 0; r < n && whole; r++)
+		whole = bp_table_row(t, json_incref(json_array_get(rows, r)));
+	bp_table_end(t, empty);
 }

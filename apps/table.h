@@ -3,6 +3,8 @@
 #define BP_APPS_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /*
@@ -22,5 +24,18 @@ struct bp_column {
  */
 void bp_table_print(
 	FILE *out, const struct bp_column *columns, const json_t *rows, const char *empty);
+
+/*
+ * The same row by row, for more rows than are to be held: the first `look` of them are, and make
+ * the columns as wide as they need to be; those behind are printed as they come, and a cell that is
+ * wider than its column moves what is behind it. NULL without memory.
+ */
+struct bp_table;
+struct bp_table *bp_table_begin(FILE *out, const struct bp_column *columns, size_t look);
+/* Takes the reference. False without memory: rows are missing then, as a line in the output says.
+ */
+bool bp_table_row(struct bp_table *t, json_t *row);
+/* Prints what is held, or `empty`, and ends the table. False: rows are missing. */
+bool bp_table_end(struct bp_table *t, const char *empty);
 
 #endif

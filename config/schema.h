@@ -173,9 +173,6 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */
 void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
-/* type_phd.c: the system-id that text[0..len) says; false: it says none. */
-bool bp_system_id_read(const char *text, size_t len, uint8_t id[8]);
-
 /* The known name in `section` that `key` was meant to be, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);
 

@@ -59,7 +59,7 @@ static void answer(struct client *c, json_t *object)
 	free(text);
 }
 
-static json_t *refusal(const char *sentence)
+json_t *bp_control_refusal(const char *sentence)
 {
 	return json_pack("{s:b, s:[s]}", "ok", 0, "errors", sentence);
 }
@@ -79,10 +79,14 @@ static void execute(struct client *c, const char *line, size_t len)
 		answer(c, control->ops.status(control->arg));
 	} else if (command != NULL && strcmp(command, "config") == 0) {
 		answer(c, control->ops.config(control->arg));
+	} else if (command != NULL && strcmp(command, "sessions-release") == 0) {
+		answer(c, control->ops.release(
+				  control->arg, json_string_value(json_object_get(request, "id"))));
 	} else {
-		answer(c, refusal("not a command; expected one JSON object a line, "
-				  "{\"command\":\"reload\"}, {\"command\":\"status\"} or "
-				  "{\"command\":\"config\"}"));
+		answer(c, bp_control_refusal("not a command; expected one JSON object a line, "
+					     "{\"command\":\"reload\"}, {\"command\":\"status\"}, "
+					     "{\"command\":\"config\"} or "
+					     "{\"command\":\"sessions-release\",\"id\":...}"));
 	}
 	json_decref(request);
 }
@@ -100,7 +104,7 @@ static void read_lines(struct client *c)
 		free(line);
 	}
 	if (!c->waiting && evbuffer_get_length(in) > BP_CONTROL_LINE_MAX) {
-		answer(c, refusal("the line is too long"));
+		answer(c, bp_control_refusal("the line is too long"));
 		c->closing = true;
 	}
 	if (c->hopeless || (c->closing && evbuffer_get_length(bufferevent_get_output(c->bev)) == 0))

@@ -16,6 +16,9 @@ struct event_base;
  *   {"command":"reload"} -> {"ok":true,"generation":N,"rules":N,"unchanged":N}
  *                        or {"ok":false,"errors":["sentence",...]}
  *   {"command":"config"} -> {"ok":true,"file":"its path","config":"the settings in force as YAML"}
+ *   {"command":"sessions-release","id":"a health device's system-id, 16 hexadecimal digits"}
+ *                     -> {"ok":true,"again":false}: the device was asked (again: it was before,
+ *                        and has not answered yet); or {"ok":false,"errors":["sentence"]}
  *
  * Lines, clients and waiting answers are bounded; a client that does not read or write delays
  * nobody but itself, and is closed after a while. Access is by the socket file's permissions
@@ -31,6 +34,8 @@ struct bp_control_ops {
 	/* Return the answer, a new reference; NULL without memory. */
 	json_t *(*status)(void *arg);
 	json_t *(*config)(void *arg);
+	/* `id`: as the client wrote it; NULL: it is no text, or missing. */
+	json_t *(*release)(void *arg, const char *id);
 };
 
 struct bp_control;
@@ -46,11 +51,17 @@ void bp_control_reply(struct bp_control *c, uint64_t client, json_t *answer);
 /* Where an instance's socket is. Returns 0, or -1 when the path is too long for one. */
 int bp_control_path(const char *runtime_dir, const char *name, char *path, size_t size);
 
+/* {"ok":false,"errors":[sentence]}, a new reference; NULL without memory. */
+json_t *bp_control_refusal(const char *sentence);
+
 /*
  * The other side, for commands: sends one command and waits for its answer. Returns 0 with *reply
  * (a new reference, whatever "ok" says), or -1 with a sentence.
  */
 int bp_control_request(
 	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size);
+/* The same for a command that has more in it than its name: takes the reference to `request`. */
+int bp_control_ask(
+	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size);
 
 #endif

@@ -55,16 +55,14 @@ static int send_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int send_command(int fd, const char *command)
+static int send_request(int fd, const json_t *request)
 {
-	json_t *o = json_pack("{s:s}", "command", command);
-	char *text = o == NULL ? NULL : json_dumps(o, JSON_COMPACT);
+	char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
 	int rc = -1;
 
 	if (text != NULL)
 		rc = send_all(fd, text, strlen(text)) == 0 ? send_all(fd, "\n", 1) : -1;
 	free(text);
-	json_decref(o);
 	return rc;
 }
 
@@ -107,15 +105,25 @@ static char *read_line(int fd, size_t *len)
 int bp_control_request(
 	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size)
 {
+	return bp_control_ask(
+		socket_path, json_pack("{s:s}", "command", command), reply, err, err_size);
+}
+
+int bp_control_ask(
+	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+{
 	int fd = connect_to(socket_path, err, err_size);
 	json_error_t error;
 	size_t len = 0;
 	char *line;
 
 	*reply = NULL;
-	if (fd < 0)
+	if (fd < 0) {
+		json_decref(request);
 		return -1;
-	line = send_command(fd, command) == 0 ? read_line(fd, &len) : NULL;
+	}
+	line = send_request(fd, request) == 0 ? read_line(fd, &len) : NULL;
+	json_decref(request);
 	if (line == NULL)
 		snprintf(err, err_size, "the control plane at %s did not answer: %s", socket_path,
 			errno == EAGAIN ? "it took too long" : strerror(errno));

@@ -20,6 +20,7 @@
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
 #include "controlplane/log.h"
+#include "controlplane/phd/command.h"
 #include "controlplane/phd/service.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
@@ -177,6 +178,13 @@ static json_t *on_config_command(void *arg)
 	return reply;
 }
 
+static json_t *on_release_command(void *arg, const char *id)
+{
+	struct controlplane *cp = arg;
+
+	return bp_phd_release_command(cp->phd, cp->reload.running->phd.enabled, id);
+}
+
 /* ---- life signs ---- */
 
 /* A data plane that was started with another configuration makes a new segment under this name. */
@@ -264,9 +272,10 @@ static void rules_at_start(void *arg, const struct bp_rules_result *result)
 static int start_services(struct controlplane *cp)
 {
 	const struct bp_config_mqtt *mqtt = &cp->reload.running->mqtt;
-	char err[512];
+	char err[1024];
 
-	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0) {
+	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0 ||
+		bp_config_phd_allow_check(&cp->reload.running->phd, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return BP_EXIT_CONFIG;
 	}
@@ -364,7 +373,7 @@ static int start_phd(struct controlplane *cp)
 		.readers = cp->shm.global,
 		.udp = -1,
 		.tcp = -1};
-	char err[512];
+	char err[1024];
 
 	if (!c->phd.enabled || cp->phd != NULL ||
 		(!first_mac(cp, setup.mac) && !c->phd.has_system_id))
@@ -379,7 +388,7 @@ static int start_phd(struct controlplane *cp)
 static int start_control(struct controlplane *cp)
 {
 	static const struct bp_control_ops ops = {
-		on_reload_command, on_status_command, on_config_command};
+		on_reload_command, on_status_command, on_config_command, on_release_command};
 	char err[1024];
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,

@@ -15,15 +15,31 @@
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 
+static uint64_t with_name(uint64_t h, unsigned i, const char *name)
+{
+	const uint64_t key[2] = {h, i};
+
+	return bp_hash_bytes(key, name, strlen(name));
+}
+
 /* A counter that is renamed, added or moved makes another table. */
 static uint64_t counters_version(void)
 {
 	uint64_t h = LAYOUT;
 
-	for (unsigned i = 0; i < BP_C_COUNT; i++) {
-		const uint64_t key[2] = {h, i};
+	for (unsigned i = 0; i < BP_C_COUNT; i++)
+		h = with_name(h, i, bp_counter_info[i].name);
+	return h;
+}
 
-		h = bp_hash_bytes(key, bp_counter_info[i].name, strlen(bp_counter_info[i].name));
+/* Likewise. */
+static uint64_t status_version(void)
+{
+	uint64_t h = LAYOUT;
+
+	for (unsigned i = 0; i < BP_PHD_S_COUNT; i++) {
+		h = with_name(h, i, bp_phd_status_group_name[bp_phd_status_info[i].group]);
+		h = with_name(h, i, bp_phd_status_info[i].name);
 	}
 	return h;
 }
@@ -86,6 +102,8 @@ static const struct bp_table_shape *shape(unsigned t)
 
 static uint64_t version(unsigned t)
 {
+	if (t == T_PHD + BP_PT_STATUS)
+		return status_version();
 	return t == T_COUNTERS ? counters_version() : LAYOUT;
 }
 

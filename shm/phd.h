@@ -10,6 +10,7 @@
 #include "shm/hash.h"
 #include "shm/phd_ids.h"
 #include "shm/phd_layout.h"
+#include "shm/phd_status.h"
 #include "shm/ring.h"
 
 /*
@@ -27,6 +28,7 @@
  *   phd_ids       DP worker    struct bp_phd_ids, one a worker (element: one line)
  *   phd_events    DP worker    byte rings (shm/ring.h) of struct bp_phd_event_record, one a worker,
  *                              of BP_PHD_EVENTS bytes of data; CP moves the tail
+ *   phd_status    CP           struct bp_phd_status, one: what `show planes` tells
  *
  * Without a section phd each has one element, and none is to be used: bp_phd_tables.n_slots is 0.
  */
@@ -181,6 +183,7 @@ struct bp_phd_tables {
 	struct bp_phd_ids *ids; /* [workers] */
 	uint8_t *events;        /* worker w: events + w * events_stride, a struct bp_ring */
 	uint64_t events_stride;
+	struct bp_phd_status *status; /* also without sessions; all 0 then */
 	uint32_t workers;
 	uint64_t hash_key[2];
 };

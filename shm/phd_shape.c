@@ -17,6 +17,7 @@ const struct bp_table_shape bp_phd_shape[BP_PHD_TABLES] = {
 	[BP_PT_LAYOUTS] = {"phd_layouts", LINE},
 	[BP_PT_IDS] = {"phd_ids", LINE},
 	[BP_PT_EVENTS] = {"phd_events", 1},
+	[BP_PT_STATUS] = {"phd_status", sizeof(struct bp_phd_status)},
 };
 
 static uint64_t bounded(uint32_t n, uint32_t most)
@@ -49,7 +50,7 @@ static bool has_sessions(const uint64_t capacity[BP_PHD_TABLES])
 
 bool bp_phd_sizes_agree(const uint64_t capacity[BP_PHD_TABLES], uint64_t workers)
 {
-	if (capacity[BP_PT_CONTROL] != 1)
+	if (capacity[BP_PT_CONTROL] != 1 || capacity[BP_PT_STATUS] != 1)
 		return false;
 	if (!has_sessions(capacity)) {
 		for (unsigned t = 0; t < BP_PHD_TABLES; t++) {
@@ -77,6 +78,7 @@ void bp_phd_map(struct bp_phd_tables *t, void *const address[BP_PHD_TABLES],
 		.layouts = address[BP_PT_LAYOUTS],
 		.ids = address[BP_PT_IDS],
 		.events = address[BP_PT_EVENTS],
+		.status = address[BP_PT_STATUS],
 	};
 	if (!has_sessions(capacity))
 		return;

@@ -15,6 +15,7 @@ enum {
 	BP_PT_LAYOUTS,
 	BP_PT_IDS,
 	BP_PT_EVENTS,
+	BP_PT_STATUS,
 	BP_PHD_TABLES,
 };
 extern const struct bp_table_shape bp_phd_shape[BP_PHD_TABLES];

@@ -61,7 +61,11 @@ bool bp_ready_is(const struct bp_ready *r, uint32_t slot)
 
 uint32_t bp_ready_waiting(const struct bp_ready *r)
 {
-	return r->tail - r->head;
+	uint32_t n = r->tail - r->head;
+
+	for (unsigned i = 0; i < PARALLEL; i++)
+		n += r->job[i].used;
+	return n;
 }
 
 static void put(struct bp_ready *r, uint32_t slot)

@@ -36,7 +36,7 @@ bool bp_ready_is(const struct bp_ready *r, uint32_t slot);
 void bp_ready_hold(struct bp_ready *r, bool (*busy)(void *arg, uint32_t slot), void *arg);
 void bp_ready_idle(struct bp_ready *r, uint32_t slot);
 
-/* Sessions that wait. */
+/* Sessions that wait, or that are worked on. */
 uint32_t bp_ready_waiting(const struct bp_ready *r);
 const struct bp_provision_counts *bp_ready_counts(const struct bp_ready *r);
 

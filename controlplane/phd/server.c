@@ -19,8 +19,7 @@
 
 /* Ancillary data of one datagram. */
 struct control {
-	_Alignas(struct cmsghdr) uint8_t
-		bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint32_t))];
+	_Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
 /* One datagram's places, in or out. */
@@ -36,7 +35,6 @@ struct bp_phd_server {
 	struct bp_phd_server_ops ops;
 	void *arg;
 	struct bp_phd_server_counts counts;
-	uint32_t overflow; /* as the socket told last */
 	struct slot in[BATCH], out[BATCH];
 	struct mmsghdr in_head[BATCH], out_head[BATCH];
 	unsigned n_out;
@@ -53,7 +51,6 @@ int bp_phd_server_socket(uint16_t port, char *err, size_t err_size)
 
 	if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
 		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) == 0 &&
-		setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on)) == 0 &&
 		bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0) {
 		/* without the privilege the system's limit holds: less waits, no more */
 		if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
@@ -139,10 +136,9 @@ void bp_phd_server_send(
 
 /* ---- in ---- */
 
-/* The address that a datagram was sent to, the interface on which it came, and what the socket had
- * to drop. False: the kernel did not say. */
-static bool read_control(
-	struct bp_phd_server *s, struct msghdr *h, struct bp_phd_peer *peer, unsigned *ifindex)
+/* The address that a datagram was sent to, and the interface on which it came. False: the kernel
+ * did not say. */
+static bool read_control(struct msghdr *h, struct bp_phd_peer *peer, unsigned *ifindex)
 {
 	bool known = false;
 
@@ -154,12 +150,6 @@ static bool read_control(
 			memcpy(peer->own, &info.ipi6_addr, 16);
 			*ifindex = info.ipi6_ifindex;
 			known = true;
-		} else if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SO_RXQ_OVFL) {
-			uint32_t now;
-
-			memcpy(&now, CMSG_DATA(m), sizeof(now));
-			s->counts.dropped += (uint32_t)(now - s->overflow);
-			s->overflow = now;
 		}
 	}
 	return known;
@@ -170,7 +160,7 @@ static void take(struct bp_phd_server *s, unsigned i)
 	struct msghdr *h = &s->in_head[i].msg_hdr;
 	struct bp_phd_peer peer = {.transport = BP_PHD_TRANSPORT_UDP};
 	unsigned ifindex = 0;
-	bool known = read_control(s, h, &peer, &ifindex);
+	bool known = read_control(h, &peer, &ifindex);
 
 	if (!known || (s->ops.ours && !s->ops.ours(s->arg, ifindex))) {
 		s->counts.foreign++;
@@ -263,4 +253,5 @@ void bp_phd_server_free(struct bp_phd_server *s)
 void bp_phd_server_count(const struct bp_phd_server *s, struct bp_phd_server_counts *out)
 {
 	*out = s->counts;
+	out->socket = bp_socket_drops(s->fd);
 }

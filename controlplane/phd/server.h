@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "controlplane/phd/socket_drops.h"
 #include "phd/manager.h"
 
 /*
@@ -28,9 +29,9 @@ struct bp_phd_server_counts {
 	uint64_t received; /* handed over */
 	uint64_t sent;
 	uint64_t unsent; /* the kernel did not take them: the device repeats what needs an answer */
-	uint64_t oversized; /* longer than an APDU can be */
-	uint64_t foreign;   /* came in on an interface that is not ours */
-	uint64_t dropped;   /* by the kernel, because the socket was full (SO_RXQ_OVFL) */
+	uint64_t oversized;            /* longer than an APDU can be */
+	uint64_t foreign;              /* came in on an interface that is not ours */
+	struct bp_socket_drops socket; /* by the kernel: it was full, or a checksum was wrong */
 };
 
 /* A bound socket for bp_phd_server_new(), which can be handed to another process: what comes while

@@ -16,6 +16,7 @@
 #include "controlplane/phd/ready.h"
 #include "controlplane/phd/server.h"
 #include "controlplane/phd/slow.h"
+#include "controlplane/phd/status.h"
 #include "controlplane/phd/store.h"
 #include "controlplane/phd/tcp.h"
 #include "phd/layout.h"
@@ -31,7 +32,6 @@
 #define RESOURCE_PORTS 4u
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
-#define ALLOW_FILE_MAX (4u << 20)
 #define SECOND_NS 1000000000ull
 
 struct bp_phd_service {
@@ -51,6 +51,8 @@ struct bp_phd_service {
 	struct bp_phd_store *store;
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
+	struct bp_phd_status_writer status;
+	uint64_t status_ns;       /* when it was written last */
 	bool by_type;             /* the path says {type} */
 	struct bp_address source; /* that requests come from; family 0: not known */
 };
@@ -116,7 +118,7 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 	const struct bp_phd_service *s = arg;
 	const struct bp_config_phd *c = &s->config->phd;
 
-	return !c->has_allow || bp_config_phd_listed(&c->allow, system_id) ||
+	return !bp_config_phd_restricted(c) || bp_config_phd_listed(&c->allow, system_id) ||
 	       bp_config_phd_listed(&s->allow, system_id);
 }
 
@@ -330,41 +332,23 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	return -1;
 }
 
-/* ---- the file of those that may ---- */
-
-static int read_allow_file(struct bp_phd_service *s, char *err, size_t err_size)
-{
-	const char *path = s->config->phd.allow_file;
-	FILE *f = path[0] != '\0' ? fopen(path, "re") : NULL;
-	char *text = f ? malloc(ALLOW_FILE_MAX) : NULL;
-	uint32_t line = 0;
-
-	if (path[0] == '\0')
-		return 0;
-	if (text) {
-		const size_t n = fread(text, 1, ALLOW_FILE_MAX, f);
-
-		line = n < ALLOW_FILE_MAX && feof(f)
-			       ? bp_config_phd_ids_parse(text, n, BP_PHD_ALLOW_MAX, &s->allow)
-			       : UINT32_MAX;
-	}
-	if (!text)
-		snprintf(err, err_size, "phd.allow_file: %s: %s", path, strerror(errno));
-	else if (line == UINT32_MAX)
-		snprintf(err, err_size, "phd.allow_file: %s: over %u bytes, or it can't be read",
-			path, ALLOW_FILE_MAX);
-	else if (line != 0)
-		snprintf(err, err_size,
-			"phd.allow_file: %s:%" PRIu32
-			": expected a system-id of 16 hex digits, and at most %u of them",
-			path, line, BP_PHD_ALLOW_MAX);
-	if (f)
-		fclose(f);
-	free(text);
-	return text && line == 0 ? 0 : -1;
-}
-
 /* ---- time ---- */
+
+static void write_status(struct bp_phd_service *s, uint64_t now)
+{
+	const struct bp_phd_status_from from = {.tables = s->t,
+		.manager = &s->counts,
+		.slow = s->slow,
+		.events = s->events,
+		.cse = {s->cse, s->cse_reports},
+		.ready = s->ready,
+		.store = s->store,
+		.server = s->server,
+		.tcp = s->tcp};
+
+	s->status_ns = now;
+	bp_phd_status_write(&s->status, &from, now);
+}
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -378,6 +362,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	make_plan(s);
 	bp_phd_writer_settle(s->w);
+	if (now - s->status_ns >= SECOND_NS)
+		write_status(s, now);
 	if (wait > SECOND_NS / 10) /* what comes meanwhile may be due sooner */
 		wait = SECOND_NS / 10;
 	t = (struct timeval){.tv_usec = (suseconds_t)(wait / 1000)};
@@ -436,8 +422,9 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	s->fib = setup->fib;
 	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
 		     strstr(s->config->phd.cse.originator, "{type}");
+	bp_phd_status_begin(&s->status, s->t->status);
 	s->timer = evtimer_new(base, on_timer, s);
-	if (s->timer && read_allow_file(s, err, err_size) == 0 &&
+	if (s->timer && bp_config_phd_allow_load(&s->config->phd, &s->allow, err, err_size) == 0 &&
 		start_manager(s, setup, err, err_size) == 0) {
 		/* what lies in the table is known before anything comes */
 		bp_phd_manager_adopt(s->m, bp_mono_ns());
@@ -456,6 +443,8 @@ void bp_phd_service_free(struct bp_phd_service *s)
 {
 	if (!s)
 		return;
+	if (s->status_ns != 0) /* the last second's, if it ever began */
+		write_status(s, bp_mono_ns());
 	bp_phd_tcp_free(s->tcp);
 	bp_phd_server_free(s->server);
 	bp_worker_events_free(s->events);
@@ -474,47 +463,29 @@ void bp_phd_service_free(struct bp_phd_service *s)
 
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c)
 {
-	char err[512];
+	struct bp_config_phd_ids allow;
+	char err[1024];
 
 	s->config = c;
 	bp_phd_manager_configure(s->m, &c->phd);
-	free(s->allow.id);
-	s->allow = (struct bp_config_phd_ids){0};
-	if (read_allow_file(s, err, sizeof(err)) != 0)
-		bp_log(BP_LOG_WARNING, "%s; only those in phd.allow may associate", err);
+	/* it was checked before the reload was taken over: only a file that changed within these
+	 * milliseconds can still fail */
+	if (bp_config_phd_allow_load(&c->phd, &allow, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_WARNING, "%s; those that it named before stay allowed", err);
+	} else {
+		free(s->allow.id);
+		s->allow = allow;
+	}
 	s->source.family = 0;
 	make_plan(s);
 }
 
-int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
+enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
 {
-	return bp_phd_manager_release(s->m, system_id, bp_mono_ns());
-}
+	uint32_t slot;
 
-static json_int_t count(const _Atomic uint64_t *n)
-{
-	return (json_int_t)atomic_load_explicit(n, memory_order_relaxed);
-}
-
-json_t *bp_phd_service_status(const struct bp_phd_service *s)
-{
-	const struct bp_phd_control *c = s->t->control;
-	const struct bp_worker_events_counts *told;
-	struct bp_slow_counts slow;
-	uint64_t not_stored;
-
-	bp_slow_count(s->slow, &slow);
-	not_stored = slow.denied + slow.no_target + slow.busy + slow.refused + slow.away;
-	told = bp_worker_events_counts(s->events);
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}}",
-		"sessions", (json_int_t)atomic_load_explicit(&c->sessions, memory_order_relaxed),
-		"operating", (json_int_t)atomic_load_explicit(&c->operating, memory_order_relaxed),
-		"without_containers", (json_int_t)bp_ready_waiting(s->ready), "associations",
-		count(&s->counts.aarq), "reports", (json_int_t)slow.reports, "repeats",
-		(json_int_t)slow.repeated, "stored", (json_int_t)slow.stored, "not_stored",
-		(json_int_t)not_stored, "lost", (json_int_t)slow.lost, "unfit",
-		(json_int_t)slow.unfit, "events", "answers", (json_int_t)told->answers, "stale",
-		(json_int_t)told->stale, "swept", (json_int_t)told->swept, "untrue",
-		(json_int_t)told->untrue);
+	if (bp_phd_manager_release(s->m, system_id, bp_mono_ns()) == 0)
+		return BP_PHD_ASKED;
+	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_ASKED_BEFORE
+								: BP_PHD_ASKED_NOBODY;
 }

@@ -3,7 +3,6 @@
 #define BP_CONTROLPLANE_PHD_SERVICE_H
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 /*
  * The manager of personal health devices as it runs in the control plane: sockets, manager, the
  * client of the CSE, and what connects them. Today every report takes this way; sessions are marked
- * ready for workers all the same.
+ * ready for workers all the same. What it counts is in the segment (shm/phd_status.h).
  */
 struct bp_phd_service;
 
@@ -38,10 +37,12 @@ void bp_phd_service_free(struct bp_phd_service *s);
 /* What may change while it runs. */
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c);
 
-/* Asks a device to release its association. 0, or -1: it has none. */
-int bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
-
-/* Counters and states, for people; the caller's. */
-json_t *bp_phd_service_status(const struct bp_phd_service *s);
+/* Asks a device to release its association. */
+enum bp_phd_asked {
+	BP_PHD_ASKED,
+	BP_PHD_ASKED_BEFORE, /* its answer is still to come */
+	BP_PHD_ASKED_NOBODY,
+};
+enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
 
 #endif

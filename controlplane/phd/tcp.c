@@ -306,4 +306,5 @@ void bp_phd_tcp_free(struct bp_phd_tcp *t)
 void bp_phd_tcp_count(const struct bp_phd_tcp *t, struct bp_phd_tcp_counts *out)
 {
 	*out = t->counts;
+	out->socket = bp_socket_drops(evconnlistener_get_fd(t->listener));
 }

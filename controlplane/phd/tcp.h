@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "controlplane/phd/socket_drops.h"
 #include "phd/manager.h"
 
 /*
@@ -38,6 +39,7 @@ struct bp_phd_tcp_counts {
 	uint64_t idle;              /* closed as idle */
 	uint64_t unsent;            /* APDUs for a connection that is gone */
 	uint32_t open;
+	struct bp_socket_drops socket; /* connections that the kernel dropped before */
 };
 
 /* A listening socket for bp_phd_tcp_new(), which can be handed to another process. -1 with a

@@ -81,6 +81,14 @@ for sub in run dataplane controlplane check replay reload; do
 done
 health=$(dirname "$0")/../../../docs/examples/health.yaml
 expect 0 ': ok: 2 ports' "$biplane" check -c "$health"
+# the file of those that may associate is part of what is checked
+printf '  allow_file: %s\n' "$dir/allowed" | sed '/^phd:/r /dev/stdin' "$health" >"$dir/health.yaml"
+expect 78 "health\.yaml: phd\.allow_file: $dir/allowed: No such file" \
+	"$biplane" check -c "$dir/health.yaml"
+printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
+expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
+echo 22092258010007 >>"$dir/allowed"
+expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 
@@ -122,11 +130,38 @@ expect 64 'not for config' "$biplane" show config --diff
 expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
 expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
 expect 69 "no instance named '$name' is running" "$biplane" show routes --diff --name $name
+expect 64 'state was expected: configuring, operating or releasing' \
+	"$biplane" show sessions --state open
+expect 64 'or its name, one of unknown, pulse_oximeter, .*, thermometer, ' \
+	"$biplane" show sessions --type oximeter
+expect 64 'a specialisation was expected' "$biplane" show sessions --type 65536
+expect 64 'an address .* or a prefix' "$biplane" show sessions --address 10.1.0.0/33
+expect 64 "'0022' is no system-id: 16 hexadecimal digits" "$biplane" show sessions 0022
+expect 64 "unexpected argument 'b'" "$biplane" show sessions 0022092258010000 b
+for filter in '--state operating' '--type unknown' '--address ::/0'; do
+	expect 64 'are for sessions, not for flows' "$biplane" show flows $filter
+	expect 64 'are for sessions, not for config' "$biplane" show config $filter
+	expect 69 "no instance named '$name' is running" \
+		"$biplane" show sessions --name $name $filter 0022092258010000
+done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
 expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
 expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" show config --name $name
 expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
+
+expect 0 '^Usage: biplane sessions release ID' "$biplane" sessions --help
+expect 64 "'release ID' was expected$" "$biplane" sessions
+expect 64 "'release ID' was expected, not 'end'" "$biplane" sessions end 0022092258010000
+expect 64 'release whom\?' "$biplane" sessions release
+for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
+	expect 64 "'$id' is no system-id: 16 hexadecimal digits" "$biplane" sessions release $id
+done
+expect 64 "unexpected argument 'now'" "$biplane" sessions release 0022092258010000 now
+expect 64 'give one' "$biplane" sessions release 0022092258010000 --name a -c b
+expect 64 "can't be an instance's name" "$biplane" sessions release 0022092258010000 --name a/b
+expect 69 'no control plane answers.* is this instance running' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
 
 # a supervisor of that name that runs already
 mkdir -p "$dir/run"
@@ -156,6 +191,8 @@ end_plane
 
 # Somewhere else there is another kernel's network, which nobody here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
+expect 69 'its file has no section phd' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
 if unshare -n true 2>/dev/null; then
 	expect 69 "control plane \(process $plane\) is in another network namespace" \
 		unshare -n "$biplane" show routes --diff -c "$dir/good.yaml"

@@ -44,7 +44,15 @@ static json_t *on_config(void *arg)
 	return json_pack("{s:b, s:s}", "ok", 1, "config", "name: test\n");
 }
 
-static const struct bp_control_ops ops = {on_reload, on_status, on_config};
+/* Tells what it was given. */
+static json_t *on_release(void *arg, const char *id)
+{
+	(void)arg;
+	return id != NULL ? json_pack("{s:b, s:s}", "ok", 1, "of", id)
+			  : bp_control_refusal("nobody");
+}
+
+static const struct bp_control_ops ops = {on_reload, on_status, on_config, on_release};
 
 static int setup(void **state)
 {
@@ -322,6 +330,20 @@ static void request(void **state)
 	assert_int_equal(bp_control_request(f->path, "reload", &reply, err, sizeof(err)), 0);
 	assert_true(json_is_false(json_object_get(reply, "ok")));
 	assert_int_equal(json_array_size(json_object_get(reply, "errors")), 2000);
+	json_decref(reply);
+	/* A command with more in it than its name. */
+	assert_int_equal(
+		bp_control_ask(f->path,
+			json_pack("{s:s, s:s}", "command", "sessions-release", "id", "a \"b\""),
+			&reply, err, sizeof(err)),
+		0);
+	assert_string_equal(json_string_value(json_object_get(reply, "of")), "a \"b\"");
+	json_decref(reply);
+	assert_int_equal(
+		bp_control_request(f->path, "sessions-release", &reply, err, sizeof(err)), 0);
+	assert_true(json_is_false(json_object_get(reply, "ok")));
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(reply, "errors"), 0)), "nobody");
 	json_decref(reply);
 	s.stop = true;
 	pthread_join(thread, NULL);
