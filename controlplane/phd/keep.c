@@ -240,13 +240,22 @@ static void on_again(void *arg)
 	look_at_all(k);
 }
 
+static bool is_open(void *arg, const uint8_t system_id[8], uint16_t config_id)
+{
+	const struct bp_phd_keep *k = arg;
+	uint32_t slot;
+
+	return k->m && bp_phd_manager_find(k->m, system_id, &slot) == 0 &&
+	       k->t->sessions[slot].config_id == config_id;
+}
+
 /* ---- life ---- */
 
 struct bp_phd_keep *bp_phd_keep_new(struct event_base *base, const struct bp_config_phd *c,
 	struct bp_phd_tables *tables, const struct bp_phd_keep_ops *ops, void *arg)
 {
 	static const struct bp_phd_store_ops stored = {
-		.session = on_session, .loaded = on_loaded, .again = on_again};
+		.session = on_session, .loaded = on_loaded, .again = on_again, .is_open = is_open};
 	struct bp_phd_keep *k = calloc(1, sizeof(*k));
 
 	if (!k)

@@ -231,6 +231,34 @@ static void configuration_unknown(void **state)
 	keep_rig_free(k);
 }
 
+/* Many come and go, and each declares something: what those that stay declared is not forgotten. */
+static void configurations_of_open_sessions_stay(void **state)
+{
+	static const uint8_t rlrq[] = {0xe4, 0, 0, 2, 0, 0};
+	struct keep_rig *k = begin(state, 16);
+	struct bp_phd_store_counts c;
+
+	keep_load(k);
+	for (unsigned d = 0; d < 12; d++)
+		keep_declare(k, d, OWN_CONFIG, (uint16_t)(1 + d));
+	for (unsigned d = 100; d < 300; d++) {
+		keep_declare(k, d, OWN_CONFIG, (uint16_t)(1 + d));
+		keep_send(k, d, 40000, rlrq, sizeof(rlrq));
+	}
+	bp_phd_store_count(bp_phd_keep_store(k->keep), &c);
+	assert_int_equal(c.known, 32);
+	assert_int_equal(c.evicted, 212 - 32);
+	keep_stop(k);
+	keep_lose_tables(k);
+	keep_start(k);
+	keep_load(k);
+	assert_int_equal(rows(k)[BP_PHD_RESTORED], 12);
+	/* the latest of the others are known too */
+	keep_aarq(k, 299, 40000, OWN_CONFIG);
+	assert_int_equal(keep_answered(k), BP_PHD_ACCEPTED);
+	keep_rig_free(k);
+}
+
 /* Its configuration has the same number, and is another by now: it must not be measured by it. */
 static void configuration_changed(void **state)
 {
@@ -495,6 +523,7 @@ int main(void)
 		TEST(the_table_wins),
 		TEST(taken_over),
 		TEST(configuration_unknown),
+		TEST(configurations_of_open_sessions_stay),
 		TEST(configuration_changed),
 		TEST(no_room),
 		TEST(no_room_for_layouts),
