@@ -88,7 +88,7 @@ struct bp_phd_store_counts {
 /*
  * max_known: (system-id, config-id) pairs that are known; those not used for the longest time go
  * first, open sessions' last. max_octets: of all their ConfigReports, equal ones counted once.
- * Reading back begins at once, a page (256 rows; 16 of reports) in one turn of the event loop.
+ * Reading back begins at once, a page (128 rows; 16 of reports) in one turn of the event loop.
  * NULL: no memory, or no thread.
  */
 struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path, uint32_t max_known,
