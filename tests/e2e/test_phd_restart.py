@@ -176,6 +176,23 @@ def planes_of(router):
     return [router.plane(p)["pid"] for p in ("data plane", "control plane")]
 
 
+@pytest.mark.parametrize("planes", (("data plane",), ("data plane", "control plane")), ids=("data", "both"))
+def test_planes_killed(routed_lab, router, sink, devices, planes):
+    """The segment is there: what was on its way is known too."""
+    for _ in range(2):
+        for d in devices:
+            d.measured(1, since=time.time())
+        before = {p: router.plane(p)["pid"] for p in planes}
+        for pid in before.values():
+            os.kill(pid, signal.SIGKILL)
+        wait_until("other planes", lambda b=before: (now := router.try_show("planes")) and all(
+            p["alive"] and p["pid"] != b.get(p["plane"]) for p in now["planes"]), 60)
+    for d in devices:
+        d.measured(1, since=time.time())
+    notice_nothing(devices)
+    check_stored(devices, sink)
+
+
 def stopped(router):
     assert router.stop() == 0  # and the segment is gone
     router.start()
