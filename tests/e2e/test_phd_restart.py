@@ -24,6 +24,7 @@ SINK = os.environ.get("BP_CSE_SINK", str(Path(BIPLANE).resolve().parent / "bipla
 KILLS = int(os.environ.get("BP_PHD_KILLS", "20"))
 KINDS = ("oximeter", "activity")  # a standard configuration, and one that the device declares itself
 RAISE = 1 << 20
+MOVED = "new-"  # containers, where the path is another
 pytestmark = only_biplane
 
 
@@ -44,7 +45,7 @@ class Sink:
     """What stands for the CSE, on the right."""
 
     def __init__(self, lab, directory):
-        self.file = directory / "sink.json"
+        self.file, self.moved = directory / "sink.json", 0
         self.process = lab.popen("right", SINK, "--listen", f"{RIGHT}:5683", "--report-file", self.file,
                                  stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline().split()[0] == "ready"
@@ -61,6 +62,7 @@ class Sink:
                 for i in container.get("children", ()):
                     con = json.loads(i["attributes"]["con"], parse_float=str, parse_int=str)
                     found[ae["rn"]][str(con["v"])] += 1
+                    self.moved += container["rn"].startswith(MOVED)
         return found
 
     def close(self):
@@ -244,6 +246,24 @@ def test_segment_lost(routed_lab, router, sink, devices, how):
     notice_nothing(devices)
     check_stored(devices, sink, lost_at, back_at)
     assert router.show("sessions")["sessions"] == []
+
+
+def test_another_path(routed_lab, router, sink, devices):
+    """The file names other containers, and the control plane starts: who is associated stays so, though the sessions in
+    the segment are made for the old ones. (What is on its way goes to either, or to both.)"""
+    for d in devices:
+        d.measured(2)
+    config = json.loads(json.dumps(router.config))
+    config["phd"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
+    router.write(config)
+    lost_at = time.time()
+    router.kill_plane("control plane")
+    back_at = time.time()
+    for d in devices:
+        d.measured(2, since=back_at)
+    notice_nothing(devices)
+    check_stored(devices, sink, lost_at, back_at)
+    assert sink.moved >= 2 * 10 * len(KINDS)
 
 
 def test_store_that_would_not(routed_lab, router, sink, directory):
