@@ -90,8 +90,8 @@ bool bp_phd_manager_send(
 static void stray(struct bp_phd_manager *m, const struct bp_phd_peer *from)
 {
 	bp_phd_count(&m->counts->strays);
-	/* it may have one, which is being read back */
-	if (atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) == 0)
+	/* it may have one, which is being read back; TCP's are not kept */
+	if (!bp_phd_loading(m) || from->transport == BP_PHD_TRANSPORT_TCP)
 		bp_phd_reply_simple(m, from, BP_PHD_ABRT, BP_PHD_ABORT_UNDEFINED);
 }
 
@@ -119,13 +119,21 @@ static void released_by_device(
 	bp_phd_reply_simple(m, from, BP_PHD_RLRE, 0);
 }
 
+void bp_phd_unassociated(struct bp_phd_manager *m, const struct bp_phd_peer *from)
+{
+	if (bp_phd_loading(m) && from->transport == BP_PHD_TRANSPORT_UDP)
+		m->ops->unassociated(m->arg, from);
+}
+
 static void without_session(
 	struct bp_phd_manager *m, const struct bp_phd_peer *from, const struct bp_phd_apdu *a)
 {
-	if (a->choice == BP_PHD_ABRT)
+	if (a->choice == BP_PHD_ABRT) {
 		bp_phd_count(&m->counts->aborts_received);
-	else if (a->choice != BP_PHD_RLRE) /* 2.17, 2.18 */
+		bp_phd_unassociated(m, from);
+	} else if (a->choice != BP_PHD_RLRE) { /* 2.17, 2.18 */
 		stray(m, from);
+	}
 }
 
 static void with_session(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,

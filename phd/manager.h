@@ -84,6 +84,9 @@ struct bp_phd_manager_ops {
 	void (*closed)(void *arg, uint32_t slot, enum bp_phd_closed why);
 	/* Whether it is on the allow-list, or there is none. */
 	bool (*allowed)(void *arg, const uint8_t system_id[8]);
+	/* While control->loading, over UDP: this device has no session, by what it sent itself,
+	 * whatever the store will say of its address. */
+	void (*unassociated)(void *arg, const struct bp_phd_peer *device);
 	/* A scan report of an operating session: a whole PRST. */
 	enum bp_phd_taken (*report)(void *arg, uint32_t slot, const uint8_t *apdu, size_t len);
 };
@@ -140,11 +143,29 @@ bool bp_phd_manager_send(
 	struct bp_phd_manager *m, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len);
 
 /* After a restart: takes over what the table holds, once, before anything else. TCP's sessions end:
- * their connections did; and so do those whose layout is damaged. */
+ * their connections did; and so do those whose layout is damaged. Another plan needs other layouts,
+ * of configurations that may not be known before all is read back: while control->loading such a
+ * session stays without BP_PHD_READY, until bp_phd_manager_loaded(). */
 void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns);
-/* After a restart without the table: a session as the store had it. False: it is there, or there is
- * no room. */
-bool bp_phd_manager_restore(struct bp_phd_manager *m, const struct bp_phd_session_spec *s,
-	const struct bp_phd_model *model, uint64_t mono_ns);
+/* What can be known is known: sessions that waited for it are opened() with a layout of the plan,
+ * or end. */
+void bp_phd_manager_loaded(struct bp_phd_manager *m, uint64_t mono_ns);
+
+enum bp_phd_restored {
+	BP_PHD_RESTORED,
+	BP_PHD_RESTORE_THERE,       /* it, or its address, has a session, which stays */
+	BP_PHD_RESTORE_UNKNOWN,     /* its configuration is not known, or is another by now */
+	BP_PHD_RESTORE_NOT_ALLOWED, /* not on the allow-list any more */
+	BP_PHD_RESTORE_FULL,        /* no room in the table, or for its layout */
+	BP_PHD_RESTORE_WAYS,
+};
+/*
+ * After a restart without the table: a session over UDP as the store had it. Of *s all but state,
+ * flags, layout, spec, mds_known and what is of this clock count. Of two that the store had of one
+ * device the one associated later stays. It is operating without BP_PHD_READY; opened() is not
+ * called. Where {type} is in the path and not known, the device is asked, and told() comes.
+ */
+enum bp_phd_restored bp_phd_manager_restore(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns);
 
 #endif

@@ -189,6 +189,7 @@ void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, 
 
 	bp_phd_count(&m->counts->aarq);
 	if (slot == BP_PHD_NONE) {
+		bp_phd_unassociated(m, from);
 		associate_new(m, from, a, hash, unix_ns);
 		return;
 	}
@@ -213,6 +214,10 @@ void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed wh
 	if (m->note[slot].opened)
 		m->ops->closed(m->arg, slot, why);
 	m->note[slot].opened = false;
+	m->note[slot].restored = false;
+	if (m->note[slot].refit)
+		m->refits--;
+	m->note[slot].refit = false;
 	bp_phd_index_remove(m, slot);
 	bp_phd_session_close(m->w, slot);
 }

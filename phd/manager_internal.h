@@ -33,6 +33,8 @@ struct bp_phd_note {
 	bool idles;         /* in the IDLE queue */
 	bool opened;        /* ops->opened() was called, or an earlier manager did */
 	bool known;         /* in the indexes */
+	bool restored;      /* as the store had it */
+	bool refit;         /* its layout is of another plan, until all is read back */
 	uint16_t invoke_id; /* of our GET */
 	uint32_t connection;
 	uint32_t address;      /* row of addresses */
@@ -71,6 +73,7 @@ struct bp_phd_manager {
 	uint64_t next_association_ns; /* when the rate would be kept to, were it used evenly */
 	uint16_t next_invoke_id;
 	struct bp_phd_layout *layout; /* BP_PHD_LAYOUT_SIZE bytes to compile in */
+	uint32_t refits;              /* notes that say so */
 };
 
 static inline struct bp_phd_session *bp_phd_session_at(
@@ -90,6 +93,11 @@ static inline void bp_phd_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
+/* Sessions are being read back: who has none yet may have one. */
+static inline bool bp_phd_loading(const struct bp_phd_manager *m)
+{
+	return atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) != 0;
+}
 /* Of a whole APDU, to know it again; never 0. */
 uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
 
@@ -103,6 +111,8 @@ void bp_phd_reply_roer(struct bp_phd_manager *m, const struct bp_phd_peer *to, u
 	enum bp_phd_roer error);
 void bp_phd_reply_rorj(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
 	enum bp_phd_rorj problem);
+/* By what it sent it has no session: while they are read back, the owner is told. */
+void bp_phd_unassociated(struct bp_phd_manager *m, const struct bp_phd_peer *from);
 /* Whom a session's answers go to. */
 struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot);
 

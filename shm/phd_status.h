@@ -128,6 +128,9 @@
 	X(STORE_EVICTED, STORE, TOTAL, "evicted", "configurations given up for newer ones")        \
 	X(STORE_REFUSED, STORE, TOTAL, "refused", "configurations that could not be kept")         \
 	X(STORE_SESSIONS_READ, STORE, TOTAL, "sessions_read", "sessions read back")                \
+	X(STORE_RESTORED, STORE, TOTAL, "restored", "of these, opened again")                      \
+	X(STORE_NOT_RESTORED, STORE, TOTAL, "not_restored",                                        \
+		"of these, given up: configuration unknown, not allowed, no room")                 \
 	X(STORE_KNOWN_READ, STORE, TOTAL, "known_read", "configurations read back")                \
 	X(STORE_KNOWN, STORE, NOW, "known", "configurations of devices that are known, now")       \
 	X(STORE_QUEUED, STORE, NOW, "queued", "rows that wait for the disk, now")                  \

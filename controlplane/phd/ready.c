@@ -127,7 +127,8 @@ static bool next(void *arg, struct bp_provision_target *out)
 		if (!lacks(r, slot, &word))
 			continue;
 		l = bp_phd_layout_of(r->t, word);
-		if (!l)
+		/* one of another plan is replaced before it is used (bp_phd_manager_loaded()) */
+		if (!l || l->plan != r->t->control->plan.hash)
 			continue;
 		j->used = true;
 		j->slot = slot;

@@ -13,11 +13,11 @@
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
 #include "controlplane/phd/events.h"
+#include "controlplane/phd/keep.h"
 #include "controlplane/phd/ready.h"
 #include "controlplane/phd/server.h"
 #include "controlplane/phd/slow.h"
 #include "controlplane/phd/status.h"
-#include "controlplane/phd/store.h"
 #include "controlplane/phd/tcp.h"
 #include "phd/layout.h"
 #include "phd/manager.h"
@@ -30,8 +30,6 @@
 #define OUTSTANDING_MAX 256u
 #define REPORT_PORTS 24u
 #define RESOURCE_PORTS 4u
-#define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
-#define KNOWN_OCTETS (64ull << 20)
 #define SECOND_NS 1000000000ull
 
 struct bp_phd_service {
@@ -48,7 +46,8 @@ struct bp_phd_service {
 	struct bp_ready *ready;
 	struct bp_slow *slow;
 	struct bp_worker_events *events;
-	struct bp_phd_store *store;
+	struct bp_phd_keep *keep;
+	struct bp_phd_store *store;     /* keep's */
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
 	struct bp_phd_status_writer status;
@@ -96,7 +95,8 @@ static void on_told(
 		bp_ready_want(s->ready, slot);
 }
 
-static void on_opened(void *arg, uint32_t slot)
+/* A session is operating: it is to have its containers. */
+static void want_ready(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
@@ -106,11 +106,27 @@ static void on_opened(void *arg, uint32_t slot)
 		bp_ready_want(s->ready, slot);
 }
 
+static void on_opened(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_keep_opened(s->keep, slot);
+	want_ready(s, slot);
+}
+
 static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 {
-	(void)arg;
-	(void)slot;
+	struct bp_phd_service *s = arg;
+
 	(void)why;
+	bp_phd_keep_closed(s->keep, slot);
+}
+
+static void on_unassociated(void *arg, const struct bp_phd_peer *device)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_keep_unassociated(s->keep, device);
 }
 
 static bool on_allowed(void *arg, const uint8_t system_id[8])
@@ -130,25 +146,6 @@ static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu
 	if (!bp_ready_is(s->ready, slot))
 		return BP_PHD_TAKEN_FULL;
 	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
-}
-
-/* Sessions are kept in the segment alone: what an earlier version wrote of them goes. */
-static bool on_stored_session(void *arg, const struct bp_phd_store_session *session)
-{
-	(void)arg;
-	(void)session;
-	return false;
-}
-
-static void on_loaded(void *arg, bool whole)
-{
-	(void)arg;
-	(void)whole;
-}
-
-static void on_again(void *arg)
-{
-	(void)arg;
 }
 
 /* ---- reports ---- */
@@ -343,6 +340,7 @@ static void write_status(struct bp_phd_service *s, uint64_t now)
 		.cse = {s->cse, s->cse_reports},
 		.ready = s->ready,
 		.store = s->store,
+		.keep = s->keep,
 		.server = s->server,
 		.tcp = s->tcp};
 
@@ -382,19 +380,17 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 		.opened = on_opened,
 		.closed = on_closed,
 		.allowed = on_allowed,
+		.unassociated = on_unassociated,
 		.report = on_report};
+	static const struct bp_phd_keep_ops kept = {.restored = want_ready};
 	uint8_t system_id[8];
 
-	static const struct bp_phd_store_ops stored = {
-		.session = on_stored_session, .loaded = on_loaded, .again = on_again};
-	const struct bp_config_phd *c = &s->config->phd;
-
-	s->store = bp_phd_store_new(
-		s->base, c->store_path, c->sessions * KNOWN_PER_SESSION, KNOWN_OCTETS, &stored, s);
-	if (!s->store) {
+	s->keep = bp_phd_keep_new(s->base, &s->config->phd, s->t, &kept, s);
+	if (!s->keep) {
 		snprintf(err, err_size, "no memory");
 		return -1;
 	}
+	s->store = bp_phd_keep_store(s->keep);
 	s->w = bp_phd_writer_new(
 		s->t, setup->epochs, setup->readers_gone, setup->readers, err, err_size);
 	if (!s->w)
@@ -404,6 +400,8 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	s->m = bp_phd_manager_new(&s->config->phd, s->t, s->w, system_id, &s->counts, &ops, s);
 	if (!s->m)
 		snprintf(err, err_size, "no memory");
+	else
+		bp_phd_keep_manager(s->keep, s->m);
 	return s->m ? 0 : -1;
 }
 
@@ -454,7 +452,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 	bp_ready_free(s->ready);
 	bp_phd_manager_free(s->m);
 	bp_phd_writer_free(s->w);
-	bp_phd_store_free(s->store);
+	bp_phd_keep_free(s->keep);
 	if (s->timer)
 		event_free(s->timer);
 	free(s->allow.id);

@@ -164,6 +164,14 @@ static uint64_t drops(struct bp_phd_status_writer *w, unsigned which, struct bp_
 	return w->drops[which];
 }
 
+static void of_keep(uint64_t *v, const struct bp_phd_keep_counts *n)
+{
+	SET(STORE_RESTORED, n->rows[BP_PHD_RESTORED]);
+	SET(STORE_NOT_RESTORED, n->rows[BP_PHD_RESTORE_UNKNOWN] +
+					n->rows[BP_PHD_RESTORE_NOT_ALLOWED] +
+					n->rows[BP_PHD_RESTORE_FULL]);
+}
+
 static void of_server(
 	uint64_t *v, struct bp_phd_status_writer *w, const struct bp_phd_server *server)
 {
@@ -224,6 +232,8 @@ void bp_phd_status_write(
 		of_ready(v, from->ready, mono_ns);
 	if (from->store)
 		of_store(v, from->store);
+	if (from->keep)
+		of_keep(v, bp_phd_keep_counts(from->keep));
 	if (from->server)
 		of_server(v, w, from->server);
 	if (from->tcp)

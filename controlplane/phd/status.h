@@ -6,6 +6,7 @@
 
 #include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/events.h"
+#include "controlplane/phd/keep.h"
 #include "controlplane/phd/ready.h"
 #include "controlplane/phd/server.h"
 #include "controlplane/phd/slow.h"
@@ -23,6 +24,7 @@ struct bp_phd_status_from {
 	const struct bp_cse_client *cse[2];
 	const struct bp_ready *ready;
 	const struct bp_phd_store *store;
+	const struct bp_phd_keep *keep;
 	const struct bp_phd_server *server;
 	const struct bp_phd_tcp *tcp;
 };

@@ -13,6 +13,8 @@
 #define SAY_NS 60000000000ull
 /* Pairs given up at once for the octets of a new configuration. */
 #define EVICT_FOR_OCTETS 16u
+/* Pairs looked at for one that may go. There are two for each session, so that half may. */
+#define EVICT_LOOKS 64u
 
 void bp_phd_store_say(struct bp_phd_store *s, const char *what)
 {
@@ -86,9 +88,23 @@ static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 		bp_phd_store_drop_config(s, config);
 }
 
+/* The one used least lately, but for those of open sessions. */
+static uint32_t find_oldest(struct bp_phd_store *s)
+{
+	for (unsigned looks = 0; looks < EVICT_LOOKS && s->ops->is_open != NULL; looks++) {
+		const uint32_t i = bp_phd_known_oldest(s->known);
+		const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, i);
+
+		if (!s->ops->is_open(s->arg, p->system_id, p->config_id))
+			return i;
+		bp_phd_known_use(s->known, i);
+	}
+	return bp_phd_known_oldest(s->known);
+}
+
 static void evict_oldest(struct bp_phd_store *s)
 {
-	const uint32_t i = bp_phd_known_oldest(s->known);
+	const uint32_t i = find_oldest(s);
 	const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, i);
 	const uint32_t config = p->config;
 	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_DROP_KNOWN, .config_id = p->config_id};

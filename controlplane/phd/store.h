@@ -65,6 +65,10 @@ struct bp_phd_store_ops {
 	 * were put before too, bp_phd_store_room() at most in one turn of the loop. Only after
 	 * loaded(true). */
 	void (*again)(void *arg);
+	/* Whether this device has an open session with this configuration: then another one is
+	 * forgotten, where any is. Called from within calls of the store, and must not call it.
+	 * NULL: none has. */
+	bool (*is_open)(void *arg, const uint8_t system_id[8], uint16_t config_id);
 };
 
 struct bp_phd_store_counts {
@@ -83,9 +87,9 @@ struct bp_phd_store_counts {
 
 /*
  * max_known: (system-id, config-id) pairs that are known; those not used for the longest time go
- * first. max_octets: of all their ConfigReports, equal ones counted once. Reading back begins at
- * once, a page (256 rows; 16 of reports) in one turn of the event loop. NULL: no memory, or no
- * thread.
+ * first, open sessions' last. max_octets: of all their ConfigReports, equal ones counted once.
+ * Reading back begins at once, a page (128 rows; 16 of reports) in one turn of the event loop.
+ * NULL: no memory, or no thread.
  */
 struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path, uint32_t max_known,
 	uint64_t max_octets, const struct bp_phd_store_ops *ops, void *arg);

@@ -40,7 +40,7 @@ enum bp_phd_store_table {
 	BP_PHD_STORE_TABLES,
 };
 
-#define BP_PHD_STORE_PAGE 256
+#define BP_PHD_STORE_PAGE 128        /* a session takes some 10 us to be opened again */
 #define BP_PHD_STORE_PAGE_CONFIGS 16 /* they are read as models, and may be long */
 struct bp_phd_store_page {
 	enum bp_phd_store_table table;

@@ -366,11 +366,11 @@ static void a_million_sessions_in_turns(void **state)
 	while (r->whole == 0) {
 		before = r->n;
 		event_base_loop(r->base, EVLOOP_ONCE);
-		assert_true(r->n - before <= 256);
+		assert_true(r->n - before <= 128);
 		turns += r->n != before;
 	}
 	assert_int_equal(r->n, n);
-	assert_true(turns >= n / 256);
+	assert_true(turns >= n / 128);
 	assert_int_equal(rig_counts(r).sessions_read, n);
 }
 

@@ -129,6 +129,13 @@ static bool allowed(void *arg, const uint8_t system_id[8])
 	return !((struct rig *)arg)->denies;
 }
 
+static void unassociated(void *arg, const struct bp_phd_peer *device)
+{
+	struct rig *r = arg;
+
+	note(r, "unassociated %u\n", device_of(r, device));
+}
+
 static enum bp_phd_taken report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
 {
 	struct rig *r = arg;
@@ -182,7 +189,7 @@ void rig_open(struct rig *r, const json_t *vectors, uint32_t sessions, uint32_t 
 	strcpy(r->c.cse.path, "cse-in/{system_id}/{object}");
 	strcpy(r->c.cse.originator, "Cbiplane");
 	r->ops = (struct bp_phd_manager_ops){
-		reply, known, learned, told, opened, closed, allowed, report};
+		reply, known, learned, told, opened, closed, allowed, unassociated, report};
 	r->now_ms = 1000000;
 	r->plan = 1;
 	phd_open(&r->x, sessions, layouts, 1);

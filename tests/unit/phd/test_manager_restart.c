@@ -228,56 +228,188 @@ static void the_later_of_two_stays(void **state)
 	}
 }
 
-/* The table is lost too: sessions come back from the store. */
+/* ---- the table is lost too: sessions come back from the store ---- */
+
+/* What the store has of a device, at the address of rig device `d`. */
+static struct bp_phd_session_spec stored(
+	unsigned d, const char *system_id, uint16_t config_id, uint64_t content)
+{
+	struct bp_phd_session_spec s = {.port = (uint16_t)(40000 + d),
+		.transport = BP_PHD_TRANSPORT_UDP,
+		.protocol = 1,
+		.config_id = config_id,
+		.config_content = content,
+		.associated_s = 77,
+		.reports = 1000 + d};
+
+	s.address[10] = s.address[11] = 0xff;
+	s.address[12] = 10;
+	s.address[15] = (uint8_t)d;
+	memcpy(s.own, s.address, 16);
+	s.own[15] = (uint8_t)(1 + d % 2);
+	rig_id(system_id, s.system_id);
+	return s;
+}
+
+static uint64_t content_of(uint16_t config_id)
+{
+	return bp_phd_standard(config_id, &(bool){false})->content;
+}
+
+static enum bp_phd_restored restore(const struct bp_phd_session_spec *s)
+{
+	return bp_phd_manager_restore(r->m, s, r->now_ms * 1000000);
+}
+
 static void without_the_table(void **state)
 {
-	struct bp_phd_session_spec s[2], other;
-	struct bp_phd_model model = *bp_phd_standard(400, &(bool){false});
+	const struct bp_phd_session_spec s = stored(1, OXIMETER, 400, content_of(400));
+	const struct bp_phd_session_spec t = stored(2, ACTIVITY, 400, content_of(400));
+	struct bp_phd_session_spec other;
 	const struct bp_phd_session *now;
 
 	rig_open(r, *state, 16, 16);
-	memset(s, 0, sizeof(s));
-	for (unsigned i = 0; i < 2; i++) {
-		s[i].address[10] = s[i].address[11] = 0xff;
-		s[i].address[12] = 10;
-		s[i].address[15] = (uint8_t)(1 + i);
-		memcpy(s[i].own, s[i].address, 16);
-		s[i].own[15] = i == 0 ? 2 : 1;
-		s[i].port = (uint16_t)(40001 + i);
-		s[i].transport = BP_PHD_TRANSPORT_UDP;
-		s[i].protocol = 1;
-		s[i].config_id = 400;
-		s[i].associated_s = 77;
-		s[i].reports = 1000 + i;
-		s[i].spec = 4100;
-		rig_id(i == 0 ? OXIMETER : ACTIVITY, s[i].system_id);
-	}
 	rig_restart_bare(r, 16, 16);
 	rig_send(r, 1, "S02"); /* before it is back it is a stray */
 	said(r, "1 " ABRT("0000"));
-	assert_true(bp_phd_manager_restore(r->m, &s[0], &model, r->now_ms * 1000000));
-	assert_true(bp_phd_manager_restore(r->m, &s[1], &model, r->now_ms * 1000000));
-	said(r, ""); /* its owner knows them */
+	assert_int_equal(restore(&s), BP_PHD_RESTORED);
+	assert_int_equal(restore(&t), BP_PHD_RESTORED);
+	said(r, ""); /* its owner knows them, and the devices need not */
 	now = &r->x.t->sessions[rig_slot(r, 1)];
-	assert_int_equal(now->reports, 1000);
+	assert_int_equal(now->reports, 1001);
 	assert_int_equal(now->associated_s, 77);
+	assert_int_equal(now->spec, 4100);
 	assert_int_equal(bp_phd_word_state(now->word), BP_PHD_OPERATING);
+	assert_int_equal(bp_phd_word_flags(now->word), 0);
 	assert_int_equal(r->x.t->control->layouts, 1);
 	rig_send(r, 1, "S02");
 	said(r, "report " OXIMETER "\n");
 	/* what is there already is not restored: neither the address, nor the device */
-	assert_false(bp_phd_manager_restore(r->m, &s[0], &model, r->now_ms * 1000000));
-	other = s[0];
+	assert_int_equal(restore(&s), BP_PHD_RESTORE_THERE);
+	other = s;
 	other.port = 50000;
-	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
+	assert_int_equal(restore(&other), BP_PHD_RESTORE_THERE);
 	other.system_id[0] ^= 1;
-	other.transport = BP_PHD_TRANSPORT_TCP;
-	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
-	other.transport = BP_PHD_TRANSPORT_UDP;
 	strcpy(r->c.cse.originator, "{oops}");
-	assert_false(bp_phd_manager_restore(r->m, &other, &model, r->now_ms * 1000000));
+	assert_int_equal(restore(&other), BP_PHD_RESTORE_UNKNOWN);
+	strcpy(r->c.cse.originator, "Cbiplane");
+	r->denies = true;
+	assert_int_equal(restore(&other), BP_PHD_RESTORE_NOT_ALLOWED);
+	r->denies = false;
+	r->c.sessions = 2;
+	assert_int_equal(restore(&other), BP_PHD_RESTORE_FULL);
 	rig_send(r, 2, "R01");
 	said(r, "closed " ACTIVITY " released\n2 " RLRE);
+	assert_int_equal(restore(&other), BP_PHD_RESTORED);
+	rig_close(r);
+}
+
+/* A device measures by what it declared then, or associates anew: never by another map. */
+static void restored_by_what_it_declared(void **state)
+{
+	struct bp_phd_session_spec s;
+
+	rig_open(r, *state, 16, 16);
+	rig_send(r, 2, "A04");
+	rig_send(r, 2, "C03");
+	rig_send(r, 2, MDS0);
+	assert_int_equal(r->n_known, 1);
+	rig_restart_bare(r, 16, 16);
+	forget();
+	s = stored(2, ACTIVITY, r->known[0].config_id, r->known[0].model.content);
+	s.config_content ^= 1;
+	assert_int_equal(restore(&s), BP_PHD_RESTORE_UNKNOWN);
+	s.config_content ^= 1;
+	s.config_id++;
+	assert_int_equal(restore(&s), BP_PHD_RESTORE_UNKNOWN);
+	s.config_id--;
+	s.system_id[7] ^= 1;
+	assert_int_equal(restore(&s), BP_PHD_RESTORE_UNKNOWN);
+	s.system_id[7] ^= 1;
+	assert_int_equal(restore(&s), BP_PHD_RESTORED);
+	said(r, "");
+	assert_int_equal(r->x.t->sessions[rig_slot(r, 2)].spec, 4137);
+	/* of a standard one this program knows the map better than an earlier one did */
+	s = stored(1, OXIMETER, 400, content_of(400) ^ 1);
+	assert_int_equal(restore(&s), BP_PHD_RESTORED);
+	assert_int_equal(r->x.t->sessions[rig_slot(r, 1)].config_content, content_of(400));
+	rig_close(r);
+}
+
+/* Where {type} is in the path and not known, the device is asked, as after its association. */
+static void restored_and_asked_what_it_is(void **state)
+{
+	struct bp_phd_session_spec s;
+
+	rig_open(r, *state, 16, 16);
+	strcpy(r->c.cse.path, "cse-in/{type}/{system_id}-{object}");
+	rig_send(r, 2, "A04");
+	rig_send(r, 2, "C03");
+	rig_restart_bare(r, 16, 16);
+	forget();
+	s = stored(2, ACTIVITY, r->known[0].config_id, r->known[0].model.content);
+	assert_int_equal(restore(&s), BP_PHD_RESTORED);
+	said(r, "2 " GET_MDS("0000"));
+	rig_send(r, 2, MDS0);
+	said(r, "told " ACTIVITY " 4137\n");
+	rig_close(r);
+}
+
+/* The store lost that one of them ended. */
+static void the_later_of_two_stored_stays(void **state)
+{
+	for (unsigned later = 0; later < 2; later++) {
+		struct bp_phd_session_spec s[2] = {stored(1, OXIMETER, 400, content_of(400)),
+			stored(2, OXIMETER, 400, content_of(400))};
+
+		rig_open(r, *state, 16, 16);
+		s[later].associated_s++;
+		assert_int_equal(restore(&s[0]), BP_PHD_RESTORED);
+		assert_int_equal(
+			restore(&s[1]), later == 1 ? BP_PHD_RESTORED : BP_PHD_RESTORE_THERE);
+		said(r, later == 1 ? "closed " OXIMETER " taken_over\n1 " ABRT("0000") : "");
+		assert_int_equal(rig_state(r, 1 + later), BP_PHD_OPERATING);
+		assert_int_equal(rig_state(r, 2 - later), BP_PHD_FREE);
+		/* one that associated with this process is no row's: it stays */
+		rig_send(r, 3, "A01");
+		forget();
+		s[0] = stored(4, OXIMETER, 400, content_of(400));
+		s[0].associated_s = UINT32_MAX;
+		assert_int_equal(restore(&s[0]), BP_PHD_RESTORE_THERE);
+		rig_close(r);
+	}
+}
+
+/* The table survived, the plan is another, and what the device declared is still to be read. */
+static void another_plan_before_all_is_read(void **state)
+{
+	uint32_t slot;
+
+	rig_open(r, *state, 16, 16);
+	for (unsigned d = 2; d <= 3; d++) {
+		rig_send(r, d, rig_aarq(d == 2 ? ACTIVITY : "0000000000000003", 0x4000));
+		rig_send(r, d, "C03");
+		rig_send(r, d, d == 2 ? MDS0 : "e700000c000a00010300000400010000");
+	}
+	slot = rig_slot(r, 2);
+	bp_phd_session_flags(r->x.w, slot, BP_PHD_READY, 0);
+	assert_int_equal(r->n_known, 2);
+	r->n_known = 0;
+	r->plan = 2;
+	r->x.t->control->loading = 1;
+	forget();
+	rig_restart(r);
+	said(r, "");
+	/* no worker converts by the old one */
+	assert_int_equal(bp_phd_word_flags(r->x.t->sessions[slot].word), 0);
+	r->n_known = 1; /* the other one the store lost */
+	r->x.t->control->loading = 0;
+	bp_phd_manager_loaded(r->m, r->now_ms * 1000000);
+	said(r, "opened " ACTIVITY "\nclosed 0000000000000003 fault\n3 " ABRT("0000"));
+	assert_int_equal(bp_phd_layout_of(r->x.t, r->x.t->sessions[slot].word)->plan, 2);
+	forget();
+	bp_phd_manager_loaded(r->m, r->now_ms * 1000000);
+	said(r, "");
 	rig_close(r);
 }
 
@@ -295,6 +427,10 @@ int main(void)
 		cmocka_unit_test(a_damaged_layout),
 		cmocka_unit_test(the_later_of_two_stays),
 		cmocka_unit_test(without_the_table),
+		cmocka_unit_test(restored_by_what_it_declared),
+		cmocka_unit_test(restored_and_asked_what_it_is),
+		cmocka_unit_test(the_later_of_two_stored_stays),
+		cmocka_unit_test(another_plan_before_all_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

@@ -196,8 +196,15 @@ static void no_stray_is_aborted_while_loading(void **state)
 	rig_send(r, 1, "S02");
 	rig_send(r, 1, "R01");
 	said(r, "");
+	assert_int_equal(r->counts.strays, 2);
+	/* TCP's are not read back */
+	rig_send(r, 100, "S02");
+	said(r, "100 " ABRT("0000"));
+	/* who says that it has none has none, and what is stored of it is history */
+	rig_send(r, 2, "R03");
+	said(r, "unassociated 2\n");
 	rig_send(r, 1, "A01");
-	said(r, "1 " AARE0 "opened " OXIMETER "\n");
+	said(r, "unassociated 1\n1 " AARE0 "opened " OXIMETER "\n");
 	r->x.t->control->loading = 0;
 	rig_send(r, 2, "S02");
 	said(r, "2 " ABRT("0000"));

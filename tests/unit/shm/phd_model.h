@@ -3,6 +3,7 @@
 #define BP_TESTS_SHM_PHD_MODEL_H
 
 #include "phd_rig.h"
+#include "test.h"
 
 /* What the tables should say, kept the plain way: a row for each device. */
 #define MODEL_KINDS 12 /* of layouts; their contents are 1..MODEL_KINDS */

@@ -2,10 +2,16 @@
 #ifndef BP_TESTS_SHM_PHD_RIG_H
 #define BP_TESTS_SHM_PHD_RIG_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "config/config.h"
 #include "shm/phd_shape.h"
 #include "shm/phd_writer.h"
-#include "test.h"
 
 /* Session tables in heap memory of exactly their size, so that AddressSanitizer sees who reads
  * beside them; and their writer. */
