@@ -30,12 +30,16 @@ struct bp_phd_server_counts {
 	uint64_t unsent; /* the kernel did not take them: the device repeats what needs an answer */
 	uint64_t oversized; /* longer than an APDU can be */
 	uint64_t foreign;   /* came in on an interface that is not ours */
-	uint64_t dropped;   /* by the kernel, because the socket was full (SO_RXQ_OVFL) */
+	uint64_t dropped;   /* by the kernel, because the socket was full (SO_RXQ_OVFL), since that
+			     was opened: also while another process had it */
 };
 
 /* A bound socket for bp_phd_server_new(), which can be handed to another process: what comes while
  * nobody reads waits in it. -1 with a sentence. */
 int bp_phd_server_socket(uint16_t port, char *err, size_t err_size);
+/* Sets what bp_phd_server_new() needs of a bound socket that somebody else opened. -1 with errno.
+ */
+int bp_phd_server_prepare(int fd);
 
 /* `fd` belongs to the server from now on, also when NULL is returned (with a sentence). */
 struct bp_phd_server *bp_phd_server_new(struct event_base *base, int fd,
