@@ -31,6 +31,28 @@ static bool bound_to(int fd, struct sockaddr_in6 *out)
 	return getsockname(fd, (struct sockaddr *)out, &len) == 0 && out->sin6_family == AF_INET6;
 }
 
+/* Which network namespace a socket is of; 0: the kernel is too old to say (before 5.14). */
+static uint64_t namespace_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+/* Whether no packet for our interfaces can ever come to it. */
+static bool is_elsewhere(int fd)
+{
+	const int own = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool elsewhere;
+
+	if (own < 0)
+		return false;
+	elsewhere = namespace_of(fd) != namespace_of(own);
+	close(own);
+	return elsewhere;
+}
+
 /* What is wrong with it; NULL: nothing. */
 static const char *fault(int fd, int type, uint16_t port)
 {
@@ -40,6 +62,8 @@ static const char *fault(int fd, int type, uint16_t port)
 		return type == SOCK_DGRAM ? "it is no datagram socket" : "it is no stream socket";
 	if (!bound_to(fd, &at))
 		return "it is not of IPv6";
+	if (is_elsewhere(fd))
+		return "it is of another network namespace";
 	if (!IN6_IS_ADDR_UNSPECIFIED(&at.sin6_addr))
 		return "it is bound to one address";
 	if (option(fd, IPPROTO_IPV6, IPV6_V6ONLY) != 0)

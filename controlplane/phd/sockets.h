@@ -20,9 +20,9 @@ struct bp_phd_sockets {
 
 /*
  * Those of `fds` that section phd wants; the others are opened by bp_phd_sockets_follow(), or by
- * the service. Each must be bound to [::] and its port, take IPv4 too, and be a datagram socket or
- * one that listens. Sets what a reader needs of them. 0, or -1 with a sentence: then none is taken,
- * and all stay open.
+ * the service. Each must be of this network namespace, bound to [::] and its port, take IPv4 too,
+ * and be a datagram socket or one that listens. Sets what a reader needs of them. 0, or -1 with a
+ * sentence: then none is taken, and all stay open.
  */
 int bp_phd_sockets_take(struct bp_phd_sockets *out, const struct bp_listen_fds *fds,
 	const struct bp_config_phd *c, char *err, size_t err_size);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,25 @@ static void others_are_refused(void **state)
 	close(3);
 }
 
+/* As root; else skipped. */
+static void another_namespace_is_refused(void **state)
+{
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
+	struct bp_listen_fds l = {0};
+	struct bp_phd_sockets s;
+
+	(void)state;
+	if (home < 0 || unshare(CLONE_NEWNET) != 0)
+		skip();
+	fd = make(AF_INET6, SOCK_DGRAM, "::", false);
+	assert_int_equal(setns(home, CLONE_NEWNET), 0);
+	close(home);
+	give(&l, fd, "phd-udp");
+	assert_int_equal(take(&s, &l, port_of(3), 0), -1);
+	assert_non_null(strstr(err, "it is of another network namespace; expected a UDP socket"));
+	close(3);
+}
+
 /* ---- those that `biplane run` has ---- */
 
 static uint16_t free_port(int type)
@@ -356,6 +376,7 @@ int main(void)
 		cmocka_unit_test(environment_is_emptied),
 		cmocka_unit_test(wanted_ones_are_taken),
 		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(another_namespace_is_refused),
 		cmocka_unit_test(they_follow_the_file),
 		cmocka_unit_test(datagrams_wait),
 	};
