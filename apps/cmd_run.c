@@ -10,6 +10,7 @@
 #include "apps/quiet_config.h"
 #include "apps/run_counts.h"
 #include "apps/supervisor.h"
+#include "controlplane/phd/sockets.h"
 
 #define STOP_TIMEOUT_NS 10000000000ull
 /* What a person does who wants it to end now takes longer; what a program sends twice does not. */
@@ -35,6 +36,8 @@ struct run {
 	char **eal_argv;
 	struct bp_config *config;
 	struct bp_instance_lock lock;
+	/* What devices send waits in them while there is no control plane. */
+	struct bp_phd_sockets sockets;
 };
 
 static bool store_counts(const struct bp_supervisor *s, void *arg)
@@ -60,6 +63,35 @@ static void clear_pid(const struct run *r, const struct bp_supervisor *s)
 	bp_run_counts_store(r->path, r->config, &counts);
 }
 
+/* Before each start of the control plane: it goes by the file as it is then. One that can't be read
+ * changes nothing here; the control plane says what is wrong with it. */
+static void prepare_sockets(struct bp_sup_plane *p, void *arg)
+{
+	struct run *r = arg;
+	struct bp_config *c = bp_config_load_quietly(r->path, NULL);
+	char err[768];
+
+	if (c && bp_phd_sockets_follow(&r->sockets, &c->phd, err, sizeof(err)))
+		fprintf(stderr, "biplane run: %s; leaving it to the control plane\n", err);
+	bp_config_free(c);
+	p->fds = (struct bp_hand_down){0};
+	bp_hand_down_add(&p->fds, r->sockets.udp, BP_PHD_UDP_NAME);
+	bp_hand_down_add(&p->fds, r->sockets.tcp, BP_PHD_TCP_NAME);
+}
+
+/* Those that a service manager opened for us. */
+static int take_sockets(struct run *r)
+{
+	struct bp_listen_fds fds;
+	char err[512];
+
+	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
+		bp_phd_sockets_take(&r->sockets, &fds, &r->config->phd, err, sizeof(err)) == 0)
+		return BP_EX_OK;
+	fprintf(stderr, "biplane run: %s\n", err);
+	return BP_EX_CONFIG;
+}
+
 static int supervise(struct run *r, char **dp_argv)
 {
 	const char *self = "/proc/self/exe";
@@ -69,7 +101,8 @@ static int supervise(struct run *r, char **dp_argv)
 		[CONTROL_PLANE] = {.name = "control plane",
 			.path = self,
 			.argv = cp_argv,
-			.gets_hup = true},
+			.gets_hup = true,
+			.prepare = prepare_sockets},
 	};
 	struct bp_supervisor s = {
 		.planes = planes,
@@ -130,7 +163,9 @@ static int run(struct run *r)
 	r->config = bp_config_load_quietly(r->path, stderr);
 	if (!r->config)
 		return BP_EX_CONFIG;
-	status = take_instance(r);
+	status = take_sockets(r);
+	if (!status)
+		status = take_instance(r);
 	dp_argv = status ? NULL : dataplane_argv(r);
 	if (dp_argv) {
 		status = supervise(r, dp_argv);
@@ -139,13 +174,14 @@ static int run(struct run *r)
 		status = BP_EX_OSERR;
 	}
 	free(dp_argv);
+	bp_phd_sockets_close(&r->sockets);
 	bp_config_free(r->config);
 	return status;
 }
 
 static int run_main(const struct bp_cli_command *command, int argc, char **argv)
 {
-	struct run r = {.stats_period = "0"};
+	struct run r = {.stats_period = "0", .sockets = {-1, -1}};
 	struct bp_cli cli;
 	uint64_t period;
 	int key;

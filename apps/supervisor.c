@@ -68,7 +68,8 @@ become(const struct bp_sup_plane *p, pid_t parent, const sigset_t *mask)
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null > 0)
 		dup2(null, STDIN_FILENO);
-	execv(p->path, p->argv);
+	if (bp_hand_down(&p->fds) == 0)
+		execv(p->path, p->argv);
 
 	const char *why = strerror(errno);
 	dprintf(STDERR_FILENO, "biplane: the %s could not be started: %s: %s\n", p->name, p->path,
@@ -83,8 +84,11 @@ static void plan_restart(struct bp_supervisor *s, struct bp_sup_plane *p, uint64
 
 static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_t *mask)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	if (p->prepare)
+		p->prepare(p, s->arg);
+	pid = fork();
 	if (pid == 0)
 		become(p, s->own_pid, mask);
 	if (pid < 0) {

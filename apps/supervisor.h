@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "apps/backoff.h"
+#include "apps/hand_down.h"
 
 /*
  * Keeps processes alive. Knows nothing of planes but their command lines: `biplane run` gives it
@@ -33,6 +34,9 @@ struct bp_sup_plane {
 	const char *path;  /* what to execute */
 	char *const *argv; /* NULL terminated */
 	bool gets_hup;
+	struct bp_hand_down fds; /* that it starts with; other planes do not get them */
+	/* Called before every start of it, may change `fds`; may be NULL. */
+	void (*prepare)(struct bp_sup_plane *p, void *arg);
 	/* the supervisor's own */
 	pid_t pid; /* 0: not running */
 	uint32_t starts, restarts;

@@ -98,6 +98,8 @@ struct bp_config_exception {
 	} class[BP_EX_CLASSES];
 	uint32_t n_phd_ports;
 	uint16_t phd_ports[BP_MAX_MQTT_PORTS];
+	uint16_t listen_udp,
+		listen_tcp; /* section phd's own, which are of its class, too; 0: none */
 };
 
 enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };

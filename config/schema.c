@@ -249,7 +249,7 @@ const struct bp_setting bp_schema[] = {
 	{.path = "exception", .type = &bp_type_section, .done = bp_check_exception,
 	 .help = "What goes to the kernel: all that is not user data to forward."},
 	{.path = "exception.phd_ports", .type = &bp_type_tcp_ports, AT(exception.n_phd_ports), .min = 1, .max = 65535, .preset = "6024",
-	 .help = "TCP ports of the signalling of personal health devices (ISO/IEEE 11073-20601), which is class phd."},
+	 .help = "Ports, TCP and UDP, of the signalling of personal health devices (ISO/IEEE 11073-20601), which is class phd. Those of phd.listen are of it without being named here."},
 	{.path = "exception.classes", .type = &bp_type_section,
 	 .help = "Classes in the order in which they are served, so that a flood of one can't starve those before it. Each has a token bucket and a queue; what is over them is dropped and counted by class."},
 	CLASS("routing", BP_EX_ROUTING, "2000", "Routing protocols, ARP and IPv6 neighbour discovery."),

@@ -22,6 +22,7 @@
 #include "controlplane/log.h"
 #include "controlplane/phd/command.h"
 #include "controlplane/phd/service.h"
+#include "controlplane/phd/sockets.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
 #include "controlplane/rules.h"
@@ -42,6 +43,7 @@ struct controlplane {
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
 	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
+	struct bp_phd_sockets phd_sockets; /* that were handed to us, until the service has them */
 	struct event *signals[3], *second;
 	struct stat segment_file; /* as it was when it was opened */
 	bool stopping;
@@ -371,18 +373,33 @@ static int start_phd(struct controlplane *cp)
 		.epochs = cp->shm.fib.control,
 		.readers_gone = no_readers,
 		.readers = cp->shm.global,
-		.udp = -1,
-		.tcp = -1};
+		.udp = cp->phd_sockets.udp,
+		.tcp = cp->phd_sockets.tcp};
 	char err[1024];
 
 	if (!c->phd.enabled || cp->phd != NULL ||
 		(!first_mac(cp, setup.mac) && !c->phd.has_system_id))
 		return 0;
+	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
 	cp->phd = bp_phd_service_new(cp->base, &setup, err, sizeof(err));
 	if (cp->phd != NULL)
 		return 0;
 	bp_log(BP_LOG_ERROR, "%s", err);
 	return 1;
+}
+
+/* Sockets that `biplane run` or a service manager opened for us. */
+static int take_sockets(struct controlplane *cp)
+{
+	struct bp_listen_fds fds;
+	char err[512];
+
+	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
+		bp_phd_sockets_take(
+			&cp->phd_sockets, &fds, &cp->reload.running->phd, err, sizeof(err)) == 0)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return -1;
 }
 
 static int start_control(struct controlplane *cp)
@@ -447,6 +464,7 @@ static void end(struct controlplane *cp)
 {
 	bp_control_free(cp->control);
 	bp_phd_service_free(cp->phd);
+	bp_phd_sockets_close(&cp->phd_sockets);
 	bp_sync_free(cp->sync);
 	bp_fib_writer_free(cp->fib_writer);
 	bp_publisher_free(cp->reload.publisher);
@@ -475,6 +493,7 @@ int bp_controlplane_run(const char *config_path)
 	if (cp == NULL)
 		return 1;
 	cp->lock = -1;
+	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
 	cp->reload.path = config_path;
 	signal(SIGPIPE, SIG_IGN);
 	cp->reload.running = bp_config_load(config_path, stderr);
@@ -482,7 +501,9 @@ int bp_controlplane_run(const char *config_path)
 		free(cp);
 		return BP_EXIT_CONFIG;
 	}
-	if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
+	if (take_sockets(cp) != 0)
+		status = BP_EXIT_CONFIG;
+	else if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
 		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s",
 			cp->reload.running->runtime_dir, strerror(errno));
 	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {

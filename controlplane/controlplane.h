@@ -9,8 +9,9 @@
 /*
  * The control plane: loads the configuration, opens the segment, puts the rules in force, publishes
  * alarms and answers on the control socket, in one event loop, until SIGTERM or SIGINT. SIGHUP
- * reloads. Returns the exit status: 0 after a signal, BP_EXIT_CONFIG for configuration errors, 1
- * else. Messages go to stderr.
+ * reloads. Sockets for health devices that LISTEN_FDS names (controlplane/phd/sockets.h) are taken
+ * over. Returns the exit status: 0 after a signal, BP_EXIT_CONFIG for configuration errors and for
+ * sockets that are none of what it wants, 1 else. Messages go to stderr.
  */
 int bp_controlplane_run(const char *config_path);
 

@@ -116,10 +116,14 @@ static bool is_routing(const struct packet *p)
 
 static bool is_phd(const struct bp_config_exception *c, const struct packet *p)
 {
-	for (uint32_t i = 0; p->has_ports && i < c->n_phd_ports; i++)
+	const uint16_t own = p->protocol == BP_PROTO_UDP ? c->listen_udp : c->listen_tcp;
+
+	if (!p->has_ports)
+		return false;
+	for (uint32_t i = 0; i < c->n_phd_ports; i++)
 		if (p->dport == c->phd_ports[i])
 			return true;
-	return false;
+	return own != 0 && p->dport == own;
 }
 
 static bool read_packet(struct packet *p, const uint8_t *frame, uint32_t len)

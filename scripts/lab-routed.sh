@@ -47,6 +47,7 @@ routed_config() {
 		echo "  - {name: $ns, device: \"net_$driver$i,iface=p-$ns\", addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}"
 		i=$((i + 1))
 	done
+	health_ports "$driver" $i
 	cat <<-END
 		sync: {table: main}
 		mqtt:
@@ -61,4 +62,5 @@ routed_config() {
 		      payload: envelope
 		      to: alarm/{topic}
 	END
+	health_section
 }

@@ -2,6 +2,7 @@
 #include "controlplane/phd/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,20 +44,29 @@ struct bp_phd_server {
 	uint8_t *out_bytes; /* OUT_BYTES */
 };
 
+int bp_phd_server_prepare(int fd)
+{
+	const int on = 1, size = SOCKET_BYTES, flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) != 0)
+		return -1;
+	/* without the privilege the system's limit holds: less waits, no more */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	return 0;
+}
+
 int bp_phd_server_socket(uint16_t port, char *err, size_t err_size)
 {
 	const struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	const int on = 1, off = 0, size = SOCKET_BYTES;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int off = 0;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
-		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) == 0 &&
-		bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0) {
-		/* without the privilege the system's limit holds: less waits, no more */
-		if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
-			setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+		bp_phd_server_prepare(fd) == 0 &&
+		bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
-	}
 	snprintf(err, err_size, "phd.listen.udp: port %u: %s", port, strerror(errno));
 	if (fd >= 0)
 		close(fd);

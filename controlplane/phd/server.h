@@ -37,6 +37,9 @@ struct bp_phd_server_counts {
 /* A bound socket for bp_phd_server_new(), which can be handed to another process: what comes while
  * nobody reads waits in it. -1 with a sentence. */
 int bp_phd_server_socket(uint16_t port, char *err, size_t err_size);
+/* Sets what bp_phd_server_new() needs of a bound socket that somebody else opened. -1 with errno.
+ */
+int bp_phd_server_prepare(int fd);
 
 /* `fd` belongs to the server from now on, also when NULL is returned (with a sentence). */
 struct bp_phd_server *bp_phd_server_new(struct event_base *base, int fd,

@@ -5,6 +5,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -39,6 +40,13 @@ struct bp_phd_tcp {
 	uint32_t free;                 /* the first free one; limits.connections: none */
 	bool ending;
 };
+
+int bp_phd_tcp_prepare(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
 
 int bp_phd_tcp_socket(uint16_t port, char *err, size_t err_size)
 {

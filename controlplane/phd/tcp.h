@@ -45,6 +45,9 @@ struct bp_phd_tcp_counts {
 /* A listening socket for bp_phd_tcp_new(), which can be handed to another process. -1 with a
  * sentence. */
 int bp_phd_tcp_socket(uint16_t port, char *err, size_t err_size);
+/* Sets what bp_phd_tcp_new() needs of a socket that listens, and that somebody else opened. -1 with
+ * errno. */
+int bp_phd_tcp_prepare(int fd);
 
 /* `fd` belongs to the server from now on, also when NULL is returned (with a sentence). */
 struct bp_phd_tcp *bp_phd_tcp_new(struct event_base *base, int fd,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The resources of health devices in a real CSE: made once, found again, and made while the CSE comes and goes."""
 
+import contextlib
 import json
 import os
 import signal
@@ -36,18 +37,52 @@ class Cse(acme.Acme):
     def up(self):
         self.start(self.client)
 
+    def clear(self):
+        """Deletes what the tests before made; all of it, or the test that is to come fails."""
+        def cleared():
+            left = [p for p in self.tree("cse-in") if p not in self.own]
+            for p in left:
+                if p.count("/") == 1:
+                    self.client.ask(coap.DELETE, p, acme.ADMIN)
+            return not left
+        wait_until("a CSE with nothing in it", cleared, seconds=30)
+
     def get(self, path, fr=acme.ADMIN):
         return self.client.retrieve(path, fr)
 
 
-@pytest.fixture
-def cse(tmp_path, request):
+@contextlib.contextmanager
+def running(directory, database):
     acme.require()
-    c = Cse(tmp_path / "cse", getattr(request, "param", "memory"))
-    c.up()
-    yield c
-    c.stop()
-    c.client.close()
+    c = Cse(directory / "cse", database)
+    try:
+        c.up()
+        c.own = set(c.tree("cse-in"))  # it makes some resources itself
+        yield c
+    finally:
+        c.stop()
+        c.client.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Its start takes seconds: one for the module's tests."""
+    with running(tmp_path_factory.mktemp("shared"), "memory") as c:
+        yield c
+
+
+@pytest.fixture
+def cse(shared):
+    """As if it were new; but message ids go on, since it remembers them."""
+    shared.clear()
+    return shared
+
+
+@pytest.fixture
+def own_cse(tmp_path):
+    """For one test alone, with resources that outlive its end."""
+    with running(tmp_path, "tinydb") as c:
+        yield c
 
 
 def provision(cse, path="cse-in/{system_id}/{object}", originator="Cbiplane", keep=0, ack_ms=2000):
@@ -95,7 +130,7 @@ def test_takes_what_the_converter_makes(cse, release):
     said, _, _ = done(provision(cse), [(s, "any", ",".join(names)) for s, names in objects.items()])
     assert len(said) == len(objects)
     for n, m in enumerate(messages):
-        m.mid = n  # the examples share theirs, and some their names
+        m.mid = next(cse.client.mids) & 0xffff  # the examples share theirs, and some their names
         body = m.json()["m2m:cin"]
         m.payload = m.payload.replace(body["rn"].encode(), f"{n:022x}".encode())
         got = cse.client.exchange(m)
@@ -124,7 +159,9 @@ def test_paths(cse, path, originator, found):
     assert cse.client.create(found[-1], coap.CIN, fr, con="1").rsc == 2001
 
 
-def test_somebody_else_has_the_name(cse):
+def test_somebody_else_has_the_name(own_cse):
+    # This CSE takes an originator for registered (4117) whose registration it refused for the name, for ever.
+    cse = own_cse
     assert cse.client.create("cse-in", coap.AE, "Cother", rn=OXIMETER, api="Nx", rr=False, srv=["4"]).rsc == 2001
     p = provision(cse)
     p.stdin.write("".join(" ".join(d) + "\n" for d in DEVICES))
@@ -154,9 +191,9 @@ def test_what_was_deleted_is_made_again(cse):
 MANY = [(f"002209225803{n:04x}", "medication", "fixed_dose,variable_dose") for n in range(400)]
 
 
-@pytest.mark.parametrize("cse", ["tinydb"], indirect=True)
-def test_away_and_back(cse):
+def test_away_and_back(own_cse):
     """Stopped in the middle, and started with what it had: all is there in the end."""
+    cse = own_cse
     p = provision(cse, ack_ms=50)
     p.stdin.write("".join(" ".join(d) + "\n" for d in MANY))
     p.stdin.close()

@@ -7,7 +7,8 @@
 #include "dataplane/exception_class.h"
 #include "proto/ip.h"
 
-static const struct bp_config_exception config = {.n_phd_ports = 1, .phd_ports = {6024}};
+static const struct bp_config_exception config = {
+	.n_phd_ports = 1, .phd_ports = {6024}, .listen_udp = 7024, .listen_tcp = 7025};
 
 static enum bp_exception_class class4(uint8_t protocol, uint8_t ttl, uint16_t sport, uint16_t dport)
 {
@@ -66,11 +67,58 @@ static void what_looks_like_them(void **state)
 	assert_int_equal(class6(58, 255, 128), BP_EX_LOCAL); /* an echo request */
 }
 
+/* The first 8 octets of a segment or datagram to a port, in IPv6. */
+static enum bp_exception_class port6(uint8_t protocol, uint16_t dport)
+{
+	uint8_t f[64] = {[12] = 0x86, [13] = 0xdd, [14] = 0x60, [14 + 6] = protocol, [14 + 7] = 64};
+
+	bp_put_be16(f + 54, 40000);
+	bp_put_be16(f + 56, dport);
+	return bp_exception_classify(&config, f, sizeof(f), true);
+}
+
+/* Ports that section phd listens on are of its class, each for its own protocol; those that
+ * exception.phd_ports has are, for both. */
+static void health_devices(void **state)
+{
+	static const struct {
+		uint8_t protocol;
+		uint16_t port;
+		enum bp_exception_class class;
+	} cases[] = {
+		{17, 7024, BP_EX_PHD},
+		{6, 7025, BP_EX_PHD},
+		{17, 6024, BP_EX_PHD},
+		{6, 6024, BP_EX_PHD},
+		{6, 7024, BP_EX_LOCAL},
+		{17, 7025, BP_EX_LOCAL},
+		{17, 7023, BP_EX_LOCAL},
+		{6, 0, BP_EX_LOCAL},
+		{17, 0, BP_EX_LOCAL},
+	};
+	static const struct bp_config_exception off = {.n_phd_ports = 1, .phd_ports = {6024}};
+	uint8_t f[64] = {[12] = 0x08, [14] = 0x45, [14 + 8] = 64, [14 + 9] = 17};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(
+			class4(cases[i].protocol, 64, 40000, cases[i].port), cases[i].class);
+		assert_int_equal(port6(cases[i].protocol, cases[i].port), cases[i].class);
+	}
+	/* what comes from there is no device's */
+	assert_int_equal(class4(17, 64, 7024, 40000), BP_EX_LOCAL);
+	/* without the section no port 0 is */
+	assert_int_equal(bp_exception_classify(&off, f, sizeof(f), true), BP_EX_LOCAL);
+	/* nor what is for other machines */
+	bp_put_be16(f + 36, 7024);
+	assert_int_equal(bp_exception_classify(&config, f, sizeof(f), false), BP_EX_OTHER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routing_protocols),
 		cmocka_unit_test(what_looks_like_them),
+		cmocka_unit_test(health_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
