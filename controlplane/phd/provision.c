@@ -421,14 +421,14 @@ void bp_provision_kick(struct bp_provision *p)
 
 /* ---- life ---- */
 
-struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_client *client,
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops, void *arg)
 {
 	struct bp_provision *p = calloc(1, sizeof(*p) + settings->parallel * sizeof(struct chain));
 
 	if (p == NULL)
 		return NULL;
-	p->client = client;
+	p->cse = *cse;
 	p->settings = *settings;
 	if (p->settings.retry_first_ns == 0)
 		p->settings.retry_first_ns = BP_PROVISION_RETRY_FIRST_NS;
@@ -446,7 +446,7 @@ struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_cli
 		}
 	}
 	p->room = (struct bp_cse_watch){.room = on_room, .arg = p};
-	bp_cse_watch_room(client, &p->room);
+	cse->binding->watch_room(cse->client, &p->room);
 	return p;
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "controlplane/phd/cse_client.h"
+#include "controlplane/phd/cse_binding.h"
 
 /*
  * Makes sure that the CSE has what the instances of devices go into: an AE for each device and its
@@ -22,6 +22,7 @@
  * are left out.
  */
 struct bp_provision;
+struct event_base;
 
 #define BP_PROVISION_RETRY_FIRST_NS 1000000000ull /* doubled up to retry_max_ns */
 
@@ -66,7 +67,7 @@ struct bp_provision_counts {
 	uint64_t away_since_ns; /* monotonic; 0: the CSE answered last */
 };
 
-struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_client *client,
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops,
 	void *arg);
 /* After the client was freed, whose last replies still come here. Devices being worked on get no

@@ -69,7 +69,7 @@ static bool ask(struct chain *c, uint8_t ty, const char *path, const char *fr, c
 		.body = body,
 		.body_len = body != NULL ? strlen(body) : 0};
 
-	switch (bp_cse_send(c->p->client, &q, c->p->on_reply, c)) {
+	switch (bp_cse_ask(&c->p->cse, &q, c->p->on_reply, c)) {
 	case BP_CSE_TAKEN:
 		return true;
 	case BP_CSE_NO_ROOM:

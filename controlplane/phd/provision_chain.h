@@ -37,7 +37,7 @@ struct chain {
 };
 
 struct bp_provision {
-	struct bp_cse_client *client;
+	struct bp_cse cse;
 	struct bp_provision_settings settings;
 	const struct bp_provision_ops *ops;
 	void *arg;

@@ -287,13 +287,15 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	const struct bp_slow_ops ops = {.answer = on_answer, .no_target = on_no_target};
 	struct bp_cse_settings settings = {
 		.release = (enum bp_m2m_release)c->cse.release, .outstanding = c->cse.outstanding};
+	struct bp_cse cse;
 
 	cse_address(c, &settings.address);
 	s->cse = bp_cse_client_new(s->base, &settings);
 	settings.outstanding = OUTSTANDING_MAX;
 	s->cse_reports = bp_cse_client_new(s->base, &settings);
 	if (s->cse && s->cse_reports) {
-		s->ready = bp_ready_new(s->base, s->t, s->w, s->cse, c, s->config->name);
+		cse = bp_cse_by_coap(s->cse);
+		s->ready = bp_ready_new(s->base, s->t, s->w, &cse, c, s->config->name);
 		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
 	}
 	if (s->ready && s->slow)

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/provision.h"
 
 #define DEVICES 10000
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
 		.retry_max_ns = 200000000};
 	struct sockaddr_in *four = (struct sockaddr_in *)&to.address;
 	struct bp_cse_client *client;
+	struct bp_cse cse;
 
 	if (argc != 7 || inet_pton(AF_INET, argv[1], &four->sin_addr) != 1)
 		return 64;
@@ -120,7 +122,8 @@ int main(int argc, char **argv)
 		n_devices++;
 	base = event_base_new();
 	client = bp_cse_client_new(base, &to);
-	provision = bp_provision_new(base, client, &settings, &ops, NULL);
+	cse = bp_cse_by_coap(client);
+	provision = bp_provision_new(base, &cse, &settings, &ops, NULL);
 	if (base == NULL || client == NULL || provision == NULL)
 		return 71;
 	bp_provision_kick(provision);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/provision.h"
 #include "controlplane/phd/provision_path.h"
 
@@ -238,13 +239,15 @@ static int setup(void **state)
 static void start(struct fixture *f, unsigned outstanding, uint64_t ack_timeout_ns)
 {
 	static const struct bp_provision_ops ops = {next, done};
+	struct bp_cse cse;
 	struct bp_cse_settings to = {
 		.release = BP_M2M_R4, .outstanding = outstanding, .ack_timeout_ns = ack_timeout_ns};
 	socklen_t len = sizeof(struct sockaddr_in);
 
 	getsockname(f->cse, (struct sockaddr *)&to.address, &len);
 	f->client = bp_cse_client_new(f->base, &to);
-	f->provision = bp_provision_new(f->base, f->client, &f->settings, &ops, f);
+	cse = bp_cse_by_coap(f->client);
+	f->provision = bp_provision_new(f->base, &cse, &f->settings, &ops, f);
 	bp_provision_kick(f->provision);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/provision.h"
 #include "controlplane/phd/provision_pause.h"
 #include "cse_peer.h"
@@ -179,6 +180,7 @@ static struct fixture *make(unsigned parallel, uint64_t first_ns, uint64_t max_n
 static void start(struct fixture *f, unsigned devices, unsigned outstanding)
 {
 	static const struct bp_provision_ops ops = {next, done};
+	struct bp_cse cse;
 	struct bp_cse_settings to = {
 		.release = BP_M2M_R4, .outstanding = outstanding, .ack_timeout_ns = HOUR_NS};
 	struct sockaddr_in *a = (struct sockaddr_in *)&to.address;
@@ -187,8 +189,9 @@ static void start(struct fixture *f, unsigned devices, unsigned outstanding)
 	a->sin_port = htons(f->peer.port);
 	a->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	f->client = bp_cse_client_new(f->base, &to);
+	cse = bp_cse_by_coap(f->client);
 	assert_non_null(f->client);
-	f->provision = bp_provision_new(f->base, f->client, &f->settings, &ops, f);
+	f->provision = bp_provision_new(f->base, &cse, &f->settings, &ops, f);
 	assert_non_null(f->provision);
 	for (unsigned i = 0; i < devices; i++)
 		f->queue[f->tail++] = i;
