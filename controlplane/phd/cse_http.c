@@ -90,9 +90,9 @@ static void say_foreign(struct call *c, const char *why)
 
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	bp_log_limited(&c->http->log, BP_LOG_WARNING,
-		"%s (HTTP status %ld) is no answer of a oneM2M CSE: %s; expected one at "
+		"%s does not answer as a oneM2M CSE: %s (HTTP status %ld); expected one at "
 		"phd.cse.http",
-		c->http->authority, status, why);
+		c->http->authority, why, status);
 }
 
 /* It can't be asked now, or went away while it was. */
