@@ -67,7 +67,8 @@ static void put_aside(struct chain *c)
  * The CSE says no, and would say so again at once. Where it does not take what all devices need,
  * all wait for it; else this one waits, and the chain goes on with others, slowly if it takes none.
  */
-static void refuse(struct chain *c, const char *what, const struct bp_m2m_reply *r)
+static void refuse(
+	struct chain *c, const char *what, const struct bp_m2m_reply *r, const char *hint)
 {
 	struct bp_provision *p = c->p;
 	char path[BP_PROVISION_PATH_MAX];
@@ -75,8 +76,8 @@ static void refuse(struct chain *c, const char *what, const struct bp_m2m_reply 
 	if (!bp_chain_render(c, c->object < c->target.n_objects ? c->object : 0, path))
 		snprintf(path, sizeof(path), "%s", p->settings.path);
 	bp_log_limited(&p->log, BP_LOG_WARNING,
-		"the CSE does not take %s of '%s' (%u.%02u, response status %u); trying again",
-		what, path, r->code >> 5, r->code & 31u, r->rsc);
+		"the CSE does not take %s of '%s' (%u.%02u, response status %u)%s; trying again",
+		what, path, r->code >> 5, r->code & 31u, r->rsc, hint);
 	p->counts.refused++;
 	if (c->step <= POLICY_STEP) {
 		pause_for(c, GATEWAY, growing(p, &p->base_ns));
@@ -138,6 +139,11 @@ static bool made(const struct bp_m2m_reply *r)
 	return r->code == BP_COAP_CODE(2, 1);
 }
 
+static bool updated(const struct bp_m2m_reply *r)
+{
+	return r->code == BP_COAP_CODE(2, 4);
+}
+
 static bool there(const struct bp_m2m_reply *r)
 {
 	return r->rsc == BP_M2M_CONFLICT || r->rsc == ALREADY_REGISTERED;
@@ -163,6 +169,17 @@ static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
 	return ours && r->m2m.code == BP_COAP_CODE(2, 5);
 }
 
+/* Why an AE that should be there is not ours, for people. */
+static const char *whose(const struct bp_m2m_reply *r)
+{
+	/* its name is free, so it is the originator that has registered before */
+	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
+		return ": its originator has registered an AE of another name there; delete that, "
+		       "or give another phd.cse.originator";
+	return ": an AE of that name is there, of another originator; delete it, or give another "
+	       "phd.cse.path";
+}
+
 static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 {
 	bool ok = made(&r->m2m) || (c->step == POLICY_STEP && r->m2m.rsc == BP_M2M_CONFLICT) ||
@@ -172,22 +189,43 @@ static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 		c->step = CHECK_GATEWAY;
 	else if (!ok)
 		refuse(c, c->step == POLICY_STEP ? "the access control policy" : "the gateway's AE",
-			&r->m2m);
+			&r->m2m, c->step == CHECK_GATEWAY ? whose(&r->m2m) : "");
 	else if (c->step == POLICY_STEP || bp_chain_one_ae(c->p))
 		after_base(c);
 	else
 		c->step = POLICY_STEP;
 }
 
+/*
+ * An AE that is there. Where somebody deleted the policy, or took it from the AE, only its own
+ * originator may do anything with it, for as long as it is under none.
+ */
+static void look_at_device(struct chain *c, const struct bp_cse_reply *r)
+{
+	if (is_ours(c, r)) {
+		if (c->step == OWN_DEVICE)
+			c->step = MEND_DEVICE;
+		else
+			to_containers(c);
+	} else if (c->step == CHECK_DEVICE && !bp_chain_own_originators(c->p) &&
+		   bp_m2m_outcome(&r->m2m, true) == BP_M2M_DENIED) {
+		c->step = OWN_DEVICE;
+	} else {
+		refuse(c, "the AE", &r->m2m, whose(&r->m2m));
+	}
+}
+
 static void device_reply(struct chain *c, const struct bp_cse_reply *r)
 {
-	if (made(&r->m2m) || (c->step == CHECK_DEVICE && is_ours(c, r))) {
-		to_containers(c);
+	if (c->step == CHECK_DEVICE || c->step == OWN_DEVICE) {
+		look_at_device(c, r);
 	} else if (c->step == DEVICE && there(&r->m2m)) {
 		c->step = CHECK_DEVICE;
+	} else if (made(&r->m2m) || (c->step == MEND_DEVICE && updated(&r->m2m))) {
+		to_containers(c);
 	} else {
 		c->p->based = false; /* perhaps the policy is gone: look when it is tried again */
-		refuse(c, "the AE", &r->m2m);
+		refuse(c, c->step == DEVICE ? "the AE" : "the access control policy", &r->m2m, "");
 	}
 }
 
@@ -195,7 +233,7 @@ static void container_reply(struct chain *c, const struct bp_cse_reply *r)
 {
 	if (!made(&r->m2m) && r->m2m.rsc != BP_M2M_CONFLICT) {
 		c->p->based = false;
-		refuse(c, "a container", &r->m2m);
+		refuse(c, "a container", &r->m2m, "");
 	} else if (!next_container(c)) {
 		finish(c);
 	}
@@ -283,6 +321,8 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 		break;
 	case DEVICE:
 	case CHECK_DEVICE:
+	case OWN_DEVICE:
+	case MEND_DEVICE:
 		device_reply(c, r);
 		break;
 	case CONTAINER:
@@ -380,7 +420,7 @@ static void go_on(struct chain *c)
 				return;
 		if (c->step == PAUSE || bp_chain_ask(c))
 			return;
-		refuse(c, "the too long path", &none);
+		refuse(c, "the too long path", &none, "");
 	}
 }
 

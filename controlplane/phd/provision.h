@@ -15,11 +15,10 @@
  *
  * With a fixed originator, which a CSE lets register one AE only, the order is: (1) the gateway's
  * own AE, (2) under it an access control policy by which the originator may do everything, (3) for
- * each device an AE of the originator "C" + system-id, under that policy, (4) its containers, by
- * the fixed originator. Where several devices share an AE, because its name has {type} but not
- * {system_id}, its originator is "C" + that name. Where the originator holds {system_id} it does
- * (3) and (4) itself, and where the path's AE holds no template, that AE is (1), and (2) and (3)
- * are left out.
+ * each device an AE of the originator "C" + the AE's name, under that policy, (4) its containers,
+ * by the fixed originator. An AE that lost the policy is put under it again. Where the originator
+ * holds {system_id} it does (3) and (4) itself, and where the path's AE holds no template, that AE
+ * is (1), and (2) and (3) are left out.
  */
 struct bp_provision;
 struct event_base;

@@ -21,6 +21,10 @@ enum step {
 	POLICY_STEP,   /* (2) */
 	DEVICE,        /* (3) */
 	CHECK_DEVICE,
+	/* we may not look into it: the device's own originator looks, and puts it under (2) again
+	 */
+	OWN_DEVICE,
+	MEND_DEVICE,
 	CONTAINER, /* (4), by object and depth */
 	PAUSE,     /* until `pause` fires */
 };
