@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The resources of health devices, made in a real CSE by HTTP (TS-0009), and mended by both bindings."""
+"""The resources of health devices, made in a real CSE by HTTP (TS-0009), and mended by both bindings: first by what
+provisions alone, then by a gateway with devices."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +11,10 @@ import pytest
 
 import acme
 import coap
+from conftest import running_router
 from lab import wait_until
+from router_lab import RIGHT, only_biplane, own
+from test_phd import PHD, Tree, assert_once, devices, ended as sim_ended
 from test_phd_acme import ACTIVITY, DEVICES, MANY, OXIMETER, PROVISION, Cse, done
 
 BINDINGS = ("http", "coap")
@@ -203,3 +208,94 @@ def test_stopped_for_a_while(cse):
     ended(p, MANY[:30])
     made = {f"cse-in/{d[0]}/{o}" for d in MANY[:30] for o in ("fixed_dose", "variable_dose")}
     assert set(cse.tree("cse-in", coap.CNT)) == made
+
+
+# ---------------------------------------------------------------- a gateway with devices
+
+
+@contextlib.contextmanager
+def gateway(lab, directory):
+    cse = {**PHD["cse"], "http": 8080, "retry_max": "1s"}
+    with running_router(lab, directory, phd={**PHD, "cse": cse, "store": {"path": str(directory / "phd.db")}}) as r:
+        yield r
+
+
+@pytest.fixture
+def right_cse(routed_lab, tmp_path):
+    """Of the right-hand network; not started."""
+    acme.require()
+    with routed_lab.inside("right"):
+        client = coap.Client(RIGHT)
+    c = acme.Acme(tmp_path / "cse", RIGHT, argv=lambda *a: routed_lab.argv("right", *a))
+    c.client = client
+    yield c
+    c.stop()
+    client.close()
+
+
+@only_biplane
+def test_gateway_before_its_cse(routed_lab, hugepages, tmp_path, right_cse):
+    """Devices measure before there is a CSE; it starts, is stopped and loses all, and starts again."""
+    with gateway(routed_lab, tmp_path) as router:
+        load = devices(routed_lab, "--device", "oximeter", "--count", 3, "--confirmed", "--reports", 3, "--rate", 0,
+                       "--retries", 0, "--timeout", "500ms")
+        wait_until("it to notice", lambda: "the CSE does not answer" in router.log.read_text(), seconds=30)
+        right_cse.start(right_cse.client)
+        status, lines, summary = sim_ended(load)
+        assert status == 0 and summary["answered"] == 9, summary
+        assert_once(Tree(routed_lab, right_cse), lines)
+        # By HTTP: the CSE has closed its connections, so that their ends stay there for a while.
+        ends = routed_lab.run("right", "ss", "-Htan", "sport", "=", ":8080", "dst", own("right")).stdout.decode()
+        assert "TIME-WAIT" in ends, ends
+        assert "the CSE answers again" in router.log.read_text()
+
+        right_cse.stop()
+        load = devices(routed_lab, "--device", "oximeter", "--count", 3, "--confirmed", "--reports", 3, "--rate", 0,
+                       "--retries", 0, "--timeout", "500ms")
+        wait_until("it to notice again", lambda: router.log.read_text().count("the CSE does not answer") >= 2, seconds=30)
+        right_cse.start(right_cse.client)
+        status, lines, summary = sim_ended(load)
+        assert status == 0 and summary["answered"] == 9, summary
+        assert_once(Tree(routed_lab, right_cse), lines)
+        router.balanced()
+
+
+CODES = {"spo2": "2:19384", "pulse_rate": "2:18458"}
+
+
+@only_biplane
+def test_gateway_loses_its_tree(routed_lab, hugepages, tmp_path, right_cse):
+    """While devices measure, one loses its AE, one a container, and all lose the policy: all comes back, and goes on
+    without a gap and without anything twice."""
+    right_cse.start(right_cse.client)
+    tree = Tree(routed_lab, right_cse)
+    with gateway(routed_lab, tmp_path) as router:
+        load = devices(routed_lab, "--device", "oximeter", "--count", 3, "--confirmed", "--reports", 0, "--rate", 12,
+                       "--retries", 0, "--timeout", "500ms")
+        name = next(a for a in load.args if str(a).startswith("0022092258"))
+        sids = [f"{int(name, 16) + i:016x}" for i in range(3)]
+        containers = [f"cse-in/{sid}/{o}" for sid in sids for o in CODES]
+
+        def have(n):
+            with routed_lab.inside("right"):
+                there = set(right_cse.tree("cse-in", coap.CNT))
+            return there.issuperset(containers) and all(len(tree.contents(c)) >= n for c in containers)
+        wait_until("some measurements of each", lambda: have(3), seconds=60, every=0.2)
+        with routed_lab.inside("right"):
+            (policy,) = [p for p in right_cse.tree("cse-in", coap.ACP) if p.endswith("/phd")]
+        for path in (policy, f"cse-in/{sids[0]}", f"cse-in/{sids[1]}/spo2"):
+            assert right_cse.client.ask(coap.DELETE, path, acme.ADMIN).rsc == 2002, path
+        assert right_cse.client.ask(coap.GET, f"cse-in/{sids[2]}", "Cbiplane").rsc == 4103
+        wait_until("all of it again", lambda: have(3), seconds=60, every=0.2)
+        load.terminate()
+        status, lines, summary = sim_ended(load)
+        assert status == 0, summary
+        for sid in sids:
+            reports = [line["values"] for line in lines if line["event"] == "report" and line["device"] == sid]
+            for name, code in CODES.items():
+                sent = [str(v["value"]) for values in reports for v in values if v["code"] == code]
+                found = [str(c["v"]) for c in tree.contents(f"cse-in/{sid}/{name}")]
+                deleted = sid == sids[0] or (sid == sids[1] and name == "spo2")
+                assert found == (sent[-len(found):] if deleted else sent), (sid, name)
+                assert len(found) < len(sent) or not deleted
+        router.balanced()
