@@ -15,6 +15,7 @@
 #define SKIP_MAX 64u             /* devices that pause, looked at in one turn */
 #define SKIP_NS (NS_PER_S / 100) /* until the next turn */
 #define REFUSED_MAX 16u          /* so many in a row without one that is taken, and chains rest */
+#define UNANSWERED_MAX 8u        /* requests of one device, until another one asks */
 
 static void go_on(struct chain *c);
 static void on_reply(void *arg, const struct bp_cse_reply *r);
@@ -261,8 +262,8 @@ static void away(struct chain *c)
 }
 
 /*
- * The CSE says that it can't now. Perhaps that is about this device only, so another one
- * asks next.
+ * The CSE says that it can't now, or nothing that can be understood. Perhaps that is about this
+ * device only, so another one asks next.
  */
 static void busy(struct chain *c)
 {
@@ -274,6 +275,14 @@ static void busy(struct chain *c)
 	}
 	put_aside(c);
 	if (p->probe == NULL || p->probe == c)
+		away(c);
+}
+
+static void unanswered(struct chain *c, enum bp_cse_end end)
+{
+	if (end == BP_CSE_RESET || ++c->unanswered >= UNANSWERED_MAX)
+		busy(c);
+	else
 		away(c);
 }
 
@@ -305,9 +314,10 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 	if (r->end == BP_CSE_CANCELLED)
 		return;
 	if (r->end != BP_CSE_ANSWERED) {
-		away(c);
+		unanswered(c, r->end);
 		return;
 	}
+	c->unanswered = 0;
 	if (bp_m2m_outcome(&r->m2m, true) == BP_M2M_BUSY) {
 		busy(c);
 		return;
@@ -397,6 +407,7 @@ static bool begin(struct chain *c)
 	}
 	if (p->counts.away_since_ns != 0)
 		p->probe = c;
+	c->unanswered = 0;
 	c->object = 0;
 	if (needs_base && !p->based) {
 		p->basing = true;

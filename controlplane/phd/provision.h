@@ -11,7 +11,7 @@
  * Makes sure that the CSE has what the instances of devices go into: an AE for each device and its
  * containers. What is there already is no error. While the CSE is away one request at a time asks
  * for it, after pauses that grow; whoever waits, waits in the owner's table, so that nothing here
- * can overflow. A device that the CSE refuses pauses, and holds up no other.
+ * can overflow. A device that the CSE refuses, or does not answer, pauses and holds up no other.
  *
  * With a fixed originator, which a CSE lets register one AE only, the order is: (1) the gateway's
  * own AE, (2) under it an access control policy by which the originator may do everything, (3) for

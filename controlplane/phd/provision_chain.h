@@ -33,8 +33,9 @@ enum step {
 struct chain {
 	struct bp_provision *p;
 	enum step step, after_pause;
-	bool parked;   /* PAUSE without a time, until the CSE is back */
-	bool roomless; /* the same, until the client has room */
+	bool parked;         /* PAUSE without a time, until the CSE is back */
+	bool roomless;       /* the same, until the client has room */
+	unsigned unanswered; /* requests in a row */
 	struct bp_provision_target target;
 	unsigned object, depth;
 	struct event *pause;
