@@ -153,7 +153,7 @@ static uint16_t read_rsc(const char *p)
 	return (uint16_t)n;
 }
 
-/* TS-0008, 6.2.4: what CoAP says for the same success. */
+/* What CoAP says for the same success (TS-0008). */
 static uint8_t success_of(uint16_t rsc, enum bp_http_operation operation)
 {
 	if (rsc == BP_M2M_CREATED && operation == BP_HTTP_CREATE)

@@ -171,12 +171,15 @@ static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
 }
 
 /* Why an AE that should be there is not ours, for people. */
-static const char *whose(const struct bp_m2m_reply *r)
+static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
 {
 	/* its name is free, so it is the originator that has registered before */
 	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
 		return ": its originator has registered an AE of another name there; delete that, "
 		       "or give another phd.cse.originator";
+	if (c->step == CHECK_GATEWAY && !bp_chain_one_ae(c->p))
+		return ": an AE of our name is there, of another originator; delete it, or give "
+		       "another name";
 	return ": an AE of that name is there, of another originator; delete it, or give another "
 	       "phd.cse.path";
 }
@@ -190,7 +193,7 @@ static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 		c->step = CHECK_GATEWAY;
 	else if (!ok)
 		refuse(c, c->step == POLICY_STEP ? "the access control policy" : "the gateway's AE",
-			&r->m2m, c->step == CHECK_GATEWAY ? whose(&r->m2m) : "");
+			&r->m2m, c->step == CHECK_GATEWAY ? whose(c, &r->m2m) : "");
 	else if (c->step == POLICY_STEP || bp_chain_one_ae(c->p))
 		after_base(c);
 	else
@@ -212,7 +215,7 @@ static void look_at_device(struct chain *c, const struct bp_cse_reply *r)
 		   bp_m2m_outcome(&r->m2m, true) == BP_M2M_DENIED) {
 		c->step = OWN_DEVICE;
 	} else {
-		refuse(c, "the AE", &r->m2m, whose(&r->m2m));
+		refuse(c, "the AE", &r->m2m, whose(c, &r->m2m));
 	}
 }
 
