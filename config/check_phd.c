@@ -79,6 +79,41 @@ static void check_provision(struct bp_reader *r, const struct bp_yaml *n)
 		"with it, or coap");
 }
 
+/* Whether the second segment of a path holds it: the AE's. */
+static bool ae_holds(const char *path, const char *what)
+{
+	const char *ae = strchr(path, '/') + 1, *at = strstr(ae, what);
+
+	return at != NULL && at < strchr(ae, '/');
+}
+
+/*
+ * A CSE lets one originator register an AE, and nobody else make anything in it; and what stands
+ * in one container nobody can tell apart: names of instances say nothing of the device, so that
+ * those of two devices may be the same, and the second instance would be lost.
+ */
+static void check_names(struct bp_reader *r, const struct bp_yaml *n)
+{
+	const struct bp_config_phd_cse *c = &r->config->phd.cse;
+	const struct bp_yaml *cse = bp_yaml_find(n, "cse"), *at;
+
+	if (cse == NULL || !fine(cse, "path") || !fine(cse, "originator"))
+		return;
+	at = place(cse, "path");
+	if (strstr(c->path, "{system_id}") == NULL)
+		bp_error(r->messages, at->line, at->column,
+			"phd.cse.path: it has no {system_id}, so that devices would share "
+			"containers and nobody could tell whose an instance is; expected "
+			"{system_id} in the AE or in a container, such as "
+			"cse-in/ward/{system_id}/{object}");
+	else if (strstr(c->originator, "{system_id}") != NULL && !ae_holds(c->path, "{system_id}"))
+		bp_error(r->messages, at->line, at->column,
+			"phd.cse.path: its AE, the second segment, has no {system_id} and "
+			"phd.cse.originator has it, so that the device that comes first would "
+			"register the AE and all others be refused; expected {system_id} in that "
+			"segment, or an originator without it");
+}
+
 /* An error there may leave an interface out. */
 static bool interfaces_are_right(const struct bp_reader *r)
 {
@@ -100,4 +135,5 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	r->config->exception.listen_tcp = r->config->phd.listen_tcp;
 	check_source_ports(r, n);
 	check_provision(r, n);
+	check_names(r, n);
 }

@@ -340,6 +340,10 @@ static bool parse_originator(const struct bp_setting *s, const struct bp_config 
 	if (strstr(text, "{object}") != NULL || strstr(text, "{type}") != NULL)
 		return bp_fault_set(
 			fault, 0, "an originator is the same for all that a device measures");
+	/* TS-0001, 7.2: by it a CSE knows the identifier of an AE; alone it asks for one. */
+	if ((text[0] != 'C' && text[0] != 'S') || text[1] == '\0')
+		return bp_fault_set(fault, 0,
+			"it is no AE's identifier, which begins with 'C' or 'S' and goes on");
 	memset(field, 0, s->size);
 	memcpy(field, text, strlen(text));
 	return true;
@@ -348,8 +352,8 @@ static bool parse_originator(const struct bp_setting *s, const struct bp_config 
 static void expect_originator(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out,
-		"a text of %llu to %llu letters, digits, '-', '.', '_', '~' and the placeholder "
-		"{system_id}",
+		"a text of %llu to %llu bytes that begins with C or S, of letters, digits, '-', "
+		"'.', '_', '~' and the placeholder {system_id}",
 		(unsigned long long)s->min, (unsigned long long)s->max);
 }
 

@@ -18,6 +18,7 @@ enum bp_coap_type { BP_COAP_CON, BP_COAP_NON, BP_COAP_ACK, BP_COAP_RST };
 #define BP_COAP_EMPTY 0
 #define BP_COAP_GET BP_COAP_CODE(0, 1)
 #define BP_COAP_POST BP_COAP_CODE(0, 2)
+#define BP_COAP_PUT BP_COAP_CODE(0, 3)
 
 /* Option numbers of RFC 7252 that are used here (12.2). */
 #define BP_COAP_URI_PATH 11

@@ -54,7 +54,7 @@ enum bp_m2m_outcome {
 enum bp_m2m_outcome bp_m2m_outcome(const struct bp_m2m_reply *r, bool named);
 
 struct bp_m2m_request {
-	uint8_t ty;        /* 0: none, as in a retrieve */
+	uint8_t ty;        /* 0: none, as in a retrieve or an update */
 	const char *path;  /* segments of Uri-Path, by '/': "cse-in/gwAE", "~/id-in/cse-in/gwAE" */
 	const char *query; /* arguments by '&': "rcn=0"; or NULL */
 	const char *fr;    /* originator */

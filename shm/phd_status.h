@@ -100,7 +100,7 @@
 	X(EVENTS_SWEPT, EVENTS, TOTAL, "swept", "the same, found by looking at all sessions")      \
 	X(EVENTS_KNOWN, EVENTS, TOTAL, "known", "told of what was mended meanwhile")               \
 	X(EVENTS_UNTRUE, EVENTS, TOTAL, "untrue", "told of no session that is open")               \
-	/* the control plane's CoAP clients, together */                                           \
+	/* the control plane's clients of the CSE, by CoAP and HTTP, together */                   \
 	X(CSE_REQUESTS, CSE, TOTAL, "requests", "requests to the CSE")                             \
 	X(CSE_ANSWERED, CSE, TOTAL, "answered", "of these, answered")                              \
 	X(CSE_REPEATS, CSE, TOTAL, "repeats", "transmissions again, for want of an answer")        \
@@ -111,8 +111,9 @@
 		"transmissions for which the kernel had no way to the CSE")                        \
 	X(CSE_SEPARATE, CSE, TOTAL, "separate", "responses behind an empty acknowledgement")       \
 	X(CSE_STRAYS, CSE, TOTAL, "strays", "messages that nothing waits for")                     \
-	X(CSE_UNREADABLE, CSE, TOTAL, "unreadable", "datagrams that are no CoAP")                  \
-	X(CSE_RECONNECTS, CSE, TOTAL, "reconnects", "new sockets after silence")                   \
+	X(CSE_UNREADABLE, CSE, TOTAL, "unreadable", "what came and is no answer of a CSE")         \
+	X(CSE_RECONNECTS, CSE, TOTAL, "reconnects",                                                \
+		"new sockets after silence, and HTTP connections")                                 \
 	X(CSE_OUTSTANDING, CSE, NOW, "outstanding", "requests without an answer, now")             \
 	X(CSE_AWAY_S, CSE, NOW, "away_s",                                                          \
 		"seconds for which provisioning has found the CSE away; 0: it answers")            \

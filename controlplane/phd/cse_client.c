@@ -55,21 +55,6 @@ static void note_room(struct bp_cse_client *c)
 		look_for_room_in(c, at - now);
 }
 
-static void tell_room(struct bp_cse_client *c)
-{
-	struct bp_cse_watch *first = c->watch, **last = &c->watch;
-
-	for (struct bp_cse_watch *w = first; w != NULL; w = w->next)
-		w->room(w->arg);
-	if (first == NULL)
-		return;
-	c->watch = first->next; /* it is the last next time */
-	first->next = NULL;
-	while (*last != NULL)
-		last = &(*last)->next;
-	*last = first;
-}
-
 static void on_room(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_cse_client *c = arg;
@@ -81,13 +66,12 @@ static void on_room(evutil_socket_t fd, short what, void *arg)
 	c->full = false;
 	note_room(c);
 	if (!c->full)
-		tell_room(c);
+		bp_cse_watch_tell(&c->watch);
 }
 
 void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w)
 {
-	w->next = c->watch;
-	c->watch = w;
+	bp_cse_watch_add(&c->watch, w);
 }
 
 /* ---- requests ---- */
@@ -179,6 +163,13 @@ static uint64_t first_timeout_ns(const struct bp_cse_client *c)
 	       c->settings.ack_timeout_ns / 2 * (random >> 16) / UINT16_MAX;
 }
 
+static uint8_t method_of(const struct bp_m2m_request *q)
+{
+	if (q->ty != 0)
+		return BP_COAP_POST;
+	return q->body != NULL ? BP_COAP_PUT : BP_COAP_GET;
+}
+
 /* Writes the request; its length, or 0. */
 static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *r,
 	const struct bp_m2m_request *q, uint8_t *out)
@@ -191,8 +182,8 @@ static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *
 		snprintf(rqi, sizeof(rqi), "p%x", c->serial);
 		named.rqi = rqi;
 	}
-	bp_coap_begin(&w, out, BP_CSE_MESSAGE_MAX, BP_COAP_CON,
-		q->ty != 0 ? BP_COAP_POST : BP_COAP_GET, 0, r->token, sizeof(r->token));
+	bp_coap_begin(&w, out, BP_CSE_MESSAGE_MAX, BP_COAP_CON, method_of(q), 0, r->token,
+		sizeof(r->token));
 	return bp_m2m_create(&w, out, c->settings.release, &named);
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "proto/onem2m.h"
+#include "controlplane/phd/cse_binding.h"
 
 struct event_base;
 
@@ -36,26 +36,6 @@ struct bp_cse_settings {
 	uint64_t id_lifetime_ns; /* of a message id; 0: BP_COAP_EXCHANGE_LIFETIME_S */
 };
 
-enum bp_cse_end {
-	BP_CSE_ANSWERED,
-	BP_CSE_TIMED_OUT, /* not answered, however often it was sent */
-	BP_CSE_RESET,     /* the other end has no idea of CoAP requests */
-	BP_CSE_CANCELLED, /* the client was freed */
-	/* Nobody listens at the CSE's port, as its host says; at once, so who asks again should
-	 * wait first. All that is outstanding ends so: what the CSE had is forgotten with it. */
-	BP_CSE_REFUSED,
-};
-
-struct bp_cse_reply {
-	enum bp_cse_end end;
-	struct bp_m2m_reply m2m; /* with BP_CSE_ANSWERED */
-	const uint8_t *payload;  /* valid during the call; NULL: none */
-	uint32_t payload_len;
-};
-
-/* Called once for each request taken, never from within bp_cse_send(). It may send the next. */
-typedef void bp_cse_done(void *arg, const struct bp_cse_reply *r);
-
 /* What happened since the client was made. */
 struct bp_cse_counts {
 	uint64_t requests, answered, repeats, timed_out, resets;
@@ -74,16 +54,7 @@ struct bp_cse_client *bp_cse_client_new(
 /* What is outstanding ends with BP_CSE_CANCELLED. Not from within a bp_cse_done. */
 void bp_cse_client_free(struct bp_cse_client *c);
 
-enum bp_cse_sent {
-	BP_CSE_TAKEN,
-	BP_CSE_NO_ROOM, /* as many as may are outstanding, or the message ids are used up for now */
-	BP_CSE_TOO_LONG, /* or a path that can't be written */
-};
-
-/*
- * A create, or with q->ty 0 a retrieve. q->rqi NULL: the client makes one. Nothing of q is needed
- * after the call.
- */
+/* As bp_cse_ask(). */
 enum bp_cse_sent bp_cse_send(
 	struct bp_cse_client *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg);
 /*
@@ -95,19 +66,10 @@ enum bp_cse_sent bp_cse_send_message(
 /* Whether another request has room: a place, and a message id. */
 bool bp_cse_has_room(const struct bp_cse_client *c);
 
-/* Who wants to know when there is room again. Owned by who watches; it must stay until the client
- * is freed. */
-struct bp_cse_watch {
-	/*
-	 * There was no room, and now there is. From the event loop; it may send. Those that watch
-	 * are called in turns, and who comes later may find that it is taken already: it is called
-	 * again then.
-	 */
-	void (*room)(void *arg);
-	void *arg;
-	struct bp_cse_watch *next; /* the client's */
-};
 void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w);
+
+/* For who doesn't mind how the CSE is asked. */
+struct bp_cse bp_cse_by_coap(struct bp_cse_client *c);
 
 unsigned bp_cse_outstanding(const struct bp_cse_client *c);
 const struct bp_cse_counts *bp_cse_counts(const struct bp_cse_client *c);

@@ -15,6 +15,7 @@
 #define SKIP_MAX 64u             /* devices that pause, looked at in one turn */
 #define SKIP_NS (NS_PER_S / 100) /* until the next turn */
 #define REFUSED_MAX 16u          /* so many in a row without one that is taken, and chains rest */
+#define UNANSWERED_MAX 8u        /* requests of one device, until another one asks */
 
 static void go_on(struct chain *c);
 static void on_reply(void *arg, const struct bp_cse_reply *r);
@@ -67,7 +68,8 @@ static void put_aside(struct chain *c)
  * The CSE says no, and would say so again at once. Where it does not take what all devices need,
  * all wait for it; else this one waits, and the chain goes on with others, slowly if it takes none.
  */
-static void refuse(struct chain *c, const char *what, const struct bp_m2m_reply *r)
+static void refuse(
+	struct chain *c, const char *what, const struct bp_m2m_reply *r, const char *hint)
 {
 	struct bp_provision *p = c->p;
 	char path[BP_PROVISION_PATH_MAX];
@@ -75,8 +77,8 @@ static void refuse(struct chain *c, const char *what, const struct bp_m2m_reply 
 	if (!bp_chain_render(c, c->object < c->target.n_objects ? c->object : 0, path))
 		snprintf(path, sizeof(path), "%s", p->settings.path);
 	bp_log_limited(&p->log, BP_LOG_WARNING,
-		"the CSE does not take %s of '%s' (%u.%02u, response status %u); trying again",
-		what, path, r->code >> 5, r->code & 31u, r->rsc);
+		"the CSE does not take %s of '%s' (%u.%02u, response status %u)%s; trying again",
+		what, path, r->code >> 5, r->code & 31u, r->rsc, hint);
 	p->counts.refused++;
 	if (c->step <= POLICY_STEP) {
 		pause_for(c, GATEWAY, growing(p, &p->base_ns));
@@ -138,6 +140,11 @@ static bool made(const struct bp_m2m_reply *r)
 	return r->code == BP_COAP_CODE(2, 1);
 }
 
+static bool updated(const struct bp_m2m_reply *r)
+{
+	return r->code == BP_COAP_CODE(2, 4);
+}
+
 static bool there(const struct bp_m2m_reply *r)
 {
 	return r->rsc == BP_M2M_CONFLICT || r->rsc == ALREADY_REGISTERED;
@@ -163,6 +170,20 @@ static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
 	return ours && r->m2m.code == BP_COAP_CODE(2, 5);
 }
 
+/* Why an AE that should be there is not ours, for people. */
+static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
+{
+	/* its name is free, so it is the originator that has registered before */
+	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
+		return ": its originator has registered an AE of another name there; delete that, "
+		       "or give another phd.cse.originator";
+	if (c->step == CHECK_GATEWAY && !bp_chain_one_ae(c->p))
+		return ": an AE of our name is there, of another originator; delete it, or give "
+		       "another name";
+	return ": an AE of that name is there, of another originator; delete it, or give another "
+	       "phd.cse.path";
+}
+
 static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 {
 	bool ok = made(&r->m2m) || (c->step == POLICY_STEP && r->m2m.rsc == BP_M2M_CONFLICT) ||
@@ -172,22 +193,43 @@ static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 		c->step = CHECK_GATEWAY;
 	else if (!ok)
 		refuse(c, c->step == POLICY_STEP ? "the access control policy" : "the gateway's AE",
-			&r->m2m);
+			&r->m2m, c->step == CHECK_GATEWAY ? whose(c, &r->m2m) : "");
 	else if (c->step == POLICY_STEP || bp_chain_one_ae(c->p))
 		after_base(c);
 	else
 		c->step = POLICY_STEP;
 }
 
+/*
+ * An AE that is there. Where somebody deleted the policy, or took it from the AE, only its own
+ * originator may do anything with it, for as long as it is under none.
+ */
+static void look_at_device(struct chain *c, const struct bp_cse_reply *r)
+{
+	if (is_ours(c, r)) {
+		if (c->step == OWN_DEVICE)
+			c->step = MEND_DEVICE;
+		else
+			to_containers(c);
+	} else if (c->step == CHECK_DEVICE && !bp_chain_own_originators(c->p) &&
+		   bp_m2m_outcome(&r->m2m, true) == BP_M2M_DENIED) {
+		c->step = OWN_DEVICE;
+	} else {
+		refuse(c, "the AE", &r->m2m, whose(c, &r->m2m));
+	}
+}
+
 static void device_reply(struct chain *c, const struct bp_cse_reply *r)
 {
-	if (made(&r->m2m) || (c->step == CHECK_DEVICE && is_ours(c, r))) {
-		to_containers(c);
+	if (c->step == CHECK_DEVICE || c->step == OWN_DEVICE) {
+		look_at_device(c, r);
 	} else if (c->step == DEVICE && there(&r->m2m)) {
 		c->step = CHECK_DEVICE;
+	} else if (made(&r->m2m) || (c->step == MEND_DEVICE && updated(&r->m2m))) {
+		to_containers(c);
 	} else {
 		c->p->based = false; /* perhaps the policy is gone: look when it is tried again */
-		refuse(c, "the AE", &r->m2m);
+		refuse(c, c->step == DEVICE ? "the AE" : "the access control policy", &r->m2m, "");
 	}
 }
 
@@ -195,7 +237,7 @@ static void container_reply(struct chain *c, const struct bp_cse_reply *r)
 {
 	if (!made(&r->m2m) && r->m2m.rsc != BP_M2M_CONFLICT) {
 		c->p->based = false;
-		refuse(c, "a container", &r->m2m);
+		refuse(c, "a container", &r->m2m, "");
 	} else if (!next_container(c)) {
 		finish(c);
 	}
@@ -223,8 +265,8 @@ static void away(struct chain *c)
 }
 
 /*
- * The CSE says that it can't now. Perhaps that is about this device only, so another one
- * asks next.
+ * The CSE says that it can't now, or nothing that can be understood. Perhaps that is about this
+ * device only, so another one asks next.
  */
 static void busy(struct chain *c)
 {
@@ -236,6 +278,14 @@ static void busy(struct chain *c)
 	}
 	put_aside(c);
 	if (p->probe == NULL || p->probe == c)
+		away(c);
+}
+
+static void unanswered(struct chain *c, enum bp_cse_end end)
+{
+	if (end == BP_CSE_RESET || ++c->unanswered >= UNANSWERED_MAX)
+		busy(c);
+	else
 		away(c);
 }
 
@@ -267,9 +317,10 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 	if (r->end == BP_CSE_CANCELLED)
 		return;
 	if (r->end != BP_CSE_ANSWERED) {
-		away(c);
+		unanswered(c, r->end);
 		return;
 	}
+	c->unanswered = 0;
 	if (bp_m2m_outcome(&r->m2m, true) == BP_M2M_BUSY) {
 		busy(c);
 		return;
@@ -283,6 +334,8 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 		break;
 	case DEVICE:
 	case CHECK_DEVICE:
+	case OWN_DEVICE:
+	case MEND_DEVICE:
 		device_reply(c, r);
 		break;
 	case CONTAINER:
@@ -357,6 +410,7 @@ static bool begin(struct chain *c)
 	}
 	if (p->counts.away_since_ns != 0)
 		p->probe = c;
+	c->unanswered = 0;
 	c->object = 0;
 	if (needs_base && !p->based) {
 		p->basing = true;
@@ -380,7 +434,7 @@ static void go_on(struct chain *c)
 				return;
 		if (c->step == PAUSE || bp_chain_ask(c))
 			return;
-		refuse(c, "the too long path", &none);
+		refuse(c, "the too long path", &none, "");
 	}
 }
 
@@ -421,14 +475,14 @@ void bp_provision_kick(struct bp_provision *p)
 
 /* ---- life ---- */
 
-struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_client *client,
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops, void *arg)
 {
 	struct bp_provision *p = calloc(1, sizeof(*p) + settings->parallel * sizeof(struct chain));
 
 	if (p == NULL)
 		return NULL;
-	p->client = client;
+	p->cse = *cse;
 	p->settings = *settings;
 	if (p->settings.retry_first_ns == 0)
 		p->settings.retry_first_ns = BP_PROVISION_RETRY_FIRST_NS;
@@ -446,7 +500,7 @@ struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_cli
 		}
 	}
 	p->room = (struct bp_cse_watch){.room = on_room, .arg = p};
-	bp_cse_watch_room(client, &p->room);
+	cse->binding->watch_room(cse->client, &p->room);
 	return p;
 }
 

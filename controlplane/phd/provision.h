@@ -5,23 +5,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "controlplane/phd/cse_client.h"
+#include "controlplane/phd/cse_binding.h"
 
 /*
  * Makes sure that the CSE has what the instances of devices go into: an AE for each device and its
  * containers. What is there already is no error. While the CSE is away one request at a time asks
  * for it, after pauses that grow; whoever waits, waits in the owner's table, so that nothing here
- * can overflow. A device that the CSE refuses pauses, and holds up no other.
+ * can overflow. A device that the CSE refuses, or does not answer, pauses and holds up no other.
  *
  * With a fixed originator, which a CSE lets register one AE only, the order is: (1) the gateway's
  * own AE, (2) under it an access control policy by which the originator may do everything, (3) for
- * each device an AE of the originator "C" + system-id, under that policy, (4) its containers, by
- * the fixed originator. Where several devices share an AE, because its name has {type} but not
- * {system_id}, its originator is "C" + that name. Where the originator holds {system_id} it does
- * (3) and (4) itself, and where the path's AE holds no template, that AE is (1), and (2) and (3)
- * are left out.
+ * each device an AE of the originator "C" + the AE's name, under that policy, (4) its containers,
+ * by the fixed originator. An AE that lost the policy is put under it again. Where the originator
+ * holds {system_id} it does (3) and (4) itself, and where the path's AE holds no template, that AE
+ * is (1), and (2) and (3) are left out.
  */
 struct bp_provision;
+struct event_base;
 
 #define BP_PROVISION_RETRY_FIRST_NS 1000000000ull /* doubled up to retry_max_ns */
 
@@ -66,7 +66,7 @@ struct bp_provision_counts {
 	uint64_t away_since_ns; /* monotonic; 0: the CSE answered last */
 };
 
-struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_client *client,
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops,
 	void *arg);
 /* After the client was freed, whose last replies still come here. Devices being worked on get no

@@ -7,6 +7,7 @@
 
 #define POLICY "phd" /* name of the access control policy */
 #define BODY_MAX 1024
+#define POLICY_PATH_MAX (256 + sizeof(POLICY) + 1)
 
 /* ---- whose name ---- */
 
@@ -45,17 +46,10 @@ static bool originator(const struct chain *c, char *out, size_t size)
 
 bool bp_chain_registrant(const struct chain *c, const char *ae, char *out, size_t size)
 {
-	char id[17], segment[BP_PROVISION_PATH_MAX];
-
 	if (bp_chain_own_originators(c->p))
 		return originator(c, out, size);
-	/* Several devices in one AE, that of their type, share its originator too. */
-	if (!bp_provision_segment(segment, sizeof(segment), c->p->settings.path, 1) ||
-		!holds(segment, "{system_id}"))
-		return (size_t)snprintf(out, size, "C%s", ae) < size;
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(id + (size_t)2 * i, 3, "%02x", c->target.system_id[i]);
-	return (size_t)snprintf(out, size, "C%s", id) < size;
+	/* by the AE's name: devices that share one share its originator too */
+	return (size_t)snprintf(out, size, "C%s", ae) < size;
 }
 
 /* ---- requests ---- */
@@ -69,7 +63,7 @@ static bool ask(struct chain *c, uint8_t ty, const char *path, const char *fr, c
 		.body = body,
 		.body_len = body != NULL ? strlen(body) : 0};
 
-	switch (bp_cse_send(c->p->client, &q, c->p->on_reply, c)) {
+	switch (bp_cse_ask(&c->p->cse, &q, c->p->on_reply, c)) {
 	case BP_CSE_TAKEN:
 		return true;
 	case BP_CSE_NO_ROOM:
@@ -127,21 +121,34 @@ static bool ask_gateway(struct chain *c)
 	return ask(c, BP_M2M_ACP, path, c->p->settings.originator, body);
 }
 
+/* Path of the policy that devices' AEs are under. */
+static void policy_path(const struct bp_provision *p, char out[POLICY_PATH_MAX])
+{
+	char base[64], own[128];
+
+	gateway_names(p, base, own, out);
+	snprintf(out + strlen(out), POLICY_PATH_MAX - strlen(out), "/" POLICY);
+}
+
 static bool ask_device(struct chain *c)
 {
-	char base[64], own[128], acpi[256 + sizeof(POLICY) + 1], path[BP_PROVISION_PATH_MAX],
-		ae[128], fr[256];
+	char base[64], acpi[POLICY_PATH_MAX], path[BP_PROVISION_PATH_MAX], ae[128], fr[256];
 	char body[BODY_MAX];
 
-	gateway_names(c->p, base, own, acpi);
-	snprintf(acpi + strlen(acpi), sizeof(acpi) - strlen(acpi), "/" POLICY);
-	if (!bp_chain_render(c, 0, path) || !bp_provision_segment(ae, sizeof(ae), path, 1))
+	if (!bp_chain_render(c, 0, path) || !bp_provision_segment(ae, sizeof(ae), path, 1) ||
+		!bp_provision_segment(base, sizeof(base), path, 0) ||
+		!bp_chain_registrant(c, ae, fr, sizeof(fr)))
 		return false;
 	path[bp_provision_prefix(path, 2)] = '\0';
+	policy_path(c->p, acpi);
 	if (c->step == CHECK_DEVICE)
 		return originator(c, fr, sizeof(fr)) && ask(c, 0, path, fr, NULL);
-	if (!bp_chain_registrant(c, ae, fr, sizeof(fr)))
-		return false;
+	if (c->step == OWN_DEVICE)
+		return ask(c, 0, path, fr, NULL);
+	if (c->step == MEND_DEVICE) {
+		snprintf(body, sizeof(body), "{\"m2m:ae\":{\"acpi\":[\"%s\"]}}", acpi);
+		return ask(c, 0, path, fr, body);
+	}
 	ae_body(c->p, body, ae, bp_chain_own_originators(c->p) ? NULL : acpi);
 	return ask(c, BP_M2M_AE, base, fr, body);
 }

@@ -21,6 +21,10 @@ enum step {
 	POLICY_STEP,   /* (2) */
 	DEVICE,        /* (3) */
 	CHECK_DEVICE,
+	/* we may not look into it: the device's own originator looks, and puts it under (2) again
+	 */
+	OWN_DEVICE,
+	MEND_DEVICE,
 	CONTAINER, /* (4), by object and depth */
 	PAUSE,     /* until `pause` fires */
 };
@@ -29,15 +33,16 @@ enum step {
 struct chain {
 	struct bp_provision *p;
 	enum step step, after_pause;
-	bool parked;   /* PAUSE without a time, until the CSE is back */
-	bool roomless; /* the same, until the client has room */
+	bool parked;         /* PAUSE without a time, until the CSE is back */
+	bool roomless;       /* the same, until the client has room */
+	unsigned unanswered; /* requests in a row */
 	struct bp_provision_target target;
 	unsigned object, depth;
 	struct event *pause;
 };
 
 struct bp_provision {
-	struct bp_cse_client *client;
+	struct bp_cse cse;
 	struct bp_provision_settings settings;
 	const struct bp_provision_ops *ops;
 	void *arg;

@@ -182,7 +182,7 @@ void bp_ready_idle(struct bp_ready *r, uint32_t slot)
 }
 
 struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,
-	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
+	struct bp_phd_writer *writer, const struct bp_cse *cse, const struct bp_config_phd *c,
 	const char *name)
 {
 	struct bp_provision_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
@@ -205,7 +205,7 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 		;
 	r->queue = calloc((size_t)r->mask + 1, sizeof(*r->queue));
 	if (r->queue)
-		r->provision = bp_provision_new(base, client, &settings, &ops, r);
+		r->provision = bp_provision_new(base, cse, &settings, &ops, r);
 	if (!r->provision) {
 		free(r->queue);
 		free(r);

@@ -15,13 +15,13 @@
  */
 struct bp_ready;
 
-/* The tables, the writer and the client are the caller's and stay. `name`: of the gateway's own AE.
- * NULL without memory. Sessions that are in the table and operating without BP_PHD_READY are taken
- * up. */
+/* The tables, the writer and the client behind `cse` are the caller's and stay. `name`: of the
+ * gateway's own AE. NULL without memory. Sessions that are in the table and operating without
+ * BP_PHD_READY are taken up. */
 struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tables,
-	struct bp_phd_writer *writer, struct bp_cse_client *client, const struct bp_config_phd *c,
+	struct bp_phd_writer *writer, const struct bp_cse *cse, const struct bp_config_phd *c,
 	const char *name);
-/* After bp_cse_client_free(). */
+/* After the client was freed. */
 void bp_ready_free(struct bp_ready *r);
 
 /* The session needs them; also when the CSE turned out not to have them any more. */

@@ -12,6 +12,7 @@
 
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
+#include "controlplane/phd/cse_http.h"
 #include "controlplane/phd/events.h"
 #include "controlplane/phd/keep.h"
 #include "controlplane/phd/ready.h"
@@ -42,7 +43,9 @@ struct bp_phd_service {
 	struct bp_phd_manager_counts counts;
 	struct bp_phd_server *server;
 	struct bp_phd_tcp *tcp;
-	struct bp_cse_client *cse, *cse_reports; /* for resources; for reports */
+	struct bp_cse_client *cse; /* for resources: this one, or the next */
+	struct bp_cse_http *cse_http;
+	struct bp_cse_client *cse_reports;
 	struct bp_ready *ready;
 	struct bp_slow *slow;
 	struct bp_worker_events *events;
@@ -238,10 +241,10 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 
 /* ---- the CSE ---- */
 
-static void cse_address(const struct bp_config_phd *c, struct sockaddr_storage *out)
+static void cse_address(const struct bp_config_phd *c, uint16_t port, struct sockaddr_storage *out)
 {
-	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(c->cse.coap)};
-	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(c->cse.coap)};
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
 	memset(out, 0, sizeof(*out));
 	memcpy(&a4.sin_addr, c->cse.address.bytes, 4);
@@ -261,7 +264,7 @@ static struct bp_address find_source(const struct bp_config_phd *c)
 	socklen_t len = sizeof(from);
 	int fd;
 
-	cse_address(c, &to);
+	cse_address(c, c->cse.coap, &to);
 	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return source;
@@ -300,6 +303,28 @@ static void make_plan(struct bp_phd_service *s)
 	bp_phd_plan_set(s->w, &plan);
 }
 
+/* Who is asked for resources. False: no memory. */
+static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
+{
+	const struct bp_config_phd_cse *c = &s->config->phd.cse;
+	struct bp_cse_settings by_coap = {.release = (enum bp_m2m_release)c->release,
+		.outstanding = c->outstanding,
+		.ports = RESOURCE_PORTS};
+	struct bp_cse_http_settings by_http = {
+		.release = (enum bp_m2m_release)c->release, .outstanding = c->outstanding};
+
+	if (c->provision == BP_PHD_BINDING_HTTP) {
+		cse_address(&s->config->phd, c->http, &by_http.address);
+		s->cse_http = bp_cse_http_new(s->base, &by_http);
+		*out = bp_cse_by_http(s->cse_http);
+	} else {
+		cse_address(&s->config->phd, c->coap, &by_coap.address);
+		s->cse = bp_cse_client_new(s->base, &by_coap);
+		*out = bp_cse_by_coap(s->cse);
+	}
+	return s->cse_http || s->cse;
+}
+
 static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 {
 	const struct bp_config_phd *c = &s->config->phd;
@@ -307,16 +332,14 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
 	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
 	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
-		.outstanding = c->cse.outstanding,
-		.ports = RESOURCE_PORTS};
+		.outstanding = OUTSTANDING_MAX,
+		.ports = REPORT_PORTS};
+	struct bp_cse cse;
 
-	cse_address(c, &settings.address);
-	s->cse = bp_cse_client_new(s->base, &settings);
-	settings.outstanding = OUTSTANDING_MAX;
-	settings.ports = REPORT_PORTS;
+	cse_address(c, c->cse.coap, &settings.address);
 	s->cse_reports = bp_cse_client_new(s->base, &settings);
-	if (s->cse && s->cse_reports) {
-		s->ready = bp_ready_new(s->base, s->t, s->w, s->cse, c, s->config->name);
+	if (s->cse_reports && start_provisioning(s, &cse)) {
+		s->ready = bp_ready_new(s->base, s->t, s->w, &cse, c, s->config->name);
 		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
 	}
 	if (s->ready && s->slow) {
@@ -338,6 +361,7 @@ static void write_status(struct bp_phd_service *s, uint64_t now)
 		.slow = s->slow,
 		.events = s->events,
 		.cse = {s->cse, s->cse_reports},
+		.http = s->cse_http,
 		.ready = s->ready,
 		.store = s->store,
 		.keep = s->keep,
@@ -448,6 +472,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 	bp_worker_events_free(s->events);
 	bp_cse_client_free(s->cse_reports);
 	bp_cse_client_free(s->cse);
+	bp_cse_http_free(s->cse_http);
 	bp_slow_free(s->slow);
 	bp_ready_free(s->ready);
 	bp_phd_manager_free(s->m);

@@ -120,6 +120,16 @@ static void of_client(uint64_t *v, const struct bp_cse_client *c)
 	ADD(CSE_OUTSTANDING, bp_cse_outstanding(c));
 }
 
+static void of_http(uint64_t *v, const struct bp_cse_http_counts *n)
+{
+	ADD(CSE_REQUESTS, n->requests);
+	ADD(CSE_ANSWERED, n->answered);
+	ADD(CSE_TIMED_OUT, n->timed_out);
+	ADD(CSE_REFUSED, n->refused);
+	ADD(CSE_UNREADABLE, n->foreign);
+	ADD(CSE_RECONNECTS, n->connections);
+}
+
 static void of_ready(uint64_t *v, const struct bp_ready *r, uint64_t mono_ns)
 {
 	const struct bp_provision_counts *n = bp_ready_counts(r);
@@ -228,6 +238,8 @@ void bp_phd_status_write(
 		if (from->cse[i])
 			of_client(v, from->cse[i]);
 	}
+	if (from->http)
+		of_http(v, bp_cse_http_counts(from->http));
 	if (from->ready)
 		of_ready(v, from->ready, mono_ns);
 	if (from->store)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "controlplane/phd/cse_client.h"
+#include "controlplane/phd/cse_http.h"
 #include "controlplane/phd/events.h"
 #include "controlplane/phd/keep.h"
 #include "controlplane/phd/ready.h"
@@ -22,6 +23,7 @@ struct bp_phd_status_from {
 	const struct bp_slow *slow;
 	const struct bp_worker_events *events;
 	const struct bp_cse_client *cse[2];
+	const struct bp_cse_http *http;
 	const struct bp_ready *ready;
 	const struct bp_phd_store *store;
 	const struct bp_phd_keep *keep;

@@ -3,11 +3,12 @@
  * The control plane's way of making devices' resources in a CSE, as a program for the end-to-end
  * tests:
  *
- *   phd_provision ADDRESS PORT PATH ORIGINATOR KEEP ACK_TIMEOUT_MS <DEVICES
+ *   phd_provision coap|http ADDRESS PORT PATH ORIGINATOR KEEP TIMEOUT_MS <DEVICES
  *
  * Each line of standard input is a device: "SYSTEM-ID TYPE OBJECT,OBJECT,...". Prints "ready
  * SYSTEM-ID" or "refused SYSTEM-ID" as it goes; a refused one is tried again. Ends when all are
- * ready, with the client's counts.
+ * ready, with the client's counts. The timeout is that of an acknowledgement (CoAP) or of a whole
+ * request (HTTP).
  */
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -17,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/phd/cse_client.h"
+#include "controlplane/phd/cse_http.h"
 #include "controlplane/phd/provision.h"
 
 #define DEVICES 10000
@@ -89,44 +92,75 @@ static bool read_device(struct device *d)
 	return true;
 }
 
-static void print_counts(const struct bp_cse_counts *c)
+static void print_coap_counts(const struct bp_cse_counts *c)
 {
 	printf("{\"requests\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"repeats\":%" PRIu64
 	       ",\"timed_out\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"separate\":%" PRIu64 "}\n",
 		c->requests, c->answered, c->repeats, c->timed_out, c->refused, c->separate);
 }
 
+static void print_http_counts(const struct bp_cse_http_counts *c)
+{
+	printf("{\"requests\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"connections\":%" PRIu64
+	       ",\"timed_out\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"foreign\":%" PRIu64 "}\n",
+		c->requests, c->answered, c->connections, c->timed_out, c->refused, c->foreign);
+}
+
+/* One of the two is made. */
+static struct bp_cse_client *by_coap;
+static struct bp_cse_http *by_http;
+
+static bool connect_by(const char *binding, const char *address, const char *port,
+	const char *timeout_ms, struct bp_cse *out)
+{
+	struct bp_cse_settings coap = {.release = BP_M2M_R4, .outstanding = 8};
+	struct bp_cse_http_settings http = {.release = BP_M2M_R4, .outstanding = 8};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
+		return false;
+	memcpy(&coap.address, &to, sizeof(to));
+	memcpy(&http.address, &to, sizeof(to));
+	coap.ack_timeout_ns = http.timeout_ns = (uint64_t)atoi(timeout_ms) * 1000000u;
+	if (strcmp(binding, "http") == 0) {
+		by_http = bp_cse_http_new(base, &http);
+		*out = bp_cse_by_http(by_http);
+	} else {
+		by_coap = bp_cse_client_new(base, &coap);
+		*out = bp_cse_by_coap(by_coap);
+	}
+	return by_http != NULL || by_coap != NULL;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct bp_provision_ops ops = {next, done};
-	struct bp_cse_settings to = {.release = BP_M2M_R4, .outstanding = 8};
 	struct bp_provision_settings settings = {.name = "biplane",
 		.release = BP_M2M_R4,
 		.parallel = 4,
 		.retry_first_ns = 20000000,
 		.retry_max_ns = 200000000};
-	struct sockaddr_in *four = (struct sockaddr_in *)&to.address;
-	struct bp_cse_client *client;
+	struct bp_cse cse;
 
-	if (argc != 7 || inet_pton(AF_INET, argv[1], &four->sin_addr) != 1)
+	base = event_base_new();
+	if (argc != 8 || !connect_by(argv[1], argv[2], argv[3], argv[7], &cse))
 		return 64;
-	four->sin_family = AF_INET;
-	four->sin_port = htons((uint16_t)atoi(argv[2]));
-	settings.path = argv[3];
-	settings.originator = argv[4];
-	settings.keep = (uint32_t)atoi(argv[5]);
-	to.ack_timeout_ns = (uint64_t)atoi(argv[6]) * 1000000u;
+	settings.path = argv[4];
+	settings.originator = argv[5];
+	settings.keep = (uint32_t)atoi(argv[6]);
 	while (n_devices < DEVICES && read_device(&device[n_devices]))
 		n_devices++;
-	base = event_base_new();
-	client = bp_cse_client_new(base, &to);
-	provision = bp_provision_new(base, client, &settings, &ops, NULL);
-	if (base == NULL || client == NULL || provision == NULL)
+	provision = bp_provision_new(base, &cse, &settings, &ops, NULL);
+	if (provision == NULL)
 		return 71;
 	bp_provision_kick(provision);
 	event_base_dispatch(base);
-	print_counts(bp_cse_counts(client));
-	bp_cse_client_free(client);
+	if (by_http != NULL)
+		print_http_counts(bp_cse_http_counts(by_http));
+	else
+		print_coap_counts(bp_cse_counts(by_coap));
+	bp_cse_client_free(by_coap);
+	bp_cse_http_free(by_http);
 	bp_provision_free(provision);
 	event_base_free(base);
 	return 0;

@@ -86,7 +86,7 @@ def own_cse(tmp_path):
 
 
 def provision(cse, path="cse-in/{system_id}/{object}", originator="Cbiplane", keep=0, ack_ms=2000):
-    return subprocess.Popen([PROVISION, cse.address, str(cse.port), path, originator, str(keep), str(ack_ms)],
+    return subprocess.Popen([PROVISION, "coap", cse.address, str(cse.port), path, originator, str(keep), str(ack_ms)],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

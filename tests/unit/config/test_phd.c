@@ -174,7 +174,8 @@ static void system_ids(void **state)
 	"containers, of letters, digits, '-', '.', '_', '~' and the placeholders {system_id}, "    \
 	"{type} and, in containers, {object}\n"
 #define AN_ORIGINATOR                                                                              \
-	"a text of 1 to 64 letters, digits, '-', '.', '_', '~' and the placeholder {system_id}\n"
+	"a text of 2 to 64 bytes that begins with C or S, of letters, digits, '-', '.', '_', '~' " \
+	"and the placeholder {system_id}\n"
 
 static void path_is(const char *path, const char *column, const char *fault)
 {
@@ -189,11 +190,11 @@ static void path_is(const char *path, const char *column, const char *fault)
 
 static void paths(void **state)
 {
-	char longest[300] = "a/b/";
+	char longest[300] = "a/b/{system_id}";
 
-	path_is("cse-in/ae/cnt", "", NULL);
+	path_is("cse-in/ae/{system_id}-cnt", "", NULL);
 	path_is("cse-in/{type}-{system_id}/{object}/x{object}~_.", "", NULL);
-	memset(longest + 4, 'c', 196);
+	memset(longest + 15, 'c', 185);
 	path_is(longest, "", NULL);
 	longest[200] = 'c';
 	path_is(longest, "11", "the text is 201 bytes long");
@@ -217,6 +218,38 @@ static void paths(void **state)
 		"measures; expected " AN_ORIGINATOR);
 	says(PHD "  cse: {address: 10.1.0.20, originator: \"\"}\n",
 		"f.yaml:3:41: phd.cse.originator: the text is 0 bytes long; "
+		"expected " AN_ORIGINATOR);
+	says(PHD "  cse: {address: 10.1.0.20, originator: biplane}\n",
+		"f.yaml:3:41: phd.cse.originator: it is no AE's identifier, which begins with 'C' "
+		"or 'S' and goes on; expected " AN_ORIGINATOR);
+}
+
+/* Who may register which AE at a CSE, and whose an instance is. */
+static void names_that_can_not_work(void **state)
+{
+	static const char *const works[] = {"path: \"cse-in/ward/{system_id}/{object}\"",
+		"path: \"cse-in/{type}/{system_id}-{object}\"",
+		"path: \"cse-in/x{system_id}/{object}\", originator: \"Cx{system_id}\"",
+		"originator: \"S{system_id}\""};
+	char text[600];
+
+	for (unsigned i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		snprintf(text, sizeof(text), PHD "  cse: {address: 10.1.0.20, %s}\n", works[i]);
+		bp_config_free(accepted(text));
+	}
+	says(PHD "  cse: {address: 10.1.0.20, path: \"cse-in/{type}/{object}\"}\n",
+		"f.yaml:3:35: phd.cse.path: it has no {system_id}, so that devices would share "
+		"containers and nobody could tell whose an instance is; expected {system_id} in "
+		"the AE or in a container, such as cse-in/ward/{system_id}/{object}\n");
+	says(PHD "  cse: {address: 10.1.0.20, path: \"cse-in/ward/{system_id}\", originator: "
+		 "\"C{system_id}\"}\n",
+		"f.yaml:3:35: phd.cse.path: its AE, the second segment, has no {system_id} and "
+		"phd.cse.originator has it, so that the device that comes first would register "
+		"the AE and all others be refused; expected {system_id} in that segment, or an "
+		"originator without it\n");
+	/* What is wrong already is said once. */
+	says(PHD "  cse: {address: 10.1.0.20, path: \"a/b/c\", originator: C}\n",
+		"f.yaml:3:56: phd.cse.originator: the text is 1 bytes long; "
 		"expected " AN_ORIGINATOR);
 }
 
@@ -392,6 +425,7 @@ int main(void)
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(system_ids),
 		cmocka_unit_test(paths),
+		cmocka_unit_test(names_that_can_not_work),
 		cmocka_unit_test(source_ports),
 		cmocka_unit_test(what_contradicts_is_refused),
 		cmocka_unit_test(something_must_route),

@@ -14,11 +14,11 @@ static void *ops_arg;
 static unsigned kicks;
 static struct bp_provision_counts counts;
 
-struct bp_provision *bp_provision_new(struct event_base *base, struct bp_cse_client *client,
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *o, void *arg)
 {
 	(void)base;
-	(void)client;
+	(void)cse;
 	(void)settings;
 	ops = *o;
 	ops_arg = arg;

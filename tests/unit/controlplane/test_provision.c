@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/provision.h"
 #include "controlplane/phd/provision_path.h"
 
@@ -30,6 +31,7 @@ struct fixture {
 	/* The CSE. */
 	struct resource there[64];
 	unsigned n_there;
+	const char *bare; /* an AE without its policy: nothing for others than its originator */
 	bool silent;
 	uint16_t say_instead; /* RSC of every answer, with its code; 0: as it is */
 	uint8_t code_instead;
@@ -75,6 +77,7 @@ static bool registered(const struct fixture *f, const char *fr)
 struct asked {
 	char path[160], fr[64], rn[64];
 	unsigned ty;
+	bool update;
 };
 
 static void read_options(const struct bp_coap *m, struct asked *a)
@@ -83,6 +86,7 @@ static void read_options(const struct bp_coap *m, struct asked *a)
 	const uint8_t *cursor = NULL;
 
 	memset(a, 0, sizeof(*a));
+	a->update = m->code == BP_COAP_CODE(0, 3);
 	while (bp_coap_next(m, &cursor, &o)) {
 		size_t used = strlen(a->path);
 
@@ -96,6 +100,15 @@ static void read_options(const struct bp_coap *m, struct asked *a)
 	}
 }
 
+/* Of `acpi`: only what is there can be named. */
+static uint16_t update(struct fixture *f)
+{
+	if (find(f, "cse-in/biplane/phd") == NULL)
+		return 4000;
+	f->bare = NULL;
+	return 2004;
+}
+
 /* RSC of what is asked. */
 static uint16_t judge(struct fixture *f, const struct asked *a)
 {
@@ -104,6 +117,11 @@ static uint16_t judge(struct fixture *f, const struct asked *a)
 	snprintf(path, sizeof(path), "%s/%s", a->path, a->rn);
 	if (find(f, a->path) == NULL)
 		return 4004;
+	if (f->bare != NULL && strcmp(a->path, f->bare) == 0 &&
+		strcmp(find(f, a->path)->fr, a->fr) != 0)
+		return 4103;
+	if (a->update)
+		return update(f);
 	if (a->ty == 0)
 		return 2000;
 	if (a->ty == BP_M2M_AE && registered(f, a->fr))
@@ -118,6 +136,7 @@ static uint8_t code_of(uint16_t rsc)
 {
 	return rsc == 2000   ? 0x45
 	       : rsc == 2001 ? 0x41
+	       : rsc == 2004 ? 0x44
 	       : rsc == 4004 ? 0x84
 	       : rsc == 4000 ? 0x80
 			     : 0x83;
@@ -164,7 +183,8 @@ static void on_request(evutil_socket_t fd, short what, void *arg)
 	if (rn != NULL)
 		snprintf(a.rn, sizeof(a.rn), "%.*s", (int)strcspn(rn + 6, "\""), rn + 6);
 	if (a.ty == 0)
-		snprintf(f->asked[f->n_asked++], sizeof(f->asked[0]), "GET %s %s", a.path, a.fr);
+		snprintf(f->asked[f->n_asked++], sizeof(f->asked[0]), "%s %s %s",
+			a.update ? "PUT" : "GET", a.path, a.fr);
 	else
 		snprintf(f->asked[f->n_asked++], sizeof(f->asked[0]), "%u %s/%s %s", a.ty, a.path,
 			a.rn, a.fr);
@@ -238,6 +258,7 @@ static int setup(void **state)
 static void start(struct fixture *f, unsigned outstanding, uint64_t ack_timeout_ns)
 {
 	static const struct bp_provision_ops ops = {next, done};
+	struct bp_cse cse;
 	struct bp_cse_settings to = {.release = BP_M2M_R4,
 		.outstanding = outstanding,
 		.ack_timeout_ns = ack_timeout_ns,
@@ -246,7 +267,8 @@ static void start(struct fixture *f, unsigned outstanding, uint64_t ack_timeout_
 
 	getsockname(f->cse, (struct sockaddr *)&to.address, &len);
 	f->client = bp_cse_client_new(f->base, &to);
-	f->provision = bp_provision_new(f->base, f->client, &f->settings, &ops, f);
+	cse = bp_cse_by_coap(f->client);
+	f->provision = bp_provision_new(f->base, &cse, &f->settings, &ops, f);
 	bp_provision_kick(f->provision);
 }
 
@@ -409,6 +431,38 @@ static void a_refusal_makes_the_policy_anew(void **state)
 	assert_non_null(find(f, "cse-in/biplane/phd"));
 }
 
+/* The gateway may not even look: the device's originator does, and lets it in again. */
+static void the_policy_is_gone(void **state)
+{
+	static const char *const expected[] = {/* what the AE is to name isn't there */
+		"2 cse-in/0022092258010000 C0022092258010000",
+		"GET cse-in/0022092258010000 Cbiplane",
+		"GET cse-in/0022092258010000 C0022092258010000",
+		"PUT cse-in/0022092258010000 C0022092258010000",
+		/* so it is looked for first */
+		"2 cse-in/biplane Cbiplane", "GET cse-in/biplane Cbiplane",
+		"1 cse-in/biplane/phd Cbiplane", "2 cse-in/0022092258010000 C0022092258010000",
+		"GET cse-in/0022092258010000 Cbiplane",
+		"GET cse-in/0022092258010000 C0022092258010000",
+		"PUT cse-in/0022092258010000 C0022092258010000",
+		"3 cse-in/0022092258010000/spo2 Cbiplane",
+		"3 cse-in/0022092258010000/pulse_rate Cbiplane", NULL};
+	struct fixture *f = *state;
+
+	device(f, oximeter, 2);
+	RUN(f, f->n_ready == 1);
+	assert_non_null(find(f, "cse-in/biplane/phd"));
+	find(f, "cse-in/biplane/phd")->path[0] = '\0';
+	f->bare = "cse-in/0022092258010000";
+	f->n_asked = f->n_ready = 0;
+	f->offered[0] = false;
+	bp_provision_kick(f->provision);
+	RUN_UNTIL(f, f->n_ready == 1);
+	assert_null(f->bare);
+	was_asked(f, expected);
+	assert_string_equal(f->body[3], "{\"m2m:ae\":{\"acpi\":[\"cse-in/biplane/phd\"]}}");
+}
+
 /* Away: one asks, however many wait, and the rest go on when the CSE is back. */
 static void away_and_back(void **state)
 {
@@ -521,6 +575,7 @@ int main(void)
 		TEST(somebody_elses_ae),
 		TEST(the_tree_is_gone),
 		TEST(a_refusal_makes_the_policy_anew),
+		TEST(the_policy_is_gone),
 		TEST(away_and_back),
 		TEST(busy_is_away),
 		TEST(an_originator_of_its_own),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/phd/cse_client.h"
 #include "controlplane/phd/provision.h"
 #include "controlplane/phd/provision_pause.h"
 #include "cse_peer.h"
@@ -27,6 +28,8 @@ struct fixture {
 	unsigned n_ae;
 	const char *bad[8];
 	unsigned n_bad, bad_code, bad_rsc, bad_asked;
+	enum { SAYS_NO, RESETS, IS_SILENT } bad_way;
+	uint64_t ack_timeout_ns;    /* 0: none comes */
 	char asked[ASKED_MAX][160]; /* "TY PATH/RN FR" */
 	unsigned n_asked;
 	/* The owner: a queue of devices, in which one that is handed back is the last. */
@@ -119,7 +122,10 @@ static void on_request(struct peer *p, const struct peer_message *m)
 			rn, fr);
 	if (is_bad(f, rn)) {
 		f->bad_asked++;
-		peer_put(p, PEER_ACK, f->bad_code, m->mid, &m->token, f->bad_rsc);
+		if (f->bad_way == SAYS_NO)
+			peer_put(p, PEER_ACK, f->bad_code, m->mid, &m->token, f->bad_rsc);
+		else if (f->bad_way == RESETS)
+			peer_put(p, PEER_RST, 0, m->mid, NULL, 0);
 	} else if (ty[0] == 2) {
 		make_ae(f, m, rn, fr);
 	} else {
@@ -179,9 +185,10 @@ static struct fixture *make(unsigned parallel, uint64_t first_ns, uint64_t max_n
 static void start(struct fixture *f, unsigned devices, unsigned outstanding)
 {
 	static const struct bp_provision_ops ops = {next, done};
+	struct bp_cse cse;
 	struct bp_cse_settings to = {.release = BP_M2M_R4,
 		.outstanding = outstanding,
-		.ack_timeout_ns = HOUR_NS,
+		.ack_timeout_ns = f->ack_timeout_ns != 0 ? f->ack_timeout_ns : HOUR_NS,
 		.id_lifetime_ns = 2550000000u};
 	struct sockaddr_in *a = (struct sockaddr_in *)&to.address;
 
@@ -189,8 +196,9 @@ static void start(struct fixture *f, unsigned devices, unsigned outstanding)
 	a->sin_port = htons(f->peer.port);
 	a->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	f->client = bp_cse_client_new(f->base, &to);
+	cse = bp_cse_by_coap(f->client);
 	assert_non_null(f->client);
-	f->provision = bp_provision_new(f->base, f->client, &f->settings, &ops, f);
+	f->provision = bp_provision_new(f->base, &cse, &f->settings, &ops, f);
 	assert_non_null(f->provision);
 	for (unsigned i = 0; i < devices; i++)
 		f->queue[f->tail++] = i;
@@ -312,6 +320,35 @@ static void test_refused_are_tried_again(void **state)
 	f->n_bad = 0;
 	RUN_UNTIL(f, f->n_ready == 6);
 	finish(f);
+}
+
+/* A CSE that stumbles over some devices, or says nothing of them, is there for the others. */
+static void one_way_of_no_answer(bool silent)
+{
+	struct fixture *f = make(1, MS_NS, 4 * MS_NS);
+
+	bad_devices(f, 0, 0);
+	f->bad_way = silent ? IS_SILENT : RESETS;
+	f->ack_timeout_ns = MS_NS;
+	start(f, 6, 8);
+	RUN_UNTIL(f, f->n_ready == 3);
+	assert_false(f->ready[0] || f->ready[1] || f->ready[3]);
+	f->n_bad = 0;
+	RUN_UNTIL(f, f->n_ready == 6);
+	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	finish(f);
+}
+
+static void test_not_understood_hold_up_nobody(void **state)
+{
+	(void)state;
+	one_way_of_no_answer(false);
+}
+
+static void test_unanswered_hold_up_nobody(void **state)
+{
+	(void)state;
+	one_way_of_no_answer(true);
 }
 
 /* What all need is asked for by one, which waits. */
@@ -452,6 +489,8 @@ int main(void)
 		cmocka_unit_test(test_ae_of_all),
 		cmocka_unit_test(test_refused_hold_up_nobody),
 		cmocka_unit_test(test_refused_are_tried_again),
+		cmocka_unit_test(test_not_understood_hold_up_nobody),
+		cmocka_unit_test(test_unanswered_hold_up_nobody),
 		cmocka_unit_test(test_refused_base),
 		cmocka_unit_test(test_busy_for_one),
 		cmocka_unit_test(test_busy_for_all),

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_CSE_HTTP_REQUEST_H
+#define BP_PHD_CSE_HTTP_REQUEST_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/onem2m.h"
+
+/* A oneM2M request and its response as HTTP messages (TS-0009, 6.2 to 6.4), in libcurl's terms. */
+
+enum bp_http_operation { BP_HTTP_CREATE, BP_HTTP_RETRIEVE, BP_HTTP_UPDATE };
+enum bp_http_operation bp_http_operation_of(const struct bp_m2m_request *q);
+
+#define BP_HTTP_BODY_MAX 4096u
+
+enum bp_http_written {
+	BP_HTTP_WRITTEN,
+	BP_HTTP_UNFIT, /* what can't be written: too long, or a text that is no header's */
+	BP_HTTP_NO_MEMORY,
+};
+
+/*
+ * Sets method, URL, headers and body of `q`, which is copied. q->rqi NULL: it becomes "p" and the
+ * serial number. *headers is the caller's to free after the transfer, whatever is returned.
+ */
+enum bp_http_written bp_http_request_write(CURL *easy, struct curl_slist **headers,
+	const char *authority, enum bp_m2m_release release, uint32_t serial,
+	const struct bp_m2m_request *q);
+
+/* Reads what the response says, as cse_http.h has it. False: it is not a CSE's. */
+bool bp_http_reply_read(CURL *easy, enum bp_http_operation operation, struct bp_m2m_reply *out);
+
+#endif
