@@ -23,9 +23,15 @@ static void say_ok(const char *path, const struct bp_config *c)
 static int check(const char *path, bool dump)
 {
 	struct bp_config *c = bp_config_load(path, stderr);
+	char err[1024];
 
 	if (!c)
 		return BP_EX_CONFIG;
+	if (bp_config_phd_allow_check(&c->phd, err, sizeof(err))) {
+		fprintf(stderr, "%s: %s\n", path, err);
+		bp_config_free(c);
+		return BP_EX_CONFIG;
+	}
 	if (dump)
 		bp_config_dump(c, stdout);
 	else
@@ -62,7 +68,8 @@ const struct bp_cli_command bp_cmd_check = {
 	.summary = "validate a configuration file",
 	.synopsis = "-c FILE [--dump]",
 	.text = "Reads and validates FILE whole and prints every error it has, one a line:\n"
-		"FILE:LINE:COLUMN: what is wrong; what was expected. Touches nothing that runs.\n"
+		"FILE:LINE:COLUMN: what is wrong; what was expected. Reads what phd.allow_file\n"
+		"names, too. Touches nothing that runs.\n"
 		"Exits with 0 when the file is right, with 78 when it is not.",
 	.example = "  biplane check -c /etc/biplane/plant.yaml",
 	.options = options,

@@ -189,7 +189,7 @@ struct bp_config_phd {
 	uint8_t system_id[8];            /* the manager's own EUI-64 */
 	uint8_t confirm;                 /* enum bp_phd_confirm */
 	uint8_t instances;               /* enum bp_phd_instances */
-	bool has_allow;                  /* only those in `allow` and in the file */
+	bool has_allow; /* the file has a list `allow`; see bp_config_phd_restricted() */
 	struct bp_config_phd_ids allow;
 	char allow_file[512]; /* as bp_config_phd_ids_parse() reads it; "" : none */
 	struct {
@@ -242,6 +242,16 @@ bool bp_config_phd_listed(const struct bp_config_phd_ids *ids, const uint8_t sys
 uint32_t bp_config_phd_ids_parse(
 	const char *text, size_t len, uint32_t max, struct bp_config_phd_ids *out);
 #define BP_PHD_ALLOW_MAX 65536u /* system-ids in the list, and in the file */
+/* Whether only those in `allow` and in the file that allow_file names may associate. */
+bool bp_config_phd_restricted(const struct bp_config_phd *c);
+/*
+ * Reads the file that allow_file names, which validation does not look at. 0, and the list, empty
+ * where none is named, is the caller's (free(out->id)); -1 with a sentence, and the list is empty.
+ */
+int bp_config_phd_allow_load(const struct bp_config_phd *c, struct bp_config_phd_ids *out,
+	char *err, size_t err_size);
+/* The same for who only wants to know whether it can be read. */
+int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t err_size);
 
 /* Whether a port routes: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);

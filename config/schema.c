@@ -278,7 +278,7 @@ const struct bp_setting bp_schema[] = {
 	{.path = "phd.allow", .type = &bp_type_system_ids, AT(phd.allow), .flags = BP_RELOAD, .max = BP_PHD_ALLOW_MAX, GIVEN(bp_config, phd.has_allow), .preset_note = "none: every device may associate",
 	 .help = "The devices that may associate; others are rejected as unauthorized. The standard has no authentication: who can send with a device's address can send in its name."},
 	{.path = "phd.allow_file", .type = &bp_type_string, AT(phd.allow_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
-	 .help = "A file of more of them, one a line; what follows a # is a comment. A reload reads it anew."},
+	 .help = "A file of such devices, beside those of allow, one a line; what follows a # is a comment. Also without allow all others are rejected. A reload reads it anew; one that can't be read, or has a line that is no system-id, is refused."},
 	{.path = "phd.limits", .type = &bp_type_section,
 	 .help = "What one sender, or all, may take. What is over a limit is counted by its reason."},
 	{.path = "phd.limits.per_address", .type = &bp_type_uint, AT(phd.limits.per_address), .flags = BP_RELOAD, .min = 1, .max = 4194304, .preset = "1024",

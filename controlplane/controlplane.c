@@ -264,9 +264,10 @@ static void rules_at_start(void *arg, const struct bp_rules_result *result)
 static int start_services(struct controlplane *cp)
 {
 	const struct bp_config_mqtt *mqtt = &cp->reload.running->mqtt;
-	char err[512];
+	char err[1024];
 
-	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0) {
+	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0 ||
+		bp_config_phd_allow_check(&cp->reload.running->phd, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return BP_EXIT_CONFIG;
 	}
@@ -364,7 +365,7 @@ static int start_phd(struct controlplane *cp)
 		.readers = cp->shm.global,
 		.udp = -1,
 		.tcp = -1};
-	char err[512];
+	char err[1024];
 
 	if (!c->phd.enabled || cp->phd != NULL ||
 		(!first_mac(cp, setup.mac) && !c->phd.has_system_id))

@@ -79,12 +79,13 @@ static void rules_done(void *arg, const struct bp_rules_result *result)
 static struct bp_config *load(struct bp_reload *r, FILE *errors)
 {
 	struct bp_config *next = bp_config_load(r->path, errors);
-	char err[512];
+	char err[1024];
 
 	if (next == NULL)
 		return NULL;
 	if (bp_config_restart_needed(r->running, next, errors) == 0) {
-		if (bp_publisher_check(&next->mqtt, err, sizeof(err)) == 0)
+		if (bp_publisher_check(&next->mqtt, err, sizeof(err)) == 0 &&
+			bp_config_phd_allow_check(&next->phd, err, sizeof(err)) == 0)
 			return next;
 		fprintf(errors, "%s\n", err);
 	}

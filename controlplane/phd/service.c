@@ -26,7 +26,6 @@
 #define OUTSTANDING_MAX 256u
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)
-#define ALLOW_FILE_MAX (4u << 20)
 #define SECOND_NS 1000000000ull
 
 struct bp_phd_service {
@@ -110,7 +109,7 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 	const struct bp_phd_service *s = arg;
 	const struct bp_config_phd *c = &s->config->phd;
 
-	return !c->has_allow || bp_config_phd_listed(&c->allow, system_id) ||
+	return !bp_config_phd_restricted(c) || bp_config_phd_listed(&c->allow, system_id) ||
 	       bp_config_phd_listed(&s->allow, system_id);
 }
 
@@ -302,40 +301,6 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	return -1;
 }
 
-/* ---- the file of those that may ---- */
-
-static int read_allow_file(struct bp_phd_service *s, char *err, size_t err_size)
-{
-	const char *path = s->config->phd.allow_file;
-	FILE *f = path[0] != '\0' ? fopen(path, "re") : NULL;
-	char *text = f ? malloc(ALLOW_FILE_MAX) : NULL;
-	uint32_t line = 0;
-
-	if (path[0] == '\0')
-		return 0;
-	if (text) {
-		const size_t n = fread(text, 1, ALLOW_FILE_MAX, f);
-
-		line = n < ALLOW_FILE_MAX && feof(f)
-			       ? bp_config_phd_ids_parse(text, n, BP_PHD_ALLOW_MAX, &s->allow)
-			       : UINT32_MAX;
-	}
-	if (!text)
-		snprintf(err, err_size, "phd.allow_file: %s: %s", path, strerror(errno));
-	else if (line == UINT32_MAX)
-		snprintf(err, err_size, "phd.allow_file: %s: over %u bytes, or it can't be read",
-			path, ALLOW_FILE_MAX);
-	else if (line != 0)
-		snprintf(err, err_size,
-			"phd.allow_file: %s:%" PRIu32
-			": expected a system-id of 16 hex digits, and at most %u of them",
-			path, line, BP_PHD_ALLOW_MAX);
-	if (f)
-		fclose(f);
-	free(text);
-	return text && line == 0 ? 0 : -1;
-}
-
 /* ---- time ---- */
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -409,7 +374,7 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
 		     strstr(s->config->phd.cse.originator, "{type}");
 	s->timer = evtimer_new(base, on_timer, s);
-	if (s->timer && read_allow_file(s, err, err_size) == 0 &&
+	if (s->timer && bp_config_phd_allow_load(&s->config->phd, &s->allow, err, err_size) == 0 &&
 		start_manager(s, setup, err, err_size) == 0) {
 		/* what lies in the table is known before anything comes */
 		bp_phd_manager_adopt(s->m, bp_mono_ns());
@@ -445,14 +410,19 @@ void bp_phd_service_free(struct bp_phd_service *s)
 
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c)
 {
-	char err[512];
+	struct bp_config_phd_ids allow;
+	char err[1024];
 
 	s->config = c;
 	bp_phd_manager_configure(s->m, &c->phd);
-	free(s->allow.id);
-	s->allow = (struct bp_config_phd_ids){0};
-	if (read_allow_file(s, err, sizeof(err)) != 0)
-		bp_log(BP_LOG_WARNING, "%s; only those in phd.allow may associate", err);
+	/* it was checked before the reload was taken over: only a file that changed within these
+	 * milliseconds can still fail */
+	if (bp_config_phd_allow_load(&c->phd, &allow, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_WARNING, "%s; those that it named before stay allowed", err);
+	} else {
+		free(s->allow.id);
+		s->allow = allow;
+	}
 	s->source.family = 0;
 	make_plan(s);
 }

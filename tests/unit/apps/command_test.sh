@@ -81,6 +81,14 @@ for sub in run dataplane controlplane check replay reload; do
 done
 health=$(dirname "$0")/../../../docs/examples/health.yaml
 expect 0 ': ok: 2 ports' "$biplane" check -c "$health"
+# the file of those that may associate is part of what is checked
+printf '  allow_file: %s\n' "$dir/allowed" | sed '/^phd:/r /dev/stdin' "$health" >"$dir/health.yaml"
+expect 78 "health\.yaml: phd\.allow_file: $dir/allowed: No such file" \
+	"$biplane" check -c "$dir/health.yaml"
+printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
+expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
+echo 22092258010007 >>"$dir/allowed"
+expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 
