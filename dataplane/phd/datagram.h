@@ -91,17 +91,29 @@ static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram
 	return bp_sum_ok(sum);
 }
 
-/* Where it came from, as sessions have it. */
-static inline void bp_datagram_source(const struct bp_datagram *d, uint8_t out[16])
+static inline void bp_datagram_address(
+	const struct bp_datagram *d, uint32_t at4, uint32_t at6, uint8_t out[16])
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 	if (unlikely(d->ip6)) {
-		memcpy(out, d->ip + BP_IP6_SRC, 16);
+		memcpy(out, d->ip + at6, 16);
 		return;
 	}
 	memcpy(out, prefix, sizeof(prefix));
-	memcpy(out + sizeof(prefix), d->ip + BP_IP4_SRC, 4);
+	memcpy(out + sizeof(prefix), d->ip + at4, 4);
+}
+
+/* Where it came from, as sessions have it. */
+static inline void bp_datagram_source(const struct bp_datagram *d, uint8_t out[16])
+{
+	bp_datagram_address(d, BP_IP4_SRC, BP_IP6_SRC, out);
+}
+
+/* The address of ours that it is for. */
+static inline void bp_datagram_destination(const struct bp_datagram *d, uint8_t out[16])
+{
+	bp_datagram_address(d, BP_IP4_DST, BP_IP6_DST, out);
 }
 
 /*
