@@ -141,8 +141,9 @@ static void answer(struct bp_replay_phd *p, const struct bp_phd_event_record *e)
 	struct bp_phd_token t;
 	size_t len;
 
-	if (!bp_phd_token_open(e->token, &t))
-		return;
+	if (!bp_phd_token_open(e->token, &t) ||
+		!bp_phd_token_true(e->token, bp_phd_word_life(word), p->t->hash_key))
+		return; /* its session ended */
 	len = bp_phd_answer_write(apdu, (enum bp_m2m_outcome)e->outcome, t.invoke_id,
 		(uint16_t)(BP_PHD_SCAN_FIXED + t.type));
 	bp_phd_manager_send(p->m, e->slot, bp_phd_word_life(word), apdu, len);

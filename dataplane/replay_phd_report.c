@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <inttypes.h>
 
 #include "dataplane/replay_phd_internal.h"
@@ -100,10 +101,13 @@ json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals
 /* What did not come out, and why. */
 static void print_missing(const struct bp_replay_phd *p, const struct bp_totals *t, FILE *out)
 {
+	const struct bp_address *address = &p->c->phd.cse.address;
 	const struct bp_replay_phd_counts *c = &p->counts;
+	char cse[INET6_ADDRSTRLEN] = "";
 	const uint64_t slow = t->counter[BP_C_PUNT_PHD_SLOW];
 	const uint64_t other = t->counter[BP_C_DROP_CSE_BAD_TOKEN];
 
+	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, cse, sizeof(cse));
 	for (unsigned i = 0; i < REASONS; i++)
 		if (t->counter[reasons[i]] != 0)
 			fprintf(out, "  %-24s %12" PRIu64 "  %s\n",
@@ -122,10 +126,11 @@ static void print_missing(const struct bp_replay_phd *p, const struct bp_totals 
 			c->unreadable);
 	if (slow != 0)
 		fprintf(out,
-			"  not replayed: %" PRIu64
-			" reports of the slow path; is there a neighbour or route for the CSE in "
-			"section static?\n",
-			slow);
+			"  not replayed: %" PRIu64 " reports of the slow path: the file gives no "
+			"way to the CSE %s (its MAC, or "
+			"its gateway's, is expected in static.neighbours), or they make over 32 "
+			"requests or too long ones\n",
+			slow, cse);
 	if (other != 0)
 		fprintf(out,
 			"  %" PRIu64

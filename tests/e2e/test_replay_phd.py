@@ -301,6 +301,12 @@ def test_acknowledgements_of_the_capture(tmp_path, session):
     assert r.answers()[-1] == (late, phd.roer(16, 2)) and r.said["inspection"]["cse_denied"] == 1
     r = with_replies(reply(requests[0], 4 << 5 | 4, 4004))
     assert r.answers()[-1] == (late, phd.rorj(16, 103)) and r.said["inspection"]["cse_no_target"] == 1
+    # its containers are there again: what is repeated is sent again, as something that was not sent before
+    r = Replay(tmp_path, config(), [*timed, (late + SECOND, oximeter.says(V["S02"]))], cloud=[
+        (late, reply(requests[0], 4 << 5 | 4, 4004))])
+    assert [m.payload for m in r.requests()[:2]] == [m.payload for m in r.requests()[2:]]
+    assert not {(o.sport, m.mid) for o, m in zip(r.out["cloud"][:2], r.requests()[:2])} & {
+        (o.sport, m.mid) for o, m in zip(r.out["cloud"][2:], r.requests()[2:])}
     other = bytes([*coap.Message.decode(requests[0].payload).token[:7], 0x5a])
     assert other != coap.Message.decode(requests[0].payload).token
     r = with_replies(reply(requests[0], *CREATED, token=other))
@@ -418,7 +424,7 @@ def test_no_way_to_the_cse(tmp_path, session):
     assert r.out["cloud"] == [] and r.health["not_replayed"]["slow_reports"] == 4
     assert r.answers(oximeter)[1] == phd.rorj(16, 103)
     text = Replay(tmp_path, config(reached=False), timed, text=True).process.stdout
-    assert "not replayed: 4 reports of the slow path; is there a neighbour or route for the CSE in section static?" in text
+    assert f"not replayed: 4 reports of the slow path: the file gives no way to the CSE {CSE}" in text
 
 
 def test_tcp_and_fragments_are_counted(tmp_path):
@@ -454,6 +460,8 @@ def test_behind_a_bridge(tmp_path, session):
     r = Replay(tmp_path, settings, timed, "--assume-stored")
     assert r.health["stored"] == 9 == r.health["instances"] and r.health["answers"] == 3
     assert r.answers(session[1])[:2] == [aare(0), phd.report_answer(16, phd.FIXED)]
+    assert r.health["acknowledgements_assumed"] == 9 and r.said["inspection"]["cse_ack_repeated"] == 0
+    assert len(r.requests("third")) == 2, "the report that came before the CSE was heard"
     assert {o.dst for o in r.out["devices"] if o.sport == 6024} == {mac(d.mac) for d in session[:2]}
 
 
