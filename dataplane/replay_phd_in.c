@@ -49,6 +49,18 @@ static void leave_out(struct bp_replay_phd *p, struct rte_mbuf *m)
 	bp_count(p->w, BP_C_DROP_NO_KERNEL, 1);
 }
 
+/* An address of a packet, as sessions have it. */
+static void copy_address(const struct bp_datagram *d, uint32_t at4, uint32_t at6, uint8_t out[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	memcpy(out, prefix, sizeof(prefix));
+	if (d->ip6)
+		memcpy(out, d->ip + at6, 16);
+	else
+		memcpy(out + sizeof(prefix), d->ip + at4, 4);
+}
+
 static bool is_unicast(const uint8_t *address, bool ip6)
 {
 	return ip6 ? address[0] != 0xff : bp_ip4_kind(address[12]) == BP_IP4_UNICAST;
@@ -91,8 +103,8 @@ void bp_replay_phd_take(struct bp_replay_phd *p, struct rte_mbuf *m)
 	bool ours = false;
 
 	if (bp_health_wants(p->w->health, m) == BP_EDGE_PHD && bp_datagram_read(m, &d)) {
-		bp_datagram_source(&d, from.address);
-		bp_datagram_destination(&d, from.own);
+		copy_address(&d, BP_IP4_SRC, BP_IP6_SRC, from.address);
+		copy_address(&d, BP_IP4_DST, BP_IP6_DST, from.own);
 		from.port = bp_datagram_sport(&d);
 		ours = is_unicast(from.own, d.ip6);
 	}
