@@ -6,12 +6,14 @@
 #include "apps/exit_status.h"
 #include "dataplane/replay.h"
 
-enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT };
+enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT, OPT_ASSUME_STORED };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file"},
 	{OPT_IN, "in", "PORT=FILE", "frames that arrive on PORT: pcap or pcapng; may be repeated"},
 	{OPT_OUT, "out", "PORT=FILE", "write what leaves on PORT as pcap; may be repeated"},
+	{OPT_ASSUME_STORED, "assume-stored", NULL,
+		"health devices: answer each request to the CSE at once, as stored"},
 	{OPT_JSON, "json", NULL, "one JSON object instead of a summary"},
 	{0, NULL, NULL, NULL},
 };
@@ -53,6 +55,8 @@ static int take_option(
 		o->config_path = value;
 	} else if (key == OPT_JSON) {
 		o->json = true;
+	} else if (key == OPT_ASSUME_STORED) {
+		o->assume_stored = true;
 	} else if (key == OPT_IN) {
 		if (!split(value, &r->in[o->n_in]))
 			return bp_cli_usage_error(
@@ -111,12 +115,19 @@ static int replay_main(const struct bp_cli_command *command, int argc, char **ar
 const struct bp_cli_command bp_cmd_replay = {
 	.name = "replay",
 	.summary = "try a configuration on captured traffic",
-	.synopsis = "-c FILE --in PORT=FILE [--in ...] [--out PORT=FILE ...] [--json]",
+	.synopsis = "-c FILE --in PORT=FILE [--in ...] [--out PORT=FILE ...] [--assume-stored]\n"
+		    "                      [--json]",
 	.text = "Sends captures through the very graph that runs on the network, in the captures' "
 		"own\n"
 		"time, without root, hugepages or devices, and prints what would have been "
 		"forwarded,\n"
-		"dropped and alarmed. The same input gives the same output, byte for byte.",
+		"dropped and alarmed. The same input gives the same output, byte for byte.\n"
+		"Health devices that are captured from their association on, over UDP, come out "
+		"as requests\n"
+		"to the CSE and as answers to them; the CSE's containers count as there. A "
+		"capture's own\n"
+		"acknowledgements belong to the gateway of then: --assume-stored stands for "
+		"them.",
 	.example = "  biplane replay -c plant.yaml --in devices=yesterday.pcap --json | jq .alarms",
 	.options = options,
 	.main = replay_main,

@@ -16,6 +16,7 @@
 #include "dataplane/graph.h"
 #include "dataplane/link.h"
 #include "dataplane/mac_table.h"
+#include "dataplane/replay_phd.h"
 #include "dataplane/replay_report.h"
 #include "dataplane/ring_ports.h"
 #include "dataplane/walk.h"
@@ -39,6 +40,7 @@ struct replay {
 	struct bp_worker *worker;
 	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
 	struct bp_exception *exception; /* without any kernel interface */
+	struct bp_replay_phd *phd;      /* NULL: no section phd */
 	struct bp_captures *captures;
 	struct bp_replay_input *inputs;
 	unsigned *in_port; /* by input file: index of its port */
@@ -182,6 +184,11 @@ static int make_worker(struct replay *r)
 			return -1;
 		r->worker->exception = r->exception;
 	}
+	if (r->worker->health) {
+		r->phd = bp_replay_phd_new(c, &r->shm, r->worker, r->err, sizeof(r->err));
+		if (!r->phd)
+			return -1;
+	}
 	for (unsigned p = 0; p < c->n_ports; p++)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
 	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
@@ -241,17 +248,41 @@ static void write_frame(struct replay *r, unsigned port, const struct rte_mbuf *
 		pcap_dump((u_char *)r->dumper[port], &head, data);
 }
 
-static void take_out(struct replay *r)
+/* The CSE's word for a request, in at the port where the request left. False: no room. */
+static bool acknowledge(struct replay *r, unsigned port, const struct rte_mbuf *m, bool *more)
 {
+	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN), n;
+	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
+	uint8_t ack[BP_REPLAY_ACK_MAX];
+
+	n = data ? bp_replay_phd_acknowledge(r->phd, data, len, ack) : 0;
+	if (n == 0)
+		return true;
+	*more = true;
+	return bp_ring_ports_put(&r->ports, port, r->pool, ack, n);
+}
+
+/*
+ * Takes what left. *more: something came in for it. A CSE is at one port: where a bridge floods a
+ * request, the first one answers.
+ */
+static bool take_out(struct replay *r, bool *more)
+{
+	bool ok = true;
+
 	for (unsigned p = 0; p < r->ports.n; p++) {
+		bool assume = r->o->assume_stored && !*more;
 		struct rte_mbuf *m;
 
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL) {
 			if (r->dumper[p])
 				write_frame(r, p, m);
+			if (assume)
+				ok &= acknowledge(r, p, m, more);
 			rte_pktmbuf_free(m);
 		}
 	}
+	return ok;
 }
 
 static void take_alarms(struct replay *r)
@@ -266,24 +297,57 @@ static void take_alarms(struct replay *r)
 	bp_ring_release(ring, r->alarm_cursor);
 }
 
+/* All that follows from what came in, or from the time. */
+static bool settle(struct replay *r)
+{
+	bool ok = true, more;
+
+	do {
+		bool acknowledged = false;
+
+		walk(r);
+		more = r->phd && bp_replay_phd_serve(r->phd);
+		ok &= take_out(r, &acknowledged);
+		more |= acknowledged;
+	} while (more && ok);
+	take_alarms(r);
+	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
+}
+
+/* What devices are to be told because nothing came from them in time. */
+static bool pass_time(struct replay *r, uint64_t until_ns)
+{
+	while (r->phd) {
+		uint64_t next = bp_replay_phd_tick(r->phd);
+
+		if (bp_replay_phd_waiting(r->phd) && !settle(r))
+			return false;
+		if (next >= until_ns)
+			break;
+		if (next > r->worker->mono_ns)
+			set_time(r, next);
+	}
+	return true;
+}
+
 static int play(struct replay *r)
 {
 	struct bp_capture_frame f;
+	bool ok;
 
 	while (bp_captures_next(r->captures, &f)) {
 		struct bp_replay_input *in = &r->inputs[f.file];
 
 		in->frames++;
 		in->cut += f.len < f.wire_len;
+		ok = pass_time(r, f.time_ns);
 		set_time(r, f.time_ns);
-		if (!bp_ring_ports_put(&r->ports, r->in_port[f.file], r->pool, f.data, f.len)) {
+		ok = ok && bp_ring_ports_put(&r->ports, r->in_port[f.file], r->pool, f.data, f.len);
+		if (!ok || !settle(r)) {
 			snprintf(r->err, sizeof(r->err), "no packet buffer for frame %ju of %s",
 				(uintmax_t)in->frames, r->o->in[f.file].path);
 			return EX_SOFTWARE;
 		}
-		walk(r);
-		take_out(r);
-		take_alarms(r);
 	}
 	for (unsigned i = 0; i < r->o->n_in; i++) {
 		r->inputs[i].error = bp_captures_error(r->captures, i);
@@ -320,8 +384,10 @@ static int report(struct replay *r)
 	int rc;
 
 	r->alarms = NULL;
-	rc = r->o->json ? bp_replay_report_json(r->config, &r->shm, r->o, r->inputs, alarms, out)
-			: bp_replay_report_text(r->config, &r->shm, r->o, r->inputs, alarms, out);
+	rc = r->o->json ? bp_replay_report_json(
+				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out)
+			: bp_replay_report_text(
+				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out);
 	if (rc == 0)
 		return EX_OK;
 	snprintf(r->err, sizeof(r->err), "can't write the report: %s", strerror(errno));
@@ -332,6 +398,7 @@ static void close_all(struct replay *r)
 {
 	close_outputs(r);
 	json_decref(r->alarms);
+	bp_replay_phd_free(r->phd);
 	bp_worker_free(r->worker);
 	bp_exception_free(r->exception);
 	bp_fib_writer_free(r->writer);
@@ -351,8 +418,17 @@ static void close_all(struct replay *r)
 
 static int run(struct replay *r)
 {
-	int status = open_inputs(r);
+	int status = EX_OK;
 
+	if (r->o->assume_stored && !r->config->phd.enabled) {
+		snprintf(r->err, sizeof(r->err),
+			"--assume-stored is for health devices, and the configuration %s has no "
+			"section phd",
+			r->o->config_path);
+		status = EX_USAGE;
+	}
+	if (status == EX_OK)
+		status = open_inputs(r);
 	if (status == EX_OK)
 		status = open_outputs(r);
 	if (status == EX_OK && start(r) != 0)

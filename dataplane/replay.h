@@ -18,6 +18,8 @@ struct bp_replay_options {
 	const struct bp_replay_file *out; /* none, or one a port; written as nanosecond pcap */
 	unsigned n_out;
 	bool json;
+	/* each request to the CSE that leaves is acknowledged at once, as if it had stored it */
+	bool assume_stored;
 	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
 };
 

@@ -161,8 +161,8 @@ static size_t digits_needed(const json_t *alarms)
 }
 
 int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
-	const struct bp_replay_options *o, const struct bp_replay_input *inputs, json_t *alarms,
-	FILE *out)
+	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
+	const struct bp_replay_phd *phd, json_t *alarms, FILE *out)
 {
 	size_t digits = digits_needed(alarms);
 	json_t *all = json_object();
@@ -177,6 +177,8 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	json_object_set_new(all, "inspection", counters_json(&t, false));
 	json_object_set_new(all, "rules", rules_json(shm));
 	json_object_set_new(all, "alarms", alarms);
+	if (phd)
+		json_object_set_new(all, "health", bp_replay_phd_json(phd, &t));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
@@ -196,8 +198,8 @@ static void print_alarm(const json_t *a, FILE *out)
 }
 
 int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
-	const struct bp_replay_options *o, const struct bp_replay_input *inputs, json_t *alarms,
-	FILE *out)
+	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
+	const struct bp_replay_phd *phd, json_t *alarms, FILE *out)
 {
 	struct bp_totals t;
 	const json_t *a;
@@ -212,6 +214,8 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 		fputc('\n', out);
 	}
 	bp_totals_print(c, &t, out);
+	if (phd)
+		bp_replay_phd_print(phd, &t, out);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

@@ -11,6 +11,7 @@
 #include "biplane/alarm.h"
 #include "config/config.h"
 #include "dataplane/replay.h"
+#include "dataplane/replay_phd.h"
 #include "shm/layout.h"
 
 /* What is known of an input file at the end. */
@@ -23,12 +24,12 @@ struct bp_replay_input {
 /* One alarm as an object of the array `alarms`. Strings that aren't UTF-8 are made so. */
 json_t *bp_replay_alarm(const struct bp_alarm *a);
 
-/* Takes `alarms`. Returns 0, or -1 when `out` can't be written. */
+/* Takes `alarms`. `phd` may be NULL. Returns 0, or -1 when `out` can't be written. */
 int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
-	const struct bp_replay_options *o, const struct bp_replay_input *inputs, json_t *alarms,
-	FILE *out);
+	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
+	const struct bp_replay_phd *phd, json_t *alarms, FILE *out);
 int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
-	const struct bp_replay_options *o, const struct bp_replay_input *inputs, json_t *alarms,
-	FILE *out);
+	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
+	const struct bp_replay_phd *phd, json_t *alarms, FILE *out);
 
 #endif

@@ -67,6 +67,7 @@ struct bp_exception *bp_exception_create(
 		return NULL;
 	}
 	x->n_workers = plan ? plan->n_workers : 1;
+	x->made_as = BP_C_FROM_KERNEL;
 	/* a worker that is interrupted while it puts does not hold up the others */
 	producers = x->n_workers == 1 ? RING_F_SP_ENQ : RING_F_MP_RTS_ENQ;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
@@ -94,6 +95,13 @@ struct bp_exception *bp_exception_create(
 	return NULL;
 }
 
+bool bp_exception_stand_in(struct bp_exception *x, enum bp_counter made_as)
+{
+	x->stand_in = make_ring("own", 0, BP_EXCEPTION_FROM_QUEUE, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	x->made_as = made_as;
+	return x->stand_in != NULL;
+}
+
 static void free_ring(struct rte_ring *r)
 {
 	void *m;
@@ -112,6 +120,7 @@ void bp_exception_free(struct bp_exception *x)
 			free_ring(x->to_kernel[e][i]);
 	for (unsigned w = 0; w < x->n_workers; w++)
 		free_ring(x->from_kernel[w]);
+	free_ring(x->stand_in);
 	free(x);
 }
 

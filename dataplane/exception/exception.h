@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "biplane/counters.h"
 #include "config/config.h"
 #include "dataplane/queue_plan.h"
 
@@ -34,6 +35,9 @@ struct bp_exception {
 	unsigned n_workers;
 	/* Which worker sends what an interface's kernel side sent. */
 	uint8_t worker_of[BP_MAX_INTERFACES];
+	/* Replay, see bp_exception_stand_in(); else NULL, and FROM_KERNEL. */
+	struct rte_ring *stand_in;
+	enum bp_counter made_as; /* what the frames of from_kernel are counted as */
 };
 
 #define BP_EXCEPTION_FROM_QUEUE 1024u /* frames from the kernel that wait for one worker */
@@ -47,6 +51,14 @@ struct bp_exception *bp_exception_create(
 	const struct bp_config *c, const struct bp_queue_plan *plan, char *err, size_t err_size);
 /* Frees what is still in the queues, too. NULL is allowed. */
 void bp_exception_free(struct bp_exception *x);
+
+/*
+ * Replay: somebody in the worker's own thread stands in for the kernel. Frames of classes phd and
+ * local of an interface that has no kernel side go to the ring x->stand_in, with their interface,
+ * instead of being dropped; who takes them counts them. What he puts into from_kernel[0] is counted
+ * as `made_as`. False: no memory.
+ */
+bool bp_exception_stand_in(struct bp_exception *x, enum bp_counter made_as);
 
 /* mbufs that the queues, and reading from the kernel, can hold at most; 0 when nothing routes. */
 uint32_t bp_exception_mbufs(const struct bp_config *c);

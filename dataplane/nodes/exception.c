@@ -2,7 +2,8 @@
 /*
  * Hands frames to the exception thread, which writes them to the kernel interface: in the queue of
  * their class and interface, or nowhere when that is full. An interface without one answers for
- * itself what a neighbour must know (node answer).
+ * itself what a neighbour must know (node answer); in replay, the manager of health devices stands
+ * in for the kernel.
  */
 #include "dataplane/exception/exception.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -21,6 +22,14 @@ static void put(struct bp_worker *w, enum bp_exception_class class, unsigned int
 		return;
 	bp_count(w, BP_C_DROP_QUEUE_ROUTING + class, n - taken);
 	rte_pktmbuf_free_bulk(m + taken, n - taken);
+}
+
+/* In replay: it is for one who stands in for the kernel. */
+static bool stands_in(const struct bp_exception *x, struct rte_mbuf *m)
+{
+	return x->stand_in != NULL &&
+	       (m->hash.fdir.lo == BP_EX_PHD || m->hash.fdir.lo == BP_EX_LOCAL) &&
+	       rte_ring_enqueue(x->stand_in, m) == 0;
 }
 
 static bool asks_for_mac(const struct rte_mbuf *m)
@@ -45,7 +54,7 @@ static uint16_t exception_process(
 		if (!bp_exception_has(w->exception, m->hash.fdir.hi)) {
 			if (asks_for_mac(m)) {
 				rte_node_enqueue_x1(graph, node, BP_EDGE_ANSWER, m);
-			} else {
+			} else if (!stands_in(w->exception, m)) {
 				bp_drop_reason_set(m, BP_C_DROP_NO_KERNEL);
 				rte_node_enqueue_x1(graph, node, BP_EDGE_DROP, m);
 			}

@@ -32,6 +32,8 @@
 		"answers to devices beside a request: confirm: forwarded")                         \
 	X(CSE_ACK_FRAME, MADE, "cse_ack_frame",                                                    \
 		"empty acknowledgements of the CSE's confirmable responses")                       \
+	X(PHD_MANAGER_FRAME, MADE, "phd_manager_frame",                                            \
+		"replay: what its own manager said to devices")                                    \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
@@ -83,6 +85,8 @@
 	X(CSE_RESET, CONSUMED, "cse_reset", "resets: the CSE can't make sense of a request")       \
 	X(PHD_ANSWER_HANDED, CONSUMED, "phd_answer_handed",                                        \
 		"answers to devices that the control plane sends: no neighbour yet")               \
+	X(PHD_MANAGER_TAKEN, CONSUMED, "phd_manager_taken",                                        \
+		"replay: what its own manager took, in the kernel's place")                        \
 	/* to the kernel */                                                                        \
 	X(KERNEL_ROUTING, KERNEL, "kernel_routing",                                                \
 		"routing protocols, ARP and neighbour discovery")                                  \

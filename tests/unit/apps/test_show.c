@@ -184,16 +184,19 @@ static void drops_balance(void **state)
 	shm.counters[0].v[BP_C_DROP_TX_FULL] = 7;
 	shm.counters[1].v[BP_C_DROP_TX_FULL] = 5;
 	shm.counters[1].v[BP_C_DROP_RUNT] = 3;
+	shm.counters[0].v[BP_C_CSE_ACK_FRAME] = 2;
+	shm.counters[1].v[BP_C_CSE_RESET] = 2;
 	shm.counters[1].v[BP_C_FLOODED] = 1000; /* of no group in the sum */
 	shm.counters[1].v[BP_C_PUNT_ARP] = 50;  /* nor is the reason for the exception path */
 
 	json_t *v = collect(&bp_show_drops);
 
 	assert_number(v, "rx", 100);
-	assert_number(v, "made", 8);
+	assert_number(v, "made", 10);
 	assert_number(v, "tx", 83);
 	assert_number(v, "drops", 15);
 	assert_number(v, "kernel", 10);
+	assert_number(v, "consumed", 2);
 	assert_number(v, "difference", 0);
 	assert_true(json_is_true(json_object_get(v, "balanced")));
 
@@ -202,8 +205,8 @@ static void drops_balance(void **state)
 	assert_non_null(strstr(text, "tx_full     12  "));
 	assert_non_null(strstr(text, "runt         3  "));
 	assert_null(strstr(text, "same_port"));
-	assert_non_null(
-		strstr(text, "rx 100 + made 8 = tx 83 + drops 15 + to the kernel 10: ok\n"));
+	assert_non_null(strstr(
+		text, "rx 100 + made 10 = tx 83 + drops 15 + to the kernel 10 + consumed 2: ok\n"));
 	free(text);
 	text = text_of(&bp_show_drops, v, true);
 	assert_non_null(strstr(text, "same_port"));
@@ -211,7 +214,8 @@ static void drops_balance(void **state)
 
 	count_frames(1, 1, 0, 86);
 	text = text_of(&bp_show_drops, collect(&bp_show_drops), false);
-	assert_non_null(strstr(text, "tx 86 + drops 15 + to the kernel 10: difference -3 "));
+	assert_non_null(
+		strstr(text, "tx 86 + drops 15 + to the kernel 10 + consumed 2: difference -3 "));
 	free(text);
 }
 
