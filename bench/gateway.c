@@ -22,7 +22,8 @@
 #include <rte_lcore.h>
 
 #include "bench/advance.h"
-#include "bench/control.h"
+#include "bench/control_phd.h"
+#include "bench/control_routes.h"
 #include "bench/phd.h"
 #include "bench/routes.h"
 #include "bench/slices.h"
@@ -61,6 +62,8 @@ struct bench {
 	struct bench_routes routes;
 	struct bench_phd phd;
 	struct bench_control control;
+	struct bench_control_routes control_routes;
+	struct bench_control_phd control_phd;
 	struct bench_slices slices;
 	struct bp_config *config;
 	struct bp_shm shm;
@@ -109,7 +112,9 @@ static char *configuration(const struct options *o, const struct bench_phd *phd)
 		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
 			    : "",
 		bench_phd_cse_device(phd),
-		o->routes ? ", kernel: off, addresses: [10.2.0.1/24]" : "");
+		o->messages && phd->sessions ? ", kernel: tap, addresses: [10.2.0.1/24]"
+		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
+					     : "");
 	if (o->routes)
 		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
 			(o->family == 4 ? o->routes : 0) + 1024,
@@ -117,7 +122,8 @@ static char *configuration(const struct options *o, const struct bench_phd *phd)
 	else
 		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
 	if (o->messages)
-		fprintf(f, "exception: {classes: {local: {rate: 1000000, queue: 8192}}}\n");
+		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
+			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");
 	if (phd->sessions != 0)
 		bench_phd_configuration(phd, f);
 	if (o->inspect) {
@@ -188,6 +194,32 @@ static void load_rules(struct bench *b)
 		die("rules", err);
 }
 
+static void set_up_control(struct bench *b, struct rte_mempool *pool)
+{
+	if (b->phd.sessions != 0)
+		bench_control_phd(&b->control, &b->control_phd, &b->shm, b->config, pool);
+	else
+		bench_control_routes(&b->control, &b->control_routes, b->routes.writer, pool);
+	bench_control_start(
+		&b->control, b->worker.exception, b->config, &b->shm.counters[b->shm.workers]);
+	if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
+		die("callback", rte_strerror(rte_errno));
+}
+
+/* Control messages that a worker counted: taken, and lost because the queue of their class was
+ * full.
+ */
+static uint64_t control_taken(const struct bench *b)
+{
+	return b->shm.counters[0].v[b->phd.sessions != 0 ? BP_C_PUNT_PHD_SIGNAL : BP_C_PUNT_LOCAL];
+}
+
+static uint64_t control_lost(const struct bench *b)
+{
+	return b->shm.counters[0]
+		.v[b->phd.sessions != 0 ? BP_C_DROP_QUEUE_PHD : BP_C_DROP_QUEUE_LOCAL];
+}
+
 static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
@@ -221,12 +253,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 			   NULL) {
 		die("callback", rte_strerror(rte_errno));
 	}
-	if (b->o.messages) {
-		bench_control_start(&b->control, b->routes.writer, w->exception, b->config, pool,
-			&b->shm.counters[b->shm.workers]);
-		if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
-			die("callback", rte_strerror(rte_errno));
-	}
+	if (b->o.messages)
+		set_up_control(b, pool);
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, bench_phd_queues(&b->phd, rx), err,
 		    sizeof(err)) != 0)
 		die("graph", err);
@@ -297,9 +325,9 @@ static bool report(const struct bench *b, struct figure r)
 		printf(", \"routes\": %u, \"forwarded\": %" PRIu64, b->o.routes, forwarded);
 	}
 	if (b->o.messages) {
-		uint64_t lost = v[BP_C_DROP_QUEUE_LOCAL];
+		uint64_t lost = control_lost(b);
 
-		ok = ok && v[BP_C_PUNT_LOCAL] == b->control.made &&
+		ok = ok && control_taken(b) == b->control.made &&
 		     b->control.applied + lost == b->control.made;
 		printf(", \"data_mpps\": %.3f, \"none_mpps\": %.3f, \"ratio\": %.4f"
 		       ", \"control\": %.0f, \"messages\": %" PRIu64 ", \"applied\": %" PRIu64
@@ -339,6 +367,7 @@ static bool fit_together(const struct options *o, const struct bench_phd *p)
 {
 	if (p->sessions != 0 && (!power_of_ten(p->sessions) || p->apdu < BENCH_PHD_APDU_MIN ||
 					p->apdu > BENCH_PHD_APDU_MAX || p->apdu % 2 != 0 ||
+					(o->messages == 0) != (p->store == NULL) ||
 					o->routes == 0 || o->family != 4 || o->inspect))
 		return false;
 	return (o->pcap != NULL || p->wire.rate > 0) && power_of_ten(o->connections) &&
@@ -354,8 +383,9 @@ static void parse(int argc, char **argv, struct bench *b)
 		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
 		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
 		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
-		{"apdu", required_argument, NULL, 'a'}, {"wire", required_argument, NULL, 'w'},
-		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
+		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
+		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
+		{"pcap", required_argument, NULL, 'f'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
 	struct options *o = &b->o;
 	int c;
@@ -408,6 +438,9 @@ static void parse(int argc, char **argv, struct bench *b)
 		case 'a':
 			b->phd.apdu = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
+		case 'o':
+			b->phd.store = optarg;
+			break;
 		case 'w':
 			b->phd.wire.rate = strtod(optarg, NULL);
 			break;
@@ -431,7 +464,7 @@ static void parse(int argc, char **argv, struct bench *b)
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
-			"[--wire FRAMES-PER-SECOND]] "
+			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}
@@ -477,6 +510,6 @@ int main(int argc, char **argv)
 	atomic_store(&b.worker.stop, true);
 	rte_eal_wait_lcore(b.worker.lcore);
 	if (b.o.messages)
-		bench_control_stop(&b.control);
+		bench_control_stop(&b.control, control_lost(&b));
 	return report(&b, figure) ? 0 : 1;
 }
