@@ -123,7 +123,7 @@ def test_requests_as_others_read_them(routed_lab, hugepages, tmp_path):
             d.wait(10)
         said = sink.report()
         all_stored_once(said, lines, summary)
-        assert said["separate"] > 0 and said["separate_acked"] == said["separate"]
+        assert said["separate"] > 0 and said["separate_acked"] >= said["separate"]
         router.balanced()
     for side, fields in (("right", ("coap.code", "coap.payload")), ("left", ("udp.port",))):
         out = subprocess.run(["tshark", "-r", pcap[side], "-n", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
