@@ -120,7 +120,7 @@ static bool all_stored(const struct bench_phd *p, const struct bp_shm *shm)
 
 static void print_wire(const struct bench_wire *w)
 {
-	printf(", \"rate\": %.0f, \"offered\": %" PRIu64 ", \"lost\": %" PRIu64
+	printf(", \"rate\": %.0f, \"wire_offered\": %" PRIu64 ", \"wire_lost\": %" PRIu64
 	       ", \"loss_percent\": %.4f",
 		w->rate, atomic_load(&w->offered), atomic_load(&w->lost),
 		100.0 * (double)atomic_load(&w->lost) / (double)atomic_load(&w->offered));
