@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/phd_frames.h"
 #include "proto/frame.h"
 
 #define BATCH 64u
@@ -16,10 +17,7 @@
 #define PATIENCE_MS 3000
 
 /* From the standard's side: nothing of the gateway's codec. */
-static const uint8_t aarq[] = {0xe2, 0, 0, 0x32, 0x80, 0, 0, 0, 0, 1, 0, 0x2a, 0x50, 0x79, 0, 0x26,
-	0x80, 0, 0, 0, 0x80, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
-	0, 0x40, 1, 0, 1, 1, 0, 0, 0, 0, 0};
-#define AARQ_SYSTEM_ID 36
+
 /* SpO2 and pulse rate as SFLOAT with an absolute time. */
 static const uint8_t config[] = {0xe7, 0, 0, 0x70, 0, 0x6e, 0, 1, 1, 1, 0, 0x68, 0, 0, 0xff, 0xff,
 	0xff, 0xff, 0x0d, 0x1c, 0, 0x5e, 0x40, 1, 0, 2, 0, 0x58, 0, 6, 0, 1, 0, 4, 0, 0x24, 9, 0x2f,
@@ -123,7 +121,9 @@ static void begin_next(struct devices *d)
 
 	if (enough || l->begun == l->at_most)
 		return;
-	bp_put_be32(say(d, l->begun, aarq, sizeof(aarq)) + AARQ_SYSTEM_ID + 4, l->begun + 1);
+	bp_put_be32(
+		say(d, l->begun, bench_phd_aarq, sizeof(bench_phd_aarq)) + BENCH_PHD_AARQ_NUMBER,
+		l->begun + 1);
 	l->begun++;
 }
 

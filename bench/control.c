@@ -1,90 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/control.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <rte_lcore.h>
 
-#include "bench/route_frames.h"
-#include "bench/routes.h"
-#include "proto/ip.h"
+#include "proto/frame.h"
 
-#define TAP "control"
-#define OWN "10.0.0.1"
-#define PORT 5683u /* of bench/route_frames.h */
-#define AT_NUMBER (BP_ETHER_HDR + BP_IP4_HDR + 8)
-#define ROUTES 1000u /* that messages change, one after the other */
-#define RECEIVE_BUFFER (8 << 20)
-#define BATCH 32u
-#define SETTLE_MS 10
 #define CLOCK_CALLS 32u /* bursts between two looks at the clock */
 #define NS_PER_SECOND 1000000000u
+#define PATIENCE_NS 5000000000u
 
-static void must(bool ok, const char *what)
+static void must(bool ok, const char *what, const char *why)
 {
 	if (ok)
 		return;
-	fprintf(stderr, "biplane-bench: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "biplane-bench: %s: %s\n", what, why);
 	exit(1);
 }
 
 void bench_control_isolate(void)
 {
-	must(unshare(CLONE_NEWNET) == 0, "network namespace of its own");
-}
-
-/* ---- the control plane: a socket in, route changes out ---- */
-
-static void change_route(struct bench_control *c, uint32_t number)
-{
-	struct bp_prefix p = {.family = 4, .length = 24, .bytes = {40}};
-
-	bp_put_be16(p.bytes + 1, (uint16_t)(number % ROUTES));
-	c->applied += bench_route_change(c->writer, &p, number / ROUTES) == BP_FIB_DONE;
-}
-
-/* All that waits in the socket. */
-static void read_messages(struct bench_control *c)
-{
-	uint8_t bytes[BATCH][64];
-	struct iovec v[BATCH];
-	struct mmsghdr m[BATCH];
-	int n;
-
-	memset(m, 0, sizeof(m));
-	for (unsigned i = 0; i < BATCH; i++) {
-		v[i] = (struct iovec){bytes[i], sizeof(bytes[i])};
-		m[i].msg_hdr = (struct msghdr){.msg_iov = &v[i], .msg_iovlen = 1};
-	}
-	do {
-		n = recvmmsg(c->fd, m, BATCH, MSG_DONTWAIT, NULL);
-		for (int i = 0; i < n; i++)
-			change_route(c, bp_be32(bytes[i]));
-	} while (n == (int)BATCH);
-}
-
-static void *control_plane(void *arg)
-{
-	struct bench_control *c = arg;
-	struct pollfd p = {.fd = c->fd, .events = POLLIN};
-
-	while (!atomic_load(&c->stop)) {
-		if (poll(&p, 1, SETTLE_MS) == 1)
-			read_messages(c);
-		bp_fib_settle(c->writer);
-	}
-	return NULL;
+	must(unshare(CLONE_NEWNET) == 0, "network namespace of its own", strerror(errno));
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -95,14 +37,26 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* ---- one plane: the worker does what the threads would do ---- */
+/* ---- the control plane ---- */
 
+static void *control_plane(void *arg)
+{
+	struct bench_control *c = arg;
+
+	while (!atomic_load(&c->stop))
+		c->user->wait(c->arg);
+	return NULL;
+}
+
+/* One plane: the worker does what the threads would do. */
 static void look_after(struct bench_control *c)
 {
 	while (bp_serve_to_kernel(&c->serve, clock_ns(CLOCK_MONOTONIC)) != 0)
 		;
-	read_messages(c);
-	bp_fib_settle(c->writer);
+	c->user->look(c->arg);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		while (c->interface[i] != NULL && bp_serve_from_kernel(&c->serve, i) != 0)
+			;
 	c->waiting = false;
 }
 
@@ -147,78 +101,49 @@ uint16_t bench_control_rx(
 	if (n == 0)
 		return n;
 	due = RTE_MIN(count_due(c), (uint32_t)n);
-	for (uint32_t i = 0; i < due; i++) {
-		uint8_t *p = rte_pktmbuf_mtod(pkts[i * n / due], uint8_t *);
-
-		memcpy(p, c->message, BENCH_ROUTE4_FRAME);
-		bp_put_be32(p + AT_NUMBER, (uint32_t)made++);
-	}
+	for (uint32_t i = 0; i < due; i++)
+		c->user->make(c->arg, pkts[i * n / due], made++);
 	c->waiting = due != 0;
 	atomic_store_explicit(&c->made, made, memory_order_relaxed);
 	return n;
 }
 
-static void make_message(struct bench_control *c)
-{
-	struct bp_address own = {.family = 4};
-
-	inet_pton(AF_INET, OWN, own.bytes);
-	bench_route_frame(0, &own, c->message);
-}
-
 /* ---- set-up ---- */
 
-static void open_tap(struct bench_control *c, struct rte_mempool *pool)
+int bench_control_tap(struct bench_control *c, unsigned number, const char *name,
+	const uint8_t mac[6], uint32_t address, struct rte_mempool *pool)
 {
-	struct bp_kernel_if_spec s = {
-		.name = TAP, .kernel = TAP, .mtu = 1500, .pool = pool, .pieces = true};
-	struct sockaddr_in a = {.sin_family = AF_INET};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq r = {0};
+	struct bp_kernel_if_spec s = {.name = name,
+		.kernel = name,
+		.number = number,
+		.mtu = 1500,
+		.pool = pool,
+		.pieces = true};
+	struct bp_address a = {.family = 4};
+	struct bp_kernel_if *tap;
 	char err[512];
 
-	memcpy(s.mac, c->message, sizeof(s.mac));
-	c->tap = bp_tap_open(&s, err, sizeof(err));
-	if (c->tap == NULL) {
-		fprintf(stderr, "biplane-bench: %s\n", err);
-		exit(1);
-	}
-	snprintf(r.ifr_name, sizeof(r.ifr_name), TAP);
-	inet_pton(AF_INET, OWN, &a.sin_addr);
-	memcpy(&r.ifr_addr, &a, sizeof(a));
-	must(ioctl(fd, SIOCSIFADDR, &r) == 0, "address of the tap");
-	must(ioctl(fd, SIOCGIFFLAGS, &r) == 0, "flags of the tap");
-	r.ifr_flags |= IFF_UP;
-	must(ioctl(fd, SIOCSIFFLAGS, &r) == 0, "flags of the tap");
-	close(fd);
+	memcpy(s.mac, mac, sizeof(s.mac));
+	tap = bp_tap_open(&s, err, sizeof(err));
+	must(tap != NULL, name, err);
+	if (c->kernel.fd == 0)
+		bench_kernel_open(&c->kernel);
+	bp_put_be32(a.bytes, address);
+	bench_kernel_link_up(&c->kernel, (int)tap->ifindex);
+	bench_kernel_address(&c->kernel, (int)tap->ifindex, &a, 24);
+	c->interface[number] = tap;
+	return (int)tap->ifindex;
 }
 
-static void open_socket(struct bench_control *c)
+void bench_control_start(struct bench_control *c, struct bp_exception *x,
+	const struct bp_config *config, struct bp_counters *counters)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-	int size = RECEIVE_BUFFER;
-
-	c->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	must(c->fd >= 0 && bind(c->fd, (struct sockaddr *)&a, sizeof(a)) == 0, "socket");
-	must(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) == 0,
-		"receive buffer");
-}
-
-void bench_control_start(struct bench_control *c, struct bp_fib_writer *writer,
-	struct bp_exception *x, const struct bp_config *config, struct rte_mempool *pool,
-	struct bp_counters *counters)
-{
-	struct bp_route own = {.type = BP_ROUTE_LOCAL, .prefix = {.family = 4, .length = 32}};
 	char err[256];
 
-	make_message(c);
-	c->writer = writer;
-	inet_pton(AF_INET, OWN, own.prefix.bytes);
-	must(bp_fib_route_set(writer, &own) == BP_FIB_DONE, "route to its own address");
-	open_tap(c, pool);
-	open_socket(c);
-	c->interface[0] = c->tap;
-	atomic_store(&x->has[0], true);
+	c->x = x;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (c->interface[i] != NULL)
+			atomic_store(&x->has[i], true);
 	if (c->single) {
 		bp_serve_init(&c->serve, x, c->interface, counters, &config->exception,
 			clock_ns(CLOCK_MONOTONIC));
@@ -226,16 +151,15 @@ void bench_control_start(struct bench_control *c, struct bp_fib_writer *writer,
 	}
 	c->exception = bp_exception_thread_start(
 		x, c->interface, &config->exception, counters, err, sizeof(err));
-	if (c->exception == NULL) {
-		fprintf(stderr, "biplane-bench: %s\n", err);
-		exit(1);
-	}
+	must(c->exception != NULL, "exception thread", err);
 	must(rte_ctrl_thread_create(&c->thread, "control", NULL, control_plane, c) == 0,
-		"thread of the control plane");
+		"thread of the control plane", strerror(errno));
 }
 
-void bench_control_stop(struct bench_control *c)
+void bench_control_stop(struct bench_control *c, uint64_t lost)
 {
+	const uint64_t end = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+
 	if (c->single) {
 		bp_serve_finish(&c->serve);
 	} else {
@@ -243,7 +167,11 @@ void bench_control_stop(struct bench_control *c)
 		atomic_store(&c->stop, true);
 		pthread_join(c->thread, NULL);
 	}
-	read_messages(c);
-	c->tap->ops->close(c->tap);
-	close(c->fd);
+	do {
+		c->user->wait(c->arg);
+		c->applied = c->user->applied(c->arg);
+	} while (c->applied + lost < c->made && clock_ns(CLOCK_MONOTONIC) < end);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (c->interface[i] != NULL)
+			c->interface[i]->ops->close(c->interface[i]);
 }

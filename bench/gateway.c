@@ -5,7 +5,6 @@
  * inspected, every due alarm raised. Prints one JSON object. scripts/bench runs it in turn with
  * dpdk-testpmd.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,8 +21,9 @@
 #include <rte_lcore.h>
 
 #include "bench/advance.h"
-#include "bench/control.h"
-#include "bench/phd.h"
+#include "bench/control_phd.h"
+#include "bench/control_routes.h"
+#include "bench/options.h"
 #include "bench/routes.h"
 #include "bench/slices.h"
 #include "biplane/flow_size.h"
@@ -39,28 +39,15 @@
 #define MBUF_CACHE 250
 #define DESCRIPTORS 512
 
-struct options {
-	enum bench_payload kind;
-	uint32_t connections;
-	uint32_t rules;
-	uint32_t routes; /* 0: the ports are bridged */
-	uint8_t family;  /* of the routes */
-	bool inspect;
-	bool trust;
-	uint32_t messages; /* control messages per second among the data; 0: bench/control.h is not
-			      used */
-	double seconds;
-	const char *pcap;
-	const char *prefix; /* of DPDK's files */
-};
-
 struct bench {
-	struct options o;
+	struct bench_options o;
 	struct bench_traffic traffic;
 	struct bench_advance advance;
 	struct bench_routes routes;
 	struct bench_phd phd;
 	struct bench_control control;
+	struct bench_control_routes control_routes;
+	struct bench_control_phd control_phd;
 	struct bench_slices slices;
 	struct bp_config *config;
 	struct bp_shm shm;
@@ -84,7 +71,7 @@ static void die(const char *what, const char *why)
 
 /* Where frames come from: the capture, or a wire (bench/wire.h). */
 static const char *input_device(
-	const struct options *o, const struct bench_phd *phd, char *out, size_t size)
+	const struct bench_options *o, const struct bench_phd *phd, char *out, size_t size)
 {
 	if (phd->wire.rate > 0)
 		return "net_null2,no-rx=1";
@@ -92,7 +79,7 @@ static const char *input_device(
 	return out;
 }
 
-static char *configuration(const struct options *o, const struct bench_phd *phd)
+static char *configuration(const struct bench_options *o, const struct bench_phd *phd)
 {
 	char *text = NULL, device[600];
 	size_t size = 0;
@@ -109,7 +96,9 @@ static char *configuration(const struct options *o, const struct bench_phd *phd)
 		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
 			    : "",
 		bench_phd_cse_device(phd),
-		o->routes ? ", kernel: off, addresses: [10.2.0.1/24]" : "");
+		o->messages && phd->sessions ? ", kernel: tap, addresses: [10.2.0.1/24]"
+		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
+					     : "");
 	if (o->routes)
 		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
 			(o->family == 4 ? o->routes : 0) + 1024,
@@ -117,7 +106,8 @@ static char *configuration(const struct options *o, const struct bench_phd *phd)
 	else
 		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
 	if (o->messages)
-		fprintf(f, "exception: {classes: {local: {rate: 1000000, queue: 8192}}}\n");
+		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
+			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");
 	if (phd->sessions != 0)
 		bench_phd_configuration(phd, f);
 	if (o->inspect) {
@@ -188,6 +178,32 @@ static void load_rules(struct bench *b)
 		die("rules", err);
 }
 
+static void set_up_control(struct bench *b, struct rte_mempool *pool)
+{
+	if (b->phd.sessions != 0)
+		bench_control_phd(&b->control, &b->control_phd, &b->shm, b->config, pool);
+	else
+		bench_control_routes(&b->control, &b->control_routes, b->routes.writer, pool);
+	bench_control_start(
+		&b->control, b->worker.exception, b->config, &b->shm.counters[b->shm.workers]);
+	if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
+		die("callback", rte_strerror(rte_errno));
+}
+
+/* Control messages that a worker counted: taken, and lost because the queue of their class was
+ * full.
+ */
+static uint64_t control_taken(const struct bench *b)
+{
+	return b->shm.counters[0].v[b->phd.sessions != 0 ? BP_C_PUNT_PHD_SIGNAL : BP_C_PUNT_LOCAL];
+}
+
+static uint64_t control_lost(const struct bench *b)
+{
+	return b->shm.counters[0]
+		.v[b->phd.sessions != 0 ? BP_C_DROP_QUEUE_PHD : BP_C_DROP_QUEUE_LOCAL];
+}
+
 static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
@@ -221,12 +237,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 			   NULL) {
 		die("callback", rte_strerror(rte_errno));
 	}
-	if (b->o.messages) {
-		bench_control_start(&b->control, b->routes.writer, w->exception, b->config, pool,
-			&b->shm.counters[b->shm.workers]);
-		if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
-			die("callback", rte_strerror(rte_errno));
-	}
+	if (b->o.messages)
+		set_up_control(b, pool);
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, bench_phd_queues(&b->phd, rx), err,
 		    sizeof(err)) != 0)
 		die("graph", err);
@@ -297,9 +309,9 @@ static bool report(const struct bench *b, struct figure r)
 		printf(", \"routes\": %u, \"forwarded\": %" PRIu64, b->o.routes, forwarded);
 	}
 	if (b->o.messages) {
-		uint64_t lost = v[BP_C_DROP_QUEUE_LOCAL];
+		uint64_t lost = control_lost(b);
 
-		ok = ok && v[BP_C_PUNT_LOCAL] == b->control.made &&
+		ok = ok && control_taken(b) == b->control.made &&
 		     b->control.applied + lost == b->control.made;
 		printf(", \"data_mpps\": %.3f, \"none_mpps\": %.3f, \"ratio\": %.4f"
 		       ", \"control\": %.0f, \"messages\": %" PRIu64 ", \"applied\": %" PRIu64
@@ -325,118 +337,6 @@ static bool report(const struct bench *b, struct figure r)
 	return ok;
 }
 
-static bool power_of_ten(uint32_t n)
-{
-	uint32_t p = BENCH_FRAMES;
-
-	while (p < n && p <= 100000000)
-		p *= 10;
-	return p == n;
-}
-
-/* --control is for the routes and frames of IPv4. */
-static bool fit_together(const struct options *o, const struct bench_phd *p)
-{
-	if (p->sessions != 0 && (!power_of_ten(p->sessions) || p->apdu < BENCH_PHD_APDU_MIN ||
-					p->apdu > BENCH_PHD_APDU_MAX || p->apdu % 2 != 0 ||
-					o->routes == 0 || o->family != 4 || o->inspect))
-		return false;
-	return (o->pcap != NULL || p->wire.rate > 0) && power_of_ten(o->connections) &&
-	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
-}
-
-static void parse(int argc, char **argv, struct bench *b)
-{
-	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
-		{"connections", required_argument, NULL, 'c'},
-		{"rules", required_argument, NULL, 'r'}, {"routes", required_argument, NULL, 'R'},
-		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
-		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
-		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
-		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
-		{"apdu", required_argument, NULL, 'a'}, {"wire", required_argument, NULL, 'w'},
-		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
-		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
-	struct options *o = &b->o;
-	int c;
-
-	b->phd.apdu = BENCH_PHD_APDU_MIN;
-	*o = (struct options){.family = 4,
-		.connections = BENCH_FRAMES,
-		.rules = 1,
-		.seconds = 2,
-		.prefix = "biplane-bench"};
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case 'p':
-			o->kind = strcmp(optarg, "json") == 0 ? BENCH_JSON : BENCH_TEXT;
-			break;
-		case 'c':
-			o->connections = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'r':
-			o->rules = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'R':
-			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'C':
-			o->messages = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case '1':
-			b->control.single = true;
-			break;
-		case '6':
-			o->family = 6;
-			break;
-		case 'i':
-			o->inspect = true;
-			break;
-		case 't':
-			o->trust = true;
-			break;
-		case 'h':
-			b->phd.sessions = (uint32_t)strtoul(optarg, NULL, 0);
-			o->routes = o->routes == 0 ? 1 : o->routes;
-			break;
-		case 'e':
-			b->phd.each = true;
-			break;
-		case 'S':
-			b->phd.stored = true;
-			break;
-		case 'a':
-			b->phd.apdu = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'w':
-			b->phd.wire.rate = strtod(optarg, NULL);
-			break;
-		case 's':
-			o->seconds = strtod(optarg, NULL);
-			break;
-		case 'f':
-			o->pcap = optarg;
-			break;
-		case 'x':
-			o->prefix = optarg;
-			break;
-		default:
-			exit(64);
-		}
-	}
-	if (!fit_together(o, &b->phd)) {
-		fprintf(stderr,
-			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
-			"[--trust] [--connections 1000|10000|...] [--rules N] "
-			"[--routes N [--ip6]] "
-			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
-			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
-			"[--wire FRAMES-PER-SECOND]] "
-			"[--seconds S] [--file-prefix NAME]\n");
-		exit(64);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static struct bench b;
@@ -444,7 +344,8 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	parse(argc, argv, &b);
+	bench_options_read(&b.o, &b.phd, argc, argv);
+	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();
 	bench_traffic_init(&b.traffic, b.o.kind);
@@ -477,6 +378,6 @@ int main(int argc, char **argv)
 	atomic_store(&b.worker.stop, true);
 	rte_eal_wait_lcore(b.worker.lcore);
 	if (b.o.messages)
-		bench_control_stop(&b.control);
+		bench_control_stop(&b.control, control_lost(&b));
 	return report(&b, figure) ? 0 : 1;
 }

@@ -31,6 +31,8 @@
 #include "controlplane/phd/service.h"
 
 #define SECOND_NS 1000000000ull
+#define PATIENCE_NS (5 * SECOND_NS)
+#define OXIMETER 4100 /* what bench/association_load.c's devices are */
 #define SESSIONS_MAX (1u << 20)
 #define CSE "10.0.0.2"
 
@@ -161,6 +163,21 @@ static void end(pid_t pid, const char *what)
 		what, "did not end well");
 }
 
+/* Until the service has read the last answers, which say what the devices are; no longer than some
+ * seconds. */
+static void await_told(const struct bp_phd_tables *t)
+{
+	const uint64_t end = now_ns() + PATIENCE_NS;
+
+	for (uint32_t i = 0; i < t->n_slots; i++) {
+		const struct bp_phd_session *s = &t->sessions[i];
+
+		while (bp_phd_word_state(atomic_load(&s->word)) != BP_PHD_FREE &&
+			__atomic_load_n(&s->spec, __ATOMIC_RELAXED) != OXIMETER && now_ns() < end)
+			usleep(1000);
+	}
+}
+
 /* ---- what the file says ---- */
 
 static uint64_t number(sqlite3 *db, const char *query)
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
 	bench_association_load(&load);
 	loop = bench_process_ns(service, false) - loop;
 	all = bench_process_ns(service, true) - all;
+	await_told(&shm.phd);
 	in_table = atomic_load(&shm.phd.control->operating);
 	end(service, "service");
 	took_with_file = now_ns() - begun;

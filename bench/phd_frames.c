@@ -10,8 +10,6 @@
 #define OXIMETER_400 400u
 #define ITS_OWN 0x4001u
 #define LABEL 2343u
-#define AT_PULSE_LENGTH (BENCH_PHD_AT_APDU + 38)
-#define AT_LABEL (BENCH_PHD_AT_APDU + BENCH_PHD_APDU_MIN)
 
 /* As a device of configuration 400 sends it: PRST, event report, two observations. */
 static const uint8_t report[BENCH_PHD_APDU_MIN] = {0xe7, 0, 0, 0x26, 0, 0x24, 0, 0, 1, 0, 0, 0x1e,
@@ -32,6 +30,10 @@ static const uint8_t declared[] = {0xe7, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 
 static const struct {
 	uint8_t at, less;
 } declared_lengths[] = {{2, 4}, {4, 6}, {10, 12}, {20, 22}, {26, 28}};
+
+const uint8_t bench_phd_aarq[BENCH_PHD_AARQ_LEN] = {0xe2, 0, 0, 0x32, 0x80, 0, 0, 0, 0, 1, 0, 0x2a,
+	0x50, 0x79, 0, 0x26, 0x80, 0, 0, 0, 0x80, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 8,
+	0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 1, 1, 0, 0, 0, 0, 0};
 
 static void write_report(uint32_t device, uint32_t apdu, uint8_t *p)
 {

@@ -46,6 +46,11 @@ void bench_phd_model(uint32_t apdu, struct bp_phd_model *out);
 /* The configuration report that declares it; returns its length, at most 256. */
 uint32_t bench_phd_config_report(uint32_t apdu, uint8_t out[256]);
 
+/* A device's AARQ, with that configuration; its number goes where BENCH_PHD_AARQ_NUMBER says. */
+#define BENCH_PHD_AARQ_LEN 54u
+#define BENCH_PHD_AARQ_NUMBER 40u /* 4 octets */
+extern const uint8_t bench_phd_aarq[BENCH_PHD_AARQ_LEN];
+
 /* Writes the capture. Returns 0, or -1 with a message on stderr. */
 int bench_phd_pcap(const char *path);
 

@@ -9,9 +9,9 @@
 
 /*
  * A wire that brings frames at a steady rate into a receive ring of BENCH_WIRE_RING descriptors:
- * what comes while the ring is full is lost, as at a network card. It is a receive callback of a
- * device that receives nothing itself. Its clock is the worker's processor time: while others have
- * the core nothing comes.
+ * what comes while the ring is full is lost, as at a network card. (So many biplane asks a driver
+ * for.) It is a receive callback of a device that receives nothing itself. Its clock is the
+ * worker's processor time: while others have the core nothing comes.
  */
 #define BENCH_WIRE_RING 1024u
 

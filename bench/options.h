@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_OPTIONS_H
+#define BP_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/phd.h"
+#include "bench/traffic.h"
+
+/* What biplane-bench (bench/gateway.c) is asked to measure. */
+struct bench_options {
+	enum bench_payload kind;
+	uint32_t connections;
+	uint32_t rules;
+	uint32_t routes; /* 0: the ports are bridged */
+	uint8_t family;  /* of the routes */
+	bool inspect;
+	bool trust;
+	uint32_t messages; /* control messages per second among the data; 0: bench/control.h is not
+			      used */
+	bool single;       /* one plane */
+	double seconds;
+	const char *pcap;
+	const char *prefix; /* of DPDK's files */
+};
+
+/* `phd`: what its first members say. Exits with the usage when they are wrong, or do not fit
+ * together. */
+void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc, char **argv);
+
+#endif
