@@ -194,7 +194,7 @@ static uint64_t number(sqlite3 *db, const char *query)
 	return n;
 }
 
-/* Devices whose configuration and specialisation the store knows. */
+/* Devices whose session the store has, and whose configuration and specialisation it knows. */
 static uint64_t stored(const char *directory)
 {
 	char path[300];
@@ -204,7 +204,8 @@ static uint64_t stored(const char *directory)
 	snprintf(path, sizeof(path), "%s/phd.db", directory);
 	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, path,
 		"cannot be opened");
-	n = number(db, "SELECT count(*) FROM known JOIN configs USING(content) WHERE spec = 4100");
+	n = number(db, "SELECT count(*) FROM sessions JOIN known USING(system_id, config_id)"
+		       " JOIN configs ON configs.content = known.content WHERE spec = 4100");
 	sqlite3_close(db);
 	return n;
 }
