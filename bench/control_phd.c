@@ -85,12 +85,9 @@ static void wait_and_look(void *user)
 static uint64_t applied(void *user)
 {
 	const struct bench_control_phd *c = user;
-	json_t *status = bp_phd_service_status(c->service);
-	const uint64_t aarqs =
-		(uint64_t)json_integer_value(json_object_get(status, "associations"));
+	const struct bp_phd_manager_counts *n = bp_phd_service_counts(c->service);
 
-	json_decref(status);
-	return aarqs + atomic_load(&c->t->control->operating) - c->before;
+	return atomic_load(&n->aarq) + atomic_load(&c->t->control->operating) - c->before;
 }
 
 /* ---- set-up ---- */

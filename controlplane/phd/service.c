@@ -484,6 +484,11 @@ void bp_phd_service_free(struct bp_phd_service *s)
 	free(s);
 }
 
+const struct bp_phd_manager_counts *bp_phd_service_counts(const struct bp_phd_service *s)
+{
+	return &s->counts;
+}
+
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c)
 {
 	struct bp_config_phd_ids allow;

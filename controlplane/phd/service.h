@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "phd/manager.h"
 #include "shm/fib.h"
 #include "shm/phd.h"
 
@@ -44,5 +45,8 @@ enum bp_phd_asked {
 	BP_PHD_ASKED_NOBODY,
 };
 enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
+
+/* What the manager counted since it began; live, and the service's. */
+const struct bp_phd_manager_counts *bp_phd_service_counts(const struct bp_phd_service *s);
 
 #endif
