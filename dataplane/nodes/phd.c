@@ -72,7 +72,8 @@ static rte_edge_t stray(struct turn *t, struct rte_mbuf *m, enum bp_counter why)
 	if (why == BP_C_PHD_NO_SESSION &&
 		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
 		return bp_drop(m, BP_C_DROP_PHD_LOADING);
-	if (bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
+	/* a bucket of nothing lets one through */
+	if (h->plan.strays == 0 || bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
 		return bp_drop(m, BP_C_DROP_PHD_STRAY);
 	bp_bucket_take(&h->strays, 1);
 	return bp_punt(t->w, m, BP_C_PUNT_PHD_STRAY, BP_EX_PHD);
