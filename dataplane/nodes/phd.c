@@ -161,7 +161,9 @@ static bool judge(struct turn *t, struct report *r)
 		r->number = reports - 1;
 		r->pair = bp_phd_sent_pair(sent);
 		bp_count(t->w, BP_C_PHD_REPEATS, 1);
-		if (r->open == 0 || r->pair != BP_PHD_NO_PAIR)
+		/* a pair of no worker's share, also of none at all, is not to be used again */
+		if (r->open == 0 ||
+			bp_phd_ids_of(t->h->t->ids, t->h->workers, (uint16_t)(r->pair >> 16)))
 			return true;
 	}
 	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &number, &port, &mid))
