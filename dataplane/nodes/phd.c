@@ -143,6 +143,19 @@ static bool fits(const struct turn *t, const struct rte_mbuf *m)
 	return true;
 }
 
+/*
+ * A new report becomes the session's last. Who dies in between has sent nothing: the repeat sends
+ * what the session says. A worker that is told of a part meanwhile must not take the older report's
+ * `sent` for this one's: it sees that there is none.
+ */
+static void note(struct bp_phd_session *s, uint64_t last, uint64_t sent, uint32_t reports)
+{
+	atomic_store_explicit(&s->sent, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->last, last, memory_order_release);
+	atomic_store_explicit(&s->sent, sent, memory_order_release);
+	atomic_store_explicit(&s->reports, reports, memory_order_relaxed);
+}
+
 /* Which report it is, and which of its parts are to be sent. */
 static bool judge(struct turn *t, struct report *r)
 {
@@ -183,12 +196,8 @@ static bool judge(struct turn *t, struct report *r)
 		(uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last(c->invoke_id, c->report_no, 0) >> 32);
-	/* who dies in between has sent nothing: the repeat sends what the session says */
-	atomic_store_explicit(&r->s->last, bp_phd_last(c->invoke_id, c->report_no, r->open),
-		memory_order_relaxed);
-	atomic_store_explicit(
-		&r->s->sent, bp_phd_sent(r->pair, octets, t->w->mono_ns), memory_order_relaxed);
-	atomic_store_explicit(&r->s->reports, reports + 1, memory_order_relaxed);
+	note(r->s, bp_phd_last(c->invoke_id, c->report_no, r->open),
+		bp_phd_sent(r->pair, octets, t->w->mono_ns), reports + 1);
 	return true;
 }
 
