@@ -19,7 +19,7 @@
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"  - {name: c, device: net_null2}\n"
-#define BRIDGED ROUTED "bridges:\n  - {name: br, ports: [a, c], host: true}\n"
+#define BRIDGED ROUTED "bridge:\n  - {ports: [a, c], host: {name: br}}\n"
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa1}, mac_b[6] = {2, 0, 0, 0, 0, 0xb1},
 		     mac_c[6] = {2, 0, 0, 0, 0, 0xc1}, mac_cse[6] = {2, 0, 0, 0, 0, 0xb5};
