@@ -75,6 +75,8 @@ void health_report(struct health *h, const struct bytes *apdu);
 void health_reply(struct health *h, unsigned to_port, const struct bytes *message);
 void health_frame(struct health *h, unsigned port, const struct bytes *frame);
 
+/* The next frame that left by a port. False: there is none. */
+bool health_take(struct health *h, unsigned port, struct bytes *frame);
 /* The next request that left for the CSE. */
 struct request health_request(struct health *h);
 /* The one of that part: the order in which parts leave is nobody's business. */
