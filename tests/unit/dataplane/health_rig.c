@@ -309,6 +309,7 @@ bool health_take(struct health *h, unsigned port, struct bytes *frame)
 	if (!m)
 		return false;
 	frame->len = 0;
+	h->bytes[port] += m->pkt_len;
 	assert_int_equal(m->nb_segs, 1);
 	assert_int_equal(m->pkt_len, m->data_len);
 	assert_int_equal(m->ol_flags, 0);

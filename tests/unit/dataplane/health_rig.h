@@ -38,6 +38,7 @@ struct health {
 	struct end device, gateway; /* of sessions, port 6024 */
 	struct end source, cse;     /* source: its port is 0 */
 	uint64_t seen[BP_C_COUNT];
+	uint64_t bytes[3];        /* of the frames that health_take() took */
 	struct request early[32]; /* taken out before one that was asked for */
 	unsigned n_early;
 };

@@ -417,6 +417,8 @@ static void check_counters(struct model *m)
 	assert_true(v[BP_C_PHD_UNACKNOWLEDGED] <= v[BP_C_PHD_OBSERVATIONS]);
 	bp_totals_read(&m->h.r.shm, 3, &t);
 	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed);
+	assert_int_equal(t.port[A].tx_bytes, m->h.bytes[A]);
+	assert_int_equal(t.port[B].tx_bytes, m->h.bytes[B]);
 }
 
 /* Each confirmed report once, unconfirmed ones at most once. */
@@ -589,6 +591,8 @@ static void run_damaged(const struct health_options *o)
 		assert_int_equal(
 			t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + h.r.to_kernel);
 	}
+	for (unsigned p = 0; p < 3; p++)
+		assert_int_equal(t.port[p].tx_bytes, h.bytes[p]);
 	assert_in_range(requests, 1000, UINT32_MAX);
 	assert_in_range(answers, 50, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)

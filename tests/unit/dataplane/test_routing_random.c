@@ -598,7 +598,9 @@ static void every_frame_goes_where_the_model_says(void **unused)
 	forwarded = (unsigned)(counters[BP_C_FORWARD4] + counters[BP_C_FORWARD6]);
 	assert_in_range(forwarded, ROUNDS, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
-		if (bp_counter_info[c].group == BP_CG_PUNT)
+		if (bp_counter_info[c].group == BP_CG_PUNT &&
+			(c < BP_C_PUNT_PHD_SIGNAL ||
+				c > BP_C_PUNT_PHD_ANSWER)) /* no devices here */
 			assert_in_range(counters[c], 10, UINT32_MAX);
 	rig_stop(&r);
 }

@@ -64,28 +64,32 @@ static void every_outcome_is_on_its_side(void **state)
 {
 	(void)state;
 	count_frames(0, 0, 100, 20);
-	count_frames(1, 1, 7, 63);
+	count_frames(1, 1, 10, 63);
 	shm.counters[0].v[BP_C_FLOOD_COPY] = 1;
 	shm.counters[1].v[BP_C_FROM_KERNEL] = 4;
 	shm.counters[0].v[BP_C_DROP_RUNT] = 9;
 	shm.counters[0].v[BP_C_KERNEL_ROUTING] = 11;
 	shm.counters[2].v[BP_C_KERNEL_OTHER] = 9; /* the exception thread */
+	shm.counters[1].v[BP_C_CSE_ACKED] = 2;
+	shm.counters[0].v[BP_C_PHD_ANSWER_HANDED] = 1;
 	shm.counters[1].v[BP_C_PUNT_TTL] = 1000;
+	shm.counters[1].v[BP_C_PHD_REPORTS] = 1000;
 	shm.counters[1].v[BP_C_FORWARD4] = 1000;
 	bp_totals_read(&shm, 2, &totals);
-	assert_int_equal(totals.rx, 107);
+	assert_int_equal(totals.rx, 110);
 	assert_int_equal(totals.made, 5);
 	assert_int_equal(totals.tx, 83);
 	assert_int_equal(totals.drops, 9);
 	assert_int_equal(totals.kernel, 20);
+	assert_int_equal(totals.consumed, 3);
 	assert_true(bp_totals_exact(&totals));
-	assert_true(
-		printed("  sum: rx 107 + made 5 = tx 83 + drops 9 + to the kernel 20: exact\n"));
+	assert_true(printed("  sum: rx 110 + made 5 = tx 83 + drops 9 + to the kernel 20 + "
+			    "consumed 3: exact\n"));
 
 	shm.counters[0].v[BP_C_KERNEL_LOCAL] = 1;
 	bp_totals_read(&shm, 2, &totals);
 	assert_false(bp_totals_exact(&totals));
-	assert_true(printed("to the kernel 21: NOT exact\n"));
+	assert_true(printed("to the kernel 21 + consumed 3: NOT exact\n"));
 }
 
 int main(void)
