@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bench/checksum.h"
 #include "proto/frame.h"
 
 /*
@@ -33,33 +34,14 @@ void bench_advance_init(
 	bench_connect(t, a->connect);
 }
 
-/* A checksum after a 32-bit change of what it covers (RFC 1624, eqn. 3). */
-static inline void move_sum(uint8_t *p, uint64_t change)
-{
-	uint64_t s;
-	uint16_t sum;
-
-	memcpy(&sum, p, 2);
-	s = change + (uint16_t)~sum; /* below 2^34 */
-	s = (s & 0xffff) + (s >> 16);
-	s = (s & 0xffff) + (s >> 16);
-	s += s >> 16;
-	sum = (uint16_t)~s;
-	memcpy(p, &sum, 2);
-}
-
 /* Replaces 4 bytes and takes the difference to the checksums at `sum1` and (not 0) `sum2`. */
 static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t sum1, uint32_t sum2)
 {
-	uint32_t old;
-	uint64_t change;
+	const uint64_t change = bench_replace32(p + at, value);
 
-	memcpy(&old, p + at, 4);
-	memcpy(p + at, &value, 4);
-	change = (uint64_t)(uint32_t)~old + value;
-	move_sum(p + sum1, change);
+	bench_sum_move(p + sum1, change);
 	if (sum2 != 0)
-		move_sum(p + sum2, change);
+		bench_sum_move(p + sum2, change);
 }
 
 static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint32_t isn)

@@ -23,6 +23,7 @@
 
 #include "bench/advance.h"
 #include "bench/control.h"
+#include "bench/phd.h"
 #include "bench/routes.h"
 #include "bench/slices.h"
 #include "biplane/flow_size.h"
@@ -58,6 +59,7 @@ struct bench {
 	struct bench_traffic traffic;
 	struct bench_advance advance;
 	struct bench_routes routes;
+	struct bench_phd phd;
 	struct bench_control control;
 	struct bench_slices slices;
 	struct bp_config *config;
@@ -80,22 +82,33 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-static char *configuration(const struct options *o)
+/* Where frames come from: the capture, or a wire (bench/wire.h). */
+static const char *input_device(
+	const struct options *o, const struct bench_phd *phd, char *out, size_t size)
 {
-	char *text = NULL;
+	if (phd->wire.rate > 0)
+		return "net_null2,no-rx=1";
+	snprintf(out, size, "net_pcap0,rx_pcap=%s,infinite_rx=1", o->pcap);
+	return out;
+}
+
+static char *configuration(const struct options *o, const struct bench_phd *phd)
+{
+	char *text = NULL, device[600];
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 
 	fprintf(f,
 		"name: bench\n"
 		"ports:\n"
-		"  - {name: devices, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\"%s}\n"
-		"  - {name: cloud, device: \"net_null0,no-rx=1\"%s}\n"
+		"  - {name: devices, device: \"%s\"%s}\n"
+		"  - {name: cloud, device: \"%s\"%s}\n"
 		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
-		o->pcap,
+		input_device(o, phd, device, sizeof(device)),
 		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
 		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
 			    : "",
+		bench_phd_cse_device(phd),
 		o->routes ? ", kernel: off, addresses: [10.2.0.1/24]" : "");
 	if (o->routes)
 		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
@@ -105,6 +118,8 @@ static char *configuration(const struct options *o)
 		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
 	if (o->messages)
 		fprintf(f, "exception: {classes: {local: {rate: 1000000, queue: 8192}}}\n");
+	if (phd->sessions != 0)
+		bench_phd_configuration(phd, f);
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
@@ -176,7 +191,7 @@ static void load_rules(struct bench *b)
 static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
-	struct bp_rx_queue rx = {.port = 0, .queue = 0};
+	struct bp_rx_queue rx[2];
 	char err[256];
 
 	w->counters = &b->shm.counters[0];
@@ -190,6 +205,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		die("exception path", err);
 	if (b->o.routes != 0)
 		bench_routes_set_up(&b->routes, &b->shm.fib, b->o.family, b->o.routes);
+	if (b->phd.sessions != 0)
+		bench_phd_set_up(&b->phd, w, b->config, b->routes.writer, pool);
 	if (b->o.inspect) {
 		load_rules(b);
 		atomic_store(&b->shm.global->rules_active, 0);
@@ -210,7 +227,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
 			die("callback", rte_strerror(rte_errno));
 	}
-	if (bp_graph_build(w, "bench", 3, b->o.inspect, &rx, 1, err, sizeof(err)) != 0)
+	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, bench_phd_queues(&b->phd, rx), err,
+		    sizeof(err)) != 0)
 		die("graph", err);
 }
 
@@ -228,11 +246,21 @@ static uint64_t frames(const struct bench *b)
 	return atomic_load_explicit(&b->shm.port_stats[0].rx_packets, memory_order_relaxed);
 }
 
+/* Frames after which a measurement begins: every connection or session was met. */
+static uint64_t warm_up(const struct bench *b)
+{
+	if (b->phd.wire.rate > 0)
+		return (uint64_t)(b->phd.wire.rate / 20);
+	if (b->phd.sessions > BENCH_PHD_DEVICES)
+		return 2 * (uint64_t)b->phd.sessions;
+	return b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
+}
+
 static struct figure measure(struct bench *b)
 {
 	struct figure r;
 	double cpu;
-	uint64_t warm = b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
+	const uint64_t warm = warm_up(b);
 	uint64_t from, hz = rte_get_tsc_hz(), begin;
 
 	while (frames(b) < warm)
@@ -259,7 +287,9 @@ static bool report(const struct bench *b, struct figure r)
 
 	printf("{\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
 		frames(b));
-	if (b->o.routes != 0) {
+	if (b->phd.sessions != 0) {
+		ok = bench_phd_report(&b->phd, &b->shm, b->control.made);
+	} else if (b->o.routes != 0) {
 		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARD4 : BP_C_FORWARD6];
 
 		ok = forwarded == frames(b) - b->control.made &&
@@ -305,24 +335,32 @@ static bool power_of_ten(uint32_t n)
 }
 
 /* --control is for the routes and frames of IPv4. */
-static bool fit_together(const struct options *o)
+static bool fit_together(const struct options *o, const struct bench_phd *p)
 {
-	return o->pcap != NULL && power_of_ten(o->connections) &&
+	if (p->sessions != 0 && (!power_of_ten(p->sessions) || p->apdu < BENCH_PHD_APDU_MIN ||
+					p->apdu > BENCH_PHD_APDU_MAX || p->apdu % 2 != 0 ||
+					o->routes == 0 || o->family != 4 || o->inspect))
+		return false;
+	return (o->pcap != NULL || p->wire.rate > 0) && power_of_ten(o->connections) &&
 	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
-static void parse(int argc, char **argv, struct options *o, struct bench_control *control)
+static void parse(int argc, char **argv, struct bench *b)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
 		{"rules", required_argument, NULL, 'r'}, {"routes", required_argument, NULL, 'R'},
 		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
 		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
-		{"trust", no_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
-		{"pcap", required_argument, NULL, 'f'},
+		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
+		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
+		{"apdu", required_argument, NULL, 'a'}, {"wire", required_argument, NULL, 'w'},
+		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
+	struct options *o = &b->o;
 	int c;
 
+	b->phd.apdu = BENCH_PHD_APDU_MIN;
 	*o = (struct options){.family = 4,
 		.connections = BENCH_FRAMES,
 		.rules = 1,
@@ -346,7 +384,7 @@ static void parse(int argc, char **argv, struct options *o, struct bench_control
 			o->messages = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case '1':
-			control->single = true;
+			b->control.single = true;
 			break;
 		case '6':
 			o->family = 6;
@@ -356,6 +394,22 @@ static void parse(int argc, char **argv, struct options *o, struct bench_control
 			break;
 		case 't':
 			o->trust = true;
+			break;
+		case 'h':
+			b->phd.sessions = (uint32_t)strtoul(optarg, NULL, 0);
+			o->routes = o->routes == 0 ? 1 : o->routes;
+			break;
+		case 'e':
+			b->phd.each = true;
+			break;
+		case 'S':
+			b->phd.stored = true;
+			break;
+		case 'a':
+			b->phd.apdu = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'w':
+			b->phd.wire.rate = strtod(optarg, NULL);
 			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
@@ -370,12 +424,14 @@ static void parse(int argc, char **argv, struct options *o, struct bench_control
 			exit(64);
 		}
 	}
-	if (!fit_together(o)) {
+	if (!fit_together(o, &b->phd)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
+			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
+			"[--wire FRAMES-PER-SECOND]] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}
@@ -384,22 +440,23 @@ static void parse(int argc, char **argv, struct options *o, struct bench_control
 int main(int argc, char **argv)
 {
 	static struct bench b;
-	char prefix[64], pcap_dev[600];
+	char prefix[64], device[600], input_dev[616], cse_dev[64];
 	struct rte_mempool *pool;
 	char *text;
 
-	parse(argc, argv, &b.o, &b.control);
+	parse(argc, argv, &b);
 	if (b.o.messages)
 		bench_control_isolate();
 	bench_traffic_init(&b.traffic, b.o.kind);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", b.o.prefix);
-	snprintf(pcap_dev, sizeof(pcap_dev), "--vdev=net_pcap0,rx_pcap=%s,infinite_rx=1", b.o.pcap);
+	snprintf(input_dev, sizeof(input_dev), "--vdev=%s",
+		input_device(&b.o, &b.phd, device, sizeof(device)));
+	snprintf(cse_dev, sizeof(cse_dev), "--vdev=%s", bench_phd_cse_device(&b.phd));
 	char *eal[] = {argv[0], "-l", "0,1", "--no-pci", "--no-telemetry", "--huge-unlink", prefix,
-		"--log-level=error", pcap_dev, "--vdev=net_null0,no-rx=1",
-		"--vdev=net_null1,no-rx=1"};
+		"--log-level=error", input_dev, cse_dev, "--vdev=net_null1,no-rx=1"};
 	if (rte_eal_init((int)(sizeof(eal) / sizeof(eal[0])), eal) < 0)
 		die("EAL", rte_strerror(rte_errno));
-	text = configuration(&b.o);
+	text = configuration(&b.o, &b.phd);
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");

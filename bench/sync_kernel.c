@@ -14,7 +14,7 @@
 
 static void fail(const char *what, int error)
 {
-	fprintf(stderr, "sync_rate: %s: %s\n", what, strerror(error));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(error));
 	exit(1);
 }
 

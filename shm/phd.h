@@ -185,15 +185,20 @@ struct bp_phd_tables {
 
 /* ---- for workers ---- */
 
-/* `port` in this machine's order. */
-static inline uint64_t bp_phd_hash(
-	const uint64_t key[2], const uint8_t address[16], uint16_t port, uint8_t transport)
+/* `port` in this machine's order; the address as two words of bp_load64(). */
+static inline uint64_t bp_phd_hash_words(
+	const uint64_t key[2], uint64_t a0, uint64_t a1, uint16_t port, uint8_t transport)
 {
-	const uint64_t h = bp_fold(bp_load64(address) ^ key[0], bp_load64(address + 8) ^ key[1]);
+	const uint64_t h = bp_fold(a0 ^ key[0], a1 ^ key[1]);
 
 	/* the key comes in again, so that the sum of two unlucky factors is not all there is */
 	return bp_fold(h ^ port ^ (uint64_t)transport << 16 ^ 0xa0761d6478bd642full,
 		key[0] ^ 0xe7037ed1a0b428dbull);
+}
+static inline uint64_t bp_phd_hash(
+	const uint64_t key[2], const uint8_t address[16], uint16_t port, uint8_t transport)
+{
+	return bp_phd_hash_words(key, bp_load64(address), bp_load64(address + 8), port, transport);
 }
 
 /* The groups that a hash belongs to, and its tag. */
@@ -219,6 +224,14 @@ static inline __attribute__((always_inline)) void bp_phd_prefetch(
 /* The slot that the tags point at, for prefetching &sessions[it]: it may be another's, or free. Not
  * without sessions (n_slots 0). */
 uint32_t bp_phd_candidate(const struct bp_phd_tables *t, uint64_t hash);
+
+/* Whether a session, whose word is not FREE, is that address's: the words as above. */
+static inline bool bp_phd_is_of(
+	const struct bp_phd_session *s, uint64_t a0, uint64_t a1, uint16_t port, uint8_t transport)
+{
+	return ((bp_load64(s->address) ^ a0) | (bp_load64(s->address + 8) ^ a1) |
+		       (uint64_t)(s->port ^ port) | (uint64_t)(s->transport ^ transport)) == 0;
+}
 
 /* The session of a device's address, whatever its state but FREE: 0 and *slot, or -1. hash: as
  * bp_phd_hash() says. */

@@ -45,14 +45,6 @@ uint32_t bp_phd_candidate(const struct bp_phd_tables *t, uint64_t hash)
 	return group * BP_PHD_WAYS + (unsigned)__builtin_ctz(hits | 1u << (BP_PHD_WAYS - 1));
 }
 
-/* Whose session it is; its word is not FREE. */
-static bool is_of(
-	const struct bp_phd_session *s, const uint8_t address[16], uint16_t port, uint8_t transport)
-{
-	return s->port == port && s->transport == transport &&
-	       memcmp(s->address, address, sizeof(s->address)) == 0;
-}
-
 static bool find_in(const struct bp_phd_tables *t, uint32_t group, uint32_t hits,
 	const uint8_t address[16], uint16_t port, uint8_t transport, uint32_t *slot)
 {
@@ -61,7 +53,9 @@ static bool find_in(const struct bp_phd_tables *t, uint32_t group, uint32_t hits
 		const struct bp_phd_session *s = &t->sessions[at];
 		const uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
 
-		if (bp_phd_word_state(word) == BP_PHD_FREE || !is_of(s, address, port, transport))
+		if (bp_phd_word_state(word) == BP_PHD_FREE ||
+			!bp_phd_is_of(
+				s, bp_load64(address), bp_load64(address + 8), port, transport))
 			continue;
 		*slot = at;
 		return true;

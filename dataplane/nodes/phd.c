@@ -34,8 +34,9 @@ struct turn {
 /* The datagrams of a step. */
 struct heads {
 	struct bp_datagram d[STEP];
-	uint8_t from[STEP][16];
+	uint64_t from[STEP][2]; /* words of the sender's address */
 	uint64_t hash[STEP];
+	uint32_t candidate[STEP]; /* the slot that is his, most likely */
 };
 
 /* A report at hand. */
@@ -297,6 +298,36 @@ static inline void count_oddities(const struct turn *t)
 	bp_count(t->w, BP_C_PHD_BAD_TIMES, odd->bad_times);
 }
 
+/* The same, where another session has the same tag. */
+static __rte_noinline bool find_elsewhere(const struct bp_phd_tables *tables,
+	const struct heads *heads, uint32_t i, uint16_t port, struct report *r)
+{
+	const uint64_t from[2] = {htole64(heads->from[i][0]), htole64(heads->from[i][1])};
+
+	if (bp_phd_find(tables, heads->hash[i], (const uint8_t *)from, port, BP_PHD_TRANSPORT_UDP,
+		    &r->slot) != 0)
+		return false;
+	r->s = &tables->sessions[r->slot];
+	r->word = atomic_load_explicit(&r->s->word, memory_order_acquire);
+	return true;
+}
+
+/* The sender's session, its slot and its word. */
+static inline bool find_session(
+	const struct bp_phd_tables *tables, const struct heads *heads, uint32_t i, struct report *r)
+{
+	const uint16_t port = bp_datagram_sport(r->d);
+	const uint64_t *from = heads->from[i];
+
+	r->slot = heads->candidate[i];
+	r->s = &tables->sessions[r->slot];
+	r->word = atomic_load_explicit(&r->s->word, memory_order_acquire);
+	if (likely(bp_phd_word_state(r->word) != BP_PHD_FREE &&
+		    bp_phd_is_of(r->s, from[0], from[1], port, BP_PHD_TRANSPORT_UDP)))
+		return true;
+	return find_elsewhere(tables, heads, i, port, r);
+}
+
 /* Where a datagram goes; or GONE. */
 static rte_edge_t take(struct turn *t, struct heads *heads, uint32_t i, struct rte_mbuf *m)
 {
@@ -307,11 +338,8 @@ static rte_edge_t take(struct turn *t, struct heads *heads, uint32_t i, struct r
 
 	if (unlikely(!is_report(r.d->payload, r.d->len)))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNAL, BP_EX_PHD);
-	if (unlikely(bp_phd_find(h->t, heads->hash[i], heads->from[i], bp_datagram_sport(r.d),
-			     BP_PHD_TRANSPORT_UDP, &r.slot) != 0))
+	if (unlikely(!find_session(h->t, heads, i, &r)))
 		return stray(t, m, BP_C_PHD_NO_SESSION);
-	r.s = &h->t->sessions[r.slot];
-	r.word = atomic_load_explicit(&r.s->word, memory_order_acquire);
 	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
 		return stray(t, m, BP_C_PHD_WRONG_STATE);
 	r.l = bp_phd_layout_of(h->t, r.word);
@@ -349,13 +377,15 @@ static uint32_t read_heads(struct turn *t, struct rte_mbuf **m, uint32_t n, stru
 			continue;
 		}
 		bp_datagram_source(d, heads->from[left]);
-		heads->hash[left] = bp_phd_hash(tables->hash_key, heads->from[left],
-			bp_datagram_sport(d), BP_PHD_TRANSPORT_UDP);
+		heads->hash[left] = bp_phd_hash_words(tables->hash_key, heads->from[left][0],
+			heads->from[left][1], bp_datagram_sport(d), BP_PHD_TRANSPORT_UDP);
 		bp_phd_prefetch(tables, heads->hash[left]);
 		m[left++] = m[i];
 	}
-	for (uint32_t i = 0; i < left; i++)
-		__builtin_prefetch(&tables->sessions[bp_phd_candidate(tables, heads->hash[i])], 1);
+	for (uint32_t i = 0; i < left; i++) {
+		heads->candidate[i] = bp_phd_candidate(tables, heads->hash[i]);
+		__builtin_prefetch(&tables->sessions[heads->candidate[i]], 1);
+	}
 	return left;
 }
 
@@ -381,9 +411,15 @@ static uint16_t phd_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_health *h = w->health;
-	struct turn t = {
-		.graph = graph, .node = node, .w = w, .h = h, .objs = objs, .answers.n = 0};
+	struct turn t;
 
+	t.graph = graph;
+	t.node = node;
+	t.w = w;
+	t.h = h;
+	t.objs = objs;
+	t.way = (struct bp_way){0};
+	t.answers.n = 0;
 	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse);
 	t.way.edge = t.cse_known ? t.cse.edge : BP_EDGE_DROP;
 	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,

@@ -9,6 +9,7 @@
 
 #include "dataplane/nodes/driver_sum.h"
 #include "proto/ip.h"
+#include "shm/hash.h"
 
 /*
  * UDP datagrams (RFC 768) in frames of one mbuf, without VLAN tags, IP options or extension
@@ -91,17 +92,20 @@ static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram
 	return bp_sum_ok(sum);
 }
 
-/* Where it came from, as sessions have it. */
-static inline void bp_datagram_source(const struct bp_datagram *d, uint8_t out[16])
+/* Where it came from, as two words of bp_load64(): in registers, since what was just stored in
+ * other pieces can't be loaded at once. */
+static inline void bp_datagram_source(const struct bp_datagram *d, uint64_t out[2])
 {
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+	uint32_t v4;
 
 	if (unlikely(d->ip6)) {
-		memcpy(out, d->ip + BP_IP6_SRC, 16);
+		out[0] = bp_load64(d->ip + BP_IP6_SRC);
+		out[1] = bp_load64(d->ip + BP_IP6_SRC + 8);
 		return;
 	}
-	memcpy(out, prefix, sizeof(prefix));
-	memcpy(out + sizeof(prefix), d->ip + BP_IP4_SRC, 4);
+	memcpy(&v4, d->ip + BP_IP4_SRC, sizeof(v4));
+	out[0] = 0;
+	out[1] = 0xffff0000u | (uint64_t)le32toh(v4) << 32;
 }
 
 /*
