@@ -92,15 +92,15 @@ static void note(
 
 	if (!k->repeat) {
 		k->open = bp_phd_open_begin(c->total);
-		k->report = atomic_load_explicit(&p->reports, memory_order_relaxed);
+		/* a worker may have another report of the session in hand: no number twice */
+		k->report = atomic_fetch_add_explicit(&p->reports, 1, memory_order_relaxed);
+		atomic_store_explicit(&p->sent, 0, memory_order_relaxed);
 		atomic_store_explicit(&p->last,
 			bp_phd_last_make(c->invoke_id, c->report_no, k->open),
-			memory_order_relaxed);
+			memory_order_release);
 	}
 	atomic_store_explicit(
-		&p->sent, bp_phd_sent_make(number, k->octets, mono_ns), memory_order_relaxed);
-	if (!k->repeat)
-		atomic_fetch_add_explicit(&p->reports, 1, memory_order_relaxed);
+		&p->sent, bp_phd_sent_make(number, k->octets, mono_ns), memory_order_release);
 }
 
 /* ---- a report ---- */

@@ -40,22 +40,45 @@ static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, enum bp_coun
 	return GONE;
 }
 
-/*
- * Whether a response belongs to the session's last report, and not to an earlier one with the same
- * invoke-id: it came to the port that the part was sent from, and in an acknowledgement it has the
- * part's message id.
- */
-static bool is_of_last(const struct bp_health *h, uint64_t sent, unsigned part, uint16_t port,
-	const struct bp_coap *c)
-{
-	uint32_t pair = bp_phd_sent_number(sent);
-	const struct bp_phd_ids *share =
-		bp_phd_ids_of(h->t->ids, h->workers, (uint16_t)(pair >> 16));
+/* Which report of its session a response is of. */
+enum report_of {
+	OF_LAST,
+	OF_EARLIER, /* with the same invoke-id */
+	OF_OTHER
+};
 
-	if (share == NULL || !bp_phd_sent_has_number(sent))
-		return false;
-	pair = bp_phd_pair_at(share, pair, part);
-	return port == pair >> 16 && (c->type != BP_COAP_ACK || c->mid == (uint16_t)pair);
+/* What the session says of its last report: both words of the same one. */
+struct words {
+	uint64_t last, sent;
+};
+
+/*
+ * Of the session's last report, and not of an earlier one with the same invoke-id, is what came to
+ * the port that the part was sent from, and in an acknowledgement has the part's message id.
+ */
+static enum report_of report_of(const struct bp_health *h, const struct bp_phd_session *s,
+	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c, struct words *words)
+{
+	const struct bp_phd_ids *share;
+	uint32_t pair;
+
+	/* in this order: see note() in phd.c */
+	words->last = atomic_load_explicit(&s->last, memory_order_acquire);
+	words->sent = atomic_load_explicit(&s->sent, memory_order_acquire);
+	if (bp_phd_last_invoke_id(words->last) != t->invoke_id)
+		return OF_OTHER;
+	if (!bp_phd_sent_has_number(words->sent))
+		return OF_EARLIER;
+	pair = bp_phd_sent_number(words->sent);
+	if (t->part != 0) {
+		share = bp_phd_ids_of(h->t->ids, h->workers, (uint16_t)(pair >> 16));
+		if (share == NULL)
+			return OF_EARLIER;
+		pair = bp_phd_pair_at(share, pair, t->part);
+	}
+	return port == pair >> 16 && (c->type != BP_COAP_ACK || c->mid == (uint16_t)pair)
+		       ? OF_LAST
+		       : OF_EARLIER;
 }
 
 enum closed {
@@ -65,26 +88,24 @@ enum closed {
 	CLOSED_OTHER /* the session is at another report by now */
 };
 
-/* A part is stored. Another worker may be told of another one meanwhile. */
+/* A part is stored. Another worker may be told of another one meanwhile, or have the next report.
+ */
 static enum closed close_part(const struct bp_health *h, struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c)
 {
 	const uint64_t bit = 1ull << t->part;
-	uint64_t last = atomic_load_explicit(&s->last, memory_order_relaxed);
-	const uint64_t sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
+	enum report_of of;
+	struct words was;
 
-	if (bp_phd_last_invoke_id(last) != t->invoke_id)
-		return CLOSED_OTHER;
-	if (!is_of_last(h, sent, t->part, port, c))
-		return CLOSED_BEFORE;
 	do {
-		if (bp_phd_last_invoke_id(last) != t->invoke_id)
-			return CLOSED_OTHER;
-		if (!(last & bit))
+		of = report_of(h, s, t, port, c, &was);
+		if (of != OF_LAST)
+			return of == OF_OTHER ? CLOSED_OTHER : CLOSED_BEFORE;
+		if (!(was.last & bit))
 			return CLOSED_BEFORE;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&s->last, &last, last & ~bit, memory_order_relaxed, memory_order_relaxed));
-	return bp_phd_last_open(last & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
+		&s->last, &was.last, was.last & ~bit, memory_order_relaxed, memory_order_relaxed));
+	return bp_phd_last_open(was.last & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
 }
 
 /* The device is told, in the CSE's mbuf, if it waits for it. */
@@ -136,17 +157,6 @@ static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
 	bp_health_tell(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
 }
 
-/* The repeat is to have another message id, or the CSE would repeat its error. */
-static void send_anew(struct bp_phd_session *s, uint16_t invoke_id)
-{
-	uint64_t sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
-
-	if (bp_phd_last_invoke_id(atomic_load_explicit(&s->last, memory_order_relaxed)) ==
-		invoke_id)
-		atomic_compare_exchange_strong_explicit(&s->sent, &sent,
-			bp_phd_sent_after_error(sent), memory_order_relaxed, memory_order_relaxed);
-}
-
 static const enum bp_counter refusal[] = {
 	[BP_M2M_DENIED] = BP_C_CSE_DENIED,
 	[BP_M2M_NO_TARGET] = BP_C_CSE_NO_TARGET,
@@ -157,11 +167,21 @@ static const enum bp_counter refusal[] = {
 static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 	struct bp_phd_session *s, const struct bp_phd_token *token, enum bp_m2m_outcome o)
 {
+	struct words was;
+	const enum report_of of = report_of(t->h, s, token, heads->port[i], &heads->coap[i], &was);
+
 	bp_count(t->w, refusal[o], 1);
 	atomic_fetch_add_explicit(&s->errors, 1, memory_order_relaxed);
-	send_anew(s, token->invoke_id);
 	if (o == BP_M2M_NO_TARGET)
 		set_stale(t, s, heads->token[i]);
+	/* the device would take it for the answer to what it reported since */
+	if (of == OF_EARLIER || (of == OF_LAST && !(was.last >> token->part & 1)))
+		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
+	/* the repeat is to have another message id, or the CSE would repeat its error */
+	if (of == OF_LAST)
+		atomic_compare_exchange_strong_explicit(&s->sent, &was.sent,
+			bp_phd_sent_after_error(was.sent), memory_order_relaxed,
+			memory_order_relaxed);
 	return answer(t, heads->m[i], token, heads->token[i], o);
 }
 

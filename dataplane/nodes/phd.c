@@ -73,7 +73,8 @@ static rte_edge_t stray(struct turn *t, struct rte_mbuf *m, enum bp_counter why)
 	if (why == BP_C_PHD_NO_SESSION &&
 		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
 		return bp_drop(m, BP_C_DROP_PHD_LOADING);
-	if (bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
+	/* a bucket of nothing lets one through */
+	if (h->plan.strays == 0 || bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
 		return bp_drop(m, BP_C_DROP_PHD_STRAY);
 	bp_bucket_take(&h->strays, 1);
 	return bp_punt(t->w, m, BP_C_PUNT_PHD_STRAY, BP_EX_PHD);
@@ -143,25 +144,40 @@ static bool fits(const struct turn *t, const struct rte_mbuf *m)
 	return true;
 }
 
+/*
+ * A new report becomes the session's last. Who dies in between has sent nothing: the repeat sends
+ * what the session says. A worker that is told of a part meanwhile must not take the older report's
+ * `sent` for this one's: it sees that there is none.
+ */
+static void note(struct bp_phd_session *s, uint64_t last, uint64_t sent)
+{
+	atomic_store_explicit(&s->sent, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->last, last, memory_order_release);
+	atomic_store_explicit(&s->sent, sent, memory_order_release);
+}
+
 /* Which report it is, and which of its parts are to be sent. */
 static bool judge(struct turn *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const uint64_t last = atomic_load_explicit(&r->s->last, memory_order_relaxed);
 	const uint64_t sent = atomic_load_explicit(&r->s->sent, memory_order_relaxed);
-	const uint32_t reports = atomic_load_explicit(&r->s->reports, memory_order_relaxed);
 	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
-	const bool repeat =
-		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns);
+	const bool many = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
+	const bool repeat = !many && bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no,
+					     octets, t->w->mono_ns);
 	uint16_t port, mid;
 	uint32_t number;
 
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
-		r->number = reports - 1;
+		r->number = atomic_load_explicit(&r->s->reports, memory_order_relaxed) - 1;
 		r->pair = bp_phd_sent_number(sent);
 		bp_count(t->w, BP_C_PHD_REPEATS, 1);
-		if (r->open == 0 || bp_phd_sent_has_number(sent))
+		/* a pair of no worker's share, also of none at all, is not to be used again */
+		if (r->open == 0 || (bp_phd_sent_has_number(sent) &&
+					    bp_phd_ids_of(t->h->t->ids, t->h->workers,
+						    (uint16_t)(r->pair >> 16)) != NULL))
 			return true;
 	}
 	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &number, &port, &mid))
@@ -173,20 +189,18 @@ static bool judge(struct turn *t, struct report *r)
 		return true;
 	}
 	r->open = bp_phd_open_begin(c->parts);
-	r->number = reports;
+	/* the slow path may have another report of the session in hand: no number twice */
+	r->number = atomic_fetch_add_explicit(&r->s->reports, 1, memory_order_relaxed);
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
 	if (unlikely(c->unknown_handles != 0))
 		bp_count(t->w, BP_C_PHD_UNKNOWN_HANDLE, c->unknown_handles);
 	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED,
-		(uint64_t)__builtin_popcount(bp_phd_last_open(last)));
+		many ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
+		     : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
-	/* who dies in between has sent nothing: the repeat sends what the session says */
-	atomic_store_explicit(&r->s->last, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
-		memory_order_relaxed);
-	atomic_store_explicit(&r->s->sent, bp_phd_sent_make(r->pair, octets, t->w->mono_ns),
-		memory_order_relaxed);
-	atomic_store_explicit(&r->s->reports, reports + 1, memory_order_relaxed);
+	note(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
+		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 	return true;
 }
 

@@ -134,7 +134,9 @@ def test_requests_as_others_read_them(routed_lab, hugepages, tmp_path):
         # the kernel's own datagrams may have partial checksums on a veth
         good = [r for r in rows if r[1] == "1"]
         assert len(good) >= summary["observations" if side == "right" else "reports"] * 0.9
-        assert all(r[0] == "1" and r[3] == "" for r in good), good[:3]
+        # oneM2M's four options have numbers that Wireshark does not know, and calls malformed
+        unknown = {"right": ",".join(["_ws.malformed"] * 4), "left": ""}[side]
+        assert all(r[0] == "1" and r[3] in ("", unknown) for r in good), good[:3]
 
 
 @pytest.mark.parametrize("settings,cse", (({"confirm": "forwarded"}, {}), ({"instances": "report"}, {}),

@@ -70,6 +70,7 @@ static uint32_t open_session(struct rig *r, uint32_t device)
 	uint32_t slot;
 
 	phd_layout_fill(l, 1, 64);
+	r->x.t->control->plan.hash = l->plan;
 	layout = bp_phd_layout_get(r->x.w, l);
 	assert_true(layout >= 0);
 	spec.layout = (uint16_t)layout;

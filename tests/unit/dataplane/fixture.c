@@ -79,7 +79,7 @@ void rig_stop(struct rig *r)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);
 	bp_totals_read(&r->shm, r->config->n_ports, &t);
-	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + r->to_kernel);
+	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + r->to_kernel);
 	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
 	bp_worker_free(r->worker);
 	bp_fib_writer_free(r->writer);

@@ -31,9 +31,8 @@ struct rig {
 
 /* `yaml`: a configuration. partial, qinq: as of a driver that does so, on every port. */
 void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
-/* Also checks that no buffer was lost and that the sum rx + made = tx + drops + to the kernel
- * holds.
- */
+/* Also checks that no buffer was lost and that the sum rx + made = tx + drops + to the kernel +
+ * consumed holds. */
 void rig_stop(struct rig *r);
 
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);
