@@ -62,12 +62,10 @@ static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_ph
 		o = &l->object[i];
 		if (!bp_phd_source_read(&r, c, o, &ob))
 			continue; /* it was read before: can't be */
-		if (!first)
-			*p++ = ',';
+		/* all but the first with the comma before them */
+		p = bp_put_text(p, l->text + o->name - BP_PHD_BEFORE_NAME + first,
+			BP_PHD_BEFORE_NAME - first + o->name_len + BP_PHD_BEHIND_NAME);
 		first = false;
-		p = bp_put(p, BP_PHD_MEMBER_BEGIN);
-		p = bp_put_text(p, l->text + o->name, o->name_len);
-		p = bp_put(p, BP_PHD_MEMBER_MIDDLE);
 		p = bp_phd_render_reading(p, l, o, &r, &c->odd);
 		guess = (unsigned)i + 1;
 	}

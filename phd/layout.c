@@ -8,6 +8,7 @@
 #include "phd/reading.h"
 #include "phd/render.h"
 #include "phd/request.h"
+#include "phd/source.h"
 #include "proto/phd_names.h"
 #include "shm/hash.h"
 
@@ -160,13 +161,30 @@ static int compile_map(
 	return 0;
 }
 
-/* What follows the value: ,"u":"%","t": as it stands in a JSON string. */
+/* What follows the value: ,"u":"%","t": as it stands in a JSON string, and what follows that where
+ * there is no time. */
 static int compile_unit(struct compiler *c, uint16_t unit, struct bp_phd_object *o)
 {
-	char text[BP_PHD_UNIT_TEXT_MAX + 1];
+	char text[BP_PHD_UNIT_TEXT_MAX + sizeof(BP_PHD_NO_TIME)];
 
-	text[bp_phd_unit_text(unit, text)] = '\0';
-	return add_piece(c, &o->unit, &o->unit_len, text);
+	memcpy(text + bp_phd_unit_text(unit, text), BP_PHD_NO_TIME, sizeof(BP_PHD_NO_TIME));
+	if (add_piece(c, &o->unit, &o->unit_len, text) != 0)
+		return -1;
+	o->unit_len = (uint16_t)(o->unit_len - BP_PHD_NO_TIME_LEN);
+	return 0;
+}
+
+/* The name of the object, as it stands between what begins a member of a list and its value. */
+static int compile_name(struct compiler *c, const char *name, struct bp_phd_object *o)
+{
+	char text[BP_PHD_BEFORE_NAME + NAME_SIZE + BP_PHD_BEHIND_NAME];
+
+	snprintf(text, sizeof(text), "," BP_PHD_MEMBER_BEGIN "%s" BP_PHD_MEMBER_MIDDLE, name);
+	if (add_piece(c, &o->name, &o->name_len, text) != 0)
+		return -1;
+	o->name = (uint16_t)(o->name + BP_PHD_BEFORE_NAME);
+	o->name_len = (uint16_t)strlen(name);
+	return 0;
 }
 
 /* ,"n":["sys","dia","mean"] likewise; nothing where the names are not as many as the numbers. */
@@ -219,7 +237,7 @@ static int compile_object(struct compiler *c, unsigned i)
 
 	c->out->handle[i] = o->handle = m->handle;
 	if (compile_map(c, m, o) != 0 || compile_head(c, i, o) != 0 ||
-		add_piece(c, &o->name, &o->name_len, c->name[i]) != 0 ||
+		compile_name(c, c->name[i], o) != 0 ||
 		compile_unit(c, m->unit, o) != 0 || compile_ids(c, m, o) != 0)
 		return -1;
 	o->bound = (uint16_t)bp_phd_render_bound_fixed(o); /* one line of text and 255 numbers */
