@@ -61,6 +61,12 @@ static inline void bp_hex16(uint8_t *p, uint64_t v)
 }
 #endif
 
+/* The same as two words in the machine's order: what bp_sum_word() would read of them. */
+static inline void bp_hex16_words(uint64_t v, uint64_t out[2])
+{
+	bp_hex16((uint8_t *)out, v);
+}
+
 /* The lowest n hex digits, n at most 8. */
 static inline uint8_t *bp_put_hex(uint8_t *p, uint32_t v, unsigned n)
 {

@@ -9,6 +9,7 @@
 #include "phd/render.h"
 #include "phd/request.h"
 #include "phd/source.h"
+#include "proto/frame.h"
 #include "proto/phd_names.h"
 #include "shm/hash.h"
 
@@ -205,6 +206,20 @@ static int compile_ids(
 	return add_piece(c, &o->ids, &o->ids_len, text);
 }
 
+/* What a checksum needs of it; what is patched is not known yet. */
+static uint16_t head_sum(const struct bp_phd_request *r)
+{
+	uint8_t head[sizeof(r->head)];
+
+	memcpy(head, r->head, r->len);
+	for (unsigned i = 0; i < r->patches; i++)
+		memset(head + r->patch[i], 0, BP_PHD_SYSTEM_ID_TEXT);
+	memset(head + r->rqi, 0, BP_PHD_RQI_TEXT);
+	if (r->rn != 0)
+		memset(head + r->rn, 0, BP_PHD_RN_TEXT);
+	return bp_sum_fold(bp_sum(head, r->len, 0));
+}
+
 /* The request of object i; with one instance a report all have the same one. */
 static int compile_head(struct compiler *c, unsigned i, struct bp_phd_object *o)
 {
@@ -227,6 +242,7 @@ static int compile_head(struct compiler *c, unsigned i, struct bp_phd_object *o)
 	memcpy(o->patch, r->patch, sizeof(o->patch));
 	o->rqi = r->rqi;
 	o->rn = r->rn;
+	o->head_sum = head_sum(r);
 	return 0;
 }
 
@@ -237,8 +253,8 @@ static int compile_object(struct compiler *c, unsigned i)
 
 	c->out->handle[i] = o->handle = m->handle;
 	if (compile_map(c, m, o) != 0 || compile_head(c, i, o) != 0 ||
-		compile_name(c, c->name[i], o) != 0 ||
-		compile_unit(c, m->unit, o) != 0 || compile_ids(c, m, o) != 0)
+		compile_name(c, c->name[i], o) != 0 || compile_unit(c, m->unit, o) != 0 ||
+		compile_ids(c, m, o) != 0)
 		return -1;
 	o->bound = (uint16_t)bp_phd_render_bound_fixed(o); /* one line of text and 255 numbers */
 	return 0;

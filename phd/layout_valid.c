@@ -59,7 +59,8 @@ static bool text_valid(const struct bp_phd_object *o, size_t text)
 	if (!inside(o->head, o->head_len, text) ||
 		!inside(o->unit, o->unit_len + BP_PHD_NO_TIME_LEN, text) ||
 		o->name < BP_PHD_BEFORE_NAME ||
-		!inside(o->name, o->name_len + BP_PHD_BEHIND_NAME, text) || !inside(o->ids, o->ids_len, text))
+		!inside(o->name, o->name_len + BP_PHD_BEHIND_NAME, text) ||
+		!inside(o->ids, o->ids_len, text))
 		return false;
 	if (o->patches > BP_PHD_PATCHES || !inside(o->rqi, BP_PHD_RQI_TEXT, o->head_len) ||
 		(o->rn != 0 && !inside(o->rn, BP_PHD_RN_TEXT, o->head_len)))

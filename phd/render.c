@@ -219,8 +219,8 @@ uint8_t *bp_phd_render_reading(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
 {
 	p = put_value(p, l, o, r, odd);
-	if (__builtin_expect(r->time == BP_PHD_TIME_NONE && !r->has_unit && r->status == 0 &&
-				     !r->has_person,
+	if (__builtin_expect(
+		    r->time == BP_PHD_TIME_NONE && !r->has_unit && r->status == 0 && !r->has_person,
 		    1))
 		return bp_put_text(p, l->text + o->unit, o->unit_len + BP_PHD_NO_TIME_LEN);
 	if (__builtin_expect(r->has_unit, 0))
