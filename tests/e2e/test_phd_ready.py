@@ -130,12 +130,17 @@ def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F81
         assert status == 0 and summary["answered"] == 20 and summary["associations"] == 10, summary
         wait_until("their sessions to end", lambda: router.show("sessions")["sessions"] == [], 30, 0.1)
         return [v for line in lines if line["event"] == "report" for v in line["values"]]
+    def read_back():  # who comes before that is provisioned once more
+        wait_until("what is known to be read back",
+                   lambda: (now := router.try_show("planes")) and now["phd"]["store"]["known_read"] == 10, 60, 0.2)
     measure(0)
     measure(100)
     router.kill_plane("control plane")
-    router.settled(20)
+    router.settled(60)
+    read_back()
     measure(200)
     stopped(router)
+    read_back()
     measure(300)
     wait_until("all of them to be counted", lambda: provisioning(router)["spared"] == 10, 30, 0.2)
     assert provisioning(router)["done"] == 0
