@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dataplane/phd/datagram.h"
+#include "phd/sfloat_table.h"
 #include "proto/ip.h"
 
 #define NS_PER_SECOND 1000000000ull
@@ -36,6 +37,7 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 
 	if (!h)
 		return NULL;
+	bp_phd_sfloat_prepare();
 	h->t = t;
 	h->ids = &t->ids[index];
 	h->events = bp_phd_events(t, index);
