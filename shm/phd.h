@@ -52,6 +52,7 @@ struct bp_phd_session {
 	/* What decides: see bp_phd_word(). CP; workers change READY and STALE in it, by
 	 * compare-and-swap. */
 	_Atomic uint64_t word;
+	uint8_t system_id[8];
 	/* workers, and the CP's slow path: the last report, invoke-id << 48 | report-no << 32 | a
 	 * bit for each part that is not stored yet; phd/repeat.h */
 	_Atomic uint64_t last;
@@ -59,7 +60,6 @@ struct bp_phd_session {
 	 * | 16 bits of its octets << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
 	 * none; phd/repeat.h */
 	_Atomic uint64_t sent;
-	uint8_t system_id[8];
 	uint32_t associated_s;    /* Unix time; together with reports it names instances */
 	_Atomic uint32_t reports; /* workers: those converted, repeats not counted */
 	_Atomic uint32_t stored;  /* workers: instances that the CSE acknowledged */
@@ -82,6 +82,10 @@ struct bp_phd_session {
 	uint8_t pad2[16];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_phd_session) == 128, "a session is two lines");
+_Static_assert(
+	offsetof(struct bp_phd_session, last) % 16 == 0 &&
+		offsetof(struct bp_phd_session, sent) == offsetof(struct bp_phd_session, last) + 8,
+	"last and sent are compared in one step");
 _Static_assert(offsetof(struct bp_phd_session, errors) == 64, "what workers use is one line");
 
 /*

@@ -120,7 +120,7 @@ static bool own_index(struct bp_phd_control *c, const uint8_t own[16], uint8_t *
 /* All of the entry but its word, which is FREE. */
 static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 {
-	enum { BEHIND = offsetof(struct bp_phd_session, last) };
+	enum { BEHIND = offsetof(struct bp_phd_session, system_id) };
 	struct bp_phd_session e;
 
 	memset(&e, 0, sizeof(e));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controlplane/phd/slow_internal.h"
-#include "phd/repeat.h"
+#include "phd/words.h"
 
 /* ---- life ---- */
 
@@ -60,6 +60,7 @@ void bp_slow_count(const struct bp_slow *s, struct bp_slow_counts *out)
 
 /* What the session's words say of the report in hand. */
 struct known {
+	struct bp_phd_words words;
 	bool repeat;
 	uint16_t octets; /* bp_phd_report_octets() */
 	uint32_t open;   /* of a repeat */
@@ -70,13 +71,13 @@ static struct known look_up(const struct bp_slow *s, const struct bp_phd_session
 	const uint8_t *apdu, size_t len, uint64_t mono_ns)
 {
 	const struct bp_phd_conversion *c = &s->conversion;
-	const uint64_t last = atomic_load_explicit(&p->last, memory_order_relaxed);
-	const uint64_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
-	struct known k = {.octets = bp_phd_report_octets(s->t->hash_key, apdu, len),
-		.open = bp_phd_last_open(last),
-		.report = atomic_load_explicit(&p->reports, memory_order_relaxed) - 1};
+	struct known k = {.words = bp_phd_words_read(p),
+		.octets = bp_phd_report_octets(s->t->hash_key, apdu, len)};
 
-	k.repeat = bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, k.octets, mono_ns);
+	k.open = bp_phd_last_open(k.words.last);
+	k.repeat = bp_phd_is_repeat(k.words.last, k.words.sent, c->invoke_id, c->report_no,
+			   k.octets, mono_ns) &&
+		   bp_phd_words_number(p, &k.words, &k.report);
 	return k;
 }
 
@@ -89,18 +90,15 @@ static void note(
 {
 	const struct bp_phd_conversion *c = &s->conversion;
 	const uint32_t number = c->total > BP_PHD_OPEN_PARTS ? BP_PHD_SENT_MANY : BP_PHD_SENT_NONE;
+	const uint64_t sent = bp_phd_sent_make(number, k->octets, mono_ns);
 
-	if (!k->repeat) {
-		k->open = bp_phd_open_begin(c->total);
-		/* a worker may have another report of the session in hand: no number twice */
-		k->report = atomic_fetch_add_explicit(&p->reports, 1, memory_order_relaxed);
-		atomic_store_explicit(&p->sent, 0, memory_order_relaxed);
-		atomic_store_explicit(&p->last,
-			bp_phd_last_make(c->invoke_id, c->report_no, k->open),
-			memory_order_release);
+	if (k->repeat) {
+		bp_phd_words_resend(p, &k->words, sent);
+		return;
 	}
-	atomic_store_explicit(
-		&p->sent, bp_phd_sent_make(number, k->octets, mono_ns), memory_order_release);
+	k->open = bp_phd_open_begin(c->total);
+	k->report = bp_phd_words_begin(p);
+	bp_phd_words_end(p, bp_phd_last_make(c->invoke_id, c->report_no, k->open), sent);
 }
 
 /* ---- a report ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/phd/slow_internal.h"
 #include "phd/answer.h"
-#include "phd/repeat.h"
+#include "phd/words.h"
 
 static struct bp_phd_session *session_of(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
@@ -97,19 +97,18 @@ static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
 static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned part)
 {
 	struct bp_phd_session *session = session_of(s, p);
-	uint64_t last = atomic_load_explicit(&session->last, memory_order_relaxed), with;
+	struct bp_phd_words words;
 
 	p->stored[part / 64] |= 1ull << part % 64;
 	p->open = close_stored(p, p->open);
 	if (is_alive(s, p))
 		atomic_fetch_add_explicit(&session->stored, 1, memory_order_relaxed);
-	if (!is_last(s, p))
-		return;
 	do {
-		with = bp_phd_last_with_open(last, close_stored(p, bp_phd_last_open(last)));
-	} while (bp_phd_last_invoke_id(last) == p->invoke_id &&
-		 !atomic_compare_exchange_weak_explicit(
-			 &session->last, &last, with, memory_order_relaxed, memory_order_relaxed));
+		words = bp_phd_words_read(session);
+		if (!is_last(s, p) || bp_phd_last_invoke_id(words.last) != p->invoke_id)
+			return;
+	} while (!bp_phd_words_close(
+		session, &words, close_stored(p, bp_phd_last_open(words.last))));
 }
 
 /* The CSE would only say it again to the same message id. */

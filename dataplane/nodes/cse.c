@@ -9,7 +9,7 @@
 #include "dataplane/phd/answers.h"
 #include "dataplane/phd/datagram.h"
 #include "dataplane/phd/way_out.h"
-#include "phd/repeat.h"
+#include "phd/words.h"
 #include "proto/coap.h"
 #include "proto/onem2m.h"
 
@@ -47,24 +47,18 @@ enum report_of {
 	OF_OTHER
 };
 
-/* What the session says of its last report: both words of the same one. */
-struct words {
-	uint64_t last, sent;
-};
-
 /*
  * Of the session's last report, and not of an earlier one with the same invoke-id, is what came to
  * the port that the part was sent from, and in an acknowledgement has the part's message id.
  */
 static enum report_of report_of(const struct bp_health *h, const struct bp_phd_session *s,
-	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c, struct words *words)
+	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c,
+	struct bp_phd_words *words)
 {
 	const struct bp_phd_ids *share;
 	uint32_t pair;
 
-	/* in this order: see note() in phd.c */
-	words->last = atomic_load_explicit(&s->last, memory_order_acquire);
-	words->sent = atomic_load_explicit(&s->sent, memory_order_acquire);
+	*words = bp_phd_words_last(s);
 	if (bp_phd_last_invoke_id(words->last) != t->invoke_id)
 		return OF_OTHER;
 	if (!bp_phd_sent_has_number(words->sent))
@@ -93,9 +87,9 @@ enum closed {
 static enum closed close_part(const struct bp_health *h, struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c)
 {
-	const uint64_t bit = 1ull << t->part;
+	const uint32_t bit = 1u << t->part;
 	enum report_of of;
-	struct words was;
+	struct bp_phd_words was;
 
 	do {
 		of = report_of(h, s, t, port, c, &was);
@@ -103,9 +97,8 @@ static enum closed close_part(const struct bp_health *h, struct bp_phd_session *
 			return of == OF_OTHER ? CLOSED_OTHER : CLOSED_BEFORE;
 		if (!(was.last & bit))
 			return CLOSED_BEFORE;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&s->last, &was.last, was.last & ~bit, memory_order_relaxed, memory_order_relaxed));
-	return bp_phd_last_open(was.last & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
+	} while (!bp_phd_words_close(s, &was, bp_phd_last_open(was.last) & ~bit));
+	return (bp_phd_last_open(was.last) & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
 }
 
 /* The device is told, in the CSE's mbuf, if it waits for it. */
@@ -167,7 +160,7 @@ static const enum bp_counter refusal[] = {
 static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 	struct bp_phd_session *s, const struct bp_phd_token *token, enum bp_m2m_outcome o)
 {
-	struct words was;
+	struct bp_phd_words was;
 	const enum report_of of = report_of(t->h, s, token, heads->port[i], &heads->coap[i], &was);
 
 	bp_count(t->w, refusal[o], 1);
@@ -179,9 +172,7 @@ static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
 	/* the repeat is to have another message id, or the CSE would repeat its error */
 	if (of == OF_LAST)
-		atomic_compare_exchange_strong_explicit(&s->sent, &was.sent,
-			bp_phd_sent_after_error(was.sent), memory_order_relaxed,
-			memory_order_relaxed);
+		bp_phd_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
 	return answer(t, heads->m[i], token, heads->token[i], o);
 }
 

@@ -20,8 +20,8 @@ extern struct rte_node_register bp_node_ip6;       /* from ip4 */
 extern struct rte_node_register bp_node_forward;   /* from both: needs bp_mark_link() */
 extern struct rte_node_register bp_node_exception; /* from both: needs bp_mark_exception() */
 extern struct rte_node_register bp_node_answer;    /* from exception, for what has no kernel side */
-extern struct rte_node_register bp_node_phd; /* UDP of health devices, from ip4 and ip6 */
-extern struct rte_node_register bp_node_cse; /* the CSE's responses, from the same */
+extern struct rte_node_register bp_node_phd;       /* UDP of health devices, from ip4 and ip6 */
+extern struct rte_node_register bp_node_cse;       /* the CSE's responses, from the same */
 extern struct rte_node_register bp_node_kernel_rx; /* source, where there is an exception path */
 
 /* bp_node_ctx.flags of port_rx */

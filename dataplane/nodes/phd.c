@@ -11,7 +11,7 @@
 #include "dataplane/phd/answers.h"
 #include "dataplane/phd/request_frame.h"
 #include "dataplane/phd/way_out.h"
-#include "phd/repeat.h"
+#include "phd/words.h"
 #include "proto/phd_apdu.h"
 
 #define STEP 64u        /* datagrams worked on together */
@@ -144,32 +144,21 @@ static bool fits(const struct turn *t, const struct rte_mbuf *m)
 	return true;
 }
 
-/*
- * A new report becomes the session's last. Who dies in between has sent nothing: the repeat sends
- * what the session says. A worker that is told of a part meanwhile must not take the older report's
- * `sent` for this one's: it sees that there is none.
- */
-static void note(struct bp_phd_session *s, uint64_t last, uint64_t sent)
-{
-	atomic_store_explicit(&s->sent, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->last, last, memory_order_release);
-	atomic_store_explicit(&s->sent, sent, memory_order_release);
-}
-
 /* Which report it is, and which of its parts are to be sent. */
 static bool judge(struct turn *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
-	const uint64_t last = atomic_load_explicit(&r->s->last, memory_order_relaxed);
-	const uint64_t sent = atomic_load_explicit(&r->s->sent, memory_order_relaxed);
+	const struct bp_phd_words words = bp_phd_words_read(r->s);
+	const uint64_t last = words.last, sent = words.sent;
 	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
 	const bool many = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
-	const bool repeat = !many && bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no,
-					     octets, t->w->mono_ns);
+	const bool repeat =
+		!many &&
+		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns) &&
+		bp_phd_words_number(r->s, &words, &r->number);
 
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
-		r->number = atomic_load_explicit(&r->s->reports, memory_order_relaxed) - 1;
 		r->pair = bp_phd_sent_number(sent);
 		bp_count(t->w, BP_C_PHD_REPEATS, 1);
 		/* a pair of no worker's share, also of none at all, is not to be used again */
@@ -181,13 +170,11 @@ static bool judge(struct turn *t, struct report *r)
 	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
 		return false;
 	if (unlikely(repeat)) {
-		atomic_store_explicit(&r->s->sent, bp_phd_sent_make(r->pair, octets, t->w->mono_ns),
-			memory_order_relaxed);
+		bp_phd_words_resend(r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 		return true;
 	}
 	r->open = bp_phd_open_begin(c->parts);
-	/* the slow path may have another report of the session in hand: no number twice */
-	r->number = atomic_fetch_add_explicit(&r->s->reports, 1, memory_order_relaxed);
+	r->number = bp_phd_words_begin(r->s);
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
 	if (unlikely(c->unknown_handles != 0))
 		bp_count(t->w, BP_C_PHD_UNKNOWN_HANDLE, c->unknown_handles);
@@ -196,7 +183,7 @@ static bool judge(struct turn *t, struct report *r)
 		     : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
-	note(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
+	bp_phd_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
 		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 	return true;
 }

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lab import BIPLANE, EDGE_MGMT, Gateway, Lab, port_devices  # noqa: E402
+from lab import BIPLANE, EDGE_MGMT, LAB_NAME, Gateway, Lab, port_devices  # noqa: E402
 from peers import Collector  # noqa: E402
 
 
@@ -115,7 +115,7 @@ def config_for(driver="af_packet", rules=None, spool=None, **mqtt):
         "bridge": [["devices", "cloud", "edge"]],
         "mqtt": {
             "edge": {"host": EDGE_MGMT, "client_id": "biplane-e2e"},
-            "spool": {"path": str(spool) if spool else "/run/biplane-lab-e2e/spool.db"},
+            "spool": {"path": str(spool) if spool else f"/run/biplane-lab-{LAB_NAME}/spool.db"},
             "rules": rules if rules is not None else [overheat()],
             **mqtt,
         },

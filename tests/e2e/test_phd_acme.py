@@ -188,7 +188,7 @@ def test_what_was_deleted_is_made_again(cse):
     assert cse.get("cse-in/biplane/phd").rsc == 2000
 
 
-MANY = [(f"002209225803{n:04x}", "medication", "fixed_dose,variable_dose") for n in range(400)]
+MANY = [(f"002209225803{n:04x}", "medication", "fixed_dose,variable_dose") for n in range(120)]
 
 
 def test_away_and_back(own_cse):

@@ -15,7 +15,7 @@ from conftest import running_router
 from lab import wait_until
 from router_lab import RIGHT, only_biplane, own
 from test_phd import PHD, Tree, assert_once, devices, ended as sim_ended
-from test_phd_acme import ACTIVITY, DEVICES, MANY, OXIMETER, PROVISION, Cse, done
+from test_phd_acme import ACTIVITY, DEVICES, MANY, OXIMETER, PROVISION, Cse, done, running
 
 BINDINGS = ("http", "coap")
 SPO2 = f"cse-in/{OXIMETER}/spo2"
@@ -31,15 +31,19 @@ def http_answers(cse):
     wait_until("the CSE's answer by HTTP", answers, seconds=60)
 
 
+@pytest.fixture(scope="module")
+def shared_cse(tmp_path_factory):
+    """Its start takes seconds: one for the module's tests."""
+    with running(tmp_path_factory.mktemp("shared"), "memory") as c:
+        http_answers(c)
+        yield c
+
+
 @pytest.fixture
-def cse(tmp_path):
-    acme.require()
-    c = Cse(tmp_path / "cse", "memory")
-    c.up()
-    http_answers(c)
-    yield c
-    c.stop()
-    c.client.close()
+def cse(shared_cse):
+    """As if it were new; but message ids go on, since it remembers them."""
+    shared_cse.clear()
+    return shared_cse
 
 
 def provision(cse, path="cse-in/{system_id}/{object}", originator="Cbiplane", keep=0, timeout_ms=2000, by="http",

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from conftest import config_for, overheat
-from lab import BIPLANE, CLOUD, wait_until
+from lab import BIPLANE, CLOUD, LAB_NAME, wait_until
 from peers import Collector, Expected, Publisher, usual_value
 
 
@@ -20,7 +20,7 @@ def test_a_missing_interface_is_one_clear_sentence(lab, tmp_path):
 
 
 def test_without_hugepages(lab, gateway):
-    g = gateway({**config_for(), "runtime": {"directory": "/run/biplane-lab-e2e/nohuge", "hugepages": "never",
+    g = gateway({**config_for(), "runtime": {"directory": f"/run/biplane-lab-{LAB_NAME}/nohuge", "hugepages": "never",
                                              "memory": "256MiB"}})
     edge = Collector(lab, "edge", ("alarm/#",))
     p = Publisher(lab, CLOUD)
