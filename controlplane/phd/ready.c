@@ -31,6 +31,8 @@ struct bp_ready {
 	struct bp_provision *provision;
 	uint32_t *queue; /* of slots, [mask + 1]: each slot once, so that it can't overflow */
 	uint32_t mask, head, tail;
+	bool *queued; /* by slot: bp_phd_session.provision is the session's, and begins anew with it
+		       */
 	struct job job[PARALLEL];
 	bool (*busy)(void *arg, uint32_t slot); /* or NULL */
 	void *busy_arg;
@@ -71,6 +73,9 @@ uint32_t bp_ready_waiting(const struct bp_ready *r)
 static void put(struct bp_ready *r, uint32_t slot)
 {
 	session_of(r, slot)->provision = WANTED;
+	if (r->queued[slot])
+		return;
+	r->queued[slot] = true;
 	r->queue[r->tail++ & r->mask] = slot;
 }
 
@@ -123,6 +128,7 @@ static bool next(void *arg, struct bp_provision_target *out)
 		const struct bp_phd_layout *l;
 		uint64_t word;
 
+		r->queued[slot] = false;
 		s->provision = NOT_WANTED;
 		if (!lacks(r, slot, &word))
 			continue;
@@ -204,10 +210,12 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 	for (r->mask = 1; r->mask < tables->n_slots; r->mask = r->mask * 2 + 1)
 		;
 	r->queue = calloc((size_t)r->mask + 1, sizeof(*r->queue));
-	if (r->queue)
+	r->queued = calloc((size_t)tables->n_slots + 1, sizeof(*r->queued));
+	if (r->queue && r->queued)
 		r->provision = bp_provision_new(base, cse, &settings, &ops, r);
 	if (!r->provision) {
 		free(r->queue);
+		free(r->queued);
 		free(r);
 		return NULL;
 	}
@@ -227,6 +235,7 @@ void bp_ready_free(struct bp_ready *r)
 		return;
 	bp_provision_free(r->provision);
 	free(r->queue);
+	free(r->queued);
 	free(r);
 }
 

@@ -197,6 +197,35 @@ static void held_over_a_restart(void **state)
 	stop(&r);
 }
 
+/* Devices that associate again and again while the CSE is away push nobody out of the queue. */
+static void many_come_and_go(void **state)
+{
+	struct bp_provision_target target;
+	unsigned given = 0;
+	struct rig r;
+	uint32_t first;
+
+	(void)state;
+	start(&r);
+	first = open_session(&r, 1);
+	bp_ready_want(r.ready, first);
+	for (unsigned n = 0; n < 1000; n++) {
+		const uint32_t slot = open_session(&r, 2);
+
+		bp_ready_want(r.ready, slot);
+		assert_true(bp_ready_waiting(r.ready) <= r.x.t->n_slots);
+		bp_phd_session_close(r.x.w, slot);
+		bp_phd_writer_settle(r.x.w);
+	}
+	while (ops.next(ops_arg, &target)) {
+		ops.done(ops_arg, target.cookie, true);
+		given++;
+	}
+	assert_int_equal(given, 1);
+	assert_true(bp_ready_is(r.ready, first));
+	stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +233,7 @@ int main(void)
 		cmocka_unit_test(not_while_busy),
 		cmocka_unit_test(wanted_again),
 		cmocka_unit_test(held_over_a_restart),
+		cmocka_unit_test(many_come_and_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
