@@ -51,6 +51,10 @@ struct bp_phd_conversion {
 	uint16_t observations, unknown_handles;
 	/* added up by bp_phd_convert_write() */
 	struct bp_phd_oddities odd;
+	/* set by it: the sum, as bp_sum() of proto/frame.h, of the first `summed` octets that it
+	 * wrote. Most of them are known before they are written. */
+	uint64_t sum;
+	uint32_t summed;
 
 	struct bp_phd_part part[BP_PHD_TOKEN_PARTS];
 	uint8_t copy[256]; /* of the entries, with in_place */

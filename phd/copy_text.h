@@ -23,8 +23,8 @@ static inline uint8_t *bp_put_bytes(uint8_t *p, const void *from, size_t n)
 }
 
 /*
- * As bp_put_bytes(), in whole vectors: 32 octets may be read and written whatever n is, which text
- * of a layout and room for a request allow.
+ * As bp_put_bytes(), in whole vectors: 32 octets may be read and written whatever n is, and 15
+ * behind it, which text of a layout and room for a request allow.
  */
 static inline uint8_t *bp_put_text(uint8_t *p, const uint8_t *from, size_t n)
 {
@@ -32,8 +32,11 @@ static inline uint8_t *bp_put_text(uint8_t *p, const uint8_t *from, size_t n)
 
 	memcpy(p, &first, 16);
 	memcpy(p + 16, &second, 16);
-	if (__builtin_expect(n > 32, 0))
-		memcpy(p + 32, from + 32, n - 32);
+	for (size_t i = 32; __builtin_expect(i < n, 0); i += 16) {
+		const bp_v16 more = bp_v16_load(from + i);
+
+		memcpy(p + i, &more, 16);
+	}
 	return p + n;
 }
 
@@ -57,6 +60,12 @@ static inline void bp_hex16(uint8_t *p, uint64_t v)
 		p[i] = (uint8_t) "0123456789abcdef"[v & 0x0f];
 }
 #endif
+
+/* The same as two words in the machine's order: what bp_sum_word() would read of them. */
+static inline void bp_hex16_words(uint64_t v, uint64_t out[2])
+{
+	bp_hex16((uint8_t *)out, v);
+}
 
 /* The lowest n hex digits, n at most 8. */
 static inline uint8_t *bp_put_hex(uint8_t *p, uint32_t v, unsigned n)

@@ -8,6 +8,8 @@
 #include "phd/reading.h"
 #include "phd/render.h"
 #include "phd/request.h"
+#include "phd/source.h"
+#include "proto/frame.h"
 #include "proto/phd_names.h"
 #include "shm/hash.h"
 
@@ -160,13 +162,30 @@ static int compile_map(
 	return 0;
 }
 
-/* What follows the value: ,"u":"%","t": as it stands in a JSON string. */
+/* What follows the value: ,"u":"%","t": as it stands in a JSON string, and what follows that where
+ * there is no time. */
 static int compile_unit(struct compiler *c, uint16_t unit, struct bp_phd_object *o)
 {
-	char text[BP_PHD_UNIT_TEXT_MAX + 1];
+	char text[BP_PHD_UNIT_TEXT_MAX + sizeof(BP_PHD_NO_TIME)];
 
-	text[bp_phd_unit_text(unit, text)] = '\0';
-	return add_piece(c, &o->unit, &o->unit_len, text);
+	memcpy(text + bp_phd_unit_text(unit, text), BP_PHD_NO_TIME, sizeof(BP_PHD_NO_TIME));
+	if (add_piece(c, &o->unit, &o->unit_len, text) != 0)
+		return -1;
+	o->unit_len = (uint16_t)(o->unit_len - BP_PHD_NO_TIME_LEN);
+	return 0;
+}
+
+/* The name of the object, as it stands between what begins a member of a list and its value. */
+static int compile_name(struct compiler *c, const char *name, struct bp_phd_object *o)
+{
+	char text[BP_PHD_BEFORE_NAME + NAME_SIZE + BP_PHD_BEHIND_NAME];
+
+	snprintf(text, sizeof(text), "," BP_PHD_MEMBER_BEGIN "%s" BP_PHD_MEMBER_MIDDLE, name);
+	if (add_piece(c, &o->name, &o->name_len, text) != 0)
+		return -1;
+	o->name = (uint16_t)(o->name + BP_PHD_BEFORE_NAME);
+	o->name_len = (uint16_t)strlen(name);
+	return 0;
 }
 
 /* ,"n":["sys","dia","mean"] likewise; nothing where the names are not as many as the numbers. */
@@ -185,6 +204,20 @@ static int compile_ids(
 			i == 0 ? ",\\\"n\\\":[" : ",", type_name(m->partition, m->ids[i], buffer));
 	snprintf(text + n, sizeof(text) - n, "]");
 	return add_piece(c, &o->ids, &o->ids_len, text);
+}
+
+/* What a checksum needs of it; what is patched is not known yet. */
+static uint16_t head_sum(const struct bp_phd_request *r)
+{
+	uint8_t head[sizeof(r->head)];
+
+	memcpy(head, r->head, r->len);
+	for (unsigned i = 0; i < r->patches; i++)
+		memset(head + r->patch[i], 0, BP_PHD_SYSTEM_ID_TEXT);
+	memset(head + r->rqi, 0, BP_PHD_RQI_TEXT);
+	if (r->rn != 0)
+		memset(head + r->rn, 0, BP_PHD_RN_TEXT);
+	return bp_sum_fold(bp_sum(head, r->len, 0));
 }
 
 /* The request of object i; with one instance a report all have the same one. */
@@ -209,6 +242,7 @@ static int compile_head(struct compiler *c, unsigned i, struct bp_phd_object *o)
 	memcpy(o->patch, r->patch, sizeof(o->patch));
 	o->rqi = r->rqi;
 	o->rn = r->rn;
+	o->head_sum = head_sum(r);
 	return 0;
 }
 
@@ -219,8 +253,8 @@ static int compile_object(struct compiler *c, unsigned i)
 
 	c->out->handle[i] = o->handle = m->handle;
 	if (compile_map(c, m, o) != 0 || compile_head(c, i, o) != 0 ||
-		add_piece(c, &o->name, &o->name_len, c->name[i]) != 0 ||
-		compile_unit(c, m->unit, o) != 0 || compile_ids(c, m, o) != 0)
+		compile_name(c, c->name[i], o) != 0 || compile_unit(c, m->unit, o) != 0 ||
+		compile_ids(c, m, o) != 0)
 		return -1;
 	o->bound = (uint16_t)bp_phd_render_bound_fixed(o); /* one line of text and 255 numbers */
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "phd/layout.h"
 #include "phd/render.h"
+#include "phd/source.h"
 
 static bool inside(size_t at, size_t len, size_t size)
 {
@@ -55,8 +56,11 @@ static bool map_valid(const struct bp_phd_object *o)
 /* What is copied lies in the text, what is patched in the request. */
 static bool text_valid(const struct bp_phd_object *o, size_t text)
 {
-	if (!inside(o->head, o->head_len, text) || !inside(o->unit, o->unit_len, text) ||
-		!inside(o->name, o->name_len, text) || !inside(o->ids, o->ids_len, text))
+	if (!inside(o->head, o->head_len, text) ||
+		!inside(o->unit, o->unit_len + BP_PHD_NO_TIME_LEN, text) ||
+		o->name < BP_PHD_BEFORE_NAME ||
+		!inside(o->name, o->name_len + BP_PHD_BEHIND_NAME, text) ||
+		!inside(o->ids, o->ids_len, text))
 		return false;
 	if (o->patches > BP_PHD_PATCHES || !inside(o->rqi, BP_PHD_RQI_TEXT, o->head_len) ||
 		(o->rn != 0 && !inside(o->rn, BP_PHD_RN_TEXT, o->head_len)))

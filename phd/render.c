@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "phd/copy_text.h"
+#include "phd/sfloat_table.h"
 #include "proto/phd_names.h"
 
 #define QUOTE BP_PHD_QUOTE
@@ -85,11 +86,26 @@ static __attribute__((noinline)) uint8_t *put_other(uint8_t *p, const struct bp_
 	}
 }
 
+/* The usual value, where its text is known. NULL: it is another, or none. */
+static inline uint8_t *put_known(uint8_t *p, const struct bp_phd_reading *r)
+{
+	const struct bp_phd_sfloat *known = bp_phd_sfloats;
+
+	if (r->value != BP_PHD_VALUE_SFLOAT || known == NULL)
+		return NULL;
+	known += bp_phd_be16(r->number);
+	memcpy(p, known, sizeof(*known)); /* what is behind the text is written over */
+	return known->len != 0 ? p + known->len : NULL;
+}
+
 static inline uint8_t *put_value(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
 {
 	enum bp_phd_special special;
+	uint8_t *end = put_known(p, r);
 
+	if (__builtin_expect(end != NULL, 1))
+		return end;
 	if (__builtin_expect(
 		    r->value == BP_PHD_VALUE_SFLOAT || r->value == BP_PHD_VALUE_FLOAT, 1)) {
 		p = put_number(p, r->number, r->value == BP_PHD_VALUE_SFLOAT, &special);
@@ -203,6 +219,10 @@ uint8_t *bp_phd_render_reading(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
 {
 	p = put_value(p, l, o, r, odd);
+	if (__builtin_expect(
+		    r->time == BP_PHD_TIME_NONE && !r->has_unit && r->status == 0 && !r->has_person,
+		    1))
+		return bp_put_text(p, l->text + o->unit, o->unit_len + BP_PHD_NO_TIME_LEN);
 	if (__builtin_expect(r->has_unit, 0))
 		p += bp_phd_unit_text(r->unit, (char *)p);
 	else

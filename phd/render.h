@@ -34,6 +34,10 @@ struct bp_phd_oddities {
 /* ,"key": in a JSON string */
 #define BP_PHD_KEY(name) "," BP_PHD_QUOTE name BP_PHD_QUOTE ":"
 
+/* What ends an observation without a time; in a layout's text it stands behind the unit. */
+#define BP_PHD_NO_TIME "null}"
+#define BP_PHD_NO_TIME_LEN (sizeof(BP_PHD_NO_TIME) - 1)
+
 /* The longest of each. */
 #define BP_PHD_NOT_A_NUMBER "null" BP_PHD_KEY("why") BP_PHD_QUOTE "reserved" BP_PHD_QUOTE
 #define BP_PHD_SCALAR_MAX (sizeof(BP_PHD_NOT_A_NUMBER) - 1)

@@ -19,7 +19,8 @@
  *   sent   number 32 | octets 16 | time 16
  *
  * number: of the report's first (port, MID), bp_phd_pair() of shm/phd_ids.h, or one of the two
- * below, which stand for none. octets: bp_phd_report_octets(). time: CLOCK_MONOTONIC / 4 s. `sent` 0: there is no report.
+ * below, which stand for none. octets: bp_phd_report_octets(). time: CLOCK_MONOTONIC / 4 s. `sent`
+ * 0: there is no report.
  */
 
 /* There is no (port, MID) that could be sent again: the parts that are open are to be sent anew,

@@ -13,6 +13,9 @@
 /* What stands in "con" before the value of each observation of a list, and what ends the body. */
 #define BP_PHD_MEMBER_BEGIN "{\\\"o\\\":\\\""
 #define BP_PHD_MEMBER_MIDDLE "\\\",\\\"v\\\":"
+/* In a layout's text these, and a comma, stand around the name. */
+#define BP_PHD_BEFORE_NAME (sizeof("," BP_PHD_MEMBER_BEGIN) - 1)
+#define BP_PHD_BEHIND_NAME (sizeof(BP_PHD_MEMBER_MIDDLE) - 1)
 #define BP_PHD_BODY_END "\"}}"
 #define BP_PHD_LIST_END "]" BP_PHD_BODY_END
 

@@ -170,6 +170,20 @@ static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
 	return sum + (sum < other);
 }
 
+static inline uint64_t bp_sum_add(uint64_t a, uint64_t b)
+{
+	a += b;
+	return a + (a < b);
+}
+
+/* The sum of data that begin at octet `at` of what is summed up, from their sum by themselves. */
+static inline uint64_t bp_sum_moved(uint64_t sum, size_t at)
+{
+	const unsigned by = (at & 1) * 8;
+
+	return sum << by | sum >> (-by & 63);
+}
+
 /*
  * Whether such a sum folds to 0xffff, which is what data with a right checksum sum up to: whether
  * it is a multiple of 65,535 and not 0. For an odd divisor that is one multiplication with its

@@ -49,7 +49,10 @@ struct bp_phd_object {
 	uint16_t name, name_len;
 	uint16_t ids, ids_len; /* of a compound's parts, as JSON */
 	uint16_t bound;        /* octets that a fixed observation without status may become */
-	uint16_t pad2[12];
+	/* folded sum (bp_sum() of proto/frame.h) of the head from octet 0, with 0 where it is
+	 * patched */
+	uint16_t head_sum;
+	uint16_t pad2[11];
 };
 _Static_assert(sizeof(struct bp_phd_object) == 64, "one line");
 

@@ -205,7 +205,7 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 	frame[h->head_len] = 1u << 6 | BP_COAP_ACK << 4;
 	frame[h->head_len + 1] = BP_COAP_EMPTY;
 	bp_put_be16(frame + h->head_len + 2, mid);
-	bp_datagram_seal(frame, h->head_len, h->cse_is_ip6, BP_COAP_HEADER_LEN, h->ip_sum,
+	bp_datagram_seal(frame, h->head_len, h->cse_is_ip6, BP_COAP_HEADER_LEN, 0, h->ip_sum,
 		h->udp_sum + sport);
 	out->data_len = (uint16_t)(h->head_len + BP_COAP_HEADER_LEN);
 	out->pkt_len = out->data_len;

@@ -166,8 +166,6 @@ static bool judge(struct turn *t, struct report *r)
 	const bool many = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
 	const bool repeat = !many && bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no,
 					     octets, t->w->mono_ns);
-	uint16_t port, mid;
-	uint32_t number;
 
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
@@ -180,9 +178,8 @@ static bool judge(struct turn *t, struct report *r)
 						    (uint16_t)(r->pair >> 16)) != NULL))
 			return true;
 	}
-	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &number, &port, &mid))
+	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
 		return false;
-	r->pair = bp_phd_pair(port, mid);
 	if (unlikely(repeat)) {
 		atomic_store_explicit(&r->s->sent, bp_phd_sent_make(r->pair, octets, t->w->mono_ns),
 			memory_order_relaxed);

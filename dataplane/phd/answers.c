@@ -37,7 +37,7 @@ void bp_answers_add(struct bp_answers *a, const struct bp_health *h, struct rte_
 		frame, one->ip6, h->t->control->own[own], s->address, h->plan.listen_udp, s->port);
 	len = (uint32_t)bp_phd_answer_write(
 		frame + head, outcome, t.invoke_id, (uint16_t)(BP_PHD_SCAN_FIXED + t.type));
-	bp_datagram_seal(frame, head, one->ip6, len,
+	bp_datagram_seal(frame, head, one->ip6, len, 0,
 		one->ip6 ? 0 : bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0)),
 		bp_sum_fold(bp_sum(frame + head - BP_UDP_HDR, BP_UDP_HDR,
 			bp_datagram_pseudo_sum(ip, one->ip6))));

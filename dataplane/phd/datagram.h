@@ -117,11 +117,11 @@ uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16], cons
 
 /*
  * Fills in lengths and checksums of a frame whose head is `head` octets long, with `len` octets of
- * payload behind it. ip_sum and udp_sum: of the IPv4 header, and of pseudo header and UDP header,
- * all of them without the lengths.
+ * payload behind it. ip_sum and udp_sum: of the IPv4 header, and of pseudo header, UDP header and
+ * the payload's first `summed` octets, all of them without the lengths.
  */
-static inline void bp_datagram_seal(
-	uint8_t *frame, uint32_t head, bool ip6, uint32_t len, uint64_t ip_sum, uint64_t udp_sum)
+static inline void bp_datagram_seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len,
+	uint32_t summed, uint64_t ip_sum, uint64_t udp_sum)
 {
 	uint8_t *ip = frame + BP_ETHER_HDR, *udp = frame + head - BP_UDP_HDR;
 	const uint16_t udp_len = __builtin_bswap16((uint16_t)(len + BP_UDP_HDR));
@@ -138,7 +138,8 @@ static inline void bp_datagram_seal(
 	}
 	memcpy(udp + BP_UDP_LENGTH, &udp_len, 2);
 	/* once in the pseudo header, once in the UDP header */
-	udp_sum = bp_sum(udp + BP_UDP_HDR, len, udp_sum);
+	udp_sum = bp_sum_add(
+		udp_sum, bp_sum_moved(bp_sum(udp + BP_UDP_HDR + summed, len - summed, 0), summed));
 	udp_sum = (udp_sum & UINT32_MAX) + (udp_sum >> 32) + udp_len + udp_len;
 	sum = (uint16_t)~bp_sum_fold(udp_sum);
 	if (unlikely(sum == 0)) /* which would say that there is none */

@@ -31,7 +31,8 @@ static inline void bp_request_frame(struct bp_health *h, struct rte_mbuf *m,
 	else
 		memcpy(frame, h->head, BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
 	memcpy(frame + head - BP_UDP_HDR, &sport, sizeof(sport));
-	bp_datagram_seal(frame, head, h->cse_is_ip6, len, h->ip_sum, h->udp_sum + sport);
+	bp_datagram_seal(frame, head, h->cse_is_ip6, len, h->conversion.summed, h->ip_sum,
+		bp_sum_add(h->conversion.sum, h->udp_sum + sport));
 	m->data_len = (uint16_t)(head + len);
 	m->pkt_len = m->data_len;
 	m->ol_flags = 0;

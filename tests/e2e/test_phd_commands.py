@@ -247,14 +247,14 @@ def test_filters(routed_lab, router):
 
 
 def test_words_rise(routed_lab, router):
-    """What the simulator counts itself: associations, reports, and an instance for each of an oximeter's two values. By
-    TCP, so that all of it goes by the control plane."""
+    """What the simulator counts itself: associations, reports, and an instance for each of an oximeter's two values. Over
+    TCP, so that the control plane converts them all."""
     with words(router, sessions={"open": 0, "operating": 0}, associations={"asked": 3, "accepted": 3, "rejected_rate": 0},
                signalling={"releases_received": 3, "strays": 0}, reports={"sent": 12, "lost": 0, "pending": 0},
                instances={"sent": 24, "stored": 24}, provisioning={"done": 3, "to_do": 0}, udp={"dropped": 0}):
         p = routed_lab.run("left", SIM, "--to", f"{own('left')}:6024", "--device", "oximeter", "--count", 3, "--confirmed",
-                           "--reports", 4, "--rate", 0, "--retries", 0, "--timeout", "1s", "--association-timeout", "30s",
-                           "--system-id", "0022092258030000", "--transport", "tcp")
+                           "--transport", "tcp", "--reports", 4, "--rate", 0, "--retries", 0, "--timeout", "1s", "--association-timeout", "30s",
+                           "--system-id", "0022092258030000")
         summary = json.loads(p.stdout.splitlines()[-1])
         assert summary["answered"] == 12 and summary["refused"] == 0, summary
         gone(router, *(f"002209225803000{i}" for i in range(3)))

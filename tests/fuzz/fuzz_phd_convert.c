@@ -4,7 +4,9 @@
 #include <jansson.h>
 
 #include "phd/convert.h"
+#include "phd/sfloat_table.h"
 #include "proto/coap.h"
+#include "proto/frame.h"
 #include "proto/onem2m.h"
 
 /*
@@ -75,6 +77,10 @@ static void convert(const struct bp_phd_layout *l, const struct bp_phd_plan *pla
 			n = bp_phd_convert_write(l, plan, apdu, &c, i, &id, out, c.part[i].len);
 			HOLDS(n != 0 && n + BP_PHD_RENDER_SLACK <= c.part[i].len);
 			HOLDS(n <= plan->max_message);
+			HOLDS(bp_sum_fold(bp_sum(out, n, 0)) ==
+				bp_sum_fold(bp_sum_add(
+					c.sum, bp_sum_moved(bp_sum(out + c.summed, n - c.summed, 0),
+						       c.summed))));
 			if (whole)
 				check_request(out, n);
 			free(out);
@@ -101,6 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bp_phd_layout *l = aligned_alloc(64, BP_PHD_LAYOUT_SIZE);
 	char err[64];
 
+	/* as workers have it, and as the control plane has it */
+	if (flags >> 6 & 1)
+		bp_phd_sfloat_prepare();
 	if (l == NULL)
 		abort();
 	memset((void *)l, 0, BP_PHD_LAYOUT_SIZE);

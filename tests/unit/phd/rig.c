@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/phd/rig.h"
 
+#include "phd/sfloat_table.h"
+#include "proto/frame.h"
+
 #include <stdio.h>
 
 #include <jansson.h>
@@ -56,6 +59,8 @@ struct bp_phd_layout *rig_layout_new(void)
 
 	assert_non_null(l);
 	memset((void *)l, 0, BP_PHD_LAYOUT_SIZE);
+	if (getenv("BP_SFLOAT_TABLE") != NULL)
+		bp_phd_sfloat_prepare();
 	return l;
 }
 
@@ -159,6 +164,22 @@ void rig_expect(struct plain *m, const struct bp_phd_plan *plan, const struct ri
 	plain_payload(m, body, n);
 }
 
+/* RFC 1071, in this machine's order, as slowly as it is written there. */
+static uint16_t plain_sum(const uint8_t *p, size_t len)
+{
+	const uint8_t zero[2] = {0};
+	uint32_t sum = 0;
+	uint16_t word;
+
+	for (size_t i = 0; i < len; i += 2) {
+		memcpy(&word, zero, sizeof(word));
+		memcpy(&word, p + i, len - i > 1 ? 2 : 1);
+		sum += word;
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return (uint16_t)sum;
+}
+
 void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i, const struct plain *m)
 {
@@ -177,6 +198,11 @@ void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_plan *pl
 			got != NULL ? got : "(no request)", expected);
 	}
 	assert_true(len <= room);
+	/* what it says of the sum is what it wrote */
+	assert_true(c->summed <= len);
+	assert_int_equal(plain_sum(out, len),
+		bp_sum_fold(bp_sum_add(c->sum,
+			bp_sum_moved(bp_sum(out + c->summed, len - c->summed, 0), c->summed))));
 	free(out);
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_SFLOAT_TABLE_H
+#define BP_PHD_SFLOAT_TABLE_H
+
+#include <stdint.h>
+
+/*
+ * The text of each of the 65,536 SFLOATs, as bp_phd_sfloat_text() writes it: one megabyte, of which
+ * a ward's readings use a few lines. A third of the time of a report went into making it each time.
+ */
+struct bp_phd_sfloat {
+	char text[15];
+	uint8_t len; /* 0: it is none of the numbers */
+};
+_Static_assert(sizeof(struct bp_phd_sfloat) == 16, "one load");
+
+/* NULL as long as bp_phd_sfloat_prepare() was not called: everything works without it, slower. */
+extern const struct bp_phd_sfloat *bp_phd_sfloats;
+
+/* Once, before the threads that convert. */
+void bp_phd_sfloat_prepare(void);
+
+#endif
