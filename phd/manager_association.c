@@ -124,6 +124,7 @@ static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_s
 		s->layout = (uint16_t)layout;
 		s->config_content = model.content;
 	}
+	s->associated_s = bp_phd_association_time(m, s->system_id, s->associated_s);
 	if (m->t->control->sessions >= m->c->sessions || bp_phd_session_open(m->w, s, slot) != 0) {
 		bp_phd_count(&m->counts->rejected_full);
 		return BP_PHD_REJECTED_TRANSIENT;

@@ -21,7 +21,11 @@ bool bp_phd_indexes_init(struct bp_phd_manager *m)
 	const uint32_t n = m->t->n_slots;
 
 	m->address = calloc((size_t)n + 1, sizeof(*m->address));
-	if (!m->address || !bp_index_init(&m->by_system, n) ||
+	for (m->associated_mask = 1; m->associated_mask < n;
+		m->associated_mask = m->associated_mask * 2 + 1)
+		;
+	m->associated = calloc((size_t)m->associated_mask + 1, sizeof(*m->associated));
+	if (!m->address || !m->associated || !bp_index_init(&m->by_system, n) ||
 		!bp_index_init(&m->by_connection, n) || !bp_index_init(&m->by_address, n))
 		return false;
 	m->free_address = BP_PHD_NONE;
@@ -31,6 +35,7 @@ bool bp_phd_indexes_init(struct bp_phd_manager *m)
 void bp_phd_indexes_free(struct bp_phd_manager *m)
 {
 	free(m->address);
+	free(m->associated);
 	bp_index_free(&m->by_system);
 	bp_index_free(&m->by_connection);
 	bp_index_free(&m->by_address);
@@ -74,6 +79,32 @@ static void row_give(struct bp_phd_manager *m, uint32_t i)
 	m->free_address = i;
 }
 
+/* ---- times of association ---- */
+
+/* Devices may share one: then a time is later than it need be. */
+static uint32_t *associated_of(const struct bp_phd_manager *m, const uint8_t system_id[8])
+{
+	return &m->associated[system_hash(m, system_id) & m->associated_mask];
+}
+
+uint32_t bp_phd_association_time(
+	const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t now_s)
+{
+	const uint32_t last = *associated_of(m, system_id);
+
+	return now_s > last || last == UINT32_MAX ? now_s : last + 1;
+}
+
+void bp_phd_association_seen(struct bp_phd_manager *m, const struct bp_phd_session *s)
+{
+	uint32_t *last = associated_of(m, s->system_id);
+
+	if (s->associated_s > *last)
+		*last = s->associated_s;
+}
+
+/* ---- sessions ---- */
+
 void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connection)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -82,6 +113,7 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 	n->known = true;
 	n->connection = connection;
 	n->address = row_take(m, s->address);
+	bp_phd_association_seen(m, s);
 	bp_index_add(&m->by_system, system_hash(m, s->system_id), slot);
 	if (s->transport == BP_PHD_TRANSPORT_TCP)
 		bp_index_add(&m->by_connection, bp_mix64(connection), slot);

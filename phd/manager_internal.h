@@ -67,6 +67,8 @@ struct bp_phd_manager {
 	struct bp_phd_queue queue[BP_PHD_WAITS];
 	struct bp_index by_system, by_connection; /* slots */
 	struct bp_index by_address;               /* rows of addresses */
+	uint32_t *associated; /* by system-id: no later association has this time or less */
+	uint32_t associated_mask;
 	struct bp_phd_address_row *address;
 	uint32_t free_address;        /* a list of those that were used, */
 	uint32_t fresh_address;       /* and the first that never was */
@@ -172,6 +174,12 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 void bp_phd_index_remove(struct bp_phd_manager *m, uint32_t slot);
 uint32_t bp_phd_of_system(const struct bp_phd_manager *m, const uint8_t system_id[8]);
 uint32_t bp_phd_of_connection(const struct bp_phd_manager *m, uint32_t connection);
+/* The Unix time of a new association, `now_s` or later: no other of this device has it, however
+ * fast they follow each other and whatever the clock does. Instances are named by it. */
+uint32_t bp_phd_association_time(
+	const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t now_s);
+/* A session has, or had, this time. */
+void bp_phd_association_seen(struct bp_phd_manager *m, const struct bp_phd_session *s);
 /* Sessions of an IP address. */
 uint32_t bp_phd_of_address(const struct bp_phd_manager *m, const uint8_t address[16]);
 

@@ -60,7 +60,8 @@ struct bp_phd_session {
 	 * | 16 bits of its octets << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
 	 * none; phd/repeat.h */
 	_Atomic uint64_t sent;
-	uint32_t associated_s;    /* Unix time; together with reports it names instances */
+	uint32_t associated_s; /* Unix time, another for each association of a device; together with
+				  reports it names instances */
 	_Atomic uint32_t reports; /* workers: those converted, repeats not counted */
 	_Atomic uint32_t stored;  /* workers: instances that the CSE acknowledged */
 	uint16_t port;            /* the device's, in this machine's order */

@@ -149,6 +149,8 @@
 	X(TCP_OPEN, TCP, NOW, "open", "connections, now")                                          \
 	X(TCP_ACCEPTED, TCP, TOTAL, "accepted", "connections accepted")                            \
 	X(TCP_REFUSED, TCP, TOTAL, "refused", "connections closed at once: too many")              \
+	X(TCP_POSTPONED, TCP, TOTAL, "postponed",                                                  \
+		"times that connections had to wait for want of files or memory")                  \
 	X(TCP_DROPPED, TCP, TOTAL, "dropped",                                                      \
 		"connections that the kernel dropped before they were accepted")                   \
 	X(TCP_RECEIVED, TCP, TOTAL, "received", "APDUs received")                                  \

@@ -144,6 +144,17 @@ static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 	bp_phd_store_bytes((char *)at + BEHIND, (const char *)&e + BEHIND, sizeof(e) - BEHIND);
 }
 
+/*
+ * Changes with each use of the slot. The first one is another in each segment: where that was lost,
+ * and the clock begins anew too, no instance is to get a name of then.
+ */
+static uint16_t next_life(const struct bp_phd_tables *t, uint32_t slot, uint64_t word)
+{
+	if (word == 0)
+		return (uint16_t)(bp_mix64(t->hash_key[0] ^ slot) | 1);
+	return (uint16_t)(bp_phd_word_life(word) + 1);
+}
+
 int bp_phd_session_open(
 	struct bp_phd_writer *w, const struct bp_phd_session_spec *s, uint32_t *slot)
 {
@@ -166,8 +177,8 @@ int bp_phd_session_open(
 	e = &t->sessions[*slot];
 	home = bp_phd_group1(t, hash);
 	word = atomic_load_explicit(&e->word, memory_order_relaxed);
-	word = bp_phd_word((enum bp_phd_state)s->state, s->flags, s->layout,
-		(uint16_t)(bp_phd_word_life(word) + 1), own);
+	word = bp_phd_word(
+		(enum bp_phd_state)s->state, s->flags, s->layout, next_life(t, *slot, word), own);
 	fill(e, s);
 	bp_phd_layout_use(w, s->layout);
 	bp_phd_store64(&e->word, word);

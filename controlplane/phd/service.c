@@ -20,6 +20,7 @@
 #include "controlplane/phd/slow.h"
 #include "controlplane/phd/status.h"
 #include "controlplane/phd/tcp.h"
+#include "controlplane/phd/tcp_room.h"
 #include "phd/layout.h"
 #include "phd/manager.h"
 #include "phd/plan.h"
@@ -245,12 +246,13 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 {
 	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
 	const struct bp_config_phd *c = &s->config->phd;
-	const struct bp_phd_tcp_limits limits = {
+	struct bp_phd_tcp_limits limits = {
 		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
 		.idle_s = CONNECTION_IDLE_S};
 
 	if (c->listen_tcp == 0)
 		return 0;
+	limits.connections = bp_phd_tcp_room(limits.connections);
 	if (fd < 0)
 		fd = bp_phd_tcp_socket(c->listen_tcp, err, err_size);
 	if (fd >= 0)

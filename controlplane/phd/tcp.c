@@ -14,11 +14,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "controlplane/log.h"
+
 #define APDU_MAX (4u + 65535u)
 #define OUTPUT_MAX (256u << 10) /* that a device leaves unread */
 #define BACKLOG 1024
 /* APDUs of one connection in a turn; what is left over waits for the others. */
 #define TURN 64
+/* After a connection could not be taken for want of descriptors or memory: it waits in the kernel.
+ */
+#define PAUSE_MS 100
 
 struct connection {
 	struct bp_phd_tcp *tcp;
@@ -38,6 +43,8 @@ struct bp_phd_tcp {
 	struct bp_phd_tcp_counts counts;
 	struct connection *connection; /* [limits.connections]; its number is its index */
 	uint32_t free;                 /* the first free one; limits.connections: none */
+	struct event *resume;          /* taking connections, after a pause */
+	struct bp_log_limit log;
 	bool ending;
 };
 
@@ -230,6 +237,30 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	t->counts.refused++;
 }
 
+/* What waits would be told of again and again, and nothing else would get a turn. */
+static void on_accept_failed(struct evconnlistener *listener, void *arg)
+{
+	const struct timeval pause = {.tv_usec = PAUSE_MS * 1000};
+	struct bp_phd_tcp *t = arg;
+	const int error = EVUTIL_SOCKET_ERROR();
+
+	t->counts.postponed++;
+	bp_log_limited(&t->log, BP_LOG_WARNING,
+		"phd.listen.tcp: connections of devices wait: %s; %u are open", strerror(error),
+		t->counts.open);
+	evconnlistener_disable(listener);
+	evtimer_add(t->resume, &pause);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_phd_tcp *t = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(t->listener);
+}
+
 static struct connection *find(struct bp_phd_tcp *t, uint32_t connection)
 {
 	if (connection >= t->limits.connections || !t->connection[connection].bev)
@@ -285,11 +316,16 @@ struct bp_phd_tcp *bp_phd_tcp_new(struct event_base *base, int fd,
 		t->connection = calloc(limits->connections, sizeof(*t->connection));
 		for (uint32_t i = 0; t->connection && i < limits->connections; i++)
 			t->connection[i].next_free = i + 1;
-		if (t->connection)
+		t->resume = evtimer_new(base, on_resume, t);
+		if (t->connection && t->resume)
 			t->listener = evconnlistener_new(
 				base, on_accept, t, LEV_OPT_CLOSE_ON_FREE, 0, fd);
-		if (t->listener)
+		if (t->listener) {
+			evconnlistener_set_error_cb(t->listener, on_accept_failed);
 			return t;
+		}
+		if (t->resume)
+			event_free(t->resume);
 		free(t->connection);
 		free(t);
 	}
@@ -307,6 +343,7 @@ void bp_phd_tcp_free(struct bp_phd_tcp *t)
 		if (t->connection[i].bev)
 			end(&t->connection[i]);
 	evconnlistener_free(t->listener);
+	event_free(t->resume);
 	free(t->connection);
 	free(t);
 }

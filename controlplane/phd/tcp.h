@@ -33,11 +33,12 @@ struct bp_phd_tcp_limits {
 /* Ever, but for `open`. */
 struct bp_phd_tcp_counts {
 	uint64_t accepted, refused; /* refused: connections over the limit */
-	uint64_t received, sent;    /* APDUs */
-	uint64_t malformed;         /* connections closed for what is no APDU */
-	uint64_t unread;            /* closed because the device does not read */
-	uint64_t idle;              /* closed as idle */
-	uint64_t unsent;            /* APDUs for a connection that is gone */
+	uint64_t postponed;      /* times that connections had to wait: no descriptor, no memory */
+	uint64_t received, sent; /* APDUs */
+	uint64_t malformed;      /* connections closed for what is no APDU */
+	uint64_t unread;         /* closed because the device does not read */
+	uint64_t idle;           /* closed as idle */
+	uint64_t unsent;         /* APDUs for a connection that is gone */
 	uint32_t open;
 	struct bp_socket_drops socket; /* connections that the kernel dropped before */
 };

@@ -240,8 +240,8 @@ void rig_send_octets(struct rig *r, unsigned device, const uint8_t *p, size_t le
 	const struct bp_phd_peer from = peer(r, device);
 	uint8_t *exact = exact_copy(p, len);
 
-	bp_phd_manager_receive(
-		r->m, &from, exact, len, r->now_ms * 1000000, UNIX_NS + r->now_ms * 1000000);
+	bp_phd_manager_receive(r->m, &from, exact, len, r->now_ms * 1000000,
+		UNIX_NS + (r->now_ms - r->set_back_ms) * 1000000);
 	free(exact);
 }
 

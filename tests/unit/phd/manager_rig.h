@@ -32,6 +32,7 @@ struct rig {
 	char log[1 << 18];
 	size_t n;
 	uint64_t now_ms;
+	uint64_t set_back_ms; /* by which the clock of the day is behind */
 	/* what its owner says */
 	struct rig_known {
 		uint8_t system_id[8];

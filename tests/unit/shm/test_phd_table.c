@@ -111,8 +111,10 @@ static void test_epochs(void **state)
 {
 	struct phd_rig x;
 	uint32_t slot, again, n = 0;
+	uint16_t first[1000] = {0}; /* lives: odd */
 
 	phd_open(&x, 16, 4, 1);
+	assert_true(x.t->n_slots <= 1000);
 	assert_int_equal(one_layout(&x), 0);
 	atomic_store(&x.epochs->seen[0], 1);
 	/* until nothing is left: each time another slot */
@@ -123,7 +125,9 @@ static void test_epochs(void **state)
 		s.state = BP_PHD_WAITING;
 		if (bp_phd_session_open(x.w, &s, &slot) != 0)
 			break;
-		assert_int_equal(bp_phd_word_life(x.t->sessions[slot].word), 1);
+		assert_int_equal(first[slot], 0);
+		first[slot] = bp_phd_word_life(x.t->sessions[slot].word);
+		assert_int_not_equal(first[slot], 0);
 		bp_phd_session_close(x.w, slot);
 	}
 	assert_in_range(n, 1, x.t->n_slots);
@@ -138,7 +142,9 @@ static void test_epochs(void **state)
 		assert_int_equal(bp_phd_session_open(x.w, &s, &again), -1);
 		atomic_store(&x.epochs->seen[0], atomic_load(&x.epochs->epoch));
 		assert_int_equal(bp_phd_session_open(x.w, &s, &again), 0);
-		assert_int_equal(bp_phd_word_life(x.t->sessions[again].word), 2);
+		assert_int_not_equal(first[again], 0);
+		assert_int_equal(
+			bp_phd_word_life(x.t->sessions[again].word), (uint16_t)(first[again] + 1));
 	}
 	phd_close(&x);
 }
@@ -313,6 +319,31 @@ static void test_absent(void **state)
 	phd_close(&x);
 }
 
+/* A gateway that lost its segment, and whose clock begins anew, too: the names of instances are
+ * others though the times may be the same. */
+static void test_first_lives(void **state)
+{
+	struct bp_phd_session_spec s = phd_device(1);
+	unsigned same = 0;
+
+	(void)state;
+	s.layout = BP_PHD_NO_LAYOUT;
+	s.state = BP_PHD_WAITING;
+	for (uint64_t segment = 0; segment < 64; segment++) {
+		static uint16_t last;
+		struct phd_rig x;
+		uint32_t slot;
+
+		phd_open(&x, 16, 4, 1);
+		x.t->hash_key[0] = 0x0123456789abcdefull * (segment + 1);
+		assert_int_equal(bp_phd_session_open(x.w, &s, &slot), 0);
+		same += last == bp_phd_word_life(x.t->sessions[slot].word);
+		last = bp_phd_word_life(x.t->sessions[slot].word);
+		phd_close(&x);
+	}
+	assert_int_equal(same, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_first_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

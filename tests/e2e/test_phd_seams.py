@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the planes meet, the whole way: what a worker tells the control plane of, a session whose reports take now one
+way and now the other, and other workers and source ports in a file that is read anew. Each measurement is stored once."""
+
+import contextlib
+import itertools
+import json
+import socket
+import time
+
+import pytest
+
+import acme
+import coap
+from conftest import running_router
+from lab import wait_until
+from router_lab import LEFT, RIGHT, only_biplane, own
+from test_phd import PHD, Tree
+from test_phd_restart import Devices
+from test_phd_restart import Sink as TreeSink
+from test_phd_restart import check_stored, notice_nothing
+from test_phd_slow import Sink, accepted, asked, fixed_report, stored
+
+pytestmark = only_biplane
+ONE = bytes.fromhex("0022092258ae")
+_ids = itertools.count(1)
+
+
+@pytest.fixture
+def router(routed_lab, hugepages, tmp_path):
+    with running_router(routed_lab, tmp_path, phd={**PHD, "store": {"path": str(tmp_path / "phd.db")}}) as r:
+        yield r
+
+
+class Oximeter:
+    """A device of a few octets that is associated, and of which one measurement went the workers' way."""
+
+    def __init__(self, lab, router):
+        system_id = ONE + next(_ids).to_bytes(2, "big")
+        self.name, self.router, self.sent, self.invoke = system_id.hex(), router, [], 0
+        with lab.inside("left"):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.settimeout(1)
+        self.socket.connect((own("left"), 6024))
+        aarq = bytes.fromhex("e2000032800000000001002a507900268000000080008000000000000000008000000008" +
+                             system_id.hex() + "01900001010000000000")
+        assert asked(self.socket, aarq)[:6] == bytes.fromhex("e300002c0000")
+        before = router.counters()["phd_stored"]
+        while router.counters()["phd_stored"] == before:
+            self.measure(1)
+
+    def report(self, values):
+        self.invoke += 1
+        values = [100 * self.invoke % 1000 + i for i in range(values)]
+        self.sent += [str(v) for v in values]
+        return fixed_report(self.invoke, self.invoke, values)
+
+    def measure(self, values):
+        """Asked until it is stored."""
+        assert asked(self.socket, self.report(values), 100000) == accepted(self.invoke)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        with contextlib.suppress(OSError):
+            self.socket.send(bytes.fromhex("e40000020000"))
+        self.socket.close()
+
+
+def phd_words(router, group):
+    return router.show("planes")["phd"][group]
+
+
+def test_neighbour_gone_meanwhile(routed_lab, router):
+    """The CSE acknowledges a report, and the gateway does not know the device's MAC address any more: the worker has the
+    control plane answer by the kernel, which asks for it."""
+    with Sink(routed_lab, "--delay", "700", "--instances-only") as sink, Oximeter(routed_lab, router) as device:
+        before, answers = router.counters(), phd_words(router, "events")["answers"]
+        device.socket.settimeout(20)
+        device.socket.send(device.report(1))
+        wait_until("the request to leave", lambda: router.counters()["phd_instances"] > before["phd_instances"])
+        routed_lab.ip("gw", "-4", "neigh", "flush", "dev", "left")
+        wait_until("the worker's table to follow",
+                   lambda: LEFT not in {n["dst"] for n in router.show("neighbours")["neighbours"]}, 10, 0.01)
+        assert router.counters()["phd_answer_handed"] == before["phd_answer_handed"]  # the CSE still thinks
+        assert device.socket.recv(2048) == accepted(device.invoke)
+        after = router.counters()
+        assert after["phd_answer_handed"] == before["phd_answer_handed"] + 1
+        assert after["phd_repeats"] == before["phd_repeats"]
+        wait_until("the words to say so", lambda: phd_words(router, "events")["answers"] == answers + 1)
+        (n,) = routed_lab.ip_json("gw", "neigh", "show", LEFT, "dev", "left")
+        assert "lladdr" in n
+        device.measure(1)
+        said = sink.report()
+    assert sorted(stored(said)[device.name]) == sorted(device.sent)
+    router.balanced()
+
+
+def test_both_ways_in_turn(routed_lab, router):
+    """Reports of one session go by the worker, and those of over 32 parts by the control plane."""
+    with Sink(routed_lab) as sink, Oximeter(routed_lab, router) as device:
+        before, slow = router.counters(), phd_words(router, "reports")["taken"]
+        for n in range(20):
+            device.measure(1 if n % 2 else 33 + n)
+        after = router.counters()
+        assert after["phd_reports"] >= before["phd_reports"] + 20
+        assert after["phd_stored"] == before["phd_stored"] + 10
+        wait_until("the words to say so", lambda: phd_words(router, "reports")["taken"] == slow + 10)
+        said = sink.report()
+    assert sorted(stored(said)[device.name]) == sorted(device.sent)
+    router.balanced()
+
+
+def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
+    """While reports come: the worker is told that there is no such container, the device to repeat, and the control
+    plane to make it again."""
+    acme.require()
+    with routed_lab.inside("right"):
+        client = coap.Client(RIGHT)
+    cse = acme.Acme(tmp_path / "cse", RIGHT, argv=lambda *a: routed_lab.argv("right", *a))
+    cse.start(client)
+    try:
+        with Oximeter(routed_lab, router) as device:
+            before, stale = router.counters(), phd_words(router, "events")
+            for _ in range(3):
+                assert client.ask(coap.DELETE, f"cse-in/{device.name}/spo2", "CAdmin").rsc == 2002
+                kept = len(device.sent)
+                device.socket.send(device.report(1))
+                rorj = device.socket.recv(2048)
+                assert rorj[-4:] == bytes.fromhex("00020067"), rorj.hex()
+                assert asked(device.socket, fixed_report(device.invoke, device.invoke, [int(device.sent[-1])]),
+                             100000) == accepted(device.invoke)
+                device.measure(1)
+                found = [str(c["v"]) for c in Tree(routed_lab, cse).contents(f"cse-in/{device.name}/spo2")]
+                assert sorted(found) == sorted(device.sent[kept:])
+            after = router.counters()
+            assert after["cse_no_target"] >= before["cse_no_target"] + 3
+            wait_until("the words to say so", lambda: sum(phd_words(router, "events")[w] - stale[w]
+                                                          for w in ("stale", "swept")) >= 3)
+        router.balanced()
+    finally:
+        cse.stop()
+        client.close()
+
+
+@pytest.mark.parametrize("change", ({"ports": "20000-20999"}, {"ports": "41000-41999"}, {"workers": 2}),
+                         ids=("fewer", "others", "workers"))
+def test_another_share_of_source_ports(routed_lab, router, tmp_path, change):
+    """The gateway starts anew under load, with other workers or ports to send from: who is associated stays so."""
+    with contextlib.closing(TreeSink(routed_lab, tmp_path)) as sink, \
+            contextlib.closing(Devices(routed_lab, tmp_path, "oximeter")) as devices:
+        devices.measured(2)
+        config = json.loads(json.dumps(router.config))
+        if "ports" in change:
+            config["phd"]["cse"]["source_ports"] = change["ports"]
+        else:
+            config["workers"] = change["workers"]
+        lost_at = time.time()
+        assert router.stop() == 0
+        router.write(config)
+        router.start()
+        back_at = time.time()
+        devices.measured(3, since=back_at)
+        notice_nothing([devices])
+        check_stored([devices], sink, lost_at, back_at)
