@@ -130,8 +130,10 @@ const struct bp_cli_command bp_cmd_controlplane = {
 	.summary = "run the control plane alone",
 	.synopsis = "-c FILE",
 	.text = "Runs the control plane alone, in the foreground, as a service manager starts it:\n"
-		"it loads the rules, publishes the alarms and keeps the spool. SIGHUP reloads the\n"
-		"configuration, SIGTERM ends it.",
+		"it loads the rules, publishes the alarms and keeps the spool, mirrors the "
+		"kernel's\n"
+		"routes, and is the manager of health devices. SIGHUP reloads the configuration,\n"
+		"SIGTERM ends it.",
 	.example = "  biplane controlplane -c /etc/biplane/plant.yaml",
 	.options = controlplane_options,
 	.main = controlplane_main,

@@ -237,8 +237,8 @@ struct bp_phd_manager *bp_phd_manager_new(const struct bp_config_phd *c,
 	m->arg = arg;
 	memcpy(m->system_id, system_id, sizeof(m->system_id));
 	m->note = calloc((size_t)tables->n_slots + 1, sizeof(*m->note));
-	m->layout = aligned_alloc(64, BP_PHD_LAYOUT_SIZE);
-	if (!m->note || !m->layout || !bp_phd_indexes_init(m)) {
+	m->layouts = bp_phd_layout_cache_new();
+	if (!m->note || !m->layouts || !bp_phd_indexes_init(m)) {
 		bp_phd_manager_free(m);
 		return NULL;
 	}
@@ -252,6 +252,6 @@ void bp_phd_manager_free(struct bp_phd_manager *m)
 		return;
 	bp_phd_indexes_free(m);
 	free(m->note);
-	free(m->layout);
+	bp_phd_layout_cache_free(m->layouts);
 	free(m);
 }

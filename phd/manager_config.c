@@ -43,17 +43,18 @@ const char *bp_phd_type_text(uint16_t spec, char out[BP_PHD_TYPE_TEXT])
 int bp_phd_layout_for(struct bp_phd_manager *m, const struct bp_phd_model *model, uint16_t spec)
 {
 	const struct bp_phd_target target = {m->c->cse.path, m->c->cse.originator};
-	char type[BP_PHD_TYPE_TEXT], why[256];
+	const struct bp_phd_layout *layout;
+	char type[BP_PHD_TYPE_TEXT];
 	struct bp_phd_plan plan;
 	int n;
 
 	if (bp_phd_plan_read(m->t, &plan) == 0)
 		return -2;
-	memset(m->layout, 0, BP_PHD_LAYOUT_SIZE);
-	if (bp_phd_layout_compile(m->layout, model, &plan, &target, bp_phd_type_text(spec, type),
-		    why, sizeof(why)) != 0)
+	layout = bp_phd_layout_cached(
+		m->layouts, model, &plan, &target, bp_phd_type_text(spec, type));
+	if (!layout)
 		return -1;
-	n = bp_phd_layout_get(m->w, m->layout);
+	n = bp_phd_layout_get(m->w, layout);
 	return n >= 0 ? n : -2;
 }
 

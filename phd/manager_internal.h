@@ -2,6 +2,7 @@
 #ifndef BP_PHD_MANAGER_INTERNAL_H
 #define BP_PHD_MANAGER_INTERNAL_H
 
+#include "phd/layout_cache.h"
 #include "phd/manager.h"
 #include "shm/index.h"
 
@@ -72,8 +73,8 @@ struct bp_phd_manager {
 	uint64_t settled_ns;          /* when what was retired was looked at last */
 	uint64_t next_association_ns; /* when the rate would be kept to, were it used evenly */
 	uint16_t next_invoke_id;
-	struct bp_phd_layout *layout; /* BP_PHD_LAYOUT_SIZE bytes to compile in */
-	uint32_t refits;              /* notes that say so */
+	struct bp_phd_layout_cache *layouts;
+	uint32_t refits; /* notes that say so */
 };
 
 static inline struct bp_phd_session *bp_phd_session_at(

@@ -120,13 +120,16 @@
 	/* AEs and containers */                                                                   \
 	X(PROVISIONED, PROVISIONING, TOTAL, "done", "devices whose AE and containers are there")   \
 	X(PROVISION_REFUSED, PROVISIONING, TOTAL, "refused", "times that the CSE said no")         \
+	X(PROVISION_SPARED, PROVISIONING, TOTAL, "spared",                                         \
+		"sessions that were ready at once: what the device needs was made before")         \
 	X(PROVISION_TO_DO, PROVISIONING, NOW, "to_do", "devices that wait for theirs, now")        \
 	/* the file of what outlives the segment */                                                \
 	X(STORE_ROWS, STORE, TOTAL, "rows", "rows committed")                                      \
 	X(STORE_FAILURES, STORE, TOTAL, "failures", "attempts at the disk that failed")            \
 	X(STORE_LOST, STORE, TOTAL, "lost", "rows that there was no room for meanwhile")           \
 	X(STORE_SKIPPED, STORE, TOTAL, "skipped", "rows of the file that make no sense")           \
-	X(STORE_EVICTED, STORE, TOTAL, "evicted", "configurations given up for newer ones")        \
+	X(STORE_EVICTED, STORE, TOTAL, "evicted",                                                  \
+		"devices' configurations given up for newer ones")                                 \
 	X(STORE_REFUSED, STORE, TOTAL, "refused", "configurations that could not be kept")         \
 	X(STORE_SESSIONS_READ, STORE, TOTAL, "sessions_read", "sessions read back")                \
 	X(STORE_RESTORED, STORE, TOTAL, "restored", "of these, opened again")                      \

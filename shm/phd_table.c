@@ -9,20 +9,24 @@
 #include "shm/words.h"
 
 /* Bit i: tag i of the group is `tag`. *elsewhere: how many of its sessions are in another. */
-static uint32_t tags_equal(const struct bp_phd_group *g, uint16_t tag, uint16_t *elsewhere)
+static inline uint32_t tags_equal(const struct bp_phd_group *g, uint16_t tag, uint16_t *elsewhere)
 {
-	uint64_t w[4];
+	const uint64_t w0 = atomic_load_explicit(&g->tags[0], memory_order_acquire);
+	const uint64_t w1 = atomic_load_explicit(&g->tags[1], memory_order_acquire);
+	const uint64_t w2 = atomic_load_explicit(&g->tags[2], memory_order_acquire);
+	const uint64_t w3 = atomic_load_explicit(&g->tags[3], memory_order_acquire);
 
-	for (unsigned i = 0; i < 4; i++)
-		w[i] = atomic_load_explicit(&g->tags[i], memory_order_acquire);
-	*elsewhere = (uint16_t)(w[3] >> 48);
+	*elsewhere = (uint16_t)(w3 >> 48);
 #ifdef __SSE2__
+	/* from registers: what was just stored as two words can't be loaded as one vector at once
+	 */
 	const __m128i want = _mm_set1_epi16((short)tag);
-	const __m128i lo = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w[1], (long long)w[0]), want);
-	const __m128i hi = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w[3], (long long)w[2]), want);
+	const __m128i lo = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w1, (long long)w0), want);
+	const __m128i hi = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w3, (long long)w2), want);
 
 	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(lo, hi)) & 0x7fff;
 #else
+	const uint64_t w[4] = {w0, w1, w2, w3};
 	uint32_t m = 0;
 
 	for (unsigned i = 0; i < BP_PHD_WAYS; i++)

@@ -120,9 +120,14 @@ static void on_opened(void *arg, uint32_t slot)
 static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 {
 	struct bp_phd_service *s = arg;
+	const struct bp_phd_session *x = &s->t->sessions[slot];
 
 	(void)why;
 	bp_phd_keep_closed(s->keep, slot);
+	/* who met errors of the CSE has its resources looked at when it comes again: what a policy
+	 * there denies is mended by that alone */
+	if (atomic_load_explicit(&x->errors, memory_order_relaxed) != 0)
+		bp_phd_store_set_made(s->store, x->system_id, x->config_id, 0);
 }
 
 static void on_unassociated(void *arg, const struct bp_phd_peer *device)
@@ -165,7 +170,7 @@ static void on_no_target(void *arg, uint32_t slot, uint16_t life)
 	struct bp_phd_service *s = arg;
 
 	(void)life;
-	bp_ready_want(s->ready, slot);
+	bp_ready_lost(s->ready, slot);
 }
 
 static void on_idle(void *arg, uint32_t slot)
@@ -173,6 +178,20 @@ static void on_idle(void *arg, uint32_t slot)
 	struct bp_phd_service *s = arg;
 
 	bp_ready_idle(s->ready, slot);
+}
+
+static uint64_t on_made(void *arg, const uint8_t system_id[8], uint16_t config_id)
+{
+	struct bp_phd_service *s = arg;
+
+	return bp_phd_store_made(s->store, system_id, config_id);
+}
+
+static void on_set_made(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_store_set_made(s->store, system_id, config_id, made);
 }
 
 static bool on_busy(void *arg, uint32_t slot)
@@ -330,6 +349,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	const struct bp_config_phd *c = &s->config->phd;
 	const struct bp_slow_ops ops = {
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
+	static const struct bp_ready_memory memory = {.made = on_made, .set_made = on_set_made};
 	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
 	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
 		.outstanding = OUTSTANDING_MAX,
@@ -344,6 +364,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	}
 	if (s->ready && s->slow) {
 		bp_ready_hold(s->ready, on_busy, s);
+		bp_ready_remember(s->ready, &memory, s);
 		s->events = bp_worker_events_new(s->base, s->t, &told, s);
 	}
 	if (s->events)

@@ -14,8 +14,9 @@
 
 /*
  * The manager of personal health devices as it runs in the control plane: sockets, manager, the
- * client of the CSE, and what connects them. Today every report takes this way; sessions are marked
- * ready for workers all the same. What it counts is in the segment (shm/phd_status.h).
+ * client of the CSE, and what connects them. Sessions whose containers are there are marked ready
+ * for workers, which take their reports from then on. What it counts is in the segment
+ * (shm/phd_status.h).
  */
 struct bp_phd_service;
 

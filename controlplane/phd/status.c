@@ -137,6 +137,7 @@ static void of_ready(uint64_t *v, const struct bp_ready *r, uint64_t mono_ns)
 
 	SET(PROVISIONED, n->provisioned);
 	SET(PROVISION_REFUSED, n->refused);
+	SET(PROVISION_SPARED, bp_ready_spared(r));
 	SET(PROVISION_TO_DO, bp_ready_waiting(r));
 	/* away at all is 1 at least: 0 says that it answers */
 	if (away != 0)

@@ -46,7 +46,10 @@ bool bp_phd_store_write_pair(struct bp_phd_store *s, uint32_t pair)
 	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_PUT_KNOWN,
 		.config_id = p->config_id,
 		.spec = p->spec,
-		.content = bp_phd_known_config(s->known, p->config)->content};
+		.made = p->made};
+
+	if (p->config != BP_PHD_KNOWN_NONE)
+		row.content = bp_phd_known_config(s->known, p->config)->content;
 
 	memcpy(row.system_id, p->system_id, sizeof(row.system_id));
 	bp_phd_known_pair(s->known, pair)->stamp = s->uses;
@@ -84,7 +87,8 @@ void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config)
 /* Before all is read back, who uses it may be to come. */
 static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 {
-	if (bp_phd_store_is_loaded(s) && bp_phd_known_config(s->known, config)->users == 0)
+	if (bp_phd_store_is_loaded(s) && config != BP_PHD_KNOWN_NONE &&
+		bp_phd_known_config(s->known, config)->users == 0)
 		bp_phd_store_drop_config(s, config);
 }
 
@@ -185,10 +189,12 @@ static uint32_t add_pair(
 	uint32_t i;
 
 	/* The configuration is not to go with the pair that makes room. */
-	bp_phd_known_config(s->known, config)->users++;
+	if (config != BP_PHD_KNOWN_NONE)
+		bp_phd_known_config(s->known, config)->users++;
 	if (s->max_known != 0 && bp_phd_known_count(s->known) == s->max_known)
 		evict_oldest(s);
-	bp_phd_known_config(s->known, config)->users--;
+	if (config != BP_PHD_KNOWN_NONE)
+		bp_phd_known_config(s->known, config)->users--;
 	i = bp_phd_known_add(s->known, system_id, config_id, config, true);
 	if (i == BP_PHD_KNOWN_NONE)
 		drop_if_unused(s, config);
@@ -233,7 +239,7 @@ bool bp_phd_store_known(struct bp_phd_store *s, const uint8_t system_id[8], uint
 	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
 	const struct bp_phd_known_config *c;
 
-	if (i == BP_PHD_KNOWN_NONE)
+	if (i == BP_PHD_KNOWN_NONE || bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
 		return false;
 	use(s, i);
 	*spec = bp_phd_known_pair(s->known, i)->spec;
@@ -247,7 +253,7 @@ bool bp_phd_store_spec(
 {
 	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
 
-	if (i == BP_PHD_KNOWN_NONE)
+	if (i == BP_PHD_KNOWN_NONE || bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
 		return false;
 	if (bp_phd_known_pair(s->known, i)->spec == spec)
 		return true;
@@ -256,6 +262,39 @@ bool bp_phd_store_spec(
 	bp_phd_known_pair(s->known, i)->spec = spec;
 	bp_phd_store_write_pair(s, i);
 	return true;
+}
+
+/* ---- who has containers ---- */
+
+uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
+{
+	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+
+	if (i == BP_PHD_KNOWN_NONE)
+		return 0;
+	/* who declared its configuration was asked for that, which was the use */
+	if (bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
+		use(s, i);
+	return bp_phd_known_pair(s->known, i)->made;
+}
+
+void bp_phd_store_set_made(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+{
+	uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+
+	if (i == BP_PHD_KNOWN_NONE) {
+		/* a new pair would hide the configuration that the file may have for it */
+		if (made == 0 || s->table <= BP_PHD_STORE_KNOWN)
+			return;
+		i = add_pair(s, system_id, config_id, BP_PHD_KNOWN_NONE);
+		if (i == BP_PHD_KNOWN_NONE)
+			return;
+	}
+	if (bp_phd_known_pair(s->known, i)->made == made)
+		return;
+	bp_phd_known_pair(s->known, i)->made = made;
+	bp_phd_store_write_pair(s, i);
 }
 
 /* ---- sessions ---- */

@@ -10,8 +10,8 @@
 #include "proto/phd_config.h"
 
 /*
- * What must outlive the segment, in one sqlite3 file: the configurations that devices declared, and
- * the open sessions.
+ * What must outlive the segment, in one sqlite3 file: the configurations that devices declared, for
+ * whom containers were made at the CSE, and the open sessions.
  *
  * The event loop never waits for the disk: what is to be written is copied to a queue, which a
  * thread of the store's own commits, 50 ms after its first row or when 1,000 rows are there, at
@@ -81,7 +81,7 @@ struct bp_phd_store_counts {
 	uint64_t refused;       /* configurations not taken: unreadable, or no room */
 	uint64_t sessions_read; /* handed over at the start */
 	uint64_t known_read;
-	uint64_t known;  /* configurations of devices now */
+	uint64_t known;  /* (system-id, config-id) pairs now */
 	uint64_t queued; /* rows that wait now */
 };
 
@@ -112,6 +112,16 @@ bool bp_phd_store_learn(
 /* It told its specialisation. False: the configuration is not known. */
 bool bp_phd_store_spec(
 	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint16_t spec);
+
+/*
+ * What the containers of this device, with this configuration, were made by: what
+ * bp_phd_store_set_made() said last, 0 when it said nothing. Counts as a use. Until what is known
+ * is read back it is 0 for who did not declare its configuration since, and setting it does
+ * nothing: they are made once more then, which changes nothing at the CSE.
+ */
+uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id);
+void bp_phd_store_set_made(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint64_t made);
 
 /* A session is open, or something in it changed. False: it is lost to the file for now. */
 bool bp_phd_store_put(struct bp_phd_store *s, const struct bp_phd_store_session *session);

@@ -12,7 +12,7 @@
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
 
-#define FORMAT 1     /* of the tables */
+#define FORMAT 1     /* of the tables: what the oldest program that can use them knows */
 #define BUSY_MS 1000 /* the process before us may be ending */
 
 static const char *const sql[BP_PHD_STORE_S_COUNT] = {
@@ -24,8 +24,8 @@ static const char *const sql[BP_PHD_STORE_S_COUNT] = {
 	[BP_PHD_STORE_S_DROP_CONFIG] = "DELETE FROM configs WHERE content = ?1",
 	/* The row of a replaced pair goes, and the new one has the highest number of all. */
 	[BP_PHD_STORE_S_PUT_KNOWN] =
-		"INSERT OR REPLACE INTO known(system_id, config_id, content, spec)"
-		" VALUES(?1, ?2, ?3, ?4)",
+		"INSERT OR REPLACE INTO known(system_id, config_id, content, spec, made)"
+		" VALUES(?1, ?2, ?3, ?4, ?5)",
 	[BP_PHD_STORE_S_DROP_KNOWN] = "DELETE FROM known WHERE system_id = ?1 AND config_id = ?2",
 	[BP_PHD_STORE_S_PUT_SESSION] =
 		"INSERT OR REPLACE INTO sessions(transport, address, port, own, system_id,"
@@ -35,8 +35,9 @@ static const char *const sql[BP_PHD_STORE_S_COUNT] = {
 		"DELETE FROM sessions WHERE transport = ?1 AND address = ?2 AND port = ?3",
 	[BP_PHD_STORE_S_READ_CONFIGS] = "SELECT content, report FROM configs WHERE content > ?1"
 					" ORDER BY content LIMIT ?4",
-	[BP_PHD_STORE_S_READ_KNOWN] = "SELECT seq, system_id, config_id, content, spec FROM known"
-				      " WHERE seq < ?1 ORDER BY seq DESC LIMIT ?4",
+	[BP_PHD_STORE_S_READ_KNOWN] =
+		"SELECT seq, system_id, config_id, content, spec, made FROM known"
+		" WHERE seq < ?1 ORDER BY seq DESC LIMIT ?4",
 	[BP_PHD_STORE_S_READ_SESSIONS] =
 		"SELECT transport, address, port, own, system_id, config_id, content, protocol,"
 		" associated_s, reports, epoch FROM sessions"
@@ -50,7 +51,7 @@ static const char tables[] =
 	"CREATE TABLE configs(content INTEGER PRIMARY KEY, report BLOB NOT NULL);"
 	"CREATE TABLE known(seq INTEGER PRIMARY KEY, system_id BLOB NOT NULL,"
 	" config_id INTEGER NOT NULL, content INTEGER NOT NULL, spec INTEGER NOT NULL,"
-	" UNIQUE(system_id, config_id));"
+	" made INTEGER NOT NULL DEFAULT 0, UNIQUE(system_id, config_id));"
 	"CREATE TABLE sessions(transport INTEGER NOT NULL, address BLOB NOT NULL,"
 	" port INTEGER NOT NULL, own BLOB NOT NULL, system_id BLOB NOT NULL,"
 	" config_id INTEGER NOT NULL, content INTEGER NOT NULL, protocol INTEGER NOT NULL,"
@@ -170,6 +171,23 @@ static int quick_check(sqlite3 *db)
 	return rc;
 }
 
+/*
+ * Files had known.made not from the start. Rows without it say that no containers are known of;
+ * programs that do not know it write such rows, so that the format is the same.
+ */
+static int add_columns(sqlite3 *db)
+{
+	int64_t n;
+	int rc = scalar(
+		db, "SELECT count(*) FROM pragma_table_info('known') WHERE name = 'made'", &n);
+
+	if (rc == SQLITE_OK && n == 0)
+		rc = sqlite3_exec(db,
+			"ALTER TABLE known ADD COLUMN made INTEGER NOT NULL DEFAULT 0", NULL, NULL,
+			NULL);
+	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: the table is not there */
+}
+
 /* A file of another format is as unusable as a damaged one. */
 static int check_format(struct bp_phd_store_file *f)
 {
@@ -190,7 +208,7 @@ static int check_format(struct bp_phd_store_file *f)
 	/* Once: it reads the whole file, and a disk that would not is tried each second. */
 	rc = f->checked ? SQLITE_OK : quick_check(f->db);
 	f->checked = f->checked || rc == SQLITE_OK;
-	return rc;
+	return rc == SQLITE_OK ? add_columns(f->db) : rc;
 }
 
 static int prepare(struct bp_phd_store_file *f)

@@ -201,7 +201,8 @@ uint32_t bp_phd_known_add(struct bp_phd_known *k, const uint8_t system_id[8], ui
 		link_newest(k, i);
 	else
 		link_oldest(k, i);
-	k->config[config].users++;
+	if (config != NONE)
+		k->config[config].users++;
 	k->n++;
 	return i;
 }
@@ -215,7 +216,8 @@ void bp_phd_known_remove(struct bp_phd_known *k, uint32_t i)
 		at = &k->pair[*at].chain;
 	*at = p->chain;
 	unlink_pair(k, i);
-	k->config[p->config].users--;
+	if (p->config != NONE)
+		k->config[p->config].users--;
 	k->n--;
 	p->chain = k->pairs_free;
 	k->pairs_free = i;
@@ -223,7 +225,8 @@ void bp_phd_known_remove(struct bp_phd_known *k, uint32_t i)
 
 void bp_phd_known_assign(struct bp_phd_known *k, uint32_t i, uint32_t config)
 {
-	k->config[k->pair[i].config].users--;
+	if (k->pair[i].config != NONE)
+		k->config[k->pair[i].config].users--;
 	k->config[config].users++;
 	k->pair[i].config = config;
 }

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Which device declared which configuration, in memory: pairs (system-id, config-id) in the order
- * of their last use, each with one of the configurations, which are counted by their users. Bounded
- * by its owner; indexes stay true until the element is removed.
+ * What is known of devices, in memory: pairs (system-id, config-id) in the order of their last use,
+ * each with one of the configurations, which are counted by their users, or with none. Bounded by
+ * its owner; indexes stay true until the element is removed.
  */
 struct bp_phd_known;
 
@@ -18,9 +18,10 @@ struct bp_phd_known;
 struct bp_phd_known_pair {
 	uint8_t system_id[8];
 	uint16_t config_id, spec;
-	uint32_t config; /* index */
+	uint32_t config; /* index, or NONE: it declared none (a standard's) */
 	uint32_t stamp;  /* the owner's: uses that were when its place was last written */
 	uint32_t newer, older, chain;
+	uint64_t made; /* bp_phd_store_made() */
 };
 
 struct bp_phd_known_config {
@@ -42,8 +43,8 @@ uint64_t bp_phd_known_octets(const struct bp_phd_known *k);
 struct bp_phd_known_pair *bp_phd_known_pair(struct bp_phd_known *k, uint32_t i);
 uint32_t bp_phd_known_find(
 	const struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id);
-/* A new pair, which must not be there, as the newest or the oldest; its configuration gets a user.
- * NONE: full. */
+/* A new pair, which must not be there, as the newest or the oldest; its configuration, unless NONE,
+ * gets a user. NONE: full. */
 uint32_t bp_phd_known_add(struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id,
 	uint32_t config, bool newest);
 void bp_phd_known_remove(struct bp_phd_known *k, uint32_t i);

@@ -52,10 +52,12 @@ static void load_known(struct bp_phd_store *s, const struct bp_phd_store_row *ro
 	if (bp_phd_known_find(s->known, row->system_id, row->config_id) != BP_PHD_KNOWN_NONE)
 		return; /* learned meanwhile */
 	drop.kind = BP_PHD_STORE_DROP_KNOWN;
-	config = bp_phd_known_config_find(s->known, row->content);
+	config = row->content != 0 ? bp_phd_known_config_find(s->known, row->content)
+				   : BP_PHD_KNOWN_NONE;
 	c = bp_phd_known_config(s->known, config);
-	if (c == NULL || c->config_id != row->config_id) {
-		s->counts.skipped++;
+	/* without a content it declared none */
+	if (row->content == 0 ? row->made == 0 : c == NULL || c->config_id != row->config_id) {
+		s->counts.skipped += row->content != 0;
 		bp_phd_store_write(s, &drop);
 		return;
 	}
@@ -67,6 +69,7 @@ static void load_known(struct bp_phd_store *s, const struct bp_phd_store_row *ro
 		return;
 	}
 	bp_phd_known_pair(s->known, i)->spec = row->spec;
+	bp_phd_known_pair(s->known, i)->made = row->made;
 	/* Its first use is written. */
 	bp_phd_known_pair(s->known, i)->stamp = s->uses - s->max_known;
 	s->counts.known_read++;

@@ -48,6 +48,7 @@ static int write_pair(
 	if (i == BP_PHD_STORE_S_PUT_KNOWN) {
 		sqlite3_bind_int64(st, 3, (sqlite3_int64)row->content);
 		sqlite3_bind_int(st, 4, row->spec);
+		sqlite3_bind_int64(st, 5, (sqlite3_int64)row->made);
 	}
 	return run(f, i);
 }
@@ -142,7 +143,8 @@ static bool read_known(sqlite3_stmt *st, struct bp_phd_store_row *row)
 
 	if (!octets(st, 1, row->system_id, sizeof(row->system_id)) ||
 		!number(st, 2, UINT16_MAX, &config_id) ||
-		!number(st, 3, UINT64_MAX, &row->content) || !number(st, 4, UINT16_MAX, &spec))
+		!number(st, 3, UINT64_MAX, &row->content) || !number(st, 4, UINT16_MAX, &spec) ||
+		!number(st, 5, UINT64_MAX, &row->made))
 		return false;
 	row->config_id = (uint16_t)config_id;
 	row->spec = (uint16_t)spec;

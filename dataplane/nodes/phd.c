@@ -156,8 +156,6 @@ static bool judge(struct turn *t, struct report *r)
 		!many &&
 		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns) &&
 		bp_phd_words_number(r->s, &words, &r->number);
-	uint16_t port, mid;
-	uint32_t number;
 
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
@@ -169,9 +167,8 @@ static bool judge(struct turn *t, struct report *r)
 						    (uint16_t)(r->pair >> 16)) != NULL))
 			return true;
 	}
-	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &number, &port, &mid))
+	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
 		return false;
-	r->pair = bp_phd_pair(port, mid);
 	if (unlikely(repeat)) {
 		bp_phd_words_resend(r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 		return true;

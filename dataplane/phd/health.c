@@ -102,42 +102,22 @@ void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
 static bool take_run(struct bp_health *h, uint32_t n, uint32_t now_s)
 {
 	struct bp_health_ids *r = &h->run;
-	uint16_t port;
+	uint32_t number;
+	uint16_t port, mid;
 
-	if (!bp_phd_ids_take(h->ids, n, now_s, &r->number))
+	if (!bp_phd_ids_take(h->ids, n, now_s, &number))
 		return false;
+	port = bp_phd_id_at(h->ids, number, 0, &mid);
+	r->pair = bp_phd_pair(port, mid);
 	r->left = n;
 	r->taken_s = now_s;
-	port = bp_phd_id_at(h->ids, r->number, 0, &r->mid);
-	r->column = (uint16_t)(port - h->ids->first);
 	return true;
 }
 
-bool bp_health_ids_take(struct bp_health *h, uint32_t n, uint32_t now_s, uint32_t *number,
-	uint16_t *port, uint16_t *mid)
+bool bp_health_run_take(struct bp_health *h, uint32_t n, uint32_t now_s)
 {
-	struct bp_health_ids *r = &h->run;
-	uint32_t column;
-
-	/* a row that was begun says when the one before it was over, so that what is left may be
-	 * used in the same second only */
-	if ((r->left < n || r->taken_s != now_s) && !take_run(h, IDS_AT_ONCE, now_s) &&
-		!take_run(h, n, now_s)) {
-		r->left = 0;
-		return false;
-	}
-	*number = r->number;
-	*port = (uint16_t)(h->ids->first + r->column);
-	*mid = r->mid;
-	r->left -= n;
-	column = r->column + n;
-	while (column >= h->ids->ports) {
-		column -= h->ids->ports;
-		r->mid++;
-	}
-	r->column = (uint16_t)column;
-	r->number += n;
-	if (r->number >= h->ids->ports * BP_PHD_MIDS)
-		r->number -= h->ids->ports * BP_PHD_MIDS;
-	return true;
+	if (take_run(h, IDS_AT_ONCE, now_s) || take_run(h, n, now_s))
+		return true;
+	h->run.left = 0;
+	return false;
 }

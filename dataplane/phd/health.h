@@ -20,11 +20,9 @@
 
 /* (port, MID) pairs that were taken from the segment's and not used yet. */
 struct bp_health_ids {
-	uint32_t number; /* of the next */
+	uint32_t pair; /* the next */
 	uint32_t left;
 	uint32_t taken_s; /* what is left at the end of this second is given up */
-	uint16_t column;  /* the next pair's port is the worker's first + column */
-	uint16_t mid;
 };
 
 struct bp_health {
@@ -67,11 +65,27 @@ void bp_health_free(struct bp_health *h);
 /* Every few walks: takes another plan over. */
 void bp_health_refresh(struct bp_health *h, uint64_t mono_ns);
 
+/* A new run of at least n pairs. */
+bool bp_health_run_take(struct bp_health *h, uint32_t n, uint32_t now_s);
+
 /*
- * n pairs in a row, at most as many as a report has parts. *number is the first one's, *port and
- * *mid are what it means; the others are bp_phd_id_at(). False: none is free (RFC 7252 4.8.2).
+ * n pairs in a row, at most as many as a report has parts: *pair is the first, bp_phd_pair_at() are
+ * the others. False: none is free (RFC 7252 4.8.2).
  */
-bool bp_health_ids_take(struct bp_health *h, uint32_t n, uint32_t now_s, uint32_t *number,
-	uint16_t *port, uint16_t *mid);
+static inline bool bp_health_ids_take(
+	struct bp_health *h, uint32_t n, uint32_t now_s, uint32_t *pair)
+{
+	struct bp_health_ids *r = &h->run;
+
+	/* a row that was begun says when the one before it was over, so that what is left may be
+	 * used in the same second only */
+	if (__builtin_expect(r->left < n || r->taken_s != now_s, 0) &&
+		!bp_health_run_take(h, n, now_s))
+		return false;
+	*pair = r->pair;
+	r->pair = bp_phd_pair_at(h->ids, r->pair, n);
+	r->left -= n;
+	return true;
+}
 
 #endif

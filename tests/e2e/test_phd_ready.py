@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whose containers were made once costs the CSE nothing when it comes again: after a restart without the segment, and by
+another association. The CSE's own word on what it was asked: who is provisioned once more has its AE looked at, by a
+retrieve."""
+
+import collections
+import json
+import subprocess
+import time
+
+import pytest
+
+from lab import wait_until
+from router_lab import RIGHT, only_biplane, own
+from test_phd import SIM, ended
+from test_phd_restart import (MOVED, Devices, Sink, check_stored, devices, directory, killed, notice_nothing,  # noqa: F401
+                              router, stopped)
+
+pytestmark = only_biplane
+
+
+class Asked(Sink):
+    def values(self):
+        found = super().values()
+        self.said = json.loads(self.file.read_text())
+        return found
+
+    def made_once(self, count):
+        """The gateway's AE and those of so many devices, and nothing was there already when it was asked for."""
+        assert (self.said["aes"], self.said["acps"], self.said["retrieves"]) == (1 + count, 1, 0), self.said
+
+
+class Sinks:
+    """One after the other at the same address: the CSE that lost its tree."""
+
+    def __init__(self, *sinks):
+        self.sinks, self.moved = sinks, 0
+
+    def values(self):
+        found = collections.defaultdict(collections.Counter)
+        for s in self.sinks:
+            for device, values in s.found.items():
+                found[device].update(values)
+        return found
+
+
+@pytest.fixture
+def sink(routed_lab, router, directory):  # noqa: F811
+    s = Asked(routed_lab, directory)
+    yield s
+    s.close()
+
+
+def provisioning(router):  # noqa: F811
+    return router.show("planes")["phd"]["provisioning"]
+
+
+@pytest.mark.parametrize("how", (stopped, killed))
+def test_restored_sessions_are_ready(routed_lab, router, sink, devices, how):  # noqa: F811
+    for d in devices:
+        d.measured(3)
+    lost_at = time.time()
+    how(router)
+    back_at = time.time()
+    for d in devices:
+        d.measured(3, since=back_at)
+    count = sum(d.count for d in devices)
+    wait_until("all of them to be counted", lambda: provisioning(router)["spared"] == count, 30, 0.2)
+    assert provisioning(router) == {"done": 0, "refused": 0, "spared": count, "to_do": 0}
+    notice_nothing(devices)
+    check_stored(devices, sink, lost_at, back_at)
+    sink.made_once(count)
+
+
+def test_cse_emptied_meanwhile(routed_lab, router, sink, devices, directory):  # noqa: F811
+    """The first report of each says so, and is answered so that the device repeats it once its containers are there."""
+    for d in devices:
+        d.measured(3)
+    lost_at = time.time()
+    assert router.stop() == 0
+    sink.found = sink.values()
+    other = directory / "other"
+    other.mkdir()
+    second = Asked(routed_lab, other)
+    try:
+        router.start()
+        back_at = time.time()
+        for d in devices:
+            d.measured(3, since=back_at)
+        count = sum(d.count for d in devices)
+        wait_until("all of them to be provisioned", lambda: provisioning(router)["done"] >= count, 60, 0.2)
+        now = provisioning(router)
+        assert now["spared"] == count and now["to_do"] == 0, now
+        notice_nothing(devices)
+        second.found = second.values()
+        check_stored(devices, Sinks(sink, second), lost_at, back_at)
+        assert second.said["aes"] == 1 + count
+    finally:
+        second.close()
+
+
+def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noqa: F811
+    """Containers of another path are others: nobody is ready before they are made."""
+    for d in devices:
+        d.measured(2)
+    config = json.loads(json.dumps(router.config))
+    config["phd"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
+    lost_at = time.time()
+    assert router.stop() == 0
+    router.config = config
+    router.start()
+    back_at = time.time()
+    for d in devices:
+        d.measured(2, since=back_at)
+    now = provisioning(router)
+    assert now["spared"] == 0 and now["done"] >= sum(d.count for d in devices), now
+    notice_nothing(devices)
+    check_stored(devices, sink, lost_at, back_at)
+    assert sink.moved >= 2 * sum(d.count for d in devices)
+
+
+@pytest.mark.parametrize("kind", ("oximeter", "activity"))
+def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F811
+    """Each time by an association of its own, with another control plane, and with another segment."""
+    def measure(first):
+        sim = routed_lab.popen("left", SIM, "--to", f"{own('left')}:6024", "--report-file", "-", "--system-id",
+                               "0022092259cc0100", "--device", kind, "--count", 10, "--confirmed", "--reports", 2, "--rate", 0,
+                               "--retries", 0, "--timeout", "500ms", "--first", first, stdout=subprocess.PIPE)
+        status, lines, summary = ended(sim)
+        assert status == 0 and summary["answered"] == 20 and summary["associations"] == 10, summary
+        wait_until("their sessions to end", lambda: router.show("sessions")["sessions"] == [], 30, 0.1)
+        return [v for line in lines if line["event"] == "report" for v in line["values"]]
+    def read_back():  # who comes before that is provisioned once more
+        wait_until("what is known to be read back",
+                   lambda: (now := router.try_show("planes")) and now["phd"]["store"]["known_read"] == 10, 60, 0.2)
+    measure(0)
+    measure(100)
+    router.kill_plane("control plane")
+    router.settled(60)
+    read_back()
+    measure(200)
+    stopped(router)
+    read_back()
+    measure(300)
+    wait_until("all of them to be counted", lambda: provisioning(router)["spared"] == 10, 30, 0.2)
+    assert provisioning(router)["done"] == 0
+    found = sink.values()
+    assert len(found) == 10
+    sink.made_once(10)
