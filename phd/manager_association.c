@@ -106,9 +106,9 @@ static struct bp_phd_session_spec spec_of(const struct bp_phd_manager *m,
 	return s;
 }
 
-/* Opens it: the result, and the slot where that is an acceptance. */
-static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_session_spec *s,
-	uint32_t connection, uint32_t *slot)
+/* Whether there is room for it: its layout is chosen, where its configuration is known.
+ * `gives_way`: a session goes when it comes. */
+static bool has_room(struct bp_phd_manager *m, struct bp_phd_session_spec *s, bool gives_way)
 {
 	struct bp_phd_model model;
 	int layout = -1;
@@ -117,26 +117,38 @@ static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_s
 		layout = bp_phd_layout_for(m, &model, s->spec);
 	if (layout == -2) {
 		bp_phd_count(&m->counts->rejected_layouts);
-		return BP_PHD_REJECTED_TRANSIENT;
+		return false;
 	}
 	if (layout >= 0) {
 		s->state = BP_PHD_OPERATING;
 		s->layout = (uint16_t)layout;
 		s->config_content = model.content;
 	}
+	if (m->t->control->sessions >= m->c->sessions + (gives_way ? 1 : 0)) {
+		bp_phd_count(&m->counts->rejected_full);
+		return false;
+	}
+	return true;
+}
+
+/* Opens it: the result, and the slot where that is an acceptance. */
+static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_session_spec *s,
+	uint32_t connection, uint32_t *slot)
+{
 	s->associated_s = bp_phd_association_time(m, s->system_id, s->associated_s);
-	if (m->t->control->sessions >= m->c->sessions || bp_phd_session_open(m->w, s, slot) != 0) {
+	if (bp_phd_session_open(m->w, s, slot) != 0) {
 		bp_phd_count(&m->counts->rejected_full);
 		return BP_PHD_REJECTED_TRANSIENT;
 	}
 	bp_phd_index_add(m, *slot, connection);
-	return layout >= 0 ? BP_PHD_ACCEPTED : BP_PHD_ACCEPTED_UNKNOWN_CONFIG;
+	return s->layout != BP_PHD_NO_LAYOUT ? BP_PHD_ACCEPTED : BP_PHD_ACCEPTED_UNKNOWN_CONFIG;
 }
 
 static enum bp_phd_result admit(struct bp_phd_manager *m, const struct bp_phd_peer *from,
 	const struct bp_phd_association *i, struct bp_phd_session_spec *s, uint32_t *slot)
 {
 	const uint32_t elsewhere = bp_phd_of_system(m, i->system_id.p);
+	enum bp_phd_result result;
 
 	if (!m->ops->allowed(m->arg, i->system_id.p)) {
 		bp_phd_count(&m->counts->rejected_unauthorized);
@@ -144,11 +156,16 @@ static enum bp_phd_result admit(struct bp_phd_manager *m, const struct bp_phd_pe
 	}
 	if (!within_limits(m, from, elsewhere))
 		return BP_PHD_REJECTED_TRANSIENT;
-	if (elsewhere != BP_PHD_NONE) { /* the newest wins: it may have another address now */
+	if (!has_room(m, s, elsewhere != BP_PHD_NONE))
+		return BP_PHD_REJECTED_TRANSIENT;
+	result = open_session(m, s, from->connection, slot);
+	/* the newest wins: it may have another address now. Only once it is there, so that nobody
+	 * goes for one who can't come. */
+	if (*slot != BP_PHD_NONE && elsewhere != BP_PHD_NONE) {
 		bp_phd_count(&m->counts->taken_over);
 		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TAKEN_OVER);
 	}
-	return open_session(m, s, from->connection, slot);
+	return result;
 }
 
 static void associate_new(struct bp_phd_manager *m, const struct bp_phd_peer *from,

@@ -346,7 +346,19 @@ static void no_room(void **state)
 	}
 	assert_int_equal(n, 16); /* as configured, though the table has more */
 	assert_int_equal(r->counts.rejected_full, 1);
-	rig_send(r, 1, "R01");
+	/* who is there may have another address, for that needs no more room */
+	forget();
+	rig_send(r, 98, rig_aarq("0000000000000001", 400));
+	said(r, "closed 0000000000000001 taken_over\n1 " ABRT("0000") "98 " AARE0
+								      "opened 0000000000000001\n");
+	/* but keeps what it has where another configuration finds none */
+	forget();
+	rig_send(r, 97, rig_aarq("0000000000000001", 401));
+	said(r, "97 " AARE("0002"));
+	assert_int_equal(rig_state(r, 98), BP_PHD_OPERATING);
+	assert_int_equal(r->counts.rejected_layouts, 1);
+	assert_int_equal(r->counts.taken_over, 1);
+	rig_send(r, 98, "R01");
 	forget();
 	rig_send(r, 99, "A01");
 	said(r, "99 " AARE0 "opened " OXIMETER "\n");
@@ -355,7 +367,7 @@ static void no_room(void **state)
 	forget();
 	rig_send(r, 99, rig_aarq(OXIMETER, 401));
 	said(r, "99 " AARE("0002"));
-	assert_int_equal(r->counts.rejected_layouts, 1);
+	assert_int_equal(r->counts.rejected_layouts, 2);
 	rig_close(r);
 }
 
