@@ -282,7 +282,7 @@ const struct bp_setting bp_schema[] = {
 	{.path = "phd.limits", .type = &bp_type_section,
 	 .help = "What one sender, or all, may take. What is over a limit is counted by its reason."},
 	{.path = "phd.limits.per_address", .type = &bp_type_uint, AT(phd.limits.per_address), .flags = BP_RELOAD, .min = 1, .max = 4194304, .preset = "1024",
-	 .help = "Devices that may be associated from one IP address."},
+	 .help = "Devices that may be associated from one IP address, and TCP connections that may come from one."},
 	{.path = "phd.limits.associations", .type = &bp_type_uint, AT(phd.limits.associations), .flags = BP_RELOAD, .min = 1, .max = 1000000, .preset = "20000",
 	 .help = "Associations accepted each second, a tenth of them at once."},
 	{.path = "phd.limits.strays", .type = &bp_type_uint, AT(phd.limits.strays), .flags = BP_RELOAD, .max = 1000000, .preset = "1000",

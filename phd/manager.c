@@ -199,6 +199,11 @@ void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *
 		with_session(m, slot, from, &a, p, len);
 }
 
+bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connection)
+{
+	return bp_phd_of_connection(m, connection) != BP_PHD_NONE;
+}
+
 void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns)
 {
 	const uint32_t slot = bp_phd_of_connection(m, connection);

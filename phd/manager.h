@@ -129,6 +129,8 @@ void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *
 	const uint8_t *p, size_t len, uint64_t mono_ns, uint64_t unix_ns);
 /* A TCP connection ended. */
 void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
+/* Whether a TCP connection has a session. */
+bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connection);
 /* What is due by now; returns when it is to be called next, UINT64_MAX: not before something else
  * happens. */
 uint64_t bp_phd_manager_tick(struct bp_phd_manager *m, uint64_t mono_ns);

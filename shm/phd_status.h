@@ -148,7 +148,9 @@
 		"datagrams that the kernel dropped: the socket was full, or a checksum wrong")     \
 	X(TCP_OPEN, TCP, NOW, "open", "connections, now")                                          \
 	X(TCP_ACCEPTED, TCP, TOTAL, "accepted", "connections accepted")                            \
-	X(TCP_REFUSED, TCP, TOTAL, "refused", "connections closed at once: too many")              \
+	X(TCP_REFUSED, TCP, TOTAL, "refused",                                                      \
+		"connections closed at once: too many, or over limits.per_address")                \
+	X(TCP_STRANGERS, TCP, TOTAL, "strangers", "connections closed for want of an association") \
 	X(TCP_POSTPONED, TCP, TOTAL, "postponed",                                                  \
 		"times that connections had to wait for want of files or memory")                  \
 	X(TCP_DROPPED, TCP, TOTAL, "dropped",                                                      \

@@ -27,6 +27,7 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
+#define STRANGER_MS 30000u       /* one without an association stays for a minute at most */
 /* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
  */
 #define OUTSTANDING_MAX 256u
@@ -218,6 +219,13 @@ static void gone(void *arg, uint32_t connection)
 	bp_phd_manager_gone(s->m, connection, bp_mono_ns());
 }
 
+static bool associated(void *arg, uint32_t connection)
+{
+	const struct bp_phd_service *s = arg;
+
+	return bp_phd_manager_connected(s->m, connection);
+}
+
 static bool ours(void *arg, unsigned ifindex)
 {
 	const struct bp_phd_service *s = arg;
@@ -244,11 +252,14 @@ static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 
 static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
 {
-	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_phd_tcp_ops ops = {
+		.receive = receive, .gone = gone, .associated = associated};
 	const struct bp_config_phd *c = &s->config->phd;
 	struct bp_phd_tcp_limits limits = {
 		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
-		.idle_s = CONNECTION_IDLE_S};
+		.per_address = c->limits.per_address,
+		.idle_s = CONNECTION_IDLE_S,
+		.stranger_ms = STRANGER_MS};
 
 	if (c->listen_tcp == 0)
 		return 0;
@@ -519,6 +530,8 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 
 	s->config = c;
 	bp_phd_manager_configure(s->m, &c->phd);
+	if (s->tcp)
+		bp_phd_tcp_limit(s->tcp, c->phd.limits.per_address);
 	/* it was checked before the reload was taken over: only a file that changed within these
 	 * milliseconds can still fail */
 	if (bp_config_phd_allow_load(&c->phd, &allow, err, sizeof(err)) != 0) {

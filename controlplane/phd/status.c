@@ -205,6 +205,7 @@ static void of_tcp(uint64_t *v, struct bp_phd_status_writer *w, const struct bp_
 	SET(TCP_OPEN, n.open);
 	SET(TCP_ACCEPTED, n.accepted);
 	SET(TCP_REFUSED, n.refused);
+	SET(TCP_STRANGERS, n.strangers);
 	SET(TCP_POSTPONED, n.postponed);
 	SET(TCP_DROPPED, drops(w, BP_PHD_SOCKET_TCP, n.socket));
 	SET(TCP_RECEIVED, n.received);

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "controlplane/log.h"
+#include "shm/hash.h"
+#include "shm/index.h"
 
 #define APDU_MAX (4u + 65535u)
 #define OUTPUT_MAX (256u << 10) /* that a device leaves unread */
@@ -29,9 +31,11 @@ struct connection {
 	struct bp_phd_tcp *tcp;
 	struct bufferevent *bev; /* NULL: free */
 	struct event *again;     /* more whole APDUs wait than a turn takes */
+	struct event *look;      /* at whether it has an association; or NULL */
 	struct bp_phd_peer peer;
 	uint32_t next_free;
-	bool closing; /* once all is written; what comes is not read any more */
+	bool closing;  /* once all is written; what comes is not read any more */
+	bool stranger; /* it had no association when that was looked at last */
 };
 
 struct bp_phd_tcp {
@@ -43,6 +47,7 @@ struct bp_phd_tcp {
 	struct bp_phd_tcp_counts counts;
 	struct connection *connection; /* [limits.connections]; its number is its index */
 	uint32_t free;                 /* the first free one; limits.connections: none */
+	struct bp_index by_address;    /* those that are open */
 	struct event *resume;          /* taking connections, after a pause */
 	struct bp_log_limit log;
 	bool ending;
@@ -71,13 +76,34 @@ int bp_phd_tcp_socket(uint16_t port, char *err, size_t err_size)
 	return -1;
 }
 
+/* Who chooses his address chooses his chain: it is no longer than limits.per_address lets it be, of
+ * his own connections. */
+static uint64_t hash_of(const struct bp_phd_peer *p)
+{
+	return bp_mix64(bp_load64(p->address) ^ bp_mix64(bp_load64(p->address + 8)));
+}
+
+/* Connections of an address, counted up to `most`. */
+static uint32_t count_of(const struct bp_phd_tcp *t, const struct bp_phd_peer *p, uint32_t most)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = bp_index_first(&t->by_address, hash_of(p)); i != BP_INDEX_END && n < most;
+		i = bp_index_next(&t->by_address, i))
+		n += memcmp(t->connection[i].peer.address, p->address, sizeof(p->address)) == 0;
+	return n;
+}
+
 static void end(struct connection *c)
 {
 	struct bp_phd_tcp *t = c->tcp;
 	uint32_t number = c->peer.connection;
 
 	event_free(c->again);
+	if (c->look)
+		event_free(c->look);
 	bufferevent_free(c->bev);
+	bp_index_remove(&t->by_address, hash_of(&c->peer), number);
 	memset(c, 0, sizeof(*c));
 	c->next_free = t->free;
 	t->free = number;
@@ -160,6 +186,36 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 		end(c);
 }
 
+/* One look is not enough: a device may be between two associations. */
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+	struct bp_phd_tcp *t = c->tcp;
+	const bool associated = t->ops.associated(t->arg, c->peer.connection);
+
+	(void)fd;
+	(void)what;
+	if (!associated && c->stranger) {
+		t->counts.strangers++;
+		end(c);
+		return;
+	}
+	c->stranger = !associated;
+}
+
+/* False: no memory. */
+static bool look_at(struct connection *c)
+{
+	const struct bp_phd_tcp *t = c->tcp;
+	const struct timeval each = {.tv_sec = t->limits.stranger_ms / 1000,
+		.tv_usec = (suseconds_t)(t->limits.stranger_ms % 1000 * 1000)};
+
+	if (t->limits.stranger_ms == 0 || !t->ops.associated)
+		return true;
+	c->look = event_new(t->base, -1, EV_PERSIST, on_look, c);
+	return c->look && event_add(c->look, &each) == 0;
+}
+
 /* IPv4 comes as ::ffff:a.b.c.d from a socket of both kinds. */
 static bool read_addresses(int fd, struct bp_phd_peer *p)
 {
@@ -220,16 +276,24 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (!read_addresses(fd, &c->peer)) {
 		close(fd); /* it is gone again already */
+	} else if (t->limits.per_address != 0 &&
+		   count_of(t, &c->peer, t->limits.per_address) == t->limits.per_address) {
+		close(fd);
 	} else {
 		c->peer.connection = number;
 		c->bev = make_bufferevent(c, fd);
 		c->again = c->bev ? event_new(t->base, -1, 0, on_again, c) : NULL;
 	}
-	if (c->again) {
+	if (c->again && look_at(c)) {
+		bp_index_add(&t->by_address, hash_of(&c->peer), number);
 		t->counts.accepted++;
 		t->counts.open++;
 		return;
 	}
+	if (c->look)
+		event_free(c->look);
+	if (c->again)
+		event_free(c->again);
 	if (c->bev)
 		bufferevent_free(c->bev);
 	*c = (struct connection){.next_free = t->free};
@@ -317,7 +381,8 @@ struct bp_phd_tcp *bp_phd_tcp_new(struct event_base *base, int fd,
 		for (uint32_t i = 0; t->connection && i < limits->connections; i++)
 			t->connection[i].next_free = i + 1;
 		t->resume = evtimer_new(base, on_resume, t);
-		if (t->connection && t->resume)
+		if (t->connection && t->resume &&
+			bp_index_init(&t->by_address, limits->connections))
 			t->listener = evconnlistener_new(
 				base, on_accept, t, LEV_OPT_CLOSE_ON_FREE, 0, fd);
 		if (t->listener) {
@@ -326,6 +391,7 @@ struct bp_phd_tcp *bp_phd_tcp_new(struct event_base *base, int fd,
 		}
 		if (t->resume)
 			event_free(t->resume);
+		bp_index_free(&t->by_address);
 		free(t->connection);
 		free(t);
 	}
@@ -344,8 +410,14 @@ void bp_phd_tcp_free(struct bp_phd_tcp *t)
 			end(&t->connection[i]);
 	evconnlistener_free(t->listener);
 	event_free(t->resume);
+	bp_index_free(&t->by_address);
 	free(t->connection);
 	free(t);
+}
+
+void bp_phd_tcp_limit(struct bp_phd_tcp *t, uint32_t per_address)
+{
+	t->limits.per_address = per_address;
 }
 
 void bp_phd_tcp_count(const struct bp_phd_tcp *t, struct bp_phd_tcp_counts *out)

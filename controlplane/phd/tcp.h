@@ -23,21 +23,28 @@ struct bp_phd_tcp_ops {
 	/* A connection is gone, whoever closed it; its number is free for another. Not for those
 	 * that bp_phd_tcp_free() ends. */
 	void (*gone)(void *arg, uint32_t connection);
+	/* Whether a connection has an association. NULL: nobody asks. */
+	bool (*associated)(void *arg, uint32_t connection);
 };
 
 struct bp_phd_tcp_limits {
 	uint32_t connections; /* more are closed at once, and counted */
+	uint32_t per_address; /* the same, of one IP address; 0: all of them */
 	uint32_t idle_s;      /* without an octet from the device; 0: for ever */
+	/* A connection is closed when it had no association for so long, and for twice as long at
+	 * most; 0: it may stay. */
+	uint32_t stranger_ms;
 };
 
 /* Ever, but for `open`. */
 struct bp_phd_tcp_counts {
-	uint64_t accepted, refused; /* refused: connections over the limit */
+	uint64_t accepted, refused; /* refused: connections over a limit */
 	uint64_t postponed;      /* times that connections had to wait: no descriptor, no memory */
 	uint64_t received, sent; /* APDUs */
 	uint64_t malformed;      /* connections closed for what is no APDU */
 	uint64_t unread;         /* closed because the device does not read */
 	uint64_t idle;           /* closed as idle */
+	uint64_t strangers;      /* closed for want of an association */
 	uint64_t unsent;         /* APDUs for a connection that is gone */
 	uint32_t open;
 	struct bp_socket_drops socket; /* connections that the kernel dropped before */
@@ -55,6 +62,8 @@ struct bp_phd_tcp *bp_phd_tcp_new(struct event_base *base, int fd,
 	const struct bp_phd_tcp_limits *limits, const struct bp_phd_tcp_ops *ops, void *arg,
 	char *err, size_t err_size);
 void bp_phd_tcp_free(struct bp_phd_tcp *t);
+/* Another limits.per_address, for connections that come. */
+void bp_phd_tcp_limit(struct bp_phd_tcp *t, uint32_t per_address);
 
 /* Sends an APDU on a connection (bp_phd_peer.connection). */
 void bp_phd_tcp_send(struct bp_phd_tcp *t, uint32_t connection, const uint8_t *apdu, size_t len);

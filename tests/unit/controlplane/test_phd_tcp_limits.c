@@ -107,6 +107,123 @@ static void no_descriptor(void **state)
 	close(device);
 }
 
+static struct bp_phd_tcp *serve(struct event_base *base, const struct bp_phd_tcp_limits *limits,
+	const struct bp_phd_tcp_ops *ops, uint16_t *port)
+{
+	struct sockaddr_in6 a;
+	socklen_t len = sizeof(a);
+	int fd = bp_phd_tcp_socket(0, err, sizeof(err));
+	struct bp_phd_tcp *t;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	*port = ntohs(a.sin6_port);
+	t = bp_phd_tcp_new(base, fd, limits, ops, NULL, err, sizeof(err));
+	assert_non_null(t);
+	return t;
+}
+
+/* From another of this machine's addresses. */
+static int dial_from(uint32_t address, uint16_t port)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	from.sin_addr.s_addr = htonl(address);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	to.sin_port = htons(port);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+/* One address takes no more than its share; who goes makes room. */
+static void one_address(void **state)
+{
+	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_phd_tcp_limits limits = {.connections = 8, .per_address = 2};
+	struct event_base *base = event_base_new();
+	struct bp_phd_tcp_counts n;
+	struct bp_phd_tcp *t;
+	uint16_t port;
+	int fd[5];
+
+	(void)state;
+	t = serve(base, &limits, &ops, &port);
+	for (unsigned i = 0; i < 3; i++)
+		fd[i] = dial(port);
+	fd[3] = dial_from(INADDR_LOOPBACK + 1, port);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.accepted + n.refused < 4);
+	assert_int_equal(n.accepted, 3);
+	assert_int_equal(n.refused, 1);
+	close(fd[0]);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.open == 3);
+	bp_phd_tcp_limit(t, 3);
+	fd[0] = dial(port);
+	fd[4] = dial(port);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.accepted + n.refused < 6);
+	assert_int_equal(n.refused, 1);
+	bp_phd_tcp_free(t);
+	event_base_free(base);
+	for (unsigned i = 0; i < 5; i++)
+		close(fd[i]);
+}
+
+static uint32_t with_association;
+static bool associated(void *arg, uint32_t connection)
+{
+	(void)arg;
+	return connection == with_association;
+}
+
+/* Who has no association goes, who has one stays. */
+static void strangers(void **state)
+{
+	const struct bp_phd_tcp_ops ops = {
+		.receive = receive, .gone = gone, .associated = associated};
+	const struct bp_phd_tcp_limits limits = {.connections = 4, .stranger_ms = 20};
+	struct event_base *base = event_base_new();
+	struct bp_phd_tcp_counts n;
+	struct bp_phd_tcp *t;
+	uint16_t port;
+	int device, stranger;
+	char octet;
+
+	(void)state;
+	with_association = 0;
+	t = serve(base, &limits, &ops, &port);
+	device = dial(port);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.accepted < 1);
+	stranger = dial(port);
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.accepted < 2 || n.open == 2);
+	assert_int_equal(n.strangers, 1);
+	assert_int_equal(read(stranger, &octet, 1), 0);
+	with_association = UINT32_MAX; /* it is released, and does not come again */
+	do {
+		event_base_loop(base, EVLOOP_ONCE);
+		bp_phd_tcp_count(t, &n);
+	} while (n.open == 1);
+	assert_int_equal(n.strangers, 2);
+	bp_phd_tcp_free(t);
+	event_base_free(base);
+	close(device);
+	close(stranger);
+}
+
 /* What is raised, and what is left to others where it can't be. */
 static void room(void **state)
 {
@@ -134,6 +251,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_descriptor),
+		cmocka_unit_test(one_address),
+		cmocka_unit_test(strangers),
 		cmocka_unit_test(room),
 	};
 
