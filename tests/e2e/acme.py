@@ -142,6 +142,10 @@ class Acme:
         """Where a created resource leaves its name."""
         return [next(self.directory.glob(f"data/{name}*")) for name in ("resources", "identifiers")]
 
+    def end(self):
+        """At once: nobody needs what it has. By SIGINT it takes its time, the more it has."""
+        self.stop(signal.SIGKILL)
+
     def stop(self, how=signal.SIGINT):
         """By SIGINT it writes its database, but see settle(); SIGTERM would lose the last second."""
         if self.process is None:

@@ -40,7 +40,7 @@ def cse(routed_lab, router, tmp_path_factory):
     c.start(client)
     c.client = client
     yield c
-    c.stop()
+    c.end()
     client.close()
 
 

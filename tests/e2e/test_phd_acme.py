@@ -60,7 +60,7 @@ def running(directory, database):
         c.own = set(c.tree("cse-in"))  # it makes some resources itself
         yield c
     finally:
-        c.stop()
+        c.end()
         c.client.close()
 
 
@@ -205,7 +205,7 @@ def test_away_and_back(own_cse):
     reader = threading.Thread(target=collect)
     reader.start()
     wait_until("some of them", lambda: len(said) >= 20, seconds=60)
-    cse.stop()
+    cse.end()  # else it would go on until all are made
     wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
     # All that was made until now is said by now; the newest of it the CSE may have forgotten.
     before = {line.split()[1] for line in said if line.startswith("ready ")}

@@ -209,7 +209,7 @@ def test_not_there_at_first(tmp_path):
         assert "the CSE answers again" in ended(p, DEVICES)
         assert cse.tree("cse-in/" + OXIMETER) == [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]
     finally:
-        cse.stop()
+        cse.end()
         cse.client.close()
 
 
@@ -244,7 +244,7 @@ def right_cse(routed_lab, tmp_path):
     c = acme.Acme(tmp_path / "cse", RIGHT, argv=lambda *a: routed_lab.argv("right", *a))
     c.client = client
     yield c
-    c.stop()
+    c.end()
     client.close()
 
 
@@ -270,7 +270,7 @@ def test_gateway_before_its_cse(routed_lab, hugepages, tmp_path, right_cse):
             assert connections_taken(routed_lab) > before  # nobody else asked it by HTTP yet
             assert_once(Tree(routed_lab, right_cse), lines)
             assert router.log.read_text().count("the CSE answers again") >= n
-            right_cse.stop()
+            right_cse.end()
         router.balanced()
 
 

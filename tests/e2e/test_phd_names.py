@@ -35,7 +35,7 @@ def test_associations_within_a_second(routed_lab, router, kind):
                 s.connect((own("left"), 6024))
                 s.settimeout(0.5)
                 assert asked(s, AARQ)[:6] == bytes.fromhex("e300002c0000")
-                assert asked(s, fixed_report(1, 1, [n]), 100000) == accepted(1)
+                assert asked(s, fixed_report(1, 1, [n])) == accepted(1)
                 sent.append(str(n))
                 s.send(RLRQ)
                 assert s.recv(64)[:2] == b"\xe5\x00"

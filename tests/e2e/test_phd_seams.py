@@ -57,7 +57,7 @@ class Oximeter:
 
     def measure(self, values):
         """Asked until it is stored."""
-        assert asked(self.socket, self.report(values), 100000) == accepted(self.invoke)
+        assert asked(self.socket, self.report(values)) == accepted(self.invoke)
 
     def __enter__(self):
         return self
@@ -106,7 +106,7 @@ def test_both_ways_in_turn(routed_lab, router):
         after = router.counters()
         assert after["phd_reports"] >= before["phd_reports"] + 20
         assert after["phd_stored"] == before["phd_stored"] + 10
-        wait_until("the words to say so", lambda: phd_words(router, "reports")["taken"] == slow + 10)
+        wait_until("the words to say so", lambda: phd_words(router, "reports")["taken"] >= slow + 10)
         said = sink.report()
     assert sorted(stored(said)[device.name]) == sorted(device.sent)
     router.balanced()
@@ -129,8 +129,7 @@ def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
                 device.socket.send(device.report(1))
                 rorj = device.socket.recv(2048)
                 assert rorj[-4:] == bytes.fromhex("00020067"), rorj.hex()
-                assert asked(device.socket, fixed_report(device.invoke, device.invoke, [int(device.sent[-1])]),
-                             100000) == accepted(device.invoke)
+                assert asked(device.socket, fixed_report(device.invoke, device.invoke, [int(device.sent[-1])])) == accepted(device.invoke)
                 device.measure(1)
                 found = [str(c["v"]) for c in Tree(routed_lab, cse).contents(f"cse-in/{device.name}/spo2")]
                 assert sorted(found) == sorted(device.sent[kept:])
@@ -140,7 +139,7 @@ def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
                                                           for w in ("stale", "swept")) >= 3)
         router.balanced()
     finally:
-        cse.stop()
+        cse.end()
         client.close()
 
 
