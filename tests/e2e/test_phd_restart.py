@@ -209,8 +209,16 @@ def killed(router):
     router.process.kill()
     router.process.wait()
     router.process = None
+    wait_until("the planes to be gone", lambda: not any(lives(pid) for pid in planes))
     Path(router.segment).unlink()
     router.start()
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 def planes_killed(router):

@@ -72,22 +72,33 @@ def phd_words(router, group):
     return router.show("planes")["phd"][group]
 
 
+def flushed_while_it_is_asked(lab, router, device):
+    """A report of the device, whose neighbour entry goes while the CSE thinks. Whether it was still gone when the CSE
+    had thought: who watches over neighbours that are in use may have asked the kernel for it meanwhile."""
+    before = router.counters()
+    device.socket.send(device.report(1))
+    wait_until("the request to leave", lambda: router.counters()["phd_instances"] > before["phd_instances"])
+    lab.ip("gw", "-4", "neigh", "flush", "dev", "left")
+    assert device.socket.recv(2048) == accepted(device.invoke)
+    after = router.counters()
+    assert after["phd_repeats"] == before["phd_repeats"]
+    handed, sent = (after[c] - before[c] for c in ("phd_answer_handed", "phd_answers"))
+    assert handed + sent == 1
+    return handed
+
+
 def test_neighbour_gone_meanwhile(routed_lab, router):
     """The CSE acknowledges a report, and the gateway does not know the device's MAC address any more: the worker has the
     control plane answer by the kernel, which asks for it."""
     with Sink(routed_lab, "--delay", "700", "--instances-only") as sink, Oximeter(routed_lab, router) as device:
-        before, answers = router.counters(), phd_words(router, "events")["answers"]
+        answers = phd_words(router, "events")["answers"]
         device.socket.settimeout(20)
-        device.socket.send(device.report(1))
-        wait_until("the request to leave", lambda: router.counters()["phd_instances"] > before["phd_instances"])
-        routed_lab.ip("gw", "-4", "neigh", "flush", "dev", "left")
-        wait_until("the worker's table to follow",
-                   lambda: LEFT not in {n["dst"] for n in router.show("neighbours")["neighbours"]}, 10, 0.01)
-        assert router.counters()["phd_answer_handed"] == before["phd_answer_handed"]  # the CSE still thinks
-        assert device.socket.recv(2048) == accepted(device.invoke)
-        after = router.counters()
-        assert after["phd_answer_handed"] == before["phd_answer_handed"] + 1
-        assert after["phd_repeats"] == before["phd_repeats"]
+        handed = 0
+        for _ in range(20):
+            handed += flushed_while_it_is_asked(routed_lab, router, device)
+            if handed:
+                break
+        assert handed == 1
         wait_until("the words to say so", lambda: phd_words(router, "events")["answers"] == answers + 1)
         (n,) = routed_lab.ip_json("gw", "neigh", "show", LEFT, "dev", "left")
         assert "lladdr" in n
