@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -192,7 +193,8 @@ MANY = [(f"002209225803{n:04x}", "medication", "fixed_dose,variable_dose") for n
 
 
 def test_away_and_back(own_cse):
-    """Stopped in the middle, and started with what it had: all is there in the end."""
+    """Killed in the middle, and started with nothing, since what it writes then need not be whole: all that was to be
+    made after that is there in the end."""
     cse = own_cse
     p = provision(cse, ack_ms=50)
     p.stdin.write("".join(" ".join(d) + "\n" for d in MANY))
@@ -207,8 +209,9 @@ def test_away_and_back(own_cse):
     wait_until("some of them", lambda: len(said) >= 20, seconds=60)
     cse.end()  # else it would go on until all are made
     wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
-    # All that was made until now is said by now; the newest of it the CSE may have forgotten.
+    # All that was made until now is said by now, and lost.
     before = {line.split()[1] for line in said if line.startswith("ready ")}
+    shutil.rmtree(cse.directory / "data", ignore_errors=True)
     cse.up()
     assert p.wait(120) == 0
     reader.join()
