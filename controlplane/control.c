@@ -22,9 +22,10 @@ struct client {
 	struct bp_control *control;
 	struct bufferevent *bev; /* NULL: free */
 	uint64_t id;
-	bool waiting;  /* for an answer: its next line is not read before */
-	bool closing;  /* once the answer is written */
-	bool hopeless; /* to be closed at once: it does not read, or there is no memory */
+	uint64_t heard; /* bp_control.heard, when it said something or came */
+	bool waiting;   /* for an answer: its next line is not read before */
+	bool closing;   /* once the answer is written */
+	bool hopeless;  /* to be closed at once: it does not read, or there is no memory */
 };
 
 struct bp_control {
@@ -33,6 +34,7 @@ struct bp_control {
 	struct bp_control_ops ops;
 	void *arg;
 	uint64_t next_id;
+	uint64_t heard; /* how often anybody said something, or came */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -117,8 +119,11 @@ static void read_lines(struct client *c)
 
 static void on_read(struct bufferevent *bev, void *arg)
 {
+	struct client *c = arg;
+
 	(void)bev;
-	read_lines(arg);
+	c->heard = ++c->control->heard;
+	read_lines(c);
 }
 
 /* All is written. */
@@ -153,18 +158,56 @@ static struct client *free_client(struct bp_control *control)
 	return NULL;
 }
 
+/* Who was quiet for the longest time and waits for nothing; NULL: nobody. */
+static struct client *quietest(struct bp_control *control)
+{
+	struct client *found = NULL;
+
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->bev != NULL && !c->waiting && !c->closing &&
+			evbuffer_get_length(bufferevent_get_output(c->bev)) == 0 &&
+			(found == NULL || c->heard < found->heard))
+			found = c;
+	}
+	return found;
+}
+
+/* A place for a new client: who says nothing keeps nobody out. NULL: all wait for answers. */
+static struct client *make_room(struct bp_control *control)
+{
+	struct client *c = free_client(control);
+
+	if (c != NULL)
+		return c;
+	c = quietest(control);
+	if (c != NULL)
+		close_client(c);
+	return c;
+}
+
+static void turn_away(int fd)
+{
+	static const char full[] = "{\"ok\":false,\"errors\":[\"too many clients wait for "
+				   "answers; try again in a moment\"]}\n";
+
+	(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
 	int address_len, void *arg)
 {
 	struct bp_control *control = arg;
-	struct client *c = free_client(control);
+	struct client *c = make_room(control);
 	struct timeval idle = {BP_CONTROL_IDLE_S, 0};
 
 	(void)listener;
 	(void)address;
 	(void)address_len;
 	if (c == NULL) {
-		close(fd);
+		turn_away(fd);
 		return;
 	}
 	c->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -174,6 +217,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	}
 	c->control = control;
 	c->id = ++control->next_id;
+	c->heard = ++control->heard;
 	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * BP_CONTROL_LINE_MAX);
 	bufferevent_set_timeouts(c->bev, &idle, &idle);

@@ -21,7 +21,9 @@ struct event_base;
  *                        and has not answered yet); or {"ok":false,"errors":["sentence"]}
  *
  * Lines, clients and waiting answers are bounded; a client that does not read or write delays
- * nobody but itself, and is closed after a while. Access is by the socket file's permissions
+ * nobody but itself, and is closed after a while, or for a new one when there are too many: the
+ * one that said nothing for the longest time, and waits for no answer. Where all wait, the new one
+ * is told so. Access is by the socket file's permissions
  * (0660).
  */
 #define BP_CONTROL_LINE_MAX 4096u

@@ -13,6 +13,7 @@
 
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
+#include "controlplane/sqlite_file.h"
 
 /* Rows dropped for their age in one call, so that the event loop goes on in between. */
 #define EXPIRE_MAX 4096
@@ -125,11 +126,6 @@ struct bp_spool_events bp_spool_take_events(struct bp_spool *s)
 	return e;
 }
 
-static bool damaged(int rc)
-{
-	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
-}
-
 /* Notes why the disk would not. A file that can't be trusted any more is closed, to be reopened. */
 static bool fail(struct bp_spool *s, const char *what)
 {
@@ -154,46 +150,14 @@ static int run(struct bp_spool *s, enum stmt i)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* The first column of the only row of `text`, as an integer; `fallback` when there is none. */
-static int scalar(sqlite3 *db, const char *text, int64_t *value)
-{
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(db, text, -1, &st, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(st);
-	*value = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-	sqlite3_finalize(st);
-	return rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
-
-/* What sqlite itself finds wrong with the file: SQLITE_OK, SQLITE_CORRUPT or another failure. */
-static int quick_check(sqlite3 *db)
-{
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW) {
-		const char *said = (const char *)sqlite3_column_text(st, 0);
-
-		rc = said != NULL && strcmp(said, "ok") == 0 ? SQLITE_OK : SQLITE_CORRUPT;
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
-
 /* A file of another format is as unusable as a damaged one. */
 static int check_format(sqlite3 *db)
 {
 	int64_t version, tables, columns;
-	int rc = scalar(db, "PRAGMA user_version", &version);
+	int rc = bp_sqlite_scalar(db, "PRAGMA user_version", &version);
 
 	if (rc == SQLITE_OK)
-		rc = scalar(db, "SELECT count(*) FROM sqlite_master", &tables);
+		rc = bp_sqlite_scalar(db, "SELECT count(*) FROM sqlite_master", &tables);
 	if (rc != SQLITE_OK)
 		return rc;
 	if (version == 0 && tables == 0) /* new */
@@ -205,38 +169,22 @@ static int check_format(sqlite3 *db)
 			NULL, NULL, NULL);
 	if (version != BP_SPOOL_FORMAT)
 		return SQLITE_NOTADB;
-	rc = scalar(db,
+	rc = bp_sqlite_scalar(db,
 		"SELECT count(*) FROM pragma_table_info('alarm')"
 		" WHERE name IN ('id', 'time_ns', 'bytes', 'record')",
 		&columns);
 	if (rc != SQLITE_OK)
 		return rc;
-	return columns == 4 ? quick_check(db) : SQLITE_NOTADB;
-}
-
-/* mkdir -p of the file's directory; errors show when the file is opened. */
-static void make_parents(const char *path)
-{
-	char dir[PATH_MAX];
-
-	if ((size_t)snprintf(dir, sizeof(dir), "%s", path) >= sizeof(dir))
-		return;
-	for (char *p = dir + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		mkdir(dir, 0750);
-		*p = '/';
-	}
+	return columns == 4 ? bp_sqlite_quick_check(db) : SQLITE_NOTADB;
 }
 
 static int count_rows(struct bp_spool *s)
 {
 	int64_t rows, bytes;
-	int rc = scalar(s->db, "SELECT count(*) FROM alarm", &rows);
+	int rc = bp_sqlite_scalar(s->db, "SELECT count(*) FROM alarm", &rows);
 
 	if (rc == SQLITE_OK)
-		rc = scalar(s->db, "SELECT coalesce(sum(bytes), 0) FROM alarm", &bytes);
+		rc = bp_sqlite_scalar(s->db, "SELECT coalesce(sum(bytes), 0) FROM alarm", &bytes);
 	if (rc != SQLITE_OK)
 		return rc;
 	s->rows = (uint64_t)rows;
@@ -265,36 +213,17 @@ static int open_file(struct bp_spool *s)
 	return rc;
 }
 
-static void move_aside(struct bp_spool *s, int rc)
-{
-	static const char *const suffix[] = {"", "-wal", "-shm"};
-	uint64_t now = bp_unix_ns();
-	char from[PATH_MAX], to[PATH_MAX];
-
-	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
-		snprintf(from, sizeof(from), "%s%s", s->path, suffix[i]);
-		snprintf(to, sizeof(to), "%s.damaged-%" PRIu64 "%s", s->path, now, suffix[i]);
-		if (rename(from, to) != 0 && errno != ENOENT)
-			bp_log(BP_LOG_WARNING, "%s: cannot be moved aside: %s", from,
-				strerror(errno));
-	}
-	bp_log(BP_LOG_WARNING,
-		"%s is not a sound alarm spool of this version (%s): it was moved to "
-		"%s.damaged-%" PRIu64 " and a fresh one is made; alarms in it were not sent",
-		s->path, sqlite3_errstr(rc), s->path, now);
-}
-
 bool bp_spool_ready(struct bp_spool *s)
 {
 	int rc;
 
 	if (s->db != NULL)
 		return true;
-	make_parents(s->path);
+	bp_sqlite_make_parents(s->path);
 	rc = open_file(s);
-	if (damaged(rc)) {
+	if (bp_sqlite_damaged(rc)) {
 		close_file(s);
-		move_aside(s, rc);
+		bp_sqlite_move_aside(s->path, rc, "alarm spool", "alarms in it were not sent");
 		rc = open_file(s);
 	}
 	if (rc == SQLITE_OK)
@@ -547,7 +476,8 @@ void bp_spool_shrink(struct bp_spool *s)
 
 	if (s->db == NULL || s->in_batch)
 		return;
-	if (scalar(s->db, "PRAGMA freelist_count", &free_pages) != SQLITE_OK || free_pages == 0)
+	if (bp_sqlite_scalar(s->db, "PRAGMA freelist_count", &free_pages) != SQLITE_OK ||
+		free_pages == 0)
 		return;
 	sqlite3_exec(s->db, "PRAGMA incremental_vacuum(" SHRINK_PAGES ")", NULL, NULL, NULL);
 }

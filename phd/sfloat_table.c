@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "proto/frame.h"
 #include "proto/phd_value.h"
 
 static struct bp_phd_sfloat table[UINT16_MAX + 1] __attribute__((aligned(64)));
@@ -17,8 +18,8 @@ void bp_phd_sfloat_prepare(void)
 		char text[BP_PHD_NUMBER_MAX];
 		const unsigned n = bp_phd_sfloat_text((uint16_t)v, text, &special);
 
-		/* the longest is -20480000000 */
 		memcpy(table[v].text, text, n);
+		table[v].sum = bp_sum_fold(bp_sum((const uint8_t *)text, n, 0));
 		table[v].len = (uint8_t)n;
 	}
 	bp_phd_sfloats = table;

@@ -9,8 +9,10 @@
  * a ward's readings use a few lines. A third of the time of a report went into making it each time.
  */
 struct bp_phd_sfloat {
-	char text[15];
-	uint8_t len; /* 0: it is none of the numbers */
+	char text[12]; /* the longest is -20480000000 */
+	uint16_t sum;  /* folded bp_sum() of it, as if it began at an even octet */
+	uint8_t len;   /* 0: it is none of the numbers */
+	uint8_t pad;
 };
 _Static_assert(sizeof(struct bp_phd_sfloat) == 16, "one load");
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shm/hash.h"
+
 /*
  * The 8 octets of a CoAP token carry all that the answer to the device needs, so that nothing has
  * to be kept until the CSE has acknowledged. As a number, in network order on the wire, from the
@@ -29,8 +31,34 @@ struct bp_phd_token {
 	bool confirmed; /* the device waits for a response */
 };
 
+#define BP_PHD_TOKEN_AT_SLOT 41
+#define BP_PHD_TOKEN_AT_INVOKE 25
+#define BP_PHD_TOKEN_AT_TYPE 23
+#define BP_PHD_TOKEN_AT_PART 18
+#define BP_PHD_TOKEN_AT_ONLY 17
+#define BP_PHD_TOKEN_AT_CONFIRMED 16
+
+static inline uint16_t bp_phd_token_check(uint64_t word, uint16_t life, const uint64_t key[2])
+{
+	const uint64_t what[2] = {htole64(word >> 16), htole64(life)};
+
+	return (uint16_t)(bp_hash_bytes(key, what, sizeof(what)) >> 32);
+}
+
 /* `life` is that of bp_phd_word_life(). What does not fit into its bits is cut. */
-uint64_t bp_phd_token_make(const struct bp_phd_token *t, uint16_t life, const uint64_t key[2]);
+static inline uint64_t bp_phd_token_make(
+	const struct bp_phd_token *t, uint16_t life, const uint64_t key[2])
+{
+	const uint64_t word =
+		(uint64_t)(t->slot & (BP_PHD_TOKEN_SLOTS - 1)) << BP_PHD_TOKEN_AT_SLOT |
+		(uint64_t)t->invoke_id << BP_PHD_TOKEN_AT_INVOKE |
+		(uint64_t)(t->type & 3) << BP_PHD_TOKEN_AT_TYPE |
+		(uint64_t)(t->part & (BP_PHD_TOKEN_PARTS - 1)) << BP_PHD_TOKEN_AT_PART |
+		(uint64_t)t->only << BP_PHD_TOKEN_AT_ONLY |
+		(uint64_t)t->confirmed << BP_PHD_TOKEN_AT_CONFIRMED;
+
+	return word | bp_phd_token_check(word, life, key);
+}
 
 /*
  * What a token says. Without the check, since the slot must be known first to have the session's

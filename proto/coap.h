@@ -16,6 +16,9 @@ enum bp_coap_type { BP_COAP_CON, BP_COAP_NON, BP_COAP_ACK, BP_COAP_RST };
 /* Codes are written class.detail in texts (12.1): BP_COAP_CODE(2, 1) is 2.01 Created. */
 #define BP_COAP_CODE(class_, detail_) ((class_) << 5 | (detail_))
 #define BP_COAP_EMPTY 0
+/* Whether a code is a response's. Classes 1, 6 and 7 are reserved, and a message with one is none
+ * (3, 4.2); 3 is reserved within the range of responses (12.1.2). */
+#define BP_COAP_IS_RESPONSE(code_) ((code_) >> 5 >= 2 && (code_) >> 5 <= 5)
 #define BP_COAP_GET BP_COAP_CODE(0, 1)
 #define BP_COAP_POST BP_COAP_CODE(0, 2)
 #define BP_COAP_PUT BP_COAP_CODE(0, 3)

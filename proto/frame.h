@@ -203,6 +203,12 @@ static inline uint16_t bp_sum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
+/* The same of a sum of two that are folded. */
+static inline uint16_t bp_sum_fold_short(uint32_t sum)
+{
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
 /* Sum of the pseudo-header of the frame's TCP segment (RFC 9293 3.1, RFC 8200 8.1). */
 static inline uint64_t bp_tcp_pseudo_sum(const struct bp_frame *f)
 {

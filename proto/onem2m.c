@@ -29,9 +29,9 @@ void bp_m2m_reply_read(const struct bp_coap *m, enum bp_m2m_release r, struct bp
 	while (bp_coap_next(m, &cursor, &o)) {
 		if (o.number != bp_m2m_options[r].rsc)
 			continue;
-		if (bp_coap_uint(&o, &rsc) && rsc <= UINT16_MAX)
-			out->rsc = (uint16_t)rsc;
-		return;
+		if (out->rsc != 0 || !bp_coap_uint(&o, &rsc) || rsc == 0 || rsc > UINT16_MAX)
+			rsc = BP_M2M_UNREADABLE;
+		out->rsc = (uint16_t)rsc;
 	}
 }
 

@@ -30,10 +30,12 @@ extern const struct bp_m2m_options bp_m2m_options[BP_M2M_RELEASES];
 #define BP_M2M_CREATED 2001
 #define BP_M2M_CONFLICT 4105      /* a resource of that name is there */
 #define BP_M2M_NOT_REACHABLE 5103 /* the CSE answers it with code 4.04, but the target exists */
+#define BP_M2M_UNREADABLE                                                                          \
+	UINT16_MAX /* of no CSE: its option has no number of 1..65534, or is twice */
 
 struct bp_m2m_reply {
 	uint8_t code; /* of CoAP */
-	uint16_t rsc; /* response status code; 0: no such option, or none that can be read */
+	uint16_t rsc; /* response status code; 0: no such option */
 };
 
 /* Reads what `m`, a response of a CSE of that release, says of the request. */

@@ -147,6 +147,14 @@ struct bp_phd_plan {
 	uint64_t hash; /* of all that layouts render */
 };
 
+/* Whether there is an address that requests come from. */
+static inline bool bp_phd_plan_sends(const struct bp_phd_plan *p)
+{
+	const uint64_t low = bp_load64(p->source + 8);
+
+	return p->family == 6 ? (bp_load64(p->source) | low) != 0 : low >> 32 != 0;
+}
+
 #define BP_PHD_OWN_MAX 256
 struct bp_phd_control {
 	/* CP: grows with each change of the plan; 0: there is none, odd: it is being written */

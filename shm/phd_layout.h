@@ -60,6 +60,8 @@ _Static_assert(sizeof(struct bp_phd_object) == 64, "one line");
 struct bp_phd_layout {
 	_Atomic uint32_t state; /* as enum bp_slot (shm/reuse.h) says; the writer's */
 	_Atomic uint32_t users; /* sessions that name it; the writer's */
+	_Atomic uint32_t life;  /* the writer's: another for each use of the place */
+	uint32_t pad;
 	/* from here on two that are equal are the same bytes: padding and what is beyond `size` is
 	 * not part of it */
 	uint64_t content; /* bp_phd_model.content */

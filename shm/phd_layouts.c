@@ -118,6 +118,7 @@ int bp_phd_layout_get(struct bp_phd_writer *w, const struct bp_phd_layout *made)
 	bp_phd_store_bytes((char *)l + COMPARED, (const char *)made + COMPARED,
 		((size_t)made->size + 3 - COMPARED) / 4 * 4);
 	bp_phd_store32(&l->users, 0);
+	bp_phd_store32(&l->life, l->life + 1);
 	bp_phd_layout_slot_set(w->t, n, BP_SLOT_LIVE);
 	bp_index_add(&w->layout_index, bp_phd_layout_hash(l), n);
 	live_layouts(w, 1);

@@ -37,7 +37,8 @@
 		"rejected for now (result 2), for one of the next four reasons")                   \
 	X(REJECTED_ADDRESS, ASSOCIATIONS, TOTAL, "rejected_address", "over limits.per_address")    \
 	X(REJECTED_RATE, ASSOCIATIONS, TOTAL, "rejected_rate", "over limits.associations")         \
-	X(REJECTED_FULL, ASSOCIATIONS, TOTAL, "rejected_full", "no room for another session")      \
+	X(REJECTED_FULL, ASSOCIATIONS, TOTAL, "rejected_full",                                     \
+		"no room for another session, or those that ended just now are not free yet")      \
 	X(REJECTED_LAYOUTS, ASSOCIATIONS, TOTAL, "rejected_layouts",                               \
 		"no room for another configuration, or the CSE's address is not known yet")        \
 	X(REJECTED_PROTOCOL, ASSOCIATIONS, TOTAL, "rejected_protocol",                             \
@@ -144,6 +145,8 @@
 	X(UDP_UNSENT, UDP, TOTAL, "unsent", "datagrams that the kernel did not take")              \
 	X(UDP_OVERSIZED, UDP, TOTAL, "oversized", "datagrams longer than an APDU can be")          \
 	X(UDP_FOREIGN, UDP, TOTAL, "foreign", "datagrams that came in on another's interface")     \
+	X(UDP_UNANSWERABLE, UDP, TOTAL, "unanswerable",                                            \
+		"datagrams from port 0 or a link-local address, or to broadcast or multicast")     \
 	X(UDP_DROPPED, UDP, TOTAL, "dropped",                                                      \
 		"datagrams that the kernel dropped: the socket was full, or a checksum wrong")     \
 	X(TCP_OPEN, TCP, NOW, "open", "connections, now")                                          \

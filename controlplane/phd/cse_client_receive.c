@@ -65,7 +65,10 @@ static void acknowledgement(struct bp_cse_lane *lane, const struct bp_coap *m)
 	struct bp_cse_client *c = lane->client;
 	struct bp_cse_outstanding *r = by_mid(lane, m->mid);
 
-	if (r == NULL || (m->code == BP_COAP_EMPTY ? r->acknowledged : by_token(c, m) != r)) {
+	if (m->code != BP_COAP_EMPTY && !BP_COAP_IS_RESPONSE(m->code)) {
+		c->counts.unreadable++;
+	} else if (r == NULL ||
+		   (m->code == BP_COAP_EMPTY ? r->acknowledged : by_token(c, m) != r)) {
 		c->counts.strays++;
 	} else if (m->code != BP_COAP_EMPTY) {
 		answered(r, m);
@@ -94,13 +97,11 @@ static void reset(struct bp_cse_lane *lane, const struct bp_coap *m)
 static void separate(struct bp_cse_lane *lane, const struct bp_coap *m)
 {
 	struct bp_cse_client *c = lane->client;
-	struct bp_cse_outstanding *r = m->code >= BP_COAP_CODE(2, 0) ? by_token(c, m) : NULL;
+	const bool response = BP_COAP_IS_RESPONSE(m->code);
+	struct bp_cse_outstanding *r = response ? by_token(c, m) : NULL;
 
 	if (m->type == BP_COAP_CON)
-		send_empty(lane,
-			r != NULL || (m->code != BP_COAP_EMPTY && ours(c, m)) ? BP_COAP_ACK
-									      : BP_COAP_RST,
-			m->mid);
+		send_empty(lane, response && ours(c, m) ? BP_COAP_ACK : BP_COAP_RST, m->mid);
 	if (r == NULL) {
 		c->counts.strays++;
 		return;

@@ -12,10 +12,12 @@
 
 #define NS_PER_S 1000000000ull
 #define ALREADY_REGISTERED 4117  /* an originator's second AE (TS-0004, 6.6.3) */
+#define UPDATED 2004             /* TS-0004, 6.6.3 */
 #define SKIP_MAX 64u             /* devices that pause, looked at in one turn */
 #define SKIP_NS (NS_PER_S / 100) /* until the next turn */
 #define REFUSED_MAX 16u          /* so many in a row without one that is taken, and chains rest */
-#define UNANSWERED_MAX 8u        /* requests of one device, until another one asks */
+#define PROBE_WAITS_NS NS_PER_S  /* then another device asks too */
+#define UNREADABLE_MAX 16u       /* so many answers that can't be read, and the CSE is away */
 
 static void go_on(struct chain *c);
 static void on_reply(void *arg, const struct bp_cse_reply *r);
@@ -137,12 +139,12 @@ static void after_base(struct chain *c)
 
 static bool made(const struct bp_m2m_reply *r)
 {
-	return r->code == BP_COAP_CODE(2, 1);
+	return bp_m2m_outcome(r, false) == BP_M2M_STORED;
 }
 
 static bool updated(const struct bp_m2m_reply *r)
 {
-	return r->code == BP_COAP_CODE(2, 4);
+	return r->code == BP_COAP_CODE(2, 4) && (r->rsc == UPDATED || r->rsc == 0);
 }
 
 static bool there(const struct bp_m2m_reply *r)
@@ -281,12 +283,35 @@ static void busy(struct chain *c)
 		away(c);
 }
 
+/* It is about this device, as far as anybody can tell: it waits, and others go on. */
+static void stumbles(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+	char path[BP_PROVISION_PATH_MAX];
+
+	if (!bp_chain_render(c, 0, path))
+		snprintf(path, sizeof(path), "%s", p->settings.path);
+	bp_log_limited(&p->log, BP_LOG_WARNING,
+		"the CSE has no answer to what it is asked for '%s'; trying again, and others go "
+		"on",
+		path);
+	put_aside(c);
+	go_on(c);
+}
+
+/*
+ * The CSE is there where what another one asked later was answered, and where it says something,
+ * though not what a CSE says, unless it does so to everybody.
+ */
 static void unanswered(struct chain *c, enum bp_cse_end end)
 {
-	if (end == BP_CSE_RESET || ++c->unanswered >= UNANSWERED_MAX)
-		busy(c);
+	struct bp_provision *p = c->p;
+	const bool said = end == BP_CSE_RESET && ++p->unreadable_row <= UNREADABLE_MAX;
+
+	if (c->step > POLICY_STEP && (p->answered_ns > c->asked_ns || said))
+		stumbles(c);
 	else
-		away(c);
+		busy(c);
 }
 
 /* Wakes those that wait, by a flag of theirs. */
@@ -320,11 +345,13 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 		unanswered(c, r->end);
 		return;
 	}
-	c->unanswered = 0;
 	if (bp_m2m_outcome(&r->m2m, true) == BP_M2M_BUSY) {
 		busy(c);
 		return;
 	}
+	if (c->asked_ns > c->p->answered_ns)
+		c->p->answered_ns = c->asked_ns;
+	c->p->unreadable_row = 0;
 	back(c->p);
 	switch (c->step) {
 	case GATEWAY:
@@ -408,9 +435,10 @@ static bool begin(struct chain *c)
 			pass_probe(p);
 		return false;
 	}
-	if (p->counts.away_since_ns != 0)
+	if (p->counts.away_since_ns != 0) {
 		p->probe = c;
-	c->unanswered = 0;
+		wake_in(p, PROBE_WAITS_NS);
+	}
 	c->object = 0;
 	if (needs_base && !p->based) {
 		p->basing = true;
@@ -457,12 +485,23 @@ static void on_room(void *arg)
 			unpark(&p->chain[i]);
 }
 
+/* Who asks whether the CSE is back was not answered for a while: perhaps another one would be. */
+static void free_probe(struct bp_provision *p)
+{
+	const struct chain *c = p->probe;
+
+	if (c != NULL && c->step > POLICY_STEP && c->step != PAUSE &&
+		bp_mono_ns() - c->asked_ns > PROBE_WAITS_NS / 2)
+		p->probe = NULL;
+}
+
 static void on_kick(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_provision *p = arg;
 
 	(void)fd;
 	(void)what;
+	free_probe(p);
 	for (unsigned i = 0; i < p->settings.parallel; i++)
 		if (p->chain[i].step == IDLE)
 			go_on(&p->chain[i]);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "controlplane/clock.h"
+
 #define POLICY "phd" /* name of the access control policy */
 #define BODY_MAX 1024
 #define POLICY_PATH_MAX (256 + sizeof(POLICY) + 1)
@@ -65,6 +67,7 @@ static bool ask(struct chain *c, uint8_t ty, const char *path, const char *fr, c
 
 	switch (bp_cse_ask(&c->p->cse, &q, c->p->on_reply, c)) {
 	case BP_CSE_TAKEN:
+		c->asked_ns = bp_mono_ns();
 		return true;
 	case BP_CSE_NO_ROOM:
 		c->after_pause = c->step;

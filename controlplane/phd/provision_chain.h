@@ -33,9 +33,9 @@ enum step {
 struct chain {
 	struct bp_provision *p;
 	enum step step, after_pause;
-	bool parked;         /* PAUSE without a time, until the CSE is back */
-	bool roomless;       /* the same, until the client has room */
-	unsigned unanswered; /* requests in a row */
+	bool parked;       /* PAUSE without a time, until the CSE is back */
+	bool roomless;     /* the same, until the client has room */
+	uint64_t asked_ns; /* when the request was, that is outstanding */
 	struct bp_provision_target target;
 	unsigned object, depth;
 	struct event *pause;
@@ -50,16 +50,18 @@ struct bp_provision {
 	struct bp_provision_counts counts;
 	struct bp_log_limit log;
 	struct event *kick;
-	struct event *wake; /* a device's pause is over */
+	struct event *wake; /* a device's pause is over, or the probe waits for too long */
 	struct bp_cse_watch room;
 	struct bp_provision_pauses pauses;
-	uint64_t round;       /* of looking for a device */
-	unsigned refused_row; /* devices refused since one was taken */
-	uint64_t base_ns;     /* pause after the next refusal of (1) or (2) */
-	bool based;           /* (1) and (2) are there */
-	bool basing;          /* a chain makes them */
+	uint64_t round;          /* of looking for a device */
+	unsigned unreadable_row; /* answers that can't be read since one could */
+	unsigned refused_row;    /* devices refused since one was taken */
+	uint64_t base_ns;        /* pause after the next refusal of (1) or (2) */
+	bool based;              /* (1) and (2) are there */
+	bool basing;             /* a chain makes them */
+	uint64_t answered_ns; /* of the requests that were answered: when the last one was asked */
 	uint64_t away_ns;     /* the pause after the next unanswered request; 0: none was */
-	struct chain *probe;  /* the CSE is away: only this one asks */
+	struct chain *probe;  /* the CSE is away: only this one asks anew */
 	struct chain chain[];
 };
 

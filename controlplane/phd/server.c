@@ -18,9 +18,10 @@
 #define TURN_NS 2000000u     /* a turn ends after so long: others use this event loop, too */
 #define OUT_BYTES (1u << 20) /* of answers that wait for the end of the turn */
 
-/* Ancillary data of one datagram. */
+/* Ancillary data of one datagram; of one over IPv4 the kernel says both. */
 struct control {
-	_Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	_Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
+					       CMSG_SPACE(sizeof(struct in_pktinfo))];
 };
 
 /* One datagram's places, in or out. */
@@ -49,7 +50,8 @@ int bp_phd_server_prepare(int fd)
 	const int on = 1, size = SOCKET_BYTES, flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
-		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) != 0)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) != 0 ||
+		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) != 0)
 		return -1;
 	/* without the privilege the system's limit holds: less waits, no more */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
@@ -146,40 +148,62 @@ void bp_phd_server_send(
 
 /* ---- in ---- */
 
-/* The address that a datagram was sent to, and the interface on which it came. False: the kernel
- * did not say. */
-static bool read_control(struct msghdr *h, struct bp_phd_peer *peer, unsigned *ifindex)
+/* What the kernel says beside a datagram. */
+struct beside {
+	struct in6_addr to; /* where it was sent to */
+	unsigned ifindex;   /* of the interface on which it came; 0: not said */
+	bool shared;        /* that address is not ours alone: broadcast, multicast */
+};
+
+static struct beside read_control(struct msghdr *h)
 {
-	bool known = false;
+	struct beside b = {0};
 
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(h); m; m = CMSG_NXTHDR(h, m)) {
 		if (m->cmsg_level == IPPROTO_IPV6 && m->cmsg_type == IPV6_PKTINFO) {
 			struct in6_pktinfo info;
 
 			memcpy(&info, CMSG_DATA(m), sizeof(info));
-			memcpy(peer->own, &info.ipi6_addr, 16);
-			*ifindex = info.ipi6_ifindex;
-			known = true;
+			b.to = info.ipi6_addr;
+			b.ifindex = info.ipi6_ifindex;
+			b.shared |= IN6_IS_ADDR_MULTICAST(&b.to);
+		} else if (m->cmsg_level == IPPROTO_IP && m->cmsg_type == IP_PKTINFO) {
+			struct in_pktinfo info;
+
+			memcpy(&info, CMSG_DATA(m), sizeof(info));
+			/* the address to answer from is another one */
+			b.shared |= info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
 		}
 	}
-	return known;
+	return b;
+}
+
+/* Whether an answer could go back: who can have none is not associated. Link-local addresses say
+ * nothing without their interface, and a session has none. */
+static bool answerable(const struct beside *b, const struct sockaddr_in6 *from)
+{
+	return !b->shared && from->sin6_port != 0 && !IN6_IS_ADDR_LINKLOCAL(&from->sin6_addr);
 }
 
 static void take(struct bp_phd_server *s, unsigned i)
 {
 	struct msghdr *h = &s->in_head[i].msg_hdr;
 	struct bp_phd_peer peer = {.transport = BP_PHD_TRANSPORT_UDP};
-	unsigned ifindex = 0;
-	bool known = read_control(h, &peer, &ifindex);
+	const struct beside b = read_control(h);
 
-	if (!known || (s->ops.ours && !s->ops.ours(s->arg, ifindex))) {
+	if (b.ifindex == 0 || (s->ops.ours && !s->ops.ours(s->arg, b.ifindex))) {
 		s->counts.foreign++;
+		return;
+	}
+	if (!answerable(&b, &s->in[i].address)) {
+		s->counts.unanswerable++;
 		return;
 	}
 	if (h->msg_flags & MSG_TRUNC) {
 		s->counts.oversized++;
 		return;
 	}
+	memcpy(peer.own, &b.to, 16);
 	memcpy(peer.address, &s->in[i].address.sin6_addr, 16);
 	peer.port = ntohs(s->in[i].address.sin6_port);
 	s->counts.received++;

@@ -56,9 +56,8 @@ struct bp_phd_service {
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
 	struct bp_phd_status_writer status;
-	uint64_t status_ns;       /* when it was written last */
-	bool by_type;             /* the path says {type} */
-	struct bp_address source; /* that requests come from; family 0: not known */
+	uint64_t status_ns; /* when it was written last */
+	bool by_type;       /* the path says {type} */
 };
 
 /* ---- the manager's owner ---- */
@@ -319,16 +318,34 @@ static bool same_address(const struct bp_address *a, const struct bp_address *b)
 	return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-/* Layouts and workers go by it. */
-static void make_plan(struct bp_phd_service *s)
+/* The address that the plan in force has requests come from. Of no family: there is none. */
+static struct bp_address source_of_plan(const struct bp_phd_service *s)
+{
+	const struct bp_phd_plan *p = &s->t->control->plan;
+	struct bp_address source = {0};
+
+	if (s->t->control->plan_generation == 0 || p->family != s->config->phd.cse.address.family ||
+		!bp_phd_plan_sends(p))
+		return source;
+	return p->family == 4 ? bp_address4(p->source + 12) : bp_address6(p->source);
+}
+
+/*
+ * Layouts and workers go by it. While there is no route to the CSE the last address stays: workers
+ * send nothing then, but they know of a route that comes back before it is noticed here. `anew`:
+ * the file is another.
+ */
+static void make_plan(struct bp_phd_service *s, bool anew)
 {
 	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_address before = source_of_plan(s);
 	struct bp_address source = find_source(c);
 	struct bp_phd_plan plan;
 
-	if (s->t->control->plan_generation != 0 && same_address(&source, &s->source))
+	if (source.family == 0)
+		source = before;
+	if (!anew && same_address(&source, &before))
 		return;
-	s->source = source;
 	if (source.family == 0)
 		source.family = c->cse.address.family;
 	bp_phd_plan_make(&plan, c, &source);
@@ -416,7 +433,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	make_plan(s);
+	make_plan(s, false);
 	bp_phd_writer_settle(s->w);
 	if (now - s->status_ns >= SECOND_NS)
 		write_status(s, now);
@@ -453,7 +470,7 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 		s->t, setup->epochs, setup->readers_gone, setup->readers, err, err_size);
 	if (!s->w)
 		return -1;
-	make_plan(s);
+	make_plan(s, true);
 	bp_phd_own_system_id(system_id, &s->config->phd, setup->mac);
 	s->m = bp_phd_manager_new(&s->config->phd, s->t, s->w, system_id, &s->counts, &ops, s);
 	if (!s->m)
@@ -540,8 +557,7 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 		free(s->allow.id);
 		s->allow = allow;
 	}
-	s->source.family = 0;
-	make_plan(s);
+	make_plan(s, true);
 }
 
 enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])

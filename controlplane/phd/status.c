@@ -194,6 +194,7 @@ static void of_server(
 	SET(UDP_UNSENT, n.unsent);
 	SET(UDP_OVERSIZED, n.oversized);
 	SET(UDP_FOREIGN, n.foreign);
+	SET(UDP_UNANSWERABLE, n.unanswerable);
 	SET(UDP_DROPPED, drops(w, BP_PHD_SOCKET_UDP, n.socket));
 }
 

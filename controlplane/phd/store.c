@@ -23,6 +23,7 @@ void bp_phd_store_say(struct bp_phd_store *s, const char *what)
 	if (s->said_ns != 0 && now - s->said_ns < SAY_NS)
 		return;
 	s->said_ns = now;
+	s->said = true;
 	bp_log(BP_LOG_WARNING,
 		"%s (sessions go on; attempts that failed so far: %llu, rows lost: %llu)", what,
 		(unsigned long long)s->counts.failures, (unsigned long long)s->counts.lost);
@@ -150,7 +151,9 @@ static uint32_t new_config(
 	uint32_t i;
 
 	for (unsigned n = 0; bp_phd_known_octets(s->known) + report.len > s->max_octets; n++) {
-		if (n == EVICT_FOR_OCTETS || bp_phd_known_count(s->known) == 0)
+		/* before all is read back, what nobody uses stays: nothing would be gained */
+		if (n == EVICT_FOR_OCTETS || bp_phd_known_count(s->known) == 0 ||
+			!bp_phd_store_is_loaded(s))
 			return BP_PHD_KNOWN_NONE;
 		evict_oldest(s);
 	}
@@ -347,6 +350,10 @@ static void on_news(int fd, short what, void *arg)
 	if (n.failures != s->counts.failures) {
 		s->counts.failures = n.failures;
 		bp_phd_store_say(s, n.error);
+	}
+	if (s->said && !n.failed) {
+		s->said = false;
+		bp_log(BP_LOG_INFO, "store of health devices: written again");
 	}
 	if (n.fresh)
 		bp_phd_store_lacks(s, false);

@@ -22,16 +22,19 @@
  *
  * A file that is damaged or of another version is moved aside (FILE.damaged-TIME) with a warning
  * and a fresh one is made. While the disk would not, what was queued is kept and tried again each
- * second, up to BP_PHD_STORE_QUEUE rows; what comes beyond is lost, and once the disk takes rows
- * again everything is written anew (`again`). What fails is counted and said once a minute. One
- * process at a time: the file stays locked.
+ * second, up to BP_PHD_STORE_QUEUE rows and BP_PHD_STORE_QUEUE_OCTETS of reports; what comes beyond
+ * is lost, and once the disk takes rows again everything is written anew (`again`). So it is where
+ * somebody removed the file or its write-ahead log, or put another one in its place, which is
+ * looked for with each transaction, and each second without one. What fails is counted and said
+ * once a minute, and once that it is over. One process at a time: the file stays locked.
  *
  * All functions are for the event loop's thread.
  */
 struct bp_phd_store;
 
-#define BP_PHD_STORE_QUEUE 524288u /* rows that wait for the disk */
-#define BP_PHD_STORE_BATCH 1000u   /* rows in one transaction */
+#define BP_PHD_STORE_QUEUE 524288u             /* rows that wait for the disk */
+#define BP_PHD_STORE_QUEUE_OCTETS (128u << 20) /* of the reports in them */
+#define BP_PHD_STORE_BATCH 1000u               /* rows in one transaction */
 /* What a session's `reports` is raised by for each start since its row was written. */
 #define BP_PHD_STORE_RAISE (1u << 20)
 

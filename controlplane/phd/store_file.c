@@ -2,18 +2,17 @@
 #include "controlplane/phd/store_file_internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "controlplane/clock.h"
-#include "controlplane/log.h"
+#include "controlplane/sqlite_file.h"
 
 #define FORMAT 1     /* of the tables: what the oldest program that can use them knows */
 #define BUSY_MS 1000 /* the process before us may be ending */
+#define EXPLAIN_MAX 128
 
 static const char *const sql[BP_PHD_STORE_S_COUNT] = {
 	[BP_PHD_STORE_S_BEGIN] = "BEGIN IMMEDIATE",
@@ -81,6 +80,7 @@ static void close_file(struct bp_phd_store_file *f)
 	}
 	sqlite3_close(f->db);
 	f->db = NULL;
+	f->logs = false;
 }
 
 void bp_phd_store_file_forget_key(struct bp_phd_store_file *f, enum bp_phd_store_table table)
@@ -115,61 +115,58 @@ bool bp_phd_store_file_fresh(struct bp_phd_store_file *f)
 	return fresh;
 }
 
-static bool damaged(int rc)
+/* Why it can't be opened: sqlite tries again read-only, and knows of that attempt alone. */
+static int open_errno(const char *path)
 {
-	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+	char dir[PATH_MAX];
+	char *end;
+
+	if (access(path, F_OK) == 0)
+		return access(path, R_OK | W_OK) == 0 ? 0 : errno;
+	snprintf(dir, sizeof(dir), "%s", path);
+	end = strrchr(dir, '/');
+	if (end != NULL)
+		end[end == dir] = '\0';
+	return access(end != NULL ? dir : ".", W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+/* What sqlite's own words leave out, for people. */
+static void explain(const struct bp_phd_store_file *f, int rc, char out[EXPLAIN_MAX])
+{
+	int code = 0;
+
+	out[0] = '\0';
+	if ((rc & 0xff) == SQLITE_CANTOPEN)
+		code = open_errno(f->path);
+	else if ((rc & 0xff) == SQLITE_IOERR)
+		code = sqlite3_system_errno(f->db);
+	if ((rc & 0xff) == SQLITE_BUSY)
+		snprintf(out, EXPLAIN_MAX,
+			", by another process; it is tried again until that lets go of it");
+	else if (code != 0)
+		snprintf(out, EXPLAIN_MAX, ": %s", strerror(code));
 }
 
 bool bp_phd_store_file_fail(struct bp_phd_store_file *f, const char *what)
 {
 	const int rc = f->db == NULL ? SQLITE_CANTOPEN : sqlite3_extended_errcode(f->db);
+	char more[EXPLAIN_MAX];
 
-	snprintf(f->error, sizeof(f->error), "store of health devices %s: %s: %s", f->path, what,
-		f->db == NULL ? "cannot be opened" : sqlite3_errmsg(f->db));
+	explain(f, rc, more);
+	snprintf(f->error, sizeof(f->error), "store of health devices %s: %s: %s%s", f->path, what,
+		f->db == NULL ? "cannot be opened" : sqlite3_errmsg(f->db), more);
 	if (f->db != NULL && sqlite3_get_autocommit(f->db) == 0 &&
 		f->stmt[BP_PHD_STORE_S_ROLLBACK] != NULL) {
 		sqlite3_step(f->stmt[BP_PHD_STORE_S_ROLLBACK]);
 		sqlite3_reset(f->stmt[BP_PHD_STORE_S_ROLLBACK]);
 	}
-	f->suspect = f->suspect || damaged(rc);
+	f->suspect = f->suspect || bp_sqlite_damaged(rc);
 	if ((rc & 0xff) != SQLITE_FULL && (rc & 0xff) != SQLITE_BUSY)
 		close_file(f);
 	return false;
 }
 
 /* ---- opening ---- */
-
-/* The first column of the first row of `text`. */
-static int scalar(sqlite3 *db, const char *text, int64_t *value)
-{
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(db, text, -1, &st, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(st);
-	*value = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-	sqlite3_finalize(st);
-	return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_NOTADB : rc;
-}
-
-/* What sqlite itself finds wrong with the file: SQLITE_OK, SQLITE_CORRUPT or another failure. */
-static int quick_check(sqlite3 *db)
-{
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW) {
-		const char *said = (const char *)sqlite3_column_text(st, 0);
-
-		rc = said != NULL && strcmp(said, "ok") == 0 ? SQLITE_OK : SQLITE_CORRUPT;
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
 
 /*
  * Files had known.made not from the start. Rows without it say that no containers are known of;
@@ -178,7 +175,7 @@ static int quick_check(sqlite3 *db)
 static int add_columns(sqlite3 *db)
 {
 	int64_t n;
-	int rc = scalar(
+	int rc = bp_sqlite_scalar(
 		db, "SELECT count(*) FROM pragma_table_info('known') WHERE name = 'made'", &n);
 
 	if (rc == SQLITE_OK && n == 0)
@@ -192,10 +189,10 @@ static int add_columns(sqlite3 *db)
 static int check_format(struct bp_phd_store_file *f)
 {
 	int64_t version, n;
-	int rc = scalar(f->db, "PRAGMA user_version", &version);
+	int rc = bp_sqlite_scalar(f->db, "PRAGMA user_version", &version);
 
 	if (rc == SQLITE_OK)
-		rc = scalar(f->db, "SELECT count(*) FROM sqlite_master", &n);
+		rc = bp_sqlite_scalar(f->db, "SELECT count(*) FROM sqlite_master", &n);
 	if (rc != SQLITE_OK)
 		return rc;
 	if (version == 0 && n == 0) { /* new */
@@ -206,7 +203,7 @@ static int check_format(struct bp_phd_store_file *f)
 	if (version != FORMAT)
 		return SQLITE_NOTADB;
 	/* Once: it reads the whole file, and a disk that would not is tried each second. */
-	rc = f->checked ? SQLITE_OK : quick_check(f->db);
+	rc = f->checked ? SQLITE_OK : bp_sqlite_quick_check(f->db);
 	f->checked = f->checked || rc == SQLITE_OK;
 	return rc == SQLITE_OK ? add_columns(f->db) : rc;
 }
@@ -228,7 +225,7 @@ static int prepare(struct bp_phd_store_file *f)
 static int begin_epoch(struct bp_phd_store_file *f)
 {
 	int64_t epoch;
-	int rc = scalar(f->db, "SELECT epoch FROM store", &epoch);
+	int rc = bp_sqlite_scalar(f->db, "SELECT epoch FROM store", &epoch);
 
 	if (rc == SQLITE_OK && f->epoch != 0 && (uint64_t)epoch == f->epoch)
 		return SQLITE_OK; /* the same process opens it once more */
@@ -237,12 +234,24 @@ static int begin_epoch(struct bp_phd_store_file *f)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(f->db, "UPDATE store SET epoch = epoch + 1", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
-		rc = scalar(f->db, "SELECT epoch FROM store", &epoch);
+		rc = bp_sqlite_scalar(f->db, "SELECT epoch FROM store", &epoch);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(f->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		f->epoch = (uint64_t)epoch;
 	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: a table is not there */
+}
+
+/* Another file is at the path than the one that was open: what lies in it is not what is known. */
+static int empty_replaced(struct bp_phd_store_file *f)
+{
+	int rc = SQLITE_OK;
+
+	if (!f->fresh)
+		rc = sqlite3_exec(f->db, BP_PHD_STORE_WIPE_SQL, NULL, NULL, NULL);
+	f->replaced = rc != SQLITE_OK;
+	f->fresh = f->fresh || rc == SQLITE_OK;
+	return rc;
 }
 
 static int open_file(struct bp_phd_store_file *f)
@@ -264,43 +273,48 @@ static int open_file(struct bp_phd_store_file *f)
 		rc = begin_epoch(f);
 	if (rc == SQLITE_OK)
 		rc = prepare(f);
+	if (rc == SQLITE_OK && f->replaced)
+		rc = empty_replaced(f);
 	return rc;
 }
 
-/* mkdir -p of the file's directory; errors show when the file is opened. */
-static void make_parents(const char *path)
+/* The write-ahead log has the commits of late, and is there from the first one on. */
+static bool log_is_gone(struct bp_phd_store_file *f)
 {
-	char dir[PATH_MAX];
+	char path[PATH_MAX];
+	bool there;
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%s", path) >= sizeof(dir))
-		return;
-	for (char *p = dir + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		mkdir(dir, 0750);
-		*p = '/';
-	}
+	if ((size_t)snprintf(path, sizeof(path), "%s-wal", f->path) >= sizeof(path))
+		return false;
+	there = access(path, F_OK) == 0;
+	f->logs = f->logs || there;
+	return f->logs && !there;
 }
 
-static void move_aside(struct bp_phd_store_file *f, int rc)
+/*
+ * Whether the path has another file than the open one by now, or none. sqlite goes on with the open
+ * one as if nothing were, and all of it would be gone with the process.
+ */
+static bool is_gone(struct bp_phd_store_file *f)
 {
-	static const char *const suffix[] = {"", "-wal", "-shm"};
-	const uint64_t now = bp_unix_ns();
-	char from[PATH_MAX], to[PATH_MAX];
+	int moved = 0;
 
-	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
-		snprintf(from, sizeof(from), "%s%s", f->path, suffix[i]);
-		snprintf(to, sizeof(to), "%s.damaged-%" PRIu64 "%s", f->path, now, suffix[i]);
-		if (rename(from, to) != 0 && errno != ENOENT)
-			bp_log(BP_LOG_WARNING, "%s: cannot be moved aside: %s", from,
-				strerror(errno));
-	}
-	bp_log(BP_LOG_WARNING,
-		"%s is not a sound store of health devices of this version (%s): it was moved to "
-		"%s.damaged-%" PRIu64 " and a fresh one is made; devices that were known by it "
-		"have to associate, or to declare themselves, once more",
-		f->path, sqlite3_errstr(rc), f->path, now);
+	return (sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+		       moved != 0) ||
+	       log_is_gone(f);
+}
+
+static bool leave(struct bp_phd_store_file *f)
+{
+	snprintf(f->error, sizeof(f->error),
+		"store of health devices %s: the file, or its log FILE-wal, was removed or "
+		"replaced while it was in use; all that is known is written anew",
+		f->path);
+	close_file(f);
+	f->replaced = true;
+	f->checked = false;
+	f->epoch = 0;
+	return false;
 }
 
 bool bp_phd_store_file_ready(struct bp_phd_store_file *f)
@@ -308,12 +322,14 @@ bool bp_phd_store_file_ready(struct bp_phd_store_file *f)
 	int rc;
 
 	if (f->db != NULL)
-		return true;
-	make_parents(f->path);
+		return is_gone(f) ? leave(f) : true;
+	bp_sqlite_make_parents(f->path);
 	rc = f->suspect ? SQLITE_CORRUPT : open_file(f);
-	if (damaged(rc)) {
+	if (bp_sqlite_damaged(rc)) {
 		close_file(f);
-		move_aside(f, rc);
+		bp_sqlite_move_aside(f->path, rc, "store of health devices",
+			"devices that were known by it have to associate, or to declare "
+			"themselves, once more");
 		f->suspect = false;
 		f->checked = false;
 		rc = open_file(f);

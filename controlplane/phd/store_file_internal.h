@@ -8,6 +8,7 @@
 
 /* Between store_file.c, which opens the file, and store_rows.c, which writes and reads rows. */
 #define BP_PHD_STORE_KEY_COLUMNS 3u /* at most, of a table's key */
+#define BP_PHD_STORE_WIPE_SQL "DELETE FROM sessions; DELETE FROM known; DELETE FROM configs"
 
 enum bp_phd_store_stmt {
 	BP_PHD_STORE_S_BEGIN,
@@ -31,8 +32,10 @@ struct bp_phd_store_file {
 	sqlite3_stmt *stmt[BP_PHD_STORE_S_COUNT];
 	uint64_t epoch; /* processes that opened this file, this one included; 0: not yet */
 	bool fresh;
-	bool checked; /* this file was found sound */
-	bool suspect; /* was found damaged while it was open */
+	bool checked;  /* this file was found sound */
+	bool suspect;  /* was found damaged while it was open */
+	bool logs;     /* its write-ahead log was seen */
+	bool replaced; /* somebody removed it, or put another one in its place, while it was open */
 	/* where the walk of each table is; key[0] NULL: at its begin */
 	sqlite3_value *key[BP_PHD_STORE_TABLES][BP_PHD_STORE_KEY_COLUMNS];
 	char error[512];

@@ -16,6 +16,7 @@ struct bp_phd_store {
 	struct bp_phd_store_writer *writer;
 	struct bp_phd_store_counts counts;
 	uint64_t said_ns; /* when a failure was said last; 0: never */
+	bool said;        /* one was, and not yet that it is over */
 	/* what is known */
 	struct bp_phd_known *known;
 	uint32_t max_known;

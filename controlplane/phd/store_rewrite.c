@@ -28,7 +28,8 @@ static bool has_room(const struct bp_phd_store *s)
 	struct bp_phd_store_news n;
 
 	bp_phd_store_writer_state(s->writer, &n);
-	return !n.failed && n.queued < BP_PHD_STORE_QUEUE / 2;
+	return !n.failed && n.queued < BP_PHD_STORE_QUEUE / 2 &&
+	       n.octets < BP_PHD_STORE_QUEUE_OCTETS / 2;
 }
 
 static bool begin(struct bp_phd_store *s)

@@ -76,9 +76,7 @@ static int write_row(struct bp_phd_store_file *f, const struct bp_phd_store_row 
 		bind_key(f->stmt[BP_PHD_STORE_S_DROP_SESSION], &row->session);
 		return run(f, BP_PHD_STORE_S_DROP_SESSION);
 	case BP_PHD_STORE_WIPE:
-		return sqlite3_exec(f->db,
-			"DELETE FROM sessions; DELETE FROM known; DELETE FROM configs", NULL, NULL,
-			NULL);
+		return sqlite3_exec(f->db, BP_PHD_STORE_WIPE_SQL, NULL, NULL, NULL);
 	default:
 		return SQLITE_OK;
 	}

@@ -13,7 +13,8 @@
 
 #define COLLECT_NS 50000000ull /* from the first row of a transaction to its commit */
 #define RETRY_NS 1000000000ull
-#define KEEP_ROWS 16384u /* a queue that was longer gives its memory back */
+#define LOOK_NS 1000000000ull /* so often the file is looked after while there is nothing to do */
+#define KEEP_ROWS 16384u      /* a queue that was longer gives its memory back */
 
 struct rows {
 	struct bp_phd_store_row *row;
@@ -32,6 +33,7 @@ struct bp_phd_store_writer {
 	struct rows queue;    /* put since the thread looked last */
 	struct rows taken;    /* the thread's while it works; it alone changes it */
 	uint32_t done;        /* rows of `taken` that are committed */
+	uint64_t octets;      /* of the reports of those that are not */
 	uint64_t due_ns;      /* when the queue is to be taken */
 	bool stop, hurry;
 	bool asked;
@@ -76,17 +78,18 @@ static void wait_until(struct bp_phd_store_writer *w, uint64_t ns)
 	pthread_cond_timedwait(&w->wake, &w->lock, &at);
 }
 
-/* Until there is something to be done at once. */
+/* Until there is something to be done at once, or the file is to be looked after. */
 static void wait_for_work(struct bp_phd_store_writer *w)
 {
+	const uint64_t look_ns = bp_mono_ns() + LOOK_NS;
+
 	while (!w->stop && !w->hurry && !w->asked && w->taken.n == 0 &&
 		w->queue.n < BP_PHD_STORE_BATCH) {
-		if (w->queue.n == 0)
-			pthread_cond_wait(&w->wake, &w->lock);
-		else if (bp_mono_ns() < w->due_ns)
-			wait_until(w, w->due_ns);
-		else
+		const uint64_t until = w->queue.n != 0 ? w->due_ns : look_ns;
+
+		if (bp_mono_ns() >= until)
 			return;
+		wait_until(w, until);
 	}
 }
 
@@ -103,6 +106,15 @@ static void failed(struct bp_phd_store_writer *w)
 	pthread_cond_broadcast(&w->moved);
 	while (!w->stop && !w->hurry && bp_mono_ns() < until)
 		wait_until(w, until);
+}
+
+/* Under the lock: the disk would. */
+static void succeeded(struct bp_phd_store_writer *w)
+{
+	if (!w->news.failed)
+		return;
+	w->news.failed = false;
+	tell(w);
 }
 
 /* What was taken is committed. The memory is given back without the lock: there may be much. */
@@ -131,9 +143,11 @@ static bool write_taken(struct bp_phd_store_writer *w)
 		pthread_mutex_lock(&w->lock);
 		if (!good)
 			return false;
+		for (uint32_t i = w->done; i < w->done + n; i++)
+			w->octets -= w->taken.row[i].report_len;
 		w->done += n;
 		w->news.rows += n;
-		w->news.failed = false;
+		succeeded(w);
 	}
 	forget_taken(w);
 	return true;
@@ -150,9 +164,22 @@ static bool read_page(struct bp_phd_store_writer *w)
 		return false;
 	w->asked = false;
 	w->news.page = true;
-	w->news.failed = false;
+	succeeded(w);
 	tell(w);
 	return true;
+}
+
+/* There is nothing to do but to see that the file is still there. */
+static bool look(struct bp_phd_store_writer *w)
+{
+	bool good;
+
+	pthread_mutex_unlock(&w->lock);
+	good = bp_phd_store_file_ready(w->file);
+	pthread_mutex_lock(&w->lock);
+	if (good)
+		succeeded(w);
+	return good;
 }
 
 /* One round, under the lock. False: an attempt failed. */
@@ -161,6 +188,8 @@ static bool attempt(struct bp_phd_store_writer *w)
 	/* A page that was asked for before the queue is taken is read after it is written. */
 	const bool asked = w->asked;
 
+	if (!asked && waiting(w) == 0)
+		return look(w);
 	if (w->taken.n == 0) {
 		const struct rows empty = w->taken;
 
@@ -288,7 +317,10 @@ bool bp_phd_store_writer_put(struct bp_phd_store_writer *w, const struct bp_phd_
 	bool good;
 
 	pthread_mutex_lock(&w->lock);
-	good = waiting(w) < BP_PHD_STORE_QUEUE && append(&w->queue, row);
+	good = waiting(w) < BP_PHD_STORE_QUEUE &&
+	       w->octets + row->report_len <= BP_PHD_STORE_QUEUE_OCTETS && append(&w->queue, row);
+	if (good)
+		w->octets += row->report_len;
 	if (good && w->queue.n == 1)
 		w->due_ns = bp_mono_ns() + COLLECT_NS;
 	if (good && (w->queue.n == 1 || w->queue.n == BP_PHD_STORE_BATCH))
@@ -324,6 +356,7 @@ static void copy_news(const struct bp_phd_store_writer *w, struct bp_phd_store_n
 {
 	*out = w->news;
 	out->queued = waiting(w);
+	out->octets = w->octets;
 }
 
 void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_news *out)

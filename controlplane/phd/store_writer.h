@@ -11,9 +11,10 @@
  */
 struct bp_phd_store_writer;
 
-/* What happened, since it was last asked but for `rows`, `failures` and `queued`. */
+/* What happened, since it was last asked but for the first four. */
 struct bp_phd_store_news {
 	uint64_t rows, failures, queued;
+	uint64_t octets; /* of the reports that are queued */
 	bool failed;     /* an attempt failed, and none went well since */
 	bool fresh;      /* the file is new */
 	bool page;       /* the page that was asked for is there */

@@ -185,11 +185,13 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 	uint8_t *frame;
 	const uint16_t sport = __builtin_bswap16(port);
 
-	if (!bp_way_out_to(&t->w->router, h->plan.cse, h->cse_is_ip6, &way))
-		return; /* the CSE will send it again */
-	out = rte_pktmbuf_alloc(t->w->pool);
-	if (out == NULL)
+	out = bp_way_out_to(&t->w->router, h->plan.cse, h->cse_is_ip6, &way)
+		      ? rte_pktmbuf_alloc(t->w->pool)
+		      : NULL;
+	if (out == NULL) { /* the CSE will send it again */
+		bp_count(t->w, BP_C_CSE_ACK_UNSENT, 1);
 		return;
+	}
 	frame = rte_pktmbuf_mtod(out, uint8_t *);
 	memcpy(frame, h->head, h->head_len);
 	memcpy(frame + h->head_len - BP_UDP_HDR, &sport, sizeof(sport));
@@ -256,8 +258,9 @@ static bool read_one(
 		*edge = consume(t, m, BP_C_CSE_ACK_EMPTY);
 		return false;
 	}
-	if (unlikely(c->code >> 5 < 2 || c->token_len != BP_PHD_TOKEN_LEN)) {
-		bp_drop(m, c->code >> 5 < 2 ? BP_C_DROP_CSE_UNREADABLE : BP_C_DROP_CSE_BAD_TOKEN);
+	if (unlikely(!BP_COAP_IS_RESPONSE(c->code) || c->token_len != BP_PHD_TOKEN_LEN)) {
+		bp_drop(m, BP_COAP_IS_RESPONSE(c->code) ? BP_C_DROP_CSE_BAD_TOKEN
+							: BP_C_DROP_CSE_UNREADABLE);
 		return false;
 	}
 	heads->m[at] = m;

@@ -7,37 +7,12 @@
  */
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/nodes/way.h"
-#include "dataplane/phd/answers.h"
 #include "dataplane/phd/request_frame.h"
-#include "dataplane/phd/way_out.h"
+#include "dataplane/phd/usual.h"
 #include "phd/words.h"
 #include "proto/phd_apdu.h"
 
-#define STEP 64u        /* datagrams worked on together */
 #define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
-
-/* A burst on its way through the node. */
-struct turn {
-	struct rte_graph *graph;
-	struct rte_node *node;
-	struct bp_worker *w;
-	struct bp_health *h;
-	void **objs;
-	struct bp_way way;     /* the requests that are written into the devices' own mbufs */
-	struct bp_way_out cse; /* where they leave */
-	bool cse_known;        /* and whether that is known */
-	uint32_t room;         /* octets of a frame that fit there, and into a fresh mbuf */
-	struct bp_answers answers;
-};
-
-/* The datagrams of a step. */
-struct heads {
-	struct bp_datagram d[STEP];
-	uint64_t from[STEP][2]; /* words of the sender's address */
-	uint64_t hash[STEP];
-	uint32_t candidate[STEP]; /* the slot that is his, most likely */
-};
 
 /* A report at hand. */
 struct report {
@@ -65,7 +40,7 @@ static inline bool is_report(const uint8_t *apdu, uint32_t len)
 }
 
 /* A report of nobody that we know, or of one who is not to send any. */
-static rte_edge_t stray(struct turn *t, struct rte_mbuf *m, enum bp_counter why)
+static rte_edge_t stray(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_counter why)
 {
 	struct bp_health *h = t->h;
 
@@ -97,7 +72,7 @@ static enum bp_counter reason_of(enum bp_phd_verdict v)
 }
 
 /* Nothing of it is stored: the manager says so, to who waits for an answer. */
-static rte_edge_t discard(struct turn *t, struct rte_mbuf *m, enum bp_phd_verdict v)
+static rte_edge_t discard(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_phd_verdict v)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 
@@ -108,7 +83,7 @@ static rte_edge_t discard(struct turn *t, struct rte_mbuf *m, enum bp_phd_verdic
 }
 
 static uint64_t token_of(
-	const struct turn *t, const struct report *r, unsigned part, bool confirmed)
+	const struct bp_phd_turn *t, const struct report *r, unsigned part, bool confirmed)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_token token = {.slot = r->slot,
@@ -122,7 +97,8 @@ static uint64_t token_of(
 }
 
 /* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
-static rte_edge_t answer_now(struct turn *t, const struct report *r, enum bp_counter unconfirmed)
+static rte_edge_t answer_now(
+	struct bp_phd_turn *t, const struct report *r, enum bp_counter unconfirmed)
 {
 	if (!t->h->conversion.confirmed)
 		return bp_drop(r->m, unconfirmed);
@@ -133,7 +109,7 @@ static rte_edge_t answer_now(struct turn *t, const struct report *r, enum bp_cou
 }
 
 /* The largest request fits out of the CSE's interface and into an mbuf. */
-static bool fits(const struct turn *t, const struct rte_mbuf *m)
+static bool fits(const struct bp_phd_turn *t, const struct rte_mbuf *m)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const uint32_t head = t->h->head_len, room = RTE_MIN(bp_frame_room(m), t->room);
@@ -145,7 +121,7 @@ static bool fits(const struct turn *t, const struct rte_mbuf *m)
 }
 
 /* Which report it is, and which of its parts are to be sent. */
-static bool judge(struct turn *t, struct report *r)
+static bool judge(struct bp_phd_turn *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_words words = bp_phd_words_read(r->s);
@@ -189,7 +165,7 @@ static bool judge(struct turn *t, struct report *r)
 }
 
 /* The request of part `i` leaves, in this mbuf. */
-static inline void write_part(struct turn *t, const struct report *r, unsigned i,
+static inline void write_part(struct bp_phd_turn *t, const struct report *r, unsigned i,
 	struct rte_mbuf *m, const uint8_t *apdu, bool confirmed)
 {
 	const struct bp_phd_ids *share = t->h->ids;
@@ -213,8 +189,8 @@ static inline void write_part(struct turn *t, const struct report *r, unsigned i
 }
 
 /* Those that do not leave in the device's own mbuf, one by one. */
-static void send_more(struct turn *t, const struct report *r, struct rte_mbuf **more, uint32_t open,
-	bool confirmed)
+static void send_more(struct bp_phd_turn *t, const struct report *r, struct rte_mbuf **more,
+	uint32_t open, bool confirmed)
 {
 	for (; open != 0; open &= open - 1, more++) {
 		write_part(t, r, (unsigned)__builtin_ctz(open), *more, r->d->payload, confirmed);
@@ -223,7 +199,7 @@ static void send_more(struct turn *t, const struct report *r, struct rte_mbuf **
 }
 
 /* A report of several parts, or one that can't be written over what it is made of. */
-static __rte_noinline rte_edge_t send_several(struct turn *t, struct report *r, bool stored)
+static __rte_noinline rte_edge_t send_several(struct bp_phd_turn *t, struct report *r, bool stored)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	struct rte_mbuf *more[BP_PHD_TOKEN_PARTS + 1];
@@ -255,7 +231,7 @@ static __rte_noinline rte_edge_t send_several(struct turn *t, struct report *r, 
 }
 
 /* A report that can be stored: the edge of its first request, or where it goes instead. */
-static rte_edge_t convert(struct turn *t, struct report *r)
+static rte_edge_t convert(struct bp_phd_turn *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const bool stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
@@ -274,7 +250,7 @@ static rte_edge_t convert(struct turn *t, struct report *r)
 }
 
 /* Values that are none, and times that can't be, as they were written. */
-static inline void count_oddities(const struct turn *t)
+static inline void count_oddities(const struct bp_phd_turn *t)
 {
 	const struct bp_phd_oddities *odd = &t->h->conversion.odd;
 
@@ -286,7 +262,7 @@ static inline void count_oddities(const struct turn *t)
 
 /* The same, where another session has the same tag. */
 static __rte_noinline bool find_elsewhere(const struct bp_phd_tables *tables,
-	const struct heads *heads, uint32_t i, uint16_t port, struct report *r)
+	const struct bp_phd_heads *heads, uint32_t i, uint16_t port, struct report *r)
 {
 	const uint64_t from[2] = {htole64(heads->from[i][0]), htole64(heads->from[i][1])};
 
@@ -299,8 +275,8 @@ static __rte_noinline bool find_elsewhere(const struct bp_phd_tables *tables,
 }
 
 /* The sender's session, its slot and its word. */
-static inline bool find_session(
-	const struct bp_phd_tables *tables, const struct heads *heads, uint32_t i, struct report *r)
+static inline bool find_session(const struct bp_phd_tables *tables,
+	const struct bp_phd_heads *heads, uint32_t i, struct report *r)
 {
 	const uint16_t port = bp_datagram_sport(r->d);
 	const uint64_t *from = heads->from[i];
@@ -315,7 +291,8 @@ static inline bool find_session(
 }
 
 /* Where a datagram goes; or GONE. */
-static rte_edge_t take(struct turn *t, struct heads *heads, uint32_t i, struct rte_mbuf *m)
+static rte_edge_t take(
+	struct bp_phd_turn *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
 {
 	struct report r = {.m = m, .d = &heads->d[i]};
 	struct bp_health *h = t->h;
@@ -336,6 +313,7 @@ static rte_edge_t take(struct turn *t, struct heads *heads, uint32_t i, struct r
 	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, h->conversion.confirmed);
 	switch (v) {
 	case BP_PHD_CONVERT:
+		bp_phd_usual_learn(h, r.word, r.d->payload, r.d->len);
 		edge = convert(t, &r);
 		count_oddities(t);
 		return edge;
@@ -349,7 +327,8 @@ static rte_edge_t take(struct turn *t, struct heads *heads, uint32_t i, struct r
 }
 
 /* Lengths, checksums and senders; those that are wrong are gone, the others close up. */
-static uint32_t read_heads(struct turn *t, struct rte_mbuf **m, uint32_t n, struct heads *heads)
+static uint32_t read_heads(
+	struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
 {
 	const struct bp_phd_tables *tables = t->h->t;
 	uint32_t left = 0;
@@ -375,12 +354,13 @@ static uint32_t read_heads(struct turn *t, struct rte_mbuf **m, uint32_t n, stru
 	return left;
 }
 
-static void take_step(struct turn *t, struct rte_mbuf **m, uint32_t n)
+static void take_step(struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n)
 {
-	struct heads heads;
+	struct bp_phd_heads heads;
 
 	n = read_heads(t, m, n, &heads);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = bp_phd_usual_take(t, &heads, m, 0, n); i < n;
+		i += 1 + bp_phd_usual_take(t, &heads, m, i + 1, n)) {
 		rte_edge_t edge = take(t, &heads, i, m[i]);
 
 		if (likely(edge == t->way.edge)) {
@@ -397,7 +377,7 @@ static uint16_t phd_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_health *h = w->health;
-	struct turn t;
+	struct bp_phd_turn t;
 
 	t.graph = graph;
 	t.node = node;
@@ -406,14 +386,17 @@ static uint16_t phd_process(
 	t.objs = objs;
 	t.way = (struct bp_way){0};
 	t.answers.n = 0;
-	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse);
+	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
+		      bp_phd_plan_sends(&h->plan);
 	t.way.edge = t.cse_known ? t.cse.edge : BP_EDGE_DROP;
 	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,
 		(uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
-	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, STEP));
+	bp_phd_usual_begin(&t);
+	for (uint32_t i = 0; i < nb_objs; i += BP_PHD_STEP)
+		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, BP_PHD_STEP));
 	bp_way_end(w, graph, node, objs, &t.way);
 	bp_answers_send(graph, node, w, &t.answers);
+	bp_phd_usual_end(&t);
 	return nb_objs;
 }
 

@@ -117,8 +117,8 @@ uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16], cons
 
 /*
  * Fills in lengths and checksums of a frame whose head is `head` octets long, with `len` octets of
- * payload behind it. ip_sum and udp_sum: of the IPv4 header, and of pseudo header, UDP header and
- * the payload's first `summed` octets, all of them without the lengths.
+ * payload behind it. ip_sum and udp_sum: of the IPv4 header, folded, and of pseudo header, UDP
+ * header and the payload's first `summed` octets, all of them without the lengths.
  */
 static inline void bp_datagram_seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len,
 	uint32_t summed, uint64_t ip_sum, uint64_t udp_sum)
@@ -133,7 +133,8 @@ static inline void bp_datagram_seal(uint8_t *frame, uint32_t head, bool ip6, uin
 		const uint16_t total = __builtin_bswap16((uint16_t)(len + BP_UDP_HDR + BP_IP4_HDR));
 
 		memcpy(ip + BP_IP4_TOTAL, &total, 2);
-		sum = (uint16_t)~bp_sum_fold(ip_sum + total);
+		/* ip_sum is folded */
+		sum = (uint16_t)~bp_sum_fold_short((uint32_t)ip_sum + total);
 		memcpy(ip + 10, &sum, 2);
 	}
 	memcpy(udp + BP_UDP_LENGTH, &udp_len, 2);

@@ -37,6 +37,12 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 
 	if (!h)
 		return NULL;
+	h->quick = aligned_alloc(_Alignof(struct bp_phd_quick), t->max_layouts * sizeof(*h->quick));
+	if (!h->quick) {
+		free(h);
+		return NULL;
+	}
+	memset(h->quick, 0, t->max_layouts * sizeof(*h->quick));
 	bp_phd_sfloat_prepare();
 	h->t = t;
 	h->ids = &t->ids[index];
@@ -47,6 +53,8 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 
 void bp_health_free(struct bp_health *h)
 {
+	if (h)
+		free(h->quick);
 	free(h);
 }
 
@@ -79,6 +87,8 @@ static void take_plan(struct bp_health *h, uint64_t mono_ns)
 	h->ports_last = p->ports_last;
 	bp_bucket_init(&h->strays, strays, strays / 10 + 1, mono_ns);
 	make_head(h);
+	for (uint32_t n = 0; n < h->t->max_layouts; n++)
+		h->quick[n].life = h->quick[n].values = 0;
 }
 
 void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)

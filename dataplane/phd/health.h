@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "dataplane/exception/bucket.h"
 #include "phd/convert.h"
+#include "phd/quick.h"
 #include "shm/phd.h"
 
 /*
@@ -51,6 +52,7 @@ struct bp_health {
 	uint16_t head_len;
 	uint64_t ip_sum, udp_sum;
 	struct bp_phd_conversion conversion; /* of the report at hand */
+	struct bp_phd_quick *quick;          /* of each layout, or none */
 };
 
 /*

@@ -143,6 +143,8 @@
 	X(PHD_BAD_MAP, PHD, "phd_bad_map", "discarded: data contradict the declared map")          \
 	X(PHD_EVENTS_LOST, PHD, "phd_events_lost",                                                 \
 		"events that the ring to the control plane had no room for")                       \
+	X(CSE_ACK_UNSENT, PHD, "cse_ack_unsent",                                                   \
+		"empty acknowledgements not sent: no mbuf, or no way to the CSE")                  \
 	X(CSE_DENIED, PHD, "cse_denied", "responses: the originator may not")                      \
 	X(CSE_NO_TARGET, PHD, "cse_no_target", "responses: the container is not there")            \
 	X(CSE_BUSY, PHD, "cse_busy", "responses: later")                                           \

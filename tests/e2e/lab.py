@@ -200,7 +200,7 @@ class Gateway:
             self.write(config)
         return self.command("reload", "-c", self.file)
 
-    def stop(self, seconds=30):
+    def stop(self, seconds=120):
         """SIGTERM, as an operator stops it; returns the exit status."""
         if self.process is None:
             return None

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "phd/convert.h"
+#include "phd/quick.h"
 #include "phd/sfloat_table.h"
 #include "proto/coap.h"
 #include "proto/frame.h"
@@ -68,6 +68,33 @@ static void check_sum(const struct bp_phd_conversion *c, const uint8_t *out, siz
 		bp_sum_fold(bp_sum_add(c->sum, bp_sum_moved(rest, c->summed))));
 }
 
+/* The quick way, where there is one, writes the same; also over the report. */
+static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+	const struct bp_phd_conversion *c, const uint8_t *apdu, size_t len,
+	const struct bp_phd_identity *id, const uint8_t *message, size_t n)
+{
+	static const uint8_t before[42] = {1, 2, 3};
+	static struct bp_phd_quick q;
+	uint8_t *frame;
+	uint64_t sum;
+
+	if (!bp_phd_quick_make(&q, l, plan, c, apdu, len, before, sizeof(before)))
+		return;
+	frame = calloc(1, q.bound);
+	if (frame == NULL)
+		abort();
+	memcpy(frame + sizeof(before), apdu, len);
+	HOLDS(bp_phd_quick_is(&q, l, frame + sizeof(before), (uint32_t)len));
+	if (bp_phd_quick_numbers(&q, frame + sizeof(before))) {
+		HOLDS(bp_phd_quick_write(&q, id, frame + sizeof(before), frame, &sum) ==
+			sizeof(before) + n);
+		HOLDS(memcmp(frame, before, sizeof(before)) == 0);
+		HOLDS(memcmp(frame + sizeof(before), message, n) == 0);
+		HOLDS(bp_sum_fold(sum) == bp_sum_fold(bp_sum(message, n, 0)));
+	}
+	free(frame);
+}
+
 static void convert(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
 	struct bp_phd_bytes bytes, bool whole)
 {
@@ -90,6 +117,7 @@ static void convert(const struct bp_phd_layout *l, const struct bp_phd_plan *pla
 			if (whole) {
 				check_request(out, n);
 				check_sum(&c, out, n);
+				check_quick(l, plan, &c, apdu, bytes.len, &id, out, n);
 			}
 			free(out);
 		}

@@ -160,7 +160,7 @@ void rig_drop(struct rig *r, unsigned n)
 struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned octets)
 {
 	static struct build b;
-	static const uint8_t filler[1024];
+	static const uint8_t filler[60000];
 
 	b.n = 0;
 	b.depth = 0;

@@ -243,27 +243,73 @@ static void long_line_is_cut_off(void **state)
 	free(text);
 }
 
-/* More clients than there is room for: the last is closed, the first are served. */
+static void is_answered(struct fixture *f, int fd)
+{
+	say(fd, STATUS);
+	assert_string_equal(line(f, fd), STATUS_ANSWER);
+}
+
+/* More clients than there is room for: the quietest is closed, the others are served. */
 static void clients_are_bounded(void **state)
 {
 	struct fixture *f = *state;
 	int fd[BP_CONTROL_CLIENTS_MAX + 1];
 
-	for (unsigned i = 0; i <= BP_CONTROL_CLIENTS_MAX; i++)
-		fd[i] = client(f);
-	assert_string_equal(line(f, fd[BP_CONTROL_CLIENTS_MAX]), "");
 	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
-		say(fd[i], STATUS);
-		assert_string_equal(line(f, fd[i]), STATUS_ANSWER);
+		fd[i] = client(f);
+		is_answered(f, fd[i]);
 	}
-	close(fd[0]);
-	close(fd[BP_CONTROL_CLIENTS_MAX]);
-	event_base_loop(f->base, EVLOOP_ONCE);
-	fd[0] = client(f);
-	say(fd[0], STATUS);
-	assert_string_equal(line(f, fd[0]), STATUS_ANSWER);
-	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
+	is_answered(f, fd[0]);
+	fd[BP_CONTROL_CLIENTS_MAX] = client(f);
+	is_answered(f, fd[BP_CONTROL_CLIENTS_MAX]);
+	assert_string_equal(line(f, fd[1]), "");
+	for (unsigned i = 0; i <= BP_CONTROL_CLIENTS_MAX; i++) {
+		if (i != 1)
+			is_answered(f, fd[i]);
 		close(fd[i]);
+	}
+}
+
+/* Those that nothing is ever heard of don't keep anybody out. */
+static void who_says_nothing_keeps_nobody_out(void **state)
+{
+	struct fixture *f = *state;
+	int fd[200];
+
+	for (unsigned i = 0; i < 200; i++) {
+		fd[i] = client(f);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+	}
+	const int last = client(f);
+
+	is_answered(f, last);
+	for (unsigned i = 0; i < 200; i++)
+		close(fd[i]);
+	is_answered(f, last);
+	close(last);
+}
+
+/* Who waits for an answer gets it; a new one is told to come again. */
+static void all_wait_for_answers(void **state)
+{
+	struct fixture *f = *state;
+	int fd[BP_CONTROL_CLIENTS_MAX], more;
+
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		fd[i] = client(f);
+		say(fd[i], RELOAD);
+		while (f->reloads == i)
+			event_base_loop(f->base, EVLOOP_ONCE);
+	}
+	more = client(f);
+	assert_non_null(strstr(line(f, more), "\"ok\":false,\"errors\":[\"too many clients"));
+	assert_string_equal(line(f, more), "");
+	close(more);
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		bp_control_reply(f->control, f->reloading[i], json_pack("{s:b}", "ok", 1));
+		assert_string_equal(line(f, fd[i]), "{\"ok\":true}");
+		close(fd[i]);
+	}
 }
 
 /* One that asks for ever and never reads is closed, and nobody waits for it. */
@@ -387,6 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_line_is_cut_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_says_nothing_keeps_nobody_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_wait_for_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(client_that_never_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(request, setup, teardown),
 		cmocka_unit_test_setup_teardown(old_socket_is_replaced, setup, teardown),

@@ -330,8 +330,12 @@ static void what_is_not_the_response(void **state)
 	say_response(f, ACK, other_mid, request, 0x41, 2001, NULL); /* another message id */
 	say(f, "\x00\x01\x02", 3);
 	say(f, odd_reset, sizeof(odd_reset));
+	/* codes of a request, and of reserved classes, are no response, whatever else is right */
+	say_response(f, ACK, request + 2, request, 0x02, 2001, NULL);
+	say_response(f, ACK, request + 2, request, 0x21, 2001, NULL);
+	say_response(f, ACK, request + 2, request, 0xe1, 2001, NULL);
 	RUN_CLIENT_UNTIL(f,
-		bp_cse_counts(f->client)->strays == 3 && bp_cse_counts(f->client)->unreadable == 1);
+		bp_cse_counts(f->client)->strays == 3 && bp_cse_counts(f->client)->unreadable == 4);
 	say(f, ping, sizeof(ping));
 	TAKE(f);
 	assert_int_equal(f->got_len, 4);

@@ -250,6 +250,34 @@ static void udp_only_on_our_interfaces(void **state)
 	bp_phd_server_free(g.udp);
 }
 
+/* What is sent to all has no address that an answer could come from. */
+static void udp_only_what_can_be_answered(void **state)
+{
+	const int on = 1;
+	struct sockaddr_in all = {.sin_family = AF_INET};
+	struct got g = {0};
+	struct bp_phd_server_counts n;
+	uint16_t port;
+	int fd;
+
+	(void)state;
+	start_udp(&g, &port);
+	all.sin_port = htons(port);
+	assert_int_equal(inet_pton(AF_INET, "127.255.255.255", &all.sin_addr), 1);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)), 0);
+	assert_int_equal(sendto(fd, "hello", 5, 0, (struct sockaddr *)&all, sizeof(all)), 5);
+	do {
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+		bp_phd_server_count(g.udp, &n);
+	} while (n.unanswerable + n.received == 0);
+	assert_int_equal(g.n, 0);
+	assert_int_equal(n.unanswerable, 1);
+	close(fd);
+	bp_phd_server_free(g.udp);
+}
+
 static void ports_that_are_taken(void **state)
 {
 	int udp = bp_phd_server_socket(0, err, sizeof(err));
@@ -486,6 +514,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(udp_takes_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_overflow_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_only_on_our_interfaces, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(udp_only_what_can_be_answered, set_up, tear_down),
 		cmocka_unit_test(ports_that_are_taken),
 		cmocka_unit_test_setup_teardown(tcp_cuts_the_stream, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_takes_the_longest, set_up, tear_down),

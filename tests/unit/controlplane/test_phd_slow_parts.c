@@ -390,7 +390,7 @@ static void after_a_worker(void **state)
 	uint32_t slot;
 	size_t len;
 	uint8_t *apdu = rig_apdu("S02", &len);
-	const uint16_t octets = (uint16_t)bp_hash_bytes(
+	const uint16_t octets = bp_phd_report_octets(
 		(const uint64_t[2]){0x9e3779b97f4a7c15ull, 0xd1b54a32d192ed03ull}, apdu, len);
 
 	(void)state;

@@ -417,6 +417,65 @@ static void lost_rows_are_written_anew(void **state)
 	assert_int_equal(rig_known(r, 1, 0x4000, NULL), 9);
 }
 
+/* The same where the disk is full, and reports are as long as they can be: what waits is bounded by
+ * octets, too. */
+static void long_reports_are_written_anew(void **state)
+{
+	enum { LEN = 60000, MOST = 2 * BP_PHD_STORE_QUEUE_OCTETS / LEN };
+	struct rig *r = *state;
+	uint8_t system_id[8];
+	char dir[128];
+	unsigned n = 0;
+
+	snprintf(dir, sizeof(dir), "%s/a", r->dir);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	if (mount("none", dir, "tmpfs", 0, "size=1m") != 0) {
+		print_message("no right to mount a small file system here\n");
+		skip();
+	}
+	rig_open(r);
+	rig_load(r);
+	while (rig_counts(r).lost == 0) {
+		assert_true(n++ < MOST);
+		rig_system_id(n, system_id);
+		assert_true(bp_phd_store_learn(
+			r->store, system_id, rig_report(0x4000, (uint16_t)n, LEN)));
+		assert_int_equal(rig_known(r, n, 0x4000, NULL), (int)n);
+	}
+	assert_true(n >= BP_PHD_STORE_QUEUE_OCTETS / (LEN + 1000));
+	assert_int_equal(mount("none", dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+	RUN_UNTIL(r, r->again == 1);
+	rig_reopen(r);
+	assert_int_equal(rig_known(r, n, 0x4000, NULL), (int)n);
+	rig_close(r);
+	umount(dir);
+}
+
+/* No file can be made, and there is no room for another configuration: nobody else's is forgotten
+ * for one that can't be kept. */
+static void nobody_goes_in_vain(void **state)
+{
+	struct rig *r = *state;
+	uint8_t system_id[8];
+	unsigned n = 0;
+	bool kept;
+
+	snprintf(r->path, sizeof(r->path), "%s/a", r->dir);
+	assert_int_equal(mkdir(r->path, 0755), 0);
+	rig_open(r);
+	RUN_UNTIL(r, r->not_whole == 1);
+	do {
+		assert_true(n++ < 100);
+		rig_system_id(n, system_id);
+		kept = bp_phd_store_learn(
+			r->store, system_id, rig_report(0x4000, (uint16_t)n, 60000));
+	} while (kept);
+	assert_int_equal(n, r->max_octets / 60000 + 1);
+	for (unsigned i = 1; i <= n; i++)
+		assert_int_equal(rig_known(r, i, 0x4000, NULL), i < n ? (int)i : -1);
+	assert_int_equal(rig_counts(r).evicted, 0);
+}
+
 static void one_process_at_a_time(void **state)
 {
 	struct rig *r = *state;
@@ -443,6 +502,86 @@ static void one_process_at_a_time(void **state)
 	assert_int_equal(r->n, 2);
 }
 
+/* What is known, and open, after the file is another one. */
+static void check_written_anew(struct rig *r)
+{
+	RUN_UNTIL(r, r->again == 1);
+	rig_put(r, 1, 10);
+	assert_true(bp_phd_store_flush(r->store));
+	event_base_loop(r->base, EVLOOP_NONBLOCK);
+	assert_int_equal(rig_said(r, "was removed or replaced while it was in use"), 1);
+	assert_int_equal(rig_files(r, ".damaged-"), 0);
+	rig_reopen(r);
+	assert_int_equal(r->n, 1);
+	assert_int_equal(rig_find(r, 1)->reports, 10 + (1 << 20));
+	assert_int_equal(rig_known(r, 1, 0x4000, NULL), 9);
+	assert_int_equal(rig_counts(r).known, 1);
+}
+
+/* Nothing is to be written when somebody removes the file: that is seen all the same. */
+static void the_file_is_removed(void **state)
+{
+	struct rig *r = *state;
+	char wal[160];
+
+	rig_open(r);
+	rig_load(r);
+	rig_learn(r, 1, 0x4000, 9);
+	rig_put(r, 1, 1);
+	assert_true(bp_phd_store_flush(r->store));
+	RUN_UNTIL(r, r->again == 1); /* as it is new */
+	r->again = 0;
+	rig_catch_stderr(r);
+	snprintf(wal, sizeof(wal), "%s-wal", r->path);
+	assert_int_equal(unlink(wal), 0);
+	assert_int_equal(unlink(r->path), 0);
+	check_written_anew(r);
+}
+
+/* Of the write-ahead log sqlite would go on with what nobody finds after a kill. */
+static void the_log_is_removed(void **state)
+{
+	struct rig *r = *state;
+	char wal[160];
+
+	rig_open(r);
+	rig_load(r);
+	rig_learn(r, 1, 0x4000, 9);
+	rig_put(r, 1, 1);
+	assert_true(bp_phd_store_flush(r->store));
+	RUN_UNTIL(r, r->again == 1); /* as it is new */
+	r->again = 0;
+	rig_catch_stderr(r);
+	snprintf(wal, sizeof(wal), "%s-wal", r->path);
+	assert_int_equal(unlink(wal), 0);
+	check_written_anew(r);
+}
+
+/* By a copy of an earlier day, which has other sessions and other configurations. */
+static void the_file_is_replaced(void **state)
+{
+	struct rig *r = *state;
+	char copy[160];
+
+	rig_open(r);
+	rig_load(r);
+	rig_learn(r, 2, 0x4000, 5);
+	rig_put(r, 2, 2);
+	rig_close(r);
+	snprintf(copy, sizeof(copy), "%s.copy", r->path);
+	assert_int_equal(rename(r->path, copy), 0);
+	rig_open(r);
+	rig_load(r);
+	rig_learn(r, 1, 0x4000, 9);
+	rig_put(r, 1, 1);
+	assert_true(bp_phd_store_flush(r->store));
+	RUN_UNTIL(r, r->again == 1); /* as it is new */
+	r->again = 0;
+	rig_catch_stderr(r);
+	assert_int_equal(rename(copy, r->path), 0);
+	check_written_anew(r);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,7 +595,12 @@ int main(int argc, char **argv)
 		TEST(rows_that_make_no_sense_are_skipped),
 		TEST(full_disk),
 		TEST(lost_rows_are_written_anew),
+		TEST(long_reports_are_written_anew),
+		TEST(nobody_goes_in_vain),
 		TEST(one_process_at_a_time),
+		TEST(the_file_is_removed),
+		TEST(the_log_is_removed),
+		TEST(the_file_is_replaced),
 	};
 
 	if (argc == 5 && strcmp(argv[1], AS_WRITER) == 0)

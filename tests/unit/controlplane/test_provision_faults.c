@@ -351,6 +351,49 @@ static void test_unanswered_hold_up_nobody(void **state)
 	one_way_of_no_answer(true);
 }
 
+/* Others are answered meanwhile: the CSE is there, and nobody waits for it. */
+static void test_one_is_not_answered(void **state)
+{
+	struct fixture *f = make(2, HOUR_NS, HOUR_NS);
+
+	(void)state;
+	bad_devices(f, 0, 0);
+	f->n_bad = 1;
+	f->bad_way = IS_SILENT;
+	f->ack_timeout_ns = MS_NS;
+	start(f, DEVICES, 8);
+	RUN_UNTIL(f, f->n_ready == DEVICES - 1 && f->handed_back > 0);
+	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	f->ready[7] = false;
+	f->queue[f->tail++] = 7;
+	bp_provision_kick(f->provision);
+	RUN_UNTIL(f, f->ready[7]);
+	assert_int_equal(bp_provision_counts(f->provision)->refused, 0);
+	finish(f);
+}
+
+/* The CSE counts as away, and who asks whether it is back is not answered: another one asks, too.
+ */
+static void test_the_probe_is_not_answered(void **state)
+{
+	struct fixture *f = make(2, MS_NS, 4 * MS_NS);
+	unsigned asked;
+
+	(void)state;
+	bad_devices(f, 0xa3, 5103);
+	f->n_bad = 1;
+	start(f, 1, 8);
+	RUN_UNTIL(f, f->bad_asked > 0 && bp_provision_counts(f->provision)->away_since_ns != 0);
+	f->bad_way = IS_SILENT;
+	asked = f->bad_asked;
+	RUN_UNTIL(f, f->bad_asked > asked);
+	f->queue[f->tail++] = 1;
+	bp_provision_kick(f->provision);
+	RUN_UNTIL(f, f->ready[1]);
+	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	finish(f);
+}
+
 /* What all need is asked for by one, which waits. */
 static void test_refused_base(void **state)
 {
@@ -491,6 +534,8 @@ int main(void)
 		cmocka_unit_test(test_refused_are_tried_again),
 		cmocka_unit_test(test_not_understood_hold_up_nobody),
 		cmocka_unit_test(test_unanswered_hold_up_nobody),
+		cmocka_unit_test(test_one_is_not_answered),
+		cmocka_unit_test(test_the_probe_is_not_answered),
 		cmocka_unit_test(test_refused_base),
 		cmocka_unit_test(test_busy_for_one),
 		cmocka_unit_test(test_busy_for_all),

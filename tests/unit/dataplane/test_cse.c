@@ -147,7 +147,7 @@ static void separate_responses(void **state)
 		/* the way back is not known any more: the CSE will ask again */
 		health_neighbour(&h, B, cse6, h.cse.ip, NULL);
 		reply(&h, &q, CON, CREATED, 2001);
-		health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_CSE_ACK_UNSENT, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -404,7 +404,7 @@ static void unreadable(void **state)
 	health_session(&h, 0, 2);
 	report(&h, true, 1, 1, 1, &q);
 	good = coap_response(ACK, CREATED, q.mid, q.token, 2001);
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 12; i++) {
 		m = good;
 		switch (i) {
 		case 0:
@@ -434,8 +434,14 @@ static void unreadable(void **state)
 		case 8:
 			m.b[1] = 2; /* a request */
 			break;
-		default:
+		case 9:
 			m.b[1] = 0x21; /* of a class that is none */
+			break;
+		case 10:
+			m.b[1] = 0xc1;
+			break;
+		default:
+			m.b[1] = 0xff;
 		}
 		health_reply(&h, q.port, &m);
 		health_counted(&h, BP_C_DROP_CSE_UNREADABLE, 1, BP_C_COUNT);

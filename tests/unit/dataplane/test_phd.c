@@ -523,6 +523,32 @@ static void is_slow(struct health *h)
 	is_punted(h, &apdu, BP_C_PUNT_PHD_SLOW);
 }
 
+/* The control plane knows of no address to send from: there is a way, but nobody could answer. */
+static void no_source(void **state)
+{
+	const struct bytes apdu = one(true, 1, 1);
+
+	(void)state;
+	for (int cse6 = 0; cse6 < 2; cse6++) {
+		struct bp_phd_plan without;
+		struct health h;
+		uint32_t slot;
+
+		health_start(&h, &(struct health_options){.cse6 = cse6 != 0});
+		slot = health_session(&h, 0, 2);
+		without = h.plan;
+		memset(without.source + (cse6 ? 0 : 12), 0, cse6 ? 16 : 4);
+		bp_phd_plan_set(h.phd, &without);
+		is_slow(&h);
+		bp_phd_plan_set(h.phd, &h.plan);
+		health_report(&h, &apdu);
+		goes(&h, slot, 0, 0, SPO2, con1);
+		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
+			BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+		health_stop(&h);
+	}
+}
+
 static void the_slow_path(void **state)
 {
 	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 0xb5};
@@ -656,14 +682,14 @@ static void a_report_without_observations(void **state)
 
 /* ---- want ---- */
 
-static void no_message_ids_left(void **state)
+static void run_out_of_ids(bool per_report)
 {
 	struct bytes apdu;
 	struct health h;
 	uint32_t slot;
 	unsigned n = 0;
 
-	health_start(&h, &(struct health_options){.ports = 1});
+	health_start(&h, &(struct health_options){.ports = 1, .per_report = per_report});
 	slot = health_session(&h, 0, 2);
 	/* 65,536 of them in one second; less than 64 can be lost at the end */
 	for (;; n++) {
@@ -697,6 +723,14 @@ static void no_message_ids_left(void **state)
 		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_UNACKNOWLEDGED, 1,
 		BP_C_COUNT);
 	health_stop(&h);
+}
+
+/* The same where reports go the quick way. */
+static void no_message_ids_left(void **state)
+{
+	(void)state;
+	run_out_of_ids(false);
+	run_out_of_ids(true);
 }
 
 static void no_buffers_left(void **state)
@@ -745,6 +779,7 @@ int main(void)
 		cmocka_unit_test(strays),
 		cmocka_unit_test(no_stray_is_answered_where_none_may),
 		cmocka_unit_test(while_sessions_are_read_back),
+		cmocka_unit_test(no_source),
 		cmocka_unit_test(the_slow_path),
 		cmocka_unit_test(too_long_for_a_message),
 		cmocka_unit_test(what_is_discarded),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/times.h"
+
 /* A small generator with a seed, so that what fails once fails again (xorshift64*). */
 static inline uint64_t test_random(uint64_t *state)
 {

@@ -111,7 +111,7 @@ static void nonsense_is_mended(void **state)
 {
 	static const unsigned one_in[] = {1, 3, 20, 200, 3000, 100000};
 
-	for (unsigned round = 0; round < 30; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(30); round++) {
 		rnd = 1 + round;
 		fib_open(&x, 100, 100, 150, 100, 20);
 		fill();

@@ -217,7 +217,7 @@ static void random_changes(void **state)
 
 	fib_open(&x, 8, 8, 150, 8, 8);
 	bp_fib_quiesce(x.f, 3, &known);
-	for (unsigned i = 0, there = 0; i < 100000; i++) {
+	for (unsigned i = 0, there = 0; i < TEST_TIMES(100000); i++) {
 		const unsigned n = test_below(&rnd, N), to = 1 + test_below(&rnd, 1000);
 		const struct bp_address a = numbered(n, n % 2);
 
@@ -252,7 +252,7 @@ static void garbage_is_mended(void **state)
 {
 	uint64_t rnd = 6;
 
-	for (unsigned round = 0; round < 40; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(40); round++) {
 		const struct bp_address a = numbered(round, false);
 
 		fib_open(&x, 8, 8, 40, 8, 8);

@@ -368,7 +368,7 @@ static void empty(void)
 static void the_tables_say_what_they_were_told(void **state)
 {
 	rnd = 1;
-	for (unsigned round = 0; round < 20000; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(20000); round++) {
 		step();
 		if (below(8) == 0)
 			bp_fib_settle(x.w);
@@ -399,7 +399,7 @@ static void forget_what_is_hidden(void)
 static void another_writer_goes_on(void **state)
 {
 	rnd = 2;
-	for (unsigned round = 0; round < 100; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(100); round++) {
 		for (unsigned i = below(60); i > 0; i--)
 			step();
 		fib_take_over(&x);
@@ -418,7 +418,7 @@ static void nothing_is_reused_before_the_workers_passed(void **state)
 	uint64_t known = 0;
 
 	rnd = 3;
-	for (unsigned round = 0; round < 80; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(80); round++) {
 		bp_fib_quiesce(x.f, 1, &known);
 		for (unsigned i = 0; i < PREFIXES; i++) {
 			struct bp_address a = {.family = prefix(i).family};

@@ -43,22 +43,22 @@ static void interleaved(uint8_t family, struct bp_prefix (*make)(uint64_t *, uin
 
 static void test_random4(void **state)
 {
-	interleaved(4, random_prefix, 20000, 32);
+	interleaved(4, random_prefix, TEST_TIMES(20000), 32);
 }
 
 static void test_random6(void **state)
 {
-	interleaved(6, random_prefix, 20000, 128);
+	interleaved(6, random_prefix, TEST_TIMES(20000), 128);
 }
 
 static void test_real4(void **state)
 {
-	interleaved(4, bp_route_mix, 20000, 32);
+	interleaved(4, bp_route_mix, TEST_TIMES(20000), 32);
 }
 
 static void test_real6(void **state)
 {
-	interleaved(6, bp_route_mix, 20000, 128);
+	interleaved(6, bp_route_mix, TEST_TIMES(20000), 128);
 }
 
 /* Every length below one address, in from both ends, with the default last and first. */
@@ -148,7 +148,7 @@ static void test_bursts(void **state)
 			rig_set(&b, &p4, BP_NH_FIXED + i);
 		rig_set(&b, &p6, BP_NH_FIXED + i);
 	}
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = 0; i < TEST_TIMES(20000); i++) {
 		uint32_t n = 1 + test_below(&b.seed, 64), dst4[64], got[64], n4 = 0, n6 = 0;
 		struct bp_address a[64], v4[64], v6[64];
 		const uint8_t *dst6[64];

@@ -14,7 +14,7 @@
 #define READERS 2u
 #define ADDRESSES 48u
 #define VERSIONS 1024u
-#define CHANGES 60000u
+#define CHANGES TEST_TIMES(60000u)
 #define PREFIXES 160u
 
 struct shared {

@@ -73,7 +73,7 @@ static void test_corrupt(void **state)
 
 	rig_start(&r, 40000, 60000);
 	fill(&r, 8000);
-	for (unsigned round = 0; round < 40; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(40) + 4; round++) {
 		/* from a single word to a good part of all */
 		unsigned times = 1u << (round % 14);
 

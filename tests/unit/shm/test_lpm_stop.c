@@ -117,7 +117,7 @@ static void stop(uint8_t family)
 		if (p.length >= 10)
 			rig_set(&r, &p, BP_NH_FIXED + i);
 	}
-	for (unsigned i = 0; times < 80; i++) {
+	for (unsigned i = 0; times < TEST_TIMES(80); i++) {
 		struct change c = any_change(&r, family);
 
 		assert_true(i < 1000);
@@ -151,7 +151,7 @@ static void test_stop_repair(void **state)
 			rig_set(&r, &p, BP_NH_FIXED + i);
 	}
 	seed = r.seed;
-	for (unsigned i = 0; i < 30; i++) {
+	for (unsigned i = 0; i < TEST_TIMES(30); i++) {
 		/* Words that lead to nowhere, and others that are only wrong. */
 		for (unsigned k = 0; k < 20; k++) {
 			struct bp_address a =

@@ -17,7 +17,7 @@
 #define DEVICES 300u
 #define STEADY 60u /* devices below this stay open */
 #define KINDS 8u
-#define CHANGES 120000u
+#define CHANGES TEST_TIMES(120000u)
 
 enum { CLOSED, CHANGING, OPEN };
 

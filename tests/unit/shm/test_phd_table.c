@@ -149,11 +149,21 @@ static void test_epochs(void **state)
 	phd_close(&x);
 }
 
+/* How often the place of layout `n` was used. */
+static uint32_t life_of(const struct phd_rig *x, int n)
+{
+	const struct bp_phd_layout *l = bp_phd_layout_of(x->t, (uint64_t)n << 16);
+
+	assert_non_null(l);
+	return l != NULL ? l->life : 0;
+}
+
 static void test_layouts(void **state)
 {
 	struct phd_rig x;
 	struct bp_phd_layout *l = malloc(BP_PHD_LAYOUT_SIZE);
-	uint32_t slot[1000];
+	uint32_t slot[1000], life[3];
+	int n;
 
 	assert_non_null(l);
 	phd_open(&x, 1000, 3, 1);
@@ -175,12 +185,20 @@ static void test_layouts(void **state)
 	assert_int_equal(bp_phd_layout_get(x.w, l), 1);
 	phd_layout_fill(l, 9, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), 2);
+	for (uint32_t i = 0; i < 3; i++)
+		life[i] = life_of(&x, (int)i);
 	/* full; those that nobody uses go, when the workers have passed */
 	phd_layout_fill(l, 10, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), -1);
 	assert_int_equal(x.t->control->layouts, 1);
 	atomic_store(&x.epochs->seen[0], atomic_load(&x.epochs->epoch));
-	assert_in_range(bp_phd_layout_get(x.w, l), 1, 2);
+	n = bp_phd_layout_get(x.w, l);
+	assert_in_range(n, 1, 2);
+	/* and who kept something of what lay there can tell */
+	assert_int_equal(life_of(&x, 0), life[0]);
+	assert_int_not_equal(life_of(&x, n), life[n]);
+	assert_int_equal(bp_phd_layout_get(x.w, l), n);
+	assert_int_equal(life_of(&x, n), life[n] + 1);
 	/* too long, or shorter than it can be */
 	phd_layout_fill(l, 11, 1);
 	l->size = BP_PHD_LAYOUT_SIZE + 1;

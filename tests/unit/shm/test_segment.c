@@ -300,10 +300,11 @@ static void damage_is_said_and_healed_by_the_owner(void **state)
 		const char *word;
 	} damage[] = {
 		{0, 0, "magic"},
-		{8, 2 | (uint64_t)N_SPECS << 32, "ABI version 2"},
-		{8, 1 | (uint64_t)65 << 32, "directory"},
-		{8, 1 | (uint64_t)UINT32_MAX << 32, "directory"},
-		{8, 1 | (uint64_t)4 << 32, "directory"}, /* a fourth table without a name */
+		{8, (BP_SEG_ABI + 1) | (uint64_t)N_SPECS << 32, "ABI version"},
+		{8, BP_SEG_ABI | (uint64_t)65 << 32, "directory"},
+		{8, BP_SEG_ABI | (uint64_t)UINT32_MAX << 32, "directory"},
+		{8, BP_SEG_ABI | (uint64_t)4 << 32,
+			"directory"}, /* a fourth table without a name */
 		{16, 0, "cut short"},
 		{16, UINT64_MAX, "cut short"},
 		{16, 1ull << 40, "cut short"},

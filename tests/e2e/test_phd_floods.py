@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Strangers: floods of association requests from one address and from thousands, with right and with broken octets, and
+datagrams that say to be another's. Honest devices measure meanwhile, and whatever limit was met is counted."""
+
+import contextlib
+import itertools
+import random
+import socket
+import time
+
+import pytest
+
+from conftest import running_router
+from lab import wait_until
+from phd_octets import ABRT, RLRE, RLRQ, Anybody, Device, aarq, fixed, memory_kib
+from router_lab import LEFT, RIGHT, only_biplane, own, takes
+from test_phd_commands import reloaded
+from test_phd_restart import Devices, Sink, check_stored, notice_nothing
+
+pytestmark = only_biplane
+
+STRANGERS = "10.64.0.0/12"
+FLOOD = 6000
+BURST = 2000  # as many as the port's ring has room for, so that each is counted
+SESSIONS, PER_ADDRESS = 2048, 64
+HONEST = 20
+AARE = "e300002c0000507900268000000080008000000000000000800000000008fedcba987654321000000000000000000000"  # a manager's
+_ids = itertools.count(1)
+
+
+def ident():
+    return f"0022092258b0{next(_ids):04x}"
+
+
+@pytest.fixture(scope="module")
+def router(routed_lab, hugepages, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("phd")
+    phd = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": SESSIONS, "limits": {"per_address": PER_ADDRESS, "strays": 100},
+           "store": {"path": str(directory / "phd.db")}, "timeouts": {"config": "1s"},
+           "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, directory, phd=phd) as r, \
+            routed_lab.extra("gw", "route", "add", STRANGERS, "via", LEFT, "dev", "left"):
+        takes(routed_lab, "left", STRANGERS)
+        r.settled()
+        yield r
+
+
+@pytest.fixture
+def sink(routed_lab, router, tmp_path):
+    with contextlib.closing(Sink(routed_lab, tmp_path)) as s:
+        yield s
+
+
+@pytest.fixture
+def anybody(routed_lab, router):
+    with Anybody(routed_lab) as a:
+        yield a
+
+
+def words(router):
+    return router.show("planes")["phd"]
+
+
+PUNTS = ("signal", "stray", "slow", "answer")
+SOCKET = ("received", "dropped", "oversized", "foreign", "unanswerable")
+# What was sent to all: datagrams for the manager that came to the kernel in another class, and not by node phd.
+elsewhere = {"class": 0, "way": 0}
+
+
+def settled(router):
+    """What came for the manager by now is in the words; returns them. Here nobody comes by TCP."""
+    def all_said():
+        c = router.counters()
+        if sum(c[f"punt_phd_{p}"] for p in PUNTS) + elsewhere["way"] != c["kernel_phd"] + c["kernel_queue_phd"]:
+            return False  # some wait for the kernel
+        now = words(router)
+        return sum(now["udp"][w] for w in SOCKET) == c["kernel_phd"] + elsewhere["class"] and now
+    return wait_until("the words to say all that came", all_said, 30, 0.1)
+
+
+# ---------------------------------------------------------------- in another's name
+
+
+@pytest.fixture
+def victim(routed_lab, router, sink):
+    """A device that operates and measures."""
+    with Device(routed_lab, ident()) as d:
+        assert d.associate() == 0
+        d.measure(1, 71)
+        yield d
+
+
+def undisturbed(router, victim, number):
+    """Its association is the one that it was, it heard nothing, and it measures on."""
+    assert victim.hear(0.05) is None
+    victim.measure(number, 70 + number)
+    (s,) = router.show("sessions", victim.system_id)["sessions"]
+    assert s["state"] == "operating" and s["device"] == f"{victim.address}:{victim.port}"
+
+
+def test_strangers_end_nothing(routed_lab, router, victim, anybody):
+    """APDUs without a system-id are their sender's: from another address, or another port, they are of nobody."""
+    taken_over = settled(router)["sessions"]["taken_over"]
+    for n, octets in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
+        for address, port in ((LEFT, victim.port ^ 1), ("10.64.0.9", victim.port)):
+            anybody.send(address, port, octets)
+        undisturbed(router, victim, n)
+    assert settled(router)["sessions"]["taken_over"] == taken_over
+
+
+def test_rejected_requests_take_nothing(routed_lab, router, victim, anybody):
+    """Who says to be the device, and is rejected for whatever reason, has not ended its association."""
+    good = aarq(victim.system_id)
+    refused = {"version": good[:4] + b"\x40" + good[5:], "protocol": good[:12] + b"\x50\x7a" + good[14:],
+               "parameter": good[:44] + b"\x80\x00" + good[46:], "permanent": good[:30] + b"\x80\x00\x00\x00" + good[34:]}
+    before = settled(router)["associations"]
+    for n, octets in enumerate(refused.values(), 2):
+        anybody.send("10.64.0.9", 7000 + n, octets)
+        undisturbed(router, victim, n)
+    after = settled(router)["associations"]
+    assert {r: after[f"rejected_{r}"] - before[f"rejected_{r}"] for r in refused} == dict.fromkeys(refused, 1)
+    # nor has who is over a limit
+    with contextlib.ExitStack() as stay:
+        for _ in range(PER_ADDRESS):
+            assert stay.enter_context(Device(routed_lab, ident(), address="10.64.0.8")).associate() == 0
+        with Device(routed_lab, victim.system_id, address="10.64.0.8") as stranger:
+            assert stranger.associate() == 2
+            undisturbed(router, victim, 20)
+    with reloaded(router, allow=[ident()]), Device(routed_lab, victim.system_id, address="10.64.0.7") as stranger:
+        assert stranger.associate() == 7
+        undisturbed(router, victim, 21)
+
+
+@pytest.mark.parametrize("address", ("10.64.0.10", LEFT), ids=("address", "port"))
+@pytest.mark.parametrize("config", (400, 0x4000), ids=("operating", "waiting"))
+def test_its_system_id_is_enough(routed_lab, router, victim, config, address):
+    """The newest wins, as documented; the device is told, and it takes its place back by associating again."""
+    with Device(routed_lab, victim.system_id, address=address) as stranger:
+        assert stranger.associate(config) == (0 if config == 400 else 3)
+        assert victim.hear() == ABRT
+        (s,) = router.show("sessions", victim.system_id)["sessions"]
+        assert s["device"] == f"{stranger.address}:{stranger.port}"
+        assert victim.associate() == 0
+        assert stranger.hear() == ABRT
+        victim.measure(2, 72)
+
+
+@pytest.mark.parametrize("octets,answer", (
+    (ABRT, None), (RLRQ, RLRE), (RLRE, ABRT), (bytes.fromhex(AARE), ABRT), (aarq("00aa00000000ffff"), ABRT)),
+    ids=("ABRT", "RLRQ", "RLRE", "AARE", "AARQ"))
+def test_its_very_address_and_port(router, victim, anybody, octets, answer):
+    """What comes from there is the device's, by all that UDP can say: the association ends by the standard's rules, and
+    the device notices with its next report at the latest."""
+    anybody.send(victim.address, victim.port, octets)
+    wait_until("the session to end", lambda: router.show("sessions", victim.system_id)["total"] == 0)
+    assert victim.hear(20 if answer else 0.05) == answer
+    assert victim.ask(fixed(2, 2, [72])) == ABRT
+    assert victim.associate() == 0
+    victim.measure(3, 73)
+
+
+# ---------------------------------------------------------------- who can't be answered
+
+
+def test_who_can_not_be_answered(routed_lab, router, victim, anybody):
+    """From port 0, from a link-local address, to a broadcast or multicast address: no answer could ever arrive, so
+    nobody is associated, and nobody's session taken over."""
+    before = settled(router)
+    with routed_lab.inside("left"):
+        index = socket.if_nametoindex("eth0")
+        six, four = (socket.socket(f, socket.SOCK_DGRAM) for f in (socket.AF_INET6, socket.AF_INET))
+    link_local = next(a["local"] for a in routed_lab.ip_json("gw", "-6", "addr", "show", "dev", "left")[0]["addr_info"]
+                      if a["scope"] == "link")
+    with six, four:
+        four.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        octets = aarq(victim.system_id)
+        anybody.send(LEFT, 0, octets)
+        anybody.send(LEFT, 7777, octets, to="10.1.0.255")
+        four.sendto(octets, ("10.1.0.255", 6024))
+        six.sendto(octets, ("ff02::1", 6024, 0, index))
+        six.sendto(octets, (link_local, 6024, 0, index))
+        after = wait_until("them to be counted", lambda: (
+            (w := words(router))["udp"]["unanswerable"] >= before["udp"]["unanswerable"] + 5 and w))
+    c = router.counters()
+    elsewhere["class"] = sum(after["udp"][w] for w in SOCKET) - c["kernel_phd"]
+    elsewhere["way"] = c["kernel_phd"] - sum(c[f"punt_phd_{p}"] for p in PUNTS)
+    assert 0 <= elsewhere["class"] <= 5 and 0 <= elsewhere["way"] <= 5
+    assert after["udp"]["unanswerable"] == before["udp"]["unanswerable"] + 5
+    for group in ("sessions", "associations"):
+        assert after[group] == before[group]
+    assert after["udp"]["unsent"] == before["udp"]["unsent"]
+    undisturbed(router, victim, 2)
+
+
+# ---------------------------------------------------------------- floods: last, since they leave the table full
+
+
+def broken(apdu, rnd):
+    """Cut, or with some octets others."""
+    if rnd.random() < 0.3:
+        return apdu[:rnd.randrange(len(apdu))]
+    b = bytearray(apdu)
+    for _ in range(rnd.randrange(1, 6)):
+        b[rnd.randrange(len(b))] = rnd.randrange(256)
+    return bytes(b)
+
+
+# Each n-th datagram of a flood: address, port, octets.
+def of_one_address(rnd, n):
+    return "10.64.0.1", 1024 + n, aarq(f"00aa{n:012x}")
+
+
+def of_many(rnd, n):
+    return f"10.{65 + n % 8}.{n >> 3 & 255}.{1 + (n >> 11)}", 6024, aarq(f"00ab{n:012x}")
+
+
+def of_many_unknown(rnd, n):
+    return f"10.{73 + n % 4}.{n >> 2 & 255}.{1 + (n >> 10)}", 6024, aarq(f"00ac{n:012x}", 0x4000)
+
+
+def of_many_broken(rnd, n):
+    return f"10.{77 + n % 2}.{n >> 1 & 255}.{1 + (n >> 9)}", 6024, broken(aarq(f"00ad{n:012x}", rnd.choice((400, 0x4000))), rnd)
+
+
+RESULTS = ("accepted", "accepted_unknown", "rejected_permanent", "rejected_transient", "rejected_protocol",
+           "rejected_parameter", "rejected_unauthorized", "rejected_version")
+
+
+def flood(router, anybody, kind, seed=1):
+    """Sent as fast as it is taken. By how much the words of associations, and what was dropped before the kernel, rose."""
+    rnd = random.Random(seed)
+    frames = [anybody.frame(*kind(rnd, n)) for n in range(FLOOD)]
+    before, counted = settled(router)["associations"], router.counters()
+    for begin in range(0, FLOOD, BURST):
+        for f in frames[begin:begin + BURST]:
+            anybody.socket.send(f)
+        wait_until("the flood to be taken", lambda: (  # honest devices have no signalling meanwhile
+            router.counters()["punt_phd_signal"] >= counted["punt_phd_signal"] + begin + BURST), 30)
+    after = settled(router)["associations"]
+    grown = {k: after[k] - before[k] for k in after}
+    # each was answered in one way; nobody of a flood is associated already
+    assert grown["asked"] == sum(grown[k] for k in RESULTS)
+    assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "layouts"))
+    return grown, router.counters()["kernel_queue_phd"] - counted["kernel_queue_phd"]
+
+
+def test_reports_of_nobody(router, victim, anybody):
+    """Of those without an association so many are answered as limits.strays says; each is counted, and none stored."""
+    before, aborts = router.counters(), settled(router)["signalling"]["aborts_sent"]
+    frames = [anybody.frame(f"10.64.{n >> 8}.{n & 255}", 6024, fixed(n, n, [n])) for n in range(FLOOD)]
+    for begin in range(0, FLOOD, BURST):
+        for f in frames[begin:begin + BURST]:
+            anybody.socket.send(f)
+        wait_until("them to be taken", lambda: (
+            router.counters()["phd_no_session"] >= before["phd_no_session"] + begin + BURST), 30)
+    undisturbed(router, victim, 2)
+    said = settled(router)["signalling"]["aborts_sent"] - aborts
+    grown = {k: v - before[k] for k, v in router.counters().items()}
+    assert grown["phd_no_session"] == FLOOD == grown["phd_stray"] + grown["punt_phd_stray"]
+    assert 0 < grown["punt_phd_stray"] - grown["kernel_queue_phd"] == said and grown["phd_stray"] > 0
+    assert grown["phd_reports"] == 1
+
+
+def test_floods(routed_lab, router, sink, anybody, tmp_path):
+    """Of honest devices nobody notices anything, and each measurement is stored, once."""
+    pids = [router.plane(p)["pid"] for p in ("control plane", "data plane")]
+    with contextlib.closing(Devices(routed_lab, tmp_path, "oximeter", HONEST)) as devices:
+        devices.measured(1)
+        before = [memory_kib(p) for p in pids]
+
+        # not on the list
+        with reloaded(router, allow=[d.lower() for d in {line["device"] for line in devices.lines()}]):
+            grown, shed = flood(router, anybody, of_one_address)
+            assert grown["rejected_unauthorized"] == grown["asked"] > 0 and grown["asked"] + shed == FLOOD
+            assert router.show("sessions")["total"] == HONEST
+        devices.measured(1, since=time.time())
+
+        # one address has its share and no more
+        grown, shed = flood(router, anybody, of_one_address)
+        assert grown["accepted"] == PER_ADDRESS and grown["rejected_address"] == grown["asked"] - PER_ADDRESS > 0
+        assert grown["asked"] + shed == FLOOD
+        assert router.show("sessions", "--address", "10.64.0.1")["total"] == PER_ADDRESS
+        devices.measured(1, since=time.time())
+
+        # broken octets open a session only where they are those of a good request
+        grown, shed = flood(router, anybody, of_many_broken)
+        assert grown["rejected_version"] > 0 and grown["rejected_parameter"] > 0 and grown["rejected_protocol"] > 0
+        assert settled(router)["signalling"]["undecodable"] > FLOOD // 20
+        devices.measured(1, since=time.time())
+
+        # those who never declare what they announced go again
+        flood(router, anybody, of_many_unknown)
+        wait_until("them to be gone", lambda: router.show("sessions", "--state", "configuring")["total"] == 0, 30, 0.1)
+        devices.measured(1, since=time.time())
+
+        # the table is full: newcomers are refused, and nobody goes
+        moves = Device(routed_lab, ident())
+        assert moves.associate() == 0
+        wait_until("the table to be full", lambda: flood(router, anybody, of_many)[0]["rejected_full"] > 0, 60)
+        assert router.show("sessions")["total"] == SESSIONS == words(router)["sessions"]["open"]
+        with Device(routed_lab, ident()) as late:
+            assert late.associate() == 2
+        # but who has a session comes in from another port; later, where what ended just now is not free yet
+        with moves:
+            moves.reconnect()
+            wait_until("it to be let in", lambda: moves.associate() == 0)
+        devices.measured(1, since=time.time())
+
+        for p, was in zip(pids, before):
+            assert memory_kib(p) - was < 32 << 10
+        assert [router.plane(p)["pid"] for p in ("control plane", "data plane")] == pids
+        notice_nothing([devices])
+    check_stored([devices], sink)
+    router.balanced()
+    # who was refused comes in when there is room
+    with Device(routed_lab, ident()) as late:
+        assert late.associate() == 0
