@@ -17,6 +17,8 @@ static const char *const group_text[BP_CG_COUNT] = {
 	[BP_CG_ROUTE] = "What routing did.",
 	[BP_CG_PHD] = ("Reports of personal health devices, and what the CSE said to what "
 		       "became of them."),
+	[BP_CG_AGGREGATION] = ("Messages for aggregation that went on as they came, and why; "
+			       "frames where aggregates are taken apart that are none."),
 	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
 	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
 	[BP_CG_FLOW] = "The connections that inspection follows.",

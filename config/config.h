@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "biplane/aggregation.h"
 #include "biplane/fib.h"
 #include "biplane/limits.h"
 #include "biplane/rule.h"
@@ -232,6 +233,11 @@ struct bp_config {
 	struct bp_config_static fixed; /* section static: */
 	struct bp_config_exception exception;
 	struct bp_config_phd phd;
+	struct bp_agg_rules agg;  /* sections aggregate and disaggregate */
+	struct {                  /* section aggregation: bounds of each worker */
+		uint32_t streams; /* that are made, and as many that are received */
+		uint32_t queue;   /* frames that wait for their pace, of each entry with one */
+	} aggregation;
 };
 
 /* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
@@ -256,6 +262,12 @@ int bp_config_phd_allow_load(
 	const struct bp_config_phd *c, struct bp_config_phd_ids *out, char *err, size_t err_size);
 /* The same for who only wants to know whether it can be read. */
 int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t err_size);
+
+/* Whether the file has an entry of aggregate or disaggregate. */
+static inline bool bp_config_aggregates(const struct bp_config *c)
+{
+	return c->agg.n_aggregate != 0 || c->agg.n_disaggregate != 0;
+}
 
 /* Whether a port routes: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "shm/agg_shape.h"
 #include "shm/fib_tables.h"
 #include "shm/hash.h"
 #include "shm/phd_shape.h"
@@ -76,7 +77,8 @@ enum table {
 	T_FLOWS,
 	T_FIB,                         /* and what else belongs to it, in its order */
 	T_PHD = T_FIB + BP_FIB_TABLES, /* likewise */
-	TABLES = T_PHD + BP_PHD_TABLES,
+	T_AGG = T_PHD + BP_PHD_TABLES, /* likewise */
+	TABLES = T_AGG + BP_AGG_TABLES,
 };
 
 static const struct bp_table_shape own_shape[T_FIB] = {
@@ -97,7 +99,9 @@ static const struct bp_table_shape *shape(unsigned t)
 {
 	if (t < T_FIB)
 		return &own_shape[t];
-	return t < T_PHD ? &bp_fib_shape[t - T_FIB] : &bp_phd_shape[t - T_PHD];
+	if (t < T_PHD)
+		return &bp_fib_shape[t - T_FIB];
+	return t < T_AGG ? &bp_phd_shape[t - T_PHD] : &bp_agg_shape[t - T_AGG];
 }
 
 static uint64_t version(unsigned t)
@@ -132,6 +136,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_FLOWS] = times(workers, flows);
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);
+	bp_agg_capacities(c, z + T_AGG);
 }
 
 unsigned bp_shm_specs(
@@ -179,7 +184,8 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
 	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
 	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
-	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers);
+	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers) &&
+	       bp_agg_sizes_agree(z + T_AGG, workers);
 }
 
 static void key_fill(struct bp_shm *m)
@@ -309,6 +315,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	m->alarm_ring_stride = z[T_ALARM_RING] / m->workers;
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->workers);
+	bp_agg_map(&m->agg, p + T_AGG, z + T_AGG, m->workers);
 	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
 		return -1;
 	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));

@@ -9,6 +9,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "config/config.h"
+#include "shm/agg.h"
 #include "shm/fib.h"
 #include "shm/phd.h"
 #include "shm/ring.h"
@@ -34,6 +35,7 @@
  *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
  *   fib ...      CP            the forwarding tables: shm/fib.h
  *   phd ...      see there     the sessions of personal health devices: shm/phd.h
+ *   agg ...      see there     aggregation: shm/agg.h
  */
 
 /* Seconds-stamped life signs and one-word facts. Each field names its writer. */
@@ -127,7 +129,7 @@ struct bp_alarm_log {
  * without a port or bridge that routes the forwarding tables are, and so is what is for health
  * devices without a phd section.
  */
-#define BP_SHM_SPECS_MAX 32
+#define BP_SHM_SPECS_MAX 40
 unsigned bp_shm_specs(
 	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
 
@@ -154,6 +156,7 @@ struct bp_shm {
 	uint32_t counter_rows; /* workers + 1 */
 	struct bp_fib fib;
 	struct bp_phd_tables phd;
+	struct bp_agg_tables agg;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are

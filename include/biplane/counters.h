@@ -18,7 +18,8 @@
  * `consumed` is BP_CG_CONSUMED: frames for biplane itself, which ended there as they should. The
  * group PUNT says why frames were handed to the exception path; each of them is then counted once
  * more, by KERNEL or by DROP. The group PHD counts what was done with reports of personal health
- * devices, and what the CSE said to it. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe
+ * devices, and what the CSE said to it; AGGREGATION, messages that no aggregate took and frames
+ * that were none. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe
  * what inspection saw; a frame that they count is forwarded all the same.
  */
 #define BP_COUNTERS(X)                                                                             \
@@ -34,6 +35,8 @@
 		"empty acknowledgements of the CSE's confirmable responses")                       \
 	X(PHD_MANAGER_FRAME, MADE, "phd_manager_frame",                                            \
 		"replay: what its own manager said to devices")                                    \
+	X(AGG_AGGREGATE, MADE, "agg_aggregate", "aggregates of UDP messages")                      \
+	X(DISAGG_MESSAGE, MADE, "disagg_message", "UDP messages restored from aggregates")         \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
@@ -76,6 +79,23 @@
 		"responses whose token is none of a session that is open")                         \
 	X(DROP_PHD_ANSWER_NO_WAY, DROP, "phd_answer_no_way",                                       \
 		"answers to devices that could neither be sent nor handed over")                   \
+	X(DROP_AGG_MIMIC, DROP, "agg_mimic",                                                       \
+		"to be aggregated, but can't be, and begins like an aggregate")                    \
+	X(DROP_DISAGG_UDP_CHECKSUM, DROP, "disagg_udp_checksum",                                   \
+		"aggregates with a wrong UDP checksum, or none")                                   \
+	X(DROP_DISAGG_LENGTHS, DROP, "disagg_lengths",                                             \
+		"aggregates whose IP and UDP lengths disagree")                                    \
+	X(DROP_DISAGG_VERSION, DROP, "disagg_version", "aggregates of an unknown version")         \
+	X(DROP_DISAGG_CHECKSUM, DROP, "disagg_checksum",                                           \
+		"aggregates with a wrong checksum over header and directory")                      \
+	X(DROP_DISAGG_FAMILY, DROP, "disagg_family",                                               \
+		"aggregates of another IP version than their packet")                              \
+	X(DROP_DISAGG_COUNT, DROP, "disagg_count", "aggregates whose length and count disagree")   \
+	X(DROP_DISAGG_ENTRY, DROP, "disagg_entry", "aggregates with a malformed directory")        \
+	X(DROP_DISAGG_FORGED, DROP, "disagg_forged",                                               \
+		"aggregates with a sender outside of senders")                                     \
+	X(DROP_DISAGG_NO_MBUF, DROP, "disagg_no_mbuf",                                             \
+		"aggregates not taken apart for want of mbufs")                                    \
 	/* frames for biplane itself */                                                            \
 	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
 	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \
@@ -87,6 +107,8 @@
 		"answers to devices that the control plane sends: no neighbour yet")               \
 	X(PHD_MANAGER_TAKEN, CONSUMED, "phd_manager_taken",                                        \
 		"replay: what its own manager took, in the kernel's place")                        \
+	X(AGG_MESSAGE, CONSUMED, "agg_message", "UDP messages put into aggregates")                \
+	X(DISAGG_AGGREGATE, CONSUMED, "disagg_aggregate", "aggregates that were taken apart")      \
 	/* to the kernel */                                                                        \
 	X(KERNEL_ROUTING, KERNEL, "kernel_routing",                                                \
 		"routing protocols, ARP and neighbour discovery")                                  \
@@ -149,6 +171,19 @@
 	X(CSE_NO_TARGET, PHD, "cse_no_target", "responses: the container is not there")            \
 	X(CSE_BUSY, PHD, "cse_busy", "responses: later")                                           \
 	X(CSE_REFUSED, PHD, "cse_refused", "responses: any other error")                           \
+	/* aggregation: messages that went on as they came */                                      \
+	X(AGG_PASSED_LENGTH, AGGREGATION, "agg_passed_length",                                     \
+		"longer than max_message, or than an aggregate may be")                            \
+	X(AGG_PASSED_CHECKSUM, AGGREGATION, "agg_passed_checksum",                                 \
+		"IP or UDP checksum wrong; IPv6 without one")                                      \
+	X(AGG_PASSED_SHAPE, AGGREGATION, "agg_passed_shape",                                       \
+		"IPv4 options, or IP and UDP lengths that disagree")                               \
+	X(AGG_PASSED_FORMAT, AGGREGATION, "agg_passed_format", "no message of format paper")       \
+	X(AGG_PASSED_SENDER, AGGREGATION, "agg_passed_sender",                                     \
+		"source address, port or TTL that no aggregate can carry")                         \
+	X(AGG_PASSED_NO_MBUF, AGGREGATION, "agg_passed_no_mbuf", "no mbuf for a new aggregate")    \
+	X(DISAGG_PLAIN, AGGREGATION, "disagg_plain",                                               \
+		"where aggregates are taken apart, messages that are none")                        \
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
@@ -243,6 +278,7 @@ enum bp_counter_group {
 	BP_CG_PUNT,
 	BP_CG_ROUTE,
 	BP_CG_PHD,
+	BP_CG_AGGREGATION,
 	BP_CG_BRIDGE,
 	BP_CG_INSPECT,
 	BP_CG_FLOW,

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/agg.h"
+
+#include <string.h>
+
+#include "shm/agg_shape.h"
+
+const struct bp_table_shape bp_agg_shape[BP_AGG_TABLES] = {
+	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan)},
+	[BP_AT_STATS] = {"agg_stats", sizeof(struct bp_agg_stats)},
+	[BP_AT_DISAGG_STATS] = {"disagg_stats", sizeof(struct bp_disagg_stats)},
+	[BP_AT_STREAMS] = {"agg_streams", sizeof(struct bp_agg_stream_row)},
+};
+
+void bp_agg_capacities(const struct bp_config *c, uint64_t capacity[BP_AGG_TABLES])
+{
+	const bool on = bp_config_aggregates(c);
+	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
+
+	capacity[BP_AT_PLAN] = 1;
+	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
+	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
+	capacity[BP_AT_STREAMS] = on ? workers * c->aggregation.streams : 1;
+}
+
+bool bp_agg_sizes_agree(const uint64_t capacity[BP_AGG_TABLES], uint64_t workers)
+{
+	const bool off = capacity[BP_AT_STATS] == 1;
+
+	return capacity[BP_AT_PLAN] == 1 && capacity[BP_AT_DISAGG_STATS] == capacity[BP_AT_STATS] &&
+	       (off ? capacity[BP_AT_STREAMS] == 1
+		    : capacity[BP_AT_STATS] == workers * BP_AGG_RULES_MAX &&
+				       capacity[BP_AT_STREAMS] % workers == 0 &&
+				       capacity[BP_AT_STREAMS] / workers <= UINT32_MAX);
+}
+
+void bp_agg_map(struct bp_agg_tables *t, void *const address[BP_AGG_TABLES],
+	const uint64_t capacity[BP_AGG_TABLES], uint32_t workers)
+{
+	*t = (struct bp_agg_tables){0};
+	if (capacity[BP_AT_STATS] == 1)
+		return;
+	t->plan = address[BP_AT_PLAN];
+	t->stats = address[BP_AT_STATS];
+	t->disagg_stats = address[BP_AT_DISAGG_STATS];
+	t->rows = address[BP_AT_STREAMS];
+	t->streams = (uint32_t)(capacity[BP_AT_STREAMS] / workers);
+}
+
+/* The rules by words, since a worker may read them meanwhile. */
+_Static_assert(sizeof(struct bp_agg_rules) % 8 == 0, "rules are copied by words");
+
+void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules)
+{
+	const uint64_t *from = (const uint64_t *)(const void *)rules;
+	uint64_t *to = (uint64_t *)(void *)&p->rules;
+	/* one that was killed while it wrote has left an odd number */
+	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_relaxed) | 1;
+
+	atomic_store_explicit(&p->generation, g, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	for (size_t i = 0; i < sizeof(*rules) / 8; i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+	atomic_store_explicit(&p->generation, g + 1, memory_order_release);
+}
+
+bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out)
+{
+	const uint64_t *from = (const uint64_t *)(const void *)&p->rules;
+	uint64_t *to = (uint64_t *)(void *)out;
+	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_acquire);
+
+	if (g == 0 || g == *seen || (g & 1) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(*out) / 8; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&p->generation, memory_order_relaxed) != g)
+		return false;
+	*seen = g;
+	return true;
+}
