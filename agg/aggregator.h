@@ -58,12 +58,16 @@ struct bp_agg_output {
 	uint16_t len;
 	uint8_t port; /* that its messages came in on: it goes the way they would have gone */
 	uint8_t rule;
+	/* Within bp_aggregator_take(): so many frames of the burst came before it, and their
+	 * verdicts are written. Whoever sends those of them that go on first keeps the order also
+	 * where a frame that passes is followed by a whole aggregate. Else 0. */
+	uint8_t at;
 };
 
 struct bp_aggregator_hooks {
 	/* A buffer: returns its first octet, and what `send` is to get in *buffer. NULL: none. */
 	uint8_t *(*get)(void *arg, void **buffer);
-	/* The buffer is the caller's again. */
+	/* The buffer is the caller's again. Must not call the aggregator. */
 	void (*send)(void *arg, const struct bp_agg_output *out);
 	void *arg;
 };

@@ -62,6 +62,7 @@ extern const struct bp_type bp_type_bridges, bp_type_bridge_ports, bp_type_table
 extern const struct bp_type bp_type_system_id, bp_type_system_ids, bp_type_port_range;
 extern const struct bp_type bp_type_resource_path, bp_type_originator;
 extern const struct bp_type bp_type_condition, bp_type_json_path;
+extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
@@ -168,6 +169,8 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_exception(struct bp_reader *r);
 /* check_interfaces.c: once ports and bridges are known. */
 void bp_check_interfaces(struct bp_reader *r);
+/* check_aggregation.c: sections aggregate, disaggregate and aggregation, once all are read */
+void bp_check_aggregation(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */
@@ -189,6 +192,9 @@ const char *bp_address_text(const struct bp_address *a, char out[BP_ADDRESS_TEXT
 const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT]);
 /* Whether the address is in the prefix: of its family and with its first bits. */
 bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a);
+/* From "ADDRESS/LENGTH", or an address, which is the prefix of all its bits. False: *fault says why
+ * it is neither. */
+bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault);
 
 /*
  * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds

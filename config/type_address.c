@@ -116,13 +116,46 @@ static void expect_address(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_address = {
 	.parse = parse_address, .format = format_address, .expect = expect_address};
 
+/* Whether no bit is set beyond the length. */
+static bool check_prefix(const struct bp_prefix *p, const struct bp_address *given,
+	const char *text, struct bp_fault *fault)
+{
+	char shown[BP_SHOWN], right[BP_ADDRESS_TEXT];
+
+	if (memcmp(p->bytes, given->bytes, sizeof(p->bytes)) == 0)
+		return true;
+	return bp_fault_set(fault, 0,
+		"%s has bits set beyond its length, the prefix it is in is %s",
+		bp_shown(text, strlen(text), shown), bp_prefix_text(p, right));
+}
+
+bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault)
+{
+	struct bp_address a;
+	uint8_t length;
+
+	if (strchr(text, '/') != NULL) {
+		if (!read_with_length(text, &a, &length, "a prefix", fault))
+			return false;
+	} else if (read_address(text, &a)) {
+		length = (uint8_t)bp_address_bits(a.family);
+	} else {
+		char shown[BP_SHOWN];
+
+		return bp_fault_set(fault, 0, "'%s' is neither an address nor a prefix",
+			bp_shown(text, strlen(text), shown));
+	}
+	*out = bp_prefix_of(a, length);
+	return check_prefix(out, &a, text, fault);
+}
+
 static bool parse_prefix(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
 	struct bp_address a;
 	struct bp_prefix p;
 	uint8_t length;
-	char shown[BP_SHOWN], right[BP_ADDRESS_TEXT];
+	char shown[BP_SHOWN];
 
 	(void)s;
 	(void)c;
@@ -130,10 +163,8 @@ static bool parse_prefix(const struct bp_setting *s, const struct bp_config *c, 
 		return false;
 	bp_shown(text, strlen(text), shown);
 	p = bp_prefix_of(a, length);
-	if (memcmp(p.bytes, a.bytes, sizeof(p.bytes)) != 0)
-		return bp_fault_set(fault, 0,
-			"%s has bits set beyond its length, the prefix it is in is %s", shown,
-			bp_prefix_text(&p, right));
+	if (!check_prefix(&p, &a, text, fault))
+		return false;
 	if (p.length > 0 && p.bytes[0] >= (p.family == 4 ? 224 : 0xff) &&
 		(p.family == 6 || p.bytes[0] < 240))
 		return bp_fault_set(fault, 0, "%s is multicast, which is not routed", shown);

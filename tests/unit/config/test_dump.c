@@ -114,6 +114,8 @@ static void everything_is_read(void **state)
 
 #define CLASS_DEFAULTS(name, rate, burst)                                                          \
 	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
+#define AGGREGATION_DEFAULTS                                                                       \
+	"aggregate: []\ndisaggregate: []\naggregation:\n  streams: 1024\n  queue: 4096\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
 	"16384\n"                                                                                  \
@@ -121,7 +123,7 @@ static void everything_is_read(void **state)
 	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
 	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
 		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
-			CLASS_DEFAULTS("other", "1000", "100")
+			CLASS_DEFAULTS("other", "1000", "100") AGGREGATION_DEFAULTS
 
 /* The dump of the least configuration is the table of defaults. */
 static void defaults_are_dumped(void **state)
@@ -251,7 +253,8 @@ static void routing_is_dumped(void **state)
 								    "  burst: 400\n      queue: "
 								    "512\n    "
 								    "other:\n      rate: 50\n      "
-								    "burst: 32\n      queue: 18\n");
+								    "burst: 32\n      queue: "
+								    "18\n" AGGREGATION_DEFAULTS);
 	free(text);
 	bp_config_free(c);
 }

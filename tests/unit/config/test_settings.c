@@ -244,6 +244,7 @@ static const struct row rows[] = {
 	CLASS("local"),
 	CLASS("other"),
 #include "settings_phd.h"
+#include "settings_aggregation.h"
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
@@ -501,6 +502,8 @@ static void the_schema_is_consistent(void **state)
 	static struct bp_rule_spec rule;
 	static struct bp_config_bridge bridge;
 	static struct bp_config_static_route route;
+	static struct bp_agg_rule aggregate;
+	static struct bp_disagg_rule disaggregate;
 
 	for (uint32_t i = 0; i < bp_schema_rows; i++) {
 		const struct bp_setting *s = &bp_schema[i];
@@ -509,6 +512,8 @@ static void the_schema_is_consistent(void **state)
 			     : strncmp(s->path, "mqtt.rules[]", 12) == 0    ? (void *)&rule
 			     : strncmp(s->path, "bridge[]", 8) == 0         ? (void *)&bridge
 			     : strncmp(s->path, "static.routes[]", 15) == 0 ? (void *)&route
+			     : strncmp(s->path, "aggregate[]", 11) == 0     ? (void *)&aggregate
+			     : strncmp(s->path, "disaggregate[]", 14) == 0  ? (void *)&disaggregate
 									    : (void *)&c;
 		struct bp_fault fault;
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/datagram.h"
+
+static bool parse_ip4(struct bp_datagram *d)
+{
+	const uint8_t *ip = d->frame + d->l3;
+	uint32_t header, total;
+
+	if (d->l3 + BP_IP4_HDR > d->len || ip[0] >> 4 != 4 || ip[BP_IP4_PROTOCOL] != BP_PROTO_UDP ||
+		(bp_be16(ip + BP_IP4_FRAGMENT) & BP_IP4_MF_OFFSET) != 0)
+		return false;
+	header = (uint32_t)(ip[0] & 0x0f) * 4;
+	if (header < BP_IP4_HDR)
+		return false;
+	total = bp_be16(ip + BP_IP4_TOTAL);
+	d->l4 = (uint16_t)(d->l3 + header);
+	d->l4_len = (uint16_t)(total > header ? total - header : 0);
+	d->family = 4;
+	d->tos = ip[1];
+	d->hops = ip[BP_IP4_TTL];
+	d->dont_fragment = (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0;
+	return true;
+}
+
+static bool parse_ip6(struct bp_datagram *d)
+{
+	const uint8_t *ip = d->frame + d->l3;
+
+	if (d->l3 + BP_IP6_HDR > d->len || ip[0] >> 4 != 6 || ip[BP_IP6_NEXT] != BP_PROTO_UDP)
+		return false;
+	d->l4 = (uint16_t)(d->l3 + BP_IP6_HDR);
+	d->l4_len = bp_be16(ip + BP_IP6_PAYLOAD);
+	d->family = 6;
+	d->tos = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+	d->hops = ip[BP_IP6_HOPS];
+	d->dont_fragment = false;
+	return true;
+}
+
+bool bp_datagram_parse_general(struct bp_datagram *d)
+{
+	uint32_t at = 12;
+	uint16_t type;
+
+	if (d->len < BP_ETHER_HDR)
+		return false;
+	type = bp_be16(d->frame + at);
+	for (unsigned tags = 0;
+		type == BP_ETHER_VLAN || type == BP_ETHER_QINQ || type == BP_ETHER_QINQ_OLD;
+		tags++) {
+		if (tags == 2 || at + 6 > d->len)
+			return false;
+		at += 4;
+		type = bp_be16(d->frame + at);
+	}
+	d->l3 = (uint16_t)(at + 2);
+	if (type == BP_ETHER_IP4 ? !parse_ip4(d) : type != BP_ETHER_IP6 || !parse_ip6(d))
+		return false;
+	if (d->l4 + BP_UDP_HDR > d->len)
+		return false;
+	d->sport = bp_be16(d->frame + d->l4);
+	d->dport = bp_be16(d->frame + d->l4 + 2);
+	return true;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_DATAGRAM_H
+#define BP_AGG_DATAGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "proto/frame.h"
+#include "proto/ip.h"
+#include "proto/vec16.h"
+
+/*
+ * A UDP datagram in an Ethernet frame: up to two VLAN tags (802.1Q, 802.1ad), IPv4 (RFC 791) or
+ * IPv6 (RFC 8200), UDP (RFC 768). Fragments, and IPv6 with extension headers, are none here.
+ *
+ * Reading is in steps, because a worker needs the destination of every frame and the rest of few:
+ * bp_datagram_parse() finds the fields and believes the lengths in none of them; the *_ok functions
+ * judge what it found.
+ */
+
+#define BP_UDP_HDR 8u
+#define BP_UDP_LEN 4u
+#define BP_UDP_CHECKSUM 6u
+#define BP_IP4_ID 4u
+#define BP_IP4_CHECKSUM 10u
+#define BP_IP4_DF 0x4000u
+#define BP_IP4_MF_OFFSET 0x3fffu
+
+/* Of the longest heads: Ethernet with two tags, IPv6, UDP. */
+#define BP_DATAGRAM_HEAD_MOST (BP_ETHER_HDR + 8u + BP_IP6_HDR + BP_UDP_HDR)
+
+struct bp_datagram {
+	const uint8_t *frame;  /* Ethernet header; its first `len` octets */
+	uint32_t len;          /* octets readable at `frame` */
+	uint32_t frame_len;    /* more than len: the frame lies in several pieces */
+	uint16_t l3, l4;       /* offsets of the IP and the UDP header; tags: 12 .. l3 - 2 */
+	uint16_t l4_len;       /* of UDP header and payload, by the IP header; 0: that is wrong */
+	uint16_t sport, dport; /* host byte order */
+	uint8_t family;        /* 4 or 6 */
+	uint8_t tos;           /* DSCP and ECN: TOS octet, traffic class */
+	uint8_t hops;          /* TTL, hop limit */
+	bool dont_fragment;    /* of IPv4 */
+};
+
+/* What bp_datagram_parse() does with what is not usual: tags, IPv6, IPv4 options. */
+bool bp_datagram_parse_general(struct bp_datagram *d);
+
+/*
+ * Looks for a UDP datagram in a frame of which frame[0..len) can be read. False: there is none, or
+ * its UDP header is not all there; then *d says nothing. Nothing but that is judged: lengths may
+ * contradict the frame and each other, and IPv4 may have options.
+ */
+static inline bool bp_datagram_parse(
+	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
+{
+	const uint8_t *ip = frame + BP_ETHER_HDR;
+	uint32_t total;
+
+	d->frame = frame;
+	d->len = len;
+	d->frame_len = frame_len;
+	if (__builtin_expect(len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR, 0))
+		return false;
+	if (__builtin_expect(bp_be16(frame + 12) != BP_ETHER_IP4 || ip[0] != 0x45, 0))
+		return bp_datagram_parse_general(d);
+	if (ip[BP_IP4_PROTOCOL] != BP_PROTO_UDP ||
+		(bp_be16(ip + BP_IP4_FRAGMENT) & BP_IP4_MF_OFFSET) != 0)
+		return false;
+	total = bp_be16(ip + BP_IP4_TOTAL);
+	d->l3 = BP_ETHER_HDR;
+	d->l4 = BP_ETHER_HDR + BP_IP4_HDR;
+	d->l4_len = (uint16_t)(total > BP_IP4_HDR ? total - BP_IP4_HDR : 0);
+	d->sport = bp_be16(ip + BP_IP4_HDR);
+	d->dport = bp_be16(ip + BP_IP4_HDR + 2);
+	d->family = 4;
+	d->tos = ip[1];
+	d->hops = ip[BP_IP4_TTL];
+	d->dont_fragment = (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0;
+	return true;
+}
+
+/* The source, 4 or 16 octets, and behind it the destination. */
+static inline const uint8_t *bp_datagram_src(const struct bp_datagram *d)
+{
+	return d->frame + d->l3 + (d->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
+}
+
+static inline const uint8_t *bp_datagram_dst(const struct bp_datagram *d)
+{
+	return d->frame + d->l3 + (d->family == 4 ? BP_IP4_DST : BP_IP6_DST);
+}
+
+static inline const uint8_t *bp_datagram_payload(const struct bp_datagram *d)
+{
+	return d->frame + d->l4 + BP_UDP_HDR;
+}
+
+static inline bool bp_datagram_has_options(const struct bp_datagram *d)
+{
+	return d->family == 4 && d->l4 - d->l3 != BP_IP4_HDR;
+}
+
+/* Whether the frame lies in one piece, holds the IP packet, and UDP says the length that IP says.
+ * What follows the packet fills a short frame. */
+static inline bool bp_datagram_lengths_ok(const struct bp_datagram *d)
+{
+	return d->l4_len >= BP_UDP_HDR && d->l4_len == bp_be16(d->frame + d->l4 + BP_UDP_LEN) &&
+	       d->l4 + (uint32_t)d->l4_len <= d->len && d->len >= d->frame_len;
+}
+
+/* Octets of payload, where the lengths are right. */
+static inline unsigned bp_datagram_payload_len(const struct bp_datagram *d)
+{
+	return d->l4_len - BP_UDP_HDR;
+}
+
+/* Whether the IPv4 header's checksum is right; its options must lie within `len`, which they do
+ * where bp_datagram_parse() found a datagram. IPv6 has none. */
+static inline bool bp_datagram_ip_ok(const struct bp_datagram *d)
+{
+	const uint8_t *ip = d->frame + d->l3;
+
+	if (d->family != 4)
+		return true;
+	if (d->l4 - d->l3 == BP_IP4_HDR)
+		return bp_ip4_checksum_ok20(ip);
+	return bp_sum_ok(bp_sum(ip, (size_t)(d->l4 - d->l3), 0));
+}
+
+/* False: the sender wrote no UDP checksum, which IPv4 allows. */
+static inline bool bp_datagram_has_checksum(const struct bp_datagram *d)
+{
+	return (d->frame[d->l4 + BP_UDP_CHECKSUM] | d->frame[d->l4 + BP_UDP_CHECKSUM + 1]) != 0;
+}
+
+/* The sum of the payload, for bp_datagram_udp_ok() and whoever writes a checksum that covers it.
+ * The lengths must be right. */
+static inline uint64_t bp_datagram_payload_sum(const struct bp_datagram *d)
+{
+	return bp_sum(bp_datagram_payload(d), bp_datagram_payload_len(d), 0);
+}
+
+/* Source and destination, `protocol` UDP and a length: what a UDP checksum covers besides UDP. */
+static inline uint64_t bp_datagram_pseudo_sum(
+	unsigned family, const uint8_t *src_dst, unsigned l4_len)
+{
+	const uint64_t sum =
+		(uint64_t)__builtin_bswap16((uint16_t)l4_len) + ((uint64_t)BP_PROTO_UDP << 8);
+
+	if (family == 4)
+		return bp_sum_add(bp_sum_word(src_dst), sum);
+	return bp_sum(src_dst, 32, sum);
+}
+
+/* Whether the UDP checksum that is there is right, with the payload's sum. The lengths must be
+ * right. */
+static inline bool bp_datagram_udp_ok(const struct bp_datagram *d, uint64_t payload_sum)
+{
+	uint64_t sum = bp_datagram_pseudo_sum(d->family, bp_datagram_src(d), d->l4_len);
+
+	sum = bp_sum_add(sum, bp_sum_word(d->frame + d->l4));
+	return bp_sum_ok(bp_sum_add(sum, payload_sum));
+}
+
+/*
+ * Whether a datagram can come from there: a unicast address that is no loopback and none of "this
+ * network", a port and a TTL other than 0. Both ends ask this, so what one takes the other accepts.
+ */
+static inline bool bp_datagram_sender_possible(
+	unsigned family, const uint8_t *address, unsigned port, unsigned hops)
+{
+	if (port == 0 || hops == 0)
+		return false;
+	if (family == 4)
+		return bp_ip4_kind(address[0]) == BP_IP4_UNICAST;
+	return !bp_ip6_is_multicast(address) && !bp_ip6_is_martian(address);
+}
+
+/* Headers to be written. */
+struct bp_datagram_head {
+	const uint8_t *src, *dst; /* 4 or 16 octets */
+	uint16_t sport, dport;    /* host byte order */
+	uint16_t id;              /* of IPv4 */
+	uint8_t family, tos, hops;
+	bool dont_fragment;
+};
+
+static inline unsigned bp_datagram_head_len(unsigned family)
+{
+	return (family == 4 ? BP_IP4_HDR : BP_IP6_HDR) + BP_UDP_HDR;
+}
+
+/*
+ * Writes IP and UDP header, bp_datagram_head_len() octets, with right checksums, for a payload of
+ * `len` octets. `payload_sum`: its bp_sum(); it need not lie behind the headers yet. The IP packet
+ * must not exceed 65,535 octets.
+ */
+static inline void bp_datagram_put_head(
+	uint8_t *to, const struct bp_datagram_head *h, unsigned len, uint64_t payload_sum)
+{
+	const unsigned l4_len = BP_UDP_HDR + len;
+	uint8_t *udp = to + (h->family == 4 ? BP_IP4_HDR : BP_IP6_HDR);
+	uint64_t sum;
+	uint16_t check;
+
+	if (h->family == 4) {
+		to[0] = 0x45;
+		to[1] = h->tos;
+		bp_put_be16(to + BP_IP4_TOTAL, (uint16_t)(BP_IP4_HDR + l4_len));
+		bp_put_be16(to + BP_IP4_ID, h->id);
+		bp_put_be16(to + BP_IP4_FRAGMENT, h->dont_fragment ? BP_IP4_DF : 0);
+		to[BP_IP4_TTL] = h->hops;
+		to[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
+		memset(to + BP_IP4_CHECKSUM, 0, 2);
+		memcpy(to + BP_IP4_SRC, h->src, 4);
+		memcpy(to + BP_IP4_DST, h->dst, 4);
+		check = (uint16_t)~bp_sum_fold(bp_sum(to, BP_IP4_HDR, 0));
+		memcpy(to + BP_IP4_CHECKSUM, &check, 2);
+		sum = bp_datagram_pseudo_sum(4, to + BP_IP4_SRC, l4_len);
+	} else {
+		bp_put_be32(to, 0x60000000u | (uint32_t)h->tos << 20);
+		bp_put_be16(to + BP_IP6_PAYLOAD, (uint16_t)l4_len);
+		to[BP_IP6_NEXT] = BP_PROTO_UDP;
+		to[BP_IP6_HOPS] = h->hops;
+		memcpy(to + BP_IP6_SRC, h->src, 16);
+		memcpy(to + BP_IP6_DST, h->dst, 16);
+		sum = bp_datagram_pseudo_sum(6, to + BP_IP6_SRC, l4_len);
+	}
+	bp_put_be16(udp, h->sport);
+	bp_put_be16(udp + 2, h->dport);
+	bp_put_be16(udp + BP_UDP_LEN, (uint16_t)l4_len);
+	memset(udp + BP_UDP_CHECKSUM, 0, 2);
+	sum = bp_sum_add(sum, bp_sum_word(udp));
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(sum, payload_sum));
+	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	check = check != 0 ? check : 0xffff;
+	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
+}
+
+#endif
