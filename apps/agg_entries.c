@@ -103,10 +103,10 @@ static json_t *aggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool told)
 {
 	if (!told)
-		return json_pack("{sI sn sn sn sn sn sn sn sn}", "rule", (json_int_t)i + 1, "port",
+		return json_pack("{sI sn sn sn sn sn sn sn sn}", "rule", (json_int_t)i, "port",
 			"to", "from", "format", "max_messages", "max_delay_ns", "max_message",
 			"mtu");
-	return json_pack("{sI so so so so si so si so}", "rule", (json_int_t)i + 1, "port",
+	return json_pack("{sI so so so so si so si so}", "rule", (json_int_t)i, "port",
 		port_name(m, r->port), "to", to_text(&r->to), "from", from_text(r), "format",
 		format_name(r->format), "max_messages", (int)r->messages, "max_delay_ns",
 		r->max_delay_ns ? json_integer((json_int_t)r->max_delay_ns) : json_null(),
@@ -159,9 +159,9 @@ static json_t *disaggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool told)
 {
 	if (!told)
-		return json_pack("{sI sn sn sn sn sn}", "rule", (json_int_t)i + 1, "port", "to",
+		return json_pack("{sI sn sn sn sn sn}", "rule", (json_int_t)i, "port", "to",
 			"format", "senders", "gap_ns");
-	return json_pack("{sI so so so so so}", "rule", (json_int_t)i + 1, "port",
+	return json_pack("{sI so so so so so}", "rule", (json_int_t)i, "port",
 		port_name(m, r->port), "to", to_text(&r->to), "format", format_name(r->format),
 		"senders", senders(r), "gap_ns",
 		r->pace ? json_integer((json_int_t)r->gap_ns) : json_null());

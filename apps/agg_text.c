@@ -220,7 +220,8 @@ static void warn(const json_t *entries, FILE *out)
 	json_int_t evicted = 0;
 
 	for (size_t i = 0; i < json_array_size(made); i++)
-		evicted += bp_show_int(json_array_get(made, i), "streams_evicted");
+		evicted +=
+			bp_show_int(json_object_get(json_array_get(made, i), "flushed"), "evicted");
 	if (bp_show_int(entries, "generation") == 0)
 		fputs("warning: the control plane has not told the rules; those in force are the "
 		      "file's\n",
@@ -228,7 +229,8 @@ static void warn(const json_t *entries, FILE *out)
 	if (evicted)
 		fprintf(out,
 			"warning: %" JSON_INTEGER_FORMAT
-			" streams gave way to others: aggregation.streams is too small\n",
+			" aggregates left because their streams gave way to others: "
+			"aggregation.streams is too small\n",
 			evicted);
 	for (size_t i = 0; i < json_array_size(split); i++) {
 		const json_t *row = json_array_get(split, i);

@@ -44,7 +44,7 @@ static const struct bp_cli_option options[] = {
 	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
 	{OPT_ADDRESS, "address", "PREFIX",
 		"sessions: those from an address in PREFIX; aggregates: streams to one"},
-	{OPT_RULE, "rule", "N", "aggregates: streams of this entry of aggregate, from 1"},
+	{OPT_RULE, "rule", "N", "aggregates: streams of this entry of aggregate, from 0"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -290,7 +290,7 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 		return bp_cli_usage_error(o->command,
 			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
 			o->what);
-	if (o->streams.rule && !(view && view->takes_streams))
+	if (o->streams.has_rule && !(view && view->takes_streams))
 		return bp_cli_usage_error(
 			o->command, "--rule is for aggregates, not for %s", o->what);
 	if (view && view->takes_streams) {
@@ -352,13 +352,14 @@ static int take_option(struct show *o, int key, const char *value)
 	case OPT_ADDRESS:
 		return take_filter(o, key, value);
 	case OPT_RULE:
-		if (bp_cli_number(value, 1, BP_AGG_RULES_MAX, &number)) {
+		if (bp_cli_number(value, 0, BP_AGG_RULES_MAX - 1, &number)) {
 			o->streams.rule = (uint32_t)number;
+			o->streams.has_rule = true;
 			return 0;
 		}
 		return bp_cli_usage_error(o->command,
-			"--rule %s: a number from 1 to %d was expected: an entry of aggregate",
-			value, BP_AGG_RULES_MAX);
+			"--rule %s: a number from 0 to %d was expected: an entry of aggregate",
+			value, BP_AGG_RULES_MAX - 1);
 	case '4':
 	case '6':
 		if (o->filter.family && o->filter.family != key - '0')

@@ -35,7 +35,7 @@ static json_t *stream(
 	snprintf(number, sizeof(number), "%04x", r->stream);
 	return json_pack("{ss si si sb sI sI ss sI sI so sI so}", "to", to, "dscp", r->tos >> 2,
 		"ecn", r->tos & 3, "dont_fragment", (int)r->dont_fragment, "rule",
-		(json_int_t)r->rule + 1, "worker", (json_int_t)worker, "stream", number, "messages",
+		(json_int_t)r->rule, "worker", (json_int_t)worker, "stream", number, "messages",
 		(json_int_t)messages, "aggregates", (json_int_t)aggregates, "mean_fill",
 		bp_agg_ratio((double)messages, (double)aggregates), "saved_octets",
 		(json_int_t)(word(&r->message_octets) - word(&r->aggregate_octets)), "idle_ms",

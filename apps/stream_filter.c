@@ -9,7 +9,7 @@ bool bp_stream_filter_takes(const struct bp_stream_filter *f, const struct bp_ag
 {
 	struct bp_prefix to = {.family = row->family};
 
-	if (f->rule != 0 && f->rule != row->rule + 1u)
+	if (f->has_rule && f->rule != row->rule)
 		return false;
 	if (f->within.family == 0)
 		return true;

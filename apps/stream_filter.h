@@ -11,12 +11,13 @@
 /* Which streams of aggregates are asked for. All zero: every one. */
 struct bp_stream_filter {
 	struct bp_prefix within; /* the destination's address; family 0: any */
-	uint32_t rule;           /* entry of `aggregate`, from 1; 0: of any */
+	bool has_rule;
+	uint32_t rule; /* entry of `aggregate`, from 0 */
 };
 
 static inline bool bp_stream_filter_any(const struct bp_stream_filter *f)
 {
-	return f->within.family != 0 || f->rule != 0;
+	return f->within.family != 0 || f->has_rule;
 }
 
 bool bp_stream_filter_takes(const struct bp_stream_filter *f, const struct bp_agg_stream_row *row);
