@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_MATCH_H
+#define BP_AGG_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "biplane/aggregation.h"
+#include "biplane/limits.h"
+#include "proto/frame.h"
+
+/*
+ * Which rule a datagram is for, by the port it came in on and its destination: of the rules of that
+ * port the first in the order of the file. The rules of a port lie side by side, by family, with
+ * prefixes as two words and a mask, so that the usual single rule costs three comparisons.
+ */
+struct bp_agg_match_entry {
+	uint64_t value[2], mask[2]; /* of the destination address, as bp_agg_match_words() reads it
+				     */
+	uint16_t udp_first, udp_span; /* ports udp_first .. udp_first + udp_span */
+	uint8_t rule;
+};
+
+struct bp_agg_match {
+	struct bp_agg_match_entry entry[BP_AGG_RULES_MAX];
+	uint8_t begin[BP_MAX_PORTS][2], n[BP_MAX_PORTS][2]; /* [port][family == 6] */
+};
+
+#define BP_AGG_NO_RULE 0xffu
+
+static inline void bp_agg_match_words(unsigned family, const uint8_t *address, uint64_t word[2])
+{
+	uint32_t four;
+
+	if (family == 4) {
+		memcpy(&four, address, 4);
+		word[0] = four;
+		word[1] = 0;
+	} else {
+		word[0] = bp_sum_word(address);
+		word[1] = bp_sum_word(address + 8);
+	}
+}
+
+/* Empties *m. */
+void bp_agg_match_clear(struct bp_agg_match *m);
+/* Enters rule number `rule`, behind those entered before. At most BP_AGG_RULES_MAX times. A rule
+ * with a port, family or range that can't be is entered nowhere. */
+void bp_agg_match_enter(
+	struct bp_agg_match *m, unsigned rule, unsigned port, const struct bp_agg_to *to);
+
+static inline bool bp_agg_match_wants(const struct bp_agg_match *m, unsigned port)
+{
+	return port < BP_MAX_PORTS && (m->n[port][0] | m->n[port][1]) != 0;
+}
+
+/* The rule's number, or BP_AGG_NO_RULE. `port` is below BP_MAX_PORTS, `udp` in host byte order. */
+static inline unsigned bp_agg_match_find(const struct bp_agg_match *m, unsigned port,
+	unsigned family, const uint64_t word[2], unsigned udp)
+{
+	const unsigned n = m->n[port][family == 6];
+	const struct bp_agg_match_entry *e = m->entry + m->begin[port][family == 6];
+
+	for (unsigned i = 0; i < n; i++, e++)
+		if ((((word[0] & e->mask[0]) ^ e->value[0]) |
+			    ((word[1] & e->mask[1]) ^ e->value[1])) == 0 &&
+			(uint16_t)(udp - e->udp_first) <= e->udp_span)
+			return e->rule;
+	return BP_AGG_NO_RULE;
+}
+
+#endif
