@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agg/restore.h"
 #include "biplane/aggregation.h"
-#include "proto/agg_full.h"
 #include "shm/agg.h"
 
 /*
@@ -21,32 +21,20 @@ enum bp_disagg_verdict {
 	BP_DISAGG_SPLIT, /* an aggregate: its messages are in `bp_disagg_packet` */
 	BP_DISAGG_REFUSED,
 };
-/* Why an aggregate is refused whole: counters disagg_... of group drop. */
+/* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of judgement.
+ */
 enum bp_disagg_refusal {
-	BP_DISAGG_UDP_CHECKSUM, /* of UDP: wrong, or none where the format needs it */
-	BP_DISAGG_LENGTHS,      /* of Ethernet, IP and UDP do not agree */
+	/* of Ethernet, IP and UDP do not agree, or the frame lies in several pieces */
+	BP_DISAGG_LENGTHS,
+	/* of UDP: wrong, or none where the format needs it; or the IPv4 header's is wrong */
+	BP_DISAGG_UDP_CHECKSUM,
 	BP_DISAGG_VERSION,
 	BP_DISAGG_STRUCTURE_CHECKSUM,
 	BP_DISAGG_FAMILY,
 	BP_DISAGG_COUNT,  /* length and count disagree */
 	BP_DISAGG_ENTRY,  /* the directory is malformed */
 	BP_DISAGG_FORGED, /* a sender that is in none of the prefixes, or that none can be */
-};
-
-#define BP_DISAGG_HEAD_MAX 96u /* octets before a restored message's payload, at most */
-
-/* An aggregate that was judged: all that restoring its messages needs. */
-struct bp_disagg_packet {
-	const uint8_t *payload; /* UDP payload of the aggregate, in the frame that was given */
-	uint8_t rule;
-	uint8_t count;
-	uint16_t head_len; /* of a restored frame, up to its payload */
-	uint64_t head_sum; /* what is the same in all: of the pseudo header and UDP header */
-	uint64_t ip_sum;
-	uint8_t head[BP_DISAGG_HEAD_MAX]; /* of the first message; IPv4 or IPv6 and UDP inside */
-	uint8_t family;
-	uint8_t ip_at; /* where the IP header begins */
-	struct bp_agg_message message[BP_AGG_FULL_MOST];
+	BP_DISAGG_REFUSALS,
 };
 
 struct bp_disaggregator_options {
@@ -55,28 +43,31 @@ struct bp_disaggregator_options {
 	uint64_t seed;
 };
 
+/* NULL: no memory. Without rules. */
 struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_options *o);
 void bp_disaggregator_free(struct bp_disaggregator *d);
 /* New rules: forgets the streams, clears the statistics. */
 void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_rules *rules);
+/* Whether any rule is for this port. */
 bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port);
 
 /*
- * Judges a frame (frame[0..len), contiguous; frame_len more than len: in several pieces, which can
- * be no aggregate). With SPLIT, *out is written and stays true as long as `frame` is; with REFUSED
- * *why; *rule with all but OTHER. Counts in the statistics and in the stream's sequence numbers.
+ * Judges a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
+ * elsewhere. `routed`: the port routes, so that frames for another MAC address than `mac` (the
+ * first 6 octets of a little-endian word) are for none of its rules; else, frames for a group are.
+ *
+ * With SPLIT, *out is written, and stays true as long as `frame` does; with REFUSED, *why; with all
+ * but OTHER, *rule. Counts in the statistics and in the stream's sequence numbers.
+ *
+ * A fragment is OTHER: what it is a piece of can't be told. IPv4 options are those of the packet
+ * that carried the aggregate, and go no further.
  */
 enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const uint8_t *frame,
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
 	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why);
 
-/* Octets of the frame of message i. */
-static inline uint32_t bp_disagg_frame_len(const struct bp_disagg_packet *p, unsigned i)
-{
-	return p->head_len + (uint32_t)p->message[i].len;
-}
-/* Writes that frame, of bp_disagg_frame_len() octets, with right checksums. `id`: IPv4
- * identification, used without Don't Fragment. */
-void bp_disagg_write(const struct bp_disagg_packet *p, unsigned i, uint16_t id, uint8_t *to);
+/* The messages of *p can't be sent, for want of buffers: the statistics count the aggregate as
+ * refused instead. That its number has come remains. */
+void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg_packet *p);
 
 #endif

@@ -23,6 +23,7 @@ enum {
 	OPT_STATE,
 	OPT_TYPE,
 	OPT_ADDRESS,
+	OPT_RULE,
 };
 
 static const struct bp_cli_option options[] = {
@@ -31,7 +32,8 @@ static const struct bp_cli_option options[] = {
 	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N",
-		"alarms: the newest N (20); flows, sessions: the first N (100); 0: all"},
+		"alarms: the newest N (20); flows, sessions, aggregates' streams: the first N "
+		"(100); 0: all"},
 	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
 	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
@@ -40,7 +42,9 @@ static const struct bp_cli_option options[] = {
 		"if any"},
 	{OPT_STATE, "state", "STATE", "sessions: those configuring, operating or releasing"},
 	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
-	{OPT_ADDRESS, "address", "PREFIX", "sessions: those from an address in PREFIX"},
+	{OPT_ADDRESS, "address", "PREFIX",
+		"sessions: those from an address in PREFIX; aggregates: streams to one"},
+	{OPT_RULE, "rule", "N", "aggregates: streams of this entry of aggregate, from 0"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -57,6 +61,7 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_neighbours,
 	&bp_show_routes,
 	&bp_show_sessions,
+	&bp_show_aggregates,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -67,7 +72,8 @@ struct show {
 	uint64_t limit, watch;
 	struct bp_fib_filter filter;
 	struct bp_address address;
-	struct bp_session_filter sessions;
+	struct bp_session_filter sessions; /* with --address, whatever the view */
+	struct bp_stream_filter streams;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -141,6 +147,7 @@ static int look(
 		.filter = o->filter,
 		.address = o->address,
 		.sessions = o->sessions,
+		.streams = o->streams,
 	};
 	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
 			     : print_view(o, view, &source, err, sizeof(err));
@@ -283,9 +290,18 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 		return bp_cli_usage_error(o->command,
 			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
 			o->what);
+	if (o->streams.has_rule && !(view && view->takes_streams))
+		return bp_cli_usage_error(
+			o->command, "--rule is for aggregates, not for %s", o->what);
+	if (view && view->takes_streams) {
+		o->streams.within = o->sessions.within;
+		o->sessions.within.family = 0;
+	}
 	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
 		return bp_cli_usage_error(o->command,
-			"--state, --type and --address are for sessions, not for %s", o->what);
+			"--state, --type and --address are for sessions, not for %s (--address "
+			"for aggregates, too)",
+			o->what);
 	return o->which ? take_which(o, view) : BP_EX_OK;
 }
 
@@ -313,6 +329,8 @@ static int show(struct show *o)
 /* Takes one option; 0, or an exit status. */
 static int take_option(struct show *o, int key, const char *value)
 {
+	uint64_t number;
+
 	switch (key) {
 	case 'c':
 		o->path = value;
@@ -333,6 +351,15 @@ static int take_option(struct show *o, int key, const char *value)
 	case OPT_TYPE:
 	case OPT_ADDRESS:
 		return take_filter(o, key, value);
+	case OPT_RULE:
+		if (bp_cli_number(value, 0, BP_AGG_RULES_MAX - 1, &number)) {
+			o->streams.rule = (uint32_t)number;
+			o->streams.has_rule = true;
+			return 0;
+		}
+		return bp_cli_usage_error(o->command,
+			"--rule %s: a number from 0 to %d was expected: an entry of aggregate",
+			value, BP_AGG_RULES_MAX - 1);
 	case '4':
 	case '6':
 		if (o->filter.family && o->filter.family != key - '0')
@@ -387,7 +414,7 @@ const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
 	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
-		    "interfaces|neighbours|routes|sessions|"
+		    "interfaces|neighbours|routes|sessions|aggregates|"
 		    "config [OPTION]...",
 	.text = "Reads the segment in which the planes of an instance meet, without "
 		"holding them "
@@ -414,6 +441,10 @@ const struct bp_cli_command bp_cmd_show = {
 		"              address (10.1.2.3) what a worker does with it\n"
 		"  sessions    the personal health devices that are associated; with a "
 		"system-id that one\n"
+		"  aggregates  UDP messages put into aggregates and restored from them: fill, "
+		"octets\n"
+		"              saved, delay, why aggregates left, what was lost; and the "
+		"streams\n"
 		"  config      every setting with its value, defaults included: of -c "
 		"FILE, or "
 		"without\n"
@@ -426,6 +457,7 @@ const struct bp_cli_command bp_cmd_show = {
 		"read.",
 	.example = "  biplane show drops --name plant\n"
 		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
+		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"
 		   "  biplane show routes --diff && echo as in the kernel\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",

@@ -10,6 +10,7 @@
 
 #include "apps/fib_list.h"
 #include "apps/session_filter.h"
+#include "apps/stream_filter.h"
 #include "shm/layout.h"
 
 struct bp_fib_diff;
@@ -22,11 +23,12 @@ struct bp_kernel_state;
 struct bp_show_source {
 	const struct bp_shm *shm;  /* read only */
 	uint64_t unix_ns, mono_ns; /* now */
-	uint64_t limit;            /* newest alarms, first flows and sessions; 0: all */
+	uint64_t limit;            /* newest alarms, first flows, sessions, streams; 0: all */
 	/* of the views that take them */
 	struct bp_fib_filter filter;
 	struct bp_address address; /* look this one up as a worker does; family 0: none */
 	struct bp_session_filter sessions;
+	struct bp_stream_filter streams;
 };
 
 struct bp_show_view {
@@ -48,6 +50,7 @@ struct bp_show_view {
 	bool takes_family;   /* -4 and -6 */
 	bool takes_prefix;   /* one more word: an address or a prefix */
 	bool takes_sessions; /* --state, --type, --address, and one more word: a system-id */
+	bool takes_streams;  /* --rule, --address */
 };
 
 extern const struct bp_show_view bp_show_ports;
@@ -62,6 +65,7 @@ extern const struct bp_show_view bp_show_interfaces;
 extern const struct bp_show_view bp_show_neighbours;
 extern const struct bp_show_view bp_show_sessions;
 extern const struct bp_show_view bp_show_routes;
+extern const struct bp_show_view bp_show_aggregates;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);

@@ -9,9 +9,10 @@ declare -A network=([left]=1 [right]=2 [edge]=3)
 # same kernel sees the frames on these ends too, and must neither answer nor forward them a second
 # time: no ARP, no IPv6, and by strict reverse-path filtering no IPv4, as no route leads out here.
 silent() {
-	in_ns gw sysctl -qw "net.ipv4.conf.$1.rp_filter=1"
-	in_ns gw sysctl -qw "net.ipv6.conf.$1.disable_ipv6=1" 2>/dev/null || true
-	ip -n "${prefix}gw" link set "$1" arp off promisc on up
+	local gw=${2:-gw}
+	in_ns "$gw" sysctl -qw "net.ipv4.conf.$1.rp_filter=1"
+	in_ns "$gw" sysctl -qw "net.ipv6.conf.$1.disable_ipv6=1" 2>/dev/null || true
+	ip -n "$prefix$gw" link set "$1" arp off promisc on up
 }
 
 networks() {

@@ -80,3 +80,17 @@ bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg
 	*seen = g;
 	return true;
 }
+
+bool bp_agg_stream_read(const struct bp_agg_stream_row *row, struct bp_agg_stream_row *out)
+{
+	const uint64_t *from = (const uint64_t *)(const void *)row;
+	uint64_t *to = (uint64_t *)(void *)out;
+	const uint64_t life = atomic_load_explicit(&row->life, memory_order_acquire);
+
+	if (life == 0)
+		return false;
+	for (size_t i = 0; i < sizeof(*out) / 8; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&row->life, memory_order_relaxed) == life;
+}

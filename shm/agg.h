@@ -3,6 +3,7 @@
 #define BP_SHM_AGG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "biplane/aggregation.h"
@@ -108,6 +109,9 @@ void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules);
 /* DP worker: copies the rules to *out when their generation is none of 0 and *seen, which it sets.
  * False: nothing new, or just being written (ask again at the next walk). */
 bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out);
+
+/* Anybody: copies a stream's row. False: it is free, or gave way to another stream meanwhile. */
+bool bp_agg_stream_read(const struct bp_agg_stream_row *row, struct bp_agg_stream_row *out);
 
 static inline void bp_agg_stat_add(_Atomic uint64_t *s, uint64_t n)
 {

@@ -180,3 +180,51 @@ def router(routed_lab, hugepages, tmp_path_factory):
 def gateway_for(routed_lab, hugepages, tmp_path, request):
     """As `gateway`, in the routed laboratory."""
     return _factory(routed_lab, tmp_path, request)
+
+
+# ---------------------------------------------------------------- two gateways and a WAN
+
+
+@pytest.fixture(scope="session")
+def wan_lab():
+    """Sensors, a gateway, a WAN, a gateway, a server; see wan_lab.py."""
+    from wan_lab import WanLab
+
+    if os.geteuid() != 0:
+        pytest.exit("the end-to-end tests make network namespaces: run them as root", 2)
+    the_lab = WanLab()
+    try:
+        the_lab.up()
+        yield the_lab
+    finally:
+        the_lab.down()
+
+
+@contextlib.contextmanager
+def running_pair(the_lab, directory, *args, **more):
+    """Both gateways; what a person would want to see after a failure."""
+    from wan_lab import Pair
+
+    pair = Pair(the_lab, directory, *args, **more)
+    _gateways.extend(pair.both)
+    try:
+        try:
+            pair.start()
+        except BaseException:
+            for g in pair.both:
+                g.dump()
+            raise
+        yield pair
+    finally:
+        for g in pair.both:
+            _gateways.remove(g)
+        pair.stop()
+
+
+@pytest.fixture(scope="module")
+def wan(wan_lab):
+    """The WAN's two wires as one, for gateways that bridge."""
+    from wan import Wan
+
+    with Wan(wan_lab) as w:
+        yield w

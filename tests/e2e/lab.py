@@ -120,6 +120,7 @@ class Gateway:
             **config,
         }
         self.process = self.segment = None
+        self.ns = "gw"
 
     def write(self, config=None):
         # JSON is YAML.
@@ -129,7 +130,7 @@ class Gateway:
         self.write()
         self.identity.write_text(self.file.read_text())
         with self.log.open("ab") as log:
-            self.process = self.lab.popen("gw", BIPLANE, "run", "-c", self.file, *args, stdout=log, stderr=log,
+            self.process = self.lab.popen(self.ns, BIPLANE, "run", "-c", self.file, *args, stdout=log, stderr=log,
                                           stdin=subprocess.DEVNULL, cwd=self.dir)
         self.wait_ready(edge=edge)
         return self

@@ -108,7 +108,8 @@ config = json.load(open(sys.argv[1]))
 assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
 print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
 
-for what in ports nodes drops alarms flows rules counters planes interfaces neighbours routes sessions; do
+for what in ports nodes drops alarms flows rules counters planes interfaces neighbours routes sessions \
+	aggregates; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
 	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
@@ -143,6 +144,15 @@ for filter in '--state operating' '--type unknown' '--address ::/0'; do
 	expect 64 'are for sessions, not for config' "$biplane" show config $filter
 	expect 69 "no instance named '$name' is running" \
 		"$biplane" show sessions --name $name $filter 0022092258010000
+done
+for filter in '--rule 31' '--address 10.1.0.0/16' '-n 5'; do
+	expect 69 "no instance named '$name' is running" "$biplane" show aggregates --name $name $filter
+done
+expect 64 '--rule is for aggregates, not for sessions' "$biplane" show sessions --rule 0
+expect 64 'are for sessions, not for aggregates' "$biplane" show aggregates --state operating
+expect 64 "unexpected argument '10.1.0.9'" "$biplane" show aggregates 10.1.0.9
+for number in -1 32 x; do
+	expect 64 'a number from 0 to 31 was expected' "$biplane" show aggregates --rule $number
 done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_AGG_SUMS_H
+#define BP_APPS_AGG_SUMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/layout.h"
+
+/* What the workers count of aggregation, added up, as another process may read it while it grows:
+ * sums of different words are not of one instant. */
+
+/* As struct bp_agg_stats and struct bp_disagg_stats have them. */
+struct bp_agg_sum {
+	uint64_t messages, message_octets, aggregates, aggregate_octets;
+	uint64_t flushed[BP_AGG_FLUSH_COUNT];
+	uint64_t delay_ns, delay[BP_AGG_DELAYS];
+	uint64_t passed, begun, evicted, streams, waiting;
+};
+struct bp_disagg_sum {
+	uint64_t aggregates, aggregate_octets, messages, message_octets, plain, refused;
+	uint64_t missing, late, duplicate, stale, lives, forgotten;
+	uint64_t paced, pace_ns, pace[BP_AGG_DELAYS], early, waiting;
+};
+
+/* Adds what `worker` counts of entry `rule` (both in range) to *sum. */
+void bp_agg_sum_add(const struct bp_shm *m, uint32_t worker, uint32_t rule, struct bp_agg_sum *sum);
+void bp_disagg_sum_add(
+	const struct bp_shm *m, uint32_t worker, uint32_t rule, struct bp_disagg_sum *sum);
+
+/* Of all workers, one entry. */
+struct bp_agg_sum bp_agg_sum_of(const struct bp_shm *m, uint32_t rule);
+struct bp_disagg_sum bp_disagg_sum_of(const struct bp_shm *m, uint32_t rule);
+
+/*
+ * The rules in force, as the control plane told them last; every number of entries is at most what
+ * the arrays hold. Returns their generation, 0 when it has not told any: then there are as many
+ * entries as anything was counted of, and nothing in them.
+ */
+uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules);
+
+#endif
