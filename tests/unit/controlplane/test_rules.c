@@ -72,8 +72,7 @@ static int apply(struct fixture *f, bool keep_same, uint64_t wait_ns)
 {
 	char err[256] = "";
 
-	return bp_rules_apply(
-		f->rules, &f->config.mqtt, keep_same, wait_ns, done, f, err, sizeof(err));
+	return bp_rules_apply(f->rules, &f->config, keep_same, wait_ns, done, f, err, sizeof(err));
 }
 
 static uint64_t active(const struct fixture *f)
@@ -256,8 +255,8 @@ static void too_many_rules_are_refused(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0); /* max_rules of the segment */
 	f->config.mqtt.rules = realloc(f->config.mqtt.rules, 17 * sizeof(struct bp_rule_spec));
 	set_rule(f, 16, "one-too-many", 1);
-	assert_int_equal(bp_rules_apply(f->rules, &f->config.mqtt, false, WAIT_NS, done, f, err,
-				 sizeof(err)),
+	assert_int_equal(
+		bp_rules_apply(f->rules, &f->config, false, WAIT_NS, done, f, err, sizeof(err)),
 		-1);
 	assert_true(strlen(err) > 0);
 	assert_int_equal(f->answers, 1);
