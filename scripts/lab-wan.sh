@@ -127,7 +127,7 @@ wan_gateway() {
 	biplane=${BIPLANE:-$(dirname "$self")/../build/apps/biplane}
 	[ -x "$biplane" ] || die "no biplane at $biplane; build it: meson setup build && ninja -C build"
 	biplane=$(realpath "$biplane")
-	hugepages $((400 * ${#which[@]})) || true
+	hugepages $((200 * ${#which[@]})) || true
 	ulimit -l unlimited 2>/dev/null || true # as for the other gateways
 	for g in "${which[@]}"; do
 		! process_lives "$state/$g.pid" || die "gateway $g runs already; 'scripts/lab gateway stop $g' ends it"
