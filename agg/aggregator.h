@@ -15,7 +15,9 @@
  *
  * A stream is what goes to one destination (address, port) by one rule, with one TOS octet (DSCP
  * and ECN), with IPv4 one Don't Fragment, and with one set of VLAN tags. At most one aggregate of
- * it is being built; it lies, headers and all, in a buffer that the caller gives.
+ * it is being built; it lies, headers and all, in a buffer that the caller gives. Its Ethernet
+ * header is that of its first message; a message for another MAC address makes it leave (HEADER),
+ * one from another MAC address does not: the devices of a LAN are to share aggregates.
  */
 struct bp_aggregator;
 

@@ -69,7 +69,7 @@ void bp_disagg_prepare(struct bp_disagg_packet *p, const struct bp_datagram *d,
 	}
 	memset(udp, 0, BP_UDP_HDR);
 	bp_put_be16(udp + 2, d->dport);
-	memcpy(udp + BP_UDP_HDR, in_front, n_in_front);
+	bp_copy(udp + BP_UDP_HDR, in_front, n_in_front);
 	p->head_sum = bp_sum(udp, BP_UDP_HDR + n_in_front, p->head_sum);
 	p->head_sum = bp_sum_add(p->head_sum, raw16(BP_PROTO_UDP));
 	p->head_len = (uint16_t)(udp + BP_UDP_HDR + n_in_front - p->head);

@@ -1,9 +1,351 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
 #include "config/schema.h"
+#include "proto/agg_full.h"
+#include "proto/agg_paper.h"
 
-/* Sections aggregate, disaggregate and aggregation: what their settings must not contradict. */
+/*
+ * Sections aggregate and disaggregate, once all settings are read: what an entry must not
+ * contradict, in itself and in others. An entry with an error has its message already and is not
+ * looked at.
+ */
 
-/* Queues have a power of two of places. */
+/* An entry of either list. */
+struct entry {
+	const struct bp_agg_to *to;
+	const struct bp_yaml *node; /* its mapping */
+	const char *list;           /* "aggregate" or "disaggregate" */
+	uint32_t i;
+	uint8_t port, format;
+};
+
+struct entries {
+	struct entry list[BP_AGG_RULES_MAX];
+	uint32_t n;
+};
+
+/* Where a message about a setting points: at it, or at the entry. */
+static const struct bp_yaml *place(const struct entry *e, const char *path)
+{
+	const struct bp_yaml *n = bp_yaml_find(e->node, path);
+
+	return n != NULL ? n : e->node;
+}
+
+#define ERROR(r_, e_, path_, ...)                                                                  \
+	bp_error((r_)->messages, place(e_, path_)->line, place(e_, path_)->column, __VA_ARGS__)
+#define WARNING(r_, e_, path_, ...)                                                                \
+	bp_warning((r_)->messages, place(e_, path_)->line, place(e_, path_)->column, __VA_ARGS__)
+
+static bool covers(const struct bp_agg_to *a, const struct bp_agg_to *b)
+{
+	struct bp_address first = {.family = b->address.family};
+
+	memcpy(first.bytes, b->address.bytes, sizeof(first.bytes));
+	return a->address.length <= b->address.length && bp_prefix_contains(&a->address, &first) &&
+	       a->udp_first <= b->udp_first && a->udp_last >= b->udp_last;
+}
+
+/* Of two prefixes that meet one is in the other. */
+static bool meet(const struct bp_agg_to *a, const struct bp_agg_to *b)
+{
+	const bool a_shorter = a->address.length <= b->address.length;
+	const struct bp_prefix *wide = a_shorter ? &a->address : &b->address;
+	const struct bp_prefix *narrow = a_shorter ? &b->address : &a->address;
+	struct bp_address first = {.family = narrow->family};
+
+	memcpy(first.bytes, narrow->bytes, sizeof(first.bytes));
+	return bp_prefix_contains(wide, &first) && a->udp_first <= b->udp_last &&
+	       b->udp_first <= a->udp_last;
+}
+
+/* The first entry of a port that a destination is in is for it, so one behind it may never be. */
+static void check_covered(struct bp_reader *r, const struct entries *all)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct entry *e = &all->list[i];
+
+		for (uint32_t k = 0; k < i; k++) {
+			const struct entry *before = &all->list[k];
+
+			if (before->port != e->port || !covers(before->to, e->to))
+				continue;
+			ERROR(r, e, "to",
+				"%s[%u].to: %s[%u] on line %u is for all of these on this port; "
+				"expected %s",
+				e->list, e->i, e->list, before->i, before->node->line,
+				covers(e->to, before->to)
+					? "other destinations, or another port"
+					: "this entry before it, or other destinations");
+			break;
+		}
+	}
+}
+
+/* What came in as aggregates would be aggregated, and messages that begin like one are dropped. */
+static void check_both(
+	struct bp_reader *r, const struct entries *aggregate, const struct entries *disaggregate)
+{
+	for (uint32_t i = 0; i < disaggregate->n; i++) {
+		const struct entry *d = &disaggregate->list[i];
+
+		for (uint32_t k = 0; k < aggregate->n; k++) {
+			const struct entry *a = &aggregate->list[k];
+
+			if (a->port != d->port || !meet(a->to, d->to))
+				continue;
+			ERROR(r, d, "to",
+				"disaggregate[%u].to: aggregate[%u] on line %u is for some of "
+				"these on this port; expected other destinations, or the port "
+				"where the aggregates come in",
+				d->i, a->i, a->node->line);
+			break;
+		}
+	}
+}
+
+static void check_format(struct bp_reader *r, const struct entry *e)
+{
+	if (e->format == BP_AGG_FORMAT_PAPER && e->to->address.family != 4)
+		ERROR(r, e, "to.address",
+			"%s[%u].to.address: format paper is for IPv4 alone; expected an IPv4 "
+			"address or prefix, or format full",
+			e->list, e->i);
+}
+
+static void check_from(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
+{
+	if (rule->from.family != 0 && rule->from.family != e->to->address.family)
+		ERROR(r, e, "from.address",
+			"aggregate[%u].from.address: to.address is IPv%u; expected an IPv%u "
+			"address",
+			e->i, e->to->address.family, e->to->address.family);
+}
+
+/* Octets of the IP and UDP headers. */
+static uint32_t headers(const struct entry *e)
+{
+	return (e->to->address.family == 4 ? 20u : 40u) + 8u;
+}
+
+/* The least IP packet that `n` messages may make: in format full, of empty messages of one sender,
+ * each behind the first with an entry of one octet. */
+static uint32_t least_packet(const struct entry *e, uint32_t n)
+{
+	if (e->format == BP_AGG_FORMAT_PAPER)
+		return headers(e) + BP_AGG_PAPER_LEN(n);
+	return headers(e) + bp_agg_full_alone(e->to->address.family, 0) + n - 1;
+}
+
+/* The longest message of format full that fits alone in an IP packet of `mtu` octets; -1: none. */
+static int longest(const struct entry *e, uint32_t mtu)
+{
+	const unsigned family = e->to->address.family;
+	int most = (int)mtu - (int)(headers(e) + bp_agg_full_alone(family, 256)) + 256;
+
+	if (most < 256) /* whose length takes one octet less */
+		most = most < 255 ? most + 1 : 255;
+	return most < 0 ? -1 : most;
+}
+
+/* Whose MTU is the least of those that the file gives to ports, `but` apart; NULL: it gives none.
+ */
+static const struct bp_config_port *least_mtu(const struct bp_config *c, uint32_t but)
+{
+	const struct bp_config_port *least = NULL;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const struct bp_config_port *p = &c->port[i];
+
+		if (i != but && p->mtu != 0 && (least == NULL || p->mtu < least->mtu))
+			least = p;
+	}
+	return least;
+}
+
+/* What is to fit in an aggregate's IP packet. */
+static void check_room(
+	struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule, uint32_t mtu)
+{
+	const int payload = longest(e, mtu);
+	uint32_t most = rule->messages;
+
+	while (most > 0 && least_packet(e, most) > mtu)
+		most--;
+	if (most < rule->messages)
+		WARNING(r, e, "messages",
+			"aggregate[%u].messages: at most %u fit in an IP packet of %u octets, so "
+			"that no aggregate ever holds %u; expected fewer, or a greater mtu",
+			e->i, most, mtu, rule->messages);
+	if (e->format != BP_AGG_FORMAT_FULL || bp_yaml_find(e->node, "max_message") == NULL ||
+		rule->max_message <= payload)
+		return;
+	WARNING(r, e, "max_message",
+		"aggregate[%u].max_message: an aggregate of %u octets has no room for a message of "
+		"more than %d, which goes on as it came; expected no more, or a greater mtu",
+		e->i, mtu, payload < 0 ? 0 : payload);
+}
+
+static void check_sizes(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
+{
+	const struct bp_config_port *other = least_mtu(r->config, e->port);
+	const struct bp_config_port *least = least_mtu(r->config, BP_MAX_PORTS);
+
+	if (e->format == BP_AGG_FORMAT_PAPER && rule->max_message < BP_AGG_PAPER_LEN(1))
+		ERROR(r, e, "max_message",
+			"aggregate[%u].max_message: a message of format paper has %u octets; "
+			"expected at least as many",
+			e->i, BP_AGG_PAPER_LEN(1));
+	if (other != NULL && rule->mtu > other->mtu)
+		WARNING(r, e, "mtu",
+			"aggregate[%u].mtu: port '%s' takes no more than %u octets; expected at "
+			"most as many, if aggregates leave by it",
+			e->i, other->name, other->mtu);
+	if (rule->mtu != 0)
+		check_room(r, e, rule, rule->mtu);
+	else if (least != NULL)
+		check_room(r, e, rule, least->mtu);
+}
+
+/* The address of biplane's own that is among the destinations, or NULL. */
+static const struct bp_address *own_address(
+	const struct bp_config *c, const struct bp_prefix *prefix)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const char *name;
+		const struct bp_config_interface *of = bp_config_interface(c, i, &name);
+
+		for (uint32_t k = 0; of != NULL && k < of->n_addresses; k++) {
+			if (bp_prefix_contains(prefix, &of->address[k].address))
+				return &of->address[k].address;
+		}
+	}
+	return NULL;
+}
+
+/* What biplane itself receives as the manager of health devices it reads datagram by datagram. */
+static void check_own(struct bp_reader *r, const struct entry *e)
+{
+	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_address *own = own_address(r->config, &e->to->address);
+	const uint32_t first = e->to->udp_first, last = e->to->udp_last;
+	const char *what = NULL;
+	char text[BP_ADDRESS_TEXT];
+
+	if (!p->enabled || own == NULL)
+		return;
+	if (first <= p->listen_udp && p->listen_udp <= last)
+		what = "phd.listen.udp";
+	else if (first <= p->cse.source_ports[1] && p->cse.source_ports[0] <= last)
+		what = "phd.cse.source_ports";
+	if (what != NULL)
+		ERROR(r, e, "to",
+			"aggregate[%u].to: among these is %s of %s, biplane's own, where it reads "
+			"no aggregates; expected destinations without it",
+			e->i, what, bp_address_text(own, text));
+}
+
+static void check_aggregate(
+	struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
+{
+	check_format(r, e);
+	check_from(r, e, rule);
+	check_sizes(r, e, rule);
+	check_own(r, e);
+}
+
+static void check_senders(
+	struct bp_reader *r, const struct entry *e, const struct bp_disagg_rule *rule)
+{
+	const struct bp_yaml *list = bp_yaml_find(e->node, "senders");
+	const struct bp_yaml *at = list;
+
+	if (rule->n_senders == 0) {
+		WARNING(r, e, "senders",
+			"disaggregate[%u]: there are no senders, so every aggregate is refused; "
+			"expected those that messages may be from, such as senders: [10.0.0.0/24]",
+			e->i);
+		return;
+	}
+	if (list->kind == BP_YAML_LIST)
+		at = list->first;
+	for (uint32_t i = 0; i < rule->n_senders; i++, at = at->next) {
+		const struct bp_prefix *p = &rule->senders[i];
+		char text[BP_ADDRESS_TEXT];
+
+		if (p->family != e->to->address.family)
+			bp_error(r->messages, at->line, at->column,
+				"disaggregate[%u].senders: %s sends nothing to IPv%u; expected "
+				"addresses and prefixes of IPv%u",
+				e->i, bp_prefix_text(p, text), e->to->address.family,
+				e->to->address.family);
+		else if (p->length == 0)
+			bp_warning(r->messages, at->line, at->column,
+				"disaggregate[%u].senders: with %s whoever can send here can send "
+				"in anybody's name; expected the prefixes of the senders",
+				e->i, bp_prefix_text(p, text));
+	}
+}
+
+static void check_disaggregate(
+	struct bp_reader *r, const struct entry *e, const struct bp_disagg_rule *rule)
+{
+	const struct bp_yaml *gap = bp_yaml_find(e->node, "gap");
+
+	check_format(r, e);
+	check_senders(r, e, rule);
+	if (gap != NULL && !rule->pace)
+		bp_warning(r->messages, gap->key->line, gap->key->column,
+			"disaggregate[%u].gap: without pace: true it does nothing; expected both, "
+			"or neither",
+			e->i);
+}
+
+/* The elements of a list as far as they were read, right or not; NULL: none. */
+static const struct bp_yaml *elements(const struct bp_reader *r, const char *list)
+{
+	const struct bp_yaml *n = bp_yaml_find(r->root, list);
+
+	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
+}
+
+static void read_aggregate(struct bp_reader *r, struct entries *out)
+{
+	const struct bp_agg_rules *rules = &r->config->agg;
+	const struct bp_yaml *node = elements(r, "aggregate");
+
+	out->n = 0;
+	for (uint32_t i = 0; node != NULL && i < rules->n_aggregate; node = node->next, i++) {
+		const struct bp_agg_rule *rule = &rules->aggregate[i];
+		const struct entry e = {&rule->to, node, "aggregate", i, rule->port, rule->format};
+
+		if (node->faulty)
+			continue;
+		check_aggregate(r, &e, rule);
+		out->list[out->n++] = e;
+	}
+}
+
+static void read_disaggregate(struct bp_reader *r, struct entries *out)
+{
+	const struct bp_agg_rules *rules = &r->config->agg;
+	const struct bp_yaml *node = elements(r, "disaggregate");
+
+	out->n = 0;
+	for (uint32_t i = 0; node != NULL && i < rules->n_disaggregate; node = node->next, i++) {
+		const struct bp_disagg_rule *rule = &rules->disaggregate[i];
+		const struct entry e = {
+			&rule->to, node, "disaggregate", i, rule->port, rule->format};
+
+		if (node->faulty)
+			continue;
+		check_disaggregate(r, &e, rule);
+		out->list[out->n++] = e;
+	}
+}
+
+/* A queue has a power of two of places. */
 static uint32_t rounded_up(uint32_t n)
 {
 	uint32_t size = 1;
@@ -15,5 +357,12 @@ static uint32_t rounded_up(uint32_t n)
 
 void bp_check_aggregation(struct bp_reader *r)
 {
+	struct entries aggregate, disaggregate;
+
 	r->config->aggregation.queue = rounded_up(r->config->aggregation.queue);
+	read_aggregate(r, &aggregate);
+	read_disaggregate(r, &disaggregate);
+	check_covered(r, &aggregate);
+	check_covered(r, &disaggregate);
+	check_both(r, &aggregate, &disaggregate);
 }

@@ -88,11 +88,26 @@ static void compare_section(struct compare *cmp, const char *prefix,
 	}
 }
 
+/* Nodes and tables of aggregation are made at the start, and only where the file has an entry. */
+static void compare_aggregation(struct compare *cmp)
+{
+	const bool now = bp_config_aggregates(cmp->running);
+	const struct bp_agg_rules *which = now ? &cmp->running->agg : &cmp->next->agg;
+
+	if (now == bp_config_aggregates(cmp->next))
+		return;
+	fprintf(cmp->out, "%s: %s needs a restart\n",
+		which->n_aggregate != 0 ? "aggregate" : "disaggregate",
+		now ? "removing the last entry" : "adding the first entry");
+	cmp->n++;
+}
+
 int bp_config_restart_needed(
 	const struct bp_config *running, const struct bp_config *next, FILE *out)
 {
 	struct compare cmp = {.running = running, .next = next, .out = out};
 
 	compare_section(&cmp, "", NULL, running, next);
+	compare_aggregation(&cmp);
 	return cmp.n;
 }

@@ -34,7 +34,7 @@ struct bp_agg_plan {
 	X(SIZE, "size", "the next message would have exceeded the MTU")                            \
 	X(TIME, "time", "its oldest message had waited max_delay")                                 \
 	X(ORDER, "order", "a message of the stream that can't be aggregated came behind it")       \
-	X(HEADER, "header", "the next message has another Ethernet header")                        \
+	X(HEADER, "header", "the next message is for another MAC address")                        \
 	X(EVICTED, "evicted", "its stream gave way to a new one at the bound")                     \
 	X(RELOAD, "reload", "the rules changed")                                                   \
 	X(LINK, "link", "a link went down")                                                        \

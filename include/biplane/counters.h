@@ -82,7 +82,7 @@
 	X(DROP_AGG_MIMIC, DROP, "agg_mimic",                                                       \
 		"to be aggregated, but can't be, and begins like an aggregate")                    \
 	X(DROP_DISAGG_UDP_CHECKSUM, DROP, "disagg_udp_checksum",                                   \
-		"aggregates with a wrong UDP checksum, or none")                                   \
+		"aggregates with a wrong UDP or IPv4 header checksum, or no UDP checksum")         \
 	X(DROP_DISAGG_LENGTHS, DROP, "disagg_lengths",                                             \
 		"aggregates whose IP and UDP lengths disagree")                                    \
 	X(DROP_DISAGG_VERSION, DROP, "disagg_version", "aggregates of an unknown version")         \

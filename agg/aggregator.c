@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/aggregator_parts.h"
+#include "proto/agg_paper.h"
+
+/*
+ * What becomes of a burst, in steps that each go over all of it, so that what one message waits for
+ * is filled by the others: read (fetch the slot of the stream), guess (fetch the stream), look
+ * (fetch where in the aggregate it goes), and place, in the order in which they came.
+ */
+
+#define BURST 64u
+
+struct message {
+	struct bp_agg_key key;
+	uint64_t sum; /* of its payload */
+	const uint8_t *payload;
+	uint32_t hash, stream; /* stream: a guess */
+	uint16_t len;          /* of the payload */
+	/* What place does about it; PASS: send what its stream holds. */
+	enum { NOTHING, TAKE, PASS } todo;
+	bool mimic; /* begins like an aggregate */
+	struct bp_agg_sender from;
+};
+
+/* Whether a datagram of rule r can be aggregated; if not, *pass says why. */
+static inline bool judge(const struct bp_aggregator_rule *r, const struct bp_datagram *d,
+	bool routed, struct message *m, uint8_t *pass)
+{
+	const uint8_t *src = bp_datagram_src(d);
+
+	if (!bp_datagram_ip_ok(d)) {
+		*pass = BP_AGG_PASS_CHECKSUM;
+		return false;
+	}
+	if (!bp_datagram_lengths_ok(d) || bp_datagram_has_options(d)) {
+		*pass = BP_AGG_PASS_SHAPE;
+		return false;
+	}
+	m->sum = bp_datagram_payload_sum(d);
+	if (bp_datagram_has_checksum(d) ? !bp_datagram_udp_ok(d, m->sum) : d->family == 6) {
+		*pass = BP_AGG_PASS_CHECKSUM;
+		return false;
+	}
+	m->len = (uint16_t)bp_datagram_payload_len(d);
+	if (r->format == BP_AGG_FORMAT_PAPER &&
+		(m->len != BP_AGG_PAPER_LEN(1) || m->payload[0] != BP_AGG_PAPER_MESSAGE)) {
+		*pass = BP_AGG_PASS_FORMAT;
+		return false;
+	}
+	if (m->len > r->longest) {
+		*pass = BP_AGG_PASS_LENGTH;
+		return false;
+	}
+	/* what must not leave its link (RFC 4291 2.5.6) is the router's to judge */
+	if (!bp_datagram_sender_possible(d->family, src, d->sport, d->hops) ||
+		(routed && d->family == 6 && bp_ip6_is_link_local(src))) {
+		*pass = BP_AGG_PASS_SENDER;
+		return false;
+	}
+	return true;
+}
+
+/* Whether a frame is for this port: on one that routes, for its MAC address; else for any single
+ * station. */
+static inline bool for_us(const struct bp_agg_input *in)
+{
+	const uint64_t to = bp_load_le64(in->frame);
+
+	return in->routed ? ((to ^ in->mac) << 16) == 0 : (to & 1) == 0;
+}
+
+static inline void read_frame(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+{
+	struct bp_datagram d;
+	const struct bp_aggregator_rule *r;
+	unsigned rule;
+
+	in->verdict = BP_AGG_OTHER;
+	m->todo = NOTHING;
+	if (!bp_datagram_parse(in->frame, in->len, in->frame_len, &d) || !for_us(in))
+		return;
+	bp_agg_match_words(d.family, bp_datagram_dst(&d), m->key.word);
+	rule = bp_agg_match_find(&a->match, in->port, d.family, m->key.word, d.dport);
+	if (rule == BP_AGG_NO_RULE)
+		return;
+	r = &a->rule[rule];
+	in->rule = (uint8_t)rule;
+	m->key.word[2] = 0;
+	if (__builtin_expect(d.l3 != BP_ETHER_HDR, 0))
+		memcpy(&m->key.word[2], d.frame + 12, d.l3 - BP_ETHER_HDR);
+	m->key.word[3] = bp_agg_key_last(d.dport, rule, d.tos, d.family, d.dont_fragment,
+		(unsigned)(d.l3 - BP_ETHER_HDR) / 4);
+	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
+	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
+	m->payload = bp_datagram_payload(&d);
+	m->mimic = r->format == BP_AGG_FORMAT_FULL && d.l4_len >= BP_UDP_HDR + 2u &&
+		   d.l4 + BP_UDP_HDR + 2u <= d.len && bp_agg_full_is(m->payload, 2);
+	if (__builtin_expect(!judge(r, &d, in->routed, m, &in->pass), 0)) {
+		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
+		 * is dropped */
+		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? NOTHING : PASS;
+		bp_agg_stat_add(&a->stats[rule].passed, 1);
+		return;
+	}
+	m->todo = TAKE;
+	m->from.hops = d.hops;
+	m->from.port = d.sport;
+	if (d.family == 4) {
+		memset(m->from.addr, 0, sizeof(m->from.addr));
+		memcpy(m->from.addr, bp_datagram_src(&d), 4);
+	} else {
+		memcpy(m->from.addr, bp_datagram_src(&d), 16);
+	}
+}
+
+/* The rule whose aggregate has been built for longest. There is one. */
+static uint32_t oldest(const struct bp_aggregator *a)
+{
+	uint32_t stream = BP_AGG_NO_STREAM;
+
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		const uint32_t first = bp_agg_streams_first(&a->streams, i);
+
+		if (first != BP_AGG_NO_STREAM &&
+			(stream == BP_AGG_NO_STREAM ||
+				a->streams.link[first].began_ns < a->streams.link[stream].began_ns))
+			stream = first;
+	}
+	return stream;
+}
+
+/* Begins the stream of a message. */
+static uint32_t begin_stream(
+	struct bp_aggregator *a, const struct message *m, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_streams *t = &a->streams;
+	uint32_t stream = bp_agg_streams_idle(t);
+	const uint64_t r = bp_aggregator_random(a);
+	struct bp_agg_stats *s;
+
+	if (stream == BP_AGG_NO_STREAM) {
+		stream = oldest(a);
+		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_EVICTED, now_ns, wall_ns);
+	}
+	if (bp_agg_streams_held(t, stream)) {
+		s = &a->stats[bp_agg_key_rule(&t->stream[stream].key)];
+		bp_agg_stat_add(&s->evicted, 1);
+		bp_agg_stat_add(&s->streams, -(uint64_t)1);
+	}
+	bp_agg_streams_begin(t, stream, &m->key, m->hash, (uint16_t)r, (uint32_t)(r >> 32));
+	memcpy(t->rest[stream].src, m->from.addr, sizeof(t->rest[stream].src));
+	t->rest[stream].sport = m->from.port;
+	s = &a->stats[bp_agg_key_rule(&m->key)];
+	bp_agg_stat_add(&s->begun, 1);
+	bp_agg_stat_add(&s->streams, 1);
+	return stream;
+}
+
+/* Begins an aggregate for a message, and its stream where there is none. False, and nothing is
+ * changed: there is no buffer. */
+static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
+	struct message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_streams *t = &a->streams;
+	struct bp_agg_stream *s;
+	struct bp_agg_link *link;
+	void *buffer;
+	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
+	uint64_t due;
+
+	if (base == NULL)
+		return false;
+	if (m->stream == BP_AGG_NO_STREAM)
+		m->stream = begin_stream(a, m, now_ns, wall_ns);
+	s = &t->stream[m->stream];
+	link = &t->link[m->stream];
+	bp_agg_full_begin(
+		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
+	s->buffer = buffer;
+	s->sum = 0;
+	s->octets = 0;
+	s->waited_ns = 0;
+	memcpy(s->macs, frame, sizeof(s->macs));
+	link->began_ns = now_ns;
+	bp_agg_streams_move(t, m->stream, bp_agg_key_rule(&m->key));
+	due = bp_aggregator_due(r, now_ns);
+	if (due < a->soonest_ns)
+		a->soonest_ns = due;
+	return true;
+}
+
+/* Appends in format paper, whose aggregates leave when they are full: there is room. */
+static void append_paper(struct bp_agg_full_writer *w, const struct message *m, uint64_t *sum)
+{
+	const uint8_t *message = m->payload + BP_AGG_PAPER_HEADER;
+
+	if (w->count == 0)
+		w->last = m->from;
+	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
+	w->count++;
+	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
+}
+
+/*
+ * The directory has reached the payloads, and the aggregate is not full. Moves them up by as much
+ * as there is room for when it will be: seldom, since the front is as long as N needs wherever the
+ * buffer has that.
+ */
+static void widen(struct bp_agg_full_writer *w, unsigned room)
+{
+	const unsigned rest = w->size - BP_AGG_FULL_HEADER - w->directory; /* octets to come */
+	const unsigned front = room - BP_AGG_AHEAD - rest;
+
+	memmove(w->buf + front, w->buf + w->front, w->payloads);
+	w->front = (uint16_t)front;
+}
+
+/* Appends in format full. False: the aggregate would exceed its size. */
+static inline bool append_full(struct bp_agg_full_writer *w, const struct message *m, unsigned room)
+{
+	if (__builtin_expect(bp_agg_full_append(w, &m->from, m->payload, m->len), 1))
+		return true;
+	if (bp_agg_full_len(w) + bp_agg_full_cost(w, &m->from, m->len) > w->size)
+		return false;
+	widen(w, room);
+	return bp_agg_full_append(w, &m->from, m->payload, m->len);
+}
+
+/* Whether two frames go to one station. Who sent them does not matter: many devices of a LAN make
+ * one aggregate. */
+static inline bool same_target(const uint8_t *a, const uint8_t *b)
+{
+	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;
+}
+
+static inline void taken(struct bp_aggregator *a, unsigned rule, uint32_t octets)
+{
+	if (__builtin_expect(rule != a->taken_rule, 0)) {
+		bp_aggregator_settle(a);
+		a->taken_rule = rule;
+	}
+	a->taken++;
+	a->taken_octets += octets;
+}
+
+/* Puts a message into its stream's aggregate. False: there is no buffer for a new one. */
+static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struct message *m,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	const struct bp_aggregator_rule *r = &a->rule[in->rule];
+	struct bp_agg_stream *s = NULL;
+	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
+	uint64_t sum;
+
+	if (m->stream != BP_AGG_NO_STREAM) {
+		s = &a->streams.stream[m->stream];
+		if (s->buffer != NULL && !same_target(s->macs, in->frame))
+			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
+	}
+	if (s == NULL || s->buffer == NULL) {
+		if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
+			return false;
+		s = &a->streams.stream[m->stream];
+	}
+	if (paper) {
+		append_paper(&s->writer, m, &s->sum);
+	} else {
+		sum = bp_sum_moved(m->sum, s->writer.payloads);
+		if (__builtin_expect(!append_full(&s->writer, m, a->room), 0)) {
+			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_SIZE, now_ns, wall_ns);
+			if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
+				return false;
+			sum = m->sum;
+			append_full(&s->writer, m, a->room);
+		}
+		s->sum = bp_sum_add(s->sum, sum);
+	}
+	s->octets += in->frame_len;
+	s->waited_ns += now_ns - a->streams.link[m->stream].began_ns;
+	taken(a, in->rule, in->frame_len);
+	if (s->writer.count == r->most)
+		bp_aggregator_leave(a, m->stream,
+			r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
+			wall_ns);
+	return true;
+}
+
+/* Finds the stream, as it is now: those before it in the burst may have begun or ended some. */
+static inline void find_stream(const struct bp_aggregator *a, struct message *m)
+{
+	if (__builtin_expect(m->stream == BP_AGG_NO_STREAM ||
+				     !bp_agg_key_same(&a->streams.stream[m->stream].key, &m->key),
+		    0))
+		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
+}
+
+static inline void look(const struct bp_aggregator *a, const struct message *m)
+{
+	const struct bp_agg_full_writer *w;
+
+	if (m->stream == BP_AGG_NO_STREAM || a->streams.stream[m->stream].buffer == NULL)
+		return;
+	w = &a->streams.stream[m->stream].writer;
+	__builtin_prefetch(w->buf + BP_AGG_FULL_HEADER + w->directory, 1);
+	__builtin_prefetch(w->buf + w->front + w->payloads, 1);
+}
+
+void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	struct message m[BURST];
+
+	bp_aggregator_poll(a, now_ns, wall_ns);
+	for (unsigned i = 0; i < n; i++)
+		read_frame(a, &in[i], &m[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (m[i].todo == NOTHING)
+			continue;
+		m[i].stream = bp_agg_streams_guess(&a->streams, m[i].hash);
+		if (m[i].stream != BP_AGG_NO_STREAM) {
+			const struct bp_agg_stream *s = &a->streams.stream[m[i].stream];
+
+			__builtin_prefetch(s);
+			__builtin_prefetch(&s->writer);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (m[i].todo != NOTHING)
+			look(a, &m[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (m[i].todo == NOTHING)
+			continue;
+		a->at = (uint8_t)i;
+		find_stream(a, &m[i]);
+		if (m[i].todo == TAKE) {
+			in[i].verdict = BP_AGG_TAKEN;
+			if (__builtin_expect(place(a, &in[i], &m[i], now_ns, wall_ns), 1))
+				continue;
+			in[i].verdict = m[i].mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+			in[i].pass = BP_AGG_PASS_NO_BUFFER;
+			bp_agg_stat_add(&a->stats[in[i].rule].passed, 1);
+		} else if (m[i].stream != BP_AGG_NO_STREAM &&
+			   a->streams.stream[m[i].stream].buffer != NULL) {
+			bp_aggregator_leave(a, m[i].stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
+		}
+	}
+	a->at = 0;
+	bp_aggregator_settle(a);
+}

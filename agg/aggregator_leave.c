@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/aggregator_parts.h"
+#include "proto/agg_paper.h"
+
+/* How aggregates leave. */
+
+void bp_aggregator_settle(struct bp_aggregator *a)
+{
+	struct bp_agg_stats *s = &a->stats[a->taken_rule];
+
+	if (a->taken == 0)
+		return;
+	bp_agg_stat_add(&s->messages, a->taken);
+	bp_agg_stat_add(&s->message_octets, a->taken_octets);
+	bp_agg_stat_add(&s->waiting, a->taken);
+	a->taken = 0;
+	a->taken_octets = 0;
+}
+
+/* Completes the UDP payload: where it begins, its length and its sum. */
+static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_stream *s,
+	struct bp_agg_stream_rest *rest, size_t *len, uint64_t *sum)
+{
+	const struct bp_agg_full_writer *w = &s->writer;
+	const unsigned header = BP_AGG_FULL_HEADER + w->directory;
+	uint8_t *p;
+
+	if (r->format == BP_AGG_FORMAT_PAPER) {
+		p = w->buf + w->front - BP_AGG_PAPER_HEADER;
+		bp_agg_paper_put_header(p, BP_AGG_PAPER_PACKET);
+		*len = BP_AGG_PAPER_LEN((size_t)w->count);
+		*sum = bp_sum_add(s->sum, bp_sum(p, BP_AGG_PAPER_HEADER, 0));
+		return p;
+	}
+	p = bp_agg_full_end(w, rest->number, rest->sequence++, len);
+	*sum = bp_sum(p, header, bp_sum_moved(s->sum, header));
+	return p;
+}
+
+/* Writes Ethernet header, IP and UDP before the payload; returns where they begin. */
+static uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
+	const struct bp_agg_stream *s, const struct bp_agg_stream_rest *rest, uint8_t *payload,
+	size_t len, uint64_t sum)
+{
+	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
+	const bool fixed = bp_agg_key_dont_fragment(&s->key);
+	const unsigned tags = 4 * bp_agg_key_tags(&s->key);
+	struct bp_datagram_head h = {
+		.src = paper ? s->writer.last.addr : rest->src,
+		.dst = (const uint8_t *)s->key.word,
+		.sport = paper ? s->writer.last.port : rest->sport,
+		.dport = (uint16_t)bp_agg_key_udp(&s->key),
+		.id = fixed || r->family == 6 ? 0 : a->id++,
+		.family = r->family,
+		.tos = (uint8_t)bp_agg_key_tos(&s->key),
+		.hops = BP_AGG_HOPS,
+		.dont_fragment = fixed,
+	};
+	uint8_t *head = payload - bp_datagram_head_len(r->family), *frame;
+
+	if (r->has_from) {
+		h.src = r->from;
+		h.sport = r->from_udp;
+	}
+	bp_datagram_put_head(head, &h, (unsigned)len, sum);
+	bp_put_be16(head - 2, r->family == 4 ? BP_ETHER_IP4 : BP_ETHER_IP6);
+	frame = head - tags - BP_ETHER_HDR;
+	memcpy(frame + sizeof(s->macs), &s->key.word[2], tags);
+	memcpy(frame, s->macs, sizeof(s->macs));
+	return frame;
+}
+
+static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum bp_agg_flush reason,
+	unsigned octets, uint64_t delay_ns, uint64_t wall_ns)
+{
+	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_stream_row *row = &a->streams.row[stream];
+	struct bp_agg_stats *st = &a->stats[rule];
+	const unsigned n = s->writer.count;
+
+	bp_agg_stat_add(&st->aggregates, 1);
+	bp_agg_stat_add(&st->aggregate_octets, octets);
+	bp_agg_stat_add(&st->flushed[reason], 1);
+	bp_agg_stat_add(&st->delay_ns, n * delay_ns - s->waited_ns);
+	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(delay_ns)], 1);
+	bp_agg_stat_add(&st->waiting, -(uint64_t)n);
+	bp_agg_stat_add(&row->messages, n);
+	bp_agg_stat_add(&row->message_octets, s->octets);
+	bp_agg_stat_add(&row->aggregates, 1);
+	bp_agg_stat_add(&row->aggregate_octets, octets);
+	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
+}
+
+void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
+	const unsigned rule = bp_agg_key_rule(&s->key);
+	const struct bp_aggregator_rule *r = &a->rule[rule];
+	struct bp_agg_output out = {
+		.buffer = s->buffer, .port = r->port, .rule = (uint8_t)rule, .at = a->at};
+	uint8_t *payload, *frame;
+	uint64_t sum;
+	size_t len;
+
+	payload = end_payload(r, s, rest, &len, &sum);
+	frame = put_heads(a, r, s, rest, payload, len, sum);
+	out.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD));
+	out.len = (uint16_t)(payload + len - frame);
+	bp_aggregator_settle(a);
+	count(a, stream, rule, reason, out.len, now_ns - a->streams.link[stream].began_ns, wall_ns);
+	s->buffer = NULL;
+	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
+	a->hooks.send(a->hooks.arg, &out);
+}
+
+uint64_t bp_aggregator_next(const struct bp_aggregator *a)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		const uint32_t first = bp_agg_streams_first(&a->streams, i);
+		uint64_t due;
+
+		if (first == BP_AGG_NO_STREAM)
+			continue;
+		due = bp_aggregator_due(&a->rule[i], a->streams.link[first].began_ns);
+		if (due < next)
+			next = due;
+	}
+	return next;
+}
+
+/* The rule whose first aggregate has been due for longest, or BP_AGG_RULES_MAX. */
+static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
+{
+	unsigned rule = BP_AGG_RULES_MAX;
+	uint64_t since = now_ns;
+
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		const uint32_t first = bp_agg_streams_first(&a->streams, i);
+		uint64_t due;
+
+		if (first == BP_AGG_NO_STREAM)
+			continue;
+		due = bp_aggregator_due(&a->rule[i], a->streams.link[first].began_ns);
+		if (due > since || (due == since && rule != BP_AGG_RULES_MAX))
+			continue;
+		since = due;
+		rule = i;
+	}
+	return rule;
+}
+
+void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns)
+{
+	unsigned rule;
+
+	if (now_ns < a->soonest_ns)
+		return;
+	while ((rule = most_due(a, now_ns)) != BP_AGG_RULES_MAX)
+		bp_aggregator_leave(a, bp_agg_streams_first(&a->streams, rule), BP_AGG_FLUSH_TIME,
+			now_ns, wall_ns);
+	a->soonest_ns = bp_aggregator_next(a);
+}
+
+void bp_aggregator_flush(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
+{
+	uint32_t first;
+
+	for (unsigned i = 0; i < a->n_rules; i++)
+		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM)
+			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
+	a->soonest_ns = UINT64_MAX;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/streams.h"
+
+#include <stdlib.h>
+
+/* By lines, so that a stream is two of them and a row never shares one. */
+static void *lines(size_t n, size_t size)
+{
+	const size_t octets = (n * size + 63) / 64 * 64;
+	void *p = aligned_alloc(64, octets);
+
+	if (p != NULL)
+		memset(p, 0, octets);
+	return p;
+}
+
+bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_stream_row *row,
+	const uint64_t hash_key[2])
+{
+	uint64_t slots = 16;
+
+	while (slots < 2 * (uint64_t)size)
+		slots *= 2;
+	*t = (struct bp_agg_streams){.row = row, .size = size, .slot_mask = (uint32_t)(slots - 1)};
+	memcpy(t->hash_key, hash_key, sizeof(t->hash_key));
+	t->slot = lines(slots, sizeof(*t->slot));
+	t->stream = lines(size, sizeof(*t->stream));
+	t->rest = lines(size, sizeof(*t->rest));
+	t->link = lines(size + BP_AGG_LISTS, sizeof(*t->link));
+	if (t->slot == NULL || t->stream == NULL || t->rest == NULL || t->link == NULL) {
+		bp_agg_streams_free(t);
+		return false;
+	}
+	bp_agg_streams_clear(t);
+	return true;
+}
+
+void bp_agg_streams_free(struct bp_agg_streams *t)
+{
+	free(t->slot);
+	free(t->stream);
+	free(t->rest);
+	free(t->link);
+	*t = (struct bp_agg_streams){0};
+}
+
+void bp_agg_streams_clear(struct bp_agg_streams *t)
+{
+	memset(t->slot, 0, ((size_t)t->slot_mask + 1) * sizeof(*t->slot));
+	for (uint32_t i = 0; i < t->size + BP_AGG_LISTS; i++)
+		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
+	for (uint32_t i = 0; i < t->size; i++) {
+		t->stream[i].buffer = NULL;
+		atomic_store_explicit(&t->row[i].life, 0, memory_order_relaxed);
+	}
+	t->used = 0;
+}
+
+uint32_t bp_agg_streams_find(
+	const struct bp_agg_streams *t, const struct bp_agg_key *k, uint32_t hash)
+{
+	for (uint32_t i = hash & t->slot_mask; t->slot[i] != 0; i = (i + 1) & t->slot_mask) {
+		const uint32_t stream = (uint32_t)t->slot[i] - 1;
+
+		if (t->slot[i] >> 32 == hash && bp_agg_key_same(&t->stream[stream].key, k))
+			return stream;
+	}
+	return BP_AGG_NO_STREAM;
+}
+
+uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t)
+{
+	return t->used < t->size ? t->used : bp_agg_streams_first(t, BP_AGG_LIST_IDLE);
+}
+
+/* Takes a stream out of the hash table, and moves up those that lie behind it only because their
+ * own place was taken: no slot is ever marked as left, and a probe ends at the first free one. */
+static void forget(struct bp_agg_streams *t, uint32_t stream)
+{
+	const uint32_t mask = t->slot_mask, hash = bp_agg_streams_hash(t, &t->stream[stream].key);
+	uint32_t hole = hash & mask, i;
+
+	while (t->slot[hole] != ((uint64_t)hash << 32 | (stream + 1)))
+		hole = (hole + 1) & mask;
+	for (i = (hole + 1) & mask; t->slot[i] != 0; i = (i + 1) & mask) {
+		const uint32_t home = (uint32_t)(t->slot[i] >> 32) & mask;
+
+		/* it may not go before its own place */
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		t->slot[hole] = t->slot[i];
+		hole = i;
+	}
+	t->slot[hole] = 0;
+}
+
+static void write_row(struct bp_agg_streams *t, uint32_t stream, uint16_t number)
+{
+	const struct bp_agg_key *k = &t->stream[stream].key;
+	struct bp_agg_stream_row *r = &t->row[stream];
+
+	atomic_store_explicit(&r->life, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&r->messages, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->aggregates, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->message_octets, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->aggregate_octets, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->last_ns, 0, memory_order_relaxed);
+	memcpy(r->address, k->word, sizeof(r->address));
+	r->udp = (uint16_t)bp_agg_key_udp(k);
+	r->stream = number;
+	r->family = (uint8_t)bp_agg_key_family(k);
+	r->tos = (uint8_t)bp_agg_key_tos(k);
+	r->rule = (uint8_t)bp_agg_key_rule(k);
+	r->dont_fragment = bp_agg_key_dont_fragment(k);
+	atomic_store_explicit(&r->life, ++t->lives, memory_order_release);
+}
+
+void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struct bp_agg_key *k,
+	uint32_t hash, uint16_t number, uint32_t sequence)
+{
+	uint32_t i = hash & t->slot_mask;
+
+	if (bp_agg_streams_held(t, stream))
+		forget(t, stream);
+	else
+		t->used++;
+	while (t->slot[i] != 0)
+		i = (i + 1) & t->slot_mask;
+	t->slot[i] = (uint64_t)hash << 32 | (stream + 1);
+	t->stream[stream].key = *k;
+	t->rest[stream].number = number;
+	t->rest[stream].sequence = sequence;
+	write_row(t, stream, number);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_STREAMS_H
+#define BP_AGG_STREAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "biplane/aggregation.h"
+#include "proto/agg_full.h"
+#include "shm/agg.h"
+#include "shm/hash.h"
+
+/*
+ * The streams of one worker: a bounded number of slots, a hash table that finds a stream by its
+ * key, and lists. A stream is on one list: that of its rule while an aggregate of it is being built
+ * (in the order in which these began, which with one delay a rule is that of their deadlines), else
+ * the idle ones in the order in which they fell idle; slots that never held one come first.
+ *
+ * What a message needs of a stream is two cache lines; links lie apart, in arrays that stay in the
+ * cache, so that moving a stream touches no neighbour's lines.
+ */
+
+#define BP_AGG_NO_STREAM UINT32_MAX
+
+/*
+ * What makes a stream: [0], [1] destination address as bp_agg_match_words() has it; [2] VLAN tags
+ * as they lie in the frame; [3] by bp_agg_key_last().
+ */
+struct bp_agg_key {
+	uint64_t word[4];
+};
+
+static inline uint64_t bp_agg_key_last(unsigned udp, unsigned rule, unsigned tos, unsigned family,
+	bool dont_fragment, unsigned tags)
+{
+	return udp | rule << 16 | (uint64_t)tos << 24 | (uint64_t)family << 32 |
+	       (uint64_t)dont_fragment << 36 | (uint64_t)tags << 37;
+}
+
+static inline unsigned bp_agg_key_udp(const struct bp_agg_key *k)
+{
+	return k->word[3] & 0xffff;
+}
+
+static inline unsigned bp_agg_key_rule(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 16 & 0xff;
+}
+
+static inline unsigned bp_agg_key_tos(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 24 & 0xff;
+}
+
+static inline bool bp_agg_key_dont_fragment(const struct bp_agg_key *k)
+{
+	return (k->word[3] >> 36 & 1) != 0;
+}
+
+static inline unsigned bp_agg_key_family(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 32 & 0xf;
+}
+
+/* VLAN tags, 4 octets each. */
+static inline unsigned bp_agg_key_tags(const struct bp_agg_key *k)
+{
+	return (unsigned)(k->word[3] >> 37);
+}
+
+static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_agg_key *b)
+{
+	return ((a->word[0] ^ b->word[0]) | (a->word[1] ^ b->word[1]) | (a->word[2] ^ b->word[2]) |
+		       (a->word[3] ^ b->word[3])) == 0;
+}
+
+struct bp_agg_stream {
+	/* what says whether a message belongs to it, and to the aggregate that is being built */
+	struct bp_agg_key key;
+	uint8_t macs[12]; /* of the aggregate's Ethernet header: destination, source */
+	uint32_t octets;  /* of its messages' frames */
+	void *buffer;     /* NULL: there is no aggregate */
+	uint64_t sum;     /* bp_sum() of its payloads, as if they began at an even octet */
+	/* the aggregate */
+	struct bp_agg_full_writer writer; /* format paper uses its buf, front, count, most, last */
+	uint64_t waited_ns;               /* sum over its messages: by how much later than the
+					     first each came */
+	uint64_t spare;
+};
+_Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
+
+/* What is needed when an aggregate leaves. */
+struct bp_agg_stream_rest {
+	uint8_t src[16]; /* of the stream's first message */
+	uint16_t sport;  /* host byte order */
+	uint16_t number; /* in format full */
+	uint32_t sequence;
+};
+
+struct bp_agg_link {
+	uint32_t before, behind;
+	uint64_t began_ns; /* the aggregate: when its first message came */
+};
+
+struct bp_agg_streams {
+	uint64_t *slot; /* hash << 32 | stream + 1; 0: free. Linear probing, at most half full */
+	struct bp_agg_stream *stream;
+	struct bp_agg_stream_rest *rest;
+	struct bp_agg_link *link; /* of the streams, and behind them the lists' heads */
+	struct bp_agg_stream_row *row;
+	uint64_t hash_key[2];
+	uint64_t lives;
+	uint32_t size; /* streams */
+	uint32_t used; /* stream[0..used) hold one */
+	uint32_t slot_mask;
+};
+
+/* False: no memory. `row`: `size` of them, the caller's. */
+bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_stream_row *row,
+	const uint64_t hash_key[2]);
+void bp_agg_streams_free(struct bp_agg_streams *t);
+/* Forgets all streams and frees their rows. */
+void bp_agg_streams_clear(struct bp_agg_streams *t);
+
+static inline uint32_t bp_agg_streams_hash(
+	const struct bp_agg_streams *t, const struct bp_agg_key *k)
+{
+	const uint64_t h =
+		bp_fold(k->word[0] ^ t->hash_key[0], k->word[1] ^ t->hash_key[1]) ^ k->word[2];
+
+	return (uint32_t)bp_fold(h ^ 0xa0761d6478bd642full, k->word[3] ^ t->hash_key[1]);
+}
+
+static inline void bp_agg_streams_prefetch_slot(const struct bp_agg_streams *t, uint32_t hash)
+{
+	__builtin_prefetch(&t->slot[hash & t->slot_mask]);
+}
+
+/* The first stream with that hash, which is seldom another than the one that is looked for; or
+ * BP_AGG_NO_STREAM. Reads no stream. */
+static inline uint32_t bp_agg_streams_guess(const struct bp_agg_streams *t, uint32_t hash)
+{
+	for (uint32_t i = hash & t->slot_mask; t->slot[i] != 0; i = (i + 1) & t->slot_mask)
+		if (t->slot[i] >> 32 == hash)
+			return (uint32_t)t->slot[i] - 1;
+	return BP_AGG_NO_STREAM;
+}
+
+/* The stream, or BP_AGG_NO_STREAM. */
+uint32_t bp_agg_streams_find(
+	const struct bp_agg_streams *t, const struct bp_agg_key *k, uint32_t hash);
+
+/* A slot that has never held a stream, or else the idle one that left longest ago; or
+ * BP_AGG_NO_STREAM: none is idle. */
+uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t);
+/* Whether a slot holds a stream, which bp_agg_streams_begin() would give up. */
+static inline bool bp_agg_streams_held(const struct bp_agg_streams *t, uint32_t stream)
+{
+	return stream < t->used;
+}
+
+/*
+ * Begins a stream in slot `stream`, an idle one, whose old stream is forgotten. Key, numbers and
+ * row are written, and nothing else.
+ */
+void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struct bp_agg_key *k,
+	uint32_t hash, uint16_t number, uint32_t sequence);
+
+/* The lists: one of each rule, and the idle ones. */
+#define BP_AGG_LISTS (BP_AGG_RULES_MAX + 1u)
+#define BP_AGG_LIST_IDLE BP_AGG_RULES_MAX
+
+/* The first of a list, or BP_AGG_NO_STREAM. */
+static inline uint32_t bp_agg_streams_first(const struct bp_agg_streams *t, unsigned list)
+{
+	const uint32_t i = t->link[t->size + list].behind;
+
+	return i < t->size ? i : BP_AGG_NO_STREAM;
+}
+
+/* Moves a stream to the end of a list. */
+static inline void bp_agg_streams_move(struct bp_agg_streams *t, uint32_t stream, unsigned list)
+{
+	struct bp_agg_link *const l = t->link, *const me = &l[stream];
+	const uint32_t head = t->size + list;
+
+	l[me->before].behind = me->behind;
+	l[me->behind].before = me->before;
+	me->before = l[head].before;
+	me->behind = head;
+	l[me->before].behind = stream;
+	l[head].before = stream;
+}
+
+#endif
