@@ -40,9 +40,12 @@ static int report(const json_t *reply)
 		return BP_EX_CONFIG;
 	}
 	printf("reloaded: generation %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
-	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)\n",
+	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)%s\n",
 		number(reply, "generation"), number(reply, "rules"),
-		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"));
+		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"),
+		json_is_true(json_object_get(reply, "aggregation_changed"))
+			? ", aggregation begins anew"
+			: "");
 	return BP_EX_OK;
 }
 
