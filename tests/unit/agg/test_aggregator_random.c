@@ -361,7 +361,7 @@ static void model(void **state)
 	}
 	/* all that random bursts can bring about did come about */
 	for (unsigned i = BP_AGG_FLUSH_FULL; i <= BP_AGG_FLUSH_EVICTED; i++)
-		assert_true(seen[i] > 100);
+		assert_true(seen[i] > TEST_TIMES(100));
 }
 
 int main(void)
