@@ -18,7 +18,10 @@ struct message {
 	uint16_t len;          /* of the payload */
 	/* What place does about it; PASS: send what its stream holds. */
 	enum { NOTHING, TAKE, PASS } todo;
-	bool mimic; /* begins like an aggregate */
+	/* Of the stream of the message before it of which there is something to be done, which is
+	 * what most are. */
+	bool again;
+	uint8_t port; /* that it came in on */
 	struct bp_agg_sender from;
 };
 
@@ -71,7 +74,8 @@ static inline bool for_us(const struct bp_agg_input *in)
 
 /* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
 static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
-	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d)
+	struct bp_agg_input *in, const struct message *prev, struct message *m,
+	const struct bp_datagram *d)
 {
 	const struct bp_aggregator_rule *r;
 	unsigned rule;
@@ -79,25 +83,36 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	if (!for_us(in))
 		return;
 	bp_agg_match_words(d->family, bp_datagram_dst(d), m->key.word);
-	rule = bp_agg_match_find(&a->match, in->port, d->family, m->key.word, d->dport);
-	if (rule == BP_AGG_NO_RULE)
-		return;
-	r = &a->rule[rule];
-	in->rule = (uint8_t)rule;
 	m->key.word[2] = 0;
 	memcpy(&m->key.word[2], d->frame + 12, d->l3 - BP_ETHER_HDR);
-	m->key.word[3] = bp_agg_key_last(d->dport, rule, d->tos, d->family, d->dont_fragment,
+	m->key.word[3] = bp_agg_key_last(d->dport, 0, d->tos, d->family, d->dont_fragment,
 		(unsigned)(d->l3 - BP_ETHER_HDR) / 4);
-	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
-	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
+	m->again = prev->port == in->port && bp_agg_key_alike(&m->key, &prev->key);
+	if (m->again) {
+		rule = bp_agg_key_rule(&prev->key);
+		m->key.word[3] = prev->key.word[3];
+		m->hash = prev->hash;
+	} else {
+		rule = bp_agg_match_find(&a->match, in->port, d->family, m->key.word, d->dport);
+		if (rule == BP_AGG_NO_RULE)
+			return;
+		m->key.word[3] |= bp_agg_key_last(0, rule, 0, 0, false, 0);
+		m->hash = bp_agg_streams_hash(&a->streams, &m->key);
+		bp_agg_streams_prefetch_slot(&a->streams, m->hash);
+	}
+	r = &a->rule[rule];
+	in->rule = (uint8_t)rule;
+	m->port = in->port;
 	m->payload = bp_datagram_payload(d);
-	m->mimic = r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
-		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
 	if (__builtin_expect(!judge(r, d, in->routed, m, &in->pass), 0)) {
+		const bool mimic =
+			r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
+			d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
+
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
-		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? NOTHING : PASS;
+		in->verdict = mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+		m->todo = mimic || in->pass == BP_AGG_PASS_CHECKSUM ? NOTHING : PASS;
 		bp_agg_stat_add(&a->stats[rule].passed, 1);
 		return;
 	}
@@ -108,26 +123,27 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->from.port = d->sport;
 }
 
-static __attribute__((noinline)) void read_general(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+static __attribute__((noinline)) void read_general(const struct bp_aggregator *a,
+	struct bp_agg_input *in, const struct message *prev, struct message *m)
 {
 	struct bp_datagram d;
 
 	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d);
+		read_datagram(a, in, prev, m, &d);
 }
 
-static inline void read_frame(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+/* Reads a frame; `prev` is the last one before it of which there is something to be done. */
+static inline void read_frame(const struct bp_aggregator *a, struct bp_agg_input *in,
+	const struct message *prev, struct message *m)
 {
 	struct bp_datagram d;
 
 	in->verdict = BP_AGG_OTHER;
 	m->todo = NOTHING;
 	if (__builtin_expect(!bp_datagram_is_usual(in->frame, in->len), 0))
-		read_general(a, in, m);
+		read_general(a, in, prev, m);
 	else if (bp_datagram_parse_usual(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d);
+		read_datagram(a, in, prev, m, &d);
 }
 
 /* The rule whose aggregate has been built for longest. There is one. */
@@ -337,28 +353,43 @@ static inline void look(const struct bp_aggregator *a, const struct message *m)
 	}
 }
 
+/* Steps one to three. */
+static inline void prepare(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m, unsigned n)
+{
+	static const struct message none = {.key = {{0, 0, 0, UINT64_MAX}}};
+	const struct message *prev = &none;
+	uint32_t stream = BP_AGG_NO_STREAM;
+
+	for (unsigned i = 0; i < n; i++) {
+		read_frame(a, &in[i], prev, &m[i]);
+		if (m[i].todo != NOTHING)
+			prev = &m[i];
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (m[i].todo == NOTHING)
+			continue;
+		if (!m[i].again) {
+			stream = bp_agg_streams_guess(&a->streams, m[i].hash);
+			if (stream != BP_AGG_NO_STREAM) {
+				__builtin_prefetch(&a->streams.stream[stream]);
+				__builtin_prefetch(&a->streams.stream[stream].writer);
+			}
+		}
+		m[i].stream = stream;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (m[i].todo != NOTHING && !m[i].again)
+			look(a, &m[i]);
+}
+
 void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns)
 {
 	struct message m[BURST];
 
 	bp_aggregator_poll(a, now_ns, wall_ns);
-	for (unsigned i = 0; i < n; i++)
-		read_frame(a, &in[i], &m[i]);
-	for (unsigned i = 0; i < n; i++) {
-		if (m[i].todo == NOTHING)
-			continue;
-		m[i].stream = bp_agg_streams_guess(&a->streams, m[i].hash);
-		if (m[i].stream != BP_AGG_NO_STREAM) {
-			const struct bp_agg_stream *s = &a->streams.stream[m[i].stream];
-
-			__builtin_prefetch(s);
-			__builtin_prefetch(&s->writer);
-		}
-	}
-	for (unsigned i = 0; i < n; i++)
-		if (m[i].todo != NOTHING)
-			look(a, &m[i]);
+	prepare(a, in, m, n);
 	for (unsigned i = 0; i < n; i++) {
 		if (m[i].todo == NOTHING)
 			continue;
@@ -368,7 +399,10 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 			in[i].verdict = BP_AGG_TAKEN;
 			if (__builtin_expect(place(a, &in[i], &m[i], now_ns, wall_ns), 1))
 				continue;
-			in[i].verdict = m[i].mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+			in[i].verdict = a->rule[in[i].rule].format == BP_AGG_FORMAT_FULL &&
+							bp_agg_full_is(m[i].payload, m[i].len)
+						? BP_AGG_MIMIC
+						: BP_AGG_PASS;
 			in[i].pass = BP_AGG_PASS_NO_BUFFER;
 			bp_agg_stat_add(&a->stats[in[i].rule].passed, 1);
 		} else if (m[i].stream != BP_AGG_NO_STREAM &&
