@@ -144,15 +144,18 @@ static void clear_new_slots(
 	free(used);
 }
 
-/* What is the same is not written: workers would send what waits and begin all streams anew. */
+/*
+ * What is the same is written, too: a worker that was restarted began with the file as it was then,
+ * which may say something else. The others compare, and go on with their streams.
+ */
 static void put_aggregation_in_force(struct bp_rules *r)
 {
 	struct bp_agg_plan *plan = r->shm->agg.plan;
 
-	if (plan == NULL || bp_agg_plan_says(plan, &r->agg))
+	if (plan == NULL)
 		return;
+	r->result.aggregation = !bp_agg_plan_says(plan, &r->agg);
 	bp_agg_plan_write(plan, &r->agg);
-	r->result.aggregation = true;
 }
 
 /* The bank is free: the image goes there and is in force with the store. */

@@ -37,7 +37,8 @@ void bp_rules_free(struct bp_rules *r); /* a pending apply is forgotten, `done` 
 
 /*
  * Puts the configuration's rules in force. keep_same: does nothing when the same rules with the
- * same clone target are in force already; of aggregation the same rules are never written again.
+ * same clone target are in force already; those of aggregation are written anyway, and workers
+ * that have the same go on with them.
  * wait_ns: how long to wait for a worker that still reads the other bank (0: for ever) before
  * giving up. Returns 0 and calls `done` later (or at once), or -1 with a sentence when the rules
  * can't be built or another apply is under way. `c` is not needed any more then.

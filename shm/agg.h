@@ -18,9 +18,10 @@
  *   disagg_stats    DP worker    struct bp_disagg_stats, likewise
  *   agg_streams     DP worker    struct bp_agg_stream_row, [worker * streams + i]
  *
- * A worker begins with the rules of its own copy of the file, and takes those of the plan when its
- * generation is another than 0 and than the one it has. Statistics belong to (worker, rule) and
- * begin anew when the rules change.
+ * A worker begins with the rules of its own copy of the file: a plan that it finds may be that of
+ * an earlier file, whose ports were others. It takes each plan that is written from then on, and
+ * where that says something else than it has, sends what waits and begins its streams anew.
+ * Statistics belong to (worker, rule) and begin anew when the rules change.
  */
 
 struct bp_agg_plan {

@@ -160,7 +160,7 @@ static void refused(struct fixture *f, const char *why)
 	json_decref(reply);
 }
 
-static void reload_writes_what_differs(void **state)
+static void reload_tells_what_differs(void **state)
 {
 	struct fixture *f = *state;
 
@@ -175,14 +175,15 @@ static void reload_writes_what_differs(void **state)
 	accepted(f, true);
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
-	/* The same, and the same in other words with a change elsewhere: streams go on. */
+	/* The same, and the same in other words: octet by octet, so that streams go on. */
 	accepted(f, false);
 	write_config(f, TWO "aggregation: {queue: 4000}\n");
 	accepted(f, false);
-	assert_int_equal(generation(f), 4);
+	assert_int_equal(generation(f), 8);
+	plan_is_the_files(f);
 	write_config(f, ONE);
 	accepted(f, true);
-	assert_int_equal(generation(f), 6);
+	assert_int_equal(generation(f), 10);
 	plan_is_the_files(f);
 }
 
@@ -211,9 +212,9 @@ static void refused_reload_changes_nothing(void **state)
 	plan_is_the_files(f);
 }
 
-/* A control plane that was killed and comes back leaves what is in force alone, but for what its
- * file says by now, or what was left half written. */
-static void restart_leaves_the_streams(void **state)
+/* A control plane that was killed and comes back says what its file says by now, also where its
+ * predecessor was killed while it wrote. */
+static void restart_writes_the_plan(void **state)
 {
 	struct fixture *f = *state;
 
@@ -224,18 +225,19 @@ static void restart_leaves_the_streams(void **state)
 	kill_controlplane(f);
 	start(f);
 	json_decref(ask(f, "status"));
-	assert_int_equal(generation(f), 2);
+	assert_int_equal(generation(f), 4);
+	plan_is_the_files(f);
 	kill_controlplane(f);
 	write_config(f, TWO);
 	start(f);
 	json_decref(ask(f, "status"));
-	assert_int_equal(generation(f), 4);
+	assert_int_equal(generation(f), 6);
 	plan_is_the_files(f);
 	kill_controlplane(f);
-	atomic_store(&f->shm.agg.plan->generation, 5);
+	atomic_store(&f->shm.agg.plan->generation, 7);
 	start(f);
 	json_decref(ask(f, "status"));
-	assert_int_equal(generation(f), 6);
+	assert_int_equal(generation(f), 8);
 	plan_is_the_files(f);
 }
 
@@ -257,9 +259,9 @@ static void the_first_entry_needs_a_restart(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reload_writes_what_differs, setup, teardown),
+		cmocka_unit_test_setup_teardown(reload_tells_what_differs, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(restart_leaves_the_streams, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart_writes_the_plan, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_entry_needs_a_restart, setup, teardown),
 	};
 
