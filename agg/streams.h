@@ -75,14 +75,6 @@ static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_a
 		       (a->word[3] ^ b->word[3])) == 0;
 }
 
-/* The same but for the rule, which k need not name yet. */
-static inline bool bp_agg_key_alike(const struct bp_agg_key *k, const struct bp_agg_key *known)
-{
-	return ((k->word[0] ^ known->word[0]) | (k->word[1] ^ known->word[1]) |
-		       (k->word[2] ^ known->word[2]) |
-		       ((k->word[3] ^ known->word[3]) & ~(uint64_t)0xff0000)) == 0;
-}
-
 struct bp_agg_stream {
 	/* what says whether a message belongs to it, and to the aggregate that is being built */
 	struct bp_agg_key key;
