@@ -23,8 +23,8 @@ struct message {
 };
 
 /* Whether a datagram of rule r can be aggregated; if not, *pass says why. */
-static inline bool judge(const struct bp_aggregator_rule *r, const struct bp_datagram *d,
-	bool routed, struct message *m, uint8_t *pass)
+static inline __attribute__((always_inline)) bool judge(const struct bp_aggregator_rule *r,
+	const struct bp_datagram *d, bool routed, struct message *m, uint8_t *pass)
 {
 	const uint8_t *src = bp_datagram_src(d);
 
@@ -69,34 +69,31 @@ static inline bool for_us(const struct bp_agg_input *in)
 	return in->routed ? ((to ^ in->mac) << 16) == 0 : (to & 1) == 0;
 }
 
-static inline void read_frame(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+/* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
+static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
+	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d)
 {
-	struct bp_datagram d;
 	const struct bp_aggregator_rule *r;
 	unsigned rule;
 
-	in->verdict = BP_AGG_OTHER;
-	m->todo = NOTHING;
-	if (!bp_datagram_parse(in->frame, in->len, in->frame_len, &d) || !for_us(in))
+	if (!for_us(in))
 		return;
-	bp_agg_match_words(d.family, bp_datagram_dst(&d), m->key.word);
-	rule = bp_agg_match_find(&a->match, in->port, d.family, m->key.word, d.dport);
+	bp_agg_match_words(d->family, bp_datagram_dst(d), m->key.word);
+	rule = bp_agg_match_find(&a->match, in->port, d->family, m->key.word, d->dport);
 	if (rule == BP_AGG_NO_RULE)
 		return;
 	r = &a->rule[rule];
 	in->rule = (uint8_t)rule;
 	m->key.word[2] = 0;
-	if (__builtin_expect(d.l3 != BP_ETHER_HDR, 0))
-		memcpy(&m->key.word[2], d.frame + 12, d.l3 - BP_ETHER_HDR);
-	m->key.word[3] = bp_agg_key_last(d.dport, rule, d.tos, d.family, d.dont_fragment,
-		(unsigned)(d.l3 - BP_ETHER_HDR) / 4);
+	memcpy(&m->key.word[2], d->frame + 12, d->l3 - BP_ETHER_HDR);
+	m->key.word[3] = bp_agg_key_last(d->dport, rule, d->tos, d->family, d->dont_fragment,
+		(unsigned)(d->l3 - BP_ETHER_HDR) / 4);
 	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
 	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
-	m->payload = bp_datagram_payload(&d);
-	m->mimic = r->format == BP_AGG_FORMAT_FULL && d.l4_len >= BP_UDP_HDR + 2u &&
-		   d.l4 + BP_UDP_HDR + 2u <= d.len && bp_agg_full_is(m->payload, 2);
-	if (__builtin_expect(!judge(r, &d, in->routed, m, &in->pass), 0)) {
+	m->payload = bp_datagram_payload(d);
+	m->mimic = r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
+		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
+	if (__builtin_expect(!judge(r, d, in->routed, m, &in->pass), 0)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
 		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
@@ -105,14 +102,32 @@ static inline void read_frame(
 		return;
 	}
 	m->todo = TAKE;
-	m->from.hops = d.hops;
-	m->from.port = d.sport;
-	if (d.family == 4) {
-		memset(m->from.addr, 0, sizeof(m->from.addr));
-		memcpy(m->from.addr, bp_datagram_src(&d), 4);
-	} else {
-		memcpy(m->from.addr, bp_datagram_src(&d), 16);
-	}
+	memset(&m->from, 0, sizeof(m->from));
+	memcpy(m->from.addr, bp_datagram_src(d), d->family == 4 ? 4 : 16);
+	m->from.hops = d->hops;
+	m->from.port = d->sport;
+}
+
+static __attribute__((noinline)) void read_general(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+{
+	struct bp_datagram d;
+
+	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
+		read_datagram(a, in, m, &d);
+}
+
+static inline void read_frame(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+{
+	struct bp_datagram d;
+
+	in->verdict = BP_AGG_OTHER;
+	m->todo = NOTHING;
+	if (__builtin_expect(!bp_datagram_is_usual(in->frame, in->len), 0))
+		read_general(a, in, m);
+	else if (bp_datagram_parse_usual(in->frame, in->len, in->frame_len, &d))
+		read_datagram(a, in, m, &d);
 }
 
 /* The rule whose aggregate has been built for longest. There is one. */
@@ -220,7 +235,10 @@ static void widen(struct bp_agg_full_writer *w, unsigned room)
 /* Appends in format full. False: the aggregate would exceed its size. */
 static inline bool append_full(struct bp_agg_full_writer *w, const struct message *m, unsigned room)
 {
-	if (__builtin_expect(bp_agg_full_append(w, &m->from, m->payload, m->len), 1))
+	if (__builtin_expect(w->family == 4
+				     ? bp_agg_full_append_of(4, w, &m->from, m->payload, m->len)
+				     : bp_agg_full_append_of(6, w, &m->from, m->payload, m->len),
+		    1))
 		return true;
 	if (bp_agg_full_len(w) + bp_agg_full_cost(w, &m->from, m->len) > w->size)
 		return false;
@@ -296,15 +314,27 @@ static inline void find_stream(const struct bp_aggregator *a, struct message *m)
 		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
 }
 
+/* Fetches where a message goes, and with the last one of an aggregate what its leaving needs. */
 static inline void look(const struct bp_aggregator *a, const struct message *m)
 {
+	const struct bp_agg_streams *t = &a->streams;
 	const struct bp_agg_full_writer *w;
 
-	if (m->stream == BP_AGG_NO_STREAM || a->streams.stream[m->stream].buffer == NULL)
+	if (m->stream == BP_AGG_NO_STREAM)
 		return;
-	w = &a->streams.stream[m->stream].writer;
+	w = &t->stream[m->stream].writer;
+	if (t->stream[m->stream].buffer == NULL) {
+		__builtin_prefetch(&t->link[m->stream], 1);
+		return;
+	}
 	__builtin_prefetch(w->buf + BP_AGG_FULL_HEADER + w->directory, 1);
 	__builtin_prefetch(w->buf + w->front + w->payloads, 1);
+	if (w->count + 1u >= w->most) {
+		__builtin_prefetch(w->buf, 1);
+		__builtin_prefetch(&t->link[m->stream], 1);
+		__builtin_prefetch(&t->rest[m->stream], 1);
+		__builtin_prefetch(&t->row[m->stream], 1);
+	}
 }
 
 void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,

@@ -37,28 +37,32 @@ static bool parse_ip6(struct bp_datagram *d)
 	return true;
 }
 
-bool bp_datagram_parse_general(struct bp_datagram *d)
+bool bp_datagram_parse_general(
+	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
 	uint32_t at = 12;
 	uint16_t type;
 
-	if (d->len < BP_ETHER_HDR)
+	d->frame = frame;
+	d->len = len;
+	d->frame_len = frame_len;
+	if (len < BP_ETHER_HDR)
 		return false;
-	type = bp_be16(d->frame + at);
+	type = bp_be16(frame + at);
 	for (unsigned tags = 0;
 		type == BP_ETHER_VLAN || type == BP_ETHER_QINQ || type == BP_ETHER_QINQ_OLD;
 		tags++) {
-		if (tags == 2 || at + 6 > d->len)
+		if (tags == 2 || at + 6 > len)
 			return false;
 		at += 4;
-		type = bp_be16(d->frame + at);
+		type = bp_be16(frame + at);
 	}
 	d->l3 = (uint16_t)(at + 2);
 	if (type == BP_ETHER_IP4 ? !parse_ip4(d) : type != BP_ETHER_IP6 || !parse_ip6(d))
 		return false;
-	if (d->l4 + BP_UDP_HDR > d->len)
+	if (d->l4 + BP_UDP_HDR > len)
 		return false;
-	d->sport = bp_be16(d->frame + d->l4);
-	d->dport = bp_be16(d->frame + d->l4 + 2);
+	d->sport = bp_be16(frame + d->l4);
+	d->dport = bp_be16(frame + d->l4 + 2);
 	return true;
 }

@@ -31,6 +31,9 @@
 /* Of the longest heads: Ethernet with two tags, IPv6, UDP. */
 #define BP_DATAGRAM_HEAD_MOST (BP_ETHER_HDR + 8u + BP_IP6_HDR + BP_UDP_HDR)
 
+/* The compilers leave some of these as calls, and with them what they know of the usual frame. */
+#define BP_DATAGRAM_INLINE static inline __attribute__((always_inline))
+
 struct bp_datagram {
 	const uint8_t *frame;  /* Ethernet header; its first `len` octets */
 	uint32_t len;          /* octets readable at `frame` */
@@ -44,31 +47,27 @@ struct bp_datagram {
 	bool dont_fragment;    /* of IPv4 */
 };
 
-/* What bp_datagram_parse() does with what is not usual: tags, IPv6, IPv4 options. */
-bool bp_datagram_parse_general(struct bp_datagram *d);
+/* The usual frame: no tags, IPv4 without options. All of its heads can be read. */
+static inline bool bp_datagram_is_usual(const uint8_t *frame, uint32_t len)
+{
+	return len >= BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR &&
+	       bp_be16(frame + 12) == BP_ETHER_IP4 && frame[BP_ETHER_HDR] == 0x45;
+}
 
-/*
- * Looks for a UDP datagram in a frame of which frame[0..len) can be read. False: there is none, or
- * its UDP header is not all there; then *d says nothing. Nothing but that is judged: lengths may
- * contradict the frame and each other, and IPv4 may have options.
+/* bp_datagram_parse() of the usual frame; for a caller whose own code is to know the offsets too.
  */
-static inline bool bp_datagram_parse(
+static inline bool bp_datagram_parse_usual(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR;
-	uint32_t total;
+	const uint32_t total = bp_be16(ip + BP_IP4_TOTAL);
 
-	d->frame = frame;
-	d->len = len;
-	d->frame_len = frame_len;
-	if (__builtin_expect(len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR, 0))
-		return false;
-	if (__builtin_expect(bp_be16(frame + 12) != BP_ETHER_IP4 || ip[0] != 0x45, 0))
-		return bp_datagram_parse_general(d);
 	if (ip[BP_IP4_PROTOCOL] != BP_PROTO_UDP ||
 		(bp_be16(ip + BP_IP4_FRAGMENT) & BP_IP4_MF_OFFSET) != 0)
 		return false;
-	total = bp_be16(ip + BP_IP4_TOTAL);
+	d->frame = frame;
+	d->len = len;
+	d->frame_len = frame_len;
 	d->l3 = BP_ETHER_HDR;
 	d->l4 = BP_ETHER_HDR + BP_IP4_HDR;
 	d->l4_len = (uint16_t)(total > BP_IP4_HDR ? total - BP_IP4_HDR : 0);
@@ -79,6 +78,23 @@ static inline bool bp_datagram_parse(
 	d->hops = ip[BP_IP4_TTL];
 	d->dont_fragment = (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0;
 	return true;
+}
+
+/* bp_datagram_parse() of any frame. */
+bool bp_datagram_parse_general(
+	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
+
+/*
+ * Looks for a UDP datagram in a frame of which frame[0..len) can be read. False: there is none, or
+ * its UDP header is not all there; then *d says nothing. Nothing but that is judged: lengths may
+ * contradict the frame and each other, and IPv4 may have options.
+ */
+static inline bool bp_datagram_parse(
+	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
+{
+	return __builtin_expect(bp_datagram_is_usual(frame, len), 1)
+		       ? bp_datagram_parse_usual(frame, len, frame_len, d)
+		       : bp_datagram_parse_general(frame, len, frame_len, d);
 }
 
 /* The source, 4 or 16 octets, and behind it the destination. */
@@ -104,7 +120,7 @@ static inline bool bp_datagram_has_options(const struct bp_datagram *d)
 
 /* Whether the frame lies in one piece, holds the IP packet, and UDP says the length that IP says.
  * What follows the packet fills a short frame. */
-static inline bool bp_datagram_lengths_ok(const struct bp_datagram *d)
+BP_DATAGRAM_INLINE bool bp_datagram_lengths_ok(const struct bp_datagram *d)
 {
 	return d->l4_len >= BP_UDP_HDR && d->l4_len == bp_be16(d->frame + d->l4 + BP_UDP_LEN) &&
 	       d->l4 + (uint32_t)d->l4_len <= d->len && d->len >= d->frame_len;
@@ -118,7 +134,7 @@ static inline unsigned bp_datagram_payload_len(const struct bp_datagram *d)
 
 /* Whether the IPv4 header's checksum is right; its options must lie within `len`, which they do
  * where bp_datagram_parse() found a datagram. IPv6 has none. */
-static inline bool bp_datagram_ip_ok(const struct bp_datagram *d)
+BP_DATAGRAM_INLINE bool bp_datagram_ip_ok(const struct bp_datagram *d)
 {
 	const uint8_t *ip = d->frame + d->l3;
 
@@ -137,7 +153,7 @@ static inline bool bp_datagram_has_checksum(const struct bp_datagram *d)
 
 /* The sum of the payload, for bp_datagram_udp_ok() and whoever writes a checksum that covers it.
  * The lengths must be right. */
-static inline uint64_t bp_datagram_payload_sum(const struct bp_datagram *d)
+BP_DATAGRAM_INLINE uint64_t bp_datagram_payload_sum(const struct bp_datagram *d)
 {
 	return bp_sum(bp_datagram_payload(d), bp_datagram_payload_len(d), 0);
 }
@@ -156,7 +172,7 @@ static inline uint64_t bp_datagram_pseudo_sum(
 
 /* Whether the UDP checksum that is there is right, with the payload's sum. The lengths must be
  * right. */
-static inline bool bp_datagram_udp_ok(const struct bp_datagram *d, uint64_t payload_sum)
+BP_DATAGRAM_INLINE bool bp_datagram_udp_ok(const struct bp_datagram *d, uint64_t payload_sum)
 {
 	uint64_t sum = bp_datagram_pseudo_sum(d->family, bp_datagram_src(d), d->l4_len);
 
@@ -168,7 +184,7 @@ static inline bool bp_datagram_udp_ok(const struct bp_datagram *d, uint64_t payl
  * Whether a datagram can come from there: a unicast address that is no loopback and none of "this
  * network", a port and a TTL other than 0. Both ends ask this, so what one takes the other accepts.
  */
-static inline bool bp_datagram_sender_possible(
+BP_DATAGRAM_INLINE bool bp_datagram_sender_possible(
 	unsigned family, const uint8_t *address, unsigned port, unsigned hops)
 {
 	if (port == 0 || hops == 0)
@@ -192,6 +208,16 @@ static inline unsigned bp_datagram_head_len(unsigned family)
 	return (family == 4 ? BP_IP4_HDR : BP_IP6_HDR) + BP_UDP_HDR;
 }
 
+/* Eight octets of a header from their number: as they lie in memory. */
+static inline uint64_t bp_head_word(uint64_t number)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return __builtin_bswap64(number);
+#else
+	return number;
+#endif
+}
+
 /*
  * Writes IP and UDP header, bp_datagram_head_len() octets, with right checksums, for a payload of
  * `len` octets. `payload_sum`: its bp_sum(); it need not lie behind the headers yet. The IP packet
@@ -200,39 +226,40 @@ static inline unsigned bp_datagram_head_len(unsigned family)
 static inline void bp_datagram_put_head(
 	uint8_t *to, const struct bp_datagram_head *h, unsigned len, uint64_t payload_sum)
 {
-	const unsigned l4_len = BP_UDP_HDR + len;
+	const unsigned l4_len = BP_UDP_HDR + len, total = BP_IP4_HDR + l4_len;
 	uint8_t *udp = to + (h->family == 4 ? BP_IP4_HDR : BP_IP6_HDR);
-	uint64_t sum;
+	/* Words that are stored and summed up: to read again what was just stored in another size
+	 * is to wait for it. */
+	uint64_t ip, ports, sum;
+	uint32_t src, dst, rest;
 	uint16_t check;
 
 	if (h->family == 4) {
-		to[0] = 0x45;
-		to[1] = h->tos;
-		bp_put_be16(to + BP_IP4_TOTAL, (uint16_t)(BP_IP4_HDR + l4_len));
-		bp_put_be16(to + BP_IP4_ID, h->id);
-		bp_put_be16(to + BP_IP4_FRAGMENT, h->dont_fragment ? BP_IP4_DF : 0);
-		to[BP_IP4_TTL] = h->hops;
-		to[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
-		memset(to + BP_IP4_CHECKSUM, 0, 2);
-		memcpy(to + BP_IP4_SRC, h->src, 4);
-		memcpy(to + BP_IP4_DST, h->dst, 4);
-		check = (uint16_t)~bp_sum_fold(bp_sum(to, BP_IP4_HDR, 0));
+		ip = bp_head_word((uint64_t)(0x4500u | h->tos) << 48 | (uint64_t)total << 32 |
+				  (uint32_t)h->id << 16 | (h->dont_fragment ? BP_IP4_DF : 0));
+		bp_put_be32((uint8_t *)&rest, (uint32_t)h->hops << 24 | BP_PROTO_UDP << 16);
+		memcpy(&src, h->src, 4);
+		memcpy(&dst, h->dst, 4);
+		sum = (uint64_t)src + dst;
+		check = (uint16_t)~bp_sum_fold(bp_sum_add(ip, sum + rest));
+		memcpy(to, &ip, 8);
+		memcpy(to + BP_IP4_TTL, &rest, 4);
 		memcpy(to + BP_IP4_CHECKSUM, &check, 2);
-		sum = bp_datagram_pseudo_sum(4, to + BP_IP4_SRC, l4_len);
+		memcpy(to + BP_IP4_SRC, &src, 4);
+		memcpy(to + BP_IP4_DST, &dst, 4);
 	} else {
-		bp_put_be32(to, 0x60000000u | (uint32_t)h->tos << 20);
-		bp_put_be16(to + BP_IP6_PAYLOAD, (uint16_t)l4_len);
-		to[BP_IP6_NEXT] = BP_PROTO_UDP;
-		to[BP_IP6_HOPS] = h->hops;
+		ip = bp_head_word((uint64_t)(0x60000000u | (uint32_t)h->tos << 20) << 32 |
+				  (uint64_t)l4_len << 16 | BP_PROTO_UDP << 8 | h->hops);
+		memcpy(to, &ip, 8);
 		memcpy(to + BP_IP6_SRC, h->src, 16);
 		memcpy(to + BP_IP6_DST, h->dst, 16);
-		sum = bp_datagram_pseudo_sum(6, to + BP_IP6_SRC, l4_len);
+		sum = bp_sum(h->src, 16, bp_sum(h->dst, 16, 0));
 	}
-	bp_put_be16(udp, h->sport);
-	bp_put_be16(udp + 2, h->dport);
-	bp_put_be16(udp + BP_UDP_LEN, (uint16_t)l4_len);
-	memset(udp + BP_UDP_CHECKSUM, 0, 2);
-	sum = bp_sum_add(sum, bp_sum_word(udp));
+	ports = bp_head_word((uint64_t)h->sport << 48 | (uint64_t)h->dport << 32 | l4_len << 16);
+	memcpy(udp, &ports, 8);
+	/* length and protocol of the pseudo header */
+	sum = bp_sum_add(sum, bp_head_word((uint64_t)l4_len << 32 | BP_PROTO_UDP));
+	sum = bp_sum_add(sum, ports);
 	check = (uint16_t)~bp_sum_fold(bp_sum_add(sum, payload_sum));
 	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
 	check = check != 0 ? check : 0xffff;

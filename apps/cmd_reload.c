@@ -40,9 +40,12 @@ static int report(const json_t *reply)
 		return BP_EX_CONFIG;
 	}
 	printf("reloaded: generation %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
-	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)\n",
+	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)%s\n",
 		number(reply, "generation"), number(reply, "rules"),
-		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"));
+		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"),
+		json_is_true(json_object_get(reply, "aggregation_changed"))
+			? ", aggregation begins anew"
+			: "");
 	return BP_EX_OK;
 }
 
@@ -102,7 +105,8 @@ const struct bp_cli_command bp_cmd_reload = {
 		"its\n"
 		"file again and swap the rules at once: every publication is judged by exactly "
 		"the\n"
-		"old or the new set, and unchanged rules keep their state. The other settings\n"
+		"old or the new set, and unchanged rules keep their state. Where entries of\n"
+		"aggregate or disaggregate changed, what waits is sent. The other settings\n"
 		"of which biplane.yaml(5) says so are taken over with them. A file with an error, "
 		"or\n"
 		"with a change that needs a restart, is refused whole and changes nothing.",

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/agg_entries.h"
+#include "apps/agg_text.h"
 #include "apps/commands.h"
 #include "apps/exit_status.h"
 #include "dataplane/replay.h"
@@ -104,6 +106,8 @@ static int replay_main(const struct bp_cli_command *command, int argc, char **ar
 	struct replay r = {
 		.in = calloc((size_t)argc, sizeof(*r.in)),
 		.out = calloc((size_t)argc, sizeof(*r.out)),
+		.options = {.aggregation = bp_agg_entries,
+			.print_aggregation = bp_agg_entries_print},
 	};
 	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
 

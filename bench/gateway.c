@@ -23,6 +23,7 @@
 #include "bench/advance.h"
 #include "bench/control_phd.h"
 #include "bench/control_routes.h"
+#include "bench/gateway_config.h"
 #include "bench/options.h"
 #include "bench/routes.h"
 #include "bench/slices.h"
@@ -45,6 +46,7 @@ struct bench {
 	struct bench_advance advance;
 	struct bench_routes routes;
 	struct bench_phd phd;
+	struct bench_agg agg;
 	struct bench_control control;
 	struct bench_control_routes control_routes;
 	struct bench_control_phd control_phd;
@@ -67,68 +69,6 @@ static void die(const char *what, const char *why)
 {
 	fprintf(stderr, "biplane-bench: %s: %s\n", what, why);
 	exit(1);
-}
-
-/* Where frames come from: the capture, or a wire (bench/wire.h). */
-static const char *input_device(
-	const struct bench_options *o, const struct bench_phd *phd, char *out, size_t size)
-{
-	if (phd->wire.rate > 0)
-		return "net_null2,no-rx=1";
-	snprintf(out, size, "net_pcap0,rx_pcap=%s,infinite_rx=1", o->pcap);
-	return out;
-}
-
-static char *configuration(const struct bench_options *o, const struct bench_phd *phd)
-{
-	char *text = NULL, device[600];
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-
-	fprintf(f,
-		"name: bench\n"
-		"ports:\n"
-		"  - {name: devices, device: \"%s\"%s}\n"
-		"  - {name: cloud, device: \"%s\"%s}\n"
-		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
-		input_device(o, phd, device, sizeof(device)),
-		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
-		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
-			    : "",
-		bench_phd_cse_device(phd),
-		o->messages && phd->sessions ? ", kernel: tap, addresses: [10.2.0.1/24]"
-		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
-					     : "");
-	if (o->routes)
-		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
-			(o->family == 4 ? o->routes : 0) + 1024,
-			(o->family == 6 ? o->routes : 0) + 1024);
-	else
-		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
-	if (o->messages)
-		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
-			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");
-	if (phd->sessions != 0)
-		bench_phd_configuration(phd, f);
-	if (o->inspect) {
-		fprintf(f,
-			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
-			"  clone: {port: edge, mac: \"02:00:00:00:03:01\", address: 192.0.2.9}\n"
-			"  rules:\n",
-			o->connections < 65536 ? 65536 : o->connections,
-			o->rules < 16 ? 16 : o->rules, o->trust ? "trust" : "verify");
-		for (uint32_t i = 0; i < o->rules; i++) {
-			fprintf(f, "    - {name: r%u, topic: ", i);
-			if (o->rules == 1)
-				fprintf(f, "plant/+/temp");
-			else
-				fprintf(f, "plant/%05u/temp", i);
-			fprintf(f, ", value: %s, raise: \"> 80\", action: clone}\n",
-				o->kind == BENCH_TEXT ? "text" : "{json: $.celsius}");
-		}
-	}
-	fclose(f);
-	return text;
 }
 
 static void open_segment(struct bench *b)
@@ -208,6 +148,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
 	struct bp_rx_queue rx[2];
+	unsigned n_rx = bench_phd_queues(&b->phd, rx);
 	char err[256];
 
 	w->counters = &b->shm.counters[0];
@@ -239,8 +180,11 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	}
 	if (b->o.messages)
 		set_up_control(b, pool);
-	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, bench_phd_queues(&b->phd, rx), err,
-		    sizeof(err)) != 0)
+	if (bench_agg_on(&b->agg)) {
+		bench_agg_set_up(&b->agg, w, b->config, pool);
+		n_rx = bench_agg_queues(&b->agg, rx);
+	}
+	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
 
@@ -258,6 +202,14 @@ static uint64_t frames(const struct bench *b)
 	return atomic_load_explicit(&b->shm.port_stats[0].rx_packets, memory_order_relaxed);
 }
 
+/* What is measured: frames that came, or messages. */
+static uint64_t done(const struct bench *b)
+{
+	return bench_agg_on(&b->agg) ? atomic_load_explicit(bench_agg_messages(&b->agg, &b->shm),
+					       memory_order_relaxed)
+				     : frames(b);
+}
+
 /* Frames after which a measurement begins: every connection or session was met. */
 static uint64_t warm_up(const struct bench *b)
 {
@@ -265,6 +217,8 @@ static uint64_t warm_up(const struct bench *b)
 		return (uint64_t)(b->phd.wire.rate / 20);
 	if (b->phd.sessions > BENCH_PHD_DEVICES)
 		return 2 * (uint64_t)b->phd.sessions;
+	if (b->agg.streams > 1) /* every stream is begun, and has been full */
+		return 2 * (uint64_t)b->agg.aggregate * b->agg.streams;
 	return b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
 }
 
@@ -277,7 +231,7 @@ static struct figure measure(struct bench *b)
 
 	while (frames(b) < warm)
 		usleep(1000);
-	from = frames(b);
+	from = done(b);
 	begin = rte_rdtsc();
 	cpu = bench_cpu_ns(b->thread);
 	if (b->o.messages == 0)
@@ -285,7 +239,7 @@ static struct figure measure(struct bench *b)
 	else
 		bench_slices_measure(&b->slices, &b->control, b->o.messages, b->o.seconds,
 			b->thread, &b->shm.port_stats[0].rx_packets);
-	from = frames(b) - from;
+	from = done(b) - from;
 	r.mpps = (double)from / ((double)(rte_rdtsc() - begin) / (double)hz) / 1e6;
 	r.cpu_ns = (bench_cpu_ns(b->thread) - cpu) / (double)from;
 	return r;
@@ -297,9 +251,12 @@ static bool report(const struct bench *b, struct figure r)
 	const uint64_t *v = b->shm.counters[0].v;
 	bool ok = true;
 
-	printf("{\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
-		frames(b));
-	if (b->phd.sessions != 0) {
+	if (b->agg.rates == NULL)
+		printf("\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
+			frames(b));
+	if (bench_agg_on(&b->agg)) {
+		ok = bench_agg_report(&b->agg, &b->shm, frames(b));
+	} else if (b->phd.sessions != 0) {
 		ok = bench_phd_report(&b->phd, &b->shm, b->control.made);
 	} else if (b->o.routes != 0) {
 		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARD4 : BP_C_FORWARD6];
@@ -344,26 +301,26 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	bench_options_read(&b.o, &b.phd, argc, argv);
+	bench_options_read(&b.o, &b.phd, &b.agg, argc, argv);
 	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();
 	bench_traffic_init(&b.traffic, b.o.kind);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", b.o.prefix);
 	snprintf(input_dev, sizeof(input_dev), "--vdev=%s",
-		input_device(&b.o, &b.phd, device, sizeof(device)));
-	snprintf(cse_dev, sizeof(cse_dev), "--vdev=%s", bench_phd_cse_device(&b.phd));
+		bench_input_device(&b.o, &b.phd, &b.agg, device, sizeof(device)));
+	snprintf(cse_dev, sizeof(cse_dev), "--vdev=%s", bench_cloud_device(&b.phd, &b.agg));
 	char *eal[] = {argv[0], "-l", "0,1", "--no-pci", "--no-telemetry", "--huge-unlink", prefix,
 		"--log-level=error", input_dev, cse_dev, "--vdev=net_null1,no-rx=1"};
 	if (rte_eal_init((int)(sizeof(eal) / sizeof(eal[0])), eal) < 0)
 		die("EAL", rte_strerror(rte_errno));
-	text = configuration(&b.o, &b.phd);
+	text = bench_configuration(&b.o, &b.phd, &b.agg);
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");
 	open_segment(&b);
-	pool = rte_pktmbuf_pool_create_by_ops("bench", MBUFS, MBUF_CACHE, 0,
-		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, bp_pools_ops(b.o.messages != 0));
+	pool = rte_pktmbuf_pool_create_by_ops("bench", MBUFS + bench_agg_mbufs(&b.agg), MBUF_CACHE,
+		0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, bp_pools_ops(b.o.messages != 0));
 	if (pool == NULL)
 		die("mbufs", rte_strerror(rte_errno));
 	for (uint16_t p = 0; p < 3; p++)
@@ -374,7 +331,18 @@ int main(int argc, char **argv)
 	b.worker.lcore = rte_get_next_lcore(-1, 1, 0);
 	if (rte_eal_remote_launch(work, &b, b.worker.lcore) != 0)
 		die("worker", "its lcore did not take the work");
-	struct figure figure = measure(&b);
+	struct figure figure = {0};
+
+	printf("{");
+	if (b.agg.rates != NULL) {
+		while (atomic_load_explicit(&b.thread, memory_order_acquire) == 0)
+			usleep(1000);
+		bench_agg_sweep(&b.agg, &b.shm, b.thread, b.o.seconds);
+	} else {
+		figure = measure(&b);
+	}
+	if (bench_agg_on(&b.agg))
+		bench_agg_note(&b.agg, &b.shm);
 	atomic_store(&b.worker.stop, true);
 	rte_eal_wait_lcore(b.worker.lcore);
 	if (b.o.messages)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/agg_frames.h"
 #include "bench/phd_frames.h"
 #include "bench/route_frames.h"
 #include "bench/traffic.h"
@@ -15,8 +16,12 @@ int main(int argc, char **argv)
 		return bench_route_pcap(argv[1][5] == '4' ? 4 : 6, argv[2]) != 0;
 	if (argc == 3 && strcmp(argv[1], "phd") == 0)
 		return bench_phd_pcap(argv[2]) != 0;
+	if (argc == 3 && strcmp(argv[1], "agg") == 0)
+		return bench_agg_pcap(0, BP_AGG_FORMAT_FULL, argv[2]) != 0;
+	if (argc == 3 && strcmp(argv[1], "disagg") == 0)
+		return bench_agg_pcap(8, BP_AGG_FORMAT_FULL, argv[2]) != 0;
 	if (argc != 3 || (strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0)) {
-		fprintf(stderr, "usage: make_pcap text|json|route4|route6|phd FILE\n");
+		fprintf(stderr, "usage: make_pcap text|json|route4|route6|phd|agg|disagg FILE\n");
 		return 64;
 	}
 	bench_traffic_init(&t, argv[1][0] == 't' ? BENCH_TEXT : BENCH_JSON);

@@ -30,16 +30,21 @@ static bool health_fits(const struct bench_options *o, const struct bench_phd *p
 }
 
 /* --control is for the routes and frames of IPv4. */
-static bool fit_together(const struct bench_options *o, const struct bench_phd *p)
+static bool fit_together(
+	const struct bench_options *o, const struct bench_phd *p, const struct bench_agg *a)
 {
+	if (!bench_agg_fits(a) ||
+		(bench_agg_on(a) && (o->routes != 0 || o->inspect || p->sessions != 0)))
+		return false;
 	if (p->sessions != 0 && !health_fits(o, p))
 		return false;
-	return (o->pcap != NULL || (p->sessions != 0 && p->wire.rate > 0)) &&
+	return (o->pcap != NULL || (p->sessions != 0 && p->wire.rate > 0) || a->rates != NULL) &&
 	       power_of_ten(o->connections) &&
 	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
-void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc, char **argv)
+void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
+	int argc, char **argv)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
@@ -50,7 +55,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc
 		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
 		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
 		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
-		{"pcap", required_argument, NULL, 'f'},
+		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
+		{"disaggregate", required_argument, NULL, 'D'}, {"paper", no_argument, NULL, 'P'},
+		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
 	int c;
 
@@ -108,6 +115,21 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc
 		case 'w':
 			phd->wire.rate = strtod(optarg, NULL);
 			break;
+		case 'A':
+			agg->aggregate = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'D':
+			agg->disaggregate = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'P':
+			agg->paper = true;
+			break;
+		case 'n':
+			agg->streams = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'l':
+			agg->rates = optarg;
+			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
 			break;
@@ -121,7 +143,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc
 			exit(64);
 		}
 	}
-	if (!fit_together(o, phd)) {
+	if (!fit_together(o, phd, agg)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
@@ -129,6 +151,8 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
+			"[--aggregate N [--streams N]] [--disaggregate N] [--paper] "
+			"[--rates MESSAGES-PER-SECOND,...] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);
 	}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/agg.h"
 #include "bench/phd.h"
 #include "bench/traffic.h"
 
@@ -25,8 +26,9 @@ struct bench_options {
 	const char *prefix; /* of DPDK's files */
 };
 
-/* `phd`: what its first members say. Exits with the usage when they are wrong, or do not fit
- * together. */
-void bench_options_read(struct bench_options *o, struct bench_phd *phd, int argc, char **argv);
+/* `phd` and `agg`: what their first members say. Exits with the usage when they are wrong, or do
+ * not fit together. */
+void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
+	int argc, char **argv);
 
 #endif

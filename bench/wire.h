@@ -16,7 +16,7 @@
 #define BENCH_WIRE_RING 1024u
 
 struct bench_wire {
-	double rate;           /* frames a second */
+	_Atomic double rate;   /* frames a second */
 	const uint8_t *frames; /* n templates, `stride` apart, each `len` octets */
 	uint32_t n, stride, len;
 	struct rte_mempool *pool;

@@ -58,10 +58,13 @@ static void write_setting(const struct bp_setting *s, FILE *out)
 	fputs("\n", out);
 	write_roff(s->help, out);
 	fputs("\n", out);
-	if (s->type == &bp_type_section)
+	if (s->type == &bp_type_section && (s->flags & BP_REQUIRED) == 0)
 		return;
 	fputs(".br\n", out);
-	write_facts(s, out);
+	if (s->type == &bp_type_section)
+		fputs("Must be given.\n", out);
+	else
+		write_facts(s, out);
 }
 
 static void write_heading(const struct bp_setting *s, FILE *out)
@@ -75,13 +78,15 @@ static void write_heading(const struct bp_setting *s, FILE *out)
 		write_facts(s, out);
 }
 
-/* Sections down to the second level, and what stands at the top after the first section. */
+/* Sections down to the second level, and what stands at the top after the first section. One in an
+ * element of a list has settings of the element behind it, and so no heading. */
 static bool begins_heading(const struct bp_setting *s, bool after_section)
 {
 	const char *dot = strchr(s->path, '.');
 
 	return s->list != NULL || (dot == NULL && after_section) ||
-	       (s->type == &bp_type_section && (dot == NULL || strchr(dot + 1, '.') == NULL));
+	       (s->type == &bp_type_section && strchr(s->path, '[') == NULL &&
+		       (dot == NULL || strchr(dot + 1, '.') == NULL));
 }
 
 void bp_config_man(FILE *out)

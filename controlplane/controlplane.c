@@ -87,10 +87,13 @@ static void after_reload(struct controlplane *cp, const json_t *answer)
 			bp_phd_service_configure(cp->phd, cp->reload.running);
 		bp_log(BP_LOG_INFO,
 			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
-			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged",
+			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s",
 			json_integer_value(json_object_get(answer, "generation")),
 			json_integer_value(json_object_get(answer, "rules")),
-			json_integer_value(json_object_get(answer, "unchanged")));
+			json_integer_value(json_object_get(answer, "unchanged")),
+			json_is_true(json_object_get(answer, "aggregation_changed"))
+				? "; aggregation begins anew"
+				: "");
 		return;
 	}
 	bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
@@ -285,8 +288,8 @@ static int start_services(struct controlplane *cp)
 	if (cp->reload.rules == NULL)
 		return 1;
 	/* The rules that are in force stay untouched when they are the file's. */
-	if (bp_rules_apply(cp->reload.rules, mqtt, true, 0, rules_at_start, cp, err, sizeof(err)) !=
-		0) {
+	if (bp_rules_apply(cp->reload.rules, cp->reload.running, true, 0, rules_at_start, cp, err,
+		    sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return BP_EXIT_CONFIG;
 	}

@@ -70,9 +70,10 @@ static void rules_done(void *arg, const struct bp_rules_result *result)
 	r->running = next;
 	count(&r->global->cp_reloads);
 	r->done(r->arg, r->tag,
-		json_pack("{s:b, s:I, s:I, s:I}", "ok", 1, "generation",
+		json_pack("{s:b, s:I, s:I, s:I, s:b}", "ok", 1, "generation",
 			(json_int_t)result->generation, "rules", (json_int_t)result->rules,
-			"unchanged", (json_int_t)result->unchanged));
+			"unchanged", (json_int_t)result->unchanged, "aggregation_changed",
+			result->aggregation));
 }
 
 /* The next configuration if it may be taken over, else NULL with the errors written. */
@@ -115,7 +116,7 @@ void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64
 	r->tag = tag;
 	if (r->next == NULL) {
 		refuse(r, text, done, arg, tag);
-	} else if (bp_rules_apply(r->rules, &r->next->mqtt, false, WAIT_NS, rules_done, r, err,
+	} else if (bp_rules_apply(r->rules, r->next, false, WAIT_NS, rules_done, r, err,
 			   sizeof(err)) != 0) {
 		bp_config_free(r->next);
 		r->next = NULL;

@@ -23,6 +23,7 @@ struct bp_rules {
 	struct event *timer;
 	enum phase phase;
 	struct bp_ruleset *image; /* built aside; not yet in the segment */
+	struct bp_agg_rules agg;  /* that come into force with it */
 	uint64_t deadline_ns;     /* monotonic; 0: none */
 	bp_rules_done done;
 	void *arg;
@@ -143,6 +144,20 @@ static void clear_new_slots(
 	free(used);
 }
 
+/*
+ * What is the same is written, too: a worker that was restarted began with the file as it was then,
+ * which may say something else. The others compare, and go on with their streams.
+ */
+static void put_aggregation_in_force(struct bp_rules *r)
+{
+	struct bp_agg_plan *plan = r->shm->agg.plan;
+
+	if (plan == NULL)
+		return;
+	r->result.aggregation = !bp_agg_plan_says(plan, &r->agg);
+	bp_agg_plan_write(plan, &r->agg);
+}
+
 /* The bank is free: the image goes there and is in force with the store. */
 static void put_in_force(struct bp_rules *r)
 {
@@ -151,6 +166,7 @@ static void put_in_force(struct bp_rules *r)
 
 	clear_new_slots(shm, r->image, bp_shm_rules(shm, active(r)));
 	memcpy(shm->rules + bank * shm->rules_bank_size, r->image, r->image->size);
+	put_aggregation_in_force(r);
 	atomic_store_explicit(
 		&shm->global->rules_active, r->image->generation << 1 | bank, memory_order_release);
 	r->result.ok = true;
@@ -238,9 +254,10 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	return -1;
 }
 
-int bp_rules_apply(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool keep_same,
-	uint64_t wait_ns, bp_rules_done done, void *arg, char *err, size_t err_size)
+int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same, uint64_t wait_ns,
+	bp_rules_done done, void *arg, char *err, size_t err_size)
 {
+	const struct bp_config_mqtt *mqtt = &c->mqtt;
 	const struct bp_ruleset *old = bp_shm_rules(r->shm, active(r));
 
 	if (r->phase != IDLE) {
@@ -251,6 +268,7 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool k
 	if (build(r, mqtt, old, err, err_size) != 0)
 		return -1;
 	memset(&r->result, 0, sizeof(r->result));
+	memcpy(&r->agg, &c->agg, sizeof(r->agg)); /* gaps, too: compared octet by octet */
 	r->done = done;
 	r->arg = arg;
 	r->result.generation = old->generation;
@@ -258,6 +276,7 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool k
 	r->result.unchanged = count_common(old, r->image);
 	if (keep_same && old->generation != 0 && old->n_rules == r->image->n_rules &&
 		r->result.unchanged == old->n_rules && same_clone(&old->clone, &r->image->clone)) {
+		put_aggregation_in_force(r);
 		r->result.ok = true;
 		finish(r);
 		return 0;

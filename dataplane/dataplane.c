@@ -102,6 +102,14 @@ static void reset_segment(struct bp_shm *shm)
 	}
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
+	if (shm->agg.plan) {
+		const size_t rules = (size_t)shm->workers * BP_AGG_RULES_MAX;
+
+		memset(shm->agg.stats, 0, rules * sizeof(*shm->agg.stats));
+		memset(shm->agg.disagg_stats, 0, rules * sizeof(*shm->agg.disagg_stats));
+		memset(shm->agg.rows, 0,
+			(size_t)shm->workers * shm->agg.streams * sizeof(*shm->agg.rows));
+	}
 }
 
 static int start_ports(struct dataplane *d, char *err, size_t err_size)

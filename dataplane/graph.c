@@ -9,10 +9,12 @@
 #include <rte_ethdev.h>
 #include <rte_graph.h>
 
+#include "dataplane/agg/gather.h"
 #include "dataplane/nodes/nodes.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 #define DROP_NODE "bp_drop"
+#define SOURCES 2 /* beside queues: kernel_rx, agg_timer */
 
 /* Names of the nodes that the edges lead to; see enum bp_edge. */
 struct edges {
@@ -61,33 +63,48 @@ static const char *node_if(bool needed, const struct rte_node_register *node)
 	return needed ? node->name : DROP_NODE;
 }
 
-static void name_edges(
-	struct edges *e, unsigned n_ports, bool inspect, bool checksum, bool routes, bool health)
+/* Which nodes a graph has beside those that every one has. */
+struct parts {
+	bool inspect, checksum, routes, health, aggregates;
+};
+
+static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
 {
 	const char *fixed[BP_EDGE_PORT] = {
 		[BP_EDGE_DROP] = DROP_NODE,
 		[BP_EDGE_BRIDGE] = bp_node_bridge.name,
-		[BP_EDGE_ETHERNET] = node_if(inspect, &bp_node_ethernet),
-		[BP_EDGE_MQTT] = node_if(inspect, &bp_node_mqtt),
-		[BP_EDGE_CHECKSUM] = node_if(checksum, &bp_node_checksum),
-		[BP_EDGE_IP4] = node_if(routes, &bp_node_ip4),
-		[BP_EDGE_IP6] = node_if(routes, &bp_node_ip6),
-		[BP_EDGE_FORWARD] = node_if(routes, &bp_node_forward),
-		[BP_EDGE_EXCEPTION] = node_if(routes, &bp_node_exception),
-		[BP_EDGE_ANSWER] = node_if(routes, &bp_node_answer),
-		[BP_EDGE_PHD] = node_if(health, &bp_node_phd),
-		[BP_EDGE_CSE] = node_if(health, &bp_node_cse),
+		[BP_EDGE_ETHERNET] = node_if(p->inspect, &bp_node_ethernet),
+		[BP_EDGE_MQTT] = node_if(p->inspect, &bp_node_mqtt),
+		[BP_EDGE_CHECKSUM] = node_if(p->checksum, &bp_node_checksum),
+		[BP_EDGE_IP4] = node_if(p->routes, &bp_node_ip4),
+		[BP_EDGE_IP6] = node_if(p->routes, &bp_node_ip6),
+		[BP_EDGE_FORWARD] = node_if(p->routes, &bp_node_forward),
+		[BP_EDGE_EXCEPTION] = node_if(p->routes, &bp_node_exception),
+		[BP_EDGE_ANSWER] = node_if(p->routes, &bp_node_answer),
+		[BP_EDGE_PHD] = node_if(p->health, &bp_node_phd),
+		[BP_EDGE_CSE] = node_if(p->health, &bp_node_cse),
+		[BP_EDGE_AGGREGATE] = node_if(p->aggregates, &bp_node_aggregate),
+		[BP_EDGE_DISAGGREGATE] = node_if(p->aggregates, &bp_node_disaggregate),
 	};
 
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
 		snprintf(e->name[i], sizeof(e->name[i]), "%s", fixed[i]);
-	for (unsigned p = 0; p < n_ports; p++)
-		snprintf(e->name[BP_EDGE_PORT + p], sizeof(e->name[0]), "bp_port_tx-%u", p);
+	for (unsigned i = 0; i < n_ports; i++)
+		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "bp_port_tx-%u", i);
 	e->n = BP_EDGE_PORT + n_ports;
 }
 
-static int make_inner_nodes(const struct edges *e, unsigned n_ports, bool inspect, bool routes,
-	bool health, char *err, size_t err_size)
+static int set_all_edges(const struct rte_node_register *const *nodes, unsigned n,
+	const struct edges *e, char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (set_edges(nodes[i]->name, e, err, err_size) != 0)
+			return -1;
+	return 0;
+}
+
+static int make_inner_nodes(
+	const struct edges *e, unsigned n_ports, const struct parts *p, char *err, size_t err_size)
 {
 	/* Named through the symbols: this pulls their constructors out of a static library. */
 	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
@@ -95,57 +112,74 @@ static int make_inner_nodes(const struct edges *e, unsigned n_ports, bool inspec
 	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
 		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
 	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
+	const struct rte_node_register *const gathering[] = {
+		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
+	const struct {
+		bool needed;
+		const struct rte_node_register *const *nodes;
+		unsigned n;
+	} groups[] = {
+		{true, always, RTE_DIM(always)},
+		{p->inspect, reading, RTE_DIM(reading)},
+		{p->routes, routing, RTE_DIM(routing)},
+		{p->health, caring, RTE_DIM(caring)},
+		{p->aggregates, gathering, RTE_DIM(gathering)},
+	};
 	char suffix[16];
 
 	if (rte_node_is_invalid(bp_node_drop.id))
 		return fail(err, err_size, "not registered:", bp_node_drop.name);
-	for (unsigned p = 0; p < n_ports; p++) {
-		snprintf(suffix, sizeof(suffix), "%u", p);
+	for (unsigned i = 0; i < n_ports; i++) {
+		snprintf(suffix, sizeof(suffix), "%u", i);
 		if (rte_node_is_invalid(clone_of(&bp_node_port_tx, suffix)))
 			return fail(err, err_size, "can't clone node", bp_node_port_tx.name);
 	}
-	for (unsigned i = 0; i < RTE_DIM(always); i++)
-		if (set_edges(always[i]->name, e, err, err_size) != 0)
-			return -1;
-	for (unsigned i = 0; inspect && i < RTE_DIM(reading); i++)
-		if (set_edges(reading[i]->name, e, err, err_size) != 0)
-			return -1;
-	for (unsigned i = 0; routes && i < RTE_DIM(routing); i++)
-		if (set_edges(routing[i]->name, e, err, err_size) != 0)
-			return -1;
-	for (unsigned i = 0; health && i < RTE_DIM(caring); i++)
-		if (set_edges(caring[i]->name, e, err, err_size) != 0)
+	for (unsigned i = 0; i < RTE_DIM(groups); i++)
+		if (groups[i].needed &&
+			set_all_edges(groups[i].nodes, groups[i].n, e, err, err_size) != 0)
 			return -1;
 	return 0;
 }
 
 /* Where the frames of a queue go first. */
-static rte_edge_t first_edge(const struct bp_worker *w, const struct bp_rx_queue *q, bool inspect)
+static void set_next(struct bp_node_ctx *ctx, rte_edge_t next)
 {
-	if (q->partial_checksums)
-		return BP_EDGE_CHECKSUM;
-	if (inspect)
-		return BP_EDGE_ETHERNET;
-	return bp_forward_edge(w, q->port);
+	ctx->next = next;
+	if (next < BP_EDGE_PORT)
+		ctx->flags |= BP_RX_F_PREFETCH;
+	else
+		ctx->flags &= (uint16_t)~BP_RX_F_PREFETCH;
 }
 
-static void set_rx_context(struct bp_node_ctx *ctx, const struct bp_worker *w,
-	const struct bp_rx_queue *q, bool inspect)
+static void set_rx_context(
+	struct bp_node_ctx *ctx, const struct bp_worker *w, const struct bp_rx_queue *q)
 {
 	ctx->port = q->port;
 	ctx->queue = q->queue;
-	ctx->next = first_edge(w, q, inspect);
 	ctx->flags = 0;
-	if (ctx->next < BP_EDGE_PORT)
-		ctx->flags |= BP_RX_F_PREFETCH;
+	set_next(ctx, q->partial_checksums ? BP_EDGE_CHECKSUM : w->enter[q->port]);
 	if (q->qinq_fix)
 		ctx->flags |= BP_RX_F_QINQ;
 	if (q->set_port)
 		ctx->flags |= BP_RX_F_SET_PORT;
 }
 
-static void set_contexts(
-	struct bp_worker *w, bool inspect, const struct bp_rx_queue *queues, unsigned n_queues)
+void bp_graph_enter(struct bp_worker *w)
+{
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+
+	rte_graph_foreach_node(count, off, w->graph, node)
+	{
+		struct bp_node_ctx *ctx = bp_node_ctx(node);
+
+		if (node->process == bp_node_port_rx.process && ctx->next != BP_EDGE_CHECKSUM)
+			set_next(ctx, w->enter[ctx->port]);
+	}
+}
+
+static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, unsigned n_queues)
 {
 	char name[RTE_NODE_NAMESIZE];
 	struct rte_node *node;
@@ -167,7 +201,7 @@ static void set_contexts(
 			snprintf(name, sizeof(name), "bp_port_rx-%u-%u", queues[i].port,
 				queues[i].queue);
 			if (strcmp(name, node->name) == 0)
-				set_rx_context(ctx, w, &queues[i], inspect);
+				set_rx_context(ctx, w, &queues[i]);
 		}
 	}
 }
@@ -205,23 +239,26 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	char(*names)[RTE_NODE_NAMESIZE];
 	const char **patterns;
 	struct edges *edges;
-	bool checksum = false, routes = w->router.enabled, health = w->health != NULL;
+	struct parts parts = {.inspect = inspect,
+		.routes = w->router.enabled,
+		.health = w->health != NULL,
+		.aggregates = w->gather != NULL};
 	int result = -1;
 
 	w->graph = NULL;
 	if (n_queues == 0)
 		return 0;
 	names = calloc(n_queues, sizeof(*names));
-	patterns = calloc(n_queues + 1, sizeof(*patterns));
+	patterns = calloc(n_queues + SOURCES, sizeof(*patterns));
 	edges = calloc(1, sizeof(*edges));
 	if (!names || !patterns || !edges) {
 		snprintf(err, err_size, "no memory for the graph");
 		goto out;
 	}
 	for (unsigned i = 0; i < n_queues; i++)
-		checksum |= queues[i].partial_checksums;
-	name_edges(edges, n_ports, inspect, checksum, routes, health);
-	if (make_inner_nodes(edges, n_ports, inspect, routes, health, err, err_size) != 0)
+		parts.checksum |= queues[i].partial_checksums;
+	name_edges(edges, n_ports, &parts);
+	if (make_inner_nodes(edges, n_ports, &parts, err, err_size) != 0)
 		goto out;
 	for (unsigned i = 0; i < n_queues; i++) {
 		char suffix[16];
@@ -240,6 +277,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	param.nb_node_patterns = (uint16_t)n_queues;
 	if (w->exception)
 		patterns[param.nb_node_patterns++] = bp_node_kernel_rx.name;
+	if (parts.aggregates)
+		patterns[param.nb_node_patterns++] = bp_node_agg_timer.name;
 	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
 		fail(err, err_size, "can't create graph", name);
 		goto out;
@@ -249,12 +288,14 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		fail(err, err_size, "can't find graph", name);
 		goto out;
 	}
-	set_contexts(w, inspect, queues, n_queues);
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
+		w->enter[p] = inspect ? BP_EDGE_ETHERNET : w->onward[p];
+	set_contexts(w, queues, n_queues);
 	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;
-	result = 0;
+	result = w->gather ? bp_gather_begin(w->gather, w, err, err_size) : 0;
 out:
 	free(names);
 	free(patterns);

@@ -9,6 +9,7 @@
 #include "dataplane/exception/kernel_link.h"
 
 _Atomic uint8_t bp_link[BP_MAX_PORTS];
+_Atomic uint32_t bp_link_losses;
 static bool seen_up[BP_MAX_PORTS];
 static unsigned watched[BP_MAX_PORTS]; /* number in the kernel; 0: none */
 static bool kernel_said[BP_MAX_PORTS]; /* at the last poll */
@@ -49,16 +50,16 @@ bool bp_link_is_certain(uint16_t port)
 
 bool bp_link_poll(uint16_t port, bool trust)
 {
+	enum bp_link now;
 	bool up;
 
 	if (!ask(port, &up))
 		return false;
 	if (up)
 		seen_up[port] = true;
-	atomic_store_explicit(&bp_link[port],
-		up || !seen_up[port] ? BP_LINK_UP
-		: trust              ? BP_LINK_DOWN
-				     : BP_LINK_MAYBE_DOWN,
-		memory_order_relaxed);
+	now = up || !seen_up[port] ? BP_LINK_UP : trust ? BP_LINK_DOWN : BP_LINK_MAYBE_DOWN;
+	if (now != BP_LINK_UP && bp_link_get(port) == BP_LINK_UP)
+		atomic_fetch_add_explicit(&bp_link_losses, 1, memory_order_relaxed);
+	atomic_store_explicit(&bp_link[port], now, memory_order_relaxed);
 	return up;
 }

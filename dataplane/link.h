@@ -21,6 +21,10 @@ enum bp_link { BP_LINK_UP, BP_LINK_DOWN, BP_LINK_MAYBE_DOWN };
 
 extern _Atomic uint8_t bp_link[BP_MAX_PORTS]; /* enum bp_link */
 
+/* How often a link that was up was no longer: who holds frames back sends them then. Written by the
+ * main thread. */
+extern _Atomic uint32_t bp_link_losses;
+
 static inline enum bp_link bp_link_get(uint16_t port)
 {
 	return (enum bp_link)atomic_load_explicit(&bp_link[port], memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include <rte_graph.h>
 #include <rte_mbuf_pool_ops.h>
 
+#include "dataplane/agg/gather.h"
 #include "dataplane/device.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/ports.h"
@@ -18,6 +19,7 @@
 /* What a worker holds beside the queues: its cache, and bursts between nodes, with their copies. */
 #define PER_WORKER (CACHE * 3 / 2 + 2 * RTE_GRAPH_BURST_SIZE)
 #define MBUFS_MIN 4096u
+#define AGGREGATE_HEADERS 64u /* Ethernet, tags and what rounding costs */
 #define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
 
 /* What a driver that can't scatter a frame over several buffers needs in one. */
@@ -37,9 +39,37 @@ static uint16_t room_of(uint32_t largest)
 	return (uint16_t)RTE_MIN(room, BP_DATA_ROOM_MAX);
 }
 
+/* What becomes of a burst of aggregates until it has left; more than that is dropped. */
+#define RESTORED 64u
+
+/* Buffers that aggregation holds: an aggregate of each stream, what waits for its pace. A reload
+ * may add entries of either kind where there are some. */
+static uint64_t mbufs_of_aggregation(const struct bp_config *c)
+{
+	uint64_t one = (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c) +
+		       (uint64_t)BP_RX_BURST * RESTORED;
+
+	return bp_config_aggregates(c) ? one * c->n_workers : 0;
+}
+
+/* What an aggregate as long as its MTU is built in: with less room it is full earlier. */
+static uint32_t aggregate_room(const struct bp_config *c, uint32_t least_mtu)
+{
+	uint32_t most = 0;
+
+	for (unsigned i = 0; i < c->agg.n_aggregate; i++) {
+		const struct bp_agg_rule *r = &c->agg.aggregate[i];
+		uint32_t front = r->to.address.family == 4 ? BP_AGG_FULL_FRONT4(r->messages)
+							   : BP_AGG_FULL_FRONT6(r->messages);
+
+		most = RTE_MAX(most, AGGREGATE_HEADERS + front + (r->mtu ? r->mtu : least_mtu));
+	}
+	return most;
+}
+
 uint64_t bp_pools_estimate(const struct bp_config *c)
 {
-	uint32_t largest = 0;
+	uint32_t largest = 0, least_mtu = UINT16_MAX;
 	uint64_t mbufs = 0;
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
@@ -48,9 +78,12 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
 
 		largest = RTE_MAX(largest, frame_room(port->device, port->mtu));
+		least_mtu = RTE_MIN(least_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}
-	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c);
+	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
+	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
+		 mbufs_of_aggregation(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
 	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
@@ -67,12 +100,15 @@ static uint64_t mbufs_of_port(
 /* Largest frame that must fit one buffer. */
 static uint16_t choose_room(const struct bp_config *c, const struct bp_port *ports)
 {
-	uint32_t largest = 2048;
+	uint32_t largest = 2048, least_mtu = UINT16_MAX;
 
-	for (unsigned p = 0; p < c->n_ports; p++)
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		least_mtu = RTE_MIN(least_mtu, ports[p].mtu);
 		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER))
 			largest =
 				RTE_MAX(largest, frame_room(ports[p].config->device, ports[p].mtu));
+	}
+	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
 	return room_of(largest);
 }
 
@@ -112,7 +148,8 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 
 		if (mbufs[s] == 0)
 			continue;
-		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c);
+		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
+			    mbufs_of_aggregation(c);
 		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);

@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "biplane/flow_size.h"
+#include "dataplane/agg/gather.h"
 #include "dataplane/capture.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
@@ -29,6 +30,9 @@
 #define DEPTH 8192
 #define MBUFS 8191
 #define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
+#define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
+/* What is held for aggregation beyond that is not aggregated, or leaves before its time. */
+#define HELD_MOST 32768u
 
 struct replay {
 	const struct bp_replay_options *o;
@@ -146,6 +150,17 @@ static int load_routes(struct replay *r)
 	return bp_fib_static_apply(r->writer, r->config, false, NULL, r->err, sizeof(r->err));
 }
 
+/* What the planes of a live gateway say in the segment, for whoever shows its tables. */
+static void name_ports(struct replay *r)
+{
+	for (unsigned p = 0; p < r->config->n_ports; p++)
+		snprintf(r->shm.ports[p].name, sizeof(r->shm.ports[p].name), "%s",
+			r->config->port[p].name);
+	atomic_store(&r->shm.global->dp_ports, r->config->n_ports);
+	if (r->shm.agg.plan)
+		bp_agg_plan_write(r->shm.agg.plan, &r->config->agg);
+}
+
 static int map_segment(struct replay *r)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -154,8 +169,10 @@ static int map_segment(struct replay *r)
 
 	if (!s)
 		return -1;
-	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0)
+	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0) {
+		name_ports(r);
 		return load_rules(r) != 0 ? -1 : load_routes(r);
+	}
 	bp_segment_close(s);
 	r->shm.segment = NULL;
 	return -1;
@@ -195,14 +212,28 @@ static int make_worker(struct replay *r)
 		c->n_ports, r->err, sizeof(r->err));
 }
 
+/* Buffers for messages that wait beside those that are under way. */
+static unsigned held(const struct bp_config *c)
+{
+	if (!bp_config_aggregates(c))
+		return 0;
+	return (unsigned)RTE_MIN(
+		(uint64_t)c->aggregation.streams + bp_gather_waiting_most(c), HELD_MOST);
+}
+
 static int start(struct replay *r)
 {
+	const unsigned more = held(r->config);
+
 	/* one worker, whatever the live gateway has: the order of frames must be one order */
 	r->config->n_workers = 1;
-	if (bp_ring_eal(r->err, sizeof(r->err)) != 0 || map_segment(r) != 0)
+	if (bp_ring_eal_more(
+		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
+		map_segment(r) != 0)
 		return -1;
 	bp_link_reset();
-	r->pool = rte_pktmbuf_pool_create("biplane-replay", MBUFS, 0, 0, DATA_ROOM, SOCKET_ID_ANY);
+	r->pool = rte_pktmbuf_pool_create(
+		"biplane-replay", MBUFS + more, 0, 0, DATA_ROOM, SOCKET_ID_ANY);
 	if (!r->pool) {
 		snprintf(r->err, sizeof(r->err), "no memory for packet buffers: %s",
 			rte_strerror(rte_errno));
@@ -314,20 +345,42 @@ static bool settle(struct replay *r)
 	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
 }
 
-/* What devices are to be told because nothing came from them in time. */
+/* What devices are to be told because nothing came from them in time, and messages that have waited
+ * long enough; each at its own time, if that is before `until_ns`. */
 static bool pass_time(struct replay *r, uint64_t until_ns)
 {
-	while (r->phd) {
-		uint64_t next = bp_replay_phd_tick(r->phd);
+	struct bp_gather *g = r->worker->gather;
 
-		if (bp_replay_phd_waiting(r->phd) && !settle(r))
+	while (r->phd || g) {
+		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
+		const uint64_t due = g ? bp_gather_next(g) : UINT64_MAX;
+
+		if (r->phd && bp_replay_phd_waiting(r->phd) && !settle(r))
 			return false;
+		next = RTE_MIN(next, due);
 		if (next >= until_ns)
 			break;
 		if (next > r->worker->mono_ns)
 			set_time(r, next);
+		if (due <= r->worker->mono_ns && !settle(r))
+			return false;
 	}
 	return true;
+}
+
+/* What is held leaves at its own time; what would wait for ever, at last. */
+static bool end_time(struct replay *r)
+{
+	struct bp_gather *g = r->worker->gather;
+	uint64_t next;
+
+	if (!g)
+		return true;
+	while ((next = bp_gather_next(g)) != UINT64_MAX)
+		if (!pass_time(r, next + 1))
+			return false;
+	g->draining = true;
+	return settle(r);
 }
 
 static int play(struct replay *r)
@@ -348,6 +401,10 @@ static int play(struct replay *r)
 				(uintmax_t)in->frames, r->o->in[f.file].path);
 			return EX_SOFTWARE;
 		}
+	}
+	if (!end_time(r)) {
+		snprintf(r->err, sizeof(r->err), "no packet buffer after the last frame");
+		return EX_SOFTWARE;
 	}
 	for (unsigned i = 0; i < r->o->n_in; i++) {
 		r->inputs[i].error = bp_captures_error(r->captures, i);

@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
+#include "shm/layout.h"
+
 /* A port of the configuration and a capture file. */
 struct bp_replay_file {
 	const char *port;
@@ -20,6 +24,10 @@ struct bp_replay_options {
 	bool json;
 	/* each request to the CSE that leaves is acknowledged at once, as if it had stored it */
 	bool assume_stored;
+	/* The report's part on aggregation, as an object of JSON and as text: whoever shows the
+	 * segment's tables elsewhere shows them here, too. NULL: the report says nothing of it. */
+	json_t *(*aggregation)(const struct bp_shm *shm);
+	void (*print_aggregation)(const json_t *aggregation, FILE *out);
 	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
 };
 

@@ -179,6 +179,8 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	json_object_set_new(all, "alarms", alarms);
 	if (phd)
 		json_object_set_new(all, "health", bp_replay_phd_json(phd, &t));
+	if (shm->agg.plan && o->aggregation)
+		json_object_set_new(all, "aggregation", o->aggregation(shm));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
@@ -202,6 +204,7 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	const struct bp_replay_phd *phd, json_t *alarms, FILE *out)
 {
 	struct bp_totals t;
+	json_t *aggregation = NULL;
 	const json_t *a;
 	size_t i;
 
@@ -216,6 +219,11 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	bp_totals_print(c, &t, out);
 	if (phd)
 		bp_replay_phd_print(phd, &t, out);
+	if (shm->agg.plan && o->aggregation)
+		aggregation = o->aggregation(shm);
+	if (aggregation)
+		o->print_aggregation(aggregation, out);
+	json_decref(aggregation);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

@@ -13,7 +13,7 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
-#define MEMORY_MB "160"
+#define MEMORY_MB 160u
 
 /* lcore 0 on all the CPUs that we may use: there is no reason to be bound to one. */
 static void name_lcores(char *out, size_t size)
@@ -33,14 +33,20 @@ static void name_lcores(char *out, size_t size)
 
 int bp_ring_eal(char *err, size_t err_size)
 {
+	return bp_ring_eal_more(0, err, err_size);
+}
+
+int bp_ring_eal_more(unsigned more, char *err, size_t err_size)
+{
 	static bool started;
-	static char lcores[RTE_MAX_LCORE * 4 + 16];
-	static char *argv[] = {"biplane", "--no-huge", "-m", MEMORY_MB, "--no-pci", "--no-shconf",
+	static char lcores[RTE_MAX_LCORE * 4 + 16], memory[16];
+	static char *argv[] = {"biplane", "--no-huge", "-m", memory, "--no-pci", "--no-shconf",
 		"--no-telemetry", "--log-level=*:error", "--lcores", lcores, NULL};
 
 	if (started)
 		return 0;
 	name_lcores(lcores, sizeof(lcores));
+	snprintf(memory, sizeof(memory), "%u", MEMORY_MB + more);
 	rte_openlog_stream(stderr);
 	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0 && rte_errno != EALREADY) {
 		snprintf(err, err_size, "DPDK did not start: %s", rte_strerror(rte_errno));

@@ -21,6 +21,9 @@ struct bp_ring_ports {
 /* Starts EAL as a replay or a test needs it: any user, no hugepages, no devices, one lcore. Does
  * nothing when it runs already. Returns 0, or -1 with a sentence. */
 int bp_ring_eal(char *err, size_t err_size);
+/* The same, with `more` MiB of memory beside what those need that have no wishes. Pages that are
+ * not used are not taken. */
+int bp_ring_eal_more(unsigned more, char *err, size_t err_size);
 
 /* Makes and starts a port for each of the configuration; ids are the indices. `depth`: frames that
  * a ring holds, a power of two. Returns 0, or -1 with a sentence. */

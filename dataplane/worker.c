@@ -3,6 +3,7 @@
 
 #include <rte_cycles.h>
 
+#include "dataplane/agg/gather.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
@@ -51,6 +52,8 @@ static void housekeeping(struct bp_worker *w)
 	bp_router_refresh(w);
 	if (w->health)
 		bp_health_refresh(w->health, w->mono_ns);
+	if (w->gather)
+		bp_gather_tick(w->gather);
 	if (w->inspector)
 		bp_inspector_tick(w->inspector, w->mono_ns);
 	if (w->mac_table && w->index == 0)
@@ -80,6 +83,12 @@ static void update_time(struct bp_worker *w, const struct bp_clock *clock)
 		w->mono_ns = mono;
 }
 
+/* Whether nobody misses a worker that sleeps: the pace of messages is finer than a nap. */
+static bool may_nap(const struct bp_worker *w)
+{
+	return w->gather == NULL || w->gather->waiting == 0;
+}
+
 /* Walks until `stop`, or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
@@ -89,7 +98,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 	for (;;) {
 		uint64_t before = w->rx_frames;
 
-		if (w->inspector || idle || (walks & (TIME_WALKS - 1)) == 0)
+		if (w->inspector || w->gather || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
 		bp_worker_take_rules(w);
 		pass_quiescent_point(w);
@@ -108,7 +117,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 		idle++;
 		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until))
 			return;
-		if (a->sleep && !draining && idle >= IDLE_WALKS) {
+		if (a->sleep && !draining && idle >= IDLE_WALKS && may_nap(w)) {
 			rte_delay_us_sleep(NAP_US);
 			/* after a nap: look at `stop` and the clocks at once */
 			walks |= TICK_WALKS - 1;
@@ -126,6 +135,8 @@ int bp_worker_run(void *args)
 	update_time(w, a->clock);
 	housekeeping(w);
 	walk(a, false);
+	if (w->gather)
+		w->gather->draining = true;
 	walk(a, true);
 	bp_worker_leave_rules(w);
 	if (w->router.enabled)

@@ -21,6 +21,10 @@
  * The graph of a worker:
  *
  *   port_rx-P-Q ─┬─(partial checksums possible)─▶ checksum ─▶ ...as without
+ *                ├─(entries of aggregate)─▶ aggregate ─▶ ...as without
+ *                │                          └─(aggregates)─▶ port_tx-P' | bridge | ip4
+ *                ├─(entries of disaggregate)─▶ disaggregate ─▶ ...as without
+ *                │                          └─(restored messages)─▶ port_tx-P' | bridge | ip4
  *                ├─(inspection)─▶ ethernet ─▶ mqtt ─▶ ...as without   (and clones ─▶ port_tx-edge)
  *                ├─(two-port bridge)──────────────────────────▶ port_tx-P'
  *                ├─(learning bridge)─▶ bridge ─┬──────────────▶ port_tx-*
@@ -33,6 +37,7 @@
  *                                   ├─▶ exception ─▶ (ring to the exception thread)
  *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
  *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
+ *   agg_timer (aggregates and restored messages whose time has come) ─▶ port_tx-P' | bridge | ip4
  *   whatever leaves nowhere ─▶ drop
  *
  * All inner nodes have the same edges, see enum bp_edge; the edges to port_tx-P follow at
@@ -51,6 +56,8 @@ enum bp_edge {
 	BP_EDGE_ANSWER,
 	BP_EDGE_PHD,
 	BP_EDGE_CSE,
+	BP_EDGE_AGGREGATE,
+	BP_EDGE_DISAGGREGATE,
 	BP_EDGE_PORT, /* + port index */
 };
 
@@ -59,6 +66,7 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
+struct bp_gather;
 struct bp_health;
 struct bp_inspector;
 struct bp_mac_table;
@@ -75,6 +83,7 @@ struct bp_worker {
 	struct bp_mac_table *mac_table;
 	struct bp_exception *exception; /* NULL: nothing routes */
 	struct bp_health *health;       /* NULL: no section phd */
+	struct bp_gather *gather;       /* NULL: no section aggregate or disaggregate */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {
@@ -83,6 +92,7 @@ struct bp_worker {
 	struct bp_router router;
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS];         /* edge of its frames once they were read */
+	uint8_t enter[BP_MAX_PORTS];          /* edge of its frames once checksums are complete */
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
 	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
@@ -101,6 +111,7 @@ struct bp_worker {
 	struct bp_shm *shm;
 	uint64_t rules_active;
 	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
+	uint64_t seed;      /* of what must not be guessed, or be the same after a restart */
 	_Atomic bool stop;
 } __rte_cache_aligned;
 

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "dataplane/agg/gather.h"
 #include "dataplane/graph.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
+#include "shm/hash.h"
 
 #define QUEUES_MAX 512u
 
@@ -36,15 +39,22 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		w->health = bp_health_create(&shm->phd, c->n_workers, index);
 		if (!w->health) {
 			snprintf(err, err_size, "no memory for worker %u", index);
-			free(w);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	if (shm->agg.plan) {
+		w->gather = bp_gather_create(c, &shm->agg, index);
+		if (!w->gather) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			bp_worker_free(w);
 			return NULL;
 		}
 	}
 	if (c->mqtt.enabled) {
 		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
-			bp_health_free(w->health);
-			free(w);
+			bp_worker_free(w);
 			return NULL;
 		}
 	}
@@ -59,6 +69,7 @@ void bp_worker_free(struct bp_worker *w)
 	if (w->inspector)
 		bp_inspector_free(w->inspector);
 	bp_health_free(w->health);
+	bp_gather_free(w->gather);
 	free(w);
 }
 
@@ -82,6 +93,16 @@ static unsigned list_queues(const struct bp_config *c, const struct bp_port *por
 	return n;
 }
 
+/* A stream that begins after a restart must not look like one from before. */
+static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return bp_mix64(shm->global->hash_key[0] ^ bp_mix64((uint64_t)now.tv_sec * 1000000000u +
+							    (uint64_t)now.tv_nsec + worker));
+}
+
 static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
@@ -99,6 +120,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 		return -1;
 	}
 	w->lcore = i + 1;
+	w->seed = new_seed(shm, i);
 	w->exception = exception;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
 	for (unsigned p = 0; p < c->n_ports; p++)

@@ -180,16 +180,18 @@ static inline unsigned bp_agg_full_code(unsigned family, unsigned octets)
 /* The octets of an entry with such flags, which must mean something. */
 static inline unsigned bp_agg_full_entry_len(unsigned family, unsigned flags)
 {
+	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
+
 	return 1 + (flags >> BP_AGG_FULL_LENGTH_SHIFT) + (flags >> 5 & 1) +
 	       (flags >> BP_AGG_FULL_PORT_SHIFT & 3) +
-	       bp_agg_full_suffix(family, flags & BP_AGG_FULL_ADDRESS);
+	       (family == 4 ? code : bp_agg_full_suffix(family, code));
 }
 
 /* The flags that the next message's entry has. */
-static inline unsigned bp_agg_full_flags(
-	const struct bp_agg_full_writer *w, const struct bp_agg_sender *s, unsigned len)
+static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg_full_writer *w,
+	const struct bp_agg_sender *s, unsigned len)
 {
-	const unsigned family = w->family, how_long = len < 256 ? 1 : 2;
+	const unsigned how_long = len < 256 ? 1 : 2;
 	unsigned length, hops, port, octets;
 
 	if (w->count == 0)
@@ -209,7 +211,7 @@ static inline unsigned bp_agg_full_flags(
 static inline unsigned bp_agg_full_cost(
 	const struct bp_agg_full_writer *w, const struct bp_agg_sender *s, unsigned len)
 {
-	return bp_agg_full_entry_len(w->family, bp_agg_full_flags(w, s, len)) + len;
+	return bp_agg_full_entry_len(w->family, bp_agg_full_flags_of(w->family, w, s, len)) + len;
 }
 
 /* Octets of an aggregate that holds nothing but one message of `len` octets: what is over `size`
@@ -255,7 +257,8 @@ static inline void bp_agg_full_put_entry(
 {
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
-	const unsigned octets = bp_agg_full_suffix(family, flags & BP_AGG_FULL_ADDRESS);
+	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
+	const unsigned octets = family == 4 ? code : bp_agg_full_suffix(family, code);
 
 	/* Each field is stored whole, the octet wanted first, and the next overwrites the rest. */
 	*p++ = (uint8_t)flags;
@@ -274,17 +277,21 @@ static inline void bp_agg_full_put_entry(
 /*
  * Appends a message: its payload is copied. False, and nothing is changed, when the aggregate has
  * `most` messages, or has no room for it. A message may be of any length, also 0.
+ *
+ * `family`: what the aggregate was begun with; where the caller knows it as a constant, half of the
+ * work falls away.
  */
-static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct bp_agg_sender *s,
-	const uint8_t *payload, unsigned len)
+static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned family,
+	struct bp_agg_full_writer *w, const struct bp_agg_sender *s, const uint8_t *payload,
+	unsigned len)
 {
-	const unsigned flags = bp_agg_full_flags(w, s, len);
-	const unsigned entry = bp_agg_full_entry_len(w->family, flags);
+	const unsigned flags = bp_agg_full_flags_of(family, w, s, len);
+	const unsigned entry = bp_agg_full_entry_len(family, flags);
 
 	if (w->count >= w->most || len > w->size || bp_agg_full_len(w) + entry + len > w->size ||
-		BP_AGG_FULL_HEADER + w->directory + bp_agg_full_entry_most(w->family) > w->front)
+		BP_AGG_FULL_HEADER + w->directory + bp_agg_full_entry_most(family) > w->front)
 		return false;
-	bp_agg_full_put_entry(w->buf + BP_AGG_FULL_HEADER + w->directory, w->family, flags, s, len);
+	bp_agg_full_put_entry(w->buf + BP_AGG_FULL_HEADER + w->directory, family, flags, s, len);
 	bp_copy(w->buf + w->front + w->payloads, payload, len);
 	w->directory = (uint16_t)(w->directory + entry);
 	w->payloads = (uint16_t)(w->payloads + len);
@@ -292,6 +299,12 @@ static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct
 	w->last = *s;
 	w->last_len = (uint16_t)len;
 	return true;
+}
+
+static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct bp_agg_sender *s,
+	const uint8_t *payload, unsigned len)
+{
+	return bp_agg_full_append_of(w->family, w, s, payload, len);
 }
 
 /*

@@ -44,3 +44,100 @@ wan_route() {
 	ip -n "$prefix$1" route add "$2" via "$3"
 	ip -n "$prefix$1" -6 route add "$4" via "$5" 2>/dev/null || true
 }
+
+wan_is_there() {
+	[ -e "$state/wan" ]
+}
+
+# wan_config near|far [DRIVER]: routers; NEAR puts messages to the server together, FAR takes them apart.
+wan_config() {
+	local driver=${2:-af_packet}
+	case $driver in
+	af_packet | af_xdp) ;;
+	*) die "no driver '$driver' here; there are af_packet and af_xdp" ;;
+	esac
+	cat <<-END
+		# biplane.yaml of gateway $1 in the laboratory of scripts/lab up --wan.
+		name: $instance-$1
+		runtime: {directory: $state/$1}
+		workers: 1
+		idle: sleep   # this machine's cores have other work too; "spin" on a real gateway
+		ports:
+	END
+	case $1 in
+	near)
+		cat <<-END
+			  - {name: devices, device: "net_${driver}0,iface=p-devices", addresses: [10.7.0.1/24, "fd07::1/64"]}
+			  - {name: wan, device: "net_${driver}1,iface=p-wan", addresses: [10.8.0.1/24, "fd08::1/64"]}
+			aggregate:
+			  - {port: devices, to: {address: 10.10.0.2, udp: 5555}, format: full, messages: 8, max_delay: 20ms}
+		END
+		;;
+	far)
+		cat <<-END
+			  - {name: wan, device: "net_${driver}0,iface=p-wan", addresses: [10.9.0.1/24, "fd09::1/64"]}
+			  - {name: server, device: "net_${driver}1,iface=p-server", addresses: [10.10.0.1/24, "fd10::1/64"]}
+			disaggregate:
+			  - {port: wan, to: {address: 10.10.0.2, udp: 5555}, format: full, senders: [10.7.0.0/24], pace: true, gap: 10us}
+		END
+		;;
+	*) die "config: '$1' is no gateway; there are near and far" ;;
+	esac
+	echo "sync: {table: main}"
+}
+
+# A router is ready when both planes are, its interfaces of the kernel are up, and it routes as the kernel does.
+wan_ready() {
+	process_lives "$state/$1.pid" || die "gateway $1 ended; the end of $state/$1.log:
+$(tail -n 15 "$state/$1.log")"
+	"$biplane" show planes --json -c "$state/$1.yaml" 2>/dev/null |
+		/usr/bin/python3 -c '
+import json, sys
+p = json.load(sys.stdin)
+sys.exit(not (all(x["alive"] for x in p["planes"]) and p["ports"] == 2))' 2>/dev/null || return 1
+	# This fails until the interfaces are up and have their addresses.
+	case $1 in
+	near) set -- near 10.10.0.0/24 10.8.0.2 fd10::/64 fd08::2 ;;
+	far) set -- far 10.7.0.0/24 10.9.0.2 fd07::/64 fd09::2 ;;
+	esac
+	ip -n "$prefix$1" route replace "$2" via "$3" 2>/dev/null || return 1
+	ip -n "$prefix$1" -6 route replace "$4" via "$5" 2>/dev/null || [ ! -e /proc/sys/net/ipv6 ] || return 1
+	in_ns "$1" "$biplane" show routes --diff -c "$state/$1.yaml" >/dev/null 2>&1
+}
+
+# wan_gateway start|stop [near|far] [DRIVER]
+wan_gateway() {
+	local how=${1:-} which=(near far) g
+	case $how in
+	start | stop) shift ;;
+	*) die "gateway: expected start or stop, of near, far or both" ;;
+	esac
+	case ${1:-} in
+	near | far)
+		which=("$1")
+		shift
+		;;
+	esac
+	if [ "$how" = stop ]; then
+		for g in "${which[@]}"; do
+			process_end "$state/$g.pid" TERM 20
+		done
+		return
+	fi
+	biplane=${BIPLANE:-$(dirname "$self")/../build/apps/biplane}
+	[ -x "$biplane" ] || die "no biplane at $biplane; build it: meson setup build && ninja -C build"
+	biplane=$(realpath "$biplane")
+	hugepages $((200 * ${#which[@]})) || true
+	ulimit -l unlimited 2>/dev/null || true # as for the other gateways
+	for g in "${which[@]}"; do
+		! process_lives "$state/$g.pid" || die "gateway $g runs already; 'scripts/lab gateway stop $g' ends it"
+		mkdir -p "$state/$g"
+		# what was changed by hand since is kept
+		[ -e "$state/$g.yaml" ] && [ $# -eq 0 ] || wan_config $g "${1:-}" >"$state/$g.yaml"
+		setsid ip netns exec "$prefix$g" "$biplane" run -c "$state/$g.yaml" >"$state/$g.log" 2>&1 </dev/null &
+		process_id $! >"$state/$g.pid"
+	done
+	for g in "${which[@]}"; do
+		wait_for 60 "gateway $g to start; its log is $state/$g.log" wan_ready $g
+	done
+}

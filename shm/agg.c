@@ -64,6 +64,13 @@ void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules)
 	atomic_store_explicit(&p->generation, g + 1, memory_order_release);
 }
 
+bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *rules)
+{
+	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_relaxed);
+
+	return g != 0 && (g & 1) == 0 && memcmp(&p->rules, rules, sizeof(*rules)) == 0;
+}
+
 bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out)
 {
 	const uint64_t *from = (const uint64_t *)(const void *)&p->rules;

@@ -18,9 +18,10 @@
  *   disagg_stats    DP worker    struct bp_disagg_stats, likewise
  *   agg_streams     DP worker    struct bp_agg_stream_row, [worker * streams + i]
  *
- * A worker begins with the rules of its own copy of the file, and takes those of the plan when its
- * generation is another than 0 and than the one it has. Statistics belong to (worker, rule) and
- * begin anew when the rules change.
+ * A worker begins with the rules of its own copy of the file: a plan that it finds may be that of
+ * an earlier file, whose ports were others. It takes each plan that is written from then on, and
+ * where that says something else than it has, sends what waits and begins its streams anew.
+ * Statistics belong to (worker, rule) and begin anew when the rules change.
  */
 
 struct bp_agg_plan {
@@ -34,7 +35,7 @@ struct bp_agg_plan {
 	X(SIZE, "size", "the next message would have exceeded the MTU")                            \
 	X(TIME, "time", "its oldest message had waited max_delay")                                 \
 	X(ORDER, "order", "a message of the stream that can't be aggregated came behind it")       \
-	X(HEADER, "header", "the next message is for another MAC address")                        \
+	X(HEADER, "header", "the next message is for another MAC address")                         \
 	X(EVICTED, "evicted", "its stream gave way to a new one at the bound")                     \
 	X(RELOAD, "reload", "the rules changed")                                                   \
 	X(LINK, "link", "a link went down")                                                        \
@@ -104,10 +105,16 @@ struct bp_agg_tables {
 	uint32_t streams; /* rows of one worker */
 };
 
-/* CP: puts new rules into force. One writer. */
+/* CP: puts new rules into force. One writer. With a reload it does so before it stores
+ * rules_active, so that a worker which asks for them after it has read that has both at once, and
+ * the answer to the reload, which waits for rules_seen, is true of both. */
 void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules);
+/* CP: whether these are in force already, octet by octet. False, too, when they were never written,
+ * or not to the end. */
+bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *rules);
 /* DP worker: copies the rules to *out when their generation is none of 0 and *seen, which it sets.
- * False: nothing new, or just being written (ask again at the next walk). */
+ * False: nothing new, or just being written (ask again at the next walk), and then *out may hold
+ * parts of both. */
 bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out);
 
 /* Anybody: copies a stream's row. False: it is free, or gave way to another stream meanwhile. */

@@ -15,7 +15,6 @@ static uint16_t checksum_process(
 
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
-		rte_edge_t edge;
 
 		if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE &&
 			bp_partial_checksum_complete(m)) {
@@ -24,8 +23,7 @@ static uint16_t checksum_process(
 			m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
 			m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 		}
-		edge = w->inspector ? BP_EDGE_ETHERNET : bp_forward_edge(w, m->port);
-		rte_node_enqueue_x1(graph, node, edge, m);
+		rte_node_enqueue_x1(graph, node, w->enter[m->port], m);
 	}
 	return nb_objs;
 }

@@ -22,7 +22,10 @@ extern struct rte_node_register bp_node_exception; /* from both: needs bp_mark_e
 extern struct rte_node_register bp_node_answer;    /* from exception, for what has no kernel side */
 extern struct rte_node_register bp_node_phd;       /* UDP of health devices, from ip4 and ip6 */
 extern struct rte_node_register bp_node_cse;       /* the CSE's responses, from the same */
-extern struct rte_node_register bp_node_kernel_rx; /* source, where there is an exception path */
+extern struct rte_node_register bp_node_aggregate; /* of ports with such entries: UDP messages */
+extern struct rte_node_register bp_node_disaggregate; /* likewise, of aggregates */
+extern struct rte_node_register bp_node_agg_timer;    /* source: what both have held back */
+extern struct rte_node_register bp_node_kernel_rx;    /* source, where there is an exception path */
 
 /* bp_node_ctx.flags of port_rx */
 #define BP_RX_F_PREFETCH 0x1 /* the next node reads headers */

@@ -297,7 +297,7 @@ static void dumps_read_back_the_same(void **state)
 static void examples_are_right(void **state)
 {
 	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "bridge-host",
-		"router", "router-frr", "health"};
+		"router", "router-frr", "health", "aggregation-near", "aggregation-far"};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;

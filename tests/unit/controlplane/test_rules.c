@@ -26,6 +26,9 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	test_config(&f->config, "/nowhere", 0, 3, 65536);
+	f->config.agg.n_aggregate = 1;
+	f->config.agg.aggregate[0].messages = 1;
+	f->config.aggregation.streams = 1;
 	test_shm_make(&f->shm, &f->config);
 	f->base = event_base_new();
 	f->rules = bp_rules_new(f->base, &f->shm);
@@ -72,8 +75,7 @@ static int apply(struct fixture *f, bool keep_same, uint64_t wait_ns)
 {
 	char err[256] = "";
 
-	return bp_rules_apply(
-		f->rules, &f->config.mqtt, keep_same, wait_ns, done, f, err, sizeof(err));
+	return bp_rules_apply(f->rules, &f->config, keep_same, wait_ns, done, f, err, sizeof(err));
 }
 
 static uint64_t active(const struct fixture *f)
@@ -256,12 +258,82 @@ static void too_many_rules_are_refused(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0); /* max_rules of the segment */
 	f->config.mqtt.rules = realloc(f->config.mqtt.rules, 17 * sizeof(struct bp_rule_spec));
 	set_rule(f, 16, "one-too-many", 1);
-	assert_int_equal(bp_rules_apply(f->rules, &f->config.mqtt, false, WAIT_NS, done, f, err,
-				 sizeof(err)),
+	assert_int_equal(
+		bp_rules_apply(f->rules, &f->config, false, WAIT_NS, done, f, err, sizeof(err)),
 		-1);
 	assert_true(strlen(err) > 0);
 	assert_int_equal(f->answers, 1);
 	assert_int_equal(in_force(f)->generation, 1);
+}
+
+static uint64_t plan(const struct fixture *f)
+{
+	return atomic_load(&f->shm.agg.plan->generation);
+}
+
+static unsigned planned_messages(const struct fixture *f)
+{
+	return f->shm.agg.plan->rules.aggregate[0].messages;
+}
+
+/* With each set of rules, and where these are in force already; told is what differs. */
+static void aggregation_is_written_with_the_rules(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(plan(f), 2);
+	assert_int_equal(planned_messages(f), 1);
+	/* The same once more, for workers that began with another file. */
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_false(f->result.aggregation);
+	assert_int_equal(plan(f), 4);
+	assert_int_equal(planned_messages(f), 1);
+	f->config.agg.aggregate[0].messages = 2;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(f->result.generation, 2);
+	assert_int_equal(plan(f), 6);
+	assert_int_equal(planned_messages(f), 2);
+	/* Both. */
+	set_rule(f, 0, "a", 3);
+	f->config.agg.aggregate[0].messages = 3;
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_true(f->result.aggregation);
+	assert_int_equal(f->result.generation, 3);
+	assert_int_equal(planned_messages(f), 3);
+}
+
+/* Both come into force together, or neither does. */
+static void aggregation_waits_with_the_rules(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	first = active(f);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	seen(f, 1, 0);
+	f->config.agg.aggregate[0].messages = 2;
+	assert_int_equal(apply(f, false, 5000000), 0);
+	while (f->answers == 1)
+		turns(f, 1);
+	assert_false(f->result.ok);
+	assert_int_equal(active(f), first);
+	assert_int_equal(plan(f), 2);
+	assert_int_equal(planned_messages(f), 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	f->config.agg.aggregate[0].messages = 9; /* the caller's copy is not needed any more */
+	turns(f, 5);
+	assert_int_equal(plan(f), 2);
+	seen(f, 1, UINT64_MAX);
+	turns(f, 1);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(plan(f), 4);
+	assert_int_equal(planned_messages(f), 2);
 }
 
 int main(void)
@@ -273,6 +345,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(same_rules_stay_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(unchanged_rules_keep_their_slot, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_rules_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			aggregation_is_written_with_the_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(aggregation_waits_with_the_rules, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/agg_sim/options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/agg_sim/message.h"
+#include "apps/agg_sim/server.h"
+
+static const char help[] =
+	"usage: biplane-agg-sim [OPTION]...\n"
+	"\n"
+	"Runs the gateway's aggregator under virtual time: messages arrive at random, and the "
+	"times at\n"
+	"which N-packets leave are fed to a queue with one server, the switch that takes them "
+	"apart in\n"
+	"the models of Lin et al. (2018). Prints one JSON object; docs/aggregation-models.md tells "
+	"what\n"
+	"is in it. The same options give the same numbers on every machine.\n"
+	"\n"
+	"Rates (--mu, --first-mu) are multiples of the messages' rate: the paper's mu / lambda.\n"
+	"\n"
+	" the messages\n"
+	"  --rate R                 a second; no result but the times depends on it (100000)\n"
+	"  --devices N              of N devices that report periodically, each with a period of "
+	"its\n"
+	"                           own within a tenth of the others'; 0: a Poisson process (0)\n"
+	"  --senders N              addresses that they come from in turn, 1 to 255 (1)\n"
+	"  --seed N                 of all that is random (1)\n"
+	" the first switch\n"
+	"  --messages N             in an N-packet, 1 to 255 (8)\n"
+	"  --format full|paper      (full)\n"
+	"  --max-delay T            longest wait of a message, e.g. 1ms; 0: until there are N (0)\n"
+	"  --first exponential|fixed  it has a server too, with service times of this kind\n"
+	"  --first-mu M             rate of that server (2.2)\n"
+	"  --first-serves messages|packets  messages before they are aggregated, or N-packets "
+	"after\n"
+	"                           that (messages)\n"
+	" the second switch\n"
+	"  --service exponential|fixed  kind of its service times (fixed)\n"
+	"  --mu M                   its rate of N-packets; without it there is no second switch\n"
+	"  --buffer N               N-packets that may wait; those beyond are lost (no bound)\n"
+	"  --minimum-mu BETA[,BETA...]  the least rate at which the mean waiting time is BETA "
+	"service\n"
+	"                           times, with no bound on the buffer\n"
+	" the run\n"
+	"  --packets N              N-packets that are measured (1000000)\n"
+	"  --warm-up N              N-packets before these (10000)\n"
+	"  --samples FILE           times between N-packets in ns, one a line\n"
+	"  --help\n"
+	"\n"
+	"Exit status: 0; 1 an N-packet did not hold the messages that were due; 64 usage; 71 "
+	"system.\n";
+
+static void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void wrong(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("biplane-agg-sim: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputs("; see --help\n", stderr);
+	exit(64);
+}
+
+static double number(const char *name, const char *text, double min, double max)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !(v >= min && v <= max))
+		wrong("--%s is '%s'; expected a number from %g to %g", name, text, min, max);
+	return v;
+}
+
+static uint64_t whole(const char *name, const char *text, double min, double max)
+{
+	const double v = number(name, text, min, max);
+
+	if (v != (double)(uint64_t)v)
+		wrong("--%s is '%s'; expected a whole number", name, text);
+	return (uint64_t)v;
+}
+
+static uint64_t duration(const char *name, const char *text)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !(v >= 0 && v <= 1e9))
+		wrong("--%s is '%s'; expected a time such as 1ms", name, text);
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) == 0)
+			return (uint64_t)(v * units[i].ns + 0.5);
+	}
+	if (*end != '\0' || v != 0)
+		wrong("--%s is '%s'; expected a time with ns, us, ms or s", name, text);
+	return 0;
+}
+
+/* Which of two words; false: the second. */
+static bool is_first(const char *name, const char *text, const char *first, const char *second)
+{
+	if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
+		wrong("--%s is '%s'; expected %s or %s", name, text, first, second);
+	return strcmp(text, first) == 0;
+}
+
+static void betas(struct sim_options *o, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *one;
+
+	if (copy == NULL)
+		exit(71);
+	while ((one = strsep(&rest, ",")) != NULL) {
+		if (o->n_betas == SIM_BETAS_MAX)
+			wrong("--minimum-mu has more than %d numbers", SIM_BETAS_MAX);
+		o->beta[o->n_betas++] = number("minimum-mu", one, 1e-6, 1e6);
+	}
+	free(copy);
+}
+
+enum which {
+	RATE,
+	DEVICES,
+	SENDERS,
+	SEED,
+	MESSAGES,
+	FORMAT,
+	MAX_DELAY,
+	FIRST,
+	FIRST_MU,
+	FIRST_SERVES,
+	SERVICE,
+	MU,
+	BUFFER,
+	MINIMUM_MU,
+	PACKETS,
+	WARM_UP,
+	SAMPLES,
+	HELP
+};
+
+static const struct option options[] = {
+	{"rate", required_argument, NULL, RATE},
+	{"devices", required_argument, NULL, DEVICES},
+	{"senders", required_argument, NULL, SENDERS},
+	{"seed", required_argument, NULL, SEED},
+	{"messages", required_argument, NULL, MESSAGES},
+	{"format", required_argument, NULL, FORMAT},
+	{"max-delay", required_argument, NULL, MAX_DELAY},
+	{"first", required_argument, NULL, FIRST},
+	{"first-mu", required_argument, NULL, FIRST_MU},
+	{"first-serves", required_argument, NULL, FIRST_SERVES},
+	{"service", required_argument, NULL, SERVICE},
+	{"mu", required_argument, NULL, MU},
+	{"buffer", required_argument, NULL, BUFFER},
+	{"minimum-mu", required_argument, NULL, MINIMUM_MU},
+	{"packets", required_argument, NULL, PACKETS},
+	{"warm-up", required_argument, NULL, WARM_UP},
+	{"samples", required_argument, NULL, SAMPLES},
+	{"help", no_argument, NULL, HELP},
+	{NULL, 0, NULL, 0},
+};
+
+static void set_first(struct sim_first_options *f, enum which which, const char *v)
+{
+	switch (which) {
+	case RATE:
+		f->rate = number("rate", v, 1e-3, 1e8);
+		break;
+	case DEVICES:
+		f->devices = (uint32_t)whole("devices", v, 0, 1e6);
+		break;
+	case SENDERS:
+		f->senders = (uint32_t)whole("senders", v, 1, SIM_SENDERS_MAX);
+		break;
+	case SEED:
+		f->seed = whole("seed", v, 0, 1e15);
+		break;
+	case MESSAGES:
+		f->messages = (uint8_t)whole("messages", v, 1, 255);
+		break;
+	case FORMAT:
+		f->format = is_first("format", v, "full", "paper") ? BP_AGG_FORMAT_FULL
+								   : BP_AGG_FORMAT_PAPER;
+		break;
+	case MAX_DELAY:
+		f->max_delay_ns = duration("max-delay", v);
+		break;
+	case FIRST:
+		f->service =
+			is_first("first", v, "exponential", "fixed") ? SIM_EXPONENTIAL : SIM_FIXED;
+		break;
+	case FIRST_MU:
+		f->mu = number("first-mu", v, 1e-3, 1e6);
+		break;
+	case FIRST_SERVES:
+		f->place = is_first("first-serves", v, "messages", "packets") ? SIM_BEFORE
+									      : SIM_BEHIND;
+		break;
+	default:
+		break;
+	}
+}
+
+static void set(struct sim_options *o, enum which which, const char *v)
+{
+	switch (which) {
+	case SERVICE:
+		o->service = is_first("service", v, "exponential", "fixed") ? SIM_EXPONENTIAL
+									    : SIM_FIXED;
+		break;
+	case MU:
+		o->mu = number("mu", v, 1e-3, 1e6);
+		break;
+	case BUFFER:
+		o->buffer = (uint32_t)whole("buffer", v, 0, 1e6);
+		break;
+	case MINIMUM_MU:
+		betas(o, v);
+		break;
+	case PACKETS:
+		o->packets = whole("packets", v, 2, 1e9);
+		break;
+	case WARM_UP:
+		o->warm_up = whole("warm-up", v, 0, 1e9);
+		break;
+	case SAMPLES:
+		o->samples = v;
+		break;
+	case HELP:
+		fputs(help, stdout);
+		exit(0);
+	default:
+		set_first(&o->first, which, v);
+	}
+}
+
+void sim_options_read(struct sim_options *o, int argc, char **argv)
+{
+	int which;
+
+	*o = (struct sim_options){
+		.first = {.messages = 8, .rate = 1e5, .senders = 1, .seed = 1, .mu = 2.2},
+		.packets = 1000000,
+		.warm_up = 10000,
+		.service = SIM_FIXED,
+		.buffer = SIM_ENDLESS,
+	};
+	o->first.place = SIM_BEFORE;
+	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (which == '?')
+			exit(64);
+		set(o, (enum which)which, optarg);
+	}
+	if (optind < argc)
+		wrong("'%s' is no option", argv[optind]);
+	if (o->first.service == SIM_NO_SERVICE)
+		o->first.place = SIM_NOWHERE;
+	/* A queue whose load is 1 or more has no mean: its numbers would say how long the run was.
+	 */
+	else if (o->first.mu * (o->first.place == SIM_BEHIND ? o->first.messages : 1) <= 1)
+		wrong("--first-mu is %g: that server could not keep up", o->first.mu);
+	if (o->mu != 0 && o->buffer == SIM_ENDLESS && o->mu * o->first.messages <= 1)
+		wrong("--mu is %g, and less than 1 / N without a bound on the buffer: the queue "
+		      "would grow for ever",
+			o->mu);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_AGG_TRAFFIC_H
+#define BP_BENCH_AGG_TRAFFIC_H
+
+#include <rte_ethdev.h>
+
+/*
+ * What a capture that is replayed in a loop can't hold, as receive callbacks that only the
+ * benchmark installs. Checksums stay right. What they cost is part of the figure.
+ */
+
+/*
+ * Aggregates in format full: a stream whose numbers go on. Replayed as they are, all but the first
+ * pass would be duplicates, or too old to tell, and the reader's memory of what came would never
+ * move on as it does in life.
+ */
+struct bench_agg_sequence {
+	uint32_t next; /* sequence number */
+};
+uint16_t bench_agg_sequence_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
+	uint16_t max, void *arg);
+
+/* Messages to many servers: the next destination of a list in random order, from its beginning to
+ * its end and again. So each stream gets one message a pass. */
+struct bench_agg_servers {
+	uint32_t n, next;
+	uint32_t *address; /* network byte order */
+};
+/* `n` addresses from BENCH_AGG_STREAMS on, at most 65,536. */
+void bench_agg_servers_init(struct bench_agg_servers *s, uint32_t n);
+uint16_t bench_agg_servers_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
+	uint16_t max, void *arg);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_GATEWAY_CONFIG_H
+#define BP_BENCH_GATEWAY_CONFIG_H
+
+#include <stddef.h>
+
+#include "bench/agg.h"
+#include "bench/options.h"
+#include "bench/phd.h"
+
+/* Where frames come from: the capture, or a wire (bench/wire.h). */
+const char *bench_input_device(const struct bench_options *o, const struct bench_phd *phd,
+	const struct bench_agg *agg, char *out, size_t size);
+/* The device of port 1. */
+const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_agg *agg);
+/* The configuration's text, the caller's to free(). */
+char *bench_configuration(
+	const struct bench_options *o, const struct bench_phd *phd, const struct bench_agg *agg);
+
+#endif

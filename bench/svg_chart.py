@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Line charts as SVG, for the pictures in docs/: no library beyond Python's own.
+
+    page = Page(2 * 430, 340, "what it shows")
+    panel = page.panel(0, 0, 430, 340, title="...", x_label="...", y_label="...")
+    panel.line("N = 1", [(x, y), ...], colour)
+    page.write(path)
+
+Axes begin at 0 and end at a round number above all points.
+"""
+import math
+from xml.sax.saxutils import escape
+
+# Eight steps from dark to light that colour-blind readers can tell apart (viridis).
+STEPS = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9fda3a", "#d9bd0a"]
+
+
+def round_step(most, ticks):
+    """A step of 1, 2 or 5 times a power of ten that reaches `most` in about so many."""
+    raw = most / ticks
+    ten = 10 ** math.floor(math.log10(raw))
+    return next(f * ten for f in (1, 2, 5, 10) if f * ten >= raw * 0.999)
+
+
+def number(v):
+    return f"{v:.10g}"
+
+
+class Panel:
+    LEFT, RIGHT, TOP, BOTTOM = 62, 16, 34, 48
+
+    def __init__(self, x, y, width, height, title, x_label, y_label, marks=True):
+        self.x, self.y, self.width, self.height = x, y, width, height
+        self.title, self.x_label, self.y_label, self.marks = title, x_label, y_label, marks
+        self.lines = []
+
+    def line(self, name, points, colour, dashed=False):
+        self.lines.append((name, sorted(points), colour, dashed))
+
+    def svg(self):
+        x0, y0 = self.x + self.LEFT, self.y + self.TOP
+        w, h = self.width - self.LEFT - self.RIGHT, self.height - self.TOP - self.BOTTOM
+        x_step = round_step(max(p[0] for line in self.lines for p in line[1]), 6)
+        y_step = round_step(max(p[1] for line in self.lines for p in line[1]), 6)
+        x_most = x_step * math.ceil(max(p[0] for line in self.lines for p in line[1]) / x_step - 1e-9)
+        y_most = y_step * math.ceil(max(p[1] for line in self.lines for p in line[1]) / y_step - 1e-9)
+
+        def at(px, py):
+            return f"{x0 + w * px / x_most:.1f}", f"{y0 + h - h * py / y_most:.1f}"
+
+        out = [f'<text x="{x0 + w / 2:.1f}" y="{self.y + 20}" text-anchor="middle" font-weight="bold">'
+               f'{escape(self.title)}</text>']
+        for i in range(round(x_most / x_step) + 1):
+            x, _ = at(i * x_step, 0)
+            out.append(f'<path d="M{x} {y0}V{y0 + h}" stroke="#ddd"/>'
+                       f'<text x="{x}" y="{y0 + h + 16}" text-anchor="middle">{number(i * x_step)}</text>')
+        for i in range(round(y_most / y_step) + 1):
+            _, y = at(0, i * y_step)
+            out.append(f'<path d="M{x0} {y}H{x0 + w}" stroke="#ddd"/>'
+                       f'<text x="{x0 - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{number(i * y_step)}</text>')
+        out.append(f'<path d="M{x0} {y0}V{y0 + h}H{x0 + w}" fill="none" stroke="#333"/>')
+        out.append(f'<text x="{x0 + w / 2:.1f}" y="{y0 + h + 36}" text-anchor="middle">{escape(self.x_label)}</text>')
+        out.append(f'<text transform="translate({self.x + 16} {y0 + h / 2:.1f}) rotate(-90)" '
+                   f'text-anchor="middle">{escape(self.y_label)}</text>')
+        for _, points, colour, dashed in self.lines:
+            path = "L".join(" ".join(at(*p)) for p in points)
+            dash = ' stroke-dasharray="5 4"' if dashed else ""
+            out.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
+            if self.marks:
+                out += [f'<circle cx="{x}" cy="{y}" r="2.2" fill="{colour}"/>'
+                        for x, y in (at(*p) for p in points)]
+        out += self.legend(x0 + 12, y0 + 16)
+        return out
+
+    def legend(self, x, y):
+        out = [f'<rect x="{x - 6}" y="{y - 13}" width="{14 + 26 + 7 * max(len(n[0]) for n in self.lines)}" '
+               f'height="{16 * len(self.lines) + 4}" fill="#fff" fill-opacity="0.8"/>']
+        # the highest line first, as they lie
+        for i, (name, _, colour, dashed) in enumerate(sorted(self.lines, key=lambda n: -n[1][-1][1])):
+            dash = ' stroke-dasharray="5 4"' if dashed else ""
+            out.append(f'<path d="M{x} {y + 16 * i - 4}h22" stroke="{colour}" stroke-width="1.8"{dash}/>'
+                       f'<text x="{x + 28}" y="{y + 16 * i}">{escape(name)}</text>')
+        return out
+
+
+class Page:
+    def __init__(self, width, height, description):
+        self.width, self.height, self.description = width, height, description
+        self.panels = []
+
+    def panel(self, *args, **kwargs):
+        self.panels.append(Panel(*args, **kwargs))
+        return self.panels[-1]
+
+    def write(self, path):
+        lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
+                 'font-family="Helvetica,Arial,sans-serif" font-size="12">',
+                 f'<title>{escape(self.description)}</title>',
+                 f'<rect width="{self.width}" height="{self.height}" fill="#fff"/>']
+        for panel in self.panels:
+            lines += panel.svg()
+        lines.append("</svg>")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join(lines) + "\n")

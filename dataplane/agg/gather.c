@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/agg/gather.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/graph.h"
+#include "shm/hash.h"
+
+_Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
+	"a counter for each reason");
+
+/* ---- what the aggregator asks for ---- */
+
+static uint8_t *get_buffer(void *arg, void **buffer)
+{
+	struct bp_gather *g = arg;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(g->worker->pool);
+
+	*buffer = m;
+	return m != NULL ? rte_pktmbuf_mtod(m, uint8_t *) : NULL;
+}
+
+/* Frames of the burst that are judged, up to `until`: on their way, or among the taken. */
+static void send_judged(struct bp_gather *g, unsigned until)
+{
+	struct bp_gather_burst *b = &g->burst;
+
+	for (; b->judged < until; b->judged++) {
+		const struct bp_agg_input *in = &b->in[b->judged];
+		struct rte_mbuf *m = b->m[b->judged];
+
+		switch (in->verdict) {
+		case BP_AGG_TAKEN:
+			b->taken[b->n_taken++] = m;
+			break;
+		case BP_AGG_MIMIC:
+			bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
+			bp_run_add(&g->run, BP_EDGE_DROP, m);
+			break;
+		case BP_AGG_PASS:
+			bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
+			/* fallthrough */
+		default:
+			bp_run_add(&g->run, g->after_aggregate[in->port], m);
+		}
+	}
+}
+
+static void send_aggregate(void *arg, const struct bp_agg_output *out)
+{
+	struct bp_gather *g = arg;
+	struct rte_mbuf *m = out->buffer;
+
+	send_judged(g, out->at);
+	m->data_off = (uint16_t)(m->data_off + out->offset);
+	m->data_len = out->len;
+	m->pkt_len = out->len;
+	m->port = out->port;
+	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
+	bp_run_add(&g->run, g->worker->onward[out->port], m);
+}
+
+void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
+{
+	struct bp_gather_burst *b = &g->burst;
+
+	b->m = m;
+	b->judged = 0;
+	b->n_taken = 0;
+	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
+	send_judged(g, n);
+	b->judged = 0;
+	bp_count(g->worker, BP_C_AGG_MESSAGE, b->n_taken);
+	rte_pktmbuf_free_bulk(b->taken, b->n_taken);
+}
+
+/* ---- pace ---- */
+
+static void leave(struct bp_gather *g, struct rte_mbuf *m)
+{
+	bp_run_add(&g->run, g->worker->onward[m->port], m);
+}
+
+void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
+{
+	struct bp_pacer *p = &g->pacer[rule];
+	const uint64_t now = g->worker->mono_ns;
+	const uint32_t before = p->n;
+	struct rte_mbuf *out = bp_pacer_put(p, m, now);
+
+	g->waiting += p->n - before;
+	if (out != NULL)
+		leave(g, out);
+	if (unlikely(g->waiting > g->waiting_most)) {
+		leave(g, bp_pacer_take(p, now));
+		g->waiting--;
+		bp_agg_stat_add(&p->stats->early, 1);
+	}
+}
+
+unsigned bp_gather_due(struct bp_gather *g)
+{
+	unsigned sent = 0;
+
+	for (unsigned i = 0; i < g->n_paced; i++) {
+		struct bp_pacer *p = &g->pacer[g->paced[i]];
+		struct rte_mbuf *m;
+
+		while ((m = bp_pacer_due(p, g->worker->mono_ns)) != NULL) {
+			leave(g, m);
+			sent++;
+		}
+	}
+	g->waiting -= sent;
+	return sent;
+}
+
+void bp_gather_release(struct bp_gather *g)
+{
+	for (unsigned i = 0; i < g->n_paced; i++) {
+		struct rte_mbuf *m;
+
+		while ((m = bp_pacer_take(&g->pacer[g->paced[i]], g->worker->mono_ns)) != NULL)
+			leave(g, m);
+	}
+	g->waiting = 0;
+}
+
+/* ---- everything at once ---- */
+
+void bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
+{
+	bp_aggregator_flush(g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
+	bp_gather_release(g);
+}
+
+uint64_t bp_gather_next(const struct bp_gather *g)
+{
+	uint64_t next = bp_aggregator_next(g->aggregator);
+
+	for (unsigned i = 0; i < g->n_paced; i++)
+		next = RTE_MIN(next, bp_pacer_next(&g->pacer[g->paced[i]]));
+	return next;
+}
+
+/* ---- rules ---- */
+
+static uint16_t least_mtu(const struct bp_worker *w)
+{
+	uint16_t least = UINT16_MAX;
+
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		const uint16_t mtu = __atomic_load_n(&w->mtu[p], __ATOMIC_RELAXED);
+
+		if (mtu != 0)
+			least = RTE_MIN(least, mtu);
+	}
+	return least;
+}
+
+/* What lies in shared memory may be damaged: it must not lead out of an array. */
+static bool is_sane(const struct bp_agg_rules *r)
+{
+	if (r->n_aggregate > BP_AGG_RULES_MAX || r->n_disaggregate > BP_AGG_RULES_MAX)
+		return false;
+	for (unsigned i = 0; i < r->n_aggregate; i++)
+		if (r->aggregate[i].port >= BP_MAX_PORTS || r->aggregate[i].messages == 0)
+			return false;
+	for (unsigned i = 0; i < r->n_disaggregate; i++)
+		if (r->disaggregate[i].port >= BP_MAX_PORTS ||
+			r->disaggregate[i].n_senders > BP_AGG_SENDERS_MAX)
+			return false;
+	return true;
+}
+
+/* Nothing waits for its pace. */
+static void set_paces(struct bp_gather *g)
+{
+	g->n_paced = 0;
+	for (unsigned i = 0; i < g->rules.n_disaggregate; i++) {
+		g->pacer[i].gap_ns = g->rules.disaggregate[i].gap_ns;
+		g->pacer[i].free_ns = 0;
+		if (g->rules.disaggregate[i].pace)
+			g->paced[g->n_paced++] = (uint8_t)i;
+	}
+}
+
+static void set_rules(struct bp_gather *g)
+{
+	struct bp_worker *w = g->worker;
+
+	bp_gather_release(g);
+	g->mtu_changed = false;
+	g->least_mtu = least_mtu(w);
+	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
+	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
+	set_paces(g);
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
+
+		g->after_disaggregate[p] = onward;
+		g->after_aggregate[p] =
+			bp_disaggregator_wants(g->disaggregator, p) ? BP_EDGE_DISAGGREGATE : onward;
+		w->enter[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
+								    : g->after_aggregate[p];
+	}
+	bp_graph_enter(w);
+}
+
+void bp_gather_tick(struct bp_gather *g)
+{
+	if (g->aggregator != NULL && least_mtu(g->worker) != g->least_mtu)
+		g->mtu_changed = true;
+}
+
+void bp_gather_take_news(struct bp_gather *g)
+{
+	const uint32_t losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
+	bool renew = g->mtu_changed;
+
+	if (losses != g->link_losses) {
+		g->link_losses = losses;
+		bp_aggregator_flush(
+			g->aggregator, BP_AGG_FLUSH_LINK, g->worker->mono_ns, g->worker->now_ns);
+	}
+	/* A control plane that was restarted writes what is in force already. */
+	if (bp_agg_plan_take(g->plan, &g->generation, &g->next) && is_sane(&g->next) &&
+		memcmp(&g->next, &g->rules, sizeof(g->rules)) != 0) {
+		g->rules = g->next;
+		renew = true;
+	}
+	if (renew)
+		set_rules(g);
+}
+
+/* ---- life ---- */
+
+uint32_t bp_gather_waiting_most(const struct bp_config *c)
+{
+	uint32_t paced = 0;
+
+	for (unsigned i = 0; i < c->agg.n_disaggregate; i++)
+		paced += c->agg.disaggregate[i].pace;
+	return c->aggregation.queue * RTE_MAX(paced, 1u);
+}
+
+struct bp_gather *bp_gather_create(
+	const struct bp_config *c, const struct bp_agg_tables *tables, unsigned worker)
+{
+	struct bp_gather *g = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(struct bp_gather), RTE_CACHE_LINE_SIZE));
+
+	if (g == NULL)
+		return NULL;
+	memset(g, 0, sizeof(*g));
+	g->rules = c->agg;
+	g->plan = tables->plan;
+	/* A plan that is there already may be that of an earlier file, whose ports were others. */
+	g->generation = atomic_load_explicit(&g->plan->generation, memory_order_relaxed);
+	g->waiting_most = bp_gather_waiting_most(c);
+	g->disagg_stats = tables->disagg_stats + (size_t)worker * BP_AGG_RULES_MAX;
+	g->options = (struct bp_aggregator_options){
+		.streams = tables->streams,
+		.stats = tables->stats + (size_t)worker * BP_AGG_RULES_MAX,
+		.rows = tables->rows + (size_t)worker * tables->streams,
+		.hooks = {.get = get_buffer, .send = send_aggregate, .arg = g},
+	};
+	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
+		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,
+			    &g->disagg_stats[i]) != 0) {
+			bp_gather_free(g);
+			return NULL;
+		}
+	}
+	return g;
+}
+
+void bp_gather_free(struct bp_gather *g)
+{
+	if (g == NULL)
+		return;
+	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++)
+		bp_pacer_free(&g->pacer[i]);
+	bp_aggregator_free(g->aggregator);
+	bp_disaggregator_free(g->disaggregator);
+	free(g);
+}
+
+int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t err_size)
+{
+	const struct bp_disaggregator_options d = {
+		.streams = g->options.streams, .stats = g->disagg_stats, .seed = bp_mix64(w->seed)};
+
+	g->worker = w;
+	g->run.worker = w;
+	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
+	g->options.seed = w->seed;
+	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
+	g->aggregator = bp_aggregator_new(&g->options);
+	g->disaggregator = bp_disaggregator_new(&d);
+	if (g->aggregator == NULL || g->disaggregator == NULL) {
+		snprintf(err, err_size, "no memory for %u streams of aggregates",
+			g->options.streams);
+		return -1;
+	}
+	g->id = (uint16_t)bp_mix64(w->seed + 1);
+	set_rules(g);
+	return 0;
+}

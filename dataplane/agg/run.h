@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_AGG_RUN_H
+#define BP_DATAPLANE_AGG_RUN_H
+
+#include "dataplane/worker.h"
+
+/*
+ * What leaves a node in order, whoever it belongs to: frames that go on and frames that were made.
+ * Those in a row with the same next node go together.
+ */
+struct bp_run {
+	struct bp_worker *worker;
+	struct rte_graph *graph;
+	struct rte_node *node;
+	rte_edge_t edge;
+	uint16_t n;
+	uint32_t bytes;
+	void *m[RTE_GRAPH_BURST_SIZE];
+};
+
+/* From now on frames leave by this node, which is being processed. */
+static inline void bp_run_begin(struct bp_run *r, struct rte_graph *graph, struct rte_node *node)
+{
+	r->graph = graph;
+	r->node = node;
+	r->edge = BP_EDGE_DROP;
+	r->n = 0;
+	r->bytes = 0;
+}
+
+/* Sends what was collected. To be called before the node ends. */
+static inline void bp_run_end(struct bp_run *r)
+{
+	if (r->n == 0)
+		return;
+	if (r->edge >= BP_EDGE_PORT) { /* summed here */
+		r->worker->straight[r->edge - BP_EDGE_PORT].frames += r->n;
+		r->worker->straight[r->edge - BP_EDGE_PORT].bytes += r->bytes;
+	}
+	rte_node_enqueue(r->graph, r->node, r->edge, r->m, r->n);
+	r->n = 0;
+	r->bytes = 0;
+}
+
+static inline void bp_run_add(struct bp_run *r, rte_edge_t edge, struct rte_mbuf *m)
+{
+	if (unlikely(edge != r->edge || r->n == RTE_DIM(r->m))) {
+		bp_run_end(r);
+		r->edge = edge;
+	}
+	r->bytes += m->pkt_len;
+	r->m[r->n++] = m;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Takes aggregates apart (agg/disaggregator.h). First, or behind checksum and aggregate, for frames
+ * of a port with entries of `disaggregate`; a restored message goes on from where its aggregate
+ * came in, past what reads TCP. All of an aggregate are restored or none.
+ */
+#include "dataplane/agg/gather.h"
+#include "dataplane/nodes/nodes.h"
+
+static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
+	[BP_DISAGG_LENGTHS] = BP_C_DROP_DISAGG_LENGTHS,
+	[BP_DISAGG_UDP_CHECKSUM] = BP_C_DROP_DISAGG_UDP_CHECKSUM,
+	[BP_DISAGG_VERSION] = BP_C_DROP_DISAGG_VERSION,
+	[BP_DISAGG_STRUCTURE_CHECKSUM] = BP_C_DROP_DISAGG_CHECKSUM,
+	[BP_DISAGG_FAMILY] = BP_C_DROP_DISAGG_FAMILY,
+	[BP_DISAGG_COUNT] = BP_C_DROP_DISAGG_COUNT,
+	[BP_DISAGG_ENTRY] = BP_C_DROP_DISAGG_ENTRY,
+	[BP_DISAGG_FORGED] = BP_C_DROP_DISAGG_FORGED,
+};
+
+/* An aggregate is some lines long, and all of it is read: its checksum is verified. */
+#define LINES_AHEAD 4u
+
+static inline void fetch(const struct rte_mbuf *m)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	for (unsigned i = 1; i < LINES_AHEAD; i++)
+		rte_prefetch0(data + (size_t)i * RTE_CACHE_LINE_SIZE);
+}
+
+/* A frame of the rule that may have to wait. */
+static inline void send(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
+{
+	if (g->rules.disaggregate[rule].pace)
+		bp_gather_pace(g, rule, m);
+	else
+		bp_run_add(&g->run, g->worker->onward[m->port], m);
+}
+
+/* False: there are no mbufs for all, and nothing was restored. */
+static bool restore(struct bp_gather *g, uint16_t port, unsigned rule)
+{
+	const struct bp_disagg_packet *p = &g->packet;
+	struct rte_mbuf *m[BP_AGG_FULL_MOST];
+
+	if (unlikely(rte_pktmbuf_alloc_bulk(g->worker->pool, m, p->count) != 0))
+		return false;
+	for (unsigned i = 0; i < p->count; i++) {
+		const uint32_t len = bp_disagg_frame_len(p, i);
+
+		/* Shorter than the aggregate, which lay in one buffer: no case that is known. */
+		if (unlikely(rte_pktmbuf_append(m[i], (uint16_t)len) == NULL)) {
+			rte_pktmbuf_free_bulk(m, p->count);
+			return false;
+		}
+		bp_disagg_write(p, i, g->id++, rte_pktmbuf_mtod(m[i], uint8_t *));
+		m[i]->port = port;
+	}
+	for (unsigned i = 0; i < p->count; i++)
+		send(g, rule, m[i]);
+	bp_count(g->worker, BP_C_DISAGG_MESSAGE, p->count);
+	return true;
+}
+
+/* True: it was taken apart, and is to be freed. Else it is on its way. */
+static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
+{
+	struct bp_worker *w = g->worker;
+	enum bp_disagg_refusal why;
+	uint8_t rule;
+
+	switch (bp_disaggregator_read(g->disaggregator, rte_pktmbuf_mtod(m, const uint8_t *),
+		m->data_len, m->pkt_len, m->port, w->onward[m->port] == BP_EDGE_IP4,
+		w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
+	case BP_DISAGG_SPLIT:
+		if (likely(restore(g, m->port, rule)))
+			return true;
+		bp_disaggregator_give_up(g->disaggregator, &g->packet);
+		bp_drop_reason_set(m, BP_C_DROP_DISAGG_NO_MBUF);
+		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		return false;
+	case BP_DISAGG_REFUSED:
+		bp_drop_reason_set(m, counter_of[why]);
+		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		return false;
+	case BP_DISAGG_PLAIN:
+		bp_count(w, BP_C_DISAGG_PLAIN, 1);
+		if (g->pacer[rule].n != 0) {
+			bp_gather_pace(g, rule, m);
+			return false;
+		}
+		break;
+	case BP_DISAGG_OTHER:
+		break;
+	}
+	bp_run_add(&g->run, g->after_disaggregate[m->port], m);
+	return false;
+}
+
+static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
+{
+	rte_pktmbuf_free_bulk(m, n);
+	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
+}
+
+static uint16_t disaggregate_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_gather *g = w->gather;
+	struct rte_mbuf *done[BP_RX_BURST];
+	unsigned n = 0;
+
+	bp_run_begin(&g->run, graph, node);
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+
+		if (i + 1 < nb_objs)
+			fetch(objs[i + 1]);
+		if (!take_apart(g, m))
+			continue;
+		done[n++] = m;
+		if (unlikely(n == RTE_DIM(done))) {
+			free_done(w, done, n);
+			n = 0;
+		}
+	}
+	free_done(w, done, n);
+	if (unlikely(g->draining))
+		bp_gather_release(g);
+	bp_run_end(&g->run);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_disaggregate = {
+	.name = "bp_disaggregate",
+	.process = disaggregate_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_disaggregate)

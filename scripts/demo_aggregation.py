@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What aggregation does, as scripts/quickstart shows it: scripts/lab with --wan scripts/demo_aggregation.py [DRIVER]
+
+Sensors send small UDP messages to one server. Gateway NEAR puts them together, eight in a packet; tcpdump
+looks at the WAN; gateway FAR takes them apart. Exits 0 only if the server got what was sent: each datagram
+once, from its sender, in order, with its TTL and DSCP, and over the WAN in aggregates.
+"""
+
+import collections
+import contextlib
+import ctypes
+import json
+import os
+import random
+import re
+import select
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from demo import PREFIX, STATE, colour, in_ns
+
+SERVER = ("10.10.0.2", 5555)
+SENDERS = 40
+EACH = 10
+PATIENCE = 10  # seconds that the messages may take before they count as lost
+BIPLANE = os.environ.get("BIPLANE", "build/apps/biplane")
+LAB = Path(__file__).parent / "lab"
+FRAME = 42  # octets of Ethernet, IP and UDP before a message
+IP_RECVTTL = 12  # of linux/in.h; Python has no name for it
+
+
+@contextlib.contextmanager
+def inside(ns):
+    """This thread is in the namespace for as long as it takes to open sockets."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{PREFIX}{ns}") as there:
+        if libc.setns(there.fileno(), 0x40000000) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            yield
+        finally:
+            libc.setns(home.fileno(), 0x40000000)
+
+
+def address(n):
+    return f"10.7.0.{11 + n}"
+
+
+def open_senders():
+    for n in range(SENDERS):
+        subprocess.run(in_ns("sensors", "ip", "addr", "replace", f"{address(n)}/24", "dev", "eth0"), check=True)
+    sockets = []
+    with inside("sensors"):
+        for n in range(SENDERS):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.bind((address(n), 40000 + 7 * n))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 64 - n % 3)
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 46 << 2 if n % 8 == 0 else 0)
+            sockets.append(s)
+    return sockets
+
+
+def open_server():
+    with inside("server"):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.bind(SERVER)
+        for option in (IP_RECVTTL, socket.IP_RECVTOS):
+            s.setsockopt(socket.IPPROTO_IP, option, 1)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    return s
+
+
+def receive(server, timeout):
+    """(source, TTL, TOS, payload), or None when nothing came."""
+    if not select.select([server], [], [], timeout)[0]:
+        return None
+    payload, control, _, source = server.recvmsg(2048, 256)
+    told = {kind: data[0] for level, kind, data in control if level == socket.IPPROTO_IP}
+    return source, told[socket.IP_TTL], told[socket.IP_TOS], payload
+
+
+def watch_wan(file):
+    p = subprocess.Popen(in_ns("wan", "tcpdump", "-i", "near", "-Q", "in", "-U", "--immediate-mode", "-w", str(file),
+                               "udp", "dst", "port", str(SERVER[1])), stderr=subprocess.PIPE, text=True)
+    for line in p.stderr:
+        if "listening on" in line:
+            return p
+    raise SystemExit("demo_aggregation: tcpdump does not run")
+
+
+def send(senders):
+    """What was sent, as the server should see it: FAR counts the TTL down, as the last router."""
+    rng, sent = random.Random(), []
+    for i in range(EACH):
+        for n, s in enumerate(senders):
+            text = f"{n:02} {i} {rng.uniform(15, 25):.1f} C" + "." * rng.randrange(0, 20)
+            s.sendto(text.encode(), SERVER)
+            sent.append((s.getsockname(), s.getsockopt(socket.IPPROTO_IP, socket.IP_TTL) - 1,
+                         s.getsockopt(socket.IPPROTO_IP, socket.IP_TOS), text.encode()))
+            time.sleep(0.0002)
+    return sent
+
+
+def on_the_wan(file):
+    """Lines of tcpdump, and octets of all frames."""
+    lines = subprocess.run(["tcpdump", "-nn", "-q", "-t", "-r", file], check=True, capture_output=True, text=True).stdout.splitlines()
+    return lines, sum(FRAME + int(re.search(r"length (\d+)", line)[1]) for line in lines)
+
+
+def by_sender(datagrams):
+    found = collections.defaultdict(list)
+    for source, *rest in datagrams:
+        found[source].append(rest)
+    return found
+
+
+def traffic(file):
+    subprocess.run(in_ns("sensors", "ping", "-q", "-c", "1", "-W", "5", SERVER[0]), check=True, stdout=subprocess.DEVNULL)
+    senders, server, tcpdump = open_senders(), open_server(), watch_wan(file)
+    got = []
+    try:
+        sent, end = send(senders), time.monotonic() + PATIENCE
+        while len(got) < len(sent) and time.monotonic() < end:
+            datagram = receive(server, 0.2)
+            got += [datagram] if datagram else []
+        while datagram := receive(server, 0.1):  # and nothing else
+            got.append(datagram)
+    finally:
+        tcpdump.terminate()
+        tcpdump.wait()
+    return sent, got
+
+
+def show(sent, got, file):
+    lines, octets = on_the_wan(file)
+    plain = sum(FRAME + len(payload) for *_, payload in sent)
+    print(f"  {SENDERS} sensors sent {len(sent)} messages of {min(len(d[3]) for d in sent)} to {max(len(d[3]) for d in sent)} octets "
+          f"to {SERVER[0]}:{SERVER[1]}")
+    print("  on the WAN, as tcpdump sees it:")
+    for line in lines[:4]:
+        print(f"      {line}")
+    print(f"      ... {len(lines)} packets, {len(sent) / max(len(lines), 1):.1f} messages in each: "
+          f"{octets} octets of frames in place of {plain}, {100 - 100 * octets / plain:.0f} % less")
+    print("  at the server:")
+    for (host, port), ttl, tos, payload in got[:4]:
+        print(f"      {host}:{port}  TTL {ttl}  DSCP {tos >> 2}  {payload.decode()}")
+    print(f"      ... {len(got)} datagrams")
+    view = json.loads(subprocess.run([BIPLANE, "show", "aggregates", "--json", "-c", STATE / "near.yaml"], check=True,
+                                     capture_output=True, text=True).stdout)
+    near = view["aggregate"][0]
+    print(f"  gateway NEAR: an aggregate holds {near['mean_fill']} messages in the mean, each waited {near['mean_delay_us'] / 1e3:.1f} ms; "
+          "they left because: " + ", ".join(f"{n} {why}" for why, n in near["flushed"].items() if n))
+    right = by_sender(got) == by_sender(sent) and 2 * len(lines) <= len(sent)
+    print(colour("1;32", "  each datagram arrived once, from its sender and in order") if right
+          else colour("1;31", "  that is wrong: what was sent and what arrived must be equal"))
+    return 0 if right else 1
+
+
+def main(driver):
+    subprocess.run([LAB, "gateway", "start", driver], check=True)
+    file = STATE / "wan.pcap"
+    sent, got = traffic(file)
+    return show(sent, got, file)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*(sys.argv[1:] or ["af_packet"])))
+    except KeyboardInterrupt:
+        sys.exit(130)

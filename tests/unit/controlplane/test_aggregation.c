@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aggregation in the whole process: when the plan in the segment is written, and when it is not.
+ * The test plays the data plane. */
+#include "test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "controlplane/control.h"
+#include "controlplane/controlplane.h"
+#include "controlplane/segment_open.h"
+
+#define ONE "aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}}\n"
+#define TWO                                                                                        \
+	"aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}, messages: 9}\n"       \
+	"disaggregate:\n"                                                                          \
+	"  - {port: cloud, to: {address: 10.2.0.9, udp: 5555}, senders: [10.0.0.0/24]}\n"
+
+struct fixture {
+	char dir[64], config_path[128], socket_path[128];
+	struct bp_shm shm;
+	pid_t pid;
+};
+
+static void write_config(const struct fixture *f, const char *more)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		"name: test\nruntime: {directory: %s, hugepages: never}\n"
+		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
+		"bridge: [[devices, cloud]]\n%s",
+		f->dir, more);
+	test_write_file(f->config_path, text);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	test_dir_make(f->dir, sizeof(f->dir));
+	snprintf(f->config_path, sizeof(f->config_path), "%s/biplane.yaml", f->dir);
+	snprintf(f->socket_path, sizeof(f->socket_path), "%s/test.sock", f->dir);
+	*state = f;
+	return 0;
+}
+
+static int wait_for_exit(struct fixture *f)
+{
+	int status = 0;
+
+	while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	f->pid = 0;
+	return status;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	if (f->pid != 0) {
+		kill(f->pid, SIGKILL);
+		wait_for_exit(f);
+	}
+	if (f->shm.segment != NULL)
+		bp_segment_close(f->shm.segment);
+	test_dir_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+#define AS_CONTROLPLANE "--controlplane"
+
+static void start(struct fixture *f)
+{
+	f->pid = fork();
+	assert_true(f->pid >= 0);
+	if (f->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl("/proc/self/exe", "controlplane", AS_CONTROLPLANE, f->config_path,
+			(char *)NULL);
+		_exit(127);
+	}
+}
+
+static void kill_controlplane(struct fixture *f)
+{
+	kill(f->pid, SIGKILL);
+	assert_true(WIFSIGNALED(wait_for_exit(f)));
+}
+
+/* The answer, as soon as there is a socket to ask. */
+static json_t *ask(struct fixture *f, const char *command)
+{
+	char err[512];
+	json_t *reply = NULL;
+
+	WAIT_UNTIL(bp_control_request(f->socket_path, command, &reply, err, sizeof(err)) == 0);
+	return reply;
+}
+
+/* The data plane's side of the segment, for the file as it is. */
+static void attach(struct fixture *f)
+{
+	struct bp_config *c = bp_config_load(f->config_path, stderr);
+	char err[512];
+
+	assert_non_null(c);
+	if (bp_controlplane_segment(c, &f->shm, err, sizeof(err)) != 0)
+		fail_msg("%s", err);
+	bp_config_free(c);
+}
+
+static uint64_t generation(const struct fixture *f)
+{
+	return atomic_load(&f->shm.agg.plan->generation);
+}
+
+/* That the plan is what the file says. */
+static void plan_is_the_files(struct fixture *f)
+{
+	struct bp_config *c = bp_config_load(f->config_path, stderr);
+	struct bp_agg_rules taken;
+	uint64_t seen = 0;
+
+	assert_non_null(c);
+	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &taken));
+	assert_memory_equal(&taken, &c->agg, sizeof(taken));
+	bp_config_free(c);
+}
+
+static void accepted(struct fixture *f, bool changed)
+{
+	json_t *reply = ask(f, "reload");
+
+	assert_true(json_is_true(json_object_get(reply, "ok")));
+	assert_int_equal(json_is_true(json_object_get(reply, "aggregation_changed")), changed);
+	assert_true(json_is_boolean(json_object_get(reply, "aggregation_changed")));
+	json_decref(reply);
+}
+
+static void refused(struct fixture *f, const char *why)
+{
+	json_t *reply = ask(f, "reload");
+	const char *said;
+
+	assert_true(json_is_false(json_object_get(reply, "ok")));
+	said = json_string_value(json_array_get(json_object_get(reply, "errors"), 0));
+	assert_non_null(said);
+	if (strstr(said, why) == NULL)
+		fail_msg("refused for '%s', and not for '%s'", said, why);
+	json_decref(reply);
+}
+
+static void reload_tells_what_differs(void **state)
+{
+	struct fixture *f = *state;
+
+	write_config(f, ONE);
+	attach(f); /* the data plane comes first */
+	assert_int_equal(generation(f), 0);
+	start(f);
+	json_decref(ask(f, "status"));
+	assert_int_equal(generation(f), 2);
+	plan_is_the_files(f);
+	write_config(f, TWO);
+	accepted(f, true);
+	assert_int_equal(generation(f), 4);
+	plan_is_the_files(f);
+	/* The same, and the same in other words: octet by octet, so that streams go on. */
+	accepted(f, false);
+	write_config(f, TWO "aggregation: {queue: 4000}\n");
+	accepted(f, false);
+	assert_int_equal(generation(f), 8);
+	plan_is_the_files(f);
+	write_config(f, ONE);
+	accepted(f, true);
+	assert_int_equal(generation(f), 10);
+	plan_is_the_files(f);
+}
+
+static void refused_reload_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_agg_plan *before = malloc(sizeof(*before));
+
+	assert_non_null(before);
+	write_config(f, ONE);
+	attach(f);
+	start(f);
+	json_decref(ask(f, "status"));
+	memcpy(before, f->shm.agg.plan, sizeof(*before));
+	write_config(f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp: 1}, messages: 0}\n");
+	refused(f, "unknown setting 'messages'");
+	/* Good entries beside what a reload can't take over. */
+	write_config(f, TWO "aggregation: {streams: 9}\n");
+	refused(f, "aggregation.streams: changing it needs a restart");
+	write_config(f, "");
+	refused(f, "aggregate: removing the last entry needs a restart");
+	assert_memory_equal(before, f->shm.agg.plan, sizeof(*before));
+	free(before);
+	write_config(f, TWO);
+	accepted(f, true);
+	plan_is_the_files(f);
+}
+
+/* A control plane that was killed and comes back says what its file says by now, also where its
+ * predecessor was killed while it wrote. */
+static void restart_writes_the_plan(void **state)
+{
+	struct fixture *f = *state;
+
+	write_config(f, ONE);
+	attach(f);
+	start(f);
+	json_decref(ask(f, "status"));
+	kill_controlplane(f);
+	start(f);
+	json_decref(ask(f, "status"));
+	assert_int_equal(generation(f), 4);
+	plan_is_the_files(f);
+	kill_controlplane(f);
+	write_config(f, TWO);
+	start(f);
+	json_decref(ask(f, "status"));
+	assert_int_equal(generation(f), 6);
+	plan_is_the_files(f);
+	kill_controlplane(f);
+	atomic_store(&f->shm.agg.plan->generation, 7);
+	start(f);
+	json_decref(ask(f, "status"));
+	assert_int_equal(generation(f), 8);
+	plan_is_the_files(f);
+}
+
+/* Who aggregates nothing has no plan, and adding the first entry is refused. */
+static void the_first_entry_needs_a_restart(void **state)
+{
+	struct fixture *f = *state;
+
+	write_config(f, "");
+	attach(f);
+	assert_null(f->shm.agg.plan);
+	start(f);
+	json_decref(ask(f, "status"));
+	accepted(f, false);
+	write_config(f, ONE);
+	refused(f, "aggregate: adding the first entry needs a restart");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reload_tells_what_differs, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart_writes_the_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_first_entry_needs_a_restart, setup, teardown),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && strcmp(argv[1], AS_CONTROLPLANE) == 0)
+		return bp_controlplane_run(argv[2]);
+	return cmocka_run_group_tests_name("controlplane aggregation", tests, NULL, NULL);
+}
