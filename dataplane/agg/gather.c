@@ -259,6 +259,7 @@ struct bp_gather *bp_gather_create(
 	g->plan = tables->plan;
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
 	g->generation = atomic_load_explicit(&g->plan->generation, memory_order_relaxed);
+	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
 	g->waiting_most = bp_gather_waiting_most(c);
 	g->disagg_stats = tables->disagg_stats + (size_t)worker * BP_AGG_RULES_MAX;
 	g->options = (struct bp_aggregator_options){
@@ -297,7 +298,6 @@ int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t 
 	g->run.worker = w;
 	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
 	g->options.seed = w->seed;
-	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
 	g->aggregator = bp_aggregator_new(&g->options);
 	g->disaggregator = bp_disaggregator_new(&d);
 	if (g->aggregator == NULL || g->disaggregator == NULL) {

@@ -17,10 +17,10 @@ static void describe(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 		struct bp_agg_input *in = &g->burst.in[i];
 
 		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		in->len = m[i]->data_len;
+		in->len = bp_gather_readable(w, m[i]);
 		in->frame_len = m[i]->pkt_len;
 		in->port = (uint8_t)port;
-		in->routed = w->onward[port] == BP_EDGE_IP4;
+		in->routed = bp_gather_routed(w, port);
 		in->mac = w->router.rx_mac[port];
 	}
 }

@@ -71,7 +71,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 	uint8_t rule;
 
 	switch (bp_disaggregator_read(g->disaggregator, rte_pktmbuf_mtod(m, const uint8_t *),
-		m->data_len, m->pkt_len, m->port, w->onward[m->port] == BP_EDGE_IP4,
+		bp_gather_readable(w, m), m->pkt_len, m->port, bp_gather_routed(w, m->port),
 		w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
 	case BP_DISAGG_SPLIT:
 		if (likely(restore(g, m->port, rule)))

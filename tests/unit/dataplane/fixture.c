@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "biplane/flow_size.h"
+#include "dataplane/agg/gather.h"
 #include "dataplane/link.h"
 #include "dataplane/walk.h"
 
@@ -75,6 +76,10 @@ void rig_stop(struct rig *r)
 	struct bp_totals t;
 	struct rte_mbuf *m;
 
+	if (r->worker->gather) { /* a worker that stops holds nothing */
+		r->worker->gather->draining = true;
+		rig_walk(r);
+	}
 	for (unsigned p = 0; p < r->ports.n; p++)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);
