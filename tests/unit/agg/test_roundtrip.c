@@ -77,7 +77,7 @@ static void random_sender(struct udp *u)
 		put(u->src + 8, 4, next_random(&state));
 	if (one_in(60))
 		u->src[u->family == 4 ? 2 : 7] ^= 1;
-	u->sport = (uint16_t)(one_in(3) ? 1 + below(65535) : 40000 + u->src[3]);
+	u->sport = (uint16_t)(one_in(3) ? 1 + below(65535) : 40000u + u->src[3]);
 	u->hops = (uint8_t)(one_in(4) ? 1 + below(255) : 64);
 }
 
