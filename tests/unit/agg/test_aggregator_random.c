@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/agg/aggregator_rig.h"
+
+#include "tests/unit/times.h"
+
+/*
+ * Random bursts, against a second aggregator that is as simple as can be: an array of streams that
+ * is searched from its beginning, lists of datagrams, and sizes that are added up by
+ * docs/aggregation-format.md.
+ */
+#define STREAMS 6u
+#define RULES 4u
+#define MTU 700u
+
+struct slow_stream {
+	bool held;
+	struct udp like; /* its first message: what makes the stream, and its source */
+	unsigned rule;
+	struct udp waiting[BP_AGG_FULL_MOST];
+	unsigned n, octets;             /* of the aggregate's UDP payload */
+	uint64_t began_ns, arrivals_ns; /* of the first message; sum over all */
+	uint64_t began, fell_idle;      /* as numbers of events */
+};
+
+static struct slow_stream slow[STREAMS];
+static uint64_t events; /* orders what happens at one time */
+static uint64_t seed;
+static uint64_t slow_evicted, slow_passed[RULES], slow_flushed[RULES][BP_AGG_FLUSH_COUNT];
+static unsigned compared; /* left[0..compared) were expected */
+static uint64_t slow_in[RULES], slow_delay[RULES];
+
+static unsigned of(unsigned n)
+{
+	return (unsigned)(next_random(&seed) % n);
+}
+
+static bool paper_rule(unsigned r)
+{
+	return rules.aggregate[r].format == BP_AGG_FORMAT_PAPER;
+}
+
+static unsigned space(unsigned family)
+{
+	return MTU - (family == 4 ? 28 : 48);
+}
+
+/* Octets of a message's entry and payload behind `n` others. */
+static unsigned cost(const struct udp *u, const struct udp *before, bool paper)
+{
+	const unsigned octets = u->family == 4 ? 4 : 16;
+	static const unsigned six[] = {0, 1, 2, 3, 8, 8, 8, 8, 8, 10, 10, 12, 12, 16, 16, 16, 16};
+	unsigned same = 0, c = 1 + u->len;
+
+	if (paper)
+		return 16;
+	if (before == NULL)
+		return c + 3 + octets + (u->len < 256 ? 1 : 2);
+	if (u->len != before->len)
+		c += u->len < 256 ? 1 : 2;
+	if (u->hops != before->hops)
+		c++;
+	if (u->sport != before->sport)
+		c += u->sport >> 8 == before->sport >> 8 ? 1 : 2;
+	while (same < octets && u->src[same] == before->src[same])
+		same++;
+	return c + (u->family == 4 ? octets - same : six[octets - same]);
+}
+
+/* The aggregate of a stream leaves: the next of left[] is to be it. */
+static void slow_leave(struct slow_stream *s, enum bp_agg_flush reason)
+{
+	const struct left *l = &left[compared];
+
+	assert_true(compared < n_left);
+	assert_int_equal(l->rule, s->rule);
+	assert_int_equal(l->n, s->n);
+	assert_int_equal(l->u.len, s->octets);
+	assert_memory_equal(l->u.macs, s->waiting[0].macs, 12);
+	for (unsigned i = 0; i < s->n; i++)
+		expect_message(l, i, &s->waiting[i]);
+	assert_memory_equal(l->u.src, paper_rule(s->rule) ? s->waiting[0].src : s->like.src, 16);
+	assert_int_equal(l->u.sport, paper_rule(s->rule) ? s->waiting[0].sport : s->like.sport);
+	slow_flushed[s->rule][reason]++;
+	slow_delay[s->rule] += s->n * now - s->arrivals_ns;
+	compared++;
+	s->n = 0;
+	s->fell_idle = ++events;
+}
+
+static uint64_t slow_due(const struct slow_stream *s)
+{
+	const uint64_t delay = rules.aggregate[s->rule].max_delay_ns;
+
+	return s->n == 0 || delay == 0 ? UINT64_MAX : s->began_ns + delay;
+}
+
+/* The stream whose aggregate is due first, or NULL. */
+static struct slow_stream *slow_next(void)
+{
+	struct slow_stream *first = NULL;
+
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct slow_stream *s = &slow[i];
+
+		if (slow_due(s) == UINT64_MAX)
+			continue;
+		if (first == NULL || slow_due(s) < slow_due(first) ||
+			(slow_due(s) == slow_due(first) &&
+				(s->rule != first->rule ? s->rule < first->rule
+							: s->began < first->began)))
+			first = s;
+	}
+	return first;
+}
+
+static void slow_poll(void)
+{
+	struct slow_stream *s;
+
+	while ((s = slow_next()) != NULL && slow_due(s) <= now)
+		slow_leave(s, BP_AGG_FLUSH_TIME);
+}
+
+static bool one_stream(const struct udp *x, const struct udp *y)
+{
+	return memcmp(x->dst, y->dst, 16) == 0 && x->dport == y->dport && x->tos == y->tos &&
+	       x->dont_fragment == y->dont_fragment && x->n_tags == y->n_tags &&
+	       memcmp(x->tags, y->tags, 8) == 0;
+}
+
+static struct slow_stream *slow_find(unsigned rule, const struct udp *u)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		if (slow[i].held && slow[i].rule == rule && one_stream(&slow[i].like, u))
+			return &slow[i];
+	return NULL;
+}
+
+/* Whether the aggregate of x began before that of y: what began at one time, by rule. */
+static bool began_before(const struct slow_stream *x, const struct slow_stream *y)
+{
+	if (x->began_ns != y->began_ns)
+		return x->began_ns < y->began_ns;
+	return x->rule != y->rule ? x->rule < y->rule : x->began < y->began;
+}
+
+/* A place for a new stream. */
+static struct slow_stream *slow_place(void)
+{
+	struct slow_stream *idle = NULL, *oldest = NULL;
+
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct slow_stream *s = &slow[i];
+
+		if (!s->held)
+			return s;
+		if (s->n == 0 && (idle == NULL || s->fell_idle < idle->fell_idle))
+			idle = s;
+		if (s->n != 0 && (oldest == NULL || began_before(s, oldest)))
+			oldest = s;
+	}
+	slow_evicted++;
+	if (idle != NULL)
+		return idle;
+	slow_leave(oldest, BP_AGG_FLUSH_EVICTED);
+	return oldest;
+}
+
+static void slow_take(unsigned rule, const struct udp *u)
+{
+	const struct bp_agg_rule *r = &rules.aggregate[rule];
+	struct slow_stream *s = slow_find(rule, u);
+	unsigned c;
+
+	slow_in[rule]++;
+	if (s != NULL && s->n != 0 && memcmp(s->waiting[0].macs, u->macs, 6) != 0)
+		slow_leave(s, BP_AGG_FLUSH_HEADER);
+	if (s == NULL) {
+		s = slow_place();
+		s->held = true;
+		s->rule = rule;
+		s->like = *u;
+		s->n = 0;
+	}
+	c = cost(u, s->n != 0 ? &s->waiting[s->n - 1] : NULL, paper_rule(rule));
+	if (s->n != 0 && s->octets + c > space(u->family)) {
+		slow_leave(s, BP_AGG_FLUSH_SIZE);
+		c = cost(u, NULL, paper_rule(rule));
+	}
+	if (s->n == 0) {
+		s->octets = paper_rule(rule) ? 6 : 16;
+		s->began = ++events;
+		s->began_ns = now;
+		s->arrivals_ns = 0;
+	}
+	s->octets += c;
+	s->arrivals_ns += now;
+	s->waiting[s->n++] = *u;
+	if (s->n == r->messages)
+		slow_leave(s, BP_AGG_FLUSH_FULL);
+	else if (paper_rule(rule) && s->octets + 16 > space(u->family))
+		slow_leave(s, BP_AGG_FLUSH_SIZE);
+}
+
+/* One to a few destinations, from a few senders, of all lengths. */
+static struct udp random_datagram(unsigned *rule)
+{
+	static const uint16_t lengths[] = {0, 1, 16, 17, 250, 255, 256, 257, 500};
+	struct udp u = from_sender(1 + of(4));
+
+	*rule = of(RULES);
+	u.sport = (uint16_t)(40000 + (of(3) == 0 ? of(1000) : 1));
+	u.hops = (uint8_t)(60 + of(2));
+	if (*rule == 1) {
+		u.family = 6;
+		address_of("fd00:0:0:0:0:0:0:5", u.src);
+		u.src[1 + of(15)] ^= (uint8_t)of(8);
+		address_of("fd00:1:0:0:0:0:0:9", u.dst);
+	} else {
+		u.dst[1] = (uint8_t)(1 + *rule);
+		u.src[of(3) + 1] ^= (uint8_t)of(4);
+		u.dont_fragment = of(8) == 0;
+	}
+	u.dst[u.family == 4 ? 3 : 15] = (uint8_t)(9 + of(2));
+	u.macs[5] = of(20) == 0;
+	if (of(12) == 0) {
+		u.n_tags = 4;
+		memcpy(u.tags, "\x81\x00\x00\x05", 4);
+	}
+	u.tos = of(12) == 0 ? 0xb8 : 0;
+	u.len = of(2) ? 16 : lengths[of(sizeof(lengths) / sizeof(lengths[0]))];
+	for (unsigned i = 0; i < u.len; i++)
+		u.payload[i] = (uint8_t)next_random(&seed);
+	/* not one that begins like an aggregate */
+	if (u.len != 0)
+		u.payload[0] &= 0x7f;
+	if (paper_rule(*rule)) {
+		u.len = 22;
+		u.payload[0] = 0xfa;
+	}
+	return u;
+}
+
+/* Whether the usual datagram of a rule passes instead: it was made to, or it was too long. */
+static bool spoil(unsigned rule, struct udp *u)
+{
+	if (of(25) == 0)
+		u->sport = 0;
+	return u->sport == 0 || u->len > rules.aggregate[rule].max_message;
+}
+
+static void burst(void)
+{
+	static uint8_t frame[64][FRAME_MOST];
+	static struct udp u[64];
+	unsigned rule[64], n = 1 + of(of(3) == 0 ? 64 : 4);
+	bool passes[64];
+	struct bp_agg_input in[64];
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned len;
+
+		u[i] = random_datagram(&rule[i]);
+		passes[i] = spoil(rule[i], &u[i]);
+		len = udp_write(&u[i], frame[i]);
+		in[i] = (struct bp_agg_input){.frame = frame[i], .len = len, .frame_len = len};
+	}
+	bp_aggregator_take(a, in, n, now, wall);
+	slow_poll();
+	for (unsigned i = 0; i < n; i++) {
+		const unsigned before = compared;
+
+		assert_int_equal(in[i].verdict, passes[i] ? BP_AGG_PASS : BP_AGG_TAKEN);
+		assert_int_equal(in[i].rule, rule[i]);
+		if (passes[i]) {
+			struct slow_stream *s = slow_find(rule[i], &u[i]);
+
+			slow_passed[rule[i]]++;
+			if (s != NULL && s->n != 0)
+				slow_leave(s, BP_AGG_FLUSH_ORDER);
+		} else {
+			slow_take(rule[i], &u[i]);
+		}
+		for (unsigned k = before; k < compared; k++)
+			assert_int_equal(left[k].at, i);
+	}
+	assert_int_equal(compared, n_left);
+}
+
+static void run(unsigned bursts)
+{
+	for (unsigned i = 0; i < bursts; i++) {
+		const struct slow_stream *s = slow_next();
+
+		assert_int_equal(bp_aggregator_next(a), s != NULL ? slow_due(s) : UINT64_MAX);
+		/* often right to the time when something is due, or just before it */
+		if (s != NULL && of(3) == 0 && slow_due(s) > now + 1)
+			now = slow_due(s) - of(2);
+		else
+			now += of(700);
+		if (of(2) == 0) {
+			bp_aggregator_poll(a, now, wall);
+			slow_poll();
+			assert_int_equal(compared, n_left);
+		}
+		burst();
+	}
+}
+
+static void model(void **state)
+{
+	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0};
+
+	for (unsigned round = 0; round < TEST_TIMES(400); round++) {
+		uint64_t evicted = 0;
+
+		seed = 0x9e3779b97f4a7c15 + round;
+		begin_with(STREAMS, 2048);
+		add_rule("10.1.0.0", 24);
+		add_rule("fd00:1:0:0:0:0:0:0", 64);
+		add_rule("10.3.0.0", 24)->format = BP_AGG_FORMAT_PAPER;
+		add_rule("10.4.0.0", 24);
+		for (unsigned r = 0; r < RULES; r++) {
+			rules.aggregate[r].messages = (uint8_t)(1 + of(of(3) == 0 ? 255 : 10));
+			rules.aggregate[r].max_message = (uint16_t)(300 + of(150));
+			rules.aggregate[r].mtu = MTU;
+			rules.aggregate[r].max_delay_ns = of(3) == 0 ? 0 : 1 + of(4000);
+		}
+		rules_are_set();
+		memset(slow, 0, sizeof(slow));
+		memset(slow_flushed, 0, sizeof(slow_flushed));
+		memset(slow_passed, 0, sizeof(slow_passed));
+		memset(slow_in, 0, sizeof(slow_in));
+		memset(slow_delay, 0, sizeof(slow_delay));
+		slow_evicted = 0;
+		compared = 0;
+		run(30);
+		for (unsigned r = 0; r < RULES; r++) {
+			uint64_t waiting = 0, streams = 0;
+
+			for (unsigned i = 0; i < STREAMS; i++) {
+				if (!slow[i].held || slow[i].rule != r)
+					continue;
+				waiting += slow[i].n;
+				streams++;
+			}
+			assert_int_equal(stats[r].waiting, waiting);
+			assert_int_equal(stats[r].streams, streams);
+			assert_int_equal(stats[r].messages, slow_in[r]);
+			assert_int_equal(stats[r].passed, slow_passed[r]);
+			assert_int_equal(stats[r].delay_ns, slow_delay[r]);
+			for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++) {
+				assert_int_equal(stats[r].flushed[i], slow_flushed[r][i]);
+				seen[i] += slow_flushed[r][i];
+			}
+			evicted += stats[r].evicted;
+		}
+		assert_int_equal(evicted, slow_evicted);
+		expect_figures_agree();
+		tear_down(NULL);
+	}
+	/* all that random bursts can bring about did come about */
+	for (unsigned i = BP_AGG_FLUSH_FULL; i <= BP_AGG_FLUSH_EVICTED; i++)
+		assert_true(seen[i] > TEST_TIMES(100));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(model),
+	};
+
+	return cmocka_run_group_tests_name("aggregator_random", tests, NULL, NULL);
+}
