@@ -155,23 +155,48 @@ static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
 
 void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns)
 {
-	unsigned rule;
-
 	if (now_ns < a->soonest_ns)
 		return;
-	while ((rule = most_due(a, now_ns)) != BP_AGG_RULES_MAX)
+	for (unsigned n = 0; n < BP_AGG_AT_ONCE; n++) {
+		const unsigned rule = most_due(a, now_ns);
+
+		if (rule == BP_AGG_RULES_MAX)
+			break;
 		bp_aggregator_leave(a, bp_agg_streams_first(&a->streams, rule), BP_AGG_FLUSH_TIME,
 			now_ns, wall_ns);
+	}
 	a->soonest_ns = bp_aggregator_next(a);
+}
+
+bool bp_aggregator_flush_some(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		uint32_t first;
+
+		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM) {
+			if (n++ == BP_AGG_AT_ONCE)
+				return false;
+			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
+		}
+	}
+	a->soonest_ns = UINT64_MAX;
+	return true;
 }
 
 void bp_aggregator_flush(
 	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
-	uint32_t first;
+	while (!bp_aggregator_flush_some(a, reason, now_ns, wall_ns))
+		;
+}
 
+bool bp_aggregator_empty(const struct bp_aggregator *a)
+{
 	for (unsigned i = 0; i < a->n_rules; i++)
-		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM)
-			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
-	a->soonest_ns = UINT64_MAX;
+		if (bp_agg_streams_first(&a->streams, i) != BP_AGG_NO_STREAM)
+			return false;
+	return true;
 }

@@ -49,7 +49,7 @@ static enum bp_agg_full_error judge_header(
 }
 
 /* The length of the entry with these flags, 0 when they mean nothing. */
-static unsigned judge_flags(unsigned family, unsigned flags, bool first)
+static inline unsigned judge_flags(unsigned family, unsigned flags, bool first)
 {
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
@@ -63,31 +63,97 @@ static unsigned judge_flags(unsigned family, unsigned flags, bool first)
 	return bp_agg_full_entry_len(family, flags);
 }
 
-/* Reads an entry that is all there on top of *m, which is as the last one left it. */
-static void read_entry(const uint8_t *p, unsigned family, struct bp_agg_message *m)
+/* A message's sender and length as the entries so far have left them. Addresses are numbers, so
+ * that nothing is read back that was just written octet by octet, which costs a store's way. */
+struct entry {
+	uint64_t high, low; /* of an IPv6 address; of IPv4: 0, and the address */
+	uint16_t port, len;
+	uint8_t hops;
+};
+
+static inline uint64_t be64(const uint8_t *p)
 {
-	const unsigned flags = *p++;
+	return __builtin_bswap64(bp_sum_word(p));
+}
+
+/* The last n octets of a word of 8, n up to 8. */
+static inline uint64_t last_octets(unsigned n)
+{
+	return n >= 8 ? UINT64_MAX : (1ull << 8 * n) - 1;
+}
+
+/* Reads the entry p[0..len) on top of *e. The address's octets are its last ones, and in front of
+ * it lie the header and other entries: 16 octets and more can be read that end where it does. */
+static inline void read_entry(const uint8_t *p, unsigned len, unsigned family, struct entry *e)
+{
+	const unsigned flags = *p;
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
 	const unsigned octets = bp_agg_full_suffix(family, flags & BP_AGG_FULL_ADDRESS);
+	const uint8_t *end = p + len;
 
+	p++;
 	if (length != 0)
-		m->len = length == 1 ? *p : bp_be16(p);
+		e->len = length == 1 ? *p : bp_be16(p);
 	p += length;
 	if (flags & BP_AGG_FULL_HOPS)
-		m->from.hops = *p++;
+		e->hops = *p++;
 	if (port != 0)
-		m->from.port = port == 1 ? (uint16_t)((m->from.port & 0xff00) | *p) : bp_be16(p);
-	p += port;
-	bp_agg_full_copy_address(m->from.addr + (family == 4 ? 4 : 16) - octets, p, octets);
+		e->port = port == 1 ? (uint16_t)((e->port & 0xff00) | *p) : bp_be16(p);
+	if (family == 4) {
+		e->low ^= (e->low ^ bp_be32(end - 4)) & last_octets(octets);
+	} else {
+		e->low ^= (e->low ^ be64(end - 8)) & last_octets(octets);
+		e->high ^= (e->high ^ be64(end - 16)) & last_octets(octets > 8 ? octets - 8 : 0);
+	}
+}
+
+static inline void write_message(
+	struct bp_agg_message *m, unsigned family, const struct entry *e, size_t payload)
+{
+	const uint64_t half[2] = {__builtin_bswap64(family == 4 ? e->low << 32 : e->high),
+		__builtin_bswap64(family == 4 ? 0 : e->low)};
+
+	memcpy(m->from.addr, half, 16);
+	m->from.port = e->port;
+	m->from.hops = e->hops;
+	m->offset = (uint16_t)payload;
+	m->len = e->len;
+}
+
+/* Reads the directory, of which nothing but the length was judged. Inlined for each family. */
+static inline __attribute__((always_inline)) enum bp_agg_full_error read_directory(const uint8_t *p,
+	size_t len, unsigned family, unsigned directory, unsigned count,
+	struct bp_agg_message *messages)
+{
+	const size_t end = BP_AGG_FULL_HEADER + directory;
+	size_t at = BP_AGG_FULL_HEADER, payload = end;
+	struct entry e = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		unsigned entry;
+
+		if (at == end)
+			return BP_AGG_FULL_E_COUNT;
+		entry = judge_flags(family, p[at], i == 0);
+		if (entry == 0 || entry > end - at)
+			return BP_AGG_FULL_E_ENTRY;
+		read_entry(p + at, entry, family, &e);
+		if (e.len > len - payload)
+			return BP_AGG_FULL_E_LENGTH;
+		write_message(&messages[i], family, &e, payload);
+		at += entry;
+		payload += e.len;
+	}
+	if (at != end)
+		return BP_AGG_FULL_E_COUNT;
+	return payload == len ? BP_AGG_FULL_OK : BP_AGG_FULL_E_LENGTH;
 }
 
 enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned family,
 	struct bp_agg_full *out, struct bp_agg_message *messages, unsigned most)
 {
-	struct bp_agg_message m = {0};
-	unsigned directory, count, entry;
-	size_t at = BP_AGG_FULL_HEADER, end, payload;
+	unsigned directory, count;
 	enum bp_agg_full_error e = judge_header(p, len, family, &directory);
 
 	if (e != BP_AGG_FULL_OK)
@@ -99,26 +165,10 @@ enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned f
 		return BP_AGG_FULL_E_COUNT;
 	if (len > UINT16_MAX)
 		return BP_AGG_FULL_E_LENGTH; /* no UDP payload is; offsets have 16 bits */
-	end = BP_AGG_FULL_HEADER + directory;
-	payload = end;
-	for (unsigned i = 0; i < count; i++) {
-		if (at == end)
-			return BP_AGG_FULL_E_COUNT;
-		entry = judge_flags(family, p[at], i == 0);
-		if (entry == 0 || entry > end - at)
-			return BP_AGG_FULL_E_ENTRY;
-		read_entry(p + at, family, &m);
-		if (m.len > len - payload)
-			return BP_AGG_FULL_E_LENGTH;
-		m.offset = (uint16_t)payload;
-		messages[i] = m;
-		at += entry;
-		payload += m.len;
-	}
-	if (at != end)
-		return BP_AGG_FULL_E_COUNT;
-	if (payload != len)
-		return BP_AGG_FULL_E_LENGTH;
+	e = family == 4 ? read_directory(p, len, 4, directory, count, messages)
+			: read_directory(p, len, 6, directory, count, messages);
+	if (e != BP_AGG_FULL_OK)
+		return e;
 	out->sequence = bp_be32(p + BP_AGG_FULL_AT_SEQUENCE);
 	out->stream = bp_be16(p + BP_AGG_FULL_AT_STREAM);
 	out->count = (uint8_t)count;
