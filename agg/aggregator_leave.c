@@ -22,7 +22,6 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 	struct bp_agg_stream_rest *rest, size_t *len, uint64_t *sum)
 {
 	const struct bp_agg_full_writer *w = &s->writer;
-	const unsigned header = BP_AGG_FULL_HEADER + w->directory;
 	uint8_t *p;
 
 	if (r->format == BP_AGG_FORMAT_PAPER) {
@@ -32,8 +31,8 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 		*sum = bp_sum_add(s->sum, bp_sum(p, BP_AGG_PAPER_HEADER, 0));
 		return p;
 	}
-	p = bp_agg_full_end(w, rest->number, rest->sequence++, len);
-	*sum = bp_sum(p, header, bp_sum_moved(s->sum, header));
+	p = bp_agg_full_end_summed(w, rest->number, rest->sequence++, len, sum);
+	*sum = bp_sum_add(*sum, bp_sum_moved(s->sum, w->directory));
 	return p;
 }
 

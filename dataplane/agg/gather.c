@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_ether.h>
+
 #include "dataplane/graph.h"
+#include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
 
 _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
@@ -33,6 +36,10 @@ static void send_judged(struct bp_gather *g, unsigned until)
 
 		switch (in->verdict) {
 		case BP_AGG_TAKEN:
+			/* the switch sees one sender of the aggregate alone */
+			if (g->worker->onward[in->port] == BP_EDGE_BRIDGE)
+				bp_bridge_learn(g->worker,
+					bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN), in->port);
 			b->taken[b->n_taken++] = m;
 			break;
 		case BP_AGG_MIMIC:
