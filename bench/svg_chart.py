@@ -29,9 +29,11 @@ def number(v):
 class Panel:
     LEFT, RIGHT, TOP, BOTTOM = 62, 16, 34, 48
 
-    def __init__(self, x, y, width, height, title, x_label, y_label, marks=True):
+    def __init__(self, x, y, width, height, title, x_label, y_label, marks=True, aside=0):
+        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.y_label, self.marks = title, x_label, y_label, marks
+        self.aside = aside
         self.lines = []
 
     def line(self, name, points, colour, dashed=False):
@@ -39,7 +41,7 @@ class Panel:
 
     def svg(self):
         x0, y0 = self.x + self.LEFT, self.y + self.TOP
-        w, h = self.width - self.LEFT - self.RIGHT, self.height - self.TOP - self.BOTTOM
+        w, h = self.width - self.LEFT - self.RIGHT - self.aside, self.height - self.TOP - self.BOTTOM
         x_step = round_step(max(p[0] for line in self.lines for p in line[1]), 6)
         y_step = round_step(max(p[1] for line in self.lines for p in line[1]), 6)
         x_most = x_step * math.ceil(max(p[0] for line in self.lines for p in line[1]) / x_step - 1e-9)
@@ -69,7 +71,7 @@ class Panel:
             if self.marks:
                 out += [f'<circle cx="{x}" cy="{y}" r="2.2" fill="{colour}"/>'
                         for x, y in (at(*p) for p in points)]
-        out += self.legend(x0 + 12, y0 + 16)
+        out += self.legend(x0 + (w + 16 if self.aside else 12), y0 + 16)
         return out
 
     def legend(self, x, y):

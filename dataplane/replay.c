@@ -334,10 +334,12 @@ static bool settle(struct replay *r)
 	bool ok = true, more;
 
 	do {
+		const struct bp_gather *g = r->worker->gather;
 		bool acknowledged = false;
 
 		walk(r);
 		more = r->phd && bp_replay_phd_serve(r->phd);
+		more |= g && g->draining && bp_gather_holds(g);
 		ok &= take_out(r, &acknowledged);
 		more |= acknowledged;
 	} while (more && ok);

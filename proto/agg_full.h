@@ -357,5 +357,8 @@ static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct
  */
 uint8_t *bp_agg_full_end(
 	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len);
+/* The same, and the bp_sum() of what precedes the payloads, for who knows theirs. */
+uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t stream,
+	uint32_t sequence, size_t *len, uint64_t *sum);
 
 #endif

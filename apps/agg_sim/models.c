@@ -120,7 +120,7 @@ struct sim_model_fill sim_model_fill(unsigned n, double max_delay)
 		f.messages += at_least;
 		delay += k * at_least;
 	}
-	f.full = n == 1 ? 1 : at_least;
+	f.full = n == 1 ? 1 : fmax(0, at_least);
 	f.delay = delay / f.messages;
 	return f;
 }

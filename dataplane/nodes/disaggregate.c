@@ -38,13 +38,19 @@ static inline void send(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
 		bp_run_add(&g->run, g->worker->onward[m->port], m);
 }
 
-/* False: there are no mbufs for all, and nothing was restored. */
+/* Messages restored at one go, from bursts of all queues: a stream between nodes holds 65,535
+ * frames, and no port's queue takes so many. */
+#define RESTORED_MOST 16384u
+
+/* False: there are no mbufs for all, or too many were restored just now, and nothing was restored.
+ */
 static bool restore(struct bp_gather *g, uint16_t port, unsigned rule)
 {
 	const struct bp_disagg_packet *p = &g->packet;
 	struct rte_mbuf *m[BP_AGG_FULL_MOST];
 
-	if (unlikely(rte_pktmbuf_alloc_bulk(g->worker->pool, m, p->count) != 0))
+	if (unlikely(g->restored + p->count > RESTORED_MOST) ||
+		unlikely(rte_pktmbuf_alloc_bulk(g->worker->pool, m, p->count) != 0))
 		return false;
 	for (unsigned i = 0; i < p->count; i++) {
 		const uint32_t len = bp_disagg_frame_len(p, i);
@@ -59,6 +65,7 @@ static bool restore(struct bp_gather *g, uint16_t port, unsigned rule)
 	}
 	for (unsigned i = 0; i < p->count; i++)
 		send(g, rule, m[i]);
+	g->restored += p->count;
 	bp_count(g->worker, BP_C_DISAGG_MESSAGE, p->count);
 	return true;
 }
@@ -113,6 +120,7 @@ static uint16_t disaggregate_process(
 	unsigned n = 0;
 
 	bp_run_begin(&g->run, graph, node);
+	g->restored = 0;
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 
@@ -127,8 +135,6 @@ static uint16_t disaggregate_process(
 		}
 	}
 	free_done(w, done, n);
-	if (unlikely(g->draining))
-		bp_gather_release(g);
 	bp_run_end(&g->run);
 	return nb_objs;
 }
