@@ -10,24 +10,61 @@ static uint32_t checksum(const uint8_t *p, size_t directory)
 	return ~bp_crc32c(crc, p + BP_AGG_FULL_HEADER, directory);
 }
 
-uint8_t *bp_agg_full_end(
-	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len)
+static void put_be64(uint8_t *p, uint64_t v)
 {
-	uint8_t *p;
+	v = __builtin_bswap64(v);
+	memcpy(p, &v, 8);
+}
+
+/* memmove() upwards of what is mostly short: all is read before anything is written. */
+static void move_up(uint8_t *to, const uint8_t *from, size_t n)
+{
+	uint8_t a[32], b[32];
+
+	if (n <= 32) {
+		bp_copy(to, from, n);
+	} else if (n <= 64) {
+		memcpy(a, from, 32);
+		memcpy(b, from + n - 32, 32);
+		memcpy(to, a, 32);
+		memcpy(to + n - 32, b, 32);
+	} else {
+		memmove(to, from, n);
+	}
+}
+
+uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t stream,
+	uint32_t sequence, size_t *len, uint64_t *sum)
+{
+	const uint8_t *directory = w->buf + BP_AGG_FULL_HEADER;
+	/* Written to the payloads at last: what was just written in pieces could not be read at
+	 * once. */
+	uint8_t h[BP_AGG_FULL_HEADER], *p;
+	uint32_t crc;
 
 	if (w->count == 0)
 		return NULL;
-	p = w->buf + w->front - w->directory - BP_AGG_FULL_HEADER;
-	memmove(p + BP_AGG_FULL_HEADER, w->buf + BP_AGG_FULL_HEADER, w->directory);
-	bp_put_be16(p, BP_AGG_FULL_MAGIC);
-	p[BP_AGG_FULL_AT_VERSION] = (uint8_t)(BP_AGG_FULL_VERSION << 4 | w->family);
-	p[BP_AGG_FULL_AT_COUNT] = w->count;
-	bp_put_be16(p + BP_AGG_FULL_AT_DIRECTORY, w->directory);
-	bp_put_be16(p + BP_AGG_FULL_AT_STREAM, stream);
-	bp_put_be32(p + BP_AGG_FULL_AT_SEQUENCE, sequence);
-	bp_put_be32(p + BP_AGG_FULL_AT_CHECKSUM, checksum(p, w->directory));
+	/* magic, version and family, count; directory, stream */
+	put_be64(h, (uint64_t)BP_AGG_FULL_MAGIC << 48 |
+			    (uint64_t)(BP_AGG_FULL_VERSION << 4 | w->family) << 40 |
+			    (uint64_t)w->count << 32 | (uint64_t)w->directory << 16 | stream);
+	bp_put_be32(h + BP_AGG_FULL_AT_SEQUENCE, sequence);
+	crc = bp_crc32c(BP_CRC32C_INIT, h, BP_AGG_FULL_AT_CHECKSUM);
+	bp_put_be32(h + BP_AGG_FULL_AT_CHECKSUM, ~bp_crc32c(crc, directory, w->directory));
+	*sum = bp_sum(h, sizeof(h), bp_sum(directory, w->directory, 0));
 	*len = bp_agg_full_len(w);
+	p = w->buf + w->front - w->directory - BP_AGG_FULL_HEADER;
+	move_up(p + BP_AGG_FULL_HEADER, directory, w->directory);
+	memcpy(p, h, sizeof(h));
 	return p;
+}
+
+uint8_t *bp_agg_full_end(
+	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len)
+{
+	uint64_t sum;
+
+	return bp_agg_full_end_summed(w, stream, sequence, len, &sum);
 }
 
 /* All that is judged before the directory is looked into, and its length. */
