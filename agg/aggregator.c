@@ -209,7 +209,9 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 		s = &a->streams.stream[m->stream];
 	}
 	if (paper) {
-		bp_aggregator_append_paper(&s->writer, &m->from, m->payload, &s->sum);
+		if (s->writer.count == 0)
+			s->writer.last = m->from;
+		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
 	} else {
 		sum = bp_sum_moved(m->sum, s->writer.payloads);
 		if (__builtin_expect(!append_full(&s->writer, m, a->room), 0)) {

@@ -108,14 +108,12 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 }
 
 /* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
- * the message's, with its flag header. */
-static inline void bp_aggregator_append_paper(struct bp_agg_full_writer *w,
-	const struct bp_agg_sender *from, const uint8_t *payload, uint64_t *sum)
+ * the message's, with its flag header. Who sent the first is the caller's to note. */
+static inline void bp_aggregator_append_paper(
+	struct bp_agg_full_writer *w, const uint8_t *payload, uint64_t *sum)
 {
 	const uint8_t *message = payload + BP_AGG_PAPER_HEADER;
 
-	if (w->count == 0)
-		w->last = *from;
 	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
 	w->count++;
 	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
