@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "agg/aggregator_parts.h"
-#include "proto/agg_paper.h"
+#include "agg/aggregator_judge.h"
 
 /*
  * What becomes of a burst, in steps that each go over all of it, so that what one message waits for
@@ -22,53 +21,6 @@ struct message {
 	struct bp_agg_sender from;
 };
 
-/* Whether a datagram of rule r can be aggregated; if not, *pass says why. */
-static inline __attribute__((always_inline)) bool judge(const struct bp_aggregator_rule *r,
-	const struct bp_datagram *d, bool routed, struct message *m, uint8_t *pass)
-{
-	const uint8_t *src = bp_datagram_src(d);
-
-	if (!bp_datagram_ip_ok(d)) {
-		*pass = BP_AGG_PASS_CHECKSUM;
-		return false;
-	}
-	if (!bp_datagram_lengths_ok(d) || bp_datagram_has_options(d)) {
-		*pass = BP_AGG_PASS_SHAPE;
-		return false;
-	}
-	m->sum = bp_datagram_payload_sum(d);
-	if (bp_datagram_has_checksum(d) ? !bp_datagram_udp_ok(d, m->sum) : d->family == 6) {
-		*pass = BP_AGG_PASS_CHECKSUM;
-		return false;
-	}
-	m->len = (uint16_t)bp_datagram_payload_len(d);
-	if (r->format == BP_AGG_FORMAT_PAPER &&
-		(m->len != BP_AGG_PAPER_LEN(1) || m->payload[0] != BP_AGG_PAPER_MESSAGE)) {
-		*pass = BP_AGG_PASS_FORMAT;
-		return false;
-	}
-	if (m->len > r->longest) {
-		*pass = BP_AGG_PASS_LENGTH;
-		return false;
-	}
-	/* what must not leave its link (RFC 4291 2.5.6) is the router's to judge */
-	if (!bp_datagram_sender_possible(d->family, src, d->sport, d->hops) ||
-		(routed && d->family == 6 && bp_ip6_is_link_local(src))) {
-		*pass = BP_AGG_PASS_SENDER;
-		return false;
-	}
-	return true;
-}
-
-/* Whether a frame is for this port: on one that routes, for its MAC address; else for any single
- * station. */
-static inline bool for_us(const struct bp_agg_input *in)
-{
-	const uint64_t to = bp_load_le64(in->frame);
-
-	return in->routed ? ((to ^ in->mac) << 16) == 0 : (to & 1) == 0;
-}
-
 /* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
 static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
 	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d)
@@ -76,7 +28,7 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	const struct bp_aggregator_rule *r;
 	unsigned rule;
 
-	if (!for_us(in))
+	if (!bp_aggregator_for_us(in))
 		return;
 	bp_agg_match_words(d->family, bp_datagram_dst(d), m->key.word);
 	rule = bp_agg_match_find(&a->match, in->port, d->family, m->key.word, d->dport);
@@ -93,7 +45,7 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->payload = bp_datagram_payload(d);
 	m->mimic = r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
 		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
-	if (__builtin_expect(!judge(r, d, in->routed, m, &in->pass), 0)) {
+	if (__builtin_expect(!bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass), 0)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
 		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
@@ -102,6 +54,7 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 		return;
 	}
 	m->todo = TAKE;
+	m->len = (uint16_t)bp_datagram_payload_len(d);
 	memset(&m->from, 0, sizeof(m->from));
 	memcpy(m->from.addr, bp_datagram_src(d), d->family == 4 ? 4 : 16);
 	m->from.hops = d->hops;
@@ -164,6 +117,8 @@ static uint32_t begin_stream(
 		bp_agg_stat_add(&s->evicted, 1);
 		bp_agg_stat_add(&s->streams, -(uint64_t)1);
 	}
+	if (a->usual.stream == stream)
+		a->usual.stream = BP_AGG_NO_STREAM;
 	bp_agg_streams_begin(t, stream, &m->key, m->hash, (uint16_t)r, (uint32_t)(r >> 32));
 	memcpy(t->rest[stream].src, m->from.addr, sizeof(t->rest[stream].src));
 	t->rest[stream].sport = m->from.port;
@@ -178,44 +133,15 @@ static uint32_t begin_stream(
 static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	struct message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
 {
-	struct bp_agg_streams *t = &a->streams;
-	struct bp_agg_stream *s;
-	struct bp_agg_link *link;
 	void *buffer;
 	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
-	uint64_t due;
 
 	if (base == NULL)
 		return false;
 	if (m->stream == BP_AGG_NO_STREAM)
 		m->stream = begin_stream(a, m, now_ns, wall_ns);
-	s = &t->stream[m->stream];
-	link = &t->link[m->stream];
-	bp_agg_full_begin(
-		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
-	s->buffer = buffer;
-	s->sum = 0;
-	s->octets = 0;
-	s->waited_ns = 0;
-	memcpy(s->macs, frame, sizeof(s->macs));
-	link->began_ns = now_ns;
-	bp_agg_streams_move(t, m->stream, bp_agg_key_rule(&m->key));
-	due = bp_aggregator_due(r, now_ns);
-	if (due < a->soonest_ns)
-		a->soonest_ns = due;
+	bp_aggregator_begin(a, m->stream, base, buffer, frame, now_ns);
 	return true;
-}
-
-/* Appends in format paper, whose aggregates leave when they are full: there is room. */
-static void append_paper(struct bp_agg_full_writer *w, const struct message *m, uint64_t *sum)
-{
-	const uint8_t *message = m->payload + BP_AGG_PAPER_HEADER;
-
-	if (w->count == 0)
-		w->last = m->from;
-	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
-	w->count++;
-	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
 }
 
 /*
@@ -283,7 +209,9 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 		s = &a->streams.stream[m->stream];
 	}
 	if (paper) {
-		append_paper(&s->writer, m, &s->sum);
+		if (s->writer.count == 0)
+			s->writer.last = m->from;
+		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
 	} else {
 		sum = bp_sum_moved(m->sum, s->writer.payloads);
 		if (__builtin_expect(!append_full(&s->writer, m, a->room), 0)) {
@@ -337,12 +265,13 @@ static inline void look(const struct bp_aggregator *a, const struct message *m)
 	}
 }
 
-void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+/* The general way. `at`: of in[0] in the burst. */
+static void take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n, unsigned at,
 	uint64_t now_ns, uint64_t wall_ns)
 {
 	struct message m[BURST];
+	unsigned last = n;
 
-	bp_aggregator_poll(a, now_ns, wall_ns);
 	for (unsigned i = 0; i < n; i++)
 		read_frame(a, &in[i], &m[i]);
 	for (unsigned i = 0; i < n; i++) {
@@ -362,12 +291,14 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 	for (unsigned i = 0; i < n; i++) {
 		if (m[i].todo == NOTHING)
 			continue;
-		a->at = (uint8_t)i;
+		a->at = (uint8_t)(at + i);
 		find_stream(a, &m[i]);
 		if (m[i].todo == TAKE) {
 			in[i].verdict = BP_AGG_TAKEN;
-			if (__builtin_expect(place(a, &in[i], &m[i], now_ns, wall_ns), 1))
+			if (__builtin_expect(place(a, &in[i], &m[i], now_ns, wall_ns), 1)) {
+				last = i;
 				continue;
+			}
 			in[i].verdict = m[i].mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
 			in[i].pass = BP_AGG_PASS_NO_BUFFER;
 			bp_agg_stat_add(&a->stats[in[i].rule].passed, 1);
@@ -376,6 +307,20 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 			bp_aggregator_leave(a, m[i].stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
 		}
 	}
+	if (last < n)
+		bp_aggregator_usual_set(a, &in[last], m[last].stream);
+}
+
+void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	unsigned usual = 0;
+
+	bp_aggregator_poll(a, now_ns, wall_ns);
+	if (a->usual.stream != BP_AGG_NO_STREAM)
+		usual = bp_aggregator_take_usual(a, in, n, now_ns, wall_ns);
+	if (usual != n)
+		take(a, in + usual, n - usual, usual, now_ns, wall_ns);
 	a->at = 0;
 	bp_aggregator_settle(a);
 }

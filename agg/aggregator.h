@@ -89,8 +89,8 @@ struct bp_aggregator *bp_aggregator_new(const struct bp_aggregator_options *o);
 void bp_aggregator_free(struct bp_aggregator *a);
 
 /*
- * New rules: flushes everything (RELOAD), forgets the streams, clears the statistics. `least_mtu`:
- * for rules without mtu.
+ * New rules: flushes everything that is left (RELOAD), forgets the streams, clears the statistics.
+ * `least_mtu`: for rules without mtu.
  */
 void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules *rules,
 	uint16_t least_mtu, uint64_t now_ns);
@@ -103,13 +103,25 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);
 
-/* Sends what has waited its time. Cheap when nothing has: a compare a rule. */
+/*
+ * Aggregates that leave at one call at most where nothing came in: what is behind the hooks takes a
+ * bounded number at once, and a burst of all streams would be lost there.
+ */
+#define BP_AGG_AT_ONCE 256u
+
+/* Sends what has waited its time, up to BP_AGG_AT_ONCE; what is left is still due. Cheap when
+ * nothing has: one comparison. */
 void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns);
 /* When bp_aggregator_poll() would next send something, or UINT64_MAX. */
 uint64_t bp_aggregator_next(const struct bp_aggregator *a);
-/* Sends everything. */
+/* Sends everything, up to BP_AGG_AT_ONCE. True: it was all; else there is more to be sent. */
+bool bp_aggregator_flush_some(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+/* Sends everything, however much that is. */
 void bp_aggregator_flush(
 	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+/* Whether no aggregate is being built. */
+bool bp_aggregator_empty(const struct bp_aggregator *a);
 
 /* Whether any rule is for this port. */
 bool bp_aggregator_wants(const struct bp_aggregator *a, unsigned port);

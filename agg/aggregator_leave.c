@@ -22,7 +22,6 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 	struct bp_agg_stream_rest *rest, size_t *len, uint64_t *sum)
 {
 	const struct bp_agg_full_writer *w = &s->writer;
-	const unsigned header = BP_AGG_FULL_HEADER + w->directory;
 	uint8_t *p;
 
 	if (r->format == BP_AGG_FORMAT_PAPER) {
@@ -32,8 +31,8 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 		*sum = bp_sum_add(s->sum, bp_sum(p, BP_AGG_PAPER_HEADER, 0));
 		return p;
 	}
-	p = bp_agg_full_end(w, rest->number, rest->sequence++, len);
-	*sum = bp_sum(p, header, bp_sum_moved(s->sum, header));
+	p = bp_agg_full_end_summed(w, rest->number, rest->sequence++, len, sum);
+	*sum = bp_sum_add(*sum, bp_sum_moved(s->sum, w->directory));
 	return p;
 }
 
@@ -155,23 +154,48 @@ static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
 
 void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns)
 {
-	unsigned rule;
-
 	if (now_ns < a->soonest_ns)
 		return;
-	while ((rule = most_due(a, now_ns)) != BP_AGG_RULES_MAX)
+	for (unsigned n = 0; n < BP_AGG_AT_ONCE; n++) {
+		const unsigned rule = most_due(a, now_ns);
+
+		if (rule == BP_AGG_RULES_MAX)
+			break;
 		bp_aggregator_leave(a, bp_agg_streams_first(&a->streams, rule), BP_AGG_FLUSH_TIME,
 			now_ns, wall_ns);
+	}
 	a->soonest_ns = bp_aggregator_next(a);
+}
+
+bool bp_aggregator_flush_some(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		uint32_t first;
+
+		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM) {
+			if (n++ == BP_AGG_AT_ONCE)
+				return false;
+			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
+		}
+	}
+	a->soonest_ns = UINT64_MAX;
+	return true;
 }
 
 void bp_aggregator_flush(
 	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
-	uint32_t first;
+	while (!bp_aggregator_flush_some(a, reason, now_ns, wall_ns))
+		;
+}
 
+bool bp_aggregator_empty(const struct bp_aggregator *a)
+{
 	for (unsigned i = 0; i < a->n_rules; i++)
-		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM)
-			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
-	a->soonest_ns = UINT64_MAX;
+		if (bp_agg_streams_first(&a->streams, i) != BP_AGG_NO_STREAM)
+			return false;
+	return true;
 }

@@ -6,6 +6,7 @@
 #include "agg/datagram.h"
 #include "agg/match.h"
 #include "agg/streams.h"
+#include "proto/agg_paper.h"
 
 /* What the files of the aggregator share; for nobody else. */
 
@@ -35,9 +36,25 @@ struct bp_aggregator_rule {
 	bool has_from;
 };
 
+/*
+ * The stream of the message before, where it is IPv4 without tags: what the heads of its frames
+ * have in common, eight octets each, and what their input has.
+ */
+struct bp_aggregator_head {
+	uint8_t target[8], type[8], fragment[8], to[8];
+};
+struct bp_aggregator_usual {
+	struct bp_aggregator_head head;
+	uint64_t mac;
+	uint32_t stream; /* BP_AGG_NO_STREAM: none */
+	uint8_t rule, port;
+	bool routed;
+};
+
 struct bp_aggregator {
 	struct bp_agg_match match;
 	struct bp_agg_streams streams;
+	struct bp_aggregator_usual usual;
 	struct bp_aggregator_rule rule[BP_AGG_RULES_MAX];
 	uint32_t n_rules;
 	/* No aggregate is due before. It may be that none is even then: it moves on by poll. */
@@ -65,6 +82,50 @@ static inline uint64_t bp_aggregator_random(struct bp_aggregator *a)
 {
 	return bp_mix64(a->random += 0x9e3779b97f4a7c15);
 }
+
+/* Begins an aggregate of a stream that has none, in a buffer from `get`, for a message that came in
+ * such a frame. */
+static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, const uint8_t *frame, uint64_t now_ns)
+{
+	struct bp_agg_streams *t = &a->streams;
+	struct bp_agg_stream *s = &t->stream[stream];
+	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key_rule(&s->key)];
+	uint64_t due;
+
+	bp_agg_full_begin(
+		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
+	s->buffer = buffer;
+	s->sum = 0;
+	s->octets = 0;
+	s->waited_ns = 0;
+	memcpy(s->macs, frame, sizeof(s->macs));
+	t->link[stream].began_ns = now_ns;
+	bp_agg_streams_move(t, stream, bp_agg_key_rule(&s->key));
+	due = bp_aggregator_due(r, now_ns);
+	if (due < a->soonest_ns)
+		a->soonest_ns = due;
+}
+
+/* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
+ * the message's, with its flag header. Who sent the first is the caller's to note. */
+static inline void bp_aggregator_append_paper(
+	struct bp_agg_full_writer *w, const uint8_t *payload, uint64_t *sum)
+{
+	const uint8_t *message = payload + BP_AGG_PAPER_HEADER;
+
+	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
+	w->count++;
+	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
+}
+
+/* From now on the usual message is of this stream, and has a head as the one in `in`, which was the
+ * last that was taken; where that has another form, there is no usual message. */
+void bp_aggregator_usual_set(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream);
+/* Takes usual messages from the beginning of a burst on, as far as they go: returns how many. */
+unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	uint64_t now_ns, uint64_t wall_ns);
 
 /* Enters what was taken into the statistics. */
 void bp_aggregator_settle(struct bp_aggregator *a);

@@ -173,8 +173,7 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 		[BP_AGG_FULL_E_ENTRY] = BP_DISAGG_ENTRY,
 		[BP_AGG_FULL_E_LENGTH] = BP_DISAGG_COUNT,
 	};
-	const unsigned address = g->family == 4 ? 4 : 16;
-	struct bp_sequence_key key = {0};
+	struct bp_sequence_key key;
 	struct bp_agg_full head;
 	enum bp_agg_full_error e;
 
@@ -187,13 +186,9 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 	out->count = head.count;
 	bp_disagg_prepare(out, g, NULL, 0);
 
-	memcpy(key.source, bp_datagram_src(g), address);
-	memcpy(key.destination, bp_datagram_dst(g), address);
-	key.source_port = g->sport;
-	key.destination_port = g->dport;
-	key.stream = head.stream;
-	key.family = g->family;
-	key.rule = (uint8_t)rule;
+	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
+	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
+	key.rest = bp_sequence_rest(g->sport, g->dport, head.stream, g->family, rule);
 	bp_sequences_note(d->sequences, &key, head.sequence);
 	return BP_DISAGG_REFUSALS;
 }
@@ -202,22 +197,26 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 static enum bp_disagg_refusal judge_paper(
 	const struct rule *r, const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
-	struct bp_agg_message m = {.from = {.port = g->sport, .hops = g->hops},
-		.offset = BP_AGG_PAPER_HEADER,
-		.len = BP_AGG_PAPER_MESSAGE_LEN};
 	uint8_t flag[BP_AGG_PAPER_HEADER];
 	struct bp_agg_paper paper;
+	uint64_t source[2];
 
 	if (bp_agg_paper_read(bp_datagram_payload(g), bp_datagram_payload_len(g), BP_AGG_FULL_MOST,
 		    &paper) != BP_AGG_PAPER_OK)
 		return BP_DISAGG_COUNT;
-	memcpy(m.from.addr, bp_datagram_src(g), g->family == 4 ? 4 : 16);
-	if (!senders_allowed(r, g->family, &m, 1))
-		return BP_DISAGG_FORGED;
+	bp_agg_match_words(g->family, bp_datagram_src(g), source);
 	for (unsigned i = 0; i < paper.count; i++) {
-		out->message[i] = m;
-		m.offset += BP_AGG_PAPER_MESSAGE_LEN;
+		struct bp_agg_message *m = &out->message[i];
+
+		memcpy(m->from.addr, &source[0], 8);
+		memcpy(m->from.addr + 8, &source[1], 8);
+		m->from.port = g->sport;
+		m->from.hops = g->hops;
+		m->offset = (uint16_t)BP_AGG_PAPER_LEN(i);
+		m->len = BP_AGG_PAPER_MESSAGE_LEN;
 	}
+	if (!senders_allowed(r, g->family, out->message, 1))
+		return BP_DISAGG_FORGED;
 	out->count = (uint8_t)paper.count;
 	bp_agg_paper_put_header(flag, BP_AGG_PAPER_MESSAGE);
 	bp_disagg_prepare(out, g, flag, sizeof(flag));

@@ -35,43 +35,48 @@ static inline void store16(uint8_t *p, uint16_t v)
 	memcpy(p, &v, 2);
 }
 
+/* The sums are made of the values and not of the octets that were just written: those would have to
+ * be waited for. */
 void bp_disagg_prepare(struct bp_disagg_packet *p, const struct bp_datagram *d,
 	const uint8_t *in_front, unsigned n_in_front)
 {
-	const uint8_t *from = d->frame + d->l3;
+	const uint8_t *dst = bp_datagram_dst(d);
 	uint8_t *ip = p->head + d->l3, *udp;
 
-	memcpy(p->head, d->frame, d->l3);
+	memcpy(p->head, d->frame, BP_ETHER_HDR);
+	if (d->l3 != BP_ETHER_HDR)
+		memcpy(p->head + BP_ETHER_HDR, d->frame + BP_ETHER_HDR, d->l3 - BP_ETHER_HDR);
 	p->payload = bp_datagram_payload(d);
 	p->family = d->family;
 	p->ip_at = (uint8_t)d->l3;
 	if (d->family == 4) {
+		const uint16_t first = (uint16_t)(0x4500 | d->tos);
+		const uint16_t fragment = d->dont_fragment ? BP_IP4_DF : 0;
+
 		udp = ip + BP_IP4_HDR;
-		memset(ip, 0, BP_IP4_HDR);
-		ip[0] = 0x45;
-		ip[1] = d->tos;
-		bp_put_be16(ip + BP_IP4_FRAGMENT, d->dont_fragment ? BP_IP4_DF : 0);
-		ip[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
-		memcpy(ip + BP_IP4_DST, from + BP_IP4_DST, 4);
-		p->ip_sum = bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0));
+		bp_put_be32(ip, (uint32_t)first << 16);
+		bp_put_be32(ip + BP_IP4_ID, fragment);
+		bp_put_be32(ip + BP_IP4_TTL, (uint32_t)BP_PROTO_UDP << 16);
+		memset(ip + BP_IP4_SRC, 0, 4);
+		memcpy(ip + BP_IP4_DST, dst, 4);
+		p->head_sum = load32(dst);
+		p->ip_sum = p->head_sum + raw16(first) + raw16(fragment) + raw16(BP_PROTO_UDP);
 		p->id_mask = d->dont_fragment ? 0 : 0xffff;
-		/* the source, which is still 0, and the destination */
-		p->head_sum = bp_sum(ip + BP_IP4_SRC, 8, 0);
 	} else {
 		udp = ip + BP_IP6_HDR;
-		memset(ip, 0, BP_IP6_HDR);
 		bp_put_be32(ip, 0x60000000u | (uint32_t)d->tos << 20);
-		ip[BP_IP6_NEXT] = BP_PROTO_UDP;
-		memcpy(ip + BP_IP6_DST, from + BP_IP6_DST, 16);
+		bp_put_be32(ip + BP_IP6_PAYLOAD, (uint32_t)BP_PROTO_UDP << 8);
+		memset(ip + BP_IP6_SRC, 0, 16);
+		memcpy(ip + BP_IP6_DST, dst, 16);
+		p->head_sum = bp_sum_add(bp_sum_word(dst), bp_sum_word(dst + 8));
 		p->ip_sum = 0;
 		p->id_mask = 0;
-		p->head_sum = bp_sum(ip + BP_IP6_SRC, 32, 0);
 	}
-	memset(udp, 0, BP_UDP_HDR);
-	bp_put_be16(udp + 2, d->dport);
+	bp_put_be32(udp, d->dport);
+	memset(udp + BP_UDP_LEN, 0, 4);
 	bp_copy(udp + BP_UDP_HDR, in_front, n_in_front);
-	p->head_sum = bp_sum(udp, BP_UDP_HDR + n_in_front, p->head_sum);
-	p->head_sum = bp_sum_add(p->head_sum, raw16(BP_PROTO_UDP));
+	p->head_sum = bp_sum_add(p->head_sum, (uint64_t)raw16(d->dport) + raw16(BP_PROTO_UDP) +
+						      bp_sum_tail(in_front, n_in_front));
 	p->head_len = (uint16_t)(udp + BP_UDP_HDR + n_in_front - p->head);
 }
 
@@ -88,17 +93,37 @@ static inline void copy_head(uint8_t *to, const uint8_t *head, unsigned len)
 	memcpy(to + len - MOVE, head + len - MOVE, MOVE);
 }
 
+/* Copies, and returns the bp_sum() of it: both want the same words. */
+static inline uint64_t copy_and_sum(uint8_t *to, const uint8_t *from, unsigned len)
+{
+	uint64_t sum = 0, other = 0, w, v;
+	unsigned left = len;
+
+	for (; left >= 16; left -= 16, from += 16, to += 16) {
+		memcpy(&w, from, 8);
+		memcpy(&v, from + 8, 8);
+		memcpy(to, &w, 8);
+		memcpy(to + 8, &v, 8);
+		sum = bp_sum_add(sum, w);
+		other = bp_sum_add(other, v);
+	}
+	if (left != 0) {
+		bp_copy(to, from, left);
+		other = bp_sum_add(other, bp_sum(from, left, 0));
+	}
+	return bp_sum_add(sum, other);
+}
+
 void bp_disagg_write(const struct bp_disagg_packet *p, unsigned i, uint16_t id, uint8_t *to)
 {
 	const struct bp_agg_message *m = &p->message[i];
-	const uint8_t *payload = p->payload + m->offset;
 	uint8_t *ip = to + p->ip_at, *udp;
 	uint64_t sum = p->head_sum;
 	unsigned l4_len = p->head_len - p->ip_at + (unsigned)m->len;
 	uint16_t check;
 
 	copy_head(to, p->head, p->head_len);
-	bp_copy(to + p->head_len, payload, m->len);
+	sum = bp_sum_add(sum, copy_and_sum(to + p->head_len, p->payload + m->offset, m->len));
 	if (p->family == 4) {
 		const uint16_t total = raw16((uint16_t)l4_len);
 		const uint16_t hops = raw16((uint16_t)(m->from.hops << 8));
@@ -128,7 +153,7 @@ void bp_disagg_write(const struct bp_disagg_packet *p, unsigned i, uint16_t id, 
 	/* the length is in the pseudo header, too; none of these overflow */
 	sum = bp_sum_add(
 		sum, (uint64_t)raw16(m->from.port) + 2 * (uint64_t)raw16((uint16_t)l4_len));
-	check = (uint16_t)~bp_sum_fold(bp_sum_add(sum, bp_sum(payload, m->len, 0)));
+	check = (uint16_t)~bp_sum_fold(sum);
 	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
 	store16(udp + BP_UDP_CHECKSUM, check != 0 ? check : 0xffff);
 }

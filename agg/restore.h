@@ -28,7 +28,7 @@ struct bp_disagg_packet {
 	uint32_t frame_len; /* of the aggregate's frame */
 	uint16_t id_mask;   /* 0 with Don't Fragment: no identification then (RFC 6864) */
 	/* Sums over what is the same in all (bp_sum(), not folded). */
-	uint32_t ip_sum;   /* of the IPv4 header */
+	uint64_t ip_sum;   /* of the IPv4 header */
 	uint64_t head_sum; /* of what the UDP checksum covers in front of the payload */
 	/* Of a frame; 0 where messages differ. */
 	uint8_t head[BP_DISAGG_HEAD_MAX];
@@ -39,7 +39,7 @@ struct bp_disagg_packet {
 /*
  * Writes what is the same in all messages of the aggregate in datagram `d`: Ethernet header with
  * tags, destination, TOS octet and Don't Fragment are its own. `in_front`: octets that stand in
- * each message's UDP payload before what p->message[] names, an even number of up to 8.
+ * each message's UDP payload before what p->message[] names, an even number of up to 6.
  */
 void bp_disagg_prepare(struct bp_disagg_packet *p, const struct bp_datagram *d,
 	const uint8_t *in_front, unsigned n_in_front);

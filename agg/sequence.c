@@ -3,12 +3,9 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "shm/hash.h"
 #include "shm/index.h"
-
-_Static_assert(sizeof(struct bp_sequence_key) == 40, "no octet of it is padding");
 
 #define END UINT32_MAX
 
@@ -100,7 +97,7 @@ static void enter(
 		s->n++;
 	} else {
 		i = s->oldest;
-		bp_agg_stat_add(&s->stats[s->stream[i].key.rule].forgotten, 1);
+		bp_agg_stat_add(&s->stats[bp_sequence_rule(&s->stream[i].key)].forgotten, 1);
 		bp_index_remove(&s->index, s->stream[i].hash, i);
 		detach(s, &s->stream[i]);
 	}
@@ -109,7 +106,7 @@ static void enter(
 	t->hash = hash;
 	bp_index_add(&s->index, hash, i);
 	attach_newest(s, i);
-	begin(&s->stats[key->rule], t, number);
+	begin(&s->stats[bp_sequence_rule(key)], t, number);
 }
 
 static void go_ahead(struct bp_disagg_stats *stats, struct stream *t, uint32_t by)
@@ -142,26 +139,44 @@ static void fall_behind(struct bp_disagg_stats *stats, struct stream *t, uint32_
 	}
 }
 
-void bp_sequences_note(struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number)
+static bool same(const struct bp_sequence_key *a, const struct bp_sequence_key *b)
 {
-	const uint64_t hash = bp_hash_bytes(s->hash_key, key, sizeof(*key));
-	struct bp_disagg_stats *stats = &s->stats[key->rule];
-	struct stream *t;
+	return ((a->source[0] ^ b->source[0]) | (a->source[1] ^ b->source[1]) |
+		       (a->destination[0] ^ b->destination[0]) |
+		       (a->destination[1] ^ b->destination[1]) | (a->rest ^ b->rest)) == 0;
+}
+
+/* The stream, now the newest; NULL: it was not known, and begins with this number. */
+static struct stream *find(
+	struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number)
+{
+	uint64_t hash;
 	uint32_t i;
 
+	/* where there is one stream, or where one sends a train, it is the one of before */
+	if (s->newest != END && same(&s->stream[s->newest].key, key))
+		return &s->stream[s->newest];
+	hash = bp_hash_bytes(s->hash_key, key, sizeof(*key));
 	for (i = bp_index_first(&s->index, hash); i != BP_INDEX_END;
 		i = bp_index_next(&s->index, i))
-		if (memcmp(&s->stream[i].key, key, sizeof(*key)) == 0)
+		if (same(&s->stream[i].key, key))
 			break;
 	if (i == BP_INDEX_END) {
 		enter(s, hash, key, number);
+		return NULL;
+	}
+	detach(s, &s->stream[i]);
+	attach_newest(s, i);
+	return &s->stream[i];
+}
+
+void bp_sequences_note(struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number)
+{
+	struct bp_disagg_stats *stats = &s->stats[bp_sequence_rule(key)];
+	struct stream *t = find(s, key, number);
+
+	if (t == NULL)
 		return;
-	}
-	t = &s->stream[i];
-	if (i != s->newest) {
-		detach(s, t);
-		attach_newest(s, i);
-	}
 	/* modulo 2^32, so a number is both ahead and behind; the shorter way is what is meant */
 	if (number - t->last <= BP_SEQUENCE_STEP && number != t->last)
 		go_ahead(stats, t, number - t->last);

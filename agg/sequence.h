@@ -13,14 +13,27 @@
  */
 struct bp_sequences;
 
-/* A stream: what one sender of aggregates says is one. All octets count, so unused ones are 0. */
+/* A stream: what one sender of aggregates says is one. In words, of which it is hashed and
+ * compared.
+ */
 struct bp_sequence_key {
-	uint8_t source[16], destination[16]; /* of the aggregates; IPv4: the first four octets */
-	uint16_t source_port, destination_port;
-	uint16_t stream; /* its number in the format */
-	uint8_t family;
-	uint8_t rule;
+	uint64_t source[2], destination[2]; /* of the aggregates, as they lie in memory; IPv4: 0
+					       behind the first four octets */
+	uint64_t rest;                      /* bp_sequence_rest() */
 };
+
+/* Ports of the aggregates, the stream's number in the format, and the rule. */
+static inline uint64_t bp_sequence_rest(
+	unsigned sport, unsigned dport, unsigned stream, unsigned family, unsigned rule)
+{
+	return (uint64_t)sport << 48 | (uint64_t)dport << 32 | (uint64_t)stream << 16 |
+	       (uint64_t)family << 8 | rule;
+}
+
+static inline unsigned bp_sequence_rule(const struct bp_sequence_key *key)
+{
+	return key->rest & 0xff;
+}
 
 /* Numbers behind the latest that are told apart one by one. */
 #define BP_SEQUENCE_WINDOW 64u

@@ -31,6 +31,10 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 		bp_agg_streams_free(t);
 		return false;
 	}
+	for (uint32_t i = 0; i < size; i++) {
+		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
+		atomic_store_explicit(&row[i].life, 0, memory_order_relaxed);
+	}
 	bp_agg_streams_clear(t);
 	return true;
 }
@@ -44,12 +48,16 @@ void bp_agg_streams_free(struct bp_agg_streams *t)
 	*t = (struct bp_agg_streams){0};
 }
 
+/* Touches what was used alone: a worker does this between two bursts, and there may be a million
+ * streams. */
 void bp_agg_streams_clear(struct bp_agg_streams *t)
 {
-	memset(t->slot, 0, ((size_t)t->slot_mask + 1) * sizeof(*t->slot));
-	for (uint32_t i = 0; i < t->size + BP_AGG_LISTS; i++)
+	if (t->used != 0)
+		memset(t->slot, 0, ((size_t)t->slot_mask + 1) * sizeof(*t->slot));
+	for (uint32_t i = t->size; i < t->size + BP_AGG_LISTS; i++)
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
-	for (uint32_t i = 0; i < t->size; i++) {
+	for (uint32_t i = 0; i < t->used; i++) {
+		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 		t->stream[i].buffer = NULL;
 		atomic_store_explicit(&t->row[i].life, 0, memory_order_relaxed);
 	}

@@ -106,8 +106,14 @@ uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules)
 	}
 	rules->n_aggregate = at_most(rules->n_aggregate, BP_AGG_RULES_MAX);
 	rules->n_disaggregate = at_most(rules->n_disaggregate, BP_AGG_RULES_MAX);
-	for (uint32_t i = 0; i < rules->n_disaggregate; i++)
-		rules->disaggregate[i].n_senders =
-			at_most(rules->disaggregate[i].n_senders, BP_AGG_SENDERS_MAX);
+	for (uint32_t i = 0; i < rules->n_disaggregate; i++) {
+		struct bp_disagg_rule *r = &rules->disaggregate[i];
+		uint8_t pace;
+
+		r->n_senders = at_most(r->n_senders, BP_AGG_SENDERS_MAX);
+		/* an octet of somebody else's memory need not be a bool */
+		memcpy(&pace, &r->pace, sizeof(pace));
+		r->pace = pace != 0;
+	}
 	return generation;
 }

@@ -89,6 +89,13 @@ static bool may_nap(const struct bp_worker *w)
 	return w->gather == NULL || w->gather->waiting == 0;
 }
 
+/* Whether frames would be lost if the worker ended now. Each walk of a worker that drains sends
+ * more of them than it takes. */
+static bool holds(const struct bp_worker *w)
+{
+	return w->gather != NULL && bp_gather_holds(w->gather);
+}
+
 /* Walks until `stop`, or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
@@ -110,12 +117,12 @@ static void walk(const struct bp_worker_args *a, bool draining)
 		bp_graph_walk(w->graph, (walks & (BP_WALKS_TIMED - 1)) == 0);
 		if (w->rx_frames != before) {
 			idle = 0;
-			if (draining && w->mono_ns >= until)
+			if (draining && w->mono_ns >= until && !holds(w))
 				return;
 			continue;
 		}
 		idle++;
-		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until))
+		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) && !holds(w))
 			return;
 		if (a->sleep && !draining && idle >= IDLE_WALKS && may_nap(w)) {
 			rte_delay_us_sleep(NAP_US);

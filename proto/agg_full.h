@@ -301,6 +301,50 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned
 	return true;
 }
 
+/*
+ * The same of IPv4, from a source address, port and TTL that need not lie in a struct; for an
+ * aggregate that is known to hold fewer messages than it may.
+ */
+static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_agg_full_writer *w,
+	const uint8_t *addr, uint16_t port, uint8_t hops, const uint8_t *payload, unsigned len)
+{
+	const unsigned how_long = len < 256 ? 1 : 2;
+	unsigned length = how_long, hop = 1, ports = 2, octets = 4, entry;
+	uint8_t *p = w->buf + BP_AGG_FULL_HEADER + w->directory;
+	uint32_t from, before;
+
+	memcpy(&from, addr, 4);
+	if (w->count != 0) {
+		memcpy(&before, w->last.addr, 4);
+		length = len == w->last_len ? 0 : how_long;
+		hop = hops != w->last.hops;
+		ports = (port != w->last.port) + (port >> 8 != w->last.port >> 8);
+		octets = bp_agg_full_differ4((const uint8_t *)&from, (const uint8_t *)&before);
+	}
+	entry = 1 + length + hop + ports + octets;
+	if (bp_agg_full_len(w) + entry + len > w->size ||
+		BP_AGG_FULL_HEADER + w->directory + BP_AGG_FULL_ENTRY4 > w->front)
+		return false;
+	*p++ = (uint8_t)(length << BP_AGG_FULL_LENGTH_SHIFT | hop * BP_AGG_FULL_HOPS |
+			 ports << BP_AGG_FULL_PORT_SHIFT | octets);
+	bp_put_be16(p, (uint16_t)(length == 1 ? len << 8 : len));
+	p += length;
+	*p = hops;
+	p += hop;
+	bp_put_be16(p, (uint16_t)(ports == 1 ? port << 8 : port));
+	p += ports;
+	memcpy(p, addr + 4 - octets, 4);
+	bp_copy(w->buf + w->front + w->payloads, payload, len);
+	w->directory = (uint16_t)(w->directory + entry);
+	w->payloads = (uint16_t)(w->payloads + len);
+	w->count++;
+	memcpy(w->last.addr, &from, 4);
+	w->last.port = port;
+	w->last.hops = hops;
+	w->last_len = (uint16_t)len;
+	return true;
+}
+
 static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct bp_agg_sender *s,
 	const uint8_t *payload, unsigned len)
 {
@@ -313,5 +357,8 @@ static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct
  */
 uint8_t *bp_agg_full_end(
 	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len);
+/* The same, and the bp_sum() of what precedes the payloads, for who knows theirs. */
+uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t stream,
+	uint32_t sequence, size_t *len, uint64_t *sum);
 
 #endif

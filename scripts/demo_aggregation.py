@@ -161,7 +161,8 @@ def show(sent, got, file):
 
 
 def main(driver):
-    subprocess.run([LAB, "gateway", "start", driver], check=True)
+    if not (STATE / "near.pid").exists():
+        subprocess.run([LAB, "gateway", "start", driver], check=True)
     file = STATE / "wan.pcap"
     sent, got = traffic(file)
     return show(sent, got, file)

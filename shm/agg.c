@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shm/agg_shape.h"
+#include "shm/words.h"
 
 const struct bp_table_shape bp_agg_shape[BP_AGG_TABLES] = {
 	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan)},
@@ -68,7 +69,7 @@ bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *ru
 {
 	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_relaxed);
 
-	return g != 0 && (g & 1) == 0 && memcmp(&p->rules, rules, sizeof(*rules)) == 0;
+	return g != 0 && (g & 1) == 0 && bp_words_same(&p->rules, rules, sizeof(*rules));
 }
 
 bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out)

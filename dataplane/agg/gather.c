@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_ether.h>
+
 #include "dataplane/graph.h"
+#include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
 
 _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
@@ -33,6 +36,10 @@ static void send_judged(struct bp_gather *g, unsigned until)
 
 		switch (in->verdict) {
 		case BP_AGG_TAKEN:
+			/* the switch sees one sender of the aggregate alone */
+			if (g->worker->onward[in->port] == BP_EDGE_BRIDGE)
+				bp_bridge_learn(g->worker,
+					bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN), in->port);
 			b->taken[b->n_taken++] = m;
 			break;
 		case BP_AGG_MIMIC:
@@ -73,7 +80,7 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 	send_judged(g, n);
 	b->judged = 0;
 	bp_count(g->worker, BP_C_AGG_MESSAGE, b->n_taken);
-	rte_pktmbuf_free_bulk(b->taken, b->n_taken);
+	bp_mbuf_free_frames(b->taken, b->n_taken);
 }
 
 /* ---- pace ---- */
@@ -98,6 +105,10 @@ void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
 		g->waiting--;
 		bp_agg_stat_add(&p->stats->early, 1);
 	}
+	if (unlikely(g->releasing) && p->n != 0) {
+		leave(g, bp_pacer_take(p, now));
+		g->waiting--;
+	}
 }
 
 unsigned bp_gather_due(struct bp_gather *g)
@@ -117,23 +128,43 @@ unsigned bp_gather_due(struct bp_gather *g)
 	return sent;
 }
 
-void bp_gather_release(struct bp_gather *g)
+/* What waits leaves, due or not; true: it was all. */
+static bool release(struct bp_gather *g)
 {
+	unsigned n = 0;
+
 	for (unsigned i = 0; i < g->n_paced; i++) {
 		struct rte_mbuf *m;
 
-		while ((m = bp_pacer_take(&g->pacer[g->paced[i]], g->worker->mono_ns)) != NULL)
+		while (n < BP_AGG_AT_ONCE &&
+			(m = bp_pacer_take(&g->pacer[g->paced[i]], g->worker->mono_ns)) != NULL) {
 			leave(g, m);
+			n++;
+		}
 	}
-	g->waiting = 0;
+	g->waiting -= n;
+	g->releasing = g->draining || g->waiting != 0;
+	return g->waiting == 0;
 }
 
-/* ---- everything at once ---- */
+/* ---- everything ---- */
 
-void bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
+static bool flush_aggregates(struct bp_gather *g, enum bp_agg_flush reason)
 {
-	bp_aggregator_flush(g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
-	bp_gather_release(g);
+	return bp_aggregator_flush_some(
+		g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
+}
+
+bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
+{
+	const bool aggregates = flush_aggregates(g, reason), paced = release(g);
+
+	return aggregates && paced;
+}
+
+bool bp_gather_holds(const struct bp_gather *g)
+{
+	return g->waiting != 0 || !bp_aggregator_empty(g->aggregator);
 }
 
 uint64_t bp_gather_next(const struct bp_gather *g)
@@ -187,11 +218,11 @@ static void set_paces(struct bp_gather *g)
 	}
 }
 
+/* Nothing is held. */
 static void set_rules(struct bp_gather *g)
 {
 	struct bp_worker *w = g->worker;
 
-	bp_gather_release(g);
 	g->mtu_changed = false;
 	g->least_mtu = least_mtu(w);
 	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
@@ -218,21 +249,26 @@ void bp_gather_tick(struct bp_gather *g)
 void bp_gather_take_news(struct bp_gather *g)
 {
 	const uint32_t losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
-	bool renew = g->mtu_changed;
+	uint64_t generation = g->generation;
+	bool others;
 
-	if (losses != g->link_losses) {
+	if (losses != g->link_losses && flush_aggregates(g, BP_AGG_FLUSH_LINK))
 		g->link_losses = losses;
-		bp_aggregator_flush(
-			g->aggregator, BP_AGG_FLUSH_LINK, g->worker->mono_ns, g->worker->now_ns);
-	}
 	/* A control plane that was restarted writes what is in force already. */
-	if (bp_agg_plan_take(g->plan, &g->generation, &g->next) && is_sane(&g->next) &&
-		memcmp(&g->next, &g->rules, sizeof(g->rules)) != 0) {
-		g->rules = g->next;
-		renew = true;
+	others = bp_agg_plan_take(g->plan, &generation, &g->next) && is_sane(&g->next) &&
+		 memcmp(&g->next, &g->rules, sizeof(g->rules)) != 0;
+	if (!others && !g->mtu_changed) {
+		g->generation = generation;
+		g->releasing = g->draining;
+		return;
 	}
-	if (renew)
-		set_rules(g);
+	/* What is left is sent in the next walks, which look at the plan again. */
+	if (!bp_gather_flush(g, BP_AGG_FLUSH_RELOAD))
+		return;
+	g->generation = generation;
+	if (others)
+		g->rules = g->next;
+	set_rules(g);
 }
 
 /* ---- life ---- */
@@ -296,6 +332,7 @@ int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t 
 
 	g->worker = w;
 	g->run.worker = w;
+	bp_mbuf_stock_init(&g->stock, w->pool);
 	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
 	g->options.seed = w->seed;
 	g->aggregator = bp_aggregator_new(&g->options);

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "dataplane/agg/run.h"
 #include "dataplane/link.h"
+#include "dataplane/mbuf_stock.h"
 #include "dataplane/worker.h"
 
 /*
@@ -36,6 +37,7 @@ struct bp_gather {
 	/* edges of what was not taken, by port that it came in on */
 	uint8_t after_aggregate[BP_MAX_PORTS], after_disaggregate[BP_MAX_PORTS];
 	bool draining;    /* nothing is held any more */
+	bool releasing;   /* what waits for its pace leaves, a bounded number each walk */
 	bool mtu_changed; /* the least of all ports */
 	uint16_t least_mtu;
 	uint16_t id; /* IPv4 identification of restored messages */
@@ -44,12 +46,14 @@ struct bp_gather {
 	const struct bp_agg_plan *plan;
 	struct bp_gather_burst burst;
 	struct bp_run run;
+	struct bp_mbuf_stock stock; /* for restored messages; empty between bursts */
 	struct bp_disagg_packet packet;
 	/* of each entry of `disaggregate`; those with `pace` are listed */
 	struct bp_pacer pacer[BP_AGG_RULES_MAX];
 	uint8_t paced[BP_AGG_RULES_MAX];
 	unsigned n_paced;
 	uint32_t waiting, waiting_most; /* in all of them */
+	uint32_t restored;              /* messages, since node disaggregate was entered */
 	struct bp_agg_rules rules, next;
 	/* what bp_gather_begin() needs */
 	struct bp_aggregator_options options;
@@ -83,10 +87,14 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m);
 /* Sends what has waited its time for its pace; how many. */
 unsigned bp_gather_due(struct bp_gather *g);
-/* Sends what waits for its pace, due or not. */
-void bp_gather_release(struct bp_gather *g);
-/* The same, and all aggregates. */
-void bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason);
+/*
+ * Sends all aggregates, and what waits for its pace, due or not: BP_AGG_AT_ONCE of either at most,
+ * since a node's stream holds no more than 65,535 and the queue of a port far less. True: that was
+ * all. Else there is more for the next walk, and until then queues grow no longer.
+ */
+bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason);
+/* Whether an aggregate is being built or something waits for its pace. */
+bool bp_gather_holds(const struct bp_gather *g);
 /* What node agg_timer does where bp_gather_has_news(). */
 void bp_gather_take_news(struct bp_gather *g);
 

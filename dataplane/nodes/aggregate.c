@@ -37,9 +37,9 @@ static uint16_t aggregate_process(
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		describe(g, m + i, n);
 		bp_gather_burst(g, m + i, n);
+		if (unlikely(g->draining))
+			bp_gather_flush(g, BP_AGG_FLUSH_STOP);
 	}
-	if (unlikely(g->draining))
-		bp_gather_flush(g, BP_AGG_FLUSH_STOP);
 	bp_run_end(&g->run);
 	return nb_objs;
 }

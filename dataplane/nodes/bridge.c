@@ -6,30 +6,9 @@
 #include <rte_mbuf.h>
 #include <rte_ether.h>
 
-#include "dataplane/mac_table.h"
 #include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/learn.h"
 #include "dataplane/nodes/nodes.h"
-
-#define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
-
-static void learn(struct bp_worker *w, uint64_t src, uint16_t port)
-{
-	if (src & MAC_GROUP_BIT || src == 0) /* no station has such an address */
-		return;
-	switch (bp_mac_learn(w->mac_table, src, (uint8_t)port, w->mono_ns)) {
-	case BP_MAC_SAME:
-		break;
-	case BP_MAC_EVICTED:
-		bp_count(w, BP_C_MAC_EVICTED, 1);
-		/* fallthrough */
-	case BP_MAC_NEW:
-		bp_count(w, BP_C_MAC_LEARNED, 1);
-		break;
-	case BP_MAC_MOVED:
-		bp_count(w, BP_C_MAC_MOVED, 1);
-		break;
-	}
-}
 
 /* What everybody on the segment gets, the kernel behind the host interface gets too. What is
  * flooded only because its destination isn't known yet is not for it: its own MAC is always known.
@@ -98,7 +77,7 @@ static rte_edge_t bridge_one(
 		return bp_drop(m, BP_C_DROP_RUNT);
 	head = rte_pktmbuf_mtod(m, const uint8_t *);
 	if (likely(m->port < BP_MAX_PORTS)) /* the host interface's own MAC need not be learned */
-		learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
+		bp_bridge_learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
 	dst = bp_mac_load(head);
 	if (dst & MAC_GROUP_BIT)
 		return flood(graph, node, w, m, bridge);

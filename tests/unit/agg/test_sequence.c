@@ -28,14 +28,15 @@ static void expect(unsigned rule, struct counted want)
 	assert_int_equal(stats[rule].forgotten, want.forgotten);
 }
 
+static struct bp_sequence_key stream_of(uint16_t number, unsigned rule)
+{
+	return (struct bp_sequence_key){
+		{1, 2}, {3, 4}, bp_sequence_rest(40000, 5555, number, 4, rule)};
+}
+
 static struct bp_sequence_key stream(uint16_t number)
 {
-	return (struct bp_sequence_key){.source = {10, 0, 0, 1},
-		.destination = {10, 1, 0, 9},
-		.source_port = 40000,
-		.destination_port = 5555,
-		.stream = number,
-		.family = 4};
+	return stream_of(number, 0);
 }
 
 /* The numbers of one stream, in the order in which they come. */
@@ -154,24 +155,26 @@ static void a_long_step_is_another_life(void **state)
 static void each_part_of_the_key_makes_a_stream(void **state)
 {
 	struct bp_sequences *s = fresh(16);
-	struct bp_sequence_key key[8];
+	struct bp_sequence_key key[10];
 
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 10; i++)
 		key[i] = stream(1);
-	key[1].source[3]++;
-	key[2].destination[0]++;
-	key[3].source_port++;
-	key[4].destination_port++;
-	key[5].stream++;
-	key[6].family = 6;
-	key[7].rule = 3;
+	key[1].source[0]++;
+	key[2].source[1]++;
+	key[3].destination[0]++;
+	key[4].destination[1]++;
+	key[5].rest = bp_sequence_rest(40001, 5555, 1, 4, 0);
+	key[6].rest = bp_sequence_rest(40000, 5556, 1, 4, 0);
+	key[7].rest = bp_sequence_rest(40000, 5555, 2, 4, 0);
+	key[8].rest = bp_sequence_rest(40000, 5555, 1, 6, 0);
+	key[9].rest = bp_sequence_rest(40000, 5555, 1, 4, 3);
 	for (uint32_t round = 0; round < 3; round++)
-		for (uint32_t i = 0; i < 8; i++)
+		for (uint32_t i = 0; i < 10; i++)
 			bp_sequences_note(s, &key[i], 1000 * i + round);
-	expect(0, (struct counted){.lives = 7});
+	expect(0, (struct counted){.lives = 9});
 	expect(3, (struct counted){.lives = 1});
-	bp_sequences_note(s, &key[7], 7000);
-	expect(0, (struct counted){.lives = 7});
+	bp_sequences_note(s, &key[9], 9000);
+	expect(0, (struct counted){.lives = 9});
 	expect(3, (struct counted){.duplicate = 1, .lives = 1});
 	bp_sequences_free(s);
 }
@@ -181,10 +184,8 @@ static void the_one_silent_for_longest_gives_way(void **state)
 	struct bp_sequences *s = fresh(3);
 	struct bp_sequence_key key[5];
 
-	for (unsigned i = 0; i < 5; i++) {
-		key[i] = stream((uint16_t)i);
-		key[i].rule = (uint8_t)(i & 1);
-	}
+	for (unsigned i = 0; i < 5; i++)
+		key[i] = stream_of((uint16_t)i, i & 1);
 	for (unsigned i = 0; i < 3; i++)
 		bp_sequences_note(s, &key[i], 100);
 	bp_sequences_note(s, &key[0], 101);

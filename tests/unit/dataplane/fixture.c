@@ -78,7 +78,9 @@ void rig_stop(struct rig *r)
 
 	if (r->worker->gather) { /* a worker that stops holds nothing */
 		r->worker->gather->draining = true;
-		rig_walk(r);
+		do
+			rig_walk(r);
+		while (bp_gather_holds(r->worker->gather));
 	}
 	for (unsigned p = 0; p < r->ports.n; p++)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)

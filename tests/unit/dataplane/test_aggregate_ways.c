@@ -37,7 +37,31 @@
 
 enum { A, B, C };
 
-/* A switch knows the sender of an aggregate by its first message. */
+/* A switch knows where a sender is whose messages it sees in aggregates of others alone. */
+static void all_senders_are_learned(void **state)
+{
+	uint8_t back[64];
+	struct rig r;
+
+	rig_start(&r, SWITCH MAKE, false, false);
+	for (unsigned i = 0; i < 3; i++) {
+		struct udp u = agg_message(i);
+
+		u.src_mac = (uint8_t)(0x40 + i);
+		agg_put_udp(&r, A, &u);
+	}
+	rig_walk(&r);
+	assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 3);
+	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), 0);
+	frame_make(back, sizeof(back), 2, 0x42, 0x88b5);
+	rig_put(&r, C, back, sizeof(back));
+	rig_walk(&r);
+	rig_expect(&r, A, back, sizeof(back));
+	rig_expect_none(&r, B);
+	rig_stop(&r);
+}
+
+/* An aggregate is from the sender of its first message. */
 static void over_a_bridge(void **state)
 {
 	uint8_t back[64];
@@ -365,6 +389,7 @@ static void there_and_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_senders_are_learned),
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(restored_over_a_bridge),
 		cmocka_unit_test(routed),

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/fuzz/fuzz.h"
+
+#include "agg/disaggregator.h"
+#include "proto/agg_paper.h"
+#include "proto/crc32c.h"
+
+/*
+ * The first octet chooses: the following ones are a frame as it is; or the UDP payload of a frame
+ * with right headers, of either format and family, where the checksum inside `full` is made right,
+ * since the fuzzer would not find one.
+ *
+ * Whatever is taken apart must be frames of the right length with right headers and checksums,
+ * whose payloads are those of the aggregate, all of them and in order, and whose senders are
+ * allowed by the rule. Judged here by other means than the code's own.
+ */
+#define PORT 0u
+#define FRAME_MOST 4096u
+
+static struct bp_disagg_stats stats[BP_AGG_RULES_MAX];
+static struct bp_disagg_packet packet;
+
+/* 10.1.0.9:5555 of rule 0 and [fd01::9]:5555 of rule 1 are full, 10.2.0.9 and fd02::9 of rules 2
+ * and 3 the paper's. Senders: 10.0.0.0/24, fd00::/64. */
+static const uint8_t sender4[4] = {10, 0, 0, 7};
+static const uint8_t sender6[16] = {0xfd, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+static void destination_of(unsigned rule, uint8_t out[16])
+{
+	const uint8_t four[4] = {10, (uint8_t)(1 + rule / 2), 0, 9};
+
+	memset(out, 0, 16);
+	if (rule % 2 == 0) {
+		memcpy(out, four, 4);
+	} else {
+		out[0] = 0xfd;
+		out[1] = (uint8_t)(1 + rule / 2);
+		out[15] = 9;
+	}
+}
+
+static struct bp_disaggregator *fresh(void)
+{
+	const struct bp_disaggregator_options o = {.streams = 2, .stats = stats, .seed = 3};
+	struct bp_agg_rules rules = {.n_disaggregate = 4};
+	struct bp_disaggregator *d = bp_disaggregator_new(&o);
+
+	if (d == NULL)
+		abort();
+	for (unsigned i = 0; i < 4; i++) {
+		struct bp_disagg_rule *r = &rules.disaggregate[i];
+		const uint8_t family = i % 2 == 0 ? 4 : 6;
+
+		destination_of(i, r->to.address.bytes);
+		r->to.address.family = family;
+		r->to.address.length = family == 4 ? 32 : 128;
+		r->to.udp_first = r->to.udp_last = 5555;
+		r->port = PORT;
+		r->format = i < 2 ? BP_AGG_FORMAT_FULL : BP_AGG_FORMAT_PAPER;
+		r->n_senders = 1;
+		r->senders[0].family = family;
+		r->senders[0].length = family == 4 ? 24 : 64;
+		memcpy(r->senders[0].bytes, family == 4 ? sender4 : sender6, family == 4 ? 3 : 8);
+	}
+	bp_disaggregator_set_rules(d, &rules);
+	return d;
+}
+
+static uint32_t plain_sum(const uint8_t *p, size_t len, uint32_t sum)
+{
+	for (size_t i = 0; i < len; i++) {
+		sum += (uint32_t)p[i] << (i & 1 ? 0 : 8);
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return sum;
+}
+
+/* What a frame is about, by its own headers, each of which must be right. Returns the payload's
+ * length. */
+static unsigned read_restored(const uint8_t *p, unsigned len, unsigned rule, unsigned ip_at,
+	const uint8_t **payload, unsigned in_front)
+{
+	const uint8_t *ip = p + ip_at, *udp;
+	const unsigned address = rule % 2 == 0 ? 4 : 16;
+	unsigned l4_len;
+	uint8_t to[16];
+
+	destination_of(rule, to);
+	if (address == 4) {
+		HOLDS(ip[0] == 0x45 && ip[9] == 17 && ip[8] != 0);
+		HOLDS(bp_be16(ip + 2) == len - ip_at);
+		HOLDS((bp_be16(ip + 6) & ~0x4000) == 0);
+		HOLDS(plain_sum(ip, 20, 0) == 0xffff);
+		HOLDS(memcmp(ip + 12, sender4, 3) == 0 && memcmp(ip + 16, to, 4) == 0);
+		udp = ip + 20;
+		l4_len = len - ip_at - 20;
+		HOLDS(plain_sum(udp, l4_len, plain_sum(ip + 12, 8, 17 + l4_len)) == 0xffff);
+	} else {
+		HOLDS(ip[0] >> 4 == 6 && ip[6] == 17 && ip[7] != 0);
+		HOLDS((bp_be32(ip) & 0xfffff) == 0);
+		HOLDS(bp_be16(ip + 4) == len - ip_at - 40);
+		HOLDS(memcmp(ip + 8, sender6, 8) == 0 && memcmp(ip + 24, to, 16) == 0);
+		udp = ip + 40;
+		l4_len = len - ip_at - 40;
+		HOLDS(plain_sum(udp, l4_len, plain_sum(ip + 8, 32, 17 + l4_len)) == 0xffff);
+	}
+	HOLDS(bp_be16(udp) != 0 && bp_be16(udp + 2) == 5555);
+	HOLDS(bp_be16(udp + 4) == l4_len && bp_be16(udp + 6) != 0);
+	HOLDS(in_front == 0 || memcmp(udp + 8, "\xfa\0\0\0\0\0", 6) == 0);
+	*payload = udp + 8 + in_front;
+	return l4_len - 8 - in_front;
+}
+
+/* `len` octets of the aggregate's UDP payload are at `payload`. */
+static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
+{
+	const unsigned in_front = rule < 2 ? 0 : BP_AGG_PAPER_HEADER;
+	const uint8_t *at = packet.payload + packet.message[0].offset;
+
+	HOLDS(packet.count >= 1 && packet.rule == rule);
+	HOLDS(packet.payload > frame && at <= end);
+	for (unsigned i = 0; i < packet.count; i++) {
+		const uint32_t len = bp_disagg_frame_len(&packet, i);
+		uint8_t *restored = malloc(len);
+		const uint8_t *payload;
+		unsigned n;
+
+		if (restored == NULL)
+			abort();
+		bp_disagg_write(&packet, i, (uint16_t)(i * 4711), restored);
+		HOLDS(memcmp(restored, frame, packet.ip_at) == 0);
+		n = read_restored(restored, len, rule, packet.ip_at, &payload, in_front);
+		HOLDS(n <= (size_t)(end - at));
+		HOLDS(memcmp(payload, at, n) == 0);
+		HOLDS(rule < 2 || n == BP_AGG_PAPER_MESSAGE_LEN);
+		at += n;
+		free(restored);
+	}
+	HOLDS(at == end);
+}
+
+/* Where the UDP payload of a frame that was taken apart ends, by its own lengths. */
+static const uint8_t *end_of(const uint8_t *frame)
+{
+	const uint8_t *ip = frame + packet.ip_at;
+
+	return ip + (ip[0] >> 4 == 4 ? bp_be16(ip + 2) : 40 + bp_be16(ip + 4));
+}
+
+static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
+{
+	struct bp_disaggregator *d = fresh();
+	uint8_t *frame = exact_copy(bytes, len), rule = 0xff;
+	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
+
+	/* twice, so that the second is a duplicate */
+	for (unsigned i = 1; i <= 2; i++) {
+		const enum bp_disagg_verdict v = bp_disaggregator_read(
+			d, frame, (uint32_t)len, frame_len, PORT, false, 0, &packet, &rule, &why);
+
+		HOLDS(v == BP_DISAGG_OTHER || rule < 4);
+		if (v == BP_DISAGG_REFUSED) {
+			HOLDS(why < BP_DISAGG_REFUSALS);
+			HOLDS(stats[rule].refused == i);
+		} else if (v == BP_DISAGG_PLAIN) {
+			HOLDS(stats[rule].plain == i);
+		} else if (v == BP_DISAGG_SPLIT) {
+			HOLDS(frame_len == len);
+			HOLDS(stats[rule].aggregates == i);
+			HOLDS(stats[rule].messages == (uint64_t)packet.count * i);
+			HOLDS(stats[rule].duplicate == (rule < 2 ? i - 1 : 0));
+			judge_split(frame, end_of(frame), rule);
+		}
+	}
+	bp_disaggregator_free(d);
+	free(frame);
+}
+
+static void seal(uint8_t *p, size_t len)
+{
+	uint32_t crc;
+
+	if (len < BP_AGG_FULL_HEADER || len - BP_AGG_FULL_HEADER < bp_be16(p + 4))
+		return;
+	crc = bp_crc32c_portable(BP_CRC32C_INIT, p, 12);
+	bp_put_be32(p + 12, ~bp_crc32c_portable(crc, p + BP_AGG_FULL_HEADER, bp_be16(p + 4)));
+}
+
+/* Right headers around a payload, which begins as the rule's format does. */
+static void carry(const uint8_t *payload, size_t len, unsigned rule, bool tag)
+{
+	static uint8_t frame[FRAME_MOST];
+	uint8_t *ip = frame + 14 + (tag ? 4 : 0);
+	uint8_t *udp = ip + (rule % 2 == 0 ? 20 : 40);
+	const unsigned l4_len = 8 + (unsigned)len;
+	uint8_t to[16];
+	uint32_t sum;
+
+	if (len < 2 || (size_t)(udp + l4_len - frame) > sizeof(frame))
+		return;
+	memset(frame, 2, 12);
+	bp_put_be32(frame + 12, 0x81000064);
+	bp_put_be16(ip - 2, rule % 2 == 0 ? 0x0800 : 0x86dd);
+	memset(ip, 0, (size_t)(udp + 8 - ip));
+	destination_of(rule, to);
+	if (rule % 2 == 0) {
+		bp_put_be16(ip, 0x45b8);
+		bp_put_be16(ip + 2, (uint16_t)(20 + l4_len));
+		bp_put_be16(ip + 8, 64 << 8 | 17);
+		memcpy(ip + 12, sender4, 4);
+		memcpy(ip + 16, to, 4);
+		bp_put_be16(ip + 10, (uint16_t)~plain_sum(ip, 20, 0));
+	} else {
+		bp_put_be32(ip, 0x6b812345);
+		bp_put_be16(ip + 4, (uint16_t)l4_len);
+		bp_put_be16(ip + 6, 17 << 8 | 64);
+		memcpy(ip + 8, sender6, 16);
+		memcpy(ip + 24, to, 16);
+	}
+	memcpy(udp + 8, payload, len);
+	if (rule < 2) {
+		bp_put_be16(udp + 8, BP_AGG_FULL_MAGIC);
+		seal(udp + 8, len);
+	} else {
+		udp[8] = BP_AGG_PAPER_PACKET;
+	}
+	bp_put_be16(udp, 40000);
+	bp_put_be16(udp + 2, 5555);
+	bp_put_be16(udp + 4, (uint16_t)l4_len);
+	sum = rule % 2 == 0 ? plain_sum(ip + 12, 8, 17 + l4_len)
+			    : plain_sum(ip + 8, 32, 17 + l4_len);
+	sum = ~plain_sum(udp, l4_len, sum) & 0xffff;
+	bp_put_be16(udp + 6, (uint16_t)(sum != 0 ? sum : 0xffff));
+	judge(frame, (size_t)(udp + l4_len - frame), (uint32_t)(udp + l4_len - frame));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	if (data[0] & 1)
+		judge(data + 1, size - 1, (uint32_t)(size - 1 + (data[0] >> 7)));
+	else
+		carry(data + 1, size - 1, data[0] >> 1 & 3, data[0] & 8);
+	return 0;
+}

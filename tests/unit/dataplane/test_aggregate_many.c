@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Much that is held and leaves for one reason: a bounded number each walk, and none is lost. What
+ * the little rings of the rig have no room for is counted as dropped; the counters say what left.
+ */
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/agg_rig.h"
+
+#include <string.h>
+
+#include "dataplane/link.h"
+#include "dataplane/walk.h"
+
+#define PORTS                                                                                      \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+#define STREAMS                                                                                    \
+	PORTS "aggregate:\n"                                                                       \
+	      "  - {port: a, to: {address: 10.1.0.9, udp: 1-9999}, messages: 60, max_delay: "      \
+	      "1ms}\n"
+#define PACED                                                                                      \
+	STREAMS "disaggregate:\n"                                                                  \
+		"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24], "       \
+		"pace: true, gap: 1s}\n"
+#define HELD 600u
+#define BURST 60u
+_Static_assert(HELD > 2 * BP_AGG_AT_ONCE && HELD < 3 * BP_AGG_AT_ONCE, "it takes three walks");
+_Static_assert(BURST < RIG_DEPTH && HELD % BURST == 0, "a burst fits in a ring");
+
+enum { A, B };
+
+/* As many streams with one message each. */
+static void hold(struct rig *r)
+{
+	for (unsigned i = 0; i < HELD; i++) {
+		struct udp u = agg_message(i % 200);
+
+		u.dport = (uint16_t)(1 + i);
+		agg_put_udp(r, A, &u);
+		if ((i + 1) % BURST == 0)
+			rig_walk(r);
+	}
+	assert_int_equal(rig_counter(r, BP_C_AGG_MESSAGE), HELD);
+	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 0);
+	assert_int_equal(r->shm.agg.stats->waiting, HELD);
+}
+
+/* They leave in three walks. */
+static void leave_in_three(struct rig *r)
+{
+	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 0);
+	rig_walk(r);
+	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), BP_AGG_AT_ONCE);
+	rig_walk(r);
+	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 2 * BP_AGG_AT_ONCE);
+	assert_true(bp_gather_holds(r->worker->gather));
+	rig_walk(r);
+	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), HELD);
+	assert_false(bp_gather_holds(r->worker->gather));
+}
+
+static void when_their_time_is_up(void **state)
+{
+	struct rig r;
+
+	rig_start(&r, STREAMS, false, false);
+	hold(&r);
+	agg_pass(&r, 1000000);
+	leave_in_three(&r);
+	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_TIME], HELD);
+	rig_stop(&r);
+}
+
+static void when_a_link_is_lost(void **state)
+{
+	struct rig r;
+
+	rig_start(&r, STREAMS, false, false);
+	assert_true(bp_link_poll(A, true));
+	hold(&r);
+	assert_int_equal(rte_eth_dev_set_link_down(A), 0);
+	assert_false(bp_link_poll(A, true));
+	leave_in_three(&r);
+	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], HELD);
+	/* That is over: the next one waits again. */
+	agg_put(&r, A, 0, 1);
+	rig_walk(&r);
+	assert_int_equal(r.shm.agg.stats->waiting, 1);
+	rig_stop(&r);
+}
+
+/* The old rules hold until all that is theirs has left. */
+static void when_rules_change(void **state)
+{
+	struct bp_agg_rules rules;
+	struct rig r;
+
+	rig_start(&r, STREAMS, false, false);
+	hold(&r);
+	rules = r.config->agg;
+	rules.aggregate[0].messages = 2;
+	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 60);
+	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_RELOAD], BP_AGG_AT_ONCE);
+	/* Others are written meanwhile: the last ones are taken. */
+	rules.aggregate[0].messages = 3;
+	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 60);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 3);
+	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
+	assert_int_equal(r.shm.agg.stats->aggregates, 0); /* of the new rules */
+	rig_stop(&r);
+}
+
+static void when_the_worker_ends(void **state)
+{
+	static struct bp_clock clock;
+	struct bp_worker_args args = {.clock = &clock};
+	struct rig r;
+
+	rig_start(&r, STREAMS, false, false);
+	bp_clock_init(&clock);
+	hold(&r);
+	args.worker = r.worker;
+	atomic_store(&r.worker->stop, true);
+	assert_int_equal(bp_worker_run(&args), 0);
+	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
+	assert_false(bp_gather_holds(r.worker->gather));
+	rig_stop(&r);
+}
+
+/* HELD messages that wait for their pace, and one that left at once; `s`: the aggregate. */
+static void hold_paced(struct rig *r, struct agg_seen *s)
+{
+	agg_put(r, A, 0, BURST);
+	rig_walk(r);
+	agg_take_of(r, B, s, 0, BURST);
+	for (unsigned i = 0; i < HELD / BURST; i++) {
+		rig_put(r, B, s->frame, s->len);
+		rig_walk(r);
+	}
+	assert_int_equal(r->worker->gather->waiting, HELD - 1);
+	assert_int_equal(r->shm.agg.disagg_stats->waiting, HELD - 1);
+}
+
+/* Queues grow no longer while they are emptied, whatever comes in. */
+static void when_the_pace_changes(void **state)
+{
+	struct bp_agg_rules rules;
+	struct agg_seen s;
+	struct rig r;
+
+	rig_start(&r, PACED, false, false);
+	hold_paced(&r, &s);
+	rules = r.config->agg;
+	rules.disaggregate[0].pace = false;
+	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
+	rig_put(&r, B, s.frame, s.len);
+	bp_graph_walk(r.worker->graph, true); /* rig_walk() does until nothing comes in */
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
+	assert_true(r.worker->gather->rules.disaggregate[0].pace);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, 0);
+	assert_false(r.worker->gather->rules.disaggregate[0].pace);
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	rig_stop(&r);
+}
+
+/* A plan that is withdrawn before the queues are empty leaves them their pace. */
+static void when_the_pace_changes_back(void **state)
+{
+	struct bp_agg_rules rules;
+	struct agg_seen s;
+	struct rig r;
+
+	rig_start(&r, PACED, false, false);
+	hold_paced(&r, &s);
+	rules = r.config->agg;
+	rules.disaggregate[0].pace = false;
+	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	rig_walk(&r);
+	bp_agg_plan_write(r.shm.agg.plan, &r.config->agg);
+	rig_put(&r, B, s.frame, s.len);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
+	rig_stop(&r);
+}
+
+static void when_the_worker_ends_with_paced(void **state)
+{
+	static struct bp_clock clock;
+	struct bp_worker_args args = {.clock = &clock};
+	struct agg_seen s;
+	struct rig r;
+
+	rig_start(&r, PACED, false, false);
+	bp_clock_init(&clock);
+	hold_paced(&r, &s);
+	rig_put(&r, B, s.frame, s.len);
+	args.worker = r.worker;
+	atomic_store(&r.worker->stop, true);
+	assert_int_equal(bp_worker_run(&args), 0);
+	assert_int_equal(r.worker->gather->waiting, 0);
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	rig_stop(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(when_their_time_is_up),
+		cmocka_unit_test(when_a_link_is_lost),
+		cmocka_unit_test(when_rules_change),
+		cmocka_unit_test(when_the_worker_ends),
+		cmocka_unit_test(when_the_pace_changes),
+		cmocka_unit_test(when_the_pace_changes_back),
+		cmocka_unit_test(when_the_worker_ends_with_paced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
