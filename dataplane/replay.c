@@ -1,63 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/replay.h"
+#include "dataplane/replay_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
-#include <pcap/pcap.h>
-#include <rte_errno.h>
 #include <rte_mbuf.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/agg/gather.h"
-#include "dataplane/capture.h"
 #include "dataplane/exception/exception.h"
-#include "dataplane/graph.h"
-#include "dataplane/link.h"
 #include "dataplane/mac_table.h"
-#include "dataplane/replay_phd.h"
-#include "dataplane/replay_report.h"
-#include "dataplane/ring_ports.h"
 #include "dataplane/walk.h"
 #include "dataplane/workers.h"
-#include "shm/fib_static.h"
-#include "shm/layout.h"
 
 #define SNAP_LEN 262144
-/* One jumbo frame can hold thousands of publications, each of them a clone. */
-#define DEPTH 8192
-#define MBUFS 8191
-#define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
-#define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
-/* What is held for aggregation beyond that is not aggregated, or leaves before its time. */
-#define HELD_MOST 32768u
-
-struct replay {
-	const struct bp_replay_options *o;
-	struct bp_config *config;
-	struct bp_shm shm;
-	struct rte_mempool *pool;
-	struct bp_ring_ports ports;
-	struct bp_mac_table *mac_table;
-	struct bp_worker *worker;
-	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
-	struct bp_exception *exception; /* without any kernel interface */
-	struct bp_replay_phd *phd;      /* NULL: no section phd */
-	struct bp_captures *captures;
-	struct bp_replay_input *inputs;
-	unsigned *in_port; /* by input file: index of its port */
-	pcap_t *format;
-	pcap_dumper_t *dumper[BP_MAX_PORTS];
-	uint8_t *scratch; /* SNAP_LEN bytes */
-	json_t *alarms;
-	uint64_t alarm_cursor;
-	char err[1024];
-};
 
 /* Index of the port, or -1 with a sentence that lists those there are. */
-static int find_port(struct replay *r, const char *name)
+static int find_port(struct bp_replay *r, const char *name)
 {
 	const struct bp_config *c = r->config;
 	size_t at;
@@ -72,7 +32,7 @@ static int find_port(struct replay *r, const char *name)
 	return -1;
 }
 
-static int open_inputs(struct replay *r)
+static int open_inputs(struct bp_replay *r)
 {
 	const struct bp_replay_options *o = r->o;
 
@@ -95,7 +55,7 @@ static int open_inputs(struct replay *r)
 	return EX_OK;
 }
 
-static int open_outputs(struct replay *r)
+static int open_outputs(struct bp_replay *r)
 {
 	const struct bp_replay_options *o = r->o;
 
@@ -126,136 +86,14 @@ static int open_outputs(struct replay *r)
 	return EX_OK;
 }
 
-static int load_rules(struct replay *r)
-{
-	const struct bp_config_mqtt *m = &r->config->mqtt;
-
-	if (!m->enabled)
-		return 0;
-	if (bp_ruleset_build(r->shm.rules, r->shm.rules_bank_size, m->rules, m->n_rules,
-		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
-		return -1;
-	atomic_store(&r->shm.global->rules_active, 1 << 1);
-	return 0;
-}
-
-/* There is no kernel here: the file is all there is to know of routes and neighbours. */
-static int load_routes(struct replay *r)
-{
-	if (!bp_config_routes(r->config))
-		return 0;
-	r->writer = bp_fib_writer_new(&r->shm.fib, NULL, NULL, r->err, sizeof(r->err));
-	if (!r->writer)
-		return -1;
-	return bp_fib_static_apply(r->writer, r->config, false, NULL, r->err, sizeof(r->err));
-}
-
-/* What the planes of a live gateway say in the segment, for whoever shows its tables. */
-static void name_ports(struct replay *r)
-{
-	for (unsigned p = 0; p < r->config->n_ports; p++)
-		snprintf(r->shm.ports[p].name, sizeof(r->shm.ports[p].name), "%s",
-			r->config->port[p].name);
-	atomic_store(&r->shm.global->dp_ports, r->config->n_ports);
-	if (r->shm.agg.plan)
-		bp_agg_plan_write(r->shm.agg.plan, &r->config->agg);
-}
-
-static int map_segment(struct replay *r)
-{
-	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
-	struct bp_segment *s = bp_segment_anonymous(specs, n, r->err, sizeof(r->err));
-
-	if (!s)
-		return -1;
-	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0) {
-		name_ports(r);
-		return load_rules(r) != 0 ? -1 : load_routes(r);
-	}
-	bp_segment_close(s);
-	r->shm.segment = NULL;
-	return -1;
-}
-
-static int make_worker(struct replay *r)
-{
-	const struct bp_config *c = r->config;
-	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
-
-	r->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
-	if (!r->mac_table) {
-		snprintf(r->err, sizeof(r->err), "no memory for the MAC table");
-		return -1;
-	}
-	for (unsigned b = 0; b < c->n_bridges; b++)
-		for (unsigned i = 0; i < c->bridge[b].n; i++)
-			bp_mac_table_set_bridge(r->mac_table, c->bridge[b].port[i], (uint8_t)b);
-	r->worker = bp_worker_create(c, &r->shm, 0, r->mac_table, true, r->err, sizeof(r->err));
-	if (!r->worker)
-		return -1;
-	r->worker->pool = r->pool;
-	if (r->writer) {
-		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
-		if (!r->exception)
-			return -1;
-		r->worker->exception = r->exception;
-	}
-	if (r->worker->health) {
-		r->phd = bp_replay_phd_new(c, &r->shm, r->worker, r->err, sizeof(r->err));
-		if (!r->phd)
-			return -1;
-	}
-	for (unsigned p = 0; p < c->n_ports; p++)
-		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
-	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
-		c->n_ports, r->err, sizeof(r->err));
-}
-
-/* Buffers for messages that wait beside those that are under way. */
-static unsigned held(const struct bp_config *c)
-{
-	if (!bp_config_aggregates(c))
-		return 0;
-	return (unsigned)RTE_MIN(
-		(uint64_t)c->aggregation.streams + bp_gather_waiting_most(c), HELD_MOST);
-}
-
-static int start(struct replay *r)
-{
-	const unsigned more = held(r->config);
-
-	/* one worker, whatever the live gateway has: the order of frames must be one order */
-	r->config->n_workers = 1;
-	if (bp_ring_eal_more(
-		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
-		map_segment(r) != 0)
-		return -1;
-	bp_link_reset();
-	r->pool = rte_pktmbuf_pool_create(
-		"biplane-replay", MBUFS + more, 0, 0, DATA_ROOM, SOCKET_ID_ANY);
-	if (!r->pool) {
-		snprintf(r->err, sizeof(r->err), "no memory for packet buffers: %s",
-			rte_strerror(rte_errno));
-		return -1;
-	}
-	if (bp_ring_ports_create(&r->ports, r->config, DEPTH, r->pool, r->err, sizeof(r->err)) != 0)
-		return -1;
-	if (make_worker(r) != 0)
-		return -1;
-	r->alarm_cursor = bp_ring_tail(bp_shm_ring(&r->shm, 0));
-	r->alarms = json_array();
-	return 0;
-}
-
-static void set_time(struct replay *r, uint64_t time_ns)
+static void set_time(struct bp_replay *r, uint64_t time_ns)
 {
 	r->worker->now_ns = time_ns;
 	if (time_ns > r->worker->mono_ns) /* captures may go back in time; clocks for age don't */
 		r->worker->mono_ns = time_ns;
 }
 
-static void walk(struct replay *r)
+static void walk(struct bp_replay *r)
 {
 	struct bp_worker *w = r->worker;
 	uint64_t before;
@@ -267,7 +105,7 @@ static void walk(struct replay *r)
 	} while (w->rx_frames != before);
 }
 
-static void write_frame(struct replay *r, unsigned port, const struct rte_mbuf *m)
+static void write_frame(struct bp_replay *r, unsigned port, const struct rte_mbuf *m)
 {
 	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN);
 	struct pcap_pkthdr head = {.caplen = len, .len = m->pkt_len};
@@ -280,7 +118,7 @@ static void write_frame(struct replay *r, unsigned port, const struct rte_mbuf *
 }
 
 /* The CSE's word for a request, in at the port where the request left. False: no room. */
-static bool acknowledge(struct replay *r, unsigned port, const struct rte_mbuf *m, bool *more)
+static bool acknowledge(struct bp_replay *r, unsigned port, const struct rte_mbuf *m, bool *more)
 {
 	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN), n;
 	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
@@ -297,7 +135,7 @@ static bool acknowledge(struct replay *r, unsigned port, const struct rte_mbuf *
  * Takes what left. *more: something came in for it. A CSE is at one port: where a bridge floods a
  * request, the first one answers.
  */
-static bool take_out(struct replay *r, bool *more)
+static bool take_out(struct bp_replay *r, bool *more)
 {
 	bool ok = true;
 
@@ -316,7 +154,7 @@ static bool take_out(struct replay *r, bool *more)
 	return ok;
 }
 
-static void take_alarms(struct replay *r)
+static void take_alarms(struct bp_replay *r)
 {
 	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
 	const struct bp_alarm *a;
@@ -329,7 +167,7 @@ static void take_alarms(struct replay *r)
 }
 
 /* All that follows from what came in, or from the time. */
-static bool settle(struct replay *r)
+static bool settle(struct bp_replay *r)
 {
 	bool ok = true, more;
 
@@ -349,7 +187,7 @@ static bool settle(struct replay *r)
 
 /* What devices are to be told because nothing came from them in time, and messages that have waited
  * long enough; each at its own time, if that is before `until_ns`. */
-static bool pass_time(struct replay *r, uint64_t until_ns)
+static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
 	struct bp_gather *g = r->worker->gather;
 
@@ -371,7 +209,7 @@ static bool pass_time(struct replay *r, uint64_t until_ns)
 }
 
 /* What is held leaves at its own time; what would wait for ever, at last. */
-static bool end_time(struct replay *r)
+static bool end_time(struct bp_replay *r)
 {
 	struct bp_gather *g = r->worker->gather;
 	uint64_t next;
@@ -385,7 +223,7 @@ static bool end_time(struct replay *r)
 	return settle(r);
 }
 
-static int play(struct replay *r)
+static int play(struct bp_replay *r)
 {
 	struct bp_capture_frame f;
 	bool ok;
@@ -418,7 +256,7 @@ static int play(struct replay *r)
 }
 
 /* Whatever was buffered must be on its file before we say that all is well. */
-static int close_outputs(struct replay *r)
+static int close_outputs(struct bp_replay *r)
 {
 	int status = EX_OK;
 
@@ -436,7 +274,7 @@ static int close_outputs(struct replay *r)
 	return status;
 }
 
-static int report(struct replay *r)
+static int report(struct bp_replay *r)
 {
 	FILE *out = r->o->report ? r->o->report : stdout;
 	json_t *alarms = r->alarms;
@@ -453,7 +291,7 @@ static int report(struct replay *r)
 	return EX_IOERR;
 }
 
-static void close_all(struct replay *r)
+static void close_all(struct bp_replay *r)
 {
 	close_outputs(r);
 	json_decref(r->alarms);
@@ -475,7 +313,7 @@ static void close_all(struct replay *r)
 	bp_config_free(r->config);
 }
 
-static int run(struct replay *r)
+static int run(struct bp_replay *r)
 {
 	int status = EX_OK;
 
@@ -490,7 +328,7 @@ static int run(struct replay *r)
 		status = open_inputs(r);
 	if (status == EX_OK)
 		status = open_outputs(r);
-	if (status == EX_OK && start(r) != 0)
+	if (status == EX_OK && bp_replay_start(r) != 0)
 		status = EX_UNAVAILABLE;
 	if (status == EX_OK)
 		status = play(r);
@@ -503,7 +341,7 @@ static int run(struct replay *r)
 
 int bp_replay_run(const struct bp_replay_options *o)
 {
-	struct replay *r = calloc(1, sizeof(*r));
+	struct bp_replay *r = calloc(1, sizeof(*r));
 	int status;
 
 	if (!r) {

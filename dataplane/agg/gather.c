@@ -80,7 +80,7 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 	send_judged(g, n);
 	b->judged = 0;
 	bp_count(g->worker, BP_C_AGG_MESSAGE, b->n_taken);
-	rte_pktmbuf_free_bulk(b->taken, b->n_taken);
+	bp_mbuf_free_frames(b->taken, b->n_taken);
 }
 
 /* ---- pace ---- */
@@ -332,6 +332,7 @@ int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t 
 
 	g->worker = w;
 	g->run.worker = w;
+	bp_mbuf_stock_init(&g->stock, w->pool);
 	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
 	g->options.seed = w->seed;
 	g->aggregator = bp_aggregator_new(&g->options);

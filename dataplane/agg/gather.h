@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "dataplane/agg/run.h"
 #include "dataplane/link.h"
+#include "dataplane/mbuf_stock.h"
 #include "dataplane/worker.h"
 
 /*
@@ -45,6 +46,7 @@ struct bp_gather {
 	const struct bp_agg_plan *plan;
 	struct bp_gather_burst burst;
 	struct bp_run run;
+	struct bp_mbuf_stock stock; /* for restored messages; empty between bursts */
 	struct bp_disagg_packet packet;
 	/* of each entry of `disaggregate`; those with `pace` are listed */
 	struct bp_pacer pacer[BP_AGG_RULES_MAX];

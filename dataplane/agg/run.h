@@ -2,12 +2,16 @@
 #ifndef BP_DATAPLANE_AGG_RUN_H
 #define BP_DATAPLANE_AGG_RUN_H
 
+#include <string.h>
+
 #include "dataplane/worker.h"
 
 /*
  * What leaves a node in order, whoever it belongs to: frames that go on and frames that were made.
  * Those in a row with the same next node go together.
  */
+#define BP_RUN_MOST 256u
+
 struct bp_run {
 	struct bp_worker *worker;
 	struct rte_graph *graph;
@@ -15,7 +19,7 @@ struct bp_run {
 	rte_edge_t edge;
 	uint16_t n;
 	uint32_t bytes;
-	void *m[RTE_GRAPH_BURST_SIZE];
+	void *m[BP_RUN_MOST];
 };
 
 /* From now on frames leave by this node, which is being processed. */
@@ -44,12 +48,25 @@ static inline void bp_run_end(struct bp_run *r)
 
 static inline void bp_run_add(struct bp_run *r, rte_edge_t edge, struct rte_mbuf *m)
 {
-	if (unlikely(edge != r->edge || r->n == RTE_DIM(r->m))) {
+	if (unlikely(edge != r->edge || r->n == BP_RUN_MOST)) {
 		bp_run_end(r);
 		r->edge = edge;
 	}
 	r->bytes += m->pkt_len;
 	r->m[r->n++] = m;
+}
+
+/* Several with the same next node, at most BP_RUN_MOST, of `bytes` in all. */
+static inline void bp_run_add_all(
+	struct bp_run *r, rte_edge_t edge, struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
+{
+	if (unlikely(edge != r->edge || r->n + n > BP_RUN_MOST)) {
+		bp_run_end(r);
+		r->edge = edge;
+	}
+	memcpy(&r->m[r->n], m, n * sizeof(*m));
+	r->n = (uint16_t)(r->n + n);
+	r->bytes += bytes;
 }
 
 #endif

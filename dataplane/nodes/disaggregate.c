@@ -29,42 +29,38 @@ static inline void fetch(const struct rte_mbuf *m)
 		rte_prefetch0(data + (size_t)i * RTE_CACHE_LINE_SIZE);
 }
 
-/* A frame of the rule that may have to wait. */
-static inline void send(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
-{
-	if (g->rules.disaggregate[rule].pace)
-		bp_gather_pace(g, rule, m);
-	else
-		bp_run_add(&g->run, g->worker->onward[m->port], m);
-}
-
 /* Messages restored at one go, from bursts of all queues: a stream between nodes holds 65,535
  * frames, and no port's queue takes so many. */
 #define RESTORED_MOST 16384u
 
-/* False: there are no mbufs for all, or too many were restored just now, and nothing was restored.
+/* False: there are no buffers for all, or too many were restored just now, and nothing was
+ * restored.
  */
-static bool restore(struct bp_gather *g, uint16_t port, unsigned rule)
+static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsigned rule)
 {
 	const struct bp_disagg_packet *p = &g->packet;
-	struct rte_mbuf *m[BP_AGG_FULL_MOST];
+	const uint16_t port = aggregate->port;
+	struct bp_mbuf_stock *s = &g->stock;
+	struct rte_mbuf *const *m;
+	uint32_t bytes = 0;
 
-	if (unlikely(g->restored + p->count > RESTORED_MOST) ||
-		unlikely(rte_pktmbuf_alloc_bulk(g->worker->pool, m, p->count) != 0))
+	/* A restored frame is shorter than its aggregate. */
+	if (unlikely(aggregate->pkt_len > s->room || g->restored + p->count > RESTORED_MOST ||
+		     !bp_mbuf_stock_fill(s, p->count)))
 		return false;
+	m = &s->m[s->next];
 	for (unsigned i = 0; i < p->count; i++) {
 		const uint32_t len = bp_disagg_frame_len(p, i);
+		struct rte_mbuf *to = bp_mbuf_stock_take(s, port, (uint16_t)len);
 
-		/* Shorter than the aggregate, which lay in one buffer: no case that is known. */
-		if (unlikely(rte_pktmbuf_append(m[i], (uint16_t)len) == NULL)) {
-			rte_pktmbuf_free_bulk(m, p->count);
-			return false;
-		}
-		bp_disagg_write(p, i, g->id++, rte_pktmbuf_mtod(m[i], uint8_t *));
-		m[i]->port = port;
+		bp_disagg_write(p, i, g->id++, bp_mbuf_stock_data(s, to));
+		bytes += len;
 	}
-	for (unsigned i = 0; i < p->count; i++)
-		send(g, rule, m[i]);
+	if (g->rules.disaggregate[rule].pace)
+		for (unsigned i = 0; i < p->count; i++)
+			bp_gather_pace(g, rule, m[i]);
+	else
+		bp_run_add_all(&g->run, g->worker->onward[port], m, p->count, bytes);
 	g->restored += p->count;
 	bp_count(g->worker, BP_C_DISAGG_MESSAGE, p->count);
 	return true;
@@ -81,7 +77,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 		bp_gather_readable(w, m), m->pkt_len, m->port, bp_gather_routed(w, m->port),
 		w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
 	case BP_DISAGG_SPLIT:
-		if (likely(restore(g, m->port, rule)))
+		if (likely(restore(g, m, rule)))
 			return true;
 		bp_disaggregator_give_up(g->disaggregator, &g->packet);
 		bp_drop_reason_set(m, BP_C_DROP_DISAGG_NO_MBUF);
@@ -107,7 +103,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 
 static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 {
-	rte_pktmbuf_free_bulk(m, n);
+	bp_mbuf_free_frames(m, n);
 	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
 }
 
@@ -135,6 +131,7 @@ static uint16_t disaggregate_process(
 		}
 	}
 	free_done(w, done, n);
+	bp_mbuf_stock_return(&g->stock);
 	bp_run_end(&g->run);
 	return nb_objs;
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MBUF_STOCK_H
+#define BP_DATAPLANE_MBUF_STOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+/*
+ * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
+ * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
+ * in a pool has no next one, one holder, and its data where the pool has it (rte_mbuf_raw_alloc()):
+ * so these are written only, and fetched while others are.
+ */
+#define BP_STOCK_MOST 255u /* that are taken at one time */
+#define BP_STOCK_REFILL 64u
+#define BP_STOCK_AHEAD 8u
+
+struct bp_mbuf_stock {
+	struct rte_mempool *pool; /* made by rte_pktmbuf_pool_create() */
+	uint32_t data_at;         /* octets from an mbuf to its data */
+	uint32_t room;            /* octets of data */
+	uint32_t next, n;         /* m[next..n) are left */
+	struct rte_mbuf *m[BP_STOCK_MOST + BP_STOCK_REFILL];
+};
+
+static inline void bp_mbuf_stock_init(struct bp_mbuf_stock *s, struct rte_mempool *pool)
+{
+	s->pool = pool;
+	s->data_at = (uint32_t)sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(pool) +
+		     RTE_PKTMBUF_HEADROOM;
+	s->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	s->next = s->n = 0;
+}
+
+static inline uint8_t *bp_mbuf_stock_data(const struct bp_mbuf_stock *s, struct rte_mbuf *m)
+{
+	return (uint8_t *)m + s->data_at;
+}
+
+static inline void bp_mbuf_stock_fetch(const struct bp_mbuf_stock *s, uint32_t i)
+{
+	__builtin_prefetch(s->m[i], 1, 3);
+	__builtin_prefetch(bp_mbuf_stock_data(s, s->m[i]), 1, 3);
+}
+
+/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. */
+static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
+{
+	uint32_t left = s->n - s->next, more;
+
+	if (likely(left >= need))
+		return true;
+	for (uint32_t i = 0; i < left; i++)
+		s->m[i] = s->m[s->next + i];
+	s->next = 0;
+	s->n = left;
+	more = RTE_MAX(need - left, BP_STOCK_REFILL);
+	if (unlikely(rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)) {
+		more = need - left;
+		if (rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)
+			return false;
+	}
+	s->n = left + more;
+	for (uint32_t i = 0; i < RTE_MIN(s->n, BP_STOCK_AHEAD); i++)
+		bp_mbuf_stock_fetch(s, i);
+	return true;
+}
+
+/* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */
+static inline struct rte_mbuf *bp_mbuf_stock_take(
+	struct bp_mbuf_stock *s, uint16_t port, uint16_t len)
+{
+	struct rte_mbuf *m = s->m[s->next];
+
+	if (likely(s->next + BP_STOCK_AHEAD < s->n))
+		bp_mbuf_stock_fetch(s, s->next + BP_STOCK_AHEAD);
+	s->next++;
+	m->data_off = RTE_PKTMBUF_HEADROOM;
+	m->port = port;
+	m->ol_flags = 0;
+	m->packet_type = 0;
+	m->pkt_len = len;
+	m->data_len = len;
+	m->vlan_tci = 0;
+	return m;
+}
+
+/* Gives back what is left. */
+static inline void bp_mbuf_stock_return(struct bp_mbuf_stock *s)
+{
+	if (s->n != s->next)
+		rte_mempool_put_bulk(s->pool, (void **)&s->m[s->next], s->n - s->next);
+	s->next = s->n = 0;
+}
+
+/*
+ * Frees frames. Of those of one piece that nobody else holds, which most are, the first cache line
+ * alone is read; m[] is rearranged.
+ */
+static inline void bp_mbuf_free_frames(struct rte_mbuf **m, unsigned n)
+{
+	struct rte_mempool *pool;
+	unsigned whole = 0;
+
+	if (n == 0)
+		return;
+	pool = m[0]->pool;
+	for (unsigned i = 0; i < n; i++) {
+		if (likely(m[i]->nb_segs == 1 && rte_mbuf_refcnt_read(m[i]) == 1 &&
+			    RTE_MBUF_DIRECT(m[i]) && m[i]->pool == pool))
+			m[whole++] = m[i];
+		else
+			rte_pktmbuf_free(m[i]);
+	}
+	rte_mempool_put_bulk(pool, (void **)m, whole);
+}
+
+#endif

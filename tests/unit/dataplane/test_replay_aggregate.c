@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aggregation in replay: what waits leaves at its own time, also when no frame comes then. */
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/agg_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <pcap/pcap.h>
+
+#include "dataplane/capture.h"
+#include "dataplane/replay.h"
+
+#define T0 1700000000000000000ull
+#define US 1000u
+#define WIRE                                                                                       \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+#define MAKE(rest_)                                                                                \
+	"aggregate:\n  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8" rest_ "}\n"
+#define TAKE(rest_)                                                                                \
+	"disaggregate:\n  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: "               \
+	"[10.0.0.0/24]" rest_ "}\n"
+
+static char dir[64];
+
+static const char *path(const char *name)
+{
+	static char p[16][128];
+	static unsigned turn;
+	char *out = p[turn++ % 16];
+
+	snprintf(out, sizeof(p[0]), "%s/%s", dir, name);
+	return out;
+}
+
+/* Messages 0, 1, ... at these times after T0. */
+static void capture(const char *name, const int64_t *us, unsigned n)
+{
+	pcap_t *format =
+		pcap_open_dead_with_tstamp_precision(DLT_EN10MB, 65535, PCAP_TSTAMP_PRECISION_NANO);
+	pcap_dumper_t *d = pcap_dump_open(format, path(name));
+
+	assert_non_null(d);
+	for (unsigned i = 0; i < n; i++) {
+		const struct udp u = agg_message(i);
+		const uint64_t ns = T0 + (uint64_t)(us[i] * (int64_t)US);
+		uint8_t f[UDP_FRAME_MAX];
+		struct pcap_pkthdr h = {.len = agg_frame(&u, f)};
+
+		h.caplen = h.len;
+		h.ts.tv_sec = (time_t)(ns / 1000000000u);
+		h.ts.tv_usec = (suseconds_t)(ns % 1000000000u);
+		pcap_dump((u_char *)d, &h, f);
+	}
+	pcap_dump_close(d);
+	pcap_close(format);
+}
+
+static json_t *statistics(const struct bp_shm *shm)
+{
+	return json_pack("{sI sI}", "messages", (json_int_t)shm->agg.stats->messages, "stop",
+		(json_int_t)shm->agg.stats->flushed[BP_AGG_FLUSH_STOP]);
+}
+
+static void print_statistics(const json_t *j, FILE *out)
+{
+	fprintf(out, "messages: %d\n", (int)json_integer_value(json_object_get(j, "messages")));
+}
+
+/* `in` comes in at one port, what leaves by the other is `out`; the report. */
+static char *replay(const char *yaml, bool json, const char *in_port, const char *in,
+	const char *out_port, const char *out)
+{
+	const struct bp_replay_file i = {in_port, path(in)}, o = {out_port, path(out)};
+	struct bp_replay_options options = {.config_path = path("c.yaml"),
+		.in = &i,
+		.n_in = 1,
+		.out = &o,
+		.n_out = 1,
+		.json = json,
+		.aggregation = statistics,
+		.print_aggregation = print_statistics};
+	FILE *config = fopen(options.config_path, "w");
+	char *report = NULL;
+	size_t size;
+
+	assert_non_null(config);
+	assert_true(fputs(yaml, config) >= 0);
+	assert_int_equal(fclose(config), 0);
+	options.report = open_memstream(&report, &size);
+	assert_non_null(options.report);
+	assert_int_equal(bp_replay_run(&options), EX_OK);
+	assert_int_equal(fclose(options.report), 0);
+	assert_non_null(report);
+	return report;
+}
+
+/* Its "aggregation" and the sum, which must be exact. */
+static json_t *replay_json(const char *yaml, const char *in_port, const char *in,
+	const char *out_port, const char *out)
+{
+	char *text = replay(yaml, true, in_port, in, out_port, out);
+	json_error_t error;
+	json_t *j = json_loads(text, 0, &error);
+
+	assert_non_null(j);
+	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
+	free(text);
+	return j;
+}
+
+/* When the frames of a capture left, in microseconds after T0; octets of each. */
+static unsigned times(const char *name, int64_t us[64], uint32_t len[64])
+{
+	struct bp_captures *c = bp_captures_create();
+	struct bp_capture_frame f;
+	char err[256];
+	unsigned n = 0;
+
+	assert_int_equal(bp_captures_add(c, path(name), err, sizeof(err)), 0);
+	for (; bp_captures_next(c, &f); n++) {
+		assert_true(n < 64);
+		assert_int_equal((int64_t)(f.time_ns - T0) % (int64_t)US, 0);
+		us[n] = (int64_t)(f.time_ns - T0) / (int64_t)US;
+		len[n] = f.len;
+	}
+	assert_null(bp_captures_error(c, 0));
+	bp_captures_free(c);
+	return n;
+}
+
+static unsigned messages_in(uint32_t len)
+{
+	/* header 58, the first entry 9, the others 3 or 4, payloads 16 */
+	return (len - 58 - 9 + 4) / 20 + ((len - 58 - 9 + 4) % 20 != 0);
+}
+
+/* Between frames, with a frame at that very time, and after the last. */
+static void deadlines_are_exact(void **state)
+{
+	static const int64_t in[] = {0, 300, 999, 1000, 4200};
+	static const int64_t want[] = {1000, 2000, 5200};
+	static const unsigned held[] = {3, 1, 1};
+	int64_t us[64];
+	uint32_t len[64];
+
+	capture("in.pcap", in, 5);
+	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), "a", "in.pcap", "b", "out.pcap"));
+	assert_int_equal(times("out.pcap", us, len), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(us[i], want[i]);
+		assert_int_equal(messages_in(len[i]), held[i]);
+	}
+}
+
+/* Without max_delay they would wait for ever: they leave when there is no more to come. */
+static void the_end_is_a_stop(void **state)
+{
+	static const int64_t in[] = {0, 10, 20};
+	int64_t us[64];
+	uint32_t len[64];
+	json_t *j;
+
+	capture("in.pcap", in, 3);
+	j = replay_json(WIRE MAKE(", max_delay: 0"), "a", "in.pcap", "b", "out.pcap");
+	assert_int_equal(times("out.pcap", us, len), 1);
+	assert_int_equal(us[0], 20);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(j, "aggregation"), "stop")), 1);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(j, "aggregation"), "messages")),
+		3);
+	json_decref(j);
+}
+
+/* A capture merged by somebody else: clocks for age don't go back. */
+static void time_that_goes_back(void **state)
+{
+	static const int64_t in[] = {5000, 100, 200, 5100, 7000};
+	int64_t us[64];
+	uint32_t len[64];
+
+	capture("in.pcap", in, 5);
+	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), "a", "in.pcap", "b", "out.pcap"));
+	assert_int_equal(times("out.pcap", us, len), 2);
+	assert_int_equal(us[0], 6000);
+	assert_int_equal(messages_in(len[0]), 4);
+	assert_int_equal(us[1], 8000);
+}
+
+static void pace_is_exact(void **state)
+{
+	static const int64_t in[] = {0, 0, 0, 0, 0, 0, 0, 0, 30, 30, 30, 30, 30, 30, 30, 30};
+	int64_t us[64];
+	uint32_t len[64];
+
+	capture("in.pcap", in, 16);
+	json_decref(replay_json(WIRE MAKE(""), "a", "in.pcap", "b", "between.pcap"));
+	assert_int_equal(times("between.pcap", us, len), 2);
+	json_decref(replay_json(
+		WIRE TAKE(", pace: true, gap: 10us"), "b", "between.pcap", "a", "out.pcap"));
+	assert_int_equal(times("out.pcap", us, len), 16);
+	for (unsigned i = 0; i < 16; i++) {
+		assert_int_equal(us[i], 10 * i);
+		assert_int_equal(len[i], 42 + AGG_PAYLOAD);
+	}
+}
+
+/* The same input gives the same output, byte for byte. */
+static void is_deterministic(void **state)
+{
+	char *report[2], *text;
+	char *data[2];
+	size_t n[2];
+	int64_t in[40];
+
+	for (unsigned i = 0; i < 40; i++)
+		in[i] = 37 * (int64_t)i;
+	capture("in.pcap", in, 40);
+	for (unsigned i = 0; i < 2; i++) {
+		FILE *f;
+
+		report[i] = replay(
+			WIRE MAKE(", max_delay: 200us"), true, "a", "in.pcap", "b", "out.pcap");
+		data[i] = malloc(65536);
+		f = fopen(path("out.pcap"), "r");
+		assert_non_null(f);
+		n[i] = fread(data[i], 1, 65536, f);
+		fclose(f);
+	}
+	assert_true(n[0] > 1000);
+	assert_int_equal(n[0], n[1]);
+	assert_memory_equal(data[0], data[1], n[0]);
+	assert_string_equal(report[0], report[1]);
+	text = replay(WIRE MAKE(", max_delay: 200us"), false, "a", "in.pcap", "b", "out.pcap");
+	assert_non_null(strstr(text, "messages: 40\n"));
+	free(text);
+	for (unsigned i = 0; i < 2; i++) {
+		free(report[i]);
+		free(data[i]);
+	}
+}
+
+static int make_dir(void **state)
+{
+	snprintf(dir, sizeof(dir), "/tmp/bp-replay-agg-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	static const char *const names[] = {"c.yaml", "in.pcap", "between.pcap", "out.pcap"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(path(names[i]));
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deadlines_are_exact),
+		cmocka_unit_test(the_end_is_a_stop),
+		cmocka_unit_test(time_that_goes_back),
+		cmocka_unit_test(pace_is_exact),
+		cmocka_unit_test(is_deterministic),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
