@@ -45,7 +45,8 @@ struct controlplane {
 	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
 	struct bp_phd_sockets phd_sockets; /* that were handed to us, until the service has them */
 	struct event *signals[3], *second;
-	struct stat segment_file; /* as it was when it was opened */
+	struct stat segment_file;      /* as it was when it was opened */
+	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
 	bool stopping;
 	int status;
 	int lock;
@@ -205,6 +206,18 @@ static bool segment_replaced(const struct controlplane *cp)
 
 static int start_phd(struct controlplane *cp);
 
+/* A new data plane has begun with the file, whatever was put in force since that was read. */
+static void greet_dataplane(struct controlplane *cp)
+{
+	const uint64_t started =
+		atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
+
+	if (started == cp->dataplane_started_ns)
+		return;
+	cp->dataplane_started_ns = started;
+	bp_rules_tell_again(cp->reload.rules);
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct controlplane *cp = arg;
@@ -218,6 +231,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 			bp_segment_path(cp->shm.segment));
 		stop(cp, 1);
 	}
+	if (!cp->stopping)
+		greet_dataplane(cp);
 	if (!cp->stopping && start_phd(cp) != 0)
 		stop(cp, 1);
 }

@@ -158,6 +158,20 @@ static void put_aggregation_in_force(struct bp_rules *r)
 	bp_agg_plan_write(plan, &r->agg);
 }
 
+void bp_rules_tell_again(struct bp_rules *r)
+{
+	struct bp_agg_plan *plan = r->shm->agg.plan;
+	struct bp_agg_rules *same;
+	uint64_t seen = 0;
+
+	if (plan == NULL)
+		return;
+	same = malloc(sizeof(*same));
+	if (same != NULL && bp_agg_plan_take(plan, &seen, same))
+		bp_agg_plan_write(plan, same);
+	free(same);
+}
+
 /* The bank is free: the image goes there and is in force with the store. */
 static void put_in_force(struct bp_rules *r)
 {

@@ -46,4 +46,11 @@ void bp_rules_free(struct bp_rules *r); /* a pending apply is forgotten, `done` 
 int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same, uint64_t wait_ns,
 	bp_rules_done done, void *arg, char *err, size_t err_size);
 
+/*
+ * Writes the rules of aggregation that are in force once more. For a data plane that has started
+ * meanwhile: its workers begin with the file as they find it, which need not be what was put in
+ * force last. Nothing where none are in force yet.
+ */
+void bp_rules_tell_again(struct bp_rules *r);
+
 #endif

@@ -85,19 +85,37 @@ static enum bp_agg_full_error judge_header(
 	return (p[BP_AGG_FULL_AT_VERSION] & 0x0f) == family ? BP_AGG_FULL_OK : BP_AGG_FULL_E_FAMILY;
 }
 
-/* The length of the entry with these flags, 0 when they mean nothing. */
-static inline unsigned judge_flags(unsigned family, unsigned flags, bool first)
-{
-	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
-	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
-	const unsigned octets = bp_agg_full_suffix(family, flags & BP_AGG_FULL_ADDRESS);
+/*
+ * What an entry's flags say, by table: the loop over the directory waits for nothing but the length
+ * of one entry to find the next.
+ */
+#define LEN(l_, h_, p_, address_)                                                                  \
+	((l_) == 3 || (p_) == 3 ? 0 : (uint8_t)(1 + (l_) + (h_) + (p_) + (address_)))
+#define LENS4(l_, h_, p_)                                                                          \
+	LEN(l_, h_, p_, 0), LEN(l_, h_, p_, 1), LEN(l_, h_, p_, 2), LEN(l_, h_, p_, 3),            \
+		LEN(l_, h_, p_, 4), 0, 0, 0
+#define LENS6(l_, h_, p_)                                                                          \
+	LEN(l_, h_, p_, 0), LEN(l_, h_, p_, 1), LEN(l_, h_, p_, 2), LEN(l_, h_, p_, 3),            \
+		LEN(l_, h_, p_, 8), LEN(l_, h_, p_, 10), LEN(l_, h_, p_, 12), LEN(l_, h_, p_, 16)
+#define OF_PORTS(lens_, l_, h_)                                                                    \
+	lens_(l_, h_, 0), lens_(l_, h_, 1), lens_(l_, h_, 2), lens_(l_, h_, 3)
+#define OF_HOPS(lens_, l_) OF_PORTS(lens_, l_, 0), OF_PORTS(lens_, l_, 1)
+#define OF_ALL(lens_) OF_HOPS(lens_, 0), OF_HOPS(lens_, 1), OF_HOPS(lens_, 2), OF_HOPS(lens_, 3)
+/* Octets of an entry by its flags; 0: they mean nothing. */
+static const uint8_t entry_len4[256] = {OF_ALL(LENS4)}, entry_len6[256] = {OF_ALL(LENS6)};
 
-	if (length == 3 || port == 3 || octets == 0xff)
-		return 0;
-	if (first && (length == 0 || port != 2 || (flags & BP_AGG_FULL_HOPS) == 0 ||
-			     octets != (family == 4 ? 4 : 16)))
-		return 0;
-	return bp_agg_full_entry_len(family, flags);
+/* The bits of an address that follow, by their code; of IPv6 in two halves. */
+static const uint32_t new_bits4[8] = {0, 0xff, 0xffff, 0xffffff, 0xffffffff};
+static const uint64_t new_high6[8] = {0, 0, 0, 0, 0, 0xffff, 0xffffffff, UINT64_MAX};
+static const uint64_t new_low6[8] = {
+	0, 0xff, 0xffff, 0xffffff, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+/* Whether the first entry has everything. */
+static bool is_first(unsigned family, unsigned flags)
+{
+	return flags >> BP_AGG_FULL_LENGTH_SHIFT != 0 && (flags & BP_AGG_FULL_HOPS) != 0 &&
+	       (flags >> BP_AGG_FULL_PORT_SHIFT & 3) == 2 &&
+	       (flags & BP_AGG_FULL_ADDRESS) == (family == 4 ? 4 : 7);
 }
 
 /* A message's sender and length as the entries so far have left them. Addresses are numbers, so
@@ -113,20 +131,13 @@ static inline uint64_t be64(const uint8_t *p)
 	return __builtin_bswap64(bp_sum_word(p));
 }
 
-/* The last n octets of a word of 8, n up to 8. */
-static inline uint64_t last_octets(unsigned n)
-{
-	return n >= 8 ? UINT64_MAX : (1ull << 8 * n) - 1;
-}
-
 /* Reads the entry p[0..len) on top of *e. The address's octets are its last ones, and in front of
  * it lie the header and other entries: 16 octets and more can be read that end where it does. */
 static inline void read_entry(const uint8_t *p, unsigned len, unsigned family, struct entry *e)
 {
-	const unsigned flags = *p;
+	const unsigned flags = *p, address = flags & BP_AGG_FULL_ADDRESS;
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
-	const unsigned octets = bp_agg_full_suffix(family, flags & BP_AGG_FULL_ADDRESS);
 	const uint8_t *end = p + len;
 
 	p++;
@@ -138,10 +149,10 @@ static inline void read_entry(const uint8_t *p, unsigned len, unsigned family, s
 	if (port != 0)
 		e->port = port == 1 ? (uint16_t)((e->port & 0xff00) | *p) : bp_be16(p);
 	if (family == 4) {
-		e->low ^= (e->low ^ bp_be32(end - 4)) & last_octets(octets);
+		e->low ^= (e->low ^ bp_be32(end - 4)) & new_bits4[address];
 	} else {
-		e->low ^= (e->low ^ be64(end - 8)) & last_octets(octets);
-		e->high ^= (e->high ^ be64(end - 16)) & last_octets(octets > 8 ? octets - 8 : 0);
+		e->low ^= (e->low ^ be64(end - 8)) & new_low6[address];
+		e->high ^= (e->high ^ be64(end - 16)) & new_high6[address];
 	}
 }
 
@@ -167,12 +178,14 @@ static inline __attribute__((always_inline)) enum bp_agg_full_error read_directo
 	size_t at = BP_AGG_FULL_HEADER, payload = end;
 	struct entry e = {0};
 
+	if (directory != 0 && !is_first(family, p[at]))
+		return BP_AGG_FULL_E_ENTRY;
 	for (unsigned i = 0; i < count; i++) {
 		unsigned entry;
 
 		if (at == end)
 			return BP_AGG_FULL_E_COUNT;
-		entry = judge_flags(family, p[at], i == 0);
+		entry = (family == 4 ? entry_len4 : entry_len6)[p[at]];
 		if (entry == 0 || entry > end - at)
 			return BP_AGG_FULL_E_ENTRY;
 		read_entry(p + at, entry, family, &e);

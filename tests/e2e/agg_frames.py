@@ -68,6 +68,10 @@ def frame_of(source, destination, payload, *, sport=40000, dport=PORT, src=MAC["
                     ip(source, destination, udp(source, destination, sport, dport, payload, sum_=sum_, length=length), **more), tags)
 
 
+def mac_of(where):
+    return bytes.fromhex(MAC[where].replace(":", ""))
+
+
 def read(frame):
     """A Packet, with all lengths and checksums right; None when it is no UDP."""
     at, tags = 12, []
@@ -124,6 +128,15 @@ def carried(frames, port=PORT):
         a = aggregate_in(p)
         out += a.messages if a else [p.datagram()]
     return out
+
+
+def sequences_unbroken(found):
+    """Each stream's aggregates are numbered one by one, in the order in which they were sent."""
+    last = {}
+    for a in found:
+        if a.stream in last:
+            assert a.sequence == (last[a.stream] + 1) % 2**32, f"stream {a.stream:04x}: {a.sequence} after {last[a.stream]}"
+        last[a.stream] = a.sequence
 
 
 def full(messages, family=4, stream=0x5EED, sequence=1, choose=min):

@@ -150,3 +150,10 @@ def assert_restored(sent, got, less=0):
     expected = by_sender(sent)
     for sender, payloads in by_sender(got).items():
         assert payloads == expected[sender], f"messages of {sender} are in another order"
+
+
+def send_and_wait(senders, receiver, rounds, n, size, port=PORT):
+    """Rounds of n messages, each when the one before has arrived: never more at one time than the ports' rings hold."""
+    for _ in range(rounds):
+        senders.numbered(n, size, port)
+        receiver.wait(len(senders.sent))

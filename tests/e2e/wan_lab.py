@@ -14,8 +14,8 @@ SENSORS = 200
 PORT = 5555  # of the server
 SERVER = {"bridged": {4: "10.6.0.3", 6: "fd06::3"}, "routed": {4: "10.10.0.2", 6: "fd10::2"}}
 NETWORK = {"bridged": {4: "10.6.0.0/24", 6: "fd06::/64"}, "routed": {4: "10.7.0.0/24", 6: "fd07::/64"}}
-MAC = {"sensors": "02:06:00:00:00:02", "server": "02:06:00:00:00:03", "wan": "02:06:00:00:00:09",
-       "near": "02:06:00:00:01:01", "far": "02:06:00:00:02:01"}
+MAC = {"sensors": "02:06:00:00:00:02", "server": "02:06:00:00:00:03", "far at wan": "02:06:00:00:00:09",
+       "near": "02:06:00:00:01:02", "far": "02:06:00:00:02:01", "near at wan": "02:06:00:00:00:08"}
 
 
 def sensor(n, kind="bridged", family=4):
@@ -71,15 +71,22 @@ class WanGateway(Gateway):
             wait_until("the kernel interfaces to be up", self._interfaces, 20)
             for prefix, via in ROUTES[self.ns]:
                 self.lab.ip(self.ns, "route", "replace", prefix, "via", via)
-            wait_until("the routes", self._routes_known, 20)
+            wait_until("the routes", self._tables_equal, 20)
         return self
 
     def _interfaces(self):
         return all("LOWER_UP" in self.lab.ip(self.ns, "link", "show", "dev", p, check=False) and
                    "inet6 fd" in self.lab.ip(self.ns, "addr", "show", "dev", p, check=False) for p in PORTS[self.ns])
 
-    def _routes_known(self):
-        return self.lab.run(self.ns, BIPLANE, "show", "routes", "--diff", "-c", self.identity, check=False).returncode == 0
+    def _tables_equal(self):
+        return all(self.lab.run(self.ns, BIPLANE, "show", view, "--diff", "-c", self.identity, check=False).returncode == 0
+                   for view in ("routes", "neighbours"))
+
+    def next_hops_known(self):
+        """Whether neighbours of both families are known on both ports, to the kernel and to the workers."""
+        known = [self.lab.ip(self.ns, f"-{family}", "neigh", "show", "dev", p, "nud", "reachable", "nud", "stale", "nud", "delay", "nud", "probe")
+                 for family in (4, 6) for p in PORTS[self.ns]]
+        return all(" lladdr " in lines for lines in known) and self._tables_equal()
 
     def counters(self):
         return {c["name"]: c["count"] for c in self.show("counters")["counters"]}
@@ -109,8 +116,8 @@ class Pair:
 
     def __init__(self, lab, directory, kind="bridged", near=None, far=None, driver="af_packet", **more):
         self.lab, self.kind = lab, kind
-        self.near = WanGateway(lab, "near", directory / "near", kind, driver, **more)
-        self.far = WanGateway(lab, "far", directory / "far", kind, driver, **more)
+        self.near = WanGateway(lab, "near", directory / "near", kind, driver, aggregate=near or [aggregate(kind)], **more)
+        self.far = WanGateway(lab, "far", directory / "far", kind, driver, disaggregate=far or [disaggregate(kind)], **more)
         self.both = (self.near, self.far)
 
     def start(self):
@@ -119,7 +126,16 @@ class Pair:
             t.start()
         for t in tasks:
             t.finish()
+        if self.kind == "routed":
+            self._neighbours()
         return self
+
+    def _neighbours(self):
+        """Both families' next hops are known all the way, so that no first packet goes by the kernel, behind later ones."""
+        for family in (4, 6):
+            self.lab.run("sensors", "ping", "-n", "-i", "0.1", "-W", "2", "-c", 2, SERVER["routed"][family], check=False)
+        for g in self.both:
+            wait_until("the gateways to know their neighbours", g.next_hops_known, 20)
 
     def stop(self):
         """Also where one of them does not end as it should, the other is stopped."""
@@ -131,6 +147,15 @@ class Pair:
     def services(self, near, far):
         self.near.services(aggregate=copy.deepcopy(near))
         self.far.services(disaggregate=copy.deepcopy(far))
+
+    def counters(self):
+        return {g.ns: g.counters() for g in self.both}
+
+    def counted(self, before, **expected):
+        """counted(before, near={"agg_message": 5}): since `before` these have grown by exactly so much."""
+        now = self.counters()
+        grown = {ns: {k: now[ns][k] - before[ns][k] for k in names} for ns, names in expected.items()}
+        assert grown == expected
 
     def balanced(self):
         """The sum of packets of each gateway, exact."""

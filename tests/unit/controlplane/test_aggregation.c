@@ -241,6 +241,26 @@ static void restart_writes_the_plan(void **state)
 	plan_is_the_files(f);
 }
 
+/* A data plane that comes later has read the file, which nobody has put in force. */
+static void a_new_dataplane_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_agg_rules before, after;
+	uint64_t seen = 0, first;
+
+	write_config(f, ONE);
+	attach(f);
+	start(f);
+	accepted(f, false);
+	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &before));
+	write_config(f, TWO);
+	first = generation(f);
+	atomic_store(&f->shm.global->dp_started_ns, 1);
+	WAIT_UNTIL(generation(f) != first);
+	WAIT_UNTIL(bp_agg_plan_take(f->shm.agg.plan, &seen, &after));
+	assert_memory_equal(&after, &before, sizeof(after));
+}
+
 /* Who aggregates nothing has no plan, and adding the first entry is refused. */
 static void the_first_entry_needs_a_restart(void **state)
 {
@@ -262,6 +282,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(reload_tells_what_differs, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart_writes_the_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_dataplane_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_entry_needs_a_restart, setup, teardown),
 	};
 

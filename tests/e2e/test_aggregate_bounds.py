@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fewer streams and places in a queue than traffic would fill: what has to give way leaves early, and nothing is lost."""
+
+import pytest
+
+from agg_frames import aggregates, frame_of, packets, read
+from conftest import running_pair
+from lab import wait_until
+from udp_peers import Receiver, Senders
+from wan import Tap
+from wan_lab import NETWORK, SERVER, aggregate, disaggregate, sensor
+
+
+@pytest.fixture(scope="module")
+def pair(wan_lab, wan, hugepages, tmp_path_factory):
+    with running_pair(wan_lab, tmp_path_factory.mktemp("pair"), aggregation={"streams": 16, "queue": 64}) as p:
+        yield p
+        p.balanced()
+
+
+def test_a_queue_that_is_full_loses_nothing(wan_lab, pair):
+    """Fewer places than messages wait: the oldest leave early, in order."""
+    pair.services([aggregate(messages=64)], [disaggregate(pace=True, gap="2ms")])
+    with Senders(wan_lab) as s, Receiver(wan_lab) as r:
+        s.numbered(640, lambda: 16)
+        r.wait(640)
+        assert r.got == s.sent
+        pair.balanced()
+        (rule,) = pair.far.show("aggregates")["disaggregate"]
+        assert rule["early"] > 0, rule
+
+
+def test_several_destinations_of_one_entry(wan_lab, pair, wan):
+    """A prefix and a range of ports: each destination has streams of its own, more of them than the table holds."""
+    pair.services([aggregate(to={"address": NETWORK["bridged"][4], "udp": "5000-5999"})],
+                  [disaggregate(to={"address": NETWORK["bridged"][4], "udp": "5000-5999"})])
+    wan.clear()
+    ports = tuple(range(5000, 5040))
+    sent = [frame_of(sensor(i % 200), SERVER["bridged"][4], b"%d" % i, dport=ports[i * 7 % len(ports)]) for i in range(800)]
+    with Tap(wan_lab, "sensors", "eth0") as out, Tap(wan_lab, "server", "eth0") as tap:
+        out.send(*sent)
+        wait_until("all of them", lambda: len(packets(tap.frames(), ports)) >= len(sent), 20)
+        pair.balanced()
+        got = [f for f in tap.frames() if f in set(sent)]
+    for p in ports:
+        assert [f for f in got if read(f).dport == p] == [f for f in sent if read(f).dport == p]
+    found = aggregates(wan.sent, ports)
+    assert {a.packet.dport for a in found} == set(ports)
+    streams = pair.near.show("aggregates")["aggregate"][0]
+    assert streams["streams"] <= 16 and streams["streams_evicted"] > 0 and streams["flushed"]["evicted"] > 0, streams

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nothing is held: waiting messages leave at a reload, at loss of a link and at the end; and what a reload changes."""
+
+import pytest
+
+from agg_frames import aggregate_in, aggregates, packets
+from conftest import running_pair
+from lab import wait_until
+from udp_peers import Receiver, Senders, assert_restored
+from wan_lab import PORT, aggregate, disaggregate
+
+FOR_EVER = {"max_delay": 0, "messages": 100}
+
+
+@pytest.fixture(scope="module")
+def pair(wan_lab, wan, hugepages, tmp_path_factory):
+    with running_pair(wan_lab, tmp_path_factory.mktemp("pair")) as p:
+        yield p
+        p.balanced()
+
+
+def flushed(pair):
+    """How many aggregates left for which reason, and how many messages wait."""
+    (rule,) = pair.near.show("aggregates")["aggregate"]
+    return {**rule["flushed"], "waiting": rule["waiting"]}
+
+
+def make_wait(pair, senders, n=20):
+    """n messages more that wait in NEAR."""
+    before = flushed(pair)["waiting"]
+    senders.numbered(n, lambda: 16)
+    wait_until("messages to wait", lambda: flushed(pair)["waiting"] == before + n, 20)
+
+
+def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
+    """And then N, max_delay and the destinations are the new ones."""
+    pair.services([aggregate(**FOR_EVER)], [disaggregate(to={"address": "10.6.0.3", "udp": "5555-5557"})])
+    wan.clear()
+    with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r, Receiver(wan_lab, port=PORT + 1) as other:
+        make_wait(pair, s)
+        assert not r.drain() and not packets(wan.sent)
+        pair.near.services(aggregate=[aggregate(messages=3, max_delay=0)])
+        r.wait(20)
+        assert len(aggregates(wan.sent)) == 2 and flushed(pair)["waiting"] == 0
+        # N is 3 now
+        wan.clear()
+        s.numbered(9, lambda: 16, senders=s.all[0::2])
+        r.wait(29)
+        assert [len(a.messages) for a in aggregates(wan.sent)] == [3, 3, 3]
+        # another destination: what was one is plain, at once
+        pair.near.services(aggregate=[aggregate(udp=PORT + 1, messages=4, max_delay=0)])
+        wan.clear()
+        s.numbered(5, lambda: 16)
+        r.wait(34)
+        assert not any(aggregate_in(p) for p in packets(wan.sent))
+        mark = len(s.sent)
+        s.numbered(4, lambda: 16, PORT + 1, senders=s.all[1::2])
+        other.wait(4)
+        assert [len(a.messages) for a in aggregates(wan.sent, PORT + 1)] == [4]
+        pair.balanced()
+        assert_restored(s.sent[:mark], r.drain())
+        assert_restored(s.sent[mark:], other.drain())
+
+
+def test_far_reloaded_lets_paced_messages_go(wan_lab, pair):
+    """What waits for its gap leaves at once, in order."""
+    pair.services([aggregate(messages=100)], [disaggregate(pace=True, gap="1s")])
+    with Senders(wan_lab) as s, Receiver(wan_lab) as r:
+        s.numbered(50, lambda: 16)
+        wait_until("messages to wait", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 40, 20)
+        assert len(r.drain()) < 10
+        pair.far.services(disaggregate=[disaggregate(pace=True, gap="10us")])
+        r.wait(50, 5)
+        pair.balanced()
+        assert r.drain() == s.sent
+
+
+def test_a_bad_file_changes_nothing(wan_lab, pair):
+    """Neither the rules nor what waits."""
+    pair.services([aggregate(**FOR_EVER)], [disaggregate()])
+    with Senders(wan_lab) as s, Receiver(wan_lab) as r:
+        make_wait(pair, s)
+        told = pair.near.show("aggregates")
+        for bad in ({"messages": 256}, {"port": "nowhere"}, {"to": {"address": "224.0.0.5", "udp": 5555}}, {"to": {"address": "10.6.0.3"}},
+                    {"format": "other"}, {"max_delay": "2h"}):
+            p = pair.near.reload({**pair.near.config, "aggregate": [{**aggregate(), **bad}]})
+            assert p.returncode == 78, (bad, p.returncode, p.stdout, p.stderr)
+            assert str(pair.near.file) in p.stdout + p.stderr
+        assert pair.near.show("aggregates") == told and flushed(pair)["waiting"] == 20
+        make_wait(pair, s)
+        assert not r.drain()
+        p = pair.near.reload(pair.near.config)
+        assert p.returncode == 0, p.stderr
+        pair.near.services(aggregate=[aggregate()])
+        r.wait(40)
+        pair.balanced()
+        assert_restored(s.sent, r.drain())
+
+
+def test_what_can_not_be_reloaded_is_refused_or_named(wan_lab, pair):
+    """The bounds, and the first or the last entry: they need a restart, and it is said."""
+    pair.services([aggregate()], [disaggregate()])
+    for change in ({"aggregation": {"streams": 77}}, {"aggregation": {"queue": 128}}, {"aggregate": []}):
+        p = pair.near.reload({**pair.near.config, **change})
+        assert next(iter(change)) in p.stdout + p.stderr, (change, p.returncode, p.stdout, p.stderr)
+        assert "restart" in p.stdout + p.stderr, (p.stdout, p.stderr)
+    with Senders(wan_lab) as s, Receiver(wan_lab) as r:
+        pair.services([aggregate()], [disaggregate()])
+        s.numbered(20, lambda: 16)
+        r.wait(20)
+        pair.balanced()
+        assert_restored(s.sent, r.drain())
+
+
+def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
+    """The sensors' cable is pulled: what they have said is not kept back."""
+    pair.services([aggregate(**FOR_EVER)], [disaggregate()])
+    with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
+        make_wait(pair, s)
+        wan_lab.ip("near", "link", "set", "p-devices", "down")
+        try:
+            r.wait(20)
+            assert flushed(pair)["link"] == 2 and flushed(pair)["waiting"] == 0
+        finally:
+            wan_lab.ip("near", "link", "set", "p-devices", "up")
+        wait_until("the link to be up again", lambda: all(p["link_up"] for p in pair.near.show("ports")["ports"]), 20)
+        make_wait(pair, s)
+        pair.near.services(aggregate=[aggregate()])
+        r.wait(40)
+        pair.balanced()
+        assert_restored(s.sent, r.drain())
+
+
+def test_the_end_lets_them_go(wan_lab, pair):
+    """biplane is stopped: NEAR's waiting messages leave as aggregates, FAR's without their gap."""
+    pair.services([aggregate(**FOR_EVER)], [disaggregate(pace=True, gap="1s")])
+    with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
+        make_wait(pair, s, 60)
+        assert not r.drain()
+        assert pair.near.stop() == 0
+        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 50, 20)
+        assert len(r.drain()) < 10
+        assert pair.far.stop() == 0
+        r.wait(60, 5)
+        assert_restored(s.sent, r.drain())
+        for g in pair.both:
+            g.start()
+        pair.services([aggregate()], [disaggregate()])
+        s.numbered(20, lambda: 16)
+        r.wait(80)
+        assert_restored(s.sent, r.drain())

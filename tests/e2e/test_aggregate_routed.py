@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aggregation between gateways that route, with a WAN that routes too."""
+
+import pytest
+
+from agg_frames import aggregates, carried, frame_of, mac_of, packets, read, sequences_unbroken, tshark_finds_no_fault
+from conftest import running_pair
+from udp_peers import Receiver, Senders, assert_restored, send_and_wait
+from wan import Tap
+from wan_lab import SERVER, aggregate, disaggregate, sensor
+
+KIND = "routed"
+ROUTERS = 3  # NEAR, the WAN and FAR
+
+
+@pytest.fixture(scope="module")
+def pair(wan_lab, hugepages, tmp_path_factory):
+    with running_pair(wan_lab, tmp_path_factory.mktemp("pair"), KIND) as p:
+        yield p
+        p.balanced()
+
+
+@pytest.mark.parametrize("family", (4, 6))
+def test_two_hundred_sensors(wan_lab, pair, tmp_path, family):
+    """What is aggregated passes two routers inside an aggregate, and is routed by FAR as itself: one TTL less."""
+    pair.services([aggregate(KIND, family)], [disaggregate(KIND, family)])
+    before = pair.counters()
+    with Senders(wan_lab, KIND, family, tos=(0, 0xB8, 0x2A), fragment=(False, True)) as s, Receiver(wan_lab, family) as r, \
+            Tap(wan_lab, "server", "eth0") as tap, Tap(wan_lab, "wan", "near") as wan:
+        send_and_wait(s, r, 8, 500, lambda: s.random.randrange(901))
+        pair.balanced()
+        assert_restored(s.sent, r.drain(), less=1)
+        found = aggregates(wan.frames())
+        assert_restored(s.sent, carried(wan.frames()))
+        assert len(packets(wan.frames())) == len(found) and len(s.sent) > 2 * len(found)
+        assert {a.packet.hops for a in found} == {63}, "NEAR has routed them"
+        assert {a.packet.macs for a in found} == {(mac_of("near at wan"), mac_of("near"))}
+        sequences_unbroken(found)
+        ways = {4: ("forwarded_ip4", "forwarded_ip6"), 6: ("forwarded_ip6", "forwarded_ip4")}[family]
+        pair.counted(before, near={"agg_message": len(s.sent), "agg_aggregate": len(found), ways[0]: len(found)},
+                     far={"disagg_aggregate": len(found), "disagg_message": len(s.sent), ways[0]: len(s.sent)})
+        tshark_finds_no_fault(tmp_path / "wan.pcap", [f for f in wan.frames() if read(f)])
+        tshark_finds_no_fault(tmp_path / "server.pcap", [f for f in tap.frames() if read(f)])
+
+
+@pytest.mark.parametrize("family", (4, 6))
+def test_a_source_of_their_own(wan_lab, pair, family):
+    """from: aggregates have an address of the gateway; the senders in them stay what they are."""
+    source = {"address": {4: "10.8.0.1", 6: "fd08::1"}[family], "udp": 4444}
+    pair.services([{**aggregate(KIND, family), "from": source}], [disaggregate(KIND, family)])
+    with Senders(wan_lab, KIND, family) as s, Receiver(wan_lab, family) as r, Tap(wan_lab, "wan", "near") as wan:
+        send_and_wait(s, r, 2, 100, lambda: 20)
+        assert_restored(s.sent, r.drain(), less=1)
+        found = aggregates(wan.frames())
+        assert {(a.packet.source, a.packet.sport) for a in found} == {(source["address"], source["udp"])}
+        assert len(found) < len(s.sent) // 4
+
+
+def test_long_messages_are_routed_as_they_came(wan_lab, pair):
+    """Longer than max_message: through three routers, in order with the others of its sender."""
+    pair.services([aggregate(KIND, max_message=500)], [disaggregate(KIND)])
+    with Senders(wan_lab, KIND, n=20) as s, Receiver(wan_lab) as r:
+        send_and_wait(s, r, 2, 200, lambda: s.random.choice((40, 40, 40, 501, 1400)))
+        pair.balanced()
+        got = [d._replace(hops=d.hops + (ROUTERS if len(d.payload) > 500 else 1)) for d in r.drain()]
+        assert_restored(s.sent, got)
+        # all of one stream: as the server has them is as they were sent, whoever sent them
+        assert got == s.sent
+
+
+def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
+    """What a switch floods: the messages of others are not this router's to aggregate, nor their aggregates to take apart."""
+    pair.services([aggregate(KIND)], [disaggregate(KIND)])
+    with Tap(wan_lab, "sensors", "eth0") as out, Senders(wan_lab, KIND, n=10) as s, Receiver(wan_lab) as r:
+        before = pair.counters()
+        foreign = [frame_of(sensor(i, KIND), SERVER[KIND][4], b"for another", dst=dst)
+                   for i, dst in enumerate(("02:77:00:00:00:01", "01:00:5e:01:02:03", "ff:ff:ff:ff:ff:ff"))]
+        for f in foreign:
+            out.send(f)
+            s.numbered(8, lambda: 8)
+        r.wait(len(s.sent))
+        pair.balanced()
+        assert_restored(s.sent, [d for d in r.drain() if d.payload != b"for another"], less=1)
+        pair.counted(before, near={"agg_message": len(s.sent), "not_for_us": 1}, far={"disagg_message": len(s.sent)})
