@@ -135,11 +135,11 @@ static void bursts_follow(void **state)
 	rig_walk(&r);
 	agg_take_of(&r, B, &s, 0, 24);
 	for (unsigned round = 0; round < 9; round++) {
-		for (unsigned i = 0; i < 50; i++)
+		for (unsigned i = 0; i < 30; i++)
 			rig_put(&r, B, s.frame, s.len);
 		rig_walk(&r);
 	}
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 50 * 24);
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 30 * 24);
 	assert_in_range(r.worker->apart_burst, 4, 10); /* 24 * 10 fit */
 	for (unsigned i = 0; i < 6; i++) {
 		agg_put(&r, B, 30, 1);
