@@ -60,8 +60,6 @@ static struct prefix prefix_of(const struct bp_prefix *from)
 		mask[i / 8] |= (uint8_t)(0x80 >> i % 8);
 	bp_agg_match_words(from->family, mask, p.mask);
 	bp_agg_match_words(from->family, from->bytes, p.value);
-	for (unsigned i = 0; i < 2; i++)
-		p.value[i] &= p.mask[i];
 	return p;
 }
 

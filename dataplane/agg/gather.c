@@ -10,6 +10,7 @@
 #include "dataplane/graph.h"
 #include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
+#include "shm/words.h"
 
 _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
 	"a counter for each reason");
@@ -228,12 +229,15 @@ static void set_rules(struct bp_gather *g)
 	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
 	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
 	set_paces(g);
+	w->apart = 0;
+	w->apart_burst = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
+		const bool apart = bp_disaggregator_wants(g->disaggregator, p);
 
+		w->apart |= (uint32_t)apart << p;
 		g->after_disaggregate[p] = onward;
-		g->after_aggregate[p] =
-			bp_disaggregator_wants(g->disaggregator, p) ? BP_EDGE_DISAGGREGATE : onward;
+		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
 		w->enter[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
 								    : g->after_aggregate[p];
 	}
@@ -256,7 +260,7 @@ void bp_gather_take_news(struct bp_gather *g)
 		g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
 	others = bp_agg_plan_take(g->plan, &generation, &g->next) && is_sane(&g->next) &&
-		 memcmp(&g->next, &g->rules, sizeof(g->rules)) != 0;
+		 !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
 	if (!others && !g->mtu_changed) {
 		g->generation = generation;
 		g->releasing = g->draining;

@@ -250,6 +250,35 @@ static void configured_source(void **state)
 	expect_message(&left[1], 0, &u);
 }
 
+/* What comes in on another port is another rule's, or nobody's, though all else is the same. */
+static void ports(void **state)
+{
+	uint8_t frame[FRAME_MOST];
+	const struct udp u = from_sender(1);
+	struct bp_agg_input in[9];
+
+	add_rule("10.1.0.0", 24)->port = 1;
+	rules_are_set();
+	for (unsigned i = 0; i < 9; i++) {
+		in[i] = (struct bp_agg_input){.frame = frame, .port = (uint8_t)(i % 3)};
+		in[i].len = in[i].frame_len = udp_write(&u, frame);
+	}
+	for (unsigned i = 0; i < 9; i++)
+		bp_aggregator_take(a, &in[i], 1, now, wall);
+	bp_aggregator_take(a, in, 9, now, wall);
+	for (unsigned i = 0; i < 9; i++) {
+		assert_int_equal(in[i].verdict, i % 3 == 2 ? BP_AGG_OTHER : BP_AGG_TAKEN);
+		if (i % 3 != 2)
+			assert_int_equal(in[i].rule, i % 3 == 1 ? 2 : 0);
+	}
+	assert_int_equal(n_left, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(left[i].port, i % 2);
+		assert_int_equal(left[i].rule, i % 2 ? 2 : 0);
+	}
+	expect_figures_agree();
+}
+
 static void paper(void **state)
 {
 	struct udp u[4];
@@ -367,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_makes_a_stream, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(source_and_numbers_of_a_life, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(configured_source, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ports, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(paper, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(order_within_a_burst, set_up, tear_down),

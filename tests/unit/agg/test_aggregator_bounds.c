@@ -94,6 +94,48 @@ static void the_oldest_leaves_at_the_bound(void **state)
 	expect_figures_agree();
 }
 
+/* What is due or flushed all at once leaves in portions, the oldest first, and none is forgotten.
+ */
+static void many_leave_in_portions(void **state)
+{
+	const unsigned held = 2 * BP_AGG_AT_ONCE + 10;
+	struct udp u = from_sender(1);
+
+	begin_with(held, 2048);
+	add_rule("10.1.0.0", 16);
+	rules_are_set();
+	for (unsigned round = 0; round < 2; round++) {
+		assert_true(bp_aggregator_empty(a));
+		n_left = 0;
+		for (unsigned i = 0; i < held; i++, now++) {
+			u.dst[2] = (uint8_t)(i / 256);
+			u.dst[3] = (uint8_t)i;
+			assert_int_equal(give(&u), BP_AGG_TAKEN);
+		}
+		assert_int_equal(n_left, 0);
+		now += 1000000;
+		for (unsigned left_now = BP_AGG_AT_ONCE; left_now <= held + BP_AGG_AT_ONCE;
+			left_now += BP_AGG_AT_ONCE) {
+			const bool all = left_now >= held;
+
+			assert_false(bp_aggregator_empty(a));
+			if (round == 0)
+				bp_aggregator_poll(a, now, wall);
+			else
+				assert_int_equal(
+					bp_aggregator_flush_some(a, BP_AGG_FLUSH_LINK, now, wall),
+					all);
+			assert_int_equal(n_left, all ? held : left_now);
+			assert_int_equal(bp_aggregator_next(a) <= now, !all);
+		}
+		for (unsigned i = 0; i < held; i++)
+			assert_int_equal(left[i].u.dst[2] * 256 + left[i].u.dst[3], i);
+	}
+	assert_int_equal(flushed(0, BP_AGG_FLUSH_TIME), held);
+	assert_int_equal(flushed(0, BP_AGG_FLUSH_LINK), held);
+	assert_int_equal(bp_aggregator_next(a), UINT64_MAX);
+}
+
 /* No buffer: the message goes on, and nothing else is changed. */
 static void no_buffer(void **state)
 {
@@ -261,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(idle_streams_give_way, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_oldest_leaves_at_the_bound, set_up, tear_down),
+		cmocka_unit_test_teardown(many_leave_in_portions, tear_down),
 		cmocka_unit_test_setup_teardown(no_buffer, set_up, tear_down),
 		cmocka_unit_test(as_full_as_can_be),
 		cmocka_unit_test(no_room_at_all),

@@ -241,30 +241,48 @@ static void others(void **state)
 	assert_int_equal(n_left, 0);
 }
 
-/* A port that routes takes what is for its own MAC address. */
-static void routed(void **state)
+static uint8_t verdict_routed(const struct udp *u, bool is_routed, uint64_t mac)
 {
 	uint8_t frame[FRAME_MOST];
-	struct udp u = of_family(6);
-	unsigned len = udp_write(&u, frame);
-	struct bp_agg_input in = {.frame = frame, .len = len, .frame_len = len, .routed = true};
+	const unsigned len = udp_write(u, frame);
+	struct bp_agg_input in = {
+		.frame = frame, .len = len, .frame_len = len, .routed = is_routed, .mac = mac};
 
-	in.mac = 0x010000000002; /* 02:00:00:00:00:01 */
 	bp_aggregator_take(a, &in, 1, now, wall);
-	assert_int_equal(in.verdict, BP_AGG_TAKEN);
-	in.mac = 0x020000000002;
-	bp_aggregator_take(a, &in, 1, now, wall);
-	assert_int_equal(in.verdict, BP_AGG_OTHER);
-	/* what may not be routed is left to the router */
-	address_of("fe80:0:0:0:0:0:0:5", u.src);
-	udp_write(&u, frame);
-	in.mac = 0x010000000002;
-	bp_aggregator_take(a, &in, 1, now, wall);
-	assert_int_equal(in.verdict, BP_AGG_PASS);
-	assert_int_equal(in.pass, BP_AGG_PASS_SENDER);
-	in.routed = false;
-	bp_aggregator_take(a, &in, 1, now, wall);
-	assert_int_equal(in.verdict, BP_AGG_TAKEN);
+	why = in.pass;
+	return in.verdict;
+}
+
+/* A port that routes takes what is for its own MAC address, whatever was taken before. */
+static void routed(void **state)
+{
+	const uint64_t mine = 0x010000000002; /* 02:00:00:00:00:01 */
+
+	for (unsigned family = 4; family <= 6; family += 2) {
+		struct udp u = of_family(family);
+
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_TAKEN);
+			for (unsigned bit = 0; bit < 48; bit++)
+				assert_int_equal(
+					verdict_routed(&u, true, mine ^ 1ull << bit), BP_AGG_OTHER);
+			/* what lies behind the address in the word is none of it */
+			assert_int_equal(verdict_routed(&u, true, mine | 1ull << 48), BP_AGG_TAKEN);
+			assert_int_equal(verdict_routed(&u, false, 0), BP_AGG_TAKEN);
+		}
+		u.macs[5] = 2;
+		assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_OTHER);
+		assert_int_equal(verdict_routed(&u, false, mine), BP_AGG_TAKEN);
+		assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_OTHER);
+		if (family == 4)
+			continue;
+		/* what may not be routed is left to the router */
+		address_of("fe80:0:0:0:0:0:0:5", u.src);
+		u.macs[5] = 1;
+		assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_PASS);
+		assert_int_equal(why, BP_AGG_PASS_SENDER);
+		assert_int_equal(verdict_routed(&u, false, 0), BP_AGG_TAKEN);
+	}
 }
 
 static void senders(void **state)

@@ -202,13 +202,27 @@ static void slow_take(unsigned rule, const struct udp *u)
 		slow_leave(s, BP_AGG_FLUSH_SIZE);
 }
 
+/* What follows one message: as good as never, or mostly, another of its stream. */
+static unsigned follows;
+
+/* Makes a datagram one of the stream of the last one. */
+static void follow(struct udp *u, const struct udp *last)
+{
+	memcpy(u->dst, last->dst, sizeof(u->dst));
+	memcpy(u->tags, last->tags, sizeof(u->tags));
+	u->n_tags = last->n_tags;
+	u->tos = last->tos;
+	u->dont_fragment = last->dont_fragment;
+}
+
 /* One to a few destinations, from a few senders, of all lengths. */
-static struct udp random_datagram(unsigned *rule)
+static struct udp random_datagram(unsigned *rule, const struct udp *last)
 {
 	static const uint16_t lengths[] = {0, 1, 16, 17, 250, 255, 256, 257, 500};
 	struct udp u = from_sender(1 + of(4));
+	const bool again = last != NULL && of(16) < follows;
 
-	*rule = of(RULES);
+	*rule = again ? *rule : of(RULES);
 	u.sport = (uint16_t)(40000 + (of(3) == 0 ? of(1000) : 1));
 	u.hops = (uint8_t)(60 + of(2));
 	if (*rule == 1) {
@@ -228,6 +242,8 @@ static struct udp random_datagram(unsigned *rule)
 		memcpy(u.tags, "\x81\x00\x00\x05", 4);
 	}
 	u.tos = of(12) == 0 ? 0xb8 : 0;
+	if (again)
+		follow(&u, last);
 	u.len = of(2) ? 16 : lengths[of(sizeof(lengths) / sizeof(lengths[0]))];
 	for (unsigned i = 0; i < u.len; i++)
 		u.payload[i] = (uint8_t)next_random(&seed);
@@ -260,7 +276,8 @@ static void burst(void)
 	for (unsigned i = 0; i < n; i++) {
 		unsigned len;
 
-		u[i] = random_datagram(&rule[i]);
+		rule[i] = i != 0 ? rule[i - 1] : 0;
+		u[i] = random_datagram(&rule[i], i != 0 ? &u[i - 1] : NULL);
 		passes[i] = spoil(rule[i], &u[i]);
 		len = udp_write(&u[i], frame[i]);
 		in[i] = (struct bp_agg_input){.frame = frame[i], .len = len, .frame_len = len};
@@ -315,6 +332,7 @@ static void model(void **state)
 		uint64_t evicted = 0;
 
 		seed = 0x9e3779b97f4a7c15 + round;
+		follows = round % 3 * 7;
 		begin_with(STREAMS, 2048);
 		add_rule("10.1.0.0", 24);
 		add_rule("fd00:1:0:0:0:0:0:0", 64);

@@ -1,68 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/agg/disagg_rig.h"
-
-#include "proto/crc32c.h"
-
-static struct udp u; /* the datagram that the test is about */
-static uint8_t frame[FRAME_MOST];
-static unsigned len;
-
-static void write_it(void)
-{
-	len = udp_write(&u, frame);
-}
-
-/* An aggregate of format full with three messages of two senders. */
-static void make_full(unsigned family)
-{
-	static struct udp m[3];
-	const struct udp *list[] = {&m[0], &m[1], &m[2]};
-	const char *one = family == 4 ? "10.0.0.17" : "fd00:0:0:0:0:0:0:17";
-
-	u = carrier(BP_AGG_FORMAT_FULL, family);
-	m[0] = message_in(&u, one, 40017, 64, "21.5 C", 6);
-	m[1] = message_in(&u, one, 40018, 64, "on", 2);
-	m[2] = message_in(&u, family == 4 ? "10.0.0.200" : "fd00:0:0:0:a:b:c:d", 5000, 63,
-		"19.0 degrees", 12);
-	pack(&u, list, 3, 0x5eed, 41);
-	write_it();
-}
-
-static void make_paper(unsigned family, unsigned n)
-{
-	u = carrier(BP_AGG_FORMAT_PAPER, family);
-	u.payload[0] = 0xfc;
-	u.len = (uint16_t)(6 + 16 * n);
-	write_it();
-}
-
-static void expect(enum bp_disagg_verdict want)
-{
-	assert_int_equal(judge(frame, len), want);
-}
-
-static void expect_refused(enum bp_disagg_refusal want)
-{
-	const unsigned count = (unsigned)stats[0].refused + (unsigned)stats[1].refused +
-			       (unsigned)stats[2].refused + (unsigned)stats[3].refused;
-
-	why = BP_DISAGG_REFUSALS;
-	expect(BP_DISAGG_REFUSED);
-	assert_int_equal(why, want);
-	assert_true(rule < 4);
-	assert_int_equal(stats[0].refused + stats[1].refused + stats[2].refused + stats[3].refused,
-		count + 1);
-}
-
-/* The directory's checksum, after a test has changed what it covers. */
-static void seal(void)
-{
-	uint8_t *p = u.payload;
-	const uint32_t crc = bp_crc32c_portable(BP_CRC32C_INIT, p, 12);
-
-	put(p + 12, 4, ~bp_crc32c_portable(crc, p + 16, get(p + 4, 2)));
-	write_it();
-}
+#include "tests/unit/agg/disagg_frames.h"
 
 static void what_is_for_no_rule(void **state)
 {
@@ -342,148 +279,6 @@ static void the_paper_says_no_count(void **state)
 	expect_refused(BP_DISAGG_COUNT);
 }
 
-/* One sender among others is enough to refuse all. */
-static void with_sender(unsigned family, const char *address, unsigned port, unsigned hops,
-	unsigned among, unsigned at)
-{
-	static struct udp m[8];
-	const struct udp *list[8];
-
-	u = carrier(BP_AGG_FORMAT_FULL, family);
-	for (unsigned i = 0; i < among; i++) {
-		m[i] = message_in(
-			&u, family == 4 ? "10.0.0.17" : "fd00:0:0:0:0:0:0:17", 7, 64, "x", 1);
-		list[i] = &m[i];
-	}
-	m[at] = message_in(&u, address, (uint16_t)port, (uint8_t)hops, "y", 1);
-	pack(&u, list, among, 1, 1);
-	write_it();
-}
-
-static void forged_senders(void **state)
-{
-	static const struct {
-		unsigned family;
-		const char *address;
-		bool allowed;
-	} sender[] = {
-		{4, "10.0.0.0", true},
-		{4, "10.0.0.255", true},
-		{4, "10.0.1.0", false},
-		{4, "9.255.255.255", false},
-		{4, "10.1.0.9", false},
-		{4, "192.168.7.1", false}, /* who sends the aggregate is no allowed sender either */
-		{6, "fd00:0:0:0:0:0:0:1", true},
-		{6, "fd00:0:0:0:ffff:ffff:ffff:ffff", true},
-		{6, "fd00:0:0:1:0:0:0:0", false},
-		{6, "fcff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false},
-		{6, "fd00:1:0:0:0:0:0:9", false},
-	};
-
-	for (unsigned k = 0; k < sizeof(sender) / sizeof(sender[0]); k++) {
-		for (unsigned among = 1; among <= 8; among++) {
-			for (unsigned at = 0; at < among; at++) {
-				with_sender(sender[k].family, sender[k].address, 1, 64, among, at);
-				if (sender[k].allowed)
-					expect(BP_DISAGG_SPLIT);
-				else
-					expect_refused(BP_DISAGG_FORGED);
-			}
-		}
-	}
-}
-
-/* Even where every address may send: these none can have. */
-static void impossible_senders(void **state)
-{
-	static const struct {
-		unsigned family;
-		const char *address;
-	} none[] = {
-		{4, "0.0.0.0"},
-		{4, "0.1.2.3"},
-		{4, "127.0.0.1"},
-		{4, "224.0.0.1"},
-		{4, "239.255.255.255"},
-		{4, "255.255.255.255"},
-		{6, "0:0:0:0:0:0:0:0"},
-		{6, "0:0:0:0:0:0:0:1"},
-		{6, "ff02:0:0:0:0:0:0:1"},
-		{6, "0:0:0:0:0:ffff:a00:1"},
-	};
-
-	rules.disaggregate[0].senders[0] = prefix_from("0.0.0.0", 0);
-	rules.disaggregate[1].senders[0] = prefix_from("0:0:0:0:0:0:0:0", 0);
-	rules.disaggregate[2].senders[0] = prefix_from("0.0.0.0", 0);
-	rules_are_set();
-	for (unsigned k = 0; k < sizeof(none) / sizeof(none[0]); k++) {
-		for (unsigned at = 0; at < 3; at++) {
-			with_sender(none[k].family, none[k].address, 1, 64, 3, at);
-			expect_refused(BP_DISAGG_FORGED);
-		}
-	}
-	for (unsigned family = 4; family <= 6; family += 2) {
-		const char *far = family == 4 ? "223.1.2.3" : "2001:db8:0:0:0:0:0:1";
-
-		with_sender(family, far, 1, 1, 3, 1);
-		expect(BP_DISAGG_SPLIT);
-		with_sender(family, far, 0, 1, 3, 1);
-		expect_refused(BP_DISAGG_FORGED);
-		with_sender(family, far, 1, 0, 3, 1);
-		expect_refused(BP_DISAGG_FORGED);
-		/* of the one before, in the entry: judged all the same */
-		with_sender(family, family == 4 ? "10.0.0.17" : "fd00:0:0:0:0:0:0:17", 0, 64, 3, 2);
-		expect_refused(BP_DISAGG_FORGED);
-	}
-	make_paper(4, 2);
-	u.sport = 0;
-	write_it();
-	expect_refused(BP_DISAGG_FORGED);
-}
-
-/* Of format paper it is the packet's own source. */
-static void forged_senders_of_the_paper(void **state)
-{
-	make_paper(4, 2);
-	address_of("10.0.1.7", u.src);
-	write_it();
-	expect_refused(BP_DISAGG_FORGED);
-	make_paper(6, 2);
-	address_of("fd00:0:0:1:0:0:0:7", u.src);
-	write_it();
-	expect_refused(BP_DISAGG_FORGED);
-}
-
-static void several_prefixes_or_none(void **state)
-{
-	struct bp_disagg_rule *r = &rules.disaggregate[0];
-
-	r->n_senders = BP_AGG_SENDERS_MAX;
-	for (unsigned i = 0; i < BP_AGG_SENDERS_MAX; i++) {
-		char address[20];
-
-		snprintf(address, sizeof(address), "10.%u.0.0", 2 * i);
-		r->senders[i] = prefix_from(address, 16);
-	}
-	/* of the other family: no aggregate to an IPv4 destination has such a sender */
-	r->senders[7] = prefix_from("0:0:0:0:0:0:0:0", 0);
-	rules_are_set();
-	for (unsigned i = 0; i < 2 * BP_AGG_SENDERS_MAX; i++) {
-		char address[20];
-
-		snprintf(address, sizeof(address), "10.%u.3.4", i);
-		with_sender(4, address, 9, 64, 2, 1);
-		if (i % 2 == 0 && i != 14)
-			expect(BP_DISAGG_SPLIT);
-		else
-			expect_refused(BP_DISAGG_FORGED);
-	}
-	r->n_senders = 0;
-	rules_are_set();
-	make_full(4);
-	expect_refused(BP_DISAGG_FORGED);
-}
-
 static void which_rule(void **state)
 {
 	rules = (struct bp_agg_rules){0};
@@ -555,6 +350,7 @@ static void what_is_counted(void **state)
 	assert_int_equal(stats[0].message_octets, 4 * (3 * 42 + 20));
 	assert_int_equal(stats[0].refused, 3);
 	/* all of it begins anew with new rules */
+	stats[BP_AGG_RULES_MAX - 1].plain = 7;
 	rules_are_set();
 	for (size_t i = 0; i < sizeof(stats) / 8; i++)
 		assert_int_equal(((uint64_t *)(void *)stats)[i], 0);
@@ -600,10 +396,6 @@ int main(void)
 		CASE(wrong_checksums),
 		CASE(wrong_versions_and_structure),
 		CASE(the_paper_says_no_count),
-		CASE(forged_senders),
-		CASE(impossible_senders),
-		CASE(forged_senders_of_the_paper),
-		CASE(several_prefixes_or_none),
 		CASE(which_rule),
 		CASE(what_is_counted),
 		CASE(every_bit),
