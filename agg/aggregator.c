@@ -18,15 +18,25 @@ struct message {
 	/* What place does about it; PASS: send what its stream holds. */
 	enum { NOTHING, TAKE, PASS } todo;
 	bool mimic; /* begins like an aggregate */
-	struct bp_agg_sender from;
+	uint8_t hops;
+	uint16_t sport;     /* host byte order */
+	const uint8_t *src; /* address */
 };
+
+static struct bp_agg_sender sender(const struct message *m, unsigned family)
+{
+	struct bp_agg_sender from = {.port = m->sport, .hops = m->hops};
+
+	memcpy(from.addr, m->src, family == 4 ? 4 : 16);
+	return from;
+}
 
 /* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
 static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
-	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d)
+	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d, bool usual)
 {
 	const struct bp_aggregator_rule *r;
-	unsigned rule;
+	unsigned rule, len;
 
 	if (!bp_aggregator_for_us(in))
 		return;
@@ -45,7 +55,10 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->payload = bp_datagram_payload(d);
 	m->mimic = r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
 		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
-	if (__builtin_expect(!bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass), 0)) {
+	if (__builtin_expect(!(usual && bp_aggregator_judge_usual(r, in,
+						r->format == BP_AGG_FORMAT_PAPER, &len, &m->sum)) &&
+				     !bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass),
+		    0)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
 		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
@@ -55,10 +68,9 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	}
 	m->todo = TAKE;
 	m->len = (uint16_t)bp_datagram_payload_len(d);
-	memset(&m->from, 0, sizeof(m->from));
-	memcpy(m->from.addr, bp_datagram_src(d), d->family == 4 ? 4 : 16);
-	m->from.hops = d->hops;
-	m->from.port = d->sport;
+	m->src = bp_datagram_src(d);
+	m->hops = d->hops;
+	m->sport = d->sport;
 }
 
 static __attribute__((noinline)) void read_general(
@@ -67,7 +79,7 @@ static __attribute__((noinline)) void read_general(
 	struct bp_datagram d;
 
 	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d);
+		read_datagram(a, in, m, &d, false);
 }
 
 static inline void read_frame(
@@ -80,7 +92,7 @@ static inline void read_frame(
 	if (__builtin_expect(!bp_datagram_is_usual(in->frame, in->len), 0))
 		read_general(a, in, m);
 	else if (bp_datagram_parse_usual(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d);
+		read_datagram(a, in, m, &d, true);
 }
 
 /* The rule whose aggregate has been built for longest. There is one. */
@@ -92,8 +104,8 @@ static uint32_t oldest(const struct bp_aggregator *a)
 		const uint32_t first = bp_agg_streams_first(&a->streams, i);
 
 		if (first != BP_AGG_NO_STREAM &&
-			(stream == BP_AGG_NO_STREAM ||
-				a->streams.link[first].began_ns < a->streams.link[stream].began_ns))
+			(stream == BP_AGG_NO_STREAM || a->streams.stream[first].began_ns <
+							       a->streams.stream[stream].began_ns))
 			stream = first;
 	}
 	return stream;
@@ -106,6 +118,7 @@ static uint32_t begin_stream(
 	struct bp_agg_streams *t = &a->streams;
 	uint32_t stream = bp_agg_streams_idle(t);
 	const uint64_t r = bp_aggregator_random(a);
+	struct bp_agg_sender from;
 	struct bp_agg_stats *s;
 
 	if (stream == BP_AGG_NO_STREAM) {
@@ -120,8 +133,9 @@ static uint32_t begin_stream(
 	if (a->usual.stream == stream)
 		a->usual.stream = BP_AGG_NO_STREAM;
 	bp_agg_streams_begin(t, stream, &m->key, m->hash, (uint16_t)r, (uint32_t)(r >> 32));
-	memcpy(t->rest[stream].src, m->from.addr, sizeof(t->rest[stream].src));
-	t->rest[stream].sport = m->from.port;
+	from = sender(m, bp_agg_key_family(&m->key));
+	memcpy(t->rest[stream].src, from.addr, sizeof(t->rest[stream].src));
+	t->rest[stream].sport = from.port;
 	s = &a->stats[bp_agg_key_rule(&m->key)];
 	bp_agg_stat_add(&s->begun, 1);
 	bp_agg_stat_add(&s->streams, 1);
@@ -161,15 +175,19 @@ static void widen(struct bp_agg_full_writer *w, unsigned room)
 /* Appends in format full. False: the aggregate would exceed its size. */
 static inline bool append_full(struct bp_agg_full_writer *w, const struct message *m, unsigned room)
 {
-	if (__builtin_expect(w->family == 4
-				     ? bp_agg_full_append_of(4, w, &m->from, m->payload, m->len)
-				     : bp_agg_full_append_of(6, w, &m->from, m->payload, m->len),
-		    1))
+	struct bp_agg_sender from;
+
+	if (__builtin_expect(w->family == 4, 1) &&
+		__builtin_expect(
+			bp_agg_full_append4(w, m->src, m->sport, m->hops, m->payload, m->len), 1))
 		return true;
-	if (bp_agg_full_len(w) + bp_agg_full_cost(w, &m->from, m->len) > w->size)
+	from = sender(m, w->family);
+	if (w->family == 6 && bp_agg_full_append_of(6, w, &from, m->payload, m->len))
+		return true;
+	if (bp_agg_full_len(w) + bp_agg_full_cost(w, &from, m->len) > w->size)
 		return false;
 	widen(w, room);
-	return bp_agg_full_append(w, &m->from, m->payload, m->len);
+	return bp_agg_full_append(w, &from, m->payload, m->len);
 }
 
 /* Whether two frames go to one station. Who sent them does not matter: many devices of a LAN make
@@ -210,7 +228,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 	}
 	if (paper) {
 		if (s->writer.count == 0)
-			s->writer.last = m->from;
+			s->writer.last = sender(m, r->family);
 		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
 	} else {
 		sum = bp_sum_moved(m->sum, s->writer.payloads);
@@ -224,7 +242,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 		s->sum = bp_sum_add(s->sum, sum);
 	}
 	s->octets += in->frame_len;
-	s->waited_ns += now_ns - a->streams.link[m->stream].began_ns;
+	s->waited_ns += now_ns - s->began_ns;
 	taken(a, in->rule, in->frame_len);
 	if (s->writer.count == r->most)
 		bp_aggregator_leave(a, m->stream,
@@ -242,8 +260,11 @@ static inline void find_stream(const struct bp_aggregator *a, struct message *m)
 		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
 }
 
-/* Fetches where a message goes, and with the last one of an aggregate what its leaving needs. */
-static inline void look(const struct bp_aggregator *a, const struct message *m)
+/* Fetches where a message goes, and with the last one of an aggregate what its leaving needs. gcc
+ * takes a function that does nothing else for one without effect, and its calls away: hence inlined
+ * before it looks at that. */
+static inline __attribute__((always_inline)) void look(
+	const struct bp_aggregator *a, const struct message *m)
 {
 	const struct bp_agg_streams *t = &a->streams;
 	const struct bp_agg_full_writer *w;
@@ -259,6 +280,8 @@ static inline void look(const struct bp_aggregator *a, const struct message *m)
 	__builtin_prefetch(w->buf + w->front + w->payloads, 1);
 	if (w->count + 1u >= w->most) {
 		__builtin_prefetch(w->buf, 1);
+		__builtin_prefetch(t->stream[m->stream].buffer, 1);
+		__builtin_prefetch((const uint8_t *)t->stream[m->stream].buffer + 64, 1);
 		__builtin_prefetch(&t->link[m->stream], 1);
 		__builtin_prefetch(&t->rest[m->stream], 1);
 		__builtin_prefetch(&t->row[m->stream], 1);

@@ -108,7 +108,8 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	out.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD));
 	out.len = (uint16_t)(payload + len - frame);
 	bp_aggregator_settle(a);
-	count(a, stream, rule, reason, out.len, now_ns - a->streams.link[stream].began_ns, wall_ns);
+	count(a, stream, rule, reason, out.len, now_ns - a->streams.stream[stream].began_ns,
+		wall_ns);
 	s->buffer = NULL;
 	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 	a->hooks.send(a->hooks.arg, &out);
@@ -124,7 +125,7 @@ uint64_t bp_aggregator_next(const struct bp_aggregator *a)
 
 		if (first == BP_AGG_NO_STREAM)
 			continue;
-		due = bp_aggregator_due(&a->rule[i], a->streams.link[first].began_ns);
+		due = bp_aggregator_due(&a->rule[i], a->streams.stream[first].began_ns);
 		if (due < next)
 			next = due;
 	}
@@ -143,7 +144,7 @@ static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
 
 		if (first == BP_AGG_NO_STREAM)
 			continue;
-		due = bp_aggregator_due(&a->rule[i], a->streams.link[first].began_ns);
+		due = bp_aggregator_due(&a->rule[i], a->streams.stream[first].began_ns);
 		if (due > since || (due == since && rule != BP_AGG_RULES_MAX))
 			continue;
 		since = due;

@@ -100,7 +100,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	s->octets = 0;
 	s->waited_ns = 0;
 	memcpy(s->macs, frame, sizeof(s->macs));
-	t->link[stream].began_ns = now_ns;
+	s->began_ns = now_ns;
 	bp_agg_streams_move(t, stream, bp_agg_key_rule(&s->key));
 	due = bp_aggregator_due(r, now_ns);
 	if (due < a->soonest_ns)

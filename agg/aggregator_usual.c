@@ -70,7 +70,7 @@ static inline void enter(struct bp_aggregator *a, uint32_t stream, struct tally 
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 
 	s->octets += t->octets;
-	s->waited_ns += t->n * (now_ns - a->streams.link[stream].began_ns);
+	s->waited_ns += t->n * (now_ns - a->streams.stream[stream].began_ns);
 	a->taken += t->n;
 	a->taken_octets += t->octets;
 	*t = (struct tally){0};
@@ -85,50 +85,6 @@ static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame
 		return false;
 	bp_aggregator_begin(a, stream, base, buffer, frame, now_ns);
 	return true;
-}
-
-/* bp_sum() of a payload; most have 16 to 24 octets. */
-static inline uint64_t sum_payload(const uint8_t *p, unsigned len)
-{
-	uint64_t sum, tail;
-
-	if (__builtin_expect(len - 16 > 8, 0))
-		return bp_sum(p, len, 0);
-	sum = bp_sum_add(bp_sum_word(p), bp_sum_word(p + 8));
-	if (len == 16)
-		return sum;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	tail = bp_sum_word(p + len - 8) >> 8 * (24 - len);
-#else
-	tail = bp_sum_tail(p + 16, len - 16);
-#endif
-	return bp_sum_add(sum, tail);
-}
-
-/* Whether a usual message can be aggregated, as bp_aggregator_judge() has it; if not, that one says
- * why. *len and *sum: of its payload. */
-static inline bool judge(const struct bp_aggregator_rule *r, const struct bp_agg_input *in,
-	bool paper, unsigned *len, uint64_t *sum)
-{
-	const uint8_t *f = in->frame, *ip = f + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;
-	const unsigned l4_len = bp_be16(udp + BP_UDP_LEN);
-	uint64_t all;
-	uint16_t check, sport;
-
-	*len = l4_len - BP_UDP_HDR;
-	if (paper ? *len != BP_AGG_PAPER_LEN(1) : l4_len < BP_UDP_HDR || (int32_t)*len > r->longest)
-		return false;
-	if (bp_be16(ip + BP_IP4_TOTAL) != BP_IP4_HDR + l4_len ||
-		BP_ETHER_HDR + BP_IP4_HDR + l4_len > in->len || in->len < in->frame_len ||
-		(paper && udp[BP_UDP_HDR] != BP_AGG_PAPER_MESSAGE))
-		return false;
-	*sum = sum_payload(udp + BP_UDP_HDR, *len);
-	all = (uint64_t)__builtin_bswap16((uint16_t)l4_len) + ((uint64_t)BP_PROTO_UDP << 8);
-	all = bp_sum_add(bp_sum_add(all, bp_sum_word(ip + BP_IP4_SRC)), bp_sum_word(udp));
-	memcpy(&check, udp + BP_UDP_CHECKSUM, 2);
-	memcpy(&sport, udp, 2);
-	return bp_ip4_checksum_ok20(ip) && (check == 0 || bp_sum_ok(bp_sum_add(all, *sum))) &&
-	       sport != 0 && ip[BP_IP4_TTL] != 0 && bp_ip4_kind(ip[BP_IP4_SRC]) == BP_IP4_UNICAST;
 }
 
 /* False: the aggregate would exceed its size, or its directory must be moved. */
@@ -169,7 +125,7 @@ static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator 
 		unsigned len;
 		uint64_t sum;
 
-		if (!judge(r, &in[i], paper, &len, &sum))
+		if (!bp_aggregator_judge_usual(r, &in[i], paper, &len, &sum))
 			break;
 		if (s->buffer == NULL && !begin(a, u.stream, in[i].frame, now_ns))
 			break;

@@ -86,7 +86,7 @@ struct bp_agg_stream {
 	struct bp_agg_full_writer writer; /* format paper uses its buf, front, count, most, last */
 	uint64_t waited_ns;               /* sum over its messages: by how much later than the
 					     first each came */
-	uint64_t spare;
+	uint64_t began_ns;                /* when the first of them came */
 };
 _Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
 
@@ -100,7 +100,6 @@ struct bp_agg_stream_rest {
 
 struct bp_agg_link {
 	uint32_t before, behind;
-	uint64_t began_ns; /* the aggregate: when its first message came */
 };
 
 struct bp_agg_streams {

@@ -10,6 +10,7 @@
 
 #include "apps/agg_sim/erlang.h"
 #include "apps/agg_sim/least_rate.h"
+#include "apps/agg_sim/merged.h"
 #include "apps/agg_sim/options.h"
 #include "apps/agg_sim/random.h"
 #include "apps/agg_sim/server.h"
@@ -18,10 +19,9 @@
  * between two messages. */
 struct run {
 	const struct sim_options *o;
-	struct sim_first *first;
-	uint64_t *left; /* count + 1 */
-	double *gap;    /* count */
-	double *work;   /* count, of mean 1; NULL: fixed service times */
+	struct sim_merged first; /* count + 1 */
+	double *gap;             /* count */
+	double *work;            /* count, of mean 1; NULL: fixed service times */
 	size_t count;
 };
 
@@ -37,22 +37,19 @@ static void begin(struct run *r, const struct sim_options *o)
 	struct sim_random random = {~o->first.seed};
 	const size_t count = o->packets;
 
-	*r = (struct run){.o = o, .first = sim_first_new(&o->first), .count = count};
-	r->left = malloc((count + 1) * sizeof(r->left[0]));
+	*r = (struct run){.o = o};
 	r->gap = malloc(count * sizeof(r->gap[0]));
 	if (o->service == SIM_EXPONENTIAL) {
 		r->work = malloc(count * sizeof(r->work[0]));
 		for (size_t i = 0; r->work != NULL && i < count; i++)
 			r->work[i] = sim_exponential(&random);
 	}
-	if (r->first == NULL || r->left == NULL || r->gap == NULL ||
-		(o->service == SIM_EXPONENTIAL && r->work == NULL))
+	if (r->gap == NULL || (o->service == SIM_EXPONENTIAL && r->work == NULL) ||
+		sim_merged_run(&r->first, &o->first, o->streams, o->warm_up, count + 1) != 0)
 		fatal("memory for the N-packets");
-	sim_first_run(r->first, NULL, o->warm_up);
-	sim_first_restart_counts(r->first);
-	sim_first_run(r->first, r->left, count + 1);
-	for (size_t i = 0; i < count; i++)
-		r->gap[i] = (double)(r->left[i + 1] - r->left[i]) * o->first.rate / 1e9;
+	r->count = r->first.count - 1;
+	for (size_t i = 0; i < r->count; i++)
+		r->gap[i] = (double)(r->first.left[i + 1] - r->first.left[i]) * o->first.rate / 1e9;
 }
 
 static void write_samples(const struct run *r)
@@ -62,15 +59,14 @@ static void write_samples(const struct run *r)
 	if (f == NULL)
 		fatal(r->o->samples);
 	for (size_t i = 0; i < r->count; i++)
-		fprintf(f, "%" PRIu64 "\n", r->left[i + 1] - r->left[i]);
+		fprintf(f, "%" PRIu64 "\n", r->first.left[i + 1] - r->first.left[i]);
 	if (fclose(f) != 0)
 		fatal(r->o->samples);
 }
 
 static void tell_first(const struct run *r)
 {
-	const struct sim_first_counts *c = sim_first_counts(r->first);
-	const struct bp_agg_stats *s = sim_first_stats(r->first);
+	const struct sim_first_counts *c = &r->first.counts;
 	static const char *const flushed[] = {
 #define X(id, name, help) name,
 		BP_AGG_FLUSHES(X)
@@ -87,10 +83,9 @@ static void tell_first(const struct run *r)
 		c->payload_octets, c->message_octets, c->octets,
 		(double)c->payload_octets / (double)c->octets);
 	for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
-		printf("%s\"%s\":%" PRIu64, i != 0 ? "," : "", flushed[i],
-			(uint64_t)atomic_load_explicit(&s->flushed[i], memory_order_relaxed));
+		printf("%s\"%s\":%" PRIu64, i != 0 ? "," : "", flushed[i], r->first.flushed[i]);
 	printf("},\"mean_gap_ns\":%.3f,",
-		(double)(r->left[r->count] - r->left[0]) / (double)r->count);
+		(double)(r->first.left[r->count] - r->first.left[0]) / (double)r->count);
 }
 
 static void tell_second(const struct run *r)
@@ -142,9 +137,8 @@ int main(int argc, char **argv)
 		tell_least(&r);
 	ks = sim_ks_erlang(r.gap, r.count, o.first.messages); /* sorts them: last */
 	printf("\"erlang\":{\"statistic\":%.9f,\"p\":%.6g}}\n", ks.statistic, ks.p);
-	well = sim_first_counts(r.first)->wrong == 0;
-	sim_first_free(r.first);
-	free(r.left);
+	well = r.first.counts.wrong == 0;
+	free(r.first.left);
 	free(r.gap);
 	free(r.work);
 	return well ? 0 : 1;

@@ -98,7 +98,7 @@ void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_
 	else if (a->disaggregate != 0 && !a->paper)
 		on_receive(bench_agg_sequence_rx, &a->sequence);
 	if (a->streams > 1) {
-		bench_agg_servers_init(&a->servers, a->streams);
+		a->servers.n = a->streams;
 		on_receive(bench_agg_servers_rx, &a->servers);
 	}
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/agg_traffic.h"
 
-#include <stdlib.h>
-
 #include "bench/agg_frames.h"
 #include "bench/checksum.h"
 #include "proto/agg_full.h"
 #include "proto/crc32c.h"
+#include "proto/frame.h"
 
 /* A UDP checksum after a change: 0 would say that there is none (RFC 768). */
 static inline void udp_sum_move(uint8_t *frame, uint64_t change)
@@ -42,21 +41,17 @@ uint16_t bench_agg_sequence_rx(
 	return n;
 }
 
-void bench_agg_servers_init(struct bench_agg_servers *s, uint32_t n)
+/* RFC 1624, eqn. 3, for a change of 16 bits. As in udp_sum_move(), none may become 0. */
+static inline void sum_move16(uint8_t *p, uint32_t change)
 {
-	uint64_t seed = 20180625;
+	uint32_t s;
+	uint16_t sum;
 
-	*s = (struct bench_agg_servers){.n = n, .address = calloc(n, sizeof(*s->address))};
-	if (s->address == NULL)
-		abort();
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k;
-
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		k = (uint32_t)((seed >> 33) % (i + 1)); /* shuffles as it goes (Knuth) */
-		s->address[i] = s->address[k];
-		s->address[k] = __builtin_bswap32(BENCH_AGG_STREAMS + i);
-	}
+	memcpy(&sum, p, 2);
+	s = change + (uint16_t)~sum;
+	sum = (uint16_t) ~((s & 0xffff) + (s >> 16));
+	sum = sum != 0 ? sum : 0xffff;
+	memcpy(p, &sum, 2);
 }
 
 uint16_t bench_agg_servers_rx(
@@ -69,12 +64,18 @@ uint16_t bench_agg_servers_rx(
 	RTE_SET_USED(max);
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *frame = rte_pktmbuf_mtod(pkts[i], uint8_t *);
-		const uint64_t change =
-			bench_replace32(frame + BENCH_AGG_AT_DST, s->address[s->next]);
+		uint32_t to, change;
 
-		s->next = s->next + 1 == s->n ? 0 : s->next + 1;
-		bench_sum_move(frame + BENCH_AGG_AT_IP_SUM, change);
-		udp_sum_move(frame, change);
+		/* Knuth's; its upper half is the better one */
+		s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
+		to = (uint32_t)((s->seed >> 32) * s->n >> 32);
+		bp_put_be32(frame + BENCH_AGG_AT_DST, BENCH_AGG_STREAMS + to);
+		/* the server's last two octets are the only ones that change */
+		change = __builtin_bswap16((uint16_t)to) +
+			 __builtin_bswap16((uint16_t)~BENCH_AGG_SERVER);
+		change = (change & 0xffff) + (change >> 16);
+		sum_move16(frame + BENCH_AGG_AT_IP_SUM, change);
+		sum_move16(frame + BENCH_AGG_AT_UDP_SUM, change);
 	}
 	return n;
 }

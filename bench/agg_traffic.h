@@ -20,14 +20,14 @@ struct bench_agg_sequence {
 uint16_t bench_agg_sequence_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 
-/* Messages to many servers: the next destination of a list in random order, from its beginning to
- * its end and again. So each stream gets one message a pass. */
+/*
+ * Messages to many servers, each to any of them: a stream is met in a random order, and streams are
+ * not in step, which would fill all aggregates in the same pass.
+ */
 struct bench_agg_servers {
-	uint32_t n, next;
-	uint32_t *address; /* network byte order */
+	uint32_t n; /* addresses from BENCH_AGG_STREAMS on, at most 65,536 */
+	uint64_t seed;
 };
-/* `n` addresses from BENCH_AGG_STREAMS on, at most 65,536. */
-void bench_agg_servers_init(struct bench_agg_servers *s, uint32_t n);
 uint16_t bench_agg_servers_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 

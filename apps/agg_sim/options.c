@@ -29,6 +29,9 @@ static const char help[] =
 	"its\n"
 	"                           own within a tenth of the others'; 0: a Poisson process (0)\n"
 	"  --senders N              addresses that they come from in turn, 1 to 255 (1)\n"
+	"  --streams N              to so many destinations, 1 to 1000, each as often: as many "
+	"streams "
+	"(1)\n"
 	"  --seed N                 of all that is random (1)\n"
 	" the first switch\n"
 	"  --messages N             in an N-packet, 1 to 255 (8)\n"
@@ -133,6 +136,7 @@ enum which {
 	RATE,
 	DEVICES,
 	SENDERS,
+	STREAMS,
 	SEED,
 	MESSAGES,
 	FORMAT,
@@ -154,6 +158,7 @@ static const struct option options[] = {
 	{"rate", required_argument, NULL, RATE},
 	{"devices", required_argument, NULL, DEVICES},
 	{"senders", required_argument, NULL, SENDERS},
+	{"streams", required_argument, NULL, STREAMS},
 	{"seed", required_argument, NULL, SEED},
 	{"messages", required_argument, NULL, MESSAGES},
 	{"format", required_argument, NULL, FORMAT},
@@ -229,6 +234,9 @@ static void set(struct sim_options *o, enum which which, const char *v)
 	case MINIMUM_MU:
 		betas(o, v);
 		break;
+	case STREAMS:
+		o->streams = (unsigned)whole("streams", v, 1, 1000);
+		break;
 	case PACKETS:
 		o->packets = whole("packets", v, 2, 1e9);
 		break;
@@ -252,6 +260,7 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 
 	*o = (struct sim_options){
 		.first = {.messages = 8, .rate = 1e5, .senders = 1, .seed = 1, .mu = 2.2},
+		.streams = 1,
 		.packets = 1000000,
 		.warm_up = 10000,
 		.service = SIM_FIXED,

@@ -8,6 +8,7 @@
 
 struct sim_options {
 	struct sim_first_options first;
+	unsigned streams;          /* that share the rate */
 	uint64_t packets, warm_up; /* N-packets that are measured, and before them */
 	enum sim_service service;  /* of the second switch */
 	double mu;       /* of it, a multiple of the messages' rate; 0: no second switch */

@@ -10,6 +10,7 @@
 #include "dataplane/graph.h"
 #include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
+#include "shm/words.h"
 
 _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
 	"a counter for each reason");
@@ -256,7 +257,7 @@ void bp_gather_take_news(struct bp_gather *g)
 		g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
 	others = bp_agg_plan_take(g->plan, &generation, &g->next) && is_sane(&g->next) &&
-		 memcmp(&g->next, &g->rules, sizeof(g->rules)) != 0;
+		 !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
 	if (!others && !g->mtu_changed) {
 		g->generation = generation;
 		g->releasing = g->draining;

@@ -64,7 +64,7 @@ static inline void bp_run_add_all(
 		bp_run_end(r);
 		r->edge = edge;
 	}
-	memcpy(&r->m[r->n], m, n * sizeof(*m));
+	memcpy(&r->m[r->n], m, n * sizeof(r->m[0]));
 	r->n = (uint16_t)(r->n + n);
 	r->bytes += bytes;
 }

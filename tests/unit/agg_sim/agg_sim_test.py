@@ -98,6 +98,19 @@ class Command(unittest.TestCase):
             self.near(m["model"], due, 1e-9)
             self.near(m["mu"], due, 0.01)
 
+    def test_streams(self):
+        """Of many the N-packets are a Poisson process themselves: Equation 14, with their rate."""
+        def least(streams):
+            out = measured("--messages", 8, "--streams", streams, "--minimum-mu", 0.1, "--packets", 400000)
+            self.assertEqual(out["wrong"], 0)
+            self.near(out["mean_gap_ns"], 80000, 0.01)
+            self.near(out["mean_delay_ns"], 35000 * streams, 0.01)
+            return out["minimum_mu"][0]["mu"] * 8
+
+        self.near(least(1), 1.327, 0.01)
+        self.near(least(2), 2.53, 0.02)
+        self.near(least(1000), (2 * 0.1 + 1) / (2 * 0.1), 0.02)
+
     def test_first_switch(self):
         """Figure 7; what it shows is so behind the aggregator and not before it."""
         def statistic(*args):

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agg/pacer.h"
+#include "apps/agg_sim/merged.h"
 #include "apps/agg_sim/random.h"
 
 /*
@@ -117,6 +118,35 @@ static void waits_as_the_model_says(void **state)
 	}
 }
 
+/*
+ * N-packets of many streams are a Poisson process, whatever N: they wait as in M/D/1, and longer
+ * than those of one stream would.
+ */
+static void many_streams(void **state)
+{
+	const unsigned n = 8;
+	const double load = 0.5;
+	struct sim_first_options o = poisson(BP_AGG_FORMAT_FULL, n, 77);
+	const double queued = n * load / (2 * (1 - load)) * GAP_NS;
+	double sum = 0;
+	struct sim_merged m;
+	size_t count;
+
+	o.rate = 1e9 / GAP_NS * load;
+	assert_int_equal(sim_merged_run(&m, &o, 256, 2560, MESSAGES / n), 0);
+	assert_int_equal(m.counts.wrong, 0);
+	assert_true(m.count > MESSAGES / n * 9 / 10);
+	count = m.count * n;
+	for (size_t i = 0; i < count; i++)
+		came[i] = m.left[i / n];
+	free(m.left);
+	run(1u << 20, count);
+	for (size_t i = 0; i < count; i++)
+		sum += (double)(left[i] - came[i]);
+	assert_close(sum / (double)count, queued + (n - 1) / 2.0 * GAP_NS, 0.03);
+	assert_true(queued > 20 * sim_model_wait(SIM_FIXED, n, 1 / (n * load)) * GAP_NS / load);
+}
+
 /* A queue that is too short loses nothing and keeps the order; what leaves early is counted. */
 static void a_short_queue_leaves_early(void **state)
 {
@@ -142,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_as_from_a_server),
 		cmocka_unit_test(waits_as_the_model_says),
+		cmocka_unit_test(many_streams),
 		cmocka_unit_test(a_short_queue_leaves_early),
 	};
 

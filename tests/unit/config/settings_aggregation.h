@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of sections aggregate, disaggregate and aggregation: stands in the middle
- * of its table. */
+/* Rows of test_settings.c, of sections aggregate, disaggregate and aggregation: stands in the
+ * middle of its table. */
 /* clang-format off */
 #define AGG PORTS "aggregate:\n  - "
 #define AGG_TO "to: {address: 10.1.0.9, udp: 5555}\n    "
