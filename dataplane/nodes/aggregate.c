@@ -11,17 +11,25 @@
 static void describe(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
 	const struct bp_worker *w = g->worker;
+	unsigned port = UINT_MAX;
+	bool routed = false, down = false;
+	uint64_t mac = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const uint16_t port = m[i]->port;
 		struct bp_agg_input *in = &g->burst.in[i];
 
+		if (m[i]->port != port) { /* seldom: most bursts are of one port */
+			port = m[i]->port;
+			routed = bp_gather_routed(w, port);
+			mac = w->router.rx_mac[port];
+			down = bp_gather_readable(w, m[i]) == 0;
+		}
 		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		in->len = bp_gather_readable(w, m[i]);
+		in->len = down ? 0 : m[i]->data_len;
 		in->frame_len = m[i]->pkt_len;
 		in->port = (uint8_t)port;
-		in->routed = bp_gather_routed(w, port);
-		in->mac = w->router.rx_mac[port];
+		in->routed = routed;
+		in->mac = mac;
 	}
 }
 
