@@ -15,9 +15,13 @@ static const struct bp_cli_option options[] = {
 
 static void say_ok(const char *path, const struct bp_config *c)
 {
-	printf("%s: ok: %u port%s, %u bridge%s, %u rule%s\n", path, c->n_ports,
+	printf("%s: ok: %u port%s, %u bridge%s, %u rule%s", path, c->n_ports,
 		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
 		c->mqtt.n_rules, c->mqtt.n_rules == 1 ? "" : "s");
+	if (bp_config_aggregates(c))
+		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
+			c->agg.n_disaggregate);
+	putchar('\n');
 }
 
 static int check(const char *path, bool dump)

@@ -23,8 +23,8 @@ WIDTH, HEIGHT, LEGEND = 500, 330, 90
 
 def measure(sim, service, n, packets):
     """beta: (simulated, closed form)"""
-    out = subprocess.run([sim, "--format", "paper", "--messages", str(n), "--service", service, "--packets", str(packets), "--seed", str(n),
-                          "--minimum-mu", ",".join(map(str, BETAS))], stdout=subprocess.PIPE, check=True).stdout
+    out = subprocess.run([sim, "--format", "paper", "--messages", str(n), "--service", service, "--packets", str(packets),
+                          "--seed", str(n), "--minimum-mu", ",".join(map(str, BETAS))], stdout=subprocess.PIPE, check=True).stdout
     found = json.loads(out)
     assert found["wrong"] == 0
     return {m["beta"]: (m["mu"], m["model"]) for m in found["minimum_mu"]}
@@ -67,7 +67,8 @@ def main():
     p.add_argument("sim", help="biplane-agg-sim")
     p.add_argument("svg", help="where the picture goes")
     p.add_argument("--packets", type=int, default=20_000_000, help="N-packets of each of the 16 runs (%(default)s)")
-    p.add_argument("--jobs", type=int, default=1, help="runs at a time; each takes 40 octets of memory a packet (%(default)s)")
+    p.add_argument("--jobs", type=int, default=1,
+                   help="runs at a time; each takes 32 octets of memory an N-packet (%(default)s)")
     a = p.parse_args()
     cases = [(service, n) for service in SERVICES for n in SIZES]
     with ThreadPoolExecutor(a.jobs) as pool:

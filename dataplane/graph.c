@@ -141,14 +141,17 @@ static int make_inner_nodes(
 	return 0;
 }
 
+static void set_flag(struct bp_node_ctx *ctx, uint16_t flag, bool on)
+{
+	ctx->flags = (uint16_t)(on ? ctx->flags | flag : ctx->flags & ~flag);
+}
+
 /* Where the frames of a queue go first. */
-static void set_next(struct bp_node_ctx *ctx, rte_edge_t next)
+static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edge_t next)
 {
 	ctx->next = next;
-	if (next < BP_EDGE_PORT)
-		ctx->flags |= BP_RX_F_PREFETCH;
-	else
-		ctx->flags &= (uint16_t)~BP_RX_F_PREFETCH;
+	set_flag(ctx, BP_RX_F_PREFETCH, next < BP_EDGE_PORT);
+	set_flag(ctx, BP_RX_F_APART, w->apart >> ctx->port & 1);
 }
 
 static void set_rx_context(
@@ -157,7 +160,7 @@ static void set_rx_context(
 	ctx->port = q->port;
 	ctx->queue = q->queue;
 	ctx->flags = 0;
-	set_next(ctx, q->partial_checksums ? BP_EDGE_CHECKSUM : w->enter[q->port]);
+	set_next(ctx, w, q->partial_checksums ? BP_EDGE_CHECKSUM : w->enter[q->port]);
 	if (q->qinq_fix)
 		ctx->flags |= BP_RX_F_QINQ;
 	if (q->set_port)
@@ -174,8 +177,10 @@ void bp_graph_enter(struct bp_worker *w)
 	{
 		struct bp_node_ctx *ctx = bp_node_ctx(node);
 
-		if (node->process == bp_node_port_rx.process && ctx->next != BP_EDGE_CHECKSUM)
-			set_next(ctx, w->enter[ctx->port]);
+		if (node->process == bp_node_port_rx.process)
+			set_next(ctx, w,
+				ctx->next == BP_EDGE_CHECKSUM ? BP_EDGE_CHECKSUM
+							      : w->enter[ctx->port]);
 	}
 }
 

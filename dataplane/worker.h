@@ -91,8 +91,12 @@ struct bp_worker {
 	} straight[BP_MAX_PORTS];
 	struct bp_router router;
 	/* by DPDK port id, which is the index in the configuration */
-	uint8_t onward[BP_MAX_PORTS];         /* edge of its frames once they were read */
-	uint8_t enter[BP_MAX_PORTS];          /* edge of its frames once checksums are complete */
+	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
+	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
+	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
+	 * many are taken from one of its queues at one time. */
+	uint32_t apart;
+	uint16_t apart_burst;
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
 	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */

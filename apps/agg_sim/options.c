@@ -19,19 +19,17 @@ static const char help[] =
 	"apart in\n"
 	"the models of Lin et al. (2018). Prints one JSON object; docs/aggregation-models.md tells "
 	"what\n"
-	"is in it. The same options give the same numbers on every machine.\n"
+	"is in it. The same options give the same numbers again.\n"
 	"\n"
 	"Rates (--mu, --first-mu) are multiples of the messages' rate: the paper's mu / lambda.\n"
 	"\n"
 	" the messages\n"
-	"  --rate R                 a second; no result but the times depends on it (100000)\n"
-	"  --devices N              of N devices that report periodically, each with a period of "
-	"its\n"
-	"                           own within a tenth of the others'; 0: a Poisson process (0)\n"
+	"  --rate R                 a second, of all streams together (100000)\n"
+	"  --devices N              each stream is of N devices that report periodically, with\n"
+	"                           periods within a tenth of each other; 0: Poisson processes "
+	"(0)\n"
 	"  --senders N              addresses that they come from in turn, 1 to 255 (1)\n"
-	"  --streams N              to so many destinations, 1 to 1000, each as often: as many "
-	"streams "
-	"(1)\n"
+	"  --streams N              to so many destinations, each as often; not with --first (1)\n"
 	"  --seed N                 of all that is random (1)\n"
 	" the first switch\n"
 	"  --messages N             in an N-packet, 1 to 255 (8)\n"
@@ -280,6 +278,8 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 	 */
 	else if (o->first.mu * (o->first.place == SIM_BEHIND ? o->first.messages : 1) <= 1)
 		wrong("--first-mu is %g: that server could not keep up", o->first.mu);
+	if (o->first.place != SIM_NOWHERE && o->streams > 1)
+		wrong("--first is a server of one stream, and --streams is %u", o->streams);
 	if (o->mu != 0 && o->buffer == SIM_ENDLESS && o->mu * o->first.messages <= 1)
 		wrong("--mu is %g, and less than 1 / N without a bound on the buffer: the queue "
 		      "would grow for ever",

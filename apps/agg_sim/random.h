@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* SplitMix64: the same seed gives the same run on every machine; any seed will do. */
+/* SplitMix64: the same seed gives the same run; any seed will do. */
 struct sim_random {
 	uint64_t state;
 };

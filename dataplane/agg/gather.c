@@ -229,12 +229,15 @@ static void set_rules(struct bp_gather *g)
 	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
 	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
 	set_paces(g);
+	w->apart = 0;
+	w->apart_burst = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
+		const bool apart = bp_disaggregator_wants(g->disaggregator, p);
 
+		w->apart |= (uint32_t)apart << p;
 		g->after_disaggregate[p] = onward;
-		g->after_aggregate[p] =
-			bp_disaggregator_wants(g->disaggregator, p) ? BP_EDGE_DISAGGREGATE : onward;
+		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
 		w->enter[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
 								    : g->after_aggregate[p];
 	}

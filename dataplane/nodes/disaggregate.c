@@ -107,6 +107,21 @@ static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
 }
 
+/*
+ * What becomes of a burst should still be in the caches, of mbufs and of the processor, when the
+ * port takes it: beyond that each message costs half as much again.
+ */
+#define RESTORED_GOOD 256u
+#define BURST_LEAST 4u
+
+static void choose_burst(struct bp_worker *w, uint32_t restored)
+{
+	if (restored > RESTORED_GOOD)
+		w->apart_burst = (uint16_t)RTE_MAX(w->apart_burst / 2u, BURST_LEAST);
+	else if (restored < RESTORED_GOOD / 4)
+		w->apart_burst = (uint16_t)RTE_MIN(w->apart_burst * 2u, (unsigned)BP_RX_BURST);
+}
+
 static uint16_t disaggregate_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
@@ -132,6 +147,7 @@ static uint16_t disaggregate_process(
 	}
 	free_done(w, done, n);
 	bp_mbuf_stock_return(&g->stock);
+	choose_burst(w, g->restored);
 	bp_run_end(&g->run);
 	return nb_objs;
 }

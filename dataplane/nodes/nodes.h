@@ -31,5 +31,6 @@ extern struct rte_node_register bp_node_kernel_rx;    /* source, where there is 
 #define BP_RX_F_PREFETCH 0x1 /* the next node reads headers */
 #define BP_RX_F_QINQ 0x2     /* the driver gives service tags back as 0x8100 */
 #define BP_RX_F_SET_PORT 0x4 /* the driver does not write the port on its mbufs */
+#define BP_RX_F_APART 0x8    /* of worker.apart: smaller bursts */
 
 #endif

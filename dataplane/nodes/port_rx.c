@@ -61,7 +61,8 @@ static uint16_t port_rx_process(
 
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
-	n = rte_eth_rx_burst(ctx->port, ctx->queue, m, BP_RX_BURST);
+	n = unlikely(ctx->flags & BP_RX_F_APART) ? w->apart_burst : BP_RX_BURST;
+	n = rte_eth_rx_burst(ctx->port, ctx->queue, m, n);
 	if (n == 0)
 		return 0;
 

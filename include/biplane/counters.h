@@ -95,7 +95,8 @@
 	X(DROP_DISAGG_FORGED, DROP, "disagg_forged",                                               \
 		"aggregates with a sender outside of senders")                                     \
 	X(DROP_DISAGG_NO_MBUF, DROP, "disagg_no_mbuf",                                             \
-		"aggregates not taken apart for want of mbufs")                                    \
+		"aggregates not taken apart for want of mbufs, or of room among what was "         \
+		"restored at the same time")                                                       \
 	/* frames for biplane itself */                                                            \
 	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
 	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \

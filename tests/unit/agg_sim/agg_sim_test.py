@@ -131,6 +131,7 @@ class Command(unittest.TestCase):
                 (["--format", "json"], "full or paper"), (["--max-delay", "1"], "ns, us, ms or s"),
                 (["--minimum-mu", "0.1,"], "minimum-mu"), (["--minimum-mu", 0], "minimum-mu"), (["8"], "no option"),
                 (["--first", "fixed", "--first-mu", 0.9], "keep up"), (["--mu", 0.1], "grow for ever"),
+                (["--first", "fixed", "--streams", 2], "one stream"),
                 (["--mu", "nan"], "number")):
             self.assertIn(word, run(*args, status=64), args)
         run("--nonsense", status=64)

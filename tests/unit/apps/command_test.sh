@@ -89,6 +89,12 @@ printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
 expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
 echo 22092258010007 >>"$dir/allowed"
 expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
+near=$(dirname "$0")/../../../docs/examples/aggregation-near.yaml
+expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregate: 1, of disaggregate: 0$' \
+	"$biplane" check -c "$near"
+sed '/^aggregate:/,$s/udp: [0-9]*/udp: 0/' "$near" >"$dir/near.yaml"
+expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregate\[0\]\.to\.udp: 0 is too small; expected a UDP port' \
+	"$biplane" check -c "$dir/near.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 

@@ -118,6 +118,37 @@ static void refuses(void **state)
 	rig_stop(&r);
 }
 
+/* Fewer aggregates are taken at one time where each becomes many messages, and none is lost by it.
+ */
+static void bursts_follow(void **state)
+{
+	struct agg_seen s;
+	struct rig r;
+
+	rig_start(&r,
+		PORTS "aggregate:\n"
+		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
+		      "}\n",
+		false, false);
+	assert_int_equal(r.worker->apart, 1u << B);
+	agg_put(&r, A, 0, 24);
+	rig_walk(&r);
+	agg_take_of(&r, B, &s, 0, 24);
+	for (unsigned round = 0; round < 9; round++) {
+		for (unsigned i = 0; i < 30; i++)
+			rig_put(&r, B, s.frame, s.len);
+		rig_walk(&r);
+	}
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 30 * 24);
+	assert_in_range(r.worker->apart_burst, 4, 10); /* 24 * 10 fit */
+	for (unsigned i = 0; i < 6; i++) {
+		agg_put(&r, B, 30, 1);
+		rig_walk(&r);
+	}
+	assert_int_equal(r.worker->apart_burst, BP_RX_BURST);
+	rig_stop(&r);
+}
+
 /* All of it or nothing, and the figures tell of what left. */
 static void no_buffers(void **state)
 {
@@ -342,6 +373,7 @@ int main(void)
 		cmocka_unit_test(restores),
 		cmocka_unit_test(plain_go_on),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(bursts_follow),
 		cmocka_unit_test(no_buffers),
 		cmocka_unit_test(pace_is_kept),
 		cmocka_unit_test(plain_waits_behind),
