@@ -93,6 +93,17 @@ static inline void copy_head(uint8_t *to, const uint8_t *head, unsigned len)
 	memcpy(to + len - MOVE, head + len - MOVE, MOVE);
 }
 
+/* What is left of the last word of 8 octets when all but its last n (1..7) are gone: they lie as
+ * bp_sum_tail() has them. */
+static inline uint64_t last_of_word(uint64_t w, unsigned n)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return w >> (64 - 8 * n);
+#else
+	return w << (64 - 8 * n);
+#endif
+}
+
 /* Copies, and returns the bp_sum() of it: both want the same words. */
 static inline uint64_t copy_and_sum(uint8_t *to, const uint8_t *from, unsigned len)
 {
@@ -107,9 +118,22 @@ static inline uint64_t copy_and_sum(uint8_t *to, const uint8_t *from, unsigned l
 		sum = bp_sum_add(sum, w);
 		other = bp_sum_add(other, v);
 	}
-	if (left != 0) {
+	if (left >= 8) {
+		memcpy(&w, from, 8);
+		memcpy(to, &w, 8);
+		sum = bp_sum_add(sum, w);
+		left -= 8;
+		from += 8;
+		to += 8;
+	}
+	if (left != 0 && len >= 8) {
+		/* once more some of what was just copied, instead of one octet after another */
+		memcpy(&w, from + left - 8, 8);
+		memcpy(to + left - 8, &w, 8);
+		other = bp_sum_add(other, last_of_word(w, left));
+	} else if (left != 0) {
 		bp_copy(to, from, left);
-		other = bp_sum_add(other, bp_sum(from, left, 0));
+		other = bp_sum_tail(from, left);
 	}
 	return bp_sum_add(sum, other);
 }
