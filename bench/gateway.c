@@ -37,7 +37,7 @@
 #include "shm/layout.h"
 
 #define MBUFS 16384
-#define MBUF_CACHE 250
+#define MBUF_CACHE RTE_MEMPOOL_CACHE_MAX_SIZE /* as the product has it */
 #define DESCRIPTORS 512
 
 struct bench {

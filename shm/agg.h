@@ -105,9 +105,12 @@ struct bp_agg_tables {
 	uint32_t streams; /* rows of one worker */
 };
 
-/* CP: puts new rules into force. One writer. With a reload it does so before it stores
- * rules_active, so that a worker which asks for them after it has read that has both at once, and
- * the answer to the reload, which waits for rules_seen, is true of both. */
+/*
+ * CP: puts new rules into force. One writer. With a reload it does so before it stores
+ * rules_active, so that a worker which looks here after it has read that sees both, and the answer
+ * to the reload, which waits for rules_seen, is true of both: but for a worker that holds so much
+ * that it takes some walks to send it, and takes these rules then.
+ */
 void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules);
 /* CP: whether these are in force already, octet by octet. False, too, when they were never written,
  * or not to the end. */

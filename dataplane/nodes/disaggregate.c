@@ -89,11 +89,12 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 		return false;
 	case BP_DISAGG_PLAIN:
 		bp_count(w, BP_C_DISAGG_PLAIN, 1);
-		if (g->pacer[rule].n != 0) {
+		/* no TCP; and the way of those that are restored, or they would overtake it */
+		if (g->pacer[rule].n != 0)
 			bp_gather_pace(g, rule, m);
-			return false;
-		}
-		break;
+		else
+			bp_run_add(&g->run, w->onward[m->port], m);
+		return false;
 	case BP_DISAGG_OTHER:
 		break;
 	}

@@ -141,6 +141,14 @@ static void checksums(void **state)
 	}
 }
 
+/* The Total Length of an IPv4 header without tags, and the checksum that goes with it. */
+static void set_total(uint8_t *frame, unsigned total)
+{
+	put(frame + 16, 2, total);
+	put(frame + 24, 2, 0);
+	put(frame + 24, 2, ~plain_sum(frame + 14, 20, 0) & 0xffff);
+}
+
 static void shapes(void **state)
 {
 	uint8_t frame[FRAME_MOST];
@@ -169,7 +177,22 @@ static void shapes(void **state)
 		put(frame + 38, 2, lengths[i]);
 		expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
 	}
+	/* also where the UDP checksum is right for the length that UDP says */
+	for (unsigned more = 1; more < 5; more++) {
+		len = udp_write(&u, frame);
+		memset(frame + len, 0, more);
+		set_total(frame, len - 14 + more);
+		expect_bytes_pass(frame, len + more, len + more, BP_AGG_PASS_SHAPE, true);
+		set_total(frame, len - 14 - more);
+		expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
+	}
 	/* and where both say the same, but less than a header */
+	for (unsigned n = 0; n < 8; n++) {
+		len = udp_write(&u, frame);
+		put(frame + 38, 2, n);
+		set_total(frame, 20 + n);
+		expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
+	}
 	u = of_family(6);
 	len = udp_write(&u, frame);
 	put(frame + 18, 2, 7);

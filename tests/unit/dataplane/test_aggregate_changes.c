@@ -229,6 +229,7 @@ static void stop_flushes(void **state)
 	assert_int_equal(bp_worker_run(&args), 0);
 	agg_take_of(&r, B, NULL, 0, 8);
 	agg_take_of(&r, B, NULL, 8, 3);
+	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_STOP], 1);
 	assert_int_equal(rte_mempool_avail_count(r.pool), r.in_pool);
 	rig_stop(&r);
 }

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "dataplane/walk.h"
+
 #define PORTS                                                                                      \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
@@ -123,6 +125,8 @@ static void refuses(void **state)
 static void bursts_follow(void **state)
 {
 	struct agg_seen s;
+	uint64_t before;
+	unsigned burst;
 	struct rig r;
 
 	rig_start(&r,
@@ -141,6 +145,15 @@ static void bursts_follow(void **state)
 	}
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 30 * 24);
 	assert_in_range(r.worker->apart_burst, 4, 10); /* 24 * 10 fit */
+	burst = r.worker->apart_burst;
+	before = r.worker->rx_frames;
+	for (unsigned i = 0; i < 30; i++) {
+		rig_put(&r, B, s.frame, s.len);
+		agg_put(&r, A, 0, 1);
+	}
+	bp_graph_walk(r.worker->graph, false);
+	assert_int_equal(r.worker->rx_frames - before, burst + 30);
+	rig_walk(&r);
 	for (unsigned i = 0; i < 6; i++) {
 		agg_put(&r, B, 30, 1);
 		rig_walk(&r);
