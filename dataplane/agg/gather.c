@@ -70,7 +70,7 @@ static void send_aggregate(void *arg, const struct bp_agg_output *out)
 	m->pkt_len = out->len;
 	m->port = out->port;
 	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
-	bp_run_add(&g->run, g->worker->onward[out->port], m);
+	bp_run_add(&g->run, g->after_aggregate[out->port], m);
 }
 
 void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
@@ -91,7 +91,7 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 
 static void leave(struct bp_gather *g, struct rte_mbuf *m)
 {
-	bp_run_add(&g->run, g->worker->onward[m->port], m);
+	bp_run_add(&g->run, g->after_disaggregate[m->port], m);
 }
 
 void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)

@@ -34,7 +34,8 @@ struct bp_gather {
 	struct bp_worker *worker;
 	struct bp_aggregator *aggregator; /* both NULL until bp_gather_begin() */
 	struct bp_disaggregator *disaggregator;
-	/* edges of what was not taken, by port that it came in on */
+	/* Edges by port: of what was not taken and of what was made alike, for where two ways lead
+	 * to one place the shorter one overtakes. */
 	uint8_t after_aggregate[BP_MAX_PORTS], after_disaggregate[BP_MAX_PORTS];
 	bool draining;    /* nothing is held any more */
 	bool releasing;   /* what waits for its pace leaves, a bounded number each walk */

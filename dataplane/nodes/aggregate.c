@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Puts UDP messages into aggregates (agg/aggregator.h). First, or behind checksum, for frames of a
- * port with entries of `aggregate`; an aggregate goes on from where its messages came in, past what
- * reads TCP. Frames that are not taken go on as they came, and none overtakes another of its
- * stream.
+ * port with entries of `aggregate`; an aggregate goes on from where its messages came in, by the
+ * nodes that frames pass which are not taken: none overtakes another of its stream.
  */
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/nodes.h"

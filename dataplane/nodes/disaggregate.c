@@ -2,7 +2,7 @@
 /*
  * Takes aggregates apart (agg/disaggregator.h). First, or behind checksum and aggregate, for frames
  * of a port with entries of `disaggregate`; a restored message goes on from where its aggregate
- * came in, past what reads TCP. All of an aggregate are restored or none.
+ * came in, by the nodes that plain ones pass. All of an aggregate are restored or none.
  */
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/nodes.h"
@@ -60,7 +60,7 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 		for (unsigned i = 0; i < p->count; i++)
 			bp_gather_pace(g, rule, m[i]);
 	else
-		bp_run_add_all(&g->run, g->worker->onward[port], m, p->count, bytes);
+		bp_run_add_all(&g->run, g->after_disaggregate[port], m, p->count, bytes);
 	g->restored += p->count;
 	bp_count(g->worker, BP_C_DISAGG_MESSAGE, p->count);
 	return true;
