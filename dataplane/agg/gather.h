@@ -18,7 +18,9 @@
 /*
  * What a worker has for aggregation: both cores, the queues of what waits for its pace, and what
  * nodes aggregate, disaggregate and agg_timer share. Rules change between two bursts, in node
- * agg_timer, which every walk begins with.
+ * agg_timer, which every walk begins with. There a lost link is noticed, too, any port's: nothing
+ * is held then, neither aggregates nor what waits for its pace, which would be late when it is
+ * back.
  */
 
 /* The burst that node aggregate works on. */
