@@ -48,8 +48,11 @@ static void send_judged(struct bp_gather *g, unsigned until)
 			bp_run_add(&g->run, BP_EDGE_DROP, m);
 			break;
 		case BP_AGG_PASS:
+			/* No TCP, and for none of the port's entries of `disaggregate`. The way
+			 * of the aggregates: over other nodes those behind it would overtake. */
 			bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
-			/* fallthrough */
+			bp_run_add(&g->run, g->worker->onward[in->port], m);
+			break;
 		default:
 			bp_run_add(&g->run, g->after_aggregate[in->port], m);
 		}

@@ -74,8 +74,8 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 	uint8_t rule;
 
 	switch (bp_disaggregator_read(g->disaggregator, rte_pktmbuf_mtod(m, const uint8_t *),
-		bp_gather_readable(w, m), m->pkt_len, m->port, bp_gather_routed(w, m->port),
-		w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
+		unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len, m->pkt_len, m->port,
+		bp_gather_routed(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
 	case BP_DISAGG_SPLIT:
 		if (likely(restore(g, m, rule)))
 			return true;
@@ -89,11 +89,12 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 		return false;
 	case BP_DISAGG_PLAIN:
 		bp_count(w, BP_C_DISAGG_PLAIN, 1);
-		if (g->pacer[rule].n != 0) {
+		/* no TCP; and the way of those that are restored, or they would overtake it */
+		if (g->pacer[rule].n != 0)
 			bp_gather_pace(g, rule, m);
-			return false;
-		}
-		break;
+		else
+			bp_run_add(&g->run, w->onward[m->port], m);
+		return false;
 	case BP_DISAGG_OTHER:
 		break;
 	}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How much memory for buffers a configuration asks for, before any device is known. */
+#include "tests/unit/dataplane/test.h"
+#include "dataplane/pools.h"
+
+#include <string.h>
+
+#define PORTS                                                                                      \
+	"workers: 3\n"                                                                             \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+#define ENTRY(rest_) "aggregate:\n  - {port: a, to: {address: \"fd01::9\", udp: 5555}" rest_ "}\n"
+#define ROOM 2048u /* of a buffer, at least */
+
+static uint64_t estimate(const char *yaml)
+{
+	struct bp_config *c = bp_config_parse("test", yaml, strlen(yaml), stderr);
+	uint64_t bytes;
+
+	assert_non_null(c);
+	bytes = bp_pools_estimate(c);
+	bp_config_free(c);
+	return bytes;
+}
+
+/* Streams and what waits for its pace hold buffers, at each worker. */
+static void aggregation_needs_buffers(void **state)
+{
+	const uint64_t none = estimate(PORTS);
+	const uint64_t some = estimate(PORTS "aggregation: {streams: 100, queue: 16}\n" ENTRY(""));
+	const uint64_t streams =
+		estimate(PORTS "aggregation: {streams: 10100, queue: 16}\n" ENTRY(""));
+	const uint64_t queue =
+		estimate(PORTS "aggregation: {streams: 100, queue: 10016}\n" ENTRY(""));
+	const uint64_t queues = estimate(PORTS "aggregation: {streams: 100, queue: 10016}\n"
+					       "disaggregate:\n"
+					       "  - {port: b, to: {address: 10.1.0.9, udp: 1}, "
+					       "senders: [10.0.0.0/24], pace: true}\n"
+					       "  - {port: b, to: {address: 10.1.0.9, udp: 2}, "
+					       "senders: [10.0.0.0/24], pace: true}\n"
+					       "  - {port: b, to: {address: 10.1.0.9, udp: 3}, "
+					       "senders: [10.0.0.0/24], pace: false}\n");
+
+	assert_true(some > none);
+	assert_true(streams >= some + 3u * 10000 * ROOM);
+	assert_true(queue >= some + 3u * 10000 * ROOM);
+	assert_true(queues >= queue + 3u * 10000 * ROOM);
+	/* without entries the bounds cost nothing */
+	assert_int_equal(estimate(PORTS "aggregation: {streams: 10100}\n"), none);
+}
+
+/* An aggregate as long as its MTU is built behind a gap for the longest directory. */
+static void long_aggregates_need_room(void **state)
+{
+	const uint64_t few = estimate(PORTS ENTRY(", messages: 8"));
+	const uint64_t many = estimate(PORTS ENTRY(", messages: 255"));
+	const uint64_t jumbo = estimate(PORTS ENTRY(", messages: 8, mtu: 9000"));
+
+	assert_true(many > few * 2); /* 255 * 22 + 1500 octets instead of 2048 */
+	assert_true(jumbo > few * 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(aggregation_needs_buffers),
+		cmocka_unit_test(long_aggregates_need_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
