@@ -15,8 +15,9 @@ struct message {
 	const uint8_t *payload;
 	uint32_t hash, stream; /* stream: a guess */
 	uint16_t len;          /* of the payload */
-	/* What place does about it; PASS: send what its stream holds. */
-	enum { NOTHING, TAKE, PASS } todo;
+	/* What place does about it; PASS: send what its stream holds, PASS_BOTH: also what the one
+	 * holds that differs in Don't Fragment. */
+	enum { NOTHING, TAKE, PASS, PASS_BOTH } todo;
 	bool mimic; /* begins like an aggregate */
 	uint8_t hops;
 	uint16_t sport;     /* host byte order */
@@ -73,6 +74,23 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->sport = d->sport;
 }
 
+/*
+ * What is no datagram. The first fragment of one passes, behind what its sender has sent before;
+ * the others, which do not say whose they are, complete nothing without it. Hosts set Don't
+ * Fragment in all but what they fragment.
+ */
+static __attribute__((noinline)) void read_fragment(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+{
+	struct bp_datagram d;
+
+	if (!bp_datagram_parse_fragment(in->frame, in->len, in->frame_len, &d))
+		return;
+	read_datagram(a, in, m, &d, false);
+	if (m->todo == PASS && d.family == 4)
+		m->todo = PASS_BOTH;
+}
+
 static __attribute__((noinline)) void read_general(
 	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
 {
@@ -80,6 +98,8 @@ static __attribute__((noinline)) void read_general(
 
 	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
 		read_datagram(a, in, m, &d, false);
+	else
+		read_fragment(a, in, m);
 }
 
 static inline void read_frame(
@@ -93,6 +113,8 @@ static inline void read_frame(
 		read_general(a, in, m);
 	else if (bp_datagram_parse_usual(in->frame, in->len, in->frame_len, &d))
 		read_datagram(a, in, m, &d, true);
+	else if (in->frame[BP_ETHER_HDR + BP_IP4_PROTOCOL] == BP_PROTO_UDP)
+		read_fragment(a, in, m);
 }
 
 /* The rule whose aggregate has been built for longest. There is one. */
@@ -288,6 +310,21 @@ static inline __attribute__((always_inline)) void look(
 	}
 }
 
+/* What a stream, if there is one, holds goes ahead of a message that passes. */
+static void let_go_ahead(
+	struct bp_aggregator *a, uint32_t stream, uint64_t now_ns, uint64_t wall_ns)
+{
+	if (stream != BP_AGG_NO_STREAM && a->streams.stream[stream].buffer != NULL)
+		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
+}
+
+static uint32_t twin(const struct bp_aggregator *a, const struct message *m)
+{
+	const struct bp_agg_key key = bp_agg_key_twin(&m->key);
+
+	return bp_agg_streams_find(&a->streams, &key, bp_agg_streams_hash(&a->streams, &key));
+}
+
 /* The general way. `at`: of in[0] in the burst. */
 static void take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n, unsigned at,
 	uint64_t now_ns, uint64_t wall_ns)
@@ -325,9 +362,10 @@ static void take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n, u
 			in[i].verdict = m[i].mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
 			in[i].pass = BP_AGG_PASS_NO_BUFFER;
 			bp_agg_stat_add(&a->stats[in[i].rule].passed, 1);
-		} else if (m[i].stream != BP_AGG_NO_STREAM &&
-			   a->streams.stream[m[i].stream].buffer != NULL) {
-			bp_aggregator_leave(a, m[i].stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
+		} else {
+			let_go_ahead(a, m[i].stream, now_ns, wall_ns);
+			if (m[i].todo == PASS_BOTH)
+				let_go_ahead(a, twin(a, &m[i]), now_ns, wall_ns);
 		}
 	}
 	if (last < n)

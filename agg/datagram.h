@@ -26,6 +26,7 @@
 #define BP_IP4_ID 4u
 #define BP_IP4_CHECKSUM 10u
 #define BP_IP4_DF 0x4000u
+#define BP_IP4_MF 0x2000u
 #define BP_IP4_MF_OFFSET 0x3fffu
 
 /* Of the longest heads: Ethernet with two tags, IPv6, UDP. */
@@ -96,6 +97,14 @@ static inline bool bp_datagram_parse(
 		       ? bp_datagram_parse_usual(frame, len, frame_len, d)
 		       : bp_datagram_parse_general(frame, len, frame_len, d);
 }
+
+/*
+ * bp_datagram_parse() of what it refuses: the first fragment of a UDP datagram, the one that has
+ * the UDP header, so that it can be known to whom the datagram goes. With IPv6 the fragment header
+ * must be the only one. *d says that the lengths are wrong, which for a fragment they are.
+ */
+bool bp_datagram_parse_fragment(
+	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
 
 /* The source, 4 or 16 octets, and behind it the destination. */
 static inline const uint8_t *bp_datagram_src(const struct bp_datagram *d)

@@ -266,9 +266,11 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	struct bp_datagram g;
 	enum bp_disagg_refusal refusal;
 	unsigned number;
-	bool lengths_ok;
+	bool lengths_ok, whole = bp_datagram_parse(frame, len, frame_len, &g);
 
-	if (!bp_datagram_parse(frame, len, frame_len, &g) || !for_this_machine(frame, routed, mac))
+	if (!whole && !bp_datagram_parse_fragment(frame, len, frame_len, &g))
+		return BP_DISAGG_OTHER;
+	if (!for_this_machine(frame, routed, mac))
 		return BP_DISAGG_OTHER;
 	number = rule_of(d, &g, port);
 	if (number == BP_AGG_NO_RULE)
@@ -276,7 +278,9 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	*rule = (uint8_t)number;
 	stats = &d->stats[number];
 	lengths_ok = bp_datagram_lengths_ok(&g);
-	if (!begins_as_one(&d->rule[number], &g, lengths_ok)) {
+	/* A fragment is no aggregate. The first may have to wait for others; what comes of it
+	 * before that completes nothing. */
+	if (!whole || !begins_as_one(&d->rule[number], &g, lengths_ok)) {
 		bp_agg_stat_add(&stats->plain, 1);
 		return BP_DISAGG_PLAIN;
 	}

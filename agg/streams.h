@@ -58,6 +58,15 @@ static inline bool bp_agg_key_dont_fragment(const struct bp_agg_key *k)
 	return (k->word[3] >> 36 & 1) != 0;
 }
 
+/* The key of what differs in Don't Fragment alone. */
+static inline struct bp_agg_key bp_agg_key_twin(const struct bp_agg_key *k)
+{
+	struct bp_agg_key twin = *k;
+
+	twin.word[3] ^= (uint64_t)1 << 36;
+	return twin;
+}
+
 static inline unsigned bp_agg_key_family(const struct bp_agg_key *k)
 {
 	return k->word[3] >> 32 & 0xf;

@@ -114,13 +114,10 @@ static inline bool bp_gather_routed(const struct bp_worker *w, unsigned port)
 	return w->onward[port] == BP_EDGE_IP4;
 }
 
-/* Octets of a frame that the cores may look at: none while a port that routes is down, which takes
- * nothing. */
-static inline uint32_t bp_gather_readable(const struct bp_worker *w, const struct rte_mbuf *m)
+/* A port that routes and is down takes nothing: the cores may look at no octet of its frames. */
+static inline bool bp_gather_down(const struct bp_worker *w, unsigned port)
 {
-	return unlikely(bp_gather_routed(w, m->port) && w->router.rx_mac[m->port] == BP_RX_MAC_DOWN)
-		       ? 0
-		       : m->data_len;
+	return bp_gather_routed(w, port) && w->router.rx_mac[port] == BP_RX_MAC_DOWN;
 }
 
 /* When node agg_timer next has something to send, by the worker's monotonic clock; UINT64_MAX: not

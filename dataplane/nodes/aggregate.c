@@ -8,20 +8,29 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/nodes.h"
 
+/* Mostly all are of one port, of which is asked once. */
 static void describe(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
 	const struct bp_worker *w = g->worker;
+	uint16_t port = BP_NO_PORT;
+	bool routed = false, down = false;
+	uint64_t mac = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const uint16_t port = m[i]->port;
 		struct bp_agg_input *in = &g->burst.in[i];
 
+		if (unlikely(m[i]->port != port)) {
+			port = m[i]->port;
+			routed = bp_gather_routed(w, port);
+			down = bp_gather_down(w, port);
+			mac = w->router.rx_mac[port];
+		}
 		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		in->len = bp_gather_readable(w, m[i]);
+		in->len = unlikely(down) ? 0 : m[i]->data_len;
 		in->frame_len = m[i]->pkt_len;
 		in->port = (uint8_t)port;
-		in->routed = bp_gather_routed(w, port);
-		in->mac = w->router.rx_mac[port];
+		in->routed = routed;
+		in->mac = mac;
 	}
 }
 

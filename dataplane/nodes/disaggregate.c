@@ -94,7 +94,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint32_t len = bp_gather_readable(w, m);
+	uint32_t len = unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len;
 	enum bp_disagg_refusal why;
 	uint8_t rule;
 

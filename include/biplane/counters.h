@@ -178,7 +178,7 @@
 	X(AGG_PASSED_CHECKSUM, AGGREGATION, "agg_passed_checksum",                                 \
 		"IP or UDP checksum wrong; IPv6 without one")                                      \
 	X(AGG_PASSED_SHAPE, AGGREGATION, "agg_passed_shape",                                       \
-		"IPv4 options, or IP and UDP lengths that disagree")                               \
+		"IPv4 options, fragments, or IP and UDP lengths that disagree")                    \
 	X(AGG_PASSED_FORMAT, AGGREGATION, "agg_passed_format", "no message of format paper")       \
 	X(AGG_PASSED_SENDER, AGGREGATION, "agg_passed_sender",                                     \
 		"source address, port or TTL that no aggregate can carry")                         \

@@ -65,8 +65,8 @@ class WanGateway(Gateway):
         super().__init__(lab, directory, config)
         self.ns, self.kind = which, kind
 
-    def start(self, *args, **kw):
-        super().start(*args, **kw)
+    def start(self, *args, edge=False):
+        super().start(*args, edge=edge)  # there is no broker in this laboratory
         if self.kind == "routed":
             wait_until("the kernel interfaces to be up", self._interfaces, 20)
             for prefix, via in ROUTES[self.ns]:

@@ -223,9 +223,9 @@ static void others(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		len = udp_write(&four, frame);
 		if (i == 0)
-			put(frame + 20, 2, 0x2000); /* first fragment */
+			put(frame + 20, 2, 0x0001); /* the last fragment of some */
 		else if (i == 1)
-			put(frame + 20, 2, 0x0001); /* a later one */
+			put(frame + 20, 2, 0x2001); /* one in the middle */
 		else if (i == 2)
 			frame[23] = 6; /* TCP */
 		else if (i == 3)
@@ -261,6 +261,60 @@ static void others(void **state)
 	memcpy(u.dst, four.dst, 4);
 	assert_int_equal(give(&u), BP_AGG_OTHER);
 	assert_int_equal(stats[0].passed + stats[1].passed, 0);
+	assert_int_equal(n_left, 0);
+}
+
+/* The first fragment of a datagram passes behind what waits, also with the other Don't Fragment:
+ * hosts clear it in what they fragment. */
+static void fragments(void **state)
+{
+	uint8_t frame[FRAME_MOST];
+	struct udp u = of_family(4);
+	unsigned len;
+
+	for (unsigned dont = 0; dont < 2; dont++) {
+		len = udp_write(&u, frame);
+		put(frame + 20, 2, dont ? 0x6000 : 0x2000);
+		put(frame + 24, 2, 0);
+		put(frame + 24, 2, ~plain_sum(frame + 14, 20, 0) & 0xffff);
+		expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
+		/* both that are waiting; and of another DSCP nothing leaves */
+		n_left = 0;
+		assert_int_equal(give(&u), BP_AGG_TAKEN);
+		u.dont_fragment = true;
+		assert_int_equal(give(&u), BP_AGG_TAKEN);
+		u.dont_fragment = false;
+		u.tos = 0x20;
+		assert_int_equal(give(&u), BP_AGG_TAKEN);
+		u.tos = of_family(4).tos;
+		assert_int_equal(give_bytes(frame, len, len), BP_AGG_PASS);
+		assert_int_equal(n_left, 2);
+		bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
+		assert_int_equal(n_left, 3);
+		n_left = 0;
+	}
+	/* a damaged header is nobody's */
+	frame[24] ^= 1;
+	expect_bytes_pass(frame, len, len, BP_AGG_PASS_CHECKSUM, false);
+
+	u = of_family(6);
+	len = udp_write(&u, frame);
+	memmove(frame + 62, frame + 54, len - 54);
+	len += 8;
+	put(frame + 18, 2, len - 54);
+	frame[20] = 44;
+	memcpy(frame + 54, "\x11\0\0\1\1\2\3\4", 8);
+	expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
+	n_left = 0;
+	/* a later one, one of something else, and one whose UDP header is not all there */
+	put(frame + 56, 2, 8 | 1);
+	assert_int_equal(give_bytes(frame, len, len), BP_AGG_OTHER);
+	put(frame + 56, 2, 1);
+	frame[54] = 6;
+	assert_int_equal(give_bytes(frame, len, len), BP_AGG_OTHER);
+	frame[54] = 17;
+	for (unsigned n = 54; n < 70; n++)
+		assert_int_equal(give_bytes(frame, n, n), BP_AGG_OTHER);
 	assert_int_equal(n_left, 0);
 }
 
@@ -406,6 +460,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(checksums, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(shapes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(fragments, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(routed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(formats, set_up, tear_down),

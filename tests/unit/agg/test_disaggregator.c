@@ -34,11 +34,11 @@ static void what_is_for_no_rule(void **state)
 	frame[23] = 6;
 	expect(BP_DISAGG_OTHER);
 	frame[23] = 17;
-	/* the first piece of a datagram, and a later one; Don't Fragment is another thing */
+	/* a later fragment; the first, which is known to be for the rule, is in plain_messages */
 	frame[20] = 0x20;
+	frame[21] = 1;
 	expect(BP_DISAGG_OTHER);
 	frame[20] = 0;
-	frame[21] = 1;
 	expect(BP_DISAGG_OTHER);
 	frame[21] = 0;
 	put(frame + 12, 2, 0x0806);
@@ -101,6 +101,14 @@ static void plain_messages(void **state)
 	u.len = 30;
 	write_it();
 	assert_int_equal(judge_as(frame, 60, len, false, 0), BP_DISAGG_PLAIN);
+	/* the first fragment, even of an aggregate; with Don't Fragment, which is another thing */
+	make_full(4);
+	frame[20] = 0x20;
+	expect(BP_DISAGG_PLAIN);
+	frame[20] = 0x60;
+	expect(BP_DISAGG_PLAIN);
+	frame[20] = 0x40;
+	assert_int_not_equal(judge(frame, len), BP_DISAGG_PLAIN);
 	/* of format paper: all but fc */
 	make_paper(4, 2);
 	for (unsigned type = 0; type < 256; type++) {
