@@ -88,7 +88,7 @@ static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame
 }
 
 /* False: the aggregate would exceed its size, or its directory must be moved. */
-static inline bool append(
+static inline __attribute__((always_inline)) bool append(
 	struct bp_agg_stream *s, bool paper, const uint8_t *frame, unsigned len, uint64_t sum)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;
