@@ -121,6 +121,11 @@ def aggregates(frames, port=PORT):
     return [a for a in map(aggregate_in, packets(frames, port)) if a]
 
 
+def longest(frames):
+    """Octets of the longest aggregate's IP packet."""
+    return max(len(a.packet.payload) + (28 if a.packet.family == 4 else 48) for a in aggregates(frames))
+
+
 def carried(frames, port=PORT):
     """All messages in frames, in order: those of aggregates, and plain ones."""
     out = []

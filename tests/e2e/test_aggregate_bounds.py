@@ -3,10 +3,10 @@
 
 import pytest
 
-from agg_frames import aggregates, frame_of, packets, read
+from agg_frames import aggregates, frame_of, longest, packets, read
 from conftest import running_pair
 from lab import wait_until
-from udp_peers import Receiver, Senders
+from udp_peers import Receiver, Senders, assert_restored, send_and_wait
 from wan import Tap
 from wan_lab import NETWORK, SERVER, aggregate, disaggregate, sensor
 
@@ -48,3 +48,16 @@ def test_several_destinations_of_one_entry(wan_lab, pair, wan):
     assert {a.packet.dport for a in found} == set(ports)
     streams = pair.near.show("aggregates")["aggregate"][0]
     assert streams["streams"] <= 16 and streams["streams_evicted"] > 0 and streams["flushed"]["evicted"] > 0, streams
+
+
+@pytest.mark.parametrize("family", (4, 6))
+@pytest.mark.parametrize("mtu", (600, 0))
+def test_no_packet_is_longer_than_the_mtu(wan_lab, pair, wan, family, mtu):
+    """mtu of the entry, and else that of the ports, 1500: the longest aggregate fills it, none exceeds it."""
+    pair.services([aggregate(family=family, messages=255, max_message=400, mtu=mtu)], [disaggregate(family=family)])
+    wan.clear()
+    with Senders(wan_lab, family=family) as s, Receiver(wan_lab, family) as r:
+        send_and_wait(s, r, 2, 400, lambda: s.random.randrange(30))
+        assert (mtu or 1500) - 60 < longest(wan.sent) <= (mtu or 1500)
+        pair.balanced()
+        assert_restored(s.sent, r.drain())

@@ -3,8 +3,9 @@
 
 import pytest
 
-from agg_frames import aggregates, carried, frame_of, mac_of, packets, read, sequences_unbroken, tshark_finds_no_fault
+from agg_frames import aggregates, carried, frame_of, longest, mac_of, packets, read, sequences_unbroken, tshark_finds_no_fault
 from conftest import running_pair
+from lab import wait_until
 from udp_peers import Receiver, Senders, assert_restored, send_and_wait
 from wan import Tap
 from wan_lab import SERVER, aggregate, disaggregate, sensor
@@ -82,3 +83,21 @@ def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
         pair.balanced()
         assert_restored(s.sent, [d for d in r.drain() if d.payload != b"for another"], less=1)
         pair.counted(before, near={"agg_message": len(s.sent), "not_for_us": 1}, far={"disagg_message": len(s.sent)})
+
+
+def test_the_least_mtu_of_the_ports_is_followed(wan_lab, pair):
+    """Set in the kernel while biplane runs: aggregates are as long as the new one allows."""
+    pair.services([aggregate(KIND, messages=255)], [disaggregate(KIND)])
+    with Senders(wan_lab, KIND) as s, Receiver(wan_lab) as r:
+        try:
+            for mtu in (1300, 1500):
+                wan_lab.ip("near", "link", "set", "wan", "mtu", mtu)
+                wait_until("the ports to have that MTU", lambda mtu=mtu: min(p["mtu"] for p in pair.near.show("ports")["ports"]) == mtu, 20)
+                send_and_wait(s, r, 1, 100, lambda: 16)  # begun by the old one at the latest before these
+                with Tap(wan_lab, "wan", "near") as wan:
+                    send_and_wait(s, r, 2, 400, lambda: 16)
+                    assert mtu - 40 < longest(wan.frames()) <= mtu
+        finally:
+            wan_lab.ip("near", "link", "set", "wan", "mtu", 1500)
+        pair.balanced()
+        assert_restored(s.sent, r.drain(), less=1)
