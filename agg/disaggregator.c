@@ -116,6 +116,15 @@ static unsigned rule_of(
 	return bp_agg_match_find(&d->match, port, g->family, to, g->dport);
 }
 
+bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	uint32_t frame_len, unsigned port)
+{
+	struct bp_datagram g;
+
+	return bp_datagram_parse(frame, len, frame_len, &g) &&
+	       rule_of(d, &g, port) != BP_AGG_NO_RULE;
+}
+
 /* Whether it claims to be an aggregate. The lengths may be wrong: then what lies in the frame is
  * asked. */
 static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, bool lengths_ok)

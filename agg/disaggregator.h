@@ -51,6 +51,11 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 /* Whether any rule is for this port. */
 bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port);
 
+/* Whether a frame, of which the first `len` octets can be read, is a datagram to a rule's
+ * destination: one that lies in several pieces is then worth putting together. Counts nothing. */
+bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	uint32_t frame_len, unsigned port);
+
 /*
  * Judges a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
  * elsewhere. `routed`: the port routes, so that frames for another MAC address than `mac` (the

@@ -39,7 +39,7 @@ void bp_pacer_free(struct bp_pacer *p);
 void *bp_pacer_put(struct bp_pacer *p, void *frame, uint64_t now_ns);
 /* The next frame whose time has come, or NULL. At most one within a gap. */
 void *bp_pacer_due(struct bp_pacer *p, uint64_t now_ns);
-/* The oldest, due or not; NULL: empty. For reload and stop. */
+/* The oldest, due or not; NULL: empty. For reload, link loss and stop. */
 void *bp_pacer_take(struct bp_pacer *p, uint64_t now_ns);
 /* When bp_pacer_due() returns the next, or UINT64_MAX. */
 static inline uint64_t bp_pacer_next(const struct bp_pacer *p)

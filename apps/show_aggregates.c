@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/agg_entries.h"
 #include "apps/agg_text.h"
-#include "apps/show.h"
-#include "apps/table.h"
+#include "apps/show_rows.h"
 #include "apps/text.h"
-
-#define LOOK_ROWS 1000u /* by which the columns are made as wide as they need to be */
 
 static uint64_t word(const _Atomic uint64_t *w)
 {
@@ -42,33 +38,8 @@ static json_t *stream(
 		idle_ms(word(&r->last_ns), s->unix_ns));
 }
 
-/* How the streams are written: as rows of a table, or (table NULL) of a JSON array. */
-struct writer {
-	FILE *out;
-	struct bp_table *table;
-	bool compact;
-	uint64_t shown, total; /* total: that were asked for */
-};
-
-/* False: no memory. */
-static bool write_one(struct writer *w, const struct bp_show_source *s, uint32_t worker,
-	const struct bp_agg_stream_row *r)
-{
-	json_t *row = stream(s, worker, r);
-	bool written;
-
-	if (!row)
-		return false;
-	if (w->table)
-		return bp_table_row(w->table, row);
-	fprintf(w->out, "%s%s", w->shown > 1 ? "," : "", w->compact ? "" : "\n    ");
-	written = json_dumpf(row, w->out, w->compact ? JSON_COMPACT : 0) == 0 || ferror(w->out);
-	json_decref(row);
-	return written;
-}
-
-/* Those that are asked for, in the tables' order; only so many are shown. */
-static bool write_all(struct writer *w, const struct bp_show_source *s)
+/* Those that are asked for, in the tables' order. */
+static bool write_all(struct bp_show_rows *w, const struct bp_show_source *s)
 {
 	const struct bp_agg_tables *t = &s->shm->agg;
 	const uint64_t rows = t->plan ? (uint64_t)s->shm->workers * t->streams : 0;
@@ -77,39 +48,30 @@ static bool write_all(struct writer *w, const struct bp_show_source *s)
 		struct bp_agg_stream_row copy;
 
 		if (!bp_agg_stream_read(&t->rows[i], &copy) ||
-			!bp_stream_filter_takes(&s->streams, &copy))
+			!bp_stream_filter_takes(&s->streams, &copy) || !bp_show_rows_next(w, s))
 			continue;
-		w->total++;
-		if (s->limit && w->total > s->limit)
-			continue;
-		w->shown++;
-		if (!write_one(w, s, (uint32_t)(i / t->streams), &copy))
+		if (!bp_show_rows_add(w, stream(s, (uint32_t)(i / t->streams), &copy)))
 			return false;
 	}
 	return true;
 }
 
 /* The entries' members first, then the streams, which may be many. */
-static bool write_json(struct writer *w, const struct bp_show_source *s, const json_t *entries)
+static bool write_json(
+	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries)
 {
 	const size_t flags = JSON_PRESERVE_ORDER | (w->compact ? JSON_COMPACT : JSON_INDENT(2));
 	char *head = json_dumps(entries, flags);
-	bool whole;
 
 	if (!head)
 		return false;
 	/* without the brace at its end, and the line break before it */
-	fprintf(w->out, "%.*s", (int)strlen(head) - (w->compact ? 1 : 2), head);
+	fprintf(w->out, "%.*s,", (int)strlen(head) - (w->compact ? 1 : 2), head);
 	free(head);
-	fputs(w->compact ? ",\"streams\":[" : ",\n  \"streams\": [", w->out);
-	whole = write_all(w, s);
-	fprintf(w->out,
-		w->compact ? "%s],\"total\":%" PRIu64 "}\n" : "%s],\n  \"total\": %" PRIu64 "\n}\n",
-		w->shown && !w->compact ? "\n  " : "", w->total);
-	return whole;
+	return bp_show_rows_json(w, s);
 }
 
-static bool write_streams(struct writer *w, const struct bp_show_source *s)
+static bool write_streams(struct bp_show_rows *w, const struct bp_show_source *s)
 {
 	static const struct bp_column columns[] = {
 		{"to", "TO", 0},
@@ -124,24 +86,15 @@ static bool write_streams(struct writer *w, const struct bp_show_source *s)
 		{"idle_ms", "IDLE-MS", 1},
 		{NULL, NULL, 0},
 	};
-	bool whole;
 
 	fputs("\nstreams\n", w->out);
-	w->table = bp_table_begin(w->out, columns, LOOK_ROWS);
-	if (!w->table)
-		return false;
-	whole = write_all(w, s);
-	if (!bp_table_end(w->table, bp_stream_filter_any(&s->streams)
-					    ? "no stream is as asked for"
-					    : "nothing has been aggregated yet"))
-		return false;
-	if (whole && w->shown < w->total)
-		fprintf(w->out, "\n%" PRIu64 " of %" PRIu64 " streams; -n 0 shows all\n", w->shown,
-			w->total);
-	return whole;
+	return bp_show_rows_text(w, s, columns,
+		bp_stream_filter_any(&s->streams) ? "no stream is as asked for"
+						  : "nothing has been aggregated yet");
 }
 
-static bool write_text(struct writer *w, const struct bp_show_source *s, const json_t *entries)
+static bool write_text(
+	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries)
 {
 	if (!s->shm->agg.plan) {
 		fputs("the file has no section aggregate or disaggregate\n", w->out);
@@ -155,7 +108,8 @@ static bool write_text(struct writer *w, const struct bp_show_source *s, const j
 static int write_aggregates(const struct bp_show_source *s, bool json, bool compact, FILE *out,
 	char *err, size_t err_size)
 {
-	struct writer w = {.out = out, .compact = compact};
+	struct bp_show_rows w = {
+		.name = "streams", .all = write_all, .out = out, .compact = compact};
 	json_t *entries = bp_agg_entries(s->shm);
 	const bool whole =
 		entries && (json ? write_json(&w, s, entries) : write_text(&w, s, entries));

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <inttypes.h>
 #include <stdatomic.h>
 
-#include "apps/show.h"
-#include "apps/table.h"
+#include "apps/show_rows.h"
 #include "apps/text.h"
 #include "proto/phd_names.h"
 #include "shm/phd.h"
 
 #define NS_PER_S 1000000000ull
-#define LOOK_ROWS 1000u /* by which the columns are made as wide as they need to be */
 
 /* The specialisation's name, its number, or null while it is not known. */
 static json_t *type(uint16_t spec)
@@ -42,33 +39,8 @@ static json_t *session(const struct bp_show_source *s, const struct bp_phd_sessi
 						       : 0));
 }
 
-/* How the sessions are written: as rows of a table, or (table NULL) of a JSON array. */
-struct writer {
-	FILE *out;
-	struct bp_table *table;
-	bool compact;
-	uint64_t shown, total; /* total: that were asked for */
-};
-
-/* False: no memory. */
-static bool write_one(
-	struct writer *w, const struct bp_show_source *s, const struct bp_phd_session *p)
-{
-	json_t *row = session(s, p);
-	bool written;
-
-	if (!row)
-		return false;
-	if (w->table)
-		return bp_table_row(w->table, row);
-	fprintf(w->out, "%s%s", w->shown > 1 ? "," : "", w->compact ? "" : "\n    ");
-	written = json_dumpf(row, w->out, w->compact ? JSON_COMPACT : 0) == 0 || ferror(w->out);
-	json_decref(row);
-	return written;
-}
-
-/* Those that are asked for, in the table's order; only so many are shown. */
-static bool write_all(struct writer *w, const struct bp_show_source *s)
+/* Those that are asked for, in the table's order. */
+static bool write_all(struct bp_show_rows *w, const struct bp_show_source *s)
 {
 	const struct bp_phd_tables *t = &s->shm->phd;
 
@@ -76,31 +48,21 @@ static bool write_all(struct writer *w, const struct bp_show_source *s)
 		struct bp_phd_session copy;
 
 		if (!bp_phd_session_read(t, slot, &copy) ||
-			!bp_session_filter_takes(&s->sessions, &copy))
+			!bp_session_filter_takes(&s->sessions, &copy) || !bp_show_rows_next(w, s))
 			continue;
-		w->total++;
-		if (s->limit && w->total > s->limit)
-			continue;
-		w->shown++;
-		if (!write_one(w, s, &copy))
+		if (!bp_show_rows_add(w, session(s, &copy)))
 			return false;
 	}
 	return true;
 }
 
-static bool write_json(struct writer *w, const struct bp_show_source *s)
+static bool write_json(struct bp_show_rows *w, const struct bp_show_source *s)
 {
-	bool whole;
-
-	fputs(w->compact ? "{\"sessions\":[" : "{\n  \"sessions\": [", w->out);
-	whole = write_all(w, s);
-	fprintf(w->out,
-		w->compact ? "%s],\"total\":%" PRIu64 "}\n" : "%s],\n  \"total\": %" PRIu64 "\n}\n",
-		w->shown && !w->compact ? "\n  " : "", w->total);
-	return whole;
+	fputc('{', w->out);
+	return bp_show_rows_json(w, s);
 }
 
-static bool write_text(struct writer *w, const struct bp_show_source *s)
+static bool write_text(struct bp_show_rows *w, const struct bp_show_source *s)
 {
 	static const struct bp_column columns[] = {
 		{"system_id", "SYSTEM-ID", 0},
@@ -116,26 +78,18 @@ static bool write_text(struct writer *w, const struct bp_show_source *s)
 		{"open_s", "OPEN-S", 1},
 		{NULL, NULL, 0},
 	};
-	bool whole;
 
-	w->table = bp_table_begin(w->out, columns, LOOK_ROWS);
-	if (!w->table)
-		return false;
-	whole = write_all(w, s);
-	if (!bp_table_end(w->table, bp_session_filter_any(&s->sessions)
-					    ? "no session of a health device is as asked for"
-					    : "no health device has a session"))
-		return false;
-	if (whole && w->shown < w->total)
-		fprintf(w->out, "\n%" PRIu64 " of %" PRIu64 " sessions; -n 0 shows all\n", w->shown,
-			w->total);
-	return whole;
+	return bp_show_rows_text(w, s, columns,
+		bp_session_filter_any(&s->sessions)
+			? "no session of a health device is as asked for"
+			: "no health device has a session");
 }
 
 static int write_sessions(const struct bp_show_source *s, bool json, bool compact, FILE *out,
 	char *err, size_t err_size)
 {
-	struct writer w = {.out = out, .compact = compact};
+	struct bp_show_rows w = {
+		.name = "sessions", .all = write_all, .out = out, .compact = compact};
 
 	if (json ? write_json(&w, s) : write_text(&w, s))
 		return 0;

@@ -20,7 +20,9 @@
  *
  * A worker begins with the rules of its own copy of the file: a plan that it finds may be that of
  * an earlier file, whose ports were others. It takes each plan that is written from then on, and
- * where that says something else than it has, sends what waits and begins its streams anew.
+ * where that says something else than it has, sends what waits and begins its streams anew. When
+ * any port's link goes down it sends what waits, too: aggregates that are being built, and restored
+ * messages before their pace lets them go.
  * Statistics belong to (worker, rule) and begin anew when the rules change.
  */
 

@@ -153,15 +153,11 @@ static bool release(struct bp_gather *g)
 
 /* ---- everything ---- */
 
-static bool flush_aggregates(struct bp_gather *g, enum bp_agg_flush reason)
-{
-	return bp_aggregator_flush_some(
-		g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
-}
-
 bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
 {
-	const bool aggregates = flush_aggregates(g, reason), paced = release(g);
+	const bool aggregates = bp_aggregator_flush_some(
+		g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
+	const bool paced = release(g);
 
 	return aggregates && paced;
 }
@@ -259,8 +255,10 @@ void bp_gather_take_news(struct bp_gather *g)
 	uint64_t generation = g->generation;
 	bool others;
 
-	if (losses != g->link_losses && flush_aggregates(g, BP_AGG_FLUSH_LINK))
-		g->link_losses = losses;
+	/* What is left is sent in the next walks, which look at all news again. */
+	if (losses != g->link_losses && !bp_gather_flush(g, BP_AGG_FLUSH_LINK))
+		return;
+	g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
 	others = bp_agg_plan_take(g->plan, &generation, &g->next) && is_sane(&g->next) &&
 		 !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
@@ -269,7 +267,6 @@ void bp_gather_take_news(struct bp_gather *g)
 		g->releasing = g->draining;
 		return;
 	}
-	/* What is left is sent in the next walks, which look at the plan again. */
 	if (!bp_gather_flush(g, BP_AGG_FLUSH_RELOAD))
 		return;
 	g->generation = generation;

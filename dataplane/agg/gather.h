@@ -18,7 +18,9 @@
 /*
  * What a worker has for aggregation: both cores, the queues of what waits for its pace, and what
  * nodes aggregate, disaggregate and agg_timer share. Rules change between two bursts, in node
- * agg_timer, which every walk begins with.
+ * agg_timer, which every walk begins with. There a lost link is noticed, too, any port's: nothing
+ * is held then, neither aggregates nor what waits for its pace, which would be late when it is
+ * back.
  */
 
 /* The burst that node aggregate works on. */
@@ -48,6 +50,9 @@ struct bp_gather {
 	struct bp_run run;
 	struct bp_mbuf_stock stock; /* for restored messages; empty between bursts */
 	struct bp_disagg_packet packet;
+	/* an aggregate that came in several buffers, put together: the longest IP packet there is,
+	 * with its Ethernet header and two tags */
+	uint8_t whole[UINT16_MAX + BP_ETHER_HDR + 8];
 	/* of each entry of `disaggregate`; those with `pace` are listed */
 	struct bp_pacer pacer[BP_AGG_RULES_MAX];
 	uint8_t paced[BP_AGG_RULES_MAX];

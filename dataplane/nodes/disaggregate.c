@@ -33,6 +33,15 @@ static inline void fetch(const struct rte_mbuf *m)
  * frames, and no port's queue takes so many. */
 #define RESTORED_MOST 16384u
 
+/* Whether each restored frame fits in a buffer. Of an aggregate that does, all do. */
+static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (bp_disagg_frame_len(p, i) > room)
+			return false;
+	return true;
+}
+
 /* False: there are no buffers for all, or too many were restored just now, and nothing was
  * restored.
  */
@@ -44,9 +53,8 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	struct rte_mbuf *const *m;
 	uint32_t bytes = 0;
 
-	/* A restored frame is shorter than its aggregate. */
-	if (unlikely(aggregate->pkt_len > s->room || g->restored + p->count > RESTORED_MOST ||
-		     !bp_mbuf_stock_fill(s, p->count)))
+	if (unlikely((aggregate->pkt_len > s->room && !all_fit(p, s->room)) ||
+		     g->restored + p->count > RESTORED_MOST || !bp_mbuf_stock_fill(s, p->count)))
 		return false;
 	m = &s->m[s->next];
 	for (unsigned i = 0; i < p->count; i++) {
@@ -66,15 +74,33 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	return true;
 }
 
+/* A frame of which *len octets can be read, and which lies in several buffers: drivers that scatter
+ * do so to what is longer than a buffer, and others as they like. Where it may be an aggregate, all
+ * of it in one piece. */
+static __rte_noinline const uint8_t *put_together(
+	struct bp_gather *g, const struct rte_mbuf *m, uint32_t *len)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (m->pkt_len > sizeof(g->whole) ||
+		!bp_disaggregator_is_for(g->disaggregator, frame, *len, m->pkt_len, m->port))
+		return frame;
+	*len = m->pkt_len;
+	return rte_pktmbuf_read(m, 0, m->pkt_len, g->whole);
+}
+
 /* True: it was taken apart, and is to be freed. Else it is on its way. */
 static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint32_t len = unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len;
 	enum bp_disagg_refusal why;
 	uint8_t rule;
 
-	switch (bp_disaggregator_read(g->disaggregator, rte_pktmbuf_mtod(m, const uint8_t *),
-		unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len, m->pkt_len, m->port,
+	if (unlikely(len != m->pkt_len))
+		frame = put_together(g, m, &len);
+	switch (bp_disaggregator_read(g->disaggregator, frame, len, m->pkt_len, m->port,
 		bp_gather_routed(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
 	case BP_DISAGG_SPLIT:
 		if (likely(restore(g, m, rule)))

@@ -1,104 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show aggregates` over tables that a test filled as the workers and the control plane do. */
+/* `show aggregates`: what it says of the entries. Its streams are test_show_streams.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <jansson.h>
-#include <malloc.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "apps/fib_text.h"
-#include "apps/show.h"
-
-#define STREAMS 20000u
-#define WORKERS 2u
-
-static struct bp_shm shm;
-static struct bp_show_source source;
-static struct bp_agg_rules rules;
-static char err[512];
-
-static struct bp_agg_to destination(const char *text, uint16_t first, uint16_t last)
-{
-	struct bp_agg_to to = {.udp_first = first, .udp_last = last};
-	bool has_length;
-
-	assert_true(bp_text_to_prefix(text, &to.address, &has_length));
-	return to;
-}
-
-static int set_up_with(unsigned entries)
-{
-	static struct bp_config config;
-	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	struct bp_segment *s;
-
-	memset(&config, 0, sizeof(config));
-	config.n_workers = WORKERS;
-	config.n_ports = 2;
-	config.agg.n_aggregate = entries;
-	config.aggregation.streams = STREAMS;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
-	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
-		return -1;
-	strcpy(shm.ports[0].name, "devices");
-	strcpy(shm.ports[1].name, "wan");
-	atomic_store(&shm.global->dp_ports, 2);
-	memset(&rules, 0, sizeof(rules));
-	source = (struct bp_show_source){.shm = &shm, .unix_ns = 9000000000ull};
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	return set_up_with(1);
-}
-
-static int set_up_without(void **state)
-{
-	(void)state;
-	return set_up_with(0);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	bp_segment_close(shm.segment);
-	return 0;
-}
-
-/* One entry that makes aggregates, two that take them apart. */
-static void tell_rules(void)
-{
-	rules.n_aggregate = 1;
-	rules.aggregate[0] = (struct bp_agg_rule){.max_delay_ns = 1000000,
-		.to = destination("10.1.0.9", 5555, 5555),
-		.max_message = 1024,
-		.messages = 8,
-		.format = BP_AGG_FORMAT_FULL};
-	rules.n_disaggregate = 2;
-	rules.disaggregate[0] = (struct bp_disagg_rule){.gap_ns = 10000,
-		.to = destination("10.1.0.0/24", 5000, 5999),
-		.n_senders = 2,
-		.port = 1,
-		.format = BP_AGG_FORMAT_FULL,
-		.pace = true};
-	rules.disaggregate[0].senders[0] = destination("10.0.0.0/24", 0, 0).address;
-	rules.disaggregate[0].senders[1] = destination("10.2.0.0/16", 0, 0).address;
-	rules.disaggregate[1] = (struct bp_disagg_rule){.gap_ns = 10000,
-		.to = destination("fd01::9", 5555, 5555),
-		.port = 1,
-		.format = BP_AGG_FORMAT_PAPER};
-	bp_agg_plan_write(shm.agg.plan, &rules);
-}
+#include "tests/unit/apps/agg_tables.h"
+#include "tests/unit/apps/view_out.h"
 
 static struct bp_agg_stats *made(unsigned worker, unsigned rule)
 {
@@ -149,96 +60,6 @@ static void count(void)
 		atomic_store(&d->early, 1);
 		atomic_store(&d->waiting, 8);
 	}
-}
-
-/* As the aggregator does it. */
-static void write_row(unsigned worker, unsigned i, uint64_t life, const char *address, uint8_t rule)
-{
-	struct bp_agg_stream_row *r = &shm.agg.rows[worker * STREAMS + i];
-	const bool six = strchr(address, ':') != NULL;
-
-	atomic_store(&r->life, 0);
-	assert_int_equal(inet_pton(six ? AF_INET6 : AF_INET, address, r->address), 1);
-	r->family = six ? 6 : 4;
-	r->udp = 5555;
-	r->stream = 0x5eed;
-	r->tos = 46 << 2 | 1;
-	r->dont_fragment = 1;
-	r->rule = rule;
-	atomic_store(&r->messages, 25);
-	atomic_store(&r->aggregates, 4);
-	atomic_store(&r->message_octets, 1450);
-	atomic_store(&r->aggregate_octets, 774);
-	atomic_store(&r->last_ns, 8500000000ull);
-	atomic_store(&r->life, life);
-}
-
-static char *written(bool json, bool compact)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	assert_int_equal(
-		bp_show_aggregates.write(&source, json, compact, out, err, sizeof(err)), 0);
-	fclose(out);
-	return text;
-}
-
-static json_t *parsed(bool compact)
-{
-	char *text = written(true, compact);
-	json_t *v = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-
-	assert_non_null(v);
-	if (compact)
-		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-	free(text);
-	return v;
-}
-
-static void says(const char *line)
-{
-	char *text = written(false, false);
-
-	if (!strstr(text, line))
-		fail_msg("no '%s' in:\n%s", line, text);
-	free(text);
-}
-
-static void says_not(const char *line)
-{
-	char *text = written(false, false);
-
-	assert_null(strstr(text, line));
-	free(text);
-}
-
-static json_t *entry(const json_t *v, const char *list, size_t i)
-{
-	json_t *e = json_array_get(json_object_get(v, list), i);
-
-	assert_non_null(e);
-	return e;
-}
-
-/* That the object has these members with these values, and perhaps others. Takes the reference. */
-static void has(const json_t *object, json_t *members)
-{
-	const char *key;
-	json_t *want;
-
-	assert_non_null(members);
-	json_object_foreach(members, key, want)
-	{
-		const json_t *got = json_object_get(object, key);
-
-		if (!got || !json_equal((json_t *)got, want))
-			fail_msg("%s: %s, not %s", key,
-				got ? json_dumps(got, JSON_ENCODE_ANY) : "missing",
-				json_dumps(want, JSON_ENCODE_ANY));
-	}
-	json_decref(members);
 }
 
 static json_int_t in_bucket(const json_t *histogram, size_t i, json_int_t below_us)
@@ -334,7 +155,7 @@ static void people_see_tables_and_bars(void **state)
 	tell_rules();
 	count();
 	write_row(1, 3, 7, "10.1.0.9", 0);
-	text = written(false, false);
+	text = view_written(&bp_show_aggregates, &source, false, false);
 	assert_string_equal(text,
 		"aggregate\n"
 		"RULE  PORT     TO             FORMAT  N  MAX-DELAY  MESSAGES  AGGREGATES  FILL  "
@@ -486,117 +307,6 @@ static void streams_given_up_are_warned_of(void **state)
 	     "aggregation.streams is too small\n");
 }
 
-/* The destinations that are shown, by their last digit. */
-static void shown(const char *digits)
-{
-	json_t *v = parsed(false), *list = json_object_get(v, "streams"), *row;
-	size_t i;
-
-	assert_int_equal(json_integer_value(json_object_get(v, "total")), strlen(digits));
-	assert_int_equal(json_array_size(list), strlen(digits));
-	json_array_foreach(list, i, row)
-	{
-		const char *to = json_string_value(json_object_get(row, "to"));
-
-		assert_int_equal(strrchr(to, ':')[to[0] == '[' ? -2 : -1], digits[i]);
-	}
-	json_decref(v);
-	source.streams = (struct bp_stream_filter){0};
-}
-
-static void ask_rule(uint32_t rule)
-{
-	source.streams.has_rule = true;
-	source.streams.rule = rule;
-}
-
-static void six_streams(void)
-{
-	tell_rules();
-	write_row(0, 0, 1, "10.1.0.1", 0);
-	write_row(0, 1, 2, "10.1.0.2", 1);
-	write_row(0, STREAMS - 1, 3, "10.2.0.3", 0);
-	write_row(1, 0, 1, "fd01::4", 1);
-	write_row(1, 9, 1, "fd02::5", 0);
-	write_row(1, STREAMS - 1, 1, "10.1.0.6", 31);
-}
-
-static void filters_choose(void **state)
-{
-	(void)state;
-	six_streams();
-	shown("123456");
-	ask_rule(0);
-	shown("135");
-	ask_rule(31);
-	shown("6");
-	source.streams.within = destination("10.1.0.0/16", 0, 0).address;
-	shown("126");
-	source.streams.within = destination("fd00::/8", 0, 0).address;
-	shown("45");
-	source.streams.within = destination("10.1.0.2", 0, 0).address;
-	shown("2");
-	source.streams.within = destination("0.0.0.0/0", 0, 0).address;
-	ask_rule(1);
-	shown("2");
-	/* rows that are free, or being rewritten */
-	atomic_store(&shm.agg.rows[0].life, 0);
-	atomic_store(&shm.agg.rows[STREAMS].life, 0);
-	shown("2356");
-	ask_rule(7);
-	says("\nno stream is as asked for\n");
-}
-
-static void a_row_says_all(void **state)
-{
-	json_t *v, *want;
-
-	(void)state;
-	tell_rules();
-	says("\nnothing has been aggregated yet\n");
-	write_row(1, 9, 1, "fd02::5", 1);
-	atomic_store(&shm.agg.rows[STREAMS + 9].last_ns, 0);
-	want = json_pack("{ss si si sb si si ss si si sf si sn}", "to", "[fd02::5]:5555", "dscp",
-		46, "ecn", 1, "dont_fragment", 1, "rule", 1, "worker", 1, "stream", "5eed",
-		"messages", 25, "aggregates", 4, "mean_fill", 6.25, "saved_octets", 676, "idle_ms");
-	v = parsed(true);
-	assert_true(json_equal(entry(v, "streams", 0), want));
-	json_decref(v);
-	/* a clock that was set back since */
-	atomic_store(&shm.agg.rows[STREAMS + 9].last_ns, source.unix_ns + 1);
-	json_object_set_new(want, "idle_ms", json_integer(0));
-	v = parsed(false);
-	assert_true(json_equal(entry(v, "streams", 0), want));
-	json_decref(v);
-	json_decref(want);
-}
-
-static void the_limit_is_said(void **state)
-{
-	json_t *v;
-
-	(void)state;
-	six_streams();
-	source.limit = 4;
-	says("\n\n4 of 6 streams; -n 0 shows all\n");
-	v = parsed(true);
-	has(v, json_pack("{si}", "total", 6));
-	assert_int_equal(json_array_size(json_object_get(v, "streams")), 4);
-	json_decref(v);
-}
-
-/* What makes no streams has none to list. */
-static void who_takes_apart_has_no_streams(void **state)
-{
-	(void)state;
-	tell_rules();
-	rules.n_aggregate = 0;
-	bp_agg_plan_write(shm.agg.plan, &rules);
-	says("disaggregate\nRULE");
-	says_not("streams\n");
-	says_not("why they left");
-}
-
 /* The segment is another process's memory: nothing in it is believed. */
 static void a_damaged_segment_is_survived(void **state)
 {
@@ -621,123 +331,18 @@ static void a_damaged_segment_is_survived(void **state)
 		BP_AGG_SENDERS_MAX);
 	has(entry(v, "streams", 0), json_pack("{si ss}", "rule", 255, "stream", "ffff"));
 	json_decref(v);
-	text = written(false, false);
+	text = view_written(&bp_show_aggregates, &source, false, false);
 	assert_non_null(strstr(text, "\nstreams\n"));
 	free(text);
 }
 
-/* A row of which the second half lies in a page that can't be read: whoever copies it is
- * interrupted between the halves, and finds the row as the writer has left it meanwhile. */
-static struct bp_agg_stream_row *halved;
-static size_t page;
-static void (*meanwhile)(void);
-
-static void interrupted(int signal)
-{
-	(void)signal;
-	mprotect((char *)halved + sizeof(*halved) / 2, page, PROT_READ | PROT_WRITE);
-	meanwhile();
-}
-
-static bool read_interrupted(void (*what)(void), struct bp_agg_stream_row *copy)
-{
-	struct sigaction action = {.sa_handler = interrupted}, before;
-	char *pages;
-	bool whole;
-
-	page = (size_t)sysconf(_SC_PAGESIZE);
-	pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(pages, MAP_FAILED);
-	halved = (struct bp_agg_stream_row *)(void *)(pages + page - sizeof(*halved) / 2);
-	memset(halved, 0, sizeof(*halved));
-	atomic_store(&halved->life, 7);
-	atomic_store(&halved->messages, 70);
-	halved->udp = 7;
-	assert_true(offsetof(struct bp_agg_stream_row, udp) >= sizeof(*halved) / 2);
-	meanwhile = what;
-	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
-	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
-	whole = bp_agg_stream_read(halved, copy);
-	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
-	assert_int_equal(munmap(pages, 2 * page), 0);
-	return whole;
-}
-
-static void another_stream(void)
-{
-	atomic_store(&halved->messages, 80);
-	halved->udp = 8;
-	atomic_store(&halved->life, 8);
-}
-
-static void half_another_stream(void)
-{
-	atomic_store(&halved->life, 0);
-	halved->udp = 8;
-}
-
-static void one_more_aggregate(void)
-{
-	atomic_store(&halved->messages, 78);
-}
-
-static void no_row_is_torn(void **state)
-{
-	struct bp_agg_stream_row copy;
-
-	(void)state;
-	assert_false(read_interrupted(another_stream, &copy));
-	assert_false(read_interrupted(half_another_stream, &copy));
-	assert_true(read_interrupted(one_more_aggregate, &copy));
-	assert_int_equal(copy.life, 7);
-	assert_int_equal(copy.messages, 70);
-	assert_int_equal(copy.udp, 7);
-}
-
-/* Somewhere to write to that keeps nothing but numbers. */
-struct sink {
-	uint64_t objects;
-	size_t heap; /* the most that was in use */
-};
-
-static ssize_t take(void *arg, const char *text, size_t n)
-{
-	struct sink *s = arg;
-	const size_t heap = mallinfo2().uordblks;
-
-	for (size_t i = 0; i < n; i++)
-		s->objects += text[i] == '{';
-	if (heap > s->heap)
-		s->heap = heap;
-	return (ssize_t)n;
-}
-
-static void streams_are_not_held(void **state)
-{
-	struct sink s = {0};
-	FILE *out = fopencookie(&s, "w", (cookie_io_functions_t){.write = take});
-	const size_t before = mallinfo2().uordblks;
-
-	(void)state;
-	assert_non_null(out);
-	for (unsigned w = 0; w < WORKERS; w++)
-		for (unsigned i = 0; i < STREAMS; i++)
-			write_row(w, i, 1, "10.1.0.9", 0);
-	assert_int_equal(bp_show_aggregates.write(&source, true, false, out, err, sizeof(err)), 0);
-	assert_int_equal(fclose(out), 0);
-	/* beside the rows, the whole and an object a worker */
-	assert_int_equal(s.objects, WORKERS * STREAMS + 1 + WORKERS);
-	/* a row as an object takes over 1 KiB: all of them were 40 MiB */
-	assert_true(s.heap - before < 128u << 10);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, agg_tables_begin, agg_tables_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			without_a_section_it_says_so, set_up_without, tear_down),
+			without_a_section_it_says_so, agg_tables_begin_without, agg_tables_end),
 		CASE(what_is_made_is_summed),
 		CASE(what_is_taken_apart_is_summed),
 		CASE(people_see_tables_and_bars),
@@ -745,13 +350,7 @@ int main(void)
 		CASE(a_loss_is_no_saving),
 		CASE(rules_are_those_in_force),
 		CASE(streams_given_up_are_warned_of),
-		CASE(filters_choose),
-		CASE(a_row_says_all),
-		CASE(the_limit_is_said),
-		CASE(who_takes_apart_has_no_streams),
 		CASE(a_damaged_segment_is_survived),
-		cmocka_unit_test(no_row_is_torn),
-		CASE(streams_are_not_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,13 +8,13 @@
 
 #include <arpa/inet.h>
 #include <jansson.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/show.h"
 #include "apps/table.h"
 #include "shm/phd_writer.h"
+#include "tests/unit/apps/view_out.h"
 
 #define SESSIONS 40000u
 
@@ -87,33 +87,11 @@ static void open_five(void)
 	open_session(5, "fd01::a01:2", BP_PHD_RELEASING, 9999, 0);
 }
 
-static char *written(bool json, bool compact)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	assert_int_equal(bp_show_sessions.write(&source, json, compact, out, err, sizeof(err)), 0);
-	fclose(out);
-	return text;
-}
-
-static json_t *parsed(bool compact)
-{
-	char *text = written(true, compact);
-	json_t *v = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-
-	assert_non_null(v);
-	if (compact)
-		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-	free(text);
-	return v;
-}
-
 /* That just these are shown: the last digits of their system-ids, in any order. */
 static void shown(const char *digits)
 {
-	json_t *v = parsed(false), *list = json_object_get(v, "sessions"), *row;
+	json_t *v = view_parsed(&bp_show_sessions, &source, false),
+	       *list = json_object_get(v, "sessions"), *row;
 	char got[16] = "";
 	size_t i;
 
@@ -232,13 +210,13 @@ static void a_row_says_all(void **state)
 		"errors", 0, "open_s", 3);
 	assert_non_null(want);
 	for (int compact = 0; compact < 2; compact++) {
-		v = parsed(compact);
+		v = view_parsed(&bp_show_sessions, &source, compact);
 		row = json_array_get(json_object_get(v, "sessions"), 0);
 		assert_true(json_equal(row, want));
 		json_decref(v);
 	}
 	json_decref(want);
-	text = written(false, false);
+	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_string_equal(text,
 		"SYSTEM-ID         DEVICE           TRANSPORT  STATE      TYPE            CONFIG  "
 		"CONTAINERS  REPORTS  STORED  ERRORS  OPEN-S\n"
@@ -249,7 +227,7 @@ static void a_row_says_all(void **state)
 
 static void nobody_is_said(void **state)
 {
-	char *text = written(false, false);
+	char *text = view_written(&bp_show_sessions, &source, false, false);
 
 	(void)state;
 	assert_string_equal(text, "no health device has a session\n");
@@ -257,7 +235,7 @@ static void nobody_is_said(void **state)
 	shown("");
 	open_five();
 	TAKES(address, "192.0.2.1");
-	text = written(false, false);
+	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_string_equal(text, "no session of a health device is as asked for\n");
 	free(text);
 }
@@ -271,33 +249,13 @@ static void the_limit_is_said(void **state)
 	open_five();
 	source.limit = 2;
 	TAKES(state, "operating");
-	text = written(false, false);
+	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_non_null(strstr(text, "\n\n2 of 3 sessions; -n 0 shows all\n"));
 	free(text);
-	v = parsed(true);
+	v = view_parsed(&bp_show_sessions, &source, true);
 	assert_int_equal(json_integer_value(json_object_get(v, "total")), 3);
 	assert_int_equal(json_array_size(json_object_get(v, "sessions")), 2);
 	json_decref(v);
-}
-
-/* Somewhere to write to that keeps nothing but numbers. */
-struct sink {
-	uint64_t lines, objects;
-	size_t heap; /* the most that was in use */
-};
-
-static ssize_t take(void *arg, const char *text, size_t n)
-{
-	struct sink *s = arg;
-	const size_t heap = mallinfo2().uordblks;
-
-	for (size_t i = 0; i < n; i++) {
-		s->lines += text[i] == '\n';
-		s->objects += text[i] == '{';
-	}
-	if (heap > s->heap)
-		s->heap = heap;
-	return (ssize_t)n;
 }
 
 static void rows_are_not_held(void **state)
@@ -320,18 +278,12 @@ static void rows_are_not_held(void **state)
 		assert_int_equal(bp_phd_session_open(writer, &s, &slot), 0);
 	}
 	for (int json = 0; json < 2; json++) {
-		struct sink s = {0};
-		FILE *out = fopencookie(&s, "w", (cookie_io_functions_t){.write = take});
-		const size_t before = mallinfo2().uordblks;
+		const struct view_size size = view_size(&bp_show_sessions, &source, json);
 
-		assert_non_null(out);
-		assert_int_equal(
-			bp_show_sessions.write(&source, json, false, out, err, sizeof(err)), 0);
-		assert_int_equal(fclose(out), 0);
-		assert_int_equal(s.objects, json ? SESSIONS + 1 : 0);
-		assert_int_equal(s.lines, json ? SESSIONS + 5 : SESSIONS + 1);
+		assert_int_equal(size.objects, json ? SESSIONS + 1 : 0);
+		assert_int_equal(size.lines, json ? SESSIONS + 5 : SESSIONS + 1);
 		/* a row as an object takes over 1 KiB: all of them were 40 MiB */
-		assert_true(s.heap - before < (json ? 64u << 10 : 4u << 20));
+		assert_true(size.heap < (json ? 64u << 10 : 4u << 20));
 	}
 }
 

@@ -172,6 +172,55 @@ static void when_the_pace_changes(void **state)
 	rig_stop(&r);
 }
 
+/* Nothing is held, on either side; and then messages have their pace again. */
+static void when_a_link_is_lost_with_paced(void **state)
+{
+	struct bp_agg_rules rules;
+	struct agg_seen s;
+	struct rig r;
+
+	rig_start(&r, PACED, false, false);
+	assert_true(bp_link_poll(A, true));
+	hold_paced(&r, &s);
+	agg_put(&r, A, 0, 3);
+	rig_walk(&r);
+	assert_int_equal(r.shm.agg.stats->waiting, 3);
+	assert_int_equal(rte_eth_dev_set_link_down(A), 0);
+	assert_false(bp_link_poll(A, true));
+	/* Rules that come meanwhile wait until all has left, and add nothing to a walk's number. */
+	rules = r.config->agg;
+	rules.aggregate[0].messages = 2;
+	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	rig_walk(&r);
+	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], 1);
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
+	rig_put(&r, B, s.frame, s.len);
+	bp_graph_walk(r.worker->graph, true); /* rig_walk() does until nothing comes in */
+	assert_int_equal(r.worker->gather->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
+	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 60);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, 0);
+	assert_int_equal(r.shm.agg.disagg_stats->waiting, 0);
+	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 2);
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	rig_put(&r, B, s.frame, s.len);
+	rig_walk(&r);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, BURST - 1);
+	/* A link alone, whose loss is over when all has left. */
+	assert_int_equal(rte_eth_dev_set_link_up(A), 0);
+	assert_true(bp_link_poll(A, true));
+	assert_int_equal(rte_eth_dev_set_link_down(A), 0);
+	assert_false(bp_link_poll(A, true));
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, 0);
+	rig_put(&r, B, s.frame, s.len);
+	rig_walk(&r);
+	rig_walk(&r);
+	assert_int_equal(r.worker->gather->waiting, BURST); /* a gap from the last that left */
+	rig_stop(&r);
+}
+
 /* A plan that is withdrawn before the queues are empty leaves them their pace. */
 static void when_the_pace_changes_back(void **state)
 {
@@ -222,6 +271,7 @@ int main(void)
 		cmocka_unit_test(when_the_worker_ends),
 		cmocka_unit_test(when_the_pace_changes),
 		cmocka_unit_test(when_the_pace_changes_back),
+		cmocka_unit_test(when_a_link_is_lost_with_paced),
 		cmocka_unit_test(when_the_worker_ends_with_paced),
 	};
 

@@ -58,6 +58,50 @@ static void restores(void **state)
 	rig_stop(&r);
 }
 
+/* One that is longer than a buffer comes in several, from drivers that scatter. */
+static void longer_than_a_buffer(void **state)
+{
+	static uint8_t payload[4][900], built[4096], frame[4096];
+	struct bp_agg_full_writer w;
+	struct udp one, all;
+	size_t len;
+	struct rig r;
+
+	rig_start(&r, PLAIN, false, false);
+	bp_agg_full_begin(&w, built, BP_AGG_FULL_FRONT4(4), 4000, 4, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct bp_agg_sender from = {.addr = {10, 0, 0, (uint8_t)(1 + i)},
+			.port = (uint16_t)(40000 + i),
+			.hops = 64};
+
+		memset(payload[i], (int)i, sizeof(payload[i]));
+		assert_true(bp_agg_full_append(&w, &from, payload[i], sizeof(payload[i])));
+	}
+	all = agg_message(0);
+	all.payload = bp_agg_full_end(&w, 1, 1, &len);
+	all.len = (uint32_t)len;
+	len = agg_frame(&all, frame);
+	assert_true(len > RIG_ROOM);
+	rig_put(&r, B, frame, (uint32_t)len);
+	/* what is for nobody, and what is damaged, as in one piece */
+	frame[len - 1] ^= 1;
+	rig_put(&r, B, frame, (uint32_t)len);
+	frame[33] ^= 1; /* another destination */
+	rig_put(&r, B, frame, (uint32_t)len);
+	rig_walk(&r);
+	for (unsigned i = 0; i < 4; i++) {
+		one = agg_message(i);
+		one.payload = payload[i];
+		one.len = sizeof(payload[i]);
+		agg_expect_udp(&r, A, &one);
+	}
+	rig_expect(&r, A, frame, (uint32_t)len);
+	rig_expect_none(&r, A);
+	assert_int_equal(rig_counter(&r, BP_C_DISAGG_AGGREGATE), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_UDP_CHECKSUM), 1);
+	rig_stop(&r);
+}
+
 /* Messages that came alone go on in their place. */
 static void plain_go_on(void **state)
 {
@@ -384,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(restores),
+		cmocka_unit_test(longer_than_a_buffer),
 		cmocka_unit_test(plain_go_on),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(bursts_follow),

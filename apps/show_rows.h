@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_SHOW_ROWS_H
+#define BP_APPS_SHOW_ROWS_H
+
+#include "apps/show.h"
+#include "apps/table.h"
+
+/*
+ * Rows of a view that may have more of them than are to be held: each is written as it is read, to
+ * a table or to an array of a JSON object, and those beyond the limit are only counted.
+ */
+struct bp_show_rows {
+	const char *name; /* what they are, and the array's name; a plural without escapes */
+	/* Goes through all there are: bp_show_rows_next() for each that is asked for, and, where
+	 * that is true, bp_show_rows_add(). False: no memory. */
+	bool (*all)(struct bp_show_rows *w, const struct bp_show_source *s);
+	FILE *out;
+	bool compact;
+	/* zeros at first */
+	struct bp_table *table;
+	uint64_t shown, total; /* total: that were asked for */
+};
+
+/* Counts one. True: it is to be shown. */
+bool bp_show_rows_next(struct bp_show_rows *w, const struct bp_show_source *s);
+/* Takes the reference, NULL is allowed. False: no memory. */
+bool bp_show_rows_add(struct bp_show_rows *w, json_t *row);
+
+/* The array and `total`, the last members of an object that was begun, and its end. False: no
+ * memory. */
+bool bp_show_rows_json(struct bp_show_rows *w, const struct bp_show_source *s);
+/* The table, or `empty`, and how many were left out. False: no memory. */
+bool bp_show_rows_text(struct bp_show_rows *w, const struct bp_show_source *s,
+	const struct bp_column *columns, const char *empty);
+
+#endif
