@@ -10,8 +10,9 @@
  * Aggregation and disaggregation, format paper, as an ordinary program does them: UDP sockets, one
  * thread, and what makes such a program fast: 64 datagrams a system call either way, no copy but of
  * the messages themselves, no allocation, and connected sockets. Both ends are in it, as both are
- * in the worker that it is compared with (bench/agg.h), one after the other in a loop that never
- * sleeps. Like any program with ordinary sockets it sends from its own address.
+ * in the worker that it is compared with (bench/agg.h), one after the other in a loop that sleeps
+ * only while the sender has lost its processor, which is not to be an idle program's time. Like any
+ * program with ordinary sockets it sends from its own address.
  */
 #define BENCH_AGG_SOCKET_AGGREGATE 5555u    /* UDP ports of 10.0.0.1: messages, */
 #define BENCH_AGG_SOCKET_DISAGGREGATE 5556u /* and aggregates */
@@ -27,6 +28,7 @@ struct bench_agg_socket_gateway {
 	_Atomic uint64_t bad;        /* datagrams that are neither, and sends that were refused */
 	_Atomic uint64_t timeouts;   /* aggregates that left with less than N messages */
 	_Atomic uint64_t cpu_ns;     /* its processor time, at its last turn */
+	_Atomic uint64_t seen_ns;    /* of cpu_ns: others have sent what was due until then */
 	_Atomic uint32_t ready;      /* its sockets are open */
 };
 

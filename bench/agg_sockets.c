@@ -43,7 +43,7 @@
 
 struct sender {
 	int fd;
-	const struct bench_agg_socket_gateway *gateway;
+	struct bench_agg_socket_gateway *gateway;
 	uint32_t next; /* message of payload[] */
 	uint64_t sent;
 	uint8_t payload[BENCH_AGG_MESSAGES * BENCH_AGG_PAYLOAD];
@@ -139,6 +139,7 @@ static void send_for(struct sender *s, double rate, double ns)
 		due += (double)(now - last) * rate / 1e9;
 		due = due < RING ? due : RING;
 		last = now;
+		atomic_store_explicit(&s->gateway->seen_ns, now, memory_order_relaxed);
 		if (due >= 1) {
 			const uint32_t n = due < PIECE ? (uint32_t)due : PIECE;
 
