@@ -2,13 +2,13 @@
 #include "apps/agg_sim/options.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/agg_sim/message.h"
 #include "apps/agg_sim/server.h"
+#include "apps/option_values.h"
 
 static const char help[] =
 	"usage: biplane-agg-sim [OPTION]...\n"
@@ -56,64 +56,12 @@ static const char help[] =
 	"Exit status: 0; 1 an N-packet did not hold the messages that were due; 64 usage; 71 "
 	"system.\n";
 
-static void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void wrong(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("biplane-agg-sim: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputs("; see --help\n", stderr);
-	exit(64);
-}
-
-static double number(const char *name, const char *text, double min, double max)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end != '\0' || !(v >= min && v <= max))
-		wrong("--%s is '%s'; expected a number from %g to %g", name, text, min, max);
-	return v;
-}
-
-static uint64_t whole(const char *name, const char *text, double min, double max)
-{
-	const double v = number(name, text, min, max);
-
-	if (v != (double)(uint64_t)v)
-		wrong("--%s is '%s'; expected a whole number", name, text);
-	return (uint64_t)v;
-}
-
-static uint64_t duration(const char *name, const char *text)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || !(v >= 0 && v <= 1e9))
-		wrong("--%s is '%s'; expected a time such as 1ms", name, text);
-	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].unit) == 0)
-			return (uint64_t)(v * units[i].ns + 0.5);
-	}
-	if (*end != '\0' || v != 0)
-		wrong("--%s is '%s'; expected a time with ns, us, ms or s", name, text);
-	return 0;
-}
-
 /* Which of two words; false: the second. */
 static bool is_first(const char *name, const char *text, const char *first, const char *second)
 {
-	if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
-		wrong("--%s is '%s'; expected %s or %s", name, text, first, second);
-	return strcmp(text, first) == 0;
+	const char *const both[] = {first, second, NULL};
+
+	return option_one_of(name, text, both) == 0;
 }
 
 static void betas(struct sim_options *o, const char *text)
@@ -124,8 +72,8 @@ static void betas(struct sim_options *o, const char *text)
 		exit(71);
 	while ((one = strsep(&rest, ",")) != NULL) {
 		if (o->n_betas == SIM_BETAS_MAX)
-			wrong("--minimum-mu has more than %d numbers", SIM_BETAS_MAX);
-		o->beta[o->n_betas++] = number("minimum-mu", one, 1e-6, 1e6);
+			option_wrong("--minimum-mu has more than %d numbers", SIM_BETAS_MAX);
+		o->beta[o->n_betas++] = option_number("minimum-mu", one, 1e-6, 1e6);
 	}
 	free(copy);
 }
@@ -179,33 +127,33 @@ static void set_first(struct sim_first_options *f, enum which which, const char 
 {
 	switch (which) {
 	case RATE:
-		f->rate = number("rate", v, 1e-3, 1e8);
+		f->rate = option_number("rate", v, 1e-3, 1e8);
 		break;
 	case DEVICES:
-		f->devices = (uint32_t)whole("devices", v, 0, 1e6);
+		f->devices = (uint32_t)option_whole("devices", v, 0, 1000000);
 		break;
 	case SENDERS:
-		f->senders = (uint32_t)whole("senders", v, 1, SIM_SENDERS_MAX);
+		f->senders = (uint32_t)option_whole("senders", v, 1, SIM_SENDERS_MAX);
 		break;
 	case SEED:
-		f->seed = whole("seed", v, 0, 1e15);
+		f->seed = option_whole("seed", v, 0, 1000000000000000);
 		break;
 	case MESSAGES:
-		f->messages = (uint8_t)whole("messages", v, 1, 255);
+		f->messages = (uint8_t)option_whole("messages", v, 1, 255);
 		break;
 	case FORMAT:
 		f->format = is_first("format", v, "full", "paper") ? BP_AGG_FORMAT_FULL
 								   : BP_AGG_FORMAT_PAPER;
 		break;
 	case MAX_DELAY:
-		f->max_delay_ns = duration("max-delay", v);
+		f->max_delay_ns = option_duration_ns("max-delay", v, true);
 		break;
 	case FIRST:
 		f->service =
 			is_first("first", v, "exponential", "fixed") ? SIM_EXPONENTIAL : SIM_FIXED;
 		break;
 	case FIRST_MU:
-		f->mu = number("first-mu", v, 1e-3, 1e6);
+		f->mu = option_number("first-mu", v, 1e-3, 1e6);
 		break;
 	case FIRST_SERVES:
 		f->place = is_first("first-serves", v, "messages", "packets") ? SIM_BEFORE
@@ -224,22 +172,22 @@ static void set(struct sim_options *o, enum which which, const char *v)
 									    : SIM_FIXED;
 		break;
 	case MU:
-		o->mu = number("mu", v, 1e-3, 1e6);
+		o->mu = option_number("mu", v, 1e-3, 1e6);
 		break;
 	case BUFFER:
-		o->buffer = (uint32_t)whole("buffer", v, 0, 1e6);
+		o->buffer = (uint32_t)option_whole("buffer", v, 0, 1000000);
 		break;
 	case MINIMUM_MU:
 		betas(o, v);
 		break;
 	case STREAMS:
-		o->streams = (unsigned)whole("streams", v, 1, 1000);
+		o->streams = (unsigned)option_whole("streams", v, 1, 1000);
 		break;
 	case PACKETS:
-		o->packets = whole("packets", v, 2, 1e9);
+		o->packets = option_whole("packets", v, 2, 1000000000);
 		break;
 	case WARM_UP:
-		o->warm_up = whole("warm-up", v, 0, 1e9);
+		o->warm_up = option_whole("warm-up", v, 0, 1000000000);
 		break;
 	case SAMPLES:
 		o->samples = v;
@@ -271,17 +219,18 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		set(o, (enum which)which, optarg);
 	}
 	if (optind < argc)
-		wrong("'%s' is no option", argv[optind]);
+		option_wrong("'%s' is no option", argv[optind]);
 	if (o->first.service == SIM_NO_SERVICE)
 		o->first.place = SIM_NOWHERE;
 	/* A queue whose load is 1 or more has no mean: its numbers would say how long the run was.
 	 */
 	else if (o->first.mu * (o->first.place == SIM_BEHIND ? o->first.messages : 1) <= 1)
-		wrong("--first-mu is %g: that server could not keep up", o->first.mu);
+		option_wrong("--first-mu is %g: that server could not keep up", o->first.mu);
 	if (o->first.place != SIM_NOWHERE && o->streams > 1)
-		wrong("--first is a server of one stream, and --streams is %u", o->streams);
+		option_wrong("--first is a server of one stream, and --streams is %u", o->streams);
 	if (o->mu != 0 && o->buffer == SIM_ENDLESS && o->mu * o->first.messages <= 1)
-		wrong("--mu is %g, and less than 1 / N without a bound on the buffer: the queue "
-		      "would grow for ever",
+		option_wrong(
+			"--mu is %g, and less than 1 / N without a bound on the buffer: the queue "
+			"would grow for ever",
 			o->mu);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/cse_sink/sink.h"
+#include "apps/option_values.h"
 
 static const char help[] =
 	"usage: biplane-cse-sink [OPTION]...\n"
@@ -42,60 +41,6 @@ static const char help[] =
 	"It says \"ready PORT\" on standard output when it listens. Exit status: 0; 1 there were\n"
 	"violations; 64 usage; 71 system.\n";
 
-static void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void wrong(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("biplane-cse-sink: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputs("; see --help\n", stderr);
-	exit(64);
-}
-
-static double number(const char *name, const char *text, double max)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end != '\0' || !(v >= 0 && v <= max))
-		wrong("--%s is '%s'; expected a number from 0 to %g", name, text, max);
-	return v;
-}
-
-static void listen_at(struct sink_options *o, const char *text)
-{
-	struct sockaddr_in *four = (struct sockaddr_in *)&o->listen;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&o->listen;
-	char copy[128], *colon, *host = copy;
-	uint16_t port;
-	size_t len;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	colon = strrchr(copy, ':');
-	if (colon == NULL)
-		wrong("--listen is '%s'; expected ADDRESS:PORT", text);
-	*colon = '\0';
-	port = htons((uint16_t)number("listen", colon + 1, 65535));
-	len = strlen(host);
-	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
-		host[len - 1] = '\0';
-		host++;
-	}
-	memset(&o->listen, 0, sizeof(o->listen));
-	if (inet_pton(AF_INET, host, &four->sin_addr) == 1) {
-		four->sin_family = AF_INET;
-		four->sin_port = port;
-	} else if (inet_pton(AF_INET6, host, &six->sin6_addr) == 1) {
-		six->sin6_family = AF_INET6;
-		six->sin6_port = port;
-	} else {
-		wrong("--listen is '%s', whose first part is no address", text);
-	}
-}
-
 static void set_release(struct sink_options *o, const char *text)
 {
 	static const char *const releases[] = {"1", "2", "2a", "3", "4", "5"};
@@ -106,7 +51,7 @@ static void set_release(struct sink_options *o, const char *text)
 			return;
 		}
 	}
-	wrong("--release is '%s'; expected 1, 2, 2a, 3, 4 or 5", text);
+	option_wrong("--release is '%s'; expected 1, 2, 2a, 3, 4 or 5", text);
 }
 
 static void set_error(struct sink_options *o, const char *text)
@@ -118,7 +63,7 @@ static void set_error(struct sink_options *o, const char *text)
 	if (sscanf(text, "%lf:%u.%2u:%u%c", &percent, &class_, &detail, &rsc, &end) != 4 ||
 		!(percent >= 0 && percent <= 100) || class_ > 7 || detail > 31 || rsc > 65535 ||
 		rsc == 0)
-		wrong("--error is '%s'; expected for example 10:5.03:5103", text);
+		option_wrong("--error is '%s'; expected for example 10:5.03:5103", text);
 	o->error = percent / 100;
 	o->error_code = (uint8_t)(class_ << 5 | detail);
 	o->error_rsc = (uint16_t)rsc;
@@ -165,7 +110,7 @@ static void set(struct sink_options *o, enum which which, const char *v)
 {
 	switch (which) {
 	case LISTEN:
-		listen_at(o, v);
+		option_endpoint("listen", v, 0, &o->listen);
 		break;
 	case CSE:
 		snprintf(o->cse, sizeof(o->cse), "%s", v);
@@ -180,19 +125,19 @@ static void set(struct sink_options *o, enum which which, const char *v)
 		o->unnamed = true;
 		break;
 	case KEEP:
-		o->keep = (uint64_t)number("keep", v, 1e12);
+		o->keep = option_whole("keep", v, 0, 1000000000000);
 		break;
 	case DELAY:
-		o->delay_ns = (uint64_t)(number("delay", v, 1e6) * 1e6);
+		o->delay_ns = (uint64_t)(option_number("delay", v, 0, 1e6) * 1e6);
 		break;
 	case DROP:
-		o->drop = number("drop", v, 100) / 100;
+		o->drop = option_number("drop", v, 0, 100) / 100;
 		break;
 	case DROP_ANSWERS:
-		o->drop_answers = number("drop-answers", v, 100) / 100;
+		o->drop_answers = option_number("drop-answers", v, 0, 100) / 100;
 		break;
 	case SEPARATE:
-		o->separate = number("separate", v, 100) / 100;
+		o->separate = option_number("separate", v, 0, 100) / 100;
 		break;
 	case ERROR:
 		set_error(o, v);
@@ -201,7 +146,7 @@ static void set(struct sink_options *o, enum which which, const char *v)
 		o->instances_only = true;
 		break;
 	case SEED:
-		o->seed = (uint64_t)number("seed", v, 1e15);
+		o->seed = option_whole("seed", v, 1, UINT64_MAX);
 		break;
 	case REPORT_FILE:
 		o->report_file = v;
@@ -217,14 +162,12 @@ void sink_options_read(struct sink_options *o, int argc, char **argv)
 	int which;
 
 	*o = (struct sink_options){.cse = "cse-in", .rvi = "4", .keep = 1000000, .seed = 1};
-	listen_at(o, "[::]:5683");
+	option_endpoint("listen", "[::]:5683", 0, &o->listen);
 	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (which == '?')
 			exit(64);
 		set(o, (enum which)which, optarg);
 	}
 	if (optind < argc)
-		wrong("'%s' is no option", argv[optind]);
-	if (o->seed == 0)
-		wrong("--seed is 0, of which nothing random comes");
+		option_wrong("'%s' is no option", argv[optind]);
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/phd_sim/option_values.h"
+#include "apps/option_values.h"
+#include "apps/phd_sim/sources.h"
 
 #define NS UINT64_C(1000000000)
 
@@ -62,7 +63,8 @@ static const char help[] =
 	"                           output, where the summary comes last\n"
 	"  --help\n"
 	"\n"
-	"Times are a number with ms, s or m. The summary is one JSON object. Exit status: 0 all "
+	"Times are a number with ns, us, ms, s or m. The summary is one JSON object. Exit status: "
+	"0 all "
 	"was\n"
 	"reported and, if confirmed, answered well; 1 something was not; 64 usage; 71 system.\n";
 
@@ -137,7 +139,7 @@ enum said { SAID_NOTHING, SAID_OWN, SAID_STANDARD };
 static uint64_t system_id(const char *text)
 {
 	if (strlen(text) != 16 || strspn(text, "0123456789abcdefABCDEF") != 16)
-		sim_wrong("--system-id is '%s'; expected 16 hexadecimal digits", text);
+		option_wrong("--system-id is '%s'; expected 16 hexadecimal digits", text);
 	return strtoull(text, NULL, 16);
 }
 
@@ -150,10 +152,11 @@ static void of_the_device(struct sim_options *o, enum which which, const char *v
 	case DEVICE:
 		o->kind = sim_kind_named(v);
 		if (o->kind == NULL)
-			sim_wrong("--device is '%s'; expected dispenser, oximeter or activity", v);
+			option_wrong(
+				"--device is '%s'; expected dispenser, oximeter or activity", v);
 		break;
 	case CONFIG:
-		*said = sim_one_of("config", v, configs) == 0 ? SAID_OWN : SAID_STANDARD;
+		*said = option_one_of("config", v, configs) == 0 ? SAID_OWN : SAID_STANDARD;
 		break;
 	case BRIEF:
 		o->brief = true;
@@ -162,22 +165,22 @@ static void of_the_device(struct sim_options *o, enum which which, const char *v
 		o->version_a = true;
 		break;
 	case REPORT:
-		o->report = (enum sim_report)sim_one_of("report", v, reports);
+		o->report = (enum sim_report)option_one_of("report", v, reports);
 		break;
 	case CONFIRMED:
 		o->confirmed = true;
 		break;
 	case REPORTS:
-		o->reports = sim_whole("reports", v, 0, UINT64_MAX);
+		o->reports = option_whole("reports", v, 0, UINT64_MAX);
 		break;
 	case FIRST:
-		o->first = sim_whole("first", v, 0, UINT32_MAX);
+		o->first = option_whole("first", v, 0, UINT32_MAX);
 		break;
 	case SPECIALS:
-		o->specials = (unsigned)sim_whole("specials", v, 0, UINT32_MAX);
+		o->specials = (unsigned)option_whole("specials", v, 0, UINT32_MAX);
 		break;
 	case DOUBTFUL:
-		o->doubtful = (unsigned)sim_whole("doubtful", v, 0, UINT32_MAX);
+		o->doubtful = (unsigned)option_whole("doubtful", v, 0, UINT32_MAX);
 		break;
 	case STAY:
 		o->stay = true;
@@ -199,46 +202,46 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 
 	switch (which) {
 	case TO:
-		sim_destination(o, v);
+		option_endpoint("to", v, 1, &o->to);
 		break;
 	case COUNT:
-		o->count = (unsigned)sim_whole("count", v, 1, 10000);
+		o->count = (unsigned)option_whole("count", v, 1, 10000);
 		break;
 	case TRANSPORT:
-		o->tcp = sim_one_of("transport", v, transports) == 1;
+		o->tcp = option_one_of("transport", v, transports) == 1;
 		break;
 	case RATE:
-		o->rate = sim_number("rate", v, 0, 1e7);
+		o->rate = option_number("rate", v, 0, 1e7);
 		break;
 	case ASSOCIATIONS:
-		o->associations = sim_number("associations", v, 0.001, 1e7);
+		o->associations = option_number("associations", v, 0.001, 1e7);
 		break;
 	case RETRIES:
-		o->retries = (unsigned)sim_whole("retries", v, 0, 1000000);
+		o->retries = (unsigned)option_whole("retries", v, 0, 1000000);
 		break;
 	case TIMEOUT:
-		o->timeout_ns = sim_duration_ns("timeout", v);
+		o->timeout_ns = option_duration_ns("timeout", v, false);
 		break;
 	case ASSOCIATION_TIMEOUT:
-		o->association_timeout_ns = sim_duration_ns("association-timeout", v);
+		o->association_timeout_ns = option_duration_ns("association-timeout", v, false);
 		break;
 	case AGAIN:
-		o->again_ns = sim_duration_ns("again", v);
+		o->again_ns = option_duration_ns("again", v, false);
 		break;
 	case LOSS:
-		o->loss = sim_number("loss", v, 0, 99) / 100;
+		o->loss = option_number("loss", v, 0, 99) / 100;
 		break;
 	case DUPLICATE:
-		o->duplicate = sim_number("duplicate", v, 0, 100) / 100;
+		o->duplicate = option_number("duplicate", v, 0, 100) / 100;
 		break;
 	case SEED:
-		o->seed = sim_whole("seed", v, 1, UINT64_MAX);
+		o->seed = option_whole("seed", v, 1, UINT64_MAX);
 		break;
 	case SOURCES:
 		sim_sources(o, v);
 		break;
 	case SOURCE_PORT:
-		o->source_port = (uint16_t)sim_whole("source-port", v, 1, 65535);
+		o->source_port = (uint16_t)option_whole("source-port", v, 1, 65535);
 		break;
 	case REPORT_FILE:
 		o->report_file = v;
@@ -253,23 +256,23 @@ static void agree(struct sim_options *o, enum said said)
 	uint64_t last;
 
 	if (o->kind == NULL)
-		sim_wrong("--device is missing");
+		option_wrong("--device is missing");
 	if (o->to.ss_family == 0)
-		sim_wrong("--to is missing");
+		option_wrong("--to is missing");
 	if (o->source.ss_family != 0 && o->source.ss_family != o->to.ss_family)
-		sim_wrong("--sources and --to are not of the same family");
+		option_wrong("--sources and --to are not of the same family");
 	if (o->rate == 0 && !o->confirmed)
-		sim_wrong("--rate 0 needs --confirmed: nothing else holds the devices back");
+		option_wrong("--rate 0 needs --confirmed: nothing else holds the devices back");
 	if (o->tcp && (o->loss > 0 || o->duplicate > 0))
-		sim_wrong("--loss and --duplicate are for UDP: TCP repairs what is lost");
+		option_wrong("--loss and --duplicate are for UDP: TCP repairs what is lost");
 	last = o->source_port + (o->count - 1) / (o->sources > 0 ? o->sources : 1);
 	if (o->source_port != 0 && last > 65535)
-		sim_wrong("--source-port %u leaves no ports for %u devices", o->source_port,
+		option_wrong("--source-port %u leaves no ports for %u devices", o->source_port,
 			o->count);
 	o->standard = said == SAID_STANDARD ||
 		      (said == SAID_NOTHING && strcmp(o->kind->name, "oximeter") == 0);
 	if (o->brief && !o->standard)
-		sim_wrong("--brief-config is for --config standard");
+		option_wrong("--brief-config is for --config standard");
 	if (o->system_id == 0)
 		o->system_id = o->kind->ids;
 }
@@ -299,6 +302,6 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		of_the_wire(o, (enum which)which, optarg);
 	}
 	if (optind < argc)
-		sim_wrong("'%s' is no option", argv[optind]);
+		option_wrong("'%s' is no option", argv[optind]);
 	agree(o, said);
 }

@@ -128,7 +128,7 @@ class Command(unittest.TestCase):
     def test_refusals(self):
         for args, word in (
                 (["--messages", 0], "1 to 255"), (["--messages", "2.5"], "whole"), (["--messages", "x"], "number"),
-                (["--format", "json"], "full or paper"), (["--max-delay", "1"], "ns, us, ms or s"),
+                (["--format", "json"], "full or paper"), (["--max-delay", "1"], "a time such as 500ms"),
                 (["--minimum-mu", "0.1,"], "minimum-mu"), (["--minimum-mu", 0], "minimum-mu"), (["8"], "no option"),
                 (["--first", "fixed", "--first-mu", 0.9], "keep up"), (["--mu", 0.1], "grow for ever"),
                 (["--first", "fixed", "--streams", 2], "one stream"),

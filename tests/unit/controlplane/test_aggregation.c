@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation in the whole process: when the plan in the segment is written, and when it is not.
  * The test plays the data plane. */
-#include "test.h"
+#include "process_rig.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "controlplane/control.h"
-#include "controlplane/controlplane.h"
-#include "controlplane/segment_open.h"
 
 #define ONE "aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}}\n"
 #define TWO                                                                                        \
@@ -23,9 +14,7 @@
 	"  - {port: cloud, to: {address: 10.2.0.9, udp: 5555}, senders: [10.0.0.0/24]}\n"
 
 struct fixture {
-	char dir[64], config_path[128], socket_path[128];
-	struct bp_shm shm;
-	pid_t pid;
+	struct process p;
 };
 
 static void write_config(const struct fixture *f, const char *more)
@@ -36,8 +25,8 @@ static void write_config(const struct fixture *f, const char *more)
 		"name: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
 		"bridge: [[devices, cloud]]\n%s",
-		f->dir, more);
-	test_write_file(f->config_path, text);
+		f->p.dir, more);
+	test_write_file(f->p.config_path, text);
 }
 
 static int setup(void **state)
@@ -45,101 +34,46 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	test_dir_make(f->dir, sizeof(f->dir));
-	snprintf(f->config_path, sizeof(f->config_path), "%s/biplane.yaml", f->dir);
-	snprintf(f->socket_path, sizeof(f->socket_path), "%s/test.sock", f->dir);
+	process_begin(&f->p);
 	*state = f;
 	return 0;
-}
-
-static int wait_for_exit(struct fixture *f)
-{
-	int status = 0;
-
-	while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	f->pid = 0;
-	return status;
 }
 
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	if (f->pid != 0) {
-		kill(f->pid, SIGKILL);
-		wait_for_exit(f);
-	}
-	if (f->shm.segment != NULL)
-		bp_segment_close(f->shm.segment);
-	test_dir_remove(f->dir);
+	process_end(&f->p);
 	free(f);
 	return 0;
 }
 
-#define AS_CONTROLPLANE "--controlplane"
-
-static void start(struct fixture *f)
-{
-	f->pid = fork();
-	assert_true(f->pid >= 0);
-	if (f->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl("/proc/self/exe", "controlplane", AS_CONTROLPLANE, f->config_path,
-			(char *)NULL);
-		_exit(127);
-	}
-}
-
-static void kill_controlplane(struct fixture *f)
-{
-	kill(f->pid, SIGKILL);
-	assert_true(WIFSIGNALED(wait_for_exit(f)));
-}
-
-/* The answer, as soon as there is a socket to ask. */
-static json_t *ask(struct fixture *f, const char *command)
-{
-	char err[512];
-	json_t *reply = NULL;
-
-	WAIT_UNTIL(bp_control_request(f->socket_path, command, &reply, err, sizeof(err)) == 0);
-	return reply;
-}
-
-/* The data plane's side of the segment, for the file as it is. */
 static void attach(struct fixture *f)
 {
-	struct bp_config *c = bp_config_load(f->config_path, stderr);
-	char err[512];
-
-	assert_non_null(c);
-	if (bp_controlplane_segment(c, &f->shm, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
-	bp_config_free(c);
+	bp_config_free(process_attach(&f->p));
 }
 
 static uint64_t generation(const struct fixture *f)
 {
-	return atomic_load(&f->shm.agg.plan->generation);
+	return atomic_load(&f->p.shm.agg.plan->generation);
 }
 
 /* That the plan is what the file says. */
 static void plan_is_the_files(struct fixture *f)
 {
-	struct bp_config *c = bp_config_load(f->config_path, stderr);
+	struct bp_config *c = bp_config_load(f->p.config_path, stderr);
 	struct bp_agg_rules taken;
 	uint64_t seen = 0;
 
 	assert_non_null(c);
-	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &taken));
+	assert_true(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &taken));
 	assert_memory_equal(&taken, &c->agg, sizeof(taken));
 	bp_config_free(c);
 }
 
 static void accepted(struct fixture *f, bool changed)
 {
-	json_t *reply = ask(f, "reload");
+	json_t *reply = process_ask(&f->p, "reload");
 
 	assert_true(json_is_true(json_object_get(reply, "ok")));
 	assert_int_equal(json_is_true(json_object_get(reply, "aggregation_changed")), changed);
@@ -149,7 +83,7 @@ static void accepted(struct fixture *f, bool changed)
 
 static void refused(struct fixture *f, const char *why)
 {
-	json_t *reply = ask(f, "reload");
+	json_t *reply = process_ask(&f->p, "reload");
 	const char *said;
 
 	assert_true(json_is_false(json_object_get(reply, "ok")));
@@ -167,8 +101,8 @@ static void reload_tells_what_differs(void **state)
 	write_config(f, ONE);
 	attach(f); /* the data plane comes first */
 	assert_int_equal(generation(f), 0);
-	start(f);
-	json_decref(ask(f, "status"));
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
 	assert_int_equal(generation(f), 2);
 	plan_is_the_files(f);
 	write_config(f, TWO);
@@ -195,9 +129,9 @@ static void refused_reload_changes_nothing(void **state)
 	assert_non_null(before);
 	write_config(f, ONE);
 	attach(f);
-	start(f);
-	json_decref(ask(f, "status"));
-	memcpy(before, f->shm.agg.plan, sizeof(*before));
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
+	memcpy(before, f->p.shm.agg.plan, sizeof(*before));
 	write_config(f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp: 1}, messages: 0}\n");
 	refused(f, "unknown setting 'messages'");
 	/* Good entries beside what a reload can't take over. */
@@ -205,7 +139,7 @@ static void refused_reload_changes_nothing(void **state)
 	refused(f, "aggregation.streams: changing it needs a restart");
 	write_config(f, "");
 	refused(f, "aggregate: removing the last entry needs a restart");
-	assert_memory_equal(before, f->shm.agg.plan, sizeof(*before));
+	assert_memory_equal(before, f->p.shm.agg.plan, sizeof(*before));
 	free(before);
 	write_config(f, TWO);
 	accepted(f, true);
@@ -220,23 +154,23 @@ static void restart_writes_the_plan(void **state)
 
 	write_config(f, ONE);
 	attach(f);
-	start(f);
-	json_decref(ask(f, "status"));
-	kill_controlplane(f);
-	start(f);
-	json_decref(ask(f, "status"));
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
+	process_kill(&f->p);
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
-	kill_controlplane(f);
+	process_kill(&f->p);
 	write_config(f, TWO);
-	start(f);
-	json_decref(ask(f, "status"));
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
 	assert_int_equal(generation(f), 6);
 	plan_is_the_files(f);
-	kill_controlplane(f);
-	atomic_store(&f->shm.agg.plan->generation, 7);
-	start(f);
-	json_decref(ask(f, "status"));
+	process_kill(&f->p);
+	atomic_store(&f->p.shm.agg.plan->generation, 7);
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
 	assert_int_equal(generation(f), 8);
 	plan_is_the_files(f);
 }
@@ -250,14 +184,14 @@ static void a_new_dataplane_is_told(void **state)
 
 	write_config(f, ONE);
 	attach(f);
-	start(f);
+	process_start(&f->p);
 	accepted(f, false);
-	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &before));
+	assert_true(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &before));
 	write_config(f, TWO);
 	first = generation(f);
-	atomic_store(&f->shm.global->dp_started_ns, 1);
+	atomic_store(&f->p.shm.global->dp_started_ns, 1);
 	WAIT_UNTIL(generation(f) != first);
-	WAIT_UNTIL(bp_agg_plan_take(f->shm.agg.plan, &seen, &after));
+	WAIT_UNTIL(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &after));
 	assert_memory_equal(&after, &before, sizeof(after));
 }
 
@@ -268,9 +202,9 @@ static void the_first_entry_needs_a_restart(void **state)
 
 	write_config(f, "");
 	attach(f);
-	assert_null(f->shm.agg.plan);
-	start(f);
-	json_decref(ask(f, "status"));
+	assert_null(f->p.shm.agg.plan);
+	process_start(&f->p);
+	json_decref(process_ask(&f->p, "status"));
 	accepted(f, false);
 	write_config(f, ONE);
 	refused(f, "aggregate: adding the first entry needs a restart");
@@ -278,6 +212,7 @@ static void the_first_entry_needs_a_restart(void **state)
 
 int main(int argc, char **argv)
 {
+	int status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reload_tells_what_differs, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
@@ -286,8 +221,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(the_first_entry_needs_a_restart, setup, teardown),
 	};
 
-	signal(SIGPIPE, SIG_IGN);
-	if (argc == 3 && strcmp(argv[1], AS_CONTROLPLANE) == 0)
-		return bp_controlplane_run(argv[2]);
+	if (process_is_controlplane(argc, argv, &status))
+		return status;
 	return cmocka_run_group_tests_name("controlplane aggregation", tests, NULL, NULL);
 }

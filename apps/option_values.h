@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_OPTION_VALUES_H
+#define BP_APPS_OPTION_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/*
+ * Values of the options of simulators and stand-ins. `name`: the option's, without dashes. What is
+ * wrong ends the program with a sentence on standard error and status 64.
+ */
+
+void option_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+double option_number(const char *name, const char *text, double min, double max);
+uint64_t option_whole(const char *name, const char *text, uint64_t min, uint64_t max);
+/* A number with ns, us, ms, s or m, from 1 ns; a plain 0 where `or_zero`. */
+uint64_t option_duration_ns(const char *name, const char *text, bool or_zero);
+/* Index of the text in a list that ends with NULL. */
+unsigned option_one_of(const char *name, const char *text, const char *const *list);
+/* ADDRESS:PORT, an IPv6 address in brackets. */
+void option_endpoint(
+	const char *name, const char *text, uint16_t least_port, struct sockaddr_storage *out);
+
+/* An address of either family, port 0; false: it is none. */
+bool option_address(const char *text, struct sockaddr_storage *out);
+/* `port`: in host byte order. */
+void option_set_port(struct sockaddr_storage *a, uint16_t port);
+
+#endif
