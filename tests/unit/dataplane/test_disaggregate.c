@@ -140,7 +140,7 @@ static void refuses(void **state)
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_LENGTHS), 1);
-	u.payload = "\xfd\xa6\x24\x01\0\0";
+	u.payload = "\xfd\xa6\x24\x01\0\0\0\0\0\0\0\0\0\0\0";
 	u.len = 16;
 	rig_put(&r, B, f, agg_frame(&u, f));
 	rig_walk(&r);
