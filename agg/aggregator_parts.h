@@ -37,16 +37,14 @@ struct bp_aggregator_rule {
 };
 
 /*
- * The stream of the message before, where it is IPv4 without tags: what the heads of its frames
- * have in common, eight octets each, and what their input has.
+ * The stream of the message before, where it is IPv4 without tags: that one's head, 42 octets in
+ * three pieces that overlap, and what its input had.
  */
-struct bp_aggregator_head {
-	uint8_t target[8], type[8], fragment[8], to[8];
-};
 struct bp_aggregator_usual {
-	struct bp_aggregator_head head;
+	bp_v16 head[3];
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
+	uint16_t len;    /* of its payload */
 	uint8_t rule, port;
 	bool routed;
 };
@@ -68,6 +66,8 @@ struct bp_aggregator {
 	uint16_t room;
 	uint16_t id; /* of IPv4, of the next aggregate that may be fragmented */
 	uint8_t at;  /* for bp_agg_output */
+	/* messages that were like the one before (agg/aggregator_usual.c), for tests */
+	uint64_t alike;
 };
 
 /* When the aggregate that is first in a rule's list is due. */

@@ -1,43 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/aggregator_judge.h"
+#include "proto/agg_full_alike.h"
 
 /*
  * The usual message: without tags, IPv4, and of the stream of the last one before. That is said by
- * its head, word by word: what it must have in common with that one's is compared at once, and no
+ * its head, piece by piece: what it must have in common with that one's is compared at once, and no
  * rule or stream has to be looked for. Many senders of one kind make nothing else.
+ *
+ * Mostly it is also as long, has as many hops to go and comes from the same /8. Such a message is
+ * like the last one: its lengths are right because that one's were, and only what differs has to be
+ * judged.
  */
 
-/* What the heads of one stream have in common, by where it lies in a frame. */
-#define AT_TARGET 0u    /* destination MAC; two octets of the source */
-#define AT_TYPE 12u     /* type, version and length of the header, TOS; length, id */
-#define AT_FRAGMENT 20u /* fragment; TTL; protocol; checksum, source */
-#define AT_TO 30u       /* destination; source port; destination port */
+/* Where the pieces of a head lie in a frame. */
+static const uint8_t piece_at[3] = {0, 14, 26};
 
-static const struct bp_aggregator_head common = {
-	.target = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
-	.type = {0xff, 0xff, 0xff, 0xff},
-	.fragment = {0xff, 0xff, 0, 0xff},
-	.to = {0xff, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff},
+/* What the heads of one stream have in common: destination MAC, type, version and length of the
+ * header, TOS; fragment, protocol; destination and its port. */
+static const bp_v16 common[3] = {
+	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
+	{255, 255, 0, 0, 0, 0, 255, 255, 0, 255, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 0, 0, 0, 0},
+};
+/* What those of messages that are alike have in common, too: both lengths, TTL, first octet of the
+ * source. */
+static const bp_v16 alike[3] = {
+	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
+	{255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 255, 0, 0, 0},
+	{0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0},
 };
 
-static inline uint64_t differs(const uint8_t *p, const uint8_t *of, const uint8_t *mask)
+static inline bool same_head(const uint8_t *f, const bp_v16 head[3], const bp_v16 asked[3])
 {
-	return (bp_sum_word(p) ^ bp_sum_word(of)) & bp_sum_word(mask);
+	const bp_v16 a = (bp_v16_load(f + piece_at[0]) ^ head[0]) & asked[0];
+	const bp_v16 b = (bp_v16_load(f + piece_at[1]) ^ head[1]) & asked[1];
+	const bp_v16 c = (bp_v16_load(f + piece_at[2]) ^ head[2]) & asked[2];
+
+	return bp_v16_same(a | b | c, bp_v16_of(0));
+}
+
+static inline bool same_input(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
+{
+	return in->port == u->port && in->routed == u->routed && in->mac == u->mac;
 }
 
 /* Whether it is for the stream of that head. */
 static inline bool is_usual(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
 {
-	const uint8_t *f = in->frame;
-	const struct bp_aggregator_head *h = &u->head;
+	return in->len >= BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR &&
+	       same_head(in->frame, u->head, common) && same_input(u, in);
+}
 
-	if (in->len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR)
-		return false;
-	return (differs(f + AT_TARGET, h->target, common.target) |
-		       differs(f + AT_TYPE, h->type, common.type) |
-		       differs(f + AT_FRAGMENT, h->fragment, common.fragment) |
-		       differs(f + AT_TO, h->to, common.to)) == 0 &&
-	       in->port == u->port && in->routed == u->routed && in->mac == u->mac;
+static inline void note_head(struct bp_aggregator_usual *u, const uint8_t *frame, unsigned len)
+{
+	for (unsigned i = 0; i < 3; i++)
+		u->head[i] = bp_v16_load(frame + piece_at[i]);
+	u->len = (uint16_t)len;
 }
 
 void bp_aggregator_usual_set(
@@ -53,10 +71,8 @@ void bp_aggregator_usual_set(
 	u->port = in->port;
 	u->routed = in->routed;
 	u->mac = in->mac;
-	memcpy(u->head.target, in->frame + AT_TARGET, sizeof(u->head.target));
-	memcpy(u->head.type, in->frame + AT_TYPE, sizeof(u->head.type));
-	memcpy(u->head.fragment, in->frame + AT_FRAGMENT, sizeof(u->head.fragment));
-	memcpy(u->head.to, in->frame + AT_TO, sizeof(u->head.to));
+	note_head(u, in->frame,
+		bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
 }
 
 /* Messages of this burst that are in the aggregate and not in its sums yet. */
@@ -111,39 +127,130 @@ static inline __attribute__((always_inline)) bool append(
 	return true;
 }
 
+/*
+ * Takes messages like the last one, into the aggregate that holds that one, which has room for
+ * `most` more: as many as there are in a row. What changes from one to the next is in registers.
+ */
+static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggregator *a,
+	struct bp_agg_stream *s, struct bp_agg_input *in, unsigned most, bool paper,
+	struct tally *t)
+{
+	const struct bp_aggregator_usual *u = &a->usual;
+	const bp_v16 head[3] = {u->head[0], u->head[1], u->head[2]};
+	const uint8_t *old = (const uint8_t *)u->head;
+	const unsigned len = u->len, end = BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + len;
+	/* what the checksums cover and is the same in all */
+	const uint64_t to = bp_load32(old + 32 + 4), ip_sum = to + bp_load32(old + 16);
+	const uint64_t udp_sum =
+		to + __builtin_bswap16((uint16_t)(BP_UDP_HDR + len)) + (BP_PROTO_UDP << 8);
+	struct bp_agg_full_alike w = {0};
+	uint8_t *at = s->writer.buf + s->writer.front +
+		      (size_t)BP_AGG_PAPER_MESSAGE_LEN * s->writer.count;
+	uint64_t sum = s->sum;
+	uint32_t octets = 0;
+	unsigned i;
+
+	if (!paper) {
+		if (len != s->writer.last_len || (u->head[1][8] != s->writer.last.hops))
+			return 0;
+		bp_agg_full_alike_begin(&w, &s->writer);
+	}
+	for (i = 0; i < most; i++) {
+		const uint8_t *f = in[i].frame, *payload = f + end - len;
+		uint64_t head_sum, all, own;
+		uint32_t src, sport;
+
+		if (in[i].len < end || in[i].len < in[i].frame_len || !same_head(f, head, alike) ||
+			!same_input(u, &in[i]))
+			break;
+		src = bp_load32(f + 26);
+		sport = bp_load32(f + 34) & 0xffff;
+		head_sum = bp_sum_add(bp_sum_word(f + 18), ip_sum + src);
+		all = bp_sum_add(bp_sum_word(f + 34), udp_sum + src);
+		if (paper) {
+			own = bp_sum_add(bp_sum_word(payload + BP_AGG_PAPER_HEADER),
+				bp_sum_word(payload + BP_AGG_PAPER_HEADER + 8));
+			all = bp_sum_add(all, bp_sum_word(payload) & 0xffffffffffff);
+		} else {
+			own = bp_aggregator_sum(payload, len);
+		}
+		all = bp_sum_add(all, own);
+		if (!bp_sum_ok(head_sum) || !bp_sum_ok(all) || sport == 0 ||
+			(paper ? *payload != BP_AGG_PAPER_MESSAGE : !bp_agg_full_alike_fits(&w)))
+			break;
+		if (paper) {
+			memcpy(at, payload + BP_AGG_PAPER_HEADER, BP_AGG_PAPER_MESSAGE_LEN);
+			at += BP_AGG_PAPER_MESSAGE_LEN;
+			sum = bp_sum_add(sum, own);
+		} else {
+			sum = bp_sum_add(sum, bp_sum_moved(own, w.length - w.directory));
+			bp_agg_full_alike_append(&w, src, sport, payload, len);
+		}
+		in[i].verdict = BP_AGG_TAKEN;
+		in[i].rule = u->rule;
+		octets += in[i].frame_len;
+	}
+	if (paper)
+		s->writer.count = (uint8_t)(s->writer.count + i);
+	else
+		bp_agg_full_alike_end(&s->writer, &w, i);
+	s->sum = sum;
+	t->n += i;
+	t->octets += octets;
+	a->alike += i;
+	return i;
+}
+
+/* Takes a usual message that is not like the last one, or the first of an aggregate. */
+static inline __attribute__((always_inline)) bool take_one(struct bp_aggregator *a,
+	struct bp_agg_stream *s, const struct bp_aggregator_rule *r, struct bp_agg_input *in,
+	bool paper, uint64_t now_ns)
+{
+	struct bp_aggregator_usual *u = &a->usual;
+	unsigned len;
+	uint64_t sum;
+
+	if (!is_usual(u, in) || !bp_aggregator_judge_usual(r, in, paper, &len, &sum) ||
+		(s->buffer == NULL && !begin(a, u->stream, in->frame, now_ns)) ||
+		!append(s, paper, in->frame, len, sum))
+		return false;
+	in->verdict = BP_AGG_TAKEN;
+	in->rule = u->rule;
+	note_head(u, in->frame, len);
+	return true;
+}
+
 static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator *a,
 	struct bp_agg_input *in, unsigned n, bool paper, uint64_t now_ns, uint64_t wall_ns)
 {
-	const struct bp_aggregator_usual u = a->usual;
-	const struct bp_aggregator_rule *r = &a->rule[u.rule];
+	const uint32_t stream = a->usual.stream;
+	const struct bp_aggregator_rule *r = &a->rule[a->usual.rule];
 	const unsigned most = r->most;
-	struct bp_agg_stream *s = &a->streams.stream[u.stream];
+	struct bp_agg_stream *s = &a->streams.stream[stream];
 	struct tally t = {0};
-	unsigned i;
+	unsigned i = 0;
 
-	for (i = 0; i < n && is_usual(&u, &in[i]); i++) {
-		unsigned len;
-		uint64_t sum;
+	while (i < n) {
+		if (s->buffer != NULL) {
+			const unsigned left = most - s->writer.count;
 
-		if (!bp_aggregator_judge_usual(r, &in[i], paper, &len, &sum))
-			break;
-		if (s->buffer == NULL && !begin(a, u.stream, in[i].frame, now_ns))
-			break;
-		if (!append(s, paper, in[i].frame, len, sum))
-			break;
-		in[i].verdict = BP_AGG_TAKEN;
-		in[i].rule = u.rule;
-		t.n++;
-		t.octets += in[i].frame_len;
-		if (s->writer.count != most)
-			continue;
-		enter(a, u.stream, &t, now_ns);
-		a->at = (uint8_t)i;
-		bp_aggregator_leave(a, u.stream,
+			i += take_alike(a, s, in + i, left < n - i ? left : n - i, paper, &t);
+		}
+		if (s->buffer == NULL || s->writer.count != most) {
+			if (i == n || !take_one(a, s, r, &in[i], paper, now_ns))
+				break;
+			t.n++;
+			t.octets += in[i++].frame_len;
+			if (s->writer.count != most)
+				continue;
+		}
+		enter(a, stream, &t, now_ns);
+		a->at = (uint8_t)(i - 1);
+		bp_aggregator_leave(a, stream,
 			most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
 			wall_ns);
 	}
-	enter(a, u.stream, &t, now_ns);
+	enter(a, stream, &t, now_ns);
 	return i;
 }
 

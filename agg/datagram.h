@@ -206,8 +206,10 @@ BP_DATAGRAM_INLINE bool bp_datagram_sender_possible(
 /* Headers to be written. */
 struct bp_datagram_head {
 	const uint8_t *src, *dst; /* 4 or 16 octets */
-	uint16_t sport, dport;    /* host byte order */
-	uint16_t id;              /* of IPv4 */
+	/* Numbers in host byte order of at most 16 bits; the compilers read them with 32, and a
+	 * processor waits where what it reads was just written by a shorter move. */
+	uint32_t sport, dport;
+	uint32_t id; /* of IPv4 */
 	uint8_t family, tos, hops;
 	bool dont_fragment;
 };
@@ -245,7 +247,7 @@ static inline void bp_datagram_put_head(
 
 	if (h->family == 4) {
 		ip = bp_head_word((uint64_t)(0x4500u | h->tos) << 48 | (uint64_t)total << 32 |
-				  (uint32_t)h->id << 16 | (h->dont_fragment ? BP_IP4_DF : 0));
+				  h->id << 16 | (h->dont_fragment ? BP_IP4_DF : 0));
 		bp_put_be32((uint8_t *)&rest, (uint32_t)h->hops << 24 | BP_PROTO_UDP << 16);
 		memcpy(&src, h->src, 4);
 		memcpy(&dst, h->dst, 4);
