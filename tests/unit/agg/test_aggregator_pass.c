@@ -293,6 +293,10 @@ static void fragments(void **state)
 		assert_int_equal(n_left, 3);
 		n_left = 0;
 	}
+	/* who puts it together on the way would make an aggregate of what only looks like one */
+	put(frame + 42, 2, 0xfda6);
+	assert_int_equal(give_bytes(frame, len, len), BP_AGG_MIMIC);
+	put(frame + 42, 2, 0);
 	/* a damaged header is nobody's */
 	frame[24] ^= 1;
 	expect_bytes_pass(frame, len, len, BP_AGG_PASS_CHECKSUM, false);
