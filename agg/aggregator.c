@@ -54,7 +54,9 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
 	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
 	m->payload = bp_datagram_payload(d);
-	m->mimic = r->format == BP_AGG_FORMAT_FULL && d->l4_len >= BP_UDP_HDR + 2u &&
+	/* 0: of a fragment, which may be put together again before it is judged */
+	m->mimic = r->format == BP_AGG_FORMAT_FULL &&
+		   (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
 		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
 	if (__builtin_expect(!(usual && bp_aggregator_judge_usual(r, in,
 						r->format == BP_AGG_FORMAT_PAPER, &len, &m->sum)) &&

@@ -115,17 +115,23 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	a->hooks.send(a->hooks.arg, &out);
 }
 
+/* When the rule's first aggregate is due; UINT64_MAX: never, or it has none. */
+static uint64_t first_due(const struct bp_aggregator *a, unsigned rule)
+{
+	const uint32_t first = bp_agg_streams_first(&a->streams, rule);
+
+	return first != BP_AGG_NO_STREAM
+		       ? bp_aggregator_due(&a->rule[rule], a->streams.stream[first].began_ns)
+		       : UINT64_MAX;
+}
+
 uint64_t bp_aggregator_next(const struct bp_aggregator *a)
 {
 	uint64_t next = UINT64_MAX;
 
 	for (unsigned i = 0; i < a->n_rules; i++) {
-		const uint32_t first = bp_agg_streams_first(&a->streams, i);
-		uint64_t due;
+		const uint64_t due = first_due(a, i);
 
-		if (first == BP_AGG_NO_STREAM)
-			continue;
-		due = bp_aggregator_due(&a->rule[i], a->streams.stream[first].began_ns);
 		if (due < next)
 			next = due;
 	}
@@ -139,13 +145,9 @@ static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
 	uint64_t since = now_ns;
 
 	for (unsigned i = 0; i < a->n_rules; i++) {
-		const uint32_t first = bp_agg_streams_first(&a->streams, i);
-		uint64_t due;
+		const uint64_t due = first_due(a, i);
 
-		if (first == BP_AGG_NO_STREAM)
-			continue;
-		due = bp_aggregator_due(&a->rule[i], a->streams.stream[first].began_ns);
-		if (due > since || (due == since && rule != BP_AGG_RULES_MAX))
+		if (due == UINT64_MAX || due > since || (due == since && rule != BP_AGG_RULES_MAX))
 			continue;
 		since = due;
 		rule = i;

@@ -132,8 +132,8 @@ static inline __attribute__((always_inline)) bool append(
  * `most` more: as many as there are in a row. What changes from one to the next is in registers.
  */
 static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggregator *a,
-	struct bp_agg_stream *s, struct bp_agg_input *in, unsigned most, bool paper,
-	struct tally *t)
+	struct bp_agg_stream *s, const struct bp_aggregator_rule *r, struct bp_agg_input *in,
+	unsigned most, bool paper, struct tally *t)
 {
 	const struct bp_aggregator_usual *u = &a->usual;
 	const bp_v16 head[3] = {u->head[0], u->head[1], u->head[2]};
@@ -176,6 +176,7 @@ static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggre
 		}
 		all = bp_sum_add(all, own);
 		if (!bp_sum_ok(head_sum) || !bp_sum_ok(all) || sport == 0 ||
+			!bp_agg_senders_has4(&r->senders, f + 26) ||
 			(paper ? *payload != BP_AGG_PAPER_MESSAGE : !bp_agg_full_alike_fits(&w)))
 			break;
 		if (paper) {
@@ -234,7 +235,7 @@ static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator 
 		if (s->buffer != NULL) {
 			const unsigned left = most - s->writer.count;
 
-			i += take_alike(a, s, in + i, left < n - i ? left : n - i, paper, &t);
+			i += take_alike(a, s, r, in + i, left < n - i ? left : n - i, paper, &t);
 		}
 		if (s->buffer == NULL || s->writer.count != most) {
 			if (i == n || !take_one(a, s, r, &in[i], paper, now_ns))

@@ -5,19 +5,14 @@
 #include <string.h>
 
 #include "agg/match.h"
+#include "agg/senders.h"
 #include "agg/sequence.h"
 #include "proto/agg_paper.h"
 
-/* A prefix of senders: (address & mask) == value, of addresses as bp_agg_match_words() reads them.
- */
-struct prefix {
-	uint64_t value[2], mask[2];
-};
-
 struct rule {
-	uint8_t format;    /* enum bp_agg_format */
-	uint8_t n_senders; /* of the destination's family: no other can be in its aggregates */
-	struct prefix sender[BP_AGG_SENDERS_MAX];
+	uint8_t format;                /* enum bp_agg_format */
+	struct bp_agg_senders senders; /* of the destination's family: no other can be in its
+					  aggregates */
 };
 
 struct bp_disaggregator {
@@ -50,25 +45,6 @@ void bp_disaggregator_free(struct bp_disaggregator *d)
 	free(d);
 }
 
-static struct prefix prefix_of(const struct bp_prefix *from)
-{
-	const unsigned bits = bp_address_bits(from->family);
-	uint8_t mask[16] = {0};
-	struct prefix p;
-
-	for (unsigned i = 0; i < from->length && i < bits; i++)
-		mask[i / 8] |= (uint8_t)(0x80 >> i % 8);
-	bp_agg_match_words(from->family, mask, p.mask);
-	bp_agg_match_words(from->family, from->bytes, p.value);
-	return p;
-}
-
-static bool has(const struct prefix *p, const uint64_t address[2])
-{
-	return (((address[0] & p->mask[0]) ^ p->value[0]) |
-		       ((address[1] & p->mask[1]) ^ p->value[1])) == 0;
-}
-
 static void clear(struct bp_disagg_stats *stats)
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)stats;
@@ -86,9 +62,8 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 		struct rule *r = &d->rule[i];
 
 		r->format = from->format;
-		for (uint32_t k = 0; k < from->n_senders; k++)
-			if (from->senders[k].family == from->to.address.family)
-				r->sender[r->n_senders++] = prefix_of(&from->senders[k]);
+		bp_agg_senders_set(
+			&r->senders, from->to.address.family, from->senders, from->n_senders);
 		bp_agg_match_enter(&d->match, i, from->port, &from->to);
 	}
 	bp_sequences_clear(d->sequences);
@@ -148,16 +123,13 @@ static bool senders_allowed(
 	for (unsigned i = 0; i < count; i++) {
 		const struct bp_agg_sender *s = &message[i].from;
 		uint64_t address[2];
-		unsigned k = 0;
 
 		if (!bp_datagram_sender_possible(family, s->addr, s->port, s->hops))
 			return false;
 		bp_agg_match_words(family, s->addr, address);
 		if (((address[0] ^ before[0]) | (address[1] ^ before[1])) == 0)
 			continue;
-		while (k < r->n_senders && !has(&r->sender[k], address))
-			k++;
-		if (k == r->n_senders)
+		if (!bp_agg_senders_has(&r->senders, address))
 			return false;
 		before[0] = address[0];
 		before[1] = address[1];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/agg_frames.h"
 
-#include <pcap/pcap.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/capture.h"
 #include "proto/agg_full.h"
 #include "proto/agg_paper.h"
 #include "proto/ip.h"
@@ -106,33 +106,27 @@ uint32_t bench_agg_aggregate(uint32_t i, unsigned n, enum bp_agg_format format, 
 	return wrap(frame, &first, BP_AGG_PAPER_LEN(n));
 }
 
+struct contents {
+	unsigned n;
+	enum bp_agg_format format;
+};
+
+_Static_assert(BENCH_AGG_FRAME_MAX <= BENCH_CAPTURE_FRAME_MAX, "there is room for each");
+
+static uint32_t captured(uint32_t i, uint8_t *frame, const void *arg)
+{
+	const struct contents *c = arg;
+
+	if (c->n != 0)
+		return bench_agg_aggregate(i * c->n, c->n, c->format, frame);
+	bench_agg_message(i, frame);
+	return BENCH_AGG_FRAME;
+}
+
 int bench_agg_pcap(unsigned n, enum bp_agg_format format, const char *path)
 {
-	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = p != NULL ? pcap_dump_open(p, path) : NULL;
-	uint8_t frame[BENCH_AGG_FRAME_MAX];
-	int rc;
+	const struct contents c = {.n = n, .format = format};
+	const uint32_t each = n != 0 ? n : 1;
 
-	if (d == NULL) {
-		fprintf(stderr, "%s: %s\n", path, p != NULL ? pcap_geterr(p) : "no memory");
-		if (p != NULL)
-			pcap_close(p);
-		return -1;
-	}
-	for (uint32_t i = 0; i < BENCH_AGG_MESSAGES; i += n != 0 ? n : 1) {
-		struct pcap_pkthdr h = {.caplen = BENCH_AGG_FRAME};
-
-		if (n == 0)
-			bench_agg_message(i, frame);
-		else
-			h.caplen = bench_agg_aggregate(i, n, format, frame);
-		h.len = h.caplen;
-		pcap_dump((u_char *)d, &h, frame);
-	}
-	rc = pcap_dump_flush(d) == 0 ? 0 : -1;
-	if (rc != 0)
-		perror(path);
-	pcap_dump_close(d);
-	pcap_close(p);
-	return rc;
+	return bench_capture(path, (BENCH_AGG_MESSAGES + each - 1) / each, captured, &c);
 }

@@ -21,7 +21,6 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/agg_frames.h"
@@ -53,23 +51,6 @@ struct moment {
 	uint64_t cpu_ns, sent, restored, aggregates;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	bench_must(sched_setaffinity(0, sizeof(set), &set) == 0, "affinity", strerror(errno));
-}
-
 static pid_t start_gateway(struct bench_agg_socket_gateway *n)
 {
 	pid_t pid = fork();
@@ -77,7 +58,7 @@ static pid_t start_gateway(struct bench_agg_socket_gateway *n)
 	bench_must(pid >= 0, "fork", strerror(errno));
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pin(1);
+		bench_pin(1);
 		bench_agg_socket_run(n);
 	}
 	while (atomic_load(&n->ready) == 0)
@@ -180,7 +161,7 @@ static uint64_t socket_drops(uint64_t *aggregates)
 /* Whether all that was sent is accounted for, and every message that was taken was restored. */
 static bool settled(const struct sender *s, const struct bench_agg_socket_gateway *n)
 {
-	const uint64_t end = now_ns() + PATIENCE_NS;
+	const uint64_t end = bench_now_ns() + PATIENCE_NS;
 	uint64_t drops, lost;
 	bool all;
 
@@ -190,7 +171,7 @@ static bool settled(const struct sender *s, const struct bench_agg_socket_gatewa
 		      atomic_load(&n->came) + lost == atomic_load(&n->aggregates) && lost == 0 &&
 		      atomic_load(&n->restored) == atomic_load(&n->taken) &&
 		      atomic_load(&n->bad) == 0;
-	} while (!all && now_ns() < end);
+	} while (!all && bench_now_ns() < end);
 	return all;
 }
 
@@ -242,7 +223,7 @@ int main(int argc, char **argv)
 	bench_phd_lab_card(&kernel);
 	s.gateway = n;
 	pid = start_gateway(n);
-	pin(0);
+	bench_pin(0);
 	open_sender(&s);
 	printf("{\"n\": %u, \"points\": [", n->messages);
 	for (int i = 3; i < argc; i++) {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/phd_frames.h"
+#include "bench/phd_lab.h"
 #include "proto/frame.h"
 
 #define BATCH 64u
@@ -53,14 +53,6 @@ static void must(bool ok, const char *what)
 		return;
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
 	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void set_head(struct mmsghdr *m, struct bench_association_place *p, void *apdu, size_t len)
@@ -117,7 +109,7 @@ static uint8_t *say(struct devices *d, uint32_t i, const uint8_t *apdu, size_t l
 static void begin_next(struct devices *d)
 {
 	struct bench_association_load *l = d->l;
-	const bool enough = l->begun >= l->at_least && now_ns() - d->began_ns >= l->for_ns;
+	const bool enough = l->begun >= l->at_least && bench_now_ns() - d->began_ns >= l->for_ns;
 
 	if (enough || l->begun == l->at_most)
 		return;
@@ -198,7 +190,7 @@ void bench_association_load(struct bench_association_load *l)
 	}
 	d->l = l;
 	l->fd = d->fd = open_socket();
-	d->began_ns = now_ns();
+	d->began_ns = bench_now_ns();
 	for (uint32_t i = 0; i < l->under_way; i++)
 		begin_next(d);
 	flush(d);
@@ -206,6 +198,6 @@ void bench_association_load(struct bench_association_load *l)
 		l->stuck = !receive(d);
 		flush(d);
 	}
-	l->took_ns = now_ns() - d->began_ns;
+	l->took_ns = bench_now_ns() - d->began_ns;
 	free(d);
 }

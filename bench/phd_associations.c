@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/association_load.h"
@@ -41,14 +40,6 @@ struct options {
 	uint32_t devices, under_way;
 	double seconds;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the place ---- */
 
@@ -167,13 +158,14 @@ static void end(pid_t pid, const char *what)
  * seconds. */
 static void await_told(const struct bp_phd_tables *t)
 {
-	const uint64_t end = now_ns() + PATIENCE_NS;
+	const uint64_t end = bench_now_ns() + PATIENCE_NS;
 
 	for (uint32_t i = 0; i < t->n_slots; i++) {
 		const struct bp_phd_session *s = &t->sessions[i];
 
 		while (bp_phd_word_state(atomic_load(&s->word)) != BP_PHD_FREE &&
-			__atomic_load_n(&s->spec, __ATOMIC_RELAXED) != OXIMETER && now_ns() < end)
+			__atomic_load_n(&s->spec, __ATOMIC_RELAXED) != OXIMETER &&
+			bench_now_ns() < end)
 			usleep(1000);
 	}
 }
@@ -264,14 +256,14 @@ int main(int argc, char **argv)
 	load.for_ns = (uint64_t)(o.seconds * 1e9);
 	loop = bench_process_ns(service, false);
 	all = bench_process_ns(service, true);
-	begun = now_ns();
+	begun = bench_now_ns();
 	bench_association_load(&load);
 	loop = bench_process_ns(service, false) - loop;
 	all = bench_process_ns(service, true) - all;
 	await_told(&shm.phd);
 	in_table = atomic_load(&shm.phd.control->operating);
 	end(service, "service");
-	took_with_file = now_ns() - begun;
+	took_with_file = bench_now_ns() - begun;
 	end(sink, "biplane-cse-sink");
 	in_file = stored(o.directory);
 	proven = !load.stuck && load.others == 0 && load.done == load.begun &&

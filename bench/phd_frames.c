@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/phd_frames.h"
 
-#include <pcap/pcap.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "bench/capture.h"
 #include "proto/ip.h"
 
 #define OXIMETER_400 400u
@@ -107,31 +106,16 @@ void bench_phd_model(uint32_t apdu, struct bp_phd_model *out)
 	out->content = bp_phd_model_content(out);
 }
 
+_Static_assert(BENCH_PHD_FRAME_MAX <= BENCH_CAPTURE_FRAME_MAX, "there is room for each");
+
+static uint32_t captured(uint32_t i, uint8_t *frame, const void *arg)
+{
+	(void)arg;
+	/* 7 has no factor in common with the count */
+	return bench_phd_frame(i * 7 % BENCH_PHD_DEVICES, BENCH_PHD_APDU_MIN, frame);
+}
+
 int bench_phd_pcap(const char *path)
 {
-	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = p != NULL ? pcap_dump_open(p, path) : NULL;
-	uint8_t frame[BENCH_PHD_FRAME_MAX];
-	int rc;
-
-	if (d == NULL) {
-		fprintf(stderr, "%s: %s\n", path, p != NULL ? pcap_geterr(p) : "no memory");
-		if (p != NULL)
-			pcap_close(p);
-		return -1;
-	}
-	/* 7 has no factor in common with the count */
-	for (uint32_t i = 0; i < BENCH_PHD_DEVICES; i++) {
-		struct pcap_pkthdr h = {0};
-
-		h.len = h.caplen =
-			bench_phd_frame(i * 7 % BENCH_PHD_DEVICES, BENCH_PHD_APDU_MIN, frame);
-		pcap_dump((u_char *)d, &h, frame);
-	}
-	rc = pcap_dump_flush(d) == 0 ? 0 : -1;
-	if (rc != 0)
-		perror(path);
-	pcap_dump_close(d);
-	pcap_close(p);
-	return rc;
+	return bench_capture(path, BENCH_PHD_DEVICES, captured, NULL);
 }

@@ -28,6 +28,23 @@ void bench_must(bool ok, const char *what, const char *why)
 	exit(1);
 }
 
+uint64_t bench_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void bench_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	bench_must(sched_setaffinity(0, sizeof(set), &set) == 0, "affinity", strerror(errno));
+}
+
 struct bp_address bench_address4(uint32_t a)
 {
 	struct bp_address out = {.family = 4};

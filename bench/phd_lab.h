@@ -16,6 +16,10 @@
  */
 void bench_must(bool ok, const char *what, const char *why);
 
+uint64_t bench_now_ns(void); /* monotonic */
+/* The process runs on that processor alone. */
+void bench_pin(int cpu);
+
 struct bp_address bench_address4(uint32_t a);
 /* Enters it. `kernel` stays open, to make more of it. */
 void bench_phd_lab(struct bench_kernel *kernel);

@@ -14,7 +14,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/association_load.h"
@@ -52,23 +50,6 @@ struct sender {
 	uint8_t frame[BENCH_PHD_DEVICES][BENCH_PHD_FRAME_MAX];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	bench_must(sched_setaffinity(0, sizeof(set), &set) == 0, "affinity", strerror(errno));
-}
-
 static pid_t start_gateway(
 	struct bench_single_plane *n, struct bp_shm *shm, const struct bp_config *c)
 {
@@ -77,7 +58,7 @@ static pid_t start_gateway(
 	bench_must(pid >= 0, "fork", strerror(errno));
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pin(1);
+		bench_pin(1);
 		bench_single_plane_run(n, shm, c);
 	}
 	while (atomic_load(&n->ready) == 0)
@@ -130,7 +111,7 @@ static void send_pass(struct sender *s)
 
 static void send_for(struct sender *s, uint64_t ns)
 {
-	for (const uint64_t end = now_ns() + ns; now_ns() < end;)
+	for (const uint64_t end = bench_now_ns() + ns; bench_now_ns() < end;)
 		send_pass(s);
 }
 
@@ -160,14 +141,14 @@ static uint64_t socket_drops(void)
 /* Whether all that was sent is accounted for, and every report became a request. */
 static bool settled(const struct sender *s, const struct bench_single_plane *n, uint64_t *drops)
 {
-	const uint64_t end = now_ns() + PATIENCE_NS;
+	const uint64_t end = bench_now_ns() + PATIENCE_NS;
 	bool all;
 
 	do {
 		*drops = socket_drops();
 		all = atomic_load(&n->reports) + *drops == s->sent &&
 		      atomic_load(&n->requests) == atomic_load(&n->reports);
-	} while (!all && now_ns() < end);
+	} while (!all && bench_now_ns() < end);
 	return all;
 }
 
@@ -197,15 +178,15 @@ int main(int argc, char **argv)
 	c = bench_phd_lab_config(configuration);
 	bench_phd_lab_segment(&shm, c);
 	gateway = start_gateway(n, &shm, c);
-	pin(0);
+	bench_pin(0);
 	associate(&s);
 	make_reports(&s);
 	send_for(&s, SETTLE_NS);
 	reports = atomic_load(&n->reports);
 	cpu = bench_process_ns(gateway, false);
-	took = (double)now_ns();
+	took = (double)bench_now_ns();
 	send_for(&s, (uint64_t)(seconds * 1e9));
-	took = (double)now_ns() - took;
+	took = (double)bench_now_ns() - took;
 	cpu = bench_process_ns(gateway, false) - cpu;
 	reports = atomic_load(&n->reports) - reports;
 	proven = settled(&s, n, &drops) && atomic_load(&n->refused) == 0 &&

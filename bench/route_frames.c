@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/route_frames.h"
 
-#include <pcap/pcap.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "bench/capture.h"
 #include "proto/ip.h"
 
 static void ethernet(uint8_t *frame, uint16_t type)
@@ -70,32 +69,16 @@ struct bp_address bench_route16(uint32_t i)
 	return a;
 }
 
-int bench_route_pcap(uint8_t family, const char *path)
+static uint32_t captured(uint32_t i, uint8_t *frame, const void *family)
 {
 	static const struct bp_address anywhere = {
 		.family = 6, .bytes = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
-	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = p != NULL ? pcap_dump_open(p, path) : NULL;
-	int rc;
+	const struct bp_address dst = *(const uint8_t *)family == 4 ? bench_route16(i) : anywhere;
 
-	if (d == NULL) {
-		fprintf(stderr, "%s: %s\n", path, p != NULL ? pcap_geterr(p) : "no memory");
-		if (p != NULL)
-			pcap_close(p);
-		return -1;
-	}
-	for (uint32_t i = 0; i < BENCH_ROUTE_FLOWS; i++) {
-		const struct bp_address dst = family == 4 ? bench_route16(i) : anywhere;
-		uint8_t frame[BENCH_ROUTE6_FRAME];
-		struct pcap_pkthdr h = {0};
+	return bench_route_frame(i, &dst, frame);
+}
 
-		h.len = h.caplen = bench_route_frame(i, &dst, frame);
-		pcap_dump((u_char *)d, &h, frame);
-	}
-	rc = pcap_dump_flush(d) == 0 ? 0 : -1;
-	if (rc != 0)
-		perror(path);
-	pcap_dump_close(d);
-	pcap_close(p);
-	return rc;
+int bench_route_pcap(uint8_t family, const char *path)
+{
+	return bench_capture(path, BENCH_ROUTE_FLOWS, captured, &family);
 }

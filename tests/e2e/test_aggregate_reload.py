@@ -131,6 +131,26 @@ def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
         assert_restored(s.sent, r.drain())
 
 
+def test_a_link_that_goes_down_ends_the_wait_for_the_pace(wan_lab, pair):
+    """FAR's cable to the WAN is pulled: what it has restored goes to the server without its gap."""
+    pair.services([aggregate()], [disaggregate(pace=True, gap="1s")])
+    with Senders(wan_lab) as s, Receiver(wan_lab) as r:
+        s.numbered(64, lambda: 16)
+        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 50, 20)
+        wan_lab.ip("far", "link", "set", "p-wan", "down")
+        try:
+            r.wait(64, 10)
+            assert pair.far.show("aggregates")["disaggregate"][0]["waiting"] == 0
+        finally:
+            wan_lab.ip("far", "link", "set", "p-wan", "up")
+        wait_until("the link to be up again", lambda: all(p["link_up"] for p in pair.far.show("ports")["ports"]), 20)
+        pair.services([aggregate()], [disaggregate()])
+        s.numbered(8, lambda: 16)
+        r.wait(72)
+        pair.balanced()
+        assert_restored(s.sent, r.drain())
+
+
 def test_the_end_lets_them_go(wan_lab, pair):
     """biplane is stopped: NEAR's waiting messages leave as aggregates, FAR's without their gap."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate(pace=True, gap="1s")])

@@ -12,13 +12,13 @@ import random
 import select
 import socket
 import subprocess
-import threading
 import time
 
 import pytest
 
 from conftest import running_router
 from phd_octets import PORT
+from relay_thread import RelayThread
 from router_lab import LEFT, RIGHT, only_biplane, own
 from test_phd import SIM, ended
 from test_phd_slow import Sink, assert_once
@@ -37,11 +37,11 @@ def router(routed_lab, hugepages, tmp_path_factory):
         r.balanced()
 
 
-class Relay(threading.Thread):
+class Relay(RelayThread):
     """On the left; each device that sends to it gets a port of its own towards the gateway."""
 
     def __init__(self, lab, seed, loss, double, delay):
-        super().__init__(daemon=True)
+        super().__init__()
         self.lab, self.random = lab, random.Random(seed)
         self.loss, self.double, self.delay = loss, double, delay
         with lab.inside("left"):
@@ -49,20 +49,9 @@ class Relay(threading.Thread):
             self.front.bind((LEFT, RELAY))
         self.towards, self.newest, self.queue, self.order = {}, {}, [], 0  # by a device's address
         self.lost = self.doubled = 0
-        self.wake, self.ending = socket.socketpair()
-        self.error = None
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exc):
-        self.ending.send(b".")
-        self.join(20)
-        for s in (self.front, *self.towards.values(), self.wake, self.ending):
-            s.close()
-        if self.error:
-            raise self.error
+    def sockets(self):
+        return self.front, *self.towards.values()
 
     def back(self, device):
         if device not in self.towards:
@@ -86,13 +75,6 @@ class Relay(threading.Thread):
                 continue
             self.order += 1
             heapq.heappush(self.queue, (time.monotonic() + self.random.uniform(0, self.delay), self.order, device, octets, up))
-
-    def run(self):
-        try:
-            while self.turn():
-                pass
-        except BaseException as e:  # noqa: BLE001
-            self.error = e
 
     def turn(self):
         wait = max(0, self.queue[0][0] - time.monotonic()) if self.queue else 1

@@ -47,7 +47,7 @@ class Sender:
         return Datagram(self.address, self.port, self.hops, self.tos, payload)
 
 
-class Senders:
+class Senders(contextlib.AbstractContextManager):
     """Many of them. `sent` has what they sent, in order."""
 
     def __init__(self, lab, kind="bridged", family=4, n=SENSORS, seed=1, tos=(0,), fragment=(False,), ns="sensors", to=None):
@@ -79,14 +79,11 @@ class Senders:
         for s in self.all:
             s.socket.close()
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *exc):
         self.close()
 
 
-class Receiver:
+class Receiver(contextlib.AbstractContextManager):
     """The server. `got` has what it received, in order."""
 
     def __init__(self, lab, family=4, port=PORT, ns="server"):
@@ -124,9 +121,6 @@ class Receiver:
 
     def close(self):
         self.socket.close()
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *exc):
         self.close()

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is between the two gateways: a wire that records, and that can lose, double and reorder; and a tap."""
 
+import contextlib
 import random
 import select
 import socket
 import threading
 
+from relay_thread import RelayThread
 from vlan_tap import open_raw, receive_frame
 
 SO_RCVBUFFORCE = 33
 
 
-class Tap:
+class Tap(contextlib.AbstractContextManager):
     """What arrives at an interface of a namespace, as raw frames; and what is sent from there."""
 
     def __init__(self, lab, ns, interface):
@@ -41,9 +43,6 @@ class Tap:
 
     def close(self):
         self.socket.close()
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *exc):
         self.close()
@@ -85,11 +84,11 @@ class BadWire:
         return out
 
 
-class Wan(threading.Thread):
+class Wan(RelayThread):
     """Joins the WAN's two wires. What came from NEAR is in `sent`, what FAR was given in `delivered`."""
 
     def __init__(self, lab):
-        super().__init__(daemon=True)
+        super().__init__()
         with lab.inside("wan"):
             self.ends = {"near": open_raw("near"), "far": open_raw("far")}
         for s in self.ends.values():
@@ -98,8 +97,6 @@ class Wan(threading.Thread):
         self.lock = threading.Lock()
         self.bad, self.concerns = None, None
         self.sent, self.delivered = [], []
-        self.wake, self.ending = socket.socketpair()
-        self.error = None
 
     def clear(self):
         with self.lock:
@@ -122,13 +119,6 @@ class Wan(threading.Thread):
             self.delivered.append(f)
             self.ends["far"].send(f)
 
-    def run(self):
-        try:
-            while self.turn():
-                pass
-        except BaseException as e:  # noqa: BLE001
-            self.error = e
-
     def turn(self):
         ready = select.select([self.wake, *self.ends.values()], [], [])[0]
         if self.wake in ready:
@@ -149,14 +139,5 @@ class Wan(threading.Thread):
                     self._deliver(self.bad.carry(frame) if self.bad and self.concerns(frame) else [frame])
         return True
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exc):
-        self.ending.send(b".")
-        self.join(20)
-        for s in (*self.ends.values(), self.wake, self.ending):
-            s.close()
-        if self.error:
-            raise self.error
+    def sockets(self):
+        return self.ends.values()

@@ -216,18 +216,25 @@ static void the_paper_format(void **state)
 	assert_int_equal(stats[2].lives, 0);
 }
 
+/* A frame with an aggregate of one message, which is left in *m; its length. */
+static unsigned carry_one(unsigned family, struct udp *u, struct udp *m, uint8_t *frame)
+{
+	const struct udp *list[] = {m};
+
+	*u = carrier(BP_AGG_FORMAT_FULL, family);
+	*m = message_in(u, family == 4 ? "10.0.0.1" : "fd00:0:0:0:0:0:0:1", 9, 8, "abc", 3);
+	pack(u, list, 1, 1, 1);
+	return udp_write(u, frame);
+}
+
 /* Ethernet fills short frames; nothing of that becomes a message. */
 static void padding_of_ethernet(void **state)
 {
 	static struct udp u, m;
-	const struct udp *list[] = {&m};
 	uint8_t frame[200];
 	unsigned len;
 
-	u = carrier(BP_AGG_FORMAT_FULL, 4);
-	m = message_in(&u, "10.0.0.1", 9, 8, "abc", 3);
-	pack(&u, list, 1, 1, 1);
-	len = udp_write(&u, frame);
+	len = carry_one(4, &u, &m, frame);
 	memset(frame + len, 0x5a, 20);
 	assert_int_equal(judge(frame, len + 20), BP_DISAGG_SPLIT);
 	assert_int_equal(packet.count, 1);
@@ -238,14 +245,10 @@ static void padding_of_ethernet(void **state)
 static void options_go_no_further(void **state)
 {
 	static struct udp u, m;
-	const struct udp *list[] = {&m};
 	uint8_t frame[200], with[200];
 	unsigned len;
 
-	u = carrier(BP_AGG_FORMAT_FULL, 4);
-	m = message_in(&u, "10.0.0.1", 9, 8, "abc", 3);
-	pack(&u, list, 1, 1, 1);
-	len = udp_write(&u, frame);
+	len = carry_one(4, &u, &m, frame);
 	memcpy(with, frame, 34);
 	memcpy(with + 34, "\x94\x04\x00\x00", 4); /* router alert */
 	memcpy(with + 38, frame + 34, len - 34);
@@ -263,14 +266,10 @@ static void options_go_no_further(void **state)
 static void a_flow_label_stays_behind(void **state)
 {
 	static struct udp u, m;
-	const struct udp *list[] = {&m};
 	uint8_t frame[200];
 	unsigned len;
 
-	u = carrier(BP_AGG_FORMAT_FULL, 6);
-	m = message_in(&u, "fd00:0:0:0:0:0:0:1", 9, 8, "abc", 3);
-	pack(&u, list, 1, 1, 1);
-	len = udp_write(&u, frame);
+	len = carry_one(6, &u, &m, frame);
 	put(frame + 15, 3, get(frame + 15, 3) | 0xabcde);
 	assert_int_equal(judge(frame, len), BP_DISAGG_SPLIT);
 	expect_restored(0, &m);

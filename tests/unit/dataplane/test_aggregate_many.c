@@ -147,18 +147,23 @@ static void hold_paced(struct rig *r, struct agg_seen *s)
 	assert_int_equal(r->shm.agg.disagg_stats->waiting, HELD - 1);
 }
 
+static void want_no_pace(struct rig *r)
+{
+	struct bp_agg_rules rules = r->config->agg;
+
+	rules.disaggregate[0].pace = false;
+	bp_agg_plan_write(r->shm.agg.plan, &rules);
+}
+
 /* Queues grow no longer while they are emptied, whatever comes in. */
 static void when_the_pace_changes(void **state)
 {
-	struct bp_agg_rules rules;
 	struct agg_seen s;
 	struct rig r;
 
 	rig_start(&r, PACED, false, false);
 	hold_paced(&r, &s);
-	rules = r.config->agg;
-	rules.disaggregate[0].pace = false;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	want_no_pace(&r);
 	rig_walk(&r);
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
@@ -224,15 +229,12 @@ static void when_a_link_is_lost_with_paced(void **state)
 /* A plan that is withdrawn before the queues are empty leaves them their pace. */
 static void when_the_pace_changes_back(void **state)
 {
-	struct bp_agg_rules rules;
 	struct agg_seen s;
 	struct rig r;
 
 	rig_start(&r, PACED, false, false);
 	hold_paced(&r, &s);
-	rules = r.config->agg;
-	rules.disaggregate[0].pace = false;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	want_no_pace(&r);
 	rig_walk(&r);
 	bp_agg_plan_write(r.shm.agg.plan, &r.config->agg);
 	rig_put(&r, B, s.frame, s.len);

@@ -36,6 +36,13 @@ static void make(struct rig *r, unsigned first, unsigned n, struct agg_seen *s)
 	agg_take_of(r, B, s, first, n);
 }
 
+/* A rig that has made an aggregate of messages 0 to 7. */
+static void begin(struct rig *r, const char *yaml, struct agg_seen *s)
+{
+	rig_start(r, yaml, false, false);
+	make(r, 0, 8, s);
+}
+
 static void restores(void **state)
 {
 	const struct bp_disagg_stats *st;
@@ -108,8 +115,7 @@ static void plain_go_on(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, PLAIN, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PLAIN, &s);
 	agg_put(&r, B, 20, 2);
 	rig_put(&r, B, s.frame, s.len);
 	agg_put(&r, B, 22, 1);
@@ -129,8 +135,7 @@ static void refuses(void **state)
 	struct udp u = agg_message(0);
 	struct rig r;
 
-	rig_start(&r, PLAIN, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PLAIN, &s);
 	s.frame[s.len - 1] ^= 1;
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
@@ -214,8 +219,7 @@ static void no_buffers(void **state)
 	struct rig r;
 	unsigned n = 0;
 
-	rig_start(&r, PLAIN, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PLAIN, &s);
 	rig_put(&r, B, s.frame, s.len);
 	while (n < RIG_MBUFS && (held[n] = rte_pktmbuf_alloc(r.pool)) != NULL)
 		n++;
@@ -237,8 +241,7 @@ static void pace_is_kept(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, PACED, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PACED, &s);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 1);
@@ -264,8 +267,7 @@ static void plain_waits_behind(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, PACED, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PACED, &s);
 	agg_put(&r, B, 30, 2);
 	rig_put(&r, B, s.frame, s.len);
 	agg_put(&r, B, 40, 1);
@@ -350,8 +352,7 @@ static void all_leave_at_a_reload(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, PACED, false, false);
-	make(&r, 0, 8, &s);
+	begin(&r, PACED, &s);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	rules = r.config->agg;

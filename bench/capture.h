@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_CAPTURE_H
+#define BP_BENCH_CAPTURE_H
+
+#include <stdint.h>
+
+#define BENCH_CAPTURE_FRAME_MAX 2048u
+
+/* Writes frame `i` to frame[], which has room for BENCH_CAPTURE_FRAME_MAX octets; its length. */
+typedef uint32_t (*bench_capture_frame)(uint32_t i, uint8_t *frame, const void *arg);
+
+/* A capture of n Ethernet frames, without times. 0, or -1 with a sentence on standard error. */
+int bench_capture(const char *path, uint32_t n, bench_capture_frame make, const void *arg);
+
+#endif
