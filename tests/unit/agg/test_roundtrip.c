@@ -28,8 +28,9 @@ static const char *const destination[] = {"10.1.0.0", "fd00:1:0:0:0:0:0:0", "10.
 #define SENDERS_OF_4 "10.0.0.0"
 #define SENDERS_OF_6 "fd00:0:0:0:0:0:0:0"
 
-static unsigned longest;  /* payload that is sent */
-static unsigned one_rule; /* all goes in one stream of this rule; 3: in many of all rules */
+static unsigned longest;    /* payload that is sent */
+static uint64_t n_kept_out; /* for their senders */
+static unsigned one_rule;   /* all goes in one stream of this rule; 3: in many of all rules */
 
 static void random_rules(void)
 {
@@ -64,6 +65,10 @@ static void random_rules(void)
 		*back = (struct bp_disagg_rule){
 			.port = WAN, .format = r->format, .to = r->to, .n_senders = 1};
 		back->senders[0] = bp_prefix_of(senders, all_senders ? 0 : i == 1 ? 64 : 24);
+		if (one_in(2)) {
+			r->n_senders = 1;
+			r->senders[0] = back->senders[0];
+		}
 	}
 }
 
@@ -116,6 +121,23 @@ static void random_datagram(struct udp *u)
 		u->payload[0]++; /* which would be an N-packet, whoever sent it */
 }
 
+/* Whether the far end lets it be restored. */
+static bool allowed(const struct udp *u, unsigned rule)
+{
+	const struct bp_prefix *p = &rules.disaggregate[rule].senders[0];
+
+	for (unsigned bit = 0; bit < p->length; bit++)
+		if (((u->src[bit / 8] ^ p->bytes[bit / 8]) >> (7 - bit % 8) & 1) != 0)
+			return false;
+	return true;
+}
+
+/* Whether the near end has the far end's senders, and it is from none of them. */
+static bool kept_out(const struct udp *u, unsigned rule)
+{
+	return rules.aggregate[rule].n_senders != 0 && !allowed(u, rule);
+}
+
 /* What must be taken is, and nothing that must not. */
 static void expect_verdicts(unsigned first)
 {
@@ -127,7 +149,13 @@ static void expect_verdicts(unsigned first)
 		const unsigned heads = u->family == 4 ? 28 : 48;
 		bool fits = heads + bp_agg_full_alone(u->family, u->len) <= mtu;
 
-		if (rule == 2) {
+		if (kept_out(u, rule)) {
+			assert_int_equal(sent[i].verdict,
+				rule != 2 && u->len >= 2 && get(u->payload, 2) == 0xfda6
+					? BP_AGG_MIMIC
+					: BP_AGG_PASS);
+			n_kept_out++;
+		} else if (rule == 2) {
 			fits = u->len == 22 && u->payload[0] == 0xfa && u->len <= r->max_message;
 			assert_int_equal(sent[i].verdict == BP_AGG_TAKEN, fits);
 		} else if (sent[i].verdict == BP_AGG_TAKEN) {
@@ -211,16 +239,6 @@ static struct model_counts counts[BP_AGG_RULES_MAX];
 static struct sequence_model model;
 static uint64_t aggregates[3], messages[3], plain[3], refused[3];
 
-static bool allowed(const struct udp *u, unsigned rule)
-{
-	const struct bp_prefix *p = &rules.disaggregate[rule].senders[0];
-
-	for (unsigned bit = 0; bit < p->length; bit++)
-		if (((u->src[bit / 8] ^ p->bytes[bit / 8]) >> (7 - bit % 8) & 1) != 0)
-			return false;
-	return true;
-}
-
 /* Whether the far end lets all senders be restored. */
 static bool all_allowed(const struct item *w, const struct udp *carrier)
 {
@@ -280,6 +298,8 @@ static void arrive(const struct item *w)
 	assert_int_equal(rule, w->rule);
 	udp_read(frame, w->len, &carrier);
 	if (!all_allowed(w, &carrier)) {
+		/* what the same senders at both ends are for */
+		assert_int_equal(rules.aggregate[rule].n_senders, 0);
 		assert_int_equal(v, BP_DISAGG_REFUSED);
 		assert_int_equal(why, BP_DISAGG_FORGED);
 		refused[rule]++;
@@ -471,6 +491,7 @@ static void what_the_wire_does_shows(void **none)
 	for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
 		if (i != BP_AGG_FLUSH_RELOAD && i != BP_AGG_FLUSH_LINK)
 			assert_true(flushed[i] > 50);
+	assert_true(n_kept_out > 50);
 	one_failed = false;
 }
 
