@@ -234,10 +234,13 @@ static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator 
 	const unsigned most = r->most;
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 	struct tally t = {0};
+	bool like = true; /* lengths do not change all the time: worth a try */
 	unsigned i = 0;
 
 	while (i < n) {
-		if (s->buffer != NULL) {
+		const uint16_t len = a->usual.len;
+
+		if (s->buffer != NULL && like) {
 			const unsigned left = most - s->writer.count;
 
 			i += take_alike(a, s, r, in + i, left < n - i ? left : n - i, paper, &t);
@@ -245,6 +248,7 @@ static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator 
 		if (s->buffer == NULL || s->writer.count != most) {
 			if (i == n || !take_one(a, s, r, &in[i], paper, now_ns))
 				break;
+			like = a->usual.len == len;
 			t.n++;
 			t.octets += in[i++].frame_len;
 			if (s->writer.count != most)
