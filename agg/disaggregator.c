@@ -12,6 +12,7 @@
  */
 struct prefix {
 	uint64_t value[2], mask[2];
+	bool possible; /* all addresses in it can be a sender's */
 };
 
 struct rule {
@@ -60,6 +61,10 @@ static struct prefix prefix_of(const struct bp_prefix *from)
 		mask[i / 8] |= (uint8_t)(0x80 >> i % 8);
 	bp_agg_match_words(from->family, mask, p.mask);
 	bp_agg_match_words(from->family, from->bytes, p.value);
+	/* of IPv6, what begins as global and unique local addresses do */
+	p.possible = from->length >= 8 &&
+		     (from->family == 4 ? bp_ip4_kind(from->bytes[0]) == BP_IP4_UNICAST
+					: from->bytes[0] != 0 && from->bytes[0] != 0xff);
 	return p;
 }
 
@@ -138,6 +143,25 @@ static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, boo
 	return bp_agg_full_is(p, len);
 }
 
+/* Whether all are from one prefix of possible addresses: then no branch depends on one of them. */
+static bool senders_within(const struct prefix *p, const struct bp_agg_message *message,
+	unsigned count, unsigned family)
+{
+	uint64_t outside = 0;
+	unsigned none = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct bp_agg_sender *s = &message[i].from;
+		uint64_t address[2];
+
+		bp_agg_match_words(family, s->addr, address);
+		outside |= ((address[0] & p->mask[0]) ^ p->value[0]) |
+			   ((address[1] & p->mask[1]) ^ p->value[1]);
+		none |= (unsigned)(s->port == 0) | (unsigned)(s->hops == 0);
+	}
+	return p->possible && outside == 0 && none == 0;
+}
+
 /* Whether a rule lets all these senders be restored. Mostly one is as the one before it, or at
  * least from the prefix that is named first. */
 static bool senders_allowed(
@@ -188,10 +212,11 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 		out->message, BP_AGG_FULL_MOST);
 	if (e != BP_AGG_FULL_OK)
 		return refusal[e];
-	if (!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
+	if (!senders_within(&d->rule[rule].sender[0], out->message, head.count, g->family) &&
+		!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
 		return BP_DISAGG_FORGED;
 	out->count = head.count;
-	bp_disagg_prepare(out, g, NULL, 0);
+	bp_disagg_prepare(out, g, NULL);
 
 	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
 	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
@@ -226,7 +251,7 @@ static enum bp_disagg_refusal judge_paper(
 		return BP_DISAGG_FORGED;
 	out->count = (uint8_t)paper.count;
 	bp_agg_paper_put_header(flag, BP_AGG_PAPER_MESSAGE);
-	bp_disagg_prepare(out, g, flag, sizeof(flag));
+	bp_disagg_prepare(out, g, flag);
 	return BP_DISAGG_REFUSALS;
 }
 
@@ -291,7 +316,6 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 		return BP_DISAGG_REFUSED;
 	}
 	out->rule = (uint8_t)number;
-	out->frame_len = frame_len;
 	bp_agg_stat_add(&stats->aggregates, 1);
 	bp_agg_stat_add(&stats->aggregate_octets, frame_len);
 	bp_agg_stat_add(&stats->messages, out->count);
@@ -304,7 +328,7 @@ void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg
 	struct bp_disagg_stats *stats = &d->stats[p->rule];
 
 	bp_agg_stat_add(&stats->aggregates, (uint64_t)-1);
-	bp_agg_stat_add(&stats->aggregate_octets, -(uint64_t)p->frame_len);
+	bp_agg_stat_add(&stats->aggregate_octets, -(uint64_t)p->datagram.frame_len);
 	bp_agg_stat_add(&stats->messages, -(uint64_t)p->count);
 	bp_agg_stat_add(&stats->message_octets, -octets_of(p));
 	bp_agg_stat_add(&stats->refused, 1);
