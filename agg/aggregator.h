@@ -31,11 +31,12 @@ enum bp_agg_verdict {
 };
 /* Why a frame passes, or is dropped as a mimic: counters agg_passed_... */
 enum bp_agg_pass {
-	BP_AGG_PASS_LENGTH,   /* longer than max_message, or than fits in an aggregate */
-	BP_AGG_PASS_CHECKSUM, /* IP header's or UDP's is wrong; IPv6 without one */
-	BP_AGG_PASS_SHAPE,    /* IPv4 options, lengths that do not agree, or fragmented */
-	BP_AGG_PASS_FORMAT,   /* format paper: no message of 22 octets with type 0xfa */
-	BP_AGG_PASS_SENDER, /* source address or port that no datagram can be answered to, TTL 0 */
+	BP_AGG_PASS_LENGTH,    /* longer than max_message, or than fits in an aggregate */
+	BP_AGG_PASS_CHECKSUM,  /* IP header's or UDP's is wrong; IPv6 without one */
+	BP_AGG_PASS_SHAPE,     /* IPv4 options, lengths that do not agree, or fragmented */
+	BP_AGG_PASS_FORMAT,    /* format paper: no message of 22 octets with type 0xfa */
+	BP_AGG_PASS_SENDER,    /* none of the rule's `senders`; source address or port that no
+				  datagram can be answered to, TTL 0 */
 	BP_AGG_PASS_NO_BUFFER, /* none for a new aggregate */
 };
 

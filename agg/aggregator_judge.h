@@ -19,6 +19,7 @@ BP_DATAGRAM_INLINE bool bp_aggregator_judge(const struct bp_aggregator_rule *r,
 	const struct bp_datagram *d, bool routed, uint64_t *sum, uint8_t *pass)
 {
 	const uint8_t *src = bp_datagram_src(d);
+	uint64_t from[2];
 	unsigned len;
 
 	if (!bp_datagram_ip_ok(d)) {
@@ -45,7 +46,9 @@ BP_DATAGRAM_INLINE bool bp_aggregator_judge(const struct bp_aggregator_rule *r,
 		return false;
 	}
 	/* what must not leave its link (RFC 4291 2.5.6) is the router's to judge */
+	bp_agg_match_words(d->family, src, from);
 	if (!bp_datagram_sender_possible(d->family, src, d->sport, d->hops) ||
+		!bp_agg_senders_has(&r->senders, from) ||
 		(routed && d->family == 6 && bp_ip6_is_link_local(src))) {
 		*pass = BP_AGG_PASS_SENDER;
 		return false;
@@ -97,7 +100,8 @@ BP_DATAGRAM_INLINE bool bp_aggregator_judge_usual(const struct bp_aggregator_rul
 	memcpy(&check, udp + BP_UDP_CHECKSUM, 2);
 	memcpy(&sport, udp, 2);
 	return bp_ip4_checksum_ok20(ip) && (check == 0 || bp_sum_ok(bp_sum_add(all, *sum))) &&
-	       sport != 0 && ip[BP_IP4_TTL] != 0 && bp_ip4_kind(ip[BP_IP4_SRC]) == BP_IP4_UNICAST;
+	       sport != 0 && ip[BP_IP4_TTL] != 0 && bp_ip4_kind(ip[BP_IP4_SRC]) == BP_IP4_UNICAST &&
+	       bp_agg_senders_has4(&r->senders, ip + BP_IP4_SRC);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "agg/aggregator.h"
 #include "agg/datagram.h"
 #include "agg/match.h"
+#include "agg/senders.h"
 #include "agg/streams.h"
 #include "proto/agg_paper.h"
 
@@ -34,6 +35,7 @@ struct bp_aggregator_rule {
 	uint8_t messages; /* N as configured */
 	uint8_t most;     /* what of it fits; less only with format paper */
 	bool has_from;
+	struct bp_agg_senders senders; /* of others it takes no message */
 };
 
 /*

@@ -73,6 +73,10 @@ static void prepare(struct bp_aggregator_rule *r, const struct bp_agg_rule *c, u
 		.has_from = c->from.family == family,
 	};
 	memcpy(r->from, c->from.bytes, sizeof(r->from));
+	if (c->n_senders == 0)
+		bp_agg_senders_set_all(&r->senders);
+	else
+		bp_agg_senders_set(&r->senders, family, c->senders, c->n_senders);
 	r->most = r->messages;
 	if (c->format == BP_AGG_FORMAT_PAPER) {
 		r->front = BP_AGG_PAPER_FRONT;

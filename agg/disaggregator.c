@@ -5,20 +5,15 @@
 #include <string.h>
 
 #include "agg/match.h"
+#include "agg/senders.h"
 #include "agg/sequence.h"
 #include "proto/agg_paper.h"
 
-/* A prefix of senders: (address & mask) == value, of addresses as bp_agg_match_words() reads them.
- */
-struct prefix {
-	uint64_t value[2], mask[2];
-	bool possible; /* all addresses in it can be a sender's */
-};
-
 struct rule {
-	uint8_t format;    /* enum bp_agg_format */
-	uint8_t n_senders; /* of the destination's family: no other can be in its aggregates */
-	struct prefix sender[BP_AGG_SENDERS_MAX];
+	uint8_t format;                /* enum bp_agg_format */
+	struct bp_agg_senders senders; /* of the destination's family: no other can be in its
+					  aggregates */
+	bool possible; /* whether all addresses in the first of them can be a sender's */
 };
 
 struct bp_disaggregator {
@@ -51,27 +46,17 @@ void bp_disaggregator_free(struct bp_disaggregator *d)
 	free(d);
 }
 
-static struct prefix prefix_of(const struct bp_prefix *from)
+/* What the first octet decides, where the prefix has it: of IPv6, global and unique local ones
+ * begin with none of these. False is always right. */
+static bool all_possible(unsigned family, const struct bp_agg_senders_prefix *p)
 {
-	const unsigned bits = bp_address_bits(from->family);
-	uint8_t mask[16] = {0};
-	struct prefix p;
+	uint8_t first, bits;
 
-	for (unsigned i = 0; i < from->length && i < bits; i++)
-		mask[i / 8] |= (uint8_t)(0x80 >> i % 8);
-	bp_agg_match_words(from->family, mask, p.mask);
-	bp_agg_match_words(from->family, from->bytes, p.value);
-	/* of IPv6, what begins as global and unique local addresses do */
-	p.possible = from->length >= 8 &&
-		     (from->family == 4 ? bp_ip4_kind(from->bytes[0]) == BP_IP4_UNICAST
-					: from->bytes[0] != 0 && from->bytes[0] != 0xff);
-	return p;
-}
-
-static bool has(const struct prefix *p, const uint64_t address[2])
-{
-	return (((address[0] & p->mask[0]) ^ p->value[0]) |
-		       ((address[1] & p->mask[1]) ^ p->value[1])) == 0;
+	memcpy(&first, p->value, 1);
+	memcpy(&bits, p->mask, 1);
+	if (bits != 0xff)
+		return false;
+	return family == 4 ? bp_ip4_kind(first) == BP_IP4_UNICAST : first != 0 && first != 0xff;
 }
 
 static void clear(struct bp_disagg_stats *stats)
@@ -91,9 +76,9 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 		struct rule *r = &d->rule[i];
 
 		r->format = from->format;
-		for (uint32_t k = 0; k < from->n_senders; k++)
-			if (from->senders[k].family == from->to.address.family)
-				r->sender[r->n_senders++] = prefix_of(&from->senders[k]);
+		bp_agg_senders_set(
+			&r->senders, from->to.address.family, from->senders, from->n_senders);
+		r->possible = all_possible(from->to.address.family, &r->senders.prefix[0]);
 		bp_agg_match_enter(&d->match, i, from->port, &from->to);
 	}
 	bp_sequences_clear(d->sequences);
@@ -143,10 +128,12 @@ static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, boo
 	return bp_agg_full_is(p, len);
 }
 
-/* Whether all are from one prefix of possible addresses: then no branch depends on one of them. */
-static bool senders_within(const struct prefix *p, const struct bp_agg_message *message,
-	unsigned count, unsigned family)
+/* Whether all are from the first prefix, where that says that they are possible: then no branch
+ * depends on one of them. */
+static bool all_from_first(
+	const struct rule *r, unsigned family, const struct bp_agg_message *message, unsigned count)
 {
+	const struct bp_agg_senders_prefix *p = &r->senders.prefix[0];
 	uint64_t outside = 0;
 	unsigned none = 0;
 
@@ -159,7 +146,7 @@ static bool senders_within(const struct prefix *p, const struct bp_agg_message *
 			   ((address[1] & p->mask[1]) ^ p->value[1]);
 		none |= (unsigned)(s->port == 0) | (unsigned)(s->hops == 0);
 	}
-	return p->possible && outside == 0 && none == 0;
+	return r->possible && outside == 0 && none == 0;
 }
 
 /* Whether a rule lets all these senders be restored. Mostly one is as the one before it, or at
@@ -172,16 +159,13 @@ static bool senders_allowed(
 	for (unsigned i = 0; i < count; i++) {
 		const struct bp_agg_sender *s = &message[i].from;
 		uint64_t address[2];
-		unsigned k = 0;
 
 		if (!bp_datagram_sender_possible(family, s->addr, s->port, s->hops))
 			return false;
 		bp_agg_match_words(family, s->addr, address);
 		if (((address[0] ^ before[0]) | (address[1] ^ before[1])) == 0)
 			continue;
-		while (k < r->n_senders && !has(&r->sender[k], address))
-			k++;
-		if (k == r->n_senders)
+		if (!bp_agg_senders_has(&r->senders, address))
 			return false;
 		before[0] = address[0];
 		before[1] = address[1];
@@ -212,7 +196,7 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 		out->message, BP_AGG_FULL_MOST);
 	if (e != BP_AGG_FULL_OK)
 		return refusal[e];
-	if (!senders_within(&d->rule[rule].sender[0], out->message, head.count, g->family) &&
+	if (!all_from_first(&d->rule[rule], g->family, out->message, head.count) &&
 		!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
 		return BP_DISAGG_FORGED;
 	out->count = head.count;

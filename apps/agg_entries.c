@@ -98,16 +98,30 @@ static json_t *flushed(const uint64_t n[BP_AGG_FLUSH_COUNT])
 	return reasons;
 }
 
+static json_t *senders(const struct bp_prefix *prefix, uint32_t n)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < n; i++) {
+		char text[BP_TEXT_PREFIX];
+
+		bp_text_prefix(&prefix[i], text);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
 /* What the file says of an entry; nulls where that is not known. */
 static json_t *aggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool told)
 {
 	if (!told)
-		return json_pack("{sI sn sn sn sn sn sn sn sn}", "rule", (json_int_t)i, "port",
-			"to", "from", "format", "max_messages", "max_delay_ns", "max_message",
-			"mtu");
-	return json_pack("{sI so so so so si so si so}", "rule", (json_int_t)i, "port",
-		port_name(m, r->port), "to", to_text(&r->to), "from", from_text(r), "format",
+		return json_pack("{sI sn sn sn sn sn sn sn sn sn}", "rule", (json_int_t)i, "port",
+			"to", "from", "senders", "format", "max_messages", "max_delay_ns",
+			"max_message", "mtu");
+	return json_pack("{sI so so so so so si so si so}", "rule", (json_int_t)i, "port",
+		port_name(m, r->port), "to", to_text(&r->to), "from", from_text(r), "senders",
+		r->n_senders ? senders(r->senders, r->n_senders) : json_null(), "format",
 		format_name(r->format), "max_messages", (int)r->messages, "max_delay_ns",
 		r->max_delay_ns ? json_integer((json_int_t)r->max_delay_ns) : json_null(),
 		"max_message", (int)r->max_message, "mtu",
@@ -142,19 +156,6 @@ static json_t *aggregate(const struct bp_shm *m, uint32_t i, const struct bp_agg
 	return row;
 }
 
-static json_t *senders(const struct bp_disagg_rule *r)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < r->n_senders; i++) {
-		char text[BP_TEXT_PREFIX];
-
-		bp_text_prefix(&r->senders[i], text);
-		json_array_append_new(list, json_string(text));
-	}
-	return list;
-}
-
 static json_t *disaggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool told)
 {
@@ -163,7 +164,7 @@ static json_t *disaggregate_rule(
 			"format", "senders", "gap_ns");
 	return json_pack("{sI so so so so so}", "rule", (json_int_t)i, "port",
 		port_name(m, r->port), "to", to_text(&r->to), "format", format_name(r->format),
-		"senders", senders(r), "gap_ns",
+		"senders", senders(r->senders, r->n_senders), "gap_ns",
 		r->pace ? json_integer((json_int_t)r->gap_ns) : json_null());
 }
 

@@ -106,6 +106,9 @@ uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules)
 	}
 	rules->n_aggregate = at_most(rules->n_aggregate, BP_AGG_RULES_MAX);
 	rules->n_disaggregate = at_most(rules->n_disaggregate, BP_AGG_RULES_MAX);
+	for (uint32_t i = 0; i < rules->n_aggregate; i++)
+		rules->aggregate[i].n_senders =
+			at_most(rules->aggregate[i].n_senders, BP_AGG_SENDERS_MAX);
 	for (uint32_t i = 0; i < rules->n_disaggregate; i++) {
 		struct bp_disagg_rule *r = &rules->disaggregate[i];
 		uint8_t pace;

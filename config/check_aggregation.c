@@ -246,6 +246,30 @@ static void check_own(struct bp_reader *r, const struct entry *e)
 			e->i, what, bp_address_text(own, text));
 }
 
+/* Each of n senders can send to the destination. warn_of_all: of one that stands for everybody. */
+static void check_given_senders(struct bp_reader *r, const struct entry *e,
+	const struct bp_prefix *senders, uint32_t n, bool warn_of_all)
+{
+	const struct bp_yaml *list = bp_yaml_find(e->node, "senders");
+	const struct bp_yaml *at = n != 0 && list->kind == BP_YAML_LIST ? list->first : list;
+
+	for (uint32_t i = 0; i < n; i++, at = at->next) {
+		char text[BP_ADDRESS_TEXT];
+
+		if (senders[i].family != e->to->address.family)
+			bp_error(r->messages, at->line, at->column,
+				"%s[%u].senders: %s sends nothing to IPv%u; expected addresses and "
+				"prefixes of IPv%u",
+				e->list, e->i, bp_prefix_text(&senders[i], text),
+				e->to->address.family, e->to->address.family);
+		else if (senders[i].length == 0 && warn_of_all)
+			bp_warning(r->messages, at->line, at->column,
+				"%s[%u].senders: with %s whoever can send here can send in "
+				"anybody's name; expected the prefixes of the senders",
+				e->list, e->i, bp_prefix_text(&senders[i], text));
+	}
+}
+
 static void check_aggregate(
 	struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
 {
@@ -253,14 +277,12 @@ static void check_aggregate(
 	check_from(r, e, rule);
 	check_sizes(r, e, rule);
 	check_own(r, e);
+	check_given_senders(r, e, rule->senders, rule->n_senders, false);
 }
 
 static void check_senders(
 	struct bp_reader *r, const struct entry *e, const struct bp_disagg_rule *rule)
 {
-	const struct bp_yaml *list = bp_yaml_find(e->node, "senders");
-	const struct bp_yaml *at = list;
-
 	if (rule->n_senders == 0) {
 		WARNING(r, e, "senders",
 			"disaggregate[%u]: there are no senders, so every aggregate is refused; "
@@ -268,24 +290,7 @@ static void check_senders(
 			e->i);
 		return;
 	}
-	if (list->kind == BP_YAML_LIST)
-		at = list->first;
-	for (uint32_t i = 0; i < rule->n_senders; i++, at = at->next) {
-		const struct bp_prefix *p = &rule->senders[i];
-		char text[BP_ADDRESS_TEXT];
-
-		if (p->family != e->to->address.family)
-			bp_error(r->messages, at->line, at->column,
-				"disaggregate[%u].senders: %s sends nothing to IPv%u; expected "
-				"addresses and prefixes of IPv%u",
-				e->i, bp_prefix_text(p, text), e->to->address.family,
-				e->to->address.family);
-		else if (p->length == 0)
-			bp_warning(r->messages, at->line, at->column,
-				"disaggregate[%u].senders: with %s whoever can send here can send "
-				"in anybody's name; expected the prefixes of the senders",
-				e->i, bp_prefix_text(p, text));
-	}
+	check_given_senders(r, e, rule->senders, rule->n_senders, true);
 }
 
 static void check_disaggregate(

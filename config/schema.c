@@ -363,6 +363,8 @@ const struct bp_setting bp_schema[] = {
 	 .help = "Destination UDP port, or a range of several."},
 	{.path = "aggregate[].format", .type = &bp_type_enum, IN(bp_agg_rule, format), .flags = BP_RELOAD, .words = format_words, .preset = "full",
 	 .help = "full restores each datagram, its sender included. paper is for the switches of Lin et al. (2018): IPv4, messages of 16 octets behind the flag header of 6, and no word of their senders."},
+	{.path = "aggregate[].senders", .type = &bp_type_host_list, IN(bp_agg_rule, n_senders), .flags = BP_RELOAD, .preset_note = "none: messages of all are aggregated",
+	 .help = "Addresses and prefixes whose messages are aggregated; those of others go on as they came. disaggregate[].senders of the far end refuses an aggregate whole for one message from elsewhere, so give both ends the same: else one device with a wrong or forged address loses the messages of the others."},
 	{.path = "aggregate[].messages", .type = &bp_type_uint, IN(bp_agg_rule, messages), .flags = BP_RELOAD, .min = 1, .max = 255, .preset = "8",
 	 .help = "An aggregate that holds so many messages leaves."},
 	{.path = "aggregate[].max_delay", .type = &bp_type_duration, IN(bp_agg_rule, max_delay_ns), .flags = BP_RELOAD | BP_OR_ZERO, .min = 10 * US, .max = HOUR, .preset = "1ms",

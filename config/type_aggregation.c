@@ -85,6 +85,9 @@ const struct bp_type bp_type_hosts = {
 _Static_assert(offsetof(struct bp_disagg_rule, senders) ==
 		       offsetof(struct bp_disagg_rule, n_senders) + sizeof(uint32_t),
 	"the prefixes follow their count");
+_Static_assert(offsetof(struct bp_agg_rule, senders) ==
+		       offsetof(struct bp_agg_rule, n_senders) + sizeof(uint32_t),
+	"the prefixes follow their count");
 
 static struct bp_prefix *hosts_after(const uint32_t *count)
 {

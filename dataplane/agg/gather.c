@@ -197,7 +197,8 @@ static bool is_sane(const struct bp_agg_rules *r)
 	if (r->n_aggregate > BP_AGG_RULES_MAX || r->n_disaggregate > BP_AGG_RULES_MAX)
 		return false;
 	for (unsigned i = 0; i < r->n_aggregate; i++)
-		if (r->aggregate[i].port >= BP_MAX_PORTS || r->aggregate[i].messages == 0)
+		if (r->aggregate[i].port >= BP_MAX_PORTS || r->aggregate[i].messages == 0 ||
+			r->aggregate[i].n_senders > BP_AGG_SENDERS_MAX)
 			return false;
 	for (unsigned i = 0; i < r->n_disaggregate; i++)
 		if (r->disaggregate[i].port >= BP_MAX_PORTS ||

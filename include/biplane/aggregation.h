@@ -13,7 +13,7 @@
  */
 
 #define BP_AGG_RULES_MAX 32   /* entries of `aggregate`, and of `disaggregate` */
-#define BP_AGG_SENDERS_MAX 16 /* prefixes of an entry of `disaggregate` */
+#define BP_AGG_SENDERS_MAX 16 /* prefixes of an entry of either */
 
 enum bp_agg_format { BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_PAPER };
 
@@ -31,10 +31,12 @@ struct bp_agg_rule {
 		from;         /* source of aggregates; family 0: the first message's of a stream */
 	uint16_t from_udp;    /* its port, where `from` is given */
 	uint16_t max_message; /* octets of payload; a longer message passes as it is */
-	uint16_t mtu;     /* octets of an aggregate's IP packet; 0: the least MTU of all ports */
-	uint8_t messages; /* N, 1..255 */
-	uint8_t port;     /* index of the port that the messages come in on */
-	uint8_t format;   /* enum bp_agg_format */
+	uint16_t mtu;       /* octets of an aggregate's IP packet; 0: the least MTU of all ports */
+	uint8_t messages;   /* N, 1..255 */
+	uint8_t port;       /* index of the port that the messages come in on */
+	uint8_t format;     /* enum bp_agg_format */
+	uint32_t n_senders; /* 0: messages of all; else of others they go on as they came */
+	struct bp_prefix senders[BP_AGG_SENDERS_MAX];
 };
 
 struct bp_disagg_rule {

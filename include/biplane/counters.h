@@ -181,7 +181,7 @@
 		"IPv4 options, fragments, or IP and UDP lengths that disagree")                    \
 	X(AGG_PASSED_FORMAT, AGGREGATION, "agg_passed_format", "no message of format paper")       \
 	X(AGG_PASSED_SENDER, AGGREGATION, "agg_passed_sender",                                     \
-		"source address, port or TTL that no aggregate can carry")                         \
+		"not among senders; source address, port or TTL that no aggregate can carry")      \
 	X(AGG_PASSED_NO_MBUF, AGGREGATION, "agg_passed_no_mbuf", "no mbuf for a new aggregate")    \
 	X(DISAGG_PLAIN, AGGREGATION, "disagg_plain",                                               \
 		"where aggregates are taken apart, messages that are none")                        \

@@ -134,6 +134,33 @@ def test_without_senders_everything_is_refused(wan_lab, pair):
         pair.counted(before, far={"disagg_forged": 1, "disagg_plain": 1})
 
 
+@pytest.mark.parametrize("family", [4, 6])
+def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
+    """FAR refuses all that is in one aggregate with it; NEAR with the same `senders` keeps it out, and all arrive, in order."""
+    there, lies = SERVER["bridged"][family], {4: "192.0.2.66", 6: "2001:db8::66"}[family]
+    frames = [frame_of(sensor(i, family=family), there, b"message %d" % i) for i in range(8)]
+    frames.insert(5, frame_of(lies, there, b"a lie"))
+    allowed = disaggregate(family=family)
+    for senders, passed in (None, 0), (allowed["senders"], 1):
+        pair.services([aggregate(family=family, messages=9 - passed, max_delay=0, **({"senders": senders} if senders else {}))], [allowed])
+        wan.clear()
+        before = pair.counters()
+        with Tap(wan_lab, "sensors", "eth0") as out, Tap(wan_lab, "server", "eth0") as tap:
+            out.send(*frames)
+            if passed:
+                # What is in front of it leaves at once, the others when the aggregate is full.
+                wait_until("the lie", lambda: len(for_server(tap)) == 6, 20)
+                out.send(*frames[:5])
+                wait_until("all", lambda: len(for_server(tap)) == 9 + 5, 20)
+            else:
+                wait_until("the refusal", lambda: pair.far.counters()["disagg_forged"] > before["far"]["disagg_forged"], 20)
+            pair.balanced()
+            assert for_server(tap) == (frames + frames[:5] if passed else [])
+        assert [len(a.messages) for a in aggregates(wan.sent)] == ([5, 8] if passed else [9])
+        pair.counted(before, near={"agg_passed_sender": passed, "agg_message": 13 if passed else 9},
+                     far={"disagg_forged": 1 - passed, "disagg_plain": passed, "disagg_message": 13 if passed else 0})
+
+
 def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
     """What begins with the magic is aggregated, and arrives; where it can't be it is dropped, so that FAR never judges it."""
     pair.services([aggregate(max_message=200)], [disaggregate()])

@@ -391,6 +391,138 @@ static void senders(void **state)
 	}
 }
 
+static void give_senders(unsigned rule, const char *const prefix[], const unsigned length[])
+{
+	struct bp_agg_rule *r = &rules.aggregate[rule];
+
+	for (r->n_senders = 0; prefix[r->n_senders] != NULL; r->n_senders++) {
+		const char *text = prefix[r->n_senders];
+		struct bp_address address = {.family = strchr(text, ':') != NULL ? 6 : 4};
+
+		address_of(text, address.bytes);
+		r->senders[r->n_senders] = bp_prefix_of(address, length[r->n_senders]);
+	}
+	n_left = 0;
+	rules_are_set();
+}
+
+static void expect_from(const char *source, bool in)
+{
+	struct udp u = of_family(strchr(source, ':') != NULL ? 6 : 4);
+	const unsigned before = n_left;
+
+	address_of(source, u.src);
+	if (!in) {
+		expect_pass(&u, BP_AGG_PASS_SENDER, true);
+		return;
+	}
+	/* one that begins a stream, and one that is as the one before it */
+	assert_int_equal(give(&u), BP_AGG_TAKEN);
+	assert_int_equal(give(&u), BP_AGG_TAKEN);
+	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
+	assert_int_equal(n_left, before + 1);
+	assert_int_equal(left[before].n, 2);
+}
+
+/* Prefixes that end within each octet, and sources at either side of where they end. Those that
+ * wait in expect_pass() are from 10.0.0.1 and fd00::5. */
+static void senders_given(void **state)
+{
+	static const char *const of_4[] = {
+		"10.0.0.0", "172.16.0.0", "192.0.2.128", "198.51.100.7", "64.0.0.0", NULL};
+	static const unsigned lengths_4[] = {24, 12, 25, 32, 3};
+	static const char *const of_6[] = {"fd00:0:0:0:0:0:0:0", "fd01:0:0:0:8000:0:0:0",
+		"fd02:0:0:0:0:0:0:7", "2000:0:0:0:0:0:0:0", NULL};
+	static const unsigned lengths_6[] = {64, 65, 128, 5};
+	static const char *const in[] = {"10.0.0.0", "10.0.0.255", "172.16.0.0", "172.31.255.255",
+		"192.0.2.128", "192.0.2.255", "198.51.100.7", "64.0.0.0", "95.255.255.255",
+		"fd00:0:0:0:ffff:ffff:ffff:ffff", "fd00:0:0:0:0:0:0:1", "fd01:0:0:0:8000:0:0:0",
+		"fd01:0:0:0:ffff:ffff:ffff:ffff", "fd02:0:0:0:0:0:0:7", "2000:0:0:0:0:0:0:0",
+		"27ff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"};
+	static const char *const outside[] = {"9.255.255.255", "10.0.1.0", "172.15.255.255",
+		"172.32.0.0", "192.0.2.127", "192.0.3.128", "198.51.100.6", "198.51.100.8",
+		"63.255.255.255", "96.0.0.0", "1.0.0.10", "fcff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+		"fd00:0:0:1:0:0:0:0", "fd01:0:0:0:7fff:ffff:ffff:ffff", "fd01:0:0:1:8000:0:0:0",
+		"fd02:0:0:0:0:0:0:6", "fd02:0:0:0:0:0:0:8",
+		"1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2800:0:0:0:0:0:0:0"};
+
+	give_senders(0, of_4, lengths_4);
+	give_senders(1, of_6, lengths_6);
+	for (unsigned i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+		expect_from(in[i], true);
+	for (unsigned i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+		expect_from(outside[i], false);
+	/* what no sender can be is none by being within */
+	expect_from("224.0.0.1", false);
+	give_senders(0, (const char *const[]){"0.0.0.0", NULL}, (const unsigned[]){0});
+	expect_from("9.255.255.255", true);
+	expect_from("127.0.0.1", false);
+	/* none given: all are taken again */
+	give_senders(0, (const char *const[]){NULL}, NULL);
+	give_senders(1, (const char *const[]){NULL}, NULL);
+	for (unsigned i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+		expect_from(outside[i], true);
+}
+
+/* As many as there may be: the last one counts. Of the other family alone: nobody. */
+static void senders_to_the_bound(void **state)
+{
+	struct bp_agg_rule *r = &rules.aggregate[0];
+	struct udp u = of_family(4);
+
+	r->n_senders = BP_AGG_SENDERS_MAX;
+	for (unsigned i = 0; i < BP_AGG_SENDERS_MAX; i++) {
+		const struct bp_address address = {
+			.bytes = {10, 0, 0, (uint8_t)(16 - i)}, .family = 4};
+
+		r->senders[i] = bp_prefix_of(address, 32);
+	}
+	rules_are_set();
+	for (unsigned i = 0; i < 256; i++) {
+		u.src[3] = (uint8_t)i;
+		assert_int_equal(give(&u), i >= 1 && i <= 16 ? BP_AGG_TAKEN : BP_AGG_PASS);
+	}
+	assert_int_equal(stats[0].passed, 256 - 16);
+	for (unsigned i = 0; i < BP_AGG_SENDERS_MAX; i++)
+		r->senders[i].family = 6;
+	rules_are_set();
+	for (unsigned i = 0; i < 256; i++) {
+		u.src[3] = (uint8_t)i;
+		assert_int_equal(give(&u), BP_AGG_PASS);
+		assert_int_equal(why, BP_AGG_PASS_SENDER);
+	}
+}
+
+/* What is from elsewhere goes on, in format paper also, but for what the far end would judge. */
+static void senders_and_formats(void **state)
+{
+	static const char *const of_4[] = {"10.0.0.0", NULL};
+	static const unsigned length[] = {24};
+	struct udp u = from_sender(1);
+
+	give_senders(0, of_4, length);
+	put(u.payload, 2, 0xfda6);
+	assert_int_equal(give(&u), BP_AGG_TAKEN);
+	u.src[2] = 1;
+	assert_int_equal(give(&u), BP_AGG_MIMIC);
+	assert_int_equal(why, BP_AGG_PASS_SENDER);
+	assert_int_equal(n_left, 0);
+	assert_int_equal(stats[0].passed, 1);
+	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
+	rules.aggregate[0].format = BP_AGG_FORMAT_PAPER;
+	give_senders(0, of_4, length);
+	u = from_sender(1);
+	u.len = 22;
+	u.payload[0] = 0xfa;
+	for (unsigned i = 0; i < 4; i++) {
+		u.src[2] = i & 1;
+		assert_int_equal(give(&u), u.src[2] == 0 ? BP_AGG_TAKEN : BP_AGG_PASS);
+		if (u.src[2] != 0)
+			assert_int_equal(why, BP_AGG_PASS_SENDER);
+		assert_int_equal(n_left, (i + 1) / 2);
+	}
+}
+
 static void formats(void **state)
 {
 	struct udp u = from_sender(1);
@@ -467,6 +599,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(fragments, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(routed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(senders_given, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(senders_to_the_bound, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(senders_and_formats, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(formats, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(mimics, set_up, tear_down),
 	};

@@ -28,6 +28,7 @@ static uint64_t seed;
 static uint64_t slow_evicted, slow_passed[RULES], slow_flushed[RULES][BP_AGG_FLUSH_COUNT];
 static unsigned compared; /* left[0..compared) were expected */
 static uint64_t slow_in[RULES], slow_delay[RULES];
+static uint64_t slow_elsewhere, slow_inside; /* messages of rules with senders */
 
 static unsigned of(unsigned n)
 {
@@ -257,12 +258,49 @@ static struct udp random_datagram(unsigned *rule, const struct udp *last)
 	return u;
 }
 
+/* Bit by bit. */
+static bool in_prefix(const struct bp_prefix *p, const uint8_t *address)
+{
+	for (unsigned i = 0; i < p->length; i++)
+		if (((address[i / 8] ^ p->bytes[i / 8]) >> (7 - i % 8) & 1) != 0)
+			return false;
+	return true;
+}
+
+static bool from_elsewhere(const struct bp_agg_rule *r, const struct udp *u)
+{
+	for (unsigned i = 0; i < r->n_senders; i++)
+		if (in_prefix(&r->senders[i], u->src))
+			return false;
+	return r->n_senders != 0;
+}
+
+/* Of half the rules everybody; else up to three prefixes, of addresses as random_datagram() has
+ * them. */
+static void random_senders(struct bp_agg_rule *r)
+{
+	const unsigned family = r->to.address.family;
+	struct bp_address address = {.family = (uint8_t)family};
+
+	r->n_senders = of(2) * (1 + of(3));
+	for (unsigned i = 0; i < r->n_senders; i++) {
+		address_of(family == 4 ? "10.0.0.0" : "fd00:0:0:0:0:0:0:5", address.bytes);
+		address.bytes[1 + of(family == 4 ? 3 : 15)] ^= (uint8_t)of(4);
+		r->senders[i] = bp_prefix_of(address, family == 4 ? 14 + of(19)
+						      : of(2)     ? 14 + of(115)
+								  : 6 + of(10));
+	}
+}
+
 /* Whether the usual datagram of a rule passes instead: it was made to, or it was too long. */
 static bool spoil(unsigned rule, struct udp *u)
 {
 	if (of(25) == 0)
 		u->sport = 0;
-	return u->sport == 0 || u->len > rules.aggregate[rule].max_message;
+	if (rules.aggregate[rule].n_senders != 0)
+		*(from_elsewhere(&rules.aggregate[rule], u) ? &slow_elsewhere : &slow_inside) += 1;
+	return u->sport == 0 || u->len > rules.aggregate[rule].max_message ||
+	       from_elsewhere(&rules.aggregate[rule], u);
 }
 
 static void burst(void)
@@ -343,6 +381,7 @@ static void model(void **state)
 			rules.aggregate[r].max_message = (uint16_t)(300 + of(150));
 			rules.aggregate[r].mtu = MTU;
 			rules.aggregate[r].max_delay_ns = of(3) == 0 ? 0 : 1 + of(4000);
+			random_senders(&rules.aggregate[r]);
 		}
 		rules_are_set();
 		memset(slow, 0, sizeof(slow));
@@ -380,6 +419,7 @@ static void model(void **state)
 	/* all that random bursts can bring about did come about */
 	for (unsigned i = BP_AGG_FLUSH_FULL; i <= BP_AGG_FLUSH_EVICTED; i++)
 		assert_true(seen[i] > TEST_TIMES(100));
+	assert_true(slow_elsewhere > TEST_TIMES(1000) && slow_inside > TEST_TIMES(1000));
 }
 
 int main(void)

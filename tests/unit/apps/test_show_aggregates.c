@@ -97,8 +97,8 @@ static void what_is_made_is_summed(void **state)
 	v = parsed(false);
 	has(v, json_pack("{si}", "generation", 1));
 	row = entry(v, "aggregate", 0);
-	has(row, json_pack("{si ss ss sn ss si si si sn}", "rule", 0, "port", "devices", "to",
-			 "10.1.0.9:5555", "from", "format", "full", "max_messages", 8,
+	has(row, json_pack("{si ss ss sn sn ss si si si sn}", "rule", 0, "port", "devices", "to",
+			 "10.1.0.9:5555", "from", "senders", "format", "full", "max_messages", 8,
 			 "max_delay_ns", 1000000, "max_message", 1024, "mtu"));
 	/* the one that waits has not been in an aggregate yet */
 	has(row, json_pack("{si si si si sf si sf}", "messages", 801, "message_octets", 46458,
@@ -262,8 +262,8 @@ static void rules_are_those_in_force(void **state)
 	v = parsed(false);
 	has(v, json_pack("{si s[]}", "generation", 0, "disaggregate"));
 	assert_int_equal(json_array_size(json_object_get(v, "aggregate")), 3);
-	has(entry(v, "aggregate", 2), json_pack("{si sn sn sn si}", "rule", 2, "port", "to",
-					      "max_messages", "passed", 1));
+	has(entry(v, "aggregate", 2), json_pack("{si sn sn sn sn si}", "rule", 2, "port", "to",
+					      "senders", "max_messages", "passed", 1));
 	json_decref(v);
 	atomic_store(&split(0, 1)->refused, 1);
 	v = parsed(false);
@@ -282,12 +282,15 @@ static void rules_are_those_in_force(void **state)
 	rules.aggregate[0].mtu = 1400;
 	rules.aggregate[0].from = (struct bp_address){.bytes = {10, 9, 0, 1}, .family = 4};
 	rules.aggregate[0].from_udp = 5556;
+	rules.aggregate[0].n_senders = 2;
+	rules.aggregate[0].senders[0] = destination("10.0.0.0/24", 0, 0).address;
+	rules.aggregate[0].senders[1] = destination("10.2.0.0/16", 0, 0).address;
 	bp_agg_plan_write(shm.agg.plan, &rules);
 	v = parsed(false);
 	has(v, json_pack("{si}", "generation", 2));
 	has(entry(v, "aggregate", 0),
-		json_pack("{ss sn si ss}", "to", "192.0.2.0/24:7", "max_delay_ns", "mtu", 1400,
-			"from", "10.9.0.1:5556"));
+		json_pack("{ss sn si ss s[ss]}", "to", "192.0.2.0/24:7", "max_delay_ns", "mtu",
+			1400, "from", "10.9.0.1:5556", "senders", "10.0.0.0/24", "10.2.0.0/16"));
 	json_decref(v);
 	/* a control plane that was killed while it wrote */
 	atomic_fetch_add(&shm.agg.plan->generation, 1);
@@ -328,6 +331,8 @@ static void a_damaged_segment_is_survived(void **state)
 	assert_int_equal(json_array_size(json_object_get(v, "disaggregate")), BP_AGG_RULES_MAX);
 	has(entry(v, "aggregate", 31), json_pack("{ss sn}", "format", "unknown", "port"));
 	assert_int_equal(json_array_size(json_object_get(entry(v, "disaggregate", 3), "senders")),
+		BP_AGG_SENDERS_MAX);
+	assert_int_equal(json_array_size(json_object_get(entry(v, "aggregate", 3), "senders")),
 		BP_AGG_SENDERS_MAX);
 	has(entry(v, "streams", 0), json_pack("{si ss}", "rule", 255, "stream", "ffff"));
 	json_decref(v);

@@ -30,6 +30,7 @@ static void defaults(void **state)
 	assert_true(is_prefix4(&a->to.address, 10, 1, 0, 9, 32));
 	assert_true(a->to.udp_first == 5555 && a->to.udp_last == 5555);
 	assert_int_equal(a->format, BP_AGG_FORMAT_FULL);
+	assert_int_equal(a->n_senders, 0);
 	assert_int_equal(a->messages, 8);
 	assert_int_equal(a->max_delay_ns, 1000000);
 	assert_int_equal(a->max_message, 1024);
@@ -55,8 +56,10 @@ static void defaults(void **state)
 	BRIDGED                                                                                    \
 	"aggregate:\n"                                                                             \
 	"  - {port: b, to: {address: 10.1.0.0/24, udp: 5000-5999}, format: paper, messages: 255, " \
+	"senders: [10.2.0.0/16, 10.3.0.1], "                                                       \
 	"max_delay: 0, max_message: 22, mtu: 9000, from: {address: 10.0.0.1, udp: 65535}}\n"       \
-	"  - {port: a, to: {address: \"fd00:1::/32\", udp: 1}, max_delay: 10us, from: {address: "  \
+	"  - {port: a, to: {address: \"fd00:1::/32\", udp: 1}, max_delay: 10us, "                  \
+	"senders: \"fd00::/64\", from: {address: "                                                 \
 	"\"fd00::1\", udp: 1}}\n"                                                                  \
 	"disaggregate:\n"                                                                          \
 	"  - {port: b, to: {address: \"fd00::9\", udp: \"1-65535\"}, pace: true, gap: 100ns, "     \
@@ -75,6 +78,11 @@ static void everything_is_read(void **state)
 	assert_true(is_prefix4(&a[0].to.address, 10, 1, 0, 0, 24));
 	assert_true(a[0].to.udp_first == 5000 && a[0].to.udp_last == 5999);
 	assert_int_equal(a[0].format, BP_AGG_FORMAT_PAPER);
+	assert_int_equal(a[0].n_senders, 2);
+	assert_true(is_prefix4(&a[0].senders[0], 10, 2, 0, 0, 16));
+	assert_true(is_prefix4(&a[0].senders[1], 10, 3, 0, 1, 32));
+	assert_int_equal(a[1].n_senders, 1);
+	assert_true(a[1].senders[0].family == 6 && a[1].senders[0].length == 64);
 	assert_int_equal(a[0].messages, 255);
 	assert_int_equal(a[0].max_delay_ns, 0);
 	assert_int_equal(a[0].max_message, 22);
@@ -135,10 +143,12 @@ static void as_it_is_dumped(void **state)
 	assert_string_equal(from,
 		"\naggregate:\n"
 		"  - port: \"b\"\n    to:\n      address: \"10.1.0.0/24\"\n      udp: 5000-5999\n"
-		"    format: paper\n    messages: 255\n    max_delay: 0\n    max_message: 22\n"
+		"    format: paper\n    senders: [\"10.2.0.0/16\", \"10.3.0.1\"]\n"
+		"    messages: 255\n    max_delay: 0\n    max_message: 22\n"
 		"    mtu: 9000\n    from:\n      address: 10.0.0.1\n      udp: 65535\n"
 		"  - port: \"a\"\n    to:\n      address: \"fd00:1::/32\"\n      udp: 1\n"
-		"    format: full\n    messages: 8\n    max_delay: 10us\n    max_message: 1024\n"
+		"    format: full\n    senders: [\"fd00::/64\"]\n"
+		"    messages: 8\n    max_delay: 10us\n    max_message: 1024\n"
 		"    mtu: 0\n    from:\n      address: \"fd00::1\"\n      udp: 1\n"
 		"disaggregate:\n"
 		"  - port: \"b\"\n    to:\n      address: \"fd00::9\"\n      udp: 1-65535\n"
@@ -168,8 +178,10 @@ static void what_must_be_given(void **state)
 		"f.yaml:4:19: aggregate[0].to: a single value stands here; expected a mapping of "
 		"settings\n");
 	says(BRIDGED "aggregate:\n" AGG(", sender: 1"),
-		"f.yaml:4:51: unknown setting 'sender' in aggregate[0]; expected one of: port, to, "
-		"format, messages, max_delay, max_message, mtu, from\n");
+		"f.yaml:4:51: unknown setting 'sender'; did you mean 'senders'?\n");
+	says(BRIDGED "aggregate:\n" AGG(", pace: 1"),
+		"f.yaml:4:51: unknown setting 'pace' in aggregate[0]; expected one of: port, to, "
+		"format, senders, messages, max_delay, max_message, mtu, from\n");
 	says(BRIDGED "disaggregate:\n" DISAGG(", sender: 1"),
 		"f.yaml:4:75: unknown setting 'sender'; did you mean 'senders'?\n");
 }
@@ -203,6 +215,11 @@ static void values_that_are_none(void **state)
 		"f.yaml:6:68: disaggregate[0].senders: ::1 is loopback; " SENDERS
 		"f.yaml:6:75: disaggregate[0].senders: 10.0.0.9/24 has bits set beyond its length, "
 		"the prefix it is in is 10.0.0.0/24; " SENDERS);
+	says(BRIDGED "aggregate:\n  - port: a\n    to: {address: 10.1.0.9, udp: 5555}\n"
+		     "    senders: [10.0.0.0/24, 127.0.0.0/8, 10.0.0.0/24, 239.1.0.0/16]\n",
+		"f.yaml:6:28: aggregate[0].senders: 127.0.0.0/8 is loopback; " SENDERS
+		"f.yaml:6:41: aggregate[0].senders: 10.0.0.0/24 is given twice; " SENDERS
+		"f.yaml:6:54: aggregate[0].senders: 239.1.0.0/16 is multicast; " SENDERS);
 }
 
 static void families_agree(void **state)
@@ -229,6 +246,12 @@ static void families_agree(void **state)
 		     "10.0.0.1}\n",
 		"f.yaml:4:58: disaggregate[0].senders: 10.0.0.1/32 sends nothing to IPv6; expected "
 		"addresses and prefixes of IPv6\n");
+	says(BRIDGED "aggregate:\n" AGG(", senders: [10.0.0.1, \"::/0\"]"),
+		"f.yaml:4:71: aggregate[0].senders: ::/0 sends nothing to IPv4; expected addresses "
+		"and prefixes of IPv4\n");
+	says(BRIDGED "aggregate:\n" AGG6(", senders: 10.0.0.1"),
+		"f.yaml:4:61: aggregate[0].senders: 10.0.0.1/32 sends nothing to IPv6; expected "
+		"addresses and prefixes of IPv6\n");
 }
 
 /* Who may be restored is said, or nobody may. */
@@ -249,6 +272,9 @@ static void senders_are_warned_of(void **state)
 		     "[10.0.0.1, 0.0.0.0/0]}\n",
 		"f.yaml:4:71: warning: disaggregate[0].senders: with 0.0.0.0/0 whoever can send "
 		"here can send in anybody's name; expected the prefixes of the senders\n");
+	/* to aggregate what all send is no danger by itself */
+	says(BRIDGED "aggregate:\n" AGG(", senders: [10.0.0.1, 0.0.0.0/0]"), "");
+	says(BRIDGED "aggregate:\n" AGG(", senders: []"), "");
 	says(BRIDGED "disaggregate:\n" DISAGG(", gap: 1us"),
 		"f.yaml:4:75: warning: disaggregate[0].gap: without pace: true it does nothing; "
 		"expected both, or neither\n");

@@ -143,7 +143,7 @@ static void only_whole_plans_count(void **state)
 	write_plan(&r, &rules);
 	rig_walk(&r);
 	agg_take_of(&r, B, NULL, 0, 2);
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		wrong = rules_of(&r);
 		if (i == 0)
 			wrong.n_aggregate = BP_AGG_RULES_MAX + 1;
@@ -153,6 +153,8 @@ static void only_whole_plans_count(void **state)
 			wrong.aggregate[0].port = BP_MAX_PORTS;
 		else if (i == 3)
 			wrong.disaggregate[0].port = 0xff;
+		else if (i == 4)
+			wrong.aggregate[0].n_senders = BP_AGG_SENDERS_MAX + 1;
 		else
 			wrong.disaggregate[0].n_senders = BP_AGG_SENDERS_MAX + 1;
 		write_plan(&r, &wrong);
