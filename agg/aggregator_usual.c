@@ -130,6 +130,8 @@ static inline __attribute__((always_inline)) bool append(
 /*
  * Takes messages like the last one, into the aggregate that holds that one, which has room for
  * `most` more: as many as there are in a row. What changes from one to the next is in registers.
+ * Format paper's then all fit there, if nothing is called: senders behind the rule's first prefix
+ * are left to take_one().
  */
 static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggregator *a,
 	struct bp_agg_stream *s, const struct bp_aggregator_rule *r, struct bp_agg_input *in,
@@ -146,6 +148,8 @@ static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggre
 	struct bp_agg_full_alike w = {0};
 	uint8_t *at = s->writer.buf + s->writer.front +
 		      (size_t)BP_AGG_PAPER_MESSAGE_LEN * s->writer.count;
+	const struct bp_agg_senders_prefix *const first = &r->senders.prefix[0];
+	const uint64_t from = first->value[0], mask = first->mask[0];
 	uint64_t sum = s->sum;
 	uint32_t octets = 0;
 	unsigned i;
@@ -176,7 +180,8 @@ static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggre
 		}
 		all = bp_sum_add(all, own);
 		if (!bp_sum_ok(head_sum) || !bp_sum_ok(all) || sport == 0 ||
-			!bp_agg_senders_has4(&r->senders, f + 26) ||
+			(paper ? (src & mask) != from
+			       : !bp_agg_senders_has4(&r->senders, f + 26)) ||
 			(paper ? *payload != BP_AGG_PAPER_MESSAGE : !bp_agg_full_alike_fits(&w)))
 			break;
 		if (paper) {
