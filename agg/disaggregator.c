@@ -13,6 +13,7 @@ struct rule {
 	uint8_t format;                /* enum bp_agg_format */
 	struct bp_agg_senders senders; /* of the destination's family: no other can be in its
 					  aggregates */
+	bool possible; /* whether all addresses in the first of them can be a sender's */
 };
 
 struct bp_disaggregator {
@@ -45,6 +46,19 @@ void bp_disaggregator_free(struct bp_disaggregator *d)
 	free(d);
 }
 
+/* What the first octet decides, where the prefix has it: of IPv6, global and unique local ones
+ * begin with none of these. False is always right. */
+static bool all_possible(unsigned family, const struct bp_agg_senders_prefix *p)
+{
+	uint8_t first, bits;
+
+	memcpy(&first, p->value, 1);
+	memcpy(&bits, p->mask, 1);
+	if (bits != 0xff)
+		return false;
+	return family == 4 ? bp_ip4_kind(first) == BP_IP4_UNICAST : first != 0 && first != 0xff;
+}
+
 static void clear(struct bp_disagg_stats *stats)
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)stats;
@@ -64,6 +78,7 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 		r->format = from->format;
 		bp_agg_senders_set(
 			&r->senders, from->to.address.family, from->senders, from->n_senders);
+		r->possible = all_possible(from->to.address.family, &r->senders.prefix[0]);
 		bp_agg_match_enter(&d->match, i, from->port, &from->to);
 	}
 	bp_sequences_clear(d->sequences);
@@ -113,6 +128,27 @@ static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, boo
 	return bp_agg_full_is(p, len);
 }
 
+/* Whether all are from the first prefix, where that says that they are possible: then no branch
+ * depends on one of them. */
+static bool all_from_first(
+	const struct rule *r, unsigned family, const struct bp_agg_message *message, unsigned count)
+{
+	const struct bp_agg_senders_prefix *p = &r->senders.prefix[0];
+	uint64_t outside = 0;
+	unsigned none = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct bp_agg_sender *s = &message[i].from;
+		uint64_t address[2];
+
+		bp_agg_match_words(family, s->addr, address);
+		outside |= ((address[0] & p->mask[0]) ^ p->value[0]) |
+			   ((address[1] & p->mask[1]) ^ p->value[1]);
+		none |= (unsigned)(s->port == 0) | (unsigned)(s->hops == 0);
+	}
+	return r->possible && outside == 0 && none == 0;
+}
+
 /* Whether a rule lets all these senders be restored. Mostly one is as the one before it, or at
  * least from the prefix that is named first. */
 static bool senders_allowed(
@@ -160,10 +196,11 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 		out->message, BP_AGG_FULL_MOST);
 	if (e != BP_AGG_FULL_OK)
 		return refusal[e];
-	if (!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
+	if (!all_from_first(&d->rule[rule], g->family, out->message, head.count) &&
+		!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
 		return BP_DISAGG_FORGED;
 	out->count = head.count;
-	bp_disagg_prepare(out, g, NULL, 0);
+	bp_disagg_prepare(out, g, NULL);
 
 	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
 	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
@@ -198,7 +235,7 @@ static enum bp_disagg_refusal judge_paper(
 		return BP_DISAGG_FORGED;
 	out->count = (uint8_t)paper.count;
 	bp_agg_paper_put_header(flag, BP_AGG_PAPER_MESSAGE);
-	bp_disagg_prepare(out, g, flag, sizeof(flag));
+	bp_disagg_prepare(out, g, flag);
 	return BP_DISAGG_REFUSALS;
 }
 
@@ -263,7 +300,6 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 		return BP_DISAGG_REFUSED;
 	}
 	out->rule = (uint8_t)number;
-	out->frame_len = frame_len;
 	bp_agg_stat_add(&stats->aggregates, 1);
 	bp_agg_stat_add(&stats->aggregate_octets, frame_len);
 	bp_agg_stat_add(&stats->messages, out->count);
@@ -276,7 +312,7 @@ void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg
 	struct bp_disagg_stats *stats = &d->stats[p->rule];
 
 	bp_agg_stat_add(&stats->aggregates, (uint64_t)-1);
-	bp_agg_stat_add(&stats->aggregate_octets, -(uint64_t)p->frame_len);
+	bp_agg_stat_add(&stats->aggregate_octets, -(uint64_t)p->datagram.frame_len);
 	bp_agg_stat_add(&stats->messages, -(uint64_t)p->count);
 	bp_agg_stat_add(&stats->message_octets, -octets_of(p));
 	bp_agg_stat_add(&stats->refused, 1);

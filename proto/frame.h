@@ -194,13 +194,13 @@ static inline bool bp_sum_ok(uint64_t sum)
 	return sum * 0xfffefffefffeffffu <= UINT64_MAX / 0xffff && sum != 0;
 }
 
+/* Halves are added by adding the number to itself with its halves exchanged: the carry of the lower
+ * ones is the upper ones' end-around carry. */
 static inline uint16_t bp_sum_fold(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
+	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+
+	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
 /* The same of a sum of two that are folded. */

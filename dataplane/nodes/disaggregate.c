@@ -51,6 +51,7 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	const uint16_t port = aggregate->port;
 	struct bp_mbuf_stock *s = &g->stock;
 	struct rte_mbuf *const *m;
+	uint8_t *data[BP_AGG_FULL_MOST];
 	uint32_t bytes = 0;
 
 	if (unlikely((aggregate->pkt_len > s->room && !all_fit(p, s->room)) ||
@@ -61,9 +62,11 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 		const uint32_t len = bp_disagg_frame_len(p, i);
 		struct rte_mbuf *to = bp_mbuf_stock_take(s, port, (uint16_t)len);
 
-		bp_disagg_write(p, i, g->id++, bp_mbuf_stock_data(s, to));
+		data[i] = bp_mbuf_stock_data(s, to);
 		bytes += len;
 	}
+	bp_disagg_write(p, 0, p->count, g->id, data);
+	g->id = (uint16_t)(g->id + p->count);
 	if (g->rules.disaggregate[rule].pace)
 		for (unsigned i = 0; i < p->count; i++)
 			bp_gather_pace(g, rule, m[i]);

@@ -127,7 +127,7 @@ static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
 
 		if (restored == NULL)
 			abort();
-		bp_disagg_write(&packet, i, (uint16_t)(i * 4711), restored);
+		bp_disagg_write(&packet, i, 1, (uint16_t)(i * 4711), &restored);
 		HOLDS(memcmp(restored, frame, packet.ip_at) == 0);
 		n = read_restored(restored, len, rule, packet.ip_at, &payload, in_front);
 		HOLDS(n <= (size_t)(end - at));

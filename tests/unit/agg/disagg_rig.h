@@ -101,7 +101,7 @@ static inline uint8_t *restored(unsigned i, uint16_t id, unsigned *len)
 	p = malloc(*len);
 	assert_non_null(p);
 	memset(p, 0xee, *len);
-	bp_disagg_write(&packet, i, id, p);
+	bp_disagg_write(&packet, i, 1, id, &p);
 	return p;
 }
 

@@ -104,6 +104,27 @@ static void vectors_of_the_paper(void **state)
 	json_decref(vectors);
 }
 
+/* Those from the second on, written at once, are as each is by itself; identifications go on past
+ * the last one. */
+static void expect_the_same_at_once(void)
+{
+	uint8_t *one[8], *to[8];
+	unsigned len[8];
+
+	assert_in_range(packet.count, 2, 8);
+	for (unsigned i = 1; i < packet.count; i++) {
+		one[i] = restored(i, (uint16_t)(0xfffe + i), &len[i]);
+		to[i] = malloc(len[i]);
+		assert_non_null(to[i]);
+	}
+	bp_disagg_write(&packet, 1, packet.count - 1u, 0xffff, &to[1]);
+	for (unsigned i = 1; i < packet.count; i++) {
+		assert_memory_equal(to[i], one[i], len[i]);
+		free(to[i]);
+		free(one[i]);
+	}
+}
+
 /* Every head: both families, tags, and what the destination's network decided. */
 static void everything_of_a_datagram_comes_back(void **state)
 {
@@ -132,6 +153,7 @@ static void everything_of_a_datagram_comes_back(void **state)
 		m[4].hops = 1;
 		pack(&u, list, 5, 3, variant);
 		expect_split(&u, list, 5);
+		expect_the_same_at_once();
 		assert_int_equal(rule, family == 4 ? 0 : 1);
 	}
 }

@@ -262,7 +262,7 @@ static void expect_restored(const struct bp_disagg_packet *p, const struct item 
 	uint8_t *frame = malloc(len);
 
 	assert_non_null(frame);
-	bp_disagg_write(p, i, id, frame);
+	bp_disagg_write(p, i, 1, id, &frame);
 	memcpy(&u, was, offsetof(struct udp, payload) + was->len);
 	memcpy(u.macs, carrier->macs, 12);
 	u.no_checksum = false;
