@@ -76,10 +76,16 @@ def test_it_shows_what_arrived(demo_lab, hugepages):
     assert (split["senders"], split["messages"]) == (["10.9.0.0/24"], 0) and split["refused"] > 0
 
 
+def heed_interrupts():
+    """What a shell starts in the background ignores them, and so do its children, which can't trap what they ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_one_leaves_nothing(demo_lab, hugepages):
     # It goes on when the demonstration is over, which on a busy machine may be before this one looks.
     p = subprocess.Popen([ROOT / "scripts" / "lab", "with", "--wan", "bash", "-c", '"$0" "$1" && sleep 600', sys.executable, DEMO],
-                         env=ENV, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                         env=ENV, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                         preexec_fn=heed_interrupts)
     wait_until("a gateway", (demo_lab.state / "far.pid").exists, 60, 0.01)
     os.killpg(p.pid, signal.SIGINT)
     assert p.wait(60) == 130
