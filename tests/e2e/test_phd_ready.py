@@ -112,8 +112,10 @@ def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noq
     back_at = time.time()
     for d in devices:
         d.measured(2, since=back_at)
-    now = provisioning(router)
-    assert now["spared"] == 0 and now["done"] >= sum(d.count for d in devices), now
+    # figures are written once a second
+    now = wait_until("all to be told as done",
+                     lambda: (n := provisioning(router))["done"] >= sum(d.count for d in devices) and n)
+    assert now["spared"] == 0, now
     notice_nothing(devices)
     check_stored(devices, sink, lost_at, back_at)
     assert sink.moved >= 2 * sum(d.count for d in devices)
