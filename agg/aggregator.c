@@ -32,6 +32,13 @@ static struct bp_agg_sender sender(const struct message *m, unsigned family)
 	return from;
 }
 
+static void note_sender(struct bp_agg_full_writer *w, const struct message *m, unsigned family)
+{
+	const struct bp_agg_sender from = sender(m, family);
+
+	bp_agg_full_note_sender(w, &from);
+}
+
 /* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
 static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
 	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d, bool usual)
@@ -242,7 +249,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 
 	if (m->stream != BP_AGG_NO_STREAM) {
 		s = &a->streams.stream[m->stream];
-		if (s->buffer != NULL && !same_target(s->macs, in->frame))
+		if (s->buffer != NULL && !same_target(s->target, in->frame))
 			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
 	}
 	if (s == NULL || s->buffer == NULL) {
@@ -252,7 +259,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 	}
 	if (paper) {
 		if (s->writer.count == 0)
-			s->writer.last = sender(m, r->family);
+			note_sender(&s->writer, m, r->family);
 		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
 	} else {
 		sum = bp_sum_moved(m->sum, s->writer.payloads);
@@ -265,8 +272,9 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 		}
 		s->sum = bp_sum_add(s->sum, sum);
 	}
-	s->octets += in->frame_len;
-	s->waited_ns += now_ns - s->began_ns;
+	if (in->frame_len != bp_agg_least(m->len))
+		a->streams.rest[m->stream].more += in->frame_len - bp_agg_least(m->len);
+	s->arrived_ns += now_ns;
 	taken(a, in->rule, in->frame_len);
 	if (s->writer.count == r->most)
 		bp_aggregator_leave(a, m->stream,

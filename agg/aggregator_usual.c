@@ -78,15 +78,16 @@ void bp_aggregator_usual_set(
 /* Messages of this burst that are in the aggregate and not in its sums yet. */
 struct tally {
 	unsigned n;
-	uint32_t octets;
+	uint32_t octets, payloads;
 };
 
 static inline void enter(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t now_ns)
 {
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 
-	s->octets += t->octets;
-	s->waited_ns += t->n * (now_ns - a->streams.stream[stream].began_ns);
+	if (t->octets != bp_agg_least(0) * t->n + t->payloads)
+		a->streams.rest[stream].more += t->octets - bp_agg_least(0) * t->n - t->payloads;
+	s->arrived_ns += t->n * now_ns;
 	a->taken += t->n;
 	a->taken_octets += t->octets;
 	*t = (struct tally){0};
@@ -113,9 +114,9 @@ static inline __attribute__((always_inline)) bool append(
 
 	if (paper) {
 		if (w->count == 0) {
-			memcpy(w->last.addr, ip + BP_IP4_SRC, 4);
-			w->last.port = bp_be16(udp);
-			w->last.hops = ip[BP_IP4_TTL];
+			memcpy(w->last_addr, ip + BP_IP4_SRC, 4);
+			w->last_port = bp_be16(udp);
+			w->last_hops = ip[BP_IP4_TTL];
 		}
 		bp_aggregator_append_paper(w, udp + BP_UDP_HDR, &s->sum);
 		return true;
@@ -155,7 +156,7 @@ static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggre
 	unsigned i;
 
 	if (!paper) {
-		if (len != s->writer.last_len || (u->head[1][8] != s->writer.last.hops))
+		if (len != s->writer.last_len || (u->head[1][8] != s->writer.last_hops))
 			return 0;
 		bp_agg_full_alike_begin(&w, &s->writer);
 	}
@@ -203,6 +204,7 @@ static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggre
 	s->sum = sum;
 	t->n += i;
 	t->octets += octets;
+	t->payloads += i * len;
 	a->alike += i;
 	return i;
 }
@@ -251,6 +253,7 @@ static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator 
 			like = a->usual.len == len;
 			t.n++;
 			t.octets += in[i++].frame_len;
+			t.payloads += a->usual.len;
 			if (s->writer.count != most)
 				continue;
 		}

@@ -30,8 +30,8 @@ static inline void bp_agg_full_alike_begin(
 	x->length = (unsigned)w->directory + w->payloads;
 	x->directory_most = (int)w->front - (int)(BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4);
 	x->most = (int)w->size - (int)(BP_AGG_FULL_HEADER + BP_AGG_FULL_ALIKE_ENTRY + w->last_len);
-	memcpy(&x->addr, w->last.addr, 4);
-	x->port = __builtin_bswap16(w->last.port);
+	memcpy(&x->addr, w->last_addr, 4);
+	x->port = __builtin_bswap16(w->last_port);
 }
 
 /* Whether there surely is room for another message. */
@@ -74,8 +74,8 @@ static inline void bp_agg_full_alike_end(
 	w->directory = (uint16_t)x->directory;
 	w->payloads = (uint16_t)(x->length - x->directory);
 	w->count = (uint8_t)(w->count + n);
-	memcpy(w->last.addr, &x->addr, 4);
-	w->last.port = __builtin_bswap16((uint16_t)x->port);
+	memcpy(w->last_addr, &x->addr, 4);
+	w->last_port = __builtin_bswap16((uint16_t)x->port);
 }
 
 #endif
