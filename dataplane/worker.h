@@ -85,9 +85,9 @@ struct bp_worker {
 	struct bp_inspector *inspector;   /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
-	struct bp_exception *exception; /* NULL: nothing routes */
-	struct bp_health *health;       /* NULL: no section phd */
-	struct bp_gather *gather;       /* NULL: no section aggregate or disaggregate */
+	struct bp_exception *exception;     /* NULL: nothing routes */
+	struct bp_health *health;           /* NULL: no section phd */
+	struct bp_gather *gather;           /* NULL: no section aggregate or disaggregate */
 	struct bp_transformer *transformer; /* NULL: no section transform */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
