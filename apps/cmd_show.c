@@ -62,6 +62,7 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_routes,
 	&bp_show_sessions,
 	&bp_show_aggregates,
+	&bp_show_transform,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -292,7 +293,7 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 			o->what);
 	if (o->streams.has_rule && !(view && view->takes_streams))
 		return bp_cli_usage_error(
-			o->command, "--rule is for aggregates, not for %s", o->what);
+			o->command, "--rule is for aggregates and transform, not for %s", o->what);
 	if (view && view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
@@ -300,7 +301,7 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
 		return bp_cli_usage_error(o->command,
 			"--state, --type and --address are for sessions, not for %s (--address "
-			"for aggregates, too)",
+			"for aggregates and transform, too)",
 			o->what);
 	return o->which ? take_which(o, view) : BP_EX_OK;
 }
