@@ -13,8 +13,7 @@
  * Small:  as medium without the lowest 4 bits, 22 bits, 2^11 entries.
  *
  * The paper's tables end at 2 pi; its packet's angles reach 128 rad, ours BP_TRANSFORM_ANGLE_MAX.
- * They are brought into a turn first with 2 pi to 42 bits of fraction: with the 25 of the others an
- * angle of 64 rad would be off by 1.3 of the last place already.
+ * They are brought into a turn first.
  */
 struct entry {
 	int32_t sin, cos;
@@ -51,22 +50,9 @@ static inline struct bp_fixed_sincos together(struct entry h, struct entry l)
 	};
 }
 
-/* The angle in fixed point, 0 <= it < BP_FIXED_TWO_PI. */
-static inline int64_t within_turn(double angle)
-{
-	const int64_t a = bp_fixed_from(angle);
-	const int64_t turns = (int64_t)floor(angle * (1 / 6.283185307179586));
-	/* 2 pi 2^42; turns of it stay below 2^62 */
-	const int64_t x = a - ((turns * 27633741218861 + (1 << 16)) >> 17);
-
-	if (x < 0)
-		return x + BP_FIXED_TWO_PI;
-	return x >= BP_FIXED_TWO_PI ? x - BP_FIXED_TWO_PI : x;
-}
-
 static inline struct bp_fixed_sincos sine_cosine_large(double angle)
 {
-	const uint32_t x = (uint32_t)within_turn(angle);
+	const uint32_t x = (uint32_t)bp_fixed_turn(angle);
 
 	return together(large[0][x >> 14], large[1][x & 0x3fff]);
 }
@@ -74,7 +60,7 @@ static inline struct bp_fixed_sincos sine_cosine_large(double angle)
 /* Quadrants end at pi / 2, pi and 3 pi / 2, rounded to the nearest. */
 static inline struct bp_fixed_sincos sine_cosine_quadrant(double angle, unsigned cut)
 {
-	int64_t x = within_turn(angle);
+	int64_t x = bp_fixed_turn(angle);
 	bool sin_minus = false, cos_minus = false;
 	struct bp_fixed_sincos r;
 
