@@ -3,6 +3,7 @@
 #define BP_AGG_AGGREGATOR_PARTS_H
 
 #include "agg/aggregator.h"
+#include "agg/alike.h"
 #include "agg/datagram.h"
 #include "agg/match.h"
 #include "agg/senders.h"
@@ -44,6 +45,7 @@ struct bp_aggregator_rule {
  */
 struct bp_aggregator_usual {
 	bp_v16 head[3];
+	struct bp_alike alike; /* what is like that one */
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
 	uint16_t len;    /* of its payload */
@@ -129,6 +131,8 @@ void bp_aggregator_usual_set(
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);
 
+/* Completes the aggregate of a stream: *out is what is to be sent. */
+void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);
 /* Enters what was taken into the statistics. */
 void bp_aggregator_settle(struct bp_aggregator *a);
 /* Sends the aggregate of a stream that has one. */
