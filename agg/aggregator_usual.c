@@ -145,9 +145,9 @@ static inline const uint8_t *udp_of(const uint8_t *frame)
 /* The first message of an aggregate in format paper, which says who sent all. */
 static inline void note_sender(struct bp_agg_full_writer *w, const uint8_t *frame)
 {
-	memcpy(w->last.addr, source(frame), 4);
-	w->last.port = bp_be16(udp_of(frame));
-	w->last.hops = frame[BP_ETHER_HDR + BP_IP4_TTL];
+	memcpy(w->last_addr, source(frame), 4);
+	w->last_port = bp_be16(udp_of(frame));
+	w->last_hops = frame[BP_ETHER_HDR + BP_IP4_TTL];
 }
 
 /* Appends in format paper: there is room. */
@@ -217,7 +217,7 @@ static inline unsigned append_run(struct bp_agg_stream *s, const struct bp_agg_i
 	while (i < n) {
 		unsigned more = n - i;
 
-		if (w->count != 0 && w->last_len == len && w->last.hops == hops)
+		if (w->count != 0 && w->last_len == len && w->last_hops == hops)
 			while (more != 0 && !bp_agg_full_alike_fit(w, more))
 				more /= 2;
 		else
@@ -253,8 +253,9 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 	t->gone++;
 	t->gone_octets += out.len;
 	t->in_gone += s->writer.count;
-	t->in_gone_octets += s->octets;
+	t->in_gone_octets += bp_aggregator_octets(a, stream);
 	s->buffer = NULL;
+	s->writer.count = 0;
 	a->hooks.send(a->hooks.arg, &out);
 }
 
@@ -294,12 +295,16 @@ struct taking {
 	struct tally t;
 };
 
-static inline void taken(struct taking *k, unsigned n, uint64_t octets)
+/* `n` messages of `len` octets were put into the aggregate, each from a frame of so many. */
+static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t frame_len)
 {
-	k->s->octets += (uint32_t)octets;
-	k->s->waited_ns += n * (k->now_ns - k->s->began_ns);
+	const uint32_t more = n * (frame_len - bp_agg_least(len));
+
+	if (more != 0)
+		k->a->streams.rest[k->a->usual.stream].more += more;
+	k->s->arrived_ns += n * k->now_ns;
 	k->t.n += n;
-	k->t.octets += octets;
+	k->t.octets += (uint64_t)n * frame_len;
 }
 
 /* `next`: the first frame that is not in the aggregate. */
@@ -337,7 +342,7 @@ static inline __attribute__((always_inline)) unsigned place(
 			append_paper(k->s, in + i, sum + i, most);
 		else
 			done = append_run(k->s, in + i, sum + i, most, len, u->alike.hops);
-		taken(k, done, (uint64_t)done * in->frame_len);
+		taken(k, done, len, in->frame_len);
 		i += done;
 		leave_if_full(k, in + i);
 		if (done != most)
@@ -366,7 +371,7 @@ static inline __attribute__((always_inline)) bool take_one(
 	}
 	in->verdict = BP_AGG_TAKEN;
 	in->rule = u->rule;
-	taken(k, 1, in->frame_len);
+	taken(k, 1, *len, in->frame_len);
 	leave_if_full(k, in + 1);
 	return true;
 }

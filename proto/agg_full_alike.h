@@ -46,10 +46,10 @@ static inline struct bp_agg_full_alike bp_agg_full_alike_begin(const struct bp_a
 {
 	uint32_t addr;
 
-	memcpy(&addr, w->last.addr, 4);
+	memcpy(&addr, w->last_addr, 4);
 	return (struct bp_agg_full_alike){.entries = w->buf + BP_AGG_FULL_HEADER + w->directory,
 		.payloads = w->buf + w->front + w->payloads,
-		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last.port), 0}};
+		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
 }
 
 /* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
@@ -78,8 +78,8 @@ static inline void bp_agg_full_alike_end(
 	w->directory = (uint16_t)(x->entries - (w->buf + BP_AGG_FULL_HEADER));
 	w->payloads = (uint16_t)(x->payloads - (w->buf + w->front));
 	w->count = (uint8_t)(w->count + n);
-	memcpy(w->last.addr, &addr, 4);
-	w->last.port = __builtin_bswap16((uint16_t)last[2]);
+	memcpy(w->last_addr, &addr, 4);
+	w->last_port = __builtin_bswap16((uint16_t)last[2]);
 }
 
 #endif
