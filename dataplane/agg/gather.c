@@ -291,7 +291,7 @@ static void set_rules(struct bp_gather *g)
 		w->apart |= (uint32_t)apart << p;
 		g->after_disaggregate[p] = onward;
 		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
-		w->enter[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
+		w->inner[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
 								    : g->after_aggregate[p];
 	}
 	bp_graph_enter(w);
