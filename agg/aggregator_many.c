@@ -139,11 +139,11 @@ static inline bool append_like(struct bp_agg_full_writer *w, const uint8_t *f, c
 
 	if (w->count == 0 || j->len != w->last_len || f[AT_IP + BP_IP4_TTL] != w->last_hops)
 		return false;
-	bp_agg_full_alike_begin(&x, w);
-	if (!bp_agg_full_alike_fits(&x))
+	if (!bp_agg_full_alike_fit(w, 1))
 		return false;
-	bp_agg_full_alike_append(&x, bp_load32(f + AT_IP + BP_IP4_SRC),
-		bp_load32(f + AT_UDP) & 0xffff, f + AT_PAYLOAD, j->len);
+	x = bp_agg_full_alike_begin(w);
+	bp_agg_full_alike_append(
+		&x, bp_v16_load(f + AT_IP + BP_IP4_SRC), f + AT_PAYLOAD, j->len);
 	bp_agg_full_alike_end(w, &x, 1);
 	return true;
 }
