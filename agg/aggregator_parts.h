@@ -98,8 +98,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key_rule(&s->key)];
 	uint64_t due;
 
-	bp_agg_full_begin(
-		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
+	bp_agg_full_begin(&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->most);
 	s->buffer = buffer;
 	s->sum = 0;
 	s->arrived_ns = 0;
