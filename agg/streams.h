@@ -277,6 +277,8 @@ static inline void bp_agg_streams_move(struct bp_agg_streams *t, uint32_t stream
 	struct bp_agg_link *const l = t->link, *const me = &l[stream];
 	const uint32_t head = t->size + list;
 
+	if (l[head].before == stream)
+		return; /* there it is */
 	l[me->before].behind = me->behind;
 	l[me->behind].before = me->before;
 	me->before = l[head].before;
