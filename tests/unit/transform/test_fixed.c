@@ -173,7 +173,7 @@ static void matrices(void **state)
 static void nothing_wraps(void **state)
 {
 	static const double radius[] = {
-		63.99999997, 64, -64, 64.5, -95, 96, -97, 1e6, -1e150, 1e298};
+		63.99999997, 64, -64, 64.5, -95, 96, -97, 300, -5000, 1e6, -1e150, 1e298};
 	static const double scale[] = {1, -2, 63.9999999999, 64, -64, 1000, 2147483647};
 
 	for (int method = BP_TRANSFORM_LARGE; method < BP_TRANSFORM_METHODS; method++)
