@@ -3,6 +3,7 @@
 #define BP_AGG_AGGREGATOR_PARTS_H
 
 #include "agg/aggregator.h"
+#include "agg/alike.h"
 #include "agg/datagram.h"
 #include "agg/match.h"
 #include "agg/senders.h"
@@ -19,6 +20,9 @@
  */
 #define BP_AGG_AHEAD 80u
 _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the aggregate");
+/* Until then both MAC addresses of the first message's frame lie so many octets before the front.
+ */
+#define BP_AGG_MACS 16u
 /* Format paper needs no directory; this is where its first message lies, after the flag header. */
 #define BP_AGG_PAPER_FRONT 16u
 
@@ -44,6 +48,7 @@ struct bp_aggregator_rule {
  */
 struct bp_aggregator_usual {
 	bp_v16 head[3];
+	struct bp_alike alike; /* what is like that one */
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
 	uint16_t len;    /* of its payload */
@@ -99,14 +104,26 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
 	s->buffer = buffer;
 	s->sum = 0;
-	s->octets = 0;
-	s->waited_ns = 0;
-	memcpy(s->macs, frame, sizeof(s->macs));
+	s->arrived_ns = 0;
+	t->rest[stream].more = 0;
+	memcpy(s->target, frame, sizeof(s->target));
+	memcpy(s->writer.buf - BP_AGG_MACS, frame, 12);
 	s->began_ns = now_ns;
 	bp_agg_streams_move(t, stream, bp_agg_key_rule(&s->key));
 	due = bp_aggregator_due(r, now_ns);
 	if (due < a->soonest_ns)
 		a->soonest_ns = due;
+}
+
+/* Octets of the frames of the messages in a stream's aggregate. */
+static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint32_t stream)
+{
+	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	const unsigned n = s->writer.count;
+	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
+
+	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
+	       a->streams.rest[stream].more;
 }
 
 /* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
@@ -129,6 +146,8 @@ void bp_aggregator_usual_set(
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);
 
+/* Completes the aggregate of a stream: *out is what is to be sent. */
+void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);
 /* Enters what was taken into the statistics. */
 void bp_aggregator_settle(struct bp_aggregator *a);
 /* Sends the aggregate of a stream that has one. */

@@ -4,24 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agg/match.h"
-#include "agg/senders.h"
-#include "agg/sequence.h"
+#include "agg/disaggregator_parts.h"
 #include "proto/agg_paper.h"
-
-struct rule {
-	uint8_t format;                /* enum bp_agg_format */
-	struct bp_agg_senders senders; /* of the destination's family: no other can be in its
-					  aggregates */
-	bool possible; /* whether all addresses in the first of them can be a sender's */
-};
-
-struct bp_disaggregator {
-	struct bp_disagg_stats *stats;
-	struct bp_sequences *sequences;
-	struct bp_agg_match match;
-	struct rule rule[BP_AGG_RULES_MAX];
-};
 
 struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_options *o)
 {
@@ -30,6 +14,7 @@ struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_opti
 	if (d == NULL)
 		return NULL;
 	d->stats = o->stats;
+	d->usual.to = BP_DISAGGREGATOR_NOWHERE;
 	d->sequences = bp_sequences_new(o->streams, o->stats, o->seed);
 	if (d->sequences == NULL) {
 		free(d);
@@ -71,9 +56,10 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 {
 	bp_agg_match_clear(&d->match);
 	memset(d->rule, 0, sizeof(d->rule));
+	d->usual.to = BP_DISAGGREGATOR_NOWHERE;
 	for (uint32_t i = 0; i < rules->n_disaggregate; i++) {
 		const struct bp_disagg_rule *from = &rules->disaggregate[i];
-		struct rule *r = &d->rule[i];
+		struct bp_disaggregator_rule *r = &d->rule[i];
 
 		r->format = from->format;
 		bp_agg_senders_set(
@@ -91,33 +77,19 @@ bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port)
 	return bp_agg_match_wants(&d->match, port);
 }
 
-static bool for_this_machine(const uint8_t *frame, bool routed, uint64_t mac)
-{
-	/* two octets more than the address has; a datagram's frame has them */
-	return routed ? (bp_sum_word(frame) ^ mac) << 16 == 0 : (frame[0] & 1) == 0;
-}
-
-static unsigned rule_of(
-	const struct bp_disaggregator *d, const struct bp_datagram *g, unsigned port)
-{
-	uint64_t to[2];
-
-	bp_agg_match_words(g->family, bp_datagram_dst(g), to);
-	return bp_agg_match_find(&d->match, port, g->family, to, g->dport);
-}
-
 bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
 	uint32_t frame_len, unsigned port)
 {
 	struct bp_datagram g;
 
 	return bp_datagram_parse(frame, len, frame_len, &g) &&
-	       rule_of(d, &g, port) != BP_AGG_NO_RULE;
+	       bp_disaggregator_rule_of(d, &g, port) != BP_AGG_NO_RULE;
 }
 
 /* Whether it claims to be an aggregate. The lengths may be wrong: then what lies in the frame is
  * asked. */
-static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, bool lengths_ok)
+static bool begins_as_one(
+	const struct bp_disaggregator_rule *r, const struct bp_datagram *g, bool lengths_ok)
 {
 	const uint8_t *p = bp_datagram_payload(g);
 	const uint32_t len =
@@ -130,8 +102,8 @@ static bool begins_as_one(const struct rule *r, const struct bp_datagram *g, boo
 
 /* Whether all are from the first prefix, where that says that they are possible: then no branch
  * depends on one of them. */
-static bool all_from_first(
-	const struct rule *r, unsigned family, const struct bp_agg_message *message, unsigned count)
+static bool all_from_first(const struct bp_disaggregator_rule *r, unsigned family,
+	const struct bp_agg_message *message, unsigned count)
 {
 	const struct bp_agg_senders_prefix *p = &r->senders.prefix[0];
 	uint64_t outside = 0;
@@ -151,8 +123,8 @@ static bool all_from_first(
 
 /* Whether a rule lets all these senders be restored. Mostly one is as the one before it, or at
  * least from the prefix that is named first. */
-static bool senders_allowed(
-	const struct rule *r, unsigned family, const struct bp_agg_message *message, unsigned count)
+static bool senders_allowed(const struct bp_disaggregator_rule *r, unsigned family,
+	const struct bp_agg_message *message, unsigned count)
 {
 	uint64_t before[2] = {0, 0}; /* unspecified: no sender */
 
@@ -188,7 +160,6 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 		[BP_AGG_FULL_E_ENTRY] = BP_DISAGG_ENTRY,
 		[BP_AGG_FULL_E_LENGTH] = BP_DISAGG_COUNT,
 	};
-	struct bp_sequence_key key;
 	struct bp_agg_full head;
 	enum bp_agg_full_error e;
 
@@ -202,16 +173,13 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 	out->count = head.count;
 	bp_disagg_prepare(out, g, NULL);
 
-	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
-	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
-	key.rest = bp_sequence_rest(g->sport, g->dport, head.stream, g->family, rule);
-	bp_sequences_note(d->sequences, &key, head.sequence);
+	bp_disaggregator_note(d, g, rule, head.stream, head.sequence);
 	return BP_DISAGG_REFUSALS;
 }
 
 /* The format says nothing of senders: all messages have that of the packet. */
-static enum bp_disagg_refusal judge_paper(
-	const struct rule *r, const struct bp_datagram *g, struct bp_disagg_packet *out)
+static enum bp_disagg_refusal judge_paper(const struct bp_disaggregator_rule *r,
+	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
 	uint8_t flag[BP_AGG_PAPER_HEADER];
 	struct bp_agg_paper paper;
@@ -242,7 +210,7 @@ static enum bp_disagg_refusal judge_paper(
 static enum bp_disagg_refusal judge(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, bool lengths_ok, struct bp_disagg_packet *out)
 {
-	const struct rule *r = &d->rule[rule];
+	const struct bp_disaggregator_rule *r = &d->rule[rule];
 
 	if (!lengths_ok)
 		return BP_DISAGG_LENGTHS;
@@ -279,9 +247,9 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 
 	if (!whole && !bp_datagram_parse_fragment(frame, len, frame_len, &g))
 		return BP_DISAGG_OTHER;
-	if (!for_this_machine(frame, routed, mac))
+	if (!bp_disaggregator_for_this_machine(frame, routed, mac))
 		return BP_DISAGG_OTHER;
-	number = rule_of(d, &g, port);
+	number = bp_disaggregator_rule_of(d, &g, port);
 	if (number == BP_AGG_NO_RULE)
 		return BP_DISAGG_OTHER;
 	*rule = (uint8_t)number;
@@ -300,10 +268,7 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 		return BP_DISAGG_REFUSED;
 	}
 	out->rule = (uint8_t)number;
-	bp_agg_stat_add(&stats->aggregates, 1);
-	bp_agg_stat_add(&stats->aggregate_octets, frame_len);
-	bp_agg_stat_add(&stats->messages, out->count);
-	bp_agg_stat_add(&stats->message_octets, octets_of(out));
+	bp_disaggregator_count(d, number, frame_len, out->count, octets_of(out));
 	return BP_DISAGG_SPLIT;
 }
 

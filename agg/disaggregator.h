@@ -71,6 +71,36 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
 	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why);
 
+/* Where restored frames are written: to base[i] + data_at, each as long as the aggregate's frame.
+ */
+struct bp_disagg_buffers {
+	uint8_t *const *base;
+	uint32_t data_at;
+	uint32_t n;    /* of them; of `len` as many */
+	uint16_t *len; /* octets that were written to each */
+};
+
+/*
+ * bp_disaggregator_read() and bp_disagg_write() at once, for the usual aggregate: format full, IPv4
+ * without tags and options, all in frame[0..len). Returns how many messages were restored, to the
+ * first buffers; `id` as there. 0: not as usual, or to be refused; nothing was counted, but buffers
+ * may have been written to, and bp_disaggregator_read() says what it is.
+ */
+unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	unsigned port, bool routed, uint64_t mac, uint16_t id,
+	const struct bp_disagg_buffers *buffers, uint8_t *rule);
+
+/* How many buffers it is to have: what a usual aggregate says that it holds. 0: it is none. */
+static inline unsigned bp_disaggregator_usual_count(const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *p = frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR;
+
+	if (len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + BP_AGG_FULL_HEADER ||
+		!bp_datagram_is_usual(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
+		return 0;
+	return p[BP_AGG_FULL_AT_COUNT];
+}
+
 /* The messages of *p can't be sent, for want of buffers: the statistics count the aggregate as
  * refused instead. That its number has come remains. */
 void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg_packet *p);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "proto/copy.h"
+#include "agg/copy_sum.h"
 
 void bp_disagg_prepare(struct bp_disagg_packet *p, const struct bp_datagram *d, const uint8_t *flag)
 {
@@ -16,49 +16,6 @@ void bp_disagg_prepare(struct bp_disagg_packet *p, const struct bp_datagram *d, 
 		memcpy(p->flag, flag, sizeof(p->flag));
 		p->head_len += sizeof(p->flag);
 	}
-}
-
-/* What is left of the last word of 8 octets when all but its last n (1..7) are gone: they lie as
- * bp_sum_tail() has them. */
-static inline uint64_t last_of_word(uint64_t w, unsigned n)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return w >> (64 - 8 * n);
-#else
-	return w << (64 - 8 * n);
-#endif
-}
-
-/* Copies, and returns the bp_sum() of it. */
-static inline uint64_t copy_and_sum(uint8_t *to, const uint8_t *from, unsigned len)
-{
-	const uint8_t *const end = from + (len & ~15u);
-	uint64_t sum = 0, other = 0, w;
-	unsigned left = len & 15;
-
-	for (; from != end; from += 16, to += 16) {
-		memcpy(to, from, 16);
-		sum = bp_sum_add(sum, bp_sum_word(from));
-		other = bp_sum_add(other, bp_sum_word(from + 8));
-	}
-	if (left >= 8) {
-		memcpy(&w, from, 8);
-		memcpy(to, &w, 8);
-		sum = bp_sum_add(sum, w);
-		left -= 8;
-		from += 8;
-		to += 8;
-	}
-	if (left != 0 && len >= 8) {
-		/* once more some of what was just copied, instead of one octet after another */
-		memcpy(&w, from + left - 8, 8);
-		memcpy(to + left - 8, &w, 8);
-		other = bp_sum_add(other, last_of_word(w, left));
-	} else if (left != 0) {
-		bp_copy(to, from, left);
-		other = bp_sum_tail(from, left);
-	}
-	return bp_sum_add(sum, other);
 }
 
 /* Inlined for each family. */
@@ -90,7 +47,7 @@ static inline __attribute__((always_inline)) void write_frames(const struct bp_d
 		/* what these write too many, the IP header overwrites */
 		memcpy(frame, &ether, sizeof(ether));
 		memcpy(frame + ip_at - 8, &tags, sizeof(tags));
-		sum = copy_and_sum(payload, p->payload + m[i].offset, len);
+		sum = bp_copy_and_sum(payload, p->payload + m[i].offset, len);
 		if (in_front != 0) {
 			memcpy(payload - sizeof(p->flag), p->flag, sizeof(p->flag));
 			sum = bp_sum_add(sum, flag_sum);

@@ -17,11 +17,14 @@ static void *lines(size_t n, size_t size)
 bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_stream_row *row,
 	const uint64_t hash_key[2])
 {
-	uint64_t slots = 16;
+	uint32_t slots = 16;
 
-	while (slots < 2 * (uint64_t)size)
+	*t = (struct bp_agg_streams){.row = row, .size = size};
+	if (size > BP_AGG_STREAMS_MOST)
+		return false;
+	while (slots < 2 * size)
 		slots *= 2;
-	*t = (struct bp_agg_streams){.row = row, .size = size, .slot_mask = (uint32_t)(slots - 1)};
+	t->slot_mask = slots - 1;
 	memcpy(t->hash_key, hash_key, sizeof(t->hash_key));
 	t->slot = lines(slots, sizeof(*t->slot));
 	t->stream = lines(size, sizeof(*t->stream));
@@ -59,6 +62,7 @@ void bp_agg_streams_clear(struct bp_agg_streams *t)
 	for (uint32_t i = 0; i < t->used; i++) {
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 		t->stream[i].buffer = NULL;
+		t->stream[i].writer.count = 0;
 		atomic_store_explicit(&t->row[i].life, 0, memory_order_relaxed);
 	}
 	t->used = 0;
@@ -68,9 +72,9 @@ uint32_t bp_agg_streams_find(
 	const struct bp_agg_streams *t, const struct bp_agg_key *k, uint32_t hash)
 {
 	for (uint32_t i = hash & t->slot_mask; t->slot[i] != 0; i = (i + 1) & t->slot_mask) {
-		const uint32_t stream = (uint32_t)t->slot[i] - 1;
+		const uint32_t stream = bp_agg_slot_stream(t->slot[i]);
 
-		if (t->slot[i] >> 32 == hash && bp_agg_key_same(&t->stream[stream].key, k))
+		if (bp_agg_slot_may(t->slot[i], hash) && bp_agg_key_same(&t->stream[stream].key, k))
 			return stream;
 	}
 	return BP_AGG_NO_STREAM;
@@ -85,13 +89,13 @@ uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t)
  * own place was taken: no slot is ever marked as left, and a probe ends at the first free one. */
 static void forget(struct bp_agg_streams *t, uint32_t stream)
 {
-	const uint32_t mask = t->slot_mask, hash = bp_agg_streams_hash(t, &t->stream[stream].key);
-	uint32_t hole = hash & mask, i;
+	const uint32_t mask = t->slot_mask;
+	uint32_t hole = t->rest[stream].hash & mask, i;
 
-	while (t->slot[hole] != ((uint64_t)hash << 32 | (stream + 1)))
+	while (bp_agg_slot_stream(t->slot[hole]) != stream)
 		hole = (hole + 1) & mask;
 	for (i = (hole + 1) & mask; t->slot[i] != 0; i = (i + 1) & mask) {
-		const uint32_t home = (uint32_t)(t->slot[i] >> 32) & mask;
+		const uint32_t home = t->rest[bp_agg_slot_stream(t->slot[i])].hash & mask;
 
 		/* it may not go before its own place */
 		if (((i - home) & mask) < ((i - hole) & mask))
@@ -135,8 +139,10 @@ void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struc
 		t->used++;
 	while (t->slot[i] != 0)
 		i = (i + 1) & t->slot_mask;
-	t->slot[i] = (uint64_t)hash << 32 | (stream + 1);
+	t->slot[i] = hash >> BP_AGG_SLOT_TAG << BP_AGG_SLOT_TAG | (stream + 1);
 	t->stream[stream].key = *k;
+	t->stream[stream].usual = bp_agg_key_usual(k);
+	t->rest[stream].hash = hash;
 	t->rest[stream].number = number;
 	t->rest[stream].sequence = sequence;
 	write_row(t, stream, number);

@@ -3,11 +3,13 @@
 #define BP_AGG_STREAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "biplane/aggregation.h"
 #include "proto/agg_full.h"
+#include "proto/ip.h"
 #include "shm/agg.h"
 #include "shm/hash.h"
 
@@ -17,11 +19,13 @@
  * (in the order in which these began, which with one delay a rule is that of their deadlines), else
  * the idle ones in the order in which they fell idle; slots that never held one come first.
  *
- * What a message needs of a stream is two cache lines; links lie apart, in arrays that stay in the
- * cache, so that moving a stream touches no neighbour's lines.
+ * What a message needs of a stream is a cache line or two; slots and links lie apart, in arrays
+ * that stay in the cache, so that looking for a stream touches no other's lines, nor does moving
+ * one.
  */
 
 #define BP_AGG_NO_STREAM UINT32_MAX
+#define BP_AGG_STREAMS_MOST (1u << 20)
 
 /*
  * What makes a stream: [0], [1] destination address as bp_agg_match_words() has it; [2] VLAN tags
@@ -84,20 +88,56 @@ static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_a
 		       (a->word[3] ^ b->word[3])) == 0;
 }
 
+/*
+ * The key of a stream of IPv4 without tags in one word, and 0 of any other: the destination's
+ * address as it lies in memory; 15 bits by bp_agg_key_usual_rest(); its port, network byte order,
+ * in the upper 16. In a frame, address and port lie in one word like this.
+ */
+#define BP_AGG_USUAL_FRAME 0xffff0000ffffffffu /* what of it is in the frame's word */
+_Static_assert(BP_AGG_RULES_MAX <= 32, "five bits");
+
+static inline uint64_t bp_agg_key_usual_rest(unsigned rule, unsigned tos, bool dont_fragment)
+{
+	return (uint64_t)(rule | tos << 5 | (unsigned)dont_fragment << 13 | 1u << 14) << 32;
+}
+
+static inline uint64_t bp_agg_key_usual(const struct bp_agg_key *k)
+{
+	if (bp_agg_key_family(k) != 4 || bp_agg_key_tags(k) != 0)
+		return 0;
+	return k->word[0] | (uint64_t)__builtin_bswap16((uint16_t)bp_agg_key_udp(k)) << 48 |
+	       bp_agg_key_usual_rest(
+		       bp_agg_key_rule(k), bp_agg_key_tos(k), bp_agg_key_dont_fragment(k));
+}
+
+static inline unsigned bp_agg_usual_rule(uint64_t usual)
+{
+	return usual >> 32 & 31;
+}
+
+/* The key whose word this is. */
+static inline struct bp_agg_key bp_agg_usual_key(uint64_t usual)
+{
+	return (struct bp_agg_key){{(uint32_t)usual, 0, 0,
+		bp_agg_key_last(__builtin_bswap16((uint16_t)(usual >> 48)),
+			bp_agg_usual_rule(usual), usual >> 37 & 0xff, 4, usual >> 45 & 1, 0)}};
+}
+
+/* A message of IPv4 without tags that goes into an aggregate touches the first line alone. */
 struct bp_agg_stream {
-	/* what says whether a message belongs to it, and to the aggregate that is being built */
+	uint64_t usual;      /* bp_agg_key_usual() of the key */
+	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even octet */
+	uint64_t arrived_ns; /* sum over its messages: when each came */
+	uint8_t target[6];   /* destination MAC address of the aggregate */
+	/* the aggregate; count 0: there is none. Format paper uses its buf, front, count, most
+	 * and the last message's sender. */
+	struct bp_agg_full_writer writer;
+	void *buffer;      /* NULL: there is no aggregate */
+	uint64_t began_ns; /* when its first message came */
 	struct bp_agg_key key;
-	uint8_t macs[12]; /* of the aggregate's Ethernet header: destination, source */
-	uint32_t octets;  /* of its messages' frames */
-	void *buffer;     /* NULL: there is no aggregate */
-	uint64_t sum;     /* bp_sum() of its payloads, as if they began at an even octet */
-	/* the aggregate */
-	struct bp_agg_full_writer writer; /* format paper uses its buf, front, count, most, last */
-	uint64_t waited_ns;               /* sum over its messages: by how much later than the
-					     first each came */
-	uint64_t began_ns;                /* when the first of them came */
-};
+} __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
+_Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all of IPv4 in one");
 
 /* What is needed when an aggregate leaves. */
 struct bp_agg_stream_rest {
@@ -105,14 +145,29 @@ struct bp_agg_stream_rest {
 	uint16_t sport;  /* host byte order */
 	uint16_t number; /* in format full */
 	uint32_t sequence;
+	uint32_t more; /* octets of the frames of the aggregate's messages beyond bp_agg_least() */
+	uint32_t hash; /* of the key */
 };
+
+/* Octets of the shortest frame that has so many octets of UDP payload. */
+static inline uint32_t bp_agg_least(uint32_t payload)
+{
+	return BP_ETHER_HDR + BP_IP4_HDR + 8u + payload;
+}
 
 struct bp_agg_link {
 	uint32_t before, behind;
 };
 
+/* So many bits of a slot are the stream; the others are bits of the hash that say nothing of the
+ * slot's place. */
+#define BP_AGG_SLOT_TAG 21u
+_Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fits");
+
 struct bp_agg_streams {
-	uint64_t *slot; /* hash << 32 | stream + 1; 0: free. Linear probing, at most half full */
+	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
+	 * half full */
+	uint32_t *slot;
 	struct bp_agg_stream *stream;
 	struct bp_agg_stream_rest *rest;
 	struct bp_agg_link *link; /* of the streams, and behind them the lists' heads */
@@ -124,19 +179,28 @@ struct bp_agg_streams {
 	uint32_t slot_mask;
 };
 
-/* False: no memory. `row`: `size` of them, the caller's. */
+/* False: no memory, or more than BP_AGG_STREAMS_MOST. `row`: `size` of them, the caller's. */
 bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_stream_row *row,
 	const uint64_t hash_key[2]);
 void bp_agg_streams_free(struct bp_agg_streams *t);
 /* Forgets all streams and frees their rows. */
 void bp_agg_streams_clear(struct bp_agg_streams *t);
 
+/* The hash of a key that has bp_agg_key_usual(). */
+static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
+{
+	return (uint32_t)bp_fold(usual ^ t->hash_key[0], t->hash_key[1]);
+}
+
 static inline uint32_t bp_agg_streams_hash(
 	const struct bp_agg_streams *t, const struct bp_agg_key *k)
 {
-	const uint64_t h =
-		bp_fold(k->word[0] ^ t->hash_key[0], k->word[1] ^ t->hash_key[1]) ^ k->word[2];
+	const uint64_t usual = bp_agg_key_usual(k);
+	uint64_t h;
 
+	if (usual != 0)
+		return bp_agg_streams_hash_usual(t, usual);
+	h = bp_fold(k->word[0] ^ t->hash_key[0], k->word[1] ^ t->hash_key[1]) ^ k->word[2];
 	return (uint32_t)bp_fold(h ^ 0xa0761d6478bd642full, k->word[3] ^ t->hash_key[1]);
 }
 
@@ -145,13 +209,24 @@ static inline void bp_agg_streams_prefetch_slot(const struct bp_agg_streams *t, 
 	__builtin_prefetch(&t->slot[hash & t->slot_mask]);
 }
 
-/* The first stream with that hash, which is seldom another than the one that is looked for; or
- * BP_AGG_NO_STREAM. Reads no stream. */
+static inline uint32_t bp_agg_slot_stream(uint32_t slot)
+{
+	return (slot & ((1u << BP_AGG_SLOT_TAG) - 1)) - 1;
+}
+
+/* Whether a slot that is not free may be of a key with that hash. */
+static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
+{
+	return (slot ^ hash) >> BP_AGG_SLOT_TAG == 0;
+}
+
+/* The first stream that may have that hash, which is seldom another than the one that is looked
+ * for; or BP_AGG_NO_STREAM. Reads no stream. */
 static inline uint32_t bp_agg_streams_guess(const struct bp_agg_streams *t, uint32_t hash)
 {
 	for (uint32_t i = hash & t->slot_mask; t->slot[i] != 0; i = (i + 1) & t->slot_mask)
-		if (t->slot[i] >> 32 == hash)
-			return (uint32_t)t->slot[i] - 1;
+		if (bp_agg_slot_may(t->slot[i], hash))
+			return bp_agg_slot_stream(t->slot[i]);
 	return BP_AGG_NO_STREAM;
 }
 
@@ -193,6 +268,8 @@ static inline void bp_agg_streams_move(struct bp_agg_streams *t, uint32_t stream
 	struct bp_agg_link *const l = t->link, *const me = &l[stream];
 	const uint32_t head = t->size + list;
 
+	if (l[head].before == stream)
+		return; /* there it is */
 	l[me->before].behind = me->behind;
 	l[me->behind].before = me->before;
 	me->before = l[head].before;

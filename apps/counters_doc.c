@@ -19,6 +19,9 @@ static const char *const group_text[BP_CG_COUNT] = {
 		       "became of them."),
 	[BP_CG_AGGREGATION] = ("Messages for aggregation that went on as they came, and why; "
 			       "frames where aggregates are taken apart that are none."),
+	[BP_CG_TRANSFORM] =
+		("Readings that became coordinates, and what had to be done to some; what was "
+		 "dropped of them is among the drops."),
 	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
 	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
 	[BP_CG_FLOW] = "The connections that inspection follows.",

@@ -11,6 +11,7 @@
 #include "biplane/fib.h"
 #include "biplane/limits.h"
 #include "biplane/rule.h"
+#include "biplane/transform.h"
 
 /*
  * The configuration file, as a structure. One table (config/schema.c) has a row per setting; the
@@ -238,6 +239,14 @@ struct bp_config {
 		uint32_t streams; /* that are made, and as many that are received */
 		uint32_t queue;   /* frames that wait for their pace, of each entry with one */
 	} aggregation;
+	struct bp_transform_config transform; /* section transform */
+	struct {                              /* section transformation */
+		uint32_t matrices; /* of all sources, those that are set while it runs too */
+		struct bp_address
+			loader; /* loopback address of the matrix loader; family 0: none */
+		uint16_t loader_tcp;
+		uint32_t loader_connections; /* at one time */
+	} transformation;
 };
 
 /* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
@@ -267,6 +276,12 @@ int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t e
 static inline bool bp_config_aggregates(const struct bp_config *c)
 {
 	return c->agg.n_aggregate != 0 || c->agg.n_disaggregate != 0;
+}
+
+/* Whether the file has an entry of transform. */
+static inline bool bp_config_transforms(const struct bp_config *c)
+{
+	return c->transform.n_rules != 0;
 }
 
 /* Whether a port routes: it is in no bridge. */

@@ -102,7 +102,8 @@ static enum bp_agg_full_error judge_header(
 #define OF_HOPS(lens_, l_) OF_PORTS(lens_, l_, 0), OF_PORTS(lens_, l_, 1)
 #define OF_ALL(lens_) OF_HOPS(lens_, 0), OF_HOPS(lens_, 1), OF_HOPS(lens_, 2), OF_HOPS(lens_, 3)
 /* Octets of an entry by its flags; 0: they mean nothing. */
-static const uint8_t entry_len4[256] = {OF_ALL(LENS4)}, entry_len6[256] = {OF_ALL(LENS6)};
+const uint8_t bp_agg_full_entry_len4[256] = {OF_ALL(LENS4)};
+static const uint8_t entry_len6[256] = {OF_ALL(LENS6)};
 
 /* The bits of an address that follow, by their code; of IPv6 in two halves. */
 static const uint32_t new_bits4[8] = {0, 0xff, 0xffff, 0xffffff, 0xffffffff};
@@ -185,7 +186,7 @@ static inline __attribute__((always_inline)) enum bp_agg_full_error read_directo
 
 		if (at == end)
 			return BP_AGG_FULL_E_COUNT;
-		entry = (family == 4 ? entry_len4 : entry_len6)[p[at]];
+		entry = (family == 4 ? bp_agg_full_entry_len4 : entry_len6)[p[at]];
 		if (entry == 0 || entry > end - at)
 			return BP_AGG_FULL_E_ENTRY;
 		read_entry(p + at, entry, family, &e);

@@ -112,15 +112,20 @@ enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned f
 /* An aggregate that is being built; to be read only by the functions below, but for `count`. */
 struct bp_agg_full_writer {
 	uint8_t *buf;
-	uint16_t front;     /* the payloads begin at buf + front */
-	uint16_t size;      /* the whole aggregate may have so many octets */
+	/* what changes with each message: in eight octets */
 	uint16_t directory; /* octets, at buf + BP_AGG_FULL_HEADER until the end */
 	uint16_t payloads;  /* octets */
-	uint16_t last_len;
+	uint16_t last_len;  /* of the message before */
 	uint8_t count;
+	uint8_t last_hops;
+	uint16_t front; /* the payloads begin at buf + front */
+	uint16_t size;  /* the whole aggregate may have so many octets */
 	uint8_t most;
 	uint8_t family;
-	struct bp_agg_sender last;
+	/* Sender of the message before. Its address comes last, so that what IPv4 needs lies
+	 * together. */
+	uint16_t last_port;
+	uint8_t last_addr[16];
 };
 
 /*
@@ -141,6 +146,15 @@ static inline void bp_agg_full_begin(struct bp_agg_full_writer *w, uint8_t *buf,
 	w->count = 0;
 	w->most = most;
 	w->family = (uint8_t)family;
+}
+
+/* The sender of the message that was appended last. */
+static inline void bp_agg_full_note_sender(
+	struct bp_agg_full_writer *w, const struct bp_agg_sender *s)
+{
+	memcpy(w->last_addr, s->addr, sizeof(w->last_addr));
+	w->last_port = s->port;
+	w->last_hops = s->hops;
 }
 
 /* How many of the last octets two addresses differ in, up to the first octet that differs. */
@@ -198,10 +212,10 @@ static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg
 		return how_long << BP_AGG_FULL_LENGTH_SHIFT | BP_AGG_FULL_HOPS |
 		       2 << BP_AGG_FULL_PORT_SHIFT | (family == 4 ? 4 : 7);
 	length = len == w->last_len ? 0 : how_long;
-	hops = s->hops == w->last.hops ? 0 : BP_AGG_FULL_HOPS;
-	port = (s->port != w->last.port) + (s->port >> 8 != w->last.port >> 8);
-	octets = family == 4 ? bp_agg_full_differ4(s->addr, w->last.addr)
-			     : bp_agg_full_differ6(s->addr, w->last.addr);
+	hops = s->hops == w->last_hops ? 0 : BP_AGG_FULL_HOPS;
+	port = (s->port != w->last_port) + (s->port >> 8 != w->last_port >> 8);
+	octets = family == 4 ? bp_agg_full_differ4(s->addr, w->last_addr)
+			     : bp_agg_full_differ6(s->addr, w->last_addr);
 	return length << BP_AGG_FULL_LENGTH_SHIFT | hops | port << BP_AGG_FULL_PORT_SHIFT |
 	       bp_agg_full_code(family, octets);
 }
@@ -296,7 +310,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned
 	w->directory = (uint16_t)(w->directory + entry);
 	w->payloads = (uint16_t)(w->payloads + len);
 	w->count++;
-	w->last = *s;
+	bp_agg_full_note_sender(w, s);
 	w->last_len = (uint16_t)len;
 	return true;
 }
@@ -315,10 +329,10 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_
 
 	memcpy(&from, addr, 4);
 	if (w->count != 0) {
-		memcpy(&before, w->last.addr, 4);
+		memcpy(&before, w->last_addr, 4);
 		length = len == w->last_len ? 0 : how_long;
-		hop = hops != w->last.hops;
-		ports = (port != w->last.port) + (port >> 8 != w->last.port >> 8);
+		hop = hops != w->last_hops;
+		ports = (port != w->last_port) + (port >> 8 != w->last_port >> 8);
 		octets = bp_agg_full_differ4((const uint8_t *)&from, (const uint8_t *)&before);
 	}
 	entry = 1 + length + hop + ports + octets;
@@ -338,9 +352,9 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_
 	w->directory = (uint16_t)(w->directory + entry);
 	w->payloads = (uint16_t)(w->payloads + len);
 	w->count++;
-	memcpy(w->last.addr, &from, 4);
-	w->last.port = port;
-	w->last.hops = hops;
+	memcpy(w->last_addr, &from, 4);
+	w->last_port = port;
+	w->last_hops = hops;
 	w->last_len = (uint16_t)len;
 	return true;
 }

@@ -16,6 +16,7 @@ const char *const bp_counter_group_name[BP_CG_COUNT] = {
 	[BP_CG_ROUTE] = "route",
 	[BP_CG_PHD] = "phd",
 	[BP_CG_AGGREGATION] = "aggregation",
+	[BP_CG_TRANSFORM] = "transform",
 	[BP_CG_BRIDGE] = "bridge",
 	[BP_CG_INSPECT] = "inspect",
 	[BP_CG_FLOW] = "flow",

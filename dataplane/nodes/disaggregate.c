@@ -42,6 +42,19 @@ static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
 	return true;
 }
 
+/* Messages that were restored from one aggregate, of `bytes` in all. */
+static inline void send_restored(struct bp_gather *g, uint16_t port, unsigned rule,
+	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
+{
+	if (g->rules.disaggregate[rule].pace)
+		for (unsigned i = 0; i < n; i++)
+			bp_gather_pace(g, rule, m[i]);
+	else
+		bp_run_add_all(&g->run, g->worker->onward[port], m, n, bytes);
+	g->restored += n;
+	bp_count(g->worker, BP_C_DISAGG_MESSAGE, n);
+}
+
 /* False: there are no buffers for all, or too many were restored just now, and nothing was
  * restored.
  */
@@ -67,13 +80,42 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	}
 	bp_disagg_write(p, 0, p->count, g->id, data);
 	g->id = (uint16_t)(g->id + p->count);
-	if (g->rules.disaggregate[rule].pace)
-		for (unsigned i = 0; i < p->count; i++)
-			bp_gather_pace(g, rule, m[i]);
-	else
-		bp_run_add_all(&g->run, g->worker->onward[port], m, p->count, bytes);
-	g->restored += p->count;
-	bp_count(g->worker, BP_C_DISAGG_MESSAGE, p->count);
+	send_restored(g, port, rule, m, p->count, bytes);
+	return true;
+}
+
+/* The same of the usual aggregate, straight from its frame. False: nothing happened. */
+static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
+	const uint16_t port = aggregate->port;
+	const uint32_t octets = aggregate->data_len;
+	struct bp_worker *w = g->worker;
+	struct bp_mbuf_stock *s = &g->stock;
+	struct rte_mbuf *const *m;
+	uint16_t len[BP_AGG_FULL_MOST];
+	struct bp_disagg_buffers to = {.len = len, .data_at = s->data_at};
+	uint32_t bytes = 0;
+	uint8_t rule;
+
+	if (unlikely(octets != aggregate->pkt_len || octets > s->room || bp_gather_down(w, port)))
+		return false;
+	to.n = bp_disaggregator_usual_count(frame, octets);
+	if (unlikely(to.n == 0 || g->restored + to.n > RESTORED_MOST ||
+		     !bp_mbuf_stock_fill(s, to.n)))
+		return false;
+	m = &s->m[s->next];
+	to.base = (uint8_t *const *)m;
+	to.n = bp_disaggregator_usual(g->disaggregator, frame, octets, port,
+		bp_gather_routed(w, port), w->router.rx_mac[port], g->id, &to, &rule);
+	if (unlikely(to.n == 0))
+		return false;
+	for (unsigned i = 0; i < to.n; i++) {
+		bp_mbuf_stock_take(s, port, len[i]);
+		bytes += len[i];
+	}
+	g->id = (uint16_t)(g->id + to.n);
+	send_restored(g, port, rule, m, to.n, bytes);
 	return true;
 }
 
@@ -167,7 +209,7 @@ static uint16_t disaggregate_process(
 
 		if (i + 1 < nb_objs)
 			fetch(objs[i + 1]);
-		if (!take_apart(g, m))
+		if (!restore_usual(g, m) && !take_apart(g, m))
 			continue;
 		done[n++] = m;
 		if (unlikely(n == RTE_DIM(done))) {

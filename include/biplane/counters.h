@@ -19,8 +19,8 @@
  * group PUNT says why frames were handed to the exception path; each of them is then counted once
  * more, by KERNEL or by DROP. The group PHD counts what was done with reports of personal health
  * devices, and what the CSE said to it; AGGREGATION, messages that no aggregate took and frames
- * that were none. The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe
- * what inspection saw; a frame that they count is forwarded all the same.
+ * that were none; TRANSFORM, readings that became coordinates. The groups INSPECT, STREAM, FLOW,
+ * VALUE and ALARM describe what inspection saw; a frame that they count is forwarded all the same.
  */
 #define BP_COUNTERS(X)                                                                             \
 	/* frames that biplane made */                                                             \
@@ -37,6 +37,8 @@
 		"replay: what its own manager said to devices")                                    \
 	X(AGG_AGGREGATE, MADE, "agg_aggregate", "aggregates of UDP messages")                      \
 	X(DISAGG_MESSAGE, MADE, "disagg_message", "UDP messages restored from aggregates")         \
+	X(TRANSFORM_COPY, MADE, "transform_copy",                                                  \
+		"datagrams for the second and further receivers of a reading")                     \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
@@ -97,6 +99,22 @@
 	X(DROP_DISAGG_NO_MBUF, DROP, "disagg_no_mbuf",                                             \
 		"aggregates not taken apart for want of mbufs, or of room among what was "         \
 		"restored at the same time")                                                       \
+	X(DROP_TRANSFORM_RULES, DROP, "transform_rules",                                           \
+		"readings: the control plane has put no rules of transform in force yet")          \
+	X(DROP_TRANSFORM_LENGTH, DROP, "transform_length",                                         \
+		"readings shorter than their layout, or whose IP and UDP lengths disagree")        \
+	X(DROP_TRANSFORM_CHECKSUM, DROP, "transform_checksum",                                     \
+		"readings with a wrong IPv4 header or UDP checksum, or IPv6 without one")          \
+	X(DROP_TRANSFORM_SHAPE, DROP, "transform_shape",                                           \
+		"readings in fragments, or in buffers that can't be put together")                 \
+	X(DROP_TRANSFORM_INPUT, DROP, "transform_input",                                           \
+		"readings with a number that is not finite, or an angle that can't be")            \
+	X(DROP_TRANSFORM_SOURCE, DROP, "transform_source",                                         \
+		"readings of a source without an entry, where unknown: drop")                      \
+	X(DROP_TRANSFORM_OVERFLOW, DROP, "transform_overflow",                                     \
+		"results that their format can't hold, where overflow: drop")                      \
+	X(DROP_TRANSFORM_FAMILY, DROP, "transform_family",                                         \
+		"readings of another IP version than their receiver")                              \
 	/* frames for biplane itself */                                                            \
 	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
 	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \
@@ -185,6 +203,14 @@
 	X(AGG_PASSED_NO_MBUF, AGGREGATION, "agg_passed_no_mbuf", "no mbuf for a new aggregate")    \
 	X(DISAGG_PLAIN, AGGREGATION, "disagg_plain",                                               \
 		"where aggregates are taken apart, messages that are none")                        \
+	/* coordinate transformation */                                                            \
+	X(TRANSFORM_READING, TRANSFORM, "transform_reading", "readings that were transformed")     \
+	X(TRANSFORM_BARE, TRANSFORM, "transform_bare",                                             \
+		"datagrams with the bare point: there is no matrix")                               \
+	X(TRANSFORM_SATURATED, TRANSFORM, "transform_saturated",                                   \
+		"datagrams with a coordinate that was saturated")                                  \
+	X(TRANSFORM_NO_MBUF, TRANSFORM, "transform_no_mbuf",                                       \
+		"datagrams for further receivers that were not made for want of an mbuf")          \
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
@@ -280,6 +306,7 @@ enum bp_counter_group {
 	BP_CG_ROUTE,
 	BP_CG_PHD,
 	BP_CG_AGGREGATION,
+	BP_CG_TRANSFORM,
 	BP_CG_BRIDGE,
 	BP_CG_INSPECT,
 	BP_CG_FLOW,

@@ -17,7 +17,7 @@
 #define PORT 0u
 #define FRAME_MOST 4096u
 
-static struct bp_disagg_stats stats[BP_AGG_RULES_MAX];
+static struct bp_disagg_stats stats[BP_AGG_RULES_MAX], twin_stats[BP_AGG_RULES_MAX];
 static struct bp_disagg_packet packet;
 
 /* 10.1.0.9:5555 of rule 0 and [fd01::9]:5555 of rule 1 are full, 10.2.0.9 and fd02::9 of rules 2
@@ -39,9 +39,9 @@ static void destination_of(unsigned rule, uint8_t out[16])
 	}
 }
 
-static struct bp_disaggregator *fresh(void)
+static struct bp_disaggregator *fresh(struct bp_disagg_stats *counts)
 {
-	const struct bp_disaggregator_options o = {.streams = 2, .stats = stats, .seed = 3};
+	const struct bp_disaggregator_options o = {.streams = 2, .stats = counts, .seed = 3};
 	struct bp_agg_rules rules = {.n_disaggregate = 4};
 	struct bp_disaggregator *d = bp_disaggregator_new(&o);
 
@@ -147,9 +147,40 @@ static const uint8_t *end_of(const uint8_t *frame)
 	return ip + (ip[0] >> 4 == 4 ? bp_be16(ip + 2) : 40 + bp_be16(ip + 4));
 }
 
+/* The way of the usual aggregate takes nothing that the other one does not split, makes the same
+ * frames of what it takes, and counts the same. */
+static void judge_usual(
+	struct bp_disaggregator *d, const uint8_t *frame, uint32_t len, enum bp_disagg_verdict v)
+{
+	static uint8_t *base[BP_AGG_FULL_MOST], want[FRAME_MOST];
+	uint16_t lens[BP_AGG_FULL_MOST];
+	struct bp_disagg_buffers to = {
+		.base = base, .n = bp_disaggregator_usual_count(frame, len), .len = lens};
+	uint8_t rule = 0xff, *at = want;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < to.n; i++)
+		base[i] = exact_copy(frame, len);
+	if (to.n != 0)
+		n = bp_disaggregator_usual(d, frame, len, PORT, false, 0, 0xfffe, &to, &rule);
+	HOLDS(n == 0 || (v == BP_DISAGG_SPLIT && n == packet.count && rule == packet.rule));
+	for (unsigned i = 0; i < n; i++) {
+		HOLDS(lens[i] == bp_disagg_frame_len(&packet, i));
+		HOLDS(lens[i] <= len && len <= sizeof(want));
+		bp_disagg_write(&packet, i, 1, (uint16_t)(0xfffe + i), &at);
+		HOLDS(memcmp(base[i], want, lens[i]) == 0);
+	}
+	for (unsigned i = 0; i < to.n; i++)
+		free(base[i]);
+	if (n == 0)
+		bp_disaggregator_read(d, frame, len, len, PORT, false, 0,
+			&(struct bp_disagg_packet){0}, &rule, &(enum bp_disagg_refusal){0});
+	HOLDS(memcmp(stats, twin_stats, sizeof(stats)) == 0);
+}
+
 static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
 {
-	struct bp_disaggregator *d = fresh();
+	struct bp_disaggregator *d = fresh(stats), *twin = fresh(twin_stats);
 	uint8_t *frame = exact_copy(bytes, len), rule = 0xff;
 	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
 
@@ -171,8 +202,11 @@ static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
 			HOLDS(stats[rule].duplicate == (rule < 2 ? i - 1 : 0));
 			judge_split(frame, end_of(frame), rule);
 		}
+		if (frame_len == len && len <= FRAME_MOST)
+			judge_usual(twin, frame, (uint32_t)len, v);
 	}
 	bp_disaggregator_free(d);
+	bp_disaggregator_free(twin);
 	free(frame);
 }
 

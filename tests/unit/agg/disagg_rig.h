@@ -2,17 +2,19 @@
 #ifndef BP_TEST_DISAGG_RIG_H
 #define BP_TEST_DISAGG_RIG_H
 
+#include "tests/unit/agg/disagg_twin.h"
 #include "tests/unit/agg/udp_frame.h"
 
-#include "agg/disaggregator.h"
-
-/* A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time.
+/*
+ * A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time.
+ * Beside it a twin, which first tries the way of the usual aggregate: what becomes of each frame,
+ * and what is counted, must be the same.
  */
 #define PORT 1u
 
-static struct bp_disagg_stats stats[BP_AGG_RULES_MAX];
+static struct bp_disagg_stats stats[BP_AGG_RULES_MAX], twin_stats[BP_AGG_RULES_MAX];
 static struct bp_agg_rules rules;
-static struct bp_disaggregator *d;
+static struct bp_disaggregator *d, *twin;
 
 /* What the last frame became. */
 static struct bp_disagg_packet packet;
@@ -52,15 +54,20 @@ static inline void add_usual_rules(void)
 static inline void rules_are_set(void)
 {
 	bp_disaggregator_set_rules(d, &rules);
+	bp_disaggregator_set_rules(twin, &rules);
 }
 
 static inline int set_up(void **state)
 {
-	const struct bp_disaggregator_options o = {.streams = 8, .stats = stats, .seed = 1};
+	struct bp_disaggregator_options o = {.streams = 8, .stats = stats, .seed = 1};
 
 	memset(stats, 0, sizeof(stats));
+	memset(twin_stats, 0, sizeof(twin_stats));
 	d = bp_disaggregator_new(&o);
 	assert_non_null(d);
+	o.stats = twin_stats;
+	twin = bp_disaggregator_new(&o);
+	assert_non_null(twin);
 	add_usual_rules();
 	rules_are_set();
 	return 0;
@@ -69,7 +76,52 @@ static inline int set_up(void **state)
 static inline int tear_down(void **state)
 {
 	bp_disaggregator_free(d);
+	bp_disaggregator_free(twin);
 	return 0;
+}
+
+/* Whether an aggregate that was split is one that the way of the usual must take. */
+static inline bool is_usual(const uint8_t *frame)
+{
+	const uint8_t *p = frame + 42;
+
+	return rules.disaggregate[rule].format == BP_AGG_FORMAT_FULL &&
+	       get(frame + 12, 3) == 0x080045 && 16 + get(p + 4, 2) != get(frame + 38, 2) - 8;
+}
+
+/* What the twin makes of the frame of which `v` was made. */
+static inline void twin_judges(
+	const uint8_t *frame, unsigned len, bool routed, uint64_t mac, enum bp_disagg_verdict v)
+{
+	static struct bp_disagg_packet other;
+	enum bp_disagg_refusal other_why = why;
+	static struct usual_buffers b;
+	uint8_t of_rule = rule;
+	unsigned n;
+
+	n = usual_split(twin, frame, len, PORT, routed, mac, 0xfffe, &b, &of_rule);
+	if (n == 0) {
+		assert_false(v == BP_DISAGG_SPLIT && is_usual(frame));
+		assert_int_equal(bp_disaggregator_read(twin, frame, len, len, PORT, routed, mac,
+					 &other, &of_rule, &other_why),
+			v);
+	} else {
+		assert_int_equal(v, BP_DISAGG_SPLIT);
+		assert_int_equal(n, packet.count);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *want = malloc(len);
+
+		assert_non_null(want);
+		bp_disagg_write(&packet, i, 1, (uint16_t)(0xfffe + i), &want);
+		assert_int_equal(b.len[i], bp_disagg_frame_len(&packet, i));
+		assert_memory_equal(usual_frame(&b, i), want, b.len[i]);
+		free(want);
+	}
+	assert_int_equal(of_rule, rule);
+	assert_int_equal(other_why, why);
+	assert_memory_equal(twin_stats, stats, sizeof(stats));
+	usual_free(&b);
 }
 
 /* The frame, in a block of exactly its size that stays until the next one comes: what *packet
@@ -78,12 +130,18 @@ static inline enum bp_disagg_verdict judge_as(
 	const uint8_t *frame, unsigned len, unsigned frame_len, bool routed, uint64_t mac)
 {
 	static uint8_t *last;
+	enum bp_disagg_verdict v;
 
 	free(last);
 	last = exact_copy(frame, len);
 	rule = 0xee;
-	return bp_disaggregator_read(
-		d, last, len, frame_len, PORT, routed, mac, &packet, &rule, &why);
+	v = bp_disaggregator_read(d, last, len, frame_len, PORT, routed, mac, &packet, &rule, &why);
+	if (len == frame_len)
+		twin_judges(last, len, routed, mac, v);
+	else
+		bp_disaggregator_read(twin, last, len, frame_len, PORT, routed, mac,
+			&(struct bp_disagg_packet){0}, &(uint8_t){0}, &(enum bp_disagg_refusal){0});
+	return v;
 }
 
 static inline enum bp_disagg_verdict judge(const uint8_t *frame, unsigned len)

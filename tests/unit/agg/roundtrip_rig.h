@@ -2,11 +2,11 @@
 #ifndef BP_TEST_ROUNDTRIP_RIG_H
 #define BP_TEST_ROUNDTRIP_RIG_H
 
+#include "tests/unit/agg/disagg_twin.h"
 #include "tests/unit/agg/sequence_model.h"
 #include "tests/unit/agg/udp_frame.h"
 
 #include "agg/aggregator.h"
-#include "agg/disaggregator.h"
 #include "proto/agg_paper.h"
 
 /*

@@ -239,6 +239,10 @@ static struct model_counts counts[BP_AGG_RULES_MAX];
 static struct sequence_model model;
 static uint64_t aggregates[3], messages[3], plain[3], refused[3];
 
+/* What happened in all cases together: each of these must have, or the cases are too tame. */
+enum { MIMIC, PLAIN, REFUSED, MISSING, LATE, DUPLICATE, STALE, FORGOTTEN, USUAL, HAPPENED };
+static uint64_t happened[HAPPENED], flushed[BP_AGG_FLUSH_COUNT];
+
 /* Whether the far end lets all senders be restored. */
 static bool all_allowed(const struct item *w, const struct udp *carrier)
 {
@@ -250,19 +254,14 @@ static bool all_allowed(const struct item *w, const struct udp *carrier)
 	return true;
 }
 
-/* Message i of what was taken apart is the datagram that was sent, but for what can't be. */
-static void expect_restored(const struct bp_disagg_packet *p, const struct item *w, unsigned i,
-	const struct udp *carrier)
+/* This frame is message i of what lay on the wire, but for what can't be. */
+static void expect_restored(const struct item *w, unsigned i, const struct udp *carrier,
+	uint16_t id, const uint8_t *frame, uint32_t len)
 {
 	static uint8_t want[FRAME_MOST];
 	static struct udp u;
 	const struct udp *was = &sent[w->message[i]].u;
-	const uint16_t id = (uint16_t)next_random(&state);
-	const uint32_t len = bp_disagg_frame_len(p, i);
-	uint8_t *frame = malloc(len);
 
-	assert_non_null(frame);
-	bp_disagg_write(p, i, 1, id, &frame);
 	memcpy(&u, was, offsetof(struct udp, payload) + was->len);
 	memcpy(u.macs, carrier->macs, 12);
 	u.no_checksum = false;
@@ -275,58 +274,111 @@ static void expect_restored(const struct bp_disagg_packet *p, const struct item 
 	}
 	assert_int_equal(len, udp_write(&u, want));
 	assert_memory_equal(frame, want, len);
-	free(frame);
 	sent[w->message[i]].got++;
+}
+
+static void restore_all(
+	const struct bp_disagg_packet *p, const struct item *w, const struct udp *carrier)
+{
+	assert_int_equal(p->count, w->n);
+	for (unsigned i = 0; i < w->n; i++) {
+		const uint16_t id = (uint16_t)next_random(&state);
+		const uint32_t len = bp_disagg_frame_len(p, i);
+		uint8_t *frame = malloc(len);
+
+		assert_non_null(frame);
+		bp_disagg_write(p, i, 1, id, &frame);
+		expect_restored(w, i, carrier, id, frame, len);
+		free(frame);
+	}
+}
+
+/* By the way of the usual aggregate, as every second one tries to go. */
+static bool restore_usual(const struct item *w, const uint8_t *frame, const struct udp *carrier)
+{
+	const uint16_t id = (uint16_t)next_random(&state);
+	static struct usual_buffers b;
+	uint8_t rule = 0xff;
+	unsigned n = 0;
+
+	if (one_in(2))
+		n = usual_split(d, frame, w->len, WAN, false, 0, id, &b, &rule);
+	if (n != 0) {
+		assert_int_equal(rule, w->rule);
+		assert_int_equal(n, w->n);
+		happened[USUAL]++;
+	}
+	for (unsigned i = 0; i < n; i++)
+		expect_restored(w, i, carrier, (uint16_t)(id + i), usual_frame(&b, i), b.len[i]);
+	usual_free(&b);
+	return n != 0;
+}
+
+/* One that was plain, where that is what it is. */
+static void plain_arrives(const struct item *w, const uint8_t *frame)
+{
+	static struct bp_disagg_packet packet;
+	enum bp_disagg_refusal why;
+	uint8_t rule = 0xff;
+
+	assert_int_equal(bp_disaggregator_read(
+				 d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why),
+		BP_DISAGG_PLAIN);
+	sent[w->message[0]].got++;
+	plain[rule]++;
+}
+
+/* Its messages come out, or it is refused for one's sender: then false. */
+static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const struct udp *carrier)
+{
+	static struct bp_disagg_packet packet;
+	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
+	const bool ok = all_allowed(w, carrier);
+	uint8_t rule = 0xff;
+
+	if (ok && restore_usual(w, frame, carrier))
+		return true;
+	assert_int_equal(bp_disaggregator_read(
+				 d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why),
+		ok ? BP_DISAGG_SPLIT : BP_DISAGG_REFUSED);
+	assert_int_equal(rule, w->rule);
+	if (ok) {
+		restore_all(&packet, w, carrier);
+		return true;
+	}
+	/* what the same senders at both ends are for */
+	assert_int_equal(rules.aggregate[rule].n_senders, 0);
+	assert_int_equal(why, BP_DISAGG_FORGED);
+	refused[rule]++;
+	return false;
 }
 
 static void arrive(const struct item *w)
 {
-	static struct bp_disagg_packet packet;
 	static struct udp carrier;
-	uint8_t *frame = exact_copy(w->frame, w->len), rule = 0xff, key[48] = {0};
-	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
-	const enum bp_disagg_verdict v = bp_disaggregator_read(
-		d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why);
+	uint8_t *frame = exact_copy(w->frame, w->len), key[48] = {0};
 
 	if (w->plain) {
-		assert_int_equal(v, BP_DISAGG_PLAIN);
-		sent[w->message[0]].got++;
-		plain[rule]++;
+		plain_arrives(w, frame);
 		free(frame);
 		return;
 	}
-	assert_int_equal(rule, w->rule);
 	udp_read(frame, w->len, &carrier);
-	if (!all_allowed(w, &carrier)) {
-		/* what the same senders at both ends are for */
-		assert_int_equal(rules.aggregate[rule].n_senders, 0);
-		assert_int_equal(v, BP_DISAGG_REFUSED);
-		assert_int_equal(why, BP_DISAGG_FORGED);
-		refused[rule]++;
-		free(frame);
-		return;
-	}
-	assert_int_equal(v, BP_DISAGG_SPLIT);
-	assert_int_equal(packet.count, w->n);
-	for (unsigned i = 0; i < w->n; i++)
-		expect_restored(&packet, w, i, &carrier);
-	aggregates[rule]++;
-	messages[rule] += w->n;
-	if (rules.aggregate[rule].format == BP_AGG_FORMAT_FULL) {
-		memcpy(key, carrier.src, 16);
-		memcpy(key + 16, carrier.dst, 16);
-		put(key + 32, 2, carrier.sport);
-		put(key + 34, 2, carrier.dport);
-		memcpy(key + 36, carrier.payload + 6, 2);
-		key[38] = rule;
-		model_comes(&model, key, rule, get(carrier.payload + 8, 4));
+	if (aggregate_arrives(w, frame, &carrier)) {
+		aggregates[w->rule]++;
+		messages[w->rule] += w->n;
+		if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_FULL) {
+			memcpy(key, carrier.src, 16);
+			memcpy(key + 16, carrier.dst, 16);
+			put(key + 32, 2, carrier.sport);
+			put(key + 34, 2, carrier.dport);
+			memcpy(key + 36, carrier.payload + 6, 2);
+			key[38] = w->rule;
+			model_comes(&model, key, w->rule, get(carrier.payload + 8, 4));
+		}
 	}
 	free(frame);
 }
-
-/* What happened in all cases together: each of these must have, or the cases are too tame. */
-enum { MIMIC, PLAIN, REFUSED, MISSING, LATE, DUPLICATE, STALE, FORGOTTEN, HAPPENED };
-static uint64_t happened[HAPPENED], flushed[BP_AGG_FLUSH_COUNT];
 
 static void note_what_happened(void)
 {

@@ -30,6 +30,14 @@ static void keys_of_few_places(
 	}
 }
 
+/* Another stream is guessed only where the hash's upper bits are the same. */
+static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t stream)
+{
+	const uint32_t guess = bp_agg_streams_guess(t, hash);
+
+	assert_true(guess == stream || (t->rest[guess].hash ^ hash) >> BP_AGG_SLOT_TAG == 0);
+}
+
 /* Random beginnings, in slots that have fallen idle: what was begun is found until it gives way. */
 static void what_is_held_is_found(void **state)
 {
@@ -68,7 +76,7 @@ static void what_is_held_is_found(void **state)
 				assert_int_equal(t.used, held);
 			}
 			assert_int_equal(t.rest[s].sequence, i);
-			assert_int_equal(bp_agg_streams_guess(&t, hash), s);
+			expect_guess(&t, hash, s);
 			bp_agg_streams_move(&t, s, BP_AGG_LIST_IDLE);
 		}
 		bp_agg_streams_clear(&t);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_DISAGGREGATOR_PARTS_H
+#define BP_AGG_DISAGGREGATOR_PARTS_H
+
+#include "agg/datagram.h"
+#include "agg/disaggregator.h"
+#include "agg/match.h"
+#include "agg/senders.h"
+#include "agg/sequence.h"
+
+/* What the files of the disaggregator share; for nobody else. */
+
+struct bp_disaggregator_rule {
+	uint8_t format;                /* enum bp_agg_format */
+	struct bp_agg_senders senders; /* of the destination's family: no other can be in its
+					  aggregates */
+	bool possible; /* whether all addresses in the first of them can be a sender's */
+};
+
+/* Where the usual aggregate of before came in and where it went; which rule that is for is known.
+ */
+struct bp_disaggregator_usual {
+	uint64_t to; /* bp_disaggregator_to() */
+	uint8_t rule;
+};
+
+struct bp_disaggregator {
+	struct bp_disagg_stats *stats;
+	struct bp_sequences *sequences;
+	struct bp_agg_match match;
+	struct bp_disaggregator_usual usual;
+	struct bp_disaggregator_rule rule[BP_AGG_RULES_MAX];
+};
+
+#define BP_DISAGGREGATOR_NOWHERE UINT64_MAX /* no port has that number */
+
+static inline bool bp_disaggregator_for_this_machine(
+	const uint8_t *frame, bool routed, uint64_t mac)
+{
+	/* two octets more than the address has; a datagram's frame has them */
+	return routed ? (bp_sum_word(frame) ^ mac) << 16 == 0 : (frame[0] & 1) == 0;
+}
+
+static inline unsigned bp_disaggregator_rule_of(
+	const struct bp_disaggregator *d, const struct bp_datagram *g, unsigned port)
+{
+	uint64_t to[2];
+
+	bp_agg_match_words(g->family, bp_datagram_dst(g), to);
+	return bp_agg_match_find(&d->match, port, g->family, to, g->dport);
+}
+
+/* An aggregate with this head was judged: its number has come. */
+static inline void bp_disaggregator_note(struct bp_disaggregator *d, const struct bp_datagram *g,
+	unsigned rule, unsigned stream, uint32_t sequence)
+{
+	struct bp_sequence_key key;
+
+	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
+	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
+	key.rest = bp_sequence_rest(g->sport, g->dport, stream, g->family, rule);
+	bp_sequences_note(d->sequences, &key, sequence);
+}
+
+static inline void bp_disaggregator_count(struct bp_disaggregator *d, unsigned rule,
+	uint32_t frame_len, unsigned messages, uint64_t octets)
+{
+	struct bp_disagg_stats *stats = &d->stats[rule];
+
+	bp_agg_stat_add(&stats->aggregates, 1);
+	bp_agg_stat_add(&stats->aggregate_octets, frame_len);
+	bp_agg_stat_add(&stats->messages, messages);
+	bp_agg_stat_add(&stats->message_octets, octets);
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TRACKER_SIM_PACKET_H
+#define TRACKER_SIM_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The packet of Kunze et al. (2021): 40 octets, big-endian, numbers with 25 bits of fraction;
+ * `timed`: behind a header of 17 octets for time stamps of the hops. Written anew here, since
+ * nothing of the gateway may be linked to what judges it.
+ */
+#define TRACKER_PACKET 40u
+#define TRACKER_HEADER 17u
+#define TRACKER_PACKET_MOST (TRACKER_PACKET + TRACKER_HEADER)
+
+struct tracker_reading {
+	double radius, phi, theta; /* metres, radians */
+	double x, y, z;            /* as received; 0 when sent */
+	uint64_t sent_ns;          /* in the place of the start's time stamp */
+	uint64_t number; /* of the tracker's readings, from 0: in the place of the end's */
+};
+
+/* Rounds down, as the paper's senders do. Returns the octets written. */
+unsigned tracker_packet_write(const struct tracker_reading *r, bool timed, uint8_t *to);
+/* False: it is shorter. */
+bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_reading *r);
+
+#endif
