@@ -46,8 +46,9 @@ static inline void bp_mbuf_stock_fetch(const struct bp_mbuf_stock *s, uint32_t i
 	__builtin_prefetch(bp_mbuf_stock_data(s, s->m[i]), 1, 3);
 }
 
-/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. */
-static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
+/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. `refill`: where any
+ * are, so many are taken, if there are; up to BP_STOCK_REFILL. */
+static inline bool bp_mbuf_stock_fill_by(struct bp_mbuf_stock *s, uint32_t need, uint32_t refill)
 {
 	uint32_t left = s->n - s->next, more;
 
@@ -57,7 +58,7 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 		s->m[i] = s->m[s->next + i];
 	s->next = 0;
 	s->n = left;
-	more = RTE_MAX(need - left, BP_STOCK_REFILL);
+	more = RTE_MAX(need - left, refill);
 	if (unlikely(rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)) {
 		more = need - left;
 		if (rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)
@@ -67,6 +68,11 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 	for (uint32_t i = 0; i < RTE_MIN(s->n, BP_STOCK_AHEAD); i++)
 		bp_mbuf_stock_fetch(s, i);
 	return true;
+}
+
+static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
+{
+	return bp_mbuf_stock_fill_by(s, need, BP_STOCK_REFILL);
 }
 
 /* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */

@@ -8,6 +8,9 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
 
 /*
  * Sixteen bytes at a time, with the compilers' vector types, so that every machine has them; only
@@ -15,6 +18,7 @@
  */
 
 typedef uint8_t bp_v16 __attribute__((vector_size(16)));
+typedef uint32_t bp_v4 __attribute__((vector_size(16)));
 
 static inline bp_v16 bp_v16_of(uint8_t c)
 {
@@ -142,6 +146,39 @@ static inline bp_v16 bp_v16_above(bp_v16 a, bp_v16 b)
 static inline bp_v16 bp_v16_digit(bp_v16 a)
 {
 	return (bp_v16)((a - bp_v16_of('0')) < bp_v16_of(10));
+}
+
+/* Octet i is octet at[i] of v, or 0 where at[i] is 0x80. */
+static inline bp_v16 bp_v16_pick(bp_v16 v, bp_v16 at)
+{
+#if defined(__SSSE3__)
+	return (bp_v16)_mm_shuffle_epi8((__m128i)v, (__m128i)at);
+#else
+	bp_v16 out;
+
+	for (unsigned i = 0; i < 16; i++)
+		out[i] = at[i] & 0x80 ? 0 : v[at[i] & 15];
+	return out;
+#endif
+}
+
+/* The 8 bytes at p; zero above. */
+static inline bp_v16 bp_v16_load_half(const uint8_t *p)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_loadl_epi64((const __m128i *)(const void *)p);
+#else
+	bp_v16 v = {0};
+
+	memcpy(&v, p, 8);
+	return v;
+#endif
+}
+
+/* Writes the first 8 bytes to p. */
+static inline void bp_v16_store_half(uint8_t *p, bp_v16 v)
+{
+	memcpy(p, &v, 8);
 }
 
 #endif
