@@ -12,6 +12,7 @@
 #include "apps/transform/packets.h"
 #include "apps/transform/points.h"
 #include "apps/transform/report.h"
+#include "config/config.h"
 #include "proto/value.h"
 
 #define FAULTS_MAX 20u /* a file with more is another file */
@@ -22,6 +23,7 @@ enum {
 	OPT_MATRIX,
 	OPT_SINGULAR,
 	OPT_METHOD,
+	OPT_ENTRY,
 	OPT_LAYOUT,
 	OPT_DOUBLE,
 	OPT_DEGREES,
@@ -31,6 +33,8 @@ enum {
 };
 
 static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "take layout and method from an entry of this configuration"},
+	{OPT_ENTRY, "entry", "N", "which entry: transform[N], from 0, the default"},
 	{OPT_IN, "in", "FILE", "the points, comma-separated; - for standard input"},
 	{OPT_OUT, "out", "FILE", "where the results go; - for standard output, the default"},
 	{OPT_MATRIX, "matrix", "FILE", "YAML file with the matrix; without: the bare point"},
@@ -39,7 +43,7 @@ static const struct bp_cli_option options[] = {
 	{OPT_LAYOUT, "layout", "NAME", "paper (default), fixed32:FRACTION, float32, float64"},
 	{OPT_DOUBLE, "double", NULL,
 		"the same as --layout float64: nothing is rounded for packets"},
-	{OPT_DEGREES, "degrees", NULL, "angles in the file are degrees"},
+	{OPT_DEGREES, "degrees", NULL, "angles in the file of points are degrees"},
 	{OPT_REPORT, "report", NULL, "compare the errors of all methods on these points"},
 	{OPT_LIMIT, "limit", "UM", "micrometres that --report counts as too far; default: 10"},
 	{OPT_JSON, "json", NULL, "--report as one JSON object"},
@@ -47,8 +51,10 @@ static const struct bp_cli_option options[] = {
 };
 
 struct transform {
-	const char *in, *out, *matrix, *method, *layout;
-	bool flat, degrees, report, json;
+	const char *in, *out, *matrix, *method, *layout, *config;
+	uint64_t entry;
+	char entry_name[32];
+	bool flat, report, json, has_entry;
 	double limit_um;
 	const struct bp_transform_ops *ops;
 	struct bp_packets packets;
@@ -77,6 +83,16 @@ static int take_option(
 	const char **text = NULL;
 
 	switch (key) {
+	case 'c':
+		text = &t->config;
+		break;
+	case OPT_ENTRY:
+		t->has_entry = true;
+		if (!bp_cli_number(value, 0, BP_TRANSFORM_RULES_MAX - 1, &t->entry))
+			return bp_cli_usage_error(command,
+				"--entry is '%s'; expected 0 to %u, as in transform[0]", value,
+				BP_TRANSFORM_RULES_MAX - 1);
+		break;
 	case OPT_IN:
 		text = &t->in;
 		break;
@@ -100,7 +116,7 @@ static int take_option(
 		t->flat = true;
 		break;
 	case OPT_DEGREES:
-		t->degrees = true;
+		t->packets.degrees = true;
 		break;
 	case OPT_REPORT:
 		t->report = true;
@@ -139,6 +155,11 @@ static int check_options(struct transform *t, const struct bp_cli_command *comma
 			command, "--report and --out - are both for standard output");
 	if (!t->report && (t->json || t->limit_um >= 0))
 		return bp_cli_usage_error(command, "--json and --limit are for --report");
+	if (t->has_entry && t->config == NULL)
+		return bp_cli_usage_error(command, "--entry is for -c FILE");
+	if (t->config != NULL && t->layout != NULL)
+		return bp_cli_usage_error(command,
+			"-c FILE has a layout; expected no --layout or --double beside it");
 	return 0;
 }
 
@@ -173,21 +194,21 @@ static int open_out(struct transform *t, const struct bp_cli_command *command)
 
 static void say_refused(struct transform *t, unsigned i, unsigned why)
 {
-	const double *v = t->burst.meant[i];
+	const double *v = t->burst.given[i], *radians = t->burst.meant[i];
 
 	for (unsigned c = 0; c < 3; c++) {
 		double least, greatest;
 
-		if ((why & 8) != 0 && c != 0 && !(fabs(v[c]) <= BP_TRANSFORM_ANGLE_MAX))
+		if ((why & 8) != 0 && c != 0 && !(fabs(radians[c]) <= BP_TRANSFORM_ANGLE_MAX))
 			bp_points_error(&t->points, t->points.line,
 				"%s is %.9g radians; expected at most %.0f either way",
-				t->points.in[c], v[c], BP_TRANSFORM_ANGLE_MAX);
+				t->points.in[c], radians[c], BP_TRANSFORM_ANGLE_MAX);
 		if ((why & 1u << c) == 0)
 			continue;
 		bp_packets_range(&t->packets, c, &least, &greatest);
 		bp_points_error(&t->points, t->points.line,
-			"%s is %.9g; expected %.11g to %.11g, which is what a packet of layout %s "
-			"can hold (--double takes any)",
+			"%s is %.9g; expected %.11g to %.11g, which is what a packet can hold "
+			"(layout %s; --double takes any)",
 			t->points.in[c], v[c], least, greatest, t->packets.name);
 	}
 }
@@ -211,14 +232,12 @@ static void end_burst(struct transform *t)
 }
 
 /* The row just read, as point i of the burst. 0, or an exit status. */
-static int take_point(struct transform *t, double v[3])
+static int take_point(struct transform *t, const double v[3])
 {
 	const unsigned i = t->burst.n;
 	unsigned why;
 
-	for (unsigned c = 0; c < 3; c++)
-		t->burst.meant[i][c] =
-			t->degrees && !t->points.cartesian && c != 0 ? v[c] * (M_PI / 180) : v[c];
+	memcpy(t->burst.given[i], v, sizeof(t->burst.given[i]));
 	why = bp_packets_send(&t->packets, &t->burst, i);
 	if (why != 0) {
 		say_refused(t, i, why);
@@ -261,18 +280,59 @@ static void say_saturated(const struct transform *t)
 	if (t->saturated != 0)
 		fprintf(stderr,
 			"%s: of %" PRIu64 " points %" PRIu64
-			" have a result that layout %s can't hold: they are saturated\n",
+			" have a result that the packet can't hold: they are saturated (layout "
+			"%s)\n",
 			t->points.name, t->written, t->saturated, t->packets.name);
+}
+
+/* Layout and method of the entry. 0, or an exit status. */
+static int take_entry(struct transform *t)
+{
+	struct bp_config *c = bp_config_load(t->config, stderr);
+	const struct bp_transform_rule *rule;
+	int status = 0;
+
+	if (c == NULL)
+		return BP_EX_CONFIG;
+	snprintf(t->entry_name, sizeof(t->entry_name), "transform[%" PRIu64 "]", t->entry);
+	rule = &c->transform.rule[t->entry];
+	if (t->entry >= c->transform.n_rules) {
+		fprintf(stderr, "%s: there is no %s; expected %s\n", t->config, t->entry_name,
+			c->transform.n_rules == 0 ? "a section transform" : "a smaller --entry");
+		status = BP_EX_CONFIG;
+	} else if (rule->layout.cartesian != t->points.cartesian) {
+		bp_points_error(&t->points, t->points.line,
+			"%s of %s reads %s; expected columns %s", t->entry_name, t->config,
+			rule->layout.cartesian ? "Cartesian points" : "radius and angles",
+			rule->layout.cartesian ? "from_x, from_y and from_z" : "r, phi and theta");
+		status = BP_EX_DATAERR;
+	} else {
+		bp_packets_use(&t->packets, &rule->layout, t->entry_name);
+		if (t->method == NULL)
+			t->ops = bp_transform_ops(rule->method);
+		t->flat = t->flat || rule->allow_singular;
+	}
+	bp_config_free(c);
+	return status;
+}
+
+static int take_layout(struct transform *t, const struct bp_cli_command *command)
+{
+	if (t->config != NULL)
+		return take_entry(t);
+	if (bp_packets_layout(
+		    &t->packets, t->layout != NULL ? t->layout : "paper", t->points.cartesian))
+		return 0;
+	return bp_cli_usage_error(
+		command, "there is no layout '%s'; expected %s", t->layout, BP_PACKETS_LAYOUTS);
 }
 
 static int run(struct transform *t, const struct bp_cli_command *command)
 {
 	int status = bp_points_open(&t->points, t->in);
 
-	if (status == 0 && !bp_packets_layout(&t->packets, t->layout != NULL ? t->layout : "paper",
-				   t->points.cartesian))
-		status = bp_cli_usage_error(command, "there is no layout '%s'; expected %s",
-			t->layout, BP_PACKETS_LAYOUTS);
+	if (status == 0)
+		status = take_layout(t, command);
 	if (status == 0 && t->matrix != NULL) {
 		t->packets.with_matrix = true;
 		status = bp_matrix_file_read(t->matrix, t->flat, t->packets.m);
@@ -338,7 +398,7 @@ const struct bp_cli_command bp_cmd_transform = {
 		"that\n"
 		"runs on the network, and writes what the receiver gets, so that frames can be "
 		"checked\n"
-		"before a robot moves. Needs no gateway, root or configuration.\n"
+		"before a robot moves. Needs no gateway and no root.\n"
 		"\n"
 		"The first row of the points names the columns: r, phi and theta (radius, azimuth, "
 		"angle\n"
