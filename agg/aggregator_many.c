@@ -142,8 +142,7 @@ static inline bool append_like(struct bp_agg_full_writer *w, const uint8_t *f, c
 	if (!bp_agg_full_alike_fit(w, 1))
 		return false;
 	x = bp_agg_full_alike_begin(w);
-	bp_agg_full_alike_append(
-		&x, bp_v16_load(f + AT_IP + BP_IP4_SRC), f + AT_PAYLOAD, j->len);
+	bp_agg_full_alike_append(&x, bp_v16_load(f + AT_IP + BP_IP4_SRC), f + AT_PAYLOAD, j->len);
 	bp_agg_full_alike_end(w, &x, 1);
 	return true;
 }
