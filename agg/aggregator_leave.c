@@ -123,8 +123,7 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	bp_aggregator_finish(a, stream, &out);
 	bp_aggregator_settle(a);
 	count(a, stream, out.rule, reason, out.len, now_ns, wall_ns);
-	s->buffer = NULL;
-	s->writer.count = 0;
+	bp_aggregator_end(s);
 	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 	a->hooks.send(a->hooks.arg, &out);
 }

@@ -8,6 +8,7 @@
 #include "agg/match.h"
 #include "agg/senders.h"
 #include "agg/streams.h"
+#include "proto/agg_full_like.h"
 #include "proto/agg_paper.h"
 
 /* What the files of the aggregator share; for nobody else. */
@@ -100,8 +101,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key_rule(&s->key)];
 	uint64_t due;
 
-	bp_agg_full_begin(
-		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
+	bp_agg_full_begin(&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->most);
 	s->buffer = buffer;
 	s->sum = 0;
 	s->arrived_ns = 0;
@@ -124,6 +124,14 @@ static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint3
 
 	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
 	       a->streams.rest[stream].more;
+}
+
+/* The stream has none any more. */
+static inline void bp_aggregator_end(struct bp_agg_stream *s)
+{
+	s->buffer = NULL;
+	s->writer.count = 0;
+	s->writer.last_len = BP_AGG_FULL_UNLIKE;
 }
 
 /* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is

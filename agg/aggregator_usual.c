@@ -216,7 +216,7 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 	t->gone_octets += out.len;
 	t->in_gone += s->writer.count;
 	t->in_gone_octets += bp_aggregator_octets(a, stream);
-	s->buffer = NULL;
+	bp_aggregator_end(s);
 	s->writer.count = 0;
 	a->hooks.send(a->hooks.arg, &out);
 }

@@ -81,7 +81,7 @@ static void move(struct bp_transformer *t)
 }
 
 /* saturated[]: of each datagram, as bp_transform_layout_write() says. */
-static void write(struct bp_transformer *t, uint8_t saturated[])
+static void write_outputs(struct bp_transformer *t, uint8_t saturated[])
 {
 	struct bp_transform_burst *b = &t->burst;
 	uint8_t *payload[BP_TRANSFORM_BURST];
@@ -203,7 +203,7 @@ static void flush(struct bp_transformer *t)
 
 	if (b->n_pairs != 0) {
 		move(t);
-		write(t, saturated);
+		write_outputs(t, saturated);
 		deliver(t, saturated);
 	}
 	if (b->last != NULL) { /* which the next one's copies may lie over */
