@@ -82,6 +82,24 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	return true;
 }
 
+bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port)
+{
+	const uint8_t *f = in->frame;
+
+	if (!bp_alike_set(x, in, len, paper, senders))
+		return false;
+	memcpy((uint8_t *)&x->asked[1] + AT_DST - 16, &to, 2);
+	memcpy((uint8_t *)&x->asked[2], (const uint8_t *)&to + 2, 2);
+	for (unsigned i = 0; i < 2; i++)
+		x->asked[2][AT_UDP + 2 - 32 + i] = port ? 255 : 0;
+	x->asked[1][BP_ETHER_HDR + BP_IP4_TTL - 16] = 0;
+	x->ip = lacks(word(f + BP_ETHER_HDR), 9);
+	x->udp = lacks(word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8),
+		paper ? 3 + 8 : 3 + 5);
+	return true;
+}
+
 /* Judges one to three messages, in four places, the last one in all that are left. */
 static inline __attribute__((always_inline)) bool few(const struct bp_alike *x,
 	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
@@ -91,7 +109,7 @@ static inline __attribute__((always_inline)) bool few(const struct bp_alike *x,
 
 	for (unsigned i = 0; i < 4; i++)
 		of[i] = in[i < n ? i : n - 1];
-	if (!bp_alike_four(x, of, kind, sums))
+	if (!bp_alike_four(x, of, kind, false, sums))
 		return false;
 	for (unsigned i = 0; i < n; i++)
 		sum[i] = sums[i];
@@ -103,11 +121,11 @@ static __attribute__((always_inline)) inline unsigned judge(const struct bp_alik
 {
 	unsigned i = 0;
 
-	while (i + 4 <= n && bp_alike_four(x, in + i, kind, sum + i))
+	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
 		i += 4;
 	/* what is left, with some of those before */
 	if (i + 4 > n && i < n &&
-		(i != 0 ? bp_alike_four(x, in + n - 4, kind, sum + n - 4)
+		(i != 0 ? bp_alike_four(x, in + n - 4, kind, false, sum + n - 4)
 			: few(x, in, n, kind, sum)))
 		return n;
 	/* the next four, or so many as there are, are not all alike */
