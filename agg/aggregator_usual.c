@@ -74,13 +74,13 @@ static inline __attribute__((always_inline)) unsigned judge_alike(const struct b
 	uint32_t sums[4];
 	unsigned i = 0;
 
-	while (i + 4 <= n && bp_alike_four(x, in + i, kind, sum + i))
+	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
 		i += 4;
 	/* those behind, or before the one that is none: one in four places */
 	for (; i < n; i++) {
 		for (unsigned k = 0; k < 4; k++)
 			same[k] = in[i];
-		if (!bp_alike_four(x, same, kind, sums))
+		if (!bp_alike_four(x, same, kind, false, sums))
 			break;
 		sum[i] = sums[0];
 	}

@@ -81,3 +81,21 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	x->sum = lacks(0, paper ? 8 : 3 + 8 * chunks);
 	return true;
 }
+
+bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port)
+{
+	const uint8_t *f = in->frame;
+
+	if (!bp_alike_set(x, in, len, paper, senders))
+		return false;
+	memcpy((uint8_t *)&x->asked[1] + AT_DST - 16, &to, 2);
+	memcpy((uint8_t *)&x->asked[2], (const uint8_t *)&to + 2, 2);
+	for (unsigned i = 0; i < 2; i++)
+		x->asked[2][AT_UDP + 2 - 32 + i] = port ? 255 : 0;
+	x->asked[1][BP_ETHER_HDR + BP_IP4_TTL - 16] = 0;
+	x->ip = lacks(word(f + BP_ETHER_HDR), 9);
+	x->udp = lacks(word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8),
+		paper ? 3 + 8 : 3 + 5);
+	return true;
+}

@@ -148,6 +148,18 @@ static inline bp_v16 bp_v16_digit(bp_v16 a)
 	return (bp_v16)((a - bp_v16_of('0')) < bp_v16_of(10));
 }
 
+/* The lesser of each two bytes. */
+static inline bp_v16 bp_v16_least(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_min_epu8((__m128i)a, (__m128i)b);
+#else
+	const bp_v16 less = (bp_v16)(a < b);
+
+	return (a & less) | (b & ~less);
+#endif
+}
+
 /* Octet i is octet at[i] of v, or 0 where at[i] is 0x80. */
 static inline bp_v16 bp_v16_pick(bp_v16 v, bp_v16 at)
 {
