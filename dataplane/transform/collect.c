@@ -58,49 +58,64 @@ static uint8_t refuse(
 	return (uint8_t)bp_drop(m, why);
 }
 
-/* A frame of several buffers, in one piece if one of them has room for all. What is refused later
- * is the same frame still. */
-static __rte_noinline void put_together(struct rte_mbuf *m)
-{
-	if (rte_pktmbuf_linearize(m) != 0)
-		return; /* bp_datagram_lengths_ok() refuses it */
-}
-
 /* The frame's edge, or BP_EDGE_TAKEN and *r. */
-static uint8_t judge(
+static __rte_noinline uint8_t judge(
 	struct bp_transformer *t, const struct port *p, struct rte_mbuf *m, struct bp_reading *r)
 {
-	enum bp_reading_verdict verdict;
+	enum bp_reading_verdict verdict = BP_READING_SHAPE;
 	const uint8_t *frame;
 	struct bp_datagram d;
 	unsigned rule;
 
 	if (unlikely(m->nb_segs != 1))
-		put_together(m);
+		(void)rte_pktmbuf_linearize(m); /* if one of its buffers has room */
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (unlikely(m->data_len < BP_ETHER_HDR || p->down) || !for_us(p, frame))
+	if (m->data_len < BP_ETHER_HDR || p->down || !for_us(p, frame))
 		return p->behind;
-	if (unlikely(!bp_datagram_parse(frame, m->data_len, m->pkt_len, &d))) {
-		if (!bp_reading_parse_hidden(frame, m->data_len, m->pkt_len, &d))
-			return p->behind;
-		rule = rule_of(t, p, &d);
-		verdict = BP_READING_SHAPE;
-	} else {
-		rule = rule_of(t, p, &d);
-		verdict = BP_READING_TAKEN;
-	}
+	if (likely(bp_datagram_parse(frame, m->data_len, m->pkt_len, &d)))
+		verdict = m->nb_segs == 1 ? BP_READING_TAKEN : BP_READING_SHAPE;
+	else if (!bp_reading_parse_hidden(frame, m->data_len, m->pkt_len, &d))
+		return p->behind;
+	rule = rule_of(t, p, &d);
 	if (rule == BP_AGG_NO_RULE)
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
 		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
-	if (unlikely(m->nb_segs != 1))
-		verdict = BP_READING_SHAPE;
 	if (likely(verdict == BP_READING_TAKEN))
 		verdict = bp_reading_judge(&d, &t->rule[rule].layout, r);
 	if (unlikely(verdict != BP_READING_TAKEN))
 		return refuse(t, m, rule, counter_of[verdict]);
 	r->rule = (uint8_t)rule;
+	bp_usual_note(&t->usual, r, p->number);
 	return BP_EDGE_TAKEN;
+}
+
+/* Frames [i, n) up to the first that is no usual reading, which is returned. Its own function, so
+ * that what is in common stays in registers. */
+static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i, unsigned n)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_usual u = t->usual;
+	const struct bp_transform_layout *l = &t->rule[u.rule].layout;
+	unsigned k = b->n;
+
+	for (; i < n; i++) {
+		struct rte_mbuf *m = b->m[i];
+		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+
+		if (i + 4 < n)
+			rte_prefetch0(rte_pktmbuf_mtod_offset(
+				b->m[i + 4], uint8_t *, RTE_CACHE_LINE_SIZE));
+		if (unlikely(m->port != u.port || m->nb_segs != 1 ||
+			     !bp_usual_judge(&u, l, frame, m->data_len, &b->reading[k])))
+			break;
+		b->payload[k] = frame + BP_USUAL_PAYLOAD;
+		b->edge[i] = BP_EDGE_TAKEN;
+		b->at[k++] = (uint8_t)i;
+	}
+	b->n_usual += k - b->n;
+	b->n = k;
+	return i;
 }
 
 static void judge_all(struct bp_transformer *t, unsigned n)
@@ -108,24 +123,30 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 	struct bp_transform_burst *b = &t->burst;
 	struct port p = {.number = BP_NO_PORT};
 
-	b->n = 0;
+	b->n = b->n_usual = 0;
 	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = b->m[i];
+		struct rte_mbuf *m;
 
+		if (t->usual.valid) {
+			i = judge_usual(t, i, n);
+			if (i == n)
+				break;
+		}
+		m = b->m[i];
 		if (unlikely(m->port != p.number))
 			describe(t->worker, m->port, &p);
 		b->edge[i] = judge(t, &p, m, &b->reading[b->n]);
 		b->at[b->n] = (uint8_t)i;
-		b->n += b->edge[i] == BP_EDGE_TAKEN;
+		b->payload[b->n] = b->reading[b->n].payload;
+		if (b->edge[i] == BP_EDGE_TAKEN) {
+			/* those before it had another head */
+			b->n_usual += t->usual.valid && b->n == 0;
+			b->n++;
+		}
 	}
 }
 
 /* ---- sources ---- */
-
-static inline const uint8_t *address_of(const struct bp_reading *r)
-{
-	return r->frame + r->l3 + (r->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
-}
 
 static inline bool same_source(const struct bp_reading *a, const struct bp_reading *b)
 {
@@ -136,20 +157,22 @@ static inline bool same_source(const struct bp_reading *a, const struct bp_readi
 static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_reading *r,
 	unsigned length, uint64_t word[2])
 {
-	bp_transform_words(r->family, length, address_of(r), word);
+	const unsigned src = r->l3 + (r->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
+
+	bp_transform_words(r->family, length, r->frame + src, word);
 	return bp_transform_hash(t->view.bank->key, r->rule, r->family, length, word);
 }
 
 /* Fetches the bucket of the longest prefix, which is mostly the one that holds it. */
 static void fetch_buckets(struct bp_transformer *t)
 {
-	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transform_burst *b = &t->burst;
 
-	for (unsigned j = 0; j < b->n; j++) {
+	for (unsigned j = 1; j < b->n; j++) {
 		const struct bp_reading *r = &b->reading[j];
 		uint64_t word[2];
 
-		if (j != 0 && same_source(r, r - 1))
+		if (same_source(r, r - 1))
 			continue;
 		rte_prefetch0(bp_transform_bucket(&t->view,
 			hash_of(t, r,
@@ -189,59 +212,73 @@ static inline void fetch_rows(const struct bp_transformer *t, uint32_t source)
 	rte_prefetch0(&t->source_stats[source]);
 }
 
-/* Who gets it; false: nobody. */
-static bool receivers(struct bp_transformer *t, unsigned j, uint32_t source)
-{
-	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].rule];
+/* What is told of a reading's source, which is the same for those behind it. */
+struct whose {
+	uint32_t source, row;
+	uint8_t n_rows; /* 0: it is dropped */
+};
 
-	b->source[j] = source;
+static void look_up(struct bp_transformer *t, const struct bp_reading *r, struct whose *w)
+{
+	const struct bp_transformer_rule *rule = &t->rule[r->rule];
+	const uint32_t source = find(t, r);
+
+	*w = (struct whose){
+		.source = source, .row = rule->otherwise, .n_rows = !rule->drop_unknown};
 	if (likely(source != UINT32_MAX)) {
 		const struct bp_transform_source_row *s = &t->view.source[source];
 
-		b->row[j] = s->first;
-		b->n_rows[j] = (uint8_t)s->n;
-		return true;
+		fetch_rows(t, source);
+		w->row = s->first;
+		w->n_rows = (uint8_t)s->n;
 	}
-	b->row[j] = rule->otherwise;
-	b->n_rows[j] = 1;
-	return !rule->drop_unknown;
+}
+
+/* Readings of nobody that is known leave the list. */
+static __rte_noinline void drop_unknown(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	unsigned kept = 0;
+
+	for (unsigned j = 0; j < b->n; j++) {
+		const unsigned at = b->at[j];
+
+		if (b->n_rows[j] == 0) {
+			b->edge[at] =
+				refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_SOURCE);
+			continue;
+		}
+		b->reading[kept] = b->reading[j];
+		b->payload[kept] = b->payload[j];
+		b->at[kept] = b->at[j];
+		b->source[kept] = b->source[j];
+		b->row[kept] = b->row[j];
+		b->n_rows[kept++] = b->n_rows[j];
+	}
+	b->n = kept;
 }
 
 static void find_sources(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	uint32_t source = UINT32_MAX;
-	unsigned kept = 0;
+	bool refused = false;
+	struct whose w = {0};
 
+	b->alone = true;
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_reading *r = &b->reading[j];
 
 		if (j == 0 || !same_source(r, r - 1)) {
-			source = find(t, r);
-			if (source != UINT32_MAX)
-				fetch_rows(t, source);
+			look_up(t, r, &w);
+			refused |= w.n_rows == 0;
+			b->alone &= w.n_rows == 1;
 		}
-		b->source[j] = source;
+		b->source[j] = w.source;
+		b->row[j] = w.row;
+		b->n_rows[j] = w.n_rows;
 	}
-	for (unsigned j = 0; j < b->n; j++) {
-		if (unlikely(!receivers(t, j, b->source[j]))) {
-			const unsigned at = b->at[j];
-
-			b->edge[at] =
-				refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_SOURCE);
-			continue;
-		}
-		if (unlikely(kept != j)) {
-			b->reading[kept] = b->reading[j];
-			b->at[kept] = b->at[j];
-			b->source[kept] = b->source[j];
-			b->row[kept] = b->row[j];
-			b->n_rows[kept] = b->n_rows[j];
-		}
-		kept++;
-	}
-	b->n = kept;
+	if (unlikely(refused))
+		drop_unknown(t);
 }
 
 /* ---- points ---- */
@@ -253,13 +290,9 @@ static void refuse_numbers(struct bp_transformer *t, unsigned j)
 
 	b->edge[at] = refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_INPUT);
 	b->n_rows[j] = 0;
+	b->alone = false;
 	if (b->source[j] != UINT32_MAX)
 		bp_transform_stat_add(&bp_transformer_stats_of(t, b->source[j])->refused, 1);
-}
-
-static inline uint8_t *payload_of(const struct bp_reading *r)
-{
-	return r->frame + r->l4 + BP_UDP_HDR;
 }
 
 /* Reading by reading, of whatever rule. */
@@ -270,8 +303,8 @@ static void read_each(struct bp_transformer *t)
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_reading *r = &b->reading[j];
 
-		if (bp_transform_layout_read(&t->rule[r->rule].layout, payload_of(r), &b->points,
-			    j) != BP_TRANSFORM_GOOD)
+		if (bp_transform_layout_read(&t->rule[r->rule].layout, r->payload, &b->points, j) !=
+			BP_TRANSFORM_GOOD)
 			refuse_numbers(t, j);
 	}
 }
@@ -280,20 +313,19 @@ static void read_each(struct bp_transformer *t)
 static void read_alike(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const uint8_t *payload[BP_RX_BURST];
+	const struct bp_transform_layout *l = &t->rule[b->reading[0].rule].layout;
 	uint8_t why[BP_RX_BURST];
-	uint64_t bad;
+	uint64_t bad = bp_transform_layout_read_all(
+		l, (const uint8_t *const *)b->payload, b->n, &b->points, why);
 
-	for (unsigned j = 0; j < b->n; j++)
-		payload[j] = payload_of(&b->reading[j]);
-	bad = bp_transform_layout_read_all(
-		&t->rule[b->reading[0].rule].layout, payload, b->n, &b->points, why);
 	for (; unlikely(bad != 0); bad &= bad - 1)
 		refuse_numbers(t, (unsigned)__builtin_ctzll(bad));
 }
 
 static bool one_rule(const struct bp_transform_burst *b)
 {
+	if (likely(b->n_usual == b->n)) /* all have one head */
+		return true;
 	for (unsigned j = 1; j < b->n; j++)
 		if (b->reading[j].rule != b->reading[0].rule)
 			return false;

@@ -101,6 +101,7 @@ enum bp_reading_verdict bp_reading_judge(
 	r->l4 = d->l4;
 	r->family = d->family;
 	bp_agg_match_words(d->family, bp_datagram_src(d), r->from);
-	r->rest = bp_sum_fold(rest);
+	r->payload = r->frame + d->l4 + BP_UDP_HDR;
+	r->rest = rest;
 	return BP_READING_TAKEN;
 }

@@ -26,11 +26,12 @@ enum bp_reading_verdict {
 
 struct bp_reading {
 	uint8_t *frame;   /* Ethernet header */
+	uint8_t *payload; /* of UDP */
 	uint64_t from[2]; /* the source, as bp_agg_match_words() has it */
-	uint16_t l3, l4;  /* offsets of the IP and the UDP header */
-	/* Folded sum, in the machine's byte order, of all that the UDP checksum covers but the
-	 * layout's outputs and the checksum itself. */
-	uint16_t rest;
+	/* Sum, in the machine's byte order, of all that the UDP checksum covers but the layout's
+	 * outputs and the checksum itself. */
+	uint64_t rest;
+	uint16_t l3, l4; /* offsets of the IP and the UDP header */
 	uint8_t family;
 	uint8_t rule;
 };

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "dataplane/agg/run.h"
 #include "dataplane/mbuf_stock.h"
-#include "dataplane/transform/reading.h"
+#include "dataplane/transform/usual.h"
 #include "dataplane/worker.h"
 #include "shm/transform.h"
 #include "transform/layout.h"
@@ -56,10 +56,13 @@ struct bp_transform_pair {
 
 struct bp_transform_burst {
 	struct rte_mbuf *const *m;
-	unsigned n; /* readings */
+	unsigned n;       /* readings */
+	unsigned n_usual; /* of these with the head that t->usual has */
+	bool alone;       /* each has one receiver, and none was refused */
 	uint8_t edge[BP_RX_BURST];
 	uint8_t at[BP_RX_BURST]; /* of each reading: which frame */
 	struct bp_reading reading[BP_RX_BURST];
+	uint8_t *payload[BP_RX_BURST];
 	uint32_t source[BP_RX_BURST]; /* UINT32_MAX: unknown */
 	uint32_t row[BP_RX_BURST];    /* its receivers */
 	uint8_t n_rows[BP_RX_BURST];  /* 0: it is dropped */
@@ -86,6 +89,7 @@ struct bp_transformer {
 	uint32_t wants;  /* bit a port: has entries */
 	uint32_t copies; /* made since the node was entered */
 	struct bp_run run;
+	struct bp_usual usual; /* of the frames since the node was entered */
 	struct bp_agg_match match;
 	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */
