@@ -47,7 +47,7 @@ static inline unsigned rule_of(
 	return bp_agg_match_find(&t->match, p->number, d->family, to, d->dport);
 }
 
-static uint8_t refuse(
+uint8_t bp_transformer_refuse(
 	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why)
 {
 	if (t->view.bank != NULL)
@@ -80,13 +80,13 @@ static __rte_noinline uint8_t judge(
 	if (rule == BP_AGG_NO_RULE)
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
-		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
+		return bp_transformer_refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
 	if (likely(verdict == BP_READING_TAKEN))
 		verdict = bp_reading_judge(&d, &t->rule[rule].layout, r);
 	if (unlikely(verdict != BP_READING_TAKEN))
-		return refuse(t, m, rule, counter_of[verdict]);
-	r->rule = (uint8_t)rule;
-	bp_usual_note(&t->usual, r, p->number);
+		return bp_transformer_refuse(t, m, rule, counter_of[verdict]);
+	r->kind.rule = (uint8_t)rule;
+	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number);
 	return BP_EDGE_TAKEN;
 }
 
@@ -96,10 +96,12 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 {
 	struct bp_transform_burst *b = &t->burst;
 	const struct bp_usual u = t->usual;
-	const struct bp_transform_layout *l = &t->rule[u.rule].layout;
-	unsigned k = b->n;
+	const struct bp_transform_layout *l = &t->rule[u.kind.rule].layout;
+	const unsigned from = i;
+	struct bp_reading *r = &b->reading[b->n];
+	uint64_t others = 0;
 
-	for (; i < n; i++) {
+	for (; i < n; i++, r++) {
 		struct rte_mbuf *m = b->m[i];
 		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 
@@ -107,14 +109,18 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 			rte_prefetch0(rte_pktmbuf_mtod_offset(
 				b->m[i + 4], uint8_t *, RTE_CACHE_LINE_SIZE));
 		if (unlikely(m->port != u.port || m->nb_segs != 1 ||
-			     !bp_usual_judge(&u, l, frame, m->data_len, &b->reading[k])))
+			     !bp_usual_judge(&u, l, frame, m->data_len, r)))
 			break;
-		b->payload[k] = frame + BP_USUAL_PAYLOAD;
-		b->edge[i] = BP_EDGE_TAKEN;
-		b->at[k++] = (uint8_t)i;
+		b->payload[b->n + i - from] = frame + BP_USUAL_PAYLOAD;
+		others |= r->from[0] ^ b->reading[0].from[0];
 	}
-	b->n_usual += k - b->n;
-	b->n = k;
+	for (unsigned k = from; k < i; k++) {
+		b->edge[k] = BP_EDGE_TAKEN;
+		b->at[b->n + k - from] = (uint8_t)k;
+	}
+	b->one_source &= others == 0;
+	b->n_usual += i - from;
+	b->n += i - from;
 	return i;
 }
 
@@ -124,6 +130,7 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 	struct port p = {.number = BP_NO_PORT};
 
 	b->n = b->n_usual = 0;
+	b->one_source = true;
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m;
 
@@ -137,148 +144,13 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 			describe(t->worker, m->port, &p);
 		b->edge[i] = judge(t, &p, m, &b->reading[b->n]);
 		b->at[b->n] = (uint8_t)i;
-		b->payload[b->n] = b->reading[b->n].payload;
+		b->payload[b->n] = bp_reading_payload(&b->reading[b->n]);
 		if (b->edge[i] == BP_EDGE_TAKEN) {
 			/* those before it had another head */
 			b->n_usual += t->usual.valid && b->n == 0;
 			b->n++;
 		}
 	}
-}
-
-/* ---- sources ---- */
-
-static inline bool same_source(const struct bp_reading *a, const struct bp_reading *b)
-{
-	return a->from[0] == b->from[0] && a->from[1] == b->from[1] && a->rule == b->rule &&
-	       a->family == b->family;
-}
-
-static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_reading *r,
-	unsigned length, uint64_t word[2])
-{
-	const unsigned src = r->l3 + (r->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
-
-	bp_transform_words(r->family, length, r->frame + src, word);
-	return bp_transform_hash(t->view.bank->key, r->rule, r->family, length, word);
-}
-
-/* Fetches the bucket of the longest prefix, which is mostly the one that holds it. */
-static void fetch_buckets(struct bp_transformer *t)
-{
-	const struct bp_transform_burst *b = &t->burst;
-
-	for (unsigned j = 1; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
-		uint64_t word[2];
-
-		if (same_source(r, r - 1))
-			continue;
-		rte_prefetch0(bp_transform_bucket(&t->view,
-			hash_of(t, r,
-				atomic_load_explicit(
-					&t->view.bank->rule[r->rule].length[r->family == 6][0],
-					memory_order_acquire),
-				word)));
-	}
-}
-
-/* The source with the longest prefix that holds the reading's, or UINT32_MAX. */
-static uint32_t find(const struct bp_transformer *t, const struct bp_reading *r)
-{
-	const struct bp_transform_rule_row *rule = &t->view.bank->rule[r->rule];
-	const unsigned f = r->family == 6;
-
-	for (unsigned i = 0; i < atomic_load_explicit(&rule->n_lengths[f], memory_order_acquire);
-		i++) {
-		const unsigned length =
-			atomic_load_explicit(&rule->length[f][i], memory_order_acquire);
-		uint64_t word[2], h = hash_of(t, r, length, word);
-		uint32_t s = bp_transform_lookup_one(&t->view, h, r->rule, r->family, length, word);
-
-		if (s != UINT32_MAX)
-			return s;
-	}
-	return UINT32_MAX;
-}
-
-static inline void fetch_rows(const struct bp_transformer *t, uint32_t source)
-{
-	const struct bp_transform_source_row *s = &t->view.source[source];
-	const struct bp_transform_row *row = &t->view.row[s->first];
-
-	for (unsigned i = 0; i < sizeof(*row) / RTE_CACHE_LINE_SIZE; i++)
-		rte_prefetch0((const uint8_t *)row + (size_t)i * RTE_CACHE_LINE_SIZE);
-	rte_prefetch0(&t->source_stats[source]);
-}
-
-/* What is told of a reading's source, which is the same for those behind it. */
-struct whose {
-	uint32_t source, row;
-	uint8_t n_rows; /* 0: it is dropped */
-};
-
-static void look_up(struct bp_transformer *t, const struct bp_reading *r, struct whose *w)
-{
-	const struct bp_transformer_rule *rule = &t->rule[r->rule];
-	const uint32_t source = find(t, r);
-
-	*w = (struct whose){
-		.source = source, .row = rule->otherwise, .n_rows = !rule->drop_unknown};
-	if (likely(source != UINT32_MAX)) {
-		const struct bp_transform_source_row *s = &t->view.source[source];
-
-		fetch_rows(t, source);
-		w->row = s->first;
-		w->n_rows = (uint8_t)s->n;
-	}
-}
-
-/* Readings of nobody that is known leave the list. */
-static __rte_noinline void drop_unknown(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-	unsigned kept = 0;
-
-	for (unsigned j = 0; j < b->n; j++) {
-		const unsigned at = b->at[j];
-
-		if (b->n_rows[j] == 0) {
-			b->edge[at] =
-				refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_SOURCE);
-			continue;
-		}
-		b->reading[kept] = b->reading[j];
-		b->payload[kept] = b->payload[j];
-		b->at[kept] = b->at[j];
-		b->source[kept] = b->source[j];
-		b->row[kept] = b->row[j];
-		b->n_rows[kept++] = b->n_rows[j];
-	}
-	b->n = kept;
-}
-
-static void find_sources(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-	bool refused = false;
-	struct whose w = {0};
-
-	b->alone = true;
-	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
-
-		if (j == 0 || !same_source(r, r - 1)) {
-			look_up(t, r, &w);
-			refused |= w.n_rows == 0;
-			b->alone &= w.n_rows == 1;
-		}
-		b->source[j] = w.source;
-		b->row[j] = w.row;
-		b->n_rows[j] = w.n_rows;
-	}
-	if (unlikely(refused))
-		drop_unknown(t);
 }
 
 /* ---- points ---- */
@@ -288,7 +160,8 @@ static void refuse_numbers(struct bp_transformer *t, unsigned j)
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned at = b->at[j];
 
-	b->edge[at] = refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_INPUT);
+	b->edge[at] = bp_transformer_refuse(
+		t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INPUT);
 	b->n_rows[j] = 0;
 	b->alone = false;
 	if (b->source[j] != UINT32_MAX)
@@ -303,8 +176,8 @@ static void read_each(struct bp_transformer *t)
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_reading *r = &b->reading[j];
 
-		if (bp_transform_layout_read(&t->rule[r->rule].layout, r->payload, &b->points, j) !=
-			BP_TRANSFORM_GOOD)
+		if (bp_transform_layout_read(&t->rule[r->kind.rule].layout, b->payload[j],
+			    &b->points, j) != BP_TRANSFORM_GOOD)
 			refuse_numbers(t, j);
 	}
 }
@@ -313,7 +186,7 @@ static void read_each(struct bp_transformer *t)
 static void read_alike(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transform_layout *l = &t->rule[b->reading[0].rule].layout;
+	const struct bp_transform_layout *l = &t->rule[b->reading[0].kind.rule].layout;
 	uint8_t why[BP_RX_BURST];
 	uint64_t bad = bp_transform_layout_read_all(
 		l, (const uint8_t *const *)b->payload, b->n, &b->points, why);
@@ -327,7 +200,7 @@ static bool one_rule(const struct bp_transform_burst *b)
 	if (likely(b->n_usual == b->n)) /* all have one head */
 		return true;
 	for (unsigned j = 1; j < b->n; j++)
-		if (b->reading[j].rule != b->reading[0].rule)
+		if (b->reading[j].kind.rule != b->reading[0].kind.rule)
 			return false;
 	return true;
 }
@@ -340,8 +213,7 @@ void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m,
 	judge_all(t, n);
 	if (b->n == 0)
 		return;
-	fetch_buckets(t);
-	find_sources(t);
+	bp_transformer_find_sources(t);
 	if (b->n == 0)
 		return;
 	b->alike = one_rule(b);

@@ -46,7 +46,7 @@ static __rte_noinline void compute_mixed(struct bp_transformer *t, struct bp_tra
 static void make_cartesian(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *first = &t->rule[b->reading[0].rule];
+	const struct bp_transformer_rule *first = &t->rule[b->reading[0].kind.rule];
 	uint8_t method[BP_RX_BURST];
 
 	if (likely(b->alike)) {
@@ -55,7 +55,7 @@ static void make_cartesian(struct bp_transformer *t)
 		return;
 	}
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_transformer_rule *r = &t->rule[b->reading[j].rule];
+		const struct bp_transformer_rule *r = &t->rule[b->reading[j].kind.rule];
 
 		method[j] = r->layout.cartesian || b->n_rows[j] == 0 ? NO_METHOD : r->method;
 	}
@@ -72,11 +72,11 @@ static void move(struct bp_transformer *t)
 		for (unsigned c = 0; c < 3; c++)
 			b->results.v[c][i] = b->points.v[c][b->pair[i].place];
 	if (likely(b->alike)) {
-		t->rule[b->reading[0].rule].ops->affine(&b->results, b->matrix, n);
+		t->rule[b->reading[0].kind.rule].ops->affine(&b->results, b->matrix, n);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
-		method[i] = t->rule[b->reading[b->pair[i].place].rule].method;
+		method[i] = t->rule[b->reading[b->pair[i].place].kind.rule].method;
 	compute_mixed(t, &b->results, method, b->matrix, n);
 }
 
@@ -87,16 +87,16 @@ static void write_outputs(struct bp_transformer *t, uint8_t saturated[])
 	uint8_t *payload[BP_TRANSFORM_BURST];
 
 	for (unsigned i = 0; i < b->n_pairs; i++)
-		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].l4 + BP_UDP_HDR;
+		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].kind.l4 + BP_UDP_HDR;
 	if (likely(b->alike)) {
-		bp_transform_layout_write_all(&t->rule[b->reading[0].rule].layout, payload,
+		bp_transform_layout_write_all(&t->rule[b->reading[0].kind.rule].layout, payload,
 			b->n_pairs, &b->results, saturated);
 		return;
 	}
 	for (unsigned i = 0; i < b->n_pairs; i++)
 		saturated[i] = (uint8_t)bp_transform_layout_write(
-			&t->rule[b->reading[b->pair[i].place].rule].layout, payload[i], &b->results,
-			i);
+			&t->rule[b->reading[b->pair[i].place].kind.rule].layout, payload[i],
+			&b->results, i);
 }
 
 /* ---- datagrams ---- */
@@ -147,7 +147,7 @@ static void settle(struct bp_transformer *t, unsigned rule, struct tally *n)
 static __rte_noinline bool refuse_result(struct bp_transformer *t, unsigned j)
 {
 	const struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].rule];
+	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
 	struct bp_transform_source_stats *s =
 		b->source[j] != UINT32_MAX ? bp_transformer_stats_of(t, b->source[j]) : NULL;
 
@@ -163,16 +163,16 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 	struct bp_transform_burst *b = &t->burst;
 	struct bp_worker *w = t->worker;
 	struct tally n = {0};
-	unsigned rule = b->reading[b->pair[0].place].rule;
+	unsigned rule = b->reading[b->pair[0].place].kind.rule;
 
 	for (unsigned i = 0; i < b->n_pairs; i++) {
 		const struct bp_transform_pair *pair = &b->pair[i];
 		const struct bp_reading *r = &b->reading[pair->place];
 		const struct rte_mbuf *m = b->leave[pair->leaves];
 
-		if (unlikely(r->rule != rule)) {
+		if (unlikely(r->kind.rule != rule)) {
 			settle(t, rule, &n);
-			rule = r->rule;
+			rule = r->kind.rule;
 		}
 		if (unlikely(saturated[i] != 0)) {
 			if (refuse_result(t, pair->place)) {
@@ -188,7 +188,7 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 		bp_deliver(r, pair->frame, pair->row, pair->flags,
 			w->onward[m->port] == BP_EDGE_IP4,
 			bp_reading_outputs(
-				&t->rule[rule].layout, pair->frame + r->l4 + BP_UDP_HDR));
+				&t->rule[rule].layout, pair->frame + r->kind.l4 + BP_UDP_HDR));
 	}
 	settle(t, rule, &n);
 }
@@ -266,7 +266,7 @@ static inline bool is_foreign(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
 {
 	return (flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)) == BP_TRANSFORM_ADDRESS &&
-	       row->family != r->family;
+	       row->family != r->kind.family;
 }
 
 /* Frames are copied before the reading's own is changed, which flush() does. */
@@ -285,7 +285,7 @@ static void add_receivers(struct bp_transformer *t, unsigned j)
 		unsigned flags;
 
 		b->matrix[b->n_pairs] = take_matrix(t, row, &flags);
-		if (unlikely(k != 0) && (m = copy_of(t, own, r->rule)) == NULL)
+		if (unlikely(k != 0) && (m = copy_of(t, own, r->kind.rule)) == NULL)
 			continue;
 		if (unlikely(is_foreign(row, flags, r))) {
 			leave(b, bp_drop(m, BP_C_DROP_TRANSFORM_FAMILY), m);
@@ -306,12 +306,20 @@ static void count_readings(struct bp_transformer *t)
 	struct bp_transform_burst *b = &t->burst;
 	unsigned all = 0;
 
+	if (likely(b->one_source && b->alone)) {
+		bp_transform_stat_add(&t->rule[b->reading[0].kind.rule].stats->readings, b->n);
+		if (b->source[0] != UINT32_MAX)
+			bp_transform_stat_add(
+				&bp_transformer_stats_of(t, b->source[0])->readings, b->n);
+		bp_count(t->worker, BP_C_TRANSFORM_READING, b->n);
+		return;
+	}
 	for (unsigned j = 0; j < b->n;) {
 		const uint32_t source = b->source[j];
-		const unsigned rule = b->reading[j].rule;
+		const unsigned rule = b->reading[j].kind.rule;
 		unsigned n = 0;
 
-		for (; j < b->n && b->source[j] == source && b->reading[j].rule == rule; j++)
+		for (; j < b->n && b->source[j] == source && b->reading[j].kind.rule == rule; j++)
 			n += b->n_rows[j] != 0;
 		bp_transform_stat_add(&t->rule[rule].stats->readings, n);
 		if (source != UINT32_MAX)
@@ -335,11 +343,21 @@ static bool usual_receivers(struct bp_transformer *t, struct usual_heads *h, str
 {
 	struct bp_transform_burst *b = &t->burst;
 	const bool routed = t->worker->onward[b->m[0]->port] == BP_EDGE_IP4;
-	unsigned rows = 0;
+	unsigned rows = 0, flags;
 
+	if (b->one_source) {
+		const struct bp_transform_row *row = &t->view.row[b->row[0]];
+
+		b->matrix[0] = take_matrix(t, row, &flags);
+		tally->bare = flags & BP_TRANSFORM_MATRIX ? 0 : b->n;
+		for (unsigned j = 1; j < b->n; j++)
+			b->matrix[j] = b->matrix[0];
+		memset(h->which, 0, b->n);
+		memset(h->bare, tally->bare != 0, b->n);
+		return bp_usual_receiver(&t->usual, row, flags, routed, &h->to[0]);
+	}
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_transform_row *row = &t->view.row[b->row[j]];
-		unsigned flags;
 
 		b->n_pairs = j; /* where its matrix is copied to */
 		b->matrix[j] = take_matrix(t, row, &flags);
@@ -359,7 +377,8 @@ static inline void usual_deliver(
 	const struct bp_transform_burst *b = &t->burst;
 
 	bp_usual_deliver(&b->reading[j], &h->to[h->which[j]],
-		bp_reading_outputs(&t->rule[t->usual.rule].layout, b->payload[j]));
+		bp_usual_outputs(
+			&t->usual, &t->rule[t->usual.kind.rule].layout, b->reading[j].frame));
 }
 
 /* Where some are saturated. */
@@ -390,7 +409,7 @@ static __rte_noinline void usual_leave_each(struct bp_transformer *t, const stru
 static bool send_usual(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[t->usual.rule];
+	const struct bp_transformer_rule *rule = &t->rule[t->usual.kind.rule];
 	const rte_edge_t edge = way_of(t->worker, b->m[0], 0, NULL);
 	struct tally tally = {.sent = b->n};
 	uint8_t saturated[BP_RX_BURST];
@@ -414,7 +433,7 @@ static bool send_usual(struct bp_transformer *t)
 		}
 		bp_run_add_all(&t->run, edge, b->m, b->n, bytes);
 	}
-	settle(t, t->usual.rule, &tally);
+	settle(t, t->usual.kind.rule, &tally);
 	return true;
 }
 

@@ -32,16 +32,19 @@ struct bp_usual {
 	uint64_t ip_sum, udp_sum; /* of what is in common, as both checksums cover it */
 	uint32_t end;             /* of the datagram */
 	uint16_t port;            /* that it came in on */
-	uint8_t rule;
+	uint16_t outputs; /* where those of layout paper begin in the frame; 0: another layout */
+	struct bp_reading_kind kind;
 	bool valid;
 };
 
 /* A reading of the port was judged in full, and taken. */
-static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r, uint16_t port)
+static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
+	const struct bp_transform_layout *l, uint16_t port)
 {
 	const uint8_t *f = r->frame;
 
-	u->valid = r->family == 4 && r->l3 == BP_ETHER_HDR && r->l4 == BP_USUAL_PORTS &&
+	u->valid = r->kind.family == 4 && r->kind.l3 == BP_ETHER_HDR &&
+		   r->kind.l4 == BP_USUAL_PORTS &&
 		   bp_be16(f + BP_USUAL_PORTS + BP_UDP_CHECKSUM) != 0;
 	if (!u->valid)
 		return;
@@ -50,10 +53,22 @@ static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
 	u->head[2] = bp_v16_load(f + BP_USUAL_AT_SRC);
 	u->end = BP_USUAL_PORTS + bp_be16(f + BP_USUAL_PORTS + BP_UDP_LEN);
 	u->port = port;
-	u->rule = r->rule;
+	u->outputs = (uint16_t)(l->paper && l->out[0].offset % 2 == 0
+					? BP_USUAL_PAYLOAD + l->out[0].offset
+					: 0);
+	u->kind = r->kind;
 	u->ip_sum = bp_reading_half(f + BP_ETHER_HDR) + bp_reading_half(f + 30);
 	u->udp_sum = bp_reading_half(f + 30) +
 		     __builtin_bswap16((uint16_t)(u->end - BP_USUAL_PORTS)) + (BP_PROTO_UDP << 8);
+}
+
+/* bp_reading_outputs() of a usual frame. */
+BP_DATAGRAM_INLINE uint64_t bp_usual_outputs(
+	const struct bp_usual *u, const struct bp_transform_layout *l, const uint8_t *f)
+{
+	if (__builtin_expect(u->outputs != 0, 1))
+		return bp_sum_add(bp_sum_word(f + u->outputs), bp_reading_half(f + u->outputs + 8));
+	return bp_reading_outputs(l, f + BP_USUAL_PAYLOAD);
 }
 
 /* Whether the frame, of which `len` octets can be read, is a usual reading: *r is all of it then.
@@ -61,7 +76,7 @@ static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
 BP_DATAGRAM_INLINE bool bp_usual_judge(const struct bp_usual *u,
 	const struct bp_transform_layout *l, uint8_t *f, uint32_t len, struct bp_reading *r)
 {
-	uint64_t src, ip, udp, outputs;
+	uint64_t src, ip, udp;
 	uint16_t check;
 	bp_v16 other;
 
@@ -89,16 +104,11 @@ BP_DATAGRAM_INLINE bool bp_usual_judge(const struct bp_usual *u,
 	memcpy(&check, f + BP_USUAL_PORTS + BP_UDP_CHECKSUM, sizeof(check));
 	if (!bp_sum_ok(ip) || !bp_sum_ok(udp) || check == 0)
 		return false;
-	outputs = bp_reading_outputs(l, f + BP_USUAL_PAYLOAD);
 	r->frame = f;
-	r->payload = f + BP_USUAL_PAYLOAD;
 	r->from[0] = src;
 	r->from[1] = 0;
-	r->rest = bp_sum_add(~(uint64_t)check, ~outputs);
-	r->l3 = BP_ETHER_HDR;
-	r->l4 = BP_USUAL_PORTS;
-	r->family = 4;
-	r->rule = u->rule;
+	r->rest = bp_sum_add(~(uint64_t)check, ~bp_usual_outputs(u, l, f));
+	r->kind = u->kind;
 	return true;
 }
 
