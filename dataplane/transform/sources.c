@@ -48,6 +48,7 @@ static inline uint32_t guess(const struct bp_transformer *t, uint64_t hash)
 	unsigned hits = 0;
 	uint32_t source;
 
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < BP_TRANSFORM_WAYS; i++)
 		hits |= (unsigned)(atomic_load_explicit(&s[i], memory_order_relaxed) >> 32 ==
 				   hash >> 32)
