@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
 #include "proto/agg_full_alike.h"
 
 /*
@@ -384,6 +385,10 @@ unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *
 		.now_ns = now_ns,
 		.wall_ns = wall_ns};
 
+	/* others in between may have begun one for another station */
+	if (k.s->buffer != NULL &&
+		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))
+		return 0;
 	if (a->taken_rule != rule) {
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;

@@ -5,13 +5,8 @@
 
 #include <string.h>
 
-#define PORTS                                                                                      \
-	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
 #define ENTRY "  - {port: a, to: {address: 10.1.0.9, udp: 5555}"
-#define WIRE PORTS "aggregate:\n" ENTRY ", messages: 8, max_delay: 1ms}\n"
+#define WIRE AGG_PORTS "aggregate:\n" ENTRY ", messages: 8, max_delay: 1ms}\n"
 #define MS 1000000u
 
 enum { A, B };
@@ -231,7 +226,8 @@ static void chains_go_on(void **state)
 	memset(payload, 'x', sizeof(payload));
 	u.payload = payload;
 	u.len = sizeof(payload);
-	rig_start(&r, PORTS "aggregate:\n" ENTRY ", messages: 2, max_message: 60000, mtu: 65535}\n",
+	rig_start(&r,
+		AGG_PORTS "aggregate:\n" ENTRY ", messages: 2, max_message: 60000, mtu: 65535}\n",
 		false, false);
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
@@ -325,8 +321,8 @@ static void streams_are_bounded(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		PORTS "aggregation: {streams: 2}\naggregate:\n" ENTRY
-		      ", messages: 8, max_delay: 1ms}\n",
+		AGG_PORTS "aggregation: {streams: 2}\naggregate:\n" ENTRY
+			  ", messages: 8, max_delay: 1ms}\n",
 		false, false);
 	for (unsigned i = 0; i < 3; i++) {
 		u = agg_message(i);
