@@ -96,7 +96,8 @@ sed '/^aggregate:/,$s/udp: [0-9]*/udp: 0/' "$near" >"$dir/near.yaml"
 expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregate\[0\]\.to\.udp: 0 is too small; expected a UDP port' \
 	"$biplane" check -c "$dir/near.yaml"
 cell=$(dirname "$0")/../../../docs/examples/transform.yaml
-expect 0 ': ok: 2 ports' "$biplane" check -c "$cell"
+expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \
+	"$biplane" check -c "$cell"
 sed 's/\[0, -1, 0, 1.5\]/[0, -1, 0]/' "$cell" >"$dir/cell.yaml"
 expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
 	"$biplane" check -c "$dir/cell.yaml"
