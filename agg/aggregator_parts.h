@@ -57,10 +57,19 @@ struct bp_aggregator_usual {
 	bool routed;
 };
 
+/* What messages of all streams of a rule are like, by the last one that was read without it. */
+struct bp_aggregator_many {
+	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
+	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
+	uint8_t rule;
+	bool sure; /* whatever is alike is for that rule; else ask */
+};
+
 struct bp_aggregator {
 	struct bp_agg_match match;
 	struct bp_agg_streams streams;
 	struct bp_aggregator_usual usual;
+	struct bp_aggregator_many many;
 	struct bp_aggregator_rule rule[BP_AGG_RULES_MAX];
 	uint32_t n_rules;
 	/* No aggregate is due before. It may be that none is even then: it moves on by poll. */
@@ -76,6 +85,7 @@ struct bp_aggregator {
 	uint8_t at;  /* for bp_agg_output */
 	/* messages that were like the one before (agg/aggregator_usual.c), for tests */
 	uint64_t alike;
+	uint64_t alike_streams; /* likewise (agg/aggregator_many.c) */
 };
 
 /* When the aggregate that is first in a rule's list is due. */

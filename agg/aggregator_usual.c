@@ -64,44 +64,6 @@ void bp_aggregator_usual_set(
 	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
 }
 
-/* ---- judging ---- */
-
-/* Judges messages from in[0] on: returns how many in a row are like the usual one. */
-static inline __attribute__((always_inline)) unsigned judge_alike(const struct bp_alike *x,
-	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t sum[BURST])
-{
-	struct bp_agg_input same[4];
-	uint32_t sums[4];
-	unsigned i = 0;
-
-	while (i + 4 <= n && bp_alike_four(x, in + i, kind, sum + i))
-		i += 4;
-	/* those behind, or before the one that is none: one in four places */
-	for (; i < n; i++) {
-		for (unsigned k = 0; k < 4; k++)
-			same[k] = in[i];
-		if (!bp_alike_four(x, same, kind, sums))
-			break;
-		sum[i] = sums[0];
-	}
-	return i;
-}
-
-static unsigned judge(
-	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t sum[BURST])
-{
-	switch (x->kind) {
-	case BP_ALIKE_PAPER:
-		return judge_alike(x, in, n, BP_ALIKE_PAPER, sum);
-	case BP_ALIKE_SHORT:
-		return judge_alike(x, in, n, BP_ALIKE_SHORT, sum);
-	case BP_ALIKE_LONG:
-		return judge_alike(x, in, n, BP_ALIKE_LONG, sum);
-	default:
-		return 0;
-	}
-}
-
 /* ---- placing ---- */
 
 /* What goes on in the stream while a burst is taken, to be entered into its figures at the end. */
@@ -392,7 +354,7 @@ static inline __attribute__((always_inline)) unsigned take(struct taking *k, uns
 			if (other != NULL)
 				note(k->a, other, u->len);
 			other = NULL;
-			judged = judge(&u->alike, in + i, n - i, sum);
+			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
 			placed = place(k, in + i, sum, judged, paper);
 			k->a->alike += placed;
 			i += placed;

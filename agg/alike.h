@@ -45,6 +45,14 @@ struct bp_alike {
 bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
 	const struct bp_agg_senders *senders);
 
+/*
+ * The same of messages to several destinations: those that have all bits of `to` (network byte
+ * order) as this one's has, and their port too, if `port` is true. They may have any hops to go,
+ * but for 0.
+ */
+bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port);
+
 /* Port and `routed` of an input, to be compared. */
 static inline uint16_t bp_alike_from(const struct bp_agg_input *in)
 {
@@ -75,18 +83,24 @@ static inline bp_v16 bp_alike_piece(const uint8_t *frame, unsigned i)
 
 /*
  * Judges in[0..4). True: all four are alike; then sum[0..4) are the bp_sum() of their payloads;
- * with format paper, of their messages without the flag header. `kind`: x->kind, as a constant.
+ * with format paper, of their messages without the flag header. Constants: `kind`, x->kind;
+ * `streams`, whether *x is by bp_alike_set_streams().
  */
 static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_alike *x,
-	const struct bp_agg_input *in, enum bp_alike_kind kind, uint32_t *sum)
+	const struct bp_agg_input *in, enum bp_alike_kind kind, bool streams, uint32_t *sum)
 {
 	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
 	/* the source; from the destination to the checksum; the payload's first octets */
 	static const bp_v8_asked source = {0, 0, 0, 0, 0, 1, 1, 0};
+	static const bp_v8_asked addresses = {0, 0, 0, 0, 0, 1, 1, 1},
+				 to = {1, 0, 0, 0, 0, 0, 0, 0};
 	static const bp_v8_asked header = {1, 1, 1, 1, 1, 0, 0, 0};
 	static const bp_v8_asked first = {0, 0, 0, 0, 0, 1, 1, 1};
 	bp_v16 differ[3] = {bp_v16_of(0), bp_v16_of(0), bp_v16_of(0)}, least = bp_v16_of(255);
+	bp_v16 hops = least;
 	bp_v4 ip[2], udp[2], payload[2], ok;
+	/* TTL */
+	static const bp_v16 only_hops = {0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	uint64_t odd = 0;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -109,7 +123,11 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 			differ[2] |= c ^ x->head[2];
 			least = bp_v8_least(least, c);
 			i4[i] = bp_v4_words(b, all);
-			u4[i] = bp_v4_words(b, source);
+			u4[i] = bp_v4_words(b, streams ? addresses : source);
+			if (streams) {
+				i4[i] += bp_v4_words(c, to);
+				hops = bp_v16_least(hops, b);
+			}
 			if (kind == BP_ALIKE_PAPER) {
 				u4[i] += bp_v4_words(c, all);
 				p4[i] = bp_v4_words(bp_alike_piece(f, 3), all);
@@ -139,9 +157,17 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 	differ[2] &= x->asked[2];
 	/* no source port is 0 */
 	least = (bp_v16)((bp_v8_asked)least == 0) & (bp_v16)(bp_v8_asked){0, -1, 0, 0, 0, 0, 0, 0};
+	if (streams)
+		least |= (bp_v16)(hops == 0) & only_hops;
 	ok = bp_v4_sums_ok(ip[0]) & bp_v4_sums_ok(udp[0]) &
 	     (bp_v4)((bp_v16)(differ[0] | differ[1] | differ[2] | least) == 0);
 	return bp_v16_all((bp_v16)ok);
 }
+
+/* Judges in[0..n): returns how many are so, from the first on. sum[0..n) may all be written; of
+ * those that are so it is the bp_sum() of the payload, with format paper of the message without the
+ * flag header. */
+unsigned bp_alike_judge(
+	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,12 +8,9 @@
 #include "apps/commands.h"
 #include "apps/exit_status.h"
 #include "apps/transform/matrix_file.h"
-#include "apps/transform/packets.h"
-#include "apps/transform/points.h"
-#include "apps/transform/report.h"
+#include "apps/transform/stream.h"
+#include "config/config.h"
 #include "proto/value.h"
-
-#define FAULTS_MAX 20u /* a file with more is another file */
 
 enum {
 	OPT_IN = BP_CLI_LONG,
@@ -22,6 +18,7 @@ enum {
 	OPT_MATRIX,
 	OPT_SINGULAR,
 	OPT_METHOD,
+	OPT_ENTRY,
 	OPT_LAYOUT,
 	OPT_DOUBLE,
 	OPT_DEGREES,
@@ -31,6 +28,8 @@ enum {
 };
 
 static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "take layout and method from an entry of this configuration"},
+	{OPT_ENTRY, "entry", "N", "which entry: transform[N], from 0, the default"},
 	{OPT_IN, "in", "FILE", "the points, comma-separated; - for standard input"},
 	{OPT_OUT, "out", "FILE", "where the results go; - for standard output, the default"},
 	{OPT_MATRIX, "matrix", "FILE", "YAML file with the matrix; without: the bare point"},
@@ -39,7 +38,7 @@ static const struct bp_cli_option options[] = {
 	{OPT_LAYOUT, "layout", "NAME", "paper (default), fixed32:FRACTION, float32, float64"},
 	{OPT_DOUBLE, "double", NULL,
 		"the same as --layout float64: nothing is rounded for packets"},
-	{OPT_DEGREES, "degrees", NULL, "angles in the file are degrees"},
+	{OPT_DEGREES, "degrees", NULL, "angles in the file of points are degrees"},
 	{OPT_REPORT, "report", NULL, "compare the errors of all methods on these points"},
 	{OPT_LIMIT, "limit", "UM", "micrometres that --report counts as too far; default: 10"},
 	{OPT_JSON, "json", NULL, "--report as one JSON object"},
@@ -47,18 +46,13 @@ static const struct bp_cli_option options[] = {
 };
 
 struct transform {
-	const char *in, *out, *matrix, *method, *layout;
-	bool flat, degrees, report, json;
+	const char *in, *out, *matrix, *method, *layout, *config;
+	uint64_t entry;
+	char entry_name[32];
+	bool help, flat, report, json, has_entry;
 	double limit_um;
-	const struct bp_transform_ops *ops;
-	struct bp_packets packets;
-	struct bp_points points;
-	struct bp_transform_report *errors; /* with `report` */
-	FILE *results;                      /* NULL: they are not asked for */
-	struct bp_burst burst;
-	char *row[BP_TRANSFORM_BURST]; /* of the burst, where there are results */
-	unsigned faults;
-	uint64_t written, saturated;
+	struct bp_transform_report errors;
+	struct bp_stream stream;
 };
 
 static bool read_limit(struct transform *t, const char *text)
@@ -77,6 +71,16 @@ static int take_option(
 	const char **text = NULL;
 
 	switch (key) {
+	case 'c':
+		text = &t->config;
+		break;
+	case OPT_ENTRY:
+		t->has_entry = true;
+		if (!bp_cli_number(value, 0, BP_TRANSFORM_RULES_MAX - 1, &t->entry))
+			return bp_cli_usage_error(command,
+				"--entry is '%s'; expected 0 to %u, as in transform[0]", value,
+				BP_TRANSFORM_RULES_MAX - 1);
+		break;
 	case OPT_IN:
 		text = &t->in;
 		break;
@@ -100,7 +104,7 @@ static int take_option(
 		t->flat = true;
 		break;
 	case OPT_DEGREES:
-		t->degrees = true;
+		t->stream.packets.degrees = true;
 		break;
 	case OPT_REPORT:
 		t->report = true;
@@ -133,12 +137,17 @@ static int check_options(struct transform *t, const struct bp_cli_command *comma
 	if (method < 0)
 		return bp_cli_usage_error(
 			command, "there is no method '%s'; expected one of %s", t->method, names);
-	t->ops = bp_transform_ops(method);
+	t->stream.ops = bp_transform_ops(method);
 	if (t->report && t->out != NULL && strcmp(t->out, "-") == 0)
 		return bp_cli_usage_error(
 			command, "--report and --out - are both for standard output");
 	if (!t->report && (t->json || t->limit_um >= 0))
 		return bp_cli_usage_error(command, "--json and --limit are for --report");
+	if (t->has_entry && t->config == NULL)
+		return bp_cli_usage_error(command, "--entry is for -c FILE");
+	if (t->config != NULL && t->layout != NULL)
+		return bp_cli_usage_error(command,
+			"-c FILE has a layout; expected no --layout or --double beside it");
 	return 0;
 }
 
@@ -156,172 +165,133 @@ static int open_out(struct transform *t, const struct bp_cli_command *command)
 	if (t->report && t->out == NULL)
 		return 0;
 	if (t->out == NULL || strcmp(t->out, "-") == 0) {
-		t->results = stdout;
-	} else if (same_file(t->out, t->points.file)) {
+		t->stream.results = stdout;
+	} else if (same_file(t->out, t->stream.points.file)) {
 		return bp_cli_usage_error(
 			command, "--in and --out are the same file; expected two");
 	} else {
-		t->results = fopen(t->out, "we");
-		if (t->results == NULL) {
+		t->stream.results = fopen(t->out, "we");
+		if (t->stream.results == NULL) {
 			fprintf(stderr, "%s: can't be written: %s\n", t->out, strerror(errno));
 			return BP_EX_CANTCREAT;
 		}
 	}
-	bp_points_write_header(&t->points, t->results);
+	bp_points_write_header(&t->stream.points, t->stream.results);
 	return 0;
 }
 
-static void say_refused(struct transform *t, unsigned i, unsigned why)
+static bool close_out(struct transform *t)
 {
-	const double *v = t->burst.meant[i];
+	bool good;
 
-	for (unsigned c = 0; c < 3; c++) {
-		double least, greatest;
-
-		if ((why & 8) != 0 && c != 0 && !(fabs(v[c]) <= BP_TRANSFORM_ANGLE_MAX))
-			bp_points_error(&t->points, t->points.line,
-				"%s is %.9g radians; expected at most %.0f either way",
-				t->points.in[c], v[c], BP_TRANSFORM_ANGLE_MAX);
-		if ((why & 1u << c) == 0)
-			continue;
-		bp_packets_range(&t->packets, c, &least, &greatest);
-		bp_points_error(&t->points, t->points.line,
-			"%s is %.9g; expected %.11g to %.11g, which is what a packet of layout %s "
-			"can hold (--double takes any)",
-			t->points.in[c], v[c], least, greatest, t->packets.name);
-	}
+	if (t->stream.results == NULL || t->stream.results == stdout)
+		return true;
+	good = ferror(t->stream.results) == 0;
+	good = fclose(t->stream.results) == 0 && good;
+	if (!good)
+		fprintf(stderr, "%s: can't be written: %s\n", t->out, strerror(errno));
+	return good;
 }
 
-static void end_burst(struct transform *t)
+/* Layout and method of the entry. 0, or an exit status. */
+static int take_entry(struct transform *t)
 {
-	struct bp_results results;
+	struct bp_config *c = bp_config_load(t->config, stderr);
+	const struct bp_transform_rule *rule;
+	int status = 0;
 
-	if (t->report)
-		bp_transform_report_add(t->errors, &t->packets, &t->burst);
-	if (t->results != NULL)
-		bp_packets_compute(&t->packets, t->ops, &t->burst, &results);
-	for (unsigned i = 0; t->results != NULL && i < t->burst.n; i++) {
-		bp_points_write(
-			&t->points, t->row[i], results.v[i], results.saturated[i], t->results);
-		t->written++;
-		t->saturated += results.saturated[i] != 0;
-		free(t->row[i]);
+	if (c == NULL)
+		return BP_EX_CONFIG;
+	snprintf(t->entry_name, sizeof(t->entry_name), "transform[%" PRIu64 "]", t->entry);
+	rule = &c->transform.rule[t->entry];
+	if (t->entry >= c->transform.n_rules) {
+		fprintf(stderr, "%s: there is no %s; expected %s\n", t->config, t->entry_name,
+			c->transform.n_rules == 0 ? "a section transform" : "a smaller --entry");
+		status = BP_EX_CONFIG;
+	} else if (rule->layout.cartesian != t->stream.points.cartesian) {
+		bp_points_error(&t->stream.points, t->stream.points.line,
+			"%s of %s reads %s; expected columns %s", t->entry_name, t->config,
+			rule->layout.cartesian ? "Cartesian points" : "radius and angles",
+			rule->layout.cartesian ? "from_x, from_y and from_z" : "r, phi and theta");
+		status = BP_EX_DATAERR;
+	} else {
+		bp_packets_use(&t->stream.packets, &rule->layout, t->entry_name);
+		if (t->method == NULL)
+			t->stream.ops = bp_transform_ops(rule->method);
+		t->flat = t->flat || rule->allow_singular;
 	}
-	t->burst.n = 0;
+	bp_config_free(c);
+	return status;
 }
 
-/* The row just read, as point i of the burst. 0, or an exit status. */
-static int take_point(struct transform *t, double v[3])
+static int take_layout(struct transform *t, const struct bp_cli_command *command)
 {
-	const unsigned i = t->burst.n;
-	unsigned why;
-
-	for (unsigned c = 0; c < 3; c++)
-		t->burst.meant[i][c] =
-			t->degrees && !t->points.cartesian && c != 0 ? v[c] * (M_PI / 180) : v[c];
-	why = bp_packets_send(&t->packets, &t->burst, i);
-	if (why != 0) {
-		say_refused(t, i, why);
-		t->faults++;
+	if (t->config != NULL)
+		return take_entry(t);
+	if (bp_packets_layout(&t->stream.packets, t->layout != NULL ? t->layout : "paper",
+		    t->stream.points.cartesian))
 		return 0;
-	}
-	if (t->results != NULL) {
-		t->row[i] = strdup(t->points.row);
-		if (t->row[i] == NULL) {
-			fputs("biplane transform: out of memory\n", stderr);
-			return BP_EX_OSERR;
-		}
-	}
-	if (++t->burst.n == BP_TRANSFORM_BURST)
-		end_burst(t);
-	return 0;
-}
-
-static int transform_points(struct transform *t)
-{
-	double v[3] = {0};
-	int row, status = 0;
-
-	while (status == 0 && t->faults < FAULTS_MAX &&
-		(row = bp_points_next(&t->points, v)) != 0) {
-		if (row < 0)
-			t->faults++;
-		else
-			status = take_point(t, v);
-	}
-	end_burst(t);
-	if (t->faults == FAULTS_MAX)
-		fprintf(stderr, "%s: so many faults that the rest is not read\n", t->points.name);
-	return status != 0 ? status : t->faults != 0 ? BP_EX_DATAERR : 0;
-}
-
-/* What the results are worth, for people; where there is a report, it says so. */
-static void say_saturated(const struct transform *t)
-{
-	if (t->saturated != 0)
-		fprintf(stderr,
-			"%s: of %" PRIu64 " points %" PRIu64
-			" have a result that layout %s can't hold: they are saturated\n",
-			t->points.name, t->written, t->saturated, t->packets.name);
+	return bp_cli_usage_error(
+		command, "there is no layout '%s'; expected %s", t->layout, BP_PACKETS_LAYOUTS);
 }
 
 static int run(struct transform *t, const struct bp_cli_command *command)
 {
-	int status = bp_points_open(&t->points, t->in);
+	int status = bp_points_open(&t->stream.points, t->in);
 
-	if (status == 0 && !bp_packets_layout(&t->packets, t->layout != NULL ? t->layout : "paper",
-				   t->points.cartesian))
-		status = bp_cli_usage_error(command, "there is no layout '%s'; expected %s",
-			t->layout, BP_PACKETS_LAYOUTS);
+	if (status == 0)
+		status = take_layout(t, command);
 	if (status == 0 && t->matrix != NULL) {
-		t->packets.with_matrix = true;
-		status = bp_matrix_file_read(t->matrix, t->flat, t->packets.m);
+		t->stream.packets.with_matrix = true;
+		status = bp_matrix_file_read(t->matrix, t->flat, t->stream.packets.m);
 	}
 	if (status == 0)
 		status = open_out(t, command);
 	if (status == 0)
-		status = transform_points(t);
-	say_saturated(t);
-	if (t->results != NULL && t->results != stdout &&
-		(ferror(t->results) | fclose(t->results)) != 0) {
-		fprintf(stderr, "%s: can't be written: %s\n", t->out, strerror(errno));
+		status = bp_stream_run(&t->stream);
+	bp_stream_say_saturated(&t->stream);
+	if (!close_out(t))
 		return BP_EX_IOERR;
-	}
 	if (status == 0 && t->report &&
-		!bp_transform_report_print(t->errors, &t->packets, t->json, stdout))
+		!bp_transform_report_print(&t->errors, &t->stream.packets, t->json, stdout))
 		status = BP_EX_OSERR;
 	return status;
 }
 
-static int transform_main(const struct bp_cli_command *command, int argc, char **argv)
+static int read_options(
+	struct transform *t, const struct bp_cli_command *command, int argc, char **argv)
 {
-	struct transform *t = calloc(1, sizeof(*t));
-	struct bp_transform_report *errors = calloc(1, sizeof(*errors));
 	struct bp_cli cli;
-	int key, status = t != NULL && errors != NULL ? 0 : BP_EX_OSERR;
+	int key, status = 0;
 
 	bp_cli_begin(&cli, command, argc, argv);
-	if (t != NULL)
-		t->limit_um = -1;
 	while (status == 0 && (key = bp_cli_next(&cli)) != BP_CLI_END) {
 		if (key == BP_CLI_STOP) {
-			free(errors);
-			free(t);
+			t->help = true;
 			return cli.status;
 		}
 		status = take_option(t, command, key, cli.value);
 	}
 	if (status == 0)
 		status = bp_cli_no_operands(&cli);
-	if (status == 0)
-		status = check_options(t, command);
-	if (status == 0) {
-		errors->limit = t->limit_um >= 0 ? t->limit_um * 1e-6 : BP_TRANSFORM_LIMIT;
-		t->errors = errors;
+	return status != 0 ? status : check_options(t, command);
+}
+
+static int transform_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct transform *t = calloc(1, sizeof(*t));
+	int status;
+
+	if (t == NULL)
+		return BP_EX_OSERR;
+	t->limit_um = -1;
+	status = read_options(t, command, argc, argv);
+	if (status == 0 && !t->help) {
+		t->errors.limit = t->limit_um >= 0 ? t->limit_um * 1e-6 : BP_TRANSFORM_LIMIT;
+		t->stream.errors = t->report ? &t->errors : NULL;
 		status = run(t, command);
-		bp_points_close(&t->points);
+		bp_points_close(&t->stream.points);
 	}
-	free(errors);
 	free(t);
 	return status;
 }
@@ -329,27 +299,22 @@ static int transform_main(const struct bp_cli_command *command, int argc, char *
 const struct bp_cli_command bp_cmd_transform = {
 	.name = "transform",
 	.summary = "transform points in a file as the gateway would",
-	.synopsis =
-		"--in FILE [--out FILE] [--matrix FILE [--singular]]\n"
-		"                         [--method NAME] [--layout NAME | --double] [--degrees]\n"
-		"                         [--report [--limit UM] [--json]]",
-	.text = "Puts each point into a packet as a tracker would, transforms it with the very "
-		"code "
-		"that\n"
-		"runs on the network, and writes what the receiver gets, so that frames can be "
-		"checked\n"
-		"before a robot moves. Needs no gateway, root or configuration.\n"
+	.synopsis = "--in FILE [--out FILE] [--matrix FILE [--singular]]\n"
+		    "                         [--method NAME] [-c FILE [--entry N] |\n"
+		    "                         --layout NAME | --double] [--degrees]\n"
+		    "                         [--report [--limit UM] [--json]]",
+	.text = "Puts each point into a packet as a tracker would, transforms it with the very\n"
+		"code that runs on the network, and writes what the receiver gets, so that\n"
+		"frames can be checked before a robot moves. Needs no gateway and no root.\n"
 		"\n"
-		"The first row of the points names the columns: r, phi and theta (radius, azimuth, "
-		"angle\n"
-		"from +z; radians), or from_x, from_y and from_z, or x, y and z. Other columns are "
-		"kept; x,\n"
-		"y, z and saturated follow. The matrix is three rows of four numbers, as in the\n"
-		"configuration, or a mapping: matrix, three rows of three, and translation.\n"
+		"The first row of the points names the columns: r, phi and theta (radius,\n"
+		"azimuth, angle from +z; radians), or from_x, from_y and from_z, or x, y and z.\n"
+		"Other columns are kept; x, y, z and saturated follow. The matrix is three rows\n"
+		"of four numbers, as in the configuration, or a mapping: matrix, three rows of\n"
+		"three, and translation.\n"
 		"\n"
-		"With --report the errors of all methods are compared instead; the points are "
-		"written\n"
-		"only with --out. Lengths are in metres there.",
+		"With --report the errors of all methods are compared instead; the points are\n"
+		"written only with --out. Lengths are in metres there.",
 	.example = "  biplane transform --in points.csv --matrix robot.yaml --out placed.csv\n"
 		   "  biplane transform --in points.csv --matrix robot.yaml --report",
 	.options = options,

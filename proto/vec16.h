@@ -148,17 +148,34 @@ static inline bp_v16 bp_v16_digit(bp_v16 a)
 	return (bp_v16)((a - bp_v16_of('0')) < bp_v16_of(10));
 }
 
-/* Octet i is octet at[i] of v, or 0 where at[i] is 0x80. */
+/* The lesser of each two bytes. */
+static inline bp_v16 bp_v16_least(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_min_epu8((__m128i)a, (__m128i)b);
+#else
+	const bp_v16 less = (bp_v16)(a < b);
+
+	return (a & less) | (b & ~less);
+#endif
+}
+
+/* Byte i is byte at[i] of v, or 0 where the top bit of at[i] is set; at[i] is below 16 else. */
+static inline bp_v16 bp_v16_pick_portable(bp_v16 v, bp_v16 at)
+{
+	bp_v16 out;
+
+	for (unsigned i = 0; i < 16; i++)
+		out[i] = at[i] & 0x80 ? 0 : v[at[i]];
+	return out;
+}
+
 static inline bp_v16 bp_v16_pick(bp_v16 v, bp_v16 at)
 {
 #if defined(__SSSE3__)
 	return (bp_v16)_mm_shuffle_epi8((__m128i)v, (__m128i)at);
 #else
-	bp_v16 out;
-
-	for (unsigned i = 0; i < 16; i++)
-		out[i] = at[i] & 0x80 ? 0 : v[at[i] & 15];
-	return out;
+	return bp_v16_pick_portable(v, at);
 #endif
 }
 

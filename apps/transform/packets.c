@@ -37,34 +37,41 @@ static bool named(const char *name, struct bp_transform_layout *l)
 	return true;
 }
 
-static void finish(struct bp_transform_layout *l)
+void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, const char *name)
 {
-	const char *what;
-
-	if (!bp_transform_layout_finish(l, &what) || l->length > BP_PACKETS_OCTETS)
-		abort(); /* made above, not read */
+	k->name = name;
+	k->gateway = k->tracker = k->receiver = *l;
+	memcpy(k->tracker.out, l->in, sizeof(l->in));
+	memcpy(k->receiver.in, l->out, sizeof(l->out));
+	k->receiver.cartesian = true;
+	k->receiver.degrees = false;
+	k->tracker.paper = k->receiver.paper = false;
 }
 
 bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)
 {
-	struct bp_transform_layout *g = &k->gateway;
+	struct bp_transform_layout l;
+	const char *what;
 
-	if (!named(name, g))
+	if (!named(name, &l))
 		return false;
-	k->name = name;
 	/* The paper's packet holds angles without a sign; a place has one. */
 	for (unsigned i = 0; cartesian && i < 3; i++)
-		if (g->in[i].type == BP_TRANSFORM_UFIXED32)
-			g->in[i].type = BP_TRANSFORM_FIXED32;
-	g->cartesian = cartesian;
-	k->tracker = k->receiver = *g;
-	memcpy(k->tracker.out, g->in, sizeof(g->in));
-	memcpy(k->receiver.in, g->out, sizeof(g->out));
-	k->receiver.cartesian = true;
-	finish(&k->tracker);
-	finish(g);
-	finish(&k->receiver);
+		if (l.in[i].type == BP_TRANSFORM_UFIXED32)
+			l.in[i].type = BP_TRANSFORM_FIXED32;
+	l.cartesian = cartesian;
+	if (!bp_transform_layout_finish(&l, &what))
+		abort(); /* made above, not read */
+	bp_packets_use(k, &l, name);
 	return true;
+}
+
+/* What an input of the points is multiplied with on its way into the packet. */
+static double unit(const struct bp_packets *k, unsigned input)
+{
+	if (k->gateway.cartesian || input == 0 || k->degrees == k->gateway.degrees)
+		return 1;
+	return k->degrees ? M_PI / 180 : 180 / M_PI;
 }
 
 unsigned bp_packets_send(const struct bp_packets *k, struct bp_burst *burst, unsigned i)
@@ -72,11 +79,15 @@ unsigned bp_packets_send(const struct bp_packets *k, struct bp_burst *burst, uns
 	struct bp_transform_points p = {0};
 	unsigned beyond;
 
-	memset(burst->packet[i], 0, sizeof(burst->packet[i]));
+	memset(burst->packet[i], 0, k->gateway.length);
 	for (unsigned c = 0; c < 3; c++) {
 		const struct bp_transform_field *f = &k->gateway.in[c];
+		const double given = burst->given[i][c];
 
-		p.v[c][0] = burst->meant[i][c];
+		burst->meant[i][c] = given;
+		if (k->degrees && !k->gateway.cartesian && c != 0)
+			burst->meant[i][c] *= M_PI / 180;
+		p.v[c][0] = given * unit(k, c);
 		if (f->type == BP_TRANSFORM_FIXED32 || f->type == BP_TRANSFORM_UFIXED32)
 			p.v[c][0] = ldexp(floor(ldexp(p.v[c][0], f->fraction)), -f->fraction);
 	}
@@ -97,8 +108,8 @@ void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_op
 	uint8_t *payload[BP_TRANSFORM_BURST], bad[BP_TRANSFORM_BURST];
 	struct bp_transform_points p;
 
-	memcpy(packet, burst->packet, sizeof(packet[0]) * burst->n);
 	for (unsigned i = 0; i < burst->n; i++) {
+		memcpy(packet[i], burst->packet[i], k->gateway.length);
 		payload[i] = packet[i];
 		matrix[i] = k->m;
 	}
@@ -122,6 +133,7 @@ void bp_packets_range(const struct bp_packets *k, unsigned input, double *least,
 	double *const ends[] = {least, greatest};
 
 	l.cartesian = true;
+	l.degrees = false;
 	for (unsigned end = 0; end < 2; end++) {
 		struct bp_transform_points p;
 		uint8_t packet[BP_PACKETS_OCTETS];
@@ -130,6 +142,6 @@ void bp_packets_range(const struct bp_packets *k, unsigned input, double *least,
 			p.v[c][0] = end == 0 ? -INFINITY : INFINITY;
 		bp_transform_layout_write(&l, packet, &p, 0);
 		bp_transform_layout_read(&l, packet, &p, 0);
-		*ends[end] = p.v[input][0];
+		*ends[end] = p.v[input][0] / unit(k, input);
 	}
 }

@@ -156,6 +156,66 @@ def test_cartesian_points(matrix):
             assert distance(xyz(row), want) < 0.026
 
 
+LAYOUT = {"order": "little", "angles": "degrees", "length": 80,
+          "radius": {"offset": 4, "type": "float64"}, "phi": {"offset": 12, "type": "fixed32", "fraction": 16},
+          "theta": {"offset": 16, "type": "ufixed32", "fraction": 4},
+          "x": {"offset": 0, "type": "fixed32", "fraction": 8}, "y": {"offset": 60, "type": "float32"},
+          "z": {"offset": 70, "type": "float64"}}
+
+
+@pytest.fixture
+def config(tmp_path):
+    entry = {"port": "trackers", "sources": [{"address": "10.0.0.5"}]}
+    planar = {**{k: LAYOUT[k] for k in "xyz"}, "order": "big", "from_x": LAYOUT["radius"], "from_y": LAYOUT["phi"],
+              "from_z": {"offset": 20, "type": "float32"}}
+    (tmp_path / "plant.yaml").write_text(json.dumps({
+        "ports": [{"name": "trackers", "device": "0000:03:00.0", "addresses": ["10.0.0.1/24"]}],
+        "transform": [{**entry, "udp": 10000, "layout": LAYOUT}, {**entry, "udp": 10001, "layout": planar, "singular": "allow"},
+                      {**entry, "udp": 10002, "method": "chebyshev"}]}))
+    return tmp_path / "plant.yaml"
+
+
+def test_a_layout_of_the_configuration(matrix, config):
+    """Each number has a type of its own; angles are degrees in the packet, whatever they are in the file."""
+    for in_file, args in (((20.25, -90.001, 45.07), ["--degrees"]), ((20.25, math.radians(-90.001), math.radians(45.07)), [])):
+        row, = results([in_file], "-c", config, "--matrix", matrix, *args)
+        sent = (20.25, math.radians(as_sent(-90.001, 16)), math.radians(as_sent(45.07, 4)))
+        x, y, z = ideal(sent, MATRIX)
+        assert float(row["x"]) == round(x * 256) / 256
+        assert float(row["y"]) == struct.unpack("f", struct.pack("f", y))[0]
+        assert float(row["z"]) == pytest.approx(z, abs=1e-13)
+    # 45 degrees are 45 in the packet, not a step less by way of radians
+    exact = rows(transform("--in", "-", "-c", config, "--degrees", stdin="r,phi,theta\n1,0,45\n").stdout)[0]
+    assert float(exact["z"]) == pytest.approx(math.sqrt(0.5), abs=1e-15)
+    p = transform("--in", "-", "-c", config, "--degrees", stdin="r,phi,theta\n1,40000,-1\n")
+    assert p.returncode == 65 and p.stderr == (
+        "standard input:2: phi is 40000; expected -32768 to 32767.999985, which is what a packet can hold (layout transform[0]; "
+        "--double takes any)\n"
+        "standard input:2: theta is -1; expected 0 to 268435455.94, which is what a packet can hold (layout transform[0]; "
+        "--double takes any)\n")
+
+
+def test_entries_of_the_configuration(tmp_path, config):
+    (tmp_path / "flat.yaml").write_text("[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]")
+    row, = results([(1.99, 2.5, 3)], "-c", config, "--entry", 1, "--matrix", tmp_path / "flat.yaml", header="x,y,z")
+    assert xyz(row) == [round(1.99 * 256) / 256, 2.5, 0]
+    points = random_points(20, 8)
+    assert results(points, "-c", config, "--entry", 2) == results(points, "--method", "chebyshev")
+    assert results(points, "-c", config, "--entry", 2, "--method", "exact") == results(points, "--method", "exact")
+    for args, status, says in (
+            (["--entry", 3], 78, "there is no transform[3]; expected a smaller --entry"),
+            (["--entry", 1], 65, f"standard input:1: transform[1] of {config} reads Cartesian points; expected columns from_x"),
+            (["--double"], 64, "-c FILE has a layout"), (["--entry", "x"], 64, "--entry is 'x'")):
+        p = transform("--in", "-", "-c", config, *args, stdin=table(points))
+        assert p.returncode == status and says in p.stderr
+    p = transform("--in", "-", "-c", config, stdin="x,y,z\n")
+    assert p.returncode == 65 and "transform[0] of" in p.stderr and "reads radius and angles" in p.stderr
+    p = transform("--in", "-", "--entry", 0, stdin="x,y,z\n")
+    assert p.returncode == 64 and "--entry is for -c FILE" in p.stderr
+    config.write_text(config.read_text().replace('"transform"', '"transfrom"'))
+    assert transform("--in", "-", "-c", config, stdin="x,y,z\n").returncode == 78
+
+
 def test_columns_are_kept_and_a_result_is_an_input(matrix):
     text = ('\ufeffname, Theta ,"R",note,PHI\r\n'
             'a b, 1.5 ,"2","x, ""y""",0.5\r\n'
@@ -189,7 +249,8 @@ def test_what_is_beyond_the_range_is_marked(tmp_path):
     assert first["saturated"] == "" and xyz(first)[1] == -64
     assert second["saturated"] == "xy" and xyz(second) == [64 - STEP, -64, 1]
     assert third["saturated"] == "y" and xyz(third) == [0, -64, 0]
-    assert p.stderr == ("standard input: of 3 points 2 have a result that layout paper can't hold: they are saturated\n")
+    assert p.stderr == ("standard input: of 3 points 2 have a result that the packet can't hold: they are saturated "
+                        "(layout paper)\n")
 
 
 REFUSED = [
@@ -212,8 +273,8 @@ REFUSED = [
     ('r,phi,theta,a\n1,2,3,"b\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ('r,phi,theta,a\n1,2,3,"b"c\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ("r,phi,theta\n1,\0,3\n", 2, "a byte of 0; expected text"),
-    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, which is what a packet of layout paper can hold"),
-    ("r,phi,theta\n1,-1e-9,1\n", 2, "phi is -1e-09; expected 0 to 127.99999997, which is what a packet of layout paper"),
+    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, which is what a packet can hold (layout paper; --double"),
+    ("r,phi,theta\n1,-1e-9,1\n", 2, "phi is -1e-09; expected 0 to 127.99999997, which is what a packet can hold"),
     ("r,phi,theta\n1,1,128\n", 2, "theta is 128; expected 0 to 127.99999997"),
     ("x,y,z\n1,1,64\n", 2, "z is 64; expected -64 to 63.99999997"),
 ]

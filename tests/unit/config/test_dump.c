@@ -316,25 +316,6 @@ static void examples_are_right(void **state)
 	}
 }
 
-/* What a change from one text to the other needs. */
-static void needs(const char *running, const char *next, const char *lines)
-{
-	struct bp_config *a = accepted(running), *b = accepted(next);
-	char *text;
-	size_t size, n = 0;
-	FILE *f = open_memstream(&text, &size);
-	int needed = bp_config_restart_needed(a, b, f);
-
-	fclose(f);
-	assert_string_equal(text, lines);
-	for (const char *p = lines; *p != '\0'; p++)
-		n += *p == '\n';
-	assert_int_equal(needed, n);
-	free(text);
-	bp_config_free(a);
-	bp_config_free(b);
-}
-
 #define NO_LONGER_ROUTES(port)                                                                     \
 	"ports[" port "].promiscuous: changing it needs a restart\n"                               \
 	"ports[" port "].kernel: changing it needs a restart\n"                                    \
