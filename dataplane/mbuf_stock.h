@@ -12,11 +12,11 @@
  * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
  * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
  * in a pool has no next one, one holder, and its data where the pool has it (rte_mbuf_raw_alloc()):
- * so these are written only, and fetched while others are.
+ * so these are written only. To fetch them ahead costs more than it gains where they lie in the
+ * caches, and gains next to nothing where they don't: nobody waits for what is written.
  */
 #define BP_STOCK_MOST 255u /* that are taken at one time */
 #define BP_STOCK_REFILL 64u
-#define BP_STOCK_AHEAD 8u
 
 struct bp_mbuf_stock {
 	struct rte_mempool *pool; /* made by rte_pktmbuf_pool_create() */
@@ -40,12 +40,6 @@ static inline uint8_t *bp_mbuf_stock_data(const struct bp_mbuf_stock *s, struct 
 	return (uint8_t *)m + s->data_at;
 }
 
-static inline void bp_mbuf_stock_fetch(const struct bp_mbuf_stock *s, uint32_t i)
-{
-	__builtin_prefetch(s->m[i], 1, 3);
-	__builtin_prefetch(bp_mbuf_stock_data(s, s->m[i]), 1, 3);
-}
-
 /* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. */
 static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 {
@@ -64,28 +58,53 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 			return false;
 	}
 	s->n = left + more;
-	for (uint32_t i = 0; i < RTE_MIN(s->n, BP_STOCK_AHEAD); i++)
-		bp_mbuf_stock_fetch(s, i);
 	return true;
 }
 
-/* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */
-static inline struct rte_mbuf *bp_mbuf_stock_take(
-	struct bp_mbuf_stock *s, uint16_t port, uint16_t len)
-{
-	struct rte_mbuf *m = s->m[s->next];
+/* What of an mbuf is the same in all frames that are made here, and of its first fields the length,
+ * as they lie in it. */
+struct bp_mbuf_stock_begin {
+	uint16_t data_off, refcnt, nb_segs, port;
+	uint64_t ol_flags;
+};
+#define BP_STOCK_AT(field_, at_)                                                                   \
+	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
+			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
+		"")
+BP_STOCK_AT(data_off, 0);
+BP_STOCK_AT(refcnt, 2);
+BP_STOCK_AT(nb_segs, 4);
+BP_STOCK_AT(port, 6);
+BP_STOCK_AT(ol_flags, 8);
+BP_STOCK_AT(packet_type, 16);
+BP_STOCK_AT(pkt_len, 20);
+BP_STOCK_AT(data_len, 24);
+BP_STOCK_AT(vlan_tci, 26);
+BP_STOCK_AT(hash.rss, 28);
 
-	if (likely(s->next + BP_STOCK_AHEAD < s->n))
-		bp_mbuf_stock_fetch(s, s->next + BP_STOCK_AHEAD);
-	s->next++;
-	m->data_off = RTE_PKTMBUF_HEADROOM;
-	m->port = port;
-	m->ol_flags = 0;
-	m->packet_type = 0;
-	m->pkt_len = len;
-	m->data_len = len;
-	m->vlan_tci = 0;
-	return m;
+/*
+ * Takes the next `n`, as frames of len[] octets that came in on `port`; there are so many, with
+ * room. Returns the octets of all.
+ */
+static inline uint32_t bp_mbuf_stock_take(
+	struct bp_mbuf_stock *s, uint16_t port, const uint16_t len[], uint32_t n)
+{
+	const struct bp_mbuf_stock_begin begin = {
+		.data_off = RTE_PKTMBUF_HEADROOM, .refcnt = 1, .nb_segs = 1, .port = port};
+	struct rte_mbuf *const *m = &s->m[s->next];
+	uint32_t bytes = 0;
+
+	s->next += n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *to = (uint8_t *)&m[i]->rearm_data;
+		const uint64_t lens[2] = {(uint64_t)len[i] << 32, len[i]};
+
+		memcpy(to, &begin, 16);
+		memcpy(to + 16, &lens[0], 8);
+		memcpy(to + 24, &lens[1], 8);
+		bytes += len[i];
+	}
+	return bytes;
 }
 
 /* Gives back what is left. */
