@@ -8,6 +8,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "proto/vec16.h"
+
 /*
  * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
  * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
@@ -61,16 +63,11 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 	return true;
 }
 
-/* What of an mbuf is the same in all frames that are made here, and of its first fields the length,
- * as they lie in it. */
-struct bp_mbuf_stock_begin {
-	uint16_t data_off, refcnt, nb_segs, port;
-	uint64_t ol_flags;
-};
+/* What bp_mbuf_stock_take() writes as two times 16 octets. */
 #define BP_STOCK_AT(field_, at_)                                                                   \
 	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
 			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
-		"")
+		#field_ " lies where it is written")
 BP_STOCK_AT(data_off, 0);
 BP_STOCK_AT(refcnt, 2);
 BP_STOCK_AT(nb_segs, 4);
@@ -81,30 +78,28 @@ BP_STOCK_AT(pkt_len, 20);
 BP_STOCK_AT(data_len, 24);
 BP_STOCK_AT(vlan_tci, 26);
 BP_STOCK_AT(hash.rss, 28);
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-/*
- * Takes the next `n`, as frames of len[] octets that came in on `port`; there are so many, with
- * room. Returns the octets of all.
+/* Takes the next `n`, as frames of `len` octets that came in on `port`; there are so many, with
+ * room.
  */
-static inline uint32_t bp_mbuf_stock_take(
-	struct bp_mbuf_stock *s, uint16_t port, const uint16_t len[], uint32_t n)
+static inline void bp_mbuf_stock_take(
+	struct bp_mbuf_stock *s, uint16_t port, uint16_t len, uint32_t n)
 {
-	const struct bp_mbuf_stock_begin begin = {
-		.data_off = RTE_PKTMBUF_HEADROOM, .refcnt = 1, .nb_segs = 1, .port = port};
-	struct rte_mbuf *const *m = &s->m[s->next];
-	uint32_t bytes = 0;
+	/* data_off, refcnt of 1, nb_segs of 1, port; and no flags */
+	const bp_v16 rearm = bp_v16_of64(
+		RTE_PKTMBUF_HEADROOM | 1ull << 16 | 1ull << 32 | (uint64_t)port << 48, 0);
+	/* no type, both lengths, nothing more */
+	const bp_v16 lens = bp_v16_of64((uint64_t)len << 32, len);
+	struct rte_mbuf *const *m = &s->m[s->next], *const *const end = m + n;
 
-	s->next += n;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *to = (uint8_t *)&m[i]->rearm_data;
-		const uint64_t lens[2] = {(uint64_t)len[i] << 32, len[i]};
+	for (; m != end; m++) {
+		uint8_t *to = (uint8_t *)&(*m)->rearm_data;
 
-		memcpy(to, &begin, 16);
-		memcpy(to + 16, &lens[0], 8);
-		memcpy(to + 24, &lens[1], 8);
-		bytes += len[i];
+		memcpy(to, &rearm, 16);
+		memcpy(to + 16, &lens, 16);
 	}
-	return bytes;
+	s->next += n;
 }
 
 /* Gives back what is left. */

@@ -8,6 +8,9 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
 
 /*
  * Sixteen bytes at a time, with the compilers' vector types, so that every machine has them; only
@@ -136,6 +139,38 @@ static inline bp_v16 bp_v16_above(bp_v16 a, bp_v16 b)
 #else
 	return (bp_v16)(a > b);
 #endif
+}
+
+/* Byte i is that of `a` whose number is byte i of `which`, 0..15; 0 where that has its top bit set.
+ */
+static inline bp_v16 bp_v16_pick(bp_v16 a, bp_v16 which)
+{
+#if defined(__SSSE3__)
+	return (bp_v16)_mm_shuffle_epi8((__m128i)a, (__m128i)which);
+#else
+	bp_v16 v;
+
+	for (unsigned i = 0; i < 16; i++)
+		v[i] = which[i] & 0x80 ? 0 : a[which[i] & 15];
+	return v;
+#endif
+}
+
+/* Twice eight bytes in the machine's order. */
+static inline bp_v16 bp_v16_of64(uint64_t first, uint64_t last)
+{
+	return (bp_v16)(__attribute__((vector_size(16))) uint64_t){first, last};
+}
+
+/* The first and the last eight bytes in the machine's order. */
+static inline uint64_t bp_v16_first(bp_v16 a)
+{
+	return ((__attribute__((vector_size(16))) uint64_t)a)[0];
+}
+
+static inline uint64_t bp_v16_last(bp_v16 a)
+{
+	return ((__attribute__((vector_size(16))) uint64_t)a)[1];
 }
 
 /* Bytes all ones where '0'..'9'. */

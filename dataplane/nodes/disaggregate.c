@@ -65,18 +65,19 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	struct bp_mbuf_stock *s = &g->stock;
 	struct rte_mbuf *const *m;
 	uint8_t *data[BP_AGG_FULL_MOST];
-	uint16_t len[BP_AGG_FULL_MOST];
-	uint32_t bytes;
+	uint32_t bytes = 0;
 
 	if (unlikely((aggregate->pkt_len > s->room && !all_fit(p, s->room)) ||
 		     g->restored + p->count > RESTORED_MOST || !bp_mbuf_stock_fill(s, p->count)))
 		return false;
 	m = &s->m[s->next];
 	for (unsigned i = 0; i < p->count; i++) {
-		len[i] = (uint16_t)bp_disagg_frame_len(p, i);
+		const uint32_t len = bp_disagg_frame_len(p, i);
+
 		data[i] = bp_mbuf_stock_data(s, m[i]);
+		bp_mbuf_stock_take(s, port, (uint16_t)len, 1);
+		bytes += len;
 	}
-	bytes = bp_mbuf_stock_take(s, port, len, p->count);
 	bp_disagg_write(p, 0, p->count, g->id, data);
 	g->id = (uint16_t)(g->id + p->count);
 	send_restored(g, port, rule, m, p->count, bytes);
@@ -92,9 +93,9 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 	struct bp_worker *w = g->worker;
 	struct bp_mbuf_stock *s = &g->stock;
 	struct rte_mbuf *const *m;
-	uint16_t len[BP_AGG_FULL_MOST];
-	struct bp_disagg_buffers to = {.len = len, .data_at = s->data_at};
-	uint32_t bytes;
+	struct bp_disagg_length length[BP_AGG_FULL_MOST], *l = length;
+	struct bp_disagg_buffers to = {.length = length, .data_at = s->data_at};
+	uint32_t bytes = 0;
 	uint8_t rule;
 
 	if (unlikely(octets != aggregate->pkt_len || octets > s->room || bp_gather_down(w, port)))
@@ -109,7 +110,10 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 		bp_gather_routed(w, port), w->router.rx_mac[port], g->id, &to, &rule);
 	if (unlikely(to.n == 0))
 		return false;
-	bytes = bp_mbuf_stock_take(s, port, len, to.n);
+	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
+		bp_mbuf_stock_take(s, port, l->len, l->n);
+		bytes += (uint32_t)l->len * l->n;
+	}
 	g->id = (uint16_t)(g->id + to.n);
 	send_restored(g, port, rule, m, to.n, bytes);
 	return true;
