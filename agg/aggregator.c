@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
 
-/*
- * What becomes of a burst, in steps that each go over all of it, so that what one message waits for
- * is filled by the others: read (fetch the slot of the stream), guess (fetch the stream), look
- * (fetch where in the aggregate it goes), and place, in the order in which they came.
- */
+/* The general way of a frame: any that there is, one by one. */
 
-#define BURST 64u
-
-struct message {
-	struct bp_agg_key key;
-	uint64_t sum; /* of its payload */
-	const uint8_t *payload;
-	uint32_t hash, stream; /* stream: a guess */
-	uint16_t len;          /* of the payload */
-	/* What place does about it; PASS: send what its stream holds, PASS_BOTH: also what the one
-	 * holds that differs in Don't Fragment. */
-	enum { NOTHING, TAKE, PASS, PASS_BOTH } todo;
-	bool mimic; /* begins like an aggregate */
-	uint8_t hops;
-	uint16_t sport;     /* host byte order */
-	const uint8_t *src; /* address */
-};
-
-static struct bp_agg_sender sender(const struct message *m, unsigned family)
+static struct bp_agg_sender sender(const struct bp_aggregator_message *m, unsigned family)
 {
 	struct bp_agg_sender from = {.port = m->sport, .hops = m->hops};
 
@@ -32,19 +12,19 @@ static struct bp_agg_sender sender(const struct message *m, unsigned family)
 	return from;
 }
 
-static void note_sender(struct bp_agg_full_writer *w, const struct message *m, unsigned family)
+static void note_sender(
+	struct bp_agg_full_writer *w, const struct bp_aggregator_message *m, unsigned family)
 {
 	const struct bp_agg_sender from = sender(m, family);
 
 	bp_agg_full_note_sender(w, &from);
 }
 
-/* Reads a datagram. Inlined twice, so that the offsets of the usual one are constants. */
-static inline __attribute__((always_inline)) void read_datagram(const struct bp_aggregator *a,
-	struct bp_agg_input *in, struct message *m, const struct bp_datagram *d, bool usual)
+static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in,
+	struct bp_aggregator_message *m, const struct bp_datagram *d)
 {
 	const struct bp_aggregator_rule *r;
-	unsigned rule, len;
+	unsigned rule;
 
 	if (!bp_aggregator_for_us(in))
 		return;
@@ -65,18 +45,16 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
 	m->mimic = r->format == BP_AGG_FORMAT_FULL &&
 		   (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
 		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
-	if (__builtin_expect(!(usual && bp_aggregator_judge_usual(r, in,
-						r->format == BP_AGG_FORMAT_PAPER, &len, &m->sum)) &&
-				     !bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass),
-		    0)) {
+	if (!bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
 		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? NOTHING : PASS;
+		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? BP_AGG_TODO_NOTHING
+								       : BP_AGG_TODO_PASS;
 		bp_agg_stat_add(&a->stats[rule].passed, 1);
 		return;
 	}
-	m->todo = TAKE;
+	m->todo = BP_AGG_TODO_TAKE;
 	m->len = (uint16_t)bp_datagram_payload_len(d);
 	m->src = bp_datagram_src(d);
 	m->hops = d->hops;
@@ -88,41 +66,28 @@ static inline __attribute__((always_inline)) void read_datagram(const struct bp_
  * the others, which do not say whose they are, complete nothing without it. Hosts set Don't
  * Fragment in all but what they fragment.
  */
-static __attribute__((noinline)) void read_fragment(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+static void read_fragment(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m)
 {
 	struct bp_datagram d;
 
 	if (!bp_datagram_parse_fragment(in->frame, in->len, in->frame_len, &d))
 		return;
-	read_datagram(a, in, m, &d, false);
-	if (m->todo == PASS && d.family == 4)
-		m->todo = PASS_BOTH;
+	read_datagram(a, in, m, &d);
+	if (m->todo == BP_AGG_TODO_PASS && d.family == 4)
+		m->todo = BP_AGG_TODO_PASS_BOTH;
 }
 
-static __attribute__((noinline)) void read_general(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
-{
-	struct bp_datagram d;
-
-	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d, false);
-	else
-		read_fragment(a, in, m);
-}
-
-static inline void read_frame(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct message *m)
+void bp_aggregator_read(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m)
 {
 	struct bp_datagram d;
 
 	in->verdict = BP_AGG_OTHER;
-	m->todo = NOTHING;
-	if (__builtin_expect(!bp_datagram_is_usual(in->frame, in->len), 0))
-		read_general(a, in, m);
-	else if (bp_datagram_parse_usual(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d, true);
-	else if (in->frame[BP_ETHER_HDR + BP_IP4_PROTOCOL] == BP_PROTO_UDP)
+	m->todo = BP_AGG_TODO_NOTHING;
+	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
+		read_datagram(a, in, m, &d);
+	else
 		read_fragment(a, in, m);
 }
 
@@ -143,8 +108,8 @@ static uint32_t oldest(const struct bp_aggregator *a)
 }
 
 /* Begins the stream of a message. */
-static uint32_t begin_stream(
-	struct bp_aggregator *a, const struct message *m, uint64_t now_ns, uint64_t wall_ns)
+static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator_message *m,
+	uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_agg_streams *t = &a->streams;
 	uint32_t stream = bp_agg_streams_idle(t);
@@ -176,7 +141,7 @@ static uint32_t begin_stream(
 /* Begins an aggregate for a message, and its stream where there is none. False, and nothing is
  * changed: there is no buffer. */
 static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
-	struct message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
+	struct bp_aggregator_message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
 {
 	void *buffer;
 	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
@@ -204,7 +169,8 @@ static void widen(struct bp_agg_full_writer *w, unsigned room)
 }
 
 /* Appends in format full. False: the aggregate would exceed its size. */
-static inline bool append_full(struct bp_agg_full_writer *w, const struct message *m, unsigned room)
+static inline bool append_full(
+	struct bp_agg_full_writer *w, const struct bp_aggregator_message *m, unsigned room)
 {
 	struct bp_agg_sender from;
 
@@ -221,26 +187,9 @@ static inline bool append_full(struct bp_agg_full_writer *w, const struct messag
 	return bp_agg_full_append(w, &from, m->payload, m->len);
 }
 
-/* Whether two frames go to one station. Who sent them does not matter: many devices of a LAN make
- * one aggregate. */
-static inline bool same_target(const uint8_t *a, const uint8_t *b)
-{
-	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;
-}
-
-static inline void taken(struct bp_aggregator *a, unsigned rule, uint32_t octets)
-{
-	if (__builtin_expect(rule != a->taken_rule, 0)) {
-		bp_aggregator_settle(a);
-		a->taken_rule = rule;
-	}
-	a->taken++;
-	a->taken_octets += octets;
-}
-
 /* Puts a message into its stream's aggregate. False: there is no buffer for a new one. */
-static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struct message *m,
-	uint64_t now_ns, uint64_t wall_ns)
+static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
+	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
 {
 	const struct bp_aggregator_rule *r = &a->rule[in->rule];
 	struct bp_agg_stream *s = NULL;
@@ -249,7 +198,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 
 	if (m->stream != BP_AGG_NO_STREAM) {
 		s = &a->streams.stream[m->stream];
-		if (s->buffer != NULL && !same_target(s->target, in->frame))
+		if (s->buffer != NULL && !bp_aggregator_same_target(s->target, in->frame))
 			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
 	}
 	if (s == NULL || s->buffer == NULL) {
@@ -275,7 +224,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 	if (in->frame_len != bp_agg_least(m->len))
 		a->streams.rest[m->stream].more += in->frame_len - bp_agg_least(m->len);
 	s->arrived_ns += now_ns;
-	taken(a, in->rule, in->frame_len);
+	bp_aggregator_taken(a, in->rule, in->frame_len);
 	if (s->writer.count == r->most)
 		bp_aggregator_leave(a, m->stream,
 			r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
@@ -284,40 +233,12 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in, struc
 }
 
 /* Finds the stream, as it is now: those before it in the burst may have begun or ended some. */
-static inline void find_stream(const struct bp_aggregator *a, struct message *m)
+static inline void find_stream(const struct bp_aggregator *a, struct bp_aggregator_message *m)
 {
 	if (__builtin_expect(m->stream == BP_AGG_NO_STREAM ||
 				     !bp_agg_key_same(&a->streams.stream[m->stream].key, &m->key),
 		    0))
 		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
-}
-
-/* Fetches where a message goes, and with the last one of an aggregate what its leaving needs. gcc
- * takes a function that does nothing else for one without effect, and its calls away: hence inlined
- * before it looks at that. */
-static inline __attribute__((always_inline)) void look(
-	const struct bp_aggregator *a, const struct message *m)
-{
-	const struct bp_agg_streams *t = &a->streams;
-	const struct bp_agg_full_writer *w;
-
-	if (m->stream == BP_AGG_NO_STREAM)
-		return;
-	w = &t->stream[m->stream].writer;
-	if (t->stream[m->stream].buffer == NULL) {
-		__builtin_prefetch(&t->link[m->stream], 1);
-		return;
-	}
-	__builtin_prefetch(w->buf + BP_AGG_FULL_HEADER + w->directory, 1);
-	__builtin_prefetch(w->buf + w->front + w->payloads, 1);
-	if (w->count + 1u >= w->most) {
-		__builtin_prefetch(w->buf, 1);
-		__builtin_prefetch(t->stream[m->stream].buffer, 1);
-		__builtin_prefetch((const uint8_t *)t->stream[m->stream].buffer + 64, 1);
-		__builtin_prefetch(&t->link[m->stream], 1);
-		__builtin_prefetch(&t->rest[m->stream], 1);
-		__builtin_prefetch(&t->row[m->stream], 1);
-	}
 }
 
 /* What a stream, if there is one, holds goes ahead of a message that passes. */
@@ -328,70 +249,27 @@ static void let_go_ahead(
 		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
 }
 
-static uint32_t twin(const struct bp_aggregator *a, const struct message *m)
+static uint32_t twin(const struct bp_aggregator *a, const struct bp_aggregator_message *m)
 {
 	const struct bp_agg_key key = bp_agg_key_twin(&m->key);
 
 	return bp_agg_streams_find(&a->streams, &key, bp_agg_streams_hash(&a->streams, &key));
 }
 
-/* The general way. `at`: of in[0] in the burst. */
-static void take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n, unsigned at,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
+	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
 {
-	struct message m[BURST];
-	unsigned last = n;
-
-	for (unsigned i = 0; i < n; i++)
-		read_frame(a, &in[i], &m[i]);
-	for (unsigned i = 0; i < n; i++) {
-		if (m[i].todo == NOTHING)
-			continue;
-		m[i].stream = bp_agg_streams_guess(&a->streams, m[i].hash);
-		if (m[i].stream != BP_AGG_NO_STREAM) {
-			const struct bp_agg_stream *s = &a->streams.stream[m[i].stream];
-
-			__builtin_prefetch(s);
-			__builtin_prefetch(&s->writer);
-		}
+	find_stream(a, m);
+	if (m->todo == BP_AGG_TODO_TAKE) {
+		in->verdict = BP_AGG_TAKEN;
+		if (place(a, in, m, now_ns, wall_ns))
+			return;
+		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+		in->pass = BP_AGG_PASS_NO_BUFFER;
+		bp_agg_stat_add(&a->stats[in->rule].passed, 1);
+		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (m[i].todo != NOTHING)
-			look(a, &m[i]);
-	for (unsigned i = 0; i < n; i++) {
-		if (m[i].todo == NOTHING)
-			continue;
-		a->at = (uint8_t)(at + i);
-		find_stream(a, &m[i]);
-		if (m[i].todo == TAKE) {
-			in[i].verdict = BP_AGG_TAKEN;
-			if (__builtin_expect(place(a, &in[i], &m[i], now_ns, wall_ns), 1)) {
-				last = i;
-				continue;
-			}
-			in[i].verdict = m[i].mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-			in[i].pass = BP_AGG_PASS_NO_BUFFER;
-			bp_agg_stat_add(&a->stats[in[i].rule].passed, 1);
-		} else {
-			let_go_ahead(a, m[i].stream, now_ns, wall_ns);
-			if (m[i].todo == PASS_BOTH)
-				let_go_ahead(a, twin(a, &m[i]), now_ns, wall_ns);
-		}
-	}
-	if (last < n)
-		bp_aggregator_usual_set(a, &in[last], m[last].stream);
-}
-
-void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns)
-{
-	unsigned usual = 0;
-
-	bp_aggregator_poll(a, now_ns, wall_ns);
-	if (a->usual.stream != BP_AGG_NO_STREAM)
-		usual = bp_aggregator_take_usual(a, in, n, now_ns, wall_ns);
-	if (usual != n)
-		take(a, in + usual, n - usual, usual, now_ns, wall_ns);
-	a->at = 0;
-	bp_aggregator_settle(a);
+	let_go_ahead(a, m->stream, now_ns, wall_ns);
+	if (m->todo == BP_AGG_TODO_PASS_BOTH)
+		let_go_ahead(a, twin(a, m), now_ns, wall_ns);
 }

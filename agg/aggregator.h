@@ -44,10 +44,10 @@ struct bp_agg_input {
 	const uint8_t *frame; /* from the Ethernet header on */
 	uint32_t len;         /* octets of it at `frame`; less than frame_len: it passes */
 	uint32_t frame_len;
+	uint64_t mac; /* where routed: the port's, as the first 6 octets of a little-endian word */
 	uint8_t port;
 	/* A port that routes: frames for another MAC address are not for the rules. */
 	bool routed;
-	uint64_t mac; /* where routed: the port's, as the first 6 octets of a little-endian word */
 	/* written by bp_aggregator_take() */
 	uint8_t verdict; /* enum bp_agg_verdict */
 	uint8_t pass;    /* enum bp_agg_pass, with PASS and MIMIC */

@@ -28,7 +28,8 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 		p = w->buf + w->front - BP_AGG_PAPER_HEADER;
 		bp_agg_paper_put_header(p, BP_AGG_PAPER_PACKET);
 		*len = BP_AGG_PAPER_LEN((size_t)w->count);
-		*sum = bp_sum_add(s->sum, bp_sum(p, BP_AGG_PAPER_HEADER, 0));
+		/* its octets but for the first are 0 */
+		*sum = bp_sum_add(s->sum, bp_head_word((uint64_t)BP_AGG_PAPER_PACKET << 56));
 		return p;
 	}
 	p = bp_agg_full_end_summed(w, rest->number, rest->sequence++, len, sum);
@@ -66,7 +67,8 @@ static uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_ru
 	bp_datagram_put_head(head, &h, (unsigned)len, sum);
 	bp_put_be16(head - 2, r->family == 4 ? BP_ETHER_IP4 : BP_ETHER_IP6);
 	frame = head - tags - BP_ETHER_HDR;
-	memcpy(frame + sizeof(macs), &s->key.word[2], tags);
+	if (__builtin_expect(tags != 0, 0))
+		memcpy(frame + sizeof(macs), &s->key.word[2], tags);
 	memcpy(frame, macs, sizeof(macs));
 	return frame;
 }
@@ -75,13 +77,9 @@ static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum 
 	unsigned octets, uint64_t now_ns, uint64_t wall_ns)
 {
 	const struct bp_agg_stream *s = &a->streams.stream[stream];
-	const struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
 	struct bp_agg_stream_row *row = &a->streams.row[stream];
 	struct bp_agg_stats *st = &a->stats[rule];
 	const unsigned n = s->writer.count;
-	const uint32_t payloads = a->rule[rule].format == BP_AGG_FORMAT_PAPER
-					  ? BP_AGG_PAPER_LEN(1) * n
-					  : s->writer.payloads;
 
 	bp_agg_stat_add(&st->aggregates, 1);
 	bp_agg_stat_add(&st->aggregate_octets, octets);
@@ -90,33 +88,42 @@ static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum 
 	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - s->began_ns)], 1);
 	bp_agg_stat_add(&st->waiting, -(uint64_t)n);
 	bp_agg_stat_add(&row->messages, n);
-	bp_agg_stat_add(&row->message_octets, bp_agg_least(0) * n + payloads + rest->more);
+	bp_agg_stat_add(&row->message_octets, bp_aggregator_octets(a, stream));
 	bp_agg_stat_add(&row->aggregates, 1);
 	bp_agg_stat_add(&row->aggregate_octets, octets);
 	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 }
 
-void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out)
 {
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 	struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
 	const unsigned rule = bp_agg_key_rule(&s->key);
 	const struct bp_aggregator_rule *r = &a->rule[rule];
-	struct bp_agg_output out = {
-		.buffer = s->buffer, .port = r->port, .rule = (uint8_t)rule, .at = a->at};
 	uint8_t *payload, *frame;
 	uint64_t sum;
 	size_t len;
 
 	payload = end_payload(r, s, rest, &len, &sum);
 	frame = put_heads(a, r, s, rest, payload, len, sum);
-	out.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD));
-	out.len = (uint16_t)(payload + len - frame);
+	*out = (struct bp_agg_output){.buffer = s->buffer,
+		.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD)),
+		.len = (uint16_t)(payload + len - frame),
+		.port = r->port,
+		.rule = (uint8_t)rule,
+		.at = a->at};
+}
+
+void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_output out;
+
+	bp_aggregator_finish(a, stream, &out);
 	bp_aggregator_settle(a);
-	count(a, stream, rule, reason, out.len, now_ns, wall_ns);
-	s->buffer = NULL;
-	s->writer.count = 0;
+	count(a, stream, out.rule, reason, out.len, now_ns, wall_ns);
+	bp_aggregator_end(s);
 	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 	a->hooks.send(a->hooks.arg, &out);
 }

@@ -3,10 +3,12 @@
 #define BP_AGG_AGGREGATOR_PARTS_H
 
 #include "agg/aggregator.h"
+#include "agg/alike.h"
 #include "agg/datagram.h"
 #include "agg/match.h"
 #include "agg/senders.h"
 #include "agg/streams.h"
+#include "proto/agg_full_like.h"
 #include "proto/agg_paper.h"
 
 /* What the files of the aggregator share; for nobody else. */
@@ -47,6 +49,7 @@ struct bp_aggregator_rule {
  */
 struct bp_aggregator_usual {
 	bp_v16 head[3];
+	struct bp_alike alike; /* what is like that one */
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
 	uint16_t len;    /* of its payload */
@@ -54,10 +57,19 @@ struct bp_aggregator_usual {
 	bool routed;
 };
 
+/* What messages of all streams of a rule are like, by the last one that was read without it. */
+struct bp_aggregator_many {
+	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
+	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
+	uint8_t rule;
+	bool sure; /* whatever is alike is for that rule; else ask */
+};
+
 struct bp_aggregator {
 	struct bp_agg_match match;
 	struct bp_agg_streams streams;
 	struct bp_aggregator_usual usual;
+	struct bp_aggregator_many many;
 	struct bp_aggregator_rule rule[BP_AGG_RULES_MAX];
 	uint32_t n_rules;
 	/* No aggregate is due before. It may be that none is even then: it moves on by poll. */
@@ -73,6 +85,7 @@ struct bp_aggregator {
 	uint8_t at;  /* for bp_agg_output */
 	/* messages that were like the one before (agg/aggregator_usual.c), for tests */
 	uint64_t alike;
+	uint64_t alike_streams; /* likewise (agg/aggregator_many.c) */
 };
 
 /* When the aggregate that is first in a rule's list is due. */
@@ -98,8 +111,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key_rule(&s->key)];
 	uint64_t due;
 
-	bp_agg_full_begin(
-		&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->messages);
+	bp_agg_full_begin(&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->most);
 	s->buffer = buffer;
 	s->sum = 0;
 	s->arrived_ns = 0;
@@ -111,6 +123,25 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	due = bp_aggregator_due(r, now_ns);
 	if (due < a->soonest_ns)
 		a->soonest_ns = due;
+}
+
+/* Octets of the frames of the messages in a stream's aggregate. */
+static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint32_t stream)
+{
+	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	const unsigned n = s->writer.count;
+	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
+
+	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
+	       a->streams.rest[stream].more;
+}
+
+/* The stream has none any more. */
+static inline void bp_aggregator_end(struct bp_agg_stream *s)
+{
+	s->buffer = NULL;
+	s->writer.count = 0;
+	s->writer.last_len = BP_AGG_FULL_UNLIKE;
 }
 
 /* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
@@ -133,6 +164,8 @@ void bp_aggregator_usual_set(
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);
 
+/* Completes the aggregate of a stream: *out is what is to be sent. */
+void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);
 /* Enters what was taken into the statistics. */
 void bp_aggregator_settle(struct bp_aggregator *a);
 /* Sends the aggregate of a stream that has one. */

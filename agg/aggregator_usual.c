@@ -7,55 +7,45 @@
  * its head, piece by piece: what it must have in common with that one's is compared at once, and no
  * rule or stream has to be looked for. Many senders of one kind make nothing else.
  *
- * Mostly it is also as long, has as many hops to go and comes from the same /8. Such a message is
- * like the last one: its lengths are right because that one's were, and only what differs has to be
- * judged.
+ * Mostly it is also like the last one (agg/alike.h). Of such messages as many as there are in a row
+ * are judged first, and then put into aggregates, so that each of both needs few registers.
  */
 
+#define BURST 64u
+
 /* Where the pieces of a head lie in a frame. */
-static const uint8_t piece_at[3] = {0, 14, 26};
+static const uint8_t piece_at[3] = {0, 16, 26};
 
 /* What the heads of one stream have in common: destination MAC, type, version and length of the
  * header, TOS; fragment, protocol; destination and its port. */
 static const bp_v16 common[3] = {
 	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
-	{255, 255, 0, 0, 0, 0, 255, 255, 0, 255, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 255, 255, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0},
 	{0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 0, 0, 0, 0},
 };
-/* What those of messages that are alike have in common, too: both lengths, TTL, first octet of the
- * source. */
-static const bp_v16 alike[3] = {
-	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
-	{255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 255, 0, 0, 0},
-	{0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0},
-};
-
-static inline bool same_head(const uint8_t *f, const bp_v16 head[3], const bp_v16 asked[3])
-{
-	const bp_v16 a = (bp_v16_load(f + piece_at[0]) ^ head[0]) & asked[0];
-	const bp_v16 b = (bp_v16_load(f + piece_at[1]) ^ head[1]) & asked[1];
-	const bp_v16 c = (bp_v16_load(f + piece_at[2]) ^ head[2]) & asked[2];
-
-	return bp_v16_same(a | b | c, bp_v16_of(0));
-}
-
-static inline bool same_input(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
-{
-	return in->port == u->port && in->routed == u->routed && in->mac == u->mac;
-}
 
 /* Whether it is for the stream of that head. */
 static inline bool is_usual(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
 {
-	return in->len >= BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR &&
-	       same_head(in->frame, u->head, common) && same_input(u, in);
+	bp_v16 differ = bp_v16_of(0);
+
+	if (in->len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR || in->port != u->port ||
+		in->routed != u->routed || in->mac != u->mac)
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		differ |= (bp_v16_load(in->frame + piece_at[i]) ^ u->head[i]) & common[i];
+	return bp_v16_same(differ, bp_v16_of(0));
 }
 
-static inline void note_head(struct bp_aggregator_usual *u, const uint8_t *frame, unsigned len)
+static inline void note(struct bp_aggregator *a, const struct bp_agg_input *in, unsigned len)
 {
+	struct bp_aggregator_usual *u = &a->usual;
+	const struct bp_aggregator_rule *r = &a->rule[u->rule];
+
 	for (unsigned i = 0; i < 3; i++)
-		u->head[i] = bp_v16_load(frame + piece_at[i]);
+		u->head[i] = bp_v16_load(in->frame + piece_at[i]);
 	u->len = (uint16_t)len;
+	bp_alike_set(&u->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders);
 }
 
 void bp_aggregator_usual_set(
@@ -71,26 +61,25 @@ void bp_aggregator_usual_set(
 	u->port = in->port;
 	u->routed = in->routed;
 	u->mac = in->mac;
-	note_head(u, in->frame,
-		bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
+	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
 }
 
-/* Messages of this burst that are in the aggregate and not in its sums yet. */
+/* ---- placing ---- */
+
+/* What goes on in the stream while a burst is taken, to be entered into its figures at the end. */
 struct tally {
-	unsigned n;
-	uint32_t octets, payloads;
+	uint64_t n, octets; /* messages taken, and of their frames */
+	uint64_t gone,
+		gone_octets; /* aggregates that were begun and have left, and of their frames */
+	uint64_t in_gone, in_gone_octets; /* messages in these */
 };
 
-static inline void enter(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t now_ns)
+static void enter(struct bp_aggregator *a, struct tally *t)
 {
-	struct bp_agg_stream *s = &a->streams.stream[stream];
-
-	if (t->octets != bp_agg_least(0) * t->n + t->payloads)
-		a->streams.rest[stream].more += t->octets - bp_agg_least(0) * t->n - t->payloads;
-	s->arrived_ns += t->n * now_ns;
 	a->taken += t->n;
 	a->taken_octets += t->octets;
-	*t = (struct tally){0};
+	t->n = 0;
+	t->octets = 0;
 }
 
 static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame, uint64_t now_ns)
@@ -104,166 +93,283 @@ static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame
 	return true;
 }
 
-/* False: the aggregate would exceed its size, or its directory must be moved. */
-static inline __attribute__((always_inline)) bool append(
-	struct bp_agg_stream *s, bool paper, const uint8_t *frame, unsigned len, uint64_t sum)
+/* A message's source address, and what lies behind up to and with the UDP header. */
+static inline const uint8_t *source(const uint8_t *frame)
 {
-	const uint8_t *ip = frame + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;
+	return frame + BP_ETHER_HDR + BP_IP4_SRC;
+}
+
+static inline const uint8_t *udp_of(const uint8_t *frame)
+{
+	return frame + BP_ETHER_HDR + BP_IP4_HDR;
+}
+
+/* The first message of an aggregate in format paper, which says who sent all. */
+static inline void note_sender(struct bp_agg_full_writer *w, const uint8_t *frame)
+{
+	memcpy(w->last_addr, source(frame), 4);
+	w->last_port = bp_be16(udp_of(frame));
+	w->last_hops = frame[BP_ETHER_HDR + BP_IP4_TTL];
+}
+
+/* Appends in format paper: there is room. */
+static inline void append_paper(
+	struct bp_agg_stream *s, const struct bp_agg_input *in, const uint32_t *sum, unsigned n)
+{
+	struct bp_agg_full_writer *w = &s->writer;
+	uint8_t *to = w->buf + w->front + (size_t)BP_AGG_PAPER_MESSAGE_LEN * w->count;
+	uint64_t all = 0;
+
+	if (w->count == 0)
+		note_sender(w, in->frame);
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(to, udp_of(in[i].frame) + BP_UDP_HDR + BP_AGG_PAPER_HEADER,
+			BP_AGG_PAPER_MESSAGE_LEN);
+		to += BP_AGG_PAPER_MESSAGE_LEN;
+		all += sum[i];
+	}
+	w->count = (uint8_t)(w->count + n);
+	s->sum = bp_sum_add(s->sum, all);
+}
+
+/* Appends one in format full. False: the aggregate would exceed its size, or its directory must be
+ * moved. */
+static inline __attribute__((always_inline)) bool append_full(
+	struct bp_agg_stream *s, const uint8_t *frame, unsigned len, uint64_t sum)
+{
+	const uint8_t *udp = udp_of(frame);
 	struct bp_agg_full_writer *w = &s->writer;
 	const unsigned before = w->payloads;
 
-	if (paper) {
-		if (w->count == 0) {
-			memcpy(w->last_addr, ip + BP_IP4_SRC, 4);
-			w->last_port = bp_be16(udp);
-			w->last_hops = ip[BP_IP4_TTL];
-		}
-		bp_aggregator_append_paper(w, udp + BP_UDP_HDR, &s->sum);
-		return true;
-	}
-	if (!bp_agg_full_append4(
-		    w, ip + BP_IP4_SRC, bp_be16(udp), ip[BP_IP4_TTL], udp + BP_UDP_HDR, len))
+	if (!bp_agg_full_append4(w, source(frame), bp_be16(udp), frame[BP_ETHER_HDR + BP_IP4_TTL],
+		    udp + BP_UDP_HDR, len))
 		return false;
 	s->sum = bp_sum_add(s->sum, bp_sum_moved(sum, before));
 	return true;
 }
 
-/*
- * Takes messages like the last one, into the aggregate that holds that one, which has room for
- * `most` more: as many as there are in a row. What changes from one to the next is in registers.
- * Format paper's then all fit there, if nothing is called: senders behind the rule's first prefix
- * are left to take_one().
- */
-static inline __attribute__((always_inline)) unsigned take_alike(struct bp_aggregator *a,
-	struct bp_agg_stream *s, const struct bp_aggregator_rule *r, struct bp_agg_input *in,
-	unsigned most, bool paper, struct tally *t)
+/* Appends in format full messages as long as the last one in the aggregate, and with as many hops
+ * to go: there surely is room. */
+static inline void append_full_alike(struct bp_agg_stream *s, const struct bp_agg_input *in,
+	const uint32_t *sum, unsigned n, unsigned len)
 {
-	const struct bp_aggregator_usual *u = &a->usual;
-	const bp_v16 head[3] = {u->head[0], u->head[1], u->head[2]};
-	const uint8_t *old = (const uint8_t *)u->head;
-	const unsigned len = u->len, end = BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + len;
-	/* what the checksums cover and is the same in all */
-	const uint64_t to = bp_load32(old + 32 + 4), ip_sum = to + bp_load32(old + 16);
-	const uint64_t udp_sum =
-		to + __builtin_bswap16((uint16_t)(BP_UDP_HDR + len)) + (BP_PROTO_UDP << 8);
-	struct bp_agg_full_alike w = {0};
-	uint8_t *at = s->writer.buf + s->writer.front +
-		      (size_t)BP_AGG_PAPER_MESSAGE_LEN * s->writer.count;
-	const struct bp_agg_senders_prefix *const first = &r->senders.prefix[0];
-	const uint64_t from = first->value[0], mask = first->mask[0];
-	uint64_t sum = s->sum;
-	uint32_t octets = 0;
-	unsigned i;
+	struct bp_agg_full_alike w = bp_agg_full_alike_begin(&s->writer);
+	unsigned at = 8 * (s->writer.payloads & 1);
+	uint64_t all = 0;
 
-	if (!paper) {
-		if (len != s->writer.last_len || (u->head[1][8] != s->writer.last_hops))
-			return 0;
-		bp_agg_full_alike_begin(&w, &s->writer);
-	}
-	for (i = 0; i < most; i++) {
-		const uint8_t *f = in[i].frame, *payload = f + end - len;
-		uint64_t head_sum, all, own;
-		uint32_t src, sport;
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *from = source(in[i].frame);
 
-		if (in[i].len < end || in[i].len < in[i].frame_len || !same_head(f, head, alike) ||
-			!same_input(u, &in[i]))
-			break;
-		src = bp_load32(f + 26);
-		sport = bp_load32(f + 34) & 0xffff;
-		head_sum = bp_sum_add(bp_sum_word(f + 18), ip_sum + src);
-		all = bp_sum_add(bp_sum_word(f + 34), udp_sum + src);
-		if (paper) {
-			own = bp_sum_add(bp_sum_word(payload + BP_AGG_PAPER_HEADER),
-				bp_sum_word(payload + BP_AGG_PAPER_HEADER + 8));
-			all = bp_sum_add(all, bp_sum_word(payload) & 0xffffffffffff);
-		} else {
-			own = bp_aggregator_sum(payload, len);
-		}
-		all = bp_sum_add(all, own);
-		if (!bp_sum_ok(head_sum) || !bp_sum_ok(all) || sport == 0 ||
-			(paper ? (src & mask) != from
-			       : !bp_agg_senders_has4(&r->senders, f + 26)) ||
-			(paper ? *payload != BP_AGG_PAPER_MESSAGE : !bp_agg_full_alike_fits(&w)))
-			break;
-		if (paper) {
-			memcpy(at, payload + BP_AGG_PAPER_HEADER, BP_AGG_PAPER_MESSAGE_LEN);
-			at += BP_AGG_PAPER_MESSAGE_LEN;
-			sum = bp_sum_add(sum, own);
-		} else {
-			sum = bp_sum_add(sum, bp_sum_moved(own, w.length - w.directory));
-			bp_agg_full_alike_append(&w, src, sport, payload, len);
-		}
-		in[i].verdict = BP_AGG_TAKEN;
-		in[i].rule = u->rule;
-		octets += in[i].frame_len;
+		bp_agg_full_alike_append(
+			&w, bp_v16_load(from), from + BP_IP4_HDR - BP_IP4_SRC + BP_UDP_HDR, len);
+		all += (uint64_t)sum[i] << at;
+		at ^= 8 * (len & 1);
 	}
-	if (paper)
-		s->writer.count = (uint8_t)(s->writer.count + i);
-	else
-		bp_agg_full_alike_end(&s->writer, &w, i);
-	s->sum = sum;
-	t->n += i;
-	t->octets += octets;
-	t->payloads += i * len;
-	a->alike += i;
-	return i;
+	bp_agg_full_alike_end(&s->writer, &w, n);
+	s->sum = bp_sum_add(s->sum, all);
 }
 
-/* Takes a usual message that is not like the last one, or the first of an aggregate. */
-static inline __attribute__((always_inline)) bool take_one(struct bp_aggregator *a,
-	struct bp_agg_stream *s, const struct bp_aggregator_rule *r, struct bp_agg_input *in,
-	bool paper, uint64_t now_ns)
+/* Appends messages that are alike in format full, as many as there is room for: how many. */
+static inline unsigned append_run(struct bp_agg_stream *s, const struct bp_agg_input *in,
+	const uint32_t *sum, unsigned n, unsigned len, unsigned hops)
 {
-	struct bp_aggregator_usual *u = &a->usual;
-	unsigned len;
-	uint64_t sum;
-
-	if (!is_usual(u, in) || !bp_aggregator_judge_usual(r, in, paper, &len, &sum) ||
-		(s->buffer == NULL && !begin(a, u->stream, in->frame, now_ns)) ||
-		!append(s, paper, in->frame, len, sum))
-		return false;
-	in->verdict = BP_AGG_TAKEN;
-	in->rule = u->rule;
-	note_head(u, in->frame, len);
-	return true;
-}
-
-static inline __attribute__((always_inline)) unsigned take(struct bp_aggregator *a,
-	struct bp_agg_input *in, unsigned n, bool paper, uint64_t now_ns, uint64_t wall_ns)
-{
-	const uint32_t stream = a->usual.stream;
-	const struct bp_aggregator_rule *r = &a->rule[a->usual.rule];
-	const unsigned most = r->most;
-	struct bp_agg_stream *s = &a->streams.stream[stream];
-	struct tally t = {0};
-	bool like = true; /* lengths do not change all the time: worth a try */
+	const struct bp_agg_full_writer *w = &s->writer;
 	unsigned i = 0;
 
 	while (i < n) {
-		const uint16_t len = a->usual.len;
+		unsigned more = n - i;
 
-		if (s->buffer != NULL && like) {
-			const unsigned left = most - s->writer.count;
-
-			i += take_alike(a, s, r, in + i, left < n - i ? left : n - i, paper, &t);
-		}
-		if (s->buffer == NULL || s->writer.count != most) {
-			if (i == n || !take_one(a, s, r, &in[i], paper, now_ns))
-				break;
-			like = a->usual.len == len;
-			t.n++;
-			t.octets += in[i++].frame_len;
-			t.payloads += a->usual.len;
-			if (s->writer.count != most)
-				continue;
-		}
-		enter(a, stream, &t, now_ns);
-		a->at = (uint8_t)(i - 1);
-		bp_aggregator_leave(a, stream,
-			most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
-			wall_ns);
+		if (w->count != 0 && w->last_len == len && w->last_hops == hops)
+			while (more != 0 && !bp_agg_full_alike_fit(w, more))
+				more /= 2;
+		else
+			more = 0;
+		if (more != 0)
+			append_full_alike(s, in + i, sum + i, more, len);
+		else if (append_full(s, in[i].frame, len, sum[i]))
+			more = 1;
+		else
+			break;
+		i += more;
 	}
-	enter(a, stream, &t, now_ns);
+	return i;
+}
+
+/* ---- leaving ---- */
+
+/* Sends the stream's aggregate. Of one that was begun at this burst's time, none of whose messages
+ * has waited, figures are collected; it stays on its rule's list, to be begun again or moved at the
+ * end. */
+static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	struct tally *t, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_output out;
+
+	if (s->began_ns != now_ns || reason != BP_AGG_FLUSH_FULL) {
+		enter(a, t);
+		bp_aggregator_leave(a, stream, reason, now_ns, wall_ns);
+		return;
+	}
+	bp_aggregator_finish(a, stream, &out);
+	t->gone++;
+	t->gone_octets += out.len;
+	t->in_gone += s->writer.count;
+	t->in_gone_octets += bp_aggregator_octets(a, stream);
+	bp_aggregator_end(s);
+	s->writer.count = 0;
+	a->hooks.send(a->hooks.arg, &out);
+}
+
+/* Enters what was collected. */
+static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t wall_ns)
+{
+	struct bp_agg_stream_row *row = &a->streams.row[stream];
+	struct bp_agg_stats *st = &a->stats[a->usual.rule];
+
+	enter(a, t);
+	if (t->gone == 0)
+		return;
+	bp_aggregator_settle(a);
+	bp_agg_stat_add(&st->aggregates, t->gone);
+	bp_agg_stat_add(&st->aggregate_octets, t->gone_octets);
+	bp_agg_stat_add(&st->flushed[BP_AGG_FLUSH_FULL], t->gone);
+	bp_agg_stat_add(&st->delay[0], t->gone);
+	bp_agg_stat_add(&st->waiting, -t->in_gone);
+	bp_agg_stat_add(&row->messages, t->in_gone);
+	bp_agg_stat_add(&row->message_octets, t->in_gone_octets);
+	bp_agg_stat_add(&row->aggregates, t->gone);
+	bp_agg_stat_add(&row->aggregate_octets, t->gone_octets);
+	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
+	if (a->streams.stream[stream].buffer == NULL)
+		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
+}
+
+/* ---- taking ---- */
+
+/* What a burst is taken with. */
+struct taking {
+	struct bp_aggregator *a;
+	struct bp_agg_stream *s;
+	const struct bp_aggregator_rule *r;
+	struct bp_agg_input *first; /* the burst */
+	uint64_t now_ns, wall_ns;
+	struct tally t;
+};
+
+/* `n` messages of `len` octets were put into the aggregate, each from a frame of so many. */
+static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t frame_len)
+{
+	const uint32_t more = n * (frame_len - bp_agg_least(len));
+
+	if (more != 0)
+		k->a->streams.rest[k->a->usual.stream].more += more;
+	k->s->arrived_ns += n * k->now_ns;
+	k->t.n += n;
+	k->t.octets += (uint64_t)n * frame_len;
+}
+
+/* `next`: the first frame that is not in the aggregate. */
+static inline void leave_if_full(struct taking *k, const struct bp_agg_input *next)
+{
+	if (k->s->writer.count != k->r->most)
+		return;
+	k->a->at = (uint8_t)(next - k->first - 1);
+	leave(k->a, k->a->usual.stream,
+		k->r->most == k->r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, &k->t,
+		k->now_ns, k->wall_ns);
+}
+
+/* Puts messages that are alike into aggregates: returns how many. */
+static inline __attribute__((always_inline)) unsigned place(
+	struct taking *k, struct bp_agg_input *in, const uint32_t *sum, unsigned n, bool paper)
+{
+	const struct bp_aggregator_usual *u = &k->a->usual;
+	const unsigned len = u->alike.end - (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
+	unsigned i = 0;
+
+	for (unsigned j = 0; j < n; j++) {
+		in[j].verdict = BP_AGG_TAKEN;
+		in[j].rule = u->rule;
+	}
+	while (i < n) {
+		unsigned most, done;
+
+		if (k->s->buffer == NULL && !begin(k->a, u->stream, in[i].frame, k->now_ns))
+			break;
+		most = (unsigned)k->r->most - k->s->writer.count;
+		most = most < n - i ? most : n - i;
+		done = most;
+		if (paper)
+			append_paper(k->s, in + i, sum + i, most);
+		else
+			done = append_run(k->s, in + i, sum + i, most, len, u->alike.hops);
+		taken(k, done, len, in->frame_len);
+		i += done;
+		leave_if_full(k, in + i);
+		if (done != most)
+			break;
+	}
+	return i;
+}
+
+/* Takes a usual message whatever its length. */
+static inline __attribute__((always_inline)) bool take_one(
+	struct taking *k, struct bp_agg_input *in, bool paper, unsigned *len)
+{
+	const struct bp_aggregator_usual *u = &k->a->usual;
+	uint64_t sum;
+
+	if (!is_usual(u, in) || !bp_aggregator_judge_usual(k->r, in, paper, len, &sum) ||
+		(k->s->buffer == NULL && !begin(k->a, u->stream, in->frame, k->now_ns)))
+		return false;
+	if (paper) {
+		if (k->s->writer.count == 0)
+			note_sender(&k->s->writer, in->frame);
+		bp_aggregator_append_paper(
+			&k->s->writer, udp_of(in->frame) + BP_UDP_HDR, &k->s->sum);
+	} else if (!append_full(k->s, in->frame, *len, sum)) {
+		return false;
+	}
+	in->verdict = BP_AGG_TAKEN;
+	in->rule = u->rule;
+	taken(k, 1, *len, in->frame_len);
+	leave_if_full(k, in + 1);
+	return true;
+}
+
+static inline __attribute__((always_inline)) unsigned take(struct taking *k, unsigned n, bool paper)
+{
+	struct bp_aggregator_usual *u = &k->a->usual;
+	struct bp_agg_input *const in = k->first;
+	const struct bp_agg_input *other = NULL; /* the last that was not alike */
+	bool try = true; /* lengths do not change all the time: messages may be alike */
+	unsigned i = 0, len;
+
+	while (i < n) {
+		if (try) {
+			uint32_t sum[BURST];
+			unsigned judged, placed;
+
+			if (other != NULL)
+				note(k->a, other, u->len);
+			other = NULL;
+			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
+			placed = place(k, in + i, sum, judged, paper);
+			k->a->alike += placed;
+			i += placed;
+			if (placed != judged || i == n)
+				break;
+		}
+		if (!take_one(k, &in[i], paper, &len))
+			break;
+		try = len == u->len;
+		u->len = (uint16_t)len;
+		other = &in[i++];
+	}
+	if (other != NULL)
+		note(k->a, other, u->len);
+	settle(k->a, u->stream, &k->t, k->wall_ns);
 	return i;
 }
 
@@ -271,11 +377,16 @@ unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *
 	uint64_t now_ns, uint64_t wall_ns)
 {
 	const unsigned rule = a->usual.rule;
+	struct taking k = {.a = a,
+		.s = &a->streams.stream[a->usual.stream],
+		.r = &a->rule[rule],
+		.first = in,
+		.now_ns = now_ns,
+		.wall_ns = wall_ns};
 
 	if (a->taken_rule != rule) {
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;
 	}
-	return a->rule[rule].format == BP_AGG_FORMAT_PAPER ? take(a, in, n, true, now_ns, wall_ns)
-							   : take(a, in, n, false, now_ns, wall_ns);
+	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, n, true) : take(&k, n, false);
 }

@@ -15,6 +15,8 @@
  * port the first in the order of the file. The rules of a port lie side by side, by family, with
  * prefixes as two words and a mask, so that the usual single rule costs three comparisons.
  */
+#define BP_AGG_MATCH_MAX (2 * BP_AGG_RULES_MAX) /* a rule may be for both IP versions */
+
 struct bp_agg_match_entry {
 	uint64_t value[2], mask[2]; /* of the destination address, as bp_agg_match_words() reads it
 				     */
@@ -23,7 +25,7 @@ struct bp_agg_match_entry {
 };
 
 struct bp_agg_match {
-	struct bp_agg_match_entry entry[BP_AGG_RULES_MAX];
+	struct bp_agg_match_entry entry[BP_AGG_MATCH_MAX];
 	uint8_t begin[BP_MAX_PORTS][2], n[BP_MAX_PORTS][2]; /* [port][family == 6] */
 };
 
@@ -45,7 +47,7 @@ static inline void bp_agg_match_words(unsigned family, const uint8_t *address, u
 
 /* Empties *m. */
 void bp_agg_match_clear(struct bp_agg_match *m);
-/* Enters rule number `rule`, behind those entered before. At most BP_AGG_RULES_MAX times. A rule
+/* Enters rule number `rule`, behind those entered before. At most BP_AGG_MATCH_MAX times. A rule
  * with a port, family or range that can't be is entered nowhere. */
 void bp_agg_match_enter(
 	struct bp_agg_match *m, unsigned rule, unsigned port, const struct bp_agg_to *to);

@@ -41,3 +41,14 @@ bool bp_agg_senders_further(const struct bp_agg_senders *s, const uint64_t addre
 			return true;
 	return false;
 }
+
+uint32_t bp_agg_senders_mask4(const struct bp_agg_senders *s, const uint8_t *address)
+{
+	uint64_t word[2];
+
+	bp_agg_match_words(4, address, word);
+	for (unsigned i = 0; i < s->n; i++)
+		if (bp_agg_senders_prefix_has(&s->prefix[i], word))
+			return (uint32_t)s->prefix[i].mask[0];
+	return UINT32_MAX;
+}

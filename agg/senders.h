@@ -55,4 +55,8 @@ static inline bool bp_agg_senders_has4(const struct bp_agg_senders *s, const uin
 	       bp_agg_senders_further(s, word);
 }
 
+/* Bits of an IPv4 address, in network byte order: senders that have them all as `address`, which is
+ * one of the senders, are so, too. */
+uint32_t bp_agg_senders_mask4(const struct bp_agg_senders *s, const uint8_t *address);
+
 #endif

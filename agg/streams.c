@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "proto/agg_full_like.h"
+
 /* By lines, so that a stream is two of them and a row never shares one. */
 static void *lines(size_t n, size_t size)
 {
@@ -27,7 +29,8 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 	t->slot_mask = slots - 1;
 	memcpy(t->hash_key, hash_key, sizeof(t->hash_key));
 	t->slot = lines(slots, sizeof(*t->slot));
-	t->stream = lines(size, sizeof(*t->stream));
+	t->stream = lines(size + 1, sizeof(*t->stream));
+	t->stream += t->stream != NULL;
 	t->rest = lines(size, sizeof(*t->rest));
 	t->link = lines(size + BP_AGG_LISTS, sizeof(*t->link));
 	if (t->slot == NULL || t->stream == NULL || t->rest == NULL || t->link == NULL) {
@@ -45,7 +48,7 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 void bp_agg_streams_free(struct bp_agg_streams *t)
 {
 	free(t->slot);
-	free(t->stream);
+	free(t->stream - (t->stream != NULL));
 	free(t->rest);
 	free(t->link);
 	*t = (struct bp_agg_streams){0};
@@ -63,6 +66,7 @@ void bp_agg_streams_clear(struct bp_agg_streams *t)
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 		t->stream[i].buffer = NULL;
 		t->stream[i].writer.count = 0;
+		t->stream[i].writer.last_len = BP_AGG_FULL_UNLIKE;
 		atomic_store_explicit(&t->row[i].life, 0, memory_order_relaxed);
 	}
 	t->used = 0;

@@ -168,6 +168,7 @@ struct bp_agg_streams {
 	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
 	 * half full */
 	uint32_t *slot;
+	/* stream[-1] is none: it has no key and no aggregate, and is never written */
 	struct bp_agg_stream *stream;
 	struct bp_agg_stream_rest *rest;
 	struct bp_agg_link *link; /* of the streams, and behind them the lists' heads */
@@ -209,9 +210,15 @@ static inline void bp_agg_streams_prefetch_slot(const struct bp_agg_streams *t, 
 	__builtin_prefetch(&t->slot[hash & t->slot_mask]);
 }
 
+/* The stream + 1; 0 of one that is free. */
+static inline uint32_t bp_agg_slot_row(uint32_t slot)
+{
+	return slot & ((1u << BP_AGG_SLOT_TAG) - 1);
+}
+
 static inline uint32_t bp_agg_slot_stream(uint32_t slot)
 {
-	return (slot & ((1u << BP_AGG_SLOT_TAG) - 1)) - 1;
+	return bp_agg_slot_row(slot) - 1;
 }
 
 /* Whether a slot that is not free may be of a key with that hash. */
@@ -221,13 +228,18 @@ static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
 }
 
 /* The first stream that may have that hash, which is seldom another than the one that is looked
- * for; or BP_AGG_NO_STREAM. Reads no stream. */
-static inline uint32_t bp_agg_streams_guess(const struct bp_agg_streams *t, uint32_t hash)
+ * for; or stream[-1], which is none. Reads no stream. */
+static inline struct bp_agg_stream *bp_agg_streams_guess(
+	const struct bp_agg_streams *t, uint32_t hash)
 {
-	for (uint32_t i = hash & t->slot_mask; t->slot[i] != 0; i = (i + 1) & t->slot_mask)
-		if (bp_agg_slot_may(t->slot[i], hash))
-			return bp_agg_slot_stream(t->slot[i]);
-	return BP_AGG_NO_STREAM;
+	uint32_t i = hash & t->slot_mask, slot = t->slot[i];
+
+	/* mostly it is the first, and no free one */
+	while (!bp_agg_slot_may(slot, hash) && slot != 0) {
+		i = (i + 1) & t->slot_mask;
+		slot = t->slot[i];
+	}
+	return &t->stream[-1] + bp_agg_slot_row(slot);
 }
 
 /* The stream, or BP_AGG_NO_STREAM. */
@@ -268,6 +280,8 @@ static inline void bp_agg_streams_move(struct bp_agg_streams *t, uint32_t stream
 	struct bp_agg_link *const l = t->link, *const me = &l[stream];
 	const uint32_t head = t->size + list;
 
+	if (l[head].before == stream)
+		return; /* there it is */
 	l[me->before].behind = me->behind;
 	l[me->behind].before = me->before;
 	me->before = l[head].before;

@@ -32,7 +32,8 @@ static const struct bp_cli_option options[] = {
 	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N",
-		"alarms: the newest N (20); flows, sessions, aggregates' streams: the first N "
+		"alarms: the newest N (20); flows, sessions, aggregates' streams, transform's "
+		"sources: the first N "
 		"(100); 0: all"},
 	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
 	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
@@ -43,8 +44,9 @@ static const struct bp_cli_option options[] = {
 	{OPT_STATE, "state", "STATE", "sessions: those configuring, operating or releasing"},
 	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
 	{OPT_ADDRESS, "address", "PREFIX",
-		"sessions: those from an address in PREFIX; aggregates: streams to one"},
-	{OPT_RULE, "rule", "N", "aggregates: streams of this entry of aggregate, from 0"},
+		"sessions: those from an address in PREFIX; aggregates: streams to one; transform: "
+		"sources in it"},
+	{OPT_RULE, "rule", "N", "aggregates, transform: streams or sources of this entry, from 0"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -62,6 +64,7 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_routes,
 	&bp_show_sessions,
 	&bp_show_aggregates,
+	&bp_show_transform,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -292,7 +295,7 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 			o->what);
 	if (o->streams.has_rule && !(view && view->takes_streams))
 		return bp_cli_usage_error(
-			o->command, "--rule is for aggregates, not for %s", o->what);
+			o->command, "--rule is for aggregates and transform, not for %s", o->what);
 	if (view && view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
@@ -300,7 +303,7 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
 		return bp_cli_usage_error(o->command,
 			"--state, --type and --address are for sessions, not for %s (--address "
-			"for aggregates, too)",
+			"for aggregates and transform, too)",
 			o->what);
 	return o->which ? take_which(o, view) : BP_EX_OK;
 }
@@ -414,7 +417,7 @@ const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
 	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
-		    "interfaces|neighbours|routes|sessions|aggregates|"
+		    "interfaces|neighbours|routes|sessions|aggregates|transform|"
 		    "config [OPTION]...",
 	.text = "Reads the segment in which the planes of an instance meet, without "
 		"holding them "
@@ -445,6 +448,10 @@ const struct bp_cli_command bp_cmd_show = {
 		"octets\n"
 		"              saved, delay, why aggregates left, what was lost; and the "
 		"streams\n"
+		"  transform   readings that become coordinates, by entry and by source: "
+		"transformed, "
+		"saturated,\n"
+		"              refused; where they go, and with which matrix\n"
 		"  config      every setting with its value, defaults included: of -c "
 		"FILE, or "
 		"without\n"

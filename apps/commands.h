@@ -13,5 +13,6 @@ extern const struct bp_cli_command bp_cmd_replay;
 extern const struct bp_cli_command bp_cmd_show;
 extern const struct bp_cli_command bp_cmd_reload;
 extern const struct bp_cli_command bp_cmd_sessions;
+extern const struct bp_cli_command bp_cmd_transform;
 
 #endif

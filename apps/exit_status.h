@@ -12,7 +12,8 @@ enum bp_exit {
 	BP_EX_OK = EX_OK,
 	BP_EX_DIFFERENT = 1,                /* 1: show --diff found a difference */
 	BP_EX_USAGE = EX_USAGE,             /* 64: the command line is wrong */
-	BP_EX_NOINPUT = EX_NOINPUT,         /* 66: a capture can't be read */
+	BP_EX_DATAERR = EX_DATAERR,         /* 65: points or a matrix are refused */
+	BP_EX_NOINPUT = EX_NOINPUT,         /* 66: a capture or other input can't be read */
 	BP_EX_UNAVAILABLE = EX_UNAVAILABLE, /* 69: nothing runs, or a resource is missing */
 	BP_EX_SOFTWARE = EX_SOFTWARE,       /* 70: a plane did not end as it should */
 	BP_EX_OSERR = EX_OSERR,             /* 71: the system refused something basic */

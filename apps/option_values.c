@@ -23,6 +23,20 @@ void option_wrong(const char *fmt, ...)
 	exit(64);
 }
 
+void option_each(int argc, char **argv, const struct option *options,
+	void (*set)(void *arg, int which, const char *value), void *arg)
+{
+	int which;
+
+	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (which == '?') /* getopt_long() said so */
+			exit(64);
+		set(arg, which, optarg);
+	}
+	if (optind < argc)
+		option_wrong("'%s' is no option", argv[optind]);
+}
+
 double option_number(const char *name, const char *text, double min, double max)
 {
 	char *end;

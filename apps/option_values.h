@@ -2,6 +2,7 @@
 #ifndef BP_APPS_OPTION_VALUES_H
 #define BP_APPS_OPTION_VALUES_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -10,6 +11,10 @@
  * Values of the options of simulators and stand-ins. `name`: the option's, without dashes. What is
  * wrong ends the program with a sentence on standard error and status 64.
  */
+
+/* Calls set() for each option of the command line, with its `val` and its value. */
+void option_each(int argc, char **argv, const struct option *options,
+	void (*set)(void *arg, int which, const char *value), void *arg);
 
 void option_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 double option_number(const char *name, const char *text, double min, double max);

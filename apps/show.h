@@ -66,6 +66,7 @@ extern const struct bp_show_view bp_show_neighbours;
 extern const struct bp_show_view bp_show_sessions;
 extern const struct bp_show_view bp_show_routes;
 extern const struct bp_show_view bp_show_aggregates;
+extern const struct bp_show_view bp_show_transform;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);

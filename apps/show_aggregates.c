@@ -56,21 +56,6 @@ static bool write_all(struct bp_show_rows *w, const struct bp_show_source *s)
 	return true;
 }
 
-/* The entries' members first, then the streams, which may be many. */
-static bool write_json(
-	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries)
-{
-	const size_t flags = JSON_PRESERVE_ORDER | (w->compact ? JSON_COMPACT : JSON_INDENT(2));
-	char *head = json_dumps(entries, flags);
-
-	if (!head)
-		return false;
-	/* without the brace at its end, and the line break before it */
-	fprintf(w->out, "%.*s,", (int)strlen(head) - (w->compact ? 1 : 2), head);
-	free(head);
-	return bp_show_rows_json(w, s);
-}
-
 static bool write_streams(struct bp_show_rows *w, const struct bp_show_source *s)
 {
 	static const struct bp_column columns[] = {
@@ -111,8 +96,8 @@ static int write_aggregates(const struct bp_show_source *s, bool json, bool comp
 	struct bp_show_rows w = {
 		.name = "streams", .all = write_all, .out = out, .compact = compact};
 	json_t *entries = bp_agg_entries(s->shm);
-	const bool whole =
-		entries && (json ? write_json(&w, s, entries) : write_text(&w, s, entries));
+	const bool whole = entries && (json ? bp_show_rows_json_behind(&w, s, entries)
+					    : write_text(&w, s, entries));
 
 	json_decref(entries);
 	if (whole)

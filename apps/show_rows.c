@@ -2,6 +2,8 @@
 #include "apps/show_rows.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define LOOK_ROWS 1000u /* by which the columns are made as wide as they need to be */
 
@@ -38,6 +40,20 @@ bool bp_show_rows_json(struct bp_show_rows *w, const struct bp_show_source *s)
 		w->compact ? "%s],\"total\":%" PRIu64 "}\n" : "%s],\n  \"total\": %" PRIu64 "\n}\n",
 		w->shown && !w->compact ? "\n  " : "", w->total);
 	return whole;
+}
+
+bool bp_show_rows_json_behind(
+	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *head)
+{
+	const size_t flags = JSON_PRESERVE_ORDER | (w->compact ? JSON_COMPACT : JSON_INDENT(2));
+	char *text = json_dumps(head, flags);
+
+	if (!text)
+		return false;
+	/* without the brace at its end, and the line break before it */
+	fprintf(w->out, "%.*s,", (int)strlen(text) - (w->compact ? 1 : 2), text);
+	free(text);
+	return bp_show_rows_json(w, s);
 }
 
 bool bp_show_rows_text(struct bp_show_rows *w, const struct bp_show_source *s,

@@ -29,6 +29,9 @@ bool bp_show_rows_add(struct bp_show_rows *w, json_t *row);
 /* The array and `total`, the last members of an object that was begun, and its end. False: no
  * memory. */
 bool bp_show_rows_json(struct bp_show_rows *w, const struct bp_show_source *s);
+/* A whole such object: the members of `head` first, then the rows. False: no memory. */
+bool bp_show_rows_json_behind(
+	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *head);
 /* The table, or `empty`, and how many were left out. False: no memory. */
 bool bp_show_rows_text(struct bp_show_rows *w, const struct bp_show_source *s,
 	const struct bp_column *columns, const char *empty);

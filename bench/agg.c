@@ -4,18 +4,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_errno.h>
 
 #include "bench/agg_frames.h"
-#include "bench/slices.h"
+#include "bench/sweep.h"
 #include "dataplane/agg/gather.h"
 
 #define STREAMS_MIN 1024u
 #define STREAMS_MAX 65536u
-#define SETTLE_NS 5e6 /* after the last */
-#define SETTLE 0.2    /* of the time of a measurement, before it begins */
 /* So many of a hundred messages must have left in full aggregates: the rest is what a worker that
  * lost its processor for a while finds overdue. */
 #define FULL_PERCENT 99u
@@ -118,56 +115,13 @@ const _Atomic uint64_t *bench_agg_messages(const struct bench_agg *a, const stru
 
 /* ---- both ends ---- */
 
-struct moment {
-	double cpu_ns;
-	uint64_t offered, restored, aggregates;
-};
-
-static struct moment look(const struct bench_agg *a, const struct bp_shm *shm, pthread_t worker)
-{
-	return (struct moment){.cpu_ns = bench_cpu_ns(worker),
-		.offered = atomic_load(&a->wire.offered),
-		.restored = atomic_load(&shm->port_stats[0].tx_packets),
-		.aggregates = atomic_load(&shm->port_stats[1].tx_packets)};
-}
-
-static void wait_for(pthread_t worker, double cpu_ns)
-{
-	while (bench_cpu_ns(worker) < cpu_ns)
-		usleep(500);
-}
-
 void bench_agg_sweep(
 	struct bench_agg *a, const struct bp_shm *shm, pthread_t worker, double seconds)
 {
-	const char *p = a->rates;
+	const struct bench_sweep_figure figures[] = {{"restored", &shm->port_stats[0].tx_packets},
+		{"aggregates", &shm->port_stats[1].tx_packets}};
 
-	printf("\"points\": [");
-	while (*p != '\0') {
-		struct moment from, to;
-		double rate, cpu;
-		char *end;
-
-		rate = strtod(p, &end);
-		if (end == p || !(rate > 0))
-			die("rates", a->rates);
-		atomic_store(&a->wire.rate, rate);
-		wait_for(worker, bench_cpu_ns(worker) + SETTLE * seconds * 1e9);
-		from = look(a, shm, worker);
-		wait_for(worker, from.cpu_ns + seconds * 1e9);
-		to = look(a, shm, worker);
-		cpu = (to.cpu_ns - from.cpu_ns) / 1e9;
-		printf("%s{\"rate\": %.0f, \"offered\": %.0f, \"restored\": %.0f"
-		       ", \"aggregates\": %.0f}",
-			p == a->rates ? "" : ", ", rate, (double)(to.offered - from.offered) / cpu,
-			(double)(to.restored - from.restored) / cpu,
-			(double)(to.aggregates - from.aggregates) / cpu);
-		p = *end == ',' ? end + 1 : end;
-	}
-	/* what is on its way arrives */
-	atomic_store(&a->wire.rate, 0);
-	wait_for(worker, bench_cpu_ns(worker) + SETTLE_NS);
-	printf("]");
+	bench_sweep(&a->wire, a->rates, worker, seconds, figures, RTE_DIM(figures));
 }
 
 /* ---- what the counters say ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/capture.h"
+#include "bench/random_address.h"
 #include "proto/agg_full.h"
 #include "proto/agg_paper.h"
 #include "proto/ip.h"
@@ -53,12 +54,12 @@ static uint32_t wrap(uint8_t *frame, const struct bp_agg_sender *from, uint32_t 
 	memcpy(ip + BP_IP4_SRC, from->addr, 4);
 	bp_put_be32(ip + BP_IP4_DST, BENCH_AGG_SERVER);
 	sum = (uint16_t)~bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0));
-	memcpy(frame + BENCH_AGG_AT_IP_SUM, &sum, 2);
+	memcpy(frame + BENCH_AT_IP_SUM, &sum, 2);
 	bp_put_be16(udp, from->port);
 	bp_put_be16(udp + 2, BENCH_AGG_UDP);
 	bp_put_be16(udp + 4, (uint16_t)udp_len);
 	sum = (uint16_t)~bp_sum_fold(bp_sum(ip + BP_IP4_SRC, 8 + udp_len, pseudo));
-	memcpy(frame + BENCH_AGG_AT_UDP_SUM, &sum, 2);
+	memcpy(frame + BENCH_AT_UDP_SUM, &sum, 2);
 	return BENCH_AGG_AT_PAYLOAD + payload_len;
 }
 

@@ -21,9 +21,6 @@
 #define BENCH_AGG_UDP 5555u
 
 /* Of the frames, without VLAN tags. */
-#define BENCH_AGG_AT_IP_SUM 24u
-#define BENCH_AGG_AT_DST 30u
-#define BENCH_AGG_AT_UDP_SUM 40u
 #define BENCH_AGG_AT_PAYLOAD 42u
 #define BENCH_AGG_PAYLOAD (BENCH_AGG_FRAME - BENCH_AGG_AT_PAYLOAD)
 

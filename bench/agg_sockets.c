@@ -130,34 +130,6 @@ static void send_for(struct sender *s, double rate, double ns)
 	}
 }
 
-/* Datagrams that the gateway's two sockets had no room for. */
-static uint64_t socket_drops(uint64_t *aggregates)
-{
-	char line[512];
-	uint64_t drops = UINT64_MAX;
-	FILE *f = fopen("/proc/net/udp", "re");
-
-	*aggregates = UINT64_MAX;
-	bench_must(f != NULL, "/proc/net/udp", strerror(errno));
-	while (fgets(line, sizeof(line), f) != NULL) {
-		unsigned port;
-		uint64_t n;
-
-		/* local address, ..., inode, references, pointer, drops */
-		if (sscanf(line, " %*u: %*8x:%4x %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
-			    &port, &n) != 2)
-			continue;
-		if (port == BENCH_AGG_SOCKET_AGGREGATE)
-			drops = n;
-		else if (port == BENCH_AGG_SOCKET_DISAGGREGATE)
-			*aggregates = n;
-	}
-	fclose(f);
-	bench_must(drops != UINT64_MAX && *aggregates != UINT64_MAX, "/proc/net/udp",
-		"the sockets are not there");
-	return drops;
-}
-
 /* Whether all that was sent is accounted for, and every message that was taken was restored. */
 static bool settled(const struct sender *s, const struct bench_agg_socket_gateway *n)
 {
@@ -166,7 +138,8 @@ static bool settled(const struct sender *s, const struct bench_agg_socket_gatewa
 	bool all;
 
 	do {
-		drops = socket_drops(&lost);
+		drops = bench_socket_drops(BENCH_AGG_SOCKET_AGGREGATE);
+		lost = bench_socket_drops(BENCH_AGG_SOCKET_DISAGGREGATE);
 		all = atomic_load(&n->taken) + drops == s->sent &&
 		      atomic_load(&n->came) + lost == atomic_load(&n->aggregates) && lost == 0 &&
 		      atomic_load(&n->restored) == atomic_load(&n->taken) &&

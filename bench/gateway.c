@@ -47,6 +47,7 @@ struct bench {
 	struct bench_routes routes;
 	struct bench_phd phd;
 	struct bench_agg agg;
+	struct bench_transform transform;
 	struct bench_control control;
 	struct bench_control_routes control_routes;
 	struct bench_control_phd control_phd;
@@ -184,6 +185,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		bench_agg_set_up(&b->agg, w, b->config, pool);
 		n_rx = bench_agg_queues(&b->agg, rx);
 	}
+	if (bench_transform_on(&b->transform))
+		bench_transform_set_up(&b->transform, w, b->config, pool);
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
@@ -219,6 +222,8 @@ static uint64_t warm_up(const struct bench *b)
 		return 2 * (uint64_t)b->phd.sessions;
 	if (b->agg.streams > 1) /* every stream is begun, and has been full */
 		return 2 * (uint64_t)b->agg.aggregate * b->agg.streams;
+	if (b->transform.sources > 1) /* nearly every source was met */
+		return 100000 + 16 * (uint64_t)b->transform.sources;
 	return b->o.inspect ? 3 * (uint64_t)b->o.connections : 100000;
 }
 
@@ -251,11 +256,13 @@ static bool report(const struct bench *b, struct figure r)
 	const uint64_t *v = b->shm.counters[0].v;
 	bool ok = true;
 
-	if (b->agg.rates == NULL)
+	if (b->agg.rates == NULL && b->transform.rates == NULL)
 		printf("\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
 			frames(b));
 	if (bench_agg_on(&b->agg)) {
 		ok = bench_agg_report(&b->agg, &b->shm, frames(b));
+	} else if (bench_transform_on(&b->transform)) {
+		ok = bench_transform_report(&b->transform, &b->shm, frames(b));
 	} else if (b->phd.sessions != 0) {
 		ok = bench_phd_report(&b->phd, &b->shm, b->control.made);
 	} else if (b->o.routes != 0) {
@@ -301,20 +308,20 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	bench_options_read(&b.o, &b.phd, &b.agg, argc, argv);
+	bench_options_read(&b.o, &b.phd, &b.agg, &b.transform, argc, argv);
 	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();
 	bench_traffic_init(&b.traffic, b.o.kind);
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", b.o.prefix);
 	snprintf(input_dev, sizeof(input_dev), "--vdev=%s",
-		bench_input_device(&b.o, &b.phd, &b.agg, device, sizeof(device)));
+		bench_input_device(&b.o, &b.phd, &b.agg, &b.transform, device, sizeof(device)));
 	snprintf(cse_dev, sizeof(cse_dev), "--vdev=%s", bench_cloud_device(&b.phd, &b.agg));
 	char *eal[] = {argv[0], "-l", "0,1", "--no-pci", "--no-telemetry", "--huge-unlink", prefix,
 		"--log-level=error", input_dev, cse_dev, "--vdev=net_null1,no-rx=1"};
 	if (rte_eal_init((int)(sizeof(eal) / sizeof(eal[0])), eal) < 0)
 		die("EAL", rte_strerror(rte_errno));
-	text = bench_configuration(&b.o, &b.phd, &b.agg);
+	text = bench_configuration(&b.o, &b.phd, &b.agg, &b.transform);
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");
@@ -334,13 +341,14 @@ int main(int argc, char **argv)
 	struct figure figure = {0};
 
 	printf("{");
-	if (b.agg.rates != NULL) {
-		while (atomic_load_explicit(&b.thread, memory_order_acquire) == 0)
-			usleep(1000);
+	while (atomic_load_explicit(&b.thread, memory_order_acquire) == 0)
+		usleep(1000);
+	if (b.agg.rates != NULL)
 		bench_agg_sweep(&b.agg, &b.shm, b.thread, b.o.seconds);
-	} else {
+	else if (b.transform.rates != NULL)
+		bench_transform_sweep(&b.transform, &b.shm, b.thread, b.o.seconds);
+	else
 		figure = measure(&b);
-	}
 	if (bench_agg_on(&b.agg))
 		bench_agg_note(&b.agg, &b.shm);
 	atomic_store(&b.worker.stop, true);

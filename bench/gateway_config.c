@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 const char *bench_input_device(const struct bench_options *o, const struct bench_phd *phd,
-	const struct bench_agg *agg, char *out, size_t size)
+	const struct bench_agg *agg, const struct bench_transform *x, char *out, size_t size)
 {
-	if (phd->wire.rate > 0 || agg->rates != NULL)
+	if (phd->wire.rate > 0 || agg->rates != NULL || x->rates != NULL)
 		return "net_null2,no-rx=1";
 	snprintf(out, size, "net_pcap0,rx_pcap=%s,infinite_rx=1", o->pcap);
 	return out;
@@ -18,8 +18,8 @@ const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_a
 	return agg->rates != NULL ? BENCH_AGG_LOOP : bench_phd_cse_device(phd);
 }
 
-char *bench_configuration(
-	const struct bench_options *o, const struct bench_phd *phd, const struct bench_agg *agg)
+char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
+	const struct bench_agg *agg, const struct bench_transform *x)
 {
 	char *text = NULL, device[600];
 	size_t size = 0;
@@ -31,7 +31,7 @@ char *bench_configuration(
 		"  - {name: devices, device: \"%s\"%s}\n"
 		"  - {name: cloud, device: \"%s\"%s}\n"
 		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
-		bench_input_device(o, phd, agg, device, sizeof(device)),
+		bench_input_device(o, phd, agg, x, device, sizeof(device)),
 		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
 		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
 			    : "",
@@ -52,6 +52,8 @@ char *bench_configuration(
 		bench_phd_configuration(phd, f);
 	if (bench_agg_on(agg))
 		bench_agg_configuration(agg, f);
+	if (bench_transform_on(x))
+		bench_transform_configuration(x, f);
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"

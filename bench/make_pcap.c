@@ -7,6 +7,7 @@
 #include "bench/phd_frames.h"
 #include "bench/route_frames.h"
 #include "bench/traffic.h"
+#include "bench/transform_frames.h"
 
 int main(int argc, char **argv)
 {
@@ -20,8 +21,11 @@ int main(int argc, char **argv)
 		return bench_agg_pcap(0, BP_AGG_FORMAT_FULL, argv[2]) != 0;
 	if (argc == 3 && strcmp(argv[1], "disagg") == 0)
 		return bench_agg_pcap(8, BP_AGG_FORMAT_FULL, argv[2]) != 0;
+	if (argc == 3 && strcmp(argv[1], "transform") == 0)
+		return bench_transform_pcap(argv[2]) != 0;
 	if (argc != 3 || (strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0)) {
-		fprintf(stderr, "usage: make_pcap text|json|route4|route6|phd|agg|disagg FILE\n");
+		fprintf(stderr,
+			"usage: make_pcap text|json|route4|route6|phd|agg|disagg|transform FILE\n");
 		return 64;
 	}
 	bench_traffic_init(&t, argv[1][0] == 't' ? BENCH_TEXT : BENCH_JSON);

@@ -30,21 +30,25 @@ static bool health_fits(const struct bench_options *o, const struct bench_phd *p
 }
 
 /* --control is for the routes and frames of IPv4. */
-static bool fit_together(
-	const struct bench_options *o, const struct bench_phd *p, const struct bench_agg *a)
+static bool fit_together(const struct bench_options *o, const struct bench_phd *p,
+	const struct bench_agg *a, const struct bench_transform *x)
 {
-	if (!bench_agg_fits(a) ||
-		(bench_agg_on(a) && (o->routes != 0 || o->inspect || p->sessions != 0)))
+	const bool bridged = bench_agg_on(a) || bench_transform_on(x);
+
+	if (!bench_agg_fits(a) || !bench_transform_fits(x) ||
+		(bench_agg_on(a) && bench_transform_on(x)) ||
+		(bridged && (o->routes != 0 || o->inspect || p->sessions != 0)))
 		return false;
 	if (p->sessions != 0 && !health_fits(o, p))
 		return false;
-	return (o->pcap != NULL || (p->sessions != 0 && p->wire.rate > 0) || a->rates != NULL) &&
+	return (o->pcap != NULL || (p->sessions != 0 && p->wire.rate > 0) || a->rates != NULL ||
+		       x->rates != NULL) &&
 	       power_of_ten(o->connections) &&
 	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
 void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
-	int argc, char **argv)
+	struct bench_transform *x, int argc, char **argv)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
@@ -58,7 +62,10 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
 		{"disaggregate", required_argument, NULL, 'D'}, {"paper", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
+		{"transform", required_argument, NULL, 'T'},
+		{"sources", required_argument, NULL, 'N'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
+	const char *rates = NULL;
 	int c;
 
 	phd->apdu = BENCH_PHD_APDU_MIN;
@@ -128,7 +135,13 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			agg->streams = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'l':
-			agg->rates = optarg;
+			rates = optarg;
+			break;
+		case 'T':
+			x->method = optarg;
+			break;
+		case 'N':
+			x->sources = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
@@ -143,7 +156,8 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			exit(64);
 		}
 	}
-	if (!fit_together(o, phd, agg)) {
+	*(bench_transform_on(x) ? &x->rates : &agg->rates) = rates;
+	if (!fit_together(o, phd, agg, x)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
@@ -152,6 +166,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
 			"[--aggregate N [--streams N]] [--disaggregate N] [--paper] "
+			"[--transform METHOD [--sources N]] "
 			"[--rates MESSAGES-PER-SECOND,...] "
 			"[--seconds S] [--file-prefix NAME]\n");
 		exit(64);

@@ -8,6 +8,7 @@
 #include "bench/agg.h"
 #include "bench/phd.h"
 #include "bench/traffic.h"
+#include "bench/transform.h"
 
 /* What biplane-bench (bench/gateway.c) is asked to measure. */
 struct bench_options {
@@ -26,9 +27,9 @@ struct bench_options {
 	const char *prefix; /* of DPDK's files */
 };
 
-/* `phd` and `agg`: what their first members say. Exits with the usage when they are wrong, or do
- * not fit together. */
+/* `phd`, `agg` and `x`: what their first members say. Exits with the usage when they are wrong, or
+ * do not fit together. */
 void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
-	int argc, char **argv);
+	struct bench_transform *x, int argc, char **argv);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sched.h>
@@ -111,6 +112,28 @@ void bench_phd_lab_segment(struct bp_shm *shm, const struct bp_config *c)
 	/* as in bench/gateway.c */
 	bp_segment_unlink(name, bp_hugepage_dir(), "/dev/shm");
 	bench_must(rc == 0, "segment", err);
+}
+
+uint64_t bench_socket_drops(uint16_t port)
+{
+	char line[512];
+	uint64_t drops = UINT64_MAX;
+	FILE *f = fopen("/proc/net/udp", "re");
+
+	bench_must(f != NULL, "/proc/net/udp", strerror(errno));
+	while (fgets(line, sizeof(line), f) != NULL) {
+		unsigned of;
+		uint64_t n;
+
+		/* local address, ..., inode, references, pointer, drops */
+		if (sscanf(line, " %*u: %*8x:%4x %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+			    &of, &n) == 2 &&
+			of == port)
+			drops = n;
+	}
+	fclose(f);
+	bench_must(drops != UINT64_MAX, "/proc/net/udp", "the socket is not there");
+	return drops;
 }
 
 double bench_process_ns(pid_t pid, bool all)

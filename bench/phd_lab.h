@@ -31,6 +31,9 @@ struct bp_config *bench_phd_lab_config(const char *text);
 /* A segment that nobody else finds. */
 void bench_phd_lab_segment(struct bp_shm *shm, const struct bp_config *c);
 
+/* Datagrams that the lab's IPv4 socket of that UDP port had no room for. */
+uint64_t bench_socket_drops(uint16_t port);
+
 /* Processor time of a process so far, ns: of its first thread, or of all. */
 double bench_process_ns(pid_t pid, bool all);
 

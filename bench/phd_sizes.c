@@ -115,29 +115,6 @@ static void send_for(struct sender *s, uint64_t ns)
 		send_pass(s);
 }
 
-/* Datagrams that the gateway's socket had no room for. */
-static uint64_t socket_drops(void)
-{
-	char line[512];
-	uint64_t drops = UINT64_MAX;
-	FILE *f = fopen("/proc/net/udp", "re");
-
-	bench_must(f != NULL, "/proc/net/udp", strerror(errno));
-	while (fgets(line, sizeof(line), f) != NULL) {
-		unsigned port;
-		uint64_t n;
-
-		/* local address, ..., inode, references, pointer, drops */
-		if (sscanf(line, " %*u: %*8x:%4x %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
-			    &port, &n) == 2 &&
-			port == BENCH_MANAGER_PORT)
-			drops = n;
-	}
-	fclose(f);
-	bench_must(drops != UINT64_MAX, "/proc/net/udp", "the socket is not there");
-	return drops;
-}
-
 /* Whether all that was sent is accounted for, and every report became a request. */
 static bool settled(const struct sender *s, const struct bench_single_plane *n, uint64_t *drops)
 {
@@ -145,7 +122,7 @@ static bool settled(const struct sender *s, const struct bench_single_plane *n, 
 	bool all;
 
 	do {
-		*drops = socket_drops();
+		*drops = bench_socket_drops(BENCH_MANAGER_PORT);
 		all = atomic_load(&n->reports) + *drops == s->sent &&
 		      atomic_load(&n->requests) == atomic_load(&n->reports);
 	} while (!all && bench_now_ns() < end);

@@ -208,8 +208,7 @@ static void check_sizes(struct bp_reader *r, const struct entry *e, const struct
 		check_room(r, e, rule, least->mtu);
 }
 
-/* The address of biplane's own that is among the destinations, or NULL. */
-static const struct bp_address *own_address(
+const struct bp_address *bp_config_own_address(
 	const struct bp_config *c, const struct bp_prefix *prefix)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
@@ -228,7 +227,7 @@ static const struct bp_address *own_address(
 static void check_own(struct bp_reader *r, const struct entry *e)
 {
 	const struct bp_config_phd *p = &r->config->phd;
-	const struct bp_address *own = own_address(r->config, &e->to->address);
+	const struct bp_address *own = bp_config_own_address(r->config, &e->to->address);
 	const uint32_t first = e->to->udp_first, last = e->to->udp_last;
 	const char *what = NULL;
 	char text[BP_ADDRESS_TEXT];

@@ -46,11 +46,11 @@ void bp_write_quoted(const char *text, FILE *out)
 static void dump_section(const struct bp_setting *section, const struct bp_config *c,
 	const void *base, uint32_t indent, bool in_item, FILE *out);
 
-static void dump_list(
-	const struct bp_setting *s, const struct bp_config *c, uint32_t indent, FILE *out)
+static void dump_list(const struct bp_setting *s, const struct bp_config *c, const void *base,
+	uint32_t indent, FILE *out)
 {
-	const char *items = bp_list_items(s->list, c);
-	uint32_t n = *(const uint32_t *)((const char *)c + s->list->count);
+	uint32_t n;
+	const char *items = bp_list_items(s->list, c, base, &n);
 
 	fputs(n == 0 ? " []\n" : "\n", out);
 	for (uint32_t i = 0; i < n; i++) {
@@ -79,6 +79,20 @@ static bool is_nested(const struct bp_setting *s, const void *base)
 	return false;
 }
 
+/* Whether what is below it was dumped: it is a mapping that lies otherwise than it is written. */
+static bool dump_unfolded(const struct bp_setting *s, const struct bp_config *c, const void *field,
+	uint32_t indent, FILE *out)
+{
+	max_align_t base[BP_UNFOLDED / sizeof(max_align_t)];
+
+	memset(base, 0, sizeof(base));
+	if (s->unfold == NULL || !s->unfold(field, base))
+		return false;
+	fputc('\n', out);
+	dump_section(s, c, base, indent + 2, false, out);
+	return true;
+}
+
 /* In a list's item the first setting stands after the dash. */
 static void dump_section(const struct bp_setting *section, const struct bp_config *c,
 	const void *base, uint32_t indent, bool in_item, FILE *out)
@@ -93,11 +107,11 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 		fprintf(out, "%*s%s:", in_item ? 0 : (int)indent, "", bp_setting_key(s));
 		in_item = false;
 		if (s->list != NULL) {
-			dump_list(s, c, indent, out);
+			dump_list(s, c, base, indent, out);
 		} else if (is_nested(s, base)) {
 			fputc('\n', out);
 			dump_section(s, c, base, indent + 2, false, out);
-		} else {
+		} else if (!dump_unfolded(s, c, field, indent, out)) {
 			fputc(' ', out);
 			s->type->format(s, c, field, out);
 			fputc('\n', out);

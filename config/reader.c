@@ -242,37 +242,48 @@ static void read_element(
 		s->check(r, e, base);
 }
 
-void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+bool bp_list_given(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n)
 {
-	uint32_t i = 0;
-	char *items;
-
-	(void)field;
 	if (n->kind != BP_YAML_LIST && !bp_yaml_is_null(n)) {
 		bp_reader_error(r, s, n, "a %s stands here",
 			n->kind == BP_YAML_MAP ? "mapping" : "single value");
-		return;
+		return false;
 	}
 	if (n->kind == BP_YAML_SCALAR ? s->min > 0 : n->n < s->min || n->n > s->max) {
 		bp_reader_error(r, s, n, "%u are given", n->kind == BP_YAML_SCALAR ? 0 : n->n);
-		return;
+		return false;
 	}
-	if (n->kind == BP_YAML_SCALAR || n->n == 0)
-		return;
-	items = make_items(s->list, r->config, n->n);
-	if (items == NULL) {
-		bp_reader_error(r, s, n, "there is no memory for %u of them", n->n);
-		return;
-	}
+	return n->kind != BP_YAML_SCALAR && n->n > 0;
+}
+
+void bp_read_elements(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *items)
+{
+	uint32_t i = 0;
+
 	for (struct bp_yaml *e = n->first; e != NULL; e = e->next, i++) {
 		size_t before = enter(r, NULL, i);
 		uint32_t errors = r->messages->errors;
 
 		if (!e->bad)
-			read_element(r, s, e, items + (size_t)i * s->list->element);
+			read_element(r, s, e, (char *)items + (size_t)i * s->list->element);
 		e->faulty = e->bad || r->messages->errors != errors;
 		leave(r, before);
 	}
+}
+
+void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	void *items;
+
+	(void)field;
+	if (!bp_list_given(r, s, n))
+		return;
+	items = make_items(s->list, r->config, n->n);
+	if (items == NULL)
+		bp_reader_error(r, s, n, "there is no memory for %u of them", n->n);
+	else
+		bp_read_elements(r, s, n, items);
 }
 
 static void expect_list(const struct bp_setting *s, FILE *out)

@@ -45,13 +45,15 @@ static void compare_value(struct compare *cmp, const char *prefix, const struct 
 static void compare_section(struct compare *cmp, const char *prefix,
 	const struct bp_setting *section, const void *a, const void *b);
 
-static void compare_list(struct compare *cmp, const char *prefix, const struct bp_setting *s)
+static void compare_list(struct compare *cmp, const char *prefix, const struct bp_setting *s,
+	const void *in_a, const void *in_b)
 {
 	const struct bp_list_layout *l = s->list;
-	const char *a = bp_list_items(l, cmp->running), *b = bp_list_items(l, cmp->next);
-	uint32_t n = *(const uint32_t *)((const char *)cmp->running + l->count);
+	uint32_t n, others;
+	const char *a = bp_list_items(l, cmp->running, in_a, &n);
+	const char *b = bp_list_items(l, cmp->next, in_b, &others);
 
-	if (n != *(const uint32_t *)((const char *)cmp->next + l->count)) {
+	if (n != others) {
 		differs(cmp, prefix, s);
 		return;
 	}
@@ -78,7 +80,7 @@ static void compare_section(struct compare *cmp, const char *prefix,
 		} else if (!bp_setting_present(s, a)) {
 			continue;
 		} else if (s->list != NULL) {
-			compare_list(cmp, prefix, s);
+			compare_list(cmp, prefix, s, a, b);
 		} else if (bp_setting_is_section(s)) {
 			snprintf(below, sizeof(below), "%s%s.", prefix, bp_setting_key(s));
 			compare_section(cmp, below, s, a, b);
@@ -88,18 +90,24 @@ static void compare_section(struct compare *cmp, const char *prefix,
 	}
 }
 
-/* Nodes and tables of aggregation are made at the start, and only where the file has an entry. */
+/* Nodes and tables of such a section are made at the start, and only where the file has an entry.
+ */
+static void compare_there(struct compare *cmp, const char *section, bool now, bool then)
+{
+	if (now == then)
+		return;
+	fprintf(cmp->out, "%s: %s needs a restart\n", section,
+		now ? "removing the last entry" : "adding the first entry");
+	cmp->n++;
+}
+
 static void compare_aggregation(struct compare *cmp)
 {
 	const bool now = bp_config_aggregates(cmp->running);
 	const struct bp_agg_rules *which = now ? &cmp->running->agg : &cmp->next->agg;
 
-	if (now == bp_config_aggregates(cmp->next))
-		return;
-	fprintf(cmp->out, "%s: %s needs a restart\n",
-		which->n_aggregate != 0 ? "aggregate" : "disaggregate",
-		now ? "removing the last entry" : "adding the first entry");
-	cmp->n++;
+	compare_there(cmp, which->n_aggregate != 0 ? "aggregate" : "disaggregate", now,
+		bp_config_aggregates(cmp->next));
 }
 
 int bp_config_restart_needed(
@@ -109,5 +117,6 @@ int bp_config_restart_needed(
 
 	compare_section(&cmp, "", NULL, running, next);
 	compare_aggregation(&cmp);
+	compare_there(&cmp, "transform", bp_config_transforms(running), bp_config_transforms(next));
 	return cmp.n;
 }

@@ -63,6 +63,10 @@ extern const struct bp_type bp_type_system_id, bp_type_system_ids, bp_type_port_
 extern const struct bp_type bp_type_resource_path, bp_type_originator;
 extern const struct bp_type bp_type_condition, bp_type_json_path;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
+extern const struct bp_type bp_type_transform_layout, bp_type_transform_sources;
+extern const struct bp_type bp_type_receivers, bp_type_receiver_address, bp_type_receiver_udp;
+extern const struct bp_type bp_type_receiver_mac, bp_type_receiver_reflect, bp_type_matrix;
+extern const struct bp_type bp_type_loopback;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
@@ -71,6 +75,9 @@ struct bp_list_layout {
 	size_t count;      /* offset of the uint32_t that counts them */
 	bool allocated;    /* items is a pointer, and the reader allocates */
 	const char *brief; /* the setting that an element stands for which is no mapping; or NULL */
+	/* Of a list in an element of another, `base`: where its elements are, and how many. Such
+	 * lists are read by a type of their own. */
+	const void *(*of)(const struct bp_config *c, const void *base, uint32_t *n);
 };
 
 enum bp_setting_flags {
@@ -96,6 +103,9 @@ struct bp_setting {
 	uint32_t given; /* 1 + offset of the bool that says the file has it; 0: none */
 	/* Whether it is there, where no bool says so (dump and compare). */
 	bool (*present)(const void *base);
+	/* Of a setting that is a word or a mapping: fills `base`, BP_UNFOLDED octets, in which the
+	 * settings below it are, from its field. False: it is a word. */
+	bool (*unfold)(const void *field, void *base);
 	/* What concerns several settings of a section; `n` is the section's mapping. */
 	void (*check)(struct bp_reader *r, const struct bp_yaml *n, void *base);
 	/* What concerns it and settings before it in the file's mapping: called, given or not, once
@@ -107,6 +117,7 @@ struct bp_setting {
 extern const struct bp_setting bp_schema[];
 extern const uint32_t bp_schema_rows;
 
+#define BP_UNFOLDED 128
 #define BP_CHILDREN_MAX 24 /* settings in one section */
 
 /* The row after `after` (NULL: the first) directly below `parent` (NULL: the file), or NULL. */
@@ -116,8 +127,9 @@ const struct bp_setting *bp_schema_child(
 const char *bp_setting_key(const struct bp_setting *s);
 /* Whether the configuration has it: always, but for optional sections and addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);
-/* The elements of a list of mappings. */
-const void *bp_list_items(const struct bp_list_layout *l, const struct bp_config *c);
+/* The elements of a list of mappings, and how many. */
+const void *bp_list_items(
+	const struct bp_list_layout *l, const struct bp_config *c, const void *base, uint32_t *n);
 
 static inline bool bp_setting_is_section(const struct bp_setting *s)
 {
@@ -146,6 +158,11 @@ void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);
 /* The read of bp_type_list, for types that only expect something else. */
 void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
+/* The two halves of that, for lists that lie elsewhere. Whether the node has elements to be read,
+ * of which there are as many as there may be; and their reading, one behind the other. */
+bool bp_list_given(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n);
+void bp_read_elements(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *items);
 /* The read of a type that also takes a list, where it is none: true, and its errors reported. */
 bool bp_read_as_scalar(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
@@ -171,10 +188,16 @@ void bp_check_exception(struct bp_reader *r);
 void bp_check_interfaces(struct bp_reader *r);
 /* check_aggregation.c: sections aggregate, disaggregate and aggregation, once all are read */
 void bp_check_aggregation(struct bp_reader *r);
+/* check_transform.c: sections transform and transformation, once all are read */
+void bp_check_transform(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */
 void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
+
+/* The address of biplane's own that is in the prefix, or NULL. In check_aggregation.c. */
+const struct bp_address *bp_config_own_address(
+	const struct bp_config *c, const struct bp_prefix *prefix);
 
 /* The known name in `section` that `key` was meant to be, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);

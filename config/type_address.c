@@ -116,6 +116,30 @@ static void expect_address(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_address = {
 	.parse = parse_address, .format = format_address, .expect = expect_address};
 
+static bool parse_loopback(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	static const uint8_t loopback6[16] = {[15] = 1};
+	struct bp_address a;
+	char shown[BP_SHOWN];
+
+	bp_shown(text, strlen(text), shown);
+	if (!read_address(text, &a))
+		return bp_fault_set(fault, 0, "'%s' is not an address", shown);
+	if (a.family == 4 ? a.bytes[0] != 127 : memcmp(a.bytes, loopback6, 16) != 0)
+		return bp_fault_set(fault, 0, "%s is not a loopback address", shown);
+	*(struct bp_address *)field = a;
+	return true;
+}
+
+static void expect_loopback(const struct bp_setting *s, FILE *out)
+{
+	fputs("a loopback address such as 127.0.0.1, or \"::1\"", out);
+}
+
+const struct bp_type bp_type_loopback = {
+	.parse = parse_loopback, .format = format_address, .expect = expect_loopback};
+
 /* Whether no bit is set beyond the length. */
 static bool check_prefix(const struct bp_prefix *p, const struct bp_address *given,
 	const char *text, struct bp_fault *fault)

@@ -14,8 +14,8 @@
  * large mapping quadratic, and they expand what biplane refuses (aliases, tags, further documents).
  */
 
-#define BP_YAML_BYTES_MAX (16u << 20)
-#define BP_YAML_NODES_MAX (2u << 20)
+#define BP_YAML_BYTES_MAX (32u << 20)
+#define BP_YAML_NODES_MAX (3u << 20)
 #define BP_YAML_DEPTH_MAX 32u
 #define BP_YAML_LINES_MAX 16u       /* lines of one text: libfyaml's time grows with their square */
 #define BP_YAML_FLOW_MAX (1u << 20) /* bytes of a [...] or {...}, brackets included */

@@ -110,6 +110,16 @@ static void reset_segment(struct bp_shm *shm)
 		memset(shm->agg.rows, 0,
 			(size_t)shm->workers * shm->agg.streams * sizeof(*shm->agg.rows));
 	}
+	if (shm->transform.head) {
+		const struct bp_transform_tables *t = &shm->transform;
+
+		memset(t->rule_stats, 0,
+			(size_t)shm->workers * BP_TRANSFORM_RULES_MAX * sizeof(*t->rule_stats));
+		memset(t->source_stats, 0,
+			(size_t)shm->workers * t->matrices * sizeof(*t->source_stats));
+		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+			atomic_store(&t->head->seen[w], UINT64_MAX);
+	}
 }
 
 static int start_ports(struct dataplane *d, char *err, size_t err_size)

@@ -11,6 +11,7 @@
 
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/transform/transformer.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 #define DROP_NODE "bp_drop"
@@ -65,7 +66,7 @@ static const char *node_if(bool needed, const struct rte_node_register *node)
 
 /* Which nodes a graph has beside those that every one has. */
 struct parts {
-	bool inspect, checksum, routes, health, aggregates;
+	bool inspect, checksum, routes, health, aggregates, transforms;
 };
 
 static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
@@ -85,6 +86,7 @@ static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
 		[BP_EDGE_CSE] = node_if(p->health, &bp_node_cse),
 		[BP_EDGE_AGGREGATE] = node_if(p->aggregates, &bp_node_aggregate),
 		[BP_EDGE_DISAGGREGATE] = node_if(p->aggregates, &bp_node_disaggregate),
+		[BP_EDGE_TRANSFORM] = node_if(p->transforms, &bp_node_transform),
 	};
 
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
@@ -114,6 +116,7 @@ static int make_inner_nodes(
 	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
 	const struct rte_node_register *const gathering[] = {
 		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
+	const struct rte_node_register *const transforming[] = {&bp_node_transform};
 	const struct {
 		bool needed;
 		const struct rte_node_register *const *nodes;
@@ -124,6 +127,7 @@ static int make_inner_nodes(
 		{p->routes, routing, RTE_DIM(routing)},
 		{p->health, caring, RTE_DIM(caring)},
 		{p->aggregates, gathering, RTE_DIM(gathering)},
+		{p->transforms, transforming, RTE_DIM(transforming)},
 	};
 	char suffix[16];
 
@@ -173,6 +177,8 @@ void bp_graph_enter(struct bp_worker *w)
 	rte_graph_off_t off;
 	rte_node_t count;
 
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
+		w->enter[p] = w->transforms >> p & 1 ? BP_EDGE_TRANSFORM : w->inner[p];
 	rte_graph_foreach_node(count, off, w->graph, node)
 	{
 		struct bp_node_ctx *ctx = bp_node_ctx(node);
@@ -247,7 +253,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	struct parts parts = {.inspect = inspect,
 		.routes = w->router.enabled,
 		.health = w->health != NULL,
-		.aggregates = w->gather != NULL};
+		.aggregates = w->gather != NULL,
+		.transforms = w->transformer != NULL};
 	int result = -1;
 
 	w->graph = NULL;
@@ -294,13 +301,15 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		goto out;
 	}
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
-		w->enter[p] = inspect ? BP_EDGE_ETHERNET : w->onward[p];
+		w->enter[p] = w->inner[p] = inspect ? BP_EDGE_ETHERNET : w->onward[p];
 	set_contexts(w, queues, n_queues);
 	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;
 	result = w->gather ? bp_gather_begin(w->gather, w, err, err_size) : 0;
+	if (w->transformer)
+		bp_transformer_begin(w->transformer, w);
 out:
 	free(names);
 	free(patterns);

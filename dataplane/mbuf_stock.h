@@ -14,11 +14,11 @@
  * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
  * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
  * in a pool has no next one, one holder, and its data where the pool has it (rte_mbuf_raw_alloc()):
- * so these are written only. To fetch them ahead costs more than it gains where they lie in the
- * caches, and gains next to nothing where they don't: nobody waits for what is written.
+ * so these are written only, and fetched while others are.
  */
 #define BP_STOCK_MOST 255u /* that are taken at one time */
 #define BP_STOCK_REFILL 64u
+#define BP_STOCK_AHEAD 8u
 
 struct bp_mbuf_stock {
 	struct rte_mempool *pool; /* made by rte_pktmbuf_pool_create() */
@@ -42,8 +42,15 @@ static inline uint8_t *bp_mbuf_stock_data(const struct bp_mbuf_stock *s, struct 
 	return (uint8_t *)m + s->data_at;
 }
 
-/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. */
-static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
+static inline void bp_mbuf_stock_fetch(const struct bp_mbuf_stock *s, uint32_t i)
+{
+	__builtin_prefetch(s->m[i], 1, 3);
+	__builtin_prefetch(bp_mbuf_stock_data(s, s->m[i]), 1, 3);
+}
+
+/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. `refill`: where any
+ * are, so many are taken, if there are; up to BP_STOCK_REFILL. */
+static inline bool bp_mbuf_stock_fill_by(struct bp_mbuf_stock *s, uint32_t need, uint32_t refill)
 {
 	uint32_t left = s->n - s->next, more;
 
@@ -53,17 +60,24 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 		s->m[i] = s->m[s->next + i];
 	s->next = 0;
 	s->n = left;
-	more = RTE_MAX(need - left, BP_STOCK_REFILL);
+	more = RTE_MAX(need - left, refill);
 	if (unlikely(rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)) {
 		more = need - left;
 		if (rte_mempool_get_bulk(s->pool, (void **)&s->m[left], more) != 0)
 			return false;
 	}
 	s->n = left + more;
+	for (uint32_t i = 0; i < RTE_MIN(s->n, BP_STOCK_AHEAD); i++)
+		bp_mbuf_stock_fetch(s, i);
 	return true;
 }
 
-/* What bp_mbuf_stock_take() writes as two times 16 octets. */
+static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
+{
+	return bp_mbuf_stock_fill_by(s, need, BP_STOCK_REFILL);
+}
+
+/* What bp_mbuf_stock_begin() writes as two times 16 octets. */
 #define BP_STOCK_AT(field_, at_)                                                                   \
 	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
 			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
@@ -80,25 +94,46 @@ BP_STOCK_AT(vlan_tci, 26);
 BP_STOCK_AT(hash.rss, 28);
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-/* Takes the next `n`, as frames of `len` octets that came in on `port`; there are so many, with
- * room.
- */
-static inline void bp_mbuf_stock_take(
-	struct bp_mbuf_stock *s, uint16_t port, uint16_t len, uint32_t n)
+/* *m, `n` of them: frames of `len` octets that came in on `port`. */
+static inline void bp_mbuf_stock_begin(
+	struct rte_mbuf *const *m, uint32_t n, uint16_t port, uint16_t len)
 {
 	/* data_off, refcnt of 1, nb_segs of 1, port; and no flags */
 	const bp_v16 rearm = bp_v16_of64(
 		RTE_PKTMBUF_HEADROOM | 1ull << 16 | 1ull << 32 | (uint64_t)port << 48, 0);
 	/* no type, both lengths, nothing more */
 	const bp_v16 lens = bp_v16_of64((uint64_t)len << 32, len);
-	struct rte_mbuf *const *m = &s->m[s->next], *const *const end = m + n;
 
-	for (; m != end; m++) {
-		uint8_t *to = (uint8_t *)&(*m)->rearm_data;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *to = (uint8_t *)&m[i]->rearm_data;
 
 		memcpy(to, &rearm, 16);
 		memcpy(to + 16, &lens, 16);
 	}
+}
+
+/* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */
+static inline struct rte_mbuf *bp_mbuf_stock_take(
+	struct bp_mbuf_stock *s, uint16_t port, uint16_t len)
+{
+	struct rte_mbuf *m = s->m[s->next];
+
+	if (likely(s->next + BP_STOCK_AHEAD < s->n))
+		bp_mbuf_stock_fetch(s, s->next + BP_STOCK_AHEAD);
+	s->next++;
+	bp_mbuf_stock_begin(&m, 1, port, len);
+	return m;
+}
+
+/*
+ * The next `n` at s->m[s->next], likewise; what lies there has been written to already. Where
+ * buffers lie in the caches, as those of a burst mostly do, to fetch each ahead costs more than it
+ * gains.
+ */
+static inline void bp_mbuf_stock_take_many(
+	struct bp_mbuf_stock *s, uint16_t port, uint16_t len, uint32_t n)
+{
+	bp_mbuf_stock_begin(&s->m[s->next], n, port, len);
 	s->next += n;
 }
 

@@ -52,6 +52,15 @@ static uint64_t mbufs_of_aggregation(const struct bp_config *c)
 	return bp_config_aggregates(c) ? one * c->n_workers : 0;
 }
 
+/* Copies of a burst of readings for further receivers, until they have left; a reload may add
+ * receivers where there are entries. */
+static uint64_t mbufs_of_transformation(const struct bp_config *c)
+{
+	return bp_config_transforms(c)
+		       ? (uint64_t)BP_RX_BURST * BP_TRANSFORM_RECEIVERS_MAX * c->n_workers
+		       : 0;
+}
+
 /* What an aggregate as long as its MTU is built in: with less room it is full earlier. */
 static uint32_t aggregate_room(const struct bp_config *c, uint32_t least_mtu)
 {
@@ -83,7 +92,7 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 	}
 	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
 	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-		 mbufs_of_aggregation(c);
+		 mbufs_of_aggregation(c) + mbufs_of_transformation(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
 	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
@@ -149,7 +158,7 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 		if (mbufs[s] == 0)
 			continue;
 		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-			    mbufs_of_aggregation(c);
+			    mbufs_of_aggregation(c) + mbufs_of_transformation(c);
 		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);

@@ -22,7 +22,7 @@ static void seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len)
 
 	bp_datagram_seal(frame, head, ip6, len, 0, ip6 ? 0 : bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0)),
 		bp_sum_fold(bp_sum(
-			frame + head - BP_UDP_HDR, BP_UDP_HDR, bp_datagram_pseudo_sum(ip, ip6))));
+			frame + head - BP_UDP_HDR, BP_UDP_HDR, bp_datagram_peers_sum(ip, ip6))));
 }
 
 /* ---- to devices ---- */

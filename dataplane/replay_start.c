@@ -15,6 +15,7 @@
 #include "dataplane/workers.h"
 #include "shm/fib_static.h"
 #include "shm/layout.h"
+#include "shm/transform_writer.h"
 
 /* One jumbo frame can hold thousands of publications, each of them a clone. */
 #define DEPTH 8192
@@ -34,6 +35,22 @@ static int load_rules(struct bp_replay *r)
 		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
 		return -1;
 	atomic_store(&r->shm.global->rules_active, 1 << 1);
+	return 0;
+}
+
+/* What the control plane of a live gateway puts in force. */
+static int load_matrices(struct bp_replay *r)
+{
+	const struct bp_transform_tables *t = &r->shm.transform;
+	const uint64_t first = 1 << 1;
+	const struct bp_transform_view none = {.bank = NULL};
+
+	if (!t->head)
+		return 0;
+	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, r->config, &none, 1, 0,
+		    &t->head->next_uid, 0, r->err, sizeof(r->err)) != 0)
+		return -1;
+	atomic_store(&t->head->active, first);
 	return 0;
 }
 
@@ -69,7 +86,7 @@ static int map_segment(struct bp_replay *r)
 		return -1;
 	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0) {
 		name_ports(r);
-		return load_rules(r) != 0 ? -1 : load_routes(r);
+		return load_rules(r) != 0 || load_matrices(r) != 0 ? -1 : load_routes(r);
 	}
 	bp_segment_close(s);
 	r->shm.segment = NULL;

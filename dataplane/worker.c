@@ -7,6 +7,7 @@
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
+#include "dataplane/transform/transformer.h"
 #include "dataplane/walk.h"
 
 #define TICK_WALKS 64   /* housekeeping once in so many walks */
@@ -22,6 +23,8 @@ void bp_worker_take_rules(struct bp_worker *w)
 	_Atomic uint64_t *seen = &g->rules_seen[w->index];
 	uint64_t active = atomic_load_explicit(&g->rules_active, memory_order_acquire);
 
+	if (w->transformer)
+		bp_transformer_take(w->transformer);
 	if (likely(w->rules && active == w->rules_active))
 		return;
 	/* The writer changes rules_active, then waits for rules_seen before it touches the other
@@ -45,6 +48,8 @@ void bp_worker_leave_rules(struct bp_worker *w)
 	w->rules = NULL;
 	atomic_store_explicit(
 		&w->shm->global->rules_seen[w->index], UINT64_MAX, memory_order_release);
+	if (w->transformer)
+		bp_transformer_leave(w->transformer);
 }
 
 static void housekeeping(struct bp_worker *w)

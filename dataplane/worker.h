@@ -21,6 +21,8 @@
  * The graph of a worker:
  *
  *   port_rx-P-Q ─┬─(partial checksums possible)─▶ checksum ─▶ ...as without
+ *                ├─(entries of transform)─▶ transform ─▶ ...as without
+ *                │                          └─(results)─▶ aggregate | port_tx-* | bridge | ip4
  *                ├─(entries of aggregate)─▶ aggregate ─▶ ...as without
  *                │                          └─(aggregates)─▶ port_tx-P' | bridge | ip4
  *                ├─(entries of disaggregate)─▶ disaggregate ─▶ ...as without
@@ -58,6 +60,7 @@ enum bp_edge {
 	BP_EDGE_CSE,
 	BP_EDGE_AGGREGATE,
 	BP_EDGE_DISAGGREGATE,
+	BP_EDGE_TRANSFORM,
 	BP_EDGE_PORT, /* + port index */
 };
 
@@ -70,6 +73,7 @@ struct bp_gather;
 struct bp_health;
 struct bp_inspector;
 struct bp_mac_table;
+struct bp_transformer;
 
 struct bp_worker {
 	/* read every burst */
@@ -81,9 +85,10 @@ struct bp_worker {
 	struct bp_inspector *inspector;   /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
-	struct bp_exception *exception; /* NULL: nothing routes */
-	struct bp_health *health;       /* NULL: no section phd */
-	struct bp_gather *gather;       /* NULL: no section aggregate or disaggregate */
+	struct bp_exception *exception;     /* NULL: nothing routes */
+	struct bp_health *health;           /* NULL: no section phd */
+	struct bp_gather *gather;           /* NULL: no section aggregate or disaggregate */
+	struct bp_transformer *transformer; /* NULL: no section transform */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {
@@ -93,6 +98,8 @@ struct bp_worker {
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
+	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
+	uint32_t transforms;          /* bit per port whose frames go to node transform first */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
 	 * many are taken from one of its queues at one time. */
 	uint32_t apart;

@@ -14,6 +14,7 @@
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
+#include "dataplane/transform/transformer.h"
 #include "shm/hash.h"
 
 #define QUEUES_MAX 512u
@@ -51,6 +52,14 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 			return NULL;
 		}
 	}
+	if (shm->transform.head) {
+		w->transformer = bp_transformer_create(c, &shm->transform, index);
+		if (!w->transformer) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
 	if (c->mqtt.enabled) {
 		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
@@ -70,6 +79,7 @@ void bp_worker_free(struct bp_worker *w)
 		bp_inspector_free(w->inspector);
 	bp_health_free(w->health);
 	bp_gather_free(w->gather);
+	bp_transformer_free(w->transformer);
 	free(w);
 }
 

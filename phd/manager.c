@@ -243,7 +243,7 @@ struct bp_phd_manager *bp_phd_manager_new(const struct bp_config_phd *c,
 	memcpy(m->system_id, system_id, sizeof(m->system_id));
 	m->note = calloc((size_t)tables->n_slots + 1, sizeof(*m->note));
 	m->layouts = bp_phd_layout_cache_new();
-	if (!m->note || !m->layouts || !bp_phd_indexes_init(m)) {
+	if (!m->note || !m->layouts || !bp_phd_indexes_init(m) || !bp_phd_unanswered_init(m)) {
 		bp_phd_manager_free(m);
 		return NULL;
 	}
@@ -256,6 +256,7 @@ void bp_phd_manager_free(struct bp_phd_manager *m)
 	if (!m)
 		return;
 	bp_phd_indexes_free(m);
+	bp_phd_unanswered_free(m);
 	free(m->note);
 	bp_phd_layout_cache_free(m->layouts);
 	free(m);

@@ -127,6 +127,8 @@ void bp_phd_manager_configure(struct bp_phd_manager *m, const struct bp_config_p
 /* One whole APDU from a device: a datagram, or as bp_phd_apdu_size() cuts a stream. */
 void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *from,
 	const uint8_t *p, size_t len, uint64_t mono_ns, uint64_t unix_ns);
+/* What was replied on a TCP connection is the kernel's now: the device has its answer. */
+void bp_phd_manager_written(struct bp_phd_manager *m, uint32_t connection);
 /* A TCP connection ended. */
 void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
 /* Whether a TCP connection has a session. */

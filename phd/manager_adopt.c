@@ -93,7 +93,9 @@ void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns)
 	for (uint32_t slot = 0; slot < m->t->n_slots; slot++) {
 		/* also of those that ended: a slot keeps what it had until it is used again */
 		bp_phd_association_seen(m, bp_phd_session_at(m, slot));
-		if (bp_phd_state_at(m, slot) != BP_PHD_FREE && !m->note[slot].known)
+		if (bp_phd_state_at(m, slot) == BP_PHD_FREE)
+			bp_phd_unanswered_end(m, slot, true);
+		else if (!m->note[slot].known)
 			adopt(m, slot, planned ? plan.hash : 0);
 	}
 }

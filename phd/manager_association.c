@@ -136,10 +136,12 @@ static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_s
 	uint32_t connection, uint32_t *slot)
 {
 	s->associated_s = bp_phd_association_time(m, s->system_id, s->associated_s);
+	bp_phd_unanswered_carry(m, s);
 	if (bp_phd_session_open(m->w, s, slot) != 0) {
 		bp_phd_count(&m->counts->rejected_full);
 		return BP_PHD_REJECTED_TRANSIENT;
 	}
+	bp_phd_unanswered_drop(m, s->system_id);
 	bp_phd_index_add(m, *slot, connection);
 	return s->layout != BP_PHD_NO_LAYOUT ? BP_PHD_ACCEPTED : BP_PHD_ACCEPTED_UNKNOWN_CONFIG;
 }
@@ -158,6 +160,8 @@ static enum bp_phd_result admit(struct bp_phd_manager *m, const struct bp_phd_pe
 		return BP_PHD_REJECTED_TRANSIENT;
 	if (!has_room(m, s, elsewhere != BP_PHD_NONE))
 		return BP_PHD_REJECTED_TRANSIENT;
+	if (elsewhere != BP_PHD_NONE) /* nobody said so, but it may have lost its connection */
+		bp_phd_unanswered_keep(m, elsewhere);
 	result = open_session(m, s, from->connection, slot);
 	/* the newest wins: it may have another address now. Only once it is there, so that nobody
 	 * goes for one who can't come. */
@@ -226,6 +230,13 @@ void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, 
 
 /* ---- endings ---- */
 
+/* Who releases has what it wants, and who was taken over has told the one that follows. */
+static bool may_repeat(enum bp_phd_closed why)
+{
+	return why != BP_PHD_CLOSED_RELEASED && why != BP_PHD_CLOSED_BY_US &&
+	       why != BP_PHD_CLOSED_TAKEN_OVER;
+}
+
 void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed why)
 {
 	bp_phd_timers_drop(m, slot);
@@ -237,6 +248,7 @@ void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed wh
 		m->refits--;
 	m->note[slot].refit = false;
 	bp_phd_index_remove(m, slot);
+	bp_phd_unanswered_end(m, slot, may_repeat(why));
 	bp_phd_session_close(m->w, slot);
 }
 

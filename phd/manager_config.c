@@ -85,6 +85,8 @@ static void config_accept(struct bp_phd_manager *m, uint32_t slot, const struct 
 {
 	struct bp_phd_session *s = bp_phd_session_at(m, slot);
 
+	if (s->config_content != model->content) /* the octets of then mean something else */
+		bp_phd_unanswered_end(m, slot, false);
 	s->config_content = model->content;
 	s->config_hash = hash;
 	s->spec = bp_phd_spec_of_standard(model->config_id);

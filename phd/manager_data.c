@@ -46,6 +46,7 @@ static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct ca
 	case BP_PHD_TAKEN_ANSWER:
 		bp_phd_count(&m->counts->slow_taken);
 		accept(m, c, type);
+		bp_phd_session_at(m, slot)->unanswered = BP_PHD_ANSWER_WAITS;
 		break;
 	case BP_PHD_TAKEN_FULL:
 		bp_phd_count(c->confirmed ? &m->counts->slow_refused : &m->counts->slow_lost);

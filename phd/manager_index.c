@@ -6,7 +6,7 @@
 
 /* Sessions by what the table is not ordered by: system-id, TCP connection, IP address. */
 
-static uint64_t system_hash(const struct bp_phd_manager *m, const uint8_t system_id[8])
+uint64_t bp_phd_system_hash(const struct bp_phd_manager *m, const uint8_t system_id[8])
 {
 	return bp_hash_bytes(m->t->hash_key, system_id, 8);
 }
@@ -84,7 +84,7 @@ static void row_give(struct bp_phd_manager *m, uint32_t i)
 /* Devices may share one: then a time is later than it need be. */
 static uint32_t *associated_of(const struct bp_phd_manager *m, const uint8_t system_id[8])
 {
-	return &m->associated[system_hash(m, system_id) & m->associated_mask];
+	return &m->associated[bp_phd_system_hash(m, system_id) & m->associated_mask];
 }
 
 uint32_t bp_phd_association_time(
@@ -114,7 +114,7 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 	n->connection = connection;
 	n->address = row_take(m, s->address);
 	bp_phd_association_seen(m, s);
-	bp_index_add(&m->by_system, system_hash(m, s->system_id), slot);
+	bp_index_add(&m->by_system, bp_phd_system_hash(m, s->system_id), slot);
 	if (s->transport == BP_PHD_TRANSPORT_TCP)
 		bp_index_add(&m->by_connection, bp_mix64(connection), slot);
 }
@@ -128,14 +128,14 @@ void bp_phd_index_remove(struct bp_phd_manager *m, uint32_t slot)
 		return;
 	n->known = false;
 	row_give(m, n->address);
-	bp_index_remove(&m->by_system, system_hash(m, s->system_id), slot);
+	bp_index_remove(&m->by_system, bp_phd_system_hash(m, s->system_id), slot);
 	if (s->transport == BP_PHD_TRANSPORT_TCP)
 		bp_index_remove(&m->by_connection, bp_mix64(n->connection), slot);
 }
 
 uint32_t bp_phd_of_system(const struct bp_phd_manager *m, const uint8_t system_id[8])
 {
-	for (uint32_t i = bp_index_first(&m->by_system, system_hash(m, system_id));
+	for (uint32_t i = bp_index_first(&m->by_system, bp_phd_system_hash(m, system_id));
 		i != BP_INDEX_END; i = bp_index_next(&m->by_system, i)) {
 		if (memcmp(bp_phd_session_at(m, i)->system_id, system_id, 8) == 0)
 			return i;

@@ -47,6 +47,19 @@ struct bp_phd_queue {
 	uint32_t head, tail;
 };
 
+/* A report without an answer of a session that ended: manager_unanswered.c. */
+struct bp_phd_unanswered {
+	struct bp_phd_carried report;
+	uint8_t system_id[8];
+	uint64_t config_content;
+	uint64_t since_ns; /* when it was sent to the CSE last */
+	uint32_t slot;     /* where the table says so; BP_PHD_NONE: the place is free */
+	uint32_t associated_s;
+	uint16_t life, config_id;
+};
+/* As many as there may be devices on TCP. */
+#define BP_PHD_UNANSWERED_MAX 8192u
+
 /* How many sessions an IP address has. */
 struct bp_phd_address_row {
 	uint8_t address[16];
@@ -69,6 +82,9 @@ struct bp_phd_manager {
 	struct bp_index by_address;               /* rows of addresses */
 	uint32_t *associated; /* by system-id: no later association has this time or less */
 	uint32_t associated_mask;
+	struct bp_phd_unanswered *unanswered; /* [unanswered_n] */
+	struct bp_index by_unanswered;        /* those that are used, by system-id */
+	uint32_t unanswered_n, unanswered_at; /* at: which is taken next, whatever is in it */
 	struct bp_phd_address_row *address;
 	uint32_t free_address;        /* a list of those that were used, */
 	uint32_t fresh_address;       /* and the first that never was */
@@ -155,6 +171,20 @@ bool bp_phd_type_needed(const struct bp_phd_manager *m);
 void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
 	const struct bp_phd_apdu *a, const uint8_t *p, size_t len);
 
+/* ---- manager_unanswered.c ---- */
+
+bool bp_phd_unanswered_init(struct bp_phd_manager *m);
+void bp_phd_unanswered_free(struct bp_phd_manager *m);
+/* Keeps the report that the device of a session waits for the answer to, before the session ends
+ * or after it. False: there is none that it may repeat. */
+bool bp_phd_unanswered_keep(struct bp_phd_manager *m, uint32_t slot);
+/* A session that is to be opened begins with it, if the device may repeat it there. */
+void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_session_spec *s);
+/* The device associated: what it does not repeat now it never will. */
+void bp_phd_unanswered_drop(struct bp_phd_manager *m, const uint8_t system_id[8]);
+/* A session ends: what the next one can't be asked about is not looked for. */
+void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_repeat);
+
 /* ---- manager_timer.c ---- */
 
 void bp_phd_timers_init(struct bp_phd_manager *m);
@@ -170,6 +200,7 @@ void bp_phd_timers_drop(struct bp_phd_manager *m, uint32_t slot);
 
 bool bp_phd_indexes_init(struct bp_phd_manager *m);
 void bp_phd_indexes_free(struct bp_phd_manager *m);
+uint64_t bp_phd_system_hash(const struct bp_phd_manager *m, const uint8_t system_id[8]);
 void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connection);
 void bp_phd_index_remove(struct bp_phd_manager *m, uint32_t slot);
 uint32_t bp_phd_of_system(const struct bp_phd_manager *m, const uint8_t system_id[8]);

@@ -121,6 +121,13 @@ static inline uint64_t bp_phd_sent_after_error(uint64_t sent)
 	return bp_phd_sent_has_number(sent) && sent != 0 ? sent | none : sent;
 }
 
+/* Units of BP_PHD_REPEAT_UNIT_S since the time in `sent`; up to three days of them can be told. */
+static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
+{
+	return (uint16_t)(bp_phd_sent_time(mono_ns) - (uint16_t)sent);
+}
+#define BP_PHD_REPEAT_AGE (BP_PHD_ID_LIFETIME_S / BP_PHD_REPEAT_UNIT_S)
+
 /*
  * Whether a report is the one that the words say: numbers and octets, and no more than 247 s
  * (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to what the words can tell.
@@ -128,11 +135,9 @@ static inline uint64_t bp_phd_sent_after_error(uint64_t sent)
 static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
 	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
 {
-	const uint16_t age = (uint16_t)(bp_phd_sent_time(mono_ns) - (uint16_t)sent);
-
 	return sent != 0 && last >> 32 == bp_phd_last_make(invoke_id, report_no, 0) >> 32 &&
 	       bp_phd_sent_octets(sent) == octets &&
-	       age < BP_PHD_ID_LIFETIME_S / BP_PHD_REPEAT_UNIT_S;
+	       bp_phd_sent_age(sent, mono_ns) < BP_PHD_REPEAT_AGE;
 }
 
 /* ---- the open word ---- */

@@ -112,17 +112,19 @@ enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned f
 /* An aggregate that is being built; to be read only by the functions below, but for `count`. */
 struct bp_agg_full_writer {
 	uint8_t *buf;
-	uint16_t front;     /* the payloads begin at buf + front */
-	uint16_t size;      /* the whole aggregate may have so many octets */
+	/* what changes with each message: in eight octets */
 	uint16_t directory; /* octets, at buf + BP_AGG_FULL_HEADER until the end */
 	uint16_t payloads;  /* octets */
-	uint16_t last_len;
+	uint16_t last_len;  /* of the message before */
 	uint8_t count;
+	uint8_t last_hops;
+	uint16_t front; /* the payloads begin at buf + front */
+	uint16_t size;  /* the whole aggregate may have so many octets */
 	uint8_t most;
 	uint8_t family;
-	/* of the message before. Its address comes last, so that what IPv4 needs lies together */
+	/* Sender of the message before. Its address comes last, so that what IPv4 needs lies
+	 * together. */
 	uint16_t last_port;
-	uint8_t last_hops;
 	uint8_t last_addr[16];
 };
 

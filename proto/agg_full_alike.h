@@ -3,79 +3,83 @@
 #define BP_PROTO_AGG_FULL_ALIKE_H
 
 #include "proto/agg_full.h"
+#include "proto/vec16.h"
 
 /*
  * Appends messages of IPv4 that are as long and have as many hops to go as the one before. Their
- * entries have port and address alone, six octets at most, and are put together in a register. The
- * writer's state is in registers too, between begin and end.
+ * entries have port and address alone, six octets at most, and each is put together by one shuffle
+ * of its frame's octets, which a table tells. The writer's state is in registers, between begin and
+ * end.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
 #define BP_AGG_FULL_ALIKE_ENTRY 7u
 
+/* The entry's octets by where they lie in 16 octets that begin with the source address and have the
+ * source port at 8, and what is not taken from there: flags, and the entry's length in the last. */
+struct bp_agg_full_alike_entry {
+	uint8_t at[8], rest[8];
+};
+/* By which octets are as before: a bit for each of the address, from the first on; two of the port.
+ */
+extern const struct bp_agg_full_alike_entry bp_agg_full_alike_entry[64];
+
 struct bp_agg_full_alike {
-	uint8_t *entries, *payloads;
-	unsigned directory, length; /* octets of the directory; of it and the payloads */
-	int directory_most, most;   /* with so many there is room for another */
-	uint32_t addr, port;        /* of the message before; network byte order */
+	uint8_t *entries, *payloads; /* where the next ones go */
+	bp_v16 before;               /* address and port of the message before, as above */
 };
 
+/* Whether there surely is room for `n` more, at least 1, in an aggregate that holds a message. */
+static inline bool bp_agg_full_alike_fit(const struct bp_agg_full_writer *w, unsigned n)
+{
+	const unsigned entries = BP_AGG_FULL_ALIKE_ENTRY * n;
+
+	/* what is written at once may be longer than an entry */
+	return BP_AGG_FULL_HEADER + w->directory + entries + BP_AGG_FULL_ENTRY4 -
+			       BP_AGG_FULL_ALIKE_ENTRY <=
+		       w->front &&
+	       bp_agg_full_len(w) + entries + n * w->last_len <= w->size;
+}
+
 /* The writer holds a message. */
-static inline void bp_agg_full_alike_begin(
-	struct bp_agg_full_alike *x, const struct bp_agg_full_writer *w)
+static inline struct bp_agg_full_alike bp_agg_full_alike_begin(const struct bp_agg_full_writer *w)
 {
-	x->entries = w->buf + BP_AGG_FULL_HEADER;
-	x->payloads = w->buf + w->front + w->payloads;
-	x->directory = w->directory;
-	x->length = (unsigned)w->directory + w->payloads;
-	x->directory_most = (int)w->front - (int)(BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4);
-	x->most = (int)w->size - (int)(BP_AGG_FULL_HEADER + BP_AGG_FULL_ALIKE_ENTRY + w->last_len);
-	memcpy(&x->addr, w->last_addr, 4);
-	x->port = __builtin_bswap16(w->last_port);
+	uint32_t addr;
+
+	memcpy(&addr, w->last_addr, 4);
+	return (struct bp_agg_full_alike){.entries = w->buf + BP_AGG_FULL_HEADER + w->directory,
+		.payloads = w->buf + w->front + w->payloads,
+		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
 }
 
-/* Whether there surely is room for another message. */
-static inline bool bp_agg_full_alike_fits(const struct bp_agg_full_alike *x)
+/* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
+static inline void bp_agg_full_alike_append(
+	struct bp_agg_full_alike *x, bp_v16 from, const uint8_t *payload, unsigned len)
 {
-	return (int)x->directory <= x->directory_most && (int)x->length <= x->most;
-}
+	const uint32_t same = bp_v16_mask((bp_v16)(from == x->before));
+	const struct bp_agg_full_alike_entry *e =
+		&bp_agg_full_alike_entry[(same & 15) | (same >> 4 & 0x30)];
+	const bp_v16 entry = bp_v16_pick(from, bp_v16_load_half(e->at)) | bp_v16_load_half(e->rest);
 
-/* How many bits of the last octets two numbers in host byte order differ in, by whole octets. */
-static inline unsigned bp_agg_full_differ_bits(uint32_t x)
-{
-	return (70 - (unsigned)__builtin_clzll(2 * (uint64_t)x + 1)) & ~7u;
-}
-
-/* Address and port in network byte order. There must be room. */
-static inline void bp_agg_full_alike_append(struct bp_agg_full_alike *x, uint32_t addr,
-	uint32_t port, const uint8_t *payload, unsigned len)
-{
-	const unsigned address = bp_agg_full_differ_bits(__builtin_bswap32(addr ^ x->addr));
-	const unsigned ports = bp_agg_full_differ_bits(__builtin_bswap32(port ^ x->port) >> 16);
-	/* octets of the address behind those of the port behind the flags; ports, in bits, is
-	 * where the flags have it, in octets */
-	const uint64_t fields = ((uint64_t)addr >> (32 - address)) << ports | port >> (16 - ports);
-	const uint64_t entry = fields << 8 | ports | address >> 3;
-	const unsigned octets = 1 + ((ports + address) >> 3);
-
-	memcpy(x->entries + x->directory, &entry, 8);
+	bp_v16_store_half(x->entries, entry);
 	bp_copy(x->payloads, payload, len);
+	x->entries += e->rest[7];
 	x->payloads += len;
-	x->directory += octets;
-	x->length += octets + len;
-	x->addr = addr;
-	x->port = port;
+	x->before = from;
 }
 
 /* `n`: messages that were appended. */
 static inline void bp_agg_full_alike_end(
 	struct bp_agg_full_writer *w, const struct bp_agg_full_alike *x, unsigned n)
 {
-	w->directory = (uint16_t)x->directory;
-	w->payloads = (uint16_t)(x->length - x->directory);
+	const bp_v4 last = (bp_v4)x->before;
+	const uint32_t addr = last[0];
+
+	w->directory = (uint16_t)(x->entries - (w->buf + BP_AGG_FULL_HEADER));
+	w->payloads = (uint16_t)(x->payloads - (w->buf + w->front));
 	w->count = (uint8_t)(w->count + n);
-	memcpy(w->last_addr, &x->addr, 4);
-	w->last_port = __builtin_bswap16((uint16_t)x->port);
+	memcpy(w->last_addr, &addr, 4);
+	w->last_port = __builtin_bswap16((uint16_t)last[2]);
 }
 
 #endif

@@ -106,7 +106,6 @@ static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_
 	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at)
 {
 	enum bp_agg_full_entry e = BP_AGG_FULL_SENDER;
-	uint64_t last;
 
 	if (__builtin_expect(*at->p != x->alike, 0)) {
 		e = bp_agg_full_entries4_look(x, at->p);
@@ -117,8 +116,7 @@ static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_
 	if (at->p > x->end)
 		return BP_AGG_FULL_BAD;
 	/* in front of the first lies the header, so that eight can always be read */
-	memcpy(&last, at->p - 8, 8);
-	at->piece = (at->piece & x->keep) | bp_v16_pick(bp_v16_of64(last, 0), x->pick);
+	at->piece = (at->piece & x->keep) | bp_v16_pick(bp_v16_load_half(at->p - 8), x->pick);
 	return e;
 }
 

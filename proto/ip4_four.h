@@ -12,7 +12,6 @@
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-typedef uint32_t bp_v4 __attribute__((vector_size(16)));
 typedef int32_t bp_v4s __attribute__((vector_size(16)));
 typedef int16_t bp_v8s __attribute__((vector_size(16)));
 
@@ -58,19 +57,6 @@ static inline bp_v4 bp_v4_firsts(bp_v4 a, bp_v4 b)
 static inline bp_v4 bp_v4_lasts(bp_v4 a, bp_v4 b)
 {
 	return __builtin_shufflevector(a, b, 2, 3, 6, 7);
-}
-
-/* The 8 bytes at p; zero above. */
-static inline bp_v4 bp_v4_load_half(const uint8_t *p)
-{
-#if defined(__SSE2__)
-	return (bp_v4)_mm_loadl_epi64((const __m128i *)(const void *)p);
-#else
-	uint32_t half[2];
-
-	memcpy(half, p, sizeof(half));
-	return (bp_v4){half[0], half[1], 0, 0};
-#endif
 }
 
 /* Network to host byte order. */
@@ -163,7 +149,7 @@ static inline uint32_t bp_ip4_four(const uint8_t *const frame[4], const bp_v16 *
 
 	for (unsigned i = 0; i < 4; i++) {
 		h[i] = (bp_v4)bp_v16_load(frame[i] + BP_ETHER_HDR);
-		addresses[i] = bp_v4_load_half(frame[i] + BP_ETHER_HDR + BP_IP4_SRC);
+		addresses[i] = (bp_v4)bp_v16_load_half(frame[i] + BP_ETHER_HDR + BP_IP4_SRC);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		low[i] = bp_v4_low(h[2 * i], h[2 * i + 1]);

@@ -18,6 +18,7 @@
  */
 
 typedef uint8_t bp_v16 __attribute__((vector_size(16)));
+typedef uint32_t bp_v4 __attribute__((vector_size(16)));
 
 static inline bp_v16 bp_v16_of(uint8_t c)
 {
@@ -141,21 +142,6 @@ static inline bp_v16 bp_v16_above(bp_v16 a, bp_v16 b)
 #endif
 }
 
-/* Byte i is that of `a` whose number is byte i of `which`, 0..15; 0 where that has its top bit set.
- */
-static inline bp_v16 bp_v16_pick(bp_v16 a, bp_v16 which)
-{
-#if defined(__SSSE3__)
-	return (bp_v16)_mm_shuffle_epi8((__m128i)a, (__m128i)which);
-#else
-	bp_v16 v;
-
-	for (unsigned i = 0; i < 16; i++)
-		v[i] = which[i] & 0x80 ? 0 : a[which[i] & 15];
-	return v;
-#endif
-}
-
 /* Twice eight bytes in the machine's order. */
 static inline bp_v16 bp_v16_of64(uint64_t first, uint64_t last)
 {
@@ -177,6 +163,56 @@ static inline uint64_t bp_v16_last(bp_v16 a)
 static inline bp_v16 bp_v16_digit(bp_v16 a)
 {
 	return (bp_v16)((a - bp_v16_of('0')) < bp_v16_of(10));
+}
+
+/* The lesser of each two bytes. */
+static inline bp_v16 bp_v16_least(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_min_epu8((__m128i)a, (__m128i)b);
+#else
+	const bp_v16 less = (bp_v16)(a < b);
+
+	return (a & less) | (b & ~less);
+#endif
+}
+
+/* Byte i is byte at[i] of v, or 0 where the top bit of at[i] is set; at[i] is below 16 else. */
+static inline bp_v16 bp_v16_pick_portable(bp_v16 v, bp_v16 at)
+{
+	bp_v16 out;
+
+	for (unsigned i = 0; i < 16; i++)
+		out[i] = at[i] & 0x80 ? 0 : v[at[i]];
+	return out;
+}
+
+static inline bp_v16 bp_v16_pick(bp_v16 v, bp_v16 at)
+{
+#if defined(__SSSE3__)
+	return (bp_v16)_mm_shuffle_epi8((__m128i)v, (__m128i)at);
+#else
+	return bp_v16_pick_portable(v, at);
+#endif
+}
+
+/* The 8 bytes at p; zero above. */
+static inline bp_v16 bp_v16_load_half(const uint8_t *p)
+{
+#if defined(__SSE2__)
+	return (bp_v16)_mm_loadl_epi64((const __m128i *)(const void *)p);
+#else
+	bp_v16 v = {0};
+
+	memcpy(&v, p, 8);
+	return v;
+#endif
+}
+
+/* Writes the first 8 bytes to p. */
+static inline void bp_v16_store_half(uint8_t *p, bp_v16 v)
+{
+	memcpy(p, &v, 8);
 }
 
 #endif

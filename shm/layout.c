@@ -11,6 +11,8 @@
 #include "shm/fib_tables.h"
 #include "shm/hash.h"
 #include "shm/phd_shape.h"
+#include "shm/transform_shape.h"
+#include "shm/transform_writer.h"
 
 #define LAYOUT 4u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
@@ -75,10 +77,11 @@ enum table {
 	T_ALARM_RING,
 	T_ALARM_LOG,
 	T_FLOWS,
-	T_FIB,                         /* and what else belongs to it, in its order */
-	T_PHD = T_FIB + BP_FIB_TABLES, /* likewise */
-	T_AGG = T_PHD + BP_PHD_TABLES, /* likewise */
-	TABLES = T_AGG + BP_AGG_TABLES,
+	T_FIB,                               /* and what else belongs to it, in its order */
+	T_PHD = T_FIB + BP_FIB_TABLES,       /* likewise */
+	T_AGG = T_PHD + BP_PHD_TABLES,       /* likewise */
+	T_TRANSFORM = T_AGG + BP_AGG_TABLES, /* likewise */
+	TABLES = T_TRANSFORM + BP_TRANSFORM_TABLES,
 };
 
 static const struct bp_table_shape own_shape[T_FIB] = {
@@ -101,7 +104,9 @@ static const struct bp_table_shape *shape(unsigned t)
 		return &own_shape[t];
 	if (t < T_PHD)
 		return &bp_fib_shape[t - T_FIB];
-	return t < T_AGG ? &bp_phd_shape[t - T_PHD] : &bp_agg_shape[t - T_AGG];
+	if (t < T_AGG)
+		return &bp_phd_shape[t - T_PHD];
+	return t < T_TRANSFORM ? &bp_agg_shape[t - T_AGG] : &bp_transform_shape[t - T_TRANSFORM];
 }
 
 static uint64_t version(unsigned t)
@@ -137,6 +142,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);
 	bp_agg_capacities(c, z + T_AGG);
+	bp_transform_capacities(c, z + T_TRANSFORM);
 }
 
 unsigned bp_shm_specs(
@@ -185,7 +191,8 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
 	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
 	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers) &&
-	       bp_agg_sizes_agree(z + T_AGG, workers);
+	       bp_agg_sizes_agree(z + T_AGG, workers) &&
+	       bp_transform_sizes_agree(z + T_TRANSFORM, workers);
 }
 
 static void key_fill(struct bp_shm *m)
@@ -234,14 +241,45 @@ static void tables_init(void *arg)
 		bp_ring_init(bp_shm_ring(m, w), m->alarm_ring_stride - BP_RING_OVERHEAD);
 	bp_fib_init(&m->fib);
 	bp_phd_init(&m->phd);
+	bp_transform_init(&m->transform);
+}
+
+/* Whether what is in force can be trusted. Looks until it was not a reload that it saw. */
+static bool rules_sound(const struct bp_shm *m)
+{
+	uint64_t active;
+	bool valid;
+
+	do {
+		active = atomic_load(&m->global->rules_active);
+		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
+	} while (!valid && active != atomic_load(&m->global->rules_active));
+	return valid;
+}
+
+static bool transform_bank_sound(const struct bp_transform_tables *t, uint64_t active)
+{
+	const struct bp_transform_bank *bank = bp_transform_bank_at(t, active);
+
+	return bank->generation == active >> 1 && bp_transform_valid(bank, t->matrices);
+}
+
+static bool transform_sound(const struct bp_transform_tables *t)
+{
+	uint64_t active;
+	bool valid;
+
+	do {
+		active = t->head == NULL ? 0 : atomic_load(&t->head->active);
+		valid = active == 0 || transform_bank_sound(t, active);
+	} while (!valid && active != atomic_load(&t->head->active));
+	return valid;
 }
 
 /* What others wrote, before anything relies on it. */
 static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 {
 	const char *path = bp_segment_path(m->segment);
-	uint64_t active;
-	bool valid;
 
 	for (unsigned w = 0; w < m->workers; w++) {
 		const uint64_t capacity = bp_shm_ring(m, w)->capacity;
@@ -263,11 +301,7 @@ static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 			path);
 		return -1;
 	}
-	do { /* until it is not a reload that we saw */
-		active = atomic_load(&m->global->rules_active);
-		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
-	} while (!valid && active != atomic_load(&m->global->rules_active));
-	if (!valid) {
+	if (!rules_sound(m) || !transform_sound(&m->transform)) {
 		snprintf(err, err_size,
 			"the rules in segment %s are damaged; stop biplane and remove the file",
 			path);
@@ -316,6 +350,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->workers);
 	bp_agg_map(&m->agg, p + T_AGG, z + T_AGG, m->workers);
+	bp_transform_map(&m->transform, p + T_TRANSFORM, z + T_TRANSFORM, m->workers);
 	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
 		return -1;
 	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));

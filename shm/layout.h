@@ -16,6 +16,7 @@
 #include "shm/rule_state.h"
 #include "shm/ruleset.h"
 #include "shm/segment.h"
+#include "shm/transform.h"
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
@@ -36,6 +37,7 @@
  *   fib ...      CP            the forwarding tables: shm/fib.h
  *   phd ...      see there     the sessions of personal health devices: shm/phd.h
  *   agg ...      see there     aggregation: shm/agg.h
+ *   transform    see there     coordinate transformation: shm/transform.h
  */
 
 /* Seconds-stamped life signs and one-word facts. Each field names its writer. */
@@ -127,9 +129,9 @@ struct bp_alarm_log {
  * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
  * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal, and
  * without a port or bridge that routes the forwarding tables are, and so is what is for health
- * devices without a phd section.
+ * devices without a phd section, for aggregation and for transformation.
  */
-#define BP_SHM_SPECS_MAX 40
+#define BP_SHM_SPECS_MAX 44
 unsigned bp_shm_specs(
 	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
 
@@ -157,6 +159,7 @@ struct bp_shm {
 	struct bp_fib fib;
 	struct bp_phd_tables phd;
 	struct bp_agg_tables agg;
+	struct bp_transform_tables transform;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are

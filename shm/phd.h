@@ -35,6 +35,13 @@
 
 enum bp_phd_state { BP_PHD_FREE, BP_PHD_WAITING, BP_PHD_OPERATING, BP_PHD_RELEASING };
 
+/* Whether a device on TCP waits for the answer to its last report. */
+enum bp_phd_unanswered_state {
+	BP_PHD_ANSWERED,     /* the kernel has it, or there is no such report */
+	BP_PHD_UNANSWERED,   /* there is none, or it is told to repeat the report */
+	BP_PHD_ANSWER_WAITS, /* to be written to its connection */
+};
+
 /* The CSE has its containers: workers convert. Without it its reports go to the CP. */
 #define BP_PHD_READY 0x01
 /* A worker sets it, by compare-and-swap, when the CSE did not know the target: the CP provisions
@@ -44,6 +51,21 @@ enum bp_phd_state { BP_PHD_FREE, BP_PHD_WAITING, BP_PHD_OPERATING, BP_PHD_RELEAS
 #define BP_PHD_NO_LAYOUT 0xffff
 #define BP_PHD_TRANSPORT_TCP 6 /* the IP protocols' numbers */
 #define BP_PHD_TRANSPORT_UDP 17
+
+/* What the instances of a report are named by (phd/render.h), where another session took it. */
+struct bp_phd_origin {
+	uint32_t associated_s; /* of that session; 0: there was none */
+	uint32_t report;       /* its number in it */
+	uint16_t life;
+	uint16_t pad;
+};
+
+/* A report that a device waited for the answer to when its association ended: what an association
+ * that follows begins with, so that its repeat is known. sent 0: there is none. */
+struct bp_phd_carried {
+	uint64_t last, sent; /* as bp_phd_session has them */
+	struct bp_phd_origin origin;
+};
 
 struct bp_phd_session {
 	/* fixed while the word is not FREE, and until all workers have passed after that; network
@@ -75,12 +97,15 @@ struct bp_phd_session {
 	uint8_t protocol;  /* 1: 20601, 2: 20601a */
 	uint8_t provision; /* controlplane/phd/provision.c: how far the CSE's resources are */
 	uint8_t mds_known; /* the manager: enum bp_phd_mds */
-	uint8_t pad1;
-	uint64_t config_content; /* bp_phd_model.content */
-	uint64_t aarq_hash;      /* of the AARQ's octets: what a repeat is */
-	uint64_t config_hash;    /* of the accepted configuration report's octets, 0: none */
-	uint64_t opened_ns;      /* CLOCK_MONOTONIC */
-	uint8_t pad2[16];
+	/* TCP: enum bp_phd_unanswered_state, of the report of `last` and `sent`. While it is not
+	 * ANSWERED the device may repeat that in its next association. */
+	uint8_t unanswered;
+	uint64_t config_content;     /* bp_phd_model.content */
+	uint64_t aarq_hash;          /* of the AARQ's octets: what a repeat is */
+	uint64_t config_hash;        /* of the accepted configuration report's octets, 0: none */
+	uint64_t opened_ns;          /* CLOCK_MONOTONIC */
+	struct bp_phd_origin origin; /* of the report of `last`; TCP, until it has another one */
+	uint8_t pad1[4];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_phd_session) == 128, "a session is two lines");
 _Static_assert(

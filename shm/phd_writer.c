@@ -117,7 +117,8 @@ static bool own_index(struct bp_phd_control *c, const uint8_t own[16], uint8_t *
 	return true;
 }
 
-/* All of the entry but its word, which is FREE. */
+/* All of the entry but its word, which is FREE. `sent` is 0 while what it is about changes: who
+ * takes over looks at it in free slots too. */
 static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 {
 	enum { BEHIND = offsetof(struct bp_phd_session, system_id) };
@@ -126,6 +127,9 @@ static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 	memset(&e, 0, sizeof(e));
 	memcpy(e.address, s->address, sizeof(e.address));
 	memcpy(e.system_id, s->system_id, sizeof(e.system_id));
+	atomic_store_explicit(&e.last, s->carried.last, memory_order_relaxed);
+	e.unanswered = s->carried.sent != 0 ? BP_PHD_UNANSWERED : BP_PHD_ANSWERED;
+	e.origin = s->carried.origin;
 	e.associated_s = s->associated_s;
 	atomic_store_explicit(&e.reports, s->reports, memory_order_relaxed);
 	e.port = s->port;
@@ -140,8 +144,11 @@ static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 	e.aarq_hash = s->aarq_hash;
 	e.config_hash = s->config_hash;
 	e.opened_ns = s->opened_ns;
+	bp_phd_store64(&at->sent, 0);
 	bp_phd_store_bytes(at->address, e.address, sizeof(e.address));
 	bp_phd_store_bytes((char *)at + BEHIND, (const char *)&e + BEHIND, sizeof(e) - BEHIND);
+	if (s->carried.sent != 0)
+		bp_phd_store64(&at->sent, s->carried.sent);
 }
 
 /*

@@ -39,6 +39,7 @@ struct bp_phd_session_spec {
 	uint32_t associated_s, reports;
 	uint32_t deadline_s;
 	uint64_t config_content, aarq_hash, config_hash, opened_ns;
+	struct bp_phd_carried carried; /* TCP only: a worker would name it by this session */
 };
 /* The address, port and transport must have no session yet. 0 and *slot, or -1: the table, or what
  * is there for this address in it, is full (counted in control->refused). */

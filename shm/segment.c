@@ -11,7 +11,7 @@
 
 #include "shm/segment_file.h"
 
-#define TABLE_ALIGN 64u
+#define TABLE_ALIGN 128u /* no element asks for more */
 #define SEGMENT_MAX (1ull << 46)
 #define HUGE_PAGE (2ull << 20)
 
@@ -37,12 +37,18 @@ struct bp_segment {
 	struct header header;
 };
 
+/* Where the table behind one that ends there begins. */
+static uint64_t table_end(uint64_t end)
+{
+	return (end + TABLE_ALIGN - 1) & ~(uint64_t)(TABLE_ALIGN - 1);
+}
+
 /* The header for `specs`: the same specs give the same offsets. Returns 0, or -1 with a sentence.
  */
 static int header_fill(
 	struct header *h, const struct bp_seg_spec *specs, unsigned n, char *err, size_t err_size)
 {
-	uint64_t end = sizeof(*h);
+	uint64_t end = table_end(sizeof(*h));
 
 	memset(h, 0, sizeof(*h));
 	h->magic = BP_SEG_MAGIC;
@@ -84,7 +90,7 @@ static int header_fill(
 				(unsigned long long)t->element_size);
 			return -1;
 		}
-		end = (end + bytes + TABLE_ALIGN - 1) & ~(uint64_t)(TABLE_ALIGN - 1);
+		end = table_end(end + bytes);
 	}
 	h->size = end;
 	return 0;

@@ -14,13 +14,13 @@
  */
 
 #define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
-#define BP_SEG_ABI 2u
+#define BP_SEG_ABI 3u
 #define BP_SEG_TABLES_MAX 64
 #define BP_SEG_TABLE_NAME 32
 
 struct bp_seg_table {
 	char name[BP_SEG_TABLE_NAME];
-	uint64_t offset; /* from the segment's start, 64-byte aligned */
+	uint64_t offset; /* from the segment's start, 128-byte aligned */
 	uint64_t element_size;
 	uint64_t capacity; /* elements */
 	uint64_t version;  /* of the element's layout */

@@ -2,6 +2,7 @@
 #ifndef BP_SHM_TRANSFORM_H
 #define BP_SHM_TRANSFORM_H
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,20 +56,24 @@ struct bp_transform_row {
 	uint8_t pad[31];
 } __attribute__((aligned(128)));
 
+#define BP_TRANSFORM_GONE 0x80u /* not to be taken over into the next bank */
 struct bp_transform_source_row {
 	uint8_t address[16];
-	uint8_t family, length, rule, flags; /* BP_TRANSFORM_ADDED */
+	uint8_t family, length, rule;
+	uint8_t flags;     /* BP_TRANSFORM_ADDED, BP_TRANSFORM_GONE; the writer's alone */
 	uint32_t uid;      /* the same for the same source of the same rule, over banks */
 	uint32_t first, n; /* rows */
 } __attribute__((aligned(32)));
 
 struct bp_transform_rule_row {
 	struct bp_transform_rule rule;
-	/* the rows that readings of unknown sources get: one, with the identity */
+	/* the row that readings of unknown sources get: without a matrix, its place the identity */
 	uint32_t otherwise;
-	uint8_t n_lengths4,
-		n_lengths6; /* different prefix lengths among its sources, longest first */
-	uint8_t length4[BP_TRANSFORM_LENGTHS_MAX], length6[BP_TRANSFORM_LENGTHS_MAX];
+	/* Different prefix lengths among its sources, longest first; [0] of IPv4, [1] of IPv6. May
+	 * grow in force, from the end: whoever reads the number anew for each of them misses none
+	 * that was there before, and at worst tries one twice. */
+	_Atomic uint8_t n_lengths[2];
+	_Atomic uint8_t length[2][BP_TRANSFORM_LENGTHS_MAX];
 };
 
 /* 0: free; else hash (upper 32 bits) and source number + 1. Never moved while the bank is in force,
@@ -83,10 +88,12 @@ struct bp_transform_bank {
 	uint64_t ports; /* bp_transform_ports_key(): a worker with other ports does not use it */
 	uint64_t loaded_ns;                 /* Unix time */
 	uint32_t n_rules, sources, rows;    /* rows: those of `otherwise` included */
-	_Atomic uint32_t n_sources, n_rows; /* may grow in force */
+	_Atomic uint32_t n_sources, n_rows; /* may grow in force; never beyond the two before */
 	uint32_t buckets;                   /* a power of two */
 	uint32_t pad;
-	uint64_t key; /* of the hash */
+	uint64_t key;           /* of the hash */
+	uint32_t taken, missed; /* matrices and sources that were set: taken over from the bank
+				 * before, and not, since their rule or receiver went */
 	struct bp_transform_rule_row rule[BP_TRANSFORM_RULES_MAX];
 } __attribute__((aligned(128)));
 
@@ -137,6 +144,9 @@ struct bp_transform_view {
 	bp_transform_slot *slot;
 };
 struct bp_transform_view bp_transform_view_of(const struct bp_transform_tables *t, uint64_t active);
+/* Of a bank of that capacity wherever it lies. */
+struct bp_transform_view bp_transform_view_at(
+	const struct bp_transform_bank *bank, uint32_t matrices);
 
 /* Of the names of the ports, in their order. */
 struct bp_config;
@@ -155,6 +165,25 @@ static inline uint64_t bp_transform_hash(
 	h ^= h >> 29;
 	h *= 0x9e3779b97f4a7c15u;
 	return h ^ h >> 32;
+}
+
+/* The address's first `length` bits as bp_transform_hash() takes them. */
+static inline void bp_transform_words(
+	unsigned family, unsigned length, const uint8_t *address, uint64_t word[2])
+{
+	const unsigned high = length < 64 ? length : 64, low = length - high;
+
+	word[0] = word[1] = 0;
+	memcpy(word, address, family == 4 ? 4 : 16);
+	word[0] &= high == 0 ? 0 : htobe64(UINT64_MAX << (64 - high));
+	word[1] &= low == 0 ? 0 : htobe64(UINT64_MAX << (64 - low));
+}
+
+/* The bucket in which the search for a hash begins: to be fetched ahead. */
+static inline const bp_transform_slot *bp_transform_bucket(
+	const struct bp_transform_view *v, uint64_t hash)
+{
+	return v->slot + (size_t)((uint32_t)hash & (v->bank->buckets - 1)) * BP_TRANSFORM_WAYS;
 }
 
 /*
@@ -186,6 +215,10 @@ static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v
 	}
 	return UINT32_MAX;
 }
+
+/* The source of exactly that prefix, or UINT32_MAX. */
+uint32_t bp_transform_find(
+	const struct bp_transform_view *v, unsigned rule, const struct bp_prefix *p);
 
 /* The source of the longest prefix that holds the address, or UINT32_MAX. */
 uint32_t bp_transform_lookup(

@@ -14,11 +14,13 @@
  */
 
 /*
- * Builds in `bank` (bank_size octets, which nobody reads) what the file says, and takes over from
- * `old` (a view of the bank in force; its bank NULL: none) what was set or added there and still
- * has a rule: the one with the same port, destination, UDP port and layout. A source that the file
- * has now is the file's, but a SET matrix of a receiver that the file still has stays set. uids of
- * the same sources stay. 0, or -1 with a sentence: more receivers than `matrices`, or no memory.
+ * Builds in `bank` (bank_size octets, aligned to 128, which nobody reads) what the file says, and
+ * takes over from `old` (a view of the bank in force; its bank NULL: none) what was set or added
+ * there and still has a rule: the one with the same port, destination, UDP port and layout. A
+ * source that the file has now is the file's, but a SET matrix of a receiver that the file still
+ * has stays set, unless it is singular and the rule does not allow that any more. Where the ports
+ * are others, nothing is. uids of the same sources stay. generation: not 0. 0, or -1 with a
+ * sentence: more receivers than `matrices`; the bank is of no use then.
  */
 int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices, const struct bp_config *c,
 	const struct bp_transform_view *old, uint64_t generation, uint64_t key,
@@ -31,7 +33,7 @@ static inline uint64_t bp_transform_bank_size(uint32_t matrices)
 }
 
 /* Whether a bank (of another process, maybe of an earlier run) can be read without going astray:
- * numbers and offsets within the capacity. */
+ * numbers and offsets within the capacity. An empty one can't. */
 bool bp_transform_valid(const struct bp_transform_bank *bank, uint32_t matrices);
 
 enum bp_transform_set {
@@ -51,5 +53,12 @@ enum bp_transform_set {
 enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsigned rule,
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
 	_Atomic uint32_t *next_uid);
+
+/*
+ * Marks a source whose matrices, and which itself if it was added, are not to be taken over into
+ * the next bank; until that is in force nothing changes. DONE, NO_RULE or NO_SOURCE.
+ */
+enum bp_transform_set bp_transform_forget(
+	const struct bp_transform_view *v, unsigned rule, const struct bp_prefix *source);
 
 #endif

@@ -12,6 +12,14 @@
  * The arithmetic, over several points at once. All methods take and give doubles: a fixed-point
  * number of 32 bits is one exactly, so the methods in fixed point lose nothing by it. Pure, but for
  * tables that bp_transform_methods_init() makes.
+ *
+ * `large`, `medium`, `small` and `chebyshev` work as the paper's do, with 25 bits behind the point
+ * and everything rounded down, on radii, points and matrices up to 64. What can't be in the paper's
+ * packet they do so that it is no lie: radii and matrices beyond are multiplied in double, results
+ * beyond are given as they are (they saturate where they are written), angles that are not on a
+ * place are rounded to the nearest, and angles beyond a turn (for `chebyshev`, whose authors'
+ * server reduces up to 64 rad itself, beyond that) are brought into one exactly. `userspace` rounds
+ * matrix and result to 2^-25, nothing in between: a bare point is rounded where it is written.
  */
 
 #define BP_TRANSFORM_BURST 64u /* points at one go; a multiple of every vector's width */
@@ -36,7 +44,7 @@ struct bp_transform_ops {
 	 * in fixed point round the matrix to 2^-25 first.
 	 */
 	void (*affine)(struct bp_transform_points *p, const double *const matrix[], unsigned n);
-	bool fixed_point; /* works with 2^-25, in a range of 64 */
+	bool fixed_point; /* the paper's five: made for 25 bits of fraction, a range of 64 */
 };
 
 /* Makes the tables and chooses for this processor. To be called once before the others, by one

@@ -13,8 +13,7 @@
  * Small:  as medium without the lowest 4 bits, 22 bits, 2^11 entries.
  *
  * The paper's tables end at 2 pi; its packet's angles reach 128 rad, ours BP_TRANSFORM_ANGLE_MAX.
- * They are brought into a turn first with 2 pi to 42 bits of fraction: with the 25 of the others an
- * angle of 64 rad would be off by 1.3 of the last place already.
+ * They are brought into a turn first.
  */
 struct entry {
 	int32_t sin, cos;
@@ -51,50 +50,42 @@ static inline struct bp_fixed_sincos together(struct entry h, struct entry l)
 	};
 }
 
-/* The angle in fixed point, 0 <= it < BP_FIXED_TWO_PI. */
-static inline int64_t within_turn(double angle)
-{
-	const int64_t a = bp_fixed_from(angle);
-	const int64_t turns = (int64_t)floor(angle * (1 / 6.283185307179586));
-	/* 2 pi 2^42; turns of it stay below 2^62 */
-	const int64_t x = a - ((turns * 27633741218861 + (1 << 16)) >> 17);
-
-	if (x < 0)
-		return x + BP_FIXED_TWO_PI;
-	return x >= BP_FIXED_TWO_PI ? x - BP_FIXED_TWO_PI : x;
-}
-
 static inline struct bp_fixed_sincos sine_cosine_large(double angle)
 {
-	const uint32_t x = (uint32_t)within_turn(angle);
+	const uint32_t x = (uint32_t)bp_fixed_turn(angle);
 
 	return together(large[0][x >> 14], large[1][x & 0x3fff]);
 }
 
-/* Quadrants end at pi / 2, pi and 3 pi / 2, rounded to the nearest. */
-static inline struct bp_fixed_sincos sine_cosine_quadrant(double angle, unsigned cut)
+/* Quadrants end at pi / 2, pi and 3 pi / 2, rounded to the nearest. Which one an angle is in can't
+ * be predicted, so nothing branches on it: the signs are all ones or 0. */
+static inline __attribute__((always_inline)) struct bp_fixed_sincos sine_cosine_quadrant(
+	double angle, const struct entry *high, const struct entry *low, unsigned bits,
+	unsigned cut)
 {
-	int64_t x = within_turn(angle);
-	bool sin_minus = false, cos_minus = false;
+	int64_t x = bp_fixed_turn(angle);
+	const int64_t sin_minus = -(int64_t)(x > BP_FIXED_PI); /* sin(2 pi - x) = -sin x */
 	struct bp_fixed_sincos r;
+	int64_t cos_minus;
 
-	if (x > BP_FIXED_PI) { /* sin(2 pi - x) = -sin x */
-		x = BP_FIXED_TWO_PI - x;
-		sin_minus = true;
-	}
-	if (x > BP_FIXED_HALF_PI + 1) {
-		x = BP_FIXED_PI - x;
-		cos_minus = true;
-	}
-	if (cut == 0)
-		r = together(medium[0][x >> 13], medium[1][x & 0x1fff]);
-	else
-		r = together(small[0][x >> 15], small[1][x >> 4 & 0x7ff]);
-	if (sin_minus)
-		r.sin = -r.sin;
-	if (cos_minus)
-		r.cos = -r.cos;
+	x = (x ^ sin_minus) - sin_minus + (BP_FIXED_TWO_PI & sin_minus);
+	cos_minus = -(int64_t)(x > BP_FIXED_HALF_PI + 1); /* cos(pi - x) = -cos x */
+	x = (x ^ cos_minus) - cos_minus + (BP_FIXED_PI & cos_minus);
+	x >>= cut;
+	r = together(high[x >> bits], low[x & ((1 << bits) - 1)]);
+	r.sin = (r.sin ^ sin_minus) - sin_minus;
+	r.cos = (r.cos ^ cos_minus) - cos_minus;
 	return r;
+}
+
+static inline struct bp_fixed_sincos sine_cosine_medium(double angle)
+{
+	return sine_cosine_quadrant(angle, medium[0], medium[1], 13, 0);
+}
+
+static inline struct bp_fixed_sincos sine_cosine_small(double angle)
+{
+	return sine_cosine_quadrant(angle, small[0], small[1], 11, 4);
 }
 
 static void to_cartesian_large(struct bp_transform_points *p, unsigned n)
@@ -106,15 +97,14 @@ static void to_cartesian_large(struct bp_transform_points *p, unsigned n)
 static void to_cartesian_medium(struct bp_transform_points *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		bp_fixed_point(p, i, sine_cosine_quadrant(p->v[1][i], 0),
-			sine_cosine_quadrant(p->v[2][i], 0));
+		bp_fixed_point(
+			p, i, sine_cosine_medium(p->v[1][i]), sine_cosine_medium(p->v[2][i]));
 }
 
 static void to_cartesian_small(struct bp_transform_points *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		bp_fixed_point(p, i, sine_cosine_quadrant(p->v[1][i], 4),
-			sine_cosine_quadrant(p->v[2][i], 4));
+		bp_fixed_point(p, i, sine_cosine_small(p->v[1][i]), sine_cosine_small(p->v[2][i]));
 }
 
 const struct bp_transform_ops bp_transform_large = {

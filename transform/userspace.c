@@ -10,9 +10,10 @@
  * before the matrix.
  */
 
+/* Doubles of 2^27 and more have no 25 bits behind the point left to round. */
 static double round_fixed(double v)
 {
-	return rint(v * BP_FIXED_ONE) * (1 / BP_FIXED_ONE);
+	return fabs(v) < 0x1p27 ? rint(v * BP_FIXED_ONE) * (1 / BP_FIXED_ONE) : v;
 }
 
 static void affine(struct bp_transform_points *p, const double *const matrix[], unsigned n)

@@ -79,6 +79,27 @@ static inline __attribute__((always_inline)) void affine_vector(
 		*(vd *)&p->v[row][i] = x * m[row] + y * m[3 + row] + z * m[6 + row] + m[9 + row];
 }
 
+#if WIDTH >= 4
+/* Four numbers anywhere. */
+typedef double column __attribute__((vector_size(32), aligned(8), may_alias));
+
+/* One place, the three rows side by side. */
+static inline __attribute__((always_inline)) void affine_one(
+	struct bp_transform_points *p, unsigned i, const double *m)
+{
+	const column last = *(const column *)(m + 8); /* there is no m[12] */
+	const column r = p->v[0][i] * *(const column *)m + p->v[1][i] * *(const column *)(m + 3) +
+			 p->v[2][i] * *(const column *)(m + 6) +
+			 __builtin_shufflevector(last, last, 1, 2, 3, 3);
+
+	p->v[0][i] = r[0];
+	p->v[1][i] = r[1];
+	p->v[2][i] = r[2];
+}
+#else
+#define affine_one bp_transform_affine_one
+#endif
+
 static void affine(struct bp_transform_points *p, const double *const matrix[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i += WIDTH) {
@@ -92,7 +113,7 @@ static void affine(struct bp_transform_points *p, const double *const matrix[], 
 			affine_vector(p, i, matrix[i]);
 		else
 			for (unsigned k = i; k < i + left; k++)
-				bp_transform_affine_one(p, k, matrix[k]);
+				affine_one(p, k, matrix[k]);
 	}
 }
 

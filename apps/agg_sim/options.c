@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/agg_sim/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,9 +163,11 @@ static void set_first(struct sim_first_options *f, enum which which, const char 
 	}
 }
 
-static void set(struct sim_options *o, enum which which, const char *v)
+static void set(void *arg, int which, const char *v)
 {
-	switch (which) {
+	struct sim_options *o = arg;
+
+	switch ((enum which)which) {
 	case SERVICE:
 		o->service = is_first("service", v, "exponential", "fixed") ? SIM_EXPONENTIAL
 									    : SIM_FIXED;
@@ -196,14 +197,12 @@ static void set(struct sim_options *o, enum which which, const char *v)
 		fputs(help, stdout);
 		exit(0);
 	default:
-		set_first(&o->first, which, v);
+		set_first(&o->first, (enum which)which, v);
 	}
 }
 
 void sim_options_read(struct sim_options *o, int argc, char **argv)
 {
-	int which;
-
 	*o = (struct sim_options){
 		.first = {.messages = 8, .rate = 1e5, .senders = 1, .seed = 1, .mu = 2.2},
 		.streams = 1,
@@ -213,13 +212,7 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		.buffer = SIM_ENDLESS,
 	};
 	o->first.place = SIM_BEFORE;
-	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (which == '?')
-			exit(64);
-		set(o, (enum which)which, optarg);
-	}
-	if (optind < argc)
-		option_wrong("'%s' is no option", argv[optind]);
+	option_each(argc, argv, options, set, o);
 	if (o->first.service == SIM_NO_SERVICE)
 		o->first.place = SIM_NOWHERE;
 	/* A queue whose load is 1 or more has no mean: its numbers would say how long the run was.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,9 +105,11 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static void set(struct sink_options *o, enum which which, const char *v)
+static void set(void *arg, int which, const char *v)
 {
-	switch (which) {
+	struct sink_options *o = arg;
+
+	switch ((enum which)which) {
 	case LISTEN:
 		option_endpoint("listen", v, 0, &o->listen);
 		break;
@@ -159,15 +160,7 @@ static void set(struct sink_options *o, enum which which, const char *v)
 
 void sink_options_read(struct sink_options *o, int argc, char **argv)
 {
-	int which;
-
 	*o = (struct sink_options){.cse = "cse-in", .rvi = "4", .keep = 1000000, .seed = 1};
 	option_endpoint("listen", "[::]:5683", 0, &o->listen);
-	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (which == '?')
-			exit(64);
-		set(o, (enum which)which, optarg);
-	}
-	if (optind < argc)
-		option_wrong("'%s' is no option", argv[optind]);
+	option_each(argc, argv, options, set, o);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/phd_sim/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +250,23 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 	}
 }
 
+struct reading {
+	struct sim_options *o;
+	enum said said;
+};
+
+static void set(void *arg, int which, const char *v)
+{
+	struct reading *r = arg;
+
+	if (which == HELP) {
+		fputs(help, stdout);
+		exit(0);
+	}
+	of_the_device(r->o, (enum which)which, v, &r->said);
+	of_the_wire(r->o, (enum which)which, v);
+}
+
 static void agree(struct sim_options *o, enum said said)
 {
 	uint64_t last;
@@ -279,8 +295,7 @@ static void agree(struct sim_options *o, enum said said)
 
 void sim_options_read(struct sim_options *o, int argc, char **argv)
 {
-	enum said said = SAID_NOTHING;
-	int which;
+	struct reading r = {o, SAID_NOTHING};
 
 	*o = (struct sim_options){.count = 1,
 		.rate = 1,
@@ -291,17 +306,6 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		.association_timeout_ns = 10 * NS,
 		.again_ns = NS,
 		.seed = 1};
-	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (which == '?')
-			exit(64);
-		if (which == HELP) {
-			fputs(help, stdout);
-			exit(0);
-		}
-		of_the_device(o, (enum which)which, optarg, &said);
-		of_the_wire(o, (enum which)which, optarg);
-	}
-	if (optind < argc)
-		option_wrong("'%s' is no option", argv[optind]);
-	agree(o, said);
+	option_each(argc, argv, options, set, &r);
+	agree(o, r.said);
 }

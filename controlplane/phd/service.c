@@ -218,6 +218,13 @@ static void gone(void *arg, uint32_t connection)
 	bp_phd_manager_gone(s->m, connection, bp_mono_ns());
 }
 
+static void written(void *arg, uint32_t connection)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_written(s->m, connection);
+}
+
 static bool associated(void *arg, uint32_t connection)
 {
 	const struct bp_phd_service *s = arg;
@@ -252,7 +259,7 @@ static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
 {
 	const struct bp_phd_tcp_ops ops = {
-		.receive = receive, .gone = gone, .associated = associated};
+		.receive = receive, .gone = gone, .written = written, .associated = associated};
 	const struct bp_config_phd *c = &s->config->phd;
 	struct bp_phd_tcp_limits limits = {
 		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,

@@ -64,7 +64,8 @@ struct known {
 	bool repeat;
 	uint16_t octets; /* bp_phd_report_octets() */
 	uint32_t open;   /* of a repeat */
-	uint32_t report; /* of a repeat: its number in the session */
+	uint32_t report; /* of a repeat: its number in the session; one below 0 where it is of an
+			    earlier session */
 };
 
 static struct known look_up(const struct bp_slow *s, const struct bp_phd_session *p,
@@ -91,14 +92,27 @@ static void note(
 	const struct bp_phd_conversion *c = &s->conversion;
 	const uint32_t number = c->total > BP_PHD_OPEN_PARTS ? BP_PHD_SENT_MANY : BP_PHD_SENT_NONE;
 	const uint64_t sent = bp_phd_sent_make(number, k->octets, mono_ns);
+	const uint8_t unanswered = c->confirmed ? BP_PHD_UNANSWERED : BP_PHD_ANSWERED;
 
 	if (k->repeat) {
+		p->unanswered = unanswered;
 		bp_phd_words_resend(p, &k->words, sent);
 		return;
 	}
 	k->open = bp_phd_open_begin(c->total);
 	k->report = bp_phd_words_begin(p);
+	p->origin = (struct bp_phd_origin){0};
+	p->unanswered = unanswered;
 	bp_phd_words_end(p, bp_phd_last_make(c->invoke_id, c->report_no, k->open), sent);
+}
+
+/* What the instances of a report of that number are named by, which is noted. */
+static struct bp_phd_origin name_of(const struct bp_phd_session *p, uint16_t life, uint32_t report)
+{
+	if (p->origin.associated_s != 0)
+		return p->origin;
+	return (struct bp_phd_origin){
+		.associated_s = p->associated_s, .report = report, .life = life};
 }
 
 /* ---- a report ---- */
@@ -135,6 +149,7 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 	p->parts = c->total;
 	p->open = k.open;
 	p->report = k.report;
+	p->name = name_of(session, p->life, k.report);
 	p->confirmed = c->confirmed && stored;
 	s->counts.reports++;
 	s->counts.resumed += k.repeat;

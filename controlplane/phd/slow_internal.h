@@ -16,8 +16,9 @@
 /* A report on its way. */
 struct bp_slow_pending {
 	uint32_t slot;
-	uint32_t next;   /* of the same bucket, or the next free one */
-	uint32_t report; /* number in the session: bp_phd_session.reports before it */
+	uint32_t next;             /* of the same bucket, or the next free one */
+	uint32_t report;           /* number in the session: bp_phd_session.reports before it */
+	struct bp_phd_origin name; /* what its instances are named by */
 	uint16_t life, invoke_id, type;
 	uint16_t parts; /* of the whole report */
 	uint16_t at;    /* the next part to look at; parts: all were sent, or no more are */

@@ -31,21 +31,32 @@ static void worse(struct bp_slow_pending *p, enum bp_m2m_outcome o)
 
 /* ---- how it ended ---- */
 
+/* Whether the device is told an end; else it is told to repeat the report. */
+static bool is_settled(enum bp_m2m_outcome o)
+{
+	return o != BP_M2M_NO_TARGET && o != BP_M2M_BUSY;
+}
+
 static void finish(struct bp_slow *s, struct bp_slow_pending *p)
 {
 	const struct bp_slow_pending was = *p;
 	const bool alive = is_alive(s, p), stored = was.worst == BP_M2M_STORED;
+	const bool last = is_last(s, p);
 	uint8_t apdu[BP_PHD_ANSWER_MAX];
 
 	if (was.confirmed && !was.away && alive && !stored)
 		atomic_fetch_add_explicit(&session_of(s, p)->errors, 1, memory_order_relaxed);
 	bp_slow_give_back(s, p);
-	if (!was.confirmed)
+	if (!was.confirmed) {
 		s->counts.lost += was.away || !stored; /* nobody asks for it again */
-	else if (!was.away) /* else it may be stored or not: the device asks again */
-		s->ops.answer(s->arg, was.slot, was.life, apdu,
-			bp_phd_answer_write(
-				apdu, (enum bp_m2m_outcome)was.worst, was.invoke_id, was.type));
+		return;
+	}
+	if (was.away) /* it may be stored or not: the device asks again */
+		return;
+	s->ops.answer(s->arg, was.slot, was.life, apdu,
+		bp_phd_answer_write(apdu, (enum bp_m2m_outcome)was.worst, was.invoke_id, was.type));
+	if (last && is_settled((enum bp_m2m_outcome)was.worst))
+		session_of(s, &was)->unanswered = BP_PHD_ANSWER_WAITS;
 }
 
 /* No more of it is sent: what is left comes with the device's repeat. */
@@ -170,9 +181,9 @@ static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
 {
 	const struct bp_phd_session *session = session_of(s, p);
 	const struct bp_phd_identity id = {.system_id = session->system_id,
-		.associated_s = session->associated_s,
-		.report = p->report,
-		.life = p->life,
+		.associated_s = p->name.associated_s,
+		.report = p->name.report,
+		.life = p->name.life,
 		.token = request_id(s, p, p->at)};
 	const unsigned place = (unsigned)__builtin_ctz(~p->busy);
 	const uint32_t i = (uint32_t)(p - s->pending);

@@ -171,8 +171,12 @@ static void on_write(struct bufferevent *bev, void *arg)
 {
 	struct connection *c = arg;
 
-	if (c->closing && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+	if (evbuffer_get_length(bufferevent_get_output(bev)) != 0)
+		return;
+	if (c->closing)
 		end(c);
+	else if (c->tcp->ops.written)
+		c->tcp->ops.written(c->tcp->arg, c->peer.connection);
 }
 
 static void on_event(struct bufferevent *bev, short what, void *arg)

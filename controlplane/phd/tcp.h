@@ -23,6 +23,8 @@ struct bp_phd_tcp_ops {
 	/* A connection is gone, whoever closed it; its number is free for another. Not for those
 	 * that bp_phd_tcp_free() ends. */
 	void (*gone)(void *arg, uint32_t connection);
+	/* The kernel has all that was sent on a connection; also where nothing was. May be NULL. */
+	void (*written)(void *arg, uint32_t connection);
 	/* Whether a connection has an association. NULL: nobody asks. */
 	bool (*associated)(void *arg, uint32_t connection);
 };

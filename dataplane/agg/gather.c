@@ -8,6 +8,7 @@
 #include <rte_ether.h>
 
 #include "dataplane/graph.h"
+#include "dataplane/mbuf_plain.h"
 #include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
 #include "shm/words.h"
@@ -17,13 +18,42 @@ _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_N
 
 /* ---- what the aggregator asks for ---- */
 
+/* A burst of messages makes so many aggregates, or a few more, or far fewer. */
+#define BUFFERS 8u
+
 static uint8_t *get_buffer(void *arg, void **buffer)
 {
 	struct bp_gather *g = arg;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(g->worker->pool);
+	struct bp_mbuf_stock *s = &g->buffers;
+	struct rte_mbuf *m;
 
+	if (unlikely(!bp_mbuf_stock_fill_by(s, 1, BUFFERS)))
+		return NULL;
+	m = bp_mbuf_stock_take(s, BP_NO_PORT, 0);
 	*buffer = m;
-	return m != NULL ? rte_pktmbuf_mtod(m, uint8_t *) : NULL;
+	return bp_mbuf_stock_data(s, m);
+}
+
+/* One frame of the burst that was judged, on its way or among the taken. */
+static void send_one(struct bp_gather *g, const struct bp_agg_input *in, struct rte_mbuf *m)
+{
+	switch (in->verdict) {
+	case BP_AGG_TAKEN:
+		g->burst.taken[g->burst.n_taken++] = m;
+		break;
+	case BP_AGG_MIMIC:
+		bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
+		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		break;
+	case BP_AGG_PASS:
+		/* No TCP, and for none of the port's entries of `disaggregate`. The way
+		 * of the aggregates: over other nodes those behind it would overtake. */
+		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
+		bp_run_add(&g->run, g->worker->onward[in->port], m);
+		break;
+	default:
+		bp_run_add(&g->run, g->after_aggregate[in->port], m);
+	}
 }
 
 /* Frames of the burst that are judged, up to `until`: on their way, or among the taken. */
@@ -31,32 +61,17 @@ static void send_judged(struct bp_gather *g, unsigned until)
 {
 	struct bp_gather_burst *b = &g->burst;
 
-	for (; b->judged < until; b->judged++) {
-		const struct bp_agg_input *in = &b->in[b->judged];
-		struct rte_mbuf *m = b->m[b->judged];
-
-		switch (in->verdict) {
-		case BP_AGG_TAKEN:
-			/* the switch sees one sender of the aggregate alone */
-			if (g->worker->onward[in->port] == BP_EDGE_BRIDGE)
-				bp_bridge_learn(g->worker,
-					bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN), in->port);
-			b->taken[b->n_taken++] = m;
-			break;
-		case BP_AGG_MIMIC:
-			bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
-			bp_run_add(&g->run, BP_EDGE_DROP, m);
-			break;
-		case BP_AGG_PASS:
-			/* No TCP, and for none of the port's entries of `disaggregate`. The way
-			 * of the aggregates: over other nodes those behind it would overtake. */
-			bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
-			bp_run_add(&g->run, g->worker->onward[in->port], m);
-			break;
-		default:
-			bp_run_add(&g->run, g->after_aggregate[in->port], m);
-		}
+	if (likely(!b->listed)) {
+		while (b->judged < until && b->in[b->judged].verdict == BP_AGG_TAKEN)
+			b->judged++;
+		if (likely(b->judged == until))
+			return;
+		b->listed = true;
+		b->n_taken = b->judged;
+		memcpy(b->taken, b->m, b->judged * sizeof(b->m[0]));
 	}
+	for (; b->judged < until; b->judged++)
+		send_one(g, &b->in[b->judged], b->m[b->judged]);
 }
 
 static void send_aggregate(void *arg, const struct bp_agg_output *out)
@@ -73,18 +88,54 @@ static void send_aggregate(void *arg, const struct bp_agg_output *out)
 	bp_run_add(&g->run, g->worker->onward[out->port], m);
 }
 
+/* A switch sees one sender of an aggregate alone: of the others it hears here. */
+static void learn(const struct bp_gather *g, unsigned n)
+{
+	struct bp_worker *w = g->worker;
+	uint64_t before = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct bp_agg_input *in = &g->burst.in[i];
+		uint64_t src;
+
+		if (in->verdict != BP_AGG_TAKEN || w->onward[in->port] != BP_EDGE_BRIDGE)
+			continue;
+		src = bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN);
+		if (src != before || (i != 0 && in->port != in[-1].port))
+			bp_bridge_learn(w, src, in->port);
+		before = src;
+	}
+}
+
+static void free_taken(struct bp_gather_burst *b, unsigned n)
+{
+	if (likely(b->plain)) {
+		if (likely(!b->listed))
+			bp_mbuf_free_plain(b->m, n);
+		else
+			bp_mbuf_free_plain(b->taken, b->n_taken);
+		return;
+	}
+	if (!b->listed)
+		memcpy(b->taken, b->m, n * sizeof(b->m[0]));
+	bp_mbuf_free_frames(b->taken, b->listed ? b->n_taken : n);
+}
+
 void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
 	struct bp_gather_burst *b = &g->burst;
 
 	b->m = m;
 	b->judged = 0;
-	b->n_taken = 0;
+	b->listed = false;
 	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
+	bp_mbuf_stock_return(&g->buffers);
 	send_judged(g, n);
 	b->judged = 0;
-	bp_count(g->worker, BP_C_AGG_MESSAGE, b->n_taken);
-	bp_mbuf_free_frames(b->taken, b->n_taken);
+	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);
+	if (g->learns)
+		learn(g, n);
+	free_taken(b, n);
 }
 
 /* ---- pace ---- */
@@ -229,16 +280,18 @@ static void set_rules(struct bp_gather *g)
 	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
 	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
 	set_paces(g);
+	g->learns = false;
 	w->apart = 0;
 	w->apart_burst = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
 		const bool apart = bp_disaggregator_wants(g->disaggregator, p);
 
+		g->learns |= w->onward[p] == BP_EDGE_BRIDGE;
 		w->apart |= (uint32_t)apart << p;
 		g->after_disaggregate[p] = onward;
 		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
-		w->enter[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
+		w->inner[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
 								    : g->after_aggregate[p];
 	}
 	bp_graph_enter(w);
@@ -338,6 +391,7 @@ int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t 
 	g->worker = w;
 	g->run.worker = w;
 	bp_mbuf_stock_init(&g->stock, w->pool);
+	bp_mbuf_stock_init(&g->buffers, w->pool);
 	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
 	g->options.seed = w->seed;
 	g->aggregator = bp_aggregator_new(&g->options);

@@ -27,9 +27,13 @@
 struct bp_gather_burst {
 	struct bp_agg_input in[BP_RX_BURST];
 	struct rte_mbuf *const *m;
-	unsigned judged;                     /* so many of them were sent on, or noted as taken */
-	struct rte_mbuf *taken[BP_RX_BURST]; /* whose messages are in aggregates */
+	bool plain;      /* frames as dataplane/mbuf_plain.h has it */
+	unsigned judged; /* so many of them were sent on, or noted as taken */
+	/* Of those judged, the ones whose messages are in aggregates. While that is all of them,
+	 * they are as they lie in m[], and not listed. */
+	bool listed;
 	unsigned n_taken;
+	struct rte_mbuf *taken[BP_RX_BURST];
 };
 
 struct bp_gather {
@@ -38,6 +42,7 @@ struct bp_gather {
 	struct bp_disaggregator *disaggregator;
 	/* edges of what was not taken, by port that it came in on */
 	uint8_t after_aggregate[BP_MAX_PORTS], after_disaggregate[BP_MAX_PORTS];
+	bool learns;      /* a learning bridge has one of the ports */
 	bool draining;    /* nothing is held any more */
 	bool releasing;   /* what waits for its pace leaves, a bounded number each walk */
 	bool mtu_changed; /* the least of all ports */
@@ -48,7 +53,8 @@ struct bp_gather {
 	const struct bp_agg_plan *plan;
 	struct bp_gather_burst burst;
 	struct bp_run run;
-	struct bp_mbuf_stock stock; /* for restored messages; empty between bursts */
+	/* For restored messages, and for aggregates; both empty between bursts. */
+	struct bp_mbuf_stock stock, buffers;
 	struct bp_disagg_packet packet;
 	/* an aggregate that came in several buffers, put together: the longest IP packet there is,
 	 * with its Ethernet header and two tags */

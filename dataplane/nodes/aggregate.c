@@ -6,32 +6,50 @@
  * stream.
  */
 #include "dataplane/agg/gather.h"
+#include "dataplane/mbuf_plain.h"
 #include "dataplane/nodes/nodes.h"
+
+static struct bp_agg_input from_port(const struct bp_worker *w, uint16_t port)
+{
+	return (struct bp_agg_input){.port = (uint8_t)port,
+		.routed = bp_gather_routed(w, port),
+		.mac = w->router.rx_mac[port]};
+}
+
+/* Frames of several ports, or one that is down. */
+static __rte_noinline void describe_each(
+	struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct bp_agg_input *in = &g->burst.in[i];
+
+		*in = from_port(g->worker, m[i]->port);
+		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		in->len = bp_gather_down(g->worker, m[i]->port) ? 0 : m[i]->data_len;
+		in->frame_len = m[i]->pkt_len;
+	}
+}
 
 /* Mostly all are of one port, of which is asked once. */
 static void describe(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
-	const struct bp_worker *w = g->worker;
-	uint16_t port = BP_NO_PORT;
-	bool routed = false, down = false;
-	uint64_t mac = 0;
+	const uint16_t port = m[0]->port;
+	const struct bp_agg_input from = from_port(g->worker, port);
+	struct bp_mbuf_plain plain = bp_mbuf_plain_begin(m[0]);
+	struct bp_agg_input *in = g->burst.in;
 
-	for (unsigned i = 0; i < n; i++) {
-		struct bp_agg_input *in = &g->burst.in[i];
-
-		if (unlikely(m[i]->port != port)) {
-			port = m[i]->port;
-			routed = bp_gather_routed(w, port);
-			down = bp_gather_down(w, port);
-			mac = w->router.rx_mac[port];
-		}
+	for (unsigned i = 0; i < n; i++, in++) {
+		bp_mbuf_plain_add(&plain, m[i]);
 		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		in->len = unlikely(down) ? 0 : m[i]->data_len;
+		in->len = m[i]->data_len;
 		in->frame_len = m[i]->pkt_len;
-		in->port = (uint8_t)port;
-		in->routed = routed;
-		in->mac = mac;
+		in->mac = from.mac;
+		in->port = from.port;
+		in->routed = from.routed;
 	}
+	g->burst.plain = bp_mbuf_plain_all(&plain);
+	if (unlikely(!g->burst.plain || bp_gather_down(g->worker, port)))
+		describe_each(g, m, n);
 }
 
 static uint16_t aggregate_process(

@@ -74,8 +74,7 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	for (unsigned i = 0; i < p->count; i++) {
 		const uint32_t len = bp_disagg_frame_len(p, i);
 
-		data[i] = bp_mbuf_stock_data(s, m[i]);
-		bp_mbuf_stock_take(s, port, (uint16_t)len, 1);
+		data[i] = bp_mbuf_stock_data(s, bp_mbuf_stock_take(s, port, (uint16_t)len));
 		bytes += len;
 	}
 	bp_disagg_write(p, 0, p->count, g->id, data);
@@ -111,7 +110,7 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 	if (unlikely(to.n == 0))
 		return false;
 	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
-		bp_mbuf_stock_take(s, port, l->len, l->n);
+		bp_mbuf_stock_take_many(s, port, l->len, l->n);
 		bytes += (uint32_t)l->len * l->n;
 	}
 	g->id = (uint16_t)(g->id + to.n);

@@ -25,6 +25,7 @@ extern struct rte_node_register bp_node_cse;       /* the CSE's responses, from 
 extern struct rte_node_register bp_node_aggregate; /* of ports with such entries: UDP messages */
 extern struct rte_node_register bp_node_disaggregate; /* likewise, of aggregates */
 extern struct rte_node_register bp_node_agg_timer;    /* source: what both have held back */
+extern struct rte_node_register bp_node_transform;    /* likewise, of readings */
 extern struct rte_node_register bp_node_kernel_rx;    /* source, where there is an exception path */
 
 /* bp_node_ctx.flags of port_rx */

@@ -40,7 +40,7 @@ void bp_answers_add(struct bp_answers *a, const struct bp_health *h, struct rte_
 	bp_datagram_seal(frame, head, one->ip6, len, 0,
 		one->ip6 ? 0 : bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0)),
 		bp_sum_fold(bp_sum(frame + head - BP_UDP_HDR, BP_UDP_HDR,
-			bp_datagram_pseudo_sum(ip, one->ip6))));
+			bp_datagram_peers_sum(ip, one->ip6))));
 	m->data_len = (uint16_t)(head + len);
 	m->pkt_len = m->data_len;
 	m->ol_flags = 0;

@@ -20,8 +20,9 @@
 #define BP_UDP_LENGTH 4u
 #define BP_UDP_CHECKSUM 6u
 
-/* RFC 1071 sums of pseudo headers but for the length (RFC 768; RFC 8200 8.1). */
-static inline uint64_t bp_datagram_pseudo_sum(const uint8_t *ip, bool ip6)
+/* RFC 1071 sum of the addresses and the protocol: of a pseudo header but for the length (RFC 768;
+ * RFC 8200 8.1). */
+static inline uint64_t bp_datagram_peers_sum(const uint8_t *ip, bool ip6)
 {
 	const uint64_t protocol = (uint64_t)BP_PROTO_UDP << 8;
 

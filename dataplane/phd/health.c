@@ -69,8 +69,7 @@ static void make_head(struct bp_health *h)
 		h->head, h->cse_is_ip6, p->source, p->cse, 0, p->cse_port);
 	udp = h->head + h->head_len - BP_UDP_HDR;
 	h->ip_sum = bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0));
-	h->udp_sum =
-		bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_pseudo_sum(ip, h->cse_is_ip6)));
+	h->udp_sum = bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_peers_sum(ip, h->cse_is_ip6)));
 }
 
 static void take_plan(struct bp_health *h, uint64_t mono_ns)

@@ -24,8 +24,7 @@
 #define BP_TRANSFORM_MATRICES_MAX 65536  /* of all: rows, one a receiver of a source */
 #define BP_TRANSFORM_LENGTHS_MAX 16      /* different prefix lengths among a rule's sources */
 #define BP_TRANSFORM_OFFSET_MAX 1400     /* octets of payload before a field */
-#define BP_TRANSFORM_ANGLE_MAX 1048576.0 /* radians; beyond it sin() of a double is no reading's   \
-					  */
+#define BP_TRANSFORM_ANGLE_MAX 1048576.0 /* radians; no tracker turns so far */
 
 /* How a point is computed. */
 enum bp_transform_method {

@@ -33,7 +33,7 @@ static void keys_of_few_places(
 /* Another stream is guessed only where the hash's upper bits are the same. */
 static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t stream)
 {
-	const uint32_t guess = bp_agg_streams_guess(t, hash);
+	const uint32_t guess = (uint32_t)(bp_agg_streams_guess(t, hash) - t->stream);
 
 	assert_true(guess == stream || (t->rest[guess].hash ^ hash) >> BP_AGG_SLOT_TAG == 0);
 }

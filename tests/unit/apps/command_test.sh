@@ -154,7 +154,7 @@ done
 for filter in '--rule 31' '--address 10.1.0.0/16' '-n 5'; do
 	expect 69 "no instance named '$name' is running" "$biplane" show aggregates --name $name $filter
 done
-expect 64 '--rule is for aggregates, not for sessions' "$biplane" show sessions --rule 0
+expect 64 '--rule is for aggregates and transform, not for sessions' "$biplane" show sessions --rule 0
 expect 64 'are for sessions, not for aggregates' "$biplane" show aggregates --state operating
 expect 64 "unexpected argument '10.1.0.9'" "$biplane" show aggregates 10.1.0.9
 for number in -1 32 x; do

@@ -76,6 +76,40 @@ static inline void says(const char *text, const char *messages)
 	end(&o);
 }
 
+/* What a configuration becomes that is dumped and read again: it means the same, as far as a reload
+ * would see, and is dumped the same. */
+static inline struct bp_config *come_back(const struct bp_config *c)
+{
+	char *first = dump(c), *second;
+	struct bp_config *back = accepted(first);
+
+	second = dump(back);
+	assert_string_equal(first, second);
+	assert_int_equal(bp_config_restart_needed(c, back, stderr), 0);
+	free(first);
+	free(second);
+	return back;
+}
+
+/* What a change from one text to the other needs: a line each. */
+static inline void needs(const char *running, const char *next, const char *lines)
+{
+	struct bp_config *a = accepted(running), *b = accepted(next);
+	char *text;
+	size_t size, n = 0;
+	FILE *f = open_memstream(&text, &size);
+	int needed = bp_config_restart_needed(a, b, f);
+
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(text, lines);
+	for (const char *p = lines; *p != '\0'; p++)
+		n += *p == '\n';
+	assert_int_equal(needed, n);
+	free(text);
+	bp_config_free(a);
+	bp_config_free(b);
+}
+
 #define PORTS "ports: [{name: a, device: x}, {name: b, device: y}]\n"
 #define BRIDGED PORTS "bridge: [[a, b]]\n"
 #define EDGE BRIDGED "mqtt:\n  edge: {host: h}\n"

@@ -144,7 +144,7 @@ static void files_are_bounded(void **state)
 	open_text(&t);
 	fputs(PORTS, t.f);
 	repeat(&t, "#", BP_YAML_BYTES_MAX - strlen(PORTS) + 1);
-	refused(&t, "f.yaml:1:1: the file is too large; expected at most 16 MiB\n");
+	refused(&t, "f.yaml:1:1: the file is too large; expected at most 32 MiB\n");
 }
 
 static void nodes_are_bounded(void **state)
@@ -155,7 +155,7 @@ static void nodes_are_bounded(void **state)
 	open_text(&t);
 	fputs("ports:\n", t.f);
 	repeat(&t, "- a\n", BP_YAML_NODES_MAX);
-	refused(&t, "f.yaml:2097151:3: too many values; expected at most 2097152 in a file\n");
+	refused(&t, "f.yaml:3145727:3: too many values; expected at most 3145728 in a file\n");
 }
 
 static void depth_is_bounded(void **state)

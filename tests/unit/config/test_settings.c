@@ -2,6 +2,7 @@
 #include "config_test.h"
 
 #include "config/schema.h"
+#include "config/type_transform.h"
 
 /*
  * For each setting: values that are taken, with what the dump makes of them, and values that are
@@ -245,6 +246,7 @@ static const struct row rows[] = {
 	CLASS("other"),
 #include "settings_phd.h"
 #include "settings_aggregation.h"
+#include "settings_transform.h"
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
@@ -504,6 +506,10 @@ static void the_schema_is_consistent(void **state)
 	static struct bp_config_static_route route;
 	static struct bp_agg_rule aggregate;
 	static struct bp_disagg_rule disaggregate;
+	static struct bp_transform_rule transform;
+	static struct bp_transform_source source;
+	static struct bp_transform_receiver receiver;
+	static struct bp_layout_draft layout;
 
 	for (uint32_t i = 0; i < bp_schema_rows; i++) {
 		const struct bp_setting *s = &bp_schema[i];
@@ -514,6 +520,10 @@ static void the_schema_is_consistent(void **state)
 			     : strncmp(s->path, "static.routes[]", 15) == 0 ? (void *)&route
 			     : strncmp(s->path, "aggregate[]", 11) == 0     ? (void *)&aggregate
 			     : strncmp(s->path, "disaggregate[]", 14) == 0  ? (void *)&disaggregate
+			     : strstr(s->path, ".receivers[]") != NULL      ? (void *)&receiver
+			     : strstr(s->path, ".sources[]") != NULL        ? (void *)&source
+			     : strstr(s->path, "[].layout.") != NULL        ? (void *)&layout
+			     : strncmp(s->path, "transform[]", 11) == 0     ? (void *)&transform
 									    : (void *)&c;
 		struct bp_fault fault;
 

@@ -82,6 +82,12 @@ void on_no_target(void *arg, uint32_t slot, uint16_t life)
 
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m)
 {
+	return open_carrying(r, device, m, &(struct bp_phd_carried){0});
+}
+
+uint32_t open_carrying(struct rig *r, uint32_t device, const struct bp_phd_model *m,
+	const struct bp_phd_carried *carried)
+{
 	struct bp_phd_layout *l =
 		rig_compile(m, &r->x.t->control->plan, &rig_target, "pulse_oximeter");
 	struct bp_phd_session_spec spec = phd_device(device);
@@ -94,6 +100,9 @@ uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model 
 	spec.layout = (uint16_t)layout;
 	spec.associated_s = 1767225600;
 	spec.reports = 0;
+	spec.carried = *carried;
+	if (carried->sent != 0)
+		memcpy(spec.system_id, phd_device(1).system_id, sizeof(spec.system_id));
 	assert_int_equal(bp_phd_session_open(r->x.w, &spec, &slot), 0);
 	return slot;
 }

@@ -55,6 +55,10 @@ void start_again(struct rig *r, uint32_t pending);
 /* Nothing is to be on its way. r->n is filled in. */
 void stop(struct rig *r);
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m);
+/* One that begins with what its device's last one was not answered: device 1's, which comes from
+ * the address and port of `device`. */
+uint32_t open_carrying(struct rig *r, uint32_t device, const struct bp_phd_model *m,
+	const struct bp_phd_carried *carried);
 struct bp_phd_session *session(const struct rig *r, uint32_t slot);
 /* A vector of tests/fixtures/phd-apdus.json. */
 enum bp_phd_taken report(struct rig *r, uint32_t slot, const char *id, uint64_t now);

@@ -24,7 +24,7 @@ static char err[256];
 
 /* What came, in order. */
 struct got {
-	unsigned n, gone, answers;
+	unsigned n, gone, answers, written;
 	struct bp_phd_peer peer;
 	uint8_t apdu[70000];
 	size_t len;
@@ -73,6 +73,12 @@ static void gone(void *arg, uint32_t connection)
 {
 	(void)connection;
 	((struct got *)arg)->gone++;
+}
+
+static void written(void *arg, uint32_t connection)
+{
+	(void)connection;
+	((struct got *)arg)->written++;
 }
 
 static uint16_t port_of(int fd)
@@ -299,7 +305,7 @@ static void ports_that_are_taken(void **state)
 static struct bp_phd_tcp *start_tcp(
 	struct got *g, uint32_t connections, uint32_t idle_s, uint16_t *port)
 {
-	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone, .written = written};
 	const struct bp_phd_tcp_limits limits = {.connections = connections, .idle_s = idle_s};
 	int fd = bp_phd_tcp_socket(0, err, sizeof(err));
 
@@ -369,6 +375,34 @@ static void tcp_cuts_the_stream(void **state)
 	close(fd);
 	UNTIL(g.gone == 1);
 	assert_int_equal(tcp_counts(&g).open, 0);
+	bp_phd_tcp_free(g.tcp);
+}
+
+/* Who sent answers is told when the kernel has them: they arrive, though this process end there. */
+static void tcp_says_what_is_written(void **state)
+{
+	struct got g = {0};
+	uint8_t apdu[8], back[64];
+	uint16_t port;
+	int fd;
+
+	(void)state;
+	start_tcp(&g, 1, 0, &port);
+	fd = dial("127.0.0.1", port, SOCK_STREAM);
+	UNTIL(g.written == 1); /* of a connection that nothing was sent on, that is true too */
+	for (uint32_t i = 1; i < 6; i++) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		g.answers = 1 + i % 3;
+		abrt(apdu, i);
+		assert_int_equal(send(fd, apdu, sizeof(apdu), 0), sizeof(apdu));
+		UNTIL(g.written == i + 1);
+		assert_int_equal(poll(&p, 1, 30000), 1);
+		assert_int_equal(recv(fd, back, sizeof(back), 0), g.answers * sizeof(apdu));
+		assert_memory_equal(back, apdu, sizeof(apdu));
+	}
+	assert_int_equal(g.n, 5);
+	close(fd);
 	bp_phd_tcp_free(g.tcp);
 }
 
@@ -517,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(udp_only_what_can_be_answered, set_up, tear_down),
 		cmocka_unit_test(ports_that_are_taken),
 		cmocka_unit_test_setup_teardown(tcp_cuts_the_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tcp_says_what_is_written, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_takes_the_longest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_ends_what_is_no_apdu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_connections_are_bounded, set_up, tear_down),

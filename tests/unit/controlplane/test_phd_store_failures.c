@@ -346,14 +346,10 @@ static void rows_that_make_no_sense_are_skipped(void **state)
 
 /* ---- a disk that would not ---- */
 
-/* A file system of 1 MiB that fills: nothing is lost, and it goes on once there is room. */
-static void full_disk(void **state)
+/* The store's file lies in a file system of 1 MiB, mounted at dir[]. */
+static void open_on_small_disk(struct rig *r, char *dir, size_t size)
 {
-	struct rig *r = *state;
-	char dir[128];
-	unsigned n = 0;
-
-	snprintf(dir, sizeof(dir), "%s/a", r->dir);
+	snprintf(dir, size, "%s/a", r->dir);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	if (mount("none", dir, "tmpfs", 0, "size=1m") != 0) {
 		print_message("no right to mount a small file system here\n");
@@ -361,6 +357,16 @@ static void full_disk(void **state)
 	}
 	rig_open(r);
 	rig_load(r);
+}
+
+/* A file system of 1 MiB that fills: nothing is lost, and it goes on once there is room. */
+static void full_disk(void **state)
+{
+	struct rig *r = *state;
+	char dir[128];
+	unsigned n = 0;
+
+	open_on_small_disk(r, dir, sizeof(dir));
 	rig_catch_stderr(r);
 	do {
 		assert_true(n < 100000);
@@ -427,14 +433,7 @@ static void long_reports_are_written_anew(void **state)
 	char dir[128];
 	unsigned n = 0;
 
-	snprintf(dir, sizeof(dir), "%s/a", r->dir);
-	assert_int_equal(mkdir(dir, 0755), 0);
-	if (mount("none", dir, "tmpfs", 0, "size=1m") != 0) {
-		print_message("no right to mount a small file system here\n");
-		skip();
-	}
-	rig_open(r);
-	rig_load(r);
+	open_on_small_disk(r, dir, sizeof(dir));
 	while (rig_counts(r).lost == 0) {
 		assert_true(n++ < MOST);
 		rig_system_id(n, system_id);
@@ -518,12 +517,9 @@ static void check_written_anew(struct rig *r)
 	assert_int_equal(rig_counts(r).known, 1);
 }
 
-/* Nothing is to be written when somebody removes the file: that is seen all the same. */
-static void the_file_is_removed(void **state)
+/* A file in use, which has a session and a configuration: all that is known. */
+static void in_use(struct rig *r)
 {
-	struct rig *r = *state;
-	char wal[160];
-
 	rig_open(r);
 	rig_load(r);
 	rig_learn(r, 1, 0x4000, 9);
@@ -532,8 +528,23 @@ static void the_file_is_removed(void **state)
 	RUN_UNTIL(r, r->again == 1); /* as it is new */
 	r->again = 0;
 	rig_catch_stderr(r);
+}
+
+static void remove_log(const struct rig *r)
+{
+	char wal[160];
+
 	snprintf(wal, sizeof(wal), "%s-wal", r->path);
 	assert_int_equal(unlink(wal), 0);
+}
+
+/* Nothing is to be written when somebody removes the file: that is seen all the same. */
+static void the_file_is_removed(void **state)
+{
+	struct rig *r = *state;
+
+	in_use(r);
+	remove_log(r);
 	assert_int_equal(unlink(r->path), 0);
 	check_written_anew(r);
 }
@@ -542,18 +553,9 @@ static void the_file_is_removed(void **state)
 static void the_log_is_removed(void **state)
 {
 	struct rig *r = *state;
-	char wal[160];
 
-	rig_open(r);
-	rig_load(r);
-	rig_learn(r, 1, 0x4000, 9);
-	rig_put(r, 1, 1);
-	assert_true(bp_phd_store_flush(r->store));
-	RUN_UNTIL(r, r->again == 1); /* as it is new */
-	r->again = 0;
-	rig_catch_stderr(r);
-	snprintf(wal, sizeof(wal), "%s-wal", r->path);
-	assert_int_equal(unlink(wal), 0);
+	in_use(r);
+	remove_log(r);
 	check_written_anew(r);
 }
 
@@ -570,14 +572,7 @@ static void the_file_is_replaced(void **state)
 	rig_close(r);
 	snprintf(copy, sizeof(copy), "%s.copy", r->path);
 	assert_int_equal(rename(r->path, copy), 0);
-	rig_open(r);
-	rig_load(r);
-	rig_learn(r, 1, 0x4000, 9);
-	rig_put(r, 1, 1);
-	assert_true(bp_phd_store_flush(r->store));
-	RUN_UNTIL(r, r->again == 1); /* as it is new */
-	r->again = 0;
-	rig_catch_stderr(r);
+	in_use(r);
 	assert_int_equal(rename(copy, r->path), 0);
 	check_written_anew(r);
 }

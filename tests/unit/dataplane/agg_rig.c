@@ -216,6 +216,14 @@ void agg_take_of(struct rig *r, unsigned port, struct agg_seen *s, unsigned firs
 	}
 }
 
+void agg_unpace(struct rig *r)
+{
+	struct bp_agg_rules rules = r->config->agg;
+
+	rules.disaggregate[0].pace = false;
+	bp_agg_plan_write(r->shm.agg.plan, &rules);
+}
+
 void agg_pass(struct rig *r, uint64_t ns)
 {
 	r->worker->mono_ns += ns;

@@ -10,6 +10,13 @@
  * but the reader of proto/agg_full.h.
  */
 
+/* Two ports of a bridge, A and B. */
+#define AGG_PORTS                                                                                  \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+
 /* A datagram. Macs: 02:00:00:00:00:NN. */
 struct udp {
 	const char *src, *dst; /* text of either family */
@@ -50,6 +57,8 @@ void agg_take(struct rig *r, unsigned port, struct agg_seen *s);
 /* It holds exactly messages first .. first + n - 1. */
 void agg_take_of(struct rig *r, unsigned port, struct agg_seen *s, unsigned first, unsigned n);
 
+/* The first rule of section disaggregate has no pace from the next walk on. */
+void agg_unpace(struct rig *r);
 /* The worker's clocks go on; no walk. */
 void agg_pass(struct rig *r, uint64_t ns);
 

@@ -17,7 +17,7 @@ static void need(int rc, const char *err)
 		fail_msg("%s", err);
 }
 
-void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
+static void start(struct rig *r, bool partial, bool qinq)
 {
 	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -25,9 +25,6 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
 	char err[1024] = "";
 	unsigned n;
 
-	memset(r, 0, sizeof(*r));
-	r->config = bp_config_parse("test", yaml, strlen(yaml), stderr);
-	assert_non_null(r->config);
 	/* small: a segment is made for every test */
 	r->config->routing = (struct bp_config_routing){1024, 1024, 256, 256, 32};
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
@@ -69,6 +66,27 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
 		     r->config->n_ports, err, sizeof(err)),
 		err);
 	r->in_pool = rte_mempool_avail_count(r->pool);
+}
+
+static void read_configuration(struct rig *r, const char *yaml)
+{
+	memset(r, 0, sizeof(*r));
+	r->config = bp_config_parse("test", yaml, strlen(yaml), stderr);
+	assert_non_null(r->config);
+}
+
+void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq)
+{
+	read_configuration(r, yaml);
+	start(r, partial, qinq);
+}
+
+void rig_start_changed(
+	struct rig *r, const char *yaml, void (*change)(struct bp_config *c, void *arg), void *arg)
+{
+	read_configuration(r, yaml);
+	change(r->config, arg);
+	start(r, false, false);
 }
 
 void rig_stop(struct rig *r)

@@ -31,6 +31,9 @@ struct rig {
 
 /* `yaml`: a configuration. partial, qinq: as of a driver that does so, on every port. */
 void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
+/* The same, of ordinary drivers; `change` may alter the configuration before it is used. */
+void rig_start_changed(
+	struct rig *r, const char *yaml, void (*change)(struct bp_config *c, void *arg), void *arg);
 /* Also checks that no buffer was lost and that the sum rx + made = tx + drops + to the kernel +
  * consumed holds. */
 void rig_stop(struct rig *r);

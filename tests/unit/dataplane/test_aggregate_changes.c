@@ -7,14 +7,10 @@
 
 #include "dataplane/link.h"
 
-#define PORTS                                                                                      \
-	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
 #define WIRE                                                                                       \
-	PORTS "aggregate:\n"                                                                       \
-	      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8, max_delay: 1ms}\n"
+	AGG_PORTS                                                                                  \
+	"aggregate:\n"                                                                             \
+	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8, max_delay: 1ms}\n"
 #define BOTH                                                                                       \
 	WIRE "disaggregate:\n"                                                                     \
 	     "  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24], "          \

@@ -10,15 +10,10 @@
 #include "dataplane/link.h"
 #include "dataplane/walk.h"
 
-#define PORTS                                                                                      \
-	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
 #define STREAMS                                                                                    \
-	PORTS "aggregate:\n"                                                                       \
-	      "  - {port: a, to: {address: 10.1.0.9, udp: 1-9999}, messages: 60, max_delay: "      \
-	      "1ms}\n"
+	AGG_PORTS "aggregate:\n"                                                                   \
+		  "  - {port: a, to: {address: 10.1.0.9, udp: 1-9999}, messages: 60, max_delay: "  \
+		  "1ms}\n"
 #define PACED                                                                                      \
 	STREAMS "disaggregate:\n"                                                                  \
 		"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24], "       \
@@ -147,14 +142,6 @@ static void hold_paced(struct rig *r, struct agg_seen *s)
 	assert_int_equal(r->shm.agg.disagg_stats->waiting, HELD - 1);
 }
 
-static void want_no_pace(struct rig *r)
-{
-	struct bp_agg_rules rules = r->config->agg;
-
-	rules.disaggregate[0].pace = false;
-	bp_agg_plan_write(r->shm.agg.plan, &rules);
-}
-
 /* Queues grow no longer while they are emptied, whatever comes in. */
 static void when_the_pace_changes(void **state)
 {
@@ -163,7 +150,7 @@ static void when_the_pace_changes(void **state)
 
 	rig_start(&r, PACED, false, false);
 	hold_paced(&r, &s);
-	want_no_pace(&r);
+	agg_unpace(&r);
 	rig_walk(&r);
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
@@ -234,7 +221,7 @@ static void when_the_pace_changes_back(void **state)
 
 	rig_start(&r, PACED, false, false);
 	hold_paced(&r, &s);
-	want_no_pace(&r);
+	agg_unpace(&r);
 	rig_walk(&r);
 	bp_agg_plan_write(r.shm.agg.plan, &r.config->agg);
 	rig_put(&r, B, s.frame, s.len);

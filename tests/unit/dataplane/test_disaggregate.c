@@ -7,19 +7,14 @@
 
 #include "dataplane/walk.h"
 
-#define PORTS                                                                                      \
-	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
 #define MAKE                                                                                       \
 	"aggregate:\n"                                                                             \
 	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8, max_delay: 1ms}\n"
 #define TAKE                                                                                       \
 	"disaggregate:\n"                                                                          \
 	"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24]"
-#define PLAIN PORTS MAKE TAKE "}\n"
-#define PACED PORTS MAKE TAKE ", pace: true, gap: 10us}\n"
+#define PLAIN AGG_PORTS MAKE TAKE "}\n"
+#define PACED AGG_PORTS MAKE TAKE ", pace: true, gap: 10us}\n"
 #define GAP 10000u
 
 enum { A, B };
@@ -235,9 +230,9 @@ static void bursts_follow(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		PORTS "aggregate:\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
-		      "}\n",
+		AGG_PORTS "aggregate:\n"
+			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
+			  "}\n",
 		false, false);
 	assert_int_equal(r.worker->apart, 1u << B);
 	agg_put(&r, A, 0, 24);
@@ -346,9 +341,9 @@ static void full_queue_lets_go(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		PORTS "aggregation: {queue: 16}\naggregate:\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
-		      ", pace: true, gap: 1ms}\n",
+		AGG_PORTS "aggregation: {queue: 16}\naggregate:\n"
+			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
+			  ", pace: true, gap: 1ms}\n",
 		false, false);
 	agg_put(&r, A, 0, 24);
 	rig_walk(&r);
@@ -370,10 +365,10 @@ static void queues_share_their_bound(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		PORTS "aggregation: {queue: 16}\naggregate:\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 16}\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5556}, messages: 16}\n" TAKE
-		      ", pace: true, gap: 1ms}\n",
+		AGG_PORTS "aggregation: {queue: 16}\naggregate:\n"
+			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 16}\n"
+			  "  - {port: a, to: {address: 10.1.0.9, udp: 5556}, messages: 16}\n" TAKE
+			  ", pace: true, gap: 1ms}\n",
 		false, false);
 	assert_int_equal(bp_gather_waiting_most(r.config), 16);
 	rules = r.config->agg;
@@ -404,16 +399,13 @@ static void queues_share_their_bound(void **state)
 /* Of the queue's messages none is lost, and none waits for a pace that is no more. */
 static void all_leave_at_a_reload(void **state)
 {
-	struct bp_agg_rules rules;
 	struct agg_seen s;
 	struct rig r;
 
 	begin(&r, PACED, &s);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
-	rules = r.config->agg;
-	rules.disaggregate[0].pace = false;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	agg_unpace(&r);
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 8);
 	assert_int_equal(r.worker->gather->waiting, 0);
@@ -431,7 +423,7 @@ static void all_leave_at_the_end(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, PORTS MAKE TAKE ", pace: true, gap: 1s}\n", false, false);
+	rig_start(&r, AGG_PORTS MAKE TAKE ", pace: true, gap: 1s}\n", false, false);
 	bp_clock_init(&clock);
 	make(&r, 0, 8, &s);
 	rig_put(&r, B, s.frame, s.len);
@@ -450,10 +442,10 @@ static void all_leave_at_the_end(void **state)
 /* The paper's N-packet: the messages have its source. */
 static void paper(void **state)
 {
-	static const char yaml[] =
-		PORTS "aggregate:\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, format: paper, messages: "
-		      "2}\n" TAKE ", format: paper}\n";
+	static const char yaml[] = AGG_PORTS
+		"aggregate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, format: paper, messages: "
+		"2}\n" TAKE ", format: paper}\n";
 	static const uint8_t one[22] = {0xfa, 0, 0, 0, 0, 0, 'o', 'n', 'e'},
 			     two[22] = {0xfa, 0, 0, 0, 0, 0, 't', 'w', 'o'};
 	struct udp u = agg_message(0), v = agg_message(0);

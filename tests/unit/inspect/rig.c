@@ -406,6 +406,20 @@ void told_free(struct told_list *l)
 	l->n = 0;
 }
 
+const char *rig_told_values(struct rig *r)
+{
+	static char text[4096];
+	struct told_list l = rig_told(r);
+	size_t n = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < l.n; i++)
+		n += (size_t)snprintf(
+			text + n, sizeof(text) - n, "%s%g", i ? " " : "", l.a[i].value);
+	told_free(&l);
+	return text;
+}
+
 size_t rig_told_count(struct rig *r)
 {
 	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);

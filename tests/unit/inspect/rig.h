@@ -90,6 +90,8 @@ struct told_list {
 /* Takes all that is in the ring. */
 struct told_list rig_told(struct rig *r);
 void told_free(struct told_list *l);
+/* The values of the alarms, in order, as "81 82"; all are taken. Static memory. */
+const char *rig_told_values(struct rig *r);
 /* Takes and drops them; how many there were. */
 size_t rig_told_count(struct rig *r);
 

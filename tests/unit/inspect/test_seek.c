@@ -22,16 +22,7 @@ static void open_rig(void)
 
 static const char *told(void)
 {
-	static char text[4096];
-	struct told_list l = rig_told(&rig);
-	size_t n = 0;
-
-	text[0] = 0;
-	for (size_t i = 0; i < l.n; i++)
-		n += (size_t)snprintf(
-			text + n, sizeof(text) - n, "%s%g", i ? " " : "", l.a[i].value);
-	told_free(&l);
-	return text;
+	return rig_told_values(&rig);
 }
 
 static void publish(struct peer *c, uint8_t version, uint8_t qos, uint16_t id, const char *value)

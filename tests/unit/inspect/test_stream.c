@@ -28,16 +28,7 @@ static void hot(struct bytes *b, const char *value)
 /* The values of the alarms, in order, as "81 82". */
 static const char *told(void)
 {
-	static char text[4096];
-	struct told_list l = rig_told(&rig);
-	size_t n = 0;
-
-	text[0] = 0;
-	for (size_t i = 0; i < l.n; i++)
-		n += (size_t)snprintf(
-			text + n, sizeof(text) - n, "%s%g", i ? " " : "", l.a[i].value);
-	told_free(&l);
-	return text;
+	return rig_told_values(&rig);
 }
 
 /* Bytes [from, to) of a stream that begins at the connection's position. */

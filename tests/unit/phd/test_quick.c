@@ -320,20 +320,27 @@ static void another_octet(void **state)
 	}
 }
 
-static void another_length(void **state)
+/* Reports of the standard's oximeter are taken, such as *r. */
+static void set_up_400(struct bench *b, struct report *r)
 {
 	const struct bp_phd_plan plan = {
 		.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
+
+	set_up(b, &rig_400, &plan, &rig_target);
+	any_report(&rig_400, r);
+	bp_put_be16(r->p + 34, 0xf3cf);
+	bp_put_be16(r->p + 40, 61);
+	assert_true(learn(b, r));
+	assert_true(is_taken(b, r));
+}
+
+static void another_length(void **state)
+{
 	struct report r;
 	struct bench b;
 
 	(void)state;
-	set_up(&b, &rig_400, &plan, &rig_target);
-	any_report(&rig_400, &r);
-	bp_put_be16(r.p + 34, 0xf3cf);
-	bp_put_be16(r.p + 40, 61);
-	assert_true(learn(&b, &r));
-	assert_true(is_taken(&b, &r));
+	set_up_400(&b, &r);
 	r.len--;
 	assert_false(is_taken(&b, &r));
 	r.len += 2;
@@ -345,18 +352,11 @@ static void another_length(void **state)
 
 static void another_layout_in_its_place(void **state)
 {
-	const struct bp_phd_plan plan = {
-		.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
 	struct report r;
 	struct bench b;
 
 	(void)state;
-	set_up(&b, &rig_400, &plan, &rig_target);
-	any_report(&rig_400, &r);
-	bp_put_be16(r.p + 34, 0xf3cf);
-	bp_put_be16(r.p + 40, 61);
-	assert_true(learn(&b, &r));
-	assert_true(is_taken(&b, &r));
+	set_up_400(&b, &r);
 	atomic_fetch_add(&b.l->life, 1);
 	assert_false(bp_phd_quick_is_of(b.q, b.l));
 	assert_false(is_taken(&b, &r));

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/proto/exact.h"
+#include "tests/unit/proto/agg_judge.h"
 
-#include "proto/agg_full.h"
 #include "proto/crc32c.h"
 
 /*
  * Aggregates of format full that are damaged, or that lie. The changes are made by offsets of
  * docs/aggregation-format.md.
  */
-#define MOST 255
-
-static struct bp_agg_message got[MOST];
-static struct bp_agg_full head;
-
-static enum bp_agg_full_error judge(const uint8_t *p, size_t len, unsigned family, unsigned most)
-{
-	uint8_t *exact = exact_copy(p, len);
-	enum bp_agg_full_error e = bp_agg_full_read(exact, len, family, &head, got, most);
-
-	free(exact);
-	return e;
-}
 
 /* A right checksum for whatever header and directory say. */
 static void seal(uint8_t *p, size_t directory)

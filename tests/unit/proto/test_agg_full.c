@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/proto/exact.h"
-
-#include "proto/agg_full.h"
+#include "tests/unit/proto/agg_judge.h"
 #include "tests/unit/proto/agg_random.h"
-
-#define MOST 255
-
-static struct bp_agg_message got[MOST];
-static struct bp_agg_full head;
-
-static enum bp_agg_full_error judge(const uint8_t *p, size_t len, unsigned family, unsigned most)
-{
-	uint8_t *exact = exact_copy(p, len);
-	enum bp_agg_full_error e = bp_agg_full_read(exact, len, family, &head, got, most);
-
-	free(exact);
-	return e;
-}
 
 /* An aggregate of `n` messages in an exact block of front + size octets; freed by the caller. */
 struct built {

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
+#include "proto/agg_full_like.h"
+
+/*
+ * What becomes of a burst of several streams, in steps that each go over all of it, so that what
+ * one message waits for is filled by the others: read (fetch the slot of the stream), guess (fetch
+ * the stream), look (fetch where in the aggregate it goes), and place, in the order in which they
+ * came.
+ *
+ * The usual message, of IPv4 without tags, is judged and placed here: what makes its stream is one
+ * word, and all it needs of the stream is one cache line. The general way does all others, and what
+ * happens seldom.
+ */
+
+#define BURST 64u
+
+/* A burst. Of each usual message that waits to be placed: */
+struct many {
+	uint64_t usual[BURST]; /* bp_agg_key_usual() */
+	uint32_t sum[BURST];   /* of the payload; format paper: unless it is asked for again */
+	uint32_t hash[BURST];
+	uint16_t len[BURST];            /* of the payload */
+	struct bp_agg_stream *s[BURST]; /* a guess; stream[-1]: none is known */
+	struct bp_aggregator *a;
+	struct bp_agg_input *in;
+	uint64_t now_ns, wall_ns;
+	uint64_t odd;                 /* a bit for each that is no usual message */
+	uint64_t general;             /* and of those, for each that the general way does */
+	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
+	unsigned n, at;               /* at: of in[0] in the whole burst */
+	unsigned last;                /* that was taken; n: none */
+	unsigned unlike;              /* the last that was read one by one; n: none */
+	struct bp_aggregator_message message[BURST]; /* of the general way */
+};
+
+/* Of a frame of the usual shape. */
+#define AT_IP BP_ETHER_HDR
+#define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
+#define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
+
+/* ---- read ---- */
+
+/* Whether a frame has IPv4 without tags and options, with UDP, and is no fragment. */
+static inline bool is_usual(const struct bp_agg_input *in)
+{
+	const uint8_t *f = in->frame;
+	uint32_t type, fragment;
+
+	if (in->len < AT_PAYLOAD)
+		return false;
+	type = bp_load32(f + BP_ETHER_HDR - 2) ^ 0x00450008u;
+	fragment = bp_load32(f + AT_IP + BP_IP4_FRAGMENT) ^ (uint32_t)BP_PROTO_UDP << 24;
+	return ((type & 0x00ffffffu) | (fragment & 0xff00ffbfu)) == 0;
+}
+
+enum reading { USUAL, NOTHING, GENERAL };
+
+/* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
+static inline __attribute__((always_inline)) void note_stream(
+	struct many *k, unsigned i, uint64_t rest)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+
+	k->usual[i] =
+		(bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_USUAL_FRAME) | rest;
+	k->hash[i] = bp_agg_streams_hash_usual(t, k->usual[i]);
+	bp_agg_streams_prefetch_slot(t, k->hash[i]);
+}
+
+static enum reading read_usual(struct many *k, unsigned i)
+{
+	const struct bp_aggregator *a = k->a;
+	struct bp_agg_input *in = &k->in[i];
+	const uint8_t *f = in->frame, *ip = f + AT_IP;
+	const struct bp_aggregator_rule *r;
+	uint64_t to[2], sum;
+	unsigned rule, len;
+
+	if (!is_usual(in))
+		return GENERAL;
+	in->verdict = BP_AGG_OTHER;
+	if (!bp_aggregator_for_us(in))
+		return NOTHING;
+	bp_agg_match_words(4, ip + BP_IP4_DST, to);
+	rule = bp_agg_match_find(&a->match, in->port, 4, to, bp_be16(f + AT_UDP + 2));
+	if (rule == BP_AGG_NO_RULE)
+		return NOTHING;
+	r = &a->rule[rule];
+	if (!bp_aggregator_judge_usual(r, in, r->format == BP_AGG_FORMAT_PAPER, &len, &sum))
+		return GENERAL;
+	in->rule = (uint8_t)rule;
+	k->len[i] = (uint16_t)len;
+	k->sum[i] = bp_sum_fold(sum);
+	k->unlike = i;
+	note_stream(k, i,
+		bp_agg_key_usual_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
+	return USUAL;
+}
+
+static void read_odd(struct many *k, unsigned i, enum reading what)
+{
+	k->odd |= 1ull << i;
+	k->s[i] = &k->a->streams.stream[-1];
+	if (what == NOTHING)
+		return;
+	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
+	if (k->message[i].todo == BP_AGG_TODO_NOTHING)
+		return;
+	k->general |= 1ull << i;
+	k->hash[i] = k->message[i].hash;
+}
+
+static __attribute__((noinline)) void read_one(struct many *k, unsigned i)
+{
+	const enum reading what = read_usual(k, i);
+
+	if (__builtin_expect(what != USUAL, 0))
+		read_odd(k, i, what);
+}
+
+/* Reads four that are like those before. False: they are not, or not all of one rule. */
+static inline __attribute__((always_inline)) bool read_four(
+	struct many *k, unsigned i, enum bp_alike_kind kind)
+{
+	const struct bp_aggregator *a = k->a;
+	const struct bp_aggregator_many *many = &a->many;
+	struct bp_agg_input *in = &k->in[i];
+
+	if (!bp_alike_four(&many->alike, in, kind, true, &k->sum[i]))
+		return false;
+	if (__builtin_expect(!many->sure, 0))
+		for (unsigned q = 0; q < 4; q++) {
+			uint64_t to[2];
+
+			bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
+			if (bp_agg_match_find(&a->match, in[q].port, 4, to,
+				    bp_be16(in[q].frame + AT_UDP + 2)) != many->rule)
+				return false;
+		}
+#pragma GCC unroll 4
+	for (unsigned q = 0; q < 4; q++) {
+		in[q].rule = many->rule;
+		k->len[i + q] = (uint16_t)(many->alike.end - AT_PAYLOAD);
+		note_stream(k, i + q, many->rest);
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) void read_all(struct many *k, enum bp_alike_kind kind)
+{
+	unsigned i = 0;
+
+	while (i + 4 <= k->n) {
+		const unsigned end = i + 4;
+
+		if (read_four(k, i, kind)) {
+			i = end;
+			k->a->alike_streams += 4;
+			continue;
+		}
+		for (; i < end; i++)
+			read_one(k, i);
+	}
+	for (; i < k->n; i++)
+		read_one(k, i);
+}
+
+/* Next time, messages are to be like this one. */
+static void note_like(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len)
+{
+	struct bp_aggregator_many *many = &a->many;
+	const struct bp_aggregator_rule *r = &a->rule[in->rule];
+	const struct bp_agg_match_entry *e = &a->match.entry[a->match.begin[in->port][0]];
+
+	many->sure = a->match.n[in->port][0] == 1 && e->udp_span == 0;
+	many->rule = in->rule;
+	many->rest = usual & ~BP_AGG_USUAL_FRAME;
+	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
+		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
+}
+
+/* ---- look ---- */
+
+/*
+ * Fetches where messages go, and with the first and the last one of an aggregate what these need.
+ * Those are found without a branch, which nobody could foretell. gcc takes a function that does
+ * nothing else for one without effect, and its calls away: hence inlined before it looks at that.
+ */
+static inline __attribute__((always_inline)) void look(const struct many *k)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	uint8_t seldom[BURST];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < k->n; i++) {
+		const struct bp_agg_full_writer *w = &k->s[i]->writer;
+
+		__builtin_prefetch(w->buf + BP_AGG_FULL_HEADER + w->directory, 1);
+		__builtin_prefetch(w->buf + w->front + w->payloads, 1);
+		seldom[n] = (uint8_t)i;
+		n += (uint8_t)(w->count - 1) >= (uint8_t)(w->most - 2);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct bp_agg_stream *s = k->s[seldom[i]];
+		const size_t stream = (size_t)(s - t->stream);
+
+		__builtin_prefetch(&s->buffer, 1);
+		__builtin_prefetch(s->writer.buf, 1);
+		__builtin_prefetch(&t->link[stream], 1);
+		__builtin_prefetch(&t->rest[stream], 1);
+		__builtin_prefetch(&t->row[stream], 1);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *buffer = k->s[seldom[i]]->buffer;
+
+		__builtin_prefetch(buffer, 1);
+		__builtin_prefetch(buffer + 64, 1);
+	}
+}
+
+/* ---- place ---- */
+
+/* Enters what was taken, before anything else does so. */
+static void enter(struct many *k)
+{
+	k->a->taken += k->taken;
+	k->a->taken_octets += k->taken_octets;
+	k->taken = 0;
+	k->taken_octets = 0;
+}
+
+static inline void taken(struct many *k, const struct bp_agg_input *in)
+{
+	if (__builtin_expect(in->rule != k->a->taken_rule, 0)) {
+		enter(k);
+		bp_aggregator_settle(k->a);
+		k->a->taken_rule = in->rule;
+	}
+	k->taken++;
+	k->taken_octets += in->frame_len;
+}
+
+/* Lets the general way do what is to be done about a usual message. */
+static __attribute__((noinline)) void place_general(struct many *k, unsigned i)
+{
+	struct bp_agg_input *in = &k->in[i];
+	const uint8_t *ip = in->frame + AT_IP;
+	struct bp_aggregator_message m = {
+		.key = bp_agg_usual_key(k->usual[i]),
+		.sum = k->sum[i],
+		.payload = in->frame + AT_PAYLOAD,
+		.hash = k->hash[i],
+		.stream = (uint32_t)(k->s[i] - k->a->streams.stream),
+		.len = (uint16_t)k->len[i],
+		.todo = BP_AGG_TODO_TAKE,
+		.mimic = k->a->rule[in->rule].format == BP_AGG_FORMAT_FULL &&
+			 bp_agg_full_is(in->frame + AT_PAYLOAD, k->len[i]),
+		.hops = ip[BP_IP4_TTL],
+		.sport = bp_be16(in->frame + AT_UDP),
+		.src = ip + BP_IP4_SRC,
+	};
+
+	enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	bp_aggregator_do(k->a, in, &m, k->now_ns, k->wall_ns);
+	if (in->verdict != BP_AGG_TAKEN)
+		return;
+	k->s[i] = &k->a->streams.stream[m.stream];
+	k->last = i;
+}
+
+static __attribute__((noinline)) void place_odd(struct many *k, unsigned i)
+{
+	struct bp_aggregator_message *m = &k->message[i];
+
+	if ((k->general >> i & 1) == 0)
+		return;
+	enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	m->stream = (uint32_t)(k->s[i] - k->a->streams.stream);
+	bp_aggregator_do(k->a, &k->in[i], m, k->now_ns, k->wall_ns);
+	if (k->in[i].verdict != BP_AGG_TAKEN)
+		return;
+	k->s[i] = &k->a->streams.stream[m->stream];
+	k->last = i;
+}
+
+/* Begins an aggregate with a message. False: there is no buffer. */
+static __attribute__((noinline)) bool begin(struct many *k, unsigned i, bool paper)
+{
+	const uint8_t *f = k->in[i].frame;
+	struct bp_agg_stream *s = k->s[i];
+	struct bp_agg_full_writer *w = &s->writer;
+	void *buffer;
+	uint8_t *base = k->a->hooks.get(k->a->hooks.arg, &buffer);
+
+	if (base == NULL)
+		return false;
+	bp_aggregator_begin(k->a, (uint32_t)(s - k->a->streams.stream), base, buffer, f, k->now_ns);
+	if (!paper) {
+		bp_agg_full_first4(w, f + AT_IP + BP_IP4_SRC, bp_be16(f + AT_UDP),
+			f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i]);
+		s->sum = k->sum[i];
+		return true;
+	}
+	memcpy(w->last_addr, f + AT_IP + BP_IP4_SRC, 4);
+	w->last_port = bp_be16(f + AT_UDP);
+	w->last_hops = f[AT_IP + BP_IP4_TTL];
+	bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+	return true;
+}
+
+/* Appends what is not like the message before. False: it is for the general way. */
+static inline bool append_unlike(struct many *k, unsigned i)
+{
+	const uint8_t *f = k->in[i].frame;
+	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
+	struct bp_agg_stream *s = k->s[i];
+	struct bp_agg_full_writer *w = &s->writer;
+	uint64_t sum;
+
+	if (w->count == 0)
+		return begin(k, i, paper);
+	if (paper) {
+		bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+		return true;
+	}
+	sum = bp_sum_moved(k->sum[i], w->payloads);
+	if (!bp_agg_full_append4(w, f + AT_IP + BP_IP4_SRC, bp_be16(f + AT_UDP),
+		    f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i]))
+		return false;
+	s->sum = bp_sum_add(s->sum, sum);
+	return true;
+}
+
+static __attribute__((noinline)) void leave(struct many *k, unsigned i)
+{
+	const struct bp_aggregator_rule *r = &k->a->rule[k->in[i].rule];
+
+	enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	bp_aggregator_leave(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
+		r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, k->now_ns,
+		k->wall_ns);
+}
+
+/* Puts a usual message into its stream's aggregate. */
+static inline __attribute__((always_inline)) void place(struct many *k, unsigned i)
+{
+	struct bp_agg_input *in = &k->in[i];
+	struct bp_agg_stream *s = k->s[i];
+	const uint8_t *f = in->frame;
+
+	if (__builtin_expect(
+		    s->usual != k->usual[i] ||
+			    (s->writer.count != 0 && !bp_aggregator_same_target(s->target, f)),
+		    0)) {
+		place_general(k, i);
+		return;
+	}
+	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f + AT_UDP,
+		    f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
+		!append_unlike(k, i)) {
+		place_general(k, i);
+		return;
+	}
+	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
+		k->a->streams.rest[s - k->a->streams.stream].more +=
+			in->frame_len - bp_agg_least(k->len[i]);
+	s->arrived_ns += k->now_ns;
+	in->verdict = BP_AGG_TAKEN;
+	k->last = i;
+	taken(k, in);
+	if (s->writer.count == s->writer.most)
+		leave(k, i);
+}
+
+/* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
+ * usual message is always like the last one; of an earlier one the aggregate may have left. */
+static void note_usual(struct many *k)
+{
+	const unsigned i = k->last;
+
+	if (i == k->n)
+		return;
+	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
+		bp_aggregator_usual_set(
+			k->a, &k->in[i], (uint32_t)(k->s[i] - k->a->streams.stream));
+	else
+		k->a->usual.stream = BP_AGG_NO_STREAM;
+}
+
+static void take(struct many *k)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+
+	switch (k->a->many.alike.kind) {
+	case BP_ALIKE_PAPER:
+		read_all(k, BP_ALIKE_PAPER);
+		break;
+	case BP_ALIKE_LONG:
+		read_all(k, BP_ALIKE_LONG);
+		break;
+	default:
+		for (unsigned i = 0; i < k->n; i++)
+			read_one(k, i);
+	}
+	for (unsigned i = 0; i < k->n; i++) {
+		if (__builtin_expect(((k->odd ^ k->general) >> i & 1) != 0, 0))
+			continue;
+		k->s[i] = bp_agg_streams_guess(t, k->hash[i]);
+		__builtin_prefetch(k->s[i], 1);
+	}
+	look(k);
+	for (unsigned i = 0; i < k->n; i++) {
+		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
+			place_odd(k, i);
+		else
+			place(k, i);
+	}
+	enter(k);
+	note_usual(k);
+	if (k->unlike < k->n)
+		note_like(k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
+}
+
+void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	unsigned usual = 0;
+
+	bp_aggregator_poll(a, now_ns, wall_ns);
+	if (a->usual.stream != BP_AGG_NO_STREAM)
+		usual = bp_aggregator_take_usual(a, in, n, now_ns, wall_ns);
+	if (usual != n) {
+		struct many k;
+
+		k.a = a;
+		k.in = in + usual;
+		k.now_ns = now_ns;
+		k.wall_ns = wall_ns;
+		k.odd = 0;
+		k.general = 0;
+		k.taken = 0;
+		k.taken_octets = 0;
+		k.n = n - usual;
+		k.at = usual;
+		k.last = k.n;
+		k.unlike = k.n;
+		take(&k);
+	}
+	a->at = 0;
+	bp_aggregator_settle(a);
+}

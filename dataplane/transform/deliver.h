@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_TRANSFORM_DELIVER_H
+#define BP_DATAPLANE_TRANSFORM_DELIVER_H
+
+#include "dataplane/transform/reading.h"
+#include "shm/transform.h"
+
+/*
+ * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All
+ * else stays as it came. Checksums are updated by what changes (RFC 1624), which is right because
+ * they were verified; the UDP checksum that a sender left out is written.
+ */
+
+/* Of a datagram that goes back to its sender: as one that begins here. A router takes one off. */
+#define BP_REFLECTED_HOPS 64u
+
+/* What changes in the sums. */
+struct bp_deliver_sums {
+	uint64_t ip;  /* of the IPv4 header */
+	uint64_t udp; /* of what the UDP checksum covers */
+};
+
+static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
+{
+	uint8_t t[16];
+
+	memcpy(t, a, n);
+	memcpy(a, b, n);
+	memcpy(b, t, n);
+}
+
+/* Back to who sent it. Addresses and ports that change places change no sum. */
+static inline void bp_deliver_back(
+	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
+{
+	const unsigned hops = routed ? BP_REFLECTED_HOPS + 1 : BP_REFLECTED_HOPS;
+	uint8_t *ip = f + r->l3, *udp = f + r->l4;
+	uint16_t before, after, port;
+
+	if (!routed) /* a router's own MAC address is what node ip4 looks for */
+		bp_deliver_swap(f, f + 6, 6);
+	if (r->family == 4) {
+		memcpy(&before, ip + BP_IP4_TTL, 2);
+		ip[BP_IP4_TTL] = (uint8_t)hops;
+		memcpy(&after, ip + BP_IP4_TTL, 2);
+		s->ip = bp_sum_add((uint16_t)~before, after);
+		bp_deliver_swap(ip + BP_IP4_SRC, ip + BP_IP4_DST, 4);
+	} else {
+		ip[BP_IP6_HOPS] = (uint8_t)hops;
+		bp_deliver_swap(ip + BP_IP6_SRC, ip + BP_IP6_DST, 16);
+	}
+	/* from the port that it came to, and to the same number of the sender's */
+	memcpy(&before, udp, 2);
+	memcpy(&port, udp + 2, 2);
+	memcpy(udp, &port, 2);
+	s->udp = bp_sum_add((uint16_t)~before, port);
+}
+
+static inline void bp_deliver_address(
+	const struct bp_reading *r, uint8_t *f, const uint8_t *address, struct bp_deliver_sums *s)
+{
+	uint8_t *ip = f + r->l3;
+
+	if (r->family == 4) {
+		const uint64_t before = bp_reading_half(ip + BP_IP4_DST);
+
+		memcpy(ip + BP_IP4_DST, address, 4);
+		s->ip = bp_sum_add(bp_reading_half(address), ~before);
+		s->udp = s->ip;
+	} else {
+		s->udp = bp_sum(address, 16, ~bp_sum(ip + BP_IP6_DST, 16, 0));
+		memcpy(ip + BP_IP6_DST, address, 16);
+	}
+}
+
+/*
+ * Writes the headers of the datagram in frame f, which is the reading's or a copy, for a receiver
+ * of the same IP version. `outputs`: bp_reading_outputs() of f now. routed: f goes to a router.
+ */
+static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
+	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
+{
+	struct bp_deliver_sums s = {0, 0};
+	uint8_t *ip = f + r->l3, *udp = f + r->l4;
+	uint16_t check;
+
+	if (flags & BP_TRANSFORM_REFLECT) {
+		bp_deliver_back(r, f, routed, &s);
+	} else {
+		if (flags & BP_TRANSFORM_ADDRESS)
+			bp_deliver_address(r, f, to->address, &s);
+		if ((flags & BP_TRANSFORM_MAC) && !routed)
+			memcpy(f, to->mac, 6);
+	}
+	if (flags & BP_TRANSFORM_UDP) {
+		const uint16_t port = __builtin_bswap16(to->udp);
+		uint16_t before;
+
+		memcpy(&before, udp + 2, 2);
+		memcpy(udp + 2, &port, 2);
+		s.udp = bp_sum_add(s.udp, (uint64_t)(uint16_t)~before + port);
+	}
+	if (r->family == 4 && s.ip != 0) {
+		memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
+		check = (uint16_t)~bp_sum_fold(bp_sum_add(s.ip, (uint16_t)~check));
+		memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
+	}
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(bp_sum_add(s.udp, outputs), r->rest));
+	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	check = check != 0 ? check : 0xffff;
+	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
+}
+
+#endif

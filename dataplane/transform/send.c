@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of a burst's readings: points moved by matrices, written, and sent to receivers. */
+#include <rte_memcpy.h>
+
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/learn.h"
+#include "dataplane/transform/deliver.h"
+#include "dataplane/transform/transformer.h"
+
+/* ---- arithmetic over a burst ---- */
+
+#define NO_METHOD UINT8_MAX
+
+/*
+ * Where methods are mixed: the points of each by themselves. matrix NULL: to Cartesian, else moved.
+ */
+static __rte_noinline void compute_mixed(struct bp_transformer *t, struct bp_transform_points *p,
+	const uint8_t method[], const double *const matrix[], unsigned n)
+{
+	for (unsigned which = 0; which < BP_TRANSFORM_METHODS; which++) {
+		const double *own[BP_TRANSFORM_BURST];
+		uint8_t at[BP_TRANSFORM_BURST];
+		unsigned k = 0;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (method[i] != which)
+				continue;
+			for (unsigned c = 0; c < 3; c++)
+				t->scratch.v[c][k] = p->v[c][i];
+			if (matrix != NULL)
+				own[k] = matrix[i];
+			at[k++] = (uint8_t)i;
+		}
+		if (k == 0)
+			continue;
+		if (matrix != NULL)
+			bp_transform_ops(which)->affine(&t->scratch, own, k);
+		else
+			bp_transform_ops(which)->to_cartesian(&t->scratch, k);
+		for (unsigned i = 0; i < k; i++)
+			for (unsigned c = 0; c < 3; c++)
+				p->v[c][at[i]] = t->scratch.v[c][i];
+	}
+}
+
+static void make_cartesian(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transformer_rule *first = &t->rule[b->reading[0].rule];
+	uint8_t method[BP_RX_BURST];
+
+	if (likely(b->alike)) {
+		if (!first->layout.cartesian)
+			first->ops->to_cartesian(&b->points, b->n);
+		return;
+	}
+	for (unsigned j = 0; j < b->n; j++) {
+		const struct bp_transformer_rule *r = &t->rule[b->reading[j].rule];
+
+		method[j] = r->layout.cartesian || b->n_rows[j] == 0 ? NO_METHOD : r->method;
+	}
+	compute_mixed(t, &b->points, method, NULL, b->n);
+}
+
+static void move(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const unsigned n = b->n_pairs;
+	uint8_t method[BP_TRANSFORM_BURST];
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned c = 0; c < 3; c++)
+			b->results.v[c][i] = b->points.v[c][b->pair[i].place];
+	if (likely(b->alike)) {
+		t->rule[b->reading[0].rule].ops->affine(&b->results, b->matrix, n);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		method[i] = t->rule[b->reading[b->pair[i].place].rule].method;
+	compute_mixed(t, &b->results, method, b->matrix, n);
+}
+
+/* saturated[]: of each datagram, as bp_transform_layout_write() says. */
+static void write_outputs(struct bp_transformer *t, uint8_t saturated[])
+{
+	struct bp_transform_burst *b = &t->burst;
+	uint8_t *payload[BP_TRANSFORM_BURST];
+
+	for (unsigned i = 0; i < b->n_pairs; i++)
+		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].l4 + BP_UDP_HDR;
+	if (likely(b->alike)) {
+		bp_transform_layout_write_all(&t->rule[b->reading[0].rule].layout, payload,
+			b->n_pairs, &b->results, saturated);
+		return;
+	}
+	for (unsigned i = 0; i < b->n_pairs; i++)
+		saturated[i] = (uint8_t)bp_transform_layout_write(
+			&t->rule[b->reading[b->pair[i].place].rule].layout, payload[i], &b->results,
+			i);
+}
+
+/* ---- datagrams ---- */
+
+static inline void leave(struct bp_transform_burst *b, rte_edge_t edge, struct rte_mbuf *m)
+{
+	b->leave[b->n_leaves] = m;
+	b->leave_by[b->n_leaves++] = (uint8_t)edge;
+}
+
+/* Where a result goes; the switch learns of a tracker that is answered here, too. */
+static inline uint8_t way_of(
+	struct bp_worker *w, const struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
+{
+	const uint8_t onward = w->onward[m->port];
+
+	if (likely(!(flags & BP_TRANSFORM_REFLECT)))
+		return w->inner[m->port] == BP_EDGE_AGGREGATE ? BP_EDGE_AGGREGATE : onward;
+	if (onward == BP_EDGE_IP4)
+		return onward;
+	if (onward == BP_EDGE_BRIDGE)
+		bp_bridge_learn(w, bp_mac_load(frame + 6), m->port);
+	return (uint8_t)(BP_EDGE_PORT + m->port);
+}
+
+/* What was done for readings of one rule, to be added to its statistics at once. */
+struct tally {
+	uint32_t sent, bare, saturated;
+};
+
+static void settle(struct bp_transformer *t, unsigned rule, struct tally *n)
+{
+	struct bp_transform_rule_stats *s = t->rule[rule].stats;
+
+	bp_transform_stat_add(&s->sent, n->sent);
+	if (unlikely(n->bare != 0)) {
+		bp_count(t->worker, BP_C_TRANSFORM_BARE, n->bare);
+		bp_transform_stat_add(&s->bare, n->bare);
+	}
+	if (unlikely(n->saturated != 0)) {
+		bp_count(t->worker, BP_C_TRANSFORM_SATURATED, n->saturated);
+		bp_transform_stat_add(&s->saturated, n->saturated);
+	}
+	*n = (struct tally){0};
+}
+
+/* Saturated; true: it is dropped. */
+static __rte_noinline bool refuse_result(
+	struct bp_transformer *t, const struct bp_transform_pair *pair)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transformer_rule *rule = &t->rule[b->reading[pair->place].rule];
+	const uint32_t source = b->source[pair->place];
+	struct bp_transform_source_stats *s =
+		source != UINT32_MAX ? bp_transformer_stats_of(t, source) : NULL;
+
+	if (s != NULL)
+		bp_transform_stat_add(rule->drop_overflow ? &s->refused : &s->saturated, 1);
+	if (!rule->drop_overflow)
+		return false;
+	bp_transform_stat_add(&rule->stats->overflow, 1);
+	b->leave_by[pair->leaves] =
+		(uint8_t)bp_drop(b->leave[pair->leaves], BP_C_DROP_TRANSFORM_OVERFLOW);
+	return true;
+}
+
+static void deliver(struct bp_transformer *t, const uint8_t saturated[])
+{
+	struct bp_transform_burst *b = &t->burst;
+	struct bp_worker *w = t->worker;
+	struct tally n = {0};
+	unsigned rule = b->reading[b->pair[0].place].rule;
+
+	for (unsigned i = 0; i < b->n_pairs; i++) {
+		const struct bp_transform_pair *pair = &b->pair[i];
+		const struct bp_reading *r = &b->reading[pair->place];
+		const struct rte_mbuf *m = b->leave[pair->leaves];
+
+		if (unlikely(r->rule != rule)) {
+			settle(t, rule, &n);
+			rule = r->rule;
+		}
+		if (unlikely(saturated[i] != 0)) {
+			if (refuse_result(t, pair))
+				continue;
+			n.saturated++;
+		}
+		n.sent++;
+		n.bare += !(pair->flags & BP_TRANSFORM_MATRIX);
+		b->leave_by[pair->leaves] = way_of(w, m, pair->flags, pair->frame);
+		bp_deliver(r, pair->frame, pair->row, pair->flags,
+			w->onward[m->port] == BP_EDGE_IP4,
+			bp_reading_outputs(
+				&t->rule[rule].layout, pair->frame + r->l4 + BP_UDP_HDR));
+	}
+	settle(t, rule, &n);
+}
+
+/* All that was collected leaves, in its order. */
+static void flush(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	uint8_t saturated[BP_TRANSFORM_BURST];
+
+	if (b->n_pairs != 0) {
+		move(t);
+		write_outputs(t, saturated);
+		deliver(t, saturated);
+	}
+	if (b->last != NULL) { /* which the next one's copies may lie over */
+		memcpy(t->last, b->last, sizeof(t->last));
+		b->last = NULL;
+	}
+	for (unsigned i = 0; i < b->n_leaves; i++)
+		bp_run_add(&t->run, b->leave_by[i], b->leave[i]);
+	b->n_pairs = b->n_leaves = 0;
+}
+
+/* ---- receivers ---- */
+
+/* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
+static inline const double *take_matrix(
+	struct bp_transformer *t, const struct bp_transform_row *row, unsigned *flags)
+{
+	struct bp_transform_burst *b = &t->burst;
+	uint64_t state = atomic_load_explicit(&row->state, memory_order_acquire);
+
+	if (unlikely(row != t->last_row || state != t->last_state)) {
+		b->last = b->copied[b->n_pairs];
+		state = bp_transform_row_read(row, b->copied[b->n_pairs]);
+		t->last_row = row;
+		t->last_state = state;
+	}
+	*flags = state & 0xff;
+	if (unlikely(!(state & BP_TRANSFORM_MATRIX)))
+		return bp_transform_identity;
+	return b->last != NULL ? b->last : t->last;
+}
+
+/* A frame for a further receiver, or NULL. */
+static struct rte_mbuf *copy_of(struct bp_transformer *t, const struct rte_mbuf *m, unsigned rule)
+{
+	struct bp_mbuf_stock *s = &t->stock;
+	struct rte_mbuf *copy;
+
+	if (unlikely(t->copies == BP_TRANSFORM_COPIES_MOST || m->data_len > s->room ||
+		     !bp_mbuf_stock_fill(s, 1))) {
+		bp_count(t->worker, BP_C_TRANSFORM_NO_MBUF, 1);
+		bp_transform_stat_add(&t->rule[rule].stats->no_mbuf, 1);
+		return NULL;
+	}
+	copy = bp_mbuf_stock_take(s, m->port, m->data_len);
+	rte_memcpy(bp_mbuf_stock_data(s, copy), rte_pktmbuf_mtod(m, const void *), m->data_len);
+	t->copies++;
+	bp_count(t->worker, BP_C_TRANSFORM_COPY, 1);
+	return copy;
+}
+
+/* Whether the receiver is of another IP version than the reading. */
+static inline bool is_foreign(
+	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
+{
+	return (flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)) == BP_TRANSFORM_ADDRESS &&
+	       row->family != r->family;
+}
+
+/* Frames are copied before the reading's own is changed, which flush() does. */
+static void add_receivers(struct bp_transformer *t, unsigned j)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_reading *r = &b->reading[j];
+	struct rte_mbuf *own = b->m[b->at[j]];
+
+	if (unlikely(b->n_pairs + b->n_rows[j] > BP_TRANSFORM_BURST))
+		flush(t);
+	for (unsigned k = 0; k < b->n_rows[j]; k++) {
+		const struct bp_transform_row *row = &t->view.row[b->row[j] + k];
+		struct bp_transform_pair *pair = &b->pair[b->n_pairs];
+		struct rte_mbuf *m = own;
+		unsigned flags;
+
+		b->matrix[b->n_pairs] = take_matrix(t, row, &flags);
+		if (unlikely(k != 0) && (m = copy_of(t, own, r->rule)) == NULL)
+			continue;
+		if (unlikely(is_foreign(row, flags, r))) {
+			leave(b, bp_drop(m, BP_C_DROP_TRANSFORM_FAMILY), m);
+			continue;
+		}
+		*pair = (struct bp_transform_pair){.row = row,
+			.frame = rte_pktmbuf_mtod(m, uint8_t *),
+			.flags = (uint8_t)flags,
+			.place = (uint8_t)j,
+			.leaves = (uint8_t)b->n_leaves};
+		b->n_pairs++;
+		leave(b, BP_EDGE_DROP, m);
+	}
+}
+
+static void count_readings(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	unsigned all = 0;
+
+	for (unsigned j = 0; j < b->n;) {
+		const uint32_t source = b->source[j];
+		const unsigned rule = b->reading[j].rule;
+		unsigned n = 0;
+
+		for (; j < b->n && b->source[j] == source && b->reading[j].rule == rule; j++)
+			n += b->n_rows[j] != 0;
+		bp_transform_stat_add(&t->rule[rule].stats->readings, n);
+		if (source != UINT32_MAX)
+			bp_transform_stat_add(&bp_transformer_stats_of(t, source)->readings, n);
+		all += n;
+	}
+	bp_count(t->worker, BP_C_TRANSFORM_READING, all);
+}
+
+void bp_transformer_send(struct bp_transformer *t, unsigned n)
+{
+	struct bp_transform_burst *b = &t->burst;
+	unsigned j = 0;
+
+	b->n_pairs = b->n_leaves = 0;
+	b->last = NULL;
+	if (b->n != 0) {
+		make_cartesian(t);
+		count_readings(t);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (j < b->n && b->at[j] == i && b->n_rows[j++] != 0)
+			add_receivers(t, j - 1);
+		else
+			leave(b, b->edge[i], b->m[i]);
+	}
+	flush(t);
+	bp_mbuf_stock_return(&t->stock);
+}

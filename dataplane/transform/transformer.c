@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/transform/transformer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/graph.h"
+#include "shm/transform_writer.h"
+
+/* ---- rules ---- */
+
+/* Of all ports, for any destination that the rule says; the first that matches is the one. */
+static void enter(struct bp_transformer *t, unsigned number, const struct bp_transform_rule *r)
+{
+	struct bp_agg_to to = {.address = r->to, .udp_first = r->udp, .udp_last = r->udp};
+
+	if (r->port >= BP_MAX_PORTS)
+		return;
+	t->wants |= 1u << r->port;
+	if (r->to.family != 0) {
+		bp_agg_match_enter(&t->match, number, r->port, &to);
+		return;
+	}
+	for (unsigned family = 4; family <= 6; family += 2) {
+		to.address = (struct bp_prefix){.family = (uint8_t)family};
+		bp_agg_match_enter(&t->match, number, r->port, &to);
+	}
+}
+
+static void clear(struct bp_transform_rule_stats *s)
+{
+	_Atomic uint64_t *stat = (_Atomic uint64_t *)s;
+
+	for (unsigned i = 0; i < sizeof(*s) / sizeof(*stat); i++)
+		atomic_store_explicit(&stat[i], 0, memory_order_relaxed);
+}
+
+static void copy(struct bp_transformer *t, unsigned number, const struct bp_transform_rule_row *row)
+{
+	struct bp_transformer_rule *to = &t->rule[number];
+	const struct bp_transform_rule *r = &row->rule;
+
+	*to = (struct bp_transformer_rule){.layout = r->layout,
+		.ops = bp_transform_ops(r->method),
+		.stats = &t->rule_stats[number],
+		.otherwise = row->otherwise,
+		.method = r->method,
+		.drop_unknown = r->drop_unknown,
+		.drop_overflow = r->drop_overflow};
+}
+
+/* Whether two rules tell of the same readings: what was counted of the one goes on. */
+static bool same_readings(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
+{
+	return a->port == b->port && a->udp == b->udp && memcmp(&a->to, &b->to, sizeof(a->to)) == 0;
+}
+
+/* Those of the bank that was taken, or, for dropping, the worker's own. */
+static void set_rules(struct bp_transformer *t)
+{
+	const struct bp_transform_bank *bank = t->view.bank;
+	const unsigned n = bank != NULL ? bank->n_rules : t->own->n_rules;
+
+	bp_agg_match_clear(&t->match);
+	t->wants = 0;
+	for (unsigned i = 0; i < n; i++) {
+		const struct bp_transform_rule *r =
+			bank != NULL ? &bank->rule[i].rule : &t->own->rule[i];
+
+		if (bank != NULL)
+			copy(t, i, &bank->rule[i]);
+		if (i >= t->n_counted || !same_readings(&t->counted[i], r)) {
+			clear(&t->rule_stats[i]);
+			t->counted[i] = *r;
+		}
+		enter(t, i, r);
+	}
+	t->n_counted = n;
+	t->last_row = NULL;
+	t->worker->transforms = t->wants;
+	bp_graph_enter(t->worker);
+}
+
+void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
+{
+	struct bp_transform_head *head = t->tables->head;
+	_Atomic uint64_t *seen = &head->seen[t->worker->index];
+	struct bp_transform_view view;
+
+	/* As bp_worker_take_rules() does, and for the same reason. */
+	for (;;) {
+		uint64_t again;
+
+		atomic_store_explicit(seen, active, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+		again = atomic_load_explicit(&head->active, memory_order_acquire);
+		if (again == active)
+			break;
+		active = again;
+	}
+	t->active = active;
+	view = bp_transform_view_of(t->tables, active);
+	if (view.bank != NULL && (view.bank->ports != t->ports_key || view.bank->generation == 0 ||
+					 !bp_transform_valid(view.bank, t->tables->matrices)))
+		view.bank = NULL;
+	if (view.bank == NULL && t->view.bank == NULL)
+		return;
+	t->view = view;
+	set_rules(t);
+}
+
+/* ---- life ---- */
+
+struct bp_transformer *bp_transformer_create(
+	const struct bp_config *c, const struct bp_transform_tables *tables, unsigned worker)
+{
+	struct bp_transformer *t = aligned_alloc(RTE_CACHE_LINE_SIZE,
+		RTE_ALIGN_CEIL(sizeof(struct bp_transformer), RTE_CACHE_LINE_SIZE));
+
+	if (t == NULL)
+		return NULL;
+	memset(t, 0, sizeof(*t));
+	bp_transform_methods_init();
+	t->tables = tables;
+	t->own = &c->transform;
+	t->ports_key = bp_transform_ports_key(c);
+	t->rule_stats = tables->rule_stats + (size_t)worker * BP_TRANSFORM_RULES_MAX;
+	t->source_stats = tables->source_stats + (size_t)worker * tables->matrices;
+	return t;
+}
+
+void bp_transformer_free(struct bp_transformer *t)
+{
+	free(t);
+}
+
+void bp_transformer_begin(struct bp_transformer *t, struct bp_worker *w)
+{
+	t->worker = w;
+	t->run.worker = w;
+	bp_mbuf_stock_init(&t->stock, w->pool);
+	set_rules(t);
+}
+
+void bp_transformer_leave(struct bp_transformer *t)
+{
+	t->view.bank = NULL;
+	t->active = 0;
+	atomic_store_explicit(
+		&t->tables->head->seen[t->worker->index], UINT64_MAX, memory_order_release);
+}
+
+void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)
+{
+	bp_transformer_collect(t, m, n);
+	bp_transformer_send(t, n);
+}

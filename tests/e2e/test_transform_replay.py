@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Coordinate transformation under replay: without root, hugepages or a laboratory; the vectors of the authors' server, bit
+for bit, through the whole gateway."""
+
+import json
+import struct
+import subprocess
+
+import pytest
+
+from agg_frames import frame_of, read, write_pcap
+from lab import BIPLANE, ROOT
+from readings import IDENTITY, ROTATED, SLANTED, UDP, assert_exact, coordinates, some, source, transform
+
+TRACKER, SERVER = "10.7.0.5", "10.7.0.9"
+VECTORS = json.loads((ROOT / "tests" / "fixtures" / "transform.json").read_text())
+
+
+def read_pcap(path):
+    octets = path.read_bytes()
+    at, frames = 24, []
+    while at < len(octets):
+        length = struct.unpack("<I", octets[at + 8:at + 12])[0]
+        frames.append(octets[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
+
+
+def replay(directory, payloads, *entries):
+    """What leaves by port cloud of payloads from the tracker, and the report."""
+    file = directory / "biplane.yaml"
+    file.write_text(json.dumps({
+        "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
+        "bridge": [["devices", "cloud"]], "transform": list(entries)}))
+    write_pcap(directory / "in.pcap", [frame_of(TRACKER, SERVER, p, dport=UDP) for p in payloads])
+    p = subprocess.run([BIPLANE, "replay", "-c", str(file), "--in", f"devices={directory}/in.pcap", "--out", f"cloud={directory}/out.pcap",
+                        "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
+    assert p.returncode == 0, p.stderr
+    return [read(f) for f in read_pcap(directory / "out.pcap")], json.loads(p.stdout)
+
+
+@pytest.mark.parametrize("method", sorted({v["method"] for v in VECTORS["vectors"]}))
+@pytest.mark.parametrize("matrix", sorted({v["matrix"] for v in VECTORS["vectors"]}))
+def test_the_authors_vectors(tmp_path, method, matrix):
+    vectors = [v for v in VECTORS["vectors"] if (v["method"], v["matrix"]) == (method, matrix)]
+    rows = {m["name"]: m["row_major_3x4"] for m in VECTORS["matrix_messages"]}.get(matrix)
+    receiver = {"matrix": [rows[i:i + 4] for i in (0, 4, 8)]} if rows else {}
+    got, _ = replay(tmp_path, [bytes.fromhex(v["request_hex"]) for v in vectors],
+                    transform([source(TRACKER, receiver)], method=method, singular="allow"))
+    assert len(vectors) == 9
+    assert [p.payload[12:24].hex() for p in got] == [v["response_hex_xyz"] for v in vectors]
+
+
+@pytest.mark.parametrize("method,off", [("vector", 0.2), ("exact", 0.2), ("userspace", 2), ("large", 8), ("medium", 8), ("small", 60), ("chebyshev", 400)])
+def test_methods(tmp_path, method, off):
+    """Each within its error; how large that is in the mean is in docs/transform-accuracy.md."""
+    sent = some(2000)
+    got, out = replay(tmp_path, [r.payload() for r in sent],
+                      transform([source(TRACKER, {"address": "10.7.0.10", "udp": 20000, "matrix": SLANTED}, {"matrix": ROTATED})], method=method))
+    assert {(p.source, p.destination, p.dport) for p in got} == {(TRACKER, "10.7.0.10", 20000), (TRACKER, SERVER, UDP)}
+    for address, matrix in (("10.7.0.10", SLANTED), (SERVER, ROTATED)):
+        assert_exact(sent, [coordinates(p.payload) for p in got if p.destination == address], matrix, off)
+    assert out["sum"]["exact"] and out["sum"]["made"] == len(sent), out["sum"]
+
+
+def test_the_same_again(tmp_path):
+    """The same capture and file give the same octets, on any processor."""
+    both = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        both.append(replay(tmp_path / name, [r.payload() for r in some(500, 2)], transform(unknown="bare"))[0])
+    assert both[0] == both[1]
+    assert_exact(some(500, 2), [coordinates(p.payload) for p in both[0]], IDENTITY)
