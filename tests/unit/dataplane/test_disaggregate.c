@@ -71,10 +71,11 @@ static void each_has_its_length(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		PORTS "aggregate:\n"
-		      "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"
-		      "  - {port: a, to: {address: fd00::9, udp: 5555}, messages: 8}\n" TAKE "}\n"
-		      "  - {port: b, to: {address: fd00::9, udp: 5555}, senders: [fd00::/16]}\n",
+		AGG_PORTS
+		"aggregate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"
+		"  - {port: a, to: {address: fd00::9, udp: 5555}, messages: 8}\n" TAKE "}\n"
+		"  - {port: b, to: {address: fd00::9, udp: 5555}, senders: [fd00::/16]}\n",
 		false, false);
 	for (unsigned round = 0; round < 3; round++) {
 		struct agg_seen s;
