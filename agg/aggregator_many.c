@@ -288,30 +288,42 @@ static __attribute__((noinline)) void place_odd(struct many *k, unsigned i)
 	k->last = i;
 }
 
-/* Appends what is not like the message before. False: it is for the general way. */
-static __attribute__((noinline)) bool append_unlike(struct many *k, unsigned i)
+/* Begins an aggregate with a message. False: there is no buffer. */
+static __attribute__((noinline)) bool begin(struct many *k, unsigned i, bool paper)
 {
-	const struct bp_agg_input *in = &k->in[i];
-	const uint8_t *f = in->frame;
-	const bool paper = k->a->rule[in->rule].format == BP_AGG_FORMAT_PAPER;
+	const uint8_t *f = k->in[i].frame;
+	struct bp_agg_stream *s = k->s[i];
+	struct bp_agg_full_writer *w = &s->writer;
+	void *buffer;
+	uint8_t *base = k->a->hooks.get(k->a->hooks.arg, &buffer);
+
+	if (base == NULL)
+		return false;
+	bp_aggregator_begin(k->a, (uint32_t)(s - k->a->streams.stream), base, buffer, f, k->now_ns);
+	if (!paper) {
+		bp_agg_full_first4(w, f + AT_IP + BP_IP4_SRC, bp_be16(f + AT_UDP),
+			f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i]);
+		s->sum = k->sum[i];
+		return true;
+	}
+	memcpy(w->last_addr, f + AT_IP + BP_IP4_SRC, 4);
+	w->last_port = bp_be16(f + AT_UDP);
+	w->last_hops = f[AT_IP + BP_IP4_TTL];
+	bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+	return true;
+}
+
+/* Appends what is not like the message before. False: it is for the general way. */
+static inline bool append_unlike(struct many *k, unsigned i)
+{
+	const uint8_t *f = k->in[i].frame;
+	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
 	struct bp_agg_stream *s = k->s[i];
 	struct bp_agg_full_writer *w = &s->writer;
 	uint64_t sum;
 
-	if (w->count == 0) {
-		void *buffer;
-		uint8_t *base = k->a->hooks.get(k->a->hooks.arg, &buffer);
-
-		if (base == NULL)
-			return false;
-		bp_aggregator_begin(
-			k->a, (uint32_t)(s - k->a->streams.stream), base, buffer, f, k->now_ns);
-		if (paper) {
-			memcpy(w->last_addr, f + AT_IP + BP_IP4_SRC, 4);
-			w->last_port = bp_be16(f + AT_UDP);
-			w->last_hops = f[AT_IP + BP_IP4_TTL];
-		}
-	}
+	if (w->count == 0)
+		return begin(k, i, paper);
 	if (paper) {
 		bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
 		return true;
@@ -366,6 +378,21 @@ static inline __attribute__((always_inline)) void place(struct many *k, unsigned
 		leave(k, i);
 }
 
+/* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
+ * usual message is always like the last one; of an earlier one the aggregate may have left. */
+static void note_usual(struct many *k)
+{
+	const unsigned i = k->last;
+
+	if (i == k->n)
+		return;
+	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
+		bp_aggregator_usual_set(
+			k->a, &k->in[i], (uint32_t)(k->s[i] - k->a->streams.stream));
+	else
+		k->a->usual.stream = BP_AGG_NO_STREAM;
+}
+
 static void take(struct many *k)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -395,38 +422,28 @@ static void take(struct many *k)
 			place(k, i);
 	}
 	enter(k);
-	if (k->last < k->n)
-		bp_aggregator_usual_set(
-			k->a, &k->in[k->last], (uint32_t)(k->s[k->last] - k->a->streams.stream));
 	if (k->unlike < k->n)
 		note_like(k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
 }
 
-void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
 {
-	unsigned usual = 0;
+	struct many k;
 
-	bp_aggregator_poll(a, now_ns, wall_ns);
-	if (a->usual.stream != BP_AGG_NO_STREAM)
-		usual = bp_aggregator_take_usual(a, in, n, now_ns, wall_ns);
-	if (usual != n) {
-		struct many k;
-
-		k.a = a;
-		k.in = in + usual;
-		k.now_ns = now_ns;
-		k.wall_ns = wall_ns;
-		k.odd = 0;
-		k.general = 0;
-		k.taken = 0;
-		k.taken_octets = 0;
-		k.n = n - usual;
-		k.at = usual;
-		k.last = k.n;
-		k.unlike = k.n;
-		take(&k);
-	}
-	a->at = 0;
-	bp_aggregator_settle(a);
+	k.a = a;
+	k.in = in + at;
+	k.now_ns = now_ns;
+	k.wall_ns = wall_ns;
+	k.odd = 0;
+	k.general = 0;
+	k.taken = 0;
+	k.taken_octets = 0;
+	k.n = n;
+	k.at = at;
+	k.last = n;
+	k.unlike = n;
+	take(&k);
+	if (last)
+		note_usual(&k);
 }

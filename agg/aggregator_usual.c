@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
 #include "proto/agg_full_alike.h"
 
 /*
@@ -62,44 +63,6 @@ void bp_aggregator_usual_set(
 	u->routed = in->routed;
 	u->mac = in->mac;
 	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
-}
-
-/* ---- judging ---- */
-
-/* Judges messages from in[0] on: returns how many in a row are like the usual one. */
-static inline __attribute__((always_inline)) unsigned judge_alike(const struct bp_alike *x,
-	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t sum[BURST])
-{
-	struct bp_agg_input same[4];
-	uint32_t sums[4];
-	unsigned i = 0;
-
-	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
-		i += 4;
-	/* those behind, or before the one that is none: one in four places */
-	for (; i < n; i++) {
-		for (unsigned k = 0; k < 4; k++)
-			same[k] = in[i];
-		if (!bp_alike_four(x, same, kind, false, sums))
-			break;
-		sum[i] = sums[0];
-	}
-	return i;
-}
-
-static unsigned judge(
-	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t sum[BURST])
-{
-	switch (x->kind) {
-	case BP_ALIKE_PAPER:
-		return judge_alike(x, in, n, BP_ALIKE_PAPER, sum);
-	case BP_ALIKE_SHORT:
-		return judge_alike(x, in, n, BP_ALIKE_SHORT, sum);
-	case BP_ALIKE_LONG:
-		return judge_alike(x, in, n, BP_ALIKE_LONG, sum);
-	default:
-		return 0;
-	}
 }
 
 /* ---- placing ---- */
@@ -290,7 +253,7 @@ struct taking {
 	struct bp_aggregator *a;
 	struct bp_agg_stream *s;
 	const struct bp_aggregator_rule *r;
-	struct bp_agg_input *first; /* the burst */
+	const struct bp_agg_input *burst;
 	uint64_t now_ns, wall_ns;
 	struct tally t;
 };
@@ -312,7 +275,7 @@ static inline void leave_if_full(struct taking *k, const struct bp_agg_input *ne
 {
 	if (k->s->writer.count != k->r->most)
 		return;
-	k->a->at = (uint8_t)(next - k->first - 1);
+	k->a->at = (uint8_t)(next - k->burst - 1);
 	leave(k->a, k->a->usual.stream,
 		k->r->most == k->r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, &k->t,
 		k->now_ns, k->wall_ns);
@@ -376,10 +339,10 @@ static inline __attribute__((always_inline)) bool take_one(
 	return true;
 }
 
-static inline __attribute__((always_inline)) unsigned take(struct taking *k, unsigned n, bool paper)
+static inline __attribute__((always_inline)) unsigned take(
+	struct taking *k, struct bp_agg_input *in, unsigned n, bool paper)
 {
 	struct bp_aggregator_usual *u = &k->a->usual;
-	struct bp_agg_input *const in = k->first;
 	const struct bp_agg_input *other = NULL; /* the last that was not alike */
 	bool try = true; /* lengths do not change all the time: messages may be alike */
 	unsigned i = 0, len;
@@ -392,7 +355,7 @@ static inline __attribute__((always_inline)) unsigned take(struct taking *k, uns
 			if (other != NULL)
 				note(k->a, other, u->len);
 			other = NULL;
-			judged = judge(&u->alike, in + i, n - i, sum);
+			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
 			placed = place(k, in + i, sum, judged, paper);
 			k->a->alike += placed;
 			i += placed;
@@ -412,19 +375,29 @@ static inline __attribute__((always_inline)) unsigned take(struct taking *k, uns
 }
 
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns)
+	unsigned at, uint64_t now_ns, uint64_t wall_ns)
 {
 	const unsigned rule = a->usual.rule;
 	struct taking k = {.a = a,
 		.s = &a->streams.stream[a->usual.stream],
 		.r = &a->rule[rule],
-		.first = in,
+		.burst = in,
 		.now_ns = now_ns,
 		.wall_ns = wall_ns};
 
+	/* others in between may have begun one for another station */
+	if (k.s->buffer != NULL &&
+		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))
+		return 0;
 	if (a->taken_rule != rule) {
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;
 	}
-	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, n, true) : take(&k, n, false);
+	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, in + at, n, true)
+						  : take(&k, in + at, n, false);
+}
+
+bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in)
+{
+	return is_usual(&a->usual, in);
 }

@@ -99,3 +99,52 @@ bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, uns
 		paper ? 3 + 8 : 3 + 5);
 	return true;
 }
+
+/* Judges one to three messages, in four places, the last one in all that are left. */
+static inline __attribute__((always_inline)) bool few(const struct bp_alike *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+{
+	struct bp_agg_input of[4];
+	uint32_t sums[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		of[i] = in[i < n ? i : n - 1];
+	if (!bp_alike_four(x, of, kind, false, sums))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		sum[i] = sums[i];
+	return true;
+}
+
+static __attribute__((always_inline)) inline unsigned judge(const struct bp_alike *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+{
+	unsigned i = 0;
+
+	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
+		i += 4;
+	/* what is left, with some of those before */
+	if (i + 4 > n && i < n &&
+		(i != 0 ? bp_alike_four(x, in + n - 4, kind, false, sum + n - 4)
+			: few(x, in, n, kind, sum)))
+		return n;
+	/* the next four, or so many as there are, are not all alike */
+	while (i < n && few(x, in + i, 1, kind, sum + i))
+		i++;
+	return i;
+}
+
+unsigned bp_alike_judge(
+	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum)
+{
+	switch (x->kind) {
+	case BP_ALIKE_PAPER:
+		return judge(x, in, n, BP_ALIKE_PAPER, sum);
+	case BP_ALIKE_SHORT:
+		return judge(x, in, n, BP_ALIKE_SHORT, sum);
+	case BP_ALIKE_LONG:
+		return judge(x, in, n, BP_ALIKE_LONG, sum);
+	default:
+		return 0;
+	}
+}

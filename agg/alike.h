@@ -164,4 +164,10 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 	return bp_v16_all((bp_v16)ok);
 }
 
+/* Judges in[0..n): returns how many are so, from the first on. sum[0..n) may all be written; of
+ * those that are so it is the bp_sum() of the payload, with format paper of the message without the
+ * flag header. */
+unsigned bp_alike_judge(
+	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
+
 #endif

@@ -232,11 +232,14 @@ static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
 static inline struct bp_agg_stream *bp_agg_streams_guess(
 	const struct bp_agg_streams *t, uint32_t hash)
 {
-	uint32_t i = hash & t->slot_mask;
+	uint32_t i = hash & t->slot_mask, slot = t->slot[i];
 
-	while (t->slot[i] != 0 && !bp_agg_slot_may(t->slot[i], hash))
+	/* mostly it is the first, and no free one */
+	while (!bp_agg_slot_may(slot, hash) && slot != 0) {
 		i = (i + 1) & t->slot_mask;
-	return &t->stream[-1] + bp_agg_slot_row(t->slot[i]);
+		slot = t->slot[i];
+	}
+	return &t->stream[-1] + bp_agg_slot_row(slot);
 }
 
 /* The stream, or BP_AGG_NO_STREAM. */

@@ -21,33 +21,45 @@
 typedef int16_t bp_v8_asked __attribute__((vector_size(16)));
 
 /* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of those that are asked for (1, else 0),
- * each BP_CHECKSUM_LESS less. */
-static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_asked asked)
+ * each BP_CHECKSUM_LESS less. The portable ones are what other machines do; tests hold both
+ * together. */
+static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_asked asked)
 {
-	const bp_v16 moved = octets ^ (bp_v16)((bp_v4){0} + 0x80008000);
-#if defined(__SSE2__)
-	return (bp_v4)_mm_madd_epi16((__m128i)moved, (__m128i)asked);
-#else
-	const bp_v8s word = (bp_v8s)moved * asked;
+	const bp_v8_asked word = (bp_v8_asked)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
 	bp_v4 sum;
 
 	for (unsigned i = 0; i < 4; i++)
 		sum[i] = (uint32_t)(word[2 * i] + word[2 * i + 1]);
 	return sum;
+}
+
+static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_asked asked)
+{
+#if defined(__SSE2__)
+	const bp_v4 moved = (bp_v4)octets ^ 0x80008000;
+
+	return (bp_v4)_mm_madd_epi16((__m128i)moved, (__m128i)asked);
+#else
+	return bp_v4_words_portable(octets, asked);
 #endif
 }
 
 /* The lesser of each two words. */
-static inline bp_v16 bp_v8_least(bp_v16 a, bp_v16 b)
+static inline bp_v16 bp_v8_least_portable(bp_v16 a, bp_v16 b)
 {
-#if defined(__SSE4_1__)
-	return (bp_v16)_mm_min_epu16((__m128i)a, (__m128i)b);
-#else
 	typedef uint16_t words __attribute__((vector_size(16)));
 	const words x = (words)a, y = (words)b;
 	const words less = (words)(x < y);
 
 	return (bp_v16)((x & less) | (y & ~less));
+}
+
+static inline bp_v16 bp_v8_least(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE4_1__)
+	return (bp_v16)_mm_min_epu16((__m128i)a, (__m128i)b);
+#else
+	return bp_v8_least_portable(a, b);
 #endif
 }
 

@@ -160,17 +160,22 @@ static inline bp_v16 bp_v16_least(bp_v16 a, bp_v16 b)
 #endif
 }
 
-/* Octet i is octet at[i] of v, or 0 where at[i] is 0x80. */
+/* Byte i is byte at[i] of v, or 0 where the top bit of at[i] is set; at[i] is below 16 else. */
+static inline bp_v16 bp_v16_pick_portable(bp_v16 v, bp_v16 at)
+{
+	bp_v16 out;
+
+	for (unsigned i = 0; i < 16; i++)
+		out[i] = at[i] & 0x80 ? 0 : v[at[i]];
+	return out;
+}
+
 static inline bp_v16 bp_v16_pick(bp_v16 v, bp_v16 at)
 {
 #if defined(__SSSE3__)
 	return (bp_v16)_mm_shuffle_epi8((__m128i)v, (__m128i)at);
 #else
-	bp_v16 out;
-
-	for (unsigned i = 0; i < 16; i++)
-		out[i] = at[i] & 0x80 ? 0 : v[at[i] & 15];
-	return out;
+	return bp_v16_pick_portable(v, at);
 #endif
 }
 

@@ -171,6 +171,22 @@ static enum bp_transform_bad judge(
 	return BP_TRANSFORM_GOOD;
 }
 
+/* Whether no payload of this layout can be bad: fixed point that ends below the greatest angle. */
+static bool always_good(const struct bp_transform_layout *l)
+{
+	for (unsigned c = 0; c < 3; c++) {
+		const struct bp_transform_field *f = &l->in[c];
+		const int bits = f->type == BP_TRANSFORM_FIXED32 ? 31 : 32;
+
+		if (f->type != BP_TRANSFORM_FIXED32 && f->type != BP_TRANSFORM_UFIXED32)
+			return false;
+		if (c != 0 && !l->cartesian &&
+			(l->degrees || power_of_two(bits - f->fraction) > BP_TRANSFORM_ANGLE_MAX))
+			return false;
+	}
+	return true;
+}
+
 static enum bp_transform_bad take(
 	const struct bp_transform_layout *l, struct bp_transform_points *p, unsigned i)
 {
@@ -202,9 +218,13 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 	}
 	for (unsigned c = 0; c < 3; c++)
 		read_column(&l->in[c], l->little_endian, payload, n, p->v[c]);
-	for (unsigned i = 0; i < n; i++) {
-		bad[i] = take(l, p, i);
-		any |= (uint64_t)(bad[i] != BP_TRANSFORM_GOOD) << i;
+	if (always_good(l)) {
+		memset(bad, BP_TRANSFORM_GOOD, n);
+	} else {
+		for (unsigned i = 0; i < n; i++) {
+			bad[i] = take(l, p, i);
+			any |= (uint64_t)(bad[i] != BP_TRANSFORM_GOOD) << i;
+		}
 	}
 	for (unsigned i = n; i % 8 != 0; i++)
 		for (unsigned c = 0; c < 3; c++)

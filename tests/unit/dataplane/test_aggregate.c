@@ -235,6 +235,65 @@ static void chains_go_on(void **state)
 	rig_stop(&r);
 }
 
+/* The frames that wait at port a, of which one is exchanged: by one that is shared, one whose data
+ * lies in another, or one of another pool. */
+enum strange { PLAIN, SHARED, ATTACHED, OTHER_POOL };
+
+static struct rte_mbuf *exchange(
+	struct rig *r, unsigned at, enum strange how, struct rte_mempool *other)
+{
+	void *m[RIG_DEPTH];
+	const unsigned n = rte_ring_dequeue_burst(r->ports.in[A], m, RIG_DEPTH, NULL);
+	struct rte_mbuf *was = m[at];
+
+	if (how == SHARED)
+		rte_mbuf_refcnt_update(was, 1);
+	else if (how == ATTACHED)
+		m[at] = rte_pktmbuf_clone(was, r->pool);
+	else if (how == OTHER_POOL)
+		m[at] = rte_pktmbuf_copy(was, other, 0, UINT32_MAX);
+	assert_non_null(m[at]);
+	((struct rte_mbuf *)m[at])->port = was->port;
+	assert_int_equal(rte_ring_enqueue_bulk(r->ports.in[A], m, n, NULL), n);
+	return was;
+}
+
+/* Whatever buffers messages came in, each goes back to where it is from, and what others hold stays
+ * theirs. So it is with and without a frame among them that goes on. */
+static void buffers_go_back(void **state)
+{
+	struct rte_mempool *other =
+		rte_pktmbuf_pool_create("other", 15, 0, 0, RIG_ROOM, SOCKET_ID_ANY);
+	uint8_t stray[64];
+	struct rig r;
+
+	assert_non_null(other);
+	frame_make(stray, sizeof(stray), 1, 2, 0x88b5);
+	rig_start(&r, WIRE, false, false);
+	for (unsigned i = 0; i < 8 * 8; i++) {
+		const enum strange how = i / 8 % 4;
+		const unsigned at = i % 8, strays = i / 32;
+		struct rte_mbuf *was;
+
+		agg_put(&r, A, 8 * i, 8);
+		was = exchange(&r, at, how, other);
+		if (strays != 0)
+			rig_put(&r, A, stray, sizeof(stray));
+		rig_walk(&r);
+		agg_take_of(&r, B, NULL, 8 * i, 8);
+		if (strays != 0)
+			rig_expect(&r, B, stray, sizeof(stray));
+		assert_int_equal(rte_mempool_in_use_count(other), 0);
+		if (how != PLAIN) {
+			assert_int_equal(rte_mbuf_refcnt_read(was), 1);
+			rte_pktmbuf_free(was);
+		}
+		assert_int_equal(rte_mempool_avail_count(r.pool), r.in_pool);
+	}
+	rig_stop(&r);
+	rte_mempool_free(other);
+}
+
 /* The next message would make it longer than the MTU of a port. */
 static void least_mtu_bounds(void **state)
 {
@@ -290,6 +349,7 @@ int main(void)
 		cmocka_unit_test(mimics_are_dropped),
 		cmocka_unit_test(no_buffers),
 		cmocka_unit_test(chains_go_on),
+		cmocka_unit_test(buffers_go_back),
 		cmocka_unit_test(least_mtu_bounds),
 		cmocka_unit_test(streams_are_bounded),
 	};

@@ -108,6 +108,32 @@ static void all_ways_are_the_same(void **state)
 	assert_null(bp_transform_paper_way(16));
 }
 
+/* Each place and coordinate alone, since whole steps are looked at together. */
+static void one_of_many_is_beyond(void **state)
+{
+	static const double beyond[] = {64, -64.1, NAN, INFINITY, -INFINITY};
+	static struct bp_transform_points p;
+	uint8_t octets[BP_TRANSFORM_BURST][12], saturated[BP_TRANSFORM_BURST];
+	uint8_t *payload[BP_TRANSFORM_BURST];
+
+	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++)
+		payload[i] = octets[i];
+	for (unsigned width = 4; width <= 8; width += 4) {
+		const struct bp_transform_paper_way *way = bp_transform_paper_way(width);
+
+		for (unsigned k = 0; way != NULL && k < 5 * 3 * BP_TRANSFORM_BURST; k++) {
+			const unsigned i = k % BP_TRANSFORM_BURST, c = k / BP_TRANSFORM_BURST % 3;
+
+			p.v[c][i] = beyond[k / (3 * BP_TRANSFORM_BURST)];
+			assert_true(way->write(payload, 0, BP_TRANSFORM_BURST, &p, saturated) ==
+				    (uint64_t)1 << i);
+			for (unsigned j = 0; j < BP_TRANSFORM_BURST; j++)
+				assert_int_equal(saturated[j], j == i ? 1u << c : 0);
+			p.v[c][i] = 0;
+		}
+	}
+}
+
 /* What a layout says, through the functions that workers call. */
 static void the_papers_layouts_in_a_burst(void **state)
 {
@@ -146,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ways_are_the_same),
+		cmocka_unit_test(one_of_many_is_beyond),
 		cmocka_unit_test(the_papers_layouts_in_a_burst),
 	};
 
