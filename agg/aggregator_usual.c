@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
 #include "proto/agg_full_alike.h"
 
 /*
@@ -252,7 +253,7 @@ struct taking {
 	struct bp_aggregator *a;
 	struct bp_agg_stream *s;
 	const struct bp_aggregator_rule *r;
-	struct bp_agg_input *first; /* the burst */
+	const struct bp_agg_input *burst;
 	uint64_t now_ns, wall_ns;
 	struct tally t;
 };
@@ -274,7 +275,7 @@ static inline void leave_if_full(struct taking *k, const struct bp_agg_input *ne
 {
 	if (k->s->writer.count != k->r->most)
 		return;
-	k->a->at = (uint8_t)(next - k->first - 1);
+	k->a->at = (uint8_t)(next - k->burst - 1);
 	leave(k->a, k->a->usual.stream,
 		k->r->most == k->r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, &k->t,
 		k->now_ns, k->wall_ns);
@@ -338,10 +339,10 @@ static inline __attribute__((always_inline)) bool take_one(
 	return true;
 }
 
-static inline __attribute__((always_inline)) unsigned take(struct taking *k, unsigned n, bool paper)
+static inline __attribute__((always_inline)) unsigned take(
+	struct taking *k, struct bp_agg_input *in, unsigned n, bool paper)
 {
 	struct bp_aggregator_usual *u = &k->a->usual;
-	struct bp_agg_input *const in = k->first;
 	const struct bp_agg_input *other = NULL; /* the last that was not alike */
 	bool try = true; /* lengths do not change all the time: messages may be alike */
 	unsigned i = 0, len;
@@ -374,19 +375,29 @@ static inline __attribute__((always_inline)) unsigned take(struct taking *k, uns
 }
 
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns)
+	unsigned at, uint64_t now_ns, uint64_t wall_ns)
 {
 	const unsigned rule = a->usual.rule;
 	struct taking k = {.a = a,
 		.s = &a->streams.stream[a->usual.stream],
 		.r = &a->rule[rule],
-		.first = in,
+		.burst = in,
 		.now_ns = now_ns,
 		.wall_ns = wall_ns};
 
+	/* others in between may have begun one for another station */
+	if (k.s->buffer != NULL &&
+		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))
+		return 0;
 	if (a->taken_rule != rule) {
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;
 	}
-	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, n, true) : take(&k, n, false);
+	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, in + at, n, true)
+						  : take(&k, in + at, n, false);
+}
+
+bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in)
+{
+	return is_usual(&a->usual, in);
 }

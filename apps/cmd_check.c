@@ -22,8 +22,8 @@ static void say_ok(const char *path, const struct bp_config *c)
 		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
 			c->agg.n_disaggregate);
 	if (bp_config_transforms(c))
-		printf(", entries of transform: %u, with %u sources", c->transform.n_rules,
-			c->transform.n_sources);
+		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
+			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
 	putchar('\n');
 }
 
