@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proto/agg_full.h"
 
+#include "proto/agg_full_entries4.h"
 #include "proto/crc32c.h"
 
 static uint32_t checksum(const uint8_t *p, size_t directory)
@@ -102,6 +103,19 @@ static enum bp_agg_full_error judge_header(
 /* Octets of an entry by its flags; 0: they mean nothing. */
 const uint8_t bp_agg_full_entry_len4[256] = {OF_ALL(LENS4)};
 static const uint8_t entry_len6[256] = {OF_ALL(LENS6)};
+
+#define N 0x80
+/* The sender's octets in the piece, by their places among the last eight of an entry. */
+#define PICK(p_, a_)                                                                               \
+	{                                                                                          \
+		N, N, (a_) > 3 ? 4 : N, (a_) > 2 ? 5 : N, (a_) > 1 ? 6 : N, (a_) > 0 ? 7 : N, N,   \
+			N, N, N, (p_) > 1 ? 6 - (a_) : N, (p_) > 0 ? 7 - (a_) : N, N, N, N, N      \
+	}
+#define PICKS(p_)                                                                                  \
+	{                                                                                          \
+		PICK(p_, 0), PICK(p_, 1), PICK(p_, 2), PICK(p_, 3), PICK(p_, 4)                    \
+	}
+const bp_v16 bp_agg_full_pick4[3][5] = {PICKS(0), PICKS(1), PICKS(2)};
 
 /* The bits of an address that follow, by their code; of IPv6 in two halves. */
 static const uint32_t new_bits4[8] = {0, 0xff, 0xffff, 0xffffff, 0xffffffff};
