@@ -432,36 +432,28 @@ static void take(struct many *k)
 		place_mixed(k);
 	}
 	enter(k);
-	note_usual(k);
 	if (k->unlike < k->n)
 		note_like(k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
 }
 
-void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
 {
-	unsigned usual = 0;
+	struct many k;
 
-	bp_aggregator_poll(a, now_ns, wall_ns);
-	if (a->usual.stream != BP_AGG_NO_STREAM)
-		usual = bp_aggregator_take_usual(a, in, n, now_ns, wall_ns);
-	if (usual != n) {
-		struct many k;
-
-		k.a = a;
-		k.in = in + usual;
-		k.now_ns = now_ns;
-		k.wall_ns = wall_ns;
-		k.odd = 0;
-		k.general = 0;
-		k.taken = 0;
-		k.taken_octets = 0;
-		k.n = n - usual;
-		k.at = usual;
-		k.last = k.n;
-		k.unlike = k.n;
-		take(&k);
-	}
-	a->at = 0;
-	bp_aggregator_settle(a);
+	k.a = a;
+	k.in = in + at;
+	k.now_ns = now_ns;
+	k.wall_ns = wall_ns;
+	k.odd = 0;
+	k.general = 0;
+	k.taken = 0;
+	k.taken_octets = 0;
+	k.n = n;
+	k.at = at;
+	k.last = n;
+	k.unlike = n;
+	take(&k);
+	if (last)
+		note_usual(&k);
 }

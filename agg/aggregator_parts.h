@@ -160,9 +160,16 @@ static inline void bp_aggregator_append_paper(
  * last that was taken; where that has another form, there is no usual message. */
 void bp_aggregator_usual_set(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream);
-/* Takes usual messages from the beginning of a burst on, as far as they go: returns how many. */
+/* Takes usual messages of a burst from in[at] on, as far as they go, of n: returns how many. There
+ * is a usual stream. */
 unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	uint64_t now_ns, uint64_t wall_ns);
+	unsigned at, uint64_t now_ns, uint64_t wall_ns);
+/* Whether it is of the usual stream, and not tagged. */
+bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in);
+/* Takes `n` frames of a burst, whatever they are, from in[at] on. `last`: the last that is taken is
+ * of the usual stream from now on. */
+void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns);
 
 /* Completes the aggregate of a stream: *out is what is to be sent. */
 void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);

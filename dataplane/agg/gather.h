@@ -25,7 +25,7 @@
 
 /* The burst that node aggregate works on. */
 struct bp_gather_burst {
-	struct bp_agg_input in[BP_RX_BURST];
+	struct bp_agg_input in[BP_RX_BURST] __rte_cache_aligned; /* two in a line */
 	struct rte_mbuf *const *m;
 	bool plain;      /* frames as dataplane/mbuf_plain.h has it */
 	unsigned judged; /* so many of them were sent on, or noted as taken */

@@ -18,6 +18,7 @@ static uint16_t transform_process(
 
 	bp_run_begin(&t->run, graph, node);
 	t->copies = 0;
+	t->usual.valid = false;
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		bp_transformer_burst(t, m + i, n);

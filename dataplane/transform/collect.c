@@ -47,7 +47,7 @@ static inline unsigned rule_of(
 	return bp_agg_match_find(&t->match, p->number, d->family, to, d->dport);
 }
 
-static uint8_t refuse(
+uint8_t bp_transformer_refuse(
 	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why)
 {
 	if (t->view.bank != NULL)
@@ -58,49 +58,70 @@ static uint8_t refuse(
 	return (uint8_t)bp_drop(m, why);
 }
 
-/* A frame of several buffers, in one piece if one of them has room for all. What is refused later
- * is the same frame still. */
-static __rte_noinline void put_together(struct rte_mbuf *m)
-{
-	if (rte_pktmbuf_linearize(m) != 0)
-		return; /* bp_datagram_lengths_ok() refuses it */
-}
-
 /* The frame's edge, or BP_EDGE_TAKEN and *r. */
-static uint8_t judge(
+static __rte_noinline uint8_t judge(
 	struct bp_transformer *t, const struct port *p, struct rte_mbuf *m, struct bp_reading *r)
 {
-	enum bp_reading_verdict verdict;
+	enum bp_reading_verdict verdict = BP_READING_SHAPE;
 	const uint8_t *frame;
 	struct bp_datagram d;
 	unsigned rule;
 
 	if (unlikely(m->nb_segs != 1))
-		put_together(m);
+		(void)rte_pktmbuf_linearize(m); /* if one of its buffers has room */
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (unlikely(m->data_len < BP_ETHER_HDR || p->down) || !for_us(p, frame))
+	if (m->data_len < BP_ETHER_HDR || p->down || !for_us(p, frame))
 		return p->behind;
-	if (unlikely(!bp_datagram_parse(frame, m->data_len, m->pkt_len, &d))) {
-		if (!bp_reading_parse_hidden(frame, m->data_len, m->pkt_len, &d))
-			return p->behind;
-		rule = rule_of(t, p, &d);
-		verdict = BP_READING_SHAPE;
-	} else {
-		rule = rule_of(t, p, &d);
-		verdict = BP_READING_TAKEN;
-	}
+	if (likely(bp_datagram_parse(frame, m->data_len, m->pkt_len, &d)))
+		verdict = m->nb_segs == 1 ? BP_READING_TAKEN : BP_READING_SHAPE;
+	else if (!bp_reading_parse_hidden(frame, m->data_len, m->pkt_len, &d))
+		return p->behind;
+	rule = rule_of(t, p, &d);
 	if (rule == BP_AGG_NO_RULE)
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
-		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
-	if (unlikely(m->nb_segs != 1))
-		verdict = BP_READING_SHAPE;
+		return bp_transformer_refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
 	if (likely(verdict == BP_READING_TAKEN))
 		verdict = bp_reading_judge(&d, &t->rule[rule].layout, r);
 	if (unlikely(verdict != BP_READING_TAKEN))
-		return refuse(t, m, rule, counter_of[verdict]);
-	r->rule = (uint8_t)rule;
+		return bp_transformer_refuse(t, m, rule, counter_of[verdict]);
+	r->kind.rule = (uint8_t)rule;
+	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number);
 	return BP_EDGE_TAKEN;
+}
+
+/* Frames [i, n) up to the first that is no usual reading, which is returned. Its own function, so
+ * that what is in common stays in registers. */
+static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i, unsigned n)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_usual u = t->usual;
+	const struct bp_transform_layout *l = &t->rule[u.kind.rule].layout;
+	const unsigned from = i;
+	struct bp_reading *r = &b->reading[b->n];
+	uint64_t others = 0;
+
+	for (; i < n; i++, r++) {
+		struct rte_mbuf *m = b->m[i];
+		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+
+		if (i + 4 < n)
+			rte_prefetch0(rte_pktmbuf_mtod_offset(
+				b->m[i + 4], uint8_t *, RTE_CACHE_LINE_SIZE));
+		if (unlikely(m->port != u.port || m->nb_segs != 1 ||
+			     !bp_usual_judge(&u, l, frame, m->data_len, r)))
+			break;
+		b->payload[b->n + i - from] = frame + BP_USUAL_PAYLOAD;
+		others |= r->from[0] ^ b->reading[0].from[0];
+	}
+	for (unsigned k = from; k < i; k++) {
+		b->edge[k] = BP_EDGE_TAKEN;
+		b->at[b->n + k - from] = (uint8_t)k;
+	}
+	b->one_source &= others == 0;
+	b->n_usual += i - from;
+	b->n += i - from;
+	return i;
 }
 
 static void judge_all(struct bp_transformer *t, unsigned n)
@@ -108,140 +129,28 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 	struct bp_transform_burst *b = &t->burst;
 	struct port p = {.number = BP_NO_PORT};
 
-	b->n = 0;
+	b->n = b->n_usual = 0;
+	b->one_source = true;
 	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = b->m[i];
+		struct rte_mbuf *m;
 
+		if (t->usual.valid) {
+			i = judge_usual(t, i, n);
+			if (i == n)
+				break;
+		}
+		m = b->m[i];
 		if (unlikely(m->port != p.number))
 			describe(t->worker, m->port, &p);
 		b->edge[i] = judge(t, &p, m, &b->reading[b->n]);
 		b->at[b->n] = (uint8_t)i;
-		b->n += b->edge[i] == BP_EDGE_TAKEN;
-	}
-}
-
-/* ---- sources ---- */
-
-static inline const uint8_t *address_of(const struct bp_reading *r)
-{
-	return r->frame + r->l3 + (r->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
-}
-
-static inline bool same_source(const struct bp_reading *a, const struct bp_reading *b)
-{
-	return a->from[0] == b->from[0] && a->from[1] == b->from[1] && a->rule == b->rule &&
-	       a->family == b->family;
-}
-
-static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_reading *r,
-	unsigned length, uint64_t word[2])
-{
-	bp_transform_words(r->family, length, address_of(r), word);
-	return bp_transform_hash(t->view.bank->key, r->rule, r->family, length, word);
-}
-
-/* Fetches the bucket of the longest prefix, which is mostly the one that holds it. */
-static void fetch_buckets(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-
-	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
-		uint64_t word[2];
-
-		if (j != 0 && same_source(r, r - 1))
-			continue;
-		rte_prefetch0(bp_transform_bucket(&t->view,
-			hash_of(t, r,
-				atomic_load_explicit(
-					&t->view.bank->rule[r->rule].length[r->family == 6][0],
-					memory_order_acquire),
-				word)));
-	}
-}
-
-/* The source with the longest prefix that holds the reading's, or UINT32_MAX. */
-static uint32_t find(const struct bp_transformer *t, const struct bp_reading *r)
-{
-	const struct bp_transform_rule_row *rule = &t->view.bank->rule[r->rule];
-	const unsigned f = r->family == 6;
-
-	for (unsigned i = 0; i < atomic_load_explicit(&rule->n_lengths[f], memory_order_acquire);
-		i++) {
-		const unsigned length =
-			atomic_load_explicit(&rule->length[f][i], memory_order_acquire);
-		uint64_t word[2], h = hash_of(t, r, length, word);
-		uint32_t s = bp_transform_lookup_one(&t->view, h, r->rule, r->family, length, word);
-
-		if (s != UINT32_MAX)
-			return s;
-	}
-	return UINT32_MAX;
-}
-
-static inline void fetch_rows(const struct bp_transformer *t, uint32_t source)
-{
-	const struct bp_transform_source_row *s = &t->view.source[source];
-	const struct bp_transform_row *row = &t->view.row[s->first];
-
-	for (unsigned i = 0; i < sizeof(*row) / RTE_CACHE_LINE_SIZE; i++)
-		rte_prefetch0((const uint8_t *)row + (size_t)i * RTE_CACHE_LINE_SIZE);
-	rte_prefetch0(&t->source_stats[source]);
-}
-
-/* Who gets it; false: nobody. */
-static bool receivers(struct bp_transformer *t, unsigned j, uint32_t source)
-{
-	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].rule];
-
-	b->source[j] = source;
-	if (likely(source != UINT32_MAX)) {
-		const struct bp_transform_source_row *s = &t->view.source[source];
-
-		b->row[j] = s->first;
-		b->n_rows[j] = (uint8_t)s->n;
-		return true;
-	}
-	b->row[j] = rule->otherwise;
-	b->n_rows[j] = 1;
-	return !rule->drop_unknown;
-}
-
-static void find_sources(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-	uint32_t source = UINT32_MAX;
-	unsigned kept = 0;
-
-	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
-
-		if (j == 0 || !same_source(r, r - 1)) {
-			source = find(t, r);
-			if (source != UINT32_MAX)
-				fetch_rows(t, source);
+		b->payload[b->n] = bp_reading_payload(&b->reading[b->n]);
+		if (b->edge[i] == BP_EDGE_TAKEN) {
+			/* those before it had another head */
+			b->n_usual += t->usual.valid && b->n == 0;
+			b->n++;
 		}
-		b->source[j] = source;
 	}
-	for (unsigned j = 0; j < b->n; j++) {
-		if (unlikely(!receivers(t, j, b->source[j]))) {
-			const unsigned at = b->at[j];
-
-			b->edge[at] =
-				refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_SOURCE);
-			continue;
-		}
-		if (unlikely(kept != j)) {
-			b->reading[kept] = b->reading[j];
-			b->at[kept] = b->at[j];
-			b->source[kept] = b->source[j];
-			b->row[kept] = b->row[j];
-			b->n_rows[kept] = b->n_rows[j];
-		}
-		kept++;
-	}
-	b->n = kept;
 }
 
 /* ---- points ---- */
@@ -251,15 +160,12 @@ static void refuse_numbers(struct bp_transformer *t, unsigned j)
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned at = b->at[j];
 
-	b->edge[at] = refuse(t, b->m[at], b->reading[j].rule, BP_C_DROP_TRANSFORM_INPUT);
+	b->edge[at] = bp_transformer_refuse(
+		t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INPUT);
 	b->n_rows[j] = 0;
+	b->alone = false;
 	if (b->source[j] != UINT32_MAX)
 		bp_transform_stat_add(&bp_transformer_stats_of(t, b->source[j])->refused, 1);
-}
-
-static inline uint8_t *payload_of(const struct bp_reading *r)
-{
-	return r->frame + r->l4 + BP_UDP_HDR;
 }
 
 /* Reading by reading, of whatever rule. */
@@ -270,8 +176,8 @@ static void read_each(struct bp_transformer *t)
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_reading *r = &b->reading[j];
 
-		if (bp_transform_layout_read(&t->rule[r->rule].layout, payload_of(r), &b->points,
-			    j) != BP_TRANSFORM_GOOD)
+		if (bp_transform_layout_read(&t->rule[r->kind.rule].layout, b->payload[j],
+			    &b->points, j) != BP_TRANSFORM_GOOD)
 			refuse_numbers(t, j);
 	}
 }
@@ -280,22 +186,21 @@ static void read_each(struct bp_transformer *t)
 static void read_alike(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const uint8_t *payload[BP_RX_BURST];
+	const struct bp_transform_layout *l = &t->rule[b->reading[0].kind.rule].layout;
 	uint8_t why[BP_RX_BURST];
-	uint64_t bad;
+	uint64_t bad = bp_transform_layout_read_all(
+		l, (const uint8_t *const *)b->payload, b->n, &b->points, why);
 
-	for (unsigned j = 0; j < b->n; j++)
-		payload[j] = payload_of(&b->reading[j]);
-	bad = bp_transform_layout_read_all(
-		&t->rule[b->reading[0].rule].layout, payload, b->n, &b->points, why);
 	for (; unlikely(bad != 0); bad &= bad - 1)
 		refuse_numbers(t, (unsigned)__builtin_ctzll(bad));
 }
 
 static bool one_rule(const struct bp_transform_burst *b)
 {
+	if (likely(b->n_usual == b->n)) /* all have one head */
+		return true;
 	for (unsigned j = 1; j < b->n; j++)
-		if (b->reading[j].rule != b->reading[0].rule)
+		if (b->reading[j].kind.rule != b->reading[0].kind.rule)
 			return false;
 	return true;
 }
@@ -308,8 +213,7 @@ void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m,
 	judge_all(t, n);
 	if (b->n == 0)
 		return;
-	fetch_buckets(t);
-	find_sources(t);
+	bp_transformer_find_sources(t);
 	if (b->n == 0)
 		return;
 	b->alike = one_rule(b);

@@ -34,12 +34,12 @@ static inline void bp_deliver_back(
 	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
 {
 	const unsigned hops = routed ? BP_REFLECTED_HOPS + 1 : BP_REFLECTED_HOPS;
-	uint8_t *ip = f + r->l3, *udp = f + r->l4;
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
 	uint16_t before, after, port;
 
 	if (!routed) /* a router's own MAC address is what node ip4 looks for */
 		bp_deliver_swap(f, f + 6, 6);
-	if (r->family == 4) {
+	if (r->kind.family == 4) {
 		memcpy(&before, ip + BP_IP4_TTL, 2);
 		ip[BP_IP4_TTL] = (uint8_t)hops;
 		memcpy(&after, ip + BP_IP4_TTL, 2);
@@ -59,9 +59,9 @@ static inline void bp_deliver_back(
 static inline void bp_deliver_address(
 	const struct bp_reading *r, uint8_t *f, const uint8_t *address, struct bp_deliver_sums *s)
 {
-	uint8_t *ip = f + r->l3;
+	uint8_t *ip = f + r->kind.l3;
 
-	if (r->family == 4) {
+	if (r->kind.family == 4) {
 		const uint64_t before = bp_reading_half(ip + BP_IP4_DST);
 
 		memcpy(ip + BP_IP4_DST, address, 4);
@@ -81,7 +81,7 @@ static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
 	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
 {
 	struct bp_deliver_sums s = {0, 0};
-	uint8_t *ip = f + r->l3, *udp = f + r->l4;
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
 	uint16_t check;
 
 	if (flags & BP_TRANSFORM_REFLECT) {
@@ -100,7 +100,7 @@ static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
 		memcpy(udp + 2, &port, 2);
 		s.udp = bp_sum_add(s.udp, (uint64_t)(uint16_t)~before + port);
 	}
-	if (r->family == 4 && s.ip != 0) {
+	if (r->kind.family == 4 && s.ip != 0) {
 		memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
 		check = (uint16_t)~bp_sum_fold(bp_sum_add(s.ip, (uint16_t)~check));
 		memcpy(ip + BP_IP4_CHECKSUM, &check, 2);

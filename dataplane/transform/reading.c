@@ -97,10 +97,8 @@ enum bp_reading_verdict bp_reading_judge(
 	if (!sender_possible(d))
 		return BP_READING_SOURCE;
 	r->frame = (uint8_t *)(uintptr_t)d->frame;
-	r->l3 = d->l3;
-	r->l4 = d->l4;
-	r->family = d->family;
-	bp_agg_match_words(d->family, bp_datagram_src(d), r->from);
-	r->rest = bp_sum_fold(rest);
+	r->kind = (struct bp_reading_kind){.l3 = d->l3, .l4 = d->l4, .family = d->family};
+	bp_transform_words(d->family, d->family == 4 ? 32 : 128, bp_datagram_src(d), r->from);
+	r->rest = rest;
 	return BP_READING_TAKEN;
 }

@@ -7,7 +7,7 @@
 
 #include "agg/datagram.h"
 #include "agg/match.h"
-#include "biplane/transform.h"
+#include "shm/transform.h"
 
 /*
  * Readings in frames: whether a datagram can be taken, and what its receivers' headers need of it.
@@ -24,16 +24,27 @@ enum bp_reading_verdict {
 	BP_READING_VERDICTS,
 };
 
-struct bp_reading {
-	uint8_t *frame;   /* Ethernet header */
-	uint64_t from[2]; /* the source, as bp_agg_match_words() has it */
-	uint16_t l3, l4;  /* offsets of the IP and the UDP header */
-	/* Folded sum, in the machine's byte order, of all that the UDP checksum covers but the
-	 * layout's outputs and the checksum itself. */
-	uint16_t rest;
+/* Written at one go. */
+struct bp_reading_kind {
+	uint16_t l3, l4; /* offsets of the IP and the UDP header */
 	uint8_t family;
 	uint8_t rule;
+	uint8_t unused[2];
 };
+
+struct bp_reading {
+	uint8_t *frame;   /* Ethernet header */
+	uint64_t from[2]; /* the source, as bp_transform_words() has it */
+	/* Sum, in the machine's byte order, of all that the UDP checksum covers but the layout's
+	 * outputs and the checksum itself. */
+	uint64_t rest;
+	struct bp_reading_kind kind;
+};
+
+static inline uint8_t *bp_reading_payload(const struct bp_reading *r)
+{
+	return r->frame + r->kind.l4 + BP_UDP_HDR;
+}
 
 /* Four octets as a part of a sum (bp_sum()). */
 static inline uint64_t bp_reading_half(const uint8_t *p)

@@ -46,7 +46,7 @@ static __rte_noinline void compute_mixed(struct bp_transformer *t, struct bp_tra
 static void make_cartesian(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *first = &t->rule[b->reading[0].rule];
+	const struct bp_transformer_rule *first = &t->rule[b->reading[0].kind.rule];
 	uint8_t method[BP_RX_BURST];
 
 	if (likely(b->alike)) {
@@ -55,7 +55,7 @@ static void make_cartesian(struct bp_transformer *t)
 		return;
 	}
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_transformer_rule *r = &t->rule[b->reading[j].rule];
+		const struct bp_transformer_rule *r = &t->rule[b->reading[j].kind.rule];
 
 		method[j] = r->layout.cartesian || b->n_rows[j] == 0 ? NO_METHOD : r->method;
 	}
@@ -72,11 +72,11 @@ static void move(struct bp_transformer *t)
 		for (unsigned c = 0; c < 3; c++)
 			b->results.v[c][i] = b->points.v[c][b->pair[i].place];
 	if (likely(b->alike)) {
-		t->rule[b->reading[0].rule].ops->affine(&b->results, b->matrix, n);
+		t->rule[b->reading[0].kind.rule].ops->affine(&b->results, b->matrix, n);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
-		method[i] = t->rule[b->reading[b->pair[i].place].rule].method;
+		method[i] = t->rule[b->reading[b->pair[i].place].kind.rule].method;
 	compute_mixed(t, &b->results, method, b->matrix, n);
 }
 
@@ -87,16 +87,16 @@ static void write_outputs(struct bp_transformer *t, uint8_t saturated[])
 	uint8_t *payload[BP_TRANSFORM_BURST];
 
 	for (unsigned i = 0; i < b->n_pairs; i++)
-		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].l4 + BP_UDP_HDR;
+		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].kind.l4 + BP_UDP_HDR;
 	if (likely(b->alike)) {
-		bp_transform_layout_write_all(&t->rule[b->reading[0].rule].layout, payload,
+		bp_transform_layout_write_all(&t->rule[b->reading[0].kind.rule].layout, payload,
 			b->n_pairs, &b->results, saturated);
 		return;
 	}
 	for (unsigned i = 0; i < b->n_pairs; i++)
 		saturated[i] = (uint8_t)bp_transform_layout_write(
-			&t->rule[b->reading[b->pair[i].place].rule].layout, payload[i], &b->results,
-			i);
+			&t->rule[b->reading[b->pair[i].place].kind.rule].layout, payload[i],
+			&b->results, i);
 }
 
 /* ---- datagrams ---- */
@@ -143,24 +143,19 @@ static void settle(struct bp_transformer *t, unsigned rule, struct tally *n)
 	*n = (struct tally){0};
 }
 
-/* Saturated; true: it is dropped. */
-static __rte_noinline bool refuse_result(
-	struct bp_transformer *t, const struct bp_transform_pair *pair)
+/* The result of reading j is saturated; true: it is dropped. */
+static __rte_noinline bool refuse_result(struct bp_transformer *t, unsigned j)
 {
-	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[b->reading[pair->place].rule];
-	const uint32_t source = b->source[pair->place];
+	const struct bp_transform_burst *b = &t->burst;
+	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
 	struct bp_transform_source_stats *s =
-		source != UINT32_MAX ? bp_transformer_stats_of(t, source) : NULL;
+		b->source[j] != UINT32_MAX ? bp_transformer_stats_of(t, b->source[j]) : NULL;
 
 	if (s != NULL)
 		bp_transform_stat_add(rule->drop_overflow ? &s->refused : &s->saturated, 1);
-	if (!rule->drop_overflow)
-		return false;
-	bp_transform_stat_add(&rule->stats->overflow, 1);
-	b->leave_by[pair->leaves] =
-		(uint8_t)bp_drop(b->leave[pair->leaves], BP_C_DROP_TRANSFORM_OVERFLOW);
-	return true;
+	if (rule->drop_overflow)
+		bp_transform_stat_add(&rule->stats->overflow, 1);
+	return rule->drop_overflow;
 }
 
 static void deliver(struct bp_transformer *t, const uint8_t saturated[])
@@ -168,20 +163,23 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 	struct bp_transform_burst *b = &t->burst;
 	struct bp_worker *w = t->worker;
 	struct tally n = {0};
-	unsigned rule = b->reading[b->pair[0].place].rule;
+	unsigned rule = b->reading[b->pair[0].place].kind.rule;
 
 	for (unsigned i = 0; i < b->n_pairs; i++) {
 		const struct bp_transform_pair *pair = &b->pair[i];
 		const struct bp_reading *r = &b->reading[pair->place];
 		const struct rte_mbuf *m = b->leave[pair->leaves];
 
-		if (unlikely(r->rule != rule)) {
+		if (unlikely(r->kind.rule != rule)) {
 			settle(t, rule, &n);
-			rule = r->rule;
+			rule = r->kind.rule;
 		}
 		if (unlikely(saturated[i] != 0)) {
-			if (refuse_result(t, pair))
+			if (refuse_result(t, pair->place)) {
+				b->leave_by[pair->leaves] = (uint8_t)bp_drop(
+					b->leave[pair->leaves], BP_C_DROP_TRANSFORM_OVERFLOW);
 				continue;
+			}
 			n.saturated++;
 		}
 		n.sent++;
@@ -190,9 +188,20 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 		bp_deliver(r, pair->frame, pair->row, pair->flags,
 			w->onward[m->port] == BP_EDGE_IP4,
 			bp_reading_outputs(
-				&t->rule[rule].layout, pair->frame + r->l4 + BP_UDP_HDR));
+				&t->rule[rule].layout, pair->frame + r->kind.l4 + BP_UDP_HDR));
 	}
 	settle(t, rule, &n);
+}
+
+/* The matrix read last outlives the copies, over which the next ones will lie. */
+static void keep_last(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+
+	if (b->last == NULL)
+		return;
+	memcpy(t->last, b->last, sizeof(t->last));
+	b->last = NULL;
 }
 
 /* All that was collected leaves, in its order. */
@@ -206,10 +215,7 @@ static void flush(struct bp_transformer *t)
 		write_outputs(t, saturated);
 		deliver(t, saturated);
 	}
-	if (b->last != NULL) { /* which the next one's copies may lie over */
-		memcpy(t->last, b->last, sizeof(t->last));
-		b->last = NULL;
-	}
+	keep_last(t);
 	for (unsigned i = 0; i < b->n_leaves; i++)
 		bp_run_add(&t->run, b->leave_by[i], b->leave[i]);
 	b->n_pairs = b->n_leaves = 0;
@@ -260,7 +266,7 @@ static inline bool is_foreign(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
 {
 	return (flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)) == BP_TRANSFORM_ADDRESS &&
-	       row->family != r->family;
+	       row->family != r->kind.family;
 }
 
 /* Frames are copied before the reading's own is changed, which flush() does. */
@@ -279,7 +285,7 @@ static void add_receivers(struct bp_transformer *t, unsigned j)
 		unsigned flags;
 
 		b->matrix[b->n_pairs] = take_matrix(t, row, &flags);
-		if (unlikely(k != 0) && (m = copy_of(t, own, r->rule)) == NULL)
+		if (unlikely(k != 0) && (m = copy_of(t, own, r->kind.rule)) == NULL)
 			continue;
 		if (unlikely(is_foreign(row, flags, r))) {
 			leave(b, bp_drop(m, BP_C_DROP_TRANSFORM_FAMILY), m);
@@ -300,12 +306,20 @@ static void count_readings(struct bp_transformer *t)
 	struct bp_transform_burst *b = &t->burst;
 	unsigned all = 0;
 
+	if (likely(b->one_source && b->alone)) {
+		bp_transform_stat_add(&t->rule[b->reading[0].kind.rule].stats->readings, b->n);
+		if (b->source[0] != UINT32_MAX)
+			bp_transform_stat_add(
+				&bp_transformer_stats_of(t, b->source[0])->readings, b->n);
+		bp_count(t->worker, BP_C_TRANSFORM_READING, b->n);
+		return;
+	}
 	for (unsigned j = 0; j < b->n;) {
 		const uint32_t source = b->source[j];
-		const unsigned rule = b->reading[j].rule;
+		const unsigned rule = b->reading[j].kind.rule;
 		unsigned n = 0;
 
-		for (; j < b->n && b->source[j] == source && b->reading[j].rule == rule; j++)
+		for (; j < b->n && b->source[j] == source && b->reading[j].kind.rule == rule; j++)
 			n += b->n_rows[j] != 0;
 		bp_transform_stat_add(&t->rule[rule].stats->readings, n);
 		if (source != UINT32_MAX)
@@ -313,6 +327,114 @@ static void count_readings(struct bp_transformer *t)
 		all += n;
 	}
 	bp_count(t->worker, BP_C_TRANSFORM_READING, all);
+}
+
+/* ---- the usual burst ---- */
+
+/* What receivers' headers become, of a burst of usual readings. */
+struct usual_heads {
+	struct bp_usual_to to[BP_RX_BURST];
+	uint8_t which[BP_RX_BURST]; /* of each reading */
+	bool bare[BP_RX_BURST];
+};
+
+/* Takes the matrices and says the heads; false: a receiver is not usual. */
+static bool usual_receivers(struct bp_transformer *t, struct usual_heads *h, struct tally *tally)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const bool routed = t->worker->onward[b->m[0]->port] == BP_EDGE_IP4;
+	unsigned rows = 0, flags;
+
+	if (b->one_source) {
+		const struct bp_transform_row *row = &t->view.row[b->row[0]];
+
+		b->matrix[0] = take_matrix(t, row, &flags);
+		tally->bare = flags & BP_TRANSFORM_MATRIX ? 0 : b->n;
+		for (unsigned j = 1; j < b->n; j++)
+			b->matrix[j] = b->matrix[0];
+		memset(h->which, 0, b->n);
+		memset(h->bare, tally->bare != 0, b->n);
+		return bp_usual_receiver(&t->usual, row, flags, routed, &h->to[0]);
+	}
+	for (unsigned j = 0; j < b->n; j++) {
+		const struct bp_transform_row *row = &t->view.row[b->row[j]];
+
+		b->n_pairs = j; /* where its matrix is copied to */
+		b->matrix[j] = take_matrix(t, row, &flags);
+		h->bare[j] = !(flags & BP_TRANSFORM_MATRIX);
+		tally->bare += h->bare[j];
+		if (j == 0 || b->row[j] != b->row[j - 1])
+			if (!bp_usual_receiver(&t->usual, row, flags, routed, &h->to[rows++]))
+				return false;
+		h->which[j] = (uint8_t)(rows - 1);
+	}
+	return true;
+}
+
+static inline void usual_deliver(
+	const struct bp_transformer *t, const struct usual_heads *h, unsigned j)
+{
+	const struct bp_transform_burst *b = &t->burst;
+
+	bp_usual_deliver(&b->reading[j], &h->to[h->which[j]],
+		bp_usual_outputs(
+			&t->usual, &t->rule[t->usual.kind.rule].layout, b->reading[j].frame));
+}
+
+/* Where some are saturated. */
+static __rte_noinline void usual_leave_each(struct bp_transformer *t, const struct usual_heads *h,
+	const uint8_t saturated[], rte_edge_t edge, struct tally *tally)
+{
+	struct bp_transform_burst *b = &t->burst;
+
+	for (unsigned j = 0; j < b->n; j++) {
+		if (saturated[j] != 0 && refuse_result(t, j)) {
+			bp_run_add(
+				&t->run, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
+			tally->sent--;
+			tally->bare -= h->bare[j];
+			continue;
+		}
+		tally->saturated += saturated[j] != 0;
+		usual_deliver(t, h, j);
+		bp_run_add(&t->run, edge, b->m[j]);
+	}
+}
+
+/*
+ * Each frame of the burst is a usual reading for one receiver, to whom it is forwarded: the results
+ * are made in place, and the frames leave as the array in which they came. False: they are not, and
+ * nothing was done.
+ */
+static bool send_usual(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transformer_rule *rule = &t->rule[t->usual.kind.rule];
+	const rte_edge_t edge = way_of(t->worker, b->m[0], 0, NULL);
+	struct tally tally = {.sent = b->n};
+	uint8_t saturated[BP_RX_BURST];
+	struct usual_heads h;
+	uint32_t bytes = 0;
+	bool usual = usual_receivers(t, &h, &tally);
+
+	if (usual)
+		rule->ops->affine(&b->points, b->matrix, b->n);
+	keep_last(t);
+	b->n_pairs = 0;
+	if (!usual)
+		return false;
+	if (unlikely(bp_transform_layout_write_all(
+			     &rule->layout, b->payload, b->n, &b->points, saturated) != 0)) {
+		usual_leave_each(t, &h, saturated, edge, &tally);
+	} else {
+		for (unsigned j = 0; j < b->n; j++) {
+			usual_deliver(t, &h, j);
+			bytes += b->m[j]->pkt_len;
+		}
+		bp_run_add_all(&t->run, edge, b->m, b->n, bytes);
+	}
+	settle(t, t->usual.kind.rule, &tally);
+	return true;
 }
 
 void bp_transformer_send(struct bp_transformer *t, unsigned n)
@@ -326,6 +448,8 @@ void bp_transformer_send(struct bp_transformer *t, unsigned n)
 		make_cartesian(t);
 		count_readings(t);
 	}
+	if (likely(b->n == n && b->n_usual == n && b->alone && n != 0) && send_usual(t))
+		return;
 	for (unsigned i = 0; i < n; i++) {
 		if (j < b->n && b->at[j] == i && b->n_rows[j++] != 0)
 			add_receivers(t, j - 1);

@@ -123,6 +123,12 @@ struct bp_transformer *bp_transformer_create(
 	bp_transform_methods_init();
 	t->tables = tables;
 	t->own = &c->transform;
+	for (unsigned length = 0; length <= 128; length++) {
+		static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+			255, 255, 255, 255, 255, 255};
+
+		bp_transform_words(6, length, ones, t->prefix[length]);
+	}
 	t->ports_key = bp_transform_ports_key(c);
 	t->rule_stats = tables->rule_stats + (size_t)worker * BP_TRANSFORM_RULES_MAX;
 	t->source_stats = tables->source_stats + (size_t)worker * tables->matrices;

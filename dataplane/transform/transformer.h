@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "dataplane/agg/run.h"
 #include "dataplane/mbuf_stock.h"
-#include "dataplane/transform/reading.h"
+#include "dataplane/transform/usual.h"
 #include "dataplane/worker.h"
 #include "shm/transform.h"
 #include "transform/layout.h"
@@ -56,12 +56,17 @@ struct bp_transform_pair {
 
 struct bp_transform_burst {
 	struct rte_mbuf *const *m;
-	unsigned n; /* readings */
+	unsigned n;       /* readings */
+	unsigned n_usual; /* of these with the head that t->usual has */
+	bool alone;       /* each has one receiver, and none was refused */
+	bool one_source;  /* all are of the same; a number of usual ones */
 	uint8_t edge[BP_RX_BURST];
 	uint8_t at[BP_RX_BURST]; /* of each reading: which frame */
 	struct bp_reading reading[BP_RX_BURST];
+	uint8_t *payload[BP_RX_BURST];
 	uint32_t source[BP_RX_BURST]; /* UINT32_MAX: unknown */
 	uint32_t row[BP_RX_BURST];    /* its receivers */
+	uint64_t hash[BP_RX_BURST];   /* of its source with the rule's longest prefix */
 	uint8_t n_rows[BP_RX_BURST];  /* 0: it is dropped */
 	bool alike;                   /* all are of one rule */
 	struct bp_transform_points points;
@@ -83,9 +88,11 @@ struct bp_transformer {
 	struct bp_transform_view view; /* bank NULL: none of this worker's ports is in force */
 	uint64_t active;               /* of the head, as it was taken */
 	uint64_t ports_key;
-	uint32_t wants;  /* bit a port: has entries */
-	uint32_t copies; /* made since the node was entered */
+	uint32_t wants;          /* bit a port: has entries */
+	uint32_t copies;         /* made since the node was entered */
+	uint64_t prefix[129][2]; /* by length: what bp_transform_words() keeps */
 	struct bp_run run;
+	struct bp_usual usual; /* of the frames since the node was entered */
 	struct bp_agg_match match;
 	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */
@@ -133,6 +140,12 @@ void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, u
 /* Which frames are readings, and of whom: fills all of the burst up to row[] and n_rows[]; frames
  * that are none, or are refused, have their edge. */
 void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n);
+/* The sources of the readings: source[], row[] and n_rows[]; those of nobody that is known have
+ * left. */
+void bp_transformer_find_sources(struct bp_transformer *t);
+/* Drops reading's frame m, and counts it in the rule's figures; the edge. */
+uint8_t bp_transformer_refuse(
+	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why);
 /* Sends all of the burst's n frames, the readings to their receivers. */
 void bp_transformer_send(struct bp_transformer *t, unsigned n);
 

@@ -191,12 +191,10 @@ static uint32_t insert_options(uint8_t *f, uint32_t len, unsigned l3, bool six)
 	return len + 8;
 }
 
-static uint32_t random_frame(uint8_t f[MODEL_FRAME])
+static struct udp random_datagram(void)
 {
-	static uint8_t payload[2100];
 	static const uint16_t tags[] = {0, 0, 0, 7};
 	struct udp u = {.src = PICK(senders),
-		.payload = payload,
 		.len = one_in(3) ? any(90) : 40 + any(40),
 		.sport = (uint16_t)(one_in(20) ? 0 : 40000 + any(3)),
 		.dport = one_in(8) ? 77 : PICK(ports),
@@ -208,14 +206,52 @@ static uint32_t random_frame(uint8_t f[MODEL_FRAME])
 		.df = one_in(2),
 		.no_checksum = one_in(10),
 		.wrong = (uint16_t)one_in(30)};
-	const bool six = strchr(u.src, ':') != NULL;
-	uint32_t len, l3;
 
 	if (one_in(40))
 		u.len = 1880 + any(60);
 	if (u.vlan[0] != 0 && one_in(2))
 		u.vlan[1] = 9;
-	u.dst = six ? PICK(places6) : PICK(places4);
+	u.dst = strchr(u.src, ':') != NULL ? PICK(places6) : PICK(places4);
+	return u;
+}
+
+/* As trackers of one kind send them, of which some may be another's. */
+static struct udp like(const struct udp *first)
+{
+	static const char *const near[] = {
+		"10.0.0.5", "10.0.0.6", "10.0.0.7", "10.9.9.9", "192.169.1.1"};
+	struct udp u = *first;
+
+	u.src = PICK(near);
+	u.dst = places4[0];
+	u.vlan[0] = u.vlan[1] = 0;
+	u.len = 57;
+	u.dport = ports[0];
+	u.sport = (uint16_t)(40000 + any(3));
+	u.hops = (uint8_t)(1 + any(255));
+	u.no_checksum = one_in(60);
+	u.wrong = (uint16_t)one_in(60);
+	return u;
+}
+
+static uint32_t alike_frame(const struct udp *first, uint8_t f[MODEL_FRAME])
+{
+	uint8_t payload[57];
+	struct udp u = like(first);
+
+	random_payload(payload, u.len);
+	u.payload = payload;
+	return agg_frame(&u, f);
+}
+
+static uint32_t random_frame(uint8_t f[MODEL_FRAME])
+{
+	static uint8_t payload[2100];
+	struct udp u = random_datagram();
+	const bool six = strchr(u.src, ':') != NULL;
+	uint32_t len, l3;
+
+	u.payload = payload;
 	random_payload(payload, u.len);
 	len = agg_frame(&u, f);
 	l3 = 14u + 4u * ((u.vlan[0] != 0) + (u.vlan[1] != 0));
@@ -322,13 +358,15 @@ static void one_case(void)
 	m.one_buffer = RIG_ROOM - RTE_PKTMBUF_HEADROOM;
 	for (unsigned step = 0; step < STEPS; step++) {
 		const unsigned port = any(2), n = any(FRAMES + 1);
+		const struct udp first = random_datagram();
+		const bool alike = one_in(2);
 
 		if (one_in(3))
 			random_set(&x, &x.file);
 		m.n_out = 0;
 		for (unsigned i = 0; i < n; i++) {
 			uint8_t f[MODEL_FRAME];
-			const uint32_t len = random_frame(f);
+			const uint32_t len = alike ? alike_frame(&first, f) : random_frame(f);
 
 			rig_put(&x.r, port, f, len);
 			model_take(&m, port, f, len);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_TRANSFORM_USUAL_H
+#define BP_DATAPLANE_TRANSFORM_USUAL_H
+
+#include "dataplane/transform/deliver.h"
+
+/*
+ * The usual reading: without tags, IPv4 without options, a UDP checksum, and a head like that of
+ * the last one before that was judged in full. What it must have in common with that one is
+ * compared at once, and is right because it was right there; so are the sums of it. What is left to
+ * judge are both checksums. bp_reading_judge() sees the same.
+ */
+
+/* Where the pieces of a head lie in a frame. */
+#define BP_USUAL_AT_MAC 0
+#define BP_USUAL_AT_IP 14
+#define BP_USUAL_AT_SRC 26
+#define BP_USUAL_PORTS (BP_ETHER_HDR + BP_IP4_HDR)
+#define BP_USUAL_PAYLOAD (BP_USUAL_PORTS + BP_UDP_HDR)
+
+/* What the heads have in common: destination MAC address, that the source's is no group's, type;
+ * version, length of the header, TOS, total length, fragment, protocol; first octet of the source,
+ * destination and its port, UDP length. */
+static const bp_v16 bp_usual_common[3] = {
+	{255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 255, 255, 255, 255},
+	{255, 255, 255, 255, 0, 0, 255, 255, 0, 255, 0, 0, 255, 0, 0, 0},
+	{255, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0},
+};
+
+struct bp_usual {
+	bp_v16 head[3];
+	uint64_t ip_sum, udp_sum; /* of what is in common, as both checksums cover it */
+	uint32_t end;             /* of the datagram */
+	uint16_t port;            /* that it came in on */
+	uint16_t outputs; /* where those of layout paper begin in the frame; 0: another layout */
+	struct bp_reading_kind kind;
+	bool valid;
+};
+
+/* A reading of the port was judged in full, and taken. */
+static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
+	const struct bp_transform_layout *l, uint16_t port)
+{
+	const uint8_t *f = r->frame;
+
+	u->valid = r->kind.family == 4 && r->kind.l3 == BP_ETHER_HDR &&
+		   r->kind.l4 == BP_USUAL_PORTS &&
+		   bp_be16(f + BP_USUAL_PORTS + BP_UDP_CHECKSUM) != 0;
+	if (!u->valid)
+		return;
+	u->head[0] = bp_v16_load(f + BP_USUAL_AT_MAC);
+	u->head[1] = bp_v16_load(f + BP_USUAL_AT_IP);
+	u->head[2] = bp_v16_load(f + BP_USUAL_AT_SRC);
+	u->end = BP_USUAL_PORTS + bp_be16(f + BP_USUAL_PORTS + BP_UDP_LEN);
+	u->port = port;
+	u->outputs = (uint16_t)(l->paper && l->out[0].offset % 2 == 0
+					? BP_USUAL_PAYLOAD + l->out[0].offset
+					: 0);
+	u->kind = r->kind;
+	u->ip_sum = bp_reading_half(f + BP_ETHER_HDR) + bp_reading_half(f + 30);
+	u->udp_sum = bp_reading_half(f + 30) +
+		     __builtin_bswap16((uint16_t)(u->end - BP_USUAL_PORTS)) + (BP_PROTO_UDP << 8);
+}
+
+/* bp_reading_outputs() of a usual frame. */
+BP_DATAGRAM_INLINE uint64_t bp_usual_outputs(
+	const struct bp_usual *u, const struct bp_transform_layout *l, const uint8_t *f)
+{
+	if (__builtin_expect(u->outputs != 0, 1))
+		return bp_sum_add(bp_sum_word(f + u->outputs), bp_reading_half(f + u->outputs + 8));
+	return bp_reading_outputs(l, f + BP_USUAL_PAYLOAD);
+}
+
+/* Whether the frame, of which `len` octets can be read, is a usual reading: *r is all of it then.
+ */
+BP_DATAGRAM_INLINE bool bp_usual_judge(const struct bp_usual *u,
+	const struct bp_transform_layout *l, uint8_t *f, uint32_t len, struct bp_reading *r)
+{
+	uint64_t src, ip, udp;
+	uint16_t check;
+	bp_v16 other;
+
+	if (len < u->end)
+		return false;
+	other = ((bp_v16_load(f + BP_USUAL_AT_MAC) ^ u->head[0]) & bp_usual_common[0]) |
+		((bp_v16_load(f + BP_USUAL_AT_IP) ^ u->head[1]) & bp_usual_common[1]) |
+		((bp_v16_load(f + BP_USUAL_AT_SRC) ^ u->head[2]) & bp_usual_common[2]);
+	if (!bp_v16_same(other, bp_v16_of(0)))
+		return false;
+	src = bp_reading_half(f + BP_USUAL_AT_SRC);
+	ip = bp_sum_add(bp_sum_word(f + 18), u->ip_sum + src);
+	udp = bp_sum_add(bp_sum_word(f + BP_USUAL_PORTS), u->udp_sum + src);
+	if (__builtin_expect(u->end - BP_USUAL_PAYLOAD == 40, 1)) {
+		uint64_t more = bp_sum_add(
+			bp_sum_word(f + BP_USUAL_PAYLOAD), bp_sum_word(f + BP_USUAL_PAYLOAD + 8));
+
+		udp = bp_sum_add(udp, bp_sum_word(f + BP_USUAL_PAYLOAD + 16));
+		more = bp_sum_add(more, bp_sum_word(f + BP_USUAL_PAYLOAD + 24));
+		udp = bp_sum_add(udp, bp_sum_word(f + BP_USUAL_PAYLOAD + 32));
+		udp = bp_sum_add(udp, more);
+	} else {
+		udp = bp_sum(f + BP_USUAL_PAYLOAD, u->end - BP_USUAL_PAYLOAD, udp);
+	}
+	memcpy(&check, f + BP_USUAL_PORTS + BP_UDP_CHECKSUM, sizeof(check));
+	if (!bp_sum_ok(ip) || !bp_sum_ok(udp) || check == 0)
+		return false;
+	r->frame = f;
+	r->from[0] = src;
+	r->from[1] = 0;
+	r->rest = bp_sum_add(~(uint64_t)check, ~bp_usual_outputs(u, l, f));
+	r->kind = u->kind;
+	return true;
+}
+
+/* What makes a row's headers of those of a usual reading, where it says the address. */
+struct bp_usual_to {
+	uint64_t ip, udp; /* what the sums grow by */
+	uint64_t mac;     /* the lower 6 octets */
+	uint32_t dst;
+	uint16_t port;
+	bool has_mac;
+};
+
+/* Whether a receiver's datagrams are usual, too; then *to. */
+static inline bool bp_usual_receiver(const struct bp_usual *u, const struct bp_transform_row *row,
+	unsigned flags, bool routed, struct bp_usual_to *to)
+{
+	const uint8_t *old = (const uint8_t *)&u->head[2] + (30 - BP_USUAL_AT_SRC);
+	uint16_t before;
+
+	if (flags & BP_TRANSFORM_REFLECT)
+		return false;
+	memcpy(&to->dst, flags & BP_TRANSFORM_ADDRESS ? row->address : old, 4);
+	memcpy(&before, old + 6, 2);
+	to->port = flags & BP_TRANSFORM_UDP ? __builtin_bswap16(row->udp) : before;
+	to->ip = bp_sum_add(to->dst, ~bp_reading_half(old));
+	to->udp = bp_sum_add(to->ip, bp_sum_add(to->port, ~(uint64_t)before));
+	to->has_mac = (flags & BP_TRANSFORM_MAC) && !routed;
+	memcpy(&to->mac, row->mac, 6);
+	return !(flags & BP_TRANSFORM_ADDRESS) || row->family == 4;
+}
+
+/* bp_deliver() of a usual reading for such a receiver. */
+static inline void bp_usual_deliver(
+	const struct bp_reading *r, const struct bp_usual_to *to, uint64_t outputs)
+{
+	uint8_t *f = r->frame, *ip = f + BP_ETHER_HDR, *udp = f + BP_USUAL_PORTS;
+	uint16_t check;
+
+	if (to->has_mac)
+		memcpy(f, &to->mac, 6);
+	memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(to->ip, (uint16_t)~check));
+	memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
+	memcpy(ip + BP_IP4_DST, &to->dst, 4);
+	memcpy(udp + 2, &to->port, 2);
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(bp_sum_add(to->udp, outputs), r->rest));
+	check = check != 0 ? check : 0xffff;
+	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
+}
+
+#endif
