@@ -3,6 +3,7 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/transformer.h"
+#include "dataplane/transform/usual8.h"
 
 static const uint16_t counter_of[BP_READING_VERDICTS] = {
 	[BP_READING_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,
@@ -101,6 +102,13 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 	struct bp_reading *r = &b->reading[b->n];
 	uint64_t others = 0;
 
+	if (t->wide && n - i >= 8 && bp_usual_is_paper(&u)) {
+		const unsigned done = bp_usual8_judge(
+			&u, b->m + i, n - i, r, b->payload + b->n, &b->reading[0], &others);
+
+		i += done;
+		r += done;
+	}
 	for (; i < n; i++, r++) {
 		struct rte_mbuf *m = b->m[i];
 		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);

@@ -127,8 +127,12 @@ static inline void enter(struct bp_transformer *t, unsigned j, uint32_t source)
 	if (likely(source != UINT32_MAX)) {
 		const struct bp_transform_source_row *s = &t->view.source[source];
 
+		/* A damaged one leads nowhere. */
 		b->row[j] = s->first;
-		b->n_rows[j] = (uint8_t)s->n;
+		b->n_rows[j] = (uint8_t)(s->n <= BP_TRANSFORM_RECEIVERS_MAX &&
+							 s->first <= t->view.bank->rows - s->n
+						 ? s->n
+						 : 0);
 		fetch_rows(t, source, s->first);
 	} else {
 		const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];

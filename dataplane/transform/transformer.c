@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/graph.h"
+#include "dataplane/transform/usual8.h"
 #include "shm/transform_writer.h"
 
 /* ---- rules ---- */
@@ -100,8 +101,8 @@ void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 	}
 	t->active = active;
 	view = bp_transform_view_of(t->tables, active);
-	if (view.bank != NULL && (view.bank->ports != t->ports_key || view.bank->generation == 0 ||
-					 !bp_transform_valid(view.bank, t->tables->matrices)))
+	if (view.bank != NULL && (view.bank->ports != t->ports_key ||
+					 !bp_transform_rules_valid(view.bank, t->tables->matrices)))
 		view.bank = NULL;
 	if (view.bank == NULL && t->view.bank == NULL)
 		return;
@@ -123,6 +124,7 @@ struct bp_transformer *bp_transformer_create(
 	bp_transform_methods_init();
 	t->tables = tables;
 	t->own = &c->transform;
+	t->wide = bp_usual8_possible();
 	for (unsigned length = 0; length <= 128; length++) {
 		static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 			255, 255, 255, 255, 255, 255};
