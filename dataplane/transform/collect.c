@@ -122,10 +122,8 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 		b->payload[b->n + i - from] = frame + BP_USUAL_PAYLOAD;
 		others |= r->from[0] ^ b->reading[0].from[0];
 	}
-	for (unsigned k = from; k < i; k++) {
-		b->edge[k] = BP_EDGE_TAKEN;
-		b->at[b->n + k - from] = (uint8_t)k;
-	}
+	memset(&b->edge[from], BP_EDGE_TAKEN, i - from);
+	memcpy(&b->at[b->n], &t->numbers[from], i - from);
 	b->one_source &= others == 0;
 	b->n_usual += i - from;
 	b->n += i - from;

@@ -125,6 +125,8 @@ struct bp_transformer *bp_transformer_create(
 	t->tables = tables;
 	t->own = &c->transform;
 	t->wide = bp_usual8_possible();
+	for (unsigned i = 0; i < BP_RX_BURST; i++)
+		t->numbers[i] = (uint8_t)i;
 	for (unsigned length = 0; length <= 128; length++) {
 		static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 			255, 255, 255, 255, 255, 255};
