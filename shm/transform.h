@@ -35,6 +35,8 @@ struct bp_transform_head {
 	/* generation << 1 | bank; 0: none was ever put in force. CP stores with release. */
 	_Atomic uint64_t active;
 	_Atomic uint32_t next_uid; /* CP: of sources */
+	/* CP: matrices that a command or the loader has set, and those that were refused */
+	_Atomic uint64_t set, refused;
 	/* DP worker w: the value of `active` that it uses; UINT64_MAX: it runs not. As rules_seen.
 	 */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));

@@ -57,6 +57,10 @@ enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsign
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
 	_Atomic uint32_t *next_uid);
 
+/* What bp_transform_set() would return, without setting anything. */
+enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, unsigned rule,
+	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add);
+
 /*
  * Marks a source whose matrices, and which itself if it was added, are not to be taken over into
  * the next bank; until that is in force nothing changes. DONE, NO_RULE or NO_SOURCE.

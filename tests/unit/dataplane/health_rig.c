@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/health_rig.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/phd/health.h"
+#include "tests/unit/dataplane/fib_fill.h"
 
 #define PHD_SECTION                                                                                \
 	"workers: 2\n"                                                                             \
@@ -24,14 +24,6 @@
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa1}, mac_b[6] = {2, 0, 0, 0, 0, 0xb1},
 		     mac_c[6] = {2, 0, 0, 0, 0, 0xc1}, mac_cse[6] = {2, 0, 0, 0, 0, 0xb5};
 
-static struct bp_address address(const char *text)
-{
-	struct bp_address a = {.family = strchr(text, ':') ? 6 : 4};
-
-	assert_int_equal(inet_pton(a.family == 6 ? AF_INET6 : AF_INET, text, a.bytes), 1);
-	return a;
-}
-
 /* As the tables of sessions have it. */
 static void mapped(uint8_t out[16], bool ip6, const uint8_t ip[16])
 {
@@ -44,16 +36,7 @@ static void mapped(uint8_t out[16], bool ip6, const uint8_t ip[16])
 void health_route(struct health *h, const char *prefix, unsigned length, enum bp_route_type type,
 	int interface, const char *gateway)
 {
-	struct bp_route route = {
-		.prefix = bp_prefix_of(address(prefix), length), .type = (uint8_t)type};
-
-	if (interface >= 0) {
-		route.n_hops = 1;
-		route.hop[0] = (struct bp_hop){.interface = (uint8_t)interface, .weight = 1};
-		if (gateway)
-			route.hop[0].gateway = address(gateway);
-	}
-	assert_int_equal(bp_fib_route_set(h->r.writer, &route), BP_FIB_DONE);
+	fill_route(h->r.writer, prefix, length, type, interface, gateway);
 }
 
 void health_neighbour(

@@ -6,8 +6,8 @@
  */
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"
+#include "tests/unit/text_address.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,14 +76,6 @@ static uint32_t rnd(uint32_t n)
 	state ^= state >> 7;
 	state ^= state << 17;
 	return (uint32_t)(((state >> 32) * n) >> 32);
-}
-
-static struct bp_address address(const char *text)
-{
-	struct bp_address a = {.family = strchr(text, ':') ? 6 : 4};
-
-	assert_int_equal(inet_pton(a.family == 6 ? AF_INET6 : AF_INET, text, a.bytes), 1);
-	return a;
 }
 
 static void port_mac(unsigned port, uint8_t mac[6])

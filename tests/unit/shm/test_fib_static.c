@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/fib_static.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/fib_fake/fib_fake.h"
 #include "tests/unit/shm/test.h"
-
-static struct bp_address address(const char *text)
-{
-	struct bp_address a = {.family = strchr(text, ':') != NULL ? 6 : 4};
-
-	assert_int_equal(inet_pton(a.family == 4 ? AF_INET : AF_INET6, text, a.bytes), 1);
-	return a;
-}
+#include "tests/unit/text_address.h"
 
 static struct bp_prefix prefix(const char *text, unsigned length)
 {
