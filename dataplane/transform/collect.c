@@ -87,7 +87,7 @@ static __rte_noinline uint8_t judge(
 	if (unlikely(verdict != BP_READING_TAKEN))
 		return bp_transformer_refuse(t, m, rule, counter_of[verdict]);
 	r->kind.rule = (uint8_t)rule;
-	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number);
+	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number, p->mac);
 	return BP_EDGE_TAKEN;
 }
 

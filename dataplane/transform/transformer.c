@@ -78,6 +78,7 @@ static void set_rules(struct bp_transformer *t)
 	}
 	t->n_counted = n;
 	t->last_row = NULL;
+	t->usual.valid = false;
 	t->worker->transforms = t->wants;
 	bp_graph_enter(t->worker);
 }

@@ -94,7 +94,7 @@ struct bp_transformer {
 	uint64_t prefix[129][2];      /* by length: what bp_transform_words() keeps */
 	struct bp_run run;
 	bool wide;             /* the processor can judge eight at a time */
-	struct bp_usual usual; /* of the frames since the node was entered */
+	struct bp_usual usual; /* while rules stay as they are */
 	struct bp_agg_match match;
 	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */
