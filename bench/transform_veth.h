@@ -14,7 +14,9 @@ struct bench_veth_biplane {
 	pid_t worker; /* thread */
 };
 
-/* Starts it with one worker, on processor 1. `m`: the tracker's matrix, column by column. */
+/* Starts it with one worker, on processor 1, which sleeps when it finds nothing: then its processor
+ * time is what readings cost, however slowly they come. `m`: the tracker's matrix, column by
+ * column. */
 void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12]);
 /* Notes its worker once it runs; 0 while it does not. */
 pid_t bench_veth_biplane_worker(struct bench_veth_biplane *b);

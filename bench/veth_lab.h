@@ -35,6 +35,9 @@ int bench_veth_tracker(void);
 /* A socket that takes results at the robot; with `drop` they are dropped by a filter before they
  * are queued. */
 int bench_veth_robot(bool drop);
+/* Pieces that the kernel has dropped between the two ends of links, of this machine, since it has
+ * not had the time to take them in: each may have been many datagrams. */
+uint64_t bench_veth_backlog_drops(void);
 /* Frames that have arrived at the robot's link. */
 uint64_t bench_veth_arrived(void);
 

@@ -185,6 +185,24 @@ expect 64 "can't be an instance's name" "$biplane" sessions release 002209225801
 expect 69 'no control plane answers.* is this instance running' \
 	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
 
+expect 0 '^Usage: biplane matrix set SOURCE' "$biplane" matrix --help
+expect 64 "'show' was expected$" "$biplane" matrix
+expect 64 "'show' was expected, not 'get'" "$biplane" matrix get 10.0.0.5
+expect 64 'set of whom\?' "$biplane" matrix set
+expect 64 'clear of whom\?' "$biplane" matrix clear
+expect 64 'set to what\?' "$biplane" matrix set 10.0.0.5
+expect 64 "unexpected argument '-'" "$biplane" matrix clear 10.0.0.5 -
+expect 64 "'tracker' is neither an address nor a prefix" "$biplane" matrix set tracker -
+expect 64 "'32' is no number from 0 to 31" "$biplane" matrix set 10.0.0.5 - --entry 32
+expect 64 "'64' is no number from 0 to 63" "$biplane" matrix set 10.0.0.5 - --receiver 64
+expect 64 "add are of 'set'" "$biplane" matrix clear 10.0.0.5 --add
+expect 64 "json is of 'show'" "$biplane" matrix clear 10.0.0.5 --json
+expect 64 "entry is of 'set' and 'clear'" "$biplane" matrix show --entry 1
+expect 64 'give one' "$biplane" matrix show --name a -c b
+printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
+expect 69 'no control plane answers' "$biplane" matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
+expect 69 "no instance named '$name' is running" "$biplane" matrix show -c "$dir/good.yaml"
+
 # a supervisor of that name that runs already
 mkdir -p "$dir/run"
 exec 9>"$dir/run/$name.pid"
