@@ -18,13 +18,13 @@ void bp_aggregator_settle(struct bp_aggregator *a)
 }
 
 /* Completes the UDP payload: where it begins, its length and its sum. */
-static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_stream *s,
+BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, struct bp_agg_stream *s,
 	struct bp_agg_stream_rest *rest, size_t *len, uint64_t *sum)
 {
 	const struct bp_agg_full_writer *w = &s->writer;
 	uint8_t *p;
 
-	if (r->format == BP_AGG_FORMAT_PAPER) {
+	if (paper) {
 		p = w->buf + w->front - BP_AGG_PAPER_HEADER;
 		bp_agg_paper_put_header(p, BP_AGG_PAPER_PACKET);
 		*len = BP_AGG_PAPER_LEN((size_t)w->count);
@@ -38,25 +38,23 @@ static uint8_t *end_payload(const struct bp_aggregator_rule *r, struct bp_agg_st
 }
 
 /* Writes Ethernet header, IP and UDP before the payload; returns where they begin. */
-static uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
-	const struct bp_agg_stream *s, const struct bp_agg_stream_rest *rest, uint8_t *payload,
-	size_t len, uint64_t sum)
+BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
+	bool paper, unsigned family, unsigned tags, const struct bp_agg_stream *s,
+	const struct bp_agg_stream_rest *rest, uint8_t *payload, size_t len, uint64_t sum)
 {
-	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
 	const bool fixed = bp_agg_key_dont_fragment(&s->key);
-	const unsigned tags = 4 * bp_agg_key_tags(&s->key);
 	struct bp_datagram_head h = {
 		.src = paper ? s->writer.last_addr : rest->src,
 		.dst = (const uint8_t *)s->key.word,
 		.sport = paper ? s->writer.last_port : rest->sport,
 		.dport = (uint16_t)bp_agg_key_udp(&s->key),
-		.id = fixed || r->family == 6 ? 0 : a->id++,
-		.family = r->family,
+		.id = fixed || family == 6 ? 0 : a->id++,
+		.family = (uint8_t)family,
 		.tos = (uint8_t)bp_agg_key_tos(&s->key),
 		.hops = BP_AGG_HOPS,
 		.dont_fragment = fixed,
 	};
-	uint8_t *head = payload - bp_datagram_head_len(r->family), *frame, macs[12];
+	uint8_t *head = payload - bp_datagram_head_len(family), *frame, macs[12];
 
 	/* they may lie where the head goes */
 	memcpy(macs, s->writer.buf - BP_AGG_MACS, sizeof(macs));
@@ -65,11 +63,27 @@ static uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_ru
 		h.sport = r->from_udp;
 	}
 	bp_datagram_put_head(head, &h, (unsigned)len, sum);
-	bp_put_be16(head - 2, r->family == 4 ? BP_ETHER_IP4 : BP_ETHER_IP6);
+	bp_put_be16(head - 2, family == 4 ? BP_ETHER_IP4 : BP_ETHER_IP6);
 	frame = head - tags - BP_ETHER_HDR;
-	if (__builtin_expect(tags != 0, 0))
-		memcpy(frame + sizeof(macs), &s->key.word[2], tags);
+	memcpy(frame + sizeof(macs), &s->key.word[2], tags);
 	memcpy(frame, macs, sizeof(macs));
+	return frame;
+}
+
+/* Completes an aggregate: where its frame begins. Inlined for what is usual, with constants.
+ * `tags`: octets of them. */
+BP_DATAGRAM_INLINE uint8_t *finish(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
+	uint32_t stream, bool paper, unsigned family, unsigned tags, size_t *frame_len)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
+	uint8_t *payload, *frame;
+	uint64_t sum;
+	size_t len;
+
+	payload = end_payload(paper, s, rest, &len, &sum);
+	frame = put_heads(a, r, paper, family, tags, s, rest, payload, len, sum);
+	*frame_len = (size_t)(payload + len - frame);
 	return frame;
 }
 
@@ -96,19 +110,22 @@ static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum 
 
 void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out)
 {
-	struct bp_agg_stream *s = &a->streams.stream[stream];
-	struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
-	const unsigned rule = bp_agg_key_rule(&s->key);
+	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	const unsigned rule = bp_agg_key_rule(&s->key), tags = 4 * bp_agg_key_tags(&s->key);
 	const struct bp_aggregator_rule *r = &a->rule[rule];
-	uint8_t *payload, *frame;
-	uint64_t sum;
+	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
+	const uint8_t *frame;
 	size_t len;
 
-	payload = end_payload(r, s, rest, &len, &sum);
-	frame = put_heads(a, r, s, rest, payload, len, sum);
+	if (__builtin_expect(r->family != 4 || tags != 0, 0))
+		frame = finish(a, r, stream, paper, r->family, tags, &len);
+	else if (paper)
+		frame = finish(a, r, stream, true, 4, 0, &len);
+	else
+		frame = finish(a, r, stream, false, 4, 0, &len);
 	*out = (struct bp_agg_output){.buffer = s->buffer,
 		.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD)),
-		.len = (uint16_t)(payload + len - frame),
+		.len = (uint16_t)len,
 		.port = r->port,
 		.rule = (uint8_t)rule,
 		.at = a->at};

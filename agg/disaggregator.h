@@ -71,13 +71,20 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
 	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why);
 
+/* So many restored frames, one after the other, are as long. */
+struct bp_disagg_length {
+	uint16_t len; /* octets */
+	uint8_t n;
+};
+
 /* Where restored frames are written: to base[i] + data_at, each as long as the aggregate's frame.
  */
 struct bp_disagg_buffers {
 	uint8_t *const *base;
-	uint32_t data_at;
-	uint32_t n;    /* of them; of `len` as many */
-	uint16_t *len; /* octets that were written to each */
+	size_t data_at;
+	uint32_t n; /* of them, and of `length` as many */
+	/* of all that were written, in order */
+	struct bp_disagg_length *length;
 };
 
 /*

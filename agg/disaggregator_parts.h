@@ -7,6 +7,7 @@
 #include "agg/match.h"
 #include "agg/senders.h"
 #include "agg/sequence.h"
+#include "proto/agg_full_entries4.h"
 
 /* What the files of the disaggregator share; for nobody else. */
 
@@ -17,11 +18,25 @@ struct bp_disaggregator_rule {
 	bool possible; /* whether all addresses in the first of them can be a sender's */
 };
 
-/* Where the usual aggregate of before came in and where it went; which rule that is for is known.
- */
+/* What of a message's head is the same in all of an aggregate, or in all since length or hops was
+ * another. Its third piece is bp_agg_full_at4.piece. */
+struct bp_disaggregator_head {
+	bp_v16 front;     /* octets 0..15: Ethernet, version, TOS */
+	uint64_t ip;      /* 16..23: length, fragment, TTL, protocol */
+	uint32_t ip_sum;  /* of what IPv4's checksum covers, but the source */
+	uint64_t udp_sum; /* of what UDP's covers besides that piece and the payload */
+	uint64_t fixed;   /* of ip_sum, what is the aggregate's */
+	uint32_t tail;    /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
+};
+
+/* What agg/disaggregator_usual.c works with. It is here for what the compilers make of that: what
+ * stays the same is used where it lies, and registers are left for the rest. */
 struct bp_disaggregator_usual {
-	uint64_t to; /* bp_disaggregator_to() */
-	uint8_t rule;
+	uint64_t to;          /* where the aggregate of before came in, and whom it was for */
+	uint8_t rule;         /* of that */
+	uint64_t mask, value; /* of the piece: senders that it allows without another look */
+	struct bp_agg_full_entries4 entries;
+	struct bp_disaggregator_head head;
 };
 
 struct bp_disaggregator {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agg/copy_sum.h"
 #include "agg/disaggregator_parts.h"
-#include "proto/agg_full_entries4.h"
+#include "proto/sum_carry.h"
 
 /*
  * The usual aggregate: format full, IPv4 without tags and options. Its messages go from the
@@ -15,97 +15,114 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-en
 
 #define HEADERS (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR)
 
-/* A head in pieces, with the sums of their halves: of the aggregate, and of all messages since
- * length or hops was another. */
-struct head {
-	bp_v16 front;             /* octets 0..15: Ethernet, version, TOS */
-	uint64_t ip;              /* 16..23: length, fragment, TTL, protocol */
-	uint64_t dst;             /* of 24..31 the last two: the destination's first half */
-	uint64_t udp;             /* of 32..39: its second half, port, length */
-	uint32_t ip_sum, udp_sum; /* of what the checksums cover besides source and payload */
-	uint32_t fixed;           /* of ip_sum, what is the aggregate's */
-	uint32_t dst_sum;
-	uint32_t tail; /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
-};
+/* Where the pieces lie in a frame: the second, of eight octets, between two of 16. */
+#define IP_AT 16u
+#define PIECE_AT (BP_ETHER_HDR + BP_AGG_FULL_PIECE4)
+#define CHECK_AT (HEADERS - 2)
+/* Octets of the third one. */
+#define PIECE_SRC 2u
+#define PIECE_LEN 14u
 
-static inline uint32_t halves(uint32_t v)
+static inline uint32_t fold_half(uint64_t sum)
 {
-	return (v & 0xffff) + (v >> 16);
+	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
-/* Of up to 32 bits, which are no 0: the checksum. */
-static inline uint32_t fold(uint32_t sum)
+/* Of a sum that is not 0: the checksum. */
+static inline uint32_t check_of(uint32_t half)
 {
-	return (sum + (sum << 16 | sum >> 16)) >> 16 ^ 0xffff;
+	return (half + (half << 16 | half >> 16)) >> 16 ^ 0xffff;
 }
 
-static inline void begin(struct head *h, const uint8_t *frame)
+/* Notes what the aggregate's messages have of its own head; the third piece is returned. */
+static inline bp_v16 begin(struct bp_disaggregator_head *h, const uint8_t *frame)
 {
-	uint16_t port, tos;
+	static const bp_v16 destination = {0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255};
 	uint32_t dst;
+	uint16_t tos;
 
-	h->front = bp_v16_load(frame);
 	memcpy(&tos, frame + BP_ETHER_HDR, 2);
 	memcpy(&dst, frame + BP_ETHER_HDR + BP_IP4_DST, 4);
-	memcpy(&port, frame + BP_ETHER_HDR + BP_IP4_HDR + 2, 2);
-	h->dst = (uint64_t)dst << 48;
-	h->udp = (uint64_t)port << 32 | dst >> 16;
-	h->dst_sum = halves(dst);
-	h->fixed = h->dst_sum + tos;
-	h->udp_sum = port;
+	h->front = bp_v16_load(frame);
+	h->fixed = (uint64_t)dst + tos;
+	return bp_v16_load(frame + PIECE_AT) & destination;
 }
 
 /* The messages from here on have so many octets and hops to go. */
-static inline void go_on(struct head *h, bool dont_fragment, unsigned len, unsigned hops)
+static inline bp_v16 go_on(struct bp_disaggregator_head *h, bp_v16 piece, bool dont_fragment,
+	unsigned len, unsigned hops)
 {
-	const uint32_t total = __builtin_bswap16((uint16_t)(HEADERS - BP_ETHER_HDR + len));
-	const uint32_t udp = __builtin_bswap16((uint16_t)(BP_UDP_HDR + len));
+	const uint16_t udp = __builtin_bswap16((uint16_t)(BP_UDP_HDR + len));
 	const uint32_t fragment = dont_fragment ? BP_IP4_DF >> 8 : 0;
-	const uint32_t rest = hops | BP_PROTO_UDP << 8;
-	const uint32_t port = h->udp >> 32 & 0xffff;
 
-	h->ip = (uint64_t)rest << 48 | (uint64_t)fragment << 32 | total;
-	h->udp = (h->udp & 0xffffffffffff) | (uint64_t)udp << 48;
-	h->ip_sum = h->fixed + total + fragment + rest;
-	h->udp_sum = h->dst_sum + port + 2 * udp + (BP_PROTO_UDP << 8);
+	h->ip = (uint64_t)(hops | BP_PROTO_UDP << 8) << 48 | (uint64_t)fragment << 32 |
+		__builtin_bswap16((uint16_t)(HEADERS - BP_ETHER_HDR + len));
+	h->ip_sum = fold_half(bp_sum_add(h->fixed, h->ip));
+	h->udp_sum = udp + (BP_PROTO_UDP << 8);
 	h->tail = len - 17 < 8 ? 8 * (24 - len) : 64;
+	piece[PIECE_LEN] = (uint8_t)udp;
+	piece[PIECE_LEN + 1] = (uint8_t)(udp >> 8);
+	return piece;
 }
 
-/* Copies a payload, and returns its bp_sum(). */
-static inline uint64_t copy(uint8_t *to, const uint8_t *from, unsigned len, unsigned tail)
+/* Copies a payload, and returns its bp_sum() and what else is to be summed up. */
+static inline uint64_t copy(uint8_t *to, const uint8_t *from, unsigned len, unsigned tail,
+	uint64_t d, uint64_t e, uint64_t f)
 {
-	uint64_t a, b, c;
+	uint64_t a, b = 0, c = 0;
 
-	if (__builtin_expect(tail == 64, 0))
-		return bp_copy_and_sum(to, from, len);
-	memcpy(&a, from, 8);
-	memcpy(&b, from + 8, 8);
-	memcpy(&c, from + len - 8, 8);
-	memcpy(to, &a, 8);
-	memcpy(to + 8, &b, 8);
-	memcpy(to + len - 8, &c, 8);
-	return bp_sum_add(bp_sum_add(a, b), c >> tail);
+	if (__builtin_expect(tail == 64, 0)) {
+		a = bp_copy_and_sum(to, from, len);
+	} else {
+		c = bp_sum_word(from + len - 8);
+		memcpy(to, from, 16);
+		memcpy(to + len - 8, &c, 8);
+		a = bp_sum_word(from);
+		b = bp_sum_word(from + 8);
+		c >>= tail;
+	}
+	return bp_sum_six(a, b, c, d, e, f);
 }
 
-/* Source and port in network byte order. */
-static inline void write_frame(const struct head *h, uint8_t *to, uint32_t src, uint32_t port,
-	uint32_t id, uint64_t payload_sum)
+/* The next message is one that may be fragmented. */
+static inline void set_id(struct bp_disaggregator_head *h, uint16_t id)
 {
-	const uint32_t src_sum = halves(src);
-	const uint64_t ip = h->ip | id << 16;
-	const uint64_t src_dst = h->dst | (uint64_t)src << 16 | fold(h->ip_sum + id + src_sum);
-	const uint64_t udp = h->udp | port << 16;
-	uint64_t sum = bp_sum_add(payload_sum, h->udp_sum + src_sum + port);
-	uint16_t check;
+	h->ip = (h->ip & ~0xffff0000ull) | (uint64_t)__builtin_bswap16(id) << 16;
+	h->ip_sum = fold_half(bp_sum_add(h->fixed, h->ip));
+}
 
-	sum = (sum + (sum << 32 | sum >> 32)) >> 32;
-	check = (uint16_t)fold((uint32_t)sum);
-	check = (uint16_t)(check - (check == 0)); /* 0 would say that there is none (RFC 768) */
+/* Writes a frame from its head's pieces and its payload. */
+static inline void write_frame(const struct bp_disaggregator_head *h, uint8_t *to, bp_v16 piece,
+	const uint8_t *payload, unsigned len)
+{
+	const uint64_t first = bp_v16_first(piece), last = bp_v16_last(piece);
+	const uint64_t sum = copy(to + HEADERS, payload, len, h->tail, first, last, h->udp_sum);
+	const uint32_t src = (uint32_t)(first >> 8 * PIECE_SRC), ip_sum = src + h->ip_sum;
+	const uint16_t ip_check = (uint16_t)check_of(ip_sum + (ip_sum < src));
+	uint32_t check = check_of(fold_half(sum));
+
+	check |= (check - 1) >> 16; /* 0 would say that there is none (RFC 768) */
 	memcpy(to, &h->front, 16);
-	memcpy(to + 16, &ip, 8);
-	memcpy(to + 24, &src_dst, 8);
-	memcpy(to + 32, &udp, 8);
-	memcpy(to + 40, &check, 2);
+	memcpy(to + IP_AT, &h->ip, 8);
+	memcpy(to + PIECE_AT, &piece, 16);
+	memcpy(to + PIECE_AT, &ip_check, 2);
+	memcpy(to + CHECK_AT, &check, 2);
+}
+
+static void note_rule(struct bp_disaggregator *d, unsigned rule)
+{
+	struct bp_disaggregator_usual *u = &d->usual;
+
+	u->rule = (uint8_t)rule;
+	/* no address is as these say where each has to be looked at */
+	u->mask = 0;
+	u->value = 1;
+	if (rule != BP_AGG_NO_RULE && d->rule[rule].possible) {
+		const struct bp_agg_senders_prefix *p = &d->rule[rule].senders.prefix[0];
+
+		u->mask = p->mask[0] << 8 * PIECE_SRC;
+		u->value = p->value[0] << 8 * PIECE_SRC;
+	}
 }
 
 /* The rule for the aggregate's destination, which mostly is that of the one before. */
@@ -118,89 +135,116 @@ static inline unsigned find_rule(
 			    (uint64_t)(uint16_t)port << 32;
 
 	if (__builtin_expect(to != d->usual.to, 0)) {
-		d->usual.rule = (uint8_t)bp_disaggregator_rule_of(d, g, port);
 		d->usual.to = to;
+		note_rule(d, bp_disaggregator_rule_of(d, g, port));
 	}
 	return d->usual.rule;
 }
 
 static __attribute__((noinline)) bool other_sender(
-	const struct bp_disaggregator_rule *r, uint32_t src)
+	const struct bp_disaggregator_rule *r, uint64_t piece)
 {
-	const uint64_t address[2] = {src, 0};
+	const uint64_t address[2] = {piece >> 8 * PIECE_SRC & UINT32_MAX, 0};
+	uint8_t octets[4];
 
-	return bp_datagram_sender_possible(4, (const uint8_t *)&src, 1, 1) &&
+	memcpy(octets, address, 4);
+	return bp_datagram_sender_possible(4, octets, 1, 1) &&
 	       bp_agg_senders_has(&r->senders, address);
+}
+
+/* Whether this may be a message's sender. */
+static inline bool sender_ok(
+	const struct bp_disaggregator *d, const struct bp_disaggregator_rule *r, bp_v16 piece)
+{
+	const uint64_t first = bp_v16_first(piece);
+
+	if ((bp_v16_last(piece) & 0xffff0000) == 0) /* its port */
+		return false;
+	return __builtin_expect((first & d->usual.mask) == d->usual.value, 1) ||
+	       other_sender(r, first);
+}
+
+/* Whether it is a usual aggregate for a rule, whose number is then in d->usual.rule, and whose
+ * header and directory are not damaged. */
+static inline bool judge(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	unsigned port, bool routed, uint64_t mac, struct bp_datagram *g, struct bp_agg_full_at4 *at)
+{
+	unsigned rule;
+
+	if (!bp_datagram_is_usual(frame, len) || !bp_datagram_parse_usual(frame, len, len, g) ||
+		!bp_disaggregator_for_this_machine(frame, routed, mac))
+		return false;
+	rule = find_rule(d, g, port);
+	return rule != BP_AGG_NO_RULE && d->rule[rule].format == BP_AGG_FORMAT_FULL &&
+	       bp_datagram_lengths_ok(g) && bp_datagram_ip_ok(g) && bp_datagram_has_checksum(g) &&
+	       bp_datagram_udp_ok(g, bp_datagram_payload_sum(g)) &&
+	       bp_agg_full_entries4_begin(
+		       &d->usual.entries, at, bp_datagram_payload(g), bp_datagram_payload_len(g));
+}
+
+/* Restores `count` messages, of which the first has identification `id`. False: one can't be. */
+static inline bool restore(struct bp_disaggregator *d, const struct bp_datagram *g,
+	struct bp_agg_full_at4 at, unsigned count, uint16_t id,
+	const struct bp_disagg_buffers *buffers)
+{
+	struct bp_agg_full_entries4 *x = &d->usual.entries;
+	const struct bp_disaggregator_rule *r = &d->rule[d->usual.rule];
+	struct bp_disaggregator_head *h = &d->usual.head;
+	const uint8_t *payload = x->end;
+	const uint8_t *const end = bp_datagram_payload(g) + bp_datagram_payload_len(g);
+	uint8_t *const *base = buffers->base;
+	const size_t data_at = buffers->data_at;
+	struct bp_disagg_length *length = buffers->length;
+	unsigned since = 0; /* the first message of that length */
+
+	at.piece = begin(h, g->frame);
+	for (unsigned i = 0; i < count; i++) {
+		switch (bp_agg_full_entries4_next(x, &at)) {
+		case BP_AGG_FULL_BAD:
+			return false;
+		case BP_AGG_FULL_ALL:
+			if (x->hops == 0)
+				return false;
+			length->n = (uint8_t)(i - since);
+			length += length->n != 0;
+			length->len = (uint16_t)(HEADERS + x->len);
+			since = i;
+			at.piece = go_on(h, at.piece, g->dont_fragment, x->len, x->hops);
+			break;
+		case BP_AGG_FULL_SENDER:
+			break;
+		}
+		if (!sender_ok(d, r, at.piece) || x->len > end - payload)
+			return false;
+		if (!g->dont_fragment)
+			set_id(h, (uint16_t)(id + i));
+		write_frame(h, base[i] + data_at, at.piece, payload, x->len);
+		payload += x->len;
+	}
+	length->n = (uint8_t)(count - since);
+	return at.p == x->end && payload == end;
 }
 
 unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
 	unsigned port, bool routed, uint64_t mac, uint16_t id,
 	const struct bp_disagg_buffers *buffers, uint8_t *rule)
 {
-	const struct bp_disaggregator_rule *r;
-	struct bp_agg_full_entries4 x;
-	const uint8_t *p, *payload, *end;
-	uint32_t mask, value, step;
+	struct bp_agg_full_at4 at;
 	struct bp_datagram g;
-	struct head h;
-	unsigned number, count;
+	const uint8_t *p;
+	unsigned count;
 
-	if (!bp_datagram_is_usual(frame, len) || !bp_datagram_parse_usual(frame, len, len, &g) ||
-		!bp_disaggregator_for_this_machine(frame, routed, mac))
+	if (!judge(d, frame, len, port, routed, mac, &g, &at))
 		return 0;
-	number = find_rule(d, &g, port);
-	if (number == BP_AGG_NO_RULE || !bp_datagram_lengths_ok(&g) || !bp_datagram_ip_ok(&g) ||
-		!bp_datagram_has_checksum(&g) ||
-		!bp_datagram_udp_ok(&g, bp_datagram_payload_sum(&g)))
-		return 0;
-	r = &d->rule[number];
 	p = bp_datagram_payload(&g);
-	end = p + bp_datagram_payload_len(&g);
-	if (r->format != BP_AGG_FORMAT_FULL ||
-		!bp_agg_full_entries4_begin(&x, p, bp_datagram_payload_len(&g)))
-		return 0;
 	count = p[BP_AGG_FULL_AT_COUNT];
-	if (count > buffers->n)
+	if (count == 0 || count > buffers->n || !restore(d, &g, at, count, id, buffers))
 		return 0;
-	payload = x.end;
-	/* no address is as these say where each has to be looked at */
-	mask = r->possible ? (uint32_t)r->senders.prefix[0].mask[0] : 0;
-	value = r->possible ? (uint32_t)r->senders.prefix[0].value[0] : 1;
-	step = g.dont_fragment ? 0 : 1;
-	begin(&h, frame);
-	for (unsigned i = 0; i < count; i++) {
-		uint8_t *to = buffers->base[i] + buffers->data_at;
-		uint32_t src, number_of;
-		uint64_t sum;
-
-		switch (bp_agg_full_entries4_next(&x)) {
-		case BP_AGG_FULL_BAD:
-			return 0;
-		case BP_AGG_FULL_ALL:
-			if (x.hops == 0)
-				return 0;
-			go_on(&h, g.dont_fragment, x.len, x.hops);
-			break;
-		case BP_AGG_FULL_SENDER:
-			break;
-		}
-		src = __builtin_bswap32(x.addr);
-		if (__builtin_expect((src & mask) != value, 0) && !other_sender(r, src))
-			return 0;
-		if (x.port == 0 || x.len > end - payload)
-			return 0;
-		sum = copy(to + HEADERS, payload, x.len, h.tail);
-		number_of = step != 0 ? __builtin_bswap16((uint16_t)(id + i)) : 0;
-		write_frame(&h, to, src, __builtin_bswap16((uint16_t)x.port), number_of, sum);
-		buffers->len[i] = (uint16_t)(HEADERS + x.len);
-		payload += x.len;
-	}
-	if (count == 0 || x.at != x.end || payload != end)
-		return 0;
-	bp_disaggregator_note(d, &g, number, bp_be16(p + BP_AGG_FULL_AT_STREAM),
+	*rule = d->usual.rule;
+	bp_disaggregator_note(d, &g, *rule, bp_be16(p + BP_AGG_FULL_AT_STREAM),
 		bp_be32(p + BP_AGG_FULL_AT_SEQUENCE));
-	bp_disaggregator_count(
-		d, number, len, count, (uint64_t)count * HEADERS + (uint64_t)(end - x.end));
-	*rule = (uint8_t)number;
+	bp_disaggregator_count(d, *rule, len, count,
+		(uint64_t)count * HEADERS +
+			(uint64_t)(p + bp_datagram_payload_len(&g) - d->usual.entries.end));
 	return count;
 }

@@ -15,6 +15,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_show,
 	&bp_cmd_reload,
 	&bp_cmd_sessions,
+	&bp_cmd_matrix,
 	&bp_cmd_transform,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

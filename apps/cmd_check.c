@@ -21,6 +21,9 @@ static void say_ok(const char *path, const struct bp_config *c)
 	if (bp_config_aggregates(c))
 		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
 			c->agg.n_disaggregate);
+	if (bp_config_transforms(c))
+		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
+			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
 	putchar('\n');
 }
 

@@ -6,6 +6,7 @@
 #include "apps/agg_text.h"
 #include "apps/commands.h"
 #include "apps/exit_status.h"
+#include "apps/transform_entries.h"
 #include "dataplane/replay.h"
 
 enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT, OPT_ASSUME_STORED };
@@ -107,7 +108,9 @@ static int replay_main(const struct bp_cli_command *command, int argc, char **ar
 		.in = calloc((size_t)argc, sizeof(*r.in)),
 		.out = calloc((size_t)argc, sizeof(*r.out)),
 		.options = {.aggregation = bp_agg_entries,
-			.print_aggregation = bp_agg_entries_print},
+			.print_aggregation = bp_agg_entries_print,
+			.transformation = bp_transform_entries,
+			.print_transformation = bp_transform_entries_print},
 	};
 	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
 

@@ -3,12 +3,10 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
+#include "apps/ask.h"
 #include "apps/commands.h"
 #include "apps/exit_status.h"
-#include "apps/instance_view.h"
-#include "controlplane/control.h"
 
 enum { OPT_NAME = BP_CLI_LONG };
 
@@ -18,65 +16,21 @@ static const struct bp_cli_option options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-static int fail(const char *what)
+static int ask(const struct bp_cli_command *command, const struct bp_config_instance *id,
+	const char *system_id)
 {
-	fprintf(stderr, "biplane sessions: %s\n", what);
-	return BP_EX_UNAVAILABLE;
-}
+	json_t *reply = NULL;
+	const int status = bp_ask(command, id,
+		json_pack("{s:s, s:s}", "command", "sessions-release", "id", system_id), &reply);
 
-/* What the control plane said. */
-static int report(const json_t *reply, const char *system_id)
-{
-	const json_t *errors = json_object_get(reply, "errors");
-	const char *why = json_string_value(json_array_get(errors, 0));
-
-	if (!json_is_true(json_object_get(reply, "ok")))
-		return fail(why ? why : "refused, and no reason given");
+	if (status)
+		return status;
 	printf(json_is_true(json_object_get(reply, "again"))
 			? "%s was asked to release its association already, and has not answered "
 			  "yet\n"
 			: "%s is asked to release its association\n",
 		system_id);
-	return BP_EX_OK;
-}
-
-static int ask(const struct bp_config_instance *id, const char *system_id)
-{
-	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
-	json_t *reply = NULL;
-	int status;
-
-	if (bp_control_path(id->runtime_dir, id->name, path, sizeof(path)))
-		return fail("runtime.directory and name are too long for a socket's path");
-	if (bp_control_ask(path,
-		    json_pack("{s:s, s:s}", "command", "sessions-release", "id", system_id), &reply,
-		    err, sizeof(err)))
-		return fail(err);
-	status = report(reply, system_id);
 	json_decref(reply);
-	return status;
-}
-
-/* Whose control plane is asked; 0, or an exit status. */
-static int find_instance(const struct bp_cli_command *command, const char *path, const char *name,
-	struct bp_config_instance *id)
-{
-	char err[256];
-	int errors;
-
-	if (!path) {
-		if (bp_instance_of_name(id, name ? name : BP_DEFAULT_NAME, err, sizeof(err)) == 0)
-			return BP_EX_OK;
-		return bp_cli_usage_error(command, "%s", err);
-	}
-	errors = bp_config_load_instance(path, id, stderr);
-	if (errors < 0)
-		return BP_EX_CONFIG;
-	if (errors > 0)
-		fprintf(stderr,
-			"biplane sessions: warning: %s has errors, see 'biplane check -c %s'; this "
-			"asks instance '%s' of %s\n",
-			path, path, id->name, id->runtime_dir);
 	return BP_EX_OK;
 }
 
@@ -119,11 +73,8 @@ static int sessions_main(const struct bp_cli_command *command, int argc, char **
 	status = check_words(command, n, words);
 	if (status)
 		return status;
-	if (path && name)
-		return bp_cli_usage_error(
-			command, "-c and --name both say which instance is meant: give one");
-	status = find_instance(command, path, name, &id);
-	return status ? status : ask(&id, words[1]);
+	status = bp_ask_whom(command, path, name, &id);
+	return status ? status : ask(command, &id, words[1]);
 }
 
 const struct bp_cli_command bp_cmd_sessions = {

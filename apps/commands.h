@@ -14,5 +14,6 @@ extern const struct bp_cli_command bp_cmd_show;
 extern const struct bp_cli_command bp_cmd_reload;
 extern const struct bp_cli_command bp_cmd_sessions;
 extern const struct bp_cli_command bp_cmd_transform;
+extern const struct bp_cli_command bp_cmd_matrix;
 
 #endif

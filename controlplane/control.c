@@ -84,11 +84,18 @@ static void execute(struct client *c, const char *line, size_t len)
 	} else if (command != NULL && strcmp(command, "sessions-release") == 0) {
 		answer(c, control->ops.release(
 				  control->arg, json_string_value(json_object_get(request, "id"))));
+	} else if (command != NULL && strcmp(command, "matrix-set") == 0) {
+		answer(c, control->ops.matrix_set(control->arg, request));
+	} else if (command != NULL && strcmp(command, "matrix-clear") == 0) {
+		c->waiting = true;
+		control->ops.matrix_clear(control->arg, request, c->id);
 	} else {
 		answer(c, bp_control_refusal("not a command; expected one JSON object a line, "
 					     "{\"command\":\"reload\"}, {\"command\":\"status\"}, "
-					     "{\"command\":\"config\"} or "
-					     "{\"command\":\"sessions-release\",\"id\":...}"));
+					     "{\"command\":\"config\"}, "
+					     "{\"command\":\"sessions-release\",\"id\":...}, "
+					     "{\"command\":\"matrix-set\",...} or "
+					     "{\"command\":\"matrix-clear\",...}"));
 	}
 	json_decref(request);
 }

@@ -20,6 +20,12 @@ struct event_base;
  *                     -> {"ok":true,"again":false}: the device was asked (again: it was before,
  *                        and has not answered yet); or {"ok":false,"errors":["sentence"]}
  *
+ *   {"command":"matrix-set","source":"10.0.0.5","matrix":[[..],[..],[..]],"entry":0,"receiver":0,
+ *    "add":false}     -> {"ok":true,"entries":N}: in so many entries of transform; without entry,
+ *                        in all that have the source
+ *   {"command":"matrix-clear","source":"10.0.0.5","entry":0}
+ *                     -> {"ok":true,"entries":N}: in so many it is as the file says again
+ *
  * Lines, clients and waiting answers are bounded; a client that does not read or write delays
  * nobody but itself, and is closed after a while, or for a new one when there are too many: the
  * one that said nothing for the longest time, and waits for no answer. Where all wait, the new one
@@ -38,6 +44,9 @@ struct bp_control_ops {
 	json_t *(*config)(void *arg);
 	/* `id`: as the client wrote it; NULL: it is no text, or missing. */
 	json_t *(*release)(void *arg, const char *id);
+	json_t *(*matrix_set)(void *arg, const json_t *request);
+	/* Answers with bp_control_reply(), now or later. */
+	void (*matrix_clear)(void *arg, const json_t *request, uint64_t client);
 };
 
 struct bp_control;

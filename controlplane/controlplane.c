@@ -28,10 +28,14 @@
 #include "controlplane/rules.h"
 #include "controlplane/segment_open.h"
 #include "controlplane/sync/sync.h"
+#include "controlplane/transform_command.h"
+#include "controlplane/transform_loader.h"
 #include "shm/fib_writer.h"
 
 /* At the end the broker gets so long to acknowledge what is on its way. */
 #define DRAIN_NS 1000000000ull
+/* A worker that has not left the bank by then is stuck. */
+#define CLEAR_WAIT_NS 10000000000ull
 /* At the start so long is waited for workers that stand still. */
 #define AWAIT_WORKERS_MS 500u
 
@@ -44,6 +48,9 @@ struct controlplane {
 	struct bp_sync *sync;
 	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
 	struct bp_phd_sockets phd_sockets; /* that were handed to us, until the service has them */
+	struct bp_loader *loader;          /* NULL: nobody may load matrices */
+	uint64_t clearing;                 /* client whose matrix-clear is under way */
+	int cleared;                       /* entries that it is about */
 	struct event *signals[3], *second;
 	struct stat segment_file;      /* as it was when it was opened */
 	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
@@ -76,6 +83,16 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
 	stop(arg, 0);
 }
 
+static void warn_of_lost(json_int_t n)
+{
+	if (n != 0)
+		bp_log(BP_LOG_WARNING,
+			"%" JSON_INTEGER_FORMAT
+			" matrices that were set while it ran are gone: the file has no such "
+			"entry or receiver any more, or refuses them",
+			n);
+}
+
 static void after_reload(struct controlplane *cp, const json_t *answer)
 {
 	json_t *errors = json_object_get(answer, "errors"), *line;
@@ -95,6 +112,7 @@ static void after_reload(struct controlplane *cp, const json_t *answer)
 			json_is_true(json_object_get(answer, "aggregation_changed"))
 				? "; aggregation begins anew"
 				: "");
+		warn_of_lost(json_integer_value(json_object_get(answer, "matrices_lost")));
 		return;
 	}
 	bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
@@ -189,6 +207,46 @@ static json_t *on_release_command(void *arg, const char *id)
 	struct controlplane *cp = arg;
 
 	return bp_phd_release_command(cp->phd, cp->reload.running->phd.enabled, id);
+}
+
+static json_t *on_matrix_set_command(void *arg, const json_t *request)
+{
+	struct controlplane *cp = arg;
+
+	return bp_transform_set_command(&cp->shm, request);
+}
+
+static void cleared(void *arg, const struct bp_rules_result *result)
+{
+	struct controlplane *cp = arg;
+
+	bp_control_reply(cp->control, cp->clearing,
+		result->ok ? json_pack("{s:b, s:i}", "ok", 1, "entries", cp->cleared)
+			   : bp_control_refusal(result->error));
+}
+
+/* The next bank is without what was set: built at once, of the configuration that is in force. */
+static void on_matrix_clear_command(void *arg, const json_t *request, uint64_t client)
+{
+	struct controlplane *cp = arg;
+	json_t *refusal;
+	char err[512] = "";
+	int n = 0;
+
+	/* before anything is marked */
+	if (bp_rules_busy(cp->reload.rules))
+		refusal = bp_control_refusal("rules are being put in force; try again in a moment");
+	else
+		refusal = bp_transform_clear_command(&cp->shm, request, &n);
+	if (refusal != NULL) {
+		bp_control_reply(cp->control, client, refusal);
+		return;
+	}
+	cp->clearing = client;
+	cp->cleared = n;
+	if (bp_rules_apply(cp->reload.rules, cp->reload.running, true, CLEAR_WAIT_NS, cleared, cp,
+		    err, sizeof(err)) != 0)
+		bp_control_reply(cp->control, client, bp_control_refusal(err));
 }
 
 /* ---- life signs ---- */
@@ -286,6 +344,7 @@ static void rules_at_start(void *arg, const struct bp_rules_result *result)
 			result->rules, result->generation);
 	else
 		bp_log(BP_LOG_ERROR, "%s", result->error);
+	warn_of_lost(result->transform.lost);
 }
 
 /* What a configuration can get wrong that its validation could not see. Returns the exit status. */
@@ -422,8 +481,9 @@ static int take_sockets(struct controlplane *cp)
 
 static int start_control(struct controlplane *cp)
 {
-	static const struct bp_control_ops ops = {
-		on_reload_command, on_status_command, on_config_command, on_release_command};
+	static const struct bp_control_ops ops = {on_reload_command, on_status_command,
+		on_config_command, on_release_command, on_matrix_set_command,
+		on_matrix_clear_command};
 	char err[1024];
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
@@ -434,6 +494,23 @@ static int start_control(struct controlplane *cp)
 	}
 	cp->control = bp_control_new(cp->base, cp->control_path, &ops, cp, err, sizeof(err));
 	if (cp->control != NULL)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return 1;
+}
+
+/* Returns the exit status. */
+static int start_loader(struct controlplane *cp)
+{
+	const struct bp_config *c = cp->reload.running;
+	char err[512];
+
+	if (c->transformation.loader.family == 0 || cp->shm.transform.head == NULL)
+		return 0;
+	cp->loader = bp_loader_new(cp->base, &cp->shm, &c->transformation.loader,
+		c->transformation.loader_tcp, c->transformation.loader_connections, err,
+		sizeof(err));
+	if (cp->loader != NULL)
 		return 0;
 	bp_log(BP_LOG_ERROR, "%s", err);
 	return 1;
@@ -475,12 +552,15 @@ static int start(struct controlplane *cp)
 		status = start_sync(cp);
 	if (status == 0)
 		status = start_phd(cp);
+	if (status == 0)
+		status = start_loader(cp);
 	return status != 0 ? status : start_control(cp);
 }
 
 static void end(struct controlplane *cp)
 {
 	bp_control_free(cp->control);
+	bp_loader_free(cp->loader);
 	bp_phd_service_free(cp->phd);
 	bp_phd_sockets_close(&cp->phd_sockets);
 	bp_sync_free(cp->sync);

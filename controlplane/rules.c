@@ -22,9 +22,11 @@ struct bp_rules {
 	struct bp_shm *shm;
 	struct event *timer;
 	enum phase phase;
-	struct bp_ruleset *image; /* built aside; not yet in the segment */
-	struct bp_agg_rules agg;  /* that come into force with it */
-	uint64_t deadline_ns;     /* monotonic; 0: none */
+	/* built aside; not yet in the segment. NULL: that in force says the same */
+	struct bp_ruleset *image;
+	struct bp_agg_rules agg;        /* that come into force with it */
+	const struct bp_config *config; /* the caller's, until `done`: of transformation */
+	uint64_t deadline_ns;           /* monotonic; 0: none */
 	bp_rules_done done;
 	void *arg;
 	struct bp_rules_result result;
@@ -51,7 +53,7 @@ static int worker_behind(const struct bp_rules *r)
 		if (seen != UINT64_MAX && seen != want)
 			return (int)w;
 	}
-	return -1;
+	return bp_transform_behind(r->shm);
 }
 
 static int by_value(const void *a, const void *b)
@@ -173,7 +175,7 @@ void bp_rules_tell_again(struct bp_rules *r)
 }
 
 /* The bank is free: the image goes there and is in force with the store. */
-static void put_in_force(struct bp_rules *r)
+static void put_image_in_force(struct bp_rules *r)
 {
 	struct bp_shm *shm = r->shm;
 	uint64_t bank = (active(r) & 1) ^ 1;
@@ -183,10 +185,27 @@ static void put_in_force(struct bp_rules *r)
 	put_aggregation_in_force(r);
 	atomic_store_explicit(
 		&shm->global->rules_active, r->image->generation << 1 | bank, memory_order_release);
-	r->result.ok = true;
 	r->result.generation = r->image->generation;
+}
+
+/*
+ * Both banks are free. Those of transformation are written now and not aside, so that no matrix
+ * that is set meanwhile is missed; and first, since they alone can still be refused. False: they
+ * were, and nothing has changed.
+ */
+static bool put_in_force(struct bp_rules *r)
+{
+	if (bp_transform_put(r->shm, r->config, &r->result.transform, r->result.error,
+		    sizeof(r->result.error)) != 0)
+		return false;
+	if (r->image != NULL)
+		put_image_in_force(r);
+	else
+		put_aggregation_in_force(r);
+	r->result.ok = true;
 	r->phase = WAIT_SEEN;
 	r->deadline_ns = bp_mono_ns() + SEEN_WAIT_NS;
+	return true;
 }
 
 /* Goes as far as the workers allow. */
@@ -196,7 +215,10 @@ static void step(struct bp_rules *r)
 	bool late = r->deadline_ns != 0 && bp_mono_ns() >= r->deadline_ns;
 
 	if (r->phase == WAIT_BANK_FREE && behind < 0) {
-		put_in_force(r);
+		if (!put_in_force(r)) {
+			finish(r);
+			return;
+		}
 		behind = worker_behind(r);
 		late = false;
 	}
@@ -268,6 +290,11 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	return -1;
 }
 
+bool bp_rules_busy(const struct bp_rules *r)
+{
+	return r->phase != IDLE;
+}
+
 int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same, uint64_t wait_ns,
 	bp_rules_done done, void *arg, char *err, size_t err_size)
 {
@@ -283,6 +310,7 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same
 		return -1;
 	memset(&r->result, 0, sizeof(r->result));
 	memcpy(&r->agg, &c->agg, sizeof(r->agg)); /* gaps, too: compared octet by octet */
+	r->config = c;
 	r->done = done;
 	r->arg = arg;
 	r->result.generation = old->generation;
@@ -290,8 +318,11 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same
 	r->result.unchanged = count_common(old, r->image);
 	if (keep_same && old->generation != 0 && old->n_rules == r->image->n_rules &&
 		r->result.unchanged == old->n_rules && same_clone(&old->clone, &r->image->clone)) {
-		put_aggregation_in_force(r);
-		r->result.ok = true;
+		free(r->image);
+		r->image = NULL;
+	}
+	if (r->image == NULL && r->shm->transform.head == NULL) {
+		put_in_force(r);
 		finish(r);
 		return 0;
 	}

@@ -8,6 +8,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "proto/vec16.h"
+
 /*
  * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
  * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
@@ -75,6 +77,41 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 	return bp_mbuf_stock_fill_by(s, need, BP_STOCK_REFILL);
 }
 
+/* What bp_mbuf_stock_begin() writes as two times 16 octets. */
+#define BP_STOCK_AT(field_, at_)                                                                   \
+	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
+			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
+		#field_ " lies where it is written")
+BP_STOCK_AT(data_off, 0);
+BP_STOCK_AT(refcnt, 2);
+BP_STOCK_AT(nb_segs, 4);
+BP_STOCK_AT(port, 6);
+BP_STOCK_AT(ol_flags, 8);
+BP_STOCK_AT(packet_type, 16);
+BP_STOCK_AT(pkt_len, 20);
+BP_STOCK_AT(data_len, 24);
+BP_STOCK_AT(vlan_tci, 26);
+BP_STOCK_AT(hash.rss, 28);
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
+
+/* *m, `n` of them: frames of `len` octets that came in on `port`. */
+static inline void bp_mbuf_stock_begin(
+	struct rte_mbuf *const *m, uint32_t n, uint16_t port, uint16_t len)
+{
+	/* data_off, refcnt of 1, nb_segs of 1, port; and no flags */
+	const bp_v16 rearm = bp_v16_of64(
+		RTE_PKTMBUF_HEADROOM | 1ull << 16 | 1ull << 32 | (uint64_t)port << 48, 0);
+	/* no type, both lengths, nothing more */
+	const bp_v16 lens = bp_v16_of64((uint64_t)len << 32, len);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *to = (uint8_t *)&m[i]->rearm_data;
+
+		memcpy(to, &rearm, 16);
+		memcpy(to + 16, &lens, 16);
+	}
+}
+
 /* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */
 static inline struct rte_mbuf *bp_mbuf_stock_take(
 	struct bp_mbuf_stock *s, uint16_t port, uint16_t len)
@@ -84,14 +121,20 @@ static inline struct rte_mbuf *bp_mbuf_stock_take(
 	if (likely(s->next + BP_STOCK_AHEAD < s->n))
 		bp_mbuf_stock_fetch(s, s->next + BP_STOCK_AHEAD);
 	s->next++;
-	m->data_off = RTE_PKTMBUF_HEADROOM;
-	m->port = port;
-	m->ol_flags = 0;
-	m->packet_type = 0;
-	m->pkt_len = len;
-	m->data_len = len;
-	m->vlan_tci = 0;
+	bp_mbuf_stock_begin(&m, 1, port, len);
 	return m;
+}
+
+/*
+ * The next `n` at s->m[s->next], likewise; what lies there has been written to already. Where
+ * buffers lie in the caches, as those of a burst mostly do, to fetch each ahead costs more than it
+ * gains.
+ */
+static inline void bp_mbuf_stock_take_many(
+	struct bp_mbuf_stock *s, uint16_t port, uint16_t len, uint32_t n)
+{
+	bp_mbuf_stock_begin(&s->m[s->next], n, port, len);
+	s->next += n;
 }
 
 /* Gives back what is left. */

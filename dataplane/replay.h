@@ -28,6 +28,9 @@ struct bp_replay_options {
 	 * segment's tables elsewhere shows them here, too. NULL: the report says nothing of it. */
 	json_t *(*aggregation)(const struct bp_shm *shm);
 	void (*print_aggregation)(const json_t *aggregation, FILE *out);
+	/* The same on coordinate transformation. */
+	json_t *(*transformation)(const struct bp_shm *shm);
+	void (*print_transformation)(const json_t *transformation, FILE *out);
 	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
 };
 

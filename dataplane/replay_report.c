@@ -181,6 +181,8 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 		json_object_set_new(all, "health", bp_replay_phd_json(phd, &t));
 	if (shm->agg.plan && o->aggregation)
 		json_object_set_new(all, "aggregation", o->aggregation(shm));
+	if (shm->transform.head && o->transformation)
+		json_object_set_new(all, "transformation", o->transformation(shm));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
@@ -199,12 +201,22 @@ static void print_alarm(const json_t *a, FILE *out)
 		json_real_value(json_object_get(a, "value")));
 }
 
+/* What others show of the segment's tables, too. */
+static void print_part(const struct bp_shm *shm, json_t *(*part)(const struct bp_shm *),
+	void (*print)(const json_t *, FILE *), FILE *out)
+{
+	json_t *j = part ? part(shm) : NULL;
+
+	if (j)
+		print(j, out);
+	json_decref(j);
+}
+
 int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
 	const struct bp_replay_phd *phd, json_t *alarms, FILE *out)
 {
 	struct bp_totals t;
-	json_t *aggregation = NULL;
 	const json_t *a;
 	size_t i;
 
@@ -219,11 +231,10 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	bp_totals_print(c, &t, out);
 	if (phd)
 		bp_replay_phd_print(phd, &t, out);
-	if (shm->agg.plan && o->aggregation)
-		aggregation = o->aggregation(shm);
-	if (aggregation)
-		o->print_aggregation(aggregation, out);
-	json_decref(aggregation);
+	if (shm->agg.plan)
+		print_part(shm, o->aggregation, o->print_aggregation, out);
+	if (shm->transform.head)
+		print_part(shm, o->transformation, o->print_transformation, out);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

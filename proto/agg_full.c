@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proto/agg_full.h"
 
+#include "proto/agg_full_entries4.h"
 #include "proto/crc32c.h"
 
 static uint32_t checksum(const uint8_t *p, size_t directory)
@@ -8,12 +9,6 @@ static uint32_t checksum(const uint8_t *p, size_t directory)
 	uint32_t crc = bp_crc32c(BP_CRC32C_INIT, p, BP_AGG_FULL_AT_CHECKSUM);
 
 	return ~bp_crc32c(crc, p + BP_AGG_FULL_HEADER, directory);
-}
-
-static void put_be64(uint8_t *p, uint64_t v)
-{
-	v = __builtin_bswap64(v);
-	memcpy(p, &v, 8);
 }
 
 /* memmove() upwards of what is mostly short: all is read before anything is written. */
@@ -37,25 +32,29 @@ uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t str
 	uint32_t sequence, size_t *len, uint64_t *sum)
 {
 	const uint8_t *directory = w->buf + BP_AGG_FULL_HEADER;
-	/* Written to the payloads at last: what was just written in pieces could not be read at
-	 * once. */
-	uint8_t h[BP_AGG_FULL_HEADER], *p;
-	uint32_t crc;
+	/* Words, as they lie in memory, that are written at last: what was just written in pieces
+	 * could not be read at once. */
+	uint64_t first;
+	uint32_t check;
+	uint8_t *p;
 
 	if (w->count == 0)
 		return NULL;
 	/* magic, version and family, count; directory, stream */
-	put_be64(h, (uint64_t)BP_AGG_FULL_MAGIC << 48 |
-			    (uint64_t)(BP_AGG_FULL_VERSION << 4 | w->family) << 40 |
-			    (uint64_t)w->count << 32 | (uint64_t)w->directory << 16 | stream);
-	bp_put_be32(h + BP_AGG_FULL_AT_SEQUENCE, sequence);
-	crc = bp_crc32c(BP_CRC32C_INIT, h, BP_AGG_FULL_AT_CHECKSUM);
-	bp_put_be32(h + BP_AGG_FULL_AT_CHECKSUM, ~bp_crc32c(crc, directory, w->directory));
-	*sum = bp_sum(h, sizeof(h), bp_sum(directory, w->directory, 0));
+	first = __builtin_bswap64((uint64_t)BP_AGG_FULL_MAGIC << 48 |
+				  (uint64_t)(BP_AGG_FULL_VERSION << 4 | w->family) << 40 |
+				  (uint64_t)w->count << 32 | (uint64_t)w->directory << 16 | stream);
+	sequence = __builtin_bswap32(sequence);
+	check = bp_crc32c(BP_CRC32C_INIT, (const uint8_t *)&first, 8);
+	check = bp_crc32c(check, (const uint8_t *)&sequence, 4);
+	check = __builtin_bswap32(~bp_crc32c(check, directory, w->directory));
+	*sum = bp_sum_add(bp_sum(directory, w->directory, (uint64_t)sequence + check), first);
 	*len = bp_agg_full_len(w);
 	p = w->buf + w->front - w->directory - BP_AGG_FULL_HEADER;
 	move_up(p + BP_AGG_FULL_HEADER, directory, w->directory);
-	memcpy(p, h, sizeof(h));
+	memcpy(p, &first, 8);
+	memcpy(p + BP_AGG_FULL_AT_SEQUENCE, &sequence, 4);
+	memcpy(p + BP_AGG_FULL_AT_CHECKSUM, &check, 4);
 	return p;
 }
 
@@ -104,6 +103,19 @@ static enum bp_agg_full_error judge_header(
 /* Octets of an entry by its flags; 0: they mean nothing. */
 const uint8_t bp_agg_full_entry_len4[256] = {OF_ALL(LENS4)};
 static const uint8_t entry_len6[256] = {OF_ALL(LENS6)};
+
+#define N 0x80
+/* The sender's octets in the piece, by their places among the last eight of an entry. */
+#define PICK(p_, a_)                                                                               \
+	{                                                                                          \
+		N, N, (a_) > 3 ? 4 : N, (a_) > 2 ? 5 : N, (a_) > 1 ? 6 : N, (a_) > 0 ? 7 : N, N,   \
+			N, N, N, (p_) > 1 ? 6 - (a_) : N, (p_) > 0 ? 7 - (a_) : N, N, N, N, N      \
+	}
+#define PICKS(p_)                                                                                  \
+	{                                                                                          \
+		PICK(p_, 0), PICK(p_, 1), PICK(p_, 2), PICK(p_, 3), PICK(p_, 4)                    \
+	}
+const bp_v16 bp_agg_full_pick4[3][5] = {PICKS(0), PICKS(1), PICKS(2)};
 
 /* The bits of an address that follow, by their code; of IPv6 in two halves. */
 static const uint32_t new_bits4[8] = {0, 0xff, 0xffff, 0xffffff, 0xffffffff};

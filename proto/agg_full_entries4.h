@@ -4,6 +4,7 @@
 
 #include "proto/agg_full.h"
 #include "proto/crc32c.h"
+#include "proto/vec16.h"
 
 /*
  * Reads the directory of an aggregate of IPv4 entry by entry, for who does something with each
@@ -14,15 +15,26 @@
  * instead of by way of the flags and a table.
  */
 struct bp_agg_full_entries4 {
-	const uint8_t *at, *end;     /* of the directory */
-	uint32_t alike;              /* flags of such an entry; BP_AGG_FULL_NONE_ALIKE: none is */
-	uint32_t octets;             /* of it */
-	uint32_t new_addr, new_port; /* bits of both that are in it */
-	uint32_t port_at;            /* bits behind the port in it */
-	/* of the message; numbers */
-	uint32_t addr, port, len;
+	const uint8_t *end; /* of the directory */
+	uint32_t alike;     /* flags of such an entry; BP_AGG_FULL_NONE_ALIKE: none is */
+	uint32_t octets;    /* of the entry */
+	bp_v16 pick;        /* where in its last octets what of the piece is in it */
+	bp_v16 keep;        /* all ones where it has nothing */
+	uint32_t len;       /* of the message, and of those alike */
 	uint8_t hops;
 };
+
+/*
+ * What is another for each message, apart for registers. `piece` is what of the message's head the
+ * entries change: octets 10 to 25 from the IPv4 header on, which are its checksum, source,
+ * destination, both ports, UDP length. What is not source or source port is the caller's.
+ */
+struct bp_agg_full_at4 {
+	const uint8_t *p; /* in the directory */
+	bp_v16 piece;
+};
+
+#define BP_AGG_FULL_PIECE4 10u
 
 #define BP_AGG_FULL_NONE_ALIKE 0x100u
 
@@ -34,19 +46,22 @@ enum bp_agg_full_entry {
 
 /* Octets of an entry by its flags; 0: they mean nothing. */
 extern const uint8_t bp_agg_full_entry_len4[256];
+/* By octets of the port and of the address that are in an entry: bp_agg_full_entries4.pick, for the
+ * entry's last eight octets. */
+extern const bp_v16 bp_agg_full_pick4[3][5];
 
 /*
  * Begins with the UDP payload p[0..len). False: it is damaged or no such aggregate; or its messages
  * have no payload, which is not read here. bp_agg_full_entries4_next() may be called until it says
- * BAD; after as many as p[BP_AGG_FULL_AT_COUNT] says, at least 1, `at` must be `end`.
+ * BAD; after as many as p[BP_AGG_FULL_AT_COUNT] says, at least 1, `at` must be at the end.
  */
 static inline bool bp_agg_full_entries4_begin(
-	struct bp_agg_full_entries4 *x, const uint8_t *p, unsigned len)
+	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at, const uint8_t *p, unsigned len)
 {
 	unsigned directory, flags;
 	uint32_t crc;
 
-	if (len <= BP_AGG_FULL_HEADER + 1 ||
+	if (len <= BP_AGG_FULL_HEADER ||
 		bp_be32(p) >> 8 != (BP_AGG_FULL_MAGIC << 8 | BP_AGG_FULL_VERSION << 4 | 4))
 		return false;
 	directory = bp_be16(p + BP_AGG_FULL_AT_DIRECTORY);
@@ -59,65 +74,50 @@ static inline bool bp_agg_full_entries4_begin(
 	if (crc != bp_be32(p + BP_AGG_FULL_AT_CHECKSUM) || flags >> BP_AGG_FULL_LENGTH_SHIFT == 0 ||
 		(flags & 0x3f) != (BP_AGG_FULL_HOPS | 2 << BP_AGG_FULL_PORT_SHIFT | 4))
 		return false;
-	x->at = p + BP_AGG_FULL_HEADER;
-	x->end = x->at + directory;
+	x->end = p + BP_AGG_FULL_HEADER + directory;
 	x->alike = BP_AGG_FULL_NONE_ALIKE;
-	x->addr = x->port = 0;
+	at->p = p + BP_AGG_FULL_HEADER;
 	return true;
 }
 
-/* The sender, from the last octets of an entry that ends at `at`. In front of the first lies the
- * header, so that eight can always be read. */
-static inline void bp_agg_full_entries4_sender(struct bp_agg_full_entries4 *x)
+/* Looks at what an entry that is not like the one before has. */
+static inline enum bp_agg_full_entry bp_agg_full_entries4_look(
+	struct bp_agg_full_entries4 *x, const uint8_t *p)
 {
-	uint64_t fields;
-
-	memcpy(&fields, x->at - 8, 8);
-	fields = __builtin_bswap64(fields);
-	x->addr ^= (x->addr ^ (uint32_t)fields) & x->new_addr;
-	x->port ^= (x->port ^ (uint32_t)(fields >> x->port_at)) & x->new_port;
-}
-
-static inline enum bp_agg_full_entry bp_agg_full_entries4_other(
-	struct bp_agg_full_entries4 *x, unsigned flags)
-{
+	const unsigned flags = *p++;
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
 	const unsigned address = flags & BP_AGG_FULL_ADDRESS;
-	const uint8_t *p = x->at + 1;
 
 	x->octets = bp_agg_full_entry_len4[flags];
-	if (x->octets == 0 || x->octets > x->end - x->at)
+	if (x->octets == 0 || x->octets > x->end - p + 1)
 		return BP_AGG_FULL_BAD;
 	if (length != 0)
 		x->len = length == 1 ? *p : bp_be16(p);
 	if (flags & BP_AGG_FULL_HOPS)
 		x->hops = p[length];
-	x->new_addr = (uint32_t)((1ull << 8 * address) - 1);
-	x->new_port = (1u << 8 * port) - 1;
-	x->port_at = 8 * address;
-	x->at += x->octets;
-	bp_agg_full_entries4_sender(x);
-	if (length == 0 && (flags & BP_AGG_FULL_HOPS) == 0) {
-		x->alike = flags;
-		return BP_AGG_FULL_SENDER;
-	}
-	x->alike = BP_AGG_FULL_NONE_ALIKE;
-	return BP_AGG_FULL_ALL;
+	x->pick = bp_agg_full_pick4[port][address];
+	x->keep = (bp_v16)(x->pick > 127);
+	x->alike = length == 0 && (flags & BP_AGG_FULL_HOPS) == 0 ? flags : BP_AGG_FULL_NONE_ALIKE;
+	return x->alike == flags ? BP_AGG_FULL_SENDER : BP_AGG_FULL_ALL;
 }
 
 static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_entries4_next(
-	struct bp_agg_full_entries4 *x)
+	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at)
 {
-	const unsigned flags = *x->at;
+	enum bp_agg_full_entry e = BP_AGG_FULL_SENDER;
 
-	if (__builtin_expect(flags != x->alike, 0))
-		return bp_agg_full_entries4_other(x, flags);
-	if (x->octets > x->end - x->at)
+	if (__builtin_expect(*at->p != x->alike, 0)) {
+		e = bp_agg_full_entries4_look(x, at->p);
+		if (e == BP_AGG_FULL_BAD)
+			return e;
+	}
+	at->p += x->octets;
+	if (at->p > x->end)
 		return BP_AGG_FULL_BAD;
-	x->at += x->octets;
-	bp_agg_full_entries4_sender(x);
-	return BP_AGG_FULL_SENDER;
+	/* in front of the first lies the header, so that eight can always be read */
+	at->piece = (at->piece & x->keep) | bp_v16_pick(bp_v16_load_half(at->p - 8), x->pick);
+	return e;
 }
 
 #endif

@@ -142,6 +142,23 @@ static inline bp_v16 bp_v16_above(bp_v16 a, bp_v16 b)
 #endif
 }
 
+/* Twice eight bytes in the machine's order. */
+static inline bp_v16 bp_v16_of64(uint64_t first, uint64_t last)
+{
+	return (bp_v16)(__attribute__((vector_size(16))) uint64_t){first, last};
+}
+
+/* The first and the last eight bytes in the machine's order. */
+static inline uint64_t bp_v16_first(bp_v16 a)
+{
+	return ((__attribute__((vector_size(16))) uint64_t)a)[0];
+}
+
+static inline uint64_t bp_v16_last(bp_v16 a)
+{
+	return ((__attribute__((vector_size(16))) uint64_t)a)[1];
+}
+
 /* Bytes all ones where '0'..'9'. */
 static inline bp_v16 bp_v16_digit(bp_v16 a)
 {

@@ -35,6 +35,8 @@ struct bp_transform_head {
 	/* generation << 1 | bank; 0: none was ever put in force. CP stores with release. */
 	_Atomic uint64_t active;
 	_Atomic uint32_t next_uid; /* CP: of sources */
+	/* CP: matrices that a command or the loader has set, and those that were refused */
+	_Atomic uint64_t set, refused;
 	/* DP worker w: the value of `active` that it uses; UINT64_MAX: it runs not. As rules_seen.
 	 */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
@@ -206,6 +208,8 @@ static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v
 			if (e == 0)
 				return UINT32_MAX;
 			if ((uint32_t)(e >> 32) != (uint32_t)(hash >> 32))
+				continue;
+			if ((uint32_t)e - 1 >= v->bank->sources) /* damaged */
 				continue;
 			r = v->source + (uint32_t)e - 1;
 			if (memcmp(r->address, word, 16) == 0 && r->family == family &&

@@ -68,32 +68,40 @@ void bp_transform_row_set(struct bp_transform_row *row, const double m[12], unsi
 		&row->state, next | whence | BP_TRANSFORM_MATRIX | flags, memory_order_release);
 }
 
-/* Makes room in the list from its end, so that who reads it forwards misses none. */
-static bool length_add(struct bp_transform_rule_row *r, const struct bp_prefix *p)
+/* Where the prefix's length is in the list, or would be put; -1: there is no room. */
+static int length_place(const struct bp_transform_rule_row *r, const struct bp_prefix *p)
 {
 	const unsigned f = p->family == 6;
 	const unsigned n = atomic_load_explicit(&r->n_lengths[f], memory_order_relaxed);
-	unsigned at = 0, i = n;
+	unsigned at = 0;
 
 	while (at < n && atomic_load_explicit(&r->length[f][at], memory_order_relaxed) > p->length)
 		at++;
 	if (at < n && atomic_load_explicit(&r->length[f][at], memory_order_relaxed) == p->length)
-		return true;
-	if (n == BP_TRANSFORM_LENGTHS_MAX)
-		return false;
-	if (at < n)
-		atomic_store_explicit(&r->length[f][n],
-			atomic_load_explicit(&r->length[f][n - 1], memory_order_relaxed),
-			memory_order_relaxed);
-	else
-		atomic_store_explicit(&r->length[f][n], p->length, memory_order_relaxed);
-	atomic_store_explicit(&r->n_lengths[f], (uint8_t)(n + 1), memory_order_release);
-	while (i > at && --i > at)
-		atomic_store_explicit(&r->length[f][i],
-			atomic_load_explicit(&r->length[f][i - 1], memory_order_relaxed),
+		return (int)at;
+	return n == BP_TRANSFORM_LENGTHS_MAX ? -1 : (int)at;
+}
+
+/* Makes room in the list from its end, so that who reads it forwards misses none. */
+static void length_add(struct bp_transform_rule_row *r, const struct bp_prefix *p)
+{
+	const unsigned f = p->family == 6, at = (unsigned)length_place(r, p);
+	const unsigned n = atomic_load_explicit(&r->n_lengths[f], memory_order_relaxed);
+	_Atomic uint8_t *list = r->length[f];
+
+	if (at < n && atomic_load_explicit(&list[at], memory_order_relaxed) == p->length)
+		return;
+	for (unsigned i = n; i > at; i--) {
+		atomic_store_explicit(&list[i],
+			atomic_load_explicit(&list[i - 1], memory_order_relaxed),
 			memory_order_release);
-	atomic_store_explicit(&r->length[f][at], p->length, memory_order_release);
-	return true;
+		if (i == n)
+			atomic_store_explicit(
+				&r->n_lengths[f], (uint8_t)(n + 1), memory_order_release);
+	}
+	atomic_store_explicit(&list[at], p->length, memory_order_release);
+	if (at == n)
+		atomic_store_explicit(&r->n_lengths[f], (uint8_t)(n + 1), memory_order_release);
 }
 
 /* There is a free slot: as many sources as the bank takes fill half of them. */
@@ -108,20 +116,18 @@ static void slot_take(const struct bp_transform_view *v, uint64_t hash, uint32_t
 		&v->slot[i], (hash & 0xffffffff00000000u) | (source + 1), memory_order_release);
 }
 
-/* Whether there is room; only then anything is written. */
-static bool room(const struct bp_transform_view *v, struct bp_transform_rule_row *rule,
-	const struct bp_prefix *p, uint32_t n, const char **full)
+/* What there is no room for; NULL: there is room for the source with its receivers. */
+static const char *lacking(
+	const struct bp_transform_view *v, uint32_t rule, const struct bp_prefix *p, uint32_t n)
 {
 	const struct bp_transform_bank *bank = v->bank;
 
-	*full = NULL;
 	if (atomic_load_explicit(&bank->n_sources, memory_order_relaxed) == bank->sources ||
 		n > bank->sources - (atomic_load_explicit(&bank->n_rows, memory_order_relaxed) -
 					    bank->n_rules))
-		*full = "all of them";
-	else if (!length_add(rule, p))
-		*full = "another prefix length of a rule's sources";
-	return *full == NULL;
+		return "all of them";
+	return length_place(&bank->rule[rule], p) < 0 ? "another prefix length of a rule's sources"
+						      : NULL;
 }
 
 struct bp_transform_source_row *bp_transform_append(const struct bp_transform_view *v,
@@ -139,8 +145,10 @@ struct bp_transform_source_row *bp_transform_append(const struct bp_transform_vi
 	struct bp_transform_source_row *s = &v->source[source];
 	uint64_t word[2];
 
-	if (!room(v, &bank->rule[rule], address, count, full))
+	*full = lacking(v, rule, address, count);
+	if (*full != NULL)
 		return NULL;
+	length_add(&bank->rule[rule], address);
 	for (uint32_t i = 0; i < count; i++)
 		bp_transform_row_fill(&v->row[first + i], &of[i], &bank->rule[rule].rule.otherwise);
 	bp_transform_words(address->family, address->length, address->bytes, word);
@@ -188,9 +196,8 @@ static enum bp_transform_set add_with(const struct bp_transform_view *v, unsigne
 	return BP_TRANSFORM_SET_DONE;
 }
 
-enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsigned rule,
-	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
-	_Atomic uint32_t *next_uid)
+enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, unsigned rule,
+	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add)
 {
 	enum bp_transform_set rc;
 	uint32_t at;
@@ -205,6 +212,20 @@ enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsign
 		return BP_TRANSFORM_SET_NO_SOURCE;
 	if (receiver >= (at == UINT32_MAX ? 1 : v->source[at].n))
 		return BP_TRANSFORM_SET_NO_RECEIVER;
+	return at == UINT32_MAX && lacking(v, rule, source, 1) != NULL ? BP_TRANSFORM_SET_FULL
+								       : BP_TRANSFORM_SET_DONE;
+}
+
+enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsigned rule,
+	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
+	_Atomic uint32_t *next_uid)
+{
+	const enum bp_transform_set rc = bp_transform_set_check(v, rule, source, receiver, m, add);
+	uint32_t at;
+
+	if (rc != BP_TRANSFORM_SET_DONE)
+		return rc;
+	at = bp_transform_find(v, rule, source);
 	if (at == UINT32_MAX)
 		return add_with(v, rule, source, m, next_uid);
 	bp_transform_row_set(&v->row[v->source[at].first + receiver], m, BP_TRANSFORM_SET);

@@ -35,6 +35,9 @@ static inline uint64_t bp_transform_bank_size(uint32_t matrices)
 /* Whether a bank (of another process, maybe of an earlier run) can be read without going astray:
  * numbers and offsets within the capacity. An empty one can't. */
 bool bp_transform_valid(const struct bp_transform_bank *bank, uint32_t matrices);
+/* Of that what takes no time that grows with the bank, for a worker between two walks: the numbers
+ * and the rules. It asks of each source that it uses whether its rows are there. */
+bool bp_transform_rules_valid(const struct bp_transform_bank *bank, uint32_t matrices);
 
 enum bp_transform_set {
 	BP_TRANSFORM_SET_DONE,
@@ -53,6 +56,10 @@ enum bp_transform_set {
 enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsigned rule,
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
 	_Atomic uint32_t *next_uid);
+
+/* What bp_transform_set() would return, without setting anything. */
+enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, unsigned rule,
+	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add);
 
 /*
  * Marks a source whose matrices, and which itself if it was added, are not to be taken over into

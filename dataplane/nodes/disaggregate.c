@@ -73,9 +73,8 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 	m = &s->m[s->next];
 	for (unsigned i = 0; i < p->count; i++) {
 		const uint32_t len = bp_disagg_frame_len(p, i);
-		struct rte_mbuf *to = bp_mbuf_stock_take(s, port, (uint16_t)len);
 
-		data[i] = bp_mbuf_stock_data(s, to);
+		data[i] = bp_mbuf_stock_data(s, bp_mbuf_stock_take(s, port, (uint16_t)len));
 		bytes += len;
 	}
 	bp_disagg_write(p, 0, p->count, g->id, data);
@@ -93,8 +92,8 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 	struct bp_worker *w = g->worker;
 	struct bp_mbuf_stock *s = &g->stock;
 	struct rte_mbuf *const *m;
-	uint16_t len[BP_AGG_FULL_MOST];
-	struct bp_disagg_buffers to = {.len = len, .data_at = s->data_at};
+	struct bp_disagg_length length[BP_AGG_FULL_MOST], *l = length;
+	struct bp_disagg_buffers to = {.length = length, .data_at = s->data_at};
 	uint32_t bytes = 0;
 	uint8_t rule;
 
@@ -110,9 +109,9 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 		bp_gather_routed(w, port), w->router.rx_mac[port], g->id, &to, &rule);
 	if (unlikely(to.n == 0))
 		return false;
-	for (unsigned i = 0; i < to.n; i++) {
-		bp_mbuf_stock_take(s, port, len[i]);
-		bytes += len[i];
+	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
+		bp_mbuf_stock_take_many(s, port, l->len, l->n);
+		bytes += (uint32_t)l->len * l->n;
 	}
 	g->id = (uint16_t)(g->id + to.n);
 	send_restored(g, port, rule, m, to.n, bytes);

@@ -32,6 +32,7 @@ def router(routed_lab, hugepages, tmp_path_factory):
         for side in ("left", "right", "edge"):
             for family in (4, 6):
                 routed_lab.pings("gw", host(side, family))
+                routed_lab.pings(side, own(side, family))
         yield r
         r.balanced()
 

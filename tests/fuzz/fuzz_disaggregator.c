@@ -153,9 +153,9 @@ static void judge_usual(
 	struct bp_disaggregator *d, const uint8_t *frame, uint32_t len, enum bp_disagg_verdict v)
 {
 	static uint8_t *base[BP_AGG_FULL_MOST], want[FRAME_MOST];
-	uint16_t lens[BP_AGG_FULL_MOST];
+	struct bp_disagg_length length[BP_AGG_FULL_MOST], *same = length;
 	struct bp_disagg_buffers to = {
-		.base = base, .n = bp_disaggregator_usual_count(frame, len), .len = lens};
+		.base = base, .n = bp_disaggregator_usual_count(frame, len), .length = length};
 	uint8_t rule = 0xff, *at = want;
 	unsigned n = 0;
 
@@ -165,10 +165,13 @@ static void judge_usual(
 		n = bp_disaggregator_usual(d, frame, len, PORT, false, 0, 0xfffe, &to, &rule);
 	HOLDS(n == 0 || (v == BP_DISAGG_SPLIT && n == packet.count && rule == packet.rule));
 	for (unsigned i = 0; i < n; i++) {
-		HOLDS(lens[i] == bp_disagg_frame_len(&packet, i));
-		HOLDS(lens[i] <= len && len <= sizeof(want));
+		const uint32_t restored = bp_disagg_frame_len(&packet, i);
+
+		HOLDS(same->n != 0 && same->len == restored);
+		same += --same->n == 0;
+		HOLDS(restored <= len && len <= sizeof(want));
 		bp_disagg_write(&packet, i, 1, (uint16_t)(0xfffe + i), &at);
-		HOLDS(memcmp(base[i], want, lens[i]) == 0);
+		HOLDS(memcmp(base[i], want, restored) == 0);
 	}
 	for (unsigned i = 0; i < to.n; i++)
 		free(base[i]);

@@ -10,8 +10,7 @@
  * not be written to any. */
 struct usual_buffers {
 	uint8_t *base[BP_AGG_FULL_MOST];
-	uint16_t len[BP_AGG_FULL_MOST];
-	unsigned n;
+	unsigned len[BP_AGG_FULL_MOST], n;
 };
 
 static inline void usual_free(struct usual_buffers *b)
@@ -28,10 +27,12 @@ static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *fr
 	uint8_t *rule)
 {
 	const unsigned in_front = 3; /* data need not begin where a buffer does */
+	struct bp_disagg_length length[BP_AGG_FULL_MOST];
 	const struct bp_disagg_buffers to = {.base = b->base,
 		.data_at = in_front,
 		.n = bp_disaggregator_usual_count(frame, len),
-		.len = b->len};
+		.length = length};
+	unsigned n = 0, at = 0;
 
 	b->n = to.n;
 	for (unsigned i = 0; i < b->n; i++) {
@@ -39,9 +40,14 @@ static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *fr
 		assert_non_null(b->base[i]);
 		memset(b->base[i], 0xee, in_front + len);
 	}
-	if (to.n == 0)
-		return 0;
-	return bp_disaggregator_usual(d, frame, len, port, routed, mac, id, &to, rule);
+	if (to.n != 0)
+		n = bp_disaggregator_usual(d, frame, len, port, routed, mac, id, &to, rule);
+	for (unsigned i = 0; at < n; i++) {
+		assert_true(length[i].n != 0 && at + length[i].n <= n);
+		for (unsigned k = 0; k < length[i].n; k++)
+			b->len[at++] = length[i].len;
+	}
+	return n;
 }
 
 static inline const uint8_t *usual_frame(const struct usual_buffers *b, unsigned i)

@@ -69,8 +69,8 @@ static void runs_of_entries(void **state)
 static void fewer_buffers_than_messages(void **state)
 {
 	uint8_t *base[3] = {malloc(200), malloc(200), malloc(200)};
-	uint16_t lens[3];
-	struct bp_disagg_buffers to = {.base = base, .len = lens};
+	struct bp_disagg_length length[3];
+	struct bp_disagg_buffers to = {.base = base, .length = length};
 	struct bp_disagg_stats before;
 	uint8_t of_rule = 0xee;
 

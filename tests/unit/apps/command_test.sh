@@ -95,6 +95,12 @@ expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregate: 1, of disaggre
 sed '/^aggregate:/,$s/udp: [0-9]*/udp: 0/' "$near" >"$dir/near.yaml"
 expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregate\[0\]\.to\.udp: 0 is too small; expected a UDP port' \
 	"$biplane" check -c "$dir/near.yaml"
+cell=$(dirname "$0")/../../../docs/examples/transform.yaml
+expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \
+	"$biplane" check -c "$cell"
+sed 's/\[0, -1, 0, 1.5\]/[0, -1, 0]/' "$cell" >"$dir/cell.yaml"
+expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
+	"$biplane" check -c "$dir/cell.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 
@@ -178,6 +184,24 @@ expect 64 'give one' "$biplane" sessions release 0022092258010000 --name a -c b
 expect 64 "can't be an instance's name" "$biplane" sessions release 0022092258010000 --name a/b
 expect 69 'no control plane answers.* is this instance running' \
 	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+
+expect 0 '^Usage: biplane matrix set SOURCE' "$biplane" matrix --help
+expect 64 "'show' was expected$" "$biplane" matrix
+expect 64 "'show' was expected, not 'get'" "$biplane" matrix get 10.0.0.5
+expect 64 'set of whom\?' "$biplane" matrix set
+expect 64 'clear of whom\?' "$biplane" matrix clear
+expect 64 'set to what\?' "$biplane" matrix set 10.0.0.5
+expect 64 "unexpected argument '-'" "$biplane" matrix clear 10.0.0.5 -
+expect 64 "'tracker' is neither an address nor a prefix" "$biplane" matrix set tracker -
+expect 64 "'32' is no number from 0 to 31" "$biplane" matrix set 10.0.0.5 - --entry 32
+expect 64 "'64' is no number from 0 to 63" "$biplane" matrix set 10.0.0.5 - --receiver 64
+expect 64 "add are of 'set'" "$biplane" matrix clear 10.0.0.5 --add
+expect 64 "json is of 'show'" "$biplane" matrix clear 10.0.0.5 --json
+expect 64 "entry is of 'set' and 'clear'" "$biplane" matrix show --entry 1
+expect 64 'give one' "$biplane" matrix show --name a -c b
+printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
+expect 69 'no control plane answers' "$biplane" matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
+expect 69 "no instance named '$name' is running" "$biplane" matrix show -c "$dir/good.yaml"
 
 # a supervisor of that name that runs already
 mkdir -p "$dir/run"

@@ -52,7 +52,8 @@ static json_t *on_release(void *arg, const char *id)
 			  : bp_control_refusal("nobody");
 }
 
-static const struct bp_control_ops ops = {on_reload, on_status, on_config, on_release};
+static const struct bp_control_ops ops = {
+	.reload = on_reload, .status = on_status, .config = on_config, .release = on_release};
 
 static int setup(void **state)
 {

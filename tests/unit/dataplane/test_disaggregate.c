@@ -60,6 +60,63 @@ static void restores(void **state)
 	rig_stop(&r);
 }
 
+/* Each frame is as long as its own message, where some in a row are as long and where they aren't;
+ * with Don't Fragment and without, IPv4 and IPv6, which go other ways through the node. */
+static void each_has_its_length(void **state)
+{
+	static const uint32_t len[8] = {22, 22, 22, 0, 5, 5, 40, 22};
+	static uint8_t payload[40] = "some octets";
+	const struct bp_disagg_stats *st;
+	struct udp u[8];
+	struct rig r;
+
+	rig_start(&r,
+		AGG_PORTS
+		"aggregate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"
+		"  - {port: a, to: {address: fd00::9, udp: 5555}, messages: 8}\n" TAKE "}\n"
+		"  - {port: b, to: {address: fd00::9, udp: 5555}, senders: [fd00::/16]}\n",
+		false, false);
+	for (unsigned round = 0; round < 3; round++) {
+		struct agg_seen s;
+
+		for (unsigned i = 0; i < 8; i++) {
+			u[i] = agg_message(i);
+			u[i].payload = payload;
+			u[i].len = len[i];
+			u[i].df = round == 0;
+			if (round == 2) {
+				u[i].src = "fd00::1";
+				u[i].dst = "fd00::9";
+			}
+			agg_put_udp(&r, A, &u[i]);
+		}
+		rig_walk(&r);
+		agg_take(&r, B, &s);
+		rig_put(&r, B, s.frame, s.len);
+		rig_walk(&r);
+		for (unsigned i = 0; i < 8; i++) {
+			struct rte_mbuf *m = bp_ring_ports_take(&r.ports, A);
+
+			assert_non_null(m);
+			assert_int_equal(m->pkt_len, (round == 2 ? 62 : 42) + len[i]);
+			assert_int_equal(m->data_len, m->pkt_len);
+			assert_int_equal(m->nb_segs, 1);
+			assert_int_equal(rte_mbuf_refcnt_read(m), 1);
+			assert_int_equal(m->port, B);
+			assert_int_equal(m->ol_flags | m->packet_type | m->vlan_tci, 0);
+			assert_memory_equal(rte_pktmbuf_mtod_offset(m, void *, m->pkt_len - len[i]),
+				payload, len[i]);
+			rte_pktmbuf_free(m);
+		}
+		rig_expect_none(&r, A);
+	}
+	st = r.shm.agg.disagg_stats;
+	assert_int_equal(st[0].messages + st[1].messages, 24);
+	assert_int_equal(r.shm.port_stats[A].tx_bytes, st[0].message_octets + st[1].message_octets);
+	rig_stop(&r);
+}
+
 /* One that is longer than a buffer comes in several, from drivers that scatter. */
 static void longer_than_a_buffer(void **state)
 {
@@ -421,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(restores),
+		cmocka_unit_test(each_has_its_length),
 		cmocka_unit_test(longer_than_a_buffer),
 		cmocka_unit_test(plain_go_on),
 		cmocka_unit_test(refuses),

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What scripts/quickstart shows of coordinate transformation: in the laboratory that scripts/lab makes, with its own
+configuration, and a balance that can be wrong."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lab import BIPLANE, LAB_NAME, ROOT, Lab
+
+DEMO = str(ROOT / "scripts" / "demo_transform.py")
+ENV = {**os.environ, "BP_LAB": LAB_NAME[:7] + "d", "BIPLANE": BIPLANE}
+
+
+@pytest.fixture
+def demo_lab():
+    the_lab = Lab(ENV["BP_LAB"])
+    try:
+        the_lab.up()
+        the_lab.script("gateway", "start")
+        yield the_lab
+    finally:
+        the_lab.down()
+
+
+def demo():
+    return subprocess.run([sys.executable, DEMO], env=ENV, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_it_shows_both_robots(demo_lab):
+    p = demo()
+    assert p.returncode == 0, p.stdout + p.stderr
+    assert "each reading reached both robots once, in order, each in its own frame" in p.stdout
+    assert "as robot A sees it" in p.stdout and p.stdout.count("o") > 50, p.stdout
+    # a method that is off by more than the demonstration allows must not pass for right
+    file = demo_lab.state / "biplane.yaml"
+    text = file.read_text()
+    assert "    udp: 10000\n" in text
+    file.write_text(text.replace("    udp: 10000\n", "    udp: 10000\n    method: small\n"))
+    subprocess.run([BIPLANE, "reload", "-c", file], check=True, stdout=subprocess.DEVNULL)
+    p = demo()
+    assert p.returncode == 1 and "that is wrong" in p.stdout, p.stdout + p.stderr
