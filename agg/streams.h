@@ -193,9 +193,10 @@ void bp_agg_streams_clear(struct bp_agg_streams *t);
  * one, they lie side by side. */
 static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
 {
-	const uint64_t h = bp_fold(usual ^ t->hash_key[0], t->hash_key[1]);
+	uint64_t h = (usual ^ t->hash_key[0]) * 0x9e3779b97f4a7c15u;
 
-	return (uint32_t)bp_fold(h ^ 0xa0761d6478bd642full, t->hash_key[0] ^ t->hash_key[1]);
+	h = (h ^ h >> 32) * t->hash_key[1];
+	return (uint32_t)(h >> 32);
 }
 
 static inline uint32_t bp_agg_streams_hash(
