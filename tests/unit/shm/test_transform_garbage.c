@@ -104,7 +104,7 @@ static void test_each(void **state)
 #define BAD(lvalue, value)                                                                         \
 	do {                                                                                       \
 		const __typeof__(lvalue) was = (lvalue);                                           \
-		(lvalue) = (__typeof__(lvalue))(value);                                            \
+		(lvalue) = (__typeof__((lvalue) + 0))(value);                                      \
 		assert_false(bp_transform_valid(b, MATRICES));                                     \
 		(lvalue) = was;                                                                    \
 		assert_true(bp_transform_valid(b, MATRICES));                                      \
