@@ -170,6 +170,7 @@ static void find_one(struct bp_transformer *t)
 static __rte_noinline void drop_unknown(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
+	const bool usual = b->n_usual == b->n;
 	unsigned kept = 0;
 
 	for (unsigned j = 0; j < b->n; j++) {
@@ -188,6 +189,8 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 		b->n_rows[kept++] = b->n_rows[j];
 	}
 	b->n = kept;
+	/* which of them left is not known, and the number must be that of no others */
+	b->n_usual = usual ? kept : 0;
 }
 
 void bp_transformer_find_sources(struct bp_transformer *t)
