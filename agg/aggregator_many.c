@@ -361,8 +361,8 @@ static inline __attribute__((always_inline)) void place(struct many *k, unsigned
 		place_general(k, i);
 		return;
 	}
-	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f + AT_UDP,
-		    f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
+	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f[AT_IP + BP_IP4_TTL],
+		    f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
 		!append_unlike(k, i)) {
 		place_general(k, i);
 		return;
@@ -376,6 +376,16 @@ static inline __attribute__((always_inline)) void place(struct many *k, unsigned
 	taken(k, in);
 	if (s->writer.count == s->writer.most)
 		leave(k, i);
+}
+
+static __attribute__((noinline)) void place_mixed(struct many *k)
+{
+	for (unsigned i = 0; i < k->n; i++) {
+		if ((k->odd >> i & 1) != 0)
+			place_odd(k, i);
+		else
+			place(k, i);
+	}
 }
 
 /* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
@@ -415,11 +425,11 @@ static void take(struct many *k)
 		__builtin_prefetch(k->s[i], 1);
 	}
 	look(k);
-	for (unsigned i = 0; i < k->n; i++) {
-		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
-			place_odd(k, i);
-		else
+	if (__builtin_expect(k->odd == 0, 1)) {
+		for (unsigned i = 0; i < k->n; i++)
 			place(k, i);
+	} else {
+		place_mixed(k);
 	}
 	enter(k);
 	if (k->unlike < k->n)

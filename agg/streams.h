@@ -11,6 +11,7 @@
 #include "proto/agg_full.h"
 #include "proto/ip.h"
 #include "shm/agg.h"
+#include "proto/vec16.h"
 #include "shm/hash.h"
 
 /*
@@ -166,7 +167,8 @@ _Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fi
 
 struct bp_agg_streams {
 	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
-	 * half full */
+	 * half full. Behind the last lie copies of the first ones, so that four can be read at
+	 * once */
 	uint32_t *slot;
 	/* stream[-1] is none: it has no key and no aggregate, and is never written */
 	struct bp_agg_stream *stream;
@@ -187,10 +189,14 @@ void bp_agg_streams_free(struct bp_agg_streams *t);
 /* Forgets all streams and frees their rows. */
 void bp_agg_streams_clear(struct bp_agg_streams *t);
 
-/* The hash of a key that has bp_agg_key_usual(). */
+/* The hash of a key that has bp_agg_key_usual(). Addresses in a row need the second round: after
+ * one, they lie side by side. */
 static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
 {
-	return (uint32_t)bp_fold(usual ^ t->hash_key[0], t->hash_key[1]);
+	uint64_t h = (usual ^ t->hash_key[0]) * 0x9e3779b97f4a7c15u;
+
+	h = (h ^ h >> 32) * t->hash_key[1];
+	return (uint32_t)(h >> 32);
 }
 
 static inline uint32_t bp_agg_streams_hash(
@@ -227,19 +233,26 @@ static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
 	return (slot ^ hash) >> BP_AGG_SLOT_TAG == 0;
 }
 
-/* The first stream that may have that hash, which is seldom another than the one that is looked
- * for; or stream[-1], which is none. Reads no stream. */
+/* bp_agg_streams_guess() from slot `i` on. */
+struct bp_agg_stream *bp_agg_streams_guess_from(
+	const struct bp_agg_streams *t, uint32_t hash, uint32_t i);
+
+/*
+ * A stream that may have that hash, which is seldom another than the one that is looked for; or
+ * stream[-1], which is none. Reads no stream. Where a stream lies behind its own slot, nobody can
+ * foretell: the first four are looked at together.
+ */
 static inline struct bp_agg_stream *bp_agg_streams_guess(
 	const struct bp_agg_streams *t, uint32_t hash)
 {
-	uint32_t i = hash & t->slot_mask, slot = t->slot[i];
+	const uint32_t i = hash & t->slot_mask;
+	const bp_v4 slot = (bp_v4)bp_v16_load((const uint8_t *)&t->slot[i]);
+	const uint32_t may = bp_v16_mask((bp_v16)(((slot ^ hash) >> BP_AGG_SLOT_TAG) == 0));
 
-	/* mostly it is the first, and no free one */
-	while (!bp_agg_slot_may(slot, hash) && slot != 0) {
-		i = (i + 1) & t->slot_mask;
-		slot = t->slot[i];
-	}
-	return &t->stream[-1] + bp_agg_slot_row(slot);
+	if (__builtin_expect(may == 0, 0))
+		return bp_agg_streams_guess_from(t, hash, i);
+	return &t->stream[-1] +
+	       bp_agg_slot_row(t->slot[i + (uint32_t)__builtin_ctz(may) / sizeof(*t->slot)]);
 }
 
 /* The stream, or BP_AGG_NO_STREAM. */

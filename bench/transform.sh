@@ -122,8 +122,8 @@ transform_sockets() {
 		sed 's/.*"offered": \([0-9]*\), "transformed": \([0-9]*\).*/0 \1 \2/' "$work/veth" >>"$work/veth-$way"
 	done
 	transform_cpu veth-memory-ns --pcap "$work/transform.pcap" --transform vector
-	note "round $round/$rounds: transform-sockets $(tail -n 1 "$work/veth-batches" | cut -d ' ' -f 3)/s," \
-		"biplane on the same links $(tail -n 1 "$work/veth-af_packet" | cut -d ' ' -f 3)/s"
+	note "round $round/$rounds: transform-sockets $(tail -n 1 "$work/veth-batches" | awk '{print $3}')/s," \
+		"biplane on the same links $(tail -n 1 "$work/veth-af_packet" | awk '{print $3}')/s"
 }
 
 transform_measure() {
@@ -138,7 +138,7 @@ transform_measure() {
 # ---- what is said of it ----
 
 # transform_way WAY: the median of readings a second.
-transform_way() { cut -d ' ' -f 3 "$work/veth-$1" | median; }
+transform_way() { awk '{print $3}' "$work/veth-$1" | median; }
 transform_memory() { med veth-memory-ns | awk '{printf "%.0f", 1e9 / $1}'; }
 
 # transform_at FILE RATE COLUMN: the median of the rounds.

@@ -170,7 +170,8 @@ static void send_segments(struct bench_transform_socket *n, int out, unsigned go
 {
 	const struct msghdr all = {.msg_iov = data, .msg_iovlen = good};
 
-	add(sendmsg(out, &all, 0) == (ssize_t)(good * BENCH_TRANSFORM_PAYLOAD) ? &n->sent : &n->bad,
+	add(sendmsg(out, &all, 0) == (ssize_t)((size_t)good * BENCH_TRANSFORM_PAYLOAD) ? &n->sent
+										       : &n->bad,
 		good);
 }
 

@@ -29,136 +29,24 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/phd_lab.h"
-#include "bench/transform_frames.h"
 #include "bench/transform_socket.h"
+#include "bench/transform_tracker.h"
 #include "bench/transform_veth.h"
 #include "bench/veth_lab.h"
-#include "transform/accuracy.h"
 
-#define PIECE 40u  /* frames in one call; divides BENCH_TRANSFORM_READINGS */
 #define RING 1024u /* due and not sent: what exceeds it is not offered */
 #define SETTLE 0.2 /* of the time of a measurement, before it begins */
-#define PATIENCE_NS 20000000000ull
 #define TIMED 15000u
 #define ROUNDS 30u
-#define PLACES 2e-8 /* metres: half of the last place, and what doubles may differ */
-
-struct tracker {
-	int fd;
-	uint32_t next; /* frame */
-	uint64_t sent;
-	double m[12]; /* column by column */
-	uint8_t frame[BENCH_TRANSFORM_READINGS][BENCH_TRANSFORM_FRAME];
-	struct iovec data[BENCH_TRANSFORM_READINGS];
-	struct mmsghdr head[BENCH_TRANSFORM_READINGS];
-	bool frames; /* are sent; else payloads */
-	uint8_t payload[BENCH_TRANSFORM_READINGS][BENCH_TRANSFORM_PAYLOAD];
-};
-
-static void make_readings(struct tracker *t)
-{
-	struct bp_transform_draw d = {0};
-
-	bp_transform_draw_matrix(&d, t->m);
-	for (uint32_t i = 0; i < BENCH_TRANSFORM_READINGS; i++) {
-		bench_transform_frame(i, t->frame[i]);
-		bench_transform_payload(i, t->payload[i]);
-		t->data[i] = (struct iovec){t->frame[i], BENCH_TRANSFORM_FRAME};
-		t->head[i].msg_hdr = (struct msghdr){.msg_iov = &t->data[i], .msg_iovlen = 1};
-	}
-}
-
-/* So many as frames, each by itself; returns how many were. */
-static uint32_t send_frames(struct tracker *t, uint32_t n)
-{
-	const int sent = sendmmsg(t->fd, &t->head[t->next], n, 0);
-
-	bench_must(sent > 0 || errno == ENOBUFS || errno == EAGAIN, "send", strerror(errno));
-	return sent > 0 ? (uint32_t)sent : 0;
-}
-
-/* So many in one piece. */
-static uint32_t send_payloads(struct tracker *t, uint32_t n)
-{
-	const size_t len = (size_t)n * BENCH_TRANSFORM_PAYLOAD;
-
-	bench_must(
-		send(t->fd, t->payload[t->next], len, 0) == (ssize_t)len, "send", strerror(errno));
-	return n;
-}
-
-/* The next `n` readings, at most PIECE. */
-static void send_piece(struct tracker *t, uint32_t n)
-{
-	const uint32_t left = BENCH_TRANSFORM_READINGS - t->next;
-
-	n = n < left ? n : left;
-	n = t->frames ? send_frames(t, n) : send_payloads(t, n);
-	t->sent += n;
-	t->next = (t->next + n) % BENCH_TRANSFORM_READINGS;
-}
-
-/* ---- whether what comes out is right ---- */
-
-static void judge(const struct tracker *t, const uint8_t *payload)
-{
-	const double reading[3] = {(int32_t)bp_be32(payload) * 0x1p-25,
-		bp_be32(payload + 4) * 0x1p-25, bp_be32(payload + 8) * 0x1p-25};
-	long double place[3];
-
-	bp_transform_reference(reading, t->m, place);
-	for (unsigned k = 0; k < 3; k++) {
-		const double got = (int32_t)bp_be32(payload + 12 + 4 * (size_t)k) * 0x1p-25;
-
-		bench_must(fabsl(got - place[k]) <= PLACES, "robot", "a coordinate is wrong");
-	}
-}
-
-/* All that has come to the robot; waits a little for the first. Returns how many. */
-static uint32_t collect(const struct tracker *t, int robot)
-{
-	struct pollfd p = {.fd = robot, .events = POLLIN};
-	uint8_t payload[2048];
-	uint32_t n = 0;
-
-	if (poll(&p, 1, 10) <= 0)
-		return 0;
-	while (recv(robot, payload, sizeof(payload), MSG_DONTWAIT) ==
-		(ssize_t)BENCH_TRANSFORM_PAYLOAD) {
-		judge(t, payload);
-		n++;
-	}
-	return n;
-}
-
-/* Every reading of the capture in turn, a few at a time; what was sent before anybody listened has
- * no answer. */
-static void check(struct tracker *t)
-{
-	const uint64_t end = bench_now_ns() + PATIENCE_NS;
-	const int robot = bench_veth_robot(false);
-	uint32_t right = 0;
-
-	while (right < BENCH_TRANSFORM_READINGS) {
-		bench_must(bench_now_ns() < end, "robot", "the results did not come");
-		send_piece(t, PIECE);
-		right += collect(t, robot);
-	}
-	while (collect(t, robot) != 0)
-		;
-	close(robot);
-}
 
 /* ---- the program of sockets ---- */
 
@@ -191,7 +79,7 @@ struct moment {
 	uint64_t cpu_ns, sent, transformed;
 };
 
-static struct moment look(const struct tracker *t, const struct bench_transform_socket *n)
+static struct moment look(const struct bench_tracker *t, const struct bench_transform_socket *n)
 {
 	return (struct moment){.cpu_ns = atomic_load(&n->cpu_ns),
 		.sent = t->sent,
@@ -199,7 +87,8 @@ static struct moment look(const struct tracker *t, const struct bench_transform_
 }
 
 /* So many readings a second, for so much of the program's processor time. */
-static void send_for(struct tracker *t, struct bench_transform_socket *n, double rate, double ns)
+static void send_for(
+	struct bench_tracker *t, struct bench_transform_socket *n, double rate, double ns)
 {
 	uint64_t now = atomic_load(&n->cpu_ns), last = now;
 	const uint64_t end = now + (uint64_t)ns;
@@ -213,14 +102,15 @@ static void send_for(struct tracker *t, struct bench_transform_socket *n, double
 		if (due >= 1) {
 			const uint64_t before = t->sent;
 
-			send_piece(t, due < PIECE ? (uint32_t)due : PIECE);
+			bench_tracker_send(
+				t, due < BENCH_TRACKER_PIECE ? (uint32_t)due : BENCH_TRACKER_PIECE);
 			due -= (double)(t->sent - before);
 		}
 	}
 }
 
 static void measure(
-	struct tracker *t, struct bench_transform_socket *n, double rate, double seconds)
+	struct bench_tracker *t, struct bench_transform_socket *n, double rate, double seconds)
 {
 	struct moment from, to;
 	double cpu;
@@ -262,15 +152,16 @@ static uint64_t socket_drops(pid_t pid)
 
 /* Whether all that was sent is accounted for, and every reading that was taken arrived. backlog:
  * drops of the kernel's on the way to the socket, which busy machines have. */
-static bool settled(
-	const struct tracker *t, struct bench_transform_socket *n, pid_t pid, uint64_t backlog)
+static bool settled(const struct bench_tracker *t, struct bench_transform_socket *n, pid_t pid,
+	uint64_t backlog)
 {
-	const uint64_t end = bench_now_ns() + PATIENCE_NS / 4;
+	const uint64_t end = bench_now_ns() + BENCH_TRACKER_PATIENCE_NS / 4;
 	bool all;
 
 	do {
 		const uint64_t known = atomic_load(&n->taken) + socket_drops(pid);
-		const uint64_t most = known + PIECE * (bench_veth_backlog_drops() - backlog);
+		const uint64_t most =
+			known + BENCH_TRACKER_PIECE * (bench_veth_backlog_drops() - backlog);
 
 		all = known <= t->sent && t->sent <= most &&
 		      atomic_load(&n->sent) == atomic_load(&n->taken) &&
@@ -284,7 +175,7 @@ static bool settled(
 }
 
 static bool sockets(
-	struct tracker *t, enum bench_transform_socket_way way, double seconds, char **rates)
+	struct bench_tracker *t, enum bench_transform_socket_way way, double seconds, char **rates)
 {
 	struct bench_transform_socket *n =
 		mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,7 +190,7 @@ static bool sockets(
 	bench_pin(0);
 	t->fd = bench_veth_tracker();
 	atomic_store(&n->seen_ns, UINT64_MAX / 2);
-	check(t);
+	bench_tracker_check(t);
 	robot = bench_veth_robot(true);
 	printf("{\"points\": [");
 	for (char **r = rates; *r != NULL; r++) {
@@ -318,7 +209,7 @@ static bool sockets(
 }
 
 /* So many different ones as in the paper: a processor learns the branches of fewer. */
-static void compute(const struct tracker *t)
+static void compute(const struct bench_tracker *t)
 {
 	uint8_t(*payload)[BENCH_TRANSFORM_PAYLOAD] = calloc(TIMED, BENCH_TRANSFORM_PAYLOAD);
 	double least = HUGE_VAL;
@@ -340,16 +231,16 @@ static void compute(const struct tracker *t)
 
 /* ---- biplane in its place ---- */
 
-static void send_until(struct tracker *t, const struct bench_veth_biplane *b, double ns)
+static void send_until(struct bench_tracker *t, const struct bench_veth_biplane *b, double ns)
 {
 	while (bench_veth_biplane_ns(b) < ns)
 		for (unsigned i = 0; i < 32; i++)
-			send_piece(t, PIECE);
+			bench_tracker_send(t, BENCH_TRACKER_PIECE);
 }
 
-static bool gateway(struct tracker *t, struct bench_veth_biplane *b, double seconds)
+static bool gateway(struct bench_tracker *t, struct bench_veth_biplane *b, double seconds)
 {
-	const uint64_t end = bench_now_ns() + PATIENCE_NS;
+	const uint64_t end = bench_now_ns() + BENCH_TRACKER_PATIENCE_NS;
 	uint64_t arrived, sent;
 	double from, cpu;
 	int robot;
@@ -361,7 +252,7 @@ static bool gateway(struct tracker *t, struct bench_veth_biplane *b, double seco
 	while (bench_veth_biplane_worker(b) == 0)
 		bench_must(bench_now_ns() < end && usleep(10000) == 0, b->program,
 			"its worker did not start");
-	check(t);
+	bench_tracker_check(t);
 	robot = bench_veth_robot(true);
 	send_until(t, b, bench_veth_biplane_ns(b) + SETTLE * seconds * 1e9);
 	from = bench_veth_biplane_ns(b);
@@ -386,7 +277,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	static struct tracker t;
+	static struct bench_tracker t;
 	struct bench_veth_biplane b = {.program = NULL};
 	enum bench_transform_socket_way way = BENCH_TRANSFORM_BATCHES;
 	bool only_compute = false;
@@ -407,7 +298,7 @@ int main(int argc, char **argv)
 		else
 			return usage();
 	}
-	make_readings(&t);
+	bench_tracker_make(&t);
 	if (only_compute) {
 		compute(&t);
 		return 0;

@@ -48,6 +48,15 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 	fclose(f);
 }
 
+static struct bench_veth_biplane *running;
+
+/* Nothing is left behind when something is refused. */
+static void at_exit(void)
+{
+	if (running != NULL)
+		bench_veth_biplane_stop(running);
+}
+
 void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12])
 {
 	char config[128], log[128];
@@ -58,8 +67,11 @@ void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12])
 	write_config(b, m);
 	b->worker = 0;
 	b->pid = bench_veth_gateway(false);
-	if (b->pid != 0)
+	if (b->pid != 0) {
+		running = b;
+		atexit(at_exit);
 		return;
+	}
 	snprintf(config, sizeof(config), "%s/biplane.yaml", b->dir);
 	snprintf(log, sizeof(log), "%s/log", b->dir);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -140,6 +152,7 @@ void bench_veth_biplane_stop(struct bench_veth_biplane *b)
 {
 	char command[128];
 
+	running = NULL;
 	kill(b->pid, SIGTERM);
 	waitpid(b->pid, NULL, 0);
 	snprintf(command, sizeof(command), "rm -rf '%s'", b->dir);

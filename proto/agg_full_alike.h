@@ -52,18 +52,25 @@ static inline struct bp_agg_full_alike bp_agg_full_alike_begin(const struct bp_a
 		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
 }
 
+/* Writes the entry of a message that comes from `from`, behind one from `before`: eight octets.
+ * Returns how many of them it has. */
+static inline unsigned bp_agg_full_alike_put(uint8_t *to, bp_v16 from, bp_v16 before)
+{
+	const uint32_t same = bp_v16_mask((bp_v16)(from == before));
+	const struct bp_agg_full_alike_entry *e =
+		&bp_agg_full_alike_entry[(same & 15) | (same >> 4 & 0x30)];
+
+	bp_v16_store_half(
+		to, bp_v16_pick(from, bp_v16_load_half(e->at)) | bp_v16_load_half(e->rest));
+	return e->rest[7];
+}
+
 /* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
 static inline void bp_agg_full_alike_append(
 	struct bp_agg_full_alike *x, bp_v16 from, const uint8_t *payload, unsigned len)
 {
-	const uint32_t same = bp_v16_mask((bp_v16)(from == x->before));
-	const struct bp_agg_full_alike_entry *e =
-		&bp_agg_full_alike_entry[(same & 15) | (same >> 4 & 0x30)];
-	const bp_v16 entry = bp_v16_pick(from, bp_v16_load_half(e->at)) | bp_v16_load_half(e->rest);
-
-	bp_v16_store_half(x->entries, entry);
+	x->entries += bp_agg_full_alike_put(x->entries, from, x->before);
 	bp_copy(x->payloads, payload, len);
-	x->entries += e->rest[7];
 	x->payloads += len;
 	x->before = from;
 }

@@ -2,14 +2,13 @@
 #ifndef BP_PROTO_AGG_FULL_LIKE_H
 #define BP_PROTO_AGG_FULL_LIKE_H
 
-#include "proto/agg_full.h"
+#include "proto/agg_full_alike.h"
 
 /*
  * Appends one message of IPv4 that is as long and has as many hops to go as the one before, to an
  * aggregate that was not touched for long: its state is read and written in as few pieces as can
  * be.
  */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 _Static_assert(offsetof(struct bp_agg_full_writer, payloads) ==
 			       offsetof(struct bp_agg_full_writer, directory) + 2 &&
 		       offsetof(struct bp_agg_full_writer, last_len) ==
@@ -24,47 +23,40 @@ _Static_assert(offsetof(struct bp_agg_full_writer, payloads) ==
 #define BP_AGG_FULL_UNLIKE UINT16_MAX
 
 /*
- * `addr` and `udp` lie in the frame. `sum` is the payload's bp_sum(), which is added to *all.
- * False, and nothing is changed: it is not like that, there may be no room, or there was none
- * before, as last_len says. The aggregate must hold fewer messages than it may.
+ * `from`: the message's source address and 12 more octets, of which two at 8 are its port. `sum` is
+ * the payload's, which is added to *all. False, and nothing is changed: it is not like that, there
+ * may be no room, or there was none before, as last_len says. The aggregate must hold fewer
+ * messages than it may.
  */
 static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
-	struct bp_agg_full_writer *w, const uint8_t *addr, const uint8_t *udp, uint32_t hops,
-	const uint8_t *payload, uint32_t len, uint64_t sum, uint64_t *all)
+	struct bp_agg_full_writer *w, const uint8_t *from, uint32_t hops, const uint8_t *payload,
+	uint32_t len, uint32_t sum, uint64_t *all)
 {
-	uint32_t directory, payloads, port, from, before, ports_same, same, octets;
-	uint64_t state, entry;
-	uint16_t sport;
+	const bp_v16 sender = bp_v16_load(from);
+	uint32_t directory, payloads, addr, before;
+	uint64_t state;
+	uint16_t port;
 
 	memcpy(&state, &w->directory, sizeof(state));
 	if ((((uint32_t)(state >> 32) ^ (len | hops << 24)) & 0xff00ffff) != 0)
 		return false;
 	directory = (uint32_t)state & 0xffff;
 	payloads = (uint32_t)state >> 16;
-	/* an entry that is written at once may be longer than it is */
-	if (BP_AGG_FULL_HEADER + 7 + directory + payloads + len > w->size ||
+	/* what is written at once may be longer than an entry */
+	if (BP_AGG_FULL_HEADER + BP_AGG_FULL_ALIKE_ENTRY + directory + payloads + len > w->size ||
 		BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4 + directory > w->front)
 		return false;
-	memcpy(&from, addr, 4);
 	memcpy(&before, w->last_addr, 4);
-	memcpy(&sport, udp, 2);
-	port = sport;
-	/* bits, by whole octets, that are as before */
-	same = (uint32_t)__builtin_ctzll((from ^ before) | 1ull << 32) & ~7u;
-	ports_same =
-		(uint32_t)__builtin_ctz((port ^ __builtin_bswap16(w->last_port)) | 1u << 16) & ~7u;
-	/* octets of the address behind those of the port behind the flags; ports, in bits, is
-	 * where the flags have it, in octets */
-	entry = (uint64_t)from >> same << (16 - ports_same) | port >> ports_same;
-	entry = entry << 8 | (16 - ports_same) | (4 - same / 8);
-	octets = (8 + 16 + 32 - ports_same - same) >> 3;
-	memcpy(w->buf + BP_AGG_FULL_HEADER + directory, &entry, 8);
+	state += len << 16 | 1ull << 48;
+	state += bp_agg_full_alike_put(w->buf + BP_AGG_FULL_HEADER + directory, sender,
+		(bp_v16)(bp_v4){before, 0, __builtin_bswap16(w->last_port), 0});
 	bp_copy(w->buf + w->front + payloads, payload, len);
-	*all = bp_sum_add(*all, bp_sum_moved(sum, payloads));
-	state += octets | len << 16 | 1ull << 48;
+	*all += (uint64_t)sum << 8 * (payloads & 1);
 	memcpy(&w->directory, &state, sizeof(state));
-	w->last_port = (uint16_t)__builtin_bswap16(sport);
-	memcpy(w->last_addr, &from, 4);
+	memcpy(&addr, from, 4);
+	memcpy(&port, from + 8, 2);
+	w->last_port = __builtin_bswap16(port);
+	memcpy(w->last_addr, &addr, 4);
 	return true;
 }
 

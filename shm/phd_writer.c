@@ -77,6 +77,20 @@ static uint32_t free_ways(const struct bp_phd_writer *w, uint32_t group)
 	return ways;
 }
 
+/* One of these ways; one that says what its device may repeat only where all do. */
+static uint32_t choose(const struct bp_phd_writer *w, uint32_t group, uint32_t ways)
+{
+	for (uint32_t left = ways; left != 0; left &= left - 1) {
+		const uint32_t slot = group * BP_PHD_WAYS + (uint32_t)__builtin_ctz(left);
+		const struct bp_phd_session *s = &w->t->sessions[slot];
+
+		if (s->unanswered == BP_PHD_ANSWERED ||
+			atomic_load_explicit(&s->sent, memory_order_relaxed) == 0)
+			return slot;
+	}
+	return group * BP_PHD_WAYS + (uint32_t)__builtin_ctz(ways);
+}
+
 static bool place(const struct bp_phd_writer *w, uint64_t hash, uint32_t *slot)
 {
 	const uint32_t first = bp_phd_group1(w->t, hash), second = bp_phd_group2(w->t, hash);
@@ -94,7 +108,7 @@ static bool place(const struct bp_phd_writer *w, uint64_t hash, uint32_t *slot)
 	}
 	if (ways == 0)
 		return false;
-	*slot = group * BP_PHD_WAYS + (unsigned)__builtin_ctz(ways);
+	*slot = choose(w, group, ways);
 	return true;
 }
 

@@ -209,6 +209,8 @@ static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v
 				return UINT32_MAX;
 			if ((uint32_t)(e >> 32) != (uint32_t)(hash >> 32))
 				continue;
+			if ((uint32_t)e - 1 >= v->bank->sources) /* damaged */
+				continue;
 			r = v->source + (uint32_t)e - 1;
 			if (memcmp(r->address, word, 16) == 0 && r->family == family &&
 				r->length == length && r->rule == rule)

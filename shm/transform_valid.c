@@ -109,16 +109,19 @@ static bool sources_valid(const struct bp_transform_view *v, uint32_t n)
 	return true;
 }
 
+bool bp_transform_rules_valid(const struct bp_transform_bank *bank, uint32_t matrices)
+{
+	return bank->generation != 0 && bank->n_rules <= BP_TRANSFORM_RULES_MAX &&
+	       bank->sources == matrices && bank->rows == matrices + BP_TRANSFORM_RULES_MAX &&
+	       bank->buckets == bp_transform_places(matrices).buckets &&
+	       atomic_load(&bank->n_sources) <= bank->sources &&
+	       atomic_load(&bank->n_rows) <= bank->rows && rules_valid(bank);
+}
+
 bool bp_transform_valid(const struct bp_transform_bank *bank, uint32_t matrices)
 {
 	const struct bp_transform_view v = bp_transform_view_at(bank, matrices);
-	uint32_t n;
 
-	if (bank->generation == 0 || bank->n_rules > BP_TRANSFORM_RULES_MAX ||
-		bank->sources != matrices || bank->rows != matrices + BP_TRANSFORM_RULES_MAX ||
-		bank->buckets != bp_transform_places(matrices).buckets || !slots_valid(&v))
-		return false;
-	n = atomic_load_explicit(&bank->n_sources, memory_order_acquire);
-	return n <= bank->sources && sources_valid(&v, n) &&
-	       atomic_load(&bank->n_rows) <= bank->rows && rules_valid(bank);
+	return bp_transform_rules_valid(bank, matrices) && slots_valid(&v) &&
+	       sources_valid(&v, atomic_load_explicit(&bank->n_sources, memory_order_acquire));
 }

@@ -35,6 +35,9 @@ static inline uint64_t bp_transform_bank_size(uint32_t matrices)
 /* Whether a bank (of another process, maybe of an earlier run) can be read without going astray:
  * numbers and offsets within the capacity. An empty one can't. */
 bool bp_transform_valid(const struct bp_transform_bank *bank, uint32_t matrices);
+/* Of that what takes no time that grows with the bank, for a worker between two walks: the numbers
+ * and the rules. It asks of each source that it uses whether its rows are there. */
+bool bp_transform_rules_valid(const struct bp_transform_bank *bank, uint32_t matrices);
 
 enum bp_transform_set {
 	BP_TRANSFORM_SET_DONE,

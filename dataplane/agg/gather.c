@@ -5,138 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_ether.h>
 
 #include "dataplane/graph.h"
-#include "dataplane/mbuf_plain.h"
-#include "dataplane/nodes/learn.h"
 #include "shm/hash.h"
 #include "shm/words.h"
-
-_Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
-	"a counter for each reason");
-
-/* ---- what the aggregator asks for ---- */
-
-/* A burst of messages makes so many aggregates, or a few more, or far fewer. */
-#define BUFFERS 8u
-
-static uint8_t *get_buffer(void *arg, void **buffer)
-{
-	struct bp_gather *g = arg;
-	struct bp_mbuf_stock *s = &g->buffers;
-	struct rte_mbuf *m;
-
-	if (unlikely(!bp_mbuf_stock_fill_by(s, 1, BUFFERS)))
-		return NULL;
-	m = bp_mbuf_stock_take(s, BP_NO_PORT, 0);
-	*buffer = m;
-	return bp_mbuf_stock_data(s, m);
-}
-
-/* One frame of the burst that was judged, on its way or among the taken. */
-static void send_one(struct bp_gather *g, const struct bp_agg_input *in, struct rte_mbuf *m)
-{
-	switch (in->verdict) {
-	case BP_AGG_TAKEN:
-		g->burst.taken[g->burst.n_taken++] = m;
-		break;
-	case BP_AGG_MIMIC:
-		bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
-		bp_run_add(&g->run, BP_EDGE_DROP, m);
-		break;
-	case BP_AGG_PASS:
-		/* No TCP, and for none of the port's entries of `disaggregate`. The way
-		 * of the aggregates: over other nodes those behind it would overtake. */
-		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
-		bp_run_add(&g->run, g->worker->onward[in->port], m);
-		break;
-	default:
-		bp_run_add(&g->run, g->after_aggregate[in->port], m);
-	}
-}
-
-/* Frames of the burst that are judged, up to `until`: on their way, or among the taken. */
-static void send_judged(struct bp_gather *g, unsigned until)
-{
-	struct bp_gather_burst *b = &g->burst;
-
-	if (likely(!b->listed)) {
-		while (b->judged < until && b->in[b->judged].verdict == BP_AGG_TAKEN)
-			b->judged++;
-		if (likely(b->judged == until))
-			return;
-		b->listed = true;
-		b->n_taken = b->judged;
-		memcpy(b->taken, b->m, b->judged * sizeof(b->m[0]));
-	}
-	for (; b->judged < until; b->judged++)
-		send_one(g, &b->in[b->judged], b->m[b->judged]);
-}
-
-static void send_aggregate(void *arg, const struct bp_agg_output *out)
-{
-	struct bp_gather *g = arg;
-	struct rte_mbuf *m = out->buffer;
-
-	send_judged(g, out->at);
-	m->data_off = (uint16_t)(m->data_off + out->offset);
-	m->data_len = out->len;
-	m->pkt_len = out->len;
-	m->port = out->port;
-	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
-	bp_run_add(&g->run, g->worker->onward[out->port], m);
-}
-
-/* A switch sees one sender of an aggregate alone: of the others it hears here. */
-static void learn(const struct bp_gather *g, unsigned n)
-{
-	struct bp_worker *w = g->worker;
-	uint64_t before = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct bp_agg_input *in = &g->burst.in[i];
-		uint64_t src;
-
-		if (in->verdict != BP_AGG_TAKEN || w->onward[in->port] != BP_EDGE_BRIDGE)
-			continue;
-		src = bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN);
-		if (src != before || (i != 0 && in->port != in[-1].port))
-			bp_bridge_learn(w, src, in->port);
-		before = src;
-	}
-}
-
-static void free_taken(struct bp_gather_burst *b, unsigned n)
-{
-	if (likely(b->plain)) {
-		if (likely(!b->listed))
-			bp_mbuf_free_plain(b->m, n);
-		else
-			bp_mbuf_free_plain(b->taken, b->n_taken);
-		return;
-	}
-	if (!b->listed)
-		memcpy(b->taken, b->m, n * sizeof(b->m[0]));
-	bp_mbuf_free_frames(b->taken, b->listed ? b->n_taken : n);
-}
-
-void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
-{
-	struct bp_gather_burst *b = &g->burst;
-
-	b->m = m;
-	b->judged = 0;
-	b->listed = false;
-	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
-	bp_mbuf_stock_return(&g->buffers);
-	send_judged(g, n);
-	b->judged = 0;
-	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);
-	if (g->learns)
-		learn(g, n);
-	free_taken(b, n);
-}
 
 /* ---- pace ---- */
 
@@ -360,7 +232,7 @@ struct bp_gather *bp_gather_create(
 		.streams = tables->streams,
 		.stats = tables->stats + (size_t)worker * BP_AGG_RULES_MAX,
 		.rows = tables->rows + (size_t)worker * tables->streams,
-		.hooks = {.get = get_buffer, .send = send_aggregate, .arg = g},
+		.hooks = {.get = bp_gather_get, .send = bp_gather_send, .arg = g},
 	};
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
 		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,

@@ -94,6 +94,10 @@ void bp_gather_tick(struct bp_gather *g);
  * freed, the others and the aggregates are on their way, each in its place. */
 void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n);
 
+/* The aggregator's hooks. */
+uint8_t *bp_gather_get(void *arg, void **buffer);
+void bp_gather_send(void *arg, const struct bp_agg_output *out);
+
 /* A frame of an entry with `pace`, behind those that wait. */
 void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m);
 /* Sends what has waited its time for its pace; how many. */

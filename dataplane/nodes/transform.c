@@ -12,13 +12,15 @@
 static uint16_t transform_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
-	struct bp_transformer *t = bp_node_ctx(node)->worker->transformer;
+	const struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_transformer *t = w->transformer;
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 
 	bp_run_begin(&t->run, graph, node);
 	t->copies = 0;
-	t->usual.valid = false;
+	/* who frames must be for, on a port that routes, may change between two walks */
+	t->usual.valid &= w->router.rx_mac[t->usual.port] == t->usual.mac;
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		bp_transformer_burst(t, m + i, n);

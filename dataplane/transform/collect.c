@@ -3,6 +3,7 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/transformer.h"
+#include "dataplane/transform/usual8.h"
 
 static const uint16_t counter_of[BP_READING_VERDICTS] = {
 	[BP_READING_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,
@@ -86,7 +87,7 @@ static __rte_noinline uint8_t judge(
 	if (unlikely(verdict != BP_READING_TAKEN))
 		return bp_transformer_refuse(t, m, rule, counter_of[verdict]);
 	r->kind.rule = (uint8_t)rule;
-	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number);
+	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number, p->mac);
 	return BP_EDGE_TAKEN;
 }
 
@@ -101,6 +102,13 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 	struct bp_reading *r = &b->reading[b->n];
 	uint64_t others = 0;
 
+	if (t->wide && n - i >= 8 && bp_usual_is_paper(&u)) {
+		const unsigned done = bp_usual8_judge(
+			&u, b->m + i, n - i, r, b->payload + b->n, &b->reading[0], &others);
+
+		i += done;
+		r += done;
+	}
 	for (; i < n; i++, r++) {
 		struct rte_mbuf *m = b->m[i];
 		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
@@ -114,10 +122,8 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 		b->payload[b->n + i - from] = frame + BP_USUAL_PAYLOAD;
 		others |= r->from[0] ^ b->reading[0].from[0];
 	}
-	for (unsigned k = from; k < i; k++) {
-		b->edge[k] = BP_EDGE_TAKEN;
-		b->at[b->n + k - from] = (uint8_t)k;
-	}
+	memset(&b->edge[from], BP_EDGE_TAKEN, i - from);
+	memcpy(&b->at[b->n], &t->numbers[from], i - from);
 	b->one_source &= others == 0;
 	b->n_usual += i - from;
 	b->n += i - from;

@@ -386,6 +386,33 @@ static inline void usual_deliver(
 			&t->usual, &t->rule[t->usual.kind.rule].layout, b->reading[j].frame));
 }
 
+/* Their octets. */
+static uint32_t usual_deliver_all(const struct bp_transformer *t, const struct usual_heads *h)
+{
+	const struct bp_transform_burst *b = &t->burst;
+	const struct bp_transform_layout *l = &t->rule[t->usual.kind.rule].layout;
+	const struct bp_usual u = t->usual;
+	const struct bp_usual_to to = h->to[0];
+	struct rte_mbuf *const *m = b->m;
+	const unsigned n = b->n;
+	uint32_t bytes = 0;
+
+	if (likely(b->one_source)) {
+		for (unsigned j = 0; j < n; j++) {
+			const struct bp_reading *r = &b->reading[j];
+
+			bp_usual_deliver(r, &to, bp_usual_outputs(&u, l, r->frame));
+			bytes += m[j]->pkt_len;
+		}
+		return bytes;
+	}
+	for (unsigned j = 0; j < n; j++) {
+		usual_deliver(t, h, j);
+		bytes += m[j]->pkt_len;
+	}
+	return bytes;
+}
+
 /* Where some are saturated. */
 static __rte_noinline void usual_leave_each(struct bp_transformer *t, const struct usual_heads *h,
 	const uint8_t saturated[], rte_edge_t edge, struct tally *tally)
@@ -432,10 +459,7 @@ static bool send_usual(struct bp_transformer *t)
 			     &rule->layout, b->payload, b->n, &b->points, saturated) != 0)) {
 		usual_leave_each(t, &h, saturated, edge, &tally);
 	} else {
-		for (unsigned j = 0; j < b->n; j++) {
-			usual_deliver(t, &h, j);
-			bytes += b->m[j]->pkt_len;
-		}
+		bytes = usual_deliver_all(t, &h);
 		bp_run_add_all(&t->run, edge, b->m, b->n, bytes);
 	}
 	settle(t, t->usual.kind.rule, &tally);

@@ -127,8 +127,12 @@ static inline void enter(struct bp_transformer *t, unsigned j, uint32_t source)
 	if (likely(source != UINT32_MAX)) {
 		const struct bp_transform_source_row *s = &t->view.source[source];
 
+		/* A damaged one leads nowhere. */
 		b->row[j] = s->first;
-		b->n_rows[j] = (uint8_t)s->n;
+		b->n_rows[j] = (uint8_t)(s->n <= BP_TRANSFORM_RECEIVERS_MAX &&
+							 s->first <= t->view.bank->rows - s->n
+						 ? s->n
+						 : 0);
 		fetch_rows(t, source, s->first);
 	} else {
 		const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
@@ -151,18 +155,6 @@ static void find_each(struct bp_transformer *t)
 		if (unlikely(!is_longest(t, r, source)))
 			source = j != 0 && same_source(r, r - 1) ? b->source[j - 1] : find(t, r);
 		enter(t, j, source);
-	}
-}
-
-static void find_one(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-
-	enter(t, 0, find(t, &b->reading[0]));
-	for (unsigned j = 1; j < b->n; j++) {
-		b->source[j] = b->source[0];
-		b->row[j] = b->row[0];
-		b->n_rows[j] = b->n_rows[0];
 	}
 }
 
@@ -193,16 +185,36 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 	b->n_usual = usual ? kept : 0;
 }
 
+static void find_one(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+
+	const uint32_t source = find(t, &b->reading[0]);
+	uint32_t row;
+
+	enter(t, 0, source);
+	row = b->row[0];
+	for (unsigned j = 1; j < b->n; j++)
+		b->source[j] = source;
+	for (unsigned j = 1; j < b->n; j++)
+		b->row[j] = row;
+	memset(b->n_rows, b->n_rows[0], b->n);
+	b->alone = b->n_rows[0] == 1;
+	if (unlikely(b->n_rows[0] == 0))
+		drop_unknown(t);
+}
+
 void bp_transformer_find_sources(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	unsigned none = 0, several = 0;
 
 	b->one_source &= b->n_usual == b->n;
-	if (b->one_source)
+	if (b->one_source) {
 		find_one(t);
-	else
-		find_each(t);
+		return;
+	}
+	find_each(t);
 	for (unsigned j = 0; j < b->n; j++) {
 		none |= b->n_rows[j] == 0;
 		several |= b->n_rows[j] > 1;

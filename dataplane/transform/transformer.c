@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/graph.h"
+#include "dataplane/transform/usual8.h"
 #include "shm/transform_writer.h"
 
 /* ---- rules ---- */
@@ -77,6 +78,7 @@ static void set_rules(struct bp_transformer *t)
 	}
 	t->n_counted = n;
 	t->last_row = NULL;
+	t->usual.valid = false;
 	t->worker->transforms = t->wants;
 	bp_graph_enter(t->worker);
 }
@@ -100,8 +102,8 @@ void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 	}
 	t->active = active;
 	view = bp_transform_view_of(t->tables, active);
-	if (view.bank != NULL && (view.bank->ports != t->ports_key || view.bank->generation == 0 ||
-					 !bp_transform_valid(view.bank, t->tables->matrices)))
+	if (view.bank != NULL && (view.bank->ports != t->ports_key ||
+					 !bp_transform_rules_valid(view.bank, t->tables->matrices)))
 		view.bank = NULL;
 	if (view.bank == NULL && t->view.bank == NULL)
 		return;
@@ -123,6 +125,9 @@ struct bp_transformer *bp_transformer_create(
 	bp_transform_methods_init();
 	t->tables = tables;
 	t->own = &c->transform;
+	t->wide = bp_usual8_possible();
+	for (unsigned i = 0; i < BP_RX_BURST; i++)
+		t->numbers[i] = (uint8_t)i;
 	for (unsigned length = 0; length <= 128; length++) {
 		static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 			255, 255, 255, 255, 255, 255};

@@ -88,11 +88,13 @@ struct bp_transformer {
 	struct bp_transform_view view; /* bank NULL: none of this worker's ports is in force */
 	uint64_t active;               /* of the head, as it was taken */
 	uint64_t ports_key;
-	uint32_t wants;          /* bit a port: has entries */
-	uint32_t copies;         /* made since the node was entered */
-	uint64_t prefix[129][2]; /* by length: what bp_transform_words() keeps */
+	uint32_t wants;               /* bit a port: has entries */
+	uint32_t copies;              /* made since the node was entered */
+	uint8_t numbers[BP_RX_BURST]; /* 0, 1, 2, ... */
+	uint64_t prefix[129][2];      /* by length: what bp_transform_words() keeps */
 	struct bp_run run;
-	struct bp_usual usual; /* of the frames since the node was entered */
+	bool wide;             /* the processor can judge eight at a time */
+	struct bp_usual usual; /* while rules stay as they are */
 	struct bp_agg_match match;
 	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */

@@ -27,10 +27,17 @@ static const bp_v16 bp_usual_common[3] = {
 	{255, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0},
 };
 
+/* The same of the first octets in one piece. */
+static const uint8_t bp_usual_first_common[64] = {255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0,
+	255, 255, 255, 255, 255, 255, 0, 0, 255, 255, 0, 255, 0, 0, 255, 0, 0, 0, 255, 255, 255,
+	255, 0, 0, 255, 255, 255, 255};
+
 struct bp_usual {
 	bp_v16 head[3];
+	uint8_t first[64];        /* of the frame, as far as they are its head's */
 	uint64_t ip_sum, udp_sum; /* of what is in common, as both checksums cover it */
 	uint32_t end;             /* of the datagram */
+	uint64_t mac;             /* rx_mac of that port then */
 	uint16_t port;            /* that it came in on */
 	uint16_t outputs; /* where those of layout paper begin in the frame; 0: another layout */
 	struct bp_reading_kind kind;
@@ -39,7 +46,7 @@ struct bp_usual {
 
 /* A reading of the port was judged in full, and taken. */
 static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
-	const struct bp_transform_layout *l, uint16_t port)
+	const struct bp_transform_layout *l, uint16_t port, uint64_t mac)
 {
 	const uint8_t *f = r->frame;
 
@@ -51,8 +58,10 @@ static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
 	u->head[0] = bp_v16_load(f + BP_USUAL_AT_MAC);
 	u->head[1] = bp_v16_load(f + BP_USUAL_AT_IP);
 	u->head[2] = bp_v16_load(f + BP_USUAL_AT_SRC);
+	memcpy(u->first, f, BP_USUAL_PAYLOAD);
 	u->end = BP_USUAL_PORTS + bp_be16(f + BP_USUAL_PORTS + BP_UDP_LEN);
 	u->port = port;
+	u->mac = mac;
 	u->outputs = (uint16_t)(l->paper && l->out[0].offset % 2 == 0
 					? BP_USUAL_PAYLOAD + l->out[0].offset
 					: 0);

@@ -390,7 +390,7 @@ static void run(unsigned bursts)
 
 static void model(void **state)
 {
-	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0}, alike = 0;
+	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0}, alike = 0, alike_streams = 0;
 
 	for (unsigned round = 0; round < TEST_TIMES(400); round++) {
 		uint64_t evicted = 0;
@@ -442,12 +442,14 @@ static void model(void **state)
 		assert_int_equal(evicted, slow_evicted);
 		expect_figures_agree();
 		alike += a->alike;
+		alike_streams += a->alike_streams;
 		tear_down(NULL);
 	}
 	/* all that random bursts can bring about did come about */
 	for (unsigned i = BP_AGG_FLUSH_FULL; i <= BP_AGG_FLUSH_EVICTED; i++)
 		assert_true(seen[i] > TEST_TIMES(100));
 	assert_true(alike > TEST_TIMES(2000));
+	assert_true(alike_streams > TEST_TIMES(500));
 	assert_true(slow_elsewhere > TEST_TIMES(1000) && slow_inside > TEST_TIMES(1000));
 }
 

@@ -35,6 +35,7 @@ static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t
 {
 	const uint32_t guess = (uint32_t)(bp_agg_streams_guess(t, hash) - t->stream);
 
+	assert_int_not_equal(guess, BP_AGG_NO_STREAM);
 	assert_true(guess == stream || (t->rest[guess].hash ^ hash) >> BP_AGG_SLOT_TAG == 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports that the control plane converts: with real tables and layouts, and a client of the CSE
  * that does what the test says. */
-#include "slow_rig.h"
+#include "slow_cse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,85 +296,9 @@ static unsigned value_of(unsigned d, unsigned report_no)
 	return d * 64 + report_no;
 }
 
-static size_t make_report(uint8_t out[64], unsigned d)
+static size_t make_report(uint8_t out[SLOW_REPORT], unsigned d)
 {
-	static const uint8_t s02[] = {0xe7, 0, 0, 0x26, 0, 0x24, 0, 0, 1, 1, 0, 0x1e, 0, 0, 0xff,
-		0xff, 0xff, 0xff, 0x0d, 0x1d, 0, 0x14, 0xf0, 0, 0, 0, 0, 2, 0, 0x0c, 0, 1, 0, 2, 0,
-		0, 0, 0x0a, 0, 2, 0, 0};
-	const unsigned v = value_of(d, device[d].report);
-
-	memcpy(out, s02, sizeof(s02));
-	out[7] = (uint8_t)device[d].report;
-	out[25] = (uint8_t)device[d].report;
-	out[34] = (uint8_t)(v >> 8);
-	out[35] = (uint8_t)v;
-	out[40] = (uint8_t)(v >> 8);
-	out[41] = (uint8_t)v;
-	return sizeof(s02);
-}
-
-static char *between(const struct sent *s, const char *from)
-{
-	static char out[40];
-	const char *p = memmem(s->bytes, s->len, from, strlen(from)), *e;
-
-	assert_non_null(p);
-	p += strlen(from);
-	e = memchr(p, '"', (size_t)((const char *)s->bytes + s->len - p));
-	assert_non_null(e);
-	snprintf(out, sizeof(out), "%.*s", (int)(e - p), p);
-	return out;
-}
-
-/* What the CSE has: names, each once. */
-static char (*names)[64];
-static unsigned n_names;
-
-static bool cse_has(const char *name)
-{
-	for (unsigned i = 0; i < n_names; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* The number of the path before the body: a hash of its octets, without message id and token. */
-static unsigned path_of(const struct sent *s)
-{
-	const uint8_t *end = memmem(s->bytes, s->len, "rcn=0", 5);
-	unsigned h = 0;
-
-	assert_non_null(end);
-	for (const uint8_t *p = s->bytes + 12; p < end; p++)
-		h = h * 31 + *p;
-	return h;
-}
-
-static void cse_acts(unsigned i)
-{
-	char name[64];
-	const int what = rand() % 10;
-
-	/* names are of a container, which the path names */
-	snprintf(name, sizeof(name), "%u %s", path_of(&sent[i]), between(&sent[i], "\"rn\":\""));
-	if (what < 6 || what == 9) {
-		const bool there = cse_has(name);
-
-		if (!there)
-			strcpy(names[n_names++], name);
-		if (what == 9) /* stored, and the answer is lost */
-			end(i, BP_CSE_TIMED_OUT, 0, 0);
-		else if (there)
-			end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
-		else
-			stored(i);
-	} else if (what == 6) {
-		end(i, BP_CSE_TIMED_OUT, 0, 0);
-	} else if (what == 7) {
-		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(5, 3), 0);
-	} else {
-		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 4), 4004);
-	}
+	return slow_report(out, device[d].report, value_of(d, device[d].report));
 }
 
 static void all_is_there_once(void **state)
@@ -390,14 +314,12 @@ static void all_is_there_once(void **state)
 	bp_slow_free(r.s);
 	r.s = bp_slow_new(r.x.t, NULL, 7, &ops, &r);
 	soak = &r;
-	names = calloc(SENT_MAX, sizeof(*names));
-	assert_non_null(names);
-	n_names = 0;
+	cse_begin();
 	for (unsigned d = 0; d < DEVICES; d++)
 		device[d] = (struct device){.slot = open_session(&r, d + 1, &rig_400)};
 	while (done < DEVICES) {
 		const unsigned d = (unsigned)rand() % DEVICES;
-		uint8_t apdu[64];
+		uint8_t apdu[SLOW_REPORT];
 
 		now += (uint64_t)rand() % (SECOND / 4);
 		/* the oldest request that has no end, or one near it, ends */
@@ -431,8 +353,7 @@ static void all_is_there_once(void **state)
 	for (unsigned d = 0; d < DEVICES; d++)
 		assert_int_equal(device[d].answered, REPORTS - 1);
 	/* two instances a report, and no name twice */
-	assert_int_equal(n_names, DEVICES * (REPORTS - 1) * 2);
-	free(names);
+	assert_int_equal(cse_end(), DEVICES * (REPORTS - 1) * 2);
 	bp_slow_count(r.s, &r.n);
 	assert_true(r.n.resumed > 50 && r.n.full > 10 && r.n.busy > 50);
 	stop(&r);

@@ -336,6 +336,87 @@ static void aggregation_waits_with_the_rules(void **state)
 	assert_int_equal(planned_messages(f), 2);
 }
 
+/* ---- transformation ---- */
+
+static int setup_transform(void **state)
+{
+	struct fixture *f;
+
+	setup(state);
+	f = *state;
+	f->config.transform.n_rules = 1;
+	f->config.transformation.matrices = 4;
+	bp_rules_free(f->rules);
+	test_shm_free(&f->shm);
+	test_shm_make(&f->shm, &f->config);
+	f->rules = bp_rules_new(f->base, &f->shm);
+	return 0;
+}
+
+static _Atomic uint64_t *transform_active(struct fixture *f)
+{
+	return &f->shm.transform.head->active;
+}
+
+/* Its other bank is written when no worker reads it any more, and the answer is true of it, too.
+ * The rules of inspection, which are the same, stay. */
+static void waits_for_workers_that_transform(void **state)
+{
+	struct fixture *f = *state;
+	_Atomic uint64_t *of_worker = &f->shm.transform.head->seen[1];
+	const uint64_t rules = (apply(f, true, WAIT_NS), active(f));
+	const uint64_t first = atomic_load(transform_active(f));
+
+	assert_int_equal(f->answers, 1);
+	assert_int_equal(first, 1 << 1 | 1);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	atomic_store(of_worker, 0);
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(bp_rules_busy(f->rules));
+	turns(f, 3);
+	assert_int_equal(f->answers, 1);
+	assert_int_equal(atomic_load(transform_active(f)), first);
+	atomic_store(of_worker, first);
+	turns(f, 1);
+	assert_int_equal(atomic_load(transform_active(f)), 2 << 1);
+	assert_int_equal(f->answers, 1); /* it has not taken it yet */
+	atomic_store(of_worker, 2 << 1);
+	turns(f, 1);
+	assert_int_equal(f->answers, 2);
+	assert_true(f->result.ok);
+	assert_false(bp_rules_busy(f->rules));
+	assert_int_equal(active(f), rules);
+}
+
+/* What there is no room for changes nothing, not the rules of inspection either. */
+static void refused_transformation_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_transform_source sources[5];
+	uint64_t rules, transform;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	rules = active(f);
+	transform = atomic_load(transform_active(f));
+	memset(sources, 0, sizeof(sources));
+	for (unsigned i = 0; i < 5; i++)
+		sources[i].address = (struct bp_prefix){{10, 0, 0, (uint8_t)i}, 4, 32};
+	f->config.transform.source = sources;
+	f->config.transform.n_sources = 5;
+	set_rule(f, 0, "b", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->answers, 2);
+	assert_false(f->result.ok);
+	assert_non_null(strstr(f->result.error, "transformation.matrices (now 4)"));
+	assert_int_equal(active(f), rules);
+	assert_int_equal(atomic_load(transform_active(f)), transform);
+	f->config.transform.n_sources = 4;
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.transform.sources == 4);
+	assert_string_equal(bp_ruleset_rule(in_force(f), 0)->name, "b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +429,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			aggregation_is_written_with_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(aggregation_waits_with_the_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			waits_for_workers_that_transform, setup_transform, teardown),
+		cmocka_unit_test_setup_teardown(
+			refused_transformation_changes_nothing, setup_transform, teardown),
 	};
 
 	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

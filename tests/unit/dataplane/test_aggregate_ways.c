@@ -66,6 +66,36 @@ static void all_senders_are_learned(void **state)
 	rig_stop(&r);
 }
 
+/* A sender that went to another port between two messages is known there, also where both came in
+ * one burst, and with something else in between. */
+static void a_sender_that_moves(void **state)
+{
+	uint8_t stray[64];
+
+	frame_make(stray, sizeof(stray), 0x51, 2, 0x88b5);
+	for (unsigned strays = 0; strays < 2; strays++) {
+		struct udp u = agg_message(0);
+		struct rig r;
+
+		rig_start(&r, SWITCH MAKE_BACK, false, false);
+		u.src_mac = 0x40;
+		agg_put_udp(&r, A, &u);
+		if (strays != 0)
+			rig_put(&r, B, stray, sizeof(stray));
+		u.dst = "10.0.0.77";
+		agg_put_udp(&r, B, &u);
+		rig_walk(&r);
+		assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 2);
+		assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 1 + strays);
+		assert_int_equal(rig_counter(&r, BP_C_MAC_MOVED), 1);
+		if (strays != 0) {
+			rig_expect(&r, A, stray, sizeof(stray)); /* nobody knows where 2 is */
+			rig_expect(&r, C, stray, sizeof(stray));
+		}
+		rig_stop(&r);
+	}
+}
+
 /* An aggregate is from the sender of its first message. */
 static void over_a_bridge(void **state)
 {
@@ -436,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_senders_are_learned),
+		cmocka_unit_test(a_sender_that_moves),
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(restored_over_a_bridge),
 		cmocka_unit_test(routed),

@@ -225,7 +225,7 @@ static struct udp like(const struct udp *first)
 	u.src = PICK(near);
 	u.dst = places4[0];
 	u.vlan[0] = u.vlan[1] = 0;
-	u.len = 57;
+	u.len = first->df ? X_READING : 57;
 	u.dport = ports[0];
 	u.sport = (uint16_t)(40000 + any(3));
 	u.hops = (uint8_t)(1 + any(255));
@@ -352,6 +352,8 @@ static void one_case(void)
 	memset(&x.file, 0, sizeof(x.file));
 	random_file(&x);
 	x_start(&x, X_WIRE, false);
+	if (one_in(2)) /* as on a processor that judges frame by frame */
+		x.r.worker->transformer->wide = false;
 	memset(&m, 0, sizeof(m));
 	memset(before, 0, sizeof(before));
 	m.file = &x.file;

@@ -130,6 +130,26 @@ static void over_restarts(void **state)
 	rig_close(r);
 }
 
+/* A place that says what may be repeated is used last, so that another process finds it. */
+static void its_slot_is_left_alone(void **state)
+{
+	const struct bp_phd_origin n = begin(state);
+	struct bp_phd_session *s = session(100);
+
+	disconnected(100);
+	bp_phd_writer_settle(r->x.w);
+	associates(100, ACTIVITY); /* from the same address and port */
+	assert_ptr_not_equal(session(100), s);
+	rig_restart(r);
+	associates(101, OXIMETER);
+	has(101, &n);
+	/* it says so no more */
+	bp_phd_writer_settle(r->x.w);
+	associates(100, ACTIVITY);
+	assert_ptr_equal(session(100), s);
+	rig_close(r);
+}
+
 /* A place in the table that is another's by now: what is kept is not lost, nor is the other's. */
 static void its_slot_is_used_again(void **state)
 {
@@ -139,7 +159,8 @@ static void its_slot_is_used_again(void **state)
 
 	disconnected(100);
 	bp_phd_writer_settle(r->x.w);
-	associates(100, ACTIVITY); /* from the same address and port */
+	s->unanswered = BP_PHD_ANSWERED; /* else it were left alone */
+	associates(100, ACTIVITY);       /* from the same address and port */
 	assert_ptr_equal(session(100), s);
 	has_none(100);
 	reports(100);
@@ -384,6 +405,7 @@ int main(void)
 		cmocka_unit_test(connection_lost_unnoticed),
 		cmocka_unit_test(aborted),
 		cmocka_unit_test(over_restarts),
+		cmocka_unit_test(its_slot_is_left_alone),
 		cmocka_unit_test(its_slot_is_used_again),
 		cmocka_unit_test(answered),
 		cmocka_unit_test(answered_at_once),

@@ -103,8 +103,8 @@ static void test_each(void **state)
 	b = (struct bp_transform_bank *)(uintptr_t)v.bank;
 #define BAD(lvalue, value)                                                                         \
 	do {                                                                                       \
-		const __typeof__(lvalue) was = (lvalue);                                           \
-		(lvalue) = (__typeof__((lvalue) + 0))(value);                                      \
+		const uint64_t was = (lvalue);                                                     \
+		(lvalue) = (value);                                                                \
 		assert_false(bp_transform_valid(b, MATRICES));                                     \
 		(lvalue) = was;                                                                    \
 		assert_true(bp_transform_valid(b, MATRICES));                                      \

@@ -113,7 +113,10 @@ double xform_mark(const double m[12])
 	double same[12];
 
 	xform_matrix(mark, same);
-	return memcmp(m, same, sizeof(same)) == 0 ? mark : -1;
+	for (unsigned i = 0; i < 12; i++)
+		if (m[i] != same[i])
+			return -1;
+	return mark;
 }
 
 struct bp_prefix xform_prefix4(uint32_t address, unsigned length)
