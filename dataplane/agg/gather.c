@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "dataplane/graph.h"
 #include "shm/hash.h"
 #include "shm/words.h"

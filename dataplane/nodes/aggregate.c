@@ -17,8 +17,7 @@ static struct bp_agg_input from_port(const struct bp_worker *w, uint16_t port)
 }
 
 /* Frames of several ports, or one that is down. */
-static __rte_noinline void describe_each(
-	struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
+static __rte_noinline void describe_each(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct bp_agg_input *in = &g->burst.in[i];
