@@ -184,6 +184,13 @@ static void note_like(
 
 /* ---- look ---- */
 
+/* Fetches what may lie there. It need not: where there is no stream or no aggregate, it is an
+ * address like any other, and not one to be reckoned with as a pointer. */
+static inline __attribute__((always_inline)) void fetch(const void *base, size_t at)
+{
+	__builtin_prefetch((const void *)((uintptr_t)base + at), 1);
+}
+
 /*
  * Fetches where messages go, and with the first and the last one of an aggregate what these need.
  * Those are found without a branch, which nobody could foretell. gcc takes a function that does
@@ -198,8 +205,8 @@ static inline __attribute__((always_inline)) void look(const struct many *k)
 	for (unsigned i = 0; i < k->n; i++) {
 		const struct bp_agg_full_writer *w = &k->s[i]->writer;
 
-		__builtin_prefetch(w->buf + BP_AGG_FULL_HEADER + w->directory, 1);
-		__builtin_prefetch(w->buf + w->front + w->payloads, 1);
+		fetch(w->buf, BP_AGG_FULL_HEADER + w->directory);
+		fetch(w->buf, (size_t)w->front + w->payloads);
 		seldom[n] = (uint8_t)i;
 		n += (uint8_t)(w->count - 1) >= (uint8_t)(w->most - 2);
 	}
@@ -207,17 +214,17 @@ static inline __attribute__((always_inline)) void look(const struct many *k)
 		const struct bp_agg_stream *s = k->s[seldom[i]];
 		const size_t stream = (size_t)(s - t->stream);
 
-		__builtin_prefetch(&s->buffer, 1);
-		__builtin_prefetch(s->writer.buf, 1);
-		__builtin_prefetch(&t->link[stream], 1);
-		__builtin_prefetch(&t->rest[stream], 1);
-		__builtin_prefetch(&t->row[stream], 1);
+		fetch(&s->buffer, 0);
+		fetch(s->writer.buf, 0);
+		fetch(t->link, stream * sizeof(t->link[0]));
+		fetch(t->rest, stream * sizeof(t->rest[0]));
+		fetch(t->row, stream * sizeof(t->row[0]));
 	}
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *buffer = k->s[seldom[i]]->buffer;
 
-		__builtin_prefetch(buffer, 1);
-		__builtin_prefetch(buffer + 64, 1);
+		fetch(buffer, 0);
+		fetch(buffer, 64);
 	}
 }
 

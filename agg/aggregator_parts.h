@@ -55,6 +55,8 @@ struct bp_aggregator_usual {
 	uint16_t len;    /* of its payload */
 	uint8_t rule, port;
 	bool routed;
+	/* so many before had its length; that must be so many, and messages may be alike */
+	uint8_t equal, enough;
 };
 
 /* What messages of all streams of a rule are like, by the last one that was read without it. */

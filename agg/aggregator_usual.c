@@ -13,6 +13,8 @@
  */
 
 #define BURST 64u
+#define FOUND 4u        /* messages that are alike: it was worth a try */
+#define ENOUGH_MOST 16u /* messages */
 
 /* Where the pieces of a head lie in a frame. */
 static const uint8_t piece_at[3] = {0, 16, 26};
@@ -62,6 +64,8 @@ void bp_aggregator_usual_set(
 	u->port = in->port;
 	u->routed = in->routed;
 	u->mac = in->mac;
+	u->equal = 1;
+	u->enough = 1;
 	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
 }
 
@@ -237,16 +241,37 @@ static inline __attribute__((always_inline)) bool take_one(
 	return true;
 }
 
+/* How many messages were found to be alike of `n` there were. Where lengths change all the time, it
+ * is tried only after more and more in a row that were equally long. */
+static inline void note_try(struct bp_aggregator_usual *u, unsigned found, unsigned n)
+{
+	if (found >= FOUND || found == n) {
+		u->enough = 1;
+		return;
+	}
+	u->equal = 0;
+	if (u->enough < ENOUGH_MOST)
+		u->enough *= 2;
+}
+
+static inline void note_len(struct bp_aggregator_usual *u, unsigned len)
+{
+	if (len != u->len)
+		u->equal = 0;
+	else if (u->equal < ENOUGH_MOST)
+		u->equal++;
+	u->len = (uint16_t)len;
+}
+
 static inline __attribute__((always_inline)) unsigned take(
 	struct taking *k, struct bp_agg_input *in, unsigned n, bool paper)
 {
 	struct bp_aggregator_usual *u = &k->a->usual;
 	const struct bp_agg_input *other = NULL; /* the last that was not alike */
-	bool try = true; /* lengths do not change all the time: messages may be alike */
 	unsigned i = 0, len;
 
 	while (i < n) {
-		if (try) {
+		if (u->equal >= u->enough) {
 			uint32_t sum[BURST];
 			unsigned judged, placed;
 
@@ -256,14 +281,14 @@ static inline __attribute__((always_inline)) unsigned take(
 			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
 			placed = place(k, in + i, sum, judged, paper);
 			k->a->alike += placed;
+			note_try(u, judged, n - i);
 			i += placed;
 			if (placed != judged || i == n)
 				break;
 		}
 		if (!take_one(k, &in[i], paper, &len))
 			break;
-		try = len == u->len;
-		u->len = (uint16_t)len;
+		note_len(u, len);
 		other = &in[i++];
 	}
 	if (other != NULL)

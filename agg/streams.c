@@ -5,7 +5,7 @@
 
 #include "proto/agg_full_like.h"
 
-#define COPIES 3u /* of the first slots */
+#define BEHIND 3u /* slots that are read with the last one, and always free */
 
 /* By lines, so that a stream is two of them and a row never shares one. */
 static void *lines(size_t n, size_t size)
@@ -30,7 +30,7 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 		slots *= 2;
 	t->slot_mask = slots - 1;
 	memcpy(t->hash_key, hash_key, sizeof(t->hash_key));
-	t->slot = lines(slots + COPIES, sizeof(*t->slot));
+	t->slot = lines(slots + BEHIND, sizeof(*t->slot));
 	t->stream = lines(size + 1, sizeof(*t->stream));
 	t->stream += t->stream != NULL;
 	t->rest = lines(size, sizeof(*t->rest));
@@ -61,7 +61,7 @@ void bp_agg_streams_free(struct bp_agg_streams *t)
 void bp_agg_streams_clear(struct bp_agg_streams *t)
 {
 	if (t->used != 0)
-		memset(t->slot, 0, ((size_t)t->slot_mask + 1 + COPIES) * sizeof(*t->slot));
+		memset(t->slot, 0, ((size_t)t->slot_mask + 1) * sizeof(*t->slot));
 	for (uint32_t i = t->size; i < t->size + BP_AGG_LISTS; i++)
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 	for (uint32_t i = 0; i < t->used; i++) {
@@ -99,13 +99,6 @@ uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t)
 	return t->used < t->size ? t->used : bp_agg_streams_first(t, BP_AGG_LIST_IDLE);
 }
 
-static void set_slot(struct bp_agg_streams *t, uint32_t i, uint32_t slot)
-{
-	t->slot[i] = slot;
-	if (i < COPIES)
-		t->slot[t->slot_mask + 1 + i] = slot;
-}
-
 /* Takes a stream out of the hash table, and moves up those that lie behind it only because their
  * own place was taken: no slot is ever marked as left, and a probe ends at the first free one. */
 static void forget(struct bp_agg_streams *t, uint32_t stream)
@@ -121,10 +114,10 @@ static void forget(struct bp_agg_streams *t, uint32_t stream)
 		/* it may not go before its own place */
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
-		set_slot(t, hole, t->slot[i]);
+		t->slot[hole] = t->slot[i];
 		hole = i;
 	}
-	set_slot(t, hole, 0);
+	t->slot[hole] = 0;
 }
 
 static void write_row(struct bp_agg_streams *t, uint32_t stream, uint16_t number)
@@ -160,7 +153,7 @@ void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struc
 		t->used++;
 	while (t->slot[i] != 0)
 		i = (i + 1) & t->slot_mask;
-	set_slot(t, i, hash >> BP_AGG_SLOT_TAG << BP_AGG_SLOT_TAG | (stream + 1));
+	t->slot[i] = hash >> BP_AGG_SLOT_TAG << BP_AGG_SLOT_TAG | (stream + 1);
 	t->stream[stream].key = *k;
 	t->stream[stream].usual = bp_agg_key_usual(k);
 	t->rest[stream].hash = hash;

@@ -167,8 +167,7 @@ _Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fi
 
 struct bp_agg_streams {
 	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
-	 * half full. Behind the last lie copies of the first ones, so that four can be read at
-	 * once */
+	 * half full. Behind the last lie three free ones, so that four can be read at once */
 	uint32_t *slot;
 	/* stream[-1] is none: it has no key and no aggregate, and is never written */
 	struct bp_agg_stream *stream;

@@ -58,7 +58,8 @@ static void build_rules(struct build *b)
 
 static bool build_source(struct build *b, const struct bp_transform_source *s)
 {
-	const struct bp_transform_receiver *receivers = &b->c->receiver[s->first];
+	const struct bp_transform_receiver *receivers =
+		s->n == 0 ? NULL : &b->c->receiver[s->first];
 
 	return bp_transform_append(
 		       &b->next, s->rule, &s->address, receivers, s->n, 0, 0, &b->full) != NULL;

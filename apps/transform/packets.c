@@ -39,8 +39,15 @@ static bool named(const char *name, struct bp_transform_layout *l)
 
 void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, const char *name)
 {
+	const char *what;
+
 	k->name = name;
-	k->gateway = k->tracker = k->receiver = *l;
+	k->gateway = *l;
+	/* as short as the fields allow, whatever follows them in the gateway's */
+	k->gateway.length = 0;
+	if (!bp_transform_layout_finish(&k->gateway, &what))
+		abort(); /* whoever made it saw to that */
+	k->tracker = k->receiver = k->gateway;
 	memcpy(k->tracker.out, l->in, sizeof(l->in));
 	memcpy(k->receiver.in, l->out, sizeof(l->out));
 	k->receiver.cartesian = true;
@@ -51,7 +58,6 @@ void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, c
 bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)
 {
 	struct bp_transform_layout l;
-	const char *what;
 
 	if (!named(name, &l))
 		return false;
@@ -60,8 +66,6 @@ bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)
 		if (l.in[i].type == BP_TRANSFORM_UFIXED32)
 			l.in[i].type = BP_TRANSFORM_FIXED32;
 	l.cartesian = cartesian;
-	if (!bp_transform_layout_finish(&l, &what))
-		abort(); /* made above, not read */
 	bp_packets_use(k, &l, name);
 	return true;
 }

@@ -149,11 +149,11 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 		if (unlikely(m->port != p.number))
 			describe(t->worker, m->port, &p);
 		b->edge[i] = judge(t, &p, m, &b->reading[b->n]);
-		b->at[b->n] = (uint8_t)i;
 		if (b->edge[i] == BP_EDGE_TAKEN) {
+			b->at[b->n] = (uint8_t)i;
+			b->payload[b->n] = bp_reading_payload(&b->reading[b->n]);
 			/* those before it had another head */
 			b->n_usual += t->usual.valid && b->n == 0;
-			b->payload[b->n] = bp_reading_payload(&b->reading[b->n]);
 			b->n++;
 		}
 	}

@@ -11,8 +11,19 @@
  * they were verified; the UDP checksum that a sender left out is written.
  */
 
-/* Of a datagram that goes back to its sender: as one that begins here. A router takes one off. */
+/*
+ * Of a datagram that goes back to its sender: as one that begins here, but less than the reading
+ * had. Where two gateways answer each other, or one itself, that comes to an end. A router takes
+ * one off.
+ */
 #define BP_REFLECTED_HOPS 64u
+
+static inline uint8_t bp_deliver_hops(unsigned came_with, bool routed)
+{
+	const unsigned left = came_with - 1;
+
+	return (uint8_t)((left < BP_REFLECTED_HOPS ? left : BP_REFLECTED_HOPS) + routed);
+}
 
 /* What changes in the sums. */
 struct bp_deliver_sums {
@@ -29,11 +40,11 @@ static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
 	memcpy(b, t, n);
 }
 
-/* Back to who sent it. Addresses and ports that change places change no sum. */
+/* Back to who sent it, which bp_reading_answerable() allows. Addresses and ports that change places
+ * change no sum. */
 static inline void bp_deliver_back(
 	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
 {
-	const unsigned hops = routed ? BP_REFLECTED_HOPS + 1 : BP_REFLECTED_HOPS;
 	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
 	uint16_t before, after, port;
 
@@ -41,12 +52,12 @@ static inline void bp_deliver_back(
 		bp_deliver_swap(f, f + 6, 6);
 	if (r->kind.family == 4) {
 		memcpy(&before, ip + BP_IP4_TTL, 2);
-		ip[BP_IP4_TTL] = (uint8_t)hops;
+		ip[BP_IP4_TTL] = bp_deliver_hops(ip[BP_IP4_TTL], routed);
 		memcpy(&after, ip + BP_IP4_TTL, 2);
 		s->ip = bp_sum_add((uint16_t)~before, after);
 		bp_deliver_swap(ip + BP_IP4_SRC, ip + BP_IP4_DST, 4);
 	} else {
-		ip[BP_IP6_HOPS] = (uint8_t)hops;
+		ip[BP_IP6_HOPS] = bp_deliver_hops(ip[BP_IP6_HOPS], routed);
 		bp_deliver_swap(ip + BP_IP6_SRC, ip + BP_IP6_DST, 16);
 	}
 	/* from the port that it came to, and to the same number of the sender's */

@@ -102,3 +102,13 @@ enum bp_reading_verdict bp_reading_judge(
 	r->rest = rest;
 	return BP_READING_TAKEN;
 }
+
+bool bp_reading_answerable(const struct bp_reading *r)
+{
+	const bool four = r->kind.family == 4;
+	const uint8_t *ip = r->frame + r->kind.l3;
+
+	return ip[four ? BP_IP4_TTL : BP_IP6_HOPS] >= 2 &&
+	       bp_datagram_sender_possible(
+		       r->kind.family, ip + (four ? BP_IP4_DST : BP_IP6_DST), 1, 1);
+}

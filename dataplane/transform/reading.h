@@ -91,4 +91,8 @@ bool bp_reading_parse_hidden(
 enum bp_reading_verdict bp_reading_judge(
 	const struct bp_datagram *d, const struct bp_transform_layout *l, struct bp_reading *r);
 
+/* Whether a reading's datagram can go back to its sender: it was sent to an address that can send,
+ * and its TTL or hop limit is not used up. */
+bool bp_reading_answerable(const struct bp_reading *r);
+
 #endif

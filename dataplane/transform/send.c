@@ -261,12 +261,15 @@ static struct rte_mbuf *copy_of(struct bp_transformer *t, const struct rte_mbuf 
 	return copy;
 }
 
-/* Whether the receiver is of another IP version than the reading. */
-static inline bool is_foreign(
+/* Why the receiver can't have the reading; BP_C_COUNT: it can. */
+static inline enum bp_counter unfit(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
 {
-	return (flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)) == BP_TRANSFORM_ADDRESS &&
-	       row->family != r->kind.family;
+	if (flags & BP_TRANSFORM_REFLECT)
+		return bp_reading_answerable(r) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_REFLECT;
+	return (flags & BP_TRANSFORM_ADDRESS) && row->family != r->kind.family
+		       ? BP_C_DROP_TRANSFORM_FAMILY
+		       : BP_C_COUNT;
 }
 
 /* Frames are copied before the reading's own is changed, which flush() does. */
@@ -276,19 +279,21 @@ static void add_receivers(struct bp_transformer *t, unsigned j)
 	const struct bp_reading *r = &b->reading[j];
 	struct rte_mbuf *own = b->m[b->at[j]];
 
-	if (unlikely(b->n_pairs + b->n_rows[j] > BP_TRANSFORM_BURST))
+	/* of each receiver one frame leaves, and as many pairs at most */
+	if (unlikely(b->n_leaves + b->n_rows[j] > BP_TRANSFORM_BURST))
 		flush(t);
 	for (unsigned k = 0; k < b->n_rows[j]; k++) {
 		const struct bp_transform_row *row = &t->view.row[b->row[j] + k];
 		struct bp_transform_pair *pair = &b->pair[b->n_pairs];
 		struct rte_mbuf *m = own;
+		enum bp_counter why;
 		unsigned flags;
 
 		b->matrix[b->n_pairs] = take_matrix(t, row, &flags);
 		if (unlikely(k != 0) && (m = copy_of(t, own, r->kind.rule)) == NULL)
 			continue;
-		if (unlikely(is_foreign(row, flags, r))) {
-			leave(b, bp_drop(m, BP_C_DROP_TRANSFORM_FAMILY), m);
+		if (unlikely((why = unfit(row, flags, r)) != BP_C_COUNT)) {
+			leave(b, bp_drop(m, why), m);
 			continue;
 		}
 		*pair = (struct bp_transform_pair){.row = row,

@@ -162,6 +162,7 @@ static void find_each(struct bp_transformer *t)
 static __rte_noinline void drop_unknown(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
+	const bool usual = b->n_usual == b->n;
 	unsigned kept = 0;
 
 	for (unsigned j = 0; j < b->n; j++) {
@@ -180,6 +181,8 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 		b->n_rows[kept++] = b->n_rows[j];
 	}
 	b->n = kept;
+	/* which of them left is not known, and the number must be that of no others */
+	b->n_usual = usual ? kept : 0;
 }
 
 static void find_one(struct bp_transformer *t)

@@ -156,6 +156,7 @@ void bp_transformer_begin(struct bp_transformer *t, struct bp_worker *w)
 void bp_transformer_leave(struct bp_transformer *t)
 {
 	t->view.bank = NULL;
+	t->usual.valid = false; /* it names a rule of that bank */
 	t->active = 0;
 	atomic_store_explicit(
 		&t->tables->head->seen[t->worker->index], UINT64_MAX, memory_order_release);

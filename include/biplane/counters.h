@@ -106,15 +106,20 @@
 	X(DROP_TRANSFORM_CHECKSUM, DROP, "transform_checksum",                                     \
 		"readings with a wrong IPv4 header or UDP checksum, or IPv6 without one")          \
 	X(DROP_TRANSFORM_SHAPE, DROP, "transform_shape",                                           \
-		"readings in fragments, or in buffers that can't be put together")                 \
+		"readings in fragments, behind IPv6 extension headers, or in buffers that can't "  \
+		"be put together")                                                                 \
 	X(DROP_TRANSFORM_INPUT, DROP, "transform_input",                                           \
 		"readings with a number that is not finite, or an angle that can't be")            \
 	X(DROP_TRANSFORM_SOURCE, DROP, "transform_source",                                         \
-		"readings of a source without an entry, where unknown: drop")                      \
+		"readings of a source without an entry, where unknown: drop, or of an address "    \
+		"that no sender has")                                                              \
 	X(DROP_TRANSFORM_OVERFLOW, DROP, "transform_overflow",                                     \
 		"results that their format can't hold, where overflow: drop")                      \
 	X(DROP_TRANSFORM_FAMILY, DROP, "transform_family",                                         \
 		"readings of another IP version than their receiver")                              \
+	X(DROP_TRANSFORM_REFLECT, DROP, "transform_reflect",                                       \
+		"readings that can't be answered: sent to a group or nobody, or with no TTL or "   \
+		"hop limit left")                                                                  \
 	/* frames for biplane itself */                                                            \
 	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
 	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \

@@ -195,6 +195,14 @@ def test_a_layout_of_the_configuration(matrix, config):
         "--double takes any)\n")
 
 
+def test_a_long_packet(config):
+    """A length up to the greatest that the file may say: what is behind the fields is no matter here."""
+    points = random_points(200, 9)
+    short = results(points, "-c", config)
+    config.write_text(config.read_text().replace('"length": 80', '"length": 9000'))
+    assert results(points, "-c", config) == short
+
+
 def test_entries_of_the_configuration(tmp_path, config):
     (tmp_path / "flat.yaml").write_text("[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]")
     row, = results([(1.99, 2.5, 3)], "-c", config, "--entry", 1, "--matrix", tmp_path / "flat.yaml", header="x,y,z")

@@ -9,9 +9,9 @@
 #include "transform/matrix.h"
 
 /*
- * What a client of the matrix loader may send, however it is cut into pieces: the same messages come
- * out of all of it at once and of what came octet by octet, and what is set leaves a bank that can be
- * read. The bank has two rules and few places.
+ * What a client of the matrix loader may send, however it is cut into pieces: the same messages
+ * come out of all of it at once and of what came octet by octet, and what is set leaves a bank that
+ * can be read. The bank has two rules and few places.
  */
 #define MATRICES 4u
 
@@ -33,8 +33,7 @@ static struct bp_transform_view bank(_Atomic uint32_t *next_uid)
 			c->transform.rule[i].layout.length = 64;
 	}
 	HOLDS(bp_transform_bank_size(MATRICES) <= sizeof(bank_memory));
-	HOLDS(bp_transform_build(
-		      b, MATRICES, c, NULL, 1, 2, next_uid, 3, err, sizeof(err)) == 0);
+	HOLDS(bp_transform_build(b, MATRICES, c, NULL, 1, 2, next_uid, 3, err, sizeof(err)) == 0);
 	return bp_transform_view_at(b, MATRICES);
 }
 

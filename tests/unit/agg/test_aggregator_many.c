@@ -73,7 +73,7 @@ static void expect_left(unsigned from)
 			free(waiting[s][i]);
 		}
 		n_waiting[s] -= l->n;
-		memmove(waiting[s], waiting[s] + l->n, n_waiting[s] * sizeof(waiting[s][0]));
+		memmove(waiting[s], waiting[s] + l->n, n_waiting[s] * sizeof(struct udp *));
 	}
 }
 

@@ -453,10 +453,58 @@ static void model(void **state)
 	assert_true(slow_elsewhere > TEST_TIMES(1000) && slow_inside > TEST_TIMES(1000));
 }
 
+/* A burst of one stream, of messages that are so long in turn. */
+static void of_lengths(const uint16_t *length, unsigned n_lengths)
+{
+	static uint8_t frame[64][128];
+	struct bp_agg_input in[64];
+
+	for (unsigned i = 0; i < 64; i++) {
+		struct udp u = from_sender(1 + of(200));
+		unsigned len;
+
+		u.len = length[i % n_lengths];
+		u.dst[1] = 1;
+		len = udp_write(&u, frame[i]);
+		in[i] = (struct bp_agg_input){.frame = frame[i], .len = len, .frame_len = len};
+	}
+	bp_aggregator_take(a, in, 64, now, wall);
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(in[i].verdict, BP_AGG_TAKEN);
+	assert_int_equal(stats[0].waiting + 3 * (uint64_t)n_left, stats[0].messages);
+}
+
+/* Messages are not judged together where lengths change all the time, and are soon again when that
+ * is over. */
+static void lengths_that_change(void **state)
+{
+	static const uint16_t change[] = {20, 21, 20, 22, 22, 21}, stay[] = {22};
+	uint64_t before;
+
+	begin_with(STREAMS, 2048);
+	add_rule("10.1.0.0", 24);
+	rules_are_set();
+	seed = 1;
+	for (unsigned i = 0; i < 10; i++)
+		of_lengths(change, 6);
+	before = a->alike;
+	for (unsigned i = 0; i < 10; i++)
+		of_lengths(change, 6);
+	assert_int_equal(a->alike, before);
+	of_lengths(stay, 1);
+	assert_true(a->alike >= before + 40);
+	before = a->alike;
+	of_lengths(stay, 1);
+	assert_int_equal(a->alike, before + 64);
+	expect_figures_agree();
+	tear_down(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(model),
+		cmocka_unit_test(lengths_that_change),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_random", tests, NULL, NULL);

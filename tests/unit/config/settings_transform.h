@@ -130,4 +130,4 @@
 		.bad = {{"0", "too small"}, {"65536", "too large"}}},
 	{"transformation.loader.connections", PORTS "transformation:\n  loader:\n    address: 127.0.0.1\n    ", "",
 		.good = {{"1", "1"}, {"256", "256"}}, .bad = {{"0", "too small"}, {"257", "too large"}}},
-/* clang-format on */
+	/* clang-format on */

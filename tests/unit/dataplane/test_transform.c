@@ -90,6 +90,7 @@ static void several_receivers(void **state)
 /* Back to the tracker, by the port it came in on. */
 static void reflected(void **state)
 {
+	static const uint8_t hops[3] = {2, 65, 255};
 	struct bp_transform_receiver to[2] = {x_receiver(NULL, 0, 0.5), x_receiver(NULL, 7, 1)};
 	struct xrig x;
 
@@ -99,7 +100,7 @@ static void reflected(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		struct udp u = x_reading(i);
 
-		u.hops = (uint8_t)(3 + i);
+		u.hops = hops[i];
 		agg_put_udp(&x.r, A, &u);
 	}
 	rig_walk(&x.r);
@@ -107,10 +108,82 @@ static void reflected(void **state)
 		for (unsigned k = 0; k < 2; k++) {
 			struct udp u = x_result(i, &to[k]);
 
+			u.hops = hops[i] > 64 ? 64 : hops[i] - 1;
 			agg_expect_udp(&x.r, A, &u);
 		}
 	}
 	rig_expect_none(&x.r, B);
+	x_stop(&x);
+}
+
+/* No sender answers from a group's address, or for ever. */
+static void not_answered(void **state)
+{
+	static const char *const to4[] = {"224.0.0.5", "255.255.255.255", "127.0.0.1", "0.0.0.0"};
+	static const char *const to6[] = {"ff02::1", "::1", "::"};
+	struct bp_transform_receiver to = x_receiver(NULL, 0, 0.5);
+	struct bp_transform_rule rule = x_rule(A, 10000);
+	struct udp u;
+	struct xrig x;
+
+	to.flags |= BP_TRANSFORM_REFLECT;
+	memset(&x.file, 0, sizeof(x.file));
+	x_add_rule(&x.file, &rule);
+	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
+	x_add_source(&x.file, "2001:db8::5/128", &to, 1);
+	x_start(&x, X_WIRE, false);
+	for (unsigned i = 0; i < 4; i++) {
+		u = x_reading(i);
+		u.dst = to4[i];
+		agg_put_udp(&x.r, A, &u);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		u = x_reading(4 + i);
+		u.src = "2001:db8::5";
+		u.dst = to6[i];
+		agg_put_udp(&x.r, A, &u);
+	}
+	for (unsigned hops = 0; hops < 2; hops++) {
+		u = x_reading(7 + hops);
+		u.hops = (uint8_t)hops;
+		agg_put_udp(&x.r, A, &u);
+	}
+	rig_walk(&x.r);
+	rig_expect_none(&x.r, A);
+	rig_expect_none(&x.r, B);
+	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 9);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REFLECT), 9);
+	x_stop(&x);
+}
+
+/* Two gateways that answer each other: an answer has less hops to go than what it answers. */
+static void answers_to_answers_end(void **state)
+{
+	struct bp_transform_receiver to = x_receiver(NULL, 0, 0.5);
+	unsigned rounds = 0;
+	struct rte_mbuf *m;
+	struct xrig x;
+	struct udp u;
+
+	to.flags |= BP_TRANSFORM_REFLECT;
+	memset(&x.file, 0, sizeof(x.file));
+	for (unsigned port = A; port <= B; port++) {
+		const struct bp_transform_rule rule = x_rule(port, 10000);
+
+		x_add_rule(&x.file, &rule);
+		x_add_source(&x.file, "10.0.0.0/8", &to, 1);
+	}
+	x_start(&x, X_WIRE, false);
+	u = x_reading(0);
+	u.hops = 255;
+	agg_put_udp(&x.r, A, &u);
+	for (rig_walk(&x.r); (m = bp_ring_ports_take(&x.r.ports, A)) != NULL; rig_walk(&x.r)) {
+		rig_put(&x.r, A, rte_pktmbuf_mtod(m, const void *), m->data_len);
+		rte_pktmbuf_free(m);
+		assert_true(++rounds <= 64);
+	}
+	assert_int_equal(rounds, 64);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REFLECT), 1);
 	x_stop(&x);
 }
 
@@ -150,6 +223,46 @@ static void others_go_on(void **state)
 	}
 	rig_expect(&x.r, B, f, 13);
 	expect(&x, 49, &to);
+	rig_expect_none(&x.r, B);
+	x_stop(&x);
+}
+
+/* Of a burst of one head, a reading of nobody known and one of another rule: the latter stays its
+ * own rule's, in its own layout. */
+static void unknown_and_another_rule(void **state)
+{
+	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
+	struct bp_transform_rule rule = x_rule(A, 10000);
+	struct udp u;
+	double xyz[3];
+	struct xrig x;
+	struct rte_mbuf *m;
+
+	memset(&x.file, 0, sizeof(x.file));
+	x_add_rule(&x.file, &rule);
+	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
+	rule.udp = 10001;
+	rule.layout.cartesian = true;
+	rule.layout.paper = false;
+	x_add_rule(&x.file, &rule);
+	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
+	x_start(&x, X_WIRE, false);
+	put(&x, 0, 1);
+	u = x_reading(1);
+	u.src = "10.0.0.6";
+	agg_put_udp(&x.r, A, &u);
+	u = x_reading(2);
+	u.dport = 10001;
+	agg_put_udp(&x.r, A, &u);
+	rig_walk(&x.r);
+	expect(&x, 0, &to);
+	m = bp_ring_ports_take(&x.r.ports, B);
+	assert_non_null(m);
+	x_outputs(rte_pktmbuf_mtod_offset(m, const uint8_t *, 42), xyz);
+	rte_pktmbuf_free(m);
+	assert_true(xyz[0] == -3 + 0.5);
+	assert_true(xyz[1] == 1);
+	assert_true(xyz[2] == 1.5);
 	rig_expect_none(&x.r, B);
 	x_stop(&x);
 }
@@ -269,6 +382,26 @@ static void without_a_bank(void **state)
 	x_stop(&x);
 }
 
+/* A bank that somebody spoiled: more frames that are dropped than receivers of a burst. */
+static void receivers_of_the_other_version(void **state)
+{
+	struct bp_transform_receiver to[BP_TRANSFORM_RECEIVERS_MAX];
+	struct xrig x;
+
+	for (unsigned i = 0; i < BP_TRANSFORM_RECEIVERS_MAX; i++)
+		to[i] = x_receiver("10.1.0.9", 20000, 0.5);
+	start(&x, to, BP_TRANSFORM_RECEIVERS_MAX);
+	for (unsigned i = 0; i < x.view.source[0].n; i++)
+		x.view.row[x.view.source[0].first + i].family = 6;
+	put(&x, 0, 10);
+	rig_walk(&x.r);
+	rig_expect_none(&x.r, B);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_FAMILY) +
+				 rig_counter(&x.r, BP_C_TRANSFORM_NO_MBUF),
+		10 * BP_TRANSFORM_RECEIVERS_MAX);
+	x_stop(&x);
+}
+
 /* The first receiver has the reading's own frame; the others need one. */
 static void no_buffers(void **state)
 {
@@ -302,10 +435,14 @@ int main(void)
 		cmocka_unit_test(one_receiver),
 		cmocka_unit_test(several_receivers),
 		cmocka_unit_test(reflected),
+		cmocka_unit_test(not_answered),
+		cmocka_unit_test(answers_to_answers_end),
 		cmocka_unit_test(others_go_on),
+		cmocka_unit_test(unknown_and_another_rule),
 		cmocka_unit_test(matrix_is_set),
 		cmocka_unit_test(bank_changes),
 		cmocka_unit_test(without_a_bank),
+		cmocka_unit_test(receivers_of_the_other_version),
 		cmocka_unit_test(no_buffers),
 	};
 

@@ -202,7 +202,7 @@ static struct udp random_datagram(void)
 		.src_mac = 1,
 		.dst_mac = 2,
 		.tos = (uint8_t)any(256),
-		.hops = (uint8_t)(1 + any(255)),
+		.hops = (uint8_t)(one_in(12) ? any(2) : 1 + any(255)),
 		.df = one_in(2),
 		.no_checksum = one_in(10),
 		.wrong = (uint16_t)one_in(30)};

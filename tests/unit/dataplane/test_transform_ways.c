@@ -98,7 +98,7 @@ static void routed_and_reflected(void **state)
 		u.src = own[i % 2][0];
 		u.dst = own[i % 2][1];
 		u.dst_mac = 0x0a;
-		u.hops = (uint8_t)(1 + i);
+		u.hops = (uint8_t)(2 + 20 * i);
 		agg_put_udp(&x.r, A, &u);
 	}
 	rig_walk(&x.r);
@@ -109,6 +109,7 @@ static void routed_and_reflected(void **state)
 			u.src = own[six][1];
 			u.dst = own[six][0];
 			u.src_mac = 0x0a;
+			u.hops = (uint8_t)(i > 3 ? 64 : 1 + 20 * i);
 			u.dst_mac = 0x01;
 			agg_expect_udp(&x.r, A, &u);
 		}

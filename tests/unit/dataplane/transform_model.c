@@ -139,17 +139,19 @@ static int source_of(
 	return best;
 }
 
-static bool sender_can_be(const uint8_t *f, const struct found *d)
+static bool sender_can_have(const struct found *d, const uint8_t *a)
 {
-	const uint8_t *a = f + d->l3 + (d->six ? 8 : 12);
 	static const uint8_t zeros[12];
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-	if (f[6] & 1)
-		return false;
 	if (!d->six)
 		return a[0] != 0 && a[0] != 127 && a[0] < 224;
 	return a[0] != 0xff && memcmp(a, zeros, 12) != 0 && memcmp(a, mapped, 12) != 0;
+}
+
+static bool sender_can_be(const uint8_t *f, const struct found *d)
+{
+	return !(f[6] & 1) && sender_can_have(d, f + d->l3 + (d->six ? 8 : 12));
 }
 
 /* The counter of a refusal, or BP_C_COUNT. */
@@ -219,12 +221,13 @@ static void write_heads(uint8_t *f, const struct found *d, const struct bp_trans
 {
 	uint8_t *ip = f + d->l3, *udp = f + d->l4;
 	const unsigned size = d->six ? 16 : 4;
-	uint8_t *src = ip + (d->six ? 8 : 12), *dst = src + size;
+	uint8_t *src = ip + (d->six ? 8 : 12), *dst = src + size, *hops;
 
 	if (r->flags & BP_TRANSFORM_REFLECT) {
 		swap(f, f + 6, 6);
 		swap(src, dst, size);
-		ip[d->six ? 7 : 8] = 64;
+		hops = &ip[d->six ? 7 : 8];
+		*hops = *hops > 64 ? 64 : (uint8_t)(*hops - 1);
 		memcpy(udp, udp + 2, 2);
 	} else {
 		if (r->flags & BP_TRANSFORM_ADDRESS)
@@ -258,6 +261,12 @@ static void deliver(struct model *m, unsigned port, unsigned number, int source,
 	if (!(r.flags & BP_TRANSFORM_REFLECT) && r.flags & BP_TRANSFORM_ADDRESS &&
 		r.family != (d->six ? 6 : 4)) {
 		m->counter[BP_C_DROP_TRANSFORM_FAMILY]++;
+		return;
+	}
+	if (r.flags & BP_TRANSFORM_REFLECT &&
+		(frame[d->l3 + (d->six ? 7 : 8)] < 2 ||
+			!sender_can_have(d, frame + d->l3 + (d->six ? 24 : 16)))) {
+		m->counter[BP_C_DROP_TRANSFORM_REFLECT]++;
 		return;
 	}
 	memcpy(f, frame, len);

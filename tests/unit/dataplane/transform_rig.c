@@ -217,7 +217,7 @@ struct udp x_result(unsigned i, const struct bp_transform_receiver *to)
 		u.sport = u.dport;
 		u.src_mac = 2;
 		u.dst_mac = 1;
-		u.hops = 64;
+		u.hops = 63; /* one less than the reading has */
 	} else if (to->flags & BP_TRANSFORM_ADDRESS) {
 		assert_non_null(inet_ntop(to->family == 4 ? AF_INET : AF_INET6, to->address,
 			address[at], sizeof(address[at])));
