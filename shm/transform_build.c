@@ -100,7 +100,7 @@ static struct bp_transform_source_row *counterpart(struct build *b,
 	if (at != UINT32_MAX)
 		return &b->next.source[at];
 	/* the file does not have it: it comes along for its matrix */
-	if ((s->flags & BP_TRANSFORM_ADDED) == 0 ||
+	if ((s->flags & BP_TRANSFORM_ADDED) == 0 || (s->flags & BP_TRANSFORM_GONE) ||
 		!was_set(&b->old->row[s->first], &b->c->rule[rule], m))
 		return NULL;
 	return bp_transform_append(
@@ -116,14 +116,14 @@ static bool take_over(struct build *b, const struct bp_transform_source_row *s)
 	uint32_t taken = 0;
 	double m[12];
 
-	if (s->flags & BP_TRANSFORM_GONE)
-		return true;
 	memcpy(p.bytes, s->address, sizeof(p.bytes));
 	to = rule == NO_RULE ? NULL : counterpart(b, s, rule, &p);
 	if (b->full != NULL)
 		return false;
 	if (to != NULL)
-		to->uid = s->uid;
+		to->uid = s->uid; /* of what the file has, its figures go on */
+	if (s->flags & BP_TRANSFORM_GONE)
+		return true;
 	for (uint32_t i = 0; to != NULL && i < s->n && i < to->n; i++) {
 		if (!was_set(&b->old->row[s->first + i], &b->c->rule[rule], m))
 			continue;

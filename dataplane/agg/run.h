@@ -69,4 +69,20 @@ static inline void bp_run_add_all(
 	r->bytes += bytes;
 }
 
+/* All frames of the node, which is the array that it was given, as they came: where nothing else
+ * has left before, the array itself goes on. */
+static inline void bp_run_add_whole(
+	struct bp_run *r, rte_edge_t edge, struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
+{
+	if (unlikely(r->n != 0 || (void *const *)m != r->node->objs || n != r->node->idx)) {
+		bp_run_add_all(r, edge, m, n, bytes);
+		return;
+	}
+	if (edge >= BP_EDGE_PORT) {
+		r->worker->straight[edge - BP_EDGE_PORT].frames += n;
+		r->worker->straight[edge - BP_EDGE_PORT].bytes += bytes;
+	}
+	rte_node_next_stream_move(r->graph, r->node, edge);
+}
+
 #endif

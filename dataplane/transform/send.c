@@ -460,7 +460,7 @@ static bool send_usual(struct bp_transformer *t)
 		usual_leave_each(t, &h, saturated, edge, &tally);
 	} else {
 		bytes = usual_deliver_all(t, &h);
-		bp_run_add_all(&t->run, edge, b->m, b->n, bytes);
+		bp_run_add_whole(&t->run, edge, b->m, b->n, bytes);
 	}
 	settle(t, t->usual.kind.rule, &tally);
 	return true;

@@ -143,9 +143,10 @@ unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, un
 	unsigned i = 0;
 
 	for (; i + 8 <= n; i += 8) {
-		for (unsigned k = i + 8; k < i + 16 && k < n; k++)
-			rte_prefetch0(
-				rte_pktmbuf_mtod_offset(m[k], uint8_t *, RTE_CACHE_LINE_SIZE));
+		if (i + 16 <= n)
+			for (unsigned k = i + 8; k < i + 16; k++)
+				rte_prefetch0(rte_pktmbuf_mtod_offset(
+					m[k], uint8_t *, RTE_CACHE_LINE_SIZE));
 		if (!judge(&here, m + i, r + i, payload + i))
 			break;
 		for (unsigned k = 0; k < 8; k++)

@@ -426,11 +426,13 @@ static void what_is_to_be_forgotten_is_the_files_again(void **state)
 	const struct bp_prefix one = xform_prefix4(1, 32), two = xform_prefix4(2, 32);
 	struct transform_rig x;
 	struct bp_transform_view v;
+	uint32_t same;
 	double mark;
 
 	xform_open(&x, 8, 2);
 	a_file(&x, false);
 	assert_int_equal(xform_load(&x), 0);
+	same = uid(&x, 0, one);
 	assert_int_equal(set(&x, 0, one, 0, 50, false), BP_TRANSFORM_SET_DONE);
 	assert_int_equal(set(&x, 1, one, 0, 51, false), BP_TRANSFORM_SET_DONE);
 	assert_int_equal(set(&x, 0, two, 0, 52, true), BP_TRANSFORM_SET_DONE);
@@ -449,6 +451,7 @@ static void what_is_to_be_forgotten_is_the_files_again(void **state)
 	assert_int_equal(xform_load(&x), 0);
 	assert_int_equal(flags_of(xform_row(&x, 0, &one, 0, &mark)), BP_TRANSFORM_MATRIX);
 	assert_true(mark == 1);
+	assert_int_equal(uid(&x, 0, one), same); /* its figures go on */
 	assert_int_equal(uid(&x, 0, two), 0);
 	xform_row(&x, 1, &one, 0, &mark);
 	assert_true(mark == 51);
