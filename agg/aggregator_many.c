@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "agg/aggregator_judge.h"
-#include "agg/aggregator_message.h"
+#include "agg/aggregator_many_parts.h"
 #include "proto/agg_full_like.h"
 
 /*
@@ -13,174 +12,6 @@
  * word, and all it needs of the stream is one cache line. The general way does all others, and what
  * happens seldom.
  */
-
-#define BURST 64u
-
-/* A burst. Of each usual message that waits to be placed: */
-struct many {
-	uint64_t usual[BURST]; /* bp_agg_key_usual() */
-	uint32_t sum[BURST];   /* of the payload; format paper: unless it is asked for again */
-	uint32_t hash[BURST];
-	uint16_t len[BURST];            /* of the payload */
-	struct bp_agg_stream *s[BURST]; /* a guess; stream[-1]: none is known */
-	struct bp_aggregator *a;
-	struct bp_agg_input *in;
-	uint64_t now_ns, wall_ns;
-	uint64_t odd;                 /* a bit for each that is no usual message */
-	uint64_t general;             /* and of those, for each that the general way does */
-	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
-	unsigned n, at;               /* at: of in[0] in the whole burst */
-	unsigned last;                /* that was taken; n: none */
-	unsigned unlike;              /* the last that was read one by one; n: none */
-	struct bp_aggregator_message message[BURST]; /* of the general way */
-};
-
-/* Of a frame of the usual shape. */
-#define AT_IP BP_ETHER_HDR
-#define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
-#define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
-
-/* ---- read ---- */
-
-/* Whether a frame has IPv4 without tags and options, with UDP, and is no fragment. */
-static inline bool is_usual(const struct bp_agg_input *in)
-{
-	const uint8_t *f = in->frame;
-	uint32_t type, fragment;
-
-	if (in->len < AT_PAYLOAD)
-		return false;
-	type = bp_load32(f + BP_ETHER_HDR - 2) ^ 0x00450008u;
-	fragment = bp_load32(f + AT_IP + BP_IP4_FRAGMENT) ^ (uint32_t)BP_PROTO_UDP << 24;
-	return ((type & 0x00ffffffu) | (fragment & 0xff00ffbfu)) == 0;
-}
-
-enum reading { USUAL, NOTHING, GENERAL };
-
-/* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
-static inline __attribute__((always_inline)) void note_stream(
-	struct many *k, unsigned i, uint64_t rest)
-{
-	const struct bp_agg_streams *t = &k->a->streams;
-
-	k->usual[i] =
-		(bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_USUAL_FRAME) | rest;
-	k->hash[i] = bp_agg_streams_hash_usual(t, k->usual[i]);
-	bp_agg_streams_prefetch_slot(t, k->hash[i]);
-}
-
-static enum reading read_usual(struct many *k, unsigned i)
-{
-	const struct bp_aggregator *a = k->a;
-	struct bp_agg_input *in = &k->in[i];
-	const uint8_t *f = in->frame, *ip = f + AT_IP;
-	const struct bp_aggregator_rule *r;
-	uint64_t to[2], sum;
-	unsigned rule, len;
-
-	if (!is_usual(in))
-		return GENERAL;
-	in->verdict = BP_AGG_OTHER;
-	if (!bp_aggregator_for_us(in))
-		return NOTHING;
-	bp_agg_match_words(4, ip + BP_IP4_DST, to);
-	rule = bp_agg_match_find(&a->match, in->port, 4, to, bp_be16(f + AT_UDP + 2));
-	if (rule == BP_AGG_NO_RULE)
-		return NOTHING;
-	r = &a->rule[rule];
-	if (!bp_aggregator_judge_usual(r, in, r->format == BP_AGG_FORMAT_PAPER, &len, &sum))
-		return GENERAL;
-	in->rule = (uint8_t)rule;
-	k->len[i] = (uint16_t)len;
-	k->sum[i] = bp_sum_fold(sum);
-	k->unlike = i;
-	note_stream(k, i,
-		bp_agg_key_usual_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
-	return USUAL;
-}
-
-static void read_odd(struct many *k, unsigned i, enum reading what)
-{
-	k->odd |= 1ull << i;
-	k->s[i] = &k->a->streams.stream[-1];
-	if (what == NOTHING)
-		return;
-	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
-	if (k->message[i].todo == BP_AGG_TODO_NOTHING)
-		return;
-	k->general |= 1ull << i;
-	k->hash[i] = k->message[i].hash;
-}
-
-static __attribute__((noinline)) void read_one(struct many *k, unsigned i)
-{
-	const enum reading what = read_usual(k, i);
-
-	if (__builtin_expect(what != USUAL, 0))
-		read_odd(k, i, what);
-}
-
-/* Reads four that are like those before. False: they are not, or not all of one rule. */
-static inline __attribute__((always_inline)) bool read_four(
-	struct many *k, unsigned i, enum bp_alike_kind kind)
-{
-	const struct bp_aggregator *a = k->a;
-	const struct bp_aggregator_many *many = &a->many;
-	struct bp_agg_input *in = &k->in[i];
-
-	if (!bp_alike_four(&many->alike, in, kind, true, &k->sum[i]))
-		return false;
-	if (__builtin_expect(!many->sure, 0))
-		for (unsigned q = 0; q < 4; q++) {
-			uint64_t to[2];
-
-			bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
-			if (bp_agg_match_find(&a->match, in[q].port, 4, to,
-				    bp_be16(in[q].frame + AT_UDP + 2)) != many->rule)
-				return false;
-		}
-#pragma GCC unroll 4
-	for (unsigned q = 0; q < 4; q++) {
-		in[q].rule = many->rule;
-		k->len[i + q] = (uint16_t)(many->alike.end - AT_PAYLOAD);
-		note_stream(k, i + q, many->rest);
-	}
-	return true;
-}
-
-static inline __attribute__((always_inline)) void read_all(struct many *k, enum bp_alike_kind kind)
-{
-	unsigned i = 0;
-
-	while (i + 4 <= k->n) {
-		const unsigned end = i + 4;
-
-		if (read_four(k, i, kind)) {
-			i = end;
-			k->a->alike_streams += 4;
-			continue;
-		}
-		for (; i < end; i++)
-			read_one(k, i);
-	}
-	for (; i < k->n; i++)
-		read_one(k, i);
-}
-
-/* Next time, messages are to be like this one. */
-static void note_like(
-	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len)
-{
-	struct bp_aggregator_many *many = &a->many;
-	const struct bp_aggregator_rule *r = &a->rule[in->rule];
-	const struct bp_agg_match_entry *e = &a->match.entry[a->match.begin[in->port][0]];
-
-	many->sure = a->match.n[in->port][0] == 1 && e->udp_span == 0;
-	many->rule = in->rule;
-	many->rest = usual & ~BP_AGG_USUAL_FRAME;
-	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
-		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
-}
 
 /* ---- look ---- */
 
@@ -196,10 +27,10 @@ static inline __attribute__((always_inline)) void fetch(const void *base, size_t
  * Those are found without a branch, which nobody could foretell. gcc takes a function that does
  * nothing else for one without effect, and its calls away: hence inlined before it looks at that.
  */
-static inline __attribute__((always_inline)) void look(const struct many *k)
+static inline __attribute__((always_inline)) void look(const struct bp_aggregator_burst *k)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
-	uint8_t seldom[BURST];
+	uint8_t seldom[BP_AGGREGATOR_BURST];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < k->n; i++) {
@@ -231,7 +62,7 @@ static inline __attribute__((always_inline)) void look(const struct many *k)
 /* ---- place ---- */
 
 /* Enters what was taken, before anything else does so. */
-static void enter(struct many *k)
+static void enter(struct bp_aggregator_burst *k)
 {
 	k->a->taken += k->taken;
 	k->a->taken_octets += k->taken_octets;
@@ -239,7 +70,7 @@ static void enter(struct many *k)
 	k->taken_octets = 0;
 }
 
-static inline void taken(struct many *k, const struct bp_agg_input *in)
+static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_input *in)
 {
 	if (__builtin_expect(in->rule != k->a->taken_rule, 0)) {
 		enter(k);
@@ -251,7 +82,7 @@ static inline void taken(struct many *k, const struct bp_agg_input *in)
 }
 
 /* Lets the general way do what is to be done about a usual message. */
-static __attribute__((noinline)) void place_general(struct many *k, unsigned i)
+static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
 	const uint8_t *ip = in->frame + AT_IP;
@@ -279,7 +110,7 @@ static __attribute__((noinline)) void place_general(struct many *k, unsigned i)
 	k->last = i;
 }
 
-static __attribute__((noinline)) void place_odd(struct many *k, unsigned i)
+static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_aggregator_message *m = &k->message[i];
 
@@ -296,7 +127,7 @@ static __attribute__((noinline)) void place_odd(struct many *k, unsigned i)
 }
 
 /* Begins an aggregate with a message. False: there is no buffer. */
-static __attribute__((noinline)) bool begin(struct many *k, unsigned i, bool paper)
+static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsigned i, bool paper)
 {
 	const uint8_t *f = k->in[i].frame;
 	struct bp_agg_stream *s = k->s[i];
@@ -321,7 +152,7 @@ static __attribute__((noinline)) bool begin(struct many *k, unsigned i, bool pap
 }
 
 /* Appends what is not like the message before. False: it is for the general way. */
-static inline bool append_unlike(struct many *k, unsigned i)
+static inline bool append_unlike(struct bp_aggregator_burst *k, unsigned i)
 {
 	const uint8_t *f = k->in[i].frame;
 	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
@@ -343,7 +174,7 @@ static inline bool append_unlike(struct many *k, unsigned i)
 	return true;
 }
 
-static __attribute__((noinline)) void leave(struct many *k, unsigned i)
+static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_aggregator_rule *r = &k->a->rule[k->in[i].rule];
 
@@ -355,7 +186,7 @@ static __attribute__((noinline)) void leave(struct many *k, unsigned i)
 }
 
 /* Puts a usual message into its stream's aggregate. */
-static inline __attribute__((always_inline)) void place(struct many *k, unsigned i)
+static inline __attribute__((always_inline)) void place(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
 	struct bp_agg_stream *s = k->s[i];
@@ -385,7 +216,7 @@ static inline __attribute__((always_inline)) void place(struct many *k, unsigned
 		leave(k, i);
 }
 
-static __attribute__((noinline)) void place_mixed(struct many *k)
+static __attribute__((noinline)) void place_mixed(struct bp_aggregator_burst *k)
 {
 	for (unsigned i = 0; i < k->n; i++) {
 		if ((k->odd >> i & 1) != 0)
@@ -397,7 +228,7 @@ static __attribute__((noinline)) void place_mixed(struct many *k)
 
 /* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
  * usual message is always like the last one; of an earlier one the aggregate may have left. */
-static void note_usual(struct many *k)
+static void note_usual(struct bp_aggregator_burst *k)
 {
 	const unsigned i = k->last;
 
@@ -410,21 +241,11 @@ static void note_usual(struct many *k)
 		k->a->usual.stream = BP_AGG_NO_STREAM;
 }
 
-static void take(struct many *k)
+static void take(struct bp_aggregator_burst *k)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
 
-	switch (k->a->many.alike.kind) {
-	case BP_ALIKE_PAPER:
-		read_all(k, BP_ALIKE_PAPER);
-		break;
-	case BP_ALIKE_LONG:
-		read_all(k, BP_ALIKE_LONG);
-		break;
-	default:
-		for (unsigned i = 0; i < k->n; i++)
-			read_one(k, i);
-	}
+	bp_aggregator_many_read(k);
 	for (unsigned i = 0; i < k->n; i++) {
 		if (__builtin_expect(((k->odd ^ k->general) >> i & 1) != 0, 0))
 			continue;
@@ -440,13 +261,14 @@ static void take(struct many *k)
 	}
 	enter(k);
 	if (k->unlike < k->n)
-		note_like(k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
+		bp_aggregator_many_note(
+			k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
 }
 
 void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
 {
-	struct many k;
+	struct bp_aggregator_burst k;
 
 	k.a = a;
 	k.in = in + at;

@@ -88,7 +88,7 @@ class LogLines:
 
 class LogBars:
     """Horizontal bars; the dark part of each lies over its light one, and begins where that does."""
-    LEFT, RIGHT, TOP, BOTTOM = 120, 60, 34, 64
+    LEFT, RIGHT, TOP, BOTTOM = 144, 60, 34, 64
     DARK, LIGHT = "#365c8d", "#a9c4de"
 
     def __init__(self, x, y, width, height, title, x_label, dark, light):

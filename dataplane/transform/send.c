@@ -3,9 +3,8 @@
 #include <rte_memcpy.h>
 
 #include "dataplane/nodes/frame_mark.h"
-#include "dataplane/nodes/learn.h"
 #include "dataplane/transform/deliver.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/send_parts.h"
 
 /* ---- arithmetic over a burst ---- */
 
@@ -107,44 +106,7 @@ static inline void leave(struct bp_transform_burst *b, rte_edge_t edge, struct r
 	b->leave_by[b->n_leaves++] = (uint8_t)edge;
 }
 
-/* Where a result goes; the switch learns of a tracker that is answered here, too. */
-static inline uint8_t way_of(
-	struct bp_worker *w, const struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
-{
-	const uint8_t onward = w->onward[m->port];
-
-	if (likely(!(flags & BP_TRANSFORM_REFLECT)))
-		return w->inner[m->port] == BP_EDGE_AGGREGATE ? BP_EDGE_AGGREGATE : onward;
-	if (onward == BP_EDGE_IP4)
-		return onward;
-	if (onward == BP_EDGE_BRIDGE)
-		bp_bridge_learn(w, bp_mac_load(frame + 6), m->port);
-	return (uint8_t)(BP_EDGE_PORT + m->port);
-}
-
-/* What was done for readings of one rule, to be added to its statistics at once. */
-struct tally {
-	uint32_t sent, bare, saturated;
-};
-
-static void settle(struct bp_transformer *t, unsigned rule, struct tally *n)
-{
-	struct bp_transform_rule_stats *s = t->rule[rule].stats;
-
-	bp_transform_stat_add(&s->sent, n->sent);
-	if (unlikely(n->bare != 0)) {
-		bp_count(t->worker, BP_C_TRANSFORM_BARE, n->bare);
-		bp_transform_stat_add(&s->bare, n->bare);
-	}
-	if (unlikely(n->saturated != 0)) {
-		bp_count(t->worker, BP_C_TRANSFORM_SATURATED, n->saturated);
-		bp_transform_stat_add(&s->saturated, n->saturated);
-	}
-	*n = (struct tally){0};
-}
-
-/* The result of reading j is saturated; true: it is dropped. */
-static __rte_noinline bool refuse_result(struct bp_transformer *t, unsigned j)
+bool bp_transform_refuse_result(struct bp_transformer *t, unsigned j)
 {
 	const struct bp_transform_burst *b = &t->burst;
 	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
@@ -162,7 +124,7 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 {
 	struct bp_transform_burst *b = &t->burst;
 	struct bp_worker *w = t->worker;
-	struct tally n = {0};
+	struct bp_transform_tally n = {0};
 	unsigned rule = b->reading[b->pair[0].place].kind.rule;
 
 	for (unsigned i = 0; i < b->n_pairs; i++) {
@@ -171,11 +133,11 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 		const struct rte_mbuf *m = b->leave[pair->leaves];
 
 		if (unlikely(r->kind.rule != rule)) {
-			settle(t, rule, &n);
+			bp_transform_settle(t, rule, &n);
 			rule = r->kind.rule;
 		}
 		if (unlikely(saturated[i] != 0)) {
-			if (refuse_result(t, pair->place)) {
+			if (bp_transform_refuse_result(t, pair->place)) {
 				b->leave_by[pair->leaves] = (uint8_t)bp_drop(
 					b->leave[pair->leaves], BP_C_DROP_TRANSFORM_OVERFLOW);
 				continue;
@@ -184,24 +146,13 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 		}
 		n.sent++;
 		n.bare += !(pair->flags & BP_TRANSFORM_MATRIX);
-		b->leave_by[pair->leaves] = way_of(w, m, pair->flags, pair->frame);
+		b->leave_by[pair->leaves] = bp_transform_way(w, m, pair->flags, pair->frame);
 		bp_deliver(r, pair->frame, pair->row, pair->flags,
 			w->onward[m->port] == BP_EDGE_IP4,
 			bp_reading_outputs(
 				&t->rule[rule].layout, pair->frame + r->kind.l4 + BP_UDP_HDR));
 	}
-	settle(t, rule, &n);
-}
-
-/* The matrix read last outlives the copies, over which the next ones will lie. */
-static void keep_last(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-
-	if (b->last == NULL)
-		return;
-	memcpy(t->last, b->last, sizeof(t->last));
-	b->last = NULL;
+	bp_transform_settle(t, rule, &n);
 }
 
 /* All that was collected leaves, in its order. */
@@ -215,32 +166,13 @@ static void flush(struct bp_transformer *t)
 		write_outputs(t, saturated);
 		deliver(t, saturated);
 	}
-	keep_last(t);
+	bp_transform_keep_last(t);
 	for (unsigned i = 0; i < b->n_leaves; i++)
 		bp_run_add(&t->run, b->leave_by[i], b->leave[i]);
 	b->n_pairs = b->n_leaves = 0;
 }
 
 /* ---- receivers ---- */
-
-/* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
-static inline const double *take_matrix(
-	struct bp_transformer *t, const struct bp_transform_row *row, unsigned *flags)
-{
-	struct bp_transform_burst *b = &t->burst;
-	uint64_t state = atomic_load_explicit(&row->state, memory_order_acquire);
-
-	if (unlikely(row != t->last_row || state != t->last_state)) {
-		b->last = b->copied[b->n_pairs];
-		state = bp_transform_row_read(row, b->copied[b->n_pairs]);
-		t->last_row = row;
-		t->last_state = state;
-	}
-	*flags = state & 0xff;
-	if (unlikely(!(state & BP_TRANSFORM_MATRIX)))
-		return bp_transform_identity;
-	return b->last != NULL ? b->last : t->last;
-}
 
 /* A frame for a further receiver, or NULL. */
 static struct rte_mbuf *copy_of(struct bp_transformer *t, const struct rte_mbuf *m, unsigned rule)
@@ -289,7 +221,7 @@ static void add_receivers(struct bp_transformer *t, unsigned j)
 		enum bp_counter why;
 		unsigned flags;
 
-		b->matrix[b->n_pairs] = take_matrix(t, row, &flags);
+		b->matrix[b->n_pairs] = bp_transform_take_matrix(t, row, &flags);
 		if (unlikely(k != 0) && (m = copy_of(t, own, r->kind.rule)) == NULL)
 			continue;
 		if (unlikely((why = unfit(row, flags, r)) != BP_C_COUNT)) {
@@ -334,138 +266,6 @@ static void count_readings(struct bp_transformer *t)
 	bp_count(t->worker, BP_C_TRANSFORM_READING, all);
 }
 
-/* ---- the usual burst ---- */
-
-/* What receivers' headers become, of a burst of usual readings. */
-struct usual_heads {
-	struct bp_usual_to to[BP_RX_BURST];
-	uint8_t which[BP_RX_BURST]; /* of each reading */
-	bool bare[BP_RX_BURST];
-};
-
-/* Takes the matrices and says the heads; false: a receiver is not usual. */
-static bool usual_receivers(struct bp_transformer *t, struct usual_heads *h, struct tally *tally)
-{
-	struct bp_transform_burst *b = &t->burst;
-	const bool routed = t->worker->onward[b->m[0]->port] == BP_EDGE_IP4;
-	unsigned rows = 0, flags;
-
-	if (b->one_source) {
-		const struct bp_transform_row *row = &t->view.row[b->row[0]];
-
-		b->matrix[0] = take_matrix(t, row, &flags);
-		tally->bare = flags & BP_TRANSFORM_MATRIX ? 0 : b->n;
-		for (unsigned j = 1; j < b->n; j++)
-			b->matrix[j] = b->matrix[0];
-		memset(h->which, 0, b->n);
-		memset(h->bare, tally->bare != 0, b->n);
-		return bp_usual_receiver(&t->usual, row, flags, routed, &h->to[0]);
-	}
-	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_transform_row *row = &t->view.row[b->row[j]];
-
-		b->n_pairs = j; /* where its matrix is copied to */
-		b->matrix[j] = take_matrix(t, row, &flags);
-		h->bare[j] = !(flags & BP_TRANSFORM_MATRIX);
-		tally->bare += h->bare[j];
-		if (j == 0 || b->row[j] != b->row[j - 1])
-			if (!bp_usual_receiver(&t->usual, row, flags, routed, &h->to[rows++]))
-				return false;
-		h->which[j] = (uint8_t)(rows - 1);
-	}
-	return true;
-}
-
-static inline void usual_deliver(
-	const struct bp_transformer *t, const struct usual_heads *h, unsigned j)
-{
-	const struct bp_transform_burst *b = &t->burst;
-
-	bp_usual_deliver(&b->reading[j], &h->to[h->which[j]],
-		bp_usual_outputs(
-			&t->usual, &t->rule[t->usual.kind.rule].layout, b->reading[j].frame));
-}
-
-/* Their octets. */
-static uint32_t usual_deliver_all(const struct bp_transformer *t, const struct usual_heads *h)
-{
-	const struct bp_transform_burst *b = &t->burst;
-	const struct bp_transform_layout *l = &t->rule[t->usual.kind.rule].layout;
-	const struct bp_usual u = t->usual;
-	const struct bp_usual_to to = h->to[0];
-	struct rte_mbuf *const *m = b->m;
-	const unsigned n = b->n;
-	uint32_t bytes = 0;
-
-	if (likely(b->one_source)) {
-		for (unsigned j = 0; j < n; j++) {
-			const struct bp_reading *r = &b->reading[j];
-
-			bp_usual_deliver(r, &to, bp_usual_outputs(&u, l, r->frame));
-			bytes += m[j]->pkt_len;
-		}
-		return bytes;
-	}
-	for (unsigned j = 0; j < n; j++) {
-		usual_deliver(t, h, j);
-		bytes += m[j]->pkt_len;
-	}
-	return bytes;
-}
-
-/* Where some are saturated. */
-static __rte_noinline void usual_leave_each(struct bp_transformer *t, const struct usual_heads *h,
-	const uint8_t saturated[], rte_edge_t edge, struct tally *tally)
-{
-	struct bp_transform_burst *b = &t->burst;
-
-	for (unsigned j = 0; j < b->n; j++) {
-		if (saturated[j] != 0 && refuse_result(t, j)) {
-			bp_run_add(
-				&t->run, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
-			tally->sent--;
-			tally->bare -= h->bare[j];
-			continue;
-		}
-		tally->saturated += saturated[j] != 0;
-		usual_deliver(t, h, j);
-		bp_run_add(&t->run, edge, b->m[j]);
-	}
-}
-
-/*
- * Each frame of the burst is a usual reading for one receiver, to whom it is forwarded: the results
- * are made in place, and the frames leave as the array in which they came. False: they are not, and
- * nothing was done.
- */
-static bool send_usual(struct bp_transformer *t)
-{
-	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[t->usual.kind.rule];
-	const rte_edge_t edge = way_of(t->worker, b->m[0], 0, NULL);
-	struct tally tally = {.sent = b->n};
-	uint8_t saturated[BP_RX_BURST];
-	struct usual_heads h;
-	uint32_t bytes = 0;
-	bool usual = usual_receivers(t, &h, &tally);
-
-	if (usual)
-		rule->ops->affine(&b->points, b->matrix, b->n);
-	keep_last(t);
-	b->n_pairs = 0;
-	if (!usual)
-		return false;
-	if (unlikely(bp_transform_layout_write_all(
-			     &rule->layout, b->payload, b->n, &b->points, saturated) != 0)) {
-		usual_leave_each(t, &h, saturated, edge, &tally);
-	} else {
-		bytes = usual_deliver_all(t, &h);
-		bp_run_add_whole(&t->run, edge, b->m, b->n, bytes);
-	}
-	settle(t, t->usual.kind.rule, &tally);
-	return true;
-}
-
 void bp_transformer_send(struct bp_transformer *t, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -477,7 +277,8 @@ void bp_transformer_send(struct bp_transformer *t, unsigned n)
 		make_cartesian(t);
 		count_readings(t);
 	}
-	if (likely(b->n == n && b->n_usual == n && b->alone && n != 0) && send_usual(t))
+	if (likely(b->n == n && b->n_usual == n && b->alone && n != 0) &&
+		bp_transform_send_usual(t))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		if (j < b->n && b->at[j] == i && b->n_rows[j++] != 0)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_AGGREGATOR_MANY_PARTS_H
+#define BP_AGG_AGGREGATOR_MANY_PARTS_H
+
+#include "agg/aggregator_judge.h"
+#include "agg/aggregator_message.h"
+
+/* What the steps of a burst of several streams share (aggregator_many.c). */
+
+#define BP_AGGREGATOR_BURST 64u
+
+/* A burst of several streams. Of each usual message that waits to be placed: */
+struct bp_aggregator_burst {
+	uint64_t usual[BP_AGGREGATOR_BURST]; /* bp_agg_key_usual() */
+	uint32_t sum[BP_AGGREGATOR_BURST];   /* of the payload; format paper: unless it is asked for
+						again */
+	uint32_t hash[BP_AGGREGATOR_BURST];
+	uint16_t len[BP_AGGREGATOR_BURST];            /* of the payload */
+	struct bp_agg_stream *s[BP_AGGREGATOR_BURST]; /* a guess; stream[-1]: none is known */
+	struct bp_aggregator *a;
+	struct bp_agg_input *in;
+	uint64_t now_ns, wall_ns;
+	uint64_t odd;                 /* a bit for each that is no usual message */
+	uint64_t general;             /* and of those, for each that the general way does */
+	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
+	unsigned n, at;               /* at: of in[0] in the whole burst */
+	unsigned last;                /* that was taken; n: none */
+	unsigned unlike;              /* the last that was read one by one; n: none */
+	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
+};
+
+/* Of a frame of the usual shape. */
+#define AT_IP BP_ETHER_HDR
+#define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
+#define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
+
+/* Reads all of them: sums, keys, and which are odd; and fetches the slots of their streams. */
+void bp_aggregator_many_read(struct bp_aggregator_burst *k);
+/* Next time, messages are to be like this one, of the usual shape. */
+void bp_aggregator_many_note(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
+#define BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
+
+#include "dataplane/nodes/learn.h"
+#include "dataplane/transform/transformer.h"
+
+/* What the usual way of sending a burst's results (send_usual.c) and the general one (send.c)
+ * share.
+ */
+
+/* Where a result goes; the switch learns of a tracker that is answered here, too. */
+static inline uint8_t bp_transform_way(
+	struct bp_worker *w, const struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
+{
+	const uint8_t onward = w->onward[m->port];
+
+	if (likely(!(flags & BP_TRANSFORM_REFLECT)))
+		return w->inner[m->port] == BP_EDGE_AGGREGATE ? BP_EDGE_AGGREGATE : onward;
+	if (onward == BP_EDGE_IP4)
+		return onward;
+	if (onward == BP_EDGE_BRIDGE)
+		bp_bridge_learn(w, bp_mac_load(frame + 6), m->port);
+	return (uint8_t)(BP_EDGE_PORT + m->port);
+}
+
+/* What was done for readings of one rule, to be added to its statistics at once. */
+struct bp_transform_tally {
+	uint32_t sent, bare, saturated;
+};
+
+static inline void bp_transform_settle(
+	struct bp_transformer *t, unsigned rule, struct bp_transform_tally *n)
+{
+	struct bp_transform_rule_stats *s = t->rule[rule].stats;
+
+	bp_transform_stat_add(&s->sent, n->sent);
+	if (unlikely(n->bare != 0)) {
+		bp_count(t->worker, BP_C_TRANSFORM_BARE, n->bare);
+		bp_transform_stat_add(&s->bare, n->bare);
+	}
+	if (unlikely(n->saturated != 0)) {
+		bp_count(t->worker, BP_C_TRANSFORM_SATURATED, n->saturated);
+		bp_transform_stat_add(&s->saturated, n->saturated);
+	}
+	*n = (struct bp_transform_tally){0};
+}
+
+/* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
+static inline const double *bp_transform_take_matrix(
+	struct bp_transformer *t, const struct bp_transform_row *row, unsigned *flags)
+{
+	struct bp_transform_burst *b = &t->burst;
+	uint64_t state = atomic_load_explicit(&row->state, memory_order_acquire);
+
+	if (unlikely(row != t->last_row || state != t->last_state)) {
+		b->last = b->copied[b->n_pairs];
+		state = bp_transform_row_read(row, b->copied[b->n_pairs]);
+		t->last_row = row;
+		t->last_state = state;
+	}
+	*flags = state & 0xff;
+	if (unlikely(!(state & BP_TRANSFORM_MATRIX)))
+		return bp_transform_identity;
+	return b->last != NULL ? b->last : t->last;
+}
+
+/* The matrix read last outlives the copies, over which the next ones will lie. */
+static inline void bp_transform_keep_last(struct bp_transformer *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+
+	if (b->last == NULL)
+		return;
+	memcpy(t->last, b->last, sizeof(t->last));
+	b->last = NULL;
+}
+
+/* The result of reading j is saturated, which is counted; true: it is dropped. */
+bool bp_transform_refuse_result(struct bp_transformer *t, unsigned j);
+
+/*
+ * Each frame of the burst is a usual reading for one receiver, to whom it is forwarded: the results
+ * are made in place, and the frames leave as the array in which they came. False: they are not, and
+ * nothing was done.
+ */
+bool bp_transform_send_usual(struct bp_transformer *t);
+
+#endif
