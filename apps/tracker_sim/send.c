@@ -2,6 +2,7 @@
 #include "apps/tracker_sim/send.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -107,7 +108,7 @@ void tracker_send(const struct tracker_options *o, FILE *log)
 			send_some(o, &t[i], i, b, done, n, log);
 		done += n;
 	}
-	printf("{\"sent\": %llu}\n", (unsigned long long)(o->count * o->n_from));
+	printf("{\"sent\": %" PRIu64 "}\n", o->count * o->n_from);
 	free(t);
 	free(b);
 }
