@@ -123,8 +123,9 @@ BP_DATAGRAM_INLINE bool bp_usual_judge(const struct bp_usual *u,
 
 /* What makes a row's headers of those of a usual reading, where it says the address. */
 struct bp_usual_to {
-	uint64_t ip, udp; /* what the sums grow by */
-	uint64_t mac;     /* the lower 6 octets */
+	uint64_t udp; /* what the sums grow by */
+	uint32_t ip;  /* folded: never 0, and so is what it becomes */
+	uint64_t mac; /* the lower 6 octets */
 	uint32_t dst;
 	uint16_t port;
 	bool has_mac;
@@ -135,6 +136,7 @@ static inline bool bp_usual_receiver(const struct bp_usual *u, const struct bp_t
 	unsigned flags, bool routed, struct bp_usual_to *to)
 {
 	const uint8_t *old = (const uint8_t *)&u->head[2] + (30 - BP_USUAL_AT_SRC);
+	uint64_t moved;
 	uint16_t before;
 
 	if (flags & BP_TRANSFORM_REFLECT)
@@ -142,8 +144,9 @@ static inline bool bp_usual_receiver(const struct bp_usual *u, const struct bp_t
 	memcpy(&to->dst, flags & BP_TRANSFORM_ADDRESS ? row->address : old, 4);
 	memcpy(&before, old + 6, 2);
 	to->port = flags & BP_TRANSFORM_UDP ? __builtin_bswap16(row->udp) : before;
-	to->ip = bp_sum_add(to->dst, ~bp_reading_half(old));
-	to->udp = bp_sum_add(to->ip, bp_sum_add(to->port, ~(uint64_t)before));
+	moved = bp_sum_add(to->dst, ~bp_reading_half(old));
+	to->ip = bp_sum_fold(moved);
+	to->udp = bp_sum_add(moved, bp_sum_add(to->port, ~(uint64_t)before));
 	to->has_mac = (flags & BP_TRANSFORM_MAC) && !routed;
 	memcpy(&to->mac, row->mac, 6);
 	return !(flags & BP_TRANSFORM_ADDRESS) || row->family == 4;
@@ -159,7 +162,7 @@ static inline void bp_usual_deliver(
 	if (to->has_mac)
 		memcpy(f, &to->mac, 6);
 	memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
-	check = (uint16_t)~bp_sum_fold(bp_sum_add(to->ip, (uint16_t)~check));
+	check = (uint16_t)~bp_sum_fold_short(to->ip + (uint16_t)~check);
 	memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
 	memcpy(ip + BP_IP4_DST, &to->dst, 4);
 	memcpy(udp + 2, &to->port, 2);
