@@ -93,6 +93,9 @@ def show(frames):
     print(f"  farthest from where Python has them: {max(worst.values()):.3f} micrometres")
     print(colour("1;32", "  each reading reached both robots once, in order, each in its own frame") if right
           else colour("1;31", "  that is wrong: both robots must have all readings, each in its own frame"))
+    if not right:  # what a person would want to see then
+        for view in ("ports", "drops", "transform"):
+            subprocess.run([BIPLANE, "show", view, "-c", STATE / "biplane.yaml"], check=False)
     return 0 if right else 1
 
 

@@ -7,9 +7,13 @@
 
 #include "apps/tracker_sim/send.h"
 
+#define LOOK_MS 50
+
 /* What came, for the object at the end. */
 struct got {
 	uint64_t readings, too_short, begun_ns, last_ns;
+	uint64_t
+		quiet_ns; /* since something came, while this program ran: not while it could not */
 	uint64_t *delay_ns; /* of each reading */
 	size_t room;
 };
@@ -47,6 +51,7 @@ static void take(const struct tracker_options *o, struct got *g, const uint8_t *
 
 	g->begun_ns = g->begun_ns == 0 ? now : g->begun_ns;
 	g->last_ns = now;
+	g->quiet_ns = 0;
 	if (!tracker_packet_read(octets, (unsigned)len, o->timed, &r)) {
 		g->too_short++;
 		return;
@@ -90,7 +95,7 @@ static bool over(const struct tracker_options *o, const struct got *g)
 {
 	if (o->count != 0 && g->readings >= o->count)
 		return true;
-	return g->begun_ns != 0 && tracker_mono_ns() - g->last_ns >= o->idle_ns;
+	return g->begun_ns != 0 && g->quiet_ns >= o->idle_ns;
 }
 
 void tracker_receive(const struct tracker_options *o, FILE *log, const volatile sig_atomic_t *stop)
@@ -112,8 +117,10 @@ void tracker_receive(const struct tracker_options *o, FILE *log, const volatile 
 		uint8_t octets[2048];
 		ssize_t len;
 
-		if (poll(&p, 1, 50) <= 0)
+		if (poll(&p, 1, LOOK_MS) <= 0) {
+			g.quiet_ns += LOOK_MS * 1000000u;
 			continue;
+		}
 		len = recvfrom(fd, octets, sizeof(octets), MSG_DONTWAIT, (struct sockaddr *)&from,
 			&from_len);
 		if (len >= 0)
