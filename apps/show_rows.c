@@ -42,8 +42,8 @@ bool bp_show_rows_json(struct bp_show_rows *w, const struct bp_show_source *s)
 	return whole;
 }
 
-bool bp_show_rows_json_behind(
-	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *head)
+/* A whole object: the members of `head` first, then the rows. */
+static bool write_json(struct bp_show_rows *w, const struct bp_show_source *s, const json_t *head)
 {
 	const size_t flags = JSON_PRESERVE_ORDER | (w->compact ? JSON_COMPACT : JSON_INDENT(2));
 	char *text = json_dumps(head, flags);
@@ -71,4 +71,18 @@ bool bp_show_rows_text(struct bp_show_rows *w, const struct bp_show_source *s,
 		fprintf(w->out, "\n%" PRIu64 " of %" PRIu64 " %s; -n 0 shows all\n", w->shown,
 			w->total, w->name);
 	return whole;
+}
+
+int bp_show_rows_behind(const struct bp_show_rows_behind *v, const struct bp_show_source *s,
+	bool json, bool compact, FILE *out, char *err, size_t err_size)
+{
+	struct bp_show_rows w = {.name = v->name, .all = v->all, .out = out, .compact = compact};
+	json_t *entries = v->entries(s->shm);
+	const bool whole = entries && (json ? write_json(&w, s, entries) : v->text(&w, s, entries));
+
+	json_decref(entries);
+	if (whole)
+		return 0;
+	snprintf(err, err_size, "not enough memory");
+	return -1;
 }

@@ -29,11 +29,21 @@ bool bp_show_rows_add(struct bp_show_rows *w, json_t *row);
 /* The array and `total`, the last members of an object that was begun, and its end. False: no
  * memory. */
 bool bp_show_rows_json(struct bp_show_rows *w, const struct bp_show_source *s);
-/* A whole such object: the members of `head` first, then the rows. False: no memory. */
-bool bp_show_rows_json_behind(
-	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *head);
 /* The table, or `empty`, and how many were left out. False: no memory. */
 bool bp_show_rows_text(struct bp_show_rows *w, const struct bp_show_source *s,
 	const struct bp_column *columns, const char *empty);
+
+/* A view of a few entries, and of rows behind them, which may be many. */
+struct bp_show_rows_behind {
+	const char *name; /* as in bp_show_rows */
+	bool (*all)(struct bp_show_rows *w, const struct bp_show_source *s);
+	/* The entries, as a JSON object's members; NULL: no memory. */
+	json_t *(*entries)(const struct bp_shm *m);
+	/* Both, for people. False: no memory. */
+	bool (*text)(struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries);
+};
+/* What such a view's `write` does (struct bp_show_view). */
+int bp_show_rows_behind(const struct bp_show_rows_behind *v, const struct bp_show_source *s,
+	bool json, bool compact, FILE *out, char *err, size_t err_size);
 
 #endif

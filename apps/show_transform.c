@@ -210,17 +210,12 @@ static bool write_text(
 static int write_transform(const struct bp_show_source *s, bool json, bool compact, FILE *out,
 	char *err, size_t err_size)
 {
-	struct bp_show_rows w = {
-		.name = "sources", .all = write_all, .out = out, .compact = compact};
-	json_t *entries = bp_transform_entries(s->shm);
-	const bool whole = entries && (json ? bp_show_rows_json_behind(&w, s, entries)
-					    : write_text(&w, s, entries));
+	static const struct bp_show_rows_behind view = {.name = "sources",
+		.all = write_all,
+		.entries = bp_transform_entries,
+		.text = write_text};
 
-	json_decref(entries);
-	if (whole)
-		return 0;
-	snprintf(err, err_size, "not enough memory");
-	return -1;
+	return bp_show_rows_behind(&view, s, json, compact, out, err, err_size);
 }
 
 const struct bp_show_view bp_show_transform = {
