@@ -12,7 +12,7 @@
 #include "apps/agg_sim/least_rate.h"
 #include "apps/agg_sim/merged.h"
 #include "apps/agg_sim/options.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 #include "apps/agg_sim/server.h"
 
 /* What a run has measured: N-packets 0..count, and the times between them in units of the mean time

@@ -11,12 +11,14 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_dataplane,
 	&bp_cmd_controlplane,
 	&bp_cmd_check,
+	&bp_cmd_doctor,
 	&bp_cmd_replay,
 	&bp_cmd_show,
 	&bp_cmd_reload,
 	&bp_cmd_sessions,
 	&bp_cmd_matrix,
 	&bp_cmd_transform,
+	&bp_cmd_privileges,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

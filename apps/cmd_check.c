@@ -3,6 +3,8 @@
 
 #include "apps/commands.h"
 #include "apps/exit_status.h"
+#include "apps/lcl_text.h"
+#include "apps/table.h"
 #include "config/config.h"
 
 enum { OPT_DUMP = BP_CLI_LONG };
@@ -24,7 +26,53 @@ static void say_ok(const char *path, const struct bp_config *c)
 	if (bp_config_transforms(c))
 		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
 			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
+	if (bp_config_lcl(c))
+		printf(", entries of lcl.ports: %u, of lcl.flows: %u", c->lcl.n_ports,
+			c->lcl.rules.n_flows);
 	putchar('\n');
+}
+
+/* What lcl promises to a flow, and what it rests on. */
+static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
+{
+	const struct bp_lcl_flow *f = &c->lcl.rules.flow[i];
+	const struct bp_lcl_port *p = &c->lcl.port[f->out];
+	const int64_t budget = (int64_t)f->budget_ns;
+	const double turn = (double)p->rate_bps * (double)p->tau_ns / 8e9;
+	char full[32];
+
+	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_octets / turn);
+	return json_pack("{ss so ss si so so so so ss}", "flow", f->name, "id", json_integer(f->id),
+		"out", c->port[p->port].name, "hops", (int)f->hops, "budget",
+		bp_lcl_time_text(budget), "least", bp_lcl_time_text(budget + a->early_ns), "most",
+		bp_lcl_time_text(budget + a->late_ns), "jitter",
+		bp_lcl_time_text(a->late_ns - a->early_ns), "turn", full);
+}
+
+/* The delays that follow from lcl.flows. */
+static void say_promises(const struct bp_config *c)
+{
+	static const struct bp_column columns[] = {
+		{"flow", "FLOW", 0},
+		{"id", "ID", 1},
+		{"out", "OUT", 0},
+		{"hops", "HOPS", 1},
+		{"budget", "BUDGET", 1},
+		{"least", "LEAST", 1},
+		{"most", "MOST", 1},
+		{"jitter", "JITTER", 1},
+		{"turn", "OF-A-TURN", 1},
+		{NULL, NULL, 0},
+	};
+	struct bp_lcl_admitted admitted[BP_LCL_FLOWS_MAX];
+	json_t *rows = json_array();
+
+	bp_config_lcl_admit(c, admitted);
+	for (uint32_t i = 0; i < c->lcl.rules.n_flows; i++)
+		json_array_append_new(rows, promise(c, i, &admitted[i]));
+	fputs("\nlcl: queueing delay end to end, with flows as they are said to be\n", stdout);
+	bp_table_print(stdout, columns, rows, "");
+	json_decref(rows);
 }
 
 static int check(const char *path, bool dump)
@@ -43,6 +91,8 @@ static int check(const char *path, bool dump)
 		bp_config_dump(c, stdout);
 	else
 		say_ok(path, c);
+	if (!dump && c->lcl.rules.n_flows != 0)
+		say_promises(c);
 	bp_config_free(c);
 	return BP_EX_OK;
 }
@@ -77,6 +127,8 @@ const struct bp_cli_command bp_cmd_check = {
 	.text = "Reads and validates FILE whole and prints every error it has, one a line:\n"
 		"FILE:LINE:COLUMN: what is wrong; what was expected. Reads what phd.allow_file\n"
 		"names, too. Touches nothing that runs.\n"
+		"Of flows in lcl.flows it says which delay end to end follows, and refuses those\n"
+		"that the ports can't keep their promise to.\n"
 		"Exits with 0 when the file is right, with 78 when it is not.",
 	.example = "  biplane check -c /etc/biplane/plant.yaml",
 	.options = options,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `biplane dataplane` and `biplane controlplane`: one plane alone. */
 #include <stdio.h>
+#include <string.h>
 
 #include "apps/commands.h"
 #include "apps/exit_status.h"
@@ -8,6 +9,7 @@
 #include "apps/quiet_config.h"
 #include "controlplane/controlplane.h"
 #include "dataplane/dataplane.h"
+#include "shm/plane_dirs.h"
 
 /* A process that is being killed needs a moment until the kernel drops its lock. */
 #define PATIENCE_MS 2000
@@ -60,19 +62,29 @@ static int parse(const struct bp_cli_command *command, int argc, char **argv, st
 	return BP_CLI_END;
 }
 
+/* Each where it may write, as whatever user it runs. */
+static bool role_dir(const struct bp_config *c, const char *role, char *dir, size_t size)
+{
+	if (strcmp(role, bp_cmd_controlplane.name) == 0)
+		return bp_control_dir(c->runtime_dir, dir, size);
+	return bp_data_dir(c->runtime_dir, dir, size);
+}
+
 /* Two data planes, or two control planes, of one instance would write the same tables. */
 static int take_role(const char *path, const char *role, struct bp_instance_lock *lock)
 {
 	struct bp_config *c = bp_config_load_quietly(path, stderr);
-	char err[PATH_MAX + 256];
+	char err[PATH_MAX + 256] = "runtime.directory is longer than a path can be";
+	char dir[PATH_MAX];
 	int status = BP_EX_OK;
 
 	if (!c)
 		return BP_EX_CONFIG;
 	if (bp_runtime_dir_make(c->runtime_dir, err, sizeof(err)))
 		status = BP_EX_CANTCREAT;
-	else if (bp_instance_lock(
-			 lock, c->runtime_dir, c->name, role, 0, PATIENCE_MS, err, sizeof(err)))
+	else if (!role_dir(c, role, dir, sizeof(dir)))
+		status = BP_EX_CONFIG;
+	else if (bp_instance_lock(lock, dir, c->name, role, 0, PATIENCE_MS, err, sizeof(err)))
 		status = BP_EX_UNAVAILABLE;
 	if (status)
 		fprintf(stderr, "biplane %s: %s\n", role, err);

@@ -40,12 +40,13 @@ static int report(const json_t *reply)
 		return BP_EX_CONFIG;
 	}
 	printf("reloaded: generation %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
-	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)%s\n",
+	       " rule%s (%" JSON_INTEGER_FORMAT " unchanged)%s%s\n",
 		number(reply, "generation"), number(reply, "rules"),
 		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"),
 		json_is_true(json_object_get(reply, "aggregation_changed"))
 			? ", aggregation begins anew"
-			: "");
+			: "",
+		json_is_true(json_object_get(reply, "flows_changed")) ? ", lcl.flows changed" : "");
 	return BP_EX_OK;
 }
 

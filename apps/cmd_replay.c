@@ -6,6 +6,8 @@
 #include "apps/agg_text.h"
 #include "apps/commands.h"
 #include "apps/exit_status.h"
+#include "apps/lcl_text.h"
+#include "apps/lcl_view.h"
 #include "apps/transform_entries.h"
 #include "dataplane/replay.h"
 
@@ -102,6 +104,13 @@ static int parse_and_run(
 	return bp_replay_run(&r->options);
 }
 
+static json_t *lcl_of(const struct bp_shm *shm)
+{
+	const struct bp_show_source all = {.shm = shm};
+
+	return bp_lcl_view(&all);
+}
+
 static int replay_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	struct replay r = {
@@ -110,7 +119,9 @@ static int replay_main(const struct bp_cli_command *command, int argc, char **ar
 		.options = {.aggregation = bp_agg_entries,
 			.print_aggregation = bp_agg_entries_print,
 			.transformation = bp_transform_entries,
-			.print_transformation = bp_transform_entries_print},
+			.print_transformation = bp_transform_entries_print,
+			.lcl = lcl_of,
+			.print_lcl = bp_lcl_view_print},
 	};
 	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
 

@@ -33,9 +33,9 @@ static const struct bp_cli_option options[] = {
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N",
 		"alarms: the newest N (20); flows, sessions, aggregates' streams, transform's "
-		"sources: the first N "
+		"sources, lcl's flows: the first N "
 		"(100); 0: all"},
-	{OPT_ALL, "all", NULL, "drops: also the reasons that never occurred"},
+	{OPT_ALL, "all", NULL, "drops, trouble: also what never occurred"},
 	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
 	{OPT_DIFF, "diff", NULL,
@@ -65,6 +65,8 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_sessions,
 	&bp_show_aggregates,
 	&bp_show_transform,
+	&bp_show_lcl,
+	&bp_show_trouble,
 };
 #define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -417,12 +419,12 @@ const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
 	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
-		    "interfaces|neighbours|routes|sessions|aggregates|transform|"
+		    "interfaces|neighbours|routes|sessions|aggregates|transform|lcl|trouble|"
 		    "config [OPTION]...",
 	.text = "Reads the segment in which the planes of an instance meet, without "
 		"holding them "
 		"up:\n"
-		"  ports       devices, links, queues and traffic\n"
+		"  ports       devices, links, queues, traffic and offloads\n"
 		"  nodes       each worker's graph: calls, packets a call, cycles a "
 		"packet\n"
 		"  drops       frames that left nowhere, by reason, and the sum of all "
@@ -452,6 +454,14 @@ const struct bp_cli_command bp_cmd_show = {
 		"transformed, "
 		"saturated,\n"
 		"              refused; where they go, and with which matrix\n"
+		"  lcl         LCL scheduling: each port's turns, how late they began and when "
+		"the\n"
+		"              bound was not held; what frames of each flow waited, and their "
+		"jitter\n"
+		"  trouble     what needs a person: links that are down, frames lost at NICs, "
+		"packet buffers\n"
+		"              that run low, workers that are away from their queues; since when "
+		"and how often\n"
 		"  config      every setting with its value, defaults included: of -c "
 		"FILE, or "
 		"without\n"

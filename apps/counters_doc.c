@@ -22,13 +22,21 @@ static const char *const group_text[BP_CG_COUNT] = {
 	[BP_CG_TRANSFORM] =
 		("Readings that became coordinates, and what had to be done to some; what was "
 		 "dropped of them is among the drops."),
-	[BP_CG_BRIDGE] = "What bridging learned and flooded.",
+	[BP_CG_LCL] =
+		("Latency control labels: what was added, taken off and refused, and what "
+		 "schedulers made of time-sensitive frames. What was dropped of them is among "
+		 "the drops."),
+	[BP_CG_BRIDGE] = ("What bridging learned and flooded, and what was done in the place of a "
+			  "network card."),
 	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
 	[BP_CG_FLOW] = "The connections that inspection follows.",
 	[BP_CG_STREAM] = "The byte streams: where they could be read, and why some could not.",
 	[BP_CG_MQTT] = "The MQTT control packets that were read.",
 	[BP_CG_VALUE] = "What the rules found in the payloads.",
 	[BP_CG_ALARM] = "The alarms and what became of them.",
+	[BP_CG_TROUBLE] = ("Signs of trouble; `biplane show trouble` says whose, since when and "
+			   "how long, and the log what to do. Frames that are counted here "
+			   "never reached biplane and are in no sum."),
 };
 
 static void group(enum bp_counter_group g)
@@ -65,6 +73,7 @@ static void controlplane(void)
 	     "| `reloads.done` | reloads taken over |\n"
 	     "| `reloads.refused` | reloads refused whole |\n"
 	     "| `reloads.generation` | of the rules in force |\n"
+	     "| `trouble.now` | what of the data plane is in trouble now, see `show trouble` |\n"
 	     "| `sync.events` | Netlink messages applied, those of dumps not |\n"
 	     "| `sync.resyncs` | times that the kernel's tables were read again |\n"
 	     "| `sync.overruns` | times that Netlink messages were lost, each followed by a resync "

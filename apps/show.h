@@ -67,10 +67,15 @@ extern const struct bp_show_view bp_show_sessions;
 extern const struct bp_show_view bp_show_routes;
 extern const struct bp_show_view bp_show_aggregates;
 extern const struct bp_show_view bp_show_transform;
+extern const struct bp_show_view bp_show_lcl;
+extern const struct bp_show_view bp_show_trouble;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);
 void bp_show_lookup_print(const json_t *view, FILE *out);
+
+/* How many rows of `show trouble` are so now. */
+unsigned bp_show_trouble_now(const struct bp_shm *m);
 
 /* A warning that `n` of `what` found no room in the forwarding tables; nothing when n is 0. */
 void bp_show_refused(json_int_t n, const char *what, FILE *out);

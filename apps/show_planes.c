@@ -80,14 +80,16 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_array_append_new(
 		planes, plane("supervisor", LOAD(run_pid), bp_show_alive((uint64_t)LOAD(run_pid)),
 				0, 0, json_null(), s->unix_ns));
-	return json_pack("{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}",
+	return json_pack(
+		"{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{sI} s{ss sI sb}}",
 		"planes", planes, "workers", LOAD(dp_workers), "ports", LOAD(dp_ports), "edge",
 		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
 		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
 		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
 		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
 		"generation", (json_int_t)(active >> 1), "sync", sync_manager(s->shm), "phd",
-		bp_show_phd(s->shm), "segment", "path", bp_segment_path(s->shm->segment), "bytes",
+		bp_show_phd(s->shm), "trouble", "now", (json_int_t)bp_show_trouble_now(s->shm),
+		"segment", "path", bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 }
@@ -126,7 +128,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{NULL, NULL, 0},
 	};
 	static const char *const lines[] = {
-		"edge", "alarms", "spool", "reloads", "sync", "segment"};
+		"trouble", "edge", "alarms", "spool", "reloads", "sync", "segment"};
 	json_t *rows = json_deep_copy(json_object_get(view, "planes"));
 
 	(void)all;

@@ -16,6 +16,20 @@ static json_t *worker_list(uint64_t mask)
 	return list;
 }
 
+/* What was decided of each offload at start. */
+static json_t *offloads(const struct bp_port_info *p)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < BP_OFFLOADS; i++)
+		json_array_append_new(
+			list, json_pack("{ss ss ss so}", "offload", bp_offload_name(i), "set",
+				      bp_offload_word_name(p->offload[i].word), "by",
+				      bp_offload_outcome_name(p->offload[i].outcome), "why",
+				      bp_text_json(p->offload[i].why, sizeof(p->offload[i].why))));
+	return list;
+}
+
 static json_t *port(const struct bp_shm *m, unsigned i)
 {
 	const struct bp_port_info *p = &m->ports[i];
@@ -29,9 +43,8 @@ static json_t *port(const struct bp_shm *m, unsigned i)
 		"name", bp_text_json(p->name, sizeof(p->name)), "device",
 		bp_text_json(p->device, sizeof(p->device)), "driver",
 		bp_text_json(p->driver, sizeof(p->driver)), "bridge",
-		bp_text_json(p->bridge, sizeof(p->bridge)), "offloads",
-		bp_text_json(p->offloads, sizeof(p->offloads)), "mac", mac, "link_up",
-		(int)p->link_up, "full_duplex", (int)p->full_duplex, "speed_mbps",
+		bp_text_json(p->bridge, sizeof(p->bridge)), "offloads", offloads(p), "mac", mac,
+		"link_up", (int)p->link_up, "full_duplex", (int)p->full_duplex, "speed_mbps",
 		(json_int_t)p->speed_mbps, "mtu", (json_int_t)p->mtu, "numa", (int)p->numa,
 		"rx_queues", (int)p->rx_queues, "tx_queues", (int)p->tx_queues, "workers",
 		worker_list(p->workers), "rx_packets", (json_int_t)sum.rx_packets, "rx_bytes",
@@ -82,6 +95,25 @@ static json_t *for_people(const json_t *p)
 	return row;
 }
 
+/* A row for each offload of each port. */
+static json_t *offload_rows(const json_t *ports)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < json_array_size(ports); i++) {
+		const json_t *p = json_array_get(ports, i);
+		const json_t *list = json_object_get(p, "offloads");
+
+		for (size_t k = 0; k < json_array_size(list); k++) {
+			json_t *row = json_deep_copy(json_array_get(list, k));
+
+			json_object_set(row, "name", json_object_get(p, "name"));
+			json_array_append_new(rows, row);
+		}
+	}
+	return rows;
+}
+
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const struct bp_column identity[] = {
@@ -110,8 +142,16 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"hw_rx_no_mbuf", "NO-MBUF", 1},
 		{NULL, NULL, 0},
 	};
+	static const struct bp_column offload_columns[] = {
+		{"name", "PORT", 0},
+		{"offload", "OFFLOAD", 0},
+		{"set", "SET", 0},
+		{"by", "BY", 0},
+		{"why", "WHY", 0},
+		{NULL, NULL, 0},
+	};
 	const json_t *ports = json_object_get(view, "ports");
-	json_t *rows = json_array();
+	json_t *rows = json_array(), *of_offloads;
 
 	for (size_t i = 0; i < json_array_size(ports); i++)
 		json_array_append_new(rows, for_people(json_array_get(ports, i)));
@@ -119,13 +159,17 @@ static void print(const json_t *view, bool all, FILE *out)
 	if (json_array_size(rows)) {
 		fputc('\n', out);
 		bp_table_print(out, traffic, rows, "");
+		fputc('\n', out);
+		of_offloads = offload_rows(ports);
+		bp_table_print(out, offload_columns, of_offloads, "");
+		json_decref(of_offloads);
 	}
 	json_decref(rows);
 }
 
 const struct bp_show_view bp_show_ports = {
 	.name = "ports",
-	.summary = "devices, links, queues and traffic",
+	.summary = "devices, links, queues, traffic and offloads",
 	.collect = collect,
 	.print = print,
 };

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -64,6 +65,11 @@ become(const struct bp_sup_plane *p, pid_t parent, const sigset_t *mask)
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGHUP, &act, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+
+	/* life signs of two processes would be taken for one; `biplane run` gives none */
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
 
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null > 0)

@@ -24,6 +24,8 @@
 #include "bench/control_phd.h"
 #include "bench/control_routes.h"
 #include "bench/gateway_config.h"
+#include "bench/mix.h"
+#include "bench/nodes.h"
 #include "bench/options.h"
 #include "bench/routes.h"
 #include "bench/slices.h"
@@ -48,6 +50,8 @@ struct bench {
 	struct bench_phd phd;
 	struct bench_agg agg;
 	struct bench_transform transform;
+	struct bench_lcl lcl;
+	struct bench_mix mix;
 	struct bench_control control;
 	struct bench_control_routes control_routes;
 	struct bench_control_phd control_phd;
@@ -125,8 +129,8 @@ static void set_up_control(struct bench *b, struct rte_mempool *pool)
 		bench_control_phd(&b->control, &b->control_phd, &b->shm, b->config, pool);
 	else
 		bench_control_routes(&b->control, &b->control_routes, b->routes.writer, pool);
-	bench_control_start(
-		&b->control, b->worker.exception, b->config, &b->shm.counters[b->shm.workers]);
+	bench_control_start(&b->control, b->worker.exception, b->config,
+		bp_shm_counters_beside(&b->shm, BP_COUNTER_ROW_EXCEPTION));
 	if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
 		die("callback", rte_strerror(rte_errno));
 }
@@ -172,7 +176,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		if (w->inspector == NULL)
 			die("inspector", err);
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections);
-		if (rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
+		if (!b->mix.on &&
+			rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
 			die("callback", rte_strerror(rte_errno));
 	} else if (b->routes.destinations.n != 0 &&
 		   rte_eth_add_rx_callback(0, 0, bench_destinations_rx, &b->routes.destinations) ==
@@ -187,6 +192,11 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	}
 	if (bench_transform_on(&b->transform))
 		bench_transform_set_up(&b->transform, w, b->config, pool);
+	if (b->lcl.on)
+		bench_lcl_set_up(&b->lcl, w, b->config, &b->clock);
+	if (b->mix.on)
+		bench_mix_set_up(&b->mix, &b->advance, &b->phd, &b->lcl, &b->traffic,
+			b->routes.writer, pool);
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
@@ -206,16 +216,22 @@ static uint64_t frames(const struct bench *b)
 }
 
 /* What is measured: frames that came, or messages. */
+static const _Atomic uint64_t *counted(const struct bench *b)
+{
+	return bench_agg_on(&b->agg) ? bench_agg_messages(&b->agg, &b->shm)
+				     : &b->shm.port_stats[0].rx_packets;
+}
+
 static uint64_t done(const struct bench *b)
 {
-	return bench_agg_on(&b->agg) ? atomic_load_explicit(bench_agg_messages(&b->agg, &b->shm),
-					       memory_order_relaxed)
-				     : frames(b);
+	return atomic_load_explicit(counted(b), memory_order_relaxed);
 }
 
 /* Frames after which a measurement begins: every connection or session was met. */
 static uint64_t warm_up(const struct bench *b)
 {
+	if (b->mix.on)
+		return bench_mix_warm_up(&b->mix);
 	if (b->phd.wire.rate > 0)
 		return (uint64_t)(b->phd.wire.rate / 20);
 	if (b->phd.sessions > BENCH_PHD_DEVICES)
@@ -239,7 +255,11 @@ static struct figure measure(struct bench *b)
 	from = done(b);
 	begin = rte_rdtsc();
 	cpu = bench_cpu_ns(b->thread);
-	if (b->o.messages == 0)
+	if (b->mix.fraction > 0)
+		bench_mix_pace(&b->mix, b->o.seconds, b->thread, counted(b));
+	else if (b->o.nodes)
+		bench_nodes_measure("bench", b->o.seconds, b->thread, counted(b));
+	else if (b->o.messages == 0)
 		usleep((useconds_t)(b->o.seconds * 1e6));
 	else
 		bench_slices_measure(&b->slices, &b->control, b->o.messages, b->o.seconds,
@@ -257,12 +277,16 @@ static bool report(const struct bench *b, struct figure r)
 	bool ok = true;
 
 	if (b->agg.rates == NULL && b->transform.rates == NULL)
-		printf("\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64, r.mpps, r.cpu_ns,
-			frames(b));
-	if (bench_agg_on(&b->agg)) {
+		printf("%s\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64,
+			b->o.nodes ? ", " : "", r.mpps, r.cpu_ns, frames(b));
+	if (b->mix.on) {
+		ok = bench_mix_report(&b->mix, &b->advance, &b->phd, b->config, &b->shm);
+	} else if (bench_agg_on(&b->agg)) {
 		ok = bench_agg_report(&b->agg, &b->shm, frames(b));
 	} else if (bench_transform_on(&b->transform)) {
 		ok = bench_transform_report(&b->transform, &b->shm, frames(b));
+	} else if (b->lcl.on) {
+		ok = bench_lcl_report(&b->lcl, &b->shm, frames(b));
 	} else if (b->phd.sessions != 0) {
 		ok = bench_phd_report(&b->phd, &b->shm, b->control.made);
 	} else if (b->o.routes != 0) {
@@ -283,7 +307,7 @@ static bool report(const struct bench *b, struct figure r)
 			b->slices.data_mpps, b->slices.none_mpps, b->slices.ratio,
 			b->slices.control, b->control.made, b->control.applied, lost);
 	}
-	if (b->o.inspect) {
+	if (b->o.inspect && !b->mix.on) {
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
 		     v[BP_C_MQTT_PUBLISH] == b->advance.publishes &&
 		     v[BP_C_ALARM_RAISED] == b->advance.over &&
@@ -308,7 +332,7 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	bench_options_read(&b.o, &b.phd, &b.agg, &b.transform, argc, argv);
+	bench_options_read(&b.o, &b.phd, &b.agg, &b.transform, &b.lcl, &b.mix, argc, argv);
 	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();
@@ -321,7 +345,7 @@ int main(int argc, char **argv)
 		"--log-level=error", input_dev, cse_dev, "--vdev=net_null1,no-rx=1"};
 	if (rte_eal_init((int)(sizeof(eal) / sizeof(eal[0])), eal) < 0)
 		die("EAL", rte_strerror(rte_errno));
-	text = bench_configuration(&b.o, &b.phd, &b.agg, &b.transform);
+	text = bench_configuration(&b.o, &b.phd, &b.agg, &b.transform, &b.lcl);
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");
@@ -332,8 +356,8 @@ int main(int argc, char **argv)
 		die("mbufs", rte_strerror(rte_errno));
 	for (uint16_t p = 0; p < 3; p++)
 		start_port(p, pool);
-	set_up_worker(&b, pool);
 	bp_clock_init(&b.clock);
+	set_up_worker(&b, pool);
 	b.args = (struct bp_worker_args){.worker = &b.worker, .clock = &b.clock};
 	b.worker.lcore = rte_get_next_lcore(-1, 1, 0);
 	if (rte_eal_remote_launch(work, &b, b.worker.lcore) != 0)
@@ -351,6 +375,10 @@ int main(int argc, char **argv)
 		figure = measure(&b);
 	if (bench_agg_on(&b.agg))
 		bench_agg_note(&b.agg, &b.shm);
+	if (b.lcl.on)
+		bench_lcl_note(&b.lcl, &b.shm);
+	if (b.mix.on)
+		bench_mix_close(&b.mix);
 	atomic_store(&b.worker.stop, true);
 	rte_eal_wait_lcore(b.worker.lcore);
 	if (b.o.messages)

@@ -7,7 +7,7 @@
 const char *bench_input_device(const struct bench_options *o, const struct bench_phd *phd,
 	const struct bench_agg *agg, const struct bench_transform *x, char *out, size_t size)
 {
-	if (phd->wire.rate > 0 || agg->rates != NULL || x->rates != NULL)
+	if (o->pcap == NULL || phd->wire.rate > 0 || agg->rates != NULL || x->rates != NULL)
 		return "net_null2,no-rx=1";
 	snprintf(out, size, "net_pcap0,rx_pcap=%s,infinite_rx=1", o->pcap);
 	return out;
@@ -19,7 +19,7 @@ const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_a
 }
 
 char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
-	const struct bench_agg *agg, const struct bench_transform *x)
+	const struct bench_agg *agg, const struct bench_transform *x, const struct bench_lcl *lcl)
 {
 	char *text = NULL, device[600];
 	size_t size = 0;
@@ -54,6 +54,8 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		bench_agg_configuration(agg, f);
 	if (bench_transform_on(x))
 		bench_transform_configuration(x, f);
+	if (lcl->on)
+		bench_lcl_configuration(f);
 	if (o->inspect) {
 		fprintf(f,
 			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
@@ -63,8 +65,12 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 			o->rules < 16 ? 16 : o->rules, o->trust ? "trust" : "verify");
 		for (uint32_t i = 0; i < o->rules; i++) {
 			fprintf(f, "    - {name: r%u, topic: ", i);
-			if (o->rules == 1)
+			/* fewer than there are connections: the first for all, the others for
+			 * none */
+			if (o->rules < BENCH_FRAMES && i == 0)
 				fprintf(f, "plant/+/temp");
+			else if (o->rules < BENCH_FRAMES)
+				fprintf(f, "other/%05u/temp", i);
 			else
 				fprintf(f, "plant/%05u/temp", i);
 			fprintf(f, ", value: %s, raise: \"> 80\", action: clone}\n",

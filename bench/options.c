@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/mix.h"
+
 static bool power_of_ten(uint32_t n)
 {
 	uint32_t p = BENCH_FRAMES;
@@ -31,13 +33,12 @@ static bool health_fits(const struct bench_options *o, const struct bench_phd *p
 
 /* --control is for the routes and frames of IPv4. */
 static bool fit_together(const struct bench_options *o, const struct bench_phd *p,
-	const struct bench_agg *a, const struct bench_transform *x)
+	const struct bench_agg *a, const struct bench_transform *x, const struct bench_lcl *l)
 {
-	const bool bridged = bench_agg_on(a) || bench_transform_on(x);
+	const unsigned services = bench_agg_on(a) + bench_transform_on(x) + l->on;
 
-	if (!bench_agg_fits(a) || !bench_transform_fits(x) ||
-		(bench_agg_on(a) && bench_transform_on(x)) ||
-		(bridged && (o->routes != 0 || o->inspect || p->sessions != 0)))
+	if (!bench_agg_fits(a) || !bench_transform_fits(x) || services > 1 ||
+		(services != 0 && (o->routes != 0 || o->inspect || p->sessions != 0)))
 		return false;
 	if (p->sessions != 0 && !health_fits(o, p))
 		return false;
@@ -47,8 +48,36 @@ static bool fit_together(const struct bench_options *o, const struct bench_phd *
 	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
+static void read_mix(struct bench_mix *mix, const char *text)
+{
+	char err[256];
+
+	mix->on = true;
+	if (bench_mix_shares_read(text, &mix->shares, err, sizeof(err)) == 0)
+		return;
+	fprintf(stderr, "biplane-bench: --mix: %s\n", err);
+	exit(64);
+}
+
+/* Whether nothing is asked for that a mix brings with it. */
+static bool alone(const struct bench_options *o, const struct bench_phd *p,
+	const struct bench_agg *a, const struct bench_transform *x, const struct bench_lcl *l)
+{
+	return o->pcap == NULL && o->kind == BENCH_TEXT && o->connections == BENCH_FRAMES &&
+	       o->routes == 0 && !o->inspect && o->messages == 0 && p->sessions == 0 &&
+	       !bench_agg_on(a) && a->rates == NULL && !bench_transform_on(x) && !l->on;
+}
+
+/* What is measured in ways of its own. */
+static bool goes_through(
+	const struct bench_options *o, const struct bench_agg *a, const struct bench_transform *x)
+{
+	return o->messages != 0 || a->rates != NULL || x->rates != NULL;
+}
+
 void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
-	struct bench_transform *x, int argc, char **argv)
+	struct bench_transform *x, struct bench_lcl *lcl, struct bench_mix *mix, int argc,
+	char **argv)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
@@ -63,8 +92,10 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"disaggregate", required_argument, NULL, 'D'}, {"paper", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"transform", required_argument, NULL, 'T'},
-		{"sources", required_argument, NULL, 'N'},
-		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
+		{"sources", required_argument, NULL, 'N'}, {"lcl", no_argument, NULL, 'L'},
+		{"mix", required_argument, NULL, 'm'}, {"paced", required_argument, NULL, 'q'},
+		{"nodes", no_argument, NULL, 'd'}, {"file-prefix", required_argument, NULL, 'x'},
+		{NULL, 0, NULL, 0}};
 	const char *rates = NULL;
 	int c;
 
@@ -143,6 +174,18 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		case 'N':
 			x->sources = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
+		case 'L':
+			lcl->on = true;
+			break;
+		case 'm':
+			read_mix(mix, optarg);
+			break;
+		case 'q':
+			mix->fraction = strtod(optarg, NULL);
+			break;
+		case 'd':
+			o->nodes = true;
+			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
 			break;
@@ -157,7 +200,13 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		}
 	}
 	*(bench_transform_on(x) ? &x->rates : &agg->rates) = rates;
-	if (!fit_together(o, phd, agg, x)) {
+	if (mix->on && alone(o, phd, agg, x, lcl) && mix->fraction >= 0 && mix->fraction <= 1 &&
+		!(mix->fraction > 0 && o->nodes)) {
+		bench_mix_options(o, phd, agg, x, lcl);
+		return;
+	}
+	if (mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
+		!fit_together(o, phd, agg, x, lcl)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
@@ -166,9 +215,12 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
 			"[--aggregate N [--streams N]] [--disaggregate N] [--paper] "
-			"[--transform METHOD [--sources N]] "
-			"[--rates MESSAGES-PER-SECOND,...] "
-			"[--seconds S] [--file-prefix NAME]\n");
+			"[--transform METHOD [--sources N]] [--lcl] "
+			"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
+			"[--seconds S] [--file-prefix NAME]\n"
+			"       biplane-bench --mix all|PART[=SHARE],... "
+			"[--paced FRACTION | --nodes] [--seconds S] "
+			"[--file-prefix NAME]\n");
 		exit(64);
 	}
 }

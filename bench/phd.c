@@ -76,7 +76,7 @@ void bench_phd_set_up(struct bench_phd *p, struct bp_worker *w, const struct bp_
 	if (p->wire.rate > 0)
 		make_wire(p, pool);
 	bench_phd_input_init(&p->input, p->sessions);
-	if (rte_eth_add_rx_callback(0, 0, bench_phd_input_rx, &p->input) == NULL)
+	if (!p->mixed && rte_eth_add_rx_callback(0, 0, bench_phd_input_rx, &p->input) == NULL)
 		die("callback", rte_strerror(rte_errno));
 	if (p->stored && rte_eth_add_tx_callback(1, 0, bench_phd_cse_tx, &p->cse) == NULL)
 		die("callback", rte_strerror(rte_errno));

@@ -19,6 +19,7 @@ struct bench_phd {
 	uint32_t apdu;     /* octets of a report */
 	bool each;         /* an instance an object */
 	bool stored;       /* the CSE answers */
+	bool mixed;        /* the frames come from another (bench/mix.h) */
 	const char *store; /* file of the control plane's, where it takes devices up meanwhile */
 	struct bench_wire wire;
 	struct bench_phd_input input;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bench/draw.h"
 #include "proto/frame.h"
 
 /* Of UDP over IPv4 in Ethernet frames, without tags and options. */
@@ -37,9 +38,7 @@ static inline void bench_random_address(
 	uint16_t old;
 	uint32_t i, change;
 
-	/* Knuth's; its upper half is the better one */
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	i = (uint32_t)((*seed >> 32) * n >> 32);
+	i = bench_draw(seed, n);
 	/* the last two octets are the only ones that change */
 	memcpy(&old, frame + at + 2, 2);
 	bp_put_be32(frame + at, first + i);

@@ -6,10 +6,12 @@
     panel.line("N = 1", [(x, y), ...], colour)
     page.write(path)
 
-Axes begin at 0 and end at a round number above all points.
+Axes begin at 0 and end at a round number above all points; either may be logarithmic.
 """
 import math
 from xml.sax.saxutils import escape
+
+from svg_log import LogAxis, power
 
 # Eight steps from dark to light that colour-blind readers can tell apart (viridis).
 STEPS = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9fda3a", "#d9bd0a"]
@@ -26,48 +28,70 @@ def number(v):
     return f"{v:.10g}"
 
 
+class LinearAxis:
+    """From 0, with what LogAxis has."""
+
+    def __init__(self, values, start, length):
+        most = max(values)
+        self.step = round_step(most, 6)
+        self.steps = math.ceil(most / self.step - 1e-9)
+        self.start, self.length = start, length
+
+    def at(self, value):
+        return self.start + self.length * value / (self.step * self.steps)
+
+    def ticks(self):
+        """(place, what stands there)"""
+        for i in range(self.steps + 1):
+            yield self.at(i * self.step), number(i * self.step)
+
+
 class Panel:
     LEFT, RIGHT, TOP, BOTTOM = 62, 16, 34, 48
 
-    def __init__(self, x, y, width, height, title, x_label, y_label, marks=True, aside=0):
-        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left."""
+    def __init__(self, x, y, width, height, title, x_label, y_label, marks=True, aside=0, log=False,
+                 log_across=False):
+        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left.
+        log, log_across: the axis upwards, or to the right, is logarithmic, from one power of ten to another."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.y_label, self.marks = title, x_label, y_label, marks
-        self.aside = aside
+        self.aside, self.log, self.log_across = aside, log, log_across
         self.lines = []
 
-    def line(self, name, points, colour, dashed=False):
-        self.lines.append((name, sorted(points), colour, dashed))
+    def line(self, name, points, colour, dashed=False, width=1.8):
+        """name: in the legend, which has none that is empty."""
+        self.lines.append((name, sorted(points), colour, dashed, width))
 
     def svg(self):
         x0, y0 = self.x + self.LEFT, self.y + self.TOP
         w, h = self.width - self.LEFT - self.RIGHT - self.aside, self.height - self.TOP - self.BOTTOM
-        x_step = round_step(max(p[0] for line in self.lines for p in line[1]), 6)
-        y_step = round_step(max(p[1] for line in self.lines for p in line[1]), 6)
-        x_most = x_step * math.ceil(max(p[0] for line in self.lines for p in line[1]) / x_step - 1e-9)
-        y_most = y_step * math.ceil(max(p[1] for line in self.lines for p in line[1]) / y_step - 1e-9)
+        across = (LogAxis if self.log_across else LinearAxis)([p[0] for line in self.lines for p in line[1]], x0, w)
+        up = (LogAxis if self.log else LinearAxis)([p[1] for line in self.lines for p in line[1]], y0 + h, -h)
 
         def at(px, py):
-            return f"{x0 + w * px / x_most:.1f}", f"{y0 + h - h * py / y_most:.1f}"
+            return f"{across.at(px):.1f}", f"{up.at(py):.1f}"
 
         out = [f'<text x="{x0 + w / 2:.1f}" y="{self.y + 20}" text-anchor="middle" font-weight="bold">'
                f'{escape(self.title)}</text>']
-        for i in range(round(x_most / x_step) + 1):
-            x, _ = at(i * x_step, 0)
-            out.append(f'<path d="M{x} {y0}V{y0 + h}" stroke="#ddd"/>'
-                       f'<text x="{x}" y="{y0 + h + 16}" text-anchor="middle">{number(i * x_step)}</text>')
-        for i in range(round(y_most / y_step) + 1):
-            _, y = at(0, i * y_step)
-            out.append(f'<path d="M{x0} {y}H{x0 + w}" stroke="#ddd"/>'
-                       f'<text x="{x0 - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{number(i * y_step)}</text>')
+        for x, text in across.ticks():
+            if self.log_across:
+                text = "" if text is None else power(text)
+            out.append(f'<path d="M{x:.1f} {y0}V{y0 + h}" stroke="#ddd"/>'
+                       f'<text x="{x:.1f}" y="{y0 + h + 16}" text-anchor="middle">{text}</text>')
+        for y, text in up.ticks():
+            if self.log:
+                text = "" if text is None else number(10 ** text)
+            out.append(f'<path d="M{x0} {y:.1f}H{x0 + w}" stroke="{"#ddd" if text else "#eee"}"/>')
+            if text:
+                out.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
         out.append(f'<path d="M{x0} {y0}V{y0 + h}H{x0 + w}" fill="none" stroke="#333"/>')
         out.append(f'<text x="{x0 + w / 2:.1f}" y="{y0 + h + 36}" text-anchor="middle">{escape(self.x_label)}</text>')
         out.append(f'<text transform="translate({self.x + 16} {y0 + h / 2:.1f}) rotate(-90)" '
                    f'text-anchor="middle">{escape(self.y_label)}</text>')
-        for _, points, colour, dashed in self.lines:
+        for _, points, colour, dashed, width in self.lines:
             path = "L".join(" ".join(at(*p)) for p in points)
             dash = ' stroke-dasharray="5 4"' if dashed else ""
-            out.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
+            out.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dash}/>')
             if self.marks:
                 out += [f'<circle cx="{x}" cy="{y}" r="2.2" fill="{colour}"/>'
                         for x, y in (at(*p) for p in points)]
@@ -75,12 +99,15 @@ class Panel:
         return out
 
     def legend(self, x, y):
-        out = [f'<rect x="{x - 6}" y="{y - 13}" width="{14 + 26 + 7 * max(len(n[0]) for n in self.lines)}" '
-               f'height="{16 * len(self.lines) + 4}" fill="#fff" fill-opacity="0.8"/>']
+        named = [n for n in self.lines if n[0]]
+        if not named:
+            return []
+        out = [f'<rect x="{x - 6}" y="{y - 13}" width="{14 + 26 + 7 * max(len(n[0]) for n in named)}" '
+               f'height="{16 * len(named) + 4}" fill="#fff" fill-opacity="0.8"/>']
         # the highest line first, as they lie
-        for i, (name, _, colour, dashed) in enumerate(sorted(self.lines, key=lambda n: -n[1][-1][1])):
+        for i, (name, _, colour, dashed, width) in enumerate(sorted(named, key=lambda n: -n[1][-1][1])):
             dash = ' stroke-dasharray="5 4"' if dashed else ""
-            out.append(f'<path d="M{x} {y + 16 * i - 4}h22" stroke="{colour}" stroke-width="1.8"{dash}/>'
+            out.append(f'<path d="M{x} {y + 16 * i - 4}h22" stroke="{colour}" stroke-width="{width}"{dash}/>'
                        f'<text x="{x + 28}" y="{y + 16 * i}">{escape(name)}</text>')
         return out
 

@@ -56,9 +56,10 @@ void bench_transform_configuration(const struct bench_transform *x, FILE *f)
 		"    udp: %u\n"
 		"    to: 10.2.0.1\n"
 		"    method: %s\n"
-		"    receiver: {address: 10.1.0.9, udp: %u, mac: \"02:00:00:00:02:09\"}\n"
+		"    receiver: {address: 10.1.0.9, udp: %u%s}\n"
 		"    sources:\n",
-		sources, BENCH_TRANSFORM_UDP, x->method, BENCH_TRANSFORM_RECEIVER_UDP);
+		sources, BENCH_TRANSFORM_UDP, x->method, BENCH_TRANSFORM_RECEIVER_UDP,
+		x->routed ? "" : ", mac: \"02:00:00:00:02:09\"");
 	for (uint32_t i = 0; i < sources; i++)
 		source(i, f);
 }

@@ -22,6 +22,7 @@ struct bench_transform {
 	 * receive callback whose cost is part of the figure. 0: one, as it is in the capture. */
 	uint32_t sources;
 	const char *rates; /* readings a second, with commas between; NULL: capture */
+	bool routed;       /* the port routes, and finds the receiver's MAC address itself */
 	uint64_t seed;
 	uint8_t *frames;
 	struct bench_wire wire;

@@ -15,6 +15,7 @@
 #include "bench/phd_lab.h"
 #include "bench/transform_frames.h"
 #include "bench/veth_lab.h"
+#include "shm/segment.h"
 
 #define WORKER "rte-worker"
 
@@ -150,11 +151,14 @@ double bench_veth_biplane_ns(const struct bench_veth_biplane *b)
 
 void bench_veth_biplane_stop(struct bench_veth_biplane *b)
 {
-	char command[128];
+	char command[256], name[64];
 
 	running = NULL;
 	kill(b->pid, SIGTERM);
 	waitpid(b->pid, NULL, 0);
-	snprintf(command, sizeof(command), "rm -rf '%s'", b->dir);
+	/* The segment outlives biplane by design. */
+	snprintf(name, sizeof(name), "bench-%d", (int)getpid());
+	bp_segment_unlink(name, bp_hugepage_dir(), "/dev/shm");
+	snprintf(command, sizeof(command), "rm -rf '%s' /var/run/dpdk/biplane-%s", b->dir, name);
 	bench_must(system(command) == 0, command, "it failed");
 }

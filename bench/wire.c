@@ -21,8 +21,7 @@ static void add(_Atomic uint64_t *n, uint64_t by)
 		n, atomic_load_explicit(n, memory_order_relaxed) + by, memory_order_relaxed);
 }
 
-/* What came since the last look. */
-static void bring(struct bench_wire *w)
+void bench_wire_look(struct bench_wire *w)
 {
 	const uint64_t now = cpu_now_ns();
 	const double due =
@@ -47,7 +46,7 @@ uint16_t bench_wire_rx(
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	if (w->calls++ % CLOCK_CALLS == 0)
-		bring(w);
+		bench_wire_look(w);
 	taken = RTE_MIN(w->waiting, (uint32_t)(max - n));
 	if (taken == 0)
 		return n;

@@ -30,6 +30,8 @@ struct bench_wire {
 	_Atomic uint64_t no_mbuf; /* frames that stayed in the ring for want of mbufs */
 };
 
+/* Puts into the ring what came since the last look at the clock, which enters the kernel. */
+void bench_wire_look(struct bench_wire *w);
 uint16_t bench_wire_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 

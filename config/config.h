@@ -10,11 +10,14 @@
 #include "biplane/aggregation.h"
 #include "biplane/fib.h"
 #include "biplane/limits.h"
+#include "biplane/offloads.h"
 #include "biplane/rule.h"
+#include "biplane/lcl.h"
 #include "biplane/transform.h"
+#include "lcl/admission.h"
 
 /*
- * The configuration file, as a structure. One table (config/schema.c) has a row per setting; the
+ * The configuration file, as a structure. One table (config/schema_*.c) has a row per setting; the
  * parser, `biplane check`, `biplane show config` and biplane.yaml(5) derive from it. Knows no DPDK
  * and no segment; both planes and the tools link it.
  */
@@ -42,6 +45,7 @@ struct bp_config_port {
 	bool has_mac;
 	uint8_t mac[6];                       /* given to the device; without it the device's own */
 	struct bp_config_interface interface; /* of a port that is in no bridge */
+	uint8_t offload[BP_OFFLOADS];         /* enum bp_offload_word of each */
 };
 
 struct bp_config_bridge {
@@ -211,6 +215,15 @@ struct bp_config_phd {
 	struct bp_config_phd_cse cse;
 };
 
+/* From when on something is told of as trouble. */
+struct bp_config_trouble {
+	uint64_t link_settle_ns;    /* a link may take so long after the start */
+	uint32_t buffers_low;       /* per cent of a pool; 0: never */
+	uint64_t worker_overrun_ns; /* away from its queues; 0: never */
+	uint64_t worker_stuck_ns;   /* and not back; 0: never */
+	uint64_t log_every_ns;      /* between two lines about the same, on average */
+};
+
 struct bp_config {
 	char name[BP_NAME_MAX +
 		  1];          /* instance: names the segment, the socket, DPDK's file prefix */
@@ -222,6 +235,7 @@ struct bp_config {
 	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */
 	uint32_t mbufs;     /* per port and worker; 0: computed from the descriptors */
 	uint32_t memory_mb; /* given to DPDK when there are no hugepages */
+	struct bp_config_trouble trouble;
 	uint32_t n_ports;
 	struct bp_config_port port[BP_MAX_PORTS];
 	uint32_t n_bridges;
@@ -247,6 +261,13 @@ struct bp_config {
 		uint16_t loader_tcp;
 		uint32_t loader_connections; /* at one time */
 	} transformation;
+	struct { /* section lcl */
+		uint16_t ethertype;
+		uint32_t n_ports;
+		uint32_t limit; /* flows that each port follows, and 1 for the rest */
+		struct bp_lcl_port port[BP_MAX_PORTS];
+		struct bp_lcl_rules rules;
+	} lcl;
 };
 
 /* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
@@ -283,6 +304,25 @@ static inline bool bp_config_transforms(const struct bp_config *c)
 {
 	return c->transform.n_rules != 0;
 }
+
+/* Whether the file has an entry of lcl.ports. */
+static inline bool bp_config_lcl(const struct bp_config *c)
+{
+	return c->lcl.n_ports != 0;
+}
+
+/* Whether a port has an entry of lcl.ports. */
+static inline bool bp_config_lcl_port(const struct bp_config *c, unsigned port)
+{
+	for (uint32_t i = 0; i < c->lcl.n_ports; i++)
+		if (c->lcl.port[i].port == port)
+			return true;
+	return false;
+}
+
+/* What the ports promise to each of lcl.flows: out[0..lcl.rules.n_flows). All are kept in a
+ * configuration that was read. */
+void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out);
 
 /* Whether a port routes: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);

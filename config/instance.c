@@ -6,10 +6,10 @@
 
 static const struct bp_setting *row(const char *path)
 {
-	const struct bp_setting *s = bp_schema;
+	const struct bp_setting *s = bp_schema_next(NULL);
 
 	while (strcmp(s->path, path) != 0)
-		s++;
+		s = bp_schema_next(s);
 	return s;
 }
 

@@ -91,12 +91,11 @@ static bool begins_heading(const struct bp_setting *s, bool after_section)
 
 void bp_config_man(FILE *out)
 {
+	const struct bp_setting *s = NULL;
 	bool after_section = false;
 
 	fputs(".SS General\n", out);
-	for (uint32_t i = 0; i < bp_schema_rows; i++) {
-		const struct bp_setting *s = &bp_schema[i];
-
+	while ((s = bp_schema_next(s)) != NULL) {
 		if (begins_heading(s, after_section)) {
 			write_heading(s, out);
 			after_section = true;

@@ -12,8 +12,8 @@
 #include "config/yaml.h"
 
 /*
- * The one table of settings. Reading, checking, dumping, comparing and documenting walk it; nothing
- * else knows a setting's name, bounds or default.
+ * The one table of settings, whose rows are in schema_*.c. Reading, checking, dumping, comparing
+ * and documenting walk it; nothing else knows a setting's name, bounds or default.
  */
 
 struct bp_setting;
@@ -67,6 +67,8 @@ extern const struct bp_type bp_type_transform_layout, bp_type_transform_sources;
 extern const struct bp_type bp_type_receivers, bp_type_receiver_address, bp_type_receiver_udp;
 extern const struct bp_type bp_type_receiver_mac, bp_type_receiver_reflect, bp_type_matrix;
 extern const struct bp_type bp_type_loopback;
+extern const struct bp_type bp_type_rate, bp_type_ethertype, bp_type_any_or, bp_type_vlan;
+extern const struct bp_type bp_type_any_hosts, bp_type_tcp_range, bp_type_lcl_out;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
@@ -113,9 +115,15 @@ struct bp_setting {
 	void (*done)(struct bp_reader *r);
 };
 
-/* The rows, parents before their children, in the order in which they are read. */
-extern const struct bp_setting bp_schema[];
-extern const uint32_t bp_schema_rows;
+/* Rows of some sections that belong together: a file schema_*.c each. */
+struct bp_schema_part {
+	const struct bp_setting *row;
+	uint32_t n;
+};
+
+/* The row after `after` (NULL: the first), or NULL: all rows, parents before their children, in the
+ * order in which they are read. */
+const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 
 #define BP_UNFOLDED 128
 #define BP_CHILDREN_MAX 24 /* settings in one section */
@@ -190,6 +198,8 @@ void bp_check_interfaces(struct bp_reader *r);
 void bp_check_aggregation(struct bp_reader *r);
 /* check_transform.c: sections transform and transformation, once all are read */
 void bp_check_transform(struct bp_reader *r);
+/* check_lcl.c: section lcl, once it is read */
+void bp_check_lcl(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */

@@ -40,6 +40,15 @@ static const struct unit sizes[] = {
 	{NULL, 0},
 };
 
+static const struct unit rates[] = {
+	{"Tbps", 1000000000000},
+	{"Gbps", 1000000000},
+	{"Mbps", 1000000},
+	{"kbps", 1000},
+	{"bps", 1},
+	{NULL, 0},
+};
+
 static void write_with_unit(const struct unit *units, uint64_t v, FILE *out)
 {
 	const struct unit *u = units;
@@ -178,69 +187,75 @@ static uint64_t load_scaled(const struct bp_setting *s, const void *field)
 	return bp_field_load(s, field) * (s->scale > 0 ? s->scale : 1);
 }
 
-static bool parse_size(const struct bp_setting *s, const struct bp_config *c, const char *text,
+/* What a setting with a unit is: its type says it. */
+struct measure {
+	const struct bp_type *type;
+	const struct unit *units;
+	const char *what;
+};
+
+static const struct measure *measure_of(const struct bp_setting *s)
+{
+	static const struct measure measures[] = {
+		{&bp_type_size, sizes, "a size"},
+		{&bp_type_duration, durations, "a duration"},
+		{&bp_type_rate, rates, "a rate"},
+	};
+	const struct measure *m = measures;
+
+	while (m->type != s->type)
+		m++;
+	return m;
+}
+
+/* "0" needs no unit where 0 is a word of its own. */
+static bool zero_alone(const struct bp_setting *s)
+{
+	return (s->flags & BP_OR_ZERO) != 0 && s->type == &bp_type_duration;
+}
+
+static bool parse_measure(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
+	const struct measure *m = measure_of(s);
 	uint64_t v = 0;
 
 	(void)c;
-	return read_with_unit(sizes, text, "a size", &v, fault) &&
-	       store_scaled(s, sizes, v, text, field, fault);
-}
-
-static void format_size(
-	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
-{
-	(void)c;
-	write_with_unit(sizes, load_scaled(s, field), out);
-}
-
-static void expect_size(const struct bp_setting *s, FILE *out)
-{
-	fputs("a size from ", out);
-	write_with_unit(sizes, s->min, out);
-	fputs(" to ", out);
-	write_with_unit(sizes, s->max, out);
-}
-
-const struct bp_type bp_type_size = {
-	.parse = parse_size, .format = format_size, .expect = expect_size};
-
-static bool parse_duration(const struct bp_setting *s, const struct bp_config *c, const char *text,
-	void *field, struct bp_fault *fault)
-{
-	uint64_t v = 0;
-
-	(void)c;
-	if ((s->flags & BP_OR_ZERO) != 0 && strcmp(text, "0") == 0) {
+	if (zero_alone(s) && strcmp(text, "0") == 0) {
 		bp_field_store(s, field, 0);
 		return true;
 	}
-	return read_with_unit(durations, text, "a duration", &v, fault) &&
-	       store_scaled(s, durations, v, text, field, fault);
+	return read_with_unit(m->units, text, m->what, &v, fault) &&
+	       store_scaled(s, m->units, v, text, field, fault);
 }
 
-static void format_duration(
+static void format_measure(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	(void)c;
-	if ((s->flags & BP_OR_ZERO) != 0 && bp_field_load(s, field) == 0)
+	if (zero_alone(s) && bp_field_load(s, field) == 0)
 		fputc('0', out);
 	else
-		write_with_unit(durations, load_scaled(s, field), out);
+		write_with_unit(measure_of(s)->units, load_scaled(s, field), out);
 }
 
-static void expect_duration(const struct bp_setting *s, FILE *out)
+static void expect_measure(const struct bp_setting *s, FILE *out)
 {
-	fputs("a duration from ", out);
-	write_with_unit(durations, s->min, out);
+	const struct measure *m = measure_of(s);
+
+	fprintf(out, "%s from ", m->what);
+	write_with_unit(m->units, s->min, out);
 	fputs(" to ", out);
-	write_with_unit(durations, s->max, out);
-	fputs((s->flags & BP_OR_ZERO) != 0 ? ", or 0" : "", out);
+	write_with_unit(m->units, s->max, out);
+	fputs(zero_alone(s) ? ", or 0" : "", out);
 }
 
+const struct bp_type bp_type_size = {
+	.parse = parse_measure, .format = format_measure, .expect = expect_measure};
 const struct bp_type bp_type_duration = {
-	.parse = parse_duration, .format = format_duration, .expect = expect_duration};
+	.parse = parse_measure, .format = format_measure, .expect = expect_measure};
+const struct bp_type bp_type_rate = {
+	.parse = parse_measure, .format = format_measure, .expect = expect_measure};
 
 /* Routing tables of the kernel, which has names for some (RT_TABLE_* of linux/rtnetlink.h). */
 static const struct {

@@ -4,8 +4,8 @@
 
 #include "config/schema.h"
 
-/* For config/schema.c: what a layout's mapping is read into before it becomes one, and where the
- * lists of section transform are. */
+/* For config/schema_transform.c: what a layout's mapping is read into before it becomes one, and
+ * where the lists of section transform are. */
 
 struct bp_layout_draft {
 	struct bp_transform_field in[3], from[3], out[3];

@@ -6,6 +6,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "shm/plane_dirs.h"
 
 /* A client that lets more than this wait unread is closed. */
 #define OUTPUT_MAX (1u << 20)
@@ -317,7 +320,10 @@ void bp_control_free(struct bp_control *c)
 
 int bp_control_path(const char *runtime_dir, const char *name, char *path, size_t size)
 {
-	int n = snprintf(path, size, "%s/%s.sock", runtime_dir, name);
+	char dir[PATH_MAX];
+	int n = !bp_control_dir(runtime_dir, dir, sizeof(dir))
+			? -1
+			: snprintf(path, size, "%s/%s.sock", dir, name);
 
 	return n < 0 || (size_t)n >= size ||
 			       (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path)

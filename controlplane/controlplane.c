@@ -19,10 +19,12 @@
 #include "config/config.h"
 #include "controlplane/clock.h"
 #include "controlplane/control.h"
+#include "controlplane/life.h"
 #include "controlplane/log.h"
 #include "controlplane/phd/command.h"
 #include "controlplane/phd/service.h"
 #include "controlplane/phd/sockets.h"
+#include "controlplane/privileges.h"
 #include "controlplane/publisher.h"
 #include "controlplane/reload.h"
 #include "controlplane/rules.h"
@@ -30,6 +32,9 @@
 #include "controlplane/sync/sync.h"
 #include "controlplane/transform_command.h"
 #include "controlplane/transform_loader.h"
+#include "service/journal.h"
+#include "service/notify.h"
+#include "shm/plane_dirs.h"
 #include "shm/fib_writer.h"
 
 /* At the end the broker gets so long to acknowledge what is on its way. */
@@ -52,6 +57,7 @@ struct controlplane {
 	uint64_t clearing;                 /* client whose matrix-clear is under way */
 	int cleared;                       /* entries that it is about */
 	struct event *signals[3], *second;
+	struct bp_cp_life life;
 	struct stat segment_file;      /* as it was when it was opened */
 	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
 	bool stopping;
@@ -72,6 +78,7 @@ static void stop(struct controlplane *cp, int status)
 	if (cp->stopping)
 		return;
 	cp->stopping = true;
+	bp_notify_stopping();
 	cp->status = status;
 	bp_publisher_drain(cp->reload.publisher, DRAIN_NS, drained, cp);
 }
@@ -105,12 +112,15 @@ static void after_reload(struct controlplane *cp, const json_t *answer)
 			bp_phd_service_configure(cp->phd, cp->reload.running);
 		bp_log(BP_LOG_INFO,
 			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
-			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s",
+			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s%s",
 			json_integer_value(json_object_get(answer, "generation")),
 			json_integer_value(json_object_get(answer, "rules")),
 			json_integer_value(json_object_get(answer, "unchanged")),
 			json_is_true(json_object_get(answer, "aggregation_changed"))
 				? "; aggregation begins anew"
+				: "",
+			json_is_true(json_object_get(answer, "flows_changed"))
+				? "; lcl.flows changed"
 				: "");
 		warn_of_lost(json_integer_value(json_object_get(answer, "matrices_lost")));
 		return;
@@ -293,6 +303,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		greet_dataplane(cp);
 	if (!cp->stopping && start_phd(cp) != 0)
 		stop(cp, 1);
+	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.global);
 }
 
 /* ---- start and end ---- */
@@ -300,9 +311,13 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 /* Two control planes on one segment would each publish every alarm. */
 static int take_lock(struct controlplane *cp, const struct bp_config *c)
 {
-	char path[512];
+	char dir[PATH_MAX], path[PATH_MAX + BP_NAME_MAX + 32];
 
-	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", c->runtime_dir, c->name);
+	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir))) {
+		bp_log(BP_LOG_ERROR, "runtime.directory is longer than a path can be");
+		return -1;
+	}
+	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
 	cp->lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0640);
 	if (cp->lock < 0) {
 		bp_log(BP_LOG_ERROR, "%s cannot be made: %s", path, strerror(errno));
@@ -338,7 +353,9 @@ static int open_segment(struct controlplane *cp)
 
 static void rules_at_start(void *arg, const struct bp_rules_result *result)
 {
-	(void)arg;
+	struct controlplane *cp = arg;
+
+	cp->life.rules = result->ok;
 	if (result->ok)
 		bp_log(BP_LOG_INFO, "%" PRIu32 " rules in force, generation %" PRIu64,
 			result->rules, result->generation);
@@ -586,6 +603,7 @@ static void end(struct controlplane *cp)
 int bp_controlplane_run(const char *config_path)
 {
 	struct controlplane *cp = calloc(1, sizeof(*cp));
+	char err[512];
 	int status = 1;
 
 	if (cp == NULL)
@@ -594,6 +612,7 @@ int bp_controlplane_run(const char *config_path)
 	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
 	cp->reload.path = config_path;
 	signal(SIGPIPE, SIG_IGN);
+	bp_journal_begin();
 	cp->reload.running = bp_config_load(config_path, stderr);
 	if (cp->reload.running == NULL) {
 		free(cp);
@@ -601,12 +620,17 @@ int bp_controlplane_run(const char *config_path)
 	}
 	if (take_sockets(cp) != 0)
 		status = BP_EXIT_CONFIG;
+	else if (bp_controlplane_privileges(
+			 cp->reload.running, &cp->phd_sockets, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_ERROR, "%s", err);
 	else if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
 		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s",
 			cp->reload.running->runtime_dir, strerror(errno));
 	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {
 		status = start(cp);
 		if (status == 0) {
+			bp_cp_life_begin(&cp->life);
+			bp_cp_life_tell(&cp->life, cp->sync, cp->shm.global);
 			event_base_dispatch(cp->base);
 			status = cp->status;
 		}

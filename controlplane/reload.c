@@ -70,11 +70,12 @@ static void rules_done(void *arg, const struct bp_rules_result *result)
 	r->running = next;
 	count(&r->global->cp_reloads);
 	r->done(r->arg, r->tag,
-		json_pack("{s:b, s:I, s:I, s:I, s:b, s:I, s:I}", "ok", 1, "generation",
+		json_pack("{s:b, s:I, s:I, s:I, s:b, s:b, s:I, s:I}", "ok", 1, "generation",
 			(json_int_t)result->generation, "rules", (json_int_t)result->rules,
 			"unchanged", (json_int_t)result->unchanged, "aggregation_changed",
-			result->aggregation, "matrices_kept", (json_int_t)result->transform.kept,
-			"matrices_lost", (json_int_t)result->transform.lost));
+			result->aggregation, "flows_changed", result->lcl, "matrices_kept",
+			(json_int_t)result->transform.kept, "matrices_lost",
+			(json_int_t)result->transform.lost));
 }
 
 /* The next configuration if it may be taken over, else NULL with the errors written. */

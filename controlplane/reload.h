@@ -32,7 +32,7 @@ struct bp_reload {
 /*
  * Calls `done` once, now or later, with the answer for the control socket:
  * {"ok":true,"generation":N,"rules":N,"unchanged":N,"aggregation_changed":B,
- * "matrices_kept":N,"matrices_lost":N} or {"ok":false,"errors":[...]}. Counts.
+ * "flows_changed":B,"matrices_kept":N,"matrices_lost":N} or {"ok":false,"errors":[...]}. Counts.
  */
 void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag);
 

@@ -25,6 +25,7 @@ struct bp_rules {
 	/* built aside; not yet in the segment. NULL: that in force says the same */
 	struct bp_ruleset *image;
 	struct bp_agg_rules agg;        /* that come into force with it */
+	struct bp_lcl_rules lcl;        /* likewise */
 	const struct bp_config *config; /* the caller's, until `done`: of transformation */
 	uint64_t deadline_ns;           /* monotonic; 0: none */
 	bp_rules_done done;
@@ -160,18 +161,49 @@ static void put_aggregation_in_force(struct bp_rules *r)
 	bp_agg_plan_write(plan, &r->agg);
 }
 
-void bp_rules_tell_again(struct bp_rules *r)
+/* Likewise; flows that stay go on with their figures and sequence numbers. */
+static void put_flows_in_force(struct bp_rules *r)
 {
-	struct bp_agg_plan *plan = r->shm->agg.plan;
-	struct bp_agg_rules *same;
-	uint64_t seen = 0;
+	struct bp_lcl_plan *plan = r->shm->lcl.plan;
 
 	if (plan == NULL)
 		return;
-	same = malloc(sizeof(*same));
+	r->result.lcl = !bp_lcl_plan_says(plan, &r->lcl);
+	bp_lcl_plan_write(plan, &r->lcl);
+}
+
+static void put_plans_in_force(struct bp_rules *r)
+{
+	put_aggregation_in_force(r);
+	put_flows_in_force(r);
+}
+
+static void tell_aggregation_again(struct bp_agg_plan *plan)
+{
+	struct bp_agg_rules *same = malloc(sizeof(*same));
+	uint64_t seen = 0;
+
 	if (same != NULL && bp_agg_plan_take(plan, &seen, same))
 		bp_agg_plan_write(plan, same);
 	free(same);
+}
+
+static void tell_flows_again(struct bp_lcl_plan *plan)
+{
+	struct bp_lcl_rules *same = malloc(sizeof(*same));
+	uint64_t seen = 0;
+
+	if (same != NULL && bp_lcl_plan_take(plan, &seen, same))
+		bp_lcl_plan_write(plan, same);
+	free(same);
+}
+
+void bp_rules_tell_again(struct bp_rules *r)
+{
+	if (r->shm->agg.plan != NULL)
+		tell_aggregation_again(r->shm->agg.plan);
+	if (r->shm->lcl.plan != NULL)
+		tell_flows_again(r->shm->lcl.plan);
 }
 
 /* The bank is free: the image goes there and is in force with the store. */
@@ -182,7 +214,7 @@ static void put_image_in_force(struct bp_rules *r)
 
 	clear_new_slots(shm, r->image, bp_shm_rules(shm, active(r)));
 	memcpy(shm->rules + bank * shm->rules_bank_size, r->image, r->image->size);
-	put_aggregation_in_force(r);
+	put_plans_in_force(r);
 	atomic_store_explicit(
 		&shm->global->rules_active, r->image->generation << 1 | bank, memory_order_release);
 	r->result.generation = r->image->generation;
@@ -201,7 +233,7 @@ static bool put_in_force(struct bp_rules *r)
 	if (r->image != NULL)
 		put_image_in_force(r);
 	else
-		put_aggregation_in_force(r);
+		put_plans_in_force(r);
 	r->result.ok = true;
 	r->phase = WAIT_SEEN;
 	r->deadline_ns = bp_mono_ns() + SEEN_WAIT_NS;
@@ -309,7 +341,8 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same
 	if (build(r, mqtt, old, err, err_size) != 0)
 		return -1;
 	memset(&r->result, 0, sizeof(r->result));
-	memcpy(&r->agg, &c->agg, sizeof(r->agg)); /* gaps, too: compared octet by octet */
+	memcpy(&r->agg, &c->agg, sizeof(r->agg));       /* gaps, too: compared octet by octet */
+	memcpy(&r->lcl, &c->lcl.rules, sizeof(r->lcl)); /* likewise */
 	r->config = c;
 	r->done = done;
 	r->arg = arg;

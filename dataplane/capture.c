@@ -115,6 +115,16 @@ bool bp_captures_next(struct bp_captures *c, struct bp_capture_frame *frame)
 	return true;
 }
 
+uint64_t bp_captures_time(const struct bp_captures *c)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->file[i].has && c->file[i].time_ns < first)
+			first = c->file[i].time_ns;
+	return first == UINT64_MAX ? 0 : first;
+}
+
 const char *bp_captures_error(const struct bp_captures *c, unsigned file)
 {
 	return c->file[file].error[0] ? c->file[file].error : NULL;

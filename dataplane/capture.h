@@ -25,6 +25,8 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 /* The earliest frame that is left; among equal times, of the file added first. Order within a file
  * is never changed, whatever its time stamps. False at the end of all. */
 bool bp_captures_next(struct bp_captures *c, struct bp_capture_frame *f);
+/* Time of the frame that bp_captures_next() gives next, Unix time; 0: there is none. */
+uint64_t bp_captures_time(const struct bp_captures *c);
 /* Why a file ended before its end, or NULL. */
 const char *bp_captures_error(const struct bp_captures *c, unsigned file);
 

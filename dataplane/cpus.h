@@ -19,6 +19,13 @@ struct bp_cpus {
 };
 
 /*
+ * The CPUs that this process may run on: those of its affinity, and with `isolated` those that the
+ * kernel keeps free of other work (isolcpus), which no process has in its affinity by itself, as
+ * far as its cpuset has them. Returns 0, or -1 with errno.
+ */
+int bp_cpus_allowed(bool isolated, cpu_set_t *out);
+
+/*
  * `workers: N`: main takes the first allowed CPU and the workers the following ones. A list of
  * cores: the workers take those, main the first allowed one that is not among them. With too few
  * CPUs, workers share with main first, which sleeps nearly always, then with each other. Returns 0,

@@ -18,13 +18,18 @@
 #include "dataplane/eal.h"
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/thread.h"
+#include "dataplane/life.h"
 #include "dataplane/link.h"
 #include "dataplane/pools.h"
 #include "dataplane/phd/health.h"
 #include "dataplane/ports.h"
+#include "dataplane/privileges.h"
 #include "dataplane/startup.h"
 #include "dataplane/stats.h"
+#include "dataplane/trouble/trouble.h"
 #include "dataplane/workers.h"
+#include "service/journal.h"
+#include "service/notify.h"
 
 #define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
 #define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
@@ -45,6 +50,8 @@ struct dataplane {
 	struct bp_follow follow;
 	struct bp_workers workers;
 	struct bp_clock clock;
+	struct bp_trouble_watch trouble;
+	struct bp_life life;
 	unsigned stats_period;
 	bool eal_started;
 };
@@ -94,6 +101,7 @@ static void reset_segment(struct bp_shm *shm)
 {
 	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
+	memset(shm->trouble, 0, shm->trouble_rows * sizeof(*shm->trouble));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
 	/* one that was killed did not say that it reads no rules and routes any more */
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
@@ -110,6 +118,12 @@ static void reset_segment(struct bp_shm *shm)
 		memset(shm->agg.rows, 0,
 			(size_t)shm->workers * shm->agg.streams * sizeof(*shm->agg.rows));
 	}
+	if (shm->lcl.plan) {
+		const size_t rows = (size_t)shm->lcl.n_ports * shm->lcl.limit;
+
+		memset(shm->lcl.ports, 0, shm->lcl.n_ports * sizeof(*shm->lcl.ports));
+		memset(shm->lcl.flows, 0, rows * sizeof(*shm->lcl.flows));
+	}
 	if (shm->transform.head) {
 		const struct bp_transform_tables *t = &shm->transform;
 
@@ -122,26 +136,53 @@ static void reset_segment(struct bp_shm *shm)
 	}
 }
 
-static int start_ports(struct dataplane *d, char *err, size_t err_size)
+static int choose_ports(struct dataplane *d, char *err, size_t err_size)
 {
-	struct bp_port_caps caps[BP_MAX_PORTS];
-
-	if (bp_ports_attach(d->config, d->ports, err, err_size) != 0)
+	if (bp_ports_attach(d->config, d->ports, err, err_size) != 0 ||
+		bp_ports_choose(d->config, d->ports, err, err_size) != 0)
 		return -1;
-	bp_ports_choose(d->config, d->ports);
-	for (unsigned p = 0; p < d->config->n_ports; p++) {
+	for (unsigned p = 0; p < d->config->n_ports; p++)
 		if (d->ports[p].caps.all_queues && d->ports[p].caps.max_rx > BP_MAX_QUEUES) {
 			snprintf(err, err_size,
 				"port %s has %u receive queues; biplane polls at most %d",
 				d->config->port[p].name, d->ports[p].caps.max_rx, BP_MAX_QUEUES);
 			return -1;
 		}
+	return 0;
+}
+
+static void plan_queues(struct dataplane *d)
+{
+	struct bp_port_caps caps[BP_MAX_PORTS];
+
+	for (unsigned p = 0; p < d->config->n_ports; p++)
 		caps[p] = d->ports[p].caps;
-	}
 	bp_queue_plan_make(d->config, caps, &d->plan);
+	bp_ports_planned(d->config, d->ports, &d->plan);
+}
+
+/* A port that does not share out as it said it can makes fewer queues needed, never more: so there
+ * are buffers enough, and an end. */
+static int start_ports(struct dataplane *d, char *err, size_t err_size)
+{
+	struct bp_queue_plan before;
+	int rc;
+
+	if (choose_ports(d, err, err_size) != 0)
+		return -1;
+	plan_queues(d);
 	if (bp_pools_create(d->config, d->ports, &d->plan, &d->pools, err, err_size) != 0)
 		return -1;
-	return bp_ports_start(d->config, d->ports, &d->plan, &d->pools, err, err_size);
+	bp_ports_limit(d->config, d->ports, &d->pools);
+	do {
+		rc = bp_ports_start(d->config, d->ports, &d->plan, &d->pools, err, err_size);
+		if (rc > 0) {
+			before = d->plan;
+			plan_queues(d);
+			bp_ports_replanned(d->config, d->ports, &before, &d->plan);
+		}
+	} while (rc > 0);
+	return rc;
 }
 
 /* Queues and kernel interfaces, when anything routes. */
@@ -159,13 +200,13 @@ static int open_exception(struct dataplane *d, char *err, size_t err_size)
 	return 0;
 }
 
-/* Its row of the counters is the one behind the workers'. */
 static int start_exception_thread(struct dataplane *d, char *err, size_t err_size)
 {
 	if (d->kernel_ifs.n == 0)
 		return 0;
-	d->exception_thread = bp_exception_thread_start(d->exception, d->kernel_ifs.of,
-		&d->config->exception, &d->shm.counters[d->shm.workers], err, err_size);
+	d->exception_thread =
+		bp_exception_thread_start(d->exception, d->kernel_ifs.of, &d->config->exception,
+			bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_EXCEPTION), err, err_size);
 	return d->exception_thread ? 0 : -1;
 }
 
@@ -173,7 +214,8 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 {
 	const struct bp_config *c = d->config;
 
-	if (open_segment(d, err, err_size) != 0 ||
+	if (bp_dataplane_privileges(c, bp_pools_estimate(c), err, err_size) != 0 ||
+		open_segment(d, err, err_size) != 0 ||
 		bp_eal_choose(c, bp_pools_estimate(c), &d->eal, err, err_size) != 0 ||
 		bp_eal_build_args(c, &d->eal, eal_argc, eal_argv, &d->eal_args, err, err_size) !=
 			0 ||
@@ -207,6 +249,20 @@ static void publish(struct dataplane *d)
 	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
 	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
 	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
+}
+
+static struct bp_trouble_sources trouble_sources(struct dataplane *d)
+{
+	return (struct bp_trouble_sources){
+		d->config, &d->shm, d->ports, &d->pools, &d->workers, &d->eal.cpus};
+}
+
+/* After publish(), which asked the drivers. */
+static void watch(struct dataplane *d)
+{
+	const struct bp_trouble_sources s = trouble_sources(d);
+
+	bp_trouble_poll(&d->trouble, &s, mono_ns(), unix_ns());
 }
 
 /* What changed on one side of a kernel interface, to the other. */
@@ -258,6 +314,8 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 			continue;
 		passed = 0;
 		publish(d);
+		watch(d);
+		bp_life_tell(&d->life, &d->shm, mono_ns());
 		seconds = mono_seconds() - printed;
 		if (d->stats_period == 0 || seconds < d->stats_period)
 			continue;
@@ -270,14 +328,18 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 
 static void run(struct dataplane *d, const sigset_t *signals)
 {
+	const struct bp_trouble_sources s = trouble_sources(d);
 	struct bp_totals totals;
 
 	show_startup(d);
 	announce(d);
 	publish(d);
 	follow(d);
+	bp_trouble_start(&d->trouble, &s, mono_ns());
 	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
+	bp_life_begin(&d->life, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
+	bp_notify_stopping();
 	bp_workers_stop(&d->workers);
 	bp_exception_thread_stop(d->exception_thread);
 	d->exception_thread = NULL;
@@ -317,6 +379,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 		return EX_UNAVAILABLE;
 	}
 	memset(d, 0, sizeof(*d));
+	bp_journal_begin();
 	d->stats_period = stats_period;
 	d->config = bp_config_load(config_path, stderr);
 	if (!d->config) {

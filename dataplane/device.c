@@ -69,9 +69,7 @@ static int check_pci(const char *bdf, char *err, size_t err_size)
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", bdf);
 	if (access(path, F_OK) != 0) {
 		snprintf(err, err_size,
-			"this machine has no PCI device %s; `dpdk-devbind.py --status-dev net` "
-			"lists "
-			"those it has",
+			"this machine has no PCI device %s; `biplane doctor` lists those it has",
 			bdf);
 		return -1;
 	}
@@ -80,7 +78,7 @@ static int check_pci(const char *bdf, char *err, size_t err_size)
 	if (n < 0) {
 		snprintf(err, err_size,
 			"PCI device %s is bound to no driver; bind it to one that DPDK can use: "
-			"modprobe vfio-pci && dpdk-devbind.py -b vfio-pci %s",
+			"biplane doctor --fix --nic %s",
 			bdf, bdf);
 		return -1;
 	}
@@ -91,20 +89,29 @@ static int check_pci(const char *bdf, char *err, size_t err_size)
 			return 0;
 	snprintf(err, err_size,
 		"PCI device %s is bound to the kernel's driver %s, which DPDK can't use; bind it "
-		"to "
-		"vfio-pci: modprobe vfio-pci && dpdk-devbind.py -b vfio-pci %s (its network "
-		"interface "
-		"disappears from the kernel)",
+		"to vfio-pci: biplane doctor --fix --nic %s (its network interface disappears from "
+		"the kernel)",
 		bdf, driver, bdf);
 	return -1;
+}
+
+/* Devices that make what their iface= names: an interface, or the socket of net_vhost. */
+static bool makes_it(const char *device)
+{
+	static const char *const makers[] = {
+		"net_tap", "net_tun", "net_virtio_user", "virtio_user", "net_vhost", "eth_vhost"};
+
+	for (unsigned i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (strncmp(device, makers[i], strlen(makers[i])) == 0)
+			return true;
+	return false;
 }
 
 static int check_interface(const char *device, char *err, size_t err_size)
 {
 	char iface[64];
 
-	if (!bp_device_arg(device, "iface", iface, sizeof(iface)) ||
-		strncmp(device, "net_tap", 7) == 0) /* which makes its interface itself */
+	if (!bp_device_arg(device, "iface", iface, sizeof(iface)) || makes_it(device))
 		return 0;
 	if (if_nametoindex(iface) == 0) {
 		snprintf(err, err_size,

@@ -16,8 +16,10 @@ struct bp_driver {
 	bool set_port;          /* does not write mbuf.port */
 	bool kernel_interface;  /* sits on an interface that the kernel has, too (iface=) */
 	bool chains;            /* may give a frame in several buffers without being asked to */
+	bool sends_chains;      /* sends such frames whole without saying that it can */
 	bool no_rss;            /* says that it has RSS, but hashes by no key of ours */
 	bool link_lies;         /* looks down when its interface is in another network namespace */
+	bool one_buffer;        /* not all its devices scatter as it says: one buffer a frame */
 	bool software_checksum; /* would verify checksums on the CPU: we do that, where needed */
 };
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "dataplane/device.h"
 #include "dataplane/eal_log.h"
+#include "shm/plane_dirs.h"
 #include "shm/segment.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -88,7 +90,8 @@ static void hugepages_missing(const struct bp_eal *e, const char *dir, char *why
 			e->huge_free / MIB, e->needed / MIB, pages_for(e->needed));
 	else if (dir && access(dir, W_OK) != 0)
 		snprintf(why, size,
-			"this user can't make files in %s (%s); run biplane as root, or make the "
+			"this user can't make files in %.255s (%s); run biplane as root, or make "
+			"the "
 			"folder writable",
 			dir, strerror(errno));
 }
@@ -108,9 +111,18 @@ static int check_ordinary_memory(const struct bp_config *c, char *err, size_t er
 	return -1;
 }
 
+/* Where files of hugepages go; NULL: no hugetlbfs is mounted. */
+static const char *huge_dir(const struct bp_config *c, char *dir, size_t size)
+{
+	const char *mount = bp_hugepage_dir();
+
+	return mount && bp_huge_dir(mount, c->runtime_dir, dir, size) ? dir : mount;
+}
+
 static int choose_memory(const struct bp_config *c, struct bp_eal *e, char *err, size_t err_size)
 {
-	const char *dir = bp_hugepage_dir();
+	char path[PATH_MAX];
+	const char *dir = huge_dir(c, path, sizeof(path));
 	char why[sizeof(e->warning) - 64];
 
 	e->huge_free = bp_eal_huge_free();
@@ -137,7 +149,7 @@ int bp_eal_choose(
 
 	memset(e, 0, sizeof(*e));
 	e->needed = needed;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+	if (bp_cpus_allowed(c->workers_listed, &allowed) != 0) {
 		snprintf(err, err_size, "can't learn which CPUs may be used: %s", strerror(errno));
 		return -1;
 	}
@@ -176,7 +188,7 @@ static bool among(int argc, char *const *argv, const char *option)
 int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int extra_argc,
 	char *const *extra_argv, struct bp_eal_args *a, char *err, size_t err_size)
 {
-	char lcores[BP_MAX_WORKERS * 16];
+	char lcores[BP_MAX_WORKERS * 16], dir[PATH_MAX];
 
 	memset(a, 0, sizeof(*a));
 	bp_cpus_lcores(&e->cpus, lcores, sizeof(lcores));
@@ -189,6 +201,10 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 		add(a, "--in-memory");
 	else
 		add(a, "--file-prefix=biplane-%s", c->name);
+	/* EAL looks for mounted file systems by itself, but not for a directory in one */
+	if (e->huge && !e->in_memory && huge_dir(c, dir, sizeof(dir)) == dir &&
+		strcmp(dir, bp_hugepage_dir()) != 0 && !among(extra_argc, extra_argv, "--no-huge"))
+		add(a, "--huge-dir=%s", dir);
 	/*
 	 * Pages without a name come back to the kernel when this process dies, however it dies.
 	 * Named ones would lie there until EAL starts again, and count as taken when that is being
@@ -220,9 +236,12 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 
 int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err, size_t err_size)
 {
-	char words[560];
+	char words[560], dir[PATH_MAX];
 	int rc;
 
+	/* as EAL does for root; the default of others is a folder that everybody may write to */
+	if (geteuid() != 0 && bp_data_dir(c->runtime_dir, dir, sizeof(dir)))
+		setenv("RUNTIME_DIRECTORY", dir, 0);
 	bp_eal_log_begin();
 	rc = rte_eal_init(args->argc, args->argv);
 	bp_eal_log_end();
@@ -231,15 +250,18 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 	switch (rte_errno) {
 	case EACCES:
 		snprintf(err, err_size,
-			"DPDK may not do what it needs: run biplane as root, or with CAP_NET_RAW, "
-			"CAP_NET_ADMIN, CAP_IPC_LOCK and CAP_SYS_ADMIN");
+			"DPDK may not do what it needs: run biplane as its units do, or as root; "
+			"`biplane privileges` prints what each driver needs");
 		break;
-	case EAGAIN:
+	case EAGAIN: /* also when it can't learn whether there is vfio */
+		bp_eal_log_errors(words, sizeof(words));
 		snprintf(err, err_size,
-			"another process holds DPDK's files of instance %s; stop it, or give this "
-			"one "
-			"another name (`name:` in the configuration)",
-			c->name);
+			"another process holds DPDK's files of instance %s, or one of its parts "
+			"does not "
+			"start: %s; stop the other one, or give this one another name (`name:` in "
+			"the "
+			"configuration)",
+			c->name, words);
 		break;
 	case ENOMEM:
 		snprintf(err, err_size,

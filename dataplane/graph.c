@@ -10,12 +10,13 @@
 #include <rte_graph.h>
 
 #include "dataplane/agg/gather.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/transform/transformer.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 #define DROP_NODE "bp_drop"
-#define SOURCES 2 /* beside queues: kernel_rx, agg_timer */
+#define SOURCES 3 /* beside queues: kernel_rx, agg_timer, lcl_timer */
 
 /* Names of the nodes that the edges lead to; see enum bp_edge. */
 struct edges {
@@ -67,7 +68,16 @@ static const char *node_if(bool needed, const struct rte_node_register *node)
 /* Which nodes a graph has beside those that every one has. */
 struct parts {
 	bool inspect, checksum, routes, health, aggregates, transforms;
+	const struct bp_lcl *lcl;
 };
+
+/* The node by which frames leave by a port. */
+static const struct rte_node_register *out_node(const struct parts *p, unsigned port)
+{
+	if (!p->lcl)
+		return &bp_node_port_tx;
+	return p->lcl->of[port] ? &bp_node_lcl : &bp_node_lcl_plain;
+}
 
 static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
 {
@@ -87,12 +97,14 @@ static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
 		[BP_EDGE_AGGREGATE] = node_if(p->aggregates, &bp_node_aggregate),
 		[BP_EDGE_DISAGGREGATE] = node_if(p->aggregates, &bp_node_disaggregate),
 		[BP_EDGE_TRANSFORM] = node_if(p->transforms, &bp_node_transform),
+		[BP_EDGE_LCL_IN] = node_if(p->lcl != NULL, &bp_node_lcl_in),
 	};
 
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
 		snprintf(e->name[i], sizeof(e->name[i]), "%s", fixed[i]);
 	for (unsigned i = 0; i < n_ports; i++)
-		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "bp_port_tx-%u", i);
+		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "%.48s-%u",
+			out_node(p, i)->name, i);
 	e->n = BP_EDGE_PORT + n_ports;
 }
 
@@ -117,6 +129,7 @@ static int make_inner_nodes(
 	const struct rte_node_register *const gathering[] = {
 		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
 	const struct rte_node_register *const transforming[] = {&bp_node_transform};
+	const struct rte_node_register *const labelling[] = {&bp_node_lcl_in, &bp_node_lcl_timer};
 	const struct {
 		bool needed;
 		const struct rte_node_register *const *nodes;
@@ -128,6 +141,7 @@ static int make_inner_nodes(
 		{p->health, caring, RTE_DIM(caring)},
 		{p->aggregates, gathering, RTE_DIM(gathering)},
 		{p->transforms, transforming, RTE_DIM(transforming)},
+		{p->lcl != NULL, labelling, RTE_DIM(labelling)},
 	};
 	char suffix[16];
 
@@ -135,8 +149,8 @@ static int make_inner_nodes(
 		return fail(err, err_size, "not registered:", bp_node_drop.name);
 	for (unsigned i = 0; i < n_ports; i++) {
 		snprintf(suffix, sizeof(suffix), "%u", i);
-		if (rte_node_is_invalid(clone_of(&bp_node_port_tx, suffix)))
-			return fail(err, err_size, "can't clone node", bp_node_port_tx.name);
+		if (rte_node_is_invalid(clone_of(out_node(p, i), suffix)))
+			return fail(err, err_size, "can't clone node", out_node(p, i)->name);
 	}
 	for (unsigned i = 0; i < RTE_DIM(groups); i++)
 		if (groups[i].needed &&
@@ -158,17 +172,32 @@ static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edg
 	set_flag(ctx, BP_RX_F_APART, w->apart >> ctx->port & 1);
 }
 
+/* The same, by what the worker does with frames of that port. */
+static void set_first(struct bp_node_ctx *ctx, const struct bp_worker *w)
+{
+	const rte_edge_t first =
+		ctx->flags & BP_RX_F_CHECKSUM ? BP_EDGE_CHECKSUM : w->enter[ctx->port];
+
+	if (w->lcl)
+		w->lcl->after[ctx->port] = (uint8_t)first;
+	set_next(ctx, w, w->lcl ? BP_EDGE_LCL_IN : first);
+}
+
 static void set_rx_context(
 	struct bp_node_ctx *ctx, const struct bp_worker *w, const struct bp_rx_queue *q)
 {
 	ctx->port = q->port;
 	ctx->queue = q->queue;
-	ctx->flags = 0;
-	set_next(ctx, w, q->partial_checksums ? BP_EDGE_CHECKSUM : w->enter[q->port]);
+	ctx->flags = q->partial_checksums ? BP_RX_F_CHECKSUM : 0;
+	set_first(ctx, w);
 	if (q->qinq_fix)
 		ctx->flags |= BP_RX_F_QINQ;
 	if (q->set_port)
 		ctx->flags |= BP_RX_F_SET_PORT;
+	if (q->restore_tags)
+		ctx->flags |= BP_RX_F_TAGS;
+	if (q->distrust)
+		ctx->flags |= BP_RX_F_DISTRUST;
 }
 
 void bp_graph_enter(struct bp_worker *w)
@@ -184,10 +213,16 @@ void bp_graph_enter(struct bp_worker *w)
 		struct bp_node_ctx *ctx = bp_node_ctx(node);
 
 		if (node->process == bp_node_port_rx.process)
-			set_next(ctx, w,
-				ctx->next == BP_EDGE_CHECKSUM ? BP_EDGE_CHECKSUM
-							      : w->enter[ctx->port]);
+			set_first(ctx, w);
 	}
+}
+
+/* Whether it is a clone by which frames leave, and of which port. */
+static bool is_out_node(const struct rte_node *node, unsigned *port)
+{
+	return (node->process == bp_node_port_tx.process || node->process == bp_node_lcl.process ||
+		       node->process == bp_node_lcl_plain.process) &&
+	       sscanf(strrchr(node->name, '-'), "-%u", port) == 1 && *port < BP_MAX_PORTS;
 }
 
 static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, unsigned n_queues)
@@ -204,7 +239,7 @@ static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, 
 
 		memset(ctx, 0, sizeof(*ctx));
 		ctx->worker = w;
-		if (sscanf(node->name, "bp_port_tx-%u", &port) == 1 && port < BP_MAX_PORTS) {
+		if (is_out_node(node, &port)) {
 			ctx->port = (uint16_t)port;
 			ctx->queue = w->tx_queue[port];
 		}
@@ -243,6 +278,20 @@ void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 	}
 }
 
+static void set_bit(uint32_t *bits, unsigned bit, bool on)
+{
+	*bits = (*bits & ~(1u << bit)) | (uint32_t)on << bit;
+}
+
+void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksums,
+	bool sends_checksums, uint8_t tx_segments)
+{
+	set_bit(&w->leaves_checksums, port, leaves_checksums);
+	set_bit(&w->sends_checksums, port, sends_checksums);
+	w->tx_segments[port] = tx_segments;
+	set_bit(&w->prepare, port, sends_checksums || tx_segments != 0);
+}
+
 int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool inspect,
 	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size)
 {
@@ -254,7 +303,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		.routes = w->router.enabled,
 		.health = w->health != NULL,
 		.aggregates = w->gather != NULL,
-		.transforms = w->transformer != NULL};
+		.transforms = w->transformer != NULL,
+		.lcl = w->lcl};
 	int result = -1;
 
 	w->graph = NULL;
@@ -291,6 +341,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		patterns[param.nb_node_patterns++] = bp_node_kernel_rx.name;
 	if (parts.aggregates)
 		patterns[param.nb_node_patterns++] = bp_node_agg_timer.name;
+	if (parts.lcl)
+		patterns[param.nb_node_patterns++] = bp_node_lcl_timer.name;
 	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
 		fail(err, err_size, "can't create graph", name);
 		goto out;
@@ -310,6 +362,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	result = w->gather ? bp_gather_begin(w->gather, w, err, err_size) : 0;
 	if (w->transformer)
 		bp_transformer_begin(w->transformer, w);
+	if (w->lcl && result == 0)
+		result = bp_lcl_begin(w->lcl, w, err, err_size);
 out:
 	free(names);
 	free(patterns);

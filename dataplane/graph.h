@@ -12,12 +12,16 @@
 /* A receive queue that a worker polls. */
 struct bp_rx_queue {
 	uint16_t port, queue;
-	bool partial_checksums;  /* the driver tells frames whose checksum is partial */
-	bool qinq_fix, set_port; /* see BP_RX_F_* */
+	bool partial_checksums; /* the driver tells frames whose checksum is partial */
+	bool qinq_fix, set_port, restore_tags, distrust; /* see BP_RX_F_* */
 };
 
 /* Fills what a worker needs to know of ports and bridges; tx_queue becomes 0 everywhere. */
 void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c);
+
+/* What was decided of a port's offloads; see struct bp_worker. */
+void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksums,
+	bool sends_checksums, uint8_t tx_segments);
 
 /*
  * Builds the graph `name` of a worker whose other fields are complete, with one source node per

@@ -16,8 +16,9 @@
 
 /* Where the segment is and the sum of its pseudo-header, folded, in network byte order. */
 struct l4 {
-	uint32_t offset, len;
+	uint32_t l3, offset, len;
 	uint8_t proto;
+	bool ip6;
 	uint16_t pseudo;
 };
 
@@ -109,46 +110,133 @@ static bool parse_ip6(const struct rte_mbuf *m, uint32_t offset, struct l4 *l4)
 	return true;
 }
 
-static bool complete(struct rte_mbuf *m, const struct l4 *l4)
+/* Where an octet of the frame is, in whichever of its buffers; NULL behind its end. */
+static uint8_t *octet(struct rte_mbuf *m, uint32_t at)
 {
-	bool tcp = l4->proto == IPPROTO_TCP;
-	uint32_t head = tcp ? sizeof(struct rte_tcp_hdr) : sizeof(struct rte_udp_hdr);
-	uint32_t at = l4->offset + (tcp ? offsetof(struct rte_tcp_hdr, cksum)
-					: offsetof(struct rte_udp_hdr, dgram_cksum));
-	uint16_t sum, *field;
+	for (; m != NULL; m = m->next) {
+		if (at < m->data_len)
+			return rte_pktmbuf_mtod_offset(m, uint8_t *, at);
+		at -= m->data_len;
+	}
+	return NULL;
+}
 
-	/* The field lies in the first segment with every driver that leaves checksums partial. */
-	if (l4->len < head || at + sizeof(*field) > m->data_len)
+static uint32_t header_len(const struct l4 *l4)
+{
+	return l4->proto == IPPROTO_TCP ? sizeof(struct rte_tcp_hdr) : sizeof(struct rte_udp_hdr);
+}
+
+static uint32_t field_at(const struct l4 *l4)
+{
+	return l4->offset + (l4->proto == IPPROTO_TCP ? offsetof(struct rte_tcp_hdr, cksum)
+						      : offsetof(struct rte_udp_hdr, dgram_cksum));
+}
+
+/* The TCP or UDP segment of a frame. */
+static bool find(const struct rte_mbuf *m, struct l4 *l4)
+{
+	rte_be16_t type;
+
+	if (!skip_ethernet(m, &l4->l3, &type))
 		return false;
-	field = rte_pktmbuf_mtod_offset(m, uint16_t *, at);
-	memcpy(&sum, field, sizeof(sum));
-	if (sum != l4->pseudo)
+	l4->ip6 = type == RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	if (type == RTE_BE16(RTE_ETHER_TYPE_IPV4)) {
+		if (!parse_ip4(m, l4->l3, l4))
+			return false;
+	} else if (!l4->ip6 || !parse_ip6(m, l4->l3, l4)) {
 		return false;
+	}
+	return (l4->proto == IPPROTO_TCP || l4->proto == IPPROTO_UDP) && l4->len >= header_len(l4);
+}
+
+/* Whether the sum of the pseudo-header is where the checksum belongs. */
+static bool is_partial(struct rte_mbuf *m, const struct l4 *l4, uint8_t *field[2])
+{
+	uint16_t sum;
+
+	field[0] = octet(m, field_at(l4));
+	field[1] = octet(m, field_at(l4) + 1);
+	if (!field[0] || !field[1])
+		return false;
+	memcpy(&sum, (uint8_t[2]){*field[0], *field[1]}, sizeof(sum));
+	return sum == l4->pseudo;
+}
+
+/* Sum of a part of the frame, folded; false: it has not so many octets. rte_raw_cksum_mbuf() of
+ * DPDK 22.11 loses carries where a buffer ends at an odd octet. */
+static bool sum_of(const struct rte_mbuf *m, uint32_t offset, uint32_t len, uint16_t *out)
+{
+	uint32_t done = 0, sum = 0;
+
+	for (; m != NULL && done < len; m = m->next) {
+		uint32_t n;
+		uint16_t part;
+
+		if (offset >= m->data_len) {
+			offset -= m->data_len;
+			continue;
+		}
+		n = RTE_MIN(m->data_len - offset, len - done);
+		part = rte_raw_cksum(rte_pktmbuf_mtod_offset(m, const uint8_t *, offset), n);
+		sum += done & 1 ? rte_bswap16(part) : part;
+		done += n;
+		offset = 0;
+	}
+	while (sum >> 16)
+		sum = (sum & UINT16_MAX) + (sum >> 16);
+	*out = (uint16_t)sum;
+	return done == len;
+}
+
+static bool complete(struct rte_mbuf *m, const struct l4 *l4, uint8_t *const field[2])
+{
+	uint8_t octets[2];
+	uint16_t sum;
+
 	/* The pseudo-header's sum lies in the field, so the sum over the segment has all in it. */
-	if (rte_raw_cksum_mbuf(m, l4->offset, l4->len, &sum) != 0)
+	if (!sum_of(m, l4->offset, l4->len, &sum))
 		return false;
 	sum = (uint16_t)~sum;
-	if (sum == 0 && !tcp)
+	if (sum == 0 && l4->proto == IPPROTO_UDP)
 		sum = 0xffff;
-	memcpy(field, &sum, sizeof(sum));
+	memcpy(octets, &sum, sizeof(octets));
+	*field[0] = octets[0];
+	*field[1] = octets[1];
 	return true;
 }
 
 bool bp_partial_checksum_complete(struct rte_mbuf *m)
 {
 	struct l4 l4;
-	rte_be16_t type;
-	uint32_t offset;
+	uint8_t *field[2];
 
-	if (!skip_ethernet(m, &offset, &type))
-		return false;
-	if (type == RTE_BE16(RTE_ETHER_TYPE_IPV4)) {
-		if (!parse_ip4(m, offset, &l4))
-			return false;
-	} else if (type != RTE_BE16(RTE_ETHER_TYPE_IPV6) || !parse_ip6(m, offset, &l4)) {
-		return false;
-	}
-	if (l4.proto != IPPROTO_TCP && l4.proto != IPPROTO_UDP)
-		return false;
-	return complete(m, &l4);
+	return find(m, &l4) && is_partial(m, &l4, field) && complete(m, &l4, field);
+}
+
+/* Headers as every device knows them, in the first buffer. */
+static bool is_usual(const struct rte_mbuf *m, const struct l4 *l4)
+{
+	const uint32_t l3 = l4->offset - l4->l3;
+
+	return (l4->ip6 ? l3 == sizeof(struct rte_ipv6_hdr) : l3 >= sizeof(struct rte_ipv4_hdr)) &&
+	       l4->offset + header_len(l4) <= m->data_len;
+}
+
+enum bp_partial bp_partial_checksum_leave(struct rte_mbuf *m)
+{
+	struct l4 l4;
+	uint8_t *field[2];
+
+	if (!find(m, &l4) || !is_partial(m, &l4, field))
+		return BP_PARTIAL_NONE;
+	if (!is_usual(m, &l4))
+		return complete(m, &l4, field) ? BP_PARTIAL_COMPLETED : BP_PARTIAL_NONE;
+	m->tx_offload = 0;
+	m->l2_len = l4.l3;
+	m->l3_len = l4.offset - l4.l3;
+	m->l4_len = l4.proto == IPPROTO_TCP ? header_len(&l4) : 0;
+	m->ol_flags |=
+		(l4.ip6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4) |
+		(l4.proto == IPPROTO_TCP ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM);
+	return BP_PARTIAL_LEFT;
 }

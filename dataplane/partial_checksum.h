@@ -15,4 +15,15 @@
  */
 bool bp_partial_checksum_complete(struct rte_mbuf *m);
 
+/* What became of a frame that was to be left to a device. */
+enum bp_partial { BP_PARTIAL_NONE, BP_PARTIAL_LEFT, BP_PARTIAL_COMPLETED };
+
+/*
+ * Marks such a frame for the device that sends it, which completes the checksum
+ * (RTE_ETH_TX_OFFLOAD_TCP_CKSUM, _UDP_CKSUM): it wants to find what is there already. What devices
+ * are not sure to understand is completed here: extension headers, and a field or headers that
+ * reach beyond the first buffer.
+ */
+enum bp_partial bp_partial_checksum_leave(struct rte_mbuf *m);
+
 #endif

@@ -11,6 +11,7 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/device.h"
 #include "dataplane/exception/exception.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/ports.h"
 
 #define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
@@ -22,8 +23,7 @@
 #define AGGREGATE_HEADERS 64u /* Ethernet, tags and what rounding costs */
 #define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
 
-/* What a driver that can't scatter a frame over several buffers needs in one. */
-static uint32_t frame_room(const char *device, uint32_t mtu)
+uint32_t bp_pools_frame_room(const char *device, uint32_t mtu)
 {
 	uint32_t room = mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
 	uint32_t framesz = bp_device_arg_u32(device, "framesz", 0);
@@ -86,13 +86,13 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		uint64_t rx = port->rx_descriptors ? port->rx_descriptors : DESCRIPTORS;
 		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
 
-		largest = RTE_MAX(largest, frame_room(port->device, port->mtu));
+		largest = RTE_MAX(largest, bp_pools_frame_room(port->device, port->mtu));
 		least_mtu = RTE_MIN(least_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}
 	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
 	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-		 mbufs_of_aggregation(c) + mbufs_of_transformation(c);
+		 mbufs_of_aggregation(c) + mbufs_of_transformation(c) + bp_lcl_held_most(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
 	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
@@ -106,16 +106,17 @@ static uint64_t mbufs_of_port(
 	return (uint64_t)q->n_rx * p->rx_desc + (uint64_t)q->n_tx * p->tx_desc;
 }
 
-/* Largest frame that must fit one buffer. */
+/* Largest frame that must fit one buffer: to be received in one, or to be sent from one. */
 static uint16_t choose_room(const struct bp_config *c, const struct bp_port *ports)
 {
 	uint32_t largest = 2048, least_mtu = UINT16_MAX;
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		least_mtu = RTE_MIN(least_mtu, ports[p].mtu);
-		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER))
-			largest =
-				RTE_MAX(largest, frame_room(ports[p].config->device, ports[p].mtu));
+		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) ||
+			ports[p].offloads.one_segment)
+			largest = RTE_MAX(largest,
+				bp_pools_frame_room(ports[p].config->device, ports[p].mtu));
 	}
 	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
 	return room_of(largest);
@@ -158,7 +159,8 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 		if (mbufs[s] == 0)
 			continue;
 		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-			    mbufs_of_aggregation(c) + mbufs_of_transformation(c);
+			    mbufs_of_aggregation(c) + mbufs_of_transformation(c) +
+			    bp_lcl_held_most(c);
 		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);
@@ -192,7 +194,7 @@ void bp_pools_free(struct bp_pools *pools)
 
 bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu)
 {
-	return frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
+	return bp_pools_frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
 }
 
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)

@@ -42,8 +42,15 @@ static void unique_devargs(const struct bp_config *c, unsigned port, char *out, 
 static void explain(const char *name, const char *device, int rc, char *err, size_t err_size)
 {
 	const char *rights = geteuid() == 0 ? "" : "; most drivers need root or capabilities";
+	char bdf[32];
 
-	if (rc == -EINVAL || rc == -ENODEV || rc == -ENOENT || rc == -EFAULT)
+	if (bp_device_is_pci(device, bdf, sizeof(bdf)))
+		snprintf(err, err_size,
+			"port %s: DPDK can't open PCI device %s: %s; does something else use it "
+			"(another biplane, a virtual machine), or is the package of its driver not "
+			"installed (librte-net-...)? DPDK's own words, if it had any, are above%s",
+			name, bdf, rte_strerror(-rc), rights);
+	else if (rc == -EINVAL || rc == -ENODEV || rc == -ENOENT || rc == -EFAULT)
 		snprintf(err, err_size,
 			"port %s: DPDK can't make a port of \"%s\": no driver takes it, or an "
 			"argument is "

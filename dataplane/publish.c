@@ -49,8 +49,7 @@ void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struc
 		o.rx_queues = plan->port[i].n_rx;
 		o.tx_queues = plan->port[i].n_tx;
 		o.workers = bp_queue_plan_workers(plan, i);
-		bp_port_offload_names(&ports[i], text, sizeof(text));
-		snprintf(o.offloads, sizeof(o.offloads), "%.*s", (int)sizeof(o.offloads) - 1, text);
+		memcpy(o.offload, ports[i].offloads.of, sizeof(o.offload));
 		/* The driver last: that there is one tells the control plane that the rest is
 		 * right, as it was before a restart in any case. */
 		memcpy(o.driver, shm->ports[i].driver, sizeof(o.driver));

@@ -50,7 +50,7 @@ static bool can_spread(const struct bp_config *c, const struct bp_port_caps *cap
 				p->spread == BP_SPREAD_FANOUT ? " (qpairs=N gives N)" : "");
 			return false;
 		}
-		if (p->max_tx < n) {
+		if (p->max_tx < n && !bp_config_lcl_port(c, b->port[i])) {
 			snprintf(why, size, "port %s has %u transmit queue(s) for %u workers", name,
 				p->max_tx, n);
 			return false;
@@ -179,8 +179,15 @@ static bool crosses(const struct groups *g, unsigned i)
 	return (g->routes && i == g->n - 1) || g->ports[i].has_host;
 }
 
+/* The first worker that polls the ports of a group: see spread_bridge() and whole_bridge(). */
+static unsigned owner_of(const struct bp_bridge_workers *w)
+{
+	return w->spread ? 0 : w->worker;
+}
+
 /* Which workers send on which port. Routed packets cross from one group to another, where the
- * groups route at all; clones leave by one port, whoever makes them. */
+ * groups route at all; clones leave by one port, whoever makes them; by an LCL port frames leave
+ * through its owner alone. */
 static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 	const struct groups *g, uint64_t senders[BP_MAX_PORTS])
 {
@@ -199,6 +206,11 @@ static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 		if (to)
 			senders[to->port] |= set;
 	}
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < g->ports[i].n; k++)
+			if (bp_config_lcl_port(c, g->ports[i].port[k]))
+				senders[g->ports[i].port[k]] = 1ull
+							       << owner_of(workers_of(plan, g, i));
 }
 
 /* Each worker needs a queue of its own on every port that it sends on: where one has too few, one
@@ -259,6 +271,11 @@ void bp_queue_plan_make(
 			whole_bridge(plan, caps, &g.ports[i], w->worker);
 	}
 	assign_tx(c, plan, &g);
+}
+
+uint8_t bp_queue_plan_owner(const struct bp_queue_plan *plan, unsigned port)
+{
+	return plan->port[port].rx_worker[0];
 }
 
 uint64_t bp_queue_plan_workers(const struct bp_queue_plan *plan, unsigned port)

@@ -58,6 +58,10 @@ struct bp_queue_plan {
 void bp_queue_plan_make(
 	const struct bp_config *c, const struct bp_port_caps *caps, struct bp_queue_plan *plan);
 
+/* The worker that a port's scheduler runs on, where it has one: the first that polls it, and the
+ * only one that sends on it. */
+uint8_t bp_queue_plan_owner(const struct bp_queue_plan *plan, unsigned port);
+
 /* Set of workers that poll a port; bit per worker. */
 uint64_t bp_queue_plan_workers(const struct bp_queue_plan *plan, unsigned port);
 

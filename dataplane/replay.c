@@ -10,6 +10,7 @@
 
 #include "dataplane/agg/gather.h"
 #include "dataplane/exception/exception.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/walk.h"
 #include "dataplane/workers.h"
@@ -101,7 +102,7 @@ static void walk(struct bp_replay *r)
 	bp_worker_before_walk(w);
 	do {
 		before = w->rx_frames;
-		bp_graph_walk(w->graph, false);
+		bp_graph_walk(w, false);
 	} while (w->rx_frames != before);
 }
 
@@ -185,15 +186,23 @@ static bool settle(struct bp_replay *r)
 	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
 }
 
-/* What devices are to be told because nothing came from them in time, and messages that have waited
- * long enough; each at its own time, if that is before `until_ns`. */
+/* When something that is held next leaves. */
+static uint64_t held_until(const struct bp_replay *r)
+{
+	const struct bp_worker *w = r->worker;
+	const uint64_t gathered = w->gather ? bp_gather_next(w->gather) : UINT64_MAX;
+	const uint64_t scheduled = w->lcl ? bp_lcl_due(w->lcl) : UINT64_MAX;
+
+	return RTE_MIN(gathered, scheduled);
+}
+
+/* What devices are to be told because nothing came from them in time, messages that have waited
+ * long enough, and what schedulers send; each at its own time, if that is before `until_ns`. */
 static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
-	struct bp_gather *g = r->worker->gather;
-
-	while (r->phd || g) {
+	while (r->phd || r->worker->gather || r->worker->lcl) {
 		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
-		const uint64_t due = g ? bp_gather_next(g) : UINT64_MAX;
+		const uint64_t due = held_until(r);
 
 		if (r->phd && bp_replay_phd_waiting(r->phd) && !settle(r))
 			return false;
@@ -214,13 +223,19 @@ static bool end_time(struct bp_replay *r)
 	struct bp_gather *g = r->worker->gather;
 	uint64_t next;
 
-	if (!g)
-		return true;
-	while ((next = bp_gather_next(g)) != UINT64_MAX)
+	while ((next = held_until(r)) != UINT64_MAX)
 		if (!pass_time(r, next + 1))
 			return false;
+	if (!g)
+		return true;
 	g->draining = true;
-	return settle(r);
+	if (!settle(r))
+		return false;
+	/* and what that gave the schedulers */
+	while ((next = held_until(r)) != UINT64_MAX)
+		if (!pass_time(r, next + 1))
+			return false;
+	return true;
 }
 
 static int play(struct bp_replay *r)

@@ -31,6 +31,9 @@ struct bp_replay_options {
 	/* The same on coordinate transformation. */
 	json_t *(*transformation)(const struct bp_shm *shm);
 	void (*print_transformation)(const json_t *transformation, FILE *out);
+	/* The same on LCL scheduling. */
+	json_t *(*lcl)(const struct bp_shm *shm);
+	void (*print_lcl)(const json_t *lcl, FILE *out);
 	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
 };
 

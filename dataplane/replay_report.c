@@ -183,6 +183,8 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 		json_object_set_new(all, "aggregation", o->aggregation(shm));
 	if (shm->transform.head && o->transformation)
 		json_object_set_new(all, "transformation", o->transformation(shm));
+	if (shm->lcl.plan && o->lcl)
+		json_object_set_new(all, "lcl", o->lcl(shm));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
@@ -235,6 +237,8 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 		print_part(shm, o->aggregation, o->print_aggregation, out);
 	if (shm->transform.head)
 		print_part(shm, o->transformation, o->print_transformation, out);
+	if (shm->lcl.plan)
+		print_part(shm, o->lcl, o->print_lcl, out);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

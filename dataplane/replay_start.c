@@ -10,6 +10,7 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/link.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/workers.h"
@@ -22,7 +23,8 @@
 #define MBUFS 8191
 #define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
 #define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
-/* What is held for aggregation beyond that is not aggregated, or leaves before its time. */
+/* What is held for aggregation beyond that is not aggregated, or leaves before its time; what is
+ * held by schedulers ends the replay. */
 #define HELD_MOST 32768u
 
 static int load_rules(struct bp_replay *r)
@@ -74,6 +76,8 @@ static void name_ports(struct bp_replay *r)
 	atomic_store(&r->shm.global->dp_ports, r->config->n_ports);
 	if (r->shm.agg.plan)
 		bp_agg_plan_write(r->shm.agg.plan, &r->config->agg);
+	if (r->shm.lcl.plan)
+		bp_lcl_plan_write(r->shm.lcl.plan, &r->config->lcl.rules);
 }
 
 static int map_segment(struct bp_replay *r)
@@ -110,6 +114,8 @@ static int make_worker(struct bp_replay *r)
 	if (!r->worker)
 		return -1;
 	r->worker->pool = r->pool;
+	if (r->worker->lcl)
+		r->worker->lcl->origin_ns = bp_captures_time(r->captures);
 	if (r->writer) {
 		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
 		if (!r->exception)
@@ -127,13 +133,14 @@ static int make_worker(struct bp_replay *r)
 		c->n_ports, r->err, sizeof(r->err));
 }
 
-/* Buffers for messages that wait beside those that are under way. */
+/* Buffers for messages and frames that wait beside those that are under way. */
 static unsigned held(const struct bp_config *c)
 {
-	if (!bp_config_aggregates(c))
-		return 0;
-	return (unsigned)RTE_MIN(
-		(uint64_t)c->aggregation.streams + bp_gather_waiting_most(c), HELD_MOST);
+	uint64_t n = bp_lcl_held_most(c);
+
+	if (bp_config_aggregates(c))
+		n += (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c);
+	return (unsigned)RTE_MIN(n, HELD_MOST);
 }
 
 int bp_replay_start(struct bp_replay *r)

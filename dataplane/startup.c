@@ -40,7 +40,7 @@ static void print_port(const struct bp_startup *s, unsigned i, FILE *out)
 	const struct bp_port *p = &s->ports[i];
 	const struct bp_port_queues *q = &s->plan->port[i];
 	struct rte_ether_addr mac = {0};
-	char offloads[128];
+	char offloads[192];
 
 	rte_eth_macaddr_get((uint16_t)i, &mac);
 	bp_port_offload_names(p, offloads, sizeof(offloads));
@@ -185,6 +185,25 @@ static void warn_twice(const struct bp_startup *s, unsigned port, FILE *out)
 			name, iface, iface, iface);
 }
 
+/* What a user who relies on the device would want to know. */
+static void warn_offloads(const struct bp_port *p, FILE *out)
+{
+	const struct bp_port_offload *strip = &p->offloads.of[BP_OFFLOAD_VLAN_STRIP];
+
+	if (strip->word == BP_OFFLOAD_AUTO && strip->outcome == BP_OFFLOAD_SOFTWARE)
+		fprintf(out, "warning: port %s: %s\n", p->config->name, strip->why);
+	if (p->rss_refused)
+		fprintf(out,
+			"warning: port %s does not share out frames by RSS as its driver says that "
+			"it can (%s); `offloads: {rss: on}` uses it all the same\n",
+			p->config->name, p->offloads.of[BP_OFFLOAD_RSS].why);
+	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_asked)
+		fprintf(out,
+			"warning: port %s: its MTU would be %u, but a frame must fit one buffer: "
+			"it is %u\n",
+			p->config->name, p->mtu_asked, p->mtu);
+}
+
 void bp_startup_warn(const struct bp_startup *s, FILE *out)
 {
 	if (s->eal->warning[0])
@@ -198,6 +217,7 @@ void bp_startup_warn(const struct bp_startup *s, FILE *out)
 	for (unsigned i = 0; i < s->config->n_ports; i++) {
 		int node = rte_eth_dev_socket_id((uint16_t)i);
 
+		warn_offloads(&s->ports[i], out);
 		if (s->ports[i].driver->kernel_interface)
 			warn_interface(&s->ports[i], out);
 		warn_twice(s, i, out);

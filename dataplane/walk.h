@@ -8,8 +8,24 @@
 #include <rte_graph.h>
 #include <rte_graph_worker.h>
 
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/worker.h"
+
 /* One walk in so many is timed; its cycles stand for all of them. */
 #define BP_WALKS_TIMED 16
+
+/* Counts as node lcl_timer's; when it ended, where walks are timed. */
+static inline uint64_t bp_walk_look(struct bp_lcl *l, bool timed, uint64_t start)
+{
+	uint64_t now;
+
+	l->timer->total_objs += bp_lcl_look(l);
+	if (likely(!timed))
+		return 0;
+	now = rte_rdtsc();
+	l->timer->total_cycles += (now - start) * BP_WALKS_TIMED;
+	return now;
+}
 
 /*
  * As rte_graph_walk(): source nodes first (the entries before cir_start, at negative indices), then
@@ -17,7 +33,8 @@
  * time-stamp counter twice a node and walk, which costs a bare bridge one frame in twenty-five;
  * here only one walk in BP_WALKS_TIMED is timed. Calls and objects are exact.
  */
-static inline void bp_graph_walk(struct rte_graph *graph, bool timed)
+static inline __attribute__((always_inline)) void bp_walk_graph(
+	struct rte_graph *graph, bool timed, struct bp_lcl *looks)
 {
 	const rte_graph_off_t *cir_start = graph->cir_start;
 	const rte_node_t mask = graph->cir_mask;
@@ -38,9 +55,21 @@ static inline void bp_graph_walk(struct rte_graph *graph, bool timed)
 			start = now;
 		}
 		node->idx = 0;
+		if (looks)
+			start = bp_walk_look(looks, timed, start);
 		head = likely((int32_t)head > 0) ? head & mask : head;
 	}
 	graph->tail = 0;
+}
+
+/* The walk of a worker: one that owns an LCL port looks at its schedulers after every node, so that
+ * nothing keeps them waiting for longer than one burst of one node. */
+static inline void bp_graph_walk(struct bp_worker *w, bool timed)
+{
+	if (likely(w->lcl == NULL || w->lcl->n_own == 0))
+		bp_walk_graph(w->graph, timed, NULL);
+	else
+		bp_walk_graph(w->graph, timed, w->lcl);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 
 #include "dataplane/agg/gather.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
@@ -79,19 +80,45 @@ void bp_worker_before_walk(struct bp_worker *w)
 	housekeeping(w);
 }
 
+static __attribute__((noinline, cold)) void note_away(struct bp_worker *w, uint64_t ns)
+{
+	struct bp_away *a = &w->away;
+
+	if (ns > a->longest_ns)
+		__atomic_store_n(&a->longest_ns, ns, __ATOMIC_RELAXED);
+	if (ns > a->limit_ns) {
+		__atomic_store_n(&a->overrun_ns, a->overrun_ns + ns, __ATOMIC_RELAXED);
+		bp_count(w, BP_C_WORKER_OVERRUN, 1);
+	}
+	a->notable_ns = RTE_MIN(a->longest_ns, a->limit_ns);
+}
+
 static void update_time(struct bp_worker *w, const struct bp_clock *clock)
 {
 	uint64_t mono;
 
 	bp_clock_read(clock, rte_rdtsc(), &w->now_ns, &mono);
-	if (mono > w->mono_ns)
+	if (mono > w->mono_ns) {
+		if (unlikely(mono - w->mono_ns > w->away.notable_ns))
+			note_away(w, mono - w->mono_ns);
 		w->mono_ns = mono;
+	}
 }
 
-/* Whether nobody misses a worker that sleeps: the pace of messages is finer than a nap. */
+/* Before this it was nowhere, and not away. */
+static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
+{
+	w->away.notable_ns = UINT64_MAX;
+	update_time(w, clock);
+	w->away.notable_ns = 0;
+}
+
+/* Whether nobody misses a worker that sleeps: the pace of messages and slots of queues are finer
+ * than a nap. */
 static bool may_nap(const struct bp_worker *w)
 {
-	return w->gather == NULL || w->gather->waiting == 0;
+	return (w->gather == NULL || w->gather->waiting == 0) &&
+	       (w->lcl == NULL || w->lcl->n_own == 0);
 }
 
 /* Whether frames would be lost if the worker ended now. Each walk of a worker that drains sends
@@ -110,7 +137,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 	for (;;) {
 		uint64_t before = w->rx_frames;
 
-		if (w->inspector || w->gather || idle || (walks & (TIME_WALKS - 1)) == 0)
+		if (w->inspector || w->gather || w->lcl || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
 		bp_worker_take_rules(w);
 		pass_quiescent_point(w);
@@ -119,7 +146,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 				return;
 			housekeeping(w);
 		}
-		bp_graph_walk(w->graph, (walks & (BP_WALKS_TIMED - 1)) == 0);
+		bp_graph_walk(w, (walks & (BP_WALKS_TIMED - 1)) == 0);
 		if (w->rx_frames != before) {
 			idle = 0;
 			if (draining && w->mono_ns >= until && !holds(w))
@@ -144,12 +171,16 @@ int bp_worker_run(void *args)
 
 	if (!w->graph) /* more workers than queues: nothing to do */
 		return 0;
-	update_time(w, a->clock);
+	begin_time(w, a->clock);
 	housekeeping(w);
+	if (w->lcl)
+		w->lcl->clock = a->clock;
 	walk(a, false);
 	if (w->gather)
 		w->gather->draining = true;
 	walk(a, true);
+	if (w->lcl)
+		bp_lcl_drain(w->lcl);
 	bp_worker_leave_rules(w);
 	if (w->router.enabled)
 		bp_fib_leave(w->router.fib, w->index, &w->router.epoch);

@@ -40,7 +40,11 @@
  *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
  *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
  *   agg_timer (aggregates and restored messages whose time has come) ─▶ port_tx-P' | bridge | ip4
+ *   lcl_timer (new flows)
  *   whatever leaves nowhere ─▶ drop
+ *
+ * Where section lcl is, frames pass lcl_in before all else, and in the place of port_tx-P there is
+ * lcl-P, for a port with a scheduler, or lcl_plain-P.
  *
  * All inner nodes have the same edges, see enum bp_edge; the edges to port_tx-P follow at
  * BP_EDGE_PORT + P.
@@ -61,6 +65,7 @@ enum bp_edge {
 	BP_EDGE_AGGREGATE,
 	BP_EDGE_DISAGGREGATE,
 	BP_EDGE_TRANSFORM,
+	BP_EDGE_LCL_IN,
 	BP_EDGE_PORT, /* + port index */
 };
 
@@ -72,8 +77,21 @@ struct bp_exception;
 struct bp_gather;
 struct bp_health;
 struct bp_inspector;
+struct bp_lcl;
 struct bp_mac_table;
 struct bp_transformer;
+
+/*
+ * For how long a worker was away from its queues: from one reading of the clock, which is done
+ * before a walk, to the next, which is one to 16 walks later. Written by the worker, where that was
+ * long; the main thread reads it, and mono_ns as its sign of life.
+ */
+struct bp_away {
+	uint64_t notable_ns; /* less need not be looked at: the one comparison in the loop */
+	uint64_t limit_ns;   /* more is an overrun */
+	uint64_t longest_ns; /* ever */
+	uint64_t overrun_ns; /* of all overruns together; counter worker_overrun counts them */
+};
 
 struct bp_worker {
 	/* read every burst */
@@ -89,6 +107,7 @@ struct bp_worker {
 	struct bp_health *health;           /* NULL: no section phd */
 	struct bp_gather *gather;           /* NULL: no section aggregate or disaggregate */
 	struct bp_transformer *transformer; /* NULL: no section transform */
+	struct bp_lcl *lcl;                 /* NULL: no section lcl */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {
@@ -99,11 +118,16 @@ struct bp_worker {
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
+	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
 	uint32_t transforms;          /* bit per port whose frames go to node transform first */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
 	 * many are taken from one of its queues at one time. */
 	uint32_t apart;
 	uint16_t apart_burst;
+	/* Bit per port: partial checksums of its frames are left to the device that sends them; its
+	 * device completes such. */
+	uint32_t leaves_checksums, sends_checksums;
+	uint8_t tx_segments[BP_MAX_PORTS];    /* buffers of a frame that leaves; 0: any number */
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
 	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
@@ -122,7 +146,8 @@ struct bp_worker {
 	struct bp_shm *shm;
 	uint64_t rules_active;
 	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
-	uint64_t seed;      /* of what must not be guessed, or be the same after a restart */
+	struct bp_away away;
+	uint64_t seed; /* of what must not be guessed, or be the same after a restart */
 	_Atomic bool stop;
 } __rte_cache_aligned;
 

@@ -11,6 +11,7 @@
 
 #include "dataplane/agg/gather.h"
 #include "dataplane/graph.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/phd/health.h"
@@ -34,6 +35,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->counters = &shm->counters[index];
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
 	w->mac_table = mac_table;
+	w->away.limit_ns = c->trouble.worker_overrun_ns ? c->trouble.worker_overrun_ns : UINT64_MAX;
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
 	if (c->phd.enabled && shm->phd.n_slots != 0 && w->router.enabled) {
@@ -60,6 +62,14 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 			return NULL;
 		}
 	}
+	if (shm->lcl.plan) {
+		w->lcl = bp_lcl_create(c, &shm->lcl);
+		if (!w->lcl) {
+			snprintf(err, err_size, "no memory for LCL scheduling of worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
 	if (c->mqtt.enabled) {
 		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
@@ -80,6 +90,7 @@ void bp_worker_free(struct bp_worker *w)
 	bp_health_free(w->health);
 	bp_gather_free(w->gather);
 	bp_transformer_free(w->transformer);
+	bp_lcl_free(w->lcl);
 	free(w);
 }
 
@@ -96,9 +107,11 @@ static unsigned list_queues(const struct bp_config *c, const struct bp_port *por
 			if (q->rx_worker[i] == worker)
 				out[n++] = (struct bp_rx_queue){.port = (uint16_t)p,
 					.queue = (uint16_t)i,
-					.partial_checksums = ports[p].partial_checksums,
+					.partial_checksums = ports[p].offloads.partials,
 					.qinq_fix = ports[p].driver->qinq_fix,
-					.set_port = ports[p].driver->set_port};
+					.set_port = ports[p].driver->set_port,
+					.restore_tags = ports[p].offloads.restore_tags,
+					.distrust = ports[p].offloads.distrust};
 	}
 	return n;
 }
@@ -129,17 +142,36 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 		free(queues);
 		return -1;
 	}
+	if (ws->lcl)
+		bp_lcl_join(w->lcl, ws->lcl, i);
 	w->lcore = i + 1;
 	w->seed = new_seed(shm, i);
 	w->exception = exception;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
-	for (unsigned p = 0; p < c->n_ports; p++)
+	for (unsigned p = 0; p < c->n_ports; p++) {
 		w->tx_queue[p] = plan->port[p].tx_queue[i];
+		bp_worker_offloads(w, p, ports[p].leaves_checksums,
+			ports[p].offloads.send_checksums, ports[p].tx_segments);
+	}
 	n = list_queues(c, ports, plan, i, queues);
 	snprintf(name, sizeof(name), "biplane-worker-%u", i);
 	rc = bp_graph_build(w, name, c->n_ports, c->mqtt.enabled, queues, n, err, err_size);
 	free(queues);
 	return rc;
+}
+
+/* One worker needs no rings to itself. */
+static int share_lcl(struct bp_workers *ws, const struct bp_config *c,
+	const struct bp_queue_plan *plan, char *err, size_t err_size)
+{
+	uint8_t owner[BP_MAX_PORTS];
+
+	if (!bp_config_lcl(c) || c->n_workers == 1)
+		return 0;
+	for (unsigned i = 0; i < c->lcl.n_ports; i++)
+		owner[i] = bp_queue_plan_owner(plan, c->lcl.port[i].port);
+	ws->lcl = bp_lcl_shared_create(c, owner, err, err_size);
+	return ws->lcl ? 0 : -1;
 }
 
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
@@ -155,6 +187,8 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 	for (unsigned b = 0; b < c->n_bridges; b++)
 		for (unsigned i = 0; i < c->bridge[b].n; i++)
 			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	if (share_lcl(ws, c, plan, err, err_size) != 0)
+		return -1;
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		ws->n = i + 1;
 		if (create_one(ws, i, c, ports, plan, pools, exception, shm, err, err_size) != 0)
@@ -165,9 +199,17 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
 {
+	/* all, before the first of them can stop */
+	for (unsigned i = 0; ws->lcl && i < ws->n; i++)
+		bp_lcl_shared_producing(ws->lcl, i, ws->worker[i]->graph != NULL);
 	for (unsigned i = 0; i < ws->n; i++) {
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
-		rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore);
+		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
+			continue;
+		fprintf(stderr, "worker %u can't be started: its thread is busy\n", i);
+		/* it hands over nothing, and nobody is to wait for that */
+		if (ws->lcl)
+			bp_lcl_shared_producing(ws->lcl, i, false);
 	}
 }
 
@@ -183,6 +225,7 @@ void bp_workers_free(struct bp_workers *ws)
 {
 	for (unsigned i = 0; i < ws->n; i++)
 		bp_worker_free(ws->worker[i]);
+	bp_lcl_shared_free(ws->lcl);
 	bp_mac_table_free(ws->mac_table);
 	memset(ws, 0, sizeof(*ws));
 }

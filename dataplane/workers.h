@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "config/config.h"
+#include "dataplane/lcl/handover.h"
 #include "dataplane/pools.h"
 #include "dataplane/ports.h"
 #include "dataplane/queue_plan.h"
@@ -19,6 +20,7 @@ struct bp_workers {
 	struct bp_worker *worker[BP_MAX_WORKERS];
 	struct bp_worker_args args[BP_MAX_WORKERS];
 	struct bp_mac_table *mac_table;
+	struct bp_lcl_shared *lcl; /* NULL: no section lcl, or one worker */
 };
 
 /* Makes the workers with their graphs and inspectors; `exception` NULL: nothing routes. Returns 0,

@@ -7,33 +7,20 @@ one paho-mqtt client (MQTT 5, topic aliases). A mosquitto_sub listens at the clo
 the edge broker. One line a publication; with --summary, the balance that the traffic left behind.
 """
 
-import ctypes
 import json
-import os
 import random
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
-LAB = os.environ.get("BP_LAB", "")
-PREFIX = f"bp-{LAB}-" if LAB else "bp-"
-STATE = Path("/run", f"biplane-lab-{LAB}" if LAB else "biplane-lab")
+from demo_lab import PREFIX, STATE, colour, in_ns, inside
+
 RESULT = STATE / "demo.json"
 CLOUD = "10.99.0.2"
 THRESHOLD = 80.0
 PATIENCE = 10  # seconds that a message may take before it counts as lost
-TTY = sys.stdout.isatty()
-
-
-def in_ns(ns, *args):
-    return ["ip", "netns", "exec", PREFIX + ns, *args]
-
-
-def colour(code, text):
-    return f"\033[{code}m{text}\033[0m" if TTY else text
 
 
 class Subscriber:
@@ -92,16 +79,9 @@ class Paho:
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, topic.split("/")[1], protocol=mqtt.MQTTv5)
         self.properties = Properties(PacketTypes.PUBLISH)
         self.properties.TopicAlias = 1
-        # This thread enters the namespace for as long as it takes to open the socket.
-        libc = ctypes.CDLL(None, use_errno=True)
-        with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{PREFIX}dev") as there:
-            if libc.setns(there.fileno(), 0x40000000) != 0:
-                raise OSError(ctypes.get_errno(), "setns")
-            try:
-                self.client.connect(CLOUD)
-                self.client.loop_start()
-            finally:
-                libc.setns(home.fileno(), 0x40000000)
+        with inside("dev"):
+            self.client.connect(CLOUD)
+            self.client.loop_start()
 
     def publish(self, value):
         self.client.publish(self.topic, value, 2, properties=self.properties)

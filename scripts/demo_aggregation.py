@@ -8,10 +8,7 @@ once, from its sender, in order, with its TTL and DSCP, and over the WAN in aggr
 """
 
 import collections
-import contextlib
-import ctypes
 import json
-import os
 import random
 import re
 import select
@@ -19,31 +16,15 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from demo import PREFIX, STATE, colour, in_ns
+from demo_lab import BIPLANE, LAB, STATE, colour, in_ns, inside, watch
 
 SERVER = ("10.10.0.2", 5555)
 SENDERS = 40
 EACH = 10
 PATIENCE = 10  # seconds that the messages may take before they count as lost
-BIPLANE = os.environ.get("BIPLANE", "build/apps/biplane")
-LAB = Path(__file__).parent / "lab"
 FRAME = 42  # octets of Ethernet, IP and UDP before a message
 IP_RECVTTL = 12  # of linux/in.h; Python has no name for it
-
-
-@contextlib.contextmanager
-def inside(ns):
-    """This thread is in the namespace for as long as it takes to open sockets."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{PREFIX}{ns}") as there:
-        if libc.setns(there.fileno(), 0x40000000) != 0:
-            raise OSError(ctypes.get_errno(), "setns")
-        try:
-            yield
-        finally:
-            libc.setns(home.fileno(), 0x40000000)
 
 
 def address(n):
@@ -83,15 +64,6 @@ def receive(server, timeout):
     return source, told[socket.IP_TTL], told[socket.IP_TOS], payload
 
 
-def watch_wan(file):
-    p = subprocess.Popen(in_ns("wan", "tcpdump", "-i", "near", "-Q", "in", "-U", "--immediate-mode", "-w", str(file),
-                               "udp", "dst", "port", str(SERVER[1])), stderr=subprocess.PIPE, text=True)
-    for line in p.stderr:
-        if "listening on" in line:
-            return p
-    raise SystemExit("demo_aggregation: tcpdump does not run")
-
-
 def send(senders):
     """What was sent, as the server should see it: FAR counts the TTL down, as the last router."""
     rng, sent = random.Random(), []
@@ -120,7 +92,7 @@ def by_sender(datagrams):
 
 def traffic(file):
     subprocess.run(in_ns("sensors", "ping", "-q", "-c", "1", "-W", "5", SERVER[0]), check=True, stdout=subprocess.DEVNULL)
-    senders, server, tcpdump = open_senders(), open_server(), watch_wan(file)
+    senders, server, tcpdump = open_senders(), open_server(), watch("wan", "near", file, f"udp dst port {SERVER[1]}")
     got = []
     try:
         sent, end = send(senders), time.monotonic() + PATIENCE

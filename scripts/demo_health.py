@@ -9,14 +9,13 @@ the gateway and report what they measure. With --summary, once the CSE has ended
 
 import collections
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-from demo import PREFIX, STATE, colour
+from demo_lab import BIPLANE, STATE, colour, in_ns
 
-BUILD = Path(os.environ.get("BIPLANE", "build/apps/biplane")).resolve().parent
+BUILD = Path(BIPLANE).resolve().parent
 KINDS = {"dispenser": "medication dispenser", "oximeter": "pulse oximeter", "activity": "activity monitor"}
 REPORTS = 5
 PATIENCE = 30  # seconds until a device that is not done counts as failed
@@ -29,9 +28,9 @@ def log_of(kind):
 
 def measure():
     devices = {kind: subprocess.Popen(
-        ["ip", "netns", "exec", PREFIX + "health", BUILD / "biplane-phd-sim", "--device", kind, "--to", "10.4.0.1:6024",
-         "--confirmed", "--reports", str(REPORTS), "--rate", "3", "--timeout", "500ms", "--association-timeout", "500ms",
-         "--again", "500ms", "--retries", "0", "--report-file", log_of(kind)], stdout=subprocess.PIPE, text=True)
+        in_ns("health", BUILD / "biplane-phd-sim", "--device", kind, "--to", "10.4.0.1:6024",
+              "--confirmed", "--reports", str(REPORTS), "--rate", "3", "--timeout", "500ms", "--association-timeout", "500ms",
+              "--again", "500ms", "--retries", "0", "--report-file", log_of(kind)), stdout=subprocess.PIPE, text=True)
         for kind in KINDS}
     good = True
     try:

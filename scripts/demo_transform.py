@@ -11,14 +11,12 @@ Python's own arithmetic has it.
 import csv
 import json
 import math
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-from demo import STATE, colour, in_ns
+from demo_lab import BIPLANE, STATE, colour, in_ns
 
-BIPLANE = os.environ.get("BIPLANE", "build/apps/biplane")
 SIM = str(Path(BIPLANE).parent / "biplane-tracker-sim")
 TO, COUNT = "10.99.0.2:10000", 1000
 ROBOTS = {"cloud": ("A", "10.99.0.2:20000"), "edge": ("B", "10.99.0.3:20000")}

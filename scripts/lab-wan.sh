@@ -56,6 +56,14 @@ wan_config() {
 	af_packet | af_xdp) ;;
 	*) die "no driver '$driver' here; there are af_packet and af_xdp" ;;
 	esac
+	case $1 in
+	near | far) ;;
+	*) die "config: '$1' is no gateway; there are near and far" ;;
+	esac
+	if lcl_is_there; then
+		lcl_config "$1" "$driver"
+		return
+	fi
 	cat <<-END
 		# biplane.yaml of gateway $1 in the laboratory of scripts/lab up --wan.
 		name: $instance-$1
@@ -81,12 +89,11 @@ wan_config() {
 			  - {port: wan, to: {address: 10.10.0.2, udp: 5555}, format: full, senders: [10.7.0.0/24], pace: true, gap: 10us}
 		END
 		;;
-	*) die "config: '$1' is no gateway; there are near and far" ;;
 	esac
 	echo "sync: {table: main}"
 }
 
-# A router is ready when both planes are, its interfaces of the kernel are up, and it routes as the kernel does.
+# A bridge is ready when both planes are; a router when its interfaces of the kernel are up as well, and it routes as the kernel does.
 wan_ready() {
 	process_lives "$state/$1.pid" || die "gateway $1 ended; the end of $state/$1.log:
 $(tail -n 15 "$state/$1.log")"
@@ -95,6 +102,7 @@ $(tail -n 15 "$state/$1.log")"
 import json, sys
 p = json.load(sys.stdin)
 sys.exit(not (all(x["alive"] for x in p["planes"]) and p["ports"] == 2))' 2>/dev/null || return 1
+	! lcl_is_there || return 0
 	# This fails until the interfaces are up and have their addresses.
 	case $1 in
 	near) set -- near 10.10.0.0/24 10.8.0.2 fd10::/64 fd08::2 ;;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/agg.h"
 
-#include <string.h>
-
 #include "shm/agg_shape.h"
-#include "shm/words.h"
+#include "shm/plan.h"
 
 const struct bp_table_shape bp_agg_shape[BP_AGG_TABLES] = {
 	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan)},
@@ -48,45 +46,22 @@ void bp_agg_map(struct bp_agg_tables *t, void *const address[BP_AGG_TABLES],
 	t->streams = (uint32_t)(capacity[BP_AT_STREAMS] / workers);
 }
 
-/* The rules by words, since a worker may read them meanwhile. */
+/* by words, since a worker may read them meanwhile */
 _Static_assert(sizeof(struct bp_agg_rules) % 8 == 0, "rules are copied by words");
 
 void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules)
 {
-	const uint64_t *from = (const uint64_t *)(const void *)rules;
-	uint64_t *to = (uint64_t *)(void *)&p->rules;
-	/* one that was killed while it wrote has left an odd number */
-	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_relaxed) | 1;
-
-	atomic_store_explicit(&p->generation, g, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	for (size_t i = 0; i < sizeof(*rules) / 8; i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-	atomic_store_explicit(&p->generation, g + 1, memory_order_release);
+	bp_plan_write(&p->generation, &p->rules, rules, sizeof(*rules));
 }
 
 bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *rules)
 {
-	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_relaxed);
-
-	return g != 0 && (g & 1) == 0 && bp_words_same(&p->rules, rules, sizeof(*rules));
+	return bp_plan_says(&p->generation, &p->rules, rules, sizeof(*rules));
 }
 
 bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out)
 {
-	const uint64_t *from = (const uint64_t *)(const void *)&p->rules;
-	uint64_t *to = (uint64_t *)(void *)out;
-	const uint64_t g = atomic_load_explicit(&p->generation, memory_order_acquire);
-
-	if (g == 0 || g == *seen || (g & 1) != 0)
-		return false;
-	for (size_t i = 0; i < sizeof(*out) / 8; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&p->generation, memory_order_relaxed) != g)
-		return false;
-	*seen = g;
-	return true;
+	return bp_plan_take(&p->generation, &p->rules, seen, out, sizeof(*out));
 }
 
 bool bp_agg_stream_read(const struct bp_agg_stream_row *row, struct bp_agg_stream_row *out)

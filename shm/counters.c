@@ -17,6 +17,7 @@ const char *const bp_counter_group_name[BP_CG_COUNT] = {
 	[BP_CG_PHD] = "phd",
 	[BP_CG_AGGREGATION] = "aggregation",
 	[BP_CG_TRANSFORM] = "transform",
+	[BP_CG_LCL] = "lcl",
 	[BP_CG_BRIDGE] = "bridge",
 	[BP_CG_INSPECT] = "inspect",
 	[BP_CG_FLOW] = "flow",
@@ -24,4 +25,5 @@ const char *const bp_counter_group_name[BP_CG_COUNT] = {
 	[BP_CG_MQTT] = "mqtt",
 	[BP_CG_VALUE] = "value",
 	[BP_CG_ALARM] = "alarm",
+	[BP_CG_TROUBLE] = "trouble",
 };

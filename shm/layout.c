@@ -10,6 +10,7 @@
 #include "shm/agg_shape.h"
 #include "shm/fib_tables.h"
 #include "shm/hash.h"
+#include "shm/lcl_shape.h"
 #include "shm/phd_shape.h"
 #include "shm/transform_shape.h"
 #include "shm/transform_writer.h"
@@ -77,11 +78,13 @@ enum table {
 	T_ALARM_RING,
 	T_ALARM_LOG,
 	T_FLOWS,
-	T_FIB,                               /* and what else belongs to it, in its order */
-	T_PHD = T_FIB + BP_FIB_TABLES,       /* likewise */
-	T_AGG = T_PHD + BP_PHD_TABLES,       /* likewise */
-	T_TRANSFORM = T_AGG + BP_AGG_TABLES, /* likewise */
-	TABLES = T_TRANSFORM + BP_TRANSFORM_TABLES,
+	T_TROUBLE,
+	T_FIB,                                     /* and what else belongs to it, in its order */
+	T_PHD = T_FIB + BP_FIB_TABLES,             /* likewise */
+	T_AGG = T_PHD + BP_PHD_TABLES,             /* likewise */
+	T_TRANSFORM = T_AGG + BP_AGG_TABLES,       /* likewise */
+	T_LCL = T_TRANSFORM + BP_TRANSFORM_TABLES, /* likewise */
+	TABLES = T_LCL + BP_LCL_TABLES,
 };
 
 static const struct bp_table_shape own_shape[T_FIB] = {
@@ -96,6 +99,7 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_ALARM_RING] = {"alarm_ring", 1},
 	[T_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log)},
 	[T_FLOWS] = {"flows", 1},
+	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row)},
 };
 
 static const struct bp_table_shape *shape(unsigned t)
@@ -106,7 +110,9 @@ static const struct bp_table_shape *shape(unsigned t)
 		return &bp_fib_shape[t - T_FIB];
 	if (t < T_AGG)
 		return &bp_phd_shape[t - T_PHD];
-	return t < T_TRANSFORM ? &bp_agg_shape[t - T_AGG] : &bp_transform_shape[t - T_TRANSFORM];
+	if (t < T_TRANSFORM)
+		return &bp_agg_shape[t - T_AGG];
+	return t < T_LCL ? &bp_transform_shape[t - T_TRANSFORM] : &bp_lcl_shape[t - T_LCL];
 }
 
 static uint64_t version(unsigned t)
@@ -129,7 +135,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	const uint64_t flows = whole_lines(at_least(m->enabled ? flow_bytes_per_worker : 0, 64));
 
 	z[T_GLOBAL] = 1;
-	z[T_COUNTERS] = workers + 1;
+	z[T_COUNTERS] = workers + BP_COUNTER_ROWS_BESIDE;
 	z[T_PORT_STATS] = workers * BP_MAX_PORTS;
 	z[T_PORTS] = at_least(c->n_ports, 1);
 	z[T_NODES] = workers * BP_MAX_NODES;
@@ -139,10 +145,12 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_ALARM_RING] = times(workers, ring);
 	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	z[T_FLOWS] = times(workers, flows);
+	z[T_TROUBLE] = bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers);
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);
 	bp_agg_capacities(c, z + T_AGG);
 	bp_transform_capacities(c, z + T_TRANSFORM);
+	bp_lcl_capacities(c, z + T_LCL);
 }
 
 unsigned bp_shm_specs(
@@ -182,7 +190,9 @@ static bool sizes_agree(const uint64_t *z)
 	const uint64_t workers = z[T_PORT_STATS] / BP_MAX_PORTS;
 
 	return workers > 0 && workers <= BP_MAX_WORKERS &&
-	       z[T_PORT_STATS] == workers * BP_MAX_PORTS && z[T_COUNTERS] == workers + 1 &&
+	       z[T_PORT_STATS] == workers * BP_MAX_PORTS &&
+	       z[T_COUNTERS] == workers + BP_COUNTER_ROWS_BESIDE &&
+	       z[T_TROUBLE] == bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers) &&
 	       z[T_PORTS] <= BP_MAX_PORTS && z[T_NODES] == workers * BP_MAX_NODES &&
 	       z[T_RULES] % 128 == 0 && z[T_RULES] / 2 >= sizeof(struct bp_ruleset) &&
 	       z[T_RULE_STATS] % workers == 0 && z[T_RULE_STATS] / workers <= UINT32_MAX &&
@@ -192,7 +202,7 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
 	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers) &&
 	       bp_agg_sizes_agree(z + T_AGG, workers) &&
-	       bp_transform_sizes_agree(z + T_TRANSFORM, workers);
+	       bp_transform_sizes_agree(z + T_TRANSFORM, workers) && bp_lcl_sizes_agree(z + T_LCL);
 }
 
 static void key_fill(struct bp_shm *m)
@@ -331,10 +341,12 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.global = p[T_GLOBAL],
 		.counters = p[T_COUNTERS],
 		.counter_rows = (uint32_t)z[T_COUNTERS],
-		.workers = (uint32_t)z[T_COUNTERS] - 1,
+		.workers = (uint32_t)z[T_COUNTERS] - BP_COUNTER_ROWS_BESIDE,
 		.port_stats = p[T_PORT_STATS],
 		.ports = p[T_PORTS],
 		.nodes = p[T_NODES],
+		.trouble = p[T_TROUBLE],
+		.trouble_rows = (uint32_t)z[T_TROUBLE],
 		.rules = p[T_RULES],
 		.rules_bank_size = z[T_RULES] / 2,
 		.rule_stats = p[T_RULE_STATS],
@@ -351,6 +363,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->workers);
 	bp_agg_map(&m->agg, p + T_AGG, z + T_AGG, m->workers);
 	bp_transform_map(&m->transform, p + T_TRANSFORM, z + T_TRANSFORM, m->workers);
+	bp_lcl_map(&m->lcl, p + T_LCL, z + T_LCL);
 	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
 		return -1;
 	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));

@@ -8,15 +8,18 @@
 #include "biplane/alarm.h"
 #include "biplane/counters.h"
 #include "biplane/limits.h"
+#include "biplane/offloads.h"
 #include "config/config.h"
 #include "shm/agg.h"
 #include "shm/fib.h"
+#include "shm/lcl.h"
 #include "shm/phd.h"
 #include "shm/ring.h"
 #include "shm/rule_state.h"
 #include "shm/ruleset.h"
 #include "shm/segment.h"
 #include "shm/transform.h"
+#include "shm/trouble.h"
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
@@ -24,10 +27,12 @@
  *
  *   table        writer        element
  *   global       see fields    struct bp_shm_global, one
- *   counters     DP worker     struct bp_counters, one per worker, the last the exception thread's
+ *   counters     DP            struct bp_counters, one per worker, then the exception thread's, the
+ *                              last the main thread's
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
+ *   trouble      DP main       struct bp_trouble_row, see shm/trouble.h
  *   rules        CP            two banks of an image, see shm/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
@@ -38,6 +43,7 @@
  *   phd ...      see there     the sessions of personal health devices: shm/phd.h
  *   agg ...      see there     aggregation: shm/agg.h
  *   transform    see there     coordinate transformation: shm/transform.h
+ *   lcl ...      see there     LCL scheduling: shm/lcl.h
  */
 
 /* Seconds-stamped life signs and one-word facts. Each field names its writer. */
@@ -96,7 +102,7 @@ struct bp_port_info {
 	uint64_t workers; /* bit per worker that polls it */
 	/* as the driver tells: bytes and what it lost before biplane saw it */
 	uint64_t hw_rx_bytes, hw_tx_bytes, hw_imissed, hw_ierrors, hw_oerrors, hw_rx_nombuf;
-	char offloads[96];
+	struct bp_port_offload offload[BP_OFFLOADS];
 };
 
 struct bp_node_info {
@@ -129,9 +135,9 @@ struct bp_alarm_log {
  * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
  * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal, and
  * without a port or bridge that routes the forwarding tables are, and so is what is for health
- * devices without a phd section, for aggregation and for transformation.
+ * devices without a phd section, for aggregation, for transformation and for LCL scheduling.
  */
-#define BP_SHM_SPECS_MAX 44
+#define BP_SHM_SPECS_MAX 48
 unsigned bp_shm_specs(
 	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
 
@@ -143,6 +149,8 @@ struct bp_shm {
 	struct bp_port_stats *port_stats;
 	struct bp_port_info *ports;
 	struct bp_node_info *nodes;
+	struct bp_trouble_row *trouble;
+	uint32_t trouble_rows;
 	uint8_t *rules; /* two banks */
 	uint64_t rules_bank_size;
 	struct bp_rule_stats *rule_stats;
@@ -155,11 +163,12 @@ struct bp_shm {
 	uint8_t *flows;
 	uint64_t flows_len;
 	uint32_t workers;      /* capacity of the per-worker tables */
-	uint32_t counter_rows; /* workers + 1 */
+	uint32_t counter_rows; /* workers + BP_COUNTER_ROWS_BESIDE */
 	struct bp_fib fib;
 	struct bp_phd_tables phd;
 	struct bp_agg_tables agg;
 	struct bp_transform_tables transform;
+	struct bp_lcl_tables lcl;
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are
@@ -167,6 +176,13 @@ struct bp_shm {
  * others wrote and readers trust (rings, the rules in force) is checked.
  */
 int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size);
+
+/* The rows of counters behind the workers'. */
+enum { BP_COUNTER_ROW_EXCEPTION, BP_COUNTER_ROW_MAIN, BP_COUNTER_ROWS_BESIDE };
+static inline struct bp_counters *bp_shm_counters_beside(const struct bp_shm *m, unsigned which)
+{
+	return &m->counters[m->workers + which];
+}
 
 /* A counter's sum over all who count. The rows grow meanwhile: sums of different counters are not
  * of one instant. */

@@ -250,7 +250,8 @@ static struct bp_segment *create(
 		return NULL;
 	}
 	memcpy(f.base, want, sizeof(*want));
-	if (bp_seg_file_publish(path, err, err_size) != 0) {
+	if (bp_seg_share(&f, lock, err, err_size) != 0 ||
+		bp_seg_file_publish(path, err, err_size) != 0) {
 		bp_seg_file_discard(&f, path);
 		free(s);
 		return NULL;

@@ -14,10 +14,20 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "shm/plane_dirs.h"
 #include "shm/segment.h"
 
 #define NAME_MAX_LEN 64
 #define MODE 0660 /* planes may run as two users of one group */
+/* Between two users with directories of their own: who may enter the segment's may read it. */
+#define SHARED_MODE 0664
+
+static bool is_hugetlbfs(const char *dir)
+{
+	struct statfs fs;
+
+	return dir && statfs(dir, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
+}
 
 const char *bp_hugepage_dir(void)
 {
@@ -39,18 +49,12 @@ const char *bp_hugepage_dir(void)
 	return found;
 }
 
-static bool is_hugetlbfs(const char *dir)
-{
-	struct statfs fs;
-
-	return dir && statfs(dir, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
-}
-
 int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_dir,
 	const char *fallback_dir, char *err, size_t err_size)
 {
-	const char *plain = fallback_dir ? fallback_dir : BP_SEG_FALLBACK_DIR;
 	const size_t len = strlen(name);
+	const char *runtime = fallback_dir ? fallback_dir : BP_SEG_FALLBACK_DIR;
+	char plain[PATH_MAX], huge[PATH_MAX];
 
 	if (len == 0 || len > NAME_MAX_LEN || strchr(name, '/')) {
 		snprintf(err, err_size,
@@ -59,8 +63,11 @@ int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_
 		return -1;
 	}
 	p->huge[0] = '\0';
-	if ((is_hugetlbfs(hugepage_dir) && snprintf(p->huge, sizeof(p->huge), "%s/biplane-%s.seg",
-						   hugepage_dir, name) >= PATH_MAX - 4) ||
+	if (!bp_data_dir(runtime, plain, sizeof(plain)) ||
+		(is_hugetlbfs(hugepage_dir) &&
+			(!bp_huge_dir(hugepage_dir, runtime, huge, sizeof(huge)) ||
+				snprintf(p->huge, sizeof(p->huge), "%s/biplane-%s.seg", huge,
+					name) >= PATH_MAX - 4)) ||
 		snprintf(p->plain, sizeof(p->plain), "%s/biplane-%s.seg", plain, name) >=
 			PATH_MAX - 4 ||
 		snprintf(p->lock, sizeof(p->lock), "%s/biplane-%s.lock", plain, name) >= PATH_MAX) {
@@ -80,17 +87,39 @@ static bool same_file(int fd, const char *path)
 	       a.st_ino == b.st_ino;
 }
 
+static void not_shared(const char *path, int e, char *err, size_t err_size)
+{
+	snprintf(err, err_size,
+		"can't give %s to the control plane's group: %s; the data plane's user must be in "
+		"the group of the directory " BP_CONTROL_SUBDIR " beside its own",
+		path, strerror(e));
+}
+
+int bp_seg_share(const struct bp_seg_file *f, const char *lock, char *err, size_t err_size)
+{
+	int e = bp_control_share(f->fd, lock, SHARED_MODE);
+
+	if (e != 0)
+		not_shared("the segment", e, err, err_size);
+	return e == 0 ? 0 : -1;
+}
+
 int bp_seg_lock(const char *path, char *err, size_t err_size)
 {
 	for (;;) {
 		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, MODE);
-		int rc;
+		int rc = fd < 0 ? 0 : bp_control_share(fd, path, MODE);
 
 		if (fd < 0) {
 			snprintf(err, err_size,
 				"can't open the lock file %s: %s; its directory must exist and be "
 				"writable for biplane",
 				path, strerror(errno));
+			return -1;
+		}
+		if (rc != 0) {
+			not_shared(path, rc, err, err_size);
+			close(fd);
 			return -1;
 		}
 		do

@@ -37,6 +37,9 @@ struct bp_seg_file {
 };
 int bp_seg_file_make(
 	struct bp_seg_file *f, const char *path, uint64_t size, char *err, size_t err_size);
+/* Lets the control plane's user write it, where that is another one: see shm/plane_dirs.h. `lock`:
+ * the path of its lock. Returns 0; -1 with a sentence. */
+int bp_seg_share(const struct bp_seg_file *f, const char *lock, char *err, size_t err_size);
 int bp_seg_file_publish(const char *path, char *err, size_t err_size);
 void bp_seg_file_discard(struct bp_seg_file *f, const char *path);
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 
 /* When messages come: a Poisson process, or what `devices` send that report periodically. */
 struct sim_arrivals {

@@ -8,7 +8,7 @@
 #include "agg/aggregator.h"
 #include "apps/agg_sim/arrivals.h"
 #include "apps/agg_sim/message.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 #include "apps/agg_sim/server.h"
 #include "proto/frame.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 
 static int run_one(struct sim_merged *m, const struct sim_first_options *o, size_t warm_up,
 	uint64_t *left, size_t count)

@@ -124,7 +124,8 @@ static void follow(
 
 /*
  * The kernel removes IPv4 routes, and marks hops as dead, without an event for it when an interface
- * goes down or loses its carrier; it revives hops as silently.
+ * goes down or loses its carrier; it revives hops as silently. IPv6 hops live again not with the
+ * carrier, but with the operational state, which the kernel may set up to a second later.
  */
 static void state_changed(struct bp_mirror *m, struct bp_mirror_link *l)
 {
@@ -139,6 +140,7 @@ static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nl
 	struct bp_mirror_link *l = bp_mirror_link(m, (uint32_t)ifi->ifi_index);
 	const bool up = (ifi->ifi_flags & IFF_UP) != 0;
 	const bool carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
+	const bool running = (ifi->ifi_flags & IFF_RUNNING) != 0;
 	uint8_t number;
 	bool was_known;
 
@@ -153,9 +155,10 @@ static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nl
 		if (number != BP_NO_INTERFACE)
 			enter(m, l, number, was_known);
 	}
-	if (up != l->up || carrier != l->carrier) {
+	if (up != l->up || carrier != l->carrier || running != l->running) {
 		l->up = up;
 		l->carrier = carrier;
+		l->running = running;
 		if (was_known)
 			state_changed(m, l);
 	}

@@ -42,6 +42,7 @@ struct bp_mirror_link {
 	bool known;    /* the kernel has said that it is there */
 	bool up;       /* administratively */
 	bool carrier;
+	bool running;   /* operationally (RFC 2863): what the kernel takes for usable */
 	uint8_t number; /* of our interface; BP_NO_INTERFACE: not ours */
 };
 

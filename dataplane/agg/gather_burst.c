@@ -2,6 +2,7 @@
 #include <rte_ether.h>
 
 #include "dataplane/agg/gather.h"
+#include "dataplane/lcl/consume.h"
 #include "dataplane/mbuf_plain.h"
 #include "dataplane/nodes/learn.h"
 
@@ -109,8 +110,12 @@ static void learn(const struct bp_gather *g, unsigned n)
 	}
 }
 
-static void free_taken(struct bp_gather_burst *b, unsigned n)
+static void free_taken(struct bp_worker *w, struct bp_gather_burst *b, unsigned n)
 {
+	if (likely(!b->listed))
+		bp_lcl_consume(w, b->m, n);
+	else
+		bp_lcl_consume(w, b->taken, b->n_taken);
 	if (likely(b->plain)) {
 		if (likely(!b->listed))
 			bp_mbuf_free_plain(b->m, n);
@@ -137,5 +142,5 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);
 	if (g->learns)
 		learn(g, n);
-	free_taken(b, n);
+	free_taken(g->worker, b, n);
 }

@@ -133,7 +133,7 @@ static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
 	struct bp_port *port = &f->ports[p];
 	int rc = -ENOSPC;
 
-	if ((port->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) ||
+	if (((port->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) && !port->offloads.one_segment) ||
 		bp_pools_fit(f->pools, port->config->device, mtu))
 		rc = rte_eth_dev_set_mtu((uint16_t)p, (uint16_t)mtu);
 	if (rc == 0) {

@@ -18,8 +18,7 @@ static void add_port(struct bp_kernel_if_spec *s, const struct bp_port *ports,
 		s->pieces = true;
 	}
 	s->mtu = RTE_MIN(s->mtu, ports[p].mtu);
-	/* freeing the short way is for frames in one buffer */
-	s->pieces &= !(ports[p].tx_offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+	s->pieces &= ports[p].pieces;
 }
 
 static struct bp_kernel_if *open_one(

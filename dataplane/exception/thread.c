@@ -27,6 +27,7 @@ struct bp_exception_thread {
 	int epoll;
 	bool no_pwait2; /* a kernel before 5.11, or a container that forbids it */
 	_Atomic bool stop;
+	_Atomic uint64_t rounds;
 	pthread_t id;
 };
 
@@ -100,6 +101,7 @@ static void *run(void *arg)
 	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
 		unsigned moved = bp_serve_to_kernel(&t->serve, mono_ns());
 
+		atomic_fetch_add_explicit(&t->rounds, 1, memory_order_relaxed);
 		moved += read_polled(t);
 		moved += read_ready(t, events, wait_for(t, events, moved ? 0 : wait_ns));
 		if (moved)
@@ -146,6 +148,11 @@ struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 	}
 	snprintf(err, err_size, "can't start the exception thread: %s", strerror(rc));
 	return NULL;
+}
+
+uint64_t bp_exception_thread_rounds(const struct bp_exception_thread *t)
+{
+	return atomic_load_explicit(&t->rounds, memory_order_relaxed);
 }
 
 void bp_exception_thread_stop(struct bp_exception_thread *t)

@@ -25,6 +25,8 @@ struct bp_exception_thread;
 struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 	struct bp_kernel_if *const *interface, const struct bp_config_exception *config,
 	struct bp_counters *counters, char *err, size_t err_size);
+/* Grows while it goes round: its life sign for the main thread. */
+uint64_t bp_exception_thread_rounds(const struct bp_exception_thread *t);
 /* After the workers have ended: delivers what waits for the kernel, counts what waits for workers,
  * and frees. NULL is allowed. */
 void bp_exception_thread_stop(struct bp_exception_thread *t);

@@ -1,12 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For ports whose driver tells which frames come with a partial checksum (virtio, vhost): completes
- * those, so that they leave as a network card would have sent them.
+ * those, so that they leave as a network card would have sent them; or leaves that to the card that
+ * sends them, where there is one.
  */
 #include <rte_mbuf.h>
 
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/partial_checksum.h"
+
+/* The rest of the graph need not verify what was computed here. */
+static void completed(struct bp_worker *w, struct rte_mbuf *m)
+{
+	bp_count(w, BP_C_CHECKSUM_COMPLETED, 1);
+	m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+}
+
+static void treat(struct bp_worker *w, struct rte_mbuf *m)
+{
+	if (likely(!(w->leaves_checksums >> m->port & 1))) {
+		if (bp_partial_checksum_complete(m))
+			completed(w, m);
+		return;
+	}
+	switch (bp_partial_checksum_leave(m)) {
+	case BP_PARTIAL_LEFT: /* what reads it on the way still finds that the driver vouches */
+		bp_count(w, BP_C_CHECKSUM_LEFT, 1);
+		break;
+	case BP_PARTIAL_COMPLETED:
+		completed(w, m);
+		break;
+	case BP_PARTIAL_NONE:
+		break;
+	}
+}
 
 static uint16_t checksum_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -16,13 +44,8 @@ static uint16_t checksum_process(
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 
-		if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE &&
-			bp_partial_checksum_complete(m)) {
-			bp_count(w, BP_C_CHECKSUM_COMPLETED, 1);
-			/* The rest of the graph need not verify what was computed here. */
-			m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
-			m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-		}
+		if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+			treat(w, m);
 		rte_node_enqueue_x1(graph, node, w->enter[m->port], m);
 	}
 	return nb_objs;

@@ -4,6 +4,7 @@
  * last part the device gets its answer, in the CSE's own mbuf. All that it takes is in the token
  * that the CSE returns, and in the session that the token names.
  */
+#include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/phd/answers.h"
@@ -302,6 +303,7 @@ static uint16_t cse_process(
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct turn t = {.graph = graph, .node = node, .w = w, .h = w->health, .answers.n = 0};
 
+	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, STEP));
 	return nb_objs;

@@ -5,6 +5,7 @@
  * came in, past what reads TCP. All of an aggregate are restored or none.
  */
 #include "dataplane/agg/gather.h"
+#include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/nodes.h"
 
 static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
@@ -174,6 +175,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 
 static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 {
+	bp_lcl_consume(w, m, n);
 	bp_mbuf_free_frames(m, n);
 	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
 }

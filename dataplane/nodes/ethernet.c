@@ -4,6 +4,7 @@
  * The others go straight on. Nothing is dropped here: what can't be understood is forwarded unread.
  */
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/nodes/edge_run.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
 #include "proto/vec16.h"
@@ -100,25 +101,15 @@ static uint16_t ethernet_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	uint16_t begin = 0;
-	rte_edge_t run = BP_EDGE_MQTT;
+	struct bp_edge_run run = bp_edge_run_begin(BP_EDGE_MQTT);
 
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 		rte_edge_t edge = classify(w, m) ? BP_EDGE_MQTT : bp_forward_edge(w, m->port);
 
-		if (unlikely(edge != run)) {
-			if (i != begin)
-				rte_node_enqueue(
-					graph, node, run, &objs[begin], (uint16_t)(i - begin));
-			begin = i;
-			run = edge;
-		}
+		bp_edge_run_add(&run, graph, node, objs, i, edge);
 	}
-	if (likely(begin == 0))
-		rte_node_next_stream_move(graph, node, run);
-	else
-		rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(nb_objs - begin));
+	bp_edge_run_end(&run, graph, node, objs, nb_objs);
 	return nb_objs;
 }
 

@@ -6,6 +6,7 @@
  * in for the kernel.
  */
 #include "dataplane/exception/exception.h"
+#include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "proto/ip.h"
@@ -48,6 +49,7 @@ static uint16_t exception_process(
 	enum bp_exception_class class = BP_EX_OTHER;
 	unsigned interface = 0, n = 0;
 
+	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 

@@ -3,6 +3,7 @@
  * Gives each packet the Ethernet header for its next hop, whose link word node ip4 or ip6 wrote on
  * it, and sends it out of the interface.
  */
+#include "dataplane/nodes/edge_run.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
@@ -12,8 +13,7 @@ static uint16_t forward_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	const struct bp_router *r = &w->router;
-	rte_edge_t run = BP_EDGE_DROP;
-	uint16_t begin = 0;
+	struct bp_edge_run run = bp_edge_run_begin(BP_EDGE_DROP);
 
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
@@ -25,18 +25,9 @@ static uint16_t forward_process(
 		/* a bridge must know that it does not come from one of its ports */
 		if (unlikely(edge == BP_EDGE_BRIDGE))
 			m->port = out;
-		if (unlikely(edge != run)) {
-			if (i != begin)
-				rte_node_enqueue(
-					graph, node, run, &objs[begin], (uint16_t)(i - begin));
-			begin = i;
-			run = edge;
-		}
+		bp_edge_run_add(&run, graph, node, objs, i, edge);
 	}
-	if (likely(begin == 0))
-		rte_node_next_stream_move(graph, node, run);
-	else
-		rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(nb_objs - begin));
+	bp_edge_run_end(&run, graph, node, objs, nb_objs);
 	return nb_objs;
 }
 

@@ -237,6 +237,7 @@ struct run {
 	uint64_t mac;      /* its, in the upper 16 bits of the first 8 octets of a frame */
 	uint32_t mac_rest; /* and in the 4 octets behind */
 	uint16_t out;
+	bool bridged; /* the interface is a bridge's */
 };
 
 static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
@@ -245,7 +246,9 @@ static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struc
 
 	memcpy(p + BP_ETHER_HDR + BP_IP4_TTL, &hop, sizeof(hop));
 	bp_ethernet_write(p, (link & BP_LINK_MAC_MASK) | run.mac, run.mac_rest);
-	m->port = run.out; /* a bridge must know that it does not come from one of its ports */
+	/* a bridge must know that it does not come from one of its ports; others where it did */
+	if (unlikely(run.bridged))
+		m->port = run.out;
 	return m;
 }
 
@@ -277,6 +280,7 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
 		.mac = r->tx_mac[out] << 48,
 		.mac_rest = (uint32_t)(r->tx_mac[out] >> 16),
 		.out = out,
+		.bridged = way->edge == BP_EDGE_BRIDGE,
 	};
 	return link;
 }

@@ -217,8 +217,9 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 		}
 		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
-		one->port =
-			out; /* a bridge must know that it does not come from one of its ports */
+		/* a bridge must know that it does not come from one of its ports */
+		if (unlikely(way->edge == BP_EDGE_BRIDGE))
+			one->port = out;
 		bytes += one->pkt_len;
 		objs[way->n++] = one;
 	}

@@ -56,9 +56,9 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
  * will be sent again, and perhaps with other bytes.
  */
 static inline enum bp_sum_verdict driver_says(
-	const struct bp_worker *w, const struct rte_mbuf *m, bool ip6)
+	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
 {
-	enum bp_sum_verdict v = bp_driver_sum(m, ip6);
+	enum bp_sum_verdict v = bp_driver_sum(m, ip4, len);
 
 	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
 }
@@ -104,7 +104,7 @@ static void read_any(void *arg, uint32_t i)
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return;
 	}
-	sum = driver_says(w, r->m[i], f->ip6);
+	sum = driver_says(w, r->m[i], f->ip6 ? NULL : f->data + f->l3, f->l4 - f->l3);
 	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
 		return;
@@ -122,7 +122,7 @@ static inline void add_to_batch(struct reading *r, uint32_t i)
 		bp_hint_get(m, &r->b.parsed[i]);
 		return;
 	}
-	switch (driver_says(r->w, m, false)) {
+	switch (driver_says(r->w, m, r->b.frame[i] + BP_ETHER_HDR, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
 		r->b.kind[i] = BP_BATCH_PLAIN;
 		break;

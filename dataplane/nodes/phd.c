@@ -5,6 +5,7 @@
  * containers the CSE has, leaves as CoAP by the forwarding tables; what the manager must see goes
  * to the kernel, as signalling does; the rest is dropped and counted by reason.
  */
+#include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/phd/request_frame.h"
@@ -379,6 +380,7 @@ static uint16_t phd_process(
 	struct bp_health *h = w->health;
 	struct bp_phd_turn t;
 
+	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
 	t.graph = graph;
 	t.node = node;
 	t.w = w;

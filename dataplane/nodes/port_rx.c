@@ -3,32 +3,12 @@
  * Source node: takes frames from one receive queue and hands the whole burst to one next node.
  * There is one clone of it per (port, queue); what differs is in its context.
  */
-#include <rte_byteorder.h>
 #include <rte_ethdev.h>
-#include <rte_ether.h>
 
 #include "dataplane/mbuf_bytes.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/port_count.h"
-
-/*
- * net_af_packet puts a VLAN tag that the kernel took off back as 0x8100 whatever it was. With a
- * second tag inside, the outer one was a service tag. The flag that the driver leaves on such
- * frames tells them from frames that it did not touch.
- */
-static void restore_service_tag(struct rte_mbuf *m)
-{
-	struct rte_ether_hdr *eth;
-	const struct rte_vlan_hdr *outer;
-
-	if (!(m->ol_flags & RTE_MBUF_F_RX_VLAN) || m->data_len < sizeof(*eth) + sizeof(*outer))
-		return;
-	eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
-	outer = (const struct rte_vlan_hdr *)(eth + 1);
-	if (eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_VLAN) &&
-		outer->eth_proto == RTE_BE16(RTE_ETHER_TYPE_VLAN))
-		eth->ether_type = RTE_BE16(RTE_ETHER_TYPE_QINQ);
-}
+#include "dataplane/rx_repair.h"
 
 /* Fetches the headers ahead; the bytes in the burst. */
 static uint64_t fetch(struct rte_mbuf *const *m, uint16_t n)
@@ -57,7 +37,7 @@ static uint16_t port_rx_process(
 	struct rte_mbuf **m = (struct rte_mbuf **)node->objs;
 	struct bp_port_stats *st;
 	uint64_t bytes;
-	uint16_t n, i;
+	uint16_t n;
 
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
@@ -66,12 +46,11 @@ static uint16_t port_rx_process(
 	if (n == 0)
 		return 0;
 
-	if (unlikely(ctx->flags & BP_RX_F_SET_PORT))
-		for (i = 0; i < n; i++)
-			m[i]->port = ctx->port;
-	if (unlikely(ctx->flags & BP_RX_F_QINQ))
-		for (i = 0; i < n; i++)
-			restore_service_tag(m[i]);
+	if (unlikely(ctx->flags & BP_RX_F_REPAIR)) {
+		n = bp_rx_repair(ctx, m, n);
+		if (unlikely(n == 0))
+			return 0;
+	}
 
 	bytes = ctx->flags & BP_RX_F_PREFETCH ? fetch(m, n) : bp_mbuf_bytes(m, n);
 	if (ctx->next >= BP_EDGE_PORT) {

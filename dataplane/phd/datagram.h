@@ -76,7 +76,7 @@ static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram
 		return false;
 	d->payload = d->udp + BP_UDP_HDR;
 	d->len = udp_len - BP_UDP_HDR;
-	switch (bp_driver_sum(m, d->ip6)) {
+	switch (bp_driver_sum(m, d->ip6 ? NULL : ip, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
 		return true;
 	case BP_SUM_BAD:

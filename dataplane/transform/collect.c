@@ -91,6 +91,11 @@ static __rte_noinline uint8_t judge(
 	return BP_EDGE_TAKEN;
 }
 
+static inline bool begins_usual(const struct bp_transformer *t, const struct rte_mbuf *m)
+{
+	return bp_usual_begins(&t->usual, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+}
+
 /* Frames [i, n) up to the first that is no usual reading, which is returned. Its own function, so
  * that what is in common stays in registers. */
 static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i, unsigned n)
@@ -102,7 +107,8 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 	struct bp_reading *r = &b->reading[b->n];
 	uint64_t others = 0;
 
-	if (t->wide && n - i >= 8 && bp_usual_is_paper(&u)) {
+	/* eight at once only where they probably are */
+	if (t->wide && n - i >= 8 && bp_usual_is_paper(&u) && begins_usual(t, b->m[i + 7])) {
 		const unsigned done = bp_usual8_judge(
 			&u, b->m + i, n - i, r, b->payload + b->n, &b->reading[0], &others);
 
@@ -140,7 +146,7 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m;
 
-		if (t->usual.valid) {
+		if (t->usual.valid && begins_usual(t, b->m[i])) {
 			i = judge_usual(t, i, n);
 			if (i == n)
 				break;

@@ -2,6 +2,7 @@
 /* What becomes of a burst's readings: points moved by matrices, written, and sent to receivers. */
 #include <rte_memcpy.h>
 
+#include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/deliver.h"
 #include "dataplane/transform/send_parts.h"
@@ -130,7 +131,7 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 	for (unsigned i = 0; i < b->n_pairs; i++) {
 		const struct bp_transform_pair *pair = &b->pair[i];
 		const struct bp_reading *r = &b->reading[pair->place];
-		const struct rte_mbuf *m = b->leave[pair->leaves];
+		struct rte_mbuf *m = b->leave[pair->leaves];
 
 		if (unlikely(r->kind.rule != rule)) {
 			bp_transform_settle(t, rule, &n);
@@ -144,6 +145,8 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 			}
 			n.saturated++;
 		}
+		if (pair->flags & BP_TRANSFORM_REFLECT)
+			bp_lcl_consume(w, &m, 1);
 		n.sent++;
 		n.bare += !(pair->flags & BP_TRANSFORM_MATRIX);
 		b->leave_by[pair->leaves] = bp_transform_way(w, m, pair->flags, pair->frame);

@@ -71,6 +71,19 @@ static inline void bp_usual_note(struct bp_usual *u, const struct bp_reading *r,
 		     __builtin_bswap16((uint16_t)(u->end - BP_USUAL_PORTS)) + (BP_PROTO_UDP << 8);
 }
 
+/* Whether the frame, of which `len` octets can be read, has the destination and its port that usual
+ * ones have: among others' frames, a quick no. A yes is to be judged. */
+BP_DATAGRAM_INLINE bool bp_usual_begins(const struct bp_usual *u, const uint8_t *f, uint32_t len)
+{
+	const uint32_t at = BP_USUAL_PORTS - 4; /* destination address and both ports */
+	uint64_t other;
+
+	if (len < u->end)
+		return false;
+	other = bp_sum_word(f + at) ^ bp_sum_word(u->first + at);
+	return (other & bp_sum_word(bp_usual_first_common + at)) == 0;
+}
+
 /* bp_reading_outputs() of a usual frame. */
 BP_DATAGRAM_INLINE uint64_t bp_usual_outputs(
 	const struct bp_usual *u, const struct bp_transform_layout *l, const uint8_t *f)

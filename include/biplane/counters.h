@@ -19,8 +19,11 @@
  * group PUNT says why frames were handed to the exception path; each of them is then counted once
  * more, by KERNEL or by DROP. The group PHD counts what was done with reports of personal health
  * devices, and what the CSE said to it; AGGREGATION, messages that no aggregate took and frames
- * that were none; TRANSFORM, readings that became coordinates. The groups INSPECT, STREAM, FLOW,
- * VALUE and ALARM describe what inspection saw; a frame that they count is forwarded all the same.
+ * that were none; TRANSFORM, readings that became coordinates; LCL, what became of latency labels.
+ * The groups INSPECT, STREAM, FLOW, VALUE and ALARM describe what inspection saw; a frame that they
+ * count is forwarded all the same. The group TROUBLE is what a person should look at; frames that
+ * it counts never reached biplane. Frames that a port's scheduler holds back, like messages that
+ * wait for their pace, are under way: at rest there are none.
  */
 #define BP_COUNTERS(X)                                                                             \
 	/* frames that biplane made */                                                             \
@@ -42,6 +45,12 @@
 	/* frames that left nowhere */                                                             \
 	X(DROP_TX_FULL, DROP, "tx_full", "the output port's driver took no more frames")           \
 	X(DROP_TX_DOWN, DROP, "tx_down", "the output port's link was down")                        \
+	X(DROP_TX_PIECES, DROP, "tx_pieces",                                                       \
+		"in more buffers than the output port sends, and too long, or no mbuf, for one")   \
+	X(DROP_TX_REFUSED, DROP, "tx_refused",                                                     \
+		"the output port's driver can't complete the partial checksum")                    \
+	X(DROP_VLAN_TAG, DROP, "vlan_tag",                                                         \
+		"the port took the VLAN tag off, and there was no room to put it back")            \
 	X(DROP_SAME_PORT, DROP, "same_port", "the destination is on the port the frame came from") \
 	X(DROP_NO_PEER, DROP, "no_peer", "no other port of the bridge could take the frame")       \
 	X(DROP_RUNT, DROP, "runt", "shorter than an Ethernet header")                              \
@@ -120,6 +129,14 @@
 	X(DROP_TRANSFORM_REFLECT, DROP, "transform_reflect",                                       \
 		"readings that can't be answered: sent to a group or nobody, or with no TTL or "   \
 		"hop limit left")                                                                  \
+	X(DROP_LCL_FULL, DROP, "lcl_full", "time-sensitive, and all queues were full")             \
+	X(DROP_LCL_BEST_EFFORT_FULL, DROP, "lcl_best_effort_full",                                 \
+		"best effort, and the queue for that was full")                                    \
+	X(DROP_LCL_HANDOVER_FULL, DROP, "lcl_handover_full",                                       \
+		"on the way to the worker that owns the port: the ring was full")                  \
+	X(DROP_LCL_NO_MBUF, DROP, "lcl_no_mbuf",                                                   \
+		"with a label that could not be taken off, or a first buffer too short to tell, "  \
+		"for want of an mbuf")                                                             \
 	/* frames for biplane itself */                                                            \
 	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
 	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \
@@ -216,6 +233,35 @@
 		"datagrams with a coordinate that was saturated")                                  \
 	X(TRANSFORM_NO_MBUF, TRANSFORM, "transform_no_mbuf",                                       \
 		"datagrams for further receivers that were not made for want of an mbuf")          \
+	/* LCL scheduling */                                                                       \
+	X(LCL_ADDED, LCL, "lcl_added",                                                             \
+		"frames that became time-sensitive here: of an entry of flows")                    \
+	X(LCL_REMOVED, LCL, "lcl_removed", "frames at their last node: they left without a label") \
+	X(LCL_UNTRUSTED, LCL, "lcl_untrusted",                                                     \
+		"labels taken off because the port does not trust labels")                         \
+	X(LCL_BAD_TRUNCATED, LCL, "lcl_bad_truncated", "frames that end in their label")           \
+	X(LCL_BAD_VERSION, LCL, "lcl_bad_version", "labels taken off: of an unknown version")      \
+	X(LCL_BAD_HOPS, LCL, "lcl_bad_hops", "labels taken off: no node ahead, or too many")       \
+	X(LCL_BAD_DELAY, LCL, "lcl_bad_delay",                                                     \
+		"labels taken off: a delay that is more than a second, either way")                \
+	X(LCL_BAD_NESTED, LCL, "lcl_bad_nested", "labels taken off: one behind another")           \
+	X(LCL_LOST, LCL, "lcl_lost",                                                               \
+		"time-sensitive frames that left by a port without LCL, plain")                    \
+	X(LCL_CONSUMED, LCL, "lcl_consumed",                                                       \
+		"labels of frames that a service or the kernel took in")                           \
+	X(LCL_LATE, LCL, "lcl_late",                                                               \
+		"time-sensitive frames whose delay was used up when they came")                    \
+	X(LCL_EARLY, LCL, "lcl_early",                                                             \
+		"those whose time lies further ahead than the queues reach")                       \
+	X(LCL_MOVED, LCL, "lcl_moved", "those that went to a later queue: their own was full")     \
+	X(LCL_UNLABELLED_LENGTH, LCL, "lcl_unlabelled_length",                                     \
+		"sent as best effort: with the label, longer than the port's MTU allows")          \
+	X(LCL_UNLABELLED_HEADROOM, LCL, "lcl_unlabelled_headroom",                                 \
+		"sent as best effort: no room for the label in the buffer")                        \
+	X(LCL_UNLABELLED_NO_MBUF, LCL, "lcl_unlabelled_no_mbuf",                                   \
+		"sent as best effort: the buffer is shared, and there was none for a copy")        \
+	X(LCL_HANDED_OVER, LCL, "lcl_handed_over",                                                 \
+		"frames taken over from workers that do not own the port")                         \
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
@@ -224,6 +270,12 @@
 	X(FLOOD_NO_MBUF, BRIDGE, "flood_no_mbuf", "flood copies not made for want of an mbuf")     \
 	X(CHECKSUM_COMPLETED, BRIDGE, "checksum_completed",                                        \
 		"partial checksums of a local sender that were completed")                         \
+	X(CHECKSUM_LEFT, BRIDGE, "checksum_left",                                                  \
+		"partial checksums that were left to the output port's device")                    \
+	X(TX_COPIED, BRIDGE, "tx_copied",                                                          \
+		"frames in several buffers put together for a port that can't send them")          \
+	X(VLAN_RESTORED, BRIDGE, "vlan_restored",                                                  \
+		"frames given back the VLAN tag that the port took off")                           \
 	/* what inspection made of each frame */                                                   \
 	X(SEG_INSPECTED, INSPECT, "segments", "TCP segments to or from an inspected port")         \
 	X(SEG_EMPTY, INSPECT, "segments_empty", "of these, without payload")                       \
@@ -300,7 +352,21 @@
 	X(CLONE_NO_MBUF, ALARM, "clone_no_mbuf", "clones not made for want of an mbuf")            \
 	X(CLONE_TOO_LARGE, ALARM, "clone_too_large", "clones not made: over the edge port's MTU")  \
 	X(CLONE_FAMILY, ALARM, "clone_family", "clones not made: edge has no such IP version")     \
-	X(CLONE_NO_EDGE, ALARM, "clone_no_edge", "clones not made: no clone target configured")
+	X(CLONE_NO_EDGE, ALARM, "clone_no_edge", "clones not made: no clone target configured")    \
+	/* signs of trouble */                                                                     \
+	X(LINK_DOWN, TROUBLE, "link_down", "times that the link of a port went down")              \
+	X(NIC_MISSED, TROUBLE, "nic_missed",                                                       \
+		"frames that NICs dropped because no worker took them in time (imissed)")          \
+	X(NIC_NO_MBUF, TROUBLE, "nic_no_mbuf",                                                     \
+		"times that a port had no packet buffer for a frame (rx_nombuf)")                  \
+	X(NIC_ERRORS, TROUBLE, "nic_errors",                                                       \
+		"frames that ports received damaged, or could not receive (ierrors)")              \
+	X(MBUFS_LOW, TROUBLE, "mbufs_low",                                                         \
+		"times that a pool had fewer packet buffers than trouble.buffers_low")             \
+	X(WORKER_OVERRUN, TROUBLE, "worker_overrun",                                               \
+		"times that a worker left its queues for longer than trouble.worker_overrun")      \
+	X(WORKER_STUCK, TROUBLE, "worker_stuck",                                                   \
+		"times that a worker did not come back for trouble.worker_stuck")
 
 enum bp_counter_group {
 	BP_CG_MADE,
@@ -312,6 +378,7 @@ enum bp_counter_group {
 	BP_CG_PHD,
 	BP_CG_AGGREGATION,
 	BP_CG_TRANSFORM,
+	BP_CG_LCL,
 	BP_CG_BRIDGE,
 	BP_CG_INSPECT,
 	BP_CG_FLOW,
@@ -319,6 +386,7 @@ enum bp_counter_group {
 	BP_CG_MQTT,
 	BP_CG_VALUE,
 	BP_CG_ALARM,
+	BP_CG_TROUBLE,
 	BP_CG_COUNT,
 };
 
@@ -341,8 +409,9 @@ extern const struct bp_counter_info bp_counter_info[BP_C_COUNT];
 extern const char *const bp_counter_group_name[BP_CG_COUNT];
 
 /*
- * One worker's counters. Written by that worker alone with plain stores that readers in other
- * processes load with relaxed atomics; a uint64_t store is single on every 64-bit machine.
+ * One worker's counters, or the exception thread's, or the main thread's. Written by it alone with
+ * plain stores that readers in other processes load with relaxed atomics; a uint64_t store is
+ * single on every 64-bit machine.
  */
 struct bp_counters {
 	uint64_t v[BP_C_COUNT];

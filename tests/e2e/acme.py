@@ -103,7 +103,7 @@ class Acme:
                 return False
             got = client.ask(coap.GET, "cse-in", ADMIN, tries=1)
             return got is not None and got.code == 0x45
-        wait_until("the CSE's answer", answers, seconds=90, every=0.2)
+        wait_until("the CSE's answer", answers, seconds=240, every=0.2)
 
     def settle(self, client):
         """Waits until all that the CSE acknowledged is in its files: its writer lags, and sometimes forgets the newest
@@ -120,7 +120,7 @@ class Acme:
                     return True
                 time.sleep(0.05)
             return False
-        wait_until("the CSE's files", marked, seconds=60)
+        wait_until("the CSE's files", marked, seconds=180)
 
     def ask_http(self, path, query="", fr=ADMIN):
         """A retrieve over HTTP, which has no limit of length (CoAP answers of over 1024 octets come in blocks)."""

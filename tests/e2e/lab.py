@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIPLANE = os.environ.get("BIPLANE", str(ROOT / "build" / "apps" / "biplane"))
 LAB_NAME = os.environ.get("BP_LAB", "e2e")
+PATIENCE = float(os.environ.get("BP_PATIENCE", "1"))  # how much longer than usual to wait: on an emulated machine
 
 DEVICE, CLOUD, EDGE = "10.99.0.1", "10.99.0.2", "10.99.0.3"
 CLOUD6 = "fd99::2"
@@ -21,7 +22,7 @@ EDGE_MGMT = "10.98.0.3"
 MAC = {"dev": "02:99:00:00:00:01", "cloud": "02:99:00:00:00:02", "edge": "02:99:00:00:00:03"}
 
 # What a failed test prints.
-VIEWS = ("planes", "ports", "drops", "counters", "rules", "flows")
+VIEWS = ("planes", "ports", "trouble", "drops", "counters", "rules", "flows")
 ROUTING_VIEWS = ("interfaces", "neighbours")
 
 CLONE_NEWNET = 0x40000000
@@ -30,13 +31,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def wait_until(what, condition, seconds=20, every=0.02):
     """Polls until condition() is true, and returns what it returned; fails the test after `seconds`."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while True:
         got = condition()
         if got:
             return got
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain for {what}")
+            raise AssertionError(f"waited {seconds * PATIENCE:g} s in vain for {what}")
         time.sleep(every)
 
 
@@ -168,6 +169,10 @@ class Gateway:
             if group["name"] == name:
                 return group["count"]
         raise AssertionError(f"no counter {name}")
+
+    def counted(self):
+        """Counters that are not 0, for the words of a failure."""
+        return {c["name"]: c["count"] for c in self.show("counters")["counters"] if c["count"]}
 
     def plane(self, name):
         return next(p for p in self.show("planes")["planes"] if p["plane"] == name)

@@ -13,7 +13,7 @@ from peers import Collector, Publisher
 
 SUBCOMMANDS = ("run", "dataplane", "controlplane", "check", "replay", "show", "reload")
 VIEWS = ("ports", "nodes", "drops", "alarms", "flows", "rules", "counters", "planes", "interfaces", "neighbours",
-         "routes")
+         "routes", "trouble")
 
 
 def biplane(*args):

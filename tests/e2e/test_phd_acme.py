@@ -206,9 +206,9 @@ def test_away_and_back(own_cse):
             said.append(line.strip())
     reader = threading.Thread(target=collect)
     reader.start()
-    wait_until("some of them", lambda: len(said) >= 20, seconds=60)
+    wait_until("some of them", lambda: len(said) >= 20, seconds=180)
     cse.end()  # else it would go on until all are made
-    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=180)
     # All that was made until now is said by now, and lost.
     before = {line.split()[1] for line in said if line.startswith("ready ")}
     shutil.rmtree(cse.directory / "data", ignore_errors=True)
@@ -233,7 +233,7 @@ def test_stopped_for_a_while(cse):
     p = provision(cse, ack_ms=100)
     p.stdin.write("".join(" ".join(d) + "\n" for d in MANY[:30]))
     p.stdin.close()
-    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=180)
     os.kill(cse.process.pid, signal.SIGCONT)
     said = p.stdout.read().splitlines()
     assert p.wait(60) == 0 and len(said) == 31 and "refused" not in "".join(said[:-1])

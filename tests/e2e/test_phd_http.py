@@ -28,7 +28,7 @@ def http_answers(cse):
             return cse.ask_http("cse-in")
         except OSError:
             return False
-    wait_until("the CSE's answer by HTTP", answers, seconds=60)
+    wait_until("the CSE's answer by HTTP", answers, seconds=180)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_not_there_at_first(tmp_path):
     try:
         p = provision(cse)
         give(p, DEVICES)
-        wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+        wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=180)
         cse.up()
         assert "the CSE answers again" in ended(p, DEVICES)
         assert cse.tree("cse-in/" + OXIMETER) == [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]
@@ -218,7 +218,7 @@ def test_stopped_for_a_while(cse):
     os.kill(cse.process.pid, signal.SIGSTOP)
     p = provision(cse, timeout_ms=300)
     give(p, MANY[:30])
-    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=60)
+    wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=180)
     os.kill(cse.process.pid, signal.SIGCONT)
     ended(p, MANY[:30])
     made = {f"cse-in/{d[0]}/{o}" for d in MANY[:30] for o in ("fixed_dose", "variable_dose")}
@@ -262,7 +262,7 @@ def test_gateway_before_its_cse(routed_lab, hugepages, tmp_path, right_cse):
         for n in (1, 2):
             load = devices(routed_lab, "--device", "oximeter", "--count", 3, "--confirmed", "--reports", 3, "--rate", 0,
                            "--retries", 0, "--timeout", "500ms")
-            wait_until("it to notice", lambda: router.log.read_text().count("the CSE does not answer") >= n, seconds=60)
+            wait_until("it to notice", lambda: router.log.read_text().count("the CSE does not answer") >= n, seconds=180)
             before = connections_taken(routed_lab)
             right_cse.start(right_cse.client)
             status, lines, summary = sim_ended(load)

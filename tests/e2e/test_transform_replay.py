@@ -3,27 +3,17 @@
 for bit, through the whole gateway."""
 
 import json
-import struct
 import subprocess
 
 import pytest
 
+import captures
 from agg_frames import frame_of, read, write_pcap
 from lab import BIPLANE, ROOT
 from readings import IDENTITY, ROTATED, SLANTED, UDP, assert_exact, coordinates, some, source, transform
 
 TRACKER, SERVER = "10.7.0.5", "10.7.0.9"
 VECTORS = json.loads((ROOT / "tests" / "fixtures" / "transform.json").read_text())
-
-
-def read_pcap(path):
-    octets = path.read_bytes()
-    at, frames = 24, []
-    while at < len(octets):
-        length = struct.unpack("<I", octets[at + 8:at + 12])[0]
-        frames.append(octets[at + 16:at + 16 + length])
-        at += 16 + length
-    return frames
 
 
 def replay(directory, payloads, *entries):
@@ -36,7 +26,7 @@ def replay(directory, payloads, *entries):
     p = subprocess.run([BIPLANE, "replay", "-c", str(file), "--in", f"devices={directory}/in.pcap", "--out", f"cloud={directory}/out.pcap",
                         "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
     assert p.returncode == 0, p.stderr
-    return [read(f) for f in read_pcap(directory / "out.pcap")], json.loads(p.stdout)
+    return [read(f) for _, f in captures.read(directory / "out.pcap")], json.loads(p.stdout)
 
 
 @pytest.mark.parametrize("method", sorted({v["method"] for v in VECTORS["vectors"]}))

@@ -2,17 +2,20 @@
 #ifndef BP_TEST_TIMES_H
 #define BP_TEST_TIMES_H
 
-/* How often something random is repeated: under a sanitizer, which makes it some times slower, a
- * quarter. The plain build repeats all of it from the same seed. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_TIMES(n) ((n) / 4)
+/* How often something random is repeated, from a fixed seed: with -Dlong_tests=true as often as
+ * stands there, which is for a change of what is tested; else a half, and under a sanitizer, which
+ * makes it some times slower, an eighth. */
+#ifdef BP_LONG_TESTS
+#define TEST_TIMES(n) (n)
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_TIMES(n) ((n) / 8)
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TEST_TIMES(n) ((n) / 4)
+#define TEST_TIMES(n) ((n) / 8)
 #endif
 #endif
 #ifndef TEST_TIMES
-#define TEST_TIMES(n) (n)
+#define TEST_TIMES(n) ((n) / 2)
 #endif
 
 #endif

@@ -7,21 +7,13 @@
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-SIM = sys.argv.pop(1)
-
-
-def run(*args, status=0):
-    p = subprocess.run([SIM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                       timeout=100)
-    if p.returncode != status:
-        raise AssertionError(f"{args}: {p.returncode}: {p.stderr}")
-    return p.stderr if status else p.stdout
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from sim_command import run  # noqa: E402
 
 
 def measured(*args):

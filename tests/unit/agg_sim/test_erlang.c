@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "apps/agg_sim/erlang.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 
 #define N 20000
 

@@ -2,7 +2,7 @@
 #include "tests/unit/agg_sim/measured.h"
 
 #include "apps/agg_sim/least_rate.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 
 /*
  * The least service rate of the second switch, Inequality 11, by the N-packets of the gateway's own

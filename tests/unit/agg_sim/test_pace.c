@@ -5,7 +5,7 @@
 
 #include "agg/pacer.h"
 #include "apps/agg_sim/merged.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 
 /*
  * The disaggregator's pacer as the paper's second switch: a queue with fixed service times of

@@ -5,7 +5,7 @@
 
 #include "apps/agg_sim/least_rate.h"
 #include "apps/agg_sim/models.h"
-#include "apps/agg_sim/random.h"
+#include "apps/sim_random.h"
 #include "apps/agg_sim/server.h"
 
 #define N 2000000

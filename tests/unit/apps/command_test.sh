@@ -203,6 +203,33 @@ printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
 expect 69 'no control plane answers' "$biplane" matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
 expect 69 "no instance named '$name' is running" "$biplane" matrix show -c "$dir/good.yaml"
 
+# doctor: the machine that this runs on may be ready or not; a folder that is empty is not
+expect 0 '^Usage: biplane doctor ' "$biplane" doctor --help
+mkdir "$dir/machine"
+expect 1 '^unknown +rights +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
+expect 1 '"verdict": "trouble"' "$biplane" doctor --sysroot "$dir/machine" --json
+expect 0 '^(trouble|fine|unknown) ' sh -c '"$1" doctor; [ $? -le 1 ]' sh "$biplane"
+"$biplane" doctor --json -c "$dir/good.yaml" >"$dir/doctor.json"
+expect 0 '^ok$' python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["verdict"] in ("fine", "advice", "unknown", "trouble")
+items = {i["item"]: i for i in report["items"]}
+assert items["IOMMU"]["verdict"] == "fine" # no port of the file is on PCI
+assert items["vfio-pci"]["verdict"] == "fine"
+assert all(n["address"] and n["grade"] for n in report["nics"])
+print("ok")' "$dir/doctor.json"
+expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" doctor -c "$dir/bad.yaml"
+expect 64 'say what --fix is to do' "$biplane" doctor --nic 0000:03:00.0
+expect 64 'say what --fix is to do' "$biplane" doctor --yes
+expect 64 'exclude each other' "$biplane" doctor --fix --undo
+expect 64 'leave -c out' "$biplane" doctor --undo -c "$dir/good.yaml"
+expect 64 'are for looking' "$biplane" doctor --fix --json
+for pages in 0 -1 x 1=x x=1 1024=1 =4; do
+	expect 64 'NODE=PAGES, was expected' "$biplane" doctor --fix --hugepages $pages
+done
+expect 64 "unexpected argument 'eth0'" "$biplane" doctor eth0
+
 # a supervisor of that name that runs already
 mkdir -p "$dir/run"
 exec 9>"$dir/run/$name.pid"

@@ -158,6 +158,50 @@ static void ports_sum_over_workers(void **state)
 	free(text);
 }
 
+static void set_offload(unsigned i, enum bp_offload o, uint8_t word, uint8_t by, const char *why)
+{
+	struct bp_port_offload *p = &shm.ports[i].offload[o];
+
+	p->word = word;
+	p->outcome = by;
+	snprintf(p->why, sizeof(p->why), "%s", why);
+}
+
+/* What was said of each offload, who does it, and why. */
+static void ports_tell_of_offloads(void **state)
+{
+	set_port(0, "devices");
+	set_port(1, "cloud");
+	set_offload(0, BP_OFFLOAD_RX_CHECKSUM, BP_OFFLOAD_OFF, BP_OFFLOAD_SOFTWARE, "set off");
+	set_offload(1, BP_OFFLOAD_SCATTER, BP_OFFLOAD_ON, BP_OFFLOAD_HARDWARE, "in several");
+	set_offload(1, BP_OFFLOAD_RSS, 77, 88, "a segment of a later version");
+	atomic_store(&shm.global->dp_ports, 2);
+
+	json_t *v = collect(&bp_show_ports);
+	const json_t *of0 = json_object_get(row(v, "ports", 0), "offloads"),
+		     *of1 = json_object_get(row(v, "ports", 1), "offloads");
+
+	assert_int_equal(json_array_size(of0), BP_OFFLOADS);
+	assert_text(json_array_get(of0, 0), "offload", "rx_checksum");
+	assert_text(json_array_get(of0, 0), "set", "off");
+	assert_text(json_array_get(of0, 0), "by", "software");
+	assert_text(json_array_get(of0, 0), "why", "set off");
+	assert_text(json_array_get(of0, 1), "set", "auto");
+	assert_text(json_array_get(of0, 1), "by", "unused");
+	assert_text(json_array_get(of1, 3), "offload", "scatter");
+	assert_text(json_array_get(of1, 3), "set", "on");
+	assert_text(json_array_get(of1, 3), "by", "hardware");
+	assert_text(json_array_get(of1, 4), "set", "?");
+	assert_text(json_array_get(of1, 4), "by", "?");
+
+	char *text = text_of(&bp_show_ports, v, false);
+
+	assert_non_null(strstr(text, "\nPORT     OFFLOAD        SET   BY        WHY\n"
+				     "devices  rx_checksum    off   software  set off\n"));
+	assert_non_null(strstr(text, "\ncloud    scatter        on    hardware  in several\n"));
+	free(text);
+}
+
 static void more_ports_than_there_can_be(void **state)
 {
 	atomic_store(&shm.global->dp_ports, UINT32_MAX);
@@ -566,6 +610,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(ports_sum_over_workers),
+		CASE(ports_tell_of_offloads),
 		CASE(more_ports_than_there_can_be),
 		CASE(no_ports_yet),
 		CASE(drops_balance),

@@ -355,6 +355,25 @@ static void what_can_not_be_executed_is_said(void **state)
 	assert_true(log_has(f, "/nonexistent/plane: No such file or directory"));
 }
 
+/* Their life signs would be taken for ours. */
+static void planes_do_not_talk_to_the_service_manager(void **state)
+{
+	struct fixture *f = *state;
+
+	setenv("NOTIFY_SOCKET", "/nowhere", 1);
+	setenv("WATCHDOG_USEC", "1000000", 1);
+	start(f,
+		"echo ${NOTIFY_SOCKET:+2}${WATCHDOG_USEC:+3}1 >said.tmp; mv said.tmp said; "
+		"exec sleep 1000",
+		NULL, 30000);
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	WAIT_FOR(number_in(f->dir, "said"));
+	assert_int_equal(number_in(f->dir, "said"), 1);
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -372,6 +391,7 @@ int main(void)
 		CASE(hup_goes_to_the_plane_that_wants_it),
 		CASE(planes_end_with_a_killed_supervisor),
 		CASE(what_can_not_be_executed_is_said),
+		CASE(planes_do_not_talk_to_the_service_manager),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,9 @@
 	"runtime: {directory: \"/tmp/a \\\"b\\\"\", hugepages: never, memory: 1GiB}\n"             \
 	"ports:\n"                                                                                 \
 	"  - {name: devices, device: \"0000:03:00.0\", queues: 2, rx_descriptors: 512, "           \
-	"tx_descriptors: 256, mtu: 1500, promiscuous: false}\n"                                    \
+	"tx_descriptors: 256, mtu: 1500, promiscuous: false, offloads: {rx_checksum: off, "        \
+	"tx_checksum: on, "                                                                        \
+	"multi_segment: off, scatter: on, rss: off, vlan_strip: on}}\n"                            \
 	"  - {name: cloud, device: \"net_af_packet0,iface=b\"}\n"                                  \
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
 	"bridge: [[devices, cloud], [edge, spare]]\nbridging: {mac_table: 100, ageing: 90s}\n"     \
@@ -58,6 +60,10 @@ static void everything_is_read(void **state)
 	assert_int_equal(c->port[0].tx_descriptors, 256);
 	assert_int_equal(c->port[0].mtu, 1500);
 	assert_false(c->port[0].promiscuous);
+	for (unsigned i = 0; i < BP_OFFLOADS; i++) {
+		assert_int_equal(c->port[0].offload[i], i % 2 ? BP_OFFLOAD_ON : BP_OFFLOAD_OFF);
+		assert_int_equal(c->port[1].offload[i], BP_OFFLOAD_AUTO);
+	}
 	assert_string_equal(c->port[3].name, "spare");
 	assert_true(c->port[3].promiscuous);
 	assert_int_equal(c->n_bridges, 2);
@@ -112,11 +118,16 @@ static void everything_is_read(void **state)
 	bp_config_free(c);
 }
 
+#define OFFLOADS                                                                                   \
+	"    offloads:\n      rx_checksum: auto\n      tx_checksum: auto\n"                        \
+	"      multi_segment: auto\n      scatter: auto\n      rss: auto\n"                        \
+	"      vlan_strip: auto\n"
 #define CLASS_DEFAULTS(name, rate, burst)                                                          \
 	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
 #define AGGREGATION_DEFAULTS                                                                       \
 	"aggregate: []\ndisaggregate: []\naggregation:\n  streams: 1024\n  queue: 4096\n"          \
-	"transform: []\ntransformation:\n  matrices: 1024\n"
+	"transform: []\ntransformation:\n  matrices: 1024\n"                                       \
+	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
 	"16384\n"                                                                                  \
@@ -127,6 +138,10 @@ static void everything_is_read(void **state)
 			CLASS_DEFAULTS("other", "1000", "100") AGGREGATION_DEFAULTS
 
 /* The dump of the least configuration is the table of defaults. */
+#define TROUBLE                                                                                    \
+	"trouble:\n  link_settle: 10s\n  buffers_low: 5\n  worker_overrun: 100ms\n"                \
+	"  worker_stuck: 2s\n  log_every: 10s\n"
+
 static void defaults_are_dumped(void **state)
 {
 	struct bp_config *c = accepted(EDGE
@@ -136,13 +151,13 @@ static void defaults_are_dumped(void **state)
 
 	assert_string_equal(text,
 		"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"
-		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\nports:\n"
-		"  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
+		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n" TROUBLE
+		"ports:\n  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
-		"    kernel: off\n"
+		"    kernel: off\n" OFFLOADS
 		"  - name: \"b\"\n    device: \"y\"\n    queues: 0\n    rx_descriptors: 0\n"
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
-		"    kernel: off\nbridge:\n  - ports: [\"a\", \"b\"]\n"
+		"    kernel: off\n" OFFLOADS "bridge:\n  - ports: [\"a\", \"b\"]\n"
 		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
 		"mqtt:\n  ports: [1883]\n"
 		"  judge: to_broker\n  checksum: verify\n  flows: 65536\n  flow_timeout: 1h\n"
@@ -183,7 +198,7 @@ static void defaults_are_dumped(void **state)
 	"    other: {rate: 50, queue: 18}\n"
 #define HEAD                                                                                       \
 	"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"                          \
-	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n"
+	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n" TROUBLE
 #define PORT_HEAD(name, device)                                                                    \
 	"  - name: \"" name "\"\n    device: \"" device "\"\n    queues: 0\n"                      \
 	"    rx_descriptors: 0\n    tx_descriptors: 0\n    mtu: 0\n"
@@ -197,14 +212,14 @@ static void routing_is_dumped(void **state)
 		HEAD "ports:\n" PORT_HEAD("lan",
 			"x") "    promiscuous: false\n    mac: \"02:00:00:00:00:0a\"\n"
 			     "    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n    kernel: tap\n"
-			     "    interface: \"lan0\"\n" PORT_HEAD("wan",
+			     "    interface: \"lan0\"\n" OFFLOADS PORT_HEAD("wan",
 				     "y") "    promiscuous: true\n    addresses: []\n    kernel: "
-					  "off\n" PORT_HEAD("c",
+					  "off\n" OFFLOADS PORT_HEAD("c",
 						  "z") "    promiscuous: true\n    addresses: []\n "
-						       "   kernel: off\n" PORT_HEAD("d",
+						       "   kernel: off\n" OFFLOADS PORT_HEAD("d",
 							       "w") "    promiscuous: true\n    "
 								    "addresses: []\n    kernel: "
-								    "off\n"
+								    "off\n" OFFLOADS
 								    "bridge:\n  - ports: [\"c\", "
 								    "\"d\"]\n    host:\n      "
 								    "name: \"plant\"\n"
@@ -298,7 +313,8 @@ static void dumps_read_back_the_same(void **state)
 static void examples_are_right(void **state)
 {
 	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "bridge-host",
-		"router", "router-frr", "health", "aggregation-near", "aggregation-far"};
+		"router", "router-frr", "health", "aggregation-near", "aggregation-far",
+		"transform", "lcl-edge", "lcl-node"};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;
@@ -406,10 +422,10 @@ static void reload_takes_over_the_rest(void **state)
 /* Every leaf changed on its own is told, or is reloadable, as its row says. */
 static void each_flag_is_obeyed(void **state)
 {
+	const struct bp_setting *s = NULL;
 	uint32_t told = 0;
 
-	for (uint32_t i = 0; i < bp_schema_rows; i++) {
-		const struct bp_setting *s = &bp_schema[i];
+	while ((s = bp_schema_next(s)) != NULL) {
 		struct bp_config *a, *b;
 		const char *of;
 		FILE *f;
@@ -435,17 +451,18 @@ static void each_flag_is_obeyed(void **state)
 
 static void the_page_names_every_setting(void **state)
 {
+	const struct bp_setting *s = NULL;
 	char *page;
 	size_t size;
 	FILE *f = open_memstream(&page, &size);
 
 	bp_config_man(f);
 	fclose(f);
-	for (uint32_t i = 0; i < bp_schema_rows; i++) {
+	while ((s = bp_schema_next(s)) != NULL) {
 		char bold[128], heading[128];
 
-		snprintf(bold, sizeof(bold), "\n.B %s\n", bp_schema[i].path);
-		snprintf(heading, sizeof(heading), "\n.SS %s\n", bp_schema[i].path);
+		snprintf(bold, sizeof(bold), "\n.B %s\n", s->path);
+		snprintf(heading, sizeof(heading), "\n.SS %s\n", s->path);
 		assert_true(strstr(page, bold) != NULL || strstr(page, heading) != NULL);
 	}
 	free(page);

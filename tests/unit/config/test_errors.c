@@ -18,17 +18,18 @@ static void unknown_names_get_a_guess(void **state)
 	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
 					  "one of: directory, hugepages, "
 					  "memory\n");
-	says(PORTS "\"\\e[31m\": 1\n", "f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
-				       "expected one of: name, workers, "
-				       "idle, mbufs, runtime, ports, bridge, bridging, routing, "
-				       "sync, static, exception, phd, aggregate, disaggregate, "
-				       "aggregation, transform, transformation, mqtt\n");
+	says(PORTS "\"\\e[31m\": 1\n",
+		"f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
+		"expected one of: name, workers, "
+		"idle, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
+		"sync, static, exception, phd, aggregate, disaggregate, "
+		"aggregation, transform, transformation, lcl, mqtt\n");
 	says(PORTS "<<: {name: a}\n",
 		"f.yaml:2:1: unknown setting '<<' in the file; expected one "
 		"of: name, workers, idle, "
-		"mbufs, runtime, ports, bridge, bridging, routing, "
+		"mbufs, runtime, trouble, ports, bridge, bridging, routing, "
 		"sync, static, exception, phd, aggregate, disaggregate, aggregation, "
-		"transform, transformation, mqtt\n");
+		"transform, transformation, lcl, mqtt\n");
 }
 
 static void names_are_given_once(void **state)

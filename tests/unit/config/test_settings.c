@@ -30,6 +30,10 @@ struct row {
 #define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
 #define MQTT BRIDGED "mqtt:\n  "
 #define PORT "ports:\n  - name: a\n    device: x\n    "
+#define OFFLOADS PORT "offloads:\n      "
+#define OFFLOAD_WORDS                                                                              \
+	.good = {{"auto", "auto"}, {"on", "on"}, {"off", "off"}},                                  \
+	.bad = {{"true", "no choice"}, {"AUTO", "no choice"}, {"1", "no choice"}}
 #define EDGE_OPEN MQTT "edge:\n    host: h\n    "
 #define CLONE_OPEN MQTT "clone:\n    port: a\n    mac: \"02:00:00:00:00:01\"\n    "
 
@@ -119,6 +123,21 @@ static const struct row rows[] = {
 		.bad = {{"63MiB", "too small"}, {"1025GiB", "too large"},
 			{"65537KiB", "not a multiple of 1MiB"}, {"64mib", "no known unit"},
 			{"1e9", "no known unit"}, {"99999999TiB", "too large"}}},
+	{"trouble.link_settle", PORTS "trouble:\n  ", "", .good = {{"1s", "1s"}, {"1h", "1h"}},
+		.bad = {{"999ms", "too small"}, {"61m", "too large"}, {"10", "has no unit"}}},
+	{"trouble.buffers_low", PORTS "trouble:\n  ", "",
+		.good = {{"0", "0"}, {"1", "1"}, {"90", "90"}},
+		.bad = {{"91", "too large"}, {"5%", "not a whole number"},
+			{"-1", "not a whole number"}}},
+	{"trouble.worker_overrun", PORTS "trouble:\n  ", "",
+		.good = {{"0", "0"}, {"100us", "100us"}, {"1m", "1m"}},
+		.bad = {{"99us", "too small"}, {"61s", "too large"}, {"100", "has no unit"}}},
+	{"trouble.worker_stuck", PORTS "trouble:\n  ", "",
+		.good = {{"0", "0"}, {"500ms", "500ms"}, {"1h", "1h"}},
+		.bad = {{"499ms", "too small"}, {"61m", "too large"}, {"2", "has no unit"}}},
+	{"trouble.log_every", PORTS "trouble:\n  ", "", .good = {{"1s", "1s"}, {"1d", "1d"}},
+		.bad = {{"999ms", "too small"}, {"25h", "too large"}, {"0", "no unit"},
+			{"0s", "too small"}}},
 	{"ports[].name", "ports:\n  - device: x\n    interface: i\n    ", "",
 		.good = {{"a", "\"a\""}, {NAME31, "\"" NAME31 "\""}},
 		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"}}},
@@ -144,6 +163,12 @@ static const struct row rows[] = {
 	{"ports[].addresses", PORT, "", ADDRESSES},
 	{"ports[].kernel", PORT, "", KERNEL},
 	{"ports[].interface", PORT, "", KERNEL_NAME},
+	{"ports[].offloads.rx_checksum", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.tx_checksum", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.multi_segment", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.scatter", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.rss", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.vlan_strip", OFFLOADS, "", OFFLOAD_WORDS},
 	{"bridge[].ports", PORTS "bridge:\n  - ", "", .good = {{"[b, a]", "[\"b\", \"a\"]"}},
 		.bad = {{"a", "not a list"}, {"{a: b}", "not a list"}, {"[a]", "has 1 port;"},
 			{"[]", "has 0 ports"}, {"[a, a]", "bridged already"},
@@ -247,6 +272,7 @@ static const struct row rows[] = {
 #include "settings_phd.h"
 #include "settings_aggregation.h"
 #include "settings_transform.h"
+#include "settings_lcl.h"
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
@@ -483,8 +509,9 @@ static void bad_values_are_refused(void **state)
 
 static void every_setting_is_tested(void **state)
 {
-	for (uint32_t i = 0; i < bp_schema_rows; i++) {
-		const struct bp_setting *s = &bp_schema[i];
+	const struct bp_setting *s = NULL;
+
+	while ((s = bp_schema_next(s)) != NULL) {
 		size_t k = 0;
 
 		if (s->type == &bp_type_section || s->list != NULL)
@@ -510,9 +537,12 @@ static void the_schema_is_consistent(void **state)
 	static struct bp_transform_source source;
 	static struct bp_transform_receiver receiver;
 	static struct bp_layout_draft layout;
+	static struct bp_lcl_port lcl_port;
+	static struct bp_lcl_flow flow;
+	const struct bp_setting *s = NULL;
 
-	for (uint32_t i = 0; i < bp_schema_rows; i++) {
-		const struct bp_setting *s = &bp_schema[i];
+	while ((s = bp_schema_next(s)) != NULL) {
+		const struct bp_setting *before = NULL;
 		bool leaf = s->type != &bp_type_section && s->list == NULL;
 		void *base = strncmp(s->path, "ports[]", 7) == 0            ? (void *)&port
 			     : strncmp(s->path, "mqtt.rules[]", 12) == 0    ? (void *)&rule
@@ -524,13 +554,15 @@ static void the_schema_is_consistent(void **state)
 			     : strstr(s->path, ".sources[]") != NULL        ? (void *)&source
 			     : strstr(s->path, "[].layout.") != NULL        ? (void *)&layout
 			     : strncmp(s->path, "transform[]", 11) == 0     ? (void *)&transform
+			     : strncmp(s->path, "lcl.ports[]", 11) == 0     ? (void *)&lcl_port
+			     : strncmp(s->path, "lcl.flows[]", 11) == 0     ? (void *)&flow
 									    : (void *)&c;
 		struct bp_fault fault;
 
 		assert_non_null(s->help);
 		assert_true(s->help[strlen(s->help) - 1] == '.');
-		for (uint32_t k = 0; k < i; k++)
-			assert_string_not_equal(s->path, bp_schema[k].path);
+		while ((before = bp_schema_next(before)) != s)
+			assert_string_not_equal(s->path, before->path);
 		if (leaf)
 			assert_true((s->flags & BP_REQUIRED) != 0 || s->preset != NULL ||
 				    s->preset_note != NULL);

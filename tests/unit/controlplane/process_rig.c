@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -31,6 +32,35 @@ void process_end(struct process *p)
 	if (p->shm.segment != NULL)
 		bp_segment_close(p->shm.segment);
 	test_dir_remove(p->dir);
+}
+
+int process_setup(void **state)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	process_begin(p);
+	*state = p;
+	return 0;
+}
+
+int process_teardown(void **state)
+{
+	process_end(*state);
+	free(*state);
+	return 0;
+}
+
+void process_write_bridge(const struct process *p, const char *more)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		"name: test\nruntime: {directory: %s, hugepages: never}\n"
+		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
+		"bridge: [[devices, cloud]]\n%s",
+		p->dir, more);
+	test_write_file(p->config_path, text);
 }
 
 /*

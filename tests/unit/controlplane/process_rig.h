@@ -22,6 +22,13 @@ void process_begin(struct process *p);
 /* Kills it, and removes all. */
 void process_end(struct process *p);
 
+/* The same as cmocka has it: *state is the struct process. */
+int process_setup(void **state);
+int process_teardown(void **state);
+
+/* A file with ports devices and cloud, bridged, and `more`. */
+void process_write_bridge(const struct process *p, const char *more);
+
 void process_start(struct process *p);
 /* Its status as waitpid(2) tells it, once it has ended. */
 int process_wait(struct process *p);

@@ -183,3 +183,13 @@ struct bp_phd_session *session(const struct rig *r, uint32_t slot)
 {
 	return &r->x.t->sessions[slot];
 }
+
+uint32_t start_reported(struct rig *r)
+{
+	uint32_t slot;
+
+	start(r);
+	slot = open_session(r, 1, &rig_400);
+	assert_int_equal(report(r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	return slot;
+}

@@ -55,6 +55,10 @@ void start_again(struct rig *r, uint32_t pending);
 /* Nothing is to be on its way. r->n is filled in. */
 void stop(struct rig *r);
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m);
+/* A slow path that has taken report S02 of device 1, one of configuration 400; its session. */
+uint32_t start_reported(struct rig *r);
+/* What it is answered with. */
+#define RORS_S02 "e7000012001000100201000a0000ffffffff0d1d0000"
 /* One that begins with what its device's last one was not answered: device 1's, which comes from
  * the address and port of `device`. */
 uint32_t open_carrying(struct rig *r, uint32_t device, const struct bp_phd_model *m,

@@ -2,9 +2,13 @@
 #include "tests/unit/controlplane/sync_rig.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 int sync_rig_setup(void **state)
 {
@@ -39,6 +43,20 @@ bool sync_rig_synced(const struct sync_rig *r)
 	return bp_sync_state(r->sync) == BP_SYNC_SYNCED;
 }
 
+/* Whether the kernel has looked at the carrier that it has: it may take a second to. */
+static bool runs(const char *name)
+{
+	struct ifreq i = {0};
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool there;
+
+	assert_true(fd >= 0);
+	snprintf(i.ifr_name, sizeof(i.ifr_name), "%s", name);
+	there = ioctl(fd, SIOCGIFFLAGS, &i) == 0;
+	close(fd);
+	return !there || (i.ifr_flags & IFF_RUNNING);
+}
+
 void sync_rig_start(struct sync_rig *r)
 {
 	struct bp_sync_to to = {.writer = r->writer,
@@ -56,6 +74,11 @@ void sync_rig_start(struct sync_rig *r)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_type(r, "10.0.0.0/24") >= 0 &&
 			     rig_type(r, "10.1.0.0/24") >= 0 && rig_type(r, "fd00::1/128") >= 0 &&
 			     rig_type(r, "fd01::1/128") >= 0);
+	RUN_UNTIL(r, runs("lan") && runs("wan"));
+	sync_rig_ip("link show lo >/dev/null"); /* by now all that has changed was told */
+	event_base_loop(r->base, EVLOOP_NONBLOCK);
+	RUN_UNTIL(r, sync_rig_synced(r));
+	atomic_store(&r->global->cp_sync_resyncs, 0);
 }
 
 void sync_rig_stop(struct sync_rig *r)

@@ -4,7 +4,6 @@
 #include "process_rig.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ONE "aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}}\n"
@@ -13,67 +12,32 @@
 	"disaggregate:\n"                                                                          \
 	"  - {port: cloud, to: {address: 10.2.0.9, udp: 5555}, senders: [10.0.0.0/24]}\n"
 
-struct fixture {
-	struct process p;
-};
-
-static void write_config(const struct fixture *f, const char *more)
+static void attach(struct process *f)
 {
-	char text[2048];
-
-	snprintf(text, sizeof(text),
-		"name: test\nruntime: {directory: %s, hugepages: never}\n"
-		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
-		"bridge: [[devices, cloud]]\n%s",
-		f->p.dir, more);
-	test_write_file(f->p.config_path, text);
+	bp_config_free(process_attach(f));
 }
 
-static int setup(void **state)
+static uint64_t generation(const struct process *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	process_begin(&f->p);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	process_end(&f->p);
-	free(f);
-	return 0;
-}
-
-static void attach(struct fixture *f)
-{
-	bp_config_free(process_attach(&f->p));
-}
-
-static uint64_t generation(const struct fixture *f)
-{
-	return atomic_load(&f->p.shm.agg.plan->generation);
+	return atomic_load(&f->shm.agg.plan->generation);
 }
 
 /* That the plan is what the file says. */
-static void plan_is_the_files(struct fixture *f)
+static void plan_is_the_files(struct process *f)
 {
-	struct bp_config *c = bp_config_load(f->p.config_path, stderr);
+	struct bp_config *c = bp_config_load(f->config_path, stderr);
 	struct bp_agg_rules taken;
 	uint64_t seen = 0;
 
 	assert_non_null(c);
-	assert_true(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &taken));
+	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &taken));
 	assert_memory_equal(&taken, &c->agg, sizeof(taken));
 	bp_config_free(c);
 }
 
-static void accepted(struct fixture *f, bool changed)
+static void accepted(struct process *f, bool changed)
 {
-	json_t *reply = process_ask(&f->p, "reload");
+	json_t *reply = process_ask(f, "reload");
 
 	assert_true(json_is_true(json_object_get(reply, "ok")));
 	assert_int_equal(json_is_true(json_object_get(reply, "aggregation_changed")), changed);
@@ -81,9 +45,9 @@ static void accepted(struct fixture *f, bool changed)
 	json_decref(reply);
 }
 
-static void refused(struct fixture *f, const char *why)
+static void refused(struct process *f, const char *why)
 {
-	json_t *reply = process_ask(&f->p, "reload");
+	json_t *reply = process_ask(f, "reload");
 	const char *said;
 
 	assert_true(json_is_false(json_object_get(reply, "ok")));
@@ -96,26 +60,26 @@ static void refused(struct fixture *f, const char *why)
 
 static void reload_tells_what_differs(void **state)
 {
-	struct fixture *f = *state;
+	struct process *f = *state;
 
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	attach(f); /* the data plane comes first */
 	assert_int_equal(generation(f), 0);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
+	process_start(f);
+	json_decref(process_ask(f, "status"));
 	assert_int_equal(generation(f), 2);
 	plan_is_the_files(f);
-	write_config(f, TWO);
+	process_write_bridge(f, TWO);
 	accepted(f, true);
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
 	/* The same, and the same in other words: octet by octet, so that streams go on. */
 	accepted(f, false);
-	write_config(f, TWO "aggregation: {queue: 4000}\n");
+	process_write_bridge(f, TWO "aggregation: {queue: 4000}\n");
 	accepted(f, false);
 	assert_int_equal(generation(f), 8);
 	plan_is_the_files(f);
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	accepted(f, true);
 	assert_int_equal(generation(f), 10);
 	plan_is_the_files(f);
@@ -123,25 +87,26 @@ static void reload_tells_what_differs(void **state)
 
 static void refused_reload_changes_nothing(void **state)
 {
-	struct fixture *f = *state;
+	struct process *f = *state;
 	struct bp_agg_plan *before = malloc(sizeof(*before));
 
 	assert_non_null(before);
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	attach(f);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
-	memcpy(before, f->p.shm.agg.plan, sizeof(*before));
-	write_config(f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp: 1}, messages: 0}\n");
+	process_start(f);
+	json_decref(process_ask(f, "status"));
+	memcpy(before, f->shm.agg.plan, sizeof(*before));
+	process_write_bridge(
+		f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp: 1}, messages: 0}\n");
 	refused(f, "unknown setting 'messages'");
 	/* Good entries beside what a reload can't take over. */
-	write_config(f, TWO "aggregation: {streams: 9}\n");
+	process_write_bridge(f, TWO "aggregation: {streams: 9}\n");
 	refused(f, "aggregation.streams: changing it needs a restart");
-	write_config(f, "");
+	process_write_bridge(f, "");
 	refused(f, "aggregate: removing the last entry needs a restart");
-	assert_memory_equal(before, f->p.shm.agg.plan, sizeof(*before));
+	assert_memory_equal(before, f->shm.agg.plan, sizeof(*before));
 	free(before);
-	write_config(f, TWO);
+	process_write_bridge(f, TWO);
 	accepted(f, true);
 	plan_is_the_files(f);
 }
@@ -150,27 +115,27 @@ static void refused_reload_changes_nothing(void **state)
  * predecessor was killed while it wrote. */
 static void restart_writes_the_plan(void **state)
 {
-	struct fixture *f = *state;
+	struct process *f = *state;
 
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	attach(f);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
-	process_kill(&f->p);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
+	process_start(f);
+	json_decref(process_ask(f, "status"));
+	process_kill(f);
+	process_start(f);
+	json_decref(process_ask(f, "status"));
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
-	process_kill(&f->p);
-	write_config(f, TWO);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
+	process_kill(f);
+	process_write_bridge(f, TWO);
+	process_start(f);
+	json_decref(process_ask(f, "status"));
 	assert_int_equal(generation(f), 6);
 	plan_is_the_files(f);
-	process_kill(&f->p);
-	atomic_store(&f->p.shm.agg.plan->generation, 7);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
+	process_kill(f);
+	atomic_store(&f->shm.agg.plan->generation, 7);
+	process_start(f);
+	json_decref(process_ask(f, "status"));
 	assert_int_equal(generation(f), 8);
 	plan_is_the_files(f);
 }
@@ -178,35 +143,35 @@ static void restart_writes_the_plan(void **state)
 /* A data plane that comes later has read the file, which nobody has put in force. */
 static void a_new_dataplane_is_told(void **state)
 {
-	struct fixture *f = *state;
+	struct process *f = *state;
 	struct bp_agg_rules before, after;
 	uint64_t seen = 0, first;
 
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	attach(f);
-	process_start(&f->p);
+	process_start(f);
 	accepted(f, false);
-	assert_true(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &before));
-	write_config(f, TWO);
+	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &before));
+	process_write_bridge(f, TWO);
 	first = generation(f);
-	atomic_store(&f->p.shm.global->dp_started_ns, 1);
+	atomic_store(&f->shm.global->dp_started_ns, 1);
 	WAIT_UNTIL(generation(f) != first);
-	WAIT_UNTIL(bp_agg_plan_take(f->p.shm.agg.plan, &seen, &after));
+	WAIT_UNTIL(bp_agg_plan_take(f->shm.agg.plan, &seen, &after));
 	assert_memory_equal(&after, &before, sizeof(after));
 }
 
 /* Who aggregates nothing has no plan, and adding the first entry is refused. */
 static void the_first_entry_needs_a_restart(void **state)
 {
-	struct fixture *f = *state;
+	struct process *f = *state;
 
-	write_config(f, "");
+	process_write_bridge(f, "");
 	attach(f);
-	assert_null(f->p.shm.agg.plan);
-	process_start(&f->p);
-	json_decref(process_ask(&f->p, "status"));
+	assert_null(f->shm.agg.plan);
+	process_start(f);
+	json_decref(process_ask(f, "status"));
 	accepted(f, false);
-	write_config(f, ONE);
+	process_write_bridge(f, ONE);
 	refused(f, "aggregate: adding the first entry needs a restart");
 }
 
@@ -214,11 +179,16 @@ int main(int argc, char **argv)
 {
 	int status;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reload_tells_what_differs, setup, teardown),
-		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(restart_writes_the_plan, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_new_dataplane_is_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_first_entry_needs_a_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			reload_tells_what_differs, process_setup, process_teardown),
+		cmocka_unit_test_setup_teardown(
+			refused_reload_changes_nothing, process_setup, process_teardown),
+		cmocka_unit_test_setup_teardown(
+			restart_writes_the_plan, process_setup, process_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_new_dataplane_is_told, process_setup, process_teardown),
+		cmocka_unit_test_setup_teardown(
+			the_first_entry_needs_a_restart, process_setup, process_teardown),
 	};
 
 	if (process_is_controlplane(argc, argv, &status))

@@ -11,8 +11,6 @@
 
 /* ---- */
 
-#define RORS_S02 "e7000012001000100201000a0000ffffffff0d1d0000"
-
 static void stored_then_answered(void **state)
 {
 	struct rig r;
@@ -20,9 +18,7 @@ static void stored_then_answered(void **state)
 	char *con;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	assert_int_equal(n_sent, 2);
 	con = rig_content(sent[0].bytes, sent[0].len);
 	assert_non_null(strstr(con, "97.5"));
@@ -49,12 +45,9 @@ static void stored_then_answered(void **state)
 static void conflict_is_stored(void **state)
 {
 	struct rig r;
-	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	start_reported(&r);
 	stored(0);
 	end(1, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
 	answered(&r, 1, RORS_S02);
@@ -67,9 +60,7 @@ static void repeats_make_nothing(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	assert_int_equal(report(&r, slot, "S02", 4 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 2);
 	stored(0);
@@ -97,9 +88,7 @@ static void away_then_resumed(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	stored(0);
 	assert_int_equal(r.answers, 0);
@@ -134,9 +123,7 @@ static void errors_are_answered(void **state)
 		struct rig r;
 		uint32_t slot;
 
-		start(&r);
-		slot = open_session(&r, 1, &rig_400);
-		assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+		slot = start_reported(&r);
 		stored(0);
 		end(1, BP_CSE_ANSWERED, BP_COAP_CODE(cases[i].class, cases[i].detail),
 			cases[i].rsc);
@@ -228,9 +215,7 @@ static void session_gone(void **state)
 	uint32_t slot, other;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	bp_phd_session_close(r.x.w, slot);
 	other = open_session(&r, 1, &rig_400);
 	stored(0);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RORS_S02 "e7000012001000100201000a0000ffffffff0d1d0000"
-
 /* The path and the name that a request gives its instance: octets that another has too where it
  * asks for the same one. */
 static const char *target(unsigned i)
@@ -52,9 +50,7 @@ static void half_of_it_was_stored(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	stored(0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_UNANSWERED);
@@ -84,9 +80,7 @@ static void all_of_it_was_stored(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	stored(0);
 	stored(1);
 	slot = again(&r, slot, 2);
@@ -102,9 +96,7 @@ static void it_is_on_its_way(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	slot = again(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 2 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 4);
@@ -129,9 +121,7 @@ static void over_several_sessions(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	end(0, BP_CSE_TIMED_OUT, 0, 0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	first = carried(session(&r, slot));
@@ -159,9 +149,7 @@ static void something_else_comes(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	end(0, BP_CSE_TIMED_OUT, 0, 0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	slot = again(&r, slot, 2);
@@ -188,9 +176,7 @@ static void too_late(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	stored(0);
 	stored(1);
 	slot = again(&r, slot, 2);
@@ -251,9 +237,7 @@ static void the_last_one_counts(void **state)
 	uint32_t slot;
 
 	(void)state;
-	start(&r);
-	slot = open_session(&r, 1, &rig_400);
-	assert_int_equal(report(&r, slot, "S02", SECOND), BP_PHD_TAKEN);
+	slot = start_reported(&r);
 	assert_int_equal(report(&r, slot, "S05", SECOND), BP_PHD_TAKEN);
 	stored(0);
 	stored(1);

@@ -56,6 +56,27 @@ static void an_interface_down_and_up(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
+/* With carrier, but dormant, as before IEEE 802.1X has let it in; or just not yet looked at by the
+ * kernel: its IPv6 hops are dead until it runs. */
+static void an_interface_runs_later_than_it_has_carrier(void **state)
+{
+	struct sync_rig *r = *state;
+
+	sync_rig_start(r);
+	sync_rig_ip("-6 route add fd61::/48 nexthop via fd01::2 nexthop via fd00::2");
+	sync_rig_ip("link set lan mode dormant");
+	sync_rig_ip("link set lan down");
+	RUN_UNTIL(r, strcmp(rig_hops(r, "fd61::/48"), "wan fd01::2 1") == 0);
+	sync_rig_ip("link set lan up");
+	RUN_UNTIL(r, flags_of(r, RIG_LAN) == FLAGS_UP);
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
+	assert_string_equal(rig_hops(r, "fd61::/48"), "wan fd01::2 1");
+
+	sync_rig_ip("link set lan state up");
+	RUN_UNTIL(r, strchr(rig_hops(r, "fd61::/48"), ',') != NULL);
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
+}
+
 static void links_change(void **state)
 {
 	struct sync_rig *r = *state;
@@ -330,6 +351,7 @@ int main(void)
 #define RIG_TEST(f) cmocka_unit_test_setup_teardown(f, sync_rig_setup, sync_rig_teardown)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(an_interface_down_and_up),
+		RIG_TEST(an_interface_runs_later_than_it_has_carrier),
 		RIG_TEST(links_change),
 		RIG_TEST(a_preferred_source_goes),
 		RIG_TEST(lost_events),

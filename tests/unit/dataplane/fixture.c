@@ -8,6 +8,7 @@
 
 #include "biplane/flow_size.h"
 #include "dataplane/agg/gather.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/link.h"
 #include "dataplane/walk.h"
 
@@ -100,6 +101,8 @@ void rig_stop(struct rig *r)
 			rig_walk(r);
 		while (bp_gather_holds(r->worker->gather));
 	}
+	if (r->worker->lcl)
+		bp_lcl_drain(r->worker->lcl);
 	for (unsigned p = 0; p < r->ports.n; p++)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);
@@ -139,7 +142,7 @@ void rig_walk(struct rig *r)
 	bp_worker_before_walk(r->worker);
 	do {
 		before = r->worker->rx_frames;
-		bp_graph_walk(r->worker->graph, true);
+		bp_graph_walk(r->worker, true);
 	} while (r->worker->rx_frames != before);
 }
 

@@ -26,6 +26,14 @@ static const uint8_t mac_of[3][6] = {
 static const uint8_t host_a[6] = {0x02, 0, 0, 0, 0, 0xa2}, host_b[6] = {0x02, 0, 0, 0, 0, 0xb2},
 		     host_c[6] = {0x02, 0, 0, 0, 0, 0xc2};
 
+/* Host c asks for the router's address in its network, and is told. */
+static const uint8_t arp_request[42] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0, 0, 0, 0, 0xc2,
+	0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0xc2, 10, 3, 0, 2, 0, 0, 0, 0, 0, 0,
+	10, 3, 0, 1};
+static const uint8_t arp_reply[42] = {0x02, 0, 0, 0, 0, 0xc2, 0x02, 0, 0, 0, 0, 0xc1, 0x08, 0x06, 0,
+	1, 8, 0, 6, 4, 0, 2, 0x02, 0, 0, 0, 0, 0xc1, 10, 3, 0, 1, 0x02, 0, 0, 0, 0, 0xc2, 10, 3, 0,
+	2};
+
 /* ---- the tables ---- */
 
 static inline void set_route(struct rig *r, const char *prefix, unsigned length,
@@ -53,10 +61,10 @@ static inline void set_interface(struct rig *r, unsigned i, uint32_t flags, uint
 	assert_int_equal(bp_fib_interface_set(r->writer, i, &info), BP_FIB_DONE);
 }
 
-/* Three networks, a few routes, a kernel interface on a and b. */
-static inline void start(struct rig *r)
+/* Three networks, a few routes, a kernel interface on a and b. `yaml`: ROUTER, and more. */
+static inline void start_with(struct rig *r, const char *yaml)
 {
-	rig_start(r, ROUTER, false, false);
+	rig_start(r, yaml, false, false);
 	set_interface(r, A, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	set_interface(r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	set_interface(r, C, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER, MTU_C);
@@ -84,6 +92,11 @@ static inline void start(struct rig *r)
 	set_route(r, "fd09::", 32, BP_ROUTE_UNICAST, B, "fd02::2");
 	set_route(r, "fd0a::", 32, BP_ROUTE_UNICAST, C, "fd03::2");
 	r->exception->has[A] = r->exception->has[B] = true;
+}
+
+static inline void start(struct rig *r)
+{
+	start_with(r, ROUTER);
 }
 
 /* ---- packets ---- */

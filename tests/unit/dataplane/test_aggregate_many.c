@@ -154,7 +154,7 @@ static void when_the_pace_changes(void **state)
 	rig_walk(&r);
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
-	bp_graph_walk(r.worker->graph, true); /* rig_walk() does until nothing comes in */
+	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
 	assert_true(r.worker->gather->rules.disaggregate[0].pace);
 	rig_walk(&r);
@@ -187,7 +187,7 @@ static void when_a_link_is_lost_with_paced(void **state)
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], 1);
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
-	bp_graph_walk(r.worker->graph, true); /* rig_walk() does until nothing comes in */
+	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
 	assert_int_equal(r.worker->gather->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
 	assert_int_equal(r.worker->gather->rules.aggregate[0].messages, 60);
 	rig_walk(&r);

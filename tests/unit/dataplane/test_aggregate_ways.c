@@ -26,19 +26,6 @@
 	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"                         \
 	"  - {port: b, to: {address: 10.0.0.0/24, udp: 5555}, messages: 8}\n"
 #define MQTT "mqtt:\n  edge: {host: 127.0.0.1}\n"
-#define ROUTER                                                                                     \
-	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0, mac: \"02:00:00:00:00:0a\", kernel: off, addresses: "    \
-	"[10.0.0.1/24, \"fd00::1/64\"]}\n"                                                         \
-	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", kernel: off, addresses: "    \
-	"[10.9.0.1/24, \"fd09::1/64\"]}\n"                                                         \
-	"static:\n"                                                                                \
-	"  routes:\n"                                                                              \
-	"    - {prefix: 10.1.0.0/16, via: 10.9.0.2}\n"                                             \
-	"    - {prefix: \"fd01::/16\", via: \"fd09::2\"}\n"                                        \
-	"  neighbours:\n"                                                                          \
-	"    - {address: 10.9.0.2, mac: \"02:00:00:00:00:99\", port: b}\n"                         \
-	"    - {address: \"fd09::2\", mac: \"02:00:00:00:00:99\", port: b}\n"
 
 enum { A, B, C };
 
@@ -161,7 +148,7 @@ static void routed(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	start_router(&r, ROUTER MAKE);
+	start_router(&r, AGG_ROUTER MAKE);
 	for (unsigned i = 0; i < 8; i++) {
 		u = agg_message(i);
 		u.dst_mac = 0x0a;
@@ -189,7 +176,7 @@ static void nothing_while_down(void **state)
 	uint32_t len;
 	struct rig r;
 
-	rig_start(&r, ROUTER MAKE, false, false);
+	rig_start(&r, AGG_ROUTER MAKE, false, false);
 	u.dst_mac = 0x0a;
 	len = agg_frame(&u, f);
 	rig_put(&r, A, f, len);
@@ -224,7 +211,7 @@ static void routed_ip6_and_restored(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	snprintf(yaml, sizeof(yaml), "%s%s", ROUTER, entries);
+	snprintf(yaml, sizeof(yaml), "%s%s", AGG_ROUTER, entries);
 	start_router(&r, yaml);
 	for (unsigned i = 0; i < 3; i++)
 		agg_put_udp(&r, A, &u);

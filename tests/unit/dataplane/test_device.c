@@ -58,8 +58,12 @@ static void missing_devices_are_explained(void **state)
 		bp_device_check("net_pcap0,rx_pcap=/nonexistent/x.pcap", err, sizeof(err)), -1);
 	assert_non_null(strstr(err, "/nonexistent/x.pcap"));
 	assert_int_equal(bp_device_check("net_null0", err, sizeof(err)), 0);
-	/* the driver makes this one */
+	/* the driver makes these */
 	assert_int_equal(bp_device_check("net_tap0,iface=no-such-iface", err, sizeof(err)), 0);
+	assert_int_equal(bp_device_check("net_vhost0,iface=/no/such/socket", err, sizeof(err)), 0);
+	assert_int_equal(bp_device_check("net_virtio_user0,path=/dev/vhost-net,iface=no-such-iface",
+				 err, sizeof(err)),
+		0);
 	assert_int_equal(bp_device_check("net_af_packet0,iface=lo", err, sizeof(err)), 0);
 }
 
@@ -81,6 +85,7 @@ static void drivers(void **state)
 	assert_true(bp_driver_find("net_virtio")->tells_partial);
 	assert_false(bp_driver_find("net_tap")->tells_partial);
 	assert_false(bp_driver_find("net_ixgbe")->all_queues);
+	assert_true(bp_driver_find("net_vmxnet3")->one_buffer);
 	assert_non_null(bp_driver_find(NULL));
 }
 

@@ -271,7 +271,7 @@ static void add_port(unsigned p)
 	ports[p].config = &config.port[p];
 	ports[p].driver = bp_driver_find("net_null");
 	ports[p].mtu = 1500 - p * 100;
-	ports[p].tx_offloads = p == 3 ? RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE : 0;
+	ports[p].pieces = p != 3;
 }
 
 /* Ports 0 and 1 route, with kernel interfaces; 4 without; 2 and 3 are a bridge with a host

@@ -240,6 +240,104 @@ static void survives_damage(void **state)
 	}
 }
 
+/* The same frame in two buffers, cut at `cut`, by the same rules whether or not what is needed lies
+ * in the first. */
+static void make_chain(struct rte_mbuf m[2], uint8_t *f, uint32_t n, uint32_t cut)
+{
+	memset(m, 0, 2 * sizeof(*m));
+	m[0].buf_addr = f;
+	m[0].buf_len = m[0].data_len = (uint16_t)cut;
+	m[1].buf_addr = f + cut;
+	m[1].buf_len = m[1].data_len = (uint16_t)(n - cut);
+	m[0].pkt_len = n;
+	m[0].nb_segs = 2;
+	m[1].nb_segs = 1;
+	m[0].next = &m[1];
+}
+
+static void completes_wherever_it_is_cut(void **state)
+{
+	const struct built all[] = {make4(0, 0, 6, 51), make4(2, 8, 17, 50), make6(2, 6, 33)};
+
+	for (unsigned k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+		const struct built *b = &all[k];
+		uint8_t want[FRAME_MAX];
+
+		assert_true(complete(b->f, b->len, want));
+		for (uint32_t cut = 1; cut < b->len; cut++) {
+			uint8_t f[FRAME_MAX];
+			struct rte_mbuf m[2];
+
+			memcpy(f, b->f, b->len);
+			make_chain(m, f, b->len, cut);
+			if (!bp_partial_checksum_complete(m))
+				fail_msg("frame %u, cut at %u", k, cut);
+			assert_memory_equal(f, want, b->len);
+		}
+	}
+}
+
+static enum bp_partial leave(const struct built *b, struct rte_mbuf *m, uint8_t *f)
+{
+	memcpy(f, b->f, b->len);
+	*m = (struct rte_mbuf){.nb_segs = 1, .pkt_len = b->len, .buf_addr = f};
+	m->buf_len = m->data_len = (uint16_t)b->len;
+	return bp_partial_checksum_leave(m);
+}
+
+/* What a device is told, which finds the frame as it came. */
+static void leaves_it_to_a_device(void **state)
+{
+	const struct {
+		struct built b;
+		uint64_t flags;
+		unsigned l2, l3;
+	} rows[] = {
+		{make4(0, 0, 6, 10), RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM, 14, 20},
+		{make4(1, 0, 17, 10), RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM, 18, 20},
+		{make4(2, 16, 6, 10), RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM, 22, 36},
+		{make6(0, 17, 10), RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM, 14, 40},
+	};
+	uint8_t f[FRAME_MAX];
+	struct rte_mbuf m;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(leave(&rows[i].b, &m, f), BP_PARTIAL_LEFT);
+		assert_int_equal(m.ol_flags, rows[i].flags);
+		assert_int_equal(m.l2_len, rows[i].l2);
+		assert_int_equal(m.l3_len, rows[i].l3);
+		assert_memory_equal(f, rows[i].b.f, rows[i].b.len);
+	}
+}
+
+/* What devices may not know is completed here, and what is not partial left alone. */
+static void leaves_only_what_is_usual(void **state)
+{
+	struct built b = make6(1, 6, 10);
+	uint8_t f[FRAME_MAX], want[FRAME_MAX];
+	struct rte_mbuf m[2];
+
+	assert_true(complete(b.f, b.len, want));
+	assert_int_equal(leave(&b, m, f), BP_PARTIAL_COMPLETED);
+	assert_memory_equal(f, want, b.len);
+	assert_int_equal(m[0].ol_flags, 0);
+
+	b = make4(0, 0, 6, 40);
+	assert_true(complete(b.f, b.len, want));
+	memcpy(f, b.f, b.len);
+	make_chain(m, f, b.len, b.l4 + 19);
+	assert_int_equal(bp_partial_checksum_leave(m), BP_PARTIAL_COMPLETED);
+	assert_memory_equal(f, want, b.len);
+	memcpy(f, b.f, b.len);
+	make_chain(m, f, b.len, b.l4 + 20);
+	assert_int_equal(bp_partial_checksum_leave(m), BP_PARTIAL_LEFT);
+
+	b.f[b.sum_at] ^= 1;
+	assert_int_equal(leave(&b, m, f), BP_PARTIAL_NONE);
+	assert_int_equal(m[0].ol_flags, 0);
+	assert_memory_equal(f, b.f, b.len);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +346,9 @@ int main(void)
 		cmocka_unit_test(udp_zero_is_sent_as_ones),
 		cmocka_unit_test(leaves_the_rest_alone),
 		cmocka_unit_test(survives_damage),
+		cmocka_unit_test(completes_wherever_it_is_cut),
+		cmocka_unit_test(leaves_it_to_a_device),
+		cmocka_unit_test(leaves_only_what_is_usual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,8 @@ static void what_a_driver_says(void **state)
 		{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_IP_CKSUM_GOOD, false, true},
 		{RTE_MBUF_F_RX_L4_CKSUM_NONE, true, true}, /* of this machine, never on a wire */
 		{RTE_MBUF_F_RX_L4_CKSUM_GOOD, false, true},
-		{RTE_MBUF_F_RX_L4_CKSUM_GOOD, true, false},
+		{RTE_MBUF_F_RX_L4_CKSUM_GOOD, true, true}, /* and the header's is right */
+		{RTE_MBUF_F_RX_IP_CKSUM_GOOD, true, false},
 		{RTE_MBUF_F_RX_L4_CKSUM_BAD, false, false},
 		{RTE_MBUF_F_RX_IP_CKSUM_BAD, false, false},
 		{0, true, false},

@@ -51,6 +51,25 @@ static void aggregation_needs_buffers(void **state)
 	assert_int_equal(estimate(PORTS "aggregation: {streams: 10100}\n"), none);
 }
 
+/* What schedulers and the rings to them hold is held beside all else. */
+static void schedulers_need_buffers(void **state)
+{
+#define LCL(queues_, frames_, best_effort_, handover_)                                             \
+	PORTS "lcl:\n  ports:\n"                                                                   \
+	      "    - {port: b, tau: 10us, rate: 10Gbps, queues: " queues_                          \
+	      ", queue_frames: " frames_ ", best_effort: " best_effort_ ", handover: " handover_   \
+	      "}\n"
+	const uint64_t none = estimate(PORTS);
+	const uint64_t some = estimate(LCL("4", "16", "16", "64"));
+
+	assert_true(some >= none + (4u * 16 + 16 + 64) * ROOM);
+	assert_true(estimate(LCL("4", "4096", "16", "64")) >= some + 4u * (4096 - 16) * ROOM);
+	assert_true(estimate(LCL("64", "16", "16", "64")) >= some + 60u * 16 * ROOM);
+	assert_true(estimate(LCL("4", "16", "8192", "64")) >= some + (8192u - 16) * ROOM);
+	assert_true(estimate(LCL("4", "16", "16", "8192")) >= some + (8192u - 64) * ROOM);
+#undef LCL
+}
+
 /* An aggregate as long as its MTU is built behind a gap for the longest directory. */
 static void long_aggregates_need_room(void **state)
 {
@@ -66,6 +85,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregation_needs_buffers),
+		cmocka_unit_test(schedulers_need_buffers),
 		cmocka_unit_test(long_aggregates_need_room),
 	};
 

@@ -249,6 +249,36 @@ static void clones_need_queues(void **state)
 	assert_true(plan.bridge[0].spread);
 }
 
+/* One worker sends on an LCL port, whoever the frames came to: one queue is enough for any number.
+ */
+static void an_lcl_port_has_an_owner(void **state)
+{
+	struct bp_config c = two_ports(4);
+	struct bp_port_caps caps[] = {nic, nic};
+	struct bp_queue_plan plan;
+
+	c.lcl.n_ports = 1;
+	c.lcl.port[0].port = 1;
+	for (unsigned narrow = 0; narrow < 2; narrow++) {
+		unsigned owner, senders = 0;
+
+		caps[1].max_tx = narrow ? 1 : 16;
+		bp_queue_plan_make(&c, caps, &plan);
+		owner = bp_queue_plan_owner(&plan, 1);
+		assert_true(plan.bridge[0].spread);
+		assert_int_equal(bp_queue_plan_workers(&plan, 1), 0xf);
+		assert_true(bp_queue_plan_workers(&plan, 1) >> owner & 1);
+		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+			senders += plan.port[1].tx_queue[w] != UINT16_MAX;
+		assert_int_equal(senders, 1);
+		assert_int_equal(plan.port[1].tx_queue[owner], 0);
+		assert_int_equal(plan.port[1].n_tx, 1);
+		/* the other port is everybody's */
+		for (unsigned w = 0; w < 4; w++)
+			assert_int_equal(plan.port[0].tx_queue[w], w);
+	}
+}
+
 static void sixty_four_workers(void **state)
 {
 	struct bp_config c = two_ports(64);
@@ -307,6 +337,21 @@ static void cpus_are_chosen(void **state)
 	c.worker_core[1] = 4;
 	assert_int_equal(bp_cpus_choose(&c, &odd, &out, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, "core 4"));
+}
+
+/* Looking for isolated CPUs leaves the process where it was, and takes none away. */
+static void cpus_that_are_allowed(void **state)
+{
+	cpu_set_t before, after, allowed, isolated, both;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(bp_cpus_allowed(false, &allowed), 0);
+	assert_true(CPU_EQUAL(&allowed, &before));
+	assert_int_equal(bp_cpus_allowed(true, &isolated), 0);
+	CPU_AND(&both, &isolated, &before);
+	assert_true(CPU_EQUAL(&both, &before));
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&after, &before));
 }
 
 static bool has_arg(const struct bp_eal_args *a, const char *arg)
@@ -399,11 +444,12 @@ int main(void)
 		cmocka_unit_test(wanted_queues),
 		cmocka_unit_test(bridges_take_turns),
 		cmocka_unit_test(clones_need_queues),
+		cmocka_unit_test(an_lcl_port_has_an_owner),
 		cmocka_unit_test(sixty_four_workers),
 		cmocka_unit_test(cpus_are_chosen),
+		cmocka_unit_test(cpus_that_are_allowed),
 		cmocka_unit_test(eal_arguments),
 		cmocka_unit_test(hugepages_are_required),
-		cmocka_unit_test(more_memory_than_there_is),
 		cmocka_unit_test(more_memory_than_there_is),
 	};
 

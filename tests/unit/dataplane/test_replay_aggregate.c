@@ -2,17 +2,13 @@
 /* Aggregation in replay: what waits leaves at its own time, also when no frame comes then. */
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/agg_rig.h"
+#include "tests/unit/dataplane/replay_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
-#include <unistd.h>
-
-#include <pcap/pcap.h>
 
 #include "dataplane/capture.h"
-#include "dataplane/replay.h"
 
 #define T0 1700000000000000000ull
 #define US 1000u
@@ -27,39 +23,18 @@
 	"disaggregate:\n  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: "               \
 	"[10.0.0.0/24]" rest_ "}\n"
 
-static char dir[64];
-
-static const char *path(const char *name)
-{
-	static char p[16][128];
-	static unsigned turn;
-	char *out = p[turn++ % 16];
-
-	snprintf(out, sizeof(p[0]), "%s/%s", dir, name);
-	return out;
-}
-
 /* Messages 0, 1, ... at these times after T0. */
 static void capture(const char *name, const int64_t *us, unsigned n)
 {
-	pcap_t *format =
-		pcap_open_dead_with_tstamp_precision(DLT_EN10MB, 65535, PCAP_TSTAMP_PRECISION_NANO);
-	pcap_dumper_t *d = pcap_dump_open(format, path(name));
+	struct replay_capture *c = replay_capture_begin(name);
 
-	assert_non_null(d);
 	for (unsigned i = 0; i < n; i++) {
 		const struct udp u = agg_message(i);
-		const uint64_t ns = T0 + (uint64_t)(us[i] * (int64_t)US);
 		uint8_t f[UDP_FRAME_MAX];
-		struct pcap_pkthdr h = {.len = agg_frame(&u, f)};
 
-		h.caplen = h.len;
-		h.ts.tv_sec = (time_t)(ns / 1000000000u);
-		h.ts.tv_usec = (suseconds_t)(ns % 1000000000u);
-		pcap_dump((u_char *)d, &h, f);
+		replay_capture_put(c, T0 + (uint64_t)(us[i] * (int64_t)US), f, agg_frame(&u, f));
 	}
-	pcap_dump_close(d);
-	pcap_close(format);
+	replay_capture_end(c);
 }
 
 static json_t *statistics(const struct bp_shm *shm)
@@ -73,47 +48,9 @@ static void print_statistics(const json_t *j, FILE *out)
 	fprintf(out, "messages: %d\n", (int)json_integer_value(json_object_get(j, "messages")));
 }
 
-/* `in` comes in at one port, what leaves by the other is `out`; the report. */
-static char *replay(const char *yaml, bool json, const char *in_port, const char *in,
-	const char *out_port, const char *out)
-{
-	const struct bp_replay_file i = {in_port, path(in)}, o = {out_port, path(out)};
-	struct bp_replay_options options = {.config_path = path("c.yaml"),
-		.in = &i,
-		.n_in = 1,
-		.out = &o,
-		.n_out = 1,
-		.json = json,
-		.aggregation = statistics,
-		.print_aggregation = print_statistics};
-	FILE *config = fopen(options.config_path, "w");
-	char *report = NULL;
-	size_t size;
-
-	assert_non_null(config);
-	assert_true(fputs(yaml, config) >= 0);
-	assert_int_equal(fclose(config), 0);
-	options.report = open_memstream(&report, &size);
-	assert_non_null(options.report);
-	assert_int_equal(bp_replay_run(&options), EX_OK);
-	assert_int_equal(fclose(options.report), 0);
-	assert_non_null(report);
-	return report;
-}
-
-/* Its "aggregation" and the sum, which must be exact. */
-static json_t *replay_json(const char *yaml, const char *in_port, const char *in,
-	const char *out_port, const char *out)
-{
-	char *text = replay(yaml, true, in_port, in, out_port, out);
-	json_error_t error;
-	json_t *j = json_loads(text, 0, &error);
-
-	assert_non_null(j);
-	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
-	free(text);
-	return j;
-}
+static const struct bp_replay_options with_statistics = {
+	.aggregation = statistics, .print_aggregation = print_statistics};
+static const struct replay_way a_to_b = {"a", "in.pcap", "b", "out.pcap"};
 
 /* When the frames of a capture left, in microseconds after T0; octets of each. */
 static unsigned times(const char *name, int64_t us[64], uint32_t len[64])
@@ -123,7 +60,7 @@ static unsigned times(const char *name, int64_t us[64], uint32_t len[64])
 	char err[256];
 	unsigned n = 0;
 
-	assert_int_equal(bp_captures_add(c, path(name), err, sizeof(err)), 0);
+	assert_int_equal(bp_captures_add(c, replay_path(name), err, sizeof(err)), 0);
 	for (; bp_captures_next(c, &f); n++) {
 		assert_true(n < 64);
 		assert_int_equal((int64_t)(f.time_ns - T0) % (int64_t)US, 0);
@@ -151,7 +88,7 @@ static void deadlines_are_exact(void **state)
 	uint32_t len[64];
 
 	capture("in.pcap", in, 5);
-	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), "a", "in.pcap", "b", "out.pcap"));
+	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), &a_to_b, with_statistics));
 	assert_int_equal(times("out.pcap", us, len), 3);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(us[i], want[i]);
@@ -168,7 +105,7 @@ static void the_end_is_a_stop(void **state)
 	json_t *j;
 
 	capture("in.pcap", in, 3);
-	j = replay_json(WIRE MAKE(", max_delay: 0"), "a", "in.pcap", "b", "out.pcap");
+	j = replay_json(WIRE MAKE(", max_delay: 0"), &a_to_b, with_statistics);
 	assert_int_equal(times("out.pcap", us, len), 1);
 	assert_int_equal(us[0], 20);
 	assert_int_equal(
@@ -187,7 +124,7 @@ static void time_that_goes_back(void **state)
 	uint32_t len[64];
 
 	capture("in.pcap", in, 5);
-	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), "a", "in.pcap", "b", "out.pcap"));
+	json_decref(replay_json(WIRE MAKE(", max_delay: 1ms"), &a_to_b, with_statistics));
 	assert_int_equal(times("out.pcap", us, len), 2);
 	assert_int_equal(us[0], 6000);
 	assert_int_equal(messages_in(len[0]), 4);
@@ -196,15 +133,16 @@ static void time_that_goes_back(void **state)
 
 static void pace_is_exact(void **state)
 {
+	static const struct replay_way there = {"a", "in.pcap", "b", "between.pcap"};
+	static const struct replay_way back = {"b", "between.pcap", "a", "out.pcap"};
 	static const int64_t in[] = {0, 0, 0, 0, 0, 0, 0, 0, 30, 30, 30, 30, 30, 30, 30, 30};
 	int64_t us[64];
 	uint32_t len[64];
 
 	capture("in.pcap", in, 16);
-	json_decref(replay_json(WIRE MAKE(""), "a", "in.pcap", "b", "between.pcap"));
+	json_decref(replay_json(WIRE MAKE(""), &there, with_statistics));
 	assert_int_equal(times("between.pcap", us, len), 2);
-	json_decref(replay_json(
-		WIRE TAKE(", pace: true, gap: 10us"), "b", "between.pcap", "a", "out.pcap"));
+	json_decref(replay_json(WIRE TAKE(", pace: true, gap: 10us"), &back, with_statistics));
 	assert_int_equal(times("out.pcap", us, len), 16);
 	for (unsigned i = 0; i < 16; i++) {
 		assert_int_equal(us[i], 10 * i);
@@ -215,6 +153,7 @@ static void pace_is_exact(void **state)
 /* The same input gives the same output, byte for byte. */
 static void is_deterministic(void **state)
 {
+	struct bp_replay_options as_json = with_statistics;
 	char *report[2], *text;
 	char *data[2];
 	size_t n[2];
@@ -223,13 +162,13 @@ static void is_deterministic(void **state)
 	for (unsigned i = 0; i < 40; i++)
 		in[i] = 37 * (int64_t)i;
 	capture("in.pcap", in, 40);
+	as_json.json = true;
 	for (unsigned i = 0; i < 2; i++) {
 		FILE *f;
 
-		report[i] = replay(
-			WIRE MAKE(", max_delay: 200us"), true, "a", "in.pcap", "b", "out.pcap");
+		report[i] = replay_text(WIRE MAKE(", max_delay: 200us"), &a_to_b, as_json);
 		data[i] = malloc(65536);
-		f = fopen(path("out.pcap"), "r");
+		f = fopen(replay_path("out.pcap"), "r");
 		assert_non_null(f);
 		n[i] = fread(data[i], 1, 65536, f);
 		fclose(f);
@@ -238,28 +177,13 @@ static void is_deterministic(void **state)
 	assert_int_equal(n[0], n[1]);
 	assert_memory_equal(data[0], data[1], n[0]);
 	assert_string_equal(report[0], report[1]);
-	text = replay(WIRE MAKE(", max_delay: 200us"), false, "a", "in.pcap", "b", "out.pcap");
+	text = replay_text(WIRE MAKE(", max_delay: 200us"), &a_to_b, with_statistics);
 	assert_non_null(strstr(text, "messages: 40\n"));
 	free(text);
 	for (unsigned i = 0; i < 2; i++) {
 		free(report[i]);
 		free(data[i]);
 	}
-}
-
-static int make_dir(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/bp-replay-agg-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	static const char *const names[] = {"c.yaml", "in.pcap", "between.pcap", "out.pcap"};
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		unlink(path(names[i]));
-	return rmdir(dir);
 }
 
 int main(void)
@@ -272,5 +196,5 @@ int main(void)
 		cmocka_unit_test(is_deterministic),
 	};
 
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return cmocka_run_group_tests(tests, replay_set_up, replay_tear_down);
 }

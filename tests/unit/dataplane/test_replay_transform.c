@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transformation in replay: the file's own rules and matrices, and the report's part on them. */
 #include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/replay_rig.h"
 #include "tests/unit/dataplane/transform_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
-#include <unistd.h>
-
-#include <pcap/pcap.h>
 
 #include "dataplane/capture.h"
-#include "dataplane/replay.h"
 
 #define FILE_                                                                                      \
 	"ports:\n"                                                                                 \
@@ -31,34 +27,21 @@
 	"          - {address: 10.1.0.10, udp: 20001}\n"
 #define READINGS 100u
 
-static char dir[64];
-
-static const char *path(const char *name)
+static int capture(void **state)
 {
-	static char p[8][128];
-	static unsigned turn;
-	char *out = p[turn++ % 8];
+	struct replay_capture *c;
 
-	snprintf(out, sizeof(p[0]), "%s/%s", dir, name);
-	return out;
-}
-
-static void capture(const char *name)
-{
-	pcap_t *format = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *d = pcap_dump_open(format, path(name));
-
-	assert_non_null(d);
+	if (replay_set_up(state) != 0)
+		return -1;
+	c = replay_capture_begin("in.pcap");
 	for (unsigned i = 0; i < READINGS; i++) {
 		const struct udp u = x_reading(i);
 		uint8_t f[UDP_FRAME_MAX];
-		struct pcap_pkthdr h = {.len = agg_frame(&u, f), .ts = {.tv_sec = (time_t)i}};
 
-		h.caplen = h.len;
-		pcap_dump((u_char *)d, &h, f);
+		replay_capture_put(c, (uint64_t)i * 1000000000u, f, agg_frame(&u, f));
 	}
-	pcap_dump_close(d);
-	pcap_close(format);
+	replay_capture_end(c);
+	return 0;
 }
 
 static json_t *statistics(const struct bp_shm *shm)
@@ -72,31 +55,9 @@ static void print_statistics(const json_t *j, FILE *out)
 	fprintf(out, "readings: %d\n", (int)json_integer_value(json_object_get(j, "readings")));
 }
 
-static char *replay(bool json)
-{
-	const struct bp_replay_file in = {"a", path("in.pcap")}, out = {"b", path("out.pcap")};
-	struct bp_replay_options options = {.config_path = path("c.yaml"),
-		.in = &in,
-		.n_in = 1,
-		.out = &out,
-		.n_out = 1,
-		.json = json,
-		.transformation = statistics,
-		.print_transformation = print_statistics};
-	FILE *config = fopen(options.config_path, "w");
-	char *report = NULL;
-	size_t size;
-
-	assert_non_null(config);
-	assert_true(fputs(FILE_, config) >= 0);
-	assert_int_equal(fclose(config), 0);
-	options.report = open_memstream(&report, &size);
-	assert_non_null(options.report);
-	assert_int_equal(bp_replay_run(&options), EX_OK);
-	assert_int_equal(fclose(options.report), 0);
-	assert_non_null(report);
-	return report;
-}
+static const struct bp_replay_options with_statistics = {
+	.transformation = statistics, .print_transformation = print_statistics};
+static const struct replay_way a_to_b = {"a", "in.pcap", "b", "out.pcap"};
 
 static void expect(const struct bp_capture_frame *f, const struct udp *u)
 {
@@ -112,18 +73,14 @@ static void replayed(void **state)
 		x_receiver("10.1.0.9", 20000, 0.5), x_receiver("10.1.0.10", 20001, 0)};
 	struct bp_captures *c = bp_captures_create();
 	struct bp_capture_frame f;
-	char err[256] = "", *text = replay(true);
-	json_error_t error;
-	json_t *j = json_loads(text, 0, &error), *part;
+	char err[256] = "", *text;
+	json_t *j = replay_json(FILE_, &a_to_b, with_statistics), *part;
 
-	assert_non_null(j);
-	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
 	part = json_object_get(j, "transformation");
 	assert_int_equal(json_integer_value(json_object_get(part, "readings")), READINGS);
 	assert_int_equal(json_integer_value(json_object_get(part, "sent")), 2 * READINGS);
 	json_decref(j);
-	free(text);
-	assert_int_equal(bp_captures_add(c, path("out.pcap"), err, sizeof(err)), 0);
+	assert_int_equal(bp_captures_add(c, replay_path("out.pcap"), err, sizeof(err)), 0);
 	for (unsigned i = 0; i < READINGS; i++) {
 		for (unsigned k = 0; k < 2; k++) {
 			const struct udp u = x_result(i, &to[k]);
@@ -135,26 +92,9 @@ static void replayed(void **state)
 	}
 	assert_false(bp_captures_next(c, &f));
 	bp_captures_free(c);
-	text = replay(false);
+	text = replay_text(FILE_, &a_to_b, with_statistics);
 	assert_non_null(strstr(text, "readings: 100\n"));
 	free(text);
-}
-
-static int set_up(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/bp-replay-transform-XXXXXX");
-	if (mkdtemp(dir) == NULL)
-		return -1;
-	capture("in.pcap");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unlink(path("in.pcap"));
-	unlink(path("out.pcap"));
-	unlink(path("c.yaml"));
-	return rmdir(dir);
 }
 
 int main(void)
@@ -163,5 +103,5 @@ int main(void)
 		cmocka_unit_test(replayed),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, capture, replay_tear_down);
 }

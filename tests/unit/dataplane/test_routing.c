@@ -255,22 +255,16 @@ static void headers_that_lie(void **state)
 
 static void an_interface_without_kernel_answers(void **state)
 {
-	static const uint8_t request[42] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0, 0, 0, 0,
-		0xc2, 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0xc2, 10, 3, 0, 2, 0, 0,
-		0, 0, 0, 0, 10, 3, 0, 1};
-	static const uint8_t reply[42] = {0x02, 0, 0, 0, 0, 0xc2, 0x02, 0, 0, 0, 0, 0xc1, 0x08,
-		0x06, 0, 1, 8, 0, 6, 4, 0, 2, 0x02, 0, 0, 0, 0, 0xc1, 10, 3, 0, 1, 0x02, 0, 0, 0, 0,
-		0xc2, 10, 3, 0, 2};
 	struct packet p;
 	uint8_t other[42];
 	struct rig r;
 
 	start(&r);
-	rig_put(&r, C, request, 42);
+	rig_put(&r, C, arp_request, 42);
 	rig_walk(&r);
-	rig_expect(&r, C, reply, 42);
+	rig_expect(&r, C, arp_reply, 42);
 	assert_int_equal(rig_counter(&r, BP_C_ANSWERED_ARP), 1);
-	memcpy(other, request, 42);
+	memcpy(other, arp_request, 42);
 	other[41] = 9; /* somebody else's address */
 	rig_put(&r, C, other, 42);
 	p = ip4("10.3.0.1", 64, 46);

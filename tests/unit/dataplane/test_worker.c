@@ -5,6 +5,7 @@
 #include "tests/unit/dataplane/fixture.h"
 
 #include <string.h>
+#include <time.h>
 
 #define WIRE                                                                                       \
 	"ports:\n"                                                                                 \
@@ -99,6 +100,112 @@ static void totals_are_summed(void **state)
 	rig_stop(&r);
 }
 
+/* ---------------------------------------------------------------- away from its queues */
+
+#define LONG_NS 30000000l
+
+static rte_node_process_t slow_of;
+static unsigned slow_times;
+
+/* In the place of port_tx: the first frames take long. */
+static uint16_t slow(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
+{
+	const struct timespec pause = {.tv_nsec = LONG_NS};
+
+	if (slow_times != 0) {
+		slow_times--;
+		nanosleep(&pause, NULL);
+	}
+	return slow_of(graph, node, objs, n);
+}
+
+static void slow_down(struct bp_worker *w)
+{
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+
+	rte_graph_foreach_node(count, off, w->graph, node)
+	{
+		if (strcmp(node->name, "bp_port_tx-1") != 0)
+			continue;
+		slow_of = node->process;
+		node->process = slow;
+	}
+	assert_non_null(slow_of);
+}
+
+/* Runs it with frames in its queue, the first `long_ones` bursts of which take LONG_NS. */
+static void run_slowly(struct rig *r, unsigned long_ones)
+{
+	static struct bp_clock clock;
+	struct bp_worker_args args = {.worker = r->worker, .clock = &clock};
+	uint8_t f[64];
+
+	bp_clock_init(&clock);
+	frame_make(f, sizeof(f), 1, 2, 0x0800);
+	for (unsigned i = 0; i < 50; i++)
+		rig_put(r, 0, f, sizeof(f));
+	slow_times = long_ones;
+	slow_down(r->worker);
+	atomic_store(&r->worker->stop, true);
+	assert_int_equal(bp_worker_run(&args), 0);
+	for (unsigned i = 0; i < 50; i++)
+		rig_expect(r, 1, f, sizeof(f));
+	assert_int_equal(slow_times, 0);
+}
+
+static void limit_is(struct bp_config *c, void *limit_ns)
+{
+	c->trouble.worker_overrun_ns = *(uint64_t *)limit_ns;
+}
+
+static void a_long_walk_is_an_overrun(void **state)
+{
+	uint64_t limit = LONG_NS / 2;
+	struct bp_away *a;
+	struct rig r;
+
+	rig_start_changed(&r, WIRE, limit_is, &limit);
+	a = &r.worker->away;
+	run_slowly(&r, 1);
+	/* others may have had the CPU besides */
+	assert_true(rig_counter(&r, BP_C_WORKER_OVERRUN) >= 1);
+	assert_true(a->longest_ns >= (uint64_t)LONG_NS);
+	assert_true(a->overrun_ns >= a->longest_ns);
+	assert_int_equal(a->notable_ns, limit);
+	rig_stop(&r);
+}
+
+/* Nor is the time before its first walk one. */
+static void what_is_within_the_limit_is_none(void **state)
+{
+	uint64_t limit = UINT64_MAX - 1;
+	struct bp_away *a;
+	struct rig r;
+
+	rig_start_changed(&r, WIRE, limit_is, &limit);
+	a = &r.worker->away;
+	run_slowly(&r, 1);
+	assert_int_equal(rig_counter(&r, BP_C_WORKER_OVERRUN), 0);
+	assert_int_equal(a->overrun_ns, 0);
+	assert_true(a->longest_ns >= (uint64_t)LONG_NS);
+	assert_true(a->longest_ns < r.worker->mono_ns); /* not since the machine started */
+	assert_int_equal(a->notable_ns, a->longest_ns);
+	rig_stop(&r);
+}
+
+static void with_0_nothing_is_an_overrun(void **state)
+{
+	uint64_t limit = 0;
+	struct rig r;
+
+	rig_start_changed(&r, WIRE, limit_is, &limit);
+	run_slowly(&r, 1);
+	assert_int_equal(rig_counter(&r, BP_C_WORKER_OVERRUN), 0);
+	rig_stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +213,9 @@ int main(void)
 		cmocka_unit_test(drains),
 		cmocka_unit_test(nodes_are_published),
 		cmocka_unit_test(totals_are_summed),
+		cmocka_unit_test(a_long_walk_is_an_overrun),
+		cmocka_unit_test(what_is_within_the_limit_is_none),
+		cmocka_unit_test(with_0_nothing_is_an_overrun),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void tables_have_the_configured_sizes(void **state)
 	config(&c);
 	map_anonymous(&m, &c, 1000);
 	assert_int_equal(m.workers, 3);
-	assert_int_equal(m.counter_rows, 4); /* the exception thread's too */
+	assert_int_equal(m.counter_rows, 5); /* the exception thread's and the main thread's too */
 	assert_int_equal(m.max_rules, 100);
 	assert_true(m.rules_bank_size >= bp_ruleset_bank_size(100));
 	assert_int_equal((uintptr_t)m.rules % 64, 0);
@@ -97,7 +97,10 @@ static void tables_have_the_configured_sizes(void **state)
 		touch(&m.nodes[w * BP_MAX_NODES], BP_MAX_NODES * sizeof(*m.nodes));
 		touch(&m.rule_stats[w * 100], 100 * sizeof(*m.rule_stats));
 	}
-	touch(&m.counters[3], sizeof(*m.counters));
+	touch(bp_shm_counters_beside(&m, BP_COUNTER_ROW_EXCEPTION), sizeof(*m.counters));
+	touch(bp_shm_counters_beside(&m, BP_COUNTER_ROW_MAIN), sizeof(*m.counters));
+	assert_int_equal(m.trouble_rows, bp_trouble_rows(2, 3));
+	touch(m.trouble, m.trouble_rows * sizeof(*m.trouble));
 	touch(m.ports, 2 * sizeof(*m.ports));
 	touch(m.rules, 2 * m.rules_bank_size);
 	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));
@@ -389,9 +392,9 @@ static void a_segment_without_our_tables_is_refused(void **state)
 
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
-	static const char *const names[] = {"counters", "port_stats", "nodes", "rules",
-		"rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows", "fib", "interfaces",
-		"lpm4_root", "lpm6_root"};
+	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
+		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows", "fib",
+		"interfaces", "lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BIPLANE_AGG_SIM_RANDOM_H
-#define BIPLANE_AGG_SIM_RANDOM_H
+#ifndef BP_APPS_SIM_RANDOM_H
+#define BP_APPS_SIM_RANDOM_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_ALARM_CLIENT_H
+#define BP_BENCH_ALARM_CLIENT_H
+
+#include <mosquitto.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the programs have in common that send measurements and wait for their alarms. */
+#define BENCH_TOPIC "plant/1/temperature"
+#define BENCH_ALARM_TOPIC "alarm/" BENCH_TOPIC
+#define BENCH_ALARM_BASE 1000 /* alarm i is of the value BASE + i: over every threshold */
+
+uint64_t bench_alarm_now_ns(void); /* monotonic */
+/* Ends the process with a sentence about one of libmosquitto's results. */
+void bench_alarm_die(const char *what, int rc) __attribute__((noreturn));
+/* The value that is the payload, or the member "value" of an envelope. */
+double bench_alarm_value(const struct mosquitto_message *msg);
+/*
+ * A client that has asked for a connection to `host`, without Nagle's delay; with `subscribe` it
+ * has asked for that topic, too, and `*ready` becomes true when it has it. Ends the process when
+ * something is refused.
+ */
+struct mosquitto *bench_alarm_client(const char *host, const char *subscribe,
+	void (*on_message)(struct mosquitto *, void *, const struct mosquitto_message *),
+	atomic_bool *ready);
+/* Waits until it is; ends the process when that takes too long. */
+void bench_alarm_await(const atomic_bool *ready);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_CHECK_PLACE_H
+#define BP_CONFIG_CHECK_PLACE_H
+
+#include "config/schema.h"
+
+/* For the files check_*.c: messages, and where they point. */
+
+#define BP_AT_ERROR(r_, at_, ...) bp_error((r_)->messages, (at_)->line, (at_)->column, __VA_ARGS__)
+#define BP_AT_WARNING(r_, at_, ...)                                                                \
+	bp_warning((r_)->messages, (at_)->line, (at_)->column, __VA_ARGS__)
+
+/* Where a message about a setting points: at it, or at the mapping. */
+static inline const struct bp_yaml *bp_place(const struct bp_yaml *map, const char *path)
+{
+	const struct bp_yaml *n = bp_yaml_find(map, path);
+
+	return n != NULL ? n : map;
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/schema_rows.h"
+
+/* The rows of section mqtt. */
+
+static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};
+static const char *const checksum_words[] = {"verify", "trust", NULL};
+static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
+	"uint32", "uint64", "float32", "float64", NULL};
+static const char *const endian_words[] = {"big", "little", NULL};
+static const char *const repeat_words[] = {"every", "on_change", NULL};
+static const char *const action_words[] = {"publish", "clone", NULL};
+static const char *const payload_words[] = {"original", "envelope", NULL};
+
+static const struct bp_list_layout rule_list = {
+	.element = sizeof(struct bp_rule_spec),
+	.items = offsetof(struct bp_config, mqtt.rules),
+	.count = offsetof(struct bp_config, mqtt.n_rules),
+	.allocated = true,
+};
+
+static bool has_tls(const void *base)
+{
+	return ((const struct bp_config *)base)->mqtt.edge.ca_file[0] != '\0';
+}
+
+static bool is_json(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_JSON;
+}
+
+static bool is_binary(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_BINARY;
+}
+
+/* clang-format off */
+static const struct bp_setting rows[] = {
+	{.path = "mqtt", .type = &bp_type_section, GIVEN(bp_config, mqtt.enabled), .check = bp_check_mqtt,
+	 .help = "Inspection of MQTT. Without this section biplane forwards and inspects nothing."},
+	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, AT(mqtt.n_ports), .min = 1, .max = 65535, .preset = "1883",
+	 .help = "TCP ports on which brokers listen."},
+	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
+	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
+	{.path = "mqtt.checksum", .type = &bp_type_enum, AT(mqtt.checksum), .words = checksum_words, .preset = "verify",
+	 .help = "verify never reads a segment whose TCP checksum is wrong; trust leaves that to the receiver. Either way the frame is forwarded."},
+	{.path = "mqtt.flows", .type = &bp_type_uint, AT(mqtt.flows), .min = 1, .max = 16777216, .preset = "65536",
+	 .help = "TCP connections that are followed at one time; at the bound the one that was idle the longest goes."},
+	{.path = "mqtt.flow_timeout", .type = &bp_type_duration, AT(mqtt.flow_timeout_ns), .min = S, .max = 30 * DAY, .preset = "1h",
+	 .help = "A connection that was idle for so long is forgotten."},
+	{.path = "mqtt.handshake_timeout", .type = &bp_type_duration, AT(mqtt.handshake_timeout_ns), .min = S, .max = HOUR, .preset = "30s",
+	 .help = "The same for a connection whose handshake is not complete."},
+	{.path = "mqtt.carry_per_flow", .type = &bp_type_size, AT(mqtt.carry_per_flow), .min = KIB, .max = 256 * MIB, .preset = "256KiB",
+	 .help = "Bytes of an incomplete MQTT packet that are kept for one connection; a longer packet is forwarded but not read."},
+	{.path = "mqtt.carry_total", .type = &bp_type_size, AT(mqtt.carry_total), .min = KIB, .max = 1024 * GIB, .preset = "64MiB",
+	 .help = "The same for all connections together."},
+	{.path = "mqtt.reorder_bytes", .type = &bp_type_size, AT(mqtt.reorder_bytes), .min = 0, .max = 16 * MIB, .preset = "64KiB",
+	 .help = "How far ahead of the stream a segment may be and still be kept until what is before it arrives, for each direction of a connection."},
+	{.path = "mqtt.topic_states", .type = &bp_type_uint, AT(mqtt.topic_states), .min = 1, .max = 16777216, .preset = "65536",
+	 .help = "Pairs of rule and topic whose state (clear, hold, repeat) is kept."},
+	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(mqtt.max_rules), .min = 1, .max = 131072, .preset = "16384",
+	 .help = "Rules that the segment has room for."},
+	{.path = "mqtt.alarm_ring", .type = &bp_type_size, AT(mqtt.alarm_ring), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
+	 .help = "Size of the ring that carries each worker's alarms to the publisher. An alarm of over a quarter of it, its payload included, is lost and counted."},
+
+	{.path = "mqtt.edge", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config, mqtt.edge.enabled), .check = bp_check_edge,
+	 .help = "The MQTT broker that gets the alarms of action publish."},
+	{.path = "mqtt.edge.host", .type = &bp_type_string, AT(mqtt.edge.host), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "Its name or address."},
+	{.path = "mqtt.edge.port", .type = &bp_type_uint, AT(mqtt.edge.port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset_note = "1883, or 8883 with tls",
+	 .help = "Its TCP port."},
+	{.path = "mqtt.edge.client_id", .type = &bp_type_string, AT(mqtt.edge.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
+	 .help = "The client identifier that biplane connects with."},
+	{.path = "mqtt.edge.username", .type = &bp_type_string, AT(mqtt.edge.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "User name for the broker."},
+	{.path = "mqtt.edge.password_file", .type = &bp_type_string, AT(mqtt.edge.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "File whose first line is the password."},
+	{.path = "mqtt.edge.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_tls,
+	 .help = "Connects with TLS. Files are in PEM form."},
+	{.path = "mqtt.edge.tls.ca", .type = &bp_type_string, AT(mqtt.edge.ca_file), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "Certificates of the authorities that are trusted to have signed the broker's."},
+	{.path = "mqtt.edge.tls.cert", .type = &bp_type_string, AT(mqtt.edge.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "biplane's own certificate, where the broker asks for one."},
+	{.path = "mqtt.edge.tls.key", .type = &bp_type_string, AT(mqtt.edge.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "The private key of cert."},
+	{.path = "mqtt.edge.keep_alive", .type = &bp_type_duration, AT(mqtt.edge.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
+	 .help = "Longest silence on the connection to the broker, in whole seconds."},
+	{.path = "mqtt.edge.inflight", .type = &bp_type_uint, AT(mqtt.edge.inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
+	 .help = "Alarms that may be sent and not yet acknowledged."},
+	{.path = "mqtt.edge.ack_timeout", .type = &bp_type_duration, AT(mqtt.edge.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
+	 .help = "An alarm that is not acknowledged for so long goes to the spool, and biplane connects anew."},
+
+	{.path = "mqtt.clone", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config, mqtt.clone.enabled), .check = bp_check_clone,
+	 .help = "Where action clone sends its frames."},
+	{.path = "mqtt.clone.port", .type = &bp_type_port, AT(mqtt.clone.port), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "The port that they leave by."},
+	{.path = "mqtt.clone.mac", .type = &bp_type_mac, AT(mqtt.clone.mac), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "Destination MAC address: the edge broker's, or its next hop's."},
+	{.path = "mqtt.clone.address", .type = &bp_type_ip4, AT(mqtt.clone.ip4), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip4) + offsetof(struct bp_config, mqtt.clone), .preset_note = "none: alarms of IPv4 connections are not cloned",
+	 .help = "Destination IPv4 address. This or address6 must be given."},
+	{.path = "mqtt.clone.address6", .type = &bp_type_ip6, AT(mqtt.clone.ip6), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip6) + offsetof(struct bp_config, mqtt.clone), .preset_note = "none: alarms of IPv6 connections are not cloned",
+	 .help = "Destination IPv6 address."},
+	{.path = "mqtt.clone.tcp_port", .type = &bp_type_uint, AT(mqtt.clone.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
+	 .help = "Destination TCP port."},
+
+	{.path = "mqtt.spool", .type = &bp_type_section,
+	 .help = "The file that keeps alarms while the edge broker is away."},
+	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(mqtt.spool.path), .min = 1, .preset = "/var/lib/biplane/spool.db",
+	 .help = "The file. Each instance needs its own."},
+	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(mqtt.spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
+	 .help = "At this size the oldest alarms go, and are counted."},
+	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(mqtt.spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",
+	 .help = "Alarms older than this go, and are counted."},
+
+	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
+	 .preset_note = "none", .help = "What raises an alarm."},
+	{.path = "mqtt.rules[].name", .type = &bp_type_name, IN(bp_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "The rule's name, unique in the file."},
+	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "MQTT topic filter of the publications that the rule looks at; + and # are its wildcards."},
+	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .preset = "text",
+	 .help = "Where in the payload the number is: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not judged."},
+	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_note = "none",
+	 .help = "The payload is JSON, and the number is at this path."},
+	{.path = "mqtt.rules[].value.binary", .type = &bp_type_section, .flags = BP_RELOAD, .present = is_binary,
+	 .help = "The number stands in binary form at a fixed place."},
+	{.path = "mqtt.rules[].value.binary.offset", .type = &bp_type_uint, IN(bp_rule_spec, value.binary.offset), .flags = BP_RELOAD, .max = 268435455, .preset = "0",
+	 .help = "Its first byte, counted from the payload's start."},
+	{.path = "mqtt.rules[].value.binary.type", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.type), .flags = BP_REQUIRED | BP_RELOAD, .words = binary_words,
+	 .help = "Its form; float32 and float64 are IEEE 754."},
+	{.path = "mqtt.rules[].value.binary.endian", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .words = endian_words, .preset = "big",
+	 .help = "Its byte order."},
+	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "The values that raise the alarm. The limits of inside belong to it, those of outside do not."},
+	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_note = "none: the alarm ends with the first value that does not raise it",
+	 .help = "The values that end the alarm (hysteresis); between raise and clear it stays as it is."},
+	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .min = 1, .max = 1000000, .preset = "1",
+	 .help = "How many values in a row, or for how long, must be in raise before the alarm is raised."},
+	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_RELOAD, .words = repeat_words, .preset = "every",
+	 .help = "every sends an alarm for each value that raises it, on_change only when the state changes."},
+	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .words = action_words, .preset = "publish",
+	 .help = "publish sends the alarm to mqtt.edge with QoS 1; clone sends the device's own publication, with another topic, to mqtt.clone at once."},
+	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .words = payload_words, .preset = "envelope", .preset_note = "envelope; original for action clone",
+	 .help = "What action publish sends: the device's payload (original), or a JSON object that tells rule, state, value, topic, client and time (envelope)."},
+	{.path = "mqtt.rules[].to", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
+	 .help = "The topic of the alarm. {topic}, {rule} and {client} stand for the publication's topic, the rule's name and the device's client identifier."},
+};
+/* clang-format on */
+
+BP_SCHEMA_PART(bp_schema_mqtt, rows);

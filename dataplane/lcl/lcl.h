@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_LCL_LCL_H
+#define BP_DATAPLANE_LCL_LCL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "dataplane/clock.h"
+#include "dataplane/lcl/handover.h"
+#include "dataplane/lcl/label.h"
+#include "dataplane/worker.h"
+#include "lcl/match.h"
+#include "lcl/scheduler.h"
+#include "shm/lcl.h"
+
+/*
+ * What a worker has for LCL scheduling. Labels of what comes in are taken off by node lcl_in, and
+ * what leaves by an LCL port comes to node lcl, which finds its label, or its flow, and puts it
+ * into the port's scheduler, where this worker owns that; else into a ring to the worker that does.
+ * The owner looks at its schedulers after every node that it processes (dataplane/walk.h): it takes
+ * over what others handed over, takes out what is due, writes what each frame has really waited
+ * into its label and hands it to the driver. Plans change in node lcl_timer, between two others.
+ */
+
+/* A flow, by its number in the label. */
+struct bp_lcl_followed {
+	uint64_t last_slot; /* see struct bp_lcl_arrival */
+	uint32_t sequence;  /* of the next frame that gets its label here */
+	uint16_t row;       /* 0: none of its own */
+	bool known;         /* it has come before, so that `row` is decided */
+};
+#define BP_LCL_FLOW_NUMBERS 65536u
+
+/* What the owner knows of a row of lcl_flows beside what is in it. */
+struct bp_lcl_row {
+	struct bp_lcl_flow_stats *stats;
+	int64_t deviation; /* of its last frame */
+	uint32_t expected; /* sequence number of the next that comes labelled */
+	bool came, left;   /* whether these are known */
+	bool last;         /* as in `stats`, which is far away */
+};
+
+/* The second that statistics of a port are being collected for. */
+struct bp_lcl_second {
+	struct bp_lcl_interval *row; /* NULL: none yet */
+	uint64_t begin_ns;           /* Unix time */
+	uint64_t late_ns, gap_ns;    /* as in the row */
+	bool counted, broken;        /* in the port's sums of such seconds */
+};
+
+/* An LCL port. */
+struct bp_lcl_out {
+	struct bp_lcl_matcher *matcher;     /* NULL: no entry of lcl.flows leaves by it */
+	struct bp_lcl_handover *handover;   /* NULL: there are no other workers */
+	struct bp_lcl_scheduler *scheduler; /* NULL: another worker's */
+	struct bp_lcl_followed *followed;   /* BP_LCL_FLOW_NUMBERS; the owner's, as all below */
+	struct bp_lcl_row *row;             /* as many as the segment has for a port */
+	struct bp_lcl_port_stats *stats;
+	struct bp_lcl *lcl;
+	uint64_t tau_ns;
+	uint64_t per_sixteenth; /* 2^64 / (tau / 16), rounded up: multiplied for divided */
+	uint32_t rows, rows_used;
+	uint16_t port; /* index in the configuration */
+	uint8_t index; /* in lcl.ports */
+	bool slots;    /* one has begun */
+	struct bp_lcl_second second;
+	struct bp_lcl_port configured;
+};
+
+struct bp_lcl {
+	struct bp_worker *worker;
+	const struct bp_clock *clock; /* NULL: time is the worker's, as replay has it */
+	struct bp_lcl_field field;
+	uint16_t ethertype;
+	uint64_t origin_ns; /* when the schedulers' first slots begin; not after the first frame */
+	bool draining;      /* nothing is held any more */
+	uint64_t now_ns;    /* the last time that was read; never goes back */
+	uint64_t real_ns;   /* Unix time then */
+	uint64_t looked_ns; /* when the schedulers were last looked at; 0: not yet */
+	struct bp_lcl_shared *shared; /* NULL: one worker */
+	uint8_t after[BP_MAX_PORTS];  /* edge of a port's frames behind lcl_in */
+	bool trust[BP_MAX_PORTS];
+	struct bp_lcl_out *of[BP_MAX_PORTS];  /* by port; NULL: no LCL port */
+	struct bp_lcl_out *own[BP_MAX_PORTS]; /* those that this worker owns */
+	unsigned n_own, n_out;
+	struct bp_lcl_out out[BP_MAX_PORTS]; /* as lcl.ports */
+	struct rte_node *timer;              /* looks are counted as its; NULL: no graph yet */
+	const struct bp_lcl_plan *plan;
+	uint64_t generation; /* of the plan that was taken or found */
+	struct bp_lcl_rules rules, next;
+};
+
+/* For a worker, which owns all LCL ports unless bp_lcl_join() says otherwise. NULL: no memory, or
+ * none in the mbuf. */
+struct bp_lcl *bp_lcl_create(const struct bp_config *c, const struct bp_lcl_tables *tables);
+void bp_lcl_free(struct bp_lcl *l); /* NULL is allowed; frees frames that it still holds */
+/* Before bp_lcl_begin(): who owns which; this is worker `index`. */
+void bp_lcl_join(struct bp_lcl *l, struct bp_lcl_shared *shared, unsigned index);
+/* Once the worker has its graph: the schedulers are made. 0, or -1 with a sentence. */
+int bp_lcl_begin(struct bp_lcl *l, struct bp_worker *w, char *err, size_t err_size);
+
+/* mbufs that schedulers and rings may hold at one time, for whoever sizes pools. */
+uint64_t bp_lcl_held_most(const struct bp_config *c);
+
+/* Whether there is a plan that was not taken yet. */
+static inline bool bp_lcl_has_news(const struct bp_lcl *l)
+{
+	return atomic_load_explicit(&l->plan->generation, memory_order_relaxed) != l->generation;
+}
+/* Takes it. Flows that were there before go on as they are. */
+void bp_lcl_take_news(struct bp_lcl *l);
+
+/*
+ * For a worker that has taken its last frame: whatever is held leaves, due or not, time-sensitive
+ * frames first, and so does what others still hand over. Ends when all of them have said here that
+ * they have handed over their last.
+ */
+void bp_lcl_drain(struct bp_lcl *l);
+/* When its schedulers next have something to send, by the worker's monotonic clock; UINT64_MAX: not
+ * before more comes in. */
+uint64_t bp_lcl_due(const struct bp_lcl *l);
+
+/* ---- put.c ---- */
+
+/* Octets of the longest frame that a port takes, without checksum: its MTU, the Ethernet header and
+ * two VLAN tags; no more than a scheduler takes. */
+uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o);
+/* Frames that are to leave by an LCL port of this worker, which came in at `in_ns`, at most
+ * l->now_ns. Each is in the scheduler or was dropped afterwards. */
+void bp_lcl_put_frames(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned n, uint64_t in_ns);
+/* The same of a port that another worker owns: into the ring to that. */
+void bp_lcl_hand_over(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned n, uint64_t in_ns);
+/* Takes out of that ring. */
+void bp_lcl_take_over(struct bp_lcl_out *o);
+
+/* What the scheduler said of a frame. */
+void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_put put);
+
+/* ---- look.c ---- */
+
+/* Sends what is due on all ports that the worker owns; when draining, all that is held. Frames that
+ * were taken out. */
+unsigned bp_lcl_look(struct bp_lcl *l);
+
+#endif

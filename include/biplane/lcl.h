@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_LCL_H
+#define BIPLANE_LCL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/fib.h"
+
+/*
+ * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
+ * share it. The label: proto/lcl.h and docs/lcl-format.md. The scheduler: lcl/scheduler.h.
+ */
+
+#define BP_LCL_FLOWS_MAX 256 /* entries of lcl.flows */
+#define BP_LCL_QUEUES_MAX 64 /* cyclic queues of a port */
+#define BP_LCL_HOPS_MAX 64
+/* What a label may say of the delay still allowed, either way: more is absurd. */
+#define BP_LCL_DELAY_MAX_NS 1000000000
+
+/* An entry of lcl.ports. What is 0 in `settings` was completed by validation. */
+struct bp_lcl_port {
+	uint64_t tau_ns;   /* each queue's turn: 1 us to 10 ms */
+	uint64_t rate_bps; /* of the wire */
+	uint64_t
+		guard_ns; /* kept free before a slot that needs the wire, beside what is computed */
+	uint32_t queue_frames; /* a cyclic queue's places */
+	uint32_t best_effort;  /* the best-effort queue's places */
+	uint32_t handover;     /* frames on their way from other workers */
+	uint16_t queues;       /* K, 2..BP_LCL_QUEUES_MAX */
+	uint8_t port;          /* index of the port that it is for */
+	bool trust;            /* labels of frames that come in on it */
+};
+
+/* Which frames an entry of lcl.flows is for. What isn't given matches all. */
+struct bp_lcl_match {
+	struct bp_prefix source, destination; /* family 0: any */
+	uint16_t udp_first, udp_last;         /* destination ports, host byte order; both 0: any */
+	uint16_t tcp_first, tcp_last;
+	uint16_t ethertype; /* behind VLAN tags, host byte order; 0: any */
+	uint16_t vlan;      /* the outer tag's; BP_LCL_ANY: any, BP_LCL_UNTAGGED: none */
+	uint8_t pcp;        /* the outer tag's; BP_LCL_ANY_PCP: any */
+	uint8_t dscp;       /* BP_LCL_ANY_DSCP: any */
+	uint8_t port;       /* index of the port that it came in on */
+};
+#define BP_LCL_ANY 0xffff
+#define BP_LCL_UNTAGGED 0xfffe
+#define BP_LCL_ANY_PCP 0xff
+#define BP_LCL_ANY_DSCP 0xff
+
+/* An entry of lcl.flows. */
+struct bp_lcl_flow {
+	char name[32];
+	struct bp_lcl_match match;
+	uint64_t budget_ns; /* d0 */
+	uint64_t rate_bps;  /* on the wire, with label, preamble and gap; so are the next two */
+	uint64_t peak_bps;  /* the source's link */
+	uint32_t burst;     /* octets */
+	uint32_t frame;     /* octets of the longest frame, without label and checksum */
+	uint16_t id;        /* in the label; unique */
+	uint8_t hops;       /* n0: LCL nodes on its way, this one too */
+	uint8_t out;        /* index in lcl.ports[] of the port that it leaves by */
+};
+
+/* What may change with a reload. */
+struct bp_lcl_rules {
+	uint32_t n_flows;
+	struct bp_lcl_flow flow[BP_LCL_FLOWS_MAX];
+};
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lcl/scheduler_parts.h"
+
+static inline void fill(struct bp_lcl_departure *out, const struct entry *e, uint64_t now_ns)
+{
+	out->frame = e->frame;
+	out->waited_ns = now_ns > e->in_ns ? now_ns - e->in_ns : 0;
+	out->octets = e->octets;
+	out->d = e->d;
+	out->n = e->n;
+	out->put = e->put;
+}
+
+/* The first frame of a queue leaves. */
+static inline void leave(
+	struct bp_lcl_scheduler *s, struct queue *q, uint64_t now_ns, struct bp_lcl_departure *out)
+{
+	fill(out, &q->entry[q->head & s->mask], now_ns);
+	q->head++;
+	s->measured.held--;
+}
+
+/* The queue that comes next, when the first one is empty and another isn't. */
+static inline void find_first(struct bp_lcl_scheduler *s)
+{
+	do
+		s->first = queue_after(s, s->first);
+	while (is_empty(&s->queue[s->first]));
+}
+
+/* The first of the frames that were meant for the slot before it began is leaving. */
+static void slot_began(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now, uint64_t due)
+{
+	q->planned = false;
+	s->measured.slots++;
+	if (s->began != NULL)
+		s->began(s->began_arg, (now - due) >> TICK_SHIFT);
+}
+
+/* What is due of the queue that is first. */
+static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now_ns,
+	struct bp_lcl_departure *out, unsigned max)
+{
+	const uint64_t now = ticks_of(s, now_ns);
+	uint64_t due = due_of(s, q), wires = 0;
+	uint32_t head = q->head;
+	unsigned n = 0;
+
+	if (due > now)
+		return 0;
+	if (q->planned)
+		slot_began(s, q, now, due);
+	max = max < q->tail - head ? max : q->tail - head;
+	do {
+		const struct entry *e = &q->entry[head & s->mask];
+		const uint64_t wire = wire_time(s, e->octets);
+		/* each when the one before ends, but for those that came later */
+		const uint64_t starts = later(due, ticks_of(s, e->in_ns));
+
+		if (starts > now)
+			break;
+		fill(&out[n], e, now_ns);
+		__builtin_prefetch(e->frame); /* who takes it will soon read it */
+		due = starts + wire;
+		wires += wire;
+		head++;
+	} while (++n < max);
+	q->head = head;
+	q->held -= wires;
+	s->measured.held -= n;
+	s->wire_free = due;
+	s->nic_free = later(s->nic_free, now) + wires;
+	return n;
+}
+
+static unsigned take_sensitive(
+	struct bp_lcl_scheduler *s, uint64_t now_ns, struct bp_lcl_departure *out, unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && s->measured.held != 0) {
+		struct queue *q = &s->queue[s->first];
+		const unsigned took = take_queue(s, q, now_ns, &out[n], max - n);
+
+		n += took;
+		if (!is_empty(q) && (took == 0 || n < max))
+			break;
+		if (is_empty(q) && s->measured.held != 0)
+			find_first(s);
+	}
+	return n;
+}
+
+static void leave_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out)
+{
+	const struct best_effort *b = &s->be[s->be_head];
+
+	*out = (struct bp_lcl_departure){.frame = b->frame, .octets = b->octets};
+	s->be_head = s->be_head + 1 == s->be_places ? 0 : s->be_head + 1;
+	s->measured.best_effort--;
+}
+
+/* Best effort waits for a slot: what the wire loses is counted once for each. */
+static void gate(struct bp_lcl_scheduler *s, uint64_t now, uint64_t need)
+{
+	const uint64_t slot = s->queue[s->first].slot, start = later(now, s->nic_free);
+
+	if (slot == s->gated_slot || start >= need)
+		return;
+	s->gated_slot = slot;
+	s->measured.gated++;
+	s->measured.gated_ns += (need - start) >> TICK_SHIFT;
+}
+
+static unsigned take_best_effort(
+	struct bp_lcl_scheduler *s, uint64_t now_ns, struct bp_lcl_departure *out, unsigned max)
+{
+	const uint64_t now = ticks_of(s, now_ns);
+	const uint64_t need = s->measured.held != 0 ? due_of(s, &s->queue[s->first]) : UINT64_MAX;
+	unsigned n = 0;
+
+	while (n < max && s->measured.best_effort != 0) {
+		uint64_t at;
+
+		if (!best_effort_may(s, now, need, &at)) {
+			if (at == UINT64_MAX)
+				gate(s, now, need);
+			break;
+		}
+		leave_best_effort(s, &out[n]);
+		s->nic_free = later(s->nic_free, now) + wire_time(s, out[n].octets);
+		/* what comes for the slot that is on waits for it, and counts that */
+		s->wire_free = later(s->wire_free, s->nic_free);
+		n++;
+	}
+	return n;
+}
+
+unsigned bp_lcl_take(
+	struct bp_lcl_scheduler *s, uint64_t now_ns, struct bp_lcl_departure *out, unsigned max)
+{
+	unsigned n;
+
+	advance(s, now_ns);
+	n = take_sensitive(s, now_ns, out, max);
+	if (n < max && s->measured.best_effort != 0)
+		n += take_best_effort(s, now_ns, out + n, max - n);
+	return n;
+}
+
+unsigned bp_lcl_flush(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && s->measured.held != 0; n++) {
+		struct queue *q = &s->queue[s->first];
+		uint64_t wire;
+
+		leave(s, q, s->last_ns, &out[n]);
+		wire = wire_time(s, out[n].octets);
+		q->held -= wire;
+		q->planned = q->planned && !is_empty(q);
+		if (is_empty(q) && s->measured.held != 0)
+			find_first(s);
+	}
+	for (; n < max && s->measured.best_effort != 0; n++)
+		leave_best_effort(s, &out[n]);
+	return n;
+}

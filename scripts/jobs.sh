@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154
+# Jobs beside each other, for scripts/test, which includes this after it has set $logs.
+#
+#   lane NAME LIMIT                 so many jobs of it run at a time
+#   job LANE NAME AFTER FUNCTION ARGS...
+#                                   AFTER: jobs that it waits for, "a,b", or ""; if one of them failed or was not
+#                                   run, it is not run either. A name that ends in * is all of that beginning, and
+#                                   is waited for only.
+#   run_jobs                        all of them; how they ended is in passed, failed, skipped, failures
+#   stop_jobs                       ends those that run
+#
+# A job's output is in $logs/NAME.log. It says how many tests it ran by counts NAME PASSED FAILED SKIPPED;
+# else it counts as one, and as none if its name begins with build-.
+
+passed=0 failed=0 skipped=0
+failures=()
+declare -A lane_limit=() lane_running=()
+declare -A job_lane=() job_after=() job_command=() job_state=() # state: waiting, running, done, failed, missing
+job_order=()
+declare -A name_of=() began=()
+
+# Each job is a process group of its own, so that an interruption ends all of it.
+set -m
+
+clock() { printf '[%2d:%02d]' $((SECONDS / 60)) $((SECONDS % 60)); }
+
+note() { printf '%s %s\n' "$(clock)" "$*"; }
+
+lane() { lane_limit[$1]=$2 lane_running[$1]=0; }
+
+job() {
+	local name=$2
+	job_lane[$name]=$1 job_after[$name]=$3 job_state[$name]=waiting
+	shift 3
+	job_command[$name]=$(printf '%q ' "$@")
+	job_order+=("$name")
+}
+
+counts() { printf '%s %s %s\n' "$2" "$3" "$4" >"$logs/$1.count"; }
+
+start_job() {
+	local name=$1 lane=${job_lane[$1]}
+	rm -f "$logs/$name.count"
+	(eval "${job_command[$name]}") >"$logs/$name.log" 2>&1 </dev/null &
+	name_of[$!]=$name
+	began[$!]=$SECONDS
+	job_state[$name]=running
+	lane_running[$lane]=$((lane_running[$lane] + 1))
+}
+
+# The first error of a build, or the end of another job's log.
+excerpt() {
+	if grep -q '^FAILED: ' "$1"; then
+		sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[' | head -n 40
+	else
+		tail -n 60 "$1"
+	fi
+}
+
+# Waits for one job to end, and books it.
+reap() {
+	local pid code name p f s
+	wait -n -p pid "${!name_of[@]}"
+	code=$?
+	name=${name_of[$pid]}
+	if [ -s "$logs/$name.count" ]; then
+		read -r p f s <"$logs/$name.count"
+		# A runner that failed without a failed test (it crashed, say) is a failure all the same.
+		[ $code -eq 0 ] || [ "$f" -gt 0 ] || f=1
+	elif [ $code -eq 0 ]; then
+		p=1 f=0 s=0
+	else
+		p=0 f=1 s=0
+	fi
+	case $name in
+	build-*) [ $code -ne 0 ] || p=0 ;; # a build that works is no test
+	esac
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	lane_running[${job_lane[$name]}]=$((lane_running[${job_lane[$name]}] - 1))
+	if [ "$f" -gt 0 ]; then
+		job_state[$name]=failed
+		failures+=("$name")
+		note "FAILED  $name ($((SECONDS - began[$pid])) s): $p passed, $f failed; from $logs/$name.log:"
+		excerpt "$logs/$name.log" | cut -c1-240 | sed 's/^/        | /'
+	else
+		job_state[$name]=done
+		note "ok      $name ($((SECONDS - began[$pid])) s)$([ "$p" -eq 0 ] || echo ": $p passed")$([ "$s" -eq 0 ] || echo ", $s skipped")"
+	fi
+	unset "name_of[$pid]" "began[$pid]"
+}
+
+# What a job waits for: "ready", "wait", or "never" with the reason in $why.
+judge() {
+	local after name verdict=ready
+	local -a all
+	IFS=, read -ra all <<<"${job_after[$1]}"
+	for after in "${all[@]}"; do
+		for name in "${job_order[@]}"; do
+			# shellcheck disable=SC2053
+			[[ $name == $after ]] || continue
+			case ${job_state[$name]} in
+			waiting | running) verdict='wait' ;;
+			failed | missing)
+				[[ $after == *\* ]] || { why="$name failed or was not run"; verdict=never; break 2; }
+				;;
+			esac
+		done
+	done
+	judged=$verdict
+}
+
+# Starts what may start; in the order in which they were given.
+start_ready() {
+	local name lane why judged
+	for name in "${job_order[@]}"; do
+		[ "${job_state[$name]}" = waiting ] || continue
+		lane=${job_lane[$name]}
+		[ "${lane_running[$lane]}" -lt "${lane_limit[$lane]}" ] || continue
+		judge "$name"
+		case $judged in
+		ready) start_job "$name" ;;
+		never)
+			job_state[$name]=missing
+			note "not run $name: $why"
+			;;
+		esac
+	done
+}
+
+run_jobs() {
+	start_ready
+	while [ ${#name_of[@]} -gt 0 ]; do
+		reap
+		start_ready
+	done
+	local name
+	for name in "${job_order[@]}"; do
+		[ "${job_state[$name]}" = waiting ] || continue
+		note "FAILED  $name waits for what never comes: ${job_after[$name]}"
+		failures+=("$name")
+		failed=$((failed + 1))
+	done
+}
+
+stop_jobs() {
+	set +m # no word about each job that ends
+	local pid i
+	for pid in "${!name_of[@]}"; do
+		kill -TERM -- "-$pid" 2>/dev/null
+	done
+	# pytest takes its gateway and brokers down itself; who doesn't end in time is ended.
+	for pid in "${!name_of[@]}"; do
+		for ((i = 0; i < 300; i++)); do
+			kill -0 -- "-$pid" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -KILL -- "-$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+}

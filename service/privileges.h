@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICE_PRIVILEGES_H
+#define BP_SERVICE_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * What a plane may need that an ordinary user does not have. One table says it; the checks at the
+ * start, `biplane privileges` and docs/service.md derive from it.
+ */
+enum bp_privilege {
+	/* the data plane's ports, by driver */
+	BP_PRIV_VFIO,
+	BP_PRIV_VFIO_NO_IOMMU,
+	BP_PRIV_UIO,
+	BP_PRIV_BIFURCATED,
+	BP_PRIV_AF_PACKET,
+	BP_PRIV_AF_XDP,
+	BP_PRIV_TAP,
+	BP_PRIV_VIRTIO_USER,
+	BP_PRIV_PCAP_INTERFACE,
+	BP_PRIV_SOCKET,
+	BP_PRIV_MEMORY,
+	/* the data plane's kernel interfaces */
+	BP_PRIV_KERNEL_TAP,
+	BP_PRIV_KERNEL_VIRTIO,
+	/* the control plane */
+	BP_PRIV_ROUTES,
+	BP_PRIV_LOW_PORT,
+	BP_PRIV_PUBLISH,
+	BP_PRIVILEGES,
+};
+
+#define BP_PRIV_CAPS_MAX 4
+
+struct bp_privilege_row {
+	const char *plane;
+	const char *what; /* driver or section */
+	unsigned n_caps;
+	uint8_t cap[BP_PRIV_CAPS_MAX]; /* CAP_* of linux/capability.h */
+	bool memlock;                  /* locked memory beyond the usual limit */
+	const char *files;             /* that must be open to its user; "" for none */
+	const char *why;
+};
+
+const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p);
+
+/* "CAP_NET_RAW, CAP_NET_ADMIN", or "none". */
+void bp_privilege_caps_text(const struct bp_privilege_row *row, char *out, size_t size);
+
+/* The whole table in Markdown, as docs/service.md has it. */
+void bp_privileges_markdown(FILE *out);
+
+/*
+ * Whether this process has the capabilities of `p`. who: what needs it, "port devices
+ * (net_af_packet0)". Returns 0, or -1 with a sentence that ends in the remedy.
+ */
+int bp_privilege_check(enum bp_privilege p, const char *who, char *err, size_t err_size);
+
+/* Whether this process may lock so many bytes of memory. As bp_privilege_check(). */
+int bp_privilege_check_memlock(uint64_t bytes, const char *who, char *err, size_t err_size);
+
+/* Whether this process may read and write a device file. As bp_privilege_check(). */
+int bp_privilege_check_file(const char *path, const char *who, char *err, size_t err_size);
+
+/*
+ * Gives up, for good and for all threads made later, every capability that none of `needed` (bit
+ * per enum bp_privilege) names. Does nothing for root, whose files are his by capability. Returns
+ * 0, or -1 with a sentence.
+ */
+int bp_privileges_keep(uint32_t needed, char *err, size_t err_size);
+
+#endif

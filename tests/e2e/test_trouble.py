@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Signs of trouble reach a person: a counter, a line in the log and `show trouble`, when it begins and when it ends."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+
+from frames import LOCAL_ETHERTYPE, Wire, ethernet
+from lab import MAC, port_devices, wait_until
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+WALL = 0x40000000  # of waitpid: threads, too
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def config(driver="af_packet", **trouble):
+    return {
+        "ports": port_devices(driver, ("devices", "cloud")),
+        "bridge": [["devices", "cloud"]],
+        "trouble": {"log_every": "1s", **trouble},
+    }
+
+
+def rows(g, kind):
+    """By whose they are. There are some from the data plane's first moments on."""
+    wait_until("rows of trouble", lambda: g.show("trouble")["trouble"])
+    return {r["subject"]: r for r in g.show("trouble")["trouble"] if r["trouble"] == kind}
+
+
+def said(g, *words):
+    """Lines of the log that have all of these words."""
+    return [line for line in g.log.read_text().splitlines() if all(w in line for w in words)]
+
+
+def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
+    g = gateway(config())
+    assert g.counter("link_down") == 0
+    assert not rows(g, "link_down")["cloud"]["now"]
+    lab.run("cloud", "ip", "link", "set", "eth0", "down")
+    try:
+        wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["now"])
+        assert g.counter("link_down") == 1
+        assert not rows(g, "link_down")["devices"]["now"]
+        wait_until("a line", lambda: said(g, "dataplane: warning: port cloud: link down"))
+    finally:
+        lab.run("cloud", "ip", "link", "set", "eth0", "up")
+    wait_until("a line", lambda: said(g, "dataplane: info: port cloud: link up again after "))
+    row = rows(g, "link_down")["cloud"]
+    assert (row["now"], row["times"], row["total"]["unit"]) == (False, 1, "ns")
+    assert row["began"] < row["ended"]
+    assert row["lasted_ns"] > 0 and row["total"]["count"] == row["worst"]["count"] > 0
+    text = g.command("show", "trouble", "-c", g.identity).stdout
+    assert "link_down" in text and "cloud" in text and "devices" not in text and "0 in trouble now" in text
+
+
+def test_a_link_that_never_came_up(lab, gateway):
+    lab.run("cloud", "ip", "link", "set", "eth0", "down")
+    try:
+        g = gateway(config(link_settle="2s"))
+        wait_until("a line", lambda: said(g, "warning: port cloud: link has not come up since the start"))
+        row = rows(g, "link_down")["cloud"]
+        assert row["now"] and row["times"] == 1
+        assert row["lasted_ns"] >= 2_000_000_000
+    finally:
+        lab.run("cloud", "ip", "link", "set", "eth0", "up")
+    wait_until("a line", lambda: said(g, "info: port cloud: link up again"))
+    assert g.counter("link_down") == 1
+
+
+def flood(lab, stop, seconds=20, payload=bytes(1400)):
+    """Frames from dev until stop() is true."""
+    wire = Wire(lab, "dev")
+    frame = ethernet(MAC["cloud"], MAC["dev"], LOCAL_ETHERTYPE, payload)
+    end = time.monotonic() + seconds
+    try:
+        while not stop():
+            assert time.monotonic() < end
+            wire.send(*[frame] * 5000)
+    finally:
+        wire.close()
+
+
+def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
+    """Stopped and continued: its worker was away, and the interface's ring, which nobody emptied, ran over."""
+    g = gateway(config("af_xdp"))  # which knows what it lost
+    pid = g.plane("data plane")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until = time.monotonic() + 1.5
+        flood(lab, lambda: time.monotonic() > until)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
+    wait_until("a line", lambda: said(g, "warning: worker 0 on CPU ", "for more than 100 ms (trouble.worker_overrun)"))
+    wait_until("the row to have what is counted",
+               lambda: rows(g, "worker_overrun")["worker 0"]["total"]["count"] == g.counter("worker_overrun"))
+    row = rows(g, "worker_overrun")["worker 0"]
+    assert row["worst"]["unit"] == "ns" and row["worst"]["count"] > 1_000_000_000
+    wait_until("frames that were dropped to be counted", lambda: g.counter("nic_missed"))
+
+    def all_agree():
+        port = next(p for p in g.show("ports")["ports"] if p["name"] == "devices")
+        return g.counter("nic_missed") == rows(g, "nic_missed")["devices"]["total"]["count"] == port["hw_missed"]
+    wait_until("counter, row and port to agree", all_agree)
+    wait_until("a line", lambda: said(g, "warning: port devices: ", " dropped by the NIC", "(imissed); "))
+    wait_until("the end of it", lambda: said(g, "info: port devices: no more frames dropped by the NIC"), 30)
+    assert not rows(g, "nic_missed")["devices"]["now"]
+    g.balanced()
+
+
+def test_packet_buffers_that_run_out(lab, gateway):
+    """A port that may send a megabit a second holds some thousand frames back, which are all that there are."""
+    scheduled = {"port": "cloud", "rate": "1Mbps", "tau": "10ms", "queues": 2, "queue_frames": 16, "best_effort": 4096,
+                 "handover": 64}
+    g = gateway({**config("af_xdp", buffers_low=10), "mbufs": 512, "lcl": {"ports": [scheduled]}})
+    assert g.counter("mbufs_low") == g.counter("nic_no_mbuf") == 0
+    flood(lab, lambda: g.counter("mbufs_low") and g.counter("nic_no_mbuf"), 60, bytes(46))
+    (pool, row), = rows(g, "mbufs_low").items()
+    wait_until("a line", lambda: said(g, f"dataplane: warning: pool {pool}: ", "packet buffers are free, less than 10 %"))
+    wait_until("a line", lambda: said(g, "dataplane: warning: port devices: no packet buffer for frames, "))
+    wait_until("the end of it", lambda: said(g, f"dataplane: info: pool {pool}: packet buffers are no longer low: "), 60)
+    wait_until("the end of it", lambda: said(g, "dataplane: info: port devices: packet buffers for all frames again"), 60)
+    row = rows(g, "mbufs_low")[pool]
+    assert not row["now"] and row["worst"]["unit"] == "free buffers" and row["total"]["count"] > 0
+    least = int(said(g, "are no longer low")[-1].split("with ")[1].split(" ")[0])
+    assert row["worst"]["count"] <= least
+    wait_until("the row to have what is counted",
+               lambda: rows(g, "nic_no_mbuf")["devices"]["total"]["count"] == g.counter("nic_no_mbuf"))
+    wait_until("an exact packet sum", lambda: g.show("drops")["balanced"], 60)
+
+
+@contextlib.contextmanager
+def held(tid):
+    """One thread stopped, the others of its process not."""
+    def call(request):
+        if _libc.ptrace(request, tid, None, None) != 0:
+            raise OSError(ctypes.get_errno(), f"ptrace {request:#x} of {tid}")
+    call(PTRACE_SEIZE)
+    try:
+        call(PTRACE_INTERRUPT)
+        os.waitpid(tid, WALL)
+        yield
+    finally:
+        call(PTRACE_DETACH)
+
+
+def test_a_worker_that_hangs(gateway):
+    g = gateway(config(worker_stuck="500ms"))
+    pid = g.plane("data plane")["pid"]
+    tid = next(int(t.name) for t in Path(f"/proc/{pid}/task").iterdir()
+               if (t / "comm").read_text().strip().startswith("rte-worker") or "lcore" in (t / "comm").read_text())
+    with held(tid):
+        wait_until("the worker to be told of", lambda: rows(g, "worker_stuck")["worker 0"]["now"])
+        assert g.counter("worker_stuck") >= 1
+        assert g.show("trouble")["active"] >= 1
+        assert g.show("planes")["trouble"]["now"] >= 1
+        wait_until("a line", lambda: said(g, "dataplane: error: worker 0 on CPU ", "stuck: it has not come back"))
+        assert g.plane("data plane")["heartbeat_age_s"] <= 5  # the rest of it lives
+    wait_until("a line", lambda: said(g, "dataplane: info: worker 0 on CPU ", "back at its queues after "))
+    row = rows(g, "worker_stuck")["worker 0"]
+    assert not row["now"] and row["worst"]["count"] >= 500_000_000
+    wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
+    g.balanced()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bench/peers_table.py and bench/plot_peers on figures that are known."""
+
+import copy
+import importlib.machinery
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "bench"))
+import peers_table  # noqa: E402
+import svg_bars  # noqa: E402
+
+LOADER = importlib.machinery.SourceFileLoader("plot_peers", str(ROOT / "bench" / "plot_peers"))
+plot = importlib.util.module_from_spec(importlib.util.spec_from_loader("plot_peers", LOADER))
+LOADER.exec_module(plot)
+
+LATENCY = {"median_us": 100.0, "p99_us": 2000.0, "p999_us": 3000.0, "mean_us": 120.0,
+           "percentiles_us": [10.0 * i for i in range(101)]}
+MEMORY = {"memory_mib": 10.0, "hugepages_mib": 0.0}
+
+
+def measurements(sent, cpu, lost=0):
+    return {"rate": 2000, "sent": sent, "per_second": sent, "finished_per_second": sent, "due": 10, "alarms": 10 - lost, "lost": lost,
+            "behind_ms": 0.0, "cpu_s": cpu}
+
+
+def frames(arrived, cpu):
+    return {"rate": 20000, "sent": 1000000, "offered_pps": 1000000, "arrived": arrived, "arrived_pps": arrived,
+            "lost": 1000000 - arrived, "cpu_s": cpu, "latency": copy.deepcopy(LATENCY)}
+
+
+RUN = {"percent": 10, "alarms": [
+    {"name": "mosquitto-c", "sustained": 5000, "limit": "late", "idle_cpu": 0.125, "memory": MEMORY,
+     "moderate": {**measurements(2000, {"broker": 0.1, "application": 0.05, "load": 9.0}),
+                  "latency": copy.deepcopy(LATENCY)},
+     "steps": [{**measurements(5000, {"broker": 0.2, "load": 9.0}), "rate": 5000},
+               {**measurements(9000, {"broker": 0.3, "load": 9.0}, 3), "rate": 10000}]}],
+    "packets": [
+        {"name": "direct", "idle_cpu": 0, "memory": MEMORY, "moderate": frames(1000000, {"load": 2.0}),
+         "most": frames(1000000, {"load": 2.0})},
+        {"name": "kernel-bridge", "idle_cpu": 0, "memory": MEMORY, "moderate": frames(500000, {"load": 2.0, "softirq": 0.5}),
+         "most": frames(0, {"load": 2.0})}]}
+
+
+class Peers(unittest.TestCase):
+    def test_processor_time_of_a_million(self):
+        self.assertEqual(peers_table.per_million(RUN["alarms"][0]["moderate"], "sent", ("load",)),
+                         {"broker": 50.0, "application": 25.0})
+
+    def test_time_beyond_that_of_nothing_between(self):
+        direct, bridge = RUN["packets"]
+        self.assertEqual(peers_table.direct_of(RUN["packets"]), direct)
+        self.assertEqual(peers_table.beyond(bridge, direct, "moderate"), 5.0 - 2.0)
+        self.assertIsNone(peers_table.beyond(bridge, direct, "most"))  # nothing arrived
+        self.assertIsNone(peers_table.beyond(bridge, None, "moderate"))
+
+    def test_best_is_what_was_kept_up_with(self):
+        self.assertEqual(peers_table.best(RUN["alarms"][0])["sent"], 5000)
+
+    def test_several_runs_are_their_medians(self):
+        runs = [copy.deepcopy(RUN) for _ in range(3)]
+        runs[1]["alarms"][0]["sustained"] = 7000
+        runs[2]["alarms"][0]["sustained"] = 6000
+        runs[0]["alarms"][0]["steps"].pop()  # was ended earlier
+        runs[2]["alarms"][0]["steps"][1]["lost"] = 5
+        runs[1]["alarms"][0]["moderate"]["latency"]["percentiles_us"][50] = 900.0
+        runs[2]["alarms"][0]["moderate"]["latency"]["percentiles_us"][50] = 700.0
+        m = peers_table.merge(runs)
+        self.assertEqual(m["alarms"][0]["sustained"], 6000)
+        self.assertEqual([(s["rate"], s["lost"]) for s in m["alarms"][0]["steps"]], [(5000, 0), (10000, 4)])
+        self.assertEqual(m["alarms"][0]["moderate"]["latency"]["percentiles_us"][50], 700.0)
+        self.assertEqual(m["packets"], RUN["packets"])
+        self.assertEqual(peers_table.merge([RUN]), RUN)
+
+    def test_tables_say_what_there_is(self):
+        lines = list(peers_table.tables(RUN))
+        row = next(line for line in lines if line.startswith("mosquitto-c "))
+        self.assertEqual(row.split(), ["mosquitto-c", "5000", "late", "0.100", "2.000", "3.000", "75.0", "40.0",
+                                       "0.125", "4500.0", "10.0", "0"])
+        row = next(line for line in lines if line.startswith("kernel-bridge "))
+        self.assertEqual(row.split()[1], "500000")
+        self.assertIn("100.0", row.split())  # percent lost at most
+        empty = list(peers_table.tables({"percent": 10, "alarms": [], "packets": []}))
+        self.assertTrue(empty)
+
+    def test_picture(self):
+        with tempfile.NamedTemporaryFile(suffix=".svg") as f:
+            plot.draw(RUN).write(f.name)
+            texts = [t.text for t in xml.etree.ElementTree.parse(f.name).iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("mosquitto and C", texts)
+        self.assertIn("kernel bridge", texts)
+        self.assertIn("nothing between", texts)
+
+    def test_every_one_of_them_has_a_name(self):
+        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers.sh; printf "%s\\n" "${{peers_deciders[@]}}" '
+                              '"${peers_ways[@]}"; peers_ends; printf "%s\\n" "${peers_ways[0]}"'],
+                             check=True, capture_output=True, text=True).stdout.split()
+        self.assertEqual(out.pop(), "direct")  # the ends have what the others are compared to
+        self.assertEqual(set(out), set(plot.NAMES))
+
+    def test_command(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump(RUN, f)
+            f.flush()
+            out = subprocess.run([sys.executable, ROOT / "bench" / "peers_table.py", "--merge", f.name, f.name],
+                                 check=True, capture_output=True, text=True).stdout
+        self.assertEqual(json.loads(out), RUN)
+
+
+class Bars(unittest.TestCase):
+    def test_three_digits(self):
+        self.assertEqual([svg_bars.short(v) for v in (0, 0.01234, 1.234, 12.34, 123.4, 12345.6)],
+                         ["0", "0.0123", "1.23", "12.3", "123", "12,346"])
+
+
+if __name__ == "__main__":
+    unittest.main()

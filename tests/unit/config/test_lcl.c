@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Section lcl: what is completed, what contradicts itself, and what the ports can't keep. */
+#include "config_test.h"
+
+#define AT_WAN BRIDGED "lcl:\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n"
+#define FLOW(name, rest)                                                                           \
+	"    - {name: " name ", match: {port: a" rest ", rate: 1Mbps, burst: 200, frame: 128}\n"
+#define USUAL ", budget: 15us, hops: 3"
+
+/* The issue's own. */
+#define EXAMPLE                                                                                    \
+	"ports: [{name: devices, device: x}, {name: wan, device: y}]\n"                            \
+	"bridge: [[devices, wan]]\n"                                                               \
+	"lcl:\n  ports:\n"                                                                         \
+	"    - {port: wan, tau: 8us, queues: 4, rate: 25Gbps, trust: false}\n"                     \
+	"  flows:\n"                                                                               \
+	"    - {name: arm-3, match: {port: devices, destination: 10.1.0.9/32, udp: 7000}, "        \
+	"budget: "                                                                                 \
+	"15us, hops: 3, rate: 6Gbps, burst: 25000}\n"
+
+static void the_example_is_kept(void **state)
+{
+	struct bp_config *c = accepted(EXAMPLE), *back = come_back(c);
+	const struct bp_lcl_port *p = &c->lcl.port[0];
+	const struct bp_lcl_flow *f = &c->lcl.rules.flow[0];
+	struct bp_lcl_admitted a;
+
+	assert_int_equal(p->queue_frames, 25000 / 84 + 1);
+	assert_int_equal(p->handover, 1024);
+	assert_int_equal(f->id, 1);
+	assert_int_equal(f->out, 0);
+	assert_int_equal(f->frame, 1508); /* of a port whose MTU the driver chooses */
+	assert_true(f->peak_bps == 25000000000);
+	assert_int_equal(f->match.vlan, BP_LCL_ANY);
+	assert_int_equal(f->match.pcp, BP_LCL_ANY_PCP);
+	assert_int_equal(f->match.dscp, BP_LCL_ANY_DSCP);
+	assert_int_equal(f->match.udp_first, 7000);
+	assert_int_equal(f->match.udp_last, 7000);
+	assert_memory_equal(&c->lcl.rules, &back->lcl.rules, sizeof(c->lcl.rules));
+	bp_config_lcl_admit(c, &a);
+	assert_int_equal(a.why, BP_LCL_KEPT);
+	assert_int_equal(a.early_ns, -8000);
+	bp_config_free(c);
+	bp_config_free(back);
+}
+
+static void frames_are_as_long_as_port_and_burst_allow(void **state)
+{
+	struct bp_config *c = accepted(
+		"ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridge: [[a, b]]\n"
+		"lcl:\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n"
+		"    - {name: x, match: {port: a, udp: 1}, budget: 15us, hops: 1, rate: 1Mbps, "
+		"burst: 2000}\n"
+		"    - {name: y, match: {port: a, udp: 2}, budget: 15us, hops: 1, rate: 1Mbps, "
+		"burst: 500}\n");
+
+	assert_int_equal(c->lcl.rules.flow[0].frame, 1508); /* 1500 and 22, with a label of 14 */
+	assert_int_equal(c->lcl.rules.flow[1].frame, 462);
+	assert_int_equal(c->lcl.rules.flow[1].id, 2);
+	bp_config_free(c);
+	says("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridge: [[a, b]]\n"
+	     "lcl:\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n"
+	     "    - {name: x, match: {port: a}, budget: 15us, hops: 1, rate: 1Mbps, burst: 2000, "
+	     "frame: "
+	     "1509}\n",
+		"f.yaml:6:91: lcl.flows[0].frame: with its label, of 14 octets, such a frame "
+		"exceeds what "
+		"port 'b' takes with an mtu of 1500; expected at most 1508, or a greater mtu\n");
+	says(AT_WAN "    - {name: x, match: {port: a}" USUAL
+		    ", rate: 1Mbps, burst: 2000, frame: 1509}\n",
+		"f.yaml:6:91: warning: lcl.flows[0].frame: port 'b' has no mtu in the file; with "
+		"one of 1500, frames of more than 1508 octets have no room for a label and go as "
+		"best effort\n");
+}
+
+static void contradictions_are_told(void **state)
+{
+	says(AT_WAN FLOW("x", "}" USUAL) FLOW("x", ", udp: 1}" USUAL),
+		"f.yaml:7:14: lcl.flows[1].name: flow 'x' is named twice; expected a name of its "
+		"own for "
+		"each (the other is on line 6)\n"
+		"f.yaml:7:24: lcl.flows[1].match: lcl.flows[0] on line 6 is for all of these "
+		"frames; "
+		"expected this entry before it, or other frames\n");
+	says(AT_WAN FLOW("x", ", udp: 1}" USUAL ", id: 2") FLOW("y", ", udp: 2}" USUAL),
+		"f.yaml:7:7: lcl.flows[1].id: lcl.flows[0] has the number 2 too; expected "
+		"another\n");
+	says(AT_WAN FLOW("x", ", udp: 1, tcp: 2}" USUAL),
+		"f.yaml:6:47: lcl.flows[0].match.tcp: no frame has both udp and tcp ports; "
+		"expected one "
+		"of them, or two entries\n");
+	says(AT_WAN FLOW("x", ", ethertype: 0x8892, dscp: 46}" USUAL),
+		"f.yaml:6:45: lcl.flows[0].match.ethertype: 0x8892 is not IP, which the rest of "
+		"match is "
+		"about; expected 0x0800, 0x86dd or any\n");
+	says(AT_WAN FLOW("x", ", source: \"fd00::/8\", destination: 10.0.0.1}" USUAL),
+		"f.yaml:6:42: lcl.flows[0].match.source: the rest of match is about IPv4; expected "
+		"addresses of IPv4\n");
+	says(AT_WAN FLOW("x", ", ethertype: 0x86dd, destination: 10.0.0.1}" USUAL),
+		"f.yaml:6:66: lcl.flows[0].match.destination: the rest of match is about IPv6; "
+		"expected "
+		"addresses of IPv6\n");
+	says(AT_WAN FLOW("x", ", vlan: none, pcp: 6}" USUAL),
+		"f.yaml:6:51: lcl.flows[0].match.pcp: a frame without a VLAN tag has no priority; "
+		"expected "
+		"vlan that is not none, or no pcp\n");
+}
+
+static void ports_are_to_be_known(void **state)
+{
+	says(BRIDGED "lcl:\n  flows:\n" FLOW("x", "}" USUAL),
+		"f.yaml:5:7: lcl.flows[0]: there is no port that it could leave by; expected it in "
+		"lcl.ports\n");
+	says(BRIDGED "lcl:\n  ports: [{port: a, rate: 1Gbps}, {port: b, rate: 1Gbps}]\n  "
+		     "flows:\n" FLOW("x", "}" USUAL),
+		"f.yaml:6:7: lcl.flows[0] has no 'out'; expected one of the 2 ports in "
+		"lcl.ports\n");
+	says(BRIDGED "lcl:\n  ports: [{port: b, rate: 1Gbps}, {port: b, rate: 1Gbps}]\n",
+		"f.yaml:4:42: lcl.ports[1].port: port 'b' is in lcl.ports[0] already; expected "
+		"each port "
+		"once\n");
+	says(BRIDGED "lcl:\n  limit: 1\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n" FLOW(
+		     "x", ", udp: 1}" USUAL) FLOW("y", ", udp: 2}" USUAL),
+		"f.yaml:4:10: warning: lcl.limit: there are 2 flows, so that some have no figures "
+		"of their "
+		"own; expected at least as many\n");
+}
+
+#define BIG(name, udp, rest) "    - {name: " name ", match: {port: a, udp: " udp "}, " rest "}\n"
+
+static void what_cannot_be_kept_is_told_with_its_number(void **state)
+{
+	says(AT_WAN BIG("x", "1", "budget: 15us, hops: 1, rate: 20Gbps, burst: 200")
+			BIG("y", "2", "budget: 15us, hops: 1, rate: 6Gbps, burst: 200"),
+		"f.yaml:7:72: lcl.flows[1] 'y': with 'y' and those before it, flows send "
+		"26000000000 bps "
+		"on the average, and port 'b' 25000000000 bps; expected lower rates\n");
+	says(AT_WAN BIG("x", "1", "budget: 40us, hops: 1, rate: 1Gbps, burst: 200"),
+		"f.yaml:6:51: lcl.flows[0] 'x': at hop 1 its frames may have to wait for 6 queues "
+		"of 8000 "
+		"ns, and port 'b' has 4; expected a smaller budget, more queues, or a longer "
+		"tau\n");
+	says(AT_WAN BIG("x", "1",
+		     "budget: 16us, hops: 1, rate: 3Gbps, peak: 100Gbps, burst: 12500, frame: 128")
+			BIG("y", "2",
+				"budget: 16us, hops: 1, rate: 3Gbps, peak: 100Gbps, burst: 12500, "
+				"frame: 128"),
+		"f.yaml:6:101: lcl.flows[0] 'x': with 'y' and those before it, a turn of 8000 ns "
+		"of port "
+		"'b' can be meant for 31000 octets at hop 1, and holds 25000; expected smaller "
+		"bursts, "
+		"more queues, fewer hops, or a longer tau\n");
+}
+
+#define RUNS AT_WAN FLOW("x", ", udp: 1}" USUAL)
+
+static void flows_are_reloaded_and_ports_are_not(void **state)
+{
+	needs(RUNS, AT_WAN FLOW("y", ", udp: 2}" USUAL) FLOW("x", ", udp: 1}" USUAL), "");
+	needs(RUNS, AT_WAN, "");
+	needs(RUNS, BRIDGED, "lcl.ports: changing it needs a restart\n");
+	needs(BRIDGED, RUNS, "lcl.ports: changing it needs a restart\n");
+	needs(RUNS,
+		BRIDGED "lcl:\n  ethertype: 0x88b6\n  limit: 9\n  ports: [{port: b, rate: 10Gbps, "
+			"tau: 9us}]\n",
+		"lcl.ethertype: changing it needs a restart\nlcl.limit: changing it needs a "
+		"restart\n"
+		"lcl.ports[0].tau: changing it needs a restart\nlcl.ports[0].rate: changing it "
+		"needs a "
+		"restart\nlcl.ports[0].queue_frames: changing it needs a restart\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_example_is_kept),
+		cmocka_unit_test(frames_are_as_long_as_port_and_burst_allow),
+		cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(ports_are_to_be_known),
+		cmocka_unit_test(what_cannot_be_kept_is_told_with_its_number),
+		cmocka_unit_test(flows_are_reloaded_and_ports_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

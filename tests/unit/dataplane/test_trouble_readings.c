@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a data plane's watch reads of its ports, pools and workers. */
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/fixture.h"
+
+#include <string.h>
+
+#include "dataplane/link.h"
+#include "dataplane/trouble/trouble.h"
+
+#define WIRE                                                                                       \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"bridge: [[a, b]]\n"
+
+static struct rig rig;
+static struct bp_port ports[BP_MAX_PORTS];
+static struct bp_pools pools;
+static struct bp_workers workers;
+static struct bp_cpus cpus;
+static struct bp_trouble_sources sources;
+static struct bp_trouble_readings now;
+
+static int begin(void **state)
+{
+	(void)state;
+	rig_start(&rig, WIRE, false, false);
+	bp_link_reset();
+	memset(ports, 0, sizeof(ports));
+	/* of the second of two nodes */
+	pools = (struct bp_pools){.pool[1] = rig.pool, .mbufs[1] = RIG_MBUFS, .n = 1};
+	workers = (struct bp_workers){.n = 1, .worker[0] = rig.worker};
+	cpus = (struct bp_cpus){.worker_cpu[0] = 5};
+	sources = (struct bp_trouble_sources){rig.config, &rig.shm, ports, &pools, &workers, &cpus};
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	bp_link_reset();
+	rig_stop(&rig);
+	return 0;
+}
+
+static void take(void)
+{
+	bp_trouble_readings_take(&sources, &now);
+}
+
+static void figures_are_those_of_the_drivers(void **state)
+{
+	(void)state;
+	rig.shm.ports[1].hw_imissed = 11;
+	rig.shm.ports[1].hw_rx_nombuf = 22;
+	rig.shm.ports[1].hw_ierrors = 33;
+	rig.shm.ports[1].hw_oerrors = 44;
+	take();
+	assert_int_equal(now.n_ports, 2);
+	assert_int_equal(now.port[1].missed, 11);
+	assert_int_equal(now.port[1].no_mbuf, 22);
+	assert_int_equal(now.port[1].errors, 33);
+	assert_int_equal(now.port[0].missed + now.port[0].no_mbuf + now.port[0].errors, 0);
+}
+
+static void a_link_is_believed_to_be_down_by_who_says_so(void **state)
+{
+	(void)state;
+	rig.shm.ports[0].link_up = 1;
+	take();
+	assert_int_equal(now.port[0].link, BP_TROUBLE_LINK_IS_UP);
+	/* a virtual device that never said that it is up may never do */
+	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_IS_UP);
+	ports[1].pci = true;
+	take();
+	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_NOT_YET);
+	atomic_store(&bp_link[0], BP_LINK_DOWN);
+	atomic_store(&bp_link[1], BP_LINK_MAYBE_DOWN);
+	take();
+	assert_int_equal(now.port[0].link, BP_TROUBLE_LINK_LOST);
+	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_LOST);
+}
+
+static void buffers_that_are_held_are_not_free(void **state)
+{
+	struct rte_mbuf *m[10];
+	uint32_t before;
+
+	(void)state;
+	take();
+	assert_int_equal(now.n_pools, 1);
+	assert_int_equal(now.pool[0].size, RIG_MBUFS);
+	before = now.pool[0].free;
+	assert_int_equal(before, rig.in_pool);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(rig.pool, m, 10), 0);
+	take();
+	assert_int_equal(now.pool[0].free, before - 10);
+	rte_pktmbuf_free_bulk(m, 10);
+	take();
+	assert_int_equal(now.pool[0].free, before);
+}
+
+static void a_worker_tells_where_it_was(void **state)
+{
+	struct rte_graph *graph = rig.worker->graph;
+
+	(void)state;
+	rig.worker->mono_ns = 1000;
+	rig.worker->counters->v[BP_C_WORKER_OVERRUN] = 3;
+	rig.worker->away.overrun_ns = 500;
+	rig.worker->away.longest_ns = 400;
+	take();
+	assert_int_equal(now.n_workers, 1);
+	assert_true(now.worker[0].runs);
+	assert_int_equal(now.worker[0].beat_ns, 1000);
+	assert_int_equal(now.worker[0].overruns, 3);
+	assert_int_equal(now.worker[0].overrun_ns, 500);
+	assert_int_equal(now.worker[0].longest_ns, 400);
+	rig.worker->graph = NULL; /* more workers than queues */
+	take();
+	assert_false(now.worker[0].runs);
+	rig.worker->graph = graph;
+}
+
+/* From its first look on the segment says whose rows they are. */
+static void what_it_finds_is_in_the_segment(void **state)
+{
+	static struct bp_trouble_watch watch;
+	static const char *const subject[] = {"a", "a", "a", "a", "b", "b", "b", "b"};
+	struct bp_trouble t;
+	unsigned n = 0;
+
+	(void)state;
+	rig.config->trouble.log_every_ns = 1000000000;
+	bp_trouble_start(&watch, &sources, 5000);
+	rig.worker->mono_ns = 6000;
+	rig.shm.ports[1].hw_imissed = 9;
+	bp_trouble_poll(&watch, &sources, 6000, 1700000000000000000);
+	for (; n < rig.shm.trouble_rows && bp_trouble_read(&rig.shm.trouble[n], &t); n++) {
+		if (n < 8)
+			assert_string_equal(t.subject, subject[n]);
+		else if (n == 8)
+			assert_string_equal(t.subject, rig.pool->name);
+		else
+			assert_string_equal(t.subject, "worker 0");
+		assert_int_equal(t.total, t.kind == BP_TROUBLE_NIC_MISSED && n >= 4 ? 9 : 0);
+	}
+	assert_int_equal(n, 8 + 1 + 2);
+	assert_int_equal(bp_shm_counter(&rig.shm, BP_C_NIC_MISSED), 9);
+	/* what the main thread counts is in a row of its own */
+	assert_int_equal(
+		bp_shm_counters_beside(&rig.shm, BP_COUNTER_ROW_MAIN)->v[BP_C_NIC_MISSED], 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(figures_are_those_of_the_drivers, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_link_is_believed_to_be_down_by_who_says_so, begin, end),
+		cmocka_unit_test_setup_teardown(buffers_that_are_held_are_not_free, begin, end),
+		cmocka_unit_test_setup_teardown(a_worker_tells_where_it_was, begin, end),
+		cmocka_unit_test_setup_teardown(what_it_finds_is_in_the_segment, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("trouble_readings", tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TEST_TROUBLE_RIG_H
+#define BP_TEST_TROUBLE_RIG_H
+
+/* The watch over two ports, a pool and two workers, with any readings at any time, and the lines
+ * that it wrote. */
+#include "tests/unit/dataplane/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dataplane/trouble/watch.h"
+
+#define MS 1000000ull
+#define S 1000000000ull
+#define BEGIN_NS (1000 * S)
+#define BEGIN_UNIX_NS (1700000000 * S)
+#define LINES_MAX 4096
+
+struct told {
+	uint64_t now_ns;
+	enum bp_trouble_level level;
+	char text[BP_TROUBLE_LINE];
+};
+
+static struct bp_trouble_watch watch;
+static struct bp_trouble_readings readings;
+static struct bp_counters counters;
+static struct bp_trouble_row rows[BP_TROUBLE_ROWS_MAX];
+static uint64_t now_ns;
+static struct told told[LINES_MAX];
+static unsigned n_told, n_read;
+
+static inline void take_line(void *arg, enum bp_trouble_level level, const char *line)
+{
+	(void)arg;
+	assert_true(n_told < LINES_MAX);
+	told[n_told] = (struct told){.now_ns = now_ns, .level = level};
+	snprintf(told[n_told].text, sizeof(told[n_told].text), "%s", line);
+	n_told++;
+}
+
+static inline void start_with(const struct bp_config_trouble *settings)
+{
+	const struct bp_trouble_subjects who = {.n_ports = 2,
+		.n_pools = 1,
+		.n_workers = 2,
+		.port = {"lan", "wan"},
+		.pool = {"mbufs-0"},
+		.worker_cpu = {3, 7}};
+
+	memset(&counters, 0, sizeof(counters));
+	memset(rows, 0, sizeof(rows));
+	memset(&readings, 0, sizeof(readings));
+	readings.n_ports = 2;
+	readings.n_pools = 1;
+	readings.n_workers = 2;
+	readings.pool[0].free = readings.pool[0].size = 1000;
+	readings.worker[0].runs = readings.worker[1].runs = true;
+	now_ns = BEGIN_NS;
+	n_told = n_read = 0;
+	watch.desk.counters = &counters;
+	watch.rows = rows;
+	watch.desk.log = take_line;
+	watch.desk.arg = NULL;
+	bp_trouble_watch_init(&watch, settings, &who, &readings, now_ns);
+}
+
+static inline int start(void **state)
+{
+	static const struct bp_config_trouble usual = {.link_settle_ns = 10 * S,
+		.buffers_low = 5,
+		.worker_overrun_ns = 100 * MS,
+		.worker_stuck_ns = 2 * S,
+		.log_every_ns = 10 * S};
+
+	(void)state;
+	start_with(&usual);
+	return 0;
+}
+
+/* So much later, with the workers at work unless they are `held`. */
+static bool held[2];
+static inline void look_after(uint64_t ns)
+{
+	now_ns += ns;
+	for (unsigned i = 0; i < 2; i++)
+		if (!held[i])
+			readings.worker[i].beat_ns = now_ns - 1000;
+	bp_trouble_look(&watch, &readings, now_ns, BEGIN_UNIX_NS + now_ns - BEGIN_NS);
+}
+
+/* The same readings, four times a second. */
+static inline void pass(uint64_t ns)
+{
+	for (uint64_t i = 0; i < ns; i += 250 * MS)
+		look_after(250 * MS);
+}
+
+/* The next line begins so. */
+static inline void said(enum bp_trouble_level level, const char *text)
+{
+	if (n_read == n_told)
+		fail_msg("no line; expected: %s", text);
+	if (strncmp(told[n_read].text, text, strlen(text)) != 0)
+		fail_msg("'%s'\ndoes not begin: %s", told[n_read].text, text);
+	assert_int_equal(told[n_read].level, level);
+	n_read++;
+}
+
+static inline void said_nothing_more(void)
+{
+	if (n_read != n_told)
+		fail_msg("said: %s", told[n_read].text);
+}
+
+/* The row as a reader of the segment has it. */
+static inline struct bp_trouble shown(enum bp_trouble_kind kind, const char *subject)
+{
+	struct bp_trouble t;
+
+	for (unsigned i = 0; i < BP_TROUBLE_ROWS_MAX; i++)
+		if (bp_trouble_read(&rows[i], &t) && t.kind == kind &&
+			strcmp(t.subject, subject) == 0)
+			return t;
+	fail_msg("no row for %s of %s", bp_trouble_info[kind].name, subject);
+	return (struct bp_trouble){0};
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "service/notify.h"
+
+static int fd = -1;
+
+static const char *received(void)
+{
+	static char text[512];
+	ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+#ifdef BP_SYSTEMD
+
+static int open_socket(void **state)
+{
+	/* of the abstract namespace: nothing to remove */
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char name[64];
+	int n = snprintf(name, sizeof(name), "@biplane-test-%ld", (long)getpid());
+
+	(void)state;
+	memcpy(a.sun_path, name, (size_t)n);
+	a.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	return bind(fd, (struct sockaddr *)&a,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n));
+}
+
+static int close_socket(void **state)
+{
+	(void)state;
+	unsetenv("NOTIFY_SOCKET");
+	return close(fd);
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	bp_notify_ready();
+	assert_string_equal(received(), "READY=1");
+	bp_notify_alive();
+	assert_string_equal(received(), "WATCHDOG=1");
+	bp_notify_status("%u ports", 3);
+	assert_string_equal(received(), "STATUS=3 ports");
+	bp_notify_stopping();
+	assert_string_equal(received(), "STOPPING=1");
+	assert_string_equal(received(), "");
+}
+
+static void test_watchdog(void **state)
+{
+	char pid[24];
+
+	(void)state;
+	unsetenv("WATCHDOG_USEC");
+	assert_int_equal(bp_notify_watchdog_ns(), 0);
+	setenv("WATCHDOG_USEC", "10000000", 1);
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	assert_int_equal(bp_notify_watchdog_ns(), 10000000000ull);
+	/* it is asked of another process */
+	setenv("WATCHDOG_PID", "1", 1);
+	assert_int_equal(bp_notify_watchdog_ns(), 0);
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+#else
+
+static int open_socket(void **state)
+{
+	(void)state;
+	return 0;
+}
+
+static int close_socket(void **state)
+{
+	(void)state;
+	return 0;
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	(void)received;
+	skip();
+}
+
+static void test_watchdog(void **state)
+{
+	(void)state;
+	assert_int_equal(bp_notify_watchdog_ns(), 0);
+}
+
+#endif
+
+static void test_without_a_manager(void **state)
+{
+	(void)state;
+	bp_notify_ready();
+	bp_notify_alive();
+	bp_notify_status("nobody listens");
+	bp_notify_stopping();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_messages, open_socket, close_socket),
+		cmocka_unit_test(test_watchdog),
+		cmocka_unit_test(test_without_a_manager),
+	};
+
+	unsetenv("NOTIFY_SOCKET");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
