@@ -18,16 +18,14 @@ void bp_cp_life_tell(
 	const bool connected =
 		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0;
 
-	if (!l->ready && l->rules && (!sync || bp_sync_state(sync) == BP_SYNC_SYNCED)) {
-		l->ready = true;
-		bp_notify_ready();
-	}
+	if (!l->ready && l->rules && (!sync || bp_sync_state(sync) == BP_SYNC_SYNCED))
+		l->ready = bp_notify_ready();
 	if (bp_watchdog_due(&l->watchdog, NULL, bp_mono_ns()))
 		bp_notify_alive();
 	if (l->ready && (!l->told || connected != l->was_connected)) {
-		l->told = true;
-		l->was_connected = connected;
-		bp_notify_status("rules in force%s%s", sync ? ", routes as the kernel's" : "",
+		l->told = bp_notify_status("rules in force%s%s",
+			sync ? ", routes as the kernel's" : "",
 			connected ? ", edge broker connected" : "");
+		l->was_connected = connected;
 	}
 }

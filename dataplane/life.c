@@ -48,9 +48,9 @@ static void tell_links(struct bp_life *l, const struct bp_shm *shm)
 	}
 	if (up == l->links)
 		return;
-	l->links = up;
-	bp_notify_status("%u port%s, %u worker%s%s", n, n == 1 ? "" : "s", l->workers->n,
-		l->workers->n == 1 ? "" : "s", down);
+	if (bp_notify_status("%u port%s, %u worker%s%s", n, n == 1 ? "" : "s", l->workers->n,
+		    l->workers->n == 1 ? "" : "s", down))
+		l->links = up;
 }
 
 void bp_life_tell(struct bp_life *l, const struct bp_shm *shm, uint64_t now_ns)
@@ -58,10 +58,8 @@ void bp_life_tell(struct bp_life *l, const struct bp_shm *shm, uint64_t now_ns)
 	uint64_t count[BP_WATCHDOG_THREADS_MAX];
 
 	counts(l, count);
-	if (!l->ready && bp_watchdog_all_moved(&l->watchdog, count)) {
-		l->ready = true;
-		bp_notify_ready();
-	}
+	if (!l->ready && bp_watchdog_all_moved(&l->watchdog, count))
+		l->ready = bp_notify_ready();
 	if (bp_watchdog_due(&l->watchdog, count, now_ns))
 		bp_notify_alive();
 	tell_links(l, shm);

@@ -6,34 +6,76 @@
 
 #ifdef BP_SYSTEMD
 
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #define STATUS_SIZE 256
 
-void bp_notify_ready(void)
+/* The service manager's socket; its length, or 0 if there is none that can be spoken to. */
+static socklen_t manager(struct sockaddr_un *a)
 {
-	sd_notify(0, "READY=1");
+	const char *path = getenv("NOTIFY_SOCKET");
+	const size_t n = path ? strlen(path) : 0;
+
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n < 2 || n >= sizeof(a->sun_path) || (path[0] != '/' && path[0] != '@'))
+		return 0;
+	memcpy(a->sun_path, path, n);
+	if (path[0] == '@') /* of the abstract namespace */
+		a->sun_path[0] = '\0';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 }
 
-void bp_notify_stopping(void)
+/* As sd_notify(), which would wait for a service manager that does not read. */
+static bool say(const char *text)
 {
-	sd_notify(0, "STOPPING=1");
+	struct sockaddr_un a;
+	const socklen_t size = manager(&a);
+	bool full;
+	int fd;
+
+	if (size == 0)
+		return true;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	full = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&a, size) < 0 &&
+	       (errno == EAGAIN || errno == ENOBUFS);
+	close(fd);
+	return !full;
 }
 
-void bp_notify_status(const char *format, ...)
+bool bp_notify_ready(void)
 {
-	char text[STATUS_SIZE];
+	return say("READY=1");
+}
+
+bool bp_notify_stopping(void)
+{
+	return say("STOPPING=1");
+}
+
+bool bp_notify_status(const char *format, ...)
+{
+	char text[STATUS_SIZE] = "STATUS=";
+	const size_t n = strlen(text);
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(text + n, sizeof(text) - n, format, args);
 	va_end(args);
-	sd_notifyf(0, "STATUS=%s", text);
+	return say(text);
 }
 
-void bp_notify_alive(void)
+bool bp_notify_alive(void)
 {
-	sd_notify(0, "WATCHDOG=1");
+	return say("WATCHDOG=1");
 }
 
 uint64_t bp_notify_watchdog_ns(void)
@@ -45,21 +87,25 @@ uint64_t bp_notify_watchdog_ns(void)
 
 #else
 
-void bp_notify_ready(void)
+bool bp_notify_ready(void)
 {
+	return true;
 }
 
-void bp_notify_stopping(void)
+bool bp_notify_stopping(void)
 {
+	return true;
 }
 
-void bp_notify_status(const char *format, ...)
+bool bp_notify_status(const char *format, ...)
 {
 	(void)format;
+	return true;
 }
 
-void bp_notify_alive(void)
+bool bp_notify_alive(void)
 {
+	return true;
 }
 
 uint64_t bp_notify_watchdog_ns(void)

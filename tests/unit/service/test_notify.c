@@ -53,15 +53,48 @@ static int close_socket(void **state)
 static void test_messages(void **state)
 {
 	(void)state;
-	bp_notify_ready();
+	assert_true(bp_notify_ready());
 	assert_string_equal(received(), "READY=1");
-	bp_notify_alive();
+	assert_true(bp_notify_alive());
 	assert_string_equal(received(), "WATCHDOG=1");
-	bp_notify_status("%u ports", 3);
+	assert_true(bp_notify_status("%u ports", 3));
 	assert_string_equal(received(), "STATUS=3 ports");
-	bp_notify_stopping();
+	assert_true(bp_notify_stopping());
 	assert_string_equal(received(), "STOPPING=1");
 	assert_string_equal(received(), "");
+}
+
+/* Nobody reads: no message waits, and what found no room can be said once there is some. */
+static void test_a_manager_that_does_not_read(void **state)
+{
+	unsigned taken = 0;
+
+	(void)state;
+	alarm(20); /* a message that waited would wait for ever */
+	while (taken < 100000 && bp_notify_alive())
+		taken++;
+	assert_in_range(taken, 1, 99999);
+	assert_false(bp_notify_ready());
+	assert_false(bp_notify_status("no room"));
+	assert_false(bp_notify_stopping());
+	assert_string_equal(received(), "WATCHDOG=1");
+	assert_true(bp_notify_ready());
+	while (taken-- > 1)
+		assert_string_equal(received(), "WATCHDOG=1");
+	assert_string_equal(received(), "READY=1");
+	assert_string_equal(received(), "");
+	alarm(0);
+}
+
+/* Nothing to be said again: nobody will ever hear it. */
+static void test_a_manager_that_is_gone(void **state)
+{
+	(void)state;
+	setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+	assert_true(bp_notify_ready());
+	setenv("NOTIFY_SOCKET", "vsock:2:1234", 1);
+	assert_true(bp_notify_ready());
+	unsetenv("NOTIFY_SOCKET");
 }
 
 static void test_watchdog(void **state)
@@ -83,6 +116,18 @@ static void test_watchdog(void **state)
 }
 
 #else
+
+static void test_a_manager_that_does_not_read(void **state)
+{
+	(void)state;
+	skip();
+}
+
+static void test_a_manager_that_is_gone(void **state)
+{
+	(void)state;
+	skip();
+}
 
 static int open_socket(void **state)
 {
@@ -114,16 +159,19 @@ static void test_watchdog(void **state)
 static void test_without_a_manager(void **state)
 {
 	(void)state;
-	bp_notify_ready();
-	bp_notify_alive();
-	bp_notify_status("nobody listens");
-	bp_notify_stopping();
+	assert_true(bp_notify_ready());
+	assert_true(bp_notify_alive());
+	assert_true(bp_notify_status("nobody listens"));
+	assert_true(bp_notify_stopping());
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_messages, open_socket, close_socket),
+		cmocka_unit_test_setup_teardown(
+			test_a_manager_that_does_not_read, open_socket, close_socket),
+		cmocka_unit_test(test_a_manager_that_is_gone),
 		cmocka_unit_test(test_watchdog),
 		cmocka_unit_test(test_without_a_manager),
 	};
