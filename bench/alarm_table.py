@@ -4,10 +4,10 @@
 import json
 import sys
 
-# Unamuno et al. (2022), Section 6: means in ms; with the SmartNIC and without
-PAPER_RESPONSE = {"cloud_python": 61.992, "biplane": 16.464}
-PAPER_PING = 25
-PAPER_EDGE = {"biplane": 14.607, "bridge": 14.107}
+import papers
+
+PAPER_RESPONSE = {"cloud_python": papers.ALARM_CLOUD_MS, "biplane": papers.ALARM_EDGE_MS}
+PAPER_EDGE = {"biplane": papers.ALARM_NIC_MS, "bridge": papers.ALARM_BRIDGE_MS}
 
 RESPONSE = (("cloud_c", "cloud, decided by a C program"), ("cloud_python", "cloud, by a Python program"),
             ("biplane", "biplane, edge broker"))
@@ -25,7 +25,7 @@ def main():
     for key, name in RESPONSE:
         row(name, m["response"][key], PAPER_RESPONSE.get(key))
     p = m["ping"]
-    row("ping to the cloud", {"median_us": p["percentiles_us"][50], **p}, PAPER_PING)
+    row("ping to the cloud", {"median_us": p["percentiles_us"][50], **p}, papers.ALARM_PING_MS)
     print("PUBLISH to PUBACK")
     for place in ("cloud", "edge"):
         for way, name in (("bridge", "a kernel bridge"), ("biplane", "biplane")):

@@ -5,7 +5,7 @@
     bench/report.py RUN.json docs/results.md
 
 Pictures go to a folder beside it that is called as it is without .md, as SVG, and as PNG where rsvg-convert is
-installed. What the run does not have is left out.
+installed. What the run does not have is left out. Exit status 1: of something that it has no picture could be drawn.
 """
 import json
 import shutil
@@ -13,34 +13,35 @@ import subprocess
 import sys
 from pathlib import Path
 
+import report_papers
+import report_peers
 import report_sections
+from report_markdown import has
 
 BENCH = Path(__file__).resolve().parent
 
 
-def draw(section, run_file, run, folder):
-    """The section's pictures; the names of those that could be drawn."""
-    drawn = []
-    for script, names in section.pictures:
-        if not all(report_sections.has(run, key) for key in section.needs):
-            continue
-        files = [folder / f"{name}.svg" for name in names]
-        done = subprocess.run([BENCH / script, run_file, *files], stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode != 0:
-            print(f"report: no picture by {script}: {done.stderr.strip()}", file=sys.stderr)
-            continue
-        drawn += names
-        if shutil.which("rsvg-convert"):
-            for f in files:
-                subprocess.run(["rsvg-convert", "--zoom", "2", f, "-o", f.with_suffix(".png")], check=True)
-    return drawn
+def draw(picture, run_file, folder):
+    """Whether it could be."""
+    files = [folder / f"{name}.svg" for name in picture.names]
+    done = subprocess.run([BENCH / picture.script, *picture.before, run_file, *files, *picture.after], stderr=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode != 0:
+        print(f"report: no picture by {picture.script}: {done.stderr.strip()}", file=sys.stderr)
+        return False
+    if shutil.which("rsvg-convert"):
+        for f in files:
+            subprocess.run(["rsvg-convert", "--zoom", "2", f, "-o", f.with_suffix(".png")], check=True)
+    return True
 
 
-def head(run):
+def head(run, run_file):
     versions = "; ".join(f"{k} {v}" for k, v in run.get("versions", {}).items())
     return ["# Results", "",
-            "Made by `bench/report.py` from one run of `scripts/bench`; do not edit. What each case is, says "
-            "`scripts/bench --help`.", "",
+            f"Made by `bench/report.py` from `{run_file.name}`, one run of `scripts/bench --all`; do not edit. What each case is, "
+            "says `scripts/bench --help`; the command beside a number repeats it. First, biplane beside the five papers, then "
+            "beside what else one would run; then each case with its table and its picture. The papers' numbers are from their "
+            "text and tables (`bench/papers.py` says from where); all others are of this run.", "",
             "| | |", "| --- | --- |",
             f"| when | {run.get('date', 'unknown')} |",
             f"| commit | {run['commit']} |",
@@ -51,6 +52,17 @@ def head(run):
             ""]
 
 
+def section_lines(section, table, run, run_file, folder):
+    """(lines of Markdown, whether its pictures are there as far as the run has them)"""
+    lines, complete = [f"## {section.title}", "", section.text, ""] + table + [""], True
+    if all(has(run, part) for part in section.picture.needs):
+        complete = draw(section.picture, run_file, folder)
+        if complete:
+            for name in section.picture.names:
+                lines += [f"![{section.title}]({folder.name}/{name}.svg)", ""]
+    return lines + [f"`scripts/bench {section.cases}` repeats it.", ""], complete
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -59,16 +71,16 @@ def main():
         run = json.load(f)
     folder = out.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    lines = head(run)
+    lines = head(run, run_file) + report_papers.lines(run) + report_peers.lines(run)
+    complete = True
     for section in report_sections.SECTIONS:
         table = section.table(run)
-        if not table:
-            continue
-        lines += [f"## {section.title}", "", section.text, ""] + table + [""]
-        for name in draw(section, run_file, run, folder):
-            lines += [f"![{section.title}]({folder.name}/{name}.svg)", ""]
-        lines += [f"`scripts/bench {section.cases}` repeats it.", ""]
+        if table:
+            more, drawn = section_lines(section, table, run, run_file, folder)
+            lines += more
+            complete = complete and drawn
     out.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+    sys.exit(0 if complete else 1)
 
 
 if __name__ == "__main__":

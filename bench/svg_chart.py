@@ -4,6 +4,7 @@
     page = Page(2 * 430, 340, "what it shows")
     panel = page.panel(0, 0, 430, 340, title="...", x_label="...", y_label="...")
     panel.line("N = 1", [(x, y), ...], colour)
+    panel.points("paper", [(x, y), ...], colour)
     page.write(path)
 
 Axes begin at 0 and end at a round number above all points; either may be logarithmic.
@@ -11,7 +12,7 @@ Axes begin at 0 and end at a round number above all points; either may be logari
 import math
 from xml.sax.saxutils import escape
 
-from svg_log import LogAxis, power
+from svg_log import LogAxis, diamond, power
 
 # Eight steps from dark to light that colour-blind readers can tell apart (viridis).
 STEPS = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9fda3a", "#d9bd0a"]
@@ -32,7 +33,7 @@ class LinearAxis:
     """From 0, with what LogAxis has."""
 
     def __init__(self, values, start, length):
-        most = max(values)
+        most = max(values) or 1
         self.step = round_step(most, 6)
         self.steps = math.ceil(most / self.step - 1e-9)
         self.start, self.length = start, length
@@ -47,26 +48,32 @@ class LinearAxis:
 
 
 class Panel:
-    LEFT, RIGHT, TOP, BOTTOM = 62, 16, 34, 48
+    LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 48
 
     def __init__(self, x, y, width, height, title, x_label, y_label, marks=True, aside=0, log=False,
-                 log_across=False):
-        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left.
+                 log_across=False, right=False):
+        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left, or at the
+        right if so asked.
         log, log_across: the axis upwards, or to the right, is logarithmic, from one power of ten to another."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.y_label, self.marks = title, x_label, y_label, marks
-        self.aside, self.log, self.log_across = aside, log, log_across
-        self.lines = []
+        self.aside, self.log, self.log_across, self.right = aside, log, log_across, right
+        self.lines, self.single = [], []
 
     def line(self, name, points, colour, dashed=False, width=1.8):
         """name: in the legend, which has none that is empty."""
         self.lines.append((name, sorted(points), colour, dashed, width))
 
+    def points(self, name, points, colour):
+        """Figures of somebody else: diamonds, without a line between them."""
+        self.single.append((name, sorted(points), colour))
+
     def svg(self):
         x0, y0 = self.x + self.LEFT, self.y + self.TOP
         w, h = self.width - self.LEFT - self.RIGHT - self.aside, self.height - self.TOP - self.BOTTOM
-        across = (LogAxis if self.log_across else LinearAxis)([p[0] for line in self.lines for p in line[1]], x0, w)
-        up = (LogAxis if self.log else LinearAxis)([p[1] for line in self.lines for p in line[1]], y0 + h, -h)
+        drawn = [p for line in self.lines + self.single for p in line[1]]
+        across = (LogAxis if self.log_across else LinearAxis)([p[0] for p in drawn], x0, w)
+        up = (LogAxis if self.log else LinearAxis)([p[1] for p in drawn], y0 + h, -h)
 
         def at(px, py):
             return f"{across.at(px):.1f}", f"{up.at(py):.1f}"
@@ -95,20 +102,28 @@ class Panel:
             if self.marks:
                 out += [f'<circle cx="{x}" cy="{y}" r="2.2" fill="{colour}"/>'
                         for x, y in (at(*p) for p in points)]
-        out += self.legend(x0 + (w + 16 if self.aside else 12), y0 + 16)
+        for _, points, colour in self.single:
+            out += [diamond(across.at(px), up.at(py), colour) for px, py in points]
+        out += self.legend(x0 + (w + 16 if self.aside else w + 4 - self.legend_width() if self.right else 12), y0 + 16)
         return out
 
+    def legend_width(self):
+        return 40 + 7 * max((len(n[0]) for n in self.lines + self.single), default=0)
+
     def legend(self, x, y):
-        named = [n for n in self.lines if n[0]]
+        # the highest line first, as they lie
+        named = sorted((n for n in self.lines if n[0]), key=lambda n: -n[1][-1][1]) + [n for n in self.single if n[0]]
         if not named:
             return []
-        out = [f'<rect x="{x - 6}" y="{y - 13}" width="{14 + 26 + 7 * max(len(n[0]) for n in named)}" '
+        out = [f'<rect x="{x - 6}" y="{y - 13}" width="{self.legend_width()}" '
                f'height="{16 * len(named) + 4}" fill="#fff" fill-opacity="0.8"/>']
-        # the highest line first, as they lie
-        for i, (name, _, colour, dashed, width) in enumerate(sorted(named, key=lambda n: -n[1][-1][1])):
-            dash = ' stroke-dasharray="5 4"' if dashed else ""
-            out.append(f'<path d="M{x} {y + 16 * i - 4}h22" stroke="{colour}" stroke-width="{width}"{dash}/>'
-                       f'<text x="{x + 28}" y="{y + 16 * i}">{escape(name)}</text>')
+        for i, (name, _, colour, *stroke) in enumerate(named):
+            if stroke:
+                dash = ' stroke-dasharray="5 4"' if stroke[0] else ""
+                out.append(f'<path d="M{x} {y + 16 * i - 4}h22" stroke="{colour}" stroke-width="{stroke[1]}"{dash}/>')
+            else:
+                out.append(diamond(x + 11, y + 16 * i - 4, colour))
+            out.append(f'<text x="{x + 28}" y="{y + 16 * i}">{escape(name)}</text>')
         return out
 
 

@@ -3,8 +3,10 @@
 
     page.panels.append(LogLines(0, 0, 440, 360, "title", "x", "y"))
     page.panels[-1].line("vector", [(x, y), ...], colour)
+    page.panels[-1].points("paper", [(x, y), ...], colour)
     page.panels.append(LogBars(0, 0, 440, 360, "title", "x"))
     page.panels[-1].bar("vector", light=30.1, dark=2.9)
+    page.panels[-1].mark("what is asked for", 1e6)
 
 Axes go from one power of ten to another around all that is drawn.
 """
@@ -21,6 +23,11 @@ def power(exponent, unit=""):
     """1, 10, 100, 1 k, ... with a unit."""
     letter = {0: "", 1: " k", 2: " M", 3: " G"}[exponent // 3] if exponent >= 0 else ""
     return f"{10 ** (exponent % 3) if exponent >= 0 else 10 ** exponent:g}{letter}{unit}"
+
+
+def diamond(x, y, colour):
+    """Hollow, so that what lies under it is seen."""
+    return f'<path d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z" fill="#fff" fill-opacity="0.6" stroke="{colour}" stroke-width="1.6"/>'
 
 
 class LogAxis:
@@ -47,15 +54,19 @@ class LogLines:
     def __init__(self, x, y, width, height, title, x_label, y_label, aside=110):
         self.x, self.y, self.width, self.height, self.aside = x, y, width, height, aside
         self.title, self.x_label, self.y_label = title, x_label, y_label
-        self.lines = []
+        self.lines, self.single = [], []
 
     def line(self, name, points, colour, dashed=False):
         self.lines.append((name, sorted(points), colour, dashed))
 
+    def points(self, name, points, colour):
+        """Figures of somebody else: diamonds, without a line between them."""
+        self.single.append((name, points, colour))
+
     def svg(self):
         x0, y0 = self.x + self.LEFT, self.y + self.TOP
         w, h = self.width - self.LEFT - self.RIGHT - self.aside, self.height - self.TOP - self.BOTTOM
-        everything = [v for line in self.lines for point in line[1] for v in point]
+        everything = [v for line in self.lines + self.single for point in line[1] for v in point]
         across = LogAxis(everything, x0, w)
         up = LogAxis(everything, y0 + h, -h)
         out = [f'<text x="{x0 + w / 2:.1f}" y="{self.y + 20}" text-anchor="middle" font-weight="bold">'
@@ -83,6 +94,10 @@ class LogLines:
             x, y = x0 + w + 14, y0 + 16 + 16 * i
             out.append(f'<path d="M{x} {y - 4}h22" stroke="{colour}" stroke-width="1.8"{dash}/>'
                        f'<text x="{x + 28}" y="{y}">{escape(name)}</text>')
+        for i, (name, points, colour) in enumerate(self.single, len(self.lines)):
+            x, y = x0 + w + 14, y0 + 16 + 16 * i
+            out += [diamond(across.at(px), up.at(py), colour) for px, py in points]
+            out.append(diamond(x + 11, y - 4, colour) + f'<text x="{x + 28}" y="{y}">{escape(name)}</text>')
         return out
 
 
@@ -95,15 +110,19 @@ class LogBars:
         """dark, light: what each part is, for the legend."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.dark, self.light = title, x_label, dark, light
-        self.bars = []
+        self.bars, self.marks = [], []
 
     def bar(self, name, light, dark):
         self.bars.append((name, light, dark))
 
+    def mark(self, name, value):
+        """A line upwards, with its name beside it."""
+        self.marks.append((name, value))
+
     def svg(self):
         x0, y0 = self.x + self.LEFT, self.y + self.TOP
         w, h = self.width - self.LEFT - self.RIGHT, self.height - self.TOP - self.BOTTOM
-        across = LogAxis([v for bar in self.bars for v in bar[1:]], x0, w)
+        across = LogAxis([v for bar in self.bars for v in bar[1:]] + [m[1] for m in self.marks], x0, w)
         each = h / len(self.bars)
         out = [f'<text x="{self.x + self.width / 2:.1f}" y="{self.y + 20}" text-anchor="middle" font-weight="bold">'
                f'{escape(self.title)}</text>']
@@ -119,6 +138,10 @@ class LogBars:
             middle = y + each * 0.35 + 4
             out.append(f'<text x="{x0 - 8}" y="{middle:.1f}" text-anchor="end">{escape(name)}</text>')
             out.append(f'<text x="{across.at(max(light, dark)) + 5:.1f}" y="{middle:.1f}">{light:.0f}</text>')
+        for name, value in self.marks:
+            place = across.at(value)
+            out.append(f'<path d="M{place:.1f} {y0}V{y0 + h}" stroke="#b0413e" stroke-width="1.6" stroke-dasharray="5 4"/>'
+                       f'<text x="{place - 6:.1f}" y="{y0 + 14}" text-anchor="end" fill="#b0413e">{escape(name)}</text>')
         out.append(f'<path d="M{x0} {y0}V{y0 + h}H{x0 + w}" fill="none" stroke="#333"/>')
         out.append(f'<text x="{x0 + w / 2:.1f}" y="{y0 + h + 34}" text-anchor="middle">{escape(self.x_label)}</text>')
         for i, (colour, text) in enumerate(((self.DARK, self.dark), (self.LIGHT, self.light))):

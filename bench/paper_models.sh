@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154
+# What of the papers is a model or arithmetic, for scripts/bench, which includes this and has what it uses. Nothing
+# here measures time, so there are no rounds.
+
+models_packets=2000 # thousand, of each run of case aggregate-models
+models_frames=1000  # thousand, of each run of case lcl-paper
+models_readings=15000 # of case transform-accuracy
+aggregate_models=
+lcl_paper=
+transform_accuracy=
+
+models_ends() { models_packets=200 models_frames=200 models_readings=3000; }
+
+# models_run NAME COUNT: what bench/paper_models.py says of it.
+models_run() {
+	/usr/bin/python3 bench/paper_models.py "$1" "$build" "$2" || die "bench/paper_models.py $1 failed"
+}
+
+models_measure() {
+	if wants aggregate-models; then
+		note "aggregate-models: running"
+		aggregate_models=$(models_run aggregate "$models_packets")
+	fi
+	if wants lcl-paper; then
+		note "lcl-paper: running"
+		lcl_paper=$(models_run lcl "$models_frames")
+	fi
+	if wants transform-accuracy; then
+		note "transform-accuracy: running"
+		transform_accuracy=$(models_run accuracy "$models_readings")
+	fi
+}
+
+models_json() {
+	printf '"aggregate_models": %s, "lcl_paper": %s, "transform_accuracy": %s' "${aggregate_models:-null}" \
+		"${lcl_paper:-null}" "${transform_accuracy:-null}"
+}
+
+# As bench/report_sections.py has it.
+models_tables() {
+	[ -n "$aggregate_models$lcl_paper$transform_accuracy" ] || return 0
+	printf '{%s}\n' "$(models_json)" | /usr/bin/python3 bench/paper_models.py --table
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tables of docs/results.md have in common: Markdown, and figures that may be missing."""
+
+
+def has(run, path):
+    for key in path.split("/"):
+        run = run.get(key) if isinstance(run, dict) else None
+        if not run:
+            return False
+    return True
+
+
+def table(header, rows):
+    rows = [[str(c) for c in r] for r in rows]
+    return ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)] + ["| " + " | ".join(r) + " |" for r in rows]
+
+
+def figure(v, digits=2):
+    return "not measured" if v is None else f"{v:.{digits}f}"
