@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/results.md: what bench/report.py makes of a small run, and that the one in the tree is made of the newest result."""
+
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "bench"))
+import papers  # noqa: E402
+import phd_result  # noqa: E402
+import report_papers  # noqa: E402
+import report_peers  # noqa: E402
+import report_sections  # noqa: E402
+
+REPORT = ROOT / "bench" / "report.py"
+FIXTURE = Path(__file__).with_name("fixtures") / "run.json"
+RESULTS = sorted((ROOT / "bench" / "results").glob("*.json"))  # by date, as they are called
+SVG = "{http://www.w3.org/2000/svg}"
+RUN = json.loads(FIXTURE.read_text(encoding="utf-8"))
+
+
+def report(run_file, folder, **environment):
+    """What bench/report.py writes: the page, and {picture: text} of its SVGs."""
+    out = Path(folder) / "results.md"
+    done = subprocess.run([sys.executable, REPORT, run_file, out], stderr=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, **environment})
+    if done.returncode != 0 or done.stderr:
+        raise AssertionError(f"bench/report.py {run_file}: {done.returncode}: {done.stderr}")
+    return out.read_text(encoding="utf-8"), {f.name: f.read_text(encoding="utf-8") for f in out.with_suffix("").glob("*.svg")}
+
+
+def chapters(page):
+    """{title: text} of what has two #."""
+    parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def texts(svg):
+    return [t.text or "" for t in xml.etree.ElementTree.fromstring(svg).iter(SVG + "text")]
+
+
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            cls.page, cls.pictures = report(FIXTURE, folder)
+            cls.pngs = {f.name for f in Path(folder).rglob("*.png")}
+        cls.chapters = chapters(cls.page)
+
+    def test_the_run_has_every_section(self):
+        for section in report_sections.SECTIONS:
+            self.assertTrue(section.table(RUN), section.title)
+
+    def test_every_section_has_a_table_a_picture_and_its_command(self):
+        for section in report_sections.SECTIONS:
+            text = self.chapters[section.title]
+            self.assertRegex(text, r"(?m)^\| --- \|", section.title)
+            self.assertIn(f"`scripts/bench {section.cases}` repeats it.", text)
+            for name in section.picture.names:
+                self.assertIn(f"](results/{name}.svg)", text, section.title)
+            self.assertIn(".svg)", text, section.title)
+
+    def test_pictures_are_well_formed_and_no_two_are_called_the_same(self):
+        names = [name for s in report_sections.SECTIONS for name in s.picture.names]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual({f"{name}.svg" for name in names}, set(self.pictures))
+        for name, svg in self.pictures.items():
+            self.assertGreater(len(texts(svg)), 5, name)
+            self.assertNotRegex(svg, r"\b(nan|inf)\b", name)
+
+    def test_tables_are_as_wide_as_their_heads(self):
+        width = None
+        for line in self.page.splitlines():
+            if not line.startswith("|"):
+                width = None
+                continue
+            width = width or line.count("|")
+            self.assertEqual(line.count("|"), width, line)
+
+    def test_links_lead_somewhere(self):
+        for link in re.findall(r"\]\(([^)#]*\.md)\)", self.page):
+            self.assertTrue((ROOT / "docs" / link).is_file(), link)
+
+    def test_commands_name_cases_that_there_are(self):
+        known = subprocess.run(["bash", "-c", f"sed -n '/^rate_cases=(/,/)/p; /^all_cases=(/,/)/p' {ROOT}/scripts/bench"],
+                               capture_output=True, text=True, check=True).stdout
+        known = set(re.findall(r"[\w-]+", known))
+        commands = re.findall(r"`scripts/bench ([^`-][^`]*)`", self.page)
+        self.assertGreater(len(commands), 30)
+        for case in " ".join(commands).replace("...", "").split():
+            self.assertIn(case, known)
+
+    def test_every_paper_is_in_the_first_table(self):
+        text = self.chapters["biplane beside each paper"]
+        for title, rows_of, stands_in in report_papers.PAPERS:
+            self.assertIn(f"### {title}", text)
+            self.assertIn(stands_in, text)
+            self.assertGreater(len(list(rows_of(RUN))), 2, title)
+        figures = set(re.findall(r"(?m)^\| ([^|]+) \|", text))
+        self.assertLessEqual({"3", "4", "5", "6", "7", "9", "10", "11b", "12", "13", "Table I", "4(c), (d)", "4(e)", "4(f)"},
+                             figures)
+
+    def test_what_one_would_run_instead_is_in_the_second(self):
+        text = self.chapters["biplane beside what you would run instead"]
+        for peer in ("mosquitto and a Python program", "the kernel's routes", "dpdk-testpmd", "a program of sockets",
+                     "the same converter behind sockets"):
+            self.assertIn(peer, text)
+
+    def test_the_numbers_of_the_run_are_in_it(self):
+        edge = RUN["alarm_paper"]["response"]["biplane"]["mean_us"]
+        self.assertIn(f"{edge / 1e3:.2f} ms", self.chapters["biplane beside each paper"])
+        at_64 = next(r for r in RUN["phd_sizes"] if r["apdu"] == 64)
+        self.assertIn(f"| {at_64['most_pps']} |", self.page)
+        bridge = next(r for r in RUN["rates"] if r["case"] == "bridge")
+        self.assertIn(f"{bridge['mpps']:.1f} Mpps", self.chapters["biplane beside what you would run instead"])
+
+    def test_the_numbers_of_the_papers_are_in_it(self):
+        text = self.chapters["biplane beside each paper"]
+        for number in ("61.992", "16.464", "0.501", "14.107", "9,459 of 870,071", "25 ms", "450,000", "19.7 um, 48.5 %", "13.1 %",
+                       "3.5 times", "1.58 times", "9.66 %, 72.23 %", "0.981, 0.13", "below 16 us", "2.9 to 3.9 times"):
+            self.assertIn(number, text)
+
+    def test_the_numbers_of_the_papers_are_in_the_pictures(self):
+        for name, marks in {
+                "alarm-paper": ["paper's mean: edge", "paper's mean: cloud", "paper's mean", "paper's mean: bridge",
+                                "paper's mean: SmartNIC", "paper: cloud, 5 %", "paper: edge, 5 %"],
+                "aggregation-goodput": ["paper: switches, Eq. 4, 5", "paper: servers, below"],
+                "aggregation-models": ["paper: Erlang-5", "paper: Erlang-8", "paper: flat from here, 0.05"],
+                "transform-times": ["paper: asked for"],
+                "transform-throughput": ["paper's Userspace: no loss", "paper's Userspace: at most"],
+                "transform-accuracy": ["the paper", "19.70", "48.5"],
+                "phd-sizes": ["paper: two planes", "paper: one plane", "the paper's 1 Gb/s", "paper", "13.1"],
+                "planes": ["paper: two planes", "paper: one plane, DPDK"],
+                "lcl-paper": ["paper: d0 - tau, d0 + tau", "paper: 2 tau of each"],
+                "lcl-real": ["paper: d0 - tau, d0 + tau", "paper: 2 tau of each"]}.items():
+            drawn = texts(self.pictures[f"{name}.svg"])
+            for mark in marks:
+                self.assertIn(mark, drawn, name)
+
+    def test_a_number_that_changes_changes_page_and_picture(self):
+        run = copy.deepcopy(RUN)
+        run["phd_sizes"][0]["single_most_pps"] = 123456
+        with tempfile.TemporaryDirectory() as folder:
+            changed = Path(folder) / "run.json"
+            changed.write_text(json.dumps(run), encoding="utf-8")
+            page, pictures = report(changed, folder)
+        self.assertIn("123456", page)
+        self.assertNotEqual(pictures["phd-sizes.svg"], self.pictures["phd-sizes.svg"])
+        self.assertEqual(pictures["planes.svg"], self.pictures["planes.svg"])
+
+    def test_without_rsvg_convert_there_are_the_svgs_alone(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
+            for tool in ("env", "python3"):
+                (Path(empty) / tool).symlink_to(Path("/usr/bin") / tool)
+            page, pictures = report(FIXTURE, folder, PATH=empty)
+            self.assertEqual([], list(Path(folder).rglob("*.png")))
+        self.assertEqual((page, pictures), (self.page, self.pictures))
+
+    def test_png_beside_each_svg_where_it_can_be_made(self):
+        if any((Path(p) / "rsvg-convert").exists() for p in os.environ["PATH"].split(":")):
+            self.assertEqual(self.pngs, {Path(name).with_suffix(".png").name for name in self.pictures})
+
+    def test_what_a_run_lacks_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            small = Path(folder) / "run.json"
+            small.write_text(json.dumps({**{k: RUN[k] for k in ("commit", "machine", "rounds", "seconds", "phd_sizes")},
+                                         "rates": []}), encoding="utf-8")
+            page, pictures = report(small, folder)
+        self.assertEqual(set(pictures), {"phd-sizes.svg"})
+        self.assertEqual(set(chapters(page)), {"biplane beside each paper", "biplane beside what you would run instead",
+                                               next(s.title for s in report_sections.SECTIONS if "size" in s.title)})
+
+    def test_a_picture_that_cannot_be_drawn_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = Path(folder) / "run.json"
+            bad.write_text(json.dumps({**{k: RUN[k] for k in ("commit", "machine", "rounds", "seconds")}, "rates": [],
+                                       "nodes": [{**RUN["nodes"][0], "nodes": [{"node": "x", "cycles": -1}]}]}),
+                           encoding="utf-8")
+            done = subprocess.run([sys.executable, REPORT, bad, Path(folder) / "results.md"], capture_output=True, text=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no picture by plot_nodes", done.stderr)
+
+
+class Figures(unittest.TestCase):
+    """Arithmetic that stands between a run and the tables, by hand."""
+
+    def test_overhead_is_what_is_not_messages(self):
+        run = {"nodes": [{"case": "phd", "worker_cycles": 200.0, "node_cycles": 190.0,
+                          "nodes": [{"node": "phd", "cycles": 100.0}, {"node": "cse", "cycles": 50.0},
+                                    {"node": "port_rx", "cycles": 40.0}]}]}
+        self.assertEqual(phd_result.overhead(run), {"cycles": 200.0, "message_cycles": 150.0, "overhead_percent": 25.0})
+        self.assertIsNone(phd_result.overhead({"nodes": None}))
+
+    def test_loss_is_of_a_third_of_the_seconds(self):
+        row = {"paper_pps": 3000, "paper_lost": 30, "line_pps": 1500, "line_lost": 0}
+        self.assertEqual(phd_result.loss_percent(row, "paper", 3), 1.0)
+        self.assertEqual(phd_result.loss_percent(row, "line", 3), 0.0)
+
+    def test_beside_on_a_line_no_more_than_the_line(self):
+        self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 5, "paper_pps": 20}), 4.0)
+        self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 40, "paper_pps": 20}), 1.0)
+
+    def test_goodput_of_the_papers_equations(self):
+        least, most = papers.agg_goodput(8)  # (8 / 12) / (1 / 5) = 3.333
+        self.assertAlmostEqual(least, 3.3333 / 1.14, 3)
+        self.assertAlmostEqual(most, 3.3333 / 0.85, 3)
+
+    def test_the_papers_one_plane_is_beside_two(self):
+        self.assertAlmostEqual(phd_result.paper_single(10000), 0.89 * 0.981)
+        self.assertEqual(len(papers.PHD_SINGLE), 7)
+
+    def test_figures_of_one_paper_agree_with_each_other(self):
+        # at 512 octets two planes have the line, and one has 1 / 2.9 of that
+        self.assertAlmostEqual(papers.PHD_SINGLE_AT_LINE[512], 1 / papers.PHD_BESIDE[512], 2)
+        self.assertEqual(papers.PHD_LINE_BITS / 8 / 512, papers.PHD_DATA_PPS)
+        self.assertAlmostEqual(100 * (1 - papers.ALARM_EDGE_MS / papers.ALARM_CLOUD_MS), papers.ALARM_LESS_PERCENT, delta=1)
+        self.assertGreaterEqual(papers.ALARM_EDGE_OCTETS / papers.ALARM_EDGE_PACKETS, 66)
+
+    def test_peers_are_beside_each_driver(self):
+        rows = list(report_peers.peers(RUN))
+        self.assertTrue(rows)
+        for _, name, theirs, ours, case in rows:
+            self.assertIn(name, report_peers.NAMES.values())
+            self.assertRegex(ours, r"af_(packet|xdp): ")
+            self.assertNotEqual(theirs, ours)
+            self.assertEqual(case, "peers")
+
+
+class InTheTree(unittest.TestCase):
+    def test_what_is_drawn_with_is_in_the_tree(self):
+        self.assertEqual([], [s.picture.script for s in report_sections.SECTIONS
+                              if not os.access(ROOT / "bench" / s.picture.script, os.X_OK)])
+
+    @unittest.skipUnless(RESULTS, "bench/results has no result")
+    def test_the_page_is_that_of_the_newest_result(self):
+        docs = ROOT / "docs"
+        with tempfile.TemporaryDirectory() as folder:
+            page, pictures = report(RESULTS[-1], folder)
+        again = f"bench/report.py bench/results/{RESULTS[-1].name} docs/results.md"
+        self.assertEqual((docs / "results.md").read_text(encoding="utf-8"), page, f"docs/results.md is not that of: {again}")
+        self.assertEqual({f.name: f.read_text(encoding="utf-8") for f in (docs / "results").glob("*.svg")}, pictures,
+                         f"a picture of docs/results is not that of: {again}")
+        self.assertEqual({f.stem for f in (docs / "results").glob("*.png")}, {Path(n).stem for n in pictures})
+
+    @unittest.skipIf(RESULTS, "bench/results has a result")
+    def test_without_a_result_there_is_no_page(self):
+        self.assertFalse((ROOT / "docs" / "results.md").exists(), "docs/results.md is of no result in bench/results")
+
+
+if __name__ == "__main__":
+    unittest.main()
