@@ -22,11 +22,12 @@ def paper_single(messages):
     return papers.PHD_SINGLE[messages] * (1 - papers.PHD_CONTROL_LOSS)
 
 
-def data_loss_percent(r, seconds):
-    """What two planes lost of the paper's 262,144 frames a second, control messages among them; None: not measured."""
-    if "dual_wire_lost" not in r:
+def kept(r, side, seconds):
+    """Of the paper's 262,144 frames a second, control messages among them, the part that "dual" or "single" did not lose;
+    None: not measured."""
+    if f"{side}_wire_lost" not in r:
         return None
-    return 100 * r["dual_wire_lost"] / (papers.PHD_DATA_PPS * seconds)
+    return 1 - r[f"{side}_wire_lost"] / (papers.PHD_DATA_PPS * seconds)
 
 
 def overhead(run):

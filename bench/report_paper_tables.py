@@ -91,13 +91,13 @@ def planes(run):
     rows = []
     for case, name in (("phd_figure6", "associations"), ("figure6", "changes of routes")):
         for r in run.get(case) or []:
-            n, lost = r["messages"], phd_result.data_loss_percent(r, run["seconds"])
+            n, kept = r["messages"], [phd_result.kept(r, side, run["seconds"]) for side in ("dual", "single")]
             theirs = [figure(1 - papers.PHD_CONTROL_LOSS, 3), figure(phd_result.paper_single(n), 3)] \
                 if case == "phd_figure6" and n in papers.PHD_SINGLE else ["", ""]
             rows.append([f"{n:,} {name} a second", figure(r["dual_ratio"], 3), theirs[0], figure(r["single_ratio"], 3), theirs[1],
-                         "" if lost is None else f"{lost:.2f} %"])
+                         *("" if k is None else figure(k, 4) for k in kept)])
     return rows and table(["data rate beside that without", "two planes", "the paper's two", "one plane", "the paper's one",
-                           f"lost of {papers.PHD_DATA_PPS:,} a second"], rows)
+                           f"not lost of the paper's {papers.PHD_DATA_PPS:,} a second: two planes", "one plane"], rows)
 
 
 def sizes(run):

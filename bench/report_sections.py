@@ -56,7 +56,8 @@ SECTIONS = [
             paper.sizes, Picture("plot_phd", ["phd-sizes"], before=["sizes"], needs=["phd_sizes"])),
     Section("Two planes (dual-plane gateway, Figure 6)", "phd-figure6 figure6",
             "User data while control messages come, in two planes and in one. The paper gives one plane beside two; its two lose "
-            "1.9 %, so its one is that much less than it says beside none.",
+            "1.9 %, so its one is that much less than it says beside none. At the paper's rate a worker of today has much to spare, "
+            "so the load that it can just do shows more.",
             paper.planes, Picture("plot_phd", ["planes"], before=["planes"])),
     Section("LCL scheduling (Ma et al., Figure 4(c) to (f)), in virtual time", "lcl-paper",
             "The gateway's scheduler and Table 1's traffic at 25 Gb/s: [lcl-simulation.md](lcl-simulation.md). The paper's bounds are "

@@ -206,6 +206,10 @@ class Figures(unittest.TestCase):
         self.assertEqual(phd_result.loss_percent(row, "paper", 3), 1.0)
         self.assertEqual(phd_result.loss_percent(row, "line", 3), 0.0)
 
+    def test_kept_is_of_the_papers_rate(self):
+        self.assertEqual(phd_result.kept({"dual_wire_lost": 0, "single_wire_lost": 262144}, "single", 2), 0.5)
+        self.assertIsNone(phd_result.kept({}, "dual", 2))
+
     def test_beside_on_a_line_no_more_than_the_line(self):
         self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 5, "paper_pps": 20}), 4.0)
         self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 40, "paper_pps": 20}), 1.0)
