@@ -65,7 +65,7 @@ growth_ns() {
 			ns=$(printf '%s\n' "$out" | field mpps | awk '{print ($1 > 0 ? 1e3 / $1 : "nan")}')
 		else
 			growth_arguments "$1" "$2"
-			out=$("$build"/bench/biplane-bench --seconds "$each" "--file-prefix=bench$$" "${args[@]}") ||
+			out=$("$build"/bench/biplane-bench --seconds "$each" "--file-prefix=bench-$BIPLANE_BENCH" "${args[@]}") ||
 				die "biplane-bench ${args[*]}: the counters do not add up: $out"
 			ns=$(printf '%s\n' "$out" | sed -n 's/.*"cpu_ns": \([0-9.]*\),.*/\1/p')
 		fi

@@ -30,7 +30,7 @@ lcl_rows() {
 # lcl_least NAME BUILD: the processor time of a frame through the bridge, one figure more for NAME.
 lcl_least() {
 	local out args=(--seconds "$(awk -v s="$seconds" 'BEGIN {print s / 6}')" --pcap "$work/text.pcap")
-	out=$("$2"/bench/biplane-bench "${args[@]}" "--file-prefix=bench$$") ||
+	out=$("$2"/bench/biplane-bench "${args[@]}" "--file-prefix=bench-$BIPLANE_BENCH") ||
 		die "$2/bench/biplane-bench ${args[*]}: the counters do not add up: $out"
 	printf '%s\n' "$out" | field cpu_ns >>"$work/$1"
 }
@@ -58,7 +58,7 @@ lcl_bridge_ratio() { awk -v a="$(least bridge-before)" -v b="$(least bridge-now)
 lcl_run() {
 	local file=$1
 	shift
-	nice -n -10 "$build"/bench/lcl_hops "--file-prefix=bench$$" --seconds "$seconds" "${lcl_traffic[@]}" "$@" \
+	nice -n -10 "$build"/bench/lcl_hops "--file-prefix=bench-$BIPLANE_BENCH" --seconds "$seconds" "${lcl_traffic[@]}" "$@" \
 		>"$work/$file" || die "lcl_hops $*: what it counted does not add up: $(cat "$work/$file")"
 }
 

@@ -19,7 +19,7 @@ mix_gateway() {
 	local out file=$1
 	shift
 	out=$("$build"/bench/biplane-bench --seconds "$(awk -v s="$seconds" 'BEGIN {print s / 3}')" \
-		"--file-prefix=bench$$" "$@") || die "biplane-bench $*: the counters do not add up: $out"
+		"--file-prefix=bench-$BIPLANE_BENCH" "$@") || die "biplane-bench $*: the counters do not add up: $out"
 	printf '%s\n' "$out" >>"$work/$file"
 }
 
