@@ -94,6 +94,7 @@ growth_of() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3f\n", a / b}'; }
 growth_measure() {
 	local s step steps
 	wants growth || return 0
+	case_begin growth
 	for ((round = 1; round <= rounds; round++)); do
 		for s in "${growth_series[@]}"; do
 			read -ra steps <<<"${growth_steps[$s]}"

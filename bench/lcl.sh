@@ -39,6 +39,7 @@ least() { sort -n "$work/$1" | head -n 1; }
 
 lcl_bridge() {
 	local pair
+	case_begin bridge-before
 	[ -n "$before" ] || die "case bridge-before needs --before DIR, a release build without what is measured"
 	[ -x "$before/bench/biplane-bench" ] || die "--before $before: no such build: there is no bench/biplane-bench"
 	for ((round = 1; round <= rounds; round++)); do
@@ -73,6 +74,7 @@ lcl_same() {
 
 lcl_real() {
 	local n tau
+	case_begin lcl-hops
 	lcl_run hops-plain --hops 1,2,3,3 --plain --tau "${lcl_turns[-1]}"
 	lcl_run hops-lcl --hops 1,2,3,3 --tau "${lcl_turns[-1]}"
 	for n in "${lcl_hops[@]}"; do

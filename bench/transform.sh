@@ -129,7 +129,9 @@ transform_sockets() {
 transform_measure() {
 	local c
 	for c in times figure6 sockets; do
-		! wants "transform-$c" || for ((round = 1; round <= rounds; round++)); do
+		wants "transform-$c" || continue
+		case_begin "transform-$c"
+		for ((round = 1; round <= rounds; round++)); do
 			"transform_$c"
 		done
 	done
