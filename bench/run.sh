@@ -13,10 +13,10 @@
 run_grace_s=3 # from SIGTERM to SIGKILL
 run_pool=/proc/sys/vm/nr_hugepages
 
-# Puts back what this run has raised, unless somebody has changed it since.
+# run_hugepages_back RECORD: puts back what its run has raised, unless somebody has changed it since.
 run_hugepages_back() {
 	local before='' since='' now
-	read -r before since <"/run/biplane-bench-$1/hugepages" || return 0
+	read -r before since <"$1" || return 0
 	read -r now <$run_pool
 	if [ -n "$before" ] && [ "$before" != "$now" ] && [ "${since:-$now}" = "$now" ]; then
 		sysctl -qw "vm.nr_hugepages=$before" || true
@@ -32,7 +32,7 @@ run_remove() {
 		rm -f "$mount"/biplane-bench-"$1"-* "$mount/bench-$1map_"*
 	done < <(grep ' hugetlbfs ' /proc/mounts)
 	rm -rf "/var/run/dpdk/bench-$1" /var/run/dpdk/biplane-bench-"$1"-* /dev/shm/biplane-bench-"$1"-*
-	[ ! -e "$record/hugepages" ] || run_hugepages_back "$1"
+	[ ! -e "$record/hugepages" ] || run_hugepages_back "$record/hugepages"
 	[ ! -e "$record/tmp" ] || read -r tmp <"$record/tmp"
 	[ -z "$tmp" ] || rm -rf "$tmp"/biplane-bench-"$1".??????
 	rm -rf "$record"
