@@ -195,7 +195,7 @@ transform_times_json() {
 }
 
 transform_point_json() {
-	printf '{"offered": %.0f, "transformed": %.0f}' "$(transform_at "$points" "$1" 2)" \
+	printf '{"rate": %s, "offered": %.0f, "transformed": %.0f}' "$1" "$(transform_at "$points" "$1" 2)" \
 		"$(transform_at "$points" "$1" 3)"
 }
 
