@@ -61,9 +61,13 @@ def mount(kind, place):
     subprocess.run(["mount", "-t", kind, kind, place], check=True)
 
 
+def not_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as it is where this runs in the background
+
+
 def begin(build, case):
     return subprocess.Popen([BENCH, "--quick", "--build", build, case], stdin=subprocess.DEVNULL, stdout=2,
-                            start_new_session=True)
+                            start_new_session=True, preexec_fn=not_ignored)
 
 
 def in_the_middle(bench, program):
