@@ -52,9 +52,14 @@ run_remove_killed() {
 }
 
 run_end() {
-	local code=$?
+	local code=$? children
 	trap '' INT TERM HUP
 	trap - EXIT
+	# Not only by its environment, which is not its own before it has begun.
+	children=$(jobs -p)
+	disown -a # no word about how it ends
+	# shellcheck disable=SC2086
+	[ -z "$children" ] || kill -KILL $children 2>/dev/null || true
 	[ $code -lt 128 ] || say "interrupted: removing what is there" >&2
 	run_remove $$
 	exit $code

@@ -20,7 +20,7 @@ PLACES = ("/tmp", "/run", "/dev/shm")
 HUGEPAGES = "/dev/hugepages"
 # A case, and the program that runs in its middle
 CASES = [("bridge", "dpdk-testpmd"), ("lcl-hops", "lcl_hops"), ("alarm-paper", "alarm_latency"), ("peers", "alarm_load"),
-         ("phd-associations", "biplane-cse-sink"), ("transform-sockets", "biplane")]
+         ("phd-associations", "biplane-cse-sink")]
 KILLED = [("transform-sockets", "biplane")]
 
 
