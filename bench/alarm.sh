@@ -13,7 +13,7 @@ alarm_ends() {
 
 alarm_measure() {
 	wants alarm-paper || return 0
-	note "alarm-paper: running"
+	case_begin alarm-paper
 	alarm_paper=$(bench/alarm_paper "$build" "$alarm_count" "${alarm_percents[@]}") ||
 		die "bench/alarm_paper failed: $alarm_paper"
 }

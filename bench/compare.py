@@ -10,20 +10,26 @@ compared to a peer of the same run the ratio counts: the rate itself is the mach
 import json
 import sys
 
-# What tells an element of a list from the others, in the order of preference
-KEYS = ("case", "name", "percent", "messages", "apdu", "n", "method", "sources", "hops", "tau", "part", "node",
-        "offered", "rate")
-# Inputs and what is the machine's
-NOT_FIGURES = {"rounds", "seconds", "target", "count", "alarms", "mpps", "reference_mpps", "csum_mpps",
-               "percentiles_us", "hz", "packets", "share", "fraction"}
+# What tells an element of a list from the others: all of these that it has
+KEYS = ("case", "name", "who", "percent", "messages", "apdu", "n", "method", "sources", "gateways", "lcl", "tau_ns", "hops",
+        "part", "node", "rate")
+# Inputs, what is the machine's, what is counted while it is measured, and what is only to be drawn
+NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "cores", "memory_gib", "mpps", "reference_mpps", "csum_mpps", "hz",
+               "count", "alarms", "packets", "share", "fraction", "offered", "rate_bps", "queues", "budget_ns",
+               "queued", "acknowledged", "changes", "frames", "inside", "early", "made", "taken", "left", "sent",
+               "best_effort", "best_effort_made", "best_effort_taken", "moved", "slots", "gated_ns", "intervals",
+               "percentiles_us", "series"}
 
 
-def key_of(element, index):
-    if isinstance(element, dict):
-        for k in KEYS:
-            if k in element:
-                return f"{k}={element[k]}"
-    return str(index)
+def keys_of(elements):
+    """A text for each element of a list that no other has: by its place, where KEYS do not tell."""
+    keys, seen = [], {}
+    for place, e in enumerate(elements):
+        key = " ".join(f"{k}={e[k]}" for k in KEYS if k in e) if isinstance(e, dict) else ""
+        key = key or str(place)
+        seen[key] = seen.get(key, 0) + 1
+        keys.append(key if seen[key] == 1 else f"{key} #{seen[key]}")
+    return keys
 
 
 def figures(value, path=""):
@@ -36,8 +42,8 @@ def figures(value, path=""):
                 continue
             yield from figures(v, f"{path}/{k}" if path else k)
     elif isinstance(value, list):
-        for i, v in enumerate(value):
-            yield from figures(v, f"{path}[{key_of(v, i)}]")
+        for key, v in zip(keys_of(value), value):
+            yield from figures(v, f"{path}[{key}]")
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield path, float(value)
 

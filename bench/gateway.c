@@ -24,6 +24,7 @@
 #include "bench/control_phd.h"
 #include "bench/control_routes.h"
 #include "bench/gateway_config.h"
+#include "bench/instance.h"
 #include "bench/mix.h"
 #include "bench/nodes.h"
 #include "bench/options.h"
@@ -62,7 +63,7 @@ struct bench {
 	struct bp_clock clock;
 	struct bp_worker_args args;
 	_Atomic pthread_t thread;
-	char segment[64];
+	char segment[BENCH_INSTANCE];
 };
 
 struct figure {
@@ -84,7 +85,7 @@ static void open_segment(struct bench *b)
 	unsigned n = bp_shm_specs(b->config, bp_flow_table_size(b->config), specs);
 	int rc;
 
-	snprintf(b->segment, sizeof(b->segment), "bench-%d", (int)getpid());
+	bench_instance(b->segment);
 	s = bp_segment_open(
 		b->segment, bp_hugepage_dir(), "/dev/shm", specs, n, true, err, sizeof(err));
 	if (s == NULL)

@@ -65,7 +65,7 @@ growth_ns() {
 			ns=$(printf '%s\n' "$out" | field mpps | awk '{print ($1 > 0 ? 1e3 / $1 : "nan")}')
 		else
 			growth_arguments "$1" "$2"
-			out=$("$build"/bench/biplane-bench --seconds "$each" "--file-prefix=bench$$" "${args[@]}") ||
+			out=$("$build"/bench/biplane-bench --seconds "$each" "--file-prefix=bench-$BIPLANE_BENCH" "${args[@]}") ||
 				die "biplane-bench ${args[*]}: the counters do not add up: $out"
 			ns=$(printf '%s\n' "$out" | sed -n 's/.*"cpu_ns": \([0-9.]*\),.*/\1/p')
 		fi
@@ -94,6 +94,7 @@ growth_of() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3f\n", a / b}'; }
 growth_measure() {
 	local s step steps
 	wants growth || return 0
+	case_begin growth
 	for ((round = 1; round <= rounds; round++)); do
 		for s in "${growth_series[@]}"; do
 			read -ra steps <<<"${growth_steps[$s]}"

@@ -30,7 +30,7 @@ lcl_rows() {
 # lcl_least NAME BUILD: the processor time of a frame through the bridge, one figure more for NAME.
 lcl_least() {
 	local out args=(--seconds "$(awk -v s="$seconds" 'BEGIN {print s / 6}')" --pcap "$work/text.pcap")
-	out=$("$2"/bench/biplane-bench "${args[@]}" "--file-prefix=bench$$") ||
+	out=$("$2"/bench/biplane-bench "${args[@]}" "--file-prefix=bench-$BIPLANE_BENCH") ||
 		die "$2/bench/biplane-bench ${args[*]}: the counters do not add up: $out"
 	printf '%s\n' "$out" | field cpu_ns >>"$work/$1"
 }
@@ -39,6 +39,7 @@ least() { sort -n "$work/$1" | head -n 1; }
 
 lcl_bridge() {
 	local pair
+	case_begin bridge-before
 	[ -n "$before" ] || die "case bridge-before needs --before DIR, a release build without what is measured"
 	[ -x "$before/bench/biplane-bench" ] || die "--before $before: no such build: there is no bench/biplane-bench"
 	for ((round = 1; round <= rounds; round++)); do
@@ -58,7 +59,7 @@ lcl_bridge_ratio() { awk -v a="$(least bridge-before)" -v b="$(least bridge-now)
 lcl_run() {
 	local file=$1
 	shift
-	nice -n -10 "$build"/bench/lcl_hops "--file-prefix=bench$$" --seconds "$seconds" "${lcl_traffic[@]}" "$@" \
+	nice -n -10 "$build"/bench/lcl_hops "--file-prefix=bench-$BIPLANE_BENCH" --seconds "$seconds" "${lcl_traffic[@]}" "$@" \
 		>"$work/$file" || die "lcl_hops $*: what it counted does not add up: $(cat "$work/$file")"
 }
 
@@ -73,6 +74,7 @@ lcl_same() {
 
 lcl_real() {
 	local n tau
+	case_begin lcl-hops
 	lcl_run hops-plain --hops 1,2,3,3 --plain --tau "${lcl_turns[-1]}"
 	lcl_run hops-lcl --hops 1,2,3,3 --tau "${lcl_turns[-1]}"
 	for n in "${lcl_hops[@]}"; do

@@ -19,7 +19,7 @@ mix_gateway() {
 	local out file=$1
 	shift
 	out=$("$build"/bench/biplane-bench --seconds "$(awk -v s="$seconds" 'BEGIN {print s / 3}')" \
-		"--file-prefix=bench$$" "$@") || die "biplane-bench $*: the counters do not add up: $out"
+		"--file-prefix=bench-$BIPLANE_BENCH" "$@") || die "biplane-bench $*: the counters do not add up: $out"
 	printf '%s\n' "$out" >>"$work/$file"
 }
 
@@ -65,6 +65,7 @@ mix_files() { printf "$work/$1-%s\n" "${@:2}"; }
 mix_measure() {
 	local files
 	if wants mix; then
+		case_begin mix
 		for ((round = 1; round <= rounds; round++)); do
 			mix_round
 		done
@@ -72,6 +73,7 @@ mix_measure() {
 		mix_result=$(/usr/bin/python3 bench/mix_result.py "$mix_paced" "${files[@]}") || die "bench/mix_result.py failed"
 	fi
 	if wants nodes; then
+		case_begin nodes
 		for ((round = 1; round <= rounds; round++)); do
 			nodes_round
 		done

@@ -19,9 +19,9 @@ peers_ends() {
 peers_measure() {
 	local each
 	wants peers || return 0
+	case_begin peers
 	each=$(awk -v s="$seconds" -v p="$peers_part" 'BEGIN {print s / p}')
 	for ((round = 1; round <= rounds; round++)); do
-		note "round $round/$rounds: peers: running"
 		bench/peers "$build" "$each" "${peers_rates[*]}" "${peers_deciders[*]}" "${peers_ways[*]}" \
 			>"$work/peers-$round" || die "bench/peers failed: $(cat "$work/peers-$round")"
 	done

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/association_load.h"
+#include "bench/instance.h"
 #include "proto/frame.h"
 
 #define CARD "cloud"
@@ -100,11 +101,11 @@ struct bp_config *bench_phd_lab_config(const char *text)
 void bench_phd_lab_segment(struct bp_shm *shm, const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	char name[64], err[256];
+	char name[BENCH_INSTANCE], err[256];
 	struct bp_segment *s;
 	int rc;
 
-	snprintf(name, sizeof(name), "bench-%d", (int)getpid());
+	bench_instance(name);
 	s = bp_segment_open(name, bp_hugepage_dir(), "/dev/shm", specs, bp_shm_specs(c, 0, specs),
 		true, err, sizeof(err));
 	bench_must(s != NULL, "segment", err);

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/instance.h"
 #include "biplane/flow_size.h"
 #include "controlplane/clock.h"
 #include "controlplane/publisher.h"
@@ -299,7 +300,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char dir[] = "/tmp/biplane-bench-XXXXXX", err[256] = "", command[64];
+	char dir[200], err[256] = "", command[sizeof(dir) + 16];
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	static struct bp_config config;
 	struct timeval every = {0, 10000};
@@ -308,7 +309,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
-	if (mkdtemp(dir) == NULL)
+	if (bench_directory(dir, sizeof(dir)) != 0)
 		die("no directory");
 	uint16_t port = free_port();
 
@@ -335,6 +336,6 @@ int main(int argc, char **argv)
 	bp_segment_close(s);
 	kill(broker, SIGTERM);
 	waitpid(broker, NULL, 0);
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	return system(command) == 0 ? 0 : 1;
 }

@@ -80,7 +80,7 @@ transform_cpu() {
 	local out name=$1
 	shift
 	out=$("$build"/bench/biplane-bench --seconds "$(awk -v s="$seconds" 'BEGIN {print s / 3}')" \
-		"--file-prefix=bench$$" "$@") || die "biplane-bench $*: the counters do not add up: $out"
+		"--file-prefix=bench-$BIPLANE_BENCH" "$@") || die "biplane-bench $*: the counters do not add up: $out"
 	printf '%s\n' "$out" | field cpu_ns >>"$work/$name"
 }
 
@@ -97,7 +97,7 @@ transform_figure6() {
 	each=$(awk -v s="$seconds" 'BEGIN {print s / 10}')
 	for m in "${transform_methods[@]}"; do
 		transform_points "points-$m" "$build"/bench/biplane-bench --seconds "$each" \
-			"--file-prefix=bench$$" --transform "$m" \
+			"--file-prefix=bench-$BIPLANE_BENCH" --transform "$m" \
 			--rates "$(IFS=, && echo "${transform_rates[*]}")"
 	done
 	transform_points points-sockets "$build"/bench/transform_sockets "$each" "${transform_socket_rates[@]}"
@@ -129,7 +129,9 @@ transform_sockets() {
 transform_measure() {
 	local c
 	for c in times figure6 sockets; do
-		! wants "transform-$c" || for ((round = 1; round <= rounds; round++)); do
+		wants "transform-$c" || continue
+		case_begin "transform-$c"
+		for ((round = 1; round <= rounds; round++)); do
 			"transform_$c"
 		done
 	done
@@ -193,7 +195,7 @@ transform_times_json() {
 }
 
 transform_point_json() {
-	printf '{"offered": %.0f, "transformed": %.0f}' "$(transform_at "$points" "$1" 2)" \
+	printf '{"rate": %s, "offered": %.0f, "transformed": %.0f}' "$1" "$(transform_at "$points" "$1" 2)" \
 		"$(transform_at "$points" "$1" 3)"
 }
 

@@ -21,14 +21,14 @@
 
 static void write_config(const struct bench_veth_biplane *b, const double m[12])
 {
-	char path[128];
+	char path[sizeof(b->dir) + 16];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/biplane.yaml", b->dir);
 	f = fopen(path, "we");
 	bench_must(f != NULL, path, strerror(errno));
 	fprintf(f,
-		"name: bench-%d\n"
+		"name: %s\n"
 		"runtime: {directory: %s, memory: 512MiB}\n"
 		"workers: [1]\n"
 		"idle: sleep\n"
@@ -43,7 +43,7 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 		"    receiver: {address: 10.1.0.9, udp: %u, mac: \"02:00:00:00:02:09\"}\n"
 		"    sources: [{address: 10.0.0.0, receivers: [{matrix: [[%.9f, %.9f, %.9f, %.9f], "
 		"[%.9f, %.9f, %.9f, %.9f], [%.9f, %.9f, %.9f, %.9f]]}]}]\n",
-		(int)getpid(), b->dir, b->driver, b->driver, BENCH_TRANSFORM_UDP,
+		b->name, b->dir, b->driver, b->driver, BENCH_TRANSFORM_UDP,
 		BENCH_TRANSFORM_RECEIVER_UDP, m[0], m[3], m[6], m[9], m[1], m[4], m[7], m[10], m[2],
 		m[5], m[8], m[11]);
 	fclose(f);
@@ -60,11 +60,11 @@ static void at_exit(void)
 
 void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12])
 {
-	char config[128], log[128];
+	char config[sizeof(b->dir) + 16], log[sizeof(b->dir) + 16];
 	int fd;
 
-	snprintf(b->dir, sizeof(b->dir), "/tmp/bench-veth-XXXXXX");
-	bench_must(mkdtemp(b->dir) != NULL, b->dir, strerror(errno));
+	bench_instance(b->name);
+	bench_must(bench_directory(b->dir, sizeof(b->dir)) == 0, b->dir, strerror(errno));
 	write_config(b, m);
 	b->worker = 0;
 	b->pid = bench_veth_gateway(false);
@@ -151,14 +151,13 @@ double bench_veth_biplane_ns(const struct bench_veth_biplane *b)
 
 void bench_veth_biplane_stop(struct bench_veth_biplane *b)
 {
-	char command[256], name[64];
+	char command[sizeof(b->dir) + 128];
 
 	running = NULL;
 	kill(b->pid, SIGTERM);
 	waitpid(b->pid, NULL, 0);
 	/* The segment outlives biplane by design. */
-	snprintf(name, sizeof(name), "bench-%d", (int)getpid());
-	bp_segment_unlink(name, bp_hugepage_dir(), "/dev/shm");
-	snprintf(command, sizeof(command), "rm -rf '%s' /var/run/dpdk/biplane-%s", b->dir, name);
+	bp_segment_unlink(b->name, bp_hugepage_dir(), "/dev/shm");
+	snprintf(command, sizeof(command), "rm -rf '%s' /var/run/dpdk/biplane-%s", b->dir, b->name);
 	bench_must(system(command) == 0, command, "it failed");
 }

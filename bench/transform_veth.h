@@ -5,11 +5,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bench/instance.h"
+
 /* biplane itself in the namespace of bench/veth_lab.h, as a program of its own. */
 struct bench_veth_biplane {
 	const char *program; /* the command biplane */
 	const char *driver;  /* af_packet or af_xdp */
-	char dir[64];        /* its files; gone at the end */
+	char name[BENCH_INSTANCE];
+	char dir[256]; /* its files; gone at the end */
 	pid_t pid;
 	pid_t worker; /* thread */
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# Jobs beside each other, for scripts/test, which includes this after it has set $logs.
+# Jobs beside each other, for scripts/test, which includes this after scripts/lib.sh, and has set $logs.
 #
 #   lane NAME LIMIT                 so many jobs of it run at a time
 #   job LANE NAME AFTER FUNCTION ARGS...
@@ -8,7 +8,7 @@
 #                                   run, it is not run either. A name that ends in * is all of that beginning, and
 #                                   is waited for only.
 #   run_jobs                        all of them; how they ended is in passed, failed, skipped, failures
-#   stop_jobs                       ends those that run
+#   stop_jobs                       ends those that run, and what they have started in sessions of its own
 #
 # A job's output is in $logs/NAME.log. It says how many tests it ran by counts NAME PASSED FAILED SKIPPED;
 # else it counts as one, and as none if its name begins with build-.
@@ -19,6 +19,9 @@ declare -A lane_limit=() lane_running=()
 declare -A job_lane=() job_after=() job_command=() job_state=() # state: waiting, running, done, failed, missing
 job_order=()
 declare -A name_of=() began=()
+
+job_grace_s=5            # from SIGTERM to SIGKILL
+job_mark=BIPLANE_JOBS=$$ # in the environment of all that a job starts
 
 # Each job is a process group of its own, so that an interruption ends all of it.
 set -m
@@ -42,7 +45,7 @@ counts() { printf '%s %s %s\n' "$2" "$3" "$4" >"$logs/$1.count"; }
 start_job() {
 	local name=$1 lane=${job_lane[$1]}
 	rm -f "$logs/$name.count"
-	(eval "${job_command[$name]}") >"$logs/$name.log" 2>&1 </dev/null &
+	(export "${job_mark?}" && eval "${job_command[$name]}") >"$logs/$name.log" 2>&1 </dev/null &
 	name_of[$!]=$name
 	began[$!]=$SECONDS
 	job_state[$name]=running
@@ -143,19 +146,31 @@ run_jobs() {
 	done
 }
 
+# Whether a process of any of these jobs' groups lives.
+jobs_live() {
+	local pid
+	for pid in "${!name_of[@]}"; do
+		! kill -0 -- "-$pid" 2>/dev/null || return 0
+	done
+	return 1
+}
+
+jobs_signal() {
+	local pid
+	for pid in "${!name_of[@]}"; do
+		kill "-$1" -- "-$pid" 2>/dev/null || true
+	done
+}
+
 stop_jobs() {
 	set +m # no word about each job that ends
-	local pid i
-	for pid in "${!name_of[@]}"; do
-		kill -TERM -- "-$pid" 2>/dev/null
+	local end=$((SECONDS + job_grace_s))
+	jobs_signal TERM
+	# pytest takes its gateway and brokers down itself, scripts/bench what it measures; who doesn't end in time is ended.
+	while jobs_live && [ $SECONDS -lt $end ]; do
+		sleep 0.1
 	done
-	# pytest takes its gateway and brokers down itself; who doesn't end in time is ended.
-	for pid in "${!name_of[@]}"; do
-		for ((i = 0; i < 300; i++)); do
-			kill -0 -- "-$pid" 2>/dev/null || break
-			sleep 0.1
-		done
-		kill -KILL -- "-$pid" 2>/dev/null
-	done
+	jobs_signal KILL
+	marked_end "$job_mark" 2
 	wait 2>/dev/null
 }

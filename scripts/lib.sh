@@ -57,6 +57,45 @@ process_end() {
 	rm -f "$1"
 }
 
+# Processes that have NAME=VALUE in the environment they were started with: what somebody has started who had it
+# exported, in whatever session or group it is now.
+marked() {
+	grep -lsxz "$1" /proc/[0-9]*/environ | cut -d / -f 3
+}
+
+# marked_gone NAME=VALUE SECONDS: whether there are none any more, or won't be by then.
+marked_gone() {
+	local i
+	for ((i = 0; i <= $2 * 20; i++)); do
+		[ -n "$(marked "$1")" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# marked_signal NAME=VALUE SIGNAL
+marked_signal() {
+	local p
+	for p in $(marked "$1"); do
+		kill "-$2" "$p" 2>/dev/null || true
+	done
+}
+
+# marked_end NAME=VALUE SECONDS: ends them, by TERM and, after so long, by KILL. The caller must not have it in its
+# own environment.
+marked_end() {
+	local i
+	marked_signal "$1" TERM
+	! marked_gone "$1" "$2" || return 0
+	for ((i = 0; i < 100; i++)); do # again: one of them may just have begun another
+		marked_signal "$1" KILL
+		! marked_gone "$1" 0 || return 0
+		sleep 0.05
+	done
+	say "processes that don't end: $(marked "$1" | paste -sd ' ')" >&2
+	return 1
+}
+
 # wait_for SECONDS WHAT COMMAND...: polls until COMMAND succeeds.
 wait_for() {
 	local end=$((SECONDS + $1)) what=$2
@@ -71,7 +110,7 @@ wait_for() {
 }
 
 # Sees to it that $1 hugepages of 2 MiB are free and hugetlbfs is mounted. Leaves them: another
-# program may have begun to use them. Returns 1, having said why, where the machine has none to give.
+# program may have begun to use them; a caller that does not says so by $hugepages_until. Returns 1, having said why, where the machine has none to give.
 hugepages() {
 	local pool=/sys/kernel/mm/hugepages/hugepages-2048kB free total
 	if ! [ -r $pool/free_hugepages ]; then
@@ -89,7 +128,7 @@ hugepages() {
 			say "only $free of $1 hugepages (2 MiB) are to be had; biplane will use ordinary memory"
 			return 1
 		fi
-		say "hugepages: vm.nr_hugepages raised from $total to $want, and left so"
+		say "hugepages: vm.nr_hugepages raised from $total to $want${hugepages_until-, and left so}"
 	fi
 	if ! grep -q ' hugetlbfs ' /proc/mounts; then
 		mkdir -p /dev/hugepages

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154
+# Which case of how many is measured, and how much time is left, for scripts/bench, which includes this. Roughly:
+# from what each takes on two cores that have nothing else to do, and how much longer it has taken so far.
+
+progress_start=900   # milliseconds: biplane-bench begins and ends
+progress_testpmd=300 # as dpdk-testpmd does, beside the two seconds in which it gets under way
+progress_enough=15000 # of measuring, before it says how fast this machine is
+progress_cases=0 progress_at=0
+progress_all=0 progress_done=0 progress_now=0
+progress_began=
+
+# runs N PARTS: N runs of biplane-bench, each for that part of --seconds.
+runs() { echo $(($1 * (seconds * 1000 / $2 + progress_start))); }
+
+testpmd_takes() { echo $(((seconds + 2) * 1000 + progress_testpmd)); }
+
+# takes CASE: milliseconds of a round of it.
+takes() {
+	case $1 in
+	text) echo $((2 * $(testpmd_takes) + $(runs 1 1))) ;;
+	json | route4 | route6 | phd | aggregate | transform | lcl) echo $(($(testpmd_takes) + $(runs 1 1))) ;;
+	million | route4-million) echo $(($(runs 1 1) + 4000)) ;;
+	phd-million) echo $(($(runs 1 1) + 2000)) ;;
+	transform-methods) runs ${#transform_methods[@]} 1 ;;
+	transform-sources) runs ${#transform_sources[@]} 1 ;;
+	lookup) echo $((15000 / rounds + 1000)) ;;
+	figure6) runs $((2 * ${#message_rates[@]})) 1 ;;
+	publish) echo $(((publish_seconds * 1000 + 4000) / rounds)) ;;
+	latency) echo $((9000 / rounds)) ;;
+	sync) echo $(((sync_seconds * 1000 + 24000) / rounds)) ;;
+	phd-sizes) runs $((4 * ${#apdu_sizes[@]})) 3 ;;
+	phd-figure6) runs $((4 * ${#message_rates[@]})) 1 ;;
+	phd-associations) echo $((seconds * 1000 + 4000)) ;;
+	aggregate-figure9)
+		echo $((${#group_sizes[@]} * (2 * progress_start + (${#gateway_rates[@]} + ${#socket_rates[@]}) * seconds * 120)))
+		;;
+	transform-times) echo $(($(runs ${#transform_methods[@]} 3) + 500)) ;;
+	transform-figure6)
+		echo $((${#transform_methods[@]} * (progress_start + ${#transform_rates[@]} * seconds * 120) +
+			${#transform_socket_rates[@]} * seconds * 240))
+		;;
+	transform-sockets) runs 6 3 ;;
+	bridge-before) runs 6 6 ;;
+	lcl-hops) echo $(((2 + ${#lcl_hops[@]} * (1 + ${#lcl_turns[@]})) * (seconds * 1000 + 1000) / rounds)) ;;
+	alarm-paper) echo $(((15000 + alarm_count * (45 + 5 * ${#alarm_percents[@]})) / rounds)) ;;
+	mix) runs 8 3 ;;
+	nodes) runs ${#nodes_cases[@]} 3 ;;
+	growth) growth_takes ;;
+	peers)
+		echo $((${#peers_deciders[@]} * ((2 + ${#peers_rates[@]}) * (seconds * 1000 / peers_part + 300) + 3000) +
+			${#peers_ways[@]} * (2 * seconds * 1000 / peers_part + 2000) + 4000))
+		;;
+	*) runs 1 1 ;;
+	esac
+}
+
+growth_takes() {
+	local s steps n=0
+	for s in "${growth_series[@]}"; do
+		read -ra steps <<<"${growth_steps[$s]}"
+		n=$((n + 2 * (${#steps[@]} - 1)))
+	done
+	echo $(($(runs $n $growth_part) + 10000)) # what is to be a million takes its time to be made
+}
+
+progress_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+progress_begin() {
+	local c
+	for c in "${cases[@]}"; do
+		progress_cases=$((progress_cases + 1))
+		progress_all=$((progress_all + rounds * $(takes "$c")))
+	done
+	progress_began=$(progress_ms)
+}
+
+progress_left() {
+	local left=$((progress_all - progress_done))
+	if [ $progress_done -gt $progress_enough ]; then
+		left=$((left * (($(progress_ms) - progress_began) / 100) / (progress_done / 100)))
+	fi
+	if [ $left -lt 90000 ]; then
+		echo "about $(((left + 9999) / 10000))0 s left"
+	else
+		echo "about $(((left + 30000) / 60000)) min left"
+	fi
+}
+
+# now_at WHAT MILLISECONDS: it begins, and what was begun before has ended.
+now_at() {
+	progress_done=$((progress_done + progress_now))
+	progress_now=$2
+	note "$1; $(progress_left)"
+}
+
+# case_begin CASE
+case_begin() {
+	progress_at=$((progress_at + 1))
+	now_at "case $progress_at of $progress_cases: $1" $((rounds * $(takes "$1")))
+}
+
+# round_begin CASE...: the round $round of these, which are measured in turn.
+round_begin() {
+	local c ms=0
+	for c; do
+		ms=$((ms + $(takes "$c")))
+	done
+	progress_at=$#
+	now_at "cases 1 to $# of $progress_cases, round $round of $rounds" $ms
+}

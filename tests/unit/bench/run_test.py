@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bench/progress.sh and bench/run.sh with a clock and a pool of hugepages that are known."""
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def bash(script, check=True):
+    return subprocess.run(["bash", "-c", "set -euo pipefail\n" + script], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                          check=check).stdout
+
+
+PROGRESS = """
+. bench/progress.sh
+rounds=2 clock=0
+note() { echo "$*"; }
+progress_ms() { echo $clock; }
+takes() { echo 30000; }
+"""
+
+
+class Progress(unittest.TestCase):
+    def told(self, script):
+        return bash(PROGRESS + script).splitlines()
+
+    def test_cases_are_counted_and_their_time_is_the_tables_at_first(self):
+        self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a"), ["case 1 of 3: a; about 3 min left"])
+
+    def test_a_slow_machine_is_known_by_what_it_has_done(self):
+        self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a; clock=180000; case_begin b")[1],
+                         "case 2 of 3: b; about 6 min left")
+
+    def test_the_last_minutes_are_seconds(self):
+        self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a; case_begin b; clock=60000; case_begin c")[2],
+                         "case 3 of 3: c; about 30 s left")
+
+    def test_cases_in_turn_are_counted_together_and_by_rounds(self):
+        self.assertEqual(self.told("""cases=(a b c); progress_begin
+            for ((round = 1; round <= rounds; round++)); do round_begin a b; clock=$((clock + 60000)); done
+            case_begin c"""),
+            ["cases 1 to 2 of 3, round 1 of 2; about 3 min left", "cases 1 to 2 of 3, round 2 of 2; about 2 min left",
+             "case 3 of 3: c; about 60 s left"])
+
+    def test_every_case_says_how_long_it_takes(self):
+        listed = subprocess.run([ROOT / "scripts" / "bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = (ROOT / "scripts" / "bench").read_text(encoding="utf-8")
+        arrays = "\n".join(re.findall(r"^\w+=\([^)]*\)(?: #.*)?$|^publish_seconds=.*|^sync_routes=.*", text, re.MULTILINE))
+        files = " ".join(sorted(str(p.relative_to(ROOT)) for p in (ROOT / "bench").glob("*.sh")))
+        told = bash(f"{arrays}\nfor f in {files}; do . $f; done\nrounds=5 seconds=3\n"
+                    f"for c in {' '.join(listed.split())}; do echo $c $(takes $c); done")
+        times = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
+        self.assertEqual(sorted(times), sorted(listed.split()))
+        self.assertGreater(min(times.values()), 0)
+
+
+class Hugepages(unittest.TestCase):
+    def back(self, record, now):
+        """What the pool is set to, if it is, by the end of a run with that record."""
+        with tempfile.TemporaryDirectory() as d:
+            there = Path(d)
+            (there / "pool").write_text(f"{now}\n", encoding="utf-8")
+            (there / "record").write_text(record + "\n", encoding="utf-8")
+            return bash(f". scripts/lib.sh\n. bench/run.sh\nrun_pool={d}/pool\nsysctl() {{ echo \"$2\"; }}\n"
+                        f"run_hugepages_back {d}/record")
+
+    def test_what_was_raised_is_put_back(self):
+        self.assertEqual(self.back("100 1024", 1024), "vm.nr_hugepages=100\n")
+
+    def test_what_was_not_raised_is_left(self):
+        self.assertEqual(self.back("1024 1024", 1024), "")
+
+    def test_what_somebody_has_changed_since_is_left(self):
+        self.assertEqual(self.back("100 1024", 3000), "")
+
+    def test_interrupted_while_it_was_raised_is_put_back(self):
+        self.assertEqual(self.back("100", 700), "vm.nr_hugepages=100\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
