@@ -308,7 +308,11 @@
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
 		"of these, inside one packet of known length: its end is the next boundary")       \
 	X(SEEK_ENTERED, STREAM, "seeks", "times a stream had to be searched for a boundary")       \
-	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's acknowledgement")  \
+	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's answer")           \
+	X(SEEK_PUSHED, STREAM, "seeks_pushed",                                                     \
+		"boundaries accepted after resync_pushes in a row: known topics are read again")   \
+	X(SEEK_REFUTED, STREAM, "seeks_refuted",                                                   \
+		"of these, those that what followed showed to be wrong: searched again")           \
 	X(SEEK_NO_VERSION, STREAM, "seeks_no_version",                                             \
 		"boundary proven, but the MQTT version still unknown")                             \
 	X(OPAQUE_NOT_MQTT, STREAM, "opaque_not_mqtt", "stream did not begin with CONNECT")         \
@@ -340,6 +344,8 @@
 	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
 	X(TOPIC_MEMO, MQTT, "topic_memo", "PUBLISH on the topic that the flow published last")     \
 	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
+	X(TOPIC_UNPROVEN, MQTT, "topics_unproven",                                                 \
+		"of these, topics not judged: new since seeks_pushed, and nothing answered yet")   \
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
