@@ -39,20 +39,25 @@ enum bp_stream {
 /* What of the second lines a direction uses: the fast path goes on only when 0. */
 #define BP_FLOW_HELD(dir) (uint8_t)(0x01 << (dir))    /* segments ahead of the stream */
 #define BP_FLOW_FINWAIT(dir) (uint8_t)(0x04 << (dir)) /* a FIN ahead of the stream */
+#define BP_FLOW_PUSHES(dir) (uint8_t)(0x10 << (dir))  /* a search that counts pushes */
+#define BP_FLOW_PUSHED(dir) (uint8_t)(0x40 << (dir))  /* read on after one, no answer yet */
+#define BP_FLOW_PUSHED_EITHER (uint8_t)(BP_FLOW_PUSHED(0) | BP_FLOW_PUSHED(1))
 
 #define BP_NO_FLOW UINT32_MAX
 
-/* A guess that waits for its proof; see seek.c. */
+/* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
 struct bp_seek {
-	uint32_t next;       /* sequence number up to which the guess has been checked */
-	uint32_t skip;       /* bytes of the packet under way beyond `next` */
+	uint32_t skip;       /* bytes of the packet under way beyond that */
+	uint32_t run_end;    /* end of the push that made `pushes` enough */
 	uint32_t expect_seq; /* what the peer must have acknowledged */
 	uint16_t expect_id;
 	uint8_t expect_type; /* packet type that proves the guess; 0: none yet */
 	uint8_t versions;    /* bit 0: 3.1/3.1.1 still possible, bit 1: 5.0 */
-	uint8_t valid;
-	uint8_t pad;
-	uint16_t asked; /* when what the peer must answer was seen, ticks >> 10 */
+	uint8_t valid : 1;
+	uint8_t topic : 1; /* the push under way has a PUBLISH on a known topic */
+	uint8_t more : 1;  /* it has segments before this one */
+	uint8_t pushes;    /* in a row; or BP_PUSHES_CUT */
+	uint16_t asked;    /* when what the peer must answer was seen, ticks >> 10 */
 };
 
 struct bp_flow {
@@ -92,17 +97,20 @@ struct bp_flow {
 	uint32_t aliases_len[2]; /* bytes used in the block */
 	uint16_t alias_max[2];   /* the highest that the sender may use */
 	uint8_t has_alias_max[2];
-	uint8_t pad2[6];
+	uint16_t mss; /* the smaller one that the ends announced; 0: not seen */
+	uint8_t pad2[4];
 	/* line 3 */
 	struct bp_seek seek[2];
 	uint64_t opened_ns;
-	uint8_t pad3[8];
+	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 256, "a flow is 256 bytes");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
 
 #define BP_MEMO_MANY (UINT32_MAX - 1)
+/* The push under way did not begin with a packet, as far as is known. */
+#define BP_PUSHES_CUT UINT8_MAX
 
 /*
  * The table: groups of 15 flows, found by 16-bit tags that lie together (32 bytes a group), so that

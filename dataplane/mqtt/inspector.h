@@ -46,6 +46,7 @@ struct bp_inspector {
 	struct bp_carry *carry;
 	uint64_t carry_per_flow;
 	uint64_t reorder_bytes;
+	uint8_t resync_pushes; /* 0: none are enough */
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
 	struct bp_ring *ring;
@@ -109,6 +110,26 @@ static inline uint64_t bp_topic_hash(const struct bp_inspector *in, const uint8_
 	return bp_mix(a ^ in->topic_key[1], b ^ h) | 1;
 }
 
+/*
+ * The topics of a flow as a Bloom filter of two bits each. One that was never published passes with
+ * a probability of (1 - (1 - 1/64)^2n)^2 after n others: 0.1 % after one, 7 % after ten.
+ */
+static inline uint64_t bp_topic_bits(uint64_t hash)
+{
+	return UINT64_C(1) << (hash >> 58) | UINT64_C(1) << (hash >> 52 & 63);
+}
+
+static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
+{
+	return (bp_topic_bits(hash) & ~f->known) == 0;
+}
+
+/* Whether nothing of this direction is read: given up, or searched. */
+static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] >= BP_STREAM_SEEK;
+}
+
 /* stream.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
 /* The first segment of an unknown pair of addresses. */
@@ -167,6 +188,12 @@ void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_
 void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq);
 void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
+/* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
+void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+/* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.
+ * `body`: all of it; `seq` is that of the fixed header. */
+void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq);
 /* A packet of the readable direction `dir` may be the answer that the other one waits for. */
 void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint16_t packet_id, uint32_t ack);

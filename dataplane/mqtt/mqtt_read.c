@@ -17,7 +17,14 @@ void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 void bp_mqtt_opaque(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
 {
+	/* it was not in step: the search goes on */
+	if (f->pending & BP_FLOW_PUSHED(dir)) {
+		bp_tally(in, BP_C_SEEK_REFUTED);
+		bp_seek_enter(in, f, dir, f->next[dir]);
+		return;
+	}
 	bp_tally(in, reason);
+	f->pending &= (uint8_t) ~(BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER);
 	for (unsigned d = 0; d < 2; d++) {
 		bp_mqtt_drop_carry(in, f, d);
 		bp_alias_forget(in, f, d);
@@ -162,6 +169,8 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	uint16_t id = 0;
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
+	if (f->pending & BP_FLOW_PUSHED(dir))
+		bp_seek_ask(in, f, dir, fixed, body, seq);
 	/* a connected client's PUBLISH is nearly every packet there is */
 	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
 		(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
@@ -189,7 +198,8 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 		return;
 	}
 	/* what was held and is read because of the other direction's frame has no ACK at hand */
-	if (f->stream[!dir] == BP_STREAM_SEEK && in->frame->to_broker == (dir == BP_TO_BROKER))
+	if ((f->stream[!dir] == BP_STREAM_SEEK || (f->pending & BP_FLOW_PUSHED(!dir))) &&
+		in->frame->to_broker == (dir == BP_TO_BROKER))
 		bp_seek_answer(in, f, dir, fixed->type, id, in->frame->ack);
 }
 

@@ -102,6 +102,22 @@ static void judge_many(struct judging *j)
 		judge(j, c->rule[i]);
 }
 
+/*
+ * On a stream that only pushes brought back, only topics count that were published while it was
+ * proven.
+ */
+static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, uint64_t hash)
+{
+	if (bp_topic_known(f, hash))
+		return true;
+	if (f->pending & BP_FLOW_PUSHED_EITHER) {
+		bp_tally(in, BP_C_TOPIC_UNPROVEN);
+		return false;
+	}
+	f->known |= bp_topic_bits(hash);
+	return true;
+}
+
 /* Which rules the topic matches, to the flow's memo. */
 static void look_up(struct bp_inspector *in, struct bp_flow *f, const uint8_t *topic, uint16_t len,
 	uint64_t hash)
@@ -109,7 +125,7 @@ static void look_up(struct bp_inspector *in, struct bp_flow *f, const uint8_t *t
 	struct matched m = {.rules = in->rules};
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
-	if (in->rules->generation != 0)
+	if (topic_counts(in, f, hash) && in->rules->generation != 0)
 		bp_ruleset_match(in->rules, topic, len, gather, &m);
 	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
 	f->memo_hash = hash;
@@ -261,7 +277,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		return BP_WANTED_OPAQUE;
 	}
 	if (!resolve(in, f, dir, &p)) {
-		if (f->stream[dir] == BP_STREAM_OPAQUE)
+		if (bp_stream_unread(f, dir))
 			return BP_WANTED_OPAQUE;
 		count_publish(in, f, &p);
 		return BP_WANTED_NO;

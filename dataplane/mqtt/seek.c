@@ -16,6 +16,17 @@
  * other direction was a guess as well, it is proven by the same exchange. The MQTT version must
  * have become unambiguous too, or the stream stays unread: a PUBLISH of 5.0 read as 3.1.1 would
  * give wrong payloads.
+ *
+ * Where nothing is answered (QoS 0) there is no such proof. What a payload can't do is decide where
+ * its sender pushes: TCP marks the end of what the application wrote at once (PSH, RFC 9293 3.9.1),
+ * and a client writes packets. A push counts when it is one short segment of whole packets and at
+ * least one of them is a PUBLISH on a topic that this connection published while it was proven;
+ * what is on another topic, any other push, a segment out of order or repeated begin the count
+ * anew. `resync_pushes` in a row are enough once the peer has acknowledged the last of them, in a
+ * segment that is in sequence itself: whoever injects segments without seeing the connection gets
+ * no such acknowledgement, for the true sender's segments would come between. Even then only topics
+ * of before are judged (publish.c) until an answer proves the stream, and a contradiction sends it
+ * back to the search. A connection met in the middle has no topics of before.
  */
 
 #define V4 1
@@ -33,6 +44,9 @@ void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	bp_hold_release(in, f, dir);
 	bp_alias_forget(in, f, dir);
 	f->flags |= BP_FLOW_MIDWAY;
+	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
+	if (in->resync_pushes != 0 && in->judged[dir] && f->known != 0)
+		f->pending |= BP_FLOW_PUSHES(dir);
 	f->stream[dir] = BP_STREAM_SEEK;
 	f->next[dir] = seq;
 	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
@@ -112,16 +126,22 @@ static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, con
 	return left;
 }
 
+/* The stream is read from where the guess has come to. */
+static void read_on(struct bp_flow *f, unsigned dir)
+{
+	f->skip[dir] = f->seek[dir].skip;
+	f->stream[dir] = f->skip[dir] != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
+	f->pending &= (uint8_t)~BP_FLOW_PUSHES(dir);
+}
+
 static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
-	struct bp_seek *s = &f->seek[dir];
-
 	bp_tally(in, BP_C_SEEK_PROVEN);
-	f->next[dir] = s->next;
-	f->skip[dir] = s->skip;
-	f->stream[dir] = s->skip != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		read_on(f, dir);
+	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
 	f->memo_gen = 0;
-	memset(s, 0, sizeof(*s));
+	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
 }
 
 /* The version, once one is left; both directions narrow it down. */
@@ -144,13 +164,89 @@ static bool answers(const struct bp_seek *question, uint8_t type, uint16_t id, u
 }
 
 /*
- * Reads on in the guess: p[0] is at s->next + nothing skipped. Returns false at a contradiction.
+ * One question at a time, the first: a client that does not wait for answers asks the next one
+ * before the last is answered. An answer that does not come was missed.
+ */
+static void ask(
+	const struct bp_inspector *in, struct bp_seek *s, uint8_t want, uint16_t id, uint32_t end)
+{
+	uint16_t now = (uint16_t)(in->now_ticks >> 10);
+
+	if (s->expect_type != 0 && (uint16_t)(now - s->asked) <= ANSWER_WAIT)
+		return;
+	s->asked = now;
+	s->expect_type = want;
+	s->expect_id = id;
+	s->expect_seq = end;
+}
+
+/* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
+static void note_topic(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
+{
+	struct bp_seek *s = &f->seek[dir];
+	struct bp_mqtt_publish p;
+
+	if (bp_mqtt_publish_head(f->version, fixed->flags, body, have, fixed->remaining, &p) !=
+			BP_MQTT_OK ||
+		p.topic_len == 0)
+		return; /* cut, or an alias, of which nothing is known after a gap */
+	if (bp_topic_known(f, bp_topic_hash(in, p.topic, p.topic_len)))
+		s->topic = 1;
+	else
+		s->pushes = BP_PUSHES_CUT;
+}
+
+/*
+ * Whether a segment is short enough to be what the application wrote at once. A long write is cut
+ * into segments as long as the path takes, less than the ends announced by options and tunnels; and
+ * there are senders that push each of them, or some, with the window in mind (RFC 9293 3.8.6.2.1).
+ */
+static bool is_short(const struct bp_flow *f, uint32_t len)
+{
+	uint32_t mss = f->mss != 0 ? f->mss : 536;
+
+	return len <= mss - mss / 4;
+}
+
+/* A segment of `len` bytes, all of them in the guess, ended a push, at `end`. */
+static void count_push(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	if (s->skip != 0) {
+		s->pushes = BP_PUSHES_CUT;
+	} else if (s->pushes == BP_PUSHES_CUT || s->more || !is_short(f, len)) {
+		s->pushes = 0; /* the next one begins with a packet */
+	} else if (s->topic && s->pushes < in->resync_pushes) {
+		s->pushes++;
+		s->run_end = end;
+	}
+	s->topic = 0;
+	s->more = 0;
+}
+
+/* The bytes of the segment under way up to `end` are in the guess. */
+static void note_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	const struct bp_frame *frame = in->frame;
+
+	if (end != frame->seq + frame->payload_len)
+		return; /* it lies in several pieces */
+	if (frame->tcp_flags & BP_TCP_PSH)
+		count_push(in, f, dir, frame->payload_len, end);
+	else
+		f->seek[dir].more = 1;
+}
+
+/*
+ * Reads on in the guess, p[0] at sequence number `at`. Returns false at a contradiction.
  * *answered: a packet answers the other direction's question.
  */
 static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
-	uint32_t n, uint32_t ack, bool *answered)
+	uint32_t n, uint32_t at, uint32_t ack, bool *answered)
 {
-	uint16_t now = (uint16_t)(in->now_ticks >> 10);
 	struct bp_seek *s = &f->seek[dir];
 
 	while (n != 0) {
@@ -162,7 +258,7 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 		if (s->skip != 0) {
 			have = s->skip < n ? s->skip : n;
 			s->skip -= have;
-			s->next += have;
+			at += have;
 			p += have;
 			n -= have;
 			continue;
@@ -177,21 +273,14 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 			return false;
 		if (have == total && answers(&f->seek[!dir], fixed.type, id, ack))
 			*answered = true;
+		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
+			note_topic(
+				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);
 		want = answer_to(fixed.type, fixed.flags >> 1 & 3);
-		/*
-		 * One question at a time, the first: a client that does not wait for answers asks
-		 * the next one before the last is answered. An answer that does not come was
-		 * missed.
-		 */
-		if (want != 0 && (have == total || id != 0) &&
-			(s->expect_type == 0 || (uint16_t)(now - s->asked) > ANSWER_WAIT)) {
-			s->asked = now;
-			s->expect_type = want;
-			s->expect_id = id;
-			s->expect_seq = s->next + total;
-		}
+		if (want != 0 && (have == total || id != 0))
+			ask(in, s, want, id, at + total);
 		s->skip = total - have;
-		s->next += have;
+		at += have;
 		p += have;
 		n -= have;
 	}
@@ -207,19 +296,22 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 	/* before the position at which the search began, too: what was judged must not be again */
 	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
 		bp_tally(in, BP_C_SEG_DUPLICATE);
+		s->pushes = BP_PUSHES_CUT;
 		return;
 	}
-	f->next[dir] = seq + n;
-	if (!s->valid || seq != s->next) {
+	if (!s->valid || seq != f->next[dir]) {
 		memset(s, 0, sizeof(*s));
 		s->valid = 1;
-		s->next = seq;
+		s->pushes = BP_PUSHES_CUT;
 		s->versions = versions_of(f);
 	}
-	if (!guess_on(in, f, dir, p, n, ack, &answered)) {
+	f->next[dir] = seq + n;
+	if (!guess_on(in, f, dir, p, n, seq, ack, &answered)) {
 		s->valid = 0;
 		return;
 	}
+	if (f->pending & BP_FLOW_PUSHES(dir))
+		note_segment(in, f, dir, seq + n);
 	if (!answered)
 		return;
 	/* two guesses that need different versions can't both be true */
@@ -234,6 +326,39 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 	}
 	prove(in, f, !dir);
 	prove(in, f, dir);
+}
+
+void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	/* bytes that were never seen have gone by: they may have been anything */
+	if ((int32_t)(ack - f->next[dir]) > 0) {
+		s->valid = 0;
+		f->next[dir] = ack;
+		return;
+	}
+	if (!s->valid || s->pushes != in->resync_pushes || (int32_t)(ack - s->run_end) < 0)
+		return;
+	bp_tally(in, BP_C_SEEK_PUSHED);
+	read_on(f, dir);
+	f->pending |= BP_FLOW_PUSHED(dir);
+	f->memo_gen = 0;
+	memset(s, 0, sizeof(*s));
+}
+
+void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
+{
+	uint8_t want = answer_to(fixed->type, fixed->flags >> 1 & 3);
+	struct bp_seek *s = &f->seek[dir];
+	uint16_t id;
+
+	if (want == 0 || possible(versions_of(f), fixed, body, fixed->remaining, &id) == 0)
+		return;
+	s->valid = 1;
+	s->versions = versions_of(f);
+	ask(in, s, want, id, seq + fixed->header_len + fixed->remaining);
 }
 
 void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,

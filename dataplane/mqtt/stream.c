@@ -99,6 +99,29 @@ static void payload(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	}
 }
 
+/* The maximum segment size that a SYN announces (RFC 9293 3.7.1); without the option 536. */
+static uint16_t announced_mss(const struct bp_frame *frame)
+{
+	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
+
+	while (end - p >= 4 && p[0] != 0) {
+		if (p[0] == 2 && p[1] == 4)
+			return bp_be16(p + 2);
+		if (p[0] != 1 && p[1] < 2)
+			break;
+		p += p[0] == 1 ? 1 : p[1];
+	}
+	return 536;
+}
+
+static void note_mss(struct bp_flow *f, const struct bp_frame *frame)
+{
+	uint16_t mss = announced_mss(frame);
+
+	if (f->mss == 0 || mss < f->mss)
+		f->mss = mss;
+}
+
 static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	f->next[dir] = seq + 1;
@@ -113,6 +136,8 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	f->flags &= BP_FLOW_IP6;
 	f->pending = 0;
 	f->version = 0;
+	f->known = 0;
+	f->mss = 0;
 	f->stream[1] = BP_STREAM_UNSEEN;
 	memset(f->has_alias_max, 0, sizeof(f->has_alias_max));
 	memset(f->seek, 0, sizeof(f->seek));
@@ -137,6 +162,7 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
 			      */
 	if ((f->flags & BP_FLOW_CLOSED) || !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
 		reopen(in, f, frame->seq);
+		note_mss(f, frame);
 		return true;
 	}
 	f->flags |= BP_FLOW_SYN_AGAIN;
@@ -149,8 +175,10 @@ static void syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->syn_seq + 1)
 		reopen(in, f, f->syn_seq);
 	/* data that came with the SYN may be acknowledged or not */
-	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX)
+	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX) {
 		set_syn(f, BP_FROM_BROKER, frame->seq);
+		note_mss(f, frame);
+	}
 }
 
 static void rst(
@@ -225,6 +253,11 @@ static void segment_slow(
 		if (!of_fin)
 			bp_hold_gap_lost(in, f, !dir, frame->ack);
 	}
+	/* only the true peer knows its own position: an acknowledgement may be anybody's */
+	if ((f->pending & BP_FLOW_PUSHES(!dir)) && tracked(f->stream[dir]) &&
+		(frame->tcp_flags & (BP_TCP_ACK | BP_TCP_SYN)) == BP_TCP_ACK &&
+		frame->seq == f->next[dir])
+		bp_seek_acked(in, f, !dir, frame->ack);
 	if (frame->payload_len != 0)
 		payload(in, f, dir, frame, seq);
 	if (f->flags & BP_FLOW_CLOSED)
@@ -288,6 +321,7 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		f = add(in, frame, l, BP_LIST_OPENING);
 		f->syn_seq = frame->seq;
 		set_syn(f, BP_TO_BROKER, frame->seq);
+		note_mss(f, frame);
 		if (frame->payload_len != 0)
 			payload(in, f, BP_TO_BROKER, frame, frame->seq + 1);
 	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
@@ -297,6 +331,7 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		f->syn_seq = frame->ack - 1;
 		set_syn(f, BP_TO_BROKER, frame->ack - 1);
 		set_syn(f, BP_FROM_BROKER, frame->seq);
+		note_mss(f, frame);
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
 		bp_tally(in, BP_C_FLOW_MIDWAY);
 		f = add(in, frame, l, BP_LIST_IDLE);

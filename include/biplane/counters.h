@@ -283,7 +283,9 @@
 	X(SEG_OVERLAP, INSPECT, "segments_overlap", "partly retransmitted: the new part was read") \
 	X(SEG_OUT_OF_ORDER, INSPECT, "segments_out_of_order", "ahead of the stream: a copy waits") \
 	X(SEG_REORDER_FULL, INSPECT, "segments_reorder_full",                                      \
-		"ahead of the stream beyond what reorder_bytes allows")                            \
+		"ahead of the stream beyond what reorder_bytes allows, or amid too many holes")    \
+	X(SEG_REORDER_TOTAL, INSPECT, "segments_reorder_total",                                    \
+		"ahead of the stream while half of carry_total is in use")                         \
 	X(SEG_BAD_CHECKSUM, INSPECT, "segments_bad_checksum",                                      \
 		"with a wrong TCP checksum: forwarded, never read")                                \
 	X(SEG_BAD_HEADER, INSPECT, "segments_bad_header",                                          \
@@ -306,7 +308,11 @@
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
 		"of these, inside one packet of known length: its end is the next boundary")       \
 	X(SEEK_ENTERED, STREAM, "seeks", "times a stream had to be searched for a boundary")       \
-	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's acknowledgement")  \
+	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's answer")           \
+	X(SEEK_PUSHED, STREAM, "seeks_pushed",                                                     \
+		"boundaries accepted after resync_pushes in a row: known topics are read again")   \
+	X(SEEK_REFUTED, STREAM, "seeks_refuted",                                                   \
+		"of these, those that what followed showed to be wrong: searched again")           \
 	X(SEEK_NO_VERSION, STREAM, "seeks_no_version",                                             \
 		"boundary proven, but the MQTT version still unknown")                             \
 	X(OPAQUE_NOT_MQTT, STREAM, "opaque_not_mqtt", "stream did not begin with CONNECT")         \
@@ -338,6 +344,8 @@
 	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
 	X(TOPIC_MEMO, MQTT, "topic_memo", "PUBLISH on the topic that the flow published last")     \
 	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
+	X(TOPIC_UNPROVEN, MQTT, "topics_unproven",                                                 \
+		"of these, topics not judged: new since seeks_pushed, and nothing answered yet")   \
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \

@@ -68,6 +68,7 @@ static void start(void)
 	m->carry_per_flow = 1024;
 	m->carry_total = 2048;
 	m->reorder_bytes = 512;
+	m->resync_pushes = 2;
 	m->topic_states = 16;
 	m->alarm_ring = 4096;
 	rig_open(&tight);
@@ -249,7 +250,9 @@ static void segments(struct input *in)
 		if (kind == 6)
 			want = want << 8 | take(in);
 		payload = take_bytes(in, want, &n);
-		segment(r, i, d, kind == 1 ? TH_ACK | TH_FIN : TH_ACK,
+		/* connection 0 has two numbers: one of them does not push */
+		segment(r, i, d,
+			(kind == 1 ? TH_ACK | TH_FIN : TH_ACK) | ((op & 3) != 3 ? TH_PSH : 0),
 			c->seq[d] + (kind == 2 ? (uint32_t)offset : 0),
 			c->seq[!d] + (kind == 7 ? (uint32_t)offset : 0), payload, n,
 			op & 0x40 ? n / 2 : n);
@@ -280,6 +283,9 @@ static void check(struct rig *r)
 			      rig_count(r, BP_C_ALARM_TOO_LARGE));
 	HOLDS(rig_told_count(r) == rig_count(r, BP_C_ALARM_QUEUED));
 	HOLDS(rig_count(r, BP_C_MATCH) >= rig_count(r, BP_C_VALUE_MISSING) + told);
+	/* each is found in a search of its own */
+	HOLDS(rig_count(r, BP_C_SEEK_PUSHED) <= rig_count(r, BP_C_SEEK_ENTERED));
+	HOLDS(rig_count(r, BP_C_SEEK_REFUTED) <= rig_count(r, BP_C_SEEK_PUSHED));
 	HOLDS(rig_count(r, BP_C_SEG_EMPTY) <= rig_count(r, BP_C_SEG_INSPECTED));
 	/* a connection is given up at most once in each of its lives */
 	HOLDS(opaque_total(r) <= rig_count(r, BP_C_FLOW_OPENED) + rig_count(r, BP_C_FLOW_MIDWAY) +
