@@ -222,7 +222,7 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
 		s->sum = bp_sum_add(s->sum, sum);
 	}
 	if (in->frame_len != bp_agg_least(m->len))
-		a->streams.rest[m->stream].more += in->frame_len - bp_agg_least(m->len);
+		s->more += in->frame_len - bp_agg_least(m->len);
 	s->arrived_ns += now_ns;
 	bp_aggregator_taken(a, in->rule, in->frame_len);
 	if (s->writer.count == r->most)

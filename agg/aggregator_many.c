@@ -3,10 +3,10 @@
 #include "proto/agg_full_like.h"
 
 /*
- * What becomes of a burst of several streams, in steps that each go over all of it, so that what
- * one message waits for is filled by the others: read (fetch the slot of the stream), guess (fetch
- * the stream), look (fetch where in the aggregate it goes), and place, in the order in which they
- * came.
+ * What becomes of a burst of several streams, in steps, so that what one message waits for is
+ * filled by the others: read (fetch the slot of the stream), guess (fetch the stream), look (fetch
+ * where in the aggregate it goes), and place. Each of the first three is some way ahead of the
+ * next.
  *
  * The usual message, of IPv4 without tags, is judged and placed here: what makes its stream is one
  * word, and all it needs of the stream is one cache line. The general way does all others, and what
@@ -14,6 +14,20 @@
  */
 
 /* ---- look ---- */
+
+/* Messages that are looked at together, before those before them are placed. What is fetched at one
+ * time must be little: a processor has room for some twenty lines on their way, and forgets what it
+ * is asked for beyond them. */
+#define LOOK 16u
+#define AHEAD 4u /* messages that begin or complete aggregates: what they need is fetched before   \
+		  */
+
+/* In which order messages of a burst are placed, by their index; each list ascends. */
+struct order {
+	uint8_t append[BP_AGGREGATOR_BURST], begin[BP_AGGREGATOR_BURST], end[BP_AGGREGATOR_BURST];
+	unsigned n_append, n_begin, n_end;
+	uint64_t strange; /* 0: all were of the streams that were guessed */
+};
 
 /* Fetches what may lie there. It need not: where there is no stream or no aggregate, it is an
  * address like any other, and not one to be reckoned with as a pointer. */
@@ -23,40 +37,81 @@ static inline __attribute__((always_inline)) void fetch(const void *base, size_t
 }
 
 /*
- * Fetches where messages go, and with the first and the last one of an aggregate what these need.
- * Those are found without a branch, which nobody could foretell. gcc takes a function that does
- * nothing else for one without effect, and its calls away: hence inlined before it looks at that.
+ * Fetches where messages go, and tells them apart without a branch, which nobody could foretell:
+ * those that begin an aggregate, those that complete one, and the others. gcc takes a function that
+ * does nothing else for one without effect, and its calls away: hence inlined before it looks at
+ * that.
  */
-static inline __attribute__((always_inline)) void look(const struct bp_aggregator_burst *k)
+static inline __attribute__((always_inline)) void look(
+	const struct bp_aggregator_burst *k, struct order *o, unsigned from, unsigned until)
 {
-	const struct bp_agg_streams *t = &k->a->streams;
-	uint8_t seldom[BP_AGGREGATOR_BURST];
-	unsigned n = 0;
+	unsigned append = o->n_append, begin = o->n_begin, end = o->n_end;
+	uint64_t strange = 0;
 
-	for (unsigned i = 0; i < k->n; i++) {
-		const struct bp_agg_full_writer *w = &k->s[i]->writer;
+	for (unsigned i = from; i < until; i++) {
+		const struct bp_agg_stream *s = k->s[i];
+		const struct bp_agg_full_writer *w = &s->writer;
+		const unsigned first = w->count == 0, last = w->count + 1u == w->most;
 
 		fetch(w->buf, BP_AGG_FULL_HEADER + w->directory);
 		fetch(w->buf, (size_t)w->front + w->payloads);
-		seldom[n] = (uint8_t)i;
-		n += (uint8_t)(w->count - 1) >= (uint8_t)(w->most - 2);
+		o->append[append] = (uint8_t)i;
+		o->begin[begin] = (uint8_t)i;
+		o->end[end] = (uint8_t)i;
+		append += (first | last) ^ 1;
+		begin += first;
+		end += (first ^ 1) & last;
+		strange |= s->usual ^ k->usual[i];
 	}
-	for (unsigned i = 0; i < n; i++) {
-		const struct bp_agg_stream *s = k->s[seldom[i]];
-		const size_t stream = (size_t)(s - t->stream);
+	o->strange = strange;
+	o->n_append = append;
+	o->n_begin = begin;
+	o->n_end = end;
+}
 
-		fetch(&s->buffer, 0);
-		fetch(s->writer.buf, 0);
-		fetch(t->link, stream * sizeof(t->link[0]));
-		fetch(t->rest, stream * sizeof(t->rest[0]));
-		fetch(t->row, stream * sizeof(t->row[0]));
-	}
-	for (unsigned i = 0; i < n; i++) {
-		const uint8_t *buffer = k->s[seldom[i]]->buffer;
+/* What the first message of an aggregate needs besides. */
+static inline __attribute__((always_inline)) void look_begin(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const size_t stream = (size_t)(s - t->stream);
 
-		fetch(buffer, 0);
-		fetch(buffer, 64);
-	}
+	fetch(&s->buffer, 0);
+	fetch(t->link, stream * sizeof(t->link[0]));
+}
+
+/* And the last one. */
+static inline __attribute__((always_inline)) void look_end(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const size_t stream = (size_t)(s - t->stream);
+
+	fetch(&s->buffer, 0);
+	fetch(s->writer.buf, 0);
+	fetch(t->link, stream * sizeof(t->link[0]));
+	fetch(t->rest, stream * sizeof(t->rest[0]));
+	fetch(t->row, stream * sizeof(t->row[0]));
+}
+
+/* Once this is there: those beside a stream on its list, */
+static inline __attribute__((always_inline)) void look_beside(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const struct bp_agg_link *l = &t->link[s - t->stream];
+
+	fetch(t->link, l->before * sizeof(t->link[0]));
+	fetch(t->link, l->behind * sizeof(t->link[0]));
+}
+
+/* and its aggregate's buffer. */
+static inline __attribute__((always_inline)) void look_buffer(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	look_beside(k, s);
+	fetch(s->buffer, 0);
+	fetch(s->buffer, 64);
 }
 
 /* ---- place ---- */
@@ -107,7 +162,6 @@ static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *
 	if (in->verdict != BP_AGG_TAKEN)
 		return;
 	k->s[i] = &k->a->streams.stream[m.stream];
-	k->last = i;
 }
 
 static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, unsigned i)
@@ -123,7 +177,6 @@ static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, u
 	if (k->in[i].verdict != BP_AGG_TAKEN)
 		return;
 	k->s[i] = &k->a->streams.stream[m->stream];
-	k->last = i;
 }
 
 /* Begins an aggregate with a message. False: there is no buffer. */
@@ -185,44 +238,206 @@ static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsig
 		k->wall_ns);
 }
 
-/* Puts a usual message into its stream's aggregate. */
-static inline __attribute__((always_inline)) void place(struct bp_aggregator_burst *k, unsigned i)
+static inline __attribute__((always_inline)) bool is_target(
+	const struct bp_aggregator_burst *k, unsigned i)
+{
+	return bp_aggregator_same_target(k->s[i]->target, k->in[i].frame);
+}
+
+/* Puts a message behind the others of its stream's aggregate. False, and nothing is changed: that
+ * can't be done. */
+static inline __attribute__((always_inline)) bool append(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
 	struct bp_agg_stream *s = k->s[i];
 	const uint8_t *f = in->frame;
 
-	if (__builtin_expect(
-		    s->usual != k->usual[i] ||
-			    (s->writer.count != 0 && !bp_aggregator_same_target(s->target, f)),
-		    0)) {
-		place_general(k, i);
-		return;
-	}
 	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f[AT_IP + BP_IP4_TTL],
 		    f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
-		!append_unlike(k, i)) {
+		!append_unlike(k, i))
+		return false;
+	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
+		s->more += in->frame_len - bp_agg_least(k->len[i]);
+	s->arrived_ns += k->now_ns;
+	in->verdict = BP_AGG_TAKEN;
+	taken(k, in);
+	return true;
+}
+
+/* Puts a usual message into its stream's aggregate. */
+static inline __attribute__((always_inline)) void place(struct bp_aggregator_burst *k, unsigned i)
+{
+	const struct bp_agg_stream *s = k->s[i];
+
+	if (__builtin_expect(
+		    s->usual != k->usual[i] || (s->writer.count != 0 && !is_target(k, i)), 0) ||
+		__builtin_expect(!append(k, i), 0)) {
 		place_general(k, i);
 		return;
 	}
-	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
-		k->a->streams.rest[s - k->a->streams.stream].more +=
-			in->frame_len - bp_agg_least(k->len[i]);
-	s->arrived_ns += k->now_ns;
-	in->verdict = BP_AGG_TAKEN;
-	k->last = i;
-	taken(k, in);
 	if (s->writer.count == s->writer.most)
 		leave(k, i);
 }
 
-static __attribute__((noinline)) void place_mixed(struct bp_aggregator_burst *k)
+/* Puts a message of that stream there if there is an aggregate, which it does not complete. False:
+ * it is not so, and nothing is changed. */
+static inline __attribute__((always_inline)) bool place_plain(
+	struct bp_aggregator_burst *k, unsigned i)
 {
+	const struct bp_agg_full_writer *w = &k->s[i]->writer;
+
+	return w->count != 0 && w->count + 1u < w->most && is_target(k, i) && append(k, i);
+}
+
+/* Begins an aggregate with a message of that stream if there is none, and it is not to leave at
+ * once. False: likewise. */
+static inline __attribute__((always_inline)) bool place_first(
+	struct bp_aggregator_burst *k, unsigned i)
+{
+	return k->s[i]->writer.count == 0 && k->a->rule[k->in[i].rule].most != 1 && append(k, i);
+}
+
+/*
+ * Places what is left when so many of the lists were placed, in the order in which they came:
+ * whatever is done about one, all before it are judged.
+ */
+static __attribute__((noinline)) void place_left(
+	struct bp_aggregator_burst *k, const struct order *o, unsigned n_append, unsigned n_begin)
+{
+	uint64_t placed = 0;
+
+	for (unsigned i = 0; i < n_append; i++)
+		placed |= 1ull << o->append[i];
+	for (unsigned i = 0; i < n_begin; i++)
+		placed |= 1ull << o->begin[i];
+	for (unsigned i = 0; i < k->n; i++)
+		if ((placed >> i & 1) == 0)
+			place(k, i);
+}
+
+/* Looks at messages, and places those that are appended and nothing more, as they come. False: one
+ * turned out to be otherwise, and all were placed. */
+static inline __attribute__((always_inline)) bool place_appended(
+	struct bp_aggregator_burst *k, struct order *o)
+{
+	unsigned placed = 0, due = 0;
+
+	for (unsigned from = 0;; from += LOOK) {
+		bp_aggregator_many_guess(k, from + 3 * LOOK < k->n ? from + 3 * LOOK : k->n);
+		if (from < k->n) {
+			look(k, o, from, from + LOOK < k->n ? from + LOOK : k->n);
+			if (__builtin_expect(o->strange != 0, 0))
+				break;
+		}
+		while (placed < due && __builtin_expect(place_plain(k, o->append[placed]), 1))
+			placed++;
+		if (__builtin_expect(placed < due, 0))
+			break;
+		if (from >= k->n)
+			return true;
+		due = o->n_append;
+	}
+	bp_aggregator_many_guess(k, k->n);
+	place_left(k, o, placed, 0);
+	return false;
+}
+
+/* Places those that begin an aggregate, and what comes behind them. False: likewise. */
+static inline __attribute__((always_inline)) bool place_begun(
+	struct bp_aggregator_burst *k, const struct order *o)
+{
+	for (unsigned i = 0; i < o->n_begin; i++) {
+		if (i + AHEAD < o->n_begin)
+			look_begin(k, k->s[o->begin[i + AHEAD]]);
+		if (i + AHEAD / 2 < o->n_begin)
+			look_beside(k, k->s[o->begin[i + AHEAD / 2]]);
+		if (__builtin_expect(!place_first(k, o->begin[i]), 0) &&
+			!place_plain(k, o->begin[i])) {
+			place_left(k, o, o->n_append, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) void place_completing(
+	struct bp_aggregator_burst *k, const struct order *o)
+{
+	for (unsigned i = 0; i < o->n_end; i++) {
+		if (i + AHEAD < o->n_end)
+			look_end(k, k->s[o->end[i + AHEAD]]);
+		if (i + AHEAD / 2 < o->n_end)
+			look_buffer(k, k->s[o->end[i + AHEAD / 2]]);
+		place(k, o->end[i]);
+	}
+}
+
+/* Looks at all messages, and places them in the order in which they came. */
+static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst *k)
+{
+	struct order o = {.n_append = 0};
+
+	bp_aggregator_many_guess(k, k->n);
+	look(k, &o, 0, k->n);
+	for (unsigned i = 0; i < o.n_begin; i++)
+		look_begin(k, k->s[o.begin[i]]);
+	for (unsigned i = 0; i < o.n_end; i++)
+		look_end(k, k->s[o.end[i]]);
+	for (unsigned i = 0; i < o.n_end; i++)
+		look_buffer(k, k->s[o.end[i]]);
 	for (unsigned i = 0; i < k->n; i++) {
-		if ((k->odd >> i & 1) != 0)
+		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
 			place_odd(k, i);
 		else
 			place(k, i);
+	}
+}
+
+/*
+ * Places messages that are all usual: those that are appended and nothing more, then those that
+ * begin aggregates, then those that complete them. So what each step does is foretold, and what it
+ * needs is there. This comes to the same as their own order, as long as all that happens to a
+ * stream in the first step is that its aggregate grows: where an earlier message of a burst made
+ * the next one of its stream another than it seemed, what is left is placed in its own order.
+ * False: it was so.
+ */
+static bool place_in_steps(struct bp_aggregator_burst *k)
+{
+	struct order o;
+
+	o.n_append = o.n_begin = o.n_end = 0;
+	if (!place_appended(k, &o))
+		return false;
+	for (unsigned i = 0; i < AHEAD && i < o.n_begin; i++)
+		look_begin(k, k->s[o.begin[i]]);
+	for (unsigned i = 0; i < AHEAD && i < o.n_end; i++)
+		look_end(k, k->s[o.end[i]]);
+	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_begin; i++)
+		look_beside(k, k->s[o.begin[i]]);
+	if (!place_begun(k, &o))
+		return false;
+	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_end; i++)
+		look_buffer(k, k->s[o.end[i]]);
+	place_completing(k, &o);
+	return true;
+}
+
+/* Steps are for streams of which a burst mostly has one message each: where that is not so, they
+ * are tried less and less often. */
+#define SKIP_MOST 32 /* bursts */
+
+static void place_all(struct bp_aggregator_burst *k)
+{
+	struct bp_aggregator_many *many = &k->a->many;
+
+	if (k->odd != 0 || many->skip != 0) {
+		many->skip -= many->skip != 0;
+		place_in_order(k);
+	} else if (place_in_steps(k)) {
+		many->skipped = 0;
+	} else {
+		many->skip = many->skipped;
+		many->skipped = many->skipped < SKIP_MOST / 2 ? 2 * many->skipped + 1 : SKIP_MOST;
 	}
 }
 
@@ -230,9 +445,11 @@ static __attribute__((noinline)) void place_mixed(struct bp_aggregator_burst *k)
  * usual message is always like the last one; of an earlier one the aggregate may have left. */
 static void note_usual(struct bp_aggregator_burst *k)
 {
-	const unsigned i = k->last;
+	unsigned i = k->n;
 
-	if (i == k->n)
+	while (i != 0 && k->in[i - 1].verdict != BP_AGG_TAKEN)
+		i--;
+	if (i-- == 0)
 		return;
 	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
 		bp_aggregator_usual_set(
@@ -243,22 +460,8 @@ static void note_usual(struct bp_aggregator_burst *k)
 
 static void take(struct bp_aggregator_burst *k)
 {
-	const struct bp_agg_streams *t = &k->a->streams;
-
 	bp_aggregator_many_read(k);
-	for (unsigned i = 0; i < k->n; i++) {
-		if (__builtin_expect(((k->odd ^ k->general) >> i & 1) != 0, 0))
-			continue;
-		k->s[i] = bp_agg_streams_guess(t, k->hash[i]);
-		__builtin_prefetch(k->s[i], 1);
-	}
-	look(k);
-	if (__builtin_expect(k->odd == 0, 1)) {
-		for (unsigned i = 0; i < k->n; i++)
-			place(k, i);
-	} else {
-		place_mixed(k);
-	}
+	place_all(k);
 	enter(k);
 	if (k->unlike < k->n)
 		bp_aggregator_many_note(
@@ -280,7 +483,7 @@ void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, u
 	k.taken_octets = 0;
 	k.n = n;
 	k.at = at;
-	k.last = n;
+	k.guessed = 0;
 	k.unlike = n;
 	take(&k);
 	if (last)

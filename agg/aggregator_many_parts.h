@@ -24,7 +24,7 @@ struct bp_aggregator_burst {
 	uint64_t general;             /* and of those, for each that the general way does */
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
-	unsigned last;                /* that was taken; n: none */
+	unsigned guessed;             /* s[0..guessed) are written */
 	unsigned unlike;              /* the last that was read one by one; n: none */
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
@@ -34,7 +34,22 @@ struct bp_aggregator_burst {
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
 
-/* Reads all of them: sums, keys, and which are odd; and fetches the slots of their streams. */
+/* Looks for the streams of the messages up to `until`, which were read, and fetches them. */
+static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
+	struct bp_aggregator_burst *k, unsigned until)
+{
+	for (; k->guessed < until; k->guessed++) {
+		const unsigned i = k->guessed;
+
+		if (__builtin_expect(((k->odd ^ k->general) >> i & 1) != 0, 0))
+			continue;
+		k->s[i] = bp_agg_streams_guess(&k->a->streams, k->hash[i]);
+		__builtin_prefetch(k->s[i], 1);
+	}
+}
+
+/* Reads all of them: sums, keys, and which are odd; fetches the slots of their streams, and looks
+ * for the first of these. */
 void bp_aggregator_many_read(struct bp_aggregator_burst *k);
 /* Next time, messages are to be like this one, of the usual shape. */
 void bp_aggregator_many_note(

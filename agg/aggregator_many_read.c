@@ -63,6 +63,7 @@ static void read_odd(struct bp_aggregator_burst *k, unsigned i, enum reading wha
 {
 	k->odd |= 1ull << i;
 	k->s[i] = &k->a->streams.stream[-1];
+	k->usual[i] = 0;
 	if (what == NOTHING)
 		return;
 	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
@@ -108,6 +109,10 @@ static inline __attribute__((always_inline)) bool read_four(
 	return true;
 }
 
+/* So many messages are read before the first stream is looked for, whose slot is there then. The
+ * rest is looked for while messages are placed: what is fetched at one time must be little. */
+#define BEHIND 32u
+
 static inline __attribute__((always_inline)) void read_all(
 	struct bp_aggregator_burst *k, enum bp_alike_kind kind)
 {
@@ -116,13 +121,15 @@ static inline __attribute__((always_inline)) void read_all(
 	while (i + 4 <= k->n) {
 		const unsigned end = i + 4;
 
-		if (read_four(k, i, kind)) {
+		if (kind != BP_ALIKE_NOTHING && read_four(k, i, kind)) {
 			i = end;
 			k->a->alike_streams += 4;
-			continue;
+		} else {
+			for (; i < end; i++)
+				read_one(k, i);
 		}
-		for (; i < end; i++)
-			read_one(k, i);
+		if (i > BEHIND)
+			bp_aggregator_many_guess(k, i - BEHIND);
 	}
 	for (; i < k->n; i++)
 		read_one(k, i);
@@ -138,8 +145,7 @@ void bp_aggregator_many_read(struct bp_aggregator_burst *k)
 		read_all(k, BP_ALIKE_LONG);
 		break;
 	default:
-		for (unsigned i = 0; i < k->n; i++)
-			read_one(k, i);
+		read_all(k, BP_ALIKE_NOTHING);
 	}
 }
 

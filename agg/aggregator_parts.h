@@ -65,6 +65,8 @@ struct bp_aggregator_many {
 	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
 	uint8_t rule;
 	bool sure; /* whatever is alike is for that rule; else ask */
+	/* so many bursts are placed in order before steps are tried again; and the last time */
+	uint8_t skip, skipped;
 };
 
 struct bp_aggregator {
@@ -117,7 +119,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	s->buffer = buffer;
 	s->sum = 0;
 	s->arrived_ns = 0;
-	t->rest[stream].more = 0;
+	s->more = 0;
 	memcpy(s->target, frame, sizeof(s->target));
 	memcpy(s->writer.buf - BP_AGG_MACS, frame, 12);
 	s->began_ns = now_ns;
@@ -135,7 +137,7 @@ static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint3
 	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
 
 	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
-	       a->streams.rest[stream].more;
+	       s->more;
 }
 
 /* The stream has none any more. */

@@ -165,7 +165,7 @@ static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t fr
 	const uint32_t more = n * (frame_len - bp_agg_least(len));
 
 	if (more != 0)
-		k->a->streams.rest[k->a->usual.stream].more += more;
+		k->s->more += more;
 	k->s->arrived_ns += n * k->now_ns;
 	k->t.n += n;
 	k->t.octets += (uint64_t)n * frame_len;

@@ -135,6 +135,7 @@ struct bp_agg_stream {
 	struct bp_agg_full_writer writer;
 	void *buffer;      /* NULL: there is no aggregate */
 	uint64_t began_ns; /* when its first message came */
+	uint32_t more;     /* octets of its messages' frames beyond bp_agg_least() */
 	struct bp_agg_key key;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
@@ -146,7 +147,6 @@ struct bp_agg_stream_rest {
 	uint16_t sport;  /* host byte order */
 	uint16_t number; /* in format full */
 	uint32_t sequence;
-	uint32_t more; /* octets of the frames of the aggregate's messages beyond bp_agg_least() */
 	uint32_t hash; /* of the key */
 };
 
