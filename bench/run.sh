@@ -10,7 +10,7 @@
 #                          tmp         where its temporary directory is
 #                          hugepages   vm.nr_hugepages before this run, and since
 
-run_grace_s=3 # from SIGTERM to SIGKILL
+run_grace_s=2 # from SIGTERM to SIGKILL
 run_pool=/proc/sys/vm/nr_hugepages
 
 # run_hugepages_back RECORD: puts back what its run has raised, unless somebody has changed it since.
