@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -13,7 +14,9 @@
 #include "proto/agg_paper.h"
 
 #define BATCH 64u
-#define MOST 8u /* N */
+#define OWN 0x0a000001u      /* 10.0.0.1 */
+#define RESTORED 0x0a030014u /* 10.3.0.20: where restored messages go */
+#define MOST 8u              /* N */
 #define MESSAGE BENCH_AGG_PAYLOAD
 #define AGGREGATE BP_AGG_PAPER_LEN(MOST)
 #define DELAY_NS 1000000u
@@ -175,24 +178,25 @@ static bool disaggregate(struct gateway *g)
 
 /* ---- set-up ---- */
 
-static int udp_socket(uint16_t own_port, const char *peer, uint16_t peer_port)
+/* peer: an IPv4 address in host byte order, or 0 for a socket that receives. */
+static int udp_socket(uint16_t own_port, uint32_t peer, uint16_t peer_port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(own_port)};
-	struct sockaddr_in b = {.sin_family = AF_INET, .sin_port = htons(peer_port)};
+	const struct sockaddr_in b = {.sin_family = AF_INET,
+		.sin_port = htons(peer_port),
+		.sin_addr.s_addr = htonl(peer)};
 	const int size = SOCKET_BYTES;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (own_port != 0)
-		inet_pton(AF_INET, "10.0.0.1", &a.sin_addr);
+		a.sin_addr.s_addr = htonl(OWN);
 	bench_must(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0, "socket",
 		strerror(errno));
 	bench_must(setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) == 0 &&
 			   setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) == 0,
 		"buffers", strerror(errno));
-	if (peer == NULL)
-		return fd;
-	inet_pton(AF_INET, peer, &b.sin_addr);
-	bench_must(connect(fd, (struct sockaddr *)&b, sizeof(b)) == 0, peer, strerror(errno));
+	bench_must(peer == 0 || connect(fd, (const struct sockaddr *)&b, sizeof(b)) == 0, "peer",
+		strerror(errno));
 	return fd;
 }
 
@@ -202,6 +206,17 @@ static void point(struct batch *b, uint8_t *bytes, size_t stride)
 		b->data[i] = (struct iovec){bytes + i * stride, stride};
 		b->head[i].msg_hdr = (struct msghdr){.msg_iov = &b->data[i], .msg_iovlen = 1};
 	}
+}
+
+/* Until a datagram comes, or the aggregate that is being filled has to leave. */
+static void wait_for_work(const struct gateway *g)
+{
+	struct pollfd p[] = {{.fd = g->messages_in, .events = POLLIN},
+		{.fd = g->aggregates_in, .events = POLLIN}};
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC), due = g->since_ns + DELAY_NS;
+	const struct timespec left = {.tv_nsec = due > now ? (long)(due - now) : 0};
+
+	ppoll(p, sizeof(p) / sizeof(p[0]), g->filled != 0 ? &left : NULL, NULL);
 }
 
 void bench_agg_socket_run(struct bench_agg_socket_gateway *n)
@@ -215,10 +230,11 @@ void bench_agg_socket_run(struct bench_agg_socket_gateway *n)
 	point(&g.out, g.out_bytes[0], sizeof(g.out_bytes[0]));
 	point(&g.back_in, g.back_in_bytes[0], sizeof(g.back_in_bytes[0]));
 	point(&g.back_out, g.back_out_bytes[0], sizeof(g.back_out_bytes[0]));
-	g.messages_in = udp_socket(BENCH_AGG_SOCKET_AGGREGATE, NULL, 0);
-	g.aggregates_in = udp_socket(BENCH_AGG_SOCKET_DISAGGREGATE, NULL, 0);
-	g.aggregates_out = udp_socket(0, "10.0.0.1", BENCH_AGG_SOCKET_DISAGGREGATE);
-	g.messages_out = udp_socket(0, "10.3.0.20", BENCH_AGG_UDP);
+	g.messages_in = udp_socket(BENCH_AGG_SOCKET_AGGREGATE, 0, 0);
+	g.aggregates_in = udp_socket(BENCH_AGG_SOCKET_DISAGGREGATE, 0, 0);
+	g.aggregates_out = n->server != 0 ? udp_socket(0, n->server, BENCH_AGG_UDP)
+					  : udp_socket(0, OWN, BENCH_AGG_SOCKET_DISAGGREGATE);
+	g.messages_out = udp_socket(0, RESTORED, BENCH_AGG_UDP);
 	if (n->segments)
 		bench_must(setsockopt(g.messages_out, SOL_UDP, UDP_SEGMENT, &segment,
 				   sizeof(segment)) == 0,
@@ -229,8 +245,10 @@ void bench_agg_socket_run(struct bench_agg_socket_gateway *n)
 		const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		atomic_store_explicit(&n->cpu_ns, cpu, memory_order_relaxed);
-		if (!some && !more &&
-			cpu > atomic_load_explicit(&n->seen_ns, memory_order_relaxed) + LAG_NS)
+		if (!some && !more && n->waits)
+			wait_for_work(&g);
+		else if (!some && !more &&
+			 cpu > atomic_load_explicit(&n->seen_ns, memory_order_relaxed) + LAG_NS)
 			nanosleep(&pause, NULL);
 	}
 }

@@ -9,6 +9,8 @@ import json
 import statistics
 import sys
 
+import services_table
+
 
 def merge(runs):
     """The median of each figure. What the runs do not have alike is the first's."""
@@ -117,6 +119,7 @@ def tables(run):
     yield from packet_rows(run["packets"])
     yield "offered, arrived: thousand a second. CPU: seconds a million that arrived, of all: sender, receiver, kernel,"
     yield "biplane; beyond: more than with nothing between the ends. Frames pass through the kernel on every way."
+    yield from services_table.tables(run.get("services", []))
 
 
 def main():

@@ -42,7 +42,8 @@ static void must(bool ok, const char *what)
 {
 	if (ok)
 		return;
-	fprintf(stderr, "phd_sizes: single plane: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "%s: single plane: %s: %s\n", program_invocation_short_name, what,
+		strerror(errno));
 	exit(1);
 }
 

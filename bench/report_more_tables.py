@@ -2,6 +2,7 @@
 """The tables of docs/results.md that stand beside no paper: of a run, lines of Markdown, or none where the run does not
 have it."""
 import peers_table
+import services_table
 from report_markdown import figure, table
 
 
@@ -32,10 +33,17 @@ def peers(run):
     direct = peers_table.direct_of(m["packets"])
     packets = [[w["name"], *(figure(v, 1) for v in peers_table.times(w["moderate"]["latency"], 1)),
                 f"{w['most']['arrived_pps'] / 1e3:,.0f}", figure(peers_table.beyond(w, direct, "most"))] for w in m["packets"]]
+    services = []
+    for s in m.get("services", []):
+        rate, _, *latency, moderate, most, _, memory, huge = services_table.figures(s)
+        services.append([s["name"], f"{rate:,.0f}", *(figure(v, 1) for v in (*latency, moderate, most)), figure(memory, 0),
+                         figure(huge, 0)])
     return table(["alarms decided by", "measurements a second, none lost", "median ms", "p99", "p99.9",
                   "CPU s a million", "MiB", "hugepages"], alarms) + [""] + table(
         ["frames passed on by", "median us", "p99", "p99.9", "thousand a second at most", "CPU s a million beyond the ends'"],
-        packets)
+        packets) + [""] + table(
+        ["made of messages, by", "messages a second, none lost", "median us", "p99", "p99.9", "CPU s a million", "at most", "MiB",
+         "hugepages"], services)
 
 
 def mix(run):

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -227,7 +228,10 @@ void bench_transform_socket_run(struct bench_transform_socket *n)
 		const uint64_t cpu = cpu_ns();
 
 		atomic_store_explicit(&n->cpu_ns, cpu, memory_order_relaxed);
-		if (!some && cpu > atomic_load_explicit(&n->seen_ns, memory_order_relaxed) + LAG_NS)
+		if (!some && n->waits)
+			poll(&(struct pollfd){.fd = in, .events = POLLIN}, 1, -1);
+		else if (!some &&
+			 cpu > atomic_load_explicit(&n->seen_ns, memory_order_relaxed) + LAG_NS)
 			nanosleep(&pause, NULL);
 	}
 }

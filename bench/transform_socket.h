@@ -3,6 +3,7 @@
 #define BP_BENCH_TRANSFORM_SOCKET_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -11,7 +12,8 @@
  * Written to be fast: 64 datagrams a system call either way, where it is not to do as the paper's
  * did, results written over the readings where they lie, a connected socket to the robot, no
  * allocation, matrices found by hash. It shares no code with what it is compared with. It sleeps
- * only while the sender has lost its processor, which is not to be an idle program's time.
+ * only while the sender has lost its processor, which is not to be an idle program's time; or, with
+ * `waits`, whenever there is nothing to do, as where processor time is what is measured.
  */
 enum bench_transform_socket_way {
 	BENCH_TRANSFORM_ONE_BY_ONE, /* a system call a datagram, as the paper's */
@@ -22,6 +24,7 @@ enum bench_transform_socket_way {
 
 struct bench_transform_socket {
 	enum bench_transform_socket_way way;
+	bool waits; /* for readings */
 	/* what it did; others read */
 	_Atomic uint64_t taken;   /* readings that came */
 	_Atomic uint64_t sent;    /* results that the kernel took */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/peers_table.py and bench/plot_peers on figures that are known."""
+"""bench/peers_table.py, bench/services_table.py and bench/plot_peers on figures that are known."""
 
 import copy
 import importlib.machinery
@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench"))
 import peers_table  # noqa: E402
+import report_sections  # noqa: E402
+import services_table  # noqa: E402
 import svg_bars  # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader("plot_peers", str(ROOT / "bench" / "plot_peers"))
@@ -36,6 +38,11 @@ def frames(arrived, cpu):
             "lost": 1000000 - arrived, "cpu_s": cpu, "latency": copy.deepcopy(LATENCY)}
 
 
+def messages(rate, arrived, cpu, lost=0):
+    return {"rate": rate, "sent": arrived + lost, "per_second": arrived + lost, "finished_per_second": arrived, "arrived": arrived,
+            "lost": lost, "datagrams": arrived // 8, "behind_ms": 0.0, "cpu_s": {"gateway": cpu, "softirq": 3.0, "load": 9.0}}
+
+
 RUN = {"percent": 10, "alarms": [
     {"name": "mosquitto-c", "sustained": 5000, "limit": "late", "idle_cpu": 0.125, "memory": MEMORY,
      "moderate": {**measurements(2000, {"broker": 0.1, "application": 0.05, "load": 9.0}),
@@ -46,7 +53,11 @@ RUN = {"percent": 10, "alarms": [
         {"name": "direct", "idle_cpu": 0, "memory": MEMORY, "moderate": frames(1000000, {"load": 2.0}),
          "most": frames(1000000, {"load": 2.0})},
         {"name": "kernel-bridge", "idle_cpu": 0, "memory": MEMORY, "moderate": frames(500000, {"load": 2.0, "softirq": 0.5}),
-         "most": frames(0, {"load": 2.0})}]}
+         "most": frames(0, {"load": 2.0})}],
+    "services": [
+        {"name": "health-sockets", "sustained": 40000, "limit": "lost", "idle_cpu": 0.25, "memory": MEMORY,
+         "moderate": {**messages(20000, 20000, 0.5), "latency": copy.deepcopy(LATENCY)},
+         "steps": [messages(20000, 20000, 0.5), messages(40000, 40000, 0.25), messages(80000, 70000, 0.125, 10000)]}]}
 
 
 class Peers(unittest.TestCase):
@@ -90,6 +101,30 @@ class Peers(unittest.TestCase):
         empty = list(peers_table.tables({"percent": 10, "alarms": [], "packets": []}))
         self.assertTrue(empty)
 
+    def test_services(self):
+        health = RUN["services"][0]
+        self.assertEqual(services_table.cpu(health["moderate"]), 25.0)  # of the gateway alone
+        self.assertIsNone(services_table.cpu(None))
+        lines = list(peers_table.tables(RUN))
+        row = next(line for line in lines if line.startswith("health-sockets "))
+        self.assertEqual(row.split()[1:], ["40000", "lost", "100.0", "2000.0", "3000.0", "25.0", "6.2", "0.250", "10.0", "0"])
+        lossy = {**health, "sustained": 0, "steps": [messages(20000, 19999, 0.5, 1)]}
+        lossy["moderate"] = {**lossy["steps"][0], "latency": None}
+        row = next(line for line in services_table.tables([lossy]) if line.startswith("health-sockets "))
+        self.assertEqual(row.split()[1:], ["0", "lost", "-", "-", "-", "25.0", "-", "0.250", "10.0", "0"])
+
+    def test_services_in_the_report(self):
+        lines = report_sections.peers({"peers": RUN})
+        row = next(line for line in lines if "health-sockets" in line)
+        self.assertEqual([c.strip() for c in row.strip("|").split("|")],
+                         ["health-sockets", "40,000", "100.0", "2000.0", "3000.0", "25.0", "6.2", "10", "0"])
+
+    def test_a_run_without_services(self):
+        old = {k: v for k, v in RUN.items() if k != "services"}
+        self.assertTrue(list(peers_table.tables(old)))
+        self.assertTrue(report_sections.peers({"peers": old}))
+        plot.draw(old)
+
     def test_picture(self):
         with tempfile.NamedTemporaryFile(suffix=".svg") as f:
             plot.draw(RUN).write(f.name)
@@ -97,6 +132,7 @@ class Peers(unittest.TestCase):
         self.assertIn("mosquitto and C", texts)
         self.assertIn("kernel bridge", texts)
         self.assertIn("nothing between", texts)
+        self.assertIn("11073, sockets", texts)
 
     def test_every_one_of_them_has_a_name(self):
         out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers.sh; printf "%s\\n" "${{peers_deciders[@]}}" '
@@ -104,6 +140,11 @@ class Peers(unittest.TestCase):
                              check=True, capture_output=True, text=True).stdout.split()
         self.assertEqual(out.pop(), "direct")  # the ends have what the others are compared to
         self.assertEqual(set(out), set(plot.NAMES))
+        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers.sh; printf "%s\\n" "${{peers_services[@]}}"; peers_ends; '
+                              'printf "%s\\n" "${peers_services[@]}"'],
+                             check=True, capture_output=True, text=True).stdout.split()
+        self.assertEqual(set(out), {f"{service}-{by}" for service in plot.SERVICES for by in plot.BY})
+        self.assertEqual(len(out), 9 + 2)  # the ends are two of them
 
     def test_command(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
