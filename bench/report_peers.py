@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The second table at the top of docs/results.md: biplane beside what its reader would run instead, from one run."""
 import peers_table
+import services_table
 
 HEADER = ["job", "what else", "it", "biplane", "repeat"]
 NAMES = {"mosquitto-c": "mosquitto and a C program", "mosquitto-python": "mosquitto and a Python program",
-         "kernel-bridge": "the kernel's bridge", "kernel-route": "the kernel's routes"}
+         "kernel-bridge": "the kernel's bridge", "kernel-route": "the kernel's routes", "aggregation-sockets": "a program of sockets",
+         "coordinates-sockets": "a program of sockets", "health-sockets": "the same converter behind sockets"}
+SERVICES = {"aggregation": "messages that become aggregates of eight", "coordinates": "readings that become coordinates",
+            "health": "health devices' reports that become requests"}
 
 
 def driver(name):
@@ -22,6 +26,12 @@ def frame_figures(w, direct):
     median = peers_table.times(w["moderate"]["latency"], 1)[0]
     return (f"{w['most']['arrived_pps'] / 1e3:,.0f} thousand/s; {peers_table.figure(median, '.0f')} us; "
             f"{peers_table.figure(beyond, '.2f')} s CPU a million")
+
+
+def service_figures(s):
+    rate, _, median, p99, _, _, at_most, _, memory, _ = services_table.figures(s)
+    return (f"{rate:,.0f}/s; {peers_table.figure(median, '.0f')} us (p99 {peers_table.figure(p99, '.0f')}); "
+            f"{peers_table.figure(at_most, '.1f')} s CPU a million; {peers_table.figure(memory, '.0f')} MiB")
 
 
 def by_peer(job, entries, is_ours, figures):
@@ -43,6 +53,9 @@ def peers(run):
                       ("route", "frames routed over veth: at most; median")):
         entries = [w for w in m["packets"] if w["name"] == f"kernel-{peer}" or w["name"].startswith(f"biplane-{peer}")]
         yield from by_peer(job, entries, lambda n: n.startswith("biplane"), lambda w: frame_figures(w, direct))
+    for service, job in SERVICES.items():
+        entries = [s for s in m.get("services", []) if s["name"].startswith(f"{service}-")]
+        yield from by_peer(f"{job}: a second with none lost; median", entries, lambda n: "-biplane-" in n, service_figures)
 
 
 def rates(run):

@@ -18,6 +18,7 @@ import papers  # noqa: E402
 import phd_result  # noqa: E402
 import report_papers  # noqa: E402
 import report_peers  # noqa: E402
+import report_readme  # noqa: E402
 import report_sections  # noqa: E402
 
 REPORT = ROOT / "bench" / "report.py"
@@ -240,6 +241,38 @@ class Figures(unittest.TestCase):
             self.assertEqual(case, "peers")
 
 
+class TheReadme(unittest.TestCase):
+    PAGE = f"# biplane\n\n{report_readme.BEGIN}\nof old\n{report_readme.END}\n\n## Documents\n"
+
+    def test_what_stands_between_the_marks_is_made_anew(self):
+        page = report_readme.renew(self.PAGE, RUN, "docs/results.md")
+        self.assertTrue(page.startswith(f"# biplane\n\n{report_readme.BEGIN}\n"))
+        self.assertTrue(page.endswith(f"\n{report_readme.END}\n\n## Documents\n"))
+        self.assertNotIn("of old", page)
+        self.assertEqual(page, report_readme.renew(page, RUN, "docs/results.md"))
+
+    def test_each_rate_and_each_fact_of_the_run_is_there(self):
+        page = report_readme.renew(self.PAGE, RUN, "docs/results.md")
+        for r in RUN["rates"]:
+            self.assertIn(f"| `{r['case']}` |", page)
+            self.assertIn(f"| {r['ratio']:.3f} |", page)
+        facts = [key for key, _ in report_readme.FACTS if RUN.get(key)]
+        self.assertTrue(facts)
+        self.assertEqual(len(facts), page.count("\n- "))
+        bare = report_readme.renew(self.PAGE, {**RUN, "rates": [], **{key: None for key in facts}}, "docs/results.md")
+        self.assertNotIn("\n- ", bare)
+        self.assertNotIn("| case |", bare)
+
+    def test_an_aim_that_is_not_reached_is_said(self):
+        for ratio, said in ((0.5, "| 0.40 |"), (0.399, "| 0.40, **not reached** |"), (0.4, "| 0.40 |")):
+            rate = {**RUN["rates"][0], "ratio": ratio, "target": 0.4}
+            self.assertIn(said, report_readme.renew(self.PAGE, {**RUN, "rates": [rate]}, "docs/results.md"))
+
+    def test_a_page_without_marks_is_refused(self):
+        with self.assertRaises(ValueError):
+            report_readme.renew("# biplane\n", RUN, "docs/results.md")
+
+
 class InTheTree(unittest.TestCase):
     def test_what_is_drawn_with_is_in_the_tree(self):
         self.assertEqual([], [s.picture.script for s in report_sections.SECTIONS
@@ -255,6 +288,13 @@ class InTheTree(unittest.TestCase):
         self.assertEqual({f.name: f.read_text(encoding="utf-8") for f in (docs / "results").glob("*.svg")}, pictures,
                          f"a picture of docs/results is not that of: {again}")
         self.assertEqual({f.stem for f in (docs / "results").glob("*.png")}, {Path(n).stem for n in pictures})
+
+    @unittest.skipUnless(RESULTS, "bench/results has no result")
+    def test_the_readme_is_that_of_the_newest_result(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        run = json.loads(RESULTS[-1].read_text(encoding="utf-8"))
+        self.assertEqual(readme, report_readme.renew(readme, run, "docs/results.md"),
+                         f"not of: bench/report.py bench/results/{RESULTS[-1].name} docs/results.md README.md")
 
     @unittest.skipIf(RESULTS, "bench/results has a result")
     def test_without_a_result_there_is_no_page(self):
