@@ -108,6 +108,7 @@ static __attribute__((noinline)) void move_origin(struct bp_lcl_scheduler *s)
 	s->wire_free = moved(s->wire_free, ticks);
 	s->nic_free = moved(s->nic_free, ticks);
 	s->ideal_free = moved(s->ideal_free, ticks);
+	s->be_ends = moved(s->be_ends, ticks);
 }
 
 void bp_lcl_advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
@@ -157,7 +158,7 @@ uint64_t bp_lcl_next(const struct bp_lcl_scheduler *s, uint64_t now_ns)
 	}
 	if (need == UINT64_MAX)
 		return UINT64_MAX;
-	need = s->origin_ns + (whole(need) >> TICK_SHIFT);
+	need = ns_of(s, whole(need));
 	return later(need, now_ns);
 }
 

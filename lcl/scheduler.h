@@ -34,13 +34,19 @@
  * The wire is modelled: a frame takes (octets + BP_LCL_WIRE_EXTRA) * 8 / rate, and time-sensitive
  * frames are due one after the other from their slot's begin. One that was handed out late does not
  * delay those behind it. A frame is handed out when it is due or later, never before. What "waited"
- * says is from its coming to `now` of its leaving.
+ * says is from its coming to `now` of its leaving, or to when the best effort ends that is on the
+ * wire before it.
  *
  * Best effort is handed out only where no time-sensitive frame is due, where it ends (with the
  * guard) before the next slot that holds something begins, and where no more than one longest
  * frame's time is on the wire with it. So it delays time-sensitive frames by no more than that in
  * all: each leaves when it would without best effort, or by at most one longest frame's time later,
  * and has waited so much longer.
+ *
+ * That is with a take() whenever next() says so. With one only now and then, best effort gets what
+ * it would have had in the meantime, but for more than tau of it: as many frames then leave
+ * together as the wire could have sent since the last take(). No frame begins on the wire later for
+ * it than by the longest time between two of them and one longest frame (docs/lcl-bounds.md).
  */
 #define BP_LCL_WIRE_EXTRA 24u    /* preamble 8, frame checksum 4, gap 12 */
 #define BP_LCL_OCTETS_MAX 65535u /* of a frame; a longer one is not taken */

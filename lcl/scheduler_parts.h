@@ -21,6 +21,8 @@
  */
 #define TICK_SHIFT 6
 #define SLOT_NONE UINT64_MAX
+/* So late is nobody: it is what whole nanoseconds make of this look, and of what is on the wire. */
+#define IN_TIME (2u << TICK_SHIFT)
 
 struct entry {
 	void *frame;
@@ -60,8 +62,7 @@ struct bp_lcl_scheduler {
 	uint32_t at;            /* its queue */
 
 	/* the wire */
-	uint64_t wire_free; /* when the frames that left end, had each left when it was due;
-			     * best effort is not due before it leaves */
+	uint64_t wire_free; /* when the frames that left end, had each left when it was due */
 	uint64_t nic_free;  /* when they do */
 	/* When all that was put for slots that have begun ends, had there been no best effort and
 	 * no delay: what the current slot takes depends on neither. */
@@ -75,6 +76,9 @@ struct bp_lcl_scheduler {
 	struct best_effort *be;
 	uint32_t be_head, be_places;
 	uint64_t guard, be_most; /* ticks */
+	uint64_t be_turn;        /* when its next frame could begin, had each left when it might;
+				  * counts while one waits */
+	uint64_t be_ends;        /* when those that left do, and what left behind them meanwhile */
 	uint64_t gated_slot;     /* for which it was counted that best effort waits */
 
 	uint64_t last_ns;
@@ -100,6 +104,12 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 static inline uint64_t ticks_of(const struct bp_lcl_scheduler *s, uint64_t ns)
 {
 	return ns > s->origin_ns ? (ns - s->origin_ns) << TICK_SHIFT : 0;
+}
+
+/* The whole nanosecond that it is in. */
+static inline uint64_t ns_of(const struct bp_lcl_scheduler *s, uint64_t ticks)
+{
+	return s->origin_ns + (ticks >> TICK_SHIFT);
 }
 
 static inline bool is_empty(const struct queue *q)
@@ -130,6 +140,18 @@ static inline void advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
 		bp_lcl_advance(s, now_ns);
 }
 
+/*
+ * When the best-effort frame at the head would begin, had the scheduler been looked at in time, if
+ * it begins on the wire at `start`, at least be_turn: what best effort lost since the last look is
+ * made up for, but for what is longer ago than tau.
+ */
+static inline uint64_t best_effort_turn(const struct bp_lcl_scheduler *s, uint64_t start)
+{
+	if (start < s->be_turn + IN_TIME)
+		return start;
+	return later(s->be_turn, start > s->tau ? start - s->tau : 0);
+}
+
 /* Whether the best-effort frame at the head may leave at `now` (ticks), when `need` is when the
  * wire is needed next; if not, *at says when it may, UINT64_MAX: not before that. */
 static inline bool best_effort_may(
@@ -137,13 +159,14 @@ static inline bool best_effort_may(
 {
 	const uint64_t wire = wire_time(s, s->be[s->be_head].octets);
 	const uint64_t start = later(now, s->nic_free);
-	/* so much may be on the wire already when it joins */
+	const uint64_t turn = best_effort_turn(s, start);
+	/* so much may be on the wire already when it joins, were all in time */
 	const uint64_t ahead = wire < s->be_most ? s->be_most - wire : 0;
 
 	*at = UINT64_MAX;
 	if (need != UINT64_MAX && (start >= need || need - start < wire + s->guard))
 		return false;
-	*at = start > ahead ? later(now, start - ahead) : now;
+	*at = turn > ahead ? later(now, turn - ahead) : now;
 	return *at == now;
 }
 

@@ -240,6 +240,9 @@ bool bp_lcl_put_best_effort(
 	s->last_ns = now_ns;
 	if (s->measured.best_effort == s->be_places || octets > BP_LCL_OCTETS_MAX)
 		return false;
+	/* that the wire was idle before is nothing that best effort lost */
+	if (s->measured.best_effort == 0)
+		s->be_turn = later(s->wire_free, ticks_of(s, now_ns));
 	at = at < s->be_places ? at : at - s->be_places;
 	s->be[at] = (struct best_effort){frame, octets};
 	s->measured.best_effort++;

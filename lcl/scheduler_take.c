@@ -37,12 +37,27 @@ static void slot_began(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now
 		s->began(s->began_arg, (now - due) >> TICK_SHIFT);
 }
 
-/* What is due of the queue that is first. */
+/*
+ * Time-sensitive frames leave while best effort waits: so many ticks of the wire, from `due` on. Of
+ * the pause on the wire before that, best effort would have had all but the end, in which it might
+ * not have ended in time.
+ */
+static inline void yield_wire(struct bp_lcl_scheduler *s, uint64_t due, uint64_t wires)
+{
+	const uint64_t idle = due - s->wire_free, gate = s->be_most + s->guard + IN_TIME;
+	uint64_t turn = s->be_turn + (idle < gate ? idle : gate);
+
+	turn = turn < due ? turn : due;
+	s->be_turn = later(s->be_turn, turn) + wires;
+}
+
+/* What is due of the queue that is first, up to the first pause on the wire. */
 static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now_ns,
 	struct bp_lcl_departure *out, unsigned max)
 {
-	const uint64_t now = ticks_of(s, now_ns);
-	uint64_t due = due_of(s, q), wires = 0;
+	const uint64_t now = ticks_of(s, now_ns), first = due_of(s, q);
+	const bool behind = s->be_ends > now;
+	uint64_t due = first, wires = 0;
 	uint32_t head = q->head;
 	unsigned n = 0;
 
@@ -54,22 +69,24 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 	do {
 		const struct entry *e = &q->entry[head & s->mask];
 		const uint64_t wire = wire_time(s, e->octets);
-		/* each when the one before ends, but for those that came later */
-		const uint64_t starts = later(due, ticks_of(s, e->in_ns));
 
-		if (starts > now)
+		/* each when the one before ends, but for those that came later */
+		if (due > now || ticks_of(s, e->in_ns) > due)
 			break;
-		fill(&out[n], e, now_ns);
+		fill(&out[n], e, behind ? ns_of(s, s->be_ends + wires) : now_ns);
 		__builtin_prefetch(e->frame); /* who takes it will soon read it */
-		due = starts + wire;
+		due += wire;
 		wires += wire;
 		head++;
 	} while (++n < max);
 	q->head = head;
 	q->held -= wires;
 	s->measured.held -= n;
+	if (s->measured.best_effort != 0)
+		yield_wire(s, first, wires);
 	s->wire_free = due;
 	s->nic_free = later(s->nic_free, now) + wires;
+	s->be_ends += behind ? wires : 0;
 	return n;
 }
 
@@ -83,7 +100,7 @@ static unsigned take_sensitive(
 		const unsigned took = take_queue(s, q, now_ns, &out[n], max - n);
 
 		n += took;
-		if (!is_empty(q) && (took == 0 || n < max))
+		if (took == 0)
 			break;
 		if (is_empty(q) && s->measured.held != 0)
 			find_first(s);
@@ -105,6 +122,8 @@ static void gate(struct bp_lcl_scheduler *s, uint64_t now, uint64_t need)
 {
 	const uint64_t slot = s->queue[s->first].slot, start = later(now, s->nic_free);
 
+	/* which is not made up for */
+	s->be_turn = later(s->be_turn, now);
 	if (slot == s->gated_slot || start >= need)
 		return;
 	s->gated_slot = slot;
@@ -120,7 +139,8 @@ static unsigned take_best_effort(
 	unsigned n = 0;
 
 	while (n < max && s->measured.best_effort != 0) {
-		uint64_t at;
+		const uint64_t start = later(now, s->nic_free);
+		uint64_t at, wire;
 
 		if (!best_effort_may(s, now, need, &at)) {
 			if (at == UINT64_MAX)
@@ -128,9 +148,11 @@ static unsigned take_best_effort(
 			break;
 		}
 		leave_best_effort(s, &out[n]);
-		s->nic_free = later(s->nic_free, now) + wire_time(s, out[n].octets);
+		wire = wire_time(s, out[n].octets);
+		s->be_turn = best_effort_turn(s, start) + wire;
+		s->nic_free = s->be_ends = start + wire;
 		/* what comes for the slot that is on waits for it, and counts that */
-		s->wire_free = later(s->wire_free, s->nic_free);
+		s->wire_free = later(s->wire_free, s->be_turn);
 		n++;
 	}
 	return n;

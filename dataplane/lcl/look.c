@@ -104,7 +104,8 @@ static void depart(struct bp_lcl_out *o, const struct bp_lcl_departure *d, unsig
 	count_sent(o, d, sent, n, &v);
 }
 
-/* Takes out and sends what is due, or everything. */
+/* Takes out and sends what is due, or everything; of best effort, which comes last, no more than
+ * BURST frames: the worker has more to do than to drain a queue. */
 static unsigned serve(struct bp_lcl_out *o)
 {
 	struct bp_lcl_departure d[BURST];
@@ -116,7 +117,7 @@ static unsigned serve(struct bp_lcl_out *o)
 		if (n != 0)
 			depart(o, d, n);
 		all += n;
-		if (n < BURST)
+		if (n < BURST || (d[n - 1].n == 0 && !o->lcl->draining))
 			return all;
 		read_time(o->lcl);
 	}

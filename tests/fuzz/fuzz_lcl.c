@@ -150,7 +150,7 @@ static void left(struct run *r, const struct bp_lcl_departure *d, bool flushed)
 	r->held--;
 	if (d->n == 0)
 		return;
-	HOLDS(flushed || d->waited_ns == r->now - p->in_ns);
+	HOLDS(flushed || d->waited_ns >= r->now - p->in_ns);
 	HOLDS(flushed || p->slot <= (r->now - r->o.origin_ns) / r->o.tau_ns);
 	HOLDS(p->of_flow == r->out[p->flow]++);
 }
