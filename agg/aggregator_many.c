@@ -19,8 +19,9 @@
  * time must be little: a processor has room for some twenty lines on their way, and forgets what it
  * is asked for beyond them. */
 #define LOOK 16u
-#define AHEAD 4u /* messages that begin or complete aggregates: what they need is fetched before   \
-		  */
+#define AHEAD                                                                                      \
+	4u /* messages that begin or complete aggregates: what they need is fetched before         \
+	    */
 
 /* In which order messages of a burst are placed, by their index; each list ascends. */
 struct order {
@@ -168,8 +169,6 @@ static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, u
 {
 	struct bp_aggregator_message *m = &k->message[i];
 
-	if ((k->general >> i & 1) == 0)
-		return;
 	enter(k);
 	k->a->at = (uint8_t)(k->at + i);
 	m->stream = (uint32_t)(k->s[i] - k->a->streams.stream);
@@ -372,20 +371,27 @@ static inline __attribute__((always_inline)) void place_completing(
 	}
 }
 
-/* Looks at all messages, and places them in the order in which they came. */
-static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst *k)
+/* Places those of which a bit is set, in the order in which they came. */
+static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst *k, uint64_t which)
 {
-	struct order o = {.n_append = 0};
+	struct order o;
 
 	bp_aggregator_many_guess(k, k->n);
-	look(k, &o, 0, k->n);
+	o.n_append = o.n_begin = o.n_end = 0;
+	for (uint64_t left = which; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		look(k, &o, i, i + 1);
+	}
 	for (unsigned i = 0; i < o.n_begin; i++)
 		look_begin(k, k->s[o.begin[i]]);
 	for (unsigned i = 0; i < o.n_end; i++)
 		look_end(k, k->s[o.end[i]]);
 	for (unsigned i = 0; i < o.n_end; i++)
 		look_buffer(k, k->s[o.end[i]]);
-	for (unsigned i = 0; i < k->n; i++) {
+	for (uint64_t left = which; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
 		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
 			place_odd(k, i);
 		else
@@ -429,10 +435,13 @@ static bool place_in_steps(struct bp_aggregator_burst *k)
 static void place_all(struct bp_aggregator_burst *k)
 {
 	struct bp_aggregator_many *many = &k->a->many;
+	const uint64_t all = ~0ull >> (64 - k->n);
 
-	if (k->odd != 0 || many->skip != 0) {
-		many->skip -= many->skip != 0;
-		place_in_order(k);
+	if (k->odd != 0) {
+		place_in_order(k, all & (~k->odd | k->general));
+	} else if (many->skip != 0) {
+		many->skip--;
+		place_in_order(k, all);
 	} else if (place_in_steps(k)) {
 		many->skipped = 0;
 	} else {

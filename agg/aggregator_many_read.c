@@ -15,6 +15,26 @@ static inline bool is_usual(const struct bp_agg_input *in)
 	return ((type & 0x00ffffffu) | (fragment & 0xff00ffbfu)) == 0;
 }
 
+/* Whether a frame that is not like that surely is for no rule of its port, which most of what goes
+ * elsewhere can be told by: another protocol than UDP, or of IP, or IPv6 where no rule is. */
+static inline bool is_nothing(const struct bp_aggregator *a, const struct bp_agg_input *in)
+{
+	if (in->len < AT_PAYLOAD)
+		return false;
+	switch (bp_be16(in->frame + BP_ETHER_HDR - 2)) {
+	case BP_ETHER_IP4:
+		return in->frame[AT_IP + BP_IP4_PROTOCOL] != BP_PROTO_UDP;
+	case BP_ETHER_IP6:
+		return a->match.n[in->port][1] == 0;
+	case BP_ETHER_VLAN:
+	case BP_ETHER_QINQ:
+	case BP_ETHER_QINQ_OLD:
+		return false;
+	default:
+		return true;
+	}
+}
+
 enum reading { USUAL, NOTHING, GENERAL };
 
 /* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
@@ -38,9 +58,9 @@ static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
 	uint64_t to[2], sum;
 	unsigned rule, len;
 
-	if (!is_usual(in))
-		return GENERAL;
 	in->verdict = BP_AGG_OTHER;
+	if (!is_usual(in))
+		return is_nothing(a, in) ? NOTHING : GENERAL;
 	if (!bp_aggregator_for_us(in))
 		return NOTHING;
 	bp_agg_match_words(4, ip + BP_IP4_DST, to);

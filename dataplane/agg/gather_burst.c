@@ -128,15 +128,35 @@ static void free_taken(struct bp_worker *w, struct bp_gather_burst *b, unsigned 
 	bp_mbuf_free_frames(b->taken, b->n_taken);
 }
 
+/* Whether none of the burst's frames, all from one port, is for any rule: *bytes, what they have.
+ */
+static bool is_nothing(const struct bp_gather_burst *b, unsigned n, uint32_t *bytes)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (b->in[i].verdict != BP_AGG_OTHER)
+			return false;
+		sum += b->in[i].frame_len;
+	}
+	*bytes = sum;
+	return b->plain;
+}
+
 void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 {
 	struct bp_gather_burst *b = &g->burst;
+	uint32_t bytes;
 
 	b->m = m;
 	b->judged = 0;
 	b->listed = false;
 	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
 	bp_mbuf_stock_return(&g->buffers);
+	if (is_nothing(b, n, &bytes)) {
+		bp_run_add_whole(&g->run, g->after_aggregate[b->in[0].port], m, n, bytes);
+		return;
+	}
 	send_judged(g, n);
 	b->judged = 0;
 	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench"))
 import peers_table  # noqa: E402
-import report_sections  # noqa: E402
+import report_more_tables  # noqa: E402
 import services_table  # noqa: E402
 import svg_bars  # noqa: E402
 
@@ -114,7 +114,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(row.split()[1:], ["0", "lost", "-", "-", "-", "25.0", "-", "0.250", "10.0", "0"])
 
     def test_services_in_the_report(self):
-        lines = report_sections.peers({"peers": RUN})
+        lines = report_more_tables.peers({"peers": RUN})
         row = next(line for line in lines if "health-sockets" in line)
         self.assertEqual([c.strip() for c in row.strip("|").split("|")],
                          ["health-sockets", "40,000", "100.0", "2000.0", "3000.0", "25.0", "6.2", "10", "0"])
@@ -122,7 +122,7 @@ class Peers(unittest.TestCase):
     def test_a_run_without_services(self):
         old = {k: v for k, v in RUN.items() if k != "services"}
         self.assertTrue(list(peers_table.tables(old)))
-        self.assertTrue(report_sections.peers({"peers": old}))
+        self.assertTrue(report_more_tables.peers({"peers": old}))
         plot.draw(old)
 
     def test_picture(self):
