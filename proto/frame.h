@@ -191,7 +191,8 @@ static inline uint64_t bp_sum_moved(uint64_t sum, size_t at)
  */
 static inline bool bp_sum_ok(uint64_t sum)
 {
-	return sum * 0xfffefffefffeffffu <= UINT64_MAX / 0xffff && sum != 0;
+	return sum * 0xfffefffefffeffffu - 1 <
+	       UINT64_MAX / 0xffff; /* of 0 it is 0, less 1 the most */
 }
 
 /* Halves are added by adding the number to itself with its halves exchanged: the carry of the lower

@@ -31,6 +31,9 @@ const double bp_number_scale[BP_NUMBER_SHORT + 1] = {1e0, 1e0, 1e1, 1e2, 1e3, 1e
 	}
 const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8] = {
 	ROWS(0), ROWS(1), ROWS(2), ROWS(3), ROWS(4), ROWS(5), ROWS(6), ROWS(7), ROWS(8)};
+
+const uint8_t bp_number_last[2 * BP_NUMBER_SHORT] = {
+	0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 #endif
 
 #define MANTISSA_DIGITS 19 /* what always fits in 64 bits */

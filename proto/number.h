@@ -34,6 +34,20 @@ extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
 /* [n][k]: moves n characters to the end of eight, leaving out the k-th where k < n. */
 extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8];
 
+/* Of the eight bytes from [n] on the last n are all ones, the others 0. */
+extern const uint8_t bp_number_last[2 * BP_NUMBER_SHORT];
+
+/* The number of the eight digits that `moves` makes of the first eight bytes of x. */
+static inline uint32_t bp_number_joined(__m128i x, const uint8_t moves[8])
+{
+	x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const __m128i *)(const void *)moves));
+	x = _mm_maddubs_epi16(x, _mm_set1_epi16(1 << 8 | 10));
+	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
+	x = _mm_packus_epi32(x, x);
+	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
+	return (uint32_t)_mm_cvtsi128_si32(x);
+}
+
 static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits, unsigned *point)
 {
 	__m128i x = _mm_xor_si128(_mm_cvtsi64_si128((long long)chunk), _mm_set1_epi8('0'));
@@ -46,12 +60,7 @@ static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits
 		digit_mask == 0)
 		return false;
 	k = (unsigned)__builtin_ctz(point_mask | 1u << n);
-	x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const __m128i *)bp_number_moves[n][k]));
-	x = _mm_maddubs_epi16(x, _mm_set1_epi16(1 << 8 | 10));
-	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
-	x = _mm_packus_epi32(x, x);
-	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
-	*digits = (uint32_t)_mm_cvtsi128_si32(x);
+	*digits = bp_number_joined(x, bp_number_moves[n][k]);
 	*point = n - k;
 	return true;
 }
@@ -82,6 +91,39 @@ static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits
 }
 
 #endif
+
+/*
+ * bp_number_digits() of the `n` characters that end at `end`, before which at least eight bytes can
+ * be read. False also for n = 0 and n > 8.
+ */
+static inline bool bp_number_digits_before(
+	const uint8_t *end, uint32_t n, uint32_t *digits, unsigned *point)
+{
+#if defined(__SSE4_1__)
+	__m128i x, is_digit, is_point;
+	unsigned point_mask, k;
+
+	if (n - 1 >= BP_NUMBER_SHORT)
+		return false;
+	/* what is before them becomes zeros, so that there always are eight */
+	x = _mm_xor_si128(
+		_mm_loadl_epi64((const __m128i *)(const void *)(end - 8)), _mm_set1_epi8('0'));
+	x = _mm_and_si128(x, _mm_loadl_epi64((const __m128i *)(const void *)(bp_number_last + n)));
+	is_digit = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(9)), x);
+	is_point = _mm_cmpeq_epi8(x, _mm_set1_epi8('.' ^ '0'));
+	point_mask = (unsigned)_mm_movemask_epi8(is_point);
+	if (_mm_movemask_epi8(_mm_or_si128(is_digit, is_point)) != 0xffff ||
+		(point_mask & (point_mask - 1)) != 0 || point_mask >> (BP_NUMBER_SHORT - 1) >= n)
+		return false;
+	k = (unsigned)__builtin_ctz(point_mask | 1u << BP_NUMBER_SHORT);
+	*digits = bp_number_joined(x, bp_number_moves[BP_NUMBER_SHORT][k]);
+	*point = BP_NUMBER_SHORT - k;
+	return true;
+#else
+	return n - 1 < BP_NUMBER_SHORT &&
+	       bp_number_digits(bp_load_short(end - n, n), n, digits, point);
+#endif
+}
 
 /* Their number, the same double as strtod: exact operands, one rounding. */
 static inline bool bp_number_short(uint64_t chunk, unsigned n, double *value)

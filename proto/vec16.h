@@ -11,6 +11,9 @@
 #if defined(__SSSE3__)
 #include <tmmintrin.h>
 #endif
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
+#endif
 
 /*
  * Sixteen bytes at a time, with the compilers' vector types, so that every machine has them; only
@@ -213,6 +216,16 @@ static inline bp_v16 bp_v16_load_half(const uint8_t *p)
 static inline void bp_v16_store_half(uint8_t *p, bp_v16 v)
 {
 	memcpy(p, &v, 8);
+}
+
+/* Whether all bits are 0. */
+static inline int bp_v16_none(bp_v16 v)
+{
+#if defined(__SSE4_1__)
+	return _mm_testz_si128((__m128i)v, (__m128i)v);
+#else
+	return bp_v16_first(v) == 0 && bp_v16_last(v) == 0;
+#endif
 }
 
 #endif

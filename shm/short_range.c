@@ -61,10 +61,15 @@ void bp_short_ranges_fill(struct bp_short_ranges *r, const struct bp_condition *
 {
 	for (unsigned point = 0; point < BP_SHORT_POINTS; point++) {
 		uint32_t from, to;
+		bool holds = interval(c, point, &from, &to);
 
-		r->outside = !interval(c, point, &from, &to);
-		/* an empty interval: one that no eight digits reach */
-		r->at[point].low = from < to ? from : DIGITS_END;
-		r->at[point].span = from < to ? to - from - 1 : 0;
+		if (from >= to) { /* an empty interval: one that no eight digits reach */
+			from = DIGITS_END;
+			to = DIGITS_END + 1;
+		}
+		/* all outside of [from, to) is what begins at `to` and, past 0, ends before `from`
+		 */
+		r->at[point].low = holds ? from : to;
+		r->at[point].span = (holds ? to - from : from - to) - 1;
 	}
 }

@@ -11,15 +11,14 @@
 
 /*
  * A condition, worked out beforehand for the numbers that bp_number_digits() reads: for each place
- * of the point, the digits (as an integer) for which it holds are one interval, or all outside of
- * one. So a worker judges such a number without dividing, and says exactly what
- * bp_condition_holds() says of its double.
+ * of the point, the digits (as an integer) for which it holds are one interval of the 32-bit
+ * numbers, in which 0 follows the greatest: "outside" is one too. So a worker judges such a number
+ * without dividing, and says exactly what bp_condition_holds() says of its double.
  */
 struct bp_short_ranges {
 	struct {
-		uint32_t low, span; /* low .. low + span */
+		uint32_t low, span; /* low .. low + span, past the greatest number on from 0 */
 	} at[BP_SHORT_POINTS];      /* by *point of bp_number_digits() */
-	uint32_t outside;           /* 1: holds outside, 0: inside */
 };
 
 /* The bounds of `c` must not be NaN. */
@@ -28,7 +27,7 @@ void bp_short_ranges_fill(struct bp_short_ranges *r, const struct bp_condition *
 static inline bool bp_short_ranges_hold(
 	const struct bp_short_ranges *r, uint32_t digits, unsigned point)
 {
-	return (digits - r->at[point].low <= r->at[point].span) != r->outside;
+	return digits - r->at[point].low <= r->at[point].span;
 }
 
 #endif

@@ -40,7 +40,6 @@ struct bp_batch {
 	uint32_t group[BP_BATCH]; /* of the flow table */
 	struct bp_fast_publish p[BP_BATCH];
 	uint8_t raised[BP_BATCH];
-	uint32_t n_raised;
 };
 
 /*

@@ -7,8 +7,8 @@
 #include "proto/frame.h"
 #include "proto/number.h"
 #include "proto/vec16.h"
-#if defined(__SSSE3__)
-#include <tmmintrin.h>
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
 #endif
 
 /*
@@ -29,12 +29,30 @@
 #define BP_FAST_L3 14u
 #define BP_FAST_L4 34u
 
-/* What a batch adds to the counters, once. */
+/* What is to be done with a frame. */
+enum bp_fast_verdict {
+	BP_FAST_GENERAL, /* it goes the general way */
+	BP_FAST_QUIET,
+	BP_FAST_RAISES, /* an alarm */
+};
+
+/* What stands for the rule's slot where no rule matches. */
+#define BP_FAST_NO_SLOT UINT32_MAX
+
+/* What a batch adds to the counters, once; of rules, when another one follows: mostly many frames
+ * in a row have the same. */
 struct bp_fast_tally {
-	uint32_t publishes; /* each is a segment, a packet, a memo hit */
-	uint32_t matched;   /* of these, with a rule */
-	/* Rule statistics not yet written: mostly many frames in a row have one rule. */
-	uint32_t slot, slot_matched;
+	uint32_t slot;      /* of the rule that the last frame matched, or BP_FAST_NO_SLOT */
+	uint32_t in_a_row;  /* frames with that slot */
+	uint32_t publishes; /* before these; each is a segment, a packet, a memo hit */
+	uint32_t matched;   /* of those, with a rule */
+};
+
+/* What is the same for all frames of a batch. */
+struct bp_fast_now {
+	const struct bp_rule *rules;
+	bp_v16 memo_gen; /* the generation of the rules, where a flow has it behind its memo */
+	uint32_t ticks;
 };
 
 /* Whether what clients publish is judged at all. */
@@ -45,14 +63,18 @@ static inline bool bp_fast_judges(const struct bp_inspector *in)
 
 static inline void bp_fast_flush_rule(struct bp_inspector *in, struct bp_fast_tally *t)
 {
-	struct bp_rule_stats *stats = &in->rule_stats[t->slot];
+	t->publishes += t->in_a_row;
+	if (t->slot != BP_FAST_NO_SLOT) {
+		struct bp_rule_stats *stats = &in->rule_stats[t->slot];
 
-	/* this worker is the row's only writer: a plain add, seen by readers as one store */
-	atomic_store_explicit(&stats->matched,
-		atomic_load_explicit(&stats->matched, memory_order_relaxed) + t->slot_matched,
-		memory_order_relaxed);
-	t->matched += t->slot_matched;
-	t->slot_matched = 0;
+		/* this worker is the row's only writer: a plain add, seen by readers as one store
+		 */
+		atomic_store_explicit(&stats->matched,
+			atomic_load_explicit(&stats->matched, memory_order_relaxed) + t->in_a_row,
+			memory_order_relaxed);
+		t->matched += t->in_a_row;
+	}
+	t->in_a_row = 0;
 }
 
 static inline void bp_fast_flush(struct bp_inspector *in, struct bp_fast_tally *t)
@@ -80,48 +102,41 @@ static inline void bp_fast_hash(
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 }
 
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
 
 /*
- * bp_sum() of p[0..len), which lies behind at least 16 readable bytes, 16 bytes at a time. pmaddwd
- * adds signed words, so each is moved down by 32,768 first and the sum is moved up again at the
- * end, which stays far from 2^31 in a lane for the 65,535 bytes that a datagram may have.
+ * As good as bp_sum() of p[0..len), len 16 to 65,535: the same modulo 65,535, and below 2^63. 16
+ * bytes at a time: pmaddwd adds signed words, so each is moved down by 32,768 first, and what this
+ * takes from each of the four lanes, 65,536, is given back at the end as 1, its remainder. The
+ * lanes begin with a multiple of 65,535 that keeps them from below zero.
  */
 static inline uint64_t bp_fast_sum(const uint8_t *p, uint32_t len)
 {
-	/* moves the last r of 16 bytes to the front, zeros behind them: loaded from 16 - r on */
+	/* moves the last bytes of 16 to the front, zeros behind them: loaded from the first of them
+	 * on */
 	static const uint8_t front[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 		0x80, 0x80};
 	const __m128i down = _mm_set1_epi16((short)0x8000), one = _mm_set1_epi16(1);
-	uint32_t rest = len & 15;
-	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + len - 16));
-	__m128i move = _mm_loadu_si128((const __m128i *)(const void *)(front + 16 - rest));
-	__m128i s = _mm_madd_epi16(_mm_xor_si128(_mm_shuffle_epi8(v, move), down), one);
-	__m128i t = _mm_setzero_si128();
-	uint32_t left = len;
+	const uint8_t *last = p + len - 16;
+	__m128i s = _mm_set1_epi32(4097 * 0xffff), v;
 
-	for (; left >= 32; left -= 32, p += 32) {
-		v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
-		v = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
-		t = _mm_add_epi32(t, _mm_madd_epi16(_mm_xor_si128(v, down), one));
-	}
-	if (left >= 16) {
+	for (; p < last; p += 16) {
 		v = _mm_loadu_si128((const __m128i *)(const void *)p);
 		s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
 	}
-	s = _mm_add_epi32(s, t);
-	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-	return (uint64_t)((int64_t)_mm_cvtsi128_si32(s) + (int64_t)(len / 16 + 1) * 8 * 0x8000);
+	v = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)last),
+		_mm_loadu_si128((const __m128i *)(const void *)(front + (p - last))));
+	s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
+	return (uint64_t)_mm_cvtsi128_si64(s) + (uint64_t)_mm_extract_epi64(s, 1) +
+	       (len + 15) / 16 * 4;
 }
 
 #else
 
 static inline uint64_t bp_fast_sum(const uint8_t *p, uint32_t len)
 {
-	return bp_sum(p, len, 0);
+	return bp_sum_fold(bp_sum(p, len, 0));
 }
 
 #endif
@@ -139,7 +154,7 @@ static inline bool bp_fast_checksum_ok(const uint8_t *frame, uint32_t total)
 	addresses = (addresses & 0xffffffff) + (addresses >> 32);
 	header = (first & 0xffffffff) + (first >> 32) + rest + addresses;
 	return bp_sum_ok(header) &&
-	       bp_sum_ok(bp_fast_sum(frame + BP_FAST_L4, total - 20) + pseudo + addresses);
+	       bp_sum_ok(bp_fast_sum(frame + BP_FAST_L4, total - 20) + (pseudo + addresses));
 }
 
 /* Where the payload of the TCP segment begins. */
@@ -189,75 +204,57 @@ static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *fr
 	p->end = (uint16_t)end;
 }
 
-/* Reads p[0..n), n > 0, which lies behind at least eight readable bytes, as bp_number_digits(). */
-static inline bool bp_fast_digits(const uint8_t *p, uint32_t n, uint32_t *digits, unsigned *point)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return n <= BP_NUMBER_SHORT &&
-	       bp_number_digits(bp_load_le64(p + n - 8) >> (64 - 8 * n), n, digits, point);
-#else
-	return n <= BP_NUMBER_SHORT && bp_number_digits(bp_load_short(p, n), n, digits, point);
-#endif
-}
+/* fast.c: bp_fast_value() of what is no short number as text. */
+enum bp_fast_verdict bp_fast_value_other(
+	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len);
 
-/* Where the number stands, when that is known without parsing; else NULL. */
-static inline const uint8_t *bp_fast_number(
-	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
+/* BP_FAST_GENERAL: there is no value, or it can't be judged here. */
+static inline enum bp_fast_verdict bp_fast_value(
+	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
 {
-	const struct bp_json_layout *layout;
-
-	if (rule->fast == BP_RULE_FAST_TEXT)
-		return *n != 0 ? payload : NULL;
-	if (rule->fast != BP_RULE_FAST_JSON)
-		return NULL;
-	layout = bp_layouts_find(in->layouts, in->gen, rule->source, payload, *n);
-	if (layout == NULL)
-		return NULL;
-	*n = layout->n;
-	return payload + layout->at;
-}
-
-/* Whether the value raises, in *raises. False: there is no value, or it can't be judged here. */
-static inline bool bp_fast_judge(struct bp_inspector *in, const struct bp_rule *rule,
-	const uint8_t *payload, uint32_t len, bool *raises)
-{
-	uint32_t digits, n = len;
-	const uint8_t *number;
+	uint32_t digits;
 	unsigned point;
-	double value;
 
-	if (rule->fast == BP_RULE_FAST_NO)
-		return false;
-	number = bp_fast_number(in, rule, payload, &n);
-	if (__builtin_expect(number != NULL && bp_fast_digits(number, n, &digits, &point), 1)) {
-		*raises = bp_short_ranges_hold(&rule->short_raise, digits, point);
-		return true;
-	}
-	if (!bp_value_at(in, rule->source, payload, len, &value))
-		return false;
-	*raises = bp_condition_holds(&rule->raise, value);
-	return true;
+	if (__builtin_expect(rule->fast != BP_RULE_FAST_TEXT, 0) ||
+		__builtin_expect(!bp_number_digits_before(payload + len, len, &digits, &point), 0))
+		return bp_fast_value_other(in, rule, payload, len);
+	return BP_FAST_QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
-/* Whether the flow is in the state in which a PUBLISH of the client can be read at once. */
-static inline bool bp_fast_ready(const struct bp_flow *f)
+/*
+ * Whether this is the flow that was looked for, in the state in which a PUBLISH of the client can
+ * be read at once, and the topic is the one that it published last, under the rules in force. All
+ * of it is compared at once: only all of it together is of interest, and nearly always it is true.
+ */
+static inline bool bp_fast_known(const struct bp_flow *f, const struct bp_lookup *l,
+	const struct bp_fast_publish *p, bp_v16 memo_gen)
 {
-	/* stream[2], version, flags, pending, used, life: compared as one word */
-	static const uint8_t mask_bytes[8] = {
+	/* stream[2], version, flags, pending, used, life: not what is written for each frame, which
+	 * a wider load would have to wait for when the next one is of the same flow */
+	static const bp_v16 state_mask = {
 		0xff, 0, 0, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, 0xff, 0, 0};
-	static const uint8_t want_bytes[8] = {BP_STREAM_BOUNDARY, 0, 0, 0, 0, 1, 0, 0};
-	uint64_t state, mask, want;
+	static const bp_v16 state_want = {BP_STREAM_BOUNDARY, 0, 0, 0, 0, 1};
+	/* memo_hash, memo_rule, memo_gen */
+	static const bp_v16 memo_mask = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+	const uint8_t *line = (const uint8_t *)f;
+	bp_v16 differ;
 
-	_Static_assert(
-		offsetof(struct bp_flow, stream) + 2 == offsetof(struct bp_flow, version) &&
-			offsetof(struct bp_flow, stream) + 3 == offsetof(struct bp_flow, flags) &&
-			offsetof(struct bp_flow, stream) + 4 == offsetof(struct bp_flow, pending) &&
-			offsetof(struct bp_flow, stream) + 5 == offsetof(struct bp_flow, used),
+	_Static_assert(offsetof(struct bp_flow, k1) == 8 && offsetof(struct bp_lookup, k1) == 8,
+		"both words of a key lie together");
+	_Static_assert(offsetof(struct bp_flow, memo_hash) == 32 &&
+			       offsetof(struct bp_flow, memo_gen) == 44,
+		"what is known of the last topic lies together");
+	_Static_assert(offsetof(struct bp_flow, stream) == 52 &&
+			       offsetof(struct bp_flow, flags) == 55 &&
+			       offsetof(struct bp_flow, pending) == 56 &&
+			       offsetof(struct bp_flow, used) == 57,
 		"the bytes of a flow's state lie together");
-	memcpy(&state, f->stream, 8);
-	memcpy(&mask, mask_bytes, 8);
-	memcpy(&want, want_bytes, 8);
-	return (state & mask) == want && (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) != 0;
+	differ = bp_v16_load(line) ^ bp_v16_load((const uint8_t *)l);
+	differ |= (bp_v16_load(line + 32) & memo_mask) ^
+		  (bp_v16_load_half((const uint8_t *)&p->topic_hash) | memo_gen);
+	differ |= (bp_v16_load_half(f->stream) & state_mask) ^ state_want;
+	return bp_v16_none(differ) && (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) != 0;
 }
 
 /*
@@ -276,57 +273,50 @@ static inline bool bp_fast_in_sequence(const struct bp_flow *f, const uint8_t *t
 	       f->stream[BP_FROM_BROKER] >= BP_STREAM_SEEK;
 }
 
-static inline void bp_fast_count_rule(
-	struct bp_inspector *in, struct bp_fast_tally *t, uint32_t slot)
+/*
+ * Judges a frame that was read, without changing anything, and says the statistics' slot of the
+ * rule in *slot. `l` as the lookup left it; the candidate may be another flow by now, or none. A
+ * topic is known by its hash, which covers its length.
+ */
+static inline enum bp_fast_verdict bp_fast_judge(struct bp_inspector *in,
+	const struct bp_fast_now *now, const uint8_t *frame, const struct bp_lookup *l,
+	const struct bp_fast_publish *p, uint32_t *slot)
+{
+	const struct bp_flow *f = l->flow;
+	uint32_t body = p->body;
+	const struct bp_rule *rule;
+
+	if (!bp_fast_known(f, l, p, now->memo_gen) || !bp_fast_in_sequence(f, frame + BP_FAST_L4))
+		return BP_FAST_GENERAL;
+	if (f->version == BP_MQTT_V5) {
+		if (body == p->end || frame[body] != 0)
+			return BP_FAST_GENERAL; /* properties */
+		body++;
+	}
+	*slot = BP_FAST_NO_SLOT;
+	if (__builtin_expect(f->memo_rule >= BP_MEMO_MANY, 0))
+		return f->memo_rule == BP_MEMO_MANY ? BP_FAST_GENERAL : BP_FAST_QUIET;
+	rule = &now->rules[f->memo_rule];
+	*slot = rule->slot;
+	return bp_fast_value(in, rule, frame + body, p->end - body);
+}
+
+/* Notes a frame that was judged. */
+static inline void bp_fast_note(
+	const struct bp_fast_now *now, struct bp_flow *f, const struct bp_fast_publish *p)
+{
+	f->seen = now->ticks;
+	f->next[BP_TO_BROKER] += p->len;
+	f->publishes++;
+}
+
+static inline void bp_fast_count(struct bp_inspector *in, struct bp_fast_tally *t, uint32_t slot)
 {
 	if (__builtin_expect(slot != t->slot, 0)) {
 		bp_fast_flush_rule(in, t);
 		t->slot = slot;
 	}
-	t->slot_matched++;
-}
-
-/*
- * Decides on a frame that was read. False: nothing was done, take the general way. `l` as the
- * lookup left it; the candidate may be another flow by now, or none. A topic is known by its hash,
- * which covers its length.
- *
- * *raised says that the value raises an alarm, which bp_fast_raise() is to tell: not at once, but
- * before any frame goes the general way and at the end of the batch. A branch on every value that
- * one in twenty takes is one that the processor mispredicts, and each time the work on several
- * frames is thrown away.
- */
-static inline bool bp_fast_segment(struct bp_inspector *in, const uint8_t *frame,
-	const struct bp_lookup *l, const struct bp_fast_publish *p, struct bp_fast_tally *tally,
-	bool *raised)
-{
-	struct bp_flow *f = l->flow;
-	uint32_t body = p->body;
-	const struct bp_rule *rule;
-
-	if (f->k0 != l->k0 || f->k1 != l->k1 || !bp_fast_ready(f) ||
-		f->memo_hash != p->topic_hash || f->memo_gen != in->gen ||
-		!bp_fast_in_sequence(f, frame + BP_FAST_L4))
-		return false;
-	if (f->version == BP_MQTT_V5) {
-		if (body == p->end || frame[body] != 0)
-			return false; /* properties */
-		body++;
-	}
-	*raised = false;
-	if (__builtin_expect(f->memo_rule < BP_MEMO_MANY, 1)) {
-		rule = bp_ruleset_rule(in->rules, f->memo_rule);
-		if (!bp_fast_judge(in, rule, frame + body, p->end - body, raised))
-			return false;
-		bp_fast_count_rule(in, tally, rule->slot);
-	} else if (f->memo_rule == BP_MEMO_MANY) {
-		return false;
-	}
-	f->seen = in->now_ticks;
-	f->next[BP_TO_BROKER] += p->len;
-	f->publishes++;
-	tally->publishes++;
-	return true;
+	t->in_a_row++;
 }
 
 /* fast.c: tells the alarm of such a frame. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "proto/number.h"
 #include "proto/value.h"
 
 static bool text(const char *payload, size_t len, double *value)
@@ -86,6 +87,42 @@ static void short_texts_agree_with_strtod(void **state)
 			if (text(payload, len, &v) != number || (number && v != expected))
 				fail_msg("\"%s\" gave %.17g", payload, v);
 		}
+	}
+}
+
+/* The digits of what ends at `text` + 8 + len, of which 8 bytes before it are of something else. */
+static void same_digits_before(const char *text, unsigned len)
+{
+	uint8_t *p = exact_copy(text, 8 + len);
+	uint32_t digits = 0, expected_digits = 0;
+	unsigned point = 0, expected_point = 0;
+	bool number =
+		len != 0 && len <= BP_NUMBER_SHORT &&
+		bp_number_digits(bp_load_short(p + 8, len), len, &expected_digits, &expected_point);
+
+	if (bp_number_digits_before(p + 8 + len, len, &digits, &point) != number ||
+		(number && (digits != expected_digits || point != expected_point)))
+		fail_msg("\"%.*s\" gave %u, point %u", (int)len, text + 8, digits, point);
+	free(p);
+}
+
+/* What is before them and may look like a part of them does not count. */
+static void digits_that_end_somewhere_are_those_that_begin_there(void **state)
+{
+	static const char alphabet[] = "0159.-/:x";
+	enum { N = sizeof(alphabet) - 1 };
+	uint64_t s = 42;
+
+	(void)state;
+	for (unsigned round = 0; round < 200000; round++) {
+		char text[18];
+
+		for (unsigned i = 0; i < sizeof(text); i++) {
+			s = s * 6364136223846793005u + 1442695040888963407u;
+			/* mostly digits and points, so that many are numbers */
+			text[i] = alphabet[(s >> 33) % (s >> 60 ? 5 : N)];
+		}
+		same_digits_before(text, round % 10);
 	}
 }
 
@@ -201,6 +238,7 @@ int main(void)
 		cmocka_unit_test(a_number_is_a_value),
 		cmocka_unit_test(anything_else_is_none),
 		cmocka_unit_test(short_texts_agree_with_strtod),
+		cmocka_unit_test(digits_that_end_somewhere_are_those_that_begin_there),
 		cmocka_unit_test(every_width_and_order_is_read),
 		cmocka_unit_test(floats_are_read_when_finite),
 		cmocka_unit_test(fields_outside_the_payload_have_no_value),
