@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/results.md and its pictures from a result of scripts/bench.
 
-    bench/report.py RUN.json docs/results.md [README.md]
+    bench/report.py RUN.json docs/results.md [PAGE.md...]
 
 Pictures go to a folder beside it that is called as it is without .md, as SVG, and as PNG where rsvg-convert is
-installed. In README.md what stands between two marks is made anew, from the same run (report_readme.py).
+installed. In each further page what stands between marks is made anew, from the same run (report_pages.py).
 What the run does not have is left out. Exit status 1: of something that it has no picture could be drawn.
 """
 import json
@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import report_pages
 import report_papers
 import report_peers
-import report_readme
 import report_sections
 from report_markdown import has
 
@@ -66,9 +66,9 @@ def section_lines(section, table, run, run_file, folder):
 
 
 def main():
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    run_file, out, *readme = map(Path, sys.argv[1:])
+    run_file, out, *pages = map(Path, sys.argv[1:])
     with open(run_file, encoding="utf-8") as f:
         run = json.load(f)
     folder = out.with_suffix("")
@@ -82,8 +82,8 @@ def main():
             lines += more
             complete = complete and drawn
     out.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
-    for page in readme:
-        page.write_text(report_readme.renew(page.read_text(encoding="utf-8"), run, out), encoding="utf-8")
+    for page in pages:
+        report_pages.renew_file(page, run, out)
     sys.exit(0 if complete else 1)
 
 

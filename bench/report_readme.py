@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What README.md says of speed, between two marks, from a result of scripts/bench."""
-
-BEGIN = "<!-- bench/report.py: from here -->"
-END = "<!-- bench/report.py: to here -->"
+"""What README.md says of speed, from a result of scripts/bench."""
 
 
 def aim(r):
@@ -87,12 +84,3 @@ def block(run, report):
              f"five papers and other programs do: **[results]({report})**.", ""]
     lines += rates(run)
     return lines + [f"- {say(run[key])}" for key, say in FACTS if run.get(key)]
-
-
-def renew(text, run, report):
-    """README.md's text with what is between its marks made anew."""
-    before, found, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not found or not ended:
-        raise ValueError(f"expected the marks '{BEGIN}' and '{END}'")
-    return "\n".join([before + BEGIN, *block(run, report), END]) + after

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench"))
 import papers  # noqa: E402
 import phd_result  # noqa: E402
+import peers_test  # noqa: E402
+import report_pages  # noqa: E402
 import report_papers  # noqa: E402
 import report_peers  # noqa: E402
 import report_readme  # noqa: E402
@@ -241,36 +243,53 @@ class Figures(unittest.TestCase):
             self.assertEqual(case, "peers")
 
 
+BEGIN, END = (report_pages.MARK.format(name="speed", side=side) for side in ("from", "to"))
+
+
 class TheReadme(unittest.TestCase):
-    PAGE = f"# biplane\n\n{report_readme.BEGIN}\nof old\n{report_readme.END}\n\n## Documents\n"
+    PAGE = f"# biplane\n\n{BEGIN}\nof old\n{END}\n\n## Documents\n"
 
     def test_what_stands_between_the_marks_is_made_anew(self):
-        page = report_readme.renew(self.PAGE, RUN, "docs/results.md")
-        self.assertTrue(page.startswith(f"# biplane\n\n{report_readme.BEGIN}\n"))
-        self.assertTrue(page.endswith(f"\n{report_readme.END}\n\n## Documents\n"))
+        page = report_pages.renew(self.PAGE, RUN, "docs/results.md")
+        self.assertTrue(page.startswith(f"# biplane\n\n{BEGIN}\n"))
+        self.assertTrue(page.endswith(f"\n{END}\n\n## Documents\n"))
         self.assertNotIn("of old", page)
-        self.assertEqual(page, report_readme.renew(page, RUN, "docs/results.md"))
+        self.assertEqual(page, report_pages.renew(page, RUN, "docs/results.md"))
 
     def test_each_rate_and_each_fact_of_the_run_is_there(self):
-        page = report_readme.renew(self.PAGE, RUN, "docs/results.md")
+        page = report_pages.renew(self.PAGE, RUN, "docs/results.md")
         for r in RUN["rates"]:
             self.assertIn(f"| `{r['case']}` |", page)
             self.assertIn(f"| {r['ratio']:.3f} |", page)
         facts = [key for key, _ in report_readme.FACTS if RUN.get(key)]
         self.assertTrue(facts)
         self.assertEqual(len(facts), page.count("\n- "))
-        bare = report_readme.renew(self.PAGE, {**RUN, "rates": [], **{key: None for key in facts}}, "docs/results.md")
+        bare = report_pages.renew(self.PAGE, {**RUN, "rates": [], **{key: None for key in facts}}, "docs/results.md")
         self.assertNotIn("\n- ", bare)
         self.assertNotIn("| case |", bare)
 
     def test_an_aim_that_is_not_reached_is_said(self):
         for ratio, said in ((0.5, "| 0.40 |"), (0.399, "| 0.40, **not reached** |"), (0.4, "| 0.40 |")):
             rate = {**RUN["rates"][0], "ratio": ratio, "target": 0.4}
-            self.assertIn(said, report_readme.renew(self.PAGE, {**RUN, "rates": [rate]}, "docs/results.md"))
+            self.assertIn(said, report_pages.renew(self.PAGE, {**RUN, "rates": [rate]}, "docs/results.md"))
+
+    def test_each_table_of_the_pages_is_made(self):
+        run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}}
+        for name, make in report_pages.TABLES.items():
+            lines = make(run)
+            self.assertGreater(len(lines), 2, name)
+            self.assertEqual(1, len({line.count("|") for line in lines}), name)
+            self.assertFalse(make({"rates": []}), name)
+
+    def test_what_the_run_does_not_have_is_left(self):
+        begin, end = (report_pages.MARK.format(name="growth", side=side) for side in ("from", "to"))
+        page = f"{begin}\n\nof old\n\n{end}\n"
+        self.assertEqual(page, report_pages.renew(page, {"rates": []}, "results.md"))
+        self.assertNotIn("of old", report_pages.renew(page, RUN, "results.md"))
 
     def test_a_page_without_marks_is_refused(self):
         with self.assertRaises(ValueError):
-            report_readme.renew("# biplane\n", RUN, "docs/results.md")
+            report_pages.renew("# biplane\n", RUN, "docs/results.md")
 
 
 class InTheTree(unittest.TestCase):
@@ -290,11 +309,16 @@ class InTheTree(unittest.TestCase):
         self.assertEqual({f.stem for f in (docs / "results").glob("*.png")}, {Path(n).stem for n in pictures})
 
     @unittest.skipUnless(RESULTS, "bench/results has no result")
-    def test_the_readme_is_that_of_the_newest_result(self):
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    def test_other_pages_are_those_of_the_newest_result(self):
         run = json.loads(RESULTS[-1].read_text(encoding="utf-8"))
-        self.assertEqual(readme, report_readme.renew(readme, run, "docs/results.md"),
-                         f"not of: bench/report.py bench/results/{RESULTS[-1].name} docs/results.md README.md")
+        pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+                 if "<!-- bench/report.py" in page.read_text(encoding="utf-8")]
+        self.assertGreater(len(pages), 3)
+        for page in pages:
+            old = page.read_text(encoding="utf-8")
+            link = os.path.relpath(ROOT / "docs" / "results.md", page.parent)
+            self.assertEqual(old, report_pages.renew(old, run, link),
+                             f"{page.name} is not of: bench/report.py bench/results/{RESULTS[-1].name} docs/results.md {page.name}")
 
     @unittest.skipIf(RESULTS, "bench/results has a result")
     def test_without_a_result_there_is_no_page(self):
