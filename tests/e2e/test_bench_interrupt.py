@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCH = ROOT / "scripts" / "bench"
 PLACES = ("/tmp", "/run", "/dev/shm")
+ELSEWHERE = Path("/mnt")  # where the tree is seen when it lies in one of these places
 HUGEPAGES = "/dev/hugepages"
 # A case, and the program that runs in its middle
 CASES = [("bridge", "dpdk-testpmd"), ("lcl-hops", "lcl_hops"), ("alarm-paper", "alarm_latency"), ("peers", "alarm_load"),
@@ -61,12 +61,19 @@ def mount(kind, place):
     subprocess.run(["mount", "-t", kind, kind, place], check=True)
 
 
+def hidden(path):
+    """Whether it is not to be seen once the places are new ones."""
+    return any(Path(place) in path.parents for place in PLACES)
+
+
 def not_ignored():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as it is where this runs in the background
 
 
 def begin(build, case):
-    return subprocess.Popen([BENCH, "--quick", "--build", build, case], stdin=subprocess.DEVNULL, stdout=2,
+    """build: a folder of the tree, as the tree's folder has it."""
+    tree = ELSEWHERE if hidden(ROOT) else ROOT
+    return subprocess.Popen([tree / "scripts" / "bench", "--quick", "--build", tree / build, case], stdin=subprocess.DEVNULL, stdout=2,
                             start_new_session=True, preexec_fn=not_ignored)
 
 
@@ -111,6 +118,8 @@ def killed(how, build, case, program):
 def in_namespaces(how, *run):
     for m in Path("/run/netns").glob("*"):  # others' namespaces, which come and go
         subprocess.run(["umount", "--lazy", m], check=False)
+    if hidden(ROOT):
+        subprocess.run(["mount", "--bind", ROOT, ELSEWHERE], check=True)
     for place in PLACES:
         mount("tmpfs", place)
     mount("hugetlbfs", HUGEPAGES)
@@ -138,7 +147,9 @@ def build():
         pytest.exit("the end-to-end tests make network namespaces: run them as root", 2)
     if not (there / "bench" / "biplane-bench").exists():
         pytest.exit(f"no bench/biplane-bench in {there}: build it, or set BIPLANE", 2)
-    return there
+    if hidden(there) and not there.is_relative_to(ROOT):
+        pytest.exit(f"{there} is neither in {ROOT} nor outside of {', '.join(PLACES)}", 2)
+    return there.relative_to(ROOT) if there.is_relative_to(ROOT) else there
 
 
 def alone(run, *how):
