@@ -67,9 +67,10 @@ def associations(m):
 
 
 def mix(m):
+    p = m["paced"]
+    lost = f"; {p['ring_lost']:,} were lost in the receive ring before it" if p["ring_lost"] else ", none was lost in the receive ring"
     return (f"All five systems at once, one worker: {m['mixed_mpps']:.1f} Mpps, {m['ratio']:.2f} of what the parts' own rates would "
-            f"make; at {m['paced']['fraction']:.0%} of it {m['paced']['dropped']:,} of {m['paced']['packets']:,} packets were dropped "
-            "(`mix`).")
+            f"make; at {p['fraction']:.0%} of it the gateway dropped {p['dropped']:,} of {p['packets']:,} packets{lost} (`mix`).")
 
 
 FACTS = [("alarm_paper", alarm_paper), ("latency", latency), ("publish", publish), ("figure6", figure6),
