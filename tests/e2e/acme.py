@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -126,8 +127,14 @@ class Acme:
         """A retrieve over HTTP, which has no limit of length (CoAP answers of over 1024 octets come in blocks)."""
         ask = urllib.request.Request(f"http://{self.address}:{self.http}/{path}?{query}",
                                      headers={"X-M2M-Origin": fr, "X-M2M-RI": "h1", "X-M2M-RVI": "4"})
-        with urllib.request.urlopen(ask, timeout=60) as got:
-            return json.load(got)
+        for again in range(9, -1, -1):  # it fails by itself (500) where resources of the answer are just being changed
+            try:
+                with urllib.request.urlopen(ask, timeout=60) as got:
+                    return json.load(got)
+            except urllib.error.HTTPError as e:
+                if e.code != 500 or not again:
+                    raise
+                time.sleep(0.1)
 
     def tree(self, path, ty=None):
         """Structured paths of what lies below, of one resource type or of all."""
