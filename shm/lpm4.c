@@ -42,6 +42,16 @@ static __attribute__((noinline)) unsigned through_nodes(
 	return m;
 }
 
+/* Of a burst to one address, as all that is for this machine itself. */
+static bool all_to_one(const uint32_t *dst, unsigned n)
+{
+	uint32_t differ = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		differ |= dst[i] ^ dst[0];
+	return differ == 0;
+}
+
 void bp_lpm4_lookup_again(
 	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n)
 {
@@ -55,6 +65,12 @@ void bp_lpm4_lookup_again(
 		}
 		if (__builtin_expect((any & BP_LPM_LINK) == 0, 1))
 			return;
+	}
+	if (n > 1 && dst[0] == dst[n - 1] && all_to_one(dst, n)) {
+		through_nodes(f, dst, nexthop, 1);
+		for (unsigned i = 1; i < n; i++)
+			nexthop[i] = nexthop[0];
+		return; /* one address says nothing of the others' */
 	}
 	*nodes = through_nodes(f, dst, nexthop, n) != 0 ? PATIENCE
 							: (uint8_t)(*nodes - (*nodes != 0));

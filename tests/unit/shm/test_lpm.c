@@ -173,6 +173,13 @@ static void test_bursts(void **state)
 		bp_lpm4_lookup_again(b.fib, &nodes, dst4, got, n4);
 		for (unsigned k = 0; k < n4; k++)
 			assert_int_equal(got[k], model_lookup(b.model, &v4[k]));
+		/* all to one, or all but one */
+		for (unsigned k = 1; k + (i & 1) < n4; k++)
+			dst4[k] = dst4[0];
+		bp_lpm4_lookup_again(b.fib, &nodes, dst4, got, n4);
+		for (unsigned k = 0; k < n4; k++)
+			assert_int_equal(
+				got[k], model_lookup(b.model, &v4[(i & 1) && k == n4 - 1 ? k : 0]));
 		if (test_below(&b.seed, 4) == 0) /* as if traffic had changed */
 			nodes = !nodes;
 		bp_lpm6_lookup(b.fib, dst6, got, n6);
