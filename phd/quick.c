@@ -78,21 +78,36 @@ static void add_member(
 		q->behind[i - 1].len = (uint16_t)(m->n - q->behind[i - 1].at);
 	q->behind[i].at = (uint16_t)m->n;
 	add(m, l->text + o->unit, o->unit_len + BP_PHD_NO_TIME_LEN);
-	q->value_at[i] = (uint8_t)at;
-	memcpy(q->mask + at, differs, 2);
+	q->value[i] = (struct bp_phd_quick_place){.at = (uint8_t)at, .by = (uint8_t)((at & 1) * 8)};
+	memcpy((uint8_t *)q->mask + at, differs, 2);
 }
 
 /* What differs between two reports of the shape, besides the values. */
 static void set_mask(struct bp_phd_quick *q, const uint8_t *apdu, size_t len)
 {
+	uint8_t *mask = (uint8_t *)q->mask;
+
 	memset(q->want, 0, sizeof(q->want));
 	memcpy(q->want, apdu, len);
-	memset(q->mask, 0, sizeof(q->mask));
-	memset(q->mask, 0xff, len);
-	memset(q->mask + BP_PHD_AT_INVOKE, 0, 2);
-	q->mask[BP_PHD_AT_DATA + 1] = 0xfe;           /* confirmed or not */
-	memset(q->mask + BP_PHD_AT_HANDLE + 2, 0, 4); /* the time of the event */
-	memset(q->mask + BP_PHD_AT_REPORT_NO, 0, 2);
+	memset(mask, 0, sizeof(q->mask));
+	memset(mask, 0xff, len);
+	memset(mask + BP_PHD_AT_INVOKE, 0, 2);
+	mask[BP_PHD_AT_DATA + 1] = 0xfe;           /* confirmed or not */
+	memset(mask + BP_PHD_AT_HANDLE + 2, 0, 4); /* the time of the event */
+	memset(mask + BP_PHD_AT_REPORT_NO, 0, 2);
+}
+
+/* With all of the mask known. */
+static void apply_mask(struct bp_phd_quick *q)
+{
+	uint8_t fixed[BP_PHD_QUICK_APDU];
+
+	for (unsigned i = 0; i < BP_PHD_QUICK_APDU / 16; i++)
+		q->want[i] &= q->mask[i];
+	memcpy(fixed, q->want, sizeof(fixed));
+	/* bp_phd_quick_read() adds these two octets whole */
+	memset(fixed + BP_PHD_AT_DATA, 0, 2);
+	q->want_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
 }
 
 /* Whether the whole report is of the kind: then nothing but a lack of room speaks against it. */
@@ -103,9 +118,10 @@ static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_pl
 	struct bp_phd_source s;
 	unsigned guess = 0;
 
-	if (bp_phd_sfloats == NULL || len > BP_PHD_QUICK_APDU || plan->per_report == 0 ||
-		c->parts != 1 || c->first_part != 0 || c->unknown_handles != 0 || c->mp ||
-		c->variable || !c->in_place || c->observations > BP_PHD_QUICK_VALUES)
+	if (bp_phd_sfloats == NULL || len < BP_PHD_QUICK_APDU_MIN || len > BP_PHD_QUICK_APDU ||
+		plan->per_report == 0 || c->parts != 1 || c->first_part != 0 ||
+		c->unknown_handles != 0 || c->mp || c->variable || !c->in_place ||
+		c->observations > BP_PHD_QUICK_VALUES)
 		return false;
 	bp_phd_source_begin(&s, c, apdu + c->at);
 	while (bp_phd_source_straight(&s, &ob) == BP_PHD_OK) {
@@ -179,5 +195,6 @@ bool bp_phd_quick_make(struct bp_phd_quick *q, const struct bp_phd_layout *l,
 	q->len = (uint16_t)len;
 	q->bound = bound_of(q, &m, c, before_len);
 	sum_up(q);
+	apply_mask(q);
 	return true;
 }

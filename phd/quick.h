@@ -11,6 +11,8 @@
 #include "phd/sfloat_table.h"
 #include "proto/coap.h"
 #include "proto/frame.h"
+#include "proto/phd_report.h"
+#include "proto/vec16.h"
 
 /*
  * The report that comes again and again: a device says the same objects each time, and of all its
@@ -24,11 +26,18 @@
  * status, as one instance. All others, and those with a value that is no number, are for
  * phd/convert.h.
  */
-#define BP_PHD_QUICK_APDU 64u  /* octets of a report at most */
-#define BP_PHD_QUICK_VALUES 6u /* more do not fit into them */
-#define BP_PHD_QUICK_TEXT 768u /* octets of a frame at most, without the values */
-#define BP_PHD_QUICK_READ 128u /* of a frame with a report, those that judging it may read */
-#define BP_PHD_QUICK_STEP 64u  /* octets that are copied at a time, also where fewer are meant */
+#define BP_PHD_QUICK_APDU 64u     /* octets of a report at most */
+#define BP_PHD_QUICK_APDU_MIN 36u /* with one observation */
+#define BP_PHD_QUICK_VALUES 6u    /* more do not fit into them */
+#define BP_PHD_QUICK_TEXT 768u    /* octets of a frame at most, without the values */
+#define BP_PHD_QUICK_READ 128u    /* of a frame with a report, those that judging it may read */
+#define BP_PHD_QUICK_STEP 64u     /* octets that are copied at a time, also where fewer are meant */
+
+/* Where the report has a value. */
+struct bp_phd_quick_place {
+	uint8_t at; /* octet of the report */
+	uint8_t by; /* what its sum is moved by: 0, or 8 where the octet is odd */
+};
 
 /* What stands behind a value, up to the next one or the end. */
 struct bp_phd_quick_piece {
@@ -44,14 +53,16 @@ struct bp_phd_quick {
 	uint32_t life;  /* bp_phd_layout.life of the layout that it was made of */
 	uint8_t values; /* 0: there is none */
 	uint8_t patches;
-	uint8_t wait;                          /* for who makes it */
-	uint8_t value_at[BP_PHD_QUICK_VALUES]; /* octets of the report */
+	uint8_t wait; /* for who makes it */
+	struct bp_phd_quick_place value[BP_PHD_QUICK_VALUES];
 	/* octets of the frame: CoAP's header, request id, name (0: none), system-ids, first value
 	 */
 	uint16_t coap, rqi, rn, patch[BP_PHD_PATCHES], first;
-	uint32_t sum; /* of the UDP payload before the first value */
+	uint32_t sum;      /* of the UDP payload before the first value */
+	uint32_t want_sum; /* of those octets of a report that are always the same */
 	struct bp_phd_quick_piece behind[BP_PHD_QUICK_VALUES];
-	uint8_t want[BP_PHD_QUICK_APDU], mask[BP_PHD_QUICK_APDU];
+	/* a report's octets under the mask, and the mask */
+	bp_v16 want[BP_PHD_QUICK_APDU / 16], mask[BP_PHD_QUICK_APDU / 16];
 	uint8_t text[BP_PHD_QUICK_TEXT + BP_PHD_QUICK_STEP] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
@@ -79,9 +90,8 @@ static inline bool bp_phd_quick_is(const struct bp_phd_quick *q, const struct bp
 
 	if (q->len != len || q->values == 0 || !bp_phd_quick_is_of(q, l))
 		return false;
-	for (unsigned i = 0; i < BP_PHD_QUICK_APDU; i += 16)
-		differ |= (bp_v16_load(apdu + i) ^ bp_v16_load(q->want + i)) &
-			  bp_v16_load(q->mask + i);
+	for (unsigned i = 0; i < BP_PHD_QUICK_APDU / 16; i++)
+		differ |= (bp_v16_load(apdu + i * 16) & q->mask[i]) ^ q->want[i];
 	return bp_v16_same(differ, bp_v16_of(0));
 }
 
@@ -92,19 +102,33 @@ static inline bool bp_phd_quick_confirmed(const uint8_t *apdu)
 	return (apdu[BP_PHD_AT_DATA + 1] & 1) != 0;
 }
 
-static inline const struct bp_phd_sfloat *bp_phd_quick_value(
-	const struct bp_phd_quick *q, const uint8_t *apdu, unsigned i)
+/*
+ * Its values, of which value[] has room for BP_PHD_QUICK_VALUES. False: one is no number, and the
+ * report can't be written. *sum: bp_sum() of all its octets.
+ */
+static inline bool bp_phd_quick_read(const struct bp_phd_quick *q, const uint8_t *apdu,
+	const struct bp_phd_sfloat *value[], uint64_t *sum)
 {
-	return &bp_phd_sfloats[bp_phd_be16(apdu + q->value_at[i])];
-}
-
-/* Whether all values are numbers: only then it can be written. */
-static inline bool bp_phd_quick_numbers(const struct bp_phd_quick *q, const uint8_t *apdu)
-{
+	const struct bp_phd_sfloat *const table = bp_phd_sfloats;
 	unsigned others = 0;
+	uint64_t all = q->want_sum;
+	uint32_t begin, time;
+	uint16_t number;
 
-	for (unsigned i = 0; i < q->values; i++)
-		others |= bp_phd_quick_value(q, apdu, i)->len == 0;
+	/* what the mask leaves out, each at an even octet */
+	memcpy(&begin, apdu + BP_PHD_AT_INVOKE, sizeof(begin));
+	memcpy(&time, apdu + BP_PHD_AT_HANDLE + 2, sizeof(time));
+	memcpy(&number, apdu + BP_PHD_AT_REPORT_NO, sizeof(number));
+	all += (uint64_t)begin + time + number;
+	for (unsigned i = 0; i < q->values; i++) {
+		uint16_t v;
+
+		memcpy(&v, apdu + q->value[i].at, sizeof(v));
+		all += (uint64_t)v << q->value[i].by;
+		value[i] = &table[(uint16_t)__builtin_bswap16(v)];
+		others |= value[i]->len == 0;
+	}
+	*sum = all;
 	return others == 0;
 }
 
@@ -118,11 +142,12 @@ static inline void bp_phd_quick_copy(uint8_t *p, const uint8_t *from, size_t n)
 	} while (i < n);
 }
 
-/* Sixteen hex digits at an octet of the frame; their sum there. */
+/* Sixteen hex digits at an octet of the frame; their sum there. No octet of a digit has its top
+ * bit, so that two words of them add up without a carry. */
 static inline uint64_t bp_phd_quick_digits(uint8_t *frame, unsigned at, const uint64_t digits[2])
 {
 	memcpy(frame + at, digits, 16);
-	return bp_sum_moved(bp_sum_add(digits[0], digits[1]), at);
+	return bp_sum_moved(digits[0] + digits[1], at);
 }
 
 /* The name, of part 0: see put_name() of phd/convert_write.c. */
@@ -141,7 +166,8 @@ static inline uint64_t bp_phd_quick_name(
 #else
 	last[1] <<= 16;
 #endif
-	return bp_sum_add(bp_phd_quick_digits(frame, at, first), bp_sum_moved(last[1], at));
+	memcpy(frame + at, first, 16);
+	return bp_sum_moved(bp_sum_add(first[0] + first[1], last[1]), at);
 }
 
 /* Message id, token, request id, system-id and name; their sum. */
@@ -169,31 +195,31 @@ static inline uint64_t bp_phd_quick_patch(
 
 /*
  * Writes the frame, whose memory may be the report's; q->bound octets of it may be touched. What
- * stands before the UDP payload is as it was when *q was made. `id` is part 0's. Returns the
- * frame's length. *sum: bp_sum() of the UDP payload.
+ * stands before the UDP payload is as it was when *q was made. `id` is part 0's, value[] what
+ * bp_phd_quick_read() says. Returns the frame's length. *sum: bp_sum() of the UDP payload.
  */
 static inline uint32_t bp_phd_quick_write(const struct bp_phd_quick *q,
-	const struct bp_phd_identity *id, const uint8_t *apdu, uint8_t *frame, uint64_t *sum)
+	const struct bp_phd_identity *id, const struct bp_phd_sfloat *const value[], uint8_t *frame,
+	uint64_t *sum)
 {
-	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
 	/* in registers, whatever is stored to the frame */
 	const unsigned values = q->values;
+	const struct bp_phd_quick_piece *piece = q->behind;
 	unsigned at = q->first;
 	uint64_t all = q->sum;
 
-	for (unsigned i = 0; i < values; i++)
-		value[i] = bp_phd_quick_value(q, apdu, i);
 	bp_phd_quick_copy(frame, q->text, at);
-	for (unsigned i = 0; i < values; i++) {
-		const struct bp_phd_quick_piece piece = q->behind[i];
-		const struct bp_phd_sfloat v = *value[i];
+	for (unsigned i = 0; i < values; i++, piece++) {
+		const struct bp_phd_sfloat *v = value[i];
+		const unsigned len = v->len, more = piece->len;
 
-		memcpy(frame + at, &v, sizeof(v)); /* what is behind the text is written over */
-		all += (uint64_t)v.sum << (at & 1) * 8;
-		at += v.len;
-		bp_phd_quick_copy(frame + at, q->text + piece.at, piece.len);
-		all += (uint64_t)piece.sum << (at & 1) * 8;
-		at += piece.len;
+		all += (uint64_t)v->sum << (at & 1) * 8;
+		/* what is behind the text is written over */
+		memcpy(frame + at, v, sizeof(*v));
+		at += len;
+		all += (uint64_t)piece->sum << (at & 1) * 8;
+		bp_phd_quick_copy(frame + at, q->text + piece->at, more);
+		at += more;
 	}
 	*sum = bp_sum_add(all, bp_phd_quick_patch(q, id, frame));
 	return at;

@@ -41,24 +41,72 @@
  * each step waits for the one before: here the products are independent, and each place has its own
  * keys.
  */
-static inline uint64_t bp_phd_octets_at(uint64_t k0, uint64_t k1, const uint8_t *p, uint64_t i)
+struct bp_phd_octets_key {
+	uint64_t k[2];
+};
+static inline struct bp_phd_octets_key bp_phd_octets_key_at(const uint64_t key[2], uint64_t i)
 {
-	return bp_fold(bp_load64(p) ^ (k0 + i * 0x9e3779b97f4a7c15ull),
-		bp_load64(p + 8) ^ (k1 - i * 0x8ebc6af09c88c6e3ull));
+	return (struct bp_phd_octets_key){
+		{key[0] + i * 0x9e3779b97f4a7c15ull, key[1] - i * 0x8ebc6af09c88c6e3ull}};
+}
+static inline uint64_t bp_phd_octets_piece(const struct bp_phd_octets_key *key, const uint8_t *p)
+{
+	return bp_fold(bp_load64(p) ^ key->k[0], bp_load64(p + 8) ^ key->k[1]);
+}
+static inline uint64_t bp_phd_octets_at(const uint64_t key[2], const uint8_t *p, uint64_t i)
+{
+	const struct bp_phd_octets_key at = bp_phd_octets_key_at(key, i);
+
+	return bp_phd_octets_piece(&at, p);
+}
+static inline uint16_t bp_phd_octets_end(uint64_t h, uint64_t last_key)
+{
+	return (uint16_t)(bp_fold(h ^ 0xa0761d6478bd642full, last_key) >> 16);
+}
+static inline uint64_t bp_phd_octets_last_key(const uint64_t key[2])
+{
+	return key[0] ^ 0xe7037ed1a0b428dbull;
 }
 static inline uint16_t bp_phd_report_octets(const uint64_t key[2], const uint8_t *apdu, size_t len)
 {
-	const uint64_t k0 = key[0], k1 = key[1];
 	uint64_t h = len;
 
 	if (len < 32)
 		return (uint16_t)bp_hash_bytes(key, apdu, len);
-	h += bp_phd_octets_at(k0, k1, apdu, 0) + bp_phd_octets_at(k0, k1, apdu + 16, 1);
+	h += bp_phd_octets_at(key, apdu, 0) + bp_phd_octets_at(key, apdu + 16, 1);
 	for (size_t i = 2; i * 16 + 16 < len; i++)
-		h += bp_phd_octets_at(k0, k1, apdu + i * 16, i);
+		h += bp_phd_octets_at(key, apdu + i * 16, i);
 	/* some of the last ones a second time */
-	h += bp_phd_octets_at(k0, k1, apdu + len - 16, BP_PHD_OCTETS_END);
-	return (uint16_t)(bp_fold(h ^ 0xa0761d6478bd642full, k0 ^ 0xe7037ed1a0b428dbull) >> 16);
+	h += bp_phd_octets_at(key, apdu + len - 16, BP_PHD_OCTETS_END);
+	return bp_phd_octets_end(h, bp_phd_octets_last_key(key));
+}
+
+/* The same for who does it again and again, of so many octets: with the keys of all places made
+ * before. */
+#define BP_PHD_OCTETS_SHORT_MIN 32u
+#define BP_PHD_OCTETS_SHORT 64u
+struct bp_phd_octets_keys {
+	struct bp_phd_octets_key at[BP_PHD_OCTETS_SHORT / 16 - 1], end;
+	uint64_t last;
+};
+
+static inline void bp_phd_octets_keys_make(struct bp_phd_octets_keys *k, const uint64_t key[2])
+{
+	for (unsigned i = 0; i < BP_PHD_OCTETS_SHORT / 16 - 1; i++)
+		k->at[i] = bp_phd_octets_key_at(key, i);
+	k->end = bp_phd_octets_key_at(key, BP_PHD_OCTETS_END);
+	k->last = bp_phd_octets_last_key(key);
+}
+static inline uint16_t bp_phd_report_octets_short(
+	const struct bp_phd_octets_keys *k, const uint8_t *apdu, size_t len)
+{
+	uint64_t h = len;
+
+	h += bp_phd_octets_piece(&k->at[0], apdu) + bp_phd_octets_piece(&k->at[1], apdu + 16);
+	if (len > 48)
+		h += bp_phd_octets_piece(&k->at[2], apdu + 32);
+	h += bp_phd_octets_piece(&k->end, apdu + len - 16);
+	return bp_phd_octets_end(h, k->last);
 }
 
 /* ---- last ---- */

@@ -300,6 +300,8 @@ static rte_edge_t take(
 	enum bp_phd_verdict v;
 	rte_edge_t edge;
 
+	if (unlikely(!bp_datagram_is_whole(m, r.d)))
+		return bp_drop(m, BP_C_DROP_PHD_CHECKSUM);
 	if (unlikely(!is_report(r.d->payload, r.d->len)))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNAL, BP_EX_PHD);
 	if (unlikely(!find_session(h->t, heads, i, &r)))
@@ -327,7 +329,8 @@ static rte_edge_t take(
 	}
 }
 
-/* Lengths, checksums and senders; those that are wrong are gone, the others close up. */
+/* Lengths and senders; what has a wrong length is gone, the others close up. Checksums are for who
+ * reads the octets anyway. */
 static uint32_t read_heads(
 	struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
 {
@@ -337,7 +340,7 @@ static uint32_t read_heads(
 	for (uint32_t i = 0; i < n; i++) {
 		struct bp_datagram *d = &heads->d[left];
 
-		if (unlikely(!bp_datagram_read(m[i], d))) {
+		if (unlikely(!bp_datagram_lengths(m[i], d))) {
 			rte_node_enqueue_x1(
 				t->graph, t->node, bp_drop(m[i], BP_C_DROP_PHD_CHECKSUM), m[i]);
 			continue;

@@ -54,13 +54,12 @@ static inline uint16_t bp_datagram_dport(const struct bp_datagram *d)
 
 /*
  * Reads a frame that node ip4 or ip6 chose: the headers are there, and the IP packet is in it.
- * False: the UDP length can't be, or the checksum is wrong, or, over IPv6, missing.
+ * False: the UDP length can't be. The checksum is not looked at.
  */
-static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram *d)
+static inline bool bp_datagram_lengths(const struct rte_mbuf *m, struct bp_datagram *d)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 	uint32_t room, udp_len;
-	uint64_t sum;
 
 	d->ip = ip;
 	d->ip6 = bp_datagram_is_ip6(m);
@@ -76,7 +75,16 @@ static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram
 		return false;
 	d->payload = d->udp + BP_UDP_HDR;
 	d->len = udp_len - BP_UDP_HDR;
-	switch (bp_driver_sum(m, d->ip6 ? NULL : ip, BP_IP4_HDR)) {
+	return true;
+}
+
+/* Whether its checksum is right; over IPv4 there may be none. */
+static inline bool bp_datagram_is_whole(const struct rte_mbuf *m, const struct bp_datagram *d)
+{
+	const uint32_t udp_len = d->len + BP_UDP_HDR;
+	uint64_t sum;
+
+	switch (bp_driver_sum(m, d->ip6 ? NULL : d->ip, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
 		return true;
 	case BP_SUM_BAD:
@@ -88,9 +96,33 @@ static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram
 		return !d->ip6; /* none was made */
 	/* addresses and UDP header lie side by side */
 	sum = (uint64_t)__builtin_bswap32(udp_len) + ((uint64_t)BP_PROTO_UDP << 8);
-	sum = d->ip6 ? bp_sum(ip + BP_IP6_SRC, 32 + udp_len, sum)
-		     : bp_sum(ip + BP_IP4_SRC, 8 + udp_len, sum);
+	sum = d->ip6 ? bp_sum(d->ip + BP_IP6_SRC, 32 + udp_len, sum)
+		     : bp_sum(d->ip + BP_IP4_SRC, 8 + udp_len, sum);
 	return bp_sum_ok(sum);
+}
+
+/* Both. False: the length can't be, or the checksum is wrong, or, over IPv6, missing. */
+static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram *d)
+{
+	return bp_datagram_lengths(m, d) && bp_datagram_is_whole(m, d);
+}
+
+/*
+ * The same as bp_datagram_is_whole() for who knows the sum of the payload (bp_sum()) without
+ * reading all of it.
+ */
+static inline bool bp_datagram_is_whole_by(
+	const struct rte_mbuf *m, const struct bp_datagram *d, uint64_t payload)
+{
+	const uint64_t said = RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	uint64_t sum;
+
+	if (unlikely((m->ol_flags & said) != 0 || d->ip6))
+		return bp_datagram_is_whole(m, d);
+	sum = bp_sum_add(bp_sum_word(d->ip + BP_IP4_SRC), bp_sum_word(d->udp));
+	sum = bp_sum_add(sum,
+		payload + __builtin_bswap32(d->len + BP_UDP_HDR) + ((uint64_t)BP_PROTO_UDP << 8));
+	return likely(bp_sum_ok(sum)) || bp_datagram_is_whole(m, d);
 }
 
 /* Where it came from, as two words of bp_load64(): in registers, since what was just stored in

@@ -86,6 +86,7 @@ static void take_plan(struct bp_health *h, uint64_t mono_ns)
 	h->ports_last = p->ports_last;
 	bp_bucket_init(&h->strays, strays, strays / 10 + 1, mono_ns);
 	make_head(h);
+	bp_phd_octets_keys_make(&h->octets, h->t->hash_key);
 	for (uint32_t n = 0; n < h->t->max_layouts; n++)
 		h->quick[n].life = h->quick[n].values = 0;
 }

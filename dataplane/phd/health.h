@@ -9,6 +9,7 @@
 #include "dataplane/exception/bucket.h"
 #include "phd/convert.h"
 #include "phd/quick.h"
+#include "phd/repeat.h"
 #include "shm/phd.h"
 
 /*
@@ -53,6 +54,7 @@ struct bp_health {
 	uint64_t ip_sum, udp_sum;
 	struct bp_phd_conversion conversion; /* of the report at hand */
 	struct bp_phd_quick *quick;          /* of each layout, or none */
+	struct bp_phd_octets_keys octets;    /* for what they take */
 };
 
 /*

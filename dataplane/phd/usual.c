@@ -6,6 +6,10 @@
 #include "phd/quick.h"
 #include "phd/words.h"
 
+_Static_assert(BP_PHD_QUICK_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
+		       BP_PHD_QUICK_APDU <= BP_PHD_OCTETS_SHORT,
+	"one hash is for all of them");
+
 /* So many reports go the long way before another shape is tried for the quick one, so that two
  * shapes in turn do not have each one learnt anew. */
 #define LEARN_EVERY 64u
@@ -15,7 +19,7 @@ struct request {
 	struct rte_mbuf *m;
 	const struct bp_phd_quick *q;
 	const struct bp_phd_session *s;
-	const uint8_t *apdu;
+	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
 	uint64_t token;
 	uint32_t pair, number;
 	uint16_t life;
@@ -64,7 +68,8 @@ static inline const struct bp_phd_quick *find_shape(const struct bp_phd_turn *t,
 /* The report is a new one. False: it may be another, or can't be sent now. Nothing was done then.
  */
 static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
-	const struct bp_datagram *d, const struct bp_phd_quick *q, struct request *r)
+	const struct rte_mbuf *m, const struct bp_datagram *d, const struct bp_phd_quick *q,
+	struct request *r)
 {
 	const uint8_t *apdu = d->payload;
 	const uint16_t invoke_id = bp_be16(apdu + BP_PHD_AT_INVOKE);
@@ -75,15 +80,17 @@ static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
 		.invoke_id = invoke_id,
 		.only = true,
 		.confirmed = confirmed};
+	uint64_t sum;
 
 	if (unlikely((last ^ words.last) >> 32 == 0 ||
 		     bp_phd_sent_number(words.sent) == BP_PHD_SENT_MANY ||
-		     (confirmed && !t->stored) || !bp_phd_quick_numbers(q, apdu) ||
+		     (confirmed && !t->stored) || !bp_phd_quick_read(q, apdu, r->value, &sum) ||
+		     !bp_datagram_is_whole_by(m, d, sum) ||
 		     !bp_health_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
 		return false;
 	r->number = bp_phd_words_begin(s);
 	bp_phd_words_end(s, last,
-		bp_phd_sent_at(r->pair, bp_phd_report_octets(t->h->t->hash_key, apdu, d->len),
+		bp_phd_sent_at(r->pair, bp_phd_report_octets_short(&t->h->octets, apdu, d->len),
 			t->sent_time));
 	r->token = bp_phd_token_make(&token, r->life, t->h->t->hash_key);
 	t->usual.reports++;
@@ -108,9 +115,8 @@ static inline bool judge(struct bp_phd_turn *t, const struct bp_phd_heads *heads
 		return false;
 	r->m = m;
 	r->s = s;
-	r->apdu = d->payload;
 	r->life = bp_phd_word_life(word);
-	return begin_report(t, s, d, r->q, r);
+	return begin_report(t, s, m, d, r->q, r);
 }
 
 /* The report's mbuf becomes its request. */
@@ -127,7 +133,7 @@ static inline void write_request(const struct bp_phd_turn *t, const struct reque
 		.token = r->token};
 	uint8_t *frame = rte_pktmbuf_mtod(r->m, uint8_t *);
 	uint64_t sum;
-	const uint32_t len = bp_phd_quick_write(r->q, &id, r->apdu, frame, &sum);
+	const uint32_t len = bp_phd_quick_write(r->q, &id, r->value, frame, &sum);
 
 	bp_ethernet_write(frame, t->ether_first, t->ether_rest);
 	memcpy(frame + head - BP_UDP_HDR, &sport, sizeof(sport));

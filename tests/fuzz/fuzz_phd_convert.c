@@ -75,6 +75,7 @@ static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan 
 {
 	static const uint8_t before[42] = {1, 2, 3};
 	static struct bp_phd_quick q;
+	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
 	uint8_t *frame;
 	uint64_t sum;
 
@@ -85,9 +86,9 @@ static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan 
 		abort();
 	memcpy(frame + sizeof(before), apdu, len);
 	HOLDS(bp_phd_quick_is(&q, l, frame + sizeof(before), (uint32_t)len));
-	if (bp_phd_quick_numbers(&q, frame + sizeof(before))) {
-		HOLDS(bp_phd_quick_write(&q, id, frame + sizeof(before), frame, &sum) ==
-			sizeof(before) + n);
+	if (bp_phd_quick_read(&q, frame + sizeof(before), value, &sum)) {
+		HOLDS(bp_sum_fold(sum) == bp_sum_fold(bp_sum(apdu, len, 0)));
+		HOLDS(bp_phd_quick_write(&q, id, value, frame, &sum) == sizeof(before) + n);
 		HOLDS(memcmp(frame, before, sizeof(before)) == 0);
 		HOLDS(memcmp(frame + sizeof(before), message, n) == 0);
 		HOLDS(bp_sum_fold(sum) == bp_sum_fold(bp_sum(message, n, 0)));

@@ -204,6 +204,7 @@ static void assert_same(const struct bench *b, const struct report *r)
 {
 	struct bp_phd_conversion c;
 	uint8_t *frame = malloc(b->q->bound), *room, system_id[8];
+	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
 	const struct bp_phd_identity id = any_identity(system_id);
 	uint32_t len;
 	uint64_t sum;
@@ -220,7 +221,9 @@ static void assert_same(const struct bench *b, const struct report *r)
 	room = malloc(c.part[0].len);
 	assert_non_null(room);
 	n = bp_phd_convert_write(b->l, &b->plan, r->p, &c, 0, &id, room, c.part[0].len);
-	len = bp_phd_quick_write(b->q, &id, frame + b->before_len, frame, &sum);
+	assert_true(bp_phd_quick_read(b->q, frame + b->before_len, value, &sum));
+	assert_int_equal(bp_sum_fold(sum), bp_sum_fold(bp_sum(r->p, r->len, 0)));
+	len = bp_phd_quick_write(b->q, &id, value, frame, &sum);
 	assert_int_equal(len, b->before_len + n);
 	assert_memory_equal(frame, b->before, b->before_len);
 	assert_memory_equal(frame + b->before_len, room, n);
@@ -233,12 +236,15 @@ static void assert_same(const struct bench *b, const struct report *r)
 static bool is_taken(const struct bench *b, const struct report *r)
 {
 	uint8_t octets[APDU_MAX > BP_PHD_QUICK_APDU ? APDU_MAX : BP_PHD_QUICK_APDU] = {0};
+	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	uint64_t sum;
 
 	memcpy(octets, r->p, r->len);
 	/* what is behind a report in its mbuf is anything */
 	for (unsigned i = r->len; i < sizeof(octets); i++)
 		octets[i] = (uint8_t)any(256);
-	return bp_phd_quick_is(b->q, b->l, octets, r->len) && bp_phd_quick_numbers(b->q, octets);
+	return bp_phd_quick_is(b->q, b->l, octets, r->len) &&
+	       bp_phd_quick_read(b->q, octets, value, &sum);
 }
 
 static bool has_special(const struct bp_phd_model *m, const struct bench *b, const struct report *r)

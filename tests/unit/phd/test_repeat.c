@@ -71,6 +71,20 @@ static void octets_tell_reports_apart(void **state)
 		bp_phd_report_octets(key, a, sizeof(a) - 1));
 }
 
+static void the_same_with_keys_made_before(void **state)
+{
+	struct bp_phd_octets_keys keys;
+	uint8_t a[BP_PHD_OCTETS_SHORT];
+
+	(void)state;
+	bp_phd_octets_keys_make(&keys, key);
+	for (unsigned i = 0; i < sizeof(a); i++)
+		a[i] = (uint8_t)(i * 11 + 5);
+	for (size_t len = BP_PHD_OCTETS_SHORT_MIN; len <= sizeof(a); len++)
+		assert_int_equal(bp_phd_report_octets_short(&keys, a, len),
+			bp_phd_report_octets(key, a, len));
+}
+
 static void what_is_a_repeat(void **state)
 {
 	const uint64_t now = 1000 * S, last = bp_phd_last_make(7, 9, 3);
@@ -185,6 +199,7 @@ int main(void)
 		cmocka_unit_test(no_pair_is_none),
 		cmocka_unit_test(after_an_error),
 		cmocka_unit_test(octets_tell_reports_apart),
+		cmocka_unit_test(the_same_with_keys_made_before),
 		cmocka_unit_test(what_is_a_repeat),
 		cmocka_unit_test(a_repeat_in_time),
 		cmocka_unit_test(open_parts_in_any_order),
