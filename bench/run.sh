@@ -56,8 +56,9 @@ run_remove_killed() {
 
 run_end() {
 	local code=$? children
-	trap '' INT TERM HUP PIPE # nor is it to end when nobody reads any more what it says
+	trap '' INT TERM HUP PIPE
 	trap - EXIT
+	set +e # to the end, also when nobody reads any more what it says
 	# Not only by its environment, which is not its own before it has begun.
 	children=$(jobs -p)
 	disown -a # no word about how it ends
