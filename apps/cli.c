@@ -103,6 +103,14 @@ int bp_cli_no_operands(const struct bp_cli *c)
 		c->command->takes_rest ? "; EAL options go after --" : "");
 }
 
+int bp_cli_just_config(const struct bp_cli *c, const char *path)
+{
+	if (bp_cli_no_operands(c))
+		return BP_EX_USAGE;
+	return path ? 0
+		    : bp_cli_usage_error(c->command, "-c FILE is missing: which configuration?");
+}
+
 static void print_option(const struct bp_cli_option *o, FILE *out)
 {
 	char left[64];

@@ -57,6 +57,9 @@ void bp_cli_help(const struct bp_cli_command *command, FILE *out);
 /* Refuses every operand; 0 or BP_EX_USAGE. */
 int bp_cli_no_operands(const struct bp_cli *c);
 
+/* Refuses every operand, and that -c named no file; 0 or BP_EX_USAGE. */
+int bp_cli_just_config(const struct bp_cli *c, const char *path);
+
 /* A decimal number in min..max; whether `text` is one. */
 bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 

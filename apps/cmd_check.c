@@ -113,10 +113,8 @@ static int check_main(const struct bp_cli_command *command, int argc, char **arg
 		else
 			return cli.status;
 	}
-	if (bp_cli_no_operands(&cli))
+	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-	if (!path)
-		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
 	return check(path, dump);
 }
 

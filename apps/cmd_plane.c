@@ -53,10 +53,8 @@ static int parse(const struct bp_cli_command *command, int argc, char **argv, st
 				"expected",
 				cli.value);
 	}
-	if (bp_cli_no_operands(&cli))
+	if (bp_cli_just_config(&cli, a->path))
 		return BP_EX_USAGE;
-	if (!a->path)
-		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
 	a->eal_argc = cli.rest_argc;
 	a->eal_argv = cli.rest;
 	return BP_CLI_END;
@@ -92,16 +90,25 @@ static int take_role(const char *path, const char *role, struct bp_instance_lock
 	return status;
 }
 
+/* BP_CLI_END when this process is the instance's only plane of its kind, or the exit status. */
+static int begin(const struct bp_cli_command *command, int argc, char **argv, struct plane_args *a,
+	struct bp_instance_lock *lock)
+{
+	int status = parse(command, argc, argv, a);
+
+	if (status != BP_CLI_END)
+		return status;
+	status = take_role(a->path, command->name, lock);
+	return status ? status : BP_CLI_END;
+}
+
 static int dataplane_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	struct plane_args a = {0};
 	struct bp_instance_lock lock;
-	int status = parse(command, argc, argv, &a);
+	int status = begin(command, argc, argv, &a, &lock);
 
 	if (status != BP_CLI_END)
-		return status;
-	status = take_role(a.path, command->name, &lock);
-	if (status)
 		return status;
 	status = bp_dataplane_run(a.path, a.eal_argc, a.eal_argv, (unsigned)a.stats_period);
 	bp_instance_unlock(&lock);
@@ -112,12 +119,9 @@ static int controlplane_main(const struct bp_cli_command *command, int argc, cha
 {
 	struct plane_args a = {0};
 	struct bp_instance_lock lock;
-	int status = parse(command, argc, argv, &a);
+	int status = begin(command, argc, argv, &a, &lock);
 
 	if (status != BP_CLI_END)
-		return status;
-	status = take_role(a.path, command->name, &lock);
-	if (status)
 		return status;
 	status = bp_controlplane_run(a.path);
 	bp_instance_unlock(&lock);

@@ -82,10 +82,8 @@ static int reload_main(const struct bp_cli_command *command, int argc, char **ar
 			return cli.status;
 		path = cli.value;
 	}
-	if (bp_cli_no_operands(&cli))
+	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-	if (!path)
-		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
 
 	struct bp_config *c = bp_config_load(path, stderr);
 

@@ -93,10 +93,8 @@ static int parse_and_run(
 		if (key == BP_CLI_STOP || status)
 			return status;
 	}
-	if (bp_cli_no_operands(&cli))
+	if (bp_cli_just_config(&cli, r->options.config_path))
 		return BP_EX_USAGE;
-	if (!r->options.config_path)
-		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
 	if (r->options.n_in == 0)
 		return bp_cli_usage_error(command, "--in PORT=FILE is missing: replay what?");
 	r->options.in = r->in;

@@ -201,10 +201,8 @@ static int run_main(const struct bp_cli_command *command, int argc, char **argv)
 				cli.value);
 		}
 	}
-	if (bp_cli_no_operands(&cli))
+	if (bp_cli_just_config(&cli, r.path))
 		return BP_EX_USAGE;
-	if (!r.path)
-		return bp_cli_usage_error(command, "-c FILE is missing: which configuration?");
 	r.eal_argc = cli.rest_argc;
 	r.eal_argv = cli.rest;
 	return run(&r);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "apps/cse_sink/sink.h"
+#include "apps/sim_run.h"
 
 #define BATCH 64
 #define MESSAGE_MAX 4096
@@ -36,22 +37,7 @@ struct input {
 static struct input input;
 static struct held *first, *last; /* by due_ns: all wait equally long */
 static uint16_t own_mid;
-static volatile sig_atomic_t stopped;
 static sigset_t while_waiting;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
-static uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void fatal(const char *what)
 {
@@ -232,11 +218,11 @@ static void receive(struct sink *s, int fd)
 				.msg_iovlen = 1};
 		}
 		n = recvmmsg(fd, input.header, BATCH, 0, NULL);
-		s->now_ns = mono_ns();
+		s->now_ns = sim_mono_ns();
 		for (int i = 0; i < n; i++)
 			message(s, fd, &input.header[i].msg_hdr, input.octets[i],
 				input.header[i].msg_len);
-	} while (n == BATCH && !stopped);
+	} while (n == BATCH && sim_signals == 0);
 }
 
 static void send_due(struct sink *s, int fd)
@@ -259,21 +245,6 @@ static void wait_for_input(const struct sink *s, int fd)
 	struct timespec t = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
 
 	ppoll(&p, 1, first != NULL ? &t : NULL, &while_waiting);
-}
-
-static void take_signals(void)
-{
-	struct sigaction a = {.sa_handler = on_signal};
-	sigset_t both;
-
-	sigemptyset(&both);
-	sigaddset(&both, SIGINT);
-	sigaddset(&both, SIGTERM);
-	sigprocmask(SIG_BLOCK, &both, &while_waiting);
-	sigdelset(&while_waiting, SIGINT);
-	sigdelset(&while_waiting, SIGTERM);
-	sigaction(SIGINT, &a, NULL);
-	sigaction(SIGTERM, &a, NULL);
 }
 
 static void finish(struct sink *s)
@@ -305,11 +276,11 @@ int main(int argc, char **argv)
 	s.tree = sink_tree_new(s.o.cse);
 	if (s.tree == NULL || !sink_exchanges_make(&s.exchanges))
 		fatal("memory");
-	take_signals();
+	sim_take_signals(&while_waiting);
 	fd = open_socket(&s.o);
-	while (!stopped) {
+	while (sim_signals == 0) {
 		wait_for_input(&s, fd);
-		s.now_ns = mono_ns();
+		s.now_ns = sim_mono_ns();
 		receive(&s, fd);
 		send_due(&s, fd);
 	}

@@ -23,7 +23,7 @@ void option_wrong(const char *fmt, ...)
 	exit(64);
 }
 
-void option_each(int argc, char **argv, const struct option *options,
+int option_each_first(int argc, char **argv, const struct option *options,
 	void (*set)(void *arg, int which, const char *value), void *arg)
 {
 	int which;
@@ -33,8 +33,16 @@ void option_each(int argc, char **argv, const struct option *options,
 			exit(64);
 		set(arg, which, optarg);
 	}
-	if (optind < argc)
-		option_wrong("'%s' is no option", argv[optind]);
+	return optind;
+}
+
+void option_each(int argc, char **argv, const struct option *options,
+	void (*set)(void *arg, int which, const char *value), void *arg)
+{
+	const int first = option_each_first(argc, argv, options, set, arg);
+
+	if (first < argc)
+		option_wrong("'%s' is no option", argv[first]);
 }
 
 double option_number(const char *name, const char *text, double min, double max)

@@ -15,6 +15,9 @@
 /* Calls set() for each option of the command line, with its `val` and its value. */
 void option_each(int argc, char **argv, const struct option *options,
 	void (*set)(void *arg, int which, const char *value), void *arg);
+/* The same where other words may stand too, which are argv[RETURNED], ... then. */
+int option_each_first(int argc, char **argv, const struct option *options,
+	void (*set)(void *arg, int which, const char *value), void *arg);
 
 void option_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 double option_number(const char *name, const char *text, double min, double max);

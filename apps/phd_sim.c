@@ -12,24 +12,9 @@
 #include <time.h>
 
 #include "apps/phd_sim/sim.h"
+#include "apps/sim_run.h"
 
 #define EVENTS 256
-
-static volatile sig_atomic_t signals;
-
-static void on_signal(int number)
-{
-	(void)number;
-	signals++;
-}
-
-static uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void fatal(const char *what)
 {
@@ -61,28 +46,12 @@ static void open_log(struct sim *s)
 		fatal(s->o.report_file);
 }
 
-/* They come only while epoll waits, so that none falls between a look at `signals` and the wait. */
-static void take_signals(sigset_t *while_waiting)
-{
-	struct sigaction a = {.sa_handler = on_signal};
-	sigset_t both;
-
-	sigemptyset(&both);
-	sigaddset(&both, SIGINT);
-	sigaddset(&both, SIGTERM);
-	sigprocmask(SIG_BLOCK, &both, while_waiting);
-	sigdelset(while_waiting, SIGINT);
-	sigdelset(while_waiting, SIGTERM);
-	sigaction(SIGINT, &a, NULL);
-	sigaction(SIGTERM, &a, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static void begin(struct sim *s)
 {
 	allow_files(s->o.count);
 	open_log(s);
-	take_signals(&s->signals);
+	sim_take_signals(&s->signals);
+	signal(SIGPIPE, SIG_IGN);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		fatal("epoll_create1");
@@ -91,7 +60,7 @@ static void begin(struct sim *s)
 	if (s->device == NULL)
 		fatal("memory for the devices");
 	sim_heap_make(s);
-	s->now_ns = s->started_ns = mono_ns();
+	s->now_ns = s->started_ns = sim_mono_ns();
 	for (unsigned i = 0; i < s->o.count; i++)
 		sim_device_begin(s, &s->device[i], i);
 }
@@ -115,7 +84,7 @@ static void wait_for_events(struct sim *s)
 
 	if (n < 0 && errno != EINTR)
 		fatal("epoll_pwait2");
-	s->now_ns = mono_ns();
+	s->now_ns = sim_mono_ns();
 	for (int i = 0; i < n; i++)
 		sim_net_event(s, events[i].data.ptr, events[i].events);
 }
@@ -150,8 +119,8 @@ int main(int argc, char **argv)
 
 	sim_options_read(&s.o, argc, argv);
 	begin(&s);
-	while (s.done < s.o.count && signals < 2) {
-		if (signals > 0 && !s.stopping)
+	while (s.done < s.o.count && sim_signals < 2) {
+		if (sim_signals > 0 && !s.stopping)
 			stop(&s);
 		wake_due(&s);
 		if (s.log != NULL)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "apps/tracker_sim/send.h"
 
@@ -19,14 +18,6 @@ static void on_signal(int number)
 {
 	(void)number;
 	stopped = 1;
-}
-
-uint64_t tracker_mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 void tracker_fatal(const char *what)

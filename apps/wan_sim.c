@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "apps/sim_run.h"
 #include "apps/wan_sim/options.h"
 #include "apps/wan_sim/wire.h"
 
@@ -26,36 +27,6 @@ struct direction {
 	uint64_t refused; /* by the kernel, when they were to leave */
 };
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
-static uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Signals come only while it waits, so that none is missed in between; `kept`: those of before. */
-static void signals(sigset_t *kept)
-{
-	struct sigaction action = {.sa_handler = on_signal};
-	sigset_t held;
-
-	sigemptyset(&held);
-	sigaddset(&held, SIGINT);
-	sigaddset(&held, SIGTERM);
-	sigprocmask(SIG_BLOCK, &held, kept);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
 static void take_in(struct direction *d)
 {
 	static uint8_t frame[WAN_FRAME_MAX];
@@ -65,7 +36,7 @@ static void take_in(struct direction *d)
 
 		if (len <= 0)
 			return;
-		if (wan_path_put(&d->path, mono_ns(), frame, (size_t)len) != 0) {
+		if (wan_path_put(&d->path, sim_mono_ns(), frame, (size_t)len) != 0) {
 			fputs("biplane-wan-sim: not enough memory\n", stderr);
 			exit(71);
 		}
@@ -75,7 +46,7 @@ static void take_in(struct direction *d)
 static void send_due(struct direction *d)
 {
 	for (int i = 0; i < TURN; i++) {
-		struct wan_frame *f = wan_path_take(&d->path, mono_ns());
+		struct wan_frame *f = wan_path_take(&d->path, sim_mono_ns());
 
 		if (f == NULL)
 			return;
@@ -90,7 +61,7 @@ static void await(struct direction d[2], const sigset_t *mask)
 	struct pollfd fds[2] = {
 		{.fd = d[0].in, .events = POLLIN}, {.fd = d[1].in, .events = POLLIN}};
 	const uint64_t a = wan_path_due_ns(&d[0].path), b = wan_path_due_ns(&d[1].path);
-	const uint64_t due = a < b ? a : b, now = mono_ns();
+	const uint64_t due = a < b ? a : b, now = sim_mono_ns();
 	const uint64_t left = due > now ? due - now : 0;
 	const struct timespec wait = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
 
@@ -120,7 +91,7 @@ int main(int argc, char **argv)
 	sigset_t mask;
 
 	wan_options_read(&o, argc, argv);
-	signals(&mask);
+	sim_take_signals(&mask);
 	prctl(PR_SET_TIMERSLACK, 1ul); /* the kernel's default is 50 us */
 	for (int i = 0; i < 2; i++) {
 		d[i].in = d[1 - i].out = wan_wire_open(o.interface[i]);
@@ -131,7 +102,7 @@ int main(int argc, char **argv)
 	}
 	puts("ready");
 	fflush(stdout);
-	while (!stopped) {
+	while (sim_signals == 0) {
 		await(d, &mask);
 		for (int i = 0; i < 2; i++) {
 			take_in(&d[i]);

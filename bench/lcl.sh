@@ -38,12 +38,11 @@ lcl_least() {
 least() { sort -n "$work/$1" | head -n 1; }
 
 lcl_bridge() {
-	local pair
 	case_begin bridge-before
 	[ -n "$before" ] || die "case bridge-before needs --before DIR, a release build without what is measured"
 	[ -x "$before/bench/biplane-bench" ] || die "--before $before: no such build: there is no bench/biplane-bench"
 	for ((round = 1; round <= rounds; round++)); do
-		for pair in 1 2 3; do
+		for _ in 1 2 3; do
 			lcl_least bridge-before "$before"
 			lcl_least bridge-now "$build"
 		done

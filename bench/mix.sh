@@ -60,7 +60,7 @@ nodes_round() {
 mix_result=
 nodes_result=
 
-mix_files() { printf "$work/$1-%s\n" "${@:2}"; }
+mix_files() { printf '%s\n' "${@:2}" | while read -r part; do printf '%s\n' "$work/$1-$part"; done; }
 
 mix_measure() {
 	local files

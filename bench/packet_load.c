@@ -15,7 +15,6 @@
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <net/ethernet.h>
-#include <netinet/ether.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <pthread.h>
@@ -30,6 +29,7 @@
 
 #include "bench/cpu_of.h"
 #include "bench/load.h"
+#include "bench/load_options.h"
 #include "bench/percentiles.h"
 
 #define PORT 9009u
@@ -51,12 +51,8 @@ struct frame {
 } __attribute__((packed));
 _Static_assert(sizeof(struct frame) == 60, "the smallest frame of Ethernet");
 
-static struct {
-	const char *from, *to, *interface, *source, *destination;
-	uint8_t mac[6];
-	double rate, seconds;
-	uint32_t every;
-} o = {.seconds = 1, .every = 1};
+static struct bench_load_options o = {.seconds = 1, .every = 1};
+static const char *source, *destination;
 
 static uint64_t took_ns[SAMPLES_MAX];
 static _Atomic uint32_t samples;
@@ -145,8 +141,8 @@ static void make_frames(struct frame frame[BATCH], const uint8_t mac[6])
 	struct iphdr ip = {.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP};
 
 	ip.tot_len = htons(sizeof(struct frame) - sizeof(struct ether_header));
-	bench_load_must(inet_pton(AF_INET, o.source, &ip.saddr) == 1 &&
-				inet_pton(AF_INET, o.destination, &ip.daddr) == 1,
+	bench_load_must(inet_pton(AF_INET, source, &ip.saddr) == 1 &&
+				inet_pton(AF_INET, destination, &ip.daddr) == 1,
 		"addresses");
 	ip.check = checksum(&ip);
 	for (unsigned i = 0; i < BATCH; i++) {
@@ -206,36 +202,17 @@ static int usage(void)
 
 static bool options(struct bench_cpu *cpu, int argc, char **argv)
 {
-	const struct ether_addr *mac = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "F:T:i:m:s:d:r:t:n:P:")) != -1) {
-		if (c == 'F')
-			o.from = optarg;
-		else if (c == 'T')
-			o.to = optarg;
-		else if (c == 'i')
-			o.interface = optarg;
-		else if (c == 'm')
-			mac = ether_aton(optarg);
-		else if (c == 's')
-			o.source = optarg;
+	while ((c = getopt(argc, argv, BENCH_LOAD_OPTIONS "s:d:")) != -1) {
+		if (c == 's')
+			source = optarg;
 		else if (c == 'd')
-			o.destination = optarg;
-		else if (c == 'r')
-			o.rate = strtod(optarg, NULL);
-		else if (c == 't')
-			o.seconds = strtod(optarg, NULL);
-		else if (c == 'n')
-			o.every = (uint32_t)strtoul(optarg, NULL, 10);
-		else if (c != 'P' || bench_cpu_add(cpu, optarg) != 0)
+			destination = optarg;
+		else if (!bench_load_option(&o, cpu, c, optarg))
 			return false;
 	}
-	if (mac == NULL || o.from == NULL || o.to == NULL || o.interface == NULL ||
-		o.source == NULL || o.destination == NULL)
-		return false;
-	memcpy(o.mac, mac, sizeof(o.mac));
-	return o.rate >= 0 && o.seconds > 0 && o.every != 0 && (o.every & (o.every - 1)) == 0;
+	return optind == argc && source != NULL && destination != NULL && bench_load_complete(&o);
 }
 
 int main(int argc, char **argv)

@@ -19,15 +19,15 @@ models_run() {
 
 models_measure() {
 	if wants aggregate-models; then
-		note "aggregate-models: running"
+		case_begin aggregate-models
 		aggregate_models=$(models_run aggregate "$models_packets")
 	fi
 	if wants lcl-paper; then
-		note "lcl-paper: running"
+		case_begin lcl-paper
 		lcl_paper=$(models_run lcl "$models_frames")
 	fi
 	if wants transform-accuracy; then
-		note "transform-accuracy: running"
+		case_begin transform-accuracy
 		transform_accuracy=$(models_run accuracy "$models_readings")
 	fi
 }

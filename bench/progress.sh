@@ -47,6 +47,9 @@ takes() {
 	mix) runs 8 3 ;;
 	nodes) runs ${#nodes_cases[@]} 3 ;;
 	growth) growth_takes ;;
+	aggregate-models) echo $((7 * models_packets / rounds)) ;;
+	lcl-paper) echo $((3 * models_frames / 2 / rounds)) ;;
+	transform-accuracy) echo $((models_readings / 5 / rounds)) ;;
 	peers)
 		echo $((${#peers_deciders[@]} * ((2 + ${#peers_rates[@]}) * (seconds * 1000 / peers_part + 300) + 3000) +
 			${#peers_ways[@]} * (2 * seconds * 1000 / peers_part + 2000) + 4000))

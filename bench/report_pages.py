@@ -61,9 +61,15 @@ def bold(v):
     return f"**{v}**"
 
 
+def at_rate(entries):
+    """At which rate latency and processor time were taken, which is the same for all of them."""
+    return f"at {entries[0]['moderate']['rate']:,} a second" if entries else ""
+
+
 def alarms(run):
+    entries = (run.get("peers") or {}).get("alarms") or []
     rows = []
-    for a in (run.get("peers") or {}).get("alarms") or []:
+    for a in entries:
         most = peers_table.best(a)
         rows.append([who(a["name"]), bold(f"{a['sustained']:,.0f}"), ENDED.get(a["limit"], a["limit"]),
                      *(peers_table.figure(v, ".2f") for v in peers_table.times(a["moderate"]["latency"], 1e3)),
@@ -71,7 +77,7 @@ def alarms(run):
                      bold(peers_table.figure(peers_table.whole(most, "sent", ("load",)) if most else None, ".1f")),
                      f"{a['idle_cpu']:.2f}", f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
     return rows and table(["", "kept up, a second", "it ended as", "alarm after, ms: median", "p99", "p99.9",
-                           "CPU s a million, at 2,000 a second", "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
+                           "CPU s a million, " + at_rate(entries), "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
 
 
 def frames(run):
@@ -87,18 +93,19 @@ def frames(run):
         rows.append([who(w["name"]), f"{m['lost']:,.0f}", *(peers_table.figure(v, ",.0f") for v in peers_table.times(m["latency"], 1)),
                      cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
                      f"{100 * most['lost'] / max(most['sent'], 1):.1f} %", cpu("most")])
-    return rows and table(["", "at 20,000 a second: lost", "us: median", "p99", "p99.9", "CPU s a million, beyond",
+    return rows and table(["", at_rate(ways) + ": lost", "us: median", "p99", "p99.9", "CPU s a million, beyond",
                            "as fast as sent: offered, thousand a second", "arrived", "lost", "CPU s a million, beyond"], rows)
 
 
 def services(run):
+    entries = (run.get("peers") or {}).get("services") or []
     rows = []
-    for s in (run.get("peers") or {}).get("services") or []:
+    for s in entries:
         rate, limit, *latency, moderate, most, idle, memory, huge = services_table.figures(s)
         rows.append([who(s["name"]), bold(f"{rate:,.0f}"), ENDED.get(limit, limit), *(peers_table.figure(v, ",.0f") for v in latency),
                      peers_table.figure(moderate, ".1f"), bold(peers_table.figure(most, ".1f")), f"{idle:.2f}", f"{memory:.0f}",
                      f"{huge:.0f}"])
-    return rows and table(["", "kept up, a second", "it ended as", "us: median", "p99", "p99.9", "CPU s a million, at 20,000 a second",
+    return rows and table(["", "kept up, a second", "it ended as", "us: median", "p99", "p99.9", "CPU s a million, " + at_rate(entries),
                            "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
 
 

@@ -18,7 +18,6 @@
  */
 #include <arpa/inet.h>
 #include <getopt.h>
-#include <netinet/ether.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,6 +30,7 @@
 #include "bench/association_load.h"
 #include "bench/cpu_of.h"
 #include "bench/load.h"
+#include "bench/load_options.h"
 #include "bench/percentiles.h"
 #include "bench/phd_frames.h"
 #include "bench/service_traffic.h"
@@ -43,13 +43,9 @@
 #define PATIENCE_NS 10000000000ull
 #define QUIET_NS 300000000ull
 
-static struct {
-	const struct bench_service *service;
-	const char *from, *to, *interface;
-	uint8_t mac[6], destination[4];
-	double rate, seconds;
-	uint32_t every;
-} o = {.rate = 1000, .seconds = 1, .every = 1};
+static struct bench_load_options o = {.rate = 1000, .seconds = 1, .every = 1};
+static const struct bench_service *service;
+static uint8_t destination[4];
 
 /* By a message's number in the run: when it was sent; 0: it has not been, or has arrived. */
 static _Atomic uint64_t sent_ns[RUN_MAX];
@@ -63,7 +59,7 @@ static int udp;
 
 static void die(const char *what)
 {
-	fprintf(stderr, "service_load: %s: %s\n", o.service->name, what);
+	fprintf(stderr, "service_load: %s: %s\n", service->name, what);
 	exit(1);
 }
 
@@ -91,7 +87,7 @@ static void arrived(uint32_t number, uint64_t now)
 static void take(const uint8_t *payload, size_t len, uint64_t now)
 {
 	uint32_t number[BENCH_SERVICE_MESSAGES];
-	const unsigned n = o.service->judge(payload, len, number);
+	const unsigned n = service->judge(payload, len, number);
 
 	if (n == 0)
 		die("what arrived is not what it should be");
@@ -108,7 +104,7 @@ static void *receive(void *arg)
 
 	(void)arg;
 	bench_load_enter(o.to);
-	fd = bench_load_receiver(o.service->receiver, o.service->sample_at, o.every);
+	fd = bench_load_receiver(service->receiver, service->sample_at, o.every);
 	udp = bench_load_udp_open();
 	for (unsigned i = 0; i < BATCH; i++) {
 		io[i] = (struct iovec){data[i], DATAGRAM};
@@ -140,13 +136,13 @@ static unsigned make_frame(const struct sender *s, uint32_t number, uint8_t *fra
 {
 	uint8_t src[4], payload[BENCH_SERVICE_PAYLOAD_MAX];
 	struct bp_datagram_head h = {.src = src,
-		.dst = o.destination,
-		.dport = o.service->udp,
+		.dst = destination,
+		.dport = service->udp,
 		.family = 4,
 		.hops = 64,
 		.dont_fragment = true};
 	struct bench_service_sender from;
-	const unsigned len = o.service->make(number, &from, payload);
+	const unsigned len = service->make(number, &from, payload);
 	const unsigned head = BP_ETHER_HDR + bp_datagram_head_len(4);
 
 	bp_put_be32(src, from.address);
@@ -282,29 +278,11 @@ static int usage(void)
 
 static bool options(struct bench_cpu *cpu, int argc, char **argv)
 {
-	const struct ether_addr *mac;
 	int c;
 
-	while ((c = getopt(argc, argv, "F:T:i:m:d:r:t:n:P:")) != -1) {
-		if (c == 'F')
-			o.from = optarg;
-		else if (c == 'T')
-			o.to = optarg;
-		else if (c == 'i')
-			o.interface = optarg;
-		else if (c == 'm' && (mac = ether_aton(optarg)) != NULL)
-			memcpy(o.mac, mac, sizeof(o.mac));
-		else if (c == 'd' && inet_pton(AF_INET, optarg, o.destination) != 1)
-			return false;
-		else if (c == 'd')
-			continue;
-		else if (c == 'r')
-			o.rate = strtod(optarg, NULL);
-		else if (c == 't')
-			o.seconds = strtod(optarg, NULL);
-		else if (c == 'n')
-			o.every = (uint32_t)strtoul(optarg, NULL, 10);
-		else if (c != 'P' || bench_cpu_add(cpu, optarg) != 0)
+	while ((c = getopt(argc, argv, BENCH_LOAD_OPTIONS "d:")) != -1) {
+		if (c == 'd' ? inet_pton(AF_INET, optarg, destination) != 1
+			     : !bench_load_option(&o, cpu, c, optarg))
 			return false;
 	}
 	return optind == argc && o.from != NULL;
@@ -312,9 +290,8 @@ static bool options(struct bench_cpu *cpu, int argc, char **argv)
 
 static bool complete(void)
 {
-	return o.service != NULL && o.to != NULL && o.interface != NULL && o.destination[0] != 0 &&
-	       o.rate > 0 && o.seconds > 0 && o.every != 0 && (o.every & (o.every - 1)) == 0 &&
-	       (o.every == 1 || o.service->sampled);
+	return service != NULL && destination[0] != 0 && o.rate > 0 && bench_load_complete(&o) &&
+	       (o.every == 1 || service->sampled);
 }
 
 int main(int argc, char **argv)
@@ -327,7 +304,7 @@ int main(int argc, char **argv)
 		return usage();
 	if (strcmp(argv[1], "associate") == 0)
 		return associate();
-	o.service = bench_service_find(argv[1]);
+	service = bench_service_find(argv[1]);
 	if (!complete())
 		return usage();
 	first = (uint32_t)(bench_load_now_ns() / 1000000u % (BENCH_SERVICE_SPACE / SPACE_STEP)) *

@@ -285,6 +285,9 @@ uint32_t bp_config_phd_ids_parse(
 #define BP_PHD_ALLOW_MAX 65536u /* system-ids in the list, and in the file */
 /* Whether only those in `allow` and in the file that allow_file names may associate. */
 bool bp_config_phd_restricted(const struct bp_config_phd *c);
+/* Whether this one may; `file`: what the file that allow_file names has. */
+bool bp_config_phd_allowed(const struct bp_config_phd *c, const struct bp_config_phd_ids *file,
+	const uint8_t system_id[8]);
 /*
  * Reads the file that allow_file names, which validation does not look at. 0, and the list, empty
  * where none is named, is the caller's (free(out->id)); -1 with a sentence, and the list is empty.

@@ -15,6 +15,13 @@ bool bp_config_phd_restricted(const struct bp_config_phd *c)
 	return c->has_allow || c->allow_file[0] != '\0';
 }
 
+bool bp_config_phd_allowed(const struct bp_config_phd *c, const struct bp_config_phd_ids *file,
+	const uint8_t system_id[8])
+{
+	return !bp_config_phd_restricted(c) || bp_config_phd_listed(&c->allow, system_id) ||
+	       bp_config_phd_listed(file, system_id);
+}
+
 /* The whole file, *len bytes, to be freed; NULL with what is wrong. */
 static char *read_file(const char *path, size_t *len, const char **why)
 {

@@ -49,6 +49,23 @@ void bp_reader_error(
 	report(r, s, n, 0, what);
 }
 
+bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	bool (*parse)(const struct bp_setting *s, const struct bp_config *c, const char *text,
+		void *field, struct bp_fault *fault),
+	void *field)
+{
+	struct bp_fault fault;
+
+	if (n->kind == BP_YAML_MAP)
+		return true;
+	if (n->kind != BP_YAML_SCALAR || bp_yaml_is_null(n))
+		bp_reader_error(r, s, n, "%s",
+			n->kind == BP_YAML_LIST ? "a list stands here" : "no value is given");
+	else if (!parse(s, r->config, n->text, field, &fault))
+		bp_reader_fault(r, s, n, &fault);
+	return false;
+}
+
 /* Adds a name (or "[3]") to the path; returns the length to go back to. */
 static size_t enter(struct bp_reader *r, const char *name, int64_t index)
 {

@@ -180,6 +180,12 @@ void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_
 /* The same at the node, in printf form. */
 __attribute__((format(printf, 4, 5))) void bp_reader_error(struct bp_reader *r,
 	const struct bp_setting *s, struct bp_yaml *n, const char *format, ...);
+/* Of a setting that is text or a section: whether it is a section. Text is read by parse(), and
+ * anything else is an error. */
+bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	bool (*parse)(const struct bp_setting *s, const struct bp_config *c, const char *text,
+		void *field, struct bp_fault *fault),
+	void *field);
 
 /* Sets *fault and returns false. */
 __attribute__((format(printf, 3, 4))) bool bp_fault_set(

@@ -181,19 +181,10 @@ static void read_value(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
 	struct bp_rule_spec *rule = field;
-	struct bp_fault fault;
 	bool json, binary;
 
-	if (n->kind == BP_YAML_SCALAR && !bp_yaml_is_null(n)) {
-		if (!parse_value(s, r->config, n->text, field, &fault))
-			bp_reader_fault(r, s, n, &fault);
+	if (!bp_reader_section_or_text(r, s, n, parse_value, field))
 		return;
-	}
-	if (n->kind != BP_YAML_MAP) {
-		bp_reader_error(r, s, n, "%s",
-			n->kind == BP_YAML_LIST ? "a list stands here" : "no value is given");
-		return;
-	}
 	bp_read_section(r, s, n, field);
 	json = bp_yaml_find(n, "json") != NULL;
 	binary = bp_yaml_find(n, "binary") != NULL;

@@ -109,18 +109,9 @@ static void read_layout(
 {
 	struct bp_layout_draft draft = {.length = 0};
 	uint32_t errors = r->messages->errors;
-	struct bp_fault fault;
 
-	if (n->kind == BP_YAML_SCALAR && !bp_yaml_is_null(n)) {
-		if (!parse_layout(s, r->config, n->text, field, &fault))
-			bp_reader_fault(r, s, n, &fault);
+	if (!bp_reader_section_or_text(r, s, n, parse_layout, field))
 		return;
-	}
-	if (n->kind != BP_YAML_MAP) {
-		bp_reader_error(r, s, n, "%s",
-			n->kind == BP_YAML_LIST ? "a list stands here" : "no value is given");
-		return;
-	}
 	bp_read_section(r, s, n, &draft);
 	if (r->messages->errors == errors)
 		from_draft(r, s, n, &draft, field);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,67 +12,31 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "controlplane/clock.h"
-#include "controlplane/control.h"
-#include "controlplane/life.h"
 #include "controlplane/log.h"
-#include "controlplane/phd/command.h"
-#include "controlplane/phd/service.h"
-#include "controlplane/phd/sockets.h"
+#include "controlplane/plane.h"
 #include "controlplane/privileges.h"
 #include "controlplane/publisher.h"
-#include "controlplane/reload.h"
 #include "controlplane/rules.h"
 #include "controlplane/segment_open.h"
-#include "controlplane/sync/sync.h"
-#include "controlplane/transform_command.h"
-#include "controlplane/transform_loader.h"
 #include "service/journal.h"
 #include "service/notify.h"
 #include "shm/plane_dirs.h"
-#include "shm/fib_writer.h"
 
 /* At the end the broker gets so long to acknowledge what is on its way. */
 #define DRAIN_NS 1000000000ull
-/* A worker that has not left the bank by then is stuck. */
-#define CLEAR_WAIT_NS 10000000000ull
-/* At the start so long is waited for workers that stand still. */
-#define AWAIT_WORKERS_MS 500u
-
-struct controlplane {
-	struct event_base *base;
-	struct bp_shm shm;
-	struct bp_reload reload; /* has the running configuration */
-	struct bp_control *control;
-	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
-	struct bp_sync *sync;
-	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
-	struct bp_phd_sockets phd_sockets; /* that were handed to us, until the service has them */
-	struct bp_loader *loader;          /* NULL: nobody may load matrices */
-	uint64_t clearing;                 /* client whose matrix-clear is under way */
-	int cleared;                       /* entries that it is about */
-	struct event *signals[3], *second;
-	struct bp_cp_life life;
-	struct stat segment_file;      /* as it was when it was opened */
-	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
-	bool stopping;
-	int status;
-	int lock;
-	char control_path[512];
-};
 
 static void drained(void *arg)
 {
-	struct controlplane *cp = arg;
+	struct bp_plane *cp = arg;
 
 	event_base_loopexit(cp->base, NULL);
 }
 
-static void stop(struct controlplane *cp, int status)
+static void stop(struct bp_plane *cp, int status)
 {
 	if (cp->stopping)
 		return;
@@ -90,179 +53,17 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
 	stop(arg, 0);
 }
 
-static void warn_of_lost(json_int_t n)
-{
-	if (n != 0)
-		bp_log(BP_LOG_WARNING,
-			"%" JSON_INTEGER_FORMAT
-			" matrices that were set while it ran are gone: the file has no such "
-			"entry or receiver any more, or refuses them",
-			n);
-}
-
-static void after_reload(struct controlplane *cp, const json_t *answer)
-{
-	json_t *errors = json_object_get(answer, "errors"), *line;
-	size_t i;
-
-	if (json_is_true(json_object_get(answer, "ok"))) {
-		if (cp->sync != NULL)
-			bp_sync_reconfigure(cp->sync, cp->reload.running);
-		if (cp->phd != NULL)
-			bp_phd_service_configure(cp->phd, cp->reload.running);
-		bp_log(BP_LOG_INFO,
-			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
-			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s%s",
-			json_integer_value(json_object_get(answer, "generation")),
-			json_integer_value(json_object_get(answer, "rules")),
-			json_integer_value(json_object_get(answer, "unchanged")),
-			json_is_true(json_object_get(answer, "aggregation_changed"))
-				? "; aggregation begins anew"
-				: "",
-			json_is_true(json_object_get(answer, "flows_changed"))
-				? "; lcl.flows changed"
-				: "");
-		warn_of_lost(json_integer_value(json_object_get(answer, "matrices_lost")));
-		return;
-	}
-	bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
-	json_array_foreach(errors, i, line) bp_log(BP_LOG_ERROR, "  %s", json_string_value(line));
-}
-
-static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)
-{
-	(void)tag;
-	after_reload(arg, answer);
-	json_decref(answer);
-}
-
 static void on_hup(evutil_socket_t number, short what, void *arg)
 {
-	struct controlplane *cp = arg;
-
 	(void)number;
 	(void)what;
-	bp_reload_start(&cp->reload, signal_reload_done, cp, 0);
-}
-
-/* ---- control socket ---- */
-
-static void socket_reload_done(void *arg, uint64_t client, json_t *answer)
-{
-	struct controlplane *cp = arg;
-
-	after_reload(cp, answer);
-	bp_control_reply(cp->control, client, answer);
-}
-
-static void on_reload_command(void *arg, uint64_t client)
-{
-	struct controlplane *cp = arg;
-
-	bp_reload_start(&cp->reload, socket_reload_done, cp, client);
-}
-
-static json_int_t value(const _Atomic uint64_t *counter)
-{
-	return (json_int_t)atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static json_t *on_status_command(void *arg)
-{
-	struct controlplane *cp = arg;
-	const struct bp_shm_global *g = cp->shm.global;
-	const struct bp_ruleset *rs = bp_shm_rules(
-		&cp->shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
-
-	return json_pack("{s:b, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "ok", 1, "pid",
-		(json_int_t)getpid(), "generation", (json_int_t)rs->generation, "rules",
-		(json_int_t)rs->n_rules, "edge_connected",
-		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0,
-		"alarms_read", value(&g->cp_alarms_read), "alarms_acked",
-		value(&g->cp_alarms_acked), "inflight", value(&g->cp_inflight), "spool_rows",
-		value(&g->cp_spool_rows), "spool_bytes", value(&g->cp_spool_bytes), "spool_errors",
-		value(&g->cp_spool_errors));
-}
-
-static json_t *path_to_json(const char *path)
-{
-	json_t *text = json_string(path);
-
-	return text != NULL ? text : json_string("(a path that is not valid UTF-8)");
-}
-
-/* What is in force, which the file may not say any more. */
-static json_t *on_config_command(void *arg)
-{
-	struct controlplane *cp = arg;
-	char *yaml = NULL, *file = realpath(cp->reload.path, NULL);
-	size_t size = 0;
-	FILE *out = open_memstream(&yaml, &size);
-	json_t *reply = NULL;
-
-	if (out != NULL) {
-		bp_config_dump(cp->reload.running, out);
-		if (fclose(out) == 0)
-			reply = json_pack("{s:b, s:o, s:s}", "ok", 1, "file",
-				path_to_json(file != NULL ? file : cp->reload.path), "config",
-				yaml);
-	}
-	free(yaml);
-	free(file);
-	return reply;
-}
-
-static json_t *on_release_command(void *arg, const char *id)
-{
-	struct controlplane *cp = arg;
-
-	return bp_phd_release_command(cp->phd, cp->reload.running->phd.enabled, id);
-}
-
-static json_t *on_matrix_set_command(void *arg, const json_t *request)
-{
-	struct controlplane *cp = arg;
-
-	return bp_transform_set_command(&cp->shm, request);
-}
-
-static void cleared(void *arg, const struct bp_rules_result *result)
-{
-	struct controlplane *cp = arg;
-
-	bp_control_reply(cp->control, cp->clearing,
-		result->ok ? json_pack("{s:b, s:i}", "ok", 1, "entries", cp->cleared)
-			   : bp_control_refusal(result->error));
-}
-
-/* The next bank is without what was set: built at once, of the configuration that is in force. */
-static void on_matrix_clear_command(void *arg, const json_t *request, uint64_t client)
-{
-	struct controlplane *cp = arg;
-	json_t *refusal;
-	char err[512] = "";
-	int n = 0;
-
-	/* before anything is marked */
-	if (bp_rules_busy(cp->reload.rules))
-		refusal = bp_control_refusal("rules are being put in force; try again in a moment");
-	else
-		refusal = bp_transform_clear_command(&cp->shm, request, &n);
-	if (refusal != NULL) {
-		bp_control_reply(cp->control, client, refusal);
-		return;
-	}
-	cp->clearing = client;
-	cp->cleared = n;
-	if (bp_rules_apply(cp->reload.rules, cp->reload.running, true, CLEAR_WAIT_NS, cleared, cp,
-		    err, sizeof(err)) != 0)
-		bp_control_reply(cp->control, client, bp_control_refusal(err));
+	bp_plane_reload(arg);
 }
 
 /* ---- life signs ---- */
 
 /* A data plane that was started with another configuration makes a new segment under this name. */
-static bool segment_replaced(const struct controlplane *cp)
+static bool segment_replaced(const struct bp_plane *cp)
 {
 	const char *path = bp_segment_path(cp->shm.segment);
 	struct stat now;
@@ -272,10 +73,8 @@ static bool segment_replaced(const struct controlplane *cp)
 	return now.st_ino != cp->segment_file.st_ino || now.st_dev != cp->segment_file.st_dev;
 }
 
-static int start_phd(struct controlplane *cp);
-
 /* A new data plane has begun with the file, whatever was put in force since that was read. */
-static void greet_dataplane(struct controlplane *cp)
+static void greet_dataplane(struct bp_plane *cp)
 {
 	const uint64_t started =
 		atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
@@ -288,7 +87,7 @@ static void greet_dataplane(struct controlplane *cp)
 
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
-	struct controlplane *cp = arg;
+	struct bp_plane *cp = arg;
 
 	(void)fd;
 	(void)what;
@@ -301,7 +100,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!cp->stopping)
 		greet_dataplane(cp);
-	if (!cp->stopping && start_phd(cp) != 0)
+	if (!cp->stopping && bp_plane_start_phd(cp) != 0)
 		stop(cp, 1);
 	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.global);
 }
@@ -309,7 +108,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 /* ---- start and end ---- */
 
 /* Two control planes on one segment would each publish every alarm. */
-static int take_lock(struct controlplane *cp, const struct bp_config *c)
+static int take_lock(struct bp_plane *cp, const struct bp_config *c)
 {
 	char dir[PATH_MAX], path[PATH_MAX + BP_NAME_MAX + 32];
 
@@ -332,7 +131,7 @@ static int take_lock(struct controlplane *cp, const struct bp_config *c)
 	return -1;
 }
 
-static int open_segment(struct controlplane *cp)
+static int open_segment(struct bp_plane *cp)
 {
 	char err[1024];
 
@@ -351,189 +150,7 @@ static int open_segment(struct controlplane *cp)
 	return 0;
 }
 
-static void rules_at_start(void *arg, const struct bp_rules_result *result)
-{
-	struct controlplane *cp = arg;
-
-	cp->life.rules = result->ok;
-	if (result->ok)
-		bp_log(BP_LOG_INFO, "%" PRIu32 " rules in force, generation %" PRIu64,
-			result->rules, result->generation);
-	else
-		bp_log(BP_LOG_ERROR, "%s", result->error);
-	warn_of_lost(result->transform.lost);
-}
-
-/* What a configuration can get wrong that its validation could not see. Returns the exit status. */
-static int start_services(struct controlplane *cp)
-{
-	const struct bp_config_mqtt *mqtt = &cp->reload.running->mqtt;
-	char err[1024];
-
-	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0 ||
-		bp_config_phd_allow_check(&cp->reload.running->phd, err, sizeof(err)) != 0) {
-		bp_log(BP_LOG_ERROR, "%s", err);
-		return BP_EXIT_CONFIG;
-	}
-	cp->reload.rules = bp_rules_new(cp->base, &cp->shm);
-	if (cp->reload.rules == NULL)
-		return 1;
-	/* The rules that are in force stay untouched when they are the file's. */
-	if (bp_rules_apply(cp->reload.rules, cp->reload.running, true, 0, rules_at_start, cp, err,
-		    sizeof(err)) != 0) {
-		bp_log(BP_LOG_ERROR, "%s", err);
-		return BP_EXIT_CONFIG;
-	}
-	cp->reload.publisher = bp_publisher_new(cp->base, &cp->shm, mqtt, err, sizeof(err));
-	if (cp->reload.publisher == NULL) {
-		bp_log(BP_LOG_ERROR, "%s", err);
-		return 1;
-	}
-	return 0;
-}
-
-/*
- * What the writer before had free and what it had just unlinked can't be told apart: none of it is
- * used until every worker has begun another walk. That is at once, unless workers share their
- * cores; changes before it would find no room, and their traffic would go to the kernel for a
- * while.
- */
-static void await_workers(struct bp_fib_writer *w)
-{
-	static const struct timespec little = {.tv_nsec = 1000000};
-
-	for (unsigned i = 0; i < AWAIT_WORKERS_MS && bp_fib_settle(w); i++)
-		nanosleep(&little, NULL);
-}
-
-/* Only what is certain counts: memory that a worker still reads must not be reused, and heartbeats
- * are old, too, after the system's clock was set. A pid that is somebody else's by now makes the
- * tables wait for the next data plane. */
-static bool no_readers(void *arg)
-{
-	const struct bp_shm_global *g = arg;
-	const uint64_t pid = atomic_load_explicit(&g->dp_pid, memory_order_acquire);
-
-	return pid == 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
-}
-
-/* The forwarding tables and who fills them. Returns the exit status. */
-static int start_sync(struct controlplane *cp)
-{
-	char err[512];
-
-	if (!bp_config_routes(cp->reload.running))
-		return 0;
-	cp->fib_writer =
-		bp_fib_writer_new(&cp->shm.fib, no_readers, cp->shm.global, err, sizeof(err));
-	if (cp->fib_writer != NULL) {
-		const struct bp_sync_to to = {.writer = cp->fib_writer,
-			.fib = &cp->shm.fib,
-			.global = cp->shm.global,
-			.ports = cp->shm.ports,
-			.n_ports = cp->reload.running->n_ports};
-
-		await_workers(cp->fib_writer);
-		cp->sync = bp_sync_new(cp->base, &to, cp->reload.running, err, sizeof(err));
-	}
-	if (cp->sync != NULL)
-		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
-	return 1;
-}
-
-/* The MAC of the first port that routes; false: the data plane has not told it yet. */
-static bool first_mac(const struct controlplane *cp, uint8_t mac[6])
-{
-	static const uint8_t none[6];
-	const struct bp_config *c = cp->reload.running;
-
-	for (unsigned i = 0; i < c->n_ports; i++) {
-		if (!bp_config_port_routes(c, i))
-			continue;
-		memcpy(mac, cp->shm.ports[i].mac, 6);
-		return memcmp(mac, none, 6) != 0;
-	}
-	return false;
-}
-
-/* The manager of health devices, as soon as there is all that it needs. Returns the exit status. */
-static int start_phd(struct controlplane *cp)
-{
-	const struct bp_config *c = cp->reload.running;
-	struct bp_phd_service_setup setup = {.config = c,
-		.tables = &cp->shm.phd,
-		.fib = &cp->shm.fib,
-		.epochs = cp->shm.fib.control,
-		.readers_gone = no_readers,
-		.readers = cp->shm.global,
-		.udp = cp->phd_sockets.udp,
-		.tcp = cp->phd_sockets.tcp};
-	char err[1024];
-
-	if (!c->phd.enabled || cp->phd != NULL ||
-		(!first_mac(cp, setup.mac) && !c->phd.has_system_id))
-		return 0;
-	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
-	cp->phd = bp_phd_service_new(cp->base, &setup, err, sizeof(err));
-	if (cp->phd != NULL)
-		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
-	return 1;
-}
-
-/* Sockets that `biplane run` or a service manager opened for us. */
-static int take_sockets(struct controlplane *cp)
-{
-	struct bp_listen_fds fds;
-	char err[512];
-
-	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
-		bp_phd_sockets_take(
-			&cp->phd_sockets, &fds, &cp->reload.running->phd, err, sizeof(err)) == 0)
-		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
-	return -1;
-}
-
-static int start_control(struct controlplane *cp)
-{
-	static const struct bp_control_ops ops = {on_reload_command, on_status_command,
-		on_config_command, on_release_command, on_matrix_set_command,
-		on_matrix_clear_command};
-	char err[1024];
-
-	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
-		    cp->control_path, sizeof(cp->control_path)) != 0) {
-		bp_log(BP_LOG_ERROR, "runtime.directory and name are too long for the path of a "
-				     "control socket; choose shorter ones");
-		return BP_EXIT_CONFIG;
-	}
-	cp->control = bp_control_new(cp->base, cp->control_path, &ops, cp, err, sizeof(err));
-	if (cp->control != NULL)
-		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
-	return 1;
-}
-
-/* Returns the exit status. */
-static int start_loader(struct controlplane *cp)
-{
-	const struct bp_config *c = cp->reload.running;
-	char err[512];
-
-	if (c->transformation.loader.family == 0 || cp->shm.transform.head == NULL)
-		return 0;
-	cp->loader = bp_loader_new(cp->base, &cp->shm, &c->transformation.loader,
-		c->transformation.loader_tcp, c->transformation.loader_connections, err,
-		sizeof(err));
-	if (cp->loader != NULL)
-		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
-	return 1;
-}
-
-static int start_events(struct controlplane *cp)
+static int start_events(struct bp_plane *cp)
 {
 	struct timeval second = {1, 0};
 
@@ -548,7 +165,7 @@ static int start_events(struct controlplane *cp)
 }
 
 /* The exit status, or 0 when everything runs. */
-static int start(struct controlplane *cp)
+static int start(struct bp_plane *cp)
 {
 	struct event_config *ec = event_config_new();
 	int status;
@@ -564,17 +181,17 @@ static int start(struct controlplane *cp)
 	/* Signals first: one that comes while the rest starts must not just kill. */
 	if (start_events(cp) != 0)
 		return 1;
-	status = start_services(cp);
+	status = bp_plane_start_services(cp);
 	if (status == 0)
-		status = start_sync(cp);
+		status = bp_plane_start_sync(cp);
 	if (status == 0)
-		status = start_phd(cp);
+		status = bp_plane_start_phd(cp);
 	if (status == 0)
-		status = start_loader(cp);
-	return status != 0 ? status : start_control(cp);
+		status = bp_plane_start_loader(cp);
+	return status != 0 ? status : bp_plane_start_control(cp);
 }
 
-static void end(struct controlplane *cp)
+static void end(struct bp_plane *cp)
 {
 	bp_control_free(cp->control);
 	bp_loader_free(cp->loader);
@@ -602,7 +219,7 @@ static void end(struct controlplane *cp)
 
 int bp_controlplane_run(const char *config_path)
 {
-	struct controlplane *cp = calloc(1, sizeof(*cp));
+	struct bp_plane *cp = calloc(1, sizeof(*cp));
 	char err[512];
 	int status = 1;
 
@@ -618,7 +235,7 @@ int bp_controlplane_run(const char *config_path)
 		free(cp);
 		return BP_EXIT_CONFIG;
 	}
-	if (take_sockets(cp) != 0)
+	if (bp_plane_take_sockets(cp) != 0)
 		status = BP_EXIT_CONFIG;
 	else if (bp_controlplane_privileges(
 			 cp->reload.running, &cp->phd_sockets, err, sizeof(err)) != 0)

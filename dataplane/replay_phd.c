@@ -100,10 +100,8 @@ static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 static bool on_allowed(void *arg, const uint8_t system_id[8])
 {
 	const struct bp_replay_phd *p = arg;
-	const struct bp_config_phd *c = &p->c->phd;
 
-	return !bp_config_phd_restricted(c) || bp_config_phd_listed(&c->allow, system_id) ||
-	       bp_config_phd_listed(&p->allow, system_id);
+	return bp_config_phd_allowed(&p->c->phd, &p->allow, system_id);
 }
 
 /* There is no slow path here: who could be stored by it is told to come again. */

@@ -20,8 +20,8 @@ declare -A job_lane=() job_after=() job_command=() job_state=() # state: waiting
 job_order=()
 declare -A name_of=() began=()
 
-job_grace_s=5            # from SIGTERM to SIGKILL
-job_mark=BIPLANE_JOBS=$$ # in the environment of all that a job starts
+job_grace_s=5                         # from SIGTERM to SIGKILL
+job_mark=$(mark_of BIPLANE_JOBS $$) # in the environment of all that a job starts
 
 # Each job is a process group of its own, so that an interruption ends all of it.
 set -m

@@ -3,6 +3,9 @@
 # What the scripts share. Sourced, never run; the including script sets $tool (its name in
 # messages) and $self (its path).
 
+# Numbers are read and written with a point, and what programs say is in one language, whatever the user's is.
+export LC_ALL=C.UTF-8
+
 say() {
 	printf '%s: %s\n' "$tool" "$*"
 }
@@ -57,10 +60,17 @@ process_end() {
 	rm -f "$1"
 }
 
+# NAME=VALUE, a mark of process $2 under NAME $1. With the time since boot it is nobody else's: a number alone may be another
+# process's by and by, or stand in somebody's environment.
+mark_of() {
+	local id
+	id=$(process_id "$2") && printf '%s=%s' "$1" "${id/ /.}"
+}
+
 # Processes that have NAME=VALUE in the environment they were started with: what somebody has started who had it
 # exported, in whatever session or group it is now.
 marked() {
-	grep -lsxz "$1" /proc/[0-9]*/environ | cut -d / -f 3
+	grep -lsxzF -e "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
 
 # marked_gone NAME=VALUE SECONDS: whether there are none any more, or won't be by then.
@@ -96,6 +106,47 @@ marked_end() {
 	return 1
 }
 
+# From now on these signals end the shell by its trap of EXIT, with the status that says which it was.
+exit_by_signal() {
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+
+# attend PROGRAM ARGS...: runs it and waits, so that a signal is answered at once also if only this shell gets it: its trap
+# would wait for what is in the foreground. After exit_by_signal, with a trap of EXIT that calls attend_end.
+attended=
+attend() {
+	local code=0
+	# what is started so ignores a terminal's signals and reads nothing, if it is not told otherwise
+	env --default-signal=INT,QUIT "$@" <&0 &
+	attended=$!
+	wait "$attended" || code=$?
+	attended=
+	return $code
+}
+
+# attend_end STATUS: ends what is attended as the shell ends with this status, by TERM and, after ten seconds, by KILL. What
+# a terminal has interrupted has three seconds to end by itself.
+attend_end() {
+	[ -n "$attended" ] || return 0
+	[ "$1" -ne 130 ] || attended_gone 3 || true
+	kill "$attended" 2>/dev/null || true
+	attended_gone 10 || kill -KILL "$attended" 2>/dev/null || true
+	wait "$attended" 2>/dev/null || true
+	attended=
+}
+
+# attended_gone SECONDS: whether it has ended by then.
+attended_gone() {
+	local i
+	for ((i = 0; i < $1 * 20; i++)); do
+		kill -0 "$attended" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
 # wait_for SECONDS WHAT COMMAND...: polls until COMMAND succeeds.
 wait_for() {
 	local end=$((SECONDS + $1)) what=$2
@@ -110,7 +161,8 @@ wait_for() {
 }
 
 # Sees to it that $1 hugepages of 2 MiB are free and hugetlbfs is mounted. Leaves them: another
-# program may have begun to use them; a caller that does not says so by $hugepages_until. Returns 1, having said why, where the machine has none to give.
+# program may have begun to use them; a caller that does not says so by $hugepages_until. Returns 1, having said why,
+# where the machine has none to give. Not by vm.nr_hugepages, which is of 1 GiB each where that is the default.
 hugepages() {
 	local pool=/sys/kernel/mm/hugepages/hugepages-2048kB free total
 	if ! [ -r $pool/free_hugepages ]; then
@@ -122,13 +174,13 @@ hugepages() {
 	read -r total <$pool/nr_hugepages
 	if [ "$free" -lt "$1" ]; then
 		want=$((total + $1 - free))
-		sysctl -qw vm.nr_hugepages=$want 2>/dev/null || true
+		{ echo $want >$pool/nr_hugepages; } 2>/dev/null || true
 		read -r free <$pool/free_hugepages
 		if [ "$free" -lt "$1" ]; then
 			say "only $free of $1 hugepages (2 MiB) are to be had; biplane will use ordinary memory"
 			return 1
 		fi
-		say "hugepages: vm.nr_hugepages raised from $total to $want${hugepages_until-, and left so}"
+		say "hugepages of 2 MiB: raised from $total to $want${hugepages_until-, and left so}"
 	fi
 	if ! grep -q ' hugetlbfs ' /proc/mounts; then
 		mkdir -p /dev/hugepages

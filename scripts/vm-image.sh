@@ -42,7 +42,7 @@ build() {
 		rm -rf "$cache/ready" "$cache/work"
 		mkdir -p "$cache/work/kernel" "$cache/work/initrd"/{bin,mod,new}
 		trap 'rm -rf "$cache/work"' EXIT
-		trap 'exit 130' INT TERM HUP
+		exit_by_signal
 		make_root
 		make_initrd
 		make_image

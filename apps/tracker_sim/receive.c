@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "apps/sim_run.h"
 #include "apps/tracker_sim/send.h"
 
 #define LOOK_MS 50
@@ -46,7 +47,7 @@ static void note_delay(struct got *g, uint64_t delay_ns)
 static void take(const struct tracker_options *o, struct got *g, const uint8_t *octets, size_t len,
 	const struct sockaddr_storage *from, FILE *log)
 {
-	const uint64_t now = tracker_mono_ns();
+	const uint64_t now = sim_mono_ns();
 	struct tracker_reading r;
 
 	g->begun_ns = g->begun_ns == 0 ? now : g->begun_ns;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "apps/sim_run.h"
+
 #define BATCH 32u
 
 struct tracker {
@@ -30,7 +32,7 @@ static unsigned due(const struct tracker_options *o, uint64_t begin_ns, uint64_t
 	if (o->rate == 0)
 		return most;
 	for (;;) {
-		const uint64_t now = tracker_mono_ns();
+		const uint64_t now = sim_mono_ns();
 		const uint64_t at = begin_ns + (uint64_t)((double)done * 1e9 / o->rate);
 		struct timespec t;
 
@@ -41,7 +43,7 @@ static unsigned due(const struct tracker_options *o, uint64_t begin_ns, uint64_t
 		nanosleep(&t, NULL);
 	}
 	while (n < most &&
-		tracker_mono_ns() >= begin_ns + (uint64_t)((double)(done + n) * 1e9 / o->rate))
+		sim_mono_ns() >= begin_ns + (uint64_t)((double)(done + n) * 1e9 / o->rate))
 		n++;
 	return n;
 }
@@ -72,7 +74,7 @@ static void send_some(const struct tracker_options *o, struct tracker *t, unsign
 		struct tracker_reading r = {.number = done + i};
 
 		tracker_path_at(o->path, r.number, o->count, &t->random, &r);
-		r.sent_ns = tracker_mono_ns();
+		r.sent_ns = sim_mono_ns();
 		b->part[i].iov_base = b->octets[i];
 		b->part[i].iov_len = tracker_packet_write(&r, o->timed, b->octets[i]);
 		memset(&b->header[i], 0, sizeof(b->header[i]));
@@ -100,7 +102,7 @@ void tracker_send(const struct tracker_options *o, FILE *log)
 			0)
 			tracker_fatal("connect");
 	}
-	begin = tracker_mono_ns();
+	begin = sim_mono_ns();
 	for (uint64_t done = 0; done < o->count;) {
 		const unsigned n = due(o, begin, done);
 

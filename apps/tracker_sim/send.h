@@ -13,7 +13,6 @@ void tracker_send(const struct tracker_options *o, FILE *log);
 /* Takes readings until there are enough, none came for long enough, or *stop. Prints what came. */
 void tracker_receive(const struct tracker_options *o, FILE *log, const volatile sig_atomic_t *stop);
 
-uint64_t tracker_mono_ns(void);
 /* "what: why" on standard error, and status 71. */
 void tracker_fatal(const char *what) __attribute__((noreturn));
 /* A UDP socket bound there. */

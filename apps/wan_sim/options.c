@@ -47,11 +47,12 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static void set(struct wan_options *o, enum which which, const char *v)
+static void set(void *arg, int which, const char *v)
 {
 	static const char *const distributions[] = {"uniform", "normal", NULL};
+	struct wan_options *o = arg;
 
-	switch (which) {
+	switch ((enum which)which) {
 	case DELAY:
 		o->path.delay_ns = option_duration_ns("delay", v, true);
 		break;
@@ -85,21 +86,17 @@ static void set(struct wan_options *o, enum which which, const char *v)
 
 void wan_options_read(struct wan_options *o, int argc, char **argv)
 {
-	int which;
+	int first;
 
 	memset(o, 0, sizeof(*o));
 	o->path.delay_ns = 12500000;
 	o->path.limit = 10000;
 	o->seed = 1;
-	while ((which = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (which == '?') /* getopt_long() said so */
-			exit(64);
-		set(o, (enum which)which, optarg);
-	}
-	if (argc - optind != 2)
+	first = option_each_first(argc, argv, options, set, o);
+	if (argc - first != 2)
 		option_wrong("two interfaces are expected: a WAN is between them");
 	for (int i = 0; i < 2; i++) {
-		o->interface[i] = argv[optind + i];
+		o->interface[i] = argv[first + i];
 		if (if_nametoindex(o->interface[i]) == 0)
 			option_wrong("there is no interface %s here", o->interface[i]);
 	}

@@ -141,10 +141,8 @@ static void on_unassociated(void *arg, const struct bp_phd_peer *device)
 static bool on_allowed(void *arg, const uint8_t system_id[8])
 {
 	const struct bp_phd_service *s = arg;
-	const struct bp_config_phd *c = &s->config->phd;
 
-	return !bp_config_phd_restricted(c) || bp_config_phd_listed(&c->allow, system_id) ||
-	       bp_config_phd_listed(&s->allow, system_id);
+	return bp_config_phd_allowed(&s->config->phd, &s->allow, system_id);
 }
 
 static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)

@@ -70,10 +70,10 @@ def not_ignored():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as it is where this runs in the background
 
 
-def begin(build, case):
-    """build: a folder of the tree, as the tree's folder has it."""
+def begin(build, case, told=2):
+    """build: a folder of the tree, as the tree's folder has it; told: where what it says goes."""
     tree = ELSEWHERE if hidden(ROOT) else ROOT
-    return subprocess.Popen([tree / "scripts" / "bench", "--quick", "--build", tree / build, case], stdin=subprocess.DEVNULL, stdout=2,
+    return subprocess.Popen([tree / "scripts" / "bench", "--quick", "--build", tree / build, case], stdin=subprocess.DEVNULL, stdout=told, stderr=told,
                             start_new_session=True, preexec_fn=not_ignored)
 
 
@@ -104,6 +104,17 @@ def interrupted(how, build, case, program):
         sys.exit(f"scripts/bench ended with {bench.returncode}; expected {128 + how}")
 
 
+def unread(how, build, case, program):
+    """Its reader leaves, as "head" does and a pager."""
+    ours, its = os.pipe()
+    bench = begin(build, case, its)
+    os.close(its)
+    in_the_middle(bench, program)
+    os.close(ours)
+    if bench.wait() != 128 + how:
+        sys.exit(f"scripts/bench ended with {bench.returncode}; expected {128 + how}")
+
+
 def killed(how, build, case, program):
     before = what_is_there()
     bench = begin(build, case)
@@ -128,7 +139,7 @@ def in_namespaces(how, *run):
     subprocess.run(["mount", "--bind", "--make-shared", "/run/netns", "/run/netns"], check=True)  # as the first "ip netns" does
     Path("/run/dpdk").mkdir()  # which DPDK makes, and never removes
     before = what_is_there()
-    (killed if how == signal.SIGKILL else interrupted)(how, *run)
+    {signal.SIGKILL: killed, signal.SIGPIPE: unread}.get(how, interrupted)(how, *run)
     reap()
     left = sorted(what_is_there() ^ before)
     if left:
@@ -164,6 +175,10 @@ def alone(run, *how):
 @pytest.mark.parametrize("case,program", CASES, ids=lambda v: v)
 def test_an_interrupted_run_leaves_nothing(build, case, program):
     alone((build, case, program), signal.SIGINT, signal.SIGTERM)
+
+
+def test_a_run_whose_reader_has_left_leaves_nothing(build):
+    alone((build, *CASES[0]), signal.SIGPIPE)
 
 
 @pytest.mark.parametrize("case,program", KILLED, ids=lambda v: v)

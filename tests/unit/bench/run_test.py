@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/progress.sh and bench/run.sh with a clock and a pool of hugepages that are known."""
+"""bench/progress.sh and bench/run.sh with a clock and a pool of hugepages that are known; how scripts end what they began."""
 
 import re
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -60,25 +62,71 @@ class Progress(unittest.TestCase):
 
 class Hugepages(unittest.TestCase):
     def back(self, record, now):
-        """What the pool is set to, if it is, by the end of a run with that record."""
+        """What the pool is at the end of a run with that record."""
         with tempfile.TemporaryDirectory() as d:
             there = Path(d)
             (there / "pool").write_text(f"{now}\n", encoding="utf-8")
             (there / "record").write_text(record + "\n", encoding="utf-8")
-            return bash(f". scripts/lib.sh\n. bench/run.sh\nrun_pool={d}/pool\nsysctl() {{ echo \"$2\"; }}\n"
-                        f"run_hugepages_back {d}/record")
+            bash(f". scripts/lib.sh\n. bench/run.sh\nrun_pool={d}/pool\nrun_hugepages_back {d}/record")
+            return int((there / "pool").read_text(encoding="utf-8"))
 
     def test_what_was_raised_is_put_back(self):
-        self.assertEqual(self.back("100 1024", 1024), "vm.nr_hugepages=100\n")
+        self.assertEqual(self.back("100 1024", 1024), 100)
 
     def test_what_was_not_raised_is_left(self):
-        self.assertEqual(self.back("1024 1024", 1024), "")
+        self.assertEqual(self.back("1024 1024", 1024), 1024)
 
     def test_what_somebody_has_changed_since_is_left(self):
-        self.assertEqual(self.back("100 1024", 3000), "")
+        self.assertEqual(self.back("100 1024", 3000), 3000)
 
     def test_interrupted_while_it_was_raised_is_put_back(self):
-        self.assertEqual(self.back("100", 700), "vm.nr_hugepages=100\n")
+        self.assertEqual(self.back("100", 700), 100)
+
+
+ATTENDING = '''set -euo pipefail
+tool=test
+. scripts/lib.sh
+trap 'code=$?; trap "" INT TERM HUP PIPE; attend_end $code; exit $code' EXIT
+exit_by_signal
+echo begun
+attend "$@"
+'''
+
+
+class Ends(unittest.TestCase):
+    def test_what_is_marked_is_ended_and_nothing_else(self):
+        told = bash("""tool=test
+            . scripts/lib.sh
+            mark=$(mark_of BIPLANE_TEST $$)
+            env "$mark" setsid sleep 60 & ours=$!
+            env BIPLANE_TEST=$$ sleep 60 & number=$!
+            env BIPLANE_TEST=$$.1 sleep 60 & earlier=$!
+            until [ "$(marked "$mark")" = $ours ]; do :; done
+            marked_end "$mark" 5
+            ! kill -0 $ours 2>/dev/null || echo "ours lives"
+            kill $number && echo "the number's lives"
+            kill $earlier && echo "the earlier one's lives"
+            """)
+        self.assertEqual(told.splitlines(), ["the number's lives", "the earlier one's lives"])
+
+    def attending(self, *command):
+        p = subprocess.Popen(["bash", "-c", ATTENDING, "test", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(p.communicate)
+        self.assertEqual(p.stdout.readline(), "begun\n")
+        return p
+
+    def test_what_is_attended_reads_and_its_status_is_told(self):
+        p = self.attending("sh", "-c", "cat; exit 3")
+        self.assertEqual(p.communicate("read")[0], "read")
+        self.assertEqual(p.returncode, 3)
+
+    def test_a_signal_is_answered_at_once_and_ends_what_is_attended(self):
+        for how in (signal.SIGTERM, signal.SIGHUP):
+            p = self.attending("sleep", "60")
+            time.sleep(0.2)
+            p.send_signal(how)
+            self.assertEqual(p.wait(10), 128 + how)
+            self.assertEqual(p.stdout.read(), "")  # no writer is left
 
 
 if __name__ == "__main__":

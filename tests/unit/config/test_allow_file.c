@@ -111,6 +111,30 @@ static void either_restricts(void **state)
 	assert_true(bp_config_phd_restricted(&config));
 }
 
+static void who_is_in_either_may(void **state)
+{
+	static uint8_t in_list[8] = {0, 0x22, 9, 0x22, 0x58, 1, 0, 6};
+	static const uint8_t in_file[8] = {0, 0x22, 9, 0x22, 0x58, 1, 0, 7};
+	static const uint8_t other[8] = {0, 0x22, 9, 0x22, 0x58, 1, 0, 8};
+
+	(void)state;
+	write_file("0022092258010007\n", 1);
+	assert_int_equal(bp_config_phd_allow_load(&config, &ids, err, sizeof(err)), 0);
+	assert_true(bp_config_phd_allowed(&config, &ids, in_file));
+	assert_false(bp_config_phd_allowed(&config, &ids, in_list));
+	config.has_allow = true;
+	config.allow = (struct bp_config_phd_ids){.id = &in_list, .n = 1};
+	assert_true(bp_config_phd_allowed(&config, &ids, in_file));
+	assert_true(bp_config_phd_allowed(&config, &ids, in_list));
+	assert_false(bp_config_phd_allowed(&config, &ids, other));
+	free(ids.id);
+	ids = (struct bp_config_phd_ids){0};
+	config.has_allow = false;
+	config.allow = (struct bp_config_phd_ids){0};
+	config.allow_file[0] = '\0';
+	assert_true(bp_config_phd_allowed(&config, &ids, other));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -120,6 +144,7 @@ int main(void)
 		CASE(what_is_broken_is_refused),
 		CASE(without_one_nothing_is_read),
 		CASE(either_restricts),
+		CASE(who_is_in_either_may),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
