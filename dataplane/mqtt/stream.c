@@ -188,7 +188,9 @@ static void rst(
 
 	if (f->flags & BP_FLOW_CLOSED)
 		return;
-	if (!tracked(f->stream[dir]))
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		fits = bp_seek_is_near(f, dir, frame->seq);
+	else if (!tracked(f->stream[dir]))
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
 		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
 		       frame->ack == f->next[!dir];
@@ -207,8 +209,18 @@ static void rst(
 	close_flow(in, f, BP_C_FLOW_RST);
 }
 
+/* Whether a FIN at `end` is the stream's: of one that is given up, any is. */
+static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		return bp_seek_is_near(f, dir, end);
+	return !tracked(f->stream[dir]) || end == f->next[dir];
+}
+
 static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
+	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
+		return;
 	if (tracked(f->stream[dir]) && end != f->next[dir]) {
 		/* one that lies behind the stream is not its end */
 		if (end - f->next[dir] > OUTSIDE)
@@ -264,8 +276,7 @@ static void segment_slow(
 		return;
 	if (frame->tcp_flags & BP_TCP_FIN)
 		fin(in, f, dir, seq + frame->payload_len);
-	if ((f->pending & BP_FLOW_FINWAIT(dir)) &&
-		(f->fin_seq[dir] == f->next[dir] || !tracked(f->stream[dir]))) {
+	if ((f->pending & BP_FLOW_FINWAIT(dir)) && fin_fits(f, dir, f->fin_seq[dir])) {
 		f->pending &= (uint8_t)~BP_FLOW_FINWAIT(dir);
 		fin_in_sequence(in, f, dir);
 	}
