@@ -225,6 +225,32 @@ static void fin_elsewhere(void **state)
 	}
 }
 
+/* What lies further ahead than any of the true stream may is not kept: neither memory nor the room
+ * that a true hole needs is to be had so. */
+static void far_ahead(void **state)
+{
+	static const char junk[1200];
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	searched(&c, 1);
+	comes_back(&c, 1 + PUSHES);
+	for (uint32_t i = 0; i < 100; i++)
+		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 100000 + i * 10000000,
+			c.seq[BROKER], junk, sizeof(junk));
+	assert_int_equal(rig_count(&rig, BP_C_SEG_OUT_OF_ORDER), 0);
+	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 100);
+	assert_in_range(bp_inspector_carried(rig.in), 0, 1024);
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "92"});
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 9, c.seq[BROKER], b.p, b.n);
+	publish(&c, "91");
+	assert_string_equal(told(), "91 92");
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +260,7 @@ int main(void)
 		cmocka_unit_test(acknowledgement_of_nothing),
 		cmocka_unit_test(end_elsewhere),
 		cmocka_unit_test(fin_elsewhere),
+		cmocka_unit_test(far_ahead),
 	};
 
 	return cmocka_run_group_tests_name("stranger", tests, NULL, NULL);
