@@ -109,6 +109,8 @@ static __attribute__((noinline)) void move_origin(struct bp_lcl_scheduler *s)
 	s->nic_free = moved(s->nic_free, ticks);
 	s->ideal_free = moved(s->ideal_free, ticks);
 	s->be_ends = moved(s->be_ends, ticks);
+	s->be_looked = moved(s->be_looked, ticks);
+	s->be_before = moved(s->be_before, ticks);
 }
 
 void bp_lcl_advance(struct bp_lcl_scheduler *s, uint64_t now_ns)

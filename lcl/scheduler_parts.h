@@ -79,7 +79,8 @@ struct bp_lcl_scheduler {
 	uint64_t be_turn;        /* when its next frame could begin, had each left when it might;
 				  * counts while one waits */
 	uint64_t be_ends;        /* when those that left do, and what left behind them meanwhile */
-	uint64_t gated_slot;     /* for which it was counted that best effort waits */
+	uint64_t be_looked, be_before; /* when it was its turn to be taken last; and before that */
+	uint64_t gated_slot;           /* for which it was counted that best effort waits */
 
 	uint64_t last_ns;
 	struct bp_lcl_measured measured;

@@ -138,6 +138,12 @@ static unsigned take_best_effort(
 	const uint64_t need = s->measured.held != 0 ? due_of(s, &s->queue[s->first]) : UINT64_MAX;
 	unsigned n = 0;
 
+	if (now > s->be_looked) {
+		s->be_before = s->be_looked;
+		s->be_looked = now;
+	}
+	/* what could have left at the look before, and was not taken, is not made up for */
+	s->be_turn = later(s->be_turn, s->be_before);
 	while (n < max && s->measured.best_effort != 0) {
 		const uint64_t start = later(now, s->nic_free);
 		uint64_t at, wire;

@@ -22,9 +22,14 @@ static socklen_t manager(struct sockaddr_un *a)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	const size_t n = path ? strlen(path) : 0;
+	size_t most = sizeof(a->sun_path);
 
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (n < 2 || n >= sizeof(a->sun_path) || (path[0] != '/' && path[0] != '@'))
+	if (n < 2 || (path[0] != '/' && path[0] != '@'))
+		return 0;
+	if (path[0] == '/')
+		most--; /* a path has an end, a name of the abstract namespace has none */
+	if (n > most)
 		return 0;
 	memcpy(a->sun_path, path, n);
 	if (path[0] == '@') /* of the abstract namespace */

@@ -47,17 +47,18 @@ enum bp_stream {
 
 /* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
 struct bp_seek {
-	uint32_t skip;       /* bytes of the packet under way beyond that */
-	uint32_t run_end;    /* end of the push that made `pushes` enough */
+	uint32_t skip;    /* bytes of the packet under way beyond that */
+	uint32_t run_end; /* end of the push that made `pushes` enough, or of what was `behind` */
 	uint32_t expect_seq; /* what the peer must have acknowledged */
 	uint16_t expect_id;
 	uint8_t expect_type; /* packet type that proves the guess; 0: none yet */
 	uint8_t versions;    /* bit 0: 3.1/3.1.1 still possible, bit 1: 5.0 */
 	uint8_t valid : 1;
-	uint8_t topic : 1; /* the push under way has a PUBLISH on a known topic */
-	uint8_t more : 1;  /* it has segments before this one */
-	uint8_t pushes;    /* in a row; or BP_PUSHES_CUT */
-	uint16_t asked;    /* when what the peer must answer was seen, ticks >> 10 */
+	uint8_t topic : 1;  /* the push under way has a PUBLISH on a known topic */
+	uint8_t more : 1;   /* it has segments before this one */
+	uint8_t behind : 1; /* the last segment ended before the flow's `next` */
+	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
+	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 10 */
 };
 
 struct bp_flow {

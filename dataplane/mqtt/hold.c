@@ -151,7 +151,9 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 	uint32_t have = 0, old = 0;
 	bool continues = false;
 
-	if (!find_before(in, f, dir, seq, &before)) {
+	/* of the true stream hardly anything comes so far ahead: a stranger's would wait for ever
+	 */
+	if (seq + n - f->next[dir] > in->reorder_bytes || !find_before(in, f, dir, seq, &before)) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return;
 	}

@@ -188,6 +188,8 @@ void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_
 void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq);
 void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
+/* Whether `seq` is about where the search has come to. */
+bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
 /* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
 void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 /* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.

@@ -104,32 +104,34 @@ static void judge_many(struct judging *j)
 
 /*
  * On a stream that only pushes brought back, only topics count that were published while it was
- * proven.
+ * proven. On the other one all do; but what is new there makes nothing known meanwhile.
  */
-static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, uint64_t hash)
+static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t hash)
 {
 	if (bp_topic_known(f, hash))
 		return true;
-	if (f->pending & BP_FLOW_PUSHED_EITHER) {
+	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_tally(in, BP_C_TOPIC_UNPROVEN);
 		return false;
 	}
-	f->known |= bp_topic_bits(hash);
+	if (!(f->pending & BP_FLOW_PUSHED_EITHER))
+		f->known |= bp_topic_bits(hash);
 	return true;
 }
 
-/* Which rules the topic matches, to the flow's memo. */
-static void look_up(struct bp_inspector *in, struct bp_flow *f, const uint8_t *topic, uint16_t len,
-	uint64_t hash)
+/* Which rules the topic matches, to the flow's memo. Both directions have the same one: what counts
+ * in one of them alone is not remembered. */
+static void look_up(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *topic,
+	uint16_t len, uint64_t hash)
 {
 	struct matched m = {.rules = in->rules};
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
-	if (topic_counts(in, f, hash) && in->rules->generation != 0)
+	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0)
 		bp_ruleset_match(in->rules, topic, len, gather, &m);
 	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
 	f->memo_hash = hash;
-	f->memo_gen = in->gen;
+	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
 }
 
 /* The hash covers the topic's length. */
@@ -239,7 +241,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		if (memo_fits(in, f, j.topic_hash))
 			bp_tally(in, BP_C_TOPIC_MEMO);
 		else
-			look_up(in, f, p.topic, p.topic_len, j.topic_hash);
+			look_up(in, f, dir, p.topic, p.topic_len, j.topic_hash);
 	}
 	if (f->memo_rule == BP_RULE_NONE) {
 		bp_tally(in, BP_C_MATCH_NONE);
@@ -284,7 +286,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 	}
 	hash = bp_topic_hash(in, p.topic, p.topic_len);
 	if (!memo_fits(in, f, hash))
-		look_up(in, f, p.topic, p.topic_len, hash);
+		look_up(in, f, dir, p.topic, p.topic_len, hash);
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_WANTED_YES; /* counted when it is whole */
 	count_publish(in, f, &p);

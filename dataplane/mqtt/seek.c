@@ -33,6 +33,12 @@
 #define V5 2
 /* 2^30 ns each: how long an answer is waited for before another question is tried. */
 #define ANSWER_WAIT 8
+#define NEAR 65535u /* a window without scaling */
+
+bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	return seq - f->next[dir] + NEAR <= 2 * NEAR;
+}
 
 void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
@@ -157,10 +163,16 @@ static bool settle_version(struct bp_inspector *in, struct bp_flow *f, uint8_t v
 	return true;
 }
 
-static bool answers(const struct bp_seek *question, uint8_t type, uint16_t id, uint32_t ack)
+/*
+ * Whether what was asked in direction `dir` is answered so. Who has more of the stream than was
+ * seen here may answer what was not seen: the question may be a stranger's, somewhere behind.
+ */
+static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_t id, uint32_t ack)
 {
+	const struct bp_seek *question = &f->seek[dir];
+
 	return question->valid && question->expect_type == type && question->expect_id == id &&
-	       (int32_t)(ack - question->expect_seq) >= 0;
+	       (int32_t)(ack - question->expect_seq) >= 0 && (int32_t)(ack - f->next[dir]) <= 0;
 }
 
 /*
@@ -271,7 +283,7 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 			s->versions, &fixed, p + fixed.header_len, have - fixed.header_len, &id);
 		if (s->versions == 0)
 			return false;
-		if (have == total && answers(&f->seek[!dir], fixed.type, id, ack))
+		if (have == total && answers(f, !dir, fixed.type, id, ack))
 			*answered = true;
 		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
 			note_topic(
@@ -297,8 +309,11 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
 		bp_tally(in, BP_C_SEG_DUPLICATE);
 		s->pushes = BP_PUSHES_CUT;
+		s->behind = seq + n != f->next[dir];
+		s->run_end = seq + n;
 		return;
 	}
+	s->behind = 0;
 	if (!s->valid || seq != f->next[dir]) {
 		memset(s, 0, sizeof(*s));
 		s->valid = 1;
@@ -338,6 +353,17 @@ void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 		f->next[dir] = ack;
 		return;
 	}
+	/*
+	 * A segment seemed repeated, and the peer has no more than that: a stranger's segment, or
+	 * an acknowledgement of what was never sent, has led the search ahead of the stream. It
+	 * goes back no further than the peer has come, or a stranger could lead it back, to where
+	 * the peer's next answer seems to prove what the peer never read.
+	 */
+	if (s->behind && s->run_end - ack <= NEAR) {
+		s->valid = s->behind = 0;
+		f->next[dir] = s->run_end;
+		return;
+	}
 	if (!s->valid || s->pushes != in->resync_pushes || (int32_t)(ack - s->run_end) < 0)
 		return;
 	bp_tally(in, BP_C_SEEK_PUSHED);
@@ -366,7 +392,7 @@ void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, ui
 {
 	struct bp_seek *s = &f->seek[!dir];
 
-	if (!answers(s, type, packet_id, ack))
+	if (!answers(f, !dir, type, packet_id, ack))
 		return;
 	if (settle_version(in, f, s->versions))
 		prove(in, f, !dir);

@@ -9,6 +9,8 @@
 
 /* Further ahead or behind than any window without scaling surprises: not of this stream. */
 #define OUTSIDE (1u << 30)
+/* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
+#define MSS_UNSEEN 536
 
 static bool tracked(uint8_t stream)
 {
@@ -42,6 +44,28 @@ static void deliver(
 	bp_mqtt_read(in, f, dir, p, n, at);
 }
 
+/* The maximum segment size that a SYN announces (RFC 9293 3.7.1); 0 is none. */
+static uint16_t announced_mss(const struct bp_frame *frame)
+{
+	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
+
+	while (end - p >= 4 && p[0] != 0) {
+		if (p[0] == 2 && p[1] == 4)
+			return bp_be16(p + 2) != 0 ? bp_be16(p + 2) : MSS_UNSEEN;
+		if (p[0] != 1 && p[1] < 2)
+			break;
+		p += p[0] == 1 ? 1 : p[1];
+	}
+	return MSS_UNSEEN;
+}
+
+/* What one of the ends announced. */
+static void note_mss(struct bp_flow *f, uint16_t mss)
+{
+	if (f->mss == 0 || mss < f->mss)
+		f->mss = mss;
+}
+
 static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq, uint32_t ack)
 {
@@ -49,8 +73,10 @@ static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned d
 
 	if (f->stream[dir] == BP_STREAM_OPAQUE)
 		return;
-	if (f->stream[dir] == BP_STREAM_UNSEEN)
+	if (f->stream[dir] == BP_STREAM_UNSEEN) {
+		note_mss(f, MSS_UNSEEN);
 		bp_seek_enter(in, f, dir, seq);
+	}
 	if (f->stream[dir] == BP_STREAM_SEEK) {
 		bp_seek_segment(in, f, dir, p, n, seq, ack);
 		return;
@@ -99,29 +125,6 @@ static void payload(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	}
 }
 
-/* The maximum segment size that a SYN announces (RFC 9293 3.7.1); without the option 536. */
-static uint16_t announced_mss(const struct bp_frame *frame)
-{
-	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
-
-	while (end - p >= 4 && p[0] != 0) {
-		if (p[0] == 2 && p[1] == 4)
-			return bp_be16(p + 2);
-		if (p[0] != 1 && p[1] < 2)
-			break;
-		p += p[0] == 1 ? 1 : p[1];
-	}
-	return 536;
-}
-
-static void note_mss(struct bp_flow *f, const struct bp_frame *frame)
-{
-	uint16_t mss = announced_mss(frame);
-
-	if (f->mss == 0 || mss < f->mss)
-		f->mss = mss;
-}
-
 static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	f->next[dir] = seq + 1;
@@ -162,7 +165,7 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
 			      */
 	if ((f->flags & BP_FLOW_CLOSED) || !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
 		reopen(in, f, frame->seq);
-		note_mss(f, frame);
+		note_mss(f, announced_mss(frame));
 		return true;
 	}
 	f->flags |= BP_FLOW_SYN_AGAIN;
@@ -172,12 +175,14 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
 
 static void syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->syn_seq + 1)
+	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->syn_seq + 1) {
 		reopen(in, f, f->syn_seq);
+		note_mss(f, MSS_UNSEEN); /* of the SYN, believed only now, no more was kept */
+	}
 	/* data that came with the SYN may be acknowledged or not */
 	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX) {
 		set_syn(f, BP_FROM_BROKER, frame->seq);
-		note_mss(f, frame);
+		note_mss(f, announced_mss(frame));
 	}
 }
 
@@ -188,7 +193,9 @@ static void rst(
 
 	if (f->flags & BP_FLOW_CLOSED)
 		return;
-	if (!tracked(f->stream[dir]))
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		fits = bp_seek_is_near(f, dir, frame->seq);
+	else if (!tracked(f->stream[dir]))
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
 		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
 		       frame->ack == f->next[!dir];
@@ -207,8 +214,18 @@ static void rst(
 	close_flow(in, f, BP_C_FLOW_RST);
 }
 
+/* Whether a FIN at `end` is the stream's: of one that is given up, any is. */
+static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		return bp_seek_is_near(f, dir, end);
+	return !tracked(f->stream[dir]) || end == f->next[dir];
+}
+
 static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
+	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
+		return;
 	if (tracked(f->stream[dir]) && end != f->next[dir]) {
 		/* one that lies behind the stream is not its end */
 		if (end - f->next[dir] > OUTSIDE)
@@ -264,8 +281,7 @@ static void segment_slow(
 		return;
 	if (frame->tcp_flags & BP_TCP_FIN)
 		fin(in, f, dir, seq + frame->payload_len);
-	if ((f->pending & BP_FLOW_FINWAIT(dir)) &&
-		(f->fin_seq[dir] == f->next[dir] || !tracked(f->stream[dir]))) {
+	if ((f->pending & BP_FLOW_FINWAIT(dir)) && fin_fits(f, dir, f->fin_seq[dir])) {
 		f->pending &= (uint8_t)~BP_FLOW_FINWAIT(dir);
 		fin_in_sequence(in, f, dir);
 	}
@@ -321,7 +337,7 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		f = add(in, frame, l, BP_LIST_OPENING);
 		f->syn_seq = frame->seq;
 		set_syn(f, BP_TO_BROKER, frame->seq);
-		note_mss(f, frame);
+		note_mss(f, announced_mss(frame));
 		if (frame->payload_len != 0)
 			payload(in, f, BP_TO_BROKER, frame, frame->seq + 1);
 	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
@@ -331,7 +347,8 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		f->syn_seq = frame->ack - 1;
 		set_syn(f, BP_TO_BROKER, frame->ack - 1);
 		set_syn(f, BP_FROM_BROKER, frame->seq);
-		note_mss(f, frame);
+		note_mss(f, MSS_UNSEEN);
+		note_mss(f, announced_mss(frame));
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
 		bp_tally(in, BP_C_FLOW_MIDWAY);
 		f = add(in, frame, l, BP_LIST_IDLE);

@@ -252,6 +252,51 @@ static void announced(void **state)
 	}
 }
 
+/*
+ * Where only one end's announcement was seen, or is known to be of this connection, no more than
+ * 536 is assumed: the other end's may be less.
+ */
+static void announced_by_one(void **state)
+{
+	static char spaces[500];
+
+	(void)state;
+	memset(spaces, ' ', sizeof(spaces));
+	for (unsigned again = 0; again < 2; again++) {
+		struct bytes b = {0};
+		struct peer c;
+
+		open_rig();
+		if (again) { /* restarted without a FIN, it connects from the same port */
+			start(&c, 1);
+			c.seq[CLIENT] += 1000000;
+			c.seq[BROKER] += 1000000;
+			syn(&c, CLIENT, "\2\4\1\0", 4);
+		} else {
+			peer_init(&c, false, 1, 5, 6);
+		}
+		syn(&c, BROKER, "\2\4\5\xb4", 4);
+		mq_connect(&b, 4, "mss", 0);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		mq_connack(&b, 4, 0, 0, NULL);
+		rig_send_bytes(&rig, &c, BROKER, &b);
+		publish(&c, "81");
+		assert_string_equal(told(), "81");
+		lose(&c, 333);
+		for (unsigned k = 0; k < 20; k++) {
+			mq_publish(&b, &(struct mq_publish){.version = 4,
+					       .topic = "t/x",
+					       .payload = spaces,
+					       .payload_len = 403 - 8});
+			assert_int_equal(b.n, 403);
+			rig_send_bytes(&rig, &c, CLIENT, &b);
+			rig_ack(&rig, &c, BROKER);
+		}
+		assert_false(back());
+		rig_close(&rig);
+	}
+}
+
 /* A segment that lies in several buffers ends its push once. */
 static void in_pieces(void **state)
 {
@@ -278,6 +323,7 @@ int main(void)
 		cmocka_unit_test(aliases),
 		cmocka_unit_test(long_pushes),
 		cmocka_unit_test(announced),
+		cmocka_unit_test(announced_by_one),
 		cmocka_unit_test(in_pieces),
 	};
 

@@ -49,6 +49,44 @@ static void proven_later(void **state)
 	}
 }
 
+/*
+ * Both directions are judged, and one of them came back by pushes alone: what the other one reads
+ * is judged all the same, whatever the topic, and makes no topic known to the first.
+ */
+static void other_direction(void **state)
+{
+	struct mq_publish p = {.version = 4, .topic = "t/x", .payload = "86"};
+	struct peer c;
+
+	(void)state;
+	open_with(PUSHES, BP_JUDGE_BOTH, false);
+	start(&c, 1);
+	lose(&c, 333);
+	come_back(&c);
+	publish_on(&c, "t/new", "91");
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNPROVEN), 1);
+	p.topic = "t/new";
+	p.payload = "92";
+	rig_publish(&rig, &c, BROKER, &p);
+	p.topic = "t/down";
+	p.payload = "93";
+	rig_publish(&rig, &c, BROKER, &p);
+	assert_string_equal(told(), "92 93");
+	publish_on(&c, "t/down", "94");
+	publish_on(&c, "t/new", "95");
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNPROVEN), 3);
+	/* nor does a judgement of before the contradiction last */
+	rig_send(&rig, &c, CLIENT, "\xff\xff", 2);
+	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 1);
+	p.topic = "t/new";
+	p.payload = "96";
+	rig_publish(&rig, &c, BROKER, &p);
+	assert_string_equal(told(), "96");
+	rig_close(&rig);
+}
+
 /* A reload looks topics up again: those of before are still known, others are still not. */
 static void reloaded(void **state)
 {
@@ -128,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(proven_later),
+		cmocka_unit_test(other_direction),
 		cmocka_unit_test(reloaded),
 		cmocka_unit_test(cut_afterwards),
 		cmocka_unit_test(refuted_while_held),

@@ -27,20 +27,27 @@ static const char *received(void)
 
 #ifdef BP_SYSTEMD
 
-static int open_socket(void **state)
+/* Listens where NOTIFY_SOCKET, of the abstract namespace, says: nothing to remove. */
+static int listen_at(const char *name)
 {
-	/* of the abstract namespace: nothing to remove */
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	char name[64];
-	int n = snprintf(name, sizeof(name), "@biplane-test-%ld", (long)getpid());
+	const size_t n = strlen(name);
 
-	(void)state;
-	memcpy(a.sun_path, name, (size_t)n);
+	memcpy(a.sun_path, name, n);
 	a.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	setenv("NOTIFY_SOCKET", name, 1);
-	return bind(fd, (struct sockaddr *)&a,
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n));
+	return bind(
+		fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
+}
+
+static int open_socket(void **state)
+{
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "@biplane-test-%ld", (long)getpid());
+	return listen_at(name);
 }
 
 static int close_socket(void **state)
@@ -62,6 +69,37 @@ static void test_messages(void **state)
 	assert_true(bp_notify_stopping());
 	assert_string_equal(received(), "STOPPING=1");
 	assert_string_equal(received(), "");
+}
+
+/* Names have no end but their length: one may fill all there is. What is longer is none. */
+static void test_the_longest_name(void **state)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 2] = "";
+
+	(void)state;
+	close(fd);
+	snprintf(name, sizeof(name), "@biplane-test-%0*ld", (int)sizeof(name) - 16, (long)getpid());
+	assert_int_equal(strlen(name), sizeof(name) - 2);
+	assert_int_equal(listen_at(name), 0);
+	assert_true(bp_notify_ready());
+	assert_string_equal(received(), "READY=1");
+	name[sizeof(name) - 2] = 'x';
+	setenv("NOTIFY_SOCKET", name, 1);
+	assert_true(bp_notify_ready());
+	assert_string_equal(received(), "");
+}
+
+/* A line that is too long is cut, and says no more than it is: no other message is in it. */
+static void test_a_long_status(void **state)
+{
+	char line[1000];
+
+	(void)state;
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	assert_true(bp_notify_status("%s", line));
+	line[255 - 7] = '\0';
+	assert_string_equal(received() + 7, line);
 }
 
 /* Nobody reads: no message waits, and what found no room can be said once there is some. */
@@ -117,6 +155,18 @@ static void test_watchdog(void **state)
 
 #else
 
+static void test_the_longest_name(void **state)
+{
+	(void)state;
+	skip();
+}
+
+static void test_a_long_status(void **state)
+{
+	(void)state;
+	skip();
+}
+
 static void test_a_manager_that_does_not_read(void **state)
 {
 	(void)state;
@@ -169,6 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_messages, open_socket, close_socket),
+		cmocka_unit_test_setup_teardown(test_the_longest_name, open_socket, close_socket),
+		cmocka_unit_test_setup_teardown(test_a_long_status, open_socket, close_socket),
 		cmocka_unit_test_setup_teardown(
 			test_a_manager_that_does_not_read, open_socket, close_socket),
 		cmocka_unit_test(test_a_manager_that_is_gone),
