@@ -100,8 +100,8 @@ static uint32_t oldest(const struct bp_aggregator *a)
 		const uint32_t first = bp_agg_streams_first(&a->streams, i);
 
 		if (first != BP_AGG_NO_STREAM &&
-			(stream == BP_AGG_NO_STREAM || a->streams.stream[first].began_ns <
-							       a->streams.stream[stream].began_ns))
+			(stream == BP_AGG_NO_STREAM || bp_aggregator_began_ns(a, first) <
+							       bp_aggregator_began_ns(a, stream)))
 			stream = first;
 	}
 	return stream;
@@ -132,6 +132,8 @@ static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator
 	from = sender(m, bp_agg_key_family(&m->key));
 	memcpy(t->rest[stream].src, from.addr, sizeof(t->rest[stream].src));
 	t->rest[stream].sport = from.port;
+	memcpy(t->staged[stream].src, from.addr, sizeof(t->staged[stream].src));
+	t->staged[stream].sport = from.port;
 	s = &a->stats[bp_agg_key_rule(&m->key)];
 	bp_agg_stat_add(&s->begun, 1);
 	bp_agg_stat_add(&s->streams, 1);
@@ -241,10 +243,19 @@ static inline void find_stream(const struct bp_aggregator *a, struct bp_aggregat
 		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
 }
 
+/* What it holds, if there is one, is in an aggregate from now on. */
+static inline void unstage(struct bp_aggregator *a, uint32_t stream)
+{
+	if (stream != BP_AGG_NO_STREAM && bp_agg_staged_count(&a->streams.staged[stream]) != 0 &&
+		!bp_aggregator_unstage(a, stream))
+		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
+}
+
 /* What a stream, if there is one, holds goes ahead of a message that passes. */
 static void let_go_ahead(
 	struct bp_aggregator *a, uint32_t stream, uint64_t now_ns, uint64_t wall_ns)
 {
+	unstage(a, stream);
 	if (stream != BP_AGG_NO_STREAM && a->streams.stream[stream].buffer != NULL)
 		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
 }
@@ -260,6 +271,7 @@ void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
 	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
 {
 	find_stream(a, m);
+	unstage(a, m->stream);
 	if (m->todo == BP_AGG_TODO_TAKE) {
 		in->verdict = BP_AGG_TAKEN;
 		if (place(a, in, m, now_ns, wall_ns))

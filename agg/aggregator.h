@@ -73,6 +73,9 @@ struct bp_aggregator_hooks {
 	/* The buffer is the caller's again. Must not call the aggregator. */
 	void (*send)(void *arg, const struct bp_agg_output *out);
 	void *arg;
+	/* So many messages were taken and are lost: they wait without a buffer while their stream
+	 * is one of many, and there was none when they were to leave. NULL: nobody asks. */
+	void (*lost)(void *arg, unsigned messages);
 };
 
 struct bp_aggregator_options {
@@ -98,8 +101,8 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 
 /*
  * Takes a burst of up to 64 frames in the order in which they came. Aggregates that are complete
- * are sent at once, before the verdicts are all written: a frame that passes is behind all that
- * came before it in its stream. wall_ns: Unix time, for `rows`.
+ * are sent within the call, in order, but not all verdicts need be written then: a frame that
+ * passes is behind all that came before it in its stream. wall_ns: Unix time, for `rows`.
  */
 void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);

@@ -18,8 +18,8 @@ void bp_aggregator_settle(struct bp_aggregator *a)
 }
 
 /* Completes the UDP payload: where it begins, its length and its sum. */
-BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, struct bp_agg_stream *s,
-	struct bp_agg_stream_rest *rest, size_t *len, uint64_t *sum)
+BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, const struct bp_agg_stream *s,
+	struct bp_agg_staged *g, size_t *len, uint64_t *sum)
 {
 	const struct bp_agg_full_writer *w = &s->writer;
 	uint8_t *p;
@@ -32,7 +32,7 @@ BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, struct bp_agg_stream *s,
 		*sum = bp_sum_add(s->sum, bp_head_word((uint64_t)BP_AGG_PAPER_PACKET << 56));
 		return p;
 	}
-	p = bp_agg_full_end_summed(w, rest->number, rest->sequence++, len, sum);
+	p = bp_agg_full_end_summed(w, g->number, g->sequence++, len, sum);
 	*sum = bp_sum_add(*sum, bp_sum_moved(s->sum, w->directory));
 	return p;
 }
@@ -40,13 +40,13 @@ BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, struct bp_agg_stream *s,
 /* Writes Ethernet header, IP and UDP before the payload; returns where they begin. */
 BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	bool paper, unsigned family, unsigned tags, const struct bp_agg_stream *s,
-	const struct bp_agg_stream_rest *rest, uint8_t *payload, size_t len, uint64_t sum)
+	const uint8_t *src, uint16_t sport, uint8_t *payload, size_t len, uint64_t sum)
 {
 	const bool fixed = bp_agg_key_dont_fragment(&s->key);
 	struct bp_datagram_head h = {
-		.src = paper ? s->writer.last_addr : rest->src,
+		.src = paper ? s->writer.last_addr : src,
 		.dst = (const uint8_t *)s->key.word,
-		.sport = paper ? s->writer.last_port : rest->sport,
+		.sport = paper ? s->writer.last_port : sport,
 		.dport = (uint16_t)bp_agg_key_udp(&s->key),
 		.id = fixed || family == 6 ? 0 : a->id++,
 		.family = (uint8_t)family,
@@ -73,25 +73,23 @@ BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_a
 /* Completes an aggregate: where its frame begins. Inlined for what is usual, with constants.
  * `tags`: octets of them. */
 BP_DATAGRAM_INLINE uint8_t *finish(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
-	uint32_t stream, bool paper, unsigned family, unsigned tags, size_t *frame_len)
+	const struct bp_agg_stream *s, struct bp_agg_staged *g, const uint8_t *src, uint16_t sport,
+	bool paper, unsigned family, unsigned tags, size_t *frame_len)
 {
-	struct bp_agg_stream *s = &a->streams.stream[stream];
-	struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
 	uint8_t *payload, *frame;
 	uint64_t sum;
 	size_t len;
 
-	payload = end_payload(paper, s, rest, &len, &sum);
-	frame = put_heads(a, r, paper, family, tags, s, rest, payload, len, sum);
+	payload = end_payload(paper, s, g, &len, &sum);
+	frame = put_heads(a, r, paper, family, tags, s, src, sport, payload, len, sum);
 	*frame_len = (size_t)(payload + len - frame);
 	return frame;
 }
 
-static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum bp_agg_flush reason,
-	unsigned octets, uint64_t now_ns, uint64_t wall_ns)
+static inline void count(struct bp_aggregator *a, const struct bp_agg_stream *s,
+	struct bp_agg_stream_row *row, unsigned rule, enum bp_agg_flush reason, unsigned octets,
+	uint64_t now_ns, uint64_t wall_ns)
 {
-	const struct bp_agg_stream *s = &a->streams.stream[stream];
-	struct bp_agg_stream_row *row = &a->streams.row[stream];
 	struct bp_agg_stats *st = &a->stats[rule];
 	const unsigned n = s->writer.count;
 
@@ -102,15 +100,28 @@ static void count(struct bp_aggregator *a, uint32_t stream, unsigned rule, enum 
 	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - s->began_ns)], 1);
 	bp_agg_stat_add(&st->waiting, -(uint64_t)n);
 	bp_agg_stat_add(&row->messages, n);
-	bp_agg_stat_add(&row->message_octets, bp_aggregator_octets(a, stream));
+	bp_agg_stat_add(&row->message_octets, bp_aggregator_octets(a, s));
 	bp_agg_stat_add(&row->aggregates, 1);
 	bp_agg_stat_add(&row->aggregate_octets, octets);
 	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 }
 
+static inline struct bp_agg_output output(const struct bp_aggregator *a,
+	const struct bp_agg_stream *s, unsigned rule, const uint8_t *frame, size_t len)
+{
+	return (struct bp_agg_output){.buffer = s->buffer,
+		.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD)),
+		.len = (uint16_t)len,
+		.port = a->rule[rule].port,
+		.rule = (uint8_t)rule,
+		.at = a->at};
+}
+
 void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out)
 {
 	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	const struct bp_agg_stream_rest *rest = &a->streams.rest[stream];
+	struct bp_agg_staged *g = &a->streams.staged[stream];
 	const unsigned rule = bp_agg_key_rule(&s->key), tags = 4 * bp_agg_key_tags(&s->key);
 	const struct bp_aggregator_rule *r = &a->rule[rule];
 	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
@@ -118,17 +129,33 @@ void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_ag
 	size_t len;
 
 	if (__builtin_expect(r->family != 4 || tags != 0, 0))
-		frame = finish(a, r, stream, paper, r->family, tags, &len);
+		frame = finish(a, r, s, g, rest->src, rest->sport, paper, r->family, tags, &len);
 	else if (paper)
-		frame = finish(a, r, stream, true, 4, 0, &len);
+		frame = finish(a, r, s, g, rest->src, rest->sport, true, 4, 0, &len);
 	else
-		frame = finish(a, r, stream, false, 4, 0, &len);
-	*out = (struct bp_agg_output){.buffer = s->buffer,
-		.offset = (uint16_t)(frame - (s->writer.buf - BP_AGG_AHEAD)),
-		.len = (uint16_t)len,
-		.port = r->port,
-		.rule = (uint8_t)rule,
-		.at = a->at};
+		frame = finish(a, r, s, g, rest->src, rest->sport, false, 4, 0, &len);
+	*out = output(a, s, rule, frame, len);
+}
+
+/* What is staged leaves as an aggregate, without one of its stream's own. */
+static void leave_staged(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_staged *g = &a->streams.staged[stream];
+	const unsigned rule = bp_agg_usual_rule(g->usual);
+	struct bp_agg_stream s = {.key = bp_agg_usual_key(g->usual)};
+	struct bp_agg_output out;
+	const uint8_t *frame;
+	size_t len;
+
+	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
+	if (!bp_aggregator_unstage_to(a, g, &s))
+		return;
+	frame = finish(a, &a->rule[rule], &s, g, g->src, g->sport, false, 4, 0, &len);
+	out = output(a, &s, rule, frame, len);
+	bp_aggregator_settle(a);
+	count(a, &s, &a->streams.row[stream], rule, reason, out.len, now_ns, wall_ns);
+	a->hooks.send(a->hooks.arg, &out);
 }
 
 void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
@@ -137,10 +164,14 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 	struct bp_agg_output out;
 
+	if (bp_agg_staged_count(&a->streams.staged[stream]) != 0) {
+		leave_staged(a, stream, reason, now_ns, wall_ns);
+		return;
+	}
 	bp_aggregator_finish(a, stream, &out);
 	bp_aggregator_settle(a);
-	count(a, stream, out.rule, reason, out.len, now_ns, wall_ns);
-	bp_aggregator_end(s);
+	count(a, s, &a->streams.row[stream], out.rule, reason, out.len, now_ns, wall_ns);
+	bp_aggregator_end(a, s);
 	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 	a->hooks.send(a->hooks.arg, &out);
 }
@@ -151,7 +182,7 @@ static uint64_t first_due(const struct bp_aggregator *a, unsigned rule)
 	const uint32_t first = bp_agg_streams_first(&a->streams, rule);
 
 	return first != BP_AGG_NO_STREAM
-		       ? bp_aggregator_due(&a->rule[rule], a->streams.stream[first].began_ns)
+		       ? bp_aggregator_due(&a->rule[rule], bp_aggregator_began_ns(a, first))
 		       : UINT64_MAX;
 }
 

@@ -62,7 +62,8 @@ static inline __attribute__((always_inline)) void look(
 		append += (first | last) ^ 1;
 		begin += first;
 		end += (first ^ 1) & last;
-		strange |= s->usual ^ k->usual[i];
+		strange |= (s->usual ^ k->usual[i]) |
+			   bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]);
 	}
 	o->strange = strange;
 	o->n_append = append;
@@ -92,6 +93,7 @@ static inline __attribute__((always_inline)) void look_end(
 	fetch(s->writer.buf, 0);
 	fetch(t->link, stream * sizeof(t->link[0]));
 	fetch(t->rest, stream * sizeof(t->rest[0]));
+	fetch(t->staged, stream * sizeof(t->staged[0]));
 	fetch(t->row, stream * sizeof(t->row[0]));
 }
 
@@ -117,8 +119,7 @@ static inline __attribute__((always_inline)) void look_buffer(
 
 /* ---- place ---- */
 
-/* Enters what was taken, before anything else does so. */
-static void enter(struct bp_aggregator_burst *k)
+void bp_aggregator_many_enter(struct bp_aggregator_burst *k)
 {
 	k->a->taken += k->taken;
 	k->a->taken_octets += k->taken_octets;
@@ -129,7 +130,7 @@ static void enter(struct bp_aggregator_burst *k)
 static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_input *in)
 {
 	if (__builtin_expect(in->rule != k->a->taken_rule, 0)) {
-		enter(k);
+		bp_aggregator_many_enter(k);
 		bp_aggregator_settle(k->a);
 		k->a->taken_rule = in->rule;
 	}
@@ -157,7 +158,7 @@ static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *
 		.src = ip + BP_IP4_SRC,
 	};
 
-	enter(k);
+	bp_aggregator_many_enter(k);
 	k->a->at = (uint8_t)(k->at + i);
 	bp_aggregator_do(k->a, in, &m, k->now_ns, k->wall_ns);
 	if (in->verdict != BP_AGG_TAKEN)
@@ -169,7 +170,7 @@ static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, u
 {
 	struct bp_aggregator_message *m = &k->message[i];
 
-	enter(k);
+	bp_aggregator_many_enter(k);
 	k->a->at = (uint8_t)(k->at + i);
 	m->stream = (uint32_t)(k->s[i] - k->a->streams.stream);
 	bp_aggregator_do(k->a, &k->in[i], m, k->now_ns, k->wall_ns);
@@ -230,7 +231,7 @@ static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsig
 {
 	const struct bp_aggregator_rule *r = &k->a->rule[k->in[i].rule];
 
-	enter(k);
+	bp_aggregator_many_enter(k);
 	k->a->at = (uint8_t)(k->at + i);
 	bp_aggregator_leave(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
 		r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, k->now_ns,
@@ -268,6 +269,11 @@ static inline __attribute__((always_inline)) void place(struct bp_aggregator_bur
 {
 	const struct bp_agg_stream *s = k->s[i];
 
+	if (__builtin_expect(
+		    bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]) != 0, 0)) {
+		place_general(k, i);
+		return;
+	}
 	if (__builtin_expect(
 		    s->usual != k->usual[i] || (s->writer.count != 0 && !is_target(k, i)), 0) ||
 		__builtin_expect(!append(k, i), 0)) {
@@ -432,12 +438,22 @@ static bool place_in_steps(struct bp_aggregator_burst *k)
  * are tried less and less often. */
 #define SKIP_MOST 32 /* bursts */
 
+void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i)
+{
+	if ((k->odd >> i & 1) != 0)
+		place_odd(k, i);
+	else
+		place(k, i);
+}
+
 static void place_all(struct bp_aggregator_burst *k)
 {
 	struct bp_aggregator_many *many = &k->a->many;
 	const uint64_t all = ~0ull >> (64 - k->n);
 
-	if (k->odd != 0) {
+	if (k->stages && k->general == 0 && k->a->streams.stage.n >= k->n) {
+		bp_aggregator_many_stage(k);
+	} else if (k->odd != 0) {
 		place_in_order(k, all & (~k->odd | k->general));
 	} else if (many->skip != 0) {
 		many->skip--;
@@ -471,7 +487,7 @@ static void take(struct bp_aggregator_burst *k)
 {
 	bp_aggregator_many_read(k);
 	place_all(k);
-	enter(k);
+	bp_aggregator_many_enter(k);
 	if (k->unlike < k->n)
 		bp_aggregator_many_note(
 			k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
@@ -491,6 +507,7 @@ void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, u
 	k.taken = 0;
 	k.taken_octets = 0;
 	k.n = n;
+	k.stages = a->many.alike.kind != BP_ALIKE_NOTHING && a->rule[a->many.rule].stages;
 	k.at = at;
 	k.guessed = 0;
 	k.unlike = n;

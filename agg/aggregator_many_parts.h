@@ -16,6 +16,7 @@ struct bp_aggregator_burst {
 						again */
 	uint32_t hash[BP_AGGREGATOR_BURST];
 	uint16_t len[BP_AGGREGATOR_BURST];            /* of the payload */
+	uint32_t row[BP_AGGREGATOR_BURST];            /* to be staged: a guess, the stream + 1 */
 	struct bp_agg_stream *s[BP_AGGREGATOR_BURST]; /* a guess; stream[-1]: none is known */
 	struct bp_aggregator *a;
 	struct bp_agg_input *in;
@@ -23,6 +24,7 @@ struct bp_aggregator_burst {
 	uint64_t odd;                 /* a bit for each that is no usual message */
 	uint64_t general;             /* and of those, for each that the general way does */
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
+	bool stages;                  /* it may be staged */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
 	unsigned guessed;             /* s[0..guessed) are written */
 	unsigned unlike;              /* the last that was read one by one; n: none */
@@ -54,5 +56,12 @@ void bp_aggregator_many_read(struct bp_aggregator_burst *k);
 /* Next time, messages are to be like this one, of the usual shape. */
 void bp_aggregator_many_note(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len);
+
+/* Stages messages, as far as that goes, and places the others. */
+void bp_aggregator_many_stage(struct bp_aggregator_burst *k);
+/* Places a message, whatever it is. */
+void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i);
+/* Enters what was taken, before anything else does so. */
+void bp_aggregator_many_enter(struct bp_aggregator_burst *k);
 
 #endif

@@ -84,6 +84,7 @@ static void read_odd(struct bp_aggregator_burst *k, unsigned i, enum reading wha
 	k->odd |= 1ull << i;
 	k->s[i] = &k->a->streams.stream[-1];
 	k->usual[i] = 0;
+	k->hash[i] = 0;
 	if (what == NOTHING)
 		return;
 	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
@@ -148,7 +149,7 @@ static inline __attribute__((always_inline)) void read_all(
 			for (; i < end; i++)
 				read_one(k, i);
 		}
-		if (i > BEHIND)
+		if (i > BEHIND && !k->stages)
 			bp_aggregator_many_guess(k, i - BEHIND);
 	}
 	for (; i < k->n; i++)

@@ -40,6 +40,7 @@ struct bp_aggregator_rule {
 	uint8_t messages; /* N as configured */
 	uint8_t most;     /* what of it fits; less only with format paper */
 	bool has_from;
+	bool stages; /* messages may be staged: all that an aggregate holds surely fit in it */
 	struct bp_agg_senders senders; /* of others it takes no message */
 };
 
@@ -105,34 +106,49 @@ static inline uint64_t bp_aggregator_random(struct bp_aggregator *a)
 	return bp_mix64(a->random += 0x9e3779b97f4a7c15);
 }
 
-/* Begins an aggregate of a stream that has none, in a buffer from `get`, for a message that came in
- * such a frame. */
-static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
-	void *buffer, const uint8_t *frame, uint64_t now_ns)
+/* Begins an aggregate of a stream that has none, in a buffer from `get`. The caller sees to its
+ * list, and to when it is due. `macs`: of its first message, as they lie in a frame. */
+static inline void bp_aggregator_begin_in(struct bp_agg_stream *s,
+	const struct bp_aggregator_rule *r, uint8_t *base, void *buffer, const uint8_t *macs,
+	uint64_t now_ns)
 {
-	struct bp_agg_streams *t = &a->streams;
-	struct bp_agg_stream *s = &t->stream[stream];
-	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key_rule(&s->key)];
-	uint64_t due;
-
 	bp_agg_full_begin(&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->most);
 	s->buffer = buffer;
 	s->sum = 0;
 	s->arrived_ns = 0;
 	s->more = 0;
-	memcpy(s->target, frame, sizeof(s->target));
-	memcpy(s->writer.buf - BP_AGG_MACS, frame, 12);
+	memcpy(s->target, macs, sizeof(s->target));
+	memcpy(s->writer.buf - BP_AGG_MACS, macs, 12);
 	s->began_ns = now_ns;
-	bp_agg_streams_move(t, stream, bp_agg_key_rule(&s->key));
-	due = bp_aggregator_due(r, now_ns);
+}
+
+/* The stream, of that rule, has something that came now. */
+static inline void bp_aggregator_began(
+	struct bp_aggregator *a, uint32_t stream, unsigned rule, uint64_t now_ns)
+{
+	const uint64_t due = bp_aggregator_due(&a->rule[rule], now_ns);
+
+	bp_agg_streams_move(&a->streams, stream, rule);
 	if (due < a->soonest_ns)
 		a->soonest_ns = due;
 }
 
-/* Octets of the frames of the messages in a stream's aggregate. */
-static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint32_t stream)
+/* Both, for a message that came in such a frame. */
+static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, const uint8_t *frame, uint64_t now_ns)
 {
-	const struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	const unsigned rule = bp_agg_key_rule(&s->key);
+
+	bp_aggregator_begin_in(s, &a->rule[rule], base, buffer, frame, now_ns);
+	a->streams.staged[stream].state |= BP_AGG_STAGE_NONE;
+	bp_aggregator_began(a, stream, rule, now_ns);
+}
+
+/* Octets of the frames of the messages in a stream's aggregate. */
+static inline uint32_t bp_aggregator_octets(
+	const struct bp_aggregator *a, const struct bp_agg_stream *s)
+{
 	const unsigned n = s->writer.count;
 	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
 
@@ -141,8 +157,9 @@ static inline uint32_t bp_aggregator_octets(const struct bp_aggregator *a, uint3
 }
 
 /* The stream has none any more. */
-static inline void bp_aggregator_end(struct bp_agg_stream *s)
+static inline void bp_aggregator_end(struct bp_aggregator *a, struct bp_agg_stream *s)
 {
+	a->streams.staged[s - a->streams.stream].state &= ~BP_AGG_STAGE_NONE;
 	s->buffer = NULL;
 	s->writer.count = 0;
 	s->writer.last_len = BP_AGG_FULL_UNLIKE;
@@ -174,6 +191,21 @@ bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_i
  * of the usual stream from now on. */
 void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns);
+
+/* Puts what is staged of a stream into an aggregate of it. False: there is no buffer, and it is
+ * lost. */
+bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
+/* Likewise, into one that is nobody's, in *s, and is to be sent at once. */
+bool bp_aggregator_unstage_to(
+	struct bp_aggregator *a, struct bp_agg_staged *g, struct bp_agg_stream *s);
+/* When what a stream holds began. */
+static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uint32_t stream)
+{
+	const struct bp_agg_staged *g = &a->streams.staged[stream];
+
+	return bp_agg_staged_count(g) != 0 ? a->streams.stage.record[g->record[0]].arrived_ns
+					   : a->streams.stream[stream].began_ns;
+}
 
 /* Completes the aggregate of a stream: *out is what is to be sent. */
 void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);

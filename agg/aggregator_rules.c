@@ -88,6 +88,10 @@ static void prepare(struct bp_aggregator_rule *r, const struct bp_agg_rule *c, u
 			(uint16_t)(front < room - BP_AGG_AHEAD - size ? front
 								      : room - BP_AGG_AHEAD - size);
 	}
+	r->stages = r->format == BP_AGG_FORMAT_FULL && family == 4 && r->most > 1 &&
+		    r->most <= BP_AGG_STAGE_MOST && r->front >= BP_AGG_FULL_FRONT4(r->most) &&
+		    BP_AGG_FULL_HEADER + r->most * (BP_AGG_FULL_ENTRY4 + BP_AGG_STAGE_PAYLOAD) <=
+			    r->size;
 	if (c->max_message < r->longest)
 		r->longest = c->max_message;
 }

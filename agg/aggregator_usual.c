@@ -118,8 +118,8 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 	t->gone++;
 	t->gone_octets += out.len;
 	t->in_gone += s->writer.count;
-	t->in_gone_octets += bp_aggregator_octets(a, stream);
-	bp_aggregator_end(s);
+	t->in_gone_octets += bp_aggregator_octets(a, s);
+	bp_aggregator_end(a, s);
 	a->hooks.send(a->hooks.arg, &out);
 }
 
@@ -308,6 +308,9 @@ unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *
 		.now_ns = now_ns,
 		.wall_ns = wall_ns};
 
+	if (bp_agg_staged_count(&a->streams.staged[a->usual.stream]) != 0 &&
+		!bp_aggregator_unstage(a, a->usual.stream))
+		bp_agg_streams_move(&a->streams, a->usual.stream, BP_AGG_LIST_IDLE);
 	/* others in between may have begun one for another station */
 	if (k.s->buffer != NULL &&
 		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))

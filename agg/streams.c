@@ -5,7 +5,8 @@
 
 #include "proto/agg_full_like.h"
 
-#define BEHIND 3u /* slots that are read with the last one, and always free */
+#define RECORDS_MOST (1u << 20) /* 64 MiB; where none is left, messages are not staged */
+#define BEHIND 3u               /* slots that are read with the last one, and always free */
 
 /* By lines, so that a stream is two of them and a row never shares one. */
 static void *lines(size_t n, size_t size)
@@ -33,15 +34,26 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 	t->slot = lines(slots + BEHIND, sizeof(*t->slot));
 	t->stream = lines(size + 1, sizeof(*t->stream));
 	t->stream += t->stream != NULL;
+	t->staged = lines(size + 1, sizeof(*t->staged));
+	t->staged += t->staged != NULL;
+	t->stage.size =
+		size < RECORDS_MOST / BP_AGG_STAGE_MOST ? size * BP_AGG_STAGE_MOST : RECORDS_MOST;
+	t->stage.record = lines(t->stage.size, sizeof(*t->stage.record));
+	t->stage.unused = lines(t->stage.size + BP_AGG_STAGE_MOST, sizeof(*t->stage.unused));
 	t->rest = lines(size, sizeof(*t->rest));
 	t->link = lines(size + BP_AGG_LISTS, sizeof(*t->link));
-	if (t->slot == NULL || t->stream == NULL || t->rest == NULL || t->link == NULL) {
+	if (t->slot == NULL || t->stream == NULL || t->rest == NULL || t->link == NULL ||
+		t->staged == NULL || t->stage.record == NULL || t->stage.unused == NULL) {
 		bp_agg_streams_free(t);
 		return false;
 	}
 	for (uint32_t i = 0; i < size; i++) {
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 		atomic_store_explicit(&row[i].life, 0, memory_order_relaxed);
+	}
+	while (t->stage.n < t->stage.size) {
+		t->stage.unused[t->stage.n] = t->stage.n;
+		t->stage.n++;
 	}
 	bp_agg_streams_clear(t);
 	return true;
@@ -51,6 +63,9 @@ void bp_agg_streams_free(struct bp_agg_streams *t)
 {
 	free(t->slot);
 	free(t->stream - (t->stream != NULL));
+	free(t->staged - (t->staged != NULL));
+	free(t->stage.record);
+	free(t->stage.unused);
 	free(t->rest);
 	free(t->link);
 	*t = (struct bp_agg_streams){0};
@@ -66,6 +81,7 @@ void bp_agg_streams_clear(struct bp_agg_streams *t)
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
 	for (uint32_t i = 0; i < t->used; i++) {
 		t->link[i] = (struct bp_agg_link){.before = i, .behind = i};
+		t->staged[i].state = 0;
 		t->stream[i].buffer = NULL;
 		t->stream[i].writer.count = 0;
 		t->stream[i].writer.last_len = BP_AGG_FULL_UNLIKE;
@@ -156,8 +172,9 @@ void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struc
 	t->slot[i] = hash >> BP_AGG_SLOT_TAG << BP_AGG_SLOT_TAG | (stream + 1);
 	t->stream[stream].key = *k;
 	t->stream[stream].usual = bp_agg_key_usual(k);
+	t->staged[stream].usual = t->stream[stream].usual;
 	t->rest[stream].hash = hash;
-	t->rest[stream].number = number;
-	t->rest[stream].sequence = sequence;
+	t->staged[stream].number = number;
+	t->staged[stream].sequence = sequence;
 	write_row(t, stream, number);
 }

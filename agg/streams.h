@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agg/stage.h"
 #include "biplane/aggregation.h"
 #include "proto/agg_full.h"
 #include "proto/ip.h"
@@ -145,9 +146,7 @@ _Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all 
 struct bp_agg_stream_rest {
 	uint8_t src[16]; /* of the stream's first message */
 	uint16_t sport;  /* host byte order */
-	uint16_t number; /* in format full */
-	uint32_t sequence;
-	uint32_t hash; /* of the key */
+	uint32_t hash;   /* of the key */
 };
 
 /* Octets of the shortest frame that has so many octets of UDP payload. */
@@ -171,6 +170,8 @@ struct bp_agg_streams {
 	uint32_t *slot;
 	/* stream[-1] is none: it has no key and no aggregate, and is never written */
 	struct bp_agg_stream *stream;
+	struct bp_agg_staged *staged; /* of the streams; likewise */
+	struct bp_agg_stage stage;
 	struct bp_agg_stream_rest *rest;
 	struct bp_agg_link *link; /* of the streams, and behind them the lists' heads */
 	struct bp_agg_stream_row *row;

@@ -46,7 +46,7 @@ void bench_agg_configuration(const struct bench_agg *a, FILE *f)
 		fprintf(f,
 			"aggregate:\n  - {port: devices, to: {address: %s, udp: %u}, format: %s, "
 			"messages: %" PRIu32 ", max_delay: %s}\n",
-			a->streams > 1 ? "10.1.0.0/16" : "10.1.0.9", BENCH_AGG_UDP, format,
+			a->streams != 0 ? "10.1.0.0/16" : "10.1.0.9", BENCH_AGG_UDP, format,
 			a->aggregate, delay);
 	if (a->disaggregate != 0)
 		fprintf(f,
@@ -94,7 +94,7 @@ void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_
 		make_wire(a, pool);
 	else if (a->disaggregate != 0 && !a->paper)
 		on_receive(bench_agg_sequence_rx, &a->sequence);
-	if (a->streams > 1) {
+	if (a->streams != 0) {
 		a->servers.n = a->streams;
 		on_receive(bench_agg_servers_rx, &a->servers);
 	}

@@ -51,6 +51,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	state += bp_agg_full_alike_put(w->buf + BP_AGG_FULL_HEADER + directory, sender,
 		(bp_v16)(bp_v4){before, 0, __builtin_bswap16(w->last_port), 0});
 	bp_copy(w->buf + w->front + payloads, payload, len);
+	/* others add sums that were not folded: this may carry */
 	*all = bp_sum_add(*all, (uint64_t)sum << 8 * (payloads & 1));
 	memcpy(&w->directory, &state, sizeof(state));
 	memcpy(&addr, from, 4);

@@ -14,7 +14,7 @@
  */
 
 #define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
-#define BP_SEG_ABI 4u
+#define BP_SEG_ABI 5u
 #define BP_SEG_TABLES_MAX 64
 #define BP_SEG_TABLE_NAME 32
 

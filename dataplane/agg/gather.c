@@ -231,7 +231,10 @@ struct bp_gather *bp_gather_create(
 		.streams = tables->streams,
 		.stats = tables->stats + (size_t)worker * BP_AGG_RULES_MAX,
 		.rows = tables->rows + (size_t)worker * tables->streams,
-		.hooks = {.get = bp_gather_get, .send = bp_gather_send, .arg = g},
+		.hooks = {.get = bp_gather_get,
+			.send = bp_gather_send,
+			.arg = g,
+			.lost = bp_gather_lost},
 	};
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
 		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,

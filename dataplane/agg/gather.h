@@ -97,6 +97,7 @@ void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
 /* The aggregator's hooks. */
 uint8_t *bp_gather_get(void *arg, void **buffer);
 void bp_gather_send(void *arg, const struct bp_agg_output *out);
+void bp_gather_lost(void *arg, unsigned messages);
 
 /* A frame of an entry with `pace`, behind those that wait. */
 void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m);

@@ -88,6 +88,13 @@ void bp_gather_send(void *arg, const struct bp_agg_output *out)
 	bp_run_add(&g->run, g->worker->onward[out->port], m);
 }
 
+void bp_gather_lost(void *arg, unsigned messages)
+{
+	const struct bp_gather *g = arg;
+
+	bp_count(g->worker, BP_C_AGG_LOST_NO_MBUF, messages);
+}
+
 /* A switch sees one sender of an aggregate alone: of the others it hears here. */
 static void learn(const struct bp_gather *g, unsigned n)
 {

@@ -223,6 +223,8 @@
 	X(AGG_PASSED_SENDER, AGGREGATION, "agg_passed_sender",                                     \
 		"not among senders; source address, port or TTL that no aggregate can carry")      \
 	X(AGG_PASSED_NO_MBUF, AGGREGATION, "agg_passed_no_mbuf", "no mbuf for a new aggregate")    \
+	X(AGG_LOST_NO_MBUF, AGGREGATION, "agg_lost_no_mbuf",                                       \
+		"messages that waited in records, lost: no mbuf when they were to leave")          \
 	X(DISAGG_PLAIN, AGGREGATION, "disagg_plain",                                               \
 		"where aggregates are taken apart, messages that are none")                        \
 	/* coordinate transformation */                                                            \

@@ -171,6 +171,35 @@ static void paper_of_many(void **state)
 	many(STREAMS, STREAMS, BP_AGG_FORMAT_PAPER, true);
 }
 
+/* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many goes on
+ * with it, and no carry may be lost. */
+static void sums_of_both_ways(void **state)
+{
+	static struct udp u[BURST];
+
+	begin_many(STREAMS);
+	add_rule("10.1.0.0", 16)->messages = 100;
+	rules_are_set();
+	/* no two in a row are as long, or they would be judged together */
+	for (unsigned i = 0; i < 8; i++) {
+		u[0] = to_stream(1);
+		u[0].len = i % 2 != 0 ? 24 : 16;
+		memset(u[0].payload, i != 0 ? 255 : 0, u[0].len);
+		for (unsigned at = 0; at < u[0].len; at += 8)
+			u[0].payload[at] = 0x10; /* a word not far from 2^64 */
+		give_burst(u, 1, NULL, 0);
+	}
+	for (unsigned burst = 0; burst < 8; burst++) {
+		for (unsigned i = 0; i < 8; i++) {
+			u[i] = to_stream(2 - i % 2);
+			u[i].len = 24;
+		}
+		give_burst(u, 8, NULL, 0);
+	}
+	end_many(0);
+	tear_down(NULL);
+}
+
 /* Streams that begin give away those that are just being filled, within one burst, too. */
 static void more_than_there_is_room_for(void **state)
 {
@@ -463,6 +492,7 @@ int main(void)
 		cmocka_unit_test(damage_is_found),
 		cmocka_unit_test(services_are_streams),
 		cmocka_unit_test(first_rule_of_several),
+		cmocka_unit_test(sums_of_both_ways),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_many", tests, NULL, NULL);

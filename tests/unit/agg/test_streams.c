@@ -76,7 +76,7 @@ static void what_is_held_is_found(void **state)
 				assert_int_equal(rows[s].rule, bp_agg_key_rule(&key[i]));
 				assert_int_equal(t.used, held);
 			}
-			assert_int_equal(t.rest[s].sequence, i);
+			assert_int_equal(t.staged[s].sequence, i);
 			expect_guess(&t, hash, s);
 			bp_agg_streams_move(&t, s, BP_AGG_LIST_IDLE);
 		}

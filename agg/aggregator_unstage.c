@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agg/aggregator_parts.h"
+
+/* An aggregate of what is staged (agg/stage.h). */
+
+/* Octets of a record's frame beyond the least, hops and length, as one number. */
+static inline uint32_t shape(const struct bp_agg_record *r)
+{
+	uint32_t word;
+
+	memcpy(&word, &r->more, sizeof(word));
+	return word;
+}
+_Static_assert(
+	offsetof(struct bp_agg_record, hops) == offsetof(struct bp_agg_record, more) + 2 &&
+		offsetof(struct bp_agg_record, len) == offsetof(struct bp_agg_record, more) + 3,
+	"one number");
+
+/* Appends those from the second on that are like the first, behind which they go: how many there
+ * are with it. `middle`: they have 16 to 32 octets, an even number. */
+static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg_stream *s,
+	const struct bp_agg_record *records, const uint32_t *index, unsigned n, bool middle)
+{
+	const struct bp_agg_record *r = &records[index[0]];
+	const uint32_t like = shape(r), len = r->len;
+	struct bp_agg_full_alike w = bp_agg_full_alike_begin(&s->writer);
+	uint64_t sum = r->sum, arrived = r->arrived_ns;
+	unsigned i, at = 8 * (len & 1);
+
+	for (i = 1; i < n; i++) {
+		r = &records[index[i]];
+		if (__builtin_expect(shape(r) != like, 0))
+			break;
+		arrived += r->arrived_ns;
+		if (middle) {
+			const bp_v16 from = bp_v16_load(r->src);
+			const bp_v16 a = bp_v16_load(r->payload);
+			const bp_v16 b = bp_v16_load(r->payload + len - 16);
+
+			sum += r->sum;
+			w.entries += bp_agg_full_alike_put(w.entries, from, w.before);
+			w.before = from;
+			memcpy(w.payloads, &a, 16);
+			memcpy(w.payloads + len - 16, &b, 16);
+			w.payloads += len;
+			continue;
+		}
+		sum += (uint64_t)r->sum << at;
+		at ^= 8 * (len & 1);
+		bp_agg_full_alike_append(&w, bp_v16_load(r->src), r->payload, len);
+	}
+	bp_agg_full_alike_end(&s->writer, &w, i - 1);
+	s->sum = sum;
+	s->arrived_ns = arrived;
+	s->more = i * (like & UINT16_MAX);
+	return i;
+}
+
+/* Appends all; there is room, and for what is written at once beyond an entry, as the rule's
+ * `stages` has it. */
+static inline __attribute__((always_inline)) void append_all(struct bp_agg_stream *s,
+	const struct bp_agg_record *records, const uint32_t *index, unsigned n)
+{
+	const struct bp_agg_record *r = &records[index[0]];
+	const unsigned len = r->len;
+	unsigned i;
+
+	bp_agg_full_first4(&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, len);
+	if (len >= 16 && len <= 32 && len % 2 == 0)
+		i = append_alike(s, records, index, n, true);
+	else
+		i = append_alike(s, records, index, n, false);
+	for (; i < n; i++) {
+		r = &records[index[i]];
+		s->sum = bp_sum_add(s->sum, bp_sum_moved(r->sum, s->writer.payloads));
+		s->arrived_ns += r->arrived_ns;
+		s->more += r->more;
+		bp_agg_full_append4(
+			&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, r->len);
+	}
+}
+
+static __attribute__((noinline)) void lose(struct bp_aggregator *a, unsigned rule, unsigned n)
+{
+	bp_aggregator_settle(a);
+	bp_agg_stat_add(&a->stats[rule].waiting, -(uint64_t)n);
+	if (a->hooks.lost != NULL)
+		a->hooks.lost(a->hooks.arg, n);
+}
+
+bool bp_aggregator_unstage_to(
+	struct bp_aggregator *a, struct bp_agg_staged *g, struct bp_agg_stream *s)
+{
+	struct bp_agg_stage *stage = &a->streams.stage;
+	const struct bp_agg_record *first = &stage->record[g->record[0]];
+	const struct bp_aggregator_rule *r = &a->rule[bp_agg_usual_rule(g->usual)];
+	const unsigned n = bp_agg_staged_count(g);
+	uint32_t index[BP_AGG_STAGE_MOST];
+	uint8_t macs[16];
+	void *buffer;
+	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
+
+	memcpy(index, g->record, sizeof(index));
+	memcpy(stage->unused + stage->n, index, sizeof(index));
+	stage->n += n;
+	g->state &= BP_AGG_STAGE_ONE - 1;
+	if (base == NULL) {
+		lose(a, bp_agg_usual_rule(g->usual), n);
+		return false;
+	}
+	memcpy(macs, &g->state, 8);
+	memcpy(macs + 6, first->mac, 6);
+	bp_aggregator_begin_in(s, r, base, buffer, macs, first->arrived_ns);
+	append_all(s, stage->record, index, n);
+	return true;
+}
+
+bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream)
+{
+	struct bp_agg_staged *g = &a->streams.staged[stream];
+
+	if (!bp_aggregator_unstage_to(a, g, &a->streams.stream[stream]))
+		return false;
+	g->state |= BP_AGG_STAGE_NONE;
+	return true;
+}
