@@ -51,10 +51,10 @@ def paced(run):
         ["lost there just after others had had it", f"{p['ring_lost_shared']:,}"]])
 
 
-def nodes(run):
+def nodes(run, cases=None):
     rows = [[f"`{c['case']}`", figure(c["worker_cycles"], 0), figure(c["node_cycles"], 0),
              ", ".join(f"`{n['node']}` {n['cycles']:.1f}" for n in sorted(c["nodes"], key=lambda n: -n["cycles"]) if n["cycles"] >= 1)]
-            for c in run.get("nodes") or []]
+            for c in run.get("nodes") or [] if cases is None or c["case"] in cases]
     return rows and table(["case", "cycles a packet", "in nodes", "of these"], rows)
 
 
@@ -107,11 +107,13 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "aggregation-rates": speed.rates_of("aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"),
           "transform-rates": speed.rates_of("transform", "transform-of-"), "transform-times": speed.transform_times,
           "transform-sockets": speed.transform_sockets, "lcl-rates": speed.rates_of("lcl"), "lcl-hops": speed.lcl_hops,
-          "lcl-late": speed.lcl_late}
+          "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
+          "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
 # which cases of scripts/bench a table is of; those that aren't here are of the case that they are called like
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
          "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
-         "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"]}
+         "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
+         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"]}
 
 
 def renew(text, run, report):
