@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import peers_table
+import report_paper_tables
 import report_readme
 import report_speed_tables as speed
 import services_table
@@ -108,6 +109,7 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "transform-rates": speed.rates_of("transform", "transform-of-"), "transform-times": speed.transform_times,
           "transform-sockets": speed.transform_sockets, "lcl-rates": speed.rates_of("lcl"), "lcl-hops": speed.lcl_hops,
           "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
+          "transform-accuracy": report_paper_tables.accuracy,
           "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
 # which cases of scripts/bench a table is of; those that aren't here are of the case that they are called like
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
