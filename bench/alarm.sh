@@ -11,9 +11,9 @@ alarm_ends() {
 	alarm_percents=("${alarm_percents[0]}" "${alarm_percents[-1]}")
 }
 
-alarm_measure() {
-	wants alarm-paper || return 0
-	case_begin alarm-paper
+alarm_measure() { attempt alarm-paper alarm_paper alarm_run; }
+
+alarm_run() {
 	alarm_paper=$(bench/alarm_paper "$build" "$alarm_count" "${alarm_percents[@]}") ||
 		die "bench/alarm_paper failed: $alarm_paper"
 }

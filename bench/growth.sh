@@ -91,10 +91,10 @@ growth_step() {
 # growth_of LEAST NOW: the rate at a step as a share of that at the least, of nanoseconds of each.
 growth_of() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3f\n", a / b}'; }
 
-growth_measure() {
+growth_measure() { attempt growth - growth_all; }
+
+growth_all() {
 	local s step steps
-	wants growth || return 0
-	case_begin growth
 	for ((round = 1; round <= rounds; round++)); do
 		for s in "${growth_series[@]}"; do
 			read -ra steps <<<"${growth_steps[$s]}"

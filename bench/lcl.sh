@@ -38,9 +38,6 @@ lcl_least() {
 least() { sort -n "$work/$1" | head -n 1; }
 
 lcl_bridge() {
-	case_begin bridge-before
-	[ -n "$before" ] || die "case bridge-before needs --before DIR, a release build without what is measured"
-	[ -x "$before/bench/biplane-bench" ] || die "--before $before: no such build: there is no bench/biplane-bench"
 	for ((round = 1; round <= rounds; round++)); do
 		for _ in 1 2 3; do
 			lcl_least bridge-before "$before"
@@ -73,7 +70,6 @@ lcl_same() {
 
 lcl_real() {
 	local n tau
-	case_begin lcl-hops
 	lcl_run hops-plain --hops 1,2,3,3 --plain --tau "${lcl_turns[-1]}"
 	lcl_run hops-lcl --hops 1,2,3,3 --tau "${lcl_turns[-1]}"
 	for n in "${lcl_hops[@]}"; do
@@ -86,8 +82,8 @@ lcl_real() {
 }
 
 lcl_measure() {
-	! wants bridge-before || lcl_bridge
-	! wants lcl-hops || lcl_real
+	attempt bridge-before - lcl_bridge
+	attempt lcl-hops - lcl_real
 }
 
 # ---- what is said of it ----

@@ -62,24 +62,23 @@ nodes_result=
 
 mix_files() { printf '%s\n' "${@:2}" | while read -r part; do printf '%s\n' "$work/$1-$part"; done; }
 
-mix_measure() {
+mix_all() {
 	local files
-	if wants mix; then
-		case_begin mix
-		for ((round = 1; round <= rounds; round++)); do
-			mix_round
-		done
-		mapfile -t files < <(mix_files mix "${mix_parts[@]}" all paced)
-		mix_result=$(/usr/bin/python3 bench/mix_result.py "$mix_paced" "${files[@]}") || die "bench/mix_result.py failed"
-	fi
-	if wants nodes; then
-		case_begin nodes
-		for ((round = 1; round <= rounds; round++)); do
-			nodes_round
-		done
-		mapfile -t files < <(mix_files nodes "${nodes_cases[@]}")
-		nodes_result=$(/usr/bin/python3 bench/nodes_result.py "${files[@]}") || die "bench/nodes_result.py failed"
-	fi
+	each_round mix_round
+	mapfile -t files < <(mix_files mix "${mix_parts[@]}" all paced)
+	mix_result=$(/usr/bin/python3 bench/mix_result.py "$mix_paced" "${files[@]}") || die "bench/mix_result.py failed"
+}
+
+nodes_all() {
+	local files
+	each_round nodes_round
+	mapfile -t files < <(mix_files nodes "${nodes_cases[@]}")
+	nodes_result=$(/usr/bin/python3 bench/nodes_result.py "${files[@]}") || die "bench/nodes_result.py failed"
+}
+
+mix_measure() {
+	attempt mix mix_result mix_all
+	attempt nodes nodes_result nodes_all
 }
 
 mix_tables() {

@@ -12,24 +12,17 @@ transform_accuracy=
 
 models_ends() { models_packets=200 models_frames=200 models_readings=3000; }
 
-# models_run NAME COUNT: what bench/paper_models.py says of it.
+# models_run NAME COUNT VARIABLE: what bench/paper_models.py says of it.
 models_run() {
-	/usr/bin/python3 bench/paper_models.py "$1" "$build" "$2" || die "bench/paper_models.py $1 failed"
+	local said
+	said=$(/usr/bin/python3 bench/paper_models.py "$1" "$build" "$2") || die "bench/paper_models.py $1 failed"
+	printf -v "$3" '%s' "$said"
 }
 
 models_measure() {
-	if wants aggregate-models; then
-		case_begin aggregate-models
-		aggregate_models=$(models_run aggregate "$models_packets")
-	fi
-	if wants lcl-paper; then
-		case_begin lcl-paper
-		lcl_paper=$(models_run lcl "$models_frames")
-	fi
-	if wants transform-accuracy; then
-		case_begin transform-accuracy
-		transform_accuracy=$(models_run accuracy "$models_readings")
-	fi
+	attempt aggregate-models aggregate_models models_run aggregate "$models_packets" aggregate_models
+	attempt lcl-paper lcl_paper models_run lcl "$models_frames" lcl_paper
+	attempt transform-accuracy transform_accuracy models_run accuracy "$models_readings" transform_accuracy
 }
 
 models_json() {

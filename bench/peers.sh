@@ -20,10 +20,10 @@ peers_ends() {
 	peers_part=3
 }
 
-peers_measure() {
+peers_measure() { attempt peers peers peers_all; }
+
+peers_all() {
 	local each
-	wants peers || return 0
-	case_begin peers
 	each=$(awk -v s="$seconds" -v p="$peers_part" 'BEGIN {print s / p}')
 	for ((round = 1; round <= rounds; round++)); do
 		bench/peers "$build" "$each" "${peers_rates[*]}" "${peers_deciders[*]}" "${peers_ways[*]}" \

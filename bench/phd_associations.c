@@ -170,6 +170,23 @@ static void await_told(const struct bp_phd_tables *t)
 	}
 }
 
+/* What a process has of memory that is its own, without the segment: octets. */
+static double own_memory(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long kib = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	bench_must(f != NULL, path, strerror(errno));
+	while (fgets(line, sizeof(line), f) != NULL && sscanf(line, "RssAnon: %lu kB", &kib) != 1)
+		continue;
+	fclose(f);
+	bench_must(kib != 0, path, "says no RssAnon");
+	return (double)kib * 1024;
+}
+
 /* ---- what the file says ---- */
 
 static uint64_t number(sqlite3 *db, const char *query)
@@ -240,7 +257,7 @@ int main(int argc, char **argv)
 	struct options o;
 	struct bp_shm shm;
 	uint64_t begun, in_file, took_with_file;
-	double loop, all;
+	double loop, all, memory;
 	uint32_t in_table;
 	pid_t sink, service;
 	bool proven;
@@ -256,11 +273,13 @@ int main(int argc, char **argv)
 	load.for_ns = (uint64_t)(o.seconds * 1e9);
 	loop = bench_process_ns(service, false);
 	all = bench_process_ns(service, true);
+	memory = own_memory(service);
 	begun = bench_now_ns();
 	bench_association_load(&load);
 	loop = bench_process_ns(service, false) - loop;
 	all = bench_process_ns(service, true) - all;
 	await_told(&shm.phd);
+	memory = own_memory(service) - memory;
 	in_table = atomic_load(&shm.phd.control->operating);
 	end(service, "service");
 	took_with_file = bench_now_ns() - begun;
@@ -271,11 +290,11 @@ int main(int argc, char **argv)
 		 in_file == load.done;
 	printf("{\"per_second\": %.0f, \"per_second_stored\": %.0f, \"per_cpu_second\": %.0f"
 	       ", \"seconds\": %.2f, \"devices\": %" PRIu32 ", \"loop_us\": %.2f"
-	       ", \"store_us\": %.2f, \"operating\": %" PRIu32 ", \"in_file\": %" PRIu64
+	       ", \"store_us\": %.2f, \"octets_a_device\": %.0f, \"operating\": %" PRIu32 ", \"in_file\": %" PRIu64
 	       ", \"others\": %" PRIu64 ", \"proven\": %s}\n",
 		load.done * 1e9 / (double)load.took_ns, load.done * 1e9 / (double)took_with_file,
 		load.done * 1e9 / loop, (double)load.took_ns / 1e9, load.done,
-		loop / load.done / 1e3, (all - loop) / load.done / 1e3, in_table, in_file,
+		loop / load.done / 1e3, (all - loop) / load.done / 1e3, memory / load.done, in_table, in_file,
 		load.others, proven ? "true" : "false");
 	return proven ? 0 : 1;
 }

@@ -49,7 +49,9 @@ def head(run, run_file):
             f"| commit | {run['commit']} |",
             f"| machine | {run['machine']}, {run.get('cores', '?')} cores, {run.get('memory_gib', '?')} GiB |",
             f"| versions | {versions or 'unknown'} |",
-            f"| rounds | {run['rounds']} of {run['seconds']} s |", "",
+            f"| rounds | {run['rounds']} of {run['seconds']} s |",
+            *([f"| failed in this run | {', '.join('`' + f['case'] + '`' for f in run['failed'])}: why, is below |"]
+              if run.get("failed") else []), "",
             "Machines that are shared and virtual are noisy: ratios to a peer in the same run are worth more than rates.",
             ""]
 
@@ -77,10 +79,15 @@ def main():
     complete = True
     for section in report_sections.SECTIONS:
         table = section.table(run)
+        why = report_sections.failed_of(section, run)
         if table:
             more, drawn = section_lines(section, table, run, run_file, folder)
             lines += more
             complete = complete and drawn
+        elif why:
+            lines += [f"## {section.title}", ""]
+        for sentence in why:
+            lines += [sentence, ""]
     out.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
     for page in pages:
         report_pages.renew_file(page, run, out)

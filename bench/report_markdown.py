@@ -15,5 +15,11 @@ def table(header, rows):
     return ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)] + ["| " + " | ".join(r) + " |" for r in rows]
 
 
+def failed(run, cases):
+    """Of these cases a sentence for each that failed in the run, as scripts/bench says why."""
+    said = {f["case"]: " ".join(f["why"].split()).replace("`", "'") for f in run.get("failed") or []}
+    return [f"**`{c}` failed in this run**: `{said[c]}`" for c in cases if c in said]
+
+
 def figure(v, digits=2):
     return "not measured" if v is None else f"{v:.{digits}f}"

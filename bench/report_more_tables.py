@@ -107,4 +107,6 @@ def control(run):
     if a:
         rows.append(["health devices associated",
                      f"{a['per_second']:,} a second, {a['per_second_stored']:,} with the store on disk", "phd-associations"])
+        if a.get("octets_a_device"):
+            rows.append(["memory of the control plane's own, a health device", f"{a['octets_a_device']:,} octets", "phd-associations"])
     return rows and table(["what", "how fast", "case"], rows)

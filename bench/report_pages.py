@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import peers_table
+import report_paper_tables
 import report_readme
+import report_speed_tables as speed
 import services_table
-from report_markdown import figure, table
+from report_markdown import failed, figure, table
 
 MARK = "<!-- bench/report.py, {name}: {side} here -->"
 WHO = {"mosquitto-c": "mosquitto and C", "mosquitto-python": "mosquitto and Python", "direct": "nothing between"}
@@ -50,10 +52,10 @@ def paced(run):
         ["lost there just after others had had it", f"{p['ring_lost_shared']:,}"]])
 
 
-def nodes(run):
+def nodes(run, cases=None):
     rows = [[f"`{c['case']}`", figure(c["worker_cycles"], 0), figure(c["node_cycles"], 0),
              ", ".join(f"`{n['node']}` {n['cycles']:.1f}" for n in sorted(c["nodes"], key=lambda n: -n["cycles"]) if n["cycles"] >= 1)]
-            for c in run.get("nodes") or []]
+            for c in run.get("nodes") or [] if cases is None or c["case"] in cases]
     return rows and table(["case", "cycles a packet", "in nodes", "of these"], rows)
 
 
@@ -109,12 +111,23 @@ def services(run):
                            "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
 
 
-TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms": alarms, "frames": frames, "services": services}
+TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms": alarms, "frames": frames, "services": services,
+          "aggregation-rates": speed.rates_of("aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"),
+          "transform-rates": speed.rates_of("transform", "transform-of-"), "transform-times": speed.transform_times,
+          "transform-sockets": speed.transform_sockets, "lcl-rates": speed.rates_of("lcl"), "lcl-hops": speed.lcl_hops,
+          "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
+          "transform-accuracy": report_paper_tables.accuracy,
+          "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
+# which cases of scripts/bench a table is of; those that aren't here are of the case that they are called like
+CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
+         "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
+         "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
+         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"]}
 
 
 def renew(text, run, report):
-    """A page's text with what is between its marks made anew; what the run does not have is left. report: docs/results.md
-    as the page links to it."""
+    """A page's text with what is between its marks made anew; what the run does not have is left, but for what failed in it.
+    report: docs/results.md as the page links to it."""
     found = re.findall(MARK.format(name="(.*?)", side="from"), text)
     if not found:
         raise ValueError(f"expected marks such as '{MARK.format(name='growth', side='from')}'")
@@ -124,7 +137,12 @@ def renew(text, run, report):
         _, ended, after = rest.partition(end)
         if not ended:
             raise ValueError(f"expected the mark '{end}'")
-        lines = report_readme.block(run, report) if name == "speed" else TABLES[name](run)
+        if name == "speed":
+            lines = report_readme.block(run, report)
+        else:
+            lines = TABLES[name](run)
+            for why in failed(run, CASES.get(name, [name])):
+                lines = [*(lines or []), *([""] if lines else []), why]
         if lines:
             text = "\n".join([before + begin, "", *lines, "", end]) + after
     return text

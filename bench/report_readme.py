@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What README.md says of speed, from a result of scripts/bench."""
+from report_markdown import failed
 
 
 def aim(r):
@@ -84,4 +85,5 @@ def block(run, report):
              f"run mean something. `scripts/bench --all` repeats all of it, `scripts/bench CASE` one case; pictures, and what the "
              f"five papers and other programs do: **[results]({report})**.", ""]
     lines += rates(run)
-    return lines + [f"- {say(run[key])}" for key, say in FACTS if run.get(key)]
+    lines += [f"- {say(run[key])}" for key, say in FACTS if run.get(key)]
+    return lines + [f"- {why}" for why in failed(run, [f["case"] for f in run.get("failed") or []])]

@@ -6,6 +6,7 @@ from typing import Callable
 
 import report_more_tables as more
 import report_paper_tables as paper
+from report_markdown import failed
 
 
 @dataclass
@@ -84,3 +85,12 @@ SECTIONS = [
     Section("The control plane", "latency publish sync phd-associations", "What the kernel, a broker and health devices ask of it.",
             more.control, Picture("plot_control", ["control"])),
 ]
+
+
+def failed_of(section, run):
+    """A sentence for each of its cases that failed; "..." are all that no section names."""
+    named = section.cases.split()
+    if "..." in named:
+        others = {c for s in SECTIONS for c in s.cases.split()}
+        named += [f["case"] for f in run.get("failed") or [] if f["case"] not in others]
+    return failed(run, named)

@@ -129,11 +129,7 @@ transform_sockets() {
 transform_measure() {
 	local c
 	for c in times figure6 sockets; do
-		wants "transform-$c" || continue
-		case_begin "transform-$c"
-		for ((round = 1; round <= rounds; round++)); do
-			"transform_$c"
-		done
+		attempt "transform-$c" - each_round "transform_$c"
 	done
 }
 
@@ -208,8 +204,9 @@ transform_points_json() {
 transform_way_json() { printf '"%s": %.0f' "$1" "$(transform_way "$1")"; }
 
 transform_json() {
-	local times=null figure6=null sockets=null
+	local times=null figure6=null sockets=null compute=null
 	if wants transform-times; then
+		compute=$(med times-sockets-alone | sed 's/nan/null/')
 		times="[$(transform_list transform_times_json "${transform_methods[@]}")]"
 	fi
 	if wants transform-figure6; then
@@ -220,5 +217,5 @@ transform_json() {
 		sockets+=", \"memory\": $(transform_memory), \"target_ratio\": 20}"
 	fi
 	printf '{"times": %s, "socket_compute_ns": %s, "figure6": %s, "sockets": %s}' "$times" \
-		"$(med times-sockets-alone | sed 's/nan/null/')" "$figure6" "$sockets"
+		"$compute" "$figure6" "$sockets"
 }

@@ -194,6 +194,51 @@ class Report(unittest.TestCase):
         self.assertIn("no picture by plot_nodes", done.stderr)
 
 
+class Failed(unittest.TestCase):
+    """Cases that failed: scripts/bench says of each why, and has no part of them."""
+    RUN = {**RUN, "growth": None, "publish": None, "peers": None, "rates": RUN["rates"][1:],
+           "failed": [{"case": "bridge", "why": "no figure\nof `it`"}, {"case": "growth", "why": "others had it"},
+                      {"case": "peers", "why": "no link"}, {"case": "publish", "why": "no broker"}]}
+
+    def test_each_stands_where_its_table_would(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run_file = Path(folder) / "run.json"
+            run_file.write_text(json.dumps(self.RUN), encoding="utf-8")
+            page, pictures = report(run_file, folder)
+        found = chapters(page)
+        for title, said in (("Cost as work grows", "**`growth` failed in this run**: `others had it`"),
+                            ("The control plane", "**`publish` failed in this run**: `no broker`"),
+                            ("What else a user would take", "**`peers` failed in this run**: `no link`"),
+                            ("Rates beside testpmd", "**`bridge` failed in this run**: `no figure of 'it'`")):
+            self.assertIn(said, found[title])
+            self.assertEqual(1, page.count(said))
+        self.assertIn("| failed in this run | `bridge`, `growth`, `peers`, `publish`: why, is below |", page)
+        self.assertNotIn("growth.svg", pictures)
+        self.assertIn("rates.svg", pictures)
+
+    def test_no_part_is_needed_for_another(self):
+        # of sections that are of several cases
+        for part in ("figure6", "phd_figure6", "latency", "publish", "sync", "phd_associations", "nodes", "phd_sizes"):
+            with self.subTest(part), tempfile.TemporaryDirectory() as folder:
+                run_file = Path(folder) / "run.json"
+                run_file.write_text(json.dumps({**RUN, part: None}), encoding="utf-8")
+                report(run_file, folder)
+
+    def test_pages_have_it_in_place_of_the_table(self):
+        for name in [n for n in report_pages.TABLES if n in ("growth", "alarms", "services")]:
+            begin, end = (report_pages.MARK.format(name=name, side=side) for side in ("from", "to"))
+            page = report_pages.renew(f"{begin}\n\nof old\n\n{end}\n", self.RUN, "results.md")
+            self.assertNotIn("of old", page)
+            self.assertIn("failed in this run**", page)
+        self.assertIn("- **`publish` failed in this run**: `no broker`", "\n".join(report_readme.block(self.RUN, "docs/results.md")))
+
+    def test_each_case_of_a_table_is_one_of_the_script(self):
+        listed = subprocess.run([ROOT / "scripts" / "bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        for name in report_pages.TABLES:
+            for case in report_pages.CASES.get(name, [name]):
+                self.assertIn(case, listed, name)
+
+
 class Figures(unittest.TestCase):
     """Arithmetic that stands between a run and the tables, by hand."""
 
@@ -314,6 +359,9 @@ class InTheTree(unittest.TestCase):
         pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
                  if "<!-- bench/report.py" in page.read_text(encoding="utf-8")]
         self.assertGreater(len(pages), 3)
+        renewed = re.search(r"^report_pages=\((.*?)\)", (ROOT / "scripts" / "bench").read_text(encoding="utf-8"), re.MULTILINE)[1]
+        renewed = subprocess.run(["bash", "-c", f"echo {renewed}"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        self.assertEqual({str(p.relative_to(ROOT)) for p in pages}, set(renewed))
         for page in pages:
             old = page.read_text(encoding="utf-8")
             link = os.path.relpath(ROOT / "docs" / "results.md", page.parent)

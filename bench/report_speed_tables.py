@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of the pages on speed, docs/*-speed.md, of a result of scripts/bench: lines of Markdown, or none where it does not
+have them."""
+import report_readme
+from report_markdown import figure, table
+
+
+def rates_of(*begin):
+    """The table of those rates whose cases are called so, or begin so where it ends in -."""
+    def chosen(case):
+        return any(case == b or (b.endswith("-") and case.startswith(b)) for b in begin)
+
+    def make(run):
+        return report_readme.rates({"rates": [r for r in run.get("rates") or [] if chosen(r["case"])]})[:-1]
+    return make
+
+
+def transform_times(run):
+    m = run.get("transform") or {}
+    beside = {r["case"]: r["ratio"] for r in run.get("rates") or []}
+    rows = [[f"`{t['method']}`", figure(t["alone_ns"], 1), figure(t["full_ns"], 1), figure(t["gateway_ns"], 1),
+             figure(beside.get(f"transform-{t['method']}"))] for t in m.get("times") or []]
+    if rows and m.get("socket_compute_ns"):
+        way = m.get("sockets") or {}
+        whole = f"{1e9 / way['batches']:,.0f} (one by one: {1e9 / way['one-by-one']:,.0f})" if way else "not measured"
+        rows.append(["program of sockets", figure(m["socket_compute_ns"], 1), "", whole, ""])
+    return rows and table(["method", "alone, ns", "among 64", "through the gateway", "rate beside testpmd io"], rows)
+
+
+WAYS = {"one-by-one": "program, a system call a datagram, as the paper's",
+        "batches": "program, 64 datagrams a system call (`recvmmsg`, `sendmmsg`)",
+        "segments": "program, results of a batch in one piece (`UDP_SEGMENT`)",
+        "af_packet": "biplane on the same veth, af_packet", "af_xdp": "biplane on the same veth, af_xdp",
+        "memory": "biplane, ports in memory"}
+
+
+def transform_sockets(run):
+    m = (run.get("transform") or {}).get("sockets")
+    if not m:
+        return []
+    rows = []
+    for way, what in WAYS.items():
+        asked = f" (asked: {m['target_ratio']})" if way == "batches" else ""
+        rows.append([what, f"{m[way] / 1e3:,.0f}", "" if way == "memory" else f"{m['memory'] / m[way]:,.0f}{asked}"])
+    return table(["what", "thousand a second", "biplane in memory, times that"], rows)
+
+
+def variation(flows):
+    """Of 98 % of the frames of the flow where it is greatest, us."""
+    return max(f["p9900_ns"] - f["p0100_ns"] for f in flows) / 1e3
+
+
+def lcl_hops(run):
+    sweep = (run.get("lcl_hops") or {}).get("sweep") or []
+    turns = sorted({r["tau_ns"] for r in sweep if r["lcl"]})
+    rows = []
+    for n in sorted({r["gateways"] for r in sweep}):
+        of = {r["tau_ns"] if r["lcl"] else None: r["flows"] for r in sweep if r["gateways"] == n}
+        inside = [100 * sum(f["inside"] for f in of[t]) / max(1, sum(f["frames"] for f in of[t])) for t in turns]
+        rows.append([str(n), *(figure(i) for i in inside), *(f"{variation(of[t]):,.0f}" for t in turns), f"{variation(of[None]):,.0f}"])
+    first = ["tau {:g} us", "variation at {:g} us"]
+    return rows and table(["gateways", *(h.format(t / 1e3) for h in first for t in turns), "variation without LCL"], rows)
+
+
+def lcl_late(run):
+    """Of the shortest and the longest turn."""
+    sweep = [r for r in (run.get("lcl_hops") or {}).get("sweep") or [] if r["lcl"]]
+    ends = [f([r["tau_ns"] for r in sweep]) for f in (min, max)] if sweep else []
+    rows = []
+    for r in (r for r in sweep if r["tau_ns"] in ends):
+        late = [p["lateness_ns"] for p in r["ports"]]
+        rows.append([r["gateways"], f"{r['tau_ns'] / 1e3:g}", *(figure(max(p[k] for p in late) / 1e3, 1)
+                                                             for k in ("median", "p9999", "max"))])
+    return rows and table(["gateways", "tau, us", "slots began late by, us: median", "p99.99", "greatest"], rows)
