@@ -29,13 +29,15 @@ uint16_t bench_lcl_sequence_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {
 	struct bench_lcl *l = arg;
+	uint32_t next = l->next;
 
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	RTE_SET_USED(max);
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; i < n; i++) /* octets that are written might be l->next */
 		bp_put_be32(rte_pktmbuf_mtod_offset(pkts[i], uint8_t *, AT_SEQUENCE),
-			l->next++ / BENCH_LCL_FLOWS);
+			next++ / BENCH_LCL_FLOWS);
+	l->next = next;
 	return n;
 }
 

@@ -100,8 +100,9 @@ bool bp_lcl_put_best_effort(
 struct bp_lcl_departure {
 	void *frame;
 	uint64_t waited_ns; /* best effort: 0 */
-	uint32_t octets;
-	int32_t d;   /* as it came */
+	int32_t d;          /* as it came */
+	int32_t meant_ns;   /* of that for this node: d/n */
+	uint16_t octets;
 	uint8_t n;   /* as it came; 0: best effort */
 	uint8_t put; /* enum bp_lcl_put */
 };

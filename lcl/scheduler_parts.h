@@ -27,7 +27,7 @@
 struct entry {
 	void *frame;
 	uint64_t in_ns;
-	int32_t d;
+	int32_t d, meant_ns;
 	uint16_t octets;
 	uint8_t n, put;
 };
@@ -91,9 +91,14 @@ struct bp_lcl_scheduler {
 #define OCTET_SHIFT 20
 
 /* Rounded down, so that frames that fill tau exactly fit into it. */
+static inline uint64_t wire_by(uint64_t per_octet, uint32_t octets)
+{
+	return (octets + (uint64_t)BP_LCL_WIRE_EXTRA) * per_octet >> OCTET_SHIFT;
+}
+
 static inline uint64_t wire_time(const struct bp_lcl_scheduler *s, uint32_t octets)
 {
-	return (octets + (uint64_t)BP_LCL_WIRE_EXTRA) * s->per_octet >> OCTET_SHIFT;
+	return wire_by(s->per_octet, octets);
 }
 
 static inline uint64_t later(uint64_t a, uint64_t b)

@@ -38,11 +38,13 @@ static inline bool has_room(const struct bp_lcl_scheduler *s, const struct queue
 	return later(s->ideal_free, ticks_of(s, s->last_ns)) < q->begin + s->tau;
 }
 
-static inline void fill(struct entry *e, const struct bp_lcl_arrival *a, enum bp_lcl_put verdict)
+static inline void fill(
+	struct entry *e, const struct bp_lcl_arrival *a, int32_t meant_ns, enum bp_lcl_put verdict)
 {
 	e->frame = a->frame;
 	e->in_ns = a->in_ns;
 	e->d = a->d;
+	e->meant_ns = meant_ns;
 	e->octets = (uint16_t)a->octets;
 	e->n = a->n;
 	e->put = (uint8_t)verdict;
@@ -51,7 +53,7 @@ static inline void fill(struct entry *e, const struct bp_lcl_arrival *a, enum bp
 static inline void append(struct bp_lcl_scheduler *s, struct queue *q, uint64_t wire,
 	const struct bp_lcl_arrival *a, enum bp_lcl_put verdict)
 {
-	fill(&q->entry[q->tail & s->mask], a, verdict);
+	fill(&q->entry[q->tail & s->mask], a, bp_lcl_meant(a->d, a->n), verdict);
 	if (is_empty(q) && (s->measured.held == 0 || q->slot < s->queue[s->first].slot))
 		s->first = (uint32_t)(q - s->queue);
 	q->tail++;
@@ -190,25 +192,31 @@ static inline unsigned put_alike(struct bp_lcl_scheduler *s, const struct place 
 	struct queue *q = to->q;
 	const uint32_t room = s->places - (q->tail - q->head);
 	const enum bp_lcl_put verdict = q->slot == to->from ? BP_LCL_PUT_OK : BP_LCL_PUT_MOVED;
-	const uint64_t from_ns = s->slot_begin_ns + (to->from - s->slot) * s->tau_ns;
+	/* what is written might be these, for all that the compiler knows */
+	const uint64_t from_ns = s->origin_ns + s->slot_begin_ns + (to->from - s->slot) * s->tau_ns;
+	const uint64_t tau = s->tau, tau_ns = s->tau_ns, per_octet = s->per_octet;
+	const uint64_t slot = q->slot;
+	struct entry *entry = q->entry;
+	const uint32_t mask = s->mask;
 	uint64_t held = q->held;
 	uint32_t tail = q->tail;
 	unsigned i;
 
 	n = n < room ? n : room;
 	for (i = 0; i < n; i++) {
-		const uint64_t wire = wire_time(s, a[i].octets);
+		const uint64_t wire = wire_by(per_octet, a[i].octets);
+		const uint64_t meant_ns = bp_lcl_share(a[i].d, a[i].n);
 
-		if (!is_usual(&a[i]) || held + wire > s->tau ||
-			meant_for(s, &a[i], from_ns) >= s->tau_ns)
+		if (!is_usual(&a[i]) || held + wire > tau ||
+			a[i].in_ns - from_ns + meant_ns >= tau_ns)
 			break;
 		if (a[i].last_slot != NULL) {
-			if (*a[i].last_slot > q->slot)
+			if (*a[i].last_slot > slot)
 				break;
-			*a[i].last_slot = q->slot;
+			*a[i].last_slot = slot;
 		}
 		put[i] = (uint8_t)verdict;
-		fill(&q->entry[tail++ & s->mask], &a[i], verdict);
+		fill(&entry[tail++ & mask], &a[i], (int32_t)meant_ns, verdict);
 		held += wire;
 	}
 	q->tail = tail;

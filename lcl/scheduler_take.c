@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+#include <string.h>
+
 #include "lcl/scheduler_parts.h"
+
+#define SAME_PLACE(field)                                                                          \
+	(offsetof(struct bp_lcl_departure, field) - offsetof(struct bp_lcl_departure, d) ==        \
+		offsetof(struct entry, field) - offsetof(struct entry, d))
+_Static_assert(SAME_PLACE(meant_ns) && SAME_PLACE(octets) && SAME_PLACE(n) && SAME_PLACE(put),
+	"they go in one piece");
+
+/* All from d on. */
+static inline void copy_label(struct bp_lcl_departure *out, const struct entry *e)
+{
+	memcpy(&out->d, &e->d, 3 * sizeof(uint32_t));
+}
 
 static inline void fill(struct bp_lcl_departure *out, const struct entry *e, uint64_t now_ns)
 {
 	out->frame = e->frame;
 	out->waited_ns = now_ns > e->in_ns ? now_ns - e->in_ns : 0;
-	out->octets = e->octets;
-	out->d = e->d;
-	out->n = e->n;
-	out->put = e->put;
+	copy_label(out, e);
 }
 
 /* The first frame of a queue leaves. */
@@ -57,7 +69,11 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 {
 	const uint64_t now = ticks_of(s, now_ns), first = due_of(s, q);
 	const bool behind = s->be_ends > now;
-	uint64_t due = first, wires = 0;
+	/* what is written might be these, for all that the compiler knows */
+	const uint64_t origin_ns = s->origin_ns, per_octet = s->per_octet;
+	const struct entry *entry = q->entry;
+	const uint32_t mask = s->mask;
+	uint64_t due = first, wires = 0, latest_ns = 0;
 	uint32_t head = q->head;
 	unsigned n = 0;
 
@@ -67,13 +83,21 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 		slot_began(s, q, now, due);
 	max = max < q->tail - head ? max : q->tail - head;
 	do {
-		const struct entry *e = &q->entry[head & s->mask];
-		const uint64_t wire = wire_time(s, e->octets);
+		const struct entry *e = &entry[head & mask];
+		const uint64_t wire = wire_by(per_octet, e->octets);
 
 		/* each when the one before ends, but for those that came later */
-		if (due > now || ticks_of(s, e->in_ns) > due)
+		if (due > now)
 			break;
-		fill(&out[n], e, behind ? ns_of(s, s->be_ends + wires) : now_ns);
+		if (e->in_ns > latest_ns) { /* those that came together came at one time */
+			if (e->in_ns > origin_ns + (due >> TICK_SHIFT))
+				break;
+			latest_ns = e->in_ns;
+		}
+		/* what is due came before now */
+		out[n].frame = e->frame;
+		out[n].waited_ns = (behind ? ns_of(s, s->be_ends + wires) : now_ns) - e->in_ns;
+		copy_label(&out[n], e);
 		__builtin_prefetch(e->frame); /* who takes it will soon read it */
 		due += wire;
 		wires += wire;
@@ -112,7 +136,7 @@ static void leave_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departur
 {
 	const struct best_effort *b = &s->be[s->be_head];
 
-	*out = (struct bp_lcl_departure){.frame = b->frame, .octets = b->octets};
+	*out = (struct bp_lcl_departure){.frame = b->frame, .octets = (uint16_t)b->octets};
 	s->be_head = s->be_head + 1 == s->be_places ? 0 : s->be_head + 1;
 	s->measured.best_effort--;
 }

@@ -24,4 +24,15 @@ static inline uint64_t bp_lcl_share(int32_t d, uint8_t n)
 			  (BP_LCL_PER_SHIFT + 1));
 }
 
+/* The same of any d: below 0 it is as much too late. */
+static inline int32_t bp_lcl_meant(int32_t d, uint8_t n)
+{
+	int64_t late;
+
+	if (__builtin_expect(d >= 0, 1))
+		return (int32_t)bp_lcl_share(d, n);
+	late = (int64_t)bp_lcl_share((int32_t)(0u - (uint32_t)d), n);
+	return (int32_t)-late;
+}
+
 #endif

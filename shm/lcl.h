@@ -99,13 +99,14 @@ bool bp_lcl_plan_take(const struct bp_lcl_plan *p, uint64_t *seen, struct bp_lcl
 
 static inline unsigned bp_lcl_bucket(uint64_t ns)
 {
-	unsigned top, b;
+	unsigned top;
 
 	if (ns < 8)
 		return (unsigned)ns;
 	top = 63 - (unsigned)__builtin_clzll(ns);
-	b = (top - 2) * 8 + (unsigned)(ns >> (top - 3) & 7);
-	return b < BP_LCL_BUCKETS ? b : BP_LCL_BUCKETS - 1;
+	if (__builtin_expect(top >= BP_LCL_BUCKETS / 8 + 2, 0))
+		return BP_LCL_BUCKETS - 1;
+	return (top - 2) * 8 + (unsigned)(ns >> (top - 3) & 7);
 }
 /* The least that falls in a bucket. */
 static inline uint64_t bp_lcl_bucket_from(unsigned b)

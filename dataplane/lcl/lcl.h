@@ -38,8 +38,14 @@ struct bp_lcl_row {
 	struct bp_lcl_flow_stats *stats;
 	int64_t deviation; /* of its last frame */
 	uint32_t expected; /* sequence number of the next that comes labelled */
-	bool came, left;   /* whether these are known */
+	bool came, left;   /* whether these are known; of row 0 `left` is not */
 	bool last;         /* as in `stats`, which is far away */
+	/* Between the least and the greatest that there are in `stats`: so many numbers from there
+	 * on; 0 before the first frame. */
+	uint64_t waited_from, waited_within;
+	int64_t deviation_from;
+	uint64_t deviation_within;
+	uint64_t unused; /* 64 octets: rows are found by a shift */
 };
 
 /* The second that statistics of a port are being collected for. */

@@ -36,6 +36,32 @@ void bp_lcl_measure_leap(struct bp_lcl_row *r, uint32_t sequence)
 	r->expected = sequence + 1;
 }
 
+void bp_lcl_measure_waited(struct bp_lcl_row *r, uint64_t waited_ns)
+{
+	const bool first = r->waited_within == 0;
+	const uint64_t from = first ? waited_ns : RTE_MIN(r->waited_from, waited_ns);
+	const uint64_t to =
+		first ? waited_ns : RTE_MAX(r->waited_from + r->waited_within - 1, waited_ns);
+
+	r->waited_from = from;
+	r->waited_within = to - from + 1;
+	atomic_store_explicit(&r->stats->waited_min_ns, from, memory_order_relaxed);
+	atomic_store_explicit(&r->stats->waited_max_ns, to, memory_order_relaxed);
+}
+
+void bp_lcl_measure_deviation(struct bp_lcl_row *r, int64_t deviation)
+{
+	const bool first = r->deviation_within == 0;
+	const int64_t last = r->deviation_from + (int64_t)r->deviation_within - 1;
+	const int64_t from = first ? deviation : RTE_MIN(r->deviation_from, deviation);
+	const int64_t to = first ? deviation : RTE_MAX(last, deviation);
+
+	r->deviation_from = from;
+	r->deviation_within = (uint64_t)(to - from) + 1;
+	atomic_store_explicit(&r->stats->deviation_min_ns, from, memory_order_relaxed);
+	atomic_store_explicit(&r->stats->deviation_max_ns, to, memory_order_relaxed);
+}
+
 void bp_lcl_measure_gap(struct bp_lcl_out *o, uint64_t gap_ns)
 {
 	bp_stat_add(&o->stats->gap[bp_lcl_bucket(gap_ns)], 1);

@@ -7,7 +7,6 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/port_count.h"
 #include "dataplane/worker.h"
-#include "lcl/share.h"
 
 /* What the owner of a port writes into the tables of shm/lcl.h. */
 
@@ -31,6 +30,10 @@ void bp_lcl_measure_scheduler(struct bp_lcl_out *o);
 void bp_lcl_measure_second(struct bp_lcl_out *o);
 /* A frame came with another sequence number than the one expected, or is the first. */
 void bp_lcl_measure_leap(struct bp_lcl_row *r, uint32_t sequence);
+
+/* A frame waited for less or for longer than all before it, or deviated so. */
+void bp_lcl_measure_waited(struct bp_lcl_row *r, uint64_t waited_ns);
+void bp_lcl_measure_deviation(struct bp_lcl_row *r, int64_t deviation);
 
 /* Whether this is the last node of a flow, as its frame that came says. */
 static inline void bp_lcl_measure_last(struct bp_lcl_row *r, bool last)
@@ -74,26 +77,18 @@ static inline void bp_lcl_stat_max(_Atomic uint64_t *s, uint64_t v)
 /* Where a deviation is counted: see BP_LCL_DEVIATIONS. */
 static inline unsigned bp_lcl_deviation_bucket(const struct bp_lcl_out *o, int64_t deviation)
 {
-	const uint64_t from = (uint64_t)deviation + 2 * o->tau_ns;
+	const uint64_t from = (uint64_t)deviation + 2 * o->tau_ns; /* wraps below */
 
-	if (deviation < 0 && from > 2 * o->tau_ns)
-		return 0;
-	if (from >= 4 * o->tau_ns)
-		return BP_LCL_DEVIATIONS - 1;
+	if (unlikely(from >= 4 * o->tau_ns))
+		return deviation < 0 ? 0 : BP_LCL_DEVIATIONS - 1;
 	return 1 + (unsigned)((__extension__(unsigned __int128) from * o->per_sixteenth) >> 64);
-}
-
-/* What the node was to take of the delay that a frame came with. */
-static inline int64_t bp_lcl_meant(int32_t d, uint8_t n)
-{
-	return likely(d >= 0) ? (int64_t)bp_lcl_share(d, n) : -(int64_t)bp_lcl_share(-d, n);
 }
 
 /* A frame is handed to the driver; whether it waited within its bound, +- tau. */
 static inline bool bp_lcl_measure_departure(
 	struct bp_lcl_out *o, struct bp_lcl_row *r, const struct bp_lcl_departure *d)
 {
-	const int64_t deviation = (int64_t)d->waited_ns - bp_lcl_meant(d->d, d->n);
+	const int64_t deviation = (int64_t)d->waited_ns - d->meant_ns;
 	const bool outside = (uint64_t)(deviation + (int64_t)o->tau_ns) > 2 * o->tau_ns;
 	struct bp_lcl_flow_stats *s = r->stats;
 
@@ -101,22 +96,18 @@ static inline bool bp_lcl_measure_departure(
 	bp_stat_add(&s->octets, d->octets);
 	bp_stat_add(&s->waited_ns, d->waited_ns);
 	bp_stat_add(&s->deviation[bp_lcl_deviation_bucket(o, deviation)], 1);
-	bp_lcl_stat_max(&s->waited_max_ns, d->waited_ns);
-	if (unlikely(!r->left || d->waited_ns < bp_stat_get(&s->waited_min_ns)))
-		atomic_store_explicit(&s->waited_min_ns, d->waited_ns, memory_order_relaxed);
-	if (unlikely(!r->left ||
-		     deviation < atomic_load_explicit(&s->deviation_min_ns, memory_order_relaxed)))
-		atomic_store_explicit(&s->deviation_min_ns, deviation, memory_order_relaxed);
-	if (unlikely(!r->left ||
-		     deviation > atomic_load_explicit(&s->deviation_max_ns, memory_order_relaxed)))
-		atomic_store_explicit(&s->deviation_max_ns, deviation, memory_order_relaxed);
-	if (likely(r->left && r != o->row)) {
+	if (unlikely(d->waited_ns - r->waited_from >= r->waited_within))
+		bp_lcl_measure_waited(r, d->waited_ns);
+	if (unlikely((uint64_t)deviation - (uint64_t)r->deviation_from >= r->deviation_within))
+		bp_lcl_measure_deviation(r, deviation);
+	if (likely(r->left)) {
 		const int64_t change = deviation - r->deviation;
 
 		bp_stat_add(
 			&s->jitter[bp_lcl_bucket((uint64_t)(change < 0 ? -change : change))], 1);
+	} else {
+		r->left = r != o->row; /* not those of many flows together */
 	}
-	r->left = true;
 	r->deviation = deviation;
 	if (unlikely(outside))
 		bp_stat_add(&s->outside, 1);

@@ -6,6 +6,7 @@
 #include "proto/frame.h"
 
 #define BATCH 64u
+_Static_assert(BATCH % 8 == 0 && BP_LCL_PUT_OK == 0, "verdicts are looked at eight at a time");
 /* So many frames further on, what will be read is asked for: drivers copy, and a burst is as large
  * as the first-level cache. */
 #define AHEAD 4u
@@ -14,7 +15,8 @@
 struct batch {
 	struct bp_lcl_out *out; /* NULL: frames of this port go the general way */
 	uint64_t in_ns;
-	uint32_t most; /* octets that the port takes */
+	uint32_t most;  /* octets that the port takes */
+	uint64_t begin; /* of a good label: EtherType and version */
 	unsigned n;
 	struct bp_lcl_arrival arrival[BATCH];
 };
@@ -39,10 +41,19 @@ static void put_batch(struct batch *b)
 	if (b->n == 0)
 		return;
 	bp_lcl_put_burst(o->scheduler, o->lcl->now_ns, b->arrival, b->n, put);
+	memset(put + b->n, BP_LCL_PUT_OK, RTE_ALIGN_CEIL(b->n, 8u) - b->n);
 	for (unsigned i = 0; i < b->n; i++) {
 		struct rte_mbuf *m = b->arrival[i].frame;
+		uint64_t eight;
 
-		if (likely(put[i] == BP_LCL_PUT_OK))
+		if (i % 8 == 0) { /* mostly there is nothing to tell of any of them */
+			memcpy(&eight, put + i, sizeof(eight));
+			if (eight == 0) {
+				i += 7;
+				continue;
+			}
+		}
+		if (put[i] == BP_LCL_PUT_OK)
 			continue;
 		bp_lcl_count_put(o, &o->row[m->hash.fdir.lo], (enum bp_lcl_put)put[i]);
 		if (unlikely(put[i] == BP_LCL_PUT_FULL))
@@ -85,8 +96,7 @@ static inline bool may_be_labelled(const struct rte_mbuf *m, uint16_t ethertype)
 }
 
 /* Whether a frame has a good label that it keeps, with no other behind it, and may be changed. */
-static inline bool is_usual(
-	const struct bp_lcl *l, const struct batch *b, const struct rte_mbuf *m, struct words *v)
+static inline bool is_usual(const struct batch *b, const struct rte_mbuf *m, struct words *v)
 {
 	uint8_t n;
 	int32_t d;
@@ -96,14 +106,14 @@ static inline bool is_usual(
 	*v = read_words(m);
 	n = (uint8_t)(v->a >> 32);
 	d = (int32_t)v->a;
-	return v->a >> 40 == ((uint64_t)l->ethertype << 8 | BP_LCL_VERSION) && n >= 2 &&
-	       n <= BP_LCL_HOPS_MAX && d <= BP_LCL_DELAY_MAX_NS && d >= -BP_LCL_DELAY_MAX_NS &&
-	       (uint16_t)v->b != l->ethertype && bp_lcl_is_writable(m);
+	return v->a >> 40 == b->begin && (uint8_t)(n - 2) <= BP_LCL_HOPS_MAX - 2 &&
+	       (uint32_t)d + BP_LCL_DELAY_MAX_NS <= 2u * BP_LCL_DELAY_MAX_NS &&
+	       (uint16_t)v->b != (uint16_t)(b->begin >> 8) && bp_lcl_is_writable(m);
 }
 
-static inline void add(struct batch *b, struct rte_mbuf *m, const struct words *v)
+static inline void add(
+	struct batch *b, struct bp_lcl_out *o, struct rte_mbuf *m, const struct words *v)
 {
-	struct bp_lcl_out *o = b->out;
 	const uint16_t flow = (uint16_t)(v->b >> 48);
 	const uint8_t n = (uint8_t)(v->a >> 32);
 	struct bp_lcl_row *r = bp_lcl_row_of(o, flow);
@@ -126,28 +136,33 @@ static inline void add(struct batch *b, struct rte_mbuf *m, const struct words *
 
 unsigned bp_lcl_go_straight(struct bp_lcl *l, struct rte_mbuf **m, unsigned n)
 {
-	struct batch b; /* its arrays are large: they are not cleared */
+	struct batch b;                /* its arrays are large: they are not cleared */
+	struct bp_lcl_out *out = NULL; /* as in b, until one must go the general way */
 	uint32_t port = UINT32_MAX;
-	bool behind = false; /* one that must go the general way */
+	bool behind = false; /* such a one */
 	unsigned left = 0;
 
 	b.in_ns = RTE_MIN(l->worker->mono_ns, l->now_ns);
+	b.begin = (uint64_t)l->ethertype << 8 | BP_LCL_VERSION;
 	b.out = NULL;
 	b.n = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct words v;
 
-		rte_prefetch0(m[RTE_MIN(i + 2 * AHEAD, n - 1)]);
 		rte_prefetch0(rte_pktmbuf_mtod(m[RTE_MIN(i + AHEAD, n - 1)], void *));
 		if (unlikely(m[i]->port != port)) {
 			port = m[i]->port;
 			turn_to(&b, l, m[i]->port);
+			out = behind ? NULL : b.out;
 		}
-		if (b.out && !behind && likely(is_usual(l, &b, m[i], &v))) {
-			add(&b, m[i], &v);
+		if (out && likely(is_usual(&b, m[i], &v))) {
+			add(&b, out, m[i], &v);
 			continue;
 		}
-		behind = behind || (b.out && may_be_labelled(m[i], l->ethertype));
+		if (out && may_be_labelled(m[i], l->ethertype)) {
+			behind = true;
+			out = NULL;
+		}
 		m[left++] = m[i];
 	}
 	put_batch(&b);

@@ -3,7 +3,6 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/transformer.h"
-#include "dataplane/transform/usual8.h"
 
 static const uint16_t counter_of[BP_READING_VERDICTS] = {
 	[BP_READING_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,

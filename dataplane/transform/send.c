@@ -247,11 +247,7 @@ static void count_readings(struct bp_transformer *t)
 	unsigned all = 0;
 
 	if (likely(b->one_source && b->alone)) {
-		bp_transform_stat_add(&t->rule[b->reading[0].kind.rule].stats->readings, b->n);
-		if (b->source[0] != UINT32_MAX)
-			bp_transform_stat_add(
-				&bp_transformer_stats_of(t, b->source[0])->readings, b->n);
-		bp_count(t->worker, BP_C_TRANSFORM_READING, b->n);
+		bp_transform_count_alike(t, b->reading[0].kind.rule, b->source[0], b->n);
 		return;
 	}
 	for (unsigned j = 0; j < b->n;) {

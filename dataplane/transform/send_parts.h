@@ -46,6 +46,16 @@ static inline void bp_transform_settle(
 	*n = (struct bp_transform_tally){0};
 }
 
+/* n readings of a source, UINT32_MAX: unknown, were taken. */
+static inline void bp_transform_count_alike(
+	struct bp_transformer *t, unsigned rule, uint32_t source, unsigned n)
+{
+	bp_transform_stat_add(&t->rule[rule].stats->readings, n);
+	if (source != UINT32_MAX)
+		bp_transform_stat_add(&bp_transformer_stats_of(t, source)->readings, n);
+	bp_count(t->worker, BP_C_TRANSFORM_READING, n);
+}
+
 /* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
 static inline const double *bp_transform_take_matrix(
 	struct bp_transformer *t, const struct bp_transform_row *row, unsigned *flags)

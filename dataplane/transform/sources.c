@@ -185,14 +185,18 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 	b->n_usual = usual ? kept : 0;
 }
 
+void bp_transformer_find_source(struct bp_transformer *t)
+{
+	enter(t, 0, find(t, &t->burst.reading[0]));
+}
+
 static void find_one(struct bp_transformer *t)
 {
 	struct bp_transform_burst *b = &t->burst;
+	uint32_t source, row;
 
-	const uint32_t source = find(t, &b->reading[0]);
-	uint32_t row;
-
-	enter(t, 0, source);
+	bp_transformer_find_source(t);
+	source = b->source[0];
 	row = b->row[0];
 	for (unsigned j = 1; j < b->n; j++)
 		b->source[j] = source;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "dataplane/graph.h"
-#include "dataplane/transform/usual8.h"
 #include "shm/transform_writer.h"
 
 /* ---- rules ---- */
@@ -164,6 +163,9 @@ void bp_transformer_leave(struct bp_transformer *t)
 
 void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)
 {
+	if (t->wide && n >= 8 && t->usual.valid && bp_usual_is_paper(&t->usual) &&
+		bp_transformer_one_tracker(t, m, n))
+		return;
 	bp_transformer_collect(t, m, n);
 	bp_transformer_send(t, n);
 }

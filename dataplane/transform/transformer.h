@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "dataplane/agg/run.h"
 #include "dataplane/mbuf_stock.h"
-#include "dataplane/transform/usual.h"
+#include "dataplane/transform/usual8.h"
 #include "dataplane/worker.h"
 #include "shm/transform.h"
 #include "transform/layout.h"
@@ -70,6 +70,7 @@ struct bp_transform_burst {
 	uint8_t n_rows[BP_RX_BURST];  /* 0: it is dropped */
 	bool alike;                   /* all are of one rule */
 	struct bp_transform_points points;
+	struct bp_usual8_burst eights; /* of one tracker's readings, instead of reading[] */
 	/* datagrams for receivers */
 	unsigned n_pairs, n_leaves;
 	struct bp_transform_pair pair[BP_TRANSFORM_BURST];
@@ -145,6 +146,11 @@ void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m,
 /* The sources of the readings: source[], row[] and n_rows[]; those of nobody that is known have
  * left. */
 void bp_transformer_find_sources(struct bp_transformer *t);
+/* Of the first reading alone; without a known source n_rows[0] may be 0, and nothing has left. */
+void bp_transformer_find_source(struct bp_transformer *t);
+/* All that is done with n frames, at least eight, if they are usual readings of one tracker for one
+ * receiver, and t->wide. False: they are not, or cannot be seen to be, and nothing was done. */
+bool bp_transformer_one_tracker(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n);
 /* Drops reading's frame m, and counts it in the rule's figures; the edge. */
 uint8_t bp_transformer_refuse(
 	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why);

@@ -6,69 +6,160 @@
 #include <immintrin.h>
 
 /*
- * A frame is two vectors: its first 64 octets, compared with the head, and the 56 from the source
- * address to its end, which are all that the UDP checksum covers. Sums are of 32-bit halves in
- * lanes of 64 bits, so that no carry is lost; those of eight frames become the lanes of one vector.
+ * A frame's first 64 octets are compared with the head. The 64 that end with its last one are all
+ * that both checksums cover but for the first four of the IPv4 header, which are in common: they
+ * are loaded in four quarters, whose words of four frames are turned to lie in one vector. So what
+ * is added up is added up for four frames, and what becomes a coordinate need not be gathered
+ * again.
  */
-#define AT_COVERED BP_USUAL_AT_SRC
-#define COVERED 0x7f /* octets of eight that are read there */
+#define AT_QUARTERS (BP_USUAL_AT_IP + 4)
+#define LAST (BP_USUAL_PAYLOAD + 40)
+_Static_assert(AT_QUARTERS + 64 == LAST, "the quarters reach to the end");
 
-/* What bp_reading.rest leaves out: the checksum, x, and y and z. */
-static inline __m512i left_out(void)
+/* The quarters, and which of their four words is what. */
+enum { Q_IP, Q_UDP, Q_POINT, Q_TIMES };
+#define W_IP_CHECK 1  /* of Q_IP: its upper half */
+#define W_SRC 2       /* of Q_IP */
+#define W_UDP_CHECK 1 /* of Q_UDP: its upper half; the lower is the UDP length */
+#define WORDS(w) (0x1111 << (w))
+#define IP_OF_UDP (WORDS(W_SRC) | WORDS(W_SRC + 1)) /* of Q_IP: what the UDP checksum covers */
+#define OUTPUTS (WORDS(1) | WORDS(2) | WORDS(3))    /* of Q_POINT */
+
+/* Sums are of halves of words less 2^15, so that they can be multiplied as signed ones. */
+#define BIAS 0x8000
+#define BIASES(halves) ((halves)*BIAS)
+
+struct eight {
+	__m256i before, ip; /* as struct bp_usual8_burst has them */
+	__m256i src;
+	__m512i near;  /* radii and then phi, as they lie there */
+	__m256i theta; /* likewise */
+};
+
+static inline __m512i sum_halves(__m512i v)
 {
-	return _mm512_set_epi64(
-		0, 0, 0, -1, (long long)0xffffffff00000000u, 0, (long long)0xffff000000000000u, 0);
+	return _mm512_madd_epi16(
+		_mm512_xor_si512(v, _mm512_set1_epi16((short)BIAS)), _mm512_set1_epi16(1));
 }
 
-static inline __m512i halves(__m512i v)
+/* Of each four lanes: of a the first and the second two added, and of b. */
+static inline __m512i add_pairs(__m512i a, __m512i b)
 {
-	return _mm512_add_epi64(
-		_mm512_and_si512(v, _mm512_set1_epi64(0xffffffff)), _mm512_srli_epi64(v, 32));
+	const __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
+
+	return _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(x, y, 0x88)),
+		_mm512_castps_si512(_mm512_shuffle_ps(x, y, 0xdd)));
 }
 
-/* Lane k is the sum of s[k]'s lanes. */
-static inline __m512i sums(const __m512i s[8])
+/* Sums of 32 bits in one's complement, whose upper halves are small: to 16 bits. */
+static inline __m512i fold(__m512i v)
 {
-	__m512i pair[4], four[2];
-
-	for (unsigned i = 0; i < 4; i++)
-		pair[i] = _mm512_add_epi64(_mm512_unpacklo_epi64(s[2 * i], s[2 * i + 1]),
-			_mm512_unpackhi_epi64(s[2 * i], s[2 * i + 1]));
 	for (unsigned i = 0; i < 2; i++)
-		four[i] = _mm512_add_epi64(_mm512_shuffle_i64x2(pair[2 * i], pair[2 * i + 1], 0x88),
-			_mm512_shuffle_i64x2(pair[2 * i], pair[2 * i + 1], 0xdd));
-	return _mm512_add_epi64(_mm512_shuffle_i64x2(four[0], four[1], 0x88),
-		_mm512_shuffle_i64x2(four[0], four[1], 0xdd));
+		v = _mm512_add_epi32(
+			_mm512_and_si512(v, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(v, 16));
+	return v;
 }
 
-/* Bit per lane whose sum folds to 0xffff; the sums are less than 2^40, and not 0. */
-static inline __mmask8 right(__m512i sum)
+/* Word `at` of each frame, of a quarter of the first four and of the others. */
+static inline __m512i word_of(__m512i a, __m512i b, unsigned at)
 {
-	const __m512i low = _mm512_set1_epi64(0xffff);
-
-	for (unsigned i = 0; i < 3; i++)
-		sum = _mm512_add_epi64(_mm512_and_si512(sum, low), _mm512_srli_epi64(sum, 16));
-	return _mm512_cmpeq_epi64_mask(sum, low);
+	return _mm512_permutex2var_epi32(a,
+		_mm512_add_epi32(
+			_mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29),
+			_mm512_set1_epi32((int)at)),
+		b);
 }
 
-/* The sums of the IPv4 headers but for the destination; in another order of frames. */
-static inline __m512i ip_sums(uint8_t *const f[8])
+static inline void turn(uint8_t *const f[4], __m512i q[4])
 {
-	__m512i v[2];
+	const __m512i a = _mm512_loadu_si512(f[0] + AT_QUARTERS);
+	const __m512i b = _mm512_loadu_si512(f[1] + AT_QUARTERS);
+	const __m512i c = _mm512_loadu_si512(f[2] + AT_QUARTERS);
+	const __m512i d = _mm512_loadu_si512(f[3] + AT_QUARTERS);
+	const __m512i ab = _mm512_shuffle_i64x2(a, b, 0x44), cd = _mm512_shuffle_i64x2(c, d, 0x44);
+	const __m512i AB = _mm512_shuffle_i64x2(a, b, 0xee), CD = _mm512_shuffle_i64x2(c, d, 0xee);
 
-	for (unsigned i = 0; i < 2; i++) {
-		const __m128i *const at[4] = {(const __m128i *)(f[4 * i] + BP_ETHER_HDR),
-			(const __m128i *)(f[4 * i + 1] + BP_ETHER_HDR),
-			(const __m128i *)(f[4 * i + 2] + BP_ETHER_HDR),
-			(const __m128i *)(f[4 * i + 3] + BP_ETHER_HDR)};
+	q[0] = _mm512_shuffle_i64x2(ab, cd, 0x88);
+	q[1] = _mm512_shuffle_i64x2(ab, cd, 0xdd);
+	q[2] = _mm512_shuffle_i64x2(AB, CD, 0x88);
+	q[3] = _mm512_shuffle_i64x2(AB, CD, 0xdd);
+}
 
-		v[i] = _mm512_castsi128_si512(_mm_loadu_si128(at[0]));
-		v[i] = _mm512_inserti32x4(v[i], _mm_loadu_si128(at[1]), 1);
-		v[i] = _mm512_inserti32x4(v[i], _mm_loadu_si128(at[2]), 2);
-		v[i] = halves(_mm512_inserti32x4(v[i], _mm_loadu_si128(at[3]), 3));
-	}
-	return _mm512_add_epi64(
-		_mm512_unpacklo_epi64(v[0], v[1]), _mm512_unpackhi_epi64(v[0], v[1]));
+/* Of four frames: sums of each, in four lanes. */
+struct four_sums {
+	__m512i ip, udp, before;
+};
+
+static inline struct four_sums sum_up(const __m512i q[4])
+{
+	const __m512i ip = sum_halves(q[Q_IP]), udp = sum_halves(q[Q_UDP]);
+	const __m512i point = sum_halves(q[Q_POINT]), times = sum_halves(q[Q_TIMES]);
+	const __m512i payload = _mm512_add_epi32(_mm512_add_epi32(point, times), udp);
+	const __m512i outputs = _mm512_maskz_mov_epi32(OUTPUTS, point);
+
+	return (struct four_sums){
+		.ip = ip,
+		.udp = _mm512_mask_add_epi32(payload, IP_OF_UDP, payload, ip),
+		.before = _mm512_mask_add_epi32(outputs, WORDS(W_UDP_CHECK), outputs, udp),
+	};
+}
+
+/* Whether both checksums of eight frames are right, with a UDP checksum; then *e. `like`: a frame
+ * like them. */
+static inline __attribute__((always_inline)) bool judge(
+	const uint8_t *like, uint8_t *const f[8], struct eight *e)
+{
+	const uint32_t begin = (uint32_t)bp_reading_half(like + BP_USUAL_AT_IP);
+	const uint16_t udp_len = __builtin_bswap16(BP_UDP_HDR + 40);
+	/* what the sums lack: the bias, and what is not in the quarters or twice in the sum */
+	const int ip = (int)((begin & 0xffff) + (begin >> 16)) + BIASES(8);
+	const int udp = udp_len + (BP_PROTO_UDP << 8) + BIASES(28);
+	const __m512i check = _mm512_set1_epi32((int)0xffff0000);
+	__m512i low[4], high[4], sums, before;
+	struct four_sums a, b;
+	__mmask16 without;
+
+	turn(f, low);
+	turn(f + 4, high);
+	a = sum_up(low);
+	b = sum_up(high);
+	sums = add_pairs(add_pairs(a.ip, b.ip), add_pairs(a.udp, b.udp));
+	sums = _mm512_add_epi32(sums, _mm512_broadcast_i32x4(_mm_setr_epi32(ip, ip, udp, udp)));
+	without = _mm512_mask_testn_epi32_mask(WORDS(W_UDP_CHECK), low[Q_UDP], check) |
+		  _mm512_mask_testn_epi32_mask(WORDS(W_UDP_CHECK), high[Q_UDP], check);
+	if (__builtin_expect((without | _mm512_cmpneq_epi32_mask(
+						fold(sums), _mm512_set1_epi32(0xffff))) != 0,
+		    0))
+		return false;
+	before = add_pairs(a.before, b.before); /* of a frame still in two lanes */
+	before = _mm512_add_epi32(before, _mm512_shuffle_epi32(before, 0xb1));
+	e->before = _mm256_add_epi32(
+		_mm512_castsi512_si256(_mm512_permutexvar_epi32(
+			_mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0),
+			before)),
+		_mm256_set1_epi32(BIASES(8) - udp_len));
+	e->ip = _mm256_srli_epi32(
+		_mm512_castsi512_si256(word_of(low[Q_IP], high[Q_IP], W_IP_CHECK)), 16);
+	e->src = _mm512_castsi512_si256(word_of(low[Q_IP], high[Q_IP], W_SRC));
+	e->near = word_of(low[Q_UDP], high[Q_UDP], 2);
+	e->theta = _mm512_castsi512_si256(word_of(low[Q_POINT], high[Q_POINT], 0));
+	return true;
+}
+
+/* Bits that frames' first octets differ in from `head`. */
+static inline __m512i unlike(uint8_t *const f[8], __m512i head)
+{
+	__m512i other = _mm512_setzero_si512();
+
+	for (unsigned k = 0; k < 8; k++) /* other | (head ^ octets) */
+		other = _mm512_ternarylogic_epi64(other, head, _mm512_loadu_si512(f[k]), 0xf6);
+	return other;
+}
+
+static inline void fetch(struct rte_mbuf *const *m)
+{
+	for (unsigned k = 0; k < 8; k++)
+		rte_prefetch0(rte_pktmbuf_mtod_offset(m[k], uint8_t *, RTE_CACHE_LINE_SIZE));
 }
 
 /* Where the frames are; false: one is of another port, in pieces, or too short. */
@@ -84,80 +175,241 @@ static inline bool find(const struct bp_usual *u, struct rte_mbuf *const *m, uin
 		memcpy(&w, (const uint8_t *)m[k] + offsetof(struct rte_mbuf, data_off), sizeof(w));
 		f[k] = (uint8_t *)m[k]->buf_addr + (uint16_t)w;
 		other |= w >> 32 ^ like;
-		too_short |= m[k]->data_len < BP_USUAL_PAYLOAD + 40;
+		too_short |= m[k]->data_len < LAST;
 	}
 	return !(other | too_short);
-}
-
-/* Eight frames, if all are usual. */
-static inline __attribute__((always_inline)) bool judge(const struct bp_usual *u,
-	struct rte_mbuf *const *m, struct bp_reading *r, uint8_t **payload)
-{
-	const __m512i head = _mm512_loadu_si512(u->first);
-	const __m512i common = _mm512_loadu_si512(bp_usual_first_common);
-	const __m512i check = _mm512_set_epi64(0, 0, 0, 0, 0, 0, (long long)0xffff000000000000u, 0);
-	const uint64_t ip = bp_reading_half(u->first + 30);
-	const uint64_t udp = __builtin_bswap16(BP_UDP_HDR + 40) + (BP_PROTO_UDP << 8);
-	__m512i rest[8], other[8], all;
-	__mmask8 unlike = 0, checked = 0xff;
-	uint64_t sum[8] __attribute__((aligned(64)));
-	uint64_t from[8];
-	uint8_t *f[8];
-
-	if (__builtin_expect(!find(u, m, f), 0))
-		return false;
-	for (unsigned k = 0; k < 8; k++) {
-		const __m512i covered = _mm512_maskz_loadu_epi64(COVERED, f[k] + AT_COVERED);
-		const __m512i out = _mm512_and_si512(covered, left_out());
-
-		unlike |= _mm512_test_epi64_mask(
-			_mm512_xor_si512(_mm512_loadu_si512(f[k]), head), common);
-		checked &= _mm512_test_epi64_mask(covered, check);
-		other[k] = halves(out);
-		rest[k] = halves(_mm512_xor_si512(covered, out));
-		from[k] = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(covered));
-	}
-	all = _mm512_add_epi64(sums(rest), _mm512_set1_epi64((long long)udp));
-	_mm512_store_si512(sum, all);
-	if (__builtin_expect(unlike != 0 || checked == 0 ||
-				     right(_mm512_add_epi64(all, sums(other))) != 0xff ||
-				     right(_mm512_add_epi64(
-					     ip_sums(f), _mm512_set1_epi64((long long)ip))) != 0xff,
-		    0))
-		return false;
-	for (unsigned k = 0; k < 8; k++) {
-		r[k].frame = f[k];
-		r[k].from[0] = from[k];
-		r[k].from[1] = 0;
-		r[k].rest = sum[k];
-		r[k].kind = u->kind;
-		payload[k] = f[k] + BP_USUAL_PAYLOAD;
-	}
-	return true;
 }
 
 unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
 	struct bp_reading *r, uint8_t **payload, const struct bp_reading *first, uint64_t *others)
 {
-	const struct bp_usual here = *u;
+	const __m512i common = _mm512_loadu_si512(bp_usual_first_common);
+	const __m512i head = _mm512_loadu_si512(u->first);
+	const struct bp_reading_kind kind = u->kind;
 	unsigned i = 0;
 
 	for (; i + 8 <= n; i += 8) {
+		uint32_t before[8], src[8];
+		struct eight e;
+		uint8_t *f[8];
+
 		if (i + 16 <= n)
-			for (unsigned k = i + 8; k < i + 16; k++)
-				rte_prefetch0(rte_pktmbuf_mtod_offset(
-					m[k], uint8_t *, RTE_CACHE_LINE_SIZE));
-		if (!judge(&here, m + i, r + i, payload + i))
+			fetch(m + i + 8);
+		if (!find(u, m + i, f) || _mm512_test_epi64_mask(unlike(f, head), common) != 0 ||
+			!judge(u->first, f, &e))
 			break;
-		for (unsigned k = 0; k < 8; k++)
-			*others |= r[i + k].from[0] ^ first->from[0];
+		_mm256_storeu_si256((__m256i *)before, e.before);
+		_mm256_storeu_si256((__m256i *)src, e.src);
+		for (unsigned k = 0; k < 8; k++) {
+			r[i + k].frame = f[k];
+			r[i + k].from[0] = src[k];
+			r[i + k].from[1] = 0;
+			r[i + k].rest = ~(uint64_t)before[k];
+			r[i + k].kind = kind;
+			payload[i + k] = f[k] + BP_USUAL_PAYLOAD;
+			*others |= src[k] ^ first->from[0];
+		}
 	}
 	return i;
 }
 
+/* ---- a burst of one tracker ---- */
+
+/* What mbufs alike have in common, of the 32 octets from data_off on: nb_segs, port, pkt_len and
+ * data_len. */
+#define ALIKE_AT offsetof(struct rte_mbuf, data_off)
+_Static_assert(offsetof(struct rte_mbuf, nb_segs) == ALIKE_AT + 4 &&
+		       offsetof(struct rte_mbuf, port) == ALIKE_AT + 6 &&
+		       offsetof(struct rte_mbuf, pkt_len) == ALIKE_AT + 20 &&
+		       offsetof(struct rte_mbuf, data_len) == ALIKE_AT + 24,
+	"as the mask has them");
+
+static inline __m256i alike_of(const struct rte_mbuf *m)
+{
+	return _mm256_loadu_si256((const __m256i *)((const uint8_t *)m + ALIKE_AT));
+}
+
+/* Big-endian words as the machine has them, and back. */
+static inline __m512i swapped(__m512i v)
+{
+	return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4,
+					      11, 10, 9, 8, 15, 14, 13, 12)));
+}
+
+/* Of the frames in `which`; others get zeros. */
+static inline void put_points(
+	const struct eight *e, __mmask8 which, struct bp_transform_points *p, unsigned i)
+{
+	const __m512d step = _mm512_set1_pd(0x1p-25);
+	const __m512i near = swapped(e->near), theta = swapped(_mm512_castsi256_si512(e->theta));
+
+	_mm512_storeu_pd(&p->v[0][i],
+		_mm512_maskz_mul_pd(which, _mm512_cvtepi32_pd(_mm512_castsi512_si256(near)), step));
+	_mm512_storeu_pd(
+		&p->v[1][i], _mm512_maskz_mul_pd(which,
+				     _mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(near, 1)), step));
+	_mm512_storeu_pd(
+		&p->v[2][i], _mm512_maskz_mul_pd(which,
+				     _mm512_cvtepu32_pd(_mm512_castsi512_si256(theta)), step));
+}
+
+bool bp_usual8_read(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
+	struct bp_usual8_burst *b, struct bp_transform_points *p)
+{
+	/* the source, too */
+	const __m512i common = _mm512_or_si512(_mm512_loadu_si512(bp_usual_first_common),
+		_mm512_maskz_set1_epi16(3u << BP_USUAL_AT_SRC / 2, -1));
+	const __m256i same = _mm256_setr_epi32(0, -1, 0, 0, 0, -1, 0xffff, 0);
+	const uint8_t *first = rte_pktmbuf_mtod(m[0], const uint8_t *);
+	const __m512i head = _mm512_loadu_si512(first);
+	const __m256i like = alike_of(m[0]);
+
+	if (m[0]->port != u->port || m[0]->nb_segs != 1 || m[0]->data_len < LAST ||
+		_mm512_test_epi64_mask(_mm512_xor_si512(head, _mm512_loadu_si512(u->first)),
+			_mm512_loadu_si512(bp_usual_first_common)) != 0)
+		return false;
+	for (unsigned i = 0; i < n; i += 8) {
+		struct rte_mbuf *const *at = m + i;
+		__m256i other = _mm256_setzero_si256();
+		struct rte_mbuf *filled[8];
+		__mmask8 which = 0xff;
+		uint8_t **f = b->frame + i;
+		struct eight e;
+
+		if (__builtin_expect(n - i < 8, 0)) {
+			for (unsigned k = 0; k < 8; k++)
+				filled[k] = m[RTE_MIN(i + k, n - 1)];
+			at = filled;
+			which = (__mmask8)((1u << (n - i)) - 1);
+		} else if (n - i >= 16) {
+			fetch(at + 8);
+		}
+		for (unsigned k = 0; k < 8; k++) {
+			other = _mm256_ternarylogic_epi64(other, like, alike_of(at[k]), 0xf6);
+			f[k] = rte_pktmbuf_mtod(at[k], uint8_t *);
+		}
+		if (_mm256_test_epi32_mask(other, same) != 0 ||
+			_mm512_test_epi64_mask(unlike(f, head), common) != 0 ||
+			!judge(first, f, &e))
+			return false;
+		_mm256_store_si256((__m256i *)(b->before + i), e.before);
+		_mm256_store_si256((__m256i *)(b->ip + i), e.ip);
+		put_points(&e, which, p, i);
+	}
+	/* their results are nobody's */
+	for (unsigned j = n; j % 8 != 0; j++)
+		b->frame[j] = b->nowhere;
+	return true;
+}
+
+/* Results as fixed point, in the machine's order; what is beyond its range becomes INT32_MIN, which
+ * a result may be, too. */
+static inline __m256i fixed(const double *v)
+{
+	return _mm512_cvt_roundpd_epi32(_mm512_mul_pd(_mm512_loadu_pd(v), _mm512_set1_pd(0x1p25)),
+		_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Both checksums of eight frames in the lower halves of words: IPv4's, then UDP's. */
+static inline __m512i checksums(
+	const struct bp_usual8_burst *b, unsigned i, __m256i outputs, const struct bp_usual_to *to)
+{
+	/* so much that no sum is negative, and is the same in one's complement */
+	const int udp = bp_sum_fold(to->udp) + 8 * 0xffff;
+	const __m512i ones = _mm512_set1_epi32(0xffff);
+	const __m256i ip =
+		_mm256_add_epi32(_mm256_xor_si256(_mm256_load_si256((const __m256i *)(b->ip + i)),
+					 _mm256_set1_epi32(0xffff)),
+			_mm256_set1_epi32((int)to->ip));
+	const __m256i covered = _mm256_add_epi32(
+		_mm256_sub_epi32(outputs, _mm256_load_si256((const __m256i *)(b->before + i))),
+		_mm256_set1_epi32(udp));
+	const __m512i sums = fold(_mm512_inserti64x4(_mm512_castsi256_si512(ip), covered, 1));
+
+	/* of UDP 0 would say that there is none: it stays 0xffff */
+	return _mm512_mask_xor_epi32(
+		sums, (__mmask16)(_mm512_cmpneq_epi32_mask(sums, ones) | 0xff), sums, ones);
+}
+
+/* What headers become, and in which of their first 32 halves of words. */
+struct heads {
+	__m512i octets;
+	__mmask32 written;
+};
+#define H_IP_CHECK ((BP_USUAL_AT_IP + BP_IP4_CHECKSUM) / 2)
+#define H_UDP_CHECK ((BP_USUAL_PORTS + BP_UDP_CHECKSUM) / 2)
+
+static inline struct heads heads_of(const struct bp_usual_to *to)
+{
+	uint8_t octets[64] = {0};
+	const unsigned dst = (BP_USUAL_AT_IP + BP_IP4_DST) / 2, port = BP_USUAL_PORTS / 2 + 1;
+
+	memcpy(octets, &to->mac, 6);
+	memcpy(octets + 2 * (size_t)dst, &to->dst, 4);
+	memcpy(octets + 2 * (size_t)port, &to->port, 2);
+	return (struct heads){.octets = _mm512_loadu_si512(octets),
+		.written = (to->has_mac ? 7u : 0u) | 3u << dst | 1u << port | 1u << H_IP_CHECK |
+			   1u << H_UDP_CHECK};
+}
+
+static inline void put_four(uint8_t *const f[4], __m512i points)
+{
+	const size_t at = BP_USUAL_PAYLOAD + 12;
+
+	_mm_mask_storeu_epi32(f[0] + at, 7, _mm512_castsi512_si128(points));
+	_mm_mask_storeu_epi32(f[1] + at, 7, _mm512_extracti32x4_epi32(points, 1));
+	_mm_mask_storeu_epi32(f[2] + at, 7, _mm512_extracti32x4_epi32(points, 2));
+	_mm_mask_storeu_epi32(f[3] + at, 7, _mm512_extracti32x4_epi32(points, 3));
+}
+
+unsigned bp_usual8_write(const struct bp_usual8_burst *b, unsigned n, const struct bp_usual_to *to,
+	const struct bp_transform_points *p)
+{
+	const struct heads h = heads_of(to);
+	const __m512i beyond = _mm512_set1_epi32(INT32_MIN);
+	/* x, y, z and what is not written, of each of the first four */
+	const __m512i point =
+		_mm512_setr_epi32(0, 8, 16, 16, 1, 9, 17, 17, 2, 10, 18, 18, 3, 11, 19, 19);
+	/* halves of words of `checks`; the next frame's are two further */
+	const __m512i sums = _mm512_mask_set1_epi16(_mm512_setzero_si512(), 1u << H_UDP_CHECK, 16);
+
+	for (unsigned i = 0; i < n; i += 8) {
+		__m512i xy = _mm512_inserti64x4(
+			_mm512_castsi256_si512(fixed(&p->v[0][i])), fixed(&p->v[1][i]), 1);
+		__m512i z = _mm512_broadcast_i64x4(fixed(&p->v[2][i])), checks, s;
+		uint8_t *const *f = b->frame + i;
+
+		if (__builtin_expect((_mm512_cmpeq_epi32_mask(xy, beyond) |
+					     _mm512_cmpeq_epi32_mask(z, beyond)) != 0,
+			    0))
+			return i;
+		xy = swapped(xy);
+		z = swapped(z);
+		s = sum_halves(xy);
+		checks = checksums(b, i,
+			_mm256_add_epi32(_mm256_add_epi32(_mm512_castsi512_si256(s),
+						 _mm512_extracti64x4_epi64(s, 1)),
+				_mm256_add_epi32(_mm512_castsi512_si256(sum_halves(z)),
+					_mm256_set1_epi32(BIASES(6)))),
+			to);
+		put_four(f, _mm512_permutex2var_epi32(xy, point, z));
+		put_four(f + 4, _mm512_permutex2var_epi32(
+					xy, _mm512_add_epi32(point, _mm512_set1_epi32(4)), z));
+#pragma GCC unroll 8
+		for (unsigned k = 0; k < 8; k++)
+			_mm512_mask_storeu_epi16(f[k], h.written,
+				_mm512_mask_permutexvar_epi16(h.octets,
+					1u << H_IP_CHECK | 1u << H_UDP_CHECK,
+					_mm512_add_epi16(sums, _mm512_set1_epi16((short)(2 * k))),
+					checks));
+	}
+	return n;
+}
+
 bool bp_usual8_possible(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
 #else
@@ -169,6 +421,18 @@ bool bp_usual8_possible(void)
 
 unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
 	struct bp_reading *r, uint8_t **payload, const struct bp_reading *first, uint64_t *others)
+{
+	return 0;
+}
+
+bool bp_usual8_read(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
+	struct bp_usual8_burst *b, struct bp_transform_points *p)
+{
+	return false;
+}
+
+unsigned bp_usual8_write(const struct bp_usual8_burst *b, unsigned n, const struct bp_usual_to *to,
+	const struct bp_transform_points *p)
 {
 	return 0;
 }
