@@ -23,6 +23,8 @@ struct bp_mbuf_plain {
 #define BP_MBUF_ONE_HOLDER_ONE_PIECE 0x10001u
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
+/* data_off, refcnt, nb_segs and port, from the lowest bit on. */
+#define BP_MBUF_REARM_PORT 48
 static inline uint64_t bp_mbuf_rearm(const struct rte_mbuf *m)
 {
 	uint64_t v;

@@ -39,8 +39,12 @@ struct bp_batch {
 	/* inside */
 	uint32_t group[BP_BATCH]; /* of the flow table */
 	struct bp_fast_publish p[BP_BATCH];
-	uint8_t raised[BP_BATCH];
+	/* bit i is frame i: */
+	uint64_t looked; /* alike as fast_four.h has it: p[i] is filled in */
+	uint64_t alike;  /* of these, those whose numbers were judged */
+	uint64_t raises; /* of these, those that raise, if they can be taken */
 };
+_Static_assert(BP_BATCH == 64, "a bit of a word for each");
 
 /*
  * Reads them. Calls general(arg, i), in order, for each frame that is not the usual kind: the

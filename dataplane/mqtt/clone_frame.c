@@ -26,46 +26,86 @@ uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_c
 	return r->frame->l3 + ip + TCP_HDR + (uint32_t)mqtt;
 }
 
-static void write_ip(
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
+
+/*
+ * Headers are put together in registers and summed up from there: a processor that reads at once
+ * and together what it wrote apart waits until all of it is in its cache.
+ *
+ * Both return the sum of the pseudo-header that is the segment's, of `l4_len` octets.
+ */
+static uint64_t write_ip4(
 	const struct bp_frame *f, const struct bp_clone_target *to, uint8_t *ip, uint32_t l4_len)
 {
 	const uint8_t *old = f->data + f->l3;
+	/* version and header length, DSCP, length, identification, fragment */
+	uint64_t first = bp_sum_word(old) & 0xffffffff0000ff00;
+	/* TTL, protocol, checksum */
+	uint32_t second, src, dst;
+	uint64_t addresses, sum;
 
-	if (f->ip6) {
-		memcpy(ip, old, IP6_HDR);
-		bp_put_be16(ip + 4, (uint16_t)l4_len);
-		ip[6] = 6; /* TCP: no extension headers */
-		if (!f->to_broker)
-			memcpy(ip + 8, old + 24, 16);
-		memcpy(ip + 24, to->ip6, 16);
-		return;
-	}
-	memcpy(ip, old, IP4_HDR);
-	ip[0] = 0x45;
-	bp_put_be16(ip + 2, (uint16_t)(IP4_HDR + l4_len));
-	ip[10] = ip[11] = 0;
-	if (!f->to_broker)
-		memcpy(ip + 12, old + 16, 4);
-	memcpy(ip + 16, to->ip4, 4);
-	uint16_t sum = (uint16_t)~bp_sum_fold(bp_sum(ip, IP4_HDR, 0));
-	memcpy(ip + 10, &sum, 2);
+	memcpy(&second, old + 8, 4);
+	memcpy(&src, old + (f->to_broker ? 12 : 16), 4);
+	memcpy(&dst, to->ip4, 4);
+	first |= 0x45 | (uint64_t)__builtin_bswap16((uint16_t)(IP4_HDR + l4_len)) << 16;
+	second &= 0xffff;
+	addresses = (uint64_t)src + dst; /* in halves there is room for all */
+	sum = (first & 0xffffffff) + (first >> 32) + second + addresses;
+	second |= (uint32_t)(uint16_t)~bp_sum_fold(sum) << 16;
+	memcpy(ip, &first, 8);
+	memcpy(ip + 8, &second, 4);
+	memcpy(ip + 12, &src, 4);
+	memcpy(ip + 16, &dst, 4);
+	return addresses + __builtin_bswap32(l4_len) + (6u << 8);
+}
+
+static uint64_t write_ip6(
+	const struct bp_frame *f, const struct bp_clone_target *to, uint8_t *ip, uint32_t l4_len)
+{
+	const uint8_t *old = f->data + f->l3;
+	const uint8_t *src = old + (f->to_broker ? 8 : 24);
+
+	memcpy(ip, old, 8);
+	bp_put_be16(ip + 4, (uint16_t)l4_len);
+	ip[6] = 6; /* TCP: no extension headers */
+	memcpy(ip + 8, src, 16);
+	memcpy(ip + 24, to->ip6, 16);
+	return bp_sum(
+		src, 16, bp_sum(to->ip6, 16, (uint64_t)__builtin_bswap32(l4_len) + (6u << 8)));
+}
+
+/* Without its checksum. Returns its sum. */
+static uint64_t write_tcp(
+	const struct bp_clone_request *r, const struct bp_clone_target *to, uint8_t *t)
+{
+	const struct bp_frame *f = r->frame;
+	const uint16_t sport = f->to_broker ? f->sport : f->dport;
+	/* ports and sequence number */
+	const uint64_t first = (uint64_t)__builtin_bswap32(r->seq) << 32 |
+			       (uint32_t)__builtin_bswap16(to->tcp_port) << 16 |
+			       __builtin_bswap16(sport);
+	/* acknowledgement, header length, flags, window */
+	const uint64_t second = (bp_sum_word(f->data + f->l4 + 8) & 0xffff0000ffffffff) |
+				(uint64_t)(BP_TCP_PSH | BP_TCP_ACK) << 40 |
+				(uint64_t)(TCP_HDR / 4 << 4) << 32;
+
+	memcpy(t, &first, 8);
+	memcpy(t + 8, &second, 8);
+	memset(t + 16, 0, 4); /* checksum, urgent pointer */
+	return bp_sum_add(first, second);
 }
 
 void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clone_target *to,
 	uint8_t *out, uint32_t size)
 {
 	const struct bp_frame *f = r->frame;
-	uint32_t ip = f->ip6 ? IP6_HDR : IP4_HDR;
-	uint32_t l4 = f->l3 + ip;
+	const uint32_t l4 = f->l3 + (f->ip6 ? IP6_HDR : IP4_HDR), l4_len = size - l4;
 	uint8_t *t = out + l4;
-	struct bp_frame made = {.data = out,
-		.l3 = f->l3,
-		.l4 = (uint16_t)l4,
-		.payload = (uint16_t)(l4 + TCP_HDR),
-		.payload_len = size - l4 - TCP_HDR,
-		.ip6 = f->ip6};
-	uint16_t sum;
+	uint64_t sum;
+	uint16_t folded;
 
+	bp_mqtt_publish_rewrite(
+		r->version, r->publish, r->to, r->to_len, t + TCP_HDR, l4_len - TCP_HDR);
 	bp_copy(out, f->data, f->l3); /* Ethernet and VLAN tags */
 	/*
 	 * It comes from the client, also when a frame of the broker set it off: one that was judged
@@ -74,16 +114,9 @@ void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clon
 	if (!f->to_broker)
 		memcpy(out + 6, f->data, 6);
 	memcpy(out, to->mac, 6);
-	write_ip(f, to, out + f->l3, size - l4);
-	memcpy(t, f->data + f->l4, TCP_HDR);
-	bp_put_be16(t, f->to_broker ? f->sport : f->dport);
-	bp_put_be16(t + 2, to->tcp_port);
-	bp_put_be32(t + 4, r->seq);
-	t[12] = TCP_HDR / 4 << 4;
-	t[13] = BP_TCP_PSH | BP_TCP_ACK;
-	memset(t + 16, 0, 4); /* checksum, urgent pointer */
-	bp_mqtt_publish_rewrite(
-		r->version, r->publish, r->to, r->to_len, t + TCP_HDR, made.payload_len);
-	sum = (uint16_t)~bp_sum_fold(bp_sum(t, size - l4, bp_tcp_pseudo_sum(&made)));
-	memcpy(t + 16, &sum, 2);
+	sum = f->ip6 ? write_ip6(f, to, out + f->l3, l4_len)
+		     : write_ip4(f, to, out + f->l3, l4_len);
+	sum = bp_sum_add(sum, write_tcp(r, to, t));
+	folded = (uint16_t)~bp_sum_fold(bp_sum(t + TCP_HDR, l4_len - TCP_HDR, sum));
+	memcpy(t + 16, &folded, 2);
 }

@@ -19,7 +19,8 @@
  *
  * A batch goes through five steps, each a loop over its frames: hash, probe, look, verify, decide.
  * All but the last change nothing, so that the processor works on several frames at once; the last
- * is done frame by frame, in order, and takes what was probed for no more than a guess.
+ * is done frame by frame, in order, and takes what was probed for no more than a guess. Of frames
+ * that are alike look and verify are one step, four frames at a time (fast_four.h).
  *
  * Nothing is written before everything is decided: whenever something is not as usual the answer is
  * "no" and the caller takes the general way (inspect.h), which starts from the beginning. So the
@@ -221,22 +222,24 @@ static inline enum bp_fast_verdict bp_fast_value(
 	return BP_FAST_QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
+/* A flow's `stream` of this direction, `version` and so on, as bp_fast_is() wants them. */
+#define BP_FAST_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, 1})
+
 /*
  * Whether this is the flow that was looked for, in the state in which a PUBLISH of the client can
  * be read at once, and the topic is the one that it published last, under the rules in force. All
  * of it is compared at once: only all of it together is of interest, and nearly always it is true.
+ * `memo` stands for memo_rule and memo_gen, of which `memo_asked` leaves what counts; likewise
+ * `state` and `version_asked`. All but the first three are constants of a loop.
  */
-static inline bool bp_fast_known(const struct bp_flow *f, const struct bp_lookup *l,
-	const struct bp_fast_publish *p, bp_v16 memo_gen)
+static inline bool bp_fast_is(const struct bp_flow *f, const struct bp_lookup *l,
+	const struct bp_fast_publish *p, bp_v16 memo, bp_v16 memo_asked, bp_v16 state,
+	uint8_t version_asked)
 {
 	/* stream[2], version, flags, pending, used, life: not what is written for each frame, which
 	 * a wider load would have to wait for when the next one is of the same flow */
-	static const bp_v16 state_mask = {
-		0xff, 0, 0, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, 0xff, 0, 0};
-	static const bp_v16 state_want = {BP_STREAM_BOUNDARY, 0, 0, 0, 0, 1};
-	/* memo_hash, memo_rule, memo_gen */
-	static const bp_v16 memo_mask = {
-		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+	const bp_v16 state_asked = {
+		0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, 0xff, 0, 0};
 	const uint8_t *line = (const uint8_t *)f;
 	bp_v16 differ;
 
@@ -251,10 +254,21 @@ static inline bool bp_fast_known(const struct bp_flow *f, const struct bp_lookup
 			       offsetof(struct bp_flow, used) == 57,
 		"the bytes of a flow's state lie together");
 	differ = bp_v16_load(line) ^ bp_v16_load((const uint8_t *)l);
-	differ |= (bp_v16_load(line + 32) & memo_mask) ^
-		  (bp_v16_load_half((const uint8_t *)&p->topic_hash) | memo_gen);
-	differ |= (bp_v16_load_half(f->stream) & state_mask) ^ state_want;
+	differ |= (bp_v16_load(line + 32) & memo_asked) ^
+		  (bp_v16_load_half((const uint8_t *)&p->topic_hash) | memo);
+	differ |= (bp_v16_load_half(f->stream) & state_asked) ^ state;
 	return bp_v16_none(differ) && (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) != 0;
+}
+
+/* Whatever the rule and the version. */
+static inline bool bp_fast_known(const struct bp_flow *f, const struct bp_lookup *l,
+	const struct bp_fast_publish *p, bp_v16 memo_gen)
+{
+	/* memo_hash, memo_gen */
+	static const bp_v16 memo_asked = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+
+	return bp_fast_is(f, l, p, memo_gen, memo_asked, BP_FAST_STATE(0), 0);
 }
 
 /*
@@ -301,22 +315,23 @@ static inline enum bp_fast_verdict bp_fast_judge(struct bp_inspector *in,
 	return bp_fast_value(in, rule, frame + body, p->end - body);
 }
 
-/* Notes a frame that was judged. */
-static inline void bp_fast_note(
-	const struct bp_fast_now *now, struct bp_flow *f, const struct bp_fast_publish *p)
+/* Notes a frame that was judged, of `len` octets of MQTT. */
+static inline void bp_fast_note(uint32_t ticks, struct bp_flow *f, uint32_t len)
 {
-	f->seen = now->ticks;
-	f->next[BP_TO_BROKER] += p->len;
+	f->seen = ticks;
+	f->next[BP_TO_BROKER] += len;
 	f->publishes++;
 }
 
-static inline void bp_fast_count(struct bp_inspector *in, struct bp_fast_tally *t, uint32_t slot)
+/* Counts n frames. */
+static inline void bp_fast_count(
+	struct bp_inspector *in, struct bp_fast_tally *t, uint32_t slot, uint32_t n)
 {
 	if (__builtin_expect(slot != t->slot, 0)) {
 		bp_fast_flush_rule(in, t);
 		t->slot = slot;
 	}
-	t->in_a_row++;
+	t->in_a_row += n;
 }
 
 /* fast.c: tells the alarm of such a frame. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dataplane/mqtt/fast_four.h"
 #include "dataplane/mqtt/inspector.h"
 
 /* What generation 0 stands for: no rules at all. */
@@ -46,8 +47,10 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->carry = bp_carry_create(m->carry_total / c->n_workers, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
+	in->four = calloc(1, sizeof(*in->four));
 	in->to = malloc(BP_TOPIC_MAX);
-	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->to == NULL) {
+	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->four == NULL ||
+		in->to == NULL) {
 		snprintf(err, err_size,
 			"no memory for mqtt.carry_total: %llu bytes a worker; lower "
 			"it",
@@ -72,6 +75,7 @@ void bp_inspector_free(struct bp_inspector *in)
 	bp_carry_destroy(in->carry);
 	free(in->cache);
 	bp_layouts_free(in->layouts);
+	free(in->four);
 	free(in->to);
 	free(in);
 }

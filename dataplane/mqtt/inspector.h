@@ -42,6 +42,7 @@ struct bp_inspector {
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
 	struct bp_flow_table table;
+	struct bp_four *four; /* what late frames have in common */
 	/* colder */
 	struct bp_carry *carry;
 	uint64_t carry_per_flow;

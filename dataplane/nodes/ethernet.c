@@ -57,13 +57,16 @@ static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 	return false;
 }
 
-/* Whether the lengths of a plain frame agree. */
+/*
+ * Whether the lengths of a plain frame agree, of which at least both headers are there. What is
+ * beyond the shortest headers is compared, without a sign, so that what is less than them is most.
+ */
 static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
 {
-	uint32_t total = bp_be16(p + AT_TOTAL);
-	uint32_t header = (uint32_t)(p[AT_DATA_OFFSET] >> 4) * 4;
+	const uint32_t more = (uint32_t)bp_be16(p + AT_TOTAL) - 40;
+	const uint32_t options = (uint32_t)(p[AT_DATA_OFFSET] >> 4) * 4 - 20;
 
-	return header >= 20 && 20 + header <= total && BP_ETHER_HDR + total <= data_len;
+	return options <= more && more <= data_len - ETHER_IP4_HDRS;
 }
 
 /* Plain, but from the broker, or of another port than the first. */

@@ -5,6 +5,7 @@
  */
 #include <rte_ethdev.h>
 
+#include "dataplane/mbuf_plain.h"
 #include "dataplane/mqtt/batch.h"
 #include "dataplane/mqtt/clone_frame.h"
 #include "dataplane/mqtt/inspect.h"
@@ -112,50 +113,60 @@ static void read_any(void *arg, uint32_t i)
 	bp_inspect_segment(w->inspector, f, &r->b.l[i]);
 }
 
-static inline void add_to_batch(struct reading *r, uint32_t i)
+/* The kind of a plain frame of which the driver says something. */
+static __rte_noinline uint8_t kind_of(
+	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
+{
+	switch (driver_says(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
+	case BP_SUM_GOOD:
+		return BP_BATCH_PLAIN;
+	case BP_SUM_UNKNOWN:
+		return BP_BATCH_UNVERIFIED;
+	case BP_SUM_BAD:
+		break;
+	}
+	return BP_BATCH_PARSED;
+}
+
+static __rte_noinline void add_unusual(struct reading *r, uint32_t i)
 {
 	const struct rte_mbuf *m = r->m[i];
 
-	r->b.frame[i] = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (unlikely(!(m->hash.fdir.hi & BP_HINT_PLAIN))) {
-		r->b.kind[i] = BP_BATCH_PARSED;
+	r->b.kind[i] = BP_BATCH_PARSED;
+	if (m->hash.fdir.hi & BP_HINT_PLAIN)
+		r->b.kind[i] = kind_of(r->w, m, r->b.frame[i]);
+	if (r->b.kind[i] == BP_BATCH_PARSED)
 		bp_hint_get(m, &r->b.parsed[i]);
-		return;
-	}
-	switch (driver_says(r->w, m, r->b.frame[i] + BP_ETHER_HDR, BP_IP4_HDR)) {
-	case BP_SUM_GOOD:
-		r->b.kind[i] = BP_BATCH_PLAIN;
-		break;
-	case BP_SUM_UNKNOWN:
-		r->b.kind[i] = BP_BATCH_UNVERIFIED;
-		break;
-	case BP_SUM_BAD:
-		r->b.kind[i] = BP_BATCH_PARSED;
-		bp_hint_get(m, &r->b.parsed[i]);
-		break;
-	}
 }
 
-static void read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
+/* What drivers say of checksums, if anything. */
+#define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
+
+/* Returns in its upper 16 bits in what their ports differ. */
+static uint64_t read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
+	const uint64_t first = bp_mbuf_rearm(m[0]);
+	uint64_t differ = 0;
 	struct reading r;
 
 	r.w = w;
 	r.m = m;
 	r.b.n = n;
-	for (uint32_t i = 0; i < n; i++)
-		add_to_batch(&r, i);
+	/* of nearly all; the few others are written again */
+	memset(r.b.kind, w->trust_checksum ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED,
+		sizeof(r.b.kind));
+	for (uint32_t i = 0; i < n; i++) {
+		/* data offset and port in one */
+		const uint64_t rearm = bp_mbuf_rearm(m[i]);
+
+		differ |= rearm ^ first;
+		r.b.frame[i] = (const uint8_t *)m[i]->buf_addr + (uint16_t)rearm;
+		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_PLAIN) ||
+			     (m[i]->ol_flags & SUM_FLAGS) != 0))
+			add_unusual(&r, i);
+	}
 	bp_batch_read(w->inspector, &r.b, read_any, &r);
-}
-
-/* Whether all of them came in on one port. */
-static inline bool one_port(struct rte_mbuf *const *m, uint16_t n)
-{
-	uint32_t differ = 0;
-
-	for (uint16_t i = 1; i < n; i++)
-		differ |= m[i]->port ^ m[0]->port;
-	return differ == 0;
+	return differ;
 }
 
 static void forward_runs(struct rte_graph *graph, struct rte_node *node, const struct bp_worker *w,
@@ -182,15 +193,19 @@ static uint16_t mqtt_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+	uint64_t differ = 0;
 
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
 		bp_inspector_set_clone(w->inspector, send_clone, w);
 	}
 	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
-	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH))
-		read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_BATCH));
-	if (likely(one_port(m, nb_objs)))
+	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {
+		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
+		differ |=
+			read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_BATCH));
+	}
+	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all came in on one port */
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
 	else
 		forward_runs(graph, node, w, objs, nb_objs);

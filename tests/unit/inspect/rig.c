@@ -211,6 +211,8 @@ void rig_flush(struct rig *r)
 		return;
 	r->n_batched += b->n;
 	bp_batch_read(r->in, b, general, r);
+	r->n_alike += (uint64_t)__builtin_popcountll(b->alike);
+	r->n_looked += (uint64_t)__builtin_popcountll(b->looked);
 	for (uint32_t i = 0; i < b->n; i++)
 		free(r->exact[i]);
 	b->n = 0;

@@ -30,6 +30,7 @@ struct rig {
 	uint8_t *exact[BP_BATCH];
 	uint32_t len[BP_BATCH];
 	uint64_t n_batched, n_general; /* of these, read the general way */
+	uint64_t n_looked, n_alike;    /* and as some of four (dataplane/mqtt/fast_four.h) */
 	uint32_t pieces; /* cut frames in pieces of so many bytes behind the headers; 0: whole */
 };
 

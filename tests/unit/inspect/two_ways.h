@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TEST_INSPECT_TWO_WAYS_H
+#define BP_TEST_INSPECT_TWO_WAYS_H
+
+#include "rig.h"
+
+/* Two inspectors that are given the same frames: one reads each the general way, the other by
+ * batches, as the nodes do. */
+extern struct rig general, fast;
+
+/* `rules`: n of them, or NULL; `trust`: checksums are not looked at. */
+void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust);
+void close_both(void);
+void both(const uint8_t *frame, size_t n);
+void connect_both(struct peer *c, uint8_t version);
+/* That counters and alarms are equal; the arguments are for the message. */
+void same(const char *what, uint64_t seed, unsigned step);
+/* That flow tables and what is remembered of rules are equal to the byte. */
+void same_tables(void);
+
+#endif
