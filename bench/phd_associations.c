@@ -290,11 +290,11 @@ int main(int argc, char **argv)
 		 in_file == load.done;
 	printf("{\"per_second\": %.0f, \"per_second_stored\": %.0f, \"per_cpu_second\": %.0f"
 	       ", \"seconds\": %.2f, \"devices\": %" PRIu32 ", \"loop_us\": %.2f"
-	       ", \"store_us\": %.2f, \"octets_a_device\": %.0f, \"operating\": %" PRIu32 ", \"in_file\": %" PRIu64
-	       ", \"others\": %" PRIu64 ", \"proven\": %s}\n",
+	       ", \"store_us\": %.2f, \"octets_a_device\": %.0f, \"operating\": %" PRIu32
+	       ", \"in_file\": %" PRIu64 ", \"others\": %" PRIu64 ", \"proven\": %s}\n",
 		load.done * 1e9 / (double)load.took_ns, load.done * 1e9 / (double)took_with_file,
 		load.done * 1e9 / loop, (double)load.took_ns / 1e9, load.done,
-		loop / load.done / 1e3, (all - loop) / load.done / 1e3, memory / load.done, in_table, in_file,
-		load.others, proven ? "true" : "false");
+		loop / load.done / 1e3, (all - loop) / load.done / 1e3, memory / load.done,
+		in_table, in_file, load.others, proven ? "true" : "false");
 	return proven ? 0 : 1;
 }
