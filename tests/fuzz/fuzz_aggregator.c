@@ -248,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 5)
 		return 0;
-	o.hooks = (struct bp_aggregator_hooks){get, sent, NULL, lost};
+	o.hooks = (struct bp_aggregator_hooks){.get = get, .send = sent, .lost = lost};
 	o.room = (uint16_t)(room = data[1] * 8u);
 	mtu = 1 + data[2] * 6u;
 	out = n_left = n_lost = 0;

@@ -106,7 +106,7 @@ static inline void begin_with(uint32_t streams, unsigned with_room)
 		.room = (uint16_t)with_room,
 		.stats = stats,
 		.seed = 7,
-		.hooks = {take_buffer, sent, NULL}};
+		.hooks = {.get = take_buffer, .send = sent}};
 
 	room = with_room;
 	rows = aligned_alloc(64, streams * sizeof(*rows));

@@ -234,7 +234,7 @@ static inline void begin_both(uint32_t agg_streams, uint32_t disagg_streams, uin
 		.room = (uint16_t)room,
 		.stats = agg_stats,
 		.seed = seed,
-		.hooks = {take_buffer, aggregate_leaves, NULL}};
+		.hooks = {.get = take_buffer, .send = aggregate_leaves}};
 
 	rows = aligned_alloc(64, agg_streams * sizeof(*rows));
 	assert_non_null(rows);
