@@ -311,6 +311,13 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 		s->pushes = BP_PUSHES_CUT;
 		s->behind = seq + n != f->next[dir];
 		s->run_end = seq + n;
+		/*
+		 * It may be the true sender's, and the guess a stranger's, made where the true
+		 * stream will come to: its question would be taken for answered then. Who sends
+		 * again what was lost further on asks again, too.
+		 */
+		if (s->behind)
+			s->expect_type = 0;
 		return;
 	}
 	s->behind = 0;

@@ -148,6 +148,40 @@ static void begun_behind(void **state)
 	}
 }
 
+/*
+ * Nor does a guess prove itself that a stranger made ahead of the true stream, once that has come
+ * as far: what came meanwhile was of another stream.
+ */
+static void begun_ahead(void **state)
+{
+	struct peer c, stranger;
+	struct bytes b = {0};
+
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) { /* who comes first */
+		open_rig();
+		peer_init(&c, false, 1, 0x50000000, 9);
+		stranger = c;
+		stranger.seq[CLIENT] += 500;
+		if (first)
+			publish(&c, "90");
+		mq_empty(&b, MQ_PINGREQ);
+		rig_send_bytes(&rig, &stranger, CLIENT, &b);
+		for (unsigned i = 0; i < 200; i++)
+			publish(&stranger, "99");
+		while ((int32_t)(stranger.seq[CLIENT] - c.seq[CLIENT]) > 1000)
+			publish(&c, "90");
+		mq_empty(&b, MQ_PINGREQ);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		mq_empty(&b, MQ_PINGRESP);
+		rig_send_bytes(&rig, &c, BROKER, &b);
+		publish(&stranger, "99");
+		assert_string_equal(told(), "");
+		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+		rig_close(&rig);
+	}
+}
+
 /* An acknowledgement of bytes that there never were makes a stream in step a searched one; it is
  * found again where it is. */
 static void acknowledgement_of_nothing(void **state)
@@ -257,6 +291,7 @@ int main(void)
 		cmocka_unit_test(segment_elsewhere),
 		cmocka_unit_test(not_led_back),
 		cmocka_unit_test(begun_behind),
+		cmocka_unit_test(begun_ahead),
 		cmocka_unit_test(acknowledgement_of_nothing),
 		cmocka_unit_test(end_elsewhere),
 		cmocka_unit_test(fin_elsewhere),
