@@ -219,8 +219,8 @@ void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 			return;
 		in->counters->v[BP_C_GAP_LOST] += gap;
 		known = bp_mqtt_read_gap(in, f, dir, gap);
-		f->next[dir] = end;
 		if (known) {
+			f->next[dir] = end;
 			bp_tally(in, BP_C_GAP_IN_PACKET);
 			bp_hold_drain(in, f, dir);
 		} else {

@@ -40,6 +40,12 @@ bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
 	return seq - f->next[dir] + NEAR <= 2 * NEAR;
 }
 
+/* No search goes back behind this: it was read before, or its receiver has it. */
+static uint32_t *back_to(struct bp_flow *f, unsigned dir)
+{
+	return &f->skip[dir];
+}
+
 void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_tally(in, BP_C_SEEK_ENTERED);
@@ -53,6 +59,7 @@ void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
 	if (in->resync_pushes != 0 && in->judged[dir] && f->known != 0)
 		f->pending |= BP_FLOW_PUSHES(dir);
+	*back_to(f, dir) = f->stream[dir] == BP_STREAM_UNSEEN ? seq : f->next[dir];
 	f->stream[dir] = BP_STREAM_SEEK;
 	f->next[dir] = seq;
 	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
@@ -311,6 +318,13 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 		s->pushes = BP_PUSHES_CUT;
 		s->behind = seq + n != f->next[dir];
 		s->run_end = seq + n;
+		/*
+		 * It may be the true sender's, and the guess a stranger's, made where the true
+		 * stream will come to: its question would be taken for answered then. Who sends
+		 * again what was lost further on asks again, too.
+		 */
+		if (s->behind)
+			s->expect_type = 0;
 		return;
 	}
 	s->behind = 0;
@@ -347,6 +361,8 @@ void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 {
 	struct bp_seek *s = &f->seek[dir];
 
+	if ((int32_t)(ack - *back_to(f, dir)) > 0)
+		*back_to(f, dir) = ack;
 	/* bytes that were never seen have gone by: they may have been anything */
 	if ((int32_t)(ack - f->next[dir]) > 0) {
 		s->valid = 0;
@@ -357,11 +373,14 @@ void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	 * A segment seemed repeated, and the peer has no more than that: a stranger's segment, or
 	 * an acknowledgement of what was never sent, has led the search ahead of the stream. It
 	 * goes back no further than the peer has come, or a stranger could lead it back, to where
-	 * the peer's next answer seems to prove what the peer never read.
+	 * the peer's next answer seems to prove what the peer never read; nor behind what was
+	 * judged, which the peer may not have yet.
 	 */
 	if (s->behind && s->run_end - ack <= NEAR) {
 		s->valid = s->behind = 0;
 		f->next[dir] = s->run_end;
+		if ((int32_t)(f->next[dir] - *back_to(f, dir)) < 0)
+			f->next[dir] = *back_to(f, dir);
 		return;
 	}
 	if (!s->valid || s->pushes != in->resync_pushes || (int32_t)(ack - s->run_end) < 0)

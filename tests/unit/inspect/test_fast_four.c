@@ -45,7 +45,7 @@ static size_t with_options(const struct peer *c, uint8_t *frame, size_t n)
 /* Something by which one differs; true: its stream goes on all the same. */
 static bool made_odd(struct bytes *b, const struct kind *k, uint64_t *s)
 {
-	switch (test_below(s, 6)) {
+	switch (test_below(s, 7)) {
 	case 0: /* a packet that is none */
 		b->p[0] ^= (uint8_t)(1u << test_below(s, 8));
 		return false;
@@ -59,6 +59,12 @@ static bool made_odd(struct bytes *b, const struct kind *k, uint64_t *s)
 		mq_empty(b, MQ_PINGREQ);
 		return true;
 	case 4:
+		b->n -= test_below(s, 2) * 4; /* cut, and another behind it */
+		mq_publish(b, &(struct mq_publish){
+				      .version = k->version, .topic = k->topic, .payload = "82"});
+		return true;
+	case 5:
+		b->n = 0;
 		mq_publish(b, &(struct mq_publish){
 				      .version = k->version, .topic = k->topic, .payload = "81"});
 		return true;
@@ -100,6 +106,14 @@ static void next_frame(struct peer *c, const struct kind *k, unsigned odd, uint6
 		frame[14 + test_below(s, (uint32_t)n - 14)] ^= (uint8_t)(1u << test_below(s, 8));
 	if (is_odd && test_below(s, 3) == 0)
 		peer_checksums(c, frame, n);
+	if (is_odd && test_below(s, 3) == 0) /* padded */
+		for (unsigned left = test_below(s, 24); left != 0; left--)
+			frame[n++] = (uint8_t)test_random(s);
+	if (is_odd && test_below(s, 6) == 0) { /* tagged */
+		memmove(frame + 16, frame + 12, n - 12);
+		memcpy(frame + 12, "\x81\0\0\7", 4);
+		n += 4;
+	}
 	both(frame, n);
 	if (is_odd && test_below(s, 3) == 0) /* again at once */
 		both(frame, n);

@@ -148,6 +148,94 @@ static void begun_behind(void **state)
 	}
 }
 
+/*
+ * Nor does a guess prove itself that a stranger made ahead of the true stream, once that has come
+ * as far: what came meanwhile was of another stream.
+ */
+static void begun_ahead(void **state)
+{
+	struct peer c, stranger;
+	struct bytes b = {0};
+
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) { /* who comes first */
+		open_rig();
+		peer_init(&c, false, 1, 0x50000000, 9);
+		stranger = c;
+		stranger.seq[CLIENT] += 500;
+		if (first)
+			publish(&c, "90");
+		mq_empty(&b, MQ_PINGREQ);
+		rig_send_bytes(&rig, &stranger, CLIENT, &b);
+		for (unsigned i = 0; i < 200; i++)
+			publish(&stranger, "99");
+		while ((int32_t)(stranger.seq[CLIENT] - c.seq[CLIENT]) > 1000)
+			publish(&c, "90");
+		mq_empty(&b, MQ_PINGREQ);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		mq_empty(&b, MQ_PINGRESP);
+		rig_send_bytes(&rig, &c, BROKER, &b);
+		publish(&stranger, "99");
+		assert_string_equal(told(), "");
+		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+		rig_close(&rig);
+	}
+}
+
+/* What is under way at once; acknowledged one by one, and with an answer, or not at all. */
+static void window(struct peer *c, bool ping, struct peer *broker)
+{
+	struct bytes b = {0};
+
+	for (unsigned i = 0; i < 10; i++) {
+		if (ping && i == 1) {
+			mq_empty(&b, MQ_PINGREQ);
+			rig_send_bytes(&rig, c, CLIENT, &b);
+		} else {
+			publish(c, i < 9 ? "84" : "89");
+		}
+		if (broker == NULL)
+			continue;
+		broker->seq[CLIENT] = c->seq[CLIENT];
+		if (ping && i == 1) {
+			mq_empty(&b, MQ_PINGRESP);
+			rig_send_bytes(&rig, broker, BROKER, &b);
+		} else {
+			rig_ack(&rig, broker, BROKER);
+		}
+	}
+}
+
+/*
+ * A search that was led ahead of a stream in step does not go back behind what was judged, where
+ * the receiver has not got that yet: what is sent again raises no second alarm.
+ */
+static void judged_once(void **state)
+{
+	struct peer c, again;
+
+	(void)state;
+	for (unsigned ping = 0; ping < 2; ping++) {
+		open_rig();
+		searched(&c, 1);
+		comes_back(&c, 1 + PUSHES);
+		rig_ack(&rig, &c, BROKER);
+		again = c;
+		window(&c, ping, NULL);
+		assert_int_equal(rig_told_count(&rig), 10 - ping);
+		rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 12345,
+			c.seq[CLIENT] + 0x20000, NULL, 0);
+		assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 2);
+		/* none of them had reached the broker */
+		window(&again, ping, &c);
+		assert_string_equal(told(), "");
+		/* and it is found again all the same */
+		assert_int_equal(again.seq[CLIENT], c.seq[CLIENT]);
+		comes_back(&c, 1 + PUSHES);
+		rig_close(&rig);
+	}
+}
+
 /* An acknowledgement of bytes that there never were makes a stream in step a searched one; it is
  * found again where it is. */
 static void acknowledgement_of_nothing(void **state)
@@ -257,6 +345,8 @@ int main(void)
 		cmocka_unit_test(segment_elsewhere),
 		cmocka_unit_test(not_led_back),
 		cmocka_unit_test(begun_behind),
+		cmocka_unit_test(begun_ahead),
+		cmocka_unit_test(judged_once),
 		cmocka_unit_test(acknowledgement_of_nothing),
 		cmocka_unit_test(end_elsewhere),
 		cmocka_unit_test(fin_elsewhere),
