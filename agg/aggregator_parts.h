@@ -88,6 +88,9 @@ struct bp_aggregator {
 	uint16_t room;
 	uint16_t id; /* of IPv4, of the next aggregate that may be fragmented */
 	uint8_t at;  /* for bp_agg_output */
+	/* What waited was lost, and since then there was no buffer: nothing is staged, so that
+	 * messages pass. */
+	bool starved;
 	/* messages that were like the one before (agg/aggregator_usual.c), for tests */
 	uint64_t alike;
 	uint64_t alike_streams; /* likewise (agg/aggregator_many.c) */
@@ -142,6 +145,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 
 	bp_aggregator_begin_in(s, &a->rule[rule], base, buffer, frame, now_ns);
 	a->streams.staged[stream].state |= BP_AGG_STAGE_NONE;
+	a->starved = false;
 	bp_aggregator_began(a, stream, rule, now_ns);
 }
 

@@ -82,6 +82,7 @@ static inline __attribute__((always_inline)) void append_all(struct bp_agg_strea
 
 static __attribute__((noinline)) void lose(struct bp_aggregator *a, unsigned rule, unsigned n)
 {
+	a->starved = true;
 	bp_aggregator_settle(a);
 	bp_agg_stat_add(&a->stats[rule].waiting, -(uint64_t)n);
 	if (a->hooks.lost != NULL)
@@ -108,6 +109,7 @@ bool bp_aggregator_unstage_to(
 		lose(a, bp_agg_usual_rule(g->usual), n);
 		return false;
 	}
+	a->starved = false;
 	memcpy(macs, &g->state, 8);
 	memcpy(macs + 6, first->mac, 6);
 	bp_aggregator_begin_in(s, r, base, buffer, macs, first->arrived_ns);

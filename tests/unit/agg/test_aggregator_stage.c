@@ -29,7 +29,7 @@ static struct udp message(unsigned s, unsigned i)
 	return u;
 }
 
-static void give_all(const struct udp *u, unsigned n)
+static void give_expecting(const struct udp *u, unsigned n, enum bp_agg_verdict expected)
 {
 	static uint8_t frame[BURST][FRAME_MOST];
 	struct bp_agg_input in[BURST];
@@ -41,7 +41,12 @@ static void give_all(const struct udp *u, unsigned n)
 	}
 	bp_aggregator_take(a, in, n, now, wall);
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(in[i].verdict, BP_AGG_TAKEN);
+		assert_int_equal(in[i].verdict, expected);
+}
+
+static void give_all(const struct udp *u, unsigned n)
+{
+	give_expecting(u, n, BP_AGG_TAKEN);
 }
 
 /* A message of each of the first n streams, of which each is numbered i. */
@@ -219,6 +224,32 @@ static void lost_without_buffer(void **state)
 	expect_each(STREAMS, 4, 3);
 }
 
+/* What comes once some were lost passes, until there is a buffer again. */
+static void passes_without_buffer(void **state)
+{
+	struct udp u[STREAMS];
+
+	begin_streams(3);
+	buffers_most = 0;
+	for (unsigned i = 1; i < 4; i++)
+		give_each(STREAMS, i);
+	assert_int_equal(lost, 3 * STREAMS);
+	for (unsigned s = 0; s < STREAMS; s++)
+		u[s] = message(s, 4);
+	give_expecting(u, STREAMS, BP_AGG_PASS);
+	assert_int_equal(lost, 3 * STREAMS);
+	assert_int_equal(stats[0].passed, STREAMS);
+	assert_int_equal(stats[0].waiting, 0);
+	assert_true(bp_aggregator_empty(a));
+	buffers_most = UINT32_MAX;
+	for (unsigned i = 5; i < 8; i++)
+		give_each(STREAMS, i);
+	expect_each(STREAMS, 5, 3);
+	give_each(STREAMS, 8);
+	assert_int_equal(records_used(), STREAMS);
+	assert_int_equal(buffers_out, 0);
+}
+
 /* Nor does anybody wait for ever for one. */
 static void flush_without_buffer(void **state)
 {
@@ -280,6 +311,7 @@ int main(void)
 		cmocka_unit_test_teardown(another_station, tear_down),
 		cmocka_unit_test_teardown(long_ones_have_buffers, tear_down),
 		cmocka_unit_test_teardown(lost_without_buffer, tear_down),
+		cmocka_unit_test_teardown(passes_without_buffer, tear_down),
 		cmocka_unit_test_teardown(flush_without_buffer, tear_down),
 		cmocka_unit_test_teardown(gives_way, tear_down),
 		cmocka_unit_test_teardown(one_of_many, tear_down),
