@@ -450,41 +450,10 @@ static void first_rule_of_several(void **state)
 	tear_down(NULL);
 }
 
-/* What is added to the sum of an aggregate's payloads is added with the carry, however great that
- * has become: octets that are all ones make it the greatest there is. */
-static void sums_carry(void **state)
-{
-	struct udp u[4];
-
-	(void)state;
-	begin_many(8);
-	add_rule("10.1.0.0", 16)->messages = 8;
-	rules_are_set();
-	for (unsigned octet = 0; octet < 256; octet++) {
-		for (unsigned i = 0; i < 4; i++) {
-			u[i] = to_stream(1 + (i == 2));
-			u[i].len = 24;
-			memset(u[i].payload, (int)octet, u[i].len);
-		}
-		u[0].len = 22;
-		memset(u[0].payload, 0, u[0].len);
-		memset(u[1].payload, 0xff, u[1].len);
-		/* the second comes alone, and is of another length than the one before */
-		give_burst(&u[0], 1, NULL, 0);
-		give_burst(&u[1], 1, NULL, 0);
-		give_burst(&u[2], 2, NULL, 0);
-		n_left = 0;
-		bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
-		expect_left(0);
-	}
-	end_many(0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_aggregates_of_many),
-		cmocka_unit_test(sums_carry),
 		cmocka_unit_test(paper_of_many),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(without_buffers),
