@@ -36,9 +36,9 @@ static inline bool four(const struct bp_four *x, const struct bp_inspector *in, 
 
 	memcpy(&kinds, &b->kind[i], sizeof(kinds));
 	if (__builtin_expect(kinds == BP_BATCH_UNVERIFIED * 0x01010101u, 1))
-		return bp_four_judge(x, in, &b->frame[i], true, &b->p[i], raises);
+		return bp_four_judge(x, in, &b->frame[i], true, &b->p[i], &b->number[i], raises);
 	return kinds == BP_BATCH_PLAIN * 0x01010101u &&
-	       bp_four_judge(x, in, &b->frame[i], false, &b->p[i], raises);
+	       bp_four_judge(x, in, &b->frame[i], false, &b->p[i], &b->number[i], raises);
 }
 
 /* Those that are alike, four by four. */
@@ -57,7 +57,7 @@ static NOINLINE void look_alike(const struct bp_inspector *in, struct bp_batch *
 	b->looked = alike;
 	if (x->numbers) {
 		b->alike = alike;
-		b->raises = numbers;
+		b->raises = x->each ? 0 : numbers;
 	}
 }
 
@@ -125,10 +125,29 @@ static inline enum bp_fast_verdict decide_one(struct bp_inspector *in, const str
 	return verdict;
 }
 
+/* A frame whose number was read, by its flow's own rule. */
+static inline enum bp_fast_verdict decide_number(struct bp_inspector *in, const struct bp_batch *b,
+	const struct bp_fast_now *now, struct bp_fast_tally *tally, uint32_t i)
+{
+	const struct bp_four *x = in->four;
+	struct bp_flow *f = b->l[i].flow;
+	const struct bp_rule *rule;
+
+	if (__builtin_expect(!bp_four_known(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+		return BP_FAST_GENERAL;
+	rule = bp_four_rule(now->rules, f);
+	if (__builtin_expect(rule == NULL, 0))
+		return BP_FAST_GENERAL;
+	bp_fast_note(now->ticks, f, x->len);
+	bp_fast_count(in, tally, rule->slot, 1);
+	return BP_FAST_QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
+}
+
 /* Returns one more than the last frame that went the general way, 0 where none did. `alike` is
- * b->alike, or 0, a constant. */
+ * b->alike, or 0, a constant; so is `each`, as in fast_four.h. */
 static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspector *in,
-	struct bp_batch *b, const uint64_t alike, void (*general)(void *arg, uint32_t i), void *arg)
+	struct bp_batch *b, const uint64_t alike, const bool each,
+	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	const struct bp_fast_now now = {.rules = bp_ruleset_rule(in->rules, 0),
 		.memo_gen = (bp_v16)(bp_v4){0, 0, 0, in->gen},
@@ -144,10 +163,15 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 		const uint64_t bit = (uint64_t)1 << i;
 		enum bp_fast_verdict verdict = BP_FAST_GENERAL;
 
-		if (__builtin_expect(alike >> i & 1, 1)) {
+		if (each && __builtin_expect(alike >> i & 1, 1)) {
+			verdict = decide_number(in, b, &now, &tally, i);
+			raises |= (uint64_t)(verdict == BP_FAST_RAISES) << i;
+			if (__builtin_expect(verdict != BP_FAST_GENERAL, 1))
+				continue;
+		} else if (__builtin_expect(alike >> i & 1, 1)) {
 			if (__builtin_expect(
-				    bp_four_take(x, now.ticks, b->frame[i], &b->l[i], &b->p[i]),
-				    1)) {
+				    bp_four_known(x, b->frame[i], &b->l[i], &b->p[i]), 1)) {
+				bp_fast_note(now.ticks, b->l[i].flow, x->len);
 				n_alike++;
 				continue;
 			}
@@ -173,13 +197,19 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 static NOINLINE uint32_t decide(struct bp_inspector *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
-	return decide_by(in, b, 0, general, arg);
+	return decide_by(in, b, 0, false, general, arg);
 }
 
 static NOINLINE uint32_t decide_alike(struct bp_inspector *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
-	return decide_by(in, b, b->alike, general, arg);
+	return decide_by(in, b, b->alike, false, general, arg);
+}
+
+static NOINLINE uint32_t decide_each(struct bp_inspector *in, struct bp_batch *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	return decide_by(in, b, b->alike, true, general, arg);
 }
 
 /* After so many of a kind, more are expected. */
@@ -199,10 +229,11 @@ static NOINLINE void learn(struct bp_inspector *in, struct bp_batch *b)
 		one_rule &= b->l[i].flow->memo_rule == b->l[last].flow->memo_rule;
 	}
 	/* numbers, if those of all of them are alike */
-	if (one_rule && bp_four_set(x, in, b->l[last].flow, b->frame[last], &b->p[last], true) &&
+	if (bp_four_set(x, in, b->l[last].flow, b->frame[last], &b->p[last],
+		    one_rule ? BP_FOUR_RULE : BP_FOUR_NUMBERS) &&
 		four(x, in, b, begin, &raises) && four(x, in, b, begin + 4, &raises))
 		return;
-	(void)bp_four_set(x, in, b->l[last].flow, b->frame[last], &b->p[last], false);
+	(void)bp_four_set(x, in, b->l[last].flow, b->frame[last], &b->p[last], BP_FOUR_HEADS);
 }
 
 void bp_batch_read(struct bp_inspector *in, struct bp_batch *b,
@@ -220,7 +251,11 @@ void bp_batch_read(struct bp_inspector *in, struct bp_batch *b,
 		look(in, b);
 		verify(b);
 	}
-	unusual = b->alike == 0 ? decide(in, b, general, arg) : decide_alike(in, b, general, arg);
+	if (b->alike == 0)
+		unusual = decide(in, b, general, arg);
+	else
+		unusual = x->each ? decide_each(in, b, general, arg)
+				  : decide_alike(in, b, general, arg);
 	if (b->n < IN_A_ROW)
 		return;
 	/* where few are alike, it costs more to look for them than it gains */

@@ -41,8 +41,9 @@ struct bp_batch {
 	struct bp_fast_publish p[BP_BATCH];
 	/* bit i is frame i: */
 	uint64_t looked; /* alike as fast_four.h has it: p[i] is filled in */
-	uint64_t alike;  /* of these, those whose numbers were judged */
+	uint64_t alike;  /* of these, those whose numbers were read */
 	uint64_t raises; /* of these, those that raise, if they can be taken */
+	uint32_t number[BP_BATCH] __attribute__((aligned(16)));
 };
 _Static_assert(BP_BATCH == 64, "a bit of a word for each");
 

@@ -59,26 +59,28 @@ static void set_head(struct bp_four *x, const uint8_t *frame)
 	}
 }
 
-/* What bp_four_take() compares and bp_four_raises() judges by. False: there is no number. */
+/* What bp_four_known() compares and bp_four_raises() judges by. False: there is no number. */
 static bool set_numbers(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
-	const uint8_t *frame)
+	const uint8_t *frame, bool each)
 {
 	const struct bp_rule *rule;
 	uint32_t digits, n;
 	unsigned point;
 
-	if (f->memo_rule >= BP_MEMO_MANY)
+	rule = bp_four_rule(bp_ruleset_rule(in->rules, 0), f);
+	if (rule == NULL)
 		return false;
-	rule = bp_ruleset_rule(in->rules, f->memo_rule);
 	x->properties = f->version == BP_MQTT_V5;
 	n = x->end - x->body - x->properties;
-	if (rule->fast != BP_RULE_FAST_TEXT ||
-		!bp_number_digits_before(frame + x->end, n, &digits, &point))
+	if (!bp_number_digits_before(frame + x->end, n, &digits, &point))
 		return false;
 	set_text(x, n, point);
 	x->low = (bp_v4){0} + rule->short_raise.at[point].low;
 	x->span = (bp_v4){0} + rule->short_raise.at[point].span;
-	x->memo = (bp_v16)(bp_v4){0, 0, f->memo_rule, in->gen};
+	x->each = each;
+	x->point = (uint8_t)point;
+	x->memo = (bp_v16)(bp_v4){0, 0, each ? 0 : f->memo_rule, in->gen};
+	x->memo_asked = (bp_v16)(bp_v4){-1, -1, each ? 0 : -1, -1};
 	x->state = BP_FAST_STATE(f->version);
 	x->slot = rule->slot;
 	return true;
@@ -88,7 +90,7 @@ static bool set_numbers(struct bp_four *x, const struct bp_inspector *in, const 
 #define BATCHES 1024
 
 bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
-	const uint8_t *frame, const struct bp_fast_publish *p, bool numbers)
+	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what)
 {
 	memset(x, 0, sizeof(*x));
 	x->at = bp_fast_at(frame);
@@ -105,17 +107,17 @@ bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct 
 	x->batches = BATCHES;
 	set_head(x, frame);
 	set_sums(x);
-	x->numbers = numbers;
-	x->on = !numbers || set_numbers(x, in, f, frame);
+	x->numbers = what != BP_FOUR_HEADS;
+	x->on = !x->numbers || set_numbers(x, in, f, frame, what == BP_FOUR_NUMBERS);
 	return x->on;
 }
 
 #else
 
 bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
-	const uint8_t *frame, const struct bp_fast_publish *p, bool numbers)
+	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what)
 {
-	(void)in, (void)f, (void)frame, (void)p, (void)numbers;
+	(void)in, (void)f, (void)frame, (void)p, (void)what;
 	return x->on; /* never set */
 }
 

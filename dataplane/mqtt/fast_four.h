@@ -11,8 +11,8 @@
  * others it is compared. What is left are checksums and the topic's hash, which are worked on for
  * four frames at a time.
  *
- * Where they also have numbers as text, of as many digits and with the point at the same place, and
- * the same rule judges them, the numbers are judged four at a time too.
+ * Where they also have numbers as text, of as many digits and with the point at the same place, the
+ * numbers are read four at a time, too, and judged so if one rule judges them all.
  *
  * As in fast.h nothing is written before everything is decided, and "no" only costs time.
  */
@@ -27,17 +27,21 @@ struct bp_four {
 	bp_v16 last;           /* those of the last 16 octets that were not summed before */
 	bp_v4 ip_sum, tcp_sum; /* to be added to the sums: of IP header, and of TCP */
 	bp_v4 low, span; /* numbers that raise: low .. low + span, as bp_short_ranges has it */
-	bp_v16 memo;     /* rule and generation, where a flow has them behind the topic's hash */
-	bp_v16 state;    /* of a flow, as bp_fast_is() compares it */
-	uint32_t gen;    /* of the rules */
-	uint32_t slot;   /* of the rule, in the statistics */
+	/* Rule and generation, where a flow has them behind the topic's hash, and what of them
+	 * counts. */
+	bp_v16 memo, memo_asked;
+	bp_v16 state;  /* of a flow, as bp_fast_is() compares it */
+	uint32_t gen;  /* of the rules */
+	uint32_t slot; /* of the rule, in the statistics */
 	uint32_t topic, topic_len, at;
 	uint16_t total;          /* of the IPv4 header, as it lies in memory */
 	uint16_t body, end, len; /* as in struct bp_fast_publish */
 	uint16_t batches;        /* for so many more this counts */
 	bool identifier;         /* there is one before `body`, which must not be 0 */
-	bool numbers;            /* they are judged too; only then also the following: */
+	bool numbers;            /* they are read too; only then also the following: */
+	bool each;               /* each flow has a rule of its own, by which it is judged */
 	bool properties;         /* their length is at `body`, and must be 0 */
+	uint8_t point;           /* characters of a number from the point on */
 	bool on;
 };
 
@@ -49,12 +53,19 @@ struct bp_four {
 /* Octets of the PUBLISH that are compared, or at least read. */
 #define BP_FOUR_HEAD 8u
 
+/* How much of frames is alike. */
+enum bp_four_what {
+	BP_FOUR_HEADS,
+	BP_FOUR_NUMBERS, /* and numbers */
+	BP_FOUR_RULE,    /* and the rule that judges them */
+};
+
 /*
  * Says in x what is like a frame that was judged as usual, of flow `f`. False, and x is off, where
- * that can't be said: the frame is too short, or, where `numbers` are asked for, it has none.
+ * that can't be said: the frame is too short, or, where numbers are asked for, it has none.
  */
 bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
-	const uint8_t *frame, const struct bp_fast_publish *p, bool numbers);
+	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what);
 
 /* fast_four.c: whether identifiers and properties of the four are as they must be. */
 bool bp_four_rest(const struct bp_four *x, const uint8_t *const *frame);
@@ -69,8 +80,8 @@ static inline uint16_t bp_four_total(const uint8_t *frame)
 
 #if defined(__SSE4_1__)
 
-/* Which of the four numbers raise: bit i of the answer is that of frame i. */
-static inline uint32_t bp_four_raises(const struct bp_four *x, bp_v16 first_two, bp_v16 last_two)
+/* The four numbers, without the point, from their characters, of which '0' was taken off. */
+static inline bp_v4 bp_four_numbers(const struct bp_four *x, bp_v16 first_two, bp_v16 last_two)
 {
 	const __m128i tens = _mm_set1_epi16(1 << 8 | 10), hundreds = _mm_set1_epi32(1 << 16 | 100);
 	const __m128i joins = (__m128i)x->joins;
@@ -78,8 +89,15 @@ static inline uint32_t bp_four_raises(const struct bp_four *x, bp_v16 first_two,
 	__m128i b = _mm_maddubs_epi16(_mm_shuffle_epi8((__m128i)last_two, joins), tens);
 	__m128i n = _mm_packus_epi32(_mm_madd_epi16(a, hundreds), _mm_madd_epi16(b, hundreds));
 
-	n = _mm_madd_epi16(n, _mm_set1_epi32(1 << 16 | 10000));
-	n = _mm_sub_epi32(n, (__m128i)x->low);
+	return (bp_v4)_mm_madd_epi16(n, _mm_set1_epi32(1 << 16 | 10000));
+}
+
+/* Which of the four numbers raise by the rule that judges them all: bit i of the answer is that of
+ * frame i. */
+static inline uint32_t bp_four_raises(const struct bp_four *x, bp_v4 numbers)
+{
+	__m128i n = _mm_sub_epi32((__m128i)numbers, (__m128i)x->low);
+
 	n = _mm_cmpeq_epi32(_mm_min_epu32(n, (__m128i)x->span), n);
 	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(n));
 }
@@ -107,17 +125,17 @@ static inline void bp_four_read(const struct bp_four *x, const struct bp_inspect
 
 /*
  * Judges frame[0..4), plain ones. True: all four are alike, with right checksums; then p[0..4) is
- * filled in, and, where numbers are judged, *raises is as bp_four_raises() says. `sums`, a
- * constant: whether the checksums are to be looked at.
+ * filled in, and, where numbers are read, number[0..4) and *raises, which is as bp_four_raises()
+ * says. `sums`, a constant: whether the checksums are to be looked at.
  */
 static inline __attribute__((always_inline)) bool bp_four_judge(const struct bp_four *x,
 	const struct bp_inspector *in, const uint8_t *const *frame, bool sums,
-	struct bp_fast_publish *p, uint32_t *raises)
+	struct bp_fast_publish *p, uint32_t *number, uint32_t *raises)
 {
 	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
 	static const bp_v8_asked to = {1, 1, 0, 0, 0, 0, 0, 0}, from = {0, 0, 0, 0, 0, 0, 1, 1};
 	bp_v16 tcp_differ = {0}, head_differ = {0}, differ, text[2];
-	bp_v4 ip[2], tcp[2], ok = (bp_v4){0} - 1;
+	bp_v4 ip[2], tcp[2], numbers, ok = (bp_v4){0} - 1;
 	uint32_t odd = 0;
 
 	for (unsigned i = 0; i < 4; i++) /* a shorter one must not be read as far */
@@ -169,36 +187,46 @@ static inline __attribute__((always_inline)) bool bp_four_judge(const struct bp_
 	if (__builtin_expect(x->identifier | x->properties, 0) && !bp_four_rest(x, frame))
 		return false;
 	bp_four_read(x, in, frame, p);
-	*raises = bp_four_raises(x, text[0], text[1]);
+	numbers = bp_four_numbers(x, text[0], text[1]);
+	memcpy(number, &numbers, sizeof(numbers));
+	*raises = bp_four_raises(x, numbers);
 	return true;
 }
 
 #else
 
 static inline bool bp_four_judge(const struct bp_four *x, const struct bp_inspector *in,
-	const uint8_t *const *frame, bool sums, struct bp_fast_publish *p, uint32_t *raises)
+	const uint8_t *const *frame, bool sums, struct bp_fast_publish *p, uint32_t *number,
+	uint32_t *raises)
 {
-	(void)x, (void)in, (void)frame, (void)sums, (void)p, (void)raises;
+	(void)x, (void)in, (void)frame, (void)sums, (void)p, (void)number, (void)raises;
 	return false; /* and bp_four_set() sets none */
 }
 
 #endif
 
 /*
- * Takes a frame that is alike and whose number was judged, if its flow is as bp_fast_known() and
- * bp_fast_in_sequence() want it, of the same MQTT version, and the rule the same. False: nothing
- * was changed.
+ * Whether a frame that is alike and whose number was read is of a flow as bp_fast_known() and
+ * bp_fast_in_sequence() want it, of the same MQTT version, and of the same rule, if it is one.
  */
-static inline bool bp_four_take(const struct bp_four *x, uint32_t ticks, const uint8_t *frame,
+static inline bool bp_four_known(const struct bp_four *x, const uint8_t *frame,
 	const struct bp_lookup *l, const struct bp_fast_publish *p)
 {
-	struct bp_flow *f = l->flow;
+	return bp_fast_is(l->flow, l, p, x->memo, x->memo_asked, x->state, 0xff) &&
+	       bp_fast_in_sequence(l->flow, frame + BP_FAST_L4);
+}
 
-	if (!bp_fast_is(f, l, p, x->memo, bp_v16_of(0xff), x->state, 0xff) ||
-		!bp_fast_in_sequence(f, frame + BP_FAST_L4))
-		return false;
-	bp_fast_note(ticks, f, x->len);
-	return true;
+/* The rule that judges as text what a flow publishes, whose memo is of the rules in force; NULL:
+ * none does. */
+static inline const struct bp_rule *bp_four_rule(
+	const struct bp_rule *rules, const struct bp_flow *f)
+{
+	const struct bp_rule *rule;
+
+	if (f->memo_rule >= BP_MEMO_MANY)
+		return NULL;
+	rule = &rules[f->memo_rule];
+	return rule->fast == BP_RULE_FAST_TEXT ? rule : NULL;
 }
 
 #endif
