@@ -101,7 +101,9 @@ def _setns(f):
 
 
 def port_devices(driver, names=("devices", "cloud", "edge")):
-    return [{"name": n, "device": f"net_{driver}{i},iface={n}"} for i, n in enumerate(names)]
+    # with its 512 frames the driver loses some where others have the processor for some milliseconds
+    ring = ",framecnt=4096" if driver == "af_packet" else ""
+    return [{"name": n, "device": f"net_{driver}{i},iface={n}{ring}"} for i, n in enumerate(names)]
 
 
 class Gateway:
