@@ -451,7 +451,7 @@ static void place_all(struct bp_aggregator_burst *k)
 	struct bp_aggregator_many *many = &k->a->many;
 	const uint64_t all = ~0ull >> (64 - k->n);
 
-	if (k->stages && k->general == 0 && k->a->streams.stage.n >= k->n) {
+	if (k->stages && k->general == 0) {
 		bp_aggregator_many_stage(k);
 	} else if (k->odd != 0) {
 		place_in_order(k, all & (~k->odd | k->general));
@@ -508,10 +508,14 @@ void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, u
 	k.taken_octets = 0;
 	k.n = n;
 	k.stages = a->many.alike.kind != BP_ALIKE_NOTHING && a->rule[a->many.rule].stages &&
-		   !a->starved;
+		   !a->starved && a->streams.stage.n >= n;
+	k.written = false;
 	k.at = at;
 	k.guessed = 0;
 	k.unlike = n;
+	if (k.stages)
+		memcpy(k.record, a->streams.stage.unused + a->streams.stage.n - n,
+			n * sizeof(k.record[0]));
 	take(&k);
 	if (last)
 		note_usual(&k);

@@ -26,7 +26,8 @@ struct staging {
 enum likeness {
 	UNLIKE,
 	ALIKE,       /* rule, and octets of message and frame */
-	ALIKE_MIDDLE /* likewise; their payloads have 16 to 32 octets */
+	ALIKE_MIDDLE, /* likewise; their payloads have 16 to 32 octets */
+	WRITTEN       /* likewise, and they are in their records */
 };
 
 static inline void fetch(const void *p)
@@ -144,12 +145,12 @@ static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 
 /* ---- staging ---- */
 
-/* Writes a message that came in frame f to a record. `shape`: octets of the frame beyond the least,
- * and its payload's << 24. */
+/* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of the
+ * frame beyond the least << 16. */
 static inline __attribute__((always_inline)) void write_record(struct bp_agg_record *r,
 	const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns, bool middle)
 {
-	const uint32_t len = shape >> 24, last = shape | (uint32_t)f[AT_IP + BP_IP4_TTL] << 16;
+	const uint32_t len = shape >> 8 & 0xff, first = shape | f[AT_IP + BP_IP4_TTL];
 	const uint8_t *payload = f + AT_PAYLOAD;
 	uint64_t sender;
 	uint16_t sport;
@@ -157,11 +158,11 @@ static inline __attribute__((always_inline)) void write_record(struct bp_agg_rec
 	memcpy(&sport, f + AT_UDP, sizeof(sport));
 	/* its last six octets are the source MAC address */
 	sender = (bp_load_le64(f + 4) & ~0xffffull) | sport;
+	r->arrived_ns = now_ns;
+	memcpy(&r->hops, &first, sizeof(first));
 	memcpy(r->src, f + AT_IP + BP_IP4_SRC, sizeof(r->src));
 	r->sum = sum;
 	memcpy(r->sport, &sender, sizeof(sender));
-	r->arrived_ns = now_ns;
-	memcpy(&r->more, &last, sizeof(last));
 	if (middle) {
 		const bp_v16 a = bp_v16_load(payload), b = bp_v16_load(payload + len - 16);
 
@@ -188,7 +189,7 @@ static inline bool is_short(
 {
 	const uint32_t len = k->len[i], more = k->in[i].frame_len - bp_agg_least(len);
 
-	*shape = more | len << 24;
+	*shape = len << 8 | more << 16;
 	return k->in[i].rule == x->rule && len <= BP_AGG_STAGE_PAYLOAD && more <= UINT16_MAX;
 }
 
@@ -199,45 +200,44 @@ static inline __attribute__((always_inline)) unsigned stage_run(struct bp_aggreg
 	struct bp_agg_streams *const t = &k->a->streams;
 	struct bp_agg_staged *const staged = t->staged - 1;
 	struct bp_agg_record *const records = t->stage.record;
-	const uint32_t *unused = t->stage.unused + t->stage.n;
 	const uint64_t now_ns = k->now_ns, most = x->most;
 	uint32_t n_begun = x->n_begun, n_done = x->n_done, shape = 0;
 	struct bp_agg_input *in = &k->in[i];
-	uint64_t octets = 0;
+	uint64_t octets = 0, to = bp_load_le64(in->frame);
+	const uint32_t each = in->frame_len;
 	const unsigned from = i;
 
-	if (alike != UNLIKE)
+	if (alike != UNLIKE && alike != WRITTEN)
 		is_short(k, x, i, &shape);
 	for (; i < until; i++, in++) {
 		const uint32_t row = k->row[i];
 		struct bp_agg_staged *g = &staged[row];
 		const uint64_t state = g->state;
 		const uint32_t count = (uint32_t)(state >> 48);
-		uint32_t record;
 
-		if (alike == UNLIKE && !is_short(k, x, i, &shape))
+		if (alike == UNLIKE) {
+			if (!is_short(k, x, i, &shape))
+				break;
+			to = bp_load_le64(in->frame);
+			octets += in->frame_len;
+		}
+		if (__builtin_expect(g->usual != k->usual[i] || !fits(state, to, most), 0))
 			break;
-		if (__builtin_expect(
-			    g->usual != k->usual[i] || !fits(state, bp_load_le64(in->frame), most),
-			    0))
-			break;
-		record = *--unused;
-		write_record(&records[record], in->frame, shape, k->sum[i], now_ns,
-			alike == ALIKE_MIDDLE);
-		g->record[count] = record;
+		if (alike != WRITTEN)
+			write_record(&records[k->record[i]], in->frame, shape, k->sum[i], now_ns,
+				alike == ALIKE_MIDDLE);
+		g->record[count] = k->record[i];
 		g->state = state + BP_AGG_STAGE_ONE;
 		x->begun[n_begun] = row - 1;
 		n_begun += count == 0;
 		x->done[n_done] = row - 1;
 		n_done += count + 1 == most;
 		in->verdict = BP_AGG_TAKEN;
-		octets += in->frame_len;
 	}
-	t->stage.n = (uint32_t)(unused - t->stage.unused);
 	x->n_begun = n_begun;
 	x->n_done = n_done;
 	k->taken += i - from;
-	k->taken_octets += octets;
+	k->taken_octets += alike == UNLIKE ? octets : (uint64_t)each * (i - from);
 	return i;
 }
 
@@ -255,6 +255,7 @@ static __attribute__((noinline)) void stage_odd(
 	if (stage_run(k, x, i, i + 1, UNLIKE) != i)
 		return;
 	settle(k, x, i);
+	t->stage.unused[t->stage.n++] = k->record[i];
 	k->s[i] = &t->stream[k->row[i]] - 1;
 	bp_aggregator_many_place(k, i);
 	k->row[i] = (uint32_t)(k->s[i] + 1 - t->stream);
@@ -286,9 +287,14 @@ static inline unsigned chunk(const struct bp_aggregator_burst *k, unsigned i)
 static inline __attribute__((always_inline)) void stage_all(
 	struct bp_aggregator_burst *k, enum likeness alike)
 {
-	struct staging x = {.rule = k->a->many.rule, .most = k->a->rule[k->a->many.rule].most};
+	struct bp_agg_stage *stage = &k->a->streams.stage;
+	struct staging x; /* its arrays are written before they are read */
 	unsigned looked = 0;
 
+	x.n_begun = x.n_done = x.looked = 0;
+	x.rule = k->a->many.rule;
+	x.most = k->a->rule[x.rule].most;
+	stage->n -= k->n;
 	count_for(k, x.rule);
 	for (unsigned i = 0; i < k->n;) {
 		const unsigned until = chunk(k, i);
@@ -299,7 +305,7 @@ static inline __attribute__((always_inline)) void stage_all(
 			looked = ahead;
 		}
 		if (until == i) {
-			i++;
+			stage->unused[stage->n++] = k->record[i++];
 			continue;
 		}
 		i = stage_run(k, &x, i, until, alike);
@@ -315,7 +321,9 @@ void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 {
 	const unsigned len = k->len[0];
 
-	if (k->odd != 0 || k->unlike != k->n || len > BP_AGG_STAGE_PAYLOAD ||
+	if (k->written)
+		stage_all(k, WRITTEN);
+	else if (k->odd != 0 || k->unlike != k->n || len > BP_AGG_STAGE_PAYLOAD ||
 		k->in[0].frame_len - bp_agg_least(len) > UINT16_MAX)
 		stage_all(k, UNLIKE);
 	else if (len >= 16 && len <= 32)

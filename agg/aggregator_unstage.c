@@ -3,17 +3,17 @@
 
 /* An aggregate of what is staged (agg/stage.h). */
 
-/* Octets of a record's frame beyond the least, hops and length, as one number. */
+/* Hops and length of a record, and octets of its frame beyond the least, as one number. */
 static inline uint32_t shape(const struct bp_agg_record *r)
 {
 	uint32_t word;
 
-	memcpy(&word, &r->more, sizeof(word));
+	memcpy(&word, &r->hops, sizeof(word));
 	return word;
 }
 _Static_assert(
-	offsetof(struct bp_agg_record, hops) == offsetof(struct bp_agg_record, more) + 2 &&
-		offsetof(struct bp_agg_record, len) == offsetof(struct bp_agg_record, more) + 3,
+	offsetof(struct bp_agg_record, len) == offsetof(struct bp_agg_record, hops) + 1 &&
+		offsetof(struct bp_agg_record, more) == offsetof(struct bp_agg_record, hops) + 2,
 	"one number");
 
 /* Appends those from the second on that are like the first, behind which they go: how many there
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg
 	bp_agg_full_alike_end(&s->writer, &w, i - 1);
 	s->sum = sum;
 	s->arrived_ns = arrived;
-	s->more = i * (like & UINT16_MAX);
+	s->more = i * (like >> 16);
 	return i;
 }
 

@@ -3,10 +3,10 @@
 #define BP_AGG_STAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "proto/vec16.h"
+#include "proto/ip.h"
 
 /*
  * Messages that wait for their aggregate without one: of many streams, each of which gets a message
@@ -21,18 +21,24 @@
 #define BP_AGG_STAGE_MOST 8u     /* messages of a stream */
 #define BP_AGG_STAGE_PAYLOAD 36u /* octets of a message */
 
-/* A message. It begins like 16 octets from a frame's source address on, as proto/agg_full_alike.h
- * has them: address, something, and the port at 8. */
+/* A message: 64 octets of its frame from the IP header on, where TTL, source, port and payload stay
+ * where they are, and what is needed besides is in the place of what all messages of a stream have
+ * in common. */
 struct bp_agg_record {
-	uint8_t src[4];
-	uint32_t sum; /* bp_sum() of the payload, folded */
-	uint8_t sport[2], mac[6];
 	uint64_t arrived_ns;
-	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
 	uint8_t hops, len; /* len: of the payload */
+	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
+	uint8_t src[4];    /* from here on as proto/agg_full_alike.h wants it: the port is at 8 */
+	uint32_t sum;      /* bp_sum() of the payload, folded */
+	uint8_t sport[2], mac[6];
 	uint8_t payload[BP_AGG_STAGE_PAYLOAD];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_agg_record) == 64, "a line");
+_Static_assert(offsetof(struct bp_agg_record, hops) == BP_IP4_TTL &&
+		       offsetof(struct bp_agg_record, src) == BP_IP4_SRC &&
+		       offsetof(struct bp_agg_record, sport) == BP_IP4_HDR &&
+		       offsetof(struct bp_agg_record, payload) == BP_IP4_HDR + 8u,
+	"as in the frame");
 
 /* Of a stream: all that changes while it has no aggregate. */
 struct bp_agg_staged {
