@@ -86,24 +86,26 @@ BP_DATAGRAM_INLINE uint8_t *finish(struct bp_aggregator *a, const struct bp_aggr
 	return frame;
 }
 
-static inline void count(struct bp_aggregator *a, const struct bp_agg_stream *s,
-	struct bp_agg_stream_row *row, unsigned rule, enum bp_agg_flush reason, unsigned octets,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
+	const struct bp_aggregator_tally *t)
 {
 	struct bp_agg_stats *st = &a->stats[rule];
-	const unsigned n = s->writer.count;
 
-	bp_agg_stat_add(&st->aggregates, 1);
-	bp_agg_stat_add(&st->aggregate_octets, octets);
-	bp_agg_stat_add(&st->flushed[reason], 1);
-	bp_agg_stat_add(&st->delay_ns, n * now_ns - s->arrived_ns);
-	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - s->began_ns)], 1);
-	bp_agg_stat_add(&st->waiting, -(uint64_t)n);
-	bp_agg_stat_add(&row->messages, n);
-	bp_agg_stat_add(&row->message_octets, bp_aggregator_octets(a, s));
-	bp_agg_stat_add(&row->aggregates, 1);
-	bp_agg_stat_add(&row->aggregate_octets, octets);
-	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
+	bp_agg_stat_add(&st->aggregates, t->aggregates);
+	bp_agg_stat_add(&st->aggregate_octets, t->octets);
+	bp_agg_stat_add(&st->flushed[reason], t->aggregates);
+	bp_agg_stat_add(&st->delay_ns, t->delay_ns);
+	bp_agg_stat_add(&st->waiting, -t->messages);
+}
+
+static inline void count(struct bp_aggregator *a, const struct bp_agg_stream *s, uint32_t stream,
+	unsigned rule, enum bp_agg_flush reason, unsigned octets, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_aggregator_tally t = {0};
+
+	bp_aggregator_count(&t, &a->stats[rule], &a->streams.row[stream], s->writer.count,
+		bp_aggregator_octets(a, s), octets, s->arrived_ns, s->began_ns, now_ns, wall_ns);
+	bp_aggregator_enter(a, rule, reason, &t);
 }
 
 static inline struct bp_agg_output output(const struct bp_aggregator *a,
@@ -137,9 +139,8 @@ void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_ag
 	*out = output(a, s, rule, frame, len);
 }
 
-/* What is staged leaves as an aggregate, without one of its stream's own. */
-static void leave_staged(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
-	uint64_t now_ns, uint64_t wall_ns)
+void bp_aggregator_leave_unlike(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_agg_staged *g = &a->streams.staged[stream];
 	const unsigned rule = bp_agg_usual_rule(g->usual);
@@ -148,13 +149,10 @@ static void leave_staged(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	const uint8_t *frame;
 	size_t len;
 
-	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
-	if (!bp_aggregator_unstage_to(a, g, &s))
-		return;
+	bp_aggregator_unstage_to(a, g, &s, base, buffer);
 	frame = finish(a, &a->rule[rule], &s, g, g->src, g->sport, false, 4, 0, &len);
 	out = output(a, &s, rule, frame, len);
-	bp_aggregator_settle(a);
-	count(a, &s, &a->streams.row[stream], rule, reason, out.len, now_ns, wall_ns);
+	count(a, &s, stream, rule, reason, out.len, now_ns, wall_ns);
 	a->hooks.send(a->hooks.arg, &out);
 }
 
@@ -165,12 +163,14 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	struct bp_agg_output out;
 
 	if (bp_agg_staged_count(&a->streams.staged[stream]) != 0) {
-		leave_staged(a, stream, reason, now_ns, wall_ns);
+		bp_aggregator_leave_staged(a,
+			bp_agg_usual_rule(a->streams.staged[stream].usual), &stream, 1, reason,
+			now_ns, wall_ns);
 		return;
 	}
 	bp_aggregator_finish(a, stream, &out);
 	bp_aggregator_settle(a);
-	count(a, s, &a->streams.row[stream], out.rule, reason, out.len, now_ns, wall_ns);
+	count(a, s, stream, out.rule, reason, out.len, now_ns, wall_ns);
 	bp_aggregator_end(a, s);
 	bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 	a->hooks.send(a->hooks.arg, &out);

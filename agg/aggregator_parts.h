@@ -219,8 +219,15 @@ void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, u
  * lost. */
 bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
 /* Likewise, into one that is nobody's, in *s, and is to be sent at once. */
-bool bp_aggregator_unstage_to(
-	struct bp_aggregator *a, struct bp_agg_staged *g, struct bp_agg_stream *s);
+void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
+	struct bp_agg_stream *s, uint8_t *base, void *buffer);
+/* What is staged of a stream is no more; its records may be read until the next is written. */
+void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g);
+/* Likewise, and it is lost. */
+void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g);
+/* What is staged of streams, of a rule, leaves as an aggregate of each. */
+void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
+	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
 /* When what a stream holds began. */
 static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uint32_t stream)
 {
@@ -228,6 +235,37 @@ static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uin
 
 	return bp_agg_staged_count(g) != 0 ? a->streams.stage.record[g->record[0]].arrived_ns
 					   : a->streams.stream[stream].began_ns;
+}
+
+/* What is staged of a stream leaves, messages that have little in common, by that buffer. */
+void bp_aggregator_leave_unlike(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+
+/* Aggregates of a rule that left, not yet in its statistics. */
+struct bp_aggregator_tally {
+	uint64_t aggregates, messages, octets, delay_ns;
+};
+
+void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
+	const struct bp_aggregator_tally *t);
+
+/* Counts one: of `n` messages that came in so many octets, at times that add up to `arrived_ns`, the
+ * first at `began_ns`; it has `octets`. */
+static inline __attribute__((always_inline)) void bp_aggregator_count(
+	struct bp_aggregator_tally *t, struct bp_agg_stats *st, struct bp_agg_stream_row *row,
+	unsigned n, uint64_t came, unsigned octets, uint64_t arrived_ns, uint64_t began_ns,
+	uint64_t now_ns, uint64_t wall_ns)
+{
+	t->aggregates++;
+	t->messages += n;
+	t->octets += octets;
+	t->delay_ns += n * now_ns - arrived_ns;
+	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - began_ns)], 1);
+	bp_agg_stat_add(&row->messages, n);
+	bp_agg_stat_add(&row->message_octets, came);
+	bp_agg_stat_add(&row->aggregates, 1);
+	bp_agg_stat_add(&row->aggregate_octets, octets);
+	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 }
 
 /* Completes the aggregate of a stream: *out is what is to be sent. */

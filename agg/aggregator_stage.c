@@ -62,6 +62,12 @@ static inline __attribute__((always_inline)) void look(
 	}
 }
 
+static inline void look_end(const struct bp_aggregator_burst *k, uint32_t stream)
+{
+	fetch(&k->a->streams.row[stream]);
+	fetch(&k->a->streams.link[stream]);
+}
+
 /* Fetches what the streams complete that were found complete since the last time. */
 static inline void look_records(struct bp_aggregator_burst *k, struct staging *x)
 {
@@ -70,6 +76,7 @@ static inline void look_records(struct bp_aggregator_burst *k, struct staging *x
 	for (; x->looked < x->n_done; x->looked++) {
 		const struct bp_agg_staged *g = &t->staged[x->done[x->looked]];
 
+		look_end(k, x->done[x->looked]);
 		for (unsigned i = 0; i < BP_AGG_STAGE_MOST; i++)
 			__builtin_prefetch(&t->stage.record[g->record[i]]);
 	}
@@ -102,24 +109,11 @@ static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
 	x->n_begun = 0;
 }
 
-static inline void look_end(const struct bp_aggregator_burst *k, uint32_t stream)
-{
-	fetch(&k->a->streams.row[stream]);
-	fetch(&k->a->streams.link[stream]);
-}
-
 /* Those that are complete leave. */
 static inline void leave_all(struct bp_aggregator_burst *k, struct staging *x)
 {
-	for (unsigned j = 0; j < AHEAD / 2 && j < x->n_done; j++)
-		look_end(k, x->done[j]);
-	for (unsigned j = 0; j < x->n_done; j++) {
-		if (j + AHEAD / 2 < x->n_done)
-			look_end(k, x->done[j + AHEAD / 2]);
-		if (j + 1 < x->n_done)
-			look_beside(k, x->done[j + 1]);
-		bp_aggregator_leave(k->a, x->done[j], BP_AGG_FLUSH_FULL, k->now_ns, k->wall_ns);
-	}
+	bp_aggregator_leave_staged(k->a, x->rule, x->done, x->n_done, BP_AGG_FLUSH_FULL, k->now_ns,
+		k->wall_ns);
 	x->n_done = 0;
 	x->looked = 0;
 }

@@ -80,49 +80,54 @@ static inline __attribute__((always_inline)) void append_all(struct bp_agg_strea
 	}
 }
 
-static __attribute__((noinline)) void lose(struct bp_aggregator *a, unsigned rule, unsigned n)
+void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
 {
+	struct bp_agg_stage *stage = &a->streams.stage;
+
+	memcpy(stage->unused + stage->n, g->record, sizeof(g->record));
+	stage->n += bp_agg_staged_count(g);
+	g->state &= BP_AGG_STAGE_ONE - 1;
+}
+
+void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g)
+{
+	const unsigned n = bp_agg_staged_count(g);
+
+	bp_aggregator_release(a, g);
 	a->starved = true;
 	bp_aggregator_settle(a);
-	bp_agg_stat_add(&a->stats[rule].waiting, -(uint64_t)n);
+	bp_agg_stat_add(&a->stats[bp_agg_usual_rule(g->usual)].waiting, -(uint64_t)n);
 	if (a->hooks.lost != NULL)
 		a->hooks.lost(a->hooks.arg, n);
 }
 
-bool bp_aggregator_unstage_to(
-	struct bp_aggregator *a, struct bp_agg_staged *g, struct bp_agg_stream *s)
+void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
+	struct bp_agg_stream *s, uint8_t *base, void *buffer)
 {
-	struct bp_agg_stage *stage = &a->streams.stage;
-	const struct bp_agg_record *first = &stage->record[g->record[0]];
+	const struct bp_agg_record *records = a->streams.stage.record;
+	const struct bp_agg_record *first = &records[g->record[0]];
 	const struct bp_aggregator_rule *r = &a->rule[bp_agg_usual_rule(g->usual)];
-	const unsigned n = bp_agg_staged_count(g);
-	uint32_t index[BP_AGG_STAGE_MOST];
 	uint8_t macs[16];
-	void *buffer;
-	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
 
-	memcpy(index, g->record, sizeof(index));
-	memcpy(stage->unused + stage->n, index, sizeof(index));
-	stage->n += n;
-	g->state &= BP_AGG_STAGE_ONE - 1;
-	if (base == NULL) {
-		lose(a, bp_agg_usual_rule(g->usual), n);
-		return false;
-	}
-	a->starved = false;
 	memcpy(macs, &g->state, 8);
 	memcpy(macs + 6, first->mac, 6);
 	bp_aggregator_begin_in(s, r, base, buffer, macs, first->arrived_ns);
-	append_all(s, stage->record, index, n);
-	return true;
+	append_all(s, records, g->record, bp_agg_staged_count(g));
+	bp_aggregator_release(a, g);
 }
 
 bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream)
 {
 	struct bp_agg_staged *g = &a->streams.staged[stream];
+	void *buffer;
+	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
 
-	if (!bp_aggregator_unstage_to(a, g, &a->streams.stream[stream]))
+	if (base == NULL) {
+		bp_aggregator_lose(a, g);
 		return false;
+	}
+	a->starved = false;
+	bp_aggregator_unstage_to(a, g, &a->streams.stream[stream], base, buffer);
 	g->state |= BP_AGG_STAGE_NONE;
 	return true;
 }

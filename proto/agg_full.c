@@ -2,7 +2,7 @@
 #include "proto/agg_full.h"
 
 #include "proto/agg_full_entries4.h"
-#include "proto/crc32c.h"
+#include "proto/agg_full_head.h"
 
 static uint32_t checksum(const uint8_t *p, size_t directory)
 {
@@ -32,29 +32,17 @@ uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t str
 	uint32_t sequence, size_t *len, uint64_t *sum)
 {
 	const uint8_t *directory = w->buf + BP_AGG_FULL_HEADER;
-	/* Words, as they lie in memory, that are written at last: what was just written in pieces
-	 * could not be read at once. */
-	uint64_t first;
-	uint32_t check;
+	struct bp_agg_full_head head;
 	uint8_t *p;
 
 	if (w->count == 0)
 		return NULL;
-	/* magic, version and family, count; directory, stream */
-	first = __builtin_bswap64((uint64_t)BP_AGG_FULL_MAGIC << 48 |
-				  (uint64_t)(BP_AGG_FULL_VERSION << 4 | w->family) << 40 |
-				  (uint64_t)w->count << 32 | (uint64_t)w->directory << 16 | stream);
-	sequence = __builtin_bswap32(sequence);
-	check = bp_crc32c(BP_CRC32C_INIT, (const uint8_t *)&first, 8);
-	check = bp_crc32c(check, (const uint8_t *)&sequence, 4);
-	check = __builtin_bswap32(~bp_crc32c(check, directory, w->directory));
-	*sum = bp_sum_add(bp_sum(directory, w->directory, (uint64_t)sequence + check), first);
+	head = bp_agg_full_head_of(
+		w->family, w->count, directory, w->directory, stream, sequence, sum);
 	*len = bp_agg_full_len(w);
 	p = w->buf + w->front - w->directory - BP_AGG_FULL_HEADER;
 	move_up(p + BP_AGG_FULL_HEADER, directory, w->directory);
-	memcpy(p, &first, 8);
-	memcpy(p + BP_AGG_FULL_AT_SEQUENCE, &sequence, 4);
-	memcpy(p + BP_AGG_FULL_AT_CHECKSUM, &check, 4);
+	bp_agg_full_put_head(p, &head);
 	return p;
 }
 

@@ -61,14 +61,11 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	return true;
 }
 
-/* Appends the first message of IPv4 to an aggregate that was begun, and has room for it. */
-static inline void bp_agg_full_first4(struct bp_agg_full_writer *w, const uint8_t *addr,
-	uint32_t port, uint32_t hops, const uint8_t *payload, uint32_t len)
+/* Writes the entry of an aggregate's first message, of IPv4: how many octets it has. */
+static inline unsigned bp_agg_full_put_first4(
+	uint8_t *p, const uint8_t *addr, uint32_t port, uint32_t hops, uint32_t len)
 {
-	const unsigned how_long = len < 256 ? 1 : 2, entry = 1 + how_long + 1 + 2 + 4;
-	uint8_t *p = w->buf + BP_AGG_FULL_HEADER;
-	const uint64_t state =
-		entry | len << 16 | (uint64_t)len << 32 | 1ull << 48 | (uint64_t)hops << 56;
+	const unsigned how_long = len < 256 ? 1 : 2;
 
 	*p++ = (uint8_t)(how_long << BP_AGG_FULL_LENGTH_SHIFT | BP_AGG_FULL_HOPS |
 			 2 << BP_AGG_FULL_PORT_SHIFT | 4);
@@ -77,6 +74,18 @@ static inline void bp_agg_full_first4(struct bp_agg_full_writer *w, const uint8_
 	*p++ = (uint8_t)hops;
 	bp_put_be16(p, (uint16_t)port);
 	memcpy(p + 2, addr, 4);
+	return 1 + how_long + 1 + 2 + 4;
+}
+
+/* Appends the first message of IPv4 to an aggregate that was begun, and has room for it. */
+static inline void bp_agg_full_first4(struct bp_agg_full_writer *w, const uint8_t *addr,
+	uint32_t port, uint32_t hops, const uint8_t *payload, uint32_t len)
+{
+	const unsigned entry = bp_agg_full_put_first4(
+		w->buf + BP_AGG_FULL_HEADER, addr, port, hops, len);
+	const uint64_t state =
+		entry | len << 16 | (uint64_t)len << 32 | 1ull << 48 | (uint64_t)hops << 56;
+
 	bp_copy(w->buf + w->front, payload, len);
 	memcpy(&w->directory, &state, sizeof(state));
 	w->last_port = (uint16_t)port;
