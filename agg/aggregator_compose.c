@@ -4,8 +4,8 @@
 
 /*
  * Aggregates of what is staged (agg/stage.h), whole at one go: of several streams, first the
- * messages of each, then what is in front of them. What checksums read was written some time before,
- * since a processor waits where it is to read at once what it wrote in other pieces.
+ * messages of each, then what is in front of them. What checksums read was written some time
+ * before, since a processor waits where it is to read at once what it wrote in other pieces.
  */
 
 #define GROUP 8u /* aggregates that are composed together */
@@ -34,19 +34,20 @@ struct whole {
 /* Hops, length and more of a record, in the place of its source: the last word but one. */
 static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 
-/* Writes the directory. False: the messages are unlike, and what was written is nothing. */
-static inline __attribute__((always_inline)) bool put_directory(
-	struct whole *x, const struct bp_agg_record *records)
+/* Writes the directory. False: the messages are unlike, and what was written is nothing. `odd`:
+ * whether their length is, so that each other payload begins at an odd octet. */
+static inline __attribute__((always_inline)) bool put_entries(
+	struct whole *x, const struct bp_agg_stage *stage, bool odd)
 {
-	const uint32_t *index = x->g->record;
-	const struct bp_agg_record *r = &records[index[0]];
+	const uint32_t *place = x->g->record;
+	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
 	const bp_v16 first = bp_v16_load((const uint8_t *)r);
 	const uint32_t len = r->len;
 	uint8_t *const directory = x->base + AT_DIRECTORY, *p = directory;
 	bp_v16 before = bp_v16_load(r->src), differ = bp_v16_of(0);
-	uint64_t sum = r->sum;
-	unsigned at = 8 * (len & 1);
 	v2 arrived = (v2)first;
+	/* the number at 1 is a record's sum */
+	bp_v4 even_sums = (bp_v4)before, odd_sums = {0};
 
 	x->began_ns = r->arrived_ns;
 	x->payloads = x->n * len;
@@ -55,32 +56,42 @@ static inline __attribute__((always_inline)) bool put_directory(
 	for (unsigned i = 1; i < x->n; i++) {
 		bp_v16 from, head;
 
-		r = &records[index[i]];
+		r = bp_agg_record_at(stage, place[i]);
 		head = bp_v16_load((const uint8_t *)r);
 		from = bp_v16_load(r->src);
 		differ |= head ^ first;
 		arrived += (v2)head;
-		sum += (uint64_t)r->sum << at;
-		at ^= 8 * (len & 1);
+		if (odd && (i & 1) != 0)
+			odd_sums += (bp_v4)from;
+		else
+			even_sums += (bp_v4)from;
 		p += bp_agg_full_alike_put(p, from, before);
 		before = from;
 	}
-	x->sum = sum;
+	x->sum = even_sums[1] + ((uint64_t)odd_sums[1] << 8);
 	x->arrived_ns = arrived[0];
 	x->directory = (unsigned)(p - directory);
 	return bp_v16_none(differ & (bp_v16)only_shape);
 }
 
-static inline __attribute__((always_inline)) void put_payloads(
-	const struct whole *x, const struct bp_agg_record *records)
+static inline __attribute__((always_inline)) bool put_directory(
+	struct whole *x, const struct bp_agg_stage *stage)
 {
-	const uint32_t *index = x->g->record;
-	const unsigned len = records[index[0]].len;
+	return (bp_agg_record_at(stage, x->g->record[0])->len & 1) != 0
+		       ? put_entries(x, stage, true)
+		       : put_entries(x, stage, false);
+}
+
+static inline __attribute__((always_inline)) void put_payloads(
+	const struct whole *x, const struct bp_agg_stage *stage)
+{
+	const uint32_t *place = x->g->record;
+	const unsigned len = bp_agg_record_at(stage, place[0])->len;
 	uint8_t *p = x->base + AT_DIRECTORY + x->directory;
 
 	if (len >= 16 && len <= 32) {
 		for (unsigned i = 0; i < x->n; i++, p += len) {
-			const uint8_t *from = records[index[i]].payload;
+			const uint8_t *from = bp_agg_record_at(stage, place[i])->payload;
 			const bp_v16 a = bp_v16_load(from), b = bp_v16_load(from + len - 16);
 
 			memcpy(p, &a, 16);
@@ -89,21 +100,21 @@ static inline __attribute__((always_inline)) void put_payloads(
 		return;
 	}
 	for (unsigned i = 0; i < x->n; i++, p += len)
-		bp_copy(p, records[index[i]].payload, len);
+		bp_copy(p, bp_agg_record_at(stage, place[i])->payload, len);
 }
 
 /* MAC addresses: the stream's, and the first message's. */
-static inline void put_macs(const struct whole *x, const struct bp_agg_record *records)
+static inline void put_macs(const struct whole *x, const struct bp_agg_stage *stage)
 {
 	uint8_t *frame = x->base + AT_FRAME;
 
 	memcpy(frame, &x->g->state, 8);
-	memcpy(frame + 6, records[x->g->record[0]].mac, 6);
+	memcpy(frame + 6, bp_agg_record_at(stage, x->g->record[0])->mac, 6);
 }
 
 /* ---- heads ---- */
 
-/* Writes all heads but the MAC addresses: how many octets the frame has. */
+/* Writes all heads but the MAC addresses, which are there: how many octets the frame has. */
 static inline __attribute__((always_inline)) unsigned put_heads(
 	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct whole *x)
 {
@@ -140,13 +151,14 @@ static inline __attribute__((always_inline)) unsigned put_heads(
 
 /* ---- leaving ---- */
 
-/* Messages of a stream, in a buffer that is got for them. False: there is none, or they are unlike,
- * and left already. */
+/* Messages of a stream, in a buffer that is got for them. False: there is none, x->base is NULL,
+ * and they are lost; or they are unlike, and wait as before. */
 static inline __attribute__((always_inline)) bool compose(
 	struct bp_aggregator *a, struct whole *x, uint32_t stream)
 {
-	const struct bp_agg_record *records = a->streams.stage.record;
+	const struct bp_agg_stage *stage = &a->streams.stage;
 
+	__builtin_prefetch(&a->streams.row[stream], 1); /* for send_all() */
 	x->stream = stream;
 	x->g = &a->streams.staged[stream];
 	x->n = bp_agg_staged_count(x->g);
@@ -156,10 +168,10 @@ static inline __attribute__((always_inline)) bool compose(
 		return false;
 	}
 	a->starved = false;
-	if (__builtin_expect(!put_directory(x, records), 0))
+	if (__builtin_expect(!put_directory(x, stage), 0))
 		return false;
-	put_payloads(x, records);
-	put_macs(x, records);
+	put_payloads(x, stage);
+	put_macs(x, stage);
 	bp_aggregator_release(a, x->g);
 	return true;
 }
@@ -195,8 +207,8 @@ void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const ui
 	unsigned whole = 0;
 
 	bp_aggregator_settle(a);
+	bp_agg_streams_move_all(&a->streams, stream, n, BP_AGG_LIST_IDLE);
 	for (unsigned i = 0; i < n; i++) {
-		bp_agg_streams_move(&a->streams, stream[i], BP_AGG_LIST_IDLE);
 		if (__builtin_expect(compose(a, &group[whole], stream[i]), 1)) {
 			if (++whole == GROUP || i + 1 == n) {
 				send_all(a, rule, group, whole, reason, now_ns, wall_ns);

@@ -163,9 +163,8 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	struct bp_agg_output out;
 
 	if (bp_agg_staged_count(&a->streams.staged[stream]) != 0) {
-		bp_aggregator_leave_staged(a,
-			bp_agg_usual_rule(a->streams.staged[stream].usual), &stream, 1, reason,
-			now_ns, wall_ns);
+		bp_aggregator_leave_staged(a, bp_agg_usual_rule(a->streams.staged[stream].usual),
+			&stream, 1, reason, now_ns, wall_ns);
 		return;
 	}
 	bp_aggregator_finish(a, stream, &out);

@@ -15,9 +15,10 @@ struct bp_aggregator_burst {
 	uint32_t sum[BP_AGGREGATOR_BURST];   /* of the payload; format paper: unless it is asked for
 						again */
 	uint32_t hash[BP_AGGREGATOR_BURST];
-	uint16_t len[BP_AGGREGATOR_BURST];            /* of the payload */
-	uint32_t row[BP_AGGREGATOR_BURST];            /* to be staged: a guess, the stream + 1 */
-	uint32_t record[BP_AGGREGATOR_BURST];         /* likewise: where it goes */
+	uint16_t len[BP_AGGREGATOR_BURST]; /* of the payload */
+	/* to be staged: a guess, staged[-1]: none is known; and the record's place */
+	struct bp_agg_staged *g[BP_AGGREGATOR_BURST];
+	uint32_t record[BP_AGGREGATOR_BURST];
 	struct bp_agg_stream *s[BP_AGGREGATOR_BURST]; /* a guess; stream[-1]: none is known */
 	struct bp_aggregator *a;
 	struct bp_agg_input *in;
@@ -26,7 +27,7 @@ struct bp_aggregator_burst {
 	uint64_t general;             /* and of those, for each that the general way does */
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
 	bool stages;                  /* it may be staged, and there are records for all */
-	bool written;                 /* all are in their records */
+	bool written;                 /* all are in their records, and g[] is of all */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
 	unsigned guessed;             /* s[0..guessed) are written */
 	unsigned unlike;              /* the last that was read one by one; n: none */
@@ -52,40 +53,19 @@ static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
 	}
 }
 
-/* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
-static inline __attribute__((always_inline)) void bp_aggregator_many_note_stream(
-	struct bp_aggregator_burst *k, unsigned i, uint64_t rest)
+/* Whether four messages, which are alike, are all for the rule of those before. */
+static inline __attribute__((always_inline)) bool bp_aggregator_many_for_rule(
+	const struct bp_aggregator *a, const struct bp_agg_input *in)
 {
-	const struct bp_agg_streams *t = &k->a->streams;
-
-	k->usual[i] =
-		(bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_USUAL_FRAME) | rest;
-	k->hash[i] = bp_agg_streams_hash_usual(t, k->usual[i]);
-	bp_agg_streams_prefetch_slot(t, k->hash[i]);
-}
-
-/* Four messages from i on are alike: whether all are of the same rule; then it is noted. */
-static inline __attribute__((always_inline)) bool bp_aggregator_many_note_four(
-	struct bp_aggregator_burst *k, unsigned i)
-{
-	const struct bp_aggregator *a = k->a;
-	const struct bp_aggregator_many *many = &a->many;
-	struct bp_agg_input *in = &k->in[i];
-
-	if (__builtin_expect(!many->sure, 0))
-		for (unsigned q = 0; q < 4; q++) {
-			uint64_t to[2];
-
-			bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
-			if (bp_agg_match_find(&a->match, in[q].port, 4, to,
-				    bp_be16(in[q].frame + AT_UDP + 2)) != many->rule)
-				return false;
-		}
-#pragma GCC unroll 4
+	if (__builtin_expect(a->many.sure, 1))
+		return true;
 	for (unsigned q = 0; q < 4; q++) {
-		in[q].rule = many->rule;
-		k->len[i + q] = (uint16_t)(many->alike.end - AT_PAYLOAD);
-		bp_aggregator_many_note_stream(k, i + q, many->rest);
+		uint64_t to[2];
+
+		bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
+		if (bp_agg_match_find(&a->match, in[q].port, 4, to,
+			    bp_be16(in[q].frame + AT_UDP + 2)) != a->many.rule)
+			return false;
 	}
 	return true;
 }
@@ -94,7 +74,8 @@ static inline __attribute__((always_inline)) bool bp_aggregator_many_note_four(
  * for the first of these. */
 void bp_aggregator_many_read(struct bp_aggregator_burst *k);
 /* Reads those from the first on that are like those before, and writes them to their records, in
- * what some processors have: how many there are. The burst may be staged. */
+ * what some processors have: how many there are. If it is all, looks for their streams, too. The
+ * burst may be staged. */
 unsigned bp_aggregator_many_read_wide(struct bp_aggregator_burst *k);
 /* Next time, messages are to be like this one, of the usual shape. */
 void bp_aggregator_many_note(

@@ -37,6 +37,18 @@ static inline bool is_nothing(const struct bp_aggregator *a, const struct bp_agg
 
 enum reading { USUAL, NOTHING, GENERAL };
 
+/* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
+static inline __attribute__((always_inline)) void note_stream(
+	struct bp_aggregator_burst *k, unsigned i, uint64_t rest)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+
+	k->usual[i] =
+		(bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_USUAL_FRAME) | rest;
+	k->hash[i] = bp_agg_streams_hash_usual(t, k->usual[i]);
+	bp_agg_streams_prefetch_slot(t, k->hash[i]);
+}
+
 static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_aggregator *a = k->a;
@@ -62,7 +74,7 @@ static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
 	k->len[i] = (uint16_t)len;
 	k->sum[i] = bp_sum_fold(sum);
 	k->unlike = i;
-	bp_aggregator_many_note_stream(k, i,
+	note_stream(k, i,
 		bp_agg_key_usual_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
 	return USUAL;
 }
@@ -94,8 +106,18 @@ static __attribute__((noinline)) void read_one(struct bp_aggregator_burst *k, un
 static inline __attribute__((always_inline)) bool read_four(
 	struct bp_aggregator_burst *k, unsigned i, enum bp_alike_kind kind)
 {
-	return bp_alike_four(&k->a->many.alike, &k->in[i], kind, true, &k->sum[i]) &&
-	       bp_aggregator_many_note_four(k, i);
+	const struct bp_aggregator_many *many = &k->a->many;
+
+	if (!bp_alike_four(&many->alike, &k->in[i], kind, true, &k->sum[i]) ||
+		!bp_aggregator_many_for_rule(k->a, &k->in[i]))
+		return false;
+#pragma GCC unroll 4
+	for (unsigned q = 0; q < 4; q++) {
+		k->in[i + q].rule = many->rule;
+		k->len[i + q] = (uint16_t)(many->alike.end - AT_PAYLOAD);
+		note_stream(k, i + q, many->rest);
+	}
+	return true;
 }
 
 /* So many messages are read before the first stream is looked for, whose slot is there then. The
@@ -107,7 +129,7 @@ static inline __attribute__((always_inline)) void read_all(
 {
 	unsigned i = 0;
 
-	if (kind == BP_ALIKE_LONG && k->stages && k->a->many.wide.reads != 0) {
+	if (kind == BP_ALIKE_LONG && k->stages && k->a->many_wide.reads != 0) {
 		i = bp_aggregator_many_read_wide(k);
 		k->written = i == k->n;
 	}
@@ -155,5 +177,5 @@ void bp_aggregator_many_note(
 	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
 		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
 	if (bp_aggregator_can_wide())
-		bp_aggregator_wide_set(&many->wide, &many->alike, in, len);
+		bp_aggregator_wide_set(&a->many_wide, &many->alike, in, len);
 }

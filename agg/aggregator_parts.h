@@ -60,16 +60,17 @@ struct bp_aggregator_usual {
 	uint8_t equal, enough;
 };
 
-/* What is like the message before, in what some processors have (agg/aggregator_read_wide.c). */
+/* What is like the message before, in what some processors have (agg/aggregator_many_wide.c). */
 struct bp_aggregator_wide {
-	uint8_t head[32], asked[32]; /* of a frame from the IP header on, and which of them count */
+	uint8_t head[64], asked[64]; /* of a frame from octet `skip` on, and which of them count */
 	uint8_t macs[16], macs_asked[16]; /* likewise from the first octet on */
 	uint8_t input[32], input_asked[32];
-	uint64_t reads; /* a bit for each octet from the IP header on that is read; 0: there is
-			   none */
+	uint64_t reads; /* a bit for each octet from `skip` on that is read; 0: there is none */
+	uint32_t skip;
+	bool masked;     /* no others may be read */
 	uint32_t record; /* of its bp_agg_record: hops, of which there are none, len and more */
 	uint32_t ip, udp, sum; /* to be added to the sums: of IP header, UDP, and payload */
-} __attribute__((aligned(64)));
+};
 
 /* Whether this processor has that. */
 bool bp_aggregator_can_wide(void);
@@ -81,8 +82,7 @@ void bp_aggregator_wide_set(struct bp_aggregator_wide *x, const struct bp_alike 
 /* What messages of all streams of a rule are like, by the last one that was read without it. */
 struct bp_aggregator_many {
 	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
-	struct bp_aggregator_wide wide;
-	uint64_t rest; /* bp_agg_key_usual_rest() of all */
+	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
 	uint8_t rule;
 	bool sure; /* whatever is alike is for that rule; else ask */
 	/* so many bursts are placed in order before steps are tried again; and the last time */
@@ -113,6 +113,8 @@ struct bp_aggregator {
 	/* messages that were like the one before (agg/aggregator_usual.c), for tests */
 	uint64_t alike;
 	uint64_t alike_streams; /* likewise (agg/aggregator_many.c) */
+	uint64_t wide;          /* of those, that were read so (agg/aggregator_many_wide.c) */
+	struct bp_aggregator_wide many_wide;
 };
 
 /* When the aggregate that is first in a rule's list is due. */
@@ -144,13 +146,11 @@ static inline void bp_aggregator_begin_in(struct bp_agg_stream *s,
 	s->began_ns = now_ns;
 }
 
-/* The stream, of that rule, has something that came now. */
-static inline void bp_aggregator_began(
-	struct bp_aggregator *a, uint32_t stream, unsigned rule, uint64_t now_ns)
+/* Something of that rule came now, and waits. */
+static inline void bp_aggregator_waits(struct bp_aggregator *a, unsigned rule, uint64_t now_ns)
 {
 	const uint64_t due = bp_aggregator_due(&a->rule[rule], now_ns);
 
-	bp_agg_streams_move(&a->streams, stream, rule);
 	if (due < a->soonest_ns)
 		a->soonest_ns = due;
 }
@@ -165,7 +165,8 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	bp_aggregator_begin_in(s, &a->rule[rule], base, buffer, frame, now_ns);
 	a->streams.staged[stream].state |= BP_AGG_STAGE_NONE;
 	a->starved = false;
-	bp_aggregator_began(a, stream, rule, now_ns);
+	bp_agg_streams_move(&a->streams, stream, rule);
+	bp_aggregator_waits(a, rule, now_ns);
 }
 
 /* Octets of the frames of the messages in a stream's aggregate. */
@@ -222,7 +223,15 @@ bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
 void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
 	struct bp_agg_stream *s, uint8_t *base, void *buffer);
 /* What is staged of a stream is no more; its records may be read until the next is written. */
-void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g);
+static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
+{
+	struct bp_agg_stage *stage = &a->streams.stage;
+
+	memcpy(stage->unused + stage->n, g->record, sizeof(g->record));
+	stage->n += bp_agg_staged_count(g);
+	g->state &= BP_AGG_STAGE_ONE - 1;
+}
+
 /* Likewise, and it is lost. */
 void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g);
 /* What is staged of streams, of a rule, leaves as an aggregate of each. */
@@ -233,8 +242,9 @@ static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uin
 {
 	const struct bp_agg_staged *g = &a->streams.staged[stream];
 
-	return bp_agg_staged_count(g) != 0 ? a->streams.stage.record[g->record[0]].arrived_ns
-					   : a->streams.stream[stream].began_ns;
+	return bp_agg_staged_count(g) != 0
+		       ? bp_agg_record_at(&a->streams.stage, g->record[0])->arrived_ns
+		       : a->streams.stream[stream].began_ns;
 }
 
 /* What is staged of a stream leaves, messages that have little in common, by that buffer. */
@@ -249,12 +259,11 @@ struct bp_aggregator_tally {
 void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
 	const struct bp_aggregator_tally *t);
 
-/* Counts one: of `n` messages that came in so many octets, at times that add up to `arrived_ns`, the
- * first at `began_ns`; it has `octets`. */
-static inline __attribute__((always_inline)) void bp_aggregator_count(
-	struct bp_aggregator_tally *t, struct bp_agg_stats *st, struct bp_agg_stream_row *row,
-	unsigned n, uint64_t came, unsigned octets, uint64_t arrived_ns, uint64_t began_ns,
-	uint64_t now_ns, uint64_t wall_ns)
+/* Counts one: of `n` messages that came in so many octets, at times that add up to `arrived_ns`,
+ * the first at `began_ns`; it has `octets`. */
+static inline __attribute__((always_inline)) void bp_aggregator_count(struct bp_aggregator_tally *t,
+	struct bp_agg_stats *st, struct bp_agg_stream_row *row, unsigned n, uint64_t came,
+	unsigned octets, uint64_t arrived_ns, uint64_t began_ns, uint64_t now_ns, uint64_t wall_ns)
 {
 	t->aggregates++;
 	t->messages += n;

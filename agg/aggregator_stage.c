@@ -12,20 +12,20 @@
 
 #define CHUNK 16u  /* messages that are staged at one go */
 #define BEHIND 16u /* at least so many are looked for before the first is staged */
-#define AHEAD 4u   /* streams of which what they need is fetched before */
 
 /* What was begun and completed: streams, in the order of the messages that did so. */
 struct staging {
-	uint32_t begun[BP_AGGREGATOR_BURST], done[BP_AGGREGATOR_BURST];
-	unsigned n_begun, n_done;
-	unsigned looked; /* what done[0..looked) complete was fetched */
+	uint32_t done[BP_AGGREGATOR_BURST];
+	unsigned n_done;
+	/* a bit for each message that did so: since streams were settled, and in the last run */
+	uint64_t begun, run_done;
 	unsigned rule, most;
 };
 
 /* What the messages of a burst have in common. */
 enum likeness {
 	UNLIKE,
-	ALIKE,       /* rule, and octets of message and frame */
+	ALIKE,        /* rule, and octets of message and frame */
 	ALIKE_MIDDLE, /* likewise; their payloads have 16 to 32 octets */
 	WRITTEN       /* likewise, and they are in their records */
 };
@@ -42,52 +42,31 @@ static inline __attribute__((always_inline)) void look(
 	struct bp_aggregator_burst *k, unsigned from, unsigned until)
 {
 	const struct bp_agg_streams *const t = &k->a->streams;
-	const struct bp_agg_staged *const staged = t->staged - 1;
-	const uint32_t *const slots = t->slot;
-	const uint32_t mask = t->slot_mask;
 
 	for (unsigned i = from; i < until; i++) {
-		const uint32_t hash = k->hash[i], *slot = &slots[hash & mask];
-		const bp_v4 four = (bp_v4)bp_v16_load((const uint8_t *)slot);
+		const uint32_t hash = k->hash[i], at = hash & t->slot_mask;
+		const bp_v4 four = (bp_v4)bp_v16_load((const uint8_t *)&t->slot[at]);
 		const uint32_t may = bp_v16_mask((bp_v16)(((four ^ hash) >> BP_AGG_SLOT_TAG) == 0));
-		uint32_t row;
 
-		if (__builtin_expect(may != 0, 1))
-			row = bp_agg_slot_row(slot[(uint32_t)__builtin_ctz(may) / sizeof(*slot)]);
-		else
-			row = (uint32_t)(bp_agg_streams_guess_from(t, hash, hash & mask) + 1 -
-					 t->stream);
-		k->row[i] = row;
-		fetch(&staged[row]);
+		k->g[i] = bp_agg_streams_guess_staged(t, hash, at, may, 4);
+		fetch(k->g[i]);
 	}
 }
 
-static inline void look_end(const struct bp_aggregator_burst *k, uint32_t stream)
-{
-	fetch(&k->a->streams.row[stream]);
-	fetch(&k->a->streams.link[stream]);
-}
-
-/* Fetches what the streams complete that were found complete since the last time. */
-static inline void look_records(struct bp_aggregator_burst *k, struct staging *x)
+/* Lists the streams that the last run completed, and fetches what that needs. */
+static inline void look_run(struct bp_aggregator_burst *k, struct staging *x)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
 
-	for (; x->looked < x->n_done; x->looked++) {
-		const struct bp_agg_staged *g = &t->staged[x->done[x->looked]];
+	for (uint64_t left = x->run_done; left != 0; left &= left - 1) {
+		const struct bp_agg_staged *g = k->g[__builtin_ctzll(left)];
+		const uint32_t stream = (uint32_t)(g - t->staged);
 
-		look_end(k, x->done[x->looked]);
+		x->done[x->n_done++] = stream;
+		fetch(&t->link[stream]);
 		for (unsigned i = 0; i < BP_AGG_STAGE_MOST; i++)
-			__builtin_prefetch(&t->stage.record[g->record[i]]);
+			__builtin_prefetch(bp_agg_record_at(&t->stage, g->record[i]));
 	}
-}
-
-static inline void look_beside(const struct bp_aggregator_burst *k, uint32_t stream)
-{
-	const struct bp_agg_link *l = k->a->streams.link;
-
-	fetch(&l[l[stream].before]);
-	fetch(&l[l[stream].behind]);
 }
 
 /* ---- what was begun and completed ---- */
@@ -95,27 +74,27 @@ static inline void look_beside(const struct bp_aggregator_burst *k, uint32_t str
 /* Streams that were begun go to the end of their list. */
 static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
 {
-	const struct bp_agg_link *link = k->a->streams.link;
+	const struct bp_agg_streams *t = &k->a->streams;
+	uint32_t begun[BP_AGGREGATOR_BURST];
+	unsigned n = 0;
 
-	for (unsigned j = 0; j < AHEAD && j < x->n_begun; j++)
-		fetch(&link[x->begun[j]]);
-	for (unsigned j = 0; j < x->n_begun; j++) {
-		if (j + AHEAD < x->n_begun)
-			fetch(&link[x->begun[j + AHEAD]]);
-		if (j + AHEAD / 2 < x->n_begun)
-			look_beside(k, x->begun[j + AHEAD / 2]);
-		bp_aggregator_began(k->a, x->begun[j], x->rule, k->now_ns);
+	for (uint64_t left = x->begun; left != 0; left &= left - 1) {
+		begun[n] = (uint32_t)(k->g[__builtin_ctzll(left)] - t->staged);
+		fetch(&t->link[begun[n++]]);
 	}
-	x->n_begun = 0;
+	if (n == 0)
+		return;
+	bp_agg_streams_move_all(&k->a->streams, begun, n, x->rule);
+	bp_aggregator_waits(k->a, x->rule, k->now_ns);
+	x->begun = 0;
 }
 
 /* Those that are complete leave. */
 static inline void leave_all(struct bp_aggregator_burst *k, struct staging *x)
 {
-	bp_aggregator_leave_staged(k->a, x->rule, x->done, x->n_done, BP_AGG_FLUSH_FULL, k->now_ns,
-		k->wall_ns);
+	bp_aggregator_leave_staged(
+		k->a, x->rule, x->done, x->n_done, BP_AGG_FLUSH_FULL, k->now_ns, k->wall_ns);
 	x->n_done = 0;
-	x->looked = 0;
 }
 
 /* Both, before message i. */
@@ -139,8 +118,8 @@ static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 
 /* ---- staging ---- */
 
-/* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of the
- * frame beyond the least << 16. */
+/* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of
+ * the frame beyond the least << 16. */
 static inline __attribute__((always_inline)) void write_record(struct bp_agg_record *r,
 	const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns, bool middle)
 {
@@ -169,11 +148,19 @@ static inline __attribute__((always_inline)) void write_record(struct bp_agg_rec
 _Static_assert(offsetof(struct bp_agg_record, mac) == offsetof(struct bp_agg_record, sport) + 2,
 	"one number");
 
-/* Whether messages of a stream in that state may be joined by one for that MAC address, being fewer
- * than `most`. */
-static inline bool fits(uint64_t state, uint64_t to, uint64_t most)
+/* How many messages a stream in that state holds, that one for that MAC address may join; a great
+ * number: it may join none. */
+static inline uint64_t count_for_mac(uint64_t state, uint64_t mac)
 {
-	return ((state ^ to) << 16) == 0 && state >> 48 < most;
+	const uint64_t differ = state - mac;
+
+	return differ << 16 | differ >> 48;
+}
+
+/* The destination MAC address, as a state has it. */
+static inline uint64_t mac_of(const struct bp_agg_input *in)
+{
+	return bp_load_le64(in->frame) & (BP_AGG_STAGE_ONE - 1);
 }
 
 /* Whether a message that has not much in common with others can be staged; then *shape is written.
@@ -191,47 +178,43 @@ static inline bool is_short(
 static inline __attribute__((always_inline)) unsigned stage_run(struct bp_aggregator_burst *k,
 	struct staging *x, unsigned i, unsigned until, enum likeness alike)
 {
-	struct bp_agg_streams *const t = &k->a->streams;
-	struct bp_agg_staged *const staged = t->staged - 1;
-	struct bp_agg_record *const records = t->stage.record;
-	const uint64_t now_ns = k->now_ns, most = x->most;
-	uint32_t n_begun = x->n_begun, n_done = x->n_done, shape = 0;
-	struct bp_agg_input *in = &k->in[i];
-	uint64_t octets = 0, to = bp_load_le64(in->frame);
-	const uint32_t each = in->frame_len;
+	const struct bp_agg_stage *const stage = &k->a->streams.stage;
+	const uint64_t now_ns = k->now_ns, most = x->most, last = most - 1;
+	uint64_t begun = 0, done = 0, octets = 0, to = mac_of(&k->in[i]);
+	const uint32_t each = k->in[i].frame_len;
 	const unsigned from = i;
+	uint32_t shape = 0;
 
 	if (alike != UNLIKE && alike != WRITTEN)
 		is_short(k, x, i, &shape);
-	for (; i < until; i++, in++) {
-		const uint32_t row = k->row[i];
-		struct bp_agg_staged *g = &staged[row];
-		const uint64_t state = g->state;
-		const uint32_t count = (uint32_t)(state >> 48);
+	for (; i < until; i++) {
+		struct bp_agg_input *in = &k->in[i];
+		struct bp_agg_staged *g = k->g[i];
+		uint64_t count;
 
 		if (alike == UNLIKE) {
 			if (!is_short(k, x, i, &shape))
 				break;
-			to = bp_load_le64(in->frame);
-			octets += in->frame_len;
+			to = mac_of(in);
 		}
-		if (__builtin_expect(g->usual != k->usual[i] || !fits(state, to, most), 0))
+		count = count_for_mac(g->state, to);
+		if (__builtin_expect(g->usual != k->usual[i] || count >= most, 0))
 			break;
-		if (alike != WRITTEN)
-			write_record(&records[k->record[i]], in->frame, shape, k->sum[i], now_ns,
-				alike == ALIKE_MIDDLE);
 		g->record[count] = k->record[i];
-		g->state = state + BP_AGG_STAGE_ONE;
-		x->begun[n_begun] = row - 1;
-		n_begun += count == 0;
-		x->done[n_done] = row - 1;
-		n_done += count + 1 == most;
+		g->state += BP_AGG_STAGE_ONE;
+		begun |= (uint64_t)(count == 0) << i;
+		done |= (uint64_t)(count == last) << i;
+		if (alike == WRITTEN)
+			continue;
+		write_record(bp_agg_record_at(stage, k->record[i]), in->frame, shape, k->sum[i],
+			now_ns, alike == ALIKE_MIDDLE);
 		in->verdict = BP_AGG_TAKEN;
+		octets += in->frame_len;
 	}
-	x->n_begun = n_begun;
-	x->n_done = n_done;
+	x->begun |= begun;
+	x->run_done = done;
 	k->taken += i - from;
-	k->taken_octets += alike == UNLIKE ? octets : (uint64_t)each * (i - from);
+	k->taken_octets += alike == WRITTEN ? (uint64_t)each * (i - from) : octets;
 	return i;
 }
 
@@ -241,18 +224,20 @@ static __attribute__((noinline)) void stage_odd(
 	struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 {
 	struct bp_agg_streams *t = &k->a->streams;
-	struct bp_agg_staged *g = &t->staged[k->row[i]] - 1;
+	struct bp_agg_staged *g = k->g[i];
 
 	settle(k, x, i);
 	if (g->usual == k->usual[i] && g->state >> 48 == 0)
-		g->state = bp_load_le64(k->in[i].frame) & (BP_AGG_STAGE_ONE - 1);
-	if (stage_run(k, x, i, i + 1, UNLIKE) != i)
+		g->state = mac_of(&k->in[i]);
+	if (stage_run(k, x, i, i + 1, UNLIKE) != i) {
+		look_run(k, x);
 		return;
+	}
 	settle(k, x, i);
 	t->stage.unused[t->stage.n++] = k->record[i];
-	k->s[i] = &t->stream[k->row[i]] - 1;
+	k->s[i] = &t->stream[g - t->staged];
 	bp_aggregator_many_place(k, i);
-	k->row[i] = (uint32_t)(k->s[i] + 1 - t->stream);
+	k->g[i] = &t->staged[k->s[i] - t->stream];
 	count_for(k, x->rule);
 }
 
@@ -265,7 +250,7 @@ static void note_streams(struct bp_aggregator_burst *k)
 	for (unsigned i = k->n; i-- != 0 && left != 0;) {
 		const bool taken = k->in[i].verdict == BP_AGG_TAKEN;
 
-		k->s[i] = &t->stream[taken ? k->row[i] : 0] - 1;
+		k->s[i] = &t->stream[taken ? k->g[i] - t->staged : -1];
 		left -= taken;
 	}
 }
@@ -285,7 +270,8 @@ static inline __attribute__((always_inline)) void stage_all(
 	struct staging x; /* its arrays are written before they are read */
 	unsigned looked = 0;
 
-	x.n_begun = x.n_done = x.looked = 0;
+	x.n_done = 0;
+	x.begun = 0;
 	x.rule = k->a->many.rule;
 	x.most = k->a->rule[x.rule].most;
 	stage->n -= k->n;
@@ -294,7 +280,7 @@ static inline __attribute__((always_inline)) void stage_all(
 		const unsigned until = chunk(k, i);
 		const unsigned ahead = until + BEHIND < k->n ? until + BEHIND : k->n;
 
-		if (looked < ahead) {
+		if (alike != WRITTEN && looked < ahead) {
 			look(k, looked, ahead);
 			looked = ahead;
 		}
@@ -303,7 +289,7 @@ static inline __attribute__((always_inline)) void stage_all(
 			continue;
 		}
 		i = stage_run(k, &x, i, until, alike);
-		look_records(k, &x);
+		look_run(k, &x);
 		if (__builtin_expect(i != until, 0))
 			stage_odd(k, &x, i++);
 	}
@@ -318,7 +304,7 @@ void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 	if (k->written)
 		stage_all(k, WRITTEN);
 	else if (k->odd != 0 || k->unlike != k->n || len > BP_AGG_STAGE_PAYLOAD ||
-		k->in[0].frame_len - bp_agg_least(len) > UINT16_MAX)
+		 k->in[0].frame_len - bp_agg_least(len) > UINT16_MAX)
 		stage_all(k, UNLIKE);
 	else if (len >= 16 && len <= 32)
 		stage_all(k, ALIKE_MIDDLE);

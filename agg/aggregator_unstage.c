@@ -19,16 +19,16 @@ _Static_assert(
 /* Appends those from the second on that are like the first, behind which they go: how many there
  * are with it. `middle`: they have 16 to 32 octets, an even number. */
 static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg_stream *s,
-	const struct bp_agg_record *records, const uint32_t *index, unsigned n, bool middle)
+	const struct bp_agg_stage *stage, const uint32_t *place, unsigned n, bool middle)
 {
-	const struct bp_agg_record *r = &records[index[0]];
+	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
 	const uint32_t like = shape(r), len = r->len;
 	struct bp_agg_full_alike w = bp_agg_full_alike_begin(&s->writer);
 	uint64_t sum = r->sum, arrived = r->arrived_ns;
 	unsigned i, at = 8 * (len & 1);
 
 	for (i = 1; i < n; i++) {
-		r = &records[index[i]];
+		r = bp_agg_record_at(stage, place[i]);
 		if (__builtin_expect(shape(r) != like, 0))
 			break;
 		arrived += r->arrived_ns;
@@ -59,34 +59,25 @@ static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg
 /* Appends all; there is room, and for what is written at once beyond an entry, as the rule's
  * `stages` has it. */
 static inline __attribute__((always_inline)) void append_all(struct bp_agg_stream *s,
-	const struct bp_agg_record *records, const uint32_t *index, unsigned n)
+	const struct bp_agg_stage *stage, const uint32_t *place, unsigned n)
 {
-	const struct bp_agg_record *r = &records[index[0]];
+	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
 	const unsigned len = r->len;
 	unsigned i;
 
 	bp_agg_full_first4(&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, len);
 	if (len >= 16 && len <= 32 && len % 2 == 0)
-		i = append_alike(s, records, index, n, true);
+		i = append_alike(s, stage, place, n, true);
 	else
-		i = append_alike(s, records, index, n, false);
+		i = append_alike(s, stage, place, n, false);
 	for (; i < n; i++) {
-		r = &records[index[i]];
+		r = bp_agg_record_at(stage, place[i]);
 		s->sum = bp_sum_add(s->sum, bp_sum_moved(r->sum, s->writer.payloads));
 		s->arrived_ns += r->arrived_ns;
 		s->more += r->more;
 		bp_agg_full_append4(
 			&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, r->len);
 	}
-}
-
-void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
-{
-	struct bp_agg_stage *stage = &a->streams.stage;
-
-	memcpy(stage->unused + stage->n, g->record, sizeof(g->record));
-	stage->n += bp_agg_staged_count(g);
-	g->state &= BP_AGG_STAGE_ONE - 1;
 }
 
 void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g)
@@ -104,15 +95,15 @@ void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g)
 void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
 	struct bp_agg_stream *s, uint8_t *base, void *buffer)
 {
-	const struct bp_agg_record *records = a->streams.stage.record;
-	const struct bp_agg_record *first = &records[g->record[0]];
+	const struct bp_agg_stage *stage = &a->streams.stage;
+	const struct bp_agg_record *first = bp_agg_record_at(stage, g->record[0]);
 	const struct bp_aggregator_rule *r = &a->rule[bp_agg_usual_rule(g->usual)];
 	uint8_t macs[16];
 
 	memcpy(macs, &g->state, 8);
 	memcpy(macs + 6, first->mac, 6);
 	bp_aggregator_begin_in(s, r, base, buffer, macs, first->arrived_ns);
-	append_all(s, records, g->record, bp_agg_staged_count(g));
+	append_all(s, stage, g->record, bp_agg_staged_count(g));
 	bp_aggregator_release(a, g);
 }
 

@@ -46,7 +46,7 @@ struct bp_agg_staged {
 	/* Destination MAC address of all, messages << 48, and BP_AGG_STAGE_NONE where it has an
 	 * aggregate, and nothing can be staged. */
 	uint64_t state;
-	uint32_t record[BP_AGG_STAGE_MOST]; /* in the order in which they came */
+	uint32_t record[BP_AGG_STAGE_MOST]; /* places, in the order in which they came */
 	/* what all its aggregates have, of any stream: format full's numbers */
 	uint32_t sequence;
 	uint16_t number;
@@ -66,10 +66,15 @@ static inline unsigned bp_agg_staged_count(const struct bp_agg_staged *g)
 
 struct bp_agg_stage {
 	struct bp_agg_record *record;
-	/* [0..n): free records; the last one was freed last. Behind it there is room for
-	 * BP_AGG_STAGE_MOST */
+	/* [0..n): places of free records, octets from the first record; the last one was freed
+	 * last. Behind it there is room for BP_AGG_STAGE_MOST */
 	uint32_t *unused;
 	uint32_t n, size;
 };
+
+static inline struct bp_agg_record *bp_agg_record_at(const struct bp_agg_stage *s, uint32_t place)
+{
+	return (struct bp_agg_record *)(void *)((uint8_t *)s->record + place);
+}
 
 #endif

@@ -52,7 +52,7 @@ bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_
 		atomic_store_explicit(&row[i].life, 0, memory_order_relaxed);
 	}
 	while (t->stage.n < t->stage.size) {
-		t->stage.unused[t->stage.n] = t->stage.n;
+		t->stage.unused[t->stage.n] = t->stage.n * (uint32_t)sizeof(*t->stage.record);
 		t->stage.n++;
 	}
 	bp_agg_streams_clear(t);

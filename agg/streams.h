@@ -189,11 +189,13 @@ void bp_agg_streams_free(struct bp_agg_streams *t);
 /* Forgets all streams and frees their rows. */
 void bp_agg_streams_clear(struct bp_agg_streams *t);
 
+#define BP_AGG_HASH_FACTOR 0x9e3779b97f4a7c15u
+
 /* The hash of a key that has bp_agg_key_usual(). Addresses in a row need the second round: after
  * one, they lie side by side. */
 static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
 {
-	uint64_t h = (usual ^ t->hash_key[0]) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (usual ^ t->hash_key[0]) * BP_AGG_HASH_FACTOR;
 
 	h = (h ^ h >> 32) * t->hash_key[1];
 	return (uint32_t)(h >> 32);
@@ -255,6 +257,16 @@ static inline struct bp_agg_stream *bp_agg_streams_guess(
 	       bp_agg_slot_row(t->slot[i + (uint32_t)__builtin_ctz(may) / sizeof(*t->slot)]);
 }
 
+/* The same, told by what is staged of it. `at`: the first of four slots; `may`: so many bits for
+ * each of them, ones where it may be of the stream. */
+static inline struct bp_agg_staged *bp_agg_streams_guess_staged(
+	const struct bp_agg_streams *t, uint32_t hash, uint32_t at, uint32_t may, unsigned bits)
+{
+	if (__builtin_expect(may == 0, 0))
+		return &t->staged[bp_agg_streams_guess_from(t, hash, at) - t->stream];
+	return &t->staged[-1] + bp_agg_slot_row(t->slot[at + (uint32_t)__builtin_ctz(may) / bits]);
+}
+
 /* The stream, or BP_AGG_NO_STREAM. */
 uint32_t bp_agg_streams_find(
 	const struct bp_agg_streams *t, const struct bp_agg_key *k, uint32_t hash);
@@ -285,6 +297,36 @@ static inline uint32_t bp_agg_streams_first(const struct bp_agg_streams *t, unsi
 	const uint32_t i = t->link[t->size + list].behind;
 
 	return i < t->size ? i : BP_AGG_NO_STREAM;
+}
+
+#define BP_AGG_MOVE_AHEAD                                                                          \
+	4u /* streams that are moved: so many before, their neighbours are fetched */
+
+/* Moves streams, each of which is on another list, to the end of this one, in that order. */
+static inline void bp_agg_streams_move_all(
+	struct bp_agg_streams *t, const uint32_t *stream, unsigned n, unsigned list)
+{
+	struct bp_agg_link *const l = t->link;
+	const uint32_t head = t->size + list;
+	uint32_t last = l[head].before;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct bp_agg_link *const me = &l[stream[i]];
+
+		if (i + BP_AGG_MOVE_AHEAD < n) {
+			const struct bp_agg_link *next = &l[stream[i + BP_AGG_MOVE_AHEAD]];
+
+			__builtin_prefetch(&l[next->before], 1);
+			__builtin_prefetch(&l[next->behind], 1);
+		}
+		l[me->before].behind = me->behind;
+		l[me->behind].before = me->before;
+		me->before = last;
+		l[last].behind = stream[i];
+		last = stream[i];
+	}
+	l[last].behind = head;
+	l[head].before = last;
 }
 
 /* Moves a stream to the end of a list. */

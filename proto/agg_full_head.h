@@ -16,8 +16,9 @@ struct bp_agg_full_head {
 
 /* Of `count` messages, with the directory at directory[0..len), which need not lie behind it yet.
  * *sum: bp_sum() of both. */
-static inline struct bp_agg_full_head bp_agg_full_head_of(unsigned family, unsigned count,
-	const uint8_t *directory, unsigned len, uint16_t stream, uint32_t sequence, uint64_t *sum)
+static inline __attribute__((always_inline)) struct bp_agg_full_head bp_agg_full_head_of(
+	unsigned family, unsigned count, const uint8_t *directory, unsigned len, uint16_t stream,
+	uint32_t sequence, uint64_t *sum)
 {
 	struct bp_agg_full_head h = {
 		.first = __builtin_bswap64((uint64_t)BP_AGG_FULL_MAGIC << 48 |

@@ -81,8 +81,8 @@ static inline unsigned bp_agg_full_put_first4(
 static inline void bp_agg_full_first4(struct bp_agg_full_writer *w, const uint8_t *addr,
 	uint32_t port, uint32_t hops, const uint8_t *payload, uint32_t len)
 {
-	const unsigned entry = bp_agg_full_put_first4(
-		w->buf + BP_AGG_FULL_HEADER, addr, port, hops, len);
+	const unsigned entry =
+		bp_agg_full_put_first4(w->buf + BP_AGG_FULL_HEADER, addr, port, hops, len);
 	const uint64_t state =
 		entry | len << 16 | (uint64_t)len << 32 | 1ull << 48 | (uint64_t)hops << 56;
 

@@ -197,6 +197,31 @@ static void long_ones_have_buffers(void **state)
 		}
 }
 
+/* Streams that one burst completes leave in that order, also those whose messages have little in
+ * common: other lengths, hops to go, octets that fill their frames. */
+static void unlike_keep_their_place(void **state)
+{
+	struct udp u[3][STREAMS];
+
+	begin_streams(3);
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned s = 0; s < STREAMS; s++) {
+			u[i][s] = message(s, 1 + i);
+			if (s % 5 == 3)
+				u[i][s].len = (uint16_t)(19 + i);
+			if (s % 7 == 4)
+				u[i][s].hops = (uint8_t)(60 + i);
+		}
+		give_all(u[i], STREAMS);
+	}
+	assert_int_equal(n_left, STREAMS);
+	for (unsigned s = 0; s < STREAMS; s++)
+		for (unsigned i = 0; i < 3; i++)
+			expect_message(&left[s], i, &u[i][s]);
+	assert_int_equal(records_used(), 0);
+	assert_int_equal(buffers_out, 0);
+}
+
 /* Where there is no buffer when they are to leave, they are lost, and that is told; others are not,
  * and the streams go on. */
 static void lost_without_buffer(void **state)
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_in_time, tear_down),
 		cmocka_unit_test_teardown(another_station, tear_down),
 		cmocka_unit_test_teardown(long_ones_have_buffers, tear_down),
+		cmocka_unit_test_teardown(unlike_keep_their_place, tear_down),
 		cmocka_unit_test_teardown(lost_without_buffer, tear_down),
 		cmocka_unit_test_teardown(passes_without_buffer, tear_down),
 		cmocka_unit_test_teardown(flush_without_buffer, tear_down),

@@ -109,11 +109,28 @@ static void lists_keep_order(void **state)
 	}
 	for (unsigned step = 0; step < TEST_TIMES(20000); step++) {
 		const unsigned i = next_random(&seed) % SIZE;
+		const unsigned to = next_random(&seed) % 4 ? (unsigned)(next_random(&seed) % 3)
+							   : BP_AGG_LIST_IDLE;
+		uint32_t some[SIZE];
+		unsigned n = 0;
 
-		list[i] = next_random(&seed) % 4 ? (unsigned)(next_random(&seed) % 3)
-						 : BP_AGG_LIST_IDLE;
-		since[i] = SIZE + 1 + step;
-		bp_agg_streams_move(&t, i, list[i]);
+		if (next_random(&seed) % 8 != 0) {
+			list[i] = to;
+			since[i] = SIZE + 1 + SIZE * step;
+			bp_agg_streams_move(&t, i, to);
+		} else {
+			/* any of other lists at once, in another order than theirs */
+			for (unsigned j = 0; j < SIZE; j++) {
+				const unsigned s = (i + 7 * j) % SIZE;
+
+				if (list[s] == to || next_random(&seed) % 3 == 0)
+					continue;
+				list[s] = to;
+				since[s] = SIZE + 1 + SIZE * step + n;
+				some[n++] = s;
+			}
+			bp_agg_streams_move_all(&t, some, n, to);
+		}
 		for (unsigned l = 0; l < BP_AGG_LISTS; l++) {
 			uint32_t first = BP_AGG_NO_STREAM;
 
