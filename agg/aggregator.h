@@ -68,7 +68,8 @@ struct bp_agg_output {
 };
 
 struct bp_aggregator_hooks {
-	/* A buffer: returns its first octet, and what `send` is to get in *buffer. NULL: none. */
+	/* A buffer: returns its first octet, and what `send` is to get in *buffer. NULL: none. Some
+	 * may be asked for before the first of them is sent. */
 	uint8_t *(*get)(void *arg, void **buffer);
 	/* The buffer is the caller's again. Must not call the aggregator. */
 	void (*send)(void *arg, const struct bp_agg_output *out);

@@ -151,8 +151,13 @@ static inline __attribute__((always_inline)) unsigned put_heads(
 
 /* ---- leaving ---- */
 
-/* Messages of a stream, in a buffer that is got for them. False: there is none, x->base is NULL,
- * and they are lost; or they are unlike, and wait as before. */
+static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, struct whole *x)
+{
+	x->base = a->hooks.get(a->hooks.arg, &x->buffer);
+	return x->base != NULL;
+}
+
+/* Messages of a stream, in the buffer that there is. False: they are unlike, and wait as before. */
 static inline __attribute__((always_inline)) bool compose(
 	struct bp_aggregator *a, struct whole *x, uint32_t stream)
 {
@@ -162,11 +167,6 @@ static inline __attribute__((always_inline)) bool compose(
 	x->stream = stream;
 	x->g = &a->streams.staged[stream];
 	x->n = bp_agg_staged_count(x->g);
-	x->base = a->hooks.get(a->hooks.arg, &x->buffer);
-	if (__builtin_expect(x->base == NULL, 0)) {
-		bp_aggregator_lose(a, x->g);
-		return false;
-	}
 	a->starved = false;
 	if (__builtin_expect(!put_directory(x, stage), 0))
 		return false;
@@ -177,9 +177,8 @@ static inline __attribute__((always_inline)) bool compose(
 }
 
 /* Sends what was composed. */
-static inline __attribute__((always_inline)) void send_all(struct bp_aggregator *a, unsigned rule,
-	const struct whole *group, unsigned n, enum bp_agg_flush reason, uint64_t now_ns,
-	uint64_t wall_ns)
+static void send_all(struct bp_aggregator *a, unsigned rule, const struct whole *group, unsigned n,
+	enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_aggregator_tally t = {0};
 
@@ -209,17 +208,25 @@ void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const ui
 	bp_aggregator_settle(a);
 	bp_agg_streams_move_all(&a->streams, stream, n, BP_AGG_LIST_IDLE);
 	for (unsigned i = 0; i < n; i++) {
-		if (__builtin_expect(compose(a, &group[whole], stream[i]), 1)) {
-			if (++whole == GROUP || i + 1 == n) {
-				send_all(a, rule, group, whole, reason, now_ns, wall_ns);
-				whole = 0;
+		if (__builtin_expect(!get(a, &group[whole]), 0)) {
+			/* one of those may be it */
+			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
+			whole = 0;
+			if (!get(a, &group[0])) {
+				bp_aggregator_lose(a, &a->streams.staged[stream[i]]);
+				continue;
 			}
-			continue;
 		}
-		send_all(a, rule, group, whole, reason, now_ns, wall_ns);
-		if (group[whole].base != NULL)
+		if (__builtin_expect(compose(a, &group[whole], stream[i]), 1)) {
+			if (++whole < GROUP)
+				continue;
+			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
+		} else {
+			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
 			bp_aggregator_leave_unlike(a, stream[i], group[whole].base,
 				group[whole].buffer, reason, now_ns, wall_ns);
+		}
 		whole = 0;
 	}
+	send_all(a, rule, group, whole, reason, now_ns, wall_ns);
 }

@@ -176,6 +176,6 @@ void bp_aggregator_many_note(
 	many->rest = usual & ~BP_AGG_USUAL_FRAME;
 	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
 		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
-	if (bp_aggregator_can_wide())
+	if (bp_aggregator_can_wide() && !a->narrow)
 		bp_aggregator_wide_set(&a->many_wide, &many->alike, in, len);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads messages that are to be staged, four at a time, in registers of 64 octets (AVX-512): the
- * last 64 octets of a message's frame are one, which is compared, summed up, and written to the
- * message's record. What it judges is what bp_alike_four() does.
+ * Reads messages that are to be staged, four at a time, in registers of 64 octets (AVX-512): a
+ * message's frame is one, or its last 64 octets where it is longer, which is compared, summed up,
+ * and written to the message's record. What it judges is what bp_alike_four() does.
  */
 #include "agg/aggregator_many_parts.h"
 

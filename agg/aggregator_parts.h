@@ -114,6 +114,7 @@ struct bp_aggregator {
 	uint64_t alike;
 	uint64_t alike_streams; /* likewise (agg/aggregator_many.c) */
 	uint64_t wide;          /* of those, that were read so (agg/aggregator_many_wide.c) */
+	bool narrow;            /* none are to be, for tests */
 	struct bp_aggregator_wide many_wide;
 };
 

@@ -27,7 +27,7 @@ enum likeness {
 	UNLIKE,
 	ALIKE,        /* rule, and octets of message and frame */
 	ALIKE_MIDDLE, /* likewise; their payloads have 16 to 32 octets */
-	WRITTEN       /* likewise, and they are in their records */
+	WRITTEN       /* as ALIKE, and they are in their records */
 };
 
 static inline void fetch(const void *p)
@@ -233,7 +233,6 @@ static __attribute__((noinline)) void stage_odd(
 		look_run(k, x);
 		return;
 	}
-	settle(k, x, i);
 	t->stage.unused[t->stage.n++] = k->record[i];
 	k->s[i] = &t->stream[g - t->staged];
 	bp_aggregator_many_place(k, i);

@@ -29,7 +29,7 @@ struct bp_agg_record {
 	uint8_t hops, len; /* len: of the payload */
 	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
 	uint8_t src[4];    /* from here on as proto/agg_full_alike.h wants it: the port is at 8 */
-	uint32_t sum;      /* bp_sum() of the payload, folded */
+	uint32_t sum;      /* of the payload, as bp_sum(): 18 words at most */
 	uint8_t sport[2], mac[6];
 	uint8_t payload[BP_AGG_STAGE_PAYLOAD];
 } __attribute__((aligned(64)));

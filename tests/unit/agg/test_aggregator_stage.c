@@ -64,6 +64,24 @@ static unsigned records_used(void)
 	return a->streams.stage.size - a->streams.stage.n;
 }
 
+/* Every record is free, or one stream's. */
+static void expect_records(void)
+{
+	const struct bp_agg_streams *t = &a->streams;
+	uint8_t *seen = calloc(t->stage.size, 1);
+	unsigned n = 0;
+
+	assert_non_null(seen);
+	for (unsigned i = 0; i < t->stage.n; i++, n++)
+		assert_int_equal(seen[t->stage.unused[i] / sizeof(struct bp_agg_record)]++, 0);
+	for (unsigned s = 0; s < t->used; s++)
+		for (unsigned i = 0; i < bp_agg_staged_count(&t->staged[s]); i++, n++)
+			assert_int_equal(
+				seen[t->staged[s].record[i] / sizeof(struct bp_agg_record)]++, 0);
+	assert_int_equal(n, t->stage.size);
+	free(seen);
+}
+
 /* Streams of N messages that were seen before, and hold nothing. */
 static void begin_streams(unsigned messages)
 {
@@ -249,6 +267,99 @@ static void lost_without_buffer(void **state)
 	expect_each(STREAMS, 4, 3);
 }
 
+/* What was sent and keeps its buffer, as frames do on a port's ring. */
+static void *kept[BURST];
+static unsigned n_kept;
+
+static void keep(void *arg, const struct bp_agg_output *o)
+{
+	struct bp_agg_output copy = *o;
+
+	assert_true(n_kept < BURST);
+	copy.buffer = malloc(room);
+	assert_non_null(copy.buffer);
+	memcpy(copy.buffer, o->buffer, room);
+	sent(arg, &copy);
+	buffers_out++;
+	kept[n_kept++] = o->buffer;
+}
+
+static void free_kept(void)
+{
+	buffers_out -= n_kept;
+	while (n_kept != 0)
+		free(kept[--n_kept]);
+}
+
+/* Where there are buffers for some, these leave. */
+static void some_buffers(void **state)
+{
+	const unsigned most[] = {1, 5, 8, 9, 12};
+
+	for (unsigned i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+		begin_streams(3);
+		give_each(STREAMS, 1);
+		give_each(STREAMS, 2);
+		a->hooks.send = keep;
+		buffers_most = most[i];
+		give_each(13, 3);
+		assert_int_equal(n_left, most[i]);
+		assert_int_equal(told, 13 - most[i]);
+		assert_int_equal(lost, 3 * (13 - most[i]));
+		for (unsigned s = 0; s < most[i]; s++)
+			assert_int_equal(left[s].u.dst[2], s);
+		expect_records();
+		assert_int_equal(records_used(), 2 * (STREAMS - 13));
+		free_kept();
+		a->hooks.send = sent;
+		buffers_most = UINT32_MAX;
+		tear_down(state);
+	}
+	begin_streams(3);
+}
+
+/* One buffer is enough where it is free again when it was sent. */
+static void one_buffer(void **state)
+{
+	begin_streams(3);
+	give_each(STREAMS, 1);
+	give_each(STREAMS, 2);
+	buffers_most = 1;
+	give_each(STREAMS, 3);
+	assert_int_equal(lost, 0);
+	expect_each(STREAMS, 1, 3);
+}
+
+/* Frames for nobody among the messages of a burst have no record. */
+static void others_between(void **state)
+{
+	static uint8_t frame[BURST][FRAME_MOST];
+	struct bp_agg_input in[BURST];
+
+	begin_streams(8);
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < BURST; i++) {
+			struct udp u = message(i % STREAMS, round);
+			unsigned len;
+
+			if (i % 5 == round % 5)
+				u.dport = 7;
+			len = udp_write(&u, frame[i]);
+			if (i % 7 == round % 7)
+				put(frame[i] + 12, 2, 0x0806);
+			in[i] = (struct bp_agg_input){
+				.frame = frame[i], .len = len, .frame_len = len};
+		}
+		bp_aggregator_take(a, in, BURST, now, wall);
+		for (unsigned i = 0; i < BURST; i++)
+			assert_int_equal(in[i].verdict, i % 5 == round % 5 || i % 7 == round % 7
+								? BP_AGG_OTHER
+								: BP_AGG_TAKEN);
+		expect_records();
+	}
+	assert_int_not_equal(records_used(), 0);
+}
+
 /* What comes once some were lost passes, until there is a buffer again. */
 static void passes_without_buffer(void **state)
 {
@@ -337,6 +448,9 @@ int main(void)
 		cmocka_unit_test_teardown(long_ones_have_buffers, tear_down),
 		cmocka_unit_test_teardown(unlike_keep_their_place, tear_down),
 		cmocka_unit_test_teardown(lost_without_buffer, tear_down),
+		cmocka_unit_test_teardown(some_buffers, tear_down),
+		cmocka_unit_test_teardown(one_buffer, tear_down),
+		cmocka_unit_test_teardown(others_between, tear_down),
 		cmocka_unit_test_teardown(passes_without_buffer, tear_down),
 		cmocka_unit_test_teardown(flush_without_buffer, tear_down),
 		cmocka_unit_test_teardown(gives_way, tear_down),
