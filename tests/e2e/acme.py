@@ -141,8 +141,9 @@ class Acme:
         return sorted(self.ask_http(path, "fu=1" + (f"&ty={ty}" if ty else ""))["m2m:uril"])
 
     def instances(self, container):
-        """The attributes of a container's instances, in the order of their creation."""
-        got = self.ask_http(container, "rcn=4&ty=4")["m2m:cnt"].get("m2m:cin", [])
+        """The attributes of a container's instances, in the order of their creation. It answers with one that it is
+        just creating, which has no stateTag yet: that is not there."""
+        got = [i for i in self.ask_http(container, "rcn=4&ty=4")["m2m:cnt"].get("m2m:cin", []) if "st" in i]
         return sorted(got, key=lambda i: (i["st"], i["ct"]))
 
     def files(self):

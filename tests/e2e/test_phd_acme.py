@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -23,9 +24,16 @@ DEVICES = [(OXIMETER, "pulse_oximeter", "spo2,pulse_rate"), (ACTIVITY, "activity
 
 
 def free_port(kind):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to connections: one of these may have it by the time the CSE starts, even one
+    to this very port."""
+    while True:
+        port = random.randrange(10000, 30000)
+        with socket.socket(socket.AF_INET, kind) as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Cse(acme.Acme):
