@@ -17,9 +17,9 @@ _Static_assert(
 	"one number");
 
 /* Appends those from the second on that are like the first, behind which they go: how many there
- * are with it. `middle`: they have 16 to 32 octets, an even number. */
-static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg_stream *s,
-	const struct bp_agg_stage *stage, const uint32_t *place, unsigned n, bool middle)
+ * are with it. */
+static unsigned append_alike(struct bp_agg_stream *s, const struct bp_agg_stage *stage,
+	const uint32_t *place, unsigned n)
 {
 	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
 	const uint32_t like = shape(r), len = r->len;
@@ -29,22 +29,9 @@ static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg
 
 	for (i = 1; i < n; i++) {
 		r = bp_agg_record_at(stage, place[i]);
-		if (__builtin_expect(shape(r) != like, 0))
+		if (shape(r) != like)
 			break;
 		arrived += r->arrived_ns;
-		if (middle) {
-			const bp_v16 from = bp_v16_load(r->src);
-			const bp_v16 a = bp_v16_load(r->payload);
-			const bp_v16 b = bp_v16_load(r->payload + len - 16);
-
-			sum += r->sum;
-			w.entries += bp_agg_full_alike_put(w.entries, from, w.before);
-			w.before = from;
-			memcpy(w.payloads, &a, 16);
-			memcpy(w.payloads + len - 16, &b, 16);
-			w.payloads += len;
-			continue;
-		}
 		sum += (uint64_t)r->sum << at;
 		at ^= 8 * (len & 1);
 		bp_agg_full_alike_append(&w, bp_v16_load(r->src), r->payload, len);
@@ -58,19 +45,13 @@ static inline __attribute__((always_inline)) unsigned append_alike(struct bp_agg
 
 /* Appends all; there is room, and for what is written at once beyond an entry, as the rule's
  * `stages` has it. */
-static inline __attribute__((always_inline)) void append_all(struct bp_agg_stream *s,
-	const struct bp_agg_stage *stage, const uint32_t *place, unsigned n)
+static void append_all(struct bp_agg_stream *s, const struct bp_agg_stage *stage,
+	const uint32_t *place, unsigned n)
 {
 	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
-	const unsigned len = r->len;
-	unsigned i;
 
-	bp_agg_full_first4(&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, len);
-	if (len >= 16 && len <= 32 && len % 2 == 0)
-		i = append_alike(s, stage, place, n, true);
-	else
-		i = append_alike(s, stage, place, n, false);
-	for (; i < n; i++) {
+	bp_agg_full_first4(&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, r->len);
+	for (unsigned i = append_alike(s, stage, place, n); i < n; i++) {
 		r = bp_agg_record_at(stage, place[i]);
 		s->sum = bp_sum_add(s->sum, bp_sum_moved(r->sum, s->writer.payloads));
 		s->arrived_ns += r->arrived_ns;

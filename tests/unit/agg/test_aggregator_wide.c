@@ -108,36 +108,20 @@ static struct udp message(unsigned streams, unsigned len)
 /* Makes a datagram another than the others. */
 static void differ(struct udp *u)
 {
-	switch (of(10)) {
-	case 0:
-		u->macs[of(12)] ^= 4;
-		break;
-	case 1:
-		u->tos ^= 4;
-		break;
-	case 2:
+	const unsigned what = of(12);
+
+	switch (what) {
+	case 9:
 		u->hops = (uint8_t)of(3);
 		break;
-	case 3:
-		u->dont_fragment = false;
-		break;
-	case 4:
-		u->src[of(4)] ^= (uint8_t)(1 << of(8));
-		break;
-	case 5:
-		u->dst[of(4)] ^= (uint8_t)(1 << of(8));
-		break;
-	case 6:
-		u->dport ^= (uint16_t)(1 << of(16));
-		break;
-	case 7:
-		u->sport = 0;
-		break;
-	case 8:
+	case 10:
 		u->len = (uint16_t)(1 + of(60));
 		break;
+	case 11:
+		u->macs[6 + of(6)] ^= 4;
+		break;
 	default:
-		u->no_checksum = true;
+		udp_differ(u, what, (unsigned)next_random(&seed));
 		break;
 	}
 }

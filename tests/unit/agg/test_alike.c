@@ -82,41 +82,20 @@ static struct udp datagram(const struct udp *like)
 /* Makes a datagram unlike the others, or writes no checksum. */
 static void differ(struct udp *u)
 {
-	switch (of(12)) {
-	case 0:
-		u->macs[of(6)] ^= 2;
-		break;
-	case 1:
-		u->tos ^= 4;
-		break;
-	case 2:
+	const unsigned what = of(12);
+
+	switch (what) {
+	case 9:
 		u->hops--;
 		break;
-	case 3:
-		u->dont_fragment = !u->dont_fragment;
-		break;
-	case 4:
-		u->src[of(4)] ^= (uint8_t)(1 << of(8));
-		break;
-	case 5:
-		u->dst[of(4)] ^= (uint8_t)(1 << of(8));
-		break;
-	case 6:
-		u->dport ^= (uint16_t)(1 << of(16));
-		break;
-	case 7:
-		u->sport = 0;
-		break;
-	case 8:
+	case 10:
 		u->len ^= 1;
 		break;
-	case 9:
-		u->no_checksum = true;
-		break;
-	case 10:
+	case 11:
 		u->payload[0] ^= 1;
 		break;
 	default:
+		udp_differ(u, what, (unsigned)next_random(&seed));
 		break;
 	}
 }

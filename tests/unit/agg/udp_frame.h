@@ -103,6 +103,42 @@ static inline unsigned udp_write(const struct udp *u, uint8_t *to)
 	return (unsigned)(udp + l4_len - to);
 }
 
+/* Makes a datagram of IPv4 another than those of its stream, its sender or its form; `any`: a
+ * random number, which says where. From 8 on: it is as it was. */
+static inline void udp_differ(struct udp *u, unsigned what, unsigned any)
+{
+	const uint8_t bit = (uint8_t)(1 << any % 8);
+
+	switch (what) {
+	case 0:
+		u->macs[any % 6] ^= 2;
+		break;
+	case 1:
+		u->tos ^= 4;
+		break;
+	case 2:
+		u->dont_fragment = !u->dont_fragment;
+		break;
+	case 3:
+		u->src[any / 8 % 4] ^= bit;
+		break;
+	case 4:
+		u->dst[any / 8 % 4] ^= bit;
+		break;
+	case 5:
+		u->dport ^= (uint16_t)(1 << any % 16);
+		break;
+	case 6:
+		u->sport = 0;
+		break;
+	case 7:
+		u->no_checksum = true;
+		break;
+	default:
+		break;
+	}
+}
+
 /* Reads a frame that is to be perfect: fails the test where it isn't. */
 static inline void udp_read(const uint8_t *frame, unsigned len, struct udp *u)
 {
