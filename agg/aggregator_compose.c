@@ -31,7 +31,7 @@ struct whole {
 
 /* ---- messages ---- */
 
-/* Hops, length and more of a record, in the place of its source: the last word but one. */
+/* Of a record's first 16 octets: hops, length and more. */
 static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 
 /* Writes the directory. False: the messages are unlike, and what was written is nothing. `odd`:
@@ -119,17 +119,17 @@ static inline __attribute__((always_inline)) unsigned put_heads(
 	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct whole *x)
 {
 	const uint64_t usual = x->g->usual;
-	const bool fixed = (usual >> 45 & 1) != 0;
+	const bool fixed = bp_agg_usual_dont_fragment(usual);
 	uint8_t *frame = x->base + AT_FRAME, *payload = frame + AT_PAYLOAD;
 	const unsigned len = BP_AGG_FULL_HEADER + x->directory + x->payloads;
 	struct bp_datagram_head h = {
 		.src = x->g->src,
-		.dst = (const uint8_t *)&usual,
+		.dst = (const uint8_t *)&usual, /* its first octets are the address */
 		.sport = x->g->sport,
-		.dport = __builtin_bswap16((uint16_t)(usual >> 48)),
+		.dport = bp_agg_usual_udp(usual),
 		.id = fixed ? 0 : a->id++,
 		.family = 4,
-		.tos = usual >> 37 & 0xff,
+		.tos = (uint8_t)bp_agg_usual_tos(usual),
 		.hops = BP_AGG_HOPS,
 		.dont_fragment = fixed,
 	};

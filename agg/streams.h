@@ -117,12 +117,28 @@ static inline unsigned bp_agg_usual_rule(uint64_t usual)
 	return usual >> 32 & 31;
 }
 
+static inline unsigned bp_agg_usual_tos(uint64_t usual)
+{
+	return usual >> 37 & 0xff;
+}
+
+static inline bool bp_agg_usual_dont_fragment(uint64_t usual)
+{
+	return (usual >> 45 & 1) != 0;
+}
+
+/* The port, host byte order. */
+static inline unsigned bp_agg_usual_udp(uint64_t usual)
+{
+	return __builtin_bswap16((uint16_t)(usual >> 48));
+}
+
 /* The key whose word this is. */
 static inline struct bp_agg_key bp_agg_usual_key(uint64_t usual)
 {
 	return (struct bp_agg_key){{(uint32_t)usual, 0, 0,
-		bp_agg_key_last(__builtin_bswap16((uint16_t)(usual >> 48)),
-			bp_agg_usual_rule(usual), usual >> 37 & 0xff, 4, usual >> 45 & 1, 0)}};
+		bp_agg_key_last(bp_agg_usual_udp(usual), bp_agg_usual_rule(usual),
+			bp_agg_usual_tos(usual), 4, bp_agg_usual_dont_fragment(usual), 0)}};
 }
 
 /* A message of IPv4 without tags that goes into an aggregate touches the first line alone. */
