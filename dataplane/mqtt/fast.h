@@ -223,7 +223,8 @@ static inline enum bp_fast_verdict bp_fast_value(
 }
 
 /* A flow's `stream` of this direction, `version` and so on, as bp_fast_is() wants them. */
-#define BP_FAST_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, 1})
+#define BP_FAST_PROOF (BP_FLOW_IN_TABLE | BP_FLOW_PROVEN)
+#define BP_FAST_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, BP_FAST_PROOF})
 
 /*
  * Whether this is the flow that was looked for, in the state in which a PUBLISH of the client can
@@ -236,10 +237,10 @@ static inline bool bp_fast_is(const struct bp_flow *f, const struct bp_lookup *l
 	const struct bp_fast_publish *p, bp_v16 memo, bp_v16 memo_asked, bp_v16 state,
 	uint8_t version_asked)
 {
-	/* stream[2], version, flags, pending, used, life: not what is written for each frame, which
+	/* stream[2], version, flags, pending, proof, life: not what is written for each frame, which
 	 * a wider load would have to wait for when the next one is of the same flow */
 	const bp_v16 state_asked = {
-		0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, 0xff, 0, 0};
+		0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, BP_FAST_PROOF, 0, 0};
 	const uint8_t *line = (const uint8_t *)f;
 	bp_v16 differ;
 
@@ -251,13 +252,13 @@ static inline bool bp_fast_is(const struct bp_flow *f, const struct bp_lookup *l
 	_Static_assert(offsetof(struct bp_flow, stream) == 52 &&
 			       offsetof(struct bp_flow, flags) == 55 &&
 			       offsetof(struct bp_flow, pending) == 56 &&
-			       offsetof(struct bp_flow, used) == 57,
+			       offsetof(struct bp_flow, proof) == 57,
 		"the bytes of a flow's state lie together");
 	differ = bp_v16_load(line) ^ bp_v16_load((const uint8_t *)l);
 	differ |= (bp_v16_load(line + 32) & memo_asked) ^
 		  (bp_v16_load_half((const uint8_t *)&p->topic_hash) | memo);
 	differ |= (bp_v16_load_half(f->stream) & state_asked) ^ state;
-	return bp_v16_none(differ) && (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) != 0;
+	return bp_v16_none(differ);
 }
 
 /* Whatever the rule and the version. */

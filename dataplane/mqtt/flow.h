@@ -43,6 +43,13 @@ enum bp_stream {
 #define BP_FLOW_PUSHED(dir) (uint8_t)(0x40 << (dir))  /* read on after one, no answer yet */
 #define BP_FLOW_PUSHED_EITHER (uint8_t)(BP_FLOW_PUSHED(0) | BP_FLOW_PUSHED(1))
 
+/* What a connection has proven. 0 is a free slot of the table. */
+#define BP_FLOW_IN_TABLE 0x01
+#define BP_FLOW_SYN_ACKED 0x02 /* the broker acknowledged the client's initial sequence number */
+#define BP_FLOW_HANDSHAKE 0x04 /* and the client the broker's: the three-way handshake is complete */
+/* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
+#define BP_FLOW_PROVEN 0x08
+
 #define BP_NO_FLOW UINT32_MAX
 
 /* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
@@ -75,7 +82,7 @@ struct bp_flow {
 	uint8_t version;    /* of MQTT; 0 unknown */
 	uint8_t flags;      /* BP_FLOW_* */
 	uint8_t pending;    /* BP_FLOW_HELD, BP_FLOW_FINWAIT */
-	uint8_t used;       /* 1: in the table */
+	uint8_t proof;      /* BP_FLOW_IN_TABLE and what the connection has proven */
 	uint16_t life;      /* changes with each use of the slot: readers check it */
 	uint32_t publishes; /* in the judged direction */
 	/* line 1 */

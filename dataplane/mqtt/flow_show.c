@@ -72,11 +72,11 @@ static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint
 		uint16_t life = __atomic_load_n(&flows[i].life, __ATOMIC_ACQUIRE);
 		int stop;
 
-		if (!flows[i].used)
+		if (flows[i].proof == 0)
 			continue;
 		memcpy(&copy, &flows[i], sizeof(copy));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!copy.used || __atomic_load_n(&flows[i].life, __ATOMIC_RELAXED) != life)
+		if (copy.proof == 0 || __atomic_load_n(&flows[i].life, __ATOMIC_RELAXED) != life)
 			continue;
 		view(&copy, worker, mono_ns, &v);
 		stop = visit(&v, arg);

@@ -142,7 +142,7 @@ static struct bp_flow *oldest_of(struct bp_flow_table *t, uint32_t g1, uint32_t 
 			idle += (uint64_t)2 << 32;
 		else if (opening_first && bp_flow_is_opening(f))
 			idle += (uint64_t)1 << 32;
-		if (f->used && idle > most) {
+		if (f->proof != 0 && idle > most) {
 			most = idle;
 			oldest = f;
 		}
@@ -243,7 +243,7 @@ struct bp_flow *bp_flow_add(
 	f->k1 = k1;
 	f->seen = t->now;
 	f->life = (uint16_t)(life + 1);
-	f->used = 1;
+	f->proof = BP_FLOW_IN_TABLE;
 	if (g != g1)
 		t->group[g1].elsewhere++;
 	t->group[g].tag[way] = bp_flow_tag(hash);

@@ -170,7 +170,7 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	bp_tally(in, BP_C_SEG_INSPECTED);
 	in->frame = f;
 	/* the candidate may be another flow with the same tag, or gone since it was probed */
-	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || !flow->used)
+	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
 	if (flow == NULL) {
 		bp_stream_first(in, f, l);

@@ -112,6 +112,8 @@ static void read_connack(
 		return;
 	}
 	f->flags |= BP_FLOW_CONNACK;
+	if (f->proof & BP_FLOW_HANDSHAKE)
+		f->proof |= BP_FLOW_PROVEN;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
 	f->has_alias_max[BP_TO_BROKER] = 1;
 	if (c.assigned_id != NULL)

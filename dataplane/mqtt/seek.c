@@ -150,6 +150,7 @@ static void read_on(struct bp_flow *f, unsigned dir)
 static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	bp_tally(in, BP_C_SEEK_PROVEN);
+	f->proof |= BP_FLOW_PROVEN;
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		read_on(f, dir);
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);

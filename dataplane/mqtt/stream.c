@@ -138,6 +138,7 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	bp_flow_release_all(in, f);
 	f->flags &= BP_FLOW_IP6;
 	f->pending = 0;
+	f->proof = BP_FLOW_IN_TABLE;
 	f->version = 0;
 	f->known = 0;
 	f->mss = 0;
@@ -182,8 +183,20 @@ static void syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 	/* data that came with the SYN may be acknowledged or not */
 	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX) {
 		set_syn(f, BP_FROM_BROKER, frame->seq);
+		f->proof |= BP_FLOW_SYN_ACKED;
 		note_mss(f, announced_mss(frame));
 	}
+}
+
+/* A segment of the client that is exact in both numbers answers the SYN-ACK: only who received that
+ * knows the broker's. */
+static void note_handshake(struct bp_flow *f, const struct bp_frame *frame)
+{
+	if ((f->proof & (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE)) == BP_FLOW_SYN_ACKED &&
+		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK)) == BP_TCP_ACK &&
+		frame->to_broker && frame->seq == f->next[BP_TO_BROKER] &&
+		frame->ack == f->next[BP_FROM_BROKER])
+		f->proof |= BP_FLOW_HANDSHAKE;
 }
 
 static void rst(
@@ -292,6 +305,7 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
 	f->seen = in->now_ticks;
+	note_handshake(f, frame);
 	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
 	 * piece. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
@@ -347,6 +361,7 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		f->syn_seq = frame->ack - 1;
 		set_syn(f, BP_TO_BROKER, frame->ack - 1);
 		set_syn(f, BP_FROM_BROKER, frame->seq);
+		f->proof |= BP_FLOW_SYN_ACKED;
 		note_mss(f, MSS_UNSEEN);
 		note_mss(f, announced_mss(frame));
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {

@@ -18,7 +18,7 @@ static unsigned n_released;
 static void count_release(void *arg, struct bp_flow *f)
 {
 	(void)arg;
-	assert_true(f->used);
+	assert_true(f->proof == BP_FLOW_IN_TABLE);
 	n_released++;
 }
 
@@ -76,7 +76,7 @@ static uint32_t list_length(const struct bp_flow_table *t, const struct bp_flow_
 	uint32_t n = 0, before = BP_NO_FLOW;
 
 	for (uint32_t i = l->head; i != BP_NO_FLOW; i = t->flow[i].lru_next) {
-		assert_true(t->flow[i].used);
+		assert_true(t->flow[i].proof != 0);
 		assert_int_equal(t->flow[i].lru_prev, before);
 		before = i;
 		n++;
@@ -96,8 +96,8 @@ static void consistent(const struct bp_flow_table *t)
 		uint32_t g = (uint32_t)(i / BP_FLOW_WAYS);
 		uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
 
-		assert_int_equal(f->used, t->group[g].tag[i % BP_FLOW_WAYS] != 0);
-		if (!f->used)
+		assert_int_equal(f->proof != 0, t->group[g].tag[i % BP_FLOW_WAYS] != 0);
+		if (f->proof == 0)
 			continue;
 		count++;
 		assert_int_equal(t->group[g].tag[i % BP_FLOW_WAYS], bp_flow_tag(hash));
