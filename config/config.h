@@ -142,6 +142,7 @@ struct bp_config_mqtt {
 	uint64_t flow_timeout_ns, handshake_timeout_ns;
 	uint64_t carry_per_flow, carry_total; /* bytes */
 	uint64_t reorder_bytes;               /* per direction of a flow */
+	uint32_t max_topic_aliases;           /* per direction of a flow */
 	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */
 	uint32_t topic_states;
 	uint32_t max_rules;

@@ -56,6 +56,8 @@ static const struct bp_setting rows[] = {
 	 .help = "The same for all connections together."},
 	{.path = "mqtt.reorder_bytes", .type = &bp_type_size, AT(mqtt.reorder_bytes), .min = 0, .max = 16 * MIB, .preset = "64KiB",
 	 .help = "How far ahead of the stream a segment may be and still be kept until what is before it arrives, for each direction of a connection."},
+	{.path = "mqtt.max_topic_aliases", .type = &bp_type_uint, AT(mqtt.max_topic_aliases), .min = 0, .max = 65535, .preset = "256",
+	 .help = "Highest topic alias (MQTT 5.0) that is kept for each direction of a connection, where the receiver allows as many. A publication that has a higher alias in place of its topic is forwarded but not evaluated, and counted."},
 	{.path = "mqtt.resync_pushes", .type = &bp_type_uint, AT(mqtt.resync_pushes), .min = 0, .max = 64, .preset = "4",
 	 .help = "After bytes were lost to inspection: how many times in a row a client must have written whole packets, a short segment each and on topics that it published on this connection before, until its publications on those are read again. 0 waits for a packet that the broker answers, which a client that publishes with QoS 0 alone may never send."},
 	{.path = "mqtt.topic_states", .type = &bp_type_uint, AT(mqtt.topic_states), .min = 1, .max = 16777216, .preset = "65536",

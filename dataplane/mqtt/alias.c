@@ -2,102 +2,130 @@
 #include "dataplane/mqtt/inspector.h"
 
 /*
- * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): one arena block of records
- * {alias, length, topic}, searched from the front. Clients use a handful; a client that uses
- * thousands pays for it itself and stays within carry_per_flow.
+ * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,
+ * indexed by the alias, and a block for each topic. A lookup costs the same however many there are.
+ * The table grows up to the lower one of what the receiver allows and mqtt.max_topic_aliases; a
+ * mapping beyond that, or that finds no memory, is not kept, and its use is never guessed.
  */
-struct record {
-	uint16_t alias;
+struct topic {
+	uint64_t hash; /* so that a use does not read the text, which may be 64 KiB */
 	uint16_t len;
-	uint8_t topic[];
+	uint8_t text[];
 };
 
-static uint32_t record_size(uint32_t len)
+static bp_carry_ref *table(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
 {
-	return (uint32_t)sizeof(struct record) + ((len + 1) & ~1u);
+	return (bp_carry_ref *)(void *)bp_carry_data(in->carry, f->aliases[dir]);
 }
 
-static struct record *find(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+static struct topic *topic_at(const struct bp_inspector *in, bp_carry_ref ref)
 {
-	uint8_t *base;
-
-	if (f->aliases[dir] == 0)
-		return NULL;
-	base = bp_carry_data(in->carry, f->aliases[dir]);
-	for (uint32_t at = 0; at < f->aliases_len[dir];) {
-		struct record *r = (struct record *)(void *)(base + at);
-
-		if (r->alias == alias)
-			return r;
-		at += record_size(r->len);
-	}
-	return NULL;
+	return (struct topic *)(void *)bp_carry_data(in->carry, ref);
 }
 
-static void erase(struct bp_inspector *in, struct bp_flow *f, unsigned dir, struct record *r)
+/* What the alias stands for; 0: nothing. */
+static bp_carry_ref find(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
-	uint8_t *base = bp_carry_data(in->carry, f->aliases[dir]);
-	uint32_t at = (uint32_t)((uint8_t *)r - base), size = record_size(r->len);
-
-	memmove(r, (uint8_t *)r + size, f->aliases_len[dir] - at - size);
-	f->aliases_len[dir] -= size;
+	return alias <= f->n_aliases[dir] ? table(in, f, dir)[alias - 1] : 0;
 }
 
-static bool reserve(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t more)
+/* Makes the table reach as far as the alias. */
+static bool reach(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
-	uint64_t need = (uint64_t)f->aliases_len[dir] + more;
+	uint32_t have = f->n_aliases[dir], size = sizeof(bp_carry_ref), fit;
 
-	if (f->aliases[dir] != 0 && bp_carry_size(in->carry, f->aliases[dir]) >= need)
+	if (alias <= have)
 		return true;
-	return bp_flow_grow(in, f, &f->aliases[dir], f->aliases_len[dir], need, need);
+	if (!bp_flow_grow(in, f, &f->aliases[dir], have * size, alias * size, alias * size))
+		return false;
+	fit = (uint32_t)bp_carry_size(in->carry, f->aliases[dir]) / size;
+	f->n_aliases[dir] = (uint16_t)(fit < UINT16_MAX ? fit : UINT16_MAX);
+	memset(table(in, f, dir) + have, 0, (f->n_aliases[dir] - have) * size);
+	return true;
 }
 
+static void forget_one(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	bp_carry_ref ref = find(in, f, dir, alias);
+
+	if (ref == 0)
+		return;
+	table(in, f, dir)[alias - 1] = 0;
+	bp_flow_release(in, f, ref);
+}
+
+/* A mapping that can't be kept replaces the one before it all the same. */
 static void keep(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
-	const uint8_t *topic, uint16_t len)
+	const uint8_t *text, uint16_t len, uint64_t hash)
 {
-	struct record *r = find(in, f, dir, alias);
+	uint32_t need = (uint32_t)sizeof(struct topic) + len;
+	bp_carry_ref ref = find(in, f, dir, alias);
+	struct topic *t;
 
-	if (r != NULL && r->len == len) {
-		memcpy(r->topic, topic, len);
+	if (ref != 0 && topic_at(in, ref)->hash == hash)
 		return;
+	if (ref == 0 || bp_carry_size(in->carry, ref) < need) {
+		forget_one(in, f, dir, alias);
+		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
+		if (ref == 0) {
+			bp_tally(in, BP_C_ALIAS_NO_ROOM);
+			return;
+		}
+		table(in, f, dir)[alias - 1] = ref;
 	}
-	if (r != NULL)
-		erase(in, f, dir, r);
-	if (!reserve(in, f, dir, record_size(len))) {
-		bp_tally(in, BP_C_ALIAS_NO_ROOM);
-		return;
-	}
-	r = (struct record *)(void *)(bp_carry_data(in->carry, f->aliases[dir]) +
-				      f->aliases_len[dir]);
-	r->alias = alias;
-	r->len = len;
-	memcpy(r->topic, topic, len);
-	f->aliases_len[dir] += record_size(len);
+	t = topic_at(in, ref);
+	t->hash = hash;
+	t->len = len;
+	memcpy(t->text, text, len);
 }
 
-enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
-	const uint8_t **topic, uint16_t *len)
+/*
+ * Whether a mapping may be kept at all. What the receiver allows is unknown before the CONNACK: who
+ * sends aliases then has not asked. It stays unknown where the CONNACK was missed.
+ */
+static bool may_keep(struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
-	const struct record *r;
+	if (!(f->flags & (BP_FLOW_CONNACK | BP_FLOW_MIDWAY))) {
+		bp_tally(in, BP_C_ALIAS_BEFORE_CONNACK);
+		return false;
+	}
+	if (alias > in->max_aliases) {
+		bp_tally(in, BP_C_ALIAS_OVER_MAX);
+		return false;
+	}
+	return true;
+}
 
-	/* the limit is known once the peer's CONNECT or CONNACK was read */
-	if (f->has_alias_max[dir] && alias > f->alias_max[dir])
+enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash)
+{
+	const struct topic *t;
+	bp_carry_ref ref;
+
+	if (f->has_alias_max[dir] && p->alias > f->alias_max[dir])
 		return BP_ALIAS_BAD;
-	if (*len != 0) {
-		keep(in, f, dir, alias, *topic, *len);
+	if (p->topic_len != 0) {
+		*hash = bp_topic_hash(in, p->topic, p->topic_len);
+		if (may_keep(in, f, dir, p->alias))
+			keep(in, f, dir, p->alias, p->topic, p->topic_len, *hash);
 		return BP_ALIAS_OK;
 	}
-	r = find(in, f, dir, alias);
-	if (r == NULL)
+	ref = find(in, f, dir, p->alias);
+	if (ref == 0)
 		return BP_ALIAS_UNMAPPED;
-	*topic = r->topic;
-	*len = r->len;
+	t = topic_at(in, ref);
+	p->topic = t->text;
+	p->topic_len = t->len;
+	*hash = t->hash;
 	return BP_ALIAS_OK;
 }
 
 void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
+	for (uint32_t alias = 1; alias <= f->n_aliases[dir]; alias++)
+		forget_one(in, f, dir, (uint16_t)alias);
 	bp_flow_release(in, f, f->aliases[dir]);
 	f->aliases[dir] = 0;
-	f->aliases_len[dir] = 0;
+	f->n_aliases[dir] = 0;
 }

@@ -103,11 +103,11 @@ struct bp_flow {
 	uint32_t fin_seq[2];
 	uint32_t syn_seq; /* initial sequence number: the client's, or of BP_FLOW_SYN_AGAIN */
 	bp_carry_ref aliases[2];
-	uint32_t aliases_len[2]; /* bytes used in the block */
-	uint16_t alias_max[2];   /* the highest that the sender may use */
+	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
+	uint16_t alias_max[2]; /* the highest that the sender may use */
 	uint8_t has_alias_max[2];
 	uint16_t mss; /* the smaller one that the ends announced; 0: not seen */
-	uint8_t pad2[4];
+	uint8_t pad2[8];
 	/* line 3 */
 	struct bp_seek seek[2];
 	uint64_t opened_ns;

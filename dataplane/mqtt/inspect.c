@@ -43,6 +43,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->record_clones = record_clones;
 	in->carry_per_flow = m->carry_per_flow;
 	in->reorder_bytes = m->reorder_bytes;
+	in->max_aliases = (uint16_t)m->max_topic_aliases;
 	in->resync_pushes = (uint8_t)m->resync_pushes;
 	in->carry = bp_carry_create(m->carry_total / c->n_workers, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));

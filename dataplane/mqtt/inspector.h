@@ -47,6 +47,7 @@ struct bp_inspector {
 	struct bp_carry *carry;
 	uint64_t carry_per_flow;
 	uint64_t reorder_bytes;
+	uint16_t max_aliases;  /* that are kept of a direction of a connection */
 	uint8_t resync_pushes; /* 0: none are enough */
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
@@ -169,9 +170,10 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 
 /* alias.c: topic aliases of one direction. */
 enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
-/* Keeps a mapping, or with an empty topic resolves it: *topic, *len then point to the kept text. */
-enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
-	const uint8_t **topic, uint16_t *len);
+/* Keeps the mapping of a PUBLISH, or where its topic is empty resolves it: the topic then points to
+ * the kept text. *hash: of the topic. */
+enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash);
 void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 
 /* alarm.c: one verdict of one rule, to the ring or out as a clone. */

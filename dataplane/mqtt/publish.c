@@ -186,13 +186,16 @@ static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flag
 	return true;
 }
 
-/* Resolves an alias. False: there is nothing to judge, and that is counted. */
-static bool resolve(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, struct bp_mqtt_publish *p)
+/* The topic and its hash, an alias resolved. False: there is nothing to judge, and that is counted.
+ */
+static bool resolve(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash)
 {
-	if (p->alias == 0)
+	if (p->alias == 0) {
+		*hash = bp_topic_hash(in, p->topic, p->topic_len);
 		return true;
-	switch (bp_alias_use(in, f, dir, p->alias, &p->topic, &p->topic_len)) {
+	}
+	switch (bp_alias_use(in, f, dir, p, hash)) {
 	case BP_ALIAS_OK:
 		return true;
 	case BP_ALIAS_UNMAPPED:
@@ -235,9 +238,8 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 			return;
 		}
 		count_publish(in, f, &p);
-		if (!resolve(in, f, dir, &p))
+		if (!resolve(in, f, dir, &p, &j.topic_hash))
 			return;
-		j.topic_hash = bp_topic_hash(in, p.topic, p.topic_len);
 		if (memo_fits(in, f, j.topic_hash))
 			bp_tally(in, BP_C_TOPIC_MEMO);
 		else
@@ -278,13 +280,12 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		bp_mqtt_opaque_error(in, f, dir, e);
 		return BP_WANTED_OPAQUE;
 	}
-	if (!resolve(in, f, dir, &p)) {
+	if (!resolve(in, f, dir, &p, &hash)) {
 		if (bp_stream_unread(f, dir))
 			return BP_WANTED_OPAQUE;
 		count_publish(in, f, &p);
 		return BP_WANTED_NO;
 	}
-	hash = bp_topic_hash(in, p.topic, p.topic_len);
 	if (!memo_fits(in, f, hash))
 		look_up(in, f, dir, p.topic, p.topic_len, hash);
 	if (f->memo_rule != BP_RULE_NONE)

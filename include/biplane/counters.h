@@ -342,8 +342,11 @@
 	X(MQTT_PUBLISH_OTHER, MQTT, "publishes_other_way", "PUBLISH in the other direction")       \
 	X(MQTT_PUBLISH_LOST, MQTT, "publishes_lost", "PUBLISH begun but not read to its end")      \
 	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with DUP: sent again by the client")           \
-	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that was never mapped")   \
+	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that is not mapped")      \
 	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
+	X(ALIAS_OVER_MAX, MQTT, "alias_over_max", "topic alias not kept: over max_topic_aliases")  \
+	X(ALIAS_BEFORE_CONNACK, MQTT, "alias_before_connack",                                      \
+		"topic alias not kept: the broker has not accepted the connection")                \
 	X(TOPIC_MEMO, MQTT, "topic_memo", "PUBLISH on the topic that the flow published last")     \
 	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
 	X(TOPIC_UNPROVEN, MQTT, "topics_unproven",                                                 \

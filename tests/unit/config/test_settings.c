@@ -301,6 +301,8 @@ static const struct row rows[] = {
 			{"255KiB", "more than all connections may carry"}}},
 	{"mqtt.reorder_bytes", MQTT, "", .good = {{"0", "0"}, {"16MiB", "16MiB"}, {"1B", "1"}},
 		.bad = {{"17MiB", "too large"}}},
+	{"mqtt.max_topic_aliases", MQTT, "", .good = {{"0", "0"}, {"65535", "65535"}},
+		.bad = {{"65536", "too large"}, {"-1", "not a whole number"}}},
 	{"mqtt.resync_pushes", MQTT, "", .good = {{"0", "0"}, {"64", "64"}},
 		.bad = {{"65", "too large"}, {"-1", "not a whole number"}}},
 	{"mqtt.topic_states", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}},

@@ -35,6 +35,7 @@ void rig_defaults(struct rig *r)
 	m->carry_per_flow = 64 * 1024;
 	m->carry_total = 4 * 1024 * 1024;
 	m->reorder_bytes = 64 * 1024;
+	m->max_topic_aliases = 256;
 	m->resync_pushes = 4;
 	m->topic_states = 1024;
 	m->max_rules = 64;

@@ -252,11 +252,13 @@ static void limit_not_over_connections(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	publish(&c, CLIENT, "early", 5, "81");
 	publish(&c, CLIENT, "", 5, "82");
-	assert_string_equal(told(), "early=81 early=82");
+	assert_string_equal(told(), "early=81"); /* no alias is kept before the CONNACK */
+	assert_int_equal(rig_count(&rig, BP_C_ALIAS_BEFORE_CONNACK), 1);
 	mq_connack(&b, 5, 0, 5, NULL);
 	rig_send_bytes(&rig, &c, BROKER, &b);
-	publish(&c, CLIENT, "", 5, "83");
-	assert_string_equal(told(), "early=83");
+	publish(&c, CLIENT, "late", 5, "83");
+	publish(&c, CLIENT, "", 5, "84");
+	assert_string_equal(told(), "late=83 late=84");
 	publish(&c, CLIENT, "t", 6, "84");
 	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 1);
 	rig_close(&rig);
@@ -291,6 +293,30 @@ static void no_room(void **state)
 	rig_close(&rig);
 }
 
+/* More than max_topic_aliases: those below are kept, those above are never guessed. */
+static void over_the_configured_maximum(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.config.mqtt.max_topic_aliases = 3;
+	rig_open(&rig);
+	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect_alias(&rig, &c, "many", 65535, 0);
+	publish(&c, CLIENT, "three", 3, "81");
+	publish(&c, CLIENT, "four", 4, "82"); /* evaluated under its own topic */
+	publish(&c, CLIENT, "last", 65535, "83");
+	publish(&c, CLIENT, "", 4, "84");
+	publish(&c, CLIENT, "", 65535, "85");
+	publish(&c, CLIENT, "", 3, "86");
+	assert_string_equal(told(), "three=81 four=82 last=83 three=86");
+	assert_int_equal(rig_count(&rig, BP_C_ALIAS_OVER_MAX), 2);
+	assert_int_equal(rig_count(&rig, BP_C_ALIAS_UNMAPPED), 2);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +328,7 @@ int main(void)
 		cmocka_unit_test(not_over_connections),
 		cmocka_unit_test(limit_not_over_connections),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(over_the_configured_maximum),
 	};
 
 	return cmocka_run_group_tests_name("alias", tests, NULL, NULL);
