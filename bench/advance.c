@@ -44,20 +44,49 @@ static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t s
 		bench_sum_move(p + sum2, change);
 }
 
+/* From the broker: addresses and ports change places. Its own numbers begin with 0. */
+static void from_broker(uint8_t *p, uint32_t seq, uint32_t ack)
+{
+	uint8_t swap[4];
+
+	memcpy(swap, p + AT_SRC, 4);
+	memmove(p + AT_SRC, p + AT_SRC + 4, 4);
+	memcpy(p + AT_SRC + 4, swap, 4);
+	memcpy(swap, p + AT_SPORT, 2);
+	memmove(p + AT_SPORT, p + AT_SPORT + 2, 2);
+	memcpy(p + AT_SPORT + 2, swap, 2);
+	bp_put_be32(p + AT_SEQ, seq);
+	bp_put_be32(p + AT_SEQ + 4, ack);
+}
+
 static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint32_t isn)
 {
+	static const uint8_t connack[] = {0x20, 2, 0, 0};
 	const struct bench_traffic *t = a->traffic;
+	uint16_t len = BENCH_HEADERS;
 
-	if (a->pass == 0) {
-		m->pkt_len = m->data_len = BENCH_HEADERS;
-		bp_put_be16(p + AT_IP_LEN, BENCH_HEADERS - 14);
+	switch (a->pass) {
+	case 0:
 		p[AT_FLAGS] = BP_TCP_SYN;
 		bp_put_be32(p + AT_SEQ, isn - 1);
-	} else {
+		break;
+	case 1:
+		p[AT_FLAGS] = BP_TCP_SYN | BP_TCP_ACK;
+		from_broker(p, 0, isn);
+		break;
+	case 2:
 		memcpy(p + BENCH_HEADERS, a->connect, t->mqtt_len);
 		bp_put_be32(p + AT_SEQ, isn);
+		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
+		break;
+	default:
+		memcpy(p + BENCH_HEADERS, connack, sizeof(connack));
+		from_broker(p, 1, isn + t->mqtt_len);
+		len = BENCH_HEADERS + sizeof(connack);
 	}
-	bench_checksums(p, m->data_len);
+	m->pkt_len = m->data_len = len;
+	bp_put_be16(p + AT_IP_LEN, (uint16_t)(len - 14));
+	bench_checksums(p, len);
 }
 
 /* The next connection of many: a stride over them, in the frame's addresses and ports. */
@@ -86,7 +115,7 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 /* Moves each stream on by what all passes before published on it. */
 static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
-	uint32_t moved = (uint32_t)(a->pass - 1) * a->traffic->mqtt_len;
+	uint32_t moved = (uint32_t)(a->pass - (BENCH_PRIMING - 1)) * a->traffic->mqtt_len;
 
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
@@ -117,7 +146,7 @@ uint16_t bench_advance_rx(
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
 		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
 		run = shorter(run, a->connections - a->in_pass);
-		if (unlikely(a->pass < 2))
+		if (unlikely(a->pass < BENCH_PRIMING))
 			prime_frames(a, pkts + i, run, many);
 		else
 			advance_frames(a, pkts + i, run, many);

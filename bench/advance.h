@@ -9,11 +9,13 @@
 /*
  * A capture that is replayed in a loop is a stream of retransmissions, and those cost nothing to
  * inspect. This receive callback, which only the benchmark installs, makes each pass new: pass 0 is
- * every connection's SYN, pass 1 its CONNECT, from pass 2 on its PUBLISH with the sequence number
- * where the one before ended. With more connections than the capture has frames it also writes the
- * client's address, in an order that visits all of them once a pass and never two neighbours.
- * Checksums are kept right (RFC 1624).
+ * every connection's SYN, pass 1 the broker's SYN-ACK, pass 2 CONNECT, pass 3 CONNACK, from then on
+ * its PUBLISH with the sequence number where the one before ended. With more connections than the
+ * capture has frames it also writes the client's address, in an order that visits all of them once
+ * a pass and never two neighbours. Checksums are kept right (RFC 1624).
  */
+#define BENCH_PRIMING 4u /* passes before the first PUBLISH */
+
 struct bench_advance {
 	const struct bench_traffic *traffic;
 	uint32_t connections; /* BENCH_FRAMES, or a power of ten above it */

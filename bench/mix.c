@@ -94,9 +94,10 @@ void bench_mix_set_up(struct bench_mix *mix, struct bench_advance *advance, stru
 uint64_t bench_mix_warm_up(const struct bench_mix *mix)
 {
 	const uint32_t mqtt = mix->shares.of[BENCH_MIX_MQTT];
-	/* SYN, CONNECT, PUBLISH */
-	const uint64_t priming =
-		mqtt != 0 ? 3ull * BENCH_FRAMES * bench_mix_length(&mix->shares) / mqtt : 0;
+	/* and the first PUBLISH */
+	const uint64_t priming = mqtt != 0 ? (BENCH_PRIMING + 1ull) * BENCH_FRAMES *
+						     bench_mix_length(&mix->shares) / mqtt
+					   : 0;
 
 	return 100000 + priming;
 }

@@ -69,6 +69,7 @@ static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32
 static void set_few(struct bp_fib_writer *w, uint32_t n)
 {
 	const struct bp_prefix broker = {.family = 4, .length = 24, .bytes = {192, 0, 2}};
+	const struct bp_prefix clients = {.family = 4, .length = 16, .bytes = {10, 0}};
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct bp_prefix p = {.family = 4, .length = 8, .bytes = {(uint8_t)(16 + i)}};
@@ -76,6 +77,7 @@ static void set_few(struct bp_fib_writer *w, uint32_t n)
 		set_route(w, &p, i);
 	}
 	set_route(w, &broker, 0);
+	set_route(w, &clients, 0);
 }
 
 /* An address in each of `n` different routes, which become the writer's, in a random order. */
