@@ -78,6 +78,7 @@ enum table {
 	T_ALARM_RING,
 	T_ALARM_LOG,
 	T_FLOWS,
+	T_REASSEMBLY,
 	T_TROUBLE,
 	T_FIB,                                     /* and what else belongs to it, in its order */
 	T_PHD = T_FIB + BP_FIB_TABLES,             /* likewise */
@@ -99,6 +100,7 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_ALARM_RING] = {"alarm_ring", 1},
 	[T_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log)},
 	[T_FLOWS] = {"flows", 1},
+	[T_REASSEMBLY] = {"reassembly", 1},
 	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row)},
 };
 
@@ -133,6 +135,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 		BP_RING_OVERHEAD +
 		bp_ring_capacity(at_least(m->enabled ? m->alarm_ring : 0, ALARM_RING_MIN));
 	const uint64_t flows = whole_lines(at_least(m->enabled ? flow_bytes_per_worker : 0, 64));
+	const uint64_t reassembly = at_least(m->enabled ? m->carry_total / workers : 0, 128);
 
 	z[T_GLOBAL] = 1;
 	z[T_COUNTERS] = workers + BP_COUNTER_ROWS_BESIDE;
@@ -145,6 +148,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_ALARM_RING] = times(workers, ring);
 	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	z[T_FLOWS] = times(workers, flows);
+	z[T_REASSEMBLY] = times(workers, whole_lines(reassembly));
 	z[T_TROUBLE] = bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers);
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);
@@ -200,8 +204,8 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
 	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
 	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
-	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers) &&
-	       bp_agg_sizes_agree(z + T_AGG, workers) &&
+	       z[T_REASSEMBLY] % workers == 0 && bp_fib_sizes_agree(z + T_FIB) &&
+	       bp_phd_sizes_agree(z + T_PHD, workers) && bp_agg_sizes_agree(z + T_AGG, workers) &&
 	       bp_transform_sizes_agree(z + T_TRANSFORM, workers) && bp_lcl_sizes_agree(z + T_LCL);
 }
 
@@ -356,6 +360,8 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.alarm_log = p[T_ALARM_LOG],
 		.flows = p[T_FLOWS],
 		.flows_len = z[T_FLOWS],
+		.reassembly = p[T_REASSEMBLY],
+		.reassembly_len = z[T_REASSEMBLY],
 	};
 	m->max_rules = (uint32_t)(z[T_RULE_STATS] / m->workers);
 	m->alarm_ring_stride = z[T_ALARM_RING] / m->workers;

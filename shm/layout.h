@@ -39,6 +39,7 @@
  *   alarm_ring   DP worker     byte rings, one per worker; CP moves the tail
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
  *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
+ *   reassembly   DP worker     what inspection keeps of streams (element: one byte; dataplane/mqtt)
  *   fib ...      CP            the forwarding tables: shm/fib.h
  *   phd ...      see there     the sessions of personal health devices: shm/phd.h
  *   agg ...      see there     aggregation: shm/agg.h
@@ -162,6 +163,8 @@ struct bp_shm {
 	struct bp_alarm_log *alarm_log;
 	uint8_t *flows;
 	uint64_t flows_len;
+	uint8_t *reassembly; /* worker w: reassembly + w * (reassembly_len / workers) */
+	uint64_t reassembly_len;
 	uint32_t workers;      /* capacity of the per-worker tables */
 	uint32_t counter_rows; /* workers + BP_COUNTER_ROWS_BESIDE */
 	struct bp_fib fib;

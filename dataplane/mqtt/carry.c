@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/mqtt/carry.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define MIN_SHIFT 7 /* 128 bytes: a cut sensor PUBLISH fits the smallest block */
 #define ORDERS 32
 #define NIL UINT32_MAX
 
-/* Per smallest block: the order of the block that begins here, and whether it is free. */
+/* Per smallest block: whether a free block begins here, and of which order. Before the arena is
+ * open: whether it is claimed. */
 #define META_FREE 0x80
-#define META_NONE 0x7f
+#define META_CLAIMED 0x7f
+#define META_NONE 0
 
 struct links {
 	uint32_t prev, next; /* smallest-block indices; they lie in the free block itself */
@@ -67,40 +67,51 @@ static unsigned order_of(uint64_t bytes)
 	return order;
 }
 
-struct bp_carry *bp_carry_create(uint64_t bytes, uint64_t largest_block)
+/*
+ * A reference is twice the index of the block's first smallest block, plus 2^order: as the index is
+ * a multiple of 2^order, its lowest bit that is set is the order's.
+ */
+static bp_carry_ref ref_of(uint32_t i, unsigned order)
+{
+	return 2 * i + ((uint32_t)1 << order);
+}
+
+static unsigned ref_order(bp_carry_ref ref)
+{
+	return (unsigned)__builtin_ctz(ref);
+}
+
+static uint32_t ref_index(bp_carry_ref ref)
+{
+	return (ref & (ref - 1)) >> 1;
+}
+
+struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_block)
 {
 	struct bp_carry *c = calloc(1, sizeof(*c));
 	uint64_t block;
 
 	if (c == NULL)
 		return NULL;
+	c->base = memory;
 	c->top = order_of(largest_block);
 	while (c->top > 0 && ((uint64_t)1 << (MIN_SHIFT + c->top)) > bytes)
 		c->top--;
 	block = (uint64_t)1 << (MIN_SHIFT + c->top);
 	c->bytes = bytes / block * block;
-	if (c->bytes == 0)
-		c->bytes = block;
-	if (c->top >= ORDERS || c->bytes >> MIN_SHIFT >= NIL) {
+	/* a reference has 31 bits of index */
+	if (c->bytes == 0 || c->bytes >> MIN_SHIFT >= NIL / 2) {
 		free(c);
 		return NULL;
 	}
 	c->blocks = (uint32_t)(c->bytes >> MIN_SHIFT);
-	c->base = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	c->meta = malloc(c->blocks);
-	if (c->base == MAP_FAILED || c->meta == NULL) {
-		if (c->base != MAP_FAILED)
-			munmap(c->base, c->bytes);
-		free(c->meta);
+	c->meta = calloc(c->blocks, 1);
+	if (c->meta == NULL) {
 		free(c);
 		return NULL;
 	}
-	(void)madvise(c->base, c->bytes, MADV_HUGEPAGE);
-	memset(c->meta, META_NONE, c->blocks);
 	for (unsigned o = 0; o < ORDERS; o++)
 		c->free_head[o] = NIL;
-	for (uint64_t at = c->bytes; at != 0; at -= block)
-		free_push(c, (uint32_t)((at - block) >> MIN_SHIFT), c->top);
 	return c;
 }
 
@@ -108,9 +119,57 @@ void bp_carry_destroy(struct bp_carry *c)
 {
 	if (c == NULL)
 		return;
-	munmap(c->base, c->bytes);
 	free(c->meta);
 	free(c);
+}
+
+bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref)
+{
+	uint32_t i, n;
+
+	if (ref == 0 || ref_order(ref) > c->top)
+		return false;
+	i = ref_index(ref);
+	n = (uint32_t)1 << ref_order(ref);
+	if (i >= c->blocks || n > c->blocks - i)
+		return false;
+	for (uint32_t k = i; k < i + n; k++) {
+		if (c->meta[k] != META_NONE)
+			return false;
+	}
+	memset(c->meta + i, META_CLAIMED, n);
+	c->used += (uint64_t)n << MIN_SHIFT;
+	return true;
+}
+
+/* The largest aligned blocks of [begin, end): no two of them could join. Lowest last: it is taken
+ * first. */
+static void free_run(struct bp_carry *c, uint32_t begin, uint32_t end)
+{
+	while (end > begin) {
+		unsigned order = (unsigned)__builtin_ctz(end);
+
+		while (order > c->top || (uint32_t)1 << order > end - begin)
+			order--;
+		end -= (uint32_t)1 << order;
+		free_push(c, end, order);
+	}
+}
+
+void bp_carry_open(struct bp_carry *c)
+{
+	uint32_t end = c->blocks;
+
+	while (end > 0) {
+		uint32_t begin = end;
+
+		while (begin > 0 && c->meta[begin - 1] != META_CLAIMED)
+			begin--;
+		free_run(c, begin, end);
+		end = begin;
+		while (end > 0 && c->meta[end - 1] == META_CLAIMED)
+			end--;
+	}
 }
 
 bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes)
@@ -131,19 +190,19 @@ bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes)
 		have--;
 		free_push(c, i + ((uint32_t)1 << have), have);
 	}
-	c->meta[i] = (uint8_t)want;
 	c->used += (uint64_t)1 << (MIN_SHIFT + want);
-	return i + 1;
+	return ref_of(i, want);
 }
 
 void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
 {
-	uint32_t i = ref - 1;
 	unsigned order;
+	uint32_t i;
 
 	if (ref == 0)
 		return;
-	order = c->meta[i];
+	i = ref_index(ref);
+	order = ref_order(ref);
 	c->used -= (uint64_t)1 << (MIN_SHIFT + order);
 	while (order < c->top) {
 		uint32_t buddy = i ^ ((uint32_t)1 << order);
@@ -151,7 +210,6 @@ void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
 		if (buddy >= c->blocks || c->meta[buddy] != (META_FREE | order))
 			break;
 		free_remove(c, buddy, order);
-		c->meta[i] = META_NONE;
 		i &= ~((uint32_t)1 << order);
 		order++;
 	}
@@ -160,12 +218,13 @@ void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
 
 uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref)
 {
-	return c->base + ((uint64_t)(ref - 1) << MIN_SHIFT);
+	return c->base + ((uint64_t)ref_index(ref) << MIN_SHIFT);
 }
 
 uint64_t bp_carry_size(const struct bp_carry *c, bp_carry_ref ref)
 {
-	return (uint64_t)1 << (MIN_SHIFT + c->meta[ref - 1]);
+	(void)c;
+	return (uint64_t)1 << (MIN_SHIFT + ref_order(ref));
 }
 
 uint64_t bp_carry_used(const struct bp_carry *c)

@@ -2,21 +2,36 @@
 #ifndef BP_DATAPLANE_MQTT_CARRY_H
 #define BP_DATAPLANE_MQTT_CARRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
  * The bytes that inspection must carry from one segment to the next: packets cut by a segment's
  * end, segments ahead of the stream, topic aliases, client identifiers. One bounded arena a worker,
- * taken from the system once; a buddy allocator over it, so that blocks join again and a large
- * packet finds contiguous room. One user, no locks.
+ * with a buddy allocator over it, so that blocks join again and a large packet finds contiguous
+ * memory. One user, no locks.
+ *
+ * The arena outlives the process; what the allocator notes of it does not. A reference holds the
+ * block's place and size, so that the references which survive say all that is allocated, and the
+ * rest is free: nothing that a killed process left half changed has to be believed.
  */
 struct bp_carry;
-typedef uint32_t bp_carry_ref; /* 0: none */
+typedef uint32_t bp_carry_ref; /* 0: none; position independent */
 
-/* At least `bytes` (rounded down to blocks of the largest size); NULL when memory lacks. */
-struct bp_carry *bp_carry_create(uint64_t bytes, uint64_t largest_block);
+/*
+ * Over memory[0..bytes), at least 128 bytes and aligned to 64, in blocks of up to `largest_block`
+ * rounded up to a power of two. Nothing in it is read. All of it is taken until bp_carry_open():
+ * before, bp_carry_claim() says which blocks are in use. NULL: no memory for what is noted, or the
+ * arena is too large.
+ */
+struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_block);
 void bp_carry_destroy(struct bp_carry *c);
+/* Claims the block of a reference that may be anything. False: there can't be such a block, or a
+ * part of it is claimed already. */
+bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref);
+/* What was not claimed is free from now on. */
+void bp_carry_open(struct bp_carry *c);
 
 /* A block of at least `bytes`, or 0: no room, or larger than the largest block. */
 bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes);

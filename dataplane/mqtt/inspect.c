@@ -16,7 +16,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	const struct bp_config_mqtt *m = &c->mqtt;
 	struct bp_inspector *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
 	uint32_t share = (m->flows + c->n_workers - 1) / c->n_workers;
-	uint64_t bytes = bp_flow_table_bytes(share);
+	uint64_t bytes = bp_flow_table_bytes(share), arena;
 
 	if (in == NULL) {
 		snprintf(err, err_size, "no memory for an inspector");
@@ -45,7 +45,8 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->reorder_bytes = m->reorder_bytes;
 	in->max_aliases = (uint16_t)m->max_topic_aliases;
 	in->resync_pushes = (uint8_t)m->resync_pushes;
-	in->carry = bp_carry_create(m->carry_total / c->n_workers, m->carry_per_flow);
+	arena = shm->reassembly_len / shm->workers;
+	in->carry = bp_carry_create(shm->reassembly + worker * arena, arena, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->four = calloc(1, sizeof(*in->four));
@@ -53,12 +54,13 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->four == NULL ||
 		in->to == NULL) {
 		snprintf(err, err_size,
-			"no memory for mqtt.carry_total: %llu bytes a worker; lower "
-			"it",
-			(unsigned long long)(m->carry_total / c->n_workers));
+			"no memory for an inspector, or mqtt.carry_total is too large: %llu bytes "
+			"a worker; lower it",
+			(unsigned long long)arena);
 		bp_inspector_free(in);
 		return NULL;
 	}
+	bp_carry_open(in->carry);
 	bp_flow_table_init(&in->table, shm->flows + (uint64_t)worker * bytes, share,
 		shm->global->hash_key, m->flow_timeout_ns, m->handshake_timeout_ns);
 	in->table.counters = in->counters;

@@ -36,6 +36,7 @@ static void config(struct bp_config *c)
 	c->mqtt.max_rules = 100;
 	c->mqtt.topic_states = 1000;
 	c->mqtt.alarm_ring = 100000;
+	c->mqtt.carry_total = 3 * 20000;
 }
 
 static struct bp_segment *open_file(const struct bp_config *c, bool owner)
@@ -107,6 +108,8 @@ static void tables_have_the_configured_sizes(void **state)
 	touch(m.alarm_ring, 3 * m.alarm_ring_stride);
 	touch(m.alarm_log, BP_ALARM_LOG_LEN * sizeof(*m.alarm_log));
 	touch(m.flows, m.flows_len);
+	assert_int_equal(m.reassembly_len, 3 * 20032); /* likewise */
+	touch(m.reassembly, m.reassembly_len);
 	assert_ptr_equal(bp_shm_rules(&m, 7), m.rules + m.rules_bank_size);
 	bp_segment_close(m.segment);
 }
@@ -393,8 +396,8 @@ static void a_segment_without_our_tables_is_refused(void **state)
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
 	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
-		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows", "fib",
-		"interfaces", "lpm4_root", "lpm6_root"};
+		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows",
+		"reassembly", "fib", "interfaces", "lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
