@@ -56,12 +56,41 @@ static inline bool topic_is_plain(const uint8_t *s, size_t len)
 	return bp_v16_mask(bad) == 0;
 }
 
+/* The bytes of s[0..len), which ends with a part of a character, before that character. */
+static uint32_t whole_characters(const uint8_t *s, uint32_t len)
+{
+	do
+		len--;
+	while (len != 0 && (s[len] & 0xc0) == 0x80);
+	return len;
+}
+
 /*
- * The parser of whole and of begun packets; with have == len the compiler leaves the second out.
- * Faults are found in the order of the bytes, so that a part shows none that the whole does not.
+ * What is new of a topic of which [s, s + have) is at hand, after *checked bytes: OK, MORE when a
+ * character is cut, or the fault.
+ */
+static enum bp_mqtt_error check_topic(
+	const uint8_t *s, uint32_t have, uint32_t len, uint16_t *checked)
+{
+	uint32_t from = *checked < have ? *checked : have;
+	enum bp_mqtt_error e = BP_MQTT_OK;
+
+	if (__builtin_expect(!topic_is_plain(s + from, have - from), 0))
+		e = bp_mqtt_topic_fault(s + from, have - from, have == len);
+	if (e == BP_MQTT_OK)
+		*checked = (uint16_t)have;
+	else if (e == BP_MQTT_MORE)
+		*checked = (uint16_t)whole_characters(s, have);
+	return e;
+}
+
+/*
+ * The parser of whole and of begun packets; with have == len, or without `head`, the compiler
+ * leaves out what is for the others. Faults are found in the order of the bytes, so that a part
+ * shows none that the whole does not.
  */
 static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t version,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len,
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head,
 	struct bp_mqtt_publish *out)
 {
 	uint8_t qos = flags >> 1 & 3;
@@ -83,7 +112,12 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 	if (topic_len == 0 && version != BP_MQTT_V5)
 		return BP_MQTT_E_TOPIC_EMPTY;
 	topic_have = have - 2 < topic_len ? have - 2 : topic_len;
-	if (__builtin_expect(!topic_is_plain(body + 2, topic_have), 0)) {
+	if (head != NULL) {
+		enum bp_mqtt_error e = check_topic(body + 2, topic_have, topic_len, &head->topic);
+
+		if (e != BP_MQTT_OK)
+			return e;
+	} else if (__builtin_expect(!topic_is_plain(body + 2, topic_have), 0)) {
 		enum bp_mqtt_error e =
 			bp_mqtt_topic_fault(body + 2, topic_have, topic_have == topic_len);
 
@@ -100,9 +134,19 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 	if (version == BP_MQTT_V5) {
 		struct bp_mqtt_reader r = {body + at, body + len};
 		struct bp_mqtt_properties p;
-		enum bp_mqtt_error e =
-			bp_mqtt_take_properties(&r, body + have, BP_MQTT_IN_PUBLISH, &p);
+		enum bp_mqtt_error e;
 
+		if (head == NULL) {
+			e = bp_mqtt_take_properties(&r, body + have, BP_MQTT_IN_PUBLISH, &p);
+		} else {
+			p = (struct bp_mqtt_properties){.seen = head->seen,
+				.checked = head->properties,
+				.alias = head->alias};
+			e = bp_mqtt_resume_properties(&r, body + have, BP_MQTT_IN_PUBLISH, &p);
+			head->seen = p.seen;
+			head->properties = p.checked;
+			head->alias = p.alias;
+		}
 		if (e != BP_MQTT_OK)
 			return e;
 		if (topic_len == 0 && p.alias == 0)
@@ -129,13 +173,19 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t *body,
 	uint32_t len, struct bp_mqtt_publish *out)
 {
-	return publish(version, flags, body, len, len, out);
+	return publish(version, flags, body, len, len, NULL, out);
 }
 
 enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const uint8_t *body,
 	uint32_t have, uint32_t len, struct bp_mqtt_publish *out)
 {
-	return publish(version, flags, body, have < len ? have : len, len, out);
+	return publish(version, flags, body, have < len ? have : len, len, NULL, out);
+}
+
+enum bp_mqtt_error bp_mqtt_resume(uint8_t version, uint8_t flags, const uint8_t *body,
+	uint32_t have, uint32_t len, struct bp_mqtt_head *head, struct bp_mqtt_publish *out)
+{
+	return publish(version, flags, body, have < len ? have : len, len, head, out);
 }
 
 /* ---- writing ---- */

@@ -98,6 +98,20 @@ enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t
 enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const uint8_t *body,
 	uint32_t have, uint32_t len, struct bp_mqtt_publish *out);
 
+/*
+ * How far the head of a begun PUBLISH has been checked; all zero at its beginning. bp_mqtt_resume()
+ * is bp_mqtt_publish_head() that starts there and notes where it stops, so that a packet of any
+ * number of pieces is checked once.
+ */
+struct bp_mqtt_head {
+	uint64_t seen;       /* properties: bit n is identifier n */
+	uint32_t properties; /* bytes of the properties that are checked: whole ones */
+	uint16_t topic;      /* bytes of the topic that are checked: whole characters */
+	uint16_t alias;
+};
+enum bp_mqtt_error bp_mqtt_resume(uint8_t version, uint8_t flags, const uint8_t *body,
+	uint32_t have, uint32_t len, struct bp_mqtt_head *head, struct bp_mqtt_publish *out);
+
 struct bp_mqtt_connect {
 	uint8_t version; /* enum bp_mqtt_version */
 	const uint8_t *client_id;

@@ -92,6 +92,7 @@ struct bp_mqtt_properties {
 	uint16_t assigned_id_len;
 	uint16_t alias, alias_max; /* 0 when absent */
 	uint64_t seen;             /* bit n: property n is there */
+	uint32_t checked;          /* bytes of the section, up to the end of a property */
 };
 
 /*
@@ -102,7 +103,11 @@ struct bp_mqtt_properties {
 enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, const uint8_t *have,
 	enum bp_mqtt_place place, struct bp_mqtt_properties *out);
 
-/* The same for a packet that is all there. */
+/* The same from where it stopped before: out->seen, checked and alias tell. */
+enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, const uint8_t *have,
+	enum bp_mqtt_place place, struct bp_mqtt_properties *out);
+
+/* bp_mqtt_take_properties() for a packet that is all there. */
 static inline enum bp_mqtt_error bp_mqtt_take_all_properties(
 	struct bp_mqtt_reader *r, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {

@@ -155,6 +155,23 @@ static enum bp_mqtt_error not_zero(enum bp_mqtt_error e, const struct property *
 	return e == BP_MQTT_OK && p->number == 0 ? BP_MQTT_E_PROPERTY : e;
 }
 
+/* Both strings are checked when both are there: one that waits for the other is not read again. */
+static enum bp_mqtt_error pair(struct cursor *c, struct property *p)
+{
+	const uint8_t *name;
+	uint16_t name_len;
+	enum bp_mqtt_error e = binary(c, &name, &name_len);
+
+	if (e != BP_MQTT_OK)
+		return e;
+	e = binary(c, &p->data, &p->len);
+	if (e == BP_MQTT_MORE)
+		return e;
+	if (!bp_utf8_valid_mqtt(name, name_len))
+		return BP_MQTT_E_UTF8;
+	return e == BP_MQTT_OK && !bp_utf8_valid_mqtt(p->data, p->len) ? BP_MQTT_E_UTF8 : e;
+}
+
 static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 {
 	enum bp_mqtt_error e;
@@ -182,8 +199,7 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 	case BINARY:
 		return binary(c, &p->data, &p->len);
 	case PAIR:
-		e = string(c, &p->data, &p->len);
-		return e == BP_MQTT_OK ? string(c, &p->data, &p->len) : e;
+		return pair(c, p);
 	case NONE:
 		break;
 	}
@@ -231,33 +247,58 @@ static enum bp_mqtt_error one_property(
 	return BP_MQTT_OK;
 }
 
+/* The properties at c->p, one after the other; notes what is checked. */
+static enum bp_mqtt_error properties(
+	struct cursor *c, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+{
+	while (c->p < c->end) {
+		uint64_t seen = out->seen;
+		const uint8_t *begin = c->p;
+		enum bp_mqtt_error e = BP_MQTT_MORE;
+
+		if (c->p != c->have)
+			e = one_property(c, place, out);
+		if (e == BP_MQTT_MORE) {
+			out->seen = seen;
+			out->checked = (uint32_t)(begin - out->section);
+		}
+		if (e != BP_MQTT_OK)
+			return e;
+	}
+	out->checked = out->section_len;
+	return BP_MQTT_OK;
+}
+
 enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, const uint8_t *have,
+	enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+{
+	memset(out, 0, sizeof(*out));
+	return bp_mqtt_resume_properties(r, have, place, out);
+}
+
+enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, const uint8_t *have,
 	enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {
 	struct cursor c = {r->p, have, r->end};
 	enum bp_mqtt_error e;
 	uint32_t len = 0;
 
-	memset(out, 0, sizeof(*out));
 	if (c.p == c.end)
 		return BP_MQTT_E_TRUNCATED;
 	e = varint(&c, &len);
 	if (e != BP_MQTT_OK)
 		return e;
-	if ((size_t)(c.end - c.p) < len)
+	if ((size_t)(c.end - c.p) < len || out->checked > len)
 		return BP_MQTT_E_PROPERTY;
 	c.end = c.p + len;
 	if (c.have > c.end)
 		c.have = c.end;
 	out->section = c.p;
 	out->section_len = len;
-	while (c.p < c.end) {
-		if (c.p == c.have)
-			return BP_MQTT_MORE;
-		e = one_property(&c, place, out);
-		if (e != BP_MQTT_OK)
-			return e;
-	}
+	c.p += out->checked;
+	e = properties(&c, place, out);
+	if (e != BP_MQTT_OK)
+		return e;
 	/* 3.1.2.11.10, 3.2.2.3.18, 3.15.2.2.3: no data without a method */
 	if ((out->seen >> BP_MQTT_P_AUTH_DATA & 1) != 0 &&
 		(out->seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0)

@@ -160,13 +160,14 @@ void bp_mqtt_opaque(
 void bp_mqtt_opaque_error(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
 
-/* publish.c: judges a complete PUBLISH. `body`: after the fixed header. */
+/* publish.c: judges a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
+ * checked before, or NULL. */
 void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
-	const uint8_t *body, uint32_t len, uint32_t seq);
+	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
 /* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
 enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len);
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head);
 
 /* alias.c: topic aliases of one direction. */
 enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };

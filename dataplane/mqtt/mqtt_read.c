@@ -6,6 +6,17 @@
  * that the segment cuts, only what a rule may want is carried, the rest is skipped by its length.
  */
 
+/* A carried packet. Its head is checked once, however small the pieces are that it comes in. */
+struct carried {
+	struct bp_mqtt_head head;
+	uint8_t packet[];
+};
+
+static struct carried *carried(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (struct carried *)(void *)bp_carry_data(in->carry, f->carry[dir]);
+}
+
 void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	bp_flow_release(in, f, f->carry[dir]);
@@ -164,7 +175,8 @@ static bool in_turn(const struct bp_flow *f, unsigned dir, uint8_t type, enum bp
 
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
 static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
+	struct bp_mqtt_head *head)
 {
 	enum bp_counter why;
 	enum bp_mqtt_error e;
@@ -176,7 +188,7 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	/* a connected client's PUBLISH is nearly every packet there is */
 	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
 		(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
-		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq);
+		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq, head);
 		return;
 	}
 	if (!in_turn(f, dir, fixed->type, &why)) {
@@ -185,7 +197,7 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	}
 	switch (fixed->type) {
 	case BP_MQTT_PUBLISH:
-		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq);
+		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq, head);
 		return;
 	case BP_MQTT_CONNECT:
 		read_connect(in, f, dir, body, fixed->remaining);
@@ -228,13 +240,30 @@ static void lose(
 		bp_alias_forget(in, f, dir);
 }
 
-/* Makes the carry hold at least `bytes`, better `room`. */
+/* Makes the carry hold at least `bytes` of a packet, better `room`. */
 static bool reserve(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t bytes, uint64_t room)
 {
-	if (f->carry[dir] != 0 && bp_carry_size(in->carry, f->carry[dir]) >= bytes)
+	const uint64_t before = sizeof(struct carried);
+
+	if (f->carry[dir] != 0 && bp_carry_size(in->carry, f->carry[dir]) >= before + bytes)
 		return true;
-	return bp_flow_grow(in, f, &f->carry[dir], f->carry_len[dir], bytes, room);
+	return bp_flow_grow(in, f, &f->carry[dir], (uint32_t)before + f->carry_len[dir],
+		before + bytes, before + room);
+}
+
+/* Begins to carry p[0..n) of a packet whose head is checked as far as `head` says. */
+static bool carry_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_head *head, const uint8_t *p, uint32_t n)
+{
+	struct carried *c;
+
+	if (!reserve(in, f, dir, n, n))
+		return false;
+	c = carried(in, f, dir);
+	c->head = *head;
+	memcpy(c->packet, p, n);
+	return true;
 }
 
 /*
@@ -262,9 +291,11 @@ static void no_room(struct bp_inspector *in, struct bp_flow *f, unsigned dir, ui
 /*
  * Decides about the packet whose beginning [p, p + have) is at hand and whose length `fixed` tells:
  * true when it is to be carried. Otherwise what is left of it is skipped, or the stream is opaque.
+ * `head`: how far the head of a PUBLISH is checked.
  */
 static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have)
+	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have,
+	struct bp_mqtt_head *head)
 {
 	uint32_t total = fixed->header_len + fixed->remaining;
 	enum bp_wanted wanted = BP_WANTED_YES;
@@ -276,7 +307,7 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	}
 	if (fixed->type == BP_MQTT_PUBLISH) {
 		wanted = bp_publish_wanted(in, f, dir, fixed->flags, p + fixed->header_len,
-			have - fixed->header_len, fixed->remaining);
+			have - fixed->header_len, fixed->remaining, head);
 		if (wanted == BP_WANTED_OPAQUE)
 			return false;
 		if (wanted == BP_WANTED_YES)
@@ -300,6 +331,7 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 static void carry_begin(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
 {
+	struct bp_mqtt_head head = {0};
 	struct bp_mqtt_fixed fixed;
 	uint32_t total;
 
@@ -312,13 +344,12 @@ static void carry_begin(
 		return;
 	}
 	total = fixed.header_len + fixed.remaining;
-	if (!worth_carrying(in, f, dir, &fixed, p, n))
+	if (!worth_carrying(in, f, dir, &fixed, p, n, &head))
 		return;
-	if (!reserve(in, f, dir, n, n)) {
+	if (!carry_first(in, f, dir, &head, p, n)) {
 		no_room(in, f, dir, fixed.type, total, n);
 		return;
 	}
-	memcpy(bp_carry_data(in->carry, f->carry[dir]), p, n);
 	f->carry_len[dir] = n;
 	f->carry_need[dir] = total;
 	f->stream[dir] = BP_STREAM_CARRY;
@@ -332,6 +363,7 @@ static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigne
 	uint32_t have = f->carry_len[dir];
 	struct bp_mqtt_fixed fixed;
 	enum bp_mqtt_error e = BP_MQTT_MORE;
+	struct bp_mqtt_head head = {0};
 	uint32_t taken = 0;
 
 	memcpy(header, header_at(f, dir), have);
@@ -350,16 +382,15 @@ static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigne
 	}
 	if (fixed.remaining == 0) {
 		skip(in, f, dir, 0);
-		packet(in, f, dir, &fixed, header + have, seq + taken - have);
+		packet(in, f, dir, &fixed, header + have, seq + taken - have, NULL);
 		return taken;
 	}
-	if (!worth_carrying(in, f, dir, &fixed, header, have))
+	if (!worth_carrying(in, f, dir, &fixed, header, have, &head))
 		return taken;
-	if (!reserve(in, f, dir, have, have)) {
+	if (!carry_first(in, f, dir, &head, header, have)) {
 		no_room(in, f, dir, fixed.type, have + fixed.remaining, have);
 		return taken;
 	}
-	memcpy(bp_carry_data(in->carry, f->carry[dir]), header, have);
 	f->carry_need[dir] = have + fixed.remaining;
 	return taken;
 }
@@ -372,28 +403,28 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	uint32_t take = need - have < n ? need - have : n;
 	struct bp_mqtt_fixed fixed;
 	uint64_t room = have + take;
-	uint8_t *buf;
+	struct carried *c;
 
 	/* doubling, so that a packet of many segments is copied a bounded number of times */
 	if (room < need && room < (uint64_t)have * 2)
 		room = (uint64_t)have * 2 < need ? (uint64_t)have * 2 : need;
 	if (!reserve(in, f, dir, have + take, room)) {
-		no_room(in, f, dir, bp_carry_data(in->carry, f->carry[dir])[0] >> 4, need,
-			have + take);
+		no_room(in, f, dir, carried(in, f, dir)->packet[0] >> 4, need, have + take);
 		return take;
 	}
-	buf = bp_carry_data(in->carry, f->carry[dir]);
-	memcpy(buf + have, p, take);
+	c = carried(in, f, dir);
+	memcpy(c->packet + have, p, take);
 	have += take;
 	f->carry_len[dir] = have;
-	if (bp_mqtt_fixed(buf, have, &fixed) != BP_MQTT_OK)
+	if (bp_mqtt_fixed(c->packet, have, &fixed) != BP_MQTT_OK)
 		return take; /* can't be: it was right when it was read first */
 	if (have == need) {
 		f->stream[dir] = BP_STREAM_BOUNDARY;
-		packet(in, f, dir, &fixed, buf + fixed.header_len, seq + take - need);
+		packet(in, f, dir, &fixed, c->packet + fixed.header_len, seq + take - need,
+			&c->head);
 		bp_mqtt_drop_carry(in, f, dir);
 	} else if (fixed.type == BP_MQTT_PUBLISH && !f->carry_decided[dir]) {
-		worth_carrying(in, f, dir, &fixed, buf, have);
+		worth_carrying(in, f, dir, &fixed, c->packet, have, &c->head);
 	}
 	return take;
 }
@@ -410,7 +441,7 @@ void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, cons
 		case BP_STREAM_BOUNDARY:
 			e = bp_mqtt_fixed(p, n, &fixed);
 			if (e == BP_MQTT_OK && fixed.remaining <= n - fixed.header_len) {
-				packet(in, f, dir, &fixed, p + fixed.header_len, seq);
+				packet(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
 				take = fixed.header_len + fixed.remaining;
 			} else if (e == BP_MQTT_OK || e == BP_MQTT_MORE) {
 				carry_begin(in, f, dir, p, n);
@@ -441,8 +472,8 @@ void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, cons
 
 uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
-	const uint8_t *p = f->carry_need[dir] == 0 ? header_at(f, dir)
-						   : bp_carry_data(in->carry, f->carry[dir]);
+	const uint8_t *p =
+		f->carry_need[dir] == 0 ? header_at(f, dir) : carried(in, f, dir)->packet;
 
 	return p[0] >> 4;
 }

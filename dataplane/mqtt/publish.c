@@ -218,7 +218,7 @@ static void count_publish(
 }
 
 void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
-	const uint8_t *body, uint32_t len, uint32_t seq)
+	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
 {
 	struct bp_mqtt_publish p;
 	struct judging j;
@@ -231,8 +231,10 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		bp_tally(in, BP_C_TOPIC_MEMO);
 		count_publish(in, f, &p);
 	} else {
-		enum bp_mqtt_error e = bp_mqtt_publish(f->version, flags, body, len, &p);
+		enum bp_mqtt_error e;
 
+		e = head == NULL ? bp_mqtt_publish(f->version, flags, body, len, &p)
+				 : bp_mqtt_resume(f->version, flags, body, len, len, head, &p);
 		if (e != BP_MQTT_OK) {
 			bp_mqtt_opaque_error(in, f, dir, e);
 			return;
@@ -263,7 +265,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 }
 
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len)
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
 {
 	struct bp_mqtt_publish p;
 	enum bp_mqtt_error e;
@@ -273,7 +275,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
 		return BP_WANTED_NO;
 	}
-	e = bp_mqtt_publish_head(f->version, flags, body, have, len, &p);
+	e = bp_mqtt_resume(f->version, flags, body, have, len, head, &p);
 	if (e == BP_MQTT_MORE)
 		return BP_WANTED_MORE;
 	if (e != BP_MQTT_OK) {

@@ -12,13 +12,17 @@
 static void check_head(uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len,
 	enum bp_mqtt_error expected, const struct bp_mqtt_publish *whole)
 {
-	struct bp_mqtt_publish head;
+	struct bp_mqtt_publish head, resumed;
+	struct bp_mqtt_head state = {0};
 	int decided = 0;
 
 	for (uint32_t have = 0; have <= len && have < 400; have++) {
 		uint8_t *part = exact_copy(body, have);
 		enum bp_mqtt_error e = bp_mqtt_publish_head(version, flags, part, have, len, &head);
 
+		HOLDS(bp_mqtt_resume(version, flags, part, have, len, &state, &resumed) == e);
+		if (e == BP_MQTT_OK)
+			HOLDS(resumed.payload == head.payload && resumed.alias == head.alias);
 		if (e == BP_MQTT_MORE) {
 			HOLDS(!decided && have < len);
 		} else {

@@ -73,6 +73,36 @@ static void every_byte_of_a_topic_is_looked_at(void **state)
 	}
 }
 
+/* The same when each step goes on where the last one stopped. */
+static void assert_resume_agrees(
+	uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len, uint32_t step)
+{
+	struct bp_mqtt_publish from_start, resumed;
+	struct bp_mqtt_head state = {0};
+
+	for (uint32_t have = 0;; have = have + step < len ? have + step : len) {
+		uint8_t *part = exact_copy(body, have);
+		enum bp_mqtt_error e =
+			bp_mqtt_publish_head(version, flags, part, have, len, &from_start);
+
+		assert_int_equal(
+			bp_mqtt_resume(version, flags, part, have, len, &state, &resumed), e);
+		if (e == BP_MQTT_OK) {
+			assert_ptr_equal(resumed.topic, from_start.topic);
+			assert_ptr_equal(resumed.payload, from_start.payload);
+			assert_ptr_equal(resumed.properties, from_start.properties);
+			assert_int_equal(resumed.topic_len, from_start.topic_len);
+			assert_int_equal(resumed.packet_id, from_start.packet_id);
+			assert_int_equal(resumed.alias, from_start.alias);
+			assert_int_equal(resumed.properties_len, from_start.properties_len);
+			assert_int_equal(resumed.payload_len, from_start.payload_len);
+		}
+		free(part);
+		if (have == len || (e != BP_MQTT_OK && e != BP_MQTT_MORE))
+			return;
+	}
+}
+
 /* For each prefix: MORE until the head is there, then OK with the same fields; or the same error.
  */
 static void assert_head_agrees(uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len)
@@ -81,6 +111,8 @@ static void assert_head_agrees(uint8_t version, uint8_t flags, const uint8_t *bo
 	enum bp_mqtt_error expected = bp_mqtt_publish(version, flags, body, len, &whole);
 	bool decided = false;
 
+	for (uint32_t step = 1; step < 8; step++)
+		assert_resume_agrees(version, flags, body, len, step);
 	for (uint32_t have = 0; have <= len; have++) {
 		uint8_t *part = exact_copy(body, have);
 		enum bp_mqtt_error e = bp_mqtt_publish_head(version, flags, part, have, len, &head);
@@ -123,6 +155,43 @@ static void the_head_of_a_publish_agrees_with_the_whole(void **state)
 			assert_head_agrees(
 				faults[i].version, p[0] & 15, p + 2, (uint32_t)faults[i].len - 2);
 	}
+}
+
+/* 48,000 user properties and a topic of characters of several bytes, a byte at a time. */
+static void a_head_of_many_pieces_is_checked_once(void **state)
+{
+	enum { PROPERTIES = 48000, EACH = 7, TOPIC = 65535 / 3 * 3 };
+	const uint32_t topic = TOPIC, section = PROPERTIES * EACH;
+	uint32_t len = 2 + topic + 3 + section + 2, at = 0;
+	uint8_t *body = malloc(len);
+	struct bp_mqtt_head resume = {0};
+	struct bp_mqtt_publish p;
+
+	(void)state;
+	assert_non_null(body);
+	body[at++] = TOPIC >> 8;
+	body[at++] = TOPIC & 0xff;
+	for (unsigned i = 0; i < TOPIC / 3; i++, at += 3)
+		memcpy(body + at, "\xe2\x82\xac", 3);
+	body[at++] = (uint8_t)(section | 0x80);
+	body[at++] = (uint8_t)(section >> 7 | 0x80);
+	body[at++] = (uint8_t)(section >> 14);
+	for (unsigned i = 0; i < PROPERTIES; i++, at += EACH)
+		memcpy(body + at, "\x26\0\1a\0\1b", EACH);
+	memcpy(body + at, "81", 2);
+	for (uint32_t have = 0; have < len - 2; have++) {
+		assert_int_equal(
+			bp_mqtt_resume(BP_MQTT_V5, 0, body, have, len, &resume, &p), BP_MQTT_MORE);
+		/* what is left to check is less than a character, or a property */
+		assert_true(5u + resume.topic >= have || resume.topic == topic);
+		if (have > 2 + topic + 3)
+			assert_true(2 + topic + 3 + resume.properties + EACH > have);
+	}
+	assert_int_equal(
+		bp_mqtt_resume(BP_MQTT_V5, 0, body, len - 2, len, &resume, &p), BP_MQTT_OK);
+	assert_int_equal(p.payload_len, 2);
+	assert_int_equal(p.properties_len, section);
+	free(body);
 }
 
 static void more_bytes_than_the_packet_are_not_looked_at(void **state)
@@ -305,6 +374,7 @@ int main(void)
 		cmocka_unit_test(publish_fields_are_found),
 		cmocka_unit_test(every_byte_of_a_topic_is_looked_at),
 		cmocka_unit_test(the_head_of_a_publish_agrees_with_the_whole),
+		cmocka_unit_test(a_head_of_many_pieces_is_checked_once),
 		cmocka_unit_test(more_bytes_than_the_packet_are_not_looked_at),
 		cmocka_unit_test(connect_fields_are_found),
 		cmocka_unit_test(connack_fields_are_found),
