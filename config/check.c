@@ -286,6 +286,15 @@ void bp_check_exception(struct bp_reader *r)
 	}
 }
 
+/* What unproven connections get where the file does not say. */
+static void share_unproven(struct bp_config_mqtt *m)
+{
+	if (m->max_unproven == 0)
+		m->max_unproven = m->flows / 4 + 1;
+	if (m->carry_unproven == 0)
+		m->carry_unproven = m->carry_total / 4;
+}
+
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_config *c = base;
@@ -301,6 +310,7 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"expected at most mqtt.carry_total, %llu bytes",
 			(unsigned long long)c->mqtt.carry_per_flow,
 			(unsigned long long)c->mqtt.carry_total);
+	share_unproven(&r->config->mqtt);
 	/* Unless the bridge is what has errors. */
 	if (!can_forward(c) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,

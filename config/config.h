@@ -138,9 +138,10 @@ struct bp_config_mqtt {
 	uint16_t ports[BP_MAX_MQTT_PORTS];
 	uint8_t judge;    /* enum bp_judge */
 	uint8_t checksum; /* enum bp_checksum */
-	uint32_t flows;
+	uint32_t flows, max_unproven; /* max_unproven 0: a quarter of flows */
 	uint64_t flow_timeout_ns, handshake_timeout_ns;
 	uint64_t carry_per_flow, carry_total; /* bytes */
+	uint64_t carry_unproven;              /* of carry_total; 0: a quarter of it */
 	uint64_t reorder_bytes;               /* per direction of a flow */
 	uint32_t max_topic_aliases;           /* per direction of a flow */
 	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */

@@ -10,6 +10,7 @@
 #endif
 
 #include "biplane/counters.h"
+#include "config/config.h"
 #include "dataplane/mqtt/carry.h"
 
 /*
@@ -46,9 +47,11 @@ enum bp_stream {
 /* What a connection has proven. 0 is a free slot of the table. */
 #define BP_FLOW_IN_TABLE 0x01
 #define BP_FLOW_SYN_ACKED 0x02 /* the broker acknowledged the client's initial sequence number */
-#define BP_FLOW_HANDSHAKE 0x04 /* and the client the broker's: the three-way handshake is complete */
+#define BP_FLOW_HANDSHAKE                                                                          \
+	0x04 /* and the client the broker's: the three-way handshake is complete */
 /* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
 #define BP_FLOW_PROVEN 0x08
+#define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
 
 #define BP_NO_FLOW UINT32_MAX
 
@@ -143,9 +146,25 @@ struct bp_flow_header {
 };
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
 
-/* Lists: what goes first when room is needed. */
-enum { BP_LIST_CLOSED, BP_LIST_OPENING, BP_LIST_IDLE };
+/*
+ * Lists. A proven connection is one whose CONNACK, or another exact answer, was read; all others
+ * have a bound of their own and never take a slot from a proven one.
+ */
+enum { BP_LIST_CLOSED, BP_LIST_UNPROVEN, BP_LIST_PROVEN };
 #define BP_WHEEL 4096
+
+/*
+ * Unproven connections by client address (a keyed hash of an IPv4 address or an IPv6 /64): the
+ * client that has the most gives up its own first. Within a client, in the order of this list.
+ */
+#define BP_CLIENTS 512
+enum bp_unproven {
+	BP_UNPROVEN_MIDSTREAM, /* picked up mid-stream */
+	BP_UNPROVEN_OPENING,   /* a SYN, not answered as far as is proven */
+	BP_UNPROVEN_RESTING,   /* picked up mid-stream, idle for the handshake timeout */
+	BP_UNPROVEN_ANSWERED,  /* the handshake is complete; evicted last */
+	BP_UNPROVEN_CLASSES,
+};
 
 struct bp_flow_list {
 	uint32_t head, tail;
@@ -155,25 +174,36 @@ struct bp_flow_table {
 	struct bp_flow_group *group;
 	struct bp_flow *flow;
 	uint32_t groups;
-	uint32_t capacity;
-	uint32_t count;
-	uint32_t opening;
+	uint32_t capacity;     /* proven flows */
+	uint32_t max_unproven; /* further ones */
+	uint32_t count, proven, unproven;
 	uint64_t key[2];
-	/* ageing: idle flows in a wheel of lists by the time they were last filed */
-	struct bp_flow_list closed_list, opening_list, wheel[BP_WHEEL];
+	/* ageing: proven flows in a wheel of lists by the time they were last filed */
+	struct bp_flow_list closed_list, wheel[BP_WHEEL];
 	unsigned wheel_shift; /* ticks per list, as a power of two */
 	uint32_t wheel_at;    /* tick >> shift of the oldest list that may have flows */
 	uint32_t now;         /* ticks */
 	uint32_t idle_ticks, opening_ticks, closed_ticks;
+	struct bp_flow_list of_client[BP_CLIENTS][BP_UNPROVEN_CLASSES];
+	uint32_t client_unproven[BP_CLIENTS];       /* flows in these lists */
+	uint64_t client_unproven_bytes[BP_CLIENTS]; /* arena blocks of these flows */
+	uint64_t client_bytes[BP_CLIENTS];          /* arena blocks of all flows of the client */
+	uint64_t unproven_bytes;
+	uint32_t expire_client; /* whose turn it is */
 	struct bp_counters *counters;
 	/* gives back what the flow holds elsewhere; called before its slot is free */
 	void (*release)(void *arg, struct bp_flow *f);
 	void *release_arg;
 };
 
-uint64_t bp_flow_table_bytes(uint32_t capacity);
-/* Lays an empty table in [memory, memory + bp_flow_table_bytes(capacity)). */
-void bp_flow_table_init(struct bp_flow_table *t, void *memory, uint32_t capacity,
+/* One worker's bounds. */
+struct bp_flow_bounds {
+	uint32_t proven, unproven;
+};
+struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c);
+uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds);
+/* Lays an empty table in [memory, memory + bp_flow_table_bytes(bounds)). */
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
 	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns);
 
 static inline uint32_t bp_ticks(uint64_t ns)
@@ -246,17 +276,33 @@ static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, u
 {
 	return bp_flow_candidate_in(t, hash, bp_flow_group1(t, hash));
 }
+/* A flow that is not in the table. */
+struct bp_flow_new {
+	uint64_t hash, k0, k1;
+	unsigned list;
+	uint8_t flags;
+	const uint8_t *client_ip6, *broker_ip6; /* with BP_FLOW_IP6 */
+};
 /*
- * Adds a flow that is not in the table: zeroed but for its key, filed under `list`. Never fails: at
- * the bound (the configured number, or a full pair of groups) the oldest closed, else the oldest
- * opening (when these take more than an eighth), else the oldest idle flow goes.
+ * Adds it, zeroed but for what is given. At a bound the flow that is given up is, in this order:
+ * a closed one; the oldest unproven one of the client that has the most; for a proven one, the
+ * longest idle proven one. NULL, counted: both groups are full of proven flows, and this is none.
  */
-struct bp_flow *bp_flow_add(
-	struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1, unsigned list);
+struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n);
 void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f);
-/* Files the flow anew: under another list, by the time it was last seen. */
+/* Files the flow under another list, by the time it was last seen; at that list's bound another
+ * flow is given up. */
 void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
 /* Expires what is over its time, looking at `budget` flows at most. Returns how many expired. */
 unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);
+
+bool bp_flow_is_unproven(const struct bp_flow *f);
+/* Where the flow's client counts: client_bytes[] and so on. */
+uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
+/* The flow holds `bytes` of arena blocks more, or less. */
+void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
+/* Gives up an unproven flow, but `keep`, of the client whose unproven flows hold the most arena
+ * blocks. False: there is none. */
+bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
 
 #endif

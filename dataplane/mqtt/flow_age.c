@@ -4,11 +4,6 @@
 /* A closed connection is kept so long: late retransmissions must not look like a new one. */
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
 
-#define FILE_CLOSED 0
-#define FILE_OPENING 1
-#define FILE_WHEEL 2 /* + position */
-#define FILE_NONE UINT16_MAX
-
 static uint32_t ticks_up(uint64_t ns)
 {
 	uint64_t ticks = (ns >> 20) + 1;
@@ -27,25 +22,61 @@ void bp_flow_age_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t openin
 	t->wheel_shift = 0;
 	while (((uint64_t)(BP_WHEEL / 2) << t->wheel_shift) < t->idle_ticks)
 		t->wheel_shift++;
-	t->closed_list = t->opening_list = empty;
+	t->closed_list = empty;
 	for (unsigned i = 0; i < BP_WHEEL; i++)
 		t->wheel[i] = empty;
+	bp_flow_unproven_init(t);
 }
 
 static struct bp_flow_list *list_at(struct bp_flow_table *t, uint16_t at)
 {
-	if (at == FILE_CLOSED)
+	if (at == BP_FILE_CLOSED)
 		return &t->closed_list;
-	if (at == FILE_OPENING)
-		return &t->opening_list;
-	return &t->wheel[at - FILE_WHEEL];
+	if (at < BP_FILE_UNPROVEN)
+		return &t->wheel[at - BP_FILE_WHEEL];
+	return &t->of_client[(at - BP_FILE_UNPROVEN) / BP_UNPROVEN_CLASSES]
+			    [(at - BP_FILE_UNPROVEN) % BP_UNPROVEN_CLASSES];
+}
+
+static bool is_proven(const struct bp_flow *f)
+{
+	return f->list != BP_FILE_CLOSED && f->list < BP_FILE_UNPROVEN;
+}
+
+bool bp_flow_is_unproven(const struct bp_flow *f)
+{
+	return f->list >= BP_FILE_UNPROVEN && f->list != BP_FILE_NONE;
+}
+
+bool bp_flow_is_answered(const struct bp_flow *f)
+{
+	return bp_flow_is_unproven(f) &&
+	       (f->list - BP_FILE_UNPROVEN) % BP_UNPROVEN_CLASSES == BP_UNPROVEN_ANSWERED;
+}
+
+/* The flow joins the list that it says, or leaves it. */
+static void count(struct bp_flow_table *t, const struct bp_flow *f, bool joins)
+{
+	const uint32_t one = joins ? 1 : UINT32_MAX;
+	const uint64_t bytes = joins ? f->carried : -(uint64_t)f->carried;
+	uint32_t client;
+
+	if (is_proven(f))
+		t->proven += one;
+	if (!bp_flow_is_unproven(f))
+		return;
+	client = (uint32_t)(f->list - BP_FILE_UNPROVEN) / BP_UNPROVEN_CLASSES;
+	t->unproven += one;
+	t->unproven_bytes += bytes;
+	t->client_unproven[client] += one;
+	t->client_unproven_bytes[client] += bytes;
 }
 
 void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f)
 {
 	struct bp_flow_list *l;
 
-	if (f->list == FILE_NONE)
+	if (f->list == BP_FILE_NONE)
 		return;
 	l = list_at(t, f->list);
 	if (f->lru_prev == BP_NO_FLOW)
@@ -56,14 +87,8 @@ void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f)
 		l->tail = f->lru_prev;
 	else
 		t->flow[f->lru_next].lru_prev = f->lru_prev;
-	if (f->list == FILE_OPENING)
-		t->opening--;
-	f->list = FILE_NONE;
-}
-
-bool bp_flow_is_opening(const struct bp_flow *f)
-{
-	return f->list == FILE_OPENING;
+	count(t, f, false);
+	f->list = BP_FILE_NONE;
 }
 
 void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f)
@@ -81,19 +106,13 @@ void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f)
 		t->flow[f->lru_next].lru_prev = i;
 }
 
-void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
+void bp_flow_file_at(struct bp_flow_table *t, struct bp_flow *f, uint16_t at)
 {
 	uint32_t i = (uint32_t)(f - t->flow);
-	struct bp_flow_list *l;
+	struct bp_flow_list *l = list_at(t, at);
 
 	bp_flow_unfile(t, f);
-	if (list == BP_LIST_CLOSED)
-		f->list = FILE_CLOSED;
-	else if (list == BP_LIST_OPENING)
-		f->list = FILE_OPENING;
-	else
-		f->list = (uint16_t)(FILE_WHEEL + ((f->seen >> t->wheel_shift) % BP_WHEEL));
-	l = list_at(t, f->list);
+	f->list = at;
 	f->lru_next = BP_NO_FLOW;
 	f->lru_prev = l->tail;
 	if (l->tail == BP_NO_FLOW)
@@ -101,8 +120,25 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
 	else
 		t->flow[l->tail].lru_next = i;
 	l->tail = i;
-	if (f->list == FILE_OPENING)
-		t->opening++;
+	count(t, f, true);
+}
+
+static uint16_t wheel_at(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	return (uint16_t)(BP_FILE_WHEEL + ((f->seen >> t->wheel_shift) % BP_WHEEL));
+}
+
+void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
+{
+	uint16_t at = BP_FILE_CLOSED;
+
+	bp_flow_unfile(t, f);
+	bp_flow_evict_at_bound(t, list);
+	if (list == BP_LIST_PROVEN)
+		at = wheel_at(t, f);
+	else if (list == BP_LIST_UNPROVEN)
+		at = bp_flow_unproven_at(t, f);
+	bp_flow_file_at(t, f, at);
 }
 
 /*
@@ -135,7 +171,7 @@ static struct bp_flow *oldest_idle(struct bp_flow_table *t, unsigned *budget)
 		if (*budget == 0)
 			return NULL;
 		(*budget)--;
-		bp_flow_file(t, f, BP_LIST_IDLE);
+		bp_flow_file_at(t, f, wheel_at(t, f));
 		/* filed more than a turn ago, and seen since, but before the list being looked at
 		 */
 		if (ago > ((now - t->wheel_at) & mask))
@@ -143,35 +179,39 @@ static struct bp_flow *oldest_idle(struct bp_flow_table *t, unsigned *budget)
 	}
 }
 
-struct bp_flow *bp_flow_oldest(struct bp_flow_table *t)
+void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 {
-	unsigned budget = UINT32_MAX;
-	struct bp_flow *f;
-
-	if (t->closed_list.head != BP_NO_FLOW)
-		return &t->flow[t->closed_list.head];
-	if (t->opening_list.head != BP_NO_FLOW && t->opening > t->capacity / 8)
-		return &t->flow[t->opening_list.head];
-	f = oldest_idle(t, &budget);
-	return f != NULL ? f : &t->flow[t->opening_list.head];
+	if (bp_flow_is_unproven(f))
+		t->counters->v[BP_C_FLOW_EVICTED_UNPROVEN]++;
+	else if (is_proven(f))
+		t->counters->v[BP_C_FLOW_EVICTED]++;
+	bp_flow_remove(t, f);
 }
 
-static bool expire_head(struct bp_flow_table *t, struct bp_flow_list *l, uint32_t limit)
+void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
+{
+	unsigned budget = UINT32_MAX;
+
+	if (list == BP_LIST_PROVEN && t->proven >= t->capacity)
+		bp_flow_evict(t, oldest_idle(t, &budget));
+	else if (list == BP_LIST_UNPROVEN && t->unproven >= t->max_unproven)
+		bp_flow_evict(t, bp_flow_unproven_victim(t));
+}
+
+/* The oldest of those that are closed, once it is over its time. */
+static bool expire_closed(struct bp_flow_table *t)
 {
 	struct bp_flow *f;
 
-	if (l->head == BP_NO_FLOW)
+	if (t->closed_list.head == BP_NO_FLOW)
 		return false;
-	f = &t->flow[l->head];
-	if ((uint32_t)(t->now - f->seen) < limit) {
+	f = &t->flow[t->closed_list.head];
+	if ((uint32_t)(t->now - f->seen) < t->closed_ticks) {
 		/* seen since it was filed: behind the others, or the list would stop at it */
 		if (f->lru_next != BP_NO_FLOW)
-			bp_flow_file(
-				t, f, f->list == FILE_CLOSED ? BP_LIST_CLOSED : BP_LIST_OPENING);
+			bp_flow_file_at(t, f, BP_FILE_CLOSED);
 		return false;
 	}
-	if (!(f->flags & BP_FLOW_CLOSED))
-		t->counters->v[BP_C_FLOW_EXPIRED]++;
 	bp_flow_remove(t, f);
 	return true;
 }
@@ -181,14 +221,11 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 	unsigned expired = 0;
 
 	t->now = bp_ticks(mono_ns);
-	while (budget != 0 && expire_head(t, &t->closed_list, t->closed_ticks)) {
+	while (budget != 0 && expire_closed(t)) {
 		expired++;
 		budget--;
 	}
-	while (budget != 0 && expire_head(t, &t->opening_list, t->opening_ticks)) {
-		expired++;
-		budget--;
-	}
+	expired += bp_flow_unproven_expire(t, &budget);
 	while (budget != 0) {
 		struct bp_flow *f = oldest_idle(t, &budget);
 

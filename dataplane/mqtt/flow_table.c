@@ -7,10 +7,10 @@
 #include "config/config.h"
 #include "dataplane/mqtt/flow_age.h"
 
-/* Four fifths full at the configured bound: then a full pair of groups is a rarity. */
-static uint32_t groups_for(uint32_t capacity)
+/* Four fifths full at the configured bounds: then a full pair of groups is a rarity. */
+static uint32_t groups_for(struct bp_flow_bounds bounds)
 {
-	uint64_t slots = (uint64_t)capacity * 5 / 4;
+	uint64_t slots = ((uint64_t)bounds.proven + bounds.unproven) * 5 / 4;
 
 	return (uint32_t)(slots / BP_FLOW_WAYS + 2);
 }
@@ -23,9 +23,20 @@ static uint64_t flows_offset(uint32_t groups)
 	return (tags + 255) & ~(uint64_t)255;
 }
 
-uint64_t bp_flow_table_bytes(uint32_t capacity)
+struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c)
 {
-	uint32_t groups = groups_for(capacity);
+	const struct bp_config_mqtt *m = &c->mqtt;
+	const uint32_t unproven = m->max_unproven != 0 ? m->max_unproven : m->flows / 4 + 1;
+
+	return (struct bp_flow_bounds){
+		.proven = (m->flows + c->n_workers - 1) / c->n_workers,
+		.unproven = (unproven + c->n_workers - 1) / c->n_workers,
+	};
+}
+
+uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds)
+{
+	uint32_t groups = groups_for(bounds);
 
 	return flows_offset(groups) + (uint64_t)groups * BP_FLOW_WAYS * sizeof(struct bp_flow);
 }
@@ -34,18 +45,19 @@ uint64_t bp_flow_table_size(const struct bp_config *c)
 {
 	if (!c->mqtt.enabled)
 		return 64;
-	return bp_flow_table_bytes((c->mqtt.flows + c->n_workers - 1) / c->n_workers);
+	return bp_flow_table_bytes(bp_flow_bounds(c));
 }
 
-void bp_flow_table_init(struct bp_flow_table *t, void *memory, uint32_t capacity,
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
 	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns)
 {
 	struct bp_flow_header *h = memory;
 	uint16_t life = 0;
 
 	memset(t, 0, sizeof(*t));
-	t->groups = groups_for(capacity);
-	t->capacity = capacity;
+	t->groups = groups_for(bounds);
+	t->capacity = bounds.proven;
+	t->max_unproven = bounds.unproven;
 	t->group = (struct bp_flow_group *)(void *)(h + 1);
 	t->flow = (struct bp_flow *)(void *)((uint8_t *)memory + flows_offset(t->groups));
 	t->key[0] = key[0] | 1;
@@ -59,7 +71,7 @@ void bp_flow_table_init(struct bp_flow_table *t, void *memory, uint32_t capacity
 		t->flow[i].life = (uint16_t)(life + 1);
 	}
 	h->groups = t->groups;
-	h->capacity = capacity;
+	h->capacity = bounds.proven;
 	h->flows_offset = flows_offset(t->groups);
 	__atomic_store_n(&h->magic, BP_FLOW_MAGIC, __ATOMIC_RELEASE);
 	bp_flow_age_init(t, idle_ns, opening_ns);
@@ -125,29 +137,33 @@ static struct bp_flow *of_pair(const struct bp_flow_table *t, uint32_t g1, uint3
 }
 
 /*
- * The longest idle of the flows in both groups, in the order of bp_flow_oldest(): closed ones
- * first, then those that open when they are too many.
+ * The longest idle of the flows in both groups, in the order of bp_flow_add(). NULL: all are
+ * proven, and one that is not must not take their slot.
  */
-static struct bp_flow *oldest_of(struct bp_flow_table *t, uint32_t g1, uint32_t g2)
+static struct bp_flow *pair_victim(
+	const struct bp_flow_table *t, uint32_t g1, uint32_t g2, unsigned list)
 {
-	bool opening_first = t->opening > t->capacity / 8;
-	struct bp_flow *oldest = NULL;
+	struct bp_flow *victim = NULL;
 	uint64_t most = 0;
 
 	for (unsigned i = 0; i < 2 * BP_FLOW_WAYS; i++) {
 		struct bp_flow *f = of_pair(t, g1, g2, i);
 		uint64_t idle = (uint64_t)(uint32_t)(t->now - f->seen) + 1;
 
+		if (f->proof == 0)
+			continue;
 		if (f->flags & BP_FLOW_CLOSED)
-			idle += (uint64_t)2 << 32;
-		else if (opening_first && bp_flow_is_opening(f))
-			idle += (uint64_t)1 << 32;
-		if (f->proof != 0 && idle > most) {
+			idle += (uint64_t)3 << 32;
+		else if (bp_flow_is_unproven(f))
+			idle += (uint64_t)(bp_flow_is_answered(f) ? 1 : 2) << 32;
+		else if (list != BP_LIST_PROVEN)
+			continue;
+		if (idle > most) {
 			most = idle;
-			oldest = f;
+			victim = f;
 		}
 	}
-	return oldest;
+	return victim;
 }
 
 static int free_way(const struct bp_flow_group *g)
@@ -212,43 +228,60 @@ static int free_way_of(const struct bp_flow_table *t, uint32_t g1, uint32_t g2, 
 	return free_way(&t->group[g2]);
 }
 
-struct bp_flow *bp_flow_add(
-	struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1, unsigned list)
+static bool evict_of_pair(struct bp_flow_table *t, uint32_t g1, uint32_t g2, unsigned list)
 {
-	uint32_t g1 = bp_flow_group1(t, hash), g2 = bp_flow_group2(t, hash), g;
+	struct bp_flow *victim = pair_victim(t, g1, g2, list);
+
+	if (victim == NULL) {
+		t->counters->v[BP_C_FLOW_NO_SLOT]++;
+		return false;
+	}
+	bp_flow_evict(t, victim);
+	return true;
+}
+
+struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n)
+{
+	const uint32_t g1 = bp_flow_group1(t, n->hash), g2 = bp_flow_group2(t, n->hash);
+	uint32_t g;
 	struct bp_flow *f;
 	uint16_t life;
 	int way;
 
-	if (t->count == 0) /* every list is empty: the oldest is now's */
+	if (t->proven == 0) /* every list is empty: the oldest is now's */
 		t->wheel_at = t->now >> t->wheel_shift;
-	if (t->count >= t->capacity) {
-		bp_flow_remove(t, bp_flow_oldest(t));
-		t->counters->v[BP_C_FLOW_EVICTED]++;
-	}
+	bp_flow_evict_at_bound(t, n->list);
+	/* proven and unproven flows are within their bounds: the others are closed */
+	if (t->count >= t->capacity + t->max_unproven)
+		bp_flow_evict(t, &t->flow[t->closed_list.head]);
 	way = free_way_of(t, g1, g2, &g);
 	if (way < 0) {
 		make_room(t, g1, g2);
 		way = free_way_of(t, g1, g2, &g);
 	}
 	if (way < 0) {
-		bp_flow_remove(t, oldest_of(t, g1, g2));
-		t->counters->v[BP_C_FLOW_EVICTED]++;
+		if (!evict_of_pair(t, g1, g2, n->list))
+			return NULL;
 		way = free_way_of(t, g1, g2, &g);
 	}
 	f = &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)way];
 	life = f->life;
 	memset(f, 0, sizeof(*f));
-	f->k0 = k0;
-	f->k1 = k1;
+	f->k0 = n->k0;
+	f->k1 = n->k1;
 	f->seen = t->now;
 	f->life = (uint16_t)(life + 1);
 	f->proof = BP_FLOW_IN_TABLE;
+	f->flags = n->flags;
+	if (n->flags & BP_FLOW_IP6) {
+		memcpy(f->client_ip, n->client_ip6, 16);
+		memcpy(f->broker_ip, n->broker_ip6, 16);
+	}
 	if (g != g1)
 		t->group[g1].elsewhere++;
-	t->group[g].tag[way] = bp_flow_tag(hash);
+	t->group[g].tag[way] = bp_flow_tag(n->hash);
 	t->count++;
 	f->list = UINT16_MAX;
-	bp_flow_file(t, f, list);
+	bp_flow_file(t, f, n->list);
 	return f;
 }

@@ -15,8 +15,9 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 {
 	const struct bp_config_mqtt *m = &c->mqtt;
 	struct bp_inspector *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
-	uint32_t share = (m->flows + c->n_workers - 1) / c->n_workers;
-	uint64_t bytes = bp_flow_table_bytes(share), arena;
+	const struct bp_flow_bounds bounds = bp_flow_bounds(c);
+	const uint64_t bytes = bp_flow_table_bytes(bounds);
+	uint64_t arena;
 
 	if (in == NULL) {
 		snprintf(err, err_size, "no memory for an inspector");
@@ -42,6 +43,8 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
 	in->record_clones = record_clones;
 	in->carry_per_flow = m->carry_per_flow;
+	in->carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4;
+	in->carry_unproven /= c->n_workers;
 	in->reorder_bytes = m->reorder_bytes;
 	in->max_aliases = (uint16_t)m->max_topic_aliases;
 	in->resync_pushes = (uint8_t)m->resync_pushes;
@@ -61,7 +64,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 		return NULL;
 	}
 	bp_carry_open(in->carry);
-	bp_flow_table_init(&in->table, shm->flows + (uint64_t)worker * bytes, share,
+	bp_flow_table_init(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
 		shm->global->hash_key, m->flow_timeout_ns, m->handshake_timeout_ns);
 	in->table.counters = in->counters;
 	in->table.release = bp_flow_release_all;
@@ -166,9 +169,19 @@ static struct bp_flow *find(struct bp_inspector *in, const struct bp_frame *f, s
 			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
 }
 
+/* After a segment: the flow is filed by what it has proven. */
+static void settle(struct bp_inspector *in, struct bp_flow *f, uint8_t before)
+{
+	if (__builtin_expect(((f->proof ^ before) & BP_FLOW_PROOFS) == 0, 1) ||
+		(f->flags & BP_FLOW_CLOSED))
+		return;
+	bp_flow_file(&in->table, f, f->proof & BP_FLOW_PROVEN ? BP_LIST_PROVEN : BP_LIST_UNPROVEN);
+}
+
 void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	struct bp_flow *flow = l->flow;
+	uint8_t before;
 
 	bp_tally(in, BP_C_SEG_INSPECTED);
 	in->frame = f;
@@ -176,10 +189,14 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
 	if (flow == NULL) {
-		bp_stream_first(in, f, l);
+		flow = bp_stream_first(in, f, l);
+		if (flow != NULL)
+			settle(in, flow, BP_FLOW_IN_TABLE);
 		return;
 	}
+	before = flow->proof;
 	bp_stream_segment(in, flow, f);
+	settle(in, flow, before);
 }
 
 void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)

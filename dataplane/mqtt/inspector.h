@@ -46,6 +46,7 @@ struct bp_inspector {
 	/* colder */
 	struct bp_carry *carry;
 	uint64_t carry_per_flow;
+	uint64_t carry_unproven; /* of all unproven connections together */
 	uint64_t reorder_bytes;
 	uint16_t max_aliases;  /* that are kept of a direction of a connection */
 	uint8_t resync_pushes; /* 0: none are enough */
@@ -134,8 +135,9 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 
 /* stream.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
-/* The first segment of an unknown pair of addresses. */
-void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l);
+/* The first segment of an unknown pair of addresses. NULL: it is not followed. */
+struct bp_flow *bp_stream_first(
+	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l);
 
 /* hold.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,

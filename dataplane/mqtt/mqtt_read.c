@@ -105,7 +105,6 @@ static void read_connect(
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max[BP_FROM_BROKER] = 1;
 	keep_client_id(in, f, c.client_id, c.client_id_len);
-	bp_flow_file(&in->table, f, BP_LIST_IDLE);
 }
 
 static void read_connack(

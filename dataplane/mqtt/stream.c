@@ -151,7 +151,7 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	f->opened_ns = in->now_ns;
 	f->syn_seq = client_seq;
 	set_syn(f, BP_TO_BROKER, client_seq);
-	bp_flow_file(&in->table, f, BP_LIST_OPENING);
+	bp_flow_file(&in->table, f, BP_LIST_UNPROVEN);
 }
 
 /*
@@ -325,30 +325,44 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 	segment_slow(in, f, frame, dir);
 }
 
-static struct bp_flow *add(
-	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l, unsigned list)
+/* NULL: counted; the connection passes unread. */
+static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame,
+	const struct bp_lookup *l, uint8_t flags)
 {
+	const unsigned width = frame->ip6 ? 16 : 4;
 	const uint8_t *src = frame->data + frame->l3 + (frame->ip6 ? 8 : 12);
-	unsigned width = frame->ip6 ? 16 : 4;
-	struct bp_flow *f = bp_flow_add(&in->table, l->hash, l->k0, l->k1, list);
+	const uint8_t *client = frame->to_broker ? src : src + width;
+	const uint8_t *broker = frame->to_broker ? src + width : src;
+	struct bp_flow *f =
+		bp_flow_add(&in->table, &(struct bp_flow_new){.hash = l->hash,
+						.k0 = l->k0,
+						.k1 = l->k1,
+						.list = BP_LIST_UNPROVEN,
+						.flags = frame->ip6 ? flags | BP_FLOW_IP6 : flags,
+						.client_ip6 = client,
+						.broker_ip6 = broker});
 
-	memcpy(frame->to_broker ? f->client_ip : f->broker_ip, src, width);
-	memcpy(frame->to_broker ? f->broker_ip : f->client_ip, src + width, width);
-	f->flags = frame->ip6 ? BP_FLOW_IP6 : 0;
+	if (f == NULL)
+		return NULL;
+	memcpy(f->client_ip, client, width);
+	memcpy(f->broker_ip, broker, width);
 	f->opened_ns = in->now_ns;
 	return f;
 }
 
-void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l)
+struct bp_flow *bp_stream_first(
+	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l)
 {
-	struct bp_flow *f;
+	struct bp_flow *f = NULL;
 	unsigned syn_bits = frame->tcp_flags & (BP_TCP_SYN | BP_TCP_ACK | BP_TCP_RST);
 
 	if (frame->payload_len == 0)
 		bp_tally(in, BP_C_SEG_EMPTY);
 	if (syn_bits == BP_TCP_SYN && frame->to_broker) {
+		f = add(in, frame, l, 0);
+		if (f == NULL)
+			return NULL;
 		bp_tally(in, BP_C_FLOW_OPENED);
-		f = add(in, frame, l, BP_LIST_OPENING);
 		f->syn_seq = frame->seq;
 		set_syn(f, BP_TO_BROKER, frame->seq);
 		note_mss(f, announced_mss(frame));
@@ -356,8 +370,10 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 			payload(in, f, BP_TO_BROKER, frame, frame->seq + 1);
 	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
 		/* the SYN went by before biplane looked: its number is in the acknowledgement */
+		f = add(in, frame, l, 0);
+		if (f == NULL)
+			return NULL;
 		bp_tally(in, BP_C_FLOW_OPENED);
-		f = add(in, frame, l, BP_LIST_OPENING);
 		f->syn_seq = frame->ack - 1;
 		set_syn(f, BP_TO_BROKER, frame->ack - 1);
 		set_syn(f, BP_FROM_BROKER, frame->seq);
@@ -365,11 +381,13 @@ void bp_stream_first(struct bp_inspector *in, const struct bp_frame *frame, stru
 		note_mss(f, MSS_UNSEEN);
 		note_mss(f, announced_mss(frame));
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
+		f = add(in, frame, l, BP_FLOW_MIDWAY);
+		if (f == NULL)
+			return NULL;
 		bp_tally(in, BP_C_FLOW_MIDWAY);
-		f = add(in, frame, l, BP_LIST_IDLE);
-		f->flags |= BP_FLOW_MIDWAY;
 		bp_stream_segment(in, f, frame);
 	} else {
 		bp_tally(in, BP_C_SEG_NO_FLOW);
 	}
+	return f;
 }

@@ -303,8 +303,16 @@
 	X(FLOW_RST, FLOW, "flows_rst", "connections closed by RST")                                \
 	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored",                                             \
 		"RST that is not at the next number, ignored")                                     \
-	X(FLOW_EXPIRED, FLOW, "flows_expired", "idle for longer than flow_timeout")                \
-	X(FLOW_EVICTED, FLOW, "flows_evicted", "given up because the flow table was full")         \
+	X(FLOW_EXPIRED, FLOW, "flows_expired",                                                     \
+		"proven connections idle for longer than flow_timeout")                            \
+	X(FLOW_EXPIRED_UNPROVEN, FLOW, "flows_expired_unproven",                                   \
+		"unproven connections idle for longer than their timeout")                         \
+	X(FLOW_EVICTED, FLOW, "flows_evicted",                                                     \
+		"proven connections evicted: the flow table was full")                             \
+	X(FLOW_EVICTED_UNPROVEN, FLOW, "flows_evicted_unproven",                                   \
+		"unproven connections evicted: max_unproven or carry_unproven reached")            \
+	X(FLOW_NO_SLOT, FLOW, "flows_no_slot",                                                     \
+		"new connections not followed: only proven ones could be evicted")                 \
 	/* streams */                                                                              \
 	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
@@ -336,6 +344,10 @@
 	X(CARRY_FLOW_LIMIT, STREAM, "carry_flow_limit",                                            \
 		"packets not read: longer than carry_per_flow allows")                             \
 	X(CARRY_TOTAL_LIMIT, STREAM, "carry_total_limit", "packets not read: carry_total used up") \
+	X(CARRY_CLIENT_LIMIT, STREAM, "carry_client_limit",                                        \
+		"packets not read: the client address holds its share of carry_total")             \
+	X(CARRY_UNPROVEN_LIMIT, STREAM, "carry_unproven_limit",                                    \
+		"packets of unproven connections not read: carry_unproven used up")                \
 	/* MQTT */                                                                                 \
 	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets read")                         \
 	X(MQTT_PUBLISH, MQTT, "publishes", "of these, PUBLISH in the judged direction")            \

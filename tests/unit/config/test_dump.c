@@ -164,8 +164,10 @@ static void defaults_are_dumped(void **state)
 		"    kernel: off\n" OFFLOADS "bridge:\n  - ports: [\"a\", \"b\"]\n"
 		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
 		"mqtt:\n  ports: [1883]\n"
-		"  judge: to_broker\n  checksum: verify\n  flows: 65536\n  flow_timeout: 1h\n"
+		"  judge: to_broker\n  checksum: verify\n  flows: 65536\n  max_unproven: 16385\n"
+		"  flow_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
+		"  carry_unproven: 16MiB\n"
 		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  resync_pushes: 4\n  "
 		"topic_states: 65536\n"
 		"  max_rules: 16384\n  alarm_ring: 8MiB\n"
@@ -361,6 +363,7 @@ static void restart_is_needed_where_the_schema_says(void **state)
 	needs(EDGE, BRIDGED, "mqtt: changing it needs a restart\n");
 	needs(EDGE, EDGE "  flows: 5\n  ports: [1883, 1884]\n  spool: {path: /x}\n",
 		"mqtt.ports: changing it needs a restart\nmqtt.flows: changing it needs a restart\n"
+		"mqtt.max_unproven: changing it needs a restart\n" /* a quarter of flows */
 		"mqtt.spool.path: changing it needs a restart\n");
 }
 
