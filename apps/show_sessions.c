@@ -3,6 +3,7 @@
 
 #include "apps/show_rows.h"
 #include "apps/text.h"
+#include "phd/convert.h"
 #include "proto/phd_names.h"
 #include "shm/phd.h"
 
@@ -18,6 +19,20 @@ static json_t *type(uint16_t spec)
 	return spec ? json_integer(spec) : json_null();
 }
 
+/* Why nothing of a report could be stored; NULL where none was refused. */
+static const char *refused_reason(uint8_t verdict)
+{
+	static const char *const name[] = {
+		[BP_PHD_BAD_APDU] = "bad_apdu",
+		[BP_PHD_BAD_LENGTH] = "bad_length",
+		[BP_PHD_BAD_HANDLE] = "bad_handle",
+		[BP_PHD_NO_HANDLE] = "unknown_handle",
+		[BP_PHD_BAD_MAP] = "bad_map",
+	};
+
+	return verdict < sizeof(name) / sizeof(name[0]) ? name[verdict] : NULL;
+}
+
 static json_t *session(const struct bp_show_source *s, const struct bp_phd_session *p)
 {
 	const uint64_t word = atomic_load_explicit(&p->word, memory_order_relaxed);
@@ -28,13 +43,17 @@ static json_t *session(const struct bp_show_source *s, const struct bp_phd_sessi
 	bp_text_address(a.bytes, a.family == 6, p->port, device);
 	for (unsigned i = 0; i < sizeof(p->system_id); i++)
 		snprintf(id + 2 * i, 3, "%02x", p->system_id[i]);
-	return json_pack("{ss ss ss ss so si sb sI sI sI sI}", "system_id", id, "device", device,
-		"transport", p->transport == BP_PHD_TRANSPORT_TCP ? "tcp" : "udp", "state",
+	return json_pack("{ss ss ss ss so si sb sI sI sI sI ss? sI}", "system_id", id, "device",
+		device, "transport", p->transport == BP_PHD_TRANSPORT_TCP ? "tcp" : "udp", "state",
 		bp_session_state_text(bp_phd_word_state(word)), "type", type(p->spec), "config_id",
 		(int)p->config_id, "containers", (int)ready, "reports",
 		(json_int_t)atomic_load_explicit(&p->reports, memory_order_relaxed), "stored",
 		(json_int_t)atomic_load_explicit(&p->stored, memory_order_relaxed), "errors",
-		(json_int_t)atomic_load_explicit(&p->errors, memory_order_relaxed), "open_s",
+		(json_int_t)atomic_load_explicit(&p->errors, memory_order_relaxed), "refused",
+		(json_int_t)atomic_load_explicit(&p->refused, memory_order_relaxed),
+		"refused_reason",
+		refused_reason(atomic_load_explicit(&p->refused_why, memory_order_relaxed)),
+		"open_s",
 		(json_int_t)(s->mono_ns > p->opened_ns ? (s->mono_ns - p->opened_ns) / NS_PER_S
 						       : 0));
 }
@@ -75,6 +94,8 @@ static bool write_text(struct bp_show_rows *w, const struct bp_show_source *s)
 		{"reports", "REPORTS", 1},
 		{"stored", "STORED", 1},
 		{"errors", "ERRORS", 1},
+		{"refused", "REFUSED", 1},
+		{"refused_reason", "REASON", 0},
 		{"open_s", "OPEN-S", 1},
 		{NULL, NULL, 0},
 	};

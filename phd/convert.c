@@ -42,6 +42,7 @@ static enum bp_phd_verdict read_head(const uint8_t *apdu, size_t len, struct bp_
 	if (e != BP_PHD_OK)
 		return verdict_of(e);
 	c->report_no = head.report_no;
+	c->trailing = head.trailing != 0;
 	c->mp = head.mp;
 	c->variable = head.scan == BP_PHD_VAR;
 	c->n = head.n;
@@ -114,6 +115,7 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
 		bound = bound_of(c, o, &ob, straight);
 		if (__builtin_expect(bound == 0, 0))
 			return c->variable ? BP_PHD_BAD_LENGTH : BP_PHD_BAD_MAP;
+		c->trailing |= !c->variable && ob.data.len > o->fixed_len;
 		if (alone && at < BP_PHD_TOKEN_PARTS)
 			c->part[at] = (struct bp_phd_part){.n = 1,
 				.len = BP_PHD_BEFORE_HEAD + o->head_len + bound +

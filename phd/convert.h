@@ -49,6 +49,7 @@ struct bp_phd_conversion {
 
 	/* for the counters: observations of known objects, and those of others */
 	uint16_t observations, unknown_handles;
+	bool trailing; /* bytes behind the scan list or behind a value were ignored */
 	/* added up by bp_phd_convert_write() */
 	struct bp_phd_oddities odd;
 	/* set by it: the sum, as bp_sum() of proto/frame.h, of the first `summed` octets that it

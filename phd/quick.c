@@ -120,7 +120,7 @@ static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_pl
 
 	if (bp_phd_sfloats == NULL || len < BP_PHD_QUICK_APDU_MIN || len > BP_PHD_QUICK_APDU ||
 		plan->per_report == 0 || c->parts != 1 || c->first_part != 0 ||
-		c->unknown_handles != 0 || c->mp || c->variable || !c->in_place ||
+		c->unknown_handles != 0 || c->trailing || c->mp || c->variable || !c->in_place ||
 		c->observations > BP_PHD_QUICK_VALUES)
 		return false;
 	bp_phd_source_begin(&s, c, apdu + c->at);

@@ -46,10 +46,17 @@ static inline bool bp_phd_is_compound(uint8_t value)
 	return value == BP_PHD_VALUE_COMPOUND_SFLOAT || value == BP_PHD_VALUE_COMPOUND_FLOAT;
 }
 
-/* Whether data[0..len), an observation of a fixed report, is what the object's map says. */
+/*
+ * Whether data[0..len), an observation of a fixed report, is what the object's map says. Agents
+ * append a time stamp that their map does not declare, of 8 bytes (absolute, base offset) or 4
+ * (relative): the places of the values before it are certain, and it is ignored. Any other length
+ * may be another map's.
+ */
 static inline bool bp_phd_fits_map(const struct bp_phd_object *o, const uint8_t *data, size_t len)
 {
-	if (len != o->fixed_len || len == 0)
+	const size_t extra = len - o->fixed_len;
+
+	if ((extra != 0 && extra != 4 && extra != 8) || o->fixed_len == 0)
 		return false;
 	if (__builtin_expect(bp_phd_is_compound(o->value), 0)) {
 		const unsigned each = o->value == BP_PHD_VALUE_COMPOUND_SFLOAT ? 2 : 4;

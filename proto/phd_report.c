@@ -13,8 +13,9 @@ enum bp_phd_error bp_phd_scan_read(
 		type == BP_PHD_SCAN_VAR || type == BP_PHD_SCAN_MP_VAR ? BP_PHD_VAR : BP_PHD_FIXED;
 	if (!bp_phd_take_u16(&info, &out->data_req_id) ||
 		!bp_phd_take_u16(&info, &out->report_no) ||
-		!bp_phd_take_list(&info, &out->n, &out->list) || info.len != 0)
+		!bp_phd_take_list(&info, &out->n, &out->list))
 		return BP_PHD_E_LENGTH;
+	out->trailing = info.len;
 	return BP_PHD_OK;
 }
 

@@ -18,6 +18,9 @@ struct bp_phd_scan_head {
 	uint16_t data_req_id; /* f000: the device began it */
 	uint16_t report_no;
 	uint16_t n; /* observations, with `mp` persons */
+	/* bytes of the event-info behind the list: agents append them, and the list's own length
+	 * says where it ends */
+	uint16_t trailing;
 	bool mp;
 	enum bp_phd_scan scan;
 	struct bp_phd_bytes list; /* the entries, for bp_phd_scan_begin() */

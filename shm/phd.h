@@ -84,11 +84,11 @@ struct bp_phd_session {
 	_Atomic uint64_t sent;
 	uint32_t associated_s; /* Unix time, another for each association of a device; together with
 				  reports it names instances */
-	_Atomic uint32_t reports; /* workers: those converted, repeats not counted */
-	_Atomic uint32_t stored;  /* workers: instances that the CSE acknowledged */
-	uint16_t port;            /* the device's, in this machine's order */
-	uint8_t transport;        /* BP_PHD_TRANSPORT_* */
-	uint8_t pad0;
+	_Atomic uint32_t reports;    /* workers: those converted, repeats not counted */
+	_Atomic uint32_t stored;     /* workers: instances that the CSE acknowledged */
+	uint16_t port;               /* the device's, in this machine's order */
+	uint8_t transport;           /* BP_PHD_TRANSPORT_* */
+	_Atomic uint8_t refused_why; /* as `refused`: enum bp_phd_verdict of the last of these */
 	/* second line: nobody's hot path. CP alone, but for `errors`. */
 	_Atomic uint32_t errors; /* workers: CSE's errors that were answered to the device */
 	uint32_t deadline_s;     /* CLOCK_MONOTONIC second at which the state ends; 0: never */
@@ -105,7 +105,9 @@ struct bp_phd_session {
 	uint64_t config_hash;        /* of the accepted configuration report's octets, 0: none */
 	uint64_t opened_ns;          /* CLOCK_MONOTONIC */
 	struct bp_phd_origin origin; /* of the report of `last`; TCP, until it has another one */
-	uint8_t pad1[4];
+	/* workers, and the CP's slow path: reports of which nothing could be stored, as their APDU
+	 * is malformed or contradicts the configuration */
+	_Atomic uint32_t refused;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_phd_session) == 128, "a session is two lines");
 _Static_assert(
@@ -296,6 +298,13 @@ static inline const struct bp_phd_layout *bp_phd_layout_of(
 /* For `show`: a session as it was at one instant, but for what workers and the CP count meanwhile.
  * False: the slot is free, or is being used anew right now. */
 bool bp_phd_session_read(const struct bp_phd_tables *t, uint32_t slot, struct bp_phd_session *out);
+
+/* A report of the session could not be converted, for the reason `verdict`. */
+static inline void bp_phd_session_refuse(struct bp_phd_session *s, uint8_t verdict)
+{
+	atomic_store_explicit(&s->refused_why, verdict, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
+}
 
 /* A copy of the plan: its generation, or 0 when there is none or it is being written right now. */
 uint64_t bp_phd_plan_read(const struct bp_phd_tables *t, struct bp_phd_plan *out);

@@ -80,6 +80,8 @@
 		"of these, sent again: it was not known how they ended")                           \
 	X(REPORTS_EMPTY, REPORTS, TOTAL, "empty", "without an observation")                        \
 	X(REPORTS_UNUSABLE, REPORTS, TOTAL, "unusable", "that can't be converted")                 \
+	X(REPORTS_TRAILING, REPORTS, TOTAL, "trailing_bytes",                                      \
+		"with bytes behind the scan list or a time stamp behind a value, ignored")         \
 	X(REPORTS_UNFIT, REPORTS, TOTAL, "unfit",                                                  \
 		"an observation of which is longer than cse.max_body allows")                      \
 	X(REPORTS_FULL, REPORTS, TOTAL, "full", "not taken because of limits.pending")             \

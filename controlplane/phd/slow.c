@@ -171,26 +171,35 @@ static enum bp_phd_verdict plan_all(
 	return v;
 }
 
+static void refuse(struct bp_slow *s, uint32_t slot, enum bp_phd_verdict why)
+{
+	s->counts.unusable++;
+	bp_phd_session_refuse(&s->t->sessions[slot], (uint8_t)why);
+}
+
 enum bp_phd_taken bp_slow_report(
 	struct bp_slow *s, uint32_t slot, const uint8_t *apdu, size_t len, uint64_t mono_ns)
 {
 	const uint64_t word =
 		atomic_load_explicit(&s->t->sessions[slot].word, memory_order_relaxed);
 	const struct bp_phd_layout *l = bp_phd_layout_of(s->t, word);
+	enum bp_phd_verdict verdict;
 
 	if (!l) {
 		s->counts.unusable++;
 		return BP_PHD_TAKEN_BAD;
 	}
-	switch (plan_all(s, l, apdu, len)) {
+	verdict = plan_all(s, l, apdu, len);
+	switch (verdict) {
 	case BP_PHD_CONVERT:
+		s->counts.trailing += s->conversion.trailing;
 		return convert(s, slot, word, apdu, len, mono_ns);
 	case BP_PHD_EMPTY:
 		s->counts.empty++;
 		return BP_PHD_TAKEN_ANSWER;
 	case BP_PHD_NO_HANDLE:
 	case BP_PHD_BAD_HANDLE:
-		s->counts.unusable++;
+		refuse(s, slot, verdict);
 		return BP_PHD_TAKEN_NO_OBJECT;
 	case BP_PHD_SLOW:
 		s->counts.unfit++;
@@ -200,7 +209,7 @@ enum bp_phd_taken bp_slow_report(
 	case BP_PHD_BAD_LENGTH:
 	case BP_PHD_BAD_MAP:
 	default:
-		s->counts.unusable++;
+		refuse(s, slot, verdict);
 		return BP_PHD_TAKEN_BAD;
 	}
 }

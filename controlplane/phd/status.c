@@ -80,6 +80,7 @@ static void of_slow(uint64_t *v, const struct bp_slow *s)
 	SET(REPORTS_RESUMED, n.resumed);
 	SET(REPORTS_EMPTY, n.empty);
 	SET(REPORTS_UNUSABLE, n.unusable);
+	SET(REPORTS_TRAILING, n.trailing);
 	SET(REPORTS_UNFIT, n.unfit);
 	SET(REPORTS_FULL, n.full);
 	ADD(REPORTS_LOST, n.lost);

@@ -72,14 +72,16 @@ static enum bp_counter reason_of(enum bp_phd_verdict v)
 	}
 }
 
-/* Nothing of it is stored: the manager says so, to who waits for an answer. */
-static rte_edge_t discard(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_phd_verdict v)
+/* Nothing of it is stored: the manager counts it, too, and says so, to who waits for an answer. */
+static rte_edge_t discard(
+	struct bp_phd_turn *t, struct rte_mbuf *m, struct bp_phd_session *s, enum bp_phd_verdict v)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 
 	bp_count(t->w, reason_of(v), 1);
 	if (c->answerable && c->confirmed)
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_ANSWER, BP_EX_PHD);
+	bp_phd_session_refuse(s, (uint8_t)v);
 	return bp_drop(m, BP_C_DROP_PHD_DISCARDED);
 }
 
@@ -253,10 +255,12 @@ static rte_edge_t convert(struct bp_phd_turn *t, struct report *r)
 /* Values that are none, and times that can't be, as they were written. */
 static inline void count_oddities(const struct bp_phd_turn *t)
 {
-	const struct bp_phd_oddities *odd = &t->h->conversion.odd;
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const struct bp_phd_oddities *odd = &c->odd;
 
-	if (likely((odd->special_values | odd->bad_times) == 0))
+	if (likely((odd->special_values | odd->bad_times | c->trailing) == 0))
 		return;
+	bp_count(t->w, BP_C_PHD_TRAILING_BYTES, c->trailing);
 	bp_count(t->w, BP_C_PHD_SPECIAL_VALUES, odd->special_values);
 	bp_count(t->w, BP_C_PHD_BAD_TIMES, odd->bad_times);
 }
@@ -325,7 +329,7 @@ static rte_edge_t take(
 	case BP_PHD_SLOW:
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
 	default:
-		return discard(t, m, v);
+		return discard(t, m, r.s, v);
 	}
 }
 

@@ -196,6 +196,8 @@
 		"requests without an acknowledgement when the next report came")                   \
 	X(PHD_SPECIAL_VALUES, PHD, "phd_special_values", "values that are NaN, NRes, infinite")    \
 	X(PHD_BAD_TIMES, PHD, "phd_bad_times", "time stamps that no clock shows")                  \
+	X(PHD_TRAILING_BYTES, PHD, "phd_trailing_bytes",                                           \
+		"reports with bytes behind the scan list or a time stamp behind a value, ignored") \
 	X(PHD_NO_SESSION, PHD, "phd_no_session", "discarded: the sender has no session")           \
 	X(PHD_WRONG_STATE, PHD, "phd_wrong_state", "discarded: its session is not operating")      \
 	X(PHD_BAD_APDU, PHD, "phd_bad_apdu", "discarded: fields that make no sense")               \

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "phd/convert.h"
 #include "apps/show.h"
 #include "apps/table.h"
 #include "shm/phd_writer.h"
@@ -75,6 +76,8 @@ static void open_session(
 	assert_int_equal(
 		inet_pton(six ? AF_INET6 : AF_INET, address, six ? s.address : s.address + 12), 1);
 	assert_int_equal(bp_phd_session_open(writer, &s, &slot), 0);
+	for (unsigned i = 0; i < 2; i++)
+		bp_phd_session_refuse(&shm.phd.sessions[slot], BP_PHD_BAD_MAP);
 }
 
 /* Five devices that differ in all that can be asked for. */
@@ -204,10 +207,11 @@ static void a_row_says_all(void **state)
 
 	(void)state;
 	open_session(4, "fd01::2", BP_PHD_OPERATING, 4100, BP_PHD_READY);
-	want = json_pack("{ss ss ss ss ss si sb si si si si}", "system_id", "0022092258010004",
-		"device", "[fd01::2]:40000", "transport", "udp", "state", "operating", "type",
-		"pulse_oximeter", "config_id", 400, "containers", 1, "reports", 7, "stored", 0,
-		"errors", 0, "open_s", 3);
+	want = json_pack("{ss ss ss ss ss si sb si si si si ss si}", "system_id",
+		"0022092258010004", "device", "[fd01::2]:40000", "transport", "udp", "state",
+		"operating", "type", "pulse_oximeter", "config_id", 400, "containers", 1, "reports",
+		7, "stored", 0, "errors", 0, "refused", 2, "refused_reason", "bad_map", "open_s",
+		3);
 	assert_non_null(want);
 	for (int compact = 0; compact < 2; compact++) {
 		v = view_parsed(&bp_show_sessions, &source, compact);
@@ -219,9 +223,9 @@ static void a_row_says_all(void **state)
 	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_string_equal(text,
 		"SYSTEM-ID         DEVICE           TRANSPORT  STATE      TYPE            CONFIG  "
-		"CONTAINERS  REPORTS  STORED  ERRORS  OPEN-S\n"
+		"CONTAINERS  REPORTS  STORED  ERRORS  REFUSED  REASON   OPEN-S\n"
 		"0022092258010004  [fd01::2]:40000  udp        operating  pulse_oximeter     400  "
-		"yes               7       0       0       3\n");
+		"yes               7       0       0        2  bad_map       3\n");
 	free(text);
 }
 

@@ -242,7 +242,9 @@ static void unusable(void **state)
 	assert_int_equal(report(&r, slot, "S19", SECOND), BP_PHD_TAKEN_ANSWER);
 	assert_int_equal(report(&r, slot, "S11", SECOND), BP_PHD_TAKEN_NO_OBJECT);
 	assert_int_equal(
-		report(&r, slot, "S03", SECOND), BP_PHD_TAKEN_BAD); /* its map is another */
+		report(&r, slot, "M26", SECOND), BP_PHD_TAKEN_BAD); /* its map is another */
+	assert_int_equal(session(&r, slot)->refused, 2);
+	assert_int_equal(session(&r, slot)->refused_why, BP_PHD_BAD_MAP);
 	assert_int_equal(n_sent, 0);
 	stop(&r);
 }

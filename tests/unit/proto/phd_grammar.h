@@ -69,6 +69,11 @@ static inline bool g_all(const char *f, const uint8_t *p, size_t at, size_t end)
 	return g_part(f, p, &at, end) && at == end;
 }
 
+static inline bool g_begins(const char *f, const uint8_t *p, size_t at, size_t end)
+{
+	return g_part(f, p, &at, end);
+}
+
 #define G_ASSOCIATION "42444O2211{2O}"
 
 static inline bool g_aarq(const uint8_t *p, size_t end)
@@ -136,7 +141,8 @@ static inline bool g_event(const uint8_t *p, bool reply, size_t end)
 	type = g_u16(p, 18);
 	if (reply || type < 3356 || type > 3360)
 		return true;
-	return type == 3356 ? g_config(p, 22, end) : g_all(reports[type - 3357], p, 22, end);
+	/* agents append bytes to the event-info of a report: they are ignored */
+	return type == 3356 ? g_config(p, 22, end) : g_begins(reports[type - 3357], p, 22, end);
 }
 
 static inline bool g_data(const uint8_t *p, size_t end)
