@@ -318,7 +318,7 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 		return false;
 	}
 	/* of a PUBLISH that is too long its head is still worth having: it may be no rule's */
-	if (wanted == BP_WANTED_YES && total > in->carry_per_flow) {
+	if (wanted == BP_WANTED_YES && total + sizeof(struct carried) > in->carry_per_flow) {
 		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
 		no_room(in, f, dir, fixed->type, total, have);
 		return false;
