@@ -144,6 +144,7 @@ struct bp_config_mqtt {
 	uint64_t carry_unproven;              /* of carry_total; 0: a quarter of it */
 	uint64_t reorder_bytes;               /* per direction of a flow */
 	uint32_t max_topic_aliases;           /* per direction of a flow */
+	uint32_t work_budget, worker_budget;  /* percent of a core */
 	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */
 	uint32_t topic_states;
 	uint32_t max_rules;

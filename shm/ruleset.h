@@ -75,9 +75,10 @@ static inline const struct bp_value_source *bp_ruleset_source(
  * Calls `found` with the index of the first rule of every filter that matches (follow bp_rule.next
  * for the others on that filter). `topic` is a valid topic name. Filters that begin with a wildcard
  * do not match topics that begin with $ (MQTT 5.0, 4.7.2). Works on an image with generation 0.
+ * Returns how many nodes it looked at, for who accounts for the work.
  */
 typedef void (*bp_rule_found)(uint32_t first_rule, void *arg);
-void bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
+uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
 	bp_rule_found found, void *arg);
 
 /*

@@ -56,7 +56,7 @@ static inline uint32_t find_child(const struct bp_ruleset *rs, uint32_t parent, 
 	}
 }
 
-void bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
+uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
 	bp_rule_found found, void *arg)
 {
 	struct bp_level level[BP_LEVELS_MAX];
@@ -65,16 +65,17 @@ void bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_
 	const uint8_t *const end = topic + len;
 	const uint8_t *next = topic; /* where the next level begins */
 	bool ended = false;          /* all levels are split */
-	uint32_t n_levels = 0, n_waiting = 0, node = 0, depth = 0;
+	uint32_t n_levels = 0, n_waiting = 0, node = 0, depth = 0, looked = 0;
 	/* MQTT 5.0, 4.7.2: a filter that begins with a wildcard does not see $SYS and the like */
 	bool wildcards = len == 0 || topic[0] != '$';
 
 	if (rs->generation == 0 || rs->n_nodes == 0)
-		return;
+		return 0;
 	for (;;) {
 		const struct bp_ruleset_node *n = &nodes[node];
 		uint32_t plus = wildcards ? n->plus : 0, child = 0;
 
+		looked++;
 		if (n->hash_rule != BP_RULE_NONE && wildcards)
 			found(n->hash_rule, arg);
 		wildcards = true;
@@ -113,7 +114,7 @@ void bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_
 			node = waiting[n_waiting].node;
 			depth = waiting[n_waiting].depth;
 		} else {
-			return;
+			return looked;
 		}
 	}
 }

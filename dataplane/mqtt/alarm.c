@@ -166,6 +166,8 @@ void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_
 	if (rule->to_client)
 		client = client_in_topic(in, j->flow, name, sizeof(name));
 	to.len = expand(rule, &topic, &client, in->to);
+	bp_work_add(
+		&in->work, BP_WORK_ALARM + (topic.len + 2 * to.len + j->publish->payload_len) / 8);
 	if (to.len > TO_MAX) {
 		bp_tally(in, BP_C_ALARM_TOO_LARGE);
 		return;

@@ -88,6 +88,7 @@ bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref,
 	bp_flow_carries(&in->table, f, size_of(in, larger));
 	if (*ref != 0) {
 		memcpy(bp_carry_data(in->carry, larger), bp_carry_data(in->carry, *ref), keep);
+		bp_work_add(&in->work, keep / 16);
 		bp_flow_release(in, f, *ref);
 	}
 	*ref = larger;

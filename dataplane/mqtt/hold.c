@@ -192,6 +192,7 @@ void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 			uint32_t at = f->next[dir];
 
 			f->next[dir] = h->seq + h->len;
+			bp_work_allow(&in->work, h->len - old);
 			bp_mqtt_read(in, f, dir, h->data + old, h->len - old, at);
 		}
 		/* reading may have given the connection up, and everything it held with it */

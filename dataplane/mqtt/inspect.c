@@ -48,6 +48,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->reorder_bytes = m->reorder_bytes;
 	in->max_aliases = (uint16_t)m->max_topic_aliases;
 	in->resync_pushes = (uint8_t)m->resync_pushes;
+	bp_work_init(&in->work, m->work_budget, m->worker_budget);
 	arena = shm->reassembly_len / shm->workers;
 	in->carry = bp_carry_create(shm->reassembly + worker * arena, arena, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
@@ -101,6 +102,7 @@ void bp_inspector_begin(
 	in->mono_ns = mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);
 	in->table.now = in->now_ticks;
+	bp_work_time(&in->work, mono_ns);
 }
 
 bool bp_inspector_wants(
@@ -185,6 +187,7 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 
 	bp_tally(in, BP_C_SEG_INSPECTED);
 	in->frame = f;
+	bp_work_begin(&in->work, l->hash, f->payload + f->payload_len);
 	/* the candidate may be another flow with the same tag, or gone since it was probed */
 	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
@@ -192,11 +195,12 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 		flow = bp_stream_first(in, f, l);
 		if (flow != NULL)
 			settle(in, flow, BP_FLOW_IN_TABLE);
-		return;
+	} else {
+		before = flow->proof;
+		bp_stream_segment(in, flow, f);
+		settle(in, flow, before);
 	}
-	before = flow->proof;
-	bp_stream_segment(in, flow, f);
-	settle(in, flow, before);
+	bp_work_end(&in->work);
 }
 
 void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
@@ -219,6 +223,11 @@ void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
 uint32_t bp_inspector_flows(const struct bp_inspector *in)
 {
 	return in->table.count;
+}
+
+uint64_t bp_inspector_work(const struct bp_inspector *in)
+{
+	return in->work.total;
 }
 
 uint64_t bp_inspector_carried(const struct bp_inspector *in)

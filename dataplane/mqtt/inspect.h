@@ -71,8 +71,9 @@ void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f);
 /* Every now and then between bursts: expires idle flows, a bounded number a call. */
 void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns);
 
-/* For tests: flows in the table, bytes carried. */
+/* For tests: flows in the table, bytes carried, and the work of all segments so far (work.h). */
 uint32_t bp_inspector_flows(const struct bp_inspector *in);
+uint64_t bp_inspector_work(const struct bp_inspector *in);
 uint64_t bp_inspector_carried(const struct bp_inspector *in);
 
 #endif

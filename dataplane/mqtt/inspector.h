@@ -8,6 +8,7 @@
 #include "dataplane/mqtt/flow.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/mqtt/layouts.h"
+#include "dataplane/mqtt/work.h"
 #include "proto/mqtt.h"
 
 /* Inside of the inspector, for the files of this folder only. */
@@ -59,11 +60,21 @@ struct bp_inspector {
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_layouts *layouts;
 	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
+	struct bp_work work;
 };
 
 static inline void bp_tally(struct bp_inspector *in, enum bp_counter c)
 {
 	in->counters->v[c]++;
+}
+
+/* Whether more may be done that is not in proportion to the bytes; if not, it is counted why. */
+static inline bool bp_within_budget(struct bp_inspector *in)
+{
+	if (bp_work_may(&in->work))
+		return true;
+	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER : BP_C_NOT_INSPECTED_WORK);
+	return false;
 }
 
 /* The value of a payload at a source of the rules in force. */

@@ -182,6 +182,7 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	uint16_t id = 0;
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
+	bp_work_add(&in->work, BP_WORK_PACKET);
 	if (f->pending & BP_FLOW_PUSHED(dir))
 		bp_seek_ask(in, f, dir, fixed, body, seq);
 	/* a connected client's PUBLISH is nearly every packet there is */
@@ -413,12 +414,15 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	}
 	c = carried(in, f, dir);
 	memcpy(c->packet + have, p, take);
+	bp_work_add(&in->work, take / 16);
 	have += take;
 	f->carry_len[dir] = have;
 	if (bp_mqtt_fixed(c->packet, have, &fixed) != BP_MQTT_OK)
 		return take; /* can't be: it was right when it was read first */
 	if (have == need) {
 		f->stream[dir] = BP_STREAM_BOUNDARY;
+		bp_work_allow(
+			&in->work, need < BP_WORK_COMPLETED_MAX ? need : BP_WORK_COMPLETED_MAX);
 		packet(in, f, dir, &fixed, c->packet + fixed.header_len, seq + take - need,
 			&c->head);
 		bp_mqtt_drop_carry(in, f, dir);

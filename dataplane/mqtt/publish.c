@@ -10,26 +10,39 @@ struct judging {
 	/* the value at the source looked at last: rules on one topic mostly share it */
 	uint32_t source;
 	bool has_value;
+	bool cut; /* over the budget: the rest of the rules are not evaluated */
 };
+
+static void value_at(struct judging *j, uint32_t source)
+{
+	const struct bp_mqtt_publish *p = j->judged.publish;
+
+	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
+	j->source = source;
+	j->has_value = bp_value_at(j->in, source, p->payload, p->payload_len, &j->judged.value);
+}
 
 static void judge(struct judging *j, uint32_t index)
 {
 	struct bp_inspector *in = j->in;
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
-	const struct bp_mqtt_publish *p = j->judged.publish;
 	enum bp_verdict verdict;
 
+	if (j->cut)
+		return;
+	if (!bp_within_budget(in)) {
+		j->cut = true;
+		return;
+	}
+	bp_work_add(&in->work, BP_WORK_RULE);
 	bp_tally(in, BP_C_MATCH);
 	/* this worker is the row's only writer: a plain add, seen by readers as one store */
 	atomic_store_explicit(&stats->matched,
 		atomic_load_explicit(&stats->matched, memory_order_relaxed) + 1,
 		memory_order_relaxed);
-	if (j->source != rule->source) {
-		j->source = rule->source;
-		j->has_value =
-			bp_value_at(in, rule->source, p->payload, p->payload_len, &j->judged.value);
-	}
+	if (j->source != rule->source)
+		value_at(j, rule->source);
 	if (!j->has_value) {
 		bp_tally(in, BP_C_VALUE_MISSING);
 		atomic_store_explicit(&stats->no_value,
@@ -44,6 +57,7 @@ static void judge(struct judging *j, uint32_t index)
 	} else {
 		bool evicted = false;
 
+		bp_work_add(&in->work, BP_WORK_STATE);
 		verdict = bp_rule_judge(in->rule_state, in->rule_state_len, rule, j->topic_hash,
 			j->judged.value, in->mono_ns, &evicted);
 		if (evicted)
@@ -53,7 +67,7 @@ static void judge(struct judging *j, uint32_t index)
 		bp_alarm_emit(in, rule, verdict, &j->judged);
 }
 
-/* What a topic matches, gathered; more than fit are only counted. */
+/* What a topic matches, gathered; when there are more than fit, that is all that is known. */
 struct matched {
 	const struct bp_ruleset *rules;
 	uint32_t n;
@@ -64,18 +78,28 @@ static void gather(uint32_t first, void *arg)
 {
 	struct matched *m = arg;
 
-	for (uint32_t r = first; r != BP_RULE_NONE; r = bp_ruleset_rule(m->rules, r)->next) {
+	for (uint32_t r = first; r != BP_RULE_NONE && m->n <= BP_TOPIC_CACHE_RULES;
+		r = bp_ruleset_rule(m->rules, r)->next) {
 		if (m->n < BP_TOPIC_CACHE_RULES)
 			m->rule[m->n] = r;
 		m->n++;
 	}
 }
 
+static void match(
+	struct bp_inspector *in, const uint8_t *topic, uint32_t len, bp_rule_found found, void *arg)
+{
+	uint32_t steps = bp_ruleset_match(in->rules, topic, len, found, arg);
+
+	bp_work_add(&in->work, (uint64_t)steps * BP_WORK_TRIE_STEP + len / 4);
+}
+
 static void judge_chain(uint32_t first, void *arg)
 {
 	struct judging *j = arg;
 
-	for (uint32_t r = first; r != BP_RULE_NONE; r = bp_ruleset_rule(j->in->rules, r)->next)
+	for (uint32_t r = first; r != BP_RULE_NONE && !j->cut;
+		r = bp_ruleset_rule(j->in->rules, r)->next)
 		judge(j, r);
 }
 
@@ -88,15 +112,15 @@ static void judge_many(struct judging *j)
 	if (c->hash != j->topic_hash || c->gen != in->gen) {
 		struct matched m = {.rules = in->rules};
 
-		bp_ruleset_match(in->rules, p->topic, p->topic_len, gather, &m);
-		if (m.n > BP_TOPIC_CACHE_RULES) {
-			bp_ruleset_match(in->rules, p->topic, p->topic_len, judge_chain, j);
-			return;
-		}
+		match(in, p->topic, p->topic_len, gather, &m);
 		c->hash = j->topic_hash;
 		c->gen = in->gen;
 		c->n = m.n;
 		memcpy(c->rule, m.rule, sizeof(c->rule));
+	}
+	if (c->n > BP_TOPIC_CACHE_RULES) {
+		match(in, p->topic, p->topic_len, judge_chain, j);
+		return;
 	}
 	for (uint32_t i = 0; i < c->n; i++)
 		judge(j, c->rule[i]);
@@ -128,7 +152,7 @@ static void look_up(struct bp_inspector *in, struct bp_flow *f, unsigned dir, co
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
 	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0)
-		bp_ruleset_match(in->rules, topic, len, gather, &m);
+		match(in, topic, len, gather, &m);
 	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
 	f->memo_hash = hash;
 	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
@@ -240,10 +264,13 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 			return;
 		}
 		count_publish(in, f, &p);
+		bp_work_add(&in->work, (p.topic_len + p.properties_len) / 4);
 		if (!resolve(in, f, dir, &p, &j.topic_hash))
 			return;
 		if (memo_fits(in, f, j.topic_hash))
 			bp_tally(in, BP_C_TOPIC_MEMO);
+		else if (!bp_within_budget(in))
+			return;
 		else
 			look_up(in, f, dir, p.topic, p.topic_len, j.topic_hash);
 	}
@@ -254,6 +281,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 	j.in = in;
 	j.source = UINT32_MAX;
 	j.has_value = false;
+	j.cut = false;
 	j.judged.flow = f;
 	j.judged.dir = dir;
 	j.judged.publish = &p;
@@ -267,6 +295,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
 {
+	uint32_t checked = head->topic + head->properties;
 	struct bp_mqtt_publish p;
 	enum bp_mqtt_error e;
 	uint64_t hash;
@@ -276,6 +305,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		return BP_WANTED_NO;
 	}
 	e = bp_mqtt_resume(f->version, flags, body, have, len, head, &p);
+	bp_work_add(&in->work, BP_WORK_PACKET + (have - checked) / 4);
 	if (e == BP_MQTT_MORE)
 		return BP_WANTED_MORE;
 	if (e != BP_MQTT_OK) {
@@ -288,8 +318,13 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		count_publish(in, f, &p);
 		return BP_WANTED_NO;
 	}
-	if (!memo_fits(in, f, hash))
+	if (!memo_fits(in, f, hash)) {
+		if (!bp_within_budget(in)) {
+			count_publish(in, f, &p);
+			return BP_WANTED_NO;
+		}
 		look_up(in, f, dir, p.topic, p.topic_len, hash);
+	}
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_WANTED_YES; /* counted when it is whole */
 	count_publish(in, f, &p);

@@ -283,7 +283,9 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 			n -= have;
 			continue;
 		}
-		if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK || !sendable_midway(dir, fixed.type))
+		bp_work_add(&in->work, BP_WORK_GUESS);
+		if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK ||
+			!sendable_midway(dir, fixed.type) || !bp_within_budget(in))
 			return false;
 		total = fixed.header_len + fixed.remaining;
 		have = total < n ? total : n;

@@ -367,6 +367,10 @@
 		"of these, topics not judged: new since seeks_pushed, and nothing answered yet")   \
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
+	X(NOT_INSPECTED_WORK, VALUE, "not_inspected_work_budget",                                  \
+		"not evaluated by all rules, or not searched: connection over work_budget")         \
+	X(NOT_INSPECTED_WORKER, VALUE, "not_inspected_worker_budget",                              \
+		"not evaluated by all rules, or not searched: worker over worker_budget")           \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
 	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
 	X(STATE_EVICTED, VALUE, "state_evicted", "states of (rule, topic) given up: table full")   \

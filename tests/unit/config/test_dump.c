@@ -20,7 +20,7 @@
 	"  ports: [1883, 8080]\n  judge: both\n  checksum: trust\n  flows: 1048576\n"              \
 	"  flow_timeout: 10m\n  handshake_timeout: 5s\n  carry_per_flow: 4KiB\n  carry_total: "    \
 	"1MiB\n"                                                                                   \
-	"  reorder_bytes: 0\n  max_topic_aliases: 10\n"                                            \
+	"  reorder_bytes: 0\n  max_topic_aliases: 10\n  work_budget: 11\n  worker_budget: 12\n"                                            \
 	"  resync_pushes: 9\n  topic_states: 7\n  max_rules: 9\n"                                  \
 	"  alarm_ring: 1MiB\n"                                                                     \
 	"  edge: {host: h, username: u, password_file: /p, tls: {ca: /a, cert: /b, key: /c}, "     \
@@ -83,6 +83,8 @@ static void everything_is_read(void **state)
 	assert_int_equal(c->mqtt.carry_total, 1048576);
 	assert_int_equal(c->mqtt.reorder_bytes, 0);
 	assert_int_equal(c->mqtt.max_topic_aliases, 10);
+	assert_int_equal(c->mqtt.work_budget, 11);
+	assert_int_equal(c->mqtt.worker_budget, 12);
 	assert_int_equal(c->mqtt.resync_pushes, 9);
 	assert_int_equal(c->mqtt.topic_states, 7);
 	assert_int_equal(c->mqtt.max_rules, 9);
@@ -168,7 +170,8 @@ static void defaults_are_dumped(void **state)
 		"  flow_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
 		"  carry_unproven: 16MiB\n"
-		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  resync_pushes: 4\n  "
+		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  work_budget: 20\n"
+		"  worker_budget: 50\n  resync_pushes: 4\n  "
 		"topic_states: 65536\n"
 		"  max_rules: 16384\n  alarm_ring: 8MiB\n"
 		"  edge:\n    host: \"h\"\n    port: 1883\n    client_id: \"biplane-biplane\"\n"

@@ -36,6 +36,7 @@ void rig_defaults(struct rig *r)
 	m->carry_total = 4 * 1024 * 1024;
 	m->reorder_bytes = 64 * 1024;
 	m->max_topic_aliases = 256;
+	m->work_budget = m->worker_budget = 100000; /* most tests stop the clock */
 	m->resync_pushes = 4;
 	m->topic_states = 1024;
 	m->max_rules = 64;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_WORK_H
+#define BP_DATAPLANE_MQTT_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * How much work inspection does for a connection. A unit is about a nanosecond of one core, by the
+ * table below and not by a clock: what a segment costs is then the same in a test, in a replay and
+ * on a worker that the system descheduled meanwhile.
+ *
+ * Work that is in proportion to the bytes is free: BP_WORK_PER_BYTE for each byte of the frame, and
+ * of what it completes. That is the price of inspection at line rate. What a segment costs beyond
+ * it (many rules on a topic, large documents read for many rules, topics of 64 KiB behind an alias
+ * of two bytes, alarms) is taken from two accounts, the connection's and the worker's. Both drain
+ * with time, at mqtt.work_budget and mqtt.worker_budget of a core. While one of them is over its
+ * limit, publications of the connection that are not free are forwarded and counted, but not
+ * evaluated. The stream is followed all the same, so that its position and its aliases stay known.
+ *
+ * Accounts are cells of a small table, two for each connection, of which the lower one counts: no
+ * state in the flow, none that an attacker can fill, and a connection is mistaken for another one
+ * only where both cells are shared.
+ */
+enum {
+	BP_WORK_PER_BYTE = 8,
+	BP_WORK_FRAMING = 24,          /* bytes of each frame on a link that are in no buffer */
+	BP_WORK_COMPLETED_MAX = 65536, /* bytes of a completed packet that count */
+	BP_WORK_ACCOUNTS = 1024,
+	BP_WORK_AHEAD = 1000, /* taken at a time, so that a small step does not look at accounts */
+	/* what things cost */
+	BP_WORK_PACKET = 12,
+	BP_WORK_GUESS = 40, /* a packet under two versions */
+	BP_WORK_TRIE_STEP = 40,
+	BP_WORK_RULE = 30,
+	BP_WORK_STATE = 100, /* a state of (rule, topic) is seldom in a cache */
+	BP_WORK_VALUE = 20,
+	BP_WORK_ALARM = 250,
+};
+
+struct bp_work_account {
+	uint32_t used; /* units, as of `at` */
+	uint32_t at;   /* time, 2^10 ns */
+};
+
+struct bp_work {
+	uint64_t done;    /* of the segment under way */
+	uint64_t allowed; /* of it, without a look at the accounts */
+	uint64_t hash;    /* of the connection under the table's key */
+	bool over;        /* nothing more is evaluated in this segment */
+	bool worker_over; /* and that because of the worker's account */
+	/* colder */
+	uint32_t now;                       /* 2^10 ns */
+	uint32_t rate, limit;               /* units a 2^10 ns, and units: of a connection */
+	uint32_t worker_rate, worker_limit; /* of the worker */
+	uint64_t total;                     /* since it was made: for tests and fuzzers */
+	struct bp_work_account worker;
+	struct bp_work_account account[2][BP_WORK_ACCOUNTS];
+};
+
+/* Shares in percent of a core. */
+void bp_work_init(struct bp_work *w, uint32_t connection_percent, uint32_t worker_percent);
+/* Takes what was done beyond what is allowed from the accounts, and `ahead` for what comes next;
+ * true when both are within their limits. */
+bool bp_work_settle(struct bp_work *w, uint32_t ahead);
+
+/* For what follows, until it is called again. */
+static inline void bp_work_time(struct bp_work *w, uint64_t mono_ns)
+{
+	w->now = (uint32_t)(mono_ns >> 10);
+}
+
+static inline void bp_work_begin(struct bp_work *w, uint64_t hash, uint32_t frame_bytes)
+{
+	w->done = 0;
+	w->allowed = (uint64_t)BP_WORK_PER_BYTE * (frame_bytes + BP_WORK_FRAMING);
+	w->hash = hash;
+	w->over = false;
+}
+
+static inline void bp_work_end(struct bp_work *w)
+{
+	w->total += w->done;
+	if (__builtin_expect(w->done > w->allowed, 0))
+		(void)bp_work_settle(w, 0);
+}
+
+/* Bytes of earlier segments that are read now. */
+static inline void bp_work_allow(struct bp_work *w, uint32_t bytes)
+{
+	w->allowed += (uint64_t)BP_WORK_PER_BYTE * bytes;
+}
+
+static inline void bp_work_add(struct bp_work *w, uint64_t units)
+{
+	w->done += units;
+}
+
+/* Whether more may be done that is not in proportion to the bytes. */
+static inline bool bp_work_may(struct bp_work *w)
+{
+	return __builtin_expect(w->done <= w->allowed, 1) ||
+	       (!w->over && bp_work_settle(w, BP_WORK_AHEAD));
+}
+
+#endif
