@@ -83,6 +83,7 @@ void bp_show_refused(json_int_t n, const char *what, FILE *out);
 /* Sums over all workers, as another process may read them while they grow. */
 struct bp_show_port_sum {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
+	uint64_t mac_moves, mac_moves_refused, mac_table_full;
 };
 void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port_sum *sum);
 /* Ports that the data plane has set up, never more than the table holds. */

@@ -16,6 +16,11 @@ void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port
 		sum->tx_packets += atomic_load_explicit(&s->tx_packets, memory_order_relaxed);
 		sum->tx_bytes += atomic_load_explicit(&s->tx_bytes, memory_order_relaxed);
 		sum->tx_dropped += atomic_load_explicit(&s->tx_dropped, memory_order_relaxed);
+		sum->mac_moves += atomic_load_explicit(&s->mac_moves, memory_order_relaxed);
+		sum->mac_moves_refused +=
+			atomic_load_explicit(&s->mac_moves_refused, memory_order_relaxed);
+		sum->mac_table_full +=
+			atomic_load_explicit(&s->mac_table_full, memory_order_relaxed);
 	}
 }
 

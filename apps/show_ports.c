@@ -39,7 +39,7 @@ static json_t *port(const struct bp_shm *m, unsigned i)
 	bp_show_port_sum(m, i, &sum);
 	bp_text_mac(p->mac, mac);
 	return json_pack("{so so so so so ss sb sb sI sI si si si so"
-			 " sI sI sI sI sI sI sI sI sI sI sI}",
+			 " sI sI sI sI sI sI sI sI sI sI sI sI sI sI}",
 		"name", bp_text_json(p->name, sizeof(p->name)), "device",
 		bp_text_json(p->device, sizeof(p->device)), "driver",
 		bp_text_json(p->driver, sizeof(p->driver)), "bridge",
@@ -49,7 +49,9 @@ static json_t *port(const struct bp_shm *m, unsigned i)
 		"rx_queues", (int)p->rx_queues, "tx_queues", (int)p->tx_queues, "workers",
 		worker_list(p->workers), "rx_packets", (json_int_t)sum.rx_packets, "rx_bytes",
 		(json_int_t)sum.rx_bytes, "tx_packets", (json_int_t)sum.tx_packets, "tx_bytes",
-		(json_int_t)sum.tx_bytes, "tx_dropped", (json_int_t)sum.tx_dropped, "hw_rx_bytes",
+		(json_int_t)sum.tx_bytes, "tx_dropped", (json_int_t)sum.tx_dropped, "mac_moves",
+		(json_int_t)sum.mac_moves, "mac_moves_refused", (json_int_t)sum.mac_moves_refused,
+		"mac_table_full", (json_int_t)sum.mac_table_full, "hw_rx_bytes",
 		(json_int_t)p->hw_rx_bytes, "hw_tx_bytes", (json_int_t)p->hw_tx_bytes, "hw_missed",
 		(json_int_t)p->hw_imissed, "hw_rx_errors", (json_int_t)p->hw_ierrors,
 		"hw_tx_errors", (json_int_t)p->hw_oerrors, "hw_rx_no_mbuf",
@@ -136,6 +138,9 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"tx_packets", "TX-PACKETS", 1},
 		{"tx_bytes", "TX-BYTES", 1},
 		{"tx_dropped", "TX-DROPPED", 1},
+		{"mac_moves", "MAC-MOVES", 1},
+		{"mac_moves_refused", "MOVES-REFUSED", 1},
+		{"mac_table_full", "MAC-TABLE-FULL", 1},
 		{"hw_missed", "HW-MISSED", 1},
 		{"hw_rx_errors", "HW-RX-ERRORS", 1},
 		{"hw_tx_errors", "HW-TX-ERRORS", 1},

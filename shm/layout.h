@@ -85,7 +85,9 @@ struct bp_shm_global {
 
 struct bp_port_stats {
 	_Atomic uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
-	uint64_t pad[3];
+	/* bridges: addresses that came to this port from another, that were not let, and that found
+	 * no entry left for this port */
+	_Atomic uint64_t mac_moves, mac_moves_refused, mac_table_full;
 } __attribute__((aligned(64)));
 
 struct bp_port_info {

@@ -3,29 +3,52 @@
 #define BP_DATAPLANE_NODES_LEARN_H
 
 #include "dataplane/mac_table.h"
+#include "dataplane/port_count.h"
 #include "dataplane/worker.h"
 
 #define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
 
-/* A frame from the station `src`, as bp_mac_load() has it, came in on this port of a learning
- * bridge. Counts. */
-static inline void bp_bridge_learn(struct bp_worker *w, uint64_t src, uint16_t port)
+static __rte_noinline void bp_bridge_learned(
+	struct bp_worker *w, uint16_t port, enum bp_mac_change change)
 {
-	if (src & MAC_GROUP_BIT || src == 0) /* no station has such an address */
-		return;
-	switch (bp_mac_learn(w->mac_table, src, (uint8_t)port, w->mono_ns)) {
+	struct bp_port_stats *st = &w->port_stats[port];
+
+	switch (change) {
 	case BP_MAC_SAME:
 		break;
 	case BP_MAC_EVICTED:
 		bp_count(w, BP_C_MAC_EVICTED, 1);
+		bp_stat_add(&st->mac_table_full, 1);
 		/* fallthrough */
 	case BP_MAC_NEW:
 		bp_count(w, BP_C_MAC_LEARNED, 1);
 		break;
 	case BP_MAC_MOVED:
 		bp_count(w, BP_C_MAC_MOVED, 1);
+		bp_stat_add(&st->mac_moves, 1);
+		break;
+	case BP_MAC_REFUSED:
+		bp_count(w, BP_C_MAC_MOVE_REFUSED, 1);
+		bp_stat_add(&st->mac_moves_refused, 1);
+		break;
+	case BP_MAC_FULL:
+		bp_count(w, BP_C_MAC_NOT_LEARNED, 1);
+		bp_stat_add(&st->mac_table_full, 1);
 		break;
 	}
+}
+
+/* A frame from the station `src`, as bp_mac_load() has it, came in on this port of a learning
+ * bridge. Counts. */
+static inline void bp_bridge_learn(struct bp_worker *w, uint64_t src, uint16_t port)
+{
+	enum bp_mac_change change;
+
+	if (src & MAC_GROUP_BIT || src == 0) /* no station has such an address */
+		return;
+	change = bp_mac_learn(w->mac_table, src, (uint8_t)port, w->mono_ns);
+	if (unlikely(change != BP_MAC_SAME))
+		bp_bridge_learned(w, port, change);
 }
 
 #endif

@@ -61,6 +61,14 @@
 		"IP version, header length or total length that can't be")                         \
 	X(DROP_IP_CHECKSUM, DROP, "ip_checksum", "wrong checksum of the IPv4 header")              \
 	X(DROP_MARTIAN, DROP, "martian", "source or destination address that no router forwards")  \
+	X(DROP_LINK_LOCAL, DROP, "link_local",                                                     \
+		"from or to an IPv4 link-local address (169.254/16), which no router forwards")    \
+	X(DROP_SOURCE_LOCAL, DROP, "source_local",                                                 \
+		"source address is the gateway's own or a broadcast address of its subnets")       \
+	X(DROP_REVERSE_PATH, DROP, "reverse_path",                                                 \
+		"reverse path filter: no route to the source, or not through this interface")      \
+	X(DROP_FORWARDING_OFF, DROP, "forwarding_disabled",                                        \
+		"the interface it came in on does not forward (sysctl forwarding)")                \
 	X(DROP_BLACKHOLE, DROP, "blackhole", "the route says blackhole")                           \
 	X(DROP_NO_KERNEL, DROP, "no_kernel", "for the kernel, but the interface has none")         \
 	X(DROP_QUEUE_ROUTING, DROP, "kernel_queue_routing", "queue of class routing was full")     \
@@ -169,6 +177,10 @@
 	X(PUNT_UNREACHABLE, PUNT, "punt_unreachable", "the route says unreachable or prohibit")    \
 	X(PUNT_FOREIGN, PUNT, "punt_foreign",                                                      \
 		"the route leads through an interface that is not ours")                           \
+	X(PUNT_SCOPE, PUNT, "punt_scope",                                                          \
+		"IPv6 link-local source, to beyond its link: the kernel answers")                  \
+	X(PUNT_REDIRECT, PUNT, "punt_redirect",                                                    \
+		"leaves by the interface it came in on: the kernel forwards it and redirects")     \
 	X(PUNT_ETHERTYPE, PUNT, "punt_ethertype", "neither IP nor ARP, or with a VLAN tag")        \
 	X(PUNT_PHD_SIGNAL, PUNT, "punt_phd_signal", "signalling of a device")                      \
 	X(PUNT_PHD_STRAY, PUNT, "punt_phd_stray",                                                  \
@@ -269,7 +281,12 @@
 	/* bridging */                                                                             \
 	X(MAC_LEARNED, BRIDGE, "mac_learned", "source addresses entered in the MAC table")         \
 	X(MAC_MOVED, BRIDGE, "mac_moved", "addresses that appeared on another port")               \
-	X(MAC_EVICTED, BRIDGE, "mac_evicted", "addresses replaced because the table was full")     \
+	X(MAC_MOVE_REFUSED, BRIDGE, "mac_move_refused",                                            \
+		"addresses not moved: claimed by two ports, and just seen on the other")           \
+	X(MAC_EVICTED, BRIDGE, "mac_evicted",                                                      \
+		"addresses replaced by a new one: their port had no entry left")                   \
+	X(MAC_NOT_LEARNED, BRIDGE, "mac_not_learned",                                              \
+		"source addresses not learned: their port had no entry left")                      \
 	X(FLOODED, BRIDGE, "flooded", "frames sent to every other port of the bridge")             \
 	X(FLOOD_NO_MBUF, BRIDGE, "flood_no_mbuf", "flood copies not made for want of an mbuf")     \
 	X(CHECKSUM_COMPLETED, BRIDGE, "checksum_completed",                                        \
