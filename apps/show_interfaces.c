@@ -44,11 +44,16 @@ static json_t *interface(unsigned number, const struct bp_interface_info *info, 
 	char mac[BP_TEXT_MAC];
 
 	bp_text_mac(info->mac, mac);
-	return json_pack("{so si so sI ss sI sb sb sb so}", "name",
+	return json_pack("{so si so sI ss sI sb sb sb sb sb ss so}", "name",
 		bp_text_json(info->name, sizeof(info->name)), "number", (int)number, "kernel_name",
 		kernel_name(info, same_netns), "ifindex", (json_int_t)info->ifindex, "mac", mac,
 		"mtu", (json_int_t)info->mtu, "up", (info->flags & BP_IF_UP) != 0, "carrier",
 		(info->flags & BP_IF_CARRIER) != 0, "kernel", (info->flags & BP_IF_KERNEL) != 0,
+		"forwarding4", !(info->flags & BP_IF_NO_FORWARD4), "forwarding6",
+		!(info->flags & BP_IF_NO_FORWARD6), "rp_filter4",
+		info->flags & BP_IF_RPF_STRICT  ? "strict"
+		: info->flags & BP_IF_RPF_LOOSE ? "loose"
+						: "off",
 		"addresses", addresses(info));
 }
 
@@ -99,6 +104,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 static json_t *for_people(const json_t *interface)
 {
 	static const char *const flags[] = {"up", "carrier", "kernel"};
+	static const char *const settings[] = {"forwarding4", "forwarding6"};
 	json_t *row = json_copy((json_t *)interface);
 	const json_t *list = json_object_get(interface, "addresses");
 	char text[64 * (BP_ADDRESSES_MAX + 1)] = "";
@@ -107,6 +113,12 @@ static json_t *for_people(const json_t *interface)
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s%s", i ? "," : "",
 			json_is_true(json_object_get(interface, flags[i])) ? "" : "no-", flags[i]);
+	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (!json_is_true(json_object_get(interface, settings[i])))
+			at += (size_t)snprintf(text + at, sizeof(text) - at, ",no-%s", settings[i]);
+	if (strcmp(json_string_value(json_object_get(interface, "rp_filter4")), "off") != 0)
+		snprintf(text + at, sizeof(text) - at, ",rp_filter4-%s",
+			json_string_value(json_object_get(interface, "rp_filter4")));
 	json_object_set_new(row, "flags", json_string(text));
 	text[at = 0] = 0;
 	for (size_t i = 0; i < json_array_size(list) && at < sizeof(text); i++)

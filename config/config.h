@@ -248,6 +248,7 @@ struct bp_config {
 	uint64_t mac_ageing_ns;
 	struct bp_config_mqtt mqtt;
 	struct bp_config_routing routing;
+	uint8_t rp_filter6; /* 0: off, 1: strict, 2: loose; as net.ipv4.conf.*.rp_filter */
 	struct bp_config_sync sync;
 	struct bp_config_static fixed; /* section static: */
 	struct bp_config_exception exception;

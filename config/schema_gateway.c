@@ -6,6 +6,7 @@
 static const char *const hugepages_words[] = {"auto", "require", "never", NULL};
 static const char *const idle_words[] = {"spin", "sleep", NULL};
 static const char *const offload_words[] = {"auto", "on", "off", NULL};
+static const char *const rp_filter_words[] = {"off", "strict", "loose", NULL};
 static const char *const kernel_words[] = {"auto", "virtio", "tap", "off", NULL};
 /* local is what addresses make, and punt what the kernel's routes make. */
 static const char *const route_words[] = {
@@ -173,7 +174,7 @@ static const struct bp_setting rows[] = {
 	{.path = "bridging", .type = &bp_type_section,
 	 .help = "The address table of the bridges with three or more ports."},
 	{.path = "bridging.mac_table", .type = &bp_type_uint, AT(mac_table), .min = 16, .max = 1048576, .preset = "8192",
-	 .help = "Addresses that are remembered; at the bound the oldest goes."},
+	 .help = "Most addresses that one port may have. Each port has an equal share of this number to itself, and as many again are for whichever ports need more; a port at its bound loses its own oldest address, never another port's."},
 	{.path = "bridging.ageing", .type = &bp_type_duration, AT(mac_ageing_ns), .min = S, .max = 1000000 * S, .preset = "300s",
 	 .help = "How long an address is remembered that is not seen."},
 
@@ -189,6 +190,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Different next hops that routes go through."},
 	{.path = "routing.groups", .type = &bp_type_uint, AT(routing.groups), .min = 16, .max = 65536, .preset = "1024",
 	 .help = "Different sets of several next hops among which routes share their traffic (ECMP)."},
+	{.path = "routing.rp_filter6", .type = &bp_type_enum, AT(rp_filter6), .words = rp_filter_words, .preset = "off",
+	 .help = "Reverse path filter for IPv6, for which the kernel has no sysctl (for IPv4 the kernel interface's rp_filter is obeyed): strict drops packets from sources whose route does not lead back through the interface they came in on, loose those from sources without a route (RFC 3704)."},
 
 	{.path = "sync", .type = &bp_type_section,
 	 .help = "How the control plane mirrors the kernel's interfaces, neighbours and routes."},

@@ -7,6 +7,7 @@
 
 #include "biplane/fib.h"
 #include "config/config.h"
+#include "dataplane/source_filter.h"
 #include "proto/ip4_four.h"
 #include "shm/fib.h"
 
@@ -39,12 +40,21 @@ struct bp_router {
 	 */
 	uint32_t tx_mtu[UINT8_MAX + 1];
 	uint8_t edge[BP_MAX_INTERFACES]; /* where node forward sends what leaves by it */
+	/* Bit per interface: what came in on it is not forwarded, as its sysctl says; and a packet
+	 * that leaves by it again is of use to the kernel, which sends a redirect. */
+	uint64_t no_forward4, no_forward6, redirects4, redirects6;
+	uint64_t redirect_ns[BP_MAX_INTERFACES]; /* when the kernel was given one last */
+	struct bp_source_filter source;
 };
 
 struct bp_worker;
 
 /* Once, before the first walk. `shm` and `index` of the worker are set. */
 void bp_router_init(struct bp_worker *w, const struct bp_config *c);
+/* Whether a packet that leaves by the interface it came in on goes to the kernel, which forwards it
+ * and may send a redirect: now and then, since the traffic is not to take that way. `redirects`:
+ * those of its family. */
+bool bp_router_redirects(struct bp_worker *w, uint64_t redirects, unsigned interface);
 /* Every few walks: interfaces and time. */
 void bp_router_refresh(struct bp_worker *w);
 

@@ -55,6 +55,12 @@ static inline enum bp_ip4_kind bp_ip4_kind(uint8_t first)
 	return first >> 4 == 0xe ? BP_IP4_MULTICAST : BP_IP4_MARTIAN;
 }
 
+/* RFC 3927: 169.254/16, which stays on its link. */
+static inline bool bp_ip4_is_link_local(const uint8_t *a)
+{
+	return a[0] == 169 && a[1] == 254;
+}
+
 /* Whether the checksum of a header of 20 bytes is right (RFC 1071). */
 static inline bool bp_ip4_checksum_ok20(const uint8_t *h)
 {

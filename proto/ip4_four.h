@@ -59,6 +59,8 @@ static inline bp_v4 bp_v4_lasts(bp_v4 a, bp_v4 b)
 	return __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
 
+#define BP_IP4_LINK_LOCAL_LE 0xfea9 /* 169.254 as it lies in memory */
+
 /* Network to host byte order. */
 static inline bp_v4 bp_v4_swap(bp_v4 v)
 {
@@ -114,12 +116,15 @@ static inline bp_v4 bp_ip4_four_sums(bp_v4 a, bp_v4 b, bp_v4 c, bp_v4 d, bp_v4 e
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* All ones where both addresses are unicast by their first octet: 1..223 without 127. */
+/* All ones where both addresses may be forwarded: their first octet is 1..223 without 127, and
+ * neither is link-local (169.254/16). */
 static inline bp_v4 bp_ip4_four_unicast(bp_v4 src, bp_v4 dst)
 {
-	bp_v8s first = (bp_v8s)((src & 0xff) | (dst & 0xff) << 16);
+	const bp_v8s first = (bp_v8s)((src & 0xff) | (dst & 0xff) << 16);
+	const bp_v8s two = (bp_v8s)((src & 0xffff) | dst << 16);
 
-	return (bp_v4)((bp_v4s)((first > 0) & (first < 224) & (first != 127)) == -1);
+	return (bp_v4)((bp_v4s)((first > 0) & (first < 224) & (first != 127) &
+				(two != (int16_t)BP_IP4_LINK_LOCAL_LE)) == -1);
 }
 
 /* One hop less, and the checksum that goes with it (RFC 1624). */

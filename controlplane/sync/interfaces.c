@@ -67,6 +67,33 @@ void bp_interfaces_hold(struct bp_interfaces *s)
 	}
 }
 
+bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex)
+{
+	uint32_t flags = 0;
+
+	if (ifindex != 0 && s->prepared[i] == ifindex)
+		flags = bp_sysctl_flags(kernel_name(s->config, i)) | BP_IF_SYSCTLS;
+	if (flags == s->settings[i])
+		return false;
+	s->settings[i] = flags;
+	return true;
+}
+
+void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f)
+{
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		struct bp_interface_info info;
+
+		if (!bp_fib_interface(f, i, &info) || !(info.flags & BP_IF_SYSCTLS) ||
+			info.ifindex == 0 ||
+			if_nametoindex(kernel_name(s->config, i)) != info.ifindex)
+			continue;
+		s->prepared[i] = info.ifindex;
+		s->sysctls_done = true;
+		bp_interfaces_settings(s, i, info.ifindex);
+	}
+}
+
 /* ---- setting up ---- */
 
 static int set_link(struct bp_interfaces *s, uint32_t ifindex, uint32_t mtu, bool up)
@@ -164,9 +191,13 @@ void bp_interfaces_set_up(
 
 	if (f == NULL)
 		return;
-	/* before it is up: how it takes router advertisements and keeps addresses */
-	bp_sysctl_router(name, !s->sysctls_done);
-	s->sysctls_done = true;
+	/* before it is up: how it takes router advertisements and keeps addresses; once in its
+	 * life, since what an operator has set after that stays */
+	if (s->prepared[i] != present->ifindex) {
+		bp_sysctl_router(name, !s->sysctls_done);
+		s->sysctls_done = true;
+		s->prepared[i] = present->ifindex;
+	}
 	if (mtu == present->mtu)
 		mtu = 0;
 	if (mtu != 0 || !(present->flags & BP_IF_UP)) {

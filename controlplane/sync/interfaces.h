@@ -16,6 +16,8 @@ struct bp_interfaces {
 	int tap[BP_MAX_INTERFACES];                      /* -1: not held */
 	struct bp_log_limit log_hold[BP_MAX_INTERFACES]; /* it is tried every second */
 	bool sysctls_done;                               /* those of the whole namespace */
+	uint32_t prepared[BP_MAX_INTERFACES]; /* ifindex that has what a router needs (sysctl) */
+	uint32_t settings[BP_MAX_INTERFACES]; /* BP_IF_*: what is set there now */
 };
 
 void bp_interfaces_init(
@@ -32,6 +34,10 @@ void bp_interfaces_hold(struct bp_interfaces *s);
  * to do. */
 void bp_interfaces_set_up(
 	struct bp_interfaces *s, unsigned i, const struct bp_interface_info *present);
+/* Reads what an operator has set there; whether it has changed. */
+bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex);
+/* Interfaces that an earlier control plane has set up keep what an operator has set since. */
+void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f);
 /* Its kernel interface is gone, and what this process held of it. */
 void bp_interfaces_gone(struct bp_interfaces *s, unsigned i);
 

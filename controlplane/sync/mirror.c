@@ -90,9 +90,13 @@ void bp_mirror_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
 
 void bp_mirror_interface_give(struct bp_mirror *m, unsigned interface)
 {
-	if (m->writer != NULL)
-		bp_mirror_answer(
-			m, bp_fib_interface_set(m->writer, interface, &m->own[interface].info));
+	struct bp_interface_info info = m->own[interface].info;
+
+	if (m->writer == NULL)
+		return;
+	if (m->settings != NULL && info.flags & BP_IF_KERNEL)
+		info.flags |= m->settings[interface];
+	bp_mirror_answer(m, bp_fib_interface_set(m->writer, interface, &info));
 }
 
 void bp_mirror_give(struct bp_mirror *m, struct bp_fib_writer *writer)

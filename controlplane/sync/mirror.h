@@ -118,6 +118,7 @@ struct bp_mirror_prefix {
 struct bp_mirror {
 	const struct bp_config *config;
 	struct bp_fib_writer *writer; /* NULL: gathers only */
+	const uint32_t *settings; /* BP_IF_* of each interface beside its own flags; may be NULL */
 	struct bp_mirror_own own[BP_MAX_INTERFACES];
 	struct bp_map links, neighbours, objects, prefixes;
 	struct bp_mirror_object *groups;

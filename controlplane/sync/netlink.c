@@ -57,7 +57,8 @@ void bp_netlink_close(struct bp_netlink *n)
 int bp_netlink_subscribe(struct bp_netlink *n, char *err, size_t err_size)
 {
 	static const int group[] = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR,
-		RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP};
+		RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV4_NETCONF,
+		RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP};
 
 	for (unsigned i = 0; i < sizeof(group) / sizeof(group[0]); i++) {
 		int error = nl_socket_add_membership(n->sock, group[i]);

@@ -117,6 +117,7 @@ void bp_sync_drained(struct bp_sync *s)
 		dump_failed(s, -ENOMEM);
 		return;
 	}
+	s->next->settings = s->interfaces.settings;
 	s->phase = SYNC_LOADING;
 	s->repeats = 0;
 	dump_begin(s, BP_DUMP_LINKS);

@@ -12,6 +12,8 @@
 #include "controlplane/sync/keepalive.h"
 #include "controlplane/sync/sync_internal.h"
 
+#define SETTINGS_SECONDS 10
+
 static const struct timeval settle_every = {0, 10000};
 static const struct timeval look_every = {0, 50000}; /* for ports of a data plane that starts */
 static const struct timeval one_second = {1, 0};
@@ -48,6 +50,17 @@ static bool awaits_mac(const struct bp_sync *s, unsigned i)
 	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
 }
 
+/* What an operator has set on the interfaces, and what the data plane is to make of it. */
+static void read_settings(struct bp_sync *s)
+{
+	s->netconf = false;
+	s->settings_read = 0;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (s->mirror->own[i].ifindex != 0 &&
+			bp_interfaces_settings(&s->interfaces, i, s->mirror->own[i].ifindex))
+			bp_mirror_interface_give(s->mirror, i);
+}
+
 static void set_up_new(struct bp_sync *s)
 {
 	const uint64_t appeared = s->mirror->appeared;
@@ -64,6 +77,7 @@ static void set_up_new(struct bp_sync *s)
 		}
 		s->set_up[i] = own->ifindex;
 		bp_interfaces_set_up(&s->interfaces, i, &own->info);
+		s->netconf = true;
 	}
 }
 
@@ -144,6 +158,8 @@ void bp_sync_after(struct bp_sync *s)
 		let_go(s);
 	if (s->mirror->appeared != 0)
 		set_up_new(s);
+	if (s->netconf && s->phase != SYNC_HOLDING)
+		read_settings(s);
 	if (s->mirror->full != 0 || s->full)
 		say_limits(s);
 	if (s->mirror->refused != 0) {
@@ -214,8 +230,19 @@ static void apply(struct bp_sync *s, size_t len)
 	atomic_fetch_add_explicit(&s->to.global->cp_sync_events, n, memory_order_relaxed);
 }
 
+static void note_netconf(struct bp_sync *s, size_t len)
+{
+	int left = (int)len;
+
+	for (const struct nlmsghdr *h = (const struct nlmsghdr *)s->events.buffer;
+		!s->netconf && nlmsg_ok(h, left);
+		h = nlmsg_next((struct nlmsghdr *)(uintptr_t)h, &left))
+		s->netconf = h->nlmsg_type == RTM_NEWNETCONF;
+}
+
 static void take(struct bp_sync *s, size_t len)
 {
+	note_netconf(s, len);
 	switch (s->phase) {
 	case SYNC_LOADING:
 		if (s->load.what == BP_DUMP_ROUTES6)
@@ -299,6 +326,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		return;
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_follow_static(s, false);
+	/* not of every setting does the kernel say that it has changed, and events get lost */
+	if (++s->settings_read >= SETTINGS_SECONDS)
+		s->netconf = true;
 	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
@@ -361,6 +391,8 @@ struct bp_sync *bp_sync_new(struct event_base *base, const struct bp_sync_to *to
 		return NULL;
 	}
 	/* subscribed: what happens from here on is noticed */
+	if (to->fib != NULL && to->fib->interfaces != NULL)
+		bp_interfaces_adopt(&s->interfaces, to->fib);
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_load(s);
 	return s;

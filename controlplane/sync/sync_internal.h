@@ -32,6 +32,8 @@ struct bp_sync {
 	struct bp_interfaces interfaces;
 	uint32_t set_up[BP_MAX_INTERFACES]; /* ifindex that got what the file says */
 	struct bp_sync_static fixed;
+	bool netconf;           /* settings of an interface (sysctl) may have changed */
+	unsigned settings_read; /* seconds since they were read */
 	enum bp_sync_phase phase;
 	struct bp_mirror *mirror; /* what is in force; NULL before the first dump is complete */
 	struct bp_mirror *next;

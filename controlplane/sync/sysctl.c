@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "biplane/fib.h"
 #include "controlplane/log.h"
 
 /* Interfaces of this network namespace: /proc/sys/net shows those of who reads it. */
@@ -62,11 +63,6 @@ static void ip4(const char *interface)
 	set("ipv4", interface, "forwarding", 1,
 		"the kernel forwards what the data plane hands it: first packets of new "
 		"neighbours, options, punt routes");
-	/* The data plane checks no reverse path, and a packet is not to be lost only because it was
-	 * its neighbour's first. The kernel takes the larger of this and `all`; 2 is its loose
-	 * check, the least that is left where `all` is strict. */
-	set("ipv4", interface, "rp_filter", get("ipv4", "all", "rp_filter") >= 1 ? 2 : 0,
-		"asymmetric first packets are lost in the kernel's reverse path filter");
 }
 
 /* IPv6 forwarding of the whole namespace turns every interface into a router's, which no longer
@@ -119,4 +115,45 @@ void bp_sysctl_router(const char *interface, bool whole)
 	ip4(interface);
 	if (access("/proc/sys/net/ipv6", F_OK) == 0)
 		ip6(interface, whole);
+}
+
+/* ---- what an operator has set ---- */
+
+static uint32_t settings4(const char *interface)
+{
+	const int of_all = get("ipv4", "all", "rp_filter"),
+		  own = get("ipv4", interface, "rp_filter");
+	const int rpf = of_all > own ? of_all : own;
+	uint32_t flags = 0;
+
+	if (get("ipv4", interface, "forwarding") == 0)
+		flags |= BP_IF_NO_FORWARD4;
+	if (rpf == 1)
+		flags |= BP_IF_RPF_STRICT;
+	else if (rpf >= 2)
+		flags |= BP_IF_RPF_LOOSE;
+	if (get("ipv4", "all", "send_redirects") > 0 ||
+		get("ipv4", interface, "send_redirects") > 0)
+		flags |= BP_IF_REDIRECTS4;
+	return flags;
+}
+
+/* What an interface's own `forwarding` says to the kernel is only whether it is a router's there;
+ * an operator who sets it to 0 means that it forwards nothing. */
+static uint32_t settings6(const char *interface)
+{
+	const bool forwards = get("ipv6", interface, "forwarding") != 0 &&
+			      (get("ipv6", "all", "forwarding") != 0 ||
+				      get("ipv6", interface, "force_forwarding") > 0);
+
+	return forwards ? BP_IF_REDIRECTS6 : BP_IF_NO_FORWARD6;
+}
+
+uint32_t bp_sysctl_flags(const char *interface)
+{
+	uint32_t flags = settings4(interface);
+
+	if (access("/proc/sys/net/ipv6", F_OK) == 0)
+		flags |= settings6(interface);
+	return flags;
 }

@@ -45,6 +45,17 @@ static bool checksum_ok(const uint8_t *h, uint32_t header)
 	return bp_sum_ok(bp_sum(h, header, 0));
 }
 
+/* What is wrong with the addresses of a packet that is not for this machine; BP_C_COUNT: nothing.
+ */
+static enum bp_counter forbidden(const struct bp_worker *w, const struct rte_mbuf *m)
+{
+	const uint8_t *h = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
+
+	if (bp_ip4_is_link_local(h + BP_IP4_SRC) || bp_ip4_is_link_local(h + BP_IP4_DST))
+		return BP_C_DROP_LINK_LOCAL;
+	return w->router.no_forward4 >> m->port & 1 ? BP_C_DROP_FORWARDING_OFF : BP_C_COUNT;
+}
+
 /* Lengths, checksum and addresses of an IPv4 packet; BP_EDGE_IP4 when it may be routed. */
 static rte_edge_t examine(struct bp_worker *w, struct rte_mbuf *m, bool unicast)
 {
@@ -87,11 +98,18 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 {
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
 	uint32_t dst = bp_be32(h + BP_IP4_DST), total = bp_be16(h + BP_IP4_TOTAL), nexthop;
+	enum bp_counter wrong;
 	rte_edge_t edge;
 	uint64_t link;
 
+	wrong = bp_source4(&w->router.source, w->router.fib, m->port, h + BP_IP4_SRC);
+	if (wrong != BP_C_COUNT)
+		return bp_drop(m, wrong);
 	bp_lpm4_lookup(w->router.fib, &dst, &nexthop, 1);
 	link = follow(w, m, bp_next_hop_use(&w->router, nexthop));
+	wrong = bp_link_kind(link) == BP_LINK_LOCAL ? BP_C_COUNT : forbidden(w, m);
+	if (wrong != BP_C_COUNT)
+		return bp_drop(m, wrong);
 	if (bp_link_kind(link) == BP_LINK_RESOLVED || bp_link_kind(link) == BP_LINK_UNRESOLVED) {
 		if ((h[0] & 0xf) != 5)
 			return bp_punt(w, m, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
@@ -181,6 +199,54 @@ static __rte_noinline uint64_t look_at_all(
 	return usual & UINT64_MAX >> (STEP - n);
 }
 
+static inline uint32_t source_of(const struct rte_mbuf *m)
+{
+	uint32_t src;
+
+	memcpy(&src, rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR + BP_IP4_SRC), 4);
+	return src;
+}
+
+/* The bits of usual packets whose source may be an address that is ours. */
+static inline uint64_t maybe_own(
+	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
+{
+	uint64_t maybe = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		maybe |= bp_own_maybe(s, bp_own_bit4(source_of(m[i]))) << i;
+	return maybe;
+}
+
+/* Drops the packets whose source is not believed, of those in `maybe` and those that came in on an
+ * interface with a reverse path filter; the others close up. */
+static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t maybe)
+{
+	const struct bp_source_filter *s = &w->router.source;
+	uint32_t src[STEP], nexthop[STEP], left = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		src[i] = rte_be_to_cpu_32(source_of(m[i]));
+	bp_lpm4_lookup(w->router.fib, src, nexthop, n);
+	for (uint32_t i = 0; i < n; i++) {
+		const enum bp_rpf rpf = s->rpf4[m[i]->port];
+		enum bp_counter wrong = BP_C_COUNT;
+
+		if (rpf != BP_RPF_OFF || maybe >> i & 1)
+			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);
+		if (unlikely(wrong != BP_C_COUNT)) {
+			rte_node_enqueue_x1(graph, node, bp_drop(m[i], wrong), m[i]);
+			continue;
+		}
+		h->dst[left] = h->dst[i];
+		h->total[left] = h->total[i];
+		h->hop[left] = h->hop[i];
+		m[left++] = m[i];
+	}
+	return left;
+}
+
 /* IPv6 for us: node ip6 looks at the rest. */
 static inline bool is_ip6(const struct bp_worker *w, const struct rte_mbuf *m)
 {
@@ -266,6 +332,10 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
 	if (bp_link_kind(link) != BP_LINK_RESOLVED)
 		link = follow(w, m, link);
 	out = bp_link_interface(link);
+	if (unlikely(out == m->port) && bp_router_redirects(w, r->redirects4, out)) {
+		rte_node_enqueue_x1(graph, node, bp_punt(w, m, BP_C_PUNT_REDIRECT, BP_EX_OTHER), m);
+		return 0;
+	}
 	if (bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out]) {
 		rte_node_enqueue_x1(graph, node, bp_next_hop_other(w, m, link, total), m);
 		return 0;
@@ -343,11 +413,14 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 {
 	const struct bp_router *r = &w->router;
 	struct heads h;
-	uint64_t usual;
+	uint64_t usual, maybe;
 
 	usual = look_at_all(r, m, &h, n);
 	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
 		n = set_aside(graph, node, w, m, &h, n, usual);
+	maybe = maybe_own(&r->source, m, n);
+	if (unlikely(maybe != 0 || r->source.any4))
+		n = filter_sources(graph, node, w, m, &h, n, maybe);
 	bp_lpm4_lookup_again(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
 	if (r->many_nexthops)
 		for (uint32_t i = 0; i < n; i++)

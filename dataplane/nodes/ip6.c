@@ -64,18 +64,28 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
 	const uint8_t *dst = destination(m);
 	uint32_t nexthop, total = total_length(h);
+	enum bp_counter wrong;
 	rte_edge_t edge;
 	uint64_t link;
 
+	wrong = bp_source6(&w->router.source, w->router.fib, m->port, h + BP_IP6_SRC);
+	if (wrong != BP_C_COUNT)
+		return bp_drop(m, wrong);
 	if (bp_ip6_is_link_local(dst)) { /* never leaves its link (RFC 4291 2.5.6) */
 		nexthop = BP_NH_LOCAL;
 	} else {
 		bp_lpm6_lookup(w->router.fib, &dst, &nexthop, 1);
 	}
 	link = follow(w, m, bp_next_hop_use(&w->router, nexthop));
-	if (bp_link_kind(link) != BP_LINK_LOCAL &&
-		(!unicast || bp_ip6_is_link_local(h + BP_IP6_SRC)))
-		return bp_drop(m, BP_C_DROP_MARTIAN);
+	if (bp_link_kind(link) != BP_LINK_LOCAL) {
+		if (!unicast)
+			return bp_drop(m, BP_C_DROP_MARTIAN);
+		if (w->router.no_forward6 >> m->port & 1)
+			return bp_drop(m, BP_C_DROP_FORWARDING_OFF);
+		/* the kernel says that it is beyond the scope of its source (RFC 4443 3.1) */
+		if (bp_ip6_is_link_local(h + BP_IP6_SRC))
+			return bp_punt(w, m, BP_C_PUNT_SCOPE, BP_EX_OTHER);
+	}
 	if (bp_link_kind(link) == BP_LINK_RESOLVED || bp_link_kind(link) == BP_LINK_UNRESOLVED) {
 		if (h[BP_IP6_NEXT] == BP_PROTO_HOP_BY_HOP)
 			return bp_punt(w, m, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
@@ -170,6 +180,58 @@ static bool keep(struct rte_graph *graph, struct rte_node *node, struct bp_worke
 	return true;
 }
 
+static inline const uint8_t *source_of(const struct rte_mbuf *m)
+{
+	return rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR + BP_IP6_SRC);
+}
+
+/* The bits of usual packets whose source may be an address that is ours. */
+static inline uint64_t maybe_own(
+	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
+{
+	uint64_t maybe = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		maybe |= bp_own_maybe(s, bp_own_bit6(source_of(m[i]))) << i;
+	return maybe;
+}
+
+/* As in node ip4. */
+static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, uint32_t n, uint64_t maybe)
+{
+	const struct bp_source_filter *s = &w->router.source;
+	const uint8_t *src[STEP];
+	uint32_t nexthop[STEP], left = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		src[i] = source_of(m[i]);
+	bp_lpm6_lookup(w->router.fib, src, nexthop, n);
+	for (uint32_t i = 0; i < n; i++) {
+		const enum bp_rpf rpf = s->rpf6[m[i]->port];
+		enum bp_counter wrong = BP_C_COUNT;
+
+		if (rpf != BP_RPF_OFF || maybe >> i & 1)
+			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);
+		if (likely(wrong == BP_C_COUNT))
+			m[left++] = m[i];
+		else
+			rte_node_enqueue_x1(graph, node, bp_drop(m[i], wrong), m[i]);
+	}
+	return left;
+}
+
+/* Those that came in on interfaces that forward. */
+static __rte_noinline uint64_t may_forward(
+	const struct bp_router *r, struct rte_mbuf *const *m, uint32_t n)
+{
+	uint64_t may = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		may |= (~r->no_forward6 >> m[i]->port & 1) << i;
+	return may;
+}
+
 /* Up to STEP frames: those that leave are added to `way`. */
 static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
 	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
@@ -177,12 +239,17 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 	const struct bp_router *r = &w->router;
 	const uint8_t *dst[STEP];
 	uint32_t nexthop[STEP], bytes = 0;
-	uint64_t usual = 0;
+	uint64_t usual = 0, maybe;
 
 	for (uint32_t i = 0; i < n; i++)
 		usual |= (uint64_t)is_usual(m[i]) << i;
+	if (unlikely(r->no_forward6 != 0))
+		usual &= may_forward(r, m, n);
 	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
 		n = set_aside(graph, node, w, m, n, usual);
+	maybe = maybe_own(&r->source, m, n);
+	if (unlikely(maybe != 0 || r->source.any6))
+		n = filter_sources(graph, node, w, m, n, maybe);
 	for (uint32_t i = 0; i < n; i++)
 		dst[i] = destination(m[i]);
 	bp_lpm6_lookup(r->fib, dst, nexthop, n);
@@ -204,6 +271,11 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 				continue;
 		}
 		out = bp_link_interface(link);
+		if (unlikely(out == one->port) && bp_router_redirects(w, r->redirects6, out)) {
+			rte_node_enqueue_x1(
+				graph, node, bp_punt(w, one, BP_C_PUNT_REDIRECT, BP_EX_OTHER), one);
+			continue;
+		}
 		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED || total > r->tx_mtu[out])) {
 			rte_node_enqueue_x1(
 				graph, node, bp_next_hop_other(w, one, link, total), one);

@@ -88,6 +88,14 @@ struct bp_neighbour_info {
 #define BP_IF_UP 0x2u      /* administratively up */
 #define BP_IF_CARRIER 0x4u
 #define BP_IF_KERNEL 0x8u /* has a kernel interface */
+/* what an operator has set on it (sysctl) */
+#define BP_IF_NO_FORWARD4 0x10u
+#define BP_IF_NO_FORWARD6 0x20u
+#define BP_IF_RPF_STRICT 0x40u /* IPv4 */
+#define BP_IF_RPF_LOOSE 0x80u  /* IPv4 */
+#define BP_IF_REDIRECTS4 0x100u
+#define BP_IF_REDIRECTS6 0x200u
+#define BP_IF_SYSCTLS 0x400u /* a control plane has set what a router needs */
 
 struct bp_interface_address {
 	struct bp_address address;

@@ -137,7 +137,8 @@ static void everything_is_read(void **state)
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
 	"16384\n"                                                                                  \
-	"  groups: 1024\nsync:\n  table: main\n  receive_buffer: 16MiB\n  neighbour_keep: 1m\n"    \
+	"  groups: 1024\n  rp_filter6: off\n"                                                      \
+	"sync:\n  table: main\n  receive_buffer: 16MiB\n  neighbour_keep: 1m\n"                    \
 	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
 	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
 		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
@@ -243,7 +244,8 @@ static void routing_is_dumped(void **state)
 								    " routes6: 17\n  neighbours: "
 								    "18\n  "
 								    "nexthops: 19\n  groups: "
-								    "20\nsync:\n  table: 100\n  "
+								    "20\n  rp_filter6: off\n"
+								    "sync:\n  table: 100\n  "
 								    "receive_buffer: "
 								    "2MiB\n  neighbour_keep: "
 								    "90s\nstatic:\n  routes:\n"

@@ -155,7 +155,11 @@ static bool route_differs(const struct sync_rig *r, const struct bp_route *want)
 static bool interface_differs(
 	const struct bp_interface_info *have, const struct bp_interface_info *want)
 {
-	if (fib_fake_same_interface(have, want))
+	struct bp_interface_info links = *have;
+
+	/* what is set there by sysctl is in no dump */
+	links.flags &= BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL;
+	if (fib_fake_same_interface(&links, want))
 		return false;
 	printf("differs: %s: flags %x %x, ifindex %u %u, mtu %u %u, addresses %u %u, mac %02x "
 	       "%02x\n",

@@ -15,7 +15,8 @@
 
 static uint32_t flags_of(const struct sync_rig *r, unsigned i)
 {
-	return fib_fake_interface(r->writer, i)->flags;
+	return fib_fake_interface(r->writer, i)->flags &
+	       (BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL);
 }
 
 /* The kernel removes IPv4 routes of an interface that goes down, and says nothing. */

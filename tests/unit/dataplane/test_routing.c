@@ -190,7 +190,7 @@ static void what_no_router_forwards(void **state)
 	memcpy(p.bytes + 22, address("::1").bytes, 16);
 	is_dropped(&r, p, BP_C_DROP_MARTIAN);
 	memcpy(p.bytes + 22, address("fe80::2").bytes, 16); /* of its link only */
-	is_dropped(&r, p, BP_C_DROP_MARTIAN);
+	is_punted(&r, p, BP_C_PUNT_SCOPE, BP_EX_OTHER);
 	is_dropped(&r, ip6("::1", 64, 8), BP_C_DROP_MARTIAN);
 	is_dropped(&r, ip6("::ffff:10.9.1.1", 64, 8), BP_C_DROP_MARTIAN);
 	p = ip4("10.9.1.1", 64, 46); /* unicast, but to everybody on the link */

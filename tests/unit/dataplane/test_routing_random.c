@@ -62,7 +62,8 @@ static const struct {
 static const char *const address4[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2", "10.1.0.1", "10.2.0.1",
 	"10.2.0.255", "10.9.1.1", "10.9.7.5", "10.9.7.70", "10.8.1.1", "10.50.1.1", "10.67.1.1",
 	"10.68.1.1", "10.69.1.1", "192.0.2.1", "10.2.0.9", "0.0.0.0", "0.1.1.1", "127.0.0.1",
-	"224.0.0.5", "239.1.2.3", "240.0.0.1", "255.255.255.255", "223.255.255.255", "1.0.0.0"};
+	"224.0.0.5", "239.1.2.3", "240.0.0.1", "255.255.255.255", "223.255.255.255", "1.0.0.0",
+	"169.254.1.1"};
 static const char *const address6[] = {"fd02::2", "fd02::9", "fd02::5", "fd01::1", "fd09::1",
 	"fd09:0:7::1", "fd0a::1", "fd50::5", "fd66::1", "fd67::1", "fd69::1", "2001:db8::1",
 	"fe80::1", "febf::1", "fec0::1", "ff02::1", "ff05::2", "::", "::1", "::ffff:10.9.1.1",
@@ -348,6 +349,11 @@ static bool unicast4(const uint8_t *a)
 	return a[0] >= 1 && a[0] <= 223 && a[0] != 127;
 }
 
+static bool link_local4(const uint8_t *a)
+{
+	return a[0] == 169 && a[1] == 254;
+}
+
 static struct outcome model4(const struct frame *f)
 {
 	const uint8_t *h = f->bytes + 14;
@@ -370,6 +376,8 @@ static struct outcome model4(const struct frame *f)
 		return counted(BP_C_PUNT_LOCAL);
 	if (f->bytes[0] & 1)
 		return counted(BP_C_DROP_MARTIAN);
+	if (link_local4(h + 12) || link_local4(h + 16))
+		return counted(BP_C_DROP_LINK_LOCAL);
 	return follow(t, bp_address4(h + 16), total, header > 20, h[8]);
 }
 
@@ -416,8 +424,10 @@ static struct outcome model6(const struct frame *f)
 	t = longest(dst, 6);
 	if (link_local6(dst) || is_local(t))
 		return counted(local6(f, BP_C_PUNT_LOCAL));
-	if ((f->bytes[0] & 1) || link_local6(src))
+	if (f->bytes[0] & 1)
 		return counted(BP_C_DROP_MARTIAN);
+	if (link_local6(src))
+		return counted(BP_C_PUNT_SCOPE);
 	return follow(t, bp_address6(dst), total, h[6] == 0, h[7]);
 }
 
@@ -591,6 +601,7 @@ static void every_frame_goes_where_the_model_says(void **unused)
 	assert_in_range(forwarded, ROUNDS, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
 		if (bp_counter_info[c].group == BP_CG_PUNT &&
+			c != BP_C_PUNT_REDIRECT && /* not asked for */
 			(c < BP_C_PUNT_PHD_SIGNAL || c > BP_C_PUNT_PHD_ANSWER)) /* no devices */
 			assert_in_range(counters[c], 10, UINT32_MAX);
 	rig_stop(&r);

@@ -59,6 +59,8 @@ static void usual(struct frame *f)
 	h[8] = (uint8_t)(2 + rand() % 254);
 	h[12] = (uint8_t)(1 + rand() % 126);
 	h[16] = (uint8_t)(128 + rand() % 96);
+	if (h[16] == 169 && h[17] == 254)
+		h[17] = 253;
 	seal(f);
 }
 
@@ -68,7 +70,7 @@ static void spoil(struct frame *f)
 	uint8_t *h = f->bytes + BP_ETHER_HDR;
 	static const uint8_t edges[] = {0, 1, 126, 127, 128, 223, 224, 239, 240, 255};
 
-	switch (rand() % 9) {
+	switch (rand() % 10) {
 	case 0: /* an address, its checksum right */
 		h[rand() % 2 ? 12 : 16] = edges[(unsigned)rand() % sizeof(edges)];
 		seal(f);
@@ -99,6 +101,10 @@ static void spoil(struct frame *f)
 	case 7: /* a checksum that is right but not the one that a sender computes */
 		memset(h + 10, 0xff, 2);
 		break;
+	case 8: /* link-local, or nearly */
+		memcpy(h + (rand() % 2 ? 12 : 16), rand() % 4 ? "\xa9\xfe" : "\xa9\xfd", 2);
+		seal(f);
+		break;
 	default: /* more bits */
 		for (unsigned i = 0; i < 4; i++)
 			f->bytes[(unsigned)rand() % sizeof(f->bytes)] = (uint8_t)rand();
@@ -127,7 +133,8 @@ static bool is_usual(const struct frame *f, uint64_t mac)
 	return word(f->bytes + 12) == 0x0800 && h[0] == 0x45 && f->first >= BP_IP4_FOUR_READS &&
 	       end >= BP_IP4_FOUR_READS &&
 	       (end == f->len || (end < f->len && f->len <= SHORTEST)) && sums_up(h) && h[8] >= 2 &&
-	       bp_ip4_kind(h[12]) == BP_IP4_UNICAST && bp_ip4_kind(h[16]) == BP_IP4_UNICAST;
+	       bp_ip4_kind(h[12]) == BP_IP4_UNICAST && bp_ip4_kind(h[16]) == BP_IP4_UNICAST &&
+	       !bp_ip4_is_link_local(h + 12) && !bp_ip4_is_link_local(h + 16);
 }
 
 /* What leaves: the header with one hop less still sums up, and nothing else changed. */
