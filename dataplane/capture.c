@@ -7,12 +7,20 @@
 
 #include <pcap/pcap.h>
 
+#include "dataplane/capture_link.h"
+
 struct file {
 	pcap_t *pcap;
 	bool has; /* a frame is at hand */
 	const struct pcap_pkthdr *head;
 	const u_char *data;
 	uint64_t time_ns;
+	int link;           /* DLT_* */
+	uint8_t *rewritten; /* of another link type than Ethernet: the frame as Ethernet's */
+	size_t room;
+	uint64_t skipped;
+	bool has_to;
+	uint8_t to[6];
 	char error[PCAP_ERRBUF_SIZE];
 };
 
@@ -30,8 +38,10 @@ void bp_captures_free(struct bp_captures *c)
 {
 	if (!c)
 		return;
-	for (unsigned i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++) {
 		pcap_close(c->file[i].pcap);
+		free(c->file[i].rewritten);
+	}
 	free(c->file);
 	free(c);
 }
@@ -58,7 +68,6 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 {
 	char why[PCAP_ERRBUF_SIZE] = "";
 	struct file *more = realloc(c->file, (c->n + 1) * sizeof(*more));
-	int link;
 
 	if (!more) {
 		snprintf(err, err_size, "no memory for another capture");
@@ -76,15 +85,13 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 			snprintf(err, err_size, "can't read the capture %s: %s", path, why);
 		return -1;
 	}
-	link = pcap_datalink(more[c->n].pcap);
-	if (link != DLT_EN10MB) {
-		const char *name = pcap_datalink_val_to_name(link);
+	more[c->n].link = pcap_datalink(more[c->n].pcap);
+	if (!bp_capture_link_known(more[c->n].link)) {
+		const char *name = pcap_datalink_val_to_name(more[c->n].link);
 
 		snprintf(err, err_size,
-			"the capture %s is of link type %s, but only Ethernet can be replayed; "
-			"capture on "
-			"an Ethernet interface rather than on \"any\"",
-			path, name ? name : "unknown");
+			"the capture %s has link type %s (%d), which can't be replayed; can be: %s",
+			path, name ? name : "unknown", more[c->n].link, bp_capture_link_names);
 		pcap_close(more[c->n].pcap);
 		return -1;
 	}
@@ -93,7 +100,7 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 	return 0;
 }
 
-bool bp_captures_next(struct bp_captures *c, struct bp_capture_frame *frame)
+static struct file *earliest(struct bp_captures *c)
 {
 	struct file *first = NULL;
 
@@ -104,15 +111,58 @@ bool bp_captures_next(struct bp_captures *c, struct bp_capture_frame *frame)
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->file[i].has && (!first || c->file[i].time_ns < first->time_ns))
 			first = &c->file[i];
-	if (!first)
-		return false;
-	frame->file = (unsigned)(first - c->file);
-	frame->time_ns = first->time_ns;
-	frame->data = first->data;
-	frame->len = first->head->caplen;
-	frame->wire_len = first->head->len;
-	first->data = NULL;
-	return true;
+	return first;
+}
+
+/* False: the frame has no counterpart in Ethernet, or there is no memory for it. */
+static bool rewrite(struct file *f, struct bp_capture_frame *frame)
+{
+	const size_t need = frame->len + BP_CAPTURE_LINK_MORE;
+	size_t n, skipped;
+
+	if (need > f->room) {
+		uint8_t *more = realloc(f->rewritten, need);
+
+		if (!more)
+			return false;
+		f->rewritten = more;
+		f->room = need;
+	}
+	n = bp_capture_link_frame(
+		f->link, frame->data, frame->len, f->has_to ? f->to : NULL, f->rewritten, &skipped);
+	frame->data = f->rewritten;
+	frame->wire_len = frame->wire_len - (uint32_t)skipped + BP_CAPTURE_LINK_MORE;
+	frame->len = (uint32_t)n;
+	return n != 0;
+}
+
+bool bp_captures_next(struct bp_captures *c, struct bp_capture_frame *frame)
+{
+	struct file *first;
+
+	while ((first = earliest(c)) != NULL) {
+		frame->file = (unsigned)(first - c->file);
+		frame->time_ns = first->time_ns;
+		frame->data = first->data;
+		frame->len = first->head->caplen;
+		frame->wire_len = first->head->len;
+		first->data = NULL;
+		if (first->link == DLT_EN10MB || rewrite(first, frame))
+			return true;
+		first->skipped++;
+	}
+	return false;
+}
+
+void bp_captures_deliver_to(struct bp_captures *c, unsigned file, const uint8_t mac[6])
+{
+	c->file[file].has_to = true;
+	memcpy(c->file[file].to, mac, 6);
+}
+
+uint64_t bp_captures_skipped(const struct bp_captures *c, unsigned file)
+{
+	return c->file[file].skipped;
 }
 
 uint64_t bp_captures_time(const struct bp_captures *c)

@@ -13,6 +13,7 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/mac_table.h"
 #include "dataplane/walk.h"
+#include "proto/frame.h"
 #include "dataplane/workers.h"
 
 #define SNAP_LEN 262144
@@ -238,15 +239,53 @@ static bool end_time(struct bp_replay *r)
 	return true;
 }
 
+/*
+ * Where a capture was made on the sending host itself, its network card had still to complete the
+ * checksums: they hold the sum of the pseudo-header. Called when inspection refused a segment.
+ */
+static void look_at_checksum(
+	struct bp_replay_input *in, const struct bp_capture_frame *frame, uint64_t refused)
+{
+	struct bp_frame f;
+	uint16_t sum;
+
+	in->bad_checksums += refused;
+	if (bp_frame_parse(frame->data, frame->len, frame->len, &f) != BP_FRAME_TCP)
+		return;
+	memcpy(&sum, frame->data + f.l4 + 16, sizeof(sum));
+	in->offloaded += sum == bp_sum_fold(bp_tcp_pseudo_sum(&f));
+}
+
+static void warn_of_checksums(const struct bp_replay *r, unsigned i)
+{
+	const struct bp_replay_input *in = &r->inputs[i];
+
+	if (in->offloaded != 0)
+		fprintf(stderr,
+			"biplane replay: warning: %s: %ju of %ju TCP segments that were not read "
+			"for a "
+			"wrong checksum hold the sum of their pseudo-header only, as on a host "
+			"whose "
+			"network card completes checksums; mqtt.checksum: trust reads them\n",
+			r->o->in[i].path, (uintmax_t)in->offloaded, (uintmax_t)in->bad_checksums);
+}
+
+static uint64_t refused_checksums(const struct bp_replay *r)
+{
+	return r->worker->counters->v[BP_C_SEG_BAD_CHECKSUM];
+}
+
 static int play(struct bp_replay *r)
 {
 	struct bp_capture_frame f;
+	uint64_t refused;
 	bool ok;
 
 	while (bp_captures_next(r->captures, &f)) {
 		struct bp_replay_input *in = &r->inputs[f.file];
 
 		in->frames++;
+		refused = refused_checksums(r);
 		in->cut += f.len < f.wire_len;
 		ok = pass_time(r, f.time_ns);
 		set_time(r, f.time_ns);
@@ -256,6 +295,8 @@ static int play(struct bp_replay *r)
 				(uintmax_t)in->frames, r->o->in[f.file].path);
 			return EX_SOFTWARE;
 		}
+		if (refused_checksums(r) != refused)
+			look_at_checksum(in, &f, refused_checksums(r) - refused);
 	}
 	if (!end_time(r)) {
 		snprintf(r->err, sizeof(r->err), "no packet buffer after the last frame");
@@ -263,6 +304,8 @@ static int play(struct bp_replay *r)
 	}
 	for (unsigned i = 0; i < r->o->n_in; i++) {
 		r->inputs[i].error = bp_captures_error(r->captures, i);
+		r->inputs[i].skipped = bp_captures_skipped(r->captures, i);
+		warn_of_checksums(r, i);
 		if (r->inputs[i].error)
 			fprintf(stderr, "biplane replay: warning: %s ends early: %s\n",
 				r->o->in[i].path, r->inputs[i].error);
@@ -328,6 +371,17 @@ static void close_all(struct bp_replay *r)
 	bp_config_free(r->config);
 }
 
+/* Frames without a destination MAC of their own are for the router, where the port is one's. */
+static void deliver_to_routers(struct bp_replay *r)
+{
+	for (unsigned i = 0; r->writer && i < r->o->n_in; i++) {
+		struct bp_interface_info info;
+
+		if (bp_fib_interface(&r->shm.fib, r->in_port[i], &info))
+			bp_captures_deliver_to(r->captures, i, info.mac);
+	}
+}
+
 static int run(struct bp_replay *r)
 {
 	int status = EX_OK;
@@ -345,6 +399,8 @@ static int run(struct bp_replay *r)
 		status = open_outputs(r);
 	if (status == EX_OK && bp_replay_start(r) != 0)
 		status = EX_UNAVAILABLE;
+	if (status == EX_OK)
+		deliver_to_routers(r);
 	if (status == EX_OK)
 		status = play(r);
 	if (status == EX_OK)

@@ -92,6 +92,9 @@ static json_t *inputs_json(const struct bp_replay_options *o, const struct bp_re
 		json_object_set_new(j, "frames", number(in[i].frames));
 		/* of these, the capture holds only the beginning: the rest was never seen */
 		json_object_set_new(j, "cut_by_snap_length", number(in[i].cut));
+		json_object_set_new(j, "skipped", number(in[i].skipped));
+		json_object_set_new(j, "bad_tcp_checksums", number(in[i].bad_checksums));
+		json_object_set_new(j, "offloaded_tcp_checksums", number(in[i].offloaded));
 		json_object_set_new(j, "error",
 			in[i].error ? text(in[i].error, strlen(in[i].error)) : json_null());
 		json_array_append_new(all, j);
@@ -228,6 +231,9 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 			o->in[k].port);
 		if (inputs[k].cut)
 			fprintf(out, ", %" PRIu64 " of them cut by the snap length", inputs[k].cut);
+		if (inputs[k].skipped)
+			fprintf(out, ", and %" PRIu64 " left out that are not frames of Ethernet",
+				inputs[k].skipped);
 		fputc('\n', out);
 	}
 	bp_totals_print(c, &t, out);

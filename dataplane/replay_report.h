@@ -17,7 +17,11 @@
 /* What is known of an input file at the end. */
 struct bp_replay_input {
 	uint64_t frames;
-	uint64_t cut;      /* of these, captured only in part (snap length) */
+	uint64_t cut;     /* of these, captured only in part (snap length) */
+	uint64_t skipped; /* beside these: left out, with no counterpart in Ethernet */
+	/* TCP segments with a wrong checksum; of these, those that carry the sum of their
+	 * pseudo-header, as a sender leaves them to its network card */
+	uint64_t bad_checksums, offloaded;
 	const char *error; /* why it ended early, or NULL */
 };
 

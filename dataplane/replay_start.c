@@ -107,6 +107,9 @@ static int make_worker(struct bp_replay *r)
 		snprintf(r->err, sizeof(r->err), "no memory for the MAC table");
 		return -1;
 	}
+	/* the same input gives the same output */
+	r->mac_table->key[0] = 0;
+	r->mac_table->key[1] = 0x9e3779b97f4a7c15;
 	for (unsigned b = 0; b < c->n_bridges; b++)
 		for (unsigned i = 0; i < c->bridge[b].n; i++)
 			bp_mac_table_set_bridge(r->mac_table, c->bridge[b].port[i], (uint8_t)b);

@@ -385,7 +385,7 @@ static void refuses(void **state)
 	const struct bp_replay_file twice[] = {{"b", path("o1.pcap")}, {"b", path("o2.pcap")}};
 	const struct bp_replay_file unknown[] = {{"z", path("o1.pcap")}};
 	const struct bp_replay_file full[] = {{"b", "/dev/full"}};
-	struct writer w = capture_open("cooked.pcap", DLT_LINUX_SLL);
+	struct writer w = capture_open("radio.pcap", DLT_IEEE802_11);
 
 	capture_close(&w);
 	make_mqtt_capture("m.pcap");
@@ -396,7 +396,7 @@ static void refuses(void **state)
 	assert_int_equal(run((struct bp_replay_file){"a", path("none.pcap")}, NULL, 0), EX_NOINPUT);
 	assert_int_equal(run((struct bp_replay_file){"a", path("no.pcap")}, NULL, 0), EX_NOINPUT);
 	assert_int_equal(
-		run((struct bp_replay_file){"a", path("cooked.pcap")}, NULL, 0), EX_NOINPUT);
+		run((struct bp_replay_file){"a", path("radio.pcap")}, NULL, 0), EX_NOINPUT);
 	assert_int_equal(
 		run((struct bp_replay_file){"a", path("m.pcap")}, nowhere, 1), EX_CANTCREAT);
 	assert_int_equal(run((struct bp_replay_file){"a", path("m.pcap")}, twice, 2), EX_USAGE);
@@ -415,7 +415,7 @@ static int start(void **state)
 static int stop(void **state)
 {
 	static const char *const files[] = {"c.yaml", "report.json", "a.pcap", "b.pcap", "o.pcap",
-		"m.pcap", "big.pcap", "cut.pcap", "o1.pcap", "o2.pcap", "cooked.pcap", "no.pcap"};
+		"m.pcap", "big.pcap", "cut.pcap", "o1.pcap", "o2.pcap", "radio.pcap", "no.pcap"};
 
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		unlink(path(files[i]));
