@@ -19,6 +19,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_matrix,
 	&bp_cmd_transform,
 	&bp_cmd_privileges,
+	&bp_cmd_clean,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

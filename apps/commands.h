@@ -17,5 +17,6 @@ extern const struct bp_cli_command bp_cmd_sessions;
 extern const struct bp_cli_command bp_cmd_transform;
 extern const struct bp_cli_command bp_cmd_matrix;
 extern const struct bp_cli_command bp_cmd_privileges;
+extern const struct bp_cli_command bp_cmd_clean;
 
 #endif

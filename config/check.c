@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/schema.h"
 
@@ -18,6 +19,57 @@ static const struct bp_yaml *good(const struct bp_yaml *n, const char *path)
 	return v != NULL && !v->bad ? v : NULL;
 }
 
+/* The value of the last argument `key` of a device string, its length in *len; NULL: none. */
+static const char *device_argument(const char *device, const char *key, size_t *len)
+{
+	const size_t n = strlen(key);
+	const char *found = NULL;
+
+	for (const char *p = strchr(device, ','); p != NULL; p = strchr(p, ',')) {
+		p++;
+		if (strncmp(p, key, n) == 0 && p[n] == '=')
+			found = p + n + 1;
+	}
+	if (found != NULL)
+		*len = strcspn(found, ",");
+	return found;
+}
+
+static bool same_argument(const char *a, const char *b, const char *key)
+{
+	size_t na, nb;
+	const char *va = device_argument(a, key, &na), *vb = device_argument(b, key, &nb);
+
+	return va != NULL && vb != NULL && na == nb && strncmp(va, vb, na) == 0;
+}
+
+/* Where a PCI address's bus begins: behind the domain 0000, which may be left out. */
+static const char *without_domain(const char *device)
+{
+	return strncmp(device, "0000:", 5) == 0 && strcspn(device + 5, ":") == 2 ? device + 5
+										 : device;
+}
+
+/* Whether two device strings take the same frames: the same PCI function, or the same interface of
+ * the kernel. Two AF_XDP devices may share an interface by its queues. */
+static bool same_device(const char *a, const char *b)
+{
+	const bool queues =
+		strncmp(a, "net_af_xdp", 10) == 0 && strncmp(b, "net_af_xdp", 10) == 0 &&
+		!same_argument(a, b, "start_queue") &&
+		(strstr(a, ",start_queue=") != NULL || strstr(b, ",start_queue=") != NULL);
+	size_t na, nb;
+
+	if (strcmp(a, b) == 0 || (same_argument(a, b, "iface") && !queues))
+		return true;
+	a = without_domain(a);
+	b = without_domain(b);
+	na = strcspn(a, ",");
+	nb = strcspn(b, ",");
+	/* a virtual device's name says nothing: DPDK's need not differ in the file */
+	return strncmp(a, "net_", 4) != 0 && na == nb && strncasecmp(a, b, na) == 0;
+}
+
 void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_config *c = r->config;
@@ -30,11 +82,10 @@ void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 				"%s.name: port '%s' is named twice; expected a name of its own for "
 				"each port",
 				r->path, p->name);
-		if (device != NULL && strcmp(q->device, p->device) == 0)
+		if (device != NULL && same_device(q->device, p->device))
 			bp_error(r->messages, device->line, device->column,
 				"%s.device: this is the device of port '%s' too; expected a device "
-				"of its own "
-				"for each port",
+				"of its own for each port",
 				r->path, q->name);
 	}
 }

@@ -22,6 +22,7 @@
 #include "dataplane/link.h"
 #include "dataplane/pools.h"
 #include "dataplane/phd/health.h"
+#include "dataplane/port_claim.h"
 #include "dataplane/ports.h"
 #include "dataplane/privileges.h"
 #include "dataplane/startup.h"
@@ -89,8 +90,15 @@ static int open_segment(struct dataplane *d, char *err, size_t err_size)
 	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, true, err, err_size);
 	if (!s)
 		return -1;
-	if (bp_shm_map(&d->shm, s, err, err_size) == 0)
+	if (c->hugepages == BP_HUGEPAGES_REQUIRE && !bp_segment_huge(s))
+		snprintf(err, err_size,
+			"hugepages are required (runtime.hugepages), but the segment found not "
+			"enough of them; raise vm.nr_hugepages, and mount hugetlbfs where it is "
+			"not");
+	else if (bp_shm_map(&d->shm, s, err, err_size) == 0)
 		return 0;
+	if (!bp_segment_huge(s) && c->hugepages == BP_HUGEPAGES_REQUIRE)
+		bp_segment_unlink(c->name, huge, c->runtime_dir);
 	bp_segment_close(s);
 	d->shm.segment = NULL;
 	return -1;
@@ -210,12 +218,57 @@ static int start_exception_thread(struct dataplane *d, char *err, size_t err_siz
 	return d->exception_thread ? 0 : -1;
 }
 
+/*
+ * While tables of many gigabytes are made, a stop is obeyed at once: nothing is forwarded yet, and
+ * whatever is half done here the next start must be able to find, since kill -9 leaves the same.
+ */
+static void end_at_once(int signal)
+{
+	(void)signal;
+	_exit(EX_OK);
+}
+
+/* Threads inherit what is set here: none may be started while it is true. */
+static void interruptible(bool yes)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	signal(SIGTERM, end_at_once);
+	signal(SIGINT, end_at_once);
+	pthread_sigmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+static int create_segment(struct dataplane *d, char *err, size_t err_size)
+{
+	int rc;
+
+	interruptible(true);
+	rc = open_segment(d, err, err_size);
+	interruptible(false);
+	return rc;
+}
+
+static int create_workers(struct dataplane *d, char *err, size_t err_size)
+{
+	int rc;
+
+	interruptible(true);
+	rc = bp_workers_create(&d->workers, d->config, d->ports, &d->plan, &d->pools, d->exception,
+		&d->shm, err, err_size);
+	interruptible(false);
+	return rc;
+}
+
 static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
 {
 	const struct bp_config *c = d->config;
 
-	if (bp_dataplane_privileges(c, bp_pools_estimate(c), err, err_size) != 0 ||
-		open_segment(d, err, err_size) != 0 ||
+	if (bp_ports_claim(c, err, err_size) != 0 ||
+		bp_dataplane_privileges(c, bp_pools_estimate(c), err, err_size) != 0 ||
+		create_segment(d, err, err_size) != 0 ||
 		bp_eal_choose(c, bp_pools_estimate(c), &d->eal, err, err_size) != 0 ||
 		bp_eal_build_args(c, &d->eal, eal_argc, eal_argv, &d->eal_args, err, err_size) !=
 			0 ||
@@ -227,8 +280,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 	bp_clock_init(&d->clock);
 	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
 		bp_health_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
-		bp_workers_create(&d->workers, c, d->ports, &d->plan, &d->pools, d->exception,
-			&d->shm, err, err_size) != 0)
+		create_workers(d, err, err_size) != 0)
 		return -1;
 	return start_exception_thread(d, err, err_size);
 }
@@ -314,6 +366,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 			continue;
 		passed = 0;
 		publish(d);
+		bp_port_claims_serve();
 		watch(d);
 		bp_life_tell(&d->life, &d->shm, mono_ns());
 		seconds = mono_seconds() - printed;
@@ -357,6 +410,7 @@ static void close_all(struct dataplane *d)
 	bp_exception_free(d->exception);
 	if (d->ports[0].config) /* EAL runs and some are attached */
 		bp_ports_stop(d->config);
+	bp_port_claims_release();
 	bp_pools_free(&d->pools);
 	if (d->shm.segment)
 		bp_segment_close(d->shm.segment);

@@ -34,6 +34,9 @@ struct bp_port {
 	struct bp_port_caps caps;
 };
 
+/* Refuses interfaces that another data plane has: see dataplane/port_claim.h. 0, or -1 with a
+ * sentence. */
+int bp_ports_claim(const struct bp_config *c, char *err, size_t err_size);
 /* Attaches the devices in the configuration's order. Returns 0, or -1 with a sentence. */
 int bp_ports_attach(const struct bp_config *c, struct bp_port *ports, char *err, size_t err_size);
 

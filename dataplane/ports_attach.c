@@ -10,6 +10,7 @@
 
 #include "dataplane/device.h"
 #include "dataplane/link.h"
+#include "dataplane/port_claim.h"
 #include "dataplane/ports.h"
 
 #define DEVARGS_MAX 560
@@ -117,6 +118,17 @@ static void describe(const struct bp_config *c, struct bp_port *p, unsigned port
 	if ((p->driver->kernel_interface || p->driver->link_lies) &&
 		bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
 		bp_link_watch((uint16_t)port, if_nametoindex(iface));
+}
+
+int bp_ports_claim(const struct bp_config *c, char *err, size_t err_size)
+{
+	char iface[64];
+
+	for (unsigned i = 0; i < c->n_ports; i++)
+		if (bp_device_arg(c->port[i].device, "iface", iface, sizeof(iface)) &&
+			bp_port_claim(c->port[i].name, iface, err, err_size) != 0)
+			return -1;
+	return 0;
 }
 
 int bp_ports_attach(const struct bp_config *c, struct bp_port *ports, char *err, size_t err_size)

@@ -398,6 +398,7 @@ void bp_segment_close(struct bp_segment *s)
 int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fallback_dir)
 {
 	struct bp_seg_place p;
+	struct bp_seg_file none = {.fd = -1};
 	char err[PATH_MAX + 256];
 	int lock, e = ENOENT, removed = 0;
 
@@ -407,6 +408,9 @@ int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fa
 	lock = bp_seg_lock(p.lock, err, sizeof(err));
 	if (lock < 0)
 		return -1;
+	if (p.huge[0])
+		bp_seg_file_discard(&none, p.huge); /* half made by one who was killed */
+	bp_seg_file_discard(&none, p.plain);
 	if (p.huge[0]) {
 		if (unlink(p.huge) == 0)
 			removed++;
