@@ -146,6 +146,7 @@ static void make_addresses(uint8_t *out, uint16_t type, const uint8_t *ip, size_
 		return;
 	mac_of_ip(out, ip + target, ip6);
 	mac_of_ip(out + 6, ip + source, ip6);
+	out[6] &= 0xfe; /* no station has the address of a group, whatever its IP address */
 }
 
 size_t bp_capture_link_frame(
