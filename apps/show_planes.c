@@ -31,11 +31,11 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 
 static json_t *alarms(const struct bp_shm_global *g)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read), "acknowledged",
-		LOAD(cp_alarms_acked), "in_flight", LOAD(cp_inflight), "spooled",
+	return json_pack("{sI sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read),
+		"acknowledged", LOAD(cp_alarms_acked), "in_flight", LOAD(cp_inflight), "spooled",
 		LOAD(cp_alarms_spooled), "unspooled", LOAD(cp_alarms_unspooled), "dropped_size",
-		LOAD(cp_alarms_dropped_size), "dropped_age", LOAD(cp_alarms_dropped_age), "invalid",
-		LOAD(cp_alarms_invalid));
+		LOAD(cp_alarms_dropped_size), "dropped_age", LOAD(cp_alarms_dropped_age),
+		"unordered", LOAD(cp_alarms_unordered), "invalid", LOAD(cp_alarms_invalid));
 }
 
 /* The mirror of the kernel; null where nothing routes. */

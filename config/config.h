@@ -130,6 +130,7 @@ struct bp_config_spool {
 	char path[512];
 	uint64_t max_bytes;
 	uint64_t max_age_ns;
+	uint32_t max_keys; /* whose order is kept each for itself */
 };
 
 struct bp_config_mqtt {

@@ -123,6 +123,8 @@ static const struct bp_setting rows[] = {
 	 .help = "At this size the oldest alarms go, and are counted."},
 	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(mqtt.spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",
 	 .help = "Alarms older than this go, and are counted."},
+	{.path = "mqtt.spool.max_keys", .type = &bp_type_uint, AT(mqtt.spool.max_keys), .min = 1, .max = 16777216, .preset = "65536",
+	 .help = "Alarms of the same rule and topic are published in order. For up to this many pairs of rule and topic with alarms in the spool, only new alarms of the same pair wait for them; beyond it, all new alarms wait."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
 	 .preset_note = "none", .help = "What raises an alarm."},

@@ -32,6 +32,12 @@ uint64_t bp_lane_used(const struct bp_lane *l)
 	return bp_ring_used(l->ring);
 }
 
+bool bp_lane_crowded(const struct bp_lane *l)
+{
+	return bp_lane_used(l) > l->ring->capacity / 2 ||
+	       l->next - l->first > l->mask - l->mask / 4;
+}
+
 uint64_t bp_lane_unread(const struct bp_lane *l)
 {
 	uint64_t used = bp_ring_used(l->ring), read = l->cursor - bp_ring_tail(l->ring);
@@ -64,6 +70,8 @@ static struct bp_lane_entry *push(struct bp_lane *l, uint64_t end, enum bp_lane_
 
 	e->start = l->cursor;
 	e->end = end;
+	e->id = 0;
+	e->key = 0;
 	e->state = (uint8_t)state;
 	e->mid = 0;
 	l->cursor = end;
@@ -74,6 +82,13 @@ uint64_t bp_lane_push_sent(struct bp_lane *l, uint64_t end, uint16_t mid)
 {
 	push(l, end, BP_LANE_SENT)->mid = mid;
 	l->sent++;
+	return l->next - 1;
+}
+
+uint64_t bp_lane_push_pending(struct bp_lane *l, uint64_t end)
+{
+	push(l, end, BP_LANE_PENDING);
+	l->pending++;
 	return l->next - 1;
 }
 
@@ -109,6 +124,7 @@ void bp_lane_set_pending(struct bp_lane *l, struct bp_lane_entry *e)
 	leave_state(l, e);
 	e->state = BP_LANE_PENDING;
 	l->pending++;
+	bp_lane_rescan(l);
 }
 
 void bp_lane_set_sent(struct bp_lane *l, struct bp_lane_entry *e, uint16_t mid)
@@ -119,16 +135,50 @@ void bp_lane_set_sent(struct bp_lane *l, struct bp_lane_entry *e, uint16_t mid)
 	l->sent++;
 }
 
-void bp_lane_release(struct bp_lane *l)
+void bp_lane_rescan(struct bp_lane *l)
+{
+	l->scan = l->first;
+}
+
+struct bp_lane_entry *bp_lane_scan(struct bp_lane *l)
+{
+	if (l->pending == 0)
+		l->scan = l->next;
+	else if (l->scan < l->first)
+		l->scan = l->first;
+	for (; l->scan != l->next; l->scan++)
+		if (bp_lane_entry(l, l->scan)->state == BP_LANE_PENDING)
+			return bp_lane_entry(l, l->scan);
+	return NULL;
+}
+
+uint64_t bp_lane_oldest(const struct bp_lane *l)
+{
+	for (uint64_t n = l->first; n != l->next; n++)
+		if (bp_lane_entry(l, n)->state != BP_LANE_DONE)
+			return bp_lane_entry(l, n)->id;
+	return UINT64_MAX;
+}
+
+void bp_lane_release_below(struct bp_lane *l, uint64_t id)
 {
 	uint64_t end = 0;
 	bool moved = false;
 
-	while (l->first != l->next && bp_lane_entry(l, l->first)->state == BP_LANE_DONE) {
-		end = bp_lane_entry(l, l->first)->end;
+	while (l->first != l->next) {
+		const struct bp_lane_entry *e = bp_lane_entry(l, l->first);
+
+		if (e->state != BP_LANE_DONE || (e->id >= id && id != UINT64_MAX))
+			break;
+		end = e->end;
 		l->first++;
 		moved = true;
 	}
 	if (moved)
 		bp_ring_release(l->ring, end);
+}
+
+void bp_lane_release(struct bp_lane *l)
+{
+	bp_lane_release_below(l, UINT64_MAX);
 }

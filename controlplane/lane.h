@@ -20,11 +20,13 @@
 enum bp_lane_state {
 	BP_LANE_DONE,
 	BP_LANE_SENT,    /* in flight */
-	BP_LANE_PENDING, /* was in flight when the link was lost: to be sent again */
+	BP_LANE_PENDING, /* to be sent: the link was lost, or older alarms of its key come first */
 };
 
 struct bp_lane_entry {
 	uint64_t start, end; /* cursors */
+	uint64_t id;         /* the alarm's, of the last one where it covers several */
+	uint64_t key;        /* SENT, PENDING: see key_order.h */
 	uint16_t mid;        /* SENT */
 	uint8_t state;       /* enum bp_lane_state */
 };
@@ -36,6 +38,7 @@ struct bp_lane {
 	struct bp_lane_entry *entry;
 	uint32_t mask;          /* entries - 1 */
 	uint64_t first, next;   /* numbers of the oldest entry and of the next one */
+	uint64_t scan;          /* pending entries before it need not be looked at */
 	uint32_t sent, pending; /* entries in that state */
 };
 
@@ -51,6 +54,8 @@ static inline bool bp_lane_full(const struct bp_lane *l)
 {
 	return l->next - l->first > l->mask;
 }
+/* So full that the spool must help. */
+bool bp_lane_crowded(const struct bp_lane *l);
 /* Bytes not read yet; bytes in the ring at all. */
 uint64_t bp_lane_unread(const struct bp_lane *l);
 uint64_t bp_lane_used(const struct bp_lane *l);
@@ -65,6 +70,8 @@ const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_l
 
 /* Enters [cursor, end) as sent with this message id; returns the entry's number. Needs room. */
 uint64_t bp_lane_push_sent(struct bp_lane *l, uint64_t end, uint16_t mid);
+/* The same, to be sent. */
+uint64_t bp_lane_push_pending(struct bp_lane *l, uint64_t end);
 /* Enters [cursor, end) as done; false when there is no room and the last entry is not done. */
 bool bp_lane_push_done(struct bp_lane *l, uint64_t end);
 
@@ -72,6 +79,15 @@ void bp_lane_set_done(struct bp_lane *l, struct bp_lane_entry *e);
 void bp_lane_set_pending(struct bp_lane *l, struct bp_lane_entry *e);
 void bp_lane_set_sent(struct bp_lane *l, struct bp_lane_entry *e, uint16_t mid);
 
+/* The pending entries are to be looked at again. */
+void bp_lane_rescan(struct bp_lane *l);
+/* The oldest pending entry that is to be looked at; its number is l->scan then. NULL: none. */
+struct bp_lane_entry *bp_lane_scan(struct bp_lane *l);
+
+/* The id of the oldest entry that is not done; UINT64_MAX: all are. */
+uint64_t bp_lane_oldest(const struct bp_lane *l);
+/* Moves the ring's tail over what is done and of a lower id. */
+void bp_lane_release_below(struct bp_lane *l, uint64_t id);
 /* Moves the ring's tail over what is done. */
 void bp_lane_release(struct bp_lane *l);
 

@@ -40,90 +40,124 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 	return SEND_OK;
 }
 
-/* Sends what was in flight when the link was lost; false when the window is full. */
-static bool send_pending(struct bp_publisher *p, unsigned lane)
+/*
+ * The lane's pending entry that may go out first; NULL: none. Of a key whose rows can't be read for
+ * so long that alarms are about to be lost, the order is given up.
+ */
+static struct bp_lane_entry *sendable(struct bp_publisher *p, struct bp_lane *l)
+{
+	struct bp_lane_entry *e;
+
+	while ((e = bp_lane_scan(l)) != NULL && bp_key_order_has_rows(&p->order, e->key) &&
+		!bp_publish_order_given_up(p, l))
+		l->scan++;
+	return e;
+}
+
+/* Sends what waited in the ring. */
+static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_entry *e)
 {
 	struct bp_lane *l = &p->lane[lane];
+	const struct bp_alarm *a = bp_lane_record(l, e);
 	uint16_t mid = 0;
 
-	for (uint64_t n = l->first; l->pending != 0 && n != l->next; n++) {
-		struct bp_lane_entry *e = bp_lane_entry(l, n);
-		const struct bp_alarm *a;
-
-		if (e->state != BP_LANE_PENDING)
-			continue;
-		a = bp_lane_record(l, e);
-		switch (a == NULL ? SEND_NOTHING : send_live(p, lane, a, n, &mid)) {
-		case SEND_OK:
-			bp_lane_set_sent(l, e, mid);
-			break;
-		case SEND_NOTHING:
-			bp_lane_set_done(l, e);
-			break;
-		case SEND_FULL:
-			return false;
-		}
+	switch (a == NULL ? SEND_NOTHING : send_live(p, lane, a, l->scan, &mid)) {
+	case SEND_OK:
+		if (bp_key_order_has_rows(&p->order, e->key))
+			bp_count(&p->g->cp_alarms_unordered, 1);
+		bp_key_order_go(&p->order, e->key);
+		bp_lane_set_sent(l, e, mid);
+		break;
+	case SEND_NOTHING:
+		bp_key_order_go(&p->order, e->key);
+		bp_lane_set_done(l, e);
+		break;
+	case SEND_FULL:
+		return false;
 	}
 	return true;
 }
 
-/* Sends one record that was not read before. SEND_NOTHING: the ring has no more. */
-static enum send_result send_next(struct bp_publisher *p, unsigned lane)
+/* Takes one record that was not read before: sends it, or notes that it waits for older ones. */
+static bool take_next(struct bp_publisher *p, unsigned lane)
 {
 	struct bp_lane *l = &p->lane[lane];
-	uint64_t cursor = l->cursor;
+	uint64_t cursor = l->cursor, key;
 	const struct bp_alarm *a;
 	uint16_t mid = 0;
 
 	if (!bp_lane_read(l, &cursor, &a))
-		return SEND_NOTHING;
-	if (bp_publish_look_at(p, l, cursor, a)) {
-		if (bp_lane_full(l))
-			return SEND_FULL;
-		switch (send_live(p, lane, a, l->next, &mid)) {
-		case SEND_OK:
-			bp_lane_push_sent(l, cursor, mid);
-			return SEND_OK;
-		case SEND_FULL:
-			return SEND_FULL;
-		case SEND_NOTHING:
-			break;
-		}
+		return true;
+	if (!bp_publish_look_at(p, l, cursor, a))
+		return bp_lane_push_done(l, cursor);
+	if (bp_lane_full(l))
+		return false;
+	key = bp_key_order_key(&p->order, a);
+	if (bp_key_order_is_held(&p->order, key)) {
+		bp_publish_note(l, bp_lane_push_pending(l, cursor), a->id, key);
+		bp_key_order_wait(&p->order, key);
+		return true;
 	}
-	return bp_lane_push_done(l, cursor) ? SEND_OK : SEND_FULL;
+	switch (send_live(p, lane, a, l->next, &mid)) {
+	case SEND_OK:
+		bp_publish_note(l, bp_lane_push_sent(l, cursor, mid), a->id, key);
+		return true;
+	case SEND_NOTHING:
+		return bp_lane_push_done(l, cursor);
+	case SEND_FULL:
+		break;
+	}
+	return false;
 }
 
-/* One lane's turn; at most *budget alarms. False when the window is full. */
-static bool send_lane(struct bp_publisher *p, unsigned lane, unsigned *budget)
+/* What a lane could send next: its id, or false. A record that is none comes at once. */
+static bool next_id(struct bp_publisher *p, struct bp_lane *l, uint64_t *id)
 {
-	if (p->lane[lane].pending != 0 && !send_pending(p, lane))
-		return false;
-	while (*budget > 0) {
-		switch (send_next(p, lane)) {
-		case SEND_OK:
-			(*budget)--;
-			break;
-		case SEND_NOTHING:
-			return true;
-		case SEND_FULL:
-			return false;
-		}
+	const struct bp_lane_entry *e = sendable(p, l);
+	uint64_t cursor = l->cursor;
+	const struct bp_alarm *a;
+
+	if (e != NULL) {
+		*id = e->id;
+		return true;
 	}
+	if (!bp_lane_read(l, &cursor, &a))
+		return false;
+	*id = a == NULL ? 0 : a->id;
 	return true;
+}
+
+/* The lane whose turn it is: alarms of one topic may come from several workers. */
+static bool next_lane(struct bp_publisher *p, uint64_t *ids, const bool *has, unsigned *lane)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < p->lanes; i++) {
+		if (!has[i] || (found && ids[i] >= ids[*lane]))
+			continue;
+		*lane = i;
+		found = true;
+	}
+	return found;
 }
 
 void bp_publish_lanes(struct bp_publisher *p)
 {
-	unsigned budget = SEND_BATCH;
+	uint64_t ids[BP_MAX_WORKERS];
+	bool has[BP_MAX_WORKERS];
+	unsigned budget = SEND_BATCH, lane = 0;
 
 	p->window_full = false;
-	/* Each in its turn first, so that one busy worker can't keep the window to itself. */
-	if (++p->first_lane >= p->lanes)
-		p->first_lane = 0;
-	for (unsigned i = 0; i < p->lanes && !p->window_full; i++) {
-		unsigned lane = p->first_lane + i;
+	for (unsigned i = 0; i < p->lanes; i++)
+		has[i] = next_id(p, &p->lane[i], &ids[i]);
+	while (budget != 0 && next_lane(p, ids, has, &lane)) {
+		struct bp_lane_entry *e = sendable(p, &p->lane[lane]);
 
-		p->window_full = !send_lane(p, lane < p->lanes ? lane : lane - p->lanes, &budget);
+		p->window_full = !(e != NULL ? send_pending(p, lane, e) : take_next(p, lane));
+		if (p->window_full)
+			return;
+		has[lane] = next_id(p, &p->lane[lane], &ids[lane]);
+		budget--;
 	}
 	if (budget == 0)
 		bp_publish_again(p);

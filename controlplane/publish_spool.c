@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the rings to the spool, and from there to the link. */
+/* From the rings to the spool. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,6 @@
 #define SPOOL_PAUSE_NS 20000000ull
 /* After a failure of the disk it is left alone for a moment. */
 #define SPOOL_RETRY_NS 1000000000ull
-/* Acknowledged rows wait so long, or for so many of them, to be deleted together. */
-#define DELETE_PAUSE_NS 100000000ull
-#define DELETE_BATCH 1024u
-/* Acknowledged rows that can't be deleted: beyond this no more rows are sent. */
-#define GONE_MAX 65536u
 /* One turn of the event loop spools at most so much. */
 #define SPOOL_BATCH 512u
 #define SPOOL_BATCH_BYTES (4u << 20)
@@ -65,18 +60,21 @@ static const struct bp_alarm *renumber(struct bp_publisher *p, const struct bp_a
 	return p->renumbered;
 }
 
-/*
- * What one transaction takes from a lane: for each row its id and the entry it was in flight as, to
- * be noted when it is committed.
- */
+/* What a transaction takes from the rings: the first, the first two, all. */
+enum spool_mode { SPOOL_PENDING, SPOOL_UNREAD, SPOOL_SENT };
+
+/* What one transaction takes; for each row what is to be noted when it is committed. */
 struct spool_row {
-	uint64_t id, number;
+	uint64_t id, key, number; /* of the entry that it was */
+	unsigned lane;
 	bool entry;
 };
 struct spool_batch {
 	struct spool_row row[SPOOL_BATCH];
 	unsigned rows;
 	uint64_t bytes, added;
+	/* of each lane: the entry and the record to look at next */
+	uint64_t number[BP_MAX_WORKERS], cursor[BP_MAX_WORKERS];
 };
 
 static bool batch_full(const struct spool_batch *b)
@@ -85,7 +83,7 @@ static bool batch_full(const struct spool_batch *b)
 }
 
 static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struct bp_alarm *a,
-	bool entry, uint64_t number)
+	struct spool_row row)
 {
 	enum bp_spool_added r = bp_spool_add(p->spool, a);
 
@@ -100,90 +98,136 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 		return false;
 	b->added += r == BP_SPOOL_ADDED;
 	b->bytes += bp_alarm_size(a);
-	b->row[b->rows++] = (struct spool_row){a->id, number, entry};
+	row.id = a->id;
+	b->row[b->rows++] = row;
 	return true;
 }
 
-/* Adds what was or is in flight; false when the disk would not. */
-static bool spool_entries(
-	struct bp_publisher *p, struct spool_batch *b, struct bp_lane *l, bool sent_too)
+/* Whether this entry is to be taken. */
+static bool takes(const struct bp_lane *l, const struct bp_lane_entry *e, enum spool_mode mode)
 {
-	for (uint64_t n = l->first; n != l->next && !batch_full(b); n++) {
-		struct bp_lane_entry *e = bp_lane_entry(l, n);
-		const struct bp_alarm *a;
+	return (e->state == BP_LANE_PENDING || (e->state == BP_LANE_SENT && mode == SPOOL_SENT)) &&
+	       bp_lane_record(l, e) != NULL;
+}
 
-		if (e->state == BP_LANE_DONE || (e->state == BP_LANE_SENT && !sent_too))
+/* The id of what is to be taken from the lane next, an entry or a record; false: nothing. */
+static bool next_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane,
+	enum spool_mode mode, uint64_t *id)
+{
+	const struct bp_lane *l = &p->lane[lane];
+	uint64_t end = b->cursor[lane];
+	const struct bp_alarm *a;
+
+	for (; b->number[lane] != l->next; b->number[lane]++) {
+		const struct bp_lane_entry *e = bp_lane_entry(l, b->number[lane]);
+
+		if (!takes(l, e, mode))
 			continue;
-		a = bp_lane_record(l, e);
-		if (a != NULL && !spool_add(p, b, a, true, n))
-			return false;
+		*id = e->id;
+		return true;
 	}
+	/* Without a free entry the unread part can't be noted: its turn comes later. */
+	if (mode == SPOOL_PENDING || bp_lane_full(l) || !bp_lane_read(l, &end, &a))
+		return false;
+	*id = a == NULL ? 0 : a->id;
 	return true;
 }
 
-/* Adds what was not read; *cursor moves behind it. */
-static bool spool_unread(
-	struct bp_publisher *p, struct spool_batch *b, struct bp_lane *l, uint64_t *cursor)
+/* Takes it; false when the disk would not. */
+static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane)
 {
-	while (!batch_full(b)) {
-		uint64_t end = *cursor;
-		const struct bp_alarm *a;
+	struct bp_lane *l = &p->lane[lane];
+	struct spool_row row = {.lane = lane, .number = b->number[lane]};
+	uint64_t end = b->cursor[lane];
+	const struct bp_alarm *a;
 
-		if (!bp_lane_read(l, &end, &a))
-			return true;
-		if (bp_publish_look_at(p, l, end, a) && !spool_add(p, b, a, false, 0))
-			return false;
-		*cursor = end;
+	if (row.number != l->next) {
+		row.entry = true;
+		row.key = bp_lane_entry(l, row.number)->key;
+		b->number[lane]++;
+		return spool_add(p, b, bp_lane_record(l, bp_lane_entry(l, row.number)), row);
 	}
+	if (!bp_lane_read(l, &end, &a))
+		return true;
+	if (bp_publish_look_at(p, l, end, a)) {
+		row.key = bp_key_order_key(&p->order, a);
+		if (!spool_add(p, b, a, row))
+			return false;
+	}
+	b->cursor[lane] = end;
 	return true;
 }
 
-/* The batch is on disk: what it took from the ring is safe. */
-static void spool_committed(
-	struct bp_publisher *p, const struct spool_batch *b, struct bp_lane *l, uint64_t cursor)
+/* Fills the batch, lowest ids first over all lanes. False when the disk would not. */
+static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode mode)
+{
+	for (unsigned looks = 0; !batch_full(b) && looks < 8 * SPOOL_BATCH; looks++) {
+		uint64_t lowest = 0, id;
+		unsigned lane = p->lanes;
+
+		for (unsigned i = 0; i < p->lanes; i++) {
+			if (!next_of_lane(p, b, i, mode, &id) || (lane != p->lanes && id >= lowest))
+				continue;
+			lowest = id;
+			lane = i;
+		}
+		if (lane == p->lanes)
+			return true;
+		if (!take_of_lane(p, b, lane))
+			return false;
+	}
+	bp_publish_again(p);
+	return true;
+}
+
+/* The batch is on disk: what it took from the rings is safe. */
+static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 {
 	for (unsigned i = 0; i < b->rows; i++) {
 		const struct spool_row *r = &b->row[i];
+		struct bp_lane *l = &p->lane[r->lane];
 		struct bp_lane_entry *e = r->entry ? bp_lane_entry(l, r->number) : NULL;
 		bool in_flight = e != NULL && e->state == BP_LANE_SENT;
 
 		bp_backlog_added(&p->backlog, r->id, in_flight);
+		bp_key_order_row(&p->order, r->key, r->id);
 		if (in_flight)
 			bp_inflight_to_backlog(&p->inflight, e->mid, r->id);
+		if (e != NULL && !in_flight)
+			bp_key_order_go(&p->order, r->key);
 		if (e != NULL)
 			bp_lane_set_done(l, e);
 	}
-	if (cursor != l->cursor)
-		bp_lane_push_done(l, cursor);
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (b->cursor[i] != p->lane[i].cursor)
+			bp_lane_push_done(&p->lane[i], b->cursor[i]);
 	bp_count(&p->g->cp_alarms_spooled, b->added);
 	bp_publish_count_dropped(p);
 }
 
 /*
- * One transaction: the lane's pending entries, with sent_too those in flight also, and what was not
- * read. Returns false when the disk would not; then nothing changed.
+ * One transaction: what waits in the rings, in the order of ids. Returns false when the disk would
+ * not; then nothing changed.
  */
-static bool spool_lane(struct bp_publisher *p, struct bp_lane *l, bool sent_too, uint64_t now)
+static bool spool_lanes(struct bp_publisher *p, enum spool_mode mode, uint64_t now)
 {
 	static struct spool_batch b; /* too large for a stack; used by the event loop alone */
-	uint64_t cursor = l->cursor;
 
 	b.rows = 0;
 	b.bytes = 0;
 	b.added = 0;
-	if (!bp_spool_begin(p->spool) || !spool_entries(p, &b, l, sent_too))
-		goto failed;
-	/* Without a free entry the unread part can't be noted: its turn comes later. */
-	if (!bp_lane_full(l) && !spool_unread(p, &b, l, &cursor))
+	for (unsigned i = 0; i < p->lanes; i++) {
+		b.number[i] = p->lane[i].first;
+		b.cursor[i] = p->lane[i].cursor;
+	}
+	if (!bp_spool_begin(p->spool) || !fill(p, &b, mode))
 		goto failed;
 	if (b.rows == 0)
 		bp_spool_rollback(p->spool);
 	else if (!bp_spool_commit(p->spool))
 		goto failed;
-	spool_committed(p, &b, l, cursor);
-	bp_lane_release(l);
-	if (batch_full(&b))
-		bp_publish_again(p);
+	spool_committed(p, &b);
+	bp_publish_release(p);
 	return true;
 failed:
 	bp_spool_rollback(p->spool);
@@ -201,121 +245,86 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
 {
 	bool grace = now - p->down_since_ns < BP_PUBLISH_DOWN_GRACE_NS;
 	bool pause = now - p->spooled_ns < SPOOL_PAUSE_NS;
+	bool waits = false, urgent = false;
 
 	for (unsigned i = 0; i < p->lanes; i++) {
-		struct bp_lane *l = &p->lane[i];
-		bool urgent = bp_lane_used(l) > l->ring->capacity / 2;
-
-		if (!lane_waits(l) || ((grace || pause) && !urgent))
-			continue;
-		p->spooled_ns = now;
-		if (!spool_lane(p, l, false, now))
-			return;
+		waits |= lane_waits(&p->lane[i]);
+		urgent |= lane_waits(&p->lane[i]) && bp_lane_crowded(&p->lane[i]);
 	}
+	if (!waits || ((grace || pause) && !urgent))
+		return;
+	p->spooled_ns = now;
+	spool_lanes(p, SPOOL_UNREAD, now);
+}
+
+/* What an overflowing lane needs: true with *mode. */
+static bool lane_overflows(
+	const struct bp_publisher *p, const struct bp_lane *l, enum spool_mode *mode)
+{
+	uint64_t capacity = l->ring->capacity, used = bp_lane_used(l), unread = bp_lane_unread(l);
+
+	if (used > capacity / 4 * 3) {
+		*mode = SPOOL_SENT;
+		return true;
+	}
+	return unread != 0 && (used > capacity / 2 || (p->spilling && unread > capacity / 8));
 }
 
 /*
- * The broker does not keep up: what is not read yet goes to the spool once the ring is half full,
- * down to an eighth; what is in flight too once that alone holds three quarters of the ring.
+ * The broker does not keep up: what is not read yet goes to the spool once a ring is half full,
+ * down to an eighth; what is in flight too once that alone holds three quarters of the ring. Where
+ * it keeps up, only what waits for older alarms of its key goes there, and only from a ring that
+ * is half full: mostly the backlog is done before.
  */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 {
-	bool spilling = false;
+	enum spool_mode mode = SPOOL_UNREAD;
+	bool spilling = false, held = false;
 
-	if (!p->window_full && !p->spilling)
-		return;
 	for (unsigned i = 0; i < p->lanes; i++) {
-		struct bp_lane *l = &p->lane[i];
-		uint64_t capacity = l->ring->capacity, used = bp_lane_used(l);
-		bool stuck = used > capacity / 4 * 3;
+		const struct bp_lane *l = &p->lane[i];
 
-		if (!stuck && used <= capacity / 2 &&
-			!(p->spilling && bp_lane_unread(l) > capacity / 8))
-			continue;
-		if (!stuck && bp_lane_unread(l) == 0)
-			continue;
-		spilling = true;
-		if (!spool_lane(p, l, stuck, now))
-			break;
+		if (p->window_full || p->spilling)
+			spilling |= lane_overflows(p, l, &mode);
+		held |= l->pending != 0 && bp_lane_crowded(l);
 	}
-	p->spilling = spilling;
+	p->spilling = spilling && spool_lanes(p, mode, now);
+	if (!spilling && held)
+		spool_lanes(p, SPOOL_PENDING, now);
 }
 
-void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now)
+static uint64_t lanes_used(const struct bp_publisher *p)
 {
-	uint64_t deleted;
+	uint64_t used = 0;
 
-	if (p->backlog.n_gone == 0 || bp_publish_disk_rests(p, now))
-		return;
-	if (p->delete_due_ns == 0)
-		p->delete_due_ns = now + DELETE_PAUSE_NS;
-	if (p->backlog.n_gone < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
-		return;
-	if (!bp_backlog_delete_gone(&p->backlog, &deleted))
-		bp_publish_disk_failed(p, now);
-	bp_count(&p->g->cp_alarms_unspooled, deleted);
-	p->delete_due_ns = 0;
+	for (unsigned i = 0; i < p->lanes; i++)
+		used += bp_lane_used(&p->lane[i]);
+	return used;
 }
 
-/* Everything that is still in the rings, in flight or not, to the spool. */
+static uint64_t lanes_tails(const struct bp_publisher *p)
+{
+	uint64_t tails = 0;
+
+	for (unsigned i = 0; i < p->lanes; i++)
+		tails += bp_ring_tail(p->lane[i].ring);
+	return tails;
+}
+
+/* Everything that is still in the rings, in flight or not, to the spool. What workers add meanwhile
+ * is their next owner's. */
 void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now)
 {
-	for (unsigned i = 0; i < p->lanes; i++) {
-		struct bp_lane *l = &p->lane[i];
-		/* What the worker adds meanwhile is its next owner's. */
-		uint64_t left = bp_lane_used(l);
+	uint64_t left = lanes_used(p), moved;
 
-		while (left != 0 && bp_lane_used(l) != 0) {
-			uint64_t tail = bp_ring_tail(l->ring), moved;
+	while (left != 0 && lanes_used(p) != 0) {
+		uint64_t tails = lanes_tails(p);
 
-			if (!spool_lane(p, l, true, now))
-				return;
-			moved = bp_ring_tail(l->ring) - tail;
-			if (moved == 0)
-				break;
-			left = moved < left ? left - moved : 0;
-		}
+		if (!spool_lanes(p, SPOOL_SENT, now))
+			return;
+		moved = lanes_tails(p) - tails;
+		if (moved == 0)
+			return;
+		left = moved < left ? left - moved : 0;
 	}
-}
-
-/* ---- spool to link ---- */
-
-static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_alarm *a)
-{
-	struct bp_publisher *p = arg;
-	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
-	uint16_t mid = 0;
-	int rc;
-
-	if (p->inflight.backlog >= (share == 0 ? 1 : share) || !bp_publish_fits(p, a))
-		return BP_BACKLOG_STOP;
-	if (!bp_publishable(a)) {
-		bp_publish_invalid(p, a, "its topic is not valid");
-		return BP_BACKLOG_DISCARD;
-	}
-	rc = bp_publish_alarm(p, a, &mid);
-	if (rc > 0) {
-		bp_publish_invalid(p, a, "the client library does not take it");
-		return BP_BACKLOG_DISCARD;
-	}
-	if (rc < 0)
-		return BP_BACKLOG_STOP;
-	p->mid_clash |= !bp_inflight_add(
-		&p->inflight, mid, BP_INFLIGHT_BACKLOG, 0, id, bp_publish_weight(a), bp_mono_ns());
-	return p->mid_clash ? BP_BACKLOG_STOP : BP_BACKLOG_SENT;
-}
-
-void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
-{
-	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
-
-	/* While live alarms overflow to the disk, a row sent would only put another there. */
-	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
-		p->backlog.n_gone > GONE_MAX || bp_spool_rows(p->spool) == 0)
-		return;
-	/* A few rows at a time would cost a query each. */
-	if (p->inflight.backlog > share / 2)
-		return;
-	if (!bp_backlog_offer(&p->backlog, send_row, p))
-		bp_publish_disk_failed(p, now);
 }

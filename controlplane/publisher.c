@@ -55,12 +55,6 @@ static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 
 static void pump(struct bp_publisher *p);
 
-static void release_lanes(struct bp_publisher *p)
-{
-	for (unsigned i = 0; i < p->lanes; i++)
-		bp_lane_release(&p->lane[i]);
-}
-
 static void on_up(void *arg)
 {
 	struct bp_publisher *p = arg;
@@ -83,8 +77,10 @@ static void on_down(void *arg)
 
 		if (s.kind == BP_INFLIGHT_LIVE) {
 			struct bp_lane *l = &p->lane[s.lane];
+			struct bp_lane_entry *e = bp_lane_entry(l, s.ref);
 
-			bp_lane_set_pending(l, bp_lane_entry(l, s.ref));
+			bp_lane_set_pending(l, e);
+			bp_key_order_wait(&p->order, e->key);
 		} else {
 			bp_backlog_returned(&p->backlog, s.ref);
 		}
@@ -155,6 +151,7 @@ static void pump(struct bp_publisher *p)
 {
 	uint64_t now = bp_mono_ns();
 
+	bp_publish_update_order(p, now);
 	if (bp_edge_link_up(p->link) && ack_timed_out(p, now)) {
 		bp_log_limited(&p->log_timeout, BP_LOG_WARNING,
 			"the edge broker did not acknowledge an alarm in time; what is in flight "
@@ -166,7 +163,7 @@ static void pump(struct bp_publisher *p)
 	}
 	if (bp_edge_link_up(p->link))
 		send_all(p, now);
-	release_lanes(p);
+	bp_publish_release(p);
 	if (!bp_publish_disk_rests(p, now)) {
 		if (bp_edge_link_up(p->link))
 			bp_publish_spool_overflow(p, now);
@@ -228,7 +225,7 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 static void reopen_spool(struct bp_publisher *p, uint64_t now)
 {
 	if (!bp_spool_ready(p->spool)) {
-		bp_publish_disk_failed(p, now);
+		bp_publish_unreadable(p, now);
 		return;
 	}
 	p->spool_broken = false;
@@ -325,9 +322,10 @@ static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt
 	if (!mqtt->edge.enabled && access(mqtt->spool.path, F_OK) != 0)
 		return;
 	if (!bp_spool_ready(p->spool))
-		bp_publish_disk_failed(p, bp_mono_ns());
+		bp_publish_unreadable(p, bp_mono_ns());
 	else
 		raise_next_id(p);
+	bp_publish_update_order(p, bp_mono_ns());
 }
 
 struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
@@ -350,6 +348,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
 	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);
+	bp_key_order_init(&p->order, mqtt->spool.max_keys);
 	p->link = bp_edge_link_new(base, &events, p);
 	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p)) {
 		snprintf(err, err_size, "no memory or timer for the publisher");
@@ -381,6 +380,7 @@ void bp_publisher_free(struct bp_publisher *p)
 		bp_lane_close(&p->lane[i]);
 	free(p->lane);
 	bp_backlog_free(&p->backlog);
+	bp_key_order_free(&p->order);
 	bp_spool_free(p->spool);
 	bp_text_free(&p->envelope);
 	free(p->renumbered);

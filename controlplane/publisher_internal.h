@@ -10,6 +10,7 @@
 #include "controlplane/backlog.h"
 #include "controlplane/envelope.h"
 #include "controlplane/inflight.h"
+#include "controlplane/key_order.h"
 #include "controlplane/lane.h"
 #include "controlplane/log.h"
 #include "controlplane/mosquitto_link.h"
@@ -17,14 +18,16 @@
 
 /*
  * The publisher's rooms: publisher.c (start, end, clock, the link's events), publish_alarm.c (one
- * alarm), publish_live.c (rings to link), publish_spool.c (rings to spool, spool to link). Nobody
- * else includes this.
+ * alarm), publish_live.c (rings to link), publish_spool.c (rings to spool), publish_backlog.c
+ * (spool to link), publish_order.c (what waits for what). Nobody else includes this.
  */
 
 /* A link that comes back within this time costs no disk write, unless a ring fills. */
 #define BP_PUBLISH_DOWN_GRACE_NS 250000000ull
 /* Copies of alarms that libmosquitto may hold. */
 #define BP_PUBLISH_INFLIGHT_BYTES_MAX (16ull << 20)
+/* Rows that can't be read for so long hold back no alarm any more, whatever the order. */
+#define BP_PUBLISH_ORDER_GRACE_NS 10000000000ull
 /* Of the window, what rows of the spool may take while live alarms flow. */
 #define BP_PUBLISH_BACKLOG_SHARE 4u
 
@@ -35,9 +38,11 @@ struct bp_publisher {
 	struct bp_edge_link *link;
 	struct bp_spool *spool;
 	struct bp_backlog backlog;
+	struct bp_key_order order;
+	uint64_t order_opened; /* bp_spool_opened() when its rows were last read into `order` */
 	struct bp_alarm_log_writer log;
 	struct bp_lane *lane;
-	unsigned lanes, first_lane; /* first_lane: whose turn it is */
+	unsigned lanes;
 	uint32_t window;
 	uint64_t ack_timeout_ns;
 	int tick_fd;
@@ -49,10 +54,12 @@ struct bp_publisher {
 	 * unacknowledged for 65,535 others. What it says of that id can't be told apart any more.
 	 */
 	bool mid_clash;
+	uint64_t now_ns;         /* monotonic, of this turn */
 	uint64_t down_since_ns;  /* monotonic; while the link is down */
 	uint64_t spooled_ns;     /* the last transaction that was not urgent */
 	uint64_t spool_retry_ns; /* not before */
 	bool spool_broken;       /* since the last success of reopen_spool() */
+	uint64_t unreadable_ns;  /* monotonic: since when its rows can't be read; 0: they can */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
 	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
 	/* draining */
@@ -90,6 +97,19 @@ static inline bool bp_publish_fits(const struct bp_publisher *p, const struct bp
 		       p->inflight.bytes + bp_publish_weight(a) <= BP_PUBLISH_INFLIGHT_BYTES_MAX);
 }
 
+/* Whether alarms go out before older ones of their key, which the disk does not give back. */
+static inline bool bp_publish_order_given_up(const struct bp_publisher *p, const struct bp_lane *l)
+{
+	return p->unreadable_ns != 0 &&
+	       (bp_lane_crowded(l) || p->now_ns - p->unreadable_ns > BP_PUBLISH_ORDER_GRACE_NS);
+}
+
+static inline void bp_publish_note(struct bp_lane *l, uint64_t number, uint64_t id, uint64_t key)
+{
+	bp_lane_entry(l, number)->id = id;
+	bp_lane_entry(l, number)->key = key;
+}
+
 /* After a failure the disk is left alone for a moment. */
 static inline bool bp_publish_disk_rests(const struct bp_publisher *p, uint64_t now)
 {
@@ -112,16 +132,26 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 /* publish_live.c: sends what is in the rings, as far as window and budget go; sets window_full. */
 void bp_publish_lanes(struct bp_publisher *p);
 
+/* publish_order.c: brings `order` up to date with the spool. */
+void bp_publish_update_order(struct bp_publisher *p, uint64_t now);
+/* Everything that waits is looked at again. */
+void bp_publish_rescan(struct bp_publisher *p);
+/* Moves the rings' tails over what is done. */
+void bp_publish_release(struct bp_publisher *p);
+
 /*
  * publish_spool.c. `now`: monotonic nanoseconds. Failures of the disk are counted and logged here,
  * and change nothing else.
  */
 void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now);
+/* The same, where it would not give back what it has; and that it does. */
+void bp_publish_unreadable(struct bp_publisher *p, uint64_t now);
+void bp_publish_readable(struct bp_publisher *p);
 /* Counts and logs what the spool's bounds have cost since the last call. */
 void bp_publish_count_dropped(struct bp_publisher *p);
 /* While the link is down: what waits goes to the spool, in few transactions. */
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
-/* While it is up, but the broker does not keep up. */
+/* While it is up, but the broker does not keep up, or alarms wait for the backlog of their keys. */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);
 /* Everything that is still in the rings, in flight or not. */
 void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now);

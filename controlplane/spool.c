@@ -50,7 +50,9 @@ struct bp_spool {
 	uint64_t max_bytes, max_age_ns;
 	sqlite3 *db;
 	sqlite3_stmt *stmt[S_COUNT];
-	uint64_t rows, bytes;                            /* committed */
+	uint64_t rows, bytes; /* committed */
+	uint64_t oldest;      /* id; UINT64_MAX: no rows */
+	uint64_t opened;
 	uint64_t batch_rows, batch_bytes, batch_dropped; /* with the open batch */
 	bool in_batch;
 	struct bp_spool_events events;
@@ -70,6 +72,7 @@ struct bp_spool *bp_spool_new(const char *path, uint64_t max_bytes, uint64_t max
 		free(s);
 		return NULL;
 	}
+	s->oldest = UINT64_MAX;
 	bp_spool_set_bounds(s, max_bytes, max_age_ns);
 	return s;
 }
@@ -85,6 +88,7 @@ static void close_file(struct bp_spool *s)
 	s->in_batch = false;
 	s->rows = 0;
 	s->bytes = 0;
+	s->oldest = UINT64_MAX;
 }
 
 void bp_spool_free(struct bp_spool *s)
@@ -116,6 +120,16 @@ uint64_t bp_spool_rows(const struct bp_spool *s)
 uint64_t bp_spool_bytes(const struct bp_spool *s)
 {
 	return s->bytes;
+}
+
+uint64_t bp_spool_oldest(const struct bp_spool *s)
+{
+	return s->oldest;
+}
+
+uint64_t bp_spool_opened(const struct bp_spool *s)
+{
+	return s->opened;
 }
 
 struct bp_spool_events bp_spool_take_events(struct bp_spool *s)
@@ -178,6 +192,32 @@ static int check_format(sqlite3 *db)
 	return columns == 4 ? bp_sqlite_quick_check(db) : SQLITE_NOTADB;
 }
 
+/* SQLITE_ROW with the row of the lowest id, SQLITE_DONE when there is none. */
+static int oldest(struct bp_spool *s, uint64_t *id, uint64_t *time_ns)
+{
+	sqlite3_stmt *st = s->stmt[S_OLDEST];
+	int rc = sqlite3_step(st);
+
+	if (rc == SQLITE_ROW) {
+		*id = (uint64_t)sqlite3_column_int64(st, 0);
+		*time_ns = (uint64_t)sqlite3_column_int64(st, 1);
+	}
+	sqlite3_reset(st);
+	return rc;
+}
+
+/* After any change. */
+static int note_oldest(struct bp_spool *s)
+{
+	uint64_t id = UINT64_MAX, time_ns;
+	int rc = oldest(s, &id, &time_ns);
+
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		return rc;
+	s->oldest = id;
+	return SQLITE_OK;
+}
+
 static int count_rows(struct bp_spool *s)
 {
 	int64_t rows, bytes;
@@ -189,7 +229,7 @@ static int count_rows(struct bp_spool *s)
 		return rc;
 	s->rows = (uint64_t)rows;
 	s->bytes = (uint64_t)bytes;
-	return SQLITE_OK;
+	return note_oldest(s);
 }
 
 static int open_file(struct bp_spool *s)
@@ -210,6 +250,7 @@ static int open_file(struct bp_spool *s)
 			s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL);
 	if (rc == SQLITE_OK)
 		rc = count_rows(s);
+	s->opened += rc == SQLITE_OK;
 	return rc;
 }
 
@@ -322,20 +363,6 @@ static int delete_row(struct bp_spool *s, uint64_t id, bool *there)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* SQLITE_ROW with the row of the lowest id, SQLITE_DONE when there is none. */
-static int oldest(struct bp_spool *s, uint64_t *id, uint64_t *time_ns)
-{
-	sqlite3_stmt *st = s->stmt[S_OLDEST];
-	int rc = sqlite3_step(st);
-
-	if (rc == SQLITE_ROW) {
-		*id = (uint64_t)sqlite3_column_int64(st, 0);
-		*time_ns = (uint64_t)sqlite3_column_int64(st, 1);
-	}
-	sqlite3_reset(st);
-	return rc;
-}
-
 static int drop_over_size(struct bp_spool *s)
 {
 	uint64_t id, time_ns;
@@ -362,6 +389,9 @@ static bool finish(struct bp_spool *s)
 	s->in_batch = false;
 	s->rows = s->batch_rows;
 	s->bytes = s->batch_bytes;
+	/* It is committed all the same. What is not known is taken for the worst: 0. */
+	if (note_oldest(s) != SQLITE_OK)
+		s->oldest = 0;
 	return true;
 }
 

@@ -42,6 +42,10 @@ const char *bp_spool_error(const struct bp_spool *s);
 /* Rows and bytes (overhead included) of what is committed; 0 while the file can't be opened. */
 uint64_t bp_spool_rows(const struct bp_spool *s);
 uint64_t bp_spool_bytes(const struct bp_spool *s);
+/* The lowest id of what is committed; UINT64_MAX: nothing is. */
+uint64_t bp_spool_oldest(const struct bp_spool *s);
+/* How often the file was opened. */
+uint64_t bp_spool_opened(const struct bp_spool *s);
 /* The highest id in it, or 0. */
 uint64_t bp_spool_max_id(struct bp_spool *s);
 /* Takes the events since the last call. */

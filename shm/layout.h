@@ -55,7 +55,8 @@ struct bp_shm_global {
 	/* CP */
 	_Atomic uint64_t cp_pid, cp_started_ns, cp_heartbeat_ns;
 	_Atomic uint64_t cp_alarms_read, cp_alarms_acked, cp_alarms_spooled, cp_alarms_unspooled;
-	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid;
+	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid,
+		cp_alarms_unordered;
 	_Atomic uint64_t cp_spool_rows, cp_spool_bytes, cp_spool_errors, cp_inflight;
 	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
 	_Atomic uint32_t cp_edge_connected;

@@ -27,7 +27,7 @@
 	"keep_alive: 1m, inflight: 10, ack_timeout: 1500ms}\n"                                     \
 	"  clone: {port: edge, mac: \"02:aB:00:00:00:01\", address: 192.0.2.10, address6: "        \
 	"\"2001:db8::1\", tcp_port: 1884}\n"                                                       \
-	"  spool: {path: /s, max_size: 1GiB, max_age: 36h}\n"                                      \
+	"  spool: {path: /s, max_size: 1GiB, max_age: 36h, max_keys: 5}\n"                         \
 	"  rules:\n"                                                                               \
 	"    - {name: a, topic: \"#\", raise: \"> 80.25\", clear: \"< -1e-7\", hold: 3, repeat: "  \
 	"on_change, payload: original, to: \"x/{topic}/{rule}/{client}\"}\n"                       \
@@ -103,6 +103,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(c->mqtt.clone.tcp_port, 1884);
 	assert_int_equal(c->mqtt.spool.max_bytes, 1 << 30);
 	assert_int_equal(c->mqtt.spool.max_age_ns, 129600000000000);
+	assert_int_equal(c->mqtt.spool.max_keys, 5);
 	assert_int_equal(c->mqtt.n_rules, 3);
 	r = c->mqtt.rules;
 	assert_true(r[0].raise.op == BP_COND_GT && r[0].raise.a == 80.25);
@@ -180,7 +181,8 @@ static void defaults_are_dumped(void **state)
 		"  clone:\n    port: \"b\"\n    mac: \"02:00:00:00:00:01\"\n    address: "
 		"192.0.2.1\n"
 		"    tcp_port: 1883\n  spool:\n    path: \"/var/lib/biplane/spool.db\"\n"
-		"    max_size: 256MiB\n    max_age: 7d\n  rules:\n    - name: \"r\"\n      topic: "
+		"    max_size: 256MiB\n    max_age: 7d\n    max_keys: 65536\n  rules:\n    - name: "
+		"\"r\"\n      topic: "
 		"\"t\"\n"
 		"      value: text\n      raise: \"> 1\"\n      hold: 1\n      repeat: every\n"
 		"      action: publish\n      payload: envelope\n      to: \"alarm/{topic}\"\n");

@@ -176,6 +176,7 @@ void test_config(
 	snprintf(c->mqtt.spool.path, sizeof(c->mqtt.spool.path), "%s/spool/alarms.db", dir);
 	c->mqtt.spool.max_bytes = 64u << 20;
 	c->mqtt.spool.max_age_ns = 3600000000000ull;
+	c->mqtt.spool.max_keys = 1024;
 }
 
 void test_shm_make(struct bp_shm *m, const struct bp_config *c)
