@@ -126,6 +126,18 @@ static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
 							    (uint64_t)now.tv_nsec + worker));
 }
 
+static void report_adopted(const struct bp_worker *w)
+{
+	const char *why = bp_inspector_not_adopted(w->inspector);
+	const uint32_t n = bp_inspector_flows(w->inspector);
+
+	if (why != NULL)
+		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", w->index,
+			why);
+	else if (n != 0)
+		fprintf(stderr, "mqtt: worker %u: %u connections adopted\n", w->index, n);
+}
+
 static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
@@ -142,6 +154,8 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 		free(queues);
 		return -1;
 	}
+	if (w->inspector)
+		report_adopted(w);
 	if (ws->lcl)
 		bp_lcl_join(w->lcl, ws->lcl, i);
 	w->lcore = i + 1;

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "biplane/flow_size.h"
 #include "shm/agg_shape.h"
 #include "shm/fib_tables.h"
 #include "shm/hash.h"
@@ -148,7 +149,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_ALARM_RING] = times(workers, ring);
 	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	z[T_FLOWS] = times(workers, flows);
-	z[T_REASSEMBLY] = times(workers, whole_lines(reassembly));
+	z[T_REASSEMBLY] = times(workers, whole_lines(reassembly + BP_JOURNAL_BYTES));
 	z[T_TROUBLE] = bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers);
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/mqtt/inspector.h"
+#include "dataplane/mqtt/adopt.h"
 
 /*
  * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,
@@ -128,4 +128,32 @@ void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 	bp_flow_release(in, f, f->aliases[dir]);
 	f->aliases[dir] = 0;
 	f->n_aliases[dir] = 0;
+}
+
+/* The text has its hash with it: what a killed process left half written is not believed. */
+static bool topic_sound(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	const struct topic *t = topic_at(in, ref);
+
+	return t->len != 0 && sizeof(*t) + t->len <= bp_carry_size(in->carry, ref) &&
+	       t->hash == bp_topic_hash(in, t->text, t->len);
+}
+
+bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	const uint64_t bytes = f->n_aliases[dir] * sizeof(bp_carry_ref);
+	bp_carry_ref *entry;
+
+	if (bytes == 0 || !bp_adopt_block(in, f, f->aliases[dir], bytes))
+		return false;
+	entry = table(in, f, dir);
+	for (uint32_t i = 0; i < f->n_aliases[dir]; i++) {
+		if (!bp_adopt_block(in, f, entry[i], sizeof(struct topic))) {
+			entry[i] = 0;
+		} else if (!topic_sound(in, entry[i])) {
+			bp_adopt_undo(in, f, entry[i]);
+			entry[i] = 0;
+		}
+	}
+	return true;
 }

@@ -26,6 +26,11 @@ struct bp_carry {
 	uint32_t blocks;
 	unsigned top; /* order of the largest block */
 	uint32_t free_head[ORDERS];
+	/* released, and not free yet: room for as many as there can be, of which few are ever used
+	 */
+	bp_carry_ref *kept;
+	uint32_t n_kept;
+	bool keeps;
 };
 
 static struct links *links_at(const struct bp_carry *c, uint32_t i)
@@ -106,8 +111,9 @@ struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_
 	}
 	c->blocks = (uint32_t)(c->bytes >> MIN_SHIFT);
 	c->meta = calloc(c->blocks, 1);
-	if (c->meta == NULL) {
-		free(c);
+	c->kept = calloc(c->blocks, sizeof(*c->kept));
+	if (c->meta == NULL || c->kept == NULL) {
+		bp_carry_destroy(c);
 		return NULL;
 	}
 	for (unsigned o = 0; o < ORDERS; o++)
@@ -120,6 +126,7 @@ void bp_carry_destroy(struct bp_carry *c)
 	if (c == NULL)
 		return;
 	free(c->meta);
+	free(c->kept);
 	free(c);
 }
 
@@ -140,6 +147,14 @@ bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref)
 	memset(c->meta + i, META_CLAIMED, n);
 	c->used += (uint64_t)n << MIN_SHIFT;
 	return true;
+}
+
+void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref)
+{
+	const uint32_t n = (uint32_t)1 << ref_order(ref);
+
+	memset(c->meta + ref_index(ref), META_NONE, n);
+	c->used -= (uint64_t)n << MIN_SHIFT;
 }
 
 /* The largest aligned blocks of [begin, end): no two of them could join. Lowest last: it is taken
@@ -194,15 +209,11 @@ bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes)
 	return ref_of(i, want);
 }
 
-void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
+static void release(struct bp_carry *c, bp_carry_ref ref)
 {
-	unsigned order;
-	uint32_t i;
+	uint32_t i = ref_index(ref);
+	unsigned order = ref_order(ref);
 
-	if (ref == 0)
-		return;
-	i = ref_index(ref);
-	order = ref_order(ref);
 	c->used -= (uint64_t)1 << (MIN_SHIFT + order);
 	while (order < c->top) {
 		uint32_t buddy = i ^ ((uint32_t)1 << order);
@@ -214,6 +225,31 @@ void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
 		order++;
 	}
 	free_push(c, i, order);
+}
+
+void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
+{
+	if (ref == 0)
+		return;
+	if (c->keeps)
+		c->kept[c->n_kept++] = ref;
+	else
+		release(c, ref);
+}
+
+void bp_carry_keep(struct bp_carry *c)
+{
+	c->keeps = true;
+}
+
+bool bp_carry_settle(struct bp_carry *c)
+{
+	const bool more = c->n_kept != 0;
+
+	c->keeps = false;
+	while (c->n_kept != 0)
+		release(c, c->kept[--c->n_kept]);
+	return more;
 }
 
 uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref)

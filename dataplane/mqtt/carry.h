@@ -30,12 +30,17 @@ void bp_carry_destroy(struct bp_carry *c);
 /* Claims the block of a reference that may be anything. False: there can't be such a block, or a
  * part of it is claimed already. */
 bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref);
+void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref);
 /* What was not claimed is free from now on. */
 void bp_carry_open(struct bp_carry *c);
 
 /* A block of at least `bytes`, or 0: no room, or larger than the largest block. */
 bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes);
 void bp_carry_release(struct bp_carry *c, bp_carry_ref ref); /* 0 is fine */
+/* From here on what is released stays as it is, and taken, until bp_carry_settle(). */
+void bp_carry_keep(struct bp_carry *c);
+/* Returns whether there is more free memory now. */
+bool bp_carry_settle(struct bp_carry *c);
 uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref);
 uint64_t bp_carry_size(const struct bp_carry *c, bp_carry_ref ref); /* usable bytes */
 uint64_t bp_carry_used(const struct bp_carry *c);

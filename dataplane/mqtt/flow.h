@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -142,7 +143,9 @@ struct bp_flow_header {
 	uint32_t groups;
 	uint32_t capacity;
 	uint64_t flows_offset; /* from the header */
-	uint64_t pad[5];
+	uint64_t shape, boot;  /* whose flows these are: adopt.c */
+	uint32_t now;          /* ticks, about */
+	uint32_t pad[5];
 };
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
 
@@ -171,6 +174,7 @@ struct bp_flow_list {
 };
 
 struct bp_flow_table {
+	struct bp_flow_header *header;
 	struct bp_flow_group *group;
 	struct bp_flow *flow;
 	uint32_t groups;
@@ -202,9 +206,13 @@ struct bp_flow_bounds {
 };
 struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c);
 uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds);
-/* Lays an empty table in [memory, memory + bp_flow_table_bytes(bounds)). */
-void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+/* For a table in [memory, memory + bp_flow_table_bytes(bounds)), in which nothing is changed. */
+void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
 	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns);
+/* Lays it out: empty. */
+void bp_flow_table_clear(struct bp_flow_table *t);
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns); /* both */
 
 static inline uint32_t bp_ticks(uint64_t ns)
 {
@@ -222,6 +230,27 @@ static inline uint64_t bp_mix(uint64_t a, uint64_t b)
 static inline uint64_t bp_flow_hash(const struct bp_flow_table *t, uint64_t k0, uint64_t k1)
 {
 	return bp_mix(k0 ^ t->key[0], k1 ^ t->key[1]);
+}
+
+/* The first word of a key. Addresses as they lie in a frame. */
+static inline uint64_t bp_flow_k0_ip4(const uint8_t *client_ip, const uint8_t *broker_ip)
+{
+	uint32_t client, broker;
+
+	memcpy(&client, client_ip, 4);
+	memcpy(&broker, broker_ip, 4);
+	return (uint64_t)client << 32 | broker;
+}
+
+static inline uint64_t bp_flow_k0_ip6(
+	const struct bp_flow_table *t, const uint8_t *client_ip, const uint8_t *broker_ip)
+{
+	uint64_t c[2], b[2];
+
+	memcpy(c, client_ip, 16);
+	memcpy(b, broker_ip, 16);
+	return bp_mix(c[0] ^ t->key[0], c[1] ^ t->key[1]) ^
+	       bp_mix(b[0] ^ t->key[1], b[1] + t->key[0]);
 }
 
 static inline uint32_t bp_flow_group1(const struct bp_flow_table *t, uint64_t hash)

@@ -53,13 +53,27 @@ static int64_t size_of(const struct bp_inspector *in, bp_carry_ref ref)
 	return (int64_t)bp_carry_size(in->carry, ref);
 }
 
+/*
+ * What a segment releases is free once it was read: until then it may have to be taken back. Where
+ * memory lacks it is free at once, and a process that is killed then leaves this flow as it is.
+ */
+static bp_carry_ref take(struct bp_inspector *in, uint64_t bytes)
+{
+	bp_carry_ref ref = bp_carry_alloc(in->carry, bytes);
+
+	if (ref != 0)
+		return ref;
+	bp_journal_end(in->journal);
+	return bp_carry_settle(in->carry) ? bp_carry_alloc(in->carry, bytes) : 0;
+}
+
 bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes)
 {
 	bp_carry_ref ref;
 
 	if (!may_hold(in, f, bytes, 0))
 		return 0;
-	ref = bp_carry_alloc(in->carry, bytes);
+	ref = take(in, bytes);
 	if (ref == 0) {
 		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
 		return 0;
@@ -80,7 +94,7 @@ bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref,
 	if (room + others <= in->carry_per_flow)
 		larger = bp_carry_alloc(in->carry, room);
 	if (larger == 0)
-		larger = bp_carry_alloc(in->carry, bytes);
+		larger = take(in, bytes);
 	if (larger == 0) {
 		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
 		return false;

@@ -48,13 +48,13 @@ uint64_t bp_flow_table_size(const struct bp_config *c)
 	return bp_flow_table_bytes(bp_flow_bounds(c));
 }
 
-void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
 	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns)
 {
 	struct bp_flow_header *h = memory;
-	uint16_t life = 0;
 
 	memset(t, 0, sizeof(*t));
+	t->header = h;
 	t->groups = groups_for(bounds);
 	t->capacity = bounds.proven;
 	t->max_unproven = bounds.unproven;
@@ -62,6 +62,14 @@ void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bo
 	t->flow = (struct bp_flow *)(void *)((uint8_t *)memory + flows_offset(t->groups));
 	t->key[0] = key[0] | 1;
 	t->key[1] = key[1] | 1;
+	bp_flow_age_init(t, idle_ns, opening_ns);
+}
+
+void bp_flow_table_clear(struct bp_flow_table *t)
+{
+	struct bp_flow_header *h = t->header;
+	uint16_t life = 0;
+
 	h->magic = 0; /* readers keep away while it is laid out */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memset(t->group, 0, (size_t)t->groups * sizeof(*t->group));
@@ -71,10 +79,16 @@ void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bo
 		t->flow[i].life = (uint16_t)(life + 1);
 	}
 	h->groups = t->groups;
-	h->capacity = bounds.proven;
+	h->capacity = t->capacity;
 	h->flows_offset = flows_offset(t->groups);
 	__atomic_store_n(&h->magic, BP_FLOW_MAGIC, __ATOMIC_RELEASE);
-	bp_flow_age_init(t, idle_ns, opening_ns);
+}
+
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns)
+{
+	bp_flow_table_attach(t, memory, bounds, key, idle_ns, opening_ns);
+	bp_flow_table_clear(t);
 }
 
 static struct bp_flow *find_in(const struct bp_flow_table *t, uint32_t g, uint16_t tag, uint64_t k0,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dataplane/mqtt/adopt.h"
 #include "dataplane/mqtt/fast_four.h"
 #include "dataplane/mqtt/inspector.h"
 
@@ -50,7 +51,10 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->resync_pushes = (uint8_t)m->resync_pushes;
 	bp_work_init(&in->work, m->work_budget, m->worker_budget);
 	arena = shm->reassembly_len / shm->workers;
-	in->carry = bp_carry_create(shm->reassembly + worker * arena, arena, m->carry_per_flow);
+	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
+	arena -= BP_JOURNAL_BYTES;
+	in->carry = bp_carry_create(
+		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, m->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->four = calloc(1, sizeof(*in->four));
@@ -64,14 +68,14 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 		bp_inspector_free(in);
 		return NULL;
 	}
-	bp_carry_open(in->carry);
-	bp_flow_table_init(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
+	bp_flow_table_attach(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
 		shm->global->hash_key, m->flow_timeout_ns, m->handshake_timeout_ns);
 	in->table.counters = in->counters;
 	in->table.release = bp_flow_release_all;
 	in->table.release_arg = in;
 	in->rules = &no_rules;
 	in->gen = 1;
+	in->not_adopted = bp_adopt(in, c, worker);
 	return in;
 }
 
@@ -103,6 +107,7 @@ void bp_inspector_begin(
 	in->now_ticks = bp_ticks(mono_ns);
 	in->table.now = in->now_ticks;
 	bp_work_time(&in->work, mono_ns);
+	in->table.header->now = in->now_ticks;
 }
 
 bool bp_inspector_wants(
@@ -128,26 +133,16 @@ bool bp_inspector_wants(
 void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
-	uint32_t client_at = f->to_broker ? 0 : 1;
+	const uint32_t width = f->ip6 ? 16 : 4;
+	const uint8_t *client = src + (f->to_broker ? 0 : width);
+	const uint8_t *broker = src + (f->to_broker ? width : 0);
 	uint64_t cport = f->to_broker ? f->sport : f->dport;
 	uint64_t bport = f->to_broker ? f->dport : f->sport;
 
 	l->k1 = (uint64_t)f->ip6 << 56 | (uint64_t)f->vlan_inner << 44 |
 		(uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
-	if (!f->ip6) {
-		uint32_t client, broker;
-
-		memcpy(&client, src + 4 * client_at, 4);
-		memcpy(&broker, src + 4 * (1 - client_at), 4);
-		l->k0 = (uint64_t)client << 32 | broker;
-	} else {
-		uint64_t c[2], b[2];
-
-		memcpy(c, src + 16 * client_at, 16);
-		memcpy(b, src + 16 * (1 - client_at), 16);
-		l->k0 = bp_mix(c[0] ^ in->table.key[0], c[1] ^ in->table.key[1]) ^
-			bp_mix(b[0] ^ in->table.key[1], b[1] + in->table.key[0]);
-	}
+	l->k0 = f->ip6 ? bp_flow_k0_ip6(&in->table, client, broker)
+		       : bp_flow_k0_ip4(client, broker);
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
 }
@@ -228,6 +223,11 @@ uint32_t bp_inspector_flows(const struct bp_inspector *in)
 uint64_t bp_inspector_work(const struct bp_inspector *in)
 {
 	return in->work.total;
+}
+
+const char *bp_inspector_not_adopted(const struct bp_inspector *in)
+{
+	return in->not_adopted;
 }
 
 uint64_t bp_inspector_carried(const struct bp_inspector *in)

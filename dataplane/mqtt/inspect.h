@@ -31,12 +31,14 @@ struct bp_clone_request {
 typedef bool (*bp_clone_fn)(void *arg, const struct bp_clone_request *r);
 
 /*
- * `worker` is the index of its row in the tables of `shm`; its flow table there is wiped: what a
- * stopped data plane knew of streams is not safe to go on with. `record_clones`: alarms of action
+ * `worker` is the index of its row in the tables of `shm`. Connections that an earlier process left
+ * there are adopted, as far as they are sound, and read on. `record_clones`: alarms of action
  * clone go to the ring too (replay). Returns NULL with a sentence.
  */
 struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_shm *shm,
 	unsigned worker, bool record_clones, char *err, size_t err_size);
+/* Why no connection of before could be adopted, in a few words; NULL: there was no such reason. */
+const char *bp_inspector_not_adopted(const struct bp_inspector *in);
 void bp_inspector_free(struct bp_inspector *in);
 void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg);
 

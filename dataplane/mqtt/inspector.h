@@ -7,6 +7,7 @@
 #include "dataplane/mqtt/carry.h"
 #include "dataplane/mqtt/flow.h"
 #include "dataplane/mqtt/inspect.h"
+#include "dataplane/mqtt/journal.h"
 #include "dataplane/mqtt/layouts.h"
 #include "dataplane/mqtt/work.h"
 #include "proto/mqtt.h"
@@ -46,6 +47,7 @@ struct bp_inspector {
 	struct bp_four *four; /* what late frames have in common */
 	/* colder */
 	struct bp_carry *carry;
+	struct bp_journal *journal;
 	uint64_t carry_per_flow;
 	uint64_t carry_unproven; /* of all unproven connections together */
 	uint64_t reorder_bytes;
@@ -59,6 +61,7 @@ struct bp_inspector {
 	void *clone_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_layouts *layouts;
+	const char *not_adopted;
 	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	struct bp_work work;
 };
@@ -144,6 +147,19 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 	return f->stream[dir] >= BP_STREAM_SEEK;
 }
 
+/* Around every change of a flow that is in the table: journal.h. */
+static inline void bp_change_begin(struct bp_inspector *in, const struct bp_flow *f)
+{
+	bp_journal_begin(in->journal, &in->table, f);
+	bp_carry_keep(in->carry);
+}
+
+static inline void bp_change_end(struct bp_inspector *in)
+{
+	bp_journal_end(in->journal);
+	bp_carry_settle(in->carry);
+}
+
 /* stream.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
 /* The first segment of an unknown pair of addresses. NULL: it is not followed. */
@@ -167,6 +183,8 @@ bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 /* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
 uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
+bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 /* Gives the connection up for this reason; its bytes go on being forwarded. */
 void bp_mqtt_opaque(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
@@ -189,6 +207,8 @@ enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
 enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash);
 void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
+bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 
 /* alarm.c: one verdict of one rule, to the ring or out as a clone. */
 struct bp_judged {

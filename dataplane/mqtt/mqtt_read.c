@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/mqtt/inspector.h"
+#include "dataplane/mqtt/adopt.h"
 
 /*
  * A byte stream cut into MQTT control packets. Whole packets are read where they lie; of a packet
@@ -28,6 +28,7 @@ void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 void bp_mqtt_opaque(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
 {
+	bp_journal_deepen(in->journal, f);
 	/* it was not in step: the search goes on */
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_tally(in, BP_C_SEEK_REFUTED);
@@ -191,6 +192,7 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq, head);
 		return;
 	}
+	bp_journal_deepen(in->journal, f);
 	if (!in_turn(f, dir, fixed->type, &why)) {
 		bp_mqtt_opaque(in, f, dir, why);
 		return;
@@ -335,6 +337,7 @@ static void carry_begin(
 	struct bp_mqtt_fixed fixed;
 	uint32_t total;
 
+	bp_journal_deepen(in->journal, f);
 	f->carry_decided[dir] = 0;
 	f->carry_need[dir] = 0;
 	if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK) {
@@ -479,6 +482,27 @@ uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, u
 		f->carry_need[dir] == 0 ? header_at(f, dir) : carried(in, f, dir)->packet;
 
 	return p[0] >> 4;
+}
+
+bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	const uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	struct bp_mqtt_fixed fixed;
+	struct carried *c;
+
+	if (need == 0)
+		return f->carry[dir] == 0 && have >= 1 && have < BP_MQTT_FIXED_MAX &&
+		       bp_mqtt_fixed(header_at(f, dir), have, &fixed) == BP_MQTT_MORE;
+	if (have >= need || !bp_adopt_block(in, f, f->carry[dir], sizeof(*c) + (uint64_t)have))
+		return false;
+	/* the head may be checked beyond what is there: it begins from the start */
+	c = carried(in, f, dir);
+	c->head = (struct bp_mqtt_head){0};
+	if (bp_mqtt_fixed(c->packet, have, &fixed) == BP_MQTT_OK &&
+		fixed.header_len + fixed.remaining == need)
+		return true;
+	bp_adopt_undo(in, f, f->carry[dir]);
+	return false;
 }
 
 bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap)

@@ -257,6 +257,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 	} else {
 		enum bp_mqtt_error e;
 
+		bp_journal_deepen(in->journal, f);
 		e = head == NULL ? bp_mqtt_publish(f->version, flags, body, len, &p)
 				 : bp_mqtt_resume(f->version, flags, body, len, len, head, &p);
 		if (e != BP_MQTT_OK) {

@@ -317,12 +317,17 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 			bp_tally(in, BP_C_SEG_EMPTY);
 			return;
 		}
+		bp_change_begin(in, f);
 		f->next[dir] += frame->payload_len;
 		bp_mqtt_read(
 			in, f, dir, frame->data + frame->payload, frame->payload_len, frame->seq);
+		bp_change_end(in);
 		return;
 	}
+	bp_change_begin(in, f);
+	bp_journal_deepen(in->journal, f);
 	segment_slow(in, f, frame, dir);
+	bp_change_end(in);
 }
 
 /* NULL: counted; the connection passes unread. */
@@ -344,6 +349,7 @@ static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame
 
 	if (f == NULL)
 		return NULL;
+	bp_journal_begin_new(in->journal, &in->table, f);
 	memcpy(f->client_ip, client, width);
 	memcpy(f->broker_ip, broker, width);
 	f->opened_ns = in->now_ns;
@@ -389,5 +395,6 @@ struct bp_flow *bp_stream_first(
 	} else {
 		bp_tally(in, BP_C_SEG_NO_FLOW);
 	}
+	bp_change_end(in);
 	return f;
 }

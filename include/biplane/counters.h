@@ -332,6 +332,11 @@
 		"unproven connections evicted: max_unproven or carry_unproven reached")            \
 	X(FLOW_NO_SLOT, FLOW, "flows_no_slot",                                                     \
 		"new connections not followed: only proven ones could be evicted")                 \
+	X(FLOW_ADOPTED, FLOW, "flows_adopted", "connections read on after a restart of biplane")   \
+	X(FLOW_ADOPTED_RESYNC, FLOW, "flows_adopted_resync",                                       \
+		"adopted after a restart, but their cut packet was damaged: resynchronizing")      \
+	X(FLOW_NOT_ADOPTED, FLOW, "flows_not_adopted",                                             \
+		"damaged at a restart: picked up mid-stream")                                      \
 	/* streams */                                                                              \
 	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \

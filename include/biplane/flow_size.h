@@ -6,6 +6,9 @@
 
 struct bp_config;
 
+/* In front of a worker's reassembly memory: what it was changing when its process ended. */
+#define BP_JOURNAL_BYTES 1024u
+
 /*
  * Bytes of one worker's flow table in the segment, for this configuration. Both planes size the
  * segment alike with it; only the data plane knows what is inside.

@@ -65,6 +65,16 @@ void rig_open(struct rig *r)
 	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 
+void rig_restart(struct rig *r)
+{
+	char err[256] = "";
+
+	bp_inspector_free(r->in);
+	r->in = bp_inspector_create(&r->config, &r->shm, 0, true, err, sizeof(err));
+	must(r->in != NULL, err);
+	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+}
+
 void rig_advance(struct rig *r, uint64_t ns)
 {
 	r->now_ns += ns;
@@ -257,11 +267,32 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 	return false;
 }
 
+static void record_frame(struct rig_frames *f, const uint8_t *frame, size_t len)
+{
+	f->frame = realloc(f->frame, (f->n + 1) * sizeof(*f->frame));
+	must(f->frame != NULL, "no memory");
+	memset(&f->frame[f->n], 0, sizeof(*f->frame));
+	bytes_add(&f->frame[f->n++], frame, len);
+}
+
+void rig_frames_free(struct rig_frames *f)
+{
+	while (f->n != 0)
+		bytes_free(&f->frame[--f->n]);
+	free(f->frame);
+	f->frame = NULL;
+}
+
 void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
 {
-	uint8_t *exact = malloc(len);
+	uint8_t *exact;
 	struct bp_frame f;
 
+	if (r->record != NULL) {
+		record_frame(r->record, frame, len);
+		return;
+	}
+	exact = malloc(len);
 	must(exact != NULL, "no memory");
 	memcpy(exact, frame, len);
 	switch (bp_frame_parse(exact, (uint32_t)len, (uint32_t)len, &f)) {

@@ -8,6 +8,12 @@
 #include "mqtt_peer.h"
 #include "shm/layout.h"
 
+struct rig_frames {
+	size_t n;
+	struct bytes *frame;
+};
+void rig_frames_free(struct rig_frames *f);
+
 /*
  * An inspector with all that it needs around it: a segment in private memory, rules, a clock that
  * stands unless it is moved, the alarms as it wrote them. Aborts with a line when something that
@@ -31,6 +37,7 @@ struct rig {
 	uint32_t len[BP_BATCH];
 	uint64_t n_batched, n_general; /* of these, read the general way */
 	uint64_t n_looked, n_alike;    /* and as some of four (dataplane/mqtt/fast_four.h) */
+	struct rig_frames *record;     /* frames are noted here, and not read */
 	uint32_t pieces; /* cut frames in pieces of so many bytes behind the headers; 0: whole */
 };
 
@@ -39,6 +46,8 @@ void rig_defaults(struct rig *r);
 void rig_open(struct rig *r);
 /* Expires every flow, demands that nothing is carried any more, and frees all. */
 void rig_close(struct rig *r);
+/* The process is killed, and another one begins with what lies in the segment. */
+void rig_restart(struct rig *r);
 /* Moves the clock far enough that every flow is over its time, and lets them go. */
 void rig_expire_all(struct rig *r);
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_JOURNAL_H
+#define BP_DATAPLANE_MQTT_JOURNAL_H
+
+#include <string.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/mqtt/flow.h"
+
+/*
+ * What a worker's process was changing when it was killed. A segment is forwarded only after it was
+ * read, so the sender of a segment that was being read sends it again: a flow that the next process
+ * finds as it was before that segment is read on as if nothing had happened.
+ *
+ * One flow is in work at a time. Its first line is copied before any change, the others before the
+ * first change there: nearly every segment needs the first one only. Lies in the segment, in front
+ * of the arena. A process is killed between two instructions, and all stores before that one are
+ * seen by whoever comes next: their order in the program is all that counts.
+ */
+struct bp_journal {
+	uint32_t slot;  /* of the flow in work, plus one; 0: none is */
+	uint32_t lines; /* of 64 bytes that are copied; 0: the flow is new */
+	struct bp_flow before;
+};
+_Static_assert(sizeof(struct bp_journal) <= BP_JOURNAL_BYTES, "there is no space for the journal");
+
+/* The compiler moves no store across. */
+static inline void bp_journal_order(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void bp_journal_begin(
+	struct bp_journal *j, const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	memcpy(&j->before, f, 64);
+	j->lines = 1;
+	bp_journal_order();
+	j->slot = (uint32_t)(f - t->flow) + 1;
+	bp_journal_order();
+}
+
+/* A flow that was just added: there is nothing to go back to but that it was not there. */
+static inline void bp_journal_begin_new(
+	struct bp_journal *j, const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	j->lines = 0;
+	bp_journal_order();
+	j->slot = (uint32_t)(f - t->flow) + 1;
+	bp_journal_order();
+}
+
+/* Before anything but the first line of the flow in work, or what it has in the arena, changes. */
+static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow *f)
+{
+	if (j->lines != 1)
+		return;
+	memcpy((uint8_t *)&j->before + 64, (const uint8_t *)f + 64, sizeof(*f) - 64);
+	bp_journal_order();
+	j->lines = sizeof(*f) / 64;
+	bp_journal_order();
+}
+
+static inline void bp_journal_end(struct bp_journal *j)
+{
+	bp_journal_order();
+	j->slot = 0;
+	bp_journal_order();
+}
+
+#endif

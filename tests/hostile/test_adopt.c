@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The machine kills the data plane: between two segments, at each instruction of reading one, and
+ * with what lies in the segment damaged. The next process reads on where the first one was.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+static struct rig rig, next;
+static struct rig_frames frames;
+
+/* Small tables: all of them are copied for each instruction. */
+static void open_rig(struct rig *r)
+{
+	struct bp_config_mqtt *m;
+
+	rig_defaults(r);
+	m = &r->config.mqtt;
+	m->flows = 16;
+	m->carry_per_flow = 4096;
+	m->carry_total = 16384;
+	m->reorder_bytes = 4096;
+	m->topic_states = 16;
+	m->max_rules = 4;
+	m->alarm_ring = 32768;
+	m->max_topic_aliases = 16;
+	rig_open(r);
+	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "plant/#", BP_COND_GT, 80)}, 1);
+}
+
+static void text(struct bytes *b, const char *topic, const char *value, uint8_t qos, uint16_t id)
+{
+	mq_publish(
+		b, &(struct mq_publish){
+			   .version = 4, .topic = topic, .payload = value, .qos = qos, .id = id});
+}
+
+static void alias(struct bytes *b, uint16_t n, const char *topic, const char *value)
+{
+	mq_publish(b,
+		&(struct mq_publish){.version = 5, .topic = topic, .alias = n, .payload = value});
+}
+
+/* The bytes of `b` in segments of so many, then an acknowledgement. */
+static void send_cut(struct peer *c, struct bytes *b, size_t piece)
+{
+	for (size_t at = 0; at < b->n; at += piece)
+		rig_send(&rig, c, CLIENT, b->p + at, b->n - at < piece ? b->n - at : piece);
+	bytes_free(b);
+	rig_ack(&rig, c, BROKER);
+}
+
+static const char long_topic[] =
+	"plant/a-name-that-takes-more-than-the-smallest-block-of-the-arena-has/"
+	"and-so-another-block-is-taken-when-the-alias-is-mapped-to-it-in-place-of-the-short-one";
+
+/* Four clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6. Nobody pings. */
+static void record(void)
+{
+	struct peer plain, aliases, cut, six;
+	struct bytes b = {0};
+	char value[16];
+
+	rig.record = &frames;
+	peer_init(&plain, false, 1, 100, 200);
+	peer_init(&aliases, false, 2, 0xfffffff0, 300);
+	peer_init(&cut, false, 3, 400, 500);
+	peer_init(&six, true, 4, 600, 700);
+	rig_connect(&rig, &plain, 4, "plain");
+	rig_connect_alias(&rig, &aliases, "aliases", 8, 8);
+	rig_connect(&rig, &cut, 4, "cut");
+	rig_connect(&rig, &six, 4, "six");
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(value, sizeof(value), "%u.5", 79 + i);
+		text(&b, "plant/plain", value, 0, 0);
+		rig_send_bytes(&rig, &plain, CLIENT, &b);
+		alias(&b, 1 + i % 2, i < 2 ? "plant/short" : i == 3 ? long_topic : "", value);
+		alias(&b, 1, "", value);
+		rig_send_bytes(&rig, &aliases, CLIENT, &b);
+		text(&b, "plant/cut", value, 1, (uint16_t)(i + 1));
+		text(&b, "other/cut", value, 1, (uint16_t)(i + 101));
+		text(&b, "plant/again", value, 0, 0);
+		send_cut(&cut, &b, 1 + 8 * i);
+		mq_ack(&b, MQ_PUBACK, (uint16_t)(i + 1));
+		rig_send_bytes(&rig, &cut, BROKER, &b);
+		text(&b, "plant/six", value, 0, 0);
+		rig_send_bytes(&rig, &six, CLIENT, &b);
+		rig_ack(&rig, &six, BROKER);
+	}
+	rig.record = NULL;
+}
+
+static void read_from(struct rig *r, size_t first)
+{
+	for (size_t i = first; i < frames.n; i++)
+		rig_frame(r, frames.frame[i].p, frames.frame[i].n);
+	rig_flush(r);
+}
+
+static struct told_list due;
+
+static bool same(const struct told *a, const struct told *b)
+{
+	return strcmp(a->topic, b->topic) == 0 && strcmp(a->client, b->client) == 0 &&
+	       a->value == b->value && a->client_port == b->client_port;
+}
+
+static size_t times_in(const struct told_list *l, const struct told *one)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += same(&l->a[i], one);
+	return n;
+}
+
+static void open_all(void)
+{
+	open_rig(&rig);
+	open_rig(&next);
+	record();
+	read_from(&next, 0);
+	due = rig_told(&next);
+	assert_true(due.n > 10);
+}
+
+static void close_all(void)
+{
+	told_free(&due);
+	rig_frames_free(&frames);
+	rig_close(&rig);
+	rig_close(&next);
+}
+
+static void all_are_told(struct rig *r, size_t frame, size_t step)
+{
+	struct told_list got = rig_told(r);
+
+	for (size_t i = 0; i < due.n; i++) {
+		size_t n = times_in(&got, &due.a[i]), want = times_in(&due, &due.a[i]);
+
+		/* an alarm that was told before the process was killed may come twice */
+		if (n < want)
+			fail_msg("frame %zu, step %zu: %zu alarms of %s, %g, not %zu", frame, step,
+				n, due.a[i].topic, due.a[i].value, want);
+	}
+	for (size_t i = 0; i < got.n; i++)
+		assert_true(times_in(&due, &got.a[i]) > 0);
+	told_free(&got);
+}
+
+/* Killed between two segments, each time. */
+static void connections_are_read_on(void **state)
+{
+	(void)state;
+	open_all();
+	for (size_t i = 0; i < frames.n; i++) {
+		uint32_t flows = bp_inspector_flows(rig.in);
+		uint64_t carried = bp_inspector_carried(rig.in);
+
+		rig_restart(&rig);
+		assert_int_equal(bp_inspector_flows(rig.in), flows);
+		assert_int_equal(bp_inspector_carried(rig.in), carried);
+		rig_frame(&rig, frames.frame[i].p, frames.frame[i].n);
+	}
+	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_FLOW_MIDWAY), 0);
+	assert_int_equal(rig_count(&rig, BP_C_FLOW_NOT_ADOPTED), 0);
+	all_are_told(&rig, 0, 0);
+	close_all();
+}
+
+/* What a process leaves, of which the next one makes use. */
+struct part {
+	void *of, *copy, *to;
+	size_t n;
+};
+static struct part part[8];
+static unsigned n_parts;
+
+static void add_part(void *of, void *to, size_t n)
+{
+	part[n_parts++] = (struct part){of, malloc(n), to, n};
+	assert_non_null(part[n_parts - 1].copy);
+}
+
+static void add_parts(void)
+{
+	const struct bp_shm *a = &rig.shm, *b = &next.shm;
+
+	n_parts = 0;
+	add_part(a->flows, b->flows, a->flows_len);
+	add_part(a->reassembly, b->reassembly, a->reassembly_len);
+	add_part(a->alarm_ring, b->alarm_ring, a->workers * a->alarm_ring_stride);
+	add_part(a->rule_state, b->rule_state, a->rule_state_len * sizeof(*a->rule_state));
+	add_part(a->global, b->global, sizeof(*a->global));
+}
+
+/* The parts of the other process to the copies; whether any has changed since. */
+static bool look_at(pid_t pid)
+{
+	static uint8_t now[1 << 20];
+	struct iovec to[8], from[8];
+	bool changed = false;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < n_parts; i++) {
+		assert_true(at + part[i].n <= sizeof(now));
+		to[i] = (struct iovec){now + at, part[i].n};
+		from[i] = (struct iovec){part[i].of, part[i].n};
+		at += part[i].n;
+	}
+	assert_int_equal(process_vm_readv(pid, to, n_parts, from, n_parts, 0), at);
+	for (unsigned i = 0; i < n_parts; i++) {
+		if (memcmp(part[i].copy, to[i].iov_base, part[i].n) != 0) {
+			memcpy(part[i].copy, to[i].iov_base, part[i].n);
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+/* The next process begins with the copies; the segment that was being read is sent again. */
+static void read_on(size_t frame, size_t step)
+{
+	for (unsigned i = 0; i < n_parts; i++)
+		memcpy(part[i].to, part[i].copy, part[i].n);
+	memset(next.shm.counters, 0, sizeof(*next.shm.counters));
+	rig_restart(&next);
+	read_from(&next, frame);
+	if (rig_count(&next, BP_C_SEEK_ENTERED) != 0 || rig_count(&next, BP_C_FLOW_MIDWAY) != 0)
+		fail_msg("frame %zu, step %zu: a connection is not read on", frame, step);
+	all_are_told(&next, frame, step);
+}
+
+static void child(void)
+{
+	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	for (size_t i = 0; i < frames.n; i++) {
+		raise(SIGSTOP);
+		rig_frame(&rig, frames.frame[i].p, frames.frame[i].n);
+	}
+	_exit(0);
+}
+
+static bool stopped_by(pid_t pid, int *sig)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (!WIFSTOPPED(status))
+		return false;
+	*sig = WSTOPSIG(status);
+	return true;
+}
+
+static void killed_at_every_instruction(void **state)
+{
+	size_t frame = 0, step = 0, kills = 0;
+	pid_t pid;
+	int sig;
+
+	(void)state;
+	open_all();
+	add_parts();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		child();
+	while (stopped_by(pid, &sig)) {
+		if (sig == SIGSTOP) {
+			step = 0;
+			frame++;
+		}
+		if (frame != 0 && look_at(pid)) {
+			read_on(frame - 1, step);
+			kills++;
+		}
+		step++;
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
+			break;
+	}
+	printf("killed after each of %zu stores\n", kills);
+	assert_int_equal(frame, frames.n);
+	assert_true(kills > 1000);
+	for (unsigned i = 0; i < n_parts; i++)
+		free(part[i].copy);
+	close_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connections_are_read_on),
+		cmocka_unit_test(killed_at_every_instruction),
+	};
+
+	return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
+}
