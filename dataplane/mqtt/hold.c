@@ -5,73 +5,133 @@
  * Segments that arrived ahead of the stream. The frame itself is long gone to its receiver; a copy
  * of its payload waits in the arena until the bytes before it come, or can never come.
  *
- * Blocks in the order of their sequence numbers, in a ring: the flow knows the last one, behind
- * which nearly every segment goes, and its `next` is the first. Segments that continue a block are
- * added to it, so that there are few blocks but where there are holes, and what a block takes of
- * reorder_bytes is the memory it takes: a sender of one-byte segments gets no longer list.
+ * Blocks are nodes of a treap, a binary tree in the order of their sequence numbers that is a heap
+ * by a random priority: the place of a segment is found in O(log n) steps, however many holes there
+ * are. Nobody without the segment's secret key can predict priorities, so nobody can unbalance it.
+ * A segment that continues a block is added to it, so that there are few blocks but where there are
+ * holes, and a block counts against reorder_bytes with the memory that it takes.
+ *
+ * Bytes that come twice are taken as Linux takes them: see replaces().
  */
 struct held {
-	bp_carry_ref next;
+	bp_carry_ref left, right;
+	uint32_t priority;
 	uint32_t seq;
 	uint32_t len;
 	uint8_t data[];
 };
-
-/*
- * Blocks that are looked at for the place of a segment which is not the last. A sender that leaves
- * more holes than that has its own reading to lose, not the others' time.
- */
-#define LOOK_MAX 64
 
 static struct held *held_at(const struct bp_inspector *in, bp_carry_ref ref)
 {
 	return (struct held *)(void *)bp_carry_data(in->carry, ref);
 }
 
-static struct held *first(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+static uint32_t room_of(const struct bp_inspector *in, bp_carry_ref ref)
 {
-	return held_at(in, held_at(in, f->held[dir])->next);
+	return (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(struct held);
 }
 
-static void pop(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static bool begins_by(const struct held *h, uint32_t seq)
 {
-	struct held *last = held_at(in, f->held[dir]);
-	bp_carry_ref ref = last->next;
+	return (int32_t)(h->seq - seq) <= 0;
+}
 
+static const struct held *first(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	const struct held *h = held_at(in, f->held[dir]);
+
+	while (h->left != 0)
+		h = held_at(in, h->left);
+	return h;
+}
+
+/* Takes the first block out of the tree. The caller gives it back, by release(). */
+static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_carry_ref *link = &f->held[dir], ref;
+
+	while (held_at(in, *link)->left != 0)
+		link = &held_at(in, *link)->left;
+	ref = *link;
+	*link = held_at(in, ref)->right;
 	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
-	if (ref == f->held[dir]) {
-		f->held[dir] = 0;
+	if (f->held[dir] == 0)
 		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
-	} else {
-		last->next = held_at(in, ref)->next;
-	}
-	bp_flow_release(in, f, ref);
+	return ref;
 }
 
 void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0)
-		pop(in, f, dir);
+		bp_flow_release(in, f, take_first(in, f, dir));
 }
 
-/* *before: the last block that begins no later than `seq`; 0: none does. False: too far to look. */
-static bool find_before(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
-	uint32_t seq, bp_carry_ref *before)
+/* The last block that begins no later than `seq`; 0: none does. */
+static bp_carry_ref find_before(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	bp_carry_ref at;
+	bp_carry_ref at = f->held[dir], before = 0;
 
-	*before = f->held[dir];
-	if (*before == 0 || (int32_t)(held_at(in, *before)->seq - seq) <= 0)
-		return true;
-	*before = 0;
-	at = held_at(in, f->held[dir])->next;
-	for (unsigned i = 0; i < LOOK_MAX; i++) {
-		if ((int32_t)(held_at(in, at)->seq - seq) > 0)
-			return true;
-		*before = at;
-		at = held_at(in, at)->next;
+	while (at != 0) {
+		const struct held *h = held_at(in, at);
+
+		if (begins_by(h, seq)) {
+			before = at;
+			at = h->right;
+		} else {
+			at = h->left;
+		}
 	}
-	return false;
+	return before;
+}
+
+/* The subtree `at` in two: what begins by `seq`, and what begins later. */
+static void split(const struct bp_inspector *in, bp_carry_ref at, uint32_t seq, bp_carry_ref *by,
+	bp_carry_ref *later)
+{
+	while (at != 0) {
+		struct held *h = held_at(in, at);
+
+		if (begins_by(h, seq)) {
+			*by = at;
+			by = &h->right;
+			at = h->right;
+		} else {
+			*later = at;
+			later = &h->left;
+			at = h->left;
+		}
+	}
+	*by = *later = 0;
+}
+
+static void insert(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+{
+	bp_carry_ref *link = &f->held[dir];
+	struct held *h = held_at(in, ref);
+
+	h->priority = (uint32_t)bp_mix(
+		h->seq ^ in->table.key[0], (uint64_t)ref ^ in->table.key[1] ^ in->mono_ns);
+	while (*link != 0 && held_at(in, *link)->priority >= h->priority) {
+		struct held *above = held_at(in, *link);
+
+		link = begins_by(above, h->seq) ? &above->right : &above->left;
+	}
+	split(in, *link, h->seq, &h->left, &h->right);
+	*link = ref;
+	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
+	f->pending |= BP_FLOW_HELD(dir);
+}
+
+/*
+ * Whether p[0..n) at `seq` takes the place of what is in the block. Linux keeps what came first,
+ * but for a segment that begins where a queued one does, and is longer: that one is replaced
+ * (tcp_data_queue_ofo).
+ */
+static bool replaces(const struct held *h, uint32_t seq, uint32_t n)
+{
+	return seq == h->seq && n > h->len;
 }
 
 /* What of p[0..n), at `seq`, continues the block and finds room in it; returns how much is in it
@@ -79,7 +139,6 @@ static bool find_before(const struct bp_inspector *in, const struct bp_flow *f, 
 static uint32_t add_to(
 	const struct bp_inspector *in, bp_carry_ref ref, uint32_t seq, const uint8_t *p, uint32_t n)
 {
-	uint32_t room = (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(struct held);
 	struct held *h = held_at(in, ref);
 	uint32_t at = seq - h->seq, more;
 
@@ -87,20 +146,22 @@ static uint32_t add_to(
 		return 0;
 	if (h->len - at >= n)
 		return n;
+	if (replaces(h, seq, n))
+		memcpy(h->data, p, h->len);
 	more = n - (h->len - at);
-	if (more > room - h->len)
-		more = room - h->len;
+	if (more > room_of(in, ref) - h->len)
+		more = room_of(in, ref) - h->len;
 	memcpy(h->data + h->len, p + (h->len - at), more);
 	h->len += more;
 	return h->len - at;
 }
 
 /*
- * A block behind `before` (0: the first). One that continues another is taken larger than what is
- * at hand, for what will follow, as long as it is a small part of what there may be.
+ * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
+ * will follow, as long as it is a small part of what there may be.
  */
 static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref before,
-	bool continues, uint32_t seq, const uint8_t *p, uint32_t n)
+	uint32_t seq, const uint8_t *p, uint32_t n)
 {
 	uint64_t need = sizeof(struct held) + (uint64_t)n, room = need;
 	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
@@ -111,7 +172,7 @@ static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return false;
 	}
-	if (continues)
+	if (before != 0)
 		room = 2 * bp_carry_size(in->carry, before);
 	if (room > in->reorder_bytes / 8)
 		room = in->reorder_bytes / 8;
@@ -129,18 +190,7 @@ static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 	h->seq = seq;
 	h->len = n;
 	memcpy(h->data, p, n);
-	if (f->held[dir] == 0) {
-		h->next = ref;
-	} else {
-		struct held *b = held_at(in, before != 0 ? before : f->held[dir]);
-
-		h->next = b->next;
-		b->next = ref;
-	}
-	if (before == f->held[dir])
-		f->held[dir] = ref;
-	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
-	f->pending |= BP_FLOW_HELD(dir);
+	insert(in, f, dir, ref);
 	return true;
 }
 
@@ -153,10 +203,11 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 
 	/* of the true stream hardly anything comes so far ahead: a stranger's would wait for ever
 	 */
-	if (seq + n - f->next[dir] > in->reorder_bytes || !find_before(in, f, dir, seq, &before)) {
+	if (seq + n - f->next[dir] > in->reorder_bytes) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return;
 	}
+	before = find_before(in, f, dir, seq);
 	if (before != 0) {
 		old = held_at(in, before)->len;
 		continues = seq - held_at(in, before)->seq <= old;
@@ -172,15 +223,15 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 		bp_tally(in, BP_C_SEG_REORDER_TOTAL);
 		return;
 	}
-	if (add_block(in, f, dir, before, continues, seq + have, p + have, n - have))
+	if (add_block(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 }
 
 void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0) {
-		const struct held *h = first(in, f, dir);
-		uint32_t old = f->next[dir] - h->seq;
+		uint32_t old = f->next[dir] - first(in, f, dir)->seq;
+		bp_carry_ref ref;
 
 		if (f->stream[dir] == BP_STREAM_OPAQUE) {
 			bp_hold_release(in, f, dir);
@@ -188,16 +239,17 @@ void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 		}
 		if ((int32_t)old < 0)
 			return;
-		if (old < h->len) {
+		/* reading may give up the connection and all that it holds: not this one, then */
+		ref = take_first(in, f, dir);
+		if (old < held_at(in, ref)->len) {
+			const struct held *h = held_at(in, ref);
 			uint32_t at = f->next[dir];
 
 			f->next[dir] = h->seq + h->len;
 			bp_work_allow(&in->work, h->len - old);
 			bp_mqtt_read(in, f, dir, h->data + old, h->len - old, at);
 		}
-		/* reading may have given the connection up, and everything it held with it */
-		if (f->held[dir] != 0)
-			pop(in, f, dir);
+		bp_flow_release(in, f, ref);
 	}
 }
 

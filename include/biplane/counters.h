@@ -304,7 +304,7 @@
 	X(SEG_OVERLAP, INSPECT, "segments_overlap", "partly retransmitted: the new part was read") \
 	X(SEG_OUT_OF_ORDER, INSPECT, "segments_out_of_order", "ahead of the stream: a copy waits") \
 	X(SEG_REORDER_FULL, INSPECT, "segments_reorder_full",                                      \
-		"ahead of the stream beyond what reorder_bytes allows, or amid too many holes")    \
+		"ahead of the stream beyond what reorder_bytes allows")                            \
 	X(SEG_REORDER_TOTAL, INSPECT, "segments_reorder_total",                                    \
 		"ahead of the stream while half of carry_total is in use")                         \
 	X(SEG_BAD_CHECKSUM, INSPECT, "segments_bad_checksum",                                      \

@@ -125,13 +125,12 @@ static void reorder_odd(void **state)
 	rig_close(&rig);
 }
 
-/* More holes than are looked through: what is last still waits, and all is well when they close. */
+/* Many holes: a piece finds its place wherever it belongs, and all is well when they close. */
 static void reorder_holes(void **state)
 {
 	enum { BETWEEN = 200 };
 	struct peer c;
 	struct bytes b = {0};
-	uint64_t full;
 
 	(void)state;
 	open_rig();
@@ -142,12 +141,10 @@ static void reorder_holes(void **state)
 	for (size_t at = BETWEEN; at + BETWEEN < b.n; at += BETWEEN)
 		piece(&c, &b, at, at + 1);
 	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
-	/* near the front, and too far from either end */
+	/* near the front, and far from either end */
 	piece(&c, &b, 10 * BETWEEN + 50, 10 * BETWEEN + 60);
-	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
 	piece(&c, &b, 90 * BETWEEN + 50, 90 * BETWEEN + 60);
-	full = rig_count(&rig, BP_C_SEG_REORDER_FULL);
-	assert_int_equal(full, 1);
+	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
 	piece(&c, &b, 0, b.n);
 	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), rig_told_count(&rig));
 	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
