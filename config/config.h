@@ -147,6 +147,7 @@ struct bp_config_mqtt {
 	uint32_t max_topic_aliases;           /* per direction of a flow */
 	uint32_t work_budget, worker_budget;  /* percent of a core */
 	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */
+	uint32_t min_ttl;                     /* of a segment that is read */
 	uint32_t topic_states;
 	uint32_t max_rules;
 	uint64_t alarm_ring; /* bytes, per worker */

@@ -68,6 +68,8 @@ static const struct bp_setting rows[] = {
 	 .help = "The same for all connections of a worker together, so that the rest of the core is left for forwarding."},
 	{.path = "mqtt.resync_pushes", .type = &bp_type_uint, AT(mqtt.resync_pushes), .min = 0, .max = 64, .preset = "4",
 	 .help = "After bytes were lost to inspection: how many times in a row a client must have written whole packets, a short segment each and on topics that it published on this connection before, until its publications on those are read again. 0 waits for a packet that the broker answers, which a client that publishes with QoS 0 alone may never send."},
+	{.path = "mqtt.min_ttl", .type = &bp_type_uint, AT(mqtt.min_ttl), .min = 1, .max = 255, .preset = "1",
+	 .help = "Segments with a lower TTL (IPv4) or hop limit (IPv6) are forwarded but not read: how far the brokers are, plus one, where they are behind further routers, so that a segment that cannot reach them raises no alarm."},
 	{.path = "mqtt.topic_states", .type = &bp_type_uint, AT(mqtt.topic_states), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Pairs of rule and topic whose state (clear, hold, repeat) is kept."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(mqtt.max_rules), .min = 1, .max = 131072, .preset = "16384",

@@ -24,6 +24,7 @@
 #define BP_TCP_RST 0x04
 #define BP_TCP_PSH 0x08
 #define BP_TCP_ACK 0x10
+#define BP_TCP_URG 0x20
 
 enum bp_frame_kind {
 	BP_FRAME_OTHER, /* not TCP over IP */

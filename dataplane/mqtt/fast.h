@@ -29,6 +29,10 @@
 
 #define BP_FAST_L3 14u
 #define BP_FAST_L4 34u
+/* TCP flags that are looked at: all but PSH, and those of ECN. */
+#define BP_FAST_FLAGS (BP_TCP_FIN | BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK | BP_TCP_URG)
+/* How far behind an acknowledgement may be. */
+#define BP_FAST_ACK_WINDOW UINT16_MAX
 
 /* What is to be done with a frame. */
 enum bp_fast_verdict {
@@ -176,8 +180,9 @@ static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *fr
 
 	p->body = 0;
 	/* not: QoS 2, or DUP, which is counted; nor less than a topic of one character */
-	if ((frame[BP_FAST_L4 + 13] & 0x17) != BP_TCP_ACK || at + 5 > end ||
-		(head[0] & 0xfc) != 0x30 || end > UINT16_MAX)
+	if ((frame[BP_FAST_L4 + 13] & BP_FAST_FLAGS) != BP_TCP_ACK ||
+		frame[BP_FAST_L3 + 8] < in->min_ttl || at + 5 > end || (head[0] & 0xfc) != 0x30 ||
+		end > UINT16_MAX)
 		return;
 	remaining = head[1];
 	p->len = (uint16_t)(end - at);
@@ -224,6 +229,7 @@ static inline enum bp_fast_verdict bp_fast_value(
 
 /* A flow's `stream` of this direction, `version` and so on, as bp_fast_is() wants them. */
 #define BP_FAST_PROOF (BP_FLOW_IN_TABLE | BP_FLOW_PROVEN)
+#define BP_FAST_PROOF_ASKED (BP_FAST_PROOF | BP_FLOW_MARKED)
 #define BP_FAST_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, BP_FAST_PROOF})
 
 /*
@@ -237,10 +243,10 @@ static inline bool bp_fast_is(const struct bp_flow *f, const struct bp_lookup *l
 	const struct bp_fast_publish *p, bp_v16 memo, bp_v16 memo_asked, bp_v16 state,
 	uint8_t version_asked)
 {
-	/* stream[2], version, flags, pending, proof, life: not what is written for each frame, which
-	 * a wider load would have to wait for when the next one is of the same flow */
-	const bp_v16 state_asked = {
-		0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff, BP_FAST_PROOF, 0, 0};
+	/* stream[2], version, flags, pending, proof, life: not what is written for each frame,
+	 * which a wider load would have to wait for when the next one is of the same flow */
+	const bp_v16 state_asked = {0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff,
+		BP_FAST_PROOF_ASKED, 0, 0};
 	const uint8_t *line = (const uint8_t *)f;
 	bp_v16 differ;
 
@@ -274,7 +280,7 @@ static inline bool bp_fast_known(const struct bp_flow *f, const struct bp_lookup
 
 /*
  * Whether the segment is the next of its stream. An acknowledgement beyond what was seen of the
- * broker shows a gap there.
+ * broker shows a gap there, or is anybody's; so is one of long ago.
  */
 static inline bool bp_fast_in_sequence(const struct bp_flow *f, const uint8_t *tcp)
 {
@@ -282,8 +288,7 @@ static inline bool bp_fast_in_sequence(const struct bp_flow *f, const uint8_t *t
 
 	if (bp_be32(tcp + 4) != f->next[BP_TO_BROKER])
 		return false;
-	return __builtin_expect(ack == f->next[BP_FROM_BROKER], 1) ||
-	       (int32_t)(ack - f->next[BP_FROM_BROKER]) < 0 ||
+	return __builtin_expect(f->next[BP_FROM_BROKER] - ack <= BP_FAST_ACK_WINDOW, 1) ||
 	       f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN ||
 	       f->stream[BP_FROM_BROKER] >= BP_STREAM_SEEK;
 }

@@ -51,7 +51,7 @@ static void set_head(struct bp_four *x, const uint8_t *frame)
 	const uint32_t octets = x->topic - x->at;
 
 	x->tcp = bp_v16_load(frame + BP_FOUR_AT_TCP);
-	x->tcp_asked = (bp_v16){0xf0, 0x17};
+	x->tcp_asked = (bp_v16){0xf0, BP_FAST_FLAGS};
 	x->tcp &= x->tcp_asked;
 	for (uint32_t i = 0; i < octets; i++) {
 		x->head_asked[i] = i == 0 ? 0xfe : 0xff; /* not: RETAIN */
@@ -93,6 +93,8 @@ bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct 
 	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what)
 {
 	memset(x, 0, sizeof(*x));
+	if (in->min_ttl > 1)
+		return false;
 	x->at = bp_fast_at(frame);
 	if (p->end <= BP_FOUR_AT_REST || p->end < x->at + BP_FOUR_HEAD)
 		return false;

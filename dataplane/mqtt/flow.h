@@ -16,7 +16,7 @@
 
 /*
  * One TCP connection between a client and a broker. Both directions are one entry: dir 0 goes to
- * the broker, dir 1 comes from it. 256 bytes; a segment in sequence touches the first line only.
+ * the broker, dir 1 comes from it. 320 bytes; a segment in sequence touches the first line only.
  */
 enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
 
@@ -25,6 +25,7 @@ enum bp_stream {
 	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
 	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
 	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
+	BP_STREAM_ENDED,    /* behind a DISCONNECT: nobody reads on */
 	BP_STREAM_SEEK,     /* searching for a provable boundary */
 	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
 };
@@ -53,6 +54,11 @@ enum bp_stream {
 /* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
 #define BP_FLOW_PROVEN 0x08
 #define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
+#define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the shortest way */
+
+/* What of line 4 is in use. */
+#define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
+#define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
 
 #define BP_NO_FLOW UINT32_MAX
 
@@ -105,22 +111,38 @@ struct bp_flow {
 	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
 	uint32_t held_bytes[2];
 	uint32_t fin_seq[2];
-	uint32_t syn_seq; /* initial sequence number: the client's, or of BP_FLOW_SYN_AGAIN */
+	uint32_t syn_seq; /* the client's initial sequence number */
 	bp_carry_ref aliases[2];
 	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
 	uint16_t alias_max[2]; /* the highest that the sender may use */
 	uint8_t has_alias_max[2];
-	uint16_t mss; /* the smaller one that the ends announced; 0: not seen */
-	uint8_t pad2[8];
+	uint16_t mss;     /* the smaller one that the ends announced; 0: not seen */
+	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
+			   */
+	uint8_t marks;    /* BP_MARK_* */
+	uint8_t pad2[1];
+	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
 	/* line 3 */
 	struct bp_seek seek[2];
 	uint64_t opened_ns;
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
+	/* line 4: what a receiver knows, and what waits for a proof */
+	uint32_t top[2]; /* end of what was seen, or `next` where that is further */
+	uint32_t
+		window[2]; /* the largest that the receiver of a direction announced; 0: none yet */
+	uint32_t claim[2]; /* BP_MARK_CLAIM: up to where */
+	uint32_t urgent[2]; /* BP_MARK_URGENT: sequence number of that byte */
+	bp_carry_ref
+		waiting[2]; /* bytes in sequence that may not be read yet; counted in held_bytes */
+	bp_carry_ref qos2[2]; /* identifiers of QoS 2 publications in flight */
+	uint32_t broker_isn;  /* BP_FLOW_SYN_ACKED */
+	uint32_t pad4[3];
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct bp_flow) == 256, "a flow is 256 bytes");
+_Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
 
+#define BP_SCALE_UNSEEN UINT8_MAX
 #define BP_MEMO_MANY (UINT32_MAX - 1)
 /* The push under way did not begin with a packet, as far as is known. */
 #define BP_PUSHES_CUT UINT8_MAX

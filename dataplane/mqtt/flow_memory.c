@@ -126,6 +126,8 @@ void bp_flow_release_all(void *inspector, struct bp_flow *f)
 	for (unsigned dir = 0; dir < 2; dir++) {
 		bp_mqtt_drop_carry(in, f, dir);
 		bp_hold_release(in, f, dir);
+		bp_wait_release(in, f, dir);
+		bp_qos2_forget(in, f, dir);
 		bp_alias_forget(in, f, dir);
 	}
 	bp_flow_release(in, f, f->client_id);

@@ -12,6 +12,7 @@ static const char *stream_name(uint8_t stream)
 		[BP_STREAM_BOUNDARY] = "reading",
 		[BP_STREAM_SKIP] = "packet under way",
 		[BP_STREAM_CARRY] = "packet under way",
+		[BP_STREAM_ENDED] = "ended",
 		[BP_STREAM_SEEK] = "seeking",
 		[BP_STREAM_OPAQUE] = "opaque",
 	};

@@ -243,11 +243,9 @@ void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 		ref = take_first(in, f, dir);
 		if (old < held_at(in, ref)->len) {
 			const struct held *h = held_at(in, ref);
-			uint32_t at = f->next[dir];
 
-			f->next[dir] = h->seq + h->len;
 			bp_work_allow(&in->work, h->len - old);
-			bp_mqtt_read(in, f, dir, h->data + old, h->len - old, at);
+			bp_stream_deliver(in, f, dir, h->data + old, h->len - old);
 		}
 		bp_flow_release(in, f, ref);
 	}
@@ -271,7 +269,9 @@ void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 		if (gap == 0)
 			return;
 		in->counters->v[BP_C_GAP_LOST] += gap;
-		known = bp_mqtt_read_gap(in, f, dir, gap);
+		/* what waits is before the gap, and unread: nothing is known of the position then
+		 */
+		known = f->waiting[dir] == 0 && bp_mqtt_read_gap(in, f, dir, gap);
 		if (known) {
 			f->next[dir] = end;
 			bp_tally(in, BP_C_GAP_IN_PACKET);

@@ -50,6 +50,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->max_aliases = (uint16_t)m->max_topic_aliases;
 	in->resync_pushes = (uint8_t)m->resync_pushes;
 	bp_work_init(&in->work, m->work_budget, m->worker_budget);
+	in->min_ttl = (uint8_t)m->min_ttl;
 	arena = shm->reassembly_len / shm->workers;
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
 	arena -= BP_JOURNAL_BYTES;
@@ -181,6 +182,10 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	uint8_t before;
 
 	bp_tally(in, BP_C_SEG_INSPECTED);
+	if (f->data[f->l3 + (f->ip6 ? 7 : 8)] < in->min_ttl) {
+		bp_tally(in, BP_C_SEG_LOW_TTL);
+		return;
+	}
 	in->frame = f;
 	bp_work_begin(&in->work, l->hash, f->payload + f->payload_len);
 	/* the candidate may be another flow with the same tag, or gone since it was probed */

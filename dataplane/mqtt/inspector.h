@@ -40,6 +40,7 @@ struct bp_inspector {
 	uint16_t port[BP_MAX_MQTT_PORTS];
 	uint32_t n_ports;
 	bool judged[2]; /* by direction */
+	uint8_t min_ttl;
 	bool record_clones;
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
@@ -175,13 +176,97 @@ void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 
-/* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. */
-void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+/* wait.c: bytes in sequence that may not be read before the connection is proven. */
+void bp_wait_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n);
+/* Reads what may be read now. */
+void bp_wait_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* A search begins in which what waits is searched first. */
+void bp_wait_search(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Throws away all behind the first `keep` bytes, counted. */
+void bp_wait_cut(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t keep);
+static inline void bp_wait_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_wait_cut(in, f, dir, 0);
+}
+
+/* validate.c: whether a segment of a known flow is one that its receiver takes. */
+bool bp_segment_fits(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* Notes what a segment that fits says of both directions, and what was lost of them. */
+void bp_segment_note(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* Of a segment without payload on a stream in sequence: the window alone. */
+void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* The window scale of a SYN (RFC 7323 2.2); 0 where it has none. */
+uint8_t bp_segment_scale(const struct bp_frame *frame);
+
+/* qos2.c: QoS 2 publications in flight of one direction. False: this one was evaluated before. */
+bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+void bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/*
+ * Whether the bytes of this direction may be read: none before the handshake is complete, and of
+ * the client none behind its CONNECT before the broker has accepted that. In a stream that is
+ * searched nothing is evaluated, and what has been found there is proven.
+ */
+static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
+{
+	if ((f->proof & BP_FLOW_PROVEN) || f->stream[dir] >= BP_STREAM_SEEK)
+		return true;
+	if (!(f->proof & BP_FLOW_HANDSHAKE))
+		return false;
+	if (dir == BP_TO_BROKER)
+		return !(f->flags & BP_FLOW_CONNECT);
+	/* a broker that speaks before the CONNECT was read, of which bytes may be lost */
+	return (f->flags & BP_FLOW_CONNECT) || !(f->marks & BP_MARK_CLAIM(BP_TO_BROKER));
+}
+
+/* Whether the position of the stream is known. */
+static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] >= BP_STREAM_BOUNDARY && f->stream[dir] <= BP_STREAM_ENDED;
+}
+
+/* Both ends speak MQTT at the position that is read. */
+static inline void bp_flow_prove(struct bp_inspector *in, struct bp_flow *f)
+{
+	if (!(f->proof & BP_FLOW_PROVEN))
+		bp_tally(in, BP_C_FLOW_PROVEN);
+	f->proof |= BP_FLOW_PROVEN;
+}
+
+static inline void bp_flow_mark(struct bp_flow *f, uint8_t mark)
+{
+	f->marks |= mark;
+	f->proof |= BP_FLOW_MARKED;
+}
+
+static inline void bp_flow_unmark(struct bp_flow *f, uint8_t mark)
+{
+	f->marks &= (uint8_t)~mark;
+	if (f->marks == 0)
+		f->proof &= (uint8_t)~BP_FLOW_MARKED;
+}
+
+/* Further ahead or behind than any window without scaling surprises: not of this stream. */
+#define BP_SEQ_OUTSIDE (1u << 30)
+
+/* stream.c: bytes at the stream's position, which moves on. */
+void bp_stream_deliver(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
+
+/* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. Returns how
+ * many were read: less than n where what follows may not be read yet. */
+uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq);
 /* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
 bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap);
 /* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
 uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_mqtt_keep_client_id(
+	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
 void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
 /* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
 bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);

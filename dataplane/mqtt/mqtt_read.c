@@ -40,11 +40,12 @@ void bp_mqtt_opaque(
 	for (unsigned d = 0; d < 2; d++) {
 		bp_mqtt_drop_carry(in, f, d);
 		bp_alias_forget(in, f, d);
+		bp_hold_release(in, f, d);
+		bp_wait_release(in, f, d);
+		bp_qos2_forget(in, f, d);
 		f->stream[d] = BP_STREAM_OPAQUE;
 		f->opaque[d] = (uint8_t)(reason - BP_C_OPAQUE_NOT_MQTT);
 	}
-	/* what is held in this direction may be what is being read: the drain gives it back */
-	bp_hold_release(in, f, !dir);
 }
 
 void bp_mqtt_opaque_error(
@@ -75,7 +76,7 @@ void bp_mqtt_opaque_error(
 }
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
-static void keep_client_id(
+void bp_mqtt_keep_client_id(
 	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
 {
 	bp_flow_release(in, f, f->client_id);
@@ -105,7 +106,7 @@ static void read_connect(
 	f->flags |= BP_FLOW_CONNECT;
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max[BP_FROM_BROKER] = 1;
-	keep_client_id(in, f, c.client_id, c.client_id_len);
+	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
 }
 
 static void read_connack(
@@ -124,11 +125,11 @@ static void read_connack(
 	}
 	f->flags |= BP_FLOW_CONNACK;
 	if (f->proof & BP_FLOW_HANDSHAKE)
-		f->proof |= BP_FLOW_PROVEN;
+		bp_flow_prove(in, f);
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
 	f->has_alias_max[BP_TO_BROKER] = 1;
 	if (c.assigned_id != NULL)
-		keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
+		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
 }
 
 /* Types by who may send them; bit = type. AUTH goes both ways, in version 5 only. */
@@ -173,6 +174,16 @@ static bool in_turn(const struct bp_flow *f, unsigned dir, uint8_t type, enum bp
 	return type == BP_MQTT_CONNACK || type == BP_MQTT_AUTH;
 }
 
+/* A broker reads nothing behind the client's DISCONNECT, nor once it has sent its own. */
+static void end_reading(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	f->stream[dir] = BP_STREAM_ENDED;
+	if (dir == BP_TO_BROKER || !bp_stream_tracked(f, BP_TO_BROKER))
+		return;
+	bp_mqtt_drop_carry(in, f, BP_TO_BROKER);
+	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
+}
+
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
 static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
@@ -213,6 +224,12 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 		bp_mqtt_opaque_error(in, f, dir, e);
 		return;
 	}
+	if (fixed->type == BP_MQTT_PUBREL)
+		bp_qos2_end(in, f, dir, id);
+	else if (fixed->type == BP_MQTT_PUBREC && fixed->remaining > 2 && body[2] >= 0x80)
+		bp_qos2_end(in, f, !dir, id);
+	else if (fixed->type == BP_MQTT_DISCONNECT)
+		end_reading(in, f, dir);
 	/* what was held and is read because of the other direction's frame has no ACK at hand */
 	if ((f->stream[!dir] == BP_STREAM_SEEK || (f->pending & BP_FLOW_PUSHED(!dir))) &&
 		in->frame->to_broker == (dir == BP_TO_BROKER))
@@ -231,9 +248,14 @@ static void skip(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 static void lose(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
 {
-	/* accepted, for all that is known; what it allowed of aliases stays unknown */
-	if (type == BP_MQTT_CONNACK)
+	/* accepted or not: what the client sends now is searched for a proof */
+	if (type == BP_MQTT_CONNACK) {
 		f->flags |= BP_FLOW_CONNACK;
+		if (!(f->proof & BP_FLOW_PROVEN))
+			bp_wait_search(in, f, BP_TO_BROKER);
+	}
+	if (type == BP_MQTT_PUBREL)
+		bp_qos2_forget(in, f, dir);
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
@@ -435,10 +457,12 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	return take;
 }
 
-void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq)
 {
-	while (n != 0) {
+	const uint32_t all = n;
+
+	while (n != 0 && bp_stream_may_read(f, dir)) {
 		struct bp_mqtt_fixed fixed;
 		enum bp_mqtt_error e;
 		uint32_t take;
@@ -451,10 +475,10 @@ void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, cons
 				take = fixed.header_len + fixed.remaining;
 			} else if (e == BP_MQTT_OK || e == BP_MQTT_MORE) {
 				carry_begin(in, f, dir, p, n);
-				return;
+				return all;
 			} else {
 				bp_mqtt_opaque_error(in, f, dir, e);
-				return;
+				return all;
 			}
 			break;
 		case BP_STREAM_SKIP:
@@ -467,13 +491,17 @@ void bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, cons
 			take = f->carry_need[dir] == 0 ? carry_header(in, f, dir, p, n, seq)
 						       : carry_body(in, f, dir, p, n, seq);
 			break;
+		case BP_STREAM_ENDED:
+			bp_tally(in, BP_C_AFTER_DISCONNECT);
+			return all;
 		default:
-			return; /* opaque */
+			return all; /* opaque */
 		}
 		p += take;
 		n -= take;
 		seq += take;
 	}
+	return all - n;
 }
 
 uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir)
@@ -510,6 +538,8 @@ bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 	uint32_t rest;
 
 	switch (f->stream[dir]) {
+	case BP_STREAM_ENDED:
+		return true;
 	case BP_STREAM_SKIP:
 		rest = f->skip[dir];
 		break;

@@ -275,6 +275,8 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		else
 			look_up(in, f, dir, p.topic, p.topic_len, j.topic_hash);
 	}
+	if (p.qos == 2 && !bp_qos2_begin(in, f, dir, p.packet_id))
+		return;
 	if (f->memo_rule == BP_RULE_NONE) {
 		bp_tally(in, BP_C_MATCH_NONE);
 		return;

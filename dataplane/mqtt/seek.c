@@ -54,7 +54,10 @@ void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 	bp_mqtt_drop_carry(in, f, dir);
 	bp_hold_release(in, f, dir);
+	bp_wait_release(in, f, dir);
 	bp_alias_forget(in, f, dir);
+	bp_qos2_forget(in, f, dir);
+	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
 	f->flags |= BP_FLOW_MIDWAY;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
 	if (in->resync_pushes != 0 && in->judged[dir] && f->known != 0)
@@ -63,10 +66,11 @@ void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	f->stream[dir] = BP_STREAM_SEEK;
 	f->next[dir] = seq;
 	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
-	/* without a version the other direction can't be read on either */
-	if (f->version == 0 && f->stream[!dir] >= BP_STREAM_BOUNDARY &&
-		f->stream[!dir] <= BP_STREAM_CARRY)
-		bp_seek_enter(in, f, !dir, f->next[!dir]);
+	/* without a version the other direction can't be read on either; nor can what waits for a
+	 * CONNACK that may be among what was lost */
+	if ((f->version == 0 || (dir == BP_FROM_BROKER && !(f->proof & BP_FLOW_PROVEN))) &&
+		f->stream[!dir] >= BP_STREAM_BOUNDARY && f->stream[!dir] <= BP_STREAM_CARRY)
+		bp_wait_search(in, f, !dir);
 }
 
 static uint8_t versions_of(const struct bp_flow *f)
@@ -94,10 +98,11 @@ static uint8_t answer_to(uint8_t type, uint8_t qos)
 	return 0;
 }
 
-static bool sendable_midway(unsigned dir, uint8_t type)
+static bool sendable_midway(const struct bp_flow *f, unsigned dir, uint8_t type)
 {
 	if (type == BP_MQTT_CONNECT || type == BP_MQTT_CONNACK)
-		return false;
+		return !(f->proof & BP_FLOW_PROVEN) &&
+		       (type == BP_MQTT_CONNECT) == (dir == BP_TO_BROKER);
 	if (dir == BP_TO_BROKER)
 		return type != BP_MQTT_SUBACK && type != BP_MQTT_UNSUBACK &&
 		       type != BP_MQTT_PINGRESP;
@@ -150,7 +155,7 @@ static void read_on(struct bp_flow *f, unsigned dir)
 static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	bp_tally(in, BP_C_SEEK_PROVEN);
-	f->proof |= BP_FLOW_PROVEN;
+	bp_flow_prove(in, f);
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		read_on(f, dir);
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
@@ -198,6 +203,45 @@ static void ask(
 	s->expect_type = want;
 	s->expect_id = id;
 	s->expect_seq = end;
+}
+
+/*
+ * The beginning of a connection of which the handshake was not seen, whole and in one segment:
+ * CONNECT asks, CONNACK with success answers, and both tell the version. Returns it; 0 contradicts
+ * the guess.
+ */
+static uint8_t connect_version(
+	struct bp_inspector *in, struct bp_flow *f, const uint8_t *body, uint32_t len, uint32_t end)
+{
+	struct bp_seek *s = &f->seek[BP_TO_BROKER];
+	struct bp_mqtt_connect c;
+
+	if (bp_mqtt_connect(body, len, &c) != BP_MQTT_OK)
+		return 0;
+	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
+	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */
+	s->expect_type = 0;
+	ask(in, s, BP_MQTT_CONNACK, c.version, end);
+	return c.version;
+}
+
+static uint8_t connack_version(struct bp_inspector *in, struct bp_flow *f, const uint8_t *body,
+	uint32_t len, uint32_t ack, bool *answered)
+{
+	const uint8_t version = (uint8_t)f->seek[BP_TO_BROKER].expect_id;
+	struct bp_mqtt_connack c;
+
+	if (!answers(f, BP_TO_BROKER, BP_MQTT_CONNACK, version, ack) ||
+		bp_mqtt_connack(version, body, len, &c) != BP_MQTT_OK || c.code != 0)
+		return 0;
+	if (c.assigned_id != NULL)
+		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
+	f->version = version;
+	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
+	f->alias_max[BP_TO_BROKER] = c.alias_max;
+	f->has_alias_max[BP_TO_BROKER] = f->has_alias_max[BP_FROM_BROKER] = 1;
+	*answered = true;
+	return version;
 }
 
 /* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
@@ -285,10 +329,27 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 		}
 		bp_work_add(&in->work, BP_WORK_GUESS);
 		if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK ||
-			!sendable_midway(dir, fixed.type) || !bp_within_budget(in))
+			!sendable_midway(f, dir, fixed.type) || !bp_within_budget(in))
 			return false;
 		total = fixed.header_len + fixed.remaining;
 		have = total < n ? total : n;
+		if (fixed.type == BP_MQTT_CONNECT || fixed.type == BP_MQTT_CONNACK) {
+			uint8_t version = 0;
+
+			if (have == total && fixed.type == BP_MQTT_CONNECT)
+				version = connect_version(
+					in, f, p + fixed.header_len, fixed.remaining, at + total);
+			else if (have == total)
+				version = connack_version(in, f, p + fixed.header_len,
+					fixed.remaining, ack, answered);
+			if (version == 0)
+				return false;
+			s->versions = version == BP_MQTT_V5 ? V5 : V4;
+			at += total;
+			p += total;
+			n -= total;
+			continue;
+		}
 		s->versions = possible(
 			s->versions, &fixed, p + fixed.header_len, have - fixed.header_len, &id);
 		if (s->versions == 0)

@@ -7,21 +7,17 @@
  * forwarded.
  */
 
-/* Further ahead or behind than any window without scaling surprises: not of this stream. */
-#define OUTSIDE (1u << 30)
 /* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
 #define MSS_UNSEEN 536
-
-static bool tracked(uint8_t stream)
-{
-	return stream >= BP_STREAM_BOUNDARY && stream <= BP_STREAM_CARRY;
-}
+/* The window scale of a SYN that was not seen: the largest there is (RFC 7323 2.3). */
+#define SCALE_UNKNOWN 14
 
 static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
 {
 	bp_tally(in, why);
 	bp_flow_release_all(in, f);
 	f->pending = 0;
+	bp_flow_unmark(f, UINT8_MAX);
 	f->flags |= BP_FLOW_CLOSED;
 	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 }
@@ -34,14 +30,34 @@ static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned
 		close_flow(in, f, BP_C_FLOW_FIN);
 }
 
-/* Payload that continues the stream at its position. */
-static void deliver(
+/* Bytes at `at`, read as far as they may be; the rest waits. */
+static void read_or_wait(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t at)
+{
+	uint32_t have = 0;
+
+	if (n == 0)
+		return;
+	if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
+		have = bp_mqtt_read(in, f, dir, p, n, at);
+	if (have < n && bp_stream_tracked(f, dir))
+		bp_wait_add(in, f, dir, at + have, p + have, n - have);
+}
+
+void bp_stream_deliver(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
 {
-	uint32_t at = f->next[dir];
+	uint32_t at = f->next[dir], before = f->urgent[dir] - at;
 
 	f->next[dir] = at + n;
-	bp_mqtt_read(in, f, dir, p, n, at);
+	if (!(f->marks & BP_MARK_URGENT(dir)) || before >= n) {
+		read_or_wait(in, f, dir, p, n, at);
+		return;
+	}
+	bp_flow_unmark(f, BP_MARK_URGENT(dir));
+	read_or_wait(in, f, dir, p, before, at);
+	if (bp_stream_tracked(f, dir))
+		read_or_wait(in, f, dir, p + before + 1, n - before - 1, at + before + 1);
 }
 
 /* The maximum segment size that a SYN announces (RFC 9293 3.7.1); 0 is none. */
@@ -83,11 +99,11 @@ static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned d
 	}
 	ahead = (int32_t)(seq - f->next[dir]);
 	if (ahead == 0) {
-		deliver(in, f, dir, p, n);
+		bp_stream_deliver(in, f, dir, p, n);
 	} else if (ahead < 0) {
 		uint32_t old = f->next[dir] - seq;
 
-		if (old > OUTSIDE) {
+		if (old > BP_SEQ_OUTSIDE) {
 			bp_tally(in, BP_C_SEG_OUTSIDE);
 			return;
 		}
@@ -96,9 +112,9 @@ static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned d
 			return;
 		}
 		bp_tally(in, BP_C_SEG_OVERLAP);
-		deliver(in, f, dir, p + old, n - old);
+		bp_stream_deliver(in, f, dir, p + old, n - old);
 	} else {
-		if ((uint32_t)ahead > OUTSIDE) {
+		if ((uint32_t)ahead > BP_SEQ_OUTSIDE) {
 			bp_tally(in, BP_C_SEG_OUTSIDE);
 			return;
 		}
@@ -127,76 +143,137 @@ static void payload(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 
 static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	f->next[dir] = seq + 1;
+	f->next[dir] = f->top[dir] = seq + 1;
 	f->stream[dir] = BP_STREAM_BOUNDARY;
 }
 
-/* Everything about the connection but its addresses, forgotten. */
-static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_seq)
+/* What was read, or waits, of both directions is forgotten; so is what was proven. */
+static void forget(struct bp_inspector *in, struct bp_flow *f)
 {
-	bp_tally(in, BP_C_FLOW_REOPENED);
 	bp_flow_release_all(in, f);
 	f->flags &= BP_FLOW_IP6;
 	f->pending = 0;
 	f->proof = BP_FLOW_IN_TABLE;
+	f->marks = 0;
 	f->version = 0;
 	f->known = 0;
-	f->mss = 0;
-	f->stream[1] = BP_STREAM_UNSEEN;
+	f->stream[BP_FROM_BROKER] = BP_STREAM_UNSEEN;
 	memset(f->has_alias_max, 0, sizeof(f->has_alias_max));
 	memset(f->seek, 0, sizeof(f->seek));
+	memset(f->window, 0, sizeof(f->window));
 	f->client_id_len = 0;
 	f->memo_gen = 0;
+}
+
+/* The client's SYN, and the window scale of its receiver. */
+static void begin(struct bp_flow *f, uint32_t seq, uint8_t scale)
+{
+	f->syn_seq = seq;
+	f->scale[BP_FROM_BROKER] = scale;
+	set_syn(f, BP_TO_BROKER, seq);
+}
+
+/* Another connection of the same addresses and ports. */
+static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
+{
+	bp_tally(in, BP_C_FLOW_REOPENED);
+	forget(in, f);
+	f->mss = 0;
 	f->publishes = 0;
 	f->opened_ns = in->now_ns;
-	f->syn_seq = client_seq;
-	set_syn(f, BP_TO_BROKER, client_seq);
+	begin(f, client_seq, scale);
 	bp_flow_file(&in->table, f, BP_LIST_UNPROVEN);
 }
 
 /*
- * A SYN on a connection that lives may be anybody's: it counts only when the broker's SYN-ACK
- * agrees. On one that is closed, or not yet open, it is the next connection. False: not believed
+ * A SYN on a connection that lives, or waits for its SYN-ACK, may be anybody's: it counts only when
+ * the broker's SYN-ACK agrees. On one that is closed it is the next connection. False: not believed
  * yet.
  */
 static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	if (frame->seq == f->syn_seq && !(f->flags & (BP_FLOW_CLOSED | BP_FLOW_MIDWAY)))
-		return true; /* retransmitted; what came with the first (RFC 7413) is read already
-			      */
-	if ((f->flags & BP_FLOW_CLOSED) || !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
-		reopen(in, f, frame->seq);
+	if (f->flags & BP_FLOW_CLOSED) {
+		reopen(in, f, frame->seq, bp_segment_scale(frame));
 		note_mss(f, announced_mss(frame));
 		return true;
 	}
+	if (frame->seq == f->syn_seq && !(f->flags & BP_FLOW_MIDWAY))
+		return true; /* retransmitted */
 	f->flags |= BP_FLOW_SYN_AGAIN;
-	f->syn_seq = frame->seq;
+	f->again_seq = frame->seq;
 	return false;
 }
 
-static void syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+/*
+ * A SYN-ACK that acknowledges the client's SYN begins the connection; until the handshake is
+ * complete it does so again, whatever a stranger sent meanwhile. Of data that came with the SYN
+ * (RFC 7413) it says how much was taken. False: it is not this connection's.
+ */
+static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->syn_seq + 1) {
-		reopen(in, f, f->syn_seq);
-		note_mss(f, MSS_UNSEEN); /* of the SYN, believed only now, no more was kept */
+	uint32_t data;
+
+	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->again_seq + 1) {
+		/* of the SYN, believed only now, no more was kept */
+		reopen(in, f, f->again_seq, SCALE_UNKNOWN);
+		note_mss(f, MSS_UNSEEN);
 	}
-	/* data that came with the SYN may be acknowledged or not */
-	if (f->stream[1] == BP_STREAM_UNSEEN && f->next[0] - frame->ack <= UINT16_MAX) {
-		set_syn(f, BP_FROM_BROKER, frame->seq);
-		f->proof |= BP_FLOW_SYN_ACKED;
-		note_mss(f, announced_mss(frame));
+	if (f->proof & BP_FLOW_HANDSHAKE)
+		return false;
+	if (f->flags & BP_FLOW_MIDWAY) {
+		if (f->syn_seq == 0 || frame->ack != f->syn_seq + 1 || (f->proof & BP_FLOW_PROVEN))
+			return false;
+		forget(in, f);
+		set_syn(f, BP_TO_BROKER, f->syn_seq);
 	}
+	data = frame->ack - (f->syn_seq + 1);
+	if (data > f->next[BP_TO_BROKER] - (f->syn_seq + 1))
+		return false;
+	bp_wait_cut(in, f, BP_TO_BROKER, data);
+	f->next[BP_TO_BROKER] = f->top[BP_TO_BROKER] = frame->ack;
+	bp_wait_release(in, f, BP_FROM_BROKER);
+	set_syn(f, BP_FROM_BROKER, frame->seq);
+	f->broker_isn = frame->seq;
+	f->scale[BP_TO_BROKER] = bp_segment_scale(frame);
+	f->proof |= BP_FLOW_SYN_ACKED;
+	note_mss(f, announced_mss(frame));
+	return true;
 }
 
-/* A segment of the client that is exact in both numbers answers the SYN-ACK: only who received that
- * knows the broker's. */
-static void note_handshake(struct bp_flow *f, const struct bp_frame *frame)
+/* The SYN or the SYN-ACK was not seen: the connection is picked up mid-stream. */
+static void pick_up(struct bp_inspector *in, struct bp_flow *f)
 {
-	if ((f->proof & (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE)) == BP_FLOW_SYN_ACKED &&
-		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK)) == BP_TCP_ACK &&
-		frame->to_broker && frame->seq == f->next[BP_TO_BROKER] &&
-		frame->ack == f->next[BP_FROM_BROKER])
-		f->proof |= BP_FLOW_HANDSHAKE;
+	bp_tally(in, BP_C_FLOW_MIDWAY);
+	f->flags |= BP_FLOW_MIDWAY;
+	note_mss(f, MSS_UNSEEN);
+	for (unsigned d = 0; d < 2; d++)
+		if (bp_stream_tracked(f, d))
+			bp_wait_search(in, f, d);
+}
+
+/*
+ * A segment before the handshake is complete. It is complete when the client acknowledges the
+ * broker's initial number, which only who received the SYN-ACK knows. False: nothing is to be done
+ * with it.
+ */
+static bool handshake(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	if (!(f->proof & BP_FLOW_SYN_ACKED)) {
+		if (frame->payload_len == 0)
+			return false;
+		pick_up(in, f);
+		return true;
+	}
+	if (dir == BP_FROM_BROKER)
+		return true;
+	if (!(frame->tcp_flags & BP_TCP_ACK) || frame->seq - f->next[BP_TO_BROKER] > UINT16_MAX ||
+		frame->ack - (f->broker_isn + 1) > f->top[BP_FROM_BROKER] - (f->broker_isn + 1)) {
+		bp_tally(in, BP_C_SEG_ACK_INVALID);
+		return false;
+	}
+	f->proof |= BP_FLOW_HANDSHAKE;
+	return true;
 }
 
 static void rst(
@@ -208,7 +285,7 @@ static void rst(
 		return;
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		fits = bp_seek_is_near(f, dir, frame->seq);
-	else if (!tracked(f->stream[dir]))
+	else if (!bp_stream_tracked(f, dir))
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
 		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
 		       frame->ack == f->next[!dir];
@@ -232,16 +309,16 @@ static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		return bp_seek_is_near(f, dir, end);
-	return !tracked(f->stream[dir]) || end == f->next[dir];
+	return !bp_stream_tracked(f, dir) || end == f->next[dir];
 }
 
 static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
 		return;
-	if (tracked(f->stream[dir]) && end != f->next[dir]) {
+	if (bp_stream_tracked(f, dir) && end != f->next[dir]) {
 		/* one that lies behind the stream is not its end */
-		if (end - f->next[dir] > OUTSIDE)
+		if (end - f->next[dir] > BP_SEQ_OUTSIDE)
 			return;
 		f->pending |= BP_FLOW_FINWAIT(dir);
 		f->fin_seq[dir] = end;
@@ -250,50 +327,64 @@ static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32
 	fin_in_sequence(in, f, dir);
 }
 
+/* What waits for a proof that may have come with this segment. */
+static void read_waiting(struct bp_inspector *in, struct bp_flow *f)
+{
+	for (unsigned d = 0; d < 2; d++)
+		if (f->waiting[d] != 0)
+			bp_wait_drain(in, f, d);
+}
+
+static void syn_segment(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	bool ack = frame->tcp_flags & BP_TCP_ACK;
+
+	if ((frame->tcp_flags & BP_TCP_FIN) || ack != (dir == BP_FROM_BROKER))
+		return;
+	if (ack ? !syn_ack(in, f, frame) : !syn(in, f, frame) || (f->proof & BP_FLOW_SYN_ACKED))
+		return;
+	/* the SYN takes a number; data may come with it (RFC 7413) */
+	if (frame->payload_len != 0)
+		payload(in, f, dir, frame, frame->seq + 1);
+	f->top[dir] = f->next[dir];
+}
+
 /* What the fast path leaves out: flags, gaps, what is held. */
 static void segment_slow(
 	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
-	uint32_t seq = frame->seq;
-
 	if (frame->payload_len == 0)
 		bp_tally(in, BP_C_SEG_EMPTY);
-	if (frame->tcp_flags & BP_TCP_SYN) {
-		if (dir == BP_FROM_BROKER && (frame->tcp_flags & BP_TCP_ACK))
-			syn_ack(in, f, frame);
-		else if (dir == BP_FROM_BROKER || (frame->tcp_flags & BP_TCP_ACK) ||
-			 !syn(in, f, frame))
-			return;
-		seq++; /* the SYN takes a number; data may come with it (RFC 7413) */
-	}
 	if (frame->tcp_flags & BP_TCP_RST) {
 		rst(in, f, dir, frame);
 		return;
 	}
+	if (frame->tcp_flags & BP_TCP_SYN) {
+		syn_segment(in, f, frame, dir);
+		return;
+	}
 	if (f->flags & BP_FLOW_CLOSED)
 		return;
-	/* a SYN-ACK acknowledges nothing but a SYN, and may be another connection's */
-	if ((frame->tcp_flags & (BP_TCP_ACK | BP_TCP_SYN)) == BP_TCP_ACK &&
-		tracked(f->stream[!dir]) && (int32_t)(frame->ack - f->next[!dir]) > 0 &&
-		frame->ack - f->next[!dir] <= OUTSIDE) {
-		/* a FIN takes a number too, and no byte of the stream */
-		bool of_fin = (f->flags & (dir ? BP_FLOW_FIN0 : BP_FLOW_FIN1)) &&
-			      frame->ack == f->next[!dir] + 1;
-
-		if (!of_fin)
-			bp_hold_gap_lost(in, f, !dir, frame->ack);
-	}
+	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
+		!handshake(in, f, frame, dir))
+		return;
+	if (!bp_segment_fits(in, f, dir, frame))
+		return;
+	bp_segment_note(in, f, dir, frame);
+	read_waiting(in, f);
 	/* only the true peer knows its own position: an acknowledgement may be anybody's */
-	if ((f->pending & BP_FLOW_PUSHES(!dir)) && tracked(f->stream[dir]) &&
-		(frame->tcp_flags & (BP_TCP_ACK | BP_TCP_SYN)) == BP_TCP_ACK &&
+	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&
 		frame->seq == f->next[dir])
 		bp_seek_acked(in, f, !dir, frame->ack);
-	if (frame->payload_len != 0)
-		payload(in, f, dir, frame, seq);
+	if (frame->payload_len != 0) {
+		payload(in, f, dir, frame, frame->seq);
+		read_waiting(in, f);
+	}
 	if (f->flags & BP_FLOW_CLOSED)
 		return;
 	if (frame->tcp_flags & BP_TCP_FIN)
-		fin(in, f, dir, seq + frame->payload_len);
+		fin(in, f, dir, frame->seq + frame->payload_len);
 	if ((f->pending & BP_FLOW_FINWAIT(dir)) && fin_fits(f, dir, f->fin_seq[dir])) {
 		f->pending &= (uint8_t)~BP_FLOW_FINWAIT(dir);
 		fin_in_sequence(in, f, dir);
@@ -305,16 +396,17 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
 	f->seen = in->now_ticks;
-	note_handshake(f, frame);
 	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
 	 * piece. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
-		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK)) ==
-			BP_TCP_ACK &&
+		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN &&
+		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
+					    BP_TCP_URG)) == BP_TCP_ACK &&
 		frame->n_more == 0 && !(f->flags & BP_FLOW_CLOSED) &&
-		((int32_t)(frame->ack - f->next[!dir]) <= 0 || !tracked(f->stream[!dir]))) {
+		(f->next[!dir] - frame->ack <= UINT16_MAX || !bp_stream_tracked(f, !dir))) {
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);
+			bp_segment_note_window(f, dir, frame);
 			return;
 		}
 		bp_change_begin(in, f);
@@ -369,23 +461,18 @@ struct bp_flow *bp_stream_first(
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_FLOW_OPENED);
-		f->syn_seq = frame->seq;
-		set_syn(f, BP_TO_BROKER, frame->seq);
+		begin(f, frame->seq, bp_segment_scale(frame));
 		note_mss(f, announced_mss(frame));
-		if (frame->payload_len != 0)
-			payload(in, f, BP_TO_BROKER, frame, frame->seq + 1);
+		syn_segment(in, f, frame, BP_TO_BROKER);
 	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
 		/* the SYN went by before biplane looked: its number is in the acknowledgement */
 		f = add(in, frame, l, 0);
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_FLOW_OPENED);
-		f->syn_seq = frame->ack - 1;
-		set_syn(f, BP_TO_BROKER, frame->ack - 1);
-		set_syn(f, BP_FROM_BROKER, frame->seq);
-		f->proof |= BP_FLOW_SYN_ACKED;
+		begin(f, frame->ack - 1, SCALE_UNKNOWN);
 		note_mss(f, MSS_UNSEEN);
-		note_mss(f, announced_mss(frame));
+		syn_segment(in, f, frame, BP_FROM_BROKER);
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
 		f = add(in, frame, l, BP_FLOW_MIDWAY);
 		if (f == NULL)

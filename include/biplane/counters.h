@@ -313,11 +313,22 @@
 		"IP or TCP lengths that contradict the frame")                                     \
 	X(SEG_FRAGMENT, INSPECT, "segments_fragment", "IP fragments, which are not read")          \
 	X(SEG_OUTSIDE, INSPECT, "segments_outside", "sequence number far outside the stream")      \
+	X(SEG_NO_ACK, INSPECT, "segments_no_ack", "without the ACK flag: no receiver reads these") \
+	X(SEG_ACK_INVALID, INSPECT, "segments_ack_invalid",                                        \
+		"that acknowledge what was never sent, or is too old: not read")                   \
+	X(SEG_ACK_UNSEEN, INSPECT, "segments_ack_unseen",                                          \
+		"that acknowledge unseen bytes: kept until the peer confirms")                     \
+	X(SEG_LOW_TTL, INSPECT, "segments_low_ttl",                                                \
+		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
+	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \
+		"urgent bytes, which a receiver takes out of the stream")                          \
 	X(SEG_NO_FLOW, INSPECT, "segments_no_flow", "without payload and of no known connection")  \
 	/* connections */                                                                          \
 	X(FLOW_OPENED, FLOW, "flows_opened", "connections followed from their SYN")                \
 	X(FLOW_MIDWAY, FLOW, "flows_midway", "connections met in the middle")                      \
 	X(FLOW_REOPENED, FLOW, "flows_reopened", "a new SYN on a known address pair")              \
+	X(FLOW_PROVEN, FLOW, "flows_proven",                                                       \
+		"connections proven by handshake and CONNACK, or mid-stream")                      \
 	X(FLOW_FIN, FLOW, "flows_fin", "connections closed by FIN from both ends")                 \
 	X(FLOW_RST, FLOW, "flows_rst", "connections closed by RST")                                \
 	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored",                                             \
@@ -338,6 +349,12 @@
 	X(FLOW_NOT_ADOPTED, FLOW, "flows_not_adopted",                                             \
 		"damaged at a restart: picked up mid-stream")                                      \
 	/* streams */                                                                              \
+	X(WAIT_DROPPED, STREAM, "unproven_bytes_dropped",                                          \
+		"bytes that waited for the proof of their connection in vain")                     \
+	X(WAIT_FULL, STREAM, "unproven_full",                                                      \
+		"segments before the proof of their connection beyond the bounds")                 \
+	X(AFTER_DISCONNECT, STREAM, "segments_after_disconnect",                                   \
+		"behind a DISCONNECT: no broker reads them")                                       \
 	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
 		"of these, inside one packet of known length: its end is the next boundary")       \
@@ -378,6 +395,10 @@
 	X(MQTT_PUBLISH_OTHER, MQTT, "publishes_other_way", "PUBLISH in the other direction")       \
 	X(MQTT_PUBLISH_LOST, MQTT, "publishes_lost", "PUBLISH begun but not read to its end")      \
 	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with DUP: sent again by the client")           \
+	X(QOS2_AGAIN, MQTT, "publishes_qos2_repeated",                                             \
+		"QoS 2 PUBLISH whose identifier is in flight: evaluated before")                   \
+	X(QOS2_NO_ROOM, MQTT, "qos2_no_room",                                                      \
+		"QoS 2 identifiers not remembered: one repeated counts twice")                     \
 	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that is not mapped")      \
 	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
 	X(ALIAS_OVER_MAX, MQTT, "alias_over_max", "topic alias not kept: over max_topic_aliases")  \

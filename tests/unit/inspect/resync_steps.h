@@ -52,13 +52,15 @@ static inline void start(struct peer *c, uint32_t number)
 	rig_ack(&rig, c, BROKER);
 }
 
-/* `n` bytes of the client pass by unseen, and the broker has them. */
+/* `n` bytes of the client pass by unseen, the broker has them, and the client goes on. */
 static inline void lose(struct peer *c, uint32_t n)
 {
 	uint64_t before = rig_count(&rig, BP_C_SEEK_ENTERED);
 
 	c->seq[CLIENT] += n;
 	rig_ack(&rig, c, BROKER);
+	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), before);
+	rig_ack(&rig, c, CLIENT);
 	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), before + 1);
 }
 

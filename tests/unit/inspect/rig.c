@@ -335,6 +335,20 @@ void rig_ack(struct rig *r, const struct peer *c, unsigned from)
 	rig_segment(r, c, from, TH_ACK, c->seq[from], c->seq[!from], NULL, 0);
 }
 
+void rig_ack_all(struct rig *r, const struct peer *c, unsigned from)
+{
+	rig_ack(r, c, !from);
+	rig_ack(r, c, from);
+}
+
+void rig_accept(struct rig *r, struct peer *c, uint8_t version)
+{
+	struct bytes b = {0};
+
+	mq_connack(&b, version, 0, 0, NULL);
+	rig_send_bytes(r, c, BROKER, &b);
+}
+
 void rig_handshake(struct rig *r, struct peer *c)
 {
 	rig_segment(r, c, CLIENT, TH_SYN, c->seq[CLIENT]++, 0, NULL, 0);

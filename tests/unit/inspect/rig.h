@@ -72,6 +72,10 @@ void rig_segment(struct rig *r, const struct peer *c, unsigned from, uint8_t fla
 void rig_send(struct rig *r, struct peer *c, unsigned from, const void *payload, size_t n);
 void rig_send_bytes(struct rig *r, struct peer *c, unsigned from, struct bytes *b); /* and frees */
 void rig_ack(struct rig *r, const struct peer *c, unsigned from);                   /* bare */
+/* The receiver of what `from` sends has all of it, and the sender goes on from there. */
+void rig_ack_all(struct rig *r, const struct peer *c, unsigned from);
+/* CONNACK with success. */
+void rig_accept(struct rig *r, struct peer *c, uint8_t version);
 void rig_handshake(struct rig *r, struct peer *c); /* SYN, SYN-ACK, ACK */
 void rig_connect(struct rig *r, struct peer *c, uint8_t version, const char *client_id);
 /* ...with the topic aliases that the broker and the client allow each other. */

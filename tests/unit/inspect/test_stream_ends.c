@@ -190,6 +190,7 @@ static void syn_again(void **state)
 	mq_connect(&b, 4, "half", 0);
 	hot(&b, "86");
 	rig_send_bytes(&rig, &c, CLIENT, &b);
+	rig_accept(&rig, &c, 4);
 	assert_string_equal(told(), "86");
 	rig_close(&rig);
 }
