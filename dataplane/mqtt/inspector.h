@@ -198,6 +198,8 @@ void bp_segment_note(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* Of a segment without payload on a stream in sequence: the window alone. */
 void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* The window that a SYN or SYN-ACK announces, which is never scaled. */
+void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* The window scale of a SYN (RFC 7323 2.2); 0 where it has none. */
 uint8_t bp_segment_scale(const struct bp_frame *frame);
 

@@ -287,8 +287,8 @@ static void rst(
 		fits = bp_seek_is_near(f, dir, frame->seq);
 	else if (!bp_stream_tracked(f, dir))
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
-		fits = f->stream[dir] != BP_STREAM_UNSEEN || !(frame->tcp_flags & BP_TCP_ACK) ||
-		       frame->ack == f->next[!dir];
+		fits = f->stream[dir] != BP_STREAM_UNSEEN ||
+		       ((frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir]);
 	else
 		/*
 		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
@@ -348,6 +348,7 @@ static void syn_segment(
 	if (frame->payload_len != 0)
 		payload(in, f, dir, frame, frame->seq + 1);
 	f->top[dir] = f->next[dir];
+	bp_segment_note_syn(f, dir, frame);
 }
 
 /* What the fast path leaves out: flags, gaps, what is held. */

@@ -28,15 +28,17 @@ uint8_t bp_segment_scale(const struct bp_frame *frame)
 	return BP_SCALE_UNSEEN;
 }
 
-/* A window is scaled only where both ends announced a scale; of SYNs that were not seen the most is
- * taken that there is. */
+/* The window where the scale was not seen: more than hosts have by default. */
+#define WINDOW_UNSEEN (8u << 20)
+
+/* A window is scaled only where both ends announced a scale. */
 static uint32_t announced_window(
 	const struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
 
 	if (!(f->proof & BP_FLOW_HANDSHAKE))
-		return window << SCALE_MAX;
+		return window > 0 ? WINDOW_UNSEEN : 0;
 	if (f->scale[0] == BP_SCALE_UNSEEN || f->scale[1] == BP_SCALE_UNSEEN)
 		return window;
 	return window << f->scale[dir];
@@ -51,6 +53,13 @@ void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_fra
 	for (unsigned d = 0; d < 2; d++)
 		if ((int32_t)(f->top[d] - f->next[d]) < 0)
 			f->top[d] = f->next[d];
+}
+
+void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
+
+	f->window[!dir] = window != 0 ? window : 1;
 }
 
 /* How far ahead of the stream the receiver may take something. */
