@@ -17,7 +17,7 @@
  */
 
 /* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
-#define LAYOUT 1u
+#define LAYOUT 2u
 /* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -179,18 +179,35 @@ static void lose_position(struct bp_inspector *in, struct bp_flow *f, unsigned d
 	bp_seek_enter(in, f, dir, f->next[dir]);
 }
 
+/* Numbers that are used without a check must be possible; nothing else depends on them. */
+static void sanitize(struct bp_flow *f)
+{
+	for (unsigned dir = 0; dir < 2; dir++)
+		if (f->scale[dir] > BP_SCALE_MAX && f->scale[dir] != BP_SCALE_UNSEEN)
+			f->scale[dir] = BP_SCALE_MAX;
+	f->marks &= BP_MARKS;
+	f->proof &= (uint8_t)~BP_FLOW_MARKED;
+	if (f->marks != 0)
+		f->proof |= BP_FLOW_MARKED;
+}
+
 static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
 {
 	bool lost = false;
 
 	f->carried = 0;
+	sanitize(f);
 	adopt_client_id(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
-		const bool known = adopt_carry(in, f, dir);
+		/* what waited for a proof is gone, and the position that was read with it */
+		const bool known = adopt_carry(in, f, dir) && f->waiting[dir] == 0;
 
 		/* segments ahead of the stream are sent again, or their loss shows as a gap */
 		f->held[dir] = 0;
 		f->held_bytes[dir] = 0;
+		f->waiting[dir] = 0;
+		/* one that was noted may not have been evaluated: better twice than never */
+		f->qos2[dir] = 0;
 		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
 		if (!known || !bp_alias_adopt(in, f, dir)) {
 			f->aliases[dir] = 0;

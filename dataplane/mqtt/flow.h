@@ -59,6 +59,7 @@ enum bp_stream {
 /* What of line 4 is in use. */
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
+#define BP_MARKS 0x0f
 
 #define BP_NO_FLOW UINT32_MAX
 
@@ -143,6 +144,7 @@ _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
 
 #define BP_SCALE_UNSEEN UINT8_MAX
+#define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
 #define BP_MEMO_MANY (UINT32_MAX - 1)
 /* The push under way did not begin with a packet, as far as is known. */
 #define BP_PUSHES_CUT UINT8_MAX

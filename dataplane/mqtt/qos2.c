@@ -84,6 +84,7 @@ bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 		bp_tally(in, BP_C_QOS2_AGAIN);
 		return false;
 	}
+	bp_journal_deepen(in->journal, f);
 	if (!add(in, f, &f->qos2[dir], id))
 		bp_tally(in, BP_C_QOS2_NO_ROOM);
 	return true;

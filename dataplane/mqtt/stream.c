@@ -9,8 +9,6 @@
 
 /* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
 #define MSS_UNSEEN 536
-/* The window scale of a SYN that was not seen: the largest there is (RFC 7323 2.3). */
-#define SCALE_UNKNOWN 14
 
 static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
 {
@@ -215,7 +213,7 @@ static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 
 	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->again_seq + 1) {
 		/* of the SYN, believed only now, no more was kept */
-		reopen(in, f, f->again_seq, SCALE_UNKNOWN);
+		reopen(in, f, f->again_seq, BP_SCALE_MAX);
 		note_mss(f, MSS_UNSEEN);
 	}
 	if (f->proof & BP_FLOW_HANDSHAKE)
@@ -471,7 +469,7 @@ struct bp_flow *bp_stream_first(
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_FLOW_OPENED);
-		begin(f, frame->ack - 1, SCALE_UNKNOWN);
+		begin(f, frame->ack - 1, BP_SCALE_MAX);
 		note_mss(f, MSS_UNSEEN);
 		syn_segment(in, f, frame, BP_FROM_BROKER);
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
