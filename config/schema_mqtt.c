@@ -4,6 +4,7 @@
 /* The rows of section mqtt. */
 
 static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};
+static const char *const strictness_words[] = {"mosquitto", "standard", NULL};
 static const char *const checksum_words[] = {"verify", "trust", NULL};
 static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
 	"uint32", "uint64", "float32", "float64", NULL};
@@ -42,6 +43,8 @@ static const struct bp_setting rows[] = {
 	 .help = "TCP ports on which brokers listen."},
 	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
 	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
+	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(mqtt.strictness), .words = strictness_words, .preset = "mosquitto",
+	 .help = "Whose view is taken of what a client sends against the standard: mosquitto reads on where mosquitto 2.0 does and gives up where it closes the connection; standard gives up at each fault for which MQTT demands that, and at no other."},
 	{.path = "mqtt.checksum", .type = &bp_type_enum, AT(mqtt.checksum), .words = checksum_words, .preset = "verify",
 	 .help = "verify never reads a segment whose TCP checksum is wrong; trust leaves that to the receiver. Either way the frame is forwarded."},
 	{.path = "mqtt.flows", .type = &bp_type_uint, AT(mqtt.flows), .min = 1, .max = 16777216, .preset = "65536",

@@ -36,13 +36,16 @@ const uint8_t bp_mqtt_first_octet[256] = {
 #undef F
 #undef Q
 
-/* Not plain ASCII, or a byte that no topic name has: + is 0x2b and # is 0x23. */
+/*
+ * Not plain ASCII, a control character, or a byte that no topic name has: + is 0x2b and # is 0x23.
+ */
 static inline bp_v16 topic_suspects(bp_v16 v)
 {
-	return v | bp_v16_eq(v | bp_v16_of(0x08), '+') | bp_v16_eq(v, 0);
+	return v | bp_v16_eq(v | bp_v16_of(0x08), '+') | bp_v16_eq(v & bp_v16_of(0xe0), 0) |
+	       bp_v16_eq(v, 0x7f);
 }
 
-/* Whether s[0..len) is ASCII without NUL, + and #, as nearly all topics are. */
+/* Whether s[0..len) is printable ASCII without + and #, as nearly all topics are. */
 static inline bool topic_is_plain(const uint8_t *s, size_t len)
 {
 	bp_v16 bad;
@@ -70,13 +73,15 @@ static uint32_t whole_characters(const uint8_t *s, uint32_t len)
  * character is cut, or the fault.
  */
 static enum bp_mqtt_error check_topic(
-	const uint8_t *s, uint32_t have, uint32_t len, uint16_t *checked)
+	struct bp_mqtt_view *view, const uint8_t *s, uint32_t have, uint32_t len, uint16_t *checked)
 {
 	uint32_t from = *checked < have ? *checked : have;
 	enum bp_mqtt_error e = BP_MQTT_OK;
 
 	if (__builtin_expect(!topic_is_plain(s + from, have - from), 0))
-		e = bp_mqtt_topic_fault(s + from, have - from, have == len);
+		e = bp_mqtt_topic_fault(view, s + from, have - from, have == len);
+	if (e == BP_MQTT_OK && have == len && from < have)
+		e = bp_mqtt_levels_fault(view, s, len);
 	if (e == BP_MQTT_OK)
 		*checked = (uint16_t)have;
 	else if (e == BP_MQTT_MORE)
@@ -89,9 +94,9 @@ static enum bp_mqtt_error check_topic(
  * leaves out what is for the others. Faults are found in the order of the bytes, so that a part
  * shows none that the whole does not.
  */
-static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t version,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head,
-	struct bp_mqtt_publish *out)
+static inline __attribute__((always_inline)) enum bp_mqtt_error publish(struct bp_mqtt_view *view,
+	uint8_t version, uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len,
+	struct bp_mqtt_head *head, struct bp_mqtt_publish *out)
 {
 	uint8_t qos = flags >> 1 & 3;
 	uint32_t topic_len, at, topic_have;
@@ -112,14 +117,11 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 	if (topic_len == 0 && version != BP_MQTT_V5)
 		return BP_MQTT_E_TOPIC_EMPTY;
 	topic_have = have - 2 < topic_len ? have - 2 : topic_len;
-	if (head != NULL) {
-		enum bp_mqtt_error e = check_topic(body + 2, topic_have, topic_len, &head->topic);
-
-		if (e != BP_MQTT_OK)
-			return e;
-	} else if (__builtin_expect(!topic_is_plain(body + 2, topic_have), 0)) {
-		enum bp_mqtt_error e =
-			bp_mqtt_topic_fault(body + 2, topic_have, topic_have == topic_len);
+	if (head != NULL || __builtin_expect(!topic_is_plain(body + 2, topic_have), 0) ||
+		topic_len > BP_MQTT_MOSQUITTO_SLASHES) {
+		uint16_t checked = 0;
+		enum bp_mqtt_error e = check_topic(view, body + 2, topic_have, topic_len,
+			head != NULL ? &head->topic : &checked);
 
 		if (e != BP_MQTT_OK)
 			return e;
@@ -137,13 +139,14 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 		enum bp_mqtt_error e;
 
 		if (head == NULL) {
-			e = bp_mqtt_take_properties(&r, body + have, BP_MQTT_IN_PUBLISH, &p);
+			e = bp_mqtt_take_properties(&r, view, body + have, BP_MQTT_IN_PUBLISH, &p);
 		} else {
 			p = (struct bp_mqtt_properties){.seen = head->seen,
 				.checked = head->properties,
 				.alias = head->alias};
-			e = bp_mqtt_resume_properties(&r, body + have, BP_MQTT_IN_PUBLISH, &p);
-			head->seen = p.seen;
+			e = bp_mqtt_resume_properties(
+				&r, view, body + have, BP_MQTT_IN_PUBLISH, &p);
+			head->seen = p.seen & 0xffffffffffff;
 			head->properties = p.checked;
 			head->alias = p.alias;
 		}
@@ -170,22 +173,30 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(uint8_t 
 	return BP_MQTT_OK;
 }
 
-enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t len, struct bp_mqtt_publish *out)
+enum bp_mqtt_error bp_mqtt_publish(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *out)
 {
-	return publish(version, flags, body, len, len, NULL, out);
+	return publish(view, version, flags, body, len, len, NULL, out);
 }
 
-enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t have, uint32_t len, struct bp_mqtt_publish *out)
+enum bp_mqtt_error bp_mqtt_publish_head(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_publish *out)
 {
-	return publish(version, flags, body, have < len ? have : len, len, NULL, out);
+	return publish(view, version, flags, body, have < len ? have : len, len, NULL, out);
 }
 
-enum bp_mqtt_error bp_mqtt_resume(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t have, uint32_t len, struct bp_mqtt_head *head, struct bp_mqtt_publish *out)
+enum bp_mqtt_error bp_mqtt_resume(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head,
+	struct bp_mqtt_publish *out)
 {
-	return publish(version, flags, body, have < len ? have : len, len, head, out);
+	enum bp_mqtt_error e =
+		publish(view, version, flags, body, have < len ? have : len, len, head, out);
+
+	if (view != NULL) {
+		head->odd |= view->odd & 0xffff;
+		view->odd = head->odd;
+	}
+	return e;
 }
 
 /* ---- writing ---- */
@@ -309,6 +320,8 @@ const char *bp_mqtt_error_text(enum bp_mqtt_error e)
 		return "the topic alias is 0";
 	case BP_MQTT_E_CONNECT:
 		return "the protocol name, the version or the connect flags are wrong";
+	case BP_MQTT_E_LEVELS:
+		return "the topic has more than 201 levels";
 	}
 	return "this is no error of the MQTT codec";
 }

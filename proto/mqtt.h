@@ -49,7 +49,21 @@ enum bp_mqtt_error {
 	BP_MQTT_E_PROPERTY,    /* unknown, repeated, misplaced or lying property (2.2.2) */
 	BP_MQTT_E_ALIAS,       /* topic alias 0 (3.3.2.3.4) */
 	BP_MQTT_E_CONNECT,     /* protocol name, version or connect flags wrong (3.1.2) */
+	BP_MQTT_E_LEVELS,      /* a topic of more levels than the broker takes */
 };
+
+/*
+ * Whose view is taken where brokers and the standard differ. As mosquitto 2.0: what it reads on
+ * after is OK and noted as odd, what it closes the connection for is an error even where the
+ * standard leaves that open (control characters in a string, a topic of over 200 levels). A NULL
+ * view is the standard's: a fault is what a broker must close the connection for.
+ */
+struct bp_mqtt_view {
+	bool mosquitto;
+	uint32_t odd; /* bit 1 << enum bp_mqtt_error: against the standard, and let pass */
+};
+
+#define BP_MQTT_MOSQUITTO_SLASHES 200 /* at most, in a topic */
 
 #define BP_MQTT_REMAINING_MAX 268435455u
 #define BP_MQTT_FIXED_MAX 5u
@@ -67,6 +81,9 @@ struct bp_mqtt_fixed {
  * QoS 0 passes, as brokers let it pass.
  */
 static inline enum bp_mqtt_error bp_mqtt_fixed(
+	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
+/* The same as mosquitto reads it from a client: flags are bp_mqtt_other()'s business. */
+static inline enum bp_mqtt_error bp_mqtt_fixed_lenient(
 	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
 
 struct bp_mqtt_publish {
@@ -86,8 +103,8 @@ struct bp_mqtt_publish {
  * Parses the body of a PUBLISH (the `remaining` bytes after the fixed header), strictly. `flags` is
  * bp_mqtt_fixed.flags. With `version` 5 the properties are checked and the alias taken out.
  */
-enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t len, struct bp_mqtt_publish *out);
+enum bp_mqtt_error bp_mqtt_publish(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *out);
 
 /*
  * As bp_mqtt_publish(), when only body[0..have) of `len` is at hand: OK as soon as topic, packet id
@@ -95,8 +112,18 @@ enum bp_mqtt_error bp_mqtt_publish(uint8_t version, uint8_t flags, const uint8_t
  * whole payload's length), MORE before that, or the error that the part at hand already shows: the
  * one that bp_mqtt_publish() reports for the whole. *out is written when OK only, in both.
  */
-enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t have, uint32_t len, struct bp_mqtt_publish *out);
+enum bp_mqtt_error bp_mqtt_publish_head(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_publish *out);
+
+/* What the broker publishes when the connection dies (3.1.2.5). */
+struct bp_mqtt_will {
+	const uint8_t *topic; /* NULL: there is none */
+	const uint8_t *payload;
+	uint16_t topic_len, payload_len;
+	uint8_t qos;
+	bool retain;
+	uint32_t delay; /* seconds; version 5 */
+};
 
 /*
  * How far the head of a begun PUBLISH has been checked; all zero at its beginning. bp_mqtt_resume()
@@ -104,20 +131,26 @@ enum bp_mqtt_error bp_mqtt_publish_head(uint8_t version, uint8_t flags, const ui
  * number of pieces is checked once.
  */
 struct bp_mqtt_head {
-	uint64_t seen;       /* properties: bit n is identifier n */
+	uint64_t seen : 48;  /* properties: bit n is identifier n */
+	uint64_t odd : 16;   /* of the view */
 	uint32_t properties; /* bytes of the properties that are checked: whole ones */
 	uint16_t topic;      /* bytes of the topic that are checked: whole characters */
 	uint16_t alias;
 };
-enum bp_mqtt_error bp_mqtt_resume(uint8_t version, uint8_t flags, const uint8_t *body,
-	uint32_t have, uint32_t len, struct bp_mqtt_head *head, struct bp_mqtt_publish *out);
+enum bp_mqtt_error bp_mqtt_resume(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head,
+	struct bp_mqtt_publish *out);
 
 struct bp_mqtt_connect {
 	uint8_t version; /* enum bp_mqtt_version */
 	const uint8_t *client_id;
-	uint16_t client_id_len; /* 0: the broker assigns one */
-	uint16_t keep_alive;    /* seconds */
-	uint16_t alias_max;     /* version 5: Topic Alias Maximum; what the broker may use */
+	uint16_t client_id_len;  /* 0: the broker assigns one */
+	uint16_t keep_alive;     /* seconds */
+	uint16_t alias_max;      /* version 5: Topic Alias Maximum; what the broker may use */
+	bool clean;              /* clean session, clean start */
+	bool auth_method;        /* version 5: AUTH packets may follow */
+	uint32_t session_expiry; /* version 5: seconds */
+	struct bp_mqtt_will will;
 };
 /*
  * Strict (reserved flag 0, will flags consistent, all strings there, nothing left over). The bridge
@@ -125,7 +158,8 @@ struct bp_mqtt_connect {
  * user name and password be missing although their flags are set; an empty client identifier that
  * the broker will refuse is no fault of the packet.
  */
-enum bp_mqtt_error bp_mqtt_connect(const uint8_t *body, uint32_t len, struct bp_mqtt_connect *out);
+enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t flags, const uint8_t *body,
+	uint32_t len, struct bp_mqtt_connect *out);
 
 struct bp_mqtt_connack {
 	uint8_t code; /* 0: accepted */
@@ -147,8 +181,26 @@ enum bp_mqtt_error bp_mqtt_connack(
  * reason codes present, strings valid). *packet_id is set to the identifier, or 0 where the type
  * has none.
  */
-enum bp_mqtt_error bp_mqtt_other(
-	uint8_t version, uint8_t type, const uint8_t *body, uint32_t len, uint16_t *packet_id);
+enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uint8_t type,
+	uint8_t flags, const uint8_t *body, uint32_t len, uint16_t *packet_id);
+
+#define BP_MQTT_DISCONNECT_WITH_WILL 0x04
+
+struct bp_mqtt_disconnect {
+	uint8_t reason;          /* version 5; 0 otherwise */
+	uint32_t session_expiry; /* version 5: seconds; 0 when absent */
+};
+/* The same for a DISCONNECT, with what it says. */
+enum bp_mqtt_error bp_mqtt_disconnect(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_disconnect *out);
+
+/* The flags that a type other than PUBLISH has. */
+static inline uint8_t bp_mqtt_flags(uint8_t type)
+{
+	return type == BP_MQTT_PUBREL || type == BP_MQTT_SUBSCRIBE || type == BP_MQTT_UNSUBSCRIBE
+		       ? 2
+		       : 0;
+}
 
 /*
  * Writes a PUBLISH with another topic: fixed header, `topic`, packet id, properties without a Topic
@@ -205,6 +257,23 @@ static inline enum bp_mqtt_error bp_mqtt_fixed(
 		return BP_MQTT_MORE;
 	e = (enum bp_mqtt_error)bp_mqtt_first_octet[p[0]];
 	if (e != BP_MQTT_OK)
+		return e;
+	e = bp_mqtt_varint(p + 1, len - 1, &out->remaining, &used);
+	if (e != BP_MQTT_OK)
+		return e;
+	out->type = p[0] >> 4;
+	out->flags = p[0] & 0x0f;
+	out->header_len = (uint8_t)(1 + used);
+	return BP_MQTT_OK;
+}
+
+static inline enum bp_mqtt_error bp_mqtt_fixed_lenient(
+	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out)
+{
+	enum bp_mqtt_error e = bp_mqtt_fixed(p, len, out);
+	uint8_t used;
+
+	if (e != BP_MQTT_E_FLAGS)
 		return e;
 	e = bp_mqtt_varint(p + 1, len - 1, &out->remaining, &used);
 	if (e != BP_MQTT_OK)

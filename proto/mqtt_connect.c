@@ -8,6 +8,7 @@
 #define BRIDGE 0x80 /* mosquitto marks a bridge so in the version octet */
 
 #define F_RESERVED 0x01
+#define F_CLEAN 0x02
 #define F_WILL 0x04
 #define F_WILL_QOS 0x18
 #define F_WILL_RETAIN 0x20
@@ -22,97 +23,145 @@ static bool is_protocol(const uint8_t *name, uint16_t len, uint8_t version)
 	       memcmp(name, "MQTT", 4) == 0;
 }
 
-static bool flags_fit(uint8_t version, uint8_t flags)
+/* What version 3.1 leaves open, mosquitto does not ask of it either. */
+static enum bp_mqtt_error flags_fault(struct bp_mqtt_view *view, uint8_t version, uint8_t flags)
 {
-	if ((flags & F_RESERVED) != 0 || (flags & F_WILL_QOS) == F_WILL_QOS)
-		return false;
-	if ((flags & F_WILL) == 0 && (flags & (F_WILL_QOS | F_WILL_RETAIN)) != 0)
-		return false;
+	bool stray = (flags & F_RESERVED) != 0 ||
+		     ((flags & F_WILL) == 0 && (flags & (F_WILL_QOS | F_WILL_RETAIN)) != 0);
+
+	if ((flags & F_WILL_QOS) == F_WILL_QOS)
+		return BP_MQTT_E_CONNECT;
 	/* Version 5 alone allows a password without a user name (3.1.2.9). */
-	return version == BP_MQTT_V5 || (flags & F_USER) != 0 || (flags & F_PASSWORD) == 0;
+	if (version != BP_MQTT_V5 && (flags & F_USER) == 0 && (flags & F_PASSWORD) != 0)
+		return BP_MQTT_E_CONNECT;
+	if (!stray)
+		return BP_MQTT_OK;
+	return version == BP_MQTT_V31 ? bp_mqtt_odd(view, BP_MQTT_E_CONNECT) : BP_MQTT_E_CONNECT;
 }
 
-static enum bp_mqtt_error take_will(struct bp_mqtt_reader *r, uint8_t version)
+static enum bp_mqtt_error take_will(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	uint8_t version, uint8_t flags, struct bp_mqtt_will *out)
 {
-	struct bp_mqtt_properties properties;
+	struct bp_mqtt_properties properties = {.will_delay = 0};
+	struct bp_mqtt_will w = {.topic = NULL};
 	enum bp_mqtt_error e;
-	const uint8_t *s;
-	uint16_t len;
 
 	if (version == BP_MQTT_V5) {
-		e = bp_mqtt_take_all_properties(r, BP_MQTT_IN_WILL, &properties);
+		e = bp_mqtt_take_all_properties(r, view, BP_MQTT_IN_WILL, &properties);
 		if (e != BP_MQTT_OK)
 			return e;
 	}
-	if (!bp_mqtt_take_binary(r, &s, &len))
+	if (!bp_mqtt_take_binary(r, &w.topic, &w.topic_len))
 		return BP_MQTT_E_TRUNCATED;
-	if (len == 0)
+	if (w.topic_len == 0)
 		return BP_MQTT_E_TOPIC_EMPTY;
-	e = bp_mqtt_topic_fault(s, len, true);
+	e = bp_mqtt_topic_fault(view, w.topic, w.topic_len, true);
+	if (e == BP_MQTT_OK)
+		e = bp_mqtt_levels_fault(view, w.topic, w.topic_len);
 	if (e != BP_MQTT_OK)
 		return e;
-	return bp_mqtt_take_binary(r, &s, &len) ? BP_MQTT_OK : BP_MQTT_E_TRUNCATED;
-}
-
-static enum bp_mqtt_error take_credentials(struct bp_mqtt_reader *r, uint8_t version, uint8_t flags)
-{
-	enum bp_mqtt_error e;
-	const uint8_t *s;
-	uint16_t len;
-
-	/* MQTT 3.1, CONNECT, user name flag: the length decides, the strings may be missing. */
-	if ((flags & F_USER) != 0 && !(version == BP_MQTT_V31 && r->p == r->end)) {
-		e = bp_mqtt_take_string(r, &s, &len);
-		if (e != BP_MQTT_OK)
-			return e;
-	}
-	if ((flags & F_PASSWORD) != 0 && !(version == BP_MQTT_V31 && r->p == r->end)) {
-		if (!bp_mqtt_take_binary(r, &s, &len))
-			return BP_MQTT_E_TRUNCATED;
-	}
+	if (!bp_mqtt_take_binary(r, &w.payload, &w.payload_len))
+		return BP_MQTT_E_TRUNCATED;
+	w.qos = (flags & F_WILL_QOS) >> 3;
+	w.retain = (flags & F_WILL_RETAIN) != 0;
+	w.delay = properties.will_delay;
+	*out = w;
 	return BP_MQTT_OK;
 }
 
-enum bp_mqtt_error bp_mqtt_connect(const uint8_t *body, uint32_t len, struct bp_mqtt_connect *out)
+/*
+ * MQTT 3.1, CONNECT, user name flag: the length decides, the strings may be missing. mosquitto
+ * takes one that is not valid, or that runs past the end, for missing, and reads on behind what it
+ * read.
+ */
+static enum bp_mqtt_error take_credential(
+	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version, bool string)
+{
+	enum bp_mqtt_error e = BP_MQTT_OK;
+	const uint8_t *s;
+	uint16_t len;
+
+	if (version == BP_MQTT_V31 && r->p == r->end)
+		return BP_MQTT_OK;
+	if (string)
+		e = bp_mqtt_take_string(r, view, &s, &len);
+	else if (!bp_mqtt_take_binary(r, &s, &len))
+		e = BP_MQTT_E_TRUNCATED;
+	return version == BP_MQTT_V31 && e != BP_MQTT_OK ? bp_mqtt_odd(view, e) : e;
+}
+
+static enum bp_mqtt_error take_credentials(
+	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version, uint8_t flags)
+{
+	enum bp_mqtt_error e = BP_MQTT_OK;
+
+	if ((flags & F_USER) != 0)
+		e = take_credential(r, view, version, true);
+	if ((flags & F_PASSWORD) != 0 && e == BP_MQTT_OK)
+		e = take_credential(r, view, version, false);
+	return e;
+}
+
+static enum bp_mqtt_error take_protocol(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	uint8_t fixed_flags, uint8_t *version, bool *bridge)
+{
+	const uint8_t *name;
+	uint16_t name_len;
+
+	if (!bp_mqtt_take_binary(r, &name, &name_len) || !bp_mqtt_take_u8(r, version))
+		return BP_MQTT_E_TRUNCATED;
+	*bridge = (*version & BRIDGE) != 0;
+	*version &= (uint8_t)~BRIDGE;
+	if (!is_protocol(name, name_len, *version))
+		return BP_MQTT_E_CONNECT;
+	if (fixed_flags == 0)
+		return BP_MQTT_OK;
+	return *version == BP_MQTT_V31 ? bp_mqtt_odd(view, BP_MQTT_E_FLAGS) : BP_MQTT_E_FLAGS;
+}
+
+enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t fixed_flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_connect *out)
 {
 	struct bp_mqtt_reader r = {body, body + len};
 	struct bp_mqtt_properties properties = {.alias_max = 0};
 	struct bp_mqtt_connect c = {.version = 0};
-	const uint8_t *name;
 	enum bp_mqtt_error e;
-	uint16_t name_len;
+	bool bridge = false;
 	uint8_t flags;
 
-	if (!bp_mqtt_take_binary(&r, &name, &name_len) || !bp_mqtt_take_u8(&r, &c.version))
-		return BP_MQTT_E_TRUNCATED;
-	c.version &= (uint8_t)~BRIDGE;
-	if (!is_protocol(name, name_len, c.version))
-		return BP_MQTT_E_CONNECT;
+	e = take_protocol(&r, view, fixed_flags, &c.version, &bridge);
+	if (e != BP_MQTT_OK)
+		return e;
 	if (!bp_mqtt_take_u8(&r, &flags))
 		return BP_MQTT_E_TRUNCATED;
-	if (!flags_fit(c.version, flags))
-		return BP_MQTT_E_CONNECT;
+	e = flags_fault(view, c.version, flags);
+	if (e != BP_MQTT_OK)
+		return e;
 	if (!bp_mqtt_take_u16(&r, &c.keep_alive))
 		return BP_MQTT_E_TRUNCATED;
-	if (c.version == BP_MQTT_V5) {
-		e = bp_mqtt_take_all_properties(&r, BP_MQTT_IN_CONNECT, &properties);
+	/* of a bridge of version 5 mosquitto reads no properties here */
+	if (c.version == BP_MQTT_V5 && !(bridge && bp_mqtt_as_mosquitto(view))) {
+		e = bp_mqtt_take_all_properties(&r, view, BP_MQTT_IN_CONNECT, &properties);
 		if (e != BP_MQTT_OK)
 			return e;
 	}
-	e = bp_mqtt_take_string(&r, &c.client_id, &c.client_id_len);
+	e = bp_mqtt_take_string(&r, view, &c.client_id, &c.client_id_len);
 	if (e != BP_MQTT_OK)
 		return e;
 	if ((flags & F_WILL) != 0) {
-		e = take_will(&r, c.version);
+		e = take_will(&r, view, c.version, flags, &c.will);
 		if (e != BP_MQTT_OK)
 			return e;
 	}
-	e = take_credentials(&r, c.version, flags);
+	e = take_credentials(&r, view, c.version, flags);
 	if (e != BP_MQTT_OK)
 		return e;
 	if (r.p != r.end)
 		return BP_MQTT_E_TRUNCATED;
 	c.alias_max = properties.alias_max;
+	c.clean = (flags & F_CLEAN) != 0;
+	c.auth_method = (properties.seen >> BP_MQTT_P_AUTH_METHOD & 1) != 0;
+	c.session_expiry = properties.session_expiry;
 	*out = c;
 	return BP_MQTT_OK;
 }
@@ -136,7 +185,7 @@ enum bp_mqtt_error bp_mqtt_connack(
 		c.session_present = flags != 0;
 	}
 	if (version == BP_MQTT_V5 && !(r.p == r.end && c.code != 0)) {
-		e = bp_mqtt_take_all_properties(&r, BP_MQTT_IN_CONNACK, &properties);
+		e = bp_mqtt_take_all_properties(&r, NULL, BP_MQTT_IN_CONNACK, &properties);
 		if (e != BP_MQTT_OK)
 			return e;
 	}

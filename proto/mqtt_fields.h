@@ -49,12 +49,44 @@ static inline bool bp_mqtt_take_binary(
 	return true;
 }
 
+static inline bool bp_mqtt_as_mosquitto(const struct bp_mqtt_view *view)
+{
+	return view != NULL && view->mosquitto;
+}
+
+/* A fault by the standard that mosquitto reads on after. */
+static inline enum bp_mqtt_error bp_mqtt_odd(struct bp_mqtt_view *view, enum bp_mqtt_error e)
+{
+	if (!bp_mqtt_as_mosquitto(view))
+		return e;
+	view->odd |= 1u << e;
+	return BP_MQTT_OK;
+}
+
+/* A fault for mosquitto that the standard leaves to the broker (1.5.4). */
+static inline enum bp_mqtt_error bp_mqtt_refusable(struct bp_mqtt_view *view, enum bp_mqtt_error e)
+{
+	if (bp_mqtt_as_mosquitto(view))
+		return e;
+	if (view != NULL)
+		view->odd |= 1u << e;
+	return BP_MQTT_OK;
+}
+
+static inline enum bp_mqtt_error bp_mqtt_string_fault(
+	struct bp_mqtt_view *view, const uint8_t *s, size_t len)
+{
+	if (!bp_utf8_valid_mqtt(s, len))
+		return BP_MQTT_E_UTF8;
+	return bp_utf8_has_control(s, len) ? bp_mqtt_refusable(view, BP_MQTT_E_UTF8) : BP_MQTT_OK;
+}
+
 static inline enum bp_mqtt_error bp_mqtt_take_string(
-	struct bp_mqtt_reader *r, const uint8_t **s, uint16_t *len)
+	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, const uint8_t **s, uint16_t *len)
 {
 	if (!bp_mqtt_take_binary(r, s, len))
 		return BP_MQTT_E_TRUNCATED;
-	return bp_utf8_valid_mqtt(*s, *len) ? BP_MQTT_OK : BP_MQTT_E_UTF8;
+	return bp_mqtt_string_fault(view, *s, *len);
 }
 
 static inline enum bp_mqtt_error bp_mqtt_take_packet_id(struct bp_mqtt_reader *r, uint16_t *id)
@@ -77,10 +109,13 @@ enum bp_mqtt_place {
 	BP_MQTT_IN_ACK = 1 << 8, /* PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK */
 };
 
+#define BP_MQTT_P_FORMAT 0x01
 #define BP_MQTT_P_SUBSCRIPTION_ID 0x0b
+#define BP_MQTT_P_SESSION_EXPIRY 0x11
 #define BP_MQTT_P_ASSIGNED_ID 0x12
 #define BP_MQTT_P_AUTH_METHOD 0x15
 #define BP_MQTT_P_AUTH_DATA 0x16
+#define BP_MQTT_P_WILL_DELAY 0x18
 #define BP_MQTT_P_ALIAS_MAX 0x22
 #define BP_MQTT_P_ALIAS 0x23
 #define BP_MQTT_P_USER 0x26
@@ -91,8 +126,9 @@ struct bp_mqtt_properties {
 	const uint8_t *assigned_id; /* NULL when absent */
 	uint16_t assigned_id_len;
 	uint16_t alias, alias_max; /* 0 when absent */
-	uint64_t seen;             /* bit n: property n is there */
-	uint32_t checked;          /* bytes of the section, up to the end of a property */
+	uint32_t session_expiry, will_delay;
+	uint64_t seen;    /* bit n: property n is there */
+	uint32_t checked; /* bytes of the section, up to the end of a property */
 };
 
 /*
@@ -100,18 +136,18 @@ struct bp_mqtt_properties {
  * far the bytes are at hand, r->end where the packet ends: MORE when have < r->end and what is at
  * hand is right as far as it goes. A missing length is E_TRUNCATED.
  */
-enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, const uint8_t *have,
-	enum bp_mqtt_place place, struct bp_mqtt_properties *out);
+enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out);
 
 /* The same from where it stopped before: out->seen, checked and alias tell. */
-enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, const uint8_t *have,
-	enum bp_mqtt_place place, struct bp_mqtt_properties *out);
+enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out);
 
 /* bp_mqtt_take_properties() for a packet that is all there. */
-static inline enum bp_mqtt_error bp_mqtt_take_all_properties(
-	struct bp_mqtt_reader *r, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+static inline enum bp_mqtt_error bp_mqtt_take_all_properties(struct bp_mqtt_reader *r,
+	struct bp_mqtt_view *view, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {
-	return bp_mqtt_take_properties(r, r->end, place, out);
+	return bp_mqtt_take_properties(r, view, r->end, place, out);
 }
 
 /* The length of the property at p[0..len), which has been checked, identifier included; 0 if bad.
@@ -122,9 +158,13 @@ uint32_t bp_mqtt_property_length(const uint8_t *p, uint32_t len);
  * The first fault of a topic name of which [s, s + len) is at hand, in the order of its bytes: OK,
  * E_UTF8, E_WILDCARD, or MORE when only the last character is cut and !whole.
  */
-enum bp_mqtt_error bp_mqtt_topic_fault(const uint8_t *s, size_t len, bool whole);
+enum bp_mqtt_error bp_mqtt_topic_fault(
+	struct bp_mqtt_view *view, const uint8_t *s, size_t len, bool whole);
+
+/* Whether a whole topic has more levels than mosquitto takes. */
+enum bp_mqtt_error bp_mqtt_levels_fault(struct bp_mqtt_view *view, const uint8_t *s, size_t len);
 
 /* The same as an error, for filters: E_TOPIC_EMPTY, E_UTF8, E_WILDCARD. */
-enum bp_mqtt_error bp_mqtt_filter_fault(const uint8_t *s, size_t len);
+enum bp_mqtt_error bp_mqtt_filter_fault(struct bp_mqtt_view *view, const uint8_t *s, size_t len);
 
 #endif

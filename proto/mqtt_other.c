@@ -5,164 +5,224 @@
 
 /* The packets that carry no topic of a PUBLISH and set up no connection (3.4 to 3.15). */
 
-static enum bp_mqtt_error at_end(const struct bp_mqtt_reader *r)
+struct packet {
+	struct bp_mqtt_reader r;
+	struct bp_mqtt_view *view;
+	uint8_t version, type, flags;
+};
+
+static enum bp_mqtt_error at_end(const struct packet *k)
 {
-	return r->p == r->end ? BP_MQTT_OK : BP_MQTT_E_TRUNCATED;
+	return k->r.p == k->r.end ? BP_MQTT_OK : BP_MQTT_E_TRUNCATED;
 }
 
-static enum bp_mqtt_error skip_properties(
-	struct bp_mqtt_reader *r, uint8_t version, enum bp_mqtt_place place)
+/* Of some packets mosquitto never reads the end. */
+static enum bp_mqtt_error at_end_or_odd(const struct packet *k)
+{
+	return k->r.p == k->r.end ? BP_MQTT_OK : bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED);
+}
+
+static enum bp_mqtt_error skip_properties(struct packet *k, enum bp_mqtt_place place)
 {
 	struct bp_mqtt_properties properties;
 
-	if (version != BP_MQTT_V5)
+	if (k->version != BP_MQTT_V5)
 		return BP_MQTT_OK;
-	return bp_mqtt_take_all_properties(r, place, &properties);
+	return bp_mqtt_take_all_properties(&k->r, k->view, place, &properties);
+}
+
+/* Which flags mosquitto asks for, and of which version. */
+static enum bp_mqtt_error flags_fault(const struct packet *k)
+{
+	if (k->flags == bp_mqtt_flags(k->type))
+		return BP_MQTT_OK;
+	switch (k->type) {
+	case BP_MQTT_PUBREL:
+	case BP_MQTT_SUBSCRIBE:
+	case BP_MQTT_UNSUBSCRIBE:
+	case BP_MQTT_DISCONNECT:
+		return k->version == BP_MQTT_V31 ? bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS)
+						 : BP_MQTT_E_FLAGS;
+	default:
+		return bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS);
+	}
 }
 
 /*
- * What may follow in version 5, with shorter forms for reason code 0 and for no properties: reason
- * code, properties.
+ * In version 5, with shorter forms for reason code 0 and for no properties: reason code,
+ * properties.
  */
-static enum bp_mqtt_error reason_and_properties(
-	struct bp_mqtt_reader *r, uint8_t version, enum bp_mqtt_place place)
+static enum bp_mqtt_error ack(struct packet *k, uint16_t *id)
 {
-	enum bp_mqtt_error e;
+	enum bp_mqtt_error e = bp_mqtt_take_packet_id(&k->r, id);
 	uint8_t reason;
 
-	if (version != BP_MQTT_V5 || !bp_mqtt_take_u8(r, &reason) || r->p == r->end)
-		return at_end(r);
-	e = skip_properties(r, version, place);
-	return e == BP_MQTT_OK ? at_end(r) : e;
+	if (e == BP_MQTT_OK && k->version == BP_MQTT_V5 && bp_mqtt_take_u8(&k->r, &reason) &&
+		k->r.p != k->r.end)
+		e = skip_properties(k, BP_MQTT_IN_ACK);
+	return e == BP_MQTT_OK ? at_end_or_odd(k) : e;
 }
 
-static enum bp_mqtt_error ack(struct bp_mqtt_reader *r, uint8_t version, uint16_t *id)
+static enum bp_mqtt_error disconnect(struct packet *k, struct bp_mqtt_disconnect *out)
 {
-	enum bp_mqtt_error e = bp_mqtt_take_packet_id(r, id);
+	struct bp_mqtt_properties properties = {.session_expiry = 0};
+	enum bp_mqtt_error e = BP_MQTT_OK;
 
-	return e == BP_MQTT_OK ? reason_and_properties(r, version, BP_MQTT_IN_ACK) : e;
+	out->reason = 0;
+	if (k->version == BP_MQTT_V5 && bp_mqtt_take_u8(&k->r, &out->reason) && k->r.p != k->r.end)
+		e = bp_mqtt_take_all_properties(&k->r, k->view, BP_MQTT_IN_DISCONNECT, &properties);
+	out->session_expiry = properties.session_expiry;
+	return e == BP_MQTT_OK ? at_end(k) : e;
 }
 
 static enum bp_mqtt_error options_fault(
-	uint8_t version, uint8_t options, const uint8_t *filter, uint16_t len)
+	struct packet *k, uint8_t options, const uint8_t *filter, uint16_t len)
 {
 	bool shared = len >= 7 && memcmp(filter, "$share/", 7) == 0;
 
 	if ((options & 3) == 3)
 		return BP_MQTT_E_QOS;
-	if (version != BP_MQTT_V5)
+	if (k->version != BP_MQTT_V5)
 		return (options & 0xfc) == 0 ? BP_MQTT_OK : BP_MQTT_E_FLAGS;
 	if ((options & 0xc0) != 0 || (options & 0x30) == 0x30) /* reserved, retain handling 3 */
 		return BP_MQTT_E_FLAGS;
 	/* No Local makes no sense for a shared subscription (3.8.3.1). */
-	return shared && (options & 4) != 0 ? BP_MQTT_E_FLAGS : BP_MQTT_OK;
+	return shared && (options & 4) != 0 ? bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS) : BP_MQTT_OK;
+}
+
+static enum bp_mqtt_error one_filter(struct packet *k, bool subscribe, unsigned *n)
+{
+	const uint8_t *filter;
+	enum bp_mqtt_error e;
+	uint8_t options;
+	uint16_t len;
+
+	if (!bp_mqtt_take_binary(&k->r, &filter, &len))
+		return BP_MQTT_E_TRUNCATED;
+	if (len == 0 && subscribe) /* mosquitto does not read the options of an empty filter */
+		return bp_mqtt_odd(k->view, BP_MQTT_E_TOPIC_EMPTY);
+	e = bp_mqtt_filter_fault(k->view, filter, len);
+	if (e != BP_MQTT_OK)
+		return e;
+	++*n;
+	if (!subscribe)
+		return BP_MQTT_OK;
+	if (!bp_mqtt_take_u8(&k->r, &options))
+		return BP_MQTT_E_TRUNCATED;
+	return options_fault(k, options, filter, len);
 }
 
 /* At least one filter, each followed by its options in a SUBSCRIBE. */
-static enum bp_mqtt_error filters(struct bp_mqtt_reader *r, uint8_t version, bool subscribe)
+static enum bp_mqtt_error filters(struct packet *k, bool subscribe)
 {
-	do {
-		const uint8_t *filter;
-		enum bp_mqtt_error e;
-		uint8_t options;
-		uint16_t len;
+	unsigned n = 0;
 
-		if (!bp_mqtt_take_binary(r, &filter, &len))
-			return BP_MQTT_E_TRUNCATED;
-		e = bp_mqtt_filter_fault(filter, len);
+	while (k->r.p != k->r.end) {
+		enum bp_mqtt_error e = one_filter(k, subscribe, &n);
+
 		if (e != BP_MQTT_OK)
 			return e;
-		if (!subscribe)
-			continue;
-		if (!bp_mqtt_take_u8(r, &options))
-			return BP_MQTT_E_TRUNCATED;
-		e = options_fault(version, options, filter, len);
-		if (e != BP_MQTT_OK)
-			return e;
-	} while (r->p != r->end);
-	return BP_MQTT_OK;
+	}
+	if (n != 0)
+		return BP_MQTT_OK;
+	return k->version == BP_MQTT_V31 ? bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED)
+					 : BP_MQTT_E_TRUNCATED;
 }
 
-static enum bp_mqtt_error subscription(
-	struct bp_mqtt_reader *r, uint8_t version, bool subscribe, uint16_t *id)
+static enum bp_mqtt_error subscription(struct packet *k, bool subscribe, uint16_t *id)
 {
-	enum bp_mqtt_error e = bp_mqtt_take_packet_id(r, id);
+	enum bp_mqtt_error e = bp_mqtt_take_packet_id(&k->r, id);
 
 	if (e != BP_MQTT_OK)
 		return e;
-	e = skip_properties(r, version, subscribe ? BP_MQTT_IN_SUBSCRIBE : BP_MQTT_IN_UNSUBSCRIBE);
-	return e == BP_MQTT_OK ? filters(r, version, subscribe) : e;
+	e = skip_properties(k, subscribe ? BP_MQTT_IN_SUBSCRIBE : BP_MQTT_IN_UNSUBSCRIBE);
+	return e == BP_MQTT_OK ? filters(k, subscribe) : e;
 }
 
 /* One code for each filter: at least one. */
-static enum bp_mqtt_error codes(struct bp_mqtt_reader *r, uint8_t version, uint16_t *id)
+static enum bp_mqtt_error codes(struct packet *k, uint16_t *id)
 {
-	enum bp_mqtt_error e = bp_mqtt_take_packet_id(r, id);
+	enum bp_mqtt_error e = bp_mqtt_take_packet_id(&k->r, id);
 
 	if (e != BP_MQTT_OK)
 		return e;
-	e = skip_properties(r, version, BP_MQTT_IN_ACK);
+	e = skip_properties(k, BP_MQTT_IN_ACK);
 	if (e != BP_MQTT_OK)
 		return e;
-	return r->p != r->end ? BP_MQTT_OK : BP_MQTT_E_TRUNCATED;
+	if (k->r.p != k->r.end)
+		return BP_MQTT_OK;
+	return k->type == BP_MQTT_UNSUBACK ? bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED)
+					   : BP_MQTT_E_TRUNCATED;
 }
 
-static enum bp_mqtt_error unsuback(struct bp_mqtt_reader *r, uint8_t version, uint16_t *id)
+static enum bp_mqtt_error unsuback(struct packet *k, uint16_t *id)
 {
 	enum bp_mqtt_error e;
 
-	if (version == BP_MQTT_V5)
-		return codes(r, version, id);
-	e = bp_mqtt_take_packet_id(r, id);
-	return e == BP_MQTT_OK ? at_end(r) : e;
+	if (k->version == BP_MQTT_V5)
+		return codes(k, id);
+	e = bp_mqtt_take_packet_id(&k->r, id);
+	return e == BP_MQTT_OK ? at_end_or_odd(k) : e;
 }
 
 /* Empty, or reason code and properties with a method (3.15.2.2.2). */
-static enum bp_mqtt_error auth(struct bp_mqtt_reader *r, uint8_t version)
+static enum bp_mqtt_error auth(struct packet *k)
 {
 	struct bp_mqtt_properties properties;
 	enum bp_mqtt_error e;
 	uint8_t reason;
 
-	if (version != BP_MQTT_V5)
+	if (k->version != BP_MQTT_V5)
 		return BP_MQTT_E_TYPE;
-	if (!bp_mqtt_take_u8(r, &reason))
+	if (!bp_mqtt_take_u8(&k->r, &reason))
 		return BP_MQTT_OK;
-	e = bp_mqtt_take_all_properties(r, BP_MQTT_IN_AUTH, &properties);
+	e = bp_mqtt_take_all_properties(&k->r, k->view, BP_MQTT_IN_AUTH, &properties);
 	if (e != BP_MQTT_OK)
 		return e;
 	if ((properties.seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0)
 		return BP_MQTT_E_PROPERTY;
-	return at_end(r);
+	return at_end_or_odd(k);
 }
 
-enum bp_mqtt_error bp_mqtt_other(
-	uint8_t version, uint8_t type, const uint8_t *body, uint32_t len, uint16_t *packet_id)
+enum bp_mqtt_error bp_mqtt_disconnect(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_disconnect *out)
 {
-	struct bp_mqtt_reader r = {body, body + len};
+	struct packet k = {{body, body + len}, view, version, BP_MQTT_DISCONNECT, flags};
+	enum bp_mqtt_error e = flags_fault(&k);
+
+	return e == BP_MQTT_OK ? disconnect(&k, out) : e;
+}
+
+enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uint8_t type,
+	uint8_t flags, const uint8_t *body, uint32_t len, uint16_t *packet_id)
+{
+	struct packet k = {{body, body + len}, view, version, type, flags};
+	enum bp_mqtt_error e = flags_fault(&k);
 
 	*packet_id = 0;
+	if (e != BP_MQTT_OK)
+		return e;
 	switch (type) {
 	case BP_MQTT_PUBACK:
 	case BP_MQTT_PUBREC:
 	case BP_MQTT_PUBREL:
 	case BP_MQTT_PUBCOMP:
-		return ack(&r, version, packet_id);
+		return ack(&k, packet_id);
 	case BP_MQTT_SUBSCRIBE:
-		return subscription(&r, version, true, packet_id);
+		return subscription(&k, true, packet_id);
 	case BP_MQTT_UNSUBSCRIBE:
-		return subscription(&r, version, false, packet_id);
+		return subscription(&k, false, packet_id);
 	case BP_MQTT_SUBACK:
-		return codes(&r, version, packet_id);
+		return codes(&k, packet_id);
 	case BP_MQTT_UNSUBACK:
-		return unsuback(&r, version, packet_id);
+		return unsuback(&k, packet_id);
 	case BP_MQTT_PINGREQ:
 	case BP_MQTT_PINGRESP:
-		return at_end(&r);
+		return at_end_or_odd(&k);
 	case BP_MQTT_DISCONNECT:
-		return reason_and_properties(&r, version, BP_MQTT_IN_DISCONNECT);
+		return disconnect(&k, &(struct bp_mqtt_disconnect){0});
 	case BP_MQTT_AUTH:
-		return auth(&r, version);
+		return auth(&k);
 	default:
 		return BP_MQTT_E_TYPE;
 	}

@@ -78,6 +78,8 @@ static const struct {
  */
 struct cursor {
 	const uint8_t *p, *have, *end;
+	struct bp_mqtt_view *view;
+	enum bp_mqtt_place place;
 };
 
 static enum bp_mqtt_error need(const struct cursor *c, size_t n)
@@ -120,9 +122,7 @@ static enum bp_mqtt_error string(struct cursor *c, const uint8_t **s, uint16_t *
 {
 	enum bp_mqtt_error e = binary(c, s, len);
 
-	if (e == BP_MQTT_OK && !bp_utf8_valid_mqtt(*s, *len))
-		return BP_MQTT_E_UTF8;
-	return e;
+	return e == BP_MQTT_OK ? bp_mqtt_string_fault(c->view, *s, *len) : e;
 }
 
 /* An integer of `width` octets, most significant first. */
@@ -167,9 +167,9 @@ static enum bp_mqtt_error pair(struct cursor *c, struct property *p)
 	e = binary(c, &p->data, &p->len);
 	if (e == BP_MQTT_MORE)
 		return e;
-	if (!bp_utf8_valid_mqtt(name, name_len))
+	if (bp_mqtt_string_fault(c->view, name, name_len) != BP_MQTT_OK)
 		return BP_MQTT_E_UTF8;
-	return e == BP_MQTT_OK && !bp_utf8_valid_mqtt(p->data, p->len) ? BP_MQTT_E_UTF8 : e;
+	return e == BP_MQTT_OK ? bp_mqtt_string_fault(c->view, p->data, p->len) : e;
 }
 
 static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
@@ -178,7 +178,10 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 
 	switch ((enum property_type)table[p->id].type) {
 	case SWITCH:
-		return at_most_one(fixed(c, 1, &p->number), p);
+		e = at_most_one(fixed(c, 1, &p->number), p);
+		return e == BP_MQTT_E_PROPERTY && p->id == BP_MQTT_P_FORMAT && p->number > 1
+			       ? bp_mqtt_odd(c->view, e)
+			       : e;
 	case TWO:
 		return fixed(c, 2, &p->number);
 	case TWO_NOT_0:
@@ -188,14 +191,19 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 	case FOUR_NOT_0:
 		return not_zero(fixed(c, 4, &p->number), p);
 	case VARINT_NOT_0:
-		return not_zero(varint(c, &p->number), p);
+		e = varint(c, &p->number);
+		if (e != BP_MQTT_OK || p->number != 0)
+			return e;
+		return c->place == BP_MQTT_IN_PUBLISH ? bp_mqtt_odd(c->view, BP_MQTT_E_PROPERTY)
+						      : BP_MQTT_E_PROPERTY;
 	case STRING:
 		return string(c, &p->data, &p->len);
 	case TOPIC:
 		e = string(c, &p->data, &p->len);
-		if (e != BP_MQTT_OK)
+		if (e != BP_MQTT_OK || (memchr(p->data, '+', p->len) == NULL &&
+					       memchr(p->data, '#', p->len) == NULL))
 			return e;
-		return bp_mqtt_topic_fault(p->data, p->len, true);
+		return bp_mqtt_odd(c->view, BP_MQTT_E_WILDCARD);
 	case BINARY:
 		return binary(c, &p->data, &p->len);
 	case PAIR:
@@ -206,22 +214,22 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 	return BP_MQTT_E_PROPERTY;
 }
 
-static bool may_repeat(uint8_t id, enum bp_mqtt_place place)
+static bool may_repeat(const struct cursor *c, uint8_t id)
 {
 	/* A PUBLISH to a subscriber names each subscription that matched (3.3.2.3.8). */
 	return id == BP_MQTT_P_USER ||
-	       (id == BP_MQTT_P_SUBSCRIPTION_ID && place == BP_MQTT_IN_PUBLISH);
+	       (id == BP_MQTT_P_SUBSCRIPTION_ID && c->place == BP_MQTT_IN_PUBLISH &&
+		       !bp_mqtt_as_mosquitto(c->view));
 }
 
-static enum bp_mqtt_error one_property(
-	struct cursor *c, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+static enum bp_mqtt_error one_property(struct cursor *c, struct bp_mqtt_properties *out)
 {
 	struct property p = {.id = *c->p};
 	enum bp_mqtt_error e;
 
-	if (p.id >= sizeof(table) / sizeof(table[0]) || (table[p.id].places & place) == 0)
+	if (p.id >= sizeof(table) / sizeof(table[0]) || (table[p.id].places & c->place) == 0)
 		return BP_MQTT_E_PROPERTY;
-	if ((out->seen >> p.id & 1) != 0 && !may_repeat(p.id, place))
+	if ((out->seen >> p.id & 1) != 0 && !may_repeat(c, p.id))
 		return BP_MQTT_E_PROPERTY;
 	out->seen |= (uint64_t)1 << p.id;
 	c->p++;
@@ -237,6 +245,12 @@ static enum bp_mqtt_error one_property(
 	case BP_MQTT_P_ALIAS_MAX:
 		out->alias_max = (uint16_t)p.number;
 		break;
+	case BP_MQTT_P_SESSION_EXPIRY:
+		out->session_expiry = p.number;
+		break;
+	case BP_MQTT_P_WILL_DELAY:
+		out->will_delay = p.number;
+		break;
 	case BP_MQTT_P_ASSIGNED_ID:
 		out->assigned_id = p.data;
 		out->assigned_id_len = p.len;
@@ -248,8 +262,7 @@ static enum bp_mqtt_error one_property(
 }
 
 /* The properties at c->p, one after the other; notes what is checked. */
-static enum bp_mqtt_error properties(
-	struct cursor *c, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+static enum bp_mqtt_error properties(struct cursor *c, struct bp_mqtt_properties *out)
 {
 	while (c->p < c->end) {
 		uint64_t seen = out->seen;
@@ -257,7 +270,7 @@ static enum bp_mqtt_error properties(
 		enum bp_mqtt_error e = BP_MQTT_MORE;
 
 		if (c->p != c->have)
-			e = one_property(c, place, out);
+			e = one_property(c, out);
 		if (e == BP_MQTT_MORE) {
 			out->seen = seen;
 			out->checked = (uint32_t)(begin - out->section);
@@ -269,17 +282,17 @@ static enum bp_mqtt_error properties(
 	return BP_MQTT_OK;
 }
 
-enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, const uint8_t *have,
-	enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {
 	memset(out, 0, sizeof(*out));
-	return bp_mqtt_resume_properties(r, have, place, out);
+	return bp_mqtt_resume_properties(r, view, have, place, out);
 }
 
-enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, const uint8_t *have,
-	enum bp_mqtt_place place, struct bp_mqtt_properties *out)
+enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {
-	struct cursor c = {r->p, have, r->end};
+	struct cursor c = {r->p, have, r->end, view, place};
 	enum bp_mqtt_error e;
 	uint32_t len = 0;
 
@@ -296,24 +309,35 @@ enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, const uin
 	out->section = c.p;
 	out->section_len = len;
 	c.p += out->checked;
-	e = properties(&c, place, out);
+	e = properties(&c, out);
 	if (e != BP_MQTT_OK)
 		return e;
 	/* 3.1.2.11.10, 3.2.2.3.18, 3.15.2.2.3: no data without a method */
 	if ((out->seen >> BP_MQTT_P_AUTH_DATA & 1) != 0 &&
-		(out->seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0)
-		return BP_MQTT_E_PROPERTY;
+		(out->seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0) {
+		e = bp_mqtt_odd(view, BP_MQTT_E_PROPERTY);
+		if (e != BP_MQTT_OK)
+			return e;
+	}
 	r->p = c.end;
 	return BP_MQTT_OK;
 }
 
 uint32_t bp_mqtt_property_length(const uint8_t *p, uint32_t len)
 {
-	struct cursor c = {p, p + len, p + len};
+	struct bp_mqtt_view view = {.mosquitto = true};
 	struct property property;
 
 	if (len == 0 || *p >= sizeof(table) / sizeof(table[0]))
 		return 0;
-	property.id = *c.p++;
-	return property_value(&c, &property) == BP_MQTT_OK ? (uint32_t)(c.p - p) : 0;
+	/* by whichever view it was let pass */
+	for (unsigned i = 0; i < 2; i++) {
+		struct cursor c = {
+			p + 1, p + len, p + len, i == 0 ? NULL : &view, BP_MQTT_IN_PUBLISH};
+
+		property.id = *p;
+		if (property_value(&c, &property) == BP_MQTT_OK)
+			return (uint32_t)(c.p - p);
+	}
+	return 0;
 }

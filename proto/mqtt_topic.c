@@ -5,9 +5,11 @@
 
 #define STRING_MAX 65535 /* what two octets of length can say (1.5.4) */
 
-enum bp_mqtt_error bp_mqtt_topic_fault(const uint8_t *s, size_t len, bool whole)
+enum bp_mqtt_error bp_mqtt_topic_fault(
+	struct bp_mqtt_view *view, const uint8_t *s, size_t len, bool whole)
 {
 	while (len > 0) {
+		enum bp_mqtt_error e;
 		int n;
 
 		if (*s == '+' || *s == '#')
@@ -19,18 +21,43 @@ enum bp_mqtt_error bp_mqtt_topic_fault(const uint8_t *s, size_t len, bool whole)
 			return BP_MQTT_MORE;
 		if (n <= 0)
 			return BP_MQTT_E_UTF8;
+		e = BP_MQTT_OK;
+		if (bp_utf8_is_control(s))
+			e = bp_mqtt_refusable(view, BP_MQTT_E_UTF8);
+		if (e != BP_MQTT_OK)
+			return e;
 		s += n;
 		len -= (size_t)n;
 	}
 	return BP_MQTT_OK;
 }
 
-enum bp_mqtt_error bp_mqtt_filter_fault(const uint8_t *s, size_t len)
+enum bp_mqtt_error bp_mqtt_levels_fault(struct bp_mqtt_view *view, const uint8_t *s, size_t len)
 {
+	unsigned slashes = 0;
+
+	if (len <= BP_MQTT_MOSQUITTO_SLASHES)
+		return BP_MQTT_OK;
+	for (size_t i = 0; i < len; i++)
+		slashes += s[i] == '/';
+	return slashes > BP_MQTT_MOSQUITTO_SLASHES ? bp_mqtt_refusable(view, BP_MQTT_E_LEVELS)
+						   : BP_MQTT_OK;
+}
+
+enum bp_mqtt_error bp_mqtt_filter_fault(struct bp_mqtt_view *view, const uint8_t *s, size_t len)
+{
+	enum bp_mqtt_error e;
+
 	if (len == 0)
 		return BP_MQTT_E_TOPIC_EMPTY;
-	if (len > STRING_MAX || !bp_utf8_valid_mqtt(s, len))
+	if (len > STRING_MAX)
 		return BP_MQTT_E_UTF8;
+	e = bp_mqtt_string_fault(view, s, len);
+	if (e != BP_MQTT_OK)
+		return e;
+	/* "$share" begins a shared subscription (4.8.2), here of nothing */
+	if (bp_mqtt_as_mosquitto(view) && len == 6 && memcmp(s, "$share", 6) == 0)
+		return BP_MQTT_E_WILDCARD;
 	for (size_t i = 0; i < len; i++) {
 		bool starts = i == 0 || s[i - 1] == '/', ends = i + 1 == len || s[i + 1] == '/';
 
@@ -44,13 +71,13 @@ enum bp_mqtt_error bp_mqtt_filter_fault(const uint8_t *s, size_t len)
 
 bool bp_mqtt_filter_valid(const char *filter, size_t len)
 {
-	return bp_mqtt_filter_fault((const uint8_t *)filter, len) == BP_MQTT_OK;
+	return bp_mqtt_filter_fault(NULL, (const uint8_t *)filter, len) == BP_MQTT_OK;
 }
 
 bool bp_mqtt_topic_valid(const char *topic, size_t len)
 {
 	return len > 0 && len <= STRING_MAX &&
-	       bp_mqtt_topic_fault((const uint8_t *)topic, len, true) == BP_MQTT_OK;
+	       bp_mqtt_topic_fault(NULL, (const uint8_t *)topic, len, true) == BP_MQTT_OK;
 }
 
 /* The length of the level at s[0..len): up to the next '/' or the end. */

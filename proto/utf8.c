@@ -78,6 +78,38 @@ static inline bool valid(const uint8_t *s, size_t len, bool no_nul)
 	return true;
 }
 
+bool bp_utf8_is_control(const uint8_t *s)
+{
+	if (s[0] < 0x80)
+		return s[0] < 0x20 || s[0] == 0x7f;
+	if (s[0] == 0xc2)
+		return s[1] < 0xa0;
+	if (s[0] == 0xef) /* U+FDD0 to U+FDEF, U+FFFE, U+FFFF */
+		return (s[1] == 0xb7 && s[2] >= 0x90 && s[2] <= 0xaf) ||
+		       (s[1] == 0xbf && s[2] >= 0xbe);
+	return s[0] >= 0xf0 && (s[1] & 0x0f) == 0x0f && s[2] == 0xbf && s[3] >= 0xbe;
+}
+
+/* Control characters of ASCII, and all that is not ASCII. */
+static inline bp_v16 control_suspects(bp_v16 v)
+{
+	return v | bp_v16_eq(v & bp_v16_of(0xe0), 0) | bp_v16_eq(v, 0x7f);
+}
+
+bool bp_utf8_has_control(const uint8_t *s, size_t len)
+{
+	for (const uint8_t *end = s + len; s < end;) {
+		if (end - s >= 16 && bp_v16_mask(control_suspects(bp_v16_load(s))) == 0) {
+			s += 16;
+			continue;
+		}
+		if (bp_utf8_is_control(s))
+			return true;
+		s += *s < 0x80 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+	}
+	return false;
+}
+
 bool bp_utf8_valid_mqtt(const uint8_t *s, size_t len)
 {
 	return valid(s, len, true);

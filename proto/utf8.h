@@ -21,4 +21,12 @@ bool bp_utf8_valid(const uint8_t *s, size_t len);
  */
 int bp_utf8_char(const uint8_t *s, size_t len);
 
+/*
+ * Whether the well-formed character at `s` is a control character or a noncharacter, which a string
+ * of MQTT should not have (1.5.4).
+ */
+bool bp_utf8_is_control(const uint8_t *s);
+/* Whether the well-formed [s, s + len) has one. */
+bool bp_utf8_has_control(const uint8_t *s, size_t len);
+
 #endif

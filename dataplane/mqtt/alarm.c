@@ -145,7 +145,9 @@ static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const 
 		.seq = j->seq,
 	};
 
-	if (in->clone == NULL)
+	if (in->frame == NULL)
+		bp_tally(in, BP_C_CLONE_NO_FRAME);
+	else if (in->clone == NULL)
 		bp_tally(in, BP_C_CLONE_NO_EDGE);
 	else
 		(void)in->clone(in->clone_arg, &r); /* counts for itself */

@@ -69,6 +69,7 @@ static void keep(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint1
 		forget_one(in, f, dir, alias);
 		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
 		if (ref == 0) {
+			f->session |= BP_SESSION_ALIASES_LOST;
 			bp_tally(in, BP_C_ALIAS_NO_ROOM);
 			return;
 		}
@@ -109,11 +110,17 @@ enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned 
 		*hash = bp_topic_hash(in, p->topic, p->topic_len);
 		if (may_keep(in, f, dir, p->alias))
 			keep(in, f, dir, p->alias, p->topic, p->topic_len, *hash);
+		else
+			f->session |= BP_SESSION_ALIASES_LOST;
 		return BP_ALIAS_OK;
 	}
 	ref = find(in, f, dir, p->alias);
+	/* one that was never mapped is a fault, unless the mapping may have been missed (3.3.4) */
 	if (ref == 0)
-		return BP_ALIAS_UNMAPPED;
+		return dir == BP_TO_BROKER && (f->flags & BP_FLOW_CONNECT) &&
+				       !(f->session & BP_SESSION_ALIASES_LOST)
+			       ? BP_ALIAS_BAD
+			       : BP_ALIAS_UNMAPPED;
 	t = topic_at(in, ref);
 	p->topic = t->text;
 	p->topic_len = t->len;
@@ -123,6 +130,7 @@ enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned 
 
 void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
+	f->session |= BP_SESSION_ALIASES_LOST;
 	for (uint32_t alias = 1; alias <= f->n_aliases[dir]; alias++)
 		forget_one(in, f, dir, (uint16_t)alias);
 	bp_flow_release(in, f, f->aliases[dir]);

@@ -61,6 +61,11 @@ enum bp_stream {
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
 #define BP_MARKS 0x0f
 
+/* The session, as its CONNECT has it. */
+#define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
+#define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
+#define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
+
 #define BP_NO_FLOW UINT32_MAX
 
 /* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
@@ -137,7 +142,10 @@ struct bp_flow {
 		waiting[2]; /* bytes in sequence that may not be read yet; counted in held_bytes */
 	bp_carry_ref qos2[2]; /* identifiers of QoS 2 publications in flight */
 	uint32_t broker_isn;  /* BP_FLOW_SYN_ACKED */
-	uint32_t pad4[3];
+	bp_carry_ref will;    /* see will.c */
+	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
+	uint8_t session;      /* BP_SESSION_* */
+	uint8_t pad4[5];
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");

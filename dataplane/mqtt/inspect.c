@@ -43,6 +43,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->judged[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER;
 	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
 	in->record_clones = record_clones;
+	in->mosquitto = m->strictness == BP_STRICTNESS_MOSQUITTO;
 	in->carry_per_flow = m->carry_per_flow;
 	in->carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4;
 	in->carry_unproven /= c->n_workers;

@@ -42,6 +42,7 @@ struct bp_inspector {
 	bool judged[2]; /* by direction */
 	uint8_t min_ttl;
 	bool record_clones;
+	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
 	struct bp_flow_table table;
@@ -80,6 +81,20 @@ static inline bool bp_within_budget(struct bp_inspector *in)
 	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER : BP_C_NOT_INSPECTED_WORK);
 	return false;
 }
+
+/*
+ * Whose view is taken of what is sent in this direction: of brokers, and of a stream that nothing
+ * has proven yet, the standard's.
+ */
+static inline struct bp_mqtt_view bp_view(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (struct bp_mqtt_view){.mosquitto = in->mosquitto && dir == BP_TO_BROKER &&
+						  !(f->pending & BP_FLOW_PUSHED(dir))};
+}
+
+/* mqtt_read.c: notes and counts what was odd in a packet that was let pass. */
+void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd);
 
 /* The value of a payload at a source of the rules in force. */
 static inline bool bp_value_at(struct bp_inspector *in, uint32_t source, const uint8_t *payload,
@@ -282,10 +297,24 @@ void bp_mqtt_opaque_error(
  * checked before, or NULL. */
 void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
+/* Evaluates what the client has the broker publish, by its topic, where no packet is at hand. */
+void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p, uint32_t seq);
 /* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
 enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head);
+
+/* will.c: the will message of a connection. */
+void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
+/* The client disconnects as it should: mostly that discards the will. */
+void bp_will_disconnect(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d);
+void bp_will_discard(struct bp_inspector *in, struct bp_flow *f);
+/* The connection ends: the broker publishes what was not discarded. */
+void bp_will_end(struct bp_inspector *in, struct bp_flow *f);
+/* The flow is given up, without the end of the connection having been seen. */
+void bp_will_forget(struct bp_inspector *in, struct bp_flow *f);
 
 /* alias.c: topic aliases of one direction. */
 enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };

@@ -66,6 +66,7 @@ void bp_mqtt_opaque_error(
 		[BP_MQTT_E_PROPERTY] = BP_C_OPAQUE_PROPERTY,
 		[BP_MQTT_E_ALIAS] = BP_C_OPAQUE_ALIAS,
 		[BP_MQTT_E_CONNECT] = BP_C_OPAQUE_CONNECT,
+		[BP_MQTT_E_LEVELS] = BP_C_OPAQUE_TOPIC_LEVELS,
 	};
 
 	/* a stream that is wrong before its CONNECT is another protocol's (TLS, say) */
@@ -73,6 +74,25 @@ void bp_mqtt_opaque_error(
 		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_NOT_MQTT);
 	else
 		bp_mqtt_opaque(in, f, dir, (enum bp_counter)reason[e]);
+}
+
+void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd)
+{
+	static const uint16_t counter[] = {
+		[BP_MQTT_E_FLAGS] = BP_C_SUSPICIOUS_FLAGS,
+		[BP_MQTT_E_TYPE] = BP_C_SUSPICIOUS_TYPE,
+		[BP_MQTT_E_UTF8] = BP_C_SUSPICIOUS_STRING,
+		[BP_MQTT_E_WILDCARD] = BP_C_SUSPICIOUS_WILDCARD,
+		[BP_MQTT_E_TOPIC_EMPTY] = BP_C_SUSPICIOUS_FILTER,
+		[BP_MQTT_E_TRUNCATED] = BP_C_SUSPICIOUS_LENGTH,
+		[BP_MQTT_E_PROPERTY] = BP_C_SUSPICIOUS_PROPERTY,
+		[BP_MQTT_E_CONNECT] = BP_C_SUSPICIOUS_CONNECT,
+		[BP_MQTT_E_LEVELS] = BP_C_SUSPICIOUS_LEVELS,
+	};
+
+	f->suspicious |= (uint16_t)odd;
+	for (; odd != 0; odd &= odd - 1)
+		bp_tally(in, (enum bp_counter)counter[__builtin_ctz(odd)]);
 }
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
@@ -91,22 +111,32 @@ void bp_mqtt_keep_client_id(
 	memcpy(bp_carry_data(in->carry, f->client_id), id, n);
 }
 
-static void read_connect(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *body, uint32_t len)
+static void read_connect(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
 {
+	struct bp_mqtt_view view = bp_view(in, f, dir);
 	struct bp_mqtt_connect c;
-	enum bp_mqtt_error e = bp_mqtt_connect(body, len, &c);
+	enum bp_mqtt_error e = bp_mqtt_connect(&view, fixed->flags, body, fixed->remaining, &c);
 
+	if (e != BP_MQTT_OK && fixed->flags != 0) { /* TLS begins so */
+		bp_mqtt_opaque_error(in, f, dir, BP_MQTT_E_FLAGS);
+		return;
+	}
 	if (e != BP_MQTT_OK) {
 		/* whatever is wrong with the first packet's protocol name: not MQTT at all */
 		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
 		return;
 	}
+	bp_mqtt_suspicious(in, f, view.odd);
 	f->version = c.version;
 	f->flags |= BP_FLOW_CONNECT;
+	f->suspicious = (uint16_t)view.odd;
+	f->session = (uint8_t)((c.auth_method ? BP_SESSION_AUTH : 0) |
+			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0));
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max[BP_FROM_BROKER] = 1;
 	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
+	bp_will_keep(in, f, &c);
 }
 
 static void read_connack(
@@ -132,6 +162,33 @@ static void read_connack(
 		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
 }
 
+static enum bp_mqtt_error read_disconnect(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_view *view, const struct bp_mqtt_fixed *fixed, const uint8_t *body)
+{
+	struct bp_mqtt_disconnect d = {0};
+	enum bp_mqtt_error e =
+		bp_mqtt_disconnect(view, f->version, fixed->flags, body, fixed->remaining, &d);
+
+	if (e == BP_MQTT_OK && dir == BP_TO_BROKER)
+		bp_will_disconnect(in, f, &d);
+	return e;
+}
+
+/* Flags that do not fit, mosquitto asks for later, by the type, or not at all. */
+static inline enum bp_mqtt_error fixed_header(const struct bp_inspector *in,
+	const struct bp_flow *f, unsigned dir, const uint8_t *p, size_t len,
+	struct bp_mqtt_fixed *out)
+{
+	enum bp_mqtt_error e = bp_mqtt_fixed(p, len, out);
+
+	if (__builtin_expect(e != BP_MQTT_E_FLAGS, 1) || !bp_view(in, f, dir).mosquitto)
+		return e;
+	/* a stream that does not begin with CONNECT is another protocol's */
+	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && p[0] >> 4 != BP_MQTT_CONNECT)
+		return e;
+	return bp_mqtt_fixed_lenient(p, len, out);
+}
+
 /* Types by who may send them; bit = type. AUTH goes both ways, in version 5 only. */
 static const uint16_t sendable[2] = {
 	[BP_TO_BROKER] = 1 << BP_MQTT_CONNECT | 1 << BP_MQTT_PUBLISH | 1 << BP_MQTT_PUBACK |
@@ -144,14 +201,31 @@ static const uint16_t sendable[2] = {
 			   1 << BP_MQTT_DISCONNECT | 1 << BP_MQTT_AUTH,
 };
 
+/* Answers of a broker: mosquitto, which is a client of other brokers too, takes them from clients.
+ */
+static bool is_ignored(const struct bp_inspector *in, unsigned dir, uint8_t type)
+{
+	return in->mosquitto && dir == BP_TO_BROKER &&
+	       (type == BP_MQTT_SUBACK || type == BP_MQTT_UNSUBACK || type == BP_MQTT_PINGRESP);
+}
+
 /*
  * Whether a packet of this type may come now: a client begins with CONNECT and sends it once; a
  * broker answers it with CONNACK first (AUTH may come before, in version 5).
  */
-static bool in_turn(const struct bp_flow *f, unsigned dir, uint8_t type, enum bp_counter *why)
+static bool in_turn(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+	uint8_t type, enum bp_counter *why)
 {
 	bool midway = f->flags & BP_FLOW_MIDWAY;
 
+	/* there is nothing to authenticate by (4.12) */
+	if (type == BP_MQTT_AUTH && f->version == BP_MQTT_V5 && (f->flags & BP_FLOW_CONNECT) &&
+		!(f->session & BP_SESSION_AUTH)) {
+		*why = BP_C_OPAQUE_PROTOCOL;
+		return false;
+	}
+	if (!(sendable[dir] >> type & 1) && is_ignored(in, dir, type))
+		type = BP_MQTT_PINGREQ;
 	if (!(sendable[dir] >> type & 1)) {
 		*why = !midway && dir == BP_TO_BROKER && !(f->flags & BP_FLOW_CONNECT)
 			       ? BP_C_OPAQUE_NOT_MQTT
@@ -184,11 +258,21 @@ static void end_reading(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
 }
 
+static void out_of_turn(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type, enum bp_counter why)
+{
+	/* a second CONNECT ends the connection, and in mosquitto the will with it */
+	if (type == BP_MQTT_CONNECT && in->mosquitto)
+		bp_will_discard(in, f);
+	bp_mqtt_opaque(in, f, dir, why);
+}
+
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
 static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head)
 {
+	struct bp_mqtt_view view;
 	enum bp_counter why;
 	enum bp_mqtt_error e;
 	uint16_t id = 0;
@@ -204,8 +288,8 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 		return;
 	}
 	bp_journal_deepen(in->journal, f);
-	if (!in_turn(f, dir, fixed->type, &why)) {
-		bp_mqtt_opaque(in, f, dir, why);
+	if (!in_turn(in, f, dir, fixed->type, &why)) {
+		out_of_turn(in, f, dir, fixed->type, why);
 		return;
 	}
 	switch (fixed->type) {
@@ -213,17 +297,26 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq, head);
 		return;
 	case BP_MQTT_CONNECT:
-		read_connect(in, f, dir, body, fixed->remaining);
+		read_connect(in, f, dir, fixed, body);
 		return;
 	case BP_MQTT_CONNACK:
 		read_connack(in, f, dir, body, fixed->remaining);
 		return;
 	}
-	e = bp_mqtt_other(f->version, fixed->type, body, fixed->remaining, &id);
+	view = bp_view(in, f, dir);
+	if (fixed->type == BP_MQTT_DISCONNECT)
+		e = read_disconnect(in, f, dir, &view, fixed, body);
+	else
+		e = bp_mqtt_other(
+			&view, f->version, fixed->type, fixed->flags, body, fixed->remaining, &id);
 	if (e != BP_MQTT_OK) {
 		bp_mqtt_opaque_error(in, f, dir, e);
 		return;
 	}
+	if (is_ignored(in, dir, fixed->type))
+		view.odd |= 1u << BP_MQTT_E_TYPE;
+	if (view.odd != 0)
+		bp_mqtt_suspicious(in, f, view.odd);
 	if (fixed->type == BP_MQTT_PUBREL)
 		bp_qos2_end(in, f, dir, id);
 	else if (fixed->type == BP_MQTT_PUBREC && fixed->remaining > 2 && body[2] >= 0x80)
@@ -325,8 +418,10 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	enum bp_wanted wanted = BP_WANTED_YES;
 	enum bp_counter why;
 
-	if (!in_turn(f, dir, fixed->type, &why)) {
-		bp_mqtt_opaque(in, f, dir, why);
+	/* what a second CONNECT does to the will shows when it is whole */
+	if (!in_turn(in, f, dir, fixed->type, &why) &&
+		!(fixed->type == BP_MQTT_CONNECT && f->will != 0)) {
+		out_of_turn(in, f, dir, fixed->type, why);
 		return false;
 	}
 	if (fixed->type == BP_MQTT_PUBLISH) {
@@ -362,7 +457,7 @@ static void carry_begin(
 	bp_journal_deepen(in->journal, f);
 	f->carry_decided[dir] = 0;
 	f->carry_need[dir] = 0;
-	if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK) {
+	if (fixed_header(in, f, dir, p, n, &fixed) != BP_MQTT_OK) {
 		memcpy(header_at(f, dir), p, n);
 		f->carry_len[dir] = n;
 		f->stream[dir] = BP_STREAM_CARRY;
@@ -394,7 +489,7 @@ static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigne
 	memcpy(header, header_at(f, dir), have);
 	while (taken < n && e == BP_MQTT_MORE) {
 		header[have++] = p[taken++];
-		e = bp_mqtt_fixed(header, have, &fixed);
+		e = fixed_header(in, f, dir, header, have, &fixed);
 	}
 	f->carry_len[dir] = have;
 	if (e == BP_MQTT_MORE) {
@@ -442,7 +537,7 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	bp_work_add(&in->work, take / 16);
 	have += take;
 	f->carry_len[dir] = have;
-	if (bp_mqtt_fixed(c->packet, have, &fixed) != BP_MQTT_OK)
+	if (fixed_header(in, f, dir, c->packet, have, &fixed) != BP_MQTT_OK)
 		return take; /* can't be: it was right when it was read first */
 	if (have == need) {
 		f->stream[dir] = BP_STREAM_BOUNDARY;
@@ -469,7 +564,7 @@ uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 
 		switch (f->stream[dir]) {
 		case BP_STREAM_BOUNDARY:
-			e = bp_mqtt_fixed(p, n, &fixed);
+			e = fixed_header(in, f, dir, p, n, &fixed);
 			if (e == BP_MQTT_OK && fixed.remaining <= n - fixed.header_len) {
 				packet(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
 				take = fixed.header_len + fixed.remaining;

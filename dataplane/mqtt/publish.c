@@ -255,15 +255,19 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		bp_tally(in, BP_C_TOPIC_MEMO);
 		count_publish(in, f, &p);
 	} else {
+		struct bp_mqtt_view view = bp_view(in, f, dir);
 		enum bp_mqtt_error e;
 
 		bp_journal_deepen(in->journal, f);
-		e = head == NULL ? bp_mqtt_publish(f->version, flags, body, len, &p)
-				 : bp_mqtt_resume(f->version, flags, body, len, len, head, &p);
+		e = head == NULL
+			    ? bp_mqtt_publish(&view, f->version, flags, body, len, &p)
+			    : bp_mqtt_resume(&view, f->version, flags, body, len, len, head, &p);
 		if (e != BP_MQTT_OK) {
 			bp_mqtt_opaque_error(in, f, dir, e);
 			return;
 		}
+		if (view.odd != 0)
+			bp_mqtt_suspicious(in, f, view.odd);
 		count_publish(in, f, &p);
 		bp_work_add(&in->work, (p.topic_len + p.properties_len) / 4);
 		if (!resolve(in, f, dir, &p, &j.topic_hash))
@@ -295,10 +299,25 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		judge(&j, f->memo_rule);
 }
 
+void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p, uint32_t seq)
+{
+	struct judging j = {
+		.in = in,
+		.judged = {.flow = f, .dir = dir, .publish = p, .seq = seq},
+		.topic_hash = bp_topic_hash(in, p->topic, p->topic_len),
+		.source = UINT32_MAX,
+	};
+
+	if (in->rules->generation != 0)
+		judge_many(&j);
+}
+
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
 {
 	uint32_t checked = head->topic + head->properties;
+	struct bp_mqtt_view view = bp_view(in, f, dir);
 	struct bp_mqtt_publish p;
 	enum bp_mqtt_error e;
 	uint64_t hash;
@@ -307,7 +326,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
 		return BP_WANTED_NO;
 	}
-	e = bp_mqtt_resume(f->version, flags, body, have, len, head, &p);
+	e = bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p);
 	bp_work_add(&in->work, BP_WORK_PACKET + (have - checked) / 4);
 	if (e == BP_MQTT_MORE)
 		return BP_WANTED_MORE;
@@ -330,6 +349,8 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 	}
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_WANTED_YES; /* counted when it is whole */
+	if (view.odd != 0)
+		bp_mqtt_suspicious(in, f, view.odd);
 	count_publish(in, f, &p);
 	bp_tally(in, BP_C_MATCH_NONE);
 	return BP_WANTED_NO;

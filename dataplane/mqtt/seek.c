@@ -125,8 +125,8 @@ static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, con
 		if (!(versions & v))
 			continue;
 		if (fixed->type == BP_MQTT_PUBLISH) {
-			e = bp_mqtt_publish_head(
-				version_of[v], fixed->flags, body, have, fixed->remaining, &p);
+			e = bp_mqtt_publish_head(NULL, version_of[v], fixed->flags, body, have,
+				fixed->remaining, &p);
 			if (e == BP_MQTT_OK)
 				*id = p.packet_id;
 			if (e == BP_MQTT_MORE && have < fixed->remaining)
@@ -134,7 +134,8 @@ static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, con
 		} else if (have < fixed->remaining) {
 			e = BP_MQTT_OK;
 		} else {
-			e = bp_mqtt_other(version_of[v], fixed->type, body, have, &other_id);
+			e = bp_mqtt_other(NULL, version_of[v], fixed->type, fixed->flags, body,
+				have, &other_id);
 			if (e == BP_MQTT_OK)
 				*id = other_id;
 		}
@@ -216,7 +217,7 @@ static uint8_t connect_version(
 	struct bp_seek *s = &f->seek[BP_TO_BROKER];
 	struct bp_mqtt_connect c;
 
-	if (bp_mqtt_connect(body, len, &c) != BP_MQTT_OK)
+	if (bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
 		return 0;
 	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
 	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */
@@ -251,8 +252,8 @@ static void note_topic(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	struct bp_seek *s = &f->seek[dir];
 	struct bp_mqtt_publish p;
 
-	if (bp_mqtt_publish_head(f->version, fixed->flags, body, have, fixed->remaining, &p) !=
-			BP_MQTT_OK ||
+	if (bp_mqtt_publish_head(NULL, f->version, fixed->flags, body, have, fixed->remaining,
+		    &p) != BP_MQTT_OK ||
 		p.topic_len == 0)
 		return; /* cut, or an alias, of which nothing is known after a gap */
 	if (bp_topic_known(f, bp_topic_hash(in, p.topic, p.topic_len)))

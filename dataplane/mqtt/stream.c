@@ -13,6 +13,7 @@
 static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
 {
 	bp_tally(in, why);
+	bp_will_end(in, f);
 	bp_flow_release_all(in, f);
 	f->pending = 0;
 	bp_flow_unmark(f, UINT8_MAX);
@@ -23,6 +24,7 @@ static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_count
 static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
 	f->flags |= dir == BP_TO_BROKER ? BP_FLOW_FIN0 : BP_FLOW_FIN1;
+	bp_will_end(in, f);
 	if ((f->flags & (BP_FLOW_FIN0 | BP_FLOW_FIN1)) == (BP_FLOW_FIN0 | BP_FLOW_FIN1) &&
 		!(f->flags & BP_FLOW_CLOSED))
 		close_flow(in, f, BP_C_FLOW_FIN);
@@ -175,6 +177,7 @@ static void begin(struct bp_flow *f, uint32_t seq, uint8_t scale)
 static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
 {
 	bp_tally(in, BP_C_FLOW_REOPENED);
+	bp_will_end(in, f);
 	forget(in, f);
 	f->mss = 0;
 	f->publishes = 0;

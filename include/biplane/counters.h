@@ -374,6 +374,7 @@
 	X(OPAQUE_PACKET_ID, STREAM, "opaque_packet_id", "packet identifier 0")                     \
 	X(OPAQUE_TOPIC_UTF8, STREAM, "opaque_topic_utf8", "topic name that is not valid UTF-8")    \
 	X(OPAQUE_TOPIC_WILDCARD, STREAM, "opaque_topic_wildcard", "+ or # in a topic name")        \
+	X(OPAQUE_TOPIC_LEVELS, STREAM, "opaque_topic_levels", "topic name of over 201 levels")     \
 	X(OPAQUE_TOPIC_EMPTY, STREAM, "opaque_topic_empty", "empty topic name without an alias")   \
 	X(OPAQUE_TRUNCATED, STREAM, "opaque_truncated", "a field runs past the end of its packet") \
 	X(OPAQUE_PROPERTY, STREAM, "opaque_property",                                              \
@@ -389,6 +390,24 @@
 		"packets not read: the client address holds its share of carry_total")             \
 	X(CARRY_UNPROVEN_LIMIT, STREAM, "carry_unproven_limit",                                    \
 		"packets of unproven connections not read: carry_unproven used up")                \
+	X(SUSPICIOUS_FLAGS, STREAM, "suspicious_flags",                                            \
+		"packets read in spite of fixed-header flags against the standard")                \
+	X(SUSPICIOUS_TYPE, STREAM, "suspicious_type",                                              \
+		"packets of a type that only a broker sends, ignored as mosquitto does")           \
+	X(SUSPICIOUS_STRING, STREAM, "suspicious_string",                                          \
+		"packets read in spite of a control character or an invalid optional string")      \
+	X(SUSPICIOUS_WILDCARD, STREAM, "suspicious_wildcard",                                      \
+		"packets read in spite of a response topic with + or #")                           \
+	X(SUSPICIOUS_FILTER, STREAM, "suspicious_filter",                                          \
+		"SUBSCRIBE read in spite of an empty topic filter")                                \
+	X(SUSPICIOUS_LENGTH, STREAM, "suspicious_length",                                          \
+		"packets read in spite of bytes behind their last field, or a missing field")      \
+	X(SUSPICIOUS_PROPERTY, STREAM, "suspicious_property",                                      \
+		"packets read in spite of a property value against the standard")                  \
+	X(SUSPICIOUS_CONNECT, STREAM, "suspicious_connect",                                        \
+		"CONNECT read in spite of connect flags against the standard")                     \
+	X(SUSPICIOUS_LEVELS, STREAM, "suspicious_levels",                                          \
+		"PUBLISH read in spite of a topic of over 201 levels: strictness standard")        \
 	/* MQTT */                                                                                 \
 	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets read")                         \
 	X(MQTT_PUBLISH, MQTT, "publishes", "of these, PUBLISH in the judged direction")            \
@@ -408,6 +427,19 @@
 	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
 	X(TOPIC_UNPROVEN, MQTT, "topics_unproven",                                                 \
 		"of these, topics not judged: new since seeks_pushed, and nothing answered yet")   \
+	X(WILL_EVALUATED, MQTT, "wills_evaluated",                                                 \
+		"will messages evaluated: the connection ended without DISCONNECT")                \
+	X(WILL_DISCARDED, MQTT, "wills_discarded", "will messages discarded by a DISCONNECT")      \
+	X(WILL_DELAYED, MQTT, "wills_delayed",                                                     \
+		"will messages not evaluated: with a will delay interval")                         \
+	X(WILL_REFUSED, MQTT, "wills_refused",                                                     \
+		"will messages not evaluated: the broker did not accept the connection")           \
+	X(WILL_UNCLEAR, MQTT, "wills_unclear",                                                     \
+		"will messages not evaluated: the last bytes of the client were not read")         \
+	X(WILL_FORGOTTEN, MQTT, "wills_forgotten",                                                 \
+		"will messages not evaluated: the connection was evicted or timed out alive")      \
+	X(WILL_NO_MEMORY, MQTT, "wills_no_memory",                                                 \
+		"will messages not kept: reassembly memory limits reached")                        \
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
 	X(NOT_INSPECTED_WORK, VALUE, "not_inspected_work_budget",                                  \
@@ -426,6 +458,8 @@
 	X(CLONE_NO_MBUF, ALARM, "clone_no_mbuf", "clones not made for want of an mbuf")            \
 	X(CLONE_TOO_LARGE, ALARM, "clone_too_large", "clones not made: over the edge port's MTU")  \
 	X(CLONE_FAMILY, ALARM, "clone_family", "clones not made: edge has no such IP version")     \
+	X(CLONE_NO_FRAME, ALARM, "clone_no_frame",                                                 \
+		"clones not made: a will message of a connection whose end was not seen")          \
 	X(CLONE_NO_EDGE, ALARM, "clone_no_edge", "clones not made: no clone target configured")    \
 	/* signs of trouble */                                                                     \
 	X(LINK_DOWN, TROUBLE, "link_down", "times that the link of a port went down")              \

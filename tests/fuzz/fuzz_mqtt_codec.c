@@ -18,9 +18,10 @@ static void check_head(uint8_t version, uint8_t flags, const uint8_t *body, uint
 
 	for (uint32_t have = 0; have <= len && have < 400; have++) {
 		uint8_t *part = exact_copy(body, have);
-		enum bp_mqtt_error e = bp_mqtt_publish_head(version, flags, part, have, len, &head);
+		enum bp_mqtt_error e =
+			bp_mqtt_publish_head(NULL, version, flags, part, have, len, &head);
 
-		HOLDS(bp_mqtt_resume(version, flags, part, have, len, &state, &resumed) == e);
+		HOLDS(bp_mqtt_resume(NULL, version, flags, part, have, len, &state, &resumed) == e);
 		if (e == BP_MQTT_OK)
 			HOLDS(resumed.payload == head.payload && resumed.alias == head.alias);
 		if (e == BP_MQTT_MORE) {
@@ -89,7 +90,8 @@ static void check_rewrite(uint8_t version, uint8_t flags, const struct bp_mqtt_p
 	HOLDS(bp_mqtt_publish_rewrite(version, p, topic, sizeof(topic) - 1, out, n) == n);
 	HOLDS(bp_mqtt_fixed(out, n, &f) == BP_MQTT_OK);
 	HOLDS(f.type == BP_MQTT_PUBLISH && f.flags == flags && f.header_len + f.remaining == n);
-	HOLDS(bp_mqtt_publish(version, f.flags, out + f.header_len, f.remaining, &q) == BP_MQTT_OK);
+	HOLDS(bp_mqtt_publish(NULL, version, f.flags, out + f.header_len, f.remaining, &q) ==
+		BP_MQTT_OK);
 	HOLDS(q.topic_len == sizeof(topic) - 1 && memcmp(q.topic, topic, q.topic_len) == 0);
 	HOLDS(q.alias == 0 && q.packet_id == p->packet_id);
 	HOLDS(q.properties_len == p->properties_len - (p->alias != 0 ? 3 : 0));
@@ -111,7 +113,7 @@ static void check_rewrite(uint8_t version, uint8_t flags, const struct bp_mqtt_p
 static void one_publish(uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len)
 {
 	struct bp_mqtt_publish p;
-	enum bp_mqtt_error e = bp_mqtt_publish(version, flags, body, len, &p);
+	enum bp_mqtt_error e = bp_mqtt_publish(NULL, version, flags, body, len, &p);
 
 	HOLDS(e != BP_MQTT_MORE);
 	check_head(version, flags, body, len, e, &p);
@@ -138,7 +140,7 @@ static void one_body(
 
 	switch (f->type) {
 	case BP_MQTT_CONNECT:
-		e = bp_mqtt_connect(body, len, &connect);
+		e = bp_mqtt_connect(NULL, 0, body, len, &connect);
 		if (e == BP_MQTT_OK) {
 			HOLDS(connect.version >= BP_MQTT_V31 && connect.version <= BP_MQTT_V5);
 			HOLDS(connect.client_id >= body);
@@ -158,7 +160,7 @@ static void one_body(
 		one_publish(version, f->flags, body, len);
 		return;
 	default:
-		e = bp_mqtt_other(version, f->type, body, len, &id);
+		e = bp_mqtt_other(NULL, version, f->type, f->flags, body, len, &id);
 		HOLDS(e != BP_MQTT_OK ||
 			(id != 0) == (f->type >= BP_MQTT_PUBACK && f->type <= BP_MQTT_UNSUBACK));
 		break;

@@ -12,6 +12,7 @@ static struct rig rig;
 static void open_rig(void)
 {
 	rig_defaults(&rig);
+	rig.config.mqtt.strictness = BP_STRICTNESS_STANDARD;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }
@@ -246,7 +247,8 @@ static void before_connack(void **state)
 	open_rig();
 	peer_init(&c, false, 1, 1, 2);
 	rig_handshake(&rig, &c);
-	mq_connect(&b, 5, "eager", 0);
+	/* with an authentication method, without which AUTH is a fault */
+	mq_raw(&b, 0x10, "\0\4MQTT\5\2\0\74\7\25\0\4SASL\0\5eager", 25);
 	mq_publish(&b, &(struct mq_publish){.version = 5, .topic = "t", .payload = "81"});
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	rig_send(&rig, &c, BROKER, auth, sizeof(auth));

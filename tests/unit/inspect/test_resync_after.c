@@ -43,8 +43,8 @@ static void proven_later(void **state)
 		publish_on(&c, "t/new", "93");
 		assert_string_equal(told(), "93");
 		/* a contradiction is one now */
-		rig_send(&rig, &c, CLIENT, "\xff\xff", 2);
-		assert_int_equal(rig_count(&rig, BP_C_OPAQUE_FLAGS), 1);
+		rig_send(&rig, &c, CLIENT, "\x36\xff", 2);
+		assert_int_equal(rig_count(&rig, BP_C_OPAQUE_QOS), 1);
 		rig_close(&rig);
 	}
 }

@@ -25,13 +25,13 @@ static inline enum bp_mqtt_error judge(uint8_t version, const uint8_t *p, size_t
 		return BP_MQTT_E_TRUNCATED; /* more than one packet */
 	switch (f.type) {
 	case BP_MQTT_CONNECT:
-		return bp_mqtt_connect(body, f.remaining, &connect);
+		return bp_mqtt_connect(NULL, 0, body, f.remaining, &connect);
 	case BP_MQTT_CONNACK:
 		return bp_mqtt_connack(version, body, f.remaining, &connack);
 	case BP_MQTT_PUBLISH:
-		return bp_mqtt_publish(version, f.flags, body, f.remaining, &publish);
+		return bp_mqtt_publish(NULL, version, f.flags, body, f.remaining, &publish);
 	default:
-		return bp_mqtt_other(version, f.type, body, f.remaining, &id);
+		return bp_mqtt_other(NULL, version, f.type, f.flags, body, f.remaining, &id);
 	}
 }
 

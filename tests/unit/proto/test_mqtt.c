@@ -65,12 +65,15 @@ static void only_types_with_a_checker_are_taken(void **state)
 {
 	uint16_t id = 7;
 
-	assert_int_equal(bp_mqtt_other(V5, 0, (const uint8_t *)"", 0, &id), BP_MQTT_E_TYPE);
-	assert_int_equal(id, 0);
-	assert_int_equal(bp_mqtt_other(V5, 16, (const uint8_t *)"", 0, &id), BP_MQTT_E_TYPE);
 	assert_int_equal(
-		bp_mqtt_other(V5, BP_MQTT_PUBLISH, (const uint8_t *)"", 0, &id), BP_MQTT_E_TYPE);
-	assert_int_equal(bp_mqtt_other(V311, BP_MQTT_PUBACK, (const uint8_t *)"\x12\x34", 2, &id),
+		bp_mqtt_other(NULL, V5, 0, 0, (const uint8_t *)"", 0, &id), BP_MQTT_E_TYPE);
+	assert_int_equal(id, 0);
+	assert_int_equal(
+		bp_mqtt_other(NULL, V5, 16, 0, (const uint8_t *)"", 0, &id), BP_MQTT_E_TYPE);
+	assert_int_equal(bp_mqtt_other(NULL, V5, BP_MQTT_PUBLISH, 0, (const uint8_t *)"", 0, &id),
+		BP_MQTT_E_TYPE);
+	assert_int_equal(
+		bp_mqtt_other(NULL, V311, BP_MQTT_PUBACK, 0, (const uint8_t *)"\x12\x34", 2, &id),
 		BP_MQTT_OK);
 	assert_int_equal(id, 0x1234);
 }

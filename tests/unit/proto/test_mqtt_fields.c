@@ -10,7 +10,7 @@ static void publish_fields_are_found(void **state)
 	static const uint8_t alias[] = "\0\0\3\x23\0\7z";
 	struct bp_mqtt_publish p;
 
-	assert_int_equal(bp_mqtt_publish(V311, 0xd, v311, 10, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V311, 0xd, v311, 10, &p), BP_MQTT_OK);
 	assert_ptr_equal(p.topic, v311 + 2);
 	assert_int_equal(p.topic_len, 4);
 	assert_null(p.properties);
@@ -23,7 +23,7 @@ static void publish_fields_are_found(void **state)
 	assert_ptr_equal(p.payload, v311 + 8);
 	assert_int_equal(p.payload_len, 2);
 
-	assert_int_equal(bp_mqtt_publish(V5, 2, v5, sizeof(v5) - 1, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V5, 2, v5, sizeof(v5) - 1, &p), BP_MQTT_OK);
 	assert_int_equal(p.packet_id, 11);
 	assert_int_equal(p.alias, 0x102);
 	assert_int_equal(p.qos, 1);
@@ -34,7 +34,7 @@ static void publish_fields_are_found(void **state)
 	assert_int_equal(p.payload_len, 3);
 	assert_memory_equal(p.payload, "pay", 3);
 
-	assert_int_equal(bp_mqtt_publish(V5, 0, alias, sizeof(alias) - 1, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V5, 0, alias, sizeof(alias) - 1, &p), BP_MQTT_OK);
 	assert_int_equal(p.topic_len, 0);
 	assert_int_equal(p.alias, 7);
 	assert_int_equal(p.packet_id, 0);
@@ -50,7 +50,7 @@ static void every_byte_of_a_topic_is_looked_at(void **state)
 		body[0] = 0;
 		body[1] = (uint8_t)len;
 		memset(body + 2, 'x', len);
-		assert_int_equal(bp_mqtt_publish(V311, 0, body, 2 + len, &p), BP_MQTT_OK);
+		assert_int_equal(bp_mqtt_publish(NULL, V311, 0, body, 2 + len, &p), BP_MQTT_OK);
 		assert_int_equal(p.payload_len, 0);
 		for (unsigned at = 0; at < len; at++) {
 			for (unsigned c = 0; c < 256; c++) {
@@ -60,14 +60,15 @@ static void every_byte_of_a_topic_is_looked_at(void **state)
 								      : BP_MQTT_OK;
 
 				body[2 + at] = (uint8_t)c;
-				assert_int_equal(
-					bp_mqtt_publish(V311, 0, body, 2 + len, &p), expected);
+				assert_int_equal(bp_mqtt_publish(NULL, V311, 0, body, 2 + len, &p),
+					expected);
 			}
 			body[2 + at] = 'x';
 		}
 		if (len >= 3) {
 			memcpy(body + 2 + len - 3, "\xe2\x82\xac", 3);
-			assert_int_equal(bp_mqtt_publish(V311, 0, body, 2 + len, &p), BP_MQTT_OK);
+			assert_int_equal(
+				bp_mqtt_publish(NULL, V311, 0, body, 2 + len, &p), BP_MQTT_OK);
 		}
 		free(body);
 	}
@@ -83,10 +84,10 @@ static void assert_resume_agrees(
 	for (uint32_t have = 0;; have = have + step < len ? have + step : len) {
 		uint8_t *part = exact_copy(body, have);
 		enum bp_mqtt_error e =
-			bp_mqtt_publish_head(version, flags, part, have, len, &from_start);
+			bp_mqtt_publish_head(NULL, version, flags, part, have, len, &from_start);
 
 		assert_int_equal(
-			bp_mqtt_resume(version, flags, part, have, len, &state, &resumed), e);
+			bp_mqtt_resume(NULL, version, flags, part, have, len, &state, &resumed), e);
 		if (e == BP_MQTT_OK) {
 			assert_ptr_equal(resumed.topic, from_start.topic);
 			assert_ptr_equal(resumed.payload, from_start.payload);
@@ -108,14 +109,15 @@ static void assert_resume_agrees(
 static void assert_head_agrees(uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len)
 {
 	struct bp_mqtt_publish whole, head;
-	enum bp_mqtt_error expected = bp_mqtt_publish(version, flags, body, len, &whole);
+	enum bp_mqtt_error expected = bp_mqtt_publish(NULL, version, flags, body, len, &whole);
 	bool decided = false;
 
 	for (uint32_t step = 1; step < 8; step++)
 		assert_resume_agrees(version, flags, body, len, step);
 	for (uint32_t have = 0; have <= len; have++) {
 		uint8_t *part = exact_copy(body, have);
-		enum bp_mqtt_error e = bp_mqtt_publish_head(version, flags, part, have, len, &head);
+		enum bp_mqtt_error e =
+			bp_mqtt_publish_head(NULL, version, flags, part, have, len, &head);
 
 		if (e == BP_MQTT_MORE) {
 			assert_false(decided);
@@ -180,15 +182,15 @@ static void a_head_of_many_pieces_is_checked_once(void **state)
 		memcpy(body + at, "\x26\0\1a\0\1b", EACH);
 	memcpy(body + at, "81", 2);
 	for (uint32_t have = 0; have < len - 2; have++) {
-		assert_int_equal(
-			bp_mqtt_resume(BP_MQTT_V5, 0, body, have, len, &resume, &p), BP_MQTT_MORE);
+		assert_int_equal(bp_mqtt_resume(NULL, BP_MQTT_V5, 0, body, have, len, &resume, &p),
+			BP_MQTT_MORE);
 		/* what is left to check is less than a character, or a property */
 		assert_true(5u + resume.topic >= have || resume.topic == topic);
 		if (have > 2 + topic + 3)
 			assert_true(2 + topic + 3 + resume.properties + EACH > have);
 	}
 	assert_int_equal(
-		bp_mqtt_resume(BP_MQTT_V5, 0, body, len - 2, len, &resume, &p), BP_MQTT_OK);
+		bp_mqtt_resume(NULL, BP_MQTT_V5, 0, body, len - 2, len, &resume, &p), BP_MQTT_OK);
 	assert_int_equal(p.payload_len, 2);
 	assert_int_equal(p.properties_len, section);
 	free(body);
@@ -199,7 +201,7 @@ static void more_bytes_than_the_packet_are_not_looked_at(void **state)
 	static const uint8_t body[] = "\0\1a+#";
 	struct bp_mqtt_publish p;
 
-	assert_int_equal(bp_mqtt_publish_head(V311, 0, body, 5, 3, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish_head(NULL, V311, 0, body, 5, 3, &p), BP_MQTT_OK);
 	assert_int_equal(p.payload_len, 0);
 }
 
@@ -208,7 +210,8 @@ static void connect_fields_are_found(void **state)
 	static const char body[] = "\0\4MQTT\x85\2\1\2\3\x22\0\7\0\2id";
 	struct bp_mqtt_connect c;
 
-	assert_int_equal(bp_mqtt_connect((const uint8_t *)body, sizeof(body) - 1, &c), BP_MQTT_OK);
+	assert_int_equal(
+		bp_mqtt_connect(NULL, 0, (const uint8_t *)body, sizeof(body) - 1, &c), BP_MQTT_OK);
 	assert_int_equal(c.version, V5);
 	assert_int_equal(c.keep_alive, 0x102);
 	assert_int_equal(c.alias_max, 7);
@@ -245,8 +248,8 @@ static void assert_rewrite(uint8_t version, const uint8_t *packet, size_t len, c
 	uint8_t *out;
 
 	assert_int_equal(bp_mqtt_fixed(packet, len, &f), BP_MQTT_OK);
-	assert_int_equal(
-		bp_mqtt_publish(version, f.flags, packet + f.header_len, f.remaining, &before),
+	assert_int_equal(bp_mqtt_publish(NULL, version, f.flags, packet + f.header_len, f.remaining,
+				 &before),
 		BP_MQTT_OK);
 	n = bp_mqtt_publish_rewrite(version, &before, topic, strlen(topic), NULL, 0);
 	assert_true(n > 0);
@@ -258,7 +261,8 @@ static void assert_rewrite(uint8_t version, const uint8_t *packet, size_t len, c
 	assert_int_equal(bp_mqtt_fixed(out, n, &f), BP_MQTT_OK);
 	assert_int_equal(f.type, BP_MQTT_PUBLISH);
 	assert_int_equal(f.header_len + f.remaining, n);
-	assert_int_equal(bp_mqtt_publish(version, f.flags, out + f.header_len, f.remaining, &after),
+	assert_int_equal(
+		bp_mqtt_publish(NULL, version, f.flags, out + f.header_len, f.remaining, &after),
 		BP_MQTT_OK);
 	assert_int_equal(after.topic_len, strlen(topic));
 	assert_memory_equal(after.topic, topic, strlen(topic));
@@ -293,7 +297,7 @@ static void rewriting_writes_these_bytes(void **state)
 	struct bp_mqtt_publish p;
 	uint8_t out[64];
 
-	assert_int_equal(bp_mqtt_publish(V5, 0xb, body, sizeof(body) - 1, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V5, 0xb, body, sizeof(body) - 1, &p), BP_MQTT_OK);
 	assert_int_equal(
 		bp_mqtt_publish_rewrite(V5, &p, "a/b", 3, out, sizeof(out)), sizeof(expected) - 1);
 	assert_memory_equal(out, expected, sizeof(expected) - 1);
@@ -306,7 +310,7 @@ static void rewriting_knows_its_limits(void **state)
 	char *topic = malloc(65536);
 
 	memset(topic, 't', 65536);
-	assert_int_equal(bp_mqtt_publish(V311, 0, body, 5, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V311, 0, body, 5, &p), BP_MQTT_OK);
 	assert_int_equal(
 		bp_mqtt_publish_rewrite(V311, &p, topic, 65535, NULL, 0), 1 + 3 + 2 + 65535 + 2);
 	assert_int_equal(bp_mqtt_publish_rewrite(V311, &p, topic, 65536, NULL, 0), 0);
@@ -328,7 +332,7 @@ static void rewriting_refuses_what_does_not_add_up(void **state)
 	size_t n;
 	uint8_t *out;
 
-	assert_int_equal(bp_mqtt_publish(V5, 0, body, sizeof(body) - 1, &p), BP_MQTT_OK);
+	assert_int_equal(bp_mqtt_publish(NULL, V5, 0, body, sizeof(body) - 1, &p), BP_MQTT_OK);
 	p.alias = 1;
 	n = bp_mqtt_publish_rewrite(V5, &p, "t", 1, NULL, 0);
 	out = malloc(n);

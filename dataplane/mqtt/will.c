@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/inspector.h"
+#include "proto/copy.h"
+
+/*
+ * The will message of a connection (MQTT 5.0, 3.1.2.5): it comes with the CONNECT, and the broker
+ * publishes it when the connection ends without a DISCONNECT that says otherwise. So it is kept, in
+ * reassembly memory, and evaluated like a PUBLISH of the client when the end is seen.
+ */
+struct will {
+	uint32_t delay;
+	uint16_t keep_alive;
+	uint16_t topic_len, payload_len;
+	uint8_t qos;
+	uint8_t retain;
+	uint8_t text[]; /* topic, payload */
+};
+
+static void drop(struct bp_inspector *in, struct bp_flow *f)
+{
+	bp_flow_release(in, f, f->will);
+	f->will = 0;
+}
+
+void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
+{
+	const struct bp_mqtt_will *w = &c->will;
+	uint64_t size = sizeof(struct will) + (uint64_t)w->topic_len + w->payload_len;
+	struct will *kept;
+
+	drop(in, f);
+	if (w->topic == NULL || !in->judged[BP_TO_BROKER])
+		return;
+	f->will = bp_flow_alloc(in, f, size);
+	if (f->will == 0) {
+		bp_tally(in, BP_C_WILL_NO_MEMORY);
+		return;
+	}
+	kept = (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	kept->delay = w->delay;
+	/* by the standard a session that ends before the delay does not wait for it (3.1.3.2.2) */
+	if (!in->mosquitto && c->session_expiry < w->delay)
+		kept->delay = c->session_expiry;
+	kept->keep_alive = c->keep_alive;
+	kept->topic_len = w->topic_len;
+	kept->payload_len = w->payload_len;
+	kept->qos = w->qos;
+	kept->retain = w->retain;
+	memcpy(kept->text, w->topic, w->topic_len);
+	bp_copy(kept->text + w->topic_len, w->payload, w->payload_len);
+}
+
+void bp_will_disconnect(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d)
+{
+	/* an expiry interval after CONNECT had none is a fault: the connection ends without
+	 * (3.14.2.2.2) */
+	bool fault = d->session_expiry != 0 && !(f->session & BP_SESSION_EXPIRY);
+
+	if (!fault && d->reason != BP_MQTT_DISCONNECT_WITH_WILL)
+		bp_will_discard(in, f);
+}
+
+void bp_will_discard(struct bp_inspector *in, struct bp_flow *f)
+{
+	if (f->will == 0)
+		return;
+	bp_tally(in, BP_C_WILL_DISCARDED);
+	drop(in, f);
+}
+
+static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct will *w)
+{
+	struct bp_mqtt_publish p = {
+		.topic = w->text,
+		.topic_len = w->topic_len,
+		.payload = w->text + w->topic_len,
+		.payload_len = w->payload_len,
+		.qos = w->qos,
+		.retain = w->retain != 0,
+	};
+
+	bp_tally(in, BP_C_WILL_EVALUATED);
+	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER]);
+}
+
+/* Whether a DISCONNECT may have been among bytes that were not seen. */
+static bool end_is_unclear(const struct bp_flow *f)
+{
+	return f->stream[BP_TO_BROKER] == BP_STREAM_SEEK ||
+	       (f->pending & (BP_FLOW_PUSHED(BP_TO_BROKER) | BP_FLOW_HELD(BP_TO_BROKER)));
+}
+
+void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
+{
+	struct will *w;
+
+	if (f->will == 0)
+		return;
+	w = (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	if (!(f->proof & BP_FLOW_PROVEN))
+		bp_tally(in, BP_C_WILL_REFUSED);
+	else if (end_is_unclear(f))
+		bp_tally(in, BP_C_WILL_UNCLEAR);
+	else if (w->delay != 0)
+		bp_tally(in, BP_C_WILL_DELAYED);
+	else
+		evaluate(in, f, w);
+	drop(in, f);
+}
+
+/* ticks in 1.5 s: what the broker waits for, as a multiple of the keep alive (3.1.2.10) */
+#define GRACE(keep_alive) ((uint64_t)(keep_alive)*1500000000ull >> 20)
+
+void bp_will_forget(struct bp_inspector *in, struct bp_flow *f)
+{
+	const struct bp_frame *frame = in->frame;
+	const struct will *w;
+
+	if (f->will == 0)
+		return;
+	w = (const struct will *)(const void *)bp_carry_data(in->carry, f->will);
+	/* silent for longer than the broker waits: it has closed the connection, seen or not */
+	if (w->keep_alive != 0 && in->table.now - f->seen > GRACE(w->keep_alive)) {
+		in->frame = NULL;
+		bp_will_end(in, f);
+		in->frame = frame;
+		return;
+	}
+	bp_tally(in, BP_C_WILL_FORGOTTEN);
+	drop(in, f);
+}
