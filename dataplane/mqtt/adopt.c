@@ -198,6 +198,7 @@ static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
 	f->carried = 0;
 	sanitize(f);
 	adopt_client_id(in, f);
+	bp_will_adopt(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		/* what waited for a proof is gone, and the position that was read with it */
 		const bool known = adopt_carry(in, f, dir) && f->waiting[dir] == 0;

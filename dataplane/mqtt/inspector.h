@@ -313,6 +313,8 @@ void bp_will_disconnect(
 void bp_will_discard(struct bp_inspector *in, struct bp_flow *f);
 /* The connection ends: the broker publishes what was not discarded. */
 void bp_will_end(struct bp_inspector *in, struct bp_flow *f);
+/* After a restart of the process: keeps what lies in the arena, when it is sound. */
+void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f);
 /* The flow is given up, without the end of the connection having been seen. */
 void bp_will_forget(struct bp_inspector *in, struct bp_flow *f);
 

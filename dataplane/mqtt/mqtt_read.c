@@ -615,13 +615,13 @@ bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned di
 
 	if (need == 0)
 		return f->carry[dir] == 0 && have >= 1 && have < BP_MQTT_FIXED_MAX &&
-		       bp_mqtt_fixed(header_at(f, dir), have, &fixed) == BP_MQTT_MORE;
+		       fixed_header(in, f, dir, header_at(f, dir), have, &fixed) == BP_MQTT_MORE;
 	if (have >= need || !bp_adopt_block(in, f, f->carry[dir], sizeof(*c) + (uint64_t)have))
 		return false;
 	/* the head may be checked beyond what is there: it begins from the start */
 	c = carried(in, f, dir);
 	c->head = (struct bp_mqtt_head){0};
-	if (bp_mqtt_fixed(c->packet, have, &fixed) == BP_MQTT_OK &&
+	if (fixed_header(in, f, dir, c->packet, have, &fixed) == BP_MQTT_OK &&
 		fixed.header_len + fixed.remaining == need)
 		return true;
 	bp_adopt_undo(in, f, f->carry[dir]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/mqtt/inspector.h"
+#include "dataplane/mqtt/adopt.h"
 #include "proto/copy.h"
 
 /*
@@ -107,6 +108,22 @@ void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
 	else
 		evaluate(in, f, w);
 	drop(in, f);
+}
+
+void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f)
+{
+	const bp_carry_ref ref = f->will;
+	const struct will *w;
+
+	f->will = 0;
+	if (ref == 0 || !bp_adopt_block(in, f, ref, sizeof(*w)))
+		return;
+	w = (const struct will *)(const void *)bp_carry_data(in->carry, ref);
+	if (sizeof(*w) + (uint64_t)w->topic_len + w->payload_len > bp_carry_size(in->carry, ref) ||
+		!bp_mqtt_topic_valid((const char *)w->text, w->topic_len))
+		bp_adopt_undo(in, f, ref);
+	else
+		f->will = ref;
 }
 
 /* ticks in 1.5 s: what the broker waits for, as a multiple of the keep alive (3.1.2.10) */
