@@ -43,8 +43,8 @@ static int take_all(const struct bp_config *c, struct bp_instance_lock lock[N_RO
 		char dir[PATH_MAX];
 
 		if (role_dir(c, i, dir, sizeof(dir)) &&
-			bp_instance_lock(&lock[i], dir, c->name, suffix[i], 0, 0, err,
-				sizeof(err)) == 0)
+			bp_instance_lock(
+				&lock[i], dir, c->name, suffix[i], 0, 0, err, sizeof(err)) == 0)
 			continue;
 		fprintf(stderr, "biplane clean: %s\n", err);
 		let_go(lock, i);
@@ -136,11 +136,13 @@ const struct bp_cli_command bp_cmd_clean = {
 	.name = "clean",
 	.summary = "remove what a stopped instance keeps in memory",
 	.synopsis = "-c FILE",
-	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock and\n"
+	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock "
+		"and\n"
 		"DPDK's files. The segment outlives a stop so that the next start finds sessions,\n"
-		"alarm states and tables in it; without it, a start begins anew. What lies on disk\n"
+		"alarm states and tables in it; without it, a start begins anew. What lies on "
+		"disk\n"
 		"(spool, store) stays. Refuses while a part of the instance runs.",
-	.example = "  systemctl stop biplane@plant.target && biplane clean -c /etc/biplane/plant.yaml",
+	.example = "  biplane clean -c /etc/biplane/plant.yaml",
 	.options = options,
 	.main = clean_main,
 };
