@@ -78,6 +78,17 @@ static void remove_eal_files(const struct bp_config *c)
 	rmdir(dir);
 }
 
+/* The control plane's lock, whose holder does not run: we have its role. */
+static void remove_lock(const struct bp_config *c)
+{
+	char dir[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir)))
+		return;
+	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
+	unlink(path);
+}
+
 static int remove_segment(const struct bp_config *c)
 {
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
@@ -109,6 +120,7 @@ static int clean(const char *path)
 	} else if (status == BP_EX_OK) {
 		status = remove_segment(c);
 		remove_eal_files(c);
+		remove_lock(c);
 		let_go(lock, N_ROLES);
 	}
 	bp_config_free(c);

@@ -126,6 +126,7 @@ def test_clean_removes_what_a_stop_leaves(gateway):
     segments = [Path(line.split()[-1]) for pid in [g.plane("data plane")["pid"]]
                 for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if line.endswith(".seg")]
     assert segments and all(s.exists() for s in segments)
+    g.segment = None  # which the helper would remove itself
     g.stop()
     assert all(s.exists() for s in segments), "the next start is to find it"
     p = command("clean", "-c", g.file)
