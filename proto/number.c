@@ -210,6 +210,15 @@ static double convert_any(const struct decimal *d)
 	return v;
 }
 
+const uint8_t *bp_number_end(const uint8_t *p, const uint8_t *end)
+{
+	struct decimal d;
+
+	if (p != end && *p == '-')
+		p++;
+	return read_decimal(p, end, false, &d);
+}
+
 const uint8_t *bp_number_parse(const uint8_t *p, const uint8_t *end, bool lenient, double *value)
 {
 	struct decimal d;

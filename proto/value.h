@@ -89,6 +89,9 @@ bool bp_value_binary(
 bool bp_value_extract(
 	const uint8_t *payload, size_t len, const struct bp_value_source *source, double *value);
 
+/* Where the JSON number at `p` ends, or NULL: its form alone, which costs less than its value. */
+const uint8_t *bp_number_end(const uint8_t *p, const uint8_t *end);
+
 /*
  * Reads a JSON number (RFC 8259 section 6) or, with `lenient`, the text form (leading +, leading
  * zeros, ".5" and "5." allowed) at [p, end). Returns the position after it, or NULL. Correctly

@@ -234,15 +234,6 @@ static ALWAYS_INLINE bool take_string(struct text *t, struct quotes *q, const ui
 
 /* ---- numbers ---- */
 
-/* The end of the JSON number at `p`, of any length, or NULL. */
-static __attribute__((noinline)) const uint8_t *number_end_general(
-	const uint8_t *p, const uint8_t *end)
-{
-	double ignored;
-
-	return bp_number_parse(p, end, false, &ignored);
-}
-
 /*
  * Where the JSON number ends whose digits begin at `d` (*d is one), as far as the next 16 bytes
  * tell, all looked at together. NULL when they do not tell; a digit, 'e' or 'E' at the end that is
@@ -391,7 +382,7 @@ static const uint8_t *walk_text(
 	struct text t = {.start = p, .end = end, .escaped_to = p};
 	struct walk w = {.path = path};
 	struct quotes q = {.block = p, .mask = block_quotes(&t, p, false)};
-	const uint8_t *open, *close, *number = p, *found = NULL;
+	const uint8_t *open, *close, *number = p, *found = NULL, *found_end = NULL;
 	bool hit = true;
 	double v = 0;
 
@@ -428,7 +419,7 @@ any_value:
 		number = p;
 		p = digits_end(p, end);
 		if (__builtin_expect(p == NULL, 0)) {
-			p = number_end_general(number, end);
+			p = bp_number_end(number, end);
 			if (p == NULL)
 				return NULL;
 		}
@@ -440,7 +431,7 @@ any_value:
 			return NULL;
 		goto any_value;
 	} else if (*p == '-') {
-		p = number_end_general(p, end);
+		p = bp_number_end(p, end);
 		if (p == NULL)
 			return NULL;
 	} else if (*p == '{' || *p == '[') {
@@ -472,7 +463,7 @@ after_value:
 	if (is_digit(p[-1]) && p > number) { /* a number longer than digits_end() looks */
 		const uint8_t *so_far = p;
 
-		p = number_end_general(number, end);
+		p = bp_number_end(number, end);
 		if (p == NULL || p <= so_far)
 			return NULL;
 		goto after_value;
@@ -493,11 +484,12 @@ value_on_path:
 		number = p;
 		p = *p != '-' ? digits_end(p, end) : NULL;
 		if (p == NULL || is_digit(*p) || (*p | 0x20) == 'e') {
-			p = number_end_general(number, end);
+			p = bp_number_end(number, end);
 			if (p == NULL)
 				return NULL;
 		}
-		found = bp_number_value(number, p, end, &v) ? number : NULL;
+		found = number;
+		found_end = p;
 		goto after_value;
 	}
 	if (*p != '{' && *p != '[')
@@ -513,7 +505,8 @@ close_container:
 			return NULL;
 		goto after_value;
 	}
-	if (p != end || t.bad || found == NULL)
+	/* once, however often the member was there */
+	if (p != end || t.bad || found == NULL || !bp_number_value(found, found_end, end, &v))
 		return NULL;
 	*value = v;
 	return found;

@@ -25,7 +25,7 @@
 enum {
 	BP_WORK_PER_BYTE = 8,
 	BP_WORK_FRAMING = 24,          /* bytes of each frame on a link that are in no buffer */
-	BP_WORK_COMPLETED_MAX = 65536, /* bytes of a completed packet that count */
+	BP_WORK_COMPLETED_MAX = 32768, /* bytes of a completed packet that count */
 	BP_WORK_ACCOUNTS = 1024,
 	BP_WORK_AHEAD = 1000, /* taken at a time, so that a small step does not look at accounts */
 	/* what things cost */
