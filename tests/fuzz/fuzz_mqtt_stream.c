@@ -258,7 +258,8 @@ static void segments(struct input *in)
 			op & 0x40 ? n / 2 : n);
 		if (!(op & 0x80))
 			c->seq[d] += (uint32_t)n + (kind == 1);
-		HOLDS(bp_inspector_carried(r->in) <= 2048 && bp_inspector_flows(r->in) <= FLOWS);
+		HOLDS(bp_inspector_carried(r->in) <= 2048);
+		HOLDS(bp_inspector_flows(r->in) <= FLOWS);
 	}
 }
 
