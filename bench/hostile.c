@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "bench/hostile.h"
@@ -365,6 +366,9 @@ int main(int argc, char **argv)
 	struct hostile_trace ordinary = {0};
 	bool ok = true, first = true;
 
+	/* the product has its memory before traffic comes */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		fprintf(stderr, "hostile: memory can't be locked: figures will be high\n");
 	others(&ordinary);
 	printf("[");
 	for (size_t i = 0; i < hostile_n_attacks; i++) {
