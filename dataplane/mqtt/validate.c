@@ -93,11 +93,11 @@ static bool sequence_fits(struct bp_inspector *in, const struct bp_flow *f, unsi
 		bp_tally(in, BP_C_SEG_OUTSIDE);
 		return false;
 	}
-	if ((uint32_t)-ahead < length_of(frame))
+	if (0u - (uint32_t)ahead < length_of(frame))
 		return true;
 	if (frame->payload_len != 0)
-		bp_tally(in,
-			(uint32_t)-ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUTSIDE : BP_C_SEG_DUPLICATE);
+		bp_tally(in, 0u - (uint32_t)ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUTSIDE
+								   : BP_C_SEG_DUPLICATE);
 	return false;
 }
 
@@ -108,7 +108,7 @@ static bool ack_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned 
 
 	/* behind: what is under way, and a window that it may be late (RFC 5961 5.2) */
 	if (beyond > 0 ? (uint32_t)beyond <= window_of(f, !dir)
-		       : (uint32_t)-beyond <= 2 * window_of(f, !dir))
+		       : 0u - (uint32_t)beyond <= 2 * window_of(f, !dir))
 		return true;
 	bp_tally(in, BP_C_SEG_ACK_INVALID);
 	return false;

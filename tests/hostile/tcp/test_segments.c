@@ -6,6 +6,7 @@
  */
 #include "test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "stream_steps.h"
@@ -255,6 +256,59 @@ static void lost_both_ways(void **state)
 	rig_close(&rig);
 }
 
+/* A piece of the payload, 8 digits, from `at` on. */
+struct copy {
+	unsigned at;
+	const char *digits;
+};
+
+/*
+ * A client sends bytes twice, with different content, ahead of a hole: what counts is what Linux
+ * reads. The expectations are those of Linux 6.18, measured with a socket behind a tun interface.
+ */
+static void overlaps_as_linux(void **state)
+{
+	static const struct {
+		struct copy copy[3];
+		const char *want;
+	} cases[] = {
+		{{{0, "11111"}, {0, "22222222"}}, "22222222"},
+		{{{0, "11111111"}, {0, "22222222"}}, "11111111"},
+		{{{0, "11111111"}, {0, "222"}}, "11111111"},
+		{{{0, "11111"}, {2, "222222"}}, "11111222"},
+		{{{4, "1111"}, {0, "222222"}}, "22222211"},
+		{{{2, "11"}, {0, "22222222"}}, "22222222"},
+		{{{0, "11111111"}, {2, "22"}}, "11111111"},
+		{{{0, "111"}, {3, "33"}, {3, "22222"}}, "11133222"},
+		{{{0, "111"}, {3, "33"}, {0, "22222222"}}, "22222222"},
+		{{{3, "33"}, {0, "111"}, {3, "22222"}}, "11122222"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct told_list l;
+		struct bytes b = {0};
+		struct peer c;
+		uint32_t payload;
+
+		open_rig();
+		start(&c);
+		hot(&b, "00000000");
+		payload = c.seq[CLIENT] + (uint32_t)b.n - 8;
+		for (unsigned k = 0; k < 3 && cases[i].copy[k].digits != NULL; k++)
+			rig_segment(&rig, &c, CLIENT, TH_ACK, payload + cases[i].copy[k].at,
+				c.seq[BROKER], cases[i].copy[k].digits,
+				strlen(cases[i].copy[k].digits));
+		piece(&c, &b, 0, b.n - 8);
+		l = rig_told(&rig);
+		assert_int_equal(l.n, 1);
+		assert_int_equal(l.a[0].value, strtol(cases[i].want, NULL, 10));
+		told_free(&l);
+		bytes_free(&b);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +316,7 @@ int main(void)
 		cmocka_unit_test(forged_acknowledgement),
 		cmocka_unit_test(forged_ahead),
 		cmocka_unit_test(not_taken),
+		cmocka_unit_test(overlaps_as_linux),
 		cmocka_unit_test(urgent_byte),
 		cmocka_unit_test(low_ttl),
 		cmocka_unit_test(lost_both_ways),
