@@ -332,7 +332,8 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
 	if (bp_link_kind(link) != BP_LINK_RESOLVED)
 		link = follow(w, m, link);
 	out = bp_link_interface(link);
-	if (unlikely(out == m->port) && bp_router_redirects(w, r->redirects4, out)) {
+	if (unlikely(out == m->port) && bp_link_kind(link) == BP_LINK_RESOLVED &&
+		bp_router_redirects(w, r->redirects4, out)) {
 		rte_node_enqueue_x1(graph, node, bp_punt(w, m, BP_C_PUNT_REDIRECT, BP_EX_OTHER), m);
 		return 0;
 	}

@@ -223,8 +223,12 @@ static void redirects(void **state)
 	r.worker->mono_ns += 1000000000;
 	is_punted(&r, from6("fd01::9", "fd01::2"), BP_C_PUNT_REDIRECT, BP_EX_OTHER);
 	goes(&r, from6("fd01::9", "fd01::2"), A, host_a);
-	give(&r, A, 0);
+	/* nothing that leads nowhere is one: its link word names no interface, and so the first */
 	r.worker->mono_ns += 1000000000;
+	is_punted(&r, from4("10.1.0.9", "192.0.2.1"), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	is_dropped(&r, from4("10.1.0.9", "10.66.0.1"), BP_C_DROP_BLACKHOLE);
+	is_punted(&r, from6("fd01::9", "2001:db8::1"), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	give(&r, A, 0);
 	goes(&r, from4("10.1.0.9", "10.1.0.2"), A, host_a);
 	rig_stop(&r);
 }
