@@ -35,7 +35,7 @@ static inline int32_t bp_json_u_escape(const uint8_t *p, const uint8_t *end)
 /*
  * One escape at p (p < end, *p is the backslash). Returns its length and sets *c to the character
  * that it stands for, or 0 for one that is none. A surrogate that is not half of a pair stands for
- * no character, and such a text has no UTF-8 meaning: refused.
+ * itself (RFC 8259, 8.2): it is no character, and equal to none.
  */
 static inline unsigned bp_json_escape(const uint8_t *p, const uint8_t *end, uint32_t *c)
 {
@@ -68,15 +68,14 @@ static inline unsigned bp_json_escape(const uint8_t *p, const uint8_t *end, uint
 		break;
 	}
 	u = bp_json_u_escape(p, end);
-	if (u < 0 || (u >= 0xdc00 && u <= 0xdfff))
+	if (u < 0)
 		return 0;
-	if (u < 0xd800 || u > 0xdbff) {
-		*c = (uint32_t)u;
+	*c = (uint32_t)u;
+	if (u < 0xd800 || u > 0xdbff)
 		return 6;
-	}
 	low = bp_json_u_escape(p + 6, end);
 	if (low < 0xdc00 || low > 0xdfff)
-		return 0;
+		return 6;
 	*c = 0x10000 + (((uint32_t)u - 0xd800) << 10) + ((uint32_t)low - 0xdc00);
 	return 12;
 }

@@ -94,7 +94,8 @@ static inline bool bp_json_layout_value(
 		bp_number_short(bp_load_le64(text + end - 8) >> (64 - 8 * l->n), l->n, value))
 		return true;
 #endif
-	return bp_number_value(p, p + l->n, text + l->len, value);
+	*value = bp_number_value(p, p + l->n, text + l->len);
+	return true;
 }
 
 #endif

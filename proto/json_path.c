@@ -62,7 +62,7 @@ static bool escaped_char(struct compiler *c, uint8_t quote)
 		taken = 2;
 	} else {
 		taken = bp_json_escape(c->p, c->end, &code);
-		if (taken == 0)
+		if (taken == 0 || (code >= 0xd800 && code <= 0xdfff))
 			return fail(c, c->p,
 				"not an escape of JSON strings: write \\\\ for a backslash");
 	}

@@ -2,6 +2,7 @@
 #ifndef BP_PROTO_NUMBER_H
 #define BP_PROTO_NUMBER_H
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -145,12 +146,15 @@ static inline uint64_t bp_number_load(const uint8_t *p, size_t n, const uint8_t 
 	return bp_load_le64(p) & ~(uint64_t)0 >> (64 - 8 * n);
 }
 
-/*
- * The value of [p, number_end), which is a JSON number; the text goes on to `end`. False, and
- * *value untouched, when it is not finite.
- */
-static inline bool bp_number_value(
-	const uint8_t *p, const uint8_t *number_end, const uint8_t *end, double *value)
+/* A number beyond the range of double compares as the largest of its sign. */
+static inline double bp_number_in_range(double v, bool negative)
+{
+	return isfinite(v) ? v : negative ? -DBL_MAX : DBL_MAX;
+}
+
+/* The value of [p, number_end), which is a JSON number; the text goes on to `end`. */
+static inline double bp_number_value(
+	const uint8_t *p, const uint8_t *number_end, const uint8_t *end)
 {
 	bool negative = *p == '-';
 	size_t n = (size_t)(number_end - p) - negative;
@@ -158,15 +162,11 @@ static inline bool bp_number_value(
 
 	if (n <= BP_NUMBER_SHORT &&
 		bp_number_short(bp_number_load(p + negative, n, end), (unsigned)n, &v)) {
-		*value = negative ? -v : v;
-		return true;
+		return negative ? -v : v;
 	}
 	v = HUGE_VAL;
 	bp_number_parse(p, number_end, false, &v);
-	if (!isfinite(v))
-		return false;
-	*value = v;
-	return true;
+	return bp_number_in_range(v, negative);
 }
 
 #endif

@@ -22,9 +22,9 @@ static __attribute__((noinline)) bool text_general(const uint8_t *p, size_t len,
 		p++;
 	while (p != end && is_blank(end[-1]))
 		end--;
-	if (bp_number_parse(p, end, true, &v) != end || !isfinite(v))
+	if (p == end || bp_number_parse(p, end, true, &v) != end)
 		return false;
-	*value = v;
+	*value = bp_number_in_range(v, *p == '-');
 	return true;
 }
 

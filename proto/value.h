@@ -8,8 +8,9 @@
 
 /*
  * The number that a rule looks at in a PUBLISH payload. Three sources, one result: a finite double,
- * or nothing. Nothing is guessed: a payload that is not exactly what the source describes has no
- * value. Pure functions: no allocation, no state, no read outside [payload, payload + len).
+ * or nothing. A decimal number beyond its range is the largest double of that sign, so that it
+ * compares as it should. Nothing is guessed: a payload that is not exactly what the source describes
+ * has no value. Pure functions: no allocation, no state, no read outside [payload, payload + len).
  */
 
 enum bp_value_kind {
@@ -33,7 +34,7 @@ enum bp_binary_type {
 
 #define BP_JSON_STEPS_MAX 16
 #define BP_JSON_NAMES_MAX 240
-#define BP_JSON_DEPTH_MAX 64 /* a payload nested deeper has no value */
+#define BP_JSON_DEPTH_MAX 64 /* what is nested deeper is passed by its brackets */
 
 /*
  * A compiled path: `$` then `.name`, `['name']`, `["name"]` or `[index]`. Position independent and
@@ -91,6 +92,13 @@ bool bp_value_extract(
 
 /* Where the JSON number at `p` ends, or NULL: its form alone, which costs less than its value. */
 const uint8_t *bp_number_end(const uint8_t *p, const uint8_t *end);
+
+/*
+ * The same for a payload that goes on after its first `have` bytes: a binary number among them, or
+ * the last number at the path of a JSON text among them, whatever the rest of the text is.
+ */
+bool bp_value_beginning(
+	const uint8_t *payload, size_t have, const struct bp_value_source *source, double *value);
 
 /*
  * Reads a JSON number (RFC 8259 section 6) or, with `lenient`, the text form (leading +, leading

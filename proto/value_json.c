@@ -21,8 +21,9 @@
  * last byte is '}' or ']', which stops every loop that skips blanks or digits and stands for the
  * bounds check of every single byte that is looked at: all others come before it.
  *
- * BP_JSON_DEPTH_MAX is 64 and the kinds of the open containers are the bits of a word: no
- * recursion.
+ * The kinds of the open containers are the bits of a word: no recursion. What is nested deeper than
+ * BP_JSON_DEPTH_MAX, 64, can't be on a path; its strings are read and its brackets are counted,
+ * whatever is between them.
  */
 
 #define BLOCK 64
@@ -372,6 +373,30 @@ static inline const uint8_t *literal_end(const uint8_t *p, const uint8_t *end)
 	return memcmp(p, "false", 5) == 0 ? p + 5 : NULL;
 }
 
+/* The position after the container at `p`, in which brackets are only counted; NULL: it has no end.
+ */
+static __attribute__((noinline)) const uint8_t *skip_deep(
+	struct text *t, struct quotes *q, const uint8_t *p)
+{
+	const uint8_t *open, *close;
+	size_t depth = 0;
+
+	while (p < t->end) {
+		if (*p == '"') {
+			if (!take_string(t, q, p, &open, &close))
+				return NULL;
+			p = close;
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+		} else if ((*p == '}' || *p == ']') && --depth == 0) {
+			/* the text's last byte closes the outermost container */
+			return p + 1 < t->end ? p + 1 : NULL;
+		}
+		p++;
+	}
+	return NULL;
+}
+
 /*
  * [p, end) begins with '{' or '[' and ends with '}' or ']'; the path has steps. The labels are the
  * states of the grammar (RFC 8259, sections 2 to 5). Returns the number's first byte.
@@ -384,11 +409,14 @@ static const uint8_t *walk_text(
 	struct quotes q = {.block = p, .mask = block_quotes(&t, p, false)};
 	const uint8_t *open, *close, *number = p, *found = NULL, *found_end = NULL;
 	bool hit = true;
-	double v = 0;
 
 open_container:
-	if (!enter(&w, *p == '{', hit))
-		return NULL;
+	if (__builtin_expect(!enter(&w, *p == '{', hit), 0)) {
+		p = skip_deep(&t, &q, p);
+		if (p == NULL)
+			return NULL;
+		goto after_value;
+	}
 	p = skip_blanks(p + 1);
 	if (*p == ((w.kinds & 1) != 0 ? '}' : ']'))
 		goto close_container;
@@ -506,9 +534,9 @@ close_container:
 		goto after_value;
 	}
 	/* once, however often the member was there */
-	if (p != end || t.bad || found == NULL || !bp_number_value(found, found_end, end, &v))
+	if (p != end || t.bad || found == NULL)
 		return NULL;
-	*value = v;
+	*value = bp_number_value(found, found_end, end);
 	return found;
 }
 
@@ -518,6 +546,10 @@ const uint8_t *bp_value_json_at(
 	const uint8_t *p = payload, *end = payload;
 	double v = HUGE_VAL;
 
+	if (len >= 3 && p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf) { /* byte order mark */
+		p += 3;
+		len -= 3;
+	}
 	while (len > 0 && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
 		p++;
 		len--;
@@ -528,9 +560,9 @@ const uint8_t *bp_value_json_at(
 	while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\t')
 		end--;          /* stops: *p is none of them */
 	if (path->steps == 0) { /* "$": the text is the number */
-		if (bp_number_parse(p, end, false, &v) != end || !isfinite(v))
+		if (bp_number_parse(p, end, false, &v) != end)
 			return NULL;
-		*value = v;
+		*value = bp_number_in_range(v, *p == '-');
 		return p;
 	}
 	if ((*p != '{' && *p != '[') || (end[-1] != '}' && end[-1] != ']') || end - p < 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
+#include <float.h>
 #include <math.h>
 
 #include <jansson.h>
@@ -71,7 +72,8 @@ static void text(const uint8_t *data, size_t size)
 	number = n != 0 && p + n + strspn(p + n, " \t\r\n") == s + size;
 	if (number)
 		expected = strtod(p, NULL);
-	number = number && isfinite(expected);
+	if (number && !isfinite(expected))
+		expected = copysign(DBL_MAX, expected);
 	HOLDS(bp_value_text(data, size, &v) == number);
 	HOLDS(same(v, number ? expected : 42));
 	free(s);
@@ -117,12 +119,17 @@ static void format(const uint8_t *data, size_t size)
 static const char *const paths[] = {"$.a", "$.a.b[1]", "$[0]", "$.a.a", "$[1][0]", "$['a b']", "$",
 	"$[0].a", "$.celsius", "$['']", "$.\xc3\xa9"};
 
-/* jansson refuses what RFC 8259 allows: numbers of any size, and U+0000 in member names. */
+/*
+ * jansson refuses what RFC 8259 allows: numbers of any size, U+0000 in member names, surrogates
+ * that are no pairs (which it calls invalid syntax), and what is nested over 2,048 deep.
+ */
 static int beyond_jansson(const json_error_t *e)
 {
 	enum json_error_code code = json_error_code(e);
 
-	return code == json_error_numeric_overflow || code == json_error_null_byte_in_key;
+	return code == json_error_numeric_overflow || code == json_error_null_byte_in_key ||
+	       code == json_error_stack_overflow || strstr(e->text, "surrogate") != NULL ||
+	       strstr(e->text, "invalid Unicode") != NULL;
 }
 
 /* Depth as the library counts it: open containers, strings apart. */
@@ -224,6 +231,12 @@ static void json(const uint8_t *data, size_t size)
 	found = bp_value_json(data, size, &path, &v);
 	HOLDS(found ? isfinite(v) : same(v, 42));
 	layout(data, size, &path);
+	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) { /* jansson knows no mark */
+		data += 3;
+		size -= 3;
+	}
+	if (memchr(data, 0, size) != NULL && depth((const char *)data, size) > BP_JSON_DEPTH_MAX)
+		return;
 	if (memchr(data, 0, size) != NULL) { /* never valid; jansson passes over it */
 		HOLDS(!found);
 		return;
@@ -231,14 +244,13 @@ static void json(const uint8_t *data, size_t size)
 	root = json_loadb((const char *)data, size,
 		JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &error);
 	if (root == NULL) {
-		HOLDS(!found || beyond_jansson(&error));
+		/* deeper than that brackets are only counted */
+		HOLDS(!found || beyond_jansson(&error) ||
+			depth((const char *)data, size) > BP_JSON_DEPTH_MAX);
 		return;
 	}
 	at = follow(root, &path);
-	if (depth((const char *)data, size) > BP_JSON_DEPTH_MAX)
-		HOLDS(!found || path.steps == 0);
-	else
-		HOLDS(found == json_is_real(at));
+	HOLDS(found == json_is_real(at));
 	if (found)
 		HOLDS(same(v, json_real_value(at)));
 	json_decref(root);

@@ -218,7 +218,6 @@ static void what_has_no_value_or_no_steps_is_not_kept(void **state)
 	assert_not_kept("$.a", "{}");
 	assert_not_kept("$.a", "{\"a\":1");
 	assert_not_kept("$.a", "{\"a\":\"1\"}");
-	assert_not_kept("$.a", "{\"a\":1e999}");
 	assert_not_kept("$.a", "{\"a\":1,\"a\":null}");
 	assert_not_kept("$.a", "{\"b\":1}");
 	assert_not_kept("$", "81");

@@ -2,6 +2,7 @@
 #include "tests/unit/proto/exact.h"
 
 #include <float.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -43,9 +44,9 @@ static void anything_else_is_none(void **state)
 {
 	static const char *const payloads[] = {"", " ", "\n", "-", "+", ".", "-.", "+.", "e5",
 		".e5", "1e", "1e+", "--1", "+-1", "- 1", "1 2", "1,5", "1.2.3", "..", "1..2",
-		"0x10", "1f", "nan", "NaN", "inf", "-inf", "Infinity", "1e999", "-1e999", "23.5C",
-		"C23.5", "\"5\"", "5\v", "5\f", "\302\2405", "1_000", "/", ":", "1/",
-		"1:", "12345678x", "\xb1\xb2\xb3", "true"};
+		"0x10", "1f", "nan", "NaN", "inf", "-inf", "Infinity", "23.5C", "C23.5", "\"5\"",
+		"5\v", "5\f", "\302\2405", "1_000", "/", ":", "1/", "1:", "12345678x",
+		"\xb1\xb2\xb3", "true"};
 	double v = 42;
 
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
@@ -83,7 +84,9 @@ static void short_texts_agree_with_strtod(void **state)
 			expected = strtod(payload, &rest);
 			blanks = strspn(rest, " ");
 			n = strlen(rest);
-			number = rest != payload && blanks == n && isfinite(expected);
+			number = rest != payload && blanks == n && !isnan(expected);
+			if (isinf(expected))
+				expected = copysign(DBL_MAX, expected);
 			if (text(payload, len, &v) != number || (number && v != expected))
 				fail_msg("\"%s\" gave %.17g", payload, v);
 		}
