@@ -83,7 +83,8 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	const struct bp_flow *f = j->flow;
 	const struct bp_mqtt_publish *p = j->publish;
 	/* an envelope is made of the fields: the payload need not cross */
-	uint32_t payload_len = rule->payload == BP_PAYLOAD_ORIGINAL ? p->payload_len : 0;
+	bool envelope = rule->payload == BP_PAYLOAD_ENVELOPE || j->beginning;
+	uint32_t payload_len = envelope ? 0 : p->payload_len;
 	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +
 			to->len + payload_len;
 	struct bp_alarm *a;
@@ -105,7 +106,7 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	a->time_ns = in->now_ns;
 	a->value = j->value;
 	a->state = verdict == BP_VERDICT_RAISED ? BP_ALARM_RAISED : BP_ALARM_CLEARED;
-	a->flags = (uint8_t)((rule->payload == BP_PAYLOAD_ENVELOPE ? BP_ALARM_F_ENVELOPE : 0) |
+	a->flags = (uint8_t)((envelope ? BP_ALARM_F_ENVELOPE : 0) |
 			     (p->retain ? BP_ALARM_F_RETAIN : 0) |
 			     (rule->action == BP_ACTION_CLONE ? BP_ALARM_F_CLONE : 0) |
 			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
@@ -145,7 +146,9 @@ static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const 
 		.seq = j->seq,
 	};
 
-	if (in->frame == NULL)
+	if (j->beginning)
+		bp_tally(in, BP_C_CLONE_TOO_LARGE);
+	else if (in->frame == NULL)
 		bp_tally(in, BP_C_CLONE_NO_FRAME);
 	else if (in->clone == NULL)
 		bp_tally(in, BP_C_CLONE_NO_EDGE);

@@ -112,7 +112,7 @@ struct bp_flow {
 	uint32_t carry_len[2]; /* bytes of the packet so far */
 	/* line 2 */
 	uint32_t carry_need[2];   /* length of the whole packet; 0: fixed header incomplete */
-	uint8_t carry_decided[2]; /* its head was looked at: it is wanted whole */
+	uint8_t carry_decided[2]; /* BP_CARRY_*: its head was looked at */
 	uint8_t opaque[2];        /* enum bp_counter - BP_C_OPAQUE_NOT_MQTT */
 	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
 	uint32_t held_bytes[2];
@@ -153,6 +153,10 @@ _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one li
 
 #define BP_SCALE_UNSEEN UINT8_MAX
 #define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
+/* A carried packet that a rule wants: whole, or, where that finds no memory, its beginning; `skip`
+ * is then what is still to come of it. */
+enum { BP_CARRY_UNDECIDED, BP_CARRY_WHOLE, BP_CARRY_BEGINNING };
+
 #define BP_MEMO_MANY (UINT32_MAX - 1)
 /* The push under way did not begin with a packet, as far as is known. */
 #define BP_PUSHES_CUT UINT8_MAX

@@ -297,6 +297,9 @@ void bp_mqtt_opaque_error(
  * checked before, or NULL. */
 void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
+/* The same for a PUBLISH of which no more than body[0..have) was kept. */
+void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
 /* Evaluates what the client has the broker publish, by its topic, where no packet is at hand. */
 void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq);
@@ -335,6 +338,7 @@ struct bp_judged {
 	const struct bp_mqtt_publish *publish; /* with the topic resolved */
 	double value;
 	uint32_t seq;
+	bool beginning; /* no more than the payload's first bytes is at hand */
 };
 void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_judged *j);

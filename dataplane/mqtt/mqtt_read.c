@@ -392,10 +392,31 @@ static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 	return (uint8_t *)&f->skip[dir]; /* at most four octets, or it would be complete */
 }
 
+/* All of a PUBLISH went by of which the beginning was kept. `seq`: behind it. */
+static void beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	struct carried *c = carried(in, f, dir);
+	struct bp_mqtt_fixed fixed;
+
+	f->stream[dir] = BP_STREAM_BOUNDARY;
+	bp_tally(in, BP_C_MQTT_PACKETS);
+	if (fixed_header(in, f, dir, c->packet, have, &fixed) == BP_MQTT_OK)
+		bp_publish_beginning(in, f, dir, fixed.flags, c->packet + fixed.header_len,
+			have - fixed.header_len, fixed.remaining, seq - need, &c->head);
+	bp_mqtt_drop_carry(in, f, dir);
+}
+
 /* The packet of which `have` bytes of `total` went by finds no room. */
 static void no_room(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {
+	if (type == BP_MQTT_PUBLISH && f->carry_decided[dir] == BP_CARRY_WHOLE &&
+		f->carry[dir] != 0 && have < total) {
+		f->carry_decided[dir] = BP_CARRY_BEGINNING;
+		f->skip[dir] = total - have;
+		return;
+	}
 	if (type == BP_MQTT_CONNECT) {
 		/* there will be no version to read the rest with */
 		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
@@ -430,15 +451,16 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 		if (wanted == BP_WANTED_OPAQUE)
 			return false;
 		if (wanted == BP_WANTED_YES)
-			f->carry_decided[dir] = 1;
+			f->carry_decided[dir] = BP_CARRY_WHOLE;
 	}
 	if (wanted == BP_WANTED_NO) {
 		bp_tally(in, BP_C_MQTT_PACKETS);
 		skip(in, f, dir, total - have);
 		return false;
 	}
-	/* of a PUBLISH that is too long its head is still worth having: it may be no rule's */
-	if (wanted == BP_WANTED_YES && total + sizeof(struct carried) > in->carry_per_flow) {
+	/* of a PUBLISH that is too long the beginning is worth having */
+	if (wanted == BP_WANTED_YES && fixed->type != BP_MQTT_PUBLISH &&
+		total + sizeof(struct carried) > in->carry_per_flow) {
 		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
 		no_room(in, f, dir, fixed->type, total, have);
 		return false;
@@ -525,6 +547,13 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	uint64_t room = have + take;
 	struct carried *c;
 
+	if (f->carry_decided[dir] == BP_CARRY_BEGINNING) {
+		take = f->skip[dir] < n ? f->skip[dir] : n;
+		f->skip[dir] -= take;
+		if (f->skip[dir] == 0)
+			beginning(in, f, dir, seq + take);
+		return take;
+	}
 	/* doubling, so that a packet of many segments is copied a bounded number of times */
 	if (room < need && room < (uint64_t)have * 2)
 		room = (uint64_t)have * 2 < need ? (uint64_t)have * 2 : need;
@@ -616,6 +645,9 @@ bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned di
 	if (need == 0)
 		return f->carry[dir] == 0 && have >= 1 && have < BP_MQTT_FIXED_MAX &&
 		       fixed_header(in, f, dir, header_at(f, dir), have, &fixed) == BP_MQTT_MORE;
+	if (f->carry_decided[dir] == BP_CARRY_BEGINNING &&
+		(have >= need || f->skip[dir] == 0 || f->skip[dir] > need - have))
+		return false;
 	if (have >= need || !bp_adopt_block(in, f, f->carry[dir], sizeof(*c) + (uint64_t)have))
 		return false;
 	/* the head may be checked beyond what is there: it begins from the start */
@@ -642,12 +674,20 @@ bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 		if (f->carry_need[dir] == 0)
 			return false;
 		rest = f->carry_need[dir] - f->carry_len[dir];
+		if (f->carry_decided[dir] == BP_CARRY_BEGINNING)
+			rest = f->skip[dir];
 		break;
 	default:
 		return false;
 	}
 	if (gap > rest)
 		return false;
+	if (f->stream[dir] == BP_STREAM_CARRY && f->carry_decided[dir] == BP_CARRY_BEGINNING) {
+		f->skip[dir] -= gap;
+		if (f->skip[dir] == 0)
+			beginning(in, f, dir, f->next[dir] + gap);
+		return true;
+	}
 	if (f->stream[dir] == BP_STREAM_CARRY) {
 		uint8_t type = bp_mqtt_carried_type(in, f, dir);
 

@@ -10,7 +10,8 @@ struct judging {
 	/* the value at the source looked at last: rules on one topic mostly share it */
 	uint32_t source;
 	bool has_value;
-	bool cut; /* over the budget: the rest of the rules are not evaluated */
+	bool missed; /* a rule found no value */
+	bool cut;    /* over the budget: the rest of the rules are not evaluated */
 };
 
 static void value_at(struct judging *j, uint32_t source)
@@ -19,7 +20,12 @@ static void value_at(struct judging *j, uint32_t source)
 
 	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
 	j->source = source;
-	j->has_value = bp_value_at(j->in, source, p->payload, p->payload_len, &j->judged.value);
+	if (j->judged.beginning)
+		j->has_value = bp_value_beginning(p->payload, p->payload_len,
+			bp_ruleset_source(j->in->rules, source), &j->judged.value);
+	else
+		j->has_value =
+			bp_value_at(j->in, source, p->payload, p->payload_len, &j->judged.value);
 }
 
 static void judge(struct judging *j, uint32_t index)
@@ -44,7 +50,8 @@ static void judge(struct judging *j, uint32_t index)
 	if (j->source != rule->source)
 		value_at(j, rule->source);
 	if (!j->has_value) {
-		bp_tally(in, BP_C_VALUE_MISSING);
+		j->missed = true;
+		bp_tally(in, j->judged.beginning ? BP_C_PUBLISH_TOO_LONG : BP_C_VALUE_MISSING);
 		atomic_store_explicit(&stats->no_value,
 			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
 			memory_order_relaxed);
@@ -293,10 +300,37 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 	j.judged.dir = dir;
 	j.judged.publish = &p;
 	j.judged.seq = seq;
+	j.judged.beginning = false;
 	if (f->memo_rule == BP_MEMO_MANY)
 		judge_many(&j);
 	else
 		judge(&j, f->memo_rule);
+}
+
+void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
+{
+	struct bp_mqtt_view view = bp_view(in, f, dir);
+	struct bp_mqtt_publish p;
+	struct judging j = {
+		.in = in,
+		.judged = {.flow = f, .dir = dir, .publish = &p, .seq = seq, .beginning = true},
+		.source = UINT32_MAX,
+	};
+
+	bp_journal_deepen(in->journal, f);
+	if (bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p) != BP_MQTT_OK)
+		return; /* can't be: it was right when it was kept */
+	if (view.odd != 0)
+		bp_mqtt_suspicious(in, f, view.odd);
+	count_publish(in, f, &p);
+	bp_tally(in, BP_C_PUBLISH_BEGINNING);
+	if (!resolve(in, f, dir, &p, &j.topic_hash))
+		return;
+	p.payload_len = (uint32_t)(body + have - p.payload);
+	judge_many(&j);
+	if (j.missed)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 }
 
 void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,

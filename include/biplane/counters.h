@@ -413,6 +413,10 @@
 	X(MQTT_PUBLISH, MQTT, "publishes", "of these, PUBLISH in the judged direction")            \
 	X(MQTT_PUBLISH_OTHER, MQTT, "publishes_other_way", "PUBLISH in the other direction")       \
 	X(MQTT_PUBLISH_LOST, MQTT, "publishes_lost", "PUBLISH begun but not read to its end")      \
+	X(PUBLISH_BEGINNING, MQTT, "publishes_beginning",                                          \
+		"PUBLISH longer than reassembly allows, evaluated by their beginning")             \
+	X(PUBLISH_TOO_LONG, MQTT, "publishes_too_long",                                            \
+		"pairs of such a PUBLISH and a rule whose value is not in that beginning")         \
 	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with DUP: sent again by the client")           \
 	X(QOS2_AGAIN, MQTT, "publishes_qos2_repeated",                                             \
 		"QoS 2 PUBLISH whose identifier is in flight: evaluated before")                   \
