@@ -171,57 +171,106 @@ static bool find(struct bp_rule_state *bucket, uint64_t key, struct bucket_view 
 	return true;
 }
 
-/* The entry to give up: a free one, else the least recently used, claims of others last. */
-static int victim(
-	const struct bp_rule_state *bucket, uint64_t now_ns, uint64_t *key, uint64_t *word)
+/* Where a pair's judgement stands over the attempts. */
+struct attempt {
+	struct bp_rule_state *table, *bucket;
+	uint64_t len; /* of the table */
+	uint64_t key;
+	uint64_t now_ns;
+	uint64_t claim; /* the claim that was seen before the bucket was last read */
+	uint32_t client;
+	enum bp_state_loss loss;
+};
+
+static uint32_t client_of(const struct bp_rule_state *e)
+{
+	return atomic_load_explicit(&e->client, memory_order_relaxed);
+}
+
+/*
+ * Entries of the client, of those in the bucket and behind it. Keys are spread evenly, so these
+ * tell its share of the table; nobody has to keep count.
+ */
+#define SAMPLE 64u
+static unsigned sampled(const struct attempt *a, uint32_t client)
+{
+	const uint64_t at = (uint64_t)(a->bucket - a->table);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SAMPLE && i < a->len; i++) {
+		const struct bp_rule_state *e = &a->table[(at + i) & (a->len - 1)];
+
+		n += client_of(e) == client &&
+		     atomic_load_explicit(&e->key, memory_order_relaxed) != 0;
+	}
+	return n;
+}
+
+/* Whether an entry may be given up for one of this client. */
+static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, uint64_t age)
+{
+	return age >= BP_RULE_STATE_IDLE_NS || client_of(e) == a->client ||
+	       sampled(a, client_of(e)) > (a->len < SAMPLE ? a->len : SAMPLE) / 2;
+}
+
+/* The entry to give up: a free one, else the least recently used that may be, claims of others
+ * last. -1: none may. */
+static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 {
 	uint64_t oldest = 0;
 	int best = -1;
 
 	*key = *word = 0;
 	for (int i = 0; i < BP_RULE_STATE_WAYS; i++) {
-		const uint64_t k = atomic_load(&bucket[i].key);
-		const uint64_t w = atomic_load(&bucket[i].word);
-		const uint64_t used =
-			atomic_load_explicit(&bucket[i].used_ns, memory_order_relaxed);
-		uint64_t age = elapsed(used, now_ns);
+		const struct bp_rule_state *e = &a->bucket[i];
+		const uint64_t k = atomic_load(&e->key);
+		const uint64_t w = atomic_load(&e->word);
+		const uint64_t used = atomic_load_explicit(&e->used_ns, memory_order_relaxed);
+		const uint64_t age = elapsed(used, a->now_ns);
 
-		if (is_claim(w) && k != 0 && age < CLOCK_SLACK_NS)
-			age = 0; /* just being made, unless its maker died */
-		if (best >= 0 && k != 0 && age <= oldest)
+		if (k == 0) {
+			*key = k;
+			*word = w;
+			return i;
+		}
+		if (best >= 0 && age <= oldest)
+			continue;
+		/* a claim is just being made, unless its maker died */
+		if (is_claim(w) ? age < CLOCK_SLACK_NS : !may_evict(a, e, age))
 			continue;
 		best = i;
 		oldest = age;
 		*key = k;
 		*word = w;
-		if (k == 0)
-			break;
 	}
 	return best;
 }
 
-/* Where a pair's judgement stands over the attempts. */
-struct attempt {
-	struct bp_rule_state *bucket;
-	uint64_t key;
-	uint64_t now_ns;
-	uint64_t claim; /* the claim that was seen before the bucket was last read */
-	bool evicted;
-};
+static void use(const struct attempt *a, struct bp_rule_state *e)
+{
+	atomic_store_explicit(&e->used_ns, a->now_ns, memory_order_relaxed);
+	atomic_store_explicit(&e->client, a->client, memory_order_relaxed);
+}
 
-/* Claims an entry for the pair; a failure shows at the next look at the bucket. */
-static void claim(struct attempt *a)
+/* Claims an entry for the pair; a failure shows at the next look at the bucket. False: no entry may
+ * be given up for it. */
+static bool claim(struct attempt *a)
 {
 	uint64_t old_key, old_word;
-	const int i = victim(a->bucket, a->now_ns, &old_key, &old_word);
+	const int i = victim(a, &old_key, &old_word);
 	const uint64_t word = new_claim();
 
+	if (i < 0) {
+		a->loss = BP_STATE_NOT_KEPT;
+		return false;
+	}
 	if (!swap(&a->bucket[i], old_key, old_word, a->key, word))
-		return;
-	atomic_store_explicit(&a->bucket[i].used_ns, a->now_ns, memory_order_relaxed);
+		return true;
+	use(a, &a->bucket[i]);
 	a->claim = word;
 	if (old_key != 0 && !is_claim(old_word))
-		a->evicted = true;
+		a->loss = old_word & RAISED ? BP_STATE_RAISED_EVICTED : BP_STATE_HOLD_EVICTED;
+	return true;
 }
 
 /* One attempt at finding, judging and changing. Returns whether it came to its end. */
@@ -239,8 +288,7 @@ static bool judge_once(
 	if (v.way < 0) {
 		if (next == 0)
 			return true; /* no state before, none after */
-		claim(a);
-		return false;
+		return !claim(a);
 	}
 	if (is_claim(v.word) && v.word != a->claim) {
 		a->claim = v.word; /* read the bucket once more with the claim known to be there */
@@ -250,7 +298,7 @@ static bool judge_once(
 	if (!swap(e, a->key, v.word, next ? a->key : 0, next))
 		return false;
 	if (next)
-		atomic_store_explicit(&e->used_ns, a->now_ns, memory_order_relaxed);
+		use(a, e);
 	return true;
 }
 
@@ -263,12 +311,13 @@ static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
 }
 
 enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
-	uint64_t topic_hash, double value, uint64_t now_ns, bool *evicted)
+	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
+	enum bp_state_loss *loss)
 {
 	enum bp_verdict verdict;
-	struct attempt a = {.now_ns = now_ns};
+	struct attempt a = {.table = table, .len = len, .now_ns = now_ns, .client = client};
 
-	*evicted = false;
+	*loss = BP_STATE_NO_LOSS;
 	if (!rule->stateful)
 		return bp_condition_holds(&rule->raise, value) ? BP_VERDICT_RAISED
 							       : BP_VERDICT_NOTHING;
@@ -276,11 +325,11 @@ enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const s
 	a.bucket = table + (a.key & (len / BP_RULE_STATE_WAYS - 1)) * BP_RULE_STATE_WAYS;
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
 		if (judge_once(&a, rule, value, &verdict)) {
-			*evicted = a.evicted;
+			*loss = a.loss;
 			return verdict;
 		}
 	}
-	*evicted = true;
+	*loss = BP_STATE_NOT_KEPT;
 	judge_word(rule, 0, value, now_ns, &verdict);
 	return verdict;
 }

@@ -362,7 +362,9 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
 unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);
 
 bool bp_flow_is_unproven(const struct bp_flow *f);
-/* Where the flow's client counts: client_bytes[] and so on. */
+/* The flow's client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64. */
+uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f);
+/* Where it counts: client_bytes[] and so on. */
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
 /* The flow holds `bytes` of arena blocks more, or less. */
 void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);

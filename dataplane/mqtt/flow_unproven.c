@@ -23,13 +23,18 @@ void bp_flow_unproven_init(struct bp_flow_table *t)
 }
 
 /* An IPv4 key holds the address; of IPv6, a /64 is one client, for it has all addresses in it. */
-uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f)
+uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	uint64_t client = f->k0 >> 32;
 
 	if (f->flags & BP_FLOW_IP6)
 		memcpy(&client, f->client_ip, sizeof(client));
-	return (uint32_t)(bp_mix(client ^ t->key[1], t->key[0]) >> 32) % BP_CLIENTS;
+	return bp_mix(client ^ t->key[1], t->key[0]);
+}
+
+uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	return (uint32_t)(bp_flow_client_hash(t, f) >> 32) % BP_CLIENTS;
 }
 
 static uint16_t file_of(uint32_t client, enum bp_unproven class)

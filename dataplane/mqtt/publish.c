@@ -28,6 +28,18 @@ static void value_at(struct judging *j, uint32_t source)
 			bp_value_at(j->in, source, p->payload, p->payload_len, &j->judged.value);
 }
 
+static const enum bp_counter loss_counter[] = {
+	[BP_STATE_HOLD_EVICTED] = BP_C_STATE_EVICTED,
+	[BP_STATE_RAISED_EVICTED] = BP_C_STATE_EVICTED_RAISED,
+	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_KEPT,
+};
+
+/* Whose states these are. */
+static uint32_t client_of(const struct bp_inspector *in, const struct bp_flow *f)
+{
+	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
+}
+
 static void judge(struct judging *j, uint32_t index)
 {
 	struct bp_inspector *in = j->in;
@@ -62,13 +74,13 @@ static void judge(struct judging *j, uint32_t index)
 			return;
 		verdict = BP_VERDICT_RAISED;
 	} else {
-		bool evicted = false;
+		enum bp_state_loss loss;
 
 		bp_work_add(&in->work, BP_WORK_STATE);
 		verdict = bp_rule_judge(in->rule_state, in->rule_state_len, rule, j->topic_hash,
-			j->judged.value, in->mono_ns, &evicted);
-		if (evicted)
-			bp_tally(in, BP_C_STATE_EVICTED);
+			client_of(in, j->judged.flow), j->judged.value, in->mono_ns, &loss);
+		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
+			bp_tally(in, loss_counter[loss]);
 	}
 	if (verdict != BP_VERDICT_NOTHING)
 		bp_alarm_emit(in, rule, verdict, &j->judged);

@@ -452,7 +452,12 @@
 		"not evaluated by all rules, or not searched: worker over worker_budget")           \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
 	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
-	X(STATE_EVICTED, VALUE, "state_evicted", "states of (rule, topic) given up: table full")   \
+	X(STATE_EVICTED, VALUE, "state_evicted",                                                   \
+		"states of a hold in progress evicted: table full")                                \
+	X(STATE_EVICTED_RAISED, VALUE, "state_evicted_raised",                                     \
+		"states of raised alarms evicted: table full")                                     \
+	X(STATE_NOT_KEPT, VALUE, "state_not_kept",                                                 \
+		"states not stored: other clients' states have all entries")                       \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \
