@@ -8,8 +8,9 @@
 #include <string.h>
 
 /*
- * A TCP segment in an Ethernet frame: up to two VLAN tags (802.1Q, 802.1ad), IPv4 (RFC 791) or IPv6
- * with extension headers (RFC 8200), TCP (RFC 9293).
+ * A TCP segment in an Ethernet frame: up to three VLAN tags (802.1Q, 802.1ad); LLC and SNAP (IEEE
+ * 802.2), a PPPoE session (RFC 2516) or MPLS labels (RFC 3032), if any; IPv4 (RFC 791) or IPv6 with
+ * extension headers (RFC 8200), an authentication header (RFC 4302), if any; TCP (RFC 9293).
  */
 
 #define BP_ETHER_HDR 14u
@@ -18,6 +19,10 @@
 #define BP_ETHER_VLAN 0x8100
 #define BP_ETHER_QINQ 0x88a8
 #define BP_ETHER_QINQ_OLD 0x9100
+#define BP_ETHER_PPPOE 0x8864
+#define BP_ETHER_MPLS 0x8847
+#define BP_ETHER_MPLS_UPSTREAM 0x8848
+#define BP_ETHER_LENGTH_MAX 1500 /* up to here it is a length, and LLC follows (IEEE 802.3) */
 
 #define BP_TCP_FIN 0x01
 #define BP_TCP_SYN 0x02
@@ -31,6 +36,17 @@ enum bp_frame_kind {
 	BP_FRAME_TCP,
 	BP_FRAME_FRAGMENT, /* a piece of an IP datagram that carries TCP */
 	BP_FRAME_BAD,      /* lengths that contradict the frame */
+	BP_FRAME_UNREAD,   /* may carry TCP, in what is not read: `unread` */
+};
+
+/* In the order of the counters not_inspected_*. */
+enum bp_frame_unread {
+	BP_UNREAD_VLAN,
+	BP_UNREAD_LLC,
+	BP_UNREAD_PPPOE,
+	BP_UNREAD_MPLS,
+	BP_UNREAD_TUNNEL,
+	BP_UNREAD_REASONS,
 };
 
 /* A part of a payload that is not contiguous. */
@@ -42,15 +58,19 @@ struct bp_piece {
 struct bp_frame {
 	const uint8_t *data; /* first byte of the Ethernet header; its first `contiguous` bytes */
 	uint32_t contiguous; /* bytes readable at data */
+	uint16_t l2;         /* bytes of Ethernet header and VLAN tags */
 	uint16_t l3, l4, payload;        /* offsets from data */
 	uint16_t vlan_outer, vlan_inner; /* VLAN identifiers (12 bits), 0 without a tag */
-	uint16_t sport, dport;           /* host byte order */
+	uint32_t tunnel; /* what else tells connections apart: the third VLAN identifier in the
+			  * upper half, the PPPoE session in the lower */
+	uint16_t sport, dport; /* host byte order */
 	uint32_t payload_len; /* of the TCP segment, by the IP header; may exceed what is contiguous
 			       */
 	uint32_t seq, ack;    /* host byte order */
 	uint8_t tcp_flags;
 	bool ip6;
 	bool to_broker; /* set by the caller */
+	uint8_t unread; /* enum bp_frame_unread, with BP_FRAME_UNREAD */
 	uint8_t n_more; /* further pieces of the payload: set by the caller */
 	const struct bp_piece *more;
 };
@@ -90,6 +110,9 @@ static inline void bp_put_be32(uint8_t *p, uint32_t v)
  */
 enum bp_frame_kind bp_frame_parse(
 	const uint8_t *data, uint32_t contiguous, uint32_t frame_len, struct bp_frame *f);
+/* Its part up to the IP header: fills l2, l3, VLAN identifiers and tunnel. BP_FRAME_TCP: IP
+ * follows. */
+enum bp_frame_kind bp_frame_link(const uint8_t *data, uint32_t contiguous, struct bp_frame *f);
 
 /* Fills the TCP part of a frame whose l3, l4 and ip length are known; used by the parser and by the
  * fast path. `l4_len`: bytes from l4 to the end of the IP datagram, at least 20. */

@@ -81,6 +81,7 @@ static bool key_sound(
 	const struct bp_flow_table *t = &in->table;
 	const uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
 	const uint64_t ip6 = (f->flags & BP_FLOW_IP6) != 0;
+	const uint64_t tunnel = f->tunnel != 0 ? bp_flow_k0_tunnel(t, f->tunnel) : 0;
 	const uint16_t port = (uint16_t)f->k1;
 	bool inspected = false;
 
@@ -88,8 +89,8 @@ static bool key_sound(
 		inspected |= in->port[i] == port;
 	return inspected && f->k1 >> 56 == ip6 && tag == bp_flow_tag(hash) &&
 	       (g == bp_flow_group1(t, hash) || g == bp_flow_group2(t, hash)) &&
-	       f->k0 == (ip6 ? bp_flow_k0_ip6(t, f->client_ip, f->broker_ip)
-			     : bp_flow_k0_ip4(f->client_ip, f->broker_ip));
+	       (f->k0 ^ tunnel) == (ip6 ? bp_flow_k0_ip6(t, f->client_ip, f->broker_ip)
+					: bp_flow_k0_ip4(f->client_ip, f->broker_ip));
 }
 
 static bool is_read(uint8_t stream)

@@ -20,10 +20,10 @@ uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_c
 	*result = BP_CLONE_E_SIZE;
 	mqtt = bp_mqtt_publish_rewrite(r->version, r->publish, r->to, r->to_len, NULL, 0);
 	if (mqtt == 0 || ip + TCP_HDR + mqtt > mtu ||
-		r->frame->l3 + ip + TCP_HDR + mqtt > UINT16_MAX)
+		r->frame->l2 + ip + TCP_HDR + mqtt > UINT16_MAX)
 		return 0;
 	*result = BP_CLONE_OK;
-	return r->frame->l3 + ip + TCP_HDR + (uint32_t)mqtt;
+	return r->frame->l2 + ip + TCP_HDR + (uint32_t)mqtt;
 }
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
@@ -99,14 +99,15 @@ void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clon
 	uint8_t *out, uint32_t size)
 {
 	const struct bp_frame *f = r->frame;
-	const uint32_t l4 = f->l3 + (f->ip6 ? IP6_HDR : IP4_HDR), l4_len = size - l4;
+	const uint32_t l4 = f->l2 + (f->ip6 ? IP6_HDR : IP4_HDR), l4_len = size - l4;
 	uint8_t *t = out + l4;
 	uint64_t sum;
 	uint16_t folded;
 
 	bp_mqtt_publish_rewrite(
 		r->version, r->publish, r->to, r->to_len, t + TCP_HDR, l4_len - TCP_HDR);
-	bp_copy(out, f->data, f->l3); /* Ethernet and VLAN tags */
+	bp_copy(out, f->data, f->l2); /* Ethernet and VLAN tags; no tunnel */
+	bp_put_be16(out + f->l2 - 2, f->ip6 ? BP_ETHER_IP6 : BP_ETHER_IP4);
 	/*
 	 * It comes from the client, also when a frame of the broker set it off: one that was judged
 	 * itself, or an acknowledgement that let go what was held.
@@ -114,8 +115,8 @@ void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clon
 	if (!f->to_broker)
 		memcpy(out + 6, f->data, 6);
 	memcpy(out, to->mac, 6);
-	sum = f->ip6 ? write_ip6(f, to, out + f->l3, l4_len)
-		     : write_ip4(f, to, out + f->l3, l4_len);
+	sum = f->ip6 ? write_ip6(f, to, out + f->l2, l4_len)
+		     : write_ip4(f, to, out + f->l2, l4_len);
 	sum = bp_sum_add(sum, write_tcp(r, to, t));
 	folded = (uint16_t)~bp_sum_fold(bp_sum(t + TCP_HDR, l4_len - TCP_HDR, sum));
 	memcpy(t + 16, &folded, 2);

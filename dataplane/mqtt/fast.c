@@ -40,6 +40,7 @@ void bp_fast_raise(struct bp_inspector *in, const uint8_t *frame, struct bp_flow
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);
 	struct bp_frame read = {.data = frame,
 		.contiguous = p->end,
+		.l2 = BP_FAST_L3,
 		.l3 = BP_FAST_L3,
 		.l4 = BP_FAST_L4,
 		.to_broker = true};

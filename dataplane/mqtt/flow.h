@@ -130,7 +130,8 @@ struct bp_flow {
 	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
 	/* line 3 */
 	struct bp_seek seek[2];
-	uint64_t opened_ns;
+	uint32_t tunnel; /* struct bp_frame */
+	uint32_t pad3;
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
 	/* line 4: what a receiver knows, and what waits for a proof */
 	uint32_t top[2]; /* end of what was seen, or `next` where that is further */
@@ -287,6 +288,12 @@ static inline uint64_t bp_flow_k0_ip6(
 	memcpy(b, broker_ip, 16);
 	return bp_mix(c[0] ^ t->key[0], c[1] ^ t->key[1]) ^
 	       bp_mix(b[0] ^ t->key[1], b[1] + t->key[0]);
+}
+
+/* Two tunnels may use the same addresses: what is added to k0 for one, but 0. */
+static inline uint64_t bp_flow_k0_tunnel(const struct bp_flow_table *t, uint32_t tunnel)
+{
+	return bp_mix(tunnel ^ t->key[0], t->key[1]);
 }
 
 static inline uint32_t bp_flow_group1(const struct bp_flow_table *t, uint64_t hash)

@@ -145,6 +145,8 @@ void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct b
 		(uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
 	l->k0 = f->ip6 ? bp_flow_k0_ip6(&in->table, client, broker)
 		       : bp_flow_k0_ip4(client, broker);
+	if (__builtin_expect(f->tunnel != 0, 0))
+		l->k0 ^= bp_flow_k0_tunnel(&in->table, f->tunnel);
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
 }

@@ -181,7 +181,6 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	forget(in, f);
 	f->mss = 0;
 	f->publishes = 0;
-	f->opened_ns = in->now_ns;
 	begin(f, client_seq, scale);
 	bp_flow_file(&in->table, f, BP_LIST_UNPROVEN);
 }
@@ -446,7 +445,7 @@ static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame
 	bp_journal_begin_new(in->journal, &in->table, f);
 	memcpy(f->client_ip, client, width);
 	memcpy(f->broker_ip, broker, width);
-	f->opened_ns = in->now_ns;
+	f->tunnel = frame->tunnel;
 	return f;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which frames are read: TCP segments to or from an inspected port, under any VLAN tags.
- * The others go straight on. Nothing is dropped here: what can't be understood is forwarded unread.
+ * Decides which frames are read: TCP segments to or from an inspected port, under VLAN tags, and in
+ * LLC, PPPoE and MPLS. The others go straight on. Nothing is dropped here: what can't be understood
+ * is forwarded unread.
  */
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/nodes/edge_run.h"
@@ -50,6 +51,9 @@ static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 		return false;
 	case BP_FRAME_BAD:
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
+		return false;
+	case BP_FRAME_UNREAD:
+		bp_count(w, (enum bp_counter)(BP_C_NOT_INSPECTED_VLAN + f.unread), 1);
 		return false;
 	case BP_FRAME_OTHER:
 		break;

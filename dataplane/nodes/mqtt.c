@@ -105,7 +105,8 @@ static void read_any(void *arg, uint32_t i)
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return;
 	}
-	sum = driver_says(w, r->m[i], f->ip6 ? NULL : f->data + f->l3, f->l4 - f->l3);
+	sum = driver_says(
+		w, r->m[i], f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
 	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
 		return;

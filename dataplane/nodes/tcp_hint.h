@@ -10,12 +10,12 @@
  * What node ethernet found out about a frame, for node mqtt: offsets and direction, in the half of
  * the mbuf's hash that RSS leaves alone. First cache line, no dynamic field.
  */
-#define BP_HINT_L3_BITS 5
+#define BP_HINT_L3_BITS 6
 #define BP_HINT_L4_BITS 10
-#define BP_HINT_IP6 (1u << 15)
-#define BP_HINT_TO_BROKER (1u << 16)
+#define BP_HINT_IP6 (1u << 16)
+#define BP_HINT_TO_BROKER (1u << 17)
 /* Untagged IPv4 without options to the broker, all of it in one mbuf: what mqtt/fast.h takes. */
-#define BP_HINT_PLAIN (1u << 17)
+#define BP_HINT_PLAIN (1u << 18)
 
 /* Whether the offsets fit: headers further in are nobody's honest traffic. */
 static inline bool bp_hint_fits(uint32_t l3, uint32_t l4)
@@ -47,18 +47,16 @@ static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
 
 	f->data = data;
 	f->contiguous = m->data_len;
-	f->l3 = (uint16_t)l3;
+	f->l2 = f->l3 = (uint16_t)l3;
 	f->l4 = (uint16_t)l4;
-	f->ip6 = hint & BP_HINT_IP6;
-	f->to_broker = hint & BP_HINT_TO_BROKER;
 	f->vlan_outer = f->vlan_inner = 0;
+	f->tunnel = 0;
 	f->n_more = 0;
 	f->more = NULL;
-	if (unlikely(l3 > BP_ETHER_HDR)) {
-		f->vlan_outer = bp_be16(data + 14) & 0x0fff;
-		if (l3 > BP_ETHER_HDR + 4)
-			f->vlan_inner = bp_be16(data + 18) & 0x0fff;
-	}
+	if (unlikely(l3 > BP_ETHER_HDR))
+		(void)bp_frame_link(data, m->data_len, f); /* tags and tunnels, once more */
+	f->ip6 = hint & BP_HINT_IP6;
+	f->to_broker = hint & BP_HINT_TO_BROKER;
 	end = f->ip6 ? l3 + 40u + bp_be16(data + l3 + 4) : l3 + bp_be16(data + l3 + 2);
 	(void)bp_frame_tcp(f, end - l4);
 }

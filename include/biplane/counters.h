@@ -312,6 +312,16 @@
 	X(SEG_BAD_HEADER, INSPECT, "segments_bad_header",                                          \
 		"IP or TCP lengths that contradict the frame")                                     \
 	X(SEG_FRAGMENT, INSPECT, "segments_fragment", "IP fragments, which are not read")          \
+	X(NOT_INSPECTED_VLAN, INSPECT, "not_inspected_vlan",                                       \
+		"frames with more than three VLAN tags")                                           \
+	X(NOT_INSPECTED_LLC, INSPECT, "not_inspected_llc",                                         \
+		"LLC frames that may carry IP, but not as SNAP with OUI 0")                        \
+	X(NOT_INSPECTED_PPPOE, INSPECT, "not_inspected_pppoe",                                     \
+		"PPPoE session data other than IPv4 and IPv6")                                     \
+	X(NOT_INSPECTED_MPLS, INSPECT, "not_inspected_mpls",                                       \
+		"MPLS with over eight labels, or not carrying IPv4 or IPv6")                       \
+	X(NOT_INSPECTED_TUNNEL, INSPECT, "not_inspected_tunnel",                                   \
+		"IP packets that carry IP in IP, GRE or ESP")                                      \
 	X(SEG_OUTSIDE, INSPECT, "segments_outside", "sequence number far outside the stream")      \
 	X(SEG_NO_ACK, INSPECT, "segments_no_ack", "without the ACK flag: no receiver reads these") \
 	X(SEG_ACK_INVALID, INSPECT, "segments_ack_invalid",                                        \

@@ -2,6 +2,7 @@
 """replay: the same graph over captures, without root or hugepages."""
 
 import json
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -63,6 +64,45 @@ def test_fixture(tmp_path, name):
 def frames(pcap):
     return subprocess.run(["tcpdump", "-r", str(pcap), "-n", "-e", "-tt", "-xx", "--nano"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=True).stdout
+
+
+ENCAPSULATIONS = {  # what goes between the MAC addresses and IPv4
+    "three_tags": "88a80001" "88a80002" "81000003" "0800",
+    "snap": "0400" "aaaa03000000" "0800",
+    "pppoe": "8864" "110012340400" "0021",
+    "pppoe_in_a_tag": "81000007" "8864" "110012340400" "0021",
+    "mpls": "8847" "00012040" "00013140",
+}
+
+
+def encapsulated(source, target, around):
+    data = source.read_bytes()
+    out, at = [data[:24]], 24
+    while at < len(data):
+        seconds, micros, caught, length = struct.unpack_from("<4I", data, at)
+        frame = data[at + 16:at + 16 + caught]
+        if frame[12:14] == b"\x08\x00":
+            frame = frame[:12] + around + frame[14:]
+        out.append(struct.pack("<4I", seconds, micros, len(frame), len(frame) + length - caught) + frame)
+        at += 16 + caught
+    target.write_bytes(b"".join(out))
+
+
+@pytest.mark.parametrize("kind", sorted(ENCAPSULATIONS))
+def test_encapsulated(tmp_path, kind):
+    """The same alarms from under three tags, from LLC and SNAP, a PPPoE session and MPLS."""
+    pcap = tmp_path / "in.pcap"
+    encapsulated(FIXTURES / "session.pcap", pcap, bytes.fromhex(ENCAPSULATIONS[kind]))
+    assert found(json.loads(replay(tmp_path, inputs=[("devices", pcap)]))) == truth("session")
+
+
+def test_not_inspected_is_counted(tmp_path):
+    """What is forwarded unread says so: four tags."""
+    pcap = tmp_path / "in.pcap"
+    encapsulated(FIXTURES / "session.pcap", pcap, bytes.fromhex("81000009" + ENCAPSULATIONS["three_tags"]))
+    out = json.loads(replay(tmp_path, inputs=[("devices", pcap)]))
+    assert found(out) == Counter()
+    assert out["inspection"]["not_inspected_vlan"] == len(frames(pcap))
 
 
 def test_pcapng_gives_what_pcap_gives(tmp_path):

@@ -306,6 +306,9 @@ void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
 	case BP_FRAME_BAD:
 		tally(r, BP_C_SEG_BAD_HEADER);
 		break;
+	case BP_FRAME_UNREAD:
+		tally(r, (enum bp_counter)(BP_C_NOT_INSPECTED_VLAN + f.unread));
+		break;
 	case BP_FRAME_OTHER:
 		break;
 	}

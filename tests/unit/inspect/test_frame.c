@@ -222,7 +222,13 @@ static void vlan_depth(void **state)
 	some_peer(&c, false, 2);
 	n = peer_frame(&c, CLIENT, TH_ACK, 1, 2, "x", 1, scratch);
 	memmove(scratch + 16, scratch + 12, n - 12); /* a third tag */
-	assert_int_equal(parse(scratch, n + 4, n + 4, &f, &m), BP_FRAME_OTHER);
+	assert_int_equal(parse(scratch, n + 4, n + 4, &f, &m), BP_FRAME_TCP);
+	assert_int_equal(f.l2, 26);
+	assert_int_equal(f.tunnel, 200u << 16);
+	free(m);
+	memmove(scratch + 20, scratch + 16, n - 12); /* a fourth */
+	assert_int_equal(parse(scratch, n + 8, n + 8, &f, &m), BP_FRAME_UNREAD);
+	assert_int_equal(f.unread, BP_UNREAD_VLAN);
 	free(m);
 	n = peer_frame(&c, CLIENT, TH_ACK, 1, 2, "x", 1, scratch);
 	scratch[12] = 0x91; /* QinQ before it had a standard */
