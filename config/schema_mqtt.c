@@ -58,7 +58,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.carry_per_flow", .type = &bp_type_size, AT(mqtt.carry_per_flow), .min = KIB, .max = 256 * MIB, .preset = "256KiB",
 	 .help = "Bytes of an incomplete MQTT packet that are kept for one connection; a longer packet is forwarded but not read."},
 	{.path = "mqtt.carry_total", .type = &bp_type_size, AT(mqtt.carry_total), .min = KIB, .max = 1024 * GIB, .preset = "64MiB",
-	 .help = "The same for all connections together. One client address (IPv6: a /64) gets carry_per_flow, and beyond that no more than what is left to all others."},
+	 .help = "The same for all connections together. One client address (IPv6: a /64) gets carry_per_flow, and beyond that no more than half of what is left to all others."},
 	{.path = "mqtt.carry_unproven", .type = &bp_type_size, AT(mqtt.carry_unproven), .min = KIB, .max = 1024 * GIB, .preset_note = "a quarter of carry_total",
 	 .help = "Of carry_total, what connections may hold together that have not proven themselves. At the bound the client address that holds the most loses its oldest such connection."},
 	{.path = "mqtt.reorder_bytes", .type = &bp_type_size, AT(mqtt.reorder_bytes), .min = 0, .max = 16 * MIB, .preset = "64KiB",

@@ -6,8 +6,8 @@
 
 /*
  * What the client's other connections hold already. A client may always have what one connection
- * may; beyond that, no more than what is left to all others (dynamic thresholds, Choudhury and
- * Hahne 1998): one alone gets half of the arena, two a third each.
+ * may; beyond that, no more than half of what is left to all others (dynamic thresholds, Choudhury
+ * and Hahne 1998): one alone gets a third of the arena, two a quarter each.
  */
 static bool within_client_share(
 	const struct bp_inspector *in, const struct bp_flow *f, uint64_t bytes)
@@ -15,7 +15,7 @@ static bool within_client_share(
 	const uint64_t held = in->table.client_bytes[bp_flow_client(&in->table, f)];
 
 	return held + bytes <= in->carry_per_flow ||
-	       held + bytes <= bp_carry_capacity(in->carry) - bp_carry_used(in->carry);
+	       held + bytes <= (bp_carry_capacity(in->carry) - bp_carry_used(in->carry)) / 2;
 }
 
 /* Unproven connections have a bound together, and whoever has the most gives way. */

@@ -173,7 +173,7 @@ static void unfinished_packets_keep_the_memory(void **state)
 }
 
 /* Attacker: a client with one address and 300 true connections, each with an unfinished packet of
- * 250,000 bytes. It gets half of the memory, and others still have room. */
+ * 250,000 bytes. It gets a third of the memory, and others still have room. */
 static void one_client_leaves_memory(void **state)
 {
 	uint8_t *head = calloc(1, 60000);
@@ -194,7 +194,7 @@ static void one_client_leaves_memory(void **state)
 		for (unsigned k = 0; k < 3; k++)
 			rig_send(&rig, &a, CLIENT, head + 100, 59000);
 	}
-	assert_true(bp_inspector_carried(rig.in) <= 33 * 1024 * 1024);
+	assert_true(bp_inspector_carried(rig.in) <= 22 * 1024 * 1024);
 	assert_true(rig_count(&rig, BP_C_CARRY_CLIENT_LIMIT) > 0);
 	cut_publish_is_read(&c);
 	free(head);
