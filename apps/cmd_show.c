@@ -32,7 +32,8 @@ static const struct bp_cli_option options[] = {
 	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N",
-		"alarms: the newest N (20); flows, sessions, aggregates' streams, transform's "
+		"alarms: the newest N (20); unread: N clients of each reason (5); flows, sessions, "
+		"aggregates' streams, transform's "
 		"sources, lcl's flows: the first N "
 		"(100); 0: all"},
 	{OPT_ALL, "all", NULL, "drops, trouble: also what never occurred"},
@@ -56,6 +57,7 @@ static const struct bp_show_view *const views[] = {
 	&bp_show_drops,
 	&bp_show_alarms,
 	&bp_show_flows,
+	&bp_show_unread,
 	&bp_show_rules,
 	&bp_show_counters,
 	&bp_show_planes,
@@ -418,7 +420,7 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
-	.synopsis = "ports|nodes|drops|alarms|flows|rules|counters|planes|"
+	.synopsis = "ports|nodes|drops|alarms|flows|unread|rules|counters|planes|"
 		    "interfaces|neighbours|routes|sessions|aggregates|transform|lcl|trouble|"
 		    "config [OPTION]...",
 	.text = "Reads the segment in which the planes of an instance meet, without "
@@ -431,6 +433,8 @@ const struct bp_cli_command bp_cmd_show = {
 		"frames\n"
 		"  alarms      the last alarms, oldest first\n"
 		"  flows       the MQTT connections that are followed\n"
+		"  unread      MQTT connections that pass unread: why, since when, of which "
+		"clients\n"
 		"  rules       the rules in force and how often each matched and "
 		"raised\n"
 		"  counters    every counter, with its group and meaning\n"

@@ -58,6 +58,7 @@ extern const struct bp_show_view bp_show_nodes;
 extern const struct bp_show_view bp_show_drops;
 extern const struct bp_show_view bp_show_alarms;
 extern const struct bp_show_view bp_show_flows;
+extern const struct bp_show_view bp_show_unread;
 extern const struct bp_show_view bp_show_rules;
 extern const struct bp_show_view bp_show_counters;
 extern const struct bp_show_view bp_show_planes;

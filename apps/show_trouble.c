@@ -13,6 +13,7 @@ static const char *const unit_name[] = {
 	[BP_TROUBLE_NS] = "ns",
 	[BP_TROUBLE_FRAMES] = "frames",
 	[BP_TROUBLE_BUFFERS] = "free buffers",
+	[BP_TROUBLE_CONNECTIONS] = "connections",
 };
 
 /* A figure and what it counts; null where the kind has none, or none yet. */

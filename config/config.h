@@ -229,6 +229,7 @@ struct bp_config_trouble {
 	uint32_t buffers_low;       /* per cent of a pool; 0: never */
 	uint64_t worker_overrun_ns; /* away from its queues; 0: never */
 	uint64_t worker_stuck_ns;   /* and not back; 0: never */
+	uint64_t not_inspected_ns;  /* connections that pass unread; 0: never */
 	uint64_t log_every_ns;      /* between two lines about the same, on average */
 };
 

@@ -112,7 +112,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Memory given to DPDK when it runs without hugepages."},
 
 	{.path = "trouble", .type = &bp_type_section,
-	 .help = "Signs of trouble, each counted, shown by biplane show trouble and told in the log of the data plane: a link that is down, frames that a NIC dropped or received damaged, packet buffers that run low, a worker that leaves its queues for too long or does not come back."},
+	 .help = "Signs of trouble, each counted, shown by biplane show trouble and told in the log of the data plane: a link that is down, frames that a NIC dropped or received damaged, packet buffers that run low, a worker that leaves its queues for too long or does not come back, connections that pass unread."},
 	{.path = "trouble.link_settle", .type = &bp_type_duration, AT(trouble.link_settle_ns), .min = S, .max = HOUR, .preset = "10s",
 	 .help = "Time that a port's link has to come up after the start before it counts as down."},
 	{.path = "trouble.buffers_low", .type = &bp_type_uint, AT(trouble.buffers_low), .flags = BP_OR_ZERO, .min = 1, .max = 90, .preset = "5",
@@ -121,6 +121,8 @@ static const struct bp_setting rows[] = {
 	 .help = "A worker that leaves its queues for longer, be it at work or because another process has its CPU, overruns; 0 does not look. Where workers have CPUs of their own a millisecond is a good choice."},
 	{.path = "trouble.worker_stuck", .type = &bp_type_duration, AT(trouble.worker_stuck_ns), .flags = BP_OR_ZERO, .min = 500 * MS, .max = HOUR, .preset = "2s",
 	 .help = "A worker that has not come back to its queues for so long is stuck; 0 does not look."},
+	{.path = "trouble.not_inspected", .type = &bp_type_duration, AT(trouble.not_inspected_ns), .flags = BP_OR_ZERO, .min = S, .max = DAY, .preset = "1m",
+	 .help = "A connection to an inspected port whose MQTT is not read for so long is in trouble; 0 does not look. biplane show unread tells why, and of which clients."},
 	{.path = "trouble.log_every", .type = &bp_type_duration, AT(trouble.log_every_ns), .min = S, .max = DAY, .preset = "10s",
 	 .help = "On average at most one line in so long is written about the same trouble of the same port, pool or worker; the next one says what was left out. The first few are written at once. Trouble that comes as single events is over when there was none for so long."},
 

@@ -34,6 +34,9 @@ const struct bp_trouble_info bp_trouble_info[BP_TROUBLE_KINDS] = {
 	[BP_TROUBLE_WORKER_STUCK] = {"worker_stuck",
 		"does not come back to its queues: restart, and report it", BP_C_WORKER_STUCK,
 		BP_TROUBLE_NS, BP_TROUBLE_NS, true},
+	[BP_TROUBLE_NOT_INSPECTED] = {"connections_not_inspected",
+		"MQTT passes unread: `biplane show unread` says why, and of which clients",
+		BP_C_UNREAD_CONNECTIONS, BP_TROUBLE_NS, BP_TROUBLE_CONNECTIONS, true},
 };
 
 _Static_assert(sizeof(struct bp_trouble) % 4 == 0, "copied word by word");

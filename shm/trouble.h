@@ -22,6 +22,7 @@ enum bp_trouble_kind {
 	BP_TROUBLE_MBUFS_LOW,
 	BP_TROUBLE_WORKER_OVERRUN,
 	BP_TROUBLE_WORKER_STUCK,
+	BP_TROUBLE_NOT_INSPECTED,
 	BP_TROUBLE_KINDS,
 };
 
@@ -31,7 +32,8 @@ enum bp_trouble_unit {
 	BP_TROUBLE_TIMES,
 	BP_TROUBLE_NS,
 	BP_TROUBLE_FRAMES,
-	BP_TROUBLE_BUFFERS
+	BP_TROUBLE_BUFFERS,
+	BP_TROUBLE_CONNECTIONS
 };
 
 struct bp_trouble_info {
@@ -62,7 +64,7 @@ struct bp_trouble_row {
 
 #define BP_TROUBLE_POOLS 8
 #define BP_TROUBLE_OF_PORT 4u /* kinds */
-#define BP_TROUBLE_OF_WORKER 2u
+#define BP_TROUBLE_OF_WORKER 3u
 #define BP_TROUBLE_ROWS_MAX                                                                        \
 	(BP_TROUBLE_OF_PORT * BP_MAX_PORTS + BP_TROUBLE_POOLS +                                    \
 		BP_TROUBLE_OF_WORKER * BP_MAX_WORKERS)

@@ -54,6 +54,7 @@ enum bp_stream {
 /* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
 #define BP_FLOW_PROVEN 0x08
 #define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
+#define BP_FLOW_UNREAD 0x80 /* no proof: what it publishes is not read */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the shortest way */
 
 /* What of line 4 is in use. */
@@ -130,8 +131,8 @@ struct bp_flow {
 	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
 	/* line 3 */
 	struct bp_seek seek[2];
-	uint32_t tunnel; /* struct bp_frame */
-	uint32_t pad3;
+	uint32_t tunnel;       /* struct bp_frame */
+	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
 	/* line 4: what a receiver knows, and what waits for a proof */
 	uint32_t top[2]; /* end of what was seen, or `next` where that is further */

@@ -31,6 +31,24 @@ static const char *connection_name(const struct bp_flow *f)
 	return "opening";
 }
 
+static uint64_t ms_since(uint32_t ticks, uint64_t mono_ns)
+{
+	return (uint64_t)(uint32_t)(bp_ticks(mono_ns) - ticks) * (1u << 20) / 1000000;
+}
+
+static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flow_view *v)
+{
+	v->unread_reason = "";
+	v->unread = f->proof & BP_FLOW_UNREAD;
+	if (!v->unread)
+		return;
+	v->unread_ms = ms_since(f->unread_since, mono_ns);
+	if (v->opaque_reason[0] != '\0')
+		v->unread_reason = v->opaque_reason;
+	else
+		v->unread_reason = f->proof & BP_FLOW_PROVEN ? "resync" : "midstream";
+}
+
 static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, struct bp_flow_view *v)
 {
 	memset(v, 0, sizeof(*v));
@@ -51,7 +69,8 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 		v->opaque_reason = bp_counter_info[BP_C_OPAQUE_NOT_MQTT + f->opaque[0]].name;
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;
-	v->idle_ms = (uint64_t)(uint32_t)(bp_ticks(mono_ns) - f->seen) * (1u << 20) / 1000000;
+	v->idle_ms = ms_since(f->seen, mono_ns);
+	view_unread(f, mono_ns, v);
 }
 
 static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint64_t mono_ns,

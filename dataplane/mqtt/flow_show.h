@@ -17,6 +17,9 @@ struct bp_flow_view {
 	const char *to_broker; /* "reading", "packet under way", "seeking", "opaque", "unseen" */
 	const char *from_broker;
 	const char *opaque_reason; /* a counter's name, or "" */
+	bool unread;               /* in a direction that is judged */
+	const char *unread_reason; /* "midstream", "resync", or as opaque_reason */
+	uint64_t unread_ms;        /* for how long */
 	uint32_t publishes;
 	uint32_t carried_bytes;
 	uint64_t idle_ms;   /* against `now_ms` of the visit */

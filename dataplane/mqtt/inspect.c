@@ -170,9 +170,21 @@ static struct bp_flow *find(struct bp_inspector *in, const struct bp_frame *f, s
 			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
 }
 
-/* After a segment: the flow is filed by what it has proven. */
+/* Whether nothing of a direction that is judged is read: given up, or searched. */
+static bool is_unread(const struct bp_inspector *in, const struct bp_flow *f)
+{
+	return !(f->flags & BP_FLOW_CLOSED) && ((in->judged[0] && bp_stream_unread(f, 0)) ||
+						       (in->judged[1] && bp_stream_unread(f, 1)));
+}
+
+/* After a segment: the flow is filed by what it has proven, and it is noted when it ceases to be
+ * read, or is read again. */
 static void settle(struct bp_inspector *in, struct bp_flow *f, uint8_t before)
 {
+	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
+		f->proof ^= BP_FLOW_UNREAD;
+		f->unread_since = in->now_ticks;
+	}
 	if (__builtin_expect(((f->proof ^ before) & BP_FLOW_PROOFS) == 0, 1) ||
 		(f->flags & BP_FLOW_CLOSED))
 		return;

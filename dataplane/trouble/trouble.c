@@ -90,7 +90,26 @@ void bp_trouble_start(
 	w->desk.log = write_line;
 	w->desk.arg = NULL;
 	bp_trouble_readings_take(s, &first);
+	memset(w->unread, 0, sizeof(w->unread));
 	bp_trouble_watch_init(w, &s->config->trouble, &who, &first, now_ns);
+}
+
+/* Flows of each worker's table that one look takes in. */
+#define FLOWS_A_LOOK 65536
+
+static void scan_unread(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
+	struct bp_trouble_readings *out, uint64_t now_ns)
+{
+	const uint64_t limit_ns = s->config->trouble.not_inspected_ns;
+	const uint64_t share = s->shm->workers != 0 ? s->shm->flows_len / s->shm->workers : 0;
+
+	if (limit_ns == 0 || !s->config->mqtt.enabled)
+		return;
+	for (unsigned i = 0; i < out->n_workers; i++) {
+		bp_unread_scan(&w->unread[i], s->shm->flows + share * i, share, now_ns, limit_ns,
+			FLOWS_A_LOOK);
+		out->worker[i].unread = w->unread[i].last;
+	}
 }
 
 void bp_trouble_poll(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
@@ -99,5 +118,6 @@ void bp_trouble_poll(struct bp_trouble_watch *w, const struct bp_trouble_sources
 	struct bp_trouble_readings now;
 
 	bp_trouble_readings_take(s, &now);
+	scan_unread(w, s, &now, now_ns);
 	bp_trouble_look(w, &now, now_ns, unix_ns);
 }

@@ -17,7 +17,7 @@ static const enum bp_trouble_kind of_port[] = {
 	BP_TROUBLE_LINK_DOWN, BP_TROUBLE_NIC_MISSED, BP_TROUBLE_NIC_NO_MBUF, BP_TROUBLE_NIC_ERRORS};
 static const enum bp_trouble_kind of_pool[] = {BP_TROUBLE_MBUFS_LOW};
 static const enum bp_trouble_kind of_worker[] = {
-	BP_TROUBLE_WORKER_OVERRUN, BP_TROUBLE_WORKER_STUCK};
+	BP_TROUBLE_WORKER_OVERRUN, BP_TROUBLE_WORKER_STUCK, BP_TROUBLE_NOT_INSPECTED};
 #define N(kinds) (sizeof(kinds) / sizeof((kinds)[0]))
 _Static_assert(
 	N(of_port) == BP_TROUBLE_OF_PORT && N(of_pool) == 1 && N(of_worker) == BP_TROUBLE_OF_WORKER,
@@ -144,6 +144,17 @@ static void look_at_beat(struct look *l, unsigned worker, uint64_t beat_ns, bool
 	bp_trouble_tell(&l->at, t, &s);
 }
 
+static void look_at_unread(struct look *l, unsigned worker, const struct bp_unread *unread)
+{
+	struct bp_trouble_watched *t = worker_row(l->w, worker, 2);
+	struct bp_trouble_said s = {.connections = unread->connections};
+
+	if (unread->connections > t->is.worst)
+		t->is.worst = unread->connections;
+	bp_trouble_lasts(&l->at, t, unread->connections != 0, unread->longest_ns);
+	bp_trouble_tell(&l->at, t, &s);
+}
+
 static void look_at_ports(struct look *l, const struct bp_trouble_readings *r)
 {
 	for (unsigned i = 0; i < l->w->n_ports && i < r->n_ports; i++) {
@@ -164,6 +175,7 @@ static void look_at_workers(struct look *l, const struct bp_trouble_readings *r)
 		look_at_overruns(l, i, r->worker[i].overruns, r->worker[i].overrun_ns,
 			r->worker[i].longest_ns);
 		look_at_beat(l, i, r->worker[i].beat_ns, here);
+		look_at_unread(l, i, &r->worker[i].unread);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "config/config.h"
+#include "dataplane/mqtt/flow_unread.h"
 #include "dataplane/trouble/watched.h"
 #include "shm/trouble.h"
 
@@ -39,6 +40,7 @@ struct bp_trouble_readings {
 		uint64_t beat_ns; /* when it was at its queues, as now_ns; 0: not yet */
 		uint64_t overruns, overrun_ns; /* how often it was away for long, how long in all */
 		uint64_t longest_ns;           /* it was ever away */
+		struct bp_unread unread;
 	} worker[BP_MAX_WORKERS];
 };
 
@@ -56,6 +58,7 @@ struct bp_trouble_watch {
 	bool link_was_up[BP_MAX_PORTS];
 	unsigned n_ports, n_pools, n_workers, n;
 	struct bp_trouble_watched watched[BP_TROUBLE_ROWS_MAX];
+	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_trouble_poll() */
 };
 
 /* The caller has set `rows`, and of `desk` counters, log and arg. `first` is what the cumulative

@@ -160,6 +160,29 @@ static void stuck_words(const struct bp_trouble_said *s, char *line)
 			s->subject, s->cpu, bp_trouble_span(s->lasts_ns, span), advice);
 }
 
+static void unread_words(const struct bp_trouble_said *s, char *line)
+{
+	static const char advice[] = "their values raise no alarm; `biplane show unread` says why, "
+				     "and of which clients";
+	const char *connections = s->connections == 1 ? "connection" : "connections";
+	char span[BP_TROUBLE_SPAN];
+
+	if (s->news == BP_TROUBLE_OVER)
+		snprintf(line, BP_TROUBLE_LINE,
+			"%s: no connection passes unread any more; some did for %s", s->subject,
+			bp_trouble_span(s->lasts_ns, span));
+	else if (s->news == BP_TROUBLE_MORE)
+		snprintf(line, BP_TROUBLE_LINE,
+			"%s: connections passed unread %" PRIu64
+			" more %s in the last %s, and %u now; %s",
+			s->subject, s->spells, times(s->spells), bp_trouble_span(s->line_ns, span),
+			s->connections, advice);
+	else
+		snprintf(line, BP_TROUBLE_LINE,
+			"%s: MQTT on %u %s passes unread, the longest for %s; %s", s->subject,
+			s->connections, connections, bp_trouble_span(s->lasts_ns, span), advice);
+}
+
 enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE])
 {
 	line[0] = '\0';
@@ -188,6 +211,9 @@ enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char lin
 		break;
 	case BP_TROUBLE_WORKER_STUCK:
 		stuck_words(s, line);
+		break;
+	case BP_TROUBLE_NOT_INSPECTED:
+		unread_words(s, line);
 		break;
 	case BP_TROUBLE_KINDS:
 		break;

@@ -34,6 +34,7 @@ struct bp_trouble_said {
 	uint64_t worst;       /* of this time */
 	uint32_t free, size;  /* buffers of the pool */
 	unsigned cpu;         /* the worker's */
+	uint32_t connections; /* that pass unread */
 	bool never;           /* the link has not been up since the start */
 };
 

@@ -493,7 +493,9 @@
 	X(WORKER_OVERRUN, TROUBLE, "worker_overrun",                                               \
 		"times that a worker left its queues for longer than trouble.worker_overrun")      \
 	X(WORKER_STUCK, TROUBLE, "worker_stuck",                                                   \
-		"times that a worker did not come back for trouble.worker_stuck")
+		"times that a worker did not come back for trouble.worker_stuck")                  \
+	X(UNREAD_CONNECTIONS, TROUBLE, "connections_not_inspected",                                \
+		"times that connections passed unread for over trouble.not_inspected")
 
 enum bp_counter_group {
 	BP_CG_MADE,

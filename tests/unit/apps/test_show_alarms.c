@@ -171,11 +171,73 @@ static void flows_up_to_the_limit(void **state)
 	assert_non_null(strstr(err, "damaged"));
 }
 
+static void unread_by_reason_and_client(void **state)
+{
+	static struct bp_flow_view flows[700];
+
+	for (unsigned i = 0; i < 700; i++) {
+		flows[i] =
+			(struct bp_flow_view){.client_ip = {10, 0, (uint8_t)(i >> 8), (uint8_t)i},
+				.unread_reason = "",
+				.publishes = 1};
+		if (i < 600) { /* a third of these are of one address */
+			flows[i].unread = true;
+			flows[i].unread_reason = "opaque_not_mqtt";
+			flows[i].unread_ms = 1000 * i;
+			if (i % 3 == 0)
+				memcpy(flows[i].client_ip, "\xc0\x00\x02\x09", 4);
+		}
+	}
+	flows[699].unread = flows[699].ip6 = true;
+	flows[699].unread_reason = "resync";
+	flows[699].unread_ms = 5000;
+	memcpy(flows[699].client_ip, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
+	fake_flows = flows;
+	n_fake_flows = 700;
+	fake_damage = 0;
+	source.limit = 5;
+
+	json_t *v = collect(&bp_show_unread), *r = row(v, "reasons", 0);
+
+	assert_number(v, "connections", 700);
+	assert_number(v, "unread", 601);
+	assert_int_equal(json_array_size(json_object_get(v, "reasons")), 2);
+	assert_text(r, "reason", "opaque_not_mqtt");
+	assert_number(r, "connections", 600);
+	assert_number(r, "longest_ms", 599000);
+	assert_int_equal(json_array_size(json_object_get(r, "clients")), 5);
+	assert_text(row(r, "clients", 0), "address", "192.0.2.9");
+	assert_true(
+		json_integer_value(json_object_get(row(r, "clients", 0), "connections")) >= 200);
+	assert_true(json_is_true(json_object_get(r, "more_clients")));
+	r = row(v, "reasons", 1);
+	assert_text(r, "reason", "resync");
+	assert_text(row(r, "clients", 0), "address", "2001:db8::1");
+	assert_true(json_is_false(json_object_get(r, "more_clients")));
+
+	char *text = text_of(&bp_show_unread, v, false);
+
+	assert_non_null(strstr(text, "opaque_not_mqtt"));
+	assert_non_null(strstr(text, "9 min"));
+	assert_non_null(strstr(text, "192.0.2.9 (200)"));
+	assert_non_null(strstr(text, "601 of 700 connections pass unread\n"));
+	free(text);
+	n_fake_flows = 1;
+	flows[0].unread = false;
+	text = text_of(&bp_show_unread, collect(&bp_show_unread), false);
+	assert_non_null(strstr(text, "no connection passes unread"));
+	free(text);
+	fake_damage = -1;
+	assert_null(bp_show_unread.collect(&source, err, sizeof(err)));
+	fake_damage = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(alarms_newest_last),
 		CASE(an_impossible_value_is_refused),
+		CASE(unread_by_reason_and_client),
 		CASE(flows_up_to_the_limit),
 	};
 

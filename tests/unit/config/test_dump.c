@@ -156,7 +156,7 @@ static void everything_is_read(void **state)
 /* The dump of the least configuration is the table of defaults. */
 #define TROUBLE                                                                                    \
 	"trouble:\n  link_settle: 10s\n  buffers_low: 5\n  worker_overrun: 100ms\n"                \
-	"  worker_stuck: 2s\n  log_every: 10s\n"
+	"  worker_stuck: 2s\n  not_inspected: 1m\n  log_every: 10s\n"
 
 static void defaults_are_dumped(void **state)
 {

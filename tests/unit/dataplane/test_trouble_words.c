@@ -175,7 +175,8 @@ static void no_line_is_cut(void **state)
 		.worst = UINT64_MAX,
 		.free = UINT32_MAX,
 		.size = UINT32_MAX,
-		.cpu = UINT32_MAX};
+		.cpu = UINT32_MAX,
+		.connections = UINT32_MAX};
 
 	(void)state;
 	for (unsigned kind = 0; kind < BP_TROUBLE_KINDS; kind++) {

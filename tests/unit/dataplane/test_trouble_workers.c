@@ -134,9 +134,35 @@ static void with_0_nobody_looks(void **state)
 	said_nothing_more();
 }
 
+static void connections_that_pass_unread_are_a_fault(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	look_after(S);
+	readings.worker[1].unread = (struct bp_unread){.connections = 12, .longest_ns = 61 * S};
+	look_after(250 * MS);
+	said(BP_TROUBLE_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
+				 "61.0 s; ");
+	t = shown(BP_TROUBLE_NOT_INSPECTED, "worker 1");
+	assert_int_equal(t.active, 1);
+	assert_int_equal(t.worst, 12);
+	readings.worker[1].unread = (struct bp_unread){.connections = 3, .longest_ns = 90 * S};
+	pass(30 * S);
+	said_nothing_more();
+	readings.worker[1].unread = (struct bp_unread){0};
+	look_after(250 * MS);
+	said(BP_TROUBLE_INFO,
+		"worker 1: no connection passes unread any more; some did for 91.5 s");
+	assert_int_equal(counters.v[BP_C_UNREAD_CONNECTIONS], 1);
+	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
+	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(connections_that_pass_unread_are_a_fault, begin),
 		cmocka_unit_test_setup(an_overrun_is_told_of, begin),
 		cmocka_unit_test_setup(the_longest_time_is_known_without_trouble, begin),
 		cmocka_unit_test_setup(one_that_hangs_is_told_of_while_it_does, begin),

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Connections whose MQTT is not read: told by reason, age and client, and a fault when it lasts."""
+
+import socket
+import threading
+
+from conftest import config_for
+from lab import CLOUD, wait_until
+
+PORT = 8883
+
+
+def test_tls_on_an_inspected_port(lab, gateway):
+    """No attacker: clients speak TLS to a port that biplane inspects. Nothing of it can be judged, and that is told."""
+    config = config_for(ports=[1883, PORT])
+    config["trouble"] = {"not_inspected": "1s"}
+    gw = gateway(config)
+    with lab.inside("cloud"):
+        server = socket.create_server((CLOUD, PORT))
+    with lab.inside("dev"):
+        client = socket.create_connection((CLOUD, PORT), timeout=10)
+    peer, _ = server.accept()
+    stop = threading.Event()
+
+    def talk():
+        while not stop.wait(0.1):
+            client.sendall(b"\x17\x03\x03\x00\x01x")
+            peer.recv(64)
+
+    client.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    talker = threading.Thread(target=talk)
+    talker.start()
+    try:
+        view = wait_until("an unread connection", lambda: (v := gw.show("unread"))["unread"] == 1 and v)
+        reason, = view["reasons"]
+        assert reason["reason"] == "opaque_not_mqtt" and reason["connections"] == 1
+        assert [c["connections"] for c in reason["clients"]] == [1]
+        fault = wait_until("a fault", lambda: next((t for t in gw.show("trouble")["trouble"] if t["now"]), None))
+        assert fault["trouble"] == "connections_not_inspected" and fault["worst"]["count"] == 1
+    finally:
+        stop.set()
+        talker.join()
+        for s in (client, peer, server):
+            s.close()
+    wait_until("no unread connection", lambda: gw.show("unread")["unread"] == 0)
+    wait_until("no fault", lambda: gw.show("trouble")["active"] == 0)
