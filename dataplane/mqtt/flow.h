@@ -81,6 +81,7 @@ struct bp_seek {
 	uint8_t topic : 1;  /* the push under way has a PUBLISH on a known topic */
 	uint8_t more : 1;   /* it has segments before this one */
 	uint8_t behind : 1; /* the last segment ended before the flow's `next` */
+	uint8_t ended : 1;  /* it has a DISCONNECT */
 	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
 	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 10 */
 };

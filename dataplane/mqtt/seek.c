@@ -150,6 +150,8 @@ static void read_on(struct bp_flow *f, unsigned dir)
 {
 	f->skip[dir] = f->seek[dir].skip;
 	f->stream[dir] = f->skip[dir] != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
+	if (f->seek[dir].ended)
+		f->stream[dir] = BP_STREAM_ENDED;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHES(dir);
 }
 
@@ -360,6 +362,8 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
 			note_topic(
 				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);
+		if (fixed.type == BP_MQTT_DISCONNECT)
+			s->ended = 1;
 		want = answer_to(fixed.type, fixed.flags >> 1 & 3);
 		if (want != 0 && (have == total || id != 0))
 			ask(in, s, want, id, at + total);

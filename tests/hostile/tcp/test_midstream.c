@@ -130,12 +130,34 @@ static void request_and_answer(void **state)
 	rig_close(&rig);
 }
 
+/* A client publishes behind a DISCONNECT that a search came across: nobody reads that. */
+static void disconnect_in_a_search(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	peer_init(&c, false, 1, 1000, 9);
+	publish(&c, 4, 1, "81");
+	mq_empty(&b, MQ_DISCONNECT);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	mq_ack(&b, MQ_PUBACK, 77);
+	rig_send_bytes(&rig, &c, BROKER, &b);
+	assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+	publish(&c, 4, 0, "99");
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_AFTER_DISCONNECT), 1);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connect_and_connack),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(request_and_answer),
+		cmocka_unit_test(disconnect_in_a_search),
 	};
 
 	return cmocka_run_group_tests_name("midstream", tests, NULL, NULL);
