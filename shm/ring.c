@@ -51,11 +51,21 @@ uint32_t bp_ring_record_max(const struct bp_ring *r)
 	return most < UINT32_MAX - 16 ? (uint32_t)most : UINT32_MAX - 16;
 }
 
+uint64_t bp_ring_head(const struct bp_ring *r)
+{
+	return atomic_load_explicit(&r->head, memory_order_relaxed);
+}
+
 void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark)
+{
+	return bp_ring_reserve_behind(r, bp_ring_head(r), size, mark);
+}
+
+void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t last, uint32_t size, uint64_t *mark)
 {
 	const uint64_t capacity = r->capacity;
 	/* rounded: a head that someone damaged must not make us write across the end */
-	uint64_t head = (atomic_load_explicit(&r->head, memory_order_relaxed) + 7) & ~7ull;
+	uint64_t head = (last + 7) & ~7ull;
 	const uint64_t offset = head & (capacity - 1);
 	const uint64_t left = capacity - offset;
 	const uint64_t need = room_of(size);

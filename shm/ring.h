@@ -38,6 +38,10 @@ uint64_t bp_ring_capacity(uint64_t bytes);
  */
 void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark);
 void bp_ring_commit(struct bp_ring *r, uint64_t mark);
+/* Likewise, behind a record that is not committed yet, or bp_ring_head(): to commit several at
+ * once. */
+void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t end, uint32_t size, uint64_t *mark);
+uint64_t bp_ring_head(const struct bp_ring *r);
 /* The largest record it takes. */
 uint32_t bp_ring_record_max(const struct bp_ring *r);
 

@@ -180,6 +180,7 @@ struct attempt {
 	uint64_t claim; /* the claim that was seen before the bucket was last read */
 	uint32_t client;
 	enum bp_state_loss loss;
+	struct bp_rule_undo *undo;
 };
 
 static uint32_t client_of(const struct bp_rule_state *e)
@@ -246,6 +247,27 @@ static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 	return best;
 }
 
+static void note_undo(
+	const struct attempt *a, const struct bp_rule_state *e, uint64_t word, uint64_t next)
+{
+	if (a->undo == NULL)
+		return;
+	*a->undo = (struct bp_rule_undo){.entry = UINT64_MAX,
+		.old_key = a->key,
+		.old_word = word,
+		.new_key = next ? a->key : 0,
+		.new_word = next};
+	atomic_signal_fence(memory_order_seq_cst);
+	a->undo->entry = (uint64_t)(e - a->table);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u)
+{
+	if (u->entry < len)
+		(void)swap(&table[u->entry], u->new_key, u->new_word, u->old_key, u->old_word);
+}
+
 static void use(const struct attempt *a, struct bp_rule_state *e)
 {
 	atomic_store_explicit(&e->used_ns, a->now_ns, memory_order_relaxed);
@@ -295,6 +317,7 @@ static bool judge_once(
 		return false;
 	}
 	e = &a->bucket[v.way];
+	note_undo(a, e, v.word, next);
 	if (!swap(e, a->key, v.word, next ? a->key : 0, next))
 		return false;
 	if (next)
@@ -314,8 +337,16 @@ enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const s
 	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
 	enum bp_state_loss *loss)
 {
+	return bp_rule_judge_undo(table, len, rule, topic_hash, client, value, now_ns, loss, NULL);
+}
+
+enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo)
+{
 	enum bp_verdict verdict;
-	struct attempt a = {.table = table, .len = len, .now_ns = now_ns, .client = client};
+	struct attempt a = {
+		.table = table, .len = len, .now_ns = now_ns, .client = client, .undo = undo};
 
 	*loss = BP_STATE_NO_LOSS;
 	if (!rule->stateful)

@@ -68,4 +68,17 @@ enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const s
 	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
 	enum bp_state_loss *loss);
 
+/* How a judgement changes an entry, said before it does. */
+struct bp_rule_undo {
+	uint64_t entry; /* UINT64_MAX: nothing is changed */
+	uint64_t old_key, old_word, new_key, new_word;
+};
+/* Takes such a change back, if it was made and nothing else since. `u` may be anything. */
+void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
+
+/* Likewise. `undo`: NULL, or where to note it. */
+enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo);
+
 #endif

@@ -174,10 +174,35 @@ static void adopt_client_id(struct bp_inspector *in, struct bp_flow *f)
 	f->client_id_len = 0;
 }
 
-static void lose_position(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+/* Until the arena is open, and the search may release something, a position that is lost is that of
+ * a packet of which nothing is carried. */
+static void lose_position(struct bp_flow *f, unsigned dir)
 {
-	f->stream[dir] = BP_STREAM_BOUNDARY; /* what was carried is gone */
-	bp_seek_enter(in, f, dir, f->next[dir]);
+	f->stream[dir] = BP_STREAM_CARRY;
+	f->carry[dir] = 0;
+	f->carry_len[dir] = f->carry_need[dir] = 0;
+}
+
+static bool is_lost(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] == BP_STREAM_CARRY && f->carry_len[dir] == 0;
+}
+
+static void search_lost(struct bp_inspector *in)
+{
+	const struct bp_flow_table *t = &in->table;
+
+	for (uint64_t i = 0; i < (uint64_t)t->groups * BP_FLOW_WAYS; i++) {
+		struct bp_flow *f = &t->flow[i];
+		const bool lost[2] = {is_lost(f, 0), is_lost(f, 1)};
+
+		for (unsigned dir = 0; dir < 2; dir++)
+			if (lost[dir])
+				f->stream[dir] = BP_STREAM_BOUNDARY;
+		for (unsigned dir = 0; dir < 2; dir++)
+			if (lost[dir] && f->stream[dir] == BP_STREAM_BOUNDARY)
+				bp_seek_enter(in, f, dir, f->next[dir]);
+	}
 }
 
 /* Numbers that are used without a check must be possible; nothing else depends on them. */
@@ -216,7 +241,7 @@ static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
 			f->n_aliases[dir] = 0;
 		}
 		if (!known)
-			lose_position(in, f, dir);
+			lose_position(f, dir);
 		lost |= !known;
 	}
 	bp_tally(in, lost ? BP_C_FLOW_ADOPTED_RESYNC : BP_C_FLOW_ADOPTED);
@@ -262,6 +287,24 @@ static void clear(struct bp_flow *f)
 	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
 }
 
+/* The positions before the batch of which no alarm was told, and the first of each flow last. */
+static void restore_batch(struct bp_inspector *in)
+{
+	const uint64_t lines =
+		(uint64_t)in->table.groups * BP_FLOW_WAYS * sizeof(struct bp_flow) / 64;
+	struct bp_journal *j = in->journal;
+
+	for (unsigned i = BP_JOURNAL_NOTES;
+		i-- != 0 && j->batch_ring_head == bp_ring_head(in->ring);) {
+		const uint64_t line = (uint32_t)j->note[i] - 1;
+
+		if (j->note[i] != 0 && line < lines && line % (sizeof(struct bp_flow) / 64) == 0)
+			in->table.flow[line / (sizeof(struct bp_flow) / 64)].next[BP_TO_BROKER] =
+				(uint32_t)(j->note[i] >> 32);
+	}
+	bp_journal_batch(j, in->ring, 0, BP_JOURNAL_NOTES);
+}
+
 /* The flow that was in work, as it was before: its segment comes again. */
 static void restore(struct bp_inspector *in)
 {
@@ -269,8 +312,13 @@ static void restore(struct bp_inspector *in)
 	const uint32_t slot = j->slot - 1;
 	struct bp_flow *f;
 
-	if (j->slot == 0)
+	if (j->slot == 0 || j->ring_head != bp_ring_head(in->ring)) {
+		bp_journal_end(j);
 		return;
+	}
+	for (uint32_t i = j->undos < BP_JOURNAL_UNDO ? j->undos : BP_JOURNAL_UNDO; i-- != 0;)
+		bp_rule_undo(in->rule_state, in->rule_state_len, &j->undo[i]);
+	j->undos = 0;
 	if (slot < (uint64_t)in->table.groups * BP_FLOW_WAYS && j->lines <= sizeof(*f) / 64) {
 		f = &in->table.flow[slot];
 		if (j->lines == 0)
@@ -326,14 +374,18 @@ const char *bp_adopt(struct bp_inspector *in, const struct bp_config *c, unsigne
 		in->table.now = h->now;
 		in->table.wheel_at = (in->table.now >> in->table.wheel_shift) - (BP_WHEEL - 1);
 		in->table.wheel_at &= UINT32_MAX >> in->table.wheel_shift;
+		restore_batch(in);
 		restore(in);
 		adopt_all(in);
 	} else {
 		bp_flow_table_clear(&in->table);
+		bp_journal_batch(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
 		bp_journal_end(in->journal);
 		h->shape = shape;
 		h->boot = booted;
 	}
 	bp_carry_open(in->carry);
+	if (any && why == NULL)
+		search_lost(in);
 	return why;
 }

@@ -95,7 +95,10 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 		bp_tally(in, BP_C_ALARM_TOO_LARGE);
 		return;
 	}
-	a = bp_ring_reserve(in->ring, (uint32_t)size, &mark);
+	/* visible once the segment was read: bp_alarms_commit() */
+	a = bp_ring_reserve_behind(in->ring,
+		in->alarms_end != 0 ? in->alarms_end : bp_ring_head(in->ring), (uint32_t)size,
+		&mark);
 	if (a == NULL) {
 		bp_tally(in, BP_C_ALARM_RING_FULL);
 		return;
@@ -129,7 +132,7 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	memcpy(at, to->text, to->len);
 	at += to->len;
 	memcpy(at, p->payload, payload_len);
-	bp_ring_commit(in->ring, mark);
+	in->alarms_end = mark;
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }
 

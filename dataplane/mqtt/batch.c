@@ -119,7 +119,7 @@ static inline enum bp_fast_verdict decide_one(struct bp_inspector *in, const str
 		return BP_FAST_GENERAL;
 	verdict = bp_fast_judge(in, now, b->frame[i], &b->l[i], p, &slot);
 	if (__builtin_expect(verdict != BP_FAST_GENERAL, 1)) {
-		bp_fast_note(now->ticks, b->l[i].flow, p->len);
+		bp_fast_note(now, i, b->l[i].flow, p->len);
 		bp_fast_count(in, tally, slot, 1);
 	}
 	return verdict;
@@ -138,7 +138,7 @@ static inline enum bp_fast_verdict decide_number(struct bp_inspector *in, const 
 	rule = bp_four_rule(now->rules, f);
 	if (__builtin_expect(rule == NULL, 0))
 		return BP_FAST_GENERAL;
-	bp_fast_note(now->ticks, f, x->len);
+	bp_fast_note(now, i, f, x->len);
 	bp_fast_count(in, tally, rule->slot, 1);
 	return BP_FAST_QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
 }
@@ -151,6 +151,8 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 {
 	const struct bp_fast_now now = {.rules = bp_ruleset_rule(in->rules, 0),
 		.memo_gen = (bp_v16)(bp_v4){0, 0, 0, in->gen},
+		.flows = (uintptr_t)in->table.flow,
+		.note = in->journal->note,
 		.ticks = in->now_ticks};
 	const struct bp_four *x = in->four;
 	const uint32_t n = b->n;
@@ -159,6 +161,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 	struct bp_fast_tally tally = {.slot = BP_FAST_NO_SLOT};
 	uint32_t n_alike = 0, unusual = 0;
 
+	bp_journal_batch(in->journal, in->ring, 0, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t bit = (uint64_t)1 << i;
 		enum bp_fast_verdict verdict = BP_FAST_GENERAL;
@@ -171,7 +174,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 		} else if (__builtin_expect(alike >> i & 1, 1)) {
 			if (__builtin_expect(
 				    bp_four_known(x, b->frame[i], &b->l[i], &b->p[i]), 1)) {
-				bp_fast_note(now.ticks, b->l[i].flow, x->len);
+				bp_fast_note(&now, i, b->l[i].flow, x->len);
 				n_alike++;
 				continue;
 			}
@@ -184,10 +187,15 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 			continue;
 		tell_raised(in, b, raises & (bit - 1));
 		raises &= ~(bit - 1);
+		bp_alarms_commit(in);
+		bp_journal_batch(in->journal, in->ring, unusual, i);
 		general(arg, i);
+		bp_journal_batch(in->journal, in->ring, i, i);
 		unusual = i + 1;
 	}
 	tell_raised(in, b, raises);
+	bp_alarms_commit(in);
+	bp_journal_batch(in->journal, in->ring, unusual, n);
 	if (n_alike != 0)
 		bp_fast_count(in, &tally, x->slot, n_alike);
 	bp_fast_flush(in, &tally);

@@ -56,6 +56,8 @@ struct bp_fast_tally {
 /* What is the same for all frames of a batch. */
 struct bp_fast_now {
 	const struct bp_rule *rules;
+	uintptr_t flows;
+	uint64_t *note;  /* of the journal, by frame */
 	bp_v16 memo_gen; /* the generation of the rules, where a flow has it behind its memo */
 	uint32_t ticks;
 };
@@ -321,11 +323,18 @@ static inline enum bp_fast_verdict bp_fast_judge(struct bp_inspector *in,
 	return bp_fast_value(in, rule, frame + body, p->end - body);
 }
 
-/* Notes a frame that was judged, of `len` octets of MQTT. */
-static inline void bp_fast_note(uint32_t ticks, struct bp_flow *f, uint32_t len)
+/* Notes frame i, which was judged, of `len` octets of MQTT. The journal first, and neither store
+ * may move: what was noted is taken back if the process is killed before its alarms are told. */
+static inline void bp_fast_note(
+	const struct bp_fast_now *now, uint32_t i, struct bp_flow *f, uint32_t len)
 {
-	f->seen = ticks;
-	f->next[BP_TO_BROKER] += len;
+	volatile uint64_t *note = &now->note[i];
+	volatile uint32_t *next = &f->next[BP_TO_BROKER];
+	const uint32_t at = f->next[BP_TO_BROKER];
+
+	f->seen = now->ticks;
+	*note = (uint64_t)at << 32 | ((((uintptr_t)f - now->flows) >> 6) + 1);
+	*next = at + len;
 	f->publishes++;
 }
 

@@ -215,6 +215,7 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 		bp_stream_segment(in, flow, f);
 		settle(in, flow, before);
 	}
+	bp_alarms_commit(in); /* of wills of evicted connections */
 	bp_work_end(&in->work);
 }
 
@@ -233,6 +234,7 @@ void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
 void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
 {
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
+	bp_alarms_commit(in); /* of wills */
 }
 
 uint32_t bp_inspector_flows(const struct bp_inspector *in)

@@ -50,6 +50,7 @@ struct bp_inspector {
 	/* colder */
 	struct bp_carry *carry;
 	struct bp_journal *journal;
+	uint64_t alarms_end; /* of those in the ring that are not committed; 0: there are none */
 	uint64_t carry_per_flow;
 	uint64_t carry_unproven; /* of all unproven connections together */
 	uint64_t reorder_bytes;
@@ -168,12 +169,22 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 /* Around every change of a flow that is in the table: journal.h. */
 static inline void bp_change_begin(struct bp_inspector *in, const struct bp_flow *f)
 {
-	bp_journal_begin(in->journal, &in->table, f);
+	bp_journal_begin(in->journal, &in->table, f, in->ring);
 	bp_carry_keep(in->carry);
+}
+
+static inline void bp_alarms_commit(struct bp_inspector *in)
+{
+	if (in->alarms_end == 0)
+		return;
+	bp_journal_order();
+	bp_ring_commit(in->ring, in->alarms_end);
+	in->alarms_end = 0;
 }
 
 static inline void bp_change_end(struct bp_inspector *in)
 {
+	bp_alarms_commit(in);
 	bp_journal_end(in->journal);
 	bp_carry_settle(in->carry);
 }

@@ -77,8 +77,9 @@ static void judge(struct judging *j, uint32_t index)
 		enum bp_state_loss loss;
 
 		bp_work_add(&in->work, BP_WORK_STATE);
-		verdict = bp_rule_judge(in->rule_state, in->rule_state_len, rule, j->topic_hash,
-			client_of(in, j->judged.flow), j->judged.value, in->mono_ns, &loss);
+		verdict = bp_rule_judge_undo(in->rule_state, in->rule_state_len, rule,
+			j->topic_hash, client_of(in, j->judged.flow), j->judged.value, in->mono_ns,
+			&loss, bp_journal_undo(in->journal));
 		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
 			bp_tally(in, loss_counter[loss]);
 	}

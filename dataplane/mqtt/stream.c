@@ -442,7 +442,7 @@ static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame
 
 	if (f == NULL)
 		return NULL;
-	bp_journal_begin_new(in->journal, &in->table, f);
+	bp_journal_begin_new(in->journal, &in->table, f, in->ring);
 	memcpy(f->client_ip, client, width);
 	memcpy(f->broker_ip, broker, width);
 	f->tunnel = frame->tunnel;

@@ -7,7 +7,7 @@
 struct bp_config;
 
 /* In front of a worker's reassembly memory: what it was changing when its process ended. */
-#define BP_JOURNAL_BYTES 1024u
+#define BP_JOURNAL_BYTES 8192u
 
 /*
  * Bytes of one worker's flow table in the segment, for this configuration. Both planes size the
