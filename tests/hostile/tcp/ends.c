@@ -301,8 +301,7 @@ static bool step(struct sim *s)
 		if (f->hop == 1) {
 			arrive(s, f);
 		} else {
-			if (!f->unseen)
-				s->tap(s->arg, f);
+			s->tap(s->arg, f);
 			f->hop = 1;
 			travel(s, f);
 		}

@@ -42,6 +42,7 @@ struct stream {
 	uint64_t begins; /* inspection, µs */
 	uint64_t shown;  /* when the last frame was */
 	unsigned forged;
+	bool hidden; /* bytes went by unseen, and none were seen behind them */
 };
 
 static bool trace;
@@ -278,8 +279,11 @@ static void tap(void *arg, const struct frame *f)
 {
 	struct stream *t = arg;
 
-	if (t->sim.now < t->begins)
+	if (t->sim.now < t->begins || f->unseen) {
+		t->hidden = t->hidden || f->n != 0;
 		return;
+	}
+	t->hidden = t->hidden && f->n == 0;
 	show(t, f);
 	if (t->forged != 0 && sim_random(&t->sim, 1000) < t->forged)
 		forge(t);
@@ -381,7 +385,7 @@ static bool compare(struct stream *t, uint32_t number, const uint64_t *before, s
 	/* where inspection sees all, nothing is a cause; forged segments may be counted as one */
 	all = t->sim.miss == 0 && t->begins == 0 && !t->reset &&
 	      (t->forged == 0 || t->sim.syn_data == 0);
-	cause = cause || t->shown == 0; /* it ended before inspection began */
+	cause = cause || t->hidden;
 	if (all && !t->refuse && t->sim.syn_data == 0 && seen && t->forged == 0)
 		ok = wrong(t, number, "has a cause without a loss", 0);
 	for (size_t i = 0; i < l.n; i++) {
