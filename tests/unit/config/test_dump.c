@@ -21,13 +21,8 @@
 	"flows: 1048576\n"                                                                         \
 	"  flow_timeout: 10m\n  handshake_timeout: 5s\n  carry_per_flow: 4KiB\n  carry_total: "    \
 	"1MiB\n"                                                                                   \
-<<<<<<< HEAD
-	"  reorder_bytes: 0\n  max_topic_aliases: 10\n  work_budget: 11\n  worker_budget: 12\n"                                            \
-	"  resync_pushes: 9\n  topic_states: 7\n  max_rules: 9\n"                                  \
-=======
-	"  reorder_bytes: 0\n  max_topic_aliases: 10\n"                                            \
-	"  resync_pushes: 9\n  min_ttl: 3\n  topic_states: 7\n  max_rules: 9\n"                                  \
->>>>>>> 88f5ee7 (tests: forged frames, refused connections and repeated publications raise no alarm)
+	"  reorder_bytes: 0\n  max_topic_aliases: 10\n  work_budget: 11\n  worker_budget: 12\n"    \
+	"  resync_pushes: 9\n  min_ttl: 3\n  topic_states: 7\n  max_rules: 9\n"                    \
 	"  alarm_ring: 1MiB\n"                                                                     \
 	"  edge: {host: h, username: u, password_file: /p, tls: {ca: /a, cert: /b, key: /c}, "     \
 	"keep_alive: 1m, inflight: 10, ack_timeout: 1500ms}\n"                                     \
@@ -181,14 +176,9 @@ static void defaults_are_dumped(void **state)
 		"  flow_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
 		"  carry_unproven: 16MiB\n"
-<<<<<<< HEAD
 		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  work_budget: 20\n"
 		"  worker_budget: 50\n  resync_pushes: 4\n  "
-		"topic_states: 65536\n"
-=======
-		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  resync_pushes: 4\n  "
 		"min_ttl: 1\n  topic_states: 65536\n"
->>>>>>> 88f5ee7 (tests: forged frames, refused connections and repeated publications raise no alarm)
 		"  max_rules: 16384\n  alarm_ring: 8MiB\n"
 		"  edge:\n    host: \"h\"\n    port: 1883\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    inflight: 1000\n    ack_timeout: 5s\n"
