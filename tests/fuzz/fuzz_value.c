@@ -211,6 +211,27 @@ static void layout(const uint8_t *data, size_t size, const struct bp_json_path *
 #error "json_object_getn() needs jansson 2.14"
 #endif
 
+/* What a whole text says, its beginning up to the last byte says; any other is only read. */
+static void beginning(
+	const uint8_t *data, size_t size, const struct bp_json_path *path, int found, double value)
+{
+	struct bp_value_source source = {.kind = BP_VALUE_JSON, .json = *path};
+	uint8_t *part;
+	double v = 42;
+
+	for (size_t n = size; n != 0 && n + 8 > size; n--) {
+		part = exact_copy(data, n);
+		v = 42;
+		if (bp_value_beginning(part, n, &source, &v))
+			HOLDS(isfinite(v));
+		else
+			HOLDS(same(v, 42));
+		if (n == size && found && path->steps != 0)
+			HOLDS(same(v, value));
+		free(part);
+	}
+}
+
 static void json(const uint8_t *data, size_t size)
 {
 	struct bp_json_path path;
@@ -231,6 +252,7 @@ static void json(const uint8_t *data, size_t size)
 	found = bp_value_json(data, size, &path, &v);
 	HOLDS(found ? isfinite(v) : same(v, 42));
 	layout(data, size, &path);
+	beginning(data, size, &path, found, v);
 	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) { /* jansson knows no mark */
 		data += 3;
 		size -= 3;
