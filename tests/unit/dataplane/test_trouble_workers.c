@@ -153,7 +153,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	readings.worker[1].unread = (struct bp_unread){0};
 	look_after(250 * MS);
 	said(BP_TROUBLE_INFO,
-		"worker 1: no connection passes unread any more; some did for 91.5 s");
+		"worker 1: no connection passes unread any more; some did for 91.2 s");
 	assert_int_equal(counters.v[BP_C_UNREAD_CONNECTIONS], 1);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);
