@@ -37,7 +37,8 @@ static bool exists(const struct bp_config_instance *id)
 	if (bp_seg_place(
 		    &place, id->name, hugepage_dir(id), id->runtime_dir, ignored, sizeof(ignored)))
 		return false;
-	return (place.huge[0] && access(place.huge, F_OK) == 0) || access(place.plain, F_OK) == 0;
+	return (place.huge[BP_SEG_DATA][0] && access(place.huge[BP_SEG_DATA], F_OK) == 0) ||
+	       access(place.plain[BP_SEG_DATA], F_OK) == 0;
 }
 
 int bp_instance_view_open(

@@ -33,11 +33,11 @@ struct bp_ruleset *bp_rules_copy(const struct bp_shm *m, char *err, size_t err_s
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t active =
-			atomic_load_explicit(&m->global->rules_active, memory_order_acquire);
+			atomic_load_explicit(&m->control->rules_active, memory_order_acquire);
 		struct bp_ruleset *copy = copy_bank(bp_shm_rules(m, active), m->rules_bank_size);
 
 		atomic_thread_fence(memory_order_acquire);
-		if (atomic_load_explicit(&m->global->rules_active, memory_order_relaxed) !=
+		if (atomic_load_explicit(&m->control->rules_active, memory_order_relaxed) !=
 			active) {
 			free(copy);
 			continue;

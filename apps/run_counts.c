@@ -32,15 +32,15 @@ static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
 		return false;
 
 	struct bp_segment *s = bp_segment_open(c->name, hugepage_dir(c), c->runtime_dir, specs, n,
-		false, ignored, sizeof(ignored));
+		BP_SEG_READ_DATA | BP_SEG_READ_CONTROL, ignored, sizeof(ignored));
 	bool ok = s && bp_shm_map(&shm, s, ignored, sizeof(ignored)) == 0;
 
 	if (ok) {
-		atomic_store_explicit(&shm.global->run_pid, counts->run_pid, memory_order_relaxed);
+		atomic_store_explicit(&shm.shared->run_pid, counts->run_pid, memory_order_relaxed);
 		atomic_store_explicit(
-			&shm.global->run_dp_restarts, counts->dp_restarts, memory_order_relaxed);
+			&shm.shared->run_dp_restarts, counts->dp_restarts, memory_order_relaxed);
 		atomic_store_explicit(
-			&shm.global->run_cp_restarts, counts->cp_restarts, memory_order_relaxed);
+			&shm.shared->run_cp_restarts, counts->cp_restarts, memory_order_relaxed);
 	}
 	bp_segment_close(s);
 	return ok;

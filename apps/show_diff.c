@@ -117,7 +117,7 @@ static int compare_twice(const struct bp_show_view *view, const struct bp_show_s
 }
 
 /* Why there may be differences that are no fault. */
-static void tell_state(const struct bp_shm_global *g)
+static void tell_state(const struct bp_shm_control *g)
 {
 	switch (atomic_load(&g->cp_sync_state)) {
 	case BP_SYNC_SYNCED:
@@ -153,7 +153,7 @@ static int print(const struct bp_fib_diff *d, const char *what, bool json)
 int bp_show_diff(const struct bp_show_view *view, const struct bp_show_source *s,
 	const struct bp_config_instance *id, bool json)
 {
-	int status = check_netns(atomic_load(&s->shm->global->cp_pid));
+	int status = check_netns(atomic_load(&s->shm->control->cp_pid));
 	struct bp_config *c = status ? NULL : settings(id, &status);
 	struct bp_fib_diff d;
 
@@ -164,7 +164,7 @@ int bp_show_diff(const struct bp_show_view *view, const struct bp_show_source *s
 		bool different = d.n > 0;
 
 		if (different)
-			tell_state(s->shm->global);
+			tell_state(s->shm->control);
 		status = print(&d, view->name, json);
 		if (!status && different)
 			status = BP_EX_DIFFERENT;

@@ -83,7 +83,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 {
 	const struct bp_fib *f = &s->shm->fib;
 	json_t *list = json_array(), *view;
-	bool same_netns = bp_netns_of(atomic_load(&s->shm->global->cp_pid)) == BP_NETNS_SAME;
+	bool same_netns = bp_netns_of(atomic_load(&s->shm->control->cp_pid)) == BP_NETNS_SAME;
 
 	for (unsigned i = 0; f->max_routes && i < BP_MAX_INTERFACES; i++) {
 		struct bp_interface_info info;

@@ -6,7 +6,8 @@
 #include "controlplane/peer.h"
 #include "controlplane/sync/sync.h"
 
-#define LOAD(field) ((json_int_t)atomic_load_explicit(&g->field, memory_order_relaxed))
+#define LOAD_OF(of, field) ((json_int_t)atomic_load_explicit(&(of)->field, memory_order_relaxed))
+#define LOAD(field) LOAD_OF(g, field)
 
 /* A beat that is in the future (the clock was set) is one of now. */
 static json_t *seconds_since(uint64_t then_ns, uint64_t now_ns)
@@ -29,7 +30,7 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 		seconds_since(beat_ns, now_ns), "restarts", restarts);
 }
 
-static json_t *alarms(const struct bp_shm_global *g)
+static json_t *alarms(const struct bp_shm_control *g)
 {
 	return json_pack("{sI sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read),
 		"acknowledged", LOAD(cp_alarms_acked), "in_flight", LOAD(cp_inflight), "spooled",
@@ -47,7 +48,7 @@ static json_t *sync_manager(const struct bp_shm *m)
 		[BP_SYNC_SYNCED] = "synced",
 		[BP_SYNC_HELD] = "held: the kernel interfaces went with the data plane",
 	};
-	const struct bp_shm_global *g = m->global;
+	const struct bp_shm_control *g = m->control;
 	json_int_t now = LOAD(cp_sync_state);
 
 	if (m->fib.max_routes == 0)
@@ -63,33 +64,37 @@ static json_t *sync_manager(const struct bp_shm *m)
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
-	const struct bp_shm_global *g = s->shm->global;
+	const struct bp_shm_control *g = s->shm->control;
+	const struct bp_shm_global *dp = s->shm->global;
+	const struct bp_shm_shared *shared = s->shm->shared;
 	uint64_t active = (uint64_t)LOAD(rules_active);
 	json_t *planes = json_array();
 
 	(void)err;
 	(void)err_size;
 	json_array_append_new(
-		planes, plane("data plane", LOAD(dp_pid), bp_dataplane_alive(g),
-				(uint64_t)LOAD(dp_started_ns), (uint64_t)LOAD(dp_heartbeat_ns),
-				json_integer(LOAD(run_dp_restarts)), s->unix_ns));
+		planes, plane("data plane", LOAD_OF(dp, dp_pid), bp_dataplane_alive(dp),
+				(uint64_t)LOAD_OF(dp, dp_started_ns),
+				(uint64_t)LOAD_OF(dp, dp_heartbeat_ns),
+				json_integer(LOAD_OF(shared, run_dp_restarts)), s->unix_ns));
 	json_array_append_new(
 		planes, plane("control plane", LOAD(cp_pid), bp_show_alive((uint64_t)LOAD(cp_pid)),
 				(uint64_t)LOAD(cp_started_ns), (uint64_t)LOAD(cp_heartbeat_ns),
-				json_integer(LOAD(run_cp_restarts)), s->unix_ns));
-	json_array_append_new(
-		planes, plane("supervisor", LOAD(run_pid), bp_show_alive((uint64_t)LOAD(run_pid)),
-				0, 0, json_null(), s->unix_ns));
+				json_integer(LOAD_OF(shared, run_cp_restarts)), s->unix_ns));
+	json_array_append_new(planes, plane("supervisor", LOAD_OF(shared, run_pid),
+					      bp_show_alive((uint64_t)LOAD_OF(shared, run_pid)), 0,
+					      0, json_null(), s->unix_ns));
 	return json_pack(
 		"{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{sI} s{ss sI sb}}",
-		"planes", planes, "workers", LOAD(dp_workers), "ports", LOAD(dp_ports), "edge",
-		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
-		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
-		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
-		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
-		"generation", (json_int_t)(active >> 1), "sync", sync_manager(s->shm), "phd",
-		bp_show_phd(s->shm), "trouble", "now", (json_int_t)bp_show_trouble_now(s->shm),
-		"segment", "path", bp_segment_path(s->shm->segment), "bytes",
+		"planes", planes, "workers", LOAD_OF(dp, dp_workers), "ports",
+		LOAD_OF(dp, dp_ports), "edge", "connected", (int)LOAD(cp_edge_connected),
+		"connects", LOAD(cp_edge_connects), "disconnects", LOAD(cp_edge_disconnects),
+		"alarms", alarms(g), "spool", "rows", LOAD(cp_spool_rows), "bytes",
+		LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors), "reloads", "done",
+		LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused), "generation",
+		(json_int_t)(active >> 1), "sync", sync_manager(s->shm), "phd", bp_show_phd(s->shm),
+		"trouble", "now", (json_int_t)bp_show_trouble_now(s->shm), "segment", "path",
+		bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 }

@@ -128,7 +128,7 @@ void bench_control_phd(struct bench_control *c, struct bench_control_phd *p, str
 	static const struct bench_control_user user = {make, wait_and_look, look, applied};
 	const struct bp_phd_service_setup setup = {.config = config,
 		.tables = &shm->phd,
-		.epochs = shm->fib.control,
+		.epochs = &shm->fib,
 		.mac = {2, 0, 0, 0, 2, 1},
 		.udp = -1,
 		.tcp = -1};

@@ -172,7 +172,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		bench_phd_set_up(&b->phd, w, b->config, b->routes.writer, pool);
 	if (b->o.inspect) {
 		load_rules(b);
-		atomic_store(&b->shm.global->rules_active, 0);
+		atomic_store(&b->shm.control->rules_active, 0);
 		w->inspector = bp_inspector_create(b->config, &b->shm, 0, false, err, sizeof(err));
 		if (w->inspector == NULL)
 			die("inspector", err);

@@ -76,13 +76,14 @@ static void open_tables(struct tables *t)
 
 	f->max_lines = 2 * (routes4 / 8 + routes6 + 4096);
 	f->control = pages(1, sizeof(*f->control));
+	f->readers = pages(1, sizeof(*f->readers));
 	f->lpm4_root = pages(1u << BP_LPM4_ROOT_BITS, sizeof(*f->lpm4_root));
 	f->lpm6_root = pages(1u << BP_LPM6_ROOT_BITS, sizeof(*f->lpm6_root));
 	f->lines = pages(f->max_lines, sizeof(*f->lines));
 	atomic_store(&f->control->epoch, 1);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&f->control->seen[w], UINT64_MAX);
-	bp_epoch_init(&t->epoch, f->control, NULL, NULL);
+		atomic_store(&f->readers->seen[w], UINT64_MAX);
+	bp_epoch_init(&t->epoch, f, NULL, NULL);
 	t->writer = bp_lpm_writer_new(f, &t->epoch);
 	if (t->writer == NULL)
 		die("no memory");

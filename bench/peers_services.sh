@@ -118,7 +118,7 @@ service_config() {
 forget() {
 	local folder
 	for folder in /dev/shm $(awk '$3 == "hugetlbfs" {print $2}' /proc/mounts); do
-		rm -f "$folder/biplane-lab-$BP_LAB.seg"
+		rm -f "$folder/biplane-lab-$BP_LAB.seg"*
 	done
 	rm -rf "$state/biplane"
 }

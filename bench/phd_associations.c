@@ -109,7 +109,7 @@ static pid_t start_service(struct bp_shm *shm, const struct bp_config *c)
 {
 	struct bp_phd_service_setup setup = {.config = c,
 		.tables = &shm->phd,
-		.epochs = shm->fib.control,
+		.epochs = &shm->fib,
 		.readers_gone = no_workers,
 		.mac = {2, 0, 0, 0, 0, 1},
 		.udp = -1,

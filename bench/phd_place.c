@@ -122,7 +122,7 @@ void bench_phd_sessions(
 	uint32_t slot;
 
 	bench_phd_model(apdu, &model);
-	w = bp_phd_writer_new(&shm->phd, shm->fib.control, NULL, NULL, err, sizeof(err));
+	w = bp_phd_writer_new(&shm->phd, &shm->fib, NULL, NULL, err, sizeof(err));
 	must(w != NULL, "session tables", err);
 	s.layout = make_layout(w, c, &model);
 	s.config_id = model.config_id;

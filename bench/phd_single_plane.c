@@ -255,7 +255,7 @@ static void open_manager(struct gateway *g, struct bp_shm *shm, const struct bp_
 
 	inet_pton(AF_INET, BENCH_PHD_SOURCE, source.bytes);
 	g->t = &shm->phd;
-	g->w = bp_phd_writer_new(g->t, shm->fib.control, NULL, NULL, err, sizeof(err));
+	g->w = bp_phd_writer_new(g->t, &shm->fib, NULL, NULL, err, sizeof(err));
 	must(g->w != NULL, "session tables");
 	bp_phd_plan_make(&g->plan, &c->phd, &source);
 	bp_phd_plan_set(g->w, &g->plan);

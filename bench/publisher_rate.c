@@ -195,7 +195,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
 static void look(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *r = arg;
-	struct bp_shm_global *g = r->shm.global;
+	struct bp_shm_control *g = r->shm.control;
 
 	(void)fd;
 	(void)what;
@@ -219,7 +219,7 @@ static void look(evutil_socket_t fd, short what, void *arg)
 
 static void report(const struct run *r)
 {
-	const struct bp_shm_global *g = r->shm.global;
+	const struct bp_shm_control *g = r->shm.control;
 	double seconds = (double)(r->end_ns - r->start_ns) / 1e9;
 	double rate = (double)r->acked_at_end / seconds;
 	const uint64_t *v = r->shm.counters->v;

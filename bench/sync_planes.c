@@ -120,12 +120,12 @@ void bench_map(struct bench_planes *p)
 
 uint64_t bench_loaded_ns(const struct bench_planes *p)
 {
-	return atomic_load(&p->shm.global->cp_sync_loaded_ns);
+	return atomic_load(&p->shm.control->cp_sync_loaded_ns);
 }
 
 uint64_t bench_await_synced(struct bench_planes *p, uint32_t routes, uint64_t loaded_ns)
 {
-	const struct bp_shm_global *g = p->shm.global;
+	const struct bp_shm_control *g = p->shm.control;
 	const struct bp_fib_control *fib = p->shm.fib.control;
 	const uint64_t end = bench_now_ns() + PATIENCE_NS;
 

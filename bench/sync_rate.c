@@ -239,7 +239,7 @@ static struct figure forwarding(const struct bench *b)
 
 static void churn(struct bench *b, uint32_t rate, uint32_t seconds)
 {
-	const struct bp_shm_global *g = b->planes.shm.global;
+	const struct bp_shm_control *g = b->planes.shm.control;
 	const uint64_t overruns = atomic_load(&g->cp_sync_overruns);
 	const uint64_t resyncs = atomic_load(&g->cp_sync_resyncs);
 	const uint32_t last = choose_leaf(b);

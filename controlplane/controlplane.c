@@ -65,12 +65,18 @@ static void on_hup(evutil_socket_t number, short what, void *arg)
 /* A data plane that was started with another configuration makes a new segment under this name. */
 static bool segment_replaced(const struct bp_plane *cp)
 {
-	const char *path = bp_segment_path(cp->shm.segment);
-	struct stat now;
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		const struct stat *then = &cp->segment_file[p];
+		struct stat now;
 
-	if (stat(path, &now) != 0)
-		return errno == ENOENT;
-	return now.st_ino != cp->segment_file.st_ino || now.st_dev != cp->segment_file.st_dev;
+		if (stat(bp_segment_part_path(cp->shm.segment, p), &now) != 0) {
+			if (errno == ENOENT)
+				return true;
+		} else if (now.st_ino != then->st_ino || now.st_dev != then->st_dev) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* A new data plane has begun with the file, whatever was put in force since that was read. */
@@ -91,7 +97,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(
+		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
 	if (!cp->stopping && segment_replaced(cp)) {
 		bp_log(BP_LOG_WARNING,
 			"segment %s was replaced by another; ending, to be started again on that",
@@ -102,7 +109,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		greet_dataplane(cp);
 	if (!cp->stopping && bp_plane_start_phd(cp) != 0)
 		stop(cp, 1);
-	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.global);
+	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
 }
 
 /* ---- start and end ---- */
@@ -139,14 +146,17 @@ static int open_segment(struct bp_plane *cp)
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return -1;
 	}
-	if (stat(bp_segment_path(cp->shm.segment), &cp->segment_file) != 0)
-		memset(&cp->segment_file, 0, sizeof(cp->segment_file));
-	cp->reload.global = cp->shm.global;
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		if (stat(bp_segment_part_path(cp->shm.segment, p), &cp->segment_file[p]) != 0)
+			memset(&cp->segment_file[p], 0, sizeof(cp->segment_file[p]));
+	}
+	cp->reload.control = cp->shm.control;
 	/* what one that was killed said of the tables is not this one's word */
-	atomic_store_explicit(&cp->shm.global->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
-	atomic_store_explicit(&cp->shm.global->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
-	atomic_store_explicit(&cp->shm.global->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
-	atomic_store_explicit(&cp->shm.global->cp_pid, (uint64_t)getpid(), memory_order_release);
+	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
+	atomic_store_explicit(&cp->shm.control->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(
+		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(&cp->shm.control->cp_pid, (uint64_t)getpid(), memory_order_release);
 	return 0;
 }
 
@@ -210,7 +220,7 @@ static void end(struct bp_plane *cp)
 		event_base_free(cp->base);
 	bp_config_free(cp->reload.next);
 	if (cp->shm.segment != NULL) {
-		atomic_store_explicit(&cp->shm.global->cp_pid, 0, memory_order_release);
+		atomic_store_explicit(&cp->shm.control->cp_pid, 0, memory_order_release);
 		bp_segment_close(cp->shm.segment);
 	}
 	if (cp->lock >= 0)
@@ -247,7 +257,7 @@ int bp_controlplane_run(const char *config_path)
 		status = start(cp);
 		if (status == 0) {
 			bp_cp_life_begin(&cp->life);
-			bp_cp_life_tell(&cp->life, cp->sync, cp->shm.global);
+			bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
 			event_base_dispatch(cp->base);
 			status = cp->status;
 		}

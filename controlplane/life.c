@@ -13,7 +13,7 @@ void bp_cp_life_begin(struct bp_cp_life *l)
 }
 
 void bp_cp_life_tell(
-	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_global *g)
+	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_control *g)
 {
 	const bool connected =
 		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0;

@@ -22,6 +22,6 @@ void bp_cp_life_begin(struct bp_cp_life *l);
 /* Once a second: ready once the rules are in force and the tables are the kernel's (sync NULL:
  * nothing routes), life signs, and a line of status when the edge broker came or went. */
 void bp_cp_life_tell(
-	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_global *g);
+	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_control *g);
 
 #endif

@@ -33,8 +33,8 @@ struct bp_plane {
 	int cleared;                       /* entries that it is about */
 	struct event *signals[3], *second;
 	struct bp_cp_life life;
-	struct stat segment_file;      /* as it was when it was opened */
-	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
+	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
+	uint64_t dataplane_started_ns;          /* of the data plane that rules were told to */
 	bool stopping;
 	int status;
 	int lock;

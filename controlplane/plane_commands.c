@@ -90,7 +90,7 @@ static json_int_t value(const _Atomic uint64_t *counter)
 static json_t *on_status_command(void *arg)
 {
 	struct bp_plane *cp = arg;
-	const struct bp_shm_global *g = cp->shm.global;
+	const struct bp_shm_control *g = cp->shm.control;
 	const struct bp_ruleset *rs = bp_shm_rules(
 		&cp->shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
 

@@ -95,6 +95,7 @@ int bp_plane_start_sync(struct bp_plane *cp)
 		const struct bp_sync_to to = {.writer = cp->fib_writer,
 			.fib = &cp->shm.fib,
 			.global = cp->shm.global,
+			.control = cp->shm.control,
 			.ports = cp->shm.ports,
 			.n_ports = cp->reload.running->n_ports};
 
@@ -128,7 +129,7 @@ int bp_plane_start_phd(struct bp_plane *cp)
 	struct bp_phd_service_setup setup = {.config = c,
 		.tables = &cp->shm.phd,
 		.fib = &cp->shm.fib,
-		.epochs = cp->shm.fib.control,
+		.epochs = &cp->shm.fib,
 		.readers_gone = no_readers,
 		.readers = cp->shm.global,
 		.udp = cp->phd_sockets.udp,

@@ -56,7 +56,7 @@ static const struct bp_alarm *renumber(struct bp_publisher *p, const struct bp_a
 	}
 	memcpy(p->renumbered, a, size);
 	p->renumbered->id =
-		atomic_fetch_add_explicit(&p->g->next_alarm_id, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
 	return p->renumbered;
 }
 

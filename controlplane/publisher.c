@@ -284,10 +284,10 @@ int bp_publisher_configure(
 static void raise_next_id(struct bp_publisher *p)
 {
 	uint64_t want = bp_spool_max_id(p->spool) + 1;
-	uint64_t next = atomic_load_explicit(&p->g->next_alarm_id, memory_order_relaxed);
+	uint64_t next = atomic_load_explicit(&p->shm->shared->next_alarm_id, memory_order_relaxed);
 
-	while (next < want && !atomic_compare_exchange_weak_explicit(&p->g->next_alarm_id, &next,
-				      want, memory_order_relaxed, memory_order_relaxed))
+	while (next < want && !atomic_compare_exchange_weak_explicit(&p->shm->shared->next_alarm_id,
+				      &next, want, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
@@ -340,7 +340,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	}
 	p->base = base;
 	p->shm = shm;
-	p->g = shm->global;
+	p->g = shm->control;
 	p->tick_fd = -1;
 	p->down_since_ns = bp_mono_ns();
 	bp_inflight_init(&p->inflight);

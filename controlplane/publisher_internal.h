@@ -34,7 +34,7 @@
 struct bp_publisher {
 	struct event_base *base;
 	struct bp_shm *shm;
-	struct bp_shm_global *g;
+	struct bp_shm_control *g;
 	struct bp_edge_link *link;
 	struct bp_spool *spool;
 	struct bp_backlog backlog;

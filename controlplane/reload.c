@@ -46,7 +46,7 @@ static void count(_Atomic uint64_t *counter)
 static void refuse(
 	struct bp_reload *r, const char *lines, bp_reload_done done, void *arg, uint64_t tag)
 {
-	count(&r->global->cp_reloads_refused);
+	count(&r->control->cp_reloads_refused);
 	done(arg, tag, json_pack("{s:b, s:o}", "ok", 0, "errors", bp_lines_to_json(lines)));
 }
 
@@ -68,7 +68,7 @@ static void rules_done(void *arg, const struct bp_rules_result *result)
 		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
 	bp_config_free(r->running);
 	r->running = next;
-	count(&r->global->cp_reloads);
+	count(&r->control->cp_reloads);
 	r->done(r->arg, r->tag,
 		json_pack("{s:b, s:I, s:I, s:I, s:b, s:b, s:I, s:I}", "ok", 1, "generation",
 			(json_int_t)result->generation, "rules", (json_int_t)result->rules,

@@ -21,7 +21,7 @@ struct bp_reload {
 	struct bp_config *running; /* owned by the control plane; replaced on success */
 	struct bp_rules *rules;
 	struct bp_publisher *publisher;
-	struct bp_shm_global *global;
+	struct bp_shm_control *control;
 	/* while one is under way */
 	struct bp_config *next;
 	bp_reload_done done;

@@ -35,7 +35,7 @@ struct bp_rules {
 
 static uint64_t active(const struct bp_rules *r)
 {
-	return atomic_load_explicit(&r->shm->global->rules_active, memory_order_acquire);
+	return atomic_load_explicit(&r->shm->control->rules_active, memory_order_acquire);
 }
 
 /* A worker that still walks the graph with other rules than those in force, or -1. */
@@ -124,30 +124,6 @@ static void finish(struct bp_rules *r)
 }
 
 /*
- * A slot that a rule before it used begins at zero again. Nobody writes it now: every worker judges
- * by the set in force, and that does not use it.
- */
-static void clear_new_slots(
-	struct bp_shm *shm, const struct bp_ruleset *next, const struct bp_ruleset *in_force)
-{
-	bool *used = calloc(shm->max_rules, sizeof(*used));
-
-	if (used == NULL)
-		return; /* old figures on a new rule: no reason to refuse the rules */
-	for (uint32_t i = 0; i < in_force->n_rules; i++)
-		if (bp_ruleset_rule(in_force, i)->slot < shm->max_rules)
-			used[bp_ruleset_rule(in_force, i)->slot] = true;
-	for (uint32_t i = 0; i < next->n_rules; i++) {
-		uint32_t slot = bp_ruleset_rule(next, i)->slot;
-
-		for (uint64_t w = 0; w < shm->workers && !used[slot]; w++)
-			memset(&shm->rule_stats[w * shm->max_rules + slot], 0,
-				sizeof(shm->rule_stats[0]));
-	}
-	free(used);
-}
-
-/*
  * What is the same is written, too: a worker that was restarted began with the file as it was then,
  * which may say something else. The others compare, and go on with their streams.
  */
@@ -212,11 +188,10 @@ static void put_image_in_force(struct bp_rules *r)
 	struct bp_shm *shm = r->shm;
 	uint64_t bank = (active(r) & 1) ^ 1;
 
-	clear_new_slots(shm, r->image, bp_shm_rules(shm, active(r)));
 	memcpy(shm->rules + bank * shm->rules_bank_size, r->image, r->image->size);
 	put_plans_in_force(r);
-	atomic_store_explicit(
-		&shm->global->rules_active, r->image->generation << 1 | bank, memory_order_release);
+	atomic_store_explicit(&shm->control->rules_active, r->image->generation << 1 | bank,
+		memory_order_release);
 	r->result.generation = r->image->generation;
 }
 

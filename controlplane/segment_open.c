@@ -56,15 +56,16 @@ int bp_controlplane_segment(
 	struct bp_segment *s;
 	char first[512];
 
-	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, false, first, sizeof(first));
+	s = bp_segment_open(
+		c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA, first, sizeof(first));
 	for (unsigned i = 0; s == NULL && !may_make(c) && i < AWAIT_TRIES; i++) {
 		if (i == 0)
 			bp_log(BP_LOG_INFO, "waiting for the data plane to make the segment");
 		if (in_use(c, huge, specs, n))
 			break;
 		nanosleep(&await_again, NULL);
-		s = bp_segment_open(
-			c->name, huge, c->runtime_dir, specs, n, false, first, sizeof(first));
+		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA,
+			first, sizeof(first));
 	}
 	if (s == NULL && in_use(c, huge, specs, n)) {
 		snprintf(err, err_size,
@@ -78,7 +79,8 @@ int bp_controlplane_segment(
 			"%s; as this user the control plane makes none: start the data plane",
 			first);
 	else if (s == NULL)
-		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, true, err, err_size);
+		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
+			BP_SEG_READ_DATA | BP_SEG_OWNER, err, err_size);
 	if (s == NULL)
 		return -1;
 	if (bp_shm_map(shm, s, err, err_size) == 0)

@@ -24,7 +24,7 @@ int bp_transform_behind(const struct bp_shm *m)
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned w = 0; w < m->workers; w++) {
 		const uint64_t seen =
-			atomic_load_explicit(&m->transform.head->seen[w], memory_order_acquire);
+			atomic_load_explicit(&m->transform.readers->seen[w], memory_order_acquire);
 
 		if (seen != UINT64_MAX && seen != want)
 			return (int)w;
@@ -47,7 +47,7 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 	next = ((before >> 1) + 1) << 1 | ((before & 1) ^ 1);
 	old = bp_transform_view_of(t, before);
 	bank = bp_transform_bank_at(t, next);
-	if (bp_transform_build(bank, t->matrices, c, &old, next >> 1, m->global->hash_key[0],
+	if (bp_transform_build(bank, t->matrices, c, &old, next >> 1, m->control->hash_key[0],
 		    &t->head->next_uid, bp_unix_ns(), err, err_size) != 0)
 		return -1;
 	n->kept = bank->taken;

@@ -34,6 +34,8 @@
 
 #define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
 #define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
+#define TAKE_NS 50000000L    /* between two looks at the rules, where there are none of these */
+#define WAKE_SIGNAL SIGUSR1  /* of a worker that sees new rules */
 #define NS_PER_SECOND 1000000000ull
 
 /* All of a running data plane; one a process. */
@@ -87,7 +89,8 @@ static int open_segment(struct dataplane *d, char *err, size_t err_size)
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
 	struct bp_segment *s;
 
-	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, true, err, err_size);
+	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
+		BP_SEG_OWNER | BP_SEG_READ_CONTROL, err, err_size);
 	if (!s)
 		return -1;
 	if (c->hugepages == BP_HUGEPAGES_REQUIRE && !bp_segment_huge(s))
@@ -114,7 +117,7 @@ static void reset_segment(struct bp_shm *shm)
 	/* one that was killed did not say that it reads no rules and routes any more */
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
 		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
-		atomic_store(&shm->fib.control->seen[w], UINT64_MAX);
+		atomic_store(&shm->fib.readers->seen[w], UINT64_MAX);
 	}
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
@@ -140,7 +143,7 @@ static void reset_segment(struct bp_shm *shm)
 		memset(t->source_stats, 0,
 			(size_t)shm->workers * t->matrices * sizeof(*t->source_stats));
 		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-			atomic_store(&t->head->seen[w], UINT64_MAX);
+			atomic_store(&t->readers->seen[w], UINT64_MAX);
 	}
 }
 
@@ -344,10 +347,21 @@ static void announce(struct dataplane *d)
 	atomic_store(&g->dp_pid, (uint64_t)getpid());
 }
 
+/* New rules of the control plane's. */
+static void take_rules(struct dataplane *d)
+{
+	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
+		return;
+	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[BP_C_RULES_REFUSED]++;
+	fprintf(stderr,
+		"biplane dataplane: the rules in the segment are damaged and were refused; the "
+		"rules before them stay in force; restart the control plane\n");
+}
+
 /* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
 static void supervise(struct dataplane *d, const sigset_t *signals)
 {
-	const long step = d->kernel_ifs.n ? FOLLOW_NS : PERIOD_NS;
+	const long step = d->kernel_ifs.n ? FOLLOW_NS : TAKE_NS;
 	const struct timespec period = {.tv_nsec = step};
 	struct bp_totals before, now;
 	double printed = mono_seconds();
@@ -360,6 +374,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
+		take_rules(d);
 		follow(d); /* SIGHUP: the control plane reloads, nothing to do here */
 		passed += step;
 		if (passed < PERIOD_NS)
@@ -389,6 +404,8 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	publish(d);
 	follow(d);
 	bp_trouble_start(&d->trouble, &s, mono_ns());
+	d->workers.rule_banks->wake_signal = WAKE_SIGNAL;
+	take_rules(d);
 	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
 	bp_life_begin(&d->life, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
@@ -445,6 +462,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, WAKE_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN); /* whoever read our statistics may go; traffic stays */
 	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {

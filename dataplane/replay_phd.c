@@ -226,7 +226,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	if (bp_health_setup(p->c, p->t, p->c->n_workers, 0, err, err_size) != 0 ||
 		bp_config_phd_allow_load(c, &p->allow, err, err_size) != 0)
 		return -1;
-	p->writer = bp_phd_writer_new(p->t, p->shm->fib.control, NULL, NULL, err, err_size);
+	p->writer = bp_phd_writer_new(p->t, &p->shm->fib, NULL, NULL, err, err_size);
 	if (!p->writer)
 		return -1;
 	bp_replay_phd_plan(&plan, p->c, &p->shm->fib);

@@ -36,7 +36,7 @@ static int load_rules(struct bp_replay *r)
 	if (bp_ruleset_build(r->shm.rules, r->shm.rules_bank_size, m->rules, m->n_rules,
 		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
 		return -1;
-	atomic_store(&r->shm.global->rules_active, 1 << 1);
+	atomic_store(&r->shm.control->rules_active, 1 << 1);
 	return 0;
 }
 

@@ -18,37 +18,60 @@
 #define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
 #define DRAIN_NS 200000000ull
 
-void bp_worker_take_rules(struct bp_worker *w)
-{
-	struct bp_shm_global *g = w->shm->global;
-	_Atomic uint64_t *seen = &g->rules_seen[w->index];
-	uint64_t active = atomic_load_explicit(&g->rules_active, memory_order_acquire);
+/* Where the rules in force are named, and where this worker says which of them it reads. */
+struct rules_words {
+	const _Atomic uint64_t *active;
+	_Atomic uint64_t *seen;
+};
 
-	if (w->transformer)
-		bp_transformer_take(w->transformer);
-	if (likely(w->rules && active == w->rules_active))
-		return;
-	/* The writer changes rules_active, then waits for rules_seen before it touches the other
-	 * bank; we announce, then look again. So one of us sees what the other did. */
+static struct rules_words rules_words(struct bp_worker *w)
+{
+	if (w->rule_banks)
+		return (struct rules_words){
+			&w->rule_banks->active, &w->rule_banks->seen[w->index].active};
+	return (struct rules_words){
+		&w->shm->control->rules_active, &w->shm->global->rules_seen[w->index]};
+}
+
+static __attribute__((noinline)) void take_other_rules(
+	struct bp_worker *w, const struct rules_words *of, uint64_t active)
+{
+	/* The writer changes the word, then waits for `seen` before it touches the other bank; we
+	 * announce, then look again. So one of us sees what the other did. */
 	for (;;) {
 		uint64_t again;
 
-		atomic_store_explicit(seen, active, memory_order_relaxed);
+		atomic_store_explicit(of->seen, active, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
-		again = atomic_load_explicit(&g->rules_active, memory_order_acquire);
+		again = atomic_load_explicit(of->active, memory_order_acquire);
 		if (again == active)
 			break;
 		active = again;
 	}
 	w->rules_active = active;
-	w->rules = bp_shm_rules(w->shm, active);
+	w->rules =
+		w->rule_banks ? bp_rule_bank(w->rule_banks, active) : bp_shm_rules(w->shm, active);
+}
+
+void bp_worker_take_rules(struct bp_worker *w)
+{
+	const struct rules_words of = rules_words(w);
+	const uint64_t active = atomic_load_explicit(of.active, memory_order_acquire);
+
+	if (w->transformer)
+		bp_transformer_take(w->transformer);
+	if (unlikely(!w->rules || active != w->rules_active))
+		take_other_rules(w, &of, active);
+	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
+		bp_rule_banks_wake(w->rule_banks, w->mono_ns);
 }
 
 void bp_worker_leave_rules(struct bp_worker *w)
 {
+	const struct rules_words of = rules_words(w);
+
 	w->rules = NULL;
-	atomic_store_explicit(
-		&w->shm->global->rules_seen[w->index], UINT64_MAX, memory_order_release);
+	atomic_store_explicit(of.seen, UINT64_MAX, memory_order_release);
 	if (w->transformer)
 		bp_transformer_leave(w->transformer);
 }

@@ -12,6 +12,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "dataplane/router.h"
+#include "dataplane/rule_banks.h"
 #include "shm/layout.h"
 
 /*
@@ -144,6 +145,7 @@ struct bp_worker {
 	unsigned lcore;
 	struct rte_graph *graph;
 	struct bp_shm *shm;
+	struct bp_rule_banks *rule_banks; /* NULL: the segment's rules are its own */
 	uint64_t rules_active;
 	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
 	struct bp_away away;

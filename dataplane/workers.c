@@ -161,6 +161,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	w->lcore = i + 1;
 	w->seed = new_seed(shm, i);
 	w->exception = exception;
+	w->rule_banks = ws->rule_banks;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		w->tx_queue[p] = plan->port[p].tx_queue[i];
@@ -201,6 +202,14 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 	for (unsigned b = 0; b < c->n_bridges; b++)
 		for (unsigned i = 0; i < c->bridge[b].n; i++)
 			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	ws->rule_banks = bp_rule_banks_create(shm, c->n_workers);
+	if (!ws->rule_banks) {
+		snprintf(err, err_size,
+			"no memory for the rules: two banks of %llu bytes; lower "
+			"mqtt.max_rules",
+			(unsigned long long)shm->rules_bank_size);
+		return -1;
+	}
 	if (share_lcl(ws, c, plan, err, err_size) != 0)
 		return -1;
 	for (unsigned i = 0; i < c->n_workers; i++) {
@@ -241,5 +250,6 @@ void bp_workers_free(struct bp_workers *ws)
 		bp_worker_free(ws->worker[i]);
 	bp_lcl_shared_free(ws->lcl);
 	bp_mac_table_free(ws->mac_table);
+	bp_rule_banks_free(ws->rule_banks);
 	memset(ws, 0, sizeof(*ws));
 }

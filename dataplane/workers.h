@@ -20,6 +20,7 @@ struct bp_workers {
 	struct bp_worker *worker[BP_MAX_WORKERS];
 	struct bp_worker_args args[BP_MAX_WORKERS];
 	struct bp_mac_table *mac_table;
+	struct bp_rule_banks *rule_banks;
 	struct bp_lcl_shared *lcl; /* NULL: no section lcl, or one worker */
 };
 

@@ -5,10 +5,10 @@
 #include "shm/plan.h"
 
 const struct bp_table_shape bp_agg_shape[BP_AGG_TABLES] = {
-	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan)},
-	[BP_AT_STATS] = {"agg_stats", sizeof(struct bp_agg_stats)},
-	[BP_AT_DISAGG_STATS] = {"disagg_stats", sizeof(struct bp_disagg_stats)},
-	[BP_AT_STREAMS] = {"agg_streams", sizeof(struct bp_agg_stream_row)},
+	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan), BP_SEG_CONTROL},
+	[BP_AT_STATS] = {"agg_stats", sizeof(struct bp_agg_stats), BP_SEG_DATA},
+	[BP_AT_DISAGG_STATS] = {"disagg_stats", sizeof(struct bp_disagg_stats), BP_SEG_DATA},
+	[BP_AT_STREAMS] = {"agg_streams", sizeof(struct bp_agg_stream_row), BP_SEG_DATA},
 };
 
 void bp_agg_capacities(const struct bp_config *c, uint64_t capacity[BP_AGG_TABLES])

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/epoch.h"
 
-void bp_epoch_init(struct bp_epoch *e, struct bp_fib_control *control,
-	bool (*readers_gone)(void *arg), void *arg)
+void bp_epoch_init(
+	struct bp_epoch *e, const struct bp_fib *fib, bool (*readers_gone)(void *arg), void *arg)
 {
-	*e = (struct bp_epoch){.control = control, .readers_gone = readers_gone, .arg = arg};
+	*e = (struct bp_epoch){.control = fib->control,
+		.readers = fib->readers,
+		.readers_gone = readers_gone,
+		.arg = arg};
 }
 
 uint64_t bp_epoch_retire(struct bp_epoch *e)
@@ -23,7 +26,7 @@ bool bp_epoch_passed(struct bp_epoch *e, uint64_t epoch)
 	 * unlinked. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
-		uint64_t seen = atomic_load_explicit(&e->control->seen[w], memory_order_acquire);
+		uint64_t seen = atomic_load_explicit(&e->readers->seen[w], memory_order_acquire);
 
 		if (seen < least)
 			least = seen;

@@ -7,18 +7,20 @@
 /*
  * When memory that readers may still look at can be reused. The writer unlinks it, asks for the
  * epoch at which it was retired, and reuses it once every running worker has begun a walk in that
- * epoch or a later one (struct bp_fib_control: epoch, seen).
+ * epoch or a later one (struct bp_fib_control: epoch; struct bp_fib_readers).
  */
 struct bp_epoch {
 	struct bp_fib_control *control;
+	const struct bp_fib_readers *readers;
 	bool (*readers_gone)(
 		void *arg); /* no worker can be running: nothing to wait for; or NULL */
 	void *arg;
 	uint64_t passed; /* every worker had passed this one when last looked */
 };
 
-void bp_epoch_init(struct bp_epoch *e, struct bp_fib_control *control,
-	bool (*readers_gone)(void *arg), void *arg);
+/* fib: its control and readers alone are used. */
+void bp_epoch_init(
+	struct bp_epoch *e, const struct bp_fib *fib, bool (*readers_gone)(void *arg), void *arg);
 
 /* After the unlinking: the epoch to wait for. */
 uint64_t bp_epoch_retire(struct bp_epoch *e);

@@ -24,6 +24,7 @@
  *
  *   table        element                    lookup
  *   fib          struct bp_fib_control      epochs, figures
+ *   fib_readers  struct bp_fib_readers      which epochs workers have seen
  *   interfaces   struct bp_interface        by number
  *   neighbours   struct bp_neighbour_line   hash of (interface, address): shm/neighbours.h
  *   nexthops     struct bp_nexthop          by number
@@ -134,6 +135,10 @@ struct bp_fib_control {
 	_Atomic uint64_t refused_ever;
 	_Atomic uint64_t changes; /* of any kind, ever */
 	_Atomic uint64_t repairs; /* entries that a new writer found different and mended */
+} __attribute__((aligned(64)));
+
+/* The workers' own. */
+struct bp_fib_readers {
 	/* worker w: the epoch with which it began its walk; UINT64_MAX: not running */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
 };
@@ -161,6 +166,7 @@ struct bp_lpm_line;
 /* Every table at its address; part of struct bp_shm. */
 struct bp_fib {
 	struct bp_fib_control *control;
+	struct bp_fib_readers *readers;
 	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
 	struct bp_neighbour_line *neighbours;
 	uint32_t neighbour_lines; /* two for each neighbour, of two entries: a quarter full at most
@@ -196,12 +202,12 @@ static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint6
 
 		do {
 			now = again;
-			atomic_store_explicit(&f->control->seen[worker], now, memory_order_relaxed);
+			atomic_store_explicit(&f->readers->seen[worker], now, memory_order_relaxed);
 			atomic_thread_fence(memory_order_seq_cst);
 			again = atomic_load_explicit(&f->control->epoch, memory_order_acquire);
 		} while (again != now);
 	} else {
-		atomic_store_explicit(&f->control->seen[worker], now, memory_order_release);
+		atomic_store_explicit(&f->readers->seen[worker], now, memory_order_release);
 	}
 	*known = now;
 }
@@ -209,7 +215,7 @@ static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint6
 /* A worker that ends. */
 static inline void bp_fib_leave(const struct bp_fib *f, unsigned worker, uint64_t *known)
 {
-	atomic_store_explicit(&f->control->seen[worker], UINT64_MAX, memory_order_release);
+	atomic_store_explicit(&f->readers->seen[worker], UINT64_MAX, memory_order_release);
 	*known = 0;
 }
 

@@ -8,16 +8,18 @@
 #define CAPACITY_MAX (1u << 28)
 
 const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
-	[BP_FT_CONTROL] = {"fib", sizeof(struct bp_fib_control)},
-	[BP_FT_INTERFACES] = {"interfaces", sizeof(struct bp_interface)},
-	[BP_FT_NEIGHBOURS] = {"neighbours", sizeof(struct bp_neighbour_line)},
-	[BP_FT_NEXTHOPS] = {"nexthops", sizeof(struct bp_nexthop)},
-	[BP_FT_GROUPS] = {"nh_groups", sizeof(struct bp_nexthop_group)},
-	[BP_FT_ROUTES4] = {"routes4", sizeof(struct bp_route_record)},
-	[BP_FT_ROUTES6] = {"routes6", sizeof(struct bp_route_record)},
-	[BP_FT_LPM4_ROOT] = {"lpm4_root", sizeof(uint32_t)},
-	[BP_FT_LPM6_ROOT] = {"lpm6_root", sizeof(uint32_t)},
-	[BP_FT_LINES] = {"lpm_lines", BP_LPM_LINE_SIZE},
+	[BP_FT_CONTROL] = {"fib", sizeof(struct bp_fib_control), BP_SEG_CONTROL},
+	[BP_FT_READERS] = {"fib_readers", sizeof(struct bp_fib_readers), BP_SEG_DATA},
+	[BP_FT_INTERFACES] = {"interfaces", sizeof(struct bp_interface), BP_SEG_CONTROL},
+	/* workers mark these two as used, beside what they read anyway */
+	[BP_FT_NEIGHBOURS] = {"neighbours", sizeof(struct bp_neighbour_line), BP_SEG_SHARED},
+	[BP_FT_NEXTHOPS] = {"nexthops", sizeof(struct bp_nexthop), BP_SEG_SHARED},
+	[BP_FT_GROUPS] = {"nh_groups", sizeof(struct bp_nexthop_group), BP_SEG_CONTROL},
+	[BP_FT_ROUTES4] = {"routes4", sizeof(struct bp_route_record), BP_SEG_CONTROL},
+	[BP_FT_ROUTES6] = {"routes6", sizeof(struct bp_route_record), BP_SEG_CONTROL},
+	[BP_FT_LPM4_ROOT] = {"lpm4_root", sizeof(uint32_t), BP_SEG_CONTROL},
+	[BP_FT_LPM6_ROOT] = {"lpm6_root", sizeof(uint32_t), BP_SEG_CONTROL},
+	[BP_FT_LINES] = {"lpm_lines", BP_LPM_LINE_SIZE, BP_SEG_CONTROL},
 };
 
 static uint64_t bounded(uint32_t n)
@@ -68,7 +70,8 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
 		if (capacity[t] == 0 || capacity[t] > UINT32_MAX)
 			return false;
 	}
-	return capacity[BP_FT_CONTROL] == 1 && capacity[BP_FT_INTERFACES] == BP_MAX_INTERFACES &&
+	return capacity[BP_FT_CONTROL] == 1 && capacity[BP_FT_READERS] == 1 &&
+	       capacity[BP_FT_INTERFACES] == BP_MAX_INTERFACES &&
 	       capacity[BP_FT_NEXTHOPS] >= BP_NH_FIXED &&
 	       capacity[BP_FT_LPM4_ROOT] == (routes ? BP_LPM4_ROOT : 1) &&
 	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1);
@@ -81,6 +84,7 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 
 	*f = (struct bp_fib){
 		.control = address[BP_FT_CONTROL],
+		.readers = address[BP_FT_READERS],
 		.interfaces = address[BP_FT_INTERFACES],
 		.neighbours = address[BP_FT_NEIGHBOURS],
 		.neighbour_lines = (uint32_t)capacity[BP_FT_NEIGHBOURS],
@@ -101,11 +105,19 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 	f->max_routes = f->max_routes4 + f->max_routes6;
 }
 
-void bp_fib_init(struct bp_fib *f)
+void bp_fib_init_readers(struct bp_fib *f)
 {
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&f->control->seen[w], UINT64_MAX);
+		atomic_store(&f->readers->seen[w], UINT64_MAX);
+}
+
+void bp_fib_init_control(struct bp_fib *f)
+{
+	atomic_store(&f->control->epoch, 1);
+}
+
+void bp_fib_init_nexthops(struct bp_fib *f)
+{
 	for (uint32_t n = 0; n < BP_NH_FIXED; n++)
 		bp_nexthop_init_fixed(f, n);
-	atomic_store(&f->control->epoch, 1);
 }

@@ -4,16 +4,19 @@
 
 #include "config/config.h"
 #include "shm/fib.h"
+#include "shm/segment.h"
 
 /* How the forwarding tables lie in the segment. Called by shm/layout.c alone. */
 
 struct bp_table_shape {
 	const char *name;
 	uint64_t element_size;
+	unsigned part; /* BP_SEG_DATA ... */
 };
 
 enum {
 	BP_FT_CONTROL,
+	BP_FT_READERS,
 	BP_FT_INTERFACES,
 	BP_FT_NEIGHBOURS,
 	BP_FT_NEXTHOPS,
@@ -34,7 +37,10 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES]);
 /* Everything but hash_key. */
 void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 	const uint64_t capacity[BP_FIB_TABLES]);
-/* Of zeroed memory: what workers may rely on from the first moment. */
-void bp_fib_init(struct bp_fib *f);
+/* Of zeroed memory, each part by whoever may write it: what workers may rely on from the first
+ * moment. */
+void bp_fib_init_readers(struct bp_fib *f);
+void bp_fib_init_control(struct bp_fib *f);
+void bp_fib_init_nexthops(struct bp_fib *f);
 
 #endif

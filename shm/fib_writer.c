@@ -65,7 +65,7 @@ struct bp_fib_writer *bp_fib_writer_new(
 	if (!w)
 		goto no_memory;
 	w->f = f;
-	bp_epoch_init(&w->epoch, f->control, readers_gone, arg);
+	bp_epoch_init(&w->epoch, f, readers_gone, arg);
 	w->lpm = bp_lpm_writer_new(f, &w->epoch);
 	if (w->lpm && bp_neighbours_init(&w->neighbours, f, &w->epoch) &&
 		bp_nexthops_init(&w->nexthops, f, &w->epoch) &&

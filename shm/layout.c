@@ -16,7 +16,7 @@
 #include "shm/transform_shape.h"
 #include "shm/transform_writer.h"
 
-#define LAYOUT 4u /* of every element; raise it when a field changes its place or meaning */
+#define LAYOUT 5u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 
@@ -69,6 +69,8 @@ static uint64_t whole_lines(uint64_t bytes)
 
 enum table {
 	T_GLOBAL,
+	T_CONTROL,
+	T_SHARED,
 	T_COUNTERS,
 	T_PORT_STATS,
 	T_PORTS,
@@ -77,6 +79,7 @@ enum table {
 	T_RULE_STATS,
 	T_RULE_STATE,
 	T_ALARM_RING,
+	T_ALARM_TAIL,
 	T_ALARM_LOG,
 	T_FLOWS,
 	T_REASSEMBLY,
@@ -90,19 +93,22 @@ enum table {
 };
 
 static const struct bp_table_shape own_shape[T_FIB] = {
-	[T_GLOBAL] = {"global", sizeof(struct bp_shm_global)},
-	[T_COUNTERS] = {"counters", sizeof(struct bp_counters)},
-	[T_PORT_STATS] = {"port_stats", sizeof(struct bp_port_stats)},
-	[T_PORTS] = {"ports", sizeof(struct bp_port_info)},
-	[T_NODES] = {"nodes", sizeof(struct bp_node_info)},
-	[T_RULES] = {"rules", 1},
-	[T_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats)},
-	[T_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state)},
-	[T_ALARM_RING] = {"alarm_ring", 1},
-	[T_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log)},
-	[T_FLOWS] = {"flows", 1},
-	[T_REASSEMBLY] = {"reassembly", 1},
-	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row)},
+	[T_GLOBAL] = {"global", sizeof(struct bp_shm_global), BP_SEG_DATA},
+	[T_CONTROL] = {"control", sizeof(struct bp_shm_control), BP_SEG_CONTROL},
+	[T_SHARED] = {"shared", sizeof(struct bp_shm_shared), BP_SEG_SHARED},
+	[T_COUNTERS] = {"counters", sizeof(struct bp_counters), BP_SEG_DATA},
+	[T_PORT_STATS] = {"port_stats", sizeof(struct bp_port_stats), BP_SEG_DATA},
+	[T_PORTS] = {"ports", sizeof(struct bp_port_info), BP_SEG_DATA},
+	[T_NODES] = {"nodes", sizeof(struct bp_node_info), BP_SEG_DATA},
+	[T_RULES] = {"rules", 1, BP_SEG_CONTROL},
+	[T_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats), BP_SEG_DATA},
+	[T_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state), BP_SEG_DATA},
+	[T_ALARM_RING] = {"alarm_ring", 1, BP_SEG_DATA},
+	[T_ALARM_TAIL] = {"alarm_tail", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
+	[T_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log), BP_SEG_CONTROL},
+	[T_FLOWS] = {"flows", 1, BP_SEG_DATA},
+	[T_REASSEMBLY] = {"reassembly", 1, BP_SEG_DATA},
+	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row), BP_SEG_DATA},
 };
 
 static const struct bp_table_shape *shape(unsigned t)
@@ -138,7 +144,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	const uint64_t flows = whole_lines(at_least(m->enabled ? flow_bytes_per_worker : 0, 64));
 	const uint64_t reassembly = at_least(m->enabled ? m->carry_total / workers : 0, 128);
 
-	z[T_GLOBAL] = 1;
+	z[T_GLOBAL] = z[T_CONTROL] = z[T_SHARED] = 1;
 	z[T_COUNTERS] = workers + BP_COUNTER_ROWS_BESIDE;
 	z[T_PORT_STATS] = workers * BP_MAX_PORTS;
 	z[T_PORTS] = at_least(c->n_ports, 1);
@@ -147,6 +153,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_RULE_STATS] = workers * max_rules;
 	z[T_RULE_STATE] = bp_rule_state_len(states);
 	z[T_ALARM_RING] = times(workers, ring);
+	z[T_ALARM_TAIL] = workers;
 	z[T_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	z[T_FLOWS] = times(workers, flows);
 	z[T_REASSEMBLY] = times(workers, whole_lines(reassembly + BP_JOURNAL_BYTES));
@@ -167,7 +174,7 @@ unsigned bp_shm_specs(
 	capacities(c, flow_bytes_per_worker, z);
 	for (unsigned t = 0; t < TABLES; t++)
 		specs[t] = (struct bp_seg_spec){
-			shape(t)->name, shape(t)->element_size, z[t], version(t)};
+			shape(t)->name, shape(t)->element_size, z[t], version(t), shape(t)->part};
 	return TABLES;
 }
 
@@ -193,6 +200,7 @@ static int tables_find(
 static bool sizes_agree(const uint64_t *z)
 {
 	const uint64_t workers = z[T_PORT_STATS] / BP_MAX_PORTS;
+	const uint64_t ring = workers ? z[T_ALARM_RING] / workers - BP_RING_OVERHEAD : 0;
 
 	return workers > 0 && workers <= BP_MAX_WORKERS &&
 	       z[T_PORT_STATS] == workers * BP_MAX_PORTS &&
@@ -203,14 +211,15 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_RULE_STATS] % workers == 0 && z[T_RULE_STATS] / workers <= UINT32_MAX &&
 	       (z[T_RULE_STATE] & (z[T_RULE_STATE] - 1)) == 0 &&
 	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
-	       z[T_ALARM_RING] / workers >= BP_RING_OVERHEAD + ALARM_RING_MIN &&
-	       z[T_ALARM_LOG] == BP_ALARM_LOG_LEN && z[T_FLOWS] % workers == 0 &&
-	       z[T_REASSEMBLY] % workers == 0 && bp_fib_sizes_agree(z + T_FIB) &&
-	       bp_phd_sizes_agree(z + T_PHD, workers) && bp_agg_sizes_agree(z + T_AGG, workers) &&
+	       ring >= ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
+	       z[T_ALARM_TAIL] == workers && z[T_ALARM_LOG] == BP_ALARM_LOG_LEN &&
+	       z[T_FLOWS] % workers == 0 && z[T_REASSEMBLY] % workers == 0 &&
+	       bp_fib_sizes_agree(z + T_FIB) && bp_phd_sizes_agree(z + T_PHD, workers) &&
+	       bp_agg_sizes_agree(z + T_AGG, workers) &&
 	       bp_transform_sizes_agree(z + T_TRANSFORM, workers) && bp_lcl_sizes_agree(z + T_LCL);
 }
 
-static void key_fill(struct bp_shm *m)
+static void key_fill(const struct bp_shm *m, uint64_t key[2])
 {
 	/* replay must give the same bytes every time, and nobody else's data goes into its hashes
 	 */
@@ -218,18 +227,18 @@ static void key_fill(struct bp_shm *m)
 	struct timespec now;
 	ssize_t n;
 
-	memcpy(m->global->hash_key, fixed, sizeof(fixed));
+	memcpy(key, fixed, sizeof(fixed));
 	if (bp_segment_path(m->segment)[0] == '\0')
 		return;
 	do
-		n = getrandom(m->global->hash_key, sizeof(m->global->hash_key), 0);
+		n = getrandom(key, sizeof(fixed), 0);
 	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)sizeof(m->global->hash_key))
+	if (n == (ssize_t)sizeof(fixed))
 		return;
 	/* a kernel without getrandom(): still nothing that a remote device knows */
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	m->global->hash_key[0] = bp_mix64((uint64_t)now.tv_nsec ^ (uintptr_t)m->global);
-	m->global->hash_key[1] = bp_mix64((uint64_t)now.tv_sec ^ m->global->hash_key[0]);
+	key[0] = bp_mix64((uint64_t)now.tv_nsec ^ (uintptr_t)m->global);
+	key[1] = bp_mix64((uint64_t)now.tv_sec ^ key[0]);
 }
 
 /* Ids must go on increasing when the segment, and with it the last id, was lost. */
@@ -244,19 +253,51 @@ static uint64_t first_alarm_id(const struct bp_shm *m)
 }
 
 /* The memory is zero but for what a process left that died in here. */
-static void tables_init(void *arg)
+static void init_data(void *arg)
 {
 	struct bp_shm *m = arg;
 
-	key_fill(m);
-	atomic_store(&m->global->next_alarm_id, first_alarm_id(m));
+	key_fill(m, m->global->hash_key);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 		atomic_store(&m->global->rules_seen[w], UINT64_MAX);
-	for (unsigned w = 0; w < m->workers; w++)
-		bp_ring_init(bp_shm_ring(m, w), m->alarm_ring_stride - BP_RING_OVERHEAD);
-	bp_fib_init(&m->fib);
-	bp_phd_init(&m->phd);
+	bp_fib_init_readers(&m->fib);
 	bp_transform_init(&m->transform);
+}
+
+/* Records that another control plane's part told of as unread are not known any more. */
+static void init_control(void *arg)
+{
+	struct bp_shm *m = arg;
+
+	key_fill(m, m->control->hash_key);
+	for (unsigned w = 0; w < m->workers; w++)
+		bp_ring_release_all(bp_shm_ring(m, w));
+	for (unsigned w = 0; w < m->phd.workers; w++)
+		bp_ring_release_all(bp_phd_events(&m->phd, w));
+	bp_fib_init_control(&m->fib);
+}
+
+static void init_shared(void *arg)
+{
+	struct bp_shm *m = arg;
+
+	atomic_store(&m->shared->next_alarm_id, first_alarm_id(m));
+	bp_fib_init_nexthops(&m->fib);
+}
+
+static int initialise(struct bp_shm *m, char *err, size_t err_size)
+{
+	static void (*const init[BP_SEG_PARTS])(void *) = {
+		[BP_SEG_DATA] = init_data,
+		[BP_SEG_CONTROL] = init_control,
+		[BP_SEG_SHARED] = init_shared,
+	};
+
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		if (bp_segment_initialise(m->segment, p, init[p], m, err, err_size) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Whether what is in force can be trusted. Looks until it was not a reload that it saw. */
@@ -266,9 +307,9 @@ static bool rules_sound(const struct bp_shm *m)
 	bool valid;
 
 	do {
-		active = atomic_load(&m->global->rules_active);
+		active = atomic_load(&m->control->rules_active);
 		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
-	} while (!valid && active != atomic_load(&m->global->rules_active));
+	} while (!valid && active != atomic_load(&m->control->rules_active));
 	return valid;
 }
 
@@ -296,32 +337,31 @@ static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
 {
 	const char *path = bp_segment_path(m->segment);
 
-	for (unsigned w = 0; w < m->workers; w++) {
-		const uint64_t capacity = bp_shm_ring(m, w)->capacity;
-
-		if (capacity != m->alarm_ring_stride - BP_RING_OVERHEAD ||
-			(capacity & (capacity - 1)) != 0) {
-			snprintf(err, err_size,
-				"the alarm ring of worker %u in segment %s is damaged; stop "
-				"biplane and "
-				"remove the file",
-				w, path);
-			return -1;
-		}
-	}
-	if (!bp_phd_events_valid(&m->phd)) {
-		snprintf(err, err_size,
-			"the rings of events in segment %s are damaged; stop biplane and remove "
-			"the file",
-			path);
-		return -1;
-	}
 	if (!rules_sound(m) || !transform_sound(&m->transform)) {
 		snprintf(err, err_size,
 			"the rules in segment %s are damaged; stop biplane and remove the file",
 			path);
 		return -1;
 	}
+	return 0;
+}
+
+/* The views of the alarms' rings, and behind them memory for those of events. */
+static int rings_attach(
+	struct bp_shm *m, void *const *p, const uint64_t *z, char *err, size_t err_size)
+{
+	const uint64_t stride = z[T_ALARM_RING] / m->workers;
+	struct bp_ring_tail *tails = p[T_ALARM_TAIL];
+
+	m->alarm_ring = bp_segment_private(m->segment, 2 * m->workers * sizeof(*m->alarm_ring));
+	if (!m->alarm_ring) {
+		snprintf(err, err_size, "no memory for the rings of %u workers", m->workers);
+		return -1;
+	}
+	for (unsigned w = 0; w < m->workers; w++)
+		bp_ring_attach(&m->alarm_ring[w],
+			(struct bp_ring_data *)(void *)((uint8_t *)p[T_ALARM_RING] + w * stride),
+			&tails[w], stride - BP_RING_OVERHEAD);
 	return 0;
 }
 
@@ -344,6 +384,8 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 	*m = (struct bp_shm){
 		.segment = s,
 		.global = p[T_GLOBAL],
+		.control = p[T_CONTROL],
+		.shared = p[T_SHARED],
 		.counters = p[T_COUNTERS],
 		.counter_rows = (uint32_t)z[T_COUNTERS],
 		.workers = (uint32_t)z[T_COUNTERS] - BP_COUNTER_ROWS_BESIDE,
@@ -357,7 +399,6 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.rule_stats = p[T_RULE_STATS],
 		.rule_state = p[T_RULE_STATE],
 		.rule_state_len = z[T_RULE_STATE],
-		.alarm_ring = p[T_ALARM_RING],
 		.alarm_log = p[T_ALARM_LOG],
 		.flows = p[T_FLOWS],
 		.flows_len = z[T_FLOWS],
@@ -365,15 +406,16 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.reassembly_len = z[T_REASSEMBLY],
 	};
 	m->max_rules = (uint32_t)(z[T_RULE_STATS] / m->workers);
-	m->alarm_ring_stride = z[T_ALARM_RING] / m->workers;
+	if (rings_attach(m, p, z, err, err_size) != 0)
+		return -1;
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
-	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->workers);
+	bp_phd_map(&m->phd, p + T_PHD, z + T_PHD, m->alarm_ring + m->workers, m->workers);
 	bp_agg_map(&m->agg, p + T_AGG, z + T_AGG, m->workers);
 	bp_transform_map(&m->transform, p + T_TRANSFORM, z + T_TRANSFORM, m->workers);
 	bp_lcl_map(&m->lcl, p + T_LCL, z + T_LCL);
-	if (bp_segment_initialise(s, tables_init, m, err, err_size) != 0)
+	if (initialise(m, err, err_size) != 0)
 		return -1;
-	memcpy(m->fib.hash_key, m->global->hash_key, sizeof(m->fib.hash_key));
-	memcpy(m->phd.hash_key, m->global->hash_key, sizeof(m->phd.hash_key));
+	memcpy(m->fib.hash_key, m->control->hash_key, sizeof(m->fib.hash_key));
+	memcpy(m->phd.hash_key, m->control->hash_key, sizeof(m->phd.hash_key));
 	return contents_check(m, err, err_size);
 }

@@ -23,10 +23,13 @@
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
- * supervisor. Everybody may read.
+ * supervisor. Everybody may read. Tables of DP alone and of CP alone lie in files of their own,
+ * which the other plane cannot write.
  *
  *   table        writer        element
- *   global       see fields    struct bp_shm_global, one
+ *   global       DP            struct bp_shm_global, one
+ *   control      CP            struct bp_shm_control, one
+ *   shared       see fields    struct bp_shm_shared, one
  *   counters     DP            struct bp_counters, one per worker, then the exception thread's, the
  *                              last the main thread's
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
@@ -36,7 +39,8 @@
  *   rules        CP            two banks of an image, see shm/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
- *   alarm_ring   DP worker     byte rings, one per worker; CP moves the tail
+ *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
+ *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
  *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
  *   reassembly   DP worker     what inspection keeps of streams (element: one byte; dataplane/mqtt)
@@ -47,12 +51,21 @@
  *   lcl ...      see there     LCL scheduling: shm/lcl.h
  */
 
-/* Seconds-stamped life signs and one-word facts. Each field names its writer. */
+/* Heartbeats and one-word facts of the data plane. */
 struct bp_shm_global {
 	/* DP main */
 	_Atomic uint64_t dp_pid, dp_started_ns, dp_heartbeat_ns;
 	_Atomic uint32_t dp_workers, dp_ports;
-	/* CP */
+	/* Whoever creates it: key of the hashes of the data plane's tables */
+	uint64_t hash_key[2];
+	/* DP worker w: the last value of rules_active with which it began a graph walk. A worker
+	 * that is not running holds UINT64_MAX. CP waits for all before it writes the other bank.
+	 */
+	_Atomic uint64_t rules_seen[BP_MAX_WORKERS];
+};
+
+/* The control plane's. */
+struct bp_shm_control {
 	_Atomic uint64_t cp_pid, cp_started_ns, cp_heartbeat_ns;
 	_Atomic uint64_t cp_alarms_read, cp_alarms_acked, cp_alarms_spooled, cp_alarms_unspooled;
 	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid,
@@ -68,20 +81,19 @@ struct bp_shm_global {
 	_Atomic uint64_t cp_sync_overruns;   /* times that events were lost (ENOBUFS) */
 	_Atomic uint64_t cp_sync_loaded_ns;  /* duration of the last load, from the request on */
 	_Atomic uint64_t cp_sync_probes;     /* neighbours that the kernel was asked to probe */
+	/* Whoever creates it: key of the hashes of the control plane's tables */
+	uint64_t hash_key[2];
+	/* The bank of `rules` that is in force: generation << 1 | bank. CP stores with release. */
+	_Atomic uint64_t rules_active;
+};
+
+struct bp_shm_shared {
 	/* RUN */
 	_Atomic uint32_t run_dp_restarts, run_cp_restarts;
 	_Atomic uint64_t run_pid;
 	/* DP workers: the next alarm's id, fetched and added; CP raises it above the spool's last
 	 */
 	_Atomic uint64_t next_alarm_id;
-	/* Whoever creates the segment: key of the hashes that live in it */
-	uint64_t hash_key[2];
-	/* The bank of `rules` that is in force: generation << 1 | bank. CP stores with release. */
-	_Atomic uint64_t rules_active;
-	/* DP worker w: the last value of rules_active with which it began a graph walk. A worker
-	 * that is not running holds UINT64_MAX. CP waits for all before it writes the other bank.
-	 */
-	_Atomic uint64_t rules_seen[BP_MAX_WORKERS];
 };
 
 struct bp_port_stats {
@@ -141,7 +153,7 @@ struct bp_alarm_log {
  * without a port or bridge that routes the forwarding tables are, and so is what is for health
  * devices without a phd section, for aggregation, for transformation and for LCL scheduling.
  */
-#define BP_SHM_SPECS_MAX 48
+#define BP_SHM_SPECS_MAX 56
 unsigned bp_shm_specs(
 	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
 
@@ -149,6 +161,8 @@ unsigned bp_shm_specs(
 struct bp_shm {
 	struct bp_segment *segment;
 	struct bp_shm_global *global;
+	struct bp_shm_control *control;
+	struct bp_shm_shared *shared;
 	struct bp_counters *counters;
 	struct bp_port_stats *port_stats;
 	struct bp_port_info *ports;
@@ -161,8 +175,7 @@ struct bp_shm {
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
-	uint8_t *alarm_ring; /* worker w: alarm_ring + w * alarm_ring_stride, a struct bp_ring */
-	uint64_t alarm_ring_stride;
+	struct bp_ring *alarm_ring; /* [workers]; this process's view */
 	struct bp_alarm_log *alarm_log;
 	uint8_t *flows;
 	uint64_t flows_len;
@@ -203,7 +216,7 @@ static inline uint64_t bp_shm_counter(const struct bp_shm *m, enum bp_counter c)
 }
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {
-	return (struct bp_ring *)(m->alarm_ring + worker * m->alarm_ring_stride);
+	return &m->alarm_ring[worker];
 }
 static inline const struct bp_ruleset *bp_shm_rules(const struct bp_shm *m, uint64_t active)
 {

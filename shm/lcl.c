@@ -5,9 +5,9 @@
 #include "shm/plan.h"
 
 const struct bp_table_shape bp_lcl_shape[BP_LCL_TABLES] = {
-	[BP_LT_PLAN] = {"lcl_plan", sizeof(struct bp_lcl_plan)},
-	[BP_LT_PORTS] = {"lcl_ports", sizeof(struct bp_lcl_port_stats)},
-	[BP_LT_FLOWS] = {"lcl_flows", sizeof(struct bp_lcl_flow_stats)},
+	[BP_LT_PLAN] = {"lcl_plan", sizeof(struct bp_lcl_plan), BP_SEG_CONTROL},
+	[BP_LT_PORTS] = {"lcl_ports", sizeof(struct bp_lcl_port_stats), BP_SEG_DATA},
+	[BP_LT_FLOWS] = {"lcl_flows", sizeof(struct bp_lcl_flow_stats), BP_SEG_DATA},
 };
 
 void bp_lcl_capacities(const struct bp_config *c, uint64_t capacity[BP_LCL_TABLES])

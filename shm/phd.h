@@ -21,13 +21,14 @@
  * (bp_phd_writer_new).
  *
  *   table         writer       element
- *   phd           see fields   struct bp_phd_control, one
+ *   phd           CP           struct bp_phd_control, one
  *   phd_tags      CP           struct bp_phd_group: the tags of 15 sessions
  *   phd_sessions  CP, workers  struct bp_phd_session, 15 a group; they never move
  *   phd_layouts   CP           struct bp_phd_layout in BP_PHD_LAYOUT_SIZE bytes (element: one line)
  *   phd_ids       DP worker    struct bp_phd_ids, one a worker (element: one line)
  *   phd_events    DP worker    byte rings (shm/ring.h) of struct bp_phd_event_record, one a worker,
- *                              of BP_PHD_EVENTS bytes of data; CP moves the tail
+ *                              of BP_PHD_EVENTS bytes of data
+ *   phd_event_tails  CP        struct bp_ring_tail, one a worker
  *   phd_status    CP           struct bp_phd_status, one: what `show planes` tells
  *
  * Without a section phd each has one element, and none is to be used: bp_phd_tables.n_slots is 0.
@@ -220,9 +221,8 @@ struct bp_phd_tables {
 	uint32_t max_sessions;           /* four fifths of the slots */
 	uint8_t *layouts;
 	uint32_t max_layouts;
-	struct bp_phd_ids *ids; /* [workers] */
-	uint8_t *events;        /* worker w: events + w * events_stride, a struct bp_ring */
-	uint64_t events_stride;
+	struct bp_phd_ids *ids;       /* [workers] */
+	struct bp_ring *events;       /* [workers]; this process's view */
 	struct bp_phd_status *status; /* also without sessions; all 0 then */
 	uint32_t workers;
 	uint64_t hash_key[2];
@@ -311,7 +311,7 @@ uint64_t bp_phd_plan_read(const struct bp_phd_tables *t, struct bp_phd_plan *out
 
 static inline struct bp_ring *bp_phd_events(const struct bp_phd_tables *t, unsigned worker)
 {
-	return (struct bp_ring *)(t->events + worker * t->events_stride);
+	return &t->events[worker];
 }
 
 #endif

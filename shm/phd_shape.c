@@ -11,13 +11,14 @@
 #define IDS_LINES (sizeof(struct bp_phd_ids) / LINE)
 
 const struct bp_table_shape bp_phd_shape[BP_PHD_TABLES] = {
-	[BP_PT_CONTROL] = {"phd", sizeof(struct bp_phd_control)},
-	[BP_PT_TAGS] = {"phd_tags", sizeof(struct bp_phd_group)},
-	[BP_PT_SESSIONS] = {"phd_sessions", sizeof(struct bp_phd_session)},
-	[BP_PT_LAYOUTS] = {"phd_layouts", LINE},
-	[BP_PT_IDS] = {"phd_ids", LINE},
-	[BP_PT_EVENTS] = {"phd_events", 1},
-	[BP_PT_STATUS] = {"phd_status", sizeof(struct bp_phd_status)},
+	[BP_PT_CONTROL] = {"phd", sizeof(struct bp_phd_control), BP_SEG_CONTROL},
+	[BP_PT_TAGS] = {"phd_tags", sizeof(struct bp_phd_group), BP_SEG_CONTROL},
+	[BP_PT_SESSIONS] = {"phd_sessions", sizeof(struct bp_phd_session), BP_SEG_SHARED},
+	[BP_PT_LAYOUTS] = {"phd_layouts", LINE, BP_SEG_CONTROL},
+	[BP_PT_IDS] = {"phd_ids", LINE, BP_SEG_DATA},
+	[BP_PT_EVENTS] = {"phd_events", 1, BP_SEG_DATA},
+	[BP_PT_EVENT_TAILS] = {"phd_event_tails", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
+	[BP_PT_STATUS] = {"phd_status", sizeof(struct bp_phd_status), BP_SEG_CONTROL},
 };
 
 static uint64_t bounded(uint32_t n, uint32_t most)
@@ -41,6 +42,7 @@ void bp_phd_capacities(const struct bp_config *c, uint64_t capacity[BP_PHD_TABLE
 	capacity[BP_PT_LAYOUTS] = bounded(c->phd.layouts, LAYOUTS_MAX) * LAYOUT_LINES;
 	capacity[BP_PT_IDS] = workers * IDS_LINES;
 	capacity[BP_PT_EVENTS] = workers * (BP_RING_OVERHEAD + BP_PHD_EVENTS);
+	capacity[BP_PT_EVENT_TAILS] = workers;
 }
 
 static bool has_sessions(const uint64_t capacity[BP_PHD_TABLES])
@@ -65,19 +67,23 @@ bool bp_phd_sizes_agree(const uint64_t capacity[BP_PHD_TABLES], uint64_t workers
 	       capacity[BP_PT_LAYOUTS] <= LAYOUTS_MAX * LAYOUT_LINES &&
 	       capacity[BP_PT_LAYOUTS] % LAYOUT_LINES == 0 &&
 	       capacity[BP_PT_IDS] == workers * IDS_LINES &&
-	       capacity[BP_PT_EVENTS] == workers * (BP_RING_OVERHEAD + BP_PHD_EVENTS);
+	       capacity[BP_PT_EVENTS] == workers * (BP_RING_OVERHEAD + BP_PHD_EVENTS) &&
+	       capacity[BP_PT_EVENT_TAILS] == workers;
 }
 
 void bp_phd_map(struct bp_phd_tables *t, void *const address[BP_PHD_TABLES],
-	const uint64_t capacity[BP_PHD_TABLES], uint32_t workers)
+	const uint64_t capacity[BP_PHD_TABLES], struct bp_ring *events, uint32_t workers)
 {
+	const uint64_t stride = BP_RING_OVERHEAD + BP_PHD_EVENTS;
+	uint8_t *const data = address[BP_PT_EVENTS];
+	struct bp_ring_tail *const tails = address[BP_PT_EVENT_TAILS];
+
 	*t = (struct bp_phd_tables){
 		.control = address[BP_PT_CONTROL],
 		.groups = address[BP_PT_TAGS],
 		.sessions = address[BP_PT_SESSIONS],
 		.layouts = address[BP_PT_LAYOUTS],
 		.ids = address[BP_PT_IDS],
-		.events = address[BP_PT_EVENTS],
 		.status = address[BP_PT_STATUS],
 	};
 	if (!has_sessions(capacity))
@@ -87,20 +93,8 @@ void bp_phd_map(struct bp_phd_tables *t, void *const address[BP_PHD_TABLES],
 	t->max_sessions = (uint32_t)((uint64_t)t->n_slots * 4 / 5);
 	t->max_layouts = (uint32_t)(capacity[BP_PT_LAYOUTS] / LAYOUT_LINES);
 	t->workers = workers;
-	t->events_stride = BP_RING_OVERHEAD + BP_PHD_EVENTS;
-}
-
-void bp_phd_init(struct bp_phd_tables *t)
-{
-	for (unsigned w = 0; w < t->workers; w++)
-		bp_ring_init(bp_phd_events(t, w), BP_PHD_EVENTS);
-}
-
-bool bp_phd_events_valid(const struct bp_phd_tables *t)
-{
-	for (unsigned w = 0; w < t->workers; w++) {
-		if (bp_phd_events(t, w)->capacity != BP_PHD_EVENTS)
-			return false;
-	}
-	return true;
+	t->events = events;
+	for (unsigned w = 0; w < workers; w++)
+		bp_ring_attach(&events[w], (struct bp_ring_data *)(void *)(data + w * stride),
+			&tails[w], BP_PHD_EVENTS);
 }

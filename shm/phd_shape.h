@@ -15,6 +15,7 @@ enum {
 	BP_PT_LAYOUTS,
 	BP_PT_IDS,
 	BP_PT_EVENTS,
+	BP_PT_EVENT_TAILS,
 	BP_PT_STATUS,
 	BP_PHD_TABLES,
 };
@@ -25,12 +26,9 @@ void bp_phd_capacities(const struct bp_config *c, uint64_t capacity[BP_PHD_TABLE
 /* Of a segment that somebody else made, for so many workers: whether its capacities are possible.
  */
 bool bp_phd_sizes_agree(const uint64_t capacity[BP_PHD_TABLES], uint64_t workers);
-/* Everything but hash_key. */
+/* Everything but hash_key. `events`: memory of this process for as many rings as there are workers,
+ * which is filled. */
 void bp_phd_map(struct bp_phd_tables *t, void *const address[BP_PHD_TABLES],
-	const uint64_t capacity[BP_PHD_TABLES], uint32_t workers);
-/* Of zeroed memory: what workers may rely on from the first moment. */
-void bp_phd_init(struct bp_phd_tables *t);
-/* Whether the rings are what they were made as. */
-bool bp_phd_events_valid(const struct bp_phd_tables *t);
+	const uint64_t capacity[BP_PHD_TABLES], struct bp_ring *events, uint32_t workers);
 
 #endif

@@ -299,7 +299,7 @@ void bp_phd_writer_settle(struct bp_phd_writer *w)
 	bp_phd_layouts_settle(w);
 }
 
-struct bp_phd_writer *bp_phd_writer_new(struct bp_phd_tables *t, struct bp_fib_control *epochs,
+struct bp_phd_writer *bp_phd_writer_new(struct bp_phd_tables *t, const struct bp_fib *epochs,
 	bool (*readers_gone)(void *arg), void *arg, char *err, size_t err_size)
 {
 	struct bp_phd_writer *w = calloc(1, sizeof(*w));

@@ -2,19 +2,19 @@
 #ifndef BP_SHM_PHD_WRITER_H
 #define BP_SHM_PHD_WRITER_H
 
+#include "shm/fib.h"
 #include "shm/phd.h"
 
 /* The one writer of the session tables: the control plane, or replay. One thread at a time. */
 
 struct bp_phd_writer;
-struct bp_fib_control;
 
 /*
  * Takes the tables over: what lies there stays, and what an earlier writer left half done is mended
  * (counted in control->repairs). Slots and layouts are reused after all workers have passed
  * (shm/epoch.h): `epochs`, `readers_gone` and `arg` as for bp_epoch_init(). NULL with a sentence.
  */
-struct bp_phd_writer *bp_phd_writer_new(struct bp_phd_tables *t, struct bp_fib_control *epochs,
+struct bp_phd_writer *bp_phd_writer_new(struct bp_phd_tables *t, const struct bp_fib *epochs,
 	bool (*readers_gone)(void *arg), void *arg, char *err, size_t err_size);
 void bp_phd_writer_free(struct bp_phd_writer *w); /* the tables stay */
 

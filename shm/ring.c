@@ -36,12 +36,14 @@ uint64_t bp_ring_capacity(uint64_t bytes)
 	return c;
 }
 
-void bp_ring_init(struct bp_ring *r, uint64_t capacity)
+void bp_ring_attach(struct bp_ring *r, struct bp_ring_data *shared, struct bp_ring_tail *reader,
+	uint64_t capacity)
 {
-	r->capacity = capacity;
-	r->writer_tail = 0;
-	atomic_store_explicit(&r->tail, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->head, 0, memory_order_release);
+	*r = (struct bp_ring){
+		.capacity = capacity, .shared = shared, .reader = reader, .data = shared->data};
+	/* rounded: a head that someone damaged must not make us write across the end */
+	r->head = (atomic_load_explicit(&shared->head, memory_order_relaxed) + 7) & ~7ull;
+	r->seen_tail = r->head - capacity; /* full, until the reader's was seen */
 }
 
 uint32_t bp_ring_record_max(const struct bp_ring *r)
@@ -53,7 +55,28 @@ uint32_t bp_ring_record_max(const struct bp_ring *r)
 
 uint64_t bp_ring_head(const struct bp_ring *r)
 {
-	return atomic_load_explicit(&r->head, memory_order_relaxed);
+	return r->head;
+}
+
+/* Looks at the reader's position again. False: there is no room for what would end there. */
+static bool tail_look(struct bp_ring *r, uint64_t end)
+{
+	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);
+
+	if (r->head - tail > r->capacity) { /* before what is there, or beyond it */
+		r->bad_tails++;
+		return false;
+	}
+	r->seen_tail = tail;
+	return end - tail <= r->capacity;
+}
+
+uint64_t bp_ring_bad_tails(struct bp_ring *r)
+{
+	const uint64_t n = r->bad_tails;
+
+	r->bad_tails = 0;
+	return n;
 }
 
 void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark)
@@ -64,8 +87,7 @@ void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark)
 void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t last, uint32_t size, uint64_t *mark)
 {
 	const uint64_t capacity = r->capacity;
-	/* rounded: a head that someone damaged must not make us write across the end */
-	uint64_t head = (last + 7) & ~7ull;
+	const uint64_t head = (last + 7) & ~7ull;
 	const uint64_t offset = head & (capacity - 1);
 	const uint64_t left = capacity - offset;
 	const uint64_t need = room_of(size);
@@ -75,11 +97,8 @@ void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t last, uint32_t size, ui
 
 	if (size > bp_ring_record_max(r))
 		return NULL;
-	if (end - r->writer_tail > capacity) {
-		r->writer_tail = atomic_load_explicit(&r->tail, memory_order_acquire);
-		if (end - r->writer_tail > capacity)
-			return NULL;
-	}
+	if (end - r->seen_tail > capacity && !tail_look(r, end))
+		return NULL;
 	rec = record_at(r, offset);
 	if (skip) {
 		atomic_store_explicit(&rec->size, SKIP, memory_order_relaxed);
@@ -92,7 +111,8 @@ void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t last, uint32_t size, ui
 
 void bp_ring_commit(struct bp_ring *r, uint64_t mark)
 {
-	atomic_store_explicit(&r->head, mark, memory_order_release);
+	r->head = mark;
+	atomic_store_explicit(&r->shared->head, mark, memory_order_release);
 }
 
 /* Bytes that the record at `cursor` takes when `avail` bytes are there, or 0 when it can't be. */
@@ -116,7 +136,7 @@ static uint64_t record_extent(struct bp_ring *r, uint64_t cursor, uint64_t avail
 
 const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size)
 {
-	const uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	const uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
 	uint64_t at = *cursor;
 	uint64_t extent;
 	uint32_t n;
@@ -140,18 +160,23 @@ const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size)
 
 void bp_ring_release(struct bp_ring *r, uint64_t cursor)
 {
-	atomic_store_explicit(&r->tail, cursor, memory_order_release);
+	atomic_store_explicit(&r->reader->tail, cursor, memory_order_release);
+}
+
+void bp_ring_release_all(struct bp_ring *r)
+{
+	bp_ring_release(r, atomic_load_explicit(&r->shared->head, memory_order_acquire));
 }
 
 uint64_t bp_ring_tail(const struct bp_ring *r)
 {
-	return atomic_load_explicit(&r->tail, memory_order_acquire);
+	return atomic_load_explicit(&r->reader->tail, memory_order_acquire);
 }
 
 uint64_t bp_ring_used(const struct bp_ring *r)
 {
-	const uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
-	const uint64_t used = atomic_load_explicit(&r->head, memory_order_acquire) - tail;
+	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);
+	const uint64_t used = atomic_load_explicit(&r->shared->head, memory_order_acquire) - tail;
 
 	return used <= r->capacity ? used : r->capacity;
 }

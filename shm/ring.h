@@ -10,25 +10,44 @@
 /*
  * A ring of records of any length for one writer and one reader in different processes. The writer
  * never waits: no room is an answer. Either side may be killed at any instruction: a record becomes
- * visible, or its room free, by one store. Lies in the segment; capacity is a power of two.
+ * visible, or its room free, by one store.
  *
  * The reader may read ahead of the tail with its own cursor and move the tail later, when what it
  * read is safe elsewhere: until then a restarted reader sees it again.
+ *
+ * What the writer writes and what the reader writes lie in different parts of the segment. The
+ * writer goes by a position of its own, which no other process can change, and takes the reader's
+ * for no more than a hint: one that cannot be leaves the ring full until the reader stores a right
+ * one, and is counted.
  */
-struct bp_ring {
-	uint64_t capacity; /* bytes of data */
-	uint8_t pad0[56];
+struct bp_ring_data {
 	_Atomic uint64_t head; /* writer: end of what is complete; counts bytes, never wraps */
-	uint64_t writer_tail;  /* writer's last look at tail, to load the shared one rarely */
-	uint8_t pad1[48];
-	_Atomic uint64_t tail; /* reader: start of what it still needs */
-	uint8_t pad2[56];
+	uint8_t pad[56];
 	uint8_t data[];
 };
+struct bp_ring_tail {
+	_Atomic uint64_t tail; /* reader: start of what it still needs */
+	uint8_t pad[56];
+};
 
-#define BP_RING_OVERHEAD sizeof(struct bp_ring)
+/* A process's view of a ring. */
+struct bp_ring {
+	uint64_t capacity; /* bytes of data, a power of two */
+	struct bp_ring_data *shared;
+	struct bp_ring_tail *reader;
+	uint8_t *data;
+	/* the writer's own */
+	uint64_t head;      /* end of what is complete */
+	uint64_t seen_tail; /* its last look at tail, to load the shared one rarely */
+	uint64_t bad_tails; /* tails that could not be, since they were asked for */
+	uint64_t pad;
+} __attribute__((aligned(64)));
 
-void bp_ring_init(struct bp_ring *r, uint64_t capacity);
+#define BP_RING_OVERHEAD sizeof(struct bp_ring_data)
+
+/* The view of a ring that lies there; the writer goes on where the one before it ended. */
+void bp_ring_attach(struct bp_ring *r, struct bp_ring_data *shared, struct bp_ring_tail *reader,
+	uint64_t capacity);
 /* Bytes to set aside for a ring of at least `bytes` data: rounded up to a power of two. */
 uint64_t bp_ring_capacity(uint64_t bytes);
 
@@ -42,6 +61,8 @@ void bp_ring_commit(struct bp_ring *r, uint64_t mark);
  * once. */
 void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t end, uint32_t size, uint64_t *mark);
 uint64_t bp_ring_head(const struct bp_ring *r);
+/* How often the reader's position could not be, since this was asked last. */
+uint64_t bp_ring_bad_tails(struct bp_ring *r);
 /* The largest record it takes. */
 uint32_t bp_ring_record_max(const struct bp_ring *r);
 
@@ -52,6 +73,8 @@ uint32_t bp_ring_record_max(const struct bp_ring *r);
  */
 const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size);
 void bp_ring_release(struct bp_ring *r, uint64_t cursor); /* tail = cursor */
+/* What is in it is done with. */
+void bp_ring_release_all(struct bp_ring *r);
 uint64_t bp_ring_tail(const struct bp_ring *r);
 uint64_t bp_ring_used(const struct bp_ring *r);
 

@@ -8,15 +8,23 @@
 #include <stdatomic.h>
 
 /*
- * The segment in which the planes meet: one file in hugetlbfs (a plain shared-memory file where
- * there are no hugepages), mapped at any address by any number of processes. It holds a header, a
- * directory of named tables and the tables; offsets only, no pointers. It outlives the processes.
+ * The segment in which the planes meet: three files in hugetlbfs (plain shared-memory files where
+ * there are no hugepages), mapped at any address by any number of processes. Each file holds a
+ * header, a directory of named tables and the tables; offsets only, no pointers. It outlives the
+ * processes.
+ *
+ * A file is what one plane writes, so that neither plane can damage what the other one relies on: a
+ * process maps the parts that it does not write read-only. What both planes write is a part of its
+ * own, and neither plane follows an index or a length in it without a bound.
  */
 
 #define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
-#define BP_SEG_ABI 5u
+#define BP_SEG_ABI 6u
 #define BP_SEG_TABLES_MAX 64
 #define BP_SEG_TABLE_NAME 32
+
+/* Parts: whose tables they are. */
+enum { BP_SEG_DATA, BP_SEG_CONTROL, BP_SEG_SHARED, BP_SEG_PARTS };
 
 struct bp_seg_table {
 	char name[BP_SEG_TABLE_NAME];
@@ -30,24 +38,33 @@ struct bp_seg_table {
 struct bp_seg_spec {
 	const char *name;
 	uint64_t element_size, capacity, version;
+	unsigned part; /* BP_SEG_DATA ... */
 };
+
+/* How a process opens a segment. */
+#define BP_SEG_OWNER 1u        /* replaces parts that are not what they must be */
+#define BP_SEG_READ_DATA 2u    /* does not write the data plane's part */
+#define BP_SEG_READ_CONTROL 4u /* does not write the control plane's part */
 
 struct bp_segment; /* a process's mapping */
 
 /*
- * Opens the segment `name`, creating it when it does not exist. `specs` says what must be in it: an
- * existing segment with other magic, ABI version or any different spec is replaced by a fresh one
- * when `owner` is true (old mappings stay valid for who has them), else refused. Creation is
+ * Opens the segment `name`, creating the parts that do not exist. `specs` says what must be in it:
+ * an existing part with other magic, ABI version or any different spec is replaced by a fresh one
+ * when `how` has BP_SEG_OWNER (old mappings stay valid for who has them), else refused. Creation is
  * atomic: nobody ever sees half a header. hugepage_dir NULL or not usable, or without enough free
  * pages: the file is made in fallback_dir (NULL: /dev/shm). All its memory is there when this
  * returns, so that no later access can fail for want of a page. Returns NULL with a sentence in
- * err.
+ * err. A part without tables has no file.
  *
- * The file is DIR/biplane-NAME.seg, found in hugepage_dir first. Creating, replacing and removing
- * are serialised by a lock on fallback_dir/biplane-NAME.lock.
+ * The files are DIR/biplane-NAME.seg, .seg-control and .seg-shared, found in hugepage_dir first.
+ * Creating, replacing and removing are serialised by a lock on fallback_dir/biplane-NAME.lock.
+ *
+ * A part that was created by this call can be written until bp_segment_initialise(), whatever `how`
+ * says.
  */
 struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
-	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, bool owner,
+	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, unsigned how,
 	char *err, size_t err_size);
 /* Opens what exists, whatever its tables; for `biplane show`. Read only. */
 struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
@@ -56,25 +73,33 @@ struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
 struct bp_segment *bp_segment_anonymous(
 	const struct bp_seg_spec *specs, unsigned n_specs, char *err, size_t err_size);
 void bp_segment_close(struct bp_segment *s); /* unmaps; the file stays */
+/* Zeroed memory of this process alone, aligned to cache lines, until the segment is closed. NULL:
+ * there is none. */
+void *bp_segment_private(struct bp_segment *s, size_t size);
 /* Removes the file, wherever it is. Returns 0, or -1 with errno (ENOENT: there was none). */
 int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fallback_dir);
 
 /*
- * Runs init(arg) once in the segment's life: whoever comes first runs it, under the segment's lock,
- * and nobody's call returns before it has run to its end. (A process that dies in init has not run
- * it.) Returns 0, or -1 with a sentence, also when `s` is read only and nobody has run it yet.
+ * Runs init(arg) once in a part's life: whoever comes first of those who may write it runs it,
+ * under the segment's lock, and no call of theirs returns before it has run to its end. (A process
+ * that dies in init has not run it.) Returns 0, or -1 with a sentence, also when `s` writes no part
+ * at all and nobody has run it yet. A part that the process does not write is read-only from then
+ * on.
  */
-int bp_segment_initialise(
-	struct bp_segment *s, void (*init)(void *arg), void *arg, char *err, size_t err_size);
+int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void *arg), void *arg,
+	char *err, size_t err_size);
 
 /* NULL when there is no such table or its element size or version differ. */
 void *bp_segment_table(struct bp_segment *s, const char *name, uint64_t element_size,
 	uint64_t version, uint64_t *capacity);
-/* Whether the opener created it afresh, and whether it lies on hugepages; its path and size. */
+/* Whether the opener created a part of it afresh, and whether all of it lies on hugepages; the path
+ * of its data plane's part, and the size of all. */
 bool bp_segment_fresh(const struct bp_segment *s);
 bool bp_segment_huge(const struct bp_segment *s);
 const char *bp_segment_path(const struct bp_segment *s);
 uint64_t bp_segment_size(const struct bp_segment *s);
+/* "" when there is no such part, or the segment is anonymous. */
+const char *bp_segment_part_path(const struct bp_segment *s, unsigned part);
 
 /* The first mounted hugetlbfs, or NULL. Static storage. */
 const char *bp_hugepage_dir(void);

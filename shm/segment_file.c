@@ -20,7 +20,11 @@
 #define NAME_MAX_LEN 64
 #define MODE 0660 /* planes may run as two users of one group */
 /* Between two users with directories of their own: who may enter the segment's may read it. */
+#define DATA_MODE 0644
 #define SHARED_MODE 0664
+
+static const char *const suffix[BP_SEG_PARTS] = {
+	[BP_SEG_DATA] = "seg", [BP_SEG_CONTROL] = "seg-control", [BP_SEG_SHARED] = "seg-shared"};
 
 static bool is_hugetlbfs(const char *dir)
 {
@@ -49,12 +53,34 @@ const char *bp_hugepage_dir(void)
 	return found;
 }
 
+/* Room is left for what stands behind the name for a time. */
+static bool file_path(char *out, const char *dir, const char *name, const char *ending)
+{
+	return snprintf(out, PATH_MAX, "%s/biplane-%s.%s", dir, name, ending) < PATH_MAX - 16;
+}
+
+static bool place(
+	struct bp_seg_place *p, const char *name, const char *hugepage_dir, const char *runtime)
+{
+	char plain[PATH_MAX], huge[PATH_MAX];
+	const bool on_huge = is_hugetlbfs(hugepage_dir);
+
+	memset(p, 0, sizeof(*p));
+	if (!bp_data_dir(runtime, plain, sizeof(plain)) ||
+		(on_huge && !bp_huge_dir(hugepage_dir, runtime, huge, sizeof(huge))))
+		return false;
+	for (unsigned i = 0; i < BP_SEG_PARTS; i++) {
+		if (!file_path(p->plain[i], plain, name, suffix[i]) ||
+			(on_huge && !file_path(p->huge[i], huge, name, suffix[i])))
+			return false;
+	}
+	return file_path(p->lock, plain, name, "lock");
+}
+
 int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_dir,
 	const char *fallback_dir, char *err, size_t err_size)
 {
 	const size_t len = strlen(name);
-	const char *runtime = fallback_dir ? fallback_dir : BP_SEG_FALLBACK_DIR;
-	char plain[PATH_MAX], huge[PATH_MAX];
 
 	if (len == 0 || len > NAME_MAX_LEN || strchr(name, '/')) {
 		snprintf(err, err_size,
@@ -62,20 +88,11 @@ int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_
 			NAME_MAX_LEN);
 		return -1;
 	}
-	p->huge[0] = '\0';
-	if (!bp_data_dir(runtime, plain, sizeof(plain)) ||
-		(is_hugetlbfs(hugepage_dir) &&
-			(!bp_huge_dir(hugepage_dir, runtime, huge, sizeof(huge)) ||
-				snprintf(p->huge, sizeof(p->huge), "%s/biplane-%s.seg", huge,
-					name) >= PATH_MAX - 4)) ||
-		snprintf(p->plain, sizeof(p->plain), "%s/biplane-%s.seg", plain, name) >=
-			PATH_MAX - 4 ||
-		snprintf(p->lock, sizeof(p->lock), "%s/biplane-%s.lock", plain, name) >= PATH_MAX) {
-		snprintf(err, err_size,
-			"the path of segment %s is too long; use shorter directories", name);
-		return -1;
-	}
-	return 0;
+	if (place(p, name, hugepage_dir, fallback_dir ? fallback_dir : BP_SEG_FALLBACK_DIR))
+		return 0;
+	snprintf(
+		err, err_size, "the path of segment %s is too long; use shorter directories", name);
+	return -1;
 }
 
 /* Whether `path` still names the file that `fd` is open on. */
@@ -95,9 +112,10 @@ static void not_shared(const char *path, int e, char *err, size_t err_size)
 		path, strerror(e));
 }
 
-int bp_seg_share(const struct bp_seg_file *f, const char *lock, char *err, size_t err_size)
+int bp_seg_share(
+	const struct bp_seg_file *f, unsigned part, const char *lock, char *err, size_t err_size)
 {
-	int e = bp_control_share(f->fd, lock, SHARED_MODE);
+	int e = bp_control_share(f->fd, lock, part == BP_SEG_DATA ? DATA_MODE : SHARED_MODE);
 
 	if (e != 0)
 		not_shared("the segment", e, err, err_size);

@@ -7,14 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shm/segment.h"
+
 /* Where a segment's file lies, its lock, and the making of it. For shm/segment.c alone. */
 
 #define BP_SEG_FALLBACK_DIR "/dev/shm"
 
-/* The two places a segment may be in. */
+/* The two places that each part of a segment may be in. */
 struct bp_seg_place {
-	char huge[PATH_MAX]; /* "" when there is no usable hugetlbfs */
-	char plain[PATH_MAX];
+	char huge[BP_SEG_PARTS][PATH_MAX]; /* "" when there is no usable hugetlbfs */
+	char plain[BP_SEG_PARTS][PATH_MAX];
 	char lock[PATH_MAX];
 };
 /* Returns 0, or -1 with a sentence (name not usable, path too long). */
@@ -37,9 +39,11 @@ struct bp_seg_file {
 };
 int bp_seg_file_make(
 	struct bp_seg_file *f, const char *path, uint64_t size, char *err, size_t err_size);
-/* Lets the control plane's user write it, where that is another one: see shm/plane_dirs.h. `lock`:
- * the path of its lock. Returns 0; -1 with a sentence. */
-int bp_seg_share(const struct bp_seg_file *f, const char *lock, char *err, size_t err_size);
+/* Lets the control plane's user read the part, and write it unless it is the data plane's, where
+ * that is another user: see shm/plane_dirs.h. `lock`: the path of the segment's lock. Returns 0; -1
+ * with a sentence. */
+int bp_seg_share(
+	const struct bp_seg_file *f, unsigned part, const char *lock, char *err, size_t err_size);
 int bp_seg_file_publish(const char *path, char *err, size_t err_size);
 void bp_seg_file_discard(struct bp_seg_file *f, const char *path);
 

@@ -16,7 +16,8 @@
  * Coordinate transformation in the segment.
  *
  *   table             writer       element
- *   transform_head    see fields   struct bp_transform_head, one
+ *   transform_head    CP           struct bp_transform_head, one
+ *   transform_readers DP worker    struct bp_transform_readers, one
  *   transform_banks   CP           two banks, each laid out as struct bp_transform_bank says
  *   transform_rules   DP worker    struct bp_transform_rule_stats, [worker * BP_TRANSFORM_RULES_MAX
  * + rule] transform_stats   DP worker    struct bp_transform_source_stats, [worker * sources +
@@ -37,8 +38,10 @@ struct bp_transform_head {
 	_Atomic uint32_t next_uid; /* CP: of sources */
 	/* CP: matrices that a command or the loader has set, and those that were refused */
 	_Atomic uint64_t set, refused;
-	/* DP worker w: the value of `active` that it uses; UINT64_MAX: it runs not. As rules_seen.
-	 */
+};
+
+struct bp_transform_readers {
+	/* worker w: the value of `active` that it uses; UINT64_MAX: it runs not. As rules_seen. */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
 };
 
@@ -118,6 +121,7 @@ struct bp_transform_source_stats {
 
 struct bp_transform_tables {
 	struct bp_transform_head *head; /* NULL: no section transform */
+	struct bp_transform_readers *readers;
 	uint8_t *banks;
 	uint64_t bank_size;
 	struct bp_transform_rule_stats *rule_stats;

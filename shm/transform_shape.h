@@ -10,6 +10,7 @@
 
 enum {
 	BP_XT_HEAD,
+	BP_XT_READERS,
 	BP_XT_BANKS,
 	BP_XT_RULES,
 	BP_XT_STATS,

@@ -24,7 +24,7 @@ struct bp_phd_service_setup {
 	const struct bp_config *config; /* stays until bp_phd_service_configure() gives another */
 	struct bp_phd_tables *tables;
 	const struct bp_fib *fib; /* to know our interfaces by; NULL: all are ours */
-	struct bp_fib_control *epochs;
+	const struct bp_fib *epochs;
 	bool (*readers_gone)(void *arg); /* as for bp_epoch_init() */
 	void *readers;
 	uint8_t mac[6]; /* the system-id is made of it, where the file gives none */

@@ -134,7 +134,7 @@ static void replay(struct bp_sync *s)
 		bp_mirror_message(s->next, h, false);
 	s->next->replaying = false;
 	bp_sync_queue_free(&s->queue);
-	atomic_fetch_add_explicit(&s->to.global->cp_sync_events, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
 }
 
 /* All is known: it takes the place of what was. */
@@ -237,7 +237,7 @@ static void log_load(struct bp_sync *s, uint32_t swept)
 
 static void given(struct bp_sync *s)
 {
-	struct bp_shm_global *g = s->to.global;
+	struct bp_shm_control *g = s->to.control;
 	uint32_t swept;
 
 	s->phase = SYNC_FOLLOWING;

@@ -28,7 +28,7 @@ enum bp_sync_state bp_sync_state(const struct bp_sync *s)
 
 void bp_sync_show(struct bp_sync *s)
 {
-	struct bp_shm_global *g = s->to.global;
+	struct bp_shm_control *g = s->to.control;
 
 	if (s->mirror != NULL)
 		atomic_store_explicit(&g->cp_sync_unmirrored, (uint32_t)s->mirror->unmirrored,
@@ -194,7 +194,7 @@ void bp_sync_after(struct bp_sync *s)
 
 static void lost(struct bp_sync *s)
 {
-	atomic_fetch_add_explicit(&s->to.global->cp_sync_overruns, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->to.control->cp_sync_overruns, 1, memory_order_relaxed);
 	if (s->phase == SYNC_HOLDING || s->phase == SYNC_DRAINING)
 		return;
 	bp_log_limited(&s->log_overrun, BP_LOG_WARNING,
@@ -227,7 +227,7 @@ static void apply(struct bp_sync *s, size_t len)
 		bp_mirror_message(s->mirror, h, false);
 		n++;
 	}
-	atomic_fetch_add_explicit(&s->to.global->cp_sync_events, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
 }
 
 static void note_netconf(struct bp_sync *s, size_t len)
@@ -331,7 +331,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		s->netconf = true;
 	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
-	atomic_fetch_add_explicit(&s->to.global->cp_sync_probes, probes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->to.control->cp_sync_probes, probes, memory_order_relaxed);
 	/* what keepalive's requests were answered with is of no interest */
 	while (bp_netlink_receive(&s->requests) > 0)
 		;
@@ -418,7 +418,7 @@ void bp_sync_free(struct bp_sync *s)
 	bp_netlink_close(&s->events);
 	bp_netlink_close(&s->dumps);
 	bp_netlink_close(&s->requests);
-	atomic_store_explicit(&s->to.global->cp_sync_state, BP_SYNC_OFF, memory_order_release);
+	atomic_store_explicit(&s->to.control->cp_sync_state, BP_SYNC_OFF, memory_order_release);
 	free(s);
 }
 

@@ -32,10 +32,11 @@ enum bp_sync_state {
 /* Where the mirror goes; all of it stays the caller's. */
 struct bp_sync_to {
 	struct bp_fib_writer *writer;
-	const struct bp_fib *fib;         /* the writer's, to read its figures */
-	struct bp_shm_global *global;     /* its cp_sync_* fields are written */
-	const struct bp_port_info *ports; /* what the data plane says of its ports */
-	uint32_t n_ports;                 /* of those */
+	const struct bp_fib *fib;           /* the writer's, to read its figures */
+	const struct bp_shm_global *global; /* whether there is a data plane */
+	struct bp_shm_control *control;     /* its cp_sync_* fields are written */
+	const struct bp_port_info *ports;   /* what the data plane says of its ports */
+	uint32_t n_ports;                   /* of those */
 };
 
 /* Starts it; the loading goes on in the event loop. NULL with a sentence. */

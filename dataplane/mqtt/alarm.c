@@ -101,6 +101,7 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 		&mark);
 	if (a == NULL) {
 		bp_tally(in, BP_C_ALARM_RING_FULL);
+		in->counters->v[BP_C_SEGMENT_INVALID] += bp_ring_bad_tails(in->ring);
 		return;
 	}
 	memset(a, 0, sizeof(*a));

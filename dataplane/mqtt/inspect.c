@@ -35,7 +35,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->rule_state = shm->rule_state;
 	in->rule_state_len = shm->rule_state_len;
 	in->ring = bp_shm_ring(shm, worker);
-	in->next_alarm_id = &shm->global->next_alarm_id;
+	in->next_alarm_id = &shm->shared->next_alarm_id;
 	in->topic_key[0] = shm->global->hash_key[0];
 	in->topic_key[1] = shm->global->hash_key[1];
 	in->n_ports = m->n_ports;

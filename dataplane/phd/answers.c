@@ -56,6 +56,7 @@ bool bp_health_tell(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t t
 	e = bp_ring_reserve(w->health->events, sizeof(*e), &mark);
 	if (e == NULL) {
 		bp_count(w, BP_C_PHD_EVENTS_LOST, 1);
+		bp_count(w, BP_C_SEGMENT_INVALID, bp_ring_bad_tails(w->health->events));
 		return false;
 	}
 	bp_phd_token_open(token, &t);

@@ -85,7 +85,7 @@ static void set_rules(struct bp_transformer *t)
 void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 {
 	struct bp_transform_head *head = t->tables->head;
-	_Atomic uint64_t *seen = &head->seen[t->worker->index];
+	_Atomic uint64_t *seen = &t->tables->readers->seen[t->worker->index];
 	struct bp_transform_view view;
 
 	/* As bp_worker_take_rules() does, and for the same reason. */
@@ -158,7 +158,7 @@ void bp_transformer_leave(struct bp_transformer *t)
 	t->usual.valid = false; /* it names a rule of that bank */
 	t->active = 0;
 	atomic_store_explicit(
-		&t->tables->head->seen[t->worker->index], UINT64_MAX, memory_order_release);
+		&t->tables->readers->seen[t->worker->index], UINT64_MAX, memory_order_release);
 }
 
 void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)

@@ -457,9 +457,9 @@
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
 	X(NOT_INSPECTED_WORK, VALUE, "not_inspected_work_budget",                                  \
-		"not evaluated by all rules, or not searched: connection over work_budget")         \
+		"not evaluated by all rules, or not searched: connection over work_budget")        \
 	X(NOT_INSPECTED_WORKER, VALUE, "not_inspected_worker_budget",                              \
-		"not evaluated by all rules, or not searched: worker over worker_budget")           \
+		"not evaluated by all rules, or not searched: worker over worker_budget")          \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
 	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
 	X(STATE_EVICTED, VALUE, "state_evicted",                                                   \
@@ -495,7 +495,13 @@
 	X(WORKER_STUCK, TROUBLE, "worker_stuck",                                                   \
 		"times that a worker did not come back for trouble.worker_stuck")                  \
 	X(UNREAD_CONNECTIONS, TROUBLE, "connections_not_inspected",                                \
-		"times that connections passed unread for over trouble.not_inspected")
+		"times that connections passed unread for over trouble.not_inspected")             \
+	X(RULES_REFUSED, TROUBLE, "rules_refused",                                                 \
+		"generations of rules in the segment that were damaged and not taken")             \
+	X(SEGMENT_INVALID, TROUBLE, "segment_invalid",                                             \
+		"indexes and positions of the control plane's that were out of range")             \
+	X(SEGMENT_QUARANTINED, TROUBLE, "segment_quarantined",                                     \
+		"parts of the segment that were damaged, and set aside or mended")
 
 enum bp_counter_group {
 	BP_CG_MADE,

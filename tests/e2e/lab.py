@@ -41,6 +41,17 @@ def wait_until(what, condition, seconds=20, every=0.02):
         time.sleep(every)
 
 
+
+def segment_files(segment):
+    """The files of a segment, whose first is the data plane's: the control plane's, and what both write."""
+    return [Path(segment + end) for end in ("", "-control", "-shared")]
+
+
+def remove_segment(segment):
+    for f in segment_files(segment):
+        f.unlink(missing_ok=True)
+
+
 class Lab:
     def __init__(self, name=LAB_NAME):
         self.name = name
@@ -224,7 +235,7 @@ class Gateway:
         code, self.process = self.process.returncode, None
         # The segment outlives biplane, by design; the next test begins with a new one.
         if self.segment:
-            Path(self.segment).unlink(missing_ok=True)
+            remove_segment(self.segment)
         return code
 
     def dump(self, lines=60):

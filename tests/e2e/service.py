@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab import BIPLANE, ROOT, Gateway, wait_until
+from lab import BIPLANE, ROOT, Gateway, remove_segment, wait_until
 
 DATA, CONTROL, VIEWER, STRANGER = 64101, 64102, 64103, 64104
 LOOK = 64100  # the group biplane
@@ -189,7 +189,7 @@ class Service(Gateway):
         for m in self.manager.values():
             m.close()
         if self.segment:
-            Path(self.segment).unlink(missing_ok=True)
+            remove_segment(self.segment)
         for where, st in self.found:
             os.chown(where, st.st_uid, st.st_gid)
             where.chmod(st.st_mode & 0o7777)

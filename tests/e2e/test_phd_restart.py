@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import running_router
-from lab import BIPLANE, wait_until
+from lab import BIPLANE, remove_segment, wait_until
 from router_lab import RIGHT, only_biplane, own
 from test_phd import SIM
 
@@ -210,7 +210,7 @@ def killed(router):
     router.process.wait()
     router.process = None
     wait_until("the planes to be gone", lambda: not any(lives(pid) for pid in planes))
-    Path(router.segment).unlink()
+    remove_segment(router.segment)
     router.start()
 
 
@@ -229,7 +229,7 @@ def planes_killed(router):
     router.process.send_signal(signal.SIGSTOP)
     for pid in planes:
         os.kill(pid, signal.SIGKILL)
-    Path(router.segment).unlink()
+    remove_segment(router.segment)
     router.process.send_signal(signal.SIGCONT)
 
     def others():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import _gateways, config_for, overheat
-from lab import CLOUD, EDGE, MAC, wait_until
+from lab import CLOUD, EDGE, MAC, segment_files, wait_until
 from peers import Expected, Publisher, digest
 from service import CONTROL, DATA, LOOK, STRANGER, VIEWER, Service, drop_in, unit
 
@@ -78,7 +78,8 @@ def test_who_may_look(service):
     assert seen.returncode == 0, seen.stdout
     assert [p["alive"] for p in json.loads(seen.stdout)["planes"][:2]] == [True, True]
     # who looks may not change anything, neither by the segment nor by the socket
-    assert s.as_other(VIEWER, [LOOK], "test", "-w", s.segment).returncode != 0
+    for part in segment_files(s.segment):
+        assert s.as_other(VIEWER, [LOOK], "test", "-w", part).returncode != 0
     refused = s.as_other(VIEWER, [LOOK], s.biplane, "reload", "-c", s.file)
     assert refused.returncode == 69 and "Permission denied" in refused.stdout, refused.stdout
     stranger = s.as_other(STRANGER, [], s.biplane, "show", "planes", "-c", s.identity)
@@ -107,7 +108,8 @@ def test_what_the_control_plane_can_write(service):
     s = service(config())
     name = s.config["name"]
     tops = [s.top, *(["/dev/hugepages"] if os.path.ismount("/dev/hugepages") else [])]
-    segment = {s.segment, str(s.run_dir / "data" / f"biplane-{name}.lock")}
+    _, control, shared = map(str, segment_files(s.segment))
+    segment = {control, shared, str(s.run_dir / "data" / f"biplane-{name}.lock")}
     own = {p for p in writable(s, *tops) if p.startswith((f"{s.run_dir}/control", f"{s.lib}"))}
     notify = {str(s.manager[p].path) for p in s.manager}  # the service manager's, not the gateway's
     assert writable(s, *tops) - own - notify == segment
@@ -130,12 +132,15 @@ def test_what_the_control_plane_can_write(service):
         denied(open, f"/proc/{{pid}}/mem", "rb")
         denied(os.listdir, data + "/dpdk")
         denied(open, data + "/new", "w")
+        denied(open, segment, "r+b")
         denied(os.unlink, segment)
+        denied(os.unlink, segment + "-control")
         denied(os.rename, segment, segment + "2")
         denied(open, os.path.dirname(segment) + "/new", "w")
         denied(open, {str(s.file)!r}, "a")
         denied(socket.socket, socket.AF_PACKET, socket.SOCK_RAW)
-        open(segment, "r+b").close()
+        open(segment, "rb").close()
+        open(segment + "-control", "r+b").close()
         print("all denied")
         """
     p = s.as_other(CONTROL, [LOOK], "/usr/bin/python3", "-c", script)

@@ -202,7 +202,7 @@ struct part {
 	void *of, *copy, *to;
 	size_t n;
 };
-static struct part part[8];
+static struct part part[16];
 static unsigned n_parts;
 
 static void add_part(void *of, void *to, size_t n)
@@ -218,7 +218,13 @@ static void add_parts(void)
 	n_parts = 0;
 	add_part(a->flows, b->flows, a->flows_len);
 	add_part(a->reassembly, b->reassembly, a->reassembly_len);
-	add_part(a->alarm_ring, b->alarm_ring, a->workers * a->alarm_ring_stride);
+	for (unsigned w = 0; w < a->workers; w++) {
+		const struct bp_ring *ring = bp_shm_ring(a, w), *to = bp_shm_ring(b, w);
+
+		add_part(ring->shared, to->shared, BP_RING_OVERHEAD + ring->capacity);
+		add_part(ring->reader, to->reader, sizeof(*ring->reader));
+	}
+	add_part(a->shared, b->shared, sizeof(*a->shared));
 	add_part(a->rule_state, b->rule_state, a->rule_state_len * sizeof(*a->rule_state));
 	add_part(a->global, b->global, sizeof(*a->global));
 }
@@ -227,7 +233,7 @@ static void add_parts(void)
 static bool look_at(pid_t pid)
 {
 	static uint8_t now[1 << 20];
-	struct iovec to[8], from[8];
+	struct iovec to[16], from[16];
 	bool changed = false;
 	size_t at = 0;
 
@@ -252,6 +258,11 @@ static void read_on(size_t frame, size_t step)
 {
 	for (unsigned i = 0; i < n_parts; i++)
 		memcpy(part[i].to, part[i].copy, part[i].n);
+	for (unsigned w = 0; w < next.shm.workers; w++) {
+		struct bp_ring *ring = bp_shm_ring(&next.shm, w);
+
+		bp_ring_attach(ring, ring->shared, ring->reader, ring->capacity);
+	}
 	memset(next.shm.counters, 0, sizeof(*next.shm.counters));
 	rig_restart(&next);
 	read_from(&next, frame);

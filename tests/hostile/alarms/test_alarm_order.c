@@ -143,7 +143,7 @@ static bool quiet(struct fixture *f)
 	for (unsigned i = 0; i < f->config.n_workers; i++)
 		if (bp_ring_used(bp_shm_ring(&f->shm, i)) != 0)
 			return false;
-	return get(&f->shm.global->cp_spool_rows) == 0 && get(&f->shm.global->cp_inflight) == 0;
+	return get(&f->shm.control->cp_spool_rows) == 0 && get(&f->shm.control->cp_inflight) == 0;
 }
 
 /* A good broker, until nothing is left. */
@@ -154,8 +154,8 @@ static void settle(struct fixture *f)
 	while (!quiet(f)) {
 		if (test_now_ns() > end)
 			fail_msg("alarms are left: %" PRIu64 " in the spool, %" PRIu64 " in flight",
-				get(&f->shm.global->cp_spool_rows),
-				get(&f->shm.global->cp_inflight));
+				get(&f->shm.control->cp_spool_rows),
+				get(&f->shm.control->cp_inflight));
 		fake_link_up();
 		turns(f, 1);
 		fake_link_take(UINT32_MAX);
@@ -256,7 +256,7 @@ static void only_its_own_key_waits(void **state)
 	start(f);
 	for (unsigned i = 0; i < 3000; i++)
 		assert_true(put(f, i % 10, 0));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 3000);
 	fake_link_up();
 	turns(f, 20);
 	fake_link_take(8);
@@ -273,10 +273,10 @@ static void only_its_own_key_waits(void **state)
 	settle(f);
 	all_in_order(f);
 	/* What waited was never written to the disk. */
-	assert_int_equal(get(&f->shm.global->cp_alarms_spooled), 3000);
+	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 3000);
 	/* The key is free again: the next one goes out at once. */
 	assert_true(put(f, 3, 1));
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 1);
 	settle(f);
 	all_in_order(f);
 }
@@ -291,7 +291,7 @@ static void a_restart_knows_what_waits(void **state)
 	for (unsigned i = 0; i < 400; i++) {
 		RUN_UNTIL(f, put(f, i % 10, 0));
 	}
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 400);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 400);
 	kill_controlplane(f);
 	behind = f->next_id;
 	assert_true(put(f, 3, 1));
@@ -312,9 +312,9 @@ static void no_old_row_comes_last(void **state)
 	start(f);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(put(f, 3, 0));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 5);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 5);
 	fake_link_up();
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 5);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 5);
 	fake_link_take(UINT32_MAX);
 	fake_link_acknowledge(UINT32_MAX);
 	assert_true(put(f, 3, 0));
@@ -335,13 +335,13 @@ static void no_old_record_comes_last(void **state)
 
 	start(f);
 	assert_true(put(f, 1, 0));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
 	fake_link_up();
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 1);
 	assert_true(put(f, 1, 0)); /* waits for the row, which is never acknowledged */
 	assert_true(put(f, 3, 0));
 	assert_true(put(f, 3, 1));
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 3);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 3);
 	fake_link_take(UINT32_MAX);
 	fake_link_acknowledge_newest(2);
 	turns(f, 3);

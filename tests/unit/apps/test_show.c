@@ -226,12 +226,12 @@ static void planes_tell_who_lives(void **state)
 	atomic_store(&g->dp_pid, (uint64_t)getpid());
 	atomic_store(&g->dp_started_ns, source.unix_ns - 3661000000000ull);
 	atomic_store(&g->dp_heartbeat_ns, source.unix_ns + 1); /* the clock was set back */
-	atomic_store(&g->cp_pid, 0x7fffffff);
-	atomic_store(&g->run_cp_restarts, 3);
-	atomic_store(&g->cp_edge_connected, 1);
-	atomic_store(&g->cp_spool_rows, 17);
-	atomic_store(&g->cp_spool_errors, 4);
-	atomic_store(&g->rules_active, 5 << 1 | 1);
+	atomic_store(&shm.control->cp_pid, 0x7fffffff);
+	atomic_store(&shm.shared->run_cp_restarts, 3);
+	atomic_store(&shm.control->cp_edge_connected, 1);
+	atomic_store(&shm.control->cp_spool_rows, 17);
+	atomic_store(&shm.control->cp_spool_errors, 4);
+	atomic_store(&shm.control->rules_active, 5 << 1 | 1);
 
 	json_t *v = collect(&bp_show_planes);
 

@@ -152,6 +152,7 @@ static void start(struct rig *r)
 	struct bp_sync_to to = {.writer = r->writer,
 		.fib = &r->shm.fib,
 		.global = r->shm.global,
+		.control = r->shm.control,
 		.ports = r->shm.ports,
 		.n_ports = 2};
 	char err[256];

@@ -181,7 +181,7 @@ static void interfaces_and_how_full_the_tables_are(void **state)
 
 static void planes_tell_of_the_mirror(void **state)
 {
-	struct bp_shm_global *g = shm.global;
+	struct bp_shm_control *g = shm.control;
 	char *text;
 
 	(void)state;

@@ -34,7 +34,7 @@ static void load_rules(uint64_t generation, unsigned bank, const char *second)
 				 shm.rules_bank_size, specs, 2, shm.max_rules, &config.mqtt.clone,
 				 NULL, generation, source.unix_ns, err, sizeof(err)),
 		0);
-	atomic_store(&shm.global->rules_active, generation << 1 | bank);
+	atomic_store(&shm.control->rules_active, generation << 1 | bank);
 }
 
 static void rules_of_the_active_bank(void **state)

@@ -42,7 +42,7 @@ static int set_up(void **state)
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
-	writer = bp_phd_writer_new(&shm.phd, shm.fib.control, NULL, NULL, err, sizeof(err));
+	writer = bp_phd_writer_new(&shm.phd, &shm.fib, NULL, NULL, err, sizeof(err));
 	source = (struct bp_show_source){.shm = &shm, .mono_ns = 5000000000ull};
 	return writer ? 0 : -1;
 }

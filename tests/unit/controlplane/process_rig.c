@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "controlplane/controlplane.h"
-#include "controlplane/segment_open.h"
+#include "biplane/flow_size.h"
 
 #define AS_CONTROLPLANE "--controlplane"
 
@@ -98,10 +98,16 @@ void process_kill(struct process *p)
 struct bp_config *process_attach(struct process *p)
 {
 	struct bp_config *c = bp_config_load(p->config_path, stderr);
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_segment *s;
 	char err[512];
+	unsigned n;
 
 	assert_non_null(c);
-	if (bp_controlplane_segment(c, &p->shm, err, sizeof(err)) != 0)
+	n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	/* tests also leave behind what a control plane that was killed would */
+	s = bp_segment_open(c->name, NULL, c->runtime_dir, specs, n, 0, err, sizeof(err));
+	if (s == NULL || bp_shm_map(&p->shm, s, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	return c;
 }

@@ -16,9 +16,10 @@ int sync_rig_setup(void **state)
 
 	assert_non_null(r);
 	r->base = event_base_new();
-	r->global = calloc(1, sizeof(*r->global));
+	r->control = calloc(1, sizeof(*r->control));
 	r->writer = fib_fake_new();
-	r->fib.control = &r->control;
+	r->global = calloc(1, sizeof(*r->global));
+	r->fib.control = &r->fib_control;
 	sync_net_make(&r->config);
 	fib_fake_used_s = 0;
 	*state = r;
@@ -33,6 +34,7 @@ int sync_rig_teardown(void **state)
 	bp_fib_writer_free(r->writer);
 	sync_net_clear();
 	event_base_free(r->base);
+	free(r->control);
 	free(r->global);
 	free(r);
 	return 0;
@@ -62,6 +64,7 @@ void sync_rig_start(struct sync_rig *r)
 	struct bp_sync_to to = {.writer = r->writer,
 		.fib = &r->fib,
 		.global = r->global,
+		.control = r->control,
 		.ports = r->ports,
 		.n_ports = r->no_ports ? 0 : 2};
 	char err[512];
@@ -78,7 +81,7 @@ void sync_rig_start(struct sync_rig *r)
 	sync_rig_ip("link show lo >/dev/null"); /* by now all that has changed was told */
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
 	RUN_UNTIL(r, sync_rig_synced(r));
-	atomic_store(&r->global->cp_sync_resyncs, 0);
+	atomic_store(&r->control->cp_sync_resyncs, 0);
 }
 
 void sync_rig_stop(struct sync_rig *r)

@@ -15,11 +15,12 @@
 struct sync_rig {
 	struct event_base *base;
 	struct bp_config config;
-	struct bp_shm_global *global;
+	struct bp_shm_control *control;
 	struct bp_port_info ports[BP_MAX_PORTS];
 	bool no_ports; /* the data plane says nothing of them */
 	struct bp_fib fib;
-	struct bp_fib_control control;
+	struct bp_fib_control fib_control;
+	struct bp_shm_global *global;
 	struct bp_fib_writer *writer;
 	struct bp_sync *sync;
 };

@@ -102,7 +102,7 @@ static json_int_t number(const json_t *o, const char *key)
 
 static uint64_t active(const struct fixture *f)
 {
-	return atomic_load(&f->p.shm.global->rules_active);
+	return atomic_load(&f->p.shm.control->rules_active);
 }
 
 static void start_and_end(void **state)
@@ -119,18 +119,18 @@ static void start_and_end(void **state)
 	assert_int_equal(number(status, "generation"), 1);
 	assert_int_equal(number(status, "pid"), f->p.pid);
 	json_decref(status);
-	assert_int_equal(get(&f->p.shm.global->cp_pid), f->p.pid);
-	uint64_t beat = get(&f->p.shm.global->cp_heartbeat_ns);
+	assert_int_equal(get(&f->p.shm.control->cp_pid), f->p.pid);
+	uint64_t beat = get(&f->p.shm.control->cp_heartbeat_ns);
 
-	assert_true(beat >= get(&f->p.shm.global->cp_started_ns));
-	WAIT_UNTIL(get(&f->p.shm.global->cp_heartbeat_ns) > beat);
-	WAIT_UNTIL(atomic_load(&f->p.shm.global->cp_edge_connected) == 1);
+	assert_true(beat >= get(&f->p.shm.control->cp_started_ns));
+	WAIT_UNTIL(get(&f->p.shm.control->cp_heartbeat_ns) > beat);
+	WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
 	kill(f->p.pid, SIGTERM);
 	code = process_wait(&f->p);
 	assert_true(WIFEXITED(code));
 	assert_int_equal(WEXITSTATUS(code), 0);
-	assert_int_equal(get(&f->p.shm.global->cp_pid), 0);
-	assert_int_equal(atomic_load(&f->p.shm.global->cp_edge_connected), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_pid), 0);
+	assert_int_equal(atomic_load(&f->p.shm.control->cp_edge_connected), 0);
 	assert_int_equal(access(f->p.socket_path, F_OK), -1);
 }
 
@@ -191,19 +191,19 @@ static void reload_takes_rules_over(void **state)
 	assert_int_equal(number(reply, "unchanged"), 1);
 	json_decref(reply);
 	assert_int_equal(active(f) >> 1, 2);
-	assert_int_equal(get(&f->p.shm.global->cp_reloads), 1);
-	assert_int_equal(get(&f->p.shm.global->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_reloads), 1);
+	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 0);
 	/* SIGHUP does the same. */
 	write_config(f, "", "", RULE_A);
 	kill(f->p.pid, SIGHUP);
-	WAIT_UNTIL(get(&f->p.shm.global->cp_reloads) == 2);
+	WAIT_UNTIL(get(&f->p.shm.control->cp_reloads) == 2);
 	assert_int_equal(bp_shm_rules(&f->p.shm, active(f))->n_rules, 1);
 	/* New edge settings: the link is made anew. */
-	WAIT_UNTIL(get(&f->p.shm.global->cp_edge_connects) == 1);
+	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 1);
 	write_config(f, ", client_id: somebody-else", "", RULE_A);
 	json_decref(process_ask(&f->p, "reload"));
-	assert_int_equal(get(&f->p.shm.global->cp_edge_disconnects), 1);
-	WAIT_UNTIL(get(&f->p.shm.global->cp_edge_connects) == 2);
+	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 1);
+	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 2);
 }
 
 static void config_is_what_is_in_force(void **state)
@@ -262,7 +262,7 @@ static void refused_reload_changes_nothing(void **state)
 	process_start(&f->p);
 	json_decref(process_ask(&f->p, "status"));
 	attach(f);
-	WAIT_UNTIL(atomic_load(&f->p.shm.global->cp_edge_connected) == 1);
+	WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
 	before_active = active(f);
 	before = banks(f);
 	for (unsigned kind = 0; kind < 5; kind++) {
@@ -294,14 +294,14 @@ static void refused_reload_changes_nothing(void **state)
 			assert_non_null(strstr(
 				json_string_value(json_array_get(errors, 0)), "reorder_bytes"));
 		json_decref(reply);
-		assert_int_equal(get(&f->p.shm.global->cp_reloads_refused), ++refused);
+		assert_int_equal(get(&f->p.shm.control->cp_reloads_refused), ++refused);
 		assert_int_equal(active(f), before_active);
 		after = banks(f);
 		assert_memory_equal(before, after, f->p.shm.rules_bank_size * 2);
 		free(after);
 	}
-	assert_int_equal(get(&f->p.shm.global->cp_reloads), 0);
-	assert_int_equal(get(&f->p.shm.global->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_reloads), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 0);
 	free(before);
 	/* And afterwards a good one is taken. */
 	write_config(f, "", "", RULE_A2);
@@ -414,12 +414,12 @@ static void killed_again_and_again(void **state)
 	attach_for_alarms(f);
 	process_start(&f->p);
 	for (unsigned round = 0; round < 25; round++) {
-		uint64_t acked = get(&f->p.shm.global->cp_alarms_acked);
+		uint64_t acked = get(&f->p.shm.control->cp_alarms_acked);
 		uint64_t stop_at = acked + 1 + test_random(&seed) % 900;
 
 		produce(f, 1000);
 		/* Somewhere while they are on their way; a kill may have cost some of the count. */
-		WAIT_UNTIL(get(&f->p.shm.global->cp_alarms_acked) >= stop_at ||
+		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_acked) >= stop_at ||
 			   test_subscriber_has_all(f->subscriber, 1, f->next_id - 1));
 		process_kill(&f->p);
 		process_start(&f->p);
@@ -444,28 +444,28 @@ static void killed_with_the_spool_in_use(void **state)
 	for (unsigned round = 0; round < 8; round++) {
 		uint64_t spooled, unspooled;
 
-		WAIT_UNTIL(atomic_load(&f->p.shm.global->cp_edge_connected) == 1);
+		WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
 		test_broker_stop(&f->broker);
-		spooled = get(&f->p.shm.global->cp_alarms_spooled);
+		spooled = get(&f->p.shm.control->cp_alarms_spooled);
 		produce(f, 2000);
-		WAIT_UNTIL(get(&f->p.shm.global->cp_alarms_spooled) >
+		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_spooled) >
 			   spooled + test_random(&seed) % 1500);
 		process_kill(&f->p);
 		process_start(&f->p);
 		produce(f, 500);
 		test_broker_start(&f->broker);
-		unspooled = get(&f->p.shm.global->cp_alarms_unspooled);
-		WAIT_UNTIL(get(&f->p.shm.global->cp_alarms_unspooled) >
+		unspooled = get(&f->p.shm.control->cp_alarms_unspooled);
+		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_unspooled) >
 			   unspooled + test_random(&seed) % 500);
 		process_kill(&f->p);
 		process_start(&f->p);
 	}
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, f->next_id - 1));
-	WAIT_UNTIL(get(&f->p.shm.global->cp_spool_rows) == 0 &&
+	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_rows) == 0 &&
 		   bp_ring_used(bp_shm_ring(&f->p.shm, 0)) == 0 &&
 		   bp_ring_used(bp_shm_ring(&f->p.shm, 1)) == 0);
-	assert_int_equal(get(&f->p.shm.global->cp_alarms_dropped_size), 0);
-	assert_int_equal(get(&f->p.shm.global->cp_alarms_invalid), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_alarms_dropped_size), 0);
+	assert_int_equal(get(&f->p.shm.control->cp_alarms_invalid), 0);
 }
 
 /* SIGTERM while the broker is away: what is in the rings goes to the disk. */
@@ -482,7 +482,7 @@ static void sigterm_saves_alarms(void **state)
 	assert_int_equal(WEXITSTATUS(process_wait(&f->p)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->p.shm, 0)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->p.shm, 1)), 0);
-	assert_int_equal(get(&f->p.shm.global->cp_alarms_spooled), 300);
+	assert_int_equal(get(&f->p.shm.control->cp_alarms_spooled), 300);
 	test_broker_start(&f->broker);
 	process_start(&f->p);
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, 300));
@@ -500,14 +500,14 @@ static void spool_errors_are_counted(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	attach(f);
 	process_start(&f->p);
-	WAIT_UNTIL(get(&f->p.shm.global->cp_spool_errors) >= 1);
+	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_errors) >= 1);
 	status = process_ask(&f->p, "status");
 	assert_true(number(status, "spool_errors") >= 1);
 	json_decref(status);
 	process_kill(&f->p);
-	before = get(&f->p.shm.global->cp_spool_errors);
+	before = get(&f->p.shm.control->cp_spool_errors);
 	process_start(&f->p);
-	WAIT_UNTIL(get(&f->p.shm.global->cp_spool_errors) > before);
+	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_errors) > before);
 	status = process_ask(&f->p, "status");
 	assert_true((uint64_t)number(status, "spool_errors") > before);
 	json_decref(status);

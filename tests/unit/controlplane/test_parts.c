@@ -96,14 +96,21 @@ static void inflight_order_and_totals(void **state)
 
 /* ---- lane ---- */
 
+/* A ring with its memory behind it. */
+struct whole_ring {
+	struct bp_ring ring;
+	struct bp_ring_tail tail;
+	struct bp_ring_data data;
+};
+
 static struct bp_ring *ring_make(uint64_t capacity)
 {
-	struct bp_ring *r = aligned_alloc(64, BP_RING_OVERHEAD + capacity);
+	struct whole_ring *w = aligned_alloc(64, sizeof(*w) + capacity);
 
-	assert_non_null(r);
-	memset(r, 0, BP_RING_OVERHEAD + capacity);
-	bp_ring_init(r, capacity);
-	return r;
+	assert_non_null(w);
+	memset(w, 0, sizeof(*w) + capacity);
+	bp_ring_attach(&w->ring, &w->data, &w->tail, capacity);
+	return &w->ring;
 }
 
 static void ring_fill(struct bp_ring *r, uint64_t from, uint64_t to)

@@ -109,15 +109,15 @@ static void exactly_these_arrive(void **state)
 	for (uint64_t id = 1; id <= 3000; id++)
 		put(f, id % 2, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 3000));
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 3000);
 	assert_int_equal(test_subscriber_count(f->subscriber), 3000);
-	assert_int_equal(get(&f->shm.global->cp_alarms_read), 3000);
+	assert_int_equal(get(&f->shm.control->cp_alarms_read), 3000);
 	assert_false(test_subscriber_retained(f->subscriber));
 	/* The rings are empty, and the disk was not needed. */
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.global->cp_alarms_spooled), 0);
-	assert_int_equal(get(&f->shm.global->cp_inflight), 0);
+	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 0);
+	assert_int_equal(get(&f->shm.control->cp_inflight), 0);
 	/* The last ones are in the log, in order. */
 	struct bp_alarm_log *log = calloc(BP_ALARM_LOG_LEN, sizeof(*log));
 
@@ -172,10 +172,10 @@ static void payload_modes_and_topics(void **state)
 	assert_true(test_ring_put(ring, a));
 	free(a);
 	put(f, 0, 9);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 2);
 	RUN_UNTIL(f, test_subscriber_count(f->subscriber) == 2);
-	assert_int_equal(get(&f->shm.global->cp_alarms_invalid), 5);
-	assert_int_equal(get(&f->shm.global->cp_alarms_read), 8);
+	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 5);
+	assert_int_equal(get(&f->shm.control->cp_alarms_read), 8);
 	assert_false(test_subscriber_retained(f->subscriber));
 	RUN_UNTIL(f, bp_ring_used(ring) == 0);
 	test_subscriber_text(f->subscriber, 7, topic, payload, sizeof(topic));
@@ -207,7 +207,7 @@ static void damaged_records_are_passed_over(void **state)
 	put(f, 1, 5);
 	RUN_UNTIL(f, test_subscriber_times(f->subscriber, 5) == 1);
 	RUN_UNTIL(f, bp_ring_used(ring) == 0);
-	assert_int_equal(get(&f->shm.global->cp_alarms_invalid), 3);
+	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 3);
 }
 
 static void broker_away_then_back(void **state)
@@ -220,23 +220,23 @@ static void broker_away_then_back(void **state)
 	f->config.mqtt.edge.inflight = 8; /* two of them for the backlog: it takes a while */
 	start(f);
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 2; id <= backlog; id++)
 		put(f, id % 2, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_spooled) >= backlog - 1 &&
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_spooled) >= backlog - 1 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.global->cp_spool_rows), backlog - 1);
-	assert_true(get(&f->shm.global->cp_spool_bytes) > backlog * sizeof(struct bp_alarm));
+	assert_int_equal(get(&f->shm.control->cp_spool_rows), backlog - 1);
+	assert_true(get(&f->shm.control->cp_spool_bytes) > backlog * sizeof(struct bp_alarm));
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_unspooled) > 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_unspooled) > 0);
 	/* The backlog is on its way: live alarms go beside it. */
 	for (uint64_t id = backlog + 1; id <= backlog + 50; id++)
 		put_live(f, 0, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, backlog + 50));
 	RUN_UNTIL(f,
-		get(&f->shm.global->cp_spool_rows) == 0 && get(&f->shm.global->cp_inflight) == 0);
+		get(&f->shm.control->cp_spool_rows) == 0 && get(&f->shm.control->cp_inflight) == 0);
 	last_backlog = (unsigned)test_subscriber_place(f->subscriber, backlog);
 	for (uint64_t id = backlog + 1; id <= backlog + 50; id++)
 		live += (unsigned)test_subscriber_place(f->subscriber, id) < last_backlog;
@@ -252,10 +252,10 @@ static void broker_away_then_back(void **state)
 		assert_true(id == previous + 1);
 		previous = id;
 	}
-	assert_int_equal(get(&f->shm.global->cp_alarms_unspooled), backlog - 1);
-	assert_int_equal(get(&f->shm.global->cp_alarms_acked), backlog + 50);
-	assert_int_equal(get(&f->shm.global->cp_edge_connects), 2);
-	assert_int_equal(get(&f->shm.global->cp_edge_disconnects), 1);
+	assert_int_equal(get(&f->shm.control->cp_alarms_unspooled), backlog - 1);
+	assert_int_equal(get(&f->shm.control->cp_alarms_acked), backlog + 50);
+	assert_int_equal(get(&f->shm.control->cp_edge_connects), 2);
+	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 1);
 }
 
 /* The broker comes and goes while alarms flow: each one arrives. */
@@ -266,23 +266,23 @@ static void broker_restarts_under_load(void **state)
 
 	start(f);
 	for (unsigned round = 0; round < 4; round++) {
-		uint64_t acked = get(&f->shm.global->cp_alarms_acked);
+		uint64_t acked = get(&f->shm.control->cp_alarms_acked);
 
 		for (unsigned i = 0; i < 3000; i++)
 			put(f, i % 2, ++id);
-		RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) > acked + 500);
+		RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > acked + 500);
 		test_broker_stop(&f->broker); /* with alarms in flight */
 		for (unsigned i = 0; i < 500; i++)
 			put(f, i % 2, ++id);
 		test_broker_start(&f->broker);
 	}
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, id));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0 &&
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.global->cp_alarms_read), id);
+	assert_int_equal(get(&f->shm.control->cp_alarms_read), id);
 	assert_int_equal(
-		get(&f->shm.global->cp_alarms_spooled), get(&f->shm.global->cp_alarms_unspooled));
+		get(&f->shm.control->cp_alarms_spooled), get(&f->shm.control->cp_alarms_unspooled));
 }
 
 /* A broker that stops answering, not closing: SIGSTOP. */
@@ -293,17 +293,17 @@ static void silent_broker(void **state)
 	f->config.mqtt.edge.ack_timeout_ns = 200000000;
 	start(f);
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 500; id++)
 		put(f, 0, id);
 	/* All are safe on disk and the ring is free, though none was acknowledged. */
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 499 &&
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 499 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	assert_int_equal(get(&f->shm.global->cp_inflight), 0);
+	assert_int_equal(get(&f->shm.control->cp_inflight), 0);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 500));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
 }
 
 /* More than the broker takes: the excess goes to the spool, nothing is lost in a small ring. */
@@ -316,17 +316,17 @@ static void overflow_goes_to_the_spool(void **state)
 	f->config.mqtt.edge.inflight = 4;
 	start(f);
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	ring = bp_shm_ring(&f->shm, 0);
 	kill(f->broker.pid, SIGSTOP); /* ack_timeout is 30 s: only the overflow can help */
 	for (uint64_t id = 2; id <= 5000; id++)
 		put(f, 0, id);
-	assert_true(get(&f->shm.global->cp_alarms_spooled) > 3000);
-	assert_int_equal(get(&f->shm.global->cp_edge_disconnects), 0);
+	assert_true(get(&f->shm.control->cp_alarms_spooled) > 3000);
+	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
 	assert_true(bp_ring_used(ring) <= ring->capacity);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 5000));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0 && bp_ring_used(ring) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0 && bp_ring_used(ring) == 0);
 	assert_int_equal(test_subscriber_count(f->subscriber), 5000);
 }
 
@@ -342,7 +342,7 @@ static void drain_saves_the_rest(void **state)
 
 	start(f);
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 400; id++)
 		put(f, id % 2, id);
@@ -354,7 +354,7 @@ static void drain_saves_the_rest(void **state)
 	kill(f->broker.pid, SIGCONT);
 	/* The next one finds them, and new alarms get higher ids. */
 	start_publisher(f);
-	assert_true(get(&f->shm.global->next_alarm_id) >= 401);
+	assert_true(get(&f->shm.shared->next_alarm_id) >= 401);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 400));
 }
 
@@ -367,21 +367,21 @@ static void unwritable_spool(void **state)
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	test_write_file(path, "a file where a directory must be");
 	start(f);
-	assert_true(get(&f->shm.global->cp_spool_errors) > 0);
+	assert_true(get(&f->shm.control->cp_spool_errors) > 0);
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_disconnects) == 1);
-	uint64_t errors = get(&f->shm.global->cp_spool_errors);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
+	uint64_t errors = get(&f->shm.control->cp_spool_errors);
 
 	for (uint64_t id = 2; id <= 300; id++)
 		put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_errors) > errors);
-	assert_int_equal(get(&f->shm.global->cp_alarms_spooled), 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_errors) > errors);
+	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 0);
 	assert_true(bp_ring_used(bp_shm_ring(&f->shm, 0)) > 0);
 	/* The disk is back before the broker. */
 	unlink(path);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 299);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 299);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 300));
 	for (uint64_t id = 2; id <= 300; id++)
@@ -395,11 +395,11 @@ static void spool_comes_back(void **state)
 	char path[128], away[128];
 
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 100; id++)
 		put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 100);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 100);
 	bp_publisher_free(f->publisher);
 	f->publisher = NULL;
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
@@ -408,8 +408,8 @@ static void spool_comes_back(void **state)
 	test_write_file(path, "a file where a directory must be");
 	test_broker_start(&f->broker);
 	start_publisher(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 2);
-	assert_int_equal(get(&f->shm.global->cp_spool_rows), 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
+	assert_int_equal(get(&f->shm.control->cp_spool_rows), 0);
 	unlink(path);
 	assert_int_equal(rename(away, path), 0);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 100));
@@ -429,26 +429,26 @@ static void backlog_has_its_share(void **state)
 
 	f->config.mqtt.edge.inflight = 8;
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 2000; id++)
 		put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 2000);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 2000);
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) > 10);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 10);
 	kill(f->broker.pid, SIGSTOP);
 	/* What it had acknowledged already comes in; then only what it left is in flight. */
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 2);
 	turns(f, 50);
-	assert_int_equal(get(&f->shm.global->cp_inflight), 2);
+	assert_int_equal(get(&f->shm.control->cp_inflight), 2);
 	for (uint64_t id = 2001; id <= 2020; id++)
 		put_live(f, 1, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_inflight) == 8);
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 8);
 	turns(f, 50);
-	assert_int_equal(get(&f->shm.global->cp_inflight), 8);
+	assert_int_equal(get(&f->shm.control->cp_inflight), 8);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 2020));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
 }
 
 /* The link is lost with rows of the spool in flight: they go out again. */
@@ -459,23 +459,23 @@ static void link_lost_with_backlog_in_flight(void **state)
 
 	f->config.mqtt.edge.ack_timeout_ns = 200000000;
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
 		put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 3000);
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) > 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 0);
 	kill(f->broker.pid, SIGSTOP);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_disconnects) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 2);
 	/* Only what was acknowledged may leave the disk. */
-	last = get(&f->shm.global->cp_alarms_acked);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_unspooled) == last);
-	assert_int_equal(get(&f->shm.global->cp_spool_rows), 3000 - last);
+	last = get(&f->shm.control->cp_alarms_acked);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_unspooled) == last);
+	assert_int_equal(get(&f->shm.control->cp_spool_rows), 3000 - last);
 	assert_true(last < 3000);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 3000));
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
 }
 
 /* Two alarms with one id, as after a lost segment: both arrive, one under a new id. */
@@ -485,9 +485,9 @@ static void same_id_twice(void **state)
 	struct bp_alarm *a, *b;
 
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_disconnects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
 	a = test_alarm_number(50, "alarm/a", 0);
 	b = test_alarm_number(50, "alarm/b", 0);
 	assert_true(test_ring_put(bp_shm_ring(&f->shm, 0), a));
@@ -496,10 +496,10 @@ static void same_id_twice(void **state)
 	free(a);
 	free(b);
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	assert_int_equal(get(&f->shm.global->cp_spool_rows), 2);
+	assert_int_equal(get(&f->shm.control->cp_spool_rows), 2);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, test_subscriber_times(f->subscriber, 50) == 2);
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
 }
 
 static void spool_bounds_are_counted(void **state)
@@ -509,15 +509,15 @@ static void spool_bounds_are_counted(void **state)
 
 	f->config.mqtt.spool.max_bytes = 64 << 10;
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
 		put(f, 0, id);
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	dropped = get(&f->shm.global->cp_alarms_dropped_size);
+	dropped = get(&f->shm.control->cp_alarms_dropped_size);
 	assert_true(dropped > 0);
-	assert_true(get(&f->shm.global->cp_spool_bytes) <= 64 << 10);
-	assert_int_equal(get(&f->shm.global->cp_spool_rows) + dropped, 3000);
+	assert_true(get(&f->shm.control->cp_spool_bytes) <= 64 << 10);
+	assert_int_equal(get(&f->shm.control->cp_spool_rows) + dropped, 3000);
 	test_broker_start(&f->broker);
 	/* The newest are those that are left. */
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, dropped + 1, 3000));
@@ -531,29 +531,29 @@ static void settings_change_while_running(void **state)
 	char err[256], path[128];
 
 	start(f);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	/* The same: no reconnect. */
 	changed.edge.inflight = 50;
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
-	assert_int_equal(get(&f->shm.global->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
 	/* A password file that is not there: refused, and the link stays. */
 	snprintf(changed.edge.username, sizeof(changed.edge.username), "gateway");
 	snprintf(path, sizeof(path), "%s/password", f->dir);
 	snprintf(changed.edge.password_file, sizeof(changed.edge.password_file), "%s", path);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, path));
-	assert_int_equal(atomic_load(&f->shm.global->cp_edge_connected), 1);
+	assert_int_equal(atomic_load(&f->shm.control->cp_edge_connected), 1);
 	test_write_file(path, "secret\nsecond line\n");
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
-	assert_int_equal(get(&f->shm.global->cp_edge_disconnects), 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_edge_connects) == 2);
+	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
 	/* So is a TLS file that is not there, by its name. */
 	snprintf(changed.edge.ca_file, sizeof(changed.edge.ca_file), "%s/ca.pem", f->dir);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, changed.edge.ca_file));
 	assert_non_null(strstr(err, "mqtt.edge.tls.ca"));
 	put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 }
 
 /* A broker that asks for a password gets the file's first line. */
@@ -579,14 +579,14 @@ static void password_is_used(void **state)
 	start(f);
 	put(f, 0, 1);
 	/* Refused for now: the alarm is kept. */
-	RUN_UNTIL(f, get(&f->shm.global->cp_spool_rows) == 1);
-	assert_int_equal(get(&f->shm.global->cp_edge_connects), 0);
+	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
+	assert_int_equal(get(&f->shm.control->cp_edge_connects), 0);
 	test_write_file(f->config.mqtt.edge.password_file, "secret\r\nsecond line\n");
 	char err[256];
 
 	assert_int_equal(
 		bp_publisher_configure(f->publisher, &f->config.mqtt, err, sizeof(err)), 0);
-	RUN_UNTIL(f, get(&f->shm.global->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&guarded);
 }
 

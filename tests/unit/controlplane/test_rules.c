@@ -80,7 +80,7 @@ static int apply(struct fixture *f, bool keep_same, uint64_t wait_ns)
 
 static uint64_t active(const struct fixture *f)
 {
-	return atomic_load(&f->shm.global->rules_active);
+	return atomic_load(&f->shm.control->rules_active);
 }
 
 static const struct bp_ruleset *in_force(const struct fixture *f)
@@ -363,7 +363,7 @@ static _Atomic uint64_t *transform_active(struct fixture *f)
 static void waits_for_workers_that_transform(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *of_worker = &f->shm.transform.head->seen[1];
+	_Atomic uint64_t *of_worker = &f->shm.transform.readers->seen[1];
 	const uint64_t rules = (apply(f, true, WAIT_NS), active(f));
 	const uint64_t first = atomic_load(transform_active(f));
 

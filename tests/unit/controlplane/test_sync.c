@@ -113,7 +113,7 @@ static void routes_of_every_type(void **state)
 	assert_int_equal(rig_type(r, "0.0.0.0/0"), -1);
 	assert_int_equal(rig_type(r, "fd24::/32"), -1);
 	assert_int_equal(rig_type(r, "::/0"), -1);
-	assert_int_equal(atomic_load(&r->global->cp_sync_overruns), 0);
+	assert_int_equal(atomic_load(&r->control->cp_sync_overruns), 0);
 }
 
 /* Waits until the prefix's hops read so. */
@@ -162,7 +162,7 @@ static void the_best_of_several(void **state)
 	RUN_UNTIL(r, rig_type(r, "10.31.0.0/16") == BP_ROUTE_PUNT);
 	sync_rig_ip("route delete 10.31.0.0/16 tos 0x10");
 	EXPECT_HOPS(r, "10.31.0.0/16", "lan 10.0.0.2 1");
-	assert_int_equal(atomic_load(&r->global->cp_sync_resyncs), 0);
+	assert_int_equal(atomic_load(&r->control->cp_sync_resyncs), 0);
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
@@ -191,7 +191,7 @@ static void several_hops(void **state)
 	/* one of ours and one that is not */
 	sync_rig_ip("route add 10.41.0.0/16 nexthop via 10.0.0.2 nexthop via 10.9.0.2");
 	RUN_UNTIL(r, rig_type(r, "10.41.0.0/16") == BP_ROUTE_PUNT);
-	RUN_UNTIL(r, atomic_load(&r->global->cp_sync_unmirrored) >= 2);
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_unmirrored) >= 2);
 
 	/* IPv6: appended and removed one by one */
 	sync_rig_ip("-6 route append fd40::/32 via fd00::3");
@@ -206,7 +206,7 @@ static void several_hops(void **state)
 	sync_rig_ip("route replace 10.40.0.0/16 nexthop via 10.0.0.7 nexthop via 10.1.0.7");
 	EXPECT_HOPS(r, "10.40.0.0/16", "lan 10.0.0.7 1, wan 10.1.0.7 1");
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
-	assert_int_equal(atomic_load(&r->global->cp_sync_resyncs), 0);
+	assert_int_equal(atomic_load(&r->control->cp_sync_resyncs), 0);
 }
 
 static void next_hop_objects(void **state)
@@ -240,7 +240,7 @@ static void next_hop_objects(void **state)
 	assert_int_equal(fib_fake_object(r->writer, 5)->type, BP_ROUTE_PUNT);
 	assert_string_equal(rig_hops(r, "fd50::/32"), "wan fd01::2 1");
 	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_int_equal(atomic_load(&r->global->cp_sync_resyncs), 0);
+	assert_int_equal(atomic_load(&r->control->cp_sync_resyncs), 0);
 
 	/* the kernel takes the routes with it, of IPv4 without a word */
 	sync_rig_ip("nexthop delete id 5");

@@ -43,7 +43,7 @@ static void an_interface_down_and_up(void **state)
 	RUN_UNTIL(r, !(flags_of(r, RIG_LAN) & BP_IF_UP));
 	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.2") == NULL);
 	RUN_UNTIL(r, sync_rig_synced(r));
-	assert_true(atomic_load(&r->global->cp_sync_resyncs) > 0);
+	assert_true(atomic_load(&r->control->cp_sync_resyncs) > 0);
 	/* the address is still one of this machine's */
 	assert_int_equal(rig_type(r, "10.0.0.1/32"), BP_ROUTE_LOCAL);
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
@@ -147,16 +147,16 @@ static void lost_events(void **state)
 	many_routes(0, "add", 2);
 	sync_rig_start(r);
 	many_routes(3000, "add", 2);
-	RUN_UNTIL(r, atomic_load(&r->global->cp_sync_overruns) > 0 && sync_rig_synced(r));
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_overruns) > 0 && sync_rig_synced(r));
 	RUN_UNTIL(r, fib_fake_routes(r->writer) > 3000);
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 
 	/* again, with changes: what was there stays there meanwhile */
 	before = fib_fake_routes(r->writer);
 	fib_fake_watch(r->writer);
-	uint64_t overruns = atomic_load(&r->global->cp_sync_overruns);
+	uint64_t overruns = atomic_load(&r->control->cp_sync_overruns);
 	many_routes(3000, "replace", 3);
-	RUN_UNTIL(r, atomic_load(&r->global->cp_sync_overruns) > overruns && sync_rig_synced(r) &&
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_overruns) > overruns && sync_rig_synced(r) &&
 			     strcmp(rig_hops(r, "172.16.11.183/32"), "lan 10.0.0.3 1") == 0);
 	assert_int_equal(fib_fake_least(r->writer), before);
 	assert_int_equal(fib_fake_routes(r->writer), before);
@@ -178,7 +178,7 @@ static void started_again(void **state)
 	many_routes(500, "add", 2);
 	RUN_UNTIL(r, rig_type(r, "172.16.1.243/32") >= 0);
 	sync_rig_stop(r);
-	assert_int_equal(atomic_load(&r->global->cp_sync_state), BP_SYNC_OFF);
+	assert_int_equal(atomic_load(&r->control->cp_sync_state), BP_SYNC_OFF);
 	many_routes(100, "delete", 2);
 	sync_rig_ip("route add 10.73.0.0/16 via 10.1.0.2");
 	before = fib_fake_routes(r->writer);
@@ -307,8 +307,8 @@ static void neighbours_in_use_are_probed(void **state)
 	sync_rig_ip("neighbour add 10.0.0.3 lladdr 02:00:00:00:00:03 dev lan nud permanent");
 	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.3") != NULL);
 	fib_fake_used_s = (uint32_t)(test_now_ns() / 1000000000u);
-	RUN_UNTIL(r, atomic_load(&r->global->cp_sync_probes) > 0);
-	assert_int_equal(atomic_load(&r->global->cp_sync_probes), 1);
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_probes) > 0);
+	assert_int_equal(atomic_load(&r->control->cp_sync_probes), 1);
 	f = popen("ip neighbour show 10.0.0.2 dev lan", "r"); // NOLINT
 	assert_non_null(f);
 	assert_non_null(fgets(line, sizeof(line), f));

@@ -43,11 +43,11 @@ static void wanted_while_loading(void **state)
 	uint64_t before;
 
 	sync_rig_start(r);
-	before = atomic_load(&r->global->cp_sync_resyncs);
+	before = atomic_load(&r->control->cp_sync_resyncs);
 	bp_sync_load(r->sync);
 	assert_true(r->sync->phase == SYNC_DRAINING || r->sync->phase == SYNC_LOADING);
 	bp_sync_reconfigure(r->sync, &r->config);
-	RUN_UNTIL(r, atomic_load(&r->global->cp_sync_resyncs) >= before + 2);
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_resyncs) >= before + 2);
 	RUN_UNTIL(r, sync_rig_synced(r));
 	assert_true(rig_same_as_kernel(r));
 }
@@ -86,12 +86,12 @@ static void lost_between_two_dumps(void **state)
 
 	r->config.sync.receive_buffer = 16384;
 	sync_rig_start(r);
-	overruns = atomic_load(&r->global->cp_sync_overruns);
+	overruns = atomic_load(&r->control->cp_sync_overruns);
 	bp_sync_load(r->sync);
 	assert_int_equal(r->sync->phase, SYNC_LOADING);
 	many_routes(500, "add");
 	bp_sync_on_dumps(r->sync->dumps.fd, EV_READ, r->sync);
-	assert_true(atomic_load(&r->global->cp_sync_overruns) > overruns);
+	assert_true(atomic_load(&r->control->cp_sync_overruns) > overruns);
 	until_synced(r);
 	assert_int_equal(rig_type(r, "172.16.1.243/32"), BP_ROUTE_UNICAST);
 	assert_true(rig_same_as_kernel(r));

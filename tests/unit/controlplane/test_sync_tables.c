@@ -51,6 +51,7 @@ static void start(struct fixture *f)
 	const struct bp_sync_to to = {.writer = f->writer,
 		.fib = &f->shm.fib,
 		.global = f->shm.global,
+		.control = f->shm.control,
 		.ports = f->ports,
 		.n_ports = 2};
 
@@ -245,9 +246,9 @@ static void random_changes(void **state)
 		RUN_UNTIL(f, bp_sync_state(f->sync) == BP_SYNC_SYNCED && as_the_kernel(f));
 	}
 	printf("%" PRIu64 " events, %" PRIu64 " resyncs\n",
-		atomic_load(&f->shm.global->cp_sync_events),
-		atomic_load(&f->shm.global->cp_sync_resyncs));
-	assert_int_equal(atomic_load(&f->shm.global->cp_sync_overruns), 0);
+		atomic_load(&f->shm.control->cp_sync_events),
+		atomic_load(&f->shm.control->cp_sync_resyncs));
+	assert_int_equal(atomic_load(&f->shm.control->cp_sync_overruns), 0);
 }
 
 /* ---- speed: printed, not judged ---- */
@@ -310,7 +311,7 @@ static void rate(struct fixture *f)
 	int fd = mkstemp(path);
 	FILE *b = fdopen(fd, "w");
 	char command[128];
-	uint64_t begun, events = atomic_load(&f->shm.global->cp_sync_events);
+	uint64_t begun, events = atomic_load(&f->shm.control->cp_sync_events);
 	int left;
 
 	assert_non_null(b);
@@ -321,11 +322,11 @@ static void rate(struct fixture *f)
 	begun = test_now_ns();
 	left = system(command); // NOLINT
 	assert_int_equal(left, 0);
-	RUN_UNTIL(f, atomic_load(&f->shm.global->cp_sync_events) - events >= MANY ||
-			     atomic_load(&f->shm.global->cp_sync_overruns) > 0);
+	RUN_UNTIL(f, atomic_load(&f->shm.control->cp_sync_events) - events >= MANY ||
+			     atomic_load(&f->shm.control->cp_sync_overruns) > 0);
 	printf("%u changes followed in %.2f s (%.0f a second), %" PRIu64 " overruns\n", MANY,
 		seconds(begun), MANY / seconds(begun),
-		atomic_load(&f->shm.global->cp_sync_overruns));
+		atomic_load(&f->shm.control->cp_sync_overruns));
 	unlink(path);
 }
 

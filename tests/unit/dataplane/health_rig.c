@@ -159,8 +159,7 @@ void health_start(struct health *h, const struct health_options *o)
 	if (bp_health_setup(c, &h->r.shm.phd, 2, HEALTH_NOW_NS, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	second_worker(h);
-	h->phd = bp_phd_writer_new(
-		&h->r.shm.phd, h->r.shm.fib.control, NULL, NULL, err, sizeof(err));
+	h->phd = bp_phd_writer_new(&h->r.shm.phd, &h->r.shm.fib, NULL, NULL, err, sizeof(err));
 	if (!h->phd)
 		fail_msg("%s", err);
 	ends(h);

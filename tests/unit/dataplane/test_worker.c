@@ -24,7 +24,7 @@ static void says_which_rules_it_reads(void **state)
 	bp_worker_take_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0);
 	assert_ptr_equal(r.worker->rules, r.shm.rules);
-	atomic_store(&g->rules_active, 7 << 1 | 1);
+	atomic_store(&r.shm.control->rules_active, 7 << 1 | 1);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0); /* not before its next walk */
 	bp_worker_take_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 7 << 1 | 1);

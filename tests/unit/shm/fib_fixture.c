@@ -42,6 +42,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->hash_key[0] = 0x0123456789abcdefull;
 	f->hash_key[1] = 0xfedcba9876543210ull;
 	f->control = zeroed(1, sizeof(*f->control));
+	f->readers = zeroed(1, sizeof(*f->readers));
 	f->interfaces = zeroed(BP_MAX_INTERFACES, sizeof(*f->interfaces));
 	f->nexthops = zeroed(f->max_nexthops, sizeof(*f->nexthops));
 	f->groups = zeroed(f->max_groups, sizeof(*f->groups));
@@ -54,6 +55,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 void fib_free(struct bp_fib *f)
 {
 	munmap(f->control, sizeof(*f->control));
+	munmap(f->readers, sizeof(*f->readers));
 	munmap(f->interfaces, BP_MAX_INTERFACES * sizeof(*f->interfaces));
 	munmap(f->nexthops, f->max_nexthops * sizeof(*f->nexthops));
 	munmap(f->groups, f->max_groups * sizeof(*f->groups));
@@ -67,5 +69,5 @@ void fib_start(struct bp_fib *f)
 {
 	atomic_store(&f->control->epoch, 1);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&f->control->seen[w], UINT64_MAX);
+		atomic_store(&f->readers->seen[w], UINT64_MAX);
 }

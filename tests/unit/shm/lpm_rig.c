@@ -14,7 +14,7 @@ void rig_start(struct lpm_rig *b, uint32_t max, uint32_t max_lines)
 	assert_non_null(b->prefix);
 	b->seed = 0x9e3779b97f4a7c15ull;
 	fib_start(b->fib);
-	bp_epoch_init(&b->epoch, b->fib->control, NULL, NULL);
+	bp_epoch_init(&b->epoch, b->fib, NULL, NULL);
 	b->w = bp_lpm_writer_new(b->fib, &b->epoch);
 	assert_non_null(b->w);
 	assert_int_equal(bp_lpm_repair(b->w), 0);

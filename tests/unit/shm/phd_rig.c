@@ -32,16 +32,14 @@ void phd_open(struct phd_rig *x, uint32_t sessions, uint32_t layouts, uint32_t w
 		x->bytes[t] = capacity[t] * bp_phd_shape[t].element_size;
 		x->memory[t] = zeroed(x->bytes[t]);
 	}
-	x->epochs = zeroed(sizeof(*x->epochs));
-	atomic_store(&x->epochs->epoch, 1);
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&x->epochs->seen[w], UINT64_MAX);
+	x->epochs.control = zeroed(sizeof(*x->epochs.control));
+	x->epochs.readers = zeroed(sizeof(*x->epochs.readers));
+	bp_fib_init_control(&x->epochs);
+	bp_fib_init_readers(&x->epochs);
 	x->t = &x->tables;
-	bp_phd_map(x->t, x->memory, capacity, workers);
+	bp_phd_map(x->t, x->memory, capacity, x->events, workers);
 	x->t->hash_key[0] = 0x9e3779b97f4a7c15ull;
 	x->t->hash_key[1] = 0xd1b54a32d192ed03ull;
-	bp_phd_init(x->t);
-	assert_true(bp_phd_events_valid(x->t));
 	assert_int_equal(phd_take_over(x), 0);
 }
 
@@ -51,7 +49,7 @@ uint64_t phd_take_over(struct phd_rig *x)
 	char err[256];
 
 	bp_phd_writer_free(x->w);
-	x->w = bp_phd_writer_new(x->t, x->epochs, NULL, NULL, err, sizeof(err));
+	x->w = bp_phd_writer_new(x->t, &x->epochs, NULL, NULL, err, sizeof(err));
 	if (!x->w)
 		fail_msg("%s", err);
 	return x->t->control->repairs - before;
@@ -62,7 +60,8 @@ void phd_close(struct phd_rig *x)
 	bp_phd_writer_free(x->w);
 	for (unsigned t = 0; t < BP_PHD_TABLES; t++)
 		free(x->memory[t]);
-	free(x->epochs);
+	free(x->epochs.control);
+	free(x->epochs.readers);
 }
 
 struct bp_phd_session_spec phd_device(uint32_t i)

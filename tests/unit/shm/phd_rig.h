@@ -19,7 +19,8 @@ struct phd_rig {
 	struct bp_phd_tables tables;
 	struct bp_phd_tables *t;
 	struct bp_phd_writer *w;
-	struct bp_fib_control *epochs;
+	struct bp_fib epochs; /* its control and readers */
+	struct bp_ring events[BP_MAX_WORKERS];
 	void *memory[BP_PHD_TABLES];
 	size_t bytes[BP_PHD_TABLES];
 };

@@ -14,9 +14,9 @@
 /* Segments in a directory of their own. */
 
 static const struct bp_seg_spec specs[] = {
-	{"numbers", sizeof(uint64_t), 1000, 1},
-	{"bytes", 1, 77, 3},
-	{"wide", 256, 40, 1},
+	{"numbers", sizeof(uint64_t), 1000, 1, BP_SEG_DATA},
+	{"bytes", 1, 77, 3, BP_SEG_DATA},
+	{"wide", 256, 40, 1, BP_SEG_DATA},
 };
 #define N_SPECS 3u
 

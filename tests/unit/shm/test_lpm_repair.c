@@ -231,7 +231,7 @@ static void test_waits_for_room(void **state)
 
 	rig_start(&r, 64, 4);
 	bp_fib_quiesce(r.fib, 3, &known);
-	bp_epoch_init(&r.epoch, r.fib->control, leaves_late, &asked);
+	bp_epoch_init(&r.epoch, r.fib, leaves_late, &asked);
 	rig_take_over(&r);
 	rig_set(&r, &host, 10);
 	assert_int_equal(asked, AWAY + 1);

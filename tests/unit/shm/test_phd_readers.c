@@ -179,7 +179,7 @@ static void test_readers(void **state)
 	assert_non_null(s->scratch);
 	/* so few slots and layouts that they are reused again and again */
 	phd_open(&s->x, 240, 64, READERS);
-	s->fib.control = s->x.epochs;
+	s->fib = s->x.epochs;
 	for (uint32_t i = 0; i < STEADY; i++)
 		change(s, i);
 	for (unsigned i = 0; i < READERS; i++) {

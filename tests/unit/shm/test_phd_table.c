@@ -116,7 +116,7 @@ static void test_epochs(void **state)
 	phd_open(&x, 16, 4, 1);
 	assert_true(x.t->n_slots <= 1000);
 	assert_int_equal(one_layout(&x), 0);
-	atomic_store(&x.epochs->seen[0], 1);
+	atomic_store(&x.epochs.readers->seen[0], 1);
 	/* until nothing is left: each time another slot */
 	for (; n < 1000; n++) {
 		struct bp_phd_session_spec s = phd_device(n);
@@ -140,7 +140,7 @@ static void test_epochs(void **state)
 		s.layout = BP_PHD_NO_LAYOUT;
 		s.state = BP_PHD_WAITING;
 		assert_int_equal(bp_phd_session_open(x.w, &s, &again), -1);
-		atomic_store(&x.epochs->seen[0], atomic_load(&x.epochs->epoch));
+		atomic_store(&x.epochs.readers->seen[0], atomic_load(&x.epochs.control->epoch));
 		assert_int_equal(bp_phd_session_open(x.w, &s, &again), 0);
 		assert_int_not_equal(first[again], 0);
 		assert_int_equal(
@@ -167,7 +167,7 @@ static void test_layouts(void **state)
 
 	assert_non_null(l);
 	phd_open(&x, 1000, 3, 1);
-	atomic_store(&x.epochs->seen[0], 1);
+	atomic_store(&x.epochs.readers->seen[0], 1);
 	/* a thousand sessions of one configuration: one layout */
 	for (uint32_t i = 0; i < 1000; i++) {
 		struct bp_phd_session_spec s = phd_device(i);
@@ -191,7 +191,7 @@ static void test_layouts(void **state)
 	phd_layout_fill(l, 10, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), -1);
 	assert_int_equal(x.t->control->layouts, 1);
-	atomic_store(&x.epochs->seen[0], atomic_load(&x.epochs->epoch));
+	atomic_store(&x.epochs.readers->seen[0], atomic_load(&x.epochs.control->epoch));
 	n = bp_phd_layout_get(x.w, l);
 	assert_in_range(n, 1, 2);
 	/* and who kept something of what lay there can tell */

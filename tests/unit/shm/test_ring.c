@@ -12,14 +12,29 @@
 #include "shm/ring.h"
 #include "test.h"
 
+/* A ring with its memory behind it. */
+struct whole_ring {
+	struct bp_ring ring;
+	struct bp_ring_tail tail;
+	struct bp_ring_data data;
+};
+
+static void ring_empty(struct bp_ring *r)
+{
+	r->shared->head = r->reader->tail = 0;
+	bp_ring_attach(r, r->shared, r->reader, r->capacity);
+}
+
 static struct bp_ring *ring_new(uint64_t capacity)
 {
-	struct bp_ring *r = malloc(BP_RING_OVERHEAD + capacity);
+	const size_t size = (sizeof(struct whole_ring) + capacity + 63) / 64 * 64;
+	struct whole_ring *w = aligned_alloc(64, size);
 
-	assert_non_null(r);
-	memset(r, 0xa5, BP_RING_OVERHEAD + capacity);
-	bp_ring_init(r, capacity);
-	return r;
+	assert_non_null(w);
+	memset(w, 0xa5, size);
+	w->data.head = w->tail.tail = 0;
+	bp_ring_attach(&w->ring, &w->data, &w->tail, capacity);
+	return &w->ring;
 }
 
 /* Every byte of a record follows from its number, so that a torn one shows. */
@@ -70,7 +85,8 @@ static void what_is_not_committed_is_not_there(void **state)
 	fill(p, 10, 1);
 	assert_null(bp_ring_peek(r, &cursor, &size));
 	assert_int_equal(bp_ring_used(r), 0);
-	p = bp_ring_reserve(r, 3, &mark); /* the writer was restarted */
+	bp_ring_attach(r, r->shared, r->reader, r->capacity); /* the writer was restarted */
+	p = bp_ring_reserve(r, 3, &mark);
 	fill(p, 3, 2);
 	bp_ring_commit(r, mark);
 	p = (uint8_t *)(uintptr_t)bp_ring_peek(r, &cursor, &size);
@@ -108,7 +124,7 @@ static void advance(struct bp_ring *r, uint64_t offset)
 {
 	uint64_t mark;
 
-	bp_ring_init(r, r->capacity);
+	ring_empty(r);
 	for (uint64_t at = 0; at < offset; at += 8) {
 		assert_non_null(bp_ring_reserve(r, 0, &mark));
 		bp_ring_commit(r, mark);
@@ -259,11 +275,9 @@ static void damage_never_leads_outside(void **state)
 			r->data[test_below(&seed, (uint32_t)capacity)] =
 				(uint8_t)test_random(&seed);
 		if (test_below(&seed, 2))
-			r->head += test_random(&seed) >> test_below(&seed, 64);
+			r->shared->head += test_random(&seed) >> test_below(&seed, 64);
 		if (test_below(&seed, 4) == 0)
-			r->tail += test_random(&seed) >> test_below(&seed, 64);
-		if (test_below(&seed, 4) == 0)
-			r->writer_tail = test_random(&seed);
+			r->reader->tail += test_random(&seed) >> test_below(&seed, 64);
 		cursor = bp_ring_tail(r);
 		for (unsigned k = 0; (p = bp_ring_peek(r, &cursor, &size)); k++) {
 			assert_true(
@@ -273,10 +287,11 @@ static void damage_never_leads_outside(void **state)
 			assert_true(k <= capacity / 8);
 		}
 		assert_true(sum < UINT64_MAX);
-		assert_true(cursor == r->head);
+		assert_true(cursor == r->shared->head);
 		/* and the reader's next release makes the ring whole again */
 		bp_ring_release(r, cursor);
 		assert_int_equal(bp_ring_used(r), 0);
+		bp_ring_attach(r, r->shared, r->reader, capacity); /* nor is the writer stuck */
 		p = bp_ring_reserve(r, 9, &mark);
 		assert_non_null(p);
 		fill((uint8_t *)(uintptr_t)p, 9, 77);
@@ -290,6 +305,54 @@ static void damage_never_leads_outside(void **state)
 	}
 }
 
+/* Of what the control plane writes nothing makes the data plane write elsewhere, or over a record
+ * that was not read: the writer goes by its own position. */
+static void a_reader_that_lies_stops_the_ring_and_is_counted(void **state)
+{
+	const uint64_t lies[] = {1, 8, UINT64_MAX, 1ull << 63, 4096, 264};
+	struct bp_ring *r = ring_new(256);
+	uint64_t mark, cursor;
+	uint32_t size;
+	const uint8_t *p;
+
+	for (unsigned i = 0; i < 12; i++) {
+		p = bp_ring_reserve(r, 8, &mark);
+		assert_non_null(p);
+		fill((uint8_t *)(uintptr_t)p, 8, i);
+		bp_ring_commit(r, mark);
+	}
+	assert_int_equal(bp_ring_bad_tails(r), 0);
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		r->reader->tail = lies[i] < 200 ? lies[i] + mark : mark - lies[i];
+		assert_null(bp_ring_reserve(r, 60, &mark));
+		assert_int_equal(bp_ring_bad_tails(r), 1);
+	}
+	cursor = 0;
+	for (unsigned i = 0; i < 12; i++) {
+		p = bp_ring_peek(r, &cursor, &size);
+		assert_true(p != NULL && size == 8 && filled(p, 8, i));
+	}
+	bp_ring_release(r, cursor);
+	assert_non_null(bp_ring_reserve(r, 60, &mark));
+	assert_int_equal(bp_ring_bad_tails(r), 0);
+	free(r);
+}
+
+/* Nor does what it writes over the head that it can see, if it could. */
+static void the_writer_does_not_read_its_head_back(void **state)
+{
+	struct bp_ring *r = ring_new(256);
+	uint64_t mark;
+	uint8_t *first = bp_ring_reserve(r, 8, &mark);
+
+	bp_ring_commit(r, mark);
+	r->shared->head = 0x123456789abcdefull;
+	assert_ptr_equal(bp_ring_reserve(r, 8, &mark), first + 16);
+	bp_ring_commit(r, mark);
+	assert_int_equal(r->shared->head, 32);
+	free(r);
+}
+
 static void a_second_skip_is_damage(void **state)
 {
 	struct bp_ring *r = ring_new(64);
@@ -297,7 +360,7 @@ static void a_second_skip_is_damage(void **state)
 	uint32_t size;
 
 	memset(r->data, 0xff, 64);
-	r->head = 64 + 8;
+	r->shared->head = 64 + 8;
 	assert_null(bp_ring_peek(r, &cursor, &size));
 	assert_int_equal(cursor, 72);
 	free(r);
@@ -361,12 +424,18 @@ struct shared {
 	} intent[2];
 	_Atomic uint64_t done; /* reader: number of the last record + 1 that it was through with */
 	_Atomic uint32_t stop;
+	struct bp_ring_tail tail;
 	_Alignas(64) uint8_t room[BP_RING_OVERHEAD + 4096];
 };
 
+/* The view of this process. */
 static struct bp_ring *ring_of(struct shared *s)
 {
-	return (struct bp_ring *)(void *)s->room;
+	static struct bp_ring ring;
+
+	if (ring.shared == NULL)
+		bp_ring_attach(&ring, (struct bp_ring_data *)(void *)s->room, &s->tail, 4096);
+	return &ring;
 }
 
 static uint32_t size_of(uint64_t number)
@@ -384,7 +453,7 @@ static uint64_t last_intent(struct shared *s)
 
 	if (number1 == 0)
 		return 0;
-	return ring_of(s)->head == s->intent[i].mark ? number1 : number1 - 1;
+	return ring_of(s)->shared->head == s->intent[i].mark ? number1 : number1 - 1;
 }
 
 static void writer_process(struct shared *s)
@@ -425,7 +494,7 @@ static void reader_process(struct shared *s)
 		if (!p) {
 			if (cursor != at)
 				_exit(2); /* damaged */
-			if (stop == 2 && ring_of(s)->head == cursor)
+			if (stop == 2 && ring_of(s)->shared->head == cursor)
 				_exit(0);
 			sched_yield();
 			continue;
@@ -471,7 +540,6 @@ static void killed_at_any_moment(void **state)
 	pid_t writer, reader;
 
 	assert_true(s != MAP_FAILED);
-	bp_ring_init(ring_of(s), 4096);
 	writer = start(writer_process, s);
 	reader = start(reader_process, s);
 	for (unsigned i = 0; i < KILLS; i++) {
@@ -513,6 +581,8 @@ int main(void)
 		cmocka_unit_test(every_size_wraps_at_every_place),
 		cmocka_unit_test(it_behaves_as_a_queue),
 		cmocka_unit_test(damage_never_leads_outside),
+		cmocka_unit_test(a_reader_that_lies_stops_the_ring_and_is_counted),
+		cmocka_unit_test(the_writer_does_not_read_its_head_back),
 		cmocka_unit_test(a_second_skip_is_damage),
 		cmocka_unit_test(two_threads),
 		cmocka_unit_test(killed_at_any_moment),

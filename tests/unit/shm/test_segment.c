@@ -63,14 +63,15 @@ static void tables_are_aligned_and_apart(void **state)
 static void specs_that_can_not_be_are_refused(void **state)
 {
 	const struct bp_seg_spec bad[][2] = {
-		{{"a", 0, 1, 1}, {"b", 1, 1, 1}},
-		{{"a", 1, 0, 1}, {"b", 1, 1, 1}},
-		{{"a", 1ull << 40, 1ull << 40, 1}, {"b", 1, 1, 1}},
-		{{"a", 1, UINT64_MAX, 1}, {"b", 1, 1, 1}},
-		{{"a", 1, 1ull << 45, 1}, {"b", 1, 1ull << 45, 1}},
-		{{"", 1, 1, 1}, {"b", 1, 1, 1}},
-		{{"a", 1, 1, 1}, {"a", 1, 1, 1}},
-		{{"a", 1, 1, 1}, {"01234567890123456789012345678901", 1, 1, 1}},
+		{{"a", 0, 1, 1, BP_SEG_DATA}, {"b", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1, 0, 1, BP_SEG_DATA}, {"b", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1ull << 40, 1ull << 40, 1, BP_SEG_DATA}, {"b", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1, UINT64_MAX, 1, BP_SEG_DATA}, {"b", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1, 1ull << 45, 1, BP_SEG_DATA}, {"b", 1, 1ull << 45, 1, BP_SEG_DATA}},
+		{{"", 1, 1, 1, BP_SEG_DATA}, {"b", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1, 1, 1, BP_SEG_DATA}, {"a", 1, 1, 1, BP_SEG_DATA}},
+		{{"a", 1, 1, 1, BP_SEG_DATA},
+			{"01234567890123456789012345678901", 1, 1, 1, BP_SEG_DATA}},
 	};
 	struct bp_seg_spec many[BP_SEG_TABLES_MAX + 1];
 
@@ -94,7 +95,7 @@ static void a_full_directory_works(void **state)
 
 	for (unsigned i = 0; i < BP_SEG_TABLES_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "table-%025u", i);
-		many[i] = (struct bp_seg_spec){names[i], i + 1, i + 1, i};
+		many[i] = (struct bp_seg_spec){names[i], i + 1, i + 1, i, BP_SEG_DATA};
 	}
 	s = must(bp_segment_open("t", NULL, dir, many, BP_SEG_TABLES_MAX, true, err, sizeof(err)));
 	for (unsigned i = 0; i < BP_SEG_TABLES_MAX; i++)
@@ -113,10 +114,10 @@ static void a_missing_segment_is_said(void **state)
 static void other_tables_are_replaced_by_the_owner_only(void **state)
 {
 	const struct bp_seg_spec changed[][3] = {
-		{{"numbers", 8, 1001, 1}, specs[1], specs[2]},
-		{{"numbers", 16, 1000, 1}, specs[1], specs[2]},
-		{{"numbers", 8, 1000, 2}, specs[1], specs[2]},
-		{{"others", 8, 1000, 1}, specs[1], specs[2]},
+		{{"numbers", 8, 1001, 1, BP_SEG_DATA}, specs[1], specs[2]},
+		{{"numbers", 16, 1000, 1, BP_SEG_DATA}, specs[1], specs[2]},
+		{{"numbers", 8, 1000, 2, BP_SEG_DATA}, specs[1], specs[2]},
+		{{"others", 8, 1000, 1, BP_SEG_DATA}, specs[1], specs[2]},
 		{specs[1], specs[0], specs[2]},
 	};
 

@@ -112,7 +112,7 @@ static int initialise(unsigned i)
 	struct bp_segment *s = open_as(false);
 	_Atomic uint64_t *x = s ? bp_segment_table(s, "numbers", 8, 1, NULL) : NULL;
 
-	if (!x || bp_segment_initialise(s, count_init, x, err, sizeof(err)) != 0)
+	if (!x || bp_segment_initialise(s, BP_SEG_DATA, count_init, x, err, sizeof(err)) != 0)
 		return 100;
 	return x[2] == 1 ? 0 : 1;
 }
@@ -145,18 +145,20 @@ static void a_death_while_initialising_is_made_good(void **state)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		bp_segment_initialise(s, die, NULL, err, sizeof(err));
+		bp_segment_initialise(s, BP_SEG_DATA, die, NULL, err, sizeof(err));
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	reader = must(attach());
-	assert_int_equal(bp_segment_initialise(reader, count_init, NULL, err, sizeof(err)), -1);
+	assert_int_equal(
+		bp_segment_initialise(reader, BP_SEG_DATA, count_init, NULL, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, "try again"));
-	assert_int_equal(bp_segment_initialise(s, count_init, x, err, sizeof(err)), 0);
-	assert_int_equal(bp_segment_initialise(s, count_init, x, err, sizeof(err)), 0);
+	assert_int_equal(bp_segment_initialise(s, BP_SEG_DATA, count_init, x, err, sizeof(err)), 0);
+	assert_int_equal(bp_segment_initialise(s, BP_SEG_DATA, count_init, x, err, sizeof(err)), 0);
 	assert_true(x[1] == 1);
-	assert_int_equal(bp_segment_initialise(reader, count_init, NULL, err, sizeof(err)), 0);
+	assert_int_equal(
+		bp_segment_initialise(reader, BP_SEG_DATA, count_init, NULL, err, sizeof(err)), 0);
 	bp_segment_close(reader);
 	bp_segment_close(s);
 }
@@ -218,7 +220,7 @@ static bool hugepage_free(const char *mount_dir)
 /* In a mount namespace of its own, with a hugetlbfs of at most 4 MiB. */
 static void with_hugetlbfs(const char *huge)
 {
-	const struct bp_seg_spec big[] = {{"big", 1, 16u << 20, 1}};
+	const struct bp_seg_spec big[] = {{"big", 1, 16u << 20, 1, BP_SEG_DATA}};
 	struct bp_segment *s;
 
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -296,7 +298,7 @@ static void lacking_hugepages_lead_to_the_fallback(void **state)
 
 static void no_room_is_said(void **state)
 {
-	const struct bp_seg_spec big[] = {{"big", 1, 16u << 20, 1}};
+	const struct bp_seg_spec big[] = {{"big", 1, 16u << 20, 1, BP_SEG_DATA}};
 	int status;
 	pid_t pid = fork();
 

@@ -55,7 +55,7 @@ static void tables_are_there_for_who_transforms(void **state)
 		3 * BP_TRANSFORM_RULES_MAX * sizeof(*m.transform.rule_stats));
 	memset(m.transform.source_stats, 0, 3 * 100 * sizeof(*m.transform.source_stats));
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		assert_int_equal(atomic_load(&m.transform.head->seen[w]), UINT64_MAX);
+		assert_int_equal(atomic_load(&m.transform.readers->seen[w]), UINT64_MAX);
 	assert_null(bp_transform_view_of(&m.transform, 0).bank);
 	bp_segment_close(m.segment);
 	free(c);
@@ -69,18 +69,18 @@ static void impossible_sizes_are_refused(void **state)
 		uint64_t capacity[BP_TRANSFORM_TABLES], workers;
 		bool agree;
 	} of[] = {
-		{{1, 1, 1, 1}, 3, true},
-		{{1, banks, 96, 30}, 3, true},
-		{{2, banks, 96, 30}, 3, false},
-		{{1, banks - 2, 96, 30}, 3, false},
-		{{1, banks, 95, 30}, 3, false},
-		{{1, banks, 96, 31}, 3, false},
-		{{1, banks, 96, 33}, 3, false},
-		{{1, banks, 1, 30}, 3, false},
-		{{1, 1, 1, 30}, 3, false},
-		{{1, 1, 96, 0}, 3, false},
-		{{1, 2 * bp_transform_bank_size(65537), 32, 65537}, 1, false},
-		{{1, 2 * bp_transform_bank_size(65536), 32, 65536}, 1, true},
+		{{1, 1, 1, 1, 1}, 3, true},
+		{{1, 1, banks, 96, 30}, 3, true},
+		{{2, 1, banks, 96, 30}, 3, false},
+		{{1, 1, banks - 2, 96, 30}, 3, false},
+		{{1, 1, banks, 95, 30}, 3, false},
+		{{1, 1, banks, 96, 31}, 3, false},
+		{{1, 1, banks, 96, 33}, 3, false},
+		{{1, 1, banks, 1, 30}, 3, false},
+		{{1, 1, 1, 1, 30}, 3, false},
+		{{1, 1, 1, 96, 0}, 3, false},
+		{{1, 1, 2 * bp_transform_bank_size(65537), 32, 65537}, 1, false},
+		{{1, 1, 2 * bp_transform_bank_size(65536), 32, 65536}, 1, true},
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)

@@ -71,7 +71,7 @@ static void *read_on(void *arg)
 {
 	struct reader *r = arg;
 	struct shared *s = r->s;
-	_Atomic uint64_t *seen = &s->x.head.seen[r->worker];
+	_Atomic uint64_t *seen = &s->x.readers.seen[r->worker];
 
 	while (!atomic_load(&s->stop)) {
 		/* as a worker does at the beginning of a walk */
@@ -96,7 +96,7 @@ static void *read_on(void *arg)
 static void wait_seen(struct shared *s)
 {
 	for (unsigned w = 0; w < READERS; w++) {
-		while (atomic_load(&s->x.head.seen[w]) != atomic_load(&s->x.head.active))
+		while (atomic_load(&s->x.readers.seen[w]) != atomic_load(&s->x.head.active))
 			;
 	}
 }
@@ -130,7 +130,7 @@ static void test_readers(void **state)
 	}
 	assert_int_equal(xform_load(&s->x), 0);
 	for (unsigned i = 0; i < READERS; i++) {
-		atomic_store(&s->x.head.seen[i], UINT64_MAX);
+		atomic_store(&s->x.readers.seen[i], UINT64_MAX);
 		reader[i] = (struct reader){.s = s, .worker = i, .seed = i + 1};
 		assert_int_equal(pthread_create(&reader[i].thread, NULL, read_on, &reader[i]), 0);
 	}

@@ -32,6 +32,7 @@ void xform_open(struct transform_rig *x, uint32_t matrices, unsigned ports)
 	memset(x, 0, sizeof(*x));
 	x->t = (struct bp_transform_tables){
 		.head = &x->head,
+		.readers = &x->readers,
 		.bank_size = bp_transform_bank_size(matrices),
 		.matrices = matrices,
 	};

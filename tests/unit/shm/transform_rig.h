@@ -10,6 +10,7 @@
 struct transform_rig {
 	struct bp_transform_tables t;
 	struct bp_transform_head head;
+	struct bp_transform_readers readers;
 	struct bp_config *c;
 	uint32_t room_sources, room_receivers;
 };
