@@ -67,6 +67,9 @@ enum bp_stream {
 #define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
 #define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
 
+/* By bit of `suspicious`; mqtt_read.c. */
+extern const uint16_t bp_mqtt_suspicious_counter[16];
+
 #define BP_NO_FLOW UINT32_MAX
 
 /* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */

@@ -36,6 +36,19 @@ static uint64_t ms_since(uint32_t ticks, uint64_t mono_ns)
 	return (uint64_t)(uint32_t)(bp_ticks(mono_ns) - ticks) * (1u << 20) / 1000000;
 }
 
+static void view_suspicious(const struct bp_flow *f, struct bp_flow_view *v)
+{
+	unsigned n = 0;
+
+	for (uint32_t left = f->suspicious; left != 0; left &= left - 1) {
+		uint16_t counter = bp_mqtt_suspicious_counter[__builtin_ctz(left)];
+
+		if (counter != 0)
+			v->suspicious[n++] = bp_counter_info[counter].name;
+	}
+	v->suspicious[n] = NULL;
+}
+
 static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flow_view *v)
 {
 	v->unread_reason = "";
@@ -71,6 +84,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->carried_bytes = f->carried;
 	v->idle_ms = ms_since(f->seen, mono_ns);
 	view_unread(f, mono_ns, v);
+	view_suspicious(f, v);
 }
 
 static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint64_t mono_ns,

@@ -20,6 +20,9 @@ struct bp_flow_view {
 	bool unread;               /* in a direction that is judged */
 	const char *unread_reason; /* "midstream", "resync", or as opaque_reason */
 	uint64_t unread_ms;        /* for how long */
+	/* what the client sent against the standard, and was let pass: counters' names, then NULL
+	 */
+	const char *suspicious[17];
 	uint32_t publishes;
 	uint32_t carried_bytes;
 	uint64_t idle_ms;   /* against `now_ms` of the visit */

@@ -76,23 +76,23 @@ void bp_mqtt_opaque_error(
 		bp_mqtt_opaque(in, f, dir, (enum bp_counter)reason[e]);
 }
 
+const uint16_t bp_mqtt_suspicious_counter[16] = {
+	[BP_MQTT_E_FLAGS] = BP_C_SUSPICIOUS_FLAGS,
+	[BP_MQTT_E_TYPE] = BP_C_SUSPICIOUS_TYPE,
+	[BP_MQTT_E_UTF8] = BP_C_SUSPICIOUS_STRING,
+	[BP_MQTT_E_WILDCARD] = BP_C_SUSPICIOUS_WILDCARD,
+	[BP_MQTT_E_TOPIC_EMPTY] = BP_C_SUSPICIOUS_FILTER,
+	[BP_MQTT_E_TRUNCATED] = BP_C_SUSPICIOUS_LENGTH,
+	[BP_MQTT_E_PROPERTY] = BP_C_SUSPICIOUS_PROPERTY,
+	[BP_MQTT_E_CONNECT] = BP_C_SUSPICIOUS_CONNECT,
+	[BP_MQTT_E_LEVELS] = BP_C_SUSPICIOUS_LEVELS,
+};
+
 void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd)
 {
-	static const uint16_t counter[] = {
-		[BP_MQTT_E_FLAGS] = BP_C_SUSPICIOUS_FLAGS,
-		[BP_MQTT_E_TYPE] = BP_C_SUSPICIOUS_TYPE,
-		[BP_MQTT_E_UTF8] = BP_C_SUSPICIOUS_STRING,
-		[BP_MQTT_E_WILDCARD] = BP_C_SUSPICIOUS_WILDCARD,
-		[BP_MQTT_E_TOPIC_EMPTY] = BP_C_SUSPICIOUS_FILTER,
-		[BP_MQTT_E_TRUNCATED] = BP_C_SUSPICIOUS_LENGTH,
-		[BP_MQTT_E_PROPERTY] = BP_C_SUSPICIOUS_PROPERTY,
-		[BP_MQTT_E_CONNECT] = BP_C_SUSPICIOUS_CONNECT,
-		[BP_MQTT_E_LEVELS] = BP_C_SUSPICIOUS_LEVELS,
-	};
-
 	f->suspicious |= (uint16_t)odd;
 	for (; odd != 0; odd &= odd - 1)
-		bp_tally(in, (enum bp_counter)counter[__builtin_ctz(odd)]);
+		bp_tally(in, (enum bp_counter)bp_mqtt_suspicious_counter[__builtin_ctz(odd)]);
 }
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */

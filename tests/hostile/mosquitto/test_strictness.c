@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "dataplane/mqtt/flow_show.h"
 #include "rig.h"
 
 /*
@@ -72,6 +73,29 @@ static uint64_t suspicious_total(void)
 	return n;
 }
 
+static int note_names(const struct bp_flow_view *v, void *arg)
+{
+	const char **name = arg;
+
+	assert_true(v->suspicious[0] == NULL || v->suspicious[1] == NULL);
+	*name = v->suspicious[0];
+	return 0;
+}
+
+/* The connection is flagged by the same name as it is counted under. */
+static void assert_flagged(enum bp_counter reason)
+{
+	const char *name = "";
+
+	assert_int_equal(
+		bp_flow_visit(rig.shm.flows, rig.shm.flows_len, 1, rig.mono_ns, note_names, &name),
+		0);
+	if (reason == BP_C_COUNT)
+		assert_null(name);
+	else
+		assert_string_equal(name, bp_counter_info[reason].name);
+}
+
 static void one(const struct odd *o, uint8_t strictness, size_t size)
 {
 	bool delivered = strictness == BP_STRICTNESS_MOSQUITTO ? o->mosquitto : o->standard;
@@ -96,6 +120,8 @@ static void one(const struct odd *o, uint8_t strictness, size_t size)
 	if (flagged && rig_count(&rig, o->suspicious) != 1)
 		fail_msg("%s: not counted", o->name);
 	assert_int_equal(suspicious_total(), flagged);
+	if (delivered)
+		assert_flagged(o->suspicious);
 	rig_close(&rig);
 }
 

@@ -124,6 +124,7 @@ static void flows_up_to_the_limit(void **state)
 			.to_broker = "reading",
 			.from_broker = "opaque",
 			.opaque_reason = "opaque_qos",
+			.suspicious = {"suspicious_flags", "suspicious_length"},
 			.publishes = 12,
 			.idle_ms = 5,
 			.client_id = "sensor",
@@ -153,6 +154,7 @@ static void flows_up_to_the_limit(void **state)
 	assert_text(row(v, "flows", 0), "version", "3.1.1");
 	assert_text(row(v, "flows", 0), "vlan", "100");
 	assert_number(row(v, "flows", 0), "publishes", 12);
+	assert_int_equal(json_array_size(json_object_get(row(v, "flows", 0), "suspicious")), 2);
 
 	char *text = text_of(&bp_show_flows, v, false);
 
