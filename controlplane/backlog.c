@@ -97,6 +97,13 @@ void bp_backlog_returned(struct bp_backlog *b, uint64_t id)
 	look_again_from(b, id);
 }
 
+void bp_backlog_clear(struct bp_backlog *b)
+{
+	bp_id_set_clear(&b->busy);
+	b->n_gone = 0;
+	look_again_from(b, 0);
+}
+
 bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted)
 {
 	*deleted = 0;

@@ -44,6 +44,9 @@ void bp_backlog_returned(struct bp_backlog *b, uint64_t id);
 /* All rows are to be looked at again: the spool's file was closed in between. */
 void bp_backlog_look_again(struct bp_backlog *b);
 
+/* Nothing is in the spool any more. */
+void bp_backlog_clear(struct bp_backlog *b);
+
 /* Deletes what is gone; *deleted as bp_spool_delete(). */
 bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted);
 

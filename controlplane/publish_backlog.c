@@ -19,6 +19,19 @@ static bool lanes_hold(const struct bp_publisher *p)
 	return false;
 }
 
+/* Where the disk has no space for a deletion, the file goes once all of its rows are acknowledged.
+ * Returns how many they were. */
+static uint64_t start_over(struct bp_publisher *p)
+{
+	uint64_t rows = bp_spool_rows(p->spool);
+
+	if (!bp_spool_full(p->spool) || !p->backlog.end || p->inflight.backlog != 0 ||
+		!bp_spool_start_over(p->spool))
+		return 0;
+	bp_backlog_clear(&p->backlog);
+	return rows;
+}
+
 void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now)
 {
 	uint64_t deleted;
@@ -29,8 +42,10 @@ void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now)
 		p->delete_due_ns = now + (lanes_hold(p) ? DELETE_PAUSE_HELD_NS : DELETE_PAUSE_NS);
 	if (p->backlog.n_gone < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
 		return;
-	if (!bp_backlog_delete_gone(&p->backlog, &deleted))
+	if (!bp_backlog_delete_gone(&p->backlog, &deleted)) {
 		bp_publish_disk_failed(p, now);
+		deleted = start_over(p);
+	}
 	bp_count(&p->g->cp_alarms_unspooled, deleted);
 	p->delete_due_ns = 0;
 }

@@ -55,6 +55,9 @@ struct bp_spool {
 	uint64_t opened;
 	uint64_t batch_rows, batch_bytes, batch_dropped; /* with the open batch */
 	bool in_batch;
+	int lock; /* -1: not taken yet */
+	bool in_use;
+	bool full;
 	struct bp_spool_events events;
 	struct bp_alarm *record; /* aligned copy of the row being read */
 	size_t record_size;
@@ -73,6 +76,7 @@ struct bp_spool *bp_spool_new(const char *path, uint64_t max_bytes, uint64_t max
 		return NULL;
 	}
 	s->oldest = UINT64_MAX;
+	s->lock = -1;
 	bp_spool_set_bounds(s, max_bytes, max_age_ns);
 	return s;
 }
@@ -96,6 +100,8 @@ void bp_spool_free(struct bp_spool *s)
 	if (s == NULL)
 		return;
 	close_file(s);
+	if (s->lock >= 0)
+		close(s->lock);
 	free(s->record);
 	free(s->path);
 	free(s);
@@ -105,6 +111,11 @@ void bp_spool_set_bounds(struct bp_spool *s, uint64_t max_bytes, uint64_t max_ag
 {
 	s->max_bytes = max_bytes;
 	s->max_age_ns = max_age_ns;
+}
+
+bool bp_spool_in_use(const struct bp_spool *s)
+{
+	return s->in_use;
 }
 
 const char *bp_spool_error(const struct bp_spool *s)
@@ -147,6 +158,7 @@ static bool fail(struct bp_spool *s, const char *what)
 
 	snprintf(s->error, sizeof(s->error), "spool %s: %s: %s", s->path, what,
 		s->db == NULL ? "cannot be opened" : sqlite3_errmsg(s->db));
+	s->full = (rc & 0xff) == SQLITE_FULL;
 	if (s->in_batch)
 		bp_spool_rollback(s);
 	/* A full disk or a lock passes; anything else is better met with a newly opened file. */
@@ -234,7 +246,10 @@ static int count_rows(struct bp_spool *s)
 
 static int open_file(struct bp_spool *s)
 {
-	int rc = sqlite3_open_v2(s->path, &s->db,
+	int rc;
+
+	bp_sqlite_make_private(s->path);
+	rc = sqlite3_open_v2(s->path, &s->db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL);
 
 	if (rc == SQLITE_OK)
@@ -256,11 +271,18 @@ static int open_file(struct bp_spool *s)
 
 bool bp_spool_ready(struct bp_spool *s)
 {
+	char why[480];
 	int rc;
 
 	if (s->db != NULL)
 		return true;
 	bp_sqlite_make_parents(s->path);
+	if (s->lock < 0)
+		s->lock = bp_sqlite_lock(s->path, &s->in_use, why, sizeof(why));
+	if (s->lock < 0) {
+		snprintf(s->error, sizeof(s->error), "spool: %s", why);
+		return false;
+	}
 	rc = open_file(s);
 	if (bp_sqlite_damaged(rc)) {
 		close_file(s);
@@ -424,6 +446,19 @@ bool bp_spool_delete(struct bp_spool *s, const uint64_t *ids, size_t n, uint64_t
 		return false;
 	*deleted = count;
 	return true;
+}
+
+bool bp_spool_full(const struct bp_spool *s)
+{
+	return s->full;
+}
+
+bool bp_spool_start_over(struct bp_spool *s)
+{
+	close_file(s);
+	bp_sqlite_remove(s->path);
+	s->full = false;
+	return bp_spool_ready(s);
 }
 
 bool bp_spool_expire(struct bp_spool *s, uint64_t now_ns)

@@ -14,8 +14,8 @@
  *
  * The file is opened when it is first needed and again after every failure that closed it, so that
  * a disk that comes back is used again. A file that is not a sound spool of this version is moved
- * aside (FILE.damaged-TIME) with a warning and a fresh one is made. One process at a time: the file
- * stays locked.
+ * aside (FILE.damaged-TIME) with a warning and a fresh one is made. One process at a time:
+ * FILE.lock stays locked, from the first time that the file is opened on.
  *
  * Functions that return bool return false when the disk would not; bp_spool_error() says why.
  */
@@ -37,6 +37,8 @@ void bp_spool_set_bounds(struct bp_spool *s, uint64_t max_bytes, uint64_t max_ag
 
 /* Opens the file if it is not open. */
 bool bp_spool_ready(struct bp_spool *s);
+/* Another process had it when it was last to be opened. */
+bool bp_spool_in_use(const struct bp_spool *s);
 const char *bp_spool_error(const struct bp_spool *s);
 
 /* Rows and bytes (overhead included) of what is committed; 0 while the file can't be opened. */
@@ -68,6 +70,14 @@ void bp_spool_rollback(struct bp_spool *s);
 
 /* Deletes these ids in one transaction; *deleted: how many of them were there. */
 bool bp_spool_delete(struct bp_spool *s, const uint64_t *ids, size_t n, uint64_t *deleted);
+
+/* Whether the last failure was for want of space. */
+bool bp_spool_full(const struct bp_spool *s);
+/*
+ * Removes the file and makes a fresh one. A full disk may not have the space that deleting rows
+ * takes: for when none of the rows is needed any more.
+ */
+bool bp_spool_start_over(struct bp_spool *s);
 
 /* Drops what is older than max_age_ns at now_ns (Unix time), oldest first, a bounded number a call.
  */

@@ -2,14 +2,20 @@
 #include "controlplane/sqlite_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
+
+#define BP_SQLITE_MODE 0640
 
 bool bp_sqlite_damaged(int rc)
 {
@@ -58,6 +64,98 @@ void bp_sqlite_make_parents(const char *path)
 		*p = '\0';
 		mkdir(dir, 0750);
 		*p = '/';
+	}
+}
+
+void bp_sqlite_make_private(const char *path)
+{
+	static const char *const suffix[] = {"", "-wal", "-shm"};
+	char file[PATH_MAX];
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, BP_SQLITE_MODE);
+
+	if (fd >= 0)
+		close(fd);
+	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+		snprintf(file, sizeof(file), "%s%s", path, suffix[i]);
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+			(st.st_mode & 0777) != BP_SQLITE_MODE && chmod(file, BP_SQLITE_MODE) != 0)
+			bp_log(BP_LOG_WARNING, "%s: mode 0640 cannot be set: %s", file,
+				strerror(errno));
+	}
+}
+
+/* Who has the lock wrote its process id into it. */
+static void lock_owner(int fd, char *owner, size_t size)
+{
+	char text[32] = "";
+
+	snprintf(owner, size, "another process");
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0 && atoi(text) > 0)
+		snprintf(owner, size, "process %d", atoi(text));
+}
+
+static void say_in_use(const char *path, const char *file, int fd, char *err, size_t err_size)
+{
+	char owner[48];
+
+	lock_owner(fd, owner, sizeof(owner));
+	snprintf(err, err_size,
+		"%s is in use by %s, which holds %s: each instance needs a file of its own", path,
+		owner, file);
+}
+
+bool bp_sqlite_locked(const char *path, char *err, size_t err_size)
+{
+	char file[PATH_MAX];
+	bool locked;
+	int fd;
+
+	snprintf(file, sizeof(file), "%s.lock", path);
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	if (locked)
+		say_in_use(path, file, fd, err, err_size);
+	close(fd);
+	return locked;
+}
+
+int bp_sqlite_lock(const char *path, bool *in_use, char *err, size_t err_size)
+{
+	char file[PATH_MAX];
+	int fd;
+
+	*in_use = false;
+	snprintf(file, sizeof(file), "%s.lock", path);
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, BP_SQLITE_MODE);
+	if (fd < 0) {
+		snprintf(err, err_size, "%s cannot be opened: %s", file, strerror(errno));
+		return -1;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		*in_use = errno == EWOULDBLOCK;
+		say_in_use(path, file, fd, err, err_size);
+		close(fd);
+		return -1;
+	}
+	if (fchmod(fd, BP_SQLITE_MODE) != 0 || ftruncate(fd, 0) != 0 ||
+		dprintf(fd, "%d\n", (int)getpid()) < 0)
+		bp_log(BP_LOG_WARNING, "%s: %s", file, strerror(errno));
+	return fd;
+}
+
+void bp_sqlite_remove(const char *path)
+{
+	/* The log first: without the file it would be of nothing. */
+	static const char *const suffix[] = {"-wal", "-shm", ""};
+	char file[PATH_MAX];
+
+	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+		snprintf(file, sizeof(file), "%s%s", path, suffix[i]);
+		if (unlink(file) != 0 && errno != ENOENT)
+			bp_log(BP_LOG_WARNING, "%s: cannot be removed: %s", file, strerror(errno));
 	}
 }
 

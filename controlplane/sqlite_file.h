@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What the spool and the store of health devices share: an sqlite3 file that may be damaged, or of
@@ -19,6 +20,21 @@ int bp_sqlite_scalar(sqlite3 *db, const char *text, int64_t *value);
 int bp_sqlite_quick_check(sqlite3 *db);
 /* mkdir -p of the file's directory; errors show when the file is opened. */
 void bp_sqlite_make_parents(const char *path);
+/*
+ * Makes the file if there is none, and gives it and what goes with it mode 0640, whatever the
+ * umask: what is in it is not for everybody. The file must not be open. Errors show when it is
+ * opened.
+ */
+void bp_sqlite_make_private(const char *path);
+/*
+ * Locks PATH.lock for as long as the descriptor that is returned is open; -1 with a sentence and
+ * *in_use when another process has it.
+ */
+int bp_sqlite_lock(const char *path, bool *in_use, char *err, size_t err_size);
+/* Whether another process has that lock now, with a sentence; makes nothing. */
+bool bp_sqlite_locked(const char *path, char *err, size_t err_size);
+/* Removes the file, which is closed, and what goes with it. */
+void bp_sqlite_remove(const char *path);
 /* Renames the file, which is closed, and what goes with it to PATH.damaged-TIME, and warns. `what`:
  * "alarm spool"; `lost`: the sentence's end, of what was in it. */
 void bp_sqlite_move_aside(const char *path, int rc, const char *what, const char *lost);

@@ -256,7 +256,10 @@ static int empty_replaced(struct bp_phd_store_file *f)
 
 static int open_file(struct bp_phd_store_file *f)
 {
-	int rc = sqlite3_open_v2(f->path, &f->db,
+	int rc;
+
+	bp_sqlite_make_private(f->path);
+	rc = sqlite3_open_v2(f->path, &f->db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL);
 
 	if (rc == SQLITE_OK)
