@@ -16,16 +16,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "controlplane/clock.h"
+#include "controlplane/log.h"
 #include "shm/plane_dirs.h"
 
 /* A client that lets more than this wait unread is closed. */
 #define OUTPUT_MAX (1u << 20)
+
+/* What a user still may: when the requests that it sent would all be due at the average rate. */
+struct user {
+	uid_t uid;
+	bool used;
+	uint64_t heard; /* bp_control.heard of its last request */
+	uint64_t requests_due_ns, reloads_due_ns;
+};
 
 struct client {
 	struct bp_control *control;
 	struct bufferevent *bev; /* NULL: free */
 	uint64_t id;
 	uint64_t heard; /* bp_control.heard, when it said something or came */
+	uid_t uid;      /* as the kernel says */
 	bool waiting;   /* for an answer: its next line is not read before */
 	bool closing;   /* once the answer is written */
 	bool hopeless;  /* to be closed at once: it does not read, or there is no memory */
@@ -39,6 +50,8 @@ struct bp_control {
 	uint64_t next_id;
 	uint64_t heard; /* how often anybody said something, or came */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
+	struct user user[BP_CONTROL_CLIENTS_MAX];
+	struct bp_log_limit log_rate;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -69,6 +82,53 @@ json_t *bp_control_refusal(const char *sentence)
 	return json_pack("{s:b, s:[s]}", "ok", 0, "errors", sentence);
 }
 
+/* The user's budget; there are as many as clients, so that each client's user has one. */
+static struct user *user_of(struct bp_control *control, uid_t uid)
+{
+	struct user *oldest = &control->user[0];
+
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		struct user *u = &control->user[i];
+
+		if (u->used && u->uid == uid)
+			return u;
+		if (!u->used || (oldest->used && u->heard < oldest->heard))
+			oldest = u;
+	}
+	*oldest = (struct user){.uid = uid, .used = true};
+	return oldest;
+}
+
+/* One more at `per_s` on average, `burst` at once. */
+static bool within(uint64_t *due_ns, uint64_t now_ns, uint64_t per_s, uint64_t burst)
+{
+	const uint64_t interval = 1000000000u / per_s;
+	const uint64_t from = *due_ns > now_ns ? *due_ns : now_ns;
+
+	if (from - now_ns > interval * (burst - 1))
+		return false;
+	*due_ns = from + interval;
+	return true;
+}
+
+static bool may_ask(struct client *c, bool reload)
+{
+	struct bp_control *control = c->control;
+	struct user *u = user_of(control, c->uid);
+	const uint64_t now = bp_mono_ns();
+
+	u->heard = control->heard;
+	if (within(&u->requests_due_ns, now, BP_CONTROL_REQUESTS_S, BP_CONTROL_REQUESTS_BURST) &&
+		(!reload || within(&u->reloads_due_ns, now, BP_CONTROL_RELOADS_S,
+				    BP_CONTROL_RELOADS_BURST)))
+		return true;
+	bp_log_limited(&control->log_rate, BP_LOG_WARNING,
+		"control socket: user %u sends more than %u requests or %u reloads per second: "
+		"refused",
+		(unsigned)c->uid, BP_CONTROL_REQUESTS_S, BP_CONTROL_RELOADS_S);
+	return false;
+}
+
 /* One line, one command. */
 static void execute(struct client *c, const char *line, size_t len)
 {
@@ -77,7 +137,10 @@ static void execute(struct client *c, const char *line, size_t len)
 	json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 	const char *command = json_string_value(json_object_get(request, "command"));
 
-	if (command != NULL && strcmp(command, "reload") == 0) {
+	if (!may_ask(c, command != NULL && strcmp(command, "reload") == 0)) {
+		answer(c, bp_control_refusal(
+				  "too many requests by this user; try again in a moment"));
+	} else if (command != NULL && strcmp(command, "reload") == 0) {
 		c->waiting = true;
 		control->ops.reload(control->arg, c->id);
 	} else if (command != NULL && strcmp(command, "status") == 0) {
@@ -206,6 +269,14 @@ static void turn_away(int fd)
 	close(fd);
 }
 
+static uid_t peer_uid(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.uid : (uid_t)-1;
+}
+
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
 	int address_len, void *arg)
 {
@@ -226,6 +297,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		return;
 	}
 	c->control = control;
+	c->uid = peer_uid(fd);
 	c->id = ++control->next_id;
 	c->heard = ++control->heard;
 	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);

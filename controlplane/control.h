@@ -35,6 +35,12 @@ struct event_base;
 #define BP_CONTROL_LINE_MAX 4096u
 #define BP_CONTROL_CLIENTS_MAX 16u
 #define BP_CONTROL_IDLE_S 60
+/* Requests of one user: a second on average, and at once; of these, reloads. What is over is
+ * refused, and logged once in a while. */
+#define BP_CONTROL_REQUESTS_S 200u
+#define BP_CONTROL_REQUESTS_BURST 400u
+#define BP_CONTROL_RELOADS_S 5u
+#define BP_CONTROL_RELOADS_BURST 40u
 
 struct bp_control_ops {
 	/* Answers with bp_control_reply(), now or later. */

@@ -35,18 +35,28 @@ void bp_log(enum bp_log_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
+bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
 {
 	uint64_t now = bp_mono_ns();
-	va_list ap;
 
 	if (limit->last_ns != 0 && now - limit->last_ns < BP_LOG_EVERY_NS) {
 		limit->left_out++;
-		return;
+		return false;
 	}
-	va_start(ap, fmt);
-	print(level, fmt, ap, limit->left_out);
-	va_end(ap);
+	*left_out = limit->left_out;
 	limit->last_ns = now;
 	limit->left_out = 0;
+	return true;
+}
+
+void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
+{
+	uint64_t left_out;
+	va_list ap;
+
+	if (!bp_log_may(limit, &left_out))
+		return;
+	va_start(ap, fmt);
+	print(level, fmt, ap, left_out);
+	va_end(ap);
 }

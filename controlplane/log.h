@@ -2,6 +2,7 @@
 #ifndef BP_CONTROLPLANE_LOG_H
 #define BP_CONTROLPLANE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -21,6 +22,8 @@ struct bp_log_limit {
 	uint64_t last_ns; /* monotonic */
 	uint64_t left_out;
 };
+/* For several lines: whether they may be written now, and how often they were not since. */
+bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out);
 void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -9,6 +9,7 @@
 
 #include "controlplane/control.h"
 #include "controlplane/life.h"
+#include "controlplane/log.h"
 #include "controlplane/phd/service.h"
 #include "controlplane/phd/sockets.h"
 #include "controlplane/reload.h"
@@ -24,6 +25,7 @@ struct bp_plane {
 	struct bp_shm shm;
 	struct bp_reload reload; /* has the running configuration */
 	struct bp_control *control;
+	struct bp_log_limit log_reloaded, log_refused;
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
 	struct bp_phd_service *phd; /* NULL: no section phd, or the port's MAC is not known yet */
@@ -36,6 +38,7 @@ struct bp_plane {
 	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
 	uint64_t dataplane_started_ns;          /* of the data plane that rules were told to */
 	bool stopping;
+	bool first_start; /* no control plane ran beside this data plane before */
 	int status;
 	int lock;
 	char control_path[512];

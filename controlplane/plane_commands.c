@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/plane.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 
 /* A worker that has not left the bank by then is stuck. */
 #define CLEAR_WAIT_NS 10000000000ull
+/* Of a refused file, so many errors are logged. */
+#define LOG_LINES_MAX 20u
 
 void bp_plane_warn_of_lost(json_int_t n)
 {
@@ -26,17 +29,42 @@ void bp_plane_warn_of_lost(json_int_t n)
 			n);
 }
 
-static void after_reload(struct bp_plane *cp, const json_t *answer)
+/* Whoever may write to the control socket may send one bad file after another: the log has the
+ * first errors of one in ten seconds. */
+static void log_refusal(struct bp_plane *cp, const json_t *errors)
 {
-	json_t *errors = json_object_get(answer, "errors"), *line;
+	uint64_t left_out;
+	const json_t *line;
 	size_t i;
 
+	if (!bp_log_may(&cp->log_refused, &left_out))
+		return;
+	if (left_out != 0)
+		bp_log(BP_LOG_ERROR,
+			"reload refused, nothing changed (and %" PRIu64
+			" more refused since the last message):",
+			left_out);
+	else
+		bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
+	json_array_foreach(errors, i, line)
+	{
+		if (i == LOG_LINES_MAX) {
+			bp_log(BP_LOG_ERROR, "  and %zu more; `biplane check` prints all",
+				json_array_size(errors) - i);
+			break;
+		}
+		bp_log(BP_LOG_ERROR, "  %s", json_string_value(line));
+	}
+}
+
+static void after_reload(struct bp_plane *cp, const json_t *answer)
+{
 	if (json_is_true(json_object_get(answer, "ok"))) {
 		if (cp->sync != NULL)
 			bp_sync_reconfigure(cp->sync, cp->reload.running);
 		if (cp->phd != NULL)
 			bp_phd_service_configure(cp->phd, cp->reload.running);
-		bp_log(BP_LOG_INFO,
+		bp_log_limited(&cp->log_reloaded, BP_LOG_INFO,
 			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
 			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s%s",
 			json_integer_value(json_object_get(answer, "generation")),
@@ -51,8 +79,7 @@ static void after_reload(struct bp_plane *cp, const json_t *answer)
 		bp_plane_warn_of_lost(json_integer_value(json_object_get(answer, "matrices_lost")));
 		return;
 	}
-	bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
-	json_array_foreach(errors, i, line) bp_log(BP_LOG_ERROR, "  %s", json_string_value(line));
+	log_refusal(cp, json_object_get(answer, "errors"));
 }
 
 static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)

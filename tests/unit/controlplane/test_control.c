@@ -320,6 +320,7 @@ static void client_that_never_reads(void **state)
 	int rude = client(f), fd = client(f);
 	uint64_t end = test_now_ns() + TEST_DEADLINE_NS;
 	bool closed = false;
+	const char *answered;
 
 	while (!closed && test_now_ns() < end) {
 		ssize_t n = send(rude, STATUS, strlen(STATUS), MSG_NOSIGNAL);
@@ -328,8 +329,12 @@ static void client_that_never_reads(void **state)
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
 	}
 	assert_true(closed);
-	say(fd, STATUS);
-	assert_string_equal(line(f, fd), STATUS_ANSWER);
+	/* Both are of one user, whose requests are refused for a few milliseconds more. */
+	do {
+		say(fd, STATUS);
+		answered = line(f, fd);
+	} while (strstr(answered, "too many requests") != NULL);
+	assert_string_equal(answered, STATUS_ANSWER);
 	close(rude);
 	close(fd);
 }
