@@ -13,6 +13,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_check,
 	&bp_cmd_doctor,
 	&bp_cmd_replay,
+	&bp_cmd_status,
 	&bp_cmd_show,
 	&bp_cmd_reload,
 	&bp_cmd_sessions,

@@ -11,6 +11,7 @@
 #include "apps/run_counts.h"
 #include "apps/supervisor.h"
 #include "controlplane/phd/sockets.h"
+#include "controlplane/publisher.h"
 
 #define STOP_TIMEOUT_NS 10000000000ull
 /* What a person does who wants it to end now takes longer; what a program sends twice does not. */
@@ -92,6 +93,17 @@ static int take_sockets(struct run *r)
 	return BP_EX_CONFIG;
 }
 
+/* Before anything is started: two instances on one spool would take each other's alarms. */
+static int check_spool(const struct run *r)
+{
+	char err[1024];
+
+	if (!bp_publisher_spool_in_use(&r->config->mqtt, err, sizeof(err)))
+		return BP_EX_OK;
+	fprintf(stderr, "biplane run: %s\n", err);
+	return BP_EX_CONFIG;
+}
+
 static int supervise(struct run *r, char **dp_argv)
 {
 	const char *self = "/proc/self/exe";
@@ -166,6 +178,8 @@ static int run(struct run *r)
 	status = take_sockets(r);
 	if (!status)
 		status = take_instance(r);
+	if (!status)
+		status = check_spool(r);
 	dp_argv = status ? NULL : dataplane_argv(r);
 	if (dp_argv) {
 		status = supervise(r, dp_argv);

@@ -12,6 +12,7 @@ extern const struct bp_cli_command bp_cmd_check;
 extern const struct bp_cli_command bp_cmd_doctor;
 extern const struct bp_cli_command bp_cmd_replay;
 extern const struct bp_cli_command bp_cmd_show;
+extern const struct bp_cli_command bp_cmd_status;
 extern const struct bp_cli_command bp_cmd_reload;
 extern const struct bp_cli_command bp_cmd_sessions;
 extern const struct bp_cli_command bp_cmd_transform;

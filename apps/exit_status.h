@@ -12,6 +12,7 @@ enum bp_exit {
 	BP_EX_OK = EX_OK,
 	BP_EX_DIFFERENT = 1,                /* 1: show --diff found a difference */
 	BP_EX_TROUBLE = 1,                  /* 1: doctor found something in the way */
+	BP_EX_FAULTS = 2,                   /* 2: status found an open fault */
 	BP_EX_USAGE = EX_USAGE,             /* 64: the command line is wrong */
 	BP_EX_DATAERR = EX_DATAERR,         /* 65: points or a matrix are refused */
 	BP_EX_NOINPUT = EX_NOINPUT,         /* 66: a capture or other input can't be read */

@@ -75,7 +75,9 @@ extern const struct bp_show_view bp_show_trouble;
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);
 void bp_show_lookup_print(const json_t *view, FILE *out);
 
-/* How many rows of `show trouble` are so now. */
+/* The rows of `show trouble` that are so now, as JSON: a new reference. */
+json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns);
+/* How many they are. */
 unsigned bp_show_trouble_now(const struct bp_shm *m);
 
 /* A warning that `n` of `what` found no room in the forwarding tables; nothing when n is 0. */

@@ -14,6 +14,8 @@ static const char *const unit_name[] = {
 	[BP_TROUBLE_FRAMES] = "frames",
 	[BP_TROUBLE_BUFFERS] = "free buffers",
 	[BP_TROUBLE_CONNECTIONS] = "connections",
+	[BP_TROUBLE_ALARMS] = "alarms",
+	[BP_TROUBLE_PUBLICATIONS] = "publications",
 };
 
 /* A figure and what it counts; null where the kind has none, or none yet. */
@@ -56,14 +58,37 @@ static json_t *row(const struct bp_trouble *t, uint64_t now_ns)
 		figure(t->worst, i->worst), "help", i->help);
 }
 
+/* All rows, first the data plane's. */
+static unsigned rows(const struct bp_shm *m)
+{
+	return m->trouble_rows + BP_TROUBLE_OF_CONTROLPLANE;
+}
+
+static bool read_row(const struct bp_shm *m, unsigned i, struct bp_trouble *t)
+{
+	return bp_trouble_read(
+		i < m->trouble_rows ? &m->trouble[i] : &m->cp_faults[i - m->trouble_rows], t);
+}
+
 unsigned bp_show_trouble_now(const struct bp_shm *m)
 {
 	struct bp_trouble t;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < m->trouble_rows; i++)
-		n += bp_trouble_read(&m->trouble[i], &t) && t.active;
+	for (unsigned i = 0; i < rows(m); i++)
+		n += read_row(m, i, &t) && t.active;
 	return n;
+}
+
+json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
+{
+	json_t *list = json_array();
+	struct bp_trouble t;
+
+	for (unsigned i = 0; i < rows(m); i++)
+		if (read_row(m, i, &t) && t.active)
+			json_array_append_new(list, row(&t, unix_ns));
+	return list;
 }
 
 /* What is in trouble now comes first, then what was, then what never was; of each, the rows' order
@@ -80,11 +105,11 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_int_t active = 0;
 
 	for (unsigned r = 0; r < RANKS; r++) {
-		for (unsigned i = 0; i < s->shm->trouble_rows; i++) {
+		for (unsigned i = 0; i < rows(s->shm); i++) {
 			struct bp_trouble t;
 
 			/* a row may come and go between two rounds: not twice in one */
-			if (!bp_trouble_read(&s->shm->trouble[i], &t) || rank(&t) != r)
+			if (!read_row(s->shm, i, &t) || rank(&t) != r)
 				continue;
 			active += r == 0;
 			json_array_append_new(list, row(&t, s->unix_ns));
@@ -144,24 +169,24 @@ static void print(const json_t *view, bool all, FILE *out)
 		{NULL, NULL, 0},
 	};
 	const json_t *list = json_object_get(view, "trouble");
-	json_t *rows = json_array();
+	json_t *shown = json_array();
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *r = json_array_get(list, i);
 
 		if (all || bp_show_int(r, "times"))
-			json_array_append_new(rows, for_people(r));
+			json_array_append_new(shown, for_people(r));
 	}
-	bp_table_print(out, columns, rows, "nothing was in trouble since the data plane started");
-	if (json_array_size(rows))
+	bp_table_print(out, columns, shown, "nothing was in trouble since the planes started");
+	if (json_array_size(shown))
 		fprintf(out, "\n%" JSON_INTEGER_FORMAT " in trouble now\n",
 			bp_show_int(view, "active"));
-	json_decref(rows);
+	json_decref(shown);
 }
 
 const struct bp_show_view bp_show_trouble = {
 	.name = "trouble",
-	.summary = "what needs a person: links, lost frames, packet buffers, workers",
+	.summary = "faults: links, lost frames, packet buffers, workers, the publisher",
 	.collect = collect,
 	.print = print,
 };

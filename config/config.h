@@ -125,13 +125,15 @@ struct bp_config_edge {
 	uint32_t keep_alive_s;
 	uint32_t inflight;       /* alarms sent and not yet acknowledged at one time */
 	uint64_t ack_timeout_ns; /* not acknowledged for so long: to the spool, and reconnect */
+	uint64_t unreachable_ns; /* no connection for so long is a fault; 0: never */
 };
 
 struct bp_config_spool {
 	char path[512];
 	uint64_t max_bytes;
 	uint64_t max_age_ns;
-	uint32_t max_keys; /* whose order is kept each for itself */
+	uint32_t max_keys;      /* whose order is kept each for itself */
+	uint32_t backlog_fault; /* alarms that wait; 0: never */
 };
 
 struct bp_config_mqtt {

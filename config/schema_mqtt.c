@@ -106,6 +106,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Alarms that may be sent and not yet acknowledged."},
 	{.path = "mqtt.edge.ack_timeout", .type = &bp_type_duration, AT(mqtt.edge.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
 	 .help = "An alarm that is not acknowledged for so long goes to the spool, and biplane connects anew."},
+	{.path = "mqtt.edge.unreachable_after", .type = &bp_type_duration, AT(mqtt.edge.unreachable_ns), .flags = BP_OR_ZERO | BP_RELOAD, .min = S, .max = DAY, .preset = "1m",
+	 .help = "No connection to the broker for so long is the fault edge_unreachable; 0 disables it."},
 
 	{.path = "mqtt.clone", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config, mqtt.clone.enabled), .check = bp_check_clone,
 	 .help = "Where action clone sends its frames."},
@@ -130,6 +132,9 @@ static const struct bp_setting rows[] = {
 	 .help = "Alarms older than this go, and are counted."},
 	{.path = "mqtt.spool.max_keys", .type = &bp_type_uint, AT(mqtt.spool.max_keys), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Alarms of the same rule and topic are published in order. For up to this many pairs of rule and topic with alarms in the spool, only new alarms of the same pair wait for them; beyond it, all new alarms wait."},
+
+	{.path = "mqtt.spool.backlog_fault", .type = &bp_type_uint, AT(mqtt.spool.backlog_fault), .flags = BP_OR_ZERO | BP_RELOAD, .min = 1, .max = 1000000000, .preset = "10000",
+	 .help = "So many alarms in the spool are the fault spool_backlog, until fewer than half as many are left; 0 disables it."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
 	 .preset_note = "none", .help = "What raises an alarm."},

@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "controlplane/clock.h"
 #include "controlplane/log.h"
+#include "controlplane/peer.h"
 #include "controlplane/plane.h"
 #include "controlplane/privileges.h"
 #include "controlplane/publisher.h"
@@ -151,6 +152,10 @@ static int open_segment(struct bp_plane *cp)
 			memset(&cp->segment_file[p], 0, sizeof(cp->segment_file[p]));
 	}
 	cp->reload.control = cp->shm.control;
+	cp->first_start =
+		!bp_dataplane_alive(cp->shm.global) ||
+		atomic_load_explicit(&cp->shm.control->cp_started_ns, memory_order_relaxed) <
+			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
 	/* what one that was killed said of the tables is not this one's word */
 	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
 	atomic_store_explicit(&cp->shm.control->cp_started_ns, bp_unix_ns(), memory_order_relaxed);

@@ -36,8 +36,12 @@ int bp_plane_start_services(struct bp_plane *cp)
 	const struct bp_config_mqtt *mqtt = &cp->reload.running->mqtt;
 	char err[1024];
 
-	if (bp_publisher_check(mqtt, err, sizeof(err)) != 0 ||
-		bp_config_phd_allow_check(&cp->reload.running->phd, err, sizeof(err)) != 0) {
+	if (bp_config_phd_allow_check(&cp->reload.running->phd, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return BP_EXIT_CONFIG;
+	}
+	/* One that is restarted while it forwards goes on, and the spool is a fault. */
+	if (cp->first_start && bp_publisher_spool_in_use(mqtt, err, sizeof(err))) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return BP_EXIT_CONFIG;
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the rings to the spool. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +19,7 @@ void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
 	bp_count(&p->g->cp_spool_errors, 1);
 	p->spool_broken = true;
 	p->spool_retry_ns = now + SPOOL_RETRY_NS;
-	bp_log_limited(&p->log_disk, BP_LOG_ERROR,
-		"%s; see that the folder of mqtt.spool.path can be written and has room: alarms "
-		"stay in memory until then",
-		bp_spool_error(p->spool));
+	p->disk_failed_ns = now;
 }
 
 void bp_publish_count_dropped(struct bp_publisher *p)
@@ -32,13 +28,7 @@ void bp_publish_count_dropped(struct bp_publisher *p)
 
 	bp_count(&p->g->cp_alarms_dropped_size, e.dropped_size);
 	bp_count(&p->g->cp_alarms_dropped_age, e.dropped_age);
-	if (e.dropped_size + e.dropped_age != 0)
-		bp_log_limited(&p->log_dropped, BP_LOG_ERROR,
-			"the spool gave up its %" PRIu64
-			" oldest alarms, which never reached the edge broker: %s",
-			e.dropped_size + e.dropped_age,
-			e.dropped_size != 0 ? "it reached max_size"
-					    : "they were older than max_age");
+	p->dropped += e.dropped_size + e.dropped_age;
 }
 
 /* A copy of the alarm under an id that no other has. */

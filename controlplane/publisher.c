@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "controlplane/clock.h"
 #include "controlplane/edge_settings.h"
 #include "controlplane/publisher_internal.h"
+#include "controlplane/sqlite_file.h"
 
 /*
  * A worker makes no system call to wake anybody, so the rings are looked at this often: while
@@ -21,6 +23,11 @@
 #define TICK_BUSY_NS 250000
 #define TICK_IDLE_NS 1000000
 #define TICK_BUSY_FOR_NS 100000000ull
+/* Between two attempts to read the password and TLS files. */
+#define SETTINGS_BACKOFF_MIN_NS 1000000000ull
+#define SETTINGS_BACKOFF_MAX_NS 60000000000ull
+/* Tenths of a second. */
+#define SPOOL_PATIENCE 20u
 #define LANE_ENTRIES (4 * BP_PUBLISHER_WINDOW_MAX)
 
 static void set(_Atomic uint64_t *gauge, uint64_t v)
@@ -232,6 +239,37 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 	bp_backlog_look_again(&p->backlog);
 }
 
+static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
+{
+	p->window = mqtt->edge.inflight < 1 ? 1 : mqtt->edge.inflight;
+	if (p->window > BP_PUBLISHER_WINDOW_MAX)
+		p->window = BP_PUBLISHER_WINDOW_MAX;
+	p->ack_timeout_ns = mqtt->edge.ack_timeout_ns;
+	p->edge = mqtt->edge;
+	p->backlog_fault = mqtt->spool.backlog_fault;
+	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
+}
+
+/* Reads the password and looks for the TLS files, and has the link use them. Where that fails, it
+ * is tried again, and forwarding goes on meanwhile. */
+static void try_settings(struct bp_publisher *p, uint64_t now)
+{
+	struct bp_edge_link_settings s;
+
+	p->settings_bad =
+		bp_edge_settings(&p->edge, &s, p->settings_error, sizeof(p->settings_error)) != 0;
+	if (!p->settings_bad && p->edge.enabled)
+		bp_edge_link_configure(p->link, &s);
+	explicit_bzero(&s, sizeof(s));
+	if (p->settings_backoff_ns == 0)
+		p->settings_backoff_ns = SETTINGS_BACKOFF_MIN_NS;
+	p->settings_retry_ns = now + p->settings_backoff_ns;
+	p->settings_backoff_ns = p->settings_bad && p->settings_backoff_ns < SETTINGS_BACKOFF_MAX_NS
+					 ? p->settings_backoff_ns * 2
+				 : p->settings_bad ? p->settings_backoff_ns
+						   : SETTINGS_BACKOFF_MIN_NS;
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_publisher *p = arg;
@@ -239,6 +277,10 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (p->settings_bad && now >= p->settings_retry_ns)
+		try_settings(p, now);
+	bp_publish_count_dropped(p);
+	bp_publish_faults(p, now);
 	if (bp_publish_disk_rests(p, now))
 		return;
 	if (p->spool_broken)
@@ -262,6 +304,24 @@ int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_
 	return rc;
 }
 
+bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	static const struct timespec little = {.tv_nsec = 100000000};
+	char why[768];
+
+	if (!mqtt->enabled || !mqtt->edge.enabled)
+		return false;
+	/* One that was killed a moment ago may still hold it. */
+	for (unsigned i = 0; bp_sqlite_locked(mqtt->spool.path, why, sizeof(why)); i++) {
+		if (i == SPOOL_PATIENCE) {
+			snprintf(err, err_size, "mqtt.spool.path: %s", why);
+			return true;
+		}
+		nanosleep(&little, NULL);
+	}
+	return false;
+}
+
 int bp_publisher_configure(
 	struct bp_publisher *p, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
@@ -269,11 +329,8 @@ int bp_publisher_configure(
 
 	if (bp_edge_settings(&mqtt->edge, &s, err, err_size) != 0)
 		return -1;
-	p->window = mqtt->edge.inflight < 1 ? 1 : mqtt->edge.inflight;
-	if (p->window > BP_PUBLISHER_WINDOW_MAX)
-		p->window = BP_PUBLISHER_WINDOW_MAX;
-	p->ack_timeout_ns = mqtt->edge.ack_timeout_ns;
-	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
+	take_bounds(p, mqtt);
+	p->settings_bad = false;
 	if (mqtt->edge.enabled)
 		bp_edge_link_configure(p->link, &s);
 	explicit_bzero(&s, sizeof(s));
@@ -355,11 +412,11 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 		bp_publisher_free(p);
 		return NULL;
 	}
+	bp_faults_init(&p->faults, shm->cp_faults, "publisher", BP_LOG_EVERY_NS, p->down_since_ns);
+	bp_publish_faults_begin(p);
 	open_spool(p, mqtt);
-	if (bp_publisher_configure(p, mqtt, err, err_size) != 0) {
-		bp_publisher_free(p);
-		return NULL;
-	}
+	take_bounds(p, mqtt);
+	try_settings(p, p->down_since_ns);
 	return p;
 }
 

@@ -33,15 +33,18 @@ struct bp_publisher;
 
 /*
  * NULL with a sentence. Starts at once; works inside `base`. Does not fail for a broker or disk
- * that is away.
+ * that is away, nor for password or TLS files that can't be read: these are tried again.
  */
 struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
 	const struct bp_config_mqtt *mqtt, char *err, size_t err_size);
 void bp_publisher_free(struct bp_publisher *p);
 
-/* What a configuration needs beside the file: the password file. Returns 0, or -1 with a sentence.
- */
+/* What a configuration needs beside the file: the password and TLS files. Returns 0, or -1 with a
+ * sentence. */
 int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_size);
+
+/* Whether another process has the spool of this configuration, with a sentence. */
+bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size);
 
 /* Takes new edge settings and spool bounds over; reconnects only when it must. As _check() fails.
  */

@@ -9,6 +9,7 @@
 #include "controlplane/alarm_log.h"
 #include "controlplane/backlog.h"
 #include "controlplane/envelope.h"
+#include "controlplane/faults.h"
 #include "controlplane/inflight.h"
 #include "controlplane/key_order.h"
 #include "controlplane/lane.h"
@@ -62,6 +63,17 @@ struct bp_publisher {
 	uint64_t unreadable_ns;  /* monotonic: since when its rows can't be read; 0: they can */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
 	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
+	/* mqtt.edge, while its password or TLS files can't be used: tried again with backoff */
+	struct bp_config_edge edge;
+	bool settings_bad;
+	uint64_t settings_retry_ns, settings_backoff_ns;
+	char settings_error[640];
+	struct bp_faults faults;
+	bool backlog_bad;
+	uint32_t backlog_fault;       /* rows */
+	uint64_t disk_failed_ns;      /* monotonic, of the last failure */
+	uint64_t dropped;             /* alarms of the spool, not reported yet */
+	uint64_t lost, not_evaluated; /* the last sums of the data plane's counters */
 	/* draining */
 	bool draining;
 	uint64_t drain_deadline_ns;
@@ -72,7 +84,7 @@ struct bp_publisher {
 	struct bp_alarm *renumbered;
 	size_t renumbered_size;
 	char topic[UINT16_MAX + 1];
-	struct bp_log_limit log_invalid, log_disk, log_dropped, log_timeout, log_damaged;
+	struct bp_log_limit log_invalid, log_timeout, log_damaged;
 	struct bp_inflight inflight;
 };
 
@@ -131,6 +143,10 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 
 /* publish_live.c: sends what is in the rings, as far as window and budget go; sets window_full. */
 void bp_publish_lanes(struct bp_publisher *p);
+
+/* publish_faults.c: what was counted before is nobody's news; then once a second. */
+void bp_publish_faults_begin(struct bp_publisher *p);
+void bp_publish_faults(struct bp_publisher *p, uint64_t now);
 
 /* publish_order.c: brings `order` up to date with the spool. */
 void bp_publish_update_order(struct bp_publisher *p, uint64_t now);

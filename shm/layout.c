@@ -84,6 +84,7 @@ enum table {
 	T_FLOWS,
 	T_REASSEMBLY,
 	T_TROUBLE,
+	T_CP_FAULTS,
 	T_FIB,                                     /* and what else belongs to it, in its order */
 	T_PHD = T_FIB + BP_FIB_TABLES,             /* likewise */
 	T_AGG = T_PHD + BP_PHD_TABLES,             /* likewise */
@@ -109,6 +110,7 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_FLOWS] = {"flows", 1, BP_SEG_DATA},
 	[T_REASSEMBLY] = {"reassembly", 1, BP_SEG_DATA},
 	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row), BP_SEG_DATA},
+	[T_CP_FAULTS] = {"cp_faults", sizeof(struct bp_trouble_row), BP_SEG_CONTROL},
 };
 
 static const struct bp_table_shape *shape(unsigned t)
@@ -158,6 +160,7 @@ static void capacities(const struct bp_config *c, uint64_t flow_bytes_per_worker
 	z[T_FLOWS] = times(workers, flows);
 	z[T_REASSEMBLY] = times(workers, whole_lines(reassembly + BP_JOURNAL_BYTES));
 	z[T_TROUBLE] = bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers);
+	z[T_CP_FAULTS] = BP_TROUBLE_OF_CONTROLPLANE;
 	bp_fib_capacities(c, z + T_FIB);
 	bp_phd_capacities(c, z + T_PHD);
 	bp_agg_capacities(c, z + T_AGG);
@@ -206,6 +209,7 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_PORT_STATS] == workers * BP_MAX_PORTS &&
 	       z[T_COUNTERS] == workers + BP_COUNTER_ROWS_BESIDE &&
 	       z[T_TROUBLE] == bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers) &&
+	       z[T_CP_FAULTS] == BP_TROUBLE_OF_CONTROLPLANE &&
 	       z[T_PORTS] <= BP_MAX_PORTS && z[T_NODES] == workers * BP_MAX_NODES &&
 	       z[T_RULES] % 128 == 0 && z[T_RULES] / 2 >= sizeof(struct bp_ruleset) &&
 	       z[T_RULE_STATS] % workers == 0 && z[T_RULE_STATS] / workers <= UINT32_MAX &&
@@ -394,6 +398,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.nodes = p[T_NODES],
 		.trouble = p[T_TROUBLE],
 		.trouble_rows = (uint32_t)z[T_TROUBLE],
+		.cp_faults = p[T_CP_FAULTS],
 		.rules = p[T_RULES],
 		.rules_bank_size = z[T_RULES] / 2,
 		.rule_stats = p[T_RULE_STATS],

@@ -36,6 +36,7 @@
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
  *   trouble      DP main       struct bp_trouble_row, see shm/trouble.h
+ *   cp_faults    CP            the same, of the control plane's faults
  *   rules        CP            two banks of an image, see shm/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
@@ -169,7 +170,8 @@ struct bp_shm {
 	struct bp_node_info *nodes;
 	struct bp_trouble_row *trouble;
 	uint32_t trouble_rows;
-	uint8_t *rules; /* two banks */
+	struct bp_trouble_row *cp_faults; /* BP_TROUBLE_OF_CONTROLPLANE */
+	uint8_t *rules;                   /* two banks */
 	uint64_t rules_bank_size;
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;

@@ -11,8 +11,9 @@
 
 /*
  * What is in trouble, since when, how often and how badly: one row for each kind of trouble and
- * port, pool or worker. The data plane's main thread writes them a few times a second, `biplane
- * show trouble` reads them.
+ * port, pool or worker, which the data plane's main thread writes a few times a second; and one for
+ * each kind of fault of the control plane, in a table of its own that it writes. `biplane show
+ * trouble` reads them.
  */
 enum bp_trouble_kind {
 	BP_TROUBLE_LINK_DOWN,
@@ -23,8 +24,19 @@ enum bp_trouble_kind {
 	BP_TROUBLE_WORKER_OVERRUN,
 	BP_TROUBLE_WORKER_STUCK,
 	BP_TROUBLE_NOT_INSPECTED,
+	/* the control plane's */
+	BP_TROUBLE_EDGE_UNREACHABLE,
+	BP_TROUBLE_EDGE_SETTINGS,
+	BP_TROUBLE_SPOOL_BACKLOG,
+	BP_TROUBLE_SPOOL_ERROR,
+	BP_TROUBLE_ALARMS_DROPPED,
+	BP_TROUBLE_ALARMS_LOST,
+	BP_TROUBLE_NOT_EVALUATED,
 	BP_TROUBLE_KINDS,
 };
+#define BP_TROUBLE_CONTROLPLANE_FIRST BP_TROUBLE_EDGE_UNREACHABLE
+#define BP_TROUBLE_OF_CONTROLPLANE                                                                 \
+	((unsigned)BP_TROUBLE_KINDS - (unsigned)BP_TROUBLE_CONTROLPLANE_FIRST)
 
 /* What the figures `total` and `worst` of a kind are. */
 enum bp_trouble_unit {
@@ -33,13 +45,15 @@ enum bp_trouble_unit {
 	BP_TROUBLE_NS,
 	BP_TROUBLE_FRAMES,
 	BP_TROUBLE_BUFFERS,
-	BP_TROUBLE_CONNECTIONS
+	BP_TROUBLE_CONNECTIONS,
+	BP_TROUBLE_ALARMS,
+	BP_TROUBLE_PUBLICATIONS
 };
 
 struct bp_trouble_info {
-	const char *name; /* its counter's */
-	const char *help; /* what it means and what to do */
-	enum bp_counter counter;
+	const char *name;        /* its counter's */
+	const char *help;        /* what it means and what to do */
+	enum bp_counter counter; /* of the data plane's kinds */
 	enum bp_trouble_unit total, worst;
 	bool state; /* lasts; else it is single events, over when there were none for some time */
 };

@@ -7,8 +7,8 @@
 
 #include "biplane/counters.h"
 #include "config/config.h"
-#include "dataplane/trouble/pace.h"
 #include "dataplane/trouble/words.h"
+#include "service/pace.h"
 #include "shm/trouble.h"
 
 /*

@@ -215,7 +215,7 @@ enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char lin
 	case BP_TROUBLE_NOT_INSPECTED:
 		unread_words(s, line);
 		break;
-	case BP_TROUBLE_KINDS:
+	default: /* the control plane's */
 		break;
 	}
 	if (s->news == BP_TROUBLE_OVER)

@@ -108,9 +108,9 @@ static void without_trouble_it_says_so(void **state)
 	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 0);
 	assert_int_equal(bp_show_int(v, "active"), 0);
 	json_decref(v);
-	says(false, "nothing was in trouble since the data plane started\n", true);
+	says(false, "nothing was in trouble since the planes started\n", true);
 	row(0, BP_TROUBLE_LINK_DOWN, "lan", (struct bp_trouble){0});
-	says(false, "nothing was in trouble since the data plane started\n", true);
+	says(false, "nothing was in trouble since the planes started\n", true);
 }
 
 static void what_is_in_trouble_now_comes_first(void **state)

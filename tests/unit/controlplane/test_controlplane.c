@@ -143,14 +143,27 @@ static void bad_configuration(void **state)
 	process_start(&f->p);
 	code = process_wait(&f->p);
 	assert_int_equal(WEXITSTATUS(code), BP_EXIT_CONFIG);
-	write_config(f, ", username: u, password_file: /nowhere/password", "", RULE_A);
-	process_start(&f->p);
-	code = process_wait(&f->p);
-	assert_int_equal(WEXITSTATUS(code), BP_EXIT_CONFIG);
 	unlink(f->p.config_path);
 	process_start(&f->p);
 	code = process_wait(&f->p);
 	assert_int_equal(WEXITSTATUS(code), BP_EXIT_CONFIG);
+}
+
+/* What only the publisher needs stops nothing else. */
+static void a_missing_password_file_is_a_fault(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_trouble t = {0};
+
+	write_config(f, ", username: u, password_file: /nowhere/password", "", RULE_A);
+	attach(f);
+	process_start(&f->p);
+	WAIT_UNTIL(bp_trouble_read(&f->p.shm.cp_faults[BP_TROUBLE_EDGE_SETTINGS -
+						       BP_TROUBLE_CONTROLPLANE_FIRST],
+			   &t) &&
+		   t.active);
+	json_decref(process_ask(&f->p, "status"));
+	process_kill(&f->p);
 }
 
 static void only_one_at_a_time(void **state)
@@ -519,6 +532,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(start_and_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_configuration, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_missing_password_file_is_a_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_one_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(reload_takes_rules_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(config_is_what_is_in_force, setup, teardown),

@@ -179,7 +179,7 @@ static void no_line_is_cut(void **state)
 		.connections = UINT32_MAX};
 
 	(void)state;
-	for (unsigned kind = 0; kind < BP_TROUBLE_KINDS; kind++) {
+	for (unsigned kind = 0; kind < BP_TROUBLE_CONTROLPLANE_FIRST; kind++) {
 		for (unsigned news = BP_TROUBLE_BEGAN; news <= BP_TROUBLE_OVER; news++) {
 			for (unsigned flags = 0; flags < 4; flags++) {
 				char line[BP_TROUBLE_LINE];

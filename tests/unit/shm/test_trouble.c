@@ -113,7 +113,7 @@ static void a_kind_that_there_is_not_is_refused(void **state)
 static void every_kind_has_a_name_and_its_counter(void **state)
 {
 	(void)state;
-	for (unsigned k = 0; k < BP_TROUBLE_KINDS; k++) {
+	for (unsigned k = 0; k < BP_TROUBLE_CONTROLPLANE_FIRST; k++) {
 		const struct bp_counter_info *c = &bp_counter_info[bp_trouble_info[k].counter];
 
 		assert_string_equal(bp_trouble_info[k].name, c->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/trouble/pace.h"
+#include "service/pace.h"
 
 #include <string.h>
 
