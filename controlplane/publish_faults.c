@@ -17,7 +17,8 @@ static uint64_t lost(const struct bp_publisher *p)
 
 static uint64_t not_evaluated(const struct bp_publisher *p)
 {
-	return bp_shm_counter(p->shm, BP_C_CARRY_FLOW_LIMIT) +
+	/* many that are longer than carry_per_flow are evaluated by their beginning */
+	return bp_shm_counter(p->shm, BP_C_PUBLISH_TOO_LONG) +
 	       bp_shm_counter(p->shm, BP_C_CARRY_TOTAL_LIMIT);
 }
 
