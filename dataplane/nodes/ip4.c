@@ -208,7 +208,7 @@ static inline uint32_t source_of(const struct rte_mbuf *m)
 }
 
 /* The bits of usual packets whose source may be an address that is ours. */
-static inline uint64_t maybe_own(
+static __rte_noinline uint64_t which_own(
 	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
 {
 	uint64_t maybe = 0;
@@ -216,6 +216,20 @@ static inline uint64_t maybe_own(
 	for (uint32_t i = 0; i < n; i++)
 		maybe |= bp_own_maybe(s, bp_own_bit4(source_of(m[i]))) << i;
 	return maybe;
+}
+
+/* The same; nearly always there is none. */
+static inline uint64_t maybe_own(
+	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t bit = bp_own_bit4(source_of(m[i]));
+
+		any |= s->own[bit / 64] >> bit % 64;
+	}
+	return likely(!(any & 1)) ? 0 : which_own(s, m, n);
 }
 
 /* Drops the packets whose source is not believed, of those in `maybe` and those that came in on an
