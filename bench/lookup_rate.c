@@ -79,7 +79,8 @@ static void open_tables(struct tables *t)
 	f->readers = pages(1, sizeof(*f->readers));
 	f->lpm4_root = pages(1u << BP_LPM4_ROOT_BITS, sizeof(*f->lpm4_root));
 	f->lpm6_root = pages(1u << BP_LPM6_ROOT_BITS, sizeof(*f->lpm6_root));
-	f->lines = pages(f->max_lines, sizeof(*f->lines));
+	f->lines = pages(f->max_lines + BP_LPM_SLACK, sizeof(*f->lines));
+	f->max_nexthops = BP_NH_FIXED + NEXTHOPS;
 	atomic_store(&f->control->epoch, 1);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 		atomic_store(&f->readers->seen[w], UINT64_MAX);

@@ -199,13 +199,14 @@ static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint6
 		return;
 	if (*known == 0) { /* begins: until this is seen, the writer does not wait for us */
 		uint64_t again = now;
+		unsigned tries = 64; /* a writer that never rests is none that waits for us */
 
 		do {
 			now = again;
 			atomic_store_explicit(&f->readers->seen[worker], now, memory_order_relaxed);
 			atomic_thread_fence(memory_order_seq_cst);
 			again = atomic_load_explicit(&f->control->epoch, memory_order_acquire);
-		} while (again != now);
+		} while (again != now && --tries != 0);
 	} else {
 		atomic_store_explicit(&f->readers->seen[worker], now, memory_order_release);
 	}

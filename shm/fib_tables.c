@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/fib_tables.h"
 
+#include "shm/lpm_node.h"
 #include "shm/neighbours.h"
 #include "shm/nexthops.h"
 
@@ -59,7 +60,7 @@ void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLE
 	capacity[BP_FT_ROUTES6] = routes6 + 1;
 	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;
 	capacity[BP_FT_LPM6_ROOT] = BP_LPM6_ROOT;
-	capacity[BP_FT_LINES] = lines_for(routes4, routes6);
+	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
 }
 
 bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
@@ -74,7 +75,8 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
 	       capacity[BP_FT_INTERFACES] == BP_MAX_INTERFACES &&
 	       capacity[BP_FT_NEXTHOPS] >= BP_NH_FIXED &&
 	       capacity[BP_FT_LPM4_ROOT] == (routes ? BP_LPM4_ROOT : 1) &&
-	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1);
+	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1) &&
+	       (!routes || capacity[BP_FT_LINES] > BP_LPM_SLACK);
 }
 
 void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
@@ -100,7 +102,7 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 		.lpm4_root = address[BP_FT_LPM4_ROOT],
 		.lpm6_root = address[BP_FT_LPM6_ROOT],
 		.lines = address[BP_FT_LINES],
-		.max_lines = (uint32_t)capacity[BP_FT_LINES],
+		.max_lines = (uint32_t)capacity[BP_FT_LINES] - (routes ? BP_LPM_SLACK : 0),
 	};
 	f->max_routes = f->max_routes4 + f->max_routes6;
 }

@@ -22,9 +22,8 @@ static __attribute__((noinline)) unsigned through_nodes(
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t w = atomic_load_explicit(
 			&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
-		const void *next = (w & BP_LPM_LINK) != 0
-					   ? (const void *)&f->lines[w & ~BP_LPM_LINK]
-					   : (const void *)&nexthop[i];
+		const void *next = (w & BP_LPM_LINK) != 0 ? (const void *)bp_lpm_bounded_node(f, w)
+							  : (const void *)&nexthop[i];
 
 		__builtin_prefetch(next);
 		nexthop[i] = w;
@@ -32,13 +31,14 @@ static __attribute__((noinline)) unsigned through_nodes(
 		m += w >> 31;
 	}
 	for (unsigned i = 0; i < m; i++) {
-		const struct bp_lpm_line *node = &f->lines[nexthop[deeper[i]] & ~BP_LPM_LINK];
+		const struct bp_lpm_line *node = bp_lpm_bounded_node(f, nexthop[deeper[i]]);
 
 		word[i] = bp_lpm_word(node, bp_lpm_run(node, dst[deeper[i]] & 0xff));
 		__builtin_prefetch((const void *)word[i]);
 	}
 	for (unsigned i = 0; i < m; i++)
 		nexthop[deeper[i]] = atomic_load_explicit(word[i], memory_order_relaxed);
+	bp_lpm_bound(f, nexthop, n);
 	return m;
 }
 
@@ -63,8 +63,10 @@ void bp_lpm4_lookup_again(
 				&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
 			any |= nexthop[i];
 		}
-		if (__builtin_expect((any & BP_LPM_LINK) == 0, 1))
+		if (__builtin_expect((any & BP_LPM_LINK) == 0, 1)) {
+			bp_lpm_bound(f, nexthop, n);
 			return;
+		}
 	}
 	if (n > 1 && dst[0] == dst[n - 1] && all_to_one(dst, n)) {
 		through_nodes(f, dst, nexthop, 1);

@@ -18,15 +18,15 @@ void bp_lpm6_lookup(
 		deeper[m] = (uint8_t)i;
 		m += nexthop[i] >> 31;
 	}
-	/* Level by level, with those that still have one. A tree ends with the address. */
-	for (unsigned byte = BP_LPM6_ROOT_BITS / 8; m > 0; byte++) {
+	/* Level by level, with those that still have one. A tree ends with the address; one that
+	 * is damaged may not. */
+	for (unsigned byte = BP_LPM6_ROOT_BITS / 8; m > 0 && byte < 16; byte++) {
 		unsigned left = 0;
 
 		for (unsigned i = 0; i < m; i++)
-			__builtin_prefetch(&f->lines[nexthop[deeper[i]] & ~BP_LPM_LINK]);
+			__builtin_prefetch(bp_lpm_bounded_node(f, nexthop[deeper[i]]));
 		for (unsigned i = 0; i < m; i++) {
-			const struct bp_lpm_line *node =
-				&f->lines[nexthop[deeper[i]] & ~BP_LPM_LINK];
+			const struct bp_lpm_line *node = bp_lpm_bounded_node(f, nexthop[deeper[i]]);
 
 			word[i] = bp_lpm_word(node, bp_lpm_run(node, dst[deeper[i]][byte]));
 			__builtin_prefetch((const void *)word[i]);
@@ -40,4 +40,5 @@ void bp_lpm6_lookup(
 		}
 		m = left;
 	}
+	bp_lpm_bound(f, nexthop, n);
 }

@@ -30,6 +30,15 @@
 #define BP_LPM6_ROOT_BITS 16u
 #define BP_LPM_STRIDE 8u
 
+/*
+ * Lines behind the last one that there is: wherever a node begins and whatever is in it, a reader
+ * stays in the table. What a reader follows in it is bounded when it is read, since the control
+ * plane may write anything at any time.
+ */
+#define BP_LPM_RUN_MASK 511u
+#define BP_LPM_SLACK 33u
+_Static_assert(36 + (BP_LPM_RUN_MASK + 1) * 4 <= BP_LPM_SLACK * 64, "every run's word is there");
+
 /* A node's first line; the words go on in the lines that follow. */
 struct bp_lpm_line {
 	uint64_t runs[4];  /* slot s: bit s % 64 of runs[s / 64]; slot 0 always begins one */
@@ -53,7 +62,25 @@ static inline unsigned bp_lpm_run(const struct bp_lpm_line *node, unsigned slot)
 	 */
 	uint64_t upto = node->runs[slot / 64] << (63 - slot % 64);
 
-	return node->before[slot / 64] + (unsigned)__builtin_popcountll(upto) - 1;
+	return (node->before[slot / 64] + (unsigned)__builtin_popcountll(upto) - 1) &
+	       BP_LPM_RUN_MASK;
+}
+
+/* The node that a word leads to; the first one where there is no such line. */
+static inline const struct bp_lpm_line *bp_lpm_bounded_node(const struct bp_fib *f, uint32_t word)
+{
+	const uint32_t line = word & ~BP_LPM_LINK;
+
+	return &f->lines[line < f->max_lines ? line : 0];
+}
+
+/* Words as readers may use them: numbers of next hops that there are. */
+static inline void bp_lpm_bound(const struct bp_fib *f, uint32_t *nexthop, unsigned n)
+{
+	const uint32_t last = f->max_nexthops - 1;
+
+	for (unsigned i = 0; i < n; i++)
+		nexthop[i] = nexthop[i] <= last ? nexthop[i] : BP_NH_NONE;
 }
 
 static inline unsigned bp_lpm_runs(const struct bp_lpm_line *node)

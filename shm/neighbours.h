@@ -24,6 +24,9 @@ struct bp_neighbour_entry {
 #define BP_NEIGHBOURS_MAX (1u << 24)
 
 #define BP_NEIGHBOUR_WAYS 2
+/* Lines that a lookup reads at most, whatever they say. Of a table that is a quarter full, fewer
+ * than ten overflow into each other. */
+#define BP_NEIGHBOUR_PROBES 256u
 struct bp_neighbour_line {
 	struct bp_neighbour_entry entry[BP_NEIGHBOUR_WAYS];
 } __attribute__((aligned(64)));
@@ -77,7 +80,7 @@ static inline struct bp_neighbour_entry *bp_neighbour_find(
 {
 	uint32_t at = bp_neighbour_home(f, interface, k);
 
-	for (uint32_t n = 0; n < f->neighbour_lines; n++) {
+	for (uint32_t n = 0; n < BP_NEIGHBOUR_PROBES; n++) {
 		struct bp_neighbour_line *l = &f->neighbours[at];
 		struct bp_neighbour_entry *e = l->entry;
 		const uint64_t w0 = atomic_load_explicit(&e[0].link, memory_order_acquire);

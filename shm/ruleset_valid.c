@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
 #include "shm/ruleset_image.h"
 
 /* Whether n elements of `size` bytes at `offset` lie in the image, as aligned as they must be. */
@@ -9,6 +12,15 @@ static bool array_valid(
 
 	return offset >= sizeof(*rs) && offset % align == 0 && offset <= rs->size &&
 	       bytes <= rs->size - offset;
+}
+
+/* A bool of another process may be any byte, and reading such a one is undefined. */
+static bool is_bool(const bool *b)
+{
+	uint8_t byte;
+
+	memcpy(&byte, b, sizeof(byte));
+	return byte <= 1;
 }
 
 /* A chain only leads onwards, so that following it ends. */
@@ -54,7 +66,29 @@ static bool sources_valid(const struct bp_ruleset *rs)
 	return true;
 }
 
-static bool nodes_valid(const struct bp_ruleset *rs)
+/* What was reached already: a node or rule that two lead to would be visited more often than there
+ * are nodes, as often as there are ways to it. */
+struct reached {
+	uint64_t *bits;
+};
+
+static bool reach(struct reached *r, uint32_t i)
+{
+	const uint64_t bit = 1ull << (i % 64);
+
+	if (r->bits[i / 64] & bit)
+		return false;
+	r->bits[i / 64] |= bit;
+	return true;
+}
+
+static bool chain_reach(struct reached *rules, uint32_t first)
+{
+	return first == BP_RULE_NONE || reach(rules, first);
+}
+
+static bool nodes_valid(
+	const struct bp_ruleset *rs, struct reached *nodes_reached, struct reached *rules)
 {
 	const struct bp_ruleset_node *nodes = bp_ruleset_nodes(rs);
 
@@ -62,13 +96,19 @@ static bool nodes_valid(const struct bp_ruleset *rs)
 		const struct bp_ruleset_node *n = &nodes[i];
 
 		if (!chain_valid(rs, n->rule, -1) || !chain_valid(rs, n->hash_rule, -1) ||
-			(n->plus && (n->plus <= i || n->plus >= rs->n_nodes)))
+			!chain_reach(rules, n->rule) || !chain_reach(rules, n->hash_rule) ||
+			(n->plus && (n->plus <= i || n->plus >= rs->n_nodes ||
+					    !reach(nodes_reached, n->plus))))
+			return false;
+	}
+	for (uint32_t i = 0; i < rs->n_rules; i++) {
+		if (!chain_reach(rules, bp_ruleset_rule(rs, i)->next))
 			return false;
 	}
 	return true;
 }
 
-static bool edges_valid(const struct bp_ruleset *rs)
+static bool edges_valid(const struct bp_ruleset *rs, struct reached *nodes)
 {
 	const struct bp_ruleset_edge *edges = bp_ruleset_edges(rs);
 	uint64_t used = 0;
@@ -79,12 +119,24 @@ static bool edges_valid(const struct bp_ruleset *rs)
 		if (e->child == 0)
 			continue;
 		used++;
-		if (e->child <= e->parent || e->child >= rs->n_nodes ||
+		if (e->child <= e->parent || e->child >= rs->n_nodes || !reach(nodes, e->child) ||
 			bp_edge_len(e) > BP_RULE_FILTER_MAX ||
 			(bp_edge_len(e) > 16 && !array_valid(rs, e->text, bp_edge_len(e), 1, 1)))
 			return false;
 	}
 	return used <= rs->edge_mask; /* a free slot ends every search */
+}
+
+static bool trie_valid(const struct bp_ruleset *rs)
+{
+	struct reached nodes = {calloc(rs->n_nodes / 64 + 1, sizeof(uint64_t))};
+	struct reached rules = {calloc(rs->n_rules / 64 + 1, sizeof(uint64_t))};
+	const bool valid = nodes.bits && rules.bits && nodes_valid(rs, &nodes, &rules) &&
+			   edges_valid(rs, &nodes);
+
+	free(nodes.bits);
+	free(rules.bits);
+	return valid;
 }
 
 bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules)
@@ -100,6 +152,7 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
 	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
 		       sizeof(struct bp_ruleset_edge), 32) &&
-	       rules_valid(rs, max_rules) && sources_valid(rs) && nodes_valid(rs) &&
-	       edges_valid(rs);
+	       is_bool(&rs->clone.enabled) && is_bool(&rs->clone.has_ip4) &&
+	       is_bool(&rs->clone.has_ip6) && rs->clone.port < BP_MAX_PORTS &&
+	       rules_valid(rs, max_rules) && sources_valid(rs) && trie_valid(rs);
 }

@@ -39,6 +39,10 @@ struct bp_transform_view bp_transform_view_at(
 		.row = (struct bp_transform_row *)(void *)(at + p.rows),
 		.source = (struct bp_transform_source_row *)(void *)(at + p.sources),
 		.slot = (bp_transform_slot *)(void *)(at + p.slots),
+		.bucket_mask = p.buckets - 1,
+		.sources = matrices,
+		.rows = matrices + BP_TRANSFORM_RULES_MAX,
+		.key = bank->key,
 	};
 }
 
@@ -69,7 +73,7 @@ uint32_t bp_transform_find(
 
 	bp_transform_words(p->family, p->length, p->bytes, word);
 	return bp_transform_lookup_one(v,
-		bp_transform_hash(v->bank->key, rule, p->family, p->length, word), rule, p->family,
+		bp_transform_hash(v->key, rule, p->family, p->length, word), rule, p->family,
 		p->length, word);
 }
 
@@ -88,8 +92,8 @@ uint32_t bp_transform_lookup(
 
 		bp_transform_words(family, length, address, word);
 		s = bp_transform_lookup_one(v,
-			bp_transform_hash(v->bank->key, rule, family, length, word), rule, family,
-			length, word);
+			bp_transform_hash(v->key, rule, family, length, word), rule, family, length,
+			word);
 		if (s != UINT32_MAX)
 			return s;
 	}

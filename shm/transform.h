@@ -87,6 +87,9 @@ typedef _Atomic uint64_t bp_transform_slot;
 #define BP_TRANSFORM_WAYS                                                                          \
 	8u /* slots of a bucket: a cache line; a full one overflows into the next */
 
+/* Buckets that a lookup reads at most: as many full ones in a row are in no bank that was built. */
+#define BP_TRANSFORM_PROBES 64u
+
 /* A bank begins with this; the arrays follow at offsets that depend on the capacity alone. */
 struct bp_transform_bank {
 	uint64_t generation; /* 0: empty */
@@ -148,6 +151,10 @@ struct bp_transform_view {
 	struct bp_transform_row *row;
 	struct bp_transform_source_row *source;
 	bp_transform_slot *slot;
+	/* What bounds a lookup, by the capacity and not by what the bank says; and the hash's key,
+	 * as it was. */
+	uint32_t bucket_mask, sources, rows;
+	uint64_t key;
 };
 struct bp_transform_view bp_transform_view_of(const struct bp_transform_tables *t, uint64_t active);
 /* Of a bank of that capacity wherever it lies. */
@@ -189,7 +196,7 @@ static inline void bp_transform_words(
 static inline const bp_transform_slot *bp_transform_bucket(
 	const struct bp_transform_view *v, uint64_t hash)
 {
-	return v->slot + (size_t)((uint32_t)hash & (v->bank->buckets - 1)) * BP_TRANSFORM_WAYS;
+	return v->slot + (size_t)((uint32_t)hash & v->bucket_mask) * BP_TRANSFORM_WAYS;
 }
 
 /*
@@ -199,10 +206,11 @@ static inline const bp_transform_slot *bp_transform_bucket(
 static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v, uint64_t hash,
 	unsigned rule, unsigned family, unsigned length, const uint64_t word[2])
 {
-	const uint32_t mask = v->bank->buckets - 1;
+	const uint32_t mask = v->bucket_mask;
 	uint32_t b = (uint32_t)hash & mask;
 
-	for (uint32_t tried = 0; tried <= mask; tried++, b = (b + 1) & mask) {
+	for (uint32_t tried = 0; tried <= mask && tried < BP_TRANSFORM_PROBES;
+		tried++, b = (b + 1) & mask) {
 		const bp_transform_slot *s = v->slot + (size_t)b * BP_TRANSFORM_WAYS;
 
 		for (unsigned i = 0; i < BP_TRANSFORM_WAYS; i++) {
@@ -213,7 +221,7 @@ static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v
 				return UINT32_MAX;
 			if ((uint32_t)(e >> 32) != (uint32_t)(hash >> 32))
 				continue;
-			if ((uint32_t)e - 1 >= v->bank->sources) /* damaged */
+			if ((uint32_t)e - 1 >= v->sources) /* damaged */
 				continue;
 			r = v->source + (uint32_t)e - 1;
 			if (memcmp(r->address, word, 16) == 0 && r->family == family &&
@@ -238,7 +246,8 @@ static inline uint64_t bp_transform_row_read(const struct bp_transform_row *r, d
 {
 	uint64_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 
-	for (;;) {
+	/* bounded: what only changes is no matrix that anybody set */
+	for (unsigned tries = 0;; tries++) {
 		const uint64_t before = state;
 
 		for (unsigned i = 0; i < 12; i++) {
@@ -250,7 +259,7 @@ static inline uint64_t bp_transform_row_read(const struct bp_transform_row *r, d
 		/* Set once meanwhile: the other one was written. Twice: this one may have been. */
 		atomic_thread_fence(memory_order_acquire);
 		state = atomic_load_explicit(&r->state, memory_order_acquire);
-		if (state == before)
+		if (state == before || tries == 1000)
 			return state;
 	}
 }

@@ -189,7 +189,7 @@ int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices, const 
 	bank->sources = matrices;
 	bank->rows = matrices + BP_TRANSFORM_RULES_MAX;
 	bank->buckets = places.buckets;
-	bank->key = key;
+	bank->key = b.next.key = key;
 	pair_rules(&b);
 	build_rules(&b);
 	while (done < c->transform.n_sources && build_source(&b, &c->transform.source[done]))

@@ -17,7 +17,7 @@ static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_r
 {
 	word[0] = r->from[0] & t->prefix[length][0];
 	word[1] = r->from[1] & t->prefix[length][1];
-	return bp_transform_hash(t->view.bank->key, r->kind.rule, r->kind.family, length, word);
+	return bp_transform_hash(t->view.key, r->kind.rule, r->kind.family, length, word);
 }
 
 static inline unsigned longest(const struct bp_transformer *t, const struct bp_reading *r)
@@ -58,7 +58,7 @@ static inline uint32_t guess(const struct bp_transformer *t, uint64_t hash)
 			 &s[__builtin_ctz(hits | 1u << BP_TRANSFORM_WAYS) % BP_TRANSFORM_WAYS],
 			 memory_order_acquire) -
 		 1;
-	return source < t->view.bank->sources ? source : UINT32_MAX;
+	return source < t->view.sources ? source : UINT32_MAX;
 }
 
 static void fetch_sources(struct bp_transformer *t)
@@ -78,7 +78,8 @@ static __rte_noinline uint32_t find(const struct bp_transformer *t, const struct
 	const struct bp_transform_rule_row *rule = &t->view.bank->rule[r->kind.rule];
 	const unsigned f = r->kind.family == 6;
 
-	for (unsigned i = 0; i < atomic_load_explicit(&rule->n_lengths[f], memory_order_acquire);
+	for (unsigned i = 0; i < BP_TRANSFORM_LENGTHS_MAX &&
+			     i < atomic_load_explicit(&rule->n_lengths[f], memory_order_acquire);
 		i++) {
 		const unsigned length =
 			atomic_load_explicit(&rule->length[f][i], memory_order_acquire);
@@ -127,13 +128,14 @@ static inline void enter(struct bp_transformer *t, unsigned j, uint32_t source)
 	if (likely(source != UINT32_MAX)) {
 		const struct bp_transform_source_row *s = &t->view.source[source];
 
-		/* A damaged one leads nowhere. */
-		b->row[j] = s->first;
-		b->n_rows[j] = (uint8_t)(s->n <= BP_TRANSFORM_RECEIVERS_MAX &&
-							 s->first <= t->view.bank->rows - s->n
-						 ? s->n
-						 : 0);
-		fetch_rows(t, source, s->first);
+		/* each read once; a damaged one leads nowhere */
+		const uint32_t first = __atomic_load_n(&s->first, __ATOMIC_RELAXED);
+		const uint32_t n = __atomic_load_n(&s->n, __ATOMIC_RELAXED);
+		const bool there = n <= BP_TRANSFORM_RECEIVERS_MAX && first <= t->view.rows - n;
+
+		b->row[j] = there ? first : 0;
+		b->n_rows[j] = (uint8_t)(there ? n : 0);
+		fetch_rows(t, source, b->row[j]);
 	} else {
 		const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
 

@@ -6,6 +6,7 @@
 
 #include "dataplane/graph.h"
 #include "shm/transform_writer.h"
+#include "shm/words.h"
 
 /* ---- rules ---- */
 
@@ -58,7 +59,7 @@ static bool same_readings(const struct bp_transform_rule *a, const struct bp_tra
 /* Those of the bank that was taken, or, for dropping, the worker's own. */
 static void set_rules(struct bp_transformer *t)
 {
-	const struct bp_transform_bank *bank = t->view.bank;
+	const struct bp_transform_bank *bank = t->view.bank != NULL ? t->taken : NULL;
 	const unsigned n = bank != NULL ? bank->n_rules : t->own->n_rules;
 
 	bp_agg_match_clear(&t->match);
@@ -88,8 +89,9 @@ void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 	_Atomic uint64_t *seen = &t->tables->readers->seen[t->worker->index];
 	struct bp_transform_view view;
 
-	/* As bp_worker_take_rules() does, and for the same reason. */
-	for (;;) {
+	/* As bp_worker_take_rules() does, and for the same reason. A writer that never rests is
+	 * none that waits for us. */
+	for (unsigned tries = 0; tries < 64; tries++) {
 		uint64_t again;
 
 		atomic_store_explicit(seen, active, memory_order_relaxed);
@@ -101,9 +103,17 @@ void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 	}
 	t->active = active;
 	view = bp_transform_view_of(t->tables, active);
-	if (view.bank != NULL && (view.bank->ports != t->ports_key ||
-					 !bp_transform_rules_valid(view.bank, t->tables->matrices)))
-		view.bank = NULL;
+	/* what was validated is what is used: a copy */
+	if (view.bank != NULL) {
+		bp_words_load(t->taken, view.bank, sizeof(*t->taken));
+		view.key = t->taken->key;
+		if (t->taken->ports != t->ports_key ||
+			!bp_transform_rules_valid(t->taken, t->tables->matrices)) {
+			if (t->taken->ports == t->ports_key)
+				bp_count(t->worker, BP_C_SEGMENT_INVALID, 1);
+			view.bank = NULL;
+		}
+	}
 	if (view.bank == NULL && t->view.bank == NULL)
 		return;
 	t->view = view;
@@ -121,6 +131,11 @@ struct bp_transformer *bp_transformer_create(
 	if (t == NULL)
 		return NULL;
 	memset(t, 0, sizeof(*t));
+	t->taken = aligned_alloc(_Alignof(struct bp_transform_bank), sizeof(*t->taken));
+	if (t->taken == NULL) {
+		free(t);
+		return NULL;
+	}
 	bp_transform_methods_init();
 	t->tables = tables;
 	t->own = &c->transform;
@@ -141,6 +156,8 @@ struct bp_transformer *bp_transformer_create(
 
 void bp_transformer_free(struct bp_transformer *t)
 {
+	if (t != NULL)
+		free(t->taken);
 	free(t);
 }
 

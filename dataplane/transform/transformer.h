@@ -92,12 +92,14 @@ struct bp_transformer {
 	uint32_t wants;               /* bit a port: has entries */
 	uint32_t copies;              /* made since the node was entered */
 	uint8_t numbers[BP_RX_BURST]; /* 0, 1, 2, ... */
-	uint64_t prefix[129][2];      /* by length: what bp_transform_words() keeps */
+	/* by length: what bp_transform_words() keeps; of every number that a length can be */
+	uint64_t prefix[UINT8_MAX + 1][2];
 	struct bp_run run;
 	bool wide;             /* the processor can judge eight at a time */
 	struct bp_usual usual; /* while rules stay as they are */
 	struct bp_agg_match match;
 	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
+	struct bp_transform_bank *taken; /* head and rules of the bank, as they were validated */
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */
 	const struct bp_transform_row *last_row;
 	uint64_t last_state;

@@ -35,7 +35,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->max_routes4 = or_else(size->max_routes4, 4096);
 	f->max_routes6 = or_else(size->max_routes6, 4096);
 	f->max_routes = f->max_routes4 + f->max_routes6;
-	f->max_nexthops = or_else(size->max_nexthops, 1024);
+	f->max_nexthops = or_else(size->max_nexthops, 1u << 20);
 	f->max_groups = or_else(size->max_groups, 64);
 	f->max_neighbours = or_else(size->max_neighbours, 1024);
 	f->max_lines = or_else(size->max_lines, 65536);
@@ -48,7 +48,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->groups = zeroed(f->max_groups, sizeof(*f->groups));
 	f->lpm4_root = zeroed(ROOT4, sizeof(*f->lpm4_root));
 	f->lpm6_root = zeroed(ROOT6, sizeof(*f->lpm6_root));
-	f->lines = zeroed(f->max_lines, sizeof(*f->lines));
+	f->lines = zeroed(f->max_lines + BP_LPM_SLACK, sizeof(*f->lines));
 	return f;
 }
 
@@ -61,7 +61,7 @@ void fib_free(struct bp_fib *f)
 	munmap(f->groups, f->max_groups * sizeof(*f->groups));
 	munmap(f->lpm4_root, ROOT4 * sizeof(*f->lpm4_root));
 	munmap(f->lpm6_root, ROOT6 * sizeof(*f->lpm6_root));
-	munmap(f->lines, f->max_lines * sizeof(*f->lines));
+	munmap(f->lines, (f->max_lines + BP_LPM_SLACK) * sizeof(*f->lines));
 	munmap(f, sizeof(*f));
 }
 
