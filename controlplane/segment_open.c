@@ -86,5 +86,6 @@ int bp_controlplane_segment(
 	if (bp_shm_map(shm, s, err, err_size) == 0)
 		return 0;
 	bp_segment_close(s);
+	memset(shm, 0, sizeof(*shm)); /* nothing of it is mapped any more */
 	return -1;
 }
