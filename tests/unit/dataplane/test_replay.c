@@ -101,7 +101,7 @@ static void capture_close(struct writer *w)
 struct stream {
 	struct writer *w;
 	uint64_t ns;
-	uint32_t seq, ack;
+	uint32_t seq, ack; /* of the client */
 };
 
 static void put32(uint8_t *p, uint32_t v)
@@ -121,8 +121,10 @@ static uint16_t checksum(const uint8_t *p, uint32_t n, uint32_t sum)
 	return (uint16_t)~sum;
 }
 
-static void send_segment(struct stream *s, uint8_t flags, const void *data, uint32_t len)
+/* From the client, or from the broker. */
+static void send_from(struct stream *s, bool broker, uint8_t flags, const void *data, uint32_t len)
 {
+	uint32_t *seq = broker ? &s->ack : &s->seq;
 	uint8_t f[512];
 	uint16_t sum;
 
@@ -133,13 +135,13 @@ static void send_segment(struct stream *s, uint8_t flags, const void *data, uint
 	f[17] = (uint8_t)(40 + len);
 	f[22] = 64;
 	f[23] = 6;
-	memcpy(f + 26, "\x0a\0\0\1\x0a\0\0\2", 8);
+	memcpy(f + 26, broker ? "\x0a\0\0\2\x0a\0\0\1" : "\x0a\0\0\1\x0a\0\0\2", 8);
 	sum = checksum(f + 14, 20, 0);
 	f[24] = (uint8_t)(sum >> 8);
 	f[25] = (uint8_t)sum;
-	memcpy(f + 34, "\x9c\x40\x07\x5b", 4);
-	put32(f + 38, s->seq);
-	put32(f + 42, s->ack);
+	memcpy(f + 34, broker ? "\x07\x5b\x9c\x40" : "\x9c\x40\x07\x5b", 4);
+	put32(f + 38, *seq);
+	put32(f + 42, flags & 0x10 ? (broker ? s->seq : s->ack) : 0);
 	f[46] = 0x50;
 	f[47] = flags;
 	f[48] = 0x20;
@@ -148,8 +150,13 @@ static void send_segment(struct stream *s, uint8_t flags, const void *data, uint
 	f[50] = (uint8_t)(sum >> 8);
 	f[51] = (uint8_t)sum;
 	capture_add(s->w, s->ns, f, 54 + len, 54 + len);
-	s->seq += len + (flags & 2 ? 1 : 0);
+	*seq += len + (flags & 2 ? 1 : 0);
 	s->ns += 1000001;
+}
+
+static void send_segment(struct stream *s, uint8_t flags, const void *data, uint32_t len)
+{
+	send_from(s, false, flags, data, len);
 }
 
 static void publish(struct stream *s, const char *topic, const char *value)
@@ -164,15 +171,18 @@ static void publish(struct stream *s, const char *topic, const char *value)
 	send_segment(s, 0x18, p, (uint32_t)n + 4);
 }
 
-/* SYN, CONNECT, three publications of which the second and third are too hot. */
+/* The handshake, CONNECT and CONNACK, three publications of which the second and third are too hot.
+ */
 static void make_mqtt_capture(const char *name)
 {
 	struct writer w = capture_open(name, DLT_EN10MB);
 	struct stream s = {&w, T0, 1000, 0};
 
 	send_segment(&s, 0x02, "", 0);
+	send_from(&s, true, 0x12, "", 0);
 	send_segment(&s, 0x10, "", 0);
 	send_segment(&s, 0x18, "\x10\x10\0\4MQTT\4\2\0\x3c\0\4dev1", 18);
+	send_from(&s, true, 0x18, "\x20\2\0\0", 4);
 	publish(&s, "plant/1/t", "20.5");
 	publish(&s, "plant/1/t", "80.1");
 	publish(&s, "plant/2/t", "99e0");
@@ -270,7 +280,7 @@ static void raises_alarms(void **state)
 	alarms = json_object_get(j, "alarms");
 	assert_int_equal(json_array_size(alarms), 2);
 	first = json_array_get(alarms, 0);
-	assert_int_equal(number(first, "time_ns", NULL, NULL), T0 + 4 * 1000001);
+	assert_int_equal(number(first, "time_ns", NULL, NULL), T0 + 6 * 1000001);
 	assert_string_equal(json_string_value(json_object_get(first, "rule")), "hot");
 	assert_string_equal(json_string_value(json_object_get(first, "state")), "raised");
 	assert_string_equal(json_string_value(json_object_get(first, "client")), "10.0.0.1:40000");

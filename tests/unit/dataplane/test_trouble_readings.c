@@ -146,7 +146,7 @@ static void what_it_finds_is_in_the_segment(void **state)
 			assert_string_equal(t.subject, "worker 0");
 		assert_int_equal(t.total, t.kind == BP_TROUBLE_NIC_MISSED && n >= 4 ? 9 : 0);
 	}
-	assert_int_equal(n, 8 + 1 + 2);
+	assert_int_equal(n, 8 + 1 + 3);
 	assert_int_equal(bp_shm_counter(&rig.shm, BP_C_NIC_MISSED), 9);
 	/* what the main thread counts is in a row of its own */
 	assert_int_equal(

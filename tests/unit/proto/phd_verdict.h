@@ -19,7 +19,8 @@ static inline void assert_fast_agrees(const uint8_t *p, size_t len)
 		    (a.prst.choice == BP_PHD_EVENT || a.prst.choice == BP_PHD_EVENT_CONFIRMED) &&
 		    bp_phd_event_read(a.prst.body, &event) == BP_PHD_OK && event.handle == 0 &&
 		    event.type == BP_PHD_SCAN_FIXED &&
-		    bp_phd_scan_read(event.type, event.info, &scan) == BP_PHD_OK;
+		    bp_phd_scan_read(event.type, event.info, &scan) == BP_PHD_OK &&
+		    scan.trailing == 0;
 
 	assert_int_equal(bp_phd_fast_read(p, len, &f), slow && len <= UINT16_MAX);
 	if (!slow || len > UINT16_MAX)
