@@ -4,6 +4,7 @@
 #include "dataplane/agg/gather.h"
 #include "dataplane/lcl/consume.h"
 #include "dataplane/mbuf_plain.h"
+#include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
 
 /* What becomes of the frames of a burst, and where aggregates come from. */
@@ -84,6 +85,7 @@ void bp_gather_send(void *arg, const struct bp_agg_output *out)
 	m->data_len = out->len;
 	m->pkt_len = out->len;
 	m->port = out->port;
+	bp_mark_originated(m);
 	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
 	bp_run_add(&g->run, g->worker->onward[out->port], m);
 }

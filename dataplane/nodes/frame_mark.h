@@ -31,6 +31,23 @@ static inline void bp_mark_exception(
 	m->hash.fdir.hi = interface;
 }
 
+/*
+ * A frame that biplane itself originated, from an address of its own: an aggregate, or a result
+ * that is sent back. Nobody's source is to be validated then. Drivers write the field of each mbuf
+ * that they fill, and allocation clears it.
+ */
+#define BP_ORIGINATED 0xb1b1b1b1u
+
+static inline void bp_mark_originated(struct rte_mbuf *m)
+{
+	m->packet_type = BP_ORIGINATED;
+}
+
+static inline bool bp_is_originated(const struct rte_mbuf *m)
+{
+	return m->packet_type == BP_ORIGINATED;
+}
+
 /* To the kernel interface of the interface it came in on, for this reason (group PUNT). */
 static inline rte_edge_t bp_punt(struct bp_worker *w, struct rte_mbuf *m, enum bp_counter reason,
 	enum bp_exception_class class)

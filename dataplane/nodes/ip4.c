@@ -103,7 +103,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 	uint64_t link;
 
 	wrong = bp_source4(&w->router.source, w->router.fib, m->port, h + BP_IP4_SRC);
-	if (wrong != BP_C_COUNT)
+	if (wrong != BP_C_COUNT && !bp_is_originated(m))
 		return bp_drop(m, wrong);
 	bp_lpm4_lookup(w->router.fib, &dst, &nexthop, 1);
 	link = follow(w, m, bp_next_hop_use(&w->router, nexthop));
@@ -247,7 +247,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 		const enum bp_rpf rpf = s->rpf4[m[i]->port];
 		enum bp_counter wrong = BP_C_COUNT;
 
-		if (rpf != BP_RPF_OFF || maybe >> i & 1)
+		if ((rpf != BP_RPF_OFF || maybe >> i & 1) && !bp_is_originated(m[i]))
 			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);
 		if (unlikely(wrong != BP_C_COUNT)) {
 			rte_node_enqueue_x1(graph, node, bp_drop(m[i], wrong), m[i]);

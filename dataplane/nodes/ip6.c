@@ -69,7 +69,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	uint64_t link;
 
 	wrong = bp_source6(&w->router.source, w->router.fib, m->port, h + BP_IP6_SRC);
-	if (wrong != BP_C_COUNT)
+	if (wrong != BP_C_COUNT && !bp_is_originated(m))
 		return bp_drop(m, wrong);
 	if (bp_ip6_is_link_local(dst)) { /* never leaves its link (RFC 4291 2.5.6) */
 		nexthop = BP_NH_LOCAL;
@@ -225,7 +225,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 		const enum bp_rpf rpf = s->rpf6[m[i]->port];
 		enum bp_counter wrong = BP_C_COUNT;
 
-		if (rpf != BP_RPF_OFF || maybe >> i & 1)
+		if ((rpf != BP_RPF_OFF || maybe >> i & 1) && !bp_is_originated(m[i]))
 			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);
 		if (likely(wrong == BP_C_COUNT))
 			m[left++] = m[i];

@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
 #define BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
 
+#include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
 #include "dataplane/transform/transformer.h"
 
@@ -11,14 +12,16 @@
 
 /* Where a result goes; the switch learns of a tracker that is answered here, too. */
 static inline uint8_t bp_transform_way(
-	struct bp_worker *w, const struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
+	struct bp_worker *w, struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
 {
 	const uint8_t onward = w->onward[m->port];
 
 	if (likely(!(flags & BP_TRANSFORM_REFLECT)))
 		return w->inner[m->port] == BP_EDGE_AGGREGATE ? BP_EDGE_AGGREGATE : onward;
-	if (onward == BP_EDGE_IP4)
+	if (onward == BP_EDGE_IP4) {
+		bp_mark_originated(m);
 		return onward;
+	}
 	if (onward == BP_EDGE_BRIDGE)
 		bp_bridge_learn(w, bp_mac_load(frame + 6), m->port);
 	return (uint8_t)(BP_EDGE_PORT + m->port);
