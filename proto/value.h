@@ -9,8 +9,9 @@
 /*
  * The number that a rule looks at in a PUBLISH payload. Three sources, one result: a finite double,
  * or nothing. A decimal number beyond its range is the largest double of that sign, so that it
- * compares as it should. Nothing is guessed: a payload that is not exactly what the source describes
- * has no value. Pure functions: no allocation, no state, no read outside [payload, payload + len).
+ * compares as it should. Nothing is guessed: a payload that is not exactly what the source
+ * describes has no value. Pure functions: no allocation, no state, no read outside [payload,
+ * payload + len).
  */
 
 enum bp_value_kind {

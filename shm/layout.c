@@ -209,10 +209,10 @@ static bool sizes_agree(const uint64_t *z)
 	       z[T_PORT_STATS] == workers * BP_MAX_PORTS &&
 	       z[T_COUNTERS] == workers + BP_COUNTER_ROWS_BESIDE &&
 	       z[T_TROUBLE] == bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers) &&
-	       z[T_CP_FAULTS] == BP_TROUBLE_OF_CONTROLPLANE &&
-	       z[T_PORTS] <= BP_MAX_PORTS && z[T_NODES] == workers * BP_MAX_NODES &&
-	       z[T_RULES] % 128 == 0 && z[T_RULES] / 2 >= sizeof(struct bp_ruleset) &&
-	       z[T_RULE_STATS] % workers == 0 && z[T_RULE_STATS] / workers <= UINT32_MAX &&
+	       z[T_CP_FAULTS] == BP_TROUBLE_OF_CONTROLPLANE && z[T_PORTS] <= BP_MAX_PORTS &&
+	       z[T_NODES] == workers * BP_MAX_NODES && z[T_RULES] % 128 == 0 &&
+	       z[T_RULES] / 2 >= sizeof(struct bp_ruleset) && z[T_RULE_STATS] % workers == 0 &&
+	       z[T_RULE_STATS] / workers <= UINT32_MAX &&
 	       (z[T_RULE_STATE] & (z[T_RULE_STATE] - 1)) == 0 &&
 	       z[T_RULE_STATE] >= BP_RULE_STATE_WAYS && z[T_ALARM_RING] % workers == 0 &&
 	       ring >= ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
