@@ -343,13 +343,14 @@ static bool attack(const struct hostile_attack *a, const struct hostile_trace *o
 		spent += cost[i];
 		longest = cost[i] > longest ? cost[i] : longest;
 	}
+	const size_t p50 = n / 2, p99 = n - n / 100 - 1, p999 = n - n / 1000 - 1;
+
 	printf("%s\n{\"attack\": \"%s\", \"what\": \"%s\", \"frames\": %zu, \"share_percent\": %.3f"
 	       ", \"longest_us\": %.1f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f"
 	       ", \"max_us\": %.1f, \"not_inspected\": %" PRIu64 "}",
 		first ? "" : ",", a->name, a->what, own.n, (double)spent / (SECONDS * 1e9) * 100,
-		(double)longest / 1e3, (double)delay[n / 2] / 1e3,
-		(double)delay[n - n / 100 - 1] / 1e3, (double)delay[n - n / 1000 - 1] / 1e3,
-		(double)delay[n - 1] / 1e3, not_inspected);
+		(double)longest / 1e3, (double)delay[p50] / 1e3, (double)delay[p99] / 1e3,
+		(double)delay[p999] / 1e3, (double)delay[n - 1] / 1e3, not_inspected);
 	fflush(stdout);
 	longest = delay[n - n / 1000 - 1];
 	for (size_t i = 0; i < own.n; i++)

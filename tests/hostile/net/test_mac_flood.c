@@ -21,8 +21,8 @@ static struct bp_mac_table *make(uint32_t entries)
 	struct bp_mac_table *t = bp_mac_table_create(entries, AGEING);
 
 	assert_non_null(t);
-	for (uint8_t p = ATTACKER; p <= CLOUD; p++)
-		bp_mac_table_set_bridge(t, p, 0);
+	for (unsigned p = ATTACKER; p <= CLOUD; p++)
+		bp_mac_table_set_bridge(t, (uint8_t)p, 0);
 	return t;
 }
 
