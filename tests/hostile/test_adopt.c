@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "tests/unit/times.h"
 
 static struct rig rig, next;
 static struct rig_frames frames;
@@ -302,6 +303,10 @@ static void kill_at_every_instruction(uint32_t batch)
 	pid_t pid;
 	int sig;
 
+	if (TEST_SANITIZED) {
+		printf("not run: a sanitizer's own instructions take minutes to step through\n");
+		return;
+	}
 	open_all(batch);
 	add_parts();
 	pid = fork();

@@ -5,14 +5,20 @@
 /* How often something random is repeated, from a fixed seed: with -Dlong_tests=true as often as
  * stands there, which is for a change of what is tested; else a half, and under a sanitizer, which
  * makes it some times slower, an eighth. */
-#ifdef BP_LONG_TESTS
-#define TEST_TIMES(n) (n)
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_TIMES(n) ((n) / 8)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TEST_TIMES(n) ((n) / 8)
+#define TEST_SANITIZED 1
 #endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+#ifdef BP_LONG_TESTS
+#define TEST_TIMES(n) (n)
+#elif TEST_SANITIZED
+#define TEST_TIMES(n) ((n) / 8)
 #endif
 #ifndef TEST_TIMES
 #define TEST_TIMES(n) ((n) / 2)
