@@ -347,7 +347,7 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
 		link = follow(w, m, link);
 	out = bp_link_interface(link);
 	if (unlikely(out == m->port) && bp_link_kind(link) == BP_LINK_RESOLVED &&
-		bp_router_redirects(w, r->redirects4, out)) {
+		!bp_is_originated(m) && bp_router_redirects(w, r->redirects4, out)) {
 		rte_node_enqueue_x1(graph, node, bp_punt(w, m, BP_C_PUNT_REDIRECT, BP_EX_OTHER), m);
 		return 0;
 	}

@@ -286,7 +286,7 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 		}
 		out = bp_link_interface(link);
 		if (unlikely(out == one->port) && bp_link_kind(link) == BP_LINK_RESOLVED &&
-			bp_router_redirects(w, r->redirects6, out)) {
+			!bp_is_originated(one) && bp_router_redirects(w, r->redirects6, out)) {
 			rte_node_enqueue_x1(
 				graph, node, bp_punt(w, one, BP_C_PUNT_REDIRECT, BP_EX_OTHER), one);
 			continue;
