@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shm/segment_file.h"
@@ -543,6 +544,15 @@ static int give_up_writing(struct part *p, char *err, size_t err_size)
 	return -1;
 }
 
+/* For 3 s at most: it takes its writer some microseconds. */
+static void wait_initialised(const struct part *p)
+{
+	const struct timespec pause = {0, 1000000};
+
+	for (unsigned ms = 0; ms < 3000 && !is_initialised(p); ms++)
+		nanosleep(&pause, NULL);
+}
+
 static bool writes_none(const struct bp_segment *s)
 {
 	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
@@ -561,9 +571,12 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 	if (p->base == NULL || is_initialised(p))
 		return p->base == NULL ? 0 : give_up_writing(p, err, err_size);
 	if (!p->writable && !p->fresh) {
-		/* memory that is all zero is harmless to a plane, and its writer is just coming */
-		if (!writes_none(s))
+		/* Its writer is just coming, with the key of the hashes in it. One that died right
+		 * there left memory that is all zero, which is harmless to a plane. */
+		if (!writes_none(s)) {
+			wait_initialised(p);
 			return 0;
+		}
 		snprintf(err, err_size, "segment %s is just being made; try again", p->path);
 		return -1;
 	}
