@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-/* Time in which a full account drains at its rate, 2^10 ns: 2 ms for a connection, 1 ms for the
- * worker. It bounds what the frames of others wait for. */
-#define CONNECTION_DEPTH 2048u
-#define WORKER_DEPTH 1024u
+/* Time in which a full account drains at its rate, 2^10 ns: 8 ms for a connection, 4 ms for the
+ * worker. It bounds what the frames of others wait for, and leaves room for a document of 1 MiB now
+ * and then, which no publication behind it is to miss. */
+#define CONNECTION_DEPTH 8192u
+#define WORKER_DEPTH 4096u
 
 void bp_work_init(struct bp_work *w, uint32_t connection_percent, uint32_t worker_percent)
 {

@@ -121,7 +121,7 @@ static void long_topics_behind_aliases(void **state)
 				       .payload = "1"});
 	work = send_pieces(&c, &b, 1440);
 	/* at most one reading of a topic in a segment, once the account is used up */
-	assert_true(work < b.n * BP_WORK_PER_BYTE * 4 + 419430);
+	assert_true(work < b.n * BP_WORK_PER_BYTE * 4 + 1677720);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -144,7 +144,7 @@ static void many_rules_on_one_topic(void **state)
 				       .version = 5, .topic = "", .alias = 1, .payload = "1"});
 	work = send_paced(&c, &b, 1440, true);
 	/* a fifth of the time, and what the account holds at first */
-	assert_true(work < b.n * (BP_WORK_PER_BYTE * 4 + 1000000 / 1440 / 5) + 419430);
+	assert_true(work < b.n * (BP_WORK_PER_BYTE * 4 + 1000000 / 1440 / 5) + 1677720);
 	assert_true(not_evaluated() > 4800);
 	/* the stream is followed, aliases and all: the next is evaluated once the account allows */
 	rig_advance(&rig, 10 * 1000 * 1000);
