@@ -115,6 +115,7 @@ def test_backlog_in_order_and_live_alarms_not_behind_it(lab, gateway, tmp_path):
     live = Load(lab, expected, "plant/live/temperature", rate=500, first=500_000)
     lab.broker("edge", "start")
     wait_until("biplane to connect again", lambda: g.show("planes")["edge"]["connected"], 30)
+    live.topic = "plant/later/temperature"  # the other one has alarms in the spool, which come first
     edge.wait_subscribed()
     wait_until("the backlog to drain", lambda: g.show("planes")["spool"]["rows"] == 0, 90, 0.1)
     live.go_on(100)
@@ -123,7 +124,7 @@ def test_backlog_in_order_and_live_alarms_not_behind_it(lab, gateway, tmp_path):
     backlog = [a["id"] for a in got if a["topic"] == "plant/flood/temperature"]
     assert backlog == sorted(backlog), "the backlog must arrive in id order"
     last_of_backlog = max(i for i, a in enumerate(got) if a["topic"] == "plant/flood/temperature")
-    live_before = [a for a in got[:last_of_backlog] if a["topic"] == "plant/live/temperature"]
+    live_before = [a for a in got[:last_of_backlog] if a["topic"] == "plant/later/temperature"]
     assert any(a["id"] > backlog[-1] for a in live_before), "every live alarm waited for the backlog"
     edge.close()
 
