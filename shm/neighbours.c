@@ -164,9 +164,13 @@ uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const str
 	return bp_link_make(BP_LINK_UNRESOLVED, interface, 0);
 }
 
+/* No further from home than a lookup goes. */
 static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 {
-	for (uint32_t n = 0, line = home; n < f->neighbour_lines; n++) {
+	const uint32_t lines =
+		f->neighbour_lines < BP_NEIGHBOUR_PROBES ? f->neighbour_lines : BP_NEIGHBOUR_PROBES;
+
+	for (uint32_t n = 0, line = home; n < lines; n++) {
 		for (unsigned i = 0; i < BP_NEIGHBOUR_WAYS; i++) {
 			*slot = line * BP_NEIGHBOUR_WAYS + i;
 			if (atomic_load_explicit(

@@ -33,16 +33,19 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 	const uint8_t interface = bp_link_interface(link), state = bp_neighbour_state(e);
 	const struct bp_neighbour_key k = bp_neighbour_entry_key(e);
 	const uint64_t hash = bp_neighbour_hash(f, interface, k);
-	uint32_t home;
+	uint32_t home, line = slot / BP_NEIGHBOUR_WAYS;
 
 	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
 		l->n->count == f->max_neighbours || seen_before(l, hash, interface, k))
 		return false;
-	bp_index_add(&l->seen, hash, slot);
 	home = bp_neighbour_home(f, interface, k);
+	/* no lookup goes that far */
+	if ((line >= home ? 0 : f->neighbour_lines) + line - home >= BP_NEIGHBOUR_PROBES)
+		return false;
+	bp_index_add(&l->seen, hash, slot);
 	l->overflows[home]++;
-	l->overflows[slot / BP_NEIGHBOUR_WAYS]--;
-	l->around += home > slot / BP_NEIGHBOUR_WAYS;
+	l->overflows[line]--;
+	l->around += home > line;
 	l->n->count++;
 	if (state != BP_NEIGHBOUR_REACHABLE && state != BP_NEIGHBOUR_PERMANENT) {
 		bp_neighbour_state_set(e, BP_NEIGHBOUR_REACHABLE);
