@@ -77,8 +77,11 @@ static void inspect(struct rig *r, const struct session *s, const struct outcome
 	send_in_segments(r, &c, CLIENT, s->out.p, connect);
 	send_in_segments(r, &c, BROKER, broker->answers.p, connack);
 	rig_ack(r, &c, CLIENT);
-	send_in_segments(r, &c, CLIENT, s->out.p + connect, s->out.n - connect);
-	send_in_segments(r, &c, BROKER, broker->answers.p + connack, broker->answers.n - connack);
+	if (s->out.n > connect)
+		send_in_segments(r, &c, CLIENT, s->out.p + connect, s->out.n - connect);
+	if (broker->answers.n > connack)
+		send_in_segments(
+			r, &c, BROKER, broker->answers.p + connack, broker->answers.n - connack);
 	rig_fin_both(r, &c);
 	rig_flush(r);
 	told = rig_told(r);
@@ -112,12 +115,18 @@ static int by_number(const void *a, const void *b)
 	return strcmp(x->topic, y->topic);
 }
 
+static void outcome_sort(struct outcome *o)
+{
+	if (o->n_got > 1)
+		qsort(o->got, o->n_got, sizeof(*o->got), by_number);
+}
+
 static const char *difference(struct outcome *broker, struct outcome *o)
 {
 	size_t i = 0;
 
-	qsort(broker->got, broker->n_got, sizeof(*broker->got), by_number);
-	qsort(o->got, o->n_got, sizeof(*o->got), by_number);
+	outcome_sort(broker);
+	outcome_sort(o);
 	for (; i < broker->n_got && i < o->n_got; i++) {
 		int d = by_number(&broker->got[i], &o->got[i]);
 
