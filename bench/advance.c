@@ -59,13 +59,14 @@ static void from_broker(uint8_t *p, uint32_t seq, uint32_t ack)
 	bp_put_be32(p + AT_SEQ + 4, ack);
 }
 
-static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint32_t isn)
+static void prime(
+	const struct bench_advance *a, unsigned step, struct rte_mbuf *m, uint8_t *p, uint32_t isn)
 {
 	static const uint8_t connack[] = {0x20, 2, 0, 0};
 	const struct bench_traffic *t = a->traffic;
 	uint16_t len = BENCH_HEADERS;
 
-	switch (a->pass) {
+	switch (step) {
 	case 0:
 		p[AT_FLAGS] = BP_TCP_SYN;
 		bp_put_be32(p + AT_SEQ, isn - 1);
@@ -89,26 +90,48 @@ static void prime(struct bench_advance *a, struct rte_mbuf *m, uint8_t *p, uint3
 	bench_checksums(p, len);
 }
 
-/* The next connection of many: a stride over them, in the frame's addresses and ports. */
-static inline uint32_t take_connection(struct bench_advance *a, uint8_t *p)
+/* To the next connection of many: a stride over them. */
+static inline void next_connection(struct bench_advance *a)
 {
-	uint32_t c = a->connection, ports;
-
 	a->connection += a->step;
 	if (a->connection >= a->connections)
 		a->connection -= a->connections;
+}
+
+/* One of many: in the frame's addresses and ports. Returns the sequence number of its stream. */
+static inline uint32_t write_connection(uint8_t *p, uint32_t c)
+{
+	uint32_t ports;
+
 	memcpy(&ports, p + AT_SPORT, 4);
-	replace32(p, AT_SRC, __builtin_bswap32(0x0a000000u + c), AT_TCP_SUM, AT_IP_SUM);
+	replace32(p, AT_SRC, __builtin_bswap32(BENCH_CLIENT + c), AT_TCP_SUM, AT_IP_SUM);
 	replace32(p, AT_SPORT, (ports & 0xffff0000u) | 0x0080u, AT_TCP_SUM, 0);
 	return bench_isn(c);
 }
 
+static inline uint32_t take_connection(struct bench_advance *a, uint8_t *p)
+{
+	const uint32_t c = a->connection;
+
+	next_connection(a);
+	return write_connection(p, c);
+}
+
+/* Those of the capture in passes; of many, which are more than may be about to connect, one after
+ * another. */
 static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
 
-		prime(a, m[i], p, many ? take_connection(a, p) : bp_be32(p + AT_SEQ));
+		if (many) {
+			prime(a, a->primed, m[i], p, write_connection(p, a->connection));
+			a->primed = (a->primed + 1) % BENCH_PRIMING;
+			if (a->primed == 0)
+				next_connection(a);
+		} else {
+			prime(a, (unsigned)a->pass, m[i], p, bp_be32(p + AT_SEQ));
+		}
 	}
 }
 

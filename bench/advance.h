@@ -12,7 +12,8 @@
  * every connection's SYN, pass 1 the broker's SYN-ACK, pass 2 CONNECT, pass 3 CONNACK, from then on
  * its PUBLISH with the sequence number where the one before ended. With more connections than the
  * capture has frames it also writes the client's address, in an order that visits all of them once
- * a pass and never two neighbours. Checksums are kept right (RFC 1624).
+ * a pass and never two neighbours; these connect one after another. Checksums are kept right (RFC
+ * 1624).
  */
 #define BENCH_PRIMING 4u /* passes before the first PUBLISH */
 
@@ -21,6 +22,7 @@ struct bench_advance {
 	uint32_t connections; /* BENCH_FRAMES, or a power of ten above it */
 	uint32_t connection;  /* whose turn it is */
 	uint32_t step;
+	uint32_t primed;     /* frames of this connection so far, of BENCH_PRIMING */
 	uint32_t in_pass;    /* frames of this pass so far */
 	uint32_t in_capture; /* frames of the capture so far, 0..BENCH_FRAMES-1 */
 	uint64_t pass;

@@ -323,6 +323,11 @@ static bool report(const struct bench *b, struct figure r)
 			v[BP_C_FLOW_OPENED], v[BP_C_TOPIC_MEMO]);
 	}
 	printf(", \"proven\": %s}\n", ok ? "true" : "false");
+	for (unsigned c = 0; !ok && c < BP_C_COUNT; c++) {
+		if (v[c] != 0)
+			fprintf(stderr, "biplane-bench: %s %" PRIu64 "\n", bp_counter_info[c].name,
+				v[c]);
+	}
 	return ok;
 }
 

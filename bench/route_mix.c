@@ -44,8 +44,8 @@ struct bp_prefix bp_route_mix(uint64_t *seed, uint8_t family)
 		a.bytes[i] = (uint8_t)((i < 8 ? high : low) >> (8 * (i % 8)));
 	if (family == 4) {
 		a.bytes[0] = (uint8_t)(1 + below(seed, 223));
-		if (a.bytes[0] == 127) /* nobody's on the internet */
-			a.bytes[0] = 126;
+		if (a.bytes[0] == 127 || a.bytes[0] == 169) /* loopback, and link-local */
+			a.bytes[0]--;
 		return bp_prefix_of(a, s->length);
 	}
 	/* A few blocks have many routes, most have few. */

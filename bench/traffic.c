@@ -80,7 +80,7 @@ void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 	memset(frame, 0, t->frame_len);
 	memcpy(frame, head, sizeof(head));
 	bp_put_be16(frame + 16, (uint16_t)(t->frame_len - 14));
-	bp_put_be32(frame + 26, 0x0a000000u + c); /* 10.0.x.y */
+	bp_put_be32(frame + 26, BENCH_CLIENT + c);
 	bp_put_be16(frame + 34, (uint16_t)(32768 + c));
 	bp_put_be16(frame + 36, 1883);
 	bp_put_be32(frame + 38, bench_isn(c));

@@ -14,6 +14,8 @@
 #define BENCH_FRAMES                                                                               \
 	1000u /* a thousand connections, one frame each; fits the second-level cache               \
 	       */
+/* Address of the first of the clients, which follow each other: none is in the gateway's subnet. */
+#define BENCH_CLIENT 0x0a000400u
 #define BENCH_RAISE_EVERY 20u /* 5 % of the frames are over the threshold */
 #define BENCH_FRAME_MAX 512u
 #define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
