@@ -112,6 +112,7 @@ enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };
 enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
 enum bp_judge { BP_JUDGE_TO_BROKER, BP_JUDGE_FROM_BROKER, BP_JUDGE_BOTH };
 enum bp_strictness { BP_STRICTNESS_MOSQUITTO, BP_STRICTNESS_STANDARD };
+enum bp_evaluate { BP_EVALUATE_PUBLISHED, BP_EVALUATE_ACKNOWLEDGED };
 enum bp_checksum { BP_CHECKSUM_VERIFY, BP_CHECKSUM_TRUST };
 
 struct bp_config_edge {
@@ -143,6 +144,7 @@ struct bp_config_mqtt {
 	uint8_t judge;                /* enum bp_judge */
 	uint8_t checksum;             /* enum bp_checksum */
 	uint8_t strictness;           /* enum bp_strictness */
+	uint8_t evaluate;             /* enum bp_evaluate */
 	uint32_t flows, max_unproven; /* max_unproven 0: a quarter of flows */
 	uint64_t flow_timeout_ns, handshake_timeout_ns;
 	uint64_t carry_per_flow, carry_total; /* bytes */

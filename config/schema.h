@@ -126,7 +126,7 @@ struct bp_schema_part {
 const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 
 #define BP_UNFOLDED 128
-#define BP_CHILDREN_MAX 24 /* settings in one section */
+#define BP_CHILDREN_MAX 32 /* settings in one section */
 
 /* The row after `after` (NULL: the first) directly below `parent` (NULL: the file), or NULL. */
 const struct bp_setting *bp_schema_child(

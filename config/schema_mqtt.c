@@ -5,6 +5,7 @@
 
 static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};
 static const char *const strictness_words[] = {"mosquitto", "standard", NULL};
+static const char *const evaluate_words[] = {"published", "acknowledged", NULL};
 static const char *const checksum_words[] = {"verify", "trust", NULL};
 static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
 	"uint32", "uint64", "float32", "float64", NULL};
@@ -43,6 +44,8 @@ static const struct bp_setting rows[] = {
 	 .help = "TCP ports on which brokers listen."},
 	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
 	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
+	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(mqtt.evaluate), .words = evaluate_words, .preset = "published",
+	 .help = "When publications to a broker are evaluated: published, as soon as they are read, but those of QoS 1 and 2 of a connection on which the broker refused one (PUBACK or PUBREC with a reason code of 0x80 and above) when they are acknowledged; acknowledged, those of QoS 1 and 2 on every connection only when they are acknowledged with success, a round trip to the broker later. Those that wait share reorder_bytes. QoS 0 has no acknowledgement."},
 	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(mqtt.strictness), .words = strictness_words, .preset = "mosquitto",
 	 .help = "Whose view is taken of what a client sends against the standard: mosquitto reads on where mosquitto 2.0 does and gives up where it closes the connection; standard gives up at each fault for which MQTT demands that, and at no other."},
 	{.path = "mqtt.checksum", .type = &bp_type_enum, AT(mqtt.checksum), .words = checksum_words, .preset = "verify",

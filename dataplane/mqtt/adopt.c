@@ -17,7 +17,7 @@
  */
 
 /* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
-#define LAYOUT 3u
+#define LAYOUT 4u
 /* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -225,6 +225,10 @@ static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
 	sanitize(f);
 	adopt_client_id(in, f);
 	bp_will_adopt(in, f);
+	/* links between blocks may be half changed */
+	if (f->unacked != 0)
+		bp_tally(in, BP_C_ACK_NOT_ADOPTED);
+	f->unacked = 0;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		/* what waited for a proof is gone, and the position that was read with it */
 		const bool known = adopt_carry(in, f, dir) && f->waiting[dir] == 0;

@@ -181,10 +181,10 @@ static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *fr
 	const uint8_t *head = frame + at;
 
 	p->body = 0;
-	/* not: QoS 2, or DUP, which is counted; nor less than a topic of one character */
+	/* nor less than a topic of one character */
 	if ((frame[BP_FAST_L4 + 13] & BP_FAST_FLAGS) != BP_TCP_ACK ||
-		frame[BP_FAST_L3 + 8] < in->min_ttl || at + 5 > end || (head[0] & 0xfc) != 0x30 ||
-		end > UINT16_MAX)
+		frame[BP_FAST_L3 + 8] < in->min_ttl || at + 5 > end ||
+		(head[0] & in->fast_first) != 0x30 || end > UINT16_MAX)
 		return;
 	remaining = head[1];
 	p->len = (uint16_t)(end - at);

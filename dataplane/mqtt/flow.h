@@ -60,7 +60,9 @@ enum bp_stream {
 /* What of line 4 is in use. */
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
-#define BP_MARKS 0x0f
+/* The broker refused a publication: later ones of QoS 1 and 2 wait for their acknowledgement. */
+#define BP_MARK_REFUSED 0x10
+#define BP_MARKS 0x1f
 
 /* The session, as its CONNECT has it. */
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
@@ -151,7 +153,8 @@ struct bp_flow {
 	bp_carry_ref will;    /* see will.c */
 	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
 	uint8_t session;      /* BP_SESSION_* */
-	uint8_t pad4[5];
+	uint8_t pad4[1];
+	bp_carry_ref unacked; /* publications that wait for their acknowledgement: ack.c */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");

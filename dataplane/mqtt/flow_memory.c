@@ -130,6 +130,7 @@ void bp_flow_release_all(void *inspector, struct bp_flow *f)
 		bp_qos2_forget(in, f, dir);
 		bp_alias_forget(in, f, dir);
 	}
+	bp_ack_release(in, f);
 	bp_will_forget(in, f);
 	bp_flow_release(in, f, f->client_id);
 	f->client_id = 0;

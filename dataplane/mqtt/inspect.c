@@ -44,6 +44,9 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
 	in->record_clones = record_clones;
 	in->mosquitto = m->strictness == BP_STRICTNESS_MOSQUITTO;
+	in->acknowledged = m->evaluate == BP_EVALUATE_ACKNOWLEDGED;
+	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
+	in->fast_first = in->acknowledged ? 0xfe : 0xfc;
 	in->carry_per_flow = m->carry_per_flow;
 	in->carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4;
 	in->carry_unproven /= c->n_workers;

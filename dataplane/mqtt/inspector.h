@@ -41,6 +41,8 @@ struct bp_inspector {
 	uint32_t n_ports;
 	bool judged[2]; /* by direction */
 	uint8_t min_ttl;
+	bool acknowledged;  /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
+	uint8_t fast_first; /* what counts of the first octet of a PUBLISH on the shortest way */
 	bool record_clones;
 	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
 	uint64_t topic_key[2];
@@ -233,8 +235,28 @@ uint8_t bp_segment_scale(const struct bp_frame *frame);
 
 /* qos2.c: QoS 2 publications in flight of one direction. False: this one was evaluated before. */
 bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
-void bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+/* False: it was not in flight. */
+bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
 void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* ack.c: publications to the broker that wait for its acknowledgement. `beginning`: no more of the
+ * payload is at hand. What can't be kept is counted. */
+void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
+	uint32_t seq, bool beginning);
+/* PUBACK or PUBREC of the broker: evaluates what waited for it, or, `refused`, does not. `sent`:
+ * there may be such a publication that did not wait. */
+void bp_ack_came(struct bp_inspector *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
+	bool sent);
+/* Nothing that waits will be acknowledged as far as is seen; counted. */
+void bp_ack_release(struct bp_inspector *in, struct bp_flow *f);
+
+/* Whether publications of QoS 1 and 2 in this direction wait. */
+static inline bool bp_ack_awaited(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return dir == BP_TO_BROKER &&
+	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REFUSED)));
+}
 
 /*
  * Whether the bytes of this direction may be read: none before the handshake is complete, and of
@@ -313,9 +335,10 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 /* The same for a PUBLISH of which no more than body[0..have) was kept. */
 void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
-/* Evaluates what the client has the broker publish, by its topic, where no packet is at hand. */
+/* Evaluates what the client has the broker publish, by its topic, where no packet is at hand.
+ * `beginning`: no more of the payload is. */
 void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	const struct bp_mqtt_publish *p, uint32_t seq);
+	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
 /* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
 enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,

@@ -37,6 +37,7 @@ void bp_mqtt_opaque(
 	}
 	bp_tally(in, reason);
 	f->pending &= (uint8_t) ~(BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER);
+	bp_ack_release(in, f);
 	for (unsigned d = 0; d < 2; d++) {
 		bp_mqtt_drop_carry(in, f, d);
 		bp_alias_forget(in, f, d);
@@ -267,6 +268,21 @@ static void out_of_turn(
 	bp_mqtt_opaque(in, f, dir, why);
 }
 
+/* PUBACK or PUBREC. */
+static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint16_t id)
+{
+	const bool pubrec = fixed->type == BP_MQTT_PUBREC;
+	const bool refused = f->version == BP_MQTT_V5 && fixed->remaining > 2 && body[2] >= 0x80;
+	/* the shortest way notes no identifiers of QoS 1 */
+	bool sent = f->publishes != 0;
+
+	if (pubrec && refused)
+		sent = bp_qos2_end(in, f, !dir, id);
+	if (dir == BP_FROM_BROKER)
+		bp_ack_came(in, f, pubrec, id, refused, sent);
+}
+
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
 static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
@@ -279,8 +295,14 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
 	bp_work_add(&in->work, BP_WORK_PACKET);
-	if (f->pending & BP_FLOW_PUSHED(dir))
+	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_seek_ask(in, f, dir, fixed, body, seq);
+	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_SEEK, 0) &&
+		   bp_ack_awaited(in, f, dir)) {
+		/* an acknowledgement tells where the broker's stream is */
+		bp_journal_deepen(in->journal, f);
+		bp_seek_ask(in, f, dir, fixed, body, seq);
+	}
 	/* a connected client's PUBLISH is nearly every packet there is */
 	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
 		(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
@@ -318,9 +340,9 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	if (view.odd != 0)
 		bp_mqtt_suspicious(in, f, view.odd);
 	if (fixed->type == BP_MQTT_PUBREL)
-		bp_qos2_end(in, f, dir, id);
-	else if (fixed->type == BP_MQTT_PUBREC && fixed->remaining > 2 && body[2] >= 0x80)
-		bp_qos2_end(in, f, !dir, id);
+		(void)bp_qos2_end(in, f, dir, id);
+	else if (fixed->type == BP_MQTT_PUBACK || fixed->type == BP_MQTT_PUBREC)
+		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		end_reading(in, f, dir);
 	/* what was held and is read because of the other direction's frame has no ACK at hand */
@@ -349,6 +371,8 @@ static void lose(
 	}
 	if (type == BP_MQTT_PUBREL)
 		bp_qos2_forget(in, f, dir);
+	if (dir == BP_FROM_BROKER && (type == BP_MQTT_PUBACK || type == BP_MQTT_PUBREC))
+		bp_ack_release(in, f);
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_LOST);

@@ -305,6 +305,10 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		bp_tally(in, BP_C_MATCH_NONE);
 		return;
 	}
+	if (p.qos != 0 && bp_ack_awaited(in, f, dir)) {
+		bp_ack_wait(in, f, &p, seq, false);
+		return;
+	}
 	j.in = in;
 	j.source = UINT32_MAX;
 	j.has_value = false;
@@ -341,23 +345,31 @@ void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned d
 	if (!resolve(in, f, dir, &p, &j.topic_hash))
 		return;
 	p.payload_len = (uint32_t)(body + have - p.payload);
+	if (p.qos == 2 && !bp_qos2_begin(in, f, dir, p.packet_id))
+		return;
+	if (p.qos != 0 && bp_ack_awaited(in, f, dir)) {
+		bp_ack_wait(in, f, &p, seq, true);
+		return;
+	}
 	judge_many(&j);
 	if (j.missed)
 		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 }
 
 void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	const struct bp_mqtt_publish *p, uint32_t seq)
+	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning)
 {
 	struct judging j = {
 		.in = in,
-		.judged = {.flow = f, .dir = dir, .publish = p, .seq = seq},
+		.judged = {.flow = f, .dir = dir, .publish = p, .seq = seq, .beginning = beginning},
 		.topic_hash = bp_topic_hash(in, p->topic, p->topic_len),
 		.source = UINT32_MAX,
 	};
 
 	if (in->rules->generation != 0)
 		judge_many(&j);
+	if (beginning && j.missed)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 }
 
 enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,

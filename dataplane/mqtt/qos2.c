@@ -90,20 +90,21 @@ bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	return true;
 }
 
-void bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id)
+bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
 	bp_carry_ref ref = f->qos2[dir];
 	struct list *l;
 
 	if (!has(in, ref, id))
-		return;
+		return false;
 	if (is_map(in, ref)) {
 		bp_carry_data(in->carry, ref)[id / 8] &= (uint8_t) ~(1 << id % 8);
-		return;
+		return true;
 	}
 	l = list_at(in, ref);
 	l->id[place(l, id)] = l->id[l->n - 1];
 	l->n--;
+	return true;
 }
 
 void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)

@@ -57,6 +57,8 @@ void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	bp_wait_release(in, f, dir);
 	bp_alias_forget(in, f, dir);
 	bp_qos2_forget(in, f, dir);
+	if (dir == BP_FROM_BROKER)
+		bp_ack_release(in, f); /* by what was lost, maybe */
 	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
 	f->flags |= BP_FLOW_MIDWAY;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);

@@ -82,7 +82,7 @@ static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct wi
 	};
 
 	bp_tally(in, BP_C_WILL_EVALUATED);
-	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER]);
+	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER], false);
 }
 
 /* Whether a DISCONNECT may have been among bytes that were not seen. */

@@ -432,6 +432,18 @@
 		"QoS 2 PUBLISH whose identifier is in flight: evaluated before")                   \
 	X(QOS2_NO_ROOM, MQTT, "qos2_no_room",                                                      \
 		"QoS 2 identifiers not remembered: one repeated counts twice")                     \
+	X(ACK_AWAITED, MQTT, "publishes_ack_awaited",                                              \
+		"PUBLISH evaluated only when the broker acknowledges it")                          \
+	X(ACK_MISSING, MQTT, "publishes_ack_missing",                                              \
+		"not evaluated: no acknowledgement was seen before the connection ended")          \
+	X(ACK_NO_ROOM, MQTT, "publishes_ack_no_room",                                              \
+		"not evaluated: no memory to wait for the acknowledgement")                        \
+	X(ACK_NOT_ADOPTED, MQTT, "publishes_ack_restart",                                          \
+		"connections whose PUBLISH in wait were dropped at a restart of biplane")          \
+	X(PUBLISH_REFUSED, MQTT, "publishes_refused",                                              \
+		"PUBLISH that the broker refused by PUBACK or PUBREC")                             \
+	X(PUBLISH_REFUSED_LATE, MQTT, "publishes_refused_late",                                    \
+		"of these, those that had not waited: evaluated, if a rule matched")               \
 	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that is not mapped")      \
 	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
 	X(ALIAS_OVER_MAX, MQTT, "alias_over_max", "topic alias not kept: over max_topic_aliases")  \

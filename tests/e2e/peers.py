@@ -119,7 +119,8 @@ class Collector:
 class Publisher:
     """A paho client in the devices' namespace that notes what it publishes."""
 
-    def __init__(self, lab, host, expected=None, version="3.1.1", client_id=None, ns="dev", keepalive=60):
+    def __init__(self, lab, host, expected=None, version="3.1.1", client_id=None, ns="dev", keepalive=60,
+                 port=1883):
         self.expected = expected if expected is not None else Expected()
         self.version = version
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=VERSION[version],
@@ -130,7 +131,7 @@ class Publisher:
         self.client.on_connect = lambda *a: up.set()
         self._alias = {}
         with lab.inside(ns):
-            self.client.connect(host, 1883, keepalive=keepalive)
+            self.client.connect(host, port, keepalive=keepalive)
             self.client.loop_start()
         assert up.wait(30), f"no CONNACK from {host}"
 
