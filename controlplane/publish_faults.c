@@ -35,6 +35,7 @@ void bp_publish_faults_begin(struct bp_publisher *p)
 {
 	p->lost = lost(p);
 	p->not_evaluated = not_evaluated(p);
+	p->refused = bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED);
 }
 
 static void edge_faults(struct bp_publisher *p, uint64_t now)
@@ -90,4 +91,8 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	bp_fault_happens(&p->faults, BP_TROUBLE_NOT_EVALUATED,
 		growth(&p->not_evaluated, not_evaluated(p)),
 		"publications too long to evaluate; raise mqtt.carry_per_flow or carry_total");
+	bp_fault_happens(&p->faults, BP_TROUBLE_REFUSED,
+		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
+		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "
+		"has the clients whose publications wait since (awaits_ack)");
 }

@@ -73,7 +73,7 @@ struct bp_publisher {
 	uint32_t backlog_fault;       /* rows */
 	uint64_t disk_failed_ns;      /* monotonic, of the last failure */
 	uint64_t dropped;             /* alarms of the spool, not reported yet */
-	uint64_t lost, not_evaluated; /* the last sums of the data plane's counters */
+	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */
 	/* draining */
 	bool draining;
 	uint64_t drain_deadline_ns;

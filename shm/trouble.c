@@ -58,6 +58,9 @@ const struct bp_trouble_info bp_trouble_info[BP_TROUBLE_KINDS] = {
 	[BP_TROUBLE_NOT_EVALUATED] = {"not_evaluated",
 		"publications too long to evaluate: raise carry_per_flow, carry_total", 0,
 		BP_TROUBLE_PUBLICATIONS, BP_TROUBLE_NOTHING, false},
+	[BP_TROUBLE_REFUSED] = {"publications_refused",
+		"a broker refuses publications: rights of clients, mqtt.evaluate", 0,
+		BP_TROUBLE_PUBLICATIONS, BP_TROUBLE_NOTHING, false},
 };
 
 _Static_assert(sizeof(struct bp_trouble) % 4 == 0, "copied word by word");

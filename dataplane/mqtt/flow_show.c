@@ -80,6 +80,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->opaque_reason = "";
 	if (f->stream[0] == BP_STREAM_OPAQUE && BP_C_OPAQUE_NOT_MQTT + f->opaque[0] < BP_C_COUNT)
 		v->opaque_reason = bp_counter_info[BP_C_OPAQUE_NOT_MQTT + f->opaque[0]].name;
+	v->awaits_ack = f->marks & BP_MARK_REFUSED;
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;
 	v->idle_ms = ms_since(f->seen, mono_ns);
