@@ -16,6 +16,9 @@
 
 #define STEP 64u        /* datagrams worked on together */
 #define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
+/* Steps at a word that others change meanwhile. As many changes in so short a time come of no
+ * worker and no report. */
+#define TRIES 64u
 
 struct turn {
 	struct rte_graph *graph;
@@ -92,14 +95,16 @@ static enum closed close_part(const struct bp_health *h, struct bp_phd_session *
 	enum report_of of;
 	struct bp_phd_words was;
 
-	do {
+	for (unsigned tries = 0; tries < TRIES; tries++) {
 		of = report_of(h, s, t, port, c, &was);
 		if (of != OF_LAST)
 			return of == OF_OTHER ? CLOSED_OTHER : CLOSED_BEFORE;
 		if (!(was.last & bit))
 			return CLOSED_BEFORE;
-	} while (!bp_phd_words_close(s, &was, bp_phd_last_open(was.last) & ~bit));
-	return (bp_phd_last_open(was.last) & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
+		if (bp_phd_words_close(s, &was, bp_phd_last_open(was.last) & ~bit))
+			return (bp_phd_last_open(was.last) & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
+	}
+	return CLOSED_BEFORE;
 }
 
 /* The device is told, in the CSE's mbuf, if it waits for it. */
@@ -143,11 +148,15 @@ static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
 	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
 	const uint16_t life = bp_phd_word_life(word);
 
-	do {
-		if (bp_phd_word_life(word) != life || (bp_phd_word_flags(word) & BP_PHD_STALE) != 0)
+	for (unsigned tries = 0;; tries++) {
+		if (bp_phd_word_life(word) != life ||
+			(bp_phd_word_flags(word) & BP_PHD_STALE) != 0 || tries == TRIES)
 			return;
-	} while (!atomic_compare_exchange_weak_explicit(&s->word, &word,
-		word | (uint64_t)BP_PHD_STALE << 8, memory_order_relaxed, memory_order_relaxed));
+		if (atomic_compare_exchange_weak_explicit(&s->word, &word,
+			    word | (uint64_t)BP_PHD_STALE << 8, memory_order_relaxed,
+			    memory_order_relaxed))
+			break;
+	}
 	bp_health_tell(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
 }
 

@@ -8,6 +8,8 @@
 #include "dataplane/phd/datagram.h"
 #include "phd/sfloat_table.h"
 #include "proto/ip.h"
+#include "shm/reuse.h"
+#include "shm/words.h"
 
 #define NS_PER_SECOND 1000000000ull
 #define IDS_AT_ONCE 64u
@@ -38,8 +40,11 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 	if (!h)
 		return NULL;
 	h->quick = aligned_alloc(_Alignof(struct bp_phd_quick), t->max_layouts * sizeof(*h->quick));
-	if (!h->quick) {
-		free(h);
+	h->layout = calloc(t->max_layouts, sizeof(*h->layout));
+	h->copies = aligned_alloc(
+		_Alignof(struct bp_phd_layout), (size_t)t->max_layouts * BP_PHD_LAYOUT_SIZE);
+	if (!h->quick || !h->layout || !h->copies) {
+		bp_health_free(h);
 		return NULL;
 	}
 	memset(h->quick, 0, t->max_layouts * sizeof(*h->quick));
@@ -53,8 +58,11 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 
 void bp_health_free(struct bp_health *h)
 {
-	if (h)
-		free(h->quick);
+	if (!h)
+		return;
+	free(h->quick);
+	free(h->layout);
+	free(h->copies);
 	free(h);
 }
 
@@ -106,6 +114,41 @@ void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
 	h->generation = generation;
 	h->plan = plan;
 	take_plan(h, mono_ns);
+}
+
+bool bp_health_layout_take(struct bp_health *h, uint32_t n)
+{
+	const struct bp_phd_layout *from =
+		(const struct bp_phd_layout *)(h->t->layouts + (size_t)n * BP_PHD_LAYOUT_SIZE);
+	struct bp_phd_layout *to =
+		(struct bp_phd_layout *)(void *)(h->copies + (size_t)n * BP_PHD_LAYOUT_SIZE);
+	const uint32_t life = atomic_load_explicit(&from->life, memory_order_acquire);
+	bool whole =
+		bp_slot(atomic_load_explicit(&from->state, memory_order_acquire)) == BP_SLOT_LIVE;
+	size_t size;
+
+	h->layout[n].taken = h->layout[n].valid = false;
+	bp_words_load(to, from, sizeof(*to));
+	size = to->size;
+	h->layout[n].valid = size >= sizeof(*to) && size <= sizeof(*to) + BP_PHD_TEXT_MAX;
+	if (h->layout[n].valid) {
+		/* what is behind the text is read in whole vectors, too, and is not used */
+		size = (size + BP_PHD_TEXT_SLACK) / 4 * 4;
+		bp_words_load(to + 1, from + 1, size - sizeof(*to));
+		h->layout[n].valid = bp_phd_layout_valid(to);
+	}
+	atomic_thread_fence(memory_order_acquire);
+	whole = whole && life == atomic_load_explicit(&from->life, memory_order_relaxed) &&
+		bp_slot(atomic_load_explicit(&from->state, memory_order_relaxed)) == BP_SLOT_LIVE;
+	if (!whole) { /* its session ends, or it was written meanwhile: the next time */
+		h->layout[n].valid = false;
+		return false;
+	}
+	h->layout[n].life = life;
+	h->layout[n].taken = true;
+	to->life = life; /* what a kept frame remembers (phd/quick.h) */
+	h->refused += !h->layout[n].valid;
+	return h->layout[n].valid;
 }
 
 /* A new run of pairs. */

@@ -27,6 +27,17 @@ struct bp_health_ids {
 	uint32_t taken_s; /* what is left at the end of this second is given up */
 };
 
+/*
+ * A layout as it was validated. Workers write by its offsets and lengths, and the control plane may
+ * write anything into the segment's at any time: so what was validated is what is used, a copy. The
+ * life tells whether the segment's is still the same.
+ */
+struct bp_health_layout {
+	uint32_t life; /* of the layout that was copied */
+	bool taken;    /* one was */
+	bool valid;
+};
+
 struct bp_health {
 	/* what node ip4 compares, in network order; nothing matches while there is no plan */
 	bool takes;      /* datagrams for node phd, and for node cse */
@@ -54,7 +65,11 @@ struct bp_health {
 	uint64_t ip_sum, udp_sum;
 	struct bp_phd_conversion conversion; /* of the report at hand */
 	struct bp_phd_quick *quick;          /* of each layout, or none */
-	struct bp_phd_octets_keys octets;    /* for what they take */
+	struct bp_health_layout *layout;     /* of each layout */
+	uint8_t *copies; /* of each layout BP_PHD_LAYOUT_SIZE bytes; memory only where one was taken
+			  */
+	uint32_t refused; /* layouts that were not valid, and were not counted yet */
+	struct bp_phd_octets_keys octets; /* for what they take */
 };
 
 /*
@@ -68,6 +83,29 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 void bp_health_free(struct bp_health *h);
 /* Every few walks: takes another plan over. */
 void bp_health_refresh(struct bp_health *h, uint64_t mono_ns);
+
+/* Copies layout n and validates the copy. False: there is none, it is being written right now, or
+ * it is not valid. */
+bool bp_health_layout_take(struct bp_health *h, uint32_t n);
+
+/* The worker's own copy of the layout that a word names; NULL: there is none that can be used. */
+static inline const struct bp_phd_layout *bp_health_layout_of(struct bp_health *h, uint64_t word)
+{
+	const struct bp_phd_layout *l = bp_phd_layout_of(h->t, word);
+	const uint16_t n = bp_phd_word_layout(word);
+
+	if (__builtin_expect(l == NULL, 0))
+		return NULL;
+	if (__builtin_expect(!h->layout[n].taken ||
+				     h->layout[n].life !=
+					     atomic_load_explicit(&l->life, memory_order_acquire),
+		    0) &&
+		!bp_health_layout_take(h, n))
+		return NULL;
+	return h->layout[n].valid
+		       ? (const struct bp_phd_layout *)(h->copies + (size_t)n * BP_PHD_LAYOUT_SIZE)
+		       : NULL;
+}
 
 /* A new run of at least n pairs. */
 bool bp_health_run_take(struct bp_health *h, uint32_t n, uint32_t now_s);

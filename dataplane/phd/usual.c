@@ -178,10 +178,10 @@ uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *hea
 	return taken;
 }
 
-void bp_phd_usual_learn(struct bp_health *h, uint64_t word, const uint8_t *apdu, uint32_t len)
+void bp_phd_usual_learn(struct bp_health *h, uint16_t n, const struct bp_phd_layout *l,
+	const uint8_t *apdu, uint32_t len)
 {
-	const struct bp_phd_layout *l = bp_phd_layout_of(h->t, word);
-	struct bp_phd_quick *q = &h->quick[bp_phd_word_layout(word)];
+	struct bp_phd_quick *q = &h->quick[n];
 
 	if (q->wait != 0 && bp_phd_quick_is_of(q, l)) {
 		q->wait--;

@@ -22,8 +22,9 @@ void bp_phd_usual_end(struct bp_phd_turn *t);
 uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *heads,
 	struct rte_mbuf **m, uint32_t i, uint32_t n);
 
-/* A report of a session, whose word names a layout, came the long way, and h->conversion is what it
- * is: perhaps its shape becomes the usual one. */
-void bp_phd_usual_learn(struct bp_health *h, uint64_t word, const uint8_t *apdu, uint32_t len);
+/* A report of a session with layout number n, `l` as this worker has it, came the long way, and
+ * h->conversion is what it is: perhaps its shape becomes the usual one. */
+void bp_phd_usual_learn(struct bp_health *h, uint16_t n, const struct bp_phd_layout *l,
+	const uint8_t *apdu, uint32_t len);
 
 #endif
