@@ -88,7 +88,12 @@ static bool copy(struct bp_rule_banks *b, uint64_t active, unsigned bank)
 	if (size < sizeof(*to) || size > b->bank_size)
 		return false;
 	bp_words_load(to + 1, from + 1, size - sizeof(*to));
-	return bp_ruleset_valid(to, size, b->shm->max_rules);
+	if (!bp_ruleset_valid(to, size, b->shm->max_rules))
+		return false;
+	/* What a connection or a topic remembers is a rule's index in a generation: of the copies,
+	 * since the control plane may give two images one number. */
+	to->generation = b->copies + 1;
+	return true;
 }
 
 /*
