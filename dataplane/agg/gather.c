@@ -113,18 +113,53 @@ static uint16_t least_mtu(const struct bp_worker *w)
 	return least;
 }
 
+static bool prefix_valid(const struct bp_prefix *p)
+{
+	return (p->family == 4 || p->family == 6) && p->length <= bp_address_bits(p->family);
+}
+
+static bool to_valid(const struct bp_agg_to *to)
+{
+	return prefix_valid(&to->address) && to->udp_first <= to->udp_last;
+}
+
+static bool senders_valid(const struct bp_prefix *sender, uint32_t n)
+{
+	if (n > BP_AGG_SENDERS_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!prefix_valid(&sender[i]))
+			return false;
+	return true;
+}
+
+static bool aggregate_valid(const struct bp_agg_rule *r)
+{
+	return r->port < BP_MAX_PORTS && r->messages != 0 && r->format <= BP_AGG_FORMAT_PAPER &&
+	       (r->from.family == 0 || r->from.family == 4 || r->from.family == 6) &&
+	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
+}
+
+static bool disaggregate_valid(const struct bp_disagg_rule *r)
+{
+	uint8_t pace;
+
+	/* a bool of another process may be any byte, and reading such a one is undefined */
+	memcpy(&pace, &r->pace, sizeof(pace));
+	return r->port < BP_MAX_PORTS && pace <= 1 && r->format <= BP_AGG_FORMAT_PAPER &&
+	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
+}
+
 /* What lies in shared memory may be damaged: it must not lead out of an array. */
-static bool is_sane(const struct bp_agg_rules *r)
+static bool is_valid(const struct bp_agg_rules *r)
 {
 	if (r->n_aggregate > BP_AGG_RULES_MAX || r->n_disaggregate > BP_AGG_RULES_MAX)
 		return false;
 	for (unsigned i = 0; i < r->n_aggregate; i++)
-		if (r->aggregate[i].port >= BP_MAX_PORTS || r->aggregate[i].messages == 0 ||
-			r->aggregate[i].n_senders > BP_AGG_SENDERS_MAX)
+		if (!aggregate_valid(&r->aggregate[i]))
 			return false;
 	for (unsigned i = 0; i < r->n_disaggregate; i++)
-		if (r->disaggregate[i].port >= BP_MAX_PORTS ||
-			r->disaggregate[i].n_senders > BP_AGG_SENDERS_MAX)
+		if (!disaggregate_valid(&r->disaggregate[i]))
 			return false;
 	return true;
 }
@@ -185,8 +220,13 @@ void bp_gather_take_news(struct bp_gather *g)
 		return;
 	g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
-	others = bp_agg_plan_take(g->plan, &generation, &g->next) && is_sane(&g->next) &&
-		 !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
+	others = bp_agg_plan_take(g->plan, &generation, &g->next);
+	if (others && !is_valid(&g->next)) {
+		bp_count(g->worker, BP_C_SEGMENT_INVALID, 1);
+		g->generation = generation;
+		others = false;
+	}
+	others = others && !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
 	if (!others && !g->mtu_changed) {
 		g->generation = generation;
 		g->releasing = g->draining;

@@ -103,8 +103,12 @@ void bp_lcl_take_news(struct bp_lcl *l)
 	if (!bp_lcl_plan_take(l->plan, &generation, &l->next))
 		return;
 	l->generation = generation;
+	if (!is_sane(l, &l->next)) {
+		bp_count(l->worker, BP_C_SEGMENT_INVALID, 1);
+		return;
+	}
 	/* A control plane that was restarted writes what is in force already. */
-	if (is_sane(l, &l->next) && !bp_words_same(&l->rules, &l->next, sizeof(l->rules)))
+	if (!bp_words_same(&l->rules, &l->next, sizeof(l->rules)))
 		set_rules(l);
 }
 
