@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/hostile/segment/gateway.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/phd/health.h"
+#include "proto/ip.h"
+#include "shm/plan.h"
+#include "shm/reuse.h"
+#include "tests/unit/dataplane/fib_fill.h"
+#include "tests/unit/dataplane/lcl_rig.h"
+
+#define GATEWAY                                                                                    \
+	"workers: 1\n"                                                                             \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"  - {name: c, device: net_null2}\n"                                                       \
+	"  - {name: d, device: net_null3}\n"                                                       \
+	"bridge: [[a, b]]\n"                                                                       \
+	"mqtt:\n"                                                                                  \
+	"  edge: {host: 127.0.0.1}\n"                                                              \
+	"  flows: 64\n"                                                                            \
+	"  topic_states: 64\n"                                                                     \
+	"  max_rules: 16\n"                                                                        \
+	"  carry_total: 1MiB\n"                                                                    \
+	"  alarm_ring: 64KiB\n"                                                                    \
+	"phd:\n"                                                                                   \
+	"  sessions: 64\n"                                                                         \
+	"  layouts: 16\n"                                                                          \
+	"  cse: {address: 10.2.0.5}\n"                                                             \
+	"aggregate:\n"                                                                             \
+	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4, max_delay: 100us}\n"       \
+	"  - {port: a, to: {address: 10.1.0.10, udp: 5556}, format: paper, messages: 3}\n"         \
+	"disaggregate:\n"                                                                          \
+	"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/8], pace: "          \
+	"true}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
+		LCL_FLOW
+
+static const uint8_t mac_of[GW_PORTS] = {0xa1, 0xb1, 0xc1, 0xd1};
+
+/* ---- rules ---- */
+
+void gateway_rules(struct gateway *g, unsigned n, bool same)
+{
+	struct bp_shm *shm = &g->x.r.shm;
+	struct bp_clone_target clone = {.enabled = true,
+		.has_ip4 = true,
+		.port = GW_D,
+		.ip4 = {10, 2, 0, 9},
+		.tcp_port = 1883};
+	struct bp_rule_spec rule[GW_RULES_MAX] = {0};
+	const uint64_t active = atomic_load(&shm->control->rules_active);
+	const uint64_t generation = same ? active >> 1 : ++g->rules_generation;
+	const uint64_t next = generation << 1 | (~active & 1);
+	char err[256] = "";
+
+	for (unsigned i = 0; i < GW_RULES_MAX; i++) {
+		snprintf(rule[i].name, sizeof(rule[i].name), "rule-%u", i);
+		snprintf(rule[i].filter, sizeof(rule[i].filter), i % 2 ? "plant/%u/+" : "t/%u", i);
+		snprintf(rule[i].to, sizeof(rule[i].to), "alarm/{topic}");
+		rule[i].value.kind = BP_VALUE_TEXT;
+		rule[i].raise.op = BP_COND_GT;
+		rule[i].raise.a = 50;
+	}
+	rule[1].repeat = BP_REPEAT_ON_CHANGE;
+	rule[2].action = BP_ACTION_CLONE;
+	rule[3].has_clear = true;
+	rule[3].clear = (struct bp_condition){.op = BP_COND_LT, .a = 40};
+	snprintf(rule[3].to, sizeof(rule[3].to), "x/{client}/{rule}");
+	rule[4].value.kind = BP_VALUE_BINARY;
+	rule[4].value.binary = (struct bp_binary_source){.type = BP_BIN_UINT8};
+	if (bp_ruleset_build((void *)bp_shm_rules(shm, next), shm->rules_bank_size, rule, n,
+		    shm->max_rules, &clone, NULL, generation, 1, err, sizeof(err)) != 0)
+		fail_msg("%s", err);
+	atomic_store(&shm->control->rules_active, next);
+	gateway_walk(g);
+}
+
+/* ---- tables ---- */
+
+static void interface(struct gateway *g, unsigned i)
+{
+	struct bp_interface_info info = {
+		.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL,
+		.mtu = 1500,
+		.mac = {2, 0, 0, 0, 0, mac_of[i]}};
+
+	info.name[0] = "abcd"[i];
+	assert_int_equal(bp_fib_interface_set(g->x.r.writer, i, &info), BP_FIB_DONE);
+	g->x.r.exception->has[i] = true;
+}
+
+static void neighbour(struct gateway *g, unsigned i, const char *text, uint8_t mac)
+{
+	const uint8_t to[6] = {2, 0, 0, 0, 0, mac};
+	struct bp_address a = address(text);
+
+	assert_int_equal(bp_fib_neighbour_set(g->x.r.writer, i, &a, to, BP_NEIGHBOUR_REACHABLE),
+		BP_FIB_DONE);
+}
+
+static void routes(struct gateway *g)
+{
+	struct bp_fib_writer *w = g->x.r.writer;
+	struct bp_route group = {.prefix = bp_prefix_of(address("10.5.0.0"), 16),
+		.type = BP_ROUTE_UNICAST,
+		.n_hops = 2,
+		.hop = {{.interface = GW_D, .weight = 1, .gateway = address("10.2.0.5")},
+			{.interface = GW_C, .weight = 2, .gateway = address("10.1.1.2")}}};
+
+	interface(g, GW_C);
+	interface(g, GW_D);
+	neighbour(g, GW_D, "10.2.0.5", 0xd2);
+	neighbour(g, GW_C, "10.1.1.2", 0xc2);
+	neighbour(g, GW_D, "fd02::5", 0xd2);
+	fill_route(w, "10.1.1.0", 24, BP_ROUTE_UNICAST, GW_C, NULL);
+	fill_route(w, "10.2.0.0", 24, BP_ROUTE_UNICAST, GW_D, NULL);
+	fill_route(w, "10.1.1.1", 32, BP_ROUTE_LOCAL, -1, NULL);
+	fill_route(w, "10.2.0.1", 32, BP_ROUTE_LOCAL, -1, NULL);
+	fill_route(w, "10.9.0.0", 16, BP_ROUTE_UNICAST, GW_D, "10.2.0.5");
+	fill_route(w, "10.9.7.128", 25, BP_ROUTE_UNICAST, GW_C, "10.1.1.2");
+	fill_route(w, "10.8.0.0", 16, BP_ROUTE_UNICAST, GW_D, "10.2.0.77");
+	fill_route(w, "10.66.0.0", 16, BP_ROUTE_BLACKHOLE, -1, NULL);
+	fill_route(w, "10.67.0.0", 16, BP_ROUTE_UNREACHABLE, -1, NULL);
+	fill_route(w, "fd02::", 64, BP_ROUTE_UNICAST, GW_D, NULL);
+	fill_route(w, "fd09::", 32, BP_ROUTE_UNICAST, GW_D, "fd02::5");
+	fill_route(w, "fd09:0:0:7::", 64, BP_ROUTE_UNICAST, GW_D, NULL);
+	fill_route(w, "fd01::1", 128, BP_ROUTE_LOCAL, -1, NULL);
+	assert_int_equal(bp_fib_route_set(w, &group), BP_FIB_DONE);
+}
+
+static void trackers(struct gateway *g)
+{
+	const struct bp_transform_rule rule[2] = {x_rule(GW_A, 10000), x_rule(GW_B, 10000)};
+	const struct bp_transform_receiver to[3] = {x_receiver("10.1.0.20", 9000, 1),
+		x_receiver("10.1.0.21", 0, 0), {.flags = BP_TRANSFORM_REFLECT}};
+
+	x_add_rule(&g->x.file, &rule[0]);
+	x_add_source(&g->x.file, "10.0.0.5/32", to, 1);
+	x_add_source(&g->x.file, "10.0.0.6/32", to, 3);
+	x_add_source(&g->x.file, "10.0.64.0/18", to, 2);
+	x_add_rule(&g->x.file, &rule[1]);
+	g->x.file.rule[1].drop_unknown = false;
+}
+
+/* The figures of the control plane's that no worker reads. */
+static bool is_read(const char *name)
+{
+	return strcmp(name, "alarm_log") != 0 && strcmp(name, "cp_faults") != 0 &&
+	       strcmp(name, "phd_status") != 0;
+}
+
+#define HOT_MAX 4096u
+static void find_tables(struct gateway *g)
+{
+	const struct bp_config *c = g->x.r.config;
+	struct bp_seg_spec spec[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(c, bp_flow_table_size(c), spec);
+
+	_Static_assert(BP_SHM_SPECS_MAX <= GW_TABLES_MAX, "there is room for all");
+	for (unsigned i = 0; i < n; i++) {
+		struct gateway_table *t = &g->table[g->n_tables];
+		uint64_t capacity;
+
+		if (spec[i].part == BP_SEG_DATA || !is_read(spec[i].name))
+			continue;
+		t->name = spec[i].name;
+		t->bytes = bp_segment_table(g->x.r.shm.segment, spec[i].name, spec[i].element_size,
+			spec[i].version, &capacity);
+		t->size = capacity * spec[i].element_size;
+		assert_non_null(t->bytes);
+		t->hot = malloc(HOT_MAX * sizeof(*t->hot));
+		assert_non_null(t->hot);
+		for (uint64_t at = 0; at + 8 <= t->size && t->n_hot < HOT_MAX; at += 8)
+			if (bp_load64(t->bytes + at) != 0)
+				t->hot[t->n_hot++] = (uint32_t)at;
+		g->n_tables++;
+	}
+}
+
+/* ---- life ---- */
+
+void gateway_start(struct gateway *g)
+{
+	memset(g, 0, sizeof(*g));
+	trackers(g);
+	x_start(&g->x, GATEWAY, false);
+	g->banks = bp_rule_banks_create(&g->x.r.shm, 1);
+	assert_non_null(g->banks);
+	g->x.r.worker->rule_banks = g->banks;
+	routes(g);
+	gateway_health_start(g);
+	gateway_mqtt_start(g);
+	gateway_rules(g, GW_RULES_MAX, false);
+	bp_agg_plan_write(g->x.r.shm.agg.plan, &g->x.r.config->agg);
+	bp_lcl_plan_write(g->x.r.shm.lcl.plan, &g->x.r.config->lcl.rules);
+	for (unsigned kind = 0; kind < GW_TRAFFIC; kind++)
+		gateway_burst(g, kind);
+	find_tables(g);
+}
+
+void gateway_stop(struct gateway *g)
+{
+	gateway_mend(g);
+	gateway_walk(g);
+	gateway_clear(g);
+	gateway_mqtt_stop(g);
+	bp_phd_writer_free(g->phd);
+	for (unsigned i = 0; i < g->n_tables; i++)
+		free(g->table[i].hot);
+	free(g->undo);
+	x_stop(&g->x);
+	bp_rule_banks_free(g->banks);
+}
+
+/* ---- damage ---- */
+
+void gateway_write(struct gateway *g, unsigned table, uint64_t at, const void *bytes, unsigned n)
+{
+	const struct gateway_table *t = &g->table[table];
+	struct gateway_undo *u;
+
+	if (at >= t->size)
+		return;
+	if (n > t->size - at)
+		n = (unsigned)(t->size - at);
+	if (g->n_undo == g->room_undo) {
+		g->room_undo = g->room_undo * 2 + 256;
+		g->undo = realloc(g->undo, g->room_undo * sizeof(*g->undo));
+		assert_non_null(g->undo);
+	}
+	u = &g->undo[g->n_undo++];
+	*u = (struct gateway_undo){.at = t->bytes + at, .n = (uint8_t)n};
+	memcpy(u->was, u->at, n);
+	memcpy(u->at, bytes, n);
+}
+
+static void next_plan(_Atomic uint64_t *generation)
+{
+	atomic_store(generation, (atomic_load(generation) | 1) + 1);
+}
+
+static void publish_rules(struct gateway *g)
+{
+	struct bp_shm *shm = &g->x.r.shm;
+	const uint64_t active = atomic_load(&shm->control->rules_active);
+	const uint64_t generation = ++g->rules_generation;
+
+	((struct bp_ruleset *)(void *)(shm->rules + (active & 1) * shm->rules_bank_size))
+		->generation = generation;
+	atomic_store(&shm->control->rules_active, generation << 1 | (active & 1));
+}
+
+static void publish_bank(struct gateway *g)
+{
+	const struct bp_transform_tables *t = &g->x.r.shm.transform;
+	const uint64_t active = atomic_load(&t->head->active), generation = ++g->x.generation;
+
+	bp_transform_bank_at(t, active)->generation = generation;
+	atomic_store(&t->head->active, generation << 1 | (active & 1));
+}
+
+static void publish_layouts(struct gateway *g)
+{
+	const struct bp_phd_tables *t = &g->x.r.shm.phd;
+
+	for (uint32_t n = 0; n < t->max_layouts; n++)
+		atomic_fetch_add(&((struct bp_phd_layout *)(void *)(t->layouts +
+								    (size_t)n * BP_PHD_LAYOUT_SIZE))
+					  ->life,
+			1);
+}
+
+void gateway_publish(struct gateway *g, enum gateway_plan plan)
+{
+	struct bp_shm *shm = &g->x.r.shm;
+
+	switch (plan) {
+	case GW_RULES:
+		publish_rules(g);
+		break;
+	case GW_AGG_PLAN:
+		next_plan(&shm->agg.plan->generation);
+		break;
+	case GW_LCL_PLAN:
+		next_plan(&shm->lcl.plan->generation);
+		break;
+	case GW_PHD_PLAN:
+		next_plan(&shm->phd.control->plan_generation);
+		break;
+	case GW_BANK:
+		publish_bank(g);
+		break;
+	case GW_LAYOUTS:
+		publish_layouts(g);
+		break;
+	case GW_PLANS:
+		break;
+	}
+}
+
+void gateway_mend(struct gateway *g)
+{
+	while (g->n_undo != 0) {
+		const struct gateway_undo *u = &g->undo[--g->n_undo];
+
+		memcpy(u->at, u->was, u->n);
+	}
+	for (unsigned plan = 0; plan < GW_PLANS; plan++)
+		gateway_publish(g, plan);
+	bp_ring_release_all(bp_shm_ring(&g->x.r.shm, 0));
+	bp_ring_release_all(bp_phd_events(&g->x.r.shm.phd, 0));
+	gateway_walk(g);
+	gateway_clear(g);
+}
+
+/* ---- traffic ---- */
+
+void gateway_put(struct gateway *g, unsigned port, const void *frame, uint32_t len)
+{
+	(void)bp_ring_ports_put(&g->x.r.ports, port, g->x.r.pool, frame, len);
+}
+
+void gateway_walk(struct gateway *g)
+{
+	struct rig *r = &g->x.r;
+
+	bp_rule_banks_poll(g->banks);
+	r->worker->mono_ns += 20000;
+	r->worker->now_ns += 20000;
+	rig_walk(r);
+}
+
+static void clear_kernel(struct rig *r)
+{
+	for (unsigned c = 0; c < BP_EX_CLASSES; c++) {
+		for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+			void *m;
+
+			while (r->exception->to_kernel[c][i] != NULL &&
+				rte_ring_dequeue(r->exception->to_kernel[c][i], &m) == 0) {
+				r->to_kernel++;
+				rte_pktmbuf_free(m);
+			}
+		}
+	}
+}
+
+void gateway_clear(struct gateway *g)
+{
+	struct rig *r = &g->x.r;
+	struct rte_mbuf *m;
+
+	for (unsigned p = 0; p < GW_PORTS; p++)
+		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
+			rte_pktmbuf_free(m);
+	clear_kernel(r);
+}
+
+static void put_udp(struct gateway *g, unsigned port, const struct udp *u)
+{
+	uint8_t f[UDP_FRAME_MAX];
+
+	gateway_put(g, port, f, agg_frame(u, f));
+}
+
+static void routed(struct gateway *g)
+{
+	static const char *const to[] = {"10.2.0.5", "10.9.1.1", "10.9.7.200", "10.9.7.5",
+		"10.8.1.1", "10.66.1.1", "10.67.1.1", "10.5.3.1", "10.5.200.9", "10.77.1.1",
+		"10.1.1.1", "fd02::5", "fd09::1", "fd09:0:0:7::9", "fd01::1", "fd77::1"};
+
+	for (unsigned i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		struct udp u = agg_message(g->serial + i);
+
+		u.dst = to[i];
+		u.src = to[i][0] == 'f' ? "fd01::2" : "10.1.1.2";
+		u.src_mac = 0xc2;
+		u.dst_mac = mac_of[GW_C];
+		u.df = false;
+		put_udp(g, GW_C, &u);
+	}
+	gateway_walk(g);
+}
+
+static void aggregates(struct gateway *g)
+{
+	struct rte_mbuf *m;
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct udp u = agg_message(g->serial + i);
+
+		if (i % 3 == 2) { /* the flag header of 6 octets, then 16 */
+			static const uint8_t paper[22] = {1};
+
+			u.dst = "10.1.0.10";
+			u.dport = 5556;
+			u.payload = paper;
+			u.len = sizeof(paper);
+		}
+		put_udp(g, GW_A, &u);
+	}
+	for (unsigned walks = 0; walks < 8; walks++)
+		gateway_walk(g);
+	for (unsigned i = 0; i < 8 && (m = bp_ring_ports_take(&g->x.r.ports, GW_B)) != NULL; i++) {
+		gateway_put(g, GW_B, rte_pktmbuf_mtod(m, void *), m->data_len);
+		rte_pktmbuf_free(m);
+	}
+	for (unsigned walks = 0; walks < 4; walks++)
+		gateway_walk(g);
+}
+
+static void readings(struct gateway *g)
+{
+	static const char *const from[] = {
+		"10.0.0.5", "10.0.0.5", "10.0.0.6", "10.0.65.1", "10.0.0.77"};
+
+	for (unsigned i = 0; i < 16; i++) {
+		struct udp u = x_reading(g->serial + i);
+
+		u.src = g->serial / GW_TRAFFIC % 2 ? from[0] : from[i % 5];
+		u.hops = 64;
+		put_udp(g, i == 15 ? GW_B : GW_A, &u);
+	}
+	gateway_walk(g);
+}
+
+static void labelled(struct gateway *g)
+{
+	uint8_t plain[UDP_FRAME_MAX], f[UDP_FRAME_MAX + LCL_LABEL];
+	const uint32_t len = lcl_datagram(plain);
+
+	for (unsigned i = 0; i < 6; i++) {
+		const struct label l = {.d = (int32_t)(i * 9000) - 9000,
+			.sequence = g->serial * 8 + i,
+			.flow = (uint16_t)(i % 3 ? 7 : i),
+			.n = (uint8_t)(1 + i % 3)};
+
+		if (i % 2)
+			gateway_put(g, GW_A, plain, len);
+		else
+			gateway_put(g, i % 4 ? GW_B : GW_A, f, lcl_frame(plain, len, &l, f));
+	}
+	for (unsigned walks = 0; walks < 6; walks++)
+		gateway_walk(g);
+}
+
+void gateway_burst(struct gateway *g, enum gateway_traffic kind)
+{
+	g->serial++;
+	switch (kind) {
+	case GW_MQTT:
+		gateway_mqtt(g);
+		break;
+	case GW_HEALTH:
+		gateway_health(g);
+		break;
+	case GW_ROUTED:
+		routed(g);
+		break;
+	case GW_AGGREGATE:
+		aggregates(g);
+		break;
+	case GW_TRANSFORM:
+		readings(g);
+		break;
+	case GW_LCL:
+		labelled(g);
+		break;
+	case GW_TRAFFIC:
+		break;
+	}
+	gateway_clear(g);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TEST_SEGMENT_GATEWAY_H
+#define BP_TEST_SEGMENT_GATEWAY_H
+
+#include "tests/unit/dataplane/test.h"
+#include "tests/unit/dataplane/transform_rig.h"
+
+#include "dataplane/rule_banks.h"
+#include "shm/phd_writer.h"
+
+/*
+ * A worker with every service at once, traffic for each of them, and somebody who overwrites what
+ * the control plane has written. The unit test and the fuzz target share it.
+ *
+ * Ports: a and b are bridged, with inspection, aggregation, transformation and LCL scheduling; c
+ * and d route, with health devices behind c and the CSE behind d.
+ */
+enum { GW_A, GW_B, GW_C, GW_D, GW_PORTS };
+
+enum gateway_traffic {
+	GW_MQTT,      /* a connection opens, publishes and closes; an old one publishes */
+	GW_HEALTH,    /* reports of devices, and the CSE's responses */
+	GW_ROUTED,    /* IPv4 and IPv6 packets for every kind of route */
+	GW_AGGREGATE, /* messages, and the aggregates that came of them, on their way back */
+	GW_TRANSFORM, /* readings of trackers that have entries, and of one that has none */
+	GW_LCL,       /* frames with labels and without */
+	GW_TRAFFIC,
+};
+
+/* What the control plane puts into force with a new generation. */
+enum gateway_plan {
+	GW_RULES,
+	GW_AGG_PLAN,
+	GW_LCL_PLAN,
+	GW_PHD_PLAN,
+	GW_BANK,
+	GW_LAYOUTS,
+	GW_PLANS
+};
+
+/* A table that the control plane writes, alone or with the data plane. */
+struct gateway_table {
+	const char *name;
+	uint8_t *bytes;
+	uint64_t size;
+	uint32_t *hot; /* offsets of words that are not 0, when all was set up */
+	uint32_t n_hot;
+};
+#define GW_TABLES_MAX 56u
+
+struct gateway_undo {
+	uint8_t *at;
+	uint8_t was[8];
+	uint8_t n;
+};
+
+struct gateway {
+	struct xrig x;
+	struct bp_rule_banks *banks;
+	struct bp_phd_writer *phd;
+	struct bp_phd_plan plan;
+	struct gateway_table table[GW_TABLES_MAX];
+	unsigned n_tables;
+	struct gateway_undo *undo;
+	size_t n_undo, room_undo;
+	unsigned serial; /* of bursts */
+	uint64_t rules_generation;
+	void *mqtt; /* mqtt_traffic.c */
+};
+
+void gateway_start(struct gateway *g);
+/* Checks that no buffer was lost. */
+void gateway_stop(struct gateway *g);
+
+/* One burst of that kind through the worker, and what comes back for it. */
+void gateway_burst(struct gateway *g, enum gateway_traffic kind);
+
+/* Overwrites up to 8 bytes of a table; what is beyond its end is left out. */
+void gateway_write(struct gateway *g, unsigned table, uint64_t at, const void *bytes, unsigned n);
+/* What lies in the tables of the plan has another generation, so that workers take it as it is. */
+void gateway_publish(struct gateway *g, enum gateway_plan plan);
+/* All bytes are as they were before the first gateway_write(), and are in force. */
+void gateway_mend(struct gateway *g);
+
+/* Puts n rules in force, of those that traffic matches: at most GW_RULES_MAX. `same`: with the
+ * generation of those before them. */
+#define GW_RULES_MAX 6u
+void gateway_rules(struct gateway *g, unsigned n, bool same);
+
+/* ---- of gateway.c, for the files of traffic ---- */
+
+/* Puts a frame in; without room it is none. */
+void gateway_put(struct gateway *g, unsigned port, const void *frame, uint32_t len);
+void gateway_walk(struct gateway *g);
+/* Frees what left by a port, and what went to the kernel. */
+void gateway_clear(struct gateway *g);
+
+/* ---- the files of traffic ---- */
+void gateway_mqtt_start(struct gateway *g);
+void gateway_mqtt_stop(struct gateway *g);
+void gateway_mqtt(struct gateway *g);
+void gateway_health_start(struct gateway *g);
+void gateway_health(struct gateway *g);
+
+#endif

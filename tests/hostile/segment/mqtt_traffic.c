@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/hostile/segment/gateway.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/inspect/mqtt_peer.h"
+
+#define PEERS 8u
+
+/* Connections from port a to a broker behind port b. */
+struct traffic {
+	struct peer peer[PEERS];
+	bool open[PEERS];
+	unsigned next, number, sent;
+	uint8_t frame[PEER_FRAME_MAX];
+};
+
+void gateway_mqtt_start(struct gateway *g)
+{
+	g->mqtt = calloc(1, sizeof(struct traffic));
+	assert_non_null(g->mqtt);
+}
+
+void gateway_mqtt_stop(struct gateway *g)
+{
+	free(g->mqtt);
+	g->mqtt = NULL;
+}
+
+static void segment(
+	struct gateway *g, struct peer *c, unsigned from, uint8_t flags, struct bytes *b)
+{
+	struct traffic *t = g->mqtt;
+	const size_t n = peer_frame(c, from, flags, c->seq[from],
+		flags == TH_SYN ? 0 : c->seq[!from], b ? b->p : NULL, b ? b->n : 0, t->frame);
+
+	gateway_put(g, from == CLIENT ? GW_A : GW_B, t->frame, (uint32_t)n);
+	gateway_walk(g);
+	gateway_clear(g);
+	c->seq[from] += (uint32_t)((b ? b->n : 0) + (flags & (TH_SYN | TH_FIN) ? 1 : 0));
+	if (b)
+		bytes_free(b);
+}
+
+static void connection_open(struct gateway *g, struct peer *c, unsigned number)
+{
+	const uint8_t version = number % 2 ? 5 : 4;
+	struct bytes b = {0};
+
+	peer_init(c, number % 3 == 2, number + 1, 1000 * number, 77000 * number);
+	segment(g, c, CLIENT, TH_SYN, NULL);
+	segment(g, c, BROKER, TH_SYN | TH_ACK, NULL);
+	segment(g, c, CLIENT, TH_ACK, NULL);
+	mq_connect(&b, version, "client", 10);
+	segment(g, c, CLIENT, TH_ACK | TH_PSH, &b);
+	mq_connack(&b, version, 0, 10, NULL);
+	segment(g, c, BROKER, TH_ACK | TH_PSH, &b);
+}
+
+static void publish(
+	struct gateway *g, struct peer *c, uint8_t version, const char *topic, const char *payload)
+{
+	struct bytes b = {0};
+	const struct mq_publish p = {.version = version,
+		.qos = 1,
+		.id = (uint16_t)(1 + g->serial % 1000),
+		.topic = topic,
+		.payload = payload};
+
+	mq_publish(&b, &p);
+	segment(g, c, CLIENT, TH_ACK | TH_PSH, &b);
+	mq_ack(&b, MQ_PUBACK, p.id);
+	segment(g, c, BROKER, TH_ACK | TH_PSH, &b);
+}
+
+void gateway_mqtt(struct gateway *g)
+{
+	static const char *const topic[] = {
+		"t/0", "plant/1/x", "t/2", "plant/3/temperature", "t/4", "plant/5/y", "other"};
+	static const char *const value[] = {"99.5", "12", "45", "x", "70"};
+	struct traffic *t = g->mqtt;
+	const unsigned i = t->next++ % PEERS;
+	struct peer *c = &t->peer[i];
+
+	if (!t->open[i] || t->next % 16 == 0) {
+		if (t->open[i])
+			segment(g, c, CLIENT, TH_RST, NULL);
+		connection_open(g, c, t->number++);
+		t->open[i] = true;
+	}
+	/* the topic that it published last, also in the burst before, and another */
+	for (unsigned n = 0; n < 4; n++, t->sent++)
+		publish(g, c, c->first[CLIENT] / 1000 % 2 ? 5 : 4,
+			topic[n != 2 ? i % 7 : t->sent % 7], value[t->sent % 5]);
+	(void)bp_ring_tail(bp_shm_ring(&g->x.r.shm, 0));
+	bp_ring_release_all(bp_shm_ring(&g->x.r.shm, 0));
+}

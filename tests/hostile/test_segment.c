@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Somebody has taken over the control plane, or a defect of it writes where it should not: whatever
+ * lies in the parts of the segment that it writes, the data plane goes on, and writes nowhere but
+ * where it should. What it takes is validated when it is taken, and what it reads in place is
+ * bounded where it is followed.
+ */
+#include "tests/hostile/segment/gateway.h"
+
+#include <string.h>
+
+#include "phd/layout.h"
+#include "tests/unit/times.h"
+
+#define ROUNDS TEST_TIMES(40000)
+
+static uint64_t state;
+
+static uint32_t rnd(uint32_t n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(((state >> 32) * n) >> 32);
+}
+
+/* Counters that say that every service has worked. */
+static const enum bp_counter works[] = {BP_C_ALARM_QUEUED, BP_C_CLONE_FRAME, BP_C_PHD_STORED,
+	BP_C_PHD_OBSERVATIONS, BP_C_DISAGG_MESSAGE, BP_C_TRANSFORM_READING, BP_C_TRANSFORM_COPY,
+	BP_C_LCL_ADDED, BP_C_PUNT_NEIGHBOUR, BP_C_DROP_BLACKHOLE};
+#define WORKS (sizeof(works) / sizeof(works[0]))
+
+static void all_services_work(struct gateway *g)
+{
+	uint64_t before[WORKS];
+
+	for (unsigned i = 0; i < WORKS; i++)
+		before[i] = rig_counter(&g->x.r, works[i]);
+	for (unsigned i = 0; i < 32 * GW_TRAFFIC; i++)
+		gateway_burst(g, i % GW_TRAFFIC);
+	for (unsigned i = 0; i < WORKS; i++)
+		if (rig_counter(&g->x.r, works[i]) == before[i])
+			fail_msg("%s does not grow", bp_counter_info[works[i]].name);
+}
+
+static void traffic_reaches_every_service(void **arg)
+{
+	static struct gateway g;
+
+	gateway_start(&g);
+	all_services_work(&g);
+	assert_int_equal(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID), 0);
+	gateway_stop(&g);
+}
+
+/* A bit of a word that says something, or of any; or a word that is one of the usual extremes. */
+static void damage(struct gateway *g)
+{
+	static const uint64_t extreme[] = {
+		0, 1, UINT64_MAX, INT64_MAX, UINT32_MAX, 0x8000, 0xff, 0x7fffffff};
+	const unsigned table = rnd(g->n_tables);
+	const struct gateway_table *t = &g->table[table];
+	const uint64_t at =
+		t->n_hot != 0 && rnd(8) != 0
+			? t->hot[rnd(t->n_hot)]
+			: rnd((uint32_t)(t->size / 8 < UINT32_MAX ? t->size / 8 : UINT32_MAX)) *
+				  8ull;
+	const unsigned byte = rnd(8);
+	uint8_t one;
+
+	if (at + 8 > t->size)
+		return;
+	if (rnd(4) == 0) {
+		gateway_write(g, table, at + (byte & 6u), &extreme[rnd(8)], 1u << rnd(4));
+		return;
+	}
+	one = (uint8_t)(t->bytes[at + byte] ^ 1u << rnd(8));
+	gateway_write(g, table, at + byte, &one, 1);
+}
+
+static void any_bit_may_flip_under_traffic(void **arg)
+{
+	static struct gateway g;
+
+	state = 0x5eed5eed5eedull;
+	gateway_start(&g);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned n = 1 + rnd(12); n > 0; n--)
+			damage(&g);
+		for (unsigned n = rnd(3); n > 0; n--)
+			gateway_publish(&g, rnd(GW_PLANS));
+		for (unsigned n = 1 + rnd(4); n > 0; n--)
+			gateway_burst(&g, rnd(GW_TRAFFIC));
+		if (round % 4 == 3)
+			gateway_mend(&g);
+	}
+	/* some of it was noticed, and nothing is left of it */
+	assert_true(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID) > 0);
+	gateway_mend(&g);
+	all_services_work(&g);
+	gateway_stop(&g);
+}
+
+/*
+ * A connection remembers which rule its topic matched, as a number in the rules of a generation. Of
+ * two images with one generation that number must not count for both: the second may have fewer
+ * rules.
+ */
+static void rules_of_one_generation_are_not_mixed_up(void **arg)
+{
+	static struct gateway g;
+	uint64_t alarms;
+
+	gateway_start(&g);
+	for (unsigned i = 0; i < 32; i++)
+		gateway_burst(&g, GW_MQTT);
+	gateway_rules(&g, 1, true);
+	alarms = rig_counter(&g.x.r, BP_C_ALARM_RAISED);
+	for (unsigned i = 0; i < 64; i++) {
+		struct bp_ring *ring = bp_shm_ring(&g.x.r.shm, 0);
+		uint64_t cursor = bp_ring_head(ring);
+		const struct bp_alarm *a;
+		uint32_t size;
+
+		gateway_burst(&g, GW_MQTT);
+		while ((a = bp_ring_peek(ring, &cursor, &size)) != NULL)
+			assert_memory_equal(a->text, "rule-0", 6);
+	}
+	assert_true(rig_counter(&g.x.r, BP_C_ALARM_RAISED) > alarms);
+	gateway_stop(&g);
+}
+
+static unsigned layouts_table(const struct gateway *g)
+{
+	for (unsigned i = 0; i < g->n_tables; i++)
+		if (strcmp(g->table[i].name, "phd_layouts") == 0)
+			return i;
+	fail_msg("there is no table phd_layouts");
+	return 0;
+}
+
+/* What a report becomes is written by a layout's offsets and lengths. */
+static void a_layout_is_what_was_validated(void **arg)
+{
+	static struct gateway g;
+	const uint16_t far = 60000;
+	uint64_t observations, invalid;
+	unsigned table;
+
+	gateway_start(&g);
+	table = layouts_table(&g);
+	for (unsigned i = 0; i < 4; i++)
+		gateway_burst(&g, GW_HEALTH);
+	/* in force: workers go on with their copies */
+	for (unsigned n = 0; n < 16; n++)
+		for (unsigned o = 0; o < 3; o++)
+			gateway_write(&g, table,
+				n * BP_PHD_LAYOUT_SIZE + offsetof(struct bp_phd_layout, object) +
+					o * sizeof(struct bp_phd_object) +
+					offsetof(struct bp_phd_object, head_len),
+				&far, sizeof(far));
+	observations = rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS);
+	for (unsigned i = 0; i < 12; i++)
+		gateway_burst(&g, GW_HEALTH);
+	assert_true(rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS) > observations);
+	assert_int_equal(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID), 0);
+	/* another use of the places: refused, and their reports are the manager's */
+	gateway_publish(&g, GW_LAYOUTS);
+	observations = rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS);
+	invalid = rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW);
+	for (unsigned i = 0; i < 12; i++)
+		gateway_burst(&g, GW_HEALTH);
+	assert_int_equal(rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS), observations);
+	assert_true(rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW) > invalid);
+	assert_in_range(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID), 1, 3);
+	gateway_mend(&g);
+	all_services_work(&g);
+	gateway_stop(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(traffic_reaches_every_service),
+		cmocka_unit_test(rules_of_one_generation_are_not_mixed_up),
+		cmocka_unit_test(a_layout_is_what_was_validated),
+		cmocka_unit_test(any_bit_may_flip_under_traffic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
