@@ -79,8 +79,11 @@ void bp_worker_leave_rules(struct bp_worker *w)
 static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
-	if (w->health)
+	if (w->health) {
 		bp_health_refresh(w->health, w->mono_ns);
+		bp_count(w, BP_C_SEGMENT_INVALID, w->health->refused);
+		w->health->refused = 0;
+	}
 	if (w->gather)
 		bp_gather_tick(w->gather);
 	if (w->inspector)

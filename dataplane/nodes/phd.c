@@ -313,11 +313,8 @@ static rte_edge_t take(
 	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
 		return stray(t, m, BP_C_PHD_WRONG_STATE);
 	r.l = bp_health_layout_of(h, r.word);
-	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known)) {
-		bp_count(t->w, BP_C_SEGMENT_INVALID, h->refused);
-		h->refused = 0;
+	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
-	}
 	v = bp_phd_convert_plan(r.l, &h->plan, r.d->payload, r.d->len, &h->conversion);
 	bp_count(t->w, BP_C_PHD_REPORTS, 1);
 	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, h->conversion.confirmed);

@@ -8,6 +8,7 @@
 #include "dataplane/phd/datagram.h"
 #include "phd/sfloat_table.h"
 #include "proto/ip.h"
+#include "proto/onem2m.h"
 #include "shm/reuse.h"
 #include "shm/words.h"
 
@@ -99,6 +100,13 @@ static void take_plan(struct bp_health *h, uint64_t mono_ns)
 		h->quick[n].life = h->quick[n].values = 0;
 }
 
+/* What lies in shared memory may be damaged: no number of a plan may lead out of an array. */
+static bool plan_valid(const struct bp_phd_plan *p)
+{
+	return (p->family == 4 || p->family == 6) && p->release < BP_M2M_RELEASES &&
+	       p->ports_first <= p->ports_last;
+}
+
 void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
 {
 	const uint64_t there =
@@ -112,6 +120,10 @@ void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
 	if (generation == 0) /* it is being written: the next time */
 		return;
 	h->generation = generation;
+	if (!plan_valid(&plan)) {
+		h->refused++;
+		return;
+	}
 	h->plan = plan;
 	take_plan(h, mono_ns);
 }

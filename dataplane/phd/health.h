@@ -68,7 +68,7 @@ struct bp_health {
 	struct bp_health_layout *layout;     /* of each layout */
 	uint8_t *copies; /* of each layout BP_PHD_LAYOUT_SIZE bytes; memory only where one was taken
 			  */
-	uint32_t refused; /* layouts that were not valid, and were not counted yet */
+	uint32_t refused; /* plans and layouts that were not valid, since that was counted last */
 	struct bp_phd_octets_keys octets; /* for what they take */
 };
 
