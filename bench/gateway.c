@@ -21,6 +21,7 @@
 #include <rte_lcore.h>
 
 #include "bench/advance.h"
+#include "bench/attacks.h"
 #include "bench/control_phd.h"
 #include "bench/control_routes.h"
 #include "bench/gateway_config.h"
@@ -34,6 +35,7 @@
 #include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/graph.h"
+#include "dataplane/mac_table.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/pools.h"
 #include "dataplane/worker_loop.h"
@@ -53,6 +55,7 @@ struct bench {
 	struct bench_transform transform;
 	struct bench_lcl lcl;
 	struct bench_mix mix;
+	struct bench_attack_run attack;
 	struct bench_control control;
 	struct bench_control_routes control_routes;
 	struct bench_control_phd control_phd;
@@ -150,6 +153,33 @@ static uint64_t control_lost(const struct bench *b)
 		.v[b->phd.sessions != 0 ? BP_C_DROP_QUEUE_PHD : BP_C_DROP_QUEUE_LOCAL];
 }
 
+/* Frames after which a measurement begins: every connection or session was met. */
+static uint64_t warm_up(const struct bench *b)
+{
+	if (b->mix.on)
+		return bench_mix_warm_up(&b->mix);
+	if (b->phd.wire.rate > 0)
+		return (uint64_t)(b->phd.wire.rate / 20);
+	if (b->phd.sessions > BENCH_PHD_DEVICES)
+		return 2 * (uint64_t)b->phd.sessions;
+	if (b->agg.streams > 1) /* every stream is begun, and has been full */
+		return 2 * (uint64_t)b->agg.aggregate * b->agg.streams;
+	if (b->transform.sources > 1) /* nearly every source was met */
+		return 100000 + 16 * (uint64_t)b->transform.sources;
+	return b->o.inspect ? (BENCH_PRIMING + 1) * (uint64_t)b->o.connections : 100000;
+}
+
+static void set_up_attack(struct bench *b, struct rte_mempool *pool)
+{
+	const struct bp_prefix net = {.family = 4,
+		.length = 16,
+		.bytes = {BENCH_ATTACK_NEIGHBOURS >> 24, BENCH_ATTACK_NEIGHBOURS >> 16 & 255}};
+
+	if (b->mix.on && bench_route_connect(b->routes.writer, &net) != BP_FIB_DONE)
+		die("connected subnet", "refused");
+	bench_attack_set_up(&b->attack, pool, &b->traffic, warm_up(b));
+}
+
 static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
@@ -163,9 +193,17 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	w->pool = pool;
 	bp_worker_bridges(w, b->config);
 	bp_router_init(w, b->config);
-	w->exception = bp_exception_create(b->config, NULL, err, sizeof(err));
-	if (w->exception == NULL)
-		die("exception path", err);
+	if (b->o.learn) {
+		w->mac_table = bp_mac_table_create(b->config->mac_table, b->config->mac_ageing_ns);
+		if (w->mac_table == NULL)
+			die("MAC table", "no memory");
+		for (uint8_t p = 0; p < 3; p++)
+			bp_mac_table_set_bridge(w->mac_table, p, 0);
+	} else { /* port edge is routed */
+		w->exception = bp_exception_create(b->config, NULL, err, sizeof(err));
+		if (w->exception == NULL)
+			die("exception path", err);
+	}
 	if (b->o.routes != 0)
 		bench_routes_set_up(&b->routes, &b->shm.fib, b->o.family, b->o.routes);
 	if (b->phd.sessions != 0)
@@ -198,6 +236,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	if (b->mix.on)
 		bench_mix_set_up(&b->mix, &b->advance, &b->phd, &b->lcl, &b->traffic,
 			b->routes.writer, pool);
+	if (b->attack.attack != NULL)
+		set_up_attack(b, pool);
 	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
@@ -228,22 +268,6 @@ static uint64_t done(const struct bench *b)
 	return atomic_load_explicit(counted(b), memory_order_relaxed);
 }
 
-/* Frames after which a measurement begins: every connection or session was met. */
-static uint64_t warm_up(const struct bench *b)
-{
-	if (b->mix.on)
-		return bench_mix_warm_up(&b->mix);
-	if (b->phd.wire.rate > 0)
-		return (uint64_t)(b->phd.wire.rate / 20);
-	if (b->phd.sessions > BENCH_PHD_DEVICES)
-		return 2 * (uint64_t)b->phd.sessions;
-	if (b->agg.streams > 1) /* every stream is begun, and has been full */
-		return 2 * (uint64_t)b->agg.aggregate * b->agg.streams;
-	if (b->transform.sources > 1) /* nearly every source was met */
-		return 100000 + 16 * (uint64_t)b->transform.sources;
-	return b->o.inspect ? (BENCH_PRIMING + 1) * (uint64_t)b->o.connections : 100000;
-}
-
 static struct figure measure(struct bench *b)
 {
 	struct figure r;
@@ -271,12 +295,27 @@ static struct figure measure(struct bench *b)
 	return r;
 }
 
+static void say_counters(const uint64_t *v, bool ok)
+{
+	for (unsigned c = 0; !ok && c < BP_C_COUNT; c++) {
+		if (v[c] != 0)
+			fprintf(stderr, "biplane-bench: %s %" PRIu64 "\n", bp_counter_info[c].name,
+				v[c]);
+	}
+}
+
 /* Whether the counters prove that the work was done; prints what they say. */
-static bool report(const struct bench *b, struct figure r)
+static bool report(struct bench *b, struct figure r)
 {
 	const uint64_t *v = b->shm.counters[0].v;
 	bool ok = true;
 
+	if (b->attack.attack != NULL) {
+		ok = bench_attack_report(&b->attack, v);
+		printf(", \"proven\": %s}\n", ok ? "true" : "false");
+		say_counters(v, ok);
+		return ok;
+	}
 	if (b->agg.rates == NULL && b->transform.rates == NULL)
 		printf("%s\"mpps\": %.3f, \"cpu_ns\": %.2f, \"frames\": %" PRIu64,
 			b->o.nodes ? ", " : "", r.mpps, r.cpu_ns, frames(b));
@@ -323,11 +362,7 @@ static bool report(const struct bench *b, struct figure r)
 			v[BP_C_FLOW_OPENED], v[BP_C_TOPIC_MEMO]);
 	}
 	printf(", \"proven\": %s}\n", ok ? "true" : "false");
-	for (unsigned c = 0; !ok && c < BP_C_COUNT; c++) {
-		if (v[c] != 0)
-			fprintf(stderr, "biplane-bench: %s %" PRIu64 "\n", bp_counter_info[c].name,
-				v[c]);
-	}
+	say_counters(v, ok);
 	return ok;
 }
 
@@ -338,7 +373,8 @@ int main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char *text;
 
-	bench_options_read(&b.o, &b.phd, &b.agg, &b.transform, &b.lcl, &b.mix, argc, argv);
+	bench_options_read(
+		&b.o, &b.phd, &b.agg, &b.transform, &b.lcl, &b.mix, &b.attack, argc, argv);
 	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();
@@ -355,6 +391,8 @@ int main(int argc, char **argv)
 	b.config = bp_config_parse("bench", text, strlen(text), stderr);
 	if (b.config == NULL)
 		die("configuration", "refused");
+	if (b.attack.attack != NULL)
+		b.agg.streams = 0; /* the attack makes them */
 	open_segment(&b);
 	pool = rte_pktmbuf_pool_create_by_ops("bench", MBUFS + bench_agg_mbufs(&b.agg), MBUF_CACHE,
 		0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, bp_pools_ops(b.o.messages != 0));

@@ -44,7 +44,9 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 			(o->family == 4 ? o->routes : 0) + 1024,
 			(o->family == 6 ? o->routes : 0) + 1024);
 	else
-		fprintf(f, "bridge: [[devices, cloud]]\nrouting: {routes4: 1024, routes6: 1024}\n");
+		fprintf(f,
+			"bridge: [[devices, cloud%s]]\nrouting: {routes4: 1024, routes6: 1024}\n",
+			o->learn ? ", edge" : "");
 	if (o->messages)
 		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
 			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");

@@ -87,8 +87,8 @@ void bench_mix_set_up(struct bench_mix *mix, struct bench_advance *advance, stru
 	source(mix, BENCH_MIX_LCL, bench_lcl_sequence_rx, lcl);
 	must(bench_mix_input_init(&mix->input, &mix->shares, mqtt, pool) == 0, "frames",
 		"no memory");
-	must(rte_eth_add_rx_callback(0, 0, bench_mix_rx, &mix->input) != NULL, "callback",
-		rte_strerror(rte_errno));
+	must(mix->driven || rte_eth_add_rx_callback(0, 0, bench_mix_rx, &mix->input) != NULL,
+		"callback", rte_strerror(rte_errno));
 }
 
 uint64_t bench_mix_warm_up(const struct bench_mix *mix)

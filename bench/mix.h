@@ -18,6 +18,7 @@
  */
 struct bench_mix {
 	bool on;
+	bool driven; /* another callback asks for its frames (bench/attacks.h) */
 	struct bench_mix_shares shares;
 	/* Of what the gateway can take at most, how much it is offered; 0: as much as it takes. */
 	double fraction;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/attacks.h"
 #include "bench/mix.h"
 
 static bool power_of_ten(uint32_t n)
@@ -76,8 +77,8 @@ static bool goes_through(
 }
 
 void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
-	struct bench_transform *x, struct bench_lcl *lcl, struct bench_mix *mix, int argc,
-	char **argv)
+	struct bench_transform *x, struct bench_lcl *lcl, struct bench_mix *mix,
+	struct bench_attack_run *attack, int argc, char **argv)
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
@@ -94,9 +95,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"transform", required_argument, NULL, 'T'},
 		{"sources", required_argument, NULL, 'N'}, {"lcl", no_argument, NULL, 'L'},
 		{"mix", required_argument, NULL, 'm'}, {"paced", required_argument, NULL, 'q'},
-		{"nodes", no_argument, NULL, 'd'}, {"file-prefix", required_argument, NULL, 'x'},
-		{NULL, 0, NULL, 0}};
-	const char *rates = NULL;
+		{"nodes", no_argument, NULL, 'd'}, {"attack", required_argument, NULL, 'k'},
+		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
+	const char *rates = NULL, *name = NULL;
 	int c;
 
 	phd->apdu = BENCH_PHD_APDU_MIN;
@@ -186,6 +187,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		case 'd':
 			o->nodes = true;
 			break;
+		case 'k':
+			name = optarg;
+			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
 			break;
@@ -200,12 +204,15 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		}
 	}
 	*(bench_transform_on(x) ? &x->rates : &agg->rates) = rates;
-	if (mix->on && alone(o, phd, agg, x, lcl) && mix->fraction >= 0 && mix->fraction <= 1 &&
-		!(mix->fraction > 0 && o->nodes)) {
+	if (name != NULL && !mix->on && alone(o, phd, agg, x, lcl) &&
+		bench_attack_options(attack, name, o, phd, agg, x, lcl, mix))
+		return;
+	if (name == NULL && mix->on && alone(o, phd, agg, x, lcl) && mix->fraction >= 0 &&
+		mix->fraction <= 1 && !(mix->fraction > 0 && o->nodes)) {
 		bench_mix_options(o, phd, agg, x, lcl);
 		return;
 	}
-	if (mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
+	if (name != NULL || mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
 		!fit_together(o, phd, agg, x, lcl)) {
 		fprintf(stderr,
 			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
@@ -220,6 +227,8 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--seconds S] [--file-prefix NAME]\n"
 			"       biplane-bench --mix all|PART[=SHARE],... "
 			"[--paced FRACTION | --nodes] [--seconds S] "
+			"[--file-prefix NAME]\n"
+			"       biplane-bench --attack NAME|list [--seconds S] "
 			"[--file-prefix NAME]\n");
 		exit(64);
 	}

@@ -23,18 +23,20 @@ struct bench_options {
 	uint32_t messages; /* control messages per second among the data; 0: bench/control.h is not
 			      used */
 	bool single;       /* one plane */
+	bool learn;        /* three ports are bridged: MAC addresses are learned */
 	bool nodes;        /* where the cycles go, too (bench/nodes.h) */
 	double seconds;
 	const char *pcap;
 	const char *prefix; /* of DPDK's files */
 };
 
+struct bench_attack_run;
 struct bench_mix;
 
-/* `phd`, `agg`, `x`, `lcl` and `mix`: what their first members say. Exits with the usage when they
- * are wrong, or do not fit together. */
+/* `phd`, `agg`, `x`, `lcl`, `mix` and `attack`: what their first members say. Exits with the usage
+ * when they are wrong, or do not fit together. */
 void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
-	struct bench_transform *x, struct bench_lcl *lcl, struct bench_mix *mix, int argc,
-	char **argv);
+	struct bench_transform *x, struct bench_lcl *lcl, struct bench_mix *mix,
+	struct bench_attack_run *attack, int argc, char **argv);
 
 #endif

@@ -60,6 +60,14 @@ enum bp_fib_result bench_route_change(
 	return bp_fib_route_set(w, &r);
 }
 
+enum bp_fib_result bench_route_connect(struct bp_fib_writer *w, const struct bp_prefix *p)
+{
+	struct bp_route r = {.prefix = *p, .type = BP_ROUTE_UNICAST, .n_hops = 1};
+
+	r.hop[0] = (struct bp_hop){.interface = TO, .weight = 1};
+	return bp_fib_route_set(w, &r);
+}
+
 static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32_t i)
 {
 	must(bench_route_change(w, p, i), "route");

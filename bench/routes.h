@@ -23,5 +23,7 @@ void bench_routes_set_up(struct bench_routes *r, struct bp_fib *fib, uint8_t fam
 /* Leads a prefix through gateway `through` modulo 16. */
 enum bp_fib_result bench_route_change(
 	struct bp_fib_writer *w, const struct bp_prefix *p, uint64_t through);
+/* Makes it a subnet of port 1's. */
+enum bp_fib_result bench_route_connect(struct bp_fib_writer *w, const struct bp_prefix *p);
 
 #endif
