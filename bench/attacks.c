@@ -147,15 +147,18 @@ bool bench_attack_report(struct bench_attack_run *r, const uint64_t *counters)
 	const enum bp_counter reached = r->attack->reached;
 	const uint32_t n = r->n_bursts;
 	const uint64_t *ns = r->burst_ns;
+	uint32_t p50, p99, p999;
 
 	if (n == 0)
 		return false;
 	qsort(r->burst_ns, n, sizeof(r->burst_ns[0]), by_value);
+	p50 = n / 2;
+	p99 = n - n / 100 - 1;
+	p999 = n - n / 1000 - 1;
 	printf("\"attack\": \"%s\", \"what\": \"%s\", \"frames\": %" PRIu64 ", \"bursts\": %u"
 	       ", \"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, \"max_us\": %.1f",
-		r->attack->name, r->attack->what, r->frames, n, (double)ns[n / 2] / 1e3,
-		(double)ns[n - n / 100 - 1] / 1e3, (double)ns[n - n / 1000 - 1] / 1e3,
-		(double)ns[n - 1] / 1e3);
+		r->attack->name, r->attack->what, r->frames, n, (double)ns[p50] / 1e3,
+		(double)ns[p99] / 1e3, (double)ns[p999] / 1e3, (double)ns[n - 1] / 1e3);
 	if (!makes_frames(r->attack))
 		return true;
 	printf(", \"%s\": %" PRIu64, bp_counter_info[reached].name, counters[reached]);
