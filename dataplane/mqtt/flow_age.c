@@ -3,6 +3,8 @@
 
 /* A closed connection is kept so long: late retransmissions must not look like a new one. */
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
+/* Flows that a new one looks at, at most, for the one that it evicts: each may be a cache miss. */
+#define LOOK_MAX 64u
 
 static uint32_t ticks_up(uint64_t ns)
 {
@@ -145,8 +147,12 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
  * The head of the oldest list whose flows were not seen since they were filed. A flow that was seen
  * moves to the list of that time: each move is paid for by the traffic since. List numbers count up
  * to `mask` and begin again, as the ticks do; all are compared by how long before now they are.
+ *
+ * NULL when there is none, or after `budget` moves; *least_seen is then the flow among those moved
+ * that was not seen for the longest time.
  */
-static struct bp_flow *oldest_idle(struct bp_flow_table *t, unsigned *budget)
+static struct bp_flow *oldest_idle(
+	struct bp_flow_table *t, unsigned *budget, struct bp_flow **least_seen)
 {
 	uint32_t now = t->now >> t->wheel_shift, mask = UINT32_MAX >> t->wheel_shift;
 
@@ -172,6 +178,9 @@ static struct bp_flow *oldest_idle(struct bp_flow_table *t, unsigned *budget)
 			return NULL;
 		(*budget)--;
 		bp_flow_file_at(t, f, wheel_at(t, f));
+		if (least_seen != NULL &&
+			(*least_seen == NULL || t->now - f->seen > t->now - (*least_seen)->seen))
+			*least_seen = f;
 		/* filed more than a turn ago, and seen since, but before the list being looked at
 		 */
 		if (ago > ((now - t->wheel_at) & mask))
@@ -190,12 +199,15 @@ void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 
 void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
 {
-	unsigned budget = UINT32_MAX;
+	unsigned budget = LOOK_MAX;
+	struct bp_flow *idle, *other = NULL;
 
-	if (list == BP_LIST_PROVEN && t->proven >= t->capacity)
-		bp_flow_evict(t, oldest_idle(t, &budget));
-	else if (list == BP_LIST_UNPROVEN && t->unproven >= t->max_unproven)
+	if (list == BP_LIST_PROVEN && t->proven >= t->capacity) {
+		idle = oldest_idle(t, &budget, &other);
+		bp_flow_evict(t, idle != NULL ? idle : other);
+	} else if (list == BP_LIST_UNPROVEN && t->unproven >= t->max_unproven) {
 		bp_flow_evict(t, bp_flow_unproven_victim(t));
+	}
 }
 
 /* The oldest of those that are closed, once it is over its time. */
@@ -227,7 +239,7 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 	}
 	expired += bp_flow_unproven_expire(t, &budget);
 	while (budget != 0) {
-		struct bp_flow *f = oldest_idle(t, &budget);
+		struct bp_flow *f = oldest_idle(t, &budget, NULL);
 
 		if (f == NULL || (uint32_t)(t->now - f->seen) < t->idle_ticks)
 			break;

@@ -616,9 +616,61 @@ static void fills_to_the_bound(void **state)
 	}
 }
 
+/* A full table of connections that were all seen since they were filed: a new one moves a bounded
+ * number of them, and of these evicts the one that was not seen for the longest time. */
+static void looks_at_few(void **state)
+{
+	enum { FLOWS = 1000, FEW = 64 };
+	struct table *t = open_table(FLOWS, 3600 * SECOND, 30 * SECOND);
+	const uint64_t places = (uint64_t)t->t.groups * BP_FLOW_WAYS;
+	struct was {
+		uint32_t seen;
+		uint16_t list;
+	} *was = calloc(places, sizeof(*was));
+	uint32_t evicted = 0, least = UINT32_MAX;
+	unsigned moved = 0, n = 0;
+
+	(void)state;
+	assert_non_null(was);
+	for (uint64_t i = 0; t->t.proven < FLOWS; i++)
+		add(t, 0x0a000000ull << 32 | i << 20, 40000, BP_LIST_PROVEN);
+	for (uint64_t i = 0; i < places; i++) {
+		struct bp_flow *f = &t->t.flow[i];
+
+		if (f->proof == 0)
+			continue;
+		/* not in the order in which they are filed */
+		at(t, (5100 + n++ * 7 % FLOWS) * SECOND);
+		f->seen = t->t.now;
+		was[i] = (struct was){f->seen, f->list};
+	}
+	at(t, 7000 * SECOND);
+	n_released = 0;
+	add(t, 0x0c000000ull << 32, 40000, BP_LIST_PROVEN);
+	assert_int_equal(n_released, 1);
+	for (uint64_t i = 0; i < places; i++) {
+		const struct bp_flow *f = &t->t.flow[i];
+
+		if (was[i].seen == 0)
+			continue;
+		if (f->proof == 0 || f->k0 == 0x0c000000ull << 32) {
+			evicted = was[i].seen;
+		} else if (f->list != was[i].list) {
+			moved++;
+			least = f->seen < least ? f->seen : least;
+		}
+	}
+	assert_int_equal(moved, FEW - 1);
+	assert_true(evicted != 0 && evicted < least);
+	consistent(&t->t);
+	free(was);
+	close_table(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(looks_at_few),
 		cmocka_unit_test(random_model),
 		cmocka_unit_test(ip6_collision),
 		cmocka_unit_test(one_hash),
