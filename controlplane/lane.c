@@ -51,8 +51,9 @@ bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_ala
 	uint32_t size = 0;
 	const struct bp_alarm *a = bp_ring_peek(l->ring, cursor, &size);
 
-	/* A damaged ring moves the cursor to its head without a record. */
-	*record = a != NULL && bp_alarm_valid(a, size) ? a : NULL;
+	/* A damaged ring moves the cursor to its head without a record. The spool's ids are signed.
+	 */
+	*record = a != NULL && bp_alarm_valid(a, size) && a->id <= INT64_MAX ? a : NULL;
 	return a != NULL || *cursor != before;
 }
 

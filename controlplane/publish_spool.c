@@ -77,8 +77,11 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 {
 	enum bp_spool_added r = bp_spool_add(p->spool, a);
 
-	/* After the segment was lost, its ids may begin again below those of the spool. */
-	while (r == BP_SPOOL_CONFLICT) {
+	/* After the segment was lost, its ids may begin again below those of the spool; by as many
+	 * as there are rows, unless the data plane goes on setting them back. */
+	for (uint64_t tries = 0; r == BP_SPOOL_CONFLICT; tries++) {
+		if (tries > bp_spool_rows(p->spool) + SPOOL_BATCH)
+			return false;
 		a = renumber(p, a);
 		if (a == NULL)
 			return false;

@@ -176,6 +176,19 @@ static int run(struct bp_spool *s, enum stmt i)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Ids begin at 0, and the bytes of all rows have a sum: else what is there could neither be read to
+ * the end nor be bounded. */
+static int check_rows(sqlite3 *db)
+{
+	int64_t bad;
+	const int rc = bp_sqlite_scalar(db,
+		"SELECT count(*) FROM alarm WHERE id < 0 OR typeof(bytes) <> 'integer'"
+		" OR bytes < 0 OR bytes > 4294967296",
+		&bad);
+
+	return rc != SQLITE_OK || bad == 0 ? rc : SQLITE_NOTADB;
+}
+
 /* A file of another format is as unusable as a damaged one. */
 static int check_format(sqlite3 *db)
 {
@@ -195,13 +208,19 @@ static int check_format(sqlite3 *db)
 			NULL, NULL, NULL);
 	if (version != BP_SPOOL_FORMAT)
 		return SQLITE_NOTADB;
+	/* That table and nothing else, no trigger either; its id is what a row is found and deleted
+	 * by, so that whatever walks the rows ends. */
 	rc = bp_sqlite_scalar(db,
 		"SELECT count(*) FROM pragma_table_info('alarm')"
-		" WHERE name IN ('id', 'time_ns', 'bytes', 'record')",
+		" WHERE (name = 'id' AND type = 'INTEGER' AND pk = 1)"
+		" OR name IN ('time_ns', 'bytes', 'record')",
 		&columns);
 	if (rc != SQLITE_OK)
 		return rc;
-	return columns == 4 ? bp_sqlite_quick_check(db) : SQLITE_NOTADB;
+	if (tables != 1 || columns != 4)
+		return SQLITE_NOTADB;
+	rc = bp_sqlite_quick_check(db);
+	return rc == SQLITE_OK ? check_rows(db) : rc;
 }
 
 /* SQLITE_ROW with the row of the lowest id, SQLITE_DONE when there is none. */
@@ -348,7 +367,7 @@ enum bp_spool_added bp_spool_add(struct bp_spool *s, const struct bp_alarm *a)
 	uint64_t size = bp_alarm_size(a), bytes = size + BP_SPOOL_ROW_OVERHEAD;
 	int rc;
 
-	if (!s->in_batch)
+	if (!s->in_batch || a->id > INT64_MAX)
 		return BP_SPOOL_FAILED;
 	st = s->stmt[S_ADD];
 	sqlite3_bind_int64(st, 1, (sqlite3_int64)a->id);

@@ -346,16 +346,24 @@ static void change(const struct fixture *f, const char *sql)
 	sqlite3_close(db);
 }
 
-/* A spool of another version, and a database that is none of ours. */
+/* A spool of another version, and databases that are none of ours: whose rows can't be found or
+ * deleted by their ids, come again when they are deleted, or have no sum of bytes. */
 static void other_formats_are_moved_aside(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const commands[] = {
 		"PRAGMA user_version = 99",
 		"PRAGMA user_version = 1; DROP TABLE alarm; CREATE TABLE alarm(id INTEGER)",
+		"DROP TABLE alarm; CREATE TABLE alarm(id, time_ns, bytes, record);"
+		"INSERT INTO alarm VALUES('x', 1, 1099511627776, x'00')",
+		"UPDATE alarm SET bytes = 9223372036854775807",
+		"UPDATE alarm SET bytes = -1 WHERE id = 2",
+		"UPDATE alarm SET id = -1 WHERE id = 1",
+		"CREATE TRIGGER again AFTER DELETE ON alarm BEGIN"
+		" INSERT INTO alarm VALUES(old.id, 1, old.bytes, old.record); END",
 	};
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		add_range(f->spool, 1, 3);
 		bp_spool_free(f->spool);
 		change(f, commands[i]);
