@@ -17,7 +17,7 @@
  */
 
 /* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
-#define LAYOUT 4u
+#define LAYOUT 5u
 /* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -369,6 +369,10 @@ const char *bp_adopt(struct bp_inspector *in, const struct bp_config *c, unsigne
 	const uint64_t shape = shape_of(in, c, worker), booted = boot();
 	const bool any = h->magic == BP_FLOW_MAGIC;
 	const char *why = NULL;
+
+	if (any && h->delayed_wills <= in->table.capacity)
+		in->counters->v[BP_C_WILL_DELAYED_RESTART] += h->delayed_wills;
+	h->delayed_wills = 0;
 
 	if (any && (h->shape != shape || h->groups != in->table.groups))
 		why = "the ports, the workers or the bounds of mqtt have changed";

@@ -67,6 +67,8 @@ enum bp_stream {
 /* The session, as its CONNECT has it. */
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
 #define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
+#define BP_SESSION_CLEAN 0x08        /* it begins a new session */
+#define BP_SESSION_NO_ID 0x10        /* its client identifier found no memory */
 #define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
 
 /* By bit of `suspicious`; mqtt_read.c. */
@@ -187,10 +189,11 @@ struct bp_flow_header {
 	uint64_t magic;
 	uint32_t groups;
 	uint32_t capacity;
-	uint64_t flows_offset; /* from the header */
-	uint64_t shape, boot;  /* whose flows these are: adopt.c */
-	uint32_t now;          /* ticks, about */
-	uint32_t pad[5];
+	uint64_t flows_offset;  /* from the header */
+	uint64_t shape, boot;   /* whose flows these are: adopt.c */
+	uint32_t now;           /* ticks, about */
+	uint32_t delayed_wills; /* that wait in the process: delayed.c */
+	uint32_t pad[4];
 };
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
 
@@ -222,6 +225,8 @@ struct bp_flow_table {
 	struct bp_flow_header *header;
 	struct bp_flow_group *group;
 	struct bp_flow *flow;
+	uint64_t *session; /* entries that other workers read: delayed.c */
+	uint32_t sessions; /* a power of two */
 	uint32_t groups;
 	uint32_t capacity;     /* proven flows */
 	uint32_t max_unproven; /* further ones */

@@ -23,6 +23,21 @@ static uint64_t flows_offset(uint32_t groups)
 	return (tags + 255) & ~(uint64_t)255;
 }
 
+static uint64_t flows_end(uint32_t groups)
+{
+	return flows_offset(groups) + (uint64_t)groups * BP_FLOW_WAYS * sizeof(struct bp_flow);
+}
+
+/* Sessions that are noted: at least two for each proven connection. */
+static uint32_t sessions_for(struct bp_flow_bounds bounds)
+{
+	uint32_t n = 16;
+
+	while (n < 2 * (uint64_t)bounds.proven)
+		n *= 2;
+	return n;
+}
+
 struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c)
 {
 	const struct bp_config_mqtt *m = &c->mqtt;
@@ -36,9 +51,7 @@ struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c)
 
 uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds)
 {
-	uint32_t groups = groups_for(bounds);
-
-	return flows_offset(groups) + (uint64_t)groups * BP_FLOW_WAYS * sizeof(struct bp_flow);
+	return flows_end(groups_for(bounds)) + sessions_for(bounds) * sizeof(uint64_t);
 }
 
 uint64_t bp_flow_table_size(const struct bp_config *c)
@@ -60,6 +73,8 @@ void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_
 	t->max_unproven = bounds.unproven;
 	t->group = (struct bp_flow_group *)(void *)(h + 1);
 	t->flow = (struct bp_flow *)(void *)((uint8_t *)memory + flows_offset(t->groups));
+	t->session = (uint64_t *)(void *)((uint8_t *)memory + flows_end(t->groups));
+	t->sessions = sessions_for(bounds);
 	t->key[0] = key[0] | 1;
 	t->key[1] = key[1] | 1;
 	bp_flow_age_init(t, idle_ns, opening_ns);
@@ -78,6 +93,7 @@ void bp_flow_table_clear(struct bp_flow_table *t)
 		memset(&t->flow[i], 0, sizeof(t->flow[i]));
 		t->flow[i].life = (uint16_t)(life + 1);
 	}
+	memset(t->session, 0, t->sessions * sizeof(*t->session));
 	h->groups = t->groups;
 	h->capacity = t->capacity;
 	h->flows_offset = flows_offset(t->groups);

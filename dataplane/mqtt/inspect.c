@@ -64,8 +64,12 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->layouts = bp_layouts_create();
 	in->four = calloc(1, sizeof(*in->four));
 	in->to = malloc(BP_TOPIC_MAX);
+	in->delayed = bp_delayed_create(bounds.proven);
+	in->table_stride = bytes;
+	in->worker = worker;
+	in->workers = shm->workers;
 	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->four == NULL ||
-		in->to == NULL) {
+		in->to == NULL || in->delayed == NULL) {
 		snprintf(err, err_size,
 			"no memory for an inspector, or mqtt.carry_total is too large: %llu bytes "
 			"a worker; lower it",
@@ -93,6 +97,7 @@ void bp_inspector_free(struct bp_inspector *in)
 	bp_layouts_free(in->layouts);
 	free(in->four);
 	free(in->to);
+	free(in->delayed);
 	free(in);
 }
 
@@ -237,6 +242,7 @@ void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
 void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
 {
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
+	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
 }
 

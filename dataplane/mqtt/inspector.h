@@ -51,6 +51,9 @@ struct bp_inspector {
 	struct bp_four *four; /* what late frames have in common */
 	/* colder */
 	struct bp_carry *carry;
+	struct bp_delayed *delayed;
+	uint64_t table_stride; /* from one worker's flow table to the next one's */
+	unsigned worker, workers;
 	struct bp_journal *journal;
 	uint64_t alarms_end; /* of those in the ring that are not committed; 0: there are none */
 	uint64_t carry_per_flow;
@@ -281,12 +284,17 @@ static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
 	return f->stream[dir] >= BP_STREAM_BOUNDARY && f->stream[dir] <= BP_STREAM_ENDED;
 }
 
+/* will.c: the broker accepted the connection. */
+void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f);
+
 /* Both ends speak MQTT at the position that is read. */
 static inline void bp_flow_prove(struct bp_inspector *in, struct bp_flow *f)
 {
-	if (!(f->proof & BP_FLOW_PROVEN))
-		bp_tally(in, BP_C_FLOW_PROVEN);
+	if (f->proof & BP_FLOW_PROVEN)
+		return;
+	bp_tally(in, BP_C_FLOW_PROVEN);
 	f->proof |= BP_FLOW_PROVEN;
+	bp_will_accepted(in, f);
 }
 
 static inline void bp_flow_mark(struct bp_flow *f, uint8_t mark)
@@ -356,6 +364,21 @@ void bp_will_end(struct bp_inspector *in, struct bp_flow *f);
 void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f);
 /* The flow is given up, without the end of the connection having been seen. */
 void bp_will_forget(struct bp_inspector *in, struct bp_flow *f);
+
+/* Evaluates the flow's will, which it keeps. */
+void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f);
+
+/* delayed.c: will messages with a will delay interval. `max`: that wait at one time. NULL: no
+ * memory. free() it. */
+struct bp_delayed *bp_delayed_create(uint32_t max);
+/* The broker accepted a connection of a client's session. Returns the time, for the following. */
+uint64_t bp_session_accepted(struct bp_inspector *in, const struct bp_flow *f);
+/* Takes the flow's will, which is due in so many seconds unless the client is back; `accepted`:
+ * when the broker accepted this connection. False, counted: it can't be kept. */
+bool bp_delayed_add(
+	struct bp_inspector *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted);
+/* Evaluates those that are due, `budget` at most. */
+void bp_delayed_expire(struct bp_inspector *in, uint64_t mono_ns, unsigned budget);
 
 /* alias.c: topic aliases of one direction. */
 enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };

@@ -103,11 +103,14 @@ void bp_mqtt_keep_client_id(
 	bp_flow_release(in, f, f->client_id);
 	f->client_id = 0;
 	f->client_id_len = 0;
+	f->session &= (uint8_t)~BP_SESSION_NO_ID;
 	if (n == 0)
 		return;
 	f->client_id = bp_flow_alloc(in, f, n);
-	if (f->client_id == 0)
+	if (f->client_id == 0) {
+		f->session |= BP_SESSION_NO_ID;
 		return;
+	}
 	f->client_id_len = n;
 	memcpy(bp_carry_data(in->carry, f->client_id), id, n);
 }
@@ -133,7 +136,8 @@ static void read_connect(struct bp_inspector *in, struct bp_flow *f, unsigned di
 	f->flags |= BP_FLOW_CONNECT;
 	f->suspicious = (uint16_t)view.odd;
 	f->session = (uint8_t)((c.auth_method ? BP_SESSION_AUTH : 0) |
-			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0));
+			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0) |
+			       (c.clean ? BP_SESSION_CLEAN : 0));
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max[BP_FROM_BROKER] = 1;
 	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
@@ -155,12 +159,12 @@ static void read_connack(
 		return;
 	}
 	f->flags |= BP_FLOW_CONNACK;
-	if (f->proof & BP_FLOW_HANDSHAKE)
-		bp_flow_prove(in, f);
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
 	f->has_alias_max[BP_TO_BROKER] = 1;
 	if (c.assigned_id != NULL)
 		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
+	if (f->proof & BP_FLOW_HANDSHAKE)
+		bp_flow_prove(in, f);
 }
 
 static enum bp_mqtt_error read_disconnect(struct bp_inspector *in, struct bp_flow *f, unsigned dir,

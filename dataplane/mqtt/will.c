@@ -9,13 +9,19 @@
  * reassembly memory, and evaluated like a PUBLISH of the client when the end is seen.
  */
 struct will {
-	uint32_t delay;
+	uint64_t accepted;              /* when the broker accepted the connection: delayed.c */
+	uint32_t delay, session_expiry; /* seconds */
 	uint16_t keep_alive;
 	uint16_t topic_len, payload_len;
 	uint8_t qos;
 	uint8_t retain;
 	uint8_t text[]; /* topic, payload */
 };
+
+static struct will *will_of(const struct bp_inspector *in, const struct bp_flow *f)
+{
+	return (struct will *)(void *)bp_carry_data(in->carry, f->will);
+}
 
 static void drop(struct bp_inspector *in, struct bp_flow *f)
 {
@@ -38,10 +44,9 @@ void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mq
 		return;
 	}
 	kept = (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	kept->accepted = 0;
 	kept->delay = w->delay;
-	/* by the standard a session that ends before the delay does not wait for it (3.1.3.2.2) */
-	if (!in->mosquitto && c->session_expiry < w->delay)
-		kept->delay = c->session_expiry;
+	kept->session_expiry = c->session_expiry;
 	kept->keep_alive = c->keep_alive;
 	kept->topic_len = w->topic_len;
 	kept->payload_len = w->payload_len;
@@ -60,6 +65,8 @@ void bp_will_disconnect(
 
 	if (!fault && d->reason != BP_MQTT_DISCONNECT_WITH_WILL)
 		bp_will_discard(in, f);
+	else if (!fault && f->will != 0 && d->session_expiry != 0)
+		will_of(in, f)->session_expiry = d->session_expiry;
 }
 
 void bp_will_discard(struct bp_inspector *in, struct bp_flow *f)
@@ -70,8 +77,17 @@ void bp_will_discard(struct bp_inspector *in, struct bp_flow *f)
 	drop(in, f);
 }
 
-static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct will *w)
+void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f)
 {
+	const uint64_t now = bp_session_accepted(in, f);
+
+	if (f->will != 0)
+		will_of(in, f)->accepted = now;
+}
+
+void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f)
+{
+	const struct will *w = will_of(in, f);
 	struct bp_mqtt_publish p = {
 		.topic = w->text,
 		.topic_len = w->topic_len,
@@ -85,6 +101,26 @@ static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct wi
 	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER], false);
 }
 
+/*
+ * How long the broker waits: no longer than the session lasts (MQTT 5.0, 3.1.3.2.2). One that ends
+ * with the connection does not wait, but in mosquitto, which waits for the whole delay then.
+ */
+static uint32_t seconds_to_wait(const struct bp_inspector *in, const struct will *w)
+{
+	if (w->session_expiry >= w->delay || (in->mosquitto && w->session_expiry == 0))
+		return w->delay;
+	return w->session_expiry;
+}
+
+/* False: it is dropped, and that is counted. */
+static bool delay(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds)
+{
+	if (!(f->session & BP_SESSION_NO_ID))
+		return bp_delayed_add(in, f, seconds, will_of(in, f)->accepted);
+	bp_tally(in, BP_C_WILL_NO_MEMORY);
+	return false;
+}
+
 /* Whether a DISCONNECT may have been among bytes that were not seen. */
 static bool end_is_unclear(const struct bp_flow *f)
 {
@@ -94,19 +130,19 @@ static bool end_is_unclear(const struct bp_flow *f)
 
 void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
 {
-	struct will *w;
+	uint32_t seconds;
 
 	if (f->will == 0)
 		return;
-	w = (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	seconds = seconds_to_wait(in, will_of(in, f));
 	if (!(f->proof & BP_FLOW_PROVEN))
 		bp_tally(in, BP_C_WILL_REFUSED);
 	else if (end_is_unclear(f))
 		bp_tally(in, BP_C_WILL_UNCLEAR);
-	else if (w->delay != 0)
-		bp_tally(in, BP_C_WILL_DELAYED);
-	else
-		evaluate(in, f, w);
+	else if (seconds == 0)
+		bp_will_evaluate(in, f);
+	else if (delay(in, f, seconds))
+		return;
 	drop(in, f);
 }
 

@@ -457,7 +457,13 @@
 		"will messages evaluated: the connection ended without DISCONNECT")                \
 	X(WILL_DISCARDED, MQTT, "wills_discarded", "will messages discarded by a DISCONNECT")      \
 	X(WILL_DELAYED, MQTT, "wills_delayed",                                                     \
-		"will messages not evaluated: with a will delay interval")                         \
+		"will messages that waited for their will delay interval")                         \
+	X(WILL_CANCELLED, MQTT, "wills_cancelled",                                                 \
+		"of these, not evaluated: the client was back in time")                            \
+	X(WILL_DELAYED_FULL, MQTT, "wills_delayed_full",                                           \
+		"will messages not evaluated: as many wait as there may be connections")           \
+	X(WILL_DELAYED_RESTART, MQTT, "wills_delayed_restart",                                     \
+		"will messages not evaluated: they waited when biplane was restarted")             \
 	X(WILL_REFUSED, MQTT, "wills_refused",                                                     \
 		"will messages not evaluated: the broker did not accept the connection")           \
 	X(WILL_UNCLEAR, MQTT, "wills_unclear",                                                     \

@@ -396,7 +396,8 @@ static void a_million_flows(void **state)
 	rig.config.mqtt.flows = N;
 	rig.config.mqtt.alarm_ring = 1024 * 1024;
 	rig_open(&rig);
-	assert_true(rig.shm.flows_len <= (uint64_t)N * 5 / 4 * (320 * 5 / 4 + 3ull) + 65536);
+	assert_true(rig.shm.flows_len <=
+		    (uint64_t)N * 5 / 4 * (320 * 5 / 4 + 3ull) + (uint64_t)N * 32 + 65536);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 0, 99, 2);
 	n[0] = peer_frame(&c, CLIENT, TH_SYN, 99, 0, NULL, 0, frame[0]);
