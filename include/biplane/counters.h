@@ -517,7 +517,7 @@
 	X(RULES_REFUSED, TROUBLE, "rules_refused",                                                 \
 		"generations of rules in the segment that were damaged and not taken")             \
 	X(SEGMENT_INVALID, TROUBLE, "segment_invalid",                                             \
-		"indexes and positions of the control plane's that were out of range")             \
+		"indexes, plans and layouts of the control plane's that were not valid")           \
 	X(SEGMENT_QUARANTINED, TROUBLE, "segment_quarantined",                                     \
 		"parts of the segment that were damaged, and set aside or mended")
 
