@@ -2,7 +2,7 @@
 /*
  * A hostile CSE over CoAP, which sees the requests: any answers to them, in any order, of any type
  * and code, with right and wrong message ids and tokens, repeated, late, and what is no CoAP at
- * all. Each request ends once, as what it may end as, and nothing is left.
+ * all. Each request ends once, and is answered by nothing without its token.
  *
  * The input is a list of steps. The lowest three bits of a step's first byte say which:
  *
@@ -33,7 +33,7 @@ static struct sockaddr_in at;
 static struct event_base *base;
 
 struct request {
-	bool asked, ended, seen;
+	bool asked, ended, answered, seen;
 	uint8_t head[12]; /* as it came: header and token */
 	struct sockaddr_in from;
 };
@@ -82,7 +82,8 @@ static void done(void *arg, const struct bp_cse_reply *r)
 	HOLDS(r->end <= BP_CSE_REFUSED);
 	HOLDS(r->payload != NULL || r->payload_len == 0);
 	q->ended = true;
-	if (r->end == BP_CSE_ANSWERED)
+	q->answered = r->end == BP_CSE_ANSWERED;
+	if (q->answered)
 		sum += (uint64_t)bp_m2m_outcome(&r->m2m, true);
 	for (uint32_t i = 0; i < r->payload_len; i++)
 		sum += r->payload[i];
@@ -139,6 +140,7 @@ static void say(int fd, const struct request *to, const void *p, size_t n)
 
 static void answer(struct input *in, uint8_t how, const struct request *q)
 {
+	const bool before = q->answered, right = (how & 0xc0) == 0x40;
 	uint8_t p[12 + 255];
 	size_t n = 12;
 
@@ -156,6 +158,8 @@ static void answer(struct input *in, uint8_t how, const struct request *q)
 	for (unsigned more = take(in); more > 0 && in->p < in->end; more--)
 		p[n++] = take(in);
 	say(how & 0x80 ? other : peer, q, p, n);
+	/* what has not its token, or comes from elsewhere, is no answer to it */
+	HOLDS(right || q->answered == before);
 }
 
 static void step(struct input *in, struct bp_cse_client *c, unsigned *waits)
