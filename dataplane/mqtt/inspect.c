@@ -246,6 +246,12 @@ void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
 	bp_alarms_commit(in); /* of wills */
 }
 
+void bp_inspector_end_delays(struct bp_inspector *in)
+{
+	bp_delayed_expire(in, UINT64_MAX, UINT32_MAX);
+	bp_alarms_commit(in);
+}
+
 uint32_t bp_inspector_flows(const struct bp_inspector *in)
 {
 	return in->table.count;

@@ -76,6 +76,7 @@ void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns);
 /* For tests: flows in the table, bytes carried, and the work of all segments so far (work.h). */
 uint32_t bp_inspector_flows(const struct bp_inspector *in);
 uint32_t bp_inspector_delayed(const struct bp_inspector *in); /* wills that wait */
+void bp_inspector_end_delays(struct bp_inspector *in);        /* all of them are due */
 uint64_t bp_inspector_work(const struct bp_inspector *in);
 uint64_t bp_inspector_carried(const struct bp_inspector *in);
 

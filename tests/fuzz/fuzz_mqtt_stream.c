@@ -4,7 +4,8 @@
  * of them is met. Two kinds of input, told by the first byte:
  *
  * - segments: records that say connection, direction, sequence number, flags and payload. Nothing
- *   may be carried when all flows are gone, and the counters must add up.
+ *   may be carried when all flows are gone, and the counters must add up. With and without
+ *   publications that wait for their acknowledgement.
  * - a stream: the same bytes in one piece and in the pieces that the input asks for. The alarms
  * must be the same.
  */
@@ -39,13 +40,13 @@ static const uint8_t *take_bytes(struct input *in, size_t want, size_t *n)
 	return p;
 }
 
-static struct rig tight, roomy;
+static struct rig tight, waiting, roomy; /* waiting: as tight, for acknowledgements */
 
 /* Building a set takes longer than most inputs do, so it is done only when it is another. */
 static void put_rules(struct rig *r, unsigned set)
 {
-	static unsigned in_force[2];
-	unsigned *now = &in_force[r == &roomy];
+	static unsigned in_force[3];
+	unsigned *now = &in_force[r == &roomy ? 2 : r == &waiting];
 	struct bp_rule_spec rules[4] = {rig_rule("a", "a/+", BP_COND_GT, 50),
 		rig_rule("b", "#", BP_COND_LT, 50), rig_rule("c", "+/b", BP_COND_NE, 7),
 		rig_rule("d", "plant/+/temperature", BP_COND_GT, 80)};
@@ -60,11 +61,12 @@ static void put_rules(struct rig *r, unsigned set)
 	rig_rules(r, rules + set, 3);
 }
 
-static void start(void)
+static void start_tight(struct rig *r, uint8_t evaluate)
 {
-	struct bp_config_mqtt *m = &tight.config.mqtt;
+	struct bp_config_mqtt *m = &r->config.mqtt;
 
-	rig_defaults(&tight);
+	rig_defaults(r);
+	m->evaluate = evaluate;
 	m->flows = FLOWS;
 	m->max_unproven = UNPROVEN;
 	m->carry_per_flow = 1024;
@@ -73,7 +75,13 @@ static void start(void)
 	m->resync_pushes = 2;
 	m->topic_states = 16;
 	m->alarm_ring = 4096;
-	rig_open(&tight);
+	rig_open(r);
+}
+
+static void start(void)
+{
+	start_tight(&tight, BP_EVALUATE_PUBLISHED);
+	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED);
 	rig_defaults(&roomy);
 	roomy.config.mqtt.alarm_ring = 4 * 1024 * 1024;
 	roomy.config.mqtt.carry_per_flow = 1024 * 1024;
@@ -219,10 +227,8 @@ static void control(struct rig *r, unsigned i, unsigned d, uint8_t what)
 	}
 }
 
-static void segments(struct input *in)
+static void segments(struct rig *r, struct input *in)
 {
-	struct rig *r = &tight;
-
 	open_connections();
 	while (in->p < in->end) {
 		uint8_t op = take(in), kind = op >> 3 & 7;
@@ -290,6 +296,8 @@ static void check(struct rig *r)
 	HOLDS(rig_count(r, BP_C_SEEK_PUSHED) <= rig_count(r, BP_C_SEEK_ENTERED));
 	HOLDS(rig_count(r, BP_C_SEEK_REFUTED) <= rig_count(r, BP_C_SEEK_PUSHED));
 	HOLDS(rig_count(r, BP_C_SEG_EMPTY) <= rig_count(r, BP_C_SEG_INSPECTED));
+	HOLDS(rig_count(r, BP_C_PUBLISH_REFUSED_LATE) <= rig_count(r, BP_C_PUBLISH_REFUSED));
+	HOLDS(rig_count(r, BP_C_WILL_CANCELLED) <= rig_count(r, BP_C_WILL_DELAYED));
 	/* a connection is given up at most once in each of its lives */
 	HOLDS(opaque_total(r) <= rig_count(r, BP_C_FLOW_OPENED) + rig_count(r, BP_C_FLOW_MIDWAY) +
 					 rig_count(r, BP_C_FLOW_REOPENED));
@@ -375,6 +383,7 @@ static void stream(struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, data + size};
+	struct rig *r;
 	uint8_t kind;
 
 	if (tight.in == NULL)
@@ -384,8 +393,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stream(&in);
 		return 0;
 	}
-	reset(&tight);
-	segments(&in);
-	check(&tight);
+	r = kind & 2 ? &waiting : &tight;
+	reset(r);
+	segments(r, &in);
+	check(r);
 	return 0;
 }

@@ -93,10 +93,7 @@ void rig_expire_all(struct rig *r)
 		bp_inspector_tick(r->in, r->mono_ns);
 		must(i <= r->config.mqtt.flows + 4096, "flows that do not expire");
 	}
-	if (bp_inspector_delayed(r->in) != 0)
-		rig_advance(r, ((uint64_t)UINT32_MAX + 1) * SECOND);
-	while (bp_inspector_delayed(r->in) != 0)
-		bp_inspector_tick(r->in, r->mono_ns);
+	bp_inspector_end_delays(r->in);
 }
 
 void rig_close(struct rig *r)
