@@ -283,7 +283,7 @@ static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned di
 
 	if (pubrec && refused)
 		sent = bp_qos2_end(in, f, !dir, id);
-	if (dir == BP_FROM_BROKER)
+	if (dir == BP_FROM_BROKER && in->judged[BP_TO_BROKER])
 		bp_ack_came(in, f, pubrec, id, refused, sent);
 }
 

@@ -261,6 +261,35 @@ static void not_a_refusal(void **state)
 	}
 }
 
+/* Where the rules see what brokers deliver, nothing waits, whoever refuses what. */
+static void other_direction(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.config.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
+	rig.config.mqtt.judge = BP_JUDGE_FROM_BROKER;
+	rig_open(&rig);
+	rig_rules(&rig,
+		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
+	connect_as(&c, 5);
+	for (uint16_t id = 1; id <= 3; id++) {
+		struct bytes b = {0};
+
+		rig_publish(&rig, &c, BROKER,
+			&(struct mq_publish){
+				.version = 5, .qos = 1, .id = id, .topic = TOPIC, .payload = "91"});
+		add_ack(&b, MQ_PUBACK, id, REFUSED);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		publish(&c, 5, 1, id, "92");
+		answer(&c, 1, id, REFUSED);
+	}
+	assert_string_equal(told(), "91 91 91");
+	assert_int_equal(rig_count(&rig, BP_C_PUBLISH_REFUSED), 0);
+	rig_close(&rig);
+}
+
 /* An identifier that is used again before it was acknowledged, with DUP or without: a broker takes
  * each, and so does a rule, in the order of the acknowledgements. */
 static void identifier_in_use(void **state)
@@ -464,6 +493,7 @@ int main(void)
 		cmocka_unit_test(state_is_left_alone),
 		cmocka_unit_test(kept_as_it_was),
 		cmocka_unit_test(not_a_refusal),
+		cmocka_unit_test(other_direction),
 		cmocka_unit_test(identifier_in_use),
 		cmocka_unit_test(never_answered),
 		cmocka_unit_test(ends_without_answer),
