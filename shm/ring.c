@@ -36,13 +36,19 @@ uint64_t bp_ring_capacity(uint64_t bytes)
 	return c;
 }
 
+/* Rounded: a head that something damaged must not make the writer write across the end, and the
+ * reader takes it for the same as the writer does. */
+static uint64_t head_of(const struct bp_ring_data *shared, memory_order order)
+{
+	return (atomic_load_explicit(&shared->head, order) + 7) & ~7ull;
+}
+
 void bp_ring_attach(struct bp_ring *r, struct bp_ring_data *shared, struct bp_ring_tail *reader,
 	uint64_t capacity)
 {
 	*r = (struct bp_ring){
 		.capacity = capacity, .shared = shared, .reader = reader, .data = shared->data};
-	/* rounded: a head that someone damaged must not make us write across the end */
-	r->head = (atomic_load_explicit(&shared->head, memory_order_relaxed) + 7) & ~7ull;
+	r->head = head_of(shared, memory_order_relaxed);
 	r->seen_tail = r->head - capacity; /* full, until the reader's was seen */
 }
 
@@ -136,7 +142,7 @@ static uint64_t record_extent(struct bp_ring *r, uint64_t cursor, uint64_t avail
 
 const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size)
 {
-	const uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
+	const uint64_t head = head_of(r->shared, memory_order_acquire);
 	uint64_t at = *cursor;
 	uint64_t extent;
 	uint32_t n;
@@ -165,7 +171,7 @@ void bp_ring_release(struct bp_ring *r, uint64_t cursor)
 
 void bp_ring_release_all(struct bp_ring *r)
 {
-	bp_ring_release(r, atomic_load_explicit(&r->shared->head, memory_order_acquire));
+	bp_ring_release(r, head_of(r->shared, memory_order_acquire));
 }
 
 uint64_t bp_ring_tail(const struct bp_ring *r)
@@ -176,7 +182,7 @@ uint64_t bp_ring_tail(const struct bp_ring *r)
 uint64_t bp_ring_used(const struct bp_ring *r)
 {
 	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);
-	const uint64_t used = atomic_load_explicit(&r->shared->head, memory_order_acquire) - tail;
+	const uint64_t used = head_of(r->shared, memory_order_acquire) - tail;
 
 	return used <= r->capacity ? used : r->capacity;
 }
