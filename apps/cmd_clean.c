@@ -148,9 +148,10 @@ const struct bp_cli_command bp_cmd_clean = {
 	.name = "clean",
 	.summary = "remove what a stopped instance keeps in memory",
 	.synopsis = "-c FILE",
-	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock "
-		"and\n"
-		"DPDK's files. The segment outlives a stop so that the next start finds sessions,\n"
+	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock, "
+		"its\n"
+		"damaged files that were quarantined, and DPDK's files. The segment outlives a "
+		"stop so that the next start finds sessions,\n"
 		"alarm states and tables in it; without it, a start begins anew. What lies on "
 		"disk\n"
 		"(spool, store) stays. Refuses while a part of the instance runs.",

@@ -92,6 +92,50 @@ static void greet_dataplane(struct bp_plane *cp)
 	bp_rules_tell_again(cp->reload.rules);
 }
 
+/* For `biplane show` and the other plane. */
+static void announce(struct bp_plane *cp)
+{
+	struct bp_shm_control *c = cp->shm.control;
+
+	atomic_store_explicit(&c->cp_started_ns, cp->started_ns, memory_order_relaxed);
+	atomic_store_explicit(&c->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(&c->cp_pid, (uint64_t)getpid(), memory_order_release);
+}
+
+static bool restored(struct bp_plane *cp, unsigned part)
+{
+	if (!bp_segment_restore(cp->shm.segment, part))
+		return false;
+	atomic_fetch_add_explicit(
+		&cp->shm.control->cp_segment_quarantined, 1, memory_order_relaxed);
+	bp_log_limited(&cp->log_restored, BP_LOG_WARNING,
+		"the header of segment %s was overwritten, and is restored",
+		bp_segment_part_path(cp->shm.segment, part));
+	return true;
+}
+
+/*
+ * Another process, a defect or an operator may overwrite the files. The header is written again
+ * from the copy that was checked. Contents that are not this plane's own any more are beyond that:
+ * the part is made anew, by the control plane that is started next. False: that is to be.
+ */
+static bool segment_sound(struct bp_plane *cp)
+{
+	const struct bp_shm_control *c = cp->shm.control;
+	const uint64_t active = atomic_load_explicit(&c->rules_active, memory_order_relaxed);
+	const bool again = restored(cp, BP_SEG_CONTROL);
+
+	if (!bp_dataplane_alive(cp->shm.global))
+		restored(cp, BP_SEG_SHARED);
+	if (memcmp(c->hash_key, cp->hash_key, sizeof(cp->hash_key)) != 0 ||
+		bp_shm_rules(&cp->shm, active)->generation != active >> 1 ||
+		(again && bp_shm_unsound(&cp->shm, BP_SEG_CONTROL) != NULL))
+		return false;
+	if (again)
+		announce(cp);
+	return true;
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_plane *cp = arg;
@@ -104,6 +148,14 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		bp_log(BP_LOG_WARNING,
 			"segment %s was replaced by another; ending, to be started again on that",
 			bp_segment_path(cp->shm.segment));
+		stop(cp, 1);
+	}
+	if (!cp->stopping && !segment_sound(cp)) {
+		bp_log(BP_LOG_ERROR,
+			"the contents of segment %s were overwritten; ending, to be started again "
+			"on a new one",
+			bp_segment_part_path(cp->shm.segment, BP_SEG_CONTROL));
+		bp_segment_condemn(cp->shm.segment, BP_SEG_CONTROL);
 		stop(cp, 1);
 	}
 	if (!cp->stopping)
@@ -158,10 +210,9 @@ static int open_segment(struct bp_plane *cp)
 			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
 	/* what one that was killed said of the tables is not this one's word */
 	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
-	atomic_store_explicit(&cp->shm.control->cp_started_ns, bp_unix_ns(), memory_order_relaxed);
-	atomic_store_explicit(
-		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
-	atomic_store_explicit(&cp->shm.control->cp_pid, (uint64_t)getpid(), memory_order_release);
+	memcpy(cp->hash_key, cp->shm.control->hash_key, sizeof(cp->hash_key));
+	cp->started_ns = bp_unix_ns();
+	announce(cp);
 	return 0;
 }
 

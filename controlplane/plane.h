@@ -36,7 +36,9 @@ struct bp_plane {
 	struct event *signals[3], *second;
 	struct bp_cp_life life;
 	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
-	uint64_t dataplane_started_ns;          /* of the data plane that rules were told to */
+	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
+	struct bp_log_limit log_restored;
+	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
 	bool stopping;
 	bool first_start; /* no control plane ran beside this data plane before */
 	int status;

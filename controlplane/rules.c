@@ -275,6 +275,22 @@ void bp_rules_free(struct bp_rules *r)
 	free(r);
 }
 
+/* Of the next set: none that a worker of a running data plane may know, whose rules outlive a part
+ * of the control plane's that was made anew. */
+static uint64_t next_generation(const struct bp_rules *r, const struct bp_ruleset *old)
+{
+	uint64_t last = old->generation;
+
+	for (unsigned w = 0; w < r->shm->workers && bp_dataplane_alive(r->shm->global); w++) {
+		const uint64_t seen =
+			atomic_load_explicit(&r->shm->global->rules_seen[w], memory_order_relaxed);
+
+		if (seen != UINT64_MAX && seen >> 1 > last)
+			last = seen >> 1;
+	}
+	return last + 1;
+}
+
 static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	const struct bp_ruleset *old, char *err, size_t err_size)
 {
@@ -288,7 +304,7 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	}
 	memset(r->image, 0, size);
 	rc = bp_ruleset_build(r->image, r->shm->rules_bank_size, mqtt->rules, mqtt->n_rules,
-		r->shm->max_rules, &mqtt->clone, old, old->generation + 1, bp_unix_ns(), err,
+		r->shm->max_rules, &mqtt->clone, old, next_generation(r, old), bp_unix_ns(), err,
 		err_size);
 	if (rc == 0)
 		return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/dataplane.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +32,15 @@
 #include "dataplane/workers.h"
 #include "service/journal.h"
 #include "service/notify.h"
+#include "service/pace.h"
 
 #define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
 #define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
 #define TAKE_NS 50000000L    /* between two looks at the rules, where there are none of these */
 #define WAKE_SIGNAL SIGUSR1  /* of a worker that sees new rules */
 #define NS_PER_SECOND 1000000000ull
+/* On average so often it is said that the segment was overwritten. */
+#define RESTORED_LOG_NS 60000000000ull
 
 /* All of a running data plane; one a process. */
 struct dataplane {
@@ -57,6 +61,11 @@ struct dataplane {
 	struct bp_life life;
 	unsigned stats_period;
 	bool eal_started;
+	/* of the segment: parts that were damaged when it was opened, and what is written again
+	 * when something has overwritten it */
+	unsigned quarantined;
+	uint64_t hash_key[2], started_ns;
+	struct bp_pace pace; /* of what is said about that */
 };
 
 static uint64_t unix_ns(void)
@@ -80,31 +89,91 @@ static double mono_seconds(void)
 	return (double)mono_ns() / 1e9;
 }
 
-/* The data plane makes the segment when it isn't there, or isn't what this configuration needs. */
-static int open_segment(struct dataplane *d, char *err, size_t err_size)
+static void warn(const char *text)
+{
+	fprintf(stderr, "warning: %s\n", text);
+}
+
+/* What became of the files that were there. */
+static void report_segment(const struct bp_segment *s)
+{
+	char text[2 * PATH_MAX + 1024];
+
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
+		if (bp_shm_change_text(s, p, text, sizeof(text)))
+			warn(text);
+}
+
+/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
+ * many; the control plane looks after its own. */
+static unsigned condemn_unsound(struct bp_shm *shm)
+{
+	static const unsigned parts[] = {BP_SEG_DATA, BP_SEG_SHARED};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *why = bp_shm_unsound(shm, parts[i]);
+		char text[PATH_MAX + 128];
+
+		if (!why)
+			continue;
+		snprintf(text, sizeof(text), "segment %s: %s",
+			bp_segment_part_path(shm->segment, parts[i]), why);
+		warn(text);
+		bp_segment_condemn(shm->segment, parts[i]);
+		n++;
+	}
+	return n;
+}
+
+/* Opens and maps it. Returns 0; 1 when it is to be opened again; -1 with a sentence. */
+static int try_segment(struct dataplane *d, const struct bp_seg_spec *specs, unsigned n, char *err,
+	size_t err_size)
 {
 	const struct bp_config *c = d->config;
-	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
-	struct bp_segment *s;
+	struct bp_segment *s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
+		BP_SEG_OWNER | BP_SEG_READ_CONTROL | BP_SEG_HOLD, err, err_size);
+	int rc = -1;
 
-	s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
-		BP_SEG_OWNER | BP_SEG_READ_CONTROL, err, err_size);
 	if (!s)
 		return -1;
+	d->quarantined += bp_segment_quarantined(s);
+	report_segment(s);
 	if (c->hugepages == BP_HUGEPAGES_REQUIRE && !bp_segment_huge(s))
 		snprintf(err, err_size,
 			"hugepages are required (runtime.hugepages), but the segment found not "
 			"enough of them; raise vm.nr_hugepages, and mount hugetlbfs where it is "
 			"not");
 	else if (bp_shm_map(&d->shm, s, err, err_size) == 0)
+		rc = condemn_unsound(&d->shm) == 0 ? 0 : 1;
+	if (rc == 0)
 		return 0;
 	if (!bp_segment_huge(s) && c->hugepages == BP_HUGEPAGES_REQUIRE)
 		bp_segment_unlink(c->name, huge, c->runtime_dir);
 	bp_segment_close(s);
 	d->shm.segment = NULL;
-	return -1;
+	return rc;
+}
+
+/* The data plane makes the segment when it isn't there, or isn't what this configuration needs, and
+ * makes anew what is damaged: whatever is in the files, it starts. */
+static int open_segment(struct dataplane *d, char *err, size_t err_size)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(d->config, bp_flow_table_size(d->config), specs);
+	int rc = try_segment(d, specs, n, err, err_size);
+
+	if (rc == 1)
+		rc = try_segment(d, specs, n, err, err_size);
+	if (rc == 1)
+		snprintf(err, err_size, "the segment is damaged as soon as it is made");
+	if (rc != 0)
+		return -1;
+	memcpy(d->shm.global->control_key, d->shm.control->hash_key,
+		sizeof(d->shm.global->control_key));
+	memcpy(d->hash_key, d->shm.global->hash_key, sizeof(d->hash_key));
+	return 0;
 }
 
 /* Counters tell of this run: a data plane that was killed had frames in hand that no sum knows. */
@@ -145,6 +214,11 @@ static void reset_segment(struct bp_shm *shm)
 		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 			atomic_store(&t->readers->seen[w], UINT64_MAX);
 	}
+}
+
+static void count_main(struct dataplane *d, enum bp_counter c, uint64_t n)
+{
+	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[c] += n;
 }
 
 static int choose_ports(struct dataplane *d, char *err, size_t err_size)
@@ -279,6 +353,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 		return -1;
 	d->eal_started = true;
 	reset_segment(&d->shm);
+	count_main(d, BP_C_SEGMENT_QUARANTINED, d->quarantined);
 	bp_link_reset();
 	bp_clock_init(&d->clock);
 	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
@@ -342,9 +417,41 @@ static void announce(struct dataplane *d)
 	bp_publish_ports(&d->shm, d->config, d->ports, &d->plan);
 	atomic_store(&g->dp_workers, d->workers.n);
 	atomic_store(&g->dp_ports, d->config->n_ports);
-	atomic_store(&g->dp_started_ns, unix_ns());
+	atomic_store(&g->dp_started_ns, d->started_ns);
 	atomic_store(&g->dp_heartbeat_ns, unix_ns());
 	atomic_store(&g->dp_pid, (uint64_t)getpid());
+}
+
+/*
+ * Another process, a defect or an operator may overwrite the files. This plane goes by copies that
+ * it has checked, and writes again what others need to find its tables.
+ */
+static void restore_segment(struct dataplane *d)
+{
+	static const unsigned parts[] = {BP_SEG_DATA, BP_SEG_SHARED};
+	struct bp_shm_global *g = d->shm.global;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char text[PATH_MAX + 160];
+
+		if (!bp_segment_restore(d->shm.segment, parts[i]))
+			continue;
+		count_main(d, BP_C_SEGMENT_QUARANTINED, 1);
+		if (!bp_pace_may(&d->pace, true, mono_ns()))
+			continue;
+		bp_pace_take(&d->pace, mono_ns());
+		snprintf(text, sizeof(text),
+			"the header of segment %s was overwritten, and is restored; what else in "
+			"it was overwritten can't be told, until the data plane is restarted",
+			bp_segment_part_path(d->shm.segment, parts[i]));
+		warn(text);
+	}
+	if (atomic_load(&g->dp_pid) == (uint64_t)getpid() &&
+		memcmp(g->hash_key, d->hash_key, sizeof(d->hash_key)) == 0)
+		return;
+	memcpy(g->hash_key, d->hash_key, sizeof(d->hash_key));
+	memcpy(g->control_key, d->shm.fib.hash_key, sizeof(g->control_key));
+	announce(d);
 }
 
 /* New rules of the control plane's. */
@@ -352,7 +459,7 @@ static void take_rules(struct dataplane *d)
 {
 	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
 		return;
-	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[BP_C_RULES_REFUSED]++;
+	count_main(d, BP_C_RULES_REFUSED, 1);
 	fprintf(stderr,
 		"biplane dataplane: the rules in the segment are damaged and were refused; the "
 		"rules before them stay in force; restart the control plane\n");
@@ -380,6 +487,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 		if (passed < PERIOD_NS)
 			continue;
 		passed = 0;
+		restore_segment(d);
 		publish(d);
 		bp_port_claims_serve();
 		watch(d);
@@ -400,6 +508,8 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	struct bp_totals totals;
 
 	show_startup(d);
+	d->started_ns = unix_ns();
+	bp_pace_init(&d->pace, RESTORED_LOG_NS, mono_ns());
 	announce(d);
 	publish(d);
 	follow(d);

@@ -133,6 +133,13 @@ void bp_rule_banks_wake(struct bp_rule_banks *b, uint64_t mono_ns)
 		pthread_kill(b->main, b->wake_signal);
 }
 
+/* The control plane's part is new, and rules come; those that the workers have are in force until
+ * then. */
+static bool is_between(const struct bp_rule_banks *b, uint64_t active)
+{
+	return active >> 1 == 0 && b->copies != 0;
+}
+
 static enum bp_rule_banks_news take(struct bp_rule_banks *b, uint64_t active)
 {
 	const uint64_t before = atomic_load_explicit(&b->active, memory_order_relaxed);
@@ -160,7 +167,9 @@ enum bp_rule_banks_news bp_rule_banks_poll(struct bp_rule_banks *b)
 
 	if (!settled(b))
 		return news;
-	if (active != b->looked)
+	if (is_between(b, active))
+		b->looked = active;
+	else if (active != b->looked)
 		news = take(b, active);
 	if (news != BP_RULE_BANKS_TAKEN || settled(b))
 		announce(b);

@@ -16,7 +16,7 @@
 #include "shm/transform_shape.h"
 #include "shm/transform_writer.h"
 
-#define LAYOUT 5u /* of every element; raise it when a field changes its place or meaning */
+#define LAYOUT 6u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u
 #define ALARM_RING_MIN 4096u
 
@@ -245,6 +245,11 @@ static void key_fill(const struct bp_shm *m, uint64_t key[2])
 	key[1] = bp_mix64((uint64_t)now.tv_sec ^ key[0]);
 }
 
+static bool key_sound(const uint64_t key[2])
+{
+	return (key[0] | key[1]) != 0;
+}
+
 /* Ids must go on increasing when the segment, and with it the last id, was lost. */
 static uint64_t first_alarm_id(const struct bp_shm *m)
 {
@@ -273,7 +278,10 @@ static void init_control(void *arg)
 {
 	struct bp_shm *m = arg;
 
-	key_fill(m, m->control->hash_key);
+	/* a data plane that runs goes on with the key that it knows */
+	memcpy(m->control->hash_key, m->global->control_key, sizeof(m->control->hash_key));
+	if (!key_sound(m->control->hash_key))
+		key_fill(m, m->control->hash_key);
 	for (unsigned w = 0; w < m->workers; w++)
 		bp_ring_release_all(bp_shm_ring(m, w));
 	for (unsigned w = 0; w < m->phd.workers; w++)
@@ -336,18 +344,49 @@ static bool transform_sound(const struct bp_transform_tables *t)
 	return valid;
 }
 
-/* What others wrote, before anything relies on it. */
-static int contents_check(const struct bp_shm *m, char *err, size_t err_size)
+/* Ids only grow, from the time of the first: half of the numbers are out of reach. */
+static bool alarm_id_sound(uint64_t id)
 {
-	const char *path = bp_segment_path(m->segment);
+	return id != 0 && id <= INT64_MAX;
+}
 
-	if (!rules_sound(m) || !transform_sound(&m->transform)) {
-		snprintf(err, err_size,
-			"the rules in segment %s are damaged; stop biplane and remove the file",
-			path);
-		return -1;
-	}
-	return 0;
+const char *bp_shm_unsound(const struct bp_shm *m, unsigned part)
+{
+	if (part == BP_SEG_DATA)
+		return key_sound(m->global->hash_key) ? NULL : "its hash key is zero";
+	if (part == BP_SEG_SHARED)
+		return alarm_id_sound(atomic_load(&m->shared->next_alarm_id))
+			       ? NULL
+			       : "the next alarm's number can't be";
+	if (!key_sound(m->control->hash_key))
+		return "its hash key is zero";
+	if (!rules_sound(m))
+		return "its rules are damaged";
+	return transform_sound(&m->transform) ? NULL : "its coordinate transformation is damaged";
+}
+
+/* What ends with a part; the rest of it comes from the configuration, the kernel and the store. */
+static const char *const lost_with[BP_SEG_PARTS] = {
+	[BP_SEG_DATA] = "connections, alarm states, alarms that were not read yet, and counters",
+	[BP_SEG_CONTROL] = "alarms that were not read yet, matrices that were set at run time, "
+			   "and the log of alarms",
+	[BP_SEG_SHARED] = "neighbors, sessions of health devices that are not in the store, and "
+			  "the number of restarts",
+};
+
+bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, size_t size)
+{
+	const char *why, *aside;
+	const enum bp_seg_change change = bp_segment_change(s, part, &why, &aside);
+
+	if (change == BP_SEG_REPLACED)
+		snprintf(out, size, "%s; it is replaced by a new one without: %s", why,
+			lost_with[part]);
+	else if (change == BP_SEG_QUARANTINED)
+		snprintf(out, size, "%s; %s%s, and a new one is made without: %s", why,
+			aside[0] ? "it is kept as " : "there was no room to keep it", aside,
+			lost_with[part]);
+	return change == BP_SEG_REPLACED || change == BP_SEG_QUARANTINED;
 }
 
 /* The views of the alarms' rings, and behind them memory for those of events. */
@@ -422,5 +461,5 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		return -1;
 	memcpy(m->fib.hash_key, m->control->hash_key, sizeof(m->fib.hash_key));
 	memcpy(m->phd.hash_key, m->control->hash_key, sizeof(m->phd.hash_key));
-	return contents_check(m, err, err_size);
+	return 0;
 }

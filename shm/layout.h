@@ -59,6 +59,9 @@ struct bp_shm_global {
 	_Atomic uint32_t dp_workers, dp_ports;
 	/* Whoever creates it: key of the hashes of the data plane's tables */
 	uint64_t hash_key[2];
+	/* DP: the control plane's key as the data plane uses it, for a part of the control plane's
+	 * that is made anew beside it; zero: none */
+	uint64_t control_key[2];
 	/* DP worker w: the last value of rules_active with which it began a graph walk. A worker
 	 * that is not running holds UINT64_MAX. CP waits for all before it writes the other bank.
 	 */
@@ -86,6 +89,9 @@ struct bp_shm_control {
 	uint64_t hash_key[2];
 	/* The bank of `rules` that is in force: generation << 1 | bank. CP stores with release. */
 	_Atomic uint64_t rules_active;
+	/* Parts that the control plane found damaged, and set aside or restored; part of the
+	 * counter segment_quarantined. */
+	_Atomic uint64_t cp_segment_quarantined;
 };
 
 struct bp_shm_shared {
@@ -193,10 +199,17 @@ struct bp_shm {
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are
- * initialised here, by whoever comes first; the others wait for it. Of an older segment, what
- * others wrote and readers trust (rings, the rules in force) is checked.
+ * initialised here, by whoever comes first; the others wait for it.
  */
 int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size);
+
+/* Why the contents of a part can't be what its writer wrote, or NULL: for the writer, before it
+ * goes on with them. Whoever only reads a part bounds what it takes from it. */
+const char *bp_shm_unsound(const struct bp_shm *m, unsigned part);
+
+/* What opening the segment did to a part that was there, what is lost by it, and where a damaged
+ * file is kept. False: nothing. */
+bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, size_t size);
 
 /* The rows of counters behind the workers'. */
 enum { BP_COUNTER_ROW_EXCEPTION, BP_COUNTER_ROW_MAIN, BP_COUNTER_ROWS_BESIDE };
@@ -214,6 +227,9 @@ static inline uint64_t bp_shm_counter(const struct bp_shm *m, enum bp_counter c)
 
 	for (uint32_t row = 0; row < rows; row++)
 		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
+	if (c == BP_C_SEGMENT_QUARANTINED)
+		sum += atomic_load_explicit(
+			&m->control->cp_segment_quarantined, memory_order_relaxed);
 	return sum;
 }
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)

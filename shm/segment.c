@@ -10,258 +10,64 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shm/segment_damage.h"
 #include "shm/segment_file.h"
+#include "shm/segment_part.h"
 
-#define TABLE_ALIGN 128u /* no element asks for more */
-#define SEGMENT_MAX (1ull << 46)
 #define HUGE_PAGE (2ull << 20)
-
-/* At each file's start. Fixed once the file has its name, but for `initialised`. */
-struct header {
-	uint64_t magic;
-	uint32_t abi;
-	uint32_t n_tables;
-	uint64_t size; /* bytes from the start to the end of the last table */
-	_Atomic uint32_t initialised;
-	uint32_t part; /* BP_SEG_DATA ... */
-	uint32_t pad[8];
-	struct bp_seg_table table[BP_SEG_TABLES_MAX];
-};
-_Static_assert(sizeof(struct header) == 64 + 64 * BP_SEG_TABLES_MAX, "header has holes");
-
-struct part {
-	struct header *base; /* NULL: there is no such part */
-	uint64_t mapped;     /* bytes */
-	bool fresh, huge;
-	bool writable; /* may this process write it; a fresh one it may until it is initialised */
-	char path[PATH_MAX];
-	/* a copy that was checked: what others do to the file's can't mislead us */
-	struct header header;
-};
-
-/* In front of memory that belongs to a mapping. */
-struct private
-{
-	struct private *next;
-}
-__attribute__((aligned(64)));
-
-struct bp_segment {
-	struct part part[BP_SEG_PARTS];
-	char lock[PATH_MAX];
-	struct private *memory;
-};
-
-/* Where the table behind one that ends there begins. */
-static uint64_t table_end(uint64_t end)
-{
-	return (end + TABLE_ALIGN - 1) & ~(uint64_t)(TABLE_ALIGN - 1);
-}
-
-/* Appends a table that ends at *end then. Returns 0, or -1 with a sentence. */
-static int table_add(
-	struct header *h, const struct bp_seg_spec *spec, uint64_t *end, char *err, size_t err_size)
-{
-	struct bp_seg_table *t = &h->table[h->n_tables];
-	uint64_t bytes;
-
-	memcpy(t->name, spec->name, strlen(spec->name));
-	t->offset = *end;
-	t->element_size = spec->element_size;
-	t->capacity = spec->capacity;
-	t->version = spec->version;
-	if (t->element_size == 0 || t->capacity == 0 ||
-		__builtin_mul_overflow(t->element_size, t->capacity, &bytes) ||
-		bytes > SEGMENT_MAX - *end) {
-		snprintf(err, err_size,
-			"table %s of %llu elements of %llu bytes is empty or too large", t->name,
-			(unsigned long long)t->capacity, (unsigned long long)t->element_size);
-		return -1;
-	}
-	*end = table_end(*end + bytes);
-	h->n_tables++;
-	return 0;
-}
-
-static int spec_check(const struct bp_seg_spec *specs, unsigned i, char *err, size_t err_size)
-{
-	const size_t len = strlen(specs[i].name);
-
-	if (len == 0 || len >= BP_SEG_TABLE_NAME) {
-		snprintf(err, err_size, "table name \"%s\" must have 1 to %u bytes", specs[i].name,
-			BP_SEG_TABLE_NAME - 1);
-		return -1;
-	}
-	for (unsigned k = 0; k < i; k++) {
-		if (strcmp(specs[k].name, specs[i].name) == 0) {
-			snprintf(err, err_size, "table %s is asked for twice", specs[i].name);
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* The headers of the parts for `specs`: the same specs give the same offsets. A part without tables
- * has size 0. Returns 0, or -1 with a sentence. */
-static int headers_fill(struct header h[BP_SEG_PARTS], const struct bp_seg_spec *specs, unsigned n,
-	char *err, size_t err_size)
-{
-	uint64_t end[BP_SEG_PARTS];
-
-	if (n > BP_SEG_TABLES_MAX) {
-		snprintf(err, err_size, "%u tables asked for, a segment takes %u", n,
-			BP_SEG_TABLES_MAX);
-		return -1;
-	}
-	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
-		memset(&h[p], 0, sizeof(h[p]));
-		h[p].magic = BP_SEG_MAGIC;
-		h[p].abi = BP_SEG_ABI;
-		h[p].part = p;
-		end[p] = table_end(sizeof(h[p]));
-	}
-	for (unsigned i = 0; i < n; i++) {
-		const unsigned p = specs[i].part;
-
-		if (spec_check(specs, i, err, err_size) != 0 ||
-			table_add(&h[p], &specs[i], &end[p], err, err_size) != 0)
-			return -1;
-	}
-	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
-		h[p].size = h[p].n_tables != 0 ? end[p] : 0;
-	return 0;
-}
-
-/* Whether every table lies in the segment, one behind the other. */
-static bool directory_valid(const struct header *h)
-{
-	uint64_t end = sizeof(*h);
-
-	for (unsigned i = 0; i < h->n_tables; i++) {
-		const struct bp_seg_table *t = &h->table[i];
-		uint64_t bytes;
-
-		if (t->name[0] == '\0' || !memchr(t->name, '\0', sizeof(t->name)))
-			return false;
-		if (t->offset < end || t->offset % TABLE_ALIGN || t->offset > h->size)
-			return false;
-		if (t->element_size == 0 || t->capacity == 0 ||
-			__builtin_mul_overflow(t->element_size, t->capacity, &bytes) ||
-			bytes > h->size - t->offset)
-			return false;
-		end = t->offset + bytes;
-	}
-	return true;
-}
-
-/* Reads the file's header and checks all of it. Returns 0, or -1 with a sentence. */
-static int header_read(struct header *h, const struct bp_seg_file *f, unsigned part,
-	const char *path, char *err, size_t err_size)
-{
-	ssize_t n;
-
-	do
-		n = pread(f->fd, h, sizeof(*h), 0);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(*h))
-		snprintf(err, err_size,
-			"segment %s is cut short: %zd bytes, its header alone has %zu", path,
-			n < 0 ? 0 : n, sizeof(*h));
-	else if (h->magic != BP_SEG_MAGIC)
-		snprintf(err, err_size, "%s is not a segment of biplane: wrong magic number", path);
-	else if (h->abi != BP_SEG_ABI)
-		snprintf(err, err_size,
-			"segment %s has ABI version %u, this program needs %u: two versions of "
-			"biplane meet",
-			path, h->abi, BP_SEG_ABI);
-	else if (h->size < sizeof(*h) || h->size > f->size)
-		snprintf(err, err_size, "segment %s is cut short: %llu bytes, its header says %llu",
-			path, (unsigned long long)f->size, (unsigned long long)h->size);
-	else if (h->part != part || h->n_tables > BP_SEG_TABLES_MAX || !directory_valid(h))
-		snprintf(err, err_size, "segment %s has a damaged table directory", path);
-	else
-		return 0;
-	return -1;
-}
-
-/* Returns 0 when the tables are those that `want` has, or -1 with a sentence that names the first
- * that is not. */
-static int tables_compare(const struct header *have, const struct header *want, const char *path,
-	char *err, size_t err_size)
-{
-	for (unsigned i = 0; i < want->n_tables; i++) {
-		const struct bp_seg_table *a = &have->table[i], *b = &want->table[i];
-
-		if (i >= have->n_tables || strcmp(a->name, b->name) != 0) {
-			snprintf(err, err_size, "segment %s has no table %s at place %u", path,
-				b->name, i);
-			return -1;
-		}
-		if (a->element_size != b->element_size || a->capacity != b->capacity ||
-			a->version != b->version || a->offset != b->offset) {
-			snprintf(err, err_size,
-				"table %s of segment %s has %llu elements of %llu bytes (layout "
-				"%llx), "
-				"this configuration and program need %llu of %llu (layout %llx)",
-				b->name, path, (unsigned long long)a->capacity,
-				(unsigned long long)a->element_size, (unsigned long long)a->version,
-				(unsigned long long)b->capacity,
-				(unsigned long long)b->element_size,
-				(unsigned long long)b->version);
-			return -1;
-		}
-	}
-	if (have->n_tables != want->n_tables) {
-		snprintf(err, err_size, "segment %s has %u tables, this program needs %u", path,
-			have->n_tables, want->n_tables);
-		return -1;
-	}
-	return 0;
-}
 
 static struct bp_segment *segment_new(char *err, size_t err_size)
 {
 	struct bp_segment *s = calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s) {
 		snprintf(err, err_size, "no memory for a segment's description");
+		return NULL;
+	}
+	s->hold = -1;
 	return s;
 }
 
-/* Opens one file. Returns 1 with *out, 0 when there is none, -1 with a sentence (*bad: the file can
- * be read but is not what it must be, so its owner may replace it). want NULL: any tables. */
-static int open_existing(struct part *out, unsigned part, const char *path,
-	const struct header *want, bool writable, bool *bad, char *err, size_t err_size)
+static int part_map(struct part *out, const struct bp_seg_file *f, const char *path, bool writable,
+	bool populate, char *err, size_t err_size)
 {
-	struct bp_seg_file f;
-	void *base;
-	int rc = bp_seg_file_open(&f, path, writable, err, err_size);
+	const uint64_t size = bp_seg_file_round(f->fd, out->header.size);
+	void *base = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0),
+		MAP_SHARED | (populate ? MAP_POPULATE : 0), f->fd, 0);
 
-	*bad = false;
-	if (rc <= 0)
-		return rc;
-	if (header_read(&out->header, &f, part, path, err, err_size) != 0 ||
-		(want && tables_compare(&out->header, want, path, err, err_size) != 0)) {
-		*bad = true;
-		goto fail;
-	}
-	out->mapped = bp_seg_file_round(f.fd, out->header.size);
-	base = mmap(NULL, out->mapped, PROT_READ | (writable ? PROT_WRITE : 0),
-		MAP_SHARED | (want ? MAP_POPULATE : 0), f.fd, 0);
 	if (base == MAP_FAILED) {
 		snprintf(err, err_size, "can't map %llu bytes of segment %s: %s",
-			(unsigned long long)out->mapped, path, strerror(errno));
-		goto fail;
+			(unsigned long long)size, path, strerror(errno));
+		return -1;
 	}
-	close(f.fd);
 	out->base = base;
-	out->huge = f.huge;
+	out->mapped = size;
+	out->huge = f->huge;
 	out->writable = writable;
 	snprintf(out->path, sizeof(out->path), "%s", path);
-	return 1;
-fail:
+	return 0;
+}
+
+/* Opens one file. Returns 1, 0 when there is none, -1 with a sentence and in *verdict what it is.
+ * want NULL: any tables. */
+static int open_existing(struct part *out, unsigned part, const char *path,
+	const struct header *want, bool writable, enum bp_seg_verdict *verdict, char *err,
+	size_t err_size)
+{
+	struct bp_seg_file f;
+	int rc = bp_seg_file_open(&f, path, writable, err, err_size);
+
+	*verdict = BP_SEG_FOREIGN;
+	if (rc <= 0)
+		return rc;
+	*verdict = bp_seg_header_read(&out->header, &f, part, path, err, err_size);
+	if (*verdict == BP_SEG_FITS && want &&
+		bp_seg_tables_compare(&out->header, want, path, err, err_size) != 0)
+		*verdict = BP_SEG_DIFFERS;
+	if (*verdict == BP_SEG_FITS && part_map(out, &f, path, writable, want, err, err_size) != 0)
+		*verdict = BP_SEG_FOREIGN;
 	close(f.fd);
-	return -1;
+	return *verdict == BP_SEG_FITS ? 1 : -1;
 }
 
 /* Makes the file at `path` whole under another name, then gives it its own. */
@@ -294,9 +100,10 @@ static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 	const struct header *want, char *err, size_t err_size)
 {
 	const char *huge = p->huge[want->part], *plain = p->plain[want->part];
+	int rc;
 
 	if (huge[0]) {
-		int rc = create(out, huge, p->lock, want, err, err_size);
+		rc = create(out, huge, p->lock, want, err, err_size);
 
 		/* an old segment that nobody maps may hold the very pages that are lacking */
 		if (rc != 0 && unlink(huge) == 0)
@@ -306,30 +113,81 @@ static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 			return 0;
 		}
 	}
-	return create(out, plain, p->lock, want, err, err_size);
+	rc = create(out, plain, p->lock, want, err, err_size);
+	/* and so may a damaged one that was set aside */
+	if (rc != 0 && out->aside[0] && unlink(out->aside) == 0) {
+		out->aside[0] = '\0';
+		rc = create(out, plain, p->lock, want, err, err_size);
+	}
+	return rc;
+}
+
+/* How this process may treat a file that is not what it must be. */
+struct rights {
+	bool writable; /* it writes the part */
+	bool owner;    /* may replace the file */
+	bool mend;     /* may make the part anew in the file, for another process that has it mapped
+			*/
+};
+
+/* The part in the file that is there, all of it as it is in a new one. */
+static int make_in_place(struct part *out, const struct bp_seg_place *p, const char *path,
+	const struct header *want, char *err, size_t err_size)
+{
+	struct bp_seg_file f;
+	int rc;
+
+	if (bp_seg_file_open(&f, path, true, err, err_size) <= 0)
+		return -1;
+	bp_seg_copy_aside(p, want->part, f.fd, out->aside);
+	memcpy(&out->header, want, sizeof(*want));
+	rc = bp_seg_file_grow(&f, path, want->size, err, err_size);
+	if (rc == 0)
+		rc = part_map(out, &f, path, true, true, err, err_size);
+	close(f.fd);
+	if (rc != 0)
+		return -1;
+	memset(out->base + 1, 0, out->mapped - sizeof(*want));
+	memcpy(out->base, want, sizeof(*want));
+	out->fresh = true;
+	out->change = BP_SEG_QUARANTINED;
+	return 0;
+}
+
+static int replace(struct part *out, const struct bp_seg_place *p, const char *path,
+	const struct header *want, enum bp_seg_verdict verdict, char *err, size_t err_size)
+{
+	out->change = verdict == BP_SEG_DAMAGED ? BP_SEG_QUARANTINED : BP_SEG_REPLACED;
+	if (verdict == BP_SEG_DAMAGED)
+		bp_seg_set_aside(p, want->part, path, out->aside);
+	return create_somewhere(out, p, want, err, err_size);
 }
 
 static int open_locked(struct part *out, const struct bp_seg_place *p, const struct header *want,
-	bool writable, bool owner, char *err, size_t err_size)
+	const struct rights *r, char *err, size_t err_size)
 {
 	const char *paths[2] = {p->huge[want->part], p->plain[want->part]};
 	char hint[64 + sizeof(p->plain[0])];
-	bool bad;
+	enum bp_seg_verdict verdict;
 
-	out->writable = writable;
+	out->writable = r->writable;
 	for (unsigned i = 0; i < 2; i++) {
 		int rc;
 
 		if (paths[i][0] == '\0')
 			continue;
-		rc = open_existing(out, want->part, paths[i], want, writable, &bad, err, err_size);
+		rc = open_existing(
+			out, want->part, paths[i], want, r->writable, &verdict, err, err_size);
 		if (rc > 0)
 			return 0;
 		if (rc == 0)
 			continue;
-		if (bad && owner)
-			break;
-		if (bad) {
+		snprintf(out->why, sizeof(out->why), "%s", err);
+		if (verdict == BP_SEG_DAMAGED && r->mend)
+			return make_in_place(out, p, paths[i], want, err, err_size);
+		if (verdict != BP_SEG_FOREIGN && r->owner)
+			return replace(out, p, paths[i], want, verdict, err, err_size);
+		if (verdict != BP_SEG_FOREIGN) {
 			snprintf(hint, sizeof(hint),
 				"; restart the data plane, which replaces it, or remove %s",
 				paths[i]);
@@ -337,6 +195,7 @@ static int open_locked(struct part *out, const struct bp_seg_place *p, const str
 		}
 		return -1;
 	}
+	out->change = BP_SEG_MADE;
 	return create_somewhere(out, p, want, err, err_size);
 }
 
@@ -346,30 +205,67 @@ static bool writes(unsigned how, unsigned part)
 	       !(part == BP_SEG_CONTROL && (how & BP_SEG_READ_CONTROL));
 }
 
+/* While a data plane runs on the segment, no other process replaces a file of it. What the control
+ * plane alone writes it may make anew where it is, as long as all tables are where the data plane
+ * has them. */
+static struct rights rights_of(
+	const struct bp_segment *s, const struct header *want, unsigned how, bool in_use)
+{
+	const struct part *data = &s->part[BP_SEG_DATA];
+	struct rights r = {.writable = writes(how, want->part)};
+
+	in_use = in_use && !writes(how, BP_SEG_DATA);
+	r.owner = (how & BP_SEG_OWNER) && !in_use;
+	r.mend = in_use && want->part == BP_SEG_CONTROL && r.writable && data->base &&
+		 data->header.layout == want->layout;
+	return r;
+}
+
+/* The data plane's part may be older than the others are, where only those have new tables. */
+static void note_layout(struct part *data, const struct header *want)
+{
+	if (!data->base || !data->writable || data->header.layout == want->layout)
+		return;
+	data->header.layout = want->layout;
+	data->base->layout = want->layout;
+}
+
+static int open_parts(struct bp_segment *s, const struct header *want, unsigned how, bool in_use,
+	char *err, size_t err_size)
+{
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		const struct rights r = rights_of(s, &want[p], how, in_use);
+
+		if (want[p].size != 0 &&
+			open_locked(&s->part[p], &s->place, &want[p], &r, err, err_size) != 0)
+			return -1;
+	}
+	note_layout(&s->part[BP_SEG_DATA], &want[BP_SEG_DATA]);
+	return 0;
+}
+
 struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, unsigned how,
 	char *err, size_t err_size)
 {
 	struct header want[BP_SEG_PARTS];
-	struct bp_seg_place place;
 	struct bp_segment *s;
-	int lock, rc = 0;
+	int lock, rc;
 
-	if (headers_fill(want, specs, n_specs, err, err_size) != 0 ||
-		bp_seg_place(&place, name, hugepage_dir, fallback_dir, err, err_size) != 0)
+	if (bp_seg_headers_fill(want, specs, n_specs, err, err_size) != 0)
 		return NULL;
 	s = segment_new(err, err_size);
-	lock = s ? bp_seg_lock(place.lock, err, err_size) : -1;
+	if (!s)
+		return NULL;
+	rc = bp_seg_place(&s->place, name, hugepage_dir, fallback_dir, err, err_size);
+	lock = rc == 0 ? bp_seg_lock(s->place.lock, err, err_size) : -1;
 	if (lock < 0) {
 		free(s);
 		return NULL;
 	}
-	snprintf(s->lock, sizeof(s->lock), "%s", place.lock);
-	for (unsigned p = 0; p < BP_SEG_PARTS && rc == 0; p++) {
-		if (want[p].size != 0)
-			rc = open_locked(&s->part[p], &place, &want[p], writes(how, p),
-				how & BP_SEG_OWNER, err, err_size);
-	}
+	rc = open_parts(s, want, how, bp_seg_in_use(&s->place), err, err_size);
+	if (rc == 0 && (how & BP_SEG_HOLD))
+		s->hold = bp_seg_hold(s->part[BP_SEG_DATA].path);
 	bp_seg_unlock(lock);
 	if (rc == 0)
 		return s;
@@ -381,13 +277,13 @@ struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 static int attach_part(
 	struct part *out, unsigned part, const struct bp_seg_place *p, char *err, size_t err_size)
 {
-	bool bad;
+	enum bp_seg_verdict verdict;
 	int rc = 0;
 
 	if (p->huge[part][0])
-		rc = open_existing(out, part, p->huge[part], NULL, false, &bad, err, err_size);
+		rc = open_existing(out, part, p->huge[part], NULL, false, &verdict, err, err_size);
 	if (rc == 0)
-		rc = open_existing(out, part, p->plain[part], NULL, false, &bad, err, err_size);
+		rc = open_existing(out, part, p->plain[part], NULL, false, &verdict, err, err_size);
 	return rc;
 }
 
@@ -403,7 +299,7 @@ struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
 	s = segment_new(err, err_size);
 	if (!s)
 		return NULL;
-	snprintf(s->lock, sizeof(s->lock), "%s", p.lock);
+	snprintf(s->place.lock, sizeof(s->place.lock), "%s", p.lock);
 	for (unsigned i = 0; i < BP_SEG_PARTS && rc >= 0; i++) {
 		rc = attach_part(&s->part[i], i, &p, err, err_size);
 		if (rc == 0 && i == BP_SEG_DATA) {
@@ -446,7 +342,7 @@ struct bp_segment *bp_segment_anonymous(
 	struct header want[BP_SEG_PARTS];
 	struct bp_segment *s;
 
-	if (headers_fill(want, specs, n_specs, err, err_size) != 0)
+	if (bp_seg_headers_fill(want, specs, n_specs, err, err_size) != 0)
 		return NULL;
 	s = segment_new(err, err_size);
 	for (unsigned p = 0; s && p < BP_SEG_PARTS; p++) {
@@ -466,6 +362,8 @@ void bp_segment_close(struct bp_segment *s)
 		if (s->part[p].base)
 			munmap(s->part[p].base, s->part[p].mapped);
 	}
+	if (s->hold >= 0)
+		close(s->hold);
 	while (s->memory) {
 		struct private *next = s->memory->next;
 
@@ -522,6 +420,8 @@ int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fa
 		bp_seg_file_discard(&none, p.plain[i]);
 		huge = unlink_one(p.huge[i], &removed);
 		plain = unlink_one(p.plain[i], &removed);
+		unlink(p.damaged[i]);
+		unlink(p.damaged_control[i]);
 		e = e ? e : huge ? huge : plain;
 	}
 	unlink(p.lock);
@@ -581,7 +481,7 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 		return -1;
 	}
 	if (p->path[0]) {
-		lock = bp_seg_lock(s->lock, err, err_size);
+		lock = bp_seg_lock(s->place.lock, err, err_size);
 		if (lock < 0)
 			return -1;
 	}

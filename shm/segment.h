@@ -19,7 +19,10 @@
  */
 
 #define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
-#define BP_SEG_ABI 6u
+#define BP_SEG_CONDEMNED                                                                           \
+	0x30454e414c504221ull /* in place of the other: see bp_segment_condemn()                   \
+			       */
+#define BP_SEG_ABI 7u
 #define BP_SEG_TABLES_MAX 64
 #define BP_SEG_TABLE_NAME 32
 
@@ -45,8 +48,17 @@ struct bp_seg_spec {
 #define BP_SEG_OWNER 1u        /* replaces parts that are not what they must be */
 #define BP_SEG_READ_DATA 2u    /* does not write the data plane's part */
 #define BP_SEG_READ_CONTROL 4u /* does not write the control plane's part */
+#define BP_SEG_HOLD 8u         /* runs on it until it is closed: see bp_segment_in_use() */
 
 struct bp_segment; /* a process's mapping */
+
+/* What bp_segment_open() did to a part's file. */
+enum bp_seg_change {
+	BP_SEG_KEPT,
+	BP_SEG_MADE,        /* there was none */
+	BP_SEG_REPLACED,    /* by one with the tables of this configuration and program */
+	BP_SEG_QUARANTINED, /* it was damaged, was set aside, and was made anew */
+};
 
 /*
  * Opens the segment `name`, creating the parts that do not exist. `specs` says what must be in it:
@@ -62,10 +74,32 @@ struct bp_segment; /* a process's mapping */
  *
  * A part that was created by this call can be written until bp_segment_initialise(), whatever `how`
  * says.
+ *
+ * A damaged file (no header of a segment, cut short, tables that can't be) is set aside before it
+ * is replaced: renamed to fallback_dir/FILE.damaged, where the one before it goes, or copied there
+ * from hugepages, which are then free again; not kept where there is no room for it. While a data
+ * plane runs on the segment (BP_SEG_HOLD), no process that does not write the data plane's part
+ * replaces any file. Of a control plane, its own damaged part is then made anew within the file
+ * that the data plane has mapped, and a copy is set aside; that needs no BP_SEG_OWNER.
  */
 struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, unsigned how,
 	char *err, size_t err_size);
+/* What that did to a part, in *why the sentence about the file that was there ("" for BP_SEG_KEPT
+ * and BP_SEG_MADE) and in *aside where a damaged one is now ("": it was not kept). */
+enum bp_seg_change bp_segment_change(
+	const struct bp_segment *s, unsigned part, const char **why, const char **aside);
+/* How many parts are BP_SEG_QUARANTINED. */
+unsigned bp_segment_quarantined(const struct bp_segment *s);
+/* Whether a process has the segment of this name open with BP_SEG_HOLD. */
+bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *fallback_dir);
+/*
+ * Of a part that this process writes: writes its file's header again from the checked copy when
+ * something has overwritten it. Returns whether it had to. Reads 4 KiB.
+ */
+bool bp_segment_restore(struct bp_segment *s, unsigned part);
+/* Of a part that this process writes: the next process that opens it finds it damaged. */
+void bp_segment_condemn(struct bp_segment *s, unsigned part);
 /* Opens what exists, whatever its tables; for `biplane show`. Read only. */
 struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
 	const char *fallback_dir, char *err, size_t err_size);
@@ -76,7 +110,8 @@ void bp_segment_close(struct bp_segment *s); /* unmaps; the file stays */
 /* Zeroed memory of this process alone, aligned to cache lines, until the segment is closed. NULL:
  * there is none. */
 void *bp_segment_private(struct bp_segment *s, size_t size);
-/* Removes the file, wherever it is. Returns 0, or -1 with errno (ENOENT: there was none). */
+/* Removes the files, and damaged ones that were set aside. Returns 0, or -1 with errno (ENOENT:
+ * there was none). */
 int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fallback_dir);
 
 /*

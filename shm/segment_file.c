@@ -59,18 +59,26 @@ static bool file_path(char *out, const char *dir, const char *name, const char *
 	return snprintf(out, PATH_MAX, "%s/biplane-%s.%s", dir, name, ending) < PATH_MAX - 16;
 }
 
+static bool damaged_path(char *out, const char *dir, const char *name, const char *ending)
+{
+	return snprintf(out, PATH_MAX, "%s/biplane-%s.%s.damaged", dir, name, ending) < PATH_MAX;
+}
+
 static bool place(
 	struct bp_seg_place *p, const char *name, const char *hugepage_dir, const char *runtime)
 {
-	char plain[PATH_MAX], huge[PATH_MAX];
+	char plain[PATH_MAX], huge[PATH_MAX], control[PATH_MAX];
 	const bool on_huge = is_hugetlbfs(hugepage_dir);
 
 	memset(p, 0, sizeof(*p));
 	if (!bp_data_dir(runtime, plain, sizeof(plain)) ||
+		!bp_control_dir(runtime, control, sizeof(control)) ||
 		(on_huge && !bp_huge_dir(hugepage_dir, runtime, huge, sizeof(huge))))
 		return false;
 	for (unsigned i = 0; i < BP_SEG_PARTS; i++) {
 		if (!file_path(p->plain[i], plain, name, suffix[i]) ||
+			!damaged_path(p->damaged[i], plain, name, suffix[i]) ||
+			!damaged_path(p->damaged_control[i], control, name, suffix[i]) ||
 			(on_huge && !file_path(p->huge[i], huge, name, suffix[i])))
 			return false;
 	}
@@ -185,7 +193,7 @@ static bool on_hugetlbfs(int fd)
 }
 
 /* Gives the file its size and every page of it. Returns 0 or an errno. */
-static int fill(struct bp_seg_file *f)
+static int allocate(const struct bp_seg_file *f)
 {
 	int e;
 
@@ -198,6 +206,14 @@ static int fill(struct bp_seg_file *f)
 	while (e == EINTR);
 	if (e == EOPNOTSUPP && !f->huge)
 		e = posix_fallocate(f->fd, 0, (off_t)f->size);
+	return e;
+}
+
+/* And maps it. */
+static int fill(struct bp_seg_file *f)
+{
+	const int e = allocate(f);
+
 	if (e != 0)
 		return e;
 	f->base = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, f->fd, 0);
@@ -206,6 +222,31 @@ static int fill(struct bp_seg_file *f)
 		return errno;
 	}
 	return 0;
+}
+
+static void no_room(
+	const struct bp_seg_file *f, const char *path, uint64_t size, int e, char *err, size_t n)
+{
+	snprintf(err, n, "no room for %llu bytes in %s: %s; %s", (unsigned long long)size, path,
+		strerror(e),
+		f->huge ? "raise vm.nr_hugepages"
+			: "free memory there, or lower mqtt.flows, mqtt.topic_states or "
+			  "mqtt.max_rules");
+}
+
+int bp_seg_file_grow(
+	struct bp_seg_file *f, const char *path, uint64_t size, char *err, size_t err_size)
+{
+	const uint64_t had = f->size;
+	int e;
+
+	f->size = bp_seg_file_round(f->fd, size);
+	if (f->size != 0 && f->size < had)
+		f->size = had; /* another process may have the end of it mapped */
+	e = allocate(f);
+	if (e != 0)
+		no_room(f, path, size, e, err, err_size);
+	return e == 0 ? 0 : -1;
 }
 
 int bp_seg_file_make(
@@ -228,11 +269,7 @@ int bp_seg_file_make(
 	f->size = bp_seg_file_round(f->fd, size);
 	e = fill(f);
 	if (e != 0) {
-		snprintf(err, err_size, "no room for %llu bytes in %s: %s; %s",
-			(unsigned long long)size, path, strerror(e),
-			f->huge ? "raise vm.nr_hugepages"
-				: "free memory there, or lower mqtt.flows, mqtt.topic_states or "
-				  "mqtt.max_rules");
+		no_room(f, path, size, e, err, err_size);
 		bp_seg_file_discard(f, path);
 		return -1;
 	}

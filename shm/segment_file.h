@@ -17,6 +17,8 @@
 struct bp_seg_place {
 	char huge[BP_SEG_PARTS][PATH_MAX]; /* "" when there is no usable hugetlbfs */
 	char plain[BP_SEG_PARTS][PATH_MAX];
+	/* where a damaged one is kept, and where by a process that may not write there */
+	char damaged[BP_SEG_PARTS][PATH_MAX], damaged_control[BP_SEG_PARTS][PATH_MAX];
 	char lock[PATH_MAX];
 };
 /* Returns 0, or -1 with a sentence (name not usable, path too long). */
@@ -53,6 +55,10 @@ void bp_seg_file_discard(struct bp_seg_file *f, const char *path);
  */
 int bp_seg_file_open(
 	struct bp_seg_file *f, const char *path, bool writable, char *err, size_t err_size);
+/* Gives an open file the memory of a part of `size` bytes, if it has less. Returns 0; -1 with a
+ * sentence. */
+int bp_seg_file_grow(
+	struct bp_seg_file *f, const char *path, uint64_t size, char *err, size_t err_size);
 /* Bytes to map for `size` bytes of an open file; 0 when that overflows. */
 uint64_t bp_seg_file_round(int fd, uint64_t size);
 

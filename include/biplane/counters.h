@@ -519,7 +519,8 @@
 	X(SEGMENT_INVALID, TROUBLE, "segment_invalid",                                             \
 		"indexes, plans and layouts of the control plane's that were not valid")           \
 	X(SEGMENT_QUARANTINED, TROUBLE, "segment_quarantined",                                     \
-		"parts of the segment that were damaged, and set aside or mended")
+		"parts of the segment that were damaged and quarantined, or whose header was "     \
+		"restored")
 
 enum bp_counter_group {
 	BP_CG_MADE,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -422,20 +423,99 @@ static void tables_that_contradict_each_other_are_refused(void **state)
 	}
 }
 
-static void damaged_contents_are_refused(void **state)
+static void damaged_contents_are_found_by_their_writer(void **state)
 {
 	struct bp_config c;
-	struct bp_shm m, again;
+	struct bp_shm m;
 
 	config(&c);
 	c.phd = (struct bp_config_phd){.enabled = true, .sessions = 16, .layouts = 16};
 	must_map(&m, open_file(&c, true));
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
+		assert_null(bp_shm_unsound(&m, p));
 	((struct bp_ruleset *)(void *)m.rules)->generation = 1;
-	assert_int_equal(bp_shm_map(&again, m.segment, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "rules"));
+	assert_non_null(strstr(bp_shm_unsound(&m, BP_SEG_CONTROL), "rules"));
 	m.control->rules_active = 1; /* the other bank */
-	must_map(&again, m.segment);
+	assert_null(bp_shm_unsound(&m, BP_SEG_CONTROL));
+	memset(m.control, 0, sizeof(*m.control));
+	assert_non_null(strstr(bp_shm_unsound(&m, BP_SEG_CONTROL), "key"));
+	memset(m.global, 0, sizeof(*m.global));
+	assert_non_null(strstr(bp_shm_unsound(&m, BP_SEG_DATA), "key"));
+	m.shared->next_alarm_id = 0;
+	assert_non_null(bp_shm_unsound(&m, BP_SEG_SHARED));
+	m.shared->next_alarm_id = UINT64_MAX;
+	assert_non_null(bp_shm_unsound(&m, BP_SEG_SHARED));
 	bp_segment_close(m.segment);
+}
+
+static struct bp_segment *open_how(const struct bp_config *c, unsigned how)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(c, 1000, specs);
+
+	return bp_segment_open("l", NULL, dir, specs, n, how, err, sizeof(err));
+}
+
+/* The data plane runs, has its part mapped, and goes on with its key; what the control plane wrote
+ * is gone, in the very file. */
+static void a_control_plane_makes_its_part_anew_under_a_running_data_plane(void **state)
+{
+	struct bp_config c;
+	struct bp_shm data, control;
+	char text[1024], damaged[128];
+	struct stat before, after;
+
+	config(&c);
+	must_map(&data, open_how(&c, BP_SEG_OWNER | BP_SEG_READ_CONTROL | BP_SEG_HOLD));
+	memcpy(data.global->control_key, data.control->hash_key, sizeof(data.control->hash_key));
+	must_map(&control, open_how(&c, BP_SEG_READ_DATA));
+	control.control->cp_reloads = 7;
+	assert_int_equal(stat(bp_segment_part_path(data.segment, BP_SEG_CONTROL), &before), 0);
+	bp_segment_condemn(control.segment, BP_SEG_CONTROL);
+	bp_segment_close(control.segment);
+
+	must_map(&control, open_how(&c, BP_SEG_READ_DATA));
+	assert_int_equal(bp_segment_quarantined(control.segment), 1);
+	assert_true(bp_shm_change_text(control.segment, BP_SEG_CONTROL, text, sizeof(text)));
+	assert_non_null(strstr(text, "can't be right"));
+	assert_non_null(strstr(text, ".seg-control.damaged"));
+	assert_non_null(strstr(text, "matrices"));
+	assert_false(bp_shm_change_text(control.segment, BP_SEG_DATA, text, sizeof(text)));
+	assert_int_equal(stat(bp_segment_part_path(data.segment, BP_SEG_CONTROL), &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(data.control->cp_reloads, 0);
+	assert_memory_equal(data.control->hash_key, data.fib.hash_key, sizeof(data.fib.hash_key));
+	assert_null(bp_shm_unsound(&control, BP_SEG_CONTROL));
+
+	/* all of it was copied before, but for what is zero */
+	snprintf(damaged, sizeof(damaged), "%s/biplane-l.seg-control.damaged", dir);
+	assert_int_equal(stat(damaged, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+
+	control.control->cp_segment_quarantined = 3;
+	data.counters[0].v[BP_C_SEGMENT_QUARANTINED] = 2;
+	assert_int_equal(bp_shm_counter(&data, BP_C_SEGMENT_QUARANTINED), 5);
+	bp_segment_close(control.segment);
+	bp_segment_close(data.segment);
+}
+
+/* Made anew for other tables, it would no longer be what the data plane reads there. */
+static void not_for_another_configuration(void **state)
+{
+	struct bp_config c;
+	struct bp_shm data, control;
+
+	config(&c);
+	must_map(&data, open_how(&c, BP_SEG_OWNER | BP_SEG_READ_CONTROL | BP_SEG_HOLD));
+	must_map(&control, open_how(&c, BP_SEG_READ_DATA));
+	bp_segment_condemn(control.segment, BP_SEG_CONTROL);
+	bp_segment_close(control.segment);
+	c.phd = (struct bp_config_phd){.enabled = true, .sessions = 16, .layouts = 16};
+	assert_null(open_how(&c, BP_SEG_READ_DATA | BP_SEG_OWNER));
+	bp_segment_close(data.segment);
+	/* nobody runs on it: the files may be replaced */
+	must_map(&control, open_how(&c, BP_SEG_READ_DATA | BP_SEG_OWNER));
+	bp_segment_close(control.segment);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
@@ -458,7 +538,9 @@ int main(void)
 		T(another_configuration_needs_another_segment),
 		T(a_segment_without_our_tables_is_refused),
 		T(tables_that_contradict_each_other_are_refused),
-		T(damaged_contents_are_refused),
+		T(damaged_contents_are_found_by_their_writer),
+		T(a_control_plane_makes_its_part_anew_under_a_running_data_plane),
+		T(not_for_another_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,33 @@ static void put64(off_t at, uint64_t v)
 	overwrite(at, &v, sizeof(v));
 }
 
+/* What was there is at `path`.damaged, and the new one is empty. */
+static void set_aside(struct bp_segment *s, const char *word)
+{
+	const char *why, *aside;
+	char damaged[PATH_MAX + 16];
+
+	assert_int_equal(bp_segment_change(s, BP_SEG_DATA, &why, &aside), BP_SEG_QUARANTINED);
+	assert_int_equal(bp_segment_quarantined(s), 1);
+	if (!strstr(why, word))
+		fail_msg("\"%s\" does not say \"%s\"", why, word);
+	snprintf(damaged, sizeof(damaged), "%s.damaged", path);
+	assert_string_equal(aside, damaged);
+	assert_int_equal(access(damaged, R_OK), 0);
+	assert_int_equal(*(uint64_t *)bp_segment_table(s, "numbers", 8, 1, NULL), 0);
+}
+
+/* Another version's or configuration's file is no damaged one. */
+static void replaced(struct bp_segment *s)
+{
+	const char *why, *aside;
+
+	assert_int_equal(bp_segment_change(s, BP_SEG_DATA, &why, &aside), BP_SEG_REPLACED);
+	assert_true(strlen(why) > 10);
+	assert_string_equal(aside, "");
+	assert_int_equal(bp_segment_quarantined(s), 0);
+}
+
 static void damage_is_said_and_healed_by_the_owner(void **state)
 {
 	/* offsets as struct header and struct bp_seg_table have them */
@@ -57,12 +84,17 @@ static void damage_is_said_and_healed_by_the_owner(void **state)
 		struct bp_segment *s = must(open_as(true));
 
 		assert_true(bp_segment_fresh(s));
+		*(uint64_t *)bp_segment_table(s, "numbers", 8, 1, NULL) = 5;
 		bp_segment_close(s);
 		put64(damage[i].at, damage[i].value);
 		refused(attach(), damage[i].word);
 		refused(open_as(false), damage[i].word);
 		s = must(open_as(true));
 		assert_true(bp_segment_fresh(s));
+		if (strcmp(damage[i].word, "ABI version") == 0)
+			replaced(s);
+		else
+			set_aside(s, damage[i].word);
 		bp_segment_close(s);
 		bp_segment_close(must(attach()));
 		bp_segment_unlink("t", NULL, dir);
@@ -164,10 +196,97 @@ static void a_strangers_file_is_refused(void **state)
 	assert_int_equal(chmod(dir, 0700), 0);
 }
 
+static uint64_t first_word(const char *file)
+{
+	uint64_t word = 0;
+	int fd = open(file, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &word, sizeof(word), 0), sizeof(word));
+	close(fd);
+	return word;
+}
+
+static void the_newest_damaged_file_is_kept(void **state)
+{
+	char damaged[PATH_MAX + 16];
+
+	snprintf(damaged, sizeof(damaged), "%s.damaged", path);
+	for (uint64_t i = 1; i <= 3; i++) {
+		bp_segment_close(must(open_as(true)));
+		put64(0, i);
+		bp_segment_close(must(open_as(true)));
+		assert_int_equal(first_word(damaged), i);
+	}
+	assert_int_equal(bp_segment_unlink("t", NULL, dir), 0);
+	assert_int_equal(access(damaged, F_OK), -1);
+}
+
+static void a_header_is_restored_while_it_is_open(void **state)
+{
+	static const uint8_t zero[4096];
+	struct bp_segment *s = must(open_as(true)), *reader;
+
+	*(uint64_t *)bp_segment_table(s, "numbers", 8, 1, NULL) = 5;
+	bp_segment_restore(s, BP_SEG_DATA); /* which says that nothing needs to be initialised */
+	assert_false(bp_segment_restore(s, BP_SEG_DATA));
+	for (unsigned at = 0; at < 4096; at += 8) {
+		put64(at, 0x5a5a5a5a5a5a5a5aull);
+		assert_true(bp_segment_restore(s, BP_SEG_DATA));
+		assert_false(bp_segment_restore(s, BP_SEG_DATA));
+		reader = must(attach());
+		assert_false(bp_segment_restore(reader, BP_SEG_DATA));
+		bp_segment_close(reader);
+	}
+	overwrite(0, zero, sizeof(zero));
+	refused(attach(), "magic");
+	assert_true(bp_segment_restore(s, BP_SEG_DATA));
+	reader = must(open_as(false));
+	assert_false(bp_segment_fresh(reader));
+	assert_int_equal(*(uint64_t *)bp_segment_table(reader, "numbers", 8, 1, NULL), 5);
+	bp_segment_close(reader);
+	bp_segment_close(s);
+}
+
+static void a_condemned_part_is_made_anew(void **state)
+{
+	struct bp_segment *s = must(open_as(true));
+
+	bp_segment_condemn(s, BP_SEG_DATA);
+	bp_segment_close(s);
+	refused(open_as(false), "can't be right");
+	s = must(open_as(true));
+	set_aside(s, "can't be right");
+	bp_segment_close(s);
+}
+
+/* Whoever does not write the data plane's part leaves it alone while somebody runs on it. */
+static void a_part_in_use_is_not_replaced_by_another_plane(void **state)
+{
+	struct bp_segment *s = must(bp_segment_open(
+		"t", NULL, dir, specs, N_SPECS, BP_SEG_OWNER | BP_SEG_HOLD, err, sizeof(err)));
+
+	assert_true(bp_segment_in_use("t", NULL, dir));
+	put64(0, 0);
+	refused(bp_segment_open("t", NULL, dir, specs, N_SPECS, BP_SEG_OWNER | BP_SEG_READ_DATA,
+			err, sizeof(err)),
+		"magic");
+	bp_segment_close(s);
+	assert_false(bp_segment_in_use("t", NULL, dir));
+	s = must(bp_segment_open(
+		"t", NULL, dir, specs, N_SPECS, BP_SEG_OWNER | BP_SEG_READ_DATA, err, sizeof(err)));
+	set_aside(s, "magic");
+	bp_segment_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(damage_is_said_and_healed_by_the_owner),
+		T(the_newest_damaged_file_is_kept),
+		T(a_header_is_restored_while_it_is_open),
+		T(a_condemned_part_is_made_anew),
+		T(a_part_in_use_is_not_replaced_by_another_plane),
 		T(a_name_without_end_is_damage),
 		T(a_file_cut_anywhere_is_refused),
 		T(random_damage),

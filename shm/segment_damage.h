@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_SEGMENT_DAMAGE_H
+#define BP_SHM_SEGMENT_DAMAGE_H
+
+#include <stdbool.h>
+
+#include "shm/segment_file.h"
+
+/* What becomes of a segment's damaged files. For shm/segment*.c alone, under the segment's lock. */
+
+/* Takes the file away from its name. In `aside` (PATH_MAX bytes) where it is now; "": it is gone.
+ */
+void bp_seg_set_aside(const struct bp_seg_place *p, unsigned part, const char *path, char *aside);
+/* Copies what it holds. "": there is no copy. */
+void bp_seg_copy_aside(const struct bp_seg_place *p, unsigned part, int fd, char *aside);
+
+/* Locks the file that a data plane runs on, which bp_seg_in_use() sees. Returns a descriptor that
+ * holds the lock, or -1. */
+int bp_seg_hold(const char *path);
+bool bp_seg_in_use(const struct bp_seg_place *p);
+
+#endif
