@@ -70,9 +70,9 @@ struct bp_publisher {
 	char settings_error[640];
 	struct bp_faults faults;
 	bool backlog_bad;
-	uint32_t backlog_fault;       /* rows */
-	uint64_t disk_failed_ns;      /* monotonic, of the last failure */
-	uint64_t dropped;             /* alarms of the spool, not reported yet */
+	uint32_t backlog_fault;                /* rows */
+	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
+	uint64_t dropped;                      /* alarms of the spool, not reported yet */
 	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */
 	/* draining */
 	bool draining;
