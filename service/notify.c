@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "service/notify.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-#ifdef BP_SYSTEMD
-
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #define STATUS_SIZE 256
@@ -83,39 +79,26 @@ bool bp_notify_alive(void)
 	return say("WATCHDOG=1");
 }
 
+/* The number that a variable holds; 0: it holds none. */
+static uint64_t number(const char *variable)
+{
+	const char *text = getenv(variable);
+	char *end;
+	uint64_t n;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0' ? n : 0;
+}
+
+/* As sd_watchdog_enabled(3). */
 uint64_t bp_notify_watchdog_ns(void)
 {
-	uint64_t us = 0;
+	const uint64_t us = number("WATCHDOG_USEC");
 
-	return sd_watchdog_enabled(0, &us) > 0 && us < UINT64_MAX / 1000 ? us * 1000 : 0;
+	if (getenv("WATCHDOG_PID") && number("WATCHDOG_PID") != (uint64_t)getpid())
+		return 0;
+	return us < UINT64_MAX / 1000 ? us * 1000 : 0;
 }
-
-#else
-
-bool bp_notify_ready(void)
-{
-	return true;
-}
-
-bool bp_notify_stopping(void)
-{
-	return true;
-}
-
-bool bp_notify_status(const char *format, ...)
-{
-	(void)format;
-	return true;
-}
-
-bool bp_notify_alive(void)
-{
-	return true;
-}
-
-uint64_t bp_notify_watchdog_ns(void)
-{
-	return 0;
-}
-
-#endif

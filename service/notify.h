@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * What a service manager wants to hear, sd_notify(3). Each does nothing where there is no service
- * manager (NOTIFY_SOCKET is not set), and in a build without libsystemd. Not for a worker: a
+ * What a service manager wants to hear, sd_notify(3), be it systemd or `biplane run`. Each does
+ * nothing where there is no service manager (NOTIFY_SOCKET is not set). Not for a worker: a
  * message is a system call. None waits: a service manager that has stopped reading must not stop
  * the alarms. Each returns whether nothing is left to be said: false when the service manager has
  * no room for the message now, which the caller then says again later.

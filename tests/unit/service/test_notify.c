@@ -25,8 +25,6 @@ static const char *received(void)
 	return text;
 }
 
-#ifdef BP_SYSTEMD
-
 /* Listens where NOTIFY_SOCKET, of the abstract namespace, says: nothing to remove. */
 static int listen_at(const char *name)
 {
@@ -152,59 +150,6 @@ static void test_watchdog(void **state)
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
 }
-
-#else
-
-static void test_the_longest_name(void **state)
-{
-	(void)state;
-	skip();
-}
-
-static void test_a_long_status(void **state)
-{
-	(void)state;
-	skip();
-}
-
-static void test_a_manager_that_does_not_read(void **state)
-{
-	(void)state;
-	skip();
-}
-
-static void test_a_manager_that_is_gone(void **state)
-{
-	(void)state;
-	skip();
-}
-
-static int open_socket(void **state)
-{
-	(void)state;
-	return 0;
-}
-
-static int close_socket(void **state)
-{
-	(void)state;
-	return 0;
-}
-
-static void test_messages(void **state)
-{
-	(void)state;
-	(void)received;
-	skip();
-}
-
-static void test_watchdog(void **state)
-{
-	(void)state;
-	assert_int_equal(bp_notify_watchdog_ns(), 0);
-}
-
-#endif
 
 static void test_without_a_manager(void **state)
 {
