@@ -48,6 +48,8 @@ static bool store_counts(const struct bp_supervisor *s, void *arg)
 		.run_pid = (uint64_t)getpid(),
 		.dp_restarts = s->planes[DATA_PLANE].restarts,
 		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+		.dp_hung = s->planes[DATA_PLANE].hung,
+		.cp_hung = s->planes[CONTROL_PLANE].hung,
 	};
 
 	return bp_run_counts_store(r->path, r->config, &counts);
@@ -59,6 +61,8 @@ static void clear_pid(const struct run *r, const struct bp_supervisor *s)
 	struct bp_run_counts counts = {
 		.dp_restarts = s->planes[DATA_PLANE].restarts,
 		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+		.dp_hung = s->planes[DATA_PLANE].hung,
+		.cp_hung = s->planes[CONTROL_PLANE].hung,
 	};
 
 	bp_run_counts_store(r->path, r->config, &counts);
@@ -121,6 +125,7 @@ static int supervise(struct run *r, char **dp_argv)
 		.n = N_PLANES,
 		.stop_timeout_ns = STOP_TIMEOUT_NS,
 		.same_signal_ns = SAME_SIGNAL_NS,
+		.heartbeat_limit_ns = r->config->watchdog_ns,
 		.log = stderr,
 		.changed = store_counts,
 		.arg = r,
@@ -228,8 +233,10 @@ const struct bp_cli_command bp_cmd_run = {
 	.synopsis = "-c FILE [--stats-period SECONDS] [-- EAL-OPTION...]",
 	.text = "Validates FILE, then runs the data plane and the control plane, in the "
 		"foreground.\n"
-		"A plane that dies is reported, counted and started again; the other one does not\n"
-		"notice. What follows -- goes to DPDK's EAL behind what FILE asks for.\n"
+		"A plane that dies, or gives no heartbeat for runtime.watchdog, is reported, "
+		"counted\n"
+		"and started again; the other one does not notice. What follows -- goes to DPDK's "
+		"EAL behind what FILE asks for.\n"
 		"\n"
 		"SIGTERM and SIGINT end the data plane first, which drains, and then the control\n"
 		"plane; sent again half a second later or more, they kill both. SIGHUP reloads the "

@@ -41,6 +41,10 @@ static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
 			&shm.shared->run_dp_restarts, counts->dp_restarts, memory_order_relaxed);
 		atomic_store_explicit(
 			&shm.shared->run_cp_restarts, counts->cp_restarts, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_dp_hung, counts->dp_hung, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_cp_hung, counts->cp_hung, memory_order_relaxed);
 	}
 	bp_segment_close(s);
 	return ok;

@@ -18,16 +18,16 @@ static json_t *seconds_since(uint64_t then_ns, uint64_t now_ns)
 }
 
 static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t started_ns,
-	uint64_t beat_ns, json_t *restarts, uint64_t now_ns)
+	uint64_t beat_ns, json_t *restarts, json_t *hung, uint64_t now_ns)
 {
 	char started[BP_TEXT_TIME];
 
 	bp_text_time(started_ns, started);
-	return json_pack("{ss so sb so so so so}", "plane", name, "pid",
+	return json_pack("{ss so sb so so so so so}", "plane", name, "pid",
 		pid ? json_integer(pid) : json_null(), "alive", alive, "started",
 		started_ns ? json_string(started) : json_null(), "uptime_s",
 		alive ? seconds_since(started_ns, now_ns) : json_null(), "heartbeat_age_s",
-		seconds_since(beat_ns, now_ns), "restarts", restarts);
+		seconds_since(beat_ns, now_ns), "restarts", restarts, "restarts_hung", hung);
 }
 
 static json_t *alarms(const struct bp_shm_control *g)
@@ -76,14 +76,16 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		planes, plane("data plane", LOAD_OF(dp, dp_pid), bp_dataplane_alive(dp),
 				(uint64_t)LOAD_OF(dp, dp_started_ns),
 				(uint64_t)LOAD_OF(dp, dp_heartbeat_ns),
-				json_integer(LOAD_OF(shared, run_dp_restarts)), s->unix_ns));
+				json_integer(LOAD_OF(shared, run_dp_restarts)),
+				json_integer(LOAD_OF(shared, run_dp_hung)), s->unix_ns));
 	json_array_append_new(
 		planes, plane("control plane", LOAD(cp_pid), bp_show_alive((uint64_t)LOAD(cp_pid)),
 				(uint64_t)LOAD(cp_started_ns), (uint64_t)LOAD(cp_heartbeat_ns),
-				json_integer(LOAD_OF(shared, run_cp_restarts)), s->unix_ns));
+				json_integer(LOAD_OF(shared, run_cp_restarts)),
+				json_integer(LOAD_OF(shared, run_cp_hung)), s->unix_ns));
 	json_array_append_new(planes, plane("supervisor", LOAD_OF(shared, run_pid),
 					      bp_show_alive((uint64_t)LOAD_OF(shared, run_pid)), 0,
-					      0, json_null(), s->unix_ns));
+					      0, json_null(), json_null(), s->unix_ns));
 	return json_pack(
 		"{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{sI} s{ss sI sb}}",
 		"planes", planes, "workers", LOAD_OF(dp, dp_workers), "ports",
@@ -130,6 +132,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"uptime", "UPTIME", 1},
 		{"heartbeat_age_s", "BEAT-AGE-S", 1},
 		{"restarts", "RESTARTS", 1},
+		{"restarts_hung", "HUNG", 1},
 		{NULL, NULL, 0},
 	};
 	static const char *const lines[] = {

@@ -18,6 +18,8 @@
 
 #define NEVER UINT64_MAX
 #define TELL_AGAIN_NS 1000000000ull
+#define LOOK_NS 1000000000ull /* how long it sleeps at most while heartbeats are watched */
+#define LATE_NS 500000000ull
 
 static uint64_t monotonic_ns(void)
 {
@@ -48,14 +50,30 @@ static void tell(struct bp_supervisor *s)
 	s->tell_at_ns = done ? NEVER : s->now_ns + TELL_AGAIN_NS;
 }
 
+/* In the child. What it says of itself goes to this supervisor: heartbeats of two processes would
+ * be taken for one by the service manager that `biplane run` may have, to which it gives none. */
+static void set_notify(const struct bp_supervisor *s)
+{
+	char us[24];
+
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+	if (s->heartbeats.fd < 0)
+		return;
+	snprintf(us, sizeof(us), "%llu", (unsigned long long)(s->heartbeat_limit_ns / 1000));
+	setenv("NOTIFY_SOCKET", s->heartbeats.address, 1);
+	setenv("WATCHDOG_USEC", us, 1);
+}
+
 /* In the child, between fork and exec. */
 static void __attribute__((noreturn))
-become(const struct bp_sup_plane *p, pid_t parent, const sigset_t *mask)
+become(const struct bp_supervisor *s, const struct bp_sup_plane *p, const sigset_t *mask)
 {
 	struct sigaction act = {.sa_handler = SIG_DFL};
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
+	if (getppid() != s->own_pid)
 		_exit(0); /* it died before the line above: nobody is left to tell */
 	setpgid(0, 0);
 	sigaction(SIGTERM, &act, NULL);
@@ -65,11 +83,7 @@ become(const struct bp_sup_plane *p, pid_t parent, const sigset_t *mask)
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGHUP, &act, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-
-	/* life signs of two processes would be taken for one; `biplane run` gives none */
-	unsetenv("NOTIFY_SOCKET");
-	unsetenv("WATCHDOG_USEC");
-	unsetenv("WATCHDOG_PID");
+	set_notify(s);
 
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null > 0)
@@ -96,7 +110,7 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 		p->prepare(p, s->arg);
 	pid = fork();
 	if (pid == 0)
-		become(p, s->own_pid, mask);
+		become(s, p, mask);
 	if (pid < 0) {
 		uint64_t wait = bp_backoff_next(&p->backoff, 0, false);
 
@@ -107,7 +121,9 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	}
 	p->pid = pid;
 	p->started_ns = s->now_ns;
-	p->start_at_ns = NEVER;
+	p->start_at_ns = p->kill_at_ns = NEVER;
+	p->aborted = false;
+	bp_heartbeat_start(&p->heartbeat);
 	if (p->starts++)
 		p->restarts++;
 	report(s, "%s %s: pid %ld", p->name, p->starts > 1 ? "restarted" : "started", (long)pid);
@@ -167,6 +183,9 @@ static void ended_unasked(
 		begin_stop(s, WEXITSTATUS(wstatus));
 		return;
 	}
+
+	if (p->aborted)
+		p->hung++;
 
 	uint64_t wait = bp_backoff_next(&p->backoff, lived, WIFSIGNALED(wstatus));
 
@@ -238,6 +257,56 @@ static void read_signals(struct bp_supervisor *s, int fd)
 	}
 }
 
+static void read_heartbeats(struct bp_supervisor *s)
+{
+	unsigned what;
+	pid_t pid;
+
+	while (bp_heartbeat_next(&s->heartbeats, &pid, &what)) {
+		for (unsigned i = 0; i < s->n; i++) {
+			struct bp_sup_plane *p = &s->planes[i];
+
+			if (pid == 0 || p->pid != pid)
+				continue;
+			if (what & BP_HEARTBEAT_ALIVE)
+				bp_heartbeat_came(&p->heartbeat, s->now_ns);
+			if (what & BP_HEARTBEAT_READY) /* the segment is there by now */
+				tell(s);
+		}
+	}
+}
+
+/* Ends planes that hang. */
+static void watch(struct bp_supervisor *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct bp_sup_plane *p = &s->planes[i];
+
+		if (p->pid == 0)
+			continue;
+		if (p->aborted && s->now_ns >= p->kill_at_ns) {
+			kill(p->pid, SIGKILL);
+			p->kill_at_ns = NEVER;
+		} else if (!p->aborted && bp_heartbeat_missed(&p->heartbeat, s->now_ns)) {
+			report(s, "%s (pid %ld) hangs: no heartbeat for %.1f s; killing it",
+				p->name, (long)p->pid, (double)p->heartbeat.limit_ns / 1e9);
+			kill(p->pid, SIGABRT);
+			p->aborted = true;
+			p->kill_at_ns = s->now_ns + BP_SUP_ABORT_NS;
+		}
+	}
+}
+
+/* The supervisor was not run for longer than it wanted to sleep: nor may the planes have been,
+ * whose heartbeats it has not missed by that. */
+static void forgive(struct bp_supervisor *s, uint64_t expected_ns)
+{
+	if (s->now_ns <= expected_ns + LATE_NS)
+		return;
+	for (unsigned i = 0; i < s->n; i++)
+		bp_heartbeat_forgive(&s->planes[i].heartbeat, s->now_ns);
+}
+
 /* The first plane that still runs is the one that is to end now. */
 static struct bp_sup_plane *to_stop(struct bp_supervisor *s)
 {
@@ -279,8 +348,11 @@ static int time_left(const struct bp_supervisor *s)
 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct bp_sup_plane *p = &s->planes[i];
-		uint64_t at = p->pid == 0 ? p->start_at_ns : p->told_to_end ? p->kill_at_ns : NEVER;
+		uint64_t at = p->pid == 0 ? p->start_at_ns : p->kill_at_ns;
 
+		if (p->pid && !p->told_to_end && p->heartbeat.deadline_ns != NEVER &&
+			at > s->now_ns + LOOK_NS)
+			at = s->now_ns + LOOK_NS;
 		if (at < next)
 			next = at;
 	}
@@ -291,21 +363,31 @@ static int time_left(const struct bp_supervisor *s)
 
 static void loop(struct bp_supervisor *s, int fd, const sigset_t *mask)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct pollfd pfd[2] = {
+		{.fd = fd, .events = POLLIN}, {.fd = s->heartbeats.fd, .events = POLLIN}};
+	uint64_t expected_ns = NEVER - LATE_NS;
 
 	for (;;) {
+		int wait_ms;
+
 		s->now_ns = monotonic_ns();
 		reap(s);
+		forgive(s, expected_ns);
+		read_heartbeats(s);
 		if (s->stopping) {
 			if (!to_stop(s))
 				return;
 			advance_stop(s);
 		} else {
+			watch(s);
 			start_due(s, mask);
 		}
 		if (s->now_ns >= s->tell_at_ns)
 			tell(s);
-		if (poll(&pfd, 1, time_left(s)) > 0)
+		wait_ms = time_left(s);
+		expected_ns = wait_ms < 0 ? NEVER - LATE_NS
+					  : monotonic_ns() + (uint64_t)wait_ms * 1000000;
+		if (poll(pfd, 2, wait_ms) > 0 && pfd[0].revents != 0)
 			read_signals(s, fd);
 	}
 }
@@ -334,12 +416,19 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->stopping = s->killing = false;
 	s->status = 0;
 	s->tell_at_ns = s->stop_asked_ns = NEVER;
+	s->heartbeats.fd = -1;
+	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats) != 0)
+		report(s, "no socket for heartbeats: %s; a plane that hangs is not noticed",
+			strerror(errno));
 	for (unsigned i = 0; i < s->n; i++) {
+		s->planes[i].heartbeat = (struct bp_heartbeat){
+			.limit_ns = s->heartbeat_limit_ns, .deadline_ns = NEVER};
 		s->planes[i].pid = 0;
 		s->planes[i].start_at_ns = 0;
 		s->planes[i].kill_at_ns = NEVER;
 	}
 	loop(s, fd, &before);
+	bp_heartbeat_close(&s->heartbeats);
 	close(fd);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return s->status;

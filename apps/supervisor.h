@@ -9,6 +9,7 @@
 
 #include "apps/backoff.h"
 #include "apps/hand_down.h"
+#include "apps/heartbeat.h"
 
 /*
  * Keeps processes alive. Knows nothing of planes but their command lines: `biplane run` gives it
@@ -22,6 +23,10 @@
  *   next one only when the one before it has gone. A second such signal, or a plane that takes
  *   longer than stop_timeout_ns: SIGKILL. Those that come within same_signal_ns of the first are
  * the same wish: timeout(1) and service managers signal a process and its group too.
+ * - A plane that has given heartbeats (heartbeat.h) and then none for heartbeat_limit_ns hangs: it
+ *   gets SIGABRT, which leaves a core dump where those are kept, and BP_SUP_ABORT_NS later SIGKILL,
+ *   which also ends one that is stopped. Until its first heartbeat it starts, however long that
+ *   takes. One that was told to end is not watched.
  * - SIGHUP goes on to the planes that want it; the others ignore it.
  * - Should the supervisor itself die in whatever way, the kernel sends every plane SIGTERM
  *   (PR_SET_PDEATHSIG): planes that nobody watches would be planes that nobody restarts.
@@ -29,6 +34,8 @@
  * Each plane is the leader of its own process group, so that a terminal's Ctrl-C reaches the
  * supervisor alone, and the order is kept.
  */
+#define BP_SUP_ABORT_NS 2000000000ull
+
 struct bp_sup_plane {
 	const char *name;  /* "data plane": for the messages */
 	const char *path;  /* what to execute */
@@ -40,8 +47,10 @@ struct bp_sup_plane {
 	/* the supervisor's own */
 	pid_t pid; /* 0: not running */
 	uint32_t starts, restarts;
-	bool told_to_end;
+	uint32_t hung; /* of these restarts, because of missing heartbeats */
+	bool told_to_end, aborted;
 	uint64_t started_ns, start_at_ns, kill_at_ns; /* CLOCK_MONOTONIC */
+	struct bp_heartbeat heartbeat;
 	struct bp_backoff backoff;
 };
 
@@ -50,10 +59,11 @@ struct bp_supervisor {
 	unsigned n;
 	uint64_t stop_timeout_ns; /* per plane */
 	uint64_t same_signal_ns;
+	uint64_t heartbeat_limit_ns; /* 0: hanging planes are left alone */
 	FILE *log;
 	/*
-	 * Called after every start and end of a plane, and again every second while it returns
-	 * false; may be NULL.
+	 * Called after every start and end of a plane and when it is ready, and again every second
+	 * while it returns false; may be NULL.
 	 */
 	bool (*changed)(const struct bp_supervisor *s, void *arg);
 	void *arg;
@@ -61,6 +71,7 @@ struct bp_supervisor {
 	bool stopping, killing;
 	int status;
 	uint64_t now_ns, tell_at_ns, stop_asked_ns;
+	struct bp_heartbeat_socket heartbeats;
 	pid_t own_pid;
 };
 

@@ -241,6 +241,7 @@ struct bp_config {
 	char name[BP_NAME_MAX +
 		  1];          /* instance: names the segment, the socket, DPDK's file prefix */
 	char runtime_dir[256]; /* segment fallback, control socket, pid files */
+	uint64_t watchdog_ns;  /* of `biplane run`; 0: none */
 	uint8_t hugepages;     /* enum bp_hugepages */
 	uint8_t idle;          /* enum bp_idle */
 	uint32_t n_workers;

@@ -111,6 +111,9 @@ static const struct bp_setting rows[] = {
 	{.path = "runtime.memory", .type = &bp_type_size, AT(memory_mb), .min = 64 * MIB, .max = 1024 * GIB, .scale = MIB, .preset = "512MiB",
 	 .help = "Memory given to DPDK when it runs without hugepages."},
 
+	{.path = "runtime.watchdog", .type = &bp_type_duration, AT(watchdog_ns), .flags = BP_OR_ZERO, .min = 2 * S, .max = HOUR, .preset = "10s",
+	 .help = "biplane run kills and restarts a plane that has given no heartbeat for so long; 0 does not. A plane gives heartbeats while all of its threads go round, and its start is not limited. Under systemd WatchdogSec= of the unit counts instead. A change takes effect when biplane run is started again."},
+
 	{.path = "trouble", .type = &bp_type_section,
 	 .help = "Signs of trouble, each counted, shown by biplane show trouble and told in the log of the data plane: a link that is down, frames that a NIC dropped or received damaged, packet buffers that run low, a worker that leaves its queues for too long or does not come back, connections that pass unread."},
 	{.path = "trouble.link_settle", .type = &bp_type_duration, AT(trouble.link_settle_ns), .min = S, .max = HOUR, .preset = "10s",

@@ -97,6 +97,7 @@ struct bp_shm_control {
 struct bp_shm_shared {
 	/* RUN */
 	_Atomic uint32_t run_dp_restarts, run_cp_restarts;
+	_Atomic uint32_t run_dp_hung, run_cp_hung; /* of these, because of missing heartbeats */
 	_Atomic uint64_t run_pid;
 	/* DP workers: the next alarm's id, fetched and added; CP raises it above the spool's last
 	 */

@@ -134,3 +134,28 @@ def test_state_of_rules_outlives_the_data_plane(lab, gateway, tmp_path):
            if (a := json.loads(m))["topic"] == "plant/oven/temperature"]
     assert got == [(90, "raised"), (70, "cleared"), (92, "raised")]
     edge.close()
+
+
+@pytest.mark.parametrize("name", ("data plane", "control plane"))
+def test_a_plane_that_hangs_is_restarted(lab, gateway, tmp_path, name):
+    """A stopped process is what every defect of which a plane hangs looks like from outside."""
+    g = gateway(config_for(rules=ENVELOPE, spool=tmp_path / "spool.db"), start=False)
+    g.config["runtime"]["watchdog"] = "3s"
+    g.start()
+    before = {p: g.plane(p) for p in ("data plane", "control plane")}
+    edge = Collector(lab, "edge", ("alarm/#",))
+    text = f"biplane: {name} (pid {before[name]['pid']}) hangs: no heartbeat for 3.0 s; killing it"
+    # before its first heartbeat it starts, for as long as that takes
+    wait_until("its first heartbeats", lambda: g.plane(name)["uptime_s"] >= 4, 30)
+    os.kill(before[name]["pid"], signal.SIGSTOP)
+    wait_until("the supervisor to notice", lambda: text in g.log.read_text(errors="replace"), 30)
+    wait_until("another one", lambda: g.try_show("planes") and g.plane(name)["pid"] != before[name]["pid"], 60)
+    g.wait_ready()
+    now = {p: g.plane(p) for p in before}
+    assert (now[name]["restarts"], now[name]["restarts_hung"]) == (1, 1)
+    (other,) = set(before) - {name}
+    assert now[other]["pid"] == before[other]["pid"] and now[other]["restarts"] == 0
+    p = Publisher(lab, CLOUD, Expected())
+    p.finish([p.publish("plant/oven/temperature", "90", 1)])
+    edge.wait_for_topic("alarm/plant/oven/temperature")
+    edge.close()

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "apps/exit_status.h"
 #include "apps/supervisor.h"
+#include "service/notify.h"
 #include "tests/unit/apps/wait_for.h"
 
 struct fixture {
@@ -374,10 +376,189 @@ static void planes_do_not_talk_to_the_service_manager(void **state)
 	assert_int_equal(end(f), 0);
 }
 
+/* ---- heartbeats ---- */
+
+#define HEARTBEAT_LIMIT_MS 1500
+#define AS_PLANE "--plane"
+
+static void write_number(const char *name, const char *suffix, long number)
+{
+	char path[64], tmp[64];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s.%s", name, suffix);
+	snprintf(tmp, sizeof(tmp), "%s.%s.tmp", name, suffix);
+	out = fopen(tmp, "w");
+	if (out) {
+		fprintf(out, "%ld\n", number);
+		fclose(out);
+		rename(tmp, path);
+	}
+}
+
+/* What this program is as a plane: "beats" gives heartbeats, "hangs" gives five and then none,
+ * "silent" none at all. */
+static void __attribute__((noreturn)) plane_main(const char *name, const char *how)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	write_number(name, "pid", getpid());
+	for (long n = 1;; n++) {
+		if (strcmp(how, "silent") != 0 && (n <= 5 || strcmp(how, "hangs") != 0)) {
+			bp_notify_alive();
+			write_number(name, "beats", n);
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void start_beating(struct fixture *f, const char *how_a, const char *how_b)
+{
+	fflush(NULL);
+	f->pid = fork();
+	assert_true(f->pid >= 0);
+	if (f->pid)
+		return;
+
+	char *argv_a[] = {"plane", AS_PLANE, "a", (char *)how_a, NULL};
+	char *argv_b[] = {"plane", AS_PLANE, "b", (char *)how_b, NULL};
+	struct bp_sup_plane planes[] = {
+		{.name = "plane a", .path = "/proc/self/exe", .argv = argv_a},
+		{.name = "plane b", .path = "/proc/self/exe", .argv = argv_b},
+	};
+	struct bp_supervisor s = {
+		.planes = planes,
+		.n = 2,
+		.stop_timeout_ns = 30000000000ull,
+		.heartbeat_limit_ns = HEARTBEAT_LIMIT_MS * 1000000ull,
+		.changed = write_counts,
+		.arg = f->dir,
+	};
+	char log[128];
+
+	if (chdir(f->dir))
+		_exit(99);
+	snprintf(log, sizeof(log), "%s/log", f->dir);
+	s.log = fopen(log, "w");
+	_exit(bp_supervisor_run(&s));
+}
+
+static void a_plane_that_hangs_is_killed_and_restarted(void **state)
+{
+	struct fixture *f = *state;
+	long beating;
+
+	start_beating(f, "beats", "hangs");
+	WAIT_FOR(number_in(f->dir, "a.beats") > 5);
+	beating = number_in(f->dir, "a.pid");
+	WAIT_FOR(number_in(f->dir, "b.restarts") >= 2);
+	assert_true(log_has(f, "plane b (pid "));
+	assert_true(log_has(f, "hangs: no heartbeat for 1.5 s; killing it"));
+	assert_true(log_has(f, "signal 6"));
+	assert_int_equal(number_in(f->dir, "a.pid"), beating);
+	assert_int_equal(number_in(f->dir, "a.restarts"), 0);
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+}
+
+/* SIGABRT does not reach it before it goes on; SIGKILL does. */
+static void a_plane_that_is_stopped_is_killed_and_restarted(void **state)
+{
+	struct fixture *f = *state;
+	long stopped;
+
+	start_beating(f, "beats", "silent");
+	WAIT_FOR(number_in(f->dir, "a.beats") > 5);
+	stopped = number_in(f->dir, "a.pid");
+	kill((pid_t)stopped, SIGSTOP);
+	WAIT_FOR(number_in(f->dir, "a.restarts") == 1);
+	assert_true(log_has(f, "signal 9"));
+	assert_true(gone(stopped));
+	WAIT_FOR(number_in(f->dir, "a.pid") != stopped);
+	/* one that gives no heartbeat still starts */
+	assert_int_equal(number_in(f->dir, "b.restarts"), 0);
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+}
+
+/* The machine was away, planes and supervisor: what was not sent meanwhile was not missed. */
+static void a_suspended_supervisor_kills_nobody(void **state)
+{
+	const struct timespec away = {.tv_sec = 2 * HEARTBEAT_LIMIT_MS / 1000};
+	struct fixture *f = *state;
+	long plane, beats;
+	int status;
+
+	start_beating(f, "beats", "beats");
+	WAIT_FOR(number_in(f->dir, "a.beats") > 5 && number_in(f->dir, "b.beats") > 5);
+	plane = number_in(f->dir, "a.pid");
+	kill((pid_t)plane, SIGSTOP);
+	kill(f->pid, SIGSTOP);
+	assert_int_equal(waitpid(f->pid, &status, WUNTRACED), f->pid);
+	beats = number_in(f->dir, "a.beats");
+	nanosleep(&away, NULL); /* longer than the limit: that is what is tested */
+	kill(f->pid, SIGCONT);
+	kill((pid_t)plane, SIGCONT);
+	WAIT_FOR(number_in(f->dir, "a.beats") > beats + 200);
+	assert_int_equal(number_in(f->dir, "a.pid"), plane);
+	assert_false(log_has(f, "hangs"));
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+}
+
+/* Who is not the plane can't speak for it. */
+static void only_the_planes_own_heartbeats_count(void **state)
+{
+	struct bp_heartbeat_socket h;
+	unsigned what = 0;
+	pid_t pid = 0;
+
+	assert_int_equal(bp_heartbeat_open(&h), 0);
+	setenv("NOTIFY_SOCKET", h.address, 1);
+	assert_false(bp_heartbeat_next(&h, &pid, &what));
+	bp_notify_alive();
+	assert_true(bp_heartbeat_next(&h, &pid, &what));
+	assert_int_equal(pid, getpid());
+	assert_int_equal(what, BP_HEARTBEAT_ALIVE);
+	bp_notify_ready();
+	assert_true(bp_heartbeat_next(&h, &pid, &what));
+	assert_int_equal(what, BP_HEARTBEAT_READY);
+	bp_notify_status("not WATCHDOG=1");
+	assert_true(bp_heartbeat_next(&h, &pid, &what));
+	assert_int_equal(what, 0);
+	assert_false(bp_heartbeat_next(&h, &pid, &what));
+	unsetenv("NOTIFY_SOCKET");
+	bp_heartbeat_close(&h);
+}
+
+static void the_time_begins_with_the_first_heartbeat(void **state)
+{
+	struct bp_heartbeat b = {.limit_ns = 100};
+
+	bp_heartbeat_start(&b);
+	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
+	bp_heartbeat_forgive(&b, 500);
+	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
+	bp_heartbeat_came(&b, 1000);
+	assert_false(bp_heartbeat_missed(&b, 1099));
+	assert_true(bp_heartbeat_missed(&b, 1100));
+	bp_heartbeat_forgive(&b, 2000);
+	assert_false(bp_heartbeat_missed(&b, 2099));
+	assert_true(bp_heartbeat_missed(&b, 2100));
+	b = (struct bp_heartbeat){.limit_ns = 0};
+	bp_heartbeat_start(&b);
+	bp_heartbeat_came(&b, 1000);
+	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 4 && strcmp(argv[1], AS_PLANE) == 0)
+		plane_main(argv[2], argv[3]);
+
 	const struct CMUnitTest tests[] = {
 		CASE(ends_the_first_plane_first),
 		CASE(restarts_what_was_killed_and_only_that),
@@ -392,6 +573,11 @@ int main(void)
 		CASE(planes_end_with_a_killed_supervisor),
 		CASE(what_can_not_be_executed_is_said),
 		CASE(planes_do_not_talk_to_the_service_manager),
+		CASE(a_plane_that_hangs_is_killed_and_restarted),
+		CASE(a_plane_that_is_stopped_is_killed_and_restarted),
+		CASE(a_suspended_supervisor_kills_nobody),
+		CASE(only_the_planes_own_heartbeats_count),
+		CASE(the_time_begins_with_the_first_heartbeat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

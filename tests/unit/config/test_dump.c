@@ -7,7 +7,8 @@
 
 #define FULL                                                                                       \
 	"name: plant-7\nworkers: [2, 3]\nidle: sleep\nmbufs: 4096\n"                               \
-	"runtime: {directory: \"/tmp/a \\\"b\\\"\", hugepages: never, memory: 1GiB}\n"             \
+	"runtime: {directory: \"/tmp/a \\\"b\\\"\", hugepages: never, memory: 1GiB, watchdog: "    \
+	"1m}\n"                                                                                    \
 	"ports:\n"                                                                                 \
 	"  - {name: devices, device: \"0000:03:00.0\", queues: 2, rx_descriptors: 512, "           \
 	"tx_descriptors: 256, mtu: 1500, promiscuous: false, offloads: {rx_checksum: off, "        \
@@ -52,6 +53,7 @@ static void everything_is_read(void **state)
 	assert_string_equal(c->runtime_dir, "/tmp/a \"b\"");
 	assert_int_equal(c->hugepages, BP_HUGEPAGES_NEVER);
 	assert_int_equal(c->memory_mb, 1024);
+	assert_int_equal(c->watchdog_ns, 60000000000ull);
 	assert_int_equal(c->idle, BP_IDLE_SLEEP);
 	assert_int_equal(c->mbufs, 4096);
 	assert_true(c->workers_listed && c->n_workers == 2);
@@ -163,7 +165,8 @@ static void defaults_are_dumped(void **state)
 
 	assert_string_equal(text,
 		"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"
-		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n" TROUBLE
+		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
+		"10s\n" TROUBLE
 		"ports:\n  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
 		"    kernel: off\n" OFFLOADS
@@ -219,7 +222,8 @@ static void defaults_are_dumped(void **state)
 	"    other: {rate: 50, queue: 18}\n"
 #define HEAD                                                                                       \
 	"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"                          \
-	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n" TROUBLE
+	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
+	"10s\n" TROUBLE
 #define PORT_HEAD(name, device)                                                                    \
 	"  - name: \"" name "\"\n    device: \"" device "\"\n    queues: 0\n"                      \
 	"    rx_descriptors: 0\n    tx_descriptors: 0\n    mtu: 0\n"

@@ -17,7 +17,7 @@ static void unknown_names_get_a_guess(void **state)
 		"f.yaml:2:12: unknown setting 'agieng'; did you mean 'ageing'?\n");
 	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
 					  "one of: directory, hugepages, "
-					  "memory\n");
+					  "memory, watchdog\n");
 	says(PORTS "\"\\e[31m\": 1\n",
 		"f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
 		"expected one of: name, workers, "

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_HEARTBEAT_H
+#define BP_APPS_HEARTBEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The supervisor's end of the notification socket, sd_notify(3): the planes send to it what they
+ * send to systemd, so that the same defects end their heartbeats. The socket has a name of the
+ * abstract namespace that the kernel chooses, and the kernel says who sent a message: nobody else
+ * can speak for a plane.
+ */
+struct bp_heartbeat_socket {
+	int fd;            /* nonblocking; -1: there is none */
+	char address[128]; /* for NOTIFY_SOCKET, "@..." */
+};
+
+/* 0, or -1 with errno. */
+int bp_heartbeat_open(struct bp_heartbeat_socket *h);
+void bp_heartbeat_close(struct bp_heartbeat_socket *h);
+
+/* What a message says. */
+#define BP_HEARTBEAT_READY 1u /* READY=1 */
+#define BP_HEARTBEAT_ALIVE 2u /* WATCHDOG=1 */
+
+/* The next message: its sender in *pid, and in *what which of these it has. False: there is none.
+ */
+bool bp_heartbeat_next(const struct bp_heartbeat_socket *h, pid_t *pid, unsigned *what);
+
+/*
+ * Whether a process hangs: it has sent heartbeats, and for `limit_ns` none. Time in which the
+ * supervisor itself did not run (it was stopped, or the machine was overloaded) does not count.
+ */
+struct bp_heartbeat {
+	uint64_t limit_ns;    /* 0: is not watched */
+	uint64_t deadline_ns; /* UINT64_MAX: no heartbeat came yet */
+};
+void bp_heartbeat_start(struct bp_heartbeat *b);
+void bp_heartbeat_came(struct bp_heartbeat *b, uint64_t now_ns);
+bool bp_heartbeat_missed(const struct bp_heartbeat *b, uint64_t now_ns);
+/* The supervisor was away: the whole time begins anew. */
+void bp_heartbeat_forgive(struct bp_heartbeat *b, uint64_t now_ns);
+
+#endif
