@@ -219,7 +219,7 @@ static bool expire_closed(struct bp_flow_table *t)
 		return false;
 	f = &t->flow[t->closed_list.head];
 	if ((uint32_t)(t->now - f->seen) < t->closed_ticks) {
-		/* seen since it was filed: behind the others, or the list would stop at it */
+		/* adopted flows are in no order: behind the others, or the list would stop at it */
 		if (f->lru_next != BP_NO_FLOW)
 			bp_flow_file_at(t, f, BP_FILE_CLOSED);
 		return false;

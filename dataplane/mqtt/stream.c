@@ -18,6 +18,7 @@ static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_count
 	f->pending = 0;
 	bp_flow_unmark(f, UINT8_MAX);
 	f->flags |= BP_FLOW_CLOSED;
+	f->seen = in->now_ticks; /* for the last time: what comes late does not keep it */
 	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 }
 
@@ -179,6 +180,7 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	bp_tally(in, BP_C_FLOW_REOPENED);
 	bp_will_end(in, f);
 	forget(in, f);
+	f->seen = in->now_ticks;
 	f->mss = 0;
 	f->publishes = 0;
 	begin(f, client_seq, scale);
@@ -213,6 +215,10 @@ static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 {
 	uint32_t data;
 
+	if (f->flags & BP_FLOW_CLOSED) {
+		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
+		note_mss(f, MSS_UNSEEN);
+	}
 	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->again_seq + 1) {
 		/* of the SYN, believed only now, no more was kept */
 		reopen(in, f, f->again_seq, BP_SCALE_MAX);
@@ -281,8 +287,6 @@ static void rst(
 {
 	bool fits;
 
-	if (f->flags & BP_FLOW_CLOSED)
-		return;
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		fits = bp_seek_is_near(f, dir, frame->seq);
 	else if (!bp_stream_tracked(f, dir))
@@ -351,12 +355,28 @@ static void syn_segment(
 	bp_segment_note_syn(f, dir, frame);
 }
 
+/*
+ * Whether the segment begins the next connection on the addresses of one that is closed: a SYN, or
+ * a SYN-ACK, other than the last one's, whose SYN was not seen.
+ */
+static bool begins_connection(const struct bp_flow *f, const struct bp_frame *frame)
+{
+	if ((frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) != BP_TCP_SYN)
+		return false;
+	return !(frame->tcp_flags & BP_TCP_ACK) || frame->seq != f->broker_isn;
+}
+
 /* What the fast path leaves out: flags, gaps, what is held. */
 static void segment_slow(
 	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
 	if (frame->payload_len == 0)
 		bp_tally(in, BP_C_SEG_EMPTY);
+	if ((f->flags & BP_FLOW_CLOSED) && !begins_connection(f, frame)) {
+		if (frame->payload_len != 0)
+			bp_tally(in, BP_C_SEG_CLOSED);
+		return;
+	}
 	if (frame->tcp_flags & BP_TCP_RST) {
 		rst(in, f, dir, frame);
 		return;
@@ -365,8 +385,6 @@ static void segment_slow(
 		syn_segment(in, f, frame, dir);
 		return;
 	}
-	if (f->flags & BP_FLOW_CLOSED)
-		return;
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!handshake(in, f, frame, dir))
 		return;
@@ -396,7 +414,8 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 {
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
-	f->seen = in->now_ticks;
+	if (!(f->flags & BP_FLOW_CLOSED))
+		f->seen = in->now_ticks;
 	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
 	 * piece. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&

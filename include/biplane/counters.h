@@ -333,6 +333,8 @@
 	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \
 		"urgent bytes, which a receiver takes out of the stream")                          \
 	X(SEG_NO_FLOW, INSPECT, "segments_no_flow", "without payload and of no known connection")  \
+	X(SEG_CLOSED, INSPECT, "segments_closed",                                                  \
+		"with payload, within 10 s after the end of their connection: not read")           \
 	/* connections */                                                                          \
 	X(FLOW_OPENED, FLOW, "flows_opened", "connections followed from their SYN")                \
 	X(FLOW_MIDWAY, FLOW, "flows_midway", "connections met in the middle")                      \
