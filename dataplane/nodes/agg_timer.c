@@ -13,6 +13,7 @@ static uint16_t agg_timer_process(
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_gather *g = w->gather;
 	const uint64_t before = w->counters->v[BP_C_AGG_AGGREGATE];
+	uint64_t aggregates;
 	unsigned sent;
 
 	RTE_SET_USED(objs);
@@ -24,8 +25,12 @@ static uint16_t agg_timer_process(
 	sent = bp_gather_due(g);
 	if (unlikely(g->draining))
 		bp_gather_flush(g, BP_AGG_FLUSH_STOP);
+	aggregates = w->counters->v[BP_C_AGG_AGGREGATE] - before;
+	/* those that were staged got their buffers now, which are taken several at a time */
+	if (unlikely(aggregates != 0))
+		bp_mbuf_stock_return(&g->buffers);
 	bp_run_end(&g->run);
-	return (uint16_t)(sent + (w->counters->v[BP_C_AGG_AGGREGATE] - before));
+	return (uint16_t)(sent + aggregates);
 }
 
 struct rte_node_register bp_node_agg_timer = {
