@@ -91,8 +91,10 @@ static void any_bit_may_flip_under_traffic(void **arg)
 			gateway_publish(&g, rnd(GW_PLANS));
 		for (unsigned n = 1 + rnd(4); n > 0; n--)
 			gateway_burst(&g, rnd(GW_TRAFFIC));
-		if (round % 4 == 3)
+		if (round % 4 == 3) {
 			gateway_mend(&g);
+			assert_true(gateway_drain(&g));
+		}
 	}
 	/* some of it was noticed, and nothing is left of it */
 	assert_true(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID) > 0);

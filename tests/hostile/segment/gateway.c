@@ -35,7 +35,8 @@
 	"  cse: {address: 10.2.0.5}\n"                                                             \
 	"aggregate:\n"                                                                             \
 	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4, max_delay: 100us}\n"       \
-	"  - {port: a, to: {address: 10.1.0.10, udp: 5556}, format: paper, messages: 3}\n"         \
+	"  - {port: a, to: {address: 10.1.0.10, udp: 5556}, format: paper, messages: 3, "          \
+	"max_delay: 100us}\n"                                                                      \
 	"disaggregate:\n"                                                                          \
 	"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/8], pace: "          \
 	"true}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
@@ -317,6 +318,18 @@ void gateway_mend(struct gateway *g)
 	bp_ring_release_all(bp_phd_events(&g->x.r.shm.phd, 0));
 	gateway_walk(g);
 	gateway_clear(g);
+}
+
+bool gateway_drain(struct gateway *g)
+{
+	/* of 20 us each: longer than any delay that is configured */
+	for (unsigned walks = 0; walks < 100; walks++) {
+		if (rte_mempool_avail_count(g->x.r.pool) == g->x.r.in_pool)
+			return true;
+		gateway_walk(g);
+		gateway_clear(g);
+	}
+	return false;
 }
 
 /* ---- traffic ---- */

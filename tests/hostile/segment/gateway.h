@@ -82,6 +82,10 @@ void gateway_publish(struct gateway *g, enum gateway_plan plan);
 /* All bytes are as they were before the first gateway_write(), and are in force. */
 void gateway_mend(struct gateway *g);
 
+/* Walks until nothing is held any more: no aggregate, no frame that waits for its slot. False: not
+ * all buffers came back. */
+bool gateway_drain(struct gateway *g);
+
 /* Puts n rules in force, of those that traffic matches: at most GW_RULES_MAX. `same`: with the
  * generation of those before them. */
 #define GW_RULES_MAX 6u
