@@ -141,6 +141,8 @@ struct bp_config_mqtt {
 	bool enabled; /* the file has an mqtt section */
 	uint32_t n_ports;
 	uint16_t ports[BP_MAX_MQTT_PORTS];
+	uint32_t n_brokers; /* 0: any address */
+	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	uint8_t judge;                /* enum bp_judge */
 	uint8_t checksum;             /* enum bp_checksum */
 	uint8_t strictness;           /* enum bp_strictness */

@@ -229,8 +229,6 @@ int bp_config_port_index(const struct bp_config *c, const char *name);
 #define BP_ADDRESS_TEXT 64
 const char *bp_address_text(const struct bp_address *a, char out[BP_ADDRESS_TEXT]);
 const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT]);
-/* Whether the address is in the prefix: of its family and with its first bits. */
-bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a);
 /* From "ADDRESS/LENGTH", or an address, which is the prefix of all its bits. False: *fault says why
  * it is neither. */
 bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault);

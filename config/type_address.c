@@ -22,16 +22,6 @@ const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT])
 	return out;
 }
 
-bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a)
-{
-	struct bp_prefix of;
-
-	if (p->family != a->family)
-		return false;
-	of = bp_prefix_of(*a, p->length);
-	return memcmp(of.bytes, p->bytes, sizeof(of.bytes)) == 0;
-}
-
 static bool read_address(const char *text, struct bp_address *a)
 {
 	memset(a, 0, sizeof(*a));

@@ -89,6 +89,10 @@ _Static_assert(offsetof(struct bp_agg_rule, senders) ==
 		       offsetof(struct bp_agg_rule, n_senders) + sizeof(uint32_t),
 	"the prefixes follow their count");
 
+_Static_assert(offsetof(struct bp_config_mqtt, brokers) ==
+		       offsetof(struct bp_config_mqtt, n_brokers) + sizeof(uint32_t),
+	"the prefixes follow their count");
+
 static struct bp_prefix *hosts_after(const uint32_t *count)
 {
 	return (struct bp_prefix *)(uintptr_t)(count + 1);

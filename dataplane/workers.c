@@ -149,6 +149,8 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	int rc;
 
 	w = bp_worker_create(c, shm, i, ws->mac_table, false, err, err_size);
+	if (w)
+		w->checks_ingress = true;
 	ws->worker[i] = w;
 	if (!w || !queues) {
 		free(queues);

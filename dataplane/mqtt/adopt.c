@@ -17,7 +17,7 @@
  */
 
 /* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
-#define LAYOUT 5u
+#define LAYOUT 6u
 /* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -29,6 +29,13 @@ static uint64_t shape_of(const struct bp_inspector *in, const struct bp_config *
 		in->table.key[0], in->table.key[1], bp_carry_capacity(in->carry),
 		in->carry_per_flow, worker, c->n_workers, c->n_ports};
 	uint64_t shape = bp_hash_bytes(key, h, sizeof(h));
+
+	/* proven by a broker that is one no more */
+	for (uint32_t i = 0; i < in->n_brokers; i++) {
+		const uint64_t of_broker[2] = {shape, i};
+
+		shape = bp_hash_bytes(of_broker, &in->brokers[i], sizeof(in->brokers[i]));
+	}
 
 	/* which worker has a connection depends on the ports and their queues */
 	for (unsigned p = 0; p < c->n_ports; p++) {

@@ -40,6 +40,8 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	in->topic_key[1] = shm->global->hash_key[1];
 	in->n_ports = m->n_ports;
 	memcpy(in->port, m->ports, sizeof(in->port));
+	in->n_brokers = m->n_brokers;
+	memcpy(in->brokers, m->brokers, sizeof(in->brokers));
 	in->judged[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER;
 	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
 	in->record_clones = record_clones;
@@ -105,6 +107,12 @@ void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg)
 {
 	in->clone = fn;
 	in->clone_arg = arg;
+}
+
+void bp_inspector_set_goes_on(struct bp_inspector *in, bp_goes_on_fn fn, void *arg)
+{
+	in->goes_on = fn;
+	in->goes_on_arg = arg;
 }
 
 void bp_inspector_begin(
@@ -199,6 +207,51 @@ static void settle(struct bp_inspector *in, struct bp_flow *f, uint8_t before)
 	bp_flow_file(&in->table, f, f->proof & BP_FLOW_PROVEN ? BP_LIST_PROVEN : BP_LIST_UNPROVEN);
 }
 
+/* Whether the end with the inspected port is one of mqtt.brokers. */
+static bool is_broker(const struct bp_inspector *in, const struct bp_frame *f)
+{
+	const uint32_t width = f->ip6 ? 16 : 4;
+	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
+	struct bp_address a = {.family = f->ip6 ? 6 : 4};
+
+	memcpy(a.bytes, src + (f->to_broker ? width : 0), width);
+	for (uint32_t i = 0; i < in->n_brokers; i++)
+		if (bp_prefix_contains(&in->brokers[i], &a))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a segment may prove something: one that is not forwarded, or that comes in where its
+ * peer's segments do, was seen by no peer. Else a single host could speak for both ends, and prove
+ * a connection that there is not. `flow`: NULL when there is none yet.
+ */
+static bool passes(struct bp_inspector *in, const struct bp_frame *f, struct bp_flow *flow)
+{
+	if (in->n_brokers != 0 && !is_broker(in, f)) {
+		bp_tally(in, BP_C_SEG_OTHER_BROKER);
+		return false;
+	}
+	if (f->port == 0)
+		return true;
+	if (f->routed) {
+		if (in->goes_on == NULL || in->goes_on(in->goes_on_arg, f))
+			return true;
+		bp_tally(in, BP_C_SEG_NOT_FORWARDED);
+		return false;
+	}
+	if (flow == NULL)
+		return true;
+	if (f->to_broker) {
+		/* the latest one: a forged segment before it does not stay in the way */
+		flow->client_port = f->port;
+	} else if (flow->client_port == f->port) {
+		bp_tally(in, BP_C_SEG_SAME_PORT);
+		return false;
+	}
+	return true;
+}
+
 void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	struct bp_flow *flow = l->flow;
@@ -214,10 +267,17 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	/* the candidate may be another flow with the same tag, or gone since it was probed */
 	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
+	if (__builtin_expect(flow == NULL || !(flow->proof & BP_FLOW_PROVEN), 0) &&
+		!passes(in, f, flow)) {
+		bp_work_end(&in->work);
+		return;
+	}
 	if (flow == NULL) {
 		flow = bp_stream_first(in, f, l);
-		if (flow != NULL)
+		if (flow != NULL) {
+			flow->client_port = f->to_broker ? f->port : 0;
 			settle(in, flow, BP_FLOW_IN_TABLE);
+		}
 	} else {
 		before = flow->proof;
 		bp_stream_segment(in, flow, f);

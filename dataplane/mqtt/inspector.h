@@ -67,9 +67,13 @@ struct bp_inspector {
 	_Atomic uint64_t *next_alarm_id;
 	bp_clone_fn clone;
 	void *clone_arg;
+	bp_goes_on_fn goes_on;
+	void *goes_on_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_layouts *layouts;
 	const char *not_adopted;
+	uint32_t n_brokers; /* 0: any address */
+	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	struct bp_work work;
 };
@@ -97,6 +101,15 @@ static inline struct bp_mqtt_view bp_view(
 {
 	return (struct bp_mqtt_view){.mosquitto = in->mosquitto && dir == BP_TO_BROKER &&
 						  !(f->pending & BP_FLOW_PUSHED(dir))};
+}
+
+/* Of a publication: what a broker delivers it has read by its own view of the client that sent it.
+ */
+static inline struct bp_mqtt_view bp_publish_view(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (struct bp_mqtt_view){
+		.mosquitto = in->mosquitto && !(f->pending & BP_FLOW_PUSHED(dir))};
 }
 
 /* mqtt_read.c: notes and counts what was odd in a packet that was let pass. */

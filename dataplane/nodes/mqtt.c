@@ -10,6 +10,8 @@
 #include "dataplane/mqtt/clone_frame.h"
 #include "dataplane/mqtt/inspect.h"
 #include "dataplane/nodes/driver_sum.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/ingress.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
 
@@ -50,6 +52,11 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 	bp_count(w, BP_C_CLONE_FRAME, 1);
 	rte_node_enqueue_x1(w->graph, w->mqtt_node, (rte_edge_t)(BP_EDGE_PORT + to->port), m);
 	return true;
+}
+
+static bool goes_on(void *arg, const struct bp_frame *f)
+{
+	return bp_ingress_goes_on(arg, (uint16_t)(f->port - 1), f);
 }
 
 /*
@@ -104,6 +111,10 @@ static void read_any(void *arg, uint32_t i)
 	if (r->m[i]->nb_segs != 1 && !gather(r->m[i], f, piece)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return;
+	}
+	if (w->checks_ingress && !bp_is_originated(r->m[i])) {
+		f->port = (uint8_t)(r->m[i]->port + 1);
+		f->routed = w->onward[r->m[i]->port] == BP_EDGE_IP4;
 	}
 	sum = driver_says(
 		w, r->m[i], f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
@@ -199,6 +210,7 @@ static uint16_t mqtt_process(
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
 		bp_inspector_set_clone(w->inspector, send_clone, w);
+		bp_inspector_set_goes_on(w->inspector, goes_on, w);
 	}
 	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
 	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {

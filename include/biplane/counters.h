@@ -328,6 +328,12 @@
 		"that acknowledge what was never sent, or is too old: not read")                   \
 	X(SEG_ACK_UNSEEN, INSPECT, "segments_ack_unseen",                                          \
 		"that acknowledge unseen bytes: kept until the peer confirms")                     \
+	X(SEG_NOT_FORWARDED, INSPECT, "segments_not_forwarded",                                    \
+		"of no proven connection, and not read: routing drops them")                       \
+	X(SEG_OTHER_BROKER, INSPECT, "segments_other_broker",                                      \
+		"of no proven connection, and not read: to or from none of mqtt.brokers")          \
+	X(SEG_SAME_PORT, INSPECT, "segments_same_port",                                            \
+		"of no proven connection, and not read: in on the port of both ends")              \
 	X(SEG_LOW_TTL, INSPECT, "segments_low_ttl",                                                \
 		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
 	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \

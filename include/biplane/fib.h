@@ -147,4 +147,12 @@ static inline struct bp_prefix bp_prefix_of(struct bp_address a, unsigned length
 	return p;
 }
 
+/* Whether the address is in the prefix: of its family and with its first bits. */
+static inline bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a)
+{
+	const struct bp_prefix of = bp_prefix_of(*a, p->length);
+
+	return p->family == a->family && memcmp(of.bytes, p->bytes, sizeof(of.bytes)) == 0;
+}
+
 #endif

@@ -18,7 +18,8 @@
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
 	"bridge: [[devices, cloud], [edge, spare]]\nbridging: {mac_table: 100, ageing: 90s}\n"     \
 	"mqtt:\n"                                                                                  \
-	"  ports: [1883, 8080]\n  judge: both\n  evaluate: acknowledged\n"                         \
+	"  ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  judge: both\n  evaluate: " \
+	"acknowledged\n"                                                                           \
 	"  strictness: standard\n  checksum: trust\n  flows: 1048576\n"                            \
 	"  flow_timeout: 10m\n  handshake_timeout: 5s\n  carry_per_flow: 4KiB\n  carry_total: "    \
 	"1MiB\n"                                                                                   \
@@ -79,6 +80,9 @@ static void everything_is_read(void **state)
 	assert_true(c->mqtt.n_ports == 2 && c->mqtt.ports[1] == 8080);
 	assert_int_equal(c->mqtt.judge, BP_JUDGE_BOTH);
 	assert_int_equal(c->mqtt.evaluate, BP_EVALUATE_ACKNOWLEDGED);
+	assert_int_equal(c->mqtt.n_brokers, 2);
+	assert_int_equal(c->mqtt.brokers[0].length, 32);
+	assert_int_equal(c->mqtt.brokers[1].family, 6);
 	assert_int_equal(c->mqtt.strictness, BP_STRICTNESS_STANDARD);
 	assert_int_equal(c->mqtt.checksum, BP_CHECKSUM_TRUST);
 	assert_int_equal(c->mqtt.flows, 1048576);
@@ -174,7 +178,7 @@ static void defaults_are_dumped(void **state)
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
 		"    kernel: off\n" OFFLOADS "bridge:\n  - ports: [\"a\", \"b\"]\n"
 		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
-		"mqtt:\n  ports: [1883]\n"
+		"mqtt:\n  ports: [1883]\n  brokers: []\n"
 		"  judge: to_broker\n  evaluate: published\n  strictness: mosquitto\n  checksum: "
 		"verify\n  flows: 65536\n "
 		" max_unproven: 16385\n"
