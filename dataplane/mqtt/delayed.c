@@ -273,10 +273,6 @@ void bp_delayed_expire(struct bp_inspector *in, uint64_t mono_ns, unsigned budge
 	for (unsigned i = 0; i < LOOKS && d->n != 0; i++)
 		look_back(in);
 	for (; d->n != 0 && d->heap[0].due <= mono_ns && budget != 0; budget--) {
-		const struct delayed *e = &d->heap[0];
-
-		bp_work_begin(&in->work, e->k1, (uint32_t)bp_carry_size(in->carry, e->will));
-		settle(in, 0, is_back(in, e));
-		bp_work_end(&in->work);
+		settle(in, 0, is_back(in, &d->heap[0]));
 	}
 }

@@ -275,7 +275,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		bp_tally(in, BP_C_TOPIC_MEMO);
 		count_publish(in, f, &p);
 	} else {
-		struct bp_mqtt_view view = bp_view(in, f, dir);
+		struct bp_mqtt_view view = bp_publish_view(in, f, dir);
 		enum bp_mqtt_error e;
 
 		bp_journal_deepen(in->journal, f);
@@ -286,7 +286,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 			bp_mqtt_opaque_error(in, f, dir, e);
 			return;
 		}
-		if (view.odd != 0)
+		if (view.odd != 0 && dir == BP_TO_BROKER)
 			bp_mqtt_suspicious(in, f, view.odd);
 		count_publish(in, f, &p);
 		bp_work_add(&in->work, (p.topic_len + p.properties_len) / 4);
@@ -327,7 +327,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
 {
-	struct bp_mqtt_view view = bp_view(in, f, dir);
+	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
 	struct bp_mqtt_publish p;
 	struct judging j = {
 		.in = in,
@@ -338,7 +338,7 @@ void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned d
 	bp_journal_deepen(in->journal, f);
 	if (bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p) != BP_MQTT_OK)
 		return; /* can't be: it was right when it was kept */
-	if (view.odd != 0)
+	if (view.odd != 0 && dir == BP_TO_BROKER)
 		bp_mqtt_suspicious(in, f, view.odd);
 	count_publish(in, f, &p);
 	bp_tally(in, BP_C_PUBLISH_BEGINNING);
@@ -376,7 +376,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
 {
 	uint32_t checked = head->topic + head->properties;
-	struct bp_mqtt_view view = bp_view(in, f, dir);
+	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
 	struct bp_mqtt_publish p;
 	enum bp_mqtt_error e;
 	uint64_t hash;
@@ -408,7 +408,7 @@ enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, uns
 	}
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_WANTED_YES; /* counted when it is whole */
-	if (view.odd != 0)
+	if (view.odd != 0 && dir == BP_TO_BROKER)
 		bp_mqtt_suspicious(in, f, view.odd);
 	count_publish(in, f, &p);
 	bp_tally(in, BP_C_MATCH_NONE);

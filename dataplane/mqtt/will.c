@@ -97,8 +97,15 @@ void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f)
 		.retain = w->retain != 0,
 	};
 
+	/* of its own connection's account, whoever's segment makes this one end */
+	const struct bp_work_paused paused = bp_work_pause(&in->work);
+
 	bp_tally(in, BP_C_WILL_EVALUATED);
+	bp_work_begin(&in->work, bp_flow_hash(&in->table, f->k0, f->k1),
+		(uint32_t)bp_carry_size(in->carry, f->will));
 	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER], false);
+	bp_work_end(&in->work);
+	bp_work_resume(&in->work, &paused);
 }
 
 /*

@@ -85,6 +85,26 @@ static inline void bp_work_end(struct bp_work *w)
 		(void)bp_work_settle(w, 0);
 }
 
+/* The segment under way, while something else has its turn. */
+struct bp_work_paused {
+	uint64_t done, allowed, hash;
+	bool over, worker_over;
+};
+
+static inline struct bp_work_paused bp_work_pause(const struct bp_work *w)
+{
+	return (struct bp_work_paused){w->done, w->allowed, w->hash, w->over, w->worker_over};
+}
+
+static inline void bp_work_resume(struct bp_work *w, const struct bp_work_paused *p)
+{
+	w->done = p->done;
+	w->allowed = p->allowed;
+	w->hash = p->hash;
+	w->over = p->over;
+	w->worker_over = p->worker_over;
+}
+
 /* Bytes of earlier segments that are read now. */
 static inline void bp_work_allow(struct bp_work *w, uint32_t bytes)
 {

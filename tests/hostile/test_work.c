@@ -218,6 +218,49 @@ static void ordinary_traffic_is_free(void **state)
 	rig_close(&rig);
 }
 
+/* A client that is over its budget just before others' wills are due takes nothing of theirs. */
+static void wills_have_their_own_accounts(void **state)
+{
+	enum { WILLS = 10 };
+	/* "MQTT", 3.1.1, clean session and will, 10 s of keep alive, client x, will t: 99 */
+	static const uint8_t connect[] = {
+		0, 4, 'M', 'Q', 'T', 'T', 4, 0x06, 0, 10, 0, 1, 'x', 0, 1, 't', 0, 2, '9', '9'};
+	static struct peer dying[WILLS];
+	struct bytes b = {0};
+	struct peer busy;
+	uint64_t missed;
+
+	(void)state;
+	open_rig(100);
+	for (unsigned i = 0; i < WILLS; i++) {
+		peer_init(&dying[i], false, 100 + i, 1000, 2);
+		rig_handshake(&rig, &dying[i]);
+		b.n = 0;
+		mq_raw(&b, 0x10, connect, sizeof(connect));
+		rig_send_bytes(&rig, &dying[i], CLIENT, &b);
+		b.n = 0;
+		mq_connack(&b, 4, 0, 0, NULL);
+		rig_send_bytes(&rig, &dying[i], BROKER, &b);
+	}
+	rig_advance(&rig, rig.config.mqtt.flow_timeout_ns - 1000000000ull);
+	connect_peer(&busy, 1);
+	rig_advance(&rig, 3000000000ull);
+	b.n = 0;
+	for (unsigned i = 0; i < 150; i++)
+		mq_publish(&b, &(struct mq_publish){.version = 5, .topic = "t", .payload = "1"});
+	while (not_evaluated() == 0)
+		(void)send_pieces(&busy, &b, 1448);
+	assert_int_equal(rig_told_count(&rig), 0);
+	missed = not_evaluated();
+	bp_inspector_tick(rig.in, rig.mono_ns);
+	assert_int_equal(rig_count(&rig, BP_C_WILL_EVALUATED), WILLS);
+	assert_int_equal(not_evaluated(), missed);
+	/* all rules are for all topics */
+	assert_int_equal(rig_told_count(&rig), WILLS * 100);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +269,7 @@ int main(void)
 		cmocka_unit_test(many_rules_on_one_topic),
 		cmocka_unit_test(many_connections),
 		cmocka_unit_test(ordinary_traffic_is_free),
+		cmocka_unit_test(wills_have_their_own_accounts),
 	};
 
 	return cmocka_run_group_tests_name("work", tests, NULL, NULL);

@@ -201,12 +201,51 @@ static void connect_flags(void **state)
 	}
 }
 
+/* A publisher, whose broker lets pass what the standard does not: what it delivers blinds nobody to
+ * the subscriber's own publications, or to what follows. */
+static void what_a_broker_delivers(void **state)
+{
+	static const struct {
+		const char *properties;
+		size_t len;
+	} odd[] = {{"\x01\x02", 2}, {"\x08\0\1+", 4}};
+	static const uint8_t judge[] = {BP_JUDGE_BOTH, BP_JUDGE_FROM_BROKER};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct mq_publish p = {.version = 5,
+			.topic = "q",
+			.payload = "1",
+			.properties = odd[i / 2].properties,
+			.properties_len = odd[i / 2].len};
+		struct peer c;
+
+		rig_defaults(&rig);
+		rig.config.mqtt.judge = judge[i % 2];
+		rig_open(&rig);
+		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
+		peer_init(&c, false, 1, 100, 900);
+		rig_connect(&rig, &c, 5, "subscriber");
+		rig_publish(&rig, &c, BROKER, &p);
+		rig_publish(&rig, &c, CLIENT,
+			&(struct mq_publish){.version = 5, .topic = "own", .payload = "99"});
+		assert_int_equal(rig_told_count(&rig), judge[i % 2] == BP_JUDGE_BOTH);
+		rig_publish(&rig, &c, BROKER,
+			&(struct mq_publish){.version = 5, .topic = "next", .payload = "99"});
+		assert_int_equal(rig_told_count(&rig), 1);
+		/* nor is the client flagged for it */
+		assert_int_equal(suspicious_total(), 0);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(connect_flags),
+		cmocka_unit_test(what_a_broker_delivers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
