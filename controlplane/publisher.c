@@ -337,14 +337,16 @@ int bp_publisher_configure(
 	return 0;
 }
 
-/* Alarms that come now must be told apart from those that wait on disk. */
+/* Alarms that come now must be told apart from those that wait on disk. 0 is left alone: no part
+ * that is whole has it, and the data plane is to see that. */
 static void raise_next_id(struct bp_publisher *p)
 {
 	uint64_t want = bp_spool_max_id(p->spool) + 1;
 	uint64_t next = atomic_load_explicit(&p->shm->shared->next_alarm_id, memory_order_relaxed);
 
-	while (next < want && !atomic_compare_exchange_weak_explicit(&p->shm->shared->next_alarm_id,
-				      &next, want, memory_order_relaxed, memory_order_relaxed))
+	while (next != 0 && next < want &&
+		!atomic_compare_exchange_weak_explicit(&p->shm->shared->next_alarm_id, &next, want,
+			memory_order_relaxed, memory_order_relaxed))
 		;
 }
 

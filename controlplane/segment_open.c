@@ -98,6 +98,28 @@ static struct bp_segment *open_segment(
 	return s;
 }
 
+/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
+ * many. What both planes write is the data plane's to judge while one runs. */
+static unsigned condemn_unsound(
+	const struct bp_config *c, const char *huge, struct bp_shm *shm, char *err, size_t err_size)
+{
+	unsigned n = 0;
+
+	for (unsigned part = BP_SEG_CONTROL; part <= BP_SEG_SHARED; part++) {
+		const char *why = bp_shm_unsound(shm, part);
+
+		if (why == NULL ||
+			(part == BP_SEG_SHARED && bp_segment_in_use(c->name, huge, c->runtime_dir)))
+			continue;
+		snprintf(err, err_size, "segment %s: %s", bp_segment_part_path(shm->segment, part),
+			why);
+		bp_log(BP_LOG_WARNING, "%s", err);
+		bp_segment_condemn(shm->segment, part);
+		n++;
+	}
+	return n;
+}
+
 int bp_controlplane_segment(
 	const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
@@ -107,7 +129,6 @@ int bp_controlplane_segment(
 	/* again when contents are damaged, of which a new part has none */
 	for (unsigned i = 0; i < 2; i++) {
 		struct bp_segment *s = open_segment(c, huge, err, err_size);
-		const char *why;
 
 		if (s == NULL)
 			return -1;
@@ -116,16 +137,11 @@ int bp_controlplane_segment(
 			bp_segment_close(s);
 			break;
 		}
-		why = bp_shm_unsound(shm, BP_SEG_CONTROL);
-		if (why == NULL) {
+		if (condemn_unsound(c, huge, shm, err, err_size) == 0) {
 			atomic_fetch_add_explicit(&shm->control->cp_segment_quarantined,
 				quarantined, memory_order_relaxed);
 			return 0;
 		}
-		snprintf(err, err_size, "segment %s: %s", bp_segment_part_path(s, BP_SEG_CONTROL),
-			why);
-		bp_log(BP_LOG_WARNING, "%s", err);
-		bp_segment_condemn(s, BP_SEG_CONTROL);
 		bp_segment_close(s);
 	}
 	memset(shm, 0, sizeof(*shm)); /* nothing of it is mapped any more */

@@ -14,6 +14,7 @@ import pytest
 from conftest import config_for
 from lab import CLOUD, segment_files, wait_until
 from peers import Collector, Expected, Publisher
+from router_lab import host
 
 PARTS = ("data", "control", "shared")
 HEADER = 64 + 64 * 64  # struct header of shm/segment_part.h
@@ -186,3 +187,28 @@ def test_the_control_plane_makes_its_part_anew_beside_a_running_data_plane(lab, 
     log = g.log.read_text(errors="replace")
     assert "the contents of segment" in log and f"{path.name}.damaged" in log
     assert json.loads(g.command("show", "rules", "-c", g.identity, "--json").stdout)
+
+
+def routed(lab, router):
+    """The tables are the kernel's, and a packet is answered, once both ends know each other's address again."""
+    router.settled(60)
+    wait_until("an answer from the other side",
+               lambda: lab.pings("left", host("right"), check=False, count=1), 30)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_routes_are_those_of_the_kernel_again(routed_lab, router, part):
+    """Tables of all of the router's: whatever was in them, they become what the kernel has."""
+    lab = routed_lab
+    routed(lab, router)
+    for damage in (noise_behind_the_header, zeros, noise):
+        before = restarts(router)
+        kill_after(router, damage, segment_files(router.segment)[PARTS.index(part)])
+        routed(lab, router)
+        assert all(restarts(router)[p] - before[p] <= 4 for p in PLANES), (before, restarts(router))
+    running = pids(router)
+    if part == "control":
+        zeros(segment_files(router.segment)[1])
+        wait_until("another control plane", lambda: router.try_show("planes") and pids(router)[PLANES[1]] != running[PLANES[1]], 30)
+        routed(lab, router)
+    assert pids(router)["data plane"] == running["data plane"]
