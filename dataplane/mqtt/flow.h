@@ -62,7 +62,9 @@ enum bp_stream {
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
 /* The broker refused a publication: later ones of QoS 1 and 2 wait for their acknowledgement. */
 #define BP_MARK_REFUSED 0x10
-#define BP_MARKS 0x1f
+/* Segments with payload come, and none has fitted for 10 s. */
+#define BP_MARK_UNFIT 0x20
+#define BP_MARKS 0x3f
 
 /* The session, as its CONNECT has it. */
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
@@ -102,7 +104,7 @@ struct bp_flow {
 	uint64_t memo_hash; /* topic that the client published last */
 	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
 	uint32_t memo_gen;  /* of the rules; 0 never */
-	uint32_t seen;      /* time of the last segment, 2^20 ns ticks */
+	uint32_t seen;      /* time of the last segment that fitted, 2^20 ns ticks */
 	uint8_t stream[2];  /* enum bp_stream */
 	uint8_t version;    /* of MQTT; 0 unknown */
 	uint8_t flags;      /* BP_FLOW_* */
@@ -135,7 +137,7 @@ struct bp_flow {
 	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
 			   */
 	uint8_t marks;    /* BP_MARK_* */
-	uint8_t pad2[1];
+	uint8_t again_data; /* bytes that came with the SYN of BP_FLOW_SYN_AGAIN, in units of 32 */
 	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
 	/* line 3 */
 	struct bp_seek seek[2];

@@ -58,6 +58,8 @@ static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flo
 	v->unread_ms = ms_since(f->unread_since, mono_ns);
 	if (v->opaque_reason[0] != '\0')
 		v->unread_reason = v->opaque_reason;
+	else if (f->marks & BP_MARK_UNFIT)
+		v->unread_reason = "out_of_window";
 	else
 		v->unread_reason = f->proof & BP_FLOW_PROVEN ? "resync" : "midstream";
 }

@@ -22,8 +22,11 @@ static void count(struct bp_unread *turn, const struct bp_flow *f, uint32_t now,
 	if (!(__atomic_load_n(&f->proof, __ATOMIC_RELAXED) & BP_FLOW_UNREAD))
 		return;
 	unread_ns = ns_since(&f->unread_since, now);
-	/* one that nobody uses any more is no fault */
-	if (unread_ns < limit_ns || ns_since(&f->seen, now) >= limit_ns)
+	if (unread_ns < limit_ns)
+		return;
+	/* one that nobody uses any more is no fault; segments that do not fit are not stamped */
+	if (ns_since(&f->seen, now) >= limit_ns &&
+		!(__atomic_load_n(&f->marks, __ATOMIC_RELAXED) & BP_MARK_UNFIT))
 		return;
 	turn->connections++;
 	if (unread_ns > turn->longest_ns)

@@ -178,10 +178,11 @@ static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
 	return (bp_topic_bits(hash) & ~f->known) == 0;
 }
 
-/* Whether nothing of this direction is read: given up, or searched. */
+/* Whether nothing of this direction is read: given up, searched, or none of its segments fits. */
 static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 {
-	return f->stream[dir] >= BP_STREAM_SEEK;
+	return f->stream[dir] >= BP_STREAM_SEEK ||
+	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_UNFIT));
 }
 
 /* Around every change of a flow that is in the table: journal.h. */

@@ -9,6 +9,10 @@
 
 /* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
 #define MSS_UNSEEN 536
+/* Nothing fitted for so long, about 10 s: the connection is not read. */
+#define UNFIT_TICKS (10u << 10)
+/* Of again_data: 255 of them are more than a segment. */
+#define AGAIN_DATA_UNIT 32u
 
 static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
 {
@@ -194,16 +198,44 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
  */
 static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
 {
+	uint32_t data;
+
 	if (f->flags & BP_FLOW_CLOSED) {
 		reopen(in, f, frame->seq, bp_segment_scale(frame));
 		note_mss(f, announced_mss(frame));
 		return true;
 	}
-	if (frame->seq == f->syn_seq && !(f->flags & BP_FLOW_MIDWAY))
-		return true; /* retransmitted */
+	/* retransmitted; once the handshake is complete it may be the next connection's */
+	if (frame->seq == f->syn_seq && !(f->flags & BP_FLOW_MIDWAY) &&
+		!(f->proof & BP_FLOW_HANDSHAKE))
+		return true;
+	bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
 	f->flags |= BP_FLOW_SYN_AGAIN;
 	f->again_seq = frame->seq;
+	data = (frame->payload_len + AGAIN_DATA_UNIT - 1) / AGAIN_DATA_UNIT;
+	f->again_data = (uint8_t)(data < UINT8_MAX ? data : UINT8_MAX);
 	return false;
+}
+
+/* The SYN, its data or the SYN-ACK was not seen: the connection is picked up mid-stream. */
+static void pick_up(struct bp_inspector *in, struct bp_flow *f)
+{
+	bp_tally(in, BP_C_FLOW_MIDWAY);
+	f->flags |= BP_FLOW_MIDWAY;
+	note_mss(f, MSS_UNSEEN);
+	for (unsigned d = 0; d < 2; d++)
+		if (bp_stream_tracked(f, d))
+			bp_wait_search(in, f, d);
+}
+
+/* Whether a SYN-ACK confirms the SYN that waits for one, and is not the held connection's own. */
+static bool confirms(const struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (!(f->flags & BP_FLOW_SYN_AGAIN) ||
+		frame->ack - (f->again_seq + 1) > f->again_data * AGAIN_DATA_UNIT)
+		return false;
+	return f->again_seq != f->syn_seq || !(f->proof & BP_FLOW_SYN_ACKED) ||
+	       frame->seq != f->broker_isn;
 }
 
 /*
@@ -213,28 +245,37 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
  */
 static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	uint32_t data;
+	uint32_t data, lost = 0;
 
 	if (f->flags & BP_FLOW_CLOSED) {
 		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
 		note_mss(f, MSS_UNSEEN);
-	}
-	if ((f->flags & BP_FLOW_SYN_AGAIN) && frame->ack == f->again_seq + 1) {
+	} else if (confirms(f, frame)) {
 		/* of the SYN, believed only now, no more was kept */
+		lost = frame->ack - (f->again_seq + 1);
 		reopen(in, f, f->again_seq, BP_SCALE_MAX);
 		note_mss(f, MSS_UNSEEN);
+		f->next[BP_TO_BROKER] += lost;
 	}
-	if (f->proof & BP_FLOW_HANDSHAKE)
+	if (f->proof & BP_FLOW_HANDSHAKE) {
+		if (frame->seq != f->broker_isn)
+			bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
 		return false;
+	}
 	if (f->flags & BP_FLOW_MIDWAY) {
-		if (f->syn_seq == 0 || frame->ack != f->syn_seq + 1 || (f->proof & BP_FLOW_PROVEN))
+		if (f->syn_seq == 0 || frame->ack != f->syn_seq + 1 ||
+			(f->proof & BP_FLOW_PROVEN)) {
+			bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
 			return false;
+		}
 		forget(in, f);
 		set_syn(f, BP_TO_BROKER, f->syn_seq);
 	}
 	data = frame->ack - (f->syn_seq + 1);
-	if (data > f->next[BP_TO_BROKER] - (f->syn_seq + 1))
+	if (data > f->next[BP_TO_BROKER] - (f->syn_seq + 1)) {
+		bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
 		return false;
+	}
 	bp_wait_cut(in, f, BP_TO_BROKER, data);
 	f->next[BP_TO_BROKER] = f->top[BP_TO_BROKER] = frame->ack;
 	bp_wait_release(in, f, BP_FROM_BROKER);
@@ -243,18 +284,9 @@ static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 	f->scale[BP_TO_BROKER] = bp_segment_scale(frame);
 	f->proof |= BP_FLOW_SYN_ACKED;
 	note_mss(f, announced_mss(frame));
+	if (lost != 0)
+		pick_up(in, f); /* behind the data that the SYN brought */
 	return true;
-}
-
-/* The SYN or the SYN-ACK was not seen: the connection is picked up mid-stream. */
-static void pick_up(struct bp_inspector *in, struct bp_flow *f)
-{
-	bp_tally(in, BP_C_FLOW_MIDWAY);
-	f->flags |= BP_FLOW_MIDWAY;
-	note_mss(f, MSS_UNSEEN);
-	for (unsigned d = 0; d < 2; d++)
-		if (bp_stream_tracked(f, d))
-			bp_wait_search(in, f, d);
 }
 
 /*
@@ -346,7 +378,10 @@ static void syn_segment(
 
 	if ((frame->tcp_flags & BP_TCP_FIN) || ack != (dir == BP_FROM_BROKER))
 		return;
-	if (ack ? !syn_ack(in, f, frame) : !syn(in, f, frame) || (f->proof & BP_FLOW_SYN_ACKED))
+	if (ack ? !syn_ack(in, f, frame) : !syn(in, f, frame))
+		return;
+	f->seen = in->now_ticks;
+	if (!ack && (f->proof & BP_FLOW_SYN_ACKED))
 		return;
 	/* the SYN takes a number; data may come with it (RFC 7413) */
 	if (frame->payload_len != 0)
@@ -364,6 +399,17 @@ static bool begins_connection(const struct bp_flow *f, const struct bp_frame *fr
 	if ((frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) != BP_TCP_SYN)
 		return false;
 	return !(frame->tcp_flags & BP_TCP_ACK) || frame->seq != f->broker_isn;
+}
+
+/*
+ * A segment with payload that does not fit. Where nothing else comes the flow is of an earlier
+ * connection, or its position is lost: what goes by is not read, and that is shown until the flow
+ * expires, for such segments do not keep it.
+ */
+static void note_unfit(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (frame->payload_len != 0 && in->now_ticks - f->seen > UNFIT_TICKS)
+		bp_flow_mark(f, BP_MARK_UNFIT);
 }
 
 /* What the fast path leaves out: flags, gaps, what is held. */
@@ -388,8 +434,13 @@ static void segment_slow(
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!handshake(in, f, frame, dir))
 		return;
-	if (!bp_segment_fits(in, f, dir, frame))
+	if (!bp_segment_fits(in, f, dir, frame)) {
+		note_unfit(in, f, frame);
 		return;
+	}
+	f->seen = in->now_ticks;
+	if (f->proof & BP_FLOW_MARKED)
+		bp_flow_unmark(f, BP_MARK_UNFIT);
 	bp_segment_note(in, f, dir, frame);
 	read_waiting(in, f);
 	/* only the true peer knows its own position: an acknowledgement may be anybody's */
@@ -414,8 +465,6 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 {
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
-	if (!(f->flags & BP_FLOW_CLOSED))
-		f->seen = in->now_ticks;
 	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
 	 * piece. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
@@ -424,6 +473,7 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 					    BP_TCP_URG)) == BP_TCP_ACK &&
 		frame->n_more == 0 && !(f->flags & BP_FLOW_CLOSED) &&
 		(f->next[!dir] - frame->ack <= UINT16_MAX || !bp_stream_tracked(f, !dir))) {
+		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);
 			bp_segment_note_window(f, dir, frame);

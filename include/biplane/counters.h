@@ -345,6 +345,8 @@
 	X(FLOW_OPENED, FLOW, "flows_opened", "connections followed from their SYN")                \
 	X(FLOW_MIDWAY, FLOW, "flows_midway", "connections met in the middle")                      \
 	X(FLOW_REOPENED, FLOW, "flows_reopened", "a new SYN on a known address pair")              \
+	X(FLOW_SYN_UNCONFIRMED, FLOW, "flows_syn_unconfirmed",                                     \
+		"SYN or SYN-ACK of another connection than is held: not believed alone")           \
 	X(FLOW_PROVEN, FLOW, "flows_proven",                                                       \
 		"connections proven by handshake and CONNACK, or mid-stream")                      \
 	X(FLOW_FIN, FLOW, "flows_fin", "connections closed by FIN from both ends")                 \
@@ -372,7 +374,7 @@
 	X(WAIT_FULL, STREAM, "unproven_full",                                                      \
 		"segments before the proof of their connection beyond the bounds")                 \
 	X(AFTER_DISCONNECT, STREAM, "segments_after_disconnect",                                   \
-		"behind a DISCONNECT: no broker reads them")                                       \
+		"behind a DISCONNECT or a FIN: no broker reads them")                              \
 	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
 		"of these, inside one packet of known length: its end is the next boundary")       \

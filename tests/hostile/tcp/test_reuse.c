@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dataplane/mqtt/flow_show.h"
+#include "dataplane/mqtt/flow_unread.h"
 #include "stream_steps.h"
 
 #define SECOND 1000000000ull
@@ -142,11 +143,134 @@ static void syn_unseen_after_close(void **state)
 	rig_close(&rig);
 }
 
+/* A device that starts again uses the same port and initial sequence number. */
+static void same_initial_number(void **state)
+{
+	(void)state;
+	for (unsigned fast = 0; fast < 2; fast++) {
+		struct peer c, d;
+
+		open_rig();
+		rig.fast = fast;
+		connect_and_publish(&c);
+		/* the handshake once more, by a path that repeats, is not another one */
+		rig_segment(&rig, &c, CLIENT, TH_SYN, 100, 0, NULL, 0);
+		rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, 900, 101, NULL, 0);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 0);
+		rig_publish_text(&rig, &c, TOPIC, "81");
+		assert_string_equal(told(), "81");
+		d = c;
+		d.seq[CLIENT] = 100;
+		d.seq[BROKER] = 777777;
+		rig_handshake(&rig, &d);
+		mqtt_open(&d);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+		rig_publish_text(&rig, &d, TOPIC, "82");
+		assert_string_equal(told(), "82");
+		rig_close(&rig);
+	}
+}
+
+enum begins { FORGED_SYN, NO_SYN, NO_SYN_ACK, FAST_OPEN, BEGINNINGS };
+
+/* A client connects again while its last connection is held, and inspection does not see it all. */
+static void held_connection(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < BEGINNINGS; how++) {
+		struct bytes b = {0};
+		struct peer c, d;
+
+		open_rig();
+		rig.fast = how & 1;
+		connect_and_publish(&c);
+		d = again(&c);
+		if (how == FAST_OPEN)
+			mq_connect(&b, 4, "x", 0);
+		if (how != NO_SYN)
+			rig_segment(&rig, &d, CLIENT, TH_SYN, d.seq[CLIENT], 0, b.p, b.n);
+		d.seq[CLIENT] += 1 + (uint32_t)b.n;
+		if (how == FORGED_SYN)
+			rig_segment(&rig, &d, CLIENT, TH_SYN, 0x12345678, 0, NULL, 0);
+		if (how != NO_SYN_ACK)
+			rig_segment(&rig, &d, BROKER, TH_SYN | TH_ACK, d.seq[BROKER], d.seq[CLIENT],
+				NULL, 0);
+		d.seq[BROKER]++;
+		rig_ack(&rig, &d, CLIENT);
+		if (how == FAST_OPEN)
+			rig_accept(&rig, &d, 4);
+		else
+			mqtt_open(&d);
+		bytes_free(&b);
+		assert_int_equal(
+			rig_count(&rig, BP_C_FLOW_SYN_UNCONFIRMED), how == FORGED_SYN ? 3 : 1);
+		read_or_shown(&d);
+		rig_close(&rig);
+	}
+}
+
+static unsigned faults(uint64_t limit_ns)
+{
+	struct bp_unread_scan s = {0};
+
+	for (unsigned i = 0; i < 5000; i++)
+		bp_unread_scan(&s, rig.shm.flows, rig.shm.flows_len, rig.mono_ns, limit_ns, 4096);
+	return s.last.connections;
+}
+
+/* Segments that do not fit are a fault when they last, and no longer than until one fits. */
+static void unread_is_a_fault(void **state)
+{
+	struct peer c, d;
+
+	(void)state;
+	open_rig();
+	connect_and_publish(&c);
+	d = again(&c);
+	for (unsigned i = 0; i < 4; i++) {
+		pass(11 * SECOND);
+		rig_publish_text(&rig, &d, TOPIC, "99");
+		assert_int_equal(shown().unread, 1);
+		assert_int_equal(faults(20 * SECOND), i >= 2);
+	}
+	rig_publish_text(&rig, &c, TOPIC, "81");
+	assert_int_equal(shown().unread, 0);
+	assert_int_equal(faults(20 * SECOND), 0);
+	assert_string_equal(told(), "81");
+	rig_close(&rig);
+}
+
+/* A stranger's frames with any numbers do not keep a connection that is dead. */
+static void strangers_keep_nothing(void **state)
+{
+	static const uint8_t flags[] = {
+		0, TH_ACK, TH_SYN, TH_RST, TH_ACK | TH_FIN, TH_SYN | TH_ACK};
+
+	(void)state;
+	for (unsigned k = 0; k < 2 * sizeof(flags); k++) {
+		struct peer c;
+
+		open_rig();
+		connect_and_publish(&c);
+		for (unsigned i = 0; i < 20; i++) {
+			pass(4 * SECOND);
+			rig_segment(
+				&rig, &c, k & 1, flags[k / 2], 0x77777777, 0x55555555, "x", i & 1);
+		}
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED), 1);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_rst),
 		cmocka_unit_test(syn_unseen_after_close),
+		cmocka_unit_test(same_initial_number),
+		cmocka_unit_test(held_connection),
+		cmocka_unit_test(unread_is_a_fault),
+		cmocka_unit_test(strangers_keep_nothing),
 	};
 
 	return cmocka_run_group_tests_name("reuse", tests, NULL, NULL);
