@@ -247,7 +247,8 @@ static inline bool bp_fast_is(const struct bp_flow *f, const struct bp_lookup *l
 {
 	/* stream[2], version, flags, pending, proof, life: not what is written for each frame,
 	 * which a wider load would have to wait for when the next one is of the same flow */
-	const bp_v16 state_asked = {0xff, 0, version_asked, BP_FLOW_IP6 | BP_FLOW_CLOSED, 0xff,
+	const bp_v16 state_asked = {0xff, 0, version_asked,
+		BP_FLOW_IP6 | BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1), 0xff,
 		BP_FAST_PROOF_ASKED, 0, 0};
 	const uint8_t *line = (const uint8_t *)f;
 	bp_v16 differ;

@@ -25,16 +25,15 @@ enum bp_stream {
 	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
 	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
 	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
-	BP_STREAM_ENDED,    /* behind a DISCONNECT: nobody reads on */
+	BP_STREAM_ENDED,    /* behind a DISCONNECT, or the broker's FIN: nobody reads on */
 	BP_STREAM_SEEK,     /* searching for a provable boundary */
 	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
 };
 
 #define BP_FLOW_IP6 0x01
-#define BP_FLOW_CONNECT 0x02 /* CONNECT was read */
-#define BP_FLOW_CONNACK 0x04 /* CONNACK was read */
-#define BP_FLOW_FIN0 0x08    /* the client's FIN is in sequence */
-#define BP_FLOW_FIN1 0x10
+#define BP_FLOW_CONNECT 0x02                      /* CONNECT was read */
+#define BP_FLOW_CONNACK 0x04                      /* CONNACK was read */
+#define BP_FLOW_FIN(dir) (uint8_t)(0x08 << (dir)) /* its FIN is in sequence */
 #define BP_FLOW_CLOSED 0x20
 #define BP_FLOW_MIDWAY 0x40    /* met in the middle: no CONNECT expected */
 #define BP_FLOW_SYN_AGAIN 0x80 /* a SYN on a live connection waits for its SYN-ACK */

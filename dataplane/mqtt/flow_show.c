@@ -24,7 +24,7 @@ static const char *connection_name(const struct bp_flow *f)
 {
 	if (f->flags & BP_FLOW_CLOSED)
 		return "closed";
-	if (f->flags & (BP_FLOW_FIN0 | BP_FLOW_FIN1))
+	if (f->flags & (BP_FLOW_FIN(0) | BP_FLOW_FIN(1)))
 		return "closing";
 	if (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY) || f->stream[0] == BP_STREAM_OPAQUE)
 		return "open";

@@ -155,6 +155,11 @@ static void read_on(struct bp_flow *f, unsigned dir)
 	if (f->seek[dir].ended)
 		f->stream[dir] = BP_STREAM_ENDED;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHES(dir);
+	/* a FIN about here was believed; now its number has to be exact */
+	if (f->flags & BP_FLOW_FIN(dir)) {
+		f->flags &= (uint8_t)~BP_FLOW_FIN(dir);
+		f->pending |= BP_FLOW_FINWAIT(dir);
+	}
 }
 
 static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)

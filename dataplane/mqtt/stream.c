@@ -26,11 +26,35 @@ static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_count
 	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 }
 
+/* The FIN of this direction was seen, and its number is exact: nothing follows it. */
+static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
+{
+	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_tracked(f, dir);
+}
+
+/*
+ * The broker sent its FIN. TCP lets a client go on (RFC 9293 3.6), but a broker that closes the
+ * network connection (MQTT 3.1.1, 4.8) has closed its socket, which answers data with RST.
+ */
+static void broker_closed(struct bp_inspector *in, struct bp_flow *f)
+{
+	if (!bp_stream_tracked(f, BP_TO_BROKER) || !is_behind_fin(f, BP_FROM_BROKER) ||
+		f->waiting[BP_FROM_BROKER] != 0)
+		return;
+	bp_mqtt_drop_carry(in, f, BP_TO_BROKER);
+	bp_wait_release(in, f, BP_TO_BROKER);
+	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
+}
+
 static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 {
-	f->flags |= dir == BP_TO_BROKER ? BP_FLOW_FIN0 : BP_FLOW_FIN1;
+	f->flags |= BP_FLOW_FIN(dir);
+	if (is_behind_fin(f, dir))
+		bp_hold_release(in, f, dir);
 	bp_will_end(in, f);
-	if ((f->flags & (BP_FLOW_FIN0 | BP_FLOW_FIN1)) == (BP_FLOW_FIN0 | BP_FLOW_FIN1) &&
+	if (dir == BP_FROM_BROKER)
+		broker_closed(in, f);
+	if ((f->flags & BP_FLOW_FIN(0)) && (f->flags & BP_FLOW_FIN(1)) &&
 		!(f->flags & BP_FLOW_CLOSED))
 		close_flow(in, f, BP_C_FLOW_FIN);
 }
@@ -360,6 +384,7 @@ static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32
 		f->fin_seq[dir] = end;
 		return;
 	}
+	f->fin_seq[dir] = end;
 	fin_in_sequence(in, f, dir);
 }
 
@@ -447,7 +472,10 @@ static void segment_slow(
 	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&
 		frame->seq == f->next[dir])
 		bp_seek_acked(in, f, !dir, frame->ack);
-	if (frame->payload_len != 0) {
+	if (frame->payload_len != 0 && is_behind_fin(f, dir)) {
+		bp_tally(in, frame->seq + frame->payload_len != f->next[dir] ? BP_C_AFTER_DISCONNECT
+									     : BP_C_SEG_DUPLICATE);
+	} else if (frame->payload_len != 0) {
 		payload(in, f, dir, frame, frame->seq);
 		read_waiting(in, f);
 	}
@@ -455,9 +483,12 @@ static void segment_slow(
 		return;
 	if (frame->tcp_flags & BP_TCP_FIN)
 		fin(in, f, dir, frame->seq + frame->payload_len);
-	if ((f->pending & BP_FLOW_FINWAIT(dir)) && fin_fits(f, dir, f->fin_seq[dir])) {
-		f->pending &= (uint8_t)~BP_FLOW_FINWAIT(dir);
-		fin_in_sequence(in, f, dir);
+	/* an answer may have proven where the other one's stream is */
+	for (unsigned d = 0; d < 2; d++) {
+		if ((f->pending & BP_FLOW_FINWAIT(d)) && fin_fits(f, d, f->fin_seq[d])) {
+			f->pending &= (uint8_t)~BP_FLOW_FINWAIT(d);
+			fin_in_sequence(in, f, d);
+		}
 	}
 }
 
@@ -471,7 +502,8 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
 					    BP_TCP_URG)) == BP_TCP_ACK &&
-		frame->n_more == 0 && !(f->flags & BP_FLOW_CLOSED) &&
+		frame->n_more == 0 &&
+		!(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
 		(f->next[!dir] - frame->ack <= UINT16_MAX || !bp_stream_tracked(f, !dir))) {
 		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {

@@ -130,8 +130,7 @@ bool bp_segment_fits(
 static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned of, uint32_t ack)
 {
 	/* a FIN takes a number too, and no byte of the stream */
-	bool of_fin = (f->flags & (of == BP_TO_BROKER ? BP_FLOW_FIN0 : BP_FLOW_FIN1)) &&
-		      ack == f->next[of] + 1;
+	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
 
 	if (!of_fin)
 		bp_hold_gap_lost(in, f, of, ack);
