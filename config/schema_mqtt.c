@@ -43,7 +43,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, AT(mqtt.n_ports), .min = 1, .max = 65535, .preset = "1883",
 	 .help = "TCP ports on which brokers listen."},
 	{.path = "mqtt.brokers", .type = &bp_type_host_list, AT(mqtt.n_brokers), .preset_note = "none: every address",
-	 .help = "Addresses and prefixes of the brokers whose clients are inspected. Without it whoever can reach any server on one of the ports raises and clears alarms by what it publishes there, with no broker to ask whether it may."},
+	 .help = "Addresses and prefixes of the brokers whose clients are inspected. Without it, a client that publishes to any server on one of the ports can raise and clear alarms."},
 	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
 	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
 	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(mqtt.evaluate), .words = evaluate_words, .preset = "published",

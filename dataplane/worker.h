@@ -134,8 +134,7 @@ struct bp_worker {
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
 	/* bridges: members as port ids */
 	bool trust_checksum; /* mqtt.checksum: trust */
-	/* Where a segment comes in says whether its connection can be true; not in replay, where a
-	 * capture has both directions. */
+	/* Inspection checks ingress ports; not in replay, where one port has both directions. */
 	bool checks_ingress;
 	uint8_t n_bridges;
 	uint8_t bridge_n[BP_MAX_BRIDGES];

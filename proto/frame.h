@@ -72,8 +72,7 @@ struct bp_frame {
 	bool to_broker; /* set by the caller */
 	uint8_t unread; /* enum bp_frame_unread, with BP_FRAME_UNREAD */
 	uint8_t n_more; /* further pieces of the payload: set by the caller */
-	/* Where it came in, set by the caller: 1 + the number of a port, or 0 where that says
-	 * nothing, as in a capture that has both directions. */
+	/* Ingress port + 1, set by the caller; 0: unknown, as in a capture of both directions */
 	uint8_t port;
 	bool routed; /* that port is routed, not bridged */
 	const struct bp_piece *more;

@@ -156,7 +156,7 @@ struct bp_flow {
 	bp_carry_ref will;    /* see will.c */
 	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
 	uint8_t session;      /* BP_SESSION_* */
-	uint8_t client_port;  /* struct bp_frame: port that the client's segments come in on */
+	uint8_t client_port;  /* struct bp_frame: ingress port of the client's segments */
 	bp_carry_ref unacked; /* publications that wait for their acknowledgement: ack.c */
 } __attribute__((aligned(64)));
 

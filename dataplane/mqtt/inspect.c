@@ -109,10 +109,10 @@ void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg)
 	in->clone_arg = arg;
 }
 
-void bp_inspector_set_goes_on(struct bp_inspector *in, bp_goes_on_fn fn, void *arg)
+void bp_inspector_set_is_forwarded(struct bp_inspector *in, bp_is_forwarded_fn fn, void *arg)
 {
-	in->goes_on = fn;
-	in->goes_on_arg = arg;
+	in->is_forwarded = fn;
+	in->is_forwarded_arg = arg;
 }
 
 void bp_inspector_begin(
@@ -222,11 +222,12 @@ static bool is_broker(const struct bp_inspector *in, const struct bp_frame *f)
 }
 
 /*
- * Whether a segment may prove something: one that is not forwarded, or that comes in where its
- * peer's segments do, was seen by no peer. Else a single host could speak for both ends, and prove
- * a connection that there is not. `flow`: NULL when there is none yet.
+ * Whether a segment may prove its connection. Its peer never receives a segment that the gateway
+ * does not forward, or that arrives on the port of the peer itself. Without this check a single
+ * host could send both ends' segments and prove a connection that does not exist. `flow`: NULL
+ * before the connection's first segment.
  */
-static bool passes(struct bp_inspector *in, const struct bp_frame *f, struct bp_flow *flow)
+static bool may_prove(struct bp_inspector *in, const struct bp_frame *f, struct bp_flow *flow)
 {
 	if (in->n_brokers != 0 && !is_broker(in, f)) {
 		bp_tally(in, BP_C_SEG_OTHER_BROKER);
@@ -235,7 +236,7 @@ static bool passes(struct bp_inspector *in, const struct bp_frame *f, struct bp_
 	if (f->port == 0)
 		return true;
 	if (f->routed) {
-		if (in->goes_on == NULL || in->goes_on(in->goes_on_arg, f))
+		if (in->is_forwarded == NULL || in->is_forwarded(in->is_forwarded_arg, f))
 			return true;
 		bp_tally(in, BP_C_SEG_NOT_FORWARDED);
 		return false;
@@ -243,7 +244,7 @@ static bool passes(struct bp_inspector *in, const struct bp_frame *f, struct bp_
 	if (flow == NULL)
 		return true;
 	if (f->to_broker) {
-		/* the latest one: a forged segment before it does not stay in the way */
+		/* the latest port: an earlier forged segment blocks nothing */
 		flow->client_port = f->port;
 	} else if (flow->client_port == f->port) {
 		bp_tally(in, BP_C_SEG_SAME_PORT);
@@ -268,7 +269,7 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
 	if (__builtin_expect(flow == NULL || !(flow->proof & BP_FLOW_PROVEN), 0) &&
-		!passes(in, f, flow)) {
+		!may_prove(in, f, flow)) {
 		bp_work_end(&in->work);
 		return;
 	}

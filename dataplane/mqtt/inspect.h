@@ -41,10 +41,9 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 const char *bp_inspector_not_adopted(const struct bp_inspector *in);
 void bp_inspector_free(struct bp_inspector *in);
 void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg);
-/* Whether a segment that came in on a routed port is forwarded once it was read. Asked while its
- * connection has proven nothing. */
-typedef bool (*bp_goes_on_fn)(void *arg, const struct bp_frame *f);
-void bp_inspector_set_goes_on(struct bp_inspector *in, bp_goes_on_fn fn, void *arg);
+/* Whether routing forwards a segment received on a routed port. Called for unproven connections. */
+typedef bool (*bp_is_forwarded_fn)(void *arg, const struct bp_frame *f);
+void bp_inspector_set_is_forwarded(struct bp_inspector *in, bp_is_forwarded_fn fn, void *arg);
 
 /*
  * Before each burst: the rules in force, the Unix time that its alarms carry, and a clock that does

@@ -67,8 +67,8 @@ struct bp_inspector {
 	_Atomic uint64_t *next_alarm_id;
 	bp_clone_fn clone;
 	void *clone_arg;
-	bp_goes_on_fn goes_on;
-	void *goes_on_arg;
+	bp_is_forwarded_fn is_forwarded;
+	void *is_forwarded_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_layouts *layouts;
 	const char *not_adopted;
@@ -103,8 +103,7 @@ static inline struct bp_mqtt_view bp_view(
 						  !(f->pending & BP_FLOW_PUSHED(dir))};
 }
 
-/* Of a publication: what a broker delivers it has read by its own view of the client that sent it.
- */
+/* The view for a PUBLISH in either direction: a broker delivers what it accepted. */
 static inline struct bp_mqtt_view bp_publish_view(
 	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
 {

@@ -5,8 +5,8 @@
 #include "proto/ip.h"
 #include "shm/lpm.h"
 
-/* Whether there is a way; *local: it ends here. */
-static bool leads_on(const struct bp_router *r, uint32_t nexthop, bool *local)
+/* Whether the next hop forwards; *local: it is the host itself. */
+static bool has_route(const struct bp_router *r, uint32_t nexthop, bool *local)
 {
 	const uint64_t link =
 		atomic_load_explicit(&bp_next_hop(r, nexthop)->link, memory_order_acquire);
@@ -37,7 +37,7 @@ static bool ip4(const struct bp_router *r, uint16_t port, const uint8_t *h)
 		bp_source4(&r->source, r->fib, port, h + BP_IP4_SRC) != BP_C_COUNT)
 		return false;
 	bp_lpm4_lookup(r->fib, &dst, &nexthop, 1);
-	if (!leads_on(r, nexthop, &local))
+	if (!has_route(r, nexthop, &local))
 		return false;
 	return local || (h[BP_IP4_TTL] > 1 && !(r->no_forward4 >> port & 1) &&
 				!bp_ip4_is_link_local(h + BP_IP4_SRC) &&
@@ -55,17 +55,17 @@ static bool ip6(const struct bp_router *r, uint16_t port, const uint8_t *h)
 		return false;
 	if (!bp_ip6_is_link_local(dst))
 		bp_lpm6_lookup(r->fib, &dst, &nexthop, 1);
-	if (!leads_on(r, nexthop, &local))
+	if (!has_route(r, nexthop, &local))
 		return false;
 	return local ||
 	       (h[BP_IP6_HOPS] > 1 && !(r->no_forward6 >> port & 1) && !bp_ip6_is_link_local(src));
 }
 
-bool bp_ingress_goes_on(const struct bp_worker *w, uint16_t port, const struct bp_frame *f)
+bool bp_ingress_is_forwarded(const struct bp_worker *w, uint16_t port, const struct bp_frame *f)
 {
 	const struct bp_router *r = &w->router;
 
-	/* a MAC of BP_RX_MAC_DOWN is none that a frame can have */
+	/* BP_RX_MAC_DOWN equals no frame's MAC address */
 	if (f->l3 != BP_ETHER_HDR || bp_mac_word(f->data) != r->rx_mac[port])
 		return false;
 	return f->ip6 ? ip6(r, port, f->data + f->l3) : ip4(r, port, f->data + f->l3);

@@ -8,13 +8,13 @@
 #include "proto/frame.h"
 
 /*
- * Whether a segment that came in on a routed port goes on: node mqtt reads before nodes ip4 and ip6
- * route, and what those drop must prove no connection. Asked of connections that have proven
- * nothing yet, so it may take a lookup or two. Changes nothing, and counts nothing.
+ * Whether routing forwards a segment received on a routed port, or delivers it to the host. Node
+ * mqtt runs before nodes ip4 and ip6, and a segment that those drop must not prove a connection.
+ * Called only for unproven connections: it may do two route lookups. No side effects, no counters.
  *
- * What the kernel forwards in our place (IPv4 options, hop-by-hop options, a next hop without MAC)
- * goes on; frames under a tag, and of any type that nodes ip4 and ip6 give to the kernel, do not.
+ * Packets that the kernel forwards (IPv4 options, hop-by-hop options, an unresolved next hop) count
+ * as forwarded. Tagged frames do not: nodes ip4 and ip6 punt them.
  */
-bool bp_ingress_goes_on(const struct bp_worker *w, uint16_t port, const struct bp_frame *f);
+bool bp_ingress_is_forwarded(const struct bp_worker *w, uint16_t port, const struct bp_frame *f);
 
 #endif

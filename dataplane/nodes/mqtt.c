@@ -54,9 +54,9 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 	return true;
 }
 
-static bool goes_on(void *arg, const struct bp_frame *f)
+static bool is_forwarded(void *arg, const struct bp_frame *f)
 {
-	return bp_ingress_goes_on(arg, (uint16_t)(f->port - 1), f);
+	return bp_ingress_is_forwarded(arg, (uint16_t)(f->port - 1), f);
 }
 
 /*
@@ -210,7 +210,7 @@ static uint16_t mqtt_process(
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
 		bp_inspector_set_clone(w->inspector, send_clone, w);
-		bp_inspector_set_goes_on(w->inspector, goes_on, w);
+		bp_inspector_set_is_forwarded(w->inspector, is_forwarded, w);
 	}
 	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
 	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {

@@ -329,11 +329,11 @@
 	X(SEG_ACK_UNSEEN, INSPECT, "segments_ack_unseen",                                          \
 		"that acknowledge unseen bytes: kept until the peer confirms")                     \
 	X(SEG_NOT_FORWARDED, INSPECT, "segments_not_forwarded",                                    \
-		"of no proven connection, and not read: routing drops them")                       \
+		"not read, connection unproven: not forwarded by routing")                         \
 	X(SEG_OTHER_BROKER, INSPECT, "segments_other_broker",                                      \
-		"of no proven connection, and not read: to or from none of mqtt.brokers")          \
+		"not read, connection unproven: not to or from mqtt.brokers")                      \
 	X(SEG_SAME_PORT, INSPECT, "segments_same_port",                                            \
-		"of no proven connection, and not read: in on the port of both ends")              \
+		"not read, connection unproven: same ingress port as the client")                  \
 	X(SEG_LOW_TTL, INSPECT, "segments_low_ttl",                                                \
 		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
 	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An off-path attacker speaks for both ends: a host behind one port of the gateway sends the SYN
- * and its SYN-ACK, CONNECT and CONNACK of a connection that there is not, and publishes on it. No
- * number need be guessed, since all are its own; but its frames go nowhere. And whoever has a
- * server of his own on an inspected port is no broker.
+ * An off-path attacker sends both ends' segments: a host behind one port sends the SYN, SYN-ACK,
+ * CONNECT and CONNACK of a connection that does not exist, and publishes on it. It guesses no
+ * sequence number, but the gateway forwards none of its frames. Another attacker runs a server of
+ * its own on an inspected TCP port.
  */
 #include "tests/unit/dataplane/routing_rig.h"
 #include "tests/unit/inspect/mqtt_peer.h"
