@@ -241,10 +241,12 @@ struct bp_flow_table {
 	uint32_t idle_ticks, opening_ticks, closed_ticks;
 	struct bp_flow_list of_client[BP_CLIENTS][BP_UNPROVEN_CLASSES];
 	uint32_t client_unproven[BP_CLIENTS];       /* flows in these lists */
+	uint32_t client_proven[BP_CLIENTS];         /* flows in the wheel */
 	uint64_t client_unproven_bytes[BP_CLIENTS]; /* arena blocks of these flows */
 	uint64_t client_bytes[BP_CLIENTS];          /* arena blocks of all flows of the client */
 	uint64_t unproven_bytes;
 	uint32_t expire_client; /* whose turn it is */
+	uint64_t sampled;       /* flows looked at by chance */
 	struct bp_counters *counters;
 	/* gives back what the flow holds elsewhere; called before its slot is free */
 	void (*release)(void *arg, struct bp_flow *f);
@@ -371,8 +373,9 @@ struct bp_flow_new {
 };
 /*
  * Adds it, zeroed but for what is given. At a bound the flow that is given up is, in this order:
- * a closed one; the oldest unproven one of the client that has the most; for a proven one, the
- * longest idle proven one. NULL, counted: both groups are full of proven flows, and this is none.
+ * a closed one; the oldest unproven one of the client that has the most; for a proven one, one
+ * of a client that has far more than others, else the longest idle proven one. NULL, counted: both
+ * groups are full of proven flows, and this is none.
  */
 struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n);
 void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f);

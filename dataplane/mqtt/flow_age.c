@@ -5,6 +5,11 @@
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
 /* Flows that a new one looks at, at most, for the one that it evicts: each may be a cache miss. */
 #define LOOK_MAX 64u
+/* Flows that it looks at by chance, for one of a client that has far more than others: where one
+ * client has half of the table, 32 miss it once in 2^32 times. */
+#define SAMPLES 32u
+/* Connections that are no reason to evict those of a client first. */
+#define CLIENT_FEW 16u
 
 static uint32_t ticks_up(uint64_t ns)
 {
@@ -63,8 +68,10 @@ static void count(struct bp_flow_table *t, const struct bp_flow *f, bool joins)
 	const uint64_t bytes = joins ? f->carried : -(uint64_t)f->carried;
 	uint32_t client;
 
-	if (is_proven(f))
+	if (is_proven(f)) {
 		t->proven += one;
+		t->client_proven[bp_flow_client(t, f)] += one;
+	}
 	if (!bp_flow_is_unproven(f))
 		return;
 	client = (uint32_t)(f->list - BP_FILE_UNPROVEN) / BP_UNPROVEN_CLASSES;
@@ -197,6 +204,33 @@ void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 	bp_flow_remove(t, f);
 }
 
+/*
+ * The longest idle of some proven flows, chosen by chance under the table's key, whose client has
+ * the most of them; NULL: it does not have far more than the client of `idle`.
+ */
+static struct bp_flow *of_largest_client(struct bp_flow_table *t, const struct bp_flow *idle)
+{
+	const uint64_t slots = (uint64_t)t->groups * BP_FLOW_WAYS;
+	uint32_t most = 2 * t->client_proven[bp_flow_client(t, idle)] + CLIENT_FEW;
+	struct bp_flow *victim = NULL;
+
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		const uint64_t random = bp_mix(++t->sampled ^ t->key[0], t->key[1] ^ t->now) >> 32;
+		struct bp_flow *f = &t->flow[(random * slots) >> 32];
+		uint32_t has;
+
+		if (!(f->proof & BP_FLOW_PROVEN) || !is_proven(f))
+			continue;
+		has = t->client_proven[bp_flow_client(t, f)];
+		if (has < most || (has == most && victim != NULL &&
+					  t->now - f->seen <= t->now - victim->seen))
+			continue;
+		most = has;
+		victim = f;
+	}
+	return victim;
+}
+
 void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
 {
 	unsigned budget = LOOK_MAX;
@@ -204,7 +238,10 @@ void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
 
 	if (list == BP_LIST_PROVEN && t->proven >= t->capacity) {
 		idle = oldest_idle(t, &budget, &other);
-		bp_flow_evict(t, idle != NULL ? idle : other);
+		if (idle == NULL)
+			idle = other;
+		other = of_largest_client(t, idle);
+		bp_flow_evict(t, other != NULL ? other : idle);
 	} else if (list == BP_LIST_UNPROVEN && t->unproven >= t->max_unproven) {
 		bp_flow_evict(t, bp_flow_unproven_victim(t));
 	}

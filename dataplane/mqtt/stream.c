@@ -354,9 +354,11 @@ static void rst(
 		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
 		 * has seen all that the receiver has. One that is believed here and not there would
 		 * end the reading of a connection that goes on; the other way about, a dead flow
-		 * only waits for its timeout.
+		 * only waits for its timeout. The sender's FIN has a number of its own; behind it
+		 * there is nothing to read, and some RSTs answer what was sent before it.
 		 */
-		fits = frame->seq == f->next[dir];
+		fits = frame->seq == f->next[dir] ||
+		       (is_behind_fin(f, dir) && frame->seq == f->next[dir] + 1);
 	if (!fits) {
 		bp_tally(in, BP_C_FLOW_RST_IGNORED);
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client sends on behind its own FIN, or behind the broker's: no broker reads that, and it raises
- * no alarm. What was sent before, in whatever order it comes, is read.
+ * no alarm. What was sent before, in whatever order it comes, is read. A client ends connections so
+ * that inspection holds them, or just keeps many: it takes slots from itself.
  */
 #include "test.h"
 
@@ -138,6 +139,69 @@ static void fin_in_a_search(void **state)
 	}
 }
 
+/* Once its sender's FIN was seen, a RST has the number behind it, or that of an older answer. */
+static void rst_behind_fin(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 8; k++) {
+		const unsigned from = k & 1;
+		struct peer c;
+
+		start(&c, k & 2);
+		rig_segment(&rig, &c, from, TH_FIN | TH_ACK, c.seq[from], c.seq[!from], NULL, 0);
+		rig_segment(&rig, &c, from, TH_RST, c.seq[from] + 2, 0, NULL, 0);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST_IGNORED), 1);
+		rig_segment(&rig, &c, from, TH_RST, c.seq[from] + k / 4, 0, NULL, 0);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+		rig_close(&rig);
+	}
+}
+
+/*
+ * One address has three times as many connections accepted as there may be, and ends them with FIN
+ * and RST, or in a way that inspection does not believe, or keeps them open. Those of others stay.
+ */
+static void one_address_has_many(void **state)
+{
+	enum { OTHERS = 64, FLOWS = 2000 };
+
+	(void)state;
+	for (unsigned k = 0; k < 6; k++) {
+		struct bp_rule_spec rule = rig_rule("r", "plant/+/temperature", BP_COND_GT, 80);
+		struct peer c[OTHERS], d;
+
+		rig_defaults(&rig);
+		rig.config.mqtt.flows = FLOWS;
+		rig_open(&rig);
+		rig_rules(&rig, &rule, 1);
+		for (uint32_t i = 0; i < OTHERS; i++) {
+			peer_init(&c[i], k & 1, 1000 + i, 100, 900);
+			if (k & 1) /* another /64 */
+				c[i].client_ip[7] = (uint8_t)(i + 1);
+			rig_connect(&rig, &c[i], 4, "x");
+		}
+		rig_advance(&rig, 5000000000ull);
+		for (uint32_t i = 0; i < 3 * FLOWS; i++) {
+			peer_init(&d, k & 1, 1, 100, 900);
+			d.client_port = (uint16_t)(1024 + i);
+			if (i % 100 == 0)
+				rig_advance(&rig, 2000000ull);
+			rig_connect(&rig, &d, 4, "a");
+			if (k / 2 == 1)
+				rig_segment(&rig, &d, CLIENT, TH_FIN | TH_ACK, d.seq[CLIENT],
+					d.seq[BROKER], NULL, 0);
+			if (k / 2 != 0)
+				rig_segment(&rig, &d, CLIENT, TH_RST, d.seq[CLIENT] + k / 2, 0,
+					NULL, 0);
+		}
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED) == 0, k / 2 == 1);
+		for (uint32_t i = 0; i < OTHERS; i++)
+			rig_publish_text(&rig, &c[i], TOPIC, "99");
+		assert_int_equal(rig_told_count(&rig), OTHERS);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +210,8 @@ int main(void)
 		cmocka_unit_test(fin_overtakes),
 		cmocka_unit_test(closed_before_connack),
 		cmocka_unit_test(fin_in_a_search),
+		cmocka_unit_test(rst_behind_fin),
+		cmocka_unit_test(one_address_has_many),
 	};
 
 	return cmocka_run_group_tests_name("ends", tests, NULL, NULL);
