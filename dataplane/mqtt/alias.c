@@ -104,7 +104,7 @@ enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	const struct topic *t;
 	bp_carry_ref ref;
 
-	if (f->has_alias_max[dir] && p->alias > f->alias_max[dir])
+	if ((f->has_alias_max & 1 << dir) && p->alias > f->alias_max[dir])
 		return BP_ALIAS_BAD;
 	if (p->topic_len != 0) {
 		*hash = bp_topic_hash(in, p->topic, p->topic_len);

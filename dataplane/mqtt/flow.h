@@ -131,8 +131,9 @@ struct bp_flow {
 	bp_carry_ref aliases[2];
 	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
 	uint16_t alias_max[2]; /* the highest that the sender may use */
-	uint8_t has_alias_max[2];
-	uint16_t mss;     /* the smaller one that the ends announced; 0: not seen */
+	uint8_t has_alias_max; /* 1 << direction */
+	uint8_t again_syn;     /* of BP_FLOW_SYN_AGAIN: window scale, 4 bits, and MSS / 128 */
+	uint16_t mss;          /* the smaller one that the ends announced; 0: not seen */
 	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
 			   */
 	uint8_t marks;    /* BP_MARK_* */

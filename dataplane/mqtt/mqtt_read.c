@@ -139,7 +139,7 @@ static void read_connect(struct bp_inspector *in, struct bp_flow *f, unsigned di
 			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0) |
 			       (c.clean ? BP_SESSION_CLEAN : 0));
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
-	f->has_alias_max[BP_FROM_BROKER] = 1;
+	f->has_alias_max |= 1 << BP_FROM_BROKER;
 	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
 	bp_will_keep(in, f, &c);
 }
@@ -160,7 +160,7 @@ static void read_connack(
 	}
 	f->flags |= BP_FLOW_CONNACK;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
-	f->has_alias_max[BP_TO_BROKER] = 1;
+	f->has_alias_max |= 1 << BP_TO_BROKER;
 	if (c.assigned_id != NULL)
 		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
 	if (f->proof & BP_FLOW_HANDSHAKE)

@@ -249,7 +249,7 @@ static uint8_t connack_version(struct bp_inspector *in, struct bp_flow *f, const
 	f->version = version;
 	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
-	f->has_alias_max[BP_TO_BROKER] = f->has_alias_max[BP_FROM_BROKER] = 1;
+	f->has_alias_max = 1 << BP_TO_BROKER | 1 << BP_FROM_BROKER;
 	*answered = true;
 	return version;
 }

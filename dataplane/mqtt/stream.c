@@ -13,6 +13,9 @@
 #define UNFIT_TICKS (10u << 10)
 /* Of again_data: 255 of them are more than a segment. */
 #define AGAIN_DATA_UNIT 32u
+/* Of again_syn. */
+#define AGAIN_MSS_UNIT 128u
+#define AGAIN_NO_SCALE 15u
 
 static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
 {
@@ -187,7 +190,7 @@ static void forget(struct bp_inspector *in, struct bp_flow *f)
 	f->version = 0;
 	f->known = 0;
 	f->stream[BP_FROM_BROKER] = BP_STREAM_UNSEEN;
-	memset(f->has_alias_max, 0, sizeof(f->has_alias_max));
+	f->has_alias_max = 0;
 	memset(f->seek, 0, sizeof(f->seek));
 	memset(f->window, 0, sizeof(f->window));
 	f->client_id_len = 0;
@@ -215,6 +218,31 @@ static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_s
 	bp_flow_file(&in->table, f, BP_LIST_UNPROVEN);
 }
 
+/* What a SYN that waits for its SYN-ACK says: the scale, and the MSS rounded down. */
+static void keep_options(struct bp_flow *f, const struct bp_frame *frame)
+{
+	const uint8_t scale = bp_segment_scale(frame);
+	const uint32_t mss = announced_mss(frame) / AGAIN_MSS_UNIT;
+
+	_Static_assert(BP_SCALE_MAX < AGAIN_NO_SCALE, "a scale has 4 bits");
+	f->again_syn = (uint8_t)((mss < 15 ? mss : 15) << 4 |
+				 (scale <= BP_SCALE_MAX ? scale : AGAIN_NO_SCALE));
+}
+
+static uint8_t kept_scale(const struct bp_flow *f)
+{
+	const uint8_t scale = f->again_syn & 0xf;
+
+	return scale == AGAIN_NO_SCALE ? BP_SCALE_UNSEEN : scale;
+}
+
+static uint16_t kept_mss(const struct bp_flow *f)
+{
+	const uint8_t mss = f->again_syn >> 4;
+
+	return (uint16_t)(mss != 0 ? mss * AGAIN_MSS_UNIT : AGAIN_MSS_UNIT / 2);
+}
+
 /*
  * A SYN on a connection that lives, or waits for its SYN-ACK, may be anybody's: it counts only when
  * the broker's SYN-ACK agrees. On one that is closed it is the next connection. False: not believed
@@ -238,6 +266,7 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
 	f->again_seq = frame->seq;
 	data = (frame->payload_len + AGAIN_DATA_UNIT - 1) / AGAIN_DATA_UNIT;
 	f->again_data = (uint8_t)(data < UINT8_MAX ? data : UINT8_MAX);
+	keep_options(f, frame);
 	return false;
 }
 
@@ -275,10 +304,10 @@ static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
 		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
 		note_mss(f, MSS_UNSEEN);
 	} else if (confirms(f, frame)) {
-		/* of the SYN, believed only now, no more was kept */
+		/* of the SYN, believed only now, the data was not kept */
 		lost = frame->ack - (f->again_seq + 1);
-		reopen(in, f, f->again_seq, BP_SCALE_MAX);
-		note_mss(f, MSS_UNSEEN);
+		reopen(in, f, f->again_seq, kept_scale(f));
+		note_mss(f, kept_mss(f));
 		f->next[BP_TO_BROKER] += lost;
 	}
 	if (f->proof & BP_FLOW_HANDSHAKE) {

@@ -262,6 +262,63 @@ static void strangers_keep_nothing(void **state)
 	}
 }
 
+/* A SYN or SYN-ACK with MSS 1460 and this window scale. */
+static void syn_with_options(struct peer *c, unsigned from, uint8_t scale)
+{
+	const uint8_t options[] = {2, 4, 0x05, 0xb4, 1, 3, 3, scale};
+	const size_t len =
+		peer_frame(c, from, from == CLIENT ? TH_SYN : TH_SYN | TH_ACK, c->seq[from],
+			from == CLIENT ? 0 : c->seq[CLIENT], options, sizeof(options), rig.frame);
+
+	rig.frame[peer_l4(c) + 12] = (20 + sizeof(options)) / 4 << 4;
+	peer_checksums(c, rig.frame, len);
+	rig_frame(&rig, rig.frame, len);
+	c->seq[from]++;
+}
+
+/* How far from the right one, as a power of two, an acknowledgement is believed. */
+static uint32_t believed(const struct peer *c, uint32_t sign)
+{
+	uint32_t furthest = 0;
+
+	for (uint32_t d = 1; d <= 0x40000000; d *= 2) {
+		const uint64_t before = rig_count(&rig, BP_C_SEG_ACK_INVALID);
+
+		rig_segment(&rig, c, CLIENT, TH_ACK, c->seq[CLIENT] + 40000,
+			c->seq[BROKER] + sign * d, "x", 1);
+		if (rig_count(&rig, BP_C_SEG_ACK_INVALID) == before)
+			furthest = d;
+	}
+	return furthest;
+}
+
+/* A forged segment before the connection begins does not widen the windows of that. */
+static void windows_stay(void **state)
+{
+	uint32_t ahead[2], behind[2];
+
+	(void)state;
+	for (unsigned forged = 0; forged < 2; forged++) {
+		struct peer c;
+
+		open_rig();
+		peer_init(&c, false, 1, 100, 900);
+		if (forged)
+			rig_segment(&rig, &c, CLIENT, TH_ACK, 1, 1, "x", 1);
+		syn_with_options(&c, CLIENT, 2);
+		syn_with_options(&c, BROKER, 7);
+		rig_ack(&rig, &c, CLIENT);
+		mqtt_open(&c);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+		ahead[forged] = believed(&c, 1);
+		behind[forged] = believed(&c, UINT32_MAX);
+		rig_close(&rig);
+	}
+	assert_int_equal(ahead[0], ahead[1]);
+	assert_int_equal(behind[0], behind[1]);
+	assert_true(ahead[0] < 1 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +328,7 @@ int main(void)
 		cmocka_unit_test(held_connection),
 		cmocka_unit_test(unread_is_a_fault),
 		cmocka_unit_test(strangers_keep_nothing),
+		cmocka_unit_test(windows_stay),
 	};
 
 	return cmocka_run_group_tests_name("reuse", tests, NULL, NULL);
