@@ -3,6 +3,7 @@
 #define BP_PROTO_JSON_ESCAPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Escapes in strings, of JSON texts (RFC 8259, section 7) and of paths alike. */
@@ -104,5 +105,10 @@ static inline unsigned bp_utf8_put(uint32_t c, uint8_t out[4])
 	out[3] = (uint8_t)(0x80 | (c & 0x3f));
 	return 4;
 }
+
+/* Whether the text of a member's name, escapes included, stands for these bytes. In value_json.c.
+ */
+bool bp_json_same_name(
+	const uint8_t *text, const uint8_t *text_end, const uint8_t *want, size_t want_len);
 
 #endif

@@ -51,27 +51,11 @@ static const uint8_t *string_end(const struct scan *s)
 
 static bool is_name(const struct scan *s, const uint8_t *p, const uint8_t *close)
 {
-	const uint8_t *want =
-		(const uint8_t *)s->path->names + s->path->step[s->matched - 1].name_off;
-	const uint8_t *want_end = want + s->path->step[s->matched - 1].name_len;
+	const struct bp_json_path *path = s->path;
+	const uint32_t step = s->matched - 1;
 
-	while (p < close) {
-		uint8_t utf8[4] = {*p};
-		unsigned n = 1, used = 1;
-		uint32_t c;
-
-		if (*p == '\\') {
-			used = bp_json_escape(p, close, &c);
-			if (used == 0)
-				return false;
-			n = bp_utf8_put(c, utf8);
-		}
-		if ((size_t)(want_end - want) < n || memcmp(want, utf8, n) != 0)
-			return false;
-		want += n;
-		p += used;
-	}
-	return want == want_end;
+	return bp_json_same_name(p, close, (const uint8_t *)path->names + path->step[step].name_off,
+		path->step[step].name_len);
 }
 
 /* Passes a container by its brackets, as bp_value_json() does so deep. */

@@ -274,8 +274,7 @@ static inline bool same_name(const uint8_t *text, const uint8_t *want, size_t le
 	return memcmp(text, want, len) == 0;
 }
 
-/* The same for a name with escapes in it, each compared by what it stands for. */
-static __attribute__((noinline)) bool same_name_escaped(
+__attribute__((noinline)) bool bp_json_same_name(
 	const uint8_t *text, const uint8_t *text_end, const uint8_t *want, size_t want_len)
 {
 	const uint8_t *want_end = want + want_len;
@@ -320,7 +319,7 @@ static inline bool is_name(
 	const uint8_t *want = (const uint8_t *)w->path->names + w->name_off;
 
 	if (__builtin_expect(t->escapes, 0))
-		return w->name_len != NO_NAME && same_name_escaped(p, close, want, w->name_len);
+		return w->name_len != NO_NAME && bp_json_same_name(p, close, want, w->name_len);
 	return same_name(p, want, w->name_len);
 }
 
