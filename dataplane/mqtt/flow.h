@@ -99,7 +99,8 @@ struct bp_flow {
 	uint64_t k0, k1;    /* key; for IPv6 k0 is a hash of the addresses, which lie below */
 	uint32_t next[2];   /* sequence number expected next */
 	uint32_t skip[2];   /* or, carried: the octets of a fixed header not yet complete; or,
-			     * searched: what a search does not go back behind */
+			     * searched: what a search does not go back behind; or, opaque: whether
+			     * the fault was in this direction */
 	uint64_t memo_hash; /* topic that the client published last */
 	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
 	uint32_t memo_gen;  /* of the rules; 0 never */

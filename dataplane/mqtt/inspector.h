@@ -297,6 +297,12 @@ static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
 	return f->stream[dir] >= BP_STREAM_BOUNDARY && f->stream[dir] <= BP_STREAM_ENDED;
 }
 
+/* Whether its numbers are known: those of a stream that is given up are followed, too. */
+static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
+{
+	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_OPAQUE;
+}
+
 /* will.c: the broker accepted the connection. */
 void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f);
 

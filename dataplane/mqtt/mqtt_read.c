@@ -25,6 +25,15 @@ void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 	f->carry_decided[dir] = 0;
 }
 
+/* What is ahead is not read any more, and its end is the position. */
+static void skip_to_end(struct bp_flow *f, unsigned dir)
+{
+	const uint32_t end = f->pending & BP_FLOW_FINWAIT(dir) ? f->fin_seq[dir] : f->top[dir];
+
+	if (end - f->next[dir] <= BP_SEQ_OUTSIDE)
+		f->next[dir] = end;
+}
+
 void bp_mqtt_opaque(
 	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
 {
@@ -39,6 +48,8 @@ void bp_mqtt_opaque(
 	f->pending &= (uint8_t) ~(BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER);
 	bp_ack_release(in, f);
 	for (unsigned d = 0; d < 2; d++) {
+		if (bp_stream_tracked(f, d))
+			skip_to_end(f, d);
 		bp_mqtt_drop_carry(in, f, d);
 		bp_alias_forget(in, f, d);
 		bp_hold_release(in, f, d);
@@ -46,6 +57,7 @@ void bp_mqtt_opaque(
 		bp_qos2_forget(in, f, d);
 		f->stream[d] = BP_STREAM_OPAQUE;
 		f->opaque[d] = (uint8_t)(reason - BP_C_OPAQUE_NOT_MQTT);
+		f->skip[d] = d == dir;
 	}
 }
 

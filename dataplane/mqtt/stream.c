@@ -32,7 +32,7 @@ static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_count
 /* The FIN of this direction was seen, and its number is exact: nothing follows it. */
 static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
 {
-	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_tracked(f, dir);
+	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_numbered(f, dir);
 }
 
 /*
@@ -119,8 +119,11 @@ static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned d
 {
 	int32_t ahead;
 
-	if (f->stream[dir] == BP_STREAM_OPAQUE)
+	if (f->stream[dir] == BP_STREAM_OPAQUE) {
+		if ((int32_t)(seq + n - f->next[dir]) > 0)
+			f->next[dir] = seq + n;
 		return;
+	}
 	if (f->stream[dir] == BP_STREAM_UNSEEN) {
 		note_mss(f, MSS_UNSEEN);
 		bp_seek_enter(in, f, dir, seq);
@@ -374,10 +377,9 @@ static void rst(
 
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		fits = bp_seek_is_near(f, dir, frame->seq);
-	else if (!bp_stream_tracked(f, dir))
+	else if (f->stream[dir] == BP_STREAM_UNSEEN)
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
-		fits = f->stream[dir] != BP_STREAM_UNSEEN ||
-		       ((frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir]);
+		fits = (frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir];
 	else
 		/*
 		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
@@ -395,19 +397,19 @@ static void rst(
 	close_flow(in, f, BP_C_FLOW_RST);
 }
 
-/* Whether a FIN at `end` is the stream's: of one that is given up, any is. */
+/* Whether a FIN at `end` is the stream's. */
 static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		return bp_seek_is_near(f, dir, end);
-	return !bp_stream_tracked(f, dir) || end == f->next[dir];
+	return !bp_stream_numbered(f, dir) || end == f->next[dir];
 }
 
 static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
 		return;
-	if (bp_stream_tracked(f, dir) && end != f->next[dir]) {
+	if (bp_stream_numbered(f, dir) && end != f->next[dir]) {
 		/* one that lies behind the stream is not its end */
 		if (end - f->next[dir] > BP_SEQ_OUTSIDE)
 			return;

@@ -121,9 +121,9 @@ bool bp_segment_fits(
 		bp_tally(in, BP_C_SEG_NO_ACK);
 		return false;
 	}
-	if (bp_stream_tracked(f, dir) && !sequence_fits(in, f, dir, frame))
+	if (bp_stream_numbered(f, dir) && !sequence_fits(in, f, dir, frame))
 		return false;
-	return !bp_stream_tracked(f, !dir) || ack_fits(in, f, dir, frame);
+	return !bp_stream_numbered(f, !dir) || ack_fits(in, f, dir, frame);
 }
 
 /* The receiver of direction `of` has `ack`, and all of that was seen or is believed to be lost. */

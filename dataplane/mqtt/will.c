@@ -128,9 +128,14 @@ static bool delay(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds)
 	return false;
 }
 
-/* Whether a DISCONNECT may have been among bytes that were not seen. */
-static bool end_is_unclear(const struct bp_flow *f)
+/*
+ * Whether a DISCONNECT may have been among bytes that were not read. Where a client's fault is one
+ * for mosquitto too, it reads nothing behind it.
+ */
+static bool end_is_unclear(const struct bp_inspector *in, const struct bp_flow *f)
 {
+	if (f->stream[BP_TO_BROKER] == BP_STREAM_OPAQUE)
+		return !in->mosquitto || f->skip[BP_TO_BROKER] == 0;
 	return f->stream[BP_TO_BROKER] == BP_STREAM_SEEK ||
 	       (f->pending & (BP_FLOW_PUSHED(BP_TO_BROKER) | BP_FLOW_HELD(BP_TO_BROKER)));
 }
@@ -144,7 +149,7 @@ void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
 	seconds = seconds_to_wait(in, will_of(in, f));
 	if (!(f->proof & BP_FLOW_PROVEN))
 		bp_tally(in, BP_C_WILL_REFUSED);
-	else if (end_is_unclear(f))
+	else if (end_is_unclear(in, f))
 		bp_tally(in, BP_C_WILL_UNCLEAR);
 	else if (seconds == 0)
 		bp_will_evaluate(in, f);

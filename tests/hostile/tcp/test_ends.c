@@ -2,12 +2,14 @@
 /*
  * A client sends on behind its own FIN, or behind the broker's: no broker reads that, and it raises
  * no alarm. What was sent before, in whatever order it comes, is read. A client ends connections so
- * that inspection holds them, or just keeps many: it takes slots from itself.
+ * that inspection holds them, or just keeps many: it takes slots from itself. An off-path attacker
+ * ends connections that are not read: they stay shown, and their wills raise nothing.
  */
 #include "test.h"
 
 #include <string.h>
 
+#include "dataplane/mqtt/flow_show.h"
 #include "stream_steps.h"
 
 #define TOPIC "plant/oven0/temperature"
@@ -202,6 +204,116 @@ static void one_address_has_many(void **state)
 	}
 }
 
+static int visit(const struct bp_flow_view *v, void *arg)
+{
+	unsigned *unread = arg;
+
+	*unread += v->unread;
+	return 0;
+}
+
+static unsigned unread(void)
+{
+	unsigned n = 0;
+
+	assert_int_equal(
+		bp_flow_visit(rig.shm.flows, rig.shm.flows_len, 1, rig.mono_ns, visit, &n), 0);
+	return n;
+}
+
+/* Each with numbers that are wrong: RST and FIN of either end. */
+static void blind_ends(const struct peer *c)
+{
+	static const uint8_t flags[] = {TH_RST, TH_FIN | TH_ACK, TH_RST | TH_ACK};
+
+	for (unsigned from = 0; from < 2; from++)
+		for (unsigned k = 0; k < sizeof(flags); k++)
+			for (uint32_t off = 1; off != 0; off *= 8)
+				rig_segment(&rig, c, from, flags[k], c->seq[from] + off,
+					c->seq[!from] + off, NULL, 0);
+}
+
+/* TLS on an inspected port: an off-path attacker can't take it off the list of the unread. */
+static void unread_stays_shown(void **state)
+{
+	static const uint8_t hello[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	peer_init(&c, false, 1, 100, 900);
+	rig_handshake(&rig, &c);
+	rig_send(&rig, &c, CLIENT, hello, sizeof(hello));
+	for (unsigned i = 0; i < 200; i++) {
+		rig_advance(&rig, 5000000000ull);
+		bp_inspector_tick(rig.in, rig.mono_ns);
+		blind_ends(&c);
+		assert_int_equal(unread(), 1);
+		rig_send(&rig, &c, i & 1, "\x17\x03\x03\x00\x01\x00", 6);
+	}
+	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_NOT_MQTT), 1);
+	/* its own end is believed */
+	rig_fin_both(&rig, &c);
+	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(unread(), 0);
+	rig_close(&rig);
+}
+
+static void connect_with_will(struct peer *c)
+{
+	static const uint8_t connect[] = "\0\4MQTT\4\6\0\x3c\0\1w\0\x17" TOPIC "\0\x02"
+					 "99";
+	struct bytes b = {0};
+
+	peer_init(c, false, 1, 100, 900);
+	rig_handshake(&rig, c);
+	mq_raw(&b, 0x10, connect, sizeof(connect) - 1);
+	rig_send_bytes(&rig, c, CLIENT, &b);
+	rig_accept(&rig, c, 4);
+}
+
+/*
+ * A connection that is given up, and has a will: an off-path attacker's FIN or RST does not raise
+ * the will's alarm, nor does the true end where a DISCONNECT may have come before it.
+ */
+static void will_of_unread(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 6; how++) {
+		const bool standard = how & 1;
+		struct bp_rule_spec rule = rig_rule("r", "plant/+/temperature", BP_COND_GT, 80);
+		struct bytes b = {0};
+		struct peer c;
+
+		rig_defaults(&rig);
+		if (standard)
+			rig.config.mqtt.strictness = BP_STRICTNESS_STANDARD;
+		rig_open(&rig);
+		rig_rules(&rig, &rule, 1);
+		connect_with_will(&c);
+		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+		mq_raw(&b, standard ? 0xc5 : 0xf0, "", 0); /* stray flags, or a wrong type */
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		assert_int_equal(unread(), 1);
+		blind_ends(&c);
+		assert_string_equal(told(), "");
+		assert_int_equal(unread(), 1);
+		if (how >= 2) {
+			mq_empty(&b, MQ_DISCONNECT);
+			rig_send_bytes(&rig, &c, CLIENT, &b);
+		}
+		if (how >= 4) /* the broker closes first */
+			rig_segment(&rig, &c, BROKER, TH_FIN | TH_ACK, c.seq[BROKER]++,
+				c.seq[CLIENT], NULL, 0);
+		else
+			rig_fin_both(&rig, &c);
+		/* mosquitto has closed for the fault, and reads nothing behind it */
+		assert_string_equal(told(), standard ? "" : "99");
+		assert_int_equal(rig_count(&rig, BP_C_WILL_UNCLEAR), standard);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +324,8 @@ int main(void)
 		cmocka_unit_test(fin_in_a_search),
 		cmocka_unit_test(rst_behind_fin),
 		cmocka_unit_test(one_address_has_many),
+		cmocka_unit_test(unread_stays_shown),
+		cmocka_unit_test(will_of_unread),
 	};
 
 	return cmocka_run_group_tests_name("ends", tests, NULL, NULL);
