@@ -8,10 +8,12 @@
  * Blocks are nodes of a treap, a binary tree in the order of their sequence numbers that is a heap
  * by a random priority: the place of a segment is found in O(log n) steps, however many holes there
  * are. Nobody without the segment's secret key can predict priorities, so nobody can unbalance it.
- * A segment that continues a block is added to it, so that there are few blocks but where there are
- * holes, and a block counts against reorder_bytes with the memory that it takes.
+ * A segment that begins where a block ends is added to it, so that there are few blocks but where
+ * there are holes. A block counts against reorder_bytes with the memory that it takes.
  *
- * Bytes that come twice are taken as Linux takes them: see replaces().
+ * Bytes that come twice are taken as Linux takes them (tcp_data_queue_ofo): a segment that lies in
+ * a block is dropped, blocks that lie in a segment are replaced by it, and where two overlap that
+ * which begins first counts.
  */
 struct held {
 	bp_carry_ref left, right;
@@ -124,36 +126,75 @@ static void insert(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_
 	f->pending |= BP_FLOW_HELD(dir);
 }
 
-/*
- * Whether p[0..n) at `seq` takes the place of what is in the block. Linux keeps what came first,
- * but for a segment that begins where a queued one does, and is longer: that one is replaced
- * (tcp_data_queue_ofo).
- */
-static bool replaces(const struct held *h, uint32_t seq, uint32_t n)
-{
-	return seq == h->seq && n > h->len;
-}
-
-/* What of p[0..n), at `seq`, continues the block and finds room in it; returns how much is in it
- * now. */
-static uint32_t add_to(
-	const struct bp_inspector *in, bp_carry_ref ref, uint32_t seq, const uint8_t *p, uint32_t n)
+/* Adds what of p[0..n) finds room to a block that ends where it begins; returns how much. */
+static uint32_t append(
+	const struct bp_inspector *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
 {
 	struct held *h = held_at(in, ref);
-	uint32_t at = seq - h->seq, more;
+	const uint32_t room = room_of(in, ref) - h->len, more = n < room ? n : room;
 
-	if (at > h->len)
-		return 0;
-	if (h->len - at >= n)
-		return n;
-	if (replaces(h, seq, n))
-		memcpy(h->data, p, h->len);
-	more = n - (h->len - at);
-	if (more > room_of(in, ref) - h->len)
-		more = room_of(in, ref) - h->len;
-	memcpy(h->data + h->len, p + (h->len - at), more);
+	memcpy(h->data + h->len, p, more);
 	h->len += more;
-	return h->len - at;
+	return more;
+}
+
+/* Where the first block that begins behind `seq` hangs; NULL: there is none. */
+static bp_carry_ref *first_behind(
+	const struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	bp_carry_ref *link = &f->held[dir], *found = NULL;
+
+	while (*link != 0) {
+		struct held *h = held_at(in, *link);
+
+		if (begins_by(h, seq)) {
+			link = &h->right;
+		} else {
+			found = link;
+			link = &h->left;
+		}
+	}
+	return found;
+}
+
+/* Two subtrees, of which all blocks of `a` come first. */
+static bp_carry_ref join(const struct bp_inspector *in, bp_carry_ref a, bp_carry_ref b)
+{
+	bp_carry_ref root = 0, *link = &root;
+
+	while (a != 0 && b != 0) {
+		struct held *first = held_at(in, a), *second = held_at(in, b);
+
+		if (first->priority >= second->priority) {
+			*link = a;
+			link = &first->right;
+			a = first->right;
+		} else {
+			*link = b;
+			link = &second->left;
+			b = second->left;
+		}
+	}
+	*link = a != 0 ? a : b;
+	return root;
+}
+
+/* Blocks behind `seq` that end by `end` go: a segment that covers them comes in their place. */
+static void drop_covered(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
+{
+	bp_carry_ref *link;
+
+	while ((link = first_behind(in, f, dir, seq)) != NULL) {
+		const bp_carry_ref ref = *link;
+		const struct held *h = held_at(in, ref);
+
+		if ((int32_t)(h->seq + h->len - end) > 0)
+			return;
+		*link = join(in, h->left, h->right);
+		f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+		bp_flow_release(in, f, ref);
+	}
 }
 
 /*
@@ -198,7 +239,7 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 	const uint8_t *p, uint32_t n)
 {
 	bp_carry_ref before;
-	uint32_t have = 0, old = 0;
+	uint32_t have = 0;
 	bool continues = false;
 
 	/* of the true stream hardly anything comes so far ahead: a stranger's would wait for ever
@@ -209,13 +250,19 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 	}
 	before = find_before(in, f, dir, seq);
 	if (before != 0) {
-		old = held_at(in, before)->len;
-		continues = seq - held_at(in, before)->seq <= old;
-		have = add_to(in, before, seq, p, n);
+		const struct held *h = held_at(in, before);
+		const uint32_t at = seq - h->seq;
+
+		if (at <= h->len && h->len - at >= n) {
+			bp_tally(in, BP_C_SEG_DUPLICATE);
+			return;
+		}
+		continues = at == h->len;
+		if (continues)
+			have = append(in, before, p, n);
 	}
 	if (have == n) {
-		bp_tally(in, held_at(in, before)->len == old ? BP_C_SEG_DUPLICATE
-							     : BP_C_SEG_OUT_OF_ORDER);
+		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 		return;
 	}
 	/* cut packets of those in step need room too, and lose more for want of it */
@@ -223,6 +270,8 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 		bp_tally(in, BP_C_SEG_REORDER_TOTAL);
 		return;
 	}
+	if (!continues)
+		drop_covered(in, f, dir, seq - 1, seq + n);
 	if (add_block(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 }
