@@ -31,8 +31,6 @@
 #define BP_FAST_L4 34u
 /* TCP flags that are looked at: all but PSH, and those of ECN. */
 #define BP_FAST_FLAGS (BP_TCP_FIN | BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK | BP_TCP_URG)
-/* How far behind an acknowledgement may be. */
-#define BP_FAST_ACK_WINDOW UINT16_MAX
 
 /* What is to be done with a frame. */
 enum bp_fast_verdict {
@@ -291,7 +289,7 @@ static inline bool bp_fast_in_sequence(const struct bp_flow *f, const uint8_t *t
 
 	if (bp_be32(tcp + 4) != f->next[BP_TO_BROKER])
 		return false;
-	return __builtin_expect(f->next[BP_FROM_BROKER] - ack <= BP_FAST_ACK_WINDOW, 1) ||
+	return __builtin_expect(f->next[BP_FROM_BROKER] - ack <= BP_ACK_WINDOW, 1) ||
 	       f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN ||
 	       f->stream[BP_FROM_BROKER] >= BP_STREAM_SEEK;
 }

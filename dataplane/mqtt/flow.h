@@ -63,7 +63,9 @@ enum bp_stream {
 #define BP_MARK_REFUSED 0x10
 /* Segments with payload come, and none has fitted for 10 s. */
 #define BP_MARK_UNFIT 0x20
-#define BP_MARKS 0x3f
+/* The client announced no window of BP_ACK_WINDOW yet: its acknowledgements are looked at. */
+#define BP_MARK_SMALL 0x40
+#define BP_MARKS 0x7f
 
 /* The session, as its CONNECT has it. */
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
@@ -164,6 +166,12 @@ struct bp_flow {
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
+
+/*
+ * How far behind what was seen a client's acknowledgement may be on the shortest way. Any receiver
+ * accepts that whose peer announced as large a window (RFC 5961 5.2): small devices have 2,144.
+ */
+#define BP_ACK_WINDOW 2048u
 
 #define BP_SCALE_UNSEEN UINT8_MAX
 #define BP_SCALE_MAX 14 /* RFC 7323 2.3 */

@@ -537,7 +537,7 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 					    BP_TCP_URG)) == BP_TCP_ACK &&
 		frame->n_more == 0 &&
 		!(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
-		(f->next[!dir] - frame->ack <= UINT16_MAX || !bp_stream_tracked(f, !dir))) {
+		(f->next[!dir] - frame->ack <= BP_ACK_WINDOW || !bp_stream_tracked(f, !dir))) {
 		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);

@@ -42,12 +42,23 @@ static uint32_t announced_window(
 	return window << f->scale[dir];
 }
 
+/* Whether the client's window is too small for the shortest way. */
+static void note_small(struct bp_flow *f)
+{
+	if (f->window[BP_FROM_BROKER] != 0 && f->window[BP_FROM_BROKER] < BP_ACK_WINDOW)
+		bp_flow_mark(f, BP_MARK_SMALL);
+	else
+		bp_flow_unmark(f, BP_MARK_SMALL);
+}
+
 void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t window = announced_window(f, !dir, frame);
 
-	if (window > f->window[!dir])
+	if (window > f->window[!dir]) {
 		f->window[!dir] = window;
+		note_small(f);
+	}
 	for (unsigned d = 0; d < 2; d++)
 		if ((int32_t)(f->top[d] - f->next[d]) < 0)
 			f->top[d] = f->next[d];
@@ -58,6 +69,7 @@ void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame 
 	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
 
 	f->window[!dir] = window != 0 ? window : 1;
+	note_small(f);
 }
 
 /* How far ahead of the stream the receiver may take something. */
@@ -66,6 +78,18 @@ static uint32_t window_of(const struct bp_flow *f, unsigned dir)
 	if (f->window[dir] == 0 || f->window[dir] > BP_SEQ_OUTSIDE)
 		return BP_SEQ_OUTSIDE;
 	return f->window[dir] > UINT16_MAX ? f->window[dir] : UINT16_MAX;
+}
+
+/*
+ * How far behind the end of what was seen an acknowledgement may be: what is under way, and a
+ * window that it may be late (RFC 5961 5.2). Both are no more than the largest window that was
+ * announced.
+ */
+static uint32_t behind_of(const struct bp_flow *f, unsigned dir)
+{
+	if (f->window[dir] == 0 || f->window[dir] > BP_SEQ_OUTSIDE)
+		return BP_SEQ_OUTSIDE;
+	return 2 * f->window[dir];
 }
 
 /* The end of what was seen of a direction. */
@@ -106,9 +130,8 @@ static bool ack_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned 
 {
 	int32_t beyond = (int32_t)(frame->ack - top_of(f, !dir));
 
-	/* behind: what is under way, and a window that it may be late (RFC 5961 5.2) */
 	if (beyond > 0 ? (uint32_t)beyond <= window_of(f, !dir)
-		       : 0u - (uint32_t)beyond <= 2 * window_of(f, !dir))
+		       : 0u - (uint32_t)beyond <= behind_of(f, !dir))
 		return true;
 	bp_tally(in, BP_C_SEG_ACK_INVALID);
 	return false;

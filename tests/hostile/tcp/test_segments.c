@@ -12,6 +12,7 @@
 #include "stream_steps.h"
 
 #define TTL_AT 22
+#define WINDOW_AT (34 + 14)
 #define URGENT_AT (34 + 18)
 #define TH_URG 0x20
 
@@ -256,6 +257,68 @@ static void lost_both_ways(void **state)
 	rig_close(&rig);
 }
 
+/* A client's segment that announces this window. */
+static void with_window(
+	const struct peer *c, uint8_t flags, uint32_t ack, const void *p, size_t n, uint16_t window)
+{
+	const size_t len = peer_frame(c, CLIENT, flags, c->seq[CLIENT], ack, p, n, rig.frame);
+
+	rig.frame[WINDOW_AT] = (uint8_t)(window >> 8);
+	rig.frame[WINDOW_AT + 1] = (uint8_t)window;
+	peer_checksums(c, rig.frame, len);
+	rig_frame(&rig, rig.frame, len);
+}
+
+/*
+ * A client acknowledges less than its window allows: the broker drops the segment, and takes
+ * another one in its place. Where the window is that large the broker takes the first.
+ */
+static void old_acknowledgement(void **state)
+{
+	static const uint8_t junk[1000] = {0x30, 0xe5, 0x07, 0, 3, 'x', '/', 'y'};
+
+	(void)state;
+	for (unsigned k = 0; k < 8; k++) {
+		const uint16_t window = k & 2 ? 20000 : k & 4 ? 1000 : 2144;
+		struct bytes b = {0};
+		struct peer c;
+
+		open_rig();
+		rig.fast = k & 1;
+		peer_init(&c, false, 1, 0xfffff000u, 0xffffff00u);
+		with_window(&c, TH_SYN, 0, NULL, 0, window);
+		c.seq[CLIENT]++;
+		rig_segment(
+			&rig, &c, BROKER, TH_SYN | TH_ACK, c.seq[BROKER]++, c.seq[CLIENT], NULL, 0);
+		mq_connect(&b, 4, "x", 0);
+		with_window(&c, TH_ACK, c.seq[BROKER], b.p, b.n, window);
+		c.seq[CLIENT] += (uint32_t)b.n;
+		b.n = 0;
+		mq_connack(&b, 4, 0, 0, NULL);
+		rig_send_bytes(&rig, &c, BROKER, &b);
+		for (unsigned i = 0; i < 20; i++) {
+			rig_send(&rig, &c, BROKER, junk, sizeof(junk));
+			with_window(&c, TH_ACK, c.seq[BROKER], NULL, 0, window);
+		}
+		for (unsigned i = 0; i < 2; i++) { /* its topic is known, then */
+			hot(&b, "20");
+			with_window(&c, TH_ACK, c.seq[BROKER], b.p, b.n, window);
+			c.seq[CLIENT] += (uint32_t)b.n;
+			bytes_free(&b);
+		}
+		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 2);
+		hot(&b, "91");
+		with_window(&c, TH_ACK, c.seq[BROKER] - 9000, b.p, b.n, window);
+		assert_string_equal(told(), window > 9000 ? "91" : "");
+		b.n = 0;
+		hot(&b, "92");
+		with_window(&c, TH_ACK, c.seq[BROKER] - 900, b.p, b.n, window);
+		assert_string_equal(told(), window > 9000 ? "" : "92");
+		bytes_free(&b);
+		rig_close(&rig);
+	}
+}
+
 /* A piece of the payload, 8 digits, from `at` on. */
 struct copy {
 	unsigned at;
@@ -322,6 +385,7 @@ int main(void)
 		cmocka_unit_test(urgent_byte),
 		cmocka_unit_test(low_ttl),
 		cmocka_unit_test(lost_both_ways),
+		cmocka_unit_test(old_acknowledgement),
 	};
 
 	return cmocka_run_group_tests_name("segments", tests, NULL, NULL);
