@@ -308,7 +308,9 @@ static void old_acknowledgement(void **state)
 		}
 		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 2);
 		hot(&b, "91");
-		with_window(&c, TH_ACK, c.seq[BROKER] - 9000, b.p, b.n, window);
+		/* the shortest way believes 2048 */
+		with_window(&c, TH_ACK, c.seq[BROKER] - (window == 1000 ? 2040 : 9000), b.p, b.n,
+			window);
 		assert_string_equal(told(), window > 9000 ? "91" : "");
 		b.n = 0;
 		hot(&b, "92");
