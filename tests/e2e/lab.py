@@ -217,7 +217,11 @@ class Gateway:
     def reload(self, config=None):
         if config is not None:
             self.write(config)
-        return self.command("reload", "-c", self.file)
+        while True:
+            p = self.command("reload", "-c", self.file)
+            if "too many requests by this user" not in p.stderr: # as many as the control socket takes in a second
+                return p
+            time.sleep(0.2)
 
     def stop(self, seconds=120):
         """SIGTERM, as an operator stops it; returns the exit status."""
