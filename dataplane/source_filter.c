@@ -7,9 +7,9 @@
 #include "shm/fib_tables.h"
 #include "shm/lpm.h"
 
-static void add(struct bp_source_filter *s, uint32_t bit)
+static void add(struct bp_source_filter *s, uint32_t hash)
 {
-	s->own[bit / 64] |= 1ull << bit % 64;
+	s->own[hash] = 1;
 }
 
 /* An address, and the broadcast addresses of its subnet (RFC 919, and the older form of RFC 1812
@@ -19,16 +19,16 @@ static void add_address(struct bp_source_filter *s, const struct bp_interface_ad
 	uint32_t address, host;
 
 	if (a->address.family == 6) {
-		add(s, bp_own_bit6(a->address.bytes));
+		add(s, bp_own_hash6(a->address.bytes));
 		return;
 	}
 	memcpy(&address, a->address.bytes, sizeof(address));
-	add(s, bp_own_bit4(address));
+	add(s, bp_own_hash4(address));
 	if (a->length >= 31)
 		return;
 	host = UINT32_MAX >> a->length;
-	add(s, bp_own_bit4(htobe32(be32toh(address) | host)));
-	add(s, bp_own_bit4(htobe32(be32toh(address) & ~host)));
+	add(s, bp_own_hash4(htobe32(be32toh(address) | host)));
+	add(s, bp_own_hash4(htobe32(be32toh(address) & ~host)));
 }
 
 /* Changes with every change of an interface. */
@@ -125,7 +125,7 @@ enum bp_counter bp_source4(const struct bp_source_filter *s, const struct bp_fib
 	uint32_t address, nexthop;
 
 	memcpy(&address, source, sizeof(address));
-	if (s->rpf4[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_bit4(address)))
+	if (s->rpf4[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash4(address)))
 		return BP_C_COUNT;
 	address = be32toh(address);
 	bp_lpm4_lookup(f, &address, &nexthop, 1);
@@ -137,7 +137,7 @@ enum bp_counter bp_source6(const struct bp_source_filter *s, const struct bp_fib
 {
 	uint32_t nexthop;
 
-	if (s->rpf6[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_bit6(source)))
+	if (s->rpf6[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash6(source)))
 		return BP_C_COUNT;
 	/* on its link it is never wrong, and no route says where it is */
 	if (bp_ip6_is_link_local(source))

@@ -12,27 +12,29 @@
 /*
  * Which source addresses a routed interface believes (RFC 1812 5.3.7 and 5.3.8, RFC 3704). Without
  * a reverse path filter only the gateway's own addresses and its subnets' broadcast addresses are
- * refused: a bitmap says of nearly all others that they are none of these, and the routing tables
+ * refused: a table says of nearly all others that they are none of these, and the routing tables
  * say it for certain. With one, each source costs a lookup of its own.
  */
 enum bp_rpf { BP_RPF_OFF, BP_RPF_STRICT, BP_RPF_LOOSE };
 
-#define BP_OWN_BITS 4096u
+#define BP_OWN_HASHES 4096u
 
 struct bp_source_filter {
-	uint64_t own[BP_OWN_BITS / 64]; /* both families: by bp_own_bit4() and bp_own_bit6() */
-	uint64_t known;                 /* of what the interfaces said when it was made */
+	/* 1: maybe an own address, of both families, by bp_own_hash4() and bp_own_hash6(). Bytes,
+	 * as a bit takes a shift of every packet. */
+	uint8_t own[BP_OWN_HASHES];
+	uint64_t known; /* of what the interfaces said when it was made */
 	uint8_t rpf4[BP_MAX_INTERFACES], rpf6[BP_MAX_INTERFACES]; /* enum bp_rpf */
 	bool any4, any6;                                          /* one of them is not off */
 };
 
 /* As it lies in the packet. */
-static inline uint32_t bp_own_bit4(uint32_t address)
+static inline uint32_t bp_own_hash4(uint32_t address)
 {
 	return address * 0x9e3779b1u >> 20;
 }
 
-static inline uint32_t bp_own_bit6(const uint8_t *address)
+static inline uint32_t bp_own_hash6(const uint8_t *address)
 {
 	uint64_t half[2];
 
@@ -41,12 +43,12 @@ static inline uint32_t bp_own_bit6(const uint8_t *address)
 			  52);
 }
 
-static inline uint64_t bp_own_maybe(const struct bp_source_filter *s, uint32_t bit)
+static inline uint64_t bp_own_maybe(const struct bp_source_filter *s, uint32_t hash)
 {
-	return s->own[bit / 64] >> bit % 64 & 1;
+	return s->own[hash];
 }
 
-/* Renews the bitmap when an interface has changed. */
+/* Renews the table when an interface has changed. */
 void bp_source_filter_refresh(struct bp_source_filter *s, const struct bp_fib *f);
 
 /* Why a packet from a source whose route has this next hop is dropped that came in on `in`;

@@ -141,12 +141,14 @@ static inline bp_v4 bp_ip4_four_hop(bp_v4 ttl)
  *
  * `len`: bytes of each frame; `first`: how many of them lie at frame[i]; `shortest`: up to so many
  * bytes a frame may be filled. Of each frame the first BP_IP4_FOUR_READS bytes must be readable
- * even if it has fewer. Out, four of each, that mean something for frames whose bit is set: `dst`,
- * the destination in host byte order; `total`, the Total Length; `hop`, the octets TTL, Protocol
- * and Header Checksum as they lie in memory once the packet has gone a hop (RFC 1624).
+ * even if it has fewer. Out, four of each, that mean something for frames whose bit is set: `src`,
+ * the source as it lies in memory; `dst`, the destination in host byte order; `total`, the Total
+ * Length; `hop`, the octets TTL, Protocol and Header Checksum as they lie in memory once the packet
+ * has gone a hop (RFC 1624).
  */
 static inline uint32_t bp_ip4_four(const uint8_t *const frame[4], const bp_v16 *const expect[4],
-	bp_v4 len, bp_v4 first, uint32_t shortest, uint32_t *dst, uint32_t *total, uint32_t *hop)
+	bp_v4 len, bp_v4 first, uint32_t shortest, uint32_t *src, uint32_t *dst, uint32_t *total,
+	uint32_t *hop)
 {
 	bp_v4 h[4], addresses[4], low[2], high[2], both[2], to, version, id, ttl, from, bytes;
 	bp_v4s behind;
@@ -179,6 +181,7 @@ static inline uint32_t bp_ip4_four(const uint8_t *const frame[4], const bp_v16 *
 
 	to = bp_v4_swap(to);
 	ttl = bp_ip4_four_hop(ttl);
+	memcpy(src, &from, sizeof(from));
 	memcpy(dst, &to, sizeof(to));
 	memcpy(total, &bytes, sizeof(bytes));
 	memcpy(hop, &ttl, sizeof(ttl));

@@ -156,6 +156,7 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 
 /* Of the packets of a step, in their order. */
 struct heads {
+	uint32_t src[STEP];   /* as it lies in the packet */
 	uint32_t dst[STEP];   /* host byte order */
 	uint32_t total[STEP]; /* bytes from the IP header on */
 	uint32_t hop[STEP];   /* TTL, protocol and checksum as they leave */
@@ -177,8 +178,8 @@ static __rte_always_inline uint64_t look(
 	const bp_v4 len = {m[0]->pkt_len, m[1]->pkt_len, m[2]->pkt_len, m[3]->pkt_len};
 	const bp_v4 first = {m[0]->data_len, m[1]->data_len, m[2]->data_len, m[3]->data_len};
 
-	return bp_ip4_four(
-		frame, expect, len, first, ETHER_MIN, &h->dst[at], &h->total[at], &h->hop[at]);
+	return bp_ip4_four(frame, expect, len, first, ETHER_MIN, &h->src[at], &h->dst[at],
+		&h->total[at], &h->hop[at]);
 }
 
 /* The bits of all: those that are usual. */
@@ -199,37 +200,25 @@ static __rte_noinline uint64_t look_at_all(
 	return usual & UINT64_MAX >> (STEP - n);
 }
 
-static inline uint32_t source_of(const struct rte_mbuf *m)
-{
-	uint32_t src;
-
-	memcpy(&src, rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR + BP_IP4_SRC), 4);
-	return src;
-}
-
 /* The bits of usual packets whose source may be an address that is ours. */
 static __rte_noinline uint64_t which_own(
-	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
+	const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
 	uint64_t maybe = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		maybe |= bp_own_maybe(s, bp_own_bit4(source_of(m[i]))) << i;
+		maybe |= bp_own_maybe(s, bp_own_hash4(src[i])) << i;
 	return maybe;
 }
 
 /* The same; nearly always there is none. */
-static inline uint64_t maybe_own(
-	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
+static inline uint64_t maybe_own(const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
 	uint64_t any = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t bit = bp_own_bit4(source_of(m[i]));
-
-		any |= s->own[bit / 64] >> bit % 64;
-	}
-	return likely(!(any & 1)) ? 0 : which_own(s, m, n);
+	for (uint32_t i = 0; i < n; i++)
+		any |= bp_own_maybe(s, bp_own_hash4(src[i]));
+	return likely(any == 0) ? 0 : which_own(s, src, n);
 }
 
 /* Drops the packets whose source is not believed, of those in `maybe` and those that came in on an
@@ -241,7 +230,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	uint32_t src[STEP], nexthop[STEP], left = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		src[i] = rte_be_to_cpu_32(source_of(m[i]));
+		src[i] = rte_be_to_cpu_32(h->src[i]);
 	bp_lpm4_lookup(w->router.fib, src, nexthop, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const enum bp_rpf rpf = s->rpf4[m[i]->port];
@@ -253,6 +242,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 			rte_node_enqueue_x1(graph, node, bp_drop(m[i], wrong), m[i]);
 			continue;
 		}
+		h->src[left] = h->src[i];
 		h->dst[left] = h->dst[i];
 		h->total[left] = h->total[i];
 		h->hop[left] = h->hop[i];
@@ -291,6 +281,7 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 		rte_edge_t edge;
 
 		if (usual >> i & 1) {
+			h->src[left] = h->src[i];
 			h->dst[left] = h->dst[i];
 			h->total[left] = h->total[i];
 			h->hop[left] = h->hop[i];
@@ -433,7 +424,7 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 	usual = look_at_all(r, m, &h, n);
 	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
 		n = set_aside(graph, node, w, m, &h, n, usual);
-	maybe = maybe_own(&r->source, m, n);
+	maybe = maybe_own(&r->source, h.src, n);
 	if (unlikely(maybe != 0 || r->source.any4))
 		n = filter_sources(graph, node, w, m, &h, n, maybe);
 	bp_lpm4_lookup_again(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);

@@ -192,7 +192,7 @@ static __rte_noinline uint64_t which_own(
 	uint64_t maybe = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		maybe |= bp_own_maybe(s, bp_own_bit6(source_of(m[i]))) << i;
+		maybe |= bp_own_maybe(s, bp_own_hash6(source_of(m[i]))) << i;
 	return maybe;
 }
 
@@ -202,12 +202,9 @@ static inline uint64_t maybe_own(
 {
 	uint64_t any = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t bit = bp_own_bit6(source_of(m[i]));
-
-		any |= s->own[bit / 64] >> bit % 64;
-	}
-	return likely(!(any & 1)) ? 0 : which_own(s, m, n);
+	for (uint32_t i = 0; i < n; i++)
+		any |= bp_own_maybe(s, bp_own_hash6(source_of(m[i])));
+	return likely(any == 0) ? 0 : which_own(s, m, n);
 }
 
 /* As in node ip4. */

@@ -155,7 +155,7 @@ static void check_hop(const struct frame *f, uint32_t hop)
 
 static uint32_t judge(struct frame f[4], const uint64_t mac[4])
 {
-	uint32_t dst[4], total[4], hop[4], mask;
+	uint32_t src[4], dst[4], total[4], hop[4], mask;
 	const uint8_t *bytes[4];
 	bp_v16 head[4];
 	const bp_v16 *expect[4];
@@ -168,12 +168,13 @@ static uint32_t judge(struct frame f[4], const uint64_t mac[4])
 		len[i] = f[i].len;
 		first[i] = f[i].first;
 	}
-	mask = bp_ip4_four(bytes, expect, len, first, SHORTEST, dst, total, hop);
+	mask = bp_ip4_four(bytes, expect, len, first, SHORTEST, src, dst, total, hop);
 	for (unsigned i = 0; i < 4; i++) {
 		const uint8_t *h = f[i].bytes + BP_ETHER_HDR;
 
 		if (!(mask >> i & 1))
 			continue;
+		assert_memory_equal(&src[i], h + 12, 4);
 		assert_int_equal(dst[i], word(h + 16) << 16 | word(h + 18));
 		assert_int_equal(total[i], word(h + 2));
 		check_hop(&f[i], hop[i]);
