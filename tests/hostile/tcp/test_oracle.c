@@ -386,6 +386,9 @@ static bool compare(struct stream *t, uint32_t number, const uint64_t *before, s
 	all = t->sim.miss == 0 && t->begins == 0 && !t->reset &&
 	      (t->forged == 0 || t->sim.syn_data == 0);
 	cause = cause || t->hidden;
+	/* reset behind bytes that were not seen, nor their acknowledgement */
+	cause = cause || (t->reset && t->sim.miss != 0 &&
+				 rig_count(t->rig, BP_C_FLOW_RST_IGNORED) != before[N_CAUSES]);
 	if (all && !t->refuse && t->sim.syn_data == 0 && seen && t->forged == 0)
 		ok = wrong(t, number, "has a cause without a loss", 0);
 	for (size_t i = 0; i < l.n; i++) {
@@ -419,11 +422,12 @@ static bool compare(struct stream *t, uint32_t number, const uint64_t *before, s
 static bool one(struct rig *r, uint32_t number, uint64_t seed, struct totals *sum)
 {
 	static struct stream t;
-	uint64_t before[N_CAUSES];
+	uint64_t before[N_CAUSES + 1];
 
 	set_up(&t, r, number, seed);
 	for (unsigned c = 0; c < N_CAUSES; c++)
 		before[c] = rig_count(r, causes[c]);
+	before[N_CAUSES] = rig_count(r, BP_C_FLOW_RST_IGNORED);
 	begin(&t);
 	sim_run(&t.sim, 20000);
 	rig_advance(r, 1000000000);
