@@ -78,11 +78,14 @@ static void remove_eal_files(const struct bp_config *c)
 	rmdir(dir);
 }
 
-/* The control plane's lock, whose holder does not run: we have its role. */
+/* The heartbeat socket of a killed supervisor, and the control plane's lock. Neither process runs:
+ * this one holds their roles. */
 static void remove_lock(const struct bp_config *c)
 {
 	char dir[PATH_MAX], path[2 * PATH_MAX];
 
+	snprintf(path, sizeof(path), "%s/%s.heartbeat", c->runtime_dir, c->name);
+	unlink(path);
 	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir)))
 		return;
 	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);

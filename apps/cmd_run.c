@@ -110,6 +110,7 @@ static int check_spool(const struct run *r)
 
 static int supervise(struct run *r, char **dp_argv)
 {
+	char heartbeats[PATH_MAX];
 	const char *self = "/proc/self/exe";
 	char *cp_argv[] = {"biplane", "controlplane", "-c", (char *)r->path, NULL};
 	struct bp_sup_plane planes[N_PLANES] = {
@@ -126,12 +127,17 @@ static int supervise(struct run *r, char **dp_argv)
 		.stop_timeout_ns = STOP_TIMEOUT_NS,
 		.same_signal_ns = SAME_SIGNAL_NS,
 		.heartbeat_limit_ns = r->config->watchdog_ns,
+		.heartbeat_path = heartbeats,
 		.log = stderr,
 		.changed = store_counts,
 		.arg = r,
 	};
 
-	int status = bp_supervisor_run(&s);
+	int status;
+
+	snprintf(heartbeats, sizeof(heartbeats), "%s/%s.heartbeat", r->config->runtime_dir,
+		r->config->name);
+	status = bp_supervisor_run(&s);
 
 	clear_pid(r, &s);
 	return status;

@@ -2,33 +2,38 @@
 #include "apps/heartbeat.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-int bp_heartbeat_open(struct bp_heartbeat_socket *h)
+int bp_heartbeat_open(struct bp_heartbeat_socket *h, const char *path)
 {
-	/* without a name: the kernel gives it one of the abstract namespace */
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	socklen_t size = sizeof(a);
+	const size_t n = strlen(path);
 	const int on = 1;
+	mode_t mask;
+	bool bound;
 	int e;
+
+	h->fd = -1;
+	if (n >= sizeof(a.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(a.sun_path, path, n);
+	memcpy(h->address, path, n + 1);
 
 	h->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (h->fd < 0)
 		return -1;
-	if (bind(h->fd, (struct sockaddr *)&a, sizeof(sa_family_t)) == 0 &&
-		setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
-		getsockname(h->fd, (struct sockaddr *)&a, &size) == 0 &&
-		size > offsetof(struct sockaddr_un, sun_path) + 1) {
-		const int n = (int)(size - offsetof(struct sockaddr_un, sun_path)) - 1;
-
-		snprintf(h->address, sizeof(h->address), "@%.*s", n, a.sun_path + 1);
+	unlink(path); /* of a supervisor that was killed */
+	mask = umask(0177);
+	bound = bind(h->fd, (struct sockaddr *)&a, sizeof(a)) == 0;
+	umask(mask);
+	if (bound && setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
 		return 0;
-	}
 	e = errno;
 	bp_heartbeat_close(h);
 	errno = e;
@@ -37,8 +42,10 @@ int bp_heartbeat_open(struct bp_heartbeat_socket *h)
 
 void bp_heartbeat_close(struct bp_heartbeat_socket *h)
 {
-	if (h->fd >= 0)
-		close(h->fd);
+	if (h->fd < 0)
+		return;
+	close(h->fd);
+	unlink(h->address);
 	h->fd = -1;
 }
 

@@ -8,17 +8,18 @@
 
 /*
  * The supervisor's end of the notification socket, sd_notify(3): the planes send to it what they
- * send to systemd, so that the same defects end their heartbeats. The socket has a name of the
- * abstract namespace that the kernel chooses, and the kernel says who sent a message: nobody else
- * can speak for a plane.
+ * send to systemd, so that the same defects end their heartbeats. The kernel identifies the
+ * sender of each message, and only the user of the supervisor can write to the socket: other users
+ * can neither send heartbeats nor fill the queue so that the planes' heartbeats are lost.
  */
 struct bp_heartbeat_socket {
 	int fd;            /* nonblocking; -1: there is none */
-	char address[128]; /* for NOTIFY_SOCKET, "@..." */
+	char address[108]; /* its path, for NOTIFY_SOCKET */
 };
 
-/* 0, or -1 with errno. */
-int bp_heartbeat_open(struct bp_heartbeat_socket *h);
+/* Replaces what is at `path`. 0, or -1 with errno. */
+int bp_heartbeat_open(struct bp_heartbeat_socket *h, const char *path);
+/* Also removes the file. */
 void bp_heartbeat_close(struct bp_heartbeat_socket *h);
 
 /* What a message says. */
@@ -40,7 +41,7 @@ struct bp_heartbeat {
 void bp_heartbeat_start(struct bp_heartbeat *b);
 void bp_heartbeat_came(struct bp_heartbeat *b, uint64_t now_ns);
 bool bp_heartbeat_missed(const struct bp_heartbeat *b, uint64_t now_ns);
-/* The supervisor was away: the whole time begins anew. */
+/* The supervisor did not run: restarts the timeout. */
 void bp_heartbeat_forgive(struct bp_heartbeat *b, uint64_t now_ns);
 
 #endif

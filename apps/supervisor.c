@@ -20,6 +20,7 @@
 #define TELL_AGAIN_NS 1000000000ull
 #define LOOK_NS 1000000000ull /* how long it sleeps at most while heartbeats are watched */
 #define LATE_NS 500000000ull
+#define HEARTBEATS_MAX 64u /* read at a time: signals have their turn */
 
 static uint64_t monotonic_ns(void)
 {
@@ -262,7 +263,8 @@ static void read_heartbeats(struct bp_supervisor *s)
 	unsigned what;
 	pid_t pid;
 
-	while (bp_heartbeat_next(&s->heartbeats, &pid, &what)) {
+	for (unsigned n = 0; n < HEARTBEATS_MAX && bp_heartbeat_next(&s->heartbeats, &pid, &what);
+		n++) {
 		for (unsigned i = 0; i < s->n; i++) {
 			struct bp_sup_plane *p = &s->planes[i];
 
@@ -417,7 +419,7 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->status = 0;
 	s->tell_at_ns = s->stop_asked_ns = NEVER;
 	s->heartbeats.fd = -1;
-	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats) != 0)
+	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
 		report(s, "no socket for heartbeats: %s; a plane that hangs is not noticed",
 			strerror(errno));
 	for (unsigned i = 0; i < s->n; i++) {

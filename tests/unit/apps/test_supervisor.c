@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -427,16 +428,19 @@ static void start_beating(struct fixture *f, const char *how_a, const char *how_
 		{.name = "plane a", .path = "/proc/self/exe", .argv = argv_a},
 		{.name = "plane b", .path = "/proc/self/exe", .argv = argv_b},
 	};
+	char socket_path[160];
 	struct bp_supervisor s = {
 		.planes = planes,
 		.n = 2,
 		.stop_timeout_ns = 30000000000ull,
 		.heartbeat_limit_ns = HEARTBEAT_LIMIT_MS * 1000000ull,
+		.heartbeat_path = socket_path,
 		.changed = write_counts,
 		.arg = f->dir,
 	};
 	char log[128];
 
+	snprintf(socket_path, sizeof(socket_path), "%s/heartbeat", f->dir);
 	if (chdir(f->dir))
 		_exit(99);
 	snprintf(log, sizeof(log), "%s/log", f->dir);
@@ -514,7 +518,21 @@ static void only_the_planes_own_heartbeats_count(void **state)
 	unsigned what = 0;
 	pid_t pid = 0;
 
-	assert_int_equal(bp_heartbeat_open(&h), 0);
+	struct fixture *f = *state;
+	char path[160], longer[200];
+	struct stat st;
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	assert_int_equal(bp_heartbeat_open(&h, longer), -1);
+	snprintf(path, sizeof(path), "%s/heartbeat", f->dir);
+	assert_int_equal(bp_heartbeat_open(&h, path), 0);
+	/* other users can't fill its queue */
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	bp_heartbeat_close(&h);
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(bp_heartbeat_open(&h, path), 0);
 	setenv("NOTIFY_SOCKET", h.address, 1);
 	assert_false(bp_heartbeat_next(&h, &pid, &what));
 	bp_notify_alive();
