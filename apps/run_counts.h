@@ -11,7 +11,7 @@
 struct bp_run_counts {
 	uint64_t run_pid;
 	uint32_t dp_restarts, cp_restarts;
-	uint32_t dp_hung, cp_hung; /* of these, for want of heartbeats */
+	uint32_t dp_hung, cp_hung; /* of these, because of missing heartbeats */
 };
 
 /*

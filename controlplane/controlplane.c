@@ -115,9 +115,9 @@ static bool restored(struct bp_plane *cp, unsigned part)
 }
 
 /*
- * Another process, a defect or an operator may overwrite the files. The header is written again
- * from the copy that was checked. Contents that are not this plane's own any more are beyond that:
- * the part is made anew, by the control plane that is started next. False: that is to be.
+ * Another process, a defect or an operator may overwrite the files. A damaged header is restored
+ * from the validated copy. Damaged contents cannot be repaired: the next control plane recreates
+ * the part. False: restart the control plane.
  */
 static bool segment_sound(struct bp_plane *cp)
 {

@@ -275,8 +275,8 @@ void bp_rules_free(struct bp_rules *r)
 	free(r);
 }
 
-/* Of the next set: none that a worker of a running data plane may know, whose rules outlive a part
- * of the control plane's that was made anew. */
+/* The next set's generation. It differs from all that running workers may use: their rules outlive
+ * a control-plane part that was recreated. */
 static uint64_t next_generation(const struct bp_rules *r, const struct bp_ruleset *old)
 {
 	uint64_t last = old->generation;

@@ -156,8 +156,8 @@ static int try_segment(struct dataplane *d, const struct bp_seg_spec *specs, uns
 	return rc;
 }
 
-/* The data plane makes the segment when it isn't there, or isn't what this configuration needs, and
- * makes anew what is damaged: whatever is in the files, it starts. */
+/* Creates the segment if it is missing or does not match the configuration, and recreates damaged
+ * parts. The data plane starts with any file contents. */
 static int open_segment(struct dataplane *d, char *err, size_t err_size)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];

@@ -22,7 +22,7 @@
 
 struct delayed {
 	uint64_t due;      /* CLOCK_MONOTONIC, ns */
-	uint64_t session;  /* its key; 0: nobody can come back to it */
+	uint64_t session;  /* its key; 0: the session cannot be resumed */
 	uint64_t accepted; /* when the broker accepted this connection, as session_time() */
 	uint64_t k0, k1;   /* of the flow */
 	bp_carry_ref will, client_id;

@@ -25,7 +25,7 @@ enum bp_stream {
 	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
 	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
 	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
-	BP_STREAM_ENDED,    /* behind a DISCONNECT, or the broker's FIN: nobody reads on */
+	BP_STREAM_ENDED,    /* after a DISCONNECT or the broker's FIN: the broker reads no more */
 	BP_STREAM_SEEK,     /* searching for a provable boundary */
 	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
 };

@@ -24,7 +24,7 @@ static void count(struct bp_unread *turn, const struct bp_flow *f, uint32_t now,
 	unread_ns = ns_since(&f->unread_since, now);
 	if (unread_ns < limit_ns)
 		return;
-	/* one that nobody uses any more is no fault; segments that do not fit are not stamped */
+	/* an unused connection is no fault; segments that do not fit are not stamped */
 	if (ns_since(&f->seen, now) >= limit_ns &&
 		!(__atomic_load_n(&f->marks, __ATOMIC_RELAXED) & BP_MARK_UNFIT))
 		return;
