@@ -14,7 +14,7 @@
 #include "biplane/rule.h"
 #include "biplane/lcl.h"
 #include "biplane/transform.h"
-#include "lcl/admission.h"
+#include "services/lcl/admission.h"
 
 /*
  * The configuration file, as a structure. One table (config/schema_*.c) has a row per setting; the

@@ -8,13 +8,13 @@
 #include <time.h>
 
 #include "biplane/flow_size.h"
-#include "shm/agg_shape.h"
-#include "shm/fib_tables.h"
+#include "shm/aggregation/agg_shape.h"
+#include "shm/fib/fib_tables.h"
 #include "shm/hash.h"
-#include "shm/lcl_shape.h"
-#include "shm/phd_shape.h"
-#include "shm/transform_shape.h"
-#include "shm/transform_writer.h"
+#include "shm/lcl/lcl_shape.h"
+#include "shm/health/phd_shape.h"
+#include "shm/transform/transform_shape.h"
+#include "shm/transform/transform_writer.h"
 
 #define LAYOUT 7u /* of every element; raise it when a field changes its place or meaning */
 #define MAX_RULES_MIN 1u

@@ -10,15 +10,15 @@
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
 #include "config/config.h"
-#include "shm/agg.h"
-#include "shm/fib.h"
-#include "shm/lcl.h"
-#include "shm/phd.h"
+#include "shm/aggregation/agg.h"
+#include "shm/fib/fib.h"
+#include "shm/lcl/lcl.h"
+#include "shm/health/phd.h"
 #include "shm/ring.h"
-#include "shm/rule_state.h"
-#include "shm/ruleset.h"
+#include "shm/rules/rule_state.h"
+#include "shm/rules/ruleset.h"
 #include "shm/segment.h"
-#include "shm/transform.h"
+#include "shm/transform/transform.h"
 #include "shm/trouble.h"
 
 /*
@@ -37,19 +37,19 @@
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
  *   trouble      DP main       struct bp_trouble_row, see shm/trouble.h
  *   cp_faults    CP            the same, of the control plane's faults
- *   rules        CP            two banks of an image, see shm/ruleset.h
+ *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
- *   flows        DP worker     the flow tables (element: one byte; laid out by dataplane/mqtt)
- *   reassembly   DP worker     what inspection keeps of streams (element: one byte; dataplane/mqtt)
- *   fib ...      CP            the forwarding tables: shm/fib.h
- *   phd ...      see there     the sessions of personal health devices: shm/phd.h
- *   agg ...      see there     aggregation: shm/agg.h
- *   transform    see there     coordinate transformation: shm/transform.h
- *   lcl ...      see there     LCL scheduling: shm/lcl.h
+ *   flows        DP worker     the flow tables (element: one byte; laid out by services/mqtt)
+ *   reassembly   DP worker     what inspection keeps of streams (element: one byte; services/mqtt)
+ *   fib ...      CP            the forwarding tables: shm/fib/fib.h
+ *   phd ...      see there     the sessions of personal health devices: shm/health/phd.h
+ *   agg ...      see there     aggregation: shm/aggregation/agg.h
+ *   transform    see there     coordinate transformation: shm/transform/transform.h
+ *   lcl ...      see there     LCL scheduling: shm/lcl/lcl.h
  */
 
 /* Heartbeats and one-word facts of the data plane. */

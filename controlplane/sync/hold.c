@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/clock.h"
+#include "controlplane/process/clock.h"
 #include "controlplane/sync/sync_internal.h"
 
 /*

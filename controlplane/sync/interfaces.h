@@ -2,7 +2,7 @@
 #ifndef BP_SYNC_INTERFACES_H
 #define BP_SYNC_INTERFACES_H
 
-#include "controlplane/log.h"
+#include "controlplane/process/log.h"
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "controlplane/clock.h"
+#include "controlplane/process/clock.h"
 #include "shm/hash.h"
 
 #define FIRST_BUCKETS 64u

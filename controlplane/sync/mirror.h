@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 #include "controlplane/sync/map.h"
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 
 /*
  * The kernel's links, addresses, neighbours, next-hop objects and routes as the control plane knows

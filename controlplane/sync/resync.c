@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "controlplane/clock.h"
+#include "controlplane/process/clock.h"
 #include "controlplane/sync/sync_internal.h"
 
 /*

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "controlplane/log.h"
-#include "controlplane/peer.h"
+#include "controlplane/process/log.h"
+#include "controlplane/process/peer.h"
 
 /* A port that the data plane has described has a driver. Returns whether all are. */
 static bool look(struct bp_fib_link *link, const struct bp_sync_to *to, const struct bp_config *c)

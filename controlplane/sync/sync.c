@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/clock.h"
-#include "controlplane/peer.h"
+#include "controlplane/process/clock.h"
+#include "controlplane/process/peer.h"
 #include "controlplane/sync/keepalive.h"
 #include "controlplane/sync/sync_internal.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "config/config.h"
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 
 /*

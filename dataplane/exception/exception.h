@@ -12,7 +12,7 @@
 
 #include "biplane/counters.h"
 #include "config/config.h"
-#include "dataplane/queue_plan.h"
+#include "dataplane/ports/queue_plan.h"
 
 /*
  * The exception path, as workers see it: bounded queues between them and the exception thread,

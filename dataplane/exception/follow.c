@@ -8,7 +8,7 @@
 #include <rte_ethdev.h>
 
 #include "dataplane/exception/kernel_link.h"
-#include "dataplane/link.h"
+#include "dataplane/ports/link.h"
 
 #define MTU_MIN 68u
 

@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 #include "dataplane/exception/kernel_ifs.h"
-#include "dataplane/pools.h"
-#include "dataplane/ports.h"
-#include "shm/fib.h"
+#include "dataplane/workers/pools.h"
+#include "dataplane/ports/ports.h"
+#include "shm/fib/fib.h"
 
 /*
  * Kernel interfaces and their ports are one interface to the operator, so what changes on one side

@@ -7,8 +7,8 @@
 #include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/kernel_if.h"
-#include "dataplane/pools.h"
-#include "dataplane/ports.h"
+#include "dataplane/workers/pools.h"
+#include "dataplane/ports/ports.h"
 
 /* The kernel interfaces of a configuration, by number. */
 struct bp_kernel_ifs {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/serve.h"
 
-#include "dataplane/worker.h"
+#include "dataplane/workers/worker.h"
 
 static const enum bp_counter kernel_counter[BP_EX_CLASSES] = {
 	[BP_EX_ROUTING] = BP_C_KERNEL_ROUTING,

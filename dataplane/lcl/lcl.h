@@ -7,21 +7,22 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "dataplane/clock.h"
+#include "dataplane/process/clock.h"
 #include "dataplane/lcl/handover.h"
 #include "dataplane/lcl/label.h"
-#include "dataplane/worker.h"
-#include "lcl/match.h"
-#include "lcl/scheduler.h"
-#include "shm/lcl.h"
+#include "dataplane/workers/worker.h"
+#include "services/lcl/match.h"
+#include "services/lcl/scheduler.h"
+#include "shm/lcl/lcl.h"
 
 /*
  * What a worker has for LCL scheduling. Labels of what comes in are taken off by node lcl_in, and
  * what leaves by an LCL port comes to node lcl, which finds its label, or its flow, and puts it
  * into the port's scheduler, where this worker owns that; else into a ring to the worker that does.
- * The owner looks at its schedulers after every node that it processes (dataplane/walk.h): it takes
- * over what others handed over, takes out what is due, writes what each frame has really waited
- * into its label and hands it to the driver. Plans change in node lcl_timer, between two others.
+ * The owner looks at its schedulers after every node that it processes (dataplane/workers/walk.h):
+ * it takes over what others handed over, takes out what is due, writes what each frame has really
+ * waited into its label and hands it to the driver. Plans change in node lcl_timer, between two
+ * others.
  */
 
 /* A flow, by its number in the label. */

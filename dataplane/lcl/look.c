@@ -3,7 +3,7 @@
 
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/lcl/measure.h"
-#include "dataplane/port_send.h"
+#include "dataplane/ports/port_send.h"
 
 /* So many are taken out and sent together. */
 #define BURST 64u

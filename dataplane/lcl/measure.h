@@ -5,10 +5,10 @@
 #include <rte_cycles.h>
 
 #include "dataplane/lcl/lcl.h"
-#include "dataplane/port_count.h"
-#include "dataplane/worker.h"
+#include "dataplane/ports/port_count.h"
+#include "dataplane/workers/worker.h"
 
-/* What the owner of a port writes into the tables of shm/lcl.h. */
+/* What the owner of a port writes into the tables of shm/lcl/lcl.h. */
 
 /* The row of a flow whose first frame came: its own, as long as there are any. */
 struct bp_lcl_row *bp_lcl_row_begin(struct bp_lcl_out *o, uint16_t flow);

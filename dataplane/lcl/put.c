@@ -3,7 +3,7 @@
 
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/lcl/measure.h"
-#include "dataplane/port_send.h"
+#include "dataplane/ports/port_send.h"
 
 /* Beside the MTU: a frame of it has these, and two VLAN tags at most. */
 #define FRAME_HEADERS (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)

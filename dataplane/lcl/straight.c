@@ -2,7 +2,7 @@
 #include "dataplane/lcl/straight.h"
 
 #include "dataplane/lcl/measure.h"
-#include "dataplane/port_send.h"
+#include "dataplane/ports/port_send.h"
 #include "proto/frame.h"
 
 #define BATCH 64u

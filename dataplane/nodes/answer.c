@@ -9,7 +9,7 @@
 #include "proto/arp.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
-#include "shm/lpm.h"
+#include "shm/fib/lpm/lpm.h"
 
 static void mac_bytes(uint8_t out[6], uint64_t word)
 {

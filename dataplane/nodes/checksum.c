@@ -7,7 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/partial_checksum.h"
+#include "dataplane/ports/partial_checksum.h"
 
 /* The rest of the graph need not verify what was computed here. */
 static void completed(struct bp_worker *w, struct rte_mbuf *m)

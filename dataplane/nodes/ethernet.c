@@ -4,7 +4,7 @@
  * LLC, PPPoE and MPLS. The others go straight on. Nothing is dropped here: what can't be understood
  * is forwarded unread.
  */
-#include "dataplane/mqtt/inspect.h"
+#include "services/mqtt/inspect.h"
 #include "dataplane/nodes/edge_run.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"

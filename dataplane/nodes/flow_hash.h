@@ -4,7 +4,7 @@
 
 #include <rte_mbuf.h>
 
-#include "shm/fib.h"
+#include "shm/fib/fib.h"
 
 /*
  * What chooses among several next hops: the same for every packet of a flow. Addresses, protocol

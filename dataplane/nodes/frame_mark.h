@@ -4,7 +4,7 @@
 
 #include <rte_mbuf.h>
 
-#include "dataplane/worker.h"
+#include "dataplane/workers/worker.h"
 
 /*
  * What a node of routing says of a frame to the next one, in the 8 bytes of the mbuf's hash, which

@@ -3,7 +3,7 @@
 
 #include "dataplane/nodes/next_hop.h"
 #include "proto/ip.h"
-#include "shm/lpm.h"
+#include "shm/fib/lpm/lpm.h"
 
 /* Whether the next hop forwards; *local: it is the host itself. */
 static bool has_route(const struct bp_router *r, uint32_t nexthop, bool *local)

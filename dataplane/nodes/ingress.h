@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "dataplane/worker.h"
+#include "dataplane/workers/worker.h"
 #include "proto/frame.h"
 
 /*

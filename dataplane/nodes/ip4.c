@@ -5,17 +5,17 @@
  * burst, so that what one packet waits for is filled by the others; the rest one by one. Nothing is
  * changed in a packet before it is certain that it is forwarded: the kernel gets it as it came.
  */
-#include "dataplane/exception_class.h"
+#include "dataplane/exception/exception_class.h"
 #include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/nodes/way.h"
-#include "dataplane/phd/wanted.h"
+#include "dataplane/health/wanted.h"
 #include "proto/ip.h"
 #include "proto/vec16.h"
-#include "shm/lpm.h"
-#include "shm/neighbours.h"
+#include "shm/fib/lpm/lpm.h"
+#include "shm/fib/neighbours.h"
 
 #define STEP 64u /* packets worked on together, as many as a lookup takes */
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR)

@@ -2,9 +2,9 @@
 #ifndef BP_DATAPLANE_NODES_LEARN_H
 #define BP_DATAPLANE_NODES_LEARN_H
 
-#include "dataplane/mac_table.h"
-#include "dataplane/port_count.h"
-#include "dataplane/worker.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/ports/port_count.h"
+#include "dataplane/workers/worker.h"
 
 #define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/nodes/next_hop.h"
 
-#include "dataplane/exception_class.h"
-#include "dataplane/phd/wanted.h"
+#include "dataplane/exception/exception_class.h"
+#include "dataplane/health/wanted.h"
 #include "proto/ip.h"
 
 static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)

@@ -3,7 +3,7 @@
 #define BP_DATAPLANE_NODES_NEXT_HOP_H
 
 #include "dataplane/nodes/frame_mark.h"
-#include "shm/fib.h"
+#include "shm/fib/fib.h"
 
 /* What IPv4 and IPv6 have in common once the next hop's number is known. */
 

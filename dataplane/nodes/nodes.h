@@ -2,7 +2,7 @@
 #ifndef BP_DATAPLANE_NODES_H
 #define BP_DATAPLANE_NODES_H
 
-#include "dataplane/worker.h"
+#include "dataplane/workers/worker.h"
 
 /*
  * The nodes of the graph. Whoever builds a graph names these, so that a linker that takes objects

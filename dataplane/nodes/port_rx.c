@@ -5,10 +5,10 @@
  */
 #include <rte_ethdev.h>
 
-#include "dataplane/mbuf_bytes.h"
+#include "dataplane/workers/mbuf_bytes.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/port_count.h"
-#include "dataplane/rx_repair.h"
+#include "dataplane/ports/port_count.h"
+#include "dataplane/ports/rx_repair.h"
 
 /* Fetches the headers ahead; the bytes in the burst. */
 static uint64_t fetch(struct rte_mbuf *const *m, uint16_t n)

@@ -4,7 +4,7 @@
  * by worker, so it is in the context.
  */
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/port_send.h"
+#include "dataplane/ports/port_send.h"
 
 static uint16_t port_tx_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)

@@ -4,7 +4,7 @@
 
 #include <rte_byteorder.h>
 
-#include "shm/fib.h"
+#include "shm/fib/fib.h"
 
 /* The Ethernet addresses of a frame: their first 8 octets and the other 4, as numbers whose lowest
  * octet comes first. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which frames of a burst are readings, what they say, and who gets them. */
-#include "dataplane/agg/gather.h"
+#include "dataplane/aggregation/gather.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/transformer.h"
 

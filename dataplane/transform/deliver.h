@@ -3,7 +3,7 @@
 #define BP_DATAPLANE_TRANSFORM_DELIVER_H
 
 #include "dataplane/transform/reading.h"
-#include "shm/transform.h"
+#include "shm/transform/transform.h"
 
 /*
  * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All

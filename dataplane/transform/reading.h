@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agg/datagram.h"
-#include "agg/match.h"
-#include "shm/transform.h"
+#include "services/aggregation/datagram.h"
+#include "services/aggregation/match.h"
+#include "shm/transform/transform.h"
 
 /*
  * Readings in frames: whether a datagram can be taken, and what its receivers' headers need of it.

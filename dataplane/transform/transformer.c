@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/graph.h"
-#include "shm/transform_writer.h"
+#include "dataplane/workers/graph.h"
+#include "shm/transform/transform_writer.h"
 #include "shm/words.h"
 
 /* ---- rules ---- */

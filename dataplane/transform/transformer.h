@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "dataplane/agg/run.h"
-#include "dataplane/mbuf_stock.h"
+#include "dataplane/aggregation/run.h"
+#include "dataplane/workers/mbuf_stock.h"
 #include "dataplane/transform/usual8.h"
-#include "dataplane/worker.h"
-#include "shm/transform.h"
-#include "transform/layout.h"
-#include "transform/matrix.h"
-#include "transform/method.h"
+#include "dataplane/workers/worker.h"
+#include "shm/transform/transform.h"
+#include "services/transform/layout.h"
+#include "services/transform/matrix.h"
+#include "services/transform/method.h"
 
 /*
  * What a worker has for coordinate transformation: the rules in force and the arrays in which it
@@ -22,9 +22,9 @@
  * found, points read, made Cartesian, and then for each receiver moved by its matrix, written and
  * sent. All frames leave in the order in which they came, those that are no readings too.
  *
- * Rules and matrices are the segment's (shm/transform.h): the worker takes the bank in force before
- * each graph walk. Until there is one for its ports, readings that its own file has a rule for are
- * dropped: none leaves untransformed.
+ * Rules and matrices are the segment's (shm/transform/transform.h): the worker takes the bank in
+ * force before each graph walk. Until there is one for its ports, readings that its own file has a
+ * rule for are dropped: none leaves untransformed.
  */
 _Static_assert(BP_TRANSFORM_BURST >= BP_RX_BURST, "a burst's readings are worked on together");
 _Static_assert(BP_TRANSFORM_BURST >= BP_TRANSFORM_RECEIVERS_MAX, "and a reading's receivers");

@@ -5,8 +5,8 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/transform/usual.h"
-#include "dataplane/worker.h"
-#include "transform/method.h"
+#include "dataplane/workers/worker.h"
+#include "services/transform/method.h"
 
 /*
  * Usual readings eight at a time, for processors with AVX-512: of the paper's packet of 40 octets,

@@ -10,7 +10,7 @@
 
 /*
  * What forwarding is told: interfaces, neighbours, routes and next hops, as the control plane says
- * them and as `biplane show` prints them. How they lie in the segment: shm/fib.h.
+ * them and as `biplane show` prints them. How they lie in the segment: shm/fib/fib.h.
  */
 
 /*
@@ -44,7 +44,7 @@ enum bp_route_type {
 	BP_ROUTE_PUNT,        /* through an interface that is not ours: the kernel forwards */
 	BP_ROUTE_TYPES,
 };
-/* "unicast", ...; indexed by enum bp_route_type. In shm/fib.c. */
+/* "unicast", ...; indexed by enum bp_route_type. In shm/fib/fib.c. */
 extern const char *const bp_route_type_name[BP_ROUTE_TYPES];
 
 /* Who said it. A static route stands before the kernel's of the same prefix. */

@@ -9,7 +9,7 @@
 
 /*
  * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
- * share it. The label: proto/lcl.h and docs/lcl-format.md. The scheduler: lcl/scheduler.h.
+ * share it. The label: proto/lcl.h and docs/lcl-format.md. The scheduler: services/lcl/scheduler.h.
  */
 
 #define BP_LCL_FLOWS_MAX 256 /* entries of lcl.flows */

@@ -9,7 +9,7 @@
 
 /*
  * What the configuration says of coordinate transformation, in the form in which the control plane
- * hands it to the workers (shm/transform.h).
+ * hands it to the workers (shm/transform/transform.h).
  *
  * A reading is a UDP datagram that holds a point: spherical (radius, phi the azimuth, theta the
  * angle from +z; radians, or degrees where the layout says so) or already Cartesian. It becomes

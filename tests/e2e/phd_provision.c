@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/cse_client.h"
-#include "controlplane/phd/cse_http.h"
-#include "controlplane/phd/provision.h"
+#include "controlplane/health/cse/cse_client.h"
+#include "controlplane/health/cse/cse_http.h"
+#include "controlplane/health/cse/provision.h"
 
 #define DEVICES 10000
 #define OBJECTS 16

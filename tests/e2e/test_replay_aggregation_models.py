@@ -2,7 +2,7 @@
 """The paper's models (Lin et al. 2018) held against replay: Poisson messages in a capture with a clock of
 nanoseconds go in, and all that is judged are the times and octets of the capture that comes out.
 
-tests/unit/agg_sim asks the same of the aggregator alone, with many more messages and without anything of a
+tests/unit/apps/sim/agg asks the same of the aggregator alone, with many more messages and without anything of a
 data plane. Formulas and statistics here are written a second time, from docs/aggregation-models.md.
 """
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "agg/aggregator.h"
+#include "services/aggregation/aggregator.h"
 #include "proto/agg_full.h"
 #include "proto/agg_paper.h"
 

@@ -10,8 +10,8 @@
 
 #include <pcap/pcap.h>
 
-#include "dataplane/capture.h"
-#include "dataplane/capture_link.h"
+#include "dataplane/replay/capture.h"
+#include "dataplane/replay/capture_link.h"
 
 static const int links[] = {
 	DLT_EN10MB, DLT_NULL, DLT_LOOP, DLT_RAW, DLT_IPV4, DLT_IPV6, DLT_LINUX_SLL, DLT_LINUX_SLL2};

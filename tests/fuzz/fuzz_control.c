@@ -8,7 +8,7 @@
 
 #include <event2/event.h>
 
-#include "controlplane/control.h"
+#include "controlplane/process/control.h"
 
 /*
  * Whoever may open the control socket, sending any bytes: each whole line is answered with a line

@@ -19,7 +19,7 @@
 
 #include <event2/event.h>
 
-#include "controlplane/phd/cse_client.h"
+#include "controlplane/health/cse/cse_client.h"
 #include "tests/fuzz/fuzz.h"
 
 #define REQUESTS 6u

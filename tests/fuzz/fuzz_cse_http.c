@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "controlplane/phd/cse_http_request.h"
+#include "controlplane/health/cse/cse_http_request.h"
 
 /*
  * A hostile CSE over HTTP: any bytes as its answer. What is read of it is an outcome, or that it is

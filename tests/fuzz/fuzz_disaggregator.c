@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "agg/disaggregator.h"
+#include "services/aggregation/disaggregator.h"
 #include "proto/agg_paper.h"
 #include "proto/crc32c.h"
 

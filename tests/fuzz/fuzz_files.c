@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "apps/transform/matrix_file.h"
+#include "apps/biplane/transform/matrix_file.h"
 #include "config/config.h"
 
 /*

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "lcl/match.h"
-#include "lcl/scheduler.h"
+#include "services/lcl/match.h"
+#include "services/lcl/scheduler.h"
 #include "proto/lcl.h"
 
 /*

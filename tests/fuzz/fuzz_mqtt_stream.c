@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "dataplane/mqtt/inspect.h"
+#include "services/mqtt/inspect.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 

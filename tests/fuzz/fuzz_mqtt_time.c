@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Looks for input on which inspection spends much for each byte of the line. What guides it is
- * cost, beside coverage: the work that is accounted (dataplane/mqtt/work.h) and the time that a run
+ * cost, beside coverage: the work that is accounted (services/mqtt/work.h) and the time that a run
  * takes, each for a byte of the frames, are further counters for libFuzzer. It fails when
  *
  * - the accounted work is beyond what the bytes and the accounts allow: the budget does not hold;
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "dataplane/mqtt/work.h"
+#include "services/mqtt/work.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WIRE_MAX (1024u * 1024u) /* bytes of the line that a run has at most */

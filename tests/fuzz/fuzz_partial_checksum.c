@@ -9,7 +9,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "dataplane/partial_checksum.h"
+#include "dataplane/ports/partial_checksum.h"
 
 #define BUFFERS 3u
 

@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "phd/quick.h"
-#include "phd/sfloat_table.h"
+#include "services/health/quick.h"
+#include "services/health/sfloat_table.h"
 #include "proto/coap.h"
 #include "proto/frame.h"
 #include "proto/onem2m.h"

@@ -9,7 +9,7 @@
  */
 #include <event2/event.h>
 
-#include "controlplane/phd/store.h"
+#include "controlplane/health/store/store.h"
 #include "tests/fuzz/sqlite_rows.h"
 
 #define ROWS_MAX 40u

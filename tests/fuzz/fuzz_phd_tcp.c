@@ -7,7 +7,7 @@
 
 #include <event2/event.h>
 
-#include "controlplane/phd/tcp.h"
+#include "controlplane/health/tcp.h"
 #include "proto/phd_apdu.h"
 
 /*

@@ -6,7 +6,7 @@
  * The first byte says which table: bit 0 without constraints; bits 1 to 3 how many rows; the other
  * bits what is done with the file. Then the rows' values.
  */
-#include "controlplane/spool.h"
+#include "controlplane/alarms/spool.h"
 
 #include "tests/fuzz/sqlite_rows.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "transform/layout.h"
+#include "services/transform/layout.h"
 
 /*
  * A layout from the first 28 octets, and payloads of the others. What is no layout is refused; with

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/transform_messages.h"
-#include "shm/transform_writer.h"
-#include "transform/matrix.h"
+#include "controlplane/transform/transform_messages.h"
+#include "shm/transform/transform_writer.h"
+#include "services/transform/matrix.h"
 
 /*
  * What a client of the matrix loader may send, however it is cut into pieces: the same messages

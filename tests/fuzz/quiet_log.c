@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "controlplane/log.h"
+#include "controlplane/process/log.h"
 
 /* The control plane's log, for what says something with nearly each input. */
 

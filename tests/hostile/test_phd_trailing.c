@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/phd/rig.h"
+#include "tests/unit/services/health/rig.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "phd/layout.h"
+#include "services/health/layout.h"
 #include "tests/unit/times.h"
 
 #define ROUNDS TEST_TIMES(40000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client sends what costs the gateway most for each byte of its own. Work is counted, not timed
- * (dataplane/mqtt/work.h).
+ * (services/mqtt/work.h).
  */
 #include "test.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/mqtt/work.h"
+#include "services/mqtt/work.h"
 #include "rig.h"
 
 static struct rig rig;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/mosquitto_link.h"
+#include "controlplane/alarms/mosquitto_link.h"
 
 #define SENT_MAX 4096u
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/publisher.h"
+#include "controlplane/alarms/publisher.h"
 #include "fake_link.h"
 
 #define KEYS 40u

@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "controlplane/control.h"
-#include "controlplane/log.h"
+#include "controlplane/process/control.h"
+#include "controlplane/process/log.h"
 
 struct fixture {
 	char dir[64], path[128];

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "controlplane/faults.h"
+#include "controlplane/alarms/faults.h"
 
 #define S 1000000000ull
 #define UNIX (1700000000 * S)

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controlplane/spool.h"
+#include "controlplane/alarms/spool.h"
 
 #define HOUR 3600000000000ull
 

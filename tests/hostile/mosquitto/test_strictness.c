@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "dataplane/mqtt/flow_show.h"
+#include "services/mqtt/flow_show.h"
 #include "rig.h"
 
 /*

@@ -6,7 +6,7 @@
  * its own on an inspected TCP port.
  */
 #include "tests/unit/dataplane/routing_rig.h"
-#include "tests/unit/inspect/mqtt_peer.h"
+#include "tests/unit/services/mqtt/mqtt_peer.h"
 
 #define MQTT "mqtt: {edge: {host: 127.0.0.1}}\n"
 #define WIRE ROUTER "bridge: [[a, b]]\n" MQTT

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "dataplane/mac_table.h"
+#include "dataplane/forwarding/mac_table.h"
 
 #define S 1000000000ull
 #define AGEING (300 * S)

@@ -7,10 +7,10 @@
 
 #include "biplane/flow_size.h"
 #include "dataplane/lcl/lcl.h"
-#include "dataplane/phd/health.h"
+#include "dataplane/health/health.h"
 #include "proto/ip.h"
 #include "shm/plan.h"
-#include "shm/reuse.h"
+#include "shm/fib/reuse.h"
 #include "tests/unit/dataplane/fib_fill.h"
 #include "tests/unit/dataplane/lcl_rig.h"
 

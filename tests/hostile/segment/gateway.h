@@ -5,8 +5,8 @@
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform_rig.h"
 
-#include "dataplane/rule_banks.h"
-#include "shm/phd_writer.h"
+#include "dataplane/workers/rule_banks.h"
+#include "shm/health/phd_writer.h"
 
 /*
  * A worker with every service at once, traffic for each of them, and somebody who overwrites what

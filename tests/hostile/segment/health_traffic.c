@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/phd/health.h"
-#include "phd/layout.h"
+#include "dataplane/health/health.h"
+#include "services/health/layout.h"
 #include "proto/ip.h"
 #include "tests/unit/dataplane/fib_fill.h"
 #include "tests/unit/dataplane/health_wire.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/inspect/mqtt_peer.h"
+#include "tests/unit/services/mqtt/mqtt_peer.h"
 
 #define PEERS 8u
 

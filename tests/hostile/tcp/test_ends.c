@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "dataplane/mqtt/flow_show.h"
+#include "services/mqtt/flow_show.h"
 #include "stream_steps.h"
 
 #define TOPIC "plant/oven0/temperature"

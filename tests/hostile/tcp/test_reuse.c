@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "dataplane/mqtt/flow_show.h"
-#include "dataplane/mqtt/flow_unread.h"
+#include "services/mqtt/flow_show.h"
+#include "services/mqtt/flow_unread.h"
 #include "stream_steps.h"
 
 #define SECOND 1000000000ull

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/attempt.sh: what of a case that fails is in a run, and that the others go on."""
+"""bench/harness/attempt.sh: what of a case that fails is in a run, and that the others go on."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = """set -euo pipefail
 . scripts/lib.sh
-. bench/attempt.sh
+. bench/harness/attempt.sh
 tool=bench rounds=2 cases=(one two three bridge)
 case_begin() { :; }
 note() { :; }

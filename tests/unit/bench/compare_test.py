@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/compare.py on results of which it is known what moved."""
+"""bench/report/compare.py on results of which it is known what moved."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "bench" / "report"))
 import compare  # noqa: E402
 
 OLD = {"commit": "aaa", "machine": "m", "rounds": 5, "rates": [
@@ -85,11 +85,11 @@ class Compare(unittest.TestCase):
             files = [Path(d, "old"), Path(d, "new")]
             for f, r in zip(files, (OLD, new)):
                 f.write_text(json.dumps(r), encoding="utf-8")
-            p = subprocess.run([ROOT / "bench" / "compare.py", *files], stdout=subprocess.PIPE, text=True, check=True)
+            p = subprocess.run([ROOT / "bench" / "report" / "compare.py", *files], stdout=subprocess.PIPE, text=True, check=True)
             self.assertIn("1 of 6 figures moved by more than 5 % from aaa to bbb", p.stdout)
             self.assertIn("-50.0 %", p.stdout)
             files[1].write_text("{}", encoding="utf-8")
-            p = subprocess.run([ROOT / "bench" / "compare.py", *files], stderr=subprocess.PIPE, text=True, check=False)
+            p = subprocess.run([ROOT / "bench" / "report" / "compare.py", *files], stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(p.returncode, 1)
             self.assertIn("no figure in common", p.stderr)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/growth.sh and bench/plot_growth: what they make of figures that are known."""
+"""bench/routes/growth.sh and bench/report/plot_growth: what they make of figures that are known."""
 
 import importlib.machinery
 import importlib.util
@@ -11,8 +11,8 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bench"))
-LOADER = importlib.machinery.SourceFileLoader("plot_growth", str(ROOT / "bench" / "plot_growth"))
+sys.path.insert(0, str(ROOT / "bench" / "report"))
+LOADER = importlib.machinery.SourceFileLoader("plot_growth", str(ROOT / "bench" / "report" / "plot_growth"))
 plot = importlib.util.module_from_spec(importlib.util.spec_from_loader("plot_growth", LOADER))
 LOADER.exec_module(plot)
 
@@ -23,8 +23,8 @@ SERIES = [{"name": "routes", "what": "routes", "steps": [
 
 
 def shell(commands):
-    """What they print, with bench/growth.sh there."""
-    script = f". {ROOT / 'bench' / 'growth.sh'}\n{commands}"
+    """What they print, with bench/routes/growth.sh there."""
+    script = f". {ROOT / 'bench' / 'routes' / 'growth.sh'}\n{commands}"
     return subprocess.run(["bash", "-euc", script], check=True, capture_output=True, text=True).stdout.split()
 
 
@@ -57,7 +57,7 @@ class Growth(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
             f.write('{"growth": null}')
             f.flush()
-            r = subprocess.run([sys.executable, ROOT / "bench" / "plot_growth", f.name, "/dev/null"],
+            r = subprocess.run([sys.executable, ROOT / "bench" / "report" / "plot_growth", f.name, "/dev/null"],
                                capture_output=True, text=True, check=False)
         self.assertNotEqual(r.returncode, 0)
         self.assertIn("no case growth", r.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What bench/mix_result.py, nodes_result.py and svg_bars.py make of runs of which all is known."""
+"""What bench/report/mix_result.py, nodes_result.py and svg_bars.py make of runs of which all is known."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "bench" / "report"))
 import mix_result  # noqa: E402
 import nodes_result  # noqa: E402
 from svg_bars import StackedBars  # noqa: E402
@@ -150,26 +150,26 @@ class Commands(unittest.TestCase):
 
     def picture(self, plot, run_json):
         out = str(self.work / "out.svg")
-        done = self.command(f"bench/{plot}", self.write("run.json", run_json), out)
+        done = self.command(f"bench/report/{plot}", self.write("run.json", run_json), out)
         self.assertEqual(done.returncode, 0, done.stderr)
         return ElementTree.parse(out)
 
     def test_mix_from_rounds_to_picture(self):
         files = [self.write(f"mix-{name}", line) for name, line in
                  (("mqtt", run(100)), ("plain", run(200)), ("all", run(250)), ("paced", paced(0, 0, 30)))]
-        done = self.command("bench/mix_result.py", "0.7", *files)
+        done = self.command("bench/report/mix_result.py", "0.7", *files)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["ratio"], 0.5)
-        table = self.command("bench/mix_result.py", "--table", text=done.stdout)
+        table = self.command("bench/report/mix_result.py", "--table", text=done.stdout)
         self.assertIn("0.50 of what the parts' own rates make (8.00)", table.stdout)
         texts = [t.text for t in self.picture("plot_mix", {"mix": json.loads(done.stdout)}).iter() if t.text]
         self.assertIn("250.0", texts)  # nanoseconds of a mixed packet
         self.assertIn("125.0", texts)  # of its parts
 
     def test_nodes_from_rounds_to_picture(self):
-        done = self.command("bench/nodes_result.py", self.write("nodes-bridge", NODES_RUN))
+        done = self.command("bench/report/nodes_result.py", self.write("nodes-bridge", NODES_RUN))
         self.assertEqual(done.returncode, 0, done.stderr)
-        table = self.command("bench/nodes_result.py", "--table", text=done.stdout)
+        table = self.command("bench/report/nodes_result.py", "--table", text=done.stdout)
         self.assertRegex(table.stdout, r"bridge +34\.0 +32\.5 +port_rx 20\.0, port_tx 12\.5")
         texts = [t.text for t in self.picture("plot_nodes", {"nodes": json.loads(done.stdout)}).iter() if t.text]
         self.assertIn("between nodes", texts)
@@ -177,7 +177,7 @@ class Commands(unittest.TestCase):
 
     def test_a_run_without_the_case_is_said_to_be_one(self):
         for plot, case in (("plot_mix", "mix"), ("plot_nodes", "nodes")):
-            done = self.command(f"bench/{plot}", self.write("run.json", {"rates": [], case: None}), "/nowhere.svg")
+            done = self.command(f"bench/report/{plot}", self.write("run.json", {"rates": [], case: None}), "/nowhere.svg")
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"the run has no case {case}", done.stderr)
 

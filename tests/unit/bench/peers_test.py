@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/peers_table.py, bench/services_table.py and bench/plot_peers on figures that are known."""
+"""bench/report/peers_table.py, bench/report/services_table.py and bench/report/plot_peers on figures that are known."""
 
 import copy
 import importlib.machinery
@@ -13,13 +13,13 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "bench" / "report"))
 import peers_table  # noqa: E402
 import report_more_tables  # noqa: E402
 import services_table  # noqa: E402
 import svg_bars  # noqa: E402
 
-LOADER = importlib.machinery.SourceFileLoader("plot_peers", str(ROOT / "bench" / "plot_peers"))
+LOADER = importlib.machinery.SourceFileLoader("plot_peers", str(ROOT / "bench" / "report" / "plot_peers"))
 plot = importlib.util.module_from_spec(importlib.util.spec_from_loader("plot_peers", LOADER))
 LOADER.exec_module(plot)
 
@@ -135,12 +135,12 @@ class Peers(unittest.TestCase):
         self.assertIn("11073, sockets", texts)
 
     def test_every_one_of_them_has_a_name(self):
-        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers.sh; printf "%s\\n" "${{peers_deciders[@]}}" '
+        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers/peers.sh; printf "%s\\n" "${{peers_deciders[@]}}" '
                               '"${peers_ways[@]}"; peers_ends; printf "%s\\n" "${peers_ways[0]}"'],
                              check=True, capture_output=True, text=True).stdout.split()
         self.assertEqual(out.pop(), "direct")  # the ends have what the others are compared to
         self.assertEqual(set(out), set(plot.NAMES))
-        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers.sh; printf "%s\\n" "${{peers_services[@]}}"; peers_ends; '
+        out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers/peers.sh; printf "%s\\n" "${{peers_services[@]}}"; peers_ends; '
                               'printf "%s\\n" "${peers_services[@]}"'],
                              check=True, capture_output=True, text=True).stdout.split()
         self.assertEqual(set(out), {f"{service}-{by}" for service in plot.SERVICES for by in plot.BY})
@@ -150,7 +150,7 @@ class Peers(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
             json.dump(RUN, f)
             f.flush()
-            out = subprocess.run([sys.executable, ROOT / "bench" / "peers_table.py", "--merge", f.name, f.name],
+            out = subprocess.run([sys.executable, ROOT / "bench" / "report" / "peers_table.py", "--merge", f.name, f.name],
                                  check=True, capture_output=True, text=True).stdout
         self.assertEqual(json.loads(out), RUN)
 

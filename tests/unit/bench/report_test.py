@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/results.md: what bench/report.py makes of a small run, and that the one in the tree is made of the newest result."""
+"""docs/results.md: what bench/report/report.py makes of a small run, and that the one in the tree is made of the newest result."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "bench" / "report"))
 import papers  # noqa: E402
 import phd_result  # noqa: E402
 import peers_test  # noqa: E402
@@ -23,7 +23,7 @@ import report_peers  # noqa: E402
 import report_readme  # noqa: E402
 import report_sections  # noqa: E402
 
-REPORT = ROOT / "bench" / "report.py"
+REPORT = ROOT / "bench" / "report" / "report.py"
 FIXTURE = Path(__file__).with_name("fixtures") / "run.json"
 RESULTS = sorted((ROOT / "bench" / "results").glob("*.json"))  # by date, as they are called
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,7 +31,7 @@ RUN = json.loads(FIXTURE.read_text(encoding="utf-8"))
 
 
 def report(run_file, folder, png=False):
-    """What bench/report.py writes: the page, and {picture: text} of its SVGs; PNGs, which take long, only if asked for."""
+    """What bench/report/report.py writes: the page, and {picture: text} of its SVGs; PNGs, which take long, only if asked for."""
     out = Path(folder) / "results.md"
     with tempfile.TemporaryDirectory() as no_tools:
         (Path(no_tools) / "python3").symlink_to("/usr/bin/python3")
@@ -39,7 +39,7 @@ def report(run_file, folder, png=False):
         done = subprocess.run([sys.executable, REPORT, run_file, out], stderr=subprocess.PIPE, text=True, check=False,
                               env={**os.environ, "PATH": path})
     if done.returncode != 0 or done.stderr:
-        raise AssertionError(f"bench/report.py {run_file}: {done.returncode}: {done.stderr}")
+        raise AssertionError(f"bench/report/report.py {run_file}: {done.returncode}: {done.stderr}")
     return out.read_text(encoding="utf-8"), {f.name: f.read_text(encoding="utf-8") for f in out.with_suffix("").glob("*.svg")}
 
 
@@ -340,14 +340,14 @@ class TheReadme(unittest.TestCase):
 class InTheTree(unittest.TestCase):
     def test_what_is_drawn_with_is_in_the_tree(self):
         self.assertEqual([], [s.picture.script for s in report_sections.SECTIONS
-                              if not os.access(ROOT / "bench" / s.picture.script, os.X_OK)])
+                              if not os.access(ROOT / "bench" / "report" / s.picture.script, os.X_OK)])
 
     @unittest.skipUnless(RESULTS, "bench/results has no result")
     def test_the_page_is_that_of_the_newest_result(self):
         docs = ROOT / "docs"
         with tempfile.TemporaryDirectory() as folder:
             page, pictures = report(RESULTS[-1], folder)
-        again = f"bench/report.py bench/results/{RESULTS[-1].name} docs/results.md"
+        again = f"bench/report/report.py bench/results/{RESULTS[-1].name} docs/results.md"
         self.assertEqual((docs / "results.md").read_text(encoding="utf-8"), page, f"docs/results.md is not that of: {again}")
         self.assertEqual({f.name: f.read_text(encoding="utf-8") for f in (docs / "results").glob("*.svg")}, pictures,
                          f"a picture of docs/results is not that of: {again}")
@@ -357,7 +357,7 @@ class InTheTree(unittest.TestCase):
     def test_other_pages_are_those_of_the_newest_result(self):
         run = json.loads(RESULTS[-1].read_text(encoding="utf-8"))
         pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-                 if "<!-- bench/report.py" in page.read_text(encoding="utf-8")]
+                 if "<!-- bench/report/report.py" in page.read_text(encoding="utf-8")]
         self.assertGreater(len(pages), 3)
         renewed = re.search(r"^report_pages=\((.*?)\)", (ROOT / "scripts" / "bench").read_text(encoding="utf-8"), re.MULTILINE)[1]
         renewed = subprocess.run(["bash", "-c", f"echo {renewed}"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
@@ -366,7 +366,7 @@ class InTheTree(unittest.TestCase):
             old = page.read_text(encoding="utf-8")
             link = os.path.relpath(ROOT / "docs" / "results.md", page.parent)
             self.assertEqual(old, report_pages.renew(old, run, link),
-                             f"{page.name} is not of: bench/report.py bench/results/{RESULTS[-1].name} docs/results.md {page.name}")
+                             f"{page.name} is not of: bench/report/report.py bench/results/{RESULTS[-1].name} docs/results.md {page.name}")
 
     @unittest.skipIf(RESULTS, "bench/results has a result")
     def test_without_a_result_there_is_no_page(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/progress.sh and bench/run.sh with a clock and a pool of hugepages that are known; how scripts end what they began."""
+"""bench/harness/progress.sh and bench/harness/run.sh with a clock and a pool of hugepages that are known; how scripts end what they began."""
 
 import re
 import signal
@@ -18,7 +18,7 @@ def bash(script, check=True):
 
 
 PROGRESS = """
-. bench/progress.sh
+. bench/harness/progress.sh
 rounds=2 clock=0
 note() { echo "$*"; }
 progress_ms() { echo $clock; }
@@ -52,7 +52,7 @@ class Progress(unittest.TestCase):
         listed = subprocess.run([ROOT / "scripts" / "bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
         text = (ROOT / "scripts" / "bench").read_text(encoding="utf-8")
         arrays = "\n".join(re.findall(r"^\w+=\([^)]*\)(?: #.*)?$|^publish_seconds=.*|^sync_routes=.*", text, re.MULTILINE))
-        files = " ".join(sorted(str(p.relative_to(ROOT)) for p in (ROOT / "bench").glob("*.sh")))
+        files = " ".join(sorted(str(p.relative_to(ROOT)) for p in (ROOT / "bench").glob("*/*.sh")))
         told = bash(f"{arrays}\nfor f in {files}; do . $f; done\nrounds=5 seconds=3\n"
                     f"for c in {' '.join(listed.split())}; do echo $c $(takes $c); done")
         times = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
@@ -67,7 +67,7 @@ class Hugepages(unittest.TestCase):
             there = Path(d)
             (there / "pool").write_text(f"{now}\n", encoding="utf-8")
             (there / "record").write_text(record + "\n", encoding="utf-8")
-            bash(f". scripts/lib.sh\n. bench/run.sh\nrun_pool={d}/pool\nrun_hugepages_back {d}/record")
+            bash(f". scripts/lib.sh\n. bench/harness/run.sh\nrun_pool={d}/pool\nrun_hugepages_back {d}/record")
             return int((there / "pool").read_text(encoding="utf-8"))
 
     def test_what_was_raised_is_put_back(self):

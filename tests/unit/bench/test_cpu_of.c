@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/cpu_of.h"
+#include "bench/harness/cpu_of.h"
 
 static void adds_processes_by_name(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "bench/mix_shares.h"
+#include "bench/mix/mix_shares.h"
 
 static char err[256];
 

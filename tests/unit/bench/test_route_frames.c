@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <pcap/pcap.h>
 
-#include "bench/route_frames.h"
+#include "bench/routes/route_frames.h"
 #include "proto/frame.h"
 #include "proto/ip.h"
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "bench/service_traffic.h"
+#include "bench/peers/service_traffic.h"
 #include "proto/agg_paper.h"
 #include "proto/frame.h"
-#include "transform/accuracy.h"
+#include "services/transform/accuracy.h"
 
 #define NUMBER 1234567890u
 

@@ -2,7 +2,7 @@
 #include "config_test.h"
 
 #include "config/schema.h"
-#include "config/type_transform.h"
+#include "config/transform/type_transform.h"
 
 /*
  * For each setting: values that are taken, with what the dump makes of them, and values that are

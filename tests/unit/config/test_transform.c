@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config_test.h"
 
-#include "transform/layout.h"
+#include "services/transform/layout.h"
 
 /* Sections transform and transformation; test_settings.c has each setting's bounds. */
 

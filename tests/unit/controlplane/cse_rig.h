@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "controlplane/phd/cse_client.h"
+#include "controlplane/health/cse/cse_client.h"
 #include "cse_peer.h"
 
 /* The client of the CSE and a scripted peer, which has an event loop of its own, so that a test

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_CONTROLPLANE_KEEP_RIG_H
 #define BP_TESTS_CONTROLPLANE_KEEP_RIG_H
 
-#include "controlplane/phd/keep.h"
+#include "controlplane/health/store/keep.h"
 #include "phd_store_rig.h"
 #include "tests/unit/shm/phd_rig.h"
 

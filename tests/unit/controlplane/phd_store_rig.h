@@ -6,7 +6,7 @@
 
 #include <event2/event.h>
 
-#include "controlplane/phd/store.h"
+#include "controlplane/health/store/store.h"
 
 /* A store in a directory of its own, whose owner notes what it is told. */
 #define RIG_SESSIONS 64

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controlplane/controlplane.h"
+#include "controlplane/process/controlplane.h"
 #include "biplane/flow_size.h"
 
 #define AS_CONTROLPLANE "--controlplane"

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "controlplane/control.h"
+#include "controlplane/process/control.h"
 #include "tests/unit/controlplane/test.h"
 
 /*

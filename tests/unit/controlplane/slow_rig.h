@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_CONTROLPLANE_SLOW_RIG_H
 #define BP_TESTS_CONTROLPLANE_SLOW_RIG_H
 
-#include "tests/unit/phd/rig.h"
+#include "tests/unit/services/health/rig.h"
 #include "tests/unit/shm/phd_rig.h"
 
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "controlplane/phd/slow.h"
-#include "phd/repeat.h"
+#include "controlplane/health/slow.h"
+#include "services/health/repeat.h"
 
 /* The slow path with real tables and layouts, a client of the CSE that does what the test says, and
  * what the manager would do. One at a time. */

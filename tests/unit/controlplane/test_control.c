@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "controlplane/control.h"
+#include "controlplane/process/control.h"
 
 struct fixture {
 	char dir[64], path[128];

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "controlplane/control.h"
-#include "controlplane/controlplane.h"
-#include "controlplane/segment_open.h"
+#include "controlplane/process/control.h"
+#include "controlplane/process/controlplane.h"
+#include "controlplane/process/segment_open.h"
 
 struct fixture {
 	struct process p;

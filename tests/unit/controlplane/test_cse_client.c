@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/phd/cse_client.h"
+#include "controlplane/health/cse/cse_client.h"
 
 #define OUTSTANDING 3
 #define HEAD 12 /* octets before the options: the client's tokens have 8 */

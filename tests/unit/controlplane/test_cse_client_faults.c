@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/cse_ids.h"
+#include "controlplane/health/cse/cse_ids.h"
 
 /* ---- nobody listens ---- */
 

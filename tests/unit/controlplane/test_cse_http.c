@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/cse_http.h"
+#include "controlplane/health/cse/cse_http.h"
 #include "http_peer.h"
 
 #define ENDS_MAX 32u

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/mosquitto_link.h"
+#include "controlplane/alarms/mosquitto_link.h"
 
 struct fixture {
 	char dir[64], log[96];

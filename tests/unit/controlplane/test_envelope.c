@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/envelope.h"
+#include "controlplane/alarms/envelope.h"
 
 static char *envelope(const struct bp_alarm *a)
 {

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "controlplane/alarm_log.h"
-#include "controlplane/id_set.h"
-#include "controlplane/inflight.h"
-#include "controlplane/lane.h"
-#include "controlplane/peer.h"
+#include "controlplane/alarms/alarm_log.h"
+#include "controlplane/alarms/id_set.h"
+#include "controlplane/alarms/inflight.h"
+#include "controlplane/alarms/lane.h"
+#include "controlplane/process/peer.h"
 
 /* ---- id set ---- */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/events.h"
-#include "phd/token.h"
+#include "controlplane/health/events.h"
+#include "services/health/token.h"
 #include "proto/onem2m.h"
 
 #define SECOND 1000000000ull

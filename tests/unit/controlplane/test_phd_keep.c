@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define OWN_CONFIG 0x4000u
-#define RAISE (1u << 20) /* as controlplane/phd/store.h promises */
+#define RAISE (1u << 20) /* as controlplane/health/store/store.h promises */
 #define ABRT 0xe600
 
 static struct keep_rig *begin(void **state, uint32_t sessions)

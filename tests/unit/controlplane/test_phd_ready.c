@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "controlplane/phd/ready.h"
+#include "controlplane/health/ready.h"
 
 /* ---- the provisioner ---- */
 

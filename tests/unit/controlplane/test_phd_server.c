@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "controlplane/phd/server.h"
-#include "controlplane/phd/tcp.h"
+#include "controlplane/health/server.h"
+#include "controlplane/health/tcp.h"
 
 static struct event_base *base;
 static char err[256];

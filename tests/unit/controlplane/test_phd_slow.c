@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/slow.h"
+#include "controlplane/health/slow.h"
 
 /* ---- */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "phd/manager.h"
+#include "services/health/manager.h"
 #include "tests/unit/times.h"
 
 #define DEVICES 8

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "controlplane/listen_fds.h"
-#include "controlplane/phd/sockets.h"
+#include "controlplane/process/listen_fds.h"
+#include "controlplane/health/sockets.h"
 
 static char err[512];
 

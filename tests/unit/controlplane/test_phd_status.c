@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "controlplane/phd/status.h"
+#include "controlplane/health/status.h"
 
 static struct bp_phd_control control;
 static struct bp_phd_status words;

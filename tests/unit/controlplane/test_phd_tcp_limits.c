@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "controlplane/phd/tcp.h"
-#include "controlplane/phd/tcp_room.h"
+#include "controlplane/health/tcp.h"
+#include "controlplane/health/tcp_room.h"
 
 #define TURNS 50
 

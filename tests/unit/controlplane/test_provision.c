@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/phd/cse_client.h"
-#include "controlplane/phd/provision.h"
-#include "controlplane/phd/provision_path.h"
+#include "controlplane/health/cse/cse_client.h"
+#include "controlplane/health/cse/provision.h"
+#include "controlplane/health/cse/provision_path.h"
 
 #define ASKED_MAX 256
 #define PARALLEL 4

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/phd/cse_client.h"
-#include "controlplane/phd/provision.h"
-#include "controlplane/phd/provision_pause.h"
+#include "controlplane/health/cse/cse_client.h"
+#include "controlplane/health/cse/provision.h"
+#include "controlplane/health/cse/provision_pause.h"
 #include "cse_peer.h"
 
 #define ASKED_MAX 512u

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/alarm_log.h"
-#include "controlplane/publisher.h"
+#include "controlplane/alarms/alarm_log.h"
+#include "controlplane/alarms/publisher.h"
 
 struct fixture {
 	char dir[64];

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/rules.h"
+#include "controlplane/mqtt/rules.h"
 
 #define WAIT_NS 60000000000ull
 

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controlplane/backlog.h"
-#include "controlplane/spool.h"
+#include "controlplane/alarms/backlog.h"
+#include "controlplane/alarms/spool.h"
 
 #define HOUR 3600000000000ull
 #define ROW(a) (bp_alarm_size(a) + BP_SPOOL_ROW_OVERHEAD)

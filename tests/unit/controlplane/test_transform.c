@@ -12,8 +12,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "shm/transform_writer.h"
-#include "transform/matrix.h"
+#include "shm/transform/transform_writer.h"
+#include "services/transform/matrix.h"
 
 #define ENTRY                                                                                      \
 	"  - port: devices\n    udp: 10000\n    loader: true\n"                                    \

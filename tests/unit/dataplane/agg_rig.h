@@ -2,12 +2,12 @@
 #ifndef BP_TEST_AGG_RIG_H
 #define BP_TEST_AGG_RIG_H
 
-#include "dataplane/agg/gather.h"
+#include "dataplane/aggregation/gather.h"
 #include "tests/unit/dataplane/fixture.h"
 
 /*
- * UDP datagrams for a rig, and what left it, judged by this file's own arithmetic: nothing of agg/
- * but the reader of proto/agg_full.h.
+ * UDP datagrams for a rig, and what left it, judged by this file's own arithmetic: nothing of
+ * services/aggregation/ but the reader of proto/agg_full.h.
  */
 
 /* Two ports of a bridge, A and B. */

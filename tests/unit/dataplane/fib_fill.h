@@ -2,7 +2,7 @@
 #ifndef BP_TEST_FIB_FILL_H
 #define BP_TEST_FIB_FILL_H
 
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 #include "tests/unit/text_address.h"
 
 /* Entries of forwarding tables, written as text. */

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "biplane/flow_size.h"
-#include "dataplane/agg/gather.h"
+#include "dataplane/aggregation/gather.h"
 #include "dataplane/lcl/lcl.h"
-#include "dataplane/link.h"
-#include "dataplane/walk.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/workers/walk.h"
 
 static void need(int rc, const char *err)
 {

@@ -3,12 +3,12 @@
 #define BP_TEST_FIXTURE_H
 
 #include "dataplane/exception/exception.h"
-#include "dataplane/graph.h"
-#include "dataplane/mac_table.h"
-#include "dataplane/ring_ports.h"
-#include "dataplane/stats.h"
-#include "dataplane/workers.h"
-#include "shm/fib_writer.h"
+#include "dataplane/workers/graph.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/ports/ring_ports.h"
+#include "dataplane/process/stats.h"
+#include "dataplane/workers/workers.h"
+#include "shm/fib/fib_writer.h"
 
 /* A worker with its graph between ports in memory. */
 struct rig {

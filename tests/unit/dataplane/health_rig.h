@@ -6,8 +6,8 @@
 #include "tests/unit/dataplane/fixture.h"
 #include "tests/unit/dataplane/health_wire.h"
 
-#include "phd/layout.h"
-#include "shm/phd_writer.h"
+#include "services/health/layout.h"
+#include "shm/health/phd_writer.h"
 
 /*
  * A gateway between health devices and a CSE: two workers on the same three ports in memory, of

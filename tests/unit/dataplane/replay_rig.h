@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "dataplane/replay.h"
+#include "dataplane/replay/replay.h"
 
 /* What tests of replay share: a folder of its own for each, captures, and the run. */
 

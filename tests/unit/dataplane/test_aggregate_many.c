@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "dataplane/link.h"
-#include "dataplane/walk.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/workers/walk.h"
 
 #define STREAMS                                                                                    \
 	AGG_PORTS "aggregate:\n"                                                                   \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/clock.h"
+#include "dataplane/process/clock.h"
 
 #include <time.h>
 
 #include <rte_cycles.h>
 
-#include "dataplane/ring_ports.h"
+#include "dataplane/ports/ring_ports.h"
 
 static int start(void **state)
 {

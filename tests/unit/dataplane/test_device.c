@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/device.h"
-#include "dataplane/drivers.h"
-#include "dataplane/interface.h"
+#include "dataplane/ports/device.h"
+#include "dataplane/ports/drivers.h"
+#include "dataplane/ports/interface.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "dataplane/walk.h"
+#include "dataplane/workers/walk.h"
 
 #define MAKE                                                                                       \
 	"aggregate:\n"                                                                             \

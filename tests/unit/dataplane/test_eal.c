@@ -14,7 +14,7 @@
 
 #include <rte_log.h>
 
-#include "dataplane/eal.h"
+#include "dataplane/process/eal.h"
 
 static char dir[] = "/tmp/biplane-eal-XXXXXX";
 

@@ -13,8 +13,8 @@
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/serve.h"
 #include "dataplane/exception/thread.h"
-#include "dataplane/ring_ports.h"
-#include "dataplane/worker.h"
+#include "dataplane/ports/ring_ports.h"
+#include "dataplane/workers/worker.h"
 
 #define MBUFS 5000
 #define SECOND 1000000000ull

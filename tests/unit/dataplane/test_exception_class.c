@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "dataplane/exception_class.h"
+#include "dataplane/exception/exception_class.h"
 #include "proto/ip.h"
 
 static const struct bp_config_exception config = {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataplane/facts.h"
-#include "dataplane/pools.h"
+#include "dataplane/process/facts.h"
+#include "dataplane/workers/pools.h"
 
 static struct bp_config *parse(const char *text)
 {

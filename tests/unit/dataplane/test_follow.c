@@ -15,9 +15,9 @@
 
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/kernel_link.h"
-#include "dataplane/interface.h"
-#include "dataplane/link.h"
-#include "dataplane/ring_ports.h"
+#include "dataplane/ports/interface.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/ports/ring_ports.h"
 
 /* Ports of DPDK's null driver, kernel interfaces in a network namespace of this process's own. */
 #define HOST BP_MAX_PORTS

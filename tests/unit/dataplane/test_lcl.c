@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "dataplane/link.h"
+#include "dataplane/ports/link.h"
 
 enum { A, B, C };
 

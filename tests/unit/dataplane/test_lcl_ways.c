@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "dataplane/link.h"
-#include "dataplane/walk.h"
-#include "dataplane/worker_loop.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/workers/walk.h"
+#include "dataplane/workers/worker_loop.h"
 
 enum { A, B };
 

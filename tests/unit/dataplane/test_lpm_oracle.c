@@ -10,7 +10,7 @@
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
 
-#include "bench/route_mix.h"
+#include "bench/routes/route_mix.h"
 #include "tests/unit/shm/lpm_rig.h"
 
 #define ROUTES 12000u

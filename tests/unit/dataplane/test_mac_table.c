@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/mac_table.h"
+#include "dataplane/forwarding/mac_table.h"
 
 #include <stdlib.h>
 

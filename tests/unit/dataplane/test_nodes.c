@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/link.h"
+#include "dataplane/ports/link.h"
 
 #define PORTS3                                                                                     \
 	"ports:\n"                                                                                 \

@@ -7,7 +7,7 @@
 
 #include <rte_ethdev.h>
 
-#include "dataplane/offloads.h"
+#include "dataplane/ports/offloads.h"
 
 #define RX_SUMS                                                                                    \
 	(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM |                            \

@@ -2,7 +2,7 @@
 /* Frames lie in heap blocks of exactly their size, so that a sanitizer sees every byte read
  * outside. */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/partial_checksum.h"
+#include "dataplane/ports/partial_checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Which frames reach nodes phd and cse, what is wrong with them, and in what company. */
 #include "tests/unit/dataplane/health_rig.h"
 
-#include "dataplane/exception_class.h"
+#include "dataplane/exception/exception_class.h"
 
 #include <string.h>
 

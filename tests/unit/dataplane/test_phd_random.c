@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "phd/repeat.h"
+#include "services/health/repeat.h"
 
 #define DEVICES 40
 #define OBJECTS 4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two gateways get the same bursts of everything that devices and a CSE send. One of them may take
- * reports the quick way (dataplane/phd/usual.h), the other never does. What leaves and what is
+ * reports the quick way (dataplane/health/usual.h), the other never does. What leaves and what is
  * counted must be the same, frame by frame, in the same order.
  */
 #include "tests/unit/dataplane/health_rig.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/phd/usual.h"
-#include "phd/quick.h"
+#include "dataplane/health/usual.h"
+#include "services/health/quick.h"
 #include "tests/unit/times.h"
 
 #define DEVICES 24

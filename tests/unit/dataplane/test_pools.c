@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How much memory for buffers a configuration asks for, before any device is known. */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/pools.h"
+#include "dataplane/workers/pools.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dataplane/ports.h"
-#include "dataplane/ring_ports.h"
+#include "dataplane/ports/ports.h"
+#include "dataplane/ports/ring_ports.h"
 
 #define NULLS(a_, b_)                                                                              \
 	"ports:\n"                                                                                 \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/privileges.h"
+#include "dataplane/process/privileges.h"
 
 #include <cap-ng.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which worker polls and sends on which queue, and which CPU runs it: without any hardware. */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/cpus.h"
-#include "dataplane/drivers.h"
-#include "dataplane/eal.h"
-#include "dataplane/queue_plan.h"
+#include "dataplane/process/cpus.h"
+#include "dataplane/ports/drivers.h"
+#include "dataplane/process/eal.h"
+#include "dataplane/ports/queue_plan.h"
 
 #include <string.h>
 #include <unistd.h>

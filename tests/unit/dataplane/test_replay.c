@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `biplane replay` as a function: captures in, captures and a JSON object out. */
 #include "tests/unit/dataplane/test.h"
-#include "dataplane/capture.h"
-#include "dataplane/replay.h"
+#include "dataplane/replay/capture.h"
+#include "dataplane/replay/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

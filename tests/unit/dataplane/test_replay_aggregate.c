@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/capture.h"
+#include "dataplane/replay/capture.h"
 
 #define T0 1700000000000000000ull
 #define US 1000u

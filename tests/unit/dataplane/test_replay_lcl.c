@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "dataplane/capture.h"
+#include "dataplane/replay/capture.h"
 
 #define TAU 20000
 #define BUDGET 150000

@@ -12,9 +12,9 @@
 #include <jansson.h>
 #include <pcap/pcap.h>
 
-#include "dataplane/replay.h"
-#include "dataplane/replay_phd_known.h"
-#include "dataplane/replay_phd_peers.h"
+#include "dataplane/replay/replay.h"
+#include "dataplane/replay/replay_phd_known.h"
+#include "dataplane/replay/replay_phd_peers.h"
 #include "tests/unit/proto/phd_vectors.h"
 
 #define T0 1700000000000000000ull

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/capture.h"
+#include "dataplane/replay/capture.h"
 
 #define FILE_                                                                                      \
 	"ports:\n"                                                                                 \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/stats.h"
+#include "dataplane/process/stats.h"
 
 static struct bp_config config;
 static struct bp_shm shm;

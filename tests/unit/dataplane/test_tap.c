@@ -22,7 +22,7 @@
 #include "dataplane/exception/kernel_if.h"
 #include "dataplane/exception/kernel_link.h"
 #include "dataplane/exception/thread.h"
-#include "dataplane/ring_ports.h"
+#include "dataplane/ports/ring_ports.h"
 
 /*
  * Taps in a network namespace of this process's own, which is gone with it. Frames of other types

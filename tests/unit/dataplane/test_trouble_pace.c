@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "service/pace.h"
+#include "daemon/pace.h"
 
 #define P 1000u
 #define WRITTEN_MAX 20000

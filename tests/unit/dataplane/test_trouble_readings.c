@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "dataplane/link.h"
-#include "dataplane/trouble/trouble.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/monitoring/trouble.h"
 
 #define WIRE                                                                                       \
 	"ports:\n"                                                                                 \

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "dataplane/trouble/words.h"
+#include "dataplane/monitoring/words.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

@@ -3,7 +3,7 @@
 #define BP_TEST_TRANSFORM_RIG_H
 
 #include "dataplane/transform/transformer.h"
-#include "shm/transform_writer.h"
+#include "shm/transform/transform_writer.h"
 #include "tests/unit/dataplane/agg_rig.h"
 
 /*

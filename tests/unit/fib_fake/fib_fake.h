@@ -2,11 +2,11 @@
 #ifndef BP_TESTS_FIB_FAKE_H
 #define BP_TESTS_FIB_FAKE_H
 
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 
 /*
  * A writer of forwarding tables that only notes what it is told, behind the interface of
- * shm/fib_writer.h: for tests of those who tell it. Ends the process on what no caller may do.
+ * shm/fib/fib_writer.h: for tests of those who tell it. Ends the process on what no caller may do.
  */
 
 /* A writer without tables; bp_fib_writer_free() ends it. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shm/lpm_node.h"
-#include "shm/neighbours.h"
+#include "shm/fib/lpm/lpm_node.h"
+#include "shm/fib/neighbours.h"
 
 #define ROOT4 (1u << 24)
 #define ROOT6 (1u << 16)

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_SHM_FIB_FIXTURE_H
 #define BP_TESTS_SHM_FIB_FIXTURE_H
 
-#include "shm/fib.h"
+#include "shm/fib/fib.h"
 
 /* Capacities of the tables; 0 takes a small one that is enough for most tests. */
 struct fib_size {

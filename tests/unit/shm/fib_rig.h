@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_SHM_FIB_RIG_H
 #define BP_TESTS_SHM_FIB_RIG_H
 
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 #include "test.h"
 

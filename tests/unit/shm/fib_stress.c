@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shm/lpm.h"
-#include "shm/neighbours.h"
+#include "shm/fib/lpm/lpm.h"
+#include "shm/fib/neighbours.h"
 #include "test.h"
 
 enum kind { ROUTE4, ROUTE6, NEIGHBOUR, OBJECT };

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_SHM_FIB_STRESS_H
 #define BP_TESTS_SHM_FIB_STRESS_H
 
-#include "shm/fib_writer.h"
+#include "shm/fib/fib_writer.h"
 
 /*
  * A writer that changes the tables at random, readers that check every answer, and a journal in

@@ -2,8 +2,8 @@
 #ifndef BP_TESTS_SHM_LPM_MODEL_H
 #define BP_TESTS_SHM_LPM_MODEL_H
 
-#include "shm/lpm.h"
-#include "shm/lpm_writer.h"
+#include "shm/fib/lpm/lpm.h"
+#include "shm/fib/lpm/lpm_writer.h"
 
 /*
  * What longest prefix match means, said as plainly as it can be: a hash of prefixes, in which a

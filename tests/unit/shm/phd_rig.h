@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "shm/phd_shape.h"
-#include "shm/phd_writer.h"
+#include "shm/health/phd_shape.h"
+#include "shm/health/phd_writer.h"
 
 /* Session tables in heap memory of exactly their size, so that AddressSanitizer sees who reads
  * beside them; and their writer. */

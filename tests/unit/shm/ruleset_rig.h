@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/ruleset.h"
+#include "shm/rules/ruleset.h"
 #include "tests/unit/shm/test.h"
 
 /* Images of rules, and what matches in them. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/agg_shape.h"
+#include "shm/aggregation/agg_shape.h"
 #include "shm/layout.h"
 
 #define READERS 2u

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fib_rig.h"
-#include "shm/neighbours.h"
+#include "shm/fib/neighbours.h"
 
 static struct fib_rig x;
 static uint64_t rnd;

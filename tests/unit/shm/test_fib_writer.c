@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fib_rig.h"
-#include "shm/nh_groups.h"
+#include "shm/fib/nh_groups.h"
 
 static struct fib_rig x;
 

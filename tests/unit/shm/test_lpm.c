@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/route_mix.h"
+#include "bench/routes/route_mix.h"
 #include "lpm_rig.h"
-#include "shm/lpm_node.h"
+#include "shm/fib/lpm/lpm_node.h"
 
 static void interleaved(uint8_t family, struct bp_prefix (*make)(uint64_t *, uint8_t),
 	uint32_t changes, uint32_t max_length)

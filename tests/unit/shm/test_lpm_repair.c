@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "bench/route_mix.h"
+#include "bench/routes/route_mix.h"
 #include "lpm_rig.h"
-#include "shm/lpm_tree.h"
+#include "shm/fib/lpm/lpm_tree.h"
 
 static void fill(struct lpm_rig *r, unsigned n)
 {

@@ -4,12 +4,12 @@
 #include "test.h"
 
 #include "lpm_rig.h"
-#include "shm/lpm_tree.h"
+#include "shm/fib/lpm/lpm_tree.h"
 
 static jmp_buf stopped;
 static uint64_t stores_left = UINT64_MAX;
 
-/* The hook of shm/lpm_tree.h. */
+/* The hook of shm/fib/lpm/lpm_tree.h. */
 void bp_lpm_store(_Atomic uint32_t *at, uint32_t word)
 {
 	if (stores_left == 0) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/phd_ids.h"
+#include "shm/health/phd_ids.h"
 #include "test.h"
 
 #define LIFETIME_MS 247000ull

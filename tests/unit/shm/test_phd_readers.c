@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "phd_rig.h"
-#include "shm/fib.h"
+#include "shm/fib/fib.h"
 
 #define READERS 2u
 #define DEVICES 300u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "shm/phd_status.h"
+#include "shm/health/phd_status.h"
 #include "test.h"
 
 static void every_word_has_a_name_a_group_and_help(void **state)

@@ -2,7 +2,7 @@
 /* A writer that is stopped before any of its stores: readers find what was or what will be, of the
  * device that changes, and all others as they are; and the next writer makes the tables exact. */
 #include "phd_model.h"
-#include "shm/phd_store.h"
+#include "shm/health/phd_store.h"
 
 /* What a writer had that is stopped while it is made, nobody can give back: with LeakSanitizer. */
 void __lsan_disable(void) __attribute__((weak));
@@ -17,7 +17,7 @@ static void leaks(bool allowed)
 static jmp_buf stopped;
 static uint64_t stores_left = UINT64_MAX;
 
-/* The hook of shm/phd_store.h. */
+/* The hook of shm/health/phd_store.h. */
 void bp_phd_before_store(void)
 {
 	if (stores_left == 0) {

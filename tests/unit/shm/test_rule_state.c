@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "shm/hash.h"
-#include "shm/rule_state.h"
+#include "shm/rules/rule_state.h"
 #include "test.h"
 
 #define RAISED (1ull << 63)

@@ -2,7 +2,7 @@
 /* Which rules a topic meets. */
 #include "proto/mqtt.h"
 #include "ruleset_rig.h"
-#include "shm/ruleset_image.h"
+#include "shm/rules/ruleset_image.h"
 
 /* The matcher as the standard words it, level by level. */
 static bool plain(const char *f, const char *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is built of rules: the image, its slots over a reload, and what is found damaged. */
 #include "ruleset_rig.h"
-#include "shm/rule_uid.h"
+#include "shm/rules/rule_uid.h"
 
 /* --- building ---------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "shm/layout.h"
-#include "shm/transform_shape.h"
+#include "shm/transform/transform_shape.h"
 
 #define WHERE                                                                                      \
 	(BP_TRANSFORM_ADDRESS | BP_TRANSFORM_UDP | BP_TRANSFORM_MAC | BP_TRANSFORM_REFLECT |       \

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "shm/transform_writer.h"
+#include "shm/transform/transform_writer.h"
 
 /* Banks in memory of exactly their size, and files in words. */
 struct transform_rig {

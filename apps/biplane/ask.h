@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_ASK_H
+#define BP_APPS_ASK_H
+
+#include <jansson.h>
+
+#include "apps/biplane/cli.h"
+#include "apps/biplane/show/instance_view.h"
+
+/* For commands that the control plane of a running instance answers. */
+
+/* Whose: -c FILE or --name NAME, or neither; not both. 0, or an exit status and a message. */
+int bp_ask_whom(const struct bp_cli_command *command, const char *path, const char *name,
+	struct bp_config_instance *id);
+
+/* Asks (takes the reference to `request`). 0, and *reply, a new reference, says "ok"; else an exit
+ * status, and why is written. */
+int bp_ask(const struct bp_cli_command *command, const struct bp_config_instance *id,
+	json_t *request, json_t **reply);
+
+#endif

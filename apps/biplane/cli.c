@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/exit_status.h"
+
+static const struct bp_cli_option help_option = {'h', "help", NULL, "print this and end"};
+
+void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int argc, char **argv)
+{
+	memset(c, 0, sizeof(*c));
+	c->command = command;
+	c->argc = argc;
+	c->argv = argv;
+	for (int i = 1; command->takes_rest && i < argc; i++) {
+		if (strcmp(argv[i], "--") != 0)
+			continue;
+		c->argc = i;
+		c->rest = argv + i + 1;
+		c->rest_argc = argc - i - 1;
+		break;
+	}
+	snprintf(c->title, sizeof(c->title), "biplane %s", command->name);
+	/* getopt puts argv[0] in front of what it has to say, and 0 makes it start anew */
+	argv[0] = c->title;
+	optind = 0;
+}
+
+static unsigned add_option(const struct bp_cli_option *o, struct option *longs, char *shorts)
+{
+	size_t end = strlen(shorts);
+
+	*longs = (struct option){o->name, o->arg ? required_argument : no_argument, NULL, o->key};
+	if (o->key < BP_CLI_LONG) {
+		shorts[end++] = (char)o->key;
+		if (o->arg)
+			shorts[end++] = ':';
+		shorts[end] = 0;
+	}
+	return 1;
+}
+
+int bp_cli_next(struct bp_cli *c)
+{
+	struct option longs[BP_CLI_OPTIONS_MAX + 2] = {0};
+	char shorts[2 * BP_CLI_OPTIONS_MAX + 4] = "";
+	unsigned n = 0;
+
+	for (const struct bp_cli_option *o = c->command->options; o->name; o++) {
+		if (n == BP_CLI_OPTIONS_MAX)
+			abort(); /* a table of ours, not input */
+		n += add_option(o, &longs[n], shorts);
+	}
+	add_option(&help_option, &longs[n], shorts);
+
+	int key = getopt_long(c->argc, c->argv, shorts, longs, NULL);
+
+	c->value = optarg;
+	if (key == 'h') {
+		bp_cli_help(c->command, stdout);
+		c->status = BP_EX_OK;
+		return BP_CLI_STOP;
+	}
+	if (key == '?') {
+		fprintf(stderr, "See 'biplane %s --help'.\n", c->command->name);
+		c->status = BP_EX_USAGE;
+		return BP_CLI_STOP;
+	}
+	return key == -1 ? BP_CLI_END : key;
+}
+
+int bp_cli_operands(const struct bp_cli *c, char ***operands)
+{
+	*operands = c->argv + optind;
+	return c->argc - optind;
+}
+
+int bp_cli_usage_error(const struct bp_cli_command *command, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "biplane %s: ", command->name);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fprintf(stderr, "\nSee 'biplane %s --help'.\n", command->name);
+	return BP_EX_USAGE;
+}
+
+int bp_cli_no_operands(const struct bp_cli *c)
+{
+	char **word;
+
+	if (bp_cli_operands(c, &word) == 0)
+		return 0;
+	return bp_cli_usage_error(c->command, "unexpected argument '%s'%s", word[0],
+		c->command->takes_rest ? "; EAL options go after --" : "");
+}
+
+int bp_cli_just_config(const struct bp_cli *c, const char *path)
+{
+	if (bp_cli_no_operands(c))
+		return BP_EX_USAGE;
+	return path ? 0
+		    : bp_cli_usage_error(c->command, "-c FILE is missing: which configuration?");
+}
+
+static void print_option(const struct bp_cli_option *o, FILE *out)
+{
+	char left[64];
+	int n = 0;
+
+	if (!o->help)
+		return;
+	if (o->key < BP_CLI_LONG)
+		n = snprintf(left, sizeof(left), "-%c, ", o->key);
+	snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", o->name, o->arg ? " " : "",
+		o->arg ? o->arg : "");
+	fprintf(out, "  %-26s %s\n", left, o->help);
+}
+
+void bp_cli_help(const struct bp_cli_command *command, FILE *out)
+{
+	fprintf(out, "Usage: biplane %s %s\n\n%s\n\nOptions:\n", command->name, command->synopsis,
+		command->text);
+	for (const struct bp_cli_option *o = command->options; o->name; o++)
+		print_option(o, out);
+	print_option(&help_option, out);
+	fprintf(out, "\nExample:\n%s\n", command->example);
+}
+
+bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	/* strtoull takes blanks and a minus sign, which turns -1 into a huge number */
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	unsigned long long v = strtoull(text, &end, 10);
+	if (errno || *end || v < min || v > max)
+		return false;
+	*value = v;
+	return true;
+}

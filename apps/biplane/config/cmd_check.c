@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/show/lcl/lcl_text.h"
+#include "apps/biplane/table.h"
+#include "config/config.h"
+#include "controlplane/alarms/publisher.h"
+
+enum { OPT_DUMP = BP_CLI_LONG };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file to check"},
+	{OPT_DUMP, "dump", NULL, "print every setting with the value in force, defaults included"},
+	{0, NULL, NULL, NULL},
+};
+
+static void say_ok(const char *path, const struct bp_config *c)
+{
+	printf("%s: ok: %u port%s, %u bridge%s, %u rule%s", path, c->n_ports,
+		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
+		c->mqtt.n_rules, c->mqtt.n_rules == 1 ? "" : "s");
+	if (bp_config_aggregates(c))
+		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
+			c->agg.n_disaggregate);
+	if (bp_config_transforms(c))
+		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
+			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
+	if (bp_config_lcl(c))
+		printf(", entries of lcl.ports: %u, of lcl.flows: %u", c->lcl.n_ports,
+			c->lcl.rules.n_flows);
+	putchar('\n');
+}
+
+/* What lcl promises to a flow, and what it rests on. */
+static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
+{
+	const struct bp_lcl_flow *f = &c->lcl.rules.flow[i];
+	const struct bp_lcl_port *p = &c->lcl.port[f->out];
+	const int64_t budget = (int64_t)f->budget_ns;
+	const double turn = (double)p->rate_bps * (double)p->tau_ns / 8e9;
+	char full[32];
+
+	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_octets / turn);
+	return json_pack("{ss so ss si so so so so ss}", "flow", f->name, "id", json_integer(f->id),
+		"out", c->port[p->port].name, "hops", (int)f->hops, "budget",
+		bp_lcl_time_text(budget), "least", bp_lcl_time_text(budget + a->early_ns), "most",
+		bp_lcl_time_text(budget + a->late_ns), "jitter",
+		bp_lcl_time_text(a->late_ns - a->early_ns), "turn", full);
+}
+
+/* The delays that follow from lcl.flows. */
+static void say_promises(const struct bp_config *c)
+{
+	static const struct bp_column columns[] = {
+		{"flow", "FLOW", 0},
+		{"id", "ID", 1},
+		{"out", "OUT", 0},
+		{"hops", "HOPS", 1},
+		{"budget", "BUDGET", 1},
+		{"least", "LEAST", 1},
+		{"most", "MOST", 1},
+		{"jitter", "JITTER", 1},
+		{"turn", "OF-A-TURN", 1},
+		{NULL, NULL, 0},
+	};
+	struct bp_lcl_admitted admitted[BP_LCL_FLOWS_MAX];
+	json_t *rows = json_array();
+
+	bp_config_lcl_admit(c, admitted);
+	for (uint32_t i = 0; i < c->lcl.rules.n_flows; i++)
+		json_array_append_new(rows, promise(c, i, &admitted[i]));
+	fputs("\nlcl: queueing delay end to end, with flows as they are said to be\n", stdout);
+	bp_table_print(stdout, columns, rows, "");
+	json_decref(rows);
+}
+
+/* What is no error and gives a password away. */
+static void warn_of_secrets(const char *path, const struct bp_config_edge *e)
+{
+	struct stat st;
+
+	if (!e->enabled || e->password_file[0] == '\0')
+		return;
+	if (stat(e->password_file, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
+		fprintf(stderr,
+			"%s: warning: mqtt.edge.password_file %s is accessible to every user (mode "
+			"%03o): run chmod 640\n",
+			path, e->password_file, (unsigned)(st.st_mode & 0777));
+	if (e->ca_file[0] == '\0')
+		fprintf(stderr,
+			"%s: warning: mqtt.edge sends its password without TLS, readable on the "
+			"network: add mqtt.edge.tls\n",
+			path);
+}
+
+static int check(const char *path, bool dump)
+{
+	struct bp_config *c = bp_config_load(path, stderr);
+	char err[1024];
+
+	if (!c)
+		return BP_EX_CONFIG;
+	if (bp_publisher_check(&c->mqtt, err, sizeof(err)) ||
+		bp_config_phd_allow_check(&c->phd, err, sizeof(err))) {
+		fprintf(stderr, "%s: %s\n", path, err);
+		bp_config_free(c);
+		return BP_EX_CONFIG;
+	}
+	warn_of_secrets(path, &c->mqtt.edge);
+	if (dump)
+		bp_config_dump(c, stdout);
+	else
+		say_ok(path, c);
+	if (!dump && c->lcl.rules.n_flows != 0)
+		say_promises(c);
+	bp_config_free(c);
+	return BP_EX_OK;
+}
+
+static int check_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	const char *path = NULL;
+	bool dump = false;
+	struct bp_cli cli;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == 'c')
+			path = cli.value;
+		else if (key == OPT_DUMP)
+			dump = true;
+		else
+			return cli.status;
+	}
+	if (bp_cli_just_config(&cli, path))
+		return BP_EX_USAGE;
+	return check(path, dump);
+}
+
+const struct bp_cli_command bp_cmd_check = {
+	.name = "check",
+	.summary = "validate a configuration file",
+	.synopsis = "-c FILE [--dump]",
+	.text = "Reads and validates FILE whole and prints every error it has, one a line:\n"
+		"FILE:LINE:COLUMN: what is wrong; what was expected. Reads what phd.allow_file\n"
+		"names, and the password and TLS files of mqtt.edge, too. Touches nothing that\n"
+		"runs.\n"
+		"Of flows in lcl.flows it says which delay end to end follows, and refuses those\n"
+		"that the ports can't keep their promise to.\n"
+		"Exits with 0 when the file is right, with 78 when it is not.",
+	.example = "  biplane check -c /etc/biplane/plant.yaml",
+	.options = options,
+	.main = check_main,
+};

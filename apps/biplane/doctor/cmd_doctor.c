@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/fix.h"
+#include "apps/biplane/doctor/plan.h"
+#include "apps/biplane/exit_status.h"
+#include "config/config.h"
+#include "dataplane/process/facts.h"
+
+enum {
+	OPT_JSON = BP_CLI_LONG,
+	OPT_FIX,
+	OPT_UNDO,
+	OPT_NIC,
+	OPT_HUGEPAGES,
+	OPT_EVEN_IN_USE,
+	OPT_NOIOMMU,
+	OPT_YES,
+	OPT_SYSROOT,
+};
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "look whether this configuration can run here; set up for it"},
+	{OPT_JSON, "json", NULL, "one JSON object instead of text"},
+	{OPT_FIX, "fix", NULL, "set this machine up, asking first"},
+	{OPT_NIC, "nic", "NIC",
+		"bind this NIC to vfio-pci: a PCI address or an interface; repeatable"},
+	{OPT_HUGEPAGES, "hugepages", "[NODE=]N",
+		"so many hugepages of 2 MiB on each NUMA node, or on NODE; repeatable"},
+	{OPT_EVEN_IN_USE, "even-in-use", NULL,
+		"NICs that have addresses or belong to a bridge, too; never those\n"
+		"                             of the default route and of SSH sessions"},
+	{OPT_NOIOMMU, "noiommu", NULL, "vfio may do without an IOMMU: NICs reach all memory"},
+	{OPT_YES, "yes", NULL, "don't ask"},
+	{OPT_UNDO, "undo", NULL, "put back what was before --fix, also one that was interrupted"},
+	{OPT_SYSROOT, "sysroot", "DIR",
+		NULL}, /* a machine that is a folder: apps/biplane/doctor/tree.h */
+	{0, NULL, NULL, NULL},
+};
+
+struct request {
+	const struct bp_cli_command *command;
+	const char *path, *root;
+	bool json, fix, undo, yes;
+	struct bp_plan_request plan;
+};
+
+static int print_report(const struct bp_report *r, bool json)
+{
+	json_t *o;
+
+	if (!json) {
+		bp_report_print(r, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
+		return BP_EX_OK;
+	}
+	o = bp_report_json(r);
+	if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) != 0) {
+		json_decref(o);
+		return BP_EX_IOERR;
+	}
+	putchar('\n');
+	json_decref(o);
+	return BP_EX_OK;
+}
+
+static int look(const struct bp_doctor *d, const struct request *q)
+{
+	struct bp_report r;
+	int status;
+
+	if (!bp_report_begin(&r)) {
+		fputs("biplane doctor: not enough memory\n", stderr);
+		return BP_EX_UNAVAILABLE;
+	}
+	bp_doctor_look(d, &r);
+	status = print_report(&r, q->json);
+	if (status == BP_EX_OK && r.worst == BP_TROUBLE)
+		status = BP_EX_TROUBLE;
+	bp_report_end(&r);
+	return status;
+}
+
+static struct bp_fix fix_here(const struct request *q)
+{
+	return (struct bp_fix){
+		.actions = &bp_actions_here,
+		.in = stdin,
+		.out = stdout,
+		.err = stderr,
+		.yes = q->yes,
+		.terminal = isatty(STDIN_FILENO),
+		.connection = getenv("SSH_CONNECTION"),
+		.pid = (uint64_t)getpid(),
+	};
+}
+
+static int examine(const struct request *q, const struct bp_config *config)
+{
+	const struct bp_fix f = fix_here(q);
+	struct bp_dataplane_facts facts;
+	struct bp_doctor d = {.root = q->root, .config = config, .facts = &facts};
+	int status = BP_EX_UNAVAILABLE;
+
+	bp_dataplane_facts(config, &facts);
+	if (!bp_doctor_begin(&d, f.connection, f.pid))
+		fputs("biplane doctor: not enough memory\n", stderr);
+	else if (q->fix)
+		status = bp_fix(&d, &q->plan, &f);
+	else
+		status = look(&d, q);
+	bp_doctor_end(&d);
+	return status;
+}
+
+/* "N" or "NODE=N" */
+static int take_hugepages(struct request *q, const char *value)
+{
+	const char *equals = strchr(value, '=');
+	uint64_t node = 0, pages;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - value) : 0, value);
+	if ((equals && !bp_cli_number(text, 0, 1023, &node)) ||
+		!bp_cli_number(equals ? equals + 1 : value, 1, 1 << 22, &pages))
+		return bp_cli_usage_error(q->command,
+			"--hugepages %s: a number of pages from 1, or NODE=PAGES, was expected",
+			value);
+	if (q->plan.n_hugepages == BP_PLAN_HUGEPAGES_MAX)
+		return bp_cli_usage_error(
+			q->command, "--hugepages: %d times at most", BP_PLAN_HUGEPAGES_MAX);
+	q->plan.hugepages[q->plan.n_hugepages].node = equals ? (int64_t)node : -1;
+	q->plan.hugepages[q->plan.n_hugepages++].pages = (int64_t)pages;
+	return 0;
+}
+
+static int take_nic(struct request *q, const char *value)
+{
+	if (q->plan.n_nics == BP_PLAN_NICS_MAX)
+		return bp_cli_usage_error(q->command, "--nic: %d NICs at most", BP_PLAN_NICS_MAX);
+	q->plan.nic[q->plan.n_nics++] = value;
+	return 0;
+}
+
+/* Takes one option; 0, or an exit status. */
+static int take_option(struct request *q, int key, const char *value)
+{
+	switch (key) {
+	case 'c':
+		q->path = value;
+		return 0;
+	case OPT_JSON:
+		q->json = true;
+		return 0;
+	case OPT_FIX:
+		q->fix = true;
+		return 0;
+	case OPT_UNDO:
+		q->undo = true;
+		return 0;
+	case OPT_NIC:
+		return take_nic(q, value);
+	case OPT_HUGEPAGES:
+		return take_hugepages(q, value);
+	case OPT_EVEN_IN_USE:
+		q->plan.even_in_use = true;
+		return 0;
+	case OPT_NOIOMMU:
+		q->plan.noiommu = true;
+		return 0;
+	case OPT_YES:
+		q->yes = true;
+		return 0;
+	default:
+		q->root = value;
+		return 0;
+	}
+}
+
+static int check_options(const struct request *q)
+{
+	const bool of_fix = q->plan.n_nics || q->plan.n_hugepages || q->plan.even_in_use ||
+			    q->plan.noiommu || q->yes;
+
+	if (q->fix && q->undo)
+		return bp_cli_usage_error(q->command, "--fix and --undo exclude each other");
+	if (of_fix && !q->fix)
+		return bp_cli_usage_error(q->command, "--nic, --hugepages, --even-in-use, "
+						      "--noiommu and --yes say what --fix is to "
+						      "do: give that, too");
+	if (q->undo && q->path)
+		return bp_cli_usage_error(
+			q->command, "--undo puts back all that --fix did: leave -c out");
+	if ((q->fix || q->undo) && (q->json || *q->root))
+		return bp_cli_usage_error(q->command,
+			"--json and --sysroot are for looking, not for --fix or --undo");
+	return 0;
+}
+
+static int doctor(const struct request *q)
+{
+	const struct bp_fix f = fix_here(q);
+	struct bp_config *config = NULL;
+	int status = check_options(q);
+
+	if (status)
+		return status;
+	if ((q->fix || q->undo) && geteuid() != 0) {
+		fprintf(stderr, "biplane doctor: root alone may change the machine; run it with "
+				"sudo\n");
+		return BP_EX_UNAVAILABLE;
+	}
+	if (q->undo)
+		return bp_fix_undo(q->root, &f);
+	if (q->path && !(config = bp_config_load(q->path, stderr)))
+		return BP_EX_CONFIG;
+	status = examine(q, config);
+	if (config)
+		bp_config_free(config);
+	return status;
+}
+
+static int doctor_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct request q = {.command = command, .root = ""};
+	struct bp_cli cli;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		const int status =
+			key == BP_CLI_STOP ? cli.status : take_option(&q, key, cli.value);
+
+		if (key == BP_CLI_STOP || status)
+			return status;
+	}
+	return bp_cli_no_operands(&cli) ? BP_EX_USAGE : doctor(&q);
+}
+
+const struct bp_cli_command bp_cmd_doctor = {
+	.name = "doctor",
+	.summary = "look whether this machine is ready, and set it up",
+	.synopsis = "[-c FILE] [--json | --fix [--nic NIC]... [--hugepages N]... [--yes] | --undo]",
+	.text = "Says per item whether it is fine or what to do, with the exact command: "
+		"hugepages,\n"
+		"IOMMU, vfio, vhost-net, CPUs, limits, rights, DPDK, the clock, and of each NIC "
+		"what\n"
+		"it is bound to and whether it may be taken from the kernel. Changes nothing but\n"
+		"with --fix, which loads modules, sets hugepages aside, mounts hugetlbfs and "
+		"binds\n"
+		"NICs: those named, and the ports of FILE. It never takes the NIC of the default\n"
+		"route or of an SSH session. --undo puts back what was.\n"
+		"Exits with 0 when nothing is in the way, with 1 when something is.",
+	.example = "  biplane doctor -c /etc/biplane/biplane.yaml\n"
+		   "  biplane doctor --fix --nic 0000:03:00.0 --nic 0000:03:00.1 --hugepages 1024\n"
+		   "  biplane doctor --undo",
+	.options = options,
+	.main = doctor_main,
+};

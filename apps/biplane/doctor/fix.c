@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/doctor/fix.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "apps/biplane/doctor/apply.h"
+#include "apps/biplane/doctor/journal.h"
+#include "apps/biplane/doctor/step.h"
+#include "apps/biplane/exit_status.h"
+
+/* What may_bind() looks at again. */
+struct again {
+	const struct bp_doctor *before;
+	const struct bp_fix *fix;
+	bool even_in_use;
+};
+
+/* While the question stood, an address or a route may have come. */
+static bool may_bind(void *arg, const char *address, char *why, size_t size)
+{
+	const struct again *again = arg;
+	struct bp_doctor d = {.root = again->before->root, .facts = again->before->facts};
+	const struct bp_nic *nic;
+	bool may = false;
+
+	snprintf(why, size, "it is not here any more");
+	if (bp_doctor_begin(&d, again->fix->connection, again->fix->pid) &&
+		(nic = bp_nics_find(&d.nics, address)) != NULL)
+		may = bp_plan_may_bind(nic, again->even_in_use, why, size);
+	bp_doctor_end(&d);
+	return may;
+}
+
+static void print_plan(const json_t *steps, FILE *out)
+{
+	const json_t *step;
+	char text[512];
+	size_t i;
+
+	fputs("biplane doctor --fix is about to do this:\n", out);
+	json_array_foreach(steps, i, step)
+	{
+		bp_step_describe(step, false, text, sizeof(text));
+		fprintf(out, "  %zu. %s\n", i + 1, text);
+	}
+	fputs("'biplane doctor --undo' puts back what was.\n", out);
+}
+
+static bool ask(const struct bp_fix *f)
+{
+	char answer[64];
+
+	fputs("Do it? [y/N] ", f->out);
+	fflush(f->out);
+	return fgets(answer, sizeof(answer), f->in) &&
+	       (!strcmp(answer, "y\n") || !strcmp(answer, "yes\n") || !strcmp(answer, "Y\n"));
+}
+
+/* What is done is gone with the next start of the machine; hidden changes to /etc are not ours. */
+static void print_how_to_keep(const json_t *steps, FILE *out)
+{
+	const json_t *step;
+	size_t i;
+
+	fputs("done. To have it after each start of this machine, too:\n", out);
+	json_array_foreach(steps, i, step)
+	{
+		char file[160];
+		struct bp_step s;
+
+		if (!bp_step_read(step, &s))
+			continue;
+		if (s.kind == BP_STEP_MODULE)
+			fprintf(out, "  echo %s >>/etc/modules-load.d/biplane.conf\n", s.name);
+		if (s.kind == BP_STEP_NOIOMMU)
+			fputs("  echo options vfio enable_unsafe_noiommu_mode=1 "
+			      ">/etc/modprobe.d/biplane.conf\n",
+				out);
+		if (s.kind == BP_STEP_MOUNT)
+			fprintf(out, "  echo 'hugetlbfs %s hugetlbfs defaults 0 0' >>/etc/fstab\n",
+				s.name);
+		if (s.kind == BP_STEP_BIND)
+			fprintf(out,
+				"  driverctl set-override %s vfio-pci   # of package driverctl\n",
+				s.name);
+		if (s.kind != BP_STEP_HUGEPAGES)
+			continue;
+		bp_huge_file(s.node, s.kib, file, sizeof(file));
+		fprintf(out, "  echo 'w %s - - - - %" PRId64 "' >>/etc/tmpfiles.d/biplane.conf\n",
+			file, s.pages_to);
+	}
+}
+
+static int do_it(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f,
+	const json_t *steps)
+{
+	struct again again = {d, f, q->even_in_use};
+	const struct bp_apply a = {d->root, f->actions, f->out, f->err, may_bind, &again};
+	struct bp_journal j;
+	char err[1280];
+	int result;
+
+	if (bp_journal_open(&j, d->root, true, err, sizeof(err)) != 0) {
+		fprintf(f->err, "biplane doctor: %s\n", err);
+		return BP_EX_UNAVAILABLE;
+	}
+	result = bp_apply(&a, &j, steps);
+	bp_journal_close(&j);
+	if (result != 0) {
+		fputs("biplane doctor: the rest is not done; 'biplane doctor --undo' puts back "
+		      "what "
+		      "was done\n",
+			f->err);
+		return BP_EX_OSERR;
+	}
+	print_how_to_keep(steps, f->out);
+	return BP_EX_OK;
+}
+
+int bp_fix(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f)
+{
+	json_t *steps = bp_plan_make(d, q, f->err);
+	int status = BP_EX_OK;
+
+	if (!steps)
+		return BP_EX_TROUBLE;
+	if (json_array_size(steps) == 0) {
+		fputs("nothing to do\n", f->out);
+	} else {
+		print_plan(steps, f->out);
+		if (!f->yes && !f->terminal) {
+			fputs("biplane doctor: there is no terminal to ask at; --yes does it "
+			      "unasked\n",
+				f->err);
+			status = BP_EX_USAGE;
+		} else if (!f->yes && !ask(f)) {
+			fputs("nothing was done\n", f->out);
+			status = BP_EX_TROUBLE;
+		} else {
+			status = do_it(d, q, f, steps);
+		}
+	}
+	json_decref(steps);
+	return status;
+}
+
+int bp_fix_undo(const char *root, const struct bp_fix *f)
+{
+	const struct bp_apply a = {
+		.root = root, .actions = f->actions, .out = f->out, .err = f->err};
+	struct bp_journal j;
+	char err[1280];
+	int result = bp_journal_open(&j, root, false, err, sizeof(err));
+
+	if (result > 0) {
+		fputs("nothing to undo: since this machine started, 'biplane doctor --fix' has "
+		      "done "
+		      "nothing\n",
+			f->out);
+		return BP_EX_OK;
+	}
+	if (result < 0) {
+		fprintf(f->err, "biplane doctor: %s\n", err);
+		return BP_EX_UNAVAILABLE;
+	}
+	result = bp_undo(&a, &j);
+	bp_journal_close(&j);
+	if (result != 0)
+		return BP_EX_OSERR;
+	fputs("undone\n", f->out);
+	return BP_EX_OK;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <cap-ng.h>
+
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/tree.h"
+#include "daemon/privileges.h"
+
+/* Of the table of privileges, what this machine is looked at for. */
+static const struct need {
+	enum bp_privilege who;
+	enum { ALWAYS, WITH_PCI, WITHOUT_IOMMU } when;
+} needs[] = {
+	{BP_PRIV_ROUTES, ALWAYS},
+	{BP_PRIV_AF_PACKET, ALWAYS},
+	{BP_PRIV_VFIO, WITH_PCI},
+	{BP_PRIV_VFIO_NO_IOMMU, WITHOUT_IOMMU},
+};
+
+static bool applies(const struct bp_doctor *d, const struct need *n)
+{
+	if (n->when == ALWAYS)
+		return true;
+	return bp_doctor_needs_pci(d) && (n->when == WITH_PCI || !bp_doctor_has_iommu(d->root));
+}
+
+/* Bit for each CAP_*. */
+static uint64_t wanted(const struct bp_doctor *d)
+{
+	uint64_t caps = 0;
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		const struct bp_privilege_row *row = bp_privilege_row(needs[i].who);
+
+		for (unsigned c = 0; applies(d, &needs[i]) && c < row->n_caps; c++)
+			caps |= (uint64_t)1 << row->cap[c];
+	}
+	return caps;
+}
+
+static void names(uint64_t caps, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (unsigned c = 0; caps != 0 && c < 64 && used < size; c++, caps >>= 1) {
+		const char *name = capng_capability_to_name(c);
+
+		if (caps & 1)
+			used += (size_t)snprintf(out + used, size - used, "%scap_%s",
+				used ? "," : "", name ? name : "unknown");
+	}
+}
+
+void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
+{
+	char text[256], who[32];
+	uint64_t uid, has;
+	json_t *item;
+
+	if (!bp_doctor_user(d->root, &uid, &has)) {
+		bp_report_item(r, "rights", BP_UNKNOWN, "", "/proc/self/status can't be read");
+		return;
+	}
+	snprintf(who, sizeof(who), "root");
+	if (uid != 0)
+		snprintf(who, sizeof(who), "user %" PRIu64, uid);
+	if ((wanted(d) & ~has) == 0) {
+		bp_report_item(r, "rights", BP_FINE, "",
+			"%s, with the capabilities that biplane needs", who);
+		return;
+	}
+	names(wanted(d) & ~has, text, sizeof(text));
+	item = bp_report_item(r, "rights", BP_TROUBLE,
+		"ports, kernel interfaces and routes want them: see biplane privileges",
+		"%s, without %s", who, text);
+	if (uid == 0) {
+		bp_report_do(item, "# this container or unit takes them away: give them back");
+		return;
+	}
+	bp_report_do(item, "sudo biplane doctor  # to see the machine as root does");
+	names(wanted(d), text, sizeof(text));
+	bp_report_do(item,
+		"sudo setcap %s+ep \"$(command -v biplane)\"  # or run it by its units, or as root",
+		text);
+}

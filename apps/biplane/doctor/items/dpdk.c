@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/tree.h"
+
+void bp_doctor_item_dpdk(const struct bp_doctor *d, struct bp_report *r)
+{
+	const struct bp_dataplane_facts *f = d->facts;
+	json_t *item;
+
+	if (!f->driver_dir[0])
+		bp_report_item(
+			r, "DPDK", BP_FINE, "", "%s, with the drivers that are built in", f->dpdk);
+	else if (json_array_size(d->pmds))
+		bp_report_item(r, "DPDK", BP_FINE, "", "%s, %zu drivers for NICs in %s", f->dpdk,
+			json_array_size(d->pmds), f->driver_dir);
+	else {
+		item = bp_report_item(r, "DPDK", BP_TROUBLE,
+			"without its drivers DPDK finds no NIC", "%s, and no drivers in %s",
+			f->dpdk, f->driver_dir);
+		bp_report_do(item, "apt-get install librte-net-all  # or: apt-get install dpdk");
+	}
+}

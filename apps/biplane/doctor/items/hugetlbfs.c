@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/doctor/doctor.h"
+
+void bp_doctor_item_hugetlbfs(const struct bp_doctor *d, struct bp_report *r)
+{
+	json_t *item;
+
+	if (d->huge.n == 0)
+		return; /* the item before has said it */
+	if (d->huge.dir[0]) {
+		bp_report_item(r, "hugetlbfs", BP_FINE, "", "mounted on %s", d->huge.dir);
+		return;
+	}
+	if (d->config && d->config->hugepages == BP_HUGEPAGES_NEVER) {
+		bp_report_item(r, "hugetlbfs", BP_FINE, "", "not mounted, and not wanted");
+		return;
+	}
+	item = bp_report_item(r, "hugetlbfs", BP_ADVICE,
+		"without it the segment lies on ordinary pages", "not mounted");
+	bp_report_do(
+		item, "mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages");
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/doctor/boot_option.h"
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/modules.h"
+#include "apps/biplane/doctor/tree.h"
+
+#define NOIOMMU "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+
+static const char why[] = "vfio-pci hands a NIC to a program only behind an IOMMU, which keeps it "
+			  "to that program's memory";
+
+bool bp_doctor_has_iommu(const char *root)
+{
+	struct bp_tree_names groups = bp_tree_list(root, "/sys/kernel/iommu_groups");
+	const bool has = groups.n != 0;
+
+	bp_tree_names_free(&groups);
+	return has;
+}
+
+bool bp_doctor_noiommu(const char *root)
+{
+	char text[8];
+
+	return bp_tree_text(root, text, sizeof(text), NOIOMMU) && (*text == 'Y' || *text == '1');
+}
+
+bool bp_doctor_could_noiommu(const char *root)
+{
+	return bp_tree_exists(root, NOIOMMU) ||
+	       (bp_module_look(root, "vfio") != BP_MODULE_ABSENT &&
+		       !bp_tree_exists(root, "/sys/module/vfio") &&
+		       bp_kernel_option(root, "CONFIG_VFIO_NOIOMMU") != 0);
+}
+
+/* The firmware tells of one in a table of ACPI. */
+static bool firmware_tells(const char *root)
+{
+	return bp_tree_exists(root, "/sys/firmware/acpi/tables/DMAR") ||
+	       bp_tree_exists(root, "/sys/firmware/acpi/tables/IVRS") ||
+	       bp_tree_exists(root, "/sys/firmware/acpi/tables/IORT");
+}
+
+static void say_missing(const struct bp_doctor *d, struct bp_report *r)
+{
+	const bool guest = bp_doctor_is_guest(d->root);
+	json_t *item;
+
+	if (firmware_tells(d->root)) {
+		item = bp_report_item(r, "IOMMU", BP_TROUBLE, why,
+			"the machine has one, and the kernel does not use it");
+		bp_doctor_boot_option(d->root, item, "biplane-iommu",
+			bp_tree_exists(d->root, "/sys/firmware/acpi/tables/DMAR")
+				? "intel_iommu=on iommu=pt"
+				: "iommu=pt");
+		return;
+	}
+	item = bp_report_item(r, "IOMMU", BP_TROUBLE, why, "%s",
+		guest ? "this virtual machine has none"
+		      : "the firmware tells of none, or it is turned off there");
+	bp_report_do(item,
+		guest ? "# give it one (QEMU: -device intel-iommu,intremap=on,caching-mode=on with "
+			"-M "
+			"q35)"
+		      : "# turn on VT-d (Intel) or IOMMU / AMD-Vi (AMD) in the firmware's setup");
+	if (!bp_doctor_could_noiommu(d->root)) {
+		bp_report_do(
+			item, "# or leave NICs to the kernel: device \"net_af_xdp0,iface=NAME\"");
+		return;
+	}
+	bp_report_do(item,
+		"# or, where everything on this machine may be trusted with all of its memory:");
+	bp_report_do(item, "modprobe vfio enable_unsafe_noiommu_mode=1 && echo Y >" NOIOMMU);
+}
+
+void bp_doctor_item_iommu(const struct bp_doctor *d, struct bp_report *r)
+{
+	struct bp_tree_names groups = bp_tree_list(d->root, "/sys/kernel/iommu_groups");
+
+	if (groups.n)
+		bp_report_item(r, "IOMMU", BP_FINE, "", "in use, %zu groups", groups.n);
+	else if (!bp_doctor_needs_pci(d))
+		bp_report_item(r, "IOMMU", BP_FINE, "",
+			"none; no port of this configuration "
+			"needs it");
+	else if (bp_doctor_noiommu(d->root))
+		bp_report_item(r, "IOMMU", BP_ADVICE,
+			"a NIC that is given away so can write to any memory of this machine",
+			"none; vfio works without (enable_unsafe_noiommu_mode)");
+	else
+		say_missing(d, r);
+	bp_tree_names_free(&groups);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/modules.h"
+#include "apps/biplane/doctor/tree.h"
+
+/* Whether some interface of the configuration is of this kind, or, without one, might be. */
+static bool wants(const struct bp_doctor *d, enum bp_kernel kind)
+{
+	const char *name;
+
+	if (!d->config)
+		return true;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const struct bp_config_interface *f = bp_config_interface(d->config, i, &name);
+
+		if (f && f->kernel == kind)
+			return true;
+	}
+	return false;
+}
+
+static void propose(const char *root, json_t *item, const char *module)
+{
+	if (bp_module_look(root, module) != BP_MODULE_ABSENT)
+		bp_report_do(item, "modprobe %s", module);
+	else
+		bp_report_do(item, "# this kernel has no module %s", module);
+}
+
+static void look_at_vhost(const struct bp_doctor *d, struct bp_report *r)
+{
+	static const char why[] = "the exception path's kernel interfaces are faster with it; taps "
+				  "serve without";
+	json_t *item;
+
+	if (bp_tree_exists(d->root, "/dev/vhost-net")) {
+		bp_report_item(r, "vhost-net", BP_FINE, "", "/dev/vhost-net is there");
+		return;
+	}
+	if (wants(d, BP_KERNEL_VIRTIO) && d->config)
+		item = bp_report_item(r, "vhost-net", BP_TROUBLE,
+			"an interface of this configuration has `kernel: virtio`",
+			"there is no /dev/vhost-net");
+	else if (wants(d, BP_KERNEL_AUTO))
+		item = bp_report_item(r, "vhost-net", BP_ADVICE, why, "there is no /dev/vhost-net");
+	else {
+		bp_report_item(r, "vhost-net", BP_FINE, "",
+			"not there; no interface of this configuration needs it");
+		return;
+	}
+	propose(d->root, item, "vhost-net");
+}
+
+static void look_at_tun(const struct bp_doctor *d, struct bp_report *r)
+{
+	json_t *item;
+
+	if (bp_tree_exists(d->root, "/dev/net/tun")) {
+		bp_report_item(r, "tun", BP_FINE, "", "/dev/net/tun is there");
+		return;
+	}
+	if (!wants(d, BP_KERNEL_AUTO) && !wants(d, BP_KERNEL_TAP) && !wants(d, BP_KERNEL_VIRTIO)) {
+		bp_report_item(r, "tun", BP_FINE, "",
+			"not there; no interface of this configuration needs it");
+		return;
+	}
+	item = bp_report_item(r, "tun", d->config ? BP_TROUBLE : BP_ADVICE,
+		"a port that routes has an interface in the kernel, which is made through it",
+		"there is no /dev/net/tun");
+	propose(d->root, item, "tun");
+}
+
+void bp_doctor_item_kernel_interface(const struct bp_doctor *d, struct bp_report *r)
+{
+	look_at_vhost(d, r);
+	look_at_tun(d, r);
+}

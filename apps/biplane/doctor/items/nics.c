@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "apps/biplane/doctor/doctor.h"
+
+static json_t *text_or_null(const char *text)
+{
+	return *text ? json_string(text) : json_null();
+}
+
+static json_t *number_or_null(int64_t n)
+{
+	return n >= 0 ? json_integer(n) : json_null();
+}
+
+static void add_row(struct bp_report *r, const struct bp_nic *nic)
+{
+	char id[16], names[BP_NIC_INTERFACES_MAX * (IFNAMSIZ + 1)] = "";
+	size_t at = 0;
+
+	snprintf(id, sizeof(id), "%04x:%04x", nic->vendor, nic->device);
+	for (unsigned i = 0; i < nic->n_interfaces; i++)
+		at += (size_t)snprintf(
+			names + at, sizeof(names) - at, "%s%s", i ? "," : "", nic->interface[i]);
+	json_array_append_new(r->nics,
+		json_pack("{ss ss so so ss so so so so ss so}", "address", nic->address, "id", id,
+			"driver", text_or_null(nic->driver), "interface", text_or_null(names),
+			"link", nic->link, "numa_node", number_or_null(nic->node), "iommu_group",
+			number_or_null(nic->group), "group_mates", text_or_null(nic->mates),
+			"dpdk_driver", text_or_null(nic->pmd), "grade",
+			bp_nic_grade_name(nic->grade), "why", text_or_null(nic->why)));
+}
+
+/* What to do with those that nothing uses. */
+static void propose(const struct bp_doctor *d, json_t *item)
+{
+	for (size_t i = 0; i < d->nics.n; i++)
+		if (d->nics.nic[i].grade == BP_NIC_SAFE)
+			bp_report_do(item, "biplane doctor --fix --nic %s", d->nics.nic[i].address);
+}
+
+void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
+{
+	static const char why[] = "a port of biplane has a NIC for itself";
+	unsigned n[BP_NIC_NEVER + 1] = {0};
+	json_t *item;
+
+	for (size_t i = 0; i < d->nics.n; i++) {
+		add_row(r, &d->nics.nic[i]);
+		n[d->nics.nic[i].grade]++;
+	}
+	if (d->network.blind[0])
+		bp_report_item(r, "ways in", BP_UNKNOWN,
+			"so that no NIC is taken that this machine is reached through, every "
+			"interface that is up counts as one",
+			"%s", d->network.blind);
+	if (d->config)
+		return; /* the ports' own items say what they need */
+	if (n[BP_NIC_BOUND] + n[BP_NIC_AS_IS])
+		bp_report_item(r, "NICs", BP_FINE, "", "%u of %zu can be ports as they are",
+			n[BP_NIC_BOUND] + n[BP_NIC_AS_IS], d->nics.n);
+	else if (n[BP_NIC_SAFE]) {
+		item = bp_report_item(r, "NICs", BP_ADVICE, why,
+			"none of %zu is bound to vfio-pci; %u may be", d->nics.n, n[BP_NIC_SAFE]);
+		propose(d, item);
+	} else {
+		item = bp_report_item(r, "NICs", BP_ADVICE, why,
+			d->nics.n ? "none of %zu may be taken from the kernel"
+				  : "there is none on PCI",
+			d->nics.n);
+		bp_report_do(item, "# leave them to the kernel: device \"net_af_xdp0,iface=NAME\"");
+	}
+}

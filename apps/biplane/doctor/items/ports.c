@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/tree.h"
+
+/* The NUMA node of a CPU; -1: the machine does not say. */
+static int64_t node_of_cpu(const char *root, unsigned cpu)
+{
+	struct bp_tree_names names = bp_tree_list(root, "/sys/devices/system/cpu/cpu%u", cpu);
+	int64_t node = -1;
+
+	for (size_t i = 0; i < names.n && node < 0; i++)
+		if (sscanf(names.name[i], "node%" SCNd64, &node) != 1)
+			node = -1;
+	bp_tree_names_free(&names);
+	return node;
+}
+
+/* Whether some worker is on another node than the NIC. */
+static bool is_far(const struct bp_doctor *d, const struct bp_nic *nic, unsigned *cpu)
+{
+	for (unsigned w = 0; w < d->facts->n_workers; w++) {
+		const int64_t node = node_of_cpu(d->root, d->facts->worker_cpu[w]);
+
+		*cpu = d->facts->worker_cpu[w];
+		if (node >= 0 && nic->node >= 0 && node != nic->node)
+			return true;
+	}
+	return false;
+}
+
+static void say_bound(
+	const struct bp_doctor *d, struct bp_report *r, const char *item, const struct bp_nic *nic)
+{
+	unsigned cpu;
+	json_t *o;
+
+	if (nic->mates[0] && !strcmp(nic->driver, "vfio-pci")) {
+		o = bp_report_item(r, item, BP_TROUBLE,
+			"vfio gives an IOMMU group away whole, or not at all",
+			"%s is in group %" PRId64 " with %s, which the kernel drives", nic->address,
+			nic->group, nic->mates);
+		bp_report_do(o, "# bind these too, or put the NIC into another slot");
+	} else if (is_far(d, nic, &cpu)) {
+		bp_report_item(r, item, BP_ADVICE, "each packet crosses between the nodes",
+			"%s (%s) is on NUMA node %" PRId64 ", and a worker's CPU %u is not",
+			nic->address, nic->driver, nic->node, cpu);
+	} else if (!nic->pmd[0] && json_array_size(d->pmds)) {
+		bp_report_item(r, item, BP_ADVICE, "DPDK would not find the NIC",
+			"%s: no driver of DPDK that is installed knows %04x:%04x", nic->address,
+			nic->vendor, nic->device);
+	} else {
+		bp_report_item(
+			r, item, BP_FINE, "", "%s is bound to %s", nic->address, nic->driver);
+	}
+}
+
+static void look_at_pci(
+	const struct bp_doctor *d, struct bp_report *r, const char *item, const char *address)
+{
+	static const char why[] = "a port of biplane has a NIC for itself";
+	const struct bp_nic *nic = bp_nics_find(&d->nics, address);
+	json_t *o;
+
+	if (!nic) {
+		o = bp_report_item(r, item, BP_TROUBLE, why, "this machine has no NIC %s", address);
+		bp_report_do(o, "# name another in the configuration: the table below has them");
+		return;
+	}
+	switch (nic->grade) {
+	case BP_NIC_BOUND:
+	case BP_NIC_AS_IS:
+		say_bound(d, r, item, nic);
+		return;
+	case BP_NIC_SAFE:
+		o = bp_report_item(r, item, BP_TROUBLE, why, "%s is %s%s's", address,
+			nic->driver[0] ? "the kernel driver " : "nobody",
+			nic->driver[0] ? nic->driver : "");
+		bp_report_do(o, "biplane doctor --fix --nic %s", address);
+		return;
+	case BP_NIC_IN_USE:
+		o = bp_report_item(r, item, BP_TROUBLE, why, "%s is in use: %s", address, nic->why);
+		bp_report_do(o, "# when it may go: biplane doctor --fix --even-in-use --nic %s",
+			address);
+		return;
+	case BP_NIC_NEVER:
+		o = bp_report_item(r, item, BP_TROUBLE,
+			"taking it from the kernel would cut this machine off", "%s: %s", address,
+			nic->why);
+		bp_report_do(o, "# name another NIC in the configuration");
+		return;
+	}
+}
+
+static void look_at_interface(
+	const struct bp_doctor *d, struct bp_report *r, const char *item, const char *name)
+{
+	const struct bp_doctor_interface *i = bp_doctor_interface_find(&d->network, name);
+	json_t *o;
+
+	if (!i) {
+		o = bp_report_item(r, item, BP_TROUBLE, "the port's driver sits on it",
+			"there is no interface %s", name);
+		bp_report_do(o, "ip -brief link  # lists those that there are");
+	} else if (!i->up) {
+		o = bp_report_item(r, item, BP_TROUBLE, "the port's driver sits on it",
+			"interface %s is down", name);
+		bp_report_do(o, "ip link set %s up", name);
+	} else {
+		bp_report_item(r, item, BP_FINE, "", "interface %s is up", name);
+	}
+}
+
+void bp_doctor_item_ports(const struct bp_doctor *d, struct bp_report *r)
+{
+	if (!d->config)
+		return;
+	for (unsigned p = 0; p < d->config->n_ports; p++) {
+		char item[16 + BP_NAME_MAX];
+
+		snprintf(item, sizeof(item), "port %s", d->config->port[p].name);
+		if (d->facts->port[p].pci[0])
+			look_at_pci(d, r, item, d->facts->port[p].pci);
+		else if (d->facts->port[p].interface[0])
+			look_at_interface(d, r, item, d->facts->port[p].interface);
+	}
+}

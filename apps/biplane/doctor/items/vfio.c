@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/doctor/doctor.h"
+#include "apps/biplane/doctor/modules.h"
+#include "apps/biplane/doctor/tree.h"
+
+static const char why[] = "through it DPDK drives NICs";
+
+void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
+{
+	enum bp_module module = bp_module_look(d->root, "vfio-pci");
+	char release[128];
+	json_t *item;
+
+	if (bp_tree_exists(d->root, "/sys/bus/pci/drivers/vfio-pci"))
+		module = BP_MODULE_HERE;
+	if (module == BP_MODULE_HERE) {
+		bp_report_item(r, "vfio-pci", BP_FINE, "", "loaded");
+		return;
+	}
+	if (!bp_doctor_needs_pci(d)) {
+		bp_report_item(r, "vfio-pci", BP_FINE, "",
+			"not loaded; no port of this configuration needs it");
+		return;
+	}
+	bp_tree_text(d->root, release, sizeof(release), "/proc/sys/kernel/osrelease");
+	if (module == BP_MODULE_ABSENT) {
+		item = bp_report_item(
+			r, "vfio-pci", BP_TROUBLE, why, "kernel %s has no such module", release);
+		bp_report_do(item, "apt-get install linux-image-amd64  # and start that kernel");
+		bp_report_do(
+			item, "# or leave NICs to the kernel: device \"net_af_xdp0,iface=NAME\"");
+		return;
+	}
+	item = bp_report_item(r, "vfio-pci", module == BP_MODULE_ON_DISK ? BP_TROUBLE : BP_UNKNOWN,
+		why, "%s",
+		module == BP_MODULE_ON_DISK ? "not loaded"
+					    : "not loaded, and there is no list of modules");
+	bp_report_do(item, "modprobe vfio-pci");
+	bp_report_do(item, "echo vfio-pci >/etc/modules-load.d/biplane.conf  # at each start");
+}

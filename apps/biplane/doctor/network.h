@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DOCTOR_NETWORK_H
+#define BP_DOCTOR_NETWORK_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apps/biplane/doctor/sessions.h"
+
+/* The kernel's interfaces, and which of them somebody may be looking at this machine through. */
+struct bp_doctor_interface {
+	char name[IFNAMSIZ];
+	uint32_t index;
+	bool up, hardware;     /* hardware: some device is behind it */
+	char pci[16];          /* that device, or "" */
+	char master[IFNAMSIZ]; /* bridge or bond that it belongs to, or "" */
+	char above[IFNAMSIZ];  /* an interface that is on top of this one, such as a VLAN, or "" */
+	unsigned n_addresses;  /* without those of IPv6 that every interface gives itself */
+	char address[64];      /* the first of them, with its length */
+	char never[256];       /* what it carries that must not be lost, or "" */
+};
+
+struct bp_doctor_network {
+	size_t n;
+	struct bp_doctor_interface *interface;
+	/*
+	 * A sentence when it can't be told which interface carries such a thing; then every one
+	 * that is up may. Else "".
+	 */
+	char blind[384];
+};
+
+/*
+ * Reads interfaces from sysfs; addresses and routes from the kernel, or below a root from what
+ * `ip -j address`, `ip -j -4 route show table all` and `ip -j -6 ...` printed to ip-address.json,
+ * ip-route-4.json and ip-route-6.json. To be freed in every case.
+ */
+void bp_doctor_network_read(
+	const char *root, const struct bp_doctor_sessions *sessions, struct bp_doctor_network *out);
+void bp_doctor_network_free(struct bp_doctor_network *n);
+
+/* NULL: there is none. */
+struct bp_doctor_interface *bp_doctor_interface_find(
+	const struct bp_doctor_network *n, const char *name);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DOCTOR_NIC_GRADE_H
+#define BP_DOCTOR_NIC_GRADE_H
+
+#include "apps/biplane/doctor/nics.h"
+
+/* Sets grade and why of a NIC of which the rest was read. In doubt, it is in use. */
+void bp_nic_judge(const char *root, const struct bp_doctor_network *net, struct bp_nic *nic);
+
+#endif

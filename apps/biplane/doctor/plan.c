@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/doctor/plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "apps/biplane/doctor/modules.h"
+#include "apps/biplane/doctor/step.h"
+#include "apps/biplane/doctor/tree.h"
+
+#define HUGETLBFS_DIR "/dev/hugepages"
+#define NICS_MAX (BP_PLAN_NICS_MAX + BP_MAX_PORTS)
+
+struct plan {
+	const struct bp_doctor *d;
+	const struct bp_plan_request *q;
+	FILE *err;
+	json_t *steps;
+	bool refused;
+	unsigned n; /* NICs to bind */
+	const struct bp_nic *nic[NICS_MAX];
+};
+
+__attribute__((format(printf, 2, 3))) static void refuse(struct plan *p, const char *format, ...)
+{
+	va_list args;
+
+	p->refused = true;
+	fputs("biplane doctor: ", p->err);
+	va_start(args, format);
+	vfprintf(p->err, format, args);
+	va_end(args);
+	fputc('\n', p->err);
+}
+
+bool bp_plan_may_bind(const struct bp_nic *nic, bool even_in_use, char *why, size_t size)
+{
+	if (nic->grade == BP_NIC_NEVER) {
+		snprintf(why, size, "%s stays with the kernel: %s", nic->address, nic->why);
+		return false;
+	}
+	if (nic->grade == BP_NIC_IN_USE && !even_in_use) {
+		snprintf(why, size, "%s is in use: %s (--even-in-use takes it all the same)",
+			nic->address, nic->why);
+		return false;
+	}
+	return true;
+}
+
+static const struct bp_nic *find_nic(const struct bp_doctor *d, const char *word)
+{
+	char address[BP_PCI_ADDRESS];
+
+	if (bp_pci_read(word, address))
+		return bp_nics_find(&d->nics, address);
+	for (size_t i = 0; i < d->nics.n; i++)
+		for (unsigned k = 0; k < d->nics.nic[i].n_interfaces; k++)
+			if (!strcmp(d->nics.nic[i].interface[k], word))
+				return &d->nics.nic[i];
+	return NULL;
+}
+
+static void want_nic(struct plan *p, const char *word)
+{
+	const struct bp_nic *nic = find_nic(p->d, word);
+	char why[640];
+
+	if (!nic) {
+		refuse(p,
+			"this machine has no NIC %s on PCI; 'biplane doctor' lists those it has "
+			"(an "
+			"interface is gone once its NIC is bound)",
+			word);
+		return;
+	}
+	if (nic->grade == BP_NIC_BOUND || nic->grade == BP_NIC_AS_IS)
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->nic[i] == nic)
+			return;
+	if (!bp_plan_may_bind(nic, p->q->even_in_use, why, sizeof(why)))
+		refuse(p, "%s", why);
+	else if (p->n < NICS_MAX)
+		p->nic[p->n++] = nic;
+	if (!nic->pmd[0] && json_array_size(p->d->pmds))
+		fprintf(p->err,
+			"warning: no driver of DPDK that is installed knows %s (%04x:%04x)\n",
+			nic->address, nic->vendor, nic->device);
+}
+
+/* vfio opens a group whose other devices have left the kernel, or leave it with this plan. */
+static void check_mates(struct plan *p, const struct bp_nic *nic)
+{
+	for (unsigned k = 0; k < nic->n_mates; k++) {
+		bool with = false;
+
+		for (unsigned i = 0; i < p->n; i++)
+			with |= !strcmp(p->nic[i]->address, nic->mate[k]);
+		if (!with) {
+			refuse(p,
+				"%s is in IOMMU group %" PRId64
+				" with %s, and vfio takes a group whole, or not at all; take all "
+				"of it, or put the NIC into another slot",
+				nic->address, nic->group, nic->mates);
+			return;
+		}
+	}
+}
+
+static void want_nics(struct plan *p)
+{
+	const struct bp_config *c = p->d->config;
+
+	for (unsigned i = 0; i < p->q->n_nics; i++)
+		want_nic(p, p->q->nic[i]);
+	for (unsigned i = 0; c && i < c->n_ports; i++)
+		if (p->d->facts->port[i].pci[0])
+			want_nic(p, p->d->facts->port[i].pci);
+	for (unsigned i = 0; i < p->n; i++)
+		check_mates(p, p->nic[i]);
+}
+
+static void add(struct plan *p, json_t *step)
+{
+	if (json_array_append_new(p->steps, step) != 0)
+		refuse(p, "not enough memory");
+}
+
+static void want_module(struct plan *p, const char *name, const char *what_for)
+{
+	char release[128];
+
+	switch (bp_module_look(p->d->root, name)) {
+	case BP_MODULE_HERE:
+		return;
+	case BP_MODULE_ABSENT:
+		bp_tree_text(p->d->root, release, sizeof(release), "/proc/sys/kernel/osrelease");
+		refuse(p, "kernel %s has no module %s, which %s", release, name, what_for);
+		return;
+	case BP_MODULE_ON_DISK:
+	case BP_MODULE_UNKNOWN:
+		add(p, bp_step_module(name));
+	}
+}
+
+static void want_vfio(struct plan *p)
+{
+	const char *root = p->d->root;
+
+	if (!bp_doctor_has_iommu(root) && !bp_doctor_noiommu(root)) {
+		if (!bp_doctor_could_noiommu(root)) {
+			refuse(p,
+				"there is no IOMMU that keeps a NIC to biplane's memory, and this "
+				"kernel's vfio does not do without; 'biplane doctor' says how to "
+				"turn it on");
+			return;
+		}
+		if (!p->q->noiommu) {
+			refuse(p,
+				"there is no IOMMU that keeps a NIC to biplane's memory; 'biplane "
+				"doctor' says how to turn it on, and --noiommu does without");
+			return;
+		}
+		want_module(p, "vfio", "hands NICs to programs");
+		add(p, bp_step_noiommu("N"));
+	}
+	/* vfio asks for it by itself; named, it goes again, too */
+	if (bp_doctor_has_iommu(root) &&
+		bp_module_look(root, "vfio_iommu_type1") == BP_MODULE_ON_DISK)
+		add(p, bp_step_module("vfio_iommu_type1"));
+	if (!bp_tree_exists(root, "/sys/bus/pci/drivers/vfio-pci"))
+		want_module(p, "vfio-pci", "hands NICs to programs");
+}
+
+/* Only ports that route need it, and so it is no reason to refuse. */
+static void want_device(struct plan *p, const char *device, const char *module)
+{
+	if (!bp_tree_exists(p->d->root, "%s", device) &&
+		bp_module_look(p->d->root, module) == BP_MODULE_ON_DISK)
+		add(p, bp_step_module(module));
+}
+
+/* Pages that were asked for on this node; 0: none were. */
+static int64_t pages_asked(const struct bp_plan_request *q, int64_t node)
+{
+	int64_t pages = 0;
+
+	for (unsigned i = 0; i < q->n_hugepages; i++)
+		if (q->hugepages[i].node == -1 || q->hugepages[i].node == node)
+			pages = q->hugepages[i].pages;
+	return pages;
+}
+
+static void want_pages(struct plan *p, const struct bp_huge_pool *pool)
+{
+	const int64_t asked = pages_asked(p->q, pool->node);
+	const int64_t pages = p->q->n_hugepages ? asked : bp_doctor_pages_wanted(p->d, pool->node);
+	const int64_t memory = bp_huge_memory_kib(p->d->root, pool->node);
+
+	if (pages <= pool->pages)
+		return; /* others may use what is there: it never becomes less */
+	if (memory && pages > memory / pool->kib * 9 / 10) {
+		refuse(p,
+			"%" PRId64 " hugepages of %" PRId64 " MiB are more than nine tenths of the "
+			"memory of NUMA node %" PRId64 " (%" PRId64 " MiB)",
+			pages, pool->kib / 1024, pool->node < 0 ? 0 : pool->node, memory / 1024);
+		return;
+	}
+	add(p, bp_step_hugepages(pool->node, pool->kib, pool->pages, pages));
+}
+
+static void want_hugepages(struct plan *p)
+{
+	const struct bp_huge *h = &p->d->huge;
+
+	for (unsigned i = 0; i < p->q->n_hugepages; i++) {
+		bool there = p->q->hugepages[i].node == -1;
+
+		for (unsigned k = 0; k < h->n; k++)
+			there |= h->pool[k].node == p->q->hugepages[i].node;
+		if (!there)
+			refuse(p, "this machine has no NUMA node %" PRId64,
+				p->q->hugepages[i].node);
+	}
+	if (p->q->n_hugepages && h->n == 0)
+		refuse(p, "this kernel has no hugepages");
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->pool[i].kib == BP_HUGE_KIB)
+			want_pages(p, &h->pool[i]);
+	if (h->n && !h->dir[0])
+		add(p, bp_step_mount(
+			       HUGETLBFS_DIR, !bp_tree_exists(p->d->root, "%s", HUGETLBFS_DIR)));
+}
+
+json_t *bp_plan_make(const struct bp_doctor *d, const struct bp_plan_request *q, FILE *err)
+{
+	struct plan p = {.d = d, .q = q, .err = err, .steps = json_array()};
+
+	want_nics(&p);
+	if (p.n)
+		want_vfio(&p);
+	want_device(&p, "/dev/net/tun", "tun"); /* vhost-net stands on it */
+	want_device(&p, "/dev/vhost-net", "vhost-net");
+	want_hugepages(&p);
+	for (unsigned i = 0; i < p.n; i++)
+		add(&p, bp_step_bind(p.nic[i], &d->network));
+	if (!p.refused)
+		return p.steps;
+	json_decref(p.steps);
+	return NULL;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/show/aggregation/agg_entries.h"
+#include "apps/biplane/show/aggregation/agg_text.h"
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/show/lcl/lcl_text.h"
+#include "apps/biplane/show/lcl/lcl_view.h"
+#include "apps/biplane/show/transform/transform_entries.h"
+#include "dataplane/replay/replay.h"
+
+enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT, OPT_ASSUME_STORED };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file"},
+	{OPT_IN, "in", "PORT=FILE", "frames that arrive on PORT: pcap or pcapng; may be repeated"},
+	{OPT_OUT, "out", "PORT=FILE", "write what leaves on PORT as pcap; may be repeated"},
+	{OPT_ASSUME_STORED, "assume-stored", NULL,
+		"health devices: answer each request to the CSE at once, as stored"},
+	{OPT_JSON, "json", NULL, "one JSON object instead of a summary"},
+	{0, NULL, NULL, NULL},
+};
+
+/* No command line has more --in than words. */
+struct replay {
+	struct bp_replay_options options;
+	struct bp_replay_file *in, *out;
+};
+
+/* Splits PORT=FILE in place; false when it is no such thing. */
+static bool split(const char *value, struct bp_replay_file *f)
+{
+	char *equals = strchr(value, '=');
+
+	if (!equals || equals == value || !equals[1])
+		return false;
+	*equals = 0;
+	f->port = value;
+	f->path = equals + 1;
+	return true;
+}
+
+static bool has_port(const struct bp_replay_file *files, unsigned n, const char *port)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(files[i].port, port))
+			return true;
+	return false;
+}
+
+/* Takes one option; 0, or an exit status. */
+static int take_option(
+	struct replay *r, const struct bp_cli_command *command, int key, const char *value)
+{
+	struct bp_replay_options *o = &r->options;
+
+	if (key == 'c') {
+		o->config_path = value;
+	} else if (key == OPT_JSON) {
+		o->json = true;
+	} else if (key == OPT_ASSUME_STORED) {
+		o->assume_stored = true;
+	} else if (key == OPT_IN) {
+		if (!split(value, &r->in[o->n_in]))
+			return bp_cli_usage_error(
+				command, "--in %s: PORT=FILE was expected", value);
+		o->n_in++;
+	} else {
+		if (!split(value, &r->out[o->n_out]))
+			return bp_cli_usage_error(
+				command, "--out %s: PORT=FILE was expected", value);
+		if (has_port(r->out, o->n_out, r->out[o->n_out].port))
+			return bp_cli_usage_error(
+				command, "--out %s=... is given twice", r->out[o->n_out].port);
+		o->n_out++;
+	}
+	return 0;
+}
+
+static int parse_and_run(
+	struct replay *r, const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct bp_cli cli;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		int status =
+			key == BP_CLI_STOP ? cli.status : take_option(r, command, key, cli.value);
+
+		if (key == BP_CLI_STOP || status)
+			return status;
+	}
+	if (bp_cli_just_config(&cli, r->options.config_path))
+		return BP_EX_USAGE;
+	if (r->options.n_in == 0)
+		return bp_cli_usage_error(command, "--in PORT=FILE is missing: replay what?");
+	r->options.in = r->in;
+	r->options.out = r->out;
+	return bp_replay_run(&r->options);
+}
+
+static json_t *lcl_of(const struct bp_shm *shm)
+{
+	const struct bp_show_source all = {.shm = shm};
+
+	return bp_lcl_view(&all);
+}
+
+static int replay_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct replay r = {
+		.in = calloc((size_t)argc, sizeof(*r.in)),
+		.out = calloc((size_t)argc, sizeof(*r.out)),
+		.options = {.aggregation = bp_agg_entries,
+			.print_aggregation = bp_agg_entries_print,
+			.transformation = bp_transform_entries,
+			.print_transformation = bp_transform_entries_print,
+			.lcl = lcl_of,
+			.print_lcl = bp_lcl_view_print},
+	};
+	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
+
+	free(r.in);
+	free(r.out);
+	return status;
+}
+
+const struct bp_cli_command bp_cmd_replay = {
+	.name = "replay",
+	.summary = "try a configuration on captured traffic",
+	.synopsis = "-c FILE --in PORT=FILE [--in ...] [--out PORT=FILE ...] [--assume-stored]\n"
+		    "                      [--json]",
+	.text = "Sends captures through the very graph that runs on the network, in the captures' "
+		"own\n"
+		"time, without root, hugepages or devices, and prints what would have been "
+		"forwarded,\n"
+		"dropped and alarmed. The same input gives the same output, byte for byte.\n"
+		"Health devices that are captured from their association on, over UDP, come out "
+		"as requests\n"
+		"to the CSE and as answers to them; the CSE's containers count as there. A "
+		"capture's own\n"
+		"acknowledgements belong to the gateway of then: --assume-stored stands for "
+		"them.",
+	.example = "  biplane replay -c plant.yaml --in devices=yesterday.pcap --json | jq .alarms",
+	.options = options,
+	.main = replay_main,
+};

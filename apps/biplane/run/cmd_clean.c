@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane clean`: what a stopped instance leaves so that the next start finds it. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/instance.h"
+#include "apps/biplane/config/quiet_config.h"
+#include "shm/plane_dirs.h"
+#include "shm/segment.h"
+
+enum { RUN, DATA_PLANE, CONTROL_PLANE, N_ROLES };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file of the instance"},
+	{0, NULL, NULL, NULL},
+};
+
+static bool role_dir(const struct bp_config *c, unsigned role, char *dir, size_t size)
+{
+	return role == DATA_PLANE      ? bp_data_dir(c->runtime_dir, dir, size)
+	       : role == CONTROL_PLANE ? bp_control_dir(c->runtime_dir, dir, size)
+				       : snprintf(dir, size, "%s", c->runtime_dir) < (int)size;
+}
+
+static void let_go(struct bp_instance_lock lock[N_ROLES], unsigned n)
+{
+	while (n-- > 0)
+		bp_instance_unlock(&lock[n]);
+}
+
+/* So that nothing of the instance runs, or starts meanwhile. */
+static int take_all(const struct bp_config *c, struct bp_instance_lock lock[N_ROLES])
+{
+	static const char *const suffix[N_ROLES] = {"", "dataplane", "controlplane"};
+
+	for (unsigned i = 0; i < N_ROLES; i++) {
+		char err[PATH_MAX + 256] = "runtime.directory is longer than a path can be";
+		char dir[PATH_MAX];
+
+		if (role_dir(c, i, dir, sizeof(dir)) &&
+			bp_instance_lock(
+				&lock[i], dir, c->name, suffix[i], 0, 0, err, sizeof(err)) == 0)
+			continue;
+		fprintf(stderr, "biplane clean: %s\n", err);
+		let_go(lock, i);
+		return BP_EX_UNAVAILABLE;
+	}
+	return BP_EX_OK;
+}
+
+/* DPDK's own files of this instance; it makes them anew at every start. */
+static void remove_eal_files(const struct bp_config *c)
+{
+	char data[PATH_MAX], dir[PATH_MAX], path[2 * PATH_MAX];
+	const struct dirent *e;
+	DIR *d;
+
+	if (geteuid() == 0)
+		snprintf(data, sizeof(data), "/var/run");
+	else if (!bp_data_dir(c->runtime_dir, data, sizeof(data)))
+		return;
+	if (snprintf(dir, sizeof(dir), "%s/dpdk/biplane-%s", data, c->name) >= (int)sizeof(dir))
+		return;
+	d = opendir(dir);
+	if (!d)
+		return;
+	while ((e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+			unlink(path);
+		}
+	closedir(d);
+	rmdir(dir);
+}
+
+/* The heartbeat socket of a killed supervisor, and the control plane's lock. Neither process runs:
+ * this one holds their roles. */
+static void remove_lock(const struct bp_config *c)
+{
+	char dir[PATH_MAX], path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s.heartbeat", c->runtime_dir, c->name);
+	unlink(path);
+	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir)))
+		return;
+	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
+	unlink(path);
+}
+
+static int remove_segment(const struct bp_config *c)
+{
+	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
+
+	if (bp_segment_unlink(c->name, huge, c->runtime_dir) == 0) {
+		printf("the segment of %s is removed\n", c->name);
+		return BP_EX_OK;
+	}
+	if (errno == ENOENT) {
+		printf("%s has no segment\n", c->name);
+		return BP_EX_OK;
+	}
+	fprintf(stderr, "biplane clean: the segment of %s can't be removed: %s\n", c->name,
+		strerror(errno));
+	return BP_EX_CANTCREAT;
+}
+
+static int clean(const char *path)
+{
+	struct bp_config *c = bp_config_load_quietly(path, stderr);
+	struct bp_instance_lock lock[N_ROLES];
+	int status;
+
+	if (!c)
+		return BP_EX_CONFIG;
+	status = access(c->runtime_dir, F_OK) == 0 ? take_all(c, lock) : BP_EX_OK;
+	if (status == BP_EX_OK && access(c->runtime_dir, F_OK) != 0) {
+		printf("%s has no runtime directory\n", c->name);
+	} else if (status == BP_EX_OK) {
+		status = remove_segment(c);
+		remove_eal_files(c);
+		remove_lock(c);
+		let_go(lock, N_ROLES);
+	}
+	bp_config_free(c);
+	return status;
+}
+
+static int clean_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	const char *path = NULL;
+	struct bp_cli cli;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		path = cli.value;
+	}
+	if (bp_cli_just_config(&cli, path))
+		return BP_EX_USAGE;
+	return clean(path);
+}
+
+const struct bp_cli_command bp_cmd_clean = {
+	.name = "clean",
+	.summary = "remove what a stopped instance keeps in memory",
+	.synopsis = "-c FILE",
+	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock, "
+		"its\n"
+		"damaged files that were quarantined, and DPDK's files. The segment outlives a "
+		"stop so that the next start finds sessions,\n"
+		"alarm states and tables in it; without it, a start begins anew. What lies on "
+		"disk\n"
+		"(spool, store) stays. Refuses while a part of the instance runs.",
+	.example = "  biplane clean -c /etc/biplane/plant.yaml",
+	.options = options,
+	.main = clean_main,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane privileges`: what the planes need that an ordinary user does not have. */
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "daemon/privileges.h"
+
+enum { OPT_JSON = BP_CLI_LONG };
+
+static const struct bp_cli_option options[] = {
+	{OPT_JSON, "json", NULL, "print it as one JSON object"},
+	{0, NULL, NULL, NULL},
+};
+
+static json_t *row_to_json(const struct bp_privilege_row *row)
+{
+	char caps[160];
+
+	bp_privilege_caps_text(row, caps, sizeof(caps));
+
+	json_t *list = json_array();
+	for (char *rest = caps, *cap; row->n_caps && (cap = strsep(&rest, ", ")) != NULL;)
+		if (*cap != '\0')
+			json_array_append_new(list, json_string(cap));
+	return json_pack("{s:s, s:s, s:o, s:b, s:s, s:s}", "plane", row->plane, "for", row->what,
+		"capabilities", list, "locked_memory", row->memlock, "files", row->files, "why",
+		row->why);
+}
+
+static int print_json(void)
+{
+	json_t *rows = json_array(), *all;
+
+	for (unsigned p = 0; p < BP_PRIVILEGES; p++)
+		json_array_append_new(rows, row_to_json(bp_privilege_row(p)));
+	all = json_pack("{s:o}", "privileges", rows);
+	if (!all)
+		return BP_EX_OSERR;
+	json_dumpf(all, stdout, JSON_INDENT(2));
+	fputc('\n', stdout);
+	json_decref(all);
+	return BP_EX_OK;
+}
+
+static int privileges_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	bool json = false;
+	struct bp_cli cli;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		json = true;
+	}
+	if (bp_cli_no_operands(&cli))
+		return BP_EX_USAGE;
+	if (json)
+		return print_json();
+	bp_privileges_markdown(stdout);
+	return BP_EX_OK;
+}
+
+const struct bp_cli_command bp_cmd_privileges = {
+	.name = "privileges",
+	.summary = "what each plane needs to run as a user of its own",
+	.synopsis = "[--json]",
+	.text = "Prints, for each driver and each task of the control plane, the capabilities, "
+		"device\n"
+		"files and locked memory that it needs where biplane does not run as root. The\n"
+		"units of the package give them; a plane that lacks one says so and ends.",
+	.example = "  biplane privileges --json",
+	.options = options,
+	.main = privileges_main,
+};

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane run`: both planes, kept alive. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/instance.h"
+#include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/run/run_counts.h"
+#include "apps/biplane/run/supervisor.h"
+#include "controlplane/health/sockets.h"
+#include "controlplane/alarms/publisher.h"
+
+#define STOP_TIMEOUT_NS 10000000000ull
+/* What a person does who wants it to end now takes longer; what a program sends twice does not. */
+#define SAME_SIGNAL_NS 500000000ull
+/* Planes that a killed supervisor left behind end within this time, or are killed by nobody. */
+#define PATIENCE_MS 15000
+
+enum { OPT_STATS_PERIOD = BP_CLI_LONG };
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file"},
+	{OPT_STATS_PERIOD, "stats-period", "SECONDS",
+		"print rates every so many seconds (0: never)"},
+	{0, NULL, NULL, NULL},
+};
+
+enum { DATA_PLANE, CONTROL_PLANE, N_PLANES };
+
+struct run {
+	const char *path;
+	char stats_period[24];
+	int eal_argc;
+	char **eal_argv;
+	struct bp_config *config;
+	struct bp_instance_lock lock;
+	/* What devices send waits in them while there is no control plane. */
+	struct bp_phd_sockets sockets;
+};
+
+static bool store_counts(const struct bp_supervisor *s, void *arg)
+{
+	const struct run *r = arg;
+	struct bp_run_counts counts = {
+		.run_pid = (uint64_t)getpid(),
+		.dp_restarts = s->planes[DATA_PLANE].restarts,
+		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+		.dp_hung = s->planes[DATA_PLANE].hung,
+		.cp_hung = s->planes[CONTROL_PLANE].hung,
+	};
+
+	return bp_run_counts_store(r->path, r->config, &counts);
+}
+
+/* What comes to have our number later is no supervisor. */
+static void clear_pid(const struct run *r, const struct bp_supervisor *s)
+{
+	struct bp_run_counts counts = {
+		.dp_restarts = s->planes[DATA_PLANE].restarts,
+		.cp_restarts = s->planes[CONTROL_PLANE].restarts,
+		.dp_hung = s->planes[DATA_PLANE].hung,
+		.cp_hung = s->planes[CONTROL_PLANE].hung,
+	};
+
+	bp_run_counts_store(r->path, r->config, &counts);
+}
+
+/* Before each start of the control plane: it goes by the file as it is then. One that can't be read
+ * changes nothing here; the control plane says what is wrong with it. */
+static void prepare_sockets(struct bp_sup_plane *p, void *arg)
+{
+	struct run *r = arg;
+	struct bp_config *c = bp_config_load_quietly(r->path, NULL);
+	char err[768];
+
+	if (c && bp_phd_sockets_follow(&r->sockets, &c->phd, err, sizeof(err)))
+		fprintf(stderr, "biplane run: %s; leaving it to the control plane\n", err);
+	bp_config_free(c);
+	p->fds = (struct bp_hand_down){0};
+	bp_hand_down_add(&p->fds, r->sockets.udp, BP_PHD_UDP_NAME);
+	bp_hand_down_add(&p->fds, r->sockets.tcp, BP_PHD_TCP_NAME);
+}
+
+/* Those that a service manager opened for us. */
+static int take_sockets(struct run *r)
+{
+	struct bp_listen_fds fds;
+	char err[512];
+
+	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
+		bp_phd_sockets_take(&r->sockets, &fds, &r->config->phd, err, sizeof(err)) == 0)
+		return BP_EX_OK;
+	fprintf(stderr, "biplane run: %s\n", err);
+	return BP_EX_CONFIG;
+}
+
+/* Before anything is started: two instances on one spool would take each other's alarms. */
+static int check_spool(const struct run *r)
+{
+	char err[1024];
+
+	if (!bp_publisher_spool_in_use(&r->config->mqtt, err, sizeof(err)))
+		return BP_EX_OK;
+	fprintf(stderr, "biplane run: %s\n", err);
+	return BP_EX_CONFIG;
+}
+
+static int supervise(struct run *r, char **dp_argv)
+{
+	char heartbeats[PATH_MAX];
+	const char *self = "/proc/self/exe";
+	char *cp_argv[] = {"biplane", "controlplane", "-c", (char *)r->path, NULL};
+	struct bp_sup_plane planes[N_PLANES] = {
+		[DATA_PLANE] = {.name = "data plane", .path = self, .argv = dp_argv},
+		[CONTROL_PLANE] = {.name = "control plane",
+			.path = self,
+			.argv = cp_argv,
+			.gets_hup = true,
+			.prepare = prepare_sockets},
+	};
+	struct bp_supervisor s = {
+		.planes = planes,
+		.n = N_PLANES,
+		.stop_timeout_ns = STOP_TIMEOUT_NS,
+		.same_signal_ns = SAME_SIGNAL_NS,
+		.heartbeat_limit_ns = r->config->watchdog_ns,
+		.heartbeat_path = heartbeats,
+		.log = stderr,
+		.changed = store_counts,
+		.arg = r,
+	};
+
+	int status;
+
+	snprintf(heartbeats, sizeof(heartbeats), "%s/%s.heartbeat", r->config->runtime_dir,
+		r->config->name);
+	status = bp_supervisor_run(&s);
+
+	clear_pid(r, &s);
+	return status;
+}
+
+/* The data plane's command line, with what followed "--". Ownership to the caller. */
+static char **dataplane_argv(struct run *r)
+{
+	char **argv = calloc((size_t)r->eal_argc + 8, sizeof(*argv));
+	int n = 0;
+
+	if (!argv)
+		return NULL;
+	argv[n++] = "biplane";
+	argv[n++] = "dataplane";
+	argv[n++] = "-c";
+	argv[n++] = (char *)r->path;
+	argv[n++] = "--stats-period";
+	argv[n++] = r->stats_period;
+	argv[n++] = "--";
+	for (int i = 0; i < r->eal_argc; i++)
+		argv[n++] = r->eal_argv[i];
+	return argv;
+}
+
+static int take_instance(struct run *r)
+{
+	char err[PATH_MAX + 256];
+	int status = BP_EX_OK;
+
+	if (bp_runtime_dir_make(r->config->runtime_dir, err, sizeof(err)))
+		status = BP_EX_CANTCREAT;
+	else if (bp_instance_lock(&r->lock, r->config->runtime_dir, r->config->name, "", 1,
+			 PATIENCE_MS, err, sizeof(err)))
+		status = BP_EX_UNAVAILABLE;
+	if (status)
+		fprintf(stderr, "biplane run: %s\n", err);
+	return status;
+}
+
+static int run(struct run *r)
+{
+	char **dp_argv;
+	int status;
+
+	r->config = bp_config_load_quietly(r->path, stderr);
+	if (!r->config)
+		return BP_EX_CONFIG;
+	status = take_sockets(r);
+	if (!status)
+		status = take_instance(r);
+	if (!status)
+		status = check_spool(r);
+	dp_argv = status ? NULL : dataplane_argv(r);
+	if (dp_argv) {
+		status = supervise(r, dp_argv);
+		bp_instance_unlock(&r->lock);
+	} else if (!status) {
+		status = BP_EX_OSERR;
+	}
+	free(dp_argv);
+	bp_phd_sockets_close(&r->sockets);
+	bp_config_free(r->config);
+	return status;
+}
+
+static int run_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct run r = {.stats_period = "0", .sockets = {-1, -1}};
+	struct bp_cli cli;
+	uint64_t period;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		if (key == 'c') {
+			r.path = cli.value;
+		} else if (bp_cli_number(cli.value, 0, 86400, &period)) {
+			snprintf(r.stats_period, sizeof(r.stats_period), "%u", (unsigned)period);
+		} else {
+			return bp_cli_usage_error(command,
+				"--stats-period %s: a number of seconds from 0 to 86400 was "
+				"expected",
+				cli.value);
+		}
+	}
+	if (bp_cli_just_config(&cli, r.path))
+		return BP_EX_USAGE;
+	r.eal_argc = cli.rest_argc;
+	r.eal_argv = cli.rest;
+	return run(&r);
+}
+
+const struct bp_cli_command bp_cmd_run = {
+	.name = "run",
+	.summary = "run both planes, and restart the one that dies",
+	.synopsis = "-c FILE [--stats-period SECONDS] [-- EAL-OPTION...]",
+	.text = "Validates FILE, then runs the data plane and the control plane, in the "
+		"foreground.\n"
+		"A plane that dies, or gives no heartbeat for runtime.watchdog, is reported, "
+		"counted\n"
+		"and started again; the other one does not notice. What follows -- goes to DPDK's "
+		"EAL behind what FILE asks for.\n"
+		"\n"
+		"SIGTERM and SIGINT end the data plane first, which drains, and then the control\n"
+		"plane; sent again half a second later or more, they kill both. SIGHUP reloads the "
+		"configuration.",
+	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
+	.options = options,
+	.takes_rest = true,
+	.main = run_main,
+};

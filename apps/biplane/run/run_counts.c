@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/run/run_counts.h"
+
+#include "apps/biplane/config/quiet_config.h"
+#include "biplane/flow_size.h"
+#include "shm/layout.h"
+
+static const char *hugepage_dir(const struct bp_config *c)
+{
+	return c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
+}
+
+static bool exists(const struct bp_config *c)
+{
+	char ignored[512];
+	struct bp_segment *s = bp_segment_attach(
+		c->name, hugepage_dir(c), c->runtime_dir, ignored, sizeof(ignored));
+
+	bp_segment_close(s);
+	return s != NULL;
+}
+
+static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	char ignored[512];
+	struct bp_shm shm;
+
+	/* opening creates what is missing, which is for the planes to do */
+	if (!exists(c))
+		return false;
+
+	struct bp_segment *s = bp_segment_open(c->name, hugepage_dir(c), c->runtime_dir, specs, n,
+		BP_SEG_READ_DATA | BP_SEG_READ_CONTROL, ignored, sizeof(ignored));
+	bool ok = s && bp_shm_map(&shm, s, ignored, sizeof(ignored)) == 0;
+
+	if (ok) {
+		atomic_store_explicit(&shm.shared->run_pid, counts->run_pid, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_dp_restarts, counts->dp_restarts, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_cp_restarts, counts->cp_restarts, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_dp_hung, counts->dp_hung, memory_order_relaxed);
+		atomic_store_explicit(
+			&shm.shared->run_cp_hung, counts->cp_hung, memory_order_relaxed);
+	}
+	bp_segment_close(s);
+	return ok;
+}
+
+bool bp_run_counts_store(
+	const char *path, const struct bp_config *config, const struct bp_run_counts *counts)
+{
+	struct bp_config *now = bp_config_load_quietly(path, NULL);
+	bool ok = store(now ? now : config, counts);
+
+	/* the file was edited since the planes read it: they still have the tables of before */
+	if (!ok && now)
+		ok = store(config, counts);
+	bp_config_free(now);
+	return ok;
+}

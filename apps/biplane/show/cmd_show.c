@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/show/instance_view.h"
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/config/show_config.h"
+#include "apps/biplane/show/show_diff.h"
+#include "controlplane/process/peer.h"
+
+enum {
+	OPT_NAME = BP_CLI_LONG,
+	OPT_JSON,
+	OPT_WATCH,
+	OPT_ALL,
+	OPT_DIFF,
+	OPT_STATE,
+	OPT_TYPE,
+	OPT_ADDRESS,
+	OPT_RULE,
+};
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the instance that runs with this configuration file"},
+	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
+	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
+	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
+	{'n', "limit", "N",
+		"alarms: the newest N (20); unread: N clients of each reason (5); flows, sessions, "
+		"aggregates' streams, transform's "
+		"sources, lcl's flows: the first N "
+		"(100); 0: all"},
+	{OPT_ALL, "all", NULL, "drops, trouble: also what never occurred"},
+	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
+	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
+	{OPT_DIFF, "diff", NULL,
+		"interfaces, neighbours, routes: what differs from the kernel's; exit 1 "
+		"if any"},
+	{OPT_STATE, "state", "STATE", "sessions: those configuring, operating or releasing"},
+	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
+	{OPT_ADDRESS, "address", "PREFIX",
+		"sessions: those from an address in PREFIX; aggregates: streams to one; transform: "
+		"sources in it"},
+	{OPT_RULE, "rule", "N", "aggregates, transform: streams or sources of this entry, from 0"},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct bp_show_view *const views[] = {
+	&bp_show_ports,
+	&bp_show_nodes,
+	&bp_show_drops,
+	&bp_show_alarms,
+	&bp_show_flows,
+	&bp_show_unread,
+	&bp_show_rules,
+	&bp_show_counters,
+	&bp_show_planes,
+	&bp_show_interfaces,
+	&bp_show_neighbours,
+	&bp_show_routes,
+	&bp_show_sessions,
+	&bp_show_aggregates,
+	&bp_show_transform,
+	&bp_show_lcl,
+	&bp_show_trouble,
+};
+#define N_VIEWS (sizeof(views) / sizeof(views[0]))
+
+struct show {
+	const struct bp_cli_command *command;
+	const char *path, *name, *what, *which;
+	bool json, all, diff, limit_given;
+	uint64_t limit, watch;
+	struct bp_fib_filter filter;
+	struct bp_address address;
+	struct bp_session_filter sessions; /* with --address, whatever the view */
+	struct bp_stream_filter streams;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static int fail(const char *what, int status)
+{
+	fprintf(stderr, "biplane show: %s\n", what);
+	return status;
+}
+
+/* JSON in one line when it comes again and again, so that a reader can take
+ * line by line. */
+static void print_json(const struct show *o, const json_t *view)
+{
+	json_dumpf(view, stdout,
+		o->watch ? JSON_COMPACT | JSON_PRESERVE_ORDER
+			 : JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+}
+
+static void warn_when_dead(const struct bp_shm *m, const char *name)
+{
+	if (!bp_dataplane_alive(m->global))
+		fprintf(stderr,
+			"biplane show: the data plane of '%s' is not running; this is what it "
+			"left\n",
+			name);
+}
+
+/* What the view says, in the form that was asked for. */
+static int print_view(const struct show *o, const struct bp_show_view *view,
+	const struct bp_show_source *source, char *err, size_t err_size)
+{
+	json_t *json;
+
+	if (view->write)
+		return view->write(source, o->json, o->watch > 0, stdout, err, err_size)
+			       ? fail(err, BP_EX_SOFTWARE)
+			       : BP_EX_OK;
+	json = view->collect(source, err, err_size);
+	if (!json)
+		return fail(err, BP_EX_SOFTWARE);
+	if (o->json)
+		print_json(o, json);
+	else
+		view->print(json, o->all, stdout);
+	json_decref(json);
+	return BP_EX_OK;
+}
+
+static int look(
+	const struct show *o, const struct bp_show_view *view, const struct bp_config_instance *id)
+{
+	struct bp_instance_view v;
+	char err[PATH_MAX + 512] = "not enough memory";
+
+	if (bp_instance_view_open(&v, id, err, sizeof(err)))
+		return fail(err, BP_EX_UNAVAILABLE);
+
+	struct bp_show_source source = {
+		.shm = &v.shm,
+		.unix_ns = clock_ns(CLOCK_REALTIME),
+		.mono_ns = clock_ns(CLOCK_MONOTONIC),
+		.limit = o->limit_given ? o->limit : view->default_limit,
+		.filter = o->filter,
+		.address = o->address,
+		.sessions = o->sessions,
+		.streams = o->streams,
+	};
+	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
+			     : print_view(o, view, &source, err, sizeof(err));
+
+	if (status == BP_EX_OK && !o->json && !o->diff)
+		warn_when_dead(&v.shm, id->name);
+	bp_instance_view_close(&v);
+	return status;
+}
+
+static int look_or_watch(
+	const struct show *o, const struct bp_show_view *view, const struct bp_config_instance *id)
+{
+	for (;;) {
+		if (o->watch && !o->json && isatty(STDOUT_FILENO))
+			fputs("\033[H\033[2J", stdout);
+
+		int status = look(o, view, id);
+
+		if (status || !o->watch)
+			return status;
+		if (!o->json)
+			putchar('\n');
+		if (fflush(stdout))
+			return BP_EX_IOERR;
+		sleep((unsigned)o->watch);
+	}
+}
+
+static const struct bp_show_view *find_view(const char *what)
+{
+	for (unsigned i = 0; i < N_VIEWS; i++)
+		if (!strcmp(what, views[i]->name))
+			return views[i];
+	return NULL;
+}
+
+static int unknown_view(const struct show *o)
+{
+	const char *names[N_VIEWS + 1];
+
+	for (unsigned i = 0; i < N_VIEWS; i++)
+		names[i] = views[i]->name;
+	names[N_VIEWS] = "config";
+
+	const char *guess = bp_cli_suggest(o->what, names, N_VIEWS + 1);
+
+	return bp_cli_usage_error(o->command, "there is nothing called '%s' to show%s%s%s", o->what,
+		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+}
+
+static int find_instance(const struct show *o, struct bp_config_instance *id)
+{
+	char err[256];
+
+	if (!o->path) {
+		if (bp_instance_of_name(
+			    id, o->name ? o->name : BP_DEFAULT_NAME, err, sizeof(err)) == 0)
+			return BP_EX_OK;
+		return bp_cli_usage_error(o->command, "%s", err);
+	}
+
+	int errors = bp_config_load_instance(o->path, id, stderr);
+
+	if (errors < 0)
+		return BP_EX_CONFIG;
+	if (errors > 0)
+		fprintf(stderr,
+			"biplane show: warning: %s has errors, see 'biplane check -c %s'; this "
+			"looks at instance '%s' of %s\n",
+			o->path, o->path, id->name, id->runtime_dir);
+	return BP_EX_OK;
+}
+
+/* "10.1.2.3" is looked up; "10.0.0.0/8" and what is within are listed. */
+static int take_prefix(struct show *o)
+{
+	struct bp_prefix p;
+	bool has_length;
+
+	if (!bp_text_to_prefix(o->which, &p, &has_length))
+		return bp_cli_usage_error(o->command,
+			"'%s': an address (10.1.2.3) or a prefix (10.0.0.0/8) was expected",
+			o->which);
+	if (o->filter.family && o->filter.family != p.family)
+		return bp_cli_usage_error(
+			o->command, "'%s' is not of IPv%d", o->which, (int)o->filter.family);
+	if (has_length) {
+		o->filter.within = p;
+		return BP_EX_OK;
+	}
+	if (o->diff)
+		return bp_cli_usage_error(o->command,
+			"--diff compares whole prefixes: give %s/%u, or leave it out", o->which,
+			(unsigned)p.length);
+	o->address.family = p.family;
+	memcpy(o->address.bytes, p.bytes, sizeof(p.bytes));
+	return BP_EX_OK;
+}
+
+/* --state, --type or --address; 0, or an exit status. */
+static int take_filter(struct show *o, int key, const char *value)
+{
+	char err[2048];
+	bool taken;
+
+	if (key == OPT_STATE)
+		taken = bp_session_filter_state(&o->sessions, value, err, sizeof(err));
+	else if (key == OPT_TYPE)
+		taken = bp_session_filter_type(&o->sessions, value, err, sizeof(err));
+	else
+		taken = bp_session_filter_address(&o->sessions, value, err, sizeof(err));
+	return taken ? 0 : bp_cli_usage_error(o->command, "%s", err);
+}
+
+/* The word behind the view's. */
+static int take_which(struct show *o, const struct bp_show_view *view)
+{
+	char err[256];
+
+	if (view && view->takes_sessions)
+		return bp_session_filter_id(&o->sessions, o->which, err, sizeof(err))
+			       ? BP_EX_OK
+			       : bp_cli_usage_error(o->command, "%s", err);
+	if (view && view->takes_prefix)
+		return take_prefix(o);
+	return bp_cli_usage_error(o->command, "unexpected argument '%s'", o->which);
+}
+
+/* Whether this view knows what was asked of it; a view of NULL is the
+ * configuration. */
+static int check_view(struct show *o, const struct bp_show_view *view)
+{
+	if (o->diff && !(view && view->diff))
+		return bp_cli_usage_error(o->command,
+			"--diff is for interfaces, neighbours and routes, not for %s", o->what);
+	if (o->diff && o->watch)
+		return bp_cli_usage_error(o->command, "--diff looks once: leave --watch out");
+	if (o->filter.family && !(view && view->takes_family))
+		return bp_cli_usage_error(o->command,
+			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
+			o->what);
+	if (o->streams.has_rule && !(view && view->takes_streams))
+		return bp_cli_usage_error(
+			o->command, "--rule is for aggregates and transform, not for %s", o->what);
+	if (view && view->takes_streams) {
+		o->streams.within = o->sessions.within;
+		o->sessions.within.family = 0;
+	}
+	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
+		return bp_cli_usage_error(o->command,
+			"--state, --type and --address are for sessions, not for %s (--address "
+			"for aggregates and transform, too)",
+			o->what);
+	return o->which ? take_which(o, view) : BP_EX_OK;
+}
+
+static int show(struct show *o)
+{
+	const struct bp_show_view *view;
+	struct bp_config_instance id;
+	bool config = !strcmp(o->what, "config");
+	int status;
+
+	view = config ? NULL : find_view(o->what);
+	if (!config && !view)
+		return unknown_view(o);
+	status = check_view(o, view);
+	if (status)
+		return status;
+	if (config && o->path)
+		return bp_show_config(o->path, o->json);
+	status = find_instance(o, &id);
+	if (status)
+		return status;
+	return config ? bp_show_running_config(&id, o->json) : look_or_watch(o, view, &id);
+}
+
+/* Takes one option; 0, or an exit status. */
+static int take_option(struct show *o, int key, const char *value)
+{
+	uint64_t number;
+
+	switch (key) {
+	case 'c':
+		o->path = value;
+		return 0;
+	case OPT_NAME:
+		o->name = value;
+		return 0;
+	case OPT_JSON:
+		o->json = true;
+		return 0;
+	case OPT_ALL:
+		o->all = true;
+		return 0;
+	case OPT_DIFF:
+		o->diff = true;
+		return 0;
+	case OPT_STATE:
+	case OPT_TYPE:
+	case OPT_ADDRESS:
+		return take_filter(o, key, value);
+	case OPT_RULE:
+		if (bp_cli_number(value, 0, BP_AGG_RULES_MAX - 1, &number)) {
+			o->streams.rule = (uint32_t)number;
+			o->streams.has_rule = true;
+			return 0;
+		}
+		return bp_cli_usage_error(o->command,
+			"--rule %s: a number from 0 to %d was expected: an entry of aggregate",
+			value, BP_AGG_RULES_MAX - 1);
+	case '4':
+	case '6':
+		if (o->filter.family && o->filter.family != key - '0')
+			return bp_cli_usage_error(o->command,
+				"-4 and -6 exclude each other; without them both are "
+				"shown");
+		o->filter.family = (uint8_t)(key - '0');
+		return 0;
+	case OPT_WATCH:
+		if (bp_cli_number(value, 1, 86400, &o->watch))
+			return 0;
+		return bp_cli_usage_error(o->command,
+			"--watch %s: a number of seconds from 1 to 86400 was expected", value);
+	default:
+		o->limit_given = true;
+		if (bp_cli_number(value, 0, UINT32_MAX, &o->limit))
+			return 0;
+		return bp_cli_usage_error(
+			o->command, "-n %s: a number from 0 (all) was expected", value);
+	}
+}
+
+static int show_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct show o = {.command = command};
+	struct bp_cli cli;
+	char **words;
+	int key;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		int status = key == BP_CLI_STOP ? cli.status : take_option(&o, key, cli.value);
+
+		if (key == BP_CLI_STOP || status)
+			return status;
+	}
+	if (bp_cli_operands(&cli, &words) == 0)
+		return bp_cli_usage_error(
+			command, "what? One of the words of %s is missing", command->synopsis);
+	if (bp_cli_operands(&cli, &words) > 2)
+		return bp_cli_usage_error(command, "unexpected argument '%s'", words[2]);
+	if (bp_cli_operands(&cli, &words) > 1)
+		o.which = words[1];
+	if (o.path && o.name)
+		return bp_cli_usage_error(
+			command, "-c and --name both say which instance is meant: give one");
+	o.what = words[0];
+	return show(&o);
+}
+
+const struct bp_cli_command bp_cmd_show = {
+	.name = "show",
+	.summary = "look at an instance that runs",
+	.synopsis = "ports|nodes|drops|alarms|flows|unread|rules|counters|planes|"
+		    "interfaces|neighbours|routes|sessions|aggregates|transform|lcl|trouble|"
+		    "config [OPTION]...",
+	.text = "Reads the segment in which the planes of an instance meet, without "
+		"holding them "
+		"up:\n"
+		"  ports       devices, links, queues, traffic and offloads\n"
+		"  nodes       each worker's graph: calls, packets a call, cycles a "
+		"packet\n"
+		"  drops       frames that left nowhere, by reason, and the sum of all "
+		"frames\n"
+		"  alarms      the last alarms, oldest first\n"
+		"  flows       the MQTT connections that are followed\n"
+		"  unread      MQTT connections that pass unread: why, since when, of which "
+		"clients\n"
+		"  rules       the rules in force and how often each matched and "
+		"raised\n"
+		"  counters    every counter, with its group and meaning\n"
+		"  planes      the processes, the edge broker, the way of the alarms, "
+		"and what was\n"
+		"              counted of health devices\n"
+		"  interfaces  the router's interfaces, and how full the forwarding "
+		"tables are\n"
+		"  neighbours  who is beside the interfaces, with MAC and last use\n"
+		"  routes      the routes in force; with a prefix (10.0.0.0/8) those "
+		"within it, with "
+		"an\n"
+		"              address (10.1.2.3) what a worker does with it\n"
+		"  sessions    the personal health devices that are associated; with a "
+		"system-id that one\n"
+		"  aggregates  UDP messages put into aggregates and restored from them: fill, "
+		"octets\n"
+		"              saved, delay, why aggregates left, what was lost; and the "
+		"streams\n"
+		"  transform   readings that become coordinates, by entry and by source: "
+		"transformed, "
+		"saturated,\n"
+		"              refused; where they go, and with which matrix\n"
+		"  lcl         LCL scheduling: each port's turns, how late they began and when "
+		"the\n"
+		"              bound was not held; what frames of each flow waited, and their "
+		"jitter\n"
+		"  trouble     what needs a person: links that are down, frames lost at NICs, "
+		"packet buffers\n"
+		"              that run low, workers that are away from their queues; since when "
+		"and how often\n"
+		"  config      every setting with its value, defaults included: of -c "
+		"FILE, or "
+		"without\n"
+		"              -c those in force, which the control plane tells\n"
+		"A FILE that has got errors since the instance began is said to have "
+		"them, and "
+		"still\n"
+		"tells which instance is meant, as long as its name and runtime "
+		"settings can be "
+		"read.",
+	.example = "  biplane show drops --name plant\n"
+		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
+		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"
+		   "  biplane show routes --diff && echo as in the kernel\n"
+		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
+		   "\"overheat\")'",
+	.options = options,
+	.main = show_main,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_FIB_DIFF_H
+#define BP_APPS_FIB_DIFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "apps/biplane/show/show.h"
+#include "controlplane/sync/kernel_dump.h"
+
+/*
+ * How the forwarding tables differ from what they must say when they mirror the kernel. What the
+ * configuration file says (origin static) is not the kernel's and no difference; nor is a route of
+ * the kernel in whose place a static one stands.
+ */
+enum bp_fib_side { BP_DIFF_KERNEL_ONLY, BP_DIFF_BIPLANE_ONLY, BP_DIFF_BOTH };
+
+struct bp_fib_difference {
+	enum bp_fib_side side;
+	char *text; /* "10.0.0.0/8 via ...", without the side */
+};
+
+struct bp_fib_diff {
+	uint32_t n, capacity;
+	struct bp_fib_difference *difference;
+	uint32_t same;         /* entries that agree */
+	uint32_t only_in_file; /* static entries, passed over */
+};
+
+/* One view each; false without memory. */
+bool bp_fib_diff_interfaces(
+	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
+bool bp_fib_diff_neighbours(
+	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
+bool bp_fib_diff_routes(
+	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
+
+/* Takes `text` (which may be NULL for want of memory); false without memory. */
+bool bp_fib_diff_add(struct bp_fib_diff *d, enum bp_fib_side side, char *text);
+/* Leaves in `d` what is in `before` too: what came up between two looks is under way. */
+void bp_fib_diff_keep_common(struct bp_fib_diff *d, const struct bp_fib_diff *before);
+void bp_fib_diff_free(struct bp_fib_diff *d);
+
+/* "- kernel only: ...", "+ biplane only: ...", "~ differs: ...", then a line that sums up. */
+void bp_fib_diff_print(const struct bp_fib_diff *d, const char *what, FILE *out);
+json_t *bp_fib_diff_json(const struct bp_fib_diff *d);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+
+#include "apps/biplane/show/show.h"
+
+void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port_sum *sum)
+{
+	*sum = (struct bp_show_port_sum){0};
+	for (uint32_t w = 0; w < m->workers; w++) {
+		struct bp_port_stats *s = &m->port_stats[w * BP_MAX_PORTS + port];
+
+		sum->rx_packets += atomic_load_explicit(&s->rx_packets, memory_order_relaxed);
+		sum->rx_bytes += atomic_load_explicit(&s->rx_bytes, memory_order_relaxed);
+		sum->tx_packets += atomic_load_explicit(&s->tx_packets, memory_order_relaxed);
+		sum->tx_bytes += atomic_load_explicit(&s->tx_bytes, memory_order_relaxed);
+		sum->tx_dropped += atomic_load_explicit(&s->tx_dropped, memory_order_relaxed);
+		sum->mac_moves += atomic_load_explicit(&s->mac_moves, memory_order_relaxed);
+		sum->mac_moves_refused +=
+			atomic_load_explicit(&s->mac_moves_refused, memory_order_relaxed);
+		sum->mac_table_full +=
+			atomic_load_explicit(&s->mac_table_full, memory_order_relaxed);
+	}
+}
+
+unsigned bp_show_ports_in_use(const struct bp_shm *m)
+{
+	uint32_t n = atomic_load_explicit(&m->global->dp_ports, memory_order_acquire);
+
+	return n < BP_MAX_PORTS ? n : BP_MAX_PORTS;
+}
+
+json_int_t bp_show_int(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+void bp_show_refused(json_int_t n, const char *what, FILE *out)
+{
+	if (n)
+		fprintf(out,
+			"warning: there is no room for %" JSON_INTEGER_FORMAT
+			" more %s: their traffic goes through the kernel; section routing of the "
+			"configuration sets the capacities\n",
+			n, what);
+}
+
+bool bp_show_alive(uint64_t pid)
+{
+	return pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}

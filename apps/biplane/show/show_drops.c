@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/table.h"
+
+static uint64_t group_sum(const struct bp_shm *m, enum bp_counter_group group)
+{
+	uint64_t sum = 0;
+
+	for (int c = 0; c < BP_C_COUNT; c++)
+		if (bp_counter_info[c].group == group)
+			sum += bp_shm_counter(m, (enum bp_counter)c);
+	return sum;
+}
+
+static json_t *reasons(const struct bp_shm *m)
+{
+	json_t *list = json_array();
+
+	for (int c = 0; c < BP_C_COUNT; c++) {
+		const struct bp_counter_info *i = &bp_counter_info[c];
+
+		if (i->group == BP_CG_DROP)
+			json_array_append_new(
+				list, json_pack("{ss sI ss}", "reason", i->name, "count",
+					      (json_int_t)bp_shm_counter(m, (enum bp_counter)c),
+					      "help", i->help));
+	}
+	return list;
+}
+
+static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
+{
+	uint64_t rx = 0, tx = 0;
+
+	(void)err;
+	(void)err_size;
+	/* over all rows, not only the ports of today: the sum is the segment's */
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		struct bp_show_port_sum sum;
+
+		bp_show_port_sum(s->shm, p, &sum);
+		rx += sum.rx_packets;
+		tx += sum.tx_packets;
+	}
+
+	uint64_t made = group_sum(s->shm, BP_CG_MADE), drops = group_sum(s->shm, BP_CG_DROP);
+	uint64_t kernel = group_sum(s->shm, BP_CG_KERNEL);
+	uint64_t consumed = group_sum(s->shm, BP_CG_CONSUMED);
+	json_int_t difference = (json_int_t)(rx + made - tx - drops - kernel - consumed);
+
+	return json_pack("{sI sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made",
+		(json_int_t)made, "tx", (json_int_t)tx, "drops", (json_int_t)drops, "kernel",
+		(json_int_t)kernel, "consumed", (json_int_t)consumed, "difference", difference,
+		"balanced", difference == 0, "reasons", reasons(s->shm));
+}
+
+static void print(const json_t *view, bool all, FILE *out)
+{
+	static const struct bp_column columns[] = {
+		{"reason", "REASON", 0},
+		{"count", "COUNT", 1},
+		{"help", "MEANING", 0},
+		{NULL, NULL, 0},
+	};
+	const json_t *list = json_object_get(view, "reasons");
+	json_int_t difference = bp_show_int(view, "difference");
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *row = json_array_get(list, i);
+
+		if (all || bp_show_int(row, "count"))
+			json_array_append(rows, row);
+	}
+	bp_table_print(out, columns, rows, "no frame was dropped");
+	json_decref(rows);
+	fprintf(out,
+		"\nrx %" JSON_INTEGER_FORMAT " + made %" JSON_INTEGER_FORMAT
+		" = tx %" JSON_INTEGER_FORMAT " + drops %" JSON_INTEGER_FORMAT
+		" + to the kernel %" JSON_INTEGER_FORMAT " + consumed %" JSON_INTEGER_FORMAT ": ",
+		bp_show_int(view, "rx"), bp_show_int(view, "made"), bp_show_int(view, "tx"),
+		bp_show_int(view, "drops"), bp_show_int(view, "kernel"),
+		bp_show_int(view, "consumed"));
+	if (difference == 0)
+		fputs("ok\n", out);
+	else
+		fprintf(out,
+			"difference %+" JSON_INTEGER_FORMAT
+			" (frames under way between two counts; 0 at rest)\n",
+			difference);
+}
+
+const struct bp_show_view bp_show_drops = {
+	.name = "drops",
+	.summary = "frames that left nowhere, by reason, and the sum of all frames",
+	.collect = collect,
+	.print = print,
+};

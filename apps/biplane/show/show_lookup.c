@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/text.h"
+#include "shm/fib/neighbours.h"
+
+/*
+ * What a worker does with one address: the next hop that its longest-prefix match finds, and beside
+ * it, from the route records, the route that this should be. The two are read apart, so that a
+ * disagreement can be seen.
+ */
+struct lookup {
+	const struct bp_fib *f;
+	const struct bp_address *dst;
+	struct bp_interface_names names;
+};
+
+static const char *const kind_name[BP_LINK_KINDS] = {
+	[BP_LINK_NONE] = "no route",
+	[BP_LINK_RESOLVED] = "forward",
+	[BP_LINK_CONNECTED] = "forward",
+	[BP_LINK_UNRESOLVED] = "to the kernel, which finds the neighbour",
+	[BP_LINK_LOCAL] = "to the kernel, as local",
+	[BP_LINK_BLACKHOLE] = "drop, as blackhole",
+	[BP_LINK_UNREACHABLE] = "to the kernel, as unreachable",
+	[BP_LINK_PROHIBIT] = "to the kernel, as prohibited",
+	[BP_LINK_PUNT] = "to the kernel, which forwards",
+	[BP_LINK_GROUP] = "forward",
+};
+
+static void mac_of_link(uint64_t link, uint8_t mac[6])
+{
+	for (unsigned i = 0; i < 6; i++)
+		mac[i] = (uint8_t)(bp_link_mac(link) >> 8 * i);
+}
+
+/* One way out: what a worker reads of a next hop that is no group. */
+static json_t *way(const struct lookup *l, uint32_t number, unsigned shares)
+{
+	const struct bp_nexthop *e = &l->f->nexthops[number];
+	uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
+	enum bp_link_kind kind = bp_link_kind(link);
+	struct bp_hop hop = {.interface = bp_link_interface(link), .weight = 1};
+	bool connected = kind == BP_LINK_CONNECTED, has_mac = kind == BP_LINK_RESOLVED;
+	uint8_t mac[6] = {0};
+	char text[BP_TEXT_MAC];
+	json_t *j;
+
+	if (has_mac || kind == BP_LINK_UNRESOLVED)
+		hop.gateway = e->hop.gateway;
+	if (connected)
+		has_mac = bp_neighbour_find(l->f, hop.interface, bp_neighbour_key(l->dst), &link) !=
+			  NULL;
+	mac_of_link(link, mac);
+	if (connected && !has_mac)
+		kind = BP_LINK_UNRESOLVED;
+	bp_text_mac(mac, text);
+	j = kind == BP_LINK_RESOLVED || kind == BP_LINK_CONNECTED || kind == BP_LINK_UNRESOLVED
+		    ? bp_json_hop(&hop, &l->names)
+		    : json_object();
+	json_object_del(j, "weight");
+	json_object_set_new(
+		j, "does", json_string(kind < BP_LINK_KINDS ? kind_name[kind] : "unknown"));
+	json_object_set_new(j, "lladdr", has_mac ? json_string(text) : json_null());
+	json_object_set_new(j, "shares", json_integer(shares));
+	return j;
+}
+
+/* Each member of a group once, with how many of the 256 shares lead to it. */
+static void add_group(const struct lookup *l, uint32_t number, json_t *ways)
+{
+	uint32_t member[BP_GROUP_SHARES];
+	unsigned shares[BP_GROUP_SHARES], n = 0;
+
+	if (number >= l->f->max_groups)
+		return;
+	for (unsigned i = 0; i < BP_GROUP_SHARES; i++) {
+		uint32_t m = atomic_load_explicit(
+			&l->f->groups[number].nexthop[i], memory_order_relaxed);
+		unsigned k = 0;
+
+		while (k < n && member[k] != m)
+			k++;
+		if (k == n) {
+			member[n] = m;
+			shares[n++] = 0;
+		}
+		shares[k]++;
+	}
+	for (unsigned k = 0; k < n; k++)
+		if (member[k] < l->f->max_nexthops)
+			json_array_append_new(ways, way(l, member[k], shares[k]));
+}
+
+static json_t *ways_of(const struct lookup *l, uint32_t number)
+{
+	json_t *ways = json_array();
+	uint64_t link;
+
+	if (number >= l->f->max_nexthops)
+		return ways;
+	link = atomic_load_explicit(&l->f->nexthops[number].link, memory_order_acquire);
+	if (bp_link_kind(link) == BP_LINK_GROUP)
+		add_group(l, (uint32_t)link, ways);
+	else
+		json_array_append_new(ways, way(l, number, BP_GROUP_SHARES));
+	return ways;
+}
+
+/* The longest prefix in the records that holds the address. */
+static bool longest_route(const struct lookup *l, struct bp_route *best)
+{
+	const struct bp_prefix p = bp_prefix_of(*l->dst, bp_address_bits(l->dst->family));
+	uint32_t cursor = 0;
+	struct bp_route r;
+	bool found = false;
+
+	while (bp_fib_next_route(l->f, &cursor, &r)) {
+		if (!bp_prefix_within(&p, &r.prefix))
+			continue;
+		if (found && r.prefix.length < best->prefix.length)
+			continue;
+		if (found && r.prefix.length == best->prefix.length && r.origin < best->origin)
+			continue; /* the static one stands before the kernel's */
+		*best = r;
+		found = true;
+	}
+	return found;
+}
+
+json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size)
+{
+	struct lookup l = {.f = &s->shm->fib, .dst = &s->address};
+	char ip[BP_TEXT_IP], text[BP_TEXT_ROUTE];
+	uint32_t number = BP_NH_NONE;
+	struct bp_route route;
+	bool found = false;
+	json_t *view;
+
+	bp_text_ip(l.dst, ip);
+	if (l.f->max_routes) {
+		bp_interface_names_read(l.f, &l.names);
+		number = bp_fib_lookup(l.f, l.dst);
+		found = longest_route(&l, &route);
+	}
+	if (found)
+		bp_text_route(&route, &l.names, " ", text);
+	view = json_pack("{ss sI so so so}", "address", ip, "next_hop", (json_int_t)number, "ways",
+		l.f->max_routes ? ways_of(&l, number) : json_array(), "route",
+		found ? bp_json_route(&route, &l.names) : json_null(), "route_text",
+		found ? json_string(text) : json_null());
+	if (!view)
+		snprintf(err, err_size, "not enough memory");
+	return view;
+}
+
+static void print_way(const json_t *way, bool several, FILE *out)
+{
+	const char *via = json_string_value(json_object_get(way, "via"));
+	const char *dev = json_string_value(json_object_get(way, "dev"));
+	const char *mac = json_string_value(json_object_get(way, "lladdr"));
+
+	fprintf(out, "\t%s", json_string_value(json_object_get(way, "does")));
+	if (via)
+		fprintf(out, " via %s", via);
+	if (dev)
+		fprintf(out, " dev %s", dev);
+	if (mac)
+		fprintf(out, " lladdr %s", mac);
+	if (several)
+		fprintf(out, " share %d/%d", (int)bp_show_int(way, "shares"), BP_GROUP_SHARES);
+	fputc('\n', out);
+}
+
+void bp_show_lookup_print(const json_t *view, FILE *out)
+{
+	const json_t *ways = json_object_get(view, "ways");
+	const char *route = json_string_value(json_object_get(view, "route_text"));
+	size_t n = json_array_size(ways);
+
+	fprintf(out, "%s: %s\n", json_string_value(json_object_get(view, "address")),
+		route ? route : "no route");
+	for (size_t i = 0; i < n; i++)
+		print_way(json_array_get(ways, i), n > 1, out);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "apps/biplane/show/fib_diff.h"
+#include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
+
+static json_t *used_ago(const struct bp_show_source *s, uint32_t used_s)
+{
+	uint64_t now_s = s->mono_ns / 1000000000u;
+
+	if (!used_s)
+		return json_null();
+	return json_integer((json_int_t)(now_s > used_s ? now_s - used_s : 0));
+}
+
+static json_t *neighbour(const struct bp_show_source *s, const struct bp_neighbour_info *n,
+	const struct bp_interface_names *names)
+{
+	char ip[BP_TEXT_IP], mac[BP_TEXT_MAC], spare[8];
+
+	bp_text_ip(&n->address, ip);
+	bp_text_mac(n->mac, mac);
+	return json_pack("{ss ss ss ss so}", "dst", ip, "dev",
+		bp_interface_name(names, n->interface, spare), "lladdr", mac, "state",
+		bp_text_neighbour_state(n->state), "used_s_ago", used_ago(s, n->used_s));
+}
+
+static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
+{
+	json_t *list = json_array();
+	struct bp_interface_names names;
+	struct bp_neighbour_list l;
+	bool complete;
+
+	complete = bp_neighbour_list_read(&l, &s->shm->fib, &s->filter) == 0;
+	if (s->shm->fib.max_routes)
+		bp_interface_names_read(&s->shm->fib, &names);
+	for (uint32_t i = 0; complete && i < l.n; i++)
+		complete = json_array_append_new(list, neighbour(s, &l.item[i], &names)) == 0;
+	bp_neighbour_list_free(&l);
+	if (complete)
+		return json_pack("{so sI}", "neighbours", list, "refused",
+			(json_int_t)atomic_load(&s->shm->fib.control->neighbours_refused));
+	snprintf(err, err_size, "not enough memory");
+	json_decref(list);
+	return NULL;
+}
+
+static void print(const json_t *view, bool all, FILE *out)
+{
+	static const struct bp_column columns[] = {
+		{"dst", "ADDRESS", 0},
+		{"dev", "INTERFACE", 0},
+		{"lladdr", "MAC", 0},
+		{"state", "STATE", 0},
+		{"used_s_ago", "USED-S-AGO", 1},
+		{NULL, NULL, 0},
+	};
+	(void)all;
+	bp_table_print(out, columns, json_object_get(view, "neighbours"), "no neighbours");
+	bp_show_refused(bp_show_int(view, "refused"), "neighbours", out);
+}
+
+const struct bp_show_view bp_show_neighbours = {
+	.name = "neighbours",
+	.summary = "who is beside the interfaces, with MAC and last use",
+	.collect = collect,
+	.print = print,
+	.diff = bp_fib_diff_neighbours,
+	.takes_family = true,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/show/fib_diff.h"
+#include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/show/show.h"
+
+static json_int_t get(const _Atomic uint32_t *n)
+{
+	return (json_int_t)atomic_load_explicit((_Atomic uint32_t *)n, memory_order_relaxed);
+}
+
+static void write_json(const struct bp_route_list *l, const struct bp_interface_names *names,
+	bool compact, FILE *out, bool *complete)
+{
+	const char *line = compact ? "" : "\n    ", *end = compact ? "" : "\n  ";
+
+	fprintf(out,
+		compact ? "{\"total\":%" PRIu32 ",\"routes\":["
+			: "{\n  \"total\": %" PRIu32 ",\n  \"routes\": [",
+		l->n);
+	for (uint32_t i = 0; i < l->n && *complete; i++) {
+		struct bp_route r;
+		json_t *row;
+
+		bp_route_list_get(l, i, &r);
+		row = bp_json_route(&r, names);
+		fprintf(out, "%s%s", i ? "," : "", line);
+		*complete = row && json_dumpf(row, out, compact ? JSON_COMPACT : 0) == 0;
+		json_decref(row);
+	}
+	fprintf(out, "%s]%s}\n", l->n ? end : "", compact ? "" : "\n");
+}
+
+static void write_text(const struct bp_route_list *l, const struct bp_interface_names *names,
+	const struct bp_fib *f, FILE *out)
+{
+	char text[BP_TEXT_ROUTE];
+	struct bp_route r;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		bp_route_list_get(l, i, &r);
+		bp_text_route(&r, names, "\n\t", text);
+		fputs(text, out);
+		fputc('\n', out);
+	}
+	if (!l->n)
+		fputs(f->max_routes ? "no routes\n" : "nothing routes: all ports are in bridges\n",
+			out);
+	bp_show_refused(get(&f->control->routes4_refused), "IPv4 routes", out);
+	bp_show_refused(get(&f->control->routes6_refused), "IPv6 routes", out);
+	bp_show_refused(get(&f->control->nexthops_refused), "next hops", out);
+}
+
+static int write_lookup(const struct bp_show_source *s, bool json, bool compact, FILE *out,
+	char *err, size_t err_size)
+{
+	json_t *view = bp_show_lookup(s, err, err_size);
+
+	if (!view)
+		return -1;
+	if (json) {
+		json_dumpf(view, out, compact ? JSON_COMPACT : JSON_INDENT(2));
+		fputc('\n', out);
+	} else {
+		bp_show_lookup_print(view, out);
+	}
+	json_decref(view);
+	return 0;
+}
+
+static int write_routes(const struct bp_show_source *s, bool json, bool compact, FILE *out,
+	char *err, size_t err_size)
+{
+	struct bp_interface_names names;
+	struct bp_route_list l;
+	bool complete = true;
+
+	if (s->address.family)
+		return write_lookup(s, json, compact, out, err, err_size);
+	snprintf(err, err_size, "not enough memory");
+	if (bp_route_list_read(&l, &s->shm->fib, &s->filter))
+		return -1;
+	bp_interface_names_read(&s->shm->fib, &names);
+	if (json)
+		write_json(&l, &names, compact, out, &complete);
+	else
+		write_text(&l, &names, &s->shm->fib, out);
+	bp_route_list_free(&l);
+	return complete ? 0 : -1;
+}
+
+const struct bp_show_view bp_show_routes = {
+	.name = "routes",
+	.summary = "the routes in force, or what becomes of one address",
+	.write = write_routes,
+	.diff = bp_fib_diff_routes,
+	.takes_family = true,
+	.takes_prefix = true,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
+#include "shm/trouble.h"
+
+static const char *const unit_name[] = {
+	[BP_TROUBLE_NOTHING] = NULL,
+	[BP_TROUBLE_TIMES] = "times",
+	[BP_TROUBLE_NS] = "ns",
+	[BP_TROUBLE_FRAMES] = "frames",
+	[BP_TROUBLE_BUFFERS] = "free buffers",
+	[BP_TROUBLE_CONNECTIONS] = "connections",
+	[BP_TROUBLE_ALARMS] = "alarms",
+	[BP_TROUBLE_PUBLICATIONS] = "publications",
+};
+
+/* A figure and what it counts; null where the kind has none, or none yet. */
+static json_t *figure(uint64_t n, enum bp_trouble_unit unit)
+{
+	if (unit == BP_TROUBLE_NOTHING || n == UINT64_MAX)
+		return json_null();
+	return json_pack("{sI ss}", "count", (json_int_t)n, "unit", unit_name[unit]);
+}
+
+static json_t *moment(uint64_t unix_ns)
+{
+	char text[BP_TEXT_TIME];
+
+	if (unix_ns == 0)
+		return json_null();
+	bp_text_time(unix_ns, text);
+	return json_string(text);
+}
+
+/* How long the present time lasts, or the last one did. */
+static json_t *lasted(const struct bp_trouble *t, uint64_t now_ns)
+{
+	const uint64_t end = t->active ? now_ns : t->ended_ns;
+
+	if (t->began_ns == 0)
+		return json_null();
+	/* a clock that was set back */
+	return json_integer((json_int_t)(end > t->began_ns ? end - t->began_ns : 0));
+}
+
+static json_t *row(const struct bp_trouble *t, uint64_t now_ns)
+{
+	const struct bp_trouble_info *i = &bp_trouble_info[t->kind];
+
+	return json_pack("{ss so sb so so so sI so so ss}", "trouble", i->name, "subject",
+		bp_text_json(t->subject, sizeof(t->subject)), "now", (int)(t->active != 0), "began",
+		moment(t->began_ns), "ended", moment(t->ended_ns), "lasted_ns", lasted(t, now_ns),
+		"times", (json_int_t)t->spells, "total", figure(t->total, i->total), "worst",
+		figure(t->worst, i->worst), "help", i->help);
+}
+
+/* All rows, first the data plane's. */
+static unsigned rows(const struct bp_shm *m)
+{
+	return m->trouble_rows + BP_TROUBLE_OF_CONTROLPLANE;
+}
+
+static bool read_row(const struct bp_shm *m, unsigned i, struct bp_trouble *t)
+{
+	return bp_trouble_read(
+		i < m->trouble_rows ? &m->trouble[i] : &m->cp_faults[i - m->trouble_rows], t);
+}
+
+unsigned bp_show_trouble_now(const struct bp_shm *m)
+{
+	struct bp_trouble t;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rows(m); i++)
+		n += read_row(m, i, &t) && t.active;
+	return n;
+}
+
+json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
+{
+	json_t *list = json_array();
+	struct bp_trouble t;
+
+	for (unsigned i = 0; i < rows(m); i++)
+		if (read_row(m, i, &t) && t.active)
+			json_array_append_new(list, row(&t, unix_ns));
+	return list;
+}
+
+/* What is in trouble now comes first, then what was, then what never was; of each, the rows' order
+ * in the segment. */
+static unsigned rank(const struct bp_trouble *t)
+{
+	return t->active ? 0 : t->spells ? 1 : 2;
+}
+#define RANKS 3
+
+static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
+{
+	json_t *list = json_array(), *view;
+	json_int_t active = 0;
+
+	for (unsigned r = 0; r < RANKS; r++) {
+		for (unsigned i = 0; i < rows(s->shm); i++) {
+			struct bp_trouble t;
+
+			/* a row may come and go between two rounds: not twice in one */
+			if (!read_row(s->shm, i, &t) || rank(&t) != r)
+				continue;
+			active += r == 0;
+			json_array_append_new(list, row(&t, s->unix_ns));
+		}
+	}
+	view = json_pack("{sI so}", "active", active, "trouble", list);
+	if (!view)
+		snprintf(err, err_size, "not enough memory");
+	return view;
+}
+
+/* "153 ms" for nanoseconds, else the number and what it counts; null for no time. */
+static json_t *figure_text(const json_t *f)
+{
+	const char *unit = json_string_value(json_object_get(f, "unit"));
+	char span[BP_TROUBLE_SPAN];
+	const uint64_t n = (uint64_t)bp_show_int(f, "count");
+	char text[64];
+
+	if (!unit)
+		return json_null();
+	if (strcmp(unit, unit_name[BP_TROUBLE_NS]) == 0)
+		return n == 0 ? json_null() : json_string(bp_trouble_span(n, span));
+	/* without the s that makes it many */
+	snprintf(text, sizeof(text), "%" PRIu64 " %.*s", n, (int)strlen(unit) - (n == 1), unit);
+	return json_string(text);
+}
+
+static json_t *for_people(const json_t *r)
+{
+	json_t *out = json_deep_copy(r), *ns = json_object_get(r, "lasted_ns");
+	char text[BP_TROUBLE_SPAN];
+
+	json_object_set_new(out, "total", figure_text(json_object_get(r, "total")));
+	json_object_set_new(out, "worst", figure_text(json_object_get(r, "worst")));
+	json_object_set_new(
+		out, "now", json_string(json_is_true(json_object_get(r, "now")) ? "yes" : "no"));
+	if (json_is_integer(ns)) {
+		bp_trouble_span((uint64_t)json_integer_value(ns), text);
+		json_object_set_new(out, "lasted", json_string(text));
+	}
+	return out;
+}
+
+static void print(const json_t *view, bool all, FILE *out)
+{
+	static const struct bp_column columns[] = {
+		{"trouble", "TROUBLE", 0},
+		{"subject", "OF", 0},
+		{"now", "NOW", 0},
+		{"began", "BEGAN", 0},
+		{"lasted", "LASTED", 1},
+		{"times", "TIMES", 1},
+		{"total", "TOTAL", 1},
+		{"worst", "WORST", 1},
+		{"help", "MEANING", 0},
+		{NULL, NULL, 0},
+	};
+	const json_t *list = json_object_get(view, "trouble");
+	json_t *shown = json_array();
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *r = json_array_get(list, i);
+
+		if (all || bp_show_int(r, "times"))
+			json_array_append_new(shown, for_people(r));
+	}
+	bp_table_print(out, columns, shown, "nothing was in trouble since the planes started");
+	if (json_array_size(shown))
+		fprintf(out, "\n%" JSON_INTEGER_FORMAT " in trouble now\n",
+			bp_show_int(view, "active"));
+	json_decref(shown);
+}
+
+const struct bp_show_view bp_show_trouble = {
+	.name = "trouble",
+	.summary = "faults: links, lost frames, packet buffers, workers, the publisher",
+	.collect = collect,
+	.print = print,
+};

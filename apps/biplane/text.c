@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/text.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/value.h"
+
+void bp_text_time(uint64_t unix_ns, char out[BP_TEXT_TIME])
+{
+	time_t seconds = (time_t)(unix_ns / 1000000000u);
+	struct tm tm;
+	char day[24];
+
+	gmtime_r(&seconds, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out, BP_TEXT_TIME, "%s.%09uZ", day, (unsigned)(unix_ns % 1000000000u));
+}
+
+void bp_text_address(const uint8_t *ip, bool ip6, uint16_t port, char out[BP_TEXT_ADDRESS])
+{
+	char host[INET6_ADDRSTRLEN];
+
+	inet_ntop(ip6 ? AF_INET6 : AF_INET, ip, host, sizeof(host));
+	snprintf(out, BP_TEXT_ADDRESS, ip6 ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+void bp_text_mac(const uint8_t mac[6], char out[BP_TEXT_MAC])
+{
+	snprintf(out, BP_TEXT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+		mac[4], mac[5]);
+}
+
+void bp_text_condition(const struct bp_condition *c, char out[BP_TEXT_CONDITION])
+{
+	static const char *const word[] = {
+		[BP_COND_GT] = ">",
+		[BP_COND_GE] = ">=",
+		[BP_COND_LT] = "<",
+		[BP_COND_LE] = "<=",
+		[BP_COND_EQ] = "==",
+		[BP_COND_NE] = "!=",
+		[BP_COND_INSIDE] = "inside",
+		[BP_COND_OUTSIDE] = "outside",
+	};
+	char a[32], b[32];
+
+	if (c->op >= sizeof(word) / sizeof(word[0])) {
+		snprintf(out, BP_TEXT_CONDITION, "unknown (%u)", c->op);
+		return;
+	}
+	bp_number_format(c->a, a);
+	bp_number_format(c->b, b);
+	if (c->op == BP_COND_INSIDE || c->op == BP_COND_OUTSIDE)
+		snprintf(out, BP_TEXT_CONDITION, "%s %s..%s", word[c->op], a, b);
+	else
+		snprintf(out, BP_TEXT_CONDITION, "%s %s", word[c->op], a);
+}
+
+/* Whether a member can be written .name. */
+static bool plain_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char ch = (unsigned char)name[i];
+
+		if (!(ch == '_' || ch >= 0x80 || (ch >= '0' && ch <= '9') ||
+			    ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z')))
+			return false;
+	}
+	return len > 0;
+}
+
+static void json_source(const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
+{
+	size_t at = (size_t)snprintf(out, BP_TEXT_SOURCE, "json $");
+	unsigned steps = p->steps < BP_JSON_STEPS_MAX ? p->steps : BP_JSON_STEPS_MAX;
+
+	/* at most 16 steps and 240 bytes of names: fits, but a damaged path need not */
+	for (unsigned i = 0; i < steps && at < BP_TEXT_SOURCE - 1; i++) {
+		size_t off = p->step[i].name_off, len = p->step[i].name_len, n;
+
+		if (off > BP_JSON_NAMES_MAX || len > BP_JSON_NAMES_MAX - off)
+			len = 0;
+
+		const char *name = p->names + (len ? off : 0);
+		size_t room = BP_TEXT_SOURCE - at;
+
+		if (p->step[i].is_index)
+			n = (size_t)snprintf(out + at, room, "[%u]", p->step[i].index);
+		else
+			n = (size_t)snprintf(out + at, room,
+				plain_name(name, len) ? ".%.*s" : "['%.*s']", (int)len, name);
+		at += n;
+	}
+}
+
+static void binary_source(const struct bp_binary_source *b, char out[BP_TEXT_SOURCE])
+{
+	static const char *const type[] = {
+		[BP_BIN_INT8] = "int8",
+		[BP_BIN_INT16] = "int16",
+		[BP_BIN_INT32] = "int32",
+		[BP_BIN_INT64] = "int64",
+		[BP_BIN_UINT8] = "uint8",
+		[BP_BIN_UINT16] = "uint16",
+		[BP_BIN_UINT32] = "uint32",
+		[BP_BIN_UINT64] = "uint64",
+		[BP_BIN_FLOAT32] = "float32",
+		[BP_BIN_FLOAT64] = "float64",
+	};
+	const char *name = b->type < sizeof(type) / sizeof(type[0]) ? type[b->type] : "unknown";
+	bool one_byte = b->type == BP_BIN_INT8 || b->type == BP_BIN_UINT8;
+
+	snprintf(out, BP_TEXT_SOURCE, "binary %s at %u%s", name, b->offset,
+		one_byte           ? ""
+		: b->little_endian ? ", little endian"
+				   : ", big endian");
+}
+
+void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
+{
+	switch (v->kind) {
+	case BP_VALUE_TEXT:
+		snprintf(out, BP_TEXT_SOURCE, "text");
+		return;
+	case BP_VALUE_JSON:
+		json_source(&v->json, out);
+		return;
+	case BP_VALUE_BINARY:
+		binary_source(&v->binary, out);
+		return;
+	default:
+		snprintf(out, BP_TEXT_SOURCE, "unknown (%u)", v->kind);
+	}
+}
+
+void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION])
+{
+	uint64_t days = seconds / 86400;
+	unsigned h = (unsigned)(seconds / 3600 % 24), m = (unsigned)(seconds / 60 % 60);
+	unsigned s = (unsigned)(seconds % 60);
+
+	if (days)
+		snprintf(out, BP_TEXT_DURATION, "%llu d %02u:%02u:%02u", (unsigned long long)days,
+			h, m, s);
+	else
+		snprintf(out, BP_TEXT_DURATION, "%u:%02u:%02u", h, m, s);
+}
+
+json_t *bp_text_json(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max);
+	json_t *whole = json_stringn(text, len);
+
+	if (whole)
+		return whole;
+
+	/* one replacement for each byte that no character can begin with */
+	char *clean = malloc(3 * len + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; clean && i < len;) {
+		size_t take = 0;
+
+		for (size_t k = 1; k <= 4 && i + k <= len && !take; k++) {
+			json_t *one = json_stringn(text + i, k);
+
+			if (one)
+				take = k;
+			json_decref(one);
+		}
+		memcpy(clean + n, take ? text + i : "\xef\xbf\xbd", take ? take : 3);
+		n += take ? take : 3;
+		i += take ? take : 1;
+	}
+
+	json_t *result = clean ? json_stringn(clean, n) : NULL;
+
+	free(clean);
+	return result;
+}

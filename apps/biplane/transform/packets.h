@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_TRANSFORM_PACKETS_H
+#define BP_APPS_TRANSFORM_PACKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "services/transform/layout.h"
+
+/*
+ * Points as packets: written as a tracker does, read, computed and written as the gateway does, and
+ * read as a receiver does; all but the tracker's part with the gateway's own functions.
+ */
+struct bp_packets {
+	bool degrees; /* the angles of the points; those of the packets are as the layout says */
+	struct bp_transform_layout tracker; /* its outputs are the reading */
+	struct bp_transform_layout gateway;
+	struct bp_transform_layout receiver; /* its inputs are the result */
+	const char *name;                    /* as it was given */
+	bool with_matrix;
+	double m[12];
+};
+
+#define BP_PACKETS_OCTETS (BP_TRANSFORM_OFFSET_MAX + 8u)
+#define BP_PACKETS_LAYOUTS "paper, fixed32:FRACTION, float32 or float64"
+
+/* Points of one go, at most BP_TRANSFORM_BURST. */
+struct bp_burst {
+	unsigned n;
+	uint64_t line[BP_TRANSFORM_BURST];
+	double given[BP_TRANSFORM_BURST][3]; /* as the file has them */
+	double meant[BP_TRANSFORM_BURST][3]; /* those, angles in radians */
+	double sent[BP_TRANSFORM_BURST][3];  /* as they are in the packets */
+	uint8_t packet[BP_TRANSFORM_BURST][BP_PACKETS_OCTETS];
+};
+
+struct bp_results {
+	double v[BP_TRANSFORM_BURST][3];
+	uint8_t saturated[BP_TRANSFORM_BURST];
+};
+
+/* One of BP_PACKETS_LAYOUTS, by its types: where a number lies in a packet changes none. False:
+ * there is no such layout. */
+bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian);
+/* Any other, which bp_transform_layout_finish() has seen. */
+void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, const char *name);
+
+/*
+ * Puts burst->given[i] into its packet, makes burst->meant[i] of it, and burst->sent[i], which is
+ * what a reader of the packet has: fixed point is
+ * rounded down, as the paper's senders do. Returns a bit for each number that the layout can't
+ * hold: 1, 2, 4; or 8: an angle is beyond BP_TRANSFORM_ANGLE_MAX.
+ */
+unsigned bp_packets_send(const struct bp_packets *k, struct bp_burst *burst, unsigned i);
+
+/* What a receiver of the burst gets. */
+void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_ops *ops,
+	const struct bp_burst *burst, struct bp_results *results);
+
+/* The least and the greatest number that an input can hold, in the unit of the points. */
+void bp_packets_range(const struct bp_packets *k, unsigned input, double *least, double *greatest);
+
+#endif

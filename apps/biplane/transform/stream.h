@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_TRANSFORM_STREAM_H
+#define BP_APPS_TRANSFORM_STREAM_H
+
+#include "apps/biplane/transform/packets.h"
+#include "apps/biplane/transform/points.h"
+#include "apps/biplane/transform/report.h"
+
+/* A file of points on its way, a burst at a time: into results, a report, or both. */
+struct bp_stream {
+	struct bp_points
+		points; /* opened by the caller, as all before `burst` is filled in by it */
+	struct bp_packets packets;
+	const struct bp_transform_ops *ops;
+	struct bp_transform_report *errors; /* NULL: no report */
+	FILE *results;                      /* NULL: no results */
+	struct bp_burst burst;
+	char *row[BP_TRANSFORM_BURST]; /* of the burst, where there are results */
+	unsigned faults;
+	uint64_t written, saturated;
+};
+
+/* All points. 0, or an exit status after lines on standard error. */
+int bp_stream_run(struct bp_stream *t);
+
+/* Of how many results, on standard error; nothing where there are none. */
+void bp_stream_say_saturated(const struct bp_stream *t);
+
+#endif

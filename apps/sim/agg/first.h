@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_AGG_SIM_FIRST_H
+#define BIPLANE_AGG_SIM_FIRST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apps/sim/agg/models.h"
+#include "biplane/aggregation.h"
+#include "shm/aggregation/agg.h"
+
+/*
+ * The paper's first switch under virtual time: messages come, the gateway's own aggregator
+ * (services/aggregation/aggregator.h) makes N-packets of their frames, and when each leaves is what
+ * this is for.
+ */
+
+/* Where a server of the first switch stands (Figure 7): it serves messages before the aggregator,
+ * or N-packets behind it. */
+enum sim_place { SIM_NOWHERE, SIM_BEFORE, SIM_BEHIND };
+
+struct sim_first_options {
+	enum bp_agg_format format;
+	uint8_t messages;      /* N */
+	uint64_t max_delay_ns; /* 0: none */
+	double rate;           /* messages per second; with 1e5, a nanosecond is a ten-thousandth */
+	uint32_t devices;      /* 0: Poisson; see arrivals.h */
+	uint32_t senders;      /* addresses that messages come from in turn, 1..255 */
+	uint64_t seed;
+	enum sim_place place;
+	enum sim_service service;
+	double mu; /* of that server, as a multiple of `rate` */
+};
+
+struct sim_first_counts {
+	uint64_t messages, packets;      /* in N-packets that have left, and these */
+	uint64_t payload_octets;         /* of the messages: 16 each */
+	uint64_t message_octets, octets; /* frames: of messages before, of N-packets */
+	uint64_t wait_ns;    /* that the messages waited in the aggregator, all together */
+	uint64_t longest_ns; /* that one of them did */
+	uint64_t wrong;      /* N-packets that do not hold the messages that are due, and messages
+				that the aggregator did not take */
+};
+
+struct sim_first;
+
+/* NULL: no memory. */
+struct sim_first *sim_first_new(const struct sim_first_options *o);
+void sim_first_free(struct sim_first *f);
+/* Until `count` more N-packets have left: writes when, in ns. left NULL: only lets them leave. */
+void sim_first_run(struct sim_first *f, uint64_t *left, size_t count);
+/* Counts from now on. */
+void sim_first_restart_counts(struct sim_first *f);
+const struct sim_first_counts *sim_first_counts(const struct sim_first *f);
+/* The aggregator's own, from the beginning. */
+const struct bp_agg_stats *sim_first_stats(const struct sim_first *f);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_AGG_SIM_MERGED_H
+#define BIPLANE_AGG_SIM_MERGED_H
+
+#include "apps/sim/agg/first.h"
+
+/* What has left a first switch of one or more streams. */
+struct sim_merged {
+	struct sim_first_counts counts;
+	uint64_t flushed[BP_AGG_FLUSH_COUNT]; /* of all that left, from the beginning */
+	uint64_t *left;                       /* when N-packets left, ns, in order; the caller's */
+	size_t count;
+};
+
+/*
+ * Lets `count` N-packets leave, after `warm_up` others, of `streams` (1 or more) together: the rate
+ * of *o is shared by the streams. Each is an aggregator of its own, which is how a gateway's
+ * streams fill: a Poisson process of which each message goes to one of several destinations at
+ * random is a Poisson process at each. With several, somewhat more N-packets are counted than there
+ * are times. 0, or -1: no memory.
+ */
+int sim_merged_run(struct sim_merged *m, const struct sim_first_options *o, unsigned streams,
+	size_t warm_up, size_t count);
+
+#endif

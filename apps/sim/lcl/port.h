@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_LCL_SIM_PORT_H
+#define BIPLANE_LCL_SIM_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "apps/sim/lcl/frame.h"
+#include "services/lcl/scheduler.h"
+
+/* How a node's output port decides what leaves next. */
+enum lsim_scheduling {
+	LSIM_LCL,      /* services/lcl/scheduler.c, which the gateway has too */
+	LSIM_PRIORITY, /* time-sensitive frames before best effort, no preemption */
+	LSIM_FIFO,     /* all in the order in which they came */
+};
+
+struct lsim_port_options {
+	enum lsim_scheduling scheduling;
+	struct bp_lcl_scheduler_options lcl; /* places count without LCL too */
+	uint64_t clock_ns;                   /* that this node's clock is ahead */
+	uint64_t propagation_ps;
+};
+
+/* A port, the wire behind it, and the frames on that. */
+struct lsim_port {
+	struct lsim_port_options o;
+	struct bp_lcl_scheduler *lcl;
+	struct lsim_list waiting[2]; /* without LCL: time-sensitive, best effort; FIFO: [0] */
+	struct lsim_list flying;
+	uint64_t wire_free_ps;
+	uint64_t behind_ps; /* the most that the wire was busy when a frame was handed to it */
+};
+
+/* 0, or -1: no memory, or options that the scheduler refuses. */
+int lsim_port_init(struct lsim_port *p, const struct lsim_port_options *o);
+void lsim_port_free(struct lsim_port *p);
+
+/* The frame is here, at f->in_ps; its clock's f->in_ns is written. PUT_FULL: it remains the
+ * caller's. last_slot: of its flow at this port. */
+enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_t *last_slot);
+
+/* What leaves at now_ps is put on the wire: f->delay_ps, f->waited_ns and the label count it, and
+ * f->in_ps is when it comes to the next node. Each is shown to `left` with what it waited. Returns
+ * how many did. */
+struct lsim_departure {
+	struct lsim_frame *frame;
+	uint64_t wait_ps;   /* until its first bit was on the wire */
+	uint64_t waited_ns; /* as the scheduler has it; without LCL: wait_ps */
+	int32_t d;          /* as it came */
+	enum bp_lcl_put put;
+	bool accounts; /* the scheduler's waited_ns is what the node's clock says */
+};
+unsigned lsim_port_take(struct lsim_port *p, uint64_t now_ps,
+	void (*left)(void *arg, const struct lsim_departure *d), void *arg);
+/* When it has to be asked again, not before now_ps; LSIM_NEVER. */
+uint64_t lsim_port_next(const struct lsim_port *p, uint64_t now_ps);
+/* Frames that wait. */
+uint32_t lsim_port_held(const struct lsim_port *p);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_LCL_SIM_SCENARIO_H
+#define BIPLANE_LCL_SIM_SCENARIO_H
+
+#include <stdint.h>
+
+#include "apps/sim/lcl/network.h"
+
+enum lsim_scenario {
+	LSIM_PAPER,  /* Table 1 and Figure 4(b): three nodes in a line, flows of 1, 2, 3, 3 hops */
+	LSIM_CHAIN,  /* a flow over all nodes of a line, and at each others that join for a while */
+	LSIM_RANDOM, /* ports, and flows over random ways through them */
+};
+
+enum lsim_phases {
+	LSIM_STAGGERED, /* paper: bursts come in turn, and never together */
+	LSIM_WANDERING, /* each source begins anywhere, and at a pace of its own */
+};
+
+struct lsim_scenario_options {
+	enum lsim_scenario scenario;
+	enum lsim_phases phases;
+	enum lsim_kind source; /* of time-sensitive flows */
+	struct lsim_port_options port;
+	uint64_t seed;
+	uint64_t budget_ns; /* d0; 0: the paper's, or what is sure for so many hops */
+	unsigned hops;      /* chain: nodes; random: of the longest way */
+	unsigned nodes;     /* random: output ports */
+	unsigned flows;     /* chain: that join at each node; random: in all */
+	unsigned octets;    /* time-sensitive frames, without checksum */
+	double load;        /* chain, random: of a slot, how much may be meant for it at most */
+	uint64_t best_effort_bps; /* at each port; 0: none */
+};
+
+/*
+ * Makes the network. port.lcl.queues 0: as many as the labels need; port.lcl.queue_frames 0: as
+ * many places as a slot may need. Both are written back. NULL, or what is wrong.
+ */
+const char *lsim_scenario_make(struct lsim_network *w, struct lsim_scenario_options *o);
+
+#endif

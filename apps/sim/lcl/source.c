@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/sim/lcl/source.h"
+
+#include "apps/sim/lcl/frame.h"
+#include "services/lcl/scheduler.h"
+
+uint64_t lsim_wire_ps(uint32_t octets, uint64_t rate_bps)
+{
+	return (octets + BP_LCL_WIRE_EXTRA) * 8 * UINT64_C(1000000000000) / rate_bps;
+}
+
+static uint32_t size(struct lsim_source *s)
+{
+	const uint32_t room = s->octets_max - s->octets_min + 1;
+
+	return s->octets_min + (room > 1 ? (uint32_t)(sim_random_next(&s->random) % room) : 0);
+}
+
+/* The first frame of the burst after this one begins as much later as its octets ask for. */
+static void next_burst(struct lsim_source *s, uint32_t octets)
+{
+	const double period = (double)s->burst * (double)lsim_wire_ps(octets, s->rate_bps);
+	const double stretch = s->wander > 0 ? 1 + s->wander * sim_uniform(&s->random) : 1;
+
+	s->begin_ps += (uint64_t)(period * stretch);
+	s->at_ps = s->begin_ps;
+	s->in_burst = 0;
+}
+
+struct lsim_next lsim_source_next(struct lsim_source *s)
+{
+	const uint32_t octets = size(s);
+	uint64_t takes;
+
+	if (s->at_ps == 0)
+		s->at_ps = s->begin_ps = s->phase_ps;
+	switch (s->kind) {
+	case LSIM_BURSTS:
+		if (s->in_burst == s->burst)
+			next_burst(s, octets);
+		s->in_burst++;
+		takes = lsim_wire_ps(octets, s->peak_bps);
+		break;
+	case LSIM_CONSTANT:
+		takes = lsim_wire_ps(octets, s->rate_bps);
+		break;
+	case LSIM_POISSON:
+	default:
+		takes = (uint64_t)((double)lsim_wire_ps(octets, s->rate_bps) *
+				   sim_exponential(&s->random));
+		break;
+	}
+	s->at_ps += takes;
+	return (struct lsim_next){s->at_ps, octets};
+}

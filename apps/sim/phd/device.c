@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The agent's state machine (20601, 8.4): what it does of itself. What it answers is in answers.c.
+ */
+#include "apps/sim/phd/codes.h"
+#include "apps/sim/phd/encode.h"
+#include "apps/sim/phd/sim.h"
+
+#define NS UINT64_C(1000000000)
+
+/* ---- what is sent ---- */
+
+void sim_send_reason(struct sim *s, struct sim_device *d, uint16_t apdu, uint16_t reason)
+{
+	uint8_t octets[6];
+	struct sim_out out = {octets, sizeof(octets), 0, false};
+
+	sim_put_reason(&out, apdu, reason);
+	sim_net_send(s, d, octets, out.len);
+}
+
+void sim_abort(struct sim *s, struct sim_device *d, uint16_t reason)
+{
+	s->counts.aborts_sent++;
+	sim_log(s, d, "abort", ",\"by\":\"device\",\"reason\":%u", reason);
+	sim_send_reason(s, d, SIM_ABRT, reason);
+}
+
+static struct sim_out apdu_begin(struct sim_device *d)
+{
+	return (struct sim_out){d->signal, sizeof(d->signal), 0, false};
+}
+
+/* Sends what is to be repeated until it is answered. */
+static void send_signal(struct sim *s, struct sim_device *d, size_t len, uint64_t timeout_ns)
+{
+	d->signal_len = len;
+	d->tries = 1;
+	sim_net_send(s, d, d->signal, len);
+	d->due_ns = s->now_ns + timeout_ns;
+	sim_heap_moved(s, d);
+}
+
+bool sim_may_repeat(const struct sim *s, const struct sim_device *d)
+{
+	return s->o.retries == 0 || d->tries <= s->o.retries;
+}
+
+/* ---- beginning ---- */
+
+static void associate(struct sim *s, struct sim_device *d)
+{
+	struct sim_out out = apdu_begin(d);
+
+	d->state = SIM_ASSOCIATING;
+	sim_put_aarq(&out, &s->o, d->system_id);
+	send_signal(s, d, out.len, s->o.association_timeout_ns);
+}
+
+static void begin(struct sim *s, struct sim_device *d)
+{
+	if (s->stopping && !d->pending) {
+		sim_done(s, d);
+		return;
+	}
+	if (d->fd < 0)
+		sim_net_open(s, d);
+	if (!s->o.tcp) {
+		associate(s, d);
+		return;
+	}
+	d->state = SIM_CONNECTING;
+	d->due_ns = s->now_ns + s->o.association_timeout_ns;
+	sim_heap_moved(s, d);
+}
+
+void sim_device_begin(struct sim *s, struct sim_device *d, unsigned index)
+{
+	d->index = index;
+	d->system_id = s->o.system_id + index;
+	d->fd = -1;
+	d->state = SIM_IDLE;
+	d->due_ns = s->now_ns + (uint64_t)((double)index / s->o.associations * (double)NS);
+	d->report_ns = SIM_NEVER;
+	sim_heap_moved(s, d);
+}
+
+void sim_device_connected(struct sim *s, struct sim_device *d)
+{
+	associate(s, d);
+}
+
+void sim_configure(struct sim *s, struct sim_device *d)
+{
+	struct sim_out out = apdu_begin(d);
+
+	d->state = SIM_CONFIGURING;
+	sim_put_config(&out, sim_config_of(&s->o), ++d->invoke, s->o.brief && !d->full_config);
+	send_signal(s, d, out.len, s->o.timeout_ns);
+}
+
+void sim_operate(struct sim *s, struct sim_device *d)
+{
+	double period = s->o.rate > 0 ? s->o.count / s->o.rate * (double)NS : 0;
+
+	s->counts.associations++;
+	d->refusals = 0;
+	d->state = SIM_OPERATING;
+	d->due_ns = SIM_NEVER;
+	/* The devices take turns. */
+	d->report_ns = s->now_ns + (uint64_t)(period * d->index / s->o.count);
+	if (d->pending) {
+		sim_log(s, d, "again", ",\"invoke\":%u,\"report\":%u", d->report_invoke,
+			d->report_no);
+		d->tries = 0;
+		d->due_ns = s->now_ns;
+	}
+	sim_heap_moved(s, d);
+	sim_device_go_on(s, d);
+}
+
+/* ---- ending ---- */
+
+static void release(struct sim *s, struct sim_device *d)
+{
+	struct sim_out out = apdu_begin(d);
+
+	d->report_ns = SIM_NEVER;
+	if (s->o.silent_end) {
+		sim_done(s, d);
+		return;
+	}
+	d->state = SIM_RELEASING;
+	sim_put_reason(&out, SIM_RLRQ, SIM_RELEASE_NORMAL);
+	send_signal(s, d, out.len, s->o.timeout_ns);
+}
+
+static bool all_measured(const struct sim *s, const struct sim_device *d)
+{
+	return s->stopping || (s->o.reports != 0 && d->measured >= s->o.reports);
+}
+
+void sim_device_go_on(struct sim *s, struct sim_device *d)
+{
+	if (d->state != SIM_OPERATING || d->pending)
+		return;
+	if (!all_measured(s, d)) {
+		if (d->report_ns <= s->now_ns)
+			sim_report_send(s, d);
+		return;
+	}
+	d->report_ns = SIM_NEVER;
+	if (s->o.stay && !s->stopping)
+		sim_heap_moved(s, d);
+	else
+		release(s, d);
+}
+
+void sim_done(struct sim *s, struct sim_device *d)
+{
+	if (d->state == SIM_DONE)
+		return;
+	sim_net_close(s, d);
+	d->state = SIM_DONE;
+	d->due_ns = d->report_ns = SIM_NEVER;
+	sim_heap_moved(s, d);
+	s->done++;
+}
+
+void sim_unassociated(struct sim *s, struct sim_device *d, uint64_t wait_ns)
+{
+	if (s->o.tcp)
+		sim_net_close(s, d);
+	d->report_ns = SIM_NEVER;
+	d->full_config = false;
+	if (all_measured(s, d) && !d->pending) {
+		sim_done(s, d);
+		return;
+	}
+	d->state = SIM_IDLE;
+	d->due_ns = s->now_ns + wait_ns;
+	sim_heap_moved(s, d);
+}
+
+void sim_device_gone(struct sim *s, struct sim_device *d)
+{
+	sim_log(s, d, "disconnected", "%s", "");
+	if (d->state == SIM_RELEASING)
+		sim_done(s, d);
+	else
+		sim_unassociated(s, d, s->o.again_ns);
+}
+
+void sim_device_stop(struct sim *s, struct sim_device *d)
+{
+	if (d->state == SIM_OPERATING)
+		sim_device_go_on(s, d);
+	else if (d->state == SIM_IDLE && !d->pending)
+		sim_done(s, d);
+}
+
+/* ---- time ---- */
+
+static void repeat_signal(struct sim *s, struct sim_device *d, uint64_t timeout_ns)
+{
+	d->tries++;
+	s->counts.repeats++;
+	sim_net_send(s, d, d->signal, d->signal_len);
+	d->due_ns = s->now_ns + timeout_ns;
+	sim_heap_moved(s, d);
+}
+
+static void overdue(struct sim *s, struct sim_device *d)
+{
+	switch (d->state) {
+	case SIM_IDLE:
+		begin(s, d);
+		break;
+	case SIM_CONNECTING:
+		sim_device_gone(s, d);
+		break;
+	case SIM_ASSOCIATING:
+		if (sim_may_repeat(s, d)) {
+			repeat_signal(s, d, s->o.association_timeout_ns);
+			break;
+		}
+		sim_log(s, d, "no-association", "%s", "");
+		sim_abort(s, d, SIM_ABORT_UNDEFINED);
+		sim_unassociated(s, d, s->o.again_ns);
+		break;
+	case SIM_CONFIGURING:
+		if (sim_may_repeat(s, d)) {
+			repeat_signal(s, d, s->o.timeout_ns);
+			break;
+		}
+		sim_abort(s, d, SIM_ABORT_CONFIG);
+		sim_unassociated(s, d, s->o.again_ns);
+		break;
+	case SIM_OPERATING:
+		if (sim_may_repeat(s, d))
+			sim_report_repeat(s, d);
+		else
+			sim_report_give_up(s, d);
+		break;
+	case SIM_RELEASING:
+		if (sim_may_repeat(s, d) && d->tries <= 3) {
+			repeat_signal(s, d, s->o.timeout_ns);
+			break;
+		}
+		sim_abort(s, d, SIM_ABORT_RESPONSE);
+		sim_done(s, d);
+		break;
+	case SIM_DONE:
+		break;
+	}
+}
+
+void sim_device_wake(struct sim *s, struct sim_device *d)
+{
+	if (d->due_ns <= s->now_ns)
+		overdue(s, d);
+	else
+		sim_device_go_on(s, d);
+}

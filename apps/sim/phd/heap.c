@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "apps/sim/phd/sim.h"
+
+static void put(struct sim *s, unsigned place, struct sim_device *d)
+{
+	s->heap[place] = d;
+	d->place = place;
+}
+
+static void up(struct sim *s, struct sim_device *d)
+{
+	unsigned place = d->place;
+
+	while (place > 0 && s->heap[(place - 1) / 2]->wake_ns > d->wake_ns) {
+		put(s, place, s->heap[(place - 1) / 2]);
+		place = (place - 1) / 2;
+	}
+	put(s, place, d);
+}
+
+static void down(struct sim *s, struct sim_device *d)
+{
+	unsigned place = d->place, n = s->o.count;
+
+	for (;;) {
+		unsigned child = 2 * place + 1;
+
+		if (child + 1 < n && s->heap[child + 1]->wake_ns < s->heap[child]->wake_ns)
+			child++;
+		if (child >= n || s->heap[child]->wake_ns >= d->wake_ns)
+			break;
+		put(s, place, s->heap[child]);
+		place = child;
+	}
+	put(s, place, d);
+}
+
+void sim_heap_make(struct sim *s)
+{
+	s->heap = calloc(s->o.count, sizeof(void *));
+	if (s->heap == NULL)
+		abort();
+	for (unsigned i = 0; i < s->o.count; i++) {
+		s->device[i].wake_ns = SIM_NEVER;
+		put(s, i, &s->device[i]);
+	}
+}
+
+void sim_heap_moved(struct sim *s, struct sim_device *d)
+{
+	/* Who waits for an answer reports nothing new. */
+	d->wake_ns = d->pending || d->due_ns < d->report_ns ? d->due_ns : d->report_ns;
+	up(s, d);
+	down(s, d);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_SIM_SIM_H
+#define BP_PHD_SIM_SIM_H
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "apps/sim/phd/options.h"
+
+#define SIM_NEVER UINT64_MAX
+#define SIM_APDU_MAX 1024 /* the longest report is far below */
+#define SIM_INPUT_MAX 4096
+
+enum sim_state {
+	SIM_IDLE,        /* until it is time to associate */
+	SIM_CONNECTING,  /* TCP */
+	SIM_ASSOCIATING, /* AARQ sent */
+	SIM_CONFIGURING, /* configuration report sent */
+	SIM_OPERATING,
+	SIM_RELEASING, /* RLRQ sent */
+	SIM_DONE,
+};
+
+struct sim_device {
+	unsigned index;
+	uint64_t system_id;
+	enum sim_state state;
+	int fd;
+	uint64_t due_ns;    /* when what waits for an answer is repeated, or the state ends */
+	uint64_t report_ns; /* when the next report is due */
+	uint64_t wake_ns;   /* the earlier of both; place in the heap */
+	unsigned place;
+	unsigned tries;               /* of what waits for its answer */
+	unsigned refusals;            /* transient rejections in a row */
+	uint16_t invoke;              /* used last */
+	uint64_t measured;            /* reports made */
+	bool full_config;             /* the objects are wanted too */
+	uint8_t signal[SIM_APDU_MAX]; /* sent last, to be repeated: association, configuration,
+					 release */
+	size_t signal_len;
+	/* The report made last; pending: it wants an answer, and outlives the association. */
+	bool pending;
+	enum sim_report report_type;
+	uint16_t report_invoke;
+	uint16_t report_no;
+	uint64_t began_ns; /* first sent */
+	uint8_t report[SIM_APDU_MAX];
+	size_t report_len;
+	/* TCP */
+	uint8_t *input; /* SIM_INPUT_MAX */
+	size_t input_len;
+	uint8_t rest[SIM_APDU_MAX]; /* of what was sent last, that the kernel didn't take */
+	size_t rest_len;
+};
+
+struct sim_counts {
+	uint64_t associations, configurations, rejected, aborted, aborts_sent, released;
+	uint64_t reports, observations, repeats, answered, refused, later, given_up, late_answers;
+	uint64_t unreadable, lost_out, lost_in, duplicated, not_sent;
+	uint64_t wait_min_ns, wait_max_ns, wait_sum_ns; /* from a report to its answer */
+};
+
+struct sim {
+	struct sim_options o;
+	struct sim_device *device;
+	struct sim_device **heap; /* by wake_ns */
+	unsigned done;
+	bool stopping;
+	uint64_t now_ns, started_ns; /* monotonic */
+	uint64_t random;
+	int epoll;
+	sigset_t signals; /* blocked while epoll waits: without those that end the program */
+	FILE *log;        /* NULL: none */
+	struct sim_counts counts;
+};
+
+/* ---- heap.c: who is woken next ---- */
+void sim_heap_make(struct sim *s);
+/* After due_ns or report_ns of the device changed. */
+void sim_heap_moved(struct sim *s, struct sim_device *d);
+
+/* ---- net.c: sockets ---- */
+/* A socket of the device's own; with TCP it connects and sim_device_connected() follows. */
+void sim_net_open(struct sim *s, struct sim_device *d);
+void sim_net_close(struct sim *s, struct sim_device *d);
+void sim_net_send(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len);
+/* What epoll says of its socket. */
+void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events);
+double sim_random(struct sim *s); /* 0 <= . < 1 */
+
+/* ---- device.c: the agent ---- */
+void sim_device_begin(struct sim *s, struct sim_device *d, unsigned index);
+void sim_device_wake(struct sim *s, struct sim_device *d);
+void sim_device_connected(struct sim *s, struct sim_device *d);
+void sim_device_gone(struct sim *s, struct sim_device *d); /* its connection */
+/* Nothing new is to be begun. */
+void sim_device_stop(struct sim *s, struct sim_device *d);
+
+/* Reports, or releases the association, when that is due. */
+void sim_device_go_on(struct sim *s, struct sim_device *d);
+void sim_send_reason(struct sim *s, struct sim_device *d, uint16_t apdu, uint16_t reason);
+void sim_abort(struct sim *s, struct sim_device *d, uint16_t reason);
+/* No association any more; another is tried after `wait_ns`, unless there is nothing left to do. */
+void sim_unassociated(struct sim *s, struct sim_device *d, uint64_t wait_ns);
+void sim_operate(struct sim *s, struct sim_device *d);
+/* Sends the configuration. */
+void sim_configure(struct sim *s, struct sim_device *d);
+void sim_done(struct sim *s, struct sim_device *d);
+bool sim_may_repeat(const struct sim *s, const struct sim_device *d);
+
+/* ---- report.c: one report after the other ---- */
+void sim_report_send(struct sim *s, struct sim_device *d);
+void sim_report_repeat(struct sim *s, struct sim_device *d);
+void sim_report_give_up(struct sim *s, struct sim_device *d);
+/* The pending report is answered; goes on with the next. */
+void sim_settled(struct sim *s, struct sim_device *d);
+
+/* ---- answers.c ---- */
+void sim_device_received(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len);
+
+/* ---- log.c ---- */
+/* One JSON object a line: when, which device, what, and further members, each behind a comma. */
+void sim_log(struct sim *s, const struct sim_device *d, const char *event, const char *more, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The same without its end. */
+void sim_log_begin(struct sim *s, const struct sim_device *d, const char *event);
+void sim_summary(const struct sim *s, FILE *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_SIM_SOURCES_H
+#define BP_PHD_SIM_SOURCES_H
+
+#include "apps/sim/phd/options.h"
+
+/* The value of --sources: a prefix. What is wrong ends the program with a sentence. */
+void sim_sources(struct sim_options *o, const char *text);
+
+#endif

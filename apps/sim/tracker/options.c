@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/sim/tracker/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/option_values.h"
+
+static const char help[] =
+	"usage: biplane-tracker-sim send --to ADDRESS:PORT [OPTION]...\n"
+	"       biplane-tracker-sim receive --listen ADDRESS:PORT [OPTION]...\n"
+	"\n"
+	"Trackers that follow a tool and send spherical readings of it, and the robot that gets "
+	"them\n"
+	"as coordinates. Packets are those of Kunze et al. (2021); in the places of their two "
+	"time\n"
+	"stamps are the time of sending (CLOCK_MONOTONIC) and the reading's number.\n"
+	"\n"
+	" send\n"
+	"  --to ADDRESS:PORT        where readings go\n"
+	"  --from ADDRESS[,...]     a tracker each, up to 256 (one, of any address)\n"
+	"  --from-port PORT         their UDP port; 0: any (20000)\n"
+	"  --path circle|helix|random   where the tool is (circle)\n"
+	"  --rate R                 readings a second of each tracker; 0: as fast as it goes "
+	"(1000)\n"
+	"  --count N                readings of each (1000)\n"
+	"  --seed N                 of --path random (1)\n"
+	" receive\n"
+	"  --listen ADDRESS:PORT    prints `ready` when it does, and a JSON object at the end\n"
+	"  --count N                ends after so many; 0: does not (0)\n"
+	"  --idle T                 ends when nothing came for so long, counted from the first "
+	"(2s)\n"
+	" both\n"
+	"  --timed                  packets with the timing header of 17 octets\n"
+	"  --log FILE               a CSV line a reading\n"
+	"  --help\n"
+	"\n"
+	"Exit status: 0; 64 usage; 71 system.\n";
+
+enum which { TO, FROM, FROM_PORT, PATH, RATE, COUNT, SEED, LISTEN, IDLE, TIMED, LOG, HELP };
+
+static const struct option options[] = {
+	{"to", required_argument, NULL, TO},
+	{"from", required_argument, NULL, FROM},
+	{"from-port", required_argument, NULL, FROM_PORT},
+	{"path", required_argument, NULL, PATH},
+	{"rate", required_argument, NULL, RATE},
+	{"count", required_argument, NULL, COUNT},
+	{"seed", required_argument, NULL, SEED},
+	{"listen", required_argument, NULL, LISTEN},
+	{"idle", required_argument, NULL, IDLE},
+	{"timed", no_argument, NULL, TIMED},
+	{"log", required_argument, NULL, LOG},
+	{"help", no_argument, NULL, HELP},
+	{NULL, 0, NULL, 0},
+};
+
+static void read_from(struct tracker_options *o, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *one;
+
+	if (copy == NULL)
+		exit(71);
+	o->n_from = 0;
+	while ((one = strsep(&rest, ",")) != NULL) {
+		if (o->n_from == TRACKERS_MAX)
+			option_wrong("--from has more than %u addresses", TRACKERS_MAX);
+		if (!option_address(one, &o->from[o->n_from++]))
+			option_wrong("--from: %s is no IPv4 or IPv6 address", one);
+	}
+	free(copy);
+}
+
+static void set(struct tracker_options *o, enum which which, const char *v, uint16_t *from_port)
+{
+	static const char *const paths[] = {"circle", "helix", "random", NULL};
+
+	switch (which) {
+	case TO:
+	case LISTEN:
+		if (o->receive != (which == LISTEN))
+			option_wrong("receive has --listen, send has --to");
+		option_endpoint(which == TO ? "to" : "listen", v, which == TO, &o->at);
+		break;
+	case FROM:
+		read_from(o, v);
+		break;
+	case FROM_PORT:
+		*from_port = (uint16_t)option_whole("from-port", v, 0, UINT16_MAX);
+		break;
+	case PATH:
+		o->path = (enum tracker_path)option_one_of("path", v, paths);
+		break;
+	case RATE:
+		o->rate = option_number("rate", v, 0, 1e7);
+		break;
+	case COUNT:
+		o->count = option_whole("count", v, 0, 1000000000000);
+		break;
+	case SEED:
+		o->seed = option_whole("seed", v, 0, 1000000000000000);
+		break;
+	case IDLE:
+		o->idle_ns = option_duration_ns("idle", v, false);
+		break;
+	case TIMED:
+		o->timed = true;
+		break;
+	case LOG:
+		o->log = v;
+		break;
+	case HELP:
+		fputs(help, stdout);
+		exit(0);
+	}
+}
+
+void tracker_options_read(struct tracker_options *o, int argc, char **argv)
+{
+	uint16_t from_port = 20000;
+	int which;
+
+	memset(o, 0, sizeof(*o));
+	if (argc > 1 && strcmp(argv[1], "--help") == 0)
+		set(o, HELP, NULL, NULL);
+	if (argc < 2 || (strcmp(argv[1], "send") != 0 && strcmp(argv[1], "receive") != 0))
+		option_wrong("the first word is send or receive");
+	o->receive = strcmp(argv[1], "receive") == 0;
+	o->n_from = 1;
+	o->rate = 1000;
+	o->count = o->receive ? 0 : 1000;
+	o->idle_ns = 2000000000u;
+	o->seed = 1;
+	while ((which = getopt_long(argc - 1, argv + 1, "", options, NULL)) != -1) {
+		if (which == '?')
+			option_wrong("see --help");
+		set(o, (enum which)which, optarg, &from_port);
+	}
+	if (optind + 1 != argc)
+		option_wrong("%s is one word too many", argv[optind + 1]);
+	if (o->at.ss_family == AF_UNSPEC)
+		option_wrong(o->receive ? "--listen is missing" : "--to is missing");
+	for (uint32_t i = 0; i < o->n_from; i++) {
+		if (o->from[i].ss_family == AF_UNSPEC)
+			o->from[i].ss_family = o->at.ss_family;
+		if (o->from[i].ss_family != o->at.ss_family)
+			option_wrong("--from and --to are of different IP versions");
+		option_set_port(&o->from[i], from_port);
+	}
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes docs/counters.md to stdout. A test compares what it writes with what is there. */
+#include <stdio.h>
+
+#include "biplane/counters.h"
+#include "shm/health/phd_status.h"
+
+static const char *const group_text[BP_CG_COUNT] = {
+	[BP_CG_MADE] = ("Frames that biplane itself added, and those that came from the "
+			"kernel: the left side of the sum."),
+	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
+	[BP_CG_CONSUMED] = ("Frames for biplane itself, which ended there as they should: the "
+			    "right side of the sum."),
+	[BP_CG_KERNEL] = "Frames given to the kernel, by class: the right side of the sum.",
+	[BP_CG_PUNT] = ("Why frames were handed to the exception path. Each is then counted by "
+			"group kernel or drop."),
+	[BP_CG_ROUTE] = "What routing did.",
+	[BP_CG_PHD] = ("Reports of personal health devices, and what the CSE said to what "
+		       "became of them."),
+	[BP_CG_AGGREGATION] = ("Messages for aggregation that went on as they came, and why; "
+			       "frames where aggregates are taken apart that are none."),
+	[BP_CG_TRANSFORM] =
+		("Readings that became coordinates, and what had to be done to some; what was "
+		 "dropped of them is among the drops."),
+	[BP_CG_LCL] =
+		("Latency control labels: what was added, taken off and refused, and what "
+		 "schedulers made of time-sensitive frames. What was dropped of them is among "
+		 "the drops."),
+	[BP_CG_BRIDGE] = ("What bridging learned and flooded, and what was done in the place of a "
+			  "network card."),
+	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
+	[BP_CG_FLOW] = "The connections that inspection follows.",
+	[BP_CG_STREAM] = "The byte streams: where they could be read, and why some could not.",
+	[BP_CG_MQTT] = "The MQTT control packets that were read.",
+	[BP_CG_VALUE] = "What the rules found in the payloads.",
+	[BP_CG_ALARM] = "The alarms and what became of them.",
+	[BP_CG_TROUBLE] = ("Signs of trouble; `biplane show trouble` says whose, since when and "
+			   "how long, and the log what to do. Frames that are counted here "
+			   "never reached biplane and are in no sum."),
+};
+
+static void group(enum bp_counter_group g)
+{
+	printf("\n## %s\n\n%s\n\n| counter | meaning |\n| --- | --- |\n", bp_counter_group_name[g],
+		group_text[g]);
+	for (int c = 0; c < BP_C_COUNT; c++)
+		if (bp_counter_info[c].group == g)
+			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
+}
+
+/* What the control plane counts is in the segment's global block, not among the counters. */
+static void controlplane(void)
+{
+	puts("\n## What `show planes` counts\n\n"
+	     "The control plane's own numbers, by their keys in `biplane show planes --json`. They "
+	     "outlive it\n"
+	     "with the segment.\n\n"
+	     "| key | meaning |\n| --- | --- |\n"
+	     "| `planes.restarts` | restarts by `biplane run` |\n"
+	     "| `planes.restarts_hung` | of these, because the plane gave no heartbeat for "
+	     "`runtime.watchdog` |\n"
+	     "| `edge.connects` | connections that the edge broker accepted |\n"
+	     "| `edge.disconnects` | of these, lost or given up |\n"
+	     "| `alarms.read` | alarms taken from the rings |\n"
+	     "| `alarms.acknowledged` | acknowledgements of the edge broker |\n"
+	     "| `alarms.in_flight` | sent and not yet acknowledged, now |\n"
+	     "| `alarms.spooled` | alarms written to the spool |\n"
+	     "| `alarms.unspooled` | acknowledged and deleted from the spool |\n"
+	     "| `alarms.dropped_size` | lost: the spool reached max_size |\n"
+	     "| `alarms.dropped_age` | lost: older than max_age |\n"
+	     "| `alarms.unordered` | published before older alarms of their rule and topic, which "
+	     "the "
+	     "spool did not give back |\n"
+	     "| `alarms.invalid` | not published: topic or record not valid |\n"
+	     "| `spool.rows` | alarms in the spool, now |\n"
+	     "| `spool.bytes` | what they take, now |\n"
+	     "| `spool.errors` | failures of the spool's disk; alarms wait in the rings meanwhile "
+	     "|\n"
+	     "| `reloads.done` | reloads taken over |\n"
+	     "| `reloads.refused` | reloads refused whole |\n"
+	     "| `reloads.generation` | of the rules in force |\n"
+	     "| `trouble.now` | what of the data plane is in trouble now, see `show trouble` |\n"
+	     "| `sync.events` | Netlink messages applied, those of dumps not |\n"
+	     "| `sync.resyncs` | times that the kernel's tables were read again |\n"
+	     "| `sync.overruns` | times that Netlink messages were lost, each followed by a resync "
+	     "|\n"
+	     "| `sync.load_us` | duration of the last reading, in microseconds |\n"
+	     "| `sync.unmirrored` | prefixes that the kernel forwards instead, now |\n"
+	     "| `sync.probes` | neighbours that the kernel was asked to probe |\n"
+	     "| `sync.refused` | routes and neighbours that found no room, ever |");
+}
+
+static void health_devices(void)
+{
+	puts("\n## What `show planes` counts of health devices\n\n"
+	     "Where there is a section phd: the control plane's words, by their keys, written once "
+	     "a "
+	     "second.\n"
+	     "They outlive it with the segment; one that is killed takes what it counted in its "
+	     "last "
+	     "second\n"
+	     "with it.\n\n"
+	     "| key | meaning |\n| --- | --- |");
+	for (int i = 0; i < BP_PHD_S_COUNT; i++)
+		printf("| `phd.%s.%s` | %s |\n",
+			bp_phd_status_group_name[bp_phd_status_info[i].group],
+			bp_phd_status_info[i].name, bp_phd_status_info[i].help);
+}
+
+int main(void)
+{
+	puts("<!-- Generated from include/biplane/counters.h by `meson compile counters-doc`: "
+	     "change it "
+	     "there. -->\n"
+	     "# Counters\n\n"
+	     "`biplane show counters` and `biplane replay --json` name these. Every frame that "
+	     "enters is\n"
+	     "forwarded, given to the kernel, for biplane itself, or dropped for one named reason, "
+	     "so that at rest\n\n"
+	     "    sum of rx over all ports + made = sum of tx over all ports + drop + kernel + "
+	     "consumed\n\n"
+	     "where `made`, `drop`, `kernel` and `consumed` are the sums of those groups. `biplane "
+	     "show drops`\n"
+	     "prints both sides. The other groups tell what was seen and why; what becomes of a "
+	     "frame that "
+	     "they count is\n"
+	     "counted beside them.");
+	for (int g = 0; g < BP_CG_COUNT; g++)
+		group((enum bp_counter_group)g);
+	controlplane();
+	health_devices();
+	return 0;
+}

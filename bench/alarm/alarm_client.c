@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/alarm/alarm_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 5000u
+
+uint64_t bench_alarm_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void bench_alarm_die(const char *what, int rc)
+{
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+		mosquitto_strerror(rc));
+	exit(1);
+}
+
+double bench_alarm_value(const struct mosquitto_message *msg)
+{
+	char text[1024];
+	const char *at;
+	size_t n = (size_t)msg->payloadlen < sizeof(text) - 1 ? (size_t)msg->payloadlen
+							      : sizeof(text) - 1;
+
+	memcpy(text, msg->payload, n);
+	text[n] = '\0';
+	at = strstr(text, "\"value\":");
+	return strtod(at != NULL ? at + 8 : text, NULL);
+}
+
+static void on_subscribed(struct mosquitto *m, void *ready, int mid, int n, const int *qos)
+{
+	(void)m, (void)mid, (void)n, (void)qos;
+	if (ready != NULL)
+		atomic_store((atomic_bool *)ready, true);
+}
+
+struct mosquitto *bench_alarm_client(const char *host, const char *subscribe,
+	void (*on_message)(struct mosquitto *, void *, const struct mosquitto_message *),
+	atomic_bool *ready)
+{
+	struct mosquitto *m = mosquitto_new(NULL, true, ready);
+	int rc;
+
+	mosquitto_int_option(m, MOSQ_OPT_TCP_NODELAY, 1);
+	mosquitto_message_callback_set(m, on_message);
+	mosquitto_subscribe_callback_set(m, on_subscribed);
+	rc = mosquitto_connect(m, host, 1883, 60);
+	if (rc != MOSQ_ERR_SUCCESS)
+		bench_alarm_die(host, rc);
+	if (subscribe != NULL) {
+		rc = mosquitto_subscribe(m, NULL, subscribe, 1);
+		if (rc != MOSQ_ERR_SUCCESS)
+			bench_alarm_die(subscribe, rc);
+	}
+	return m;
+}
+
+void bench_alarm_await(const atomic_bool *ready)
+{
+	for (unsigned i = 0; !atomic_load(ready); i++) {
+		if (i == PATIENCE_MS)
+			bench_alarm_die("subscription", MOSQ_ERR_NO_CONN);
+		usleep(1000);
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The time from a device's publish to its alarm at a subscriber, both in this process and so by one
+ * clock. --decide is the other half of the paper's scenario A: the application in the cloud that
+ * subscribes, compares and publishes the alarm.
+ */
+#include <getopt.h>
+#include <mosquitto.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/alarm/alarm_client.h"
+#include "bench/harness/percentiles.h"
+
+#define COUNT_MAX 100000
+
+static uint64_t sent_ns[COUNT_MAX], took_ns[COUNT_MAX];
+static _Atomic unsigned arrived;
+static atomic_bool ready;
+static unsigned count = 1000;
+
+static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
+{
+	uint64_t now = bench_alarm_now_ns();
+	double v = bench_alarm_value(msg) - BENCH_ALARM_BASE;
+
+	(void)m, (void)arg;
+	if (v < 0 || v >= count || took_ns[(unsigned)v] != 0)
+		return;
+	took_ns[(unsigned)v] = now - sent_ns[(unsigned)v];
+	atomic_fetch_add(&arrived, 1);
+}
+
+static void on_reading(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
+{
+	(void)arg;
+	if (bench_alarm_value(msg) > 80)
+		mosquitto_publish(
+			m, NULL, BENCH_ALARM_TOPIC, msg->payloadlen, msg->payload, 1, false);
+}
+
+int main(int argc, char **argv)
+{
+	const char *to = NULL, *alarms = NULL;
+	bool decide = false;
+	unsigned interval_us = 2000;
+	struct mosquitto *device, *edge;
+	int c;
+
+	while ((c = getopt(argc, argv, "p:a:n:i:d")) != -1) {
+		if (c == 'p')
+			to = optarg;
+		else if (c == 'a')
+			alarms = optarg;
+		else if (c == 'n')
+			count = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'i')
+			interval_us = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'd')
+			decide = true;
+	}
+	if (to == NULL || (alarms == NULL && !decide) || count == 0 || count > COUNT_MAX) {
+		fprintf(stderr, "usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
+				"[-i MICROSECONDS] | -d -p BROKER\n");
+		return 64;
+	}
+	mosquitto_lib_init();
+	if (decide) {
+		device = bench_alarm_client(to, BENCH_TOPIC, on_reading, &ready);
+		return mosquitto_loop_forever(device, -1, 1) != MOSQ_ERR_SUCCESS;
+	}
+	edge = bench_alarm_client(alarms, BENCH_ALARM_TOPIC, on_alarm, &ready);
+	mosquitto_loop_start(edge);
+	bench_alarm_await(&ready);
+	device = bench_alarm_client(to, NULL, NULL, &ready);
+	mosquitto_loop_start(device);
+	usleep(200000); /* CONNECT and CONNACK of both are through */
+	for (unsigned i = 0; i < count; i++) {
+		char text[16];
+		int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + i);
+
+		sent_ns[i] = bench_alarm_now_ns();
+		mosquitto_publish(device, NULL, BENCH_TOPIC, n, text, 0, false);
+		usleep(interval_us);
+	}
+	for (unsigned i = 0; atomic_load(&arrived) < count && i < 5000; i++)
+		usleep(1000);
+	if (atomic_load(&arrived) < count) {
+		fprintf(stderr, "alarm_latency: %u of %u alarms arrived\n", atomic_load(&arrived),
+			count);
+		return 1;
+	}
+	printf("{\"alarms\": %u, ", count);
+	bench_percentiles(took_ns, count);
+	puts("}");
+	return 0;
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The application in the cloud that decides, as most would write it: subscribes, compares, publishes the alarm.
+
+    bench/alarm/decide.py BROKER
+"""
+import sys
+
+import paho.mqtt.client as mqtt
+
+TOPIC = "plant/1/temperature"
+
+
+def main():
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+
+    def on_connect(c, *_):
+        c.subscribe(TOPIC, 1)
+
+    def on_message(c, _, message):
+        if float(message.payload) > 80:
+            c.publish("alarm/" + TOPIC, message.payload, 1)
+
+    client.on_connect, client.on_message = on_connect, on_message
+    client.connect(sys.argv[1])
+    client.loop_forever()
+
+
+if __name__ == "__main__":
+    main()

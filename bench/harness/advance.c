@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/harness/advance.h"
+
+#include <string.h>
+
+#include "bench/harness/checksum.h"
+#include "proto/frame.h"
+
+/*
+ * From one connection to the next of many: far, and without a factor in common with a power of ten,
+ * so that every one is visited once a pass. A pass is whole captures, so that a connection
+ * publishes on the same topic each time, as a sensor does.
+ */
+#define STEP 618033u
+
+#define AT_IP_LEN 16
+#define AT_IP_SUM 24
+#define AT_SRC 26
+#define AT_SPORT 34
+#define AT_SEQ 38
+#define AT_FLAGS 47
+#define AT_TCP_SUM 50
+
+void bench_advance_init(
+	struct bench_advance *a, const struct bench_traffic *t, uint32_t connections)
+{
+	memset(a, 0, sizeof(*a));
+	a->traffic = t;
+	a->connections = connections;
+	a->step = STEP % connections;
+	for (uint32_t i = 0; i < BENCH_FRAMES; i++)
+		a->over_before[i + 1] =
+			a->over_before[i] + (i * 7 % BENCH_FRAMES % BENCH_RAISE_EVERY == 0);
+	bench_connect(t, a->connect);
+}
+
+/* Replaces 4 bytes and takes the difference to the checksums at `sum1` and (not 0) `sum2`. */
+static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t sum1, uint32_t sum2)
+{
+	const uint64_t change = bench_replace32(p + at, value);
+
+	bench_sum_move(p + sum1, change);
+	if (sum2 != 0)
+		bench_sum_move(p + sum2, change);
+}
+
+/* From the broker: addresses and ports change places. Its own numbers begin with 0. */
+static void from_broker(uint8_t *p, uint32_t seq, uint32_t ack)
+{
+	uint8_t swap[4];
+
+	memcpy(swap, p + AT_SRC, 4);
+	memmove(p + AT_SRC, p + AT_SRC + 4, 4);
+	memcpy(p + AT_SRC + 4, swap, 4);
+	memcpy(swap, p + AT_SPORT, 2);
+	memmove(p + AT_SPORT, p + AT_SPORT + 2, 2);
+	memcpy(p + AT_SPORT + 2, swap, 2);
+	bp_put_be32(p + AT_SEQ, seq);
+	bp_put_be32(p + AT_SEQ + 4, ack);
+}
+
+static void prime(
+	const struct bench_advance *a, unsigned step, struct rte_mbuf *m, uint8_t *p, uint32_t isn)
+{
+	static const uint8_t connack[] = {0x20, 2, 0, 0};
+	const struct bench_traffic *t = a->traffic;
+	uint16_t len = BENCH_HEADERS;
+
+	switch (step) {
+	case 0:
+		p[AT_FLAGS] = BP_TCP_SYN;
+		bp_put_be32(p + AT_SEQ, isn - 1);
+		break;
+	case 1:
+		p[AT_FLAGS] = BP_TCP_SYN | BP_TCP_ACK;
+		from_broker(p, 0, isn);
+		break;
+	case 2:
+		memcpy(p + BENCH_HEADERS, a->connect, t->mqtt_len);
+		bp_put_be32(p + AT_SEQ, isn);
+		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
+		break;
+	default:
+		memcpy(p + BENCH_HEADERS, connack, sizeof(connack));
+		from_broker(p, 1, isn + t->mqtt_len);
+		len = BENCH_HEADERS + sizeof(connack);
+	}
+	m->pkt_len = m->data_len = len;
+	bp_put_be16(p + AT_IP_LEN, (uint16_t)(len - 14));
+	bench_checksums(p, len);
+}
+
+/* To the next connection of many: a stride over them. */
+static inline void next_connection(struct bench_advance *a)
+{
+	a->connection += a->step;
+	if (a->connection >= a->connections)
+		a->connection -= a->connections;
+}
+
+/* One of many: in the frame's addresses and ports. Returns the sequence number of its stream. */
+static inline uint32_t write_connection(uint8_t *p, uint32_t c)
+{
+	uint32_t ports;
+
+	memcpy(&ports, p + AT_SPORT, 4);
+	replace32(p, AT_SRC, __builtin_bswap32(BENCH_CLIENT + c), AT_TCP_SUM, AT_IP_SUM);
+	replace32(p, AT_SPORT, (ports & 0xffff0000u) | 0x0080u, AT_TCP_SUM, 0);
+	return bench_isn(c);
+}
+
+static inline uint32_t take_connection(struct bench_advance *a, uint8_t *p)
+{
+	const uint32_t c = a->connection;
+
+	next_connection(a);
+	return write_connection(p, c);
+}
+
+/* Those of the capture in passes; of many, which are more than may be about to connect, one after
+ * another. */
+static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
+
+		if (many) {
+			prime(a, a->primed, m[i], p, write_connection(p, a->connection));
+			a->primed = (a->primed + 1) % BENCH_PRIMING;
+			if (a->primed == 0)
+				next_connection(a);
+		} else {
+			prime(a, (unsigned)a->pass, m[i], p, bp_be32(p + AT_SEQ));
+		}
+	}
+}
+
+/* Moves each stream on by what all passes before published on it. */
+static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
+{
+	uint32_t moved = (uint32_t)(a->pass - (BENCH_PRIMING - 1)) * a->traffic->mqtt_len;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
+		uint32_t isn = many ? take_connection(a, p) : bp_be32(p + AT_SEQ);
+
+		replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
+	}
+	a->publishes += n;
+	a->over += a->over_before[a->in_capture + n] - a->over_before[a->in_capture];
+}
+
+static uint16_t shorter(uint16_t n, uint32_t limit)
+{
+	return n < limit ? n : (uint16_t)limit;
+}
+
+uint16_t bench_advance_rx(
+	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
+{
+	struct bench_advance *a = arg;
+	bool many = a->connections != BENCH_FRAMES;
+	uint16_t run;
+
+	RTE_SET_USED(port);
+	RTE_SET_USED(queue);
+	RTE_SET_USED(max);
+	/* in runs that cross the end of neither the capture nor the pass */
+	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
+		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
+		run = shorter(run, a->connections - a->in_pass);
+		if (unlikely(a->pass < BENCH_PRIMING))
+			prime_frames(a, pkts + i, run, many);
+		else
+			advance_frames(a, pkts + i, run, many);
+		a->in_capture = (a->in_capture + run) % BENCH_FRAMES;
+		a->in_pass += run;
+		if (a->in_pass == a->connections) {
+			a->in_pass = 0;
+			a->pass++;
+		}
+	}
+	return n;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/harness/gateway_config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *bench_input_device(const struct bench_options *o, const struct bench_phd *phd,
+	const struct bench_agg *agg, const struct bench_transform *x, char *out, size_t size)
+{
+	if (o->pcap == NULL || phd->wire.rate > 0 || agg->rates != NULL || x->rates != NULL)
+		return "net_null2,no-rx=1";
+	snprintf(out, size, "net_pcap0,rx_pcap=%s,infinite_rx=1", o->pcap);
+	return out;
+}
+
+const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_agg *agg)
+{
+	return agg->rates != NULL ? BENCH_AGG_LOOP : bench_phd_cse_device(phd);
+}
+
+char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
+	const struct bench_agg *agg, const struct bench_transform *x, const struct bench_lcl *lcl)
+{
+	char *text = NULL, device[600];
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	fprintf(f,
+		"name: bench\n"
+		"ports:\n"
+		"  - {name: devices, device: \"%s\"%s}\n"
+		"  - {name: cloud, device: \"%s\"%s}\n"
+		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
+		bench_input_device(o, phd, agg, x, device, sizeof(device)),
+		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
+		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
+			    : "",
+		bench_cloud_device(phd, agg),
+		o->messages && phd->sessions ? ", kernel: tap, addresses: [10.2.0.1/24]"
+		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
+					     : "");
+	if (o->routes)
+		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
+			(o->family == 4 ? o->routes : 0) + 1024,
+			(o->family == 6 ? o->routes : 0) + 1024);
+	else
+		fprintf(f,
+			"bridge: [[devices, cloud%s]]\nrouting: {routes4: 1024, routes6: 1024}\n",
+			o->learn ? ", edge" : "");
+	if (o->messages)
+		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
+			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");
+	if (phd->sessions != 0)
+		bench_phd_configuration(phd, f);
+	if (bench_agg_on(agg))
+		bench_agg_configuration(agg, f);
+	if (bench_transform_on(x))
+		bench_transform_configuration(x, f);
+	if (lcl->on)
+		bench_lcl_configuration(f);
+	if (o->inspect) {
+		fprintf(f,
+			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
+			"  clone: {port: edge, mac: \"02:00:00:00:03:01\", address: 192.0.2.9}\n"
+			"  rules:\n",
+			o->connections < 65536 ? 65536 : o->connections,
+			o->rules < 16 ? 16 : o->rules, o->trust ? "trust" : "verify");
+		for (uint32_t i = 0; i < o->rules; i++) {
+			fprintf(f, "    - {name: r%u, topic: ", i);
+			/* fewer than there are connections: the first for all, the others for
+			 * none */
+			if (o->rules < BENCH_FRAMES && i == 0)
+				fprintf(f, "plant/+/temp");
+			else if (o->rules < BENCH_FRAMES)
+				fprintf(f, "other/%05u/temp", i);
+			else
+				fprintf(f, "plant/%05u/temp", i);
+			fprintf(f, ", value: %s, raise: \"> 80\", action: clone}\n",
+				o->kind == BENCH_TEXT ? "text" : "{json: $.celsius}");
+		}
+	}
+	fclose(f);
+	return text;
+}

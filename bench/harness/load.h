@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_LOAD_H
+#define BP_BENCH_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Whoever sends frames in one network namespace and looks in another at what comes of them
+ * (bench/peers/packet_load.c, bench/peers/service_load.c). Every function ends the process, with a
+ * sentence, when something is refused.
+ */
+void bench_load_must(bool ok, const char *what); /* errno says why */
+uint64_t bench_load_now_ns(void);                /* monotonic */
+
+/* This thread is then in that namespace. */
+void bench_load_enter(const char *name);
+
+/* A packet socket by which frames leave at an interface, past its queueing discipline. mac[]
+ * becomes the interface's. */
+int bench_load_sender(const char *interface, uint8_t mac[6]);
+/* Sends frames[0..n) as they are; returns how many the kernel took, which may be none. */
+struct iovec;
+uint32_t bench_load_frames(int fd, struct iovec *frames, uint32_t n);
+
+#define BENCH_LOAD_BATCH 32u /* the most frames in one call */
+
+/* A UDP socket at that port with room for much, which waits 50 ms for a datagram. Of those whose
+ * payload has 4 octets at `at` (network order) it gets those that `every`, a power of two, divides;
+ * the others are counted by UDP and dropped. every 1: all of them, also shorter ones. */
+int bench_load_receiver(uint16_t port, unsigned at, uint32_t every);
+
+/* The UDP counters of the calling thread's namespace, for as long as the thread lives. */
+int bench_load_udp_open(void);
+/* Datagrams that came to a UDP socket: those that were read, and those that were not, of which a
+ * filter's are most. */
+uint64_t bench_load_udp_arrived(int udp);
+
+/*
+ * Sends for so long, by a function that is told how many are due, 1 to BENCH_LOAD_BATCH, and
+ * returns how many it could send: `rate` a second, or with rate 0 as many as it can. What is late
+ * by more than a twentieth of a second, after a pause of this process, is not sent at once: a burst
+ * is not what is measured. Returns the number of what was sent.
+ */
+uint64_t bench_load_send(double rate, double seconds,
+	uint32_t (*send)(void *arg, uint64_t sent, uint32_t n), void *arg);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/harness/traffic.h"
+
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/frame.h"
+
+#define TEXT_TOPIC "plant/%05u/temp"
+#define TEXT_PAYLOAD 5u /* "023.5": with headers and topic a frame of 79 bytes */
+#define JSON_PAYLOAD 120u
+
+void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind)
+{
+	uint32_t payload = kind == BENCH_TEXT ? TEXT_PAYLOAD : JSON_PAYLOAD;
+	uint32_t remaining = 2 + 16 + payload;
+
+	t->kind = kind;
+	t->mqtt_len = (remaining < 128 ? 2 : 3) + remaining;
+	t->frame_len = BENCH_HEADERS + t->mqtt_len;
+}
+
+uint32_t bench_isn(uint32_t c)
+{
+	return c * 2654435761u;
+}
+
+void bench_checksums(uint8_t *frame, uint32_t len)
+{
+	struct bp_frame f = {.data = frame,
+		.l3 = 14,
+		.l4 = 34,
+		.payload = BENCH_HEADERS,
+		.payload_len = len - BENCH_HEADERS};
+	uint16_t sum;
+
+	memset(frame + 24, 0, 2);
+	sum = (uint16_t)~bp_sum_fold(bp_sum(frame + 14, 20, 0));
+	memcpy(frame + 24, &sum, 2);
+	memset(frame + 50, 0, 2);
+	sum = (uint16_t)~bp_sum_fold(bp_sum(frame + 34, len - 34, bp_tcp_pseudo_sum(&f)));
+	memcpy(frame + 50, &sum, 2);
+}
+
+static uint8_t *fixed_header(uint8_t *p, uint8_t first, uint32_t remaining)
+{
+	*p++ = first;
+	if (remaining < 128) {
+		*p++ = (uint8_t)remaining;
+	} else {
+		*p++ = (uint8_t)(remaining | 0x80);
+		*p++ = (uint8_t)(remaining >> 7);
+	}
+	return p;
+}
+
+static void json_payload(char *out, uint32_t c, double value)
+{
+	char text[JSON_PAYLOAD + 64];
+	int n = snprintf(text, sizeof(text),
+		"{\"device\":\"oven-%05u\",\"seq\":%u,\"ts\":1764000000.123,\"site\":\"hall 7\","
+		"\"celsius\":%.1f,\"humidity\":41.7,\"ok\":true,\"fw\":\"1.%02u.3-%s",
+		c, 10000 + c, value, c % 100, "0123456789abcdef");
+
+	/* cut the last string so that the text has exactly its length */
+	(void)n;
+	memcpy(out, text, JSON_PAYLOAD - 2);
+	memcpy(out + JSON_PAYLOAD - 2, "\"}", 2);
+}
+
+void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
+{
+	static const uint8_t head[34] = {2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 8, 0, 0x45, 0, 0, 0, 0,
+		0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 0, 192, 0, 2, 1};
+	double value = c % BENCH_RAISE_EVERY == 0 ? 91.5 : 23.5;
+	char topic[32], text[JSON_PAYLOAD + 1];
+	uint8_t *p;
+
+	memset(frame, 0, t->frame_len);
+	memcpy(frame, head, sizeof(head));
+	bp_put_be16(frame + 16, (uint16_t)(t->frame_len - 14));
+	bp_put_be32(frame + 26, BENCH_CLIENT + c);
+	bp_put_be16(frame + 34, (uint16_t)(32768 + c));
+	bp_put_be16(frame + 36, 1883);
+	bp_put_be32(frame + 38, bench_isn(c));
+	bp_put_be32(frame + 42, 1);
+	frame[46] = 5 << 4;
+	frame[47] = BP_TCP_ACK | BP_TCP_PSH;
+	bp_put_be16(frame + 48, 64240);
+	p = fixed_header(
+		frame + BENCH_HEADERS, 0x30, t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u));
+	snprintf(topic, sizeof(topic), TEXT_TOPIC, c);
+	bp_put_be16(p, 16);
+	memcpy(p + 2, topic, 16);
+	p += 18;
+	if (t->kind == BENCH_TEXT) {
+		snprintf(text, sizeof(text), "%05.1f", value);
+		memcpy(p, text, TEXT_PAYLOAD);
+	} else {
+		json_payload((char *)p, c, value);
+	}
+	bench_checksums(frame, t->frame_len);
+}
+
+void bench_connect(const struct bench_traffic *t, uint8_t *mqtt)
+{
+	static const uint8_t head[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 60};
+	uint32_t remaining = t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u);
+	uint8_t *p = fixed_header(mqtt, 0x10, remaining);
+	uint16_t id = (uint16_t)(remaining - sizeof(head) - 2);
+
+	memcpy(p, head, sizeof(head));
+	bp_put_be16(p + sizeof(head), id);
+	memset(p + sizeof(head) + 2, 'c', id);
+}
+
+int bench_write_pcap(const struct bench_traffic *t, const char *path)
+{
+	pcap_t *p = pcap_open_dead(DLT_EN10MB, 65535);
+	pcap_dumper_t *d = pcap_dump_open(p, path);
+	uint8_t frame[BENCH_FRAME_MAX];
+
+	if (d == NULL) {
+		fprintf(stderr, "%s: %s\n", path, pcap_geterr(p));
+		return -1;
+	}
+	/* not in the order of connections: 7 has no factor in common with the count */
+	for (uint32_t i = 0; i < BENCH_FRAMES; i++) {
+		struct pcap_pkthdr h = {.caplen = t->frame_len, .len = t->frame_len};
+
+		bench_publish(t, i * 7 % BENCH_FRAMES, frame);
+		pcap_dump((u_char *)d, &h, frame);
+	}
+	pcap_dump_close(d);
+	pcap_close(p);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_PHD_PLACE_H
+#define BP_BENCH_PHD_PLACE_H
+
+#include "config/config.h"
+#include "shm/fib/fib_writer.h"
+#include "shm/layout.h"
+
+/*
+ * What the control plane would have written before the reports of bench/health/phd_frames.h come:
+ * the devices behind a router on port 0, the CSE behind one of the gateways of
+ * bench/routes/routes.h on port 1, and a session of each device, operating and ready.
+ */
+#define BENCH_CSE "10.3.0.20"
+#define BENCH_PHD_SOURCE "10.2.0.1" /* of requests: our address on port 1 */
+
+/* Routes, addresses and neighbours, beside those of bench_routes_set_up(). */
+void bench_phd_routes(struct bp_fib_writer *w);
+/* Plan, layout and sessions of devices 0..n-1. `apdu`: octets of their reports. Both end the
+ * process when something is refused. */
+void bench_phd_sessions(
+	struct bp_shm *shm, const struct bp_config_phd *c, uint32_t n, uint32_t apdu);
+
+#endif

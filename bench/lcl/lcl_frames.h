@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_LCL_FRAMES_H
+#define BP_BENCH_LCL_FRAMES_H
+
+#include <stdint.h>
+
+#include "services/lcl/scheduler.h"
+#include "proto/frame.h"
+#include "proto/ip.h"
+#include "proto/lcl.h"
+
+/* What LCL scheduling is measured on: UDP over IPv4. Lengths are without frame checksum. */
+#define BENCH_LCL_HEAD (BP_ETHER_HDR + BP_IP4_HDR + 8u) /* of a frame without label */
+#define BENCH_LCL_UDP 7000u /* destination port of flow 0; the others follow */
+
+/* A frame without label, `octets` long, to UDP port `udp`; its payload is zeros. */
+void bench_lcl_plain(uint8_t *frame, uint32_t octets, uint16_t udp);
+
+/*
+ * The capture: frames of BENCH_LCL_FRAME octets with their label, the paper's length (Ma et al.,
+ * Table 1), of some flows in turn, which may wait for 30 to 33.5 us at three nodes.
+ */
+#define BENCH_LCL_FRAME 128u
+#define BENCH_LCL_FRAMES 1000u
+#define BENCH_LCL_FLOWS 8u
+#define BENCH_LCL_HOPS 3
+#define BENCH_LCL_DELAY_NS 30000
+
+/* Time from one frame to the next at full load, ps. A slot holds whole frames, so of a wire that is
+ * always busy a part of one in each slot can't be used: a hundredth is left free for it. */
+#define BENCH_LCL_EACH_PS(rate_bps)                                                                \
+	((BENCH_LCL_FRAME + BP_LCL_WIRE_EXTRA) * 8080000000000ull / (rate_bps))
+
+uint16_t bench_lcl_flow_id(uint32_t flow);
+/* The label of the capture's frame `i`; sequence numbers go on behind BENCH_LCL_FRAMES. */
+struct bp_lcl_label bench_lcl_label(uint32_t i);
+/* The frame itself. */
+void bench_lcl_frame(uint32_t i, uint8_t frame[BENCH_LCL_FRAME]);
+/* Writes the capture. Returns 0, or -1 with a sentence. */
+int bench_lcl_pcap(const char *path);
+
+#endif

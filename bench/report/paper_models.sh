@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154
+# What of the papers is a model or arithmetic, for scripts/bench, which includes this and has what it uses. Nothing
+# here measures time, so there are no rounds.
+
+models_packets=2000 # thousand, of each run of case aggregate-models
+models_frames=1000  # thousand, of each run of case lcl-paper
+models_readings=15000 # of case transform-accuracy
+aggregate_models=
+lcl_paper=
+transform_accuracy=
+
+models_ends() { models_packets=200 models_frames=200 models_readings=3000; }
+
+# models_run NAME COUNT VARIABLE: what bench/report/paper_models.py says of it.
+models_run() {
+	local said
+	said=$(/usr/bin/python3 bench/report/paper_models.py "$1" "$build" "$2") || die "bench/report/paper_models.py $1 failed"
+	printf -v "$3" '%s' "$said"
+}
+
+models_measure() {
+	attempt aggregate-models aggregate_models models_run aggregate "$models_packets" aggregate_models
+	attempt lcl-paper lcl_paper models_run lcl "$models_frames" lcl_paper
+	attempt transform-accuracy transform_accuracy models_run accuracy "$models_readings" transform_accuracy
+}
+
+models_json() {
+	printf '"aggregate_models": %s, "lcl_paper": %s, "transform_accuracy": %s' "${aggregate_models:-null}" \
+		"${lcl_paper:-null}" "${transform_accuracy:-null}"
+}
+
+# As bench/report/report_sections.py has it.
+models_tables() {
+	[ -n "$aggregate_models$lcl_paper$transform_accuracy" ] || return 0
+	printf '{%s}\n' "$(models_json)" | /usr/bin/python3 bench/report/paper_models.py --table
+}

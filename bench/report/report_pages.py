@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables that other pages than docs/results.md have of a result of scripts/bench, each between two marks."""
+import os
+import re
+from pathlib import Path
+
+import peers_table
+import report_paper_tables
+import report_readme
+import report_speed_tables as speed
+import services_table
+from report_markdown import failed, figure, table
+
+MARK = "<!-- bench/report/report.py, {name}: {side} here -->"
+WHO = {"mosquitto-c": "mosquitto and C", "mosquitto-python": "mosquitto and Python", "direct": "nothing between"}
+ENDED = {"late": "alarms came late", "lost": "some were lost", "offered": "no more could be sent", "": "nothing did"}
+
+
+def who(name):
+    """biplane-route-af_xdp: biplane routes, af_xdp"""
+    words = name.replace("kernel-", "kernel ").replace("-biplane-", ", biplane, ").replace("-sockets", ", sockets")
+    words = re.sub(r"^biplane-(bridge|route)-", lambda m: f"biplane {m[1]}-", words).replace("-af_", ", af_")
+    return WHO.get(name, re.sub(r"\broute\b", "routes", words))
+
+
+def growth(run):
+    rows = []
+    for g in run.get("growth") or []:
+        for i, s in enumerate(g["steps"]):
+            last = i == len(g["steps"]) - 1
+            ratio = "" if i == 0 else f"**{s['ratio']:.2f}**" if last else figure(s["ratio"])
+            # of workers there is no time: each has its own
+            rows.append(["" if i else g["what"], f"{s['n']:,}", figure(s["ns"], 1) if s.get("ns") else "", figure(s["mpps"], 1), ratio])
+    return rows and table(["", "step", "ns", "million a second", "of the first"], rows)
+
+
+def mix(run):
+    m = run.get("mix")
+    if not m:
+        return []
+    rows = [[f"`{p['part']}`", figure(p["alone_mpps"], 1), figure(p["mixed_mpps"]), figure(p["alone_ns"], 1)] for p in m["parts"]]
+    rows.append(["all", f"{m['due_mpps']:.1f}, if they cost each other nothing", f"{m['mixed_mpps']:.2f}, {m['ratio']:.2f} of that",
+                 f"{m['mixed_ns']:.1f}, where the parts' own are {m['due_ns']:.1f}"])
+    return table(["part", "alone, Mpps", "in the mix", "alone, ns a packet"], rows)
+
+
+def paced(run):
+    p = (run.get("mix") or {}).get("paced")
+    return p and table([f"at {p['fraction']:.0%}", "packets"], [
+        ["offered", f"{p['packets']:,}"], ["dropped by the gateway", f"{p['dropped']:,}"],
+        ["lost in the receive ring while the worker had its processor", f"{p['ring_lost'] - p['ring_lost_shared']:,}"],
+        ["lost there just after others had had it", f"{p['ring_lost_shared']:,}"]])
+
+
+def nodes(run, cases=None):
+    rows = [[f"`{c['case']}`", figure(c["worker_cycles"], 0), figure(c["node_cycles"], 0),
+             ", ".join(f"`{n['node']}` {n['cycles']:.1f}" for n in sorted(c["nodes"], key=lambda n: -n["cycles"]) if n["cycles"] >= 1)]
+            for c in run.get("nodes") or [] if cases is None or c["case"] in cases]
+    return rows and table(["case", "cycles a packet", "in nodes", "of these"], rows)
+
+
+def bold(v):
+    return f"**{v}**"
+
+
+def at_rate(entries):
+    """At which rate latency and processor time were taken, which is the same for all of them."""
+    return f"at {entries[0]['moderate']['rate']:,} a second" if entries else ""
+
+
+def alarms(run):
+    entries = (run.get("peers") or {}).get("alarms") or []
+    rows = []
+    for a in entries:
+        most = peers_table.best(a)
+        rows.append([who(a["name"]), bold(f"{a['sustained']:,.0f}"), ENDED.get(a["limit"], a["limit"]),
+                     *(peers_table.figure(v, ".2f") for v in peers_table.times(a["moderate"]["latency"], 1e3)),
+                     f"{peers_table.whole(a['moderate'], 'sent', ('load',)):.0f}",
+                     bold(peers_table.figure(peers_table.whole(most, "sent", ("load",)) if most else None, ".1f")),
+                     f"{a['idle_cpu']:.2f}", f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
+    return rows and table(["", "kept up, a second", "it ended as", "alarm after, ms: median", "p99", "p99.9",
+                           "CPU s a million, " + at_rate(entries), "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
+
+
+def frames(run):
+    ways = (run.get("peers") or {}).get("packets") or []
+    direct = peers_table.direct_of(ways)
+    rows = []
+    for w in ways:
+        def cpu(which):
+            if w is direct:
+                return f"({peers_table.whole(w[which], 'arrived'):.1f})"
+            return peers_table.figure(peers_table.beyond(w, direct, which), ".1f")
+        m, most = w["moderate"], w["most"]
+        rows.append([who(w["name"]), f"{m['lost']:,.0f}", *(peers_table.figure(v, ",.0f") for v in peers_table.times(m["latency"], 1)),
+                     cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
+                     f"{100 * most['lost'] / max(most['sent'], 1):.1f} %", cpu("most")])
+    return rows and table(["", at_rate(ways) + ": lost", "us: median", "p99", "p99.9", "CPU s a million, beyond",
+                           "as fast as sent: offered, thousand a second", "arrived", "lost", "CPU s a million, beyond"], rows)
+
+
+def services(run):
+    entries = (run.get("peers") or {}).get("services") or []
+    rows = []
+    for s in entries:
+        rate, limit, *latency, moderate, most, idle, memory, huge = services_table.figures(s)
+        rows.append([who(s["name"]), bold(f"{rate:,.0f}"), ENDED.get(limit, limit), *(peers_table.figure(v, ",.0f") for v in latency),
+                     peers_table.figure(moderate, ".1f"), bold(peers_table.figure(most, ".1f")), f"{idle:.2f}", f"{memory:.0f}",
+                     f"{huge:.0f}"])
+    return rows and table(["", "kept up, a second", "it ended as", "us: median", "p99", "p99.9", "CPU s a million, " + at_rate(entries),
+                           "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
+
+
+TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms": alarms, "frames": frames, "services": services,
+          "aggregation-rates": speed.rates_of("aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"),
+          "transform-rates": speed.rates_of("transform", "transform-of-"), "transform-times": speed.transform_times,
+          "transform-sockets": speed.transform_sockets, "lcl-rates": speed.rates_of("lcl"), "lcl-hops": speed.lcl_hops,
+          "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
+          "transform-accuracy": report_paper_tables.accuracy,
+          "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
+# which cases of scripts/bench a table is of; those that aren't here are of the case that they are called like
+CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
+         "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
+         "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
+         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"]}
+
+
+def renew(text, run, report):
+    """A page's text with what is between its marks made anew; what the run does not have is left, but for what failed in it.
+    report: docs/results.md as the page links to it."""
+    found = re.findall(MARK.format(name="(.*?)", side="from"), text)
+    if not found:
+        raise ValueError(f"expected marks such as '{MARK.format(name='growth', side='from')}'")
+    for name in found:
+        begin, end = (MARK.format(name=name, side=side) for side in ("from", "to"))
+        before, _, rest = text.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not ended:
+            raise ValueError(f"expected the mark '{end}'")
+        if name == "speed":
+            lines = report_readme.block(run, report)
+        else:
+            lines = TABLES[name](run)
+            for why in failed(run, CASES.get(name, [name])):
+                lines = [*(lines or []), *([""] if lines else []), why]
+        if lines:
+            text = "\n".join([before + begin, "", *lines, "", end]) + after
+    return text
+
+
+def renew_file(page, run, report):
+    """The page at this path, by the report at that path."""
+    link = os.path.relpath(Path(report).resolve(), page.resolve().parent)
+    page.write_text(renew(page.read_text(encoding="utf-8"), run, link), encoding="utf-8")

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_BENCH_SYNC_KERNEL_H
+#define BP_BENCH_SYNC_KERNEL_H
+
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+
+#include "biplane/fib.h"
+
+/*
+ * The kernel's side of bench/routes/sync_rate.c: many requests in one datagram, as a routing daemon
+ * sends them. Every function ends the process, with a sentence, when the kernel refuses something.
+ */
+struct bench_kernel {
+	int fd;
+	size_t used;
+	uint8_t batch[16 << 10] __attribute__((aligned(NLMSG_ALIGNTO)));
+};
+
+void bench_kernel_open(struct bench_kernel *k);
+
+/* Brings a link up, and gives it an address. */
+void bench_kernel_link_up(struct bench_kernel *k, int ifindex);
+void bench_kernel_address(
+	struct bench_kernel *k, int ifindex, const struct bp_address *a, uint8_t length);
+/* A permanent neighbour. */
+void bench_kernel_neighbour(struct bench_kernel *k, int ifindex, const struct bp_address *a);
+
+/* Adds a request to the batch, which is sent when it is full; `type` RTM_NEWROUTE also replaces. */
+void bench_kernel_route(struct bench_kernel *k, uint16_t type, const struct bp_prefix *p,
+	int ifindex, const struct bp_address *gateway);
+void bench_kernel_flush(struct bench_kernel *k);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/lcl/check_lcl.h"
+#include "services/lcl/scheduler.h"
+#include "proto/lcl.h"
+
+/*
+ * Section lcl, once all of it is read: what is not given and depends on other settings, and what an
+ * entry must not contradict, in itself and in others. An entry with an error has its message
+ * already and is not looked at.
+ */
+
+#define FRAME_DEFAULT 1518u
+#define WIRE_SHORTEST 84u /* octets that the shortest frame takes: 64, preamble and gap */
+/* What else a frame of a flow takes of the wire, beside what it has without checksum. */
+#define WIRE_BESIDE (BP_LCL_LABEL + BP_LCL_WIRE_EXTRA)
+
+/* The elements of lcl.ports or lcl.flows as far as they were read, right or not; NULL: none. */
+static const struct bp_yaml *elements(const struct bp_reader *r, const char *list)
+{
+	const struct bp_yaml *n = bp_yaml_find(r->root, list);
+
+	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
+}
+
+static void check_ethertype(struct bp_reader *r)
+{
+	static const struct {
+		uint16_t type;
+		const char *what;
+	} taken[] = {{0x0800, "IPv4's"}, {0x0806, "ARP's"}, {0x86dd, "IPv6's"},
+		{0x8100, "a VLAN tag's"}, {0x88a8, "a VLAN tag's"}};
+	const struct bp_yaml *at = bp_yaml_find(r->root, "lcl.ethertype");
+
+	for (size_t i = 0; at != NULL && !at->bad && i < sizeof(taken) / sizeof(taken[0]); i++) {
+		if (taken[i].type == r->config->lcl.ethertype)
+			BP_AT_ERROR(r, at,
+				"lcl.ethertype: 0x%04x is %s; expected one that nothing else has, "
+				"such as 0x88b5",
+				taken[i].type, taken[i].what);
+	}
+}
+
+/* The rings' places are powers of two. */
+static uint32_t rounded_up(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+/* As many of the shortest frames as a turn can send, and the one that it ends with. */
+static uint32_t frames_of_turn(const struct bp_lcl_port *p)
+{
+	const uint64_t octets = p->rate_bps / 8 * p->tau_ns / 1000000000;
+	const uint64_t n = octets / WIRE_SHORTEST + 1;
+
+	return n < 16 ? 16 : n > 65536 ? 65536 : (uint32_t)n;
+}
+
+static void check_port(struct bp_reader *r, uint32_t i, const struct bp_yaml *node)
+{
+	struct bp_lcl_port *p = &r->config->lcl.port[i];
+	uint32_t k = 0;
+
+	p->handover = rounded_up(p->handover);
+	if (p->queue_frames == 0)
+		p->queue_frames = frames_of_turn(p);
+	while (k < i && r->config->lcl.port[k].port != p->port)
+		k++;
+	if (k < i)
+		BP_AT_ERROR(r, bp_place(node, "port"),
+			"lcl.ports[%u].port: port '%s' is in lcl.ports[%u] already; expected each "
+			"port once",
+			i, r->config->port[p->port].name, k);
+	if (p->guard_ns >= p->tau_ns)
+		BP_AT_ERROR(r, bp_place(node, "guard"),
+			"lcl.ports[%u].guard: best effort would have no time left in a turn of "
+			"%llu ns; expected less than tau",
+			i, (unsigned long long)p->tau_ns);
+}
+
+/* Whether all of lcl.ports was read without error, on which the flows' checks rest. */
+static bool check_ports(struct bp_reader *r)
+{
+	const struct bp_yaml *list = bp_yaml_find(r->root, "lcl.ports");
+	const struct bp_yaml *node = elements(r, "lcl.ports");
+	bool good = list == NULL || !list->faulty;
+
+	for (uint32_t i = 0; node != NULL && i < r->config->lcl.n_ports; node = node->next, i++) {
+		if (!node->faulty)
+			check_port(r, i, node);
+		good = good && !node->faulty;
+	}
+	return good;
+}
+
+static const struct bp_config_port *port_of(const struct bp_config *c, const struct bp_lcl_flow *f)
+{
+	return &c->port[c->lcl.port[f->out].port];
+}
+
+/* Octets of a frame that a label fits in, too. */
+static uint32_t labelled_most(const struct bp_config_port *p)
+{
+	return (p->mtu != 0 ? p->mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_BESIDE_PACKET - BP_LCL_LABEL;
+}
+
+/* Octets of a flow's frames, where the file doesn't say: what port and burst allow. */
+static uint32_t frame_allowed(const struct bp_config *c, const struct bp_lcl_flow *f)
+{
+	const uint32_t fits = labelled_most(port_of(c, f));
+	const uint32_t most = fits < FRAME_DEFAULT ? fits : FRAME_DEFAULT;
+
+	return f->burst - WIRE_BESIDE < most ? f->burst - WIRE_BESIDE : most;
+}
+
+static void complete(const struct bp_config *c, const struct bp_lcl_entry *e)
+{
+	struct bp_lcl_flow *f = e->flow;
+
+	if (f->id == 0)
+		f->id = (uint16_t)(e->i + 1);
+	if (f->peak_bps == 0)
+		f->peak_bps = c->lcl.port[f->out].rate_bps;
+	if (f->frame == 0)
+		f->frame = frame_allowed(c, f);
+}
+
+static void check_frame(struct bp_reader *r, const struct bp_lcl_entry *e)
+{
+	const struct bp_lcl_flow *f = e->flow;
+	const struct bp_config_port *port = port_of(r->config, f);
+	const uint32_t most = labelled_most(port);
+
+	if (f->burst < f->frame + WIRE_BESIDE)
+		BP_AT_ERROR(r, bp_place(e->node, "burst"),
+			"lcl.flows[%u].burst: a frame of %u octets is %u on the wire; expected at "
+			"least as many, or shorter frames",
+			e->i, f->frame, f->frame + WIRE_BESIDE);
+	if (port->mtu != 0 && f->frame > most)
+		BP_AT_ERROR(r, bp_place(e->node, "frame"),
+			"lcl.flows[%u].frame: with its label, of %u octets, such a frame exceeds "
+			"what port '%s' takes with an mtu of %u; expected at most %u, or a greater "
+			"mtu",
+			e->i, BP_LCL_LABEL, port->name, port->mtu, most);
+	else if (f->frame > most && f->burst >= f->frame + WIRE_BESIDE)
+		BP_AT_WARNING(r, bp_place(e->node, "frame"),
+			"lcl.flows[%u].frame: port '%s' has no mtu in the file; with one of %u, "
+			"frames of more than %u octets have no room for a label and go as best "
+			"effort",
+			e->i, port->name, BP_LCL_MTU_DEFAULT, most);
+	if (f->rate_bps > f->peak_bps)
+		BP_AT_ERROR(r, bp_place(e->node, "peak"),
+			"lcl.flows[%u].peak: it sends more on the average than its source's link "
+			"carries; expected at least rate",
+			e->i);
+}
+
+/* No two entries have one name or one number. */
+static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		for (uint32_t k = 0; k < i; k++) {
+			if (strcmp(all[i].flow->name, all[k].flow->name) == 0)
+				BP_AT_ERROR(r, bp_place(all[i].node, "name"),
+					"lcl.flows[%u].name: flow '%s' is named twice; expected a "
+					"name of its own for each (the other is on line %u)",
+					all[i].i, all[i].flow->name, all[k].node->line);
+			if (all[i].flow->id == all[k].flow->id)
+				BP_AT_ERROR(r, bp_place(all[i].node, "id"),
+					"lcl.flows[%u].id: lcl.flows[%u] has the number %u too; "
+					"expected another",
+					all[i].i, all[k].i, all[i].flow->id);
+		}
+	}
+}
+
+/* Whether it leaves by a port that is known. */
+static bool check_out(struct bp_reader *r, const struct bp_lcl_entry *e)
+{
+	const bool given = bp_yaml_find(e->node, "out") != NULL;
+
+	if (r->config->lcl.n_ports == 0)
+		BP_AT_ERROR(r, e->node,
+			"lcl.flows[%u]: there is no port that it could leave by; expected it in "
+			"lcl.ports",
+			e->i);
+	else if (!given && r->config->lcl.n_ports > 1)
+		BP_AT_ERROR(r, e->node,
+			"lcl.flows[%u] has no 'out'; expected one of the %u ports in lcl.ports",
+			e->i, r->config->lcl.n_ports);
+	return given || r->config->lcl.n_ports == 1;
+}
+
+static void check_flows(struct bp_reader *r)
+{
+	static _Thread_local struct bp_lcl_entry all[BP_LCL_FLOWS_MAX];
+	struct bp_lcl_rules *rules = &r->config->lcl.rules;
+	const struct bp_yaml *node = elements(r, "lcl.flows");
+	const uint32_t errors = r->messages->errors;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; node != NULL && i < rules->n_flows; node = node->next, i++) {
+		const struct bp_lcl_entry e = {&rules->flow[i], node, i};
+
+		if (node->faulty || !check_out(r, &e))
+			continue;
+		complete(r->config, &e);
+		check_frame(r, &e);
+		all[n++] = e;
+	}
+	check_unique(r, all, n);
+	bp_check_lcl_matches(r, all, n);
+	if (n == rules->n_flows && r->messages->errors == errors)
+		bp_check_lcl_admission(r, all);
+	if (rules->n_flows > r->config->lcl.limit)
+		BP_AT_WARNING(r, bp_place(r->root, "lcl.limit"),
+			"lcl.limit: there are %u flows, so that some have no figures of their own; "
+			"expected at least as many",
+			rules->n_flows);
+}
+
+void bp_check_lcl(struct bp_reader *r)
+{
+	check_ethertype(r);
+	if (check_ports(r))
+		check_flows(r);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/lcl/check_lcl.h"
+
+/* Whether the ports of lcl.ports keep their promise to the flows (services/lcl/admission.h). */
+
+/* The flows that leave by a port, and the entries that they are. */
+struct batch {
+	const struct bp_lcl_port *port;
+	uint32_t best_effort_max, n;
+	struct bp_lcl_flow flow[BP_LCL_FLOWS_MAX];
+	uint32_t entry[BP_LCL_FLOWS_MAX];
+};
+
+static void gather(struct batch *b, const struct bp_config *c, uint32_t out)
+{
+	const uint32_t mtu = c->port[c->lcl.port[out].port].mtu;
+
+	b->port = &c->lcl.port[out];
+	b->best_effort_max = (mtu != 0 ? mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_BESIDE_PACKET;
+	b->n = 0;
+	for (uint32_t i = 0; i < c->lcl.rules.n_flows; i++) {
+		if (c->lcl.rules.flow[i].out != out)
+			continue;
+		b->entry[b->n] = i;
+		b->flow[b->n++] = c->lcl.rules.flow[i];
+	}
+}
+
+void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out)
+{
+	static _Thread_local struct bp_lcl_admitted of_port[BP_LCL_FLOWS_MAX];
+	static _Thread_local struct batch b;
+
+	for (uint32_t port = 0; port < c->lcl.n_ports; port++) {
+		gather(&b, c, port);
+		bp_lcl_admit(b.port, b.best_effort_max, b.flow, b.n, of_port);
+		for (uint32_t i = 0; i < b.n; i++)
+			out[b.entry[i]] = of_port[i];
+	}
+}
+
+/* Why it is not kept, with the numbers, and what would keep it.
+ * `with`: which others it takes. */
+static void say_why(struct bp_reader *r, const struct bp_lcl_entry *e, const struct batch *b,
+	const struct bp_lcl_admitted *a, const char *with)
+{
+	const char *name = e->flow->name, *port = r->config->port[b->port->port].name;
+	const unsigned long long need = a->need, have = a->have, tau = b->port->tau_ns;
+
+	switch (a->why) {
+	case BP_LCL_RATE:
+		BP_AT_ERROR(r, bp_place(e->node, "rate"),
+			"lcl.flows[%u] '%s': %sflows send %llu bps on the average, and port '%s' "
+			"%llu bps; expected lower rates",
+			e->i, name, with, need, port, have);
+		break;
+	case BP_LCL_BURST:
+		BP_AT_ERROR(r, bp_place(e->node, "burst"),
+			"lcl.flows[%u] '%s': %sa turn of %llu ns of port '%s' can be meant for "
+			"%llu octets at hop %u, and holds %llu; expected smaller bursts, more "
+			"queues, fewer hops, or a longer tau",
+			e->i, name, with, tau, port, need, a->hop, have);
+		break;
+	case BP_LCL_PLACES:
+		BP_AT_ERROR(r, bp_place(e->node, "burst"),
+			"lcl.flows[%u] '%s': %sa turn of port '%s' can be meant for %llu frames at "
+			"hop %u, and a queue has %llu places; expected more queue_frames, or "
+			"smaller bursts",
+			e->i, name, with, port, need, a->hop, have);
+		break;
+	case BP_LCL_QUEUES:
+		BP_AT_ERROR(r, bp_place(e->node, "budget"),
+			"lcl.flows[%u] '%s': %sat hop %u its frames may have to wait for %llu "
+			"queues of %llu ns, and port '%s' has %llu; expected a smaller budget, "
+			"more queues, or a longer tau",
+			e->i, name, with, a->hop, need, tau, port, have);
+		break;
+	default:
+		BP_AT_ERROR(r, bp_place(e->node, "budget"),
+			"lcl.flows[%u] '%s': %sthe nodes before the last may take %llu ns of the "
+			"budget of %llu ns; expected a greater budget, or smaller bursts beside it",
+			e->i, name, with, need, have);
+	}
+}
+
+/* Each flow by itself. True: all are kept. */
+static bool check_alone(struct bp_reader *r, const struct bp_lcl_entry *all, const struct batch *b)
+{
+	struct bp_lcl_admitted a;
+	bool kept = true;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		bp_lcl_admit(b->port, b->best_effort_max, &b->flow[i], 1, &a);
+		if (a.why == BP_LCL_KEPT)
+			continue;
+		say_why(r, &all[b->entry[i]], b, &a, "");
+		kept = false;
+	}
+	return kept;
+}
+
+/* The first of flows[0..n) that is not kept; n: all are. */
+static uint32_t first_refused(const struct batch *b, uint32_t n, struct bp_lcl_admitted *out)
+{
+	uint32_t i = 0;
+
+	bp_lcl_admit(b->port, b->best_effort_max, b->flow, n, out);
+	while (i < n && out[i].why == BP_LCL_KEPT)
+		i++;
+	return i;
+}
+
+/* All together. What is added makes it no better, so there is one flow up to which all are kept. */
+static void check_together(
+	struct bp_reader *r, const struct bp_lcl_entry *all, const struct batch *b)
+{
+	static _Thread_local struct bp_lcl_admitted a[BP_LCL_FLOWS_MAX];
+	uint32_t kept = 1, refused = b->n, i;
+	char with[96];
+
+	if (b->n < 2 || first_refused(b, b->n, a) == b->n)
+		return;
+	while (refused - kept > 1) {
+		const uint32_t n = kept + (refused - kept) / 2;
+
+		if (first_refused(b, n, a) == n)
+			kept = n;
+		else
+			refused = n;
+	}
+	i = first_refused(b, refused, a);
+	if (a[i].why == BP_LCL_RATE) /* which all have */
+		i = refused - 1;
+	snprintf(with, sizeof(with), "with '%s' and those before it, ", b->flow[refused - 1].name);
+	say_why(r, &all[b->entry[i]], b, &a[i], with);
+}
+
+void bp_check_lcl_admission(struct bp_reader *r, const struct bp_lcl_entry *all)
+{
+	static _Thread_local struct batch b;
+
+	for (uint32_t port = 0; port < r->config->lcl.n_ports; port++) {
+		gather(&b, r->config, port);
+		if (check_alone(r, all, &b))
+			check_together(r, all, &b);
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/lcl/check_lcl.h"
+
+/* Which frames the entries of lcl.flows are for. */
+
+#define IPV4 0x0800
+#define IPV6 0x86dd
+
+/* The IP version that something in the match asks for; 0: none. */
+static unsigned family_of(const struct bp_lcl_match *m)
+{
+	return m->ethertype == IPV4         ? 4
+	       : m->ethertype == IPV6       ? 6
+	       : m->destination.family != 0 ? m->destination.family
+					    : m->source.family;
+}
+
+static bool looks_at_ip(const struct bp_lcl_match *m)
+{
+	return m->source.family != 0 || m->destination.family != 0 || m->udp_last != 0 ||
+	       m->tcp_last != 0 || m->dscp != BP_LCL_ANY_DSCP;
+}
+
+static void check_ip(struct bp_reader *r, const struct bp_lcl_entry *e)
+{
+	const struct bp_lcl_match *m = &e->flow->match;
+	const unsigned family = family_of(m);
+
+	if (m->ethertype != 0 && m->ethertype != IPV4 && m->ethertype != IPV6 && looks_at_ip(m))
+		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
+			"lcl.flows[%u].match.ethertype: 0x%04x is not IP, which the rest of match "
+			"is about; expected 0x0800, 0x86dd or any",
+			e->i, m->ethertype);
+	else if (m->source.family != 0 && m->source.family != family)
+		BP_AT_ERROR(r, bp_place(e->node, "match.source"),
+			"lcl.flows[%u].match.source: the rest of match is about IPv%u; expected "
+			"addresses of IPv%u",
+			e->i, family, family);
+	else if (m->destination.family != 0 && m->destination.family != family)
+		BP_AT_ERROR(r, bp_place(e->node, "match.destination"),
+			"lcl.flows[%u].match.destination: the rest of match is about IPv%u; "
+			"expected addresses of IPv%u",
+			e->i, family, family);
+	if (m->udp_last != 0 && m->tcp_last != 0)
+		BP_AT_ERROR(r, bp_place(e->node, "match.tcp"),
+			"lcl.flows[%u].match.tcp: no frame has both udp and tcp ports; expected "
+			"one of them, or two entries",
+			e->i);
+}
+
+static void check_tags(struct bp_reader *r, const struct bp_lcl_entry *e)
+{
+	const struct bp_lcl_match *m = &e->flow->match;
+
+	if (m->ethertype == 0x8100 || m->ethertype == 0x88a8)
+		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
+			"lcl.flows[%u].match.ethertype: 0x%04x is a VLAN tag's; expected what is "
+			"behind the tags, and vlan for these",
+			e->i, m->ethertype);
+	if (m->ethertype == r->config->lcl.ethertype)
+		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
+			"lcl.flows[%u].match.ethertype: 0x%04x is the label's, which frames have "
+			"no more when they are looked at; expected another",
+			e->i, m->ethertype);
+	if (m->vlan == BP_LCL_UNTAGGED && m->pcp != BP_LCL_ANY_PCP)
+		BP_AT_ERROR(r, bp_place(e->node, "match.pcp"),
+			"lcl.flows[%u].match.pcp: a frame without a VLAN tag has no priority; "
+			"expected vlan that is not none, or no pcp",
+			e->i);
+}
+
+static bool prefix_covers(const struct bp_prefix *a, const struct bp_prefix *b)
+{
+	struct bp_address first = {.family = b->family};
+
+	memcpy(first.bytes, b->bytes, sizeof(first.bytes));
+	return a->family == 0 ||
+	       (a->family == b->family && a->length <= b->length && bp_prefix_contains(a, &first));
+}
+
+static bool ports_cover(uint16_t a_first, uint16_t a_last, uint16_t b_first, uint16_t b_last)
+{
+	return a_last == 0 || (b_last != 0 && a_first <= b_first && b_last <= a_last);
+}
+
+/* Whether every frame that is of b is of a. */
+static bool covers(const struct bp_lcl_flow *flow_a, const struct bp_lcl_flow *flow_b)
+{
+	const struct bp_lcl_match *a = &flow_a->match, *b = &flow_b->match;
+
+	return flow_a->out == flow_b->out && a->port == b->port &&
+	       prefix_covers(&a->source, &b->source) &&
+	       prefix_covers(&a->destination, &b->destination) &&
+	       ports_cover(a->udp_first, a->udp_last, b->udp_first, b->udp_last) &&
+	       ports_cover(a->tcp_first, a->tcp_last, b->tcp_first, b->tcp_last) &&
+	       (a->ethertype == 0 || a->ethertype == b->ethertype) &&
+	       (a->vlan == BP_LCL_ANY || a->vlan == b->vlan) &&
+	       (a->pcp == BP_LCL_ANY_PCP || a->pcp == b->pcp) &&
+	       (a->dscp == BP_LCL_ANY_DSCP || a->dscp == b->dscp);
+}
+
+/* The first entry of a port that a frame is of is for it, so one behind it may never be. */
+static void check_covered(struct bp_reader *r, const struct bp_lcl_entry *all, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t k = 0;
+
+		while (k < i && !covers(all[k].flow, all[i].flow))
+			k++;
+		if (k == i)
+			continue;
+		BP_AT_ERROR(r, bp_place(all[i].node, "match"),
+			"lcl.flows[%u].match: lcl.flows[%u] on line %u is for all of these frames; "
+			"expected %s",
+			all[i].i, all[k].i, all[k].node->line,
+			covers(all[i].flow, all[k].flow) ? "something else"
+							 : "this entry before it, or other frames");
+	}
+}
+
+void bp_check_lcl_matches(struct bp_reader *r, const struct bp_lcl_entry *all, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		check_ip(r, &all[i]);
+		check_tags(r, &all[i]);
+	}
+	check_covered(r, all, n);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/transform/check_transform.h"
+
+/*
+ * Sections transform and transformation, once all settings are read: what an entry must not
+ * contradict, in itself and in others. An entry with an error has its message already and is not
+ * looked at.
+ */
+
+static bool covers(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
+{
+	struct bp_address first = {.family = b->to.family};
+
+	if (a->port != b->port || a->udp != b->udp || a->to.family == 0)
+		return a->port == b->port && a->udp == b->udp;
+	memcpy(first.bytes, b->to.bytes, sizeof(first.bytes));
+	return b->to.family != 0 && a->to.length <= b->to.length &&
+	       bp_prefix_contains(&a->to, &first);
+}
+
+/* The first entry of a port that a destination is in is for it, so one behind it may never be. */
+static void check_covered(struct bp_reader *r, const struct bp_transform_entry *all, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t k = 0;
+
+		while (k < i && !covers(all[k].rule, all[i].rule))
+			k++;
+		if (k < i)
+			BP_AT_ERROR(r, bp_place(all[i].node, "to"),
+				"transform[%u]: transform[%u] on line %u is for all of these "
+				"readings; expected %s",
+				all[i].i, all[k].i, all[k].node->line,
+				covers(all[i].rule, all[k].rule)
+					? "another port, UDP port or destination"
+					: "this entry before it, or other destinations");
+	}
+}
+
+void bp_check_receiver(struct bp_reader *r, const struct bp_transform_entry *e,
+	const struct bp_transform_receiver *to, const struct bp_yaml *node, const char *path)
+{
+	const bool routes = bp_config_port_routes(r->config, e->rule->port);
+	const char *port = r->config->port[e->rule->port].name;
+
+	if ((to->flags & BP_TRANSFORM_REFLECT) &&
+		(to->flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_MAC)))
+		BP_AT_ERROR(r, bp_place(node, "reflect"),
+			"%s.reflect: what goes back to its sender has the sender's addresses; "
+			"expected no %s beside it",
+			path, to->flags & BP_TRANSFORM_ADDRESS ? "address" : "mac");
+	else if (!routes && (to->flags & BP_TRANSFORM_ADDRESS) && !(to->flags & BP_TRANSFORM_MAC))
+		BP_AT_WARNING(r, bp_place(node, "address"),
+			"%s.address: port '%s' is in a bridge, which does not ask for a MAC "
+			"address, so results keep that of the reading; expected mac: beside it",
+			path, port);
+	else if (routes && (to->flags & BP_TRANSFORM_MAC))
+		BP_AT_WARNING(r, bp_place(node, "mac"),
+			"%s.mac: port '%s' routes, and finds the MAC address itself; expected it "
+			"where the port is in a bridge",
+			path, port);
+}
+
+/* What biplane itself receives as the manager of health devices is no reading. */
+static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
+{
+	static const struct bp_prefix any[2] = {{.family = 4}, {.family = 6}};
+	const struct bp_config_phd *p = &r->config->phd;
+	const uint16_t udp = e->rule->udp;
+	const struct bp_address *own = NULL;
+	const char *what = NULL;
+	char text[BP_ADDRESS_TEXT];
+
+	if (e->rule->to.family != 0)
+		own = bp_config_own_address(r->config, &e->rule->to);
+	for (unsigned i = 0; e->rule->to.family == 0 && own == NULL && i < 2; i++)
+		own = bp_config_own_address(r->config, &any[i]);
+	if (!p->enabled || own == NULL)
+		return;
+	if (udp == p->listen_udp)
+		what = "phd.listen.udp";
+	else if (p->cse.source_ports[0] <= udp && udp <= p->cse.source_ports[1])
+		what = "phd.cse.source_ports";
+	if (what != NULL)
+		BP_AT_ERROR(r, bp_place(e->node, "udp"),
+			"transform[%u].udp: %s of %s, biplane's own, has this port; expected "
+			"another one, or destinations (to) without it",
+			e->i, what, bp_address_text(own, text));
+}
+
+static bool overlap(const struct bp_prefix *a, const struct bp_prefix *b)
+{
+	const struct bp_prefix *wide = a->length <= b->length ? a : b;
+	struct bp_address first = {.family = a->family};
+
+	memcpy(first.bytes, wide == a ? b->bytes : a->bytes, sizeof(first.bytes));
+	return a->family == b->family && bp_prefix_contains(wide, &first);
+}
+
+/* Messages that were in aggregates leave as they are: a reading among them would, too. */
+static void check_apart(struct bp_reader *r, const struct bp_transform_entry *e)
+{
+	const struct bp_agg_rules *agg = &r->config->agg;
+
+	for (uint32_t i = 0; i < agg->n_disaggregate; i++) {
+		const struct bp_disagg_rule *d = &agg->disaggregate[i];
+
+		if (d->port != e->rule->port || e->rule->udp < d->to.udp_first ||
+			e->rule->udp > d->to.udp_last ||
+			(e->rule->to.family != 0 && !overlap(&e->rule->to, &d->to.address)))
+			continue;
+		BP_AT_ERROR(r, bp_place(e->node, "udp"),
+			"transform[%u].udp: disaggregate[%u] restores messages to this port, and "
+			"what it restores is not transformed; expected transform at the gateway "
+			"that aggregates, or another port",
+			e->i, i);
+	}
+}
+
+static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
+{
+	const struct bp_transform_rule *rule = e->rule;
+	const struct bp_yaml *receiver = bp_yaml_find(e->node, "receiver");
+	char path[64];
+
+	snprintf(path, sizeof(path), "transform[%u].receiver", e->i);
+	if (receiver != NULL)
+		bp_check_receiver(r, e, &rule->otherwise, receiver, path);
+	if (rule->to.family != 0 && (rule->otherwise.flags & BP_TRANSFORM_ADDRESS) &&
+		rule->otherwise.family != rule->to.family)
+		BP_AT_ERROR(r, bp_place(receiver, "address"),
+			"%s.address: readings to IPv%u addresses stay IPv%u; expected an IPv%u "
+			"address",
+			path, rule->to.family, rule->to.family, rule->to.family);
+	check_own(r, e);
+	check_apart(r, e);
+	bp_check_sources(r, e);
+}
+
+/* The elements as far as they were read, right or not; NULL: none. */
+static const struct bp_yaml *elements(const struct bp_reader *r)
+{
+	const struct bp_yaml *n = bp_yaml_find(r->root, "transform");
+
+	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
+}
+
+/* A source without receivers has one. */
+static uint32_t count_rows(const struct bp_transform_config *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_sources; i++)
+		n += t->source[i].n != 0 ? t->source[i].n : 1;
+	return n;
+}
+
+static void check_room(struct bp_reader *r)
+{
+	const struct bp_yaml *given = bp_yaml_find(r->root, "transformation.matrices");
+	const struct bp_yaml *list = bp_yaml_find(r->root, "transform");
+	const uint32_t rows = count_rows(&r->config->transform);
+	const struct bp_yaml *at = given != NULL ? given : list;
+
+	if (at == NULL || at->bad || rows <= r->config->transformation.matrices)
+		return;
+	BP_AT_ERROR(r, at,
+		"transformation.matrices: %u are too few for %u receivers in all entries of "
+		"transform; expected at least as many (at most %u)",
+		r->config->transformation.matrices, rows, BP_TRANSFORM_MATRICES_MAX);
+}
+
+static void check_loader(struct bp_reader *r)
+{
+	const struct bp_transform_config *t = &r->config->transform;
+	const struct bp_yaml *loader = bp_yaml_find(r->root, "transformation.loader");
+	const struct bp_yaml *n = elements(r);
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->n_rules && n != NULL; i++, n = n->next) {
+		any = any || t->rule[i].loader;
+		if (t->rule[i].loader && loader == NULL)
+			BP_AT_WARNING(r, bp_place(n, "loader"),
+				"transform[%u].loader: nobody listens for matrices; expected "
+				"transformation.loader, such as {address: 127.0.0.1}",
+				i);
+	}
+	if (loader != NULL && !loader->faulty && !any)
+		bp_warning(r->messages, loader->key->line, loader->key->column,
+			"transformation.loader: it may set no matrices; expected loader: true in "
+			"an entry of transform");
+}
+
+void bp_check_transform(struct bp_reader *r)
+{
+	const struct bp_transform_config *t = &r->config->transform;
+	struct bp_transform_entry right[BP_TRANSFORM_RULES_MAX];
+	const struct bp_yaml *node = elements(r);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; node != NULL && i < t->n_rules; node = node->next, i++) {
+		if (node->faulty)
+			continue;
+		right[n] = (struct bp_transform_entry){&t->rule[i], node, i};
+		check_entry(r, &right[n++]);
+	}
+	check_covered(r, right, n);
+	check_room(r);
+	check_loader(r);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/transform/check_transform.h"
+#include "config/transform/type_transform.h"
+#include "services/transform/matrix.h"
+#include "services/transform/method.h"
+
+/* The sources of an entry of transform, and their receivers. */
+
+#define WHITHER (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)
+#define FIXED_RANGE 64.0 /* of the methods in fixed point */
+
+/* A source and where it stands. */
+struct given {
+	const struct bp_transform_source *source;
+	const struct bp_yaml *node;
+	uint32_t i;
+};
+
+static int by_prefix(const void *a, const void *b)
+{
+	const struct given *x = a, *y = b;
+	const int order =
+		memcmp(&x->source->address, &y->source->address, sizeof(x->source->address));
+
+	return order != 0 ? order : x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Of equal ones the first stands first. */
+static void check_doubles(
+	struct bp_reader *r, const struct bp_transform_entry *e, struct given *all, uint32_t n)
+{
+	char text[BP_ADDRESS_TEXT];
+
+	qsort(all, n, sizeof(*all), by_prefix);
+	for (uint32_t i = 1; i < n; i++) {
+		if (memcmp(&all[i].source->address, &all[i - 1].source->address,
+			    sizeof(all[i].source->address)) != 0)
+			continue;
+		BP_AT_ERROR(r, bp_place(all[i].node, "address"),
+			"transform[%u].sources[%u].address: %s is given twice (line %u has it, "
+			"too); expected it once, with all its receivers",
+			e->i, all[i].i, bp_prefix_text(&all[i].source->address, text),
+			all[i - 1].node->line);
+	}
+}
+
+/* A reading is looked up once for every length. */
+static void check_lengths(struct bp_reader *r, const struct bp_transform_entry *e,
+	const struct given *all, uint32_t n)
+{
+	bool has[2][129] = {{false}};
+	uint32_t count[2] = {0, 0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct bp_prefix *p = &all[i].source->address;
+		const unsigned f = p->family == 6;
+
+		if (has[f][p->length])
+			continue;
+		has[f][p->length] = true;
+		if (++count[f] != BP_TRANSFORM_LENGTHS_MAX + 1)
+			continue;
+		BP_AT_ERROR(r, bp_place(all[i].node, "address"),
+			"transform[%u].sources[%u].address: those before have %u different prefix "
+			"lengths of IPv%u already; expected no more than that",
+			e->i, all[i].i, BP_TRANSFORM_LENGTHS_MAX, p->family);
+	}
+}
+
+static void check_matrix(struct bp_reader *r, const struct bp_transform_entry *e,
+	const double m[12], const struct bp_yaml *at, const char *path)
+{
+	const enum bp_transform_matrix_fault fault = bp_transform_matrix_check(m);
+	bool large = false;
+
+	for (unsigned i = 0; i < 12; i++)
+		large = large || m[i] >= FIXED_RANGE || m[i] <= -FIXED_RANGE;
+	if (fault == BP_TRANSFORM_MATRIX_LARGE)
+		BP_AT_ERROR(r, at, "%s.matrix: an entry has a size of 2^31 or more; expected less",
+			path);
+	else if (fault == BP_TRANSFORM_MATRIX_SINGULAR && !e->rule->allow_singular)
+		BP_AT_ERROR(r, at,
+			"%s.matrix: it is singular, so that it flattens space; expected one that "
+			"is not, or singular: allow in this entry",
+			path);
+	else if (large && bp_transform_ops(e->rule->method)->fixed_point)
+		BP_AT_WARNING(r, at,
+			"%s.matrix: an entry has a size of 64 or more, with which method %s "
+			"computes in double; expected less, or method: vector",
+			path, bp_transform_ops(e->rule->method)->name);
+}
+
+/* Whether what goes to an address can: its IP version stays the reading's. */
+static void check_version(struct bp_reader *r, const struct bp_transform_entry *e,
+	const struct given *s, const struct bp_transform_receiver *to, const struct bp_yaml *node,
+	const char *path)
+{
+	const bool own = to != NULL && (to->flags & WHITHER) != 0;
+	const struct bp_transform_receiver *of = own ? to : &e->rule->otherwise;
+
+	if ((of->flags & BP_TRANSFORM_ADDRESS) == 0 || of->family == s->source->address.family)
+		return;
+	if (own)
+		BP_AT_ERROR(r, bp_place(node, "address"),
+			"%s.address: readings of this source are IPv%u; expected an IPv%u address",
+			path, s->source->address.family, s->source->address.family);
+	else
+		BP_AT_ERROR(r, node,
+			"%s: readings of this source are IPv%u, and the entry's receiver has an "
+			"IPv%u address; expected a receiver with an IPv%u address",
+			path, s->source->address.family, of->family, s->source->address.family);
+}
+
+static void check_receivers(
+	struct bp_reader *r, const struct bp_transform_entry *e, const struct given *s)
+{
+	const struct bp_yaml *list = bp_yaml_find(s->node, "receivers");
+	const struct bp_yaml *node =
+		list != NULL && list->kind == BP_YAML_LIST ? list->first : NULL;
+	uint32_t n;
+	const struct bp_transform_receiver *to =
+		bp_transform_receivers_of(r->config, s->source, &n);
+	char path[96];
+
+	if (n == 0) {
+		snprintf(path, sizeof(path), "transform[%u].sources[%u]", e->i, s->i);
+		check_version(r, e, s, NULL, s->node, path);
+	}
+	for (uint32_t i = 0; i < n; i++, node = node->next) {
+		snprintf(path, sizeof(path), "transform[%u].sources[%u].receivers[%u]", e->i, s->i,
+			i);
+		bp_check_receiver(r, e, &to[i], node, path);
+		check_version(r, e, s, &to[i], node, path);
+		if (to[i].flags & BP_TRANSFORM_MATRIX)
+			check_matrix(r, e, to[i].m, bp_place(node, "matrix"), path);
+	}
+}
+
+static void check_source(
+	struct bp_reader *r, const struct bp_transform_entry *e, const struct given *s)
+{
+	const struct bp_prefix *to = &e->rule->to;
+
+	if (to->family != 0 && to->family != s->source->address.family)
+		BP_AT_ERROR(r, bp_place(s->node, "address"),
+			"transform[%u].sources[%u].address: it sends nothing to IPv%u, which to "
+			"is; expected an IPv%u address or prefix",
+			e->i, s->i, to->family, to->family);
+	else
+		check_receivers(r, e, s);
+}
+
+void bp_check_sources(struct bp_reader *r, const struct bp_transform_entry *e)
+{
+	const struct bp_yaml *list = bp_yaml_find(e->node, "sources");
+	const struct bp_yaml *node =
+		list != NULL && list->kind == BP_YAML_LIST ? list->first : NULL;
+	uint32_t n;
+	const struct bp_transform_source *source = bp_transform_sources_of(r->config, e->rule, &n);
+	struct given *all = n != 0 ? calloc(n, sizeof(*all)) : NULL;
+
+	if (n == 0 && e->rule->drop_unknown && !e->rule->loader)
+		BP_AT_WARNING(r, list != NULL ? list : e->node,
+			"transform[%u]: there are no sources, so every reading is dropped; "
+			"expected some, unknown: bare, or loader: true",
+			e->i);
+	if (n != 0 && all == NULL) {
+		BP_AT_ERROR(r, list, "there is no memory to look at %u sources; expected fewer", n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++, node = node->next) {
+		all[i] = (struct given){&source[i], node, i};
+		check_source(r, e, &all[i]);
+	}
+	check_lengths(r, e, all, n);
+	if (n != 0)
+		check_doubles(r, e, all, n);
+	free(all);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_TYPE_TRANSFORM_H
+#define BP_CONFIG_TYPE_TRANSFORM_H
+
+#include "config/schema.h"
+
+/* For config/transform/schema_transform.c: what a layout's mapping is read into before it becomes
+ * one, and where the lists of section transform are. */
+
+struct bp_layout_draft {
+	struct bp_transform_field in[3], from[3], out[3];
+	bool has_in[3], has_from[3], has_out[3];
+	uint32_t length;
+	uint8_t order, angles;
+};
+
+/* Of bp_type_transform_layout. */
+bool bp_transform_layout_unfold(const void *field, void *draft);
+
+const void *bp_transform_sources_of(const struct bp_config *c, const void *rule, uint32_t *n);
+const void *bp_transform_receivers_of(const struct bp_config *c, const void *source, uint32_t *n);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/alarms/backlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void bp_backlog_init(struct bp_backlog *b, struct bp_spool *spool)
+{
+	memset(b, 0, sizeof(*b));
+	b->spool = spool;
+}
+
+void bp_backlog_free(struct bp_backlog *b)
+{
+	bp_id_set_free(&b->busy);
+	free(b->gone);
+	memset(b, 0, sizeof(*b));
+}
+
+struct offer {
+	struct bp_backlog *b;
+	bp_backlog_send send;
+	void *arg;
+};
+
+static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
+{
+	struct offer *o = arg;
+	struct bp_backlog *b = o->b;
+	enum bp_backlog_sent r;
+
+	if (!bp_id_set_has(&b->busy, id)) {
+		/* First the mark: without memory for it the row must not go out. */
+		if (!bp_id_set_add(&b->busy, id))
+			return false;
+		r = a == NULL ? BP_BACKLOG_DISCARD : o->send(o->arg, id, a);
+		if (r == BP_BACKLOG_STOP) {
+			bp_id_set_remove(&b->busy, id);
+			return false;
+		}
+		if (r == BP_BACKLOG_DISCARD)
+			bp_backlog_acked(b, id);
+	}
+	b->from = id + 1;
+	return true;
+}
+
+bool bp_backlog_offer(struct bp_backlog *b, bp_backlog_send send, void *arg)
+{
+	struct offer o = {b, send, arg};
+
+	if (b->end)
+		return true;
+	return bp_spool_read(b->spool, b->from, on_row, &o, &b->end);
+}
+
+static void look_again_from(struct bp_backlog *b, uint64_t id)
+{
+	if (id < b->from)
+		b->from = id;
+	b->end = false;
+}
+
+void bp_backlog_look_again(struct bp_backlog *b)
+{
+	look_again_from(b, 0);
+}
+
+bool bp_backlog_added(struct bp_backlog *b, uint64_t id, bool in_flight)
+{
+	if (in_flight)
+		return bp_id_set_add(&b->busy, id);
+	look_again_from(b, id);
+	return true;
+}
+
+void bp_backlog_acked(struct bp_backlog *b, uint64_t id)
+{
+	if (b->n_gone == b->gone_size) {
+		size_t bigger = b->gone_size == 0 ? 1024 : b->gone_size * 2;
+		uint64_t *grown = realloc(b->gone, bigger * sizeof(*grown));
+
+		/* Without memory the row is only forgotten: it will be sent once more. */
+		if (grown == NULL) {
+			bp_backlog_returned(b, id);
+			return;
+		}
+		b->gone = grown;
+		b->gone_size = bigger;
+	}
+	b->gone[b->n_gone++] = id;
+}
+
+void bp_backlog_returned(struct bp_backlog *b, uint64_t id)
+{
+	bp_id_set_remove(&b->busy, id);
+	look_again_from(b, id);
+}
+
+void bp_backlog_clear(struct bp_backlog *b)
+{
+	bp_id_set_clear(&b->busy);
+	b->n_gone = 0;
+	look_again_from(b, 0);
+}
+
+bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted)
+{
+	*deleted = 0;
+	if (b->n_gone == 0)
+		return true;
+	if (!bp_spool_delete(b->spool, b->gone, b->n_gone, deleted))
+		return false;
+	for (size_t i = 0; i < b->n_gone; i++)
+		bp_id_set_remove(&b->busy, b->gone[i]);
+	b->n_gone = 0;
+	return true;
+}

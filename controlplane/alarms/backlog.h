@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_BACKLOG_H
+#define BP_CONTROLPLANE_BACKLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "controlplane/alarms/id_set.h"
+#include "controlplane/alarms/spool.h"
+
+/*
+ * Which rows of the spool are on their way to the broker. Rows go out in id order; a row is deleted
+ * some time after its acknowledgement, many in one transaction, and until then stays in `busy`, so
+ * that it is not sent twice.
+ */
+struct bp_backlog {
+	struct bp_spool *spool;
+	uint64_t from; /* rows below are busy */
+	bool end;      /* nothing at or above `from` but busy rows */
+	struct bp_id_set busy;
+	uint64_t *gone; /* acknowledged or unsendable, to be deleted */
+	size_t n_gone, gone_size;
+};
+
+/* What became of a row that was offered. */
+enum bp_backlog_sent { BP_BACKLOG_SENT, BP_BACKLOG_DISCARD, BP_BACKLOG_STOP };
+typedef enum bp_backlog_sent (*bp_backlog_send)(void *arg, uint64_t id, const struct bp_alarm *a);
+
+void bp_backlog_init(struct bp_backlog *b, struct bp_spool *spool);
+void bp_backlog_free(struct bp_backlog *b);
+
+/* Offers rows in id order until `send` says STOP or none is left. False: the disk would not. */
+bool bp_backlog_offer(struct bp_backlog *b, bp_backlog_send send, void *arg);
+
+/* A row was committed. in_flight: it was sent before it was spooled, and may yet be acknowledged.
+ */
+bool bp_backlog_added(struct bp_backlog *b, uint64_t id, bool in_flight);
+/* The broker acknowledged the row. */
+void bp_backlog_acked(struct bp_backlog *b, uint64_t id);
+/* The link was lost before the broker acknowledged it: it goes out again. */
+void bp_backlog_returned(struct bp_backlog *b, uint64_t id);
+
+/* All rows are to be looked at again: the spool's file was closed in between. */
+void bp_backlog_look_again(struct bp_backlog *b);
+
+/* Nothing is in the spool any more. */
+void bp_backlog_clear(struct bp_backlog *b);
+
+/* Deletes what is gone; *deleted as bp_spool_delete(). */
+bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted);
+
+#endif

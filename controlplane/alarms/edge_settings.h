@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_EDGE_SETTINGS_H
+#define BP_CONTROLPLANE_EDGE_SETTINGS_H
+
+#include <stddef.h>
+
+#include "config/config.h"
+#include "controlplane/alarms/mosquitto_link.h"
+
+/*
+ * The link's settings from the configuration, with the password read from its file (first line,
+ * without the line end). Returns 0, or -1 with a sentence when that or a TLS file can't be read.
+ */
+int bp_edge_settings(const struct bp_config_edge *edge, struct bp_edge_link_settings *out,
+	char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/alarms/inflight.h"
+
+#include <string.h>
+
+void bp_inflight_init(struct bp_inflight *f)
+{
+	memset(f, 0, sizeof(*f));
+}
+
+bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind kind, uint8_t lane,
+	uint64_t ref, uint32_t bytes, uint64_t now_ns)
+{
+	struct bp_inflight_slot *s = &f->slot[mid];
+
+	if (mid == 0 || s->kind != BP_INFLIGHT_FREE)
+		return false;
+	s->sent_ns = now_ns;
+	s->ref = ref;
+	s->bytes = bytes;
+	s->kind = (uint8_t)kind;
+	s->lane = lane;
+	s->older = f->newest;
+	s->newer = 0;
+	if (f->newest != 0)
+		f->slot[f->newest].newer = mid;
+	else
+		f->oldest = mid;
+	f->newest = mid;
+	f->count++;
+	f->backlog += kind == BP_INFLIGHT_BACKLOG;
+	f->bytes += bytes;
+	return true;
+}
+
+struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid)
+{
+	struct bp_inflight_slot *s = &f->slot[mid], taken = *s;
+
+	if (taken.kind == BP_INFLIGHT_FREE)
+		return taken;
+	if (s->older != 0)
+		f->slot[s->older].newer = s->newer;
+	else
+		f->oldest = s->newer;
+	if (s->newer != 0)
+		f->slot[s->newer].older = s->older;
+	else
+		f->newest = s->older;
+	f->count--;
+	f->backlog -= taken.kind == BP_INFLIGHT_BACKLOG;
+	f->bytes -= taken.bytes;
+	memset(s, 0, sizeof(*s));
+	return taken;
+}
+
+void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id)
+{
+	struct bp_inflight_slot *s = &f->slot[mid];
+
+	if (s->kind != BP_INFLIGHT_LIVE)
+		return;
+	s->kind = BP_INFLIGHT_BACKLOG;
+	s->ref = id;
+	f->backlog++;
+}

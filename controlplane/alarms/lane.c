@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/alarms/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries)
+{
+	uint32_t n = 16;
+
+	while (n < entries)
+		n *= 2;
+	memset(l, 0, sizeof(*l));
+	l->entry = calloc(n, sizeof(*l->entry));
+	if (l->entry == NULL)
+		return false;
+	l->ring = ring;
+	l->mask = n - 1;
+	l->cursor = bp_ring_tail(ring);
+	l->seen = l->cursor;
+	return true;
+}
+
+void bp_lane_close(struct bp_lane *l)
+{
+	free(l->entry);
+	memset(l, 0, sizeof(*l));
+}
+
+uint64_t bp_lane_used(const struct bp_lane *l)
+{
+	return bp_ring_used(l->ring);
+}
+
+bool bp_lane_crowded(const struct bp_lane *l)
+{
+	return bp_lane_used(l) > l->ring->capacity / 2 ||
+	       l->next - l->first > l->mask - l->mask / 4;
+}
+
+uint64_t bp_lane_unread(const struct bp_lane *l)
+{
+	uint64_t used = bp_ring_used(l->ring), read = l->cursor - bp_ring_tail(l->ring);
+
+	return used > read ? used - read : 0;
+}
+
+bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record)
+{
+	uint64_t before = *cursor;
+	uint32_t size = 0;
+	const struct bp_alarm *a = bp_ring_peek(l->ring, cursor, &size);
+
+	/* A damaged ring moves the cursor to its head without a record. The spool's ids are signed.
+	 */
+	*record = a != NULL && bp_alarm_valid(a, size) && a->id <= INT64_MAX ? a : NULL;
+	return a != NULL || *cursor != before;
+}
+
+const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e)
+{
+	const struct bp_alarm *a;
+	uint64_t cursor = e->start;
+
+	return bp_lane_read(l, &cursor, &a) ? a : NULL;
+}
+
+static struct bp_lane_entry *push(struct bp_lane *l, uint64_t end, enum bp_lane_state state)
+{
+	struct bp_lane_entry *e = bp_lane_entry(l, l->next++);
+
+	e->start = l->cursor;
+	e->end = end;
+	e->id = 0;
+	e->key = 0;
+	e->state = (uint8_t)state;
+	e->mid = 0;
+	l->cursor = end;
+	return e;
+}
+
+uint64_t bp_lane_push_sent(struct bp_lane *l, uint64_t end, uint16_t mid)
+{
+	push(l, end, BP_LANE_SENT)->mid = mid;
+	l->sent++;
+	return l->next - 1;
+}
+
+uint64_t bp_lane_push_pending(struct bp_lane *l, uint64_t end)
+{
+	push(l, end, BP_LANE_PENDING);
+	l->pending++;
+	return l->next - 1;
+}
+
+bool bp_lane_push_done(struct bp_lane *l, uint64_t end)
+{
+	struct bp_lane_entry *last = l->next == l->first ? NULL : bp_lane_entry(l, l->next - 1);
+
+	if (last != NULL && last->state == BP_LANE_DONE) {
+		last->end = end;
+		l->cursor = end;
+		return true;
+	}
+	if (bp_lane_full(l))
+		return false;
+	push(l, end, BP_LANE_DONE);
+	return true;
+}
+
+static void leave_state(struct bp_lane *l, const struct bp_lane_entry *e)
+{
+	l->sent -= e->state == BP_LANE_SENT;
+	l->pending -= e->state == BP_LANE_PENDING;
+}
+
+void bp_lane_set_done(struct bp_lane *l, struct bp_lane_entry *e)
+{
+	leave_state(l, e);
+	e->state = BP_LANE_DONE;
+}
+
+void bp_lane_set_pending(struct bp_lane *l, struct bp_lane_entry *e)
+{
+	leave_state(l, e);
+	e->state = BP_LANE_PENDING;
+	l->pending++;
+	bp_lane_rescan(l);
+}
+
+void bp_lane_set_sent(struct bp_lane *l, struct bp_lane_entry *e, uint16_t mid)
+{
+	leave_state(l, e);
+	e->state = BP_LANE_SENT;
+	e->mid = mid;
+	l->sent++;
+}
+
+void bp_lane_rescan(struct bp_lane *l)
+{
+	l->scan = l->first;
+}
+
+struct bp_lane_entry *bp_lane_scan(struct bp_lane *l)
+{
+	if (l->pending == 0)
+		l->scan = l->next;
+	else if (l->scan < l->first)
+		l->scan = l->first;
+	for (; l->scan != l->next; l->scan++)
+		if (bp_lane_entry(l, l->scan)->state == BP_LANE_PENDING)
+			return bp_lane_entry(l, l->scan);
+	return NULL;
+}
+
+uint64_t bp_lane_oldest(const struct bp_lane *l)
+{
+	for (uint64_t n = l->first; n != l->next; n++)
+		if (bp_lane_entry(l, n)->state != BP_LANE_DONE)
+			return bp_lane_entry(l, n)->id;
+	return UINT64_MAX;
+}
+
+void bp_lane_release_below(struct bp_lane *l, uint64_t id)
+{
+	uint64_t end = 0;
+	bool moved = false;
+
+	while (l->first != l->next) {
+		const struct bp_lane_entry *e = bp_lane_entry(l, l->first);
+
+		if (e->state != BP_LANE_DONE || (e->id >= id && id != UINT64_MAX))
+			break;
+		end = e->end;
+		l->first++;
+		moved = true;
+	}
+	if (moved)
+		bp_ring_release(l->ring, end);
+}
+
+void bp_lane_release(struct bp_lane *l)
+{
+	bp_lane_release_below(l, UINT64_MAX);
+}

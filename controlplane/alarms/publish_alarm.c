@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One alarm on its way to the link. */
+#include <inttypes.h>
+#include <mosquitto.h>
+#include <string.h>
+
+#include "controlplane/alarms/publisher_internal.h"
+#include "proto/mqtt.h"
+
+/* Whether the alarm can be published at all. Ids are signed 64-bit numbers in the spool. */
+bool bp_publishable(const struct bp_alarm *a)
+{
+	return a->id <= INT64_MAX && bp_mqtt_topic_valid(bp_alarm_to(a), a->to_len) &&
+	       mosquitto_pub_topic_check2(bp_alarm_to(a), a->to_len) == MOSQ_ERR_SUCCESS;
+}
+
+void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why)
+{
+	bp_count(&p->g->cp_alarms_invalid, 1);
+	bp_log_limited(&p->log_invalid, BP_LOG_ERROR,
+		"alarm %" PRIu64 " of rule '%.*s' is not published: %s", a == NULL ? 0 : a->id,
+		a == NULL ? 0 : (int)a->rule_len, a == NULL ? "" : bp_alarm_rule(a), why);
+}
+
+/* 0 with *mid, > 0: can never be sent, < 0: can't now. */
+int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid)
+{
+	const void *payload = bp_alarm_payload(a);
+	size_t len = a->payload_len;
+
+	if ((a->flags & BP_ALARM_F_ENVELOPE) != 0) {
+		if (!bp_envelope(a, &p->envelope))
+			return -1;
+		payload = p->envelope.data;
+		len = p->envelope.len;
+	}
+	memcpy(p->topic, bp_alarm_to(a), a->to_len);
+	p->topic[a->to_len] = '\0';
+	return bp_edge_link_publish(p->link, p->topic, payload, (uint32_t)len, mid);
+}
+
+/* Counts and logs a record the first time it is read. Returns whether it is to be published. */
+bool bp_publish_look_at(
+	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
+{
+	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_CLONE) != 0;
+	bool good = a != NULL && (clone || bp_publishable(a));
+
+	if (first) {
+		l->seen = end;
+		bp_count(&p->g->cp_alarms_read, 1);
+		if (a == NULL)
+			bp_log_limited(&p->log_damaged, BP_LOG_ERROR,
+				"an alarm ring holds a damaged record; it is passed over");
+		if (good)
+			bp_alarm_log_add(&p->log, a);
+		else
+			bp_publish_invalid(p, a, "its topic or record is not valid");
+	}
+	return good && !clone;
+}

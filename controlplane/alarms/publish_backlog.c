@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the spool to the link. */
+#include "controlplane/process/clock.h"
+#include "controlplane/alarms/publisher_internal.h"
+
+/* Acknowledged rows wait so long, or for so many of them, to be deleted together; shorter while
+ * alarms of their keys wait for that. */
+#define DELETE_PAUSE_NS 100000000ull
+#define DELETE_PAUSE_HELD_NS 10000000ull
+#define DELETE_BATCH 1024u
+/* Acknowledged rows that can't be deleted: beyond this no more rows are sent. */
+#define GONE_MAX 65536u
+
+static bool lanes_hold(const struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (p->lane[i].pending != 0)
+			return true;
+	return false;
+}
+
+/* Where the disk has no space for a deletion, the file goes once all of its rows are acknowledged.
+ * Returns how many they were. */
+static uint64_t start_over(struct bp_publisher *p)
+{
+	uint64_t rows = bp_spool_rows(p->spool);
+
+	if (!bp_spool_full(p->spool) || !p->backlog.end || p->inflight.backlog != 0 ||
+		!bp_spool_start_over(p->spool))
+		return 0;
+	bp_backlog_clear(&p->backlog);
+	return rows;
+}
+
+void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now)
+{
+	uint64_t deleted;
+
+	if (p->backlog.n_gone == 0 || bp_publish_disk_rests(p, now))
+		return;
+	if (p->delete_due_ns == 0)
+		p->delete_due_ns = now + (lanes_hold(p) ? DELETE_PAUSE_HELD_NS : DELETE_PAUSE_NS);
+	if (p->backlog.n_gone < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
+		return;
+	if (!bp_backlog_delete_gone(&p->backlog, &deleted)) {
+		bp_publish_disk_failed(p, now);
+		deleted = start_over(p);
+	}
+	bp_count(&p->g->cp_alarms_unspooled, deleted);
+	p->delete_due_ns = 0;
+}
+
+static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_alarm *a)
+{
+	struct bp_publisher *p = arg;
+	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
+	uint16_t mid = 0;
+	int rc;
+
+	if (p->inflight.backlog >= (share == 0 ? 1 : share) || !bp_publish_fits(p, a))
+		return BP_BACKLOG_STOP;
+	if (!bp_publishable(a)) {
+		bp_publish_invalid(p, a, "its topic is not valid");
+		return BP_BACKLOG_DISCARD;
+	}
+	rc = bp_publish_alarm(p, a, &mid);
+	if (rc > 0) {
+		bp_publish_invalid(p, a, "the client library does not take it");
+		return BP_BACKLOG_DISCARD;
+	}
+	if (rc < 0)
+		return BP_BACKLOG_STOP;
+	p->mid_clash |= !bp_inflight_add(
+		&p->inflight, mid, BP_INFLIGHT_BACKLOG, 0, id, bp_publish_weight(a), bp_mono_ns());
+	return p->mid_clash ? BP_BACKLOG_STOP : BP_BACKLOG_SENT;
+}
+
+void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
+{
+	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
+
+	/* While live alarms overflow to the disk, a row sent would only put another there. */
+	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
+		p->backlog.n_gone > GONE_MAX || bp_spool_rows(p->spool) == 0)
+		return;
+	/* A few rows at a time would cost a query each. */
+	if (p->inflight.backlog > share / 2)
+		return;
+	if (bp_backlog_offer(&p->backlog, send_row, p))
+		bp_publish_readable(p);
+	else
+		bp_publish_unreadable(p, now);
+}

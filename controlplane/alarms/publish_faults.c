@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The publisher's faults: what an operator must know of alarms that do not arrive. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/alarms/publisher_internal.h"
+
+/* A disk that failed has to do without a failure for so long. */
+#define DISK_QUIET_NS 5000000000ull
+
+static uint64_t lost(const struct bp_publisher *p)
+{
+	return bp_shm_counter(p->shm, BP_C_ALARM_RING_FULL) +
+	       bp_shm_counter(p->shm, BP_C_ALARM_TOO_LARGE);
+}
+
+static uint64_t not_evaluated(const struct bp_publisher *p)
+{
+	/* many that are longer than carry_per_flow are evaluated by their beginning */
+	return bp_shm_counter(p->shm, BP_C_PUBLISH_TOO_LONG) +
+	       bp_shm_counter(p->shm, BP_C_CARRY_TOTAL_LIMIT);
+}
+
+/* How much a sum grew; it begins again with the data plane. */
+static uint64_t growth(uint64_t *before, uint64_t now)
+{
+	uint64_t n = now >= *before ? now - *before : now;
+
+	*before = now;
+	return n;
+}
+
+void bp_publish_faults_begin(struct bp_publisher *p)
+{
+	p->lost = lost(p);
+	p->not_evaluated = not_evaluated(p);
+	p->refused = bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED);
+}
+
+static void edge_faults(struct bp_publisher *p, uint64_t now)
+{
+	const bool away = p->edge.enabled && !bp_edge_link_up(p->link);
+	const uint64_t since = away && now > p->down_since_ns ? now - p->down_since_ns : 0;
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s edge broker %s port %u, %" PRIu64 " alarms in the spool",
+		away ? "no connection to the" : "connected to the", p->edge.host, p->edge.port,
+		bp_spool_rows(p->spool));
+	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_UNREACHABLE,
+		away && p->edge.unreachable_ns != 0 && since >= p->edge.unreachable_ns, since, 0,
+		text);
+	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_SETTINGS, p->settings_bad, 0, 0,
+		p->settings_bad ? p->settings_error : "the files can be read");
+}
+
+static void spool_faults(struct bp_publisher *p, uint64_t now)
+{
+	const uint64_t rows = bp_spool_rows(p->spool), limit = p->backlog_fault;
+	const bool bad = p->spool_broken ||
+			 (p->disk_failed_ns != 0 && now - p->disk_failed_ns < DISK_QUIET_NS);
+	char text[640];
+
+	if (limit == 0)
+		p->backlog_bad = false;
+	else if (!p->spool_broken) /* else the rows are not known */
+		p->backlog_bad = rows >= limit || (p->backlog_bad && rows >= limit / 2 + 1);
+	snprintf(text, sizeof(text),
+		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_fault: %" PRIu64 ")", rows,
+		limit);
+	bp_fault_lasts(&p->faults, BP_TROUBLE_SPOOL_BACKLOG, p->backlog_bad, 0, rows, text);
+	snprintf(text, sizeof(text),
+		"%s; the directory of mqtt.spool.path must be writable and have free space: "
+		"alarms stay in memory until then",
+		bp_spool_error(p->spool));
+	bp_fault_lasts(&p->faults, BP_TROUBLE_SPOOL_ERROR, bad, 0, 0,
+		bad ? text : "it can be written and read");
+}
+
+void bp_publish_faults(struct bp_publisher *p, uint64_t now)
+{
+	bp_faults_at(&p->faults, now, bp_unix_ns());
+	edge_faults(p, now);
+	spool_faults(p, now);
+	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_DROPPED, p->dropped,
+		"alarms over mqtt.spool.max_size or max_age, which never reached the edge broker");
+	p->dropped = 0;
+	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_LOST, growth(&p->lost, lost(p)),
+		"alarms that did not fit in the alarm ring; raise mqtt.alarm_ring, and see why the "
+		"edge broker or the disk does not keep up");
+	bp_fault_happens(&p->faults, BP_TROUBLE_NOT_EVALUATED,
+		growth(&p->not_evaluated, not_evaluated(p)),
+		"publications too long to evaluate; raise mqtt.carry_per_flow or carry_total");
+	bp_fault_happens(&p->faults, BP_TROUBLE_REFUSED,
+		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
+		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "
+		"has the clients whose publications wait since (awaits_ack)");
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the rings to the link. */
+#include "controlplane/process/clock.h"
+#include "controlplane/alarms/publisher_internal.h"
+
+/* One turn of the event loop sends at most so much. */
+#define SEND_BATCH 512u
+
+/* Whether one more live alarm may go out: the backlog's share of the window is left to it. */
+static bool live_fits(const struct bp_publisher *p, const struct bp_alarm *a)
+{
+	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_gone && !p->spilling && !p->draining;
+	uint32_t share = backlog ? p->window / BP_PUBLISH_BACKLOG_SHARE : 0;
+
+	return bp_publish_fits(p, a) && p->inflight.count - p->inflight.backlog < p->window - share;
+}
+
+enum send_result { SEND_OK, SEND_NOTHING, SEND_FULL };
+
+/* Sends one alarm of the ring and notes it in flight. */
+static enum send_result send_live(struct bp_publisher *p, unsigned lane, const struct bp_alarm *a,
+	uint64_t number, uint16_t *mid)
+{
+	int rc;
+
+	if (!live_fits(p, a))
+		return SEND_FULL;
+	rc = bp_publish_alarm(p, a, mid);
+	if (rc < 0)
+		return SEND_FULL;
+	if (rc > 0) {
+		bp_publish_invalid(p, a, "the client library does not take it");
+		return SEND_NOTHING;
+	}
+	if (!bp_inflight_add(&p->inflight, *mid, BP_INFLIGHT_LIVE, (uint8_t)lane, number,
+		    bp_publish_weight(a), bp_mono_ns())) {
+		p->mid_clash = true;
+		return SEND_FULL;
+	}
+	return SEND_OK;
+}
+
+/*
+ * The lane's pending entry that may go out first; NULL: none. Of a key whose rows can't be read for
+ * so long that alarms are about to be lost, the order is given up.
+ */
+static struct bp_lane_entry *sendable(struct bp_publisher *p, struct bp_lane *l)
+{
+	struct bp_lane_entry *e;
+
+	while ((e = bp_lane_scan(l)) != NULL && bp_key_order_has_rows(&p->order, e->key) &&
+		!bp_publish_order_given_up(p, l))
+		l->scan++;
+	return e;
+}
+
+/* Sends what waited in the ring. */
+static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_entry *e)
+{
+	struct bp_lane *l = &p->lane[lane];
+	const struct bp_alarm *a = bp_lane_record(l, e);
+	uint16_t mid = 0;
+
+	switch (a == NULL ? SEND_NOTHING : send_live(p, lane, a, l->scan, &mid)) {
+	case SEND_OK:
+		if (bp_key_order_has_rows(&p->order, e->key))
+			bp_count(&p->g->cp_alarms_unordered, 1);
+		bp_key_order_go(&p->order, e->key);
+		bp_lane_set_sent(l, e, mid);
+		break;
+	case SEND_NOTHING:
+		bp_key_order_go(&p->order, e->key);
+		bp_lane_set_done(l, e);
+		break;
+	case SEND_FULL:
+		return false;
+	}
+	return true;
+}
+
+/* Takes one record that was not read before: sends it, or notes that it waits for older ones. */
+static bool take_next(struct bp_publisher *p, unsigned lane)
+{
+	struct bp_lane *l = &p->lane[lane];
+	uint64_t cursor = l->cursor, key;
+	const struct bp_alarm *a;
+	uint16_t mid = 0;
+
+	if (!bp_lane_read(l, &cursor, &a))
+		return true;
+	if (!bp_publish_look_at(p, l, cursor, a))
+		return bp_lane_push_done(l, cursor);
+	if (bp_lane_full(l))
+		return false;
+	key = bp_key_order_key(&p->order, a);
+	if (bp_key_order_is_held(&p->order, key)) {
+		bp_publish_note(l, bp_lane_push_pending(l, cursor), a->id, key);
+		bp_key_order_wait(&p->order, key);
+		return true;
+	}
+	switch (send_live(p, lane, a, l->next, &mid)) {
+	case SEND_OK:
+		bp_publish_note(l, bp_lane_push_sent(l, cursor, mid), a->id, key);
+		return true;
+	case SEND_NOTHING:
+		return bp_lane_push_done(l, cursor);
+	case SEND_FULL:
+		break;
+	}
+	return false;
+}
+
+/* What a lane could send next: its id, or false. A record that is none comes at once. */
+static bool next_id(struct bp_publisher *p, struct bp_lane *l, uint64_t *id)
+{
+	const struct bp_lane_entry *e = sendable(p, l);
+	uint64_t cursor = l->cursor;
+	const struct bp_alarm *a;
+
+	if (e != NULL) {
+		*id = e->id;
+		return true;
+	}
+	if (!bp_lane_read(l, &cursor, &a))
+		return false;
+	*id = a == NULL ? 0 : a->id;
+	return true;
+}
+
+/* The lane whose turn it is: alarms of one topic may come from several workers. */
+static bool next_lane(struct bp_publisher *p, uint64_t *ids, const bool *has, unsigned *lane)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < p->lanes; i++) {
+		if (!has[i] || (found && ids[i] >= ids[*lane]))
+			continue;
+		*lane = i;
+		found = true;
+	}
+	return found;
+}
+
+void bp_publish_lanes(struct bp_publisher *p)
+{
+	uint64_t ids[BP_MAX_WORKERS];
+	bool has[BP_MAX_WORKERS];
+	unsigned budget = SEND_BATCH, lane = 0;
+
+	p->window_full = false;
+	for (unsigned i = 0; i < p->lanes; i++)
+		has[i] = next_id(p, &p->lane[i], &ids[i]);
+	while (budget != 0 && next_lane(p, ids, has, &lane)) {
+		struct bp_lane_entry *e = sendable(p, &p->lane[lane]);
+
+		p->window_full = !(e != NULL ? send_pending(p, lane, e) : take_next(p, lane));
+		if (p->window_full)
+			return;
+		has[lane] = next_id(p, &p->lane[lane], &ids[lane]);
+		budget--;
+	}
+	if (budget == 0)
+		bp_publish_again(p);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What waits for what, and until when. */
+#include "controlplane/alarms/publisher_internal.h"
+
+static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
+{
+	struct bp_publisher *p = arg;
+
+	if (a != NULL)
+		bp_key_order_row(&p->order, bp_key_order_key(&p->order, a), id);
+	return true;
+}
+
+/* A file that was opened may hold rows that were never seen: all of them are read once. */
+static void read_rows(struct bp_publisher *p, uint64_t now)
+{
+	const uint64_t opened = bp_spool_opened(p->spool);
+	bool end;
+
+	bp_key_order_forget_rows(&p->order);
+	if (!bp_spool_read(p->spool, 0, on_row, p, &end)) {
+		bp_publish_unreadable(p, now);
+		return;
+	}
+	bp_publish_readable(p);
+	bp_key_order_rows_known(&p->order);
+	p->order_opened = opened;
+}
+
+/*
+ * A row counts until it is deleted. While the disk would not delete, until it was sent: what is
+ * known of the rows stays as it was.
+ */
+static uint64_t oldest_that_counts(const struct bp_publisher *p)
+{
+	if (!p->spool_broken)
+		return bp_spool_oldest(p->spool);
+	return p->backlog.end ? UINT64_MAX : p->backlog.from;
+}
+
+void bp_publish_unreadable(struct bp_publisher *p, uint64_t now)
+{
+	bp_publish_disk_failed(p, now);
+	if (p->unreadable_ns == 0)
+		p->unreadable_ns = now;
+}
+
+void bp_publish_readable(struct bp_publisher *p)
+{
+	p->unreadable_ns = 0;
+}
+
+void bp_publish_update_order(struct bp_publisher *p, uint64_t now)
+{
+	p->now_ns = now;
+	if (p->order_opened != bp_spool_opened(p->spool) && !bp_publish_disk_rests(p, now))
+		read_rows(p, now);
+	if (bp_key_order_oldest(&p->order, oldest_that_counts(p)) || p->unreadable_ns != 0)
+		bp_publish_rescan(p);
+}
+
+void bp_publish_rescan(struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		bp_lane_rescan(&p->lane[i]);
+}
+
+/*
+ * A ring's tail moves over what is done only as far as no other ring holds an older alarm that is
+ * not: so what a restart reads again ends with the newest alarm of each key. A ring that is crowded
+ * does not wait.
+ */
+void bp_publish_release(struct bp_publisher *p)
+{
+	uint64_t oldest[BP_MAX_WORKERS];
+
+	if (p->lanes == 1) {
+		bp_lane_release(&p->lane[0]);
+		return;
+	}
+	for (unsigned i = 0; i < p->lanes; i++)
+		oldest[i] = bp_lane_oldest(&p->lane[i]);
+	for (unsigned i = 0; i < p->lanes; i++) {
+		uint64_t id = UINT64_MAX;
+
+		for (unsigned k = 0; k < p->lanes; k++)
+			if (k != i && oldest[k] < id)
+				id = oldest[k];
+		bp_lane_release_below(&p->lane[i], bp_lane_crowded(&p->lane[i]) ? UINT64_MAX : id);
+	}
+}

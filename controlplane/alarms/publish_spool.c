@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the rings to the spool. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/alarms/publisher_internal.h"
+
+/* While the link is down a transaction gathers what comes in this time. */
+#define SPOOL_PAUSE_NS 20000000ull
+/* After a failure of the disk it is left alone for a moment. */
+#define SPOOL_RETRY_NS 1000000000ull
+/* One turn of the event loop spools at most so much. */
+#define SPOOL_BATCH 512u
+#define SPOOL_BATCH_BYTES (4u << 20)
+
+void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
+{
+	bp_count(&p->g->cp_spool_errors, 1);
+	p->spool_broken = true;
+	p->spool_retry_ns = now + SPOOL_RETRY_NS;
+	p->disk_failed_ns = now;
+}
+
+void bp_publish_count_dropped(struct bp_publisher *p)
+{
+	struct bp_spool_events e = bp_spool_take_events(p->spool);
+
+	bp_count(&p->g->cp_alarms_dropped_size, e.dropped_size);
+	bp_count(&p->g->cp_alarms_dropped_age, e.dropped_age);
+	p->dropped += e.dropped_size + e.dropped_age;
+}
+
+/* A copy of the alarm under an id that no other has. */
+static const struct bp_alarm *renumber(struct bp_publisher *p, const struct bp_alarm *a)
+{
+	size_t size = bp_alarm_size(a);
+
+	if (size > p->renumbered_size) {
+		struct bp_alarm *bigger = realloc(p->renumbered, size);
+
+		if (bigger == NULL)
+			return NULL;
+		p->renumbered = bigger;
+		p->renumbered_size = size;
+	}
+	memcpy(p->renumbered, a, size);
+	p->renumbered->id =
+		atomic_fetch_add_explicit(&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
+	return p->renumbered;
+}
+
+/* What a transaction takes from the rings: the first, the first two, all. */
+enum spool_mode { SPOOL_PENDING, SPOOL_UNREAD, SPOOL_SENT };
+
+/* What one transaction takes; for each row what is to be noted when it is committed. */
+struct spool_row {
+	uint64_t id, key, number; /* of the entry that it was */
+	unsigned lane;
+	bool entry;
+};
+struct spool_batch {
+	struct spool_row row[SPOOL_BATCH];
+	unsigned rows;
+	uint64_t bytes, added;
+	/* of each lane: the entry and the record to look at next */
+	uint64_t number[BP_MAX_WORKERS], cursor[BP_MAX_WORKERS];
+};
+
+static bool batch_full(const struct spool_batch *b)
+{
+	return b->rows == SPOOL_BATCH || b->bytes >= SPOOL_BATCH_BYTES;
+}
+
+static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struct bp_alarm *a,
+	struct spool_row row)
+{
+	enum bp_spool_added r = bp_spool_add(p->spool, a);
+
+	/* After the segment was lost, its ids may begin again below those of the spool; by as many
+	 * as there are rows, unless the data plane goes on setting them back. */
+	for (uint64_t tries = 0; r == BP_SPOOL_CONFLICT; tries++) {
+		if (tries > bp_spool_rows(p->spool) + SPOOL_BATCH)
+			return false;
+		a = renumber(p, a);
+		if (a == NULL)
+			return false;
+		r = bp_spool_add(p->spool, a);
+	}
+	if (r == BP_SPOOL_FAILED)
+		return false;
+	b->added += r == BP_SPOOL_ADDED;
+	b->bytes += bp_alarm_size(a);
+	row.id = a->id;
+	b->row[b->rows++] = row;
+	return true;
+}
+
+/* Whether this entry is to be taken. */
+static bool takes(const struct bp_lane *l, const struct bp_lane_entry *e, enum spool_mode mode)
+{
+	return (e->state == BP_LANE_PENDING || (e->state == BP_LANE_SENT && mode == SPOOL_SENT)) &&
+	       bp_lane_record(l, e) != NULL;
+}
+
+/* The id of what is to be taken from the lane next, an entry or a record; false: nothing. */
+static bool next_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane,
+	enum spool_mode mode, uint64_t *id)
+{
+	const struct bp_lane *l = &p->lane[lane];
+	uint64_t end = b->cursor[lane];
+	const struct bp_alarm *a;
+
+	for (; b->number[lane] != l->next; b->number[lane]++) {
+		const struct bp_lane_entry *e = bp_lane_entry(l, b->number[lane]);
+
+		if (!takes(l, e, mode))
+			continue;
+		*id = e->id;
+		return true;
+	}
+	/* Without a free entry the unread part can't be noted: its turn comes later. */
+	if (mode == SPOOL_PENDING || bp_lane_full(l) || !bp_lane_read(l, &end, &a))
+		return false;
+	*id = a == NULL ? 0 : a->id;
+	return true;
+}
+
+/* Takes it; false when the disk would not. */
+static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane)
+{
+	struct bp_lane *l = &p->lane[lane];
+	struct spool_row row = {.lane = lane, .number = b->number[lane]};
+	uint64_t end = b->cursor[lane];
+	const struct bp_alarm *a;
+
+	if (row.number != l->next) {
+		row.entry = true;
+		row.key = bp_lane_entry(l, row.number)->key;
+		b->number[lane]++;
+		return spool_add(p, b, bp_lane_record(l, bp_lane_entry(l, row.number)), row);
+	}
+	if (!bp_lane_read(l, &end, &a))
+		return true;
+	if (bp_publish_look_at(p, l, end, a)) {
+		row.key = bp_key_order_key(&p->order, a);
+		if (!spool_add(p, b, a, row))
+			return false;
+	}
+	b->cursor[lane] = end;
+	return true;
+}
+
+/* Fills the batch, lowest ids first over all lanes. False when the disk would not. */
+static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode mode)
+{
+	for (unsigned looks = 0; !batch_full(b) && looks < 8 * SPOOL_BATCH; looks++) {
+		uint64_t lowest = 0, id;
+		unsigned lane = p->lanes;
+
+		for (unsigned i = 0; i < p->lanes; i++) {
+			if (!next_of_lane(p, b, i, mode, &id) || (lane != p->lanes && id >= lowest))
+				continue;
+			lowest = id;
+			lane = i;
+		}
+		if (lane == p->lanes)
+			return true;
+		if (!take_of_lane(p, b, lane))
+			return false;
+	}
+	bp_publish_again(p);
+	return true;
+}
+
+/* The batch is on disk: what it took from the rings is safe. */
+static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
+{
+	for (unsigned i = 0; i < b->rows; i++) {
+		const struct spool_row *r = &b->row[i];
+		struct bp_lane *l = &p->lane[r->lane];
+		struct bp_lane_entry *e = r->entry ? bp_lane_entry(l, r->number) : NULL;
+		bool in_flight = e != NULL && e->state == BP_LANE_SENT;
+
+		bp_backlog_added(&p->backlog, r->id, in_flight);
+		bp_key_order_row(&p->order, r->key, r->id);
+		if (in_flight)
+			bp_inflight_to_backlog(&p->inflight, e->mid, r->id);
+		if (e != NULL && !in_flight)
+			bp_key_order_go(&p->order, r->key);
+		if (e != NULL)
+			bp_lane_set_done(l, e);
+	}
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (b->cursor[i] != p->lane[i].cursor)
+			bp_lane_push_done(&p->lane[i], b->cursor[i]);
+	bp_count(&p->g->cp_alarms_spooled, b->added);
+	bp_publish_count_dropped(p);
+}
+
+/*
+ * One transaction: what waits in the rings, in the order of ids. Returns false when the disk would
+ * not; then nothing changed.
+ */
+static bool spool_lanes(struct bp_publisher *p, enum spool_mode mode, uint64_t now)
+{
+	static struct spool_batch b; /* too large for a stack; used by the event loop alone */
+
+	b.rows = 0;
+	b.bytes = 0;
+	b.added = 0;
+	for (unsigned i = 0; i < p->lanes; i++) {
+		b.number[i] = p->lane[i].first;
+		b.cursor[i] = p->lane[i].cursor;
+	}
+	if (!bp_spool_begin(p->spool) || !fill(p, &b, mode))
+		goto failed;
+	if (b.rows == 0)
+		bp_spool_rollback(p->spool);
+	else if (!bp_spool_commit(p->spool))
+		goto failed;
+	spool_committed(p, &b);
+	bp_publish_release(p);
+	return true;
+failed:
+	bp_spool_rollback(p->spool);
+	bp_publish_disk_failed(p, now);
+	return false;
+}
+
+/* Whether anything of the lane waits while the link is down. */
+static bool lane_waits(const struct bp_lane *l)
+{
+	return l->pending != 0 || bp_lane_unread(l) != 0;
+}
+
+void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
+{
+	bool grace = now - p->down_since_ns < BP_PUBLISH_DOWN_GRACE_NS;
+	bool pause = now - p->spooled_ns < SPOOL_PAUSE_NS;
+	bool waits = false, urgent = false;
+
+	for (unsigned i = 0; i < p->lanes; i++) {
+		waits |= lane_waits(&p->lane[i]);
+		urgent |= lane_waits(&p->lane[i]) && bp_lane_crowded(&p->lane[i]);
+	}
+	if (!waits || ((grace || pause) && !urgent))
+		return;
+	p->spooled_ns = now;
+	spool_lanes(p, SPOOL_UNREAD, now);
+}
+
+/* What an overflowing lane needs: true with *mode. */
+static bool lane_overflows(
+	const struct bp_publisher *p, const struct bp_lane *l, enum spool_mode *mode)
+{
+	uint64_t capacity = l->ring->capacity, used = bp_lane_used(l), unread = bp_lane_unread(l);
+
+	if (used > capacity / 4 * 3) {
+		*mode = SPOOL_SENT;
+		return true;
+	}
+	return unread != 0 && (used > capacity / 2 || (p->spilling && unread > capacity / 8));
+}
+
+/*
+ * The broker does not keep up: what is not read yet goes to the spool once a ring is half full,
+ * down to an eighth; what is in flight too once that alone holds three quarters of the ring. Where
+ * it keeps up, only what waits for older alarms of its key goes there, and only from a ring that
+ * is half full: mostly the backlog is done before.
+ */
+void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
+{
+	enum spool_mode mode = SPOOL_UNREAD;
+	bool spilling = false, held = false;
+
+	for (unsigned i = 0; i < p->lanes; i++) {
+		const struct bp_lane *l = &p->lane[i];
+
+		if (p->window_full || p->spilling)
+			spilling |= lane_overflows(p, l, &mode);
+		held |= l->pending != 0 && bp_lane_crowded(l);
+	}
+	p->spilling = spilling && spool_lanes(p, mode, now);
+	if (!spilling && held)
+		spool_lanes(p, SPOOL_PENDING, now);
+}
+
+static uint64_t lanes_used(const struct bp_publisher *p)
+{
+	uint64_t used = 0;
+
+	for (unsigned i = 0; i < p->lanes; i++)
+		used += bp_lane_used(&p->lane[i]);
+	return used;
+}
+
+static uint64_t lanes_tails(const struct bp_publisher *p)
+{
+	uint64_t tails = 0;
+
+	for (unsigned i = 0; i < p->lanes; i++)
+		tails += bp_ring_tail(p->lane[i].ring);
+	return tails;
+}
+
+/* Everything that is still in the rings, in flight or not, to the spool. What workers add meanwhile
+ * is their next owner's. */
+void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now)
+{
+	uint64_t left = lanes_used(p), moved;
+
+	while (left != 0 && lanes_used(p) != 0) {
+		uint64_t tails = lanes_tails(p);
+
+		if (!spool_lanes(p, SPOOL_SENT, now))
+			return;
+		moved = lanes_tails(p) - tails;
+		if (moved == 0)
+			return;
+		left = moved < left ? left - moved : 0;
+	}
+}

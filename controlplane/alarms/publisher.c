@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start, end, clock, and the link's events; see publisher_internal.h for the other rooms. */
+#include "controlplane/alarms/publisher.h"
+
+#include <event2/event.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/alarms/edge_settings.h"
+#include "controlplane/alarms/publisher_internal.h"
+#include "controlplane/process/sqlite_file.h"
+
+/*
+ * A worker makes no system call to wake anybody, so the rings are looked at this often: while
+ * alarms come, and after none came for a while.
+ */
+#define TICK_BUSY_NS 250000
+#define TICK_IDLE_NS 1000000
+#define TICK_BUSY_FOR_NS 100000000ull
+/* Between two attempts to read the password and TLS files. */
+#define SETTINGS_BACKOFF_MIN_NS 1000000000ull
+#define SETTINGS_BACKOFF_MAX_NS 60000000000ull
+/* Tenths of a second. */
+#define SPOOL_PATIENCE 20u
+#define LANE_ENTRIES (4 * BP_PUBLISHER_WINDOW_MAX)
+
+static void set(_Atomic uint64_t *gauge, uint64_t v)
+{
+	atomic_store_explicit(gauge, v, memory_order_relaxed);
+}
+
+static void update_gauges(struct bp_publisher *p)
+{
+	set(&p->g->cp_inflight, p->inflight.count);
+	set(&p->g->cp_spool_rows, bp_spool_rows(p->spool));
+	set(&p->g->cp_spool_bytes, bp_spool_bytes(p->spool));
+}
+
+void bp_publish_again(struct bp_publisher *p)
+{
+	static const struct timeval now = {0, 0};
+
+	/* A timer of zero, not event_active(): sockets are looked at in between. */
+	evtimer_add(p->again_event, &now);
+}
+
+/* ---- the link's events and the clock ---- */
+
+static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
+{
+	const struct bp_inflight_slot *oldest = &p->inflight.slot[p->inflight.oldest];
+
+	return p->inflight.oldest != 0 && now > oldest->sent_ns &&
+	       now - oldest->sent_ns > p->ack_timeout_ns;
+}
+
+static void pump(struct bp_publisher *p);
+
+static void on_up(void *arg)
+{
+	struct bp_publisher *p = arg;
+
+	bp_count(&p->g->cp_edge_connects, 1);
+	atomic_store_explicit(&p->g->cp_edge_connected, 1, memory_order_relaxed);
+	bp_publish_again(p);
+}
+
+static void on_down(void *arg)
+{
+	struct bp_publisher *p = arg;
+
+	bp_count(&p->g->cp_edge_disconnects, 1);
+	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
+	p->down_since_ns = bp_mono_ns();
+	p->window_full = false;
+	while (p->inflight.oldest != 0) {
+		struct bp_inflight_slot s = bp_inflight_take(&p->inflight, p->inflight.oldest);
+
+		if (s.kind == BP_INFLIGHT_LIVE) {
+			struct bp_lane *l = &p->lane[s.lane];
+			struct bp_lane_entry *e = bp_lane_entry(l, s.ref);
+
+			bp_lane_set_pending(l, e);
+			bp_key_order_wait(&p->order, e->key);
+		} else {
+			bp_backlog_returned(&p->backlog, s.ref);
+		}
+	}
+	bp_publish_again(p);
+}
+
+static void on_acked(void *arg, uint16_t mid)
+{
+	struct bp_publisher *p = arg;
+	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
+
+	switch ((enum bp_inflight_kind)s.kind) {
+	case BP_INFLIGHT_FREE:
+		return;
+	case BP_INFLIGHT_LIVE:
+		bp_lane_set_done(&p->lane[s.lane], bp_lane_entry(&p->lane[s.lane], s.ref));
+		break;
+	case BP_INFLIGHT_BACKLOG:
+		bp_backlog_acked(&p->backlog, s.ref);
+		break;
+	}
+	bp_count(&p->g->cp_alarms_acked, 1);
+}
+
+static void on_ready(void *arg)
+{
+	pump(arg);
+}
+
+/* Nothing is left in the rings. */
+static bool empty(const struct bp_publisher *p)
+{
+	if (p->inflight.count != 0)
+		return false;
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (bp_lane_used(&p->lane[i]) != 0)
+			return false;
+	return true;
+}
+
+static void drain(struct bp_publisher *p, uint64_t now)
+{
+	void (*done)(void *) = p->drained;
+
+	if (!empty(p) && bp_edge_link_up(p->link) && now < p->drain_deadline_ns)
+		return;
+	if (done == NULL)
+		return;
+	p->drained = NULL;
+	bp_publish_spool_rest(p, now);
+	p->spool_retry_ns = 0;
+	bp_publish_delete_gone(p, now);
+	update_gauges(p);
+	done(p->drained_arg);
+}
+
+static void send_all(struct bp_publisher *p, uint64_t now)
+{
+	bp_publish_lanes(p);
+	bp_publish_backlog(p, now);
+	if (p->mid_clash)
+		bp_edge_link_reset(p->link, "an alarm was passed over by all acknowledgements");
+	p->mid_clash = false;
+}
+
+static void pump(struct bp_publisher *p)
+{
+	uint64_t now = bp_mono_ns();
+
+	bp_publish_update_order(p, now);
+	if (bp_edge_link_up(p->link) && ack_timed_out(p, now)) {
+		bp_log_limited(&p->log_timeout, BP_LOG_WARNING,
+			"the edge broker did not acknowledge an alarm in time; what is in flight "
+			"goes "
+			"to the spool");
+		bp_edge_link_reset(p->link, "an alarm was not acknowledged within ack_timeout");
+		p->down_since_ns = now - BP_PUBLISH_DOWN_GRACE_NS;
+		p->spooled_ns = 0;
+	}
+	if (bp_edge_link_up(p->link))
+		send_all(p, now);
+	bp_publish_release(p);
+	if (!bp_publish_disk_rests(p, now)) {
+		if (bp_edge_link_up(p->link))
+			bp_publish_spool_overflow(p, now);
+		else
+			bp_publish_spool_down(p, now);
+	}
+	bp_publish_delete_gone(p, now);
+	update_gauges(p);
+	/* Last, since it may find the connection lost. */
+	bp_edge_link_flush(p->link);
+	if (p->draining)
+		drain(p, now);
+}
+
+static bool set_tick(struct bp_publisher *p, long ns)
+{
+	struct itimerspec t = {{0, ns}, {0, ns}};
+
+	p->tick_ns = ns;
+	return timerfd_settime(p->tick_fd, 0, &t, NULL) == 0;
+}
+
+/* Looks often while alarms come, and costs little while none do. */
+static void adapt_tick(struct bp_publisher *p)
+{
+	uint64_t read_now = atomic_load_explicit(&p->g->cp_alarms_read, memory_order_relaxed);
+	uint64_t now = bp_mono_ns();
+
+	if (read_now != p->tick_read) {
+		p->tick_read = read_now;
+		p->tick_read_ns = now;
+		if (p->tick_ns != TICK_BUSY_NS)
+			set_tick(p, TICK_BUSY_NS);
+	} else if (p->tick_ns != TICK_IDLE_NS && now - p->tick_read_ns > TICK_BUSY_FOR_NS) {
+		set_tick(p, TICK_IDLE_NS);
+	}
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_publisher *p = arg;
+	uint64_t expirations;
+
+	(void)what;
+	if (read(fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+		return;
+	pump(p);
+	adapt_tick(p);
+}
+
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	pump(arg);
+}
+
+/* After a failure the file may have been closed, or be another: look at all its rows again. */
+static void reopen_spool(struct bp_publisher *p, uint64_t now)
+{
+	if (!bp_spool_ready(p->spool)) {
+		bp_publish_unreadable(p, now);
+		return;
+	}
+	p->spool_broken = false;
+	bp_backlog_look_again(&p->backlog);
+}
+
+static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
+{
+	p->window = mqtt->edge.inflight < 1 ? 1 : mqtt->edge.inflight;
+	if (p->window > BP_PUBLISHER_WINDOW_MAX)
+		p->window = BP_PUBLISHER_WINDOW_MAX;
+	p->ack_timeout_ns = mqtt->edge.ack_timeout_ns;
+	p->edge = mqtt->edge;
+	p->backlog_fault = mqtt->spool.backlog_fault;
+	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
+}
+
+/* Reads the password and looks for the TLS files, and has the link use them. Where that fails, it
+ * is tried again, and forwarding goes on meanwhile. */
+static void try_settings(struct bp_publisher *p, uint64_t now)
+{
+	struct bp_edge_link_settings s;
+
+	p->settings_bad =
+		bp_edge_settings(&p->edge, &s, p->settings_error, sizeof(p->settings_error)) != 0;
+	if (!p->settings_bad && p->edge.enabled)
+		bp_edge_link_configure(p->link, &s);
+	explicit_bzero(&s, sizeof(s));
+	if (p->settings_backoff_ns == 0)
+		p->settings_backoff_ns = SETTINGS_BACKOFF_MIN_NS;
+	p->settings_retry_ns = now + p->settings_backoff_ns;
+	p->settings_backoff_ns = p->settings_bad && p->settings_backoff_ns < SETTINGS_BACKOFF_MAX_NS
+					 ? p->settings_backoff_ns * 2
+				 : p->settings_bad ? p->settings_backoff_ns
+						   : SETTINGS_BACKOFF_MIN_NS;
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_publisher *p = arg;
+	uint64_t now = bp_mono_ns();
+
+	(void)fd;
+	(void)what;
+	if (p->settings_bad && now >= p->settings_retry_ns)
+		try_settings(p, now);
+	bp_publish_count_dropped(p);
+	bp_publish_faults(p, now);
+	if (bp_publish_disk_rests(p, now))
+		return;
+	if (p->spool_broken)
+		reopen_spool(p, now);
+	if (!bp_spool_expire(p->spool, bp_unix_ns()))
+		bp_publish_disk_failed(p, now);
+	bp_publish_count_dropped(p);
+	if (bp_spool_rows(p->spool) == 0)
+		bp_spool_shrink(p->spool);
+	update_gauges(p);
+}
+
+/* ---- start and end ---- */
+
+int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	struct bp_edge_link_settings s;
+	int rc = bp_edge_settings(&mqtt->edge, &s, err, err_size);
+
+	explicit_bzero(&s, sizeof(s));
+	return rc;
+}
+
+bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	static const struct timespec little = {.tv_nsec = 100000000};
+	char why[768];
+
+	if (!mqtt->enabled || !mqtt->edge.enabled)
+		return false;
+	/* One that was killed a moment ago may still hold it. */
+	for (unsigned i = 0; bp_sqlite_locked(mqtt->spool.path, why, sizeof(why)); i++) {
+		if (i == SPOOL_PATIENCE) {
+			snprintf(err, err_size, "mqtt.spool.path: %s", why);
+			return true;
+		}
+		nanosleep(&little, NULL);
+	}
+	return false;
+}
+
+int bp_publisher_configure(
+	struct bp_publisher *p, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	struct bp_edge_link_settings s;
+
+	if (bp_edge_settings(&mqtt->edge, &s, err, err_size) != 0)
+		return -1;
+	take_bounds(p, mqtt);
+	p->settings_bad = false;
+	if (mqtt->edge.enabled)
+		bp_edge_link_configure(p->link, &s);
+	explicit_bzero(&s, sizeof(s));
+	return 0;
+}
+
+/* Alarms that come now must be told apart from those that wait on disk. 0 is left alone: no part
+ * that is whole has it, and the data plane is to see that. */
+static void raise_next_id(struct bp_publisher *p)
+{
+	uint64_t want = bp_spool_max_id(p->spool) + 1;
+	uint64_t next = atomic_load_explicit(&p->shm->shared->next_alarm_id, memory_order_relaxed);
+
+	while (next != 0 && next < want &&
+		!atomic_compare_exchange_weak_explicit(&p->shm->shared->next_alarm_id, &next, want,
+			memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+static bool open_lanes(struct bp_publisher *p)
+{
+	p->lane = calloc(p->shm->workers, sizeof(*p->lane));
+	if (p->lane == NULL)
+		return false;
+	for (p->lanes = 0; p->lanes < p->shm->workers; p->lanes++)
+		if (!bp_lane_open(&p->lane[p->lanes], bp_shm_ring(p->shm, p->lanes), LANE_ENTRIES))
+			return false;
+	return true;
+}
+
+static bool start_tick(struct bp_publisher *p)
+{
+	struct timeval second = {1, 0};
+
+	p->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (p->tick_fd < 0 || !set_tick(p, TICK_BUSY_NS))
+		return false;
+	p->tick_event = event_new(p->base, p->tick_fd, EV_READ | EV_PERSIST, on_tick, p);
+	p->again_event = event_new(p->base, -1, 0, on_again, p);
+	p->second_event = event_new(p->base, -1, EV_PERSIST, on_second, p);
+	return p->tick_event != NULL && p->again_event != NULL && p->second_event != NULL &&
+	       event_add(p->tick_event, NULL) == 0 && event_add(p->second_event, &second) == 0;
+}
+
+/* The spool's file, when there is reason to open it now. */
+static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
+{
+	if (!mqtt->edge.enabled && access(mqtt->spool.path, F_OK) != 0)
+		return;
+	if (!bp_spool_ready(p->spool))
+		bp_publish_unreadable(p, bp_mono_ns());
+	else
+		raise_next_id(p);
+	bp_publish_update_order(p, bp_mono_ns());
+}
+
+struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
+	const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	static const struct bp_edge_link_events events = {on_up, on_down, on_acked, on_ready};
+	struct bp_publisher *p = calloc(1, sizeof(*p));
+
+	if (p == NULL) {
+		snprintf(err, err_size, "no memory for the publisher");
+		return NULL;
+	}
+	p->base = base;
+	p->shm = shm;
+	p->g = shm->control;
+	p->tick_fd = -1;
+	p->down_since_ns = bp_mono_ns();
+	bp_inflight_init(&p->inflight);
+	bp_alarm_log_open(&p->log, shm->alarm_log);
+	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
+	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
+	bp_backlog_init(&p->backlog, p->spool);
+	bp_key_order_init(&p->order, mqtt->spool.max_keys);
+	p->link = bp_edge_link_new(base, &events, p);
+	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p)) {
+		snprintf(err, err_size, "no memory or timer for the publisher");
+		bp_publisher_free(p);
+		return NULL;
+	}
+	bp_faults_init(&p->faults, shm->cp_faults, "publisher", BP_LOG_EVERY_NS, p->down_since_ns);
+	bp_publish_faults_begin(p);
+	open_spool(p, mqtt);
+	take_bounds(p, mqtt);
+	try_settings(p, p->down_since_ns);
+	return p;
+}
+
+void bp_publisher_free(struct bp_publisher *p)
+{
+	if (p == NULL)
+		return;
+	bp_edge_link_free(p->link);
+	if (p->tick_event != NULL)
+		event_free(p->tick_event);
+	if (p->again_event != NULL)
+		event_free(p->again_event);
+	if (p->second_event != NULL)
+		event_free(p->second_event);
+	if (p->tick_fd >= 0)
+		close(p->tick_fd);
+	for (unsigned i = 0; i < p->lanes; i++)
+		bp_lane_close(&p->lane[i]);
+	free(p->lane);
+	bp_backlog_free(&p->backlog);
+	bp_key_order_free(&p->order);
+	bp_spool_free(p->spool);
+	bp_text_free(&p->envelope);
+	free(p->renumbered);
+	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
+	set(&p->g->cp_inflight, 0);
+	free(p);
+}
+
+void bp_publisher_drain(
+	struct bp_publisher *p, uint64_t wait_ns, void (*done)(void *arg), void *arg)
+{
+	p->draining = true;
+	p->drain_deadline_ns = bp_mono_ns() + wait_ns;
+	p->drained = done;
+	p->drained_arg = arg;
+	bp_publish_again(p);
+}

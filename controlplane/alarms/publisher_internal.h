@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PUBLISHER_INTERNAL_H
+#define BP_CONTROLPLANE_PUBLISHER_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controlplane/alarms/alarm_log.h"
+#include "controlplane/alarms/backlog.h"
+#include "controlplane/alarms/envelope.h"
+#include "controlplane/alarms/faults.h"
+#include "controlplane/alarms/inflight.h"
+#include "controlplane/alarms/key_order.h"
+#include "controlplane/alarms/lane.h"
+#include "controlplane/process/log.h"
+#include "controlplane/alarms/mosquitto_link.h"
+#include "controlplane/alarms/publisher.h"
+
+/*
+ * The publisher's rooms: publisher.c (start, end, clock, the link's events), publish_alarm.c (one
+ * alarm), publish_live.c (rings to link), publish_spool.c (rings to spool), publish_backlog.c
+ * (spool to link), publish_order.c (what waits for what). Nobody else includes this.
+ */
+
+/* A link that comes back within this time costs no disk write, unless a ring fills. */
+#define BP_PUBLISH_DOWN_GRACE_NS 250000000ull
+/* Copies of alarms that libmosquitto may hold. */
+#define BP_PUBLISH_INFLIGHT_BYTES_MAX (16ull << 20)
+/* Rows that can't be read for so long hold back no alarm any more, whatever the order. */
+#define BP_PUBLISH_ORDER_GRACE_NS 10000000000ull
+/* Of the window, what rows of the spool may take while live alarms flow. */
+#define BP_PUBLISH_BACKLOG_SHARE 4u
+
+struct bp_publisher {
+	struct event_base *base;
+	struct bp_shm *shm;
+	struct bp_shm_control *g;
+	struct bp_edge_link *link;
+	struct bp_spool *spool;
+	struct bp_backlog backlog;
+	struct bp_key_order order;
+	uint64_t order_opened; /* bp_spool_opened() when its rows were last read into `order` */
+	struct bp_alarm_log_writer log;
+	struct bp_lane *lane;
+	unsigned lanes;
+	uint32_t window;
+	uint64_t ack_timeout_ns;
+	int tick_fd;
+	long tick_ns;                     /* its period */
+	uint64_t tick_read, tick_read_ns; /* alarms read, and when that last changed */
+	struct event *tick_event, *again_event, *second_event;
+	bool window_full;
+	/* The library came round to a message id that is still in flight: the broker left one alarm
+	 * unacknowledged for 65,535 others. What it says of that id can't be told apart any more.
+	 */
+	bool mid_clash;
+	uint64_t now_ns;         /* monotonic, of this turn */
+	uint64_t down_since_ns;  /* monotonic; while the link is down */
+	uint64_t spooled_ns;     /* the last transaction that was not urgent */
+	uint64_t spool_retry_ns; /* not before */
+	bool spool_broken;       /* since the last success of reopen_spool() */
+	uint64_t unreadable_ns;  /* monotonic: since when its rows can't be read; 0: they can */
+	uint64_t delete_due_ns;  /* 0: nothing to delete */
+	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
+	/* mqtt.edge, while its password or TLS files can't be used: tried again with backoff */
+	struct bp_config_edge edge;
+	bool settings_bad;
+	uint64_t settings_retry_ns, settings_backoff_ns;
+	char settings_error[640];
+	struct bp_faults faults;
+	bool backlog_bad;
+	uint32_t backlog_fault;                /* rows */
+	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
+	uint64_t dropped;                      /* alarms of the spool, not reported yet */
+	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */
+	/* draining */
+	bool draining;
+	uint64_t drain_deadline_ns;
+	void (*drained)(void *arg);
+	void *drained_arg;
+	/* scratch */
+	struct bp_text envelope;
+	struct bp_alarm *renumbered;
+	size_t renumbered_size;
+	char topic[UINT16_MAX + 1];
+	struct bp_log_limit log_invalid, log_timeout, log_damaged;
+	struct bp_inflight inflight;
+};
+
+static inline void bp_count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* What the alarm takes of BP_PUBLISH_INFLIGHT_BYTES_MAX. */
+static inline uint32_t bp_publish_weight(const struct bp_alarm *a)
+{
+	uint64_t n = bp_alarm_size(a);
+
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* Whether one more alarm fits in the window and in the memory bound. */
+static inline bool bp_publish_fits(const struct bp_publisher *p, const struct bp_alarm *a)
+{
+	return p->inflight.count < p->window &&
+	       (p->inflight.count == 0 ||
+		       p->inflight.bytes + bp_publish_weight(a) <= BP_PUBLISH_INFLIGHT_BYTES_MAX);
+}
+
+/* Whether alarms go out before older ones of their key, which the disk does not give back. */
+static inline bool bp_publish_order_given_up(const struct bp_publisher *p, const struct bp_lane *l)
+{
+	return p->unreadable_ns != 0 &&
+	       (bp_lane_crowded(l) || p->now_ns - p->unreadable_ns > BP_PUBLISH_ORDER_GRACE_NS);
+}
+
+static inline void bp_publish_note(struct bp_lane *l, uint64_t number, uint64_t id, uint64_t key)
+{
+	bp_lane_entry(l, number)->id = id;
+	bp_lane_entry(l, number)->key = key;
+}
+
+/* After a failure the disk is left alone for a moment. */
+static inline bool bp_publish_disk_rests(const struct bp_publisher *p, uint64_t now)
+{
+	return now < p->spool_retry_ns;
+}
+
+/* publisher.c: comes back without waiting for the tick, after other events had their turn. */
+void bp_publish_again(struct bp_publisher *p);
+
+/* publish_alarm.c: whether the alarm can be published at all. */
+bool bp_publishable(const struct bp_alarm *a);
+/* Counts and logs that it is not. NULL: a damaged record. */
+void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why);
+/* Counts and logs a record, which ends at `end`, the first time. Whether it is to be published. */
+bool bp_publish_look_at(
+	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a);
+/* To the link. 0 with *mid, > 0: can never be sent, < 0: can't now. */
+int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);
+
+/* publish_live.c: sends what is in the rings, as far as window and budget go; sets window_full. */
+void bp_publish_lanes(struct bp_publisher *p);
+
+/* publish_faults.c: what was counted before is nobody's news; then once a second. */
+void bp_publish_faults_begin(struct bp_publisher *p);
+void bp_publish_faults(struct bp_publisher *p, uint64_t now);
+
+/* publish_order.c: brings `order` up to date with the spool. */
+void bp_publish_update_order(struct bp_publisher *p, uint64_t now);
+/* Everything that waits is looked at again. */
+void bp_publish_rescan(struct bp_publisher *p);
+/* Moves the rings' tails over what is done. */
+void bp_publish_release(struct bp_publisher *p);
+
+/*
+ * publish_spool.c. `now`: monotonic nanoseconds. Failures of the disk are counted and logged here,
+ * and change nothing else.
+ */
+void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now);
+/* The same, where it would not give back what it has; and that it does. */
+void bp_publish_unreadable(struct bp_publisher *p, uint64_t now);
+void bp_publish_readable(struct bp_publisher *p);
+/* Counts and logs what the spool's bounds have cost since the last call. */
+void bp_publish_count_dropped(struct bp_publisher *p);
+/* While the link is down: what waits goes to the spool, in few transactions. */
+void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
+/* While it is up, but the broker does not keep up, or alarms wait for the backlog of their keys. */
+void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);
+/* Everything that is still in the rings, in flight or not. */
+void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now);
+/* Rows to the link, beside the live alarms. */
+void bp_publish_backlog(struct bp_publisher *p, uint64_t now);
+/* Deletes acknowledged rows, many at a time. */
+void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/health/cse/cse_client_internal.h"
+
+static struct timeval timeval_of(uint64_t ns)
+{
+	return (struct timeval){
+		(time_t)(ns / BP_CSE_NS_PER_S), (suseconds_t)(ns % BP_CSE_NS_PER_S / 1000)};
+}
+
+/* ---- room ---- */
+
+/* When there is a message id at some port: by then a place may be free or not. */
+static uint64_t room_at(const struct bp_cse_client *c, uint64_t now)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned i = 0; i < c->settings.ports; i++) {
+		const uint64_t at = bp_cse_ids_at(&c->lane[i].ids, now);
+
+		if (at < first)
+			first = at;
+	}
+	return first;
+}
+
+bool bp_cse_has_room(const struct bp_cse_client *c)
+{
+	const uint64_t now = bp_mono_ns();
+
+	return !c->closing && c->outstanding < c->settings.outstanding && room_at(c, now) <= now;
+}
+
+static void look_for_room_in(struct bp_cse_client *c, uint64_t ns)
+{
+	const struct timeval t = timeval_of(ns + 999);
+
+	c->full = true;
+	evtimer_add(c->room, &t);
+}
+
+/* After a request was taken, or was not. Where all places are taken an end looks again. */
+static void note_room(struct bp_cse_client *c)
+{
+	const uint64_t now = bp_mono_ns(), at = room_at(c, now);
+
+	if (c->outstanding >= c->settings.outstanding)
+		c->full = true;
+	else if (at > now)
+		look_for_room_in(c, at - now);
+}
+
+static void on_room(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_cse_client *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (!c->full)
+		return;
+	c->full = false;
+	note_room(c);
+	if (!c->full)
+		bp_cse_watch_tell(&c->watch);
+}
+
+void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w)
+{
+	bp_cse_watch_add(&c->watch, w);
+}
+
+/* ---- requests ---- */
+
+void bp_cse_set_timer(struct bp_cse_outstanding *r, uint64_t ns)
+{
+	const struct timeval t = timeval_of(ns);
+
+	evtimer_add(r->timer, &t);
+}
+
+void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply *reply)
+{
+	struct bp_cse_client *c = r->client;
+
+	evtimer_del(r->timer);
+	free(r->octets);
+	r->octets = NULL;
+	r->used = false;
+	c->outstanding--;
+	if (c->full && !c->closing)
+		event_active(c->room, EV_TIMEOUT, 1);
+	r->done(r->arg, reply);
+}
+
+void bp_cse_send_octets(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+{
+	if (!bp_cse_socket_send(&lane->socket, p, len))
+		lane->client->counts.not_sent++;
+}
+
+static void transmit(struct bp_cse_outstanding *r)
+{
+	r->sent++;
+	r->sent_ns = bp_mono_ns();
+	bp_cse_send_octets(r->lane, r->octets, r->len);
+	bp_cse_set_timer(r, r->timeout_ns);
+	r->timeout_ns *= 2;
+}
+
+/*
+ * A request ends without an answer, and in all its time not a word came from the CSE to its port:
+ * the address that the socket took when it was connected may be the wrong one by now. What else is
+ * outstanding there has not been answered either, and is repeated by the new way.
+ */
+static void reconnect_after(const struct bp_cse_outstanding *r)
+{
+	struct bp_cse_lane *lane = r->lane;
+
+	if (lane->heard_ns >= r->first_ns || lane->reconnected_ns >= r->first_ns)
+		return;
+	lane->reconnected_ns = bp_mono_ns();
+	r->client->counts.reconnects++;
+	bp_cse_socket_reconnect(&lane->socket);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct bp_cse_reply timed_out = {.end = BP_CSE_TIMED_OUT};
+	struct bp_cse_outstanding *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (!r->acknowledged && r->sent <= BP_CSE_RETRANSMISSIONS) {
+		r->client->counts.repeats++;
+		transmit(r);
+		return;
+	}
+	r->client->counts.timed_out++;
+	reconnect_after(r);
+	bp_cse_end_request(r, &timed_out);
+}
+
+static struct bp_cse_outstanding *free_request(struct bp_cse_client *c)
+{
+	for (unsigned i = 0; i < c->settings.outstanding; i++)
+		if (!c->request[i].used)
+			return &c->request[i];
+	return NULL;
+}
+
+static uint64_t first_timeout_ns(const struct bp_cse_client *c)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = c->serial * 2654435761u;
+	return c->settings.ack_timeout_ns +
+	       c->settings.ack_timeout_ns / 2 * (random >> 16) / UINT16_MAX;
+}
+
+static uint8_t method_of(const struct bp_m2m_request *q)
+{
+	if (q->ty != 0)
+		return BP_COAP_POST;
+	return q->body != NULL ? BP_COAP_PUT : BP_COAP_GET;
+}
+
+/* Writes the request; its length, or 0. */
+static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *r,
+	const struct bp_m2m_request *q, uint8_t *out)
+{
+	struct bp_m2m_request named = *q;
+	struct bp_coap_writer w;
+	char rqi[16];
+
+	if (named.rqi == NULL) {
+		snprintf(rqi, sizeof(rqi), "p%x", c->serial);
+		named.rqi = rqi;
+	}
+	bp_coap_begin(&w, out, BP_CSE_MESSAGE_MAX, BP_COAP_CON, method_of(q), 0, r->token,
+		sizeof(r->token));
+	return bp_m2m_create(&w, out, c->settings.release, &named);
+}
+
+/* A free place, with a token; or NULL, and then whoever watches is told when there is one. */
+static struct bp_cse_outstanding *begin(struct bp_cse_client *c)
+{
+	struct bp_cse_outstanding *r = bp_cse_has_room(c) ? free_request(c) : NULL;
+
+	if (r == NULL) {
+		if (!c->closing)
+			note_room(c);
+		return NULL;
+	}
+	memcpy(r->token, &c->serial, 4);
+	memcpy(r->token + 4, &c->secret, 4);
+	return r;
+}
+
+/* The next port in turn that has a message id. bp_cse_has_room() said so before: the clock went on
+ * since, and ids don't become fewer by that. */
+static struct bp_cse_lane *take_lane(struct bp_cse_client *c, uint64_t now)
+{
+	struct bp_cse_lane *lane;
+
+	do {
+		lane = &c->lane[c->next_lane];
+		c->next_lane = (c->next_lane + 1) % c->settings.ports;
+	} while (bp_cse_ids_at(&lane->ids, now) > now);
+	return lane;
+}
+
+/* The octets but for the message id, which is taken last: what can't be sent uses none up. */
+static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *octets, size_t len,
+	bp_cse_done *done, void *arg)
+{
+	struct bp_cse_client *c = r->client;
+
+	r->octets = malloc(len);
+	if (r->octets == NULL) {
+		look_for_room_in(c, BP_CSE_NS_PER_S);
+		return BP_CSE_NO_ROOM;
+	}
+	memcpy(r->octets, octets, len);
+	r->len = len;
+	r->first_ns = bp_mono_ns();
+	r->lane = take_lane(c, r->first_ns);
+	r->mid = bp_cse_ids_take(&r->lane->ids, r->first_ns);
+	r->octets[2] = (uint8_t)(r->mid >> 8);
+	r->octets[3] = (uint8_t)r->mid;
+	r->used = true;
+	r->acknowledged = false;
+	r->refused = false;
+	r->sent = 0;
+	r->timeout_ns = first_timeout_ns(c);
+	r->done = done;
+	r->arg = arg;
+	c->serial++;
+	c->outstanding++;
+	c->counts.requests++;
+	transmit(r);
+	note_room(c);
+	return BP_CSE_TAKEN;
+}
+
+enum bp_cse_sent bp_cse_send(
+	struct bp_cse_client *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg)
+{
+	uint8_t out[BP_CSE_MESSAGE_MAX];
+	struct bp_cse_outstanding *r = begin(c);
+	size_t len;
+
+	if (r == NULL)
+		return BP_CSE_NO_ROOM;
+	len = write_request(c, r, q, out);
+	return len == 0 ? BP_CSE_TOO_LONG : start(r, out, len, done, arg);
+}
+
+enum bp_cse_sent bp_cse_send_message(
+	struct bp_cse_client *c, const uint8_t *message, size_t len, bp_cse_done *done, void *arg)
+{
+	uint8_t out[BP_CSE_MESSAGE_MAX];
+	struct bp_cse_outstanding *r = begin(c);
+
+	if (r == NULL)
+		return BP_CSE_NO_ROOM;
+	if (len < BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX || len > sizeof(out) ||
+		(message[0] & 0xf) != BP_COAP_TOKEN_MAX)
+		return BP_CSE_TOO_LONG;
+	memcpy(out, message, len);
+	out[0] = 0x40 | BP_COAP_TOKEN_MAX; /* version 1, CON */
+	memcpy(out + BP_COAP_HEADER_LEN, r->token, sizeof(r->token));
+	return start(r, out, len, done, arg);
+}
+
+/* ---- life ---- */
+
+static void open_lanes(struct bp_cse_client *c)
+{
+	for (unsigned i = 0; i < c->settings.ports; i++) {
+		struct bp_cse_lane *lane = &c->lane[i];
+
+		lane->client = c;
+		lane->socket = (struct bp_cse_socket){.base = c->base,
+			.to = &c->settings.address,
+			.on_readable = bp_cse_on_readable,
+			.arg = lane,
+			.fd = -1};
+		bp_cse_ids_init(&lane->ids, c->settings.id_lifetime_ns, bp_mono_ns());
+	}
+}
+
+struct bp_cse_client *bp_cse_client_new(
+	struct event_base *base, const struct bp_cse_settings *settings)
+{
+	struct bp_cse_client *c =
+		calloc(1, sizeof(*c) + settings->outstanding * sizeof(struct bp_cse_outstanding));
+
+	if (c == NULL)
+		return NULL;
+	c->base = base;
+	c->settings = *settings;
+	if (c->settings.ack_timeout_ns == 0)
+		c->settings.ack_timeout_ns = BP_CSE_ACK_TIMEOUT_NS;
+	if (c->settings.id_lifetime_ns == 0)
+		c->settings.id_lifetime_ns = BP_COAP_EXCHANGE_LIFETIME_S * BP_CSE_NS_PER_S;
+	if (c->settings.ports == 0)
+		c->settings.ports = 1;
+	if (getrandom(&c->secret, sizeof(c->secret), GRND_NONBLOCK) < 0)
+		c->secret = (uint32_t)bp_unix_ns();
+	open_lanes(c);
+	c->room = evtimer_new(base, on_room, c);
+	for (unsigned i = 0; i < settings->outstanding; i++) {
+		c->request[i].client = c;
+		c->request[i].timer = evtimer_new(base, on_timer, &c->request[i]);
+		if (c->request[i].timer == NULL || c->room == NULL) {
+			bp_cse_client_free(c);
+			return NULL;
+		}
+	}
+	note_room(c); /* it comes with the first ids */
+	return c;
+}
+
+void bp_cse_client_free(struct bp_cse_client *c)
+{
+	static const struct bp_cse_reply cancelled = {.end = BP_CSE_CANCELLED};
+
+	if (c == NULL)
+		return;
+	c->closing = true;
+	for (unsigned i = 0; i < c->settings.outstanding; i++) {
+		struct bp_cse_outstanding *r = &c->request[i];
+
+		if (r->used)
+			bp_cse_end_request(r, &cancelled);
+		if (r->timer != NULL)
+			event_free(r->timer);
+	}
+	if (c->room != NULL)
+		event_free(c->room);
+	for (unsigned i = 0; i < c->settings.ports; i++)
+		bp_cse_socket_close(&c->lane[i].socket);
+	free(c);
+}
+
+unsigned bp_cse_outstanding(const struct bp_cse_client *c)
+{
+	return c->outstanding;
+}
+
+const struct bp_cse_counts *bp_cse_counts(const struct bp_cse_client *c)
+{
+	return &c->counts;
+}

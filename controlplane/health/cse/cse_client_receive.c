@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/health/cse/cse_client_internal.h"
+
+#define TURN_MAX 64      /* datagrams in one turn of the event loop */
+#define ERRORS_MAX 1024u /* the same, of datagrams that were refused */
+#define QUOTE_MAX (BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX) /* tells a request from all others */
+
+/* ---- what comes ---- */
+
+static void send_empty(struct bp_cse_lane *lane, enum bp_coap_type type, uint16_t mid)
+{
+	uint8_t out[BP_COAP_HEADER_LEN];
+	struct bp_coap_writer w;
+
+	bp_coap_begin(&w, out, sizeof(out), type, BP_COAP_EMPTY, mid, NULL, 0);
+	bp_cse_send_octets(lane, out, bp_coap_end(&w, out, NULL, 0));
+}
+
+static struct bp_cse_outstanding *by_mid(struct bp_cse_lane *lane, uint16_t mid)
+{
+	struct bp_cse_client *c = lane->client;
+
+	for (unsigned i = 0; i < c->settings.outstanding; i++) {
+		struct bp_cse_outstanding *r = &c->request[i];
+
+		if (r->used && r->lane == lane && r->mid == mid)
+			return r;
+	}
+	return NULL;
+}
+
+static struct bp_cse_outstanding *by_token(struct bp_cse_client *c, const struct bp_coap *m)
+{
+	for (unsigned i = 0; i < c->settings.outstanding; i++) {
+		struct bp_cse_outstanding *r = &c->request[i];
+
+		if (r->used && m->token_len == sizeof(r->token) &&
+			memcmp(r->token, m->token, sizeof(r->token)) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+/* A token that this client made, whether or not its request is still outstanding. */
+static bool ours(const struct bp_cse_client *c, const struct bp_coap *m)
+{
+	return m->token_len == BP_COAP_TOKEN_MAX && memcmp(m->token + 4, &c->secret, 4) == 0;
+}
+
+static void answered(struct bp_cse_outstanding *r, const struct bp_coap *m)
+{
+	struct bp_cse_reply reply = {
+		.end = BP_CSE_ANSWERED, .payload = m->payload, .payload_len = m->payload_len};
+
+	bp_m2m_reply_read(m, r->client->settings.release, &reply.m2m);
+	r->client->counts.answered++;
+	bp_cse_end_request(r, &reply);
+}
+
+static void acknowledgement(struct bp_cse_lane *lane, const struct bp_coap *m)
+{
+	struct bp_cse_client *c = lane->client;
+	struct bp_cse_outstanding *r = by_mid(lane, m->mid);
+
+	if (m->code != BP_COAP_EMPTY && !BP_COAP_IS_RESPONSE(m->code)) {
+		c->counts.unreadable++;
+	} else if (r == NULL ||
+		   (m->code == BP_COAP_EMPTY ? r->acknowledged : by_token(c, m) != r)) {
+		c->counts.strays++;
+	} else if (m->code != BP_COAP_EMPTY) {
+		answered(r, m);
+	} else {
+		r->acknowledged = true;
+		bp_cse_set_timer(r, c->settings.ack_timeout_ns * BP_CSE_SEPARATE_TIMEOUTS);
+	}
+}
+
+/* One that isn't empty is none (4.2): a CSE sends such, with a message id of its own. */
+static void reset(struct bp_cse_lane *lane, const struct bp_coap *m)
+{
+	static const struct bp_cse_reply was_reset = {.end = BP_CSE_RESET};
+	struct bp_cse_client *c = lane->client;
+	struct bp_cse_outstanding *r = m->code == BP_COAP_EMPTY ? by_mid(lane, m->mid) : NULL;
+
+	if (r == NULL || r->acknowledged) {
+		c->counts.strays++;
+		return;
+	}
+	c->counts.resets++;
+	bp_cse_end_request(r, &was_reset);
+}
+
+/* A response of its own. That its acknowledgement got lost the CSE shows by sending it again. */
+static void separate(struct bp_cse_lane *lane, const struct bp_coap *m)
+{
+	struct bp_cse_client *c = lane->client;
+	const bool response = BP_COAP_IS_RESPONSE(m->code);
+	struct bp_cse_outstanding *r = response ? by_token(c, m) : NULL;
+
+	if (m->type == BP_COAP_CON)
+		send_empty(lane, response && ours(c, m) ? BP_COAP_ACK : BP_COAP_RST, m->mid);
+	if (r == NULL) {
+		c->counts.strays++;
+		return;
+	}
+	c->counts.separate++;
+	answered(r, m);
+}
+
+static void receive(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+{
+	struct bp_coap m;
+
+	if (bp_coap_read(p, len, &m) != BP_COAP_OK) {
+		lane->client->counts.unreadable++;
+		return;
+	}
+	switch (m.type) {
+	case BP_COAP_ACK:
+		acknowledgement(lane, &m);
+		break;
+	case BP_COAP_RST:
+		reset(lane, &m);
+		break;
+	default:
+		separate(lane, &m);
+		break;
+	}
+}
+
+/* ---- nobody listens ---- */
+
+/*
+ * The request whose datagram began so. Where less than a header was quoted, which is all that IPv4
+ * asks for, the one that was sent longest ago.
+ */
+static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+{
+	struct bp_cse_client *c = lane->client;
+	const bool whole = len >= BP_COAP_HEADER_LEN;
+	struct bp_cse_outstanding *oldest = NULL;
+
+	for (unsigned i = 0; i < c->settings.outstanding; i++) {
+		struct bp_cse_outstanding *r = &c->request[i];
+
+		if (!r->used || r->lane != lane)
+			continue;
+		if (whole && memcmp(r->octets, p, len) == 0)
+			return r;
+		if (oldest == NULL || r->sent_ns < oldest->sent_ns)
+			oldest = r;
+	}
+	return whole ? NULL : oldest;
+}
+
+/*
+ * That a datagram was refused may be old news: the CSE has come back since, or the datagram is of
+ * an exchange that ended. So it counts only for a request that is outstanding, and only where not a
+ * word came from the CSE since that was sent last. A forger would have to know its token.
+ */
+static bool is_gone(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+{
+	const struct bp_cse_outstanding *r = quoted(lane, p, len);
+
+	return r != NULL && lane->client->heard_ns < r->sent_ns;
+}
+
+/* All that is outstanding, but not what they ask anew from their ends. */
+static void end_refused(struct bp_cse_client *c)
+{
+	static const struct bp_cse_reply refused = {.end = BP_CSE_REFUSED};
+
+	for (unsigned i = 0; i < c->settings.outstanding; i++)
+		c->request[i].refused = c->request[i].used;
+	for (unsigned i = 0; i < c->settings.outstanding; i++) {
+		struct bp_cse_outstanding *r = &c->request[i];
+
+		if (!r->used || !r->refused)
+			continue;
+		c->counts.refused++;
+		bp_cse_end_request(r, &refused);
+	}
+}
+
+static void take_errors(struct bp_cse_lane *lane)
+{
+	struct bp_cse_client *c = lane->client;
+	uint8_t p[QUOTE_MAX];
+	bool refused, gone = false;
+	size_t len;
+
+	for (unsigned i = 0; i < ERRORS_MAX; i++) {
+		if (!bp_cse_socket_error(&lane->socket, p, sizeof(p), &len, &refused))
+			break;
+		c->counts.refusals += refused;
+		if (refused && is_gone(lane, p, len))
+			gone = true;
+	}
+	if (gone)
+		end_refused(c);
+}
+
+/* What has come is read first: it tells which refusals are old. */
+void bp_cse_on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_cse_lane *lane = arg;
+	uint8_t p[65536];
+
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < TURN_MAX; i++) {
+		ssize_t n = bp_cse_socket_receive(&lane->socket, p, sizeof(p));
+
+		if (n < 0) {
+			take_errors(lane);
+			return;
+		}
+		lane->heard_ns = lane->client->heard_ns = bp_mono_ns();
+		receive(lane, p, (size_t)n);
+	}
+}

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/health/cse/provision.h"
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/health/cse/provision_chain.h"
+
+#define NS_PER_S 1000000000ull
+#define ALREADY_REGISTERED 4117  /* an originator's second AE (TS-0004, 6.6.3) */
+#define UPDATED 2004             /* TS-0004, 6.6.3 */
+#define SKIP_MAX 64u             /* devices that pause, looked at in one turn */
+#define SKIP_NS (NS_PER_S / 100) /* until the next turn */
+#define REFUSED_MAX 16u          /* so many in a row without one that is taken, and chains rest */
+#define PROBE_WAITS_NS NS_PER_S  /* then another device asks too */
+#define UNREADABLE_MAX 16u       /* so many answers that can't be read, and the CSE is away */
+
+static void go_on(struct chain *c);
+static void on_reply(void *arg, const struct bp_cse_reply *r);
+
+static void pause_for(struct chain *c, enum step after, uint64_t ns)
+{
+	struct timeval t = {(time_t)(ns / NS_PER_S), (suseconds_t)(ns % NS_PER_S / 1000)};
+
+	c->after_pause = after;
+	c->step = PAUSE;
+	evtimer_add(c->pause, &t);
+}
+
+/* The pause that follows `*ns`, which it doubles. */
+static uint64_t growing(const struct bp_provision *p, uint64_t *ns)
+{
+	uint64_t now = *ns != 0 ? *ns : p->settings.retry_first_ns;
+
+	if (now > p->settings.retry_max_ns)
+		now = p->settings.retry_max_ns;
+	*ns = now * 2;
+	return now;
+}
+
+/* ---- from step to step ---- */
+
+static void finish(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+
+	c->step = IDLE;
+	p->counts.provisioned++;
+	p->refused_row = 0;
+	bp_provision_pause_forget(&p->pauses, c->target.system_id);
+	p->ops->done(p->arg, c->target.cookie, true);
+}
+
+/* Hands the device back: not now. */
+static void put_aside(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+
+	bp_provision_pause_begin(&p->pauses, c->target.system_id, bp_mono_ns(),
+		p->settings.retry_first_ns, p->settings.retry_max_ns);
+	c->step = IDLE;
+	p->ops->done(p->arg, c->target.cookie, false);
+}
+
+/*
+ * The CSE says no, and would say so again at once. Where it does not take what all devices need,
+ * all wait for it; else this one waits, and the chain goes on with others, slowly if it takes none.
+ */
+static void refuse(
+	struct chain *c, const char *what, const struct bp_m2m_reply *r, const char *hint)
+{
+	struct bp_provision *p = c->p;
+	char path[BP_PROVISION_PATH_MAX];
+
+	if (!bp_chain_render(c, c->object < c->target.n_objects ? c->object : 0, path))
+		snprintf(path, sizeof(path), "%s", p->settings.path);
+	bp_log_limited(&p->log, BP_LOG_WARNING,
+		"the CSE does not take %s of '%s' (%u.%02u, response status %u)%s; trying again",
+		what, path, r->code >> 5, r->code & 31u, r->rsc, hint);
+	p->counts.refused++;
+	if (c->step <= POLICY_STEP) {
+		pause_for(c, GATEWAY, growing(p, &p->base_ns));
+		return;
+	}
+	put_aside(c);
+	if (++p->refused_row > REFUSED_MAX)
+		pause_for(c, IDLE, p->settings.retry_first_ns);
+}
+
+/* Whether this container was made for the object before. */
+static bool made_before(const struct chain *c, const char *path)
+{
+	char before[BP_PROVISION_PATH_MAX];
+	size_t len = bp_provision_prefix(path, c->depth + 1);
+
+	return c->object > 0 && bp_chain_render(c, c->object - 1, before) &&
+	       bp_provision_prefix(before, c->depth + 1) == len && memcmp(before, path, len) == 0;
+}
+
+/* Sets object and depth to the next container that is to be made; false: all are. */
+static bool next_container(struct chain *c)
+{
+	char path[BP_PROVISION_PATH_MAX];
+
+	for (c->depth++; c->object < c->target.n_objects; c->object++, c->depth = 2) {
+		if (!bp_chain_render(c, c->object, path))
+			return true; /* and ask_container() says so */
+		for (; c->depth < bp_provision_segments(path); c->depth++)
+			if (!made_before(c, path))
+				return true;
+	}
+	return false;
+}
+
+static void to_containers(struct chain *c)
+{
+	c->step = CONTAINER;
+	c->object = 0;
+	c->depth = 1;
+	if (!next_container(c))
+		finish(c);
+}
+
+static void after_base(struct chain *c)
+{
+	c->p->based = true;
+	c->p->basing = false;
+	c->p->base_ns = 0;
+	bp_provision_kick(c->p); /* the others waited for it */
+	if (bp_chain_one_ae(c->p))
+		to_containers(c);
+	else
+		c->step = DEVICE;
+}
+
+static bool made(const struct bp_m2m_reply *r)
+{
+	return bp_m2m_outcome(r, false) == BP_M2M_STORED;
+}
+
+static bool updated(const struct bp_m2m_reply *r)
+{
+	return r->code == BP_COAP_CODE(2, 4) && (r->rsc == UPDATED || r->rsc == 0);
+}
+
+static bool there(const struct bp_m2m_reply *r)
+{
+	return r->rsc == BP_M2M_CONFLICT || r->rsc == ALREADY_REGISTERED;
+}
+
+/* Whether a retrieved AE is the one that we would register. */
+static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
+{
+	json_t *body = r->payload != NULL
+			       ? json_loadb((const char *)r->payload, r->payload_len, 0, NULL)
+			       : NULL;
+	const char *aei =
+		json_string_value(json_object_get(json_object_get(body, "m2m:ae"), "aei"));
+	char path[BP_PROVISION_PATH_MAX], ae[128], fr[256];
+	bool ours = false;
+
+	if (c->step == CHECK_GATEWAY)
+		ours = aei != NULL && strcmp(aei, c->p->settings.originator) == 0;
+	else if (bp_chain_render(c, 0, path) && bp_provision_segment(ae, sizeof(ae), path, 1) &&
+		 bp_chain_registrant(c, ae, fr, sizeof(fr)))
+		ours = aei != NULL && strcmp(aei, fr) == 0;
+	json_decref(body);
+	return ours && r->m2m.code == BP_COAP_CODE(2, 5);
+}
+
+/* Why an AE that should be there is not ours, for people. */
+static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
+{
+	/* its name is free, so it is the originator that has registered before */
+	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
+		return ": its originator has registered an AE of another name there; delete that, "
+		       "or give another phd.cse.originator";
+	if (c->step == CHECK_GATEWAY && !bp_chain_one_ae(c->p))
+		return ": an AE of our name is there, of another originator; delete it, or give "
+		       "another name";
+	return ": an AE of that name is there, of another originator; delete it, or give another "
+	       "phd.cse.path";
+}
+
+static void base_reply(struct chain *c, const struct bp_cse_reply *r)
+{
+	bool ok = made(&r->m2m) || (c->step == POLICY_STEP && r->m2m.rsc == BP_M2M_CONFLICT) ||
+		  (c->step == CHECK_GATEWAY && is_ours(c, r));
+
+	if (c->step == GATEWAY && there(&r->m2m))
+		c->step = CHECK_GATEWAY;
+	else if (!ok)
+		refuse(c, c->step == POLICY_STEP ? "the access control policy" : "the gateway's AE",
+			&r->m2m, c->step == CHECK_GATEWAY ? whose(c, &r->m2m) : "");
+	else if (c->step == POLICY_STEP || bp_chain_one_ae(c->p))
+		after_base(c);
+	else
+		c->step = POLICY_STEP;
+}
+
+/*
+ * An AE that is there. Where somebody deleted the policy, or took it from the AE, only its own
+ * originator may do anything with it, for as long as it is under none.
+ */
+static void look_at_device(struct chain *c, const struct bp_cse_reply *r)
+{
+	if (is_ours(c, r)) {
+		if (c->step == OWN_DEVICE)
+			c->step = MEND_DEVICE;
+		else
+			to_containers(c);
+	} else if (c->step == CHECK_DEVICE && !bp_chain_own_originators(c->p) &&
+		   bp_m2m_outcome(&r->m2m, true) == BP_M2M_DENIED) {
+		c->step = OWN_DEVICE;
+	} else {
+		refuse(c, "the AE", &r->m2m, whose(c, &r->m2m));
+	}
+}
+
+static void device_reply(struct chain *c, const struct bp_cse_reply *r)
+{
+	if (c->step == CHECK_DEVICE || c->step == OWN_DEVICE) {
+		look_at_device(c, r);
+	} else if (c->step == DEVICE && there(&r->m2m)) {
+		c->step = CHECK_DEVICE;
+	} else if (made(&r->m2m) || (c->step == MEND_DEVICE && updated(&r->m2m))) {
+		to_containers(c);
+	} else {
+		c->p->based = false; /* perhaps the policy is gone: look when it is tried again */
+		refuse(c, c->step == DEVICE ? "the AE" : "the access control policy", &r->m2m, "");
+	}
+}
+
+static void container_reply(struct chain *c, const struct bp_cse_reply *r)
+{
+	if (!made(&r->m2m) && r->m2m.rsc != BP_M2M_CONFLICT) {
+		c->p->based = false;
+		refuse(c, "a container", &r->m2m, "");
+	} else if (!next_container(c)) {
+		finish(c);
+	}
+}
+
+/* ---- a CSE that is away ---- */
+
+static void away(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+
+	if (p->counts.away_since_ns == 0) {
+		p->counts.away_since_ns = bp_mono_ns();
+		bp_log(BP_LOG_WARNING, "the CSE does not answer, or is busy; asking again");
+	}
+	/* The first to learn of it asks again; the others wait for its answer. */
+	if (p->probe == NULL || p->probe == c) {
+		p->probe = c;
+		pause_for(c, c->step, growing(p, &p->away_ns));
+	} else {
+		c->parked = true;
+		c->after_pause = c->step;
+		c->step = PAUSE;
+	}
+}
+
+/*
+ * The CSE says that it can't now, or nothing that can be understood. Perhaps that is about this
+ * device only, so another one asks next.
+ */
+static void busy(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+
+	if (c->step <= POLICY_STEP) {
+		away(c);
+		return;
+	}
+	put_aside(c);
+	if (p->probe == NULL || p->probe == c)
+		away(c);
+}
+
+/* It is about this device, as far as anybody can tell: it waits, and others go on. */
+static void stumbles(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+	char path[BP_PROVISION_PATH_MAX];
+
+	if (!bp_chain_render(c, 0, path))
+		snprintf(path, sizeof(path), "%s", p->settings.path);
+	bp_log_limited(&p->log, BP_LOG_WARNING,
+		"the CSE has no answer to what it is asked for '%s'; trying again, and others go "
+		"on",
+		path);
+	put_aside(c);
+	go_on(c);
+}
+
+/*
+ * The CSE is there where what another one asked later was answered, and where it says something,
+ * though not what a CSE says, unless it does so to everybody.
+ */
+static void unanswered(struct chain *c, enum bp_cse_end end)
+{
+	struct bp_provision *p = c->p;
+	const bool said = end == BP_CSE_RESET && ++p->unreadable_row <= UNREADABLE_MAX;
+
+	if (c->step > POLICY_STEP && (p->answered_ns > c->asked_ns || said))
+		stumbles(c);
+	else
+		busy(c);
+}
+
+/* Wakes those that wait, by a flag of theirs. */
+static void unpark(struct chain *c)
+{
+	event_active(c->pause, EV_TIMEOUT, 1);
+	c->parked = c->roomless = false;
+}
+
+static void back(struct bp_provision *p)
+{
+	if (p->counts.away_since_ns == 0)
+		return;
+	bp_log(BP_LOG_INFO, "the CSE answers again");
+	p->counts.away_since_ns = 0;
+	p->away_ns = 0;
+	p->probe = NULL;
+	for (unsigned i = 0; i < p->settings.parallel; i++)
+		if (p->chain[i].parked)
+			unpark(&p->chain[i]);
+	bp_provision_kick(p);
+}
+
+static void on_reply(void *arg, const struct bp_cse_reply *r)
+{
+	struct chain *c = arg;
+
+	if (r->end == BP_CSE_CANCELLED)
+		return;
+	if (r->end != BP_CSE_ANSWERED) {
+		unanswered(c, r->end);
+		return;
+	}
+	if (bp_m2m_outcome(&r->m2m, true) == BP_M2M_BUSY) {
+		busy(c);
+		return;
+	}
+	if (c->asked_ns > c->p->answered_ns)
+		c->p->answered_ns = c->asked_ns;
+	c->p->unreadable_row = 0;
+	back(c->p);
+	switch (c->step) {
+	case GATEWAY:
+	case CHECK_GATEWAY:
+	case POLICY_STEP:
+		base_reply(c, r);
+		break;
+	case DEVICE:
+	case CHECK_DEVICE:
+	case OWN_DEVICE:
+	case MEND_DEVICE:
+		device_reply(c, r);
+		break;
+	case CONTAINER:
+		container_reply(c, r);
+		break;
+	case IDLE:
+	case PAUSE:
+		return; /* nothing was asked */
+	}
+	go_on(c);
+}
+
+/* ---- beginning ---- */
+
+static void wake_in(struct bp_provision *p, uint64_t ns)
+{
+	const struct timeval t = {(time_t)(ns / NS_PER_S), (suseconds_t)(ns % NS_PER_S / 1000 + 1)};
+
+	evtimer_add(p->wake, &t);
+}
+
+/*
+ * The next device whose pause is over, if it has one. Others are handed back, once each, so
+ * that they don't hold up those behind them; false: there is no other, for now.
+ */
+static bool next_device(struct bp_provision *p, struct bp_provision_target *out)
+{
+	const uint64_t now = bp_mono_ns();
+	unsigned skipped = 0;
+
+	p->round++;
+	while (p->ops->next(p->arg, out)) {
+		struct bp_provision_pause *d = bp_provision_pause_of(&p->pauses, out->system_id);
+
+		if (d == NULL || d->due_ns <= now)
+			return true;
+		p->ops->done(p->arg, out->cookie, false);
+		if (d->round == p->round || ++skipped == SKIP_MAX)
+			break;
+		d->round = p->round;
+	}
+	if (skipped == SKIP_MAX)
+		wake_in(p, SKIP_NS);
+	else if (skipped > 0)
+		wake_in(p, bp_provision_pause_end(&p->pauses, now) - now);
+	return false;
+}
+
+/* The CSE is away, and who asked for it has no device to ask with: another one that has. */
+static void pass_probe(struct bp_provision *p)
+{
+	p->probe = NULL;
+	for (unsigned i = 0; i < p->settings.parallel && p->probe == NULL; i++)
+		if (p->chain[i].parked) {
+			p->probe = &p->chain[i];
+			unpark(p->probe);
+		}
+}
+
+/* Takes the next device; false: there is none, or it isn't the time. */
+static bool begin(struct chain *c)
+{
+	struct bp_provision *p = c->p;
+	bool needs_base = !bp_chain_own_originators(p);
+
+	if (p->probe != NULL && p->probe != c)
+		return false;
+	if ((needs_base && p->basing) || !next_device(p, &c->target)) {
+		if (p->probe == c)
+			pass_probe(p);
+		return false;
+	}
+	if (p->counts.away_since_ns != 0) {
+		p->probe = c;
+		wake_in(p, PROBE_WAITS_NS);
+	}
+	c->object = 0;
+	if (needs_base && !p->based) {
+		p->basing = true;
+		c->step = GATEWAY;
+	} else if (needs_base && bp_chain_one_ae(p)) {
+		to_containers(c);
+	} else {
+		c->step = DEVICE;
+	}
+	return true;
+}
+
+static void go_on(struct chain *c)
+{
+	static const struct bp_m2m_reply none;
+
+	for (;;) {
+		/* A device without objects may be ready at once. */
+		while (c->step == IDLE)
+			if (!begin(c))
+				return;
+		if (c->step == PAUSE || bp_chain_ask(c))
+			return;
+		refuse(c, "the too long path", &none, "");
+	}
+}
+
+static void on_pause(evutil_socket_t fd, short what, void *arg)
+{
+	struct chain *c = arg;
+
+	(void)fd;
+	(void)what;
+	c->step = c->after_pause;
+	go_on(c);
+}
+
+static void on_room(void *arg)
+{
+	struct bp_provision *p = arg;
+
+	for (unsigned i = 0; i < p->settings.parallel; i++)
+		if (p->chain[i].roomless)
+			unpark(&p->chain[i]);
+}
+
+/* Who asks whether the CSE is back was not answered for a while: perhaps another one would be. */
+static void free_probe(struct bp_provision *p)
+{
+	const struct chain *c = p->probe;
+
+	if (c != NULL && c->step > POLICY_STEP && c->step != PAUSE &&
+		bp_mono_ns() - c->asked_ns > PROBE_WAITS_NS / 2)
+		p->probe = NULL;
+}
+
+static void on_kick(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_provision *p = arg;
+
+	(void)fd;
+	(void)what;
+	free_probe(p);
+	for (unsigned i = 0; i < p->settings.parallel; i++)
+		if (p->chain[i].step == IDLE)
+			go_on(&p->chain[i]);
+}
+
+void bp_provision_kick(struct bp_provision *p)
+{
+	event_active(p->kick, EV_TIMEOUT, 1);
+}
+
+/* ---- life ---- */
+
+struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
+	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops, void *arg)
+{
+	struct bp_provision *p = calloc(1, sizeof(*p) + settings->parallel * sizeof(struct chain));
+
+	if (p == NULL)
+		return NULL;
+	p->cse = *cse;
+	p->settings = *settings;
+	if (p->settings.retry_first_ns == 0)
+		p->settings.retry_first_ns = BP_PROVISION_RETRY_FIRST_NS;
+	p->ops = ops;
+	p->on_reply = on_reply;
+	p->arg = arg;
+	p->kick = evtimer_new(base, on_kick, p);
+	p->wake = evtimer_new(base, on_kick, p);
+	for (unsigned i = 0; i < settings->parallel; i++) {
+		p->chain[i].p = p;
+		p->chain[i].pause = evtimer_new(base, on_pause, &p->chain[i]);
+		if (p->chain[i].pause == NULL || p->kick == NULL || p->wake == NULL) {
+			bp_provision_free(p);
+			return NULL;
+		}
+	}
+	p->room = (struct bp_cse_watch){.room = on_room, .arg = p};
+	cse->binding->watch_room(cse->client, &p->room);
+	return p;
+}
+
+void bp_provision_free(struct bp_provision *p)
+{
+	if (p == NULL)
+		return;
+	for (unsigned i = 0; i < p->settings.parallel; i++)
+		if (p->chain[i].pause != NULL)
+			event_free(p->chain[i].pause);
+	if (p->kick != NULL)
+		event_free(p->kick);
+	if (p->wake != NULL)
+		event_free(p->wake);
+	free(p);
+}
+
+const struct bp_provision_counts *bp_provision_counts(const struct bp_provision *p)
+{
+	return &p->counts;
+}

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/health/service.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/process/log.h"
+#include "controlplane/health/cse/cse_http.h"
+#include "controlplane/health/events.h"
+#include "controlplane/health/store/keep.h"
+#include "controlplane/health/ready.h"
+#include "controlplane/health/server.h"
+#include "controlplane/health/slow.h"
+#include "controlplane/health/status.h"
+#include "controlplane/health/tcp.h"
+#include "controlplane/health/tcp_room.h"
+#include "services/health/layout.h"
+#include "services/health/manager.h"
+#include "services/health/plan.h"
+
+#define CONNECTIONS_MAX 8192u
+#define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
+#define STRANGER_MS 30000u       /* one without an association stays for a minute at most */
+/* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
+ */
+#define OUTSTANDING_MAX 256u
+#define REPORT_PORTS 24u
+#define RESOURCE_PORTS 4u
+#define SECOND_NS 1000000000ull
+
+struct bp_phd_service {
+	struct event_base *base;
+	const struct bp_config *config;
+	struct bp_phd_tables *t;
+	const struct bp_fib *fib;
+	struct bp_phd_writer *w;
+	struct bp_phd_manager *m;
+	struct bp_phd_manager_counts counts;
+	struct bp_phd_server *server;
+	struct bp_phd_tcp *tcp;
+	struct bp_cse_client *cse; /* for resources: this one, or the next */
+	struct bp_cse_http *cse_http;
+	struct bp_cse_client *cse_reports;
+	struct bp_ready *ready;
+	struct bp_slow *slow;
+	struct bp_worker_events *events;
+	struct bp_phd_keep *keep;
+	struct bp_phd_store *store;     /* keep's */
+	struct bp_config_phd_ids allow; /* of the file that allow_file names */
+	struct event *timer;
+	struct bp_phd_status_writer status;
+	uint64_t status_ns; /* when it was written last */
+	bool by_type;       /* the path says {type} */
+};
+
+/* ---- the manager's owner ---- */
+
+static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	if (to->transport == BP_PHD_TRANSPORT_TCP && s->tcp)
+		bp_phd_tcp_send(s->tcp, to->connection, apdu, len);
+	else if (to->transport == BP_PHD_TRANSPORT_UDP && s->server)
+		bp_phd_server_send(s->server, to, apdu, len);
+}
+
+static bool on_known(void *arg, const uint8_t system_id[8], uint16_t config_id,
+	struct bp_phd_model *out, uint16_t *spec)
+{
+	struct bp_phd_service *s = arg;
+
+	return bp_phd_store_known(s->store, system_id, config_id, out, spec);
+}
+
+static void on_learned(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
+	struct bp_phd_bytes report)
+{
+	struct bp_phd_service *s = arg;
+
+	(void)m;
+	bp_phd_store_learn(s->store, system_id, report);
+}
+
+static void on_told(
+	void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_store_spec(s->store, system_id, config_id, spec);
+	if (s->ready && s->by_type)
+		bp_ready_want(s->ready, slot);
+}
+
+/* A session is operating: it is to have its containers. */
+static void want_ready(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	if (!s->ready) /* it will look for those that are there */
+		return;
+	if (!s->by_type || s->t->sessions[slot].mds_known != BP_PHD_MDS_ASKED)
+		bp_ready_want(s->ready, slot);
+}
+
+static void on_opened(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_keep_opened(s->keep, slot);
+	want_ready(s, slot);
+}
+
+static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
+{
+	struct bp_phd_service *s = arg;
+	const struct bp_phd_session *x = &s->t->sessions[slot];
+
+	(void)why;
+	bp_phd_keep_closed(s->keep, slot);
+	/* who met errors of the CSE has its resources looked at when it comes again: what a policy
+	 * there denies is mended by that alone */
+	if (atomic_load_explicit(&x->errors, memory_order_relaxed) != 0)
+		bp_phd_store_set_made(s->store, x->system_id, x->config_id, 0);
+}
+
+static void on_unassociated(void *arg, const struct bp_phd_peer *device)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_keep_unassociated(s->keep, device);
+}
+
+static bool on_allowed(void *arg, const uint8_t system_id[8])
+{
+	const struct bp_phd_service *s = arg;
+
+	return bp_config_phd_allowed(&s->config->phd, &s->allow, system_id);
+}
+
+static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	/* without its containers there is nowhere to store it yet: the device repeats it */
+	if (!bp_ready_is(s->ready, slot))
+		return BP_PHD_TAKEN_FULL;
+	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
+}
+
+/* ---- reports ---- */
+
+static void on_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_send(s->m, slot, life, apdu, len);
+}
+
+static void on_no_target(void *arg, uint32_t slot, uint16_t life)
+{
+	struct bp_phd_service *s = arg;
+
+	(void)life;
+	bp_ready_lost(s->ready, slot);
+}
+
+static void on_idle(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_ready_idle(s->ready, slot);
+}
+
+static uint64_t on_made(void *arg, const uint8_t system_id[8], uint16_t config_id)
+{
+	struct bp_phd_service *s = arg;
+
+	return bp_phd_store_made(s->store, system_id, config_id);
+}
+
+static void on_set_made(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_store_set_made(s->store, system_id, config_id, made);
+}
+
+static bool on_busy(void *arg, uint32_t slot)
+{
+	const struct bp_phd_service *s = arg;
+
+	return bp_slow_busy(s->slow, slot);
+}
+
+/* ---- sockets ---- */
+
+static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_receive(s->m, from, apdu, len, bp_mono_ns(), bp_unix_ns());
+}
+
+static void gone(void *arg, uint32_t connection)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_gone(s->m, connection, bp_mono_ns());
+}
+
+static void written(void *arg, uint32_t connection)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_phd_manager_written(s->m, connection);
+}
+
+static bool associated(void *arg, uint32_t connection)
+{
+	const struct bp_phd_service *s = arg;
+
+	return bp_phd_manager_connected(s->m, connection);
+}
+
+static bool ours(void *arg, unsigned ifindex)
+{
+	const struct bp_phd_service *s = arg;
+
+	for (unsigned i = 0; s->fib && i < BP_MAX_INTERFACES; i++)
+		if (s->fib->interfaces[i].info.ifindex == ifindex)
+			return true;
+	return !s->fib;
+}
+
+static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
+{
+	const struct bp_phd_server_ops ops = {.receive = receive, .ours = ours};
+	const uint16_t port = s->config->phd.listen_udp;
+
+	if (port == 0)
+		return 0;
+	if (fd < 0)
+		fd = bp_phd_server_socket(port, err, err_size);
+	if (fd >= 0)
+		s->server = bp_phd_server_new(s->base, fd, &ops, s, err, err_size);
+	return s->server ? 0 : -1;
+}
+
+static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
+{
+	const struct bp_phd_tcp_ops ops = {
+		.receive = receive, .gone = gone, .written = written, .associated = associated};
+	const struct bp_config_phd *c = &s->config->phd;
+	struct bp_phd_tcp_limits limits = {
+		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
+		.per_address = c->limits.per_address,
+		.idle_s = CONNECTION_IDLE_S,
+		.stranger_ms = STRANGER_MS};
+
+	if (c->listen_tcp == 0)
+		return 0;
+	limits.connections = bp_phd_tcp_room(limits.connections);
+	if (fd < 0)
+		fd = bp_phd_tcp_socket(c->listen_tcp, err, err_size);
+	if (fd >= 0)
+		s->tcp = bp_phd_tcp_new(s->base, fd, &limits, &ops, s, err, err_size);
+	return s->tcp ? 0 : -1;
+}
+
+/* ---- the CSE ---- */
+
+static void cse_address(const struct bp_config_phd *c, uint16_t port, struct sockaddr_storage *out)
+{
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+
+	memset(out, 0, sizeof(*out));
+	memcpy(&a4.sin_addr, c->cse.address.bytes, 4);
+	memcpy(&a6.sin6_addr, c->cse.address.bytes, 16);
+	if (c->cse.address.family == 4)
+		memcpy(out, &a4, sizeof(a4));
+	else
+		memcpy(out, &a6, sizeof(a6));
+}
+
+/* The address that the kernel's routes give requests to the CSE. Of no family: there is no route.
+ */
+static struct bp_address find_source(const struct bp_config_phd *c)
+{
+	struct bp_address source = {0};
+	struct sockaddr_storage to, from;
+	socklen_t len = sizeof(from);
+	int fd;
+
+	cse_address(c, c->cse.coap, &to);
+	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return source;
+	if (connect(fd, (const struct sockaddr *)&to,
+		    to.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					    : sizeof(struct sockaddr_in6)) == 0 &&
+		getsockname(fd, (struct sockaddr *)&from, &len) == 0) {
+		source.family = c->cse.address.family;
+		if (from.ss_family == AF_INET)
+			memcpy(source.bytes, &((struct sockaddr_in *)&from)->sin_addr, 4);
+		else
+			memcpy(source.bytes, &((struct sockaddr_in6 *)&from)->sin6_addr, 16);
+	}
+	close(fd);
+	return source;
+}
+
+static bool same_address(const struct bp_address *a, const struct bp_address *b)
+{
+	return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+/* The address that the plan in force has requests come from. Of no family: there is none. */
+static struct bp_address source_of_plan(const struct bp_phd_service *s)
+{
+	const struct bp_phd_plan *p = &s->t->control->plan;
+	struct bp_address source = {0};
+
+	if (s->t->control->plan_generation == 0 || p->family != s->config->phd.cse.address.family ||
+		!bp_phd_plan_sends(p))
+		return source;
+	return p->family == 4 ? bp_address4(p->source + 12) : bp_address6(p->source);
+}
+
+/*
+ * Layouts and workers go by it. While there is no route to the CSE the last address stays: workers
+ * send nothing then, but they know of a route that comes back before it is noticed here. `anew`:
+ * the file is another.
+ */
+static void make_plan(struct bp_phd_service *s, bool anew)
+{
+	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_address before = source_of_plan(s);
+	struct bp_address source = find_source(c);
+	struct bp_phd_plan plan;
+
+	if (source.family == 0)
+		source = before;
+	if (!anew && same_address(&source, &before))
+		return;
+	if (source.family == 0)
+		source.family = c->cse.address.family;
+	bp_phd_plan_make(&plan, c, &source);
+	bp_phd_plan_set(s->w, &plan);
+}
+
+/* Who is asked for resources. False: no memory. */
+static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
+{
+	const struct bp_config_phd_cse *c = &s->config->phd.cse;
+	struct bp_cse_settings by_coap = {.release = (enum bp_m2m_release)c->release,
+		.outstanding = c->outstanding,
+		.ports = RESOURCE_PORTS};
+	struct bp_cse_http_settings by_http = {
+		.release = (enum bp_m2m_release)c->release, .outstanding = c->outstanding};
+
+	if (c->provision == BP_PHD_BINDING_HTTP) {
+		cse_address(&s->config->phd, c->http, &by_http.address);
+		s->cse_http = bp_cse_http_new(s->base, &by_http);
+		*out = bp_cse_by_http(s->cse_http);
+	} else {
+		cse_address(&s->config->phd, c->coap, &by_coap.address);
+		s->cse = bp_cse_client_new(s->base, &by_coap);
+		*out = bp_cse_by_coap(s->cse);
+	}
+	return s->cse_http || s->cse;
+}
+
+static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
+{
+	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_slow_ops ops = {
+		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
+	static const struct bp_ready_memory memory = {.made = on_made, .set_made = on_set_made};
+	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
+	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
+		.outstanding = OUTSTANDING_MAX,
+		.ports = REPORT_PORTS};
+	struct bp_cse cse;
+
+	cse_address(c, c->cse.coap, &settings.address);
+	s->cse_reports = bp_cse_client_new(s->base, &settings);
+	if (s->cse_reports && start_provisioning(s, &cse)) {
+		s->ready = bp_ready_new(s->base, s->t, s->w, &cse, c, s->config->name);
+		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
+	}
+	if (s->ready && s->slow) {
+		bp_ready_hold(s->ready, on_busy, s);
+		bp_ready_remember(s->ready, &memory, s);
+		s->events = bp_worker_events_new(s->base, s->t, &told, s);
+	}
+	if (s->events)
+		return 0;
+	snprintf(err, err_size, "no memory");
+	return -1;
+}
+
+/* ---- time ---- */
+
+static void write_status(struct bp_phd_service *s, uint64_t now)
+{
+	const struct bp_phd_status_from from = {.tables = s->t,
+		.manager = &s->counts,
+		.slow = s->slow,
+		.events = s->events,
+		.cse = {s->cse, s->cse_reports},
+		.http = s->cse_http,
+		.ready = s->ready,
+		.store = s->store,
+		.keep = s->keep,
+		.server = s->server,
+		.tcp = s->tcp};
+
+	s->status_ns = now;
+	bp_phd_status_write(&s->status, &from, now);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_phd_service *s = arg;
+	const uint64_t now = bp_mono_ns();
+	const uint64_t next = bp_phd_manager_tick(s->m, now);
+	uint64_t wait = next <= now ? 1000000 : next - now;
+	struct timeval t;
+
+	(void)fd;
+	(void)what;
+	make_plan(s, false);
+	bp_phd_writer_settle(s->w);
+	if (now - s->status_ns >= SECOND_NS)
+		write_status(s, now);
+	if (wait > SECOND_NS / 10) /* what comes meanwhile may be due sooner */
+		wait = SECOND_NS / 10;
+	t = (struct timeval){.tv_usec = (suseconds_t)(wait / 1000)};
+	evtimer_add(s->timer, &t);
+}
+
+/* ---- life ---- */
+
+static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_setup *setup,
+	char *err, size_t err_size)
+{
+	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
+		.known = on_known,
+		.learned = on_learned,
+		.told = on_told,
+		.opened = on_opened,
+		.closed = on_closed,
+		.allowed = on_allowed,
+		.unassociated = on_unassociated,
+		.report = on_report};
+	static const struct bp_phd_keep_ops kept = {.restored = want_ready};
+	uint8_t system_id[8];
+
+	s->keep = bp_phd_keep_new(s->base, &s->config->phd, s->t, &kept, s);
+	if (!s->keep) {
+		snprintf(err, err_size, "no memory");
+		return -1;
+	}
+	s->store = bp_phd_keep_store(s->keep);
+	s->w = bp_phd_writer_new(
+		s->t, setup->epochs, setup->readers_gone, setup->readers, err, err_size);
+	if (!s->w)
+		return -1;
+	make_plan(s, true);
+	bp_phd_own_system_id(system_id, &s->config->phd, setup->mac);
+	s->m = bp_phd_manager_new(&s->config->phd, s->t, s->w, system_id, &s->counts, &ops, s);
+	if (!s->m)
+		snprintf(err, err_size, "no memory");
+	else
+		bp_phd_keep_manager(s->keep, s->m);
+	return s->m ? 0 : -1;
+}
+
+struct bp_phd_service *bp_phd_service_new(struct event_base *base,
+	const struct bp_phd_service_setup *setup, char *err, size_t err_size)
+{
+	struct bp_phd_service *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		snprintf(err, err_size, "no memory");
+		return NULL;
+	}
+	s->base = base;
+	s->config = setup->config;
+	s->t = setup->tables;
+	s->fib = setup->fib;
+	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
+		     strstr(s->config->phd.cse.originator, "{type}");
+	bp_phd_status_begin(&s->status, s->t->status);
+	s->timer = evtimer_new(base, on_timer, s);
+	if (s->timer && bp_config_phd_allow_load(&s->config->phd, &s->allow, err, err_size) == 0 &&
+		start_manager(s, setup, err, err_size) == 0) {
+		/* what lies in the table is known before anything comes */
+		bp_phd_manager_adopt(s->m, bp_mono_ns());
+		if (start_cse(s, err, err_size) == 0 &&
+			start_udp(s, setup->udp, err, err_size) == 0 &&
+			start_tcp(s, setup->tcp, err, err_size) == 0) {
+			on_timer(-1, 0, s);
+			return s;
+		}
+	}
+	bp_phd_service_free(s);
+	return NULL;
+}
+
+void bp_phd_service_free(struct bp_phd_service *s)
+{
+	if (!s)
+		return;
+	if (s->status_ns != 0) /* the last second's, if it ever began */
+		write_status(s, bp_mono_ns());
+	bp_phd_tcp_free(s->tcp);
+	bp_phd_server_free(s->server);
+	bp_worker_events_free(s->events);
+	bp_cse_client_free(s->cse_reports);
+	bp_cse_client_free(s->cse);
+	bp_cse_http_free(s->cse_http);
+	bp_slow_free(s->slow);
+	bp_ready_free(s->ready);
+	bp_phd_manager_free(s->m);
+	bp_phd_writer_free(s->w);
+	bp_phd_keep_free(s->keep);
+	if (s->timer)
+		event_free(s->timer);
+	free(s->allow.id);
+	free(s);
+}
+
+const struct bp_phd_manager_counts *bp_phd_service_counts(const struct bp_phd_service *s)
+{
+	return &s->counts;
+}
+
+void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c)
+{
+	struct bp_config_phd_ids allow;
+	char err[1024];
+
+	s->config = c;
+	bp_phd_manager_configure(s->m, &c->phd);
+	if (s->tcp)
+		bp_phd_tcp_limit(s->tcp, c->phd.limits.per_address);
+	/* it was checked before the reload was taken over: only a file that changed within these
+	 * milliseconds can still fail */
+	if (bp_config_phd_allow_load(&c->phd, &allow, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_WARNING, "%s; those that it named before stay allowed", err);
+	} else {
+		free(s->allow.id);
+		s->allow = allow;
+	}
+	make_plan(s, true);
+}
+
+enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
+{
+	uint32_t slot;
+
+	if (bp_phd_manager_release(s->m, system_id, bp_mono_ns()) == 0)
+		return BP_PHD_ASKED;
+	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_ASKED_BEFORE
+								: BP_PHD_ASKED_NOBODY;
+}

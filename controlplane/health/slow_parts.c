@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/health/slow_internal.h"
+#include "services/health/answer.h"
+#include "services/health/words.h"
+
+static struct bp_phd_session *session_of(const struct bp_slow *s, const struct bp_slow_pending *p)
+{
+	return &s->t->sessions[p->slot];
+}
+
+/* Whether the session is still the one that reported. */
+static bool is_alive(const struct bp_slow *s, const struct bp_slow_pending *p)
+{
+	const uint64_t word = atomic_load_explicit(&session_of(s, p)->word, memory_order_relaxed);
+
+	return bp_phd_word_life(word) == p->life && bp_phd_word_state(word) != BP_PHD_FREE;
+}
+
+/* Whether the session's words are still about this report. */
+static bool is_last(const struct bp_slow *s, const struct bp_slow_pending *p)
+{
+	return is_alive(s, p) && atomic_load_explicit(&session_of(s, p)->reports,
+					 memory_order_relaxed) == p->report + 1;
+}
+
+static void worse(struct bp_slow_pending *p, enum bp_m2m_outcome o)
+{
+	if (o > p->worst)
+		p->worst = (uint8_t)o;
+}
+
+/* ---- how it ended ---- */
+
+/* Whether the device is told an end; else it is told to repeat the report. */
+static bool is_settled(enum bp_m2m_outcome o)
+{
+	return o != BP_M2M_NO_TARGET && o != BP_M2M_BUSY;
+}
+
+static void finish(struct bp_slow *s, struct bp_slow_pending *p)
+{
+	const struct bp_slow_pending was = *p;
+	const bool alive = is_alive(s, p), stored = was.worst == BP_M2M_STORED;
+	const bool last = is_last(s, p);
+	uint8_t apdu[BP_PHD_ANSWER_MAX];
+
+	if (was.confirmed && !was.away && alive && !stored)
+		atomic_fetch_add_explicit(&session_of(s, p)->errors, 1, memory_order_relaxed);
+	bp_slow_give_back(s, p);
+	if (!was.confirmed) {
+		s->counts.lost += was.away || !stored; /* nobody asks for it again */
+		return;
+	}
+	if (was.away) /* it may be stored or not: the device asks again */
+		return;
+	s->ops.answer(s->arg, was.slot, was.life, apdu,
+		bp_phd_answer_write(apdu, (enum bp_m2m_outcome)was.worst, was.invoke_id, was.type));
+	if (last && is_settled((enum bp_m2m_outcome)was.worst))
+		session_of(s, &was)->unanswered = BP_PHD_ANSWER_WAITS;
+}
+
+/* No more of it is sent: what is left comes with the device's repeat. */
+static void stop(struct bp_slow_pending *p)
+{
+	if (p->at == p->parts)
+		return;
+	worse(p, BP_M2M_BUSY);
+	p->at = p->parts;
+}
+
+static bool is_over(const struct bp_slow_pending *p)
+{
+	return p->busy == 0 && p->at == p->parts;
+}
+
+static void count_outcome(struct bp_slow *s, enum bp_m2m_outcome o)
+{
+	switch (o) {
+	case BP_M2M_STORED:
+		s->counts.stored++;
+		break;
+	case BP_M2M_DENIED:
+		s->counts.denied++;
+		break;
+	case BP_M2M_NO_TARGET:
+		s->counts.no_target++;
+		break;
+	case BP_M2M_BUSY:
+		s->counts.busy++;
+		break;
+	default:
+		s->counts.refused++;
+	}
+}
+
+/* The open word with all closed that are stored and can be noted: the first open one may be another
+ * by that, so that more can be. */
+static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
+{
+	for (unsigned i = 0; i < bp_phd_open_end(open, p->parts); i++) {
+		if ((p->stored[i / 64] >> i % 64 & 1) != 0)
+			open = bp_phd_open_close(open, p->parts, i);
+	}
+	return open;
+}
+
+/* The part is stored: it is open no more. */
+static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned part)
+{
+	struct bp_phd_session *session = session_of(s, p);
+	struct bp_phd_words words;
+
+	p->stored[part / 64] |= 1ull << part % 64;
+	p->open = close_stored(p, p->open);
+	if (is_alive(s, p))
+		atomic_fetch_add_explicit(&session->stored, 1, memory_order_relaxed);
+	do {
+		words = bp_phd_words_read(session);
+		if (!is_last(s, p) || bp_phd_last_invoke_id(words.last) != p->invoke_id)
+			return;
+	} while (!bp_phd_words_close(
+		session, &words, close_stored(p, bp_phd_last_open(words.last))));
+}
+
+/* The CSE would only say it again to the same message id. */
+static void forget_number(struct bp_slow *s, const struct bp_slow_pending *p)
+{
+	_Atomic uint64_t *sent = &session_of(s, p)->sent;
+	uint64_t was = atomic_load_explicit(sent, memory_order_relaxed);
+
+	if (is_last(s, p))
+		atomic_compare_exchange_strong_explicit(sent, &was, bp_phd_sent_after_error(was),
+			memory_order_relaxed, memory_order_relaxed);
+}
+
+static void answered(struct bp_slow *s, struct bp_slow_pending *p, unsigned part,
+	const struct bp_m2m_reply *reply)
+{
+	const enum bp_m2m_outcome o = bp_m2m_outcome(reply, s->t->control->plan.named);
+
+	count_outcome(s, o);
+	worse(p, o);
+	if (o == BP_M2M_STORED)
+		close_part(s, p, part);
+	else
+		forget_number(s, p);
+	if (o == BP_M2M_NO_TARGET && is_alive(s, p))
+		s->ops.no_target(s->arg, p->slot, p->life);
+}
+
+/* ---- sending ---- */
+
+static void ended(void *arg, const struct bp_cse_reply *reply);
+
+/* What tells this part's request from all others, also in the CSE's log. Nobody opens it: the
+ * client has tokens of its own, so that parts beyond a token's may be told by its check. */
+static uint64_t request_id(const struct bp_slow *s, const struct bp_slow_pending *p, unsigned part)
+{
+	const struct bp_phd_token t = {.slot = p->slot,
+		.invoke_id = p->invoke_id,
+		.type = (uint8_t)(p->type - BP_PHD_SCAN_FIXED),
+		.part = (uint8_t)(part % BP_PHD_TOKEN_PARTS),
+		.only = p->parts == 1,
+		.confirmed = p->confirmed};
+
+	return bp_phd_token_make(&t, p->life, s->t->hash_key) ^ part / BP_PHD_TOKEN_PARTS;
+}
+
+/* The plan of parts, p->at among them, in s->conversion. False: there is none any more. */
+static bool plan_parts(struct bp_slow *s, const struct bp_slow_pending *p,
+	const struct bp_phd_layout *l, const uint8_t *apdu, size_t len)
+{
+	return bp_phd_convert_plan_from(l, &s->t->control->plan, apdu, len, p->at,
+		       &s->conversion) == BP_PHD_CONVERT &&
+	       s->conversion.total == p->parts;
+}
+
+/* Part p->at, which is planned. */
+static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
+	const struct bp_phd_layout *l, const uint8_t *apdu)
+{
+	const struct bp_phd_session *session = session_of(s, p);
+	const struct bp_phd_identity id = {.system_id = session->system_id,
+		.associated_s = p->name.associated_s,
+		.report = p->name.report,
+		.life = p->name.life,
+		.token = request_id(s, p, p->at)};
+	const unsigned place = (unsigned)__builtin_ctz(~p->busy);
+	const uint32_t i = (uint32_t)(p - s->pending);
+	struct bp_slow_part *part = &s->part[(size_t)i * BP_SLOW_PLACES + place];
+	const size_t len = bp_phd_convert_write(l, &s->t->control->plan, apdu, &s->conversion,
+		p->at - s->conversion.first_part, &id, s->message, sizeof(s->message));
+	enum bp_cse_sent sent = BP_CSE_TOO_LONG;
+
+	*part = (struct bp_slow_part){.s = s, .pending = i, .part = p->at};
+	if (len != 0)
+		sent = bp_cse_send_message(s->cse, s->message, len, ended, part);
+	if (sent == BP_CSE_TAKEN) {
+		p->busy |= 1u << place;
+		s->counts.instances++;
+	}
+	return sent;
+}
+
+/*
+ * Whether part p->at is to wait for others of its report: all places are taken, or it could not be
+ * noted that it is stored, and it has no name by which the CSE would know it again.
+ */
+static bool must_wait(const struct bp_slow *s, const struct bp_slow_pending *p)
+{
+	return p->busy == UINT32_MAX ||
+	       (!s->t->control->plan.named && p->at >= bp_phd_open_end(p->open, p->parts));
+}
+
+/* Sends on from p->at. False: for want of room at the client it is to be called again. */
+static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *apdu, size_t len)
+{
+	const struct bp_phd_layout *l = bp_phd_layout_of(
+		s->t, atomic_load_explicit(&session_of(s, p)->word, memory_order_relaxed));
+	unsigned planned = 0; /* up to there */
+
+	if (p->away || !is_alive(s, p) || !l)
+		stop(p);
+	for (; p->at < p->parts; p->at++) {
+		if (!bp_phd_open_has(p->open, p->parts, p->at))
+			continue;
+		if (must_wait(s, p)) {
+			if (p->busy == 0) /* an error: the repeat goes on from there */
+				stop(p);
+			return true;
+		}
+		if (p->at >= planned) {
+			if (!plan_parts(s, p, l, apdu, len)) {
+				stop(p);
+				return true;
+			}
+			planned = p->at + s->conversion.parts;
+		}
+		switch (send_part(s, p, l, apdu)) {
+		case BP_CSE_TAKEN:
+			break;
+		case BP_CSE_NO_ROOM:
+			return false;
+		case BP_CSE_TOO_LONG:
+			s->counts.refused++;
+			worse(p, BP_M2M_REFUSED);
+			break;
+		}
+	}
+	return true;
+}
+
+/* After send_more(): waits for room, or does not. */
+static void queue(struct bp_slow *s, struct bp_slow_pending *p, bool waits)
+{
+	if (waits == p->waits)
+		return;
+	p->waits = waits;
+	if (waits)
+		TAILQ_INSERT_TAIL(&s->waiting, p, waiting);
+	else
+		TAILQ_REMOVE(&s->waiting, p, waiting);
+}
+
+static void ended(void *arg, const struct bp_cse_reply *reply)
+{
+	const struct bp_slow_part *part = arg;
+	struct bp_slow *s = part->s;
+	struct bp_slow_pending *p = &s->pending[part->pending];
+
+	p->busy &= ~(1u << ((size_t)(part - s->part) % BP_SLOW_PLACES));
+	if (reply->end == BP_CSE_ANSWERED) {
+		answered(s, p, part->part, &reply->m2m);
+	} else {
+		s->counts.away++;
+		p->away = true;
+	}
+	if (p->at < p->parts)
+		queue(s, p, !send_more(s, p, p->apdu, p->len));
+	if (is_over(p))
+		finish(s, p);
+}
+
+bool bp_slow_begin(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *apdu, size_t len)
+{
+	const bool waits = !send_more(s, p, apdu, len);
+
+	if (p->at < p->parts) {
+		if (p->busy != 0 && bp_slow_keep(s, p, apdu, len)) {
+			queue(s, p, waits);
+		} else {
+			stop(p);
+		}
+	}
+	if (p->busy != 0)
+		return true;
+	bp_slow_give_back(s, p);
+	return false;
+}
+
+void bp_slow_on_room(void *arg)
+{
+	struct bp_slow *s = arg;
+	struct bp_slow_pending *p;
+
+	while ((p = TAILQ_FIRST(&s->waiting)) != NULL) {
+		if (!send_more(s, p, p->apdu, p->len))
+			return;
+		queue(s, p, false);
+		if (is_over(p))
+			finish(s, p);
+	}
+}

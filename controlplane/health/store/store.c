@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/health/store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/process/log.h"
+#include "controlplane/health/store/store_internal.h"
+
+#define SAY_NS 60000000000ull
+/* Pairs given up at once for the octets of a new configuration. */
+#define EVICT_FOR_OCTETS 16u
+/* Pairs looked at for one that may go. There are two for each session, so that half may. */
+#define EVICT_LOOKS 64u
+
+void bp_phd_store_say(struct bp_phd_store *s, const char *what)
+{
+	const uint64_t now = bp_mono_ns();
+
+	if (s->said_ns != 0 && now - s->said_ns < SAY_NS)
+		return;
+	s->said_ns = now;
+	s->said = true;
+	bp_log(BP_LOG_WARNING,
+		"%s (sessions go on; attempts that failed so far: %llu, rows lost: %llu)", what,
+		(unsigned long long)s->counts.failures, (unsigned long long)s->counts.lost);
+}
+
+/* ---- rows to the file ---- */
+
+bool bp_phd_store_write(struct bp_phd_store *s, const struct bp_phd_store_row *row)
+{
+	if (bp_phd_store_writer_put(s->writer, row))
+		return true;
+	s->counts.lost++;
+	bp_phd_store_lacks(s, true);
+	bp_phd_store_say(s, "store of health devices: rows are lost: too many wait for the disk");
+	return false;
+}
+
+bool bp_phd_store_write_pair(struct bp_phd_store *s, uint32_t pair)
+{
+	const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, pair);
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_PUT_KNOWN,
+		.config_id = p->config_id,
+		.spec = p->spec,
+		.made = p->made};
+
+	if (p->config != BP_PHD_KNOWN_NONE)
+		row.content = bp_phd_known_config(s->known, p->config)->content;
+
+	memcpy(row.system_id, p->system_id, sizeof(row.system_id));
+	bp_phd_known_pair(s->known, pair)->stamp = s->uses;
+	return bp_phd_store_write(s, &row);
+}
+
+bool bp_phd_store_write_config(struct bp_phd_store *s, uint32_t config)
+{
+	const struct bp_phd_known_config *c = bp_phd_known_config(s->known, config);
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_PUT_CONFIG,
+		.content = c->content,
+		.report = malloc(c->len),
+		.report_len = (uint16_t)c->len};
+
+	if (row.report == NULL) {
+		s->counts.lost++;
+		bp_phd_store_lacks(s, true);
+		return false;
+	}
+	memcpy(row.report, c->report, c->len);
+	return bp_phd_store_write(s, &row);
+}
+
+void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config)
+{
+	const struct bp_phd_store_row row = {.kind = BP_PHD_STORE_DROP_CONFIG,
+		.content = bp_phd_known_config(s->known, config)->content};
+
+	bp_phd_known_config_remove(s->known, config);
+	bp_phd_store_write(s, &row);
+}
+
+/* ---- what is known ---- */
+
+/* Before all is read back, who uses it may be to come. */
+static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
+{
+	if (bp_phd_store_is_loaded(s) && config != BP_PHD_KNOWN_NONE &&
+		bp_phd_known_config(s->known, config)->users == 0)
+		bp_phd_store_drop_config(s, config);
+}
+
+/* The one used least lately, but for those of open sessions. */
+static uint32_t find_oldest(struct bp_phd_store *s)
+{
+	for (unsigned looks = 0; looks < EVICT_LOOKS && s->ops->is_open != NULL; looks++) {
+		const uint32_t i = bp_phd_known_oldest(s->known);
+		const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, i);
+
+		if (!s->ops->is_open(s->arg, p->system_id, p->config_id))
+			return i;
+		bp_phd_known_use(s->known, i);
+	}
+	return bp_phd_known_oldest(s->known);
+}
+
+static void evict_oldest(struct bp_phd_store *s)
+{
+	const uint32_t i = find_oldest(s);
+	const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, i);
+	const uint32_t config = p->config;
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_DROP_KNOWN, .config_id = p->config_id};
+
+	memcpy(row.system_id, p->system_id, sizeof(row.system_id));
+	bp_phd_known_remove(s->known, i);
+	bp_phd_store_write(s, &row);
+	drop_if_unused(s, config);
+	s->counts.evicted++;
+}
+
+/* Its place on the disk is kept up coarsely: not each use is worth a row. */
+static void use(struct bp_phd_store *s, uint32_t i)
+{
+	bp_phd_known_use(s->known, i);
+	s->uses++;
+	if (s->rewriting || s->uses - bp_phd_known_pair(s->known, i)->stamp > s->max_known / 8)
+		bp_phd_store_write_pair(s, i);
+}
+
+/* Equal hashes are no proof: a device may have made them. */
+static bool same_model(const struct bp_phd_known_config *c, struct bp_phd_bytes report,
+	const struct bp_phd_model *model)
+{
+	struct bp_phd_model other;
+
+	if (c->len == report.len && memcmp(c->report, report.p, c->len) == 0)
+		return true;
+	return bp_phd_config_read((struct bp_phd_bytes){c->report, (uint16_t)c->len}, &other) ==
+		       BP_PHD_OK &&
+	       other.config_id == model->config_id && other.n == model->n &&
+	       memcmp(other.object, model->object, model->n * sizeof(other.object[0])) == 0;
+}
+
+static uint32_t new_config(
+	struct bp_phd_store *s, struct bp_phd_bytes report, const struct bp_phd_model *model)
+{
+	uint8_t *copy;
+	uint32_t i;
+
+	for (unsigned n = 0; bp_phd_known_octets(s->known) + report.len > s->max_octets; n++) {
+		/* before all is read back, what nobody uses stays: nothing would be gained */
+		if (n == EVICT_FOR_OCTETS || bp_phd_known_count(s->known) == 0 ||
+			!bp_phd_store_is_loaded(s))
+			return BP_PHD_KNOWN_NONE;
+		evict_oldest(s);
+	}
+	copy = malloc(report.len);
+	if (copy == NULL)
+		return BP_PHD_KNOWN_NONE;
+	memcpy(copy, report.p, report.len);
+	i = bp_phd_known_config_add(s->known, model->content, model->config_id, copy, report.len);
+	if (i == BP_PHD_KNOWN_NONE) {
+		free(copy);
+		return i;
+	}
+	bp_phd_store_write_config(s, i);
+	return i;
+}
+
+/* The pair has this configuration from now on; on the disk it leaves the old one before that goes.
+ */
+static void assign(struct bp_phd_store *s, uint32_t pair, uint32_t config)
+{
+	struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, pair);
+	const uint32_t old = p->config;
+
+	if (old != config)
+		p->spec = 0;
+	bp_phd_known_assign(s->known, pair, config);
+	bp_phd_known_use(s->known, pair);
+	s->uses++;
+	bp_phd_store_write_pair(s, pair);
+	drop_if_unused(s, old);
+}
+
+static uint32_t add_pair(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint32_t config)
+{
+	uint32_t i;
+
+	/* The configuration is not to go with the pair that makes room. */
+	if (config != BP_PHD_KNOWN_NONE)
+		bp_phd_known_config(s->known, config)->users++;
+	if (s->max_known != 0 && bp_phd_known_count(s->known) == s->max_known)
+		evict_oldest(s);
+	if (config != BP_PHD_KNOWN_NONE)
+		bp_phd_known_config(s->known, config)->users--;
+	i = bp_phd_known_add(s->known, system_id, config_id, config, true);
+	if (i == BP_PHD_KNOWN_NONE)
+		drop_if_unused(s, config);
+	return i;
+}
+
+static bool learn(struct bp_phd_store *s, const uint8_t system_id[8], struct bp_phd_bytes report)
+{
+	struct bp_phd_model model;
+	uint32_t config, pair;
+
+	if (bp_phd_config_read(report, &model) != BP_PHD_OK)
+		return false;
+	config = bp_phd_known_config_find(s->known, model.content);
+	if (config == BP_PHD_KNOWN_NONE)
+		config = new_config(s, report, &model);
+	else if (!same_model(bp_phd_known_config(s->known, config), report, &model))
+		return false;
+	if (config == BP_PHD_KNOWN_NONE)
+		return false;
+	pair = bp_phd_known_find(s->known, system_id, model.config_id);
+	if (pair == BP_PHD_KNOWN_NONE)
+		pair = add_pair(s, system_id, model.config_id, config);
+	if (pair == BP_PHD_KNOWN_NONE)
+		return false;
+	assign(s, pair, config);
+	return true;
+}
+
+bool bp_phd_store_learn(
+	struct bp_phd_store *s, const uint8_t system_id[8], struct bp_phd_bytes report)
+{
+	if (learn(s, system_id, report))
+		return true;
+	s->counts.refused++;
+	return false;
+}
+
+bool bp_phd_store_known(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id,
+	struct bp_phd_model *out, uint16_t *spec)
+{
+	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+	const struct bp_phd_known_config *c;
+
+	if (i == BP_PHD_KNOWN_NONE || bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
+		return false;
+	use(s, i);
+	*spec = bp_phd_known_pair(s->known, i)->spec;
+	c = bp_phd_known_config(s->known, bp_phd_known_pair(s->known, i)->config);
+	return bp_phd_config_read((struct bp_phd_bytes){c->report, (uint16_t)c->len}, out) ==
+	       BP_PHD_OK;
+}
+
+bool bp_phd_store_spec(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
+{
+	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+
+	if (i == BP_PHD_KNOWN_NONE || bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
+		return false;
+	if (bp_phd_known_pair(s->known, i)->spec == spec)
+		return true;
+	bp_phd_known_use(s->known, i);
+	s->uses++;
+	bp_phd_known_pair(s->known, i)->spec = spec;
+	bp_phd_store_write_pair(s, i);
+	return true;
+}
+
+/* ---- who has containers ---- */
+
+uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
+{
+	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+
+	if (i == BP_PHD_KNOWN_NONE)
+		return 0;
+	/* who declared its configuration was asked for that, which was the use */
+	if (bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
+		use(s, i);
+	return bp_phd_known_pair(s->known, i)->made;
+}
+
+void bp_phd_store_set_made(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+{
+	uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+
+	if (i == BP_PHD_KNOWN_NONE) {
+		/* a new pair would hide the configuration that the file may have for it */
+		if (made == 0 || s->table <= BP_PHD_STORE_KNOWN)
+			return;
+		i = add_pair(s, system_id, config_id, BP_PHD_KNOWN_NONE);
+		if (i == BP_PHD_KNOWN_NONE)
+			return;
+	}
+	if (bp_phd_known_pair(s->known, i)->made == made)
+		return;
+	bp_phd_known_pair(s->known, i)->made = made;
+	bp_phd_store_write_pair(s, i);
+}
+
+/* ---- sessions ---- */
+
+/* What the file has for it is history from now on. */
+static void touch(struct bp_phd_store *s, const struct bp_phd_store_session *x)
+{
+	if (bp_phd_store_is_loaded(s))
+		return;
+	if (!bp_phd_touched_add(&s->touched, x->transport, x->address, x->port)) {
+		s->counts.lost++;
+		bp_phd_store_lacks(s, true);
+	}
+}
+
+bool bp_phd_store_put(struct bp_phd_store *s, const struct bp_phd_store_session *session)
+{
+	if (session->transport != 6 && session->transport != 17)
+		return false;
+	touch(s, session);
+	return bp_phd_store_write(s,
+		&(struct bp_phd_store_row){.kind = BP_PHD_STORE_PUT_SESSION, .session = *session});
+}
+
+bool bp_phd_store_close(
+	struct bp_phd_store *s, uint8_t transport, const uint8_t address[16], uint16_t port)
+{
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_DROP_SESSION,
+		.session = {.transport = transport, .port = port}};
+
+	if (transport != 6 && transport != 17)
+		return false;
+	memcpy(row.session.address, address, sizeof(row.session.address));
+	touch(s, &row.session);
+	return bp_phd_store_write(s, &row);
+}
+
+/* ---- the whole ---- */
+
+static void on_news(int fd, short what, void *arg)
+{
+	struct bp_phd_store *s = arg;
+	struct bp_phd_store_news n;
+	uint64_t times;
+
+	(void)what;
+	if (read(fd, &times, sizeof(times)) != (ssize_t)sizeof(times))
+		return;
+	bp_phd_store_writer_news(s->writer, &n);
+	if (n.failures != s->counts.failures) {
+		s->counts.failures = n.failures;
+		bp_phd_store_say(s, n.error);
+	}
+	if (s->said && !n.failed) {
+		s->said = false;
+		bp_log(BP_LOG_INFO, "store of health devices: written again");
+	}
+	if (n.fresh)
+		bp_phd_store_lacks(s, false);
+	if (n.failed && !s->told) {
+		s->told = true;
+		s->ops->loaded(s->arg, false);
+	}
+	if (n.page)
+		bp_phd_store_loaded_page(s);
+}
+
+static bool make(struct bp_phd_store *s, struct event_base *base, const char *path)
+{
+	s->known = bp_phd_known_new(s->max_known);
+	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (s->known == NULL || s->fd < 0)
+		return false;
+	s->on_news = event_new(base, s->fd, EV_READ | EV_PERSIST, on_news, s);
+	s->turn = evtimer_new(base, bp_phd_store_rewrite_turn, s);
+	if (s->on_news == NULL || s->turn == NULL || event_add(s->on_news, NULL) != 0)
+		return false;
+	s->writer = bp_phd_store_writer_new(path, s->fd);
+	return s->writer != NULL;
+}
+
+struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path, uint32_t max_known,
+	uint64_t max_octets, const struct bp_phd_store_ops *ops, void *arg)
+{
+	struct bp_phd_store *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->ops = ops;
+	s->arg = arg;
+	s->fd = -1;
+	s->max_known = max_known;
+	s->max_octets = max_octets;
+	if (!make(s, base, path)) {
+		bp_phd_store_free(s);
+		return NULL;
+	}
+	bp_phd_store_writer_ask(s->writer, s->table, &s->page);
+	return s;
+}
+
+void bp_phd_store_free(struct bp_phd_store *s)
+{
+	if (s == NULL)
+		return;
+	bp_phd_store_writer_free(s->writer);
+	if (s->on_news != NULL)
+		event_free(s->on_news);
+	if (s->turn != NULL)
+		event_free(s->turn);
+	if (s->fd >= 0)
+		close(s->fd);
+	bp_phd_known_free(s->known);
+	bp_phd_touched_clear(&s->touched);
+	free(s);
+}
+
+uint32_t bp_phd_store_room(const struct bp_phd_store *s)
+{
+	return bp_phd_store_writer_room(s->writer);
+}
+
+bool bp_phd_store_flush(struct bp_phd_store *s)
+{
+	return bp_phd_store_writer_flush(s->writer);
+}
+
+void bp_phd_store_count(const struct bp_phd_store *s, struct bp_phd_store_counts *out)
+{
+	struct bp_phd_store_news n;
+
+	bp_phd_store_writer_state(s->writer, &n);
+	*out = s->counts;
+	out->rows = n.rows;
+	out->failures = n.failures;
+	out->queued = n.queued;
+	out->known = bp_phd_known_count(s->known);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PHD_STORE_FILE_INTERNAL_H
+#define BP_CONTROLPLANE_PHD_STORE_FILE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "controlplane/health/store/store_file.h"
+
+/* Between store_file.c, which opens the file, and store_rows.c, which writes and reads rows. */
+#define BP_PHD_STORE_KEY_COLUMNS 3u /* at most, of a table's key */
+#define BP_PHD_STORE_WIPE_SQL "DELETE FROM sessions; DELETE FROM known; DELETE FROM configs"
+
+enum bp_phd_store_stmt {
+	BP_PHD_STORE_S_BEGIN,
+	BP_PHD_STORE_S_COMMIT,
+	BP_PHD_STORE_S_ROLLBACK,
+	BP_PHD_STORE_S_PUT_CONFIG,
+	BP_PHD_STORE_S_DROP_CONFIG,
+	BP_PHD_STORE_S_PUT_KNOWN,
+	BP_PHD_STORE_S_DROP_KNOWN,
+	BP_PHD_STORE_S_PUT_SESSION,
+	BP_PHD_STORE_S_DROP_SESSION,
+	BP_PHD_STORE_S_READ_CONFIGS,
+	BP_PHD_STORE_S_READ_KNOWN,
+	BP_PHD_STORE_S_READ_SESSIONS,
+	BP_PHD_STORE_S_COUNT
+};
+
+struct bp_phd_store_file {
+	char *path;
+	sqlite3 *db;
+	sqlite3_stmt *stmt[BP_PHD_STORE_S_COUNT];
+	uint64_t epoch; /* processes that opened this file, this one included; 0: not yet */
+	bool fresh;
+	bool checked;  /* this file was found sound */
+	bool suspect;  /* was found damaged while it was open */
+	bool logs;     /* its write-ahead log was seen */
+	bool replaced; /* somebody removed it, or put another one in its place, while it was open */
+	/* where the walk of each table is; key[0] NULL: at its begin */
+	sqlite3_value *key[BP_PHD_STORE_TABLES][BP_PHD_STORE_KEY_COLUMNS];
+	char error[512];
+};
+
+/* Notes why the disk would not. A full disk or a lock passes; anything else is better met with a
+ * newly opened file. */
+bool bp_phd_store_file_fail(struct bp_phd_store_file *f, const char *what);
+/* The walk of that table begins anew. */
+void bp_phd_store_file_forget_key(struct bp_phd_store_file *f, enum bp_phd_store_table table);
+
+#endif

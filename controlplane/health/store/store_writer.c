@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/health/store/store_writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "controlplane/process/clock.h"
+
+#define COLLECT_NS 50000000ull /* from the first row of a transaction to its commit */
+#define RETRY_NS 1000000000ull
+#define LOOK_NS 1000000000ull /* so often the file is looked after while there is nothing to do */
+#define KEEP_ROWS 16384u      /* a queue that was longer gives its memory back */
+
+struct rows {
+	struct bp_phd_store_row *row;
+	uint32_t n, cap;
+};
+
+struct bp_phd_store_writer {
+	pthread_t thread;
+	int fd;
+	/* the thread's alone */
+	struct bp_phd_store_file *file;
+	/* under the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;  /* the thread: something is to be done */
+	pthread_cond_t moved; /* flush: an attempt was made */
+	struct rows queue;    /* put since the thread looked last */
+	struct rows taken;    /* the thread's while it works; it alone changes it */
+	uint32_t done;        /* rows of `taken` that are committed */
+	uint64_t octets;      /* of the reports of those that are not */
+	uint64_t due_ns;      /* when the queue is to be taken */
+	bool stop, hurry;
+	bool asked;
+	enum bp_phd_store_table table;
+	struct bp_phd_store_page *page;
+	struct bp_phd_store_news news;
+};
+
+static uint32_t waiting(const struct bp_phd_store_writer *w)
+{
+	return w->queue.n + w->taken.n - w->done;
+}
+
+static void tell(const struct bp_phd_store_writer *w)
+{
+	const uint64_t one = 1;
+
+	/* A counter that is full has been told of already. */
+	if (write(w->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		return;
+}
+
+static void drop_rows(struct rows *r)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		free(r->row[i].report);
+	r->n = 0;
+	if (r->cap > KEEP_ROWS) {
+		free(r->row);
+		r->row = NULL;
+		r->cap = 0;
+	}
+}
+
+/* ---- the thread ---- */
+
+static void wait_until(struct bp_phd_store_writer *w, uint64_t ns)
+{
+	const struct timespec at = {
+		.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+	pthread_cond_timedwait(&w->wake, &w->lock, &at);
+}
+
+/* Until there is something to be done at once, or the file is to be looked after. */
+static void wait_for_work(struct bp_phd_store_writer *w)
+{
+	const uint64_t look_ns = bp_mono_ns() + LOOK_NS;
+
+	while (!w->stop && !w->hurry && !w->asked && w->taken.n == 0 &&
+		w->queue.n < BP_PHD_STORE_BATCH) {
+		const uint64_t until = w->queue.n != 0 ? w->due_ns : look_ns;
+
+		if (bp_mono_ns() >= until)
+			return;
+		wait_until(w, until);
+	}
+}
+
+/* Under the lock; waits a while, unless somebody wants to see an attempt. */
+static void failed(struct bp_phd_store_writer *w)
+{
+	const uint64_t until = bp_mono_ns() + RETRY_NS;
+
+	w->news.failures++;
+	w->news.failed = true;
+	snprintf(w->news.error, sizeof(w->news.error), "%s", bp_phd_store_file_error(w->file));
+	tell(w);
+	w->hurry = false;
+	pthread_cond_broadcast(&w->moved);
+	while (!w->stop && !w->hurry && bp_mono_ns() < until)
+		wait_until(w, until);
+}
+
+/* Under the lock: the disk would. */
+static void succeeded(struct bp_phd_store_writer *w)
+{
+	if (!w->news.failed)
+		return;
+	w->news.failed = false;
+	tell(w);
+}
+
+/* What was taken is committed. The memory is given back without the lock: there may be much. */
+static void forget_taken(struct bp_phd_store_writer *w)
+{
+	struct rows old = w->taken;
+
+	w->taken = (struct rows){0};
+	w->done = 0;
+	pthread_mutex_unlock(&w->lock);
+	drop_rows(&old);
+	pthread_mutex_lock(&w->lock);
+	w->taken = old;
+}
+
+/* Under the lock, given up meanwhile. False: an attempt failed. */
+static bool write_taken(struct bp_phd_store_writer *w)
+{
+	while (w->done < w->taken.n) {
+		const uint32_t left = w->taken.n - w->done;
+		const uint32_t n = left < BP_PHD_STORE_BATCH ? left : BP_PHD_STORE_BATCH;
+		bool good;
+
+		pthread_mutex_unlock(&w->lock);
+		good = bp_phd_store_file_write(w->file, &w->taken.row[w->done], n);
+		pthread_mutex_lock(&w->lock);
+		if (!good)
+			return false;
+		for (uint32_t i = w->done; i < w->done + n; i++)
+			w->octets -= w->taken.row[i].report_len;
+		w->done += n;
+		w->news.rows += n;
+		succeeded(w);
+	}
+	forget_taken(w);
+	return true;
+}
+
+static bool read_page(struct bp_phd_store_writer *w)
+{
+	bool good;
+
+	pthread_mutex_unlock(&w->lock);
+	good = bp_phd_store_file_read(w->file, w->table, w->page);
+	pthread_mutex_lock(&w->lock);
+	if (!good)
+		return false;
+	w->asked = false;
+	w->news.page = true;
+	succeeded(w);
+	tell(w);
+	return true;
+}
+
+/* There is nothing to do but to see that the file is still there. */
+static bool look(struct bp_phd_store_writer *w)
+{
+	bool good;
+
+	pthread_mutex_unlock(&w->lock);
+	good = bp_phd_store_file_ready(w->file);
+	pthread_mutex_lock(&w->lock);
+	if (good)
+		succeeded(w);
+	return good;
+}
+
+/* One round, under the lock. False: an attempt failed. */
+static bool attempt(struct bp_phd_store_writer *w)
+{
+	/* A page that was asked for before the queue is taken is read after it is written. */
+	const bool asked = w->asked;
+
+	if (!asked && waiting(w) == 0)
+		return look(w);
+	if (w->taken.n == 0) {
+		const struct rows empty = w->taken;
+
+		w->taken = w->queue;
+		w->queue = empty;
+	} else if (asked && w->queue.n != 0) {
+		return write_taken(w); /* what failed before first; the queue in the next round */
+	}
+	return write_taken(w) && (!asked || read_page(w));
+}
+
+static void *work(void *arg)
+{
+	struct bp_phd_store_writer *w = arg;
+	bool good = true, stop = false;
+
+	pthread_mutex_lock(&w->lock);
+	while (good || !stop) {
+		wait_for_work(w);
+		stop = w->stop;
+		if (stop && waiting(w) == 0)
+			break;
+		good = attempt(w);
+		if (bp_phd_store_file_fresh(w->file)) {
+			w->news.fresh = true;
+			tell(w);
+		}
+		if (!good) {
+			failed(w);
+		} else if (waiting(w) == 0) {
+			w->hurry = false;
+			pthread_cond_broadcast(&w->moved);
+		}
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* ---- the event loop's side ---- */
+
+static bool make_locks(struct bp_phd_store_writer *w)
+{
+	pthread_condattr_t clock;
+
+	if (pthread_condattr_init(&clock) != 0)
+		return false;
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, &clock);
+	pthread_cond_init(&w->moved, &clock);
+	pthread_condattr_destroy(&clock);
+	return true;
+}
+
+/* Signals are for the event loop's thread. */
+static bool start(struct bp_phd_store_writer *w)
+{
+	sigset_t all, before;
+	bool good;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	good = pthread_create(&w->thread, NULL, work, w) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return good;
+}
+
+struct bp_phd_store_writer *bp_phd_store_writer_new(const char *path, int fd)
+{
+	struct bp_phd_store_writer *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	w->fd = fd;
+	w->file = bp_phd_store_file_new(path);
+	if (w->file == NULL || !make_locks(w) || !start(w)) {
+		bp_phd_store_file_free(w->file);
+		free(w);
+		return NULL;
+	}
+	pthread_setname_np(w->thread, "phd-store");
+	return w;
+}
+
+void bp_phd_store_writer_free(struct bp_phd_store_writer *w)
+{
+	if (w == NULL)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	bp_phd_store_file_free(w->file);
+	if (w->news.page) /* that nobody took */
+		for (unsigned i = 0; i < w->page->n; i++)
+			free(w->page->row[i].report);
+	drop_rows(&w->queue);
+	drop_rows(&w->taken);
+	free(w->queue.row);
+	free(w->taken.row);
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->moved);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static bool append(struct rows *r, const struct bp_phd_store_row *row)
+{
+	if (r->n == r->cap) {
+		const uint32_t cap = r->cap == 0 ? 1024 : r->cap * 2;
+		struct bp_phd_store_row *bigger = realloc(r->row, cap * sizeof(*bigger));
+
+		if (bigger == NULL)
+			return false;
+		r->row = bigger;
+		r->cap = cap;
+	}
+	r->row[r->n++] = *row;
+	return true;
+}
+
+bool bp_phd_store_writer_put(struct bp_phd_store_writer *w, const struct bp_phd_store_row *row)
+{
+	bool good;
+
+	pthread_mutex_lock(&w->lock);
+	good = waiting(w) < BP_PHD_STORE_QUEUE &&
+	       w->octets + row->report_len <= BP_PHD_STORE_QUEUE_OCTETS && append(&w->queue, row);
+	if (good)
+		w->octets += row->report_len;
+	if (good && w->queue.n == 1)
+		w->due_ns = bp_mono_ns() + COLLECT_NS;
+	if (good && (w->queue.n == 1 || w->queue.n == BP_PHD_STORE_BATCH))
+		pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	if (!good)
+		free(row->report);
+	return good;
+}
+
+uint32_t bp_phd_store_writer_room(struct bp_phd_store_writer *w)
+{
+	uint32_t room;
+
+	pthread_mutex_lock(&w->lock);
+	room = BP_PHD_STORE_QUEUE - waiting(w);
+	pthread_mutex_unlock(&w->lock);
+	return room;
+}
+
+void bp_phd_store_writer_ask(struct bp_phd_store_writer *w, enum bp_phd_store_table table,
+	struct bp_phd_store_page *page)
+{
+	pthread_mutex_lock(&w->lock);
+	w->asked = true;
+	w->table = table;
+	w->page = page;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void copy_news(const struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+{
+	*out = w->news;
+	out->queued = waiting(w);
+	out->octets = w->octets;
+}
+
+void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+{
+	pthread_mutex_lock(&w->lock);
+	copy_news(w, out);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void bp_phd_store_writer_news(struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+{
+	pthread_mutex_lock(&w->lock);
+	copy_news(w, out);
+	w->news.fresh = false;
+	w->news.page = false;
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool bp_phd_store_writer_flush(struct bp_phd_store_writer *w)
+{
+	uint64_t failures;
+	bool good;
+
+	pthread_mutex_lock(&w->lock);
+	failures = w->news.failures;
+	w->hurry = true;
+	pthread_cond_signal(&w->wake);
+	while (waiting(w) != 0 && w->news.failures == failures)
+		pthread_cond_wait(&w->moved, &w->lock);
+	good = waiting(w) == 0;
+	pthread_mutex_unlock(&w->lock);
+	return good;
+}

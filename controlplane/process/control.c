@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/control.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/process/log.h"
+#include "shm/plane_dirs.h"
+
+/* A client that lets more than this wait unread is closed. */
+#define OUTPUT_MAX (1u << 20)
+
+/* What a user still may: when the requests that it sent would all be due at the average rate. */
+struct user {
+	uid_t uid;
+	bool used;
+	uint64_t heard; /* bp_control.heard of its last request */
+	uint64_t requests_due_ns, reloads_due_ns;
+};
+
+struct client {
+	struct bp_control *control;
+	struct bufferevent *bev; /* NULL: free */
+	uint64_t id;
+	uint64_t heard; /* bp_control.heard, when it said something or came */
+	uid_t uid;      /* as the kernel says */
+	bool waiting;   /* for an answer: its next line is not read before */
+	bool closing;   /* once the answer is written */
+	bool hopeless;  /* to be closed at once: it does not read, or there is no memory */
+};
+
+struct bp_control {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	struct bp_control_ops ops;
+	void *arg;
+	uint64_t next_id;
+	uint64_t heard; /* how often anybody said something, or came */
+	struct client client[BP_CONTROL_CLIENTS_MAX];
+	struct user user[BP_CONTROL_CLIENTS_MAX];
+	struct bp_log_limit log_rate;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+static void close_client(struct client *c)
+{
+	bufferevent_free(c->bev);
+	memset(c, 0, sizeof(*c));
+}
+
+static void answer(struct client *c, json_t *object)
+{
+	char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+	struct evbuffer *out = bufferevent_get_output(c->bev);
+
+	json_decref(object);
+	if (text == NULL || evbuffer_get_length(out) > OUTPUT_MAX) {
+		free(text);
+		c->hopeless = true; /* closed by read_lines(), which is still to come or at work */
+		return;
+	}
+	evbuffer_add(out, text, strlen(text));
+	evbuffer_add(out, "\n", 1);
+	free(text);
+}
+
+json_t *bp_control_refusal(const char *sentence)
+{
+	return json_pack("{s:b, s:[s]}", "ok", 0, "errors", sentence);
+}
+
+/* The user's budget; there are as many as clients, so that each client's user has one. */
+static struct user *user_of(struct bp_control *control, uid_t uid)
+{
+	struct user *oldest = &control->user[0];
+
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		struct user *u = &control->user[i];
+
+		if (u->used && u->uid == uid)
+			return u;
+		if (!u->used || (oldest->used && u->heard < oldest->heard))
+			oldest = u;
+	}
+	*oldest = (struct user){.uid = uid, .used = true};
+	return oldest;
+}
+
+/* One more at `per_s` on average, `burst` at once. */
+static bool within(uint64_t *due_ns, uint64_t now_ns, uint64_t per_s, uint64_t burst)
+{
+	const uint64_t interval = 1000000000u / per_s;
+	const uint64_t from = *due_ns > now_ns ? *due_ns : now_ns;
+
+	if (from - now_ns > interval * (burst - 1))
+		return false;
+	*due_ns = from + interval;
+	return true;
+}
+
+static bool may_ask(struct client *c, bool reload)
+{
+	struct bp_control *control = c->control;
+	struct user *u = user_of(control, c->uid);
+	const uint64_t now = bp_mono_ns();
+
+	u->heard = control->heard;
+	if (within(&u->requests_due_ns, now, BP_CONTROL_REQUESTS_S, BP_CONTROL_REQUESTS_BURST) &&
+		(!reload || within(&u->reloads_due_ns, now, BP_CONTROL_RELOADS_S,
+				    BP_CONTROL_RELOADS_BURST)))
+		return true;
+	bp_log_limited(&control->log_rate, BP_LOG_WARNING,
+		"control socket: user %u sends more than %u requests or %u reloads per second: "
+		"refused",
+		(unsigned)c->uid, BP_CONTROL_REQUESTS_S, BP_CONTROL_RELOADS_S);
+	return false;
+}
+
+/* One line, one command. */
+static void execute(struct client *c, const char *line, size_t len)
+{
+	struct bp_control *control = c->control;
+	json_error_t error;
+	json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+	const char *command = json_string_value(json_object_get(request, "command"));
+
+	if (!may_ask(c, command != NULL && strcmp(command, "reload") == 0)) {
+		answer(c, bp_control_refusal(
+				  "too many requests by this user; try again in a moment"));
+	} else if (command != NULL && strcmp(command, "reload") == 0) {
+		c->waiting = true;
+		control->ops.reload(control->arg, c->id);
+	} else if (command != NULL && strcmp(command, "status") == 0) {
+		answer(c, control->ops.status(control->arg));
+	} else if (command != NULL && strcmp(command, "config") == 0) {
+		answer(c, control->ops.config(control->arg));
+	} else if (command != NULL && strcmp(command, "sessions-release") == 0) {
+		answer(c, control->ops.release(
+				  control->arg, json_string_value(json_object_get(request, "id"))));
+	} else if (command != NULL && strcmp(command, "matrix-set") == 0) {
+		answer(c, control->ops.matrix_set(control->arg, request));
+	} else if (command != NULL && strcmp(command, "matrix-clear") == 0) {
+		c->waiting = true;
+		control->ops.matrix_clear(control->arg, request, c->id);
+	} else {
+		answer(c, bp_control_refusal("not a command; expected one JSON object a line, "
+					     "{\"command\":\"reload\"}, {\"command\":\"status\"}, "
+					     "{\"command\":\"config\"}, "
+					     "{\"command\":\"sessions-release\",\"id\":...}, "
+					     "{\"command\":\"matrix-set\",...} or "
+					     "{\"command\":\"matrix-clear\",...}"));
+	}
+	json_decref(request);
+}
+
+/* Executes the lines that are there, until one must wait for its answer. */
+static void read_lines(struct client *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->bev);
+	char *line;
+	size_t len;
+
+	while (!c->waiting && !c->closing && !c->hopeless &&
+		(line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
+		execute(c, line, len);
+		free(line);
+	}
+	if (!c->waiting && evbuffer_get_length(in) > BP_CONTROL_LINE_MAX) {
+		answer(c, bp_control_refusal("the line is too long"));
+		c->closing = true;
+	}
+	if (c->hopeless || (c->closing && evbuffer_get_length(bufferevent_get_output(c->bev)) == 0))
+		close_client(c);
+	else if (c->closing || c->waiting)
+		bufferevent_disable(c->bev, EV_READ);
+	else
+		bufferevent_enable(c->bev, EV_READ);
+}
+
+static void on_read(struct bufferevent *bev, void *arg)
+{
+	struct client *c = arg;
+
+	(void)bev;
+	c->heard = ++c->control->heard;
+	read_lines(c);
+}
+
+/* All is written. */
+static void on_write(struct bufferevent *bev, void *arg)
+{
+	struct client *c = arg;
+
+	(void)bev;
+	if (c->closing)
+		close_client(c);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct client *c = arg;
+	bool unsent = c->waiting || evbuffer_get_length(bufferevent_get_output(bev)) != 0;
+
+	/* Who says no more may still listen. */
+	if ((what & BEV_EVENT_EOF) != 0 && unsent) {
+		c->closing = true;
+		bufferevent_disable(bev, EV_READ);
+		return;
+	}
+	close_client(c); /* gone, an error, or too long without a word */
+}
+
+static struct client *free_client(struct bp_control *control)
+{
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
+		if (control->client[i].bev == NULL)
+			return &control->client[i];
+	return NULL;
+}
+
+/* Who was quiet for the longest time and waits for nothing; NULL: nobody. */
+static struct client *quietest(struct bp_control *control)
+{
+	struct client *found = NULL;
+
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->bev != NULL && !c->waiting && !c->closing &&
+			evbuffer_get_length(bufferevent_get_output(c->bev)) == 0 &&
+			(found == NULL || c->heard < found->heard))
+			found = c;
+	}
+	return found;
+}
+
+/* A place for a new client: who says nothing keeps nobody out. NULL: all wait for answers. */
+static struct client *make_room(struct bp_control *control)
+{
+	struct client *c = free_client(control);
+
+	if (c != NULL)
+		return c;
+	c = quietest(control);
+	if (c != NULL)
+		close_client(c);
+	return c;
+}
+
+static void turn_away(int fd)
+{
+	static const char full[] = "{\"ok\":false,\"errors\":[\"too many clients wait for "
+				   "answers; try again in a moment\"]}\n";
+
+	(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+static uid_t peer_uid(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.uid : (uid_t)-1;
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+	int address_len, void *arg)
+{
+	struct bp_control *control = arg;
+	struct client *c = make_room(control);
+	struct timeval idle = {BP_CONTROL_IDLE_S, 0};
+
+	(void)listener;
+	(void)address;
+	(void)address_len;
+	if (c == NULL) {
+		turn_away(fd);
+		return;
+	}
+	c->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (c->bev == NULL) {
+		close(fd);
+		return;
+	}
+	c->control = control;
+	c->uid = peer_uid(fd);
+	c->id = ++control->next_id;
+	c->heard = ++control->heard;
+	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);
+	bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * BP_CONTROL_LINE_MAX);
+	bufferevent_set_timeouts(c->bev, &idle, &idle);
+	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+}
+
+void bp_control_reply(struct bp_control *control, uint64_t id, json_t *object)
+{
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->bev == NULL || c->id != id)
+			continue;
+		answer(c, object);
+		c->waiting = false;
+		/* The answer may come while the line is still being executed: then the next
+		 * lines are for the caller's loop, and a second look here does no harm. */
+		bufferevent_trigger(
+			c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+		return;
+	}
+	json_decref(object);
+}
+
+/* A socket in `path` that only owner and group may use; -1 with a sentence. */
+static int make_socket(const char *path, char *err, size_t err_size)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
+	mode_t mask;
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	unlink(path);
+	mask = umask(0117);
+	rc = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&a, sizeof(a));
+	umask(mask);
+	if (rc == 0)
+		rc = listen(fd, 16);
+	if (rc == 0)
+		return fd;
+	snprintf(err, err_size, "control socket %s cannot be made: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+struct bp_control *bp_control_new(struct event_base *base, const char *path,
+	const struct bp_control_ops *ops, void *arg, char *err, size_t err_size)
+{
+	struct bp_control *c = calloc(1, sizeof(*c));
+	int fd;
+
+	if (c == NULL || strlen(path) >= sizeof(c->path)) {
+		snprintf(err, err_size,
+			"control socket %s: its path is too long; at most %zu bytes, choose a "
+			"shorter runtime.directory",
+			path, sizeof(c->path) - 1);
+		free(c);
+		return NULL;
+	}
+	c->base = base;
+	c->ops = *ops;
+	c->arg = arg;
+	snprintf(c->path, sizeof(c->path), "%s", path);
+	fd = make_socket(path, err, err_size);
+	if (fd >= 0)
+		c->listener = evconnlistener_new(
+			base, on_accept, c, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (c->listener != NULL)
+		return c;
+	if (fd >= 0) {
+		snprintf(err, err_size, "no memory for the control socket");
+		close(fd);
+	}
+	free(c);
+	return NULL;
+}
+
+void bp_control_free(struct bp_control *c)
+{
+	if (c == NULL)
+		return;
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
+		if (c->client[i].bev != NULL)
+			close_client(&c->client[i]);
+	evconnlistener_free(c->listener);
+	unlink(c->path);
+	free(c);
+}
+
+int bp_control_path(const char *runtime_dir, const char *name, char *path, size_t size)
+{
+	char dir[PATH_MAX];
+	int n = !bp_control_dir(runtime_dir, dir, sizeof(dir))
+			? -1
+			: snprintf(path, size, "%s/%s.sock", dir, name);
+
+	return n < 0 || (size_t)n >= size ||
+			       (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path)
+		       ? -1
+		       : 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "controlplane/process/control.h"
+
+/* Longer than the control plane waits for a worker. */
+#define WAIT_S 30
+/* A configuration with as many rules as there can be. */
+#define REPLY_MAX (256u << 20)
+
+static int connect_to(const char *path, char *err, size_t err_size)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct timeval wait = {WAIT_S, 0};
+	int fd;
+
+	if (strlen(path) >= sizeof(a.sun_path)) {
+		snprintf(err, err_size, "%s is too long for the path of a socket", path);
+		return -1;
+	}
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+			return fd;
+	}
+	snprintf(err, err_size, "no control plane answers at %s: %s; is this instance running?",
+		path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int send_all(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int send_request(int fd, const json_t *request)
+{
+	char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
+	int rc = -1;
+
+	if (text != NULL)
+		rc = send_all(fd, text, strlen(text)) == 0 ? send_all(fd, "\n", 1) : -1;
+	free(text);
+	return rc;
+}
+
+/* The bytes up to the line end; NULL with errno. */
+static char *read_line(int fd, size_t *len)
+{
+	size_t size = 4096, used = 0;
+	char *line = malloc(size), *grown, *end;
+
+	while (line != NULL) {
+		ssize_t n = recv(fd, line + used, size - used, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			errno = n == 0 ? ECONNRESET : errno;
+			break;
+		}
+		end = memchr(line + used, '\n', (size_t)n);
+		used += (size_t)n;
+		if (end != NULL) {
+			*len = (size_t)(end - line);
+			return line;
+		}
+		if (used < size)
+			continue;
+		if (size >= REPLY_MAX) {
+			errno = EMSGSIZE;
+			break;
+		}
+		grown = realloc(line, size *= 2);
+		if (grown == NULL)
+			break;
+		line = grown;
+	}
+	free(line);
+	return NULL;
+}
+
+int bp_control_request(
+	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size)
+{
+	return bp_control_ask(
+		socket_path, json_pack("{s:s}", "command", command), reply, err, err_size);
+}
+
+int bp_control_ask(
+	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+{
+	int fd = connect_to(socket_path, err, err_size);
+	json_error_t error;
+	size_t len = 0;
+	char *line;
+
+	*reply = NULL;
+	if (fd < 0) {
+		json_decref(request);
+		return -1;
+	}
+	line = send_request(fd, request) == 0 ? read_line(fd, &len) : NULL;
+	json_decref(request);
+	if (line == NULL)
+		snprintf(err, err_size, "the control plane at %s did not answer: %s", socket_path,
+			errno == EAGAIN ? "it took too long" : strerror(errno));
+	else
+		*reply = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+	if (line != NULL && !json_is_object(*reply)) {
+		snprintf(err, err_size, "the answer of %s is not a JSON object", socket_path);
+		json_decref(*reply);
+		*reply = NULL;
+	}
+	free(line);
+	close(fd);
+	return *reply != NULL ? 0 : -1;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/controlplane.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "controlplane/process/clock.h"
+#include "controlplane/process/log.h"
+#include "controlplane/process/peer.h"
+#include "controlplane/process/plane.h"
+#include "controlplane/process/privileges.h"
+#include "controlplane/alarms/publisher.h"
+#include "controlplane/mqtt/rules.h"
+#include "controlplane/process/segment_open.h"
+#include "daemon/journal.h"
+#include "daemon/notify.h"
+#include "shm/plane_dirs.h"
+
+/* At the end the broker gets so long to acknowledge what is on its way. */
+#define DRAIN_NS 1000000000ull
+
+static void drained(void *arg)
+{
+	struct bp_plane *cp = arg;
+
+	event_base_loopexit(cp->base, NULL);
+}
+
+static void stop(struct bp_plane *cp, int status)
+{
+	if (cp->stopping)
+		return;
+	cp->stopping = true;
+	bp_notify_stopping();
+	cp->status = status;
+	bp_publisher_drain(cp->reload.publisher, DRAIN_NS, drained, cp);
+}
+
+static void on_stop_signal(evutil_socket_t number, short what, void *arg)
+{
+	(void)what;
+	bp_log(BP_LOG_INFO, "%s: stopping", number == SIGINT ? "SIGINT" : "SIGTERM");
+	stop(arg, 0);
+}
+
+static void on_hup(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	bp_plane_reload(arg);
+}
+
+/* ---- life signs ---- */
+
+/* A data plane that was started with another configuration makes a new segment under this name. */
+static bool segment_replaced(const struct bp_plane *cp)
+{
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		const struct stat *then = &cp->segment_file[p];
+		struct stat now;
+
+		if (stat(bp_segment_part_path(cp->shm.segment, p), &now) != 0) {
+			if (errno == ENOENT)
+				return true;
+		} else if (now.st_ino != then->st_ino || now.st_dev != then->st_dev) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A new data plane has begun with the file, whatever was put in force since that was read. */
+static void greet_dataplane(struct bp_plane *cp)
+{
+	const uint64_t started =
+		atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
+
+	if (started == cp->dataplane_started_ns)
+		return;
+	cp->dataplane_started_ns = started;
+	bp_rules_tell_again(cp->reload.rules);
+}
+
+/* For `biplane show` and the other plane. */
+static void announce(struct bp_plane *cp)
+{
+	struct bp_shm_control *c = cp->shm.control;
+
+	atomic_store_explicit(&c->cp_started_ns, cp->started_ns, memory_order_relaxed);
+	atomic_store_explicit(&c->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	atomic_store_explicit(&c->cp_pid, (uint64_t)getpid(), memory_order_release);
+}
+
+static bool restored(struct bp_plane *cp, unsigned part)
+{
+	if (!bp_segment_restore(cp->shm.segment, part))
+		return false;
+	atomic_fetch_add_explicit(
+		&cp->shm.control->cp_segment_quarantined, 1, memory_order_relaxed);
+	bp_log_limited(&cp->log_restored, BP_LOG_WARNING,
+		"the header of segment %s was overwritten, and is restored",
+		bp_segment_part_path(cp->shm.segment, part));
+	return true;
+}
+
+/*
+ * Another process, a defect or an operator may overwrite the files. A damaged header is restored
+ * from the validated copy. Damaged contents cannot be repaired: the next control plane recreates
+ * the part. False: restart the control plane.
+ */
+static bool segment_sound(struct bp_plane *cp)
+{
+	const struct bp_shm_control *c = cp->shm.control;
+	const uint64_t active = atomic_load_explicit(&c->rules_active, memory_order_relaxed);
+	const bool again = restored(cp, BP_SEG_CONTROL);
+
+	if (!bp_dataplane_alive(cp->shm.global))
+		restored(cp, BP_SEG_SHARED);
+	if (memcmp(c->hash_key, cp->hash_key, sizeof(cp->hash_key)) != 0 ||
+		bp_shm_rules(&cp->shm, active)->generation != active >> 1 ||
+		(again && bp_shm_unsound(&cp->shm, BP_SEG_CONTROL) != NULL))
+		return false;
+	if (again)
+		announce(cp);
+	return true;
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_plane *cp = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_store_explicit(
+		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	if (!cp->stopping && segment_replaced(cp)) {
+		bp_log(BP_LOG_WARNING,
+			"segment %s was replaced by another; ending, to be started again on that",
+			bp_segment_path(cp->shm.segment));
+		stop(cp, 1);
+	}
+	if (!cp->stopping && !segment_sound(cp)) {
+		bp_log(BP_LOG_ERROR,
+			"the contents of segment %s were overwritten; ending, to be started again "
+			"on a new one",
+			bp_segment_part_path(cp->shm.segment, BP_SEG_CONTROL));
+		bp_segment_condemn(cp->shm.segment, BP_SEG_CONTROL);
+		stop(cp, 1);
+	}
+	if (!cp->stopping)
+		greet_dataplane(cp);
+	if (!cp->stopping && bp_plane_start_phd(cp) != 0)
+		stop(cp, 1);
+	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
+}
+
+/* ---- start and end ---- */
+
+/* Two control planes on one segment would each publish every alarm. */
+static int take_lock(struct bp_plane *cp, const struct bp_config *c)
+{
+	char dir[PATH_MAX], path[PATH_MAX + BP_NAME_MAX + 32];
+
+	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir))) {
+		bp_log(BP_LOG_ERROR, "runtime.directory is longer than a path can be");
+		return -1;
+	}
+	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
+	cp->lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0640);
+	if (cp->lock < 0) {
+		bp_log(BP_LOG_ERROR, "%s cannot be made: %s", path, strerror(errno));
+		return -1;
+	}
+	if (flock(cp->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	bp_log(BP_LOG_ERROR,
+		"another control plane of '%s' runs (it holds %s); stop it, or give this instance "
+		"another name",
+		c->name, path);
+	return -1;
+}
+
+static int open_segment(struct bp_plane *cp)
+{
+	char err[1024];
+
+	if (bp_controlplane_segment(cp->reload.running, &cp->shm, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return -1;
+	}
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		if (stat(bp_segment_part_path(cp->shm.segment, p), &cp->segment_file[p]) != 0)
+			memset(&cp->segment_file[p], 0, sizeof(cp->segment_file[p]));
+	}
+	cp->reload.control = cp->shm.control;
+	cp->first_start =
+		!bp_dataplane_alive(cp->shm.global) ||
+		atomic_load_explicit(&cp->shm.control->cp_started_ns, memory_order_relaxed) <
+			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
+	/* what one that was killed said of the tables is not this one's word */
+	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
+	memcpy(cp->hash_key, cp->shm.control->hash_key, sizeof(cp->hash_key));
+	cp->started_ns = bp_unix_ns();
+	announce(cp);
+	return 0;
+}
+
+static int start_events(struct bp_plane *cp)
+{
+	struct timeval second = {1, 0};
+
+	cp->signals[0] = evsignal_new(cp->base, SIGTERM, on_stop_signal, cp);
+	cp->signals[1] = evsignal_new(cp->base, SIGINT, on_stop_signal, cp);
+	cp->signals[2] = evsignal_new(cp->base, SIGHUP, on_hup, cp);
+	cp->second = event_new(cp->base, -1, EV_PERSIST, on_second, cp);
+	for (unsigned i = 0; i < 3; i++)
+		if (cp->signals[i] == NULL || event_add(cp->signals[i], NULL) != 0)
+			return 1;
+	return cp->second == NULL || event_add(cp->second, &second) != 0;
+}
+
+/* The exit status, or 0 when everything runs. */
+static int start(struct bp_plane *cp)
+{
+	struct event_config *ec = event_config_new();
+	int status;
+
+	/* Timers of a millisecond are meant. */
+	if (ec != NULL)
+		event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
+	cp->base = ec == NULL ? NULL : event_base_new_with_config(ec);
+	if (ec != NULL)
+		event_config_free(ec);
+	if (cp->base == NULL)
+		return 1;
+	/* Signals first: one that comes while the rest starts must not just kill. */
+	if (start_events(cp) != 0)
+		return 1;
+	status = bp_plane_start_services(cp);
+	if (status == 0)
+		status = bp_plane_start_sync(cp);
+	if (status == 0)
+		status = bp_plane_start_phd(cp);
+	if (status == 0)
+		status = bp_plane_start_loader(cp);
+	return status != 0 ? status : bp_plane_start_control(cp);
+}
+
+static void end(struct bp_plane *cp)
+{
+	bp_control_free(cp->control);
+	bp_loader_free(cp->loader);
+	bp_phd_service_free(cp->phd);
+	bp_phd_sockets_close(&cp->phd_sockets);
+	bp_sync_free(cp->sync);
+	bp_fib_writer_free(cp->fib_writer);
+	bp_publisher_free(cp->reload.publisher);
+	bp_rules_free(cp->reload.rules);
+	for (unsigned i = 0; i < 3; i++)
+		if (cp->signals[i] != NULL)
+			event_free(cp->signals[i]);
+	if (cp->second != NULL)
+		event_free(cp->second);
+	if (cp->base != NULL)
+		event_base_free(cp->base);
+	bp_config_free(cp->reload.next);
+	if (cp->shm.segment != NULL) {
+		atomic_store_explicit(&cp->shm.control->cp_pid, 0, memory_order_release);
+		bp_segment_close(cp->shm.segment);
+	}
+	if (cp->lock >= 0)
+		close(cp->lock);
+}
+
+int bp_controlplane_run(const char *config_path)
+{
+	struct bp_plane *cp = calloc(1, sizeof(*cp));
+	char err[512];
+	int status = 1;
+
+	if (cp == NULL)
+		return 1;
+	cp->lock = -1;
+	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
+	cp->reload.path = config_path;
+	signal(SIGPIPE, SIG_IGN);
+	bp_journal_begin();
+	cp->reload.running = bp_config_load(config_path, stderr);
+	if (cp->reload.running == NULL) {
+		free(cp);
+		return BP_EXIT_CONFIG;
+	}
+	if (bp_plane_take_sockets(cp) != 0)
+		status = BP_EXIT_CONFIG;
+	else if (bp_controlplane_privileges(
+			 cp->reload.running, &cp->phd_sockets, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_ERROR, "%s", err);
+	else if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
+		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s",
+			cp->reload.running->runtime_dir, strerror(errno));
+	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {
+		status = start(cp);
+		if (status == 0) {
+			bp_cp_life_begin(&cp->life);
+			bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
+			event_base_dispatch(cp->base);
+			status = cp->status;
+		}
+	}
+	end(cp);
+	bp_config_free(cp->reload.running);
+	free(cp);
+	return status;
+}

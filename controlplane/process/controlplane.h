@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_CONTROLPLANE_H
+#define BP_CONTROLPLANE_CONTROLPLANE_H
+
+/* Exit statuses of the planes. */
+#define BP_EXIT_CONFIG                                                                             \
+	78 /* EX_CONFIG: the file, or one it names, is wrong; restarting won't help */
+
+/*
+ * The control plane: loads the configuration, opens the segment, puts the rules in force, publishes
+ * alarms and answers on the control socket, in one event loop, until SIGTERM or SIGINT. SIGHUP
+ * reloads. Sockets for health devices that LISTEN_FDS names (controlplane/health/sockets.h) are
+ * taken over. Returns the exit status: 0 after a signal, BP_EXIT_CONFIG for configuration errors
+ * and for sockets that are none of what it wants, 1 else. Messages go to stderr.
+ */
+int bp_controlplane_run(const char *config_path);
+
+#endif

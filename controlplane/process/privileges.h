@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PRIVILEGES_H
+#define BP_CONTROLPLANE_PRIVILEGES_H
+
+#include <stddef.h>
+
+#include "config/config.h"
+#include "controlplane/health/sockets.h"
+
+/*
+ * Whether this process may do what the configuration asks of the control plane. Sockets that were
+ * handed to it need no right. Returns 0, or -1 with a sentence that ends in the remedy. Rights that
+ * nothing here needs are given up; that to open low ports stays, for a reload.
+ */
+int bp_controlplane_privileges(
+	const struct bp_config *c, const struct bp_phd_sockets *handed, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/reload.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/process/log.h"
+
+/* A worker that has not left the bank by then is stuck. */
+#define WAIT_NS 10000000000ull
+
+/* A message may quote what is not UTF-8. */
+static json_t *line_to_json(const char *text, size_t n)
+{
+	json_t *line = json_stringn(text, n);
+
+	return line != NULL ? line : json_string("(a message that is not valid UTF-8)");
+}
+
+json_t *bp_lines_to_json(const char *text)
+{
+	json_t *lines = json_array();
+	size_t n, more = 0;
+
+	for (; *text != '\0'; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		if (n == 0)
+			continue;
+		if (json_array_size(lines) < BP_RELOAD_ERRORS_MAX)
+			json_array_append_new(lines, line_to_json(text, n));
+		else
+			more++;
+	}
+	if (more != 0)
+		json_array_append_new(lines, json_sprintf("and %zu more", more));
+	return lines;
+}
+
+static void count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static void refuse(
+	struct bp_reload *r, const char *lines, bp_reload_done done, void *arg, uint64_t tag)
+{
+	count(&r->control->cp_reloads_refused);
+	done(arg, tag, json_pack("{s:b, s:o}", "ok", 0, "errors", bp_lines_to_json(lines)));
+}
+
+static void rules_done(void *arg, const struct bp_rules_result *result)
+{
+	struct bp_reload *r = arg;
+	struct bp_config *next = r->next;
+	char err[512];
+
+	r->next = NULL;
+	if (!result->ok) {
+		bp_config_free(next);
+		refuse(r, result->error, r->done, r->arg, r->tag);
+		return;
+	}
+	/* It was checked before the rules were applied; only a file that changed within these
+	 * milliseconds can still fail, and then the link stays as it was. */
+	if (bp_publisher_configure(r->publisher, &next->mqtt, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
+	bp_config_free(r->running);
+	r->running = next;
+	count(&r->control->cp_reloads);
+	r->done(r->arg, r->tag,
+		json_pack("{s:b, s:I, s:I, s:I, s:b, s:b, s:I, s:I}", "ok", 1, "generation",
+			(json_int_t)result->generation, "rules", (json_int_t)result->rules,
+			"unchanged", (json_int_t)result->unchanged, "aggregation_changed",
+			result->aggregation, "flows_changed", result->lcl, "matrices_kept",
+			(json_int_t)result->transform.kept, "matrices_lost",
+			(json_int_t)result->transform.lost));
+}
+
+/* The next configuration if it may be taken over, else NULL with the errors written. */
+static struct bp_config *load(struct bp_reload *r, FILE *errors)
+{
+	struct bp_config *next = bp_config_load(r->path, errors);
+	char err[1024];
+
+	if (next == NULL)
+		return NULL;
+	if (bp_config_restart_needed(r->running, next, errors) == 0) {
+		if (bp_publisher_check(&next->mqtt, err, sizeof(err)) == 0 &&
+			bp_config_phd_allow_check(&next->phd, err, sizeof(err)) == 0)
+			return next;
+		fprintf(errors, "%s\n", err);
+	}
+	bp_config_free(next);
+	return NULL;
+}
+
+void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag)
+{
+	char *text = NULL, err[512];
+	size_t size = 0;
+	FILE *errors;
+
+	if (r->next != NULL) {
+		refuse(r, "another reload is under way; try again in a moment", done, arg, tag);
+		return;
+	}
+	errors = open_memstream(&text, &size);
+	if (errors == NULL) {
+		refuse(r, "no memory to reload", done, arg, tag);
+		return;
+	}
+	r->next = load(r, errors);
+	fclose(errors);
+	r->done = done;
+	r->arg = arg;
+	r->tag = tag;
+	if (r->next == NULL) {
+		refuse(r, text, done, arg, tag);
+	} else if (bp_rules_apply(r->rules, r->next, false, WAIT_NS, rules_done, r, err,
+			   sizeof(err)) != 0) {
+		bp_config_free(r->next);
+		r->next = NULL;
+		refuse(r, err, done, arg, tag);
+	}
+	free(text);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_RELOAD_H
+#define BP_CONTROLPLANE_RELOAD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "config/config.h"
+#include "controlplane/alarms/publisher.h"
+#include "controlplane/mqtt/rules.h"
+
+/* `answer` is a new reference; tag is the caller's, given at the start. */
+typedef void (*bp_reload_done)(void *arg, uint64_t tag, json_t *answer);
+
+/*
+ * Reads the configuration file again and takes it over whole, or refuses it whole and changes
+ * nothing.
+ */
+struct bp_reload {
+	const char *path;          /* of the file */
+	struct bp_config *running; /* owned by the control plane; replaced on success */
+	struct bp_rules *rules;
+	struct bp_publisher *publisher;
+	struct bp_shm_control *control;
+	/* while one is under way */
+	struct bp_config *next;
+	bp_reload_done done;
+	void *arg;
+	uint64_t tag;
+};
+
+/*
+ * Calls `done` once, now or later, with the answer for the control socket:
+ * {"ok":true,"generation":N,"rules":N,"unchanged":N,"aggregation_changed":B,
+ * "flows_changed":B,"matrices_kept":N,"matrices_lost":N} or {"ok":false,"errors":[...]}. Counts.
+ */
+void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag);
+
+/* Every line of `text` as an element of a new JSON array; of more than this, how many more. */
+#define BP_RELOAD_ERRORS_MAX 1000u
+json_t *bp_lines_to_json(const char *text);
+
+#endif

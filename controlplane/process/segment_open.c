@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/segment_open.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "biplane/flow_size.h"
+#include "controlplane/process/log.h"
+#include "controlplane/process/peer.h"
+#include "shm/plane_dirs.h"
+
+/* A data plane that starts has made its segment within this time, or it does not start. */
+#define AWAIT_TRIES 300
+/* A data plane that runs looks at the headers of its files four times a second. */
+#define RESTORE_TRIES 10
+static const struct timespec await_again = {.tv_nsec = 100000000};
+
+/* Whether a data plane runs on the segment that is there, whatever else is in it. */
+static bool in_use(const struct bp_config *c, const char *huge, const struct bp_seg_spec *specs,
+	unsigned n_specs)
+{
+	char ignored[256];
+	struct bp_segment *s;
+	const struct bp_shm_global *g = NULL;
+	uint64_t n = 0;
+	bool alive;
+
+	if (bp_segment_in_use(c->name, huge, c->runtime_dir))
+		return true;
+	s = bp_segment_attach(c->name, huge, c->runtime_dir, ignored, sizeof(ignored));
+	if (s == NULL)
+		return false;
+	/* A global table of another version can't be read: then nobody of ours runs on it. */
+	for (unsigned i = 0; i < n_specs; i++)
+		if (strcmp(specs[i].name, "global") == 0)
+			g = bp_segment_table(s, "global", sizeof(*g), specs[i].version, &n);
+	alive = g != NULL && n >= 1 && bp_dataplane_alive(g);
+	bp_segment_close(s);
+	return alive;
+}
+
+/* A control plane of another user than the data plane's has a directory of its own, and no right to
+ * make files in the data plane's. */
+static bool may_make(const struct bp_config *c)
+{
+	char dir[PATH_MAX];
+
+	return bp_data_dir(c->runtime_dir, dir, sizeof(dir)) && access(dir, W_OK) == 0;
+}
+
+/* What became of the files that were there. Returns how many of them were damaged. */
+static unsigned report(const struct bp_segment *s)
+{
+	char text[2 * PATH_MAX + 1024];
+
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
+		if (bp_shm_change_text(s, p, text, sizeof(text)))
+			bp_log(BP_LOG_WARNING, "%s", text);
+	return bp_segment_quarantined(s);
+}
+
+static struct bp_segment *open_segment(
+	const struct bp_config *c, const char *huge, char *err, size_t err_size)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	struct bp_segment *s;
+	char first[512];
+
+	s = bp_segment_open(
+		c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA, first, sizeof(first));
+	for (unsigned i = 0; s == NULL && i < AWAIT_TRIES; i++) {
+		const bool runs = in_use(c, huge, specs, n);
+
+		if (runs ? i >= RESTORE_TRIES : may_make(c))
+			break;
+		if (i == 0 && !runs)
+			bp_log(BP_LOG_INFO, "waiting for the data plane to make the segment");
+		nanosleep(&await_again, NULL);
+		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA,
+			first, sizeof(first));
+	}
+	if (s == NULL && in_use(c, huge, specs, n))
+		snprintf(err, err_size,
+			"%s; a data plane runs on it, so it is left alone: stop the data plane, or "
+			"give both planes the same configuration",
+			first);
+	else if (s == NULL && !may_make(c))
+		snprintf(err, err_size,
+			"%s; as this user the control plane makes none: start the data plane",
+			first);
+	else if (s == NULL)
+		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
+			BP_SEG_READ_DATA | BP_SEG_OWNER, err, err_size);
+	return s;
+}
+
+/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
+ * many. What both planes write is the data plane's to judge while one runs. */
+static unsigned condemn_unsound(
+	const struct bp_config *c, const char *huge, struct bp_shm *shm, char *err, size_t err_size)
+{
+	unsigned n = 0;
+
+	for (unsigned part = BP_SEG_CONTROL; part <= BP_SEG_SHARED; part++) {
+		const char *why = bp_shm_unsound(shm, part);
+
+		if (why == NULL ||
+			(part == BP_SEG_SHARED && bp_segment_in_use(c->name, huge, c->runtime_dir)))
+			continue;
+		snprintf(err, err_size, "segment %s: %s", bp_segment_part_path(shm->segment, part),
+			why);
+		bp_log(BP_LOG_WARNING, "%s", err);
+		bp_segment_condemn(shm->segment, part);
+		n++;
+	}
+	return n;
+}
+
+int bp_controlplane_segment(
+	const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
+{
+	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
+	unsigned quarantined = 0;
+
+	/* again when contents are damaged, of which a new part has none */
+	for (unsigned i = 0; i < 2; i++) {
+		struct bp_segment *s = open_segment(c, huge, err, err_size);
+
+		if (s == NULL)
+			return -1;
+		quarantined += report(s);
+		if (bp_shm_map(shm, s, err, err_size) != 0) {
+			bp_segment_close(s);
+			break;
+		}
+		if (condemn_unsound(c, huge, shm, err, err_size) == 0) {
+			atomic_fetch_add_explicit(&shm->control->cp_segment_quarantined,
+				quarantined, memory_order_relaxed);
+			return 0;
+		}
+		bp_segment_close(s);
+	}
+	memset(shm, 0, sizeof(*shm)); /* nothing of it is mapped any more */
+	return -1;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/transform/transform.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/schema.h"
+#include "controlplane/process/clock.h"
+#include "shm/transform/transform_writer.h"
+
+static uint64_t active(const struct bp_shm *m)
+{
+	return atomic_load_explicit(&m->transform.head->active, memory_order_acquire);
+}
+
+int bp_transform_behind(const struct bp_shm *m)
+{
+	uint64_t want;
+
+	if (m->transform.head == NULL)
+		return -1;
+	want = active(m);
+	/* Pairs with the worker's fence between noting what it read and using it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (unsigned w = 0; w < m->workers; w++) {
+		const uint64_t seen =
+			atomic_load_explicit(&m->transform.readers->seen[w], memory_order_acquire);
+
+		if (seen != UINT64_MAX && seen != want)
+			return (int)w;
+	}
+	return -1;
+}
+
+int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_transform_counts *n,
+	char *err, size_t err_size)
+{
+	const struct bp_transform_tables *t = &m->transform;
+	struct bp_transform_bank *bank;
+	struct bp_transform_view old;
+	uint64_t before, next;
+
+	*n = (struct bp_transform_counts){0};
+	if (t->head == NULL)
+		return 0;
+	before = active(m);
+	next = ((before >> 1) + 1) << 1 | ((before & 1) ^ 1);
+	old = bp_transform_view_of(t, before);
+	bank = bp_transform_bank_at(t, next);
+	if (bp_transform_build(bank, t->matrices, c, &old, next >> 1, m->control->hash_key[0],
+		    &t->head->next_uid, bp_unix_ns(), err, err_size) != 0)
+		return -1;
+	n->kept = bank->taken;
+	n->lost = bank->missed;
+	n->sources = atomic_load_explicit(&bank->n_sources, memory_order_relaxed);
+	atomic_store_explicit(&t->head->active, next, memory_order_release);
+	return 0;
+}
+
+/* The bank in force; its member NULL, and a sentence: there is none. */
+static struct bp_transform_view in_force(const struct bp_shm *m, char *err, size_t err_size)
+{
+	struct bp_transform_view v = {.bank = NULL};
+
+	if (m->transform.head != NULL)
+		v = bp_transform_view_of(&m->transform, active(m));
+	if (m->transform.head == NULL)
+		snprintf(err, err_size,
+			"this instance transforms nothing: its file has no section "
+			"transform");
+	else if (v.bank == NULL)
+		snprintf(err, err_size,
+			"the entries of transform are not in force yet; try again "
+			"in a moment");
+	return v;
+}
+
+/* A bit for each entry that is meant; 0 with a sentence. */
+static uint32_t entries(const struct bp_transform_view *v, const struct bp_transform_whose *w,
+	bool add, char *err, size_t err_size)
+{
+	const uint32_t n = v->bank->n_rules;
+	char text[BP_ADDRESS_TEXT];
+	uint32_t which = 0;
+
+	if (w->entry >= 0 && (uint32_t)w->entry < n)
+		return 1u << w->entry;
+	if (w->entry >= 0) {
+		snprintf(err, err_size,
+			"there is no entry %d of transform: the first has number 0, "
+			"the last %u",
+			w->entry, n - 1);
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (w->entry == BP_TRANSFORM_LOADER
+				? v->bank->rule[i].rule.loader
+				: bp_transform_find(v, i, &w->source) != UINT32_MAX)
+			which |= 1u << i;
+	}
+	if (which == 0 && w->entry == BP_TRANSFORM_LOADER)
+		snprintf(err, err_size, "no entry of transform lets the loader set matrices");
+	else if (which == 0 && add && n == 1)
+		which = 1;
+	else if (which == 0)
+		snprintf(err, err_size, "no entry of transform has a source %s%s",
+			bp_prefix_text(&w->source, text),
+			add ? "; say which of them is to get it" : "");
+	return which;
+}
+
+static void explain(enum bp_transform_set why, unsigned entry, const struct bp_prefix *source,
+	unsigned receiver, char *err, size_t err_size)
+{
+	char text[BP_ADDRESS_TEXT];
+
+	bp_prefix_text(source, text);
+	switch (why) {
+	case BP_TRANSFORM_SET_SINGULAR:
+		snprintf(err, err_size,
+			"the matrix is singular, so that it flattens space, which entry %u of "
+			"transform refuses",
+			entry);
+		break;
+	case BP_TRANSFORM_SET_NOT_FINITE:
+		snprintf(err, err_size, "the matrix has a number that is not finite");
+		break;
+	case BP_TRANSFORM_SET_LARGE:
+		snprintf(err, err_size, "the matrix has a number with a size of 2^31 or more");
+		break;
+	case BP_TRANSFORM_SET_FULL:
+		snprintf(err, err_size,
+			"there is no room for source %s in entry %u of transform: raise "
+			"transformation.matrices and restart, or use no further prefix length",
+			text, entry);
+		break;
+	case BP_TRANSFORM_SET_NO_RECEIVER:
+		snprintf(err, err_size,
+			"source %s of entry %u of transform has no receiver %u: the first has "
+			"number 0",
+			text, entry, receiver);
+		break;
+	default:
+		snprintf(err, err_size, "entry %u of transform has no source %s", entry, text);
+	}
+}
+
+int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_whose *w, unsigned receiver,
+	const double matrix[12], bool add, char *err, size_t err_size)
+{
+	const struct bp_transform_view v = in_force(m, err, err_size);
+	const uint32_t which = v.bank == NULL ? 0 : entries(&v, w, add, err, err_size);
+	int n = 0;
+
+	/* all of them first, so that a matrix that one refuses is in none */
+	for (unsigned doing = 0; which != 0 && doing < 2; doing++) {
+		for (unsigned i = 0; i < v.bank->n_rules; i++) {
+			enum bp_transform_set rc;
+
+			if ((which >> i & 1) == 0)
+				continue;
+			rc = doing ? bp_transform_set(&v, i, &w->source, receiver, matrix, add,
+					     &m->transform.head->next_uid)
+				   : bp_transform_set_check(
+					     &v, i, &w->source, receiver, matrix, add);
+			if (rc != BP_TRANSFORM_SET_DONE) {
+				explain(rc, i, &w->source, receiver, err, err_size);
+				return -1;
+			}
+			n += doing;
+		}
+	}
+	return which == 0 ? -1 : n;
+}
+
+int bp_transform_forget_source(
+	struct bp_shm *m, const struct bp_transform_whose *w, char *err, size_t err_size)
+{
+	const struct bp_transform_view v = in_force(m, err, err_size);
+	const uint32_t which = v.bank == NULL ? 0 : entries(&v, w, false, err, err_size);
+	int n = 0;
+
+	for (unsigned i = 0; which != 0 && i < v.bank->n_rules; i++) {
+		if ((which >> i & 1) == 0)
+			continue;
+		if (bp_transform_forget(&v, i, &w->source) != BP_TRANSFORM_SET_DONE) {
+			explain(BP_TRANSFORM_SET_NO_SOURCE, i, &w->source, 0, err, err_size);
+			return -1;
+		}
+		n++;
+	}
+	return which == 0 ? -1 : n;
+}

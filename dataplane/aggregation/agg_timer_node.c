@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Source node: aggregates whose oldest message has waited long enough, and restored messages whose
+ * pace lets them go. It is also where new rules come into force and a lost link is noticed, since
+ * what is held leaves then.
+ */
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/nodes/nodes.h"
+
+static uint16_t agg_timer_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_gather *g = w->gather;
+	const uint64_t before = w->counters->v[BP_C_AGG_AGGREGATE];
+	uint64_t aggregates;
+	unsigned sent;
+
+	RTE_SET_USED(objs);
+	RTE_SET_USED(nb_objs);
+	bp_run_begin(&g->run, graph, node);
+	if (unlikely(bp_gather_has_news(g)))
+		bp_gather_take_news(g);
+	bp_aggregator_poll(g->aggregator, w->mono_ns, w->now_ns);
+	sent = bp_gather_due(g);
+	if (unlikely(g->draining))
+		bp_gather_flush(g, BP_AGG_FLUSH_STOP);
+	aggregates = w->counters->v[BP_C_AGG_AGGREGATE] - before;
+	/* those that were staged got their buffers now, which are taken several at a time */
+	if (unlikely(aggregates != 0))
+		bp_mbuf_stock_return(&g->buffers);
+	bp_run_end(&g->run);
+	return (uint16_t)(sent + aggregates);
+}
+
+struct rte_node_register bp_node_agg_timer = {
+	.name = "bp_agg_timer",
+	.flags = RTE_NODE_SOURCE_F,
+	.process = agg_timer_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_agg_timer)

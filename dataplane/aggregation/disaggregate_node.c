@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Takes aggregates apart (services/aggregation/disaggregator.h). First, or behind checksum and
+ * aggregate, for frames of a port with entries of `disaggregate`; a restored message goes on from
+ * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
+ */
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/lcl/consume.h"
+#include "dataplane/nodes/nodes.h"
+
+static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
+	[BP_DISAGG_LENGTHS] = BP_C_DROP_DISAGG_LENGTHS,
+	[BP_DISAGG_UDP_CHECKSUM] = BP_C_DROP_DISAGG_UDP_CHECKSUM,
+	[BP_DISAGG_VERSION] = BP_C_DROP_DISAGG_VERSION,
+	[BP_DISAGG_STRUCTURE_CHECKSUM] = BP_C_DROP_DISAGG_CHECKSUM,
+	[BP_DISAGG_FAMILY] = BP_C_DROP_DISAGG_FAMILY,
+	[BP_DISAGG_COUNT] = BP_C_DROP_DISAGG_COUNT,
+	[BP_DISAGG_ENTRY] = BP_C_DROP_DISAGG_ENTRY,
+	[BP_DISAGG_FORGED] = BP_C_DROP_DISAGG_FORGED,
+};
+
+/* An aggregate is some lines long, and all of it is read: its checksum is verified. */
+#define LINES_AHEAD 4u
+
+static inline void fetch(const struct rte_mbuf *m)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	for (unsigned i = 1; i < LINES_AHEAD; i++)
+		rte_prefetch0(data + (size_t)i * RTE_CACHE_LINE_SIZE);
+}
+
+/* Messages restored at one go, from bursts of all queues: a stream between nodes holds 65,535
+ * frames, and no port's queue takes so many. */
+#define RESTORED_MOST 16384u
+
+/* Whether each restored frame fits in a buffer. Of an aggregate that does, all do. */
+static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (bp_disagg_frame_len(p, i) > room)
+			return false;
+	return true;
+}
+
+/* Messages that were restored from one aggregate, of `bytes` in all. */
+static inline void send_restored(struct bp_gather *g, uint16_t port, unsigned rule,
+	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
+{
+	if (g->rules.disaggregate[rule].pace)
+		for (unsigned i = 0; i < n; i++)
+			bp_gather_pace(g, rule, m[i]);
+	else
+		bp_run_add_all(&g->run, g->worker->onward[port], m, n, bytes);
+	g->restored += n;
+	bp_count(g->worker, BP_C_DISAGG_MESSAGE, n);
+}
+
+/* False: there are no buffers for all, or too many were restored just now, and nothing was
+ * restored.
+ */
+static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsigned rule)
+{
+	const struct bp_disagg_packet *p = &g->packet;
+	const uint16_t port = aggregate->port;
+	struct bp_mbuf_stock *s = &g->stock;
+	struct rte_mbuf *const *m;
+	uint8_t *data[BP_AGG_FULL_MOST];
+	uint32_t bytes = 0;
+
+	if (unlikely((aggregate->pkt_len > s->room && !all_fit(p, s->room)) ||
+		     g->restored + p->count > RESTORED_MOST || !bp_mbuf_stock_fill(s, p->count)))
+		return false;
+	m = &s->m[s->next];
+	for (unsigned i = 0; i < p->count; i++) {
+		const uint32_t len = bp_disagg_frame_len(p, i);
+
+		data[i] = bp_mbuf_stock_data(s, bp_mbuf_stock_take(s, port, (uint16_t)len));
+		bytes += len;
+	}
+	bp_disagg_write(p, 0, p->count, g->id, data);
+	g->id = (uint16_t)(g->id + p->count);
+	send_restored(g, port, rule, m, p->count, bytes);
+	return true;
+}
+
+/* The same of the usual aggregate, straight from its frame. False: nothing happened. */
+static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
+	const uint16_t port = aggregate->port;
+	const uint32_t octets = aggregate->data_len;
+	struct bp_worker *w = g->worker;
+	struct bp_mbuf_stock *s = &g->stock;
+	struct rte_mbuf *const *m;
+	struct bp_disagg_length length[BP_AGG_FULL_MOST], *l = length;
+	struct bp_disagg_buffers to = {.length = length, .data_at = s->data_at};
+	uint32_t bytes = 0;
+	uint8_t rule;
+
+	if (unlikely(octets != aggregate->pkt_len || octets > s->room || bp_gather_down(w, port)))
+		return false;
+	to.n = bp_disaggregator_usual_count(frame, octets);
+	if (unlikely(to.n == 0 || g->restored + to.n > RESTORED_MOST ||
+		     !bp_mbuf_stock_fill(s, to.n)))
+		return false;
+	m = &s->m[s->next];
+	to.base = (uint8_t *const *)m;
+	to.n = bp_disaggregator_usual(g->disaggregator, frame, octets, port,
+		bp_gather_routed(w, port), w->router.rx_mac[port], g->id, &to, &rule);
+	if (unlikely(to.n == 0))
+		return false;
+	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
+		bp_mbuf_stock_take_many(s, port, l->len, l->n);
+		bytes += (uint32_t)l->len * l->n;
+	}
+	g->id = (uint16_t)(g->id + to.n);
+	send_restored(g, port, rule, m, to.n, bytes);
+	return true;
+}
+
+/* A frame of which *len octets can be read, and which lies in several buffers: drivers that scatter
+ * do so to what is longer than a buffer, and others as they like. Where it may be an aggregate, all
+ * of it in one piece. */
+static __rte_noinline const uint8_t *put_together(
+	struct bp_gather *g, const struct rte_mbuf *m, uint32_t *len)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (m->pkt_len > sizeof(g->whole) ||
+		!bp_disaggregator_is_for(g->disaggregator, frame, *len, m->pkt_len, m->port))
+		return frame;
+	*len = m->pkt_len;
+	return rte_pktmbuf_read(m, 0, m->pkt_len, g->whole);
+}
+
+/* True: it was taken apart, and is to be freed. Else it is on its way. */
+static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
+{
+	struct bp_worker *w = g->worker;
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint32_t len = unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len;
+	enum bp_disagg_refusal why;
+	uint8_t rule;
+
+	if (unlikely(len != m->pkt_len))
+		frame = put_together(g, m, &len);
+	switch (bp_disaggregator_read(g->disaggregator, frame, len, m->pkt_len, m->port,
+		bp_gather_routed(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
+	case BP_DISAGG_SPLIT:
+		if (likely(restore(g, m, rule)))
+			return true;
+		bp_disaggregator_give_up(g->disaggregator, &g->packet);
+		bp_drop_reason_set(m, BP_C_DROP_DISAGG_NO_MBUF);
+		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		return false;
+	case BP_DISAGG_REFUSED:
+		bp_drop_reason_set(m, counter_of[why]);
+		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		return false;
+	case BP_DISAGG_PLAIN:
+		bp_count(w, BP_C_DISAGG_PLAIN, 1);
+		/* no TCP; and the way of those that are restored, or they would overtake it */
+		if (g->pacer[rule].n != 0)
+			bp_gather_pace(g, rule, m);
+		else
+			bp_run_add(&g->run, w->onward[m->port], m);
+		return false;
+	case BP_DISAGG_OTHER:
+		break;
+	}
+	bp_run_add(&g->run, g->after_disaggregate[m->port], m);
+	return false;
+}
+
+static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
+{
+	bp_lcl_consume(w, m, n);
+	bp_mbuf_free_frames(m, n);
+	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
+}
+
+/*
+ * What becomes of a burst should still be in the caches, of mbufs and of the processor, when the
+ * port takes it: beyond that each message costs half as much again.
+ */
+#define RESTORED_GOOD 256u
+#define BURST_LEAST 4u
+
+static void choose_burst(struct bp_worker *w, uint32_t restored)
+{
+	if (restored > RESTORED_GOOD)
+		w->apart_burst = (uint16_t)RTE_MAX(w->apart_burst / 2u, BURST_LEAST);
+	else if (restored < RESTORED_GOOD / 4)
+		w->apart_burst = (uint16_t)RTE_MIN(w->apart_burst * 2u, (unsigned)BP_RX_BURST);
+}
+
+static uint16_t disaggregate_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_gather *g = w->gather;
+	struct rte_mbuf *done[BP_RX_BURST];
+	unsigned n = 0;
+
+	bp_run_begin(&g->run, graph, node);
+	g->restored = 0;
+	for (uint16_t i = 0; i < nb_objs; i++) {
+		struct rte_mbuf *m = objs[i];
+
+		if (i + 1 < nb_objs)
+			fetch(objs[i + 1]);
+		if (!restore_usual(g, m) && !take_apart(g, m))
+			continue;
+		done[n++] = m;
+		if (unlikely(n == RTE_DIM(done))) {
+			free_done(w, done, n);
+			n = 0;
+		}
+	}
+	free_done(w, done, n);
+	bp_mbuf_stock_return(&g->stock);
+	choose_burst(w, g->restored);
+	bp_run_end(&g->run);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_disaggregate = {
+	.name = "bp_disaggregate",
+	.process = disaggregate_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_disaggregate)

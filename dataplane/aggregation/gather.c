@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/aggregation/gather.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/workers/graph.h"
+#include "shm/hash.h"
+#include "shm/words.h"
+
+/* ---- pace ---- */
+
+static void leave(struct bp_gather *g, struct rte_mbuf *m)
+{
+	bp_run_add(&g->run, g->worker->onward[m->port], m);
+}
+
+void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
+{
+	struct bp_pacer *p = &g->pacer[rule];
+	const uint64_t now = g->worker->mono_ns;
+	const uint32_t before = p->n;
+	struct rte_mbuf *out = bp_pacer_put(p, m, now);
+
+	g->waiting += p->n - before;
+	if (out != NULL)
+		leave(g, out);
+	if (unlikely(g->waiting > g->waiting_most)) {
+		leave(g, bp_pacer_take(p, now));
+		g->waiting--;
+		bp_agg_stat_add(&p->stats->early, 1);
+	}
+	if (unlikely(g->releasing) && p->n != 0) {
+		leave(g, bp_pacer_take(p, now));
+		g->waiting--;
+	}
+}
+
+unsigned bp_gather_due(struct bp_gather *g)
+{
+	unsigned sent = 0;
+
+	for (unsigned i = 0; i < g->n_paced; i++) {
+		struct bp_pacer *p = &g->pacer[g->paced[i]];
+		struct rte_mbuf *m;
+
+		while ((m = bp_pacer_due(p, g->worker->mono_ns)) != NULL) {
+			leave(g, m);
+			sent++;
+		}
+	}
+	g->waiting -= sent;
+	return sent;
+}
+
+/* What waits leaves, due or not; true: it was all. */
+static bool release(struct bp_gather *g)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->n_paced; i++) {
+		struct rte_mbuf *m;
+
+		while (n < BP_AGG_AT_ONCE &&
+			(m = bp_pacer_take(&g->pacer[g->paced[i]], g->worker->mono_ns)) != NULL) {
+			leave(g, m);
+			n++;
+		}
+	}
+	g->waiting -= n;
+	g->releasing = g->draining || g->waiting != 0;
+	return g->waiting == 0;
+}
+
+/* ---- everything ---- */
+
+bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
+{
+	const bool aggregates = bp_aggregator_flush_some(
+		g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
+	const bool paced = release(g);
+
+	return aggregates && paced;
+}
+
+bool bp_gather_holds(const struct bp_gather *g)
+{
+	return g->waiting != 0 || !bp_aggregator_empty(g->aggregator);
+}
+
+uint64_t bp_gather_next(const struct bp_gather *g)
+{
+	uint64_t next = bp_aggregator_next(g->aggregator);
+
+	for (unsigned i = 0; i < g->n_paced; i++)
+		next = RTE_MIN(next, bp_pacer_next(&g->pacer[g->paced[i]]));
+	return next;
+}
+
+/* ---- rules ---- */
+
+static uint16_t least_mtu(const struct bp_worker *w)
+{
+	uint16_t least = UINT16_MAX;
+
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		const uint16_t mtu = __atomic_load_n(&w->mtu[p], __ATOMIC_RELAXED);
+
+		if (mtu != 0)
+			least = RTE_MIN(least, mtu);
+	}
+	return least;
+}
+
+static bool prefix_valid(const struct bp_prefix *p)
+{
+	return (p->family == 4 || p->family == 6) && p->length <= bp_address_bits(p->family);
+}
+
+static bool to_valid(const struct bp_agg_to *to)
+{
+	return prefix_valid(&to->address) && to->udp_first <= to->udp_last;
+}
+
+static bool senders_valid(const struct bp_prefix *sender, uint32_t n)
+{
+	if (n > BP_AGG_SENDERS_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!prefix_valid(&sender[i]))
+			return false;
+	return true;
+}
+
+static bool aggregate_valid(const struct bp_agg_rule *r)
+{
+	return r->port < BP_MAX_PORTS && r->messages != 0 && r->format <= BP_AGG_FORMAT_PAPER &&
+	       (r->from.family == 0 || r->from.family == 4 || r->from.family == 6) &&
+	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
+}
+
+static bool disaggregate_valid(const struct bp_disagg_rule *r)
+{
+	uint8_t pace;
+
+	/* a bool of another process may be any byte, and reading such a one is undefined */
+	memcpy(&pace, &r->pace, sizeof(pace));
+	return r->port < BP_MAX_PORTS && pace <= 1 && r->format <= BP_AGG_FORMAT_PAPER &&
+	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
+}
+
+/* What lies in shared memory may be damaged: it must not lead out of an array. */
+static bool is_valid(const struct bp_agg_rules *r)
+{
+	if (r->n_aggregate > BP_AGG_RULES_MAX || r->n_disaggregate > BP_AGG_RULES_MAX)
+		return false;
+	for (unsigned i = 0; i < r->n_aggregate; i++)
+		if (!aggregate_valid(&r->aggregate[i]))
+			return false;
+	for (unsigned i = 0; i < r->n_disaggregate; i++)
+		if (!disaggregate_valid(&r->disaggregate[i]))
+			return false;
+	return true;
+}
+
+/* Nothing waits for its pace. */
+static void set_paces(struct bp_gather *g)
+{
+	g->n_paced = 0;
+	for (unsigned i = 0; i < g->rules.n_disaggregate; i++) {
+		g->pacer[i].gap_ns = g->rules.disaggregate[i].gap_ns;
+		g->pacer[i].free_ns = 0;
+		if (g->rules.disaggregate[i].pace)
+			g->paced[g->n_paced++] = (uint8_t)i;
+	}
+}
+
+/* Nothing is held. */
+static void set_rules(struct bp_gather *g)
+{
+	struct bp_worker *w = g->worker;
+
+	g->mtu_changed = false;
+	g->least_mtu = least_mtu(w);
+	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
+	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
+	set_paces(g);
+	g->learns = false;
+	w->apart = 0;
+	w->apart_burst = BP_RX_BURST;
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
+		const bool apart = bp_disaggregator_wants(g->disaggregator, p);
+
+		g->learns |= w->onward[p] == BP_EDGE_BRIDGE;
+		w->apart |= (uint32_t)apart << p;
+		g->after_disaggregate[p] = onward;
+		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
+		w->inner[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
+								    : g->after_aggregate[p];
+	}
+	bp_graph_enter(w);
+}
+
+void bp_gather_tick(struct bp_gather *g)
+{
+	if (g->aggregator != NULL && least_mtu(g->worker) != g->least_mtu)
+		g->mtu_changed = true;
+}
+
+void bp_gather_take_news(struct bp_gather *g)
+{
+	const uint32_t losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
+	uint64_t generation = g->generation;
+	bool others;
+
+	/* What is left is sent in the next walks, which look at all news again. */
+	if (losses != g->link_losses && !bp_gather_flush(g, BP_AGG_FLUSH_LINK))
+		return;
+	g->link_losses = losses;
+	/* A control plane that was restarted writes what is in force already. */
+	others = bp_agg_plan_take(g->plan, &generation, &g->next);
+	if (others && !is_valid(&g->next)) {
+		bp_count(g->worker, BP_C_SEGMENT_INVALID, 1);
+		g->generation = generation;
+		others = false;
+	}
+	others = others && !bp_words_same(&g->rules, &g->next, sizeof(g->rules));
+	if (!others && !g->mtu_changed) {
+		g->generation = generation;
+		g->releasing = g->draining;
+		return;
+	}
+	if (!bp_gather_flush(g, BP_AGG_FLUSH_RELOAD))
+		return;
+	g->generation = generation;
+	if (others)
+		g->rules = g->next;
+	set_rules(g);
+}
+
+/* ---- life ---- */
+
+uint32_t bp_gather_waiting_most(const struct bp_config *c)
+{
+	uint32_t paced = 0;
+
+	for (unsigned i = 0; i < c->agg.n_disaggregate; i++)
+		paced += c->agg.disaggregate[i].pace;
+	return c->aggregation.queue * RTE_MAX(paced, 1u);
+}
+
+struct bp_gather *bp_gather_create(
+	const struct bp_config *c, const struct bp_agg_tables *tables, unsigned worker)
+{
+	struct bp_gather *g = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(struct bp_gather), RTE_CACHE_LINE_SIZE));
+
+	if (g == NULL)
+		return NULL;
+	memset(g, 0, sizeof(*g));
+	g->rules = c->agg;
+	g->plan = tables->plan;
+	/* A plan that is there already may be that of an earlier file, whose ports were others. */
+	g->generation = atomic_load_explicit(&g->plan->generation, memory_order_relaxed);
+	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
+	g->waiting_most = bp_gather_waiting_most(c);
+	g->disagg_stats = tables->disagg_stats + (size_t)worker * BP_AGG_RULES_MAX;
+	g->options = (struct bp_aggregator_options){
+		.streams = tables->streams,
+		.stats = tables->stats + (size_t)worker * BP_AGG_RULES_MAX,
+		.rows = tables->rows + (size_t)worker * tables->streams,
+		.hooks = {.get = bp_gather_get,
+			.send = bp_gather_send,
+			.arg = g,
+			.lost = bp_gather_lost},
+	};
+	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
+		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,
+			    &g->disagg_stats[i]) != 0) {
+			bp_gather_free(g);
+			return NULL;
+		}
+	}
+	return g;
+}
+
+void bp_gather_free(struct bp_gather *g)
+{
+	if (g == NULL)
+		return;
+	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++)
+		bp_pacer_free(&g->pacer[i]);
+	bp_aggregator_free(g->aggregator);
+	bp_disaggregator_free(g->disaggregator);
+	free(g);
+}
+
+int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t err_size)
+{
+	const struct bp_disaggregator_options d = {
+		.streams = g->options.streams, .stats = g->disagg_stats, .seed = bp_mix64(w->seed)};
+
+	g->worker = w;
+	g->run.worker = w;
+	bp_mbuf_stock_init(&g->stock, w->pool);
+	bp_mbuf_stock_init(&g->buffers, w->pool);
+	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
+	g->options.seed = w->seed;
+	g->aggregator = bp_aggregator_new(&g->options);
+	g->disaggregator = bp_disaggregator_new(&d);
+	if (g->aggregator == NULL || g->disaggregator == NULL) {
+		snprintf(err, err_size, "no memory for %u streams of aggregates",
+			g->options.streams);
+		return -1;
+	}
+	g->id = (uint16_t)bp_mix64(w->seed + 1);
+	set_rules(g);
+	return 0;
+}

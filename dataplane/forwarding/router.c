@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/forwarding/router.h"
+
+#include <string.h>
+
+#include "dataplane/workers/worker.h"
+
+#define NS_PER_SECOND 1000000000ull
+#define FEW_NEXTHOPS 128 /* their lines stay in the first cache */
+#define FORWARDS (BP_IF_PRESENT | BP_IF_UP)
+#define REDIRECT_EVERY_NS (NS_PER_SECOND / 10)
+
+void bp_router_init(struct bp_worker *w, const struct bp_config *c)
+{
+	struct bp_router *r = &w->router;
+
+	memset(r, 0, sizeof(*r));
+	r->enabled = bp_config_routes(c);
+	r->fib = &w->shm->fib;
+	r->classes = &c->exception;
+	r->redirects4 = r->redirects6 = 0;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		r->source.rpf6[i] = c->rp_filter6;
+		bp_config_interface(c, i, &r->name[i]);
+		r->rx_mac[i] = BP_RX_MAC_DOWN;
+		r->rx_head[i] = bp_ip4_expect_nothing();
+		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
+	}
+}
+
+/* Names don't change while a data plane runs: one comparison that succeeds is enough. */
+static bool is_confirmed(struct bp_router *r, unsigned i)
+{
+	const uint64_t bit = 1ull << i;
+
+	if (unlikely(!(r->confirmed & bit)) && r->name[i] != NULL &&
+		strncmp(r->name[i], r->fib->interfaces[i].info.name, BP_NAME_MAX + 1) == 0)
+		r->confirmed |= bit;
+	return r->confirmed & bit;
+}
+
+/* What the operator's settings of interface i make of it. */
+static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
+{
+	const uint64_t bit = 1ull << i;
+
+	r->no_forward4 = flags & BP_IF_NO_FORWARD4 ? r->no_forward4 | bit : r->no_forward4 & ~bit;
+	r->no_forward6 = flags & BP_IF_NO_FORWARD6 ? r->no_forward6 | bit : r->no_forward6 & ~bit;
+	r->redirects4 = flags & BP_IF_REDIRECTS4 ? r->redirects4 | bit : r->redirects4 & ~bit;
+	r->redirects6 = flags & BP_IF_REDIRECTS6 ? r->redirects6 | bit : r->redirects6 & ~bit;
+	r->source.rpf4[i] = flags & BP_IF_RPF_STRICT  ? BP_RPF_STRICT
+			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
+						      : BP_RPF_OFF;
+	r->source.any4 |= r->source.rpf4[i] != BP_RPF_OFF;
+	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;
+}
+
+bool bp_router_redirects(struct bp_worker *w, uint64_t redirects, unsigned interface)
+{
+	struct bp_router *r = &w->router;
+
+	if (!(redirects >> interface & 1) ||
+		w->mono_ns - r->redirect_ns[interface] < REDIRECT_EVERY_NS)
+		return false;
+	r->redirect_ns[interface] = w->mono_ns;
+	return true;
+}
+
+void bp_router_refresh(struct bp_worker *w)
+{
+	struct bp_router *r = &w->router;
+
+	if (!r->enabled)
+		return;
+	r->now_s = (uint32_t)(w->mono_ns / NS_PER_SECOND);
+	r->many_nexthops = atomic_load_explicit(&r->fib->control->nexthops, memory_order_relaxed) >
+			   FEW_NEXTHOPS;
+	bp_source_filter_refresh(&r->source, r->fib);
+	r->source.any4 = r->source.any6 = false;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const struct bp_interface *f = &r->fib->interfaces[i];
+		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+		uint64_t mac = atomic_load_explicit(&f->mac, memory_order_relaxed);
+		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
+
+		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
+		/* what is not to be forwarded is not usual: it is looked at one by one */
+		r->rx_head[i] = up && !(flags & BP_IF_NO_FORWARD4) ? bp_ip4_expect(mac)
+								   : bp_ip4_expect_nothing();
+		follow_settings(r, i, flags);
+		r->tx_mac[i] = mac;
+		r->tx_mtu[i] = up ? atomic_load_explicit(&f->mtu, memory_order_relaxed) : 0;
+	}
+}

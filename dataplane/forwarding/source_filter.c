@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/forwarding/source_filter.h"
+
+#include <endian.h>
+
+#include "proto/ip.h"
+#include "shm/fib/fib_tables.h"
+#include "shm/fib/lpm/lpm.h"
+
+static void add(struct bp_source_filter *s, uint32_t hash)
+{
+	s->own[hash] = 1;
+}
+
+/* An address, and the broadcast addresses of its subnet (RFC 919, and the older form of RFC 1812
+ * 5.3.5.2). */
+static void add_address(struct bp_source_filter *s, const struct bp_interface_address *a)
+{
+	uint32_t address, host;
+
+	if (a->address.family == 6) {
+		add(s, bp_own_hash6(a->address.bytes));
+		return;
+	}
+	memcpy(&address, a->address.bytes, sizeof(address));
+	add(s, bp_own_hash4(address));
+	if (a->length >= 31)
+		return;
+	host = UINT32_MAX >> a->length;
+	add(s, bp_own_hash4(htobe32(be32toh(address) | host)));
+	add(s, bp_own_hash4(htobe32(be32toh(address) & ~host)));
+}
+
+/* Changes with every change of an interface. */
+static uint64_t version(const struct bp_fib *f)
+{
+	uint64_t v = 1;
+
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		v = v * 31 + atomic_load_explicit(&f->interfaces[i].seq, memory_order_acquire);
+	return v;
+}
+
+void bp_source_filter_refresh(struct bp_source_filter *s, const struct bp_fib *f)
+{
+	const uint64_t now = version(f);
+
+	if (now == s->known)
+		return;
+	memset(s->own, 0, sizeof(s->own));
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		struct bp_interface_info info;
+
+		if (!bp_fib_interface(f, i, &info))
+			continue;
+		for (unsigned k = 0; k < info.n_addresses && k < BP_ADDRESSES_MAX; k++)
+			add_address(s, &info.address[k]);
+	}
+	s->known = now;
+}
+
+static uint64_t link_of(const struct bp_fib *f, uint32_t nexthop)
+{
+	return nexthop < f->max_nexthops
+		       ? atomic_load_explicit(&f->nexthops[nexthop].link, memory_order_acquire)
+		       : 0;
+}
+
+static bool leaves_by(uint64_t link, unsigned interface)
+{
+	switch (bp_link_kind(link)) {
+	case BP_LINK_RESOLVED:
+	case BP_LINK_CONNECTED:
+	case BP_LINK_UNRESOLVED:
+		return bp_link_interface(link) == interface;
+	default:
+		return false;
+	}
+}
+
+static bool member_leaves_by(const struct bp_fib *f, uint64_t link, unsigned interface)
+{
+	const struct bp_nexthop_group *g = &f->groups[(uint32_t)link];
+	uint32_t n;
+
+	if ((uint32_t)link >= f->max_groups)
+		return false;
+	n = __atomic_load_n(&g->n, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < n && i < BP_HOPS_MAX; i++)
+		if (leaves_by(link_of(f, __atomic_load_n(&g->member[i], __ATOMIC_RELAXED)),
+			    interface))
+			return true;
+	return false;
+}
+
+enum bp_counter bp_source_verdict(
+	const struct bp_fib *f, uint32_t nexthop, unsigned in, enum bp_rpf rpf)
+{
+	const uint64_t link = link_of(f, nexthop);
+	bool ok = true;
+
+	if (bp_link_kind(link) == BP_LINK_LOCAL)
+		return BP_C_DROP_SOURCE_LOCAL;
+	switch (bp_link_kind(link)) {
+	case BP_LINK_RESOLVED:
+	case BP_LINK_CONNECTED:
+	case BP_LINK_UNRESOLVED:
+		ok = rpf == BP_RPF_LOOSE || leaves_by(link, in);
+		break;
+	case BP_LINK_GROUP:
+		ok = rpf == BP_RPF_LOOSE || member_leaves_by(f, link, in);
+		break;
+	case BP_LINK_PUNT: /* through an interface that is not ours */
+		ok = rpf == BP_RPF_LOOSE;
+		break;
+	default: /* no route, or one that leads nowhere */
+		ok = false;
+	}
+	return ok || rpf == BP_RPF_OFF ? BP_C_COUNT : BP_C_DROP_REVERSE_PATH;
+}
+
+enum bp_counter bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+	const uint8_t *source)
+{
+	uint32_t address, nexthop;
+
+	memcpy(&address, source, sizeof(address));
+	if (s->rpf4[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash4(address)))
+		return BP_C_COUNT;
+	address = be32toh(address);
+	bp_lpm4_lookup(f, &address, &nexthop, 1);
+	return bp_source_verdict(f, nexthop, in, s->rpf4[in]);
+}
+
+enum bp_counter bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+	const uint8_t *source)
+{
+	uint32_t nexthop;
+
+	if (s->rpf6[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash6(source)))
+		return BP_C_COUNT;
+	/* on its link it is never wrong, and no route says where it is */
+	if (bp_ip6_is_link_local(source))
+		return BP_C_COUNT;
+	bp_lpm6_lookup(f, &source, &nexthop, 1);
+	return bp_source_verdict(f, nexthop, in, s->rpf6[in]);
+}

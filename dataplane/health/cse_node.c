@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the CSE says of the requests that node phd made: the part is stored, or not, and with the
+ * last part the device gets its answer, in the CSE's own mbuf. All that it takes is in the token
+ * that the CSE returns, and in the session that the token names.
+ */
+#include "dataplane/lcl/consume.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/health/answers.h"
+#include "dataplane/health/datagram.h"
+#include "dataplane/health/way_out.h"
+#include "services/health/words.h"
+#include "proto/coap.h"
+#include "proto/onem2m.h"
+
+#define STEP 64u        /* datagrams worked on together */
+#define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
+/* Steps at a word that others change meanwhile. As many changes in so short a time come of no
+ * worker and no report. */
+#define TRIES 64u
+
+struct turn {
+	struct rte_graph *graph;
+	struct rte_node *node;
+	struct bp_worker *w;
+	struct bp_health *h;
+	struct bp_answers answers;
+};
+
+/* A datagram that was read. */
+struct heads {
+	struct rte_mbuf *m[STEP];
+	struct bp_coap coap[STEP];
+	uint64_t token[STEP];
+	uint16_t port[STEP]; /* ours, that it came to */
+};
+
+/* It ends here, as it should. */
+static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, enum bp_counter why)
+{
+	bp_count(t->w, why, 1);
+	rte_pktmbuf_free(m);
+	return GONE;
+}
+
+/* Which report of its session a response is of. */
+enum report_of {
+	OF_LAST,
+	OF_EARLIER, /* with the same invoke-id */
+	OF_OTHER
+};
+
+/*
+ * Of the session's last report, and not of an earlier one with the same invoke-id, is what came to
+ * the port that the part was sent from, and in an acknowledgement has the part's message id.
+ */
+static enum report_of report_of(const struct bp_health *h, const struct bp_phd_session *s,
+	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c,
+	struct bp_phd_words *words)
+{
+	const struct bp_phd_ids *share;
+	uint32_t pair;
+
+	*words = bp_phd_words_last(s);
+	if (bp_phd_last_invoke_id(words->last) != t->invoke_id)
+		return OF_OTHER;
+	if (!bp_phd_sent_has_number(words->sent))
+		return OF_EARLIER;
+	pair = bp_phd_sent_number(words->sent);
+	if (t->part != 0) {
+		share = bp_phd_ids_of(h->t->ids, h->workers, (uint16_t)(pair >> 16));
+		if (share == NULL)
+			return OF_EARLIER;
+		pair = bp_phd_pair_at(share, pair, t->part);
+	}
+	return port == pair >> 16 && (c->type != BP_COAP_ACK || c->mid == (uint16_t)pair)
+		       ? OF_LAST
+		       : OF_EARLIER;
+}
+
+enum closed {
+	CLOSED_LAST, /* it was the last open part */
+	CLOSED_PART, /* others are open yet */
+	CLOSED_BEFORE,
+	CLOSED_OTHER /* the session is at another report by now */
+};
+
+/* A part is stored. Another worker may be told of another one meanwhile, or have the next report.
+ */
+static enum closed close_part(const struct bp_health *h, struct bp_phd_session *s,
+	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c)
+{
+	const uint32_t bit = 1u << t->part;
+	enum report_of of;
+	struct bp_phd_words was;
+
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		of = report_of(h, s, t, port, c, &was);
+		if (of != OF_LAST)
+			return of == OF_OTHER ? CLOSED_OTHER : CLOSED_BEFORE;
+		if (!(was.last & bit))
+			return CLOSED_BEFORE;
+		if (bp_phd_words_close(s, &was, bp_phd_last_open(was.last) & ~bit))
+			return (bp_phd_last_open(was.last) & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
+	}
+	return CLOSED_BEFORE;
+}
+
+/* The device is told, in the CSE's mbuf, if it waits for it. */
+static rte_edge_t answer(struct turn *t, struct rte_mbuf *m, const struct bp_phd_token *token,
+	uint64_t word, enum bp_m2m_outcome o)
+{
+	if (!token->confirmed)
+		return consume(t, m, BP_C_CSE_ACKED);
+	bp_answers_add(&t->answers, t->h, m, word, o);
+	return GONE;
+}
+
+static rte_edge_t stored(struct turn *t, const struct heads *heads, uint32_t i,
+	struct bp_phd_session *s, const struct bp_phd_token *token)
+{
+	const enum closed closed = close_part(t->h, s, token, heads->port[i], &heads->coap[i]);
+
+	if (closed != CLOSED_BEFORE) {
+		bp_count(t->w, BP_C_PHD_STORED, 1);
+		atomic_fetch_add_explicit(&s->stored, 1, memory_order_relaxed);
+	}
+	switch (closed) {
+	case CLOSED_BEFORE:
+		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
+	case CLOSED_PART:
+		return consume(t, heads->m[i], BP_C_CSE_ACKED);
+	case CLOSED_OTHER:
+		/* the bits are gone, but of one part the token alone says enough */
+		if (!token->only)
+			return consume(t, heads->m[i], BP_C_CSE_ACKED);
+		break;
+	case CLOSED_LAST:
+		break;
+	}
+	return answer(t, heads->m[i], token, heads->token[i], BP_M2M_STORED);
+}
+
+/* The containers are not there any more: the control plane is to make them again. */
+static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
+{
+	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
+	const uint16_t life = bp_phd_word_life(word);
+
+	for (unsigned tries = 0;; tries++) {
+		if (bp_phd_word_life(word) != life ||
+			(bp_phd_word_flags(word) & BP_PHD_STALE) != 0 || tries == TRIES)
+			return;
+		if (atomic_compare_exchange_weak_explicit(&s->word, &word,
+			    word | (uint64_t)BP_PHD_STALE << 8, memory_order_relaxed,
+			    memory_order_relaxed))
+			break;
+	}
+	bp_health_tell(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
+}
+
+static const enum bp_counter refusal[] = {
+	[BP_M2M_DENIED] = BP_C_CSE_DENIED,
+	[BP_M2M_NO_TARGET] = BP_C_CSE_NO_TARGET,
+	[BP_M2M_BUSY] = BP_C_CSE_BUSY,
+	[BP_M2M_REFUSED] = BP_C_CSE_REFUSED,
+};
+
+static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
+	struct bp_phd_session *s, const struct bp_phd_token *token, enum bp_m2m_outcome o)
+{
+	struct bp_phd_words was;
+	const enum report_of of = report_of(t->h, s, token, heads->port[i], &heads->coap[i], &was);
+
+	bp_count(t->w, refusal[o], 1);
+	atomic_fetch_add_explicit(&s->errors, 1, memory_order_relaxed);
+	if (o == BP_M2M_NO_TARGET)
+		set_stale(t, s, heads->token[i]);
+	/* the device would take it for the answer to what it reported since */
+	if (of == OF_EARLIER || (of == OF_LAST && !(was.last >> token->part & 1)))
+		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
+	/* the repeat is to have another message id, or the CSE would repeat its error */
+	if (of == OF_LAST)
+		bp_phd_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
+	return answer(t, heads->m[i], token, heads->token[i], o);
+}
+
+/* An empty acknowledgement of a response that is confirmable (RFC 7252 4.2, 5.2.2). */
+static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
+{
+	struct bp_health *h = t->h;
+	struct rte_mbuf *out;
+	struct bp_way_out way;
+	uint8_t *frame;
+	const uint16_t sport = __builtin_bswap16(port);
+
+	out = bp_way_out_to(&t->w->router, h->plan.cse, h->cse_is_ip6, &way)
+		      ? rte_pktmbuf_alloc(t->w->pool)
+		      : NULL;
+	if (out == NULL) { /* the CSE will send it again */
+		bp_count(t->w, BP_C_CSE_ACK_UNSENT, 1);
+		return;
+	}
+	frame = rte_pktmbuf_mtod(out, uint8_t *);
+	memcpy(frame, h->head, h->head_len);
+	memcpy(frame + h->head_len - BP_UDP_HDR, &sport, sizeof(sport));
+	frame[h->head_len] = 1u << 6 | BP_COAP_ACK << 4;
+	frame[h->head_len + 1] = BP_COAP_EMPTY;
+	bp_put_be16(frame + h->head_len + 2, mid);
+	bp_datagram_seal(frame, h->head_len, h->cse_is_ip6, BP_COAP_HEADER_LEN, 0, h->ip_sum,
+		h->udp_sum + sport);
+	out->data_len = (uint16_t)(h->head_len + BP_COAP_HEADER_LEN);
+	out->pkt_len = out->data_len;
+	bp_way_out_mark(&t->w->router, &way, out);
+	bp_count(t->w, BP_C_CSE_ACK_FRAME, 1);
+	rte_node_enqueue_x1(t->graph, t->node, way.edge, out);
+}
+
+/* A response with a token of eight octets. */
+static rte_edge_t take(struct turn *t, const struct heads *heads, uint32_t i)
+{
+	const struct bp_phd_tables *tables = t->h->t;
+	const struct bp_coap *c = &heads->coap[i];
+	struct bp_phd_session *s;
+	struct bp_phd_token token;
+	struct bp_m2m_reply reply;
+	enum bp_m2m_outcome o;
+	uint64_t word;
+
+	if (!bp_phd_token_open(heads->token[i], &token) || token.slot >= tables->n_slots)
+		return bp_drop(heads->m[i], BP_C_DROP_CSE_BAD_TOKEN);
+	s = &tables->sessions[token.slot];
+	word = atomic_load_explicit(&s->word, memory_order_acquire);
+	if (bp_phd_word_state(word) == BP_PHD_FREE ||
+		!bp_phd_token_true(heads->token[i], bp_phd_word_life(word), tables->hash_key))
+		return bp_drop(heads->m[i], BP_C_DROP_CSE_BAD_TOKEN);
+	if (c->type == BP_COAP_CON)
+		acknowledge(t, heads->port[i], c->mid);
+	bp_m2m_reply_read(c, (enum bp_m2m_release)t->h->plan.release, &reply);
+	o = bp_m2m_outcome(&reply, t->h->plan.named);
+	return o == BP_M2M_STORED ? stored(t, heads, i, s, &token)
+				  : refused(t, heads, i, s, &token, o);
+}
+
+/* Reads a datagram: true when it is a response, which is then heads' next. Else it goes elsewhere:
+ * *edge, or GONE. */
+static bool read_one(
+	struct turn *t, struct rte_mbuf *m, struct heads *heads, uint32_t at, rte_edge_t *edge)
+{
+	struct bp_datagram d;
+	struct bp_coap *c = &heads->coap[at];
+
+	*edge = BP_EDGE_DROP;
+	if (unlikely(!bp_datagram_read(m, &d))) {
+		bp_drop(m, BP_C_DROP_CSE_CHECKSUM);
+		return false;
+	}
+	if (unlikely(bp_coap_read(d.payload, d.len, c) != BP_COAP_OK)) {
+		bp_drop(m, BP_C_DROP_CSE_UNREADABLE);
+		return false;
+	}
+	if (unlikely(c->type == BP_COAP_RST)) {
+		*edge = consume(t, m, BP_C_CSE_RESET);
+		return false;
+	}
+	if (unlikely(c->code == BP_COAP_EMPTY && c->type == BP_COAP_ACK)) {
+		*edge = consume(t, m, BP_C_CSE_ACK_EMPTY);
+		return false;
+	}
+	if (unlikely(!BP_COAP_IS_RESPONSE(c->code) || c->token_len != BP_PHD_TOKEN_LEN)) {
+		bp_drop(m, BP_COAP_IS_RESPONSE(c->code) ? BP_C_DROP_CSE_BAD_TOKEN
+							: BP_C_DROP_CSE_UNREADABLE);
+		return false;
+	}
+	heads->m[at] = m;
+	heads->token[at] = bp_phd_token_load(c->token);
+	heads->port[at] = bp_datagram_dport(&d);
+	return true;
+}
+
+static void take_step(struct turn *t, struct rte_mbuf **m, uint32_t n)
+{
+	const struct bp_phd_tables *tables = t->h->t;
+	struct bp_phd_token token;
+	struct heads heads;
+	uint32_t left = 0;
+	rte_edge_t edge;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(!read_one(t, m[i], &heads, left, &edge))) {
+			if (edge != GONE)
+				rte_node_enqueue_x1(t->graph, t->node, edge, m[i]);
+			continue;
+		}
+		bp_phd_token_open(heads.token[left], &token);
+		if (likely(token.slot < tables->n_slots))
+			__builtin_prefetch(&tables->sessions[token.slot], 1);
+		left++;
+	}
+	for (uint32_t i = 0; i < left; i++) {
+		edge = take(t, &heads, i);
+		if (unlikely(edge != GONE))
+			rte_node_enqueue_x1(t->graph, t->node, edge, heads.m[i]);
+	}
+	bp_answers_send(t->graph, t->node, t->w, &t->answers);
+}
+
+static uint16_t cse_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct turn t = {.graph = graph, .node = node, .w = w, .h = w->health, .answers.n = 0};
+
+	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
+	for (uint32_t i = 0; i < nb_objs; i += STEP)
+		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, STEP));
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_cse = {
+	.name = "bp_cse",
+	.process = cse_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_cse)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/health/health.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/health/datagram.h"
+#include "services/health/sfloat_table.h"
+#include "proto/ip.h"
+#include "proto/onem2m.h"
+#include "shm/fib/reuse.h"
+#include "shm/words.h"
+
+#define NS_PER_SECOND 1000000000ull
+#define IDS_AT_ONCE 64u
+
+int bp_health_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
+	uint64_t mono_ns, char *err, size_t err_size)
+{
+	const uint16_t *ports = c->phd.cse.source_ports;
+
+	if (!c->phd.enabled || t->n_slots == 0)
+		return 0;
+	/* where the tables are new, an earlier segment's ids may be remembered at the CSE: the
+	 * beginning is taken from the clock, which is elsewhere by then */
+	if (bp_phd_ids_setup(t->ids, workers, ports[0], ports[1],
+		    (uint16_t)(mono_ns / NS_PER_SECOND * 257), (uint32_t)(mono_ns / NS_PER_SECOND)))
+		return 0;
+	snprintf(err, err_size,
+		"phd.cse.source_ports: %u-%u are fewer ports than there are workers (%u), or there "
+		"is no memory",
+		ports[0], ports[1], workers);
+	return -1;
+}
+
+struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned workers, unsigned index)
+{
+	struct bp_health *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->quick = aligned_alloc(_Alignof(struct bp_phd_quick), t->max_layouts * sizeof(*h->quick));
+	h->layout = calloc(t->max_layouts, sizeof(*h->layout));
+	h->copies = aligned_alloc(
+		_Alignof(struct bp_phd_layout), (size_t)t->max_layouts * BP_PHD_LAYOUT_SIZE);
+	if (!h->quick || !h->layout || !h->copies) {
+		bp_health_free(h);
+		return NULL;
+	}
+	memset(h->quick, 0, t->max_layouts * sizeof(*h->quick));
+	bp_phd_sfloat_prepare();
+	h->t = t;
+	h->ids = &t->ids[index];
+	h->events = bp_phd_events(t, index);
+	h->workers = workers;
+	return h;
+}
+
+void bp_health_free(struct bp_health *h)
+{
+	if (!h)
+		return;
+	free(h->quick);
+	free(h->layout);
+	free(h->copies);
+	free(h);
+}
+
+/* What a request begins with, as far as it is always the same. */
+static void make_head(struct bp_health *h)
+{
+	const struct bp_phd_plan *p = &h->plan;
+	uint8_t *ip = h->head + BP_ETHER_HDR, *udp;
+
+	memset(h->head, 0, sizeof(h->head));
+	h->head_len = (uint16_t)bp_datagram_head(
+		h->head, h->cse_is_ip6, p->source, p->cse, 0, p->cse_port);
+	udp = h->head + h->head_len - BP_UDP_HDR;
+	h->ip_sum = bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0));
+	h->udp_sum = bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_peers_sum(ip, h->cse_is_ip6)));
+}
+
+static void take_plan(struct bp_health *h, uint64_t mono_ns)
+{
+	const struct bp_phd_plan *p = &h->plan;
+	const uint32_t strays = (p->strays + h->workers - 1) / h->workers;
+
+	h->takes = true;
+	h->cse_is_ip6 = p->family == 6;
+	h->listen = __builtin_bswap16(p->listen_udp);
+	h->cse_port = __builtin_bswap16(p->cse_port);
+	memcpy(h->cse, p->cse, sizeof(h->cse));
+	h->ports_first = p->ports_first;
+	h->ports_last = p->ports_last;
+	bp_bucket_init(&h->strays, strays, strays / 10 + 1, mono_ns);
+	make_head(h);
+	bp_phd_octets_keys_make(&h->octets, h->t->hash_key);
+	for (uint32_t n = 0; n < h->t->max_layouts; n++)
+		h->quick[n].life = h->quick[n].values = 0;
+}
+
+/* What lies in shared memory may be damaged: no number of a plan may lead out of an array. */
+static bool plan_valid(const struct bp_phd_plan *p)
+{
+	return (p->family == 4 || p->family == 6) && p->release < BP_M2M_RELEASES &&
+	       p->ports_first <= p->ports_last;
+}
+
+void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
+{
+	const uint64_t there =
+		atomic_load_explicit(&h->t->control->plan_generation, memory_order_acquire);
+	struct bp_phd_plan plan;
+	uint64_t generation;
+
+	if (there == h->generation)
+		return;
+	generation = bp_phd_plan_read(h->t, &plan);
+	if (generation == 0) /* it is being written: the next time */
+		return;
+	h->generation = generation;
+	if (!plan_valid(&plan)) {
+		h->refused++;
+		return;
+	}
+	h->plan = plan;
+	take_plan(h, mono_ns);
+}
+
+bool bp_health_layout_take(struct bp_health *h, uint32_t n)
+{
+	const struct bp_phd_layout *from =
+		(const struct bp_phd_layout *)(h->t->layouts + (size_t)n * BP_PHD_LAYOUT_SIZE);
+	struct bp_phd_layout *to =
+		(struct bp_phd_layout *)(void *)(h->copies + (size_t)n * BP_PHD_LAYOUT_SIZE);
+	const uint32_t life = atomic_load_explicit(&from->life, memory_order_acquire);
+	bool whole =
+		bp_slot(atomic_load_explicit(&from->state, memory_order_acquire)) == BP_SLOT_LIVE;
+	size_t size;
+
+	h->layout[n].taken = h->layout[n].valid = false;
+	bp_words_load(to, from, sizeof(*to));
+	size = to->size;
+	h->layout[n].valid = size >= sizeof(*to) && size <= sizeof(*to) + BP_PHD_TEXT_MAX;
+	if (h->layout[n].valid) {
+		/* what is behind the text is read in whole vectors, too, and is not used */
+		size = (size + BP_PHD_TEXT_SLACK) / 4 * 4;
+		bp_words_load(to + 1, from + 1, size - sizeof(*to));
+		h->layout[n].valid = bp_phd_layout_valid(to);
+	}
+	atomic_thread_fence(memory_order_acquire);
+	whole = whole && life == atomic_load_explicit(&from->life, memory_order_relaxed) &&
+		bp_slot(atomic_load_explicit(&from->state, memory_order_relaxed)) == BP_SLOT_LIVE;
+	if (!whole) { /* its session ends, or it was written meanwhile: the next time */
+		h->layout[n].valid = false;
+		return false;
+	}
+	h->layout[n].life = life;
+	h->layout[n].taken = true;
+	to->life = life; /* what a kept frame remembers (services/health/quick.h) */
+	h->refused += !h->layout[n].valid;
+	return h->layout[n].valid;
+}
+
+/* A new run of pairs. */
+static bool take_run(struct bp_health *h, uint32_t n, uint32_t now_s)
+{
+	struct bp_health_ids *r = &h->run;
+	uint32_t number;
+	uint16_t port, mid;
+
+	if (!bp_phd_ids_take(h->ids, n, now_s, &number))
+		return false;
+	port = bp_phd_id_at(h->ids, number, 0, &mid);
+	r->pair = bp_phd_pair(port, mid);
+	r->left = n;
+	r->taken_s = now_s;
+	return true;
+}
+
+bool bp_health_run_take(struct bp_health *h, uint32_t n, uint32_t now_s)
+{
+	if (take_run(h, IDS_AT_ONCE, now_s) || take_run(h, n, now_s))
+		return true;
+	h->run.left = 0;
+	return false;
+}

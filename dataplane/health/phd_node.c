@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Turns reports of personal health devices into requests for the CSE. What node ip4 or ip6 sends
+ * here is UDP to the port that devices send to. A report of a session that is operating, and whose
+ * containers the CSE has, leaves as CoAP by the forwarding tables; what the manager must see goes
+ * to the kernel, as signalling does; the rest is dropped and counted by reason.
+ */
+#include "dataplane/lcl/consume.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/health/request_frame.h"
+#include "dataplane/health/usual.h"
+#include "services/health/words.h"
+#include "proto/phd_apdu.h"
+
+#define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
+
+/* A report at hand. */
+struct report {
+	struct rte_mbuf *m;
+	const struct bp_datagram *d;
+	struct bp_phd_session *s;
+	const struct bp_phd_layout *l;
+	uint64_t word;
+	uint32_t slot;
+	uint32_t open;   /* a bit for each part that is to be sent */
+	uint32_t number; /* of the report in its session */
+	uint32_t pair;   /* of its first part */
+};
+
+/* Whether it looks like an event report of scanned data: nobody else's is ever converted. */
+static inline bool is_report(const uint8_t *apdu, uint32_t len)
+{
+	uint16_t type;
+
+	if (len < 20 || bp_be16(apdu) != BP_PHD_PRST)
+		return false;
+	type = bp_be16(apdu + 18);
+	return (bp_be16(apdu + 8) & ~1u) == BP_PHD_EVENT && type >= BP_PHD_SCAN_FIXED &&
+	       type <= BP_PHD_SCAN_MP_VAR;
+}
+
+/* A report of nobody that we know, or of one who is not to send any. */
+static rte_edge_t stray(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_counter why)
+{
+	struct bp_health *h = t->h;
+
+	bp_count(t->w, why, 1);
+	if (why == BP_C_PHD_NO_SESSION &&
+		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
+		return bp_drop(m, BP_C_DROP_PHD_LOADING);
+	/* a bucket of nothing lets one through */
+	if (h->plan.strays == 0 || bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
+		return bp_drop(m, BP_C_DROP_PHD_STRAY);
+	bp_bucket_take(&h->strays, 1);
+	return bp_punt(t->w, m, BP_C_PUNT_PHD_STRAY, BP_EX_PHD);
+}
+
+static enum bp_counter reason_of(enum bp_phd_verdict v)
+{
+	switch (v) {
+	case BP_PHD_BAD_LENGTH:
+		return BP_C_PHD_BAD_LENGTH;
+	case BP_PHD_BAD_HANDLE:
+		return BP_C_PHD_BAD_HANDLE;
+	case BP_PHD_NO_HANDLE:
+		return BP_C_PHD_UNKNOWN_HANDLE;
+	case BP_PHD_BAD_MAP:
+		return BP_C_PHD_BAD_MAP;
+	default:
+		return BP_C_PHD_BAD_APDU;
+	}
+}
+
+/* Nothing of it is stored: the manager counts it, too, and says so, to who waits for an answer. */
+static rte_edge_t discard(
+	struct bp_phd_turn *t, struct rte_mbuf *m, struct bp_phd_session *s, enum bp_phd_verdict v)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+
+	bp_count(t->w, reason_of(v), 1);
+	if (c->answerable && c->confirmed)
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_ANSWER, BP_EX_PHD);
+	bp_phd_session_refuse(s, (uint8_t)v);
+	return bp_drop(m, BP_C_DROP_PHD_DISCARDED);
+}
+
+static uint64_t token_of(
+	const struct bp_phd_turn *t, const struct report *r, unsigned part, bool confirmed)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const struct bp_phd_token token = {.slot = r->slot,
+		.invoke_id = c->invoke_id,
+		.type = (uint8_t)(c->type - BP_PHD_SCAN_FIXED),
+		.part = (uint8_t)part,
+		.only = c->parts == 1,
+		.confirmed = confirmed};
+
+	return bp_phd_token_make(&token, bp_phd_word_life(r->word), t->h->t->hash_key);
+}
+
+/* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
+static rte_edge_t answer_now(
+	struct bp_phd_turn *t, const struct report *r, enum bp_counter unconfirmed)
+{
+	if (!t->h->conversion.confirmed)
+		return bp_drop(r->m, unconfirmed);
+	if (!bp_answers_room(&t->answers))
+		bp_answers_send(t->graph, t->node, t->w, &t->answers);
+	bp_answers_add(&t->answers, t->h, r->m, token_of(t, r, 0, true), BP_M2M_STORED);
+	return GONE;
+}
+
+/* The largest request fits out of the CSE's interface and into an mbuf. */
+static bool fits(const struct bp_phd_turn *t, const struct rte_mbuf *m)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const uint32_t head = t->h->head_len, room = RTE_MIN(bp_frame_room(m), t->room);
+
+	for (unsigned i = 0; i < c->parts; i++)
+		if (unlikely(head + c->part[i].len > room))
+			return false;
+	return true;
+}
+
+/* Which report it is, and which of its parts are to be sent. */
+static bool judge(struct bp_phd_turn *t, struct report *r)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const struct bp_phd_words words = bp_phd_words_read(r->s);
+	const uint64_t last = words.last, sent = words.sent;
+	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
+	const bool many = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
+	const bool repeat =
+		!many &&
+		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns) &&
+		bp_phd_words_number(r->s, &words, &r->number);
+
+	if (unlikely(repeat)) {
+		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
+		r->pair = bp_phd_sent_number(sent);
+		bp_count(t->w, BP_C_PHD_REPEATS, 1);
+		/* a pair of no worker's share, also of none at all, is not to be used again */
+		if (r->open == 0 || (bp_phd_sent_has_number(sent) &&
+					    bp_phd_ids_of(t->h->t->ids, t->h->workers,
+						    (uint16_t)(r->pair >> 16)) != NULL))
+			return true;
+	}
+	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
+		return false;
+	if (unlikely(repeat)) {
+		bp_phd_words_resend(r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
+		return true;
+	}
+	r->open = bp_phd_open_begin(c->parts);
+	r->number = bp_phd_words_begin(r->s);
+	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
+	if (unlikely(c->unknown_handles != 0))
+		bp_count(t->w, BP_C_PHD_UNKNOWN_HANDLE, c->unknown_handles);
+	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED,
+		many ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
+		     : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
+	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
+		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
+	bp_phd_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
+		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
+	return true;
+}
+
+/* The request of part `i` leaves, in this mbuf. */
+static inline void write_part(struct bp_phd_turn *t, const struct report *r, unsigned i,
+	struct rte_mbuf *m, const uint8_t *apdu, bool confirmed)
+{
+	const struct bp_phd_ids *share = t->h->ids;
+	struct bp_phd_identity id = {.system_id = r->s->system_id,
+		.associated_s = r->s->associated_s,
+		.report = r->number,
+		.life = bp_phd_word_life(r->word),
+		.token = token_of(t, r, i, confirmed)};
+	uint32_t pair = r->pair;
+
+	if (unlikely(i != 0)) {
+		/* a repeat's pair may be another worker's */
+		if ((pair >> 16) - share->first >= share->ports)
+			share = bp_phd_ids_of(t->h->t->ids, t->h->workers, (uint16_t)(pair >> 16));
+		if (share != NULL)
+			pair = bp_phd_pair_at(share, pair, i);
+	}
+	id.mid = (uint16_t)pair;
+	bp_request_frame(t->h, m, r->l, apdu, i, &id, (uint16_t)(pair >> 16));
+	bp_way_out_mark(&t->w->router, &t->cse, m);
+}
+
+/* Those that do not leave in the device's own mbuf, one by one. */
+static void send_more(struct bp_phd_turn *t, const struct report *r, struct rte_mbuf **more,
+	uint32_t open, bool confirmed)
+{
+	for (; open != 0; open &= open - 1, more++) {
+		write_part(t, r, (unsigned)__builtin_ctz(open), *more, r->d->payload, confirmed);
+		rte_node_enqueue_x1(t->graph, t->node, t->cse.edge, *more);
+	}
+}
+
+/* A report of several parts, or one that can't be written over what it is made of. */
+static __rte_noinline rte_edge_t send_several(struct bp_phd_turn *t, struct report *r, bool stored)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	struct rte_mbuf *more[BP_PHD_TOKEN_PARTS + 1];
+	const bool answers = c->confirmed && !stored;
+	const unsigned parts = (unsigned)__builtin_popcount(r->open);
+	const unsigned n = parts - c->in_place + answers;
+
+	if (n != 0 && unlikely(rte_pktmbuf_alloc_bulk(t->w->pool, more, n) != 0))
+		return bp_drop(r->m, BP_C_DROP_PHD_NO_MBUF);
+	if (answers) {
+		if (!bp_answers_room(&t->answers))
+			bp_answers_send(t->graph, t->node, t->w, &t->answers);
+		bp_answers_add(
+			&t->answers, t->h, more[n - 1], token_of(t, r, 0, true), BP_M2M_STORED);
+		bp_count(t->w, BP_C_PHD_ANSWER_FRAME, 1);
+	}
+	/* the device's frame is the first of them, or is what became it */
+	bp_count(t->w, BP_C_PHD_INSTANCE_FRAME, parts - 1);
+	bp_count(t->w, BP_C_PHD_INSTANCES, parts);
+	if (!c->in_place) {
+		send_more(t, r, more, r->open, c->confirmed && stored);
+		rte_pktmbuf_free(r->m);
+		return GONE;
+	}
+	send_more(t, r, more, r->open & (r->open - 1), c->confirmed && stored);
+	write_part(t, r, (unsigned)__builtin_ctz(r->open), r->m, r->d->payload,
+		c->confirmed && stored);
+	return t->cse.edge;
+}
+
+/* A report that can be stored: the edge of its first request, or where it goes instead. */
+static rte_edge_t convert(struct bp_phd_turn *t, struct report *r)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const bool stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
+
+	if (unlikely(!fits(t, r->m)))
+		return bp_punt(t->w, r->m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+	if (unlikely(!judge(t, r)))
+		return bp_drop(r->m, BP_C_DROP_PHD_NO_IDS);
+	if (unlikely(r->open == 0))
+		return answer_now(t, r, BP_C_DROP_PHD_REPEAT_UNCONFIRMED);
+	if (unlikely(c->parts != 1 || !c->in_place || (c->confirmed && !stored)))
+		return send_several(t, r, stored);
+	bp_count(t->w, BP_C_PHD_INSTANCES, 1);
+	write_part(t, r, 0, r->m, r->d->payload, c->confirmed);
+	return t->cse.edge;
+}
+
+/* Values that are none, and times that can't be, as they were written. */
+static inline void count_oddities(const struct bp_phd_turn *t)
+{
+	const struct bp_phd_conversion *c = &t->h->conversion;
+	const struct bp_phd_oddities *odd = &c->odd;
+
+	if (likely((odd->special_values | odd->bad_times | c->trailing) == 0))
+		return;
+	bp_count(t->w, BP_C_PHD_TRAILING_BYTES, c->trailing);
+	bp_count(t->w, BP_C_PHD_SPECIAL_VALUES, odd->special_values);
+	bp_count(t->w, BP_C_PHD_BAD_TIMES, odd->bad_times);
+}
+
+/* The same, where another session has the same tag. */
+static __rte_noinline bool find_elsewhere(const struct bp_phd_tables *tables,
+	const struct bp_phd_heads *heads, uint32_t i, uint16_t port, struct report *r)
+{
+	const uint64_t from[2] = {htole64(heads->from[i][0]), htole64(heads->from[i][1])};
+
+	if (bp_phd_find(tables, heads->hash[i], (const uint8_t *)from, port, BP_PHD_TRANSPORT_UDP,
+		    &r->slot) != 0)
+		return false;
+	r->s = &tables->sessions[r->slot];
+	r->word = atomic_load_explicit(&r->s->word, memory_order_acquire);
+	return true;
+}
+
+/* The sender's session, its slot and its word. */
+static inline bool find_session(const struct bp_phd_tables *tables,
+	const struct bp_phd_heads *heads, uint32_t i, struct report *r)
+{
+	const uint16_t port = bp_datagram_sport(r->d);
+	const uint64_t *from = heads->from[i];
+
+	r->slot = heads->candidate[i];
+	r->s = &tables->sessions[r->slot];
+	r->word = atomic_load_explicit(&r->s->word, memory_order_acquire);
+	if (likely(bp_phd_word_state(r->word) != BP_PHD_FREE &&
+		    bp_phd_is_of(r->s, from[0], from[1], port, BP_PHD_TRANSPORT_UDP)))
+		return true;
+	return find_elsewhere(tables, heads, i, port, r);
+}
+
+/* Where a datagram goes; or GONE. */
+static rte_edge_t take(
+	struct bp_phd_turn *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
+{
+	struct report r = {.m = m, .d = &heads->d[i]};
+	struct bp_health *h = t->h;
+	enum bp_phd_verdict v;
+	rte_edge_t edge;
+
+	if (unlikely(!bp_datagram_is_whole(m, r.d)))
+		return bp_drop(m, BP_C_DROP_PHD_CHECKSUM);
+	if (unlikely(!is_report(r.d->payload, r.d->len)))
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNAL, BP_EX_PHD);
+	if (unlikely(!find_session(h->t, heads, i, &r)))
+		return stray(t, m, BP_C_PHD_NO_SESSION);
+	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
+		return stray(t, m, BP_C_PHD_WRONG_STATE);
+	r.l = bp_health_layout_of(h, r.word);
+	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known))
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+	v = bp_phd_convert_plan(r.l, &h->plan, r.d->payload, r.d->len, &h->conversion);
+	bp_count(t->w, BP_C_PHD_REPORTS, 1);
+	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, h->conversion.confirmed);
+	switch (v) {
+	case BP_PHD_CONVERT:
+		bp_phd_usual_learn(h, bp_phd_word_layout(r.word), r.l, r.d->payload, r.d->len);
+		edge = convert(t, &r);
+		count_oddities(t);
+		return edge;
+	case BP_PHD_EMPTY:
+		return answer_now(t, &r, BP_C_DROP_PHD_EMPTY_UNCONFIRMED);
+	case BP_PHD_SLOW:
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+	default:
+		return discard(t, m, r.s, v);
+	}
+}
+
+/* Lengths and senders; what has a wrong length is gone, the others close up. Checksums are for who
+ * reads the octets anyway. */
+static uint32_t read_heads(
+	struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
+{
+	const struct bp_phd_tables *tables = t->h->t;
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct bp_datagram *d = &heads->d[left];
+
+		if (unlikely(!bp_datagram_lengths(m[i], d))) {
+			rte_node_enqueue_x1(
+				t->graph, t->node, bp_drop(m[i], BP_C_DROP_PHD_CHECKSUM), m[i]);
+			continue;
+		}
+		bp_datagram_source(d, heads->from[left]);
+		heads->hash[left] = bp_phd_hash_words(tables->hash_key, heads->from[left][0],
+			heads->from[left][1], bp_datagram_sport(d), BP_PHD_TRANSPORT_UDP);
+		bp_phd_prefetch(tables, heads->hash[left]);
+		m[left++] = m[i];
+	}
+	for (uint32_t i = 0; i < left; i++) {
+		heads->candidate[i] = bp_phd_candidate(tables, heads->hash[i]);
+		__builtin_prefetch(&tables->sessions[heads->candidate[i]], 1);
+	}
+	return left;
+}
+
+static void take_step(struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n)
+{
+	struct bp_phd_heads heads;
+
+	n = read_heads(t, m, n, &heads);
+	for (uint32_t i = bp_phd_usual_take(t, &heads, m, 0, n); i < n;
+		i += 1 + bp_phd_usual_take(t, &heads, m, i + 1, n)) {
+		rte_edge_t edge = take(t, &heads, i, m[i]);
+
+		if (likely(edge == t->way.edge)) {
+			t->way.bytes += m[i]->pkt_len;
+			t->objs[t->way.n++] = m[i];
+		} else if (edge != GONE) {
+			rte_node_enqueue_x1(t->graph, t->node, edge, m[i]);
+		}
+	}
+}
+
+static uint16_t phd_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_health *h = w->health;
+	struct bp_phd_turn t;
+
+	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
+	t.graph = graph;
+	t.node = node;
+	t.w = w;
+	t.h = h;
+	t.objs = objs;
+	t.way = (struct bp_way){0};
+	t.answers.n = 0;
+	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
+		      bp_phd_plan_sends(&h->plan);
+	t.way.edge = t.cse_known ? t.cse.edge : BP_EDGE_DROP;
+	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,
+		(uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
+	bp_phd_usual_begin(&t);
+	for (uint32_t i = 0; i < nb_objs; i += BP_PHD_STEP)
+		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, BP_PHD_STEP));
+	bp_way_end(w, graph, node, objs, &t.way);
+	bp_answers_send(graph, node, w, &t.answers);
+	bp_phd_usual_end(&t);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_phd = {
+	.name = "bp_phd",
+	.process = phd_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_phd)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/health/usual.h"
+
+#include "dataplane/nodes/rewrite.h"
+#include "dataplane/health/request_frame.h"
+#include "services/health/quick.h"
+#include "services/health/words.h"
+
+_Static_assert(BP_PHD_QUICK_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
+		       BP_PHD_QUICK_APDU <= BP_PHD_OCTETS_SHORT,
+	"one hash is for all of them");
+
+/* So many reports go the long way before another shape is tried for the quick one, so that two
+ * shapes in turn do not have each one learnt anew. */
+#define LEARN_EVERY 64u
+
+/* A report that was judged, and what its request needs. */
+struct request {
+	struct rte_mbuf *m;
+	const struct bp_phd_quick *q;
+	const struct bp_phd_session *s;
+	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	uint64_t token;
+	uint32_t pair, number;
+	uint16_t life;
+};
+
+void bp_phd_usual_begin(struct bp_phd_turn *t)
+{
+	t->usual = (struct bp_phd_usual_sums){0};
+	t->stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
+	t->sent_time = bp_phd_sent_time(t->w->mono_ns);
+	if (t->cse_known) {
+		const uint64_t mac = t->w->router.tx_mac[t->cse.interface];
+
+		t->ether_first = bp_ethernet_first(t->cse.link, mac);
+		t->ether_rest = bp_ethernet_rest(mac);
+	}
+}
+
+void bp_phd_usual_end(struct bp_phd_turn *t)
+{
+	bp_count(t->w, BP_C_PHD_REPORTS, t->usual.reports);
+	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, t->usual.confirmed);
+	bp_count(t->w, BP_C_PHD_INSTANCES, t->usual.reports);
+	bp_count(t->w, BP_C_PHD_OBSERVATIONS, t->usual.observations);
+	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED, t->usual.unacknowledged);
+}
+
+/* The kept frame that a report can be made of, if it has the shape. */
+static inline const struct bp_phd_quick *find_shape(const struct bp_phd_turn *t, uint64_t word,
+	const struct bp_datagram *d, const struct rte_mbuf *m)
+{
+	const struct bp_health *h = t->h;
+	const uint64_t deciding = 0xff | BP_PHD_READY << 8;
+	const struct bp_phd_layout *l = bp_phd_layout_of(h->t, word);
+	const struct bp_phd_quick *q;
+
+	if (unlikely((word & deciding) != (BP_PHD_OPERATING | BP_PHD_READY << 8) || l == NULL))
+		return NULL;
+	q = &h->quick[bp_phd_word_layout(word)];
+	if (unlikely(q->bound > t->room || q->bound > bp_frame_room(m) ||
+		     !bp_phd_quick_is(q, l, d->payload, d->len)))
+		return NULL;
+	return q;
+}
+
+/* The report is a new one. False: it may be another, or can't be sent now. Nothing was done then.
+ */
+static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
+	const struct rte_mbuf *m, const struct bp_datagram *d, const struct bp_phd_quick *q,
+	struct request *r)
+{
+	const uint8_t *apdu = d->payload;
+	const uint16_t invoke_id = bp_be16(apdu + BP_PHD_AT_INVOKE);
+	const uint64_t last = bp_phd_last_make(invoke_id, bp_be16(apdu + BP_PHD_AT_REPORT_NO), 1);
+	const bool confirmed = bp_phd_quick_confirmed(apdu);
+	const struct bp_phd_words words = bp_phd_words_read(s);
+	const struct bp_phd_token token = {.slot = (uint32_t)(s - t->h->t->sessions),
+		.invoke_id = invoke_id,
+		.only = true,
+		.confirmed = confirmed};
+	uint64_t sum;
+
+	if (unlikely((last ^ words.last) >> 32 == 0 ||
+		     bp_phd_sent_number(words.sent) == BP_PHD_SENT_MANY ||
+		     (confirmed && !t->stored) || !bp_phd_quick_read(q, apdu, r->value, &sum) ||
+		     !bp_datagram_is_whole_by(m, d, sum) ||
+		     !bp_health_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
+		return false;
+	r->number = bp_phd_words_begin(s);
+	bp_phd_words_end(s, last,
+		bp_phd_sent_at(r->pair, bp_phd_report_octets_short(&t->h->octets, apdu, d->len),
+			t->sent_time));
+	r->token = bp_phd_token_make(&token, r->life, t->h->t->hash_key);
+	t->usual.reports++;
+	t->usual.confirmed += confirmed;
+	t->usual.observations += q->values;
+	t->usual.unacknowledged += (uint64_t)__builtin_popcount(bp_phd_last_open(words.last));
+	return true;
+}
+
+static inline bool judge(struct bp_phd_turn *t, const struct bp_phd_heads *heads, uint32_t i,
+	struct rte_mbuf *m, struct request *r)
+{
+	const struct bp_datagram *d = &heads->d[i];
+	struct bp_phd_session *s = &t->h->t->sessions[heads->candidate[i]];
+	const uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+
+	if (unlikely(!bp_phd_is_of(s, heads->from[i][0], heads->from[i][1], bp_datagram_sport(d),
+		    BP_PHD_TRANSPORT_UDP)))
+		return false;
+	r->q = find_shape(t, word, d, m);
+	if (unlikely(r->q == NULL))
+		return false;
+	r->m = m;
+	r->s = s;
+	r->life = bp_phd_word_life(word);
+	return begin_report(t, s, m, d, r->q, r);
+}
+
+/* The report's mbuf becomes its request. */
+static inline void write_request(const struct bp_phd_turn *t, const struct request *r)
+{
+	const struct bp_health *h = t->h;
+	const uint32_t head = h->head_len;
+	const uint16_t sport = __builtin_bswap16((uint16_t)(r->pair >> 16));
+	const struct bp_phd_identity id = {.system_id = r->s->system_id,
+		.associated_s = r->s->associated_s,
+		.report = r->number,
+		.life = r->life,
+		.mid = (uint16_t)r->pair,
+		.token = r->token};
+	uint8_t *frame = rte_pktmbuf_mtod(r->m, uint8_t *);
+	uint64_t sum;
+	const uint32_t len = bp_phd_quick_write(r->q, &id, r->value, frame, &sum);
+
+	bp_ethernet_write(frame, t->ether_first, t->ether_rest);
+	memcpy(frame + head - BP_UDP_HDR, &sport, sizeof(sport));
+	bp_datagram_seal(frame, head, h->cse_is_ip6, len - head, len - head, h->ip_sum,
+		bp_sum_add(sum, h->udp_sum + sport));
+	r->m->data_len = (uint16_t)len;
+	r->m->pkt_len = len;
+	r->m->ol_flags = 0;
+	/* a bridge must know that it does not come from one of its ports */
+	r->m->port = t->cse.interface;
+}
+
+/* By itself, so that the loop has all registers. */
+static __rte_noinline void write_requests(
+	struct bp_phd_turn *t, const struct request *run, uint32_t n)
+{
+	void **objs = t->objs + t->way.n;
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		write_request(t, &run[i]);
+		objs[i] = run[i].m;
+		bytes += run[i].m->pkt_len;
+	}
+	t->way.n += n;
+	t->way.bytes += bytes;
+}
+
+uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *heads,
+	struct rte_mbuf **m, uint32_t i, uint32_t n)
+{
+	struct request run[BP_PHD_STEP];
+	uint32_t taken = 0;
+
+	if (unlikely(!t->cse_known))
+		return 0;
+	/* all are judged before the first is written: an atomic step waits for all stores */
+	while (i + taken < n && likely(judge(t, heads, i + taken, m[i + taken], &run[taken])))
+		taken++;
+	if (likely(taken != 0))
+		write_requests(t, run, taken);
+	return taken;
+}
+
+void bp_phd_usual_learn(struct bp_health *h, uint16_t n, const struct bp_phd_layout *l,
+	const uint8_t *apdu, uint32_t len)
+{
+	struct bp_phd_quick *q = &h->quick[n];
+
+	if (q->wait != 0 && bp_phd_quick_is_of(q, l)) {
+		q->wait--;
+		return;
+	}
+	bp_phd_quick_make(q, l, &h->plan, &h->conversion, apdu, len, h->head, h->head_len);
+	q->wait = LEARN_EVERY;
+}

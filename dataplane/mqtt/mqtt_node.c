@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reads the segments that node ethernet chose and forwards every one of them unchanged. What the
+ * reading leads to leaves by other ways: alarms through the ring, clones through the edge port.
+ */
+#include <rte_ethdev.h>
+
+#include "dataplane/workers/mbuf_plain.h"
+#include "services/mqtt/batch.h"
+#include "services/mqtt/clone_frame.h"
+#include "services/mqtt/inspect.h"
+#include "dataplane/nodes/driver_sum.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/ingress.h"
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/nodes/tcp_hint.h"
+
+#define PIECES_MAX 8
+
+static bool send_clone(void *arg, const struct bp_clone_request *r)
+{
+	struct bp_worker *w = arg;
+	const struct bp_clone_target *to = &w->rules->clone;
+	enum bp_clone_result result;
+	struct rte_mbuf *m;
+	uint32_t size;
+	uint16_t mtu = to->enabled && to->port < BP_MAX_PORTS ? w->mtu[to->port] : 0;
+	uint8_t *out;
+
+	if (mtu == 0) {
+		bp_count(w, BP_C_CLONE_NO_EDGE, 1);
+		return false;
+	}
+	size = bp_clone_frame_size(r, to, mtu, &result);
+	if (size == 0) {
+		bp_count(w, result == BP_CLONE_E_FAMILY ? BP_C_CLONE_FAMILY : BP_C_CLONE_TOO_LARGE,
+			1);
+		return false;
+	}
+	m = rte_pktmbuf_alloc(w->pool);
+	if (m == NULL) {
+		bp_count(w, BP_C_CLONE_NO_MBUF, 1);
+		return false;
+	}
+	out = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)size);
+	if (out == NULL) {
+		rte_pktmbuf_free(m);
+		bp_count(w, BP_C_CLONE_TOO_LARGE, 1);
+		return false;
+	}
+	bp_clone_frame_build(r, to, out, size);
+	bp_count(w, BP_C_CLONE_FRAME, 1);
+	rte_node_enqueue_x1(w->graph, w->mqtt_node, (rte_edge_t)(BP_EDGE_PORT + to->port), m);
+	return true;
+}
+
+static bool is_forwarded(void *arg, const struct bp_frame *f)
+{
+	return bp_ingress_is_forwarded(arg, (uint16_t)(f->port - 1), f);
+}
+
+/*
+ * Whether the checksums are right. A segment that its receiver will throw away must not be read: it
+ * will be sent again, and perhaps with other bytes.
+ */
+static inline enum bp_sum_verdict driver_says(
+	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
+{
+	enum bp_sum_verdict v = bp_driver_sum(m, ip4, len);
+
+	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
+}
+
+/* A jumbo frame lies in several mbufs: its payload is read piece by piece. */
+static __rte_noinline bool gather(
+	const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
+{
+	uint32_t here = f->contiguous - f->payload;
+	uint32_t left = f->payload_len > here ? f->payload_len - here : 0;
+
+	for (const struct rte_mbuf *s = m->next; s != NULL && left != 0; s = s->next) {
+		if (f->n_more == PIECES_MAX)
+			return false;
+		piece[f->n_more].data = rte_pktmbuf_mtod(s, const uint8_t *);
+		piece[f->n_more].len = s->data_len < left ? s->data_len : left;
+		left -= piece[f->n_more].len;
+		f->n_more++;
+	}
+	f->more = piece;
+	return left == 0;
+}
+
+/* What a callback of bp_batch_read() needs. */
+struct reading {
+	struct bp_worker *w;
+	struct rte_mbuf **m;
+	struct bp_batch b;
+};
+
+/* Any frame, the general way. */
+static void read_any(void *arg, uint32_t i)
+{
+	struct reading *r = arg;
+	struct bp_worker *w = r->w;
+	struct bp_frame *f = &r->b.parsed[i];
+	struct bp_piece piece[PIECES_MAX];
+	enum bp_sum_verdict sum;
+
+	if (r->b.kind[i] != BP_BATCH_PARSED)
+		bp_hint_get(r->m[i], f);
+	if (r->m[i]->nb_segs != 1 && !gather(r->m[i], f, piece)) {
+		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
+		return;
+	}
+	if (w->checks_ingress && !bp_is_originated(r->m[i])) {
+		f->port = (uint8_t)(r->m[i]->port + 1);
+		f->routed = w->onward[r->m[i]->port] == BP_EDGE_IP4;
+	}
+	sum = driver_says(
+		w, r->m[i], f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
+	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
+		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
+		return;
+	}
+	bp_inspect_segment(w->inspector, f, &r->b.l[i]);
+}
+
+/* The kind of a plain frame of which the driver says something. */
+static __rte_noinline uint8_t kind_of(
+	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
+{
+	switch (driver_says(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
+	case BP_SUM_GOOD:
+		return BP_BATCH_PLAIN;
+	case BP_SUM_UNKNOWN:
+		return BP_BATCH_UNVERIFIED;
+	case BP_SUM_BAD:
+		break;
+	}
+	return BP_BATCH_PARSED;
+}
+
+static __rte_noinline void add_unusual(struct reading *r, uint32_t i)
+{
+	const struct rte_mbuf *m = r->m[i];
+
+	r->b.kind[i] = BP_BATCH_PARSED;
+	if (m->hash.fdir.hi & BP_HINT_PLAIN)
+		r->b.kind[i] = kind_of(r->w, m, r->b.frame[i]);
+	if (r->b.kind[i] == BP_BATCH_PARSED)
+		bp_hint_get(m, &r->b.parsed[i]);
+}
+
+/* What drivers say of checksums, if anything. */
+#define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
+
+/* Returns in its upper 16 bits in what their ports differ. */
+static uint64_t read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
+{
+	const uint64_t first = bp_mbuf_rearm(m[0]);
+	uint64_t differ = 0;
+	struct reading r;
+
+	r.w = w;
+	r.m = m;
+	r.b.n = n;
+	/* of nearly all; the few others are written again */
+	memset(r.b.kind, w->trust_checksum ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED,
+		sizeof(r.b.kind));
+	for (uint32_t i = 0; i < n; i++) {
+		/* data offset and port in one */
+		const uint64_t rearm = bp_mbuf_rearm(m[i]);
+
+		differ |= rearm ^ first;
+		r.b.frame[i] = (const uint8_t *)m[i]->buf_addr + (uint16_t)rearm;
+		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_PLAIN) ||
+			     (m[i]->ol_flags & SUM_FLAGS) != 0))
+			add_unusual(&r, i);
+	}
+	bp_batch_read(w->inspector, &r.b, read_any, &r);
+	return differ;
+}
+
+static void forward_runs(struct rte_graph *graph, struct rte_node *node, const struct bp_worker *w,
+	void **objs, uint16_t n)
+{
+	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+	rte_edge_t run = bp_forward_edge(w, m[0]->port);
+	uint16_t begin = 0;
+
+	for (uint16_t i = 1; i < n; i++) {
+		rte_edge_t edge = bp_forward_edge(w, m[i]->port);
+
+		if (edge != run) {
+			rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(i - begin));
+			begin = i;
+			run = edge;
+		}
+	}
+	rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(n - begin));
+}
+
+static uint16_t mqtt_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+	uint64_t differ = 0;
+
+	if (unlikely(w->mqtt_node != node)) {
+		w->mqtt_node = node;
+		bp_inspector_set_clone(w->inspector, send_clone, w);
+		bp_inspector_set_is_forwarded(w->inspector, is_forwarded, w);
+	}
+	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
+	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {
+		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
+		differ |=
+			read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_BATCH));
+	}
+	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all came in on one port */
+		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
+	else
+		forward_runs(graph, node, w, objs, nb_objs);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_mqtt = {
+	.name = "bp_mqtt",
+	.process = mqtt_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_mqtt)

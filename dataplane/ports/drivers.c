@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/ports/drivers.h"
+
+#include <string.h>
+
+static const struct bp_driver drivers[] = {
+	{.name = "net_af_packet",
+		.fanout = true,
+		.all_queues = true,
+		.qinq_fix = true,
+		.kernel_interface = true},
+	{.name = "net_af_xdp", .all_queues = true, .kernel_interface = true},
+	{.name = "net_pcap", .all_queues = true, .chains = true, .sends_chains = true},
+	{.name = "net_memif", .chains = true},
+	{.name = "net_ring", .all_queues = true, .set_port = true, .chains = true},
+	{.name = "net_tap", .no_rss = true, .software_checksum = true, .link_lies = true},
+	{.name = "net_null", .no_rss = true, .sends_chains = true},
+	/* it leaves out of how many buffers a frame may be, which QEMU's device takes for one */
+	{.name = "net_vmxnet3", .one_buffer = true},
+	{.name = "net_virtio", .tells_partial = true},
+	{.name = "net_virtio_user", .tells_partial = true},
+	{.name = "virtio_user", .tells_partial = true},
+	{.name = "net_vhost", .tells_partial = true, .chains = true},
+};
+static const struct bp_driver ordinary = {.name = ""};
+
+const struct bp_driver *bp_driver_find(const char *name)
+{
+	for (unsigned i = 0; name && i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		if (strcmp(drivers[i].name, name) == 0)
+			return &drivers[i];
+	return &ordinary;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/ports/port_prepare.h"
+
+#include <rte_ethdev.h>
+
+#include "dataplane/ports/port_send.h"
+
+static void lose(struct bp_worker *w, uint16_t port, enum bp_counter why, struct rte_mbuf *m,
+	uint64_t *bytes)
+{
+	*bytes -= m->pkt_len;
+	bp_port_drop(w, port, why, &m, 1);
+}
+
+/* The frame in one buffer, or NULL: it is longer than one, or there is none. */
+static struct rte_mbuf *one_buffer(struct bp_worker *w, struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy;
+
+	/* the rest behind the first piece, where nobody else has that */
+	if (RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 && rte_pktmbuf_linearize(m) == 0)
+		return m;
+	if (m->pkt_len > (uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM)
+		return NULL;
+	copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
+	if (copy)
+		rte_pktmbuf_free(m);
+	return copy;
+}
+
+static uint16_t put_together(
+	struct bp_worker *w, uint16_t port, struct rte_mbuf **m, uint16_t n, uint64_t *bytes)
+{
+	const uint8_t most = w->tx_segments[port];
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *one = m[i];
+
+		if (unlikely(one->nb_segs > most)) {
+			one = one_buffer(w, m[i]);
+			if (one == NULL) {
+				lose(w, port, BP_C_DROP_TX_PIECES, m[i], bytes);
+				continue;
+			}
+			bp_count(w, BP_C_TX_COPIED, 1);
+		}
+		m[kept++] = one;
+	}
+	return kept;
+}
+
+/* Some drivers want the frame otherwise than as it is, or refuse it: without this, one of those
+ * could stop a queue. */
+static uint16_t ask_driver(struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m,
+	uint16_t n, uint64_t *bytes)
+{
+	uint16_t done = 0;
+
+	while (done < n) {
+		done = (uint16_t)(done +
+				  rte_eth_tx_prepare(port, queue, m + done, (uint16_t)(n - done)));
+		if (done == n)
+			break;
+		lose(w, port, BP_C_DROP_TX_REFUSED, m[done], bytes);
+		n--;
+		for (uint16_t i = done; i < n; i++)
+			m[i] = m[i + 1];
+	}
+	return n;
+}
+
+uint16_t bp_port_prepare(struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m,
+	uint16_t n, uint64_t *bytes)
+{
+	if (w->tx_segments[port] != 0)
+		n = put_together(w, port, m, n, bytes);
+	if (w->sends_checksums >> port & 1)
+		n = ask_driver(w, port, queue, m, n, bytes);
+	return n;
+}

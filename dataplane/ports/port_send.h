@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_PORT_SEND_H
+#define BP_DATAPLANE_PORT_SEND_H
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "dataplane/ports/link.h"
+#include "dataplane/workers/mbuf_bytes.h"
+#include "dataplane/ports/port_count.h"
+#include "dataplane/ports/port_prepare.h"
+#include "dataplane/workers/worker.h"
+
+/* How frames leave by a port, and what becomes of those that can't. */
+
+/* A driver that takes nothing is asked so many times more before the rest is dropped. */
+#define BP_TX_RETRIES 4
+
+/* Bytes in a burst. Where nothing but what port_rx moved here is in it, the sum is known. */
+static inline uint64_t bp_port_bytes(
+	struct bp_worker *w, uint16_t port, struct rte_mbuf *const *m, uint16_t n)
+{
+	uint32_t frames = w->straight[port].frames, bytes = w->straight[port].bytes;
+
+	w->straight[port].frames = 0;
+	w->straight[port].bytes = 0;
+	return likely(frames == n) ? bytes : bp_mbuf_bytes(m, n);
+}
+
+/* Frees frames that were to leave by a port, under a reason of group DROP. */
+static inline void bp_port_drop(
+	struct bp_worker *w, uint16_t port, enum bp_counter reason, struct rte_mbuf **m, uint16_t n)
+{
+	bp_count(w, reason, n);
+	bp_stat_add(&w->port_stats[port].tx_dropped, n);
+	rte_pktmbuf_free_bulk(m, n);
+}
+
+/* Sends frames of `bytes` in all on this worker's queue of a port; how many left. The others were
+ * dropped. */
+static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t queue,
+	struct rte_mbuf **m, uint16_t n, uint64_t bytes)
+{
+	struct bp_port_stats *st = &w->port_stats[port];
+	uint64_t unsent = 0;
+	unsigned retries = 0;
+	uint16_t sent;
+
+	if (unlikely(queue == UINT16_MAX)) {
+		bp_port_drop(w, port, BP_C_DROP_NO_PEER, m, n);
+		return 0;
+	}
+	if (unlikely(bp_link_get(port) == BP_LINK_DOWN)) {
+		bp_port_drop(w, port, BP_C_DROP_TX_DOWN, m, n);
+		return 0;
+	}
+	if (unlikely(w->prepare >> port & 1)) {
+		n = bp_port_prepare(w, port, queue, m, n, &bytes);
+		if (n == 0)
+			return 0;
+	}
+	sent = rte_eth_tx_burst(port, queue, m, n);
+	while (unlikely(sent < n) && retries < BP_TX_RETRIES) {
+		uint16_t more = rte_eth_tx_burst(port, queue, m + sent, (uint16_t)(n - sent));
+
+		sent = (uint16_t)(sent + more);
+		retries = more == 0 ? retries + 1 : 0;
+	}
+	if (unlikely(sent < n)) {
+		unsent = bp_mbuf_bytes(m + sent, (uint16_t)(n - sent));
+		bp_port_drop(w, port,
+			bp_link_get(port) == BP_LINK_UP ? BP_C_DROP_TX_FULL : BP_C_DROP_TX_DOWN,
+			m + sent, (uint16_t)(n - sent));
+	}
+	bp_stat_add(&st->tx_packets, sent);
+	bp_stat_add(&st->tx_bytes, bytes - unsent);
+	return sent;
+}
+
+#endif

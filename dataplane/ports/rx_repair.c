@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/ports/rx_repair.h"
+
+#include <rte_byteorder.h>
+#include <rte_ether.h>
+
+#include "dataplane/ports/port_count.h"
+
+/*
+ * net_af_packet puts a VLAN tag that the kernel took off back as 0x8100 whatever it was. With a
+ * second tag inside, the outer one was a service tag. The flag that the driver leaves on such
+ * frames tells them from frames that it did not touch.
+ */
+static void restore_service_tag(struct rte_mbuf *m)
+{
+	struct rte_ether_hdr *eth;
+	const struct rte_vlan_hdr *outer;
+
+	if (!(m->ol_flags & RTE_MBUF_F_RX_VLAN) || m->data_len < sizeof(*eth) + sizeof(*outer))
+		return;
+	eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
+	outer = (const struct rte_vlan_hdr *)(eth + 1);
+	if (eth->ether_type == RTE_BE16(RTE_ETHER_TYPE_VLAN) &&
+		outer->eth_proto == RTE_BE16(RTE_ETHER_TYPE_VLAN))
+		eth->ether_type = RTE_BE16(RTE_ETHER_TYPE_QINQ);
+}
+
+static bool put_tag(struct rte_mbuf *m, uint16_t tci)
+{
+	m->vlan_tci = tci;
+	return rte_vlan_insert(&m) == 0;
+}
+
+/* Puts back what the device took off: one tag, or both of two. Which kind the outer one of two was
+ * it does not say: a service tag, as IEEE 802.1Q has it. */
+static bool restore_tags(struct rte_mbuf *m)
+{
+	const bool both = (m->ol_flags & RTE_MBUF_F_RX_QINQ_STRIPPED) != 0;
+	const uint16_t outer = m->vlan_tci_outer;
+
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED && !put_tag(m, m->vlan_tci))
+		return false;
+	if (both && !put_tag(m, outer))
+		return false;
+	m->ol_flags |= RTE_MBUF_F_RX_VLAN;
+	restore_service_tag(m);
+	m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ |
+			 RTE_MBUF_F_RX_QINQ_STRIPPED);
+	return true;
+}
+
+static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)
+{
+	struct bp_worker *w = ctx->worker;
+	struct bp_port_stats *st = &w->port_stats[ctx->port];
+	uint16_t kept = 0;
+	uint64_t restored = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (m[i]->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)) {
+			const uint32_t len = m[i]->pkt_len;
+
+			if (!restore_tags(m[i])) {
+				rte_pktmbuf_free(m[i]);
+				bp_stat_add(&st->rx_packets, 1);
+				bp_stat_add(&st->rx_bytes, len);
+				w->rx_frames++;
+				bp_count(w, BP_C_DROP_VLAN_TAG, 1);
+				continue;
+			}
+			restored++;
+		}
+		m[kept++] = m[i];
+	}
+	bp_count(w, BP_C_VLAN_RESTORED, restored);
+	return kept;
+}
+
+/* Right and wrong are what the device says; that a local sender's checksum is partial is not, where
+ * frames can have such. */
+static void distrust(struct rte_mbuf *m, bool partial)
+{
+	const uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+
+	m->ol_flags &= ~(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK);
+	if (partial && l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+		m->ol_flags |= l4;
+}
+
+uint16_t bp_rx_repair(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)
+{
+	if (ctx->flags & BP_RX_F_SET_PORT)
+		for (uint16_t i = 0; i < n; i++)
+			m[i]->port = ctx->port;
+	if (ctx->flags & BP_RX_F_QINQ)
+		for (uint16_t i = 0; i < n; i++)
+			restore_service_tag(m[i]);
+	if (ctx->flags & BP_RX_F_DISTRUST)
+		for (uint16_t i = 0; i < n; i++)
+			distrust(m[i], ctx->flags & BP_RX_F_CHECKSUM);
+	if (ctx->flags & BP_RX_F_TAGS)
+		n = restore_all_tags(ctx, m, n);
+	return n;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/process/dataplane.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/process/clock.h"
+#include "dataplane/process/eal.h"
+#include "dataplane/exception/follow.h"
+#include "dataplane/exception/thread.h"
+#include "dataplane/process/life.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/workers/pools.h"
+#include "dataplane/health/health.h"
+#include "dataplane/ports/port_claim.h"
+#include "dataplane/ports/ports.h"
+#include "dataplane/process/privileges.h"
+#include "dataplane/process/startup.h"
+#include "dataplane/process/stats.h"
+#include "dataplane/monitoring/trouble.h"
+#include "dataplane/workers/workers.h"
+#include "daemon/journal.h"
+#include "daemon/notify.h"
+#include "daemon/pace.h"
+
+#define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
+#define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
+#define TAKE_NS 50000000L    /* between two looks at the rules, where there are none of these */
+#define WAKE_SIGNAL SIGUSR1  /* of a worker that sees new rules */
+#define NS_PER_SECOND 1000000000ull
+/* On average so often it is said that the segment was overwritten. */
+#define RESTORED_LOG_NS 60000000000ull
+
+/* All of a running data plane; one a process. */
+struct dataplane {
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct bp_eal eal;
+	struct bp_eal_args eal_args;
+	struct bp_port ports[BP_MAX_PORTS];
+	struct bp_queue_plan plan;
+	struct bp_pools pools;
+	struct bp_exception *exception; /* NULL: nothing routes */
+	struct bp_kernel_ifs kernel_ifs;
+	struct bp_exception_thread *exception_thread; /* NULL: no kernel interface */
+	struct bp_follow follow;
+	struct bp_workers workers;
+	struct bp_clock clock;
+	struct bp_trouble_watch trouble;
+	struct bp_life life;
+	unsigned stats_period;
+	bool eal_started;
+	/* of the segment: parts that were damaged when it was opened, and what is written again
+	 * when something has overwritten it */
+	unsigned quarantined;
+	uint64_t hash_key[2], started_ns;
+	struct bp_pace pace; /* of what is said about that */
+};
+
+static uint64_t unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t mono_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static double mono_seconds(void)
+{
+	return (double)mono_ns() / 1e9;
+}
+
+static void warn(const char *text)
+{
+	fprintf(stderr, "warning: %s\n", text);
+}
+
+/* What became of the files that were there. */
+static void report_segment(const struct bp_segment *s)
+{
+	char text[2 * PATH_MAX + 1024];
+
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
+		if (bp_shm_change_text(s, p, text, sizeof(text)))
+			warn(text);
+}
+
+/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
+ * many; the control plane looks after its own. */
+static unsigned condemn_unsound(struct bp_shm *shm)
+{
+	static const unsigned parts[] = {BP_SEG_DATA, BP_SEG_SHARED};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *why = bp_shm_unsound(shm, parts[i]);
+		char text[PATH_MAX + 128];
+
+		if (!why)
+			continue;
+		snprintf(text, sizeof(text), "segment %s: %s",
+			bp_segment_part_path(shm->segment, parts[i]), why);
+		warn(text);
+		bp_segment_condemn(shm->segment, parts[i]);
+		n++;
+	}
+	return n;
+}
+
+/* Opens and maps it. Returns 0; 1 when it is to be opened again; -1 with a sentence. */
+static int try_segment(struct dataplane *d, const struct bp_seg_spec *specs, unsigned n, char *err,
+	size_t err_size)
+{
+	const struct bp_config *c = d->config;
+	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
+	struct bp_segment *s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
+		BP_SEG_OWNER | BP_SEG_READ_CONTROL | BP_SEG_HOLD, err, err_size);
+	int rc = -1;
+
+	if (!s)
+		return -1;
+	d->quarantined += bp_segment_quarantined(s);
+	report_segment(s);
+	if (c->hugepages == BP_HUGEPAGES_REQUIRE && !bp_segment_huge(s))
+		snprintf(err, err_size,
+			"hugepages are required (runtime.hugepages), but the segment found not "
+			"enough of them; raise vm.nr_hugepages, and mount hugetlbfs where it is "
+			"not");
+	else if (bp_shm_map(&d->shm, s, err, err_size) == 0)
+		rc = condemn_unsound(&d->shm) == 0 ? 0 : 1;
+	if (rc == 0)
+		return 0;
+	if (!bp_segment_huge(s) && c->hugepages == BP_HUGEPAGES_REQUIRE)
+		bp_segment_unlink(c->name, huge, c->runtime_dir);
+	bp_segment_close(s);
+	d->shm.segment = NULL;
+	return rc;
+}
+
+/* Creates the segment if it is missing or does not match the configuration, and recreates damaged
+ * parts. The data plane starts with any file contents. */
+static int open_segment(struct dataplane *d, char *err, size_t err_size)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	const unsigned n = bp_shm_specs(d->config, bp_flow_table_size(d->config), specs);
+	int rc = try_segment(d, specs, n, err, err_size);
+
+	if (rc == 1)
+		rc = try_segment(d, specs, n, err, err_size);
+	if (rc == 1)
+		snprintf(err, err_size, "the segment is damaged as soon as it is made");
+	if (rc != 0)
+		return -1;
+	memcpy(d->shm.global->control_key, d->shm.control->hash_key,
+		sizeof(d->shm.global->control_key));
+	memcpy(d->hash_key, d->shm.global->hash_key, sizeof(d->hash_key));
+	return 0;
+}
+
+/* Counters tell of this run: a data plane that was killed had frames in hand that no sum knows. */
+static void reset_segment(struct bp_shm *shm)
+{
+	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
+	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
+	memset(shm->trouble, 0, shm->trouble_rows * sizeof(*shm->trouble));
+	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
+	/* one that was killed did not say that it reads no rules and routes any more */
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
+		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+		atomic_store(&shm->fib.readers->seen[w], UINT64_MAX);
+	}
+	memset(shm->rule_stats, 0,
+		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
+	if (shm->agg.plan) {
+		const size_t rules = (size_t)shm->workers * BP_AGG_RULES_MAX;
+
+		memset(shm->agg.stats, 0, rules * sizeof(*shm->agg.stats));
+		memset(shm->agg.disagg_stats, 0, rules * sizeof(*shm->agg.disagg_stats));
+		memset(shm->agg.rows, 0,
+			(size_t)shm->workers * shm->agg.streams * sizeof(*shm->agg.rows));
+	}
+	if (shm->lcl.plan) {
+		const size_t rows = (size_t)shm->lcl.n_ports * shm->lcl.limit;
+
+		memset(shm->lcl.ports, 0, shm->lcl.n_ports * sizeof(*shm->lcl.ports));
+		memset(shm->lcl.flows, 0, rows * sizeof(*shm->lcl.flows));
+	}
+	if (shm->transform.head) {
+		const struct bp_transform_tables *t = &shm->transform;
+
+		memset(t->rule_stats, 0,
+			(size_t)shm->workers * BP_TRANSFORM_RULES_MAX * sizeof(*t->rule_stats));
+		memset(t->source_stats, 0,
+			(size_t)shm->workers * t->matrices * sizeof(*t->source_stats));
+		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+			atomic_store(&t->readers->seen[w], UINT64_MAX);
+	}
+}
+
+static void count_main(struct dataplane *d, enum bp_counter c, uint64_t n)
+{
+	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[c] += n;
+}
+
+static int choose_ports(struct dataplane *d, char *err, size_t err_size)
+{
+	if (bp_ports_attach(d->config, d->ports, err, err_size) != 0 ||
+		bp_ports_choose(d->config, d->ports, err, err_size) != 0)
+		return -1;
+	for (unsigned p = 0; p < d->config->n_ports; p++)
+		if (d->ports[p].caps.all_queues && d->ports[p].caps.max_rx > BP_MAX_QUEUES) {
+			snprintf(err, err_size,
+				"port %s has %u receive queues; biplane polls at most %d",
+				d->config->port[p].name, d->ports[p].caps.max_rx, BP_MAX_QUEUES);
+			return -1;
+		}
+	return 0;
+}
+
+static void plan_queues(struct dataplane *d)
+{
+	struct bp_port_caps caps[BP_MAX_PORTS];
+
+	for (unsigned p = 0; p < d->config->n_ports; p++)
+		caps[p] = d->ports[p].caps;
+	bp_queue_plan_make(d->config, caps, &d->plan);
+	bp_ports_planned(d->config, d->ports, &d->plan);
+}
+
+/* A port that does not share out as it said it can makes fewer queues needed, never more: so there
+ * are buffers enough, and an end. */
+static int start_ports(struct dataplane *d, char *err, size_t err_size)
+{
+	struct bp_queue_plan before;
+	int rc;
+
+	if (choose_ports(d, err, err_size) != 0)
+		return -1;
+	plan_queues(d);
+	if (bp_pools_create(d->config, d->ports, &d->plan, &d->pools, err, err_size) != 0)
+		return -1;
+	bp_ports_limit(d->config, d->ports, &d->pools);
+	do {
+		rc = bp_ports_start(d->config, d->ports, &d->plan, &d->pools, err, err_size);
+		if (rc > 0) {
+			before = d->plan;
+			plan_queues(d);
+			bp_ports_replanned(d->config, d->ports, &before, &d->plan);
+		}
+	} while (rc > 0);
+	return rc;
+}
+
+/* Queues and kernel interfaces, when anything routes. */
+static int open_exception(struct dataplane *d, char *err, size_t err_size)
+{
+	const struct bp_config *c = d->config;
+
+	if (!bp_config_routes(c))
+		return 0;
+	d->exception = bp_exception_create(c, &d->plan, err, err_size);
+	if (!d->exception || bp_kernel_ifs_open(&d->kernel_ifs, d->exception, c, d->ports,
+				     &d->pools, err, err_size) != 0)
+		return -1;
+	bp_follow_init(&d->follow, c, d->ports, &d->pools, &d->kernel_ifs, d->shm.fib.interfaces);
+	return 0;
+}
+
+static int start_exception_thread(struct dataplane *d, char *err, size_t err_size)
+{
+	if (d->kernel_ifs.n == 0)
+		return 0;
+	d->exception_thread =
+		bp_exception_thread_start(d->exception, d->kernel_ifs.of, &d->config->exception,
+			bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_EXCEPTION), err, err_size);
+	return d->exception_thread ? 0 : -1;
+}
+
+/*
+ * While tables of many gigabytes are made, a stop is obeyed at once: nothing is forwarded yet, and
+ * whatever is half done here the next start must be able to find, since kill -9 leaves the same.
+ */
+static void end_at_once(int signal)
+{
+	(void)signal;
+	_exit(EX_OK);
+}
+
+/* Threads inherit what is set here: none may be started while it is true. */
+static void interruptible(bool yes)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	signal(SIGTERM, end_at_once);
+	signal(SIGINT, end_at_once);
+	pthread_sigmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+static int create_segment(struct dataplane *d, char *err, size_t err_size)
+{
+	int rc;
+
+	interruptible(true);
+	rc = open_segment(d, err, err_size);
+	interruptible(false);
+	return rc;
+}
+
+static int create_workers(struct dataplane *d, char *err, size_t err_size)
+{
+	int rc;
+
+	interruptible(true);
+	rc = bp_workers_create(&d->workers, d->config, d->ports, &d->plan, &d->pools, d->exception,
+		&d->shm, err, err_size);
+	interruptible(false);
+	return rc;
+}
+
+static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
+{
+	const struct bp_config *c = d->config;
+
+	if (bp_ports_claim(c, err, err_size) != 0 ||
+		bp_dataplane_privileges(c, bp_pools_estimate(c), err, err_size) != 0 ||
+		create_segment(d, err, err_size) != 0 ||
+		bp_eal_choose(c, bp_pools_estimate(c), &d->eal, err, err_size) != 0 ||
+		bp_eal_build_args(c, &d->eal, eal_argc, eal_argv, &d->eal_args, err, err_size) !=
+			0 ||
+		bp_eal_start(c, &d->eal_args, err, err_size) != 0)
+		return -1;
+	d->eal_started = true;
+	reset_segment(&d->shm);
+	count_main(d, BP_C_SEGMENT_QUARANTINED, d->quarantined);
+	bp_link_reset();
+	bp_clock_init(&d->clock);
+	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
+		bp_health_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
+		create_workers(d, err, err_size) != 0)
+		return -1;
+	return start_exception_thread(d, err, err_size);
+}
+
+static void show_startup(struct dataplane *d)
+{
+	struct bp_startup s = {d->config, &d->eal, d->ports, &d->plan, &d->pools, &d->shm};
+
+	bp_startup_print(&s, stdout);
+	bp_kernel_ifs_print(&d->kernel_ifs, stdout);
+	fflush(stdout);
+	bp_startup_warn(&s, stderr);
+}
+
+static void publish(struct dataplane *d)
+{
+	bp_clock_sync(&d->clock);
+	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
+	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
+	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
+}
+
+static struct bp_trouble_sources trouble_sources(struct dataplane *d)
+{
+	return (struct bp_trouble_sources){
+		d->config, &d->shm, d->ports, &d->pools, &d->workers, &d->eal.cpus};
+}
+
+/* After publish(), which asked the drivers. */
+static void watch(struct dataplane *d)
+{
+	const struct bp_trouble_sources s = trouble_sources(d);
+
+	bp_trouble_poll(&d->trouble, &s, mono_ns(), unix_ns());
+}
+
+/* What changed on one side of a kernel interface, to the other. */
+static void follow(struct dataplane *d)
+{
+	uint32_t changed = d->kernel_ifs.n ? bp_follow_poll(&d->follow) : 0;
+
+	for (unsigned p = 0; p < d->config->n_ports; p++) {
+		if (!(changed >> p & 1))
+			continue;
+		bp_publish_address(&d->shm, d->ports, p);
+		for (unsigned w = 0; w < d->workers.n; w++)
+			__atomic_store_n(&d->workers.worker[w]->mtu[p], (uint16_t)d->ports[p].mtu,
+				__ATOMIC_RELAXED);
+	}
+}
+
+static void announce(struct dataplane *d)
+{
+	struct bp_shm_global *g = d->shm.global;
+
+	bp_publish_ports(&d->shm, d->config, d->ports, &d->plan);
+	atomic_store(&g->dp_workers, d->workers.n);
+	atomic_store(&g->dp_ports, d->config->n_ports);
+	atomic_store(&g->dp_started_ns, d->started_ns);
+	atomic_store(&g->dp_heartbeat_ns, unix_ns());
+	atomic_store(&g->dp_pid, (uint64_t)getpid());
+}
+
+/*
+ * Another process, a defect or an operator may overwrite the files. This plane goes by copies that
+ * it has checked, and writes again what others need to find its tables.
+ */
+static void restore_segment(struct dataplane *d)
+{
+	static const unsigned parts[] = {BP_SEG_DATA, BP_SEG_SHARED};
+	struct bp_shm_global *g = d->shm.global;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char text[PATH_MAX + 160];
+
+		if (!bp_segment_restore(d->shm.segment, parts[i]))
+			continue;
+		count_main(d, BP_C_SEGMENT_QUARANTINED, 1);
+		if (!bp_pace_may(&d->pace, true, mono_ns()))
+			continue;
+		bp_pace_take(&d->pace, mono_ns());
+		snprintf(text, sizeof(text),
+			"the header of segment %s was overwritten, and is restored; what else in "
+			"it was overwritten can't be told, until the data plane is restarted",
+			bp_segment_part_path(d->shm.segment, parts[i]));
+		warn(text);
+	}
+	if (atomic_load(&g->dp_pid) == (uint64_t)getpid() &&
+		memcmp(g->hash_key, d->hash_key, sizeof(d->hash_key)) == 0)
+		return;
+	memcpy(g->hash_key, d->hash_key, sizeof(d->hash_key));
+	memcpy(g->control_key, d->shm.fib.hash_key, sizeof(g->control_key));
+	announce(d);
+}
+
+/* New rules of the control plane's. */
+static void take_rules(struct dataplane *d)
+{
+	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
+		return;
+	count_main(d, BP_C_RULES_REFUSED, 1);
+	fprintf(stderr,
+		"biplane dataplane: the rules in the segment are damaged and were refused; the "
+		"rules before them stay in force; restart the control plane\n");
+}
+
+/* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
+static void supervise(struct dataplane *d, const sigset_t *signals)
+{
+	const long step = d->kernel_ifs.n ? FOLLOW_NS : TAKE_NS;
+	const struct timespec period = {.tv_nsec = step};
+	struct bp_totals before, now;
+	double printed = mono_seconds();
+	long passed = 0;
+
+	bp_totals_read(&d->shm, d->config->n_ports, &before);
+	for (;;) {
+		int signal = sigtimedwait(signals, NULL, &period);
+		double seconds;
+
+		if (signal == SIGTERM || signal == SIGINT)
+			return;
+		take_rules(d);
+		follow(d); /* SIGHUP: the control plane reloads, nothing to do here */
+		passed += step;
+		if (passed < PERIOD_NS)
+			continue;
+		passed = 0;
+		restore_segment(d);
+		publish(d);
+		bp_port_claims_serve();
+		watch(d);
+		bp_life_tell(&d->life, &d->shm, mono_ns());
+		seconds = mono_seconds() - printed;
+		if (d->stats_period == 0 || seconds < d->stats_period)
+			continue;
+		bp_totals_read(&d->shm, d->config->n_ports, &now);
+		bp_rates_print(d->config, &before, &now, seconds, stdout);
+		before = now;
+		printed += seconds;
+	}
+}
+
+static void run(struct dataplane *d, const sigset_t *signals)
+{
+	const struct bp_trouble_sources s = trouble_sources(d);
+	struct bp_totals totals;
+
+	show_startup(d);
+	d->started_ns = unix_ns();
+	bp_pace_init(&d->pace, RESTORED_LOG_NS, mono_ns());
+	announce(d);
+	publish(d);
+	follow(d);
+	bp_trouble_start(&d->trouble, &s, mono_ns());
+	d->workers.rule_banks->wake_signal = WAKE_SIGNAL;
+	take_rules(d);
+	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
+	bp_life_begin(&d->life, &d->workers, d->exception_thread, mono_ns());
+	supervise(d, signals);
+	bp_notify_stopping();
+	bp_workers_stop(&d->workers);
+	bp_exception_thread_stop(d->exception_thread);
+	d->exception_thread = NULL;
+	publish(d);
+	bp_totals_read(&d->shm, d->config->n_ports, &totals);
+	bp_totals_print(d->config, &totals, stdout);
+	atomic_store(&d->shm.global->dp_pid, 0);
+}
+
+static void close_all(struct dataplane *d)
+{
+	bp_exception_thread_stop(d->exception_thread);
+	bp_workers_free(&d->workers);
+	bp_kernel_ifs_close(&d->kernel_ifs, d->exception);
+	bp_exception_free(d->exception);
+	if (d->ports[0].config) /* EAL runs and some are attached */
+		bp_ports_stop(d->config);
+	bp_port_claims_release();
+	bp_pools_free(&d->pools);
+	if (d->shm.segment)
+		bp_segment_close(d->shm.segment);
+	bp_config_free(d->config);
+	if (d->eal_started)
+		rte_eal_cleanup();
+	free(d);
+}
+
+int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, unsigned stats_period)
+{
+	struct dataplane *d = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(struct dataplane), RTE_CACHE_LINE_SIZE));
+	char err[1024] = "";
+	sigset_t signals;
+	int status = EX_OK;
+
+	if (!d) {
+		fprintf(stderr, "biplane dataplane: no memory\n");
+		return EX_UNAVAILABLE;
+	}
+	memset(d, 0, sizeof(*d));
+	bp_journal_begin();
+	d->stats_period = stats_period;
+	d->config = bp_config_load(config_path, stderr);
+	if (!d->config) {
+		free(d);
+		return EX_CONFIG;
+	}
+	/* before EAL starts its threads, which inherit the mask */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, WAKE_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN); /* whoever read our statistics may go; traffic stays */
+	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {
+		run(d, &signals);
+	} else {
+		fprintf(stderr, "biplane dataplane: %s\n", err);
+		status = EX_UNAVAILABLE;
+	}
+	close_all(d);
+	return status;
+}

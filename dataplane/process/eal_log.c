@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/process/eal_log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include <rte_log.h>
+
+/* EAL's last error often only says which part did not start; the one before says why. */
+#define KEPT 2
+#define LINE_SIZE 256
+
+/* One a process, as EAL's log is. It is never closed: a thread of EAL may be writing to it. */
+static FILE *stream;
+static char line[KEPT][LINE_SIZE];
+static unsigned n_lines;
+
+/* DPDK flushes after each message, so this is one. */
+static ssize_t write_message(void *cookie, const char *text, size_t len)
+{
+	size_t n = len;
+
+	(void)cookie;
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (n > 0 && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_ERR)
+		snprintf(line[n_lines++ % KEPT], LINE_SIZE, "%.*s", (int)n, text);
+	return (ssize_t)fwrite(text, 1, len, stderr);
+}
+
+void bp_eal_log_begin(void)
+{
+	static const cookie_io_functions_t functions = {.write = write_message};
+
+	n_lines = 0;
+	if (stream == NULL)
+		stream = fopencookie(NULL, "w", functions);
+	/* Without any stream, EAL writes everything to syslog as well. */
+	rte_openlog_stream(stream != NULL ? stream : stderr);
+}
+
+void bp_eal_log_end(void)
+{
+	rte_openlog_stream(stderr);
+}
+
+void bp_eal_log_errors(char *text, size_t size)
+{
+	unsigned first = n_lines > KEPT ? n_lines - KEPT : 0;
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = first; i < n_lines && used < size; i++)
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%s", i > first ? "; " : "", line[i % KEPT]);
+}

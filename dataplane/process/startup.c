@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/process/startup.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "dataplane/ports/device.h"
+#include "dataplane/ports/interface.h"
+
+void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size)
+{
+	const struct bp_config_bridge *b = &c->bridge[bridge];
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < b->n && at < size; i++)
+		at += (size_t)snprintf(
+			out + at, size - at, "%s%s", i ? " <-> " : "", c->port[b->port[i]].name);
+}
+
+static void print_machine(const struct bp_startup *s, FILE *out)
+{
+	fprintf(out, "biplane %s, instance %s\n", BP_VERSION, s->config->name);
+	fprintf(out,
+		"  memory   %s (%" PRIu64 " MiB of hugepages were free, about %" PRIu64
+		" MiB needed)\n",
+		s->eal->huge ? "hugepages" : "ordinary pages", s->eal->huge_free >> 20,
+		s->eal->needed >> 20);
+	for (unsigned n = 0; n < BP_NUMA_MAX; n++)
+		if (s->pools->pool[n])
+			fprintf(out, "  buffers  %u of %u bytes on NUMA node %u\n",
+				s->pools->mbufs[n], s->pools->data_room, n);
+	fprintf(out, "  segment  %s, %" PRIu64 " KiB, %s\n", bp_segment_path(s->shm->segment),
+		bp_segment_size(s->shm->segment) >> 10,
+		bp_segment_huge(s->shm->segment) ? "hugepages" : "ordinary pages");
+}
+
+static void print_port(const struct bp_startup *s, unsigned i, FILE *out)
+{
+	const struct bp_port *p = &s->ports[i];
+	const struct bp_port_queues *q = &s->plan->port[i];
+	struct rte_ether_addr mac = {0};
+	char offloads[192];
+
+	rte_eth_macaddr_get((uint16_t)i, &mac);
+	bp_port_offload_names(p, offloads, sizeof(offloads));
+	fprintf(out,
+		"  %-4u %-12s %-16s %02x:%02x:%02x:%02x:%02x:%02x %5u %5u/%-5u %5u/%-5u %4d  %s\n",
+		i, p->config->name, p->driver_name, mac.addr_bytes[0], mac.addr_bytes[1],
+		mac.addr_bytes[2], mac.addr_bytes[3], mac.addr_bytes[4], mac.addr_bytes[5], p->mtu,
+		q->n_rx, q->n_tx, p->rx_desc, p->tx_desc, p->socket, p->config->device);
+	fprintf(out, "       offloads: %s\n", offloads);
+}
+
+static void print_workers(const struct bp_bridge_workers *w, FILE *out)
+{
+	if (w->spread)
+		fprintf(out, "shared out among all workers\n");
+	else if (w->why[0])
+		fprintf(out, "served by worker %u alone: %s\n", w->worker, w->why);
+	else
+		fprintf(out, "served by worker %u\n", w->worker);
+}
+
+static void print_bridges(const struct bp_startup *s, FILE *out)
+{
+	const char *inspected = s->config->mqtt.enabled ? ", MQTT inspected" : "";
+	char text[512];
+
+	for (unsigned b = 0; b < s->config->n_bridges; b++) {
+		const struct bp_config_bridge *bridge = &s->config->bridge[b];
+
+		bp_bridge_text(s->config, b, text, sizeof(text));
+		fprintf(out, "  bridge %u: %s, %s%s%s%s; ", b, text,
+			bridge->n > 2 || bridge->has_host ? "a learning switch" : "a wire",
+			inspected, bridge->has_host ? ", host interface " : "",
+			bridge->has_host ? bridge->host_name : "");
+		print_workers(&s->plan->bridge[b], out);
+	}
+}
+
+static void print_router(const struct bp_startup *s, FILE *out)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; p < s->config->n_ports; p++)
+		if (bp_config_port_routes(s->config, p))
+			fprintf(out, "%s%s",
+				n++ ? ", " : "  routing between: ", s->config->port[p].name);
+	if (n == 0)
+		return;
+	fprintf(out, "%s; ", s->config->mqtt.enabled ? ", MQTT inspected" : "");
+	print_workers(&s->plan->router, out);
+}
+
+static void print_worker(const struct bp_startup *s, unsigned w, FILE *out)
+{
+	const struct bp_cpus *cpus = &s->eal->cpus;
+	unsigned n = 0;
+
+	fprintf(out, "  worker %u on CPU %u polls", w, cpus->worker_cpu[w]);
+	for (unsigned p = 0; p < s->config->n_ports; p++) {
+		const struct bp_port_queues *q = &s->plan->port[p];
+
+		for (unsigned i = 0; i < q->n_rx; i++)
+			if (q->rx_worker[i] == w)
+				fprintf(out, "%s %s/%u", n++ ? "," : "", s->config->port[p].name,
+					i);
+	}
+	fprintf(out, "%s\n", n ? "" : " nothing: there are more workers than queues");
+}
+
+void bp_startup_print(const struct bp_startup *s, FILE *out)
+{
+	print_machine(s, out);
+	fprintf(out, "  %-4s %-12s %-16s %-17s %5s %5s/%-5s %5s/%-5s %4s  %s\n", "port", "name",
+		"driver", "MAC", "MTU", "rxq", "txq", "rxd", "txd", "NUMA", "device");
+	for (unsigned i = 0; i < s->config->n_ports; i++)
+		print_port(s, i, out);
+	print_bridges(s, out);
+	print_router(s, out);
+	fprintf(out, "  main thread on CPU %u\n", s->eal->cpus.main_cpu);
+	for (unsigned w = 0; w < s->plan->n_workers; w++)
+		print_worker(s, w, out);
+	fflush(out);
+}
+
+/* Ports on an interface that the kernel has too: what it did to frames can't be seen in them. */
+static void warn_interface(const struct bp_port *p, FILE *out)
+{
+	uint32_t room = bp_device_arg_u32(p->config->device, "framesz", 2048);
+	const char *name = p->config->name;
+	struct bp_device_facts i;
+	char iface[64];
+
+	if (!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
+		return;
+	i = bp_interface_ask(iface);
+	if (!i.up)
+		fprintf(out, "warning: port %s: interface %s is down; `ip link set %s up`\n", name,
+			iface, iface);
+	if (i.veth)
+		fprintf(out,
+			"warning: port %s: %s is a veth, and its driver can't tell a partial "
+			"checksum from a "
+			"wrong one: the sender's offloads must be off (`ethtool -K IF tx off` on "
+			"the other "
+			"end)\n",
+			name, iface);
+	if (i.gro)
+		fprintf(out,
+			"warning: port %s: %s merges received frames; they leave as they were sent "
+			"only "
+			"with `ethtool -K %s gro off lro off`\n",
+			name, iface, iface);
+	if (p->driver->fanout && i.mtu + 14 + 8 + 64 > room)
+		fprintf(out,
+			"warning: port %s: %s has MTU %u, but buffers of %u bytes cut longer "
+			"frames; "
+			"give the device framesz=16384,blocksz=16384\n",
+			name, iface, i.mtu, room);
+}
+
+/* af_packet gives us copies: the kernel goes on to do with the frame what it always does. Where the
+ * kernel has this router's addresses, it would answer and forward it a second time. */
+static void warn_twice(const struct bp_startup *s, unsigned port, FILE *out)
+{
+	const struct bp_port *p = &s->ports[port];
+	const struct bp_config_interface *o;
+	struct bp_device_facts i;
+	const char *name;
+	char iface[64];
+
+	o = bp_config_interface(s->config, port, &name);
+	if (!o || o->kernel == BP_KERNEL_OFF || !p->driver->fanout ||
+		!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
+		return;
+	i = bp_interface_ask(iface);
+	if (i.takes_ip4 || i.takes_ip6)
+		fprintf(out,
+			"warning: port %s: the kernel takes the frames of %s, too, and would "
+			"answer "
+			"and forward them a second time; forbid it: sysctl -w "
+			"net/ipv4/conf/%s/rp_filter=1 net/ipv6/conf/%s/disable_ipv6=1\n",
+			name, iface, iface, iface);
+}
+
+/* What a user who relies on the device would want to know. */
+static void warn_offloads(const struct bp_port *p, FILE *out)
+{
+	const struct bp_port_offload *strip = &p->offloads.of[BP_OFFLOAD_VLAN_STRIP];
+
+	if (strip->word == BP_OFFLOAD_AUTO && strip->outcome == BP_OFFLOAD_SOFTWARE)
+		fprintf(out, "warning: port %s: %s\n", p->config->name, strip->why);
+	if (p->rss_refused)
+		fprintf(out,
+			"warning: port %s does not share out frames by RSS as its driver says that "
+			"it can (%s); `offloads: {rss: on}` uses it all the same\n",
+			p->config->name, p->offloads.of[BP_OFFLOAD_RSS].why);
+	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_asked)
+		fprintf(out,
+			"warning: port %s: its MTU would be %u, but a frame must fit one buffer: "
+			"it is %u\n",
+			p->config->name, p->mtu_asked, p->mtu);
+}
+
+void bp_startup_warn(const struct bp_startup *s, FILE *out)
+{
+	if (s->eal->warning[0])
+		fprintf(out, "warning: %s\n", s->eal->warning);
+	if (!bp_segment_huge(s->shm->segment) && s->config->hugepages != BP_HUGEPAGES_NEVER)
+		fprintf(out, "warning: the segment lies on ordinary pages; for hugepages mount "
+			     "hugetlbfs and raise vm.nr_hugepages\n");
+	if (s->eal->cpus.shared)
+		fprintf(out,
+			"warning: fewer CPUs than threads: some workers share a CPU with others\n");
+	for (unsigned i = 0; i < s->config->n_ports; i++) {
+		int node = rte_eth_dev_socket_id((uint16_t)i);
+
+		warn_offloads(&s->ports[i], out);
+		if (s->ports[i].driver->kernel_interface)
+			warn_interface(&s->ports[i], out);
+		warn_twice(s, i, out);
+		for (unsigned w = 0; node >= 0 && w < s->plan->n_workers; w++)
+			if (bp_queue_plan_workers(s->plan, i) >> w & 1 &&
+				(int)rte_lcore_to_socket_id(w + 1) != node)
+				fprintf(out,
+					"warning: port %s is on NUMA node %d, its worker %u on "
+					"node %u\n",
+					s->config->port[i].name, node, w,
+					rte_lcore_to_socket_id(w + 1));
+	}
+	fflush(out);
+}

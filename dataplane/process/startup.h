@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_STARTUP_H
+#define BP_DATAPLANE_STARTUP_H
+
+#include <stdio.h>
+
+#include "config/config.h"
+#include "dataplane/process/eal.h"
+#include "dataplane/workers/pools.h"
+#include "dataplane/ports/ports.h"
+#include "dataplane/ports/queue_plan.h"
+#include "shm/layout.h"
+
+/* All that was decided before the first frame. */
+struct bp_startup {
+	const struct bp_config *config;
+	const struct bp_eal *eal;
+	const struct bp_port *ports;
+	const struct bp_queue_plan *plan;
+	const struct bp_pools *pools;
+	const struct bp_shm *shm;
+};
+
+/* Prints it as tables, and then warnings, a sentence each. */
+void bp_startup_print(const struct bp_startup *s, FILE *out);
+void bp_startup_warn(const struct bp_startup *s, FILE *out);
+
+/* "devices <-> cloud" for the bridge that a port is in, "" for none. */
+void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size);
+
+#endif

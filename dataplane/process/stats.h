@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_STATS_H
+#define BP_DATAPLANE_STATS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "dataplane/ports/ports.h"
+#include "dataplane/workers/worker.h"
+#include "shm/layout.h"
+
+/* What biplane itself counted, over all who count. */
+struct bp_totals {
+	struct {
+		uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
+	} port[BP_MAX_PORTS];
+	uint64_t counter[BP_C_COUNT];
+	/* the sum that must be exact at rest: rx + made = tx + drops + kernel + consumed */
+	uint64_t rx, tx, made, drops, kernel, consumed;
+};
+void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals *t);
+bool bp_totals_exact(const struct bp_totals *t);
+
+/* Main thread: writes what does not change while running, then what does. */
+void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan);
+/* After a port's MAC or MTU changed. */
+void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port);
+void bp_publish_links(struct bp_shm *shm, const struct bp_port *ports, unsigned n_ports);
+void bp_publish_nodes(struct bp_shm *shm, struct bp_worker *const *workers, unsigned n);
+
+/* Rates since `before`, `seconds` ago, in dpdk-testpmd's manner. */
+void bp_rates_print(const struct bp_config *c, const struct bp_totals *before,
+	const struct bp_totals *now, double seconds, FILE *out);
+/* Totals of each port, the counters that are not zero, and whether the sum is exact. */
+void bp_totals_print(const struct bp_config *c, const struct bp_totals *t, FILE *out);
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/replay/replay_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <rte_mbuf.h>
+
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/exception/exception.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/workers/walk.h"
+#include "proto/frame.h"
+#include "dataplane/workers/workers.h"
+
+#define SNAP_LEN 262144
+
+/* Index of the port, or -1 with a sentence that lists those there are. */
+static int find_port(struct bp_replay *r, const char *name)
+{
+	const struct bp_config *c = r->config;
+	size_t at;
+
+	for (unsigned p = 0; p < c->n_ports; p++)
+		if (strcmp(c->port[p].name, name) == 0)
+			return (int)p;
+	at = (size_t)snprintf(r->err, sizeof(r->err),
+		"the configuration %s has no port \"%.64s\"; it has:", r->o->config_path, name);
+	for (unsigned p = 0; p < c->n_ports && at < sizeof(r->err); p++)
+		at += (size_t)snprintf(r->err + at, sizeof(r->err) - at, " %s", c->port[p].name);
+	return -1;
+}
+
+static int open_inputs(struct bp_replay *r)
+{
+	const struct bp_replay_options *o = r->o;
+
+	r->captures = bp_captures_create();
+	r->inputs = calloc(o->n_in, sizeof(*r->inputs));
+	r->in_port = calloc(o->n_in, sizeof(*r->in_port));
+	if (!r->captures || !r->inputs || !r->in_port) {
+		snprintf(r->err, sizeof(r->err), "no memory");
+		return EX_UNAVAILABLE;
+	}
+	for (unsigned i = 0; i < o->n_in; i++) {
+		int port = find_port(r, o->in[i].port);
+
+		if (port < 0)
+			return EX_USAGE;
+		r->in_port[i] = (unsigned)port;
+		if (bp_captures_add(r->captures, o->in[i].path, r->err, sizeof(r->err)) != 0)
+			return EX_NOINPUT;
+	}
+	return EX_OK;
+}
+
+static int open_outputs(struct bp_replay *r)
+{
+	const struct bp_replay_options *o = r->o;
+
+	r->format = pcap_open_dead_with_tstamp_precision(
+		DLT_EN10MB, SNAP_LEN, PCAP_TSTAMP_PRECISION_NANO);
+	r->scratch = malloc(SNAP_LEN);
+	if (!r->format || !r->scratch) {
+		snprintf(r->err, sizeof(r->err), "no memory");
+		return EX_UNAVAILABLE;
+	}
+	for (unsigned i = 0; i < o->n_out; i++) {
+		int port = find_port(r, o->out[i].port);
+
+		if (port < 0)
+			return EX_USAGE;
+		if (r->dumper[port]) {
+			snprintf(r->err, sizeof(r->err), "port %s is given two output files",
+				o->out[i].port);
+			return EX_USAGE;
+		}
+		r->dumper[port] = pcap_dump_open(r->format, o->out[i].path);
+		if (!r->dumper[port]) {
+			snprintf(r->err, sizeof(r->err), "can't write the capture: %s",
+				pcap_geterr(r->format));
+			return EX_CANTCREAT;
+		}
+	}
+	return EX_OK;
+}
+
+static void set_time(struct bp_replay *r, uint64_t time_ns)
+{
+	r->worker->now_ns = time_ns;
+	if (time_ns > r->worker->mono_ns) /* captures may go back in time; clocks for age don't */
+		r->worker->mono_ns = time_ns;
+}
+
+static void walk(struct bp_replay *r)
+{
+	struct bp_worker *w = r->worker;
+	uint64_t before;
+
+	bp_worker_before_walk(w);
+	do {
+		before = w->rx_frames;
+		bp_graph_walk(w, false);
+	} while (w->rx_frames != before);
+}
+
+static void write_frame(struct bp_replay *r, unsigned port, const struct rte_mbuf *m)
+{
+	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN);
+	struct pcap_pkthdr head = {.caplen = len, .len = m->pkt_len};
+	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
+
+	head.ts.tv_sec = (time_t)(r->worker->now_ns / 1000000000u);
+	head.ts.tv_usec = (suseconds_t)(r->worker->now_ns % 1000000000u); /* nanoseconds here */
+	if (data)
+		pcap_dump((u_char *)r->dumper[port], &head, data);
+}
+
+/* The CSE's word for a request, in at the port where the request left. False: no room. */
+static bool acknowledge(struct bp_replay *r, unsigned port, const struct rte_mbuf *m, bool *more)
+{
+	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN), n;
+	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
+	uint8_t ack[BP_REPLAY_ACK_MAX];
+
+	n = data ? bp_replay_phd_acknowledge(r->phd, data, len, ack) : 0;
+	if (n == 0)
+		return true;
+	*more = true;
+	return bp_ring_ports_put(&r->ports, port, r->pool, ack, n);
+}
+
+/*
+ * Takes what left. *more: something came in for it. A CSE is at one port: where a bridge floods a
+ * request, the first one answers.
+ */
+static bool take_out(struct bp_replay *r, bool *more)
+{
+	bool ok = true;
+
+	for (unsigned p = 0; p < r->ports.n; p++) {
+		bool assume = r->o->assume_stored && !*more;
+		struct rte_mbuf *m;
+
+		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL) {
+			if (r->dumper[p])
+				write_frame(r, p, m);
+			if (assume)
+				ok &= acknowledge(r, p, m, more);
+			rte_pktmbuf_free(m);
+		}
+	}
+	return ok;
+}
+
+static void take_alarms(struct bp_replay *r)
+{
+	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
+	const struct bp_alarm *a;
+	uint32_t size;
+
+	while ((a = bp_ring_peek(ring, &r->alarm_cursor, &size)) != NULL)
+		if (bp_alarm_valid(a, size))
+			json_array_append_new(r->alarms, bp_replay_alarm(a));
+	bp_ring_release(ring, r->alarm_cursor);
+}
+
+/* All that follows from what came in, or from the time. */
+static bool settle(struct bp_replay *r)
+{
+	bool ok = true, more;
+
+	do {
+		const struct bp_gather *g = r->worker->gather;
+		bool acknowledged = false;
+
+		walk(r);
+		more = r->phd && bp_replay_phd_serve(r->phd);
+		more |= g && g->draining && bp_gather_holds(g);
+		ok &= take_out(r, &acknowledged);
+		more |= acknowledged;
+	} while (more && ok);
+	take_alarms(r);
+	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
+}
+
+/* When something that is held next leaves. */
+static uint64_t held_until(const struct bp_replay *r)
+{
+	const struct bp_worker *w = r->worker;
+	const uint64_t gathered = w->gather ? bp_gather_next(w->gather) : UINT64_MAX;
+	const uint64_t scheduled = w->lcl ? bp_lcl_due(w->lcl) : UINT64_MAX;
+
+	return RTE_MIN(gathered, scheduled);
+}
+
+/* What devices are to be told because nothing came from them in time, messages that have waited
+ * long enough, and what schedulers send; each at its own time, if that is before `until_ns`. */
+static bool pass_time(struct bp_replay *r, uint64_t until_ns)
+{
+	while (r->phd || r->worker->gather || r->worker->lcl) {
+		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
+		const uint64_t due = held_until(r);
+
+		if (r->phd && bp_replay_phd_waiting(r->phd) && !settle(r))
+			return false;
+		next = RTE_MIN(next, due);
+		if (next >= until_ns)
+			break;
+		if (next > r->worker->mono_ns)
+			set_time(r, next);
+		if (due <= r->worker->mono_ns && !settle(r))
+			return false;
+	}
+	return true;
+}
+
+/* What is held leaves at its own time; what would wait for ever, at last. */
+static bool end_time(struct bp_replay *r)
+{
+	struct bp_gather *g = r->worker->gather;
+	uint64_t next;
+
+	while ((next = held_until(r)) != UINT64_MAX)
+		if (!pass_time(r, next + 1))
+			return false;
+	if (!g)
+		return true;
+	g->draining = true;
+	if (!settle(r))
+		return false;
+	/* and what that gave the schedulers */
+	while ((next = held_until(r)) != UINT64_MAX)
+		if (!pass_time(r, next + 1))
+			return false;
+	return true;
+}
+
+/*
+ * Where a capture was made on the sending host itself, its network card had still to complete the
+ * checksums: they hold the sum of the pseudo-header. Called when inspection refused a segment.
+ */
+static void look_at_checksum(
+	struct bp_replay_input *in, const struct bp_capture_frame *frame, uint64_t refused)
+{
+	struct bp_frame f;
+	uint16_t sum;
+
+	in->bad_checksums += refused;
+	if (bp_frame_parse(frame->data, frame->len, frame->len, &f) != BP_FRAME_TCP)
+		return;
+	memcpy(&sum, frame->data + f.l4 + 16, sizeof(sum));
+	in->offloaded += sum == bp_sum_fold(bp_tcp_pseudo_sum(&f));
+}
+
+static void warn_of_checksums(const struct bp_replay *r, unsigned i)
+{
+	const struct bp_replay_input *in = &r->inputs[i];
+
+	if (in->offloaded != 0)
+		fprintf(stderr,
+			"biplane replay: warning: %s: %ju of %ju TCP segments that were not read "
+			"for a "
+			"wrong checksum hold the sum of their pseudo-header only, as on a host "
+			"whose "
+			"network card completes checksums; mqtt.checksum: trust reads them\n",
+			r->o->in[i].path, (uintmax_t)in->offloaded, (uintmax_t)in->bad_checksums);
+}
+
+static uint64_t refused_checksums(const struct bp_replay *r)
+{
+	return r->worker->counters->v[BP_C_SEG_BAD_CHECKSUM];
+}
+
+static int play(struct bp_replay *r)
+{
+	struct bp_capture_frame f;
+	uint64_t refused;
+	bool ok;
+
+	while (bp_captures_next(r->captures, &f)) {
+		struct bp_replay_input *in = &r->inputs[f.file];
+
+		in->frames++;
+		refused = refused_checksums(r);
+		in->cut += f.len < f.wire_len;
+		ok = pass_time(r, f.time_ns);
+		set_time(r, f.time_ns);
+		ok = ok && bp_ring_ports_put(&r->ports, r->in_port[f.file], r->pool, f.data, f.len);
+		if (!ok || !settle(r)) {
+			snprintf(r->err, sizeof(r->err), "no packet buffer for frame %ju of %s",
+				(uintmax_t)in->frames, r->o->in[f.file].path);
+			return EX_SOFTWARE;
+		}
+		if (refused_checksums(r) != refused)
+			look_at_checksum(in, &f, refused_checksums(r) - refused);
+	}
+	if (!end_time(r)) {
+		snprintf(r->err, sizeof(r->err), "no packet buffer after the last frame");
+		return EX_SOFTWARE;
+	}
+	for (unsigned i = 0; i < r->o->n_in; i++) {
+		r->inputs[i].error = bp_captures_error(r->captures, i);
+		r->inputs[i].skipped = bp_captures_skipped(r->captures, i);
+		warn_of_checksums(r, i);
+		if (r->inputs[i].error)
+			fprintf(stderr, "biplane replay: warning: %s ends early: %s\n",
+				r->o->in[i].path, r->inputs[i].error);
+	}
+	return EX_OK;
+}
+
+/* Whatever was buffered must be on its file before we say that all is well. */
+static int close_outputs(struct bp_replay *r)
+{
+	int status = EX_OK;
+
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		if (!r->dumper[p])
+			continue;
+		if (pcap_dump_flush(r->dumper[p]) != 0 || ferror(pcap_dump_file(r->dumper[p]))) {
+			snprintf(r->err, sizeof(r->err), "can't write the capture of port %s: %s",
+				r->config->port[p].name, strerror(errno));
+			status = EX_IOERR;
+		}
+		pcap_dump_close(r->dumper[p]);
+		r->dumper[p] = NULL;
+	}
+	return status;
+}
+
+static int report(struct bp_replay *r)
+{
+	FILE *out = r->o->report ? r->o->report : stdout;
+	json_t *alarms = r->alarms;
+	int rc;
+
+	r->alarms = NULL;
+	rc = r->o->json ? bp_replay_report_json(
+				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out)
+			: bp_replay_report_text(
+				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out);
+	if (rc == 0)
+		return EX_OK;
+	snprintf(r->err, sizeof(r->err), "can't write the report: %s", strerror(errno));
+	return EX_IOERR;
+}
+
+static void close_all(struct bp_replay *r)
+{
+	close_outputs(r);
+	json_decref(r->alarms);
+	bp_replay_phd_free(r->phd);
+	bp_worker_free(r->worker);
+	bp_exception_free(r->exception);
+	bp_fib_writer_free(r->writer);
+	bp_ring_ports_free(&r->ports);
+	bp_mac_table_free(r->mac_table);
+	rte_mempool_free(r->pool);
+	if (r->shm.segment)
+		bp_segment_close(r->shm.segment);
+	if (r->format)
+		pcap_close(r->format);
+	bp_captures_free(r->captures);
+	free(r->scratch);
+	free(r->in_port);
+	free(r->inputs);
+	bp_config_free(r->config);
+}
+
+/* Frames without a destination MAC of their own are for the router, where the port is one's. */
+static void deliver_to_routers(struct bp_replay *r)
+{
+	for (unsigned i = 0; r->writer && i < r->o->n_in; i++) {
+		struct bp_interface_info info;
+
+		if (bp_fib_interface(&r->shm.fib, r->in_port[i], &info))
+			bp_captures_deliver_to(r->captures, i, info.mac);
+	}
+}
+
+static int run(struct bp_replay *r)
+{
+	int status = EX_OK;
+
+	if (r->o->assume_stored && !r->config->phd.enabled) {
+		snprintf(r->err, sizeof(r->err),
+			"--assume-stored is for health devices, and the configuration %s has no "
+			"section phd",
+			r->o->config_path);
+		status = EX_USAGE;
+	}
+	if (status == EX_OK)
+		status = open_inputs(r);
+	if (status == EX_OK)
+		status = open_outputs(r);
+	if (status == EX_OK && bp_replay_start(r) != 0)
+		status = EX_UNAVAILABLE;
+	if (status == EX_OK)
+		deliver_to_routers(r);
+	if (status == EX_OK)
+		status = play(r);
+	if (status == EX_OK)
+		status = close_outputs(r);
+	if (status == EX_OK)
+		status = report(r);
+	return status;
+}
+
+int bp_replay_run(const struct bp_replay_options *o)
+{
+	struct bp_replay *r = calloc(1, sizeof(*r));
+	int status;
+
+	if (!r) {
+		fprintf(stderr, "biplane replay: no memory\n");
+		return EX_UNAVAILABLE;
+	}
+	r->o = o;
+	r->config = bp_config_load(o->config_path, stderr);
+	if (!r->config) {
+		free(r);
+		return EX_CONFIG;
+	}
+	status = run(r);
+	if (status != EX_OK)
+		fprintf(stderr, "biplane replay: %s\n", r->err);
+	close_all(r);
+	free(r);
+	return status;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_REPLAY_INTERNAL_H
+#define BP_DATAPLANE_REPLAY_INTERNAL_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+#include <pcap/pcap.h>
+
+#include "dataplane/replay/capture.h"
+#include "dataplane/replay/replay.h"
+#include "dataplane/replay/replay_phd.h"
+#include "dataplane/replay/replay_report.h"
+#include "dataplane/ports/ring_ports.h"
+#include "dataplane/workers/worker.h"
+
+/* What the files of replay share; for nobody else. */
+
+struct bp_replay {
+	const struct bp_replay_options *o;
+	struct bp_config *config;
+	struct bp_shm shm;
+	struct rte_mempool *pool;
+	struct bp_ring_ports ports;
+	struct bp_mac_table *mac_table;
+	struct bp_worker *worker;
+	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
+	struct bp_exception *exception; /* without any kernel interface */
+	struct bp_replay_phd *phd;      /* NULL: no section phd */
+	struct bp_captures *captures;
+	struct bp_replay_input *inputs;
+	unsigned *in_port; /* by input file: index of its port */
+	pcap_t *format;
+	pcap_dumper_t *dumper[BP_MAX_PORTS];
+	uint8_t *scratch; /* SNAP_LEN bytes */
+	json_t *alarms;
+	uint64_t alarm_cursor;
+	char err[1024];
+};
+
+/* DPDK, the segment as both planes would have filled it, the ports in memory and the worker. 0, or
+ * -1 and r->err. What was made is freed by whoever called. */
+int bp_replay_start(struct bp_replay *r);
+
+#endif

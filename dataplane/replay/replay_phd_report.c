@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <inttypes.h>
+
+#include "dataplane/replay/replay_phd_internal.h"
+
+/* The part of replay's report that is about health devices. */
+
+/* Why reports, or parts of them, were discarded. */
+static const enum bp_counter reasons[] = {BP_C_PHD_NO_SESSION, BP_C_PHD_WRONG_STATE,
+	BP_C_PHD_BAD_APDU, BP_C_PHD_BAD_LENGTH, BP_C_PHD_BAD_HANDLE, BP_C_PHD_UNKNOWN_HANDLE,
+	BP_C_PHD_BAD_MAP};
+#define REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+static uint64_t get(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static uint64_t accepted(const struct bp_phd_manager_counts *m)
+{
+	return get(&m->aare[BP_PHD_ACCEPTED]) + get(&m->aare[BP_PHD_ACCEPTED_UNKNOWN_CONFIG]);
+}
+
+static uint64_t rejected(const struct bp_phd_manager_counts *m)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < sizeof(m->aare) / sizeof(m->aare[0]); i++)
+		all += get(&m->aare[i]);
+	return all - accepted(m);
+}
+
+static uint64_t timeouts(const struct bp_phd_manager_counts *m)
+{
+	return get(&m->timeout_config) + get(&m->timeout_service) + get(&m->timeout_release) +
+	       get(&m->timeout_idle);
+}
+
+/* Those that the manager sends instead of a worker count too. */
+static uint64_t answers(const struct bp_totals *t)
+{
+	return t->counter[BP_C_PHD_ANSWERS] + t->counter[BP_C_PHD_ANSWER_HANDED];
+}
+
+static void put(json_t *o, const char *key, uint64_t n)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)n));
+}
+
+static json_t *associations(const struct bp_replay_phd *p)
+{
+	const struct bp_phd_manager_counts *m = &p->manager;
+	json_t *o = json_object();
+
+	put(o, "requests", get(&m->aarq));
+	put(o, "accepted", accepted(m));
+	put(o, "rejected", rejected(m));
+	put(o, "repeats_answered", get(&m->repeats));
+	put(o, "released", get(&m->releases_received));
+	put(o, "aborted_by_devices", get(&m->aborts_received));
+	put(o, "aborted_by_us", get(&m->aborts_sent));
+	put(o, "timeouts", timeouts(m));
+	put(o, "open_at_the_end", p->t->control->sessions);
+	return o;
+}
+
+static json_t *not_replayed(const struct bp_replay_phd *p, const struct bp_totals *t)
+{
+	json_t *o = json_object();
+
+	put(o, "tcp_connections", p->counts.tcp_connections);
+	put(o, "tcp_segments", p->counts.tcp_segments);
+	put(o, "unreadable", p->counts.unreadable);
+	put(o, "slow_reports", t->counter[BP_C_PUNT_PHD_SLOW]);
+	return o;
+}
+
+json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals *t)
+{
+	json_t *o = json_object(), *discarded = json_object();
+
+	json_object_set_new(o, "associations", associations(p));
+	put(o, "configurations_accepted", get(&p->manager.configs_accepted));
+	put(o, "configurations_refused", get(&p->manager.configs_refused));
+	put(o, "reports", t->counter[BP_C_PHD_REPORTS]);
+	put(o, "reports_confirmed", t->counter[BP_C_PHD_REPORTS_CONFIRMED]);
+	put(o, "repeats", t->counter[BP_C_PHD_REPEATS]);
+	put(o, "instances", t->counter[BP_C_PHD_INSTANCES]);
+	put(o, "stored", t->counter[BP_C_PHD_STORED]);
+	put(o, "answers", answers(t));
+	for (unsigned i = 0; i < REASONS; i++)
+		put(discarded, bp_counter_info[reasons[i]].name, t->counter[reasons[i]]);
+	json_object_set_new(o, "discarded", discarded);
+	json_object_set_new(o, "not_replayed", not_replayed(p, t));
+	put(o, "acknowledgements_assumed", p->counts.acknowledged);
+	put(o, "acknowledgements_of_another_key", t->counter[BP_C_DROP_CSE_BAD_TOKEN]);
+	return o;
+}
+
+/* What did not come out, and why. */
+static void print_missing(const struct bp_replay_phd *p, const struct bp_totals *t, FILE *out)
+{
+	const struct bp_address *address = &p->c->phd.cse.address;
+	const struct bp_replay_phd_counts *c = &p->counts;
+	char cse[INET6_ADDRSTRLEN] = "";
+	const uint64_t slow = t->counter[BP_C_PUNT_PHD_SLOW];
+	const uint64_t other = t->counter[BP_C_DROP_CSE_BAD_TOKEN];
+
+	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, cse, sizeof(cse));
+	for (unsigned i = 0; i < REASONS; i++)
+		if (t->counter[reasons[i]] != 0)
+			fprintf(out, "  %-24s %12" PRIu64 "  %s\n",
+				bp_counter_info[reasons[i]].name, t->counter[reasons[i]],
+				bp_counter_info[reasons[i]].help);
+	if (c->tcp_segments != 0)
+		fprintf(out,
+			"  not replayed: %" PRIu64 " TCP segments of devices, %" PRIu64
+			" connections; only UDP is\n",
+			c->tcp_segments, c->tcp_connections);
+	if (c->unreadable != 0)
+		fprintf(out,
+			"  not replayed: %" PRIu64
+			" datagrams of devices that are IP fragments, have IP options, or are "
+			"multicast\n",
+			c->unreadable);
+	if (slow != 0)
+		fprintf(out,
+			"  not replayed: %" PRIu64 " reports of the slow path: the file gives no "
+			"way to the CSE %s (its MAC, or "
+			"its gateway's, is expected in static.neighbours), or they make over 32 "
+			"requests or too long ones\n",
+			slow, cse);
+	if (other != 0)
+		fprintf(out,
+			"  %" PRIu64
+			" acknowledgements in the capture are for tokens of another key, as those "
+			"of a gateway are; see --assume-stored\n",
+			other);
+}
+
+void bp_replay_phd_print(const struct bp_replay_phd *p, const struct bp_totals *t, FILE *out)
+{
+	const struct bp_phd_manager_counts *m = &p->manager;
+
+	fprintf(out,
+		"health devices\n"
+		"  associations: %" PRIu64 " asked for, %" PRIu64 " accepted, %" PRIu64
+		" rejected, %" PRIu64 " released, %" PRIu64 " aborted by devices, %" PRIu64
+		" by us, %" PRIu64 " timeouts, %" PRIu32 " open at the end\n"
+		"  configurations: %" PRIu64 " accepted, %" PRIu64 " refused\n"
+		"  reports: %" PRIu64 ", %" PRIu64 " of them confirmed, %" PRIu64 " repeats\n"
+		"  instances: %" PRIu64 ", %" PRIu64 " of them acknowledged (%" PRIu64
+		" acknowledgements were assumed)\n"
+		"  answers to reports: %" PRIu64 "\n",
+		get(&m->aarq), accepted(m), rejected(m), get(&m->releases_received),
+		get(&m->aborts_received), get(&m->aborts_sent), timeouts(m),
+		(uint32_t)p->t->control->sessions, get(&m->configs_accepted),
+		get(&m->configs_refused), t->counter[BP_C_PHD_REPORTS],
+		t->counter[BP_C_PHD_REPORTS_CONFIRMED], t->counter[BP_C_PHD_REPEATS],
+		t->counter[BP_C_PHD_INSTANCES], t->counter[BP_C_PHD_STORED], p->counts.acknowledged,
+		answers(t));
+	print_missing(p, t, out);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/replay/replay_internal.h"
+
+#include <stdio.h>
+
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include "biplane/flow_size.h"
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/exception/exception.h"
+#include "dataplane/workers/graph.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/ports/link.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/workers/workers.h"
+#include "shm/fib/fib_static.h"
+#include "shm/layout.h"
+#include "shm/transform/transform_writer.h"
+
+/* One jumbo frame can hold thousands of publications, each of them a clone. */
+#define DEPTH 8192
+#define MBUFS 8191
+#define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
+#define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
+/* What is held for aggregation beyond that is not aggregated, or leaves before its time; what is
+ * held by schedulers ends the replay. */
+#define HELD_MOST 32768u
+
+static int load_rules(struct bp_replay *r)
+{
+	const struct bp_config_mqtt *m = &r->config->mqtt;
+
+	if (!m->enabled)
+		return 0;
+	if (bp_ruleset_build(r->shm.rules, r->shm.rules_bank_size, m->rules, m->n_rules,
+		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
+		return -1;
+	atomic_store(&r->shm.control->rules_active, 1 << 1);
+	return 0;
+}
+
+/* What the control plane of a live gateway puts in force. */
+static int load_matrices(struct bp_replay *r)
+{
+	const struct bp_transform_tables *t = &r->shm.transform;
+	const uint64_t first = 1 << 1;
+	const struct bp_transform_view none = {.bank = NULL};
+
+	if (!t->head)
+		return 0;
+	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, r->config, &none, 1, 0,
+		    &t->head->next_uid, 0, r->err, sizeof(r->err)) != 0)
+		return -1;
+	atomic_store(&t->head->active, first);
+	return 0;
+}
+
+/* There is no kernel here: the file is all there is to know of routes and neighbours. */
+static int load_routes(struct bp_replay *r)
+{
+	if (!bp_config_routes(r->config))
+		return 0;
+	r->writer = bp_fib_writer_new(&r->shm.fib, NULL, NULL, r->err, sizeof(r->err));
+	if (!r->writer)
+		return -1;
+	return bp_fib_static_apply(r->writer, r->config, false, NULL, r->err, sizeof(r->err));
+}
+
+/* What the planes of a live gateway say in the segment, for whoever shows its tables. */
+static void name_ports(struct bp_replay *r)
+{
+	for (unsigned p = 0; p < r->config->n_ports; p++)
+		snprintf(r->shm.ports[p].name, sizeof(r->shm.ports[p].name), "%s",
+			r->config->port[p].name);
+	atomic_store(&r->shm.global->dp_ports, r->config->n_ports);
+	if (r->shm.agg.plan)
+		bp_agg_plan_write(r->shm.agg.plan, &r->config->agg);
+	if (r->shm.lcl.plan)
+		bp_lcl_plan_write(r->shm.lcl.plan, &r->config->lcl.rules);
+}
+
+static int map_segment(struct bp_replay *r)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	unsigned n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
+	struct bp_segment *s = bp_segment_anonymous(specs, n, r->err, sizeof(r->err));
+
+	if (!s)
+		return -1;
+	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0) {
+		name_ports(r);
+		return load_rules(r) != 0 || load_matrices(r) != 0 ? -1 : load_routes(r);
+	}
+	bp_segment_close(s);
+	r->shm.segment = NULL;
+	return -1;
+}
+
+static int make_worker(struct bp_replay *r)
+{
+	const struct bp_config *c = r->config;
+	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
+
+	r->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
+	if (!r->mac_table) {
+		snprintf(r->err, sizeof(r->err), "no memory for the MAC table");
+		return -1;
+	}
+	/* the same input gives the same output */
+	r->mac_table->key[0] = 0;
+	r->mac_table->key[1] = 0x9e3779b97f4a7c15;
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			bp_mac_table_set_bridge(r->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	r->worker = bp_worker_create(c, &r->shm, 0, r->mac_table, true, r->err, sizeof(r->err));
+	if (!r->worker)
+		return -1;
+	r->worker->pool = r->pool;
+	if (r->worker->lcl)
+		r->worker->lcl->origin_ns = bp_captures_time(r->captures);
+	if (r->writer) {
+		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
+		if (!r->exception)
+			return -1;
+		r->worker->exception = r->exception;
+	}
+	if (r->worker->health) {
+		r->phd = bp_replay_phd_new(c, &r->shm, r->worker, r->err, sizeof(r->err));
+		if (!r->phd)
+			return -1;
+	}
+	for (unsigned p = 0; p < c->n_ports; p++)
+		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
+	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
+		c->n_ports, r->err, sizeof(r->err));
+}
+
+/* Buffers for messages and frames that wait beside those that are under way. */
+static unsigned held(const struct bp_config *c)
+{
+	uint64_t n = bp_lcl_held_most(c);
+
+	if (bp_config_aggregates(c))
+		n += (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c);
+	return (unsigned)RTE_MIN(n, HELD_MOST);
+}
+
+int bp_replay_start(struct bp_replay *r)
+{
+	const unsigned more = held(r->config);
+
+	/* one worker, whatever the live gateway has: the order of frames must be one order */
+	r->config->n_workers = 1;
+	if (bp_ring_eal_more(
+		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
+		map_segment(r) != 0)
+		return -1;
+	bp_link_reset();
+	r->pool = rte_pktmbuf_pool_create(
+		"biplane-replay", MBUFS + more, 0, 0, DATA_ROOM, SOCKET_ID_ANY);
+	if (!r->pool) {
+		snprintf(r->err, sizeof(r->err), "no memory for packet buffers: %s",
+			rte_strerror(rte_errno));
+		return -1;
+	}
+	if (bp_ring_ports_create(&r->ports, r->config, DEPTH, r->pool, r->err, sizeof(r->err)) != 0)
+		return -1;
+	if (make_worker(r) != 0)
+		return -1;
+	r->alarm_cursor = bp_ring_tail(bp_shm_ring(&r->shm, 0));
+	r->alarms = json_array();
+	return 0;
+}

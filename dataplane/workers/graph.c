@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_graph.h>
+
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/nodes/nodes.h"
+#include "dataplane/transform/transformer.h"
+
+#define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
+#define DROP_NODE "bp_drop"
+#define SOURCES 3 /* beside queues: kernel_rx, agg_timer, lcl_timer */
+
+/* Names of the nodes that the edges lead to; see enum bp_edge. */
+struct edges {
+	char name[EDGES_MAX][RTE_NODE_NAMESIZE];
+	unsigned n;
+};
+
+static int fail(char *err, size_t err_size, const char *what, const char *node)
+{
+	snprintf(err, err_size, "%s %s: %s", what, node, rte_strerror(rte_errno));
+	return -1;
+}
+
+/* A clone of a node, or the one that an earlier graph of this process made. */
+static rte_node_t clone_of(const struct rte_node_register *parent, const char *suffix)
+{
+	char name[RTE_NODE_NAMESIZE * 2];
+	rte_node_t id;
+
+	snprintf(name, sizeof(name), "%s-%s", parent->name, suffix);
+	id = rte_node_from_name(name);
+	return rte_node_is_invalid(id) ? rte_node_clone(parent->id, suffix) : id;
+}
+
+/* No node may have an edge to itself, so that edge leads to drop; nobody takes it. */
+static int set_edges(const char *node, const struct edges *e, char *err, size_t err_size)
+{
+	const char *next[EDGES_MAX];
+	rte_node_t id = rte_node_from_name(node);
+
+	if (rte_node_is_invalid(id))
+		return fail(err, err_size, "no node", node);
+	for (unsigned i = 0; i < e->n; i++)
+		next[i] = strcmp(e->name[i], node) == 0 ? DROP_NODE : e->name[i];
+	/* A shorter list than an earlier graph's would leave edges behind. */
+	if (rte_node_edge_count(id) > e->n && rte_node_edge_shrink(id, (rte_edge_t)e->n) != e->n)
+		return fail(err, err_size, "can't shorten the edges of node", node);
+	if (rte_node_edge_update(id, 0, next, (uint16_t)e->n) != e->n)
+		return fail(err, err_size, "can't set the edges of node", node);
+	return 0;
+}
+
+/* What an edge leads to: nowhere, where the node is not needed. */
+static const char *node_if(bool needed, const struct rte_node_register *node)
+{
+	return needed ? node->name : DROP_NODE;
+}
+
+/* Which nodes a graph has beside those that every one has. */
+struct parts {
+	bool inspect, checksum, routes, health, aggregates, transforms;
+	const struct bp_lcl *lcl;
+};
+
+/* The node by which frames leave by a port. */
+static const struct rte_node_register *out_node(const struct parts *p, unsigned port)
+{
+	if (!p->lcl)
+		return &bp_node_port_tx;
+	return p->lcl->of[port] ? &bp_node_lcl : &bp_node_lcl_plain;
+}
+
+static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
+{
+	const char *fixed[BP_EDGE_PORT] = {
+		[BP_EDGE_DROP] = DROP_NODE,
+		[BP_EDGE_BRIDGE] = bp_node_bridge.name,
+		[BP_EDGE_ETHERNET] = node_if(p->inspect, &bp_node_ethernet),
+		[BP_EDGE_MQTT] = node_if(p->inspect, &bp_node_mqtt),
+		[BP_EDGE_CHECKSUM] = node_if(p->checksum, &bp_node_checksum),
+		[BP_EDGE_IP4] = node_if(p->routes, &bp_node_ip4),
+		[BP_EDGE_IP6] = node_if(p->routes, &bp_node_ip6),
+		[BP_EDGE_FORWARD] = node_if(p->routes, &bp_node_forward),
+		[BP_EDGE_EXCEPTION] = node_if(p->routes, &bp_node_exception),
+		[BP_EDGE_ANSWER] = node_if(p->routes, &bp_node_answer),
+		[BP_EDGE_PHD] = node_if(p->health, &bp_node_phd),
+		[BP_EDGE_CSE] = node_if(p->health, &bp_node_cse),
+		[BP_EDGE_AGGREGATE] = node_if(p->aggregates, &bp_node_aggregate),
+		[BP_EDGE_DISAGGREGATE] = node_if(p->aggregates, &bp_node_disaggregate),
+		[BP_EDGE_TRANSFORM] = node_if(p->transforms, &bp_node_transform),
+		[BP_EDGE_LCL_IN] = node_if(p->lcl != NULL, &bp_node_lcl_in),
+	};
+
+	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
+		snprintf(e->name[i], sizeof(e->name[i]), "%s", fixed[i]);
+	for (unsigned i = 0; i < n_ports; i++)
+		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "%.48s-%u",
+			out_node(p, i)->name, i);
+	e->n = BP_EDGE_PORT + n_ports;
+}
+
+static int set_all_edges(const struct rte_node_register *const *nodes, unsigned n,
+	const struct edges *e, char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (set_edges(nodes[i]->name, e, err, err_size) != 0)
+			return -1;
+	return 0;
+}
+
+static int make_inner_nodes(
+	const struct edges *e, unsigned n_ports, const struct parts *p, char *err, size_t err_size)
+{
+	/* Named through the symbols: this pulls their constructors out of a static library. */
+	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
+	const struct rte_node_register *const reading[] = {&bp_node_ethernet, &bp_node_mqtt};
+	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
+		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
+	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
+	const struct rte_node_register *const gathering[] = {
+		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
+	const struct rte_node_register *const transforming[] = {&bp_node_transform};
+	const struct rte_node_register *const labelling[] = {&bp_node_lcl_in, &bp_node_lcl_timer};
+	const struct {
+		bool needed;
+		const struct rte_node_register *const *nodes;
+		unsigned n;
+	} groups[] = {
+		{true, always, RTE_DIM(always)},
+		{p->inspect, reading, RTE_DIM(reading)},
+		{p->routes, routing, RTE_DIM(routing)},
+		{p->health, caring, RTE_DIM(caring)},
+		{p->aggregates, gathering, RTE_DIM(gathering)},
+		{p->transforms, transforming, RTE_DIM(transforming)},
+		{p->lcl != NULL, labelling, RTE_DIM(labelling)},
+	};
+	char suffix[16];
+
+	if (rte_node_is_invalid(bp_node_drop.id))
+		return fail(err, err_size, "not registered:", bp_node_drop.name);
+	for (unsigned i = 0; i < n_ports; i++) {
+		snprintf(suffix, sizeof(suffix), "%u", i);
+		if (rte_node_is_invalid(clone_of(out_node(p, i), suffix)))
+			return fail(err, err_size, "can't clone node", out_node(p, i)->name);
+	}
+	for (unsigned i = 0; i < RTE_DIM(groups); i++)
+		if (groups[i].needed &&
+			set_all_edges(groups[i].nodes, groups[i].n, e, err, err_size) != 0)
+			return -1;
+	return 0;
+}
+
+static void set_flag(struct bp_node_ctx *ctx, uint16_t flag, bool on)
+{
+	ctx->flags = (uint16_t)(on ? ctx->flags | flag : ctx->flags & ~flag);
+}
+
+/* Where the frames of a queue go first. */
+static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edge_t next)
+{
+	ctx->next = next;
+	set_flag(ctx, BP_RX_F_PREFETCH, next < BP_EDGE_PORT);
+	set_flag(ctx, BP_RX_F_APART, w->apart >> ctx->port & 1);
+}
+
+/* The same, by what the worker does with frames of that port. */
+static void set_first(struct bp_node_ctx *ctx, const struct bp_worker *w)
+{
+	const rte_edge_t first =
+		ctx->flags & BP_RX_F_CHECKSUM ? BP_EDGE_CHECKSUM : w->enter[ctx->port];
+
+	if (w->lcl)
+		w->lcl->after[ctx->port] = (uint8_t)first;
+	set_next(ctx, w, w->lcl ? BP_EDGE_LCL_IN : first);
+}
+
+static void set_rx_context(
+	struct bp_node_ctx *ctx, const struct bp_worker *w, const struct bp_rx_queue *q)
+{
+	ctx->port = q->port;
+	ctx->queue = q->queue;
+	ctx->flags = q->partial_checksums ? BP_RX_F_CHECKSUM : 0;
+	set_first(ctx, w);
+	if (q->qinq_fix)
+		ctx->flags |= BP_RX_F_QINQ;
+	if (q->set_port)
+		ctx->flags |= BP_RX_F_SET_PORT;
+	if (q->restore_tags)
+		ctx->flags |= BP_RX_F_TAGS;
+	if (q->distrust)
+		ctx->flags |= BP_RX_F_DISTRUST;
+}
+
+void bp_graph_enter(struct bp_worker *w)
+{
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
+		w->enter[p] = w->transforms >> p & 1 ? BP_EDGE_TRANSFORM : w->inner[p];
+	rte_graph_foreach_node(count, off, w->graph, node)
+	{
+		struct bp_node_ctx *ctx = bp_node_ctx(node);
+
+		if (node->process == bp_node_port_rx.process)
+			set_first(ctx, w);
+	}
+}
+
+/* Whether it is a clone by which frames leave, and of which port. */
+static bool is_out_node(const struct rte_node *node, unsigned *port)
+{
+	return (node->process == bp_node_port_tx.process || node->process == bp_node_lcl.process ||
+		       node->process == bp_node_lcl_plain.process) &&
+	       sscanf(strrchr(node->name, '-'), "-%u", port) == 1 && *port < BP_MAX_PORTS;
+}
+
+static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, unsigned n_queues)
+{
+	char name[RTE_NODE_NAMESIZE];
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+	unsigned port;
+
+	rte_graph_foreach_node(count, off, w->graph, node)
+	{
+		struct bp_node_ctx *ctx = bp_node_ctx(node);
+
+		memset(ctx, 0, sizeof(*ctx));
+		ctx->worker = w;
+		if (is_out_node(node, &port)) {
+			ctx->port = (uint16_t)port;
+			ctx->queue = w->tx_queue[port];
+		}
+		for (unsigned i = 0; i < n_queues; i++) {
+			snprintf(name, sizeof(name), "bp_port_rx-%u-%u", queues[i].port,
+				queues[i].queue);
+			if (strcmp(name, node->name) == 0)
+				set_rx_context(ctx, w, &queues[i]);
+		}
+	}
+}
+
+void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
+{
+	memset(w->onward, BP_EDGE_IP4, sizeof(w->onward));
+	memset(w->bridge_of, BP_NO_PORT, sizeof(w->bridge_of));
+	memset(w->tx_queue, 0, sizeof(w->tx_queue));
+	w->mqtt_port = c->mqtt.ports[0];
+	w->trust_checksum = c->mqtt.checksum == BP_CHECKSUM_TRUST;
+	w->n_bridges = (uint8_t)c->n_bridges;
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		const struct bp_config_bridge *br = &c->bridge[b];
+
+		w->bridge_n[b] = (uint8_t)br->n;
+		w->bridge_host[b] = br->has_host ? (uint8_t)(BP_MAX_PORTS + b) : BP_NO_PORT;
+		w->bridge_of[BP_MAX_PORTS + b] = (uint8_t)b;
+		for (unsigned i = 0; i < br->n; i++) {
+			w->bridge_port[b][i] = br->port[i];
+			w->bridge_of[br->port[i]] = (uint8_t)b;
+			w->onward[br->port[i]] = BP_EDGE_BRIDGE;
+		}
+		if (br->n == 2 && !br->has_host) { /* a wire */
+			w->onward[br->port[0]] = (uint8_t)(BP_EDGE_PORT + br->port[1]);
+			w->onward[br->port[1]] = (uint8_t)(BP_EDGE_PORT + br->port[0]);
+		}
+	}
+}
+
+static void set_bit(uint32_t *bits, unsigned bit, bool on)
+{
+	*bits = (*bits & ~(1u << bit)) | (uint32_t)on << bit;
+}
+
+void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksums,
+	bool sends_checksums, uint8_t tx_segments)
+{
+	set_bit(&w->leaves_checksums, port, leaves_checksums);
+	set_bit(&w->sends_checksums, port, sends_checksums);
+	w->tx_segments[port] = tx_segments;
+	set_bit(&w->prepare, port, sends_checksums || tx_segments != 0);
+}
+
+int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool inspect,
+	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size)
+{
+	struct rte_graph_param param = {.socket_id = (int)rte_socket_id()};
+	char(*names)[RTE_NODE_NAMESIZE];
+	const char **patterns;
+	struct edges *edges;
+	struct parts parts = {.inspect = inspect,
+		.routes = w->router.enabled,
+		.health = w->health != NULL,
+		.aggregates = w->gather != NULL,
+		.transforms = w->transformer != NULL,
+		.lcl = w->lcl};
+	int result = -1;
+
+	w->graph = NULL;
+	if (n_queues == 0)
+		return 0;
+	names = calloc(n_queues, sizeof(*names));
+	patterns = calloc(n_queues + SOURCES, sizeof(*patterns));
+	edges = calloc(1, sizeof(*edges));
+	if (!names || !patterns || !edges) {
+		snprintf(err, err_size, "no memory for the graph");
+		goto out;
+	}
+	for (unsigned i = 0; i < n_queues; i++)
+		parts.checksum |= queues[i].partial_checksums;
+	name_edges(edges, n_ports, &parts);
+	if (make_inner_nodes(edges, n_ports, &parts, err, err_size) != 0)
+		goto out;
+	for (unsigned i = 0; i < n_queues; i++) {
+		char suffix[16];
+
+		snprintf(suffix, sizeof(suffix), "%u-%u", queues[i].port, queues[i].queue);
+		if (rte_node_is_invalid(clone_of(&bp_node_port_rx, suffix))) {
+			fail(err, err_size, "can't clone node", bp_node_port_rx.name);
+			goto out;
+		}
+		snprintf(names[i], sizeof(names[i]), "bp_port_rx-%s", suffix);
+		patterns[i] = names[i];
+		if (set_edges(names[i], edges, err, err_size) != 0)
+			goto out;
+	}
+	param.node_patterns = patterns;
+	param.nb_node_patterns = (uint16_t)n_queues;
+	if (w->exception)
+		patterns[param.nb_node_patterns++] = bp_node_kernel_rx.name;
+	if (parts.aggregates)
+		patterns[param.nb_node_patterns++] = bp_node_agg_timer.name;
+	if (parts.lcl)
+		patterns[param.nb_node_patterns++] = bp_node_lcl_timer.name;
+	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
+		fail(err, err_size, "can't create graph", name);
+		goto out;
+	}
+	w->graph = rte_graph_lookup(name);
+	if (!w->graph) {
+		fail(err, err_size, "can't find graph", name);
+		goto out;
+	}
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
+		w->enter[p] = w->inner[p] = inspect ? BP_EDGE_ETHERNET : w->onward[p];
+	set_contexts(w, queues, n_queues);
+	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
+	for (unsigned p = 0; p < n_ports; p++)
+		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
+			w->mtu[p] = 0;
+	result = w->gather ? bp_gather_begin(w->gather, w, err, err_size) : 0;
+	if (w->transformer)
+		bp_transformer_begin(w->transformer, w);
+	if (w->lcl && result == 0)
+		result = bp_lcl_begin(w->lcl, w, err, err_size);
+out:
+	free(names);
+	free(patterns);
+	free(edges);
+	return result;
+}
+
+void bp_graph_free(struct bp_worker *w)
+{
+	if (w->graph)
+		rte_graph_destroy(w->graph->id);
+	w->graph = NULL;
+}

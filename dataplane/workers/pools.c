@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers/pools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_graph.h>
+#include <rte_mbuf_pool_ops.h>
+
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/ports/device.h"
+#include "dataplane/exception/exception.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/ports/ports.h"
+
+#define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
+#define DESCRIPTORS                                                                                \
+	1024u /* what a driver has at most when the configuration leaves it to the driver */
+/* What a worker holds beside the queues: its cache, and bursts between nodes, with their copies. */
+#define PER_WORKER (CACHE * 3 / 2 + 2 * RTE_GRAPH_BURST_SIZE)
+#define MBUFS_MIN 4096u
+#define AGGREGATE_HEADERS 64u /* Ethernet, tags and what rounding costs */
+#define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
+
+uint32_t bp_pools_frame_room(const char *device, uint32_t mtu)
+{
+	uint32_t room = mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
+	uint32_t framesz = bp_device_arg_u32(device, "framesz", 0);
+
+	room = RTE_MAX(room, framesz);
+	return RTE_MAX(room, 2048u);
+}
+
+static uint16_t room_of(uint32_t largest)
+{
+	uint32_t room = (largest + RTE_PKTMBUF_HEADROOM + 63) & ~63u;
+
+	return (uint16_t)RTE_MIN(room, BP_DATA_ROOM_MAX);
+}
+
+/* What becomes of a burst of aggregates until it has left; more than that is dropped. */
+#define RESTORED 64u
+
+/* Buffers that aggregation holds: an aggregate of each stream, what waits for its pace. A reload
+ * may add entries of either kind where there are some. */
+static uint64_t mbufs_of_aggregation(const struct bp_config *c)
+{
+	uint64_t one = (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c) +
+		       (uint64_t)BP_RX_BURST * RESTORED;
+
+	return bp_config_aggregates(c) ? one * c->n_workers : 0;
+}
+
+/* Copies of a burst of readings for further receivers, until they have left; a reload may add
+ * receivers where there are entries. */
+static uint64_t mbufs_of_transformation(const struct bp_config *c)
+{
+	return bp_config_transforms(c)
+		       ? (uint64_t)BP_RX_BURST * BP_TRANSFORM_RECEIVERS_MAX * c->n_workers
+		       : 0;
+}
+
+/* What an aggregate as long as its MTU is built in: with less room it is full earlier. */
+static uint32_t aggregate_room(const struct bp_config *c, uint32_t least_mtu)
+{
+	uint32_t most = 0;
+
+	for (unsigned i = 0; i < c->agg.n_aggregate; i++) {
+		const struct bp_agg_rule *r = &c->agg.aggregate[i];
+		uint32_t front = r->to.address.family == 4 ? BP_AGG_FULL_FRONT4(r->messages)
+							   : BP_AGG_FULL_FRONT6(r->messages);
+
+		most = RTE_MAX(most, AGGREGATE_HEADERS + front + (r->mtu ? r->mtu : least_mtu));
+	}
+	return most;
+}
+
+uint64_t bp_pools_estimate(const struct bp_config *c)
+{
+	uint32_t largest = 0, least_mtu = UINT16_MAX;
+	uint64_t mbufs = 0;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_config_port *port = &c->port[p];
+		uint64_t rx = port->rx_descriptors ? port->rx_descriptors : DESCRIPTORS;
+		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
+
+		largest = RTE_MAX(largest, bp_pools_frame_room(port->device, port->mtu));
+		least_mtu = RTE_MIN(least_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
+		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
+	}
+	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
+	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
+		 mbufs_of_aggregation(c) + mbufs_of_transformation(c) + bp_lcl_held_most(c);
+	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
+	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
+	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
+}
+
+static uint64_t mbufs_of_port(
+	const struct bp_config *c, const struct bp_port *p, const struct bp_port_queues *q)
+{
+	if (c->mbufs)
+		return (uint64_t)c->mbufs * c->n_workers;
+	return (uint64_t)q->n_rx * p->rx_desc + (uint64_t)q->n_tx * p->tx_desc;
+}
+
+/* Largest frame that must fit one buffer: to be received in one, or to be sent from one. */
+static uint16_t choose_room(const struct bp_config *c, const struct bp_port *ports)
+{
+	uint32_t largest = 2048, least_mtu = UINT16_MAX;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		least_mtu = RTE_MIN(least_mtu, ports[p].mtu);
+		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) ||
+			ports[p].offloads.one_segment)
+			largest = RTE_MAX(largest,
+				bp_pools_frame_room(ports[p].config->device, ports[p].mtu));
+	}
+	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
+	return room_of(largest);
+}
+
+static bool has_ops(const char *name)
+{
+	for (uint32_t i = 0; i < rte_mempool_ops_table.num_ops; i++)
+		if (strcmp(rte_mempool_ops_table.ops[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The exception thread uses the pools too, without a cache and on a CPU that it shares. Where it is
+ * interrupted inside DPDK's ordinary ring, workers wait until it runs again; not so in these. A
+ * stack gives back first what was used last, which is still in a cache.
+ */
+const char *bp_pools_ops(bool exception)
+{
+	const char *best = rte_mbuf_best_mempool_ops();
+
+	if (!exception || strcmp(best, "ring_mp_mc") != 0)
+		return best; /* what the options after -- ask for, too */
+	return has_ops("lf_stack") ? "lf_stack" : "ring_mt_rts";
+}
+
+int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size)
+{
+	uint64_t mbufs[BP_NUMA_MAX] = {0};
+
+	memset(pools, 0, sizeof(*pools));
+	pools->data_room = choose_room(c, ports);
+	for (unsigned p = 0; p < c->n_ports; p++)
+		mbufs[ports[p].socket] += mbufs_of_port(c, &ports[p], &plan->port[p]);
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++) {
+		char name[32];
+
+		if (mbufs[s] == 0)
+			continue;
+		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
+			    mbufs_of_aggregation(c) + mbufs_of_transformation(c) +
+			    bp_lcl_held_most(c);
+		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
+		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
+		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);
+		pools->pool[s] = rte_pktmbuf_pool_create_by_ops(name, pools->mbufs[s], CACHE, 0,
+			pools->data_room, (int)s, bp_pools_ops(bp_exception_mbufs(c) != 0));
+		if (!pools->pool[s]) {
+			snprintf(err, err_size,
+				"no memory for %u packet buffers of %u bytes on NUMA node %u (%s); "
+				"give "
+				"DPDK more hugepages (sysctl vm.nr_hugepages) or, without them, "
+				"raise "
+				"runtime.memory (now %u MiB), or lower mbufs or the descriptors",
+				pools->mbufs[s], pools->data_room, s, rte_strerror(rte_errno),
+				c->memory_mb);
+			bp_pools_free(pools);
+			return -1;
+		}
+		pools->n++;
+	}
+	return 0;
+}
+
+void bp_pools_free(struct bp_pools *pools)
+{
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++) {
+		rte_mempool_free(pools->pool[s]);
+		pools->pool[s] = NULL;
+	}
+	pools->n = 0;
+}
+
+bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu)
+{
+	return bp_pools_frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
+}
+
+struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)
+{
+	if (socket >= 0 && socket < BP_NUMA_MAX && pools->pool[socket])
+		return pools->pool[socket];
+	for (unsigned s = 0; s < BP_NUMA_MAX; s++)
+		if (pools->pool[s])
+			return pools->pool[s];
+	return NULL;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers/worker_loop.h"
+
+#include <rte_cycles.h>
+
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "services/mqtt/inspect.h"
+#include "dataplane/health/health.h"
+#include "dataplane/transform/transformer.h"
+#include "dataplane/workers/walk.h"
+
+#define TICK_WALKS 64   /* housekeeping once in so many walks */
+#define TIME_WALKS 16   /* the clock is read so often where nobody asks for the time of a packet */
+#define IDLE_WALKS 1024 /* empty walks before a nap */
+#define NAP_US 30
+#define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
+#define DRAIN_NS 200000000ull
+
+/* Where the rules in force are named, and where this worker says which of them it reads. */
+struct rules_words {
+	const _Atomic uint64_t *active;
+	_Atomic uint64_t *seen;
+};
+
+static struct rules_words rules_words(struct bp_worker *w)
+{
+	if (w->rule_banks)
+		return (struct rules_words){
+			&w->rule_banks->active, &w->rule_banks->seen[w->index].active};
+	return (struct rules_words){
+		&w->shm->control->rules_active, &w->shm->global->rules_seen[w->index]};
+}
+
+static __attribute__((noinline)) void take_other_rules(
+	struct bp_worker *w, const struct rules_words *of, uint64_t active)
+{
+	/* The writer changes the word, then waits for `seen` before it touches the other bank; we
+	 * announce, then look again. So one of us sees what the other did. */
+	for (;;) {
+		uint64_t again;
+
+		atomic_store_explicit(of->seen, active, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+		again = atomic_load_explicit(of->active, memory_order_acquire);
+		if (again == active)
+			break;
+		active = again;
+	}
+	w->rules_active = active;
+	w->rules =
+		w->rule_banks ? bp_rule_bank(w->rule_banks, active) : bp_shm_rules(w->shm, active);
+}
+
+void bp_worker_take_rules(struct bp_worker *w)
+{
+	const struct rules_words of = rules_words(w);
+	const uint64_t active = atomic_load_explicit(of.active, memory_order_acquire);
+
+	if (w->transformer)
+		bp_transformer_take(w->transformer);
+	if (unlikely(!w->rules || active != w->rules_active))
+		take_other_rules(w, &of, active);
+	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
+		bp_rule_banks_wake(w->rule_banks, w->mono_ns);
+}
+
+void bp_worker_leave_rules(struct bp_worker *w)
+{
+	const struct rules_words of = rules_words(w);
+
+	w->rules = NULL;
+	atomic_store_explicit(of.seen, UINT64_MAX, memory_order_release);
+	if (w->transformer)
+		bp_transformer_leave(w->transformer);
+}
+
+static void housekeeping(struct bp_worker *w)
+{
+	bp_router_refresh(w);
+	if (w->health) {
+		bp_health_refresh(w->health, w->mono_ns);
+		bp_count(w, BP_C_SEGMENT_INVALID, w->health->refused);
+		w->health->refused = 0;
+	}
+	if (w->gather)
+		bp_gather_tick(w->gather);
+	if (w->inspector)
+		bp_inspector_tick(w->inspector, w->mono_ns);
+	if (w->mac_table && w->index == 0)
+		bp_mac_table_tick(w->mac_table, w->mono_ns);
+}
+
+/* Between two walks a worker holds nothing of the forwarding tables. */
+static inline void pass_quiescent_point(struct bp_worker *w)
+{
+	if (w->router.enabled)
+		bp_fib_quiesce(w->router.fib, w->index, &w->router.epoch);
+}
+
+void bp_worker_before_walk(struct bp_worker *w)
+{
+	bp_worker_take_rules(w);
+	pass_quiescent_point(w);
+	housekeeping(w);
+}
+
+static __attribute__((noinline, cold)) void note_away(struct bp_worker *w, uint64_t ns)
+{
+	struct bp_away *a = &w->away;
+
+	if (ns > a->longest_ns)
+		__atomic_store_n(&a->longest_ns, ns, __ATOMIC_RELAXED);
+	if (ns > a->limit_ns) {
+		__atomic_store_n(&a->overrun_ns, a->overrun_ns + ns, __ATOMIC_RELAXED);
+		bp_count(w, BP_C_WORKER_OVERRUN, 1);
+	}
+	a->notable_ns = RTE_MIN(a->longest_ns, a->limit_ns);
+}
+
+static void update_time(struct bp_worker *w, const struct bp_clock *clock)
+{
+	uint64_t mono;
+
+	bp_clock_read(clock, rte_rdtsc(), &w->now_ns, &mono);
+	if (mono > w->mono_ns) {
+		if (unlikely(mono - w->mono_ns > w->away.notable_ns))
+			note_away(w, mono - w->mono_ns);
+		w->mono_ns = mono;
+	}
+}
+
+/* Before this it was nowhere, and not away. */
+static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
+{
+	w->away.notable_ns = UINT64_MAX;
+	update_time(w, clock);
+	w->away.notable_ns = 0;
+}
+
+/* Whether nobody misses a worker that sleeps: the pace of messages and slots of queues are finer
+ * than a nap. */
+static bool may_nap(const struct bp_worker *w)
+{
+	return (w->gather == NULL || w->gather->waiting == 0) &&
+	       (w->lcl == NULL || w->lcl->n_own == 0);
+}
+
+/* Whether frames would be lost if the worker ended now. Each walk of a worker that drains sends
+ * more of them than it takes. */
+static bool holds(const struct bp_worker *w)
+{
+	return w->gather != NULL && bp_gather_holds(w->gather);
+}
+
+/* Walks until `stop`, or, when draining, until the queues are empty. */
+static void walk(const struct bp_worker_args *a, bool draining)
+{
+	struct bp_worker *w = a->worker;
+	uint64_t walks = 0, idle = 0, until = w->mono_ns + DRAIN_NS;
+
+	for (;;) {
+		uint64_t before = w->rx_frames;
+
+		if (w->inspector || w->gather || w->lcl || idle || (walks & (TIME_WALKS - 1)) == 0)
+			update_time(w, a->clock);
+		bp_worker_take_rules(w);
+		pass_quiescent_point(w);
+		if ((++walks & (TICK_WALKS - 1)) == 0) {
+			if (!draining && atomic_load_explicit(&w->stop, memory_order_relaxed))
+				return;
+			housekeeping(w);
+		}
+		bp_graph_walk(w, (walks & (BP_WALKS_TIMED - 1)) == 0);
+		if (w->rx_frames != before) {
+			idle = 0;
+			if (draining && w->mono_ns >= until && !holds(w))
+				return;
+			continue;
+		}
+		idle++;
+		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) && !holds(w))
+			return;
+		if (a->sleep && !draining && idle >= IDLE_WALKS && may_nap(w)) {
+			rte_delay_us_sleep(NAP_US);
+			/* after a nap: look at `stop` and the clocks at once */
+			walks |= TICK_WALKS - 1;
+		}
+	}
+}
+
+int bp_worker_run(void *args)
+{
+	const struct bp_worker_args *a = args;
+	struct bp_worker *w = a->worker;
+
+	if (!w->graph) /* more workers than queues: nothing to do */
+		return 0;
+	begin_time(w, a->clock);
+	housekeeping(w);
+	if (w->lcl)
+		w->lcl->clock = a->clock;
+	walk(a, false);
+	if (w->gather)
+		w->gather->draining = true;
+	walk(a, true);
+	if (w->lcl)
+		bp_lcl_drain(w->lcl);
+	bp_worker_leave_rules(w);
+	if (w->router.enabled)
+		bp_fib_leave(w->router.fib, w->index, &w->router.epoch);
+	return 0;
+}

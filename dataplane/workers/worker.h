@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_WORKER_H
+#define BP_DATAPLANE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_graph.h>
+#include <rte_graph_worker.h>
+#include <rte_mbuf.h>
+
+#include "biplane/counters.h"
+#include "biplane/limits.h"
+#include "dataplane/forwarding/router.h"
+#include "dataplane/workers/rule_banks.h"
+#include "shm/layout.h"
+
+/*
+ * What one worker lcore has. Nothing here is shared with another worker but the MAC table (single
+ * 64-bit atomics) and the state of rules.
+ *
+ * The graph of a worker:
+ *
+ *   port_rx-P-Q ─┬─(partial checksums possible)─▶ checksum ─▶ ...as without
+ *                ├─(entries of transform)─▶ transform ─▶ ...as without
+ *                │                          └─(results)─▶ aggregate | port_tx-* | bridge | ip4
+ *                ├─(entries of aggregate)─▶ aggregate ─▶ ...as without
+ *                │                          └─(aggregates)─▶ port_tx-P' | bridge | ip4
+ *                ├─(entries of disaggregate)─▶ disaggregate ─▶ ...as without
+ *                │                          └─(restored messages)─▶ port_tx-P' | bridge | ip4
+ *                ├─(inspection)─▶ ethernet ─▶ mqtt ─▶ ...as without   (and clones ─▶ port_tx-edge)
+ *                ├─(two-port bridge)──────────────────────────▶ port_tx-P'
+ *                ├─(learning bridge)─▶ bridge ─┬──────────────▶ port_tx-*
+ *                │                             └─(for its host interface)─▶ ip4 | exception
+ *                └─(routed port)─▶ ip4 ─▶ ip6 ─┬────────────▶ port_tx-*
+ *                                   │          ├────────────▶ bridge (out of a host interface)
+ *                                   │          └─(unusual)─▶ forward ─▶ both
+ *                                   ├─(health devices)─▶ phd ─▶ port_tx-* | bridge | exception
+ *                                   ├─(the CSE's responses)─▶ cse ─▶ port_tx-* | bridge
+ *                                   ├─▶ exception ─▶ (ring to the exception thread)
+ *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
+ *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
+ *   agg_timer (aggregates and restored messages whose time has come) ─▶ port_tx-P' | bridge | ip4
+ *   lcl_timer (new flows)
+ *   whatever leaves nowhere ─▶ drop
+ *
+ * Where section lcl is, frames pass lcl_in before all else, and in the place of port_tx-P there is
+ * lcl-P, for a port with a scheduler, or lcl_plain-P.
+ *
+ * All inner nodes have the same edges, see enum bp_edge; the edges to port_tx-P follow at
+ * BP_EDGE_PORT + P.
+ */
+enum bp_edge {
+	BP_EDGE_DROP,
+	BP_EDGE_BRIDGE,
+	BP_EDGE_ETHERNET,
+	BP_EDGE_MQTT,
+	BP_EDGE_CHECKSUM,
+	BP_EDGE_IP4,
+	BP_EDGE_IP6,
+	BP_EDGE_FORWARD,
+	BP_EDGE_EXCEPTION,
+	BP_EDGE_ANSWER,
+	BP_EDGE_PHD,
+	BP_EDGE_CSE,
+	BP_EDGE_AGGREGATE,
+	BP_EDGE_DISAGGREGATE,
+	BP_EDGE_TRANSFORM,
+	BP_EDGE_LCL_IN,
+	BP_EDGE_PORT, /* + port index */
+};
+
+#define BP_NO_PORT 0xff
+/* As many as mqtt/batch.h reads together. */
+#define BP_RX_BURST 64
+
+struct bp_exception;
+struct bp_gather;
+struct bp_health;
+struct bp_inspector;
+struct bp_lcl;
+struct bp_mac_table;
+struct bp_transformer;
+
+/*
+ * For how long a worker was away from its queues: from one reading of the clock, which is done
+ * before a walk, to the next, which is one to 16 walks later. Written by the worker, where that was
+ * long; the main thread reads it, and mono_ns as its sign of life.
+ */
+struct bp_away {
+	uint64_t notable_ns; /* less need not be looked at: the one comparison in the loop */
+	uint64_t limit_ns;   /* more is an overrun */
+	uint64_t longest_ns; /* ever */
+	uint64_t overrun_ns; /* of all overruns together; counter worker_overrun counts them */
+};
+
+struct bp_worker {
+	/* read every burst */
+	struct bp_counters *counters;     /* this worker's, in the segment */
+	struct bp_port_stats *port_stats; /* this worker's row: [BP_MAX_PORTS] */
+	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
+	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
+	const struct bp_ruleset *rules;   /* in force for this walk */
+	struct bp_inspector *inspector;   /* NULL: no inspection configured */
+	uint16_t mqtt_port;               /* the first of mqtt.ports */
+	struct bp_mac_table *mac_table;
+	struct bp_exception *exception;     /* NULL: nothing routes */
+	struct bp_health *health;           /* NULL: no section phd */
+	struct bp_gather *gather;           /* NULL: no section aggregate or disaggregate */
+	struct bp_transformer *transformer; /* NULL: no section transform */
+	struct bp_lcl *lcl;                 /* NULL: no section lcl */
+	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
+	 * summed there need not be summed again. */
+	struct {
+		uint32_t frames, bytes;
+	} straight[BP_MAX_PORTS];
+	struct bp_router router;
+	/* by DPDK port id, which is the index in the configuration */
+	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
+	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
+	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
+	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
+	uint32_t transforms;          /* bit per port whose frames go to node transform first */
+	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
+	 * many are taken from one of its queues at one time. */
+	uint32_t apart;
+	uint16_t apart_burst;
+	/* Bit per port: partial checksums of its frames are left to the device that sends them; its
+	 * device completes such. */
+	uint32_t leaves_checksums, sends_checksums;
+	uint8_t tx_segments[BP_MAX_PORTS];    /* buffers of a frame that leaves; 0: any number */
+	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
+	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
+	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
+	/* bridges: members as port ids */
+	bool trust_checksum; /* mqtt.checksum: trust */
+	/* Inspection checks ingress ports; not in replay, where one port has both directions. */
+	bool checks_ingress;
+	uint8_t n_bridges;
+	uint8_t bridge_n[BP_MAX_BRIDGES];
+	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
+	uint8_t bridge_host[BP_MAX_BRIDGES]; /* number of its host interface, or BP_NO_PORT */
+	struct rte_mempool *pool;            /* for copies and clones */
+	struct rte_node *mqtt_node;          /* where clones leave from; set by that node */
+	/* start and stop */
+	unsigned index; /* 0.. */
+	unsigned lcore;
+	struct rte_graph *graph;
+	struct bp_shm *shm;
+	struct bp_rule_banks *rule_banks; /* NULL: the segment's rules are its own */
+	uint64_t rules_active;
+	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
+	struct bp_away away;
+	uint64_t seed; /* of what must not be guessed, or be the same after a restart */
+	_Atomic bool stop;
+} __rte_cache_aligned;
+
+/* The 16 bytes that a node has of its own. */
+struct bp_node_ctx {
+	struct bp_worker *worker;
+	uint16_t port;  /* port_rx, port_tx */
+	uint16_t queue; /* port_rx, port_tx */
+	uint16_t next;  /* port_rx: the edge that its frames take */
+	uint16_t flags;
+};
+_Static_assert(sizeof(struct bp_node_ctx) <= RTE_NODE_CTX_SZ, "node context");
+
+static inline struct bp_node_ctx *bp_node_ctx(struct rte_node *node)
+{
+	return (struct bp_node_ctx *)node->ctx;
+}
+
+/* Adds to one of this worker's counters; the only writer is this worker. */
+static inline void bp_count(struct bp_worker *w, enum bp_counter c, uint64_t n)
+{
+	w->counters->v[c] += n;
+}
+
+/* Edge of nodes ethernet, mqtt and checksum for a frame that came in on `port`. */
+static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t port)
+{
+	return w->onward[port];
+}
+
+/* Where a frame that leaves nowhere says why: an enum bp_counter of group DROP. */
+static inline void bp_drop_reason_set(struct rte_mbuf *m, enum bp_counter reason)
+{
+	m->hash.fdir.hi = reason;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_WORKER_LOOP_H
+#define BP_DATAPLANE_WORKER_LOOP_H
+
+#include <stdbool.h>
+
+#include "dataplane/process/clock.h"
+#include "dataplane/workers/worker.h"
+
+/* Takes the rules in force for this worker's next walk, and says so in the segment. */
+void bp_worker_take_rules(struct bp_worker *w);
+/* Says that this worker reads no rules any more. */
+void bp_worker_leave_rules(struct bp_worker *w);
+
+/* What must be done before a walk when the time is already set: rules, ageing. Used by replay too.
+ */
+void bp_worker_before_walk(struct bp_worker *w);
+
+struct bp_worker_args {
+	struct bp_worker *worker;
+	const struct bp_clock *clock;
+	bool sleep; /* nap when nothing comes */
+};
+
+/*
+ * Runs a worker until its `stop` is set; then goes on until its queues are empty, for at most 200
+ * ms, so that what was received leaves. For rte_eal_remote_launch().
+ */
+int bp_worker_run(void *args);
+
+#endif

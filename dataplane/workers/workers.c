@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers/workers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "dataplane/aggregation/gather.h"
+#include "dataplane/workers/graph.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/forwarding/mac_table.h"
+#include "services/mqtt/inspect.h"
+#include "dataplane/health/health.h"
+#include "dataplane/transform/transformer.h"
+#include "shm/hash.h"
+
+#define QUEUES_MAX 512u
+
+struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
+	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size)
+{
+	struct bp_worker *w = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*w));
+
+	if (!w) {
+		snprintf(err, err_size, "no memory for worker %u", index);
+		return NULL;
+	}
+	memset(w, 0, sizeof(*w));
+	w->index = index;
+	w->shm = shm;
+	w->counters = &shm->counters[index];
+	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
+	w->mac_table = mac_table;
+	w->away.limit_ns = c->trouble.worker_overrun_ns ? c->trouble.worker_overrun_ns : UINT64_MAX;
+	bp_worker_bridges(w, c);
+	bp_router_init(w, c);
+	if (c->phd.enabled && shm->phd.n_slots != 0 && w->router.enabled) {
+		w->health = bp_health_create(&shm->phd, c->n_workers, index);
+		if (!w->health) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	if (shm->agg.plan) {
+		w->gather = bp_gather_create(c, &shm->agg, index);
+		if (!w->gather) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	if (shm->transform.head) {
+		w->transformer = bp_transformer_create(c, &shm->transform, index);
+		if (!w->transformer) {
+			snprintf(err, err_size, "no memory for worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	if (shm->lcl.plan) {
+		w->lcl = bp_lcl_create(c, &shm->lcl);
+		if (!w->lcl) {
+			snprintf(err, err_size, "no memory for LCL scheduling of worker %u", index);
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	if (c->mqtt.enabled) {
+		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
+		if (!w->inspector) {
+			bp_worker_free(w);
+			return NULL;
+		}
+	}
+	return w;
+}
+
+void bp_worker_free(struct bp_worker *w)
+{
+	if (!w)
+		return;
+	bp_graph_free(w);
+	if (w->inspector)
+		bp_inspector_free(w->inspector);
+	bp_health_free(w->health);
+	bp_gather_free(w->gather);
+	bp_transformer_free(w->transformer);
+	bp_lcl_free(w->lcl);
+	free(w);
+}
+
+/* The queues that a worker polls. */
+static unsigned list_queues(const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, unsigned worker, struct bp_rx_queue *out)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_port_queues *q = &plan->port[p];
+
+		for (unsigned i = 0; i < q->n_rx && n < QUEUES_MAX; i++)
+			if (q->rx_worker[i] == worker)
+				out[n++] = (struct bp_rx_queue){.port = (uint16_t)p,
+					.queue = (uint16_t)i,
+					.partial_checksums = ports[p].offloads.partials,
+					.qinq_fix = ports[p].driver->qinq_fix,
+					.set_port = ports[p].driver->set_port,
+					.restore_tags = ports[p].offloads.restore_tags,
+					.distrust = ports[p].offloads.distrust};
+	}
+	return n;
+}
+
+/* A stream that begins after a restart must not look like one from before. */
+static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return bp_mix64(shm->global->hash_key[0] ^ bp_mix64((uint64_t)now.tv_sec * 1000000000u +
+							    (uint64_t)now.tv_nsec + worker));
+}
+
+static void report_adopted(const struct bp_worker *w)
+{
+	const char *why = bp_inspector_not_adopted(w->inspector);
+	const uint32_t n = bp_inspector_flows(w->inspector);
+
+	if (why != NULL)
+		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", w->index,
+			why);
+	else if (n != 0)
+		fprintf(stderr, "mqtt: worker %u: %u connections adopted\n", w->index, n);
+}
+
+static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
+	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
+{
+	struct bp_rx_queue *queues = calloc(QUEUES_MAX, sizeof(*queues));
+	struct bp_worker *w;
+	unsigned n;
+	char name[32];
+	int rc;
+
+	w = bp_worker_create(c, shm, i, ws->mac_table, false, err, err_size);
+	if (w)
+		w->checks_ingress = true;
+	ws->worker[i] = w;
+	if (!w || !queues) {
+		free(queues);
+		return -1;
+	}
+	if (w->inspector)
+		report_adopted(w);
+	if (ws->lcl)
+		bp_lcl_join(w->lcl, ws->lcl, i);
+	w->lcore = i + 1;
+	w->seed = new_seed(shm, i);
+	w->exception = exception;
+	w->rule_banks = ws->rule_banks;
+	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		w->tx_queue[p] = plan->port[p].tx_queue[i];
+		bp_worker_offloads(w, p, ports[p].leaves_checksums,
+			ports[p].offloads.send_checksums, ports[p].tx_segments);
+	}
+	n = list_queues(c, ports, plan, i, queues);
+	snprintf(name, sizeof(name), "biplane-worker-%u", i);
+	rc = bp_graph_build(w, name, c->n_ports, c->mqtt.enabled, queues, n, err, err_size);
+	free(queues);
+	return rc;
+}
+
+/* One worker needs no rings to itself. */
+static int share_lcl(struct bp_workers *ws, const struct bp_config *c,
+	const struct bp_queue_plan *plan, char *err, size_t err_size)
+{
+	uint8_t owner[BP_MAX_PORTS];
+
+	if (!bp_config_lcl(c) || c->n_workers == 1)
+		return 0;
+	for (unsigned i = 0; i < c->lcl.n_ports; i++)
+		owner[i] = bp_queue_plan_owner(plan, c->lcl.port[i].port);
+	ws->lcl = bp_lcl_shared_create(c, owner, err, err_size);
+	return ws->lcl ? 0 : -1;
+}
+
+int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
+{
+	memset(ws, 0, sizeof(*ws));
+	ws->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
+	if (!ws->mac_table) {
+		snprintf(err, err_size, "no memory for a MAC table of %u entries", c->mac_table);
+		return -1;
+	}
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
+	ws->rule_banks = bp_rule_banks_create(shm, c->n_workers);
+	if (!ws->rule_banks) {
+		snprintf(err, err_size,
+			"no memory for the rules: two banks of %llu bytes; lower "
+			"mqtt.max_rules",
+			(unsigned long long)shm->rules_bank_size);
+		return -1;
+	}
+	if (share_lcl(ws, c, plan, err, err_size) != 0)
+		return -1;
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		ws->n = i + 1;
+		if (create_one(ws, i, c, ports, plan, pools, exception, shm, err, err_size) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
+{
+	/* all, before the first of them can stop */
+	for (unsigned i = 0; ws->lcl && i < ws->n; i++)
+		bp_lcl_shared_producing(ws->lcl, i, ws->worker[i]->graph != NULL);
+	for (unsigned i = 0; i < ws->n; i++) {
+		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
+		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
+			continue;
+		fprintf(stderr, "worker %u can't be started: its thread is busy\n", i);
+		/* it hands over nothing, and nobody is to wait for that */
+		if (ws->lcl)
+			bp_lcl_shared_producing(ws->lcl, i, false);
+	}
+}
+
+void bp_workers_stop(struct bp_workers *ws)
+{
+	for (unsigned i = 0; i < ws->n; i++)
+		atomic_store(&ws->worker[i]->stop, true);
+	for (unsigned i = 0; i < ws->n; i++)
+		rte_eal_wait_lcore(ws->worker[i]->lcore);
+}
+
+void bp_workers_free(struct bp_workers *ws)
+{
+	for (unsigned i = 0; i < ws->n; i++)
+		bp_worker_free(ws->worker[i]);
+	bp_lcl_shared_free(ws->lcl);
+	bp_mac_table_free(ws->mac_table);
+	bp_rule_banks_free(ws->rule_banks);
+	memset(ws, 0, sizeof(*ws));
+}

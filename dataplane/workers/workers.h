@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_WORKERS_H
+#define BP_DATAPLANE_WORKERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+#include "dataplane/lcl/handover.h"
+#include "dataplane/workers/pools.h"
+#include "dataplane/ports/ports.h"
+#include "dataplane/ports/queue_plan.h"
+#include "dataplane/workers/worker.h"
+#include "dataplane/workers/worker_loop.h"
+#include "shm/layout.h"
+
+/* All workers of a process; worker w runs on lcore w + 1. */
+struct bp_workers {
+	unsigned n;
+	struct bp_worker *worker[BP_MAX_WORKERS];
+	struct bp_worker_args args[BP_MAX_WORKERS];
+	struct bp_mac_table *mac_table;
+	struct bp_rule_banks *rule_banks;
+	struct bp_lcl_shared *lcl; /* NULL: no section lcl, or one worker */
+};
+
+/* Makes the workers with their graphs and inspectors; `exception` NULL: nothing routes. Returns 0,
+ * or -1 with a sentence. */
+int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
+	const struct bp_queue_plan *plan, const struct bp_pools *pools,
+	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size);
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep);
+/* Lets them drain, and waits for them. */
+void bp_workers_stop(struct bp_workers *ws);
+void bp_workers_free(struct bp_workers *ws);
+
+/* One worker without graph: what bridges, tables and rules it sees. NULL with a sentence. */
+struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
+	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size);
+void bp_worker_free(struct bp_worker *w);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_AGGREGATOR_H
+#define BP_AGG_AGGREGATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/aggregation.h"
+#include "shm/aggregation/agg.h"
+
+/*
+ * Makes aggregates of UDP messages: what one worker has. No DPDK, no system call, no allocation
+ * after bp_aggregator_new(); time is an argument (nanoseconds, a clock that never goes back), so
+ * that it runs the same on a worker, in replay and in a simulation. One thread.
+ *
+ * A stream is what goes to one destination (address, port) by one rule, with one TOS octet (DSCP
+ * and ECN), with IPv4 one Don't Fragment, and with one set of VLAN tags. At most one aggregate of
+ * it is being built; it lies, headers and all, in a buffer that the caller gives. Its Ethernet
+ * header is that of its first message; a message for another MAC address makes it leave (HEADER),
+ * one from another MAC address does not: the devices of a LAN are to share aggregates.
+ */
+struct bp_aggregator;
+
+/* What becomes of a frame. */
+enum bp_agg_verdict {
+	BP_AGG_OTHER, /* not for a rule of the port it came in on: goes on */
+	BP_AGG_TAKEN, /* its message is in an aggregate: the frame is done with */
+	BP_AGG_PASS,  /* for a rule, and can't be aggregated: goes on as it came */
+	BP_AGG_MIMIC, /* likewise, but begins like an aggregate: must be dropped, or the far end
+			 would judge it as one */
+};
+/* Why a frame passes, or is dropped as a mimic: counters agg_passed_... */
+enum bp_agg_pass {
+	BP_AGG_PASS_LENGTH,    /* longer than max_message, or than fits in an aggregate */
+	BP_AGG_PASS_CHECKSUM,  /* IP header's or UDP's is wrong; IPv6 without one */
+	BP_AGG_PASS_SHAPE,     /* IPv4 options, lengths that do not agree, or fragmented */
+	BP_AGG_PASS_FORMAT,    /* format paper: no message of 22 octets with type 0xfa */
+	BP_AGG_PASS_SENDER,    /* none of the rule's `senders`; source address or port that no
+				  datagram can be answered to, TTL 0 */
+	BP_AGG_PASS_NO_BUFFER, /* none for a new aggregate */
+};
+
+struct bp_agg_input {
+	const uint8_t *frame; /* from the Ethernet header on */
+	uint32_t len;         /* octets of it at `frame`; less than frame_len: it passes */
+	uint32_t frame_len;
+	uint64_t mac; /* where routed: the port's, as the first 6 octets of a little-endian word */
+	uint8_t port;
+	/* A port that routes: frames for another MAC address are not for the rules. */
+	bool routed;
+	/* written by bp_aggregator_take() */
+	uint8_t verdict; /* enum bp_agg_verdict */
+	uint8_t pass;    /* enum bp_agg_pass, with PASS and MIMIC */
+	uint8_t rule;    /* with TAKEN, PASS and MIMIC */
+};
+
+/* An aggregate that leaves: a whole frame with right checksums. */
+struct bp_agg_output {
+	void *buffer;    /* from `get` */
+	uint16_t offset; /* of the frame, from what `get` returned */
+	uint16_t len;
+	uint8_t port; /* that its messages came in on: it goes the way they would have gone */
+	uint8_t rule;
+	/* Within bp_aggregator_take(): so many frames of the burst came before it, and their
+	 * verdicts are written. Whoever sends those of them that go on first keeps the order also
+	 * where a frame that passes is followed by a whole aggregate. Else 0. */
+	uint8_t at;
+};
+
+struct bp_aggregator_hooks {
+	/* A buffer: returns its first octet, and what `send` is to get in *buffer. NULL: none. Some
+	 * may be asked for before the first of them is sent. */
+	uint8_t *(*get)(void *arg, void **buffer);
+	/* The buffer is the caller's again. Must not call the aggregator. */
+	void (*send)(void *arg, const struct bp_agg_output *out);
+	void *arg;
+	/* So many messages were taken and are lost: they wait without a buffer while their stream
+	 * is one of many, and there was none when they were to leave. NULL: nobody asks. */
+	void (*lost)(void *arg, unsigned messages);
+};
+
+struct bp_aggregator_options {
+	uint32_t streams;               /* most at one time */
+	uint16_t room;                  /* octets of a buffer */
+	struct bp_agg_stats *stats;     /* BP_AGG_RULES_MAX of them */
+	struct bp_agg_stream_row *rows; /* `streams` of them */
+	uint64_t seed;                  /* for stream and sequence numbers, and the hash's key */
+	struct bp_aggregator_hooks hooks;
+};
+
+/* NULL: no memory. */
+struct bp_aggregator *bp_aggregator_new(const struct bp_aggregator_options *o);
+/* Sends nothing: flush first, or the buffers are lost. */
+void bp_aggregator_free(struct bp_aggregator *a);
+
+/*
+ * New rules: flushes everything that is left (RELOAD), forgets the streams, clears the statistics.
+ * `least_mtu`: for rules without mtu.
+ */
+void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules *rules,
+	uint16_t least_mtu, uint64_t now_ns);
+
+/*
+ * Takes a burst of up to 64 frames in the order in which they came. Aggregates that are complete
+ * are sent within the call, in order, but not all verdicts need be written then: a frame that
+ * passes is behind all that came before it in its stream. wall_ns: Unix time, for `rows`.
+ */
+void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	uint64_t now_ns, uint64_t wall_ns);
+
+/*
+ * Aggregates that leave at one call at most where nothing came in: what is behind the hooks takes a
+ * bounded number at once, and a burst of all streams would be lost there.
+ */
+#define BP_AGG_AT_ONCE 256u
+
+/* Sends what has waited its time, up to BP_AGG_AT_ONCE; what is left is still due. Cheap when
+ * nothing has: one comparison. */
+void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns);
+/* When bp_aggregator_poll() would next send something, or UINT64_MAX. */
+uint64_t bp_aggregator_next(const struct bp_aggregator *a);
+/* Sends everything, up to BP_AGG_AT_ONCE. True: it was all; else there is more to be sent. */
+bool bp_aggregator_flush_some(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+/* Sends everything, however much that is. */
+void bp_aggregator_flush(
+	struct bp_aggregator *a, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+/* Whether no aggregate is being built. */
+bool bp_aggregator_empty(const struct bp_aggregator *a);
+
+/* Whether any rule is for this port. */
+bool bp_aggregator_wants(const struct bp_aggregator *a, unsigned port);
+
+#endif

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/aggregation/aggregator_many_parts.h"
+#include "proto/agg_full_like.h"
+
+/*
+ * What becomes of a burst of several streams, in steps, so that what one message waits for is
+ * filled by the others: read (fetch the slot of the stream), guess (fetch the stream), look (fetch
+ * where in the aggregate it goes), and place. Each of the first three is some way ahead of the
+ * next.
+ *
+ * The usual message, of IPv4 without tags, is judged and placed here: what makes its stream is one
+ * word, and all it needs of the stream is one cache line. The general way does all others, and what
+ * happens seldom.
+ */
+
+/* ---- look ---- */
+
+/* Messages that are looked at together, before those before them are placed. What is fetched at one
+ * time must be little: a processor has room for some twenty lines on their way, and forgets what it
+ * is asked for beyond them. */
+#define LOOK 16u
+#define AHEAD                                                                                      \
+	4u /* messages that begin or complete aggregates: what they need is fetched before         \
+	    */
+
+/* In which order messages of a burst are placed, by their index; each list ascends. */
+struct order {
+	uint8_t append[BP_AGGREGATOR_BURST], begin[BP_AGGREGATOR_BURST], end[BP_AGGREGATOR_BURST];
+	unsigned n_append, n_begin, n_end;
+	uint64_t strange; /* 0: all were of the streams that were guessed */
+};
+
+/* Fetches what may lie there. It need not: where there is no stream or no aggregate, it is an
+ * address like any other, and not one to be reckoned with as a pointer. */
+static inline __attribute__((always_inline)) void fetch(const void *base, size_t at)
+{
+	__builtin_prefetch((const void *)((uintptr_t)base + at), 1);
+}
+
+/*
+ * Fetches where messages go, and tells them apart without a branch, which nobody could foretell:
+ * those that begin an aggregate, those that complete one, and the others. gcc takes a function that
+ * does nothing else for one without effect, and its calls away: hence inlined before it looks at
+ * that.
+ */
+static inline __attribute__((always_inline)) void look(
+	const struct bp_aggregator_burst *k, struct order *o, unsigned from, unsigned until)
+{
+	unsigned append = o->n_append, begin = o->n_begin, end = o->n_end;
+	uint64_t strange = 0;
+
+	for (unsigned i = from; i < until; i++) {
+		const struct bp_agg_stream *s = k->s[i];
+		const struct bp_agg_full_writer *w = &s->writer;
+		const unsigned first = w->count == 0, last = w->count + 1u == w->most;
+
+		fetch(w->buf, BP_AGG_FULL_HEADER + w->directory);
+		fetch(w->buf, (size_t)w->front + w->payloads);
+		o->append[append] = (uint8_t)i;
+		o->begin[begin] = (uint8_t)i;
+		o->end[end] = (uint8_t)i;
+		append += (first | last) ^ 1;
+		begin += first;
+		end += (first ^ 1) & last;
+		strange |= (s->usual ^ k->usual[i]) |
+			   bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]);
+	}
+	o->strange = strange;
+	o->n_append = append;
+	o->n_begin = begin;
+	o->n_end = end;
+}
+
+/* What the first message of an aggregate needs besides. */
+static inline __attribute__((always_inline)) void look_begin(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const size_t stream = (size_t)(s - t->stream);
+
+	fetch(&s->buffer, 0);
+	fetch(t->link, stream * sizeof(t->link[0]));
+}
+
+/* And the last one. */
+static inline __attribute__((always_inline)) void look_end(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const size_t stream = (size_t)(s - t->stream);
+
+	fetch(&s->buffer, 0);
+	fetch(s->writer.buf, 0);
+	fetch(t->link, stream * sizeof(t->link[0]));
+	fetch(t->rest, stream * sizeof(t->rest[0]));
+	fetch(t->staged, stream * sizeof(t->staged[0]));
+	fetch(t->row, stream * sizeof(t->row[0]));
+}
+
+/* Once this is there: those beside a stream on its list, */
+static inline __attribute__((always_inline)) void look_beside(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	const struct bp_agg_link *l = &t->link[s - t->stream];
+
+	fetch(t->link, l->before * sizeof(t->link[0]));
+	fetch(t->link, l->behind * sizeof(t->link[0]));
+}
+
+/* and its aggregate's buffer. */
+static inline __attribute__((always_inline)) void look_buffer(
+	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
+{
+	look_beside(k, s);
+	fetch(s->buffer, 0);
+	fetch(s->buffer, 64);
+}
+
+/* ---- place ---- */
+
+void bp_aggregator_many_enter(struct bp_aggregator_burst *k)
+{
+	k->a->taken += k->taken;
+	k->a->taken_octets += k->taken_octets;
+	k->taken = 0;
+	k->taken_octets = 0;
+}
+
+static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_input *in)
+{
+	if (__builtin_expect(in->rule != k->a->taken_rule, 0)) {
+		bp_aggregator_many_enter(k);
+		bp_aggregator_settle(k->a);
+		k->a->taken_rule = in->rule;
+	}
+	k->taken++;
+	k->taken_octets += in->frame_len;
+}
+
+/* Lets the general way do what is to be done about a usual message. */
+static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *k, unsigned i)
+{
+	struct bp_agg_input *in = &k->in[i];
+	const uint8_t *ip = in->frame + AT_IP;
+	struct bp_aggregator_message m = {
+		.key = bp_agg_usual_key(k->usual[i]),
+		.sum = k->sum[i],
+		.payload = in->frame + AT_PAYLOAD,
+		.hash = k->hash[i],
+		.stream = (uint32_t)(k->s[i] - k->a->streams.stream),
+		.len = (uint16_t)k->len[i],
+		.todo = BP_AGG_TODO_TAKE,
+		.mimic = k->a->rule[in->rule].format == BP_AGG_FORMAT_FULL &&
+			 bp_agg_full_is(in->frame + AT_PAYLOAD, k->len[i]),
+		.hops = ip[BP_IP4_TTL],
+		.sport = bp_be16(in->frame + AT_UDP),
+		.src = ip + BP_IP4_SRC,
+	};
+
+	bp_aggregator_many_enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	bp_aggregator_do(k->a, in, &m, k->now_ns, k->wall_ns);
+	if (in->verdict != BP_AGG_TAKEN)
+		return;
+	k->s[i] = &k->a->streams.stream[m.stream];
+}
+
+static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, unsigned i)
+{
+	struct bp_aggregator_message *m = &k->message[i];
+
+	bp_aggregator_many_enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	m->stream = (uint32_t)(k->s[i] - k->a->streams.stream);
+	bp_aggregator_do(k->a, &k->in[i], m, k->now_ns, k->wall_ns);
+	if (k->in[i].verdict != BP_AGG_TAKEN)
+		return;
+	k->s[i] = &k->a->streams.stream[m->stream];
+}
+
+/* Begins an aggregate with a message. False: there is no buffer. */
+static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsigned i, bool paper)
+{
+	const uint8_t *f = k->in[i].frame;
+	struct bp_agg_stream *s = k->s[i];
+	struct bp_agg_full_writer *w = &s->writer;
+	void *buffer;
+	uint8_t *base = k->a->hooks.get(k->a->hooks.arg, &buffer);
+
+	if (base == NULL)
+		return false;
+	bp_aggregator_begin(k->a, (uint32_t)(s - k->a->streams.stream), base, buffer, f, k->now_ns);
+	if (!paper) {
+		bp_agg_full_first4(w, f + AT_IP + BP_IP4_SRC, bp_be16(f + AT_UDP),
+			f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i]);
+		s->sum = k->sum[i];
+		return true;
+	}
+	memcpy(w->last_addr, f + AT_IP + BP_IP4_SRC, 4);
+	w->last_port = bp_be16(f + AT_UDP);
+	w->last_hops = f[AT_IP + BP_IP4_TTL];
+	bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+	return true;
+}
+
+/* Appends what is not like the message before. False: it is for the general way. */
+static inline bool append_unlike(struct bp_aggregator_burst *k, unsigned i)
+{
+	const uint8_t *f = k->in[i].frame;
+	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
+	struct bp_agg_stream *s = k->s[i];
+	struct bp_agg_full_writer *w = &s->writer;
+	uint64_t sum;
+
+	if (w->count == 0)
+		return begin(k, i, paper);
+	if (paper) {
+		bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+		return true;
+	}
+	sum = bp_sum_moved(k->sum[i], w->payloads);
+	if (!bp_agg_full_append4(w, f + AT_IP + BP_IP4_SRC, bp_be16(f + AT_UDP),
+		    f[AT_IP + BP_IP4_TTL], f + AT_PAYLOAD, k->len[i]))
+		return false;
+	s->sum = bp_sum_add(s->sum, sum);
+	return true;
+}
+
+static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsigned i)
+{
+	const struct bp_aggregator_rule *r = &k->a->rule[k->in[i].rule];
+
+	bp_aggregator_many_enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	bp_aggregator_leave(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
+		r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, k->now_ns,
+		k->wall_ns);
+}
+
+static inline __attribute__((always_inline)) bool is_target(
+	const struct bp_aggregator_burst *k, unsigned i)
+{
+	return bp_aggregator_same_target(k->s[i]->target, k->in[i].frame);
+}
+
+/* Puts a message behind the others of its stream's aggregate. False, and nothing is changed: that
+ * can't be done. */
+static inline __attribute__((always_inline)) bool append(struct bp_aggregator_burst *k, unsigned i)
+{
+	struct bp_agg_input *in = &k->in[i];
+	struct bp_agg_stream *s = k->s[i];
+	const uint8_t *f = in->frame;
+
+	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f[AT_IP + BP_IP4_TTL],
+		    f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
+		!append_unlike(k, i))
+		return false;
+	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
+		s->more += in->frame_len - bp_agg_least(k->len[i]);
+	s->arrived_ns += k->now_ns;
+	in->verdict = BP_AGG_TAKEN;
+	taken(k, in);
+	return true;
+}
+
+/* Puts a usual message into its stream's aggregate. */
+static inline __attribute__((always_inline)) void place(struct bp_aggregator_burst *k, unsigned i)
+{
+	const struct bp_agg_stream *s = k->s[i];
+
+	if (__builtin_expect(
+		    bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]) != 0, 0)) {
+		place_general(k, i);
+		return;
+	}
+	if (__builtin_expect(
+		    s->usual != k->usual[i] || (s->writer.count != 0 && !is_target(k, i)), 0) ||
+		__builtin_expect(!append(k, i), 0)) {
+		place_general(k, i);
+		return;
+	}
+	if (s->writer.count == s->writer.most)
+		leave(k, i);
+}
+
+/* Puts a message of that stream there if there is an aggregate, which it does not complete. False:
+ * it is not so, and nothing is changed. */
+static inline __attribute__((always_inline)) bool place_plain(
+	struct bp_aggregator_burst *k, unsigned i)
+{
+	const struct bp_agg_full_writer *w = &k->s[i]->writer;
+
+	return w->count != 0 && w->count + 1u < w->most && is_target(k, i) && append(k, i);
+}
+
+/* Begins an aggregate with a message of that stream if there is none, and it is not to leave at
+ * once. False: likewise. */
+static inline __attribute__((always_inline)) bool place_first(
+	struct bp_aggregator_burst *k, unsigned i)
+{
+	return k->s[i]->writer.count == 0 && k->a->rule[k->in[i].rule].most != 1 && append(k, i);
+}
+
+/*
+ * Places what is left when so many of the lists were placed, in the order in which they came:
+ * whatever is done about one, all before it are judged.
+ */
+static __attribute__((noinline)) void place_left(
+	struct bp_aggregator_burst *k, const struct order *o, unsigned n_append, unsigned n_begin)
+{
+	uint64_t placed = 0;
+
+	for (unsigned i = 0; i < n_append; i++)
+		placed |= 1ull << o->append[i];
+	for (unsigned i = 0; i < n_begin; i++)
+		placed |= 1ull << o->begin[i];
+	for (unsigned i = 0; i < k->n; i++)
+		if ((placed >> i & 1) == 0)
+			place(k, i);
+}
+
+/* Looks at messages, and places those that are appended and nothing more, as they come. False: one
+ * turned out to be otherwise, and all were placed. */
+static inline __attribute__((always_inline)) bool place_appended(
+	struct bp_aggregator_burst *k, struct order *o)
+{
+	unsigned placed = 0, due = 0;
+
+	for (unsigned from = 0;; from += LOOK) {
+		bp_aggregator_many_guess(k, from + 3 * LOOK < k->n ? from + 3 * LOOK : k->n);
+		if (from < k->n) {
+			look(k, o, from, from + LOOK < k->n ? from + LOOK : k->n);
+			if (__builtin_expect(o->strange != 0, 0))
+				break;
+		}
+		while (placed < due && __builtin_expect(place_plain(k, o->append[placed]), 1))
+			placed++;
+		if (__builtin_expect(placed < due, 0))
+			break;
+		if (from >= k->n)
+			return true;
+		due = o->n_append;
+	}
+	bp_aggregator_many_guess(k, k->n);
+	place_left(k, o, placed, 0);
+	return false;
+}
+
+/* Places those that begin an aggregate, and what comes behind them. False: likewise. */
+static inline __attribute__((always_inline)) bool place_begun(
+	struct bp_aggregator_burst *k, const struct order *o)
+{
+	for (unsigned i = 0; i < o->n_begin; i++) {
+		if (i + AHEAD < o->n_begin)
+			look_begin(k, k->s[o->begin[i + AHEAD]]);
+		if (i + AHEAD / 2 < o->n_begin)
+			look_beside(k, k->s[o->begin[i + AHEAD / 2]]);
+		if (__builtin_expect(!place_first(k, o->begin[i]), 0) &&
+			!place_plain(k, o->begin[i])) {
+			place_left(k, o, o->n_append, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) void place_completing(
+	struct bp_aggregator_burst *k, const struct order *o)
+{
+	for (unsigned i = 0; i < o->n_end; i++) {
+		if (i + AHEAD < o->n_end)
+			look_end(k, k->s[o->end[i + AHEAD]]);
+		if (i + AHEAD / 2 < o->n_end)
+			look_buffer(k, k->s[o->end[i + AHEAD / 2]]);
+		place(k, o->end[i]);
+	}
+}
+
+/* Places those of which a bit is set, in the order in which they came. */
+static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst *k, uint64_t which)
+{
+	struct order o;
+
+	bp_aggregator_many_guess(k, k->n);
+	o.n_append = o.n_begin = o.n_end = 0;
+	for (uint64_t left = which; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		look(k, &o, i, i + 1);
+	}
+	for (unsigned i = 0; i < o.n_begin; i++)
+		look_begin(k, k->s[o.begin[i]]);
+	for (unsigned i = 0; i < o.n_end; i++)
+		look_end(k, k->s[o.end[i]]);
+	for (unsigned i = 0; i < o.n_end; i++)
+		look_buffer(k, k->s[o.end[i]]);
+	for (uint64_t left = which; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
+			place_odd(k, i);
+		else
+			place(k, i);
+	}
+}
+
+/*
+ * Places messages that are all usual: those that are appended and nothing more, then those that
+ * begin aggregates, then those that complete them. So what each step does is foretold, and what it
+ * needs is there. This comes to the same as their own order, as long as all that happens to a
+ * stream in the first step is that its aggregate grows: where an earlier message of a burst made
+ * the next one of its stream another than it seemed, what is left is placed in its own order.
+ * False: it was so.
+ */
+static bool place_in_steps(struct bp_aggregator_burst *k)
+{
+	struct order o;
+
+	o.n_append = o.n_begin = o.n_end = 0;
+	if (!place_appended(k, &o))
+		return false;
+	for (unsigned i = 0; i < AHEAD && i < o.n_begin; i++)
+		look_begin(k, k->s[o.begin[i]]);
+	for (unsigned i = 0; i < AHEAD && i < o.n_end; i++)
+		look_end(k, k->s[o.end[i]]);
+	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_begin; i++)
+		look_beside(k, k->s[o.begin[i]]);
+	if (!place_begun(k, &o))
+		return false;
+	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_end; i++)
+		look_buffer(k, k->s[o.end[i]]);
+	place_completing(k, &o);
+	return true;
+}
+
+/* Steps are for streams of which a burst mostly has one message each: where that is not so, they
+ * are tried less and less often. */
+#define SKIP_MOST 32 /* bursts */
+
+void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i)
+{
+	if ((k->odd >> i & 1) != 0)
+		place_odd(k, i);
+	else
+		place(k, i);
+}
+
+static void place_all(struct bp_aggregator_burst *k)
+{
+	struct bp_aggregator_many *many = &k->a->many;
+	const uint64_t all = ~0ull >> (64 - k->n);
+
+	if (k->stages && k->general == 0) {
+		bp_aggregator_many_stage(k);
+	} else if (k->odd != 0) {
+		place_in_order(k, all & (~k->odd | k->general));
+	} else if (many->skip != 0) {
+		many->skip--;
+		place_in_order(k, all);
+	} else if (place_in_steps(k)) {
+		many->skipped = 0;
+	} else {
+		many->skip = many->skipped;
+		many->skipped = many->skipped < SKIP_MOST / 2 ? 2 * many->skipped + 1 : SKIP_MOST;
+	}
+}
+
+/* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
+ * usual message is always like the last one; of an earlier one the aggregate may have left. */
+static void note_usual(struct bp_aggregator_burst *k)
+{
+	unsigned i = k->n;
+
+	while (i != 0 && k->in[i - 1].verdict != BP_AGG_TAKEN)
+		i--;
+	if (i-- == 0)
+		return;
+	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
+		bp_aggregator_usual_set(
+			k->a, &k->in[i], (uint32_t)(k->s[i] - k->a->streams.stream));
+	else
+		k->a->usual.stream = BP_AGG_NO_STREAM;
+}
+
+static void take(struct bp_aggregator_burst *k)
+{
+	bp_aggregator_many_read(k);
+	place_all(k);
+	bp_aggregator_many_enter(k);
+	if (k->unlike < k->n)
+		bp_aggregator_many_note(
+			k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
+}
+
+void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_aggregator_burst k;
+
+	k.a = a;
+	k.in = in + at;
+	k.now_ns = now_ns;
+	k.wall_ns = wall_ns;
+	k.odd = 0;
+	k.general = 0;
+	k.taken = 0;
+	k.taken_octets = 0;
+	k.n = n;
+	k.stages = a->many.alike.kind != BP_ALIKE_NOTHING && a->rule[a->many.rule].stages &&
+		   !a->starved && a->streams.stage.n >= n;
+	k.written = false;
+	k.at = at;
+	k.guessed = 0;
+	k.unlike = n;
+	if (k.stages)
+		memcpy(k.record, a->streams.stage.unused + a->streams.stage.n - n,
+			n * sizeof(k.record[0]));
+	take(&k);
+	if (last)
+		note_usual(&k);
+}

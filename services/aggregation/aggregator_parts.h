@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_AGGREGATOR_PARTS_H
+#define BP_AGG_AGGREGATOR_PARTS_H
+
+#include "services/aggregation/aggregator.h"
+#include "services/aggregation/alike.h"
+#include "services/aggregation/datagram.h"
+#include "services/aggregation/match.h"
+#include "services/aggregation/senders.h"
+#include "services/aggregation/streams.h"
+#include "proto/agg_full_like.h"
+#include "proto/agg_paper.h"
+
+/* What the files of the aggregator share; for nobody else. */
+
+/*
+ * An aggregate in its buffer: BP_AGG_AHEAD octets, the writer's front (header and directory), the
+ * payloads. The head is written at the end, right before the header, which then has moved up to the
+ * payloads. Where nothing moves up it still fits in BP_AGG_AHEAD; 80 of it and 16 of the header put
+ * directory and payloads of the usual aggregate into few cache lines.
+ */
+#define BP_AGG_AHEAD 80u
+_Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the aggregate");
+/* Until then both MAC addresses of the first message's frame lie so many octets before the front.
+ */
+#define BP_AGG_MACS 16u
+/* Format paper needs no directory; this is where its first message lies, after the flag header. */
+#define BP_AGG_PAPER_FRONT 16u
+
+#define BP_AGG_HOPS 64 /* TTL or hop limit of aggregates (RFC 1700) */
+
+struct bp_aggregator_rule {
+	uint64_t max_delay_ns;
+	int32_t longest; /* payload of a message; -1: none is taken */
+	uint16_t size;   /* octets of an aggregate's UDP payload */
+	uint16_t front;  /* of the writer, as it begins */
+	uint16_t from_udp;
+	uint8_t from[16];
+	uint8_t family, format, port;
+	uint8_t messages; /* N as configured */
+	uint8_t most;     /* what of it fits; less only with format paper */
+	bool has_from;
+	bool stages; /* messages may be staged: all that an aggregate holds surely fit in it */
+	struct bp_agg_senders senders; /* of others it takes no message */
+};
+
+/*
+ * The stream of the message before, where it is IPv4 without tags: that one's head, 42 octets in
+ * three pieces that overlap, and what its input had.
+ */
+struct bp_aggregator_usual {
+	bp_v16 head[3];
+	struct bp_alike alike; /* what is like that one */
+	uint64_t mac;
+	uint32_t stream; /* BP_AGG_NO_STREAM: none */
+	uint16_t len;    /* of its payload */
+	uint8_t rule, port;
+	bool routed;
+	/* so many before had its length; that must be so many, and messages may be alike */
+	uint8_t equal, enough;
+};
+
+/* What is like the message before, in what some processors have
+ * (services/aggregation/aggregator_many_wide.c). */
+struct bp_aggregator_wide {
+	uint8_t head[64], asked[64]; /* of a frame from octet `skip` on, and which of them count */
+	uint8_t macs[16], macs_asked[16]; /* likewise from the first octet on */
+	uint8_t input[32], input_asked[32];
+	uint64_t reads; /* a bit for each octet from `skip` on that is read; 0: there is none */
+	uint32_t skip;
+	bool masked;     /* no others may be read */
+	uint32_t record; /* of its bp_agg_record: hops, of which there are none, len and more */
+	uint32_t ip, udp, sum; /* to be added to the sums: of IP header, UDP, and payload */
+};
+
+/* Whether this processor has that. */
+bool bp_aggregator_can_wide(void);
+/* What is like the message in `in`, of which bp_alike_set_streams() told *like, and whose payload
+ * has `len` octets. */
+void bp_aggregator_wide_set(struct bp_aggregator_wide *x, const struct bp_alike *like,
+	const struct bp_agg_input *in, unsigned len);
+
+/* What messages of all streams of a rule are like, by the last one that was read without it. */
+struct bp_aggregator_many {
+	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
+	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
+	uint8_t rule;
+	bool sure; /* whatever is alike is for that rule; else ask */
+	/* so many bursts are placed in order before steps are tried again; and the last time */
+	uint8_t skip, skipped;
+};
+
+struct bp_aggregator {
+	struct bp_agg_match match;
+	struct bp_agg_streams streams;
+	struct bp_aggregator_usual usual;
+	struct bp_aggregator_many many;
+	struct bp_aggregator_rule rule[BP_AGG_RULES_MAX];
+	uint32_t n_rules;
+	/* No aggregate is due before. It may be that none is even then: it moves on by poll. */
+	uint64_t soonest_ns;
+	struct bp_agg_stats *stats;
+	struct bp_aggregator_hooks hooks;
+	uint64_t random;
+	/* Messages of one rule that were taken and are not in its statistics yet. */
+	uint64_t taken, taken_octets;
+	uint32_t taken_rule;
+	uint16_t room;
+	uint16_t id; /* of IPv4, of the next aggregate that may be fragmented */
+	uint8_t at;  /* for bp_agg_output */
+	/* What waited was lost, and since then there was no buffer: nothing is staged, so that
+	 * messages pass. */
+	bool starved;
+	/* messages that were like the one before (services/aggregation/aggregator_usual.c), for
+	 * tests */
+	uint64_t alike;
+	uint64_t alike_streams; /* likewise (services/aggregation/aggregator_many.c) */
+	uint64_t wide; /* of those, that were read so (services/aggregation/aggregator_many_wide.c)
+			*/
+	bool narrow;   /* none are to be, for tests */
+	struct bp_aggregator_wide many_wide;
+};
+
+/* When the aggregate that is first in a rule's list is due. */
+static inline uint64_t bp_aggregator_due(const struct bp_aggregator_rule *r, uint64_t began_ns)
+{
+	if (r->max_delay_ns == 0 || r->max_delay_ns > UINT64_MAX - began_ns)
+		return UINT64_MAX;
+	return began_ns + r->max_delay_ns;
+}
+
+static inline uint64_t bp_aggregator_random(struct bp_aggregator *a)
+{
+	return bp_mix64(a->random += 0x9e3779b97f4a7c15);
+}
+
+/* Begins an aggregate of a stream that has none, in a buffer from `get`. The caller sees to its
+ * list, and to when it is due. `macs`: of its first message, as they lie in a frame. */
+static inline void bp_aggregator_begin_in(struct bp_agg_stream *s,
+	const struct bp_aggregator_rule *r, uint8_t *base, void *buffer, const uint8_t *macs,
+	uint64_t now_ns)
+{
+	bp_agg_full_begin(&s->writer, base + BP_AGG_AHEAD, r->front, r->size, r->family, r->most);
+	s->buffer = buffer;
+	s->sum = 0;
+	s->arrived_ns = 0;
+	s->more = 0;
+	memcpy(s->target, macs, sizeof(s->target));
+	memcpy(s->writer.buf - BP_AGG_MACS, macs, 12);
+	s->began_ns = now_ns;
+}
+
+/* Something of that rule came now, and waits. */
+static inline void bp_aggregator_waits(struct bp_aggregator *a, unsigned rule, uint64_t now_ns)
+{
+	const uint64_t due = bp_aggregator_due(&a->rule[rule], now_ns);
+
+	if (due < a->soonest_ns)
+		a->soonest_ns = due;
+}
+
+/* Both, for a message that came in such a frame. */
+static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, const uint8_t *frame, uint64_t now_ns)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	const unsigned rule = bp_agg_key_rule(&s->key);
+
+	bp_aggregator_begin_in(s, &a->rule[rule], base, buffer, frame, now_ns);
+	a->streams.staged[stream].state |= BP_AGG_STAGE_NONE;
+	a->starved = false;
+	bp_agg_streams_move(&a->streams, stream, rule);
+	bp_aggregator_waits(a, rule, now_ns);
+}
+
+/* Octets of the frames of the messages in a stream's aggregate. */
+static inline uint32_t bp_aggregator_octets(
+	const struct bp_aggregator *a, const struct bp_agg_stream *s)
+{
+	const unsigned n = s->writer.count;
+	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
+
+	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
+	       s->more;
+}
+
+/* The stream has none any more. */
+static inline void bp_aggregator_end(struct bp_aggregator *a, struct bp_agg_stream *s)
+{
+	a->streams.staged[s - a->streams.stream].state &= ~BP_AGG_STAGE_NONE;
+	s->buffer = NULL;
+	s->writer.count = 0;
+	s->writer.last_len = BP_AGG_FULL_UNLIKE;
+}
+
+/* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
+ * the message's, with its flag header. Who sent the first is the caller's to note. */
+static inline void bp_aggregator_append_paper(
+	struct bp_agg_full_writer *w, const uint8_t *payload, uint64_t *sum)
+{
+	const uint8_t *message = payload + BP_AGG_PAPER_HEADER;
+
+	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
+	w->count++;
+	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
+}
+
+/* From now on the usual message is of this stream, and has a head as the one in `in`, which was the
+ * last that was taken; where that has another form, there is no usual message. */
+void bp_aggregator_usual_set(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream);
+/* Takes usual messages of a burst from in[at] on, as far as they go, of n: returns how many. There
+ * is a usual stream. */
+unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, uint64_t now_ns, uint64_t wall_ns);
+/* Whether it is of the usual stream, and not tagged. */
+bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in);
+/* Takes `n` frames of a burst, whatever they are, from in[at] on. `last`: the last that is taken is
+ * of the usual stream from now on. */
+void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns);
+
+/* Puts what is staged of a stream into an aggregate of it. False: there is no buffer, and it is
+ * lost. */
+bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
+/* Likewise, into one that is nobody's, in *s, and is to be sent at once. */
+void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
+	struct bp_agg_stream *s, uint8_t *base, void *buffer);
+/* What is staged of a stream is no more; its records may be read until the next is written. */
+static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
+{
+	struct bp_agg_stage *stage = &a->streams.stage;
+
+	memcpy(stage->unused + stage->n, g->record, sizeof(g->record));
+	stage->n += bp_agg_staged_count(g);
+	g->state &= BP_AGG_STAGE_ONE - 1;
+}
+
+/* Likewise, and it is lost. */
+void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g);
+/* What is staged of streams, of a rule, leaves as an aggregate of each. */
+void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
+	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+/* When what a stream holds began. */
+static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uint32_t stream)
+{
+	const struct bp_agg_staged *g = &a->streams.staged[stream];
+
+	return bp_agg_staged_count(g) != 0
+		       ? bp_agg_record_at(&a->streams.stage, g->record[0])->arrived_ns
+		       : a->streams.stream[stream].began_ns;
+}
+
+/* What is staged of a stream leaves, messages that have little in common, by that buffer. */
+void bp_aggregator_leave_unlike(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
+	void *buffer, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
+
+/* Aggregates of a rule that left, not yet in its statistics. */
+struct bp_aggregator_tally {
+	uint64_t aggregates, messages, octets, delay_ns;
+};
+
+void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
+	const struct bp_aggregator_tally *t);
+
+/* Counts one: of `n` messages that came in so many octets, at times that add up to `arrived_ns`,
+ * the first at `began_ns`; it has `octets`. */
+static inline __attribute__((always_inline)) void bp_aggregator_count(struct bp_aggregator_tally *t,
+	struct bp_agg_stats *st, struct bp_agg_stream_row *row, unsigned n, uint64_t came,
+	unsigned octets, uint64_t arrived_ns, uint64_t began_ns, uint64_t now_ns, uint64_t wall_ns)
+{
+	t->aggregates++;
+	t->messages += n;
+	t->octets += octets;
+	t->delay_ns += n * now_ns - arrived_ns;
+	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - began_ns)], 1);
+	bp_agg_stat_add(&row->messages, n);
+	bp_agg_stat_add(&row->message_octets, came);
+	bp_agg_stat_add(&row->aggregates, 1);
+	bp_agg_stat_add(&row->aggregate_octets, octets);
+	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
+}
+
+/* Completes the aggregate of a stream: *out is what is to be sent. */
+void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_agg_output *out);
+/* Enters what was taken into the statistics. */
+void bp_aggregator_settle(struct bp_aggregator *a);
+/* Sends the aggregate of a stream that has one. */
+void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	uint64_t now_ns, uint64_t wall_ns);
+
+#endif

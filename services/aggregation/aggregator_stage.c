@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/aggregation/aggregator_many_parts.h"
+
+/*
+ * A burst of messages of many streams, staged (services/aggregation/stage.h): each is written to a
+ * record, and what streams begin or complete is seen to behind that. So no message waits for what
+ * another needs, and no branch asks what nobody can foretell.
+ *
+ * What can't be staged is placed: behind all that was complete before it, so that what leaves does
+ * so in the order in which it was completed.
+ */
+
+#define CHUNK 16u  /* messages that are staged at one go */
+#define BEHIND 16u /* at least so many are looked for before the first is staged */
+
+/* What was begun and completed: streams, in the order of the messages that did so. */
+struct staging {
+	uint32_t done[BP_AGGREGATOR_BURST];
+	unsigned n_done;
+	/* a bit for each message that did so: since streams were settled, and in the last run */
+	uint64_t begun, run_done;
+	unsigned rule, most;
+};
+
+/* What the messages of a burst have in common. */
+enum likeness {
+	UNLIKE,
+	ALIKE,        /* rule, and octets of message and frame */
+	ALIKE_MIDDLE, /* likewise; their payloads have 16 to 32 octets */
+	WRITTEN       /* as ALIKE, and they are in their records */
+};
+
+static inline void fetch(const void *p)
+{
+	__builtin_prefetch(p, 1);
+}
+
+/* ---- looking ---- */
+
+/* Looks for the streams of messages, and fetches what is staged of them. */
+static inline __attribute__((always_inline)) void look(
+	struct bp_aggregator_burst *k, unsigned from, unsigned until)
+{
+	const struct bp_agg_streams *const t = &k->a->streams;
+
+	for (unsigned i = from; i < until; i++) {
+		const uint32_t hash = k->hash[i], at = hash & t->slot_mask;
+		const bp_v4 four = (bp_v4)bp_v16_load((const uint8_t *)&t->slot[at]);
+		const uint32_t may = bp_v16_mask((bp_v16)(((four ^ hash) >> BP_AGG_SLOT_TAG) == 0));
+
+		k->g[i] = bp_agg_streams_guess_staged(t, hash, at, may, 4);
+		fetch(k->g[i]);
+	}
+}
+
+/* Lists the streams that the last run completed, and fetches what that needs. */
+static inline void look_run(struct bp_aggregator_burst *k, struct staging *x)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+
+	for (uint64_t left = x->run_done; left != 0; left &= left - 1) {
+		const struct bp_agg_staged *g = k->g[__builtin_ctzll(left)];
+		const uint32_t stream = (uint32_t)(g - t->staged);
+
+		x->done[x->n_done++] = stream;
+		fetch(&t->link[stream]);
+		for (unsigned i = 0; i < BP_AGG_STAGE_MOST; i++)
+			__builtin_prefetch(bp_agg_record_at(&t->stage, g->record[i]));
+	}
+}
+
+/* ---- what was begun and completed ---- */
+
+/* Streams that were begun go to the end of their list. */
+static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	uint32_t begun[BP_AGGREGATOR_BURST];
+	unsigned n = 0;
+
+	for (uint64_t left = x->begun; left != 0; left &= left - 1) {
+		begun[n] = (uint32_t)(k->g[__builtin_ctzll(left)] - t->staged);
+		fetch(&t->link[begun[n++]]);
+	}
+	if (n == 0)
+		return;
+	bp_agg_streams_move_all(&k->a->streams, begun, n, x->rule);
+	bp_aggregator_waits(k->a, x->rule, k->now_ns);
+	x->begun = 0;
+}
+
+/* Those that are complete leave. */
+static inline void leave_all(struct bp_aggregator_burst *k, struct staging *x)
+{
+	bp_aggregator_leave_staged(
+		k->a, x->rule, x->done, x->n_done, BP_AGG_FLUSH_FULL, k->now_ns, k->wall_ns);
+	x->n_done = 0;
+}
+
+/* Both, before message i. */
+static void settle(struct bp_aggregator_burst *k, struct staging *x, unsigned i)
+{
+	bp_aggregator_many_enter(k);
+	k->a->at = (uint8_t)(k->at + i);
+	begin_all(k, x);
+	leave_all(k, x);
+}
+
+/* What is taken from here on is of that rule. */
+static void count_for(struct bp_aggregator_burst *k, unsigned rule)
+{
+	bp_aggregator_many_enter(k);
+	if (k->a->taken_rule == rule)
+		return;
+	bp_aggregator_settle(k->a);
+	k->a->taken_rule = rule;
+}
+
+/* ---- staging ---- */
+
+/* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of
+ * the frame beyond the least << 16. */
+static inline __attribute__((always_inline)) void write_record(struct bp_agg_record *r,
+	const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns, bool middle)
+{
+	const uint32_t len = shape >> 8 & 0xff, first = shape | f[AT_IP + BP_IP4_TTL];
+	const uint8_t *payload = f + AT_PAYLOAD;
+	uint64_t sender;
+	uint16_t sport;
+
+	memcpy(&sport, f + AT_UDP, sizeof(sport));
+	/* its last six octets are the source MAC address */
+	sender = (bp_load_le64(f + 4) & ~0xffffull) | sport;
+	r->arrived_ns = now_ns;
+	memcpy(&r->hops, &first, sizeof(first));
+	memcpy(r->src, f + AT_IP + BP_IP4_SRC, sizeof(r->src));
+	r->sum = sum;
+	memcpy(r->sport, &sender, sizeof(sender));
+	if (middle) {
+		const bp_v16 a = bp_v16_load(payload), b = bp_v16_load(payload + len - 16);
+
+		memcpy(r->payload, &a, 16);
+		memcpy(r->payload + len - 16, &b, 16);
+	} else {
+		bp_copy(r->payload, payload, len);
+	}
+}
+_Static_assert(offsetof(struct bp_agg_record, mac) == offsetof(struct bp_agg_record, sport) + 2,
+	"one number");
+
+/* How many messages a stream in that state holds, that one for that MAC address may join; a great
+ * number: it may join none. */
+static inline uint64_t count_for_mac(uint64_t state, uint64_t mac)
+{
+	const uint64_t differ = state - mac;
+
+	return differ << 16 | differ >> 48;
+}
+
+/* The destination MAC address, as a state has it. */
+static inline uint64_t mac_of(const struct bp_agg_input *in)
+{
+	return bp_load_le64(in->frame) & (BP_AGG_STAGE_ONE - 1);
+}
+
+/* Whether a message that has not much in common with others can be staged; then *shape is written.
+ */
+static inline bool is_short(
+	const struct bp_aggregator_burst *k, const struct staging *x, unsigned i, uint32_t *shape)
+{
+	const uint32_t len = k->len[i], more = k->in[i].frame_len - bp_agg_least(len);
+
+	*shape = len << 8 | more << 16;
+	return k->in[i].rule == x->rule && len <= BP_AGG_STAGE_PAYLOAD && more <= UINT16_MAX;
+}
+
+/* Stages messages from i on, as far as that goes: returns where it does not. */
+static inline __attribute__((always_inline)) unsigned stage_run(struct bp_aggregator_burst *k,
+	struct staging *x, unsigned i, unsigned until, enum likeness alike)
+{
+	const struct bp_agg_stage *const stage = &k->a->streams.stage;
+	const uint64_t now_ns = k->now_ns, most = x->most, last = most - 1;
+	uint64_t begun = 0, done = 0, octets = 0, to = mac_of(&k->in[i]);
+	const uint32_t each = k->in[i].frame_len;
+	const unsigned from = i;
+	uint32_t shape = 0;
+
+	if (alike != UNLIKE && alike != WRITTEN)
+		is_short(k, x, i, &shape);
+	for (; i < until; i++) {
+		struct bp_agg_input *in = &k->in[i];
+		struct bp_agg_staged *g = k->g[i];
+		uint64_t count;
+
+		if (alike == UNLIKE) {
+			if (!is_short(k, x, i, &shape))
+				break;
+			to = mac_of(in);
+		}
+		count = count_for_mac(g->state, to);
+		if (__builtin_expect(g->usual != k->usual[i] || count >= most, 0))
+			break;
+		g->record[count] = k->record[i];
+		g->state += BP_AGG_STAGE_ONE;
+		begun |= (uint64_t)(count == 0) << i;
+		done |= (uint64_t)(count == last) << i;
+		if (alike == WRITTEN)
+			continue;
+		write_record(bp_agg_record_at(stage, k->record[i]), in->frame, shape, k->sum[i],
+			now_ns, alike == ALIKE_MIDDLE);
+		in->verdict = BP_AGG_TAKEN;
+		octets += in->frame_len;
+	}
+	x->begun |= begun;
+	x->run_done = done;
+	k->taken += i - from;
+	k->taken_octets += alike == WRITTEN ? (uint64_t)each * (i - from) : octets;
+	return i;
+}
+
+/* A message that could not be staged as things were: its stream is complete, or was for another
+ * MAC address when something was staged of it the last time; or else it is placed. */
+static __attribute__((noinline)) void stage_odd(
+	struct bp_aggregator_burst *k, struct staging *x, unsigned i)
+{
+	struct bp_agg_streams *t = &k->a->streams;
+	struct bp_agg_staged *g = k->g[i];
+
+	settle(k, x, i);
+	if (g->usual == k->usual[i] && g->state >> 48 == 0)
+		g->state = mac_of(&k->in[i]);
+	if (stage_run(k, x, i, i + 1, UNLIKE) != i) {
+		look_run(k, x);
+		return;
+	}
+	t->stage.unused[t->stage.n++] = k->record[i];
+	k->s[i] = &t->stream[g - t->staged];
+	bp_aggregator_many_place(k, i);
+	k->g[i] = &t->staged[k->s[i] - t->stream];
+	count_for(k, x->rule);
+}
+
+/* For who asks of which streams the last that was taken is, and the one before it. */
+static void note_streams(struct bp_aggregator_burst *k)
+{
+	const struct bp_agg_streams *t = &k->a->streams;
+	unsigned left = 2;
+
+	for (unsigned i = k->n; i-- != 0 && left != 0;) {
+		const bool taken = k->in[i].verdict == BP_AGG_TAKEN;
+
+		k->s[i] = &t->stream[taken ? k->g[i] - t->staged : -1];
+		left -= taken;
+	}
+}
+
+/* How far messages from i on can be staged at one go; i: it is none of a stream. */
+static inline unsigned chunk(const struct bp_aggregator_burst *k, unsigned i)
+{
+	if (__builtin_expect(k->odd == 0, 1))
+		return i + CHUNK < k->n ? i + CHUNK : k->n;
+	return (k->odd >> i & 1) != 0 ? i : i + 1;
+}
+
+static inline __attribute__((always_inline)) void stage_all(
+	struct bp_aggregator_burst *k, enum likeness alike)
+{
+	struct bp_agg_stage *stage = &k->a->streams.stage;
+	struct staging x; /* its arrays are written before they are read */
+	unsigned looked = 0;
+
+	x.n_done = 0;
+	x.begun = 0;
+	x.rule = k->a->many.rule;
+	x.most = k->a->rule[x.rule].most;
+	stage->n -= k->n;
+	count_for(k, x.rule);
+	for (unsigned i = 0; i < k->n;) {
+		const unsigned until = chunk(k, i);
+		const unsigned ahead = until + BEHIND < k->n ? until + BEHIND : k->n;
+
+		if (alike != WRITTEN && looked < ahead) {
+			look(k, looked, ahead);
+			looked = ahead;
+		}
+		if (until == i) {
+			stage->unused[stage->n++] = k->record[i++];
+			continue;
+		}
+		i = stage_run(k, &x, i, until, alike);
+		look_run(k, &x);
+		if (__builtin_expect(i != until, 0))
+			stage_odd(k, &x, i++);
+	}
+	settle(k, &x, k->n);
+	note_streams(k);
+}
+
+void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
+{
+	const unsigned len = k->len[0];
+
+	if (k->written)
+		stage_all(k, WRITTEN);
+	else if (k->odd != 0 || k->unlike != k->n || len > BP_AGG_STAGE_PAYLOAD ||
+		 k->in[0].frame_len - bp_agg_least(len) > UINT16_MAX)
+		stage_all(k, UNLIKE);
+	else if (len >= 16 && len <= 32)
+		stage_all(k, ALIKE_MIDDLE);
+	else
+		stage_all(k, ALIKE);
+}

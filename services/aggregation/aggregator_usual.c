@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/aggregation/aggregator_append.h"
+#include "services/aggregation/aggregator_judge.h"
+#include "services/aggregation/aggregator_message.h"
+
+/*
+ * The usual message: without tags, IPv4, and of the stream of the last one before. That is said by
+ * its head, piece by piece: what it must have in common with that one's is compared at once, and no
+ * rule or stream has to be looked for. Many senders of one kind make nothing else.
+ *
+ * Mostly it is also like the last one (services/aggregation/alike.h). Of such messages as many as
+ * there are in a row are judged first, and then put into aggregates, so that each of both needs few
+ * registers.
+ */
+
+#define BURST 64u
+#define FOUND 4u        /* messages that are alike: it was worth a try */
+#define ENOUGH_MOST 16u /* messages */
+
+/* Where the pieces of a head lie in a frame. */
+static const uint8_t piece_at[3] = {0, 16, 26};
+
+/* What the heads of one stream have in common: destination MAC, type, version and length of the
+ * header, TOS; fragment, protocol; destination and its port. */
+static const bp_v16 common[3] = {
+	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
+	{0, 0, 0, 0, 255, 255, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 0, 0, 0, 0},
+};
+
+/* Whether it is for the stream of that head. */
+static inline bool is_usual(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
+{
+	bp_v16 differ = bp_v16_of(0);
+
+	if (in->len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR || in->port != u->port ||
+		in->routed != u->routed || in->mac != u->mac)
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		differ |= (bp_v16_load(in->frame + piece_at[i]) ^ u->head[i]) & common[i];
+	return bp_v16_same(differ, bp_v16_of(0));
+}
+
+static inline void note(struct bp_aggregator *a, const struct bp_agg_input *in, unsigned len)
+{
+	struct bp_aggregator_usual *u = &a->usual;
+	const struct bp_aggregator_rule *r = &a->rule[u->rule];
+
+	for (unsigned i = 0; i < 3; i++)
+		u->head[i] = bp_v16_load(in->frame + piece_at[i]);
+	u->len = (uint16_t)len;
+	bp_alike_set(&u->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders);
+}
+
+void bp_aggregator_usual_set(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream)
+{
+	struct bp_aggregator_usual *u = &a->usual;
+
+	u->stream = BP_AGG_NO_STREAM;
+	if (!bp_datagram_is_usual(in->frame, in->len))
+		return;
+	u->stream = stream;
+	u->rule = in->rule;
+	u->port = in->port;
+	u->routed = in->routed;
+	u->mac = in->mac;
+	u->equal = 1;
+	u->enough = 1;
+	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
+}
+
+/* ---- placing ---- */
+
+/* What goes on in the stream while a burst is taken, to be entered into its figures at the end. */
+struct tally {
+	uint64_t n, octets; /* messages taken, and of their frames */
+	uint64_t gone,
+		gone_octets; /* aggregates that were begun and have left, and of their frames */
+	uint64_t in_gone, in_gone_octets; /* messages in these */
+};
+
+static void enter(struct bp_aggregator *a, struct tally *t)
+{
+	a->taken += t->n;
+	a->taken_octets += t->octets;
+	t->n = 0;
+	t->octets = 0;
+}
+
+static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame, uint64_t now_ns)
+{
+	void *buffer;
+	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
+
+	if (base == NULL)
+		return false;
+	bp_aggregator_begin(a, stream, base, buffer, frame, now_ns);
+	return true;
+}
+
+/* ---- leaving ---- */
+
+/* Sends the stream's aggregate. Of one that was begun at this burst's time, none of whose messages
+ * has waited, figures are collected; it stays on its rule's list, to be begun again or moved at the
+ * end. */
+static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+	struct tally *t, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct bp_agg_stream *s = &a->streams.stream[stream];
+	struct bp_agg_output out;
+
+	if (s->began_ns != now_ns || reason != BP_AGG_FLUSH_FULL) {
+		enter(a, t);
+		bp_aggregator_leave(a, stream, reason, now_ns, wall_ns);
+		return;
+	}
+	bp_aggregator_finish(a, stream, &out);
+	t->gone++;
+	t->gone_octets += out.len;
+	t->in_gone += s->writer.count;
+	t->in_gone_octets += bp_aggregator_octets(a, s);
+	bp_aggregator_end(a, s);
+	a->hooks.send(a->hooks.arg, &out);
+}
+
+/* Enters what was collected. */
+static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t wall_ns)
+{
+	struct bp_agg_stream_row *row = &a->streams.row[stream];
+	struct bp_agg_stats *st = &a->stats[a->usual.rule];
+
+	enter(a, t);
+	if (t->gone == 0)
+		return;
+	bp_aggregator_settle(a);
+	bp_agg_stat_add(&st->aggregates, t->gone);
+	bp_agg_stat_add(&st->aggregate_octets, t->gone_octets);
+	bp_agg_stat_add(&st->flushed[BP_AGG_FLUSH_FULL], t->gone);
+	bp_agg_stat_add(&st->delay[0], t->gone);
+	bp_agg_stat_add(&st->waiting, -t->in_gone);
+	bp_agg_stat_add(&row->messages, t->in_gone);
+	bp_agg_stat_add(&row->message_octets, t->in_gone_octets);
+	bp_agg_stat_add(&row->aggregates, t->gone);
+	bp_agg_stat_add(&row->aggregate_octets, t->gone_octets);
+	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
+	if (a->streams.stream[stream].buffer == NULL)
+		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
+}
+
+/* ---- taking ---- */
+
+/* What a burst is taken with. */
+struct taking {
+	struct bp_aggregator *a;
+	struct bp_agg_stream *s;
+	const struct bp_aggregator_rule *r;
+	const struct bp_agg_input *burst;
+	uint64_t now_ns, wall_ns;
+	struct tally t;
+};
+
+/* `n` messages of `len` octets were put into the aggregate, each from a frame of so many. */
+static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t frame_len)
+{
+	const uint32_t more = n * (frame_len - bp_agg_least(len));
+
+	if (more != 0)
+		k->s->more += more;
+	k->s->arrived_ns += n * k->now_ns;
+	k->t.n += n;
+	k->t.octets += (uint64_t)n * frame_len;
+}
+
+/* `next`: the first frame that is not in the aggregate. */
+static inline void leave_if_full(struct taking *k, const struct bp_agg_input *next)
+{
+	if (k->s->writer.count != k->r->most)
+		return;
+	k->a->at = (uint8_t)(next - k->burst - 1);
+	leave(k->a, k->a->usual.stream,
+		k->r->most == k->r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, &k->t,
+		k->now_ns, k->wall_ns);
+}
+
+/* Puts messages that are alike into aggregates: returns how many. */
+static inline __attribute__((always_inline)) unsigned place(
+	struct taking *k, struct bp_agg_input *in, const uint32_t *sum, unsigned n, bool paper)
+{
+	const struct bp_aggregator_usual *u = &k->a->usual;
+	const unsigned len = u->alike.end - (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
+	unsigned i = 0;
+
+	for (unsigned j = 0; j < n; j++) {
+		in[j].verdict = BP_AGG_TAKEN;
+		in[j].rule = u->rule;
+	}
+	while (i < n) {
+		unsigned most, done;
+
+		if (k->s->buffer == NULL && !begin(k->a, u->stream, in[i].frame, k->now_ns))
+			break;
+		most = (unsigned)k->r->most - k->s->writer.count;
+		most = most < n - i ? most : n - i;
+		done = most;
+		if (paper)
+			bp_aggregator_append_run_paper(k->s, in + i, sum + i, most);
+		else
+			done = bp_aggregator_append_run_full(
+				k->s, in + i, sum + i, most, len, u->alike.hops);
+		taken(k, done, len, in->frame_len);
+		i += done;
+		leave_if_full(k, in + i);
+		if (done != most)
+			break;
+	}
+	return i;
+}
+
+/* Takes a usual message whatever its length. */
+static inline __attribute__((always_inline)) bool take_one(
+	struct taking *k, struct bp_agg_input *in, bool paper, unsigned *len)
+{
+	const struct bp_aggregator_usual *u = &k->a->usual;
+	uint64_t sum;
+
+	if (!is_usual(u, in) || !bp_aggregator_judge_usual(k->r, in, paper, len, &sum) ||
+		(k->s->buffer == NULL && !begin(k->a, u->stream, in->frame, k->now_ns)))
+		return false;
+	if (paper) {
+		if (k->s->writer.count == 0)
+			bp_aggregator_note_sender(&k->s->writer, in->frame);
+		bp_aggregator_append_paper(
+			&k->s->writer, bp_aggregator_udp(in->frame) + BP_UDP_HDR, &k->s->sum);
+	} else if (!bp_aggregator_append_full(k->s, in->frame, *len, sum)) {
+		return false;
+	}
+	in->verdict = BP_AGG_TAKEN;
+	in->rule = u->rule;
+	taken(k, 1, *len, in->frame_len);
+	leave_if_full(k, in + 1);
+	return true;
+}
+
+/* How many messages were found to be alike of `n` there were. Where lengths change all the time, it
+ * is tried only after more and more in a row that were equally long. */
+static inline void note_try(struct bp_aggregator_usual *u, unsigned found, unsigned n)
+{
+	if (found >= FOUND || found == n) {
+		u->enough = 1;
+		return;
+	}
+	u->equal = 0;
+	if (u->enough < ENOUGH_MOST)
+		u->enough *= 2;
+}
+
+static inline void note_len(struct bp_aggregator_usual *u, unsigned len)
+{
+	if (len != u->len)
+		u->equal = 0;
+	else if (u->equal < ENOUGH_MOST)
+		u->equal++;
+	u->len = (uint16_t)len;
+}
+
+static inline __attribute__((always_inline)) unsigned take(
+	struct taking *k, struct bp_agg_input *in, unsigned n, bool paper)
+{
+	struct bp_aggregator_usual *u = &k->a->usual;
+	const struct bp_agg_input *other = NULL; /* the last that was not alike */
+	unsigned i = 0, len;
+
+	while (i < n) {
+		if (u->equal >= u->enough) {
+			uint32_t sum[BURST];
+			unsigned judged, placed;
+
+			if (other != NULL)
+				note(k->a, other, u->len);
+			other = NULL;
+			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
+			placed = place(k, in + i, sum, judged, paper);
+			k->a->alike += placed;
+			note_try(u, judged, n - i);
+			i += placed;
+			if (placed != judged || i == n)
+				break;
+		}
+		if (!take_one(k, &in[i], paper, &len))
+			break;
+		note_len(u, len);
+		other = &in[i++];
+	}
+	if (other != NULL)
+		note(k->a, other, u->len);
+	settle(k->a, u->stream, &k->t, k->wall_ns);
+	return i;
+}
+
+unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, uint64_t now_ns, uint64_t wall_ns)
+{
+	const unsigned rule = a->usual.rule;
+	struct taking k = {.a = a,
+		.s = &a->streams.stream[a->usual.stream],
+		.r = &a->rule[rule],
+		.burst = in,
+		.now_ns = now_ns,
+		.wall_ns = wall_ns};
+
+	if (bp_agg_staged_count(&a->streams.staged[a->usual.stream]) != 0 &&
+		!bp_aggregator_unstage(a, a->usual.stream))
+		bp_agg_streams_move(&a->streams, a->usual.stream, BP_AGG_LIST_IDLE);
+	/* others in between may have begun one for another station */
+	if (k.s->buffer != NULL &&
+		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))
+		return 0;
+	if (a->taken_rule != rule) {
+		bp_aggregator_settle(a);
+		a->taken_rule = rule;
+	}
+	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, in + at, n, true)
+						  : take(&k, in + at, n, false);
+}
+
+bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in)
+{
+	return is_usual(&a->usual, in);
+}

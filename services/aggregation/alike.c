@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/aggregation/alike.h"
+
+#include "services/aggregation/datagram.h"
+
+/* What is asked for in each piece of a head. Destination MAC, type, version and length of the
+ * header, TOS; lengths, fragment, TTL and protocol, first octet of the source; destination and its
+ * port. */
+static const bp_v16 asked[3] = {
+	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
+	{255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 255, 0, 0, 0, 255, 255},
+	{255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0},
+};
+#define AT_SRC (BP_ETHER_HDR + BP_IP4_SRC)
+#define AT_DST (BP_ETHER_HDR + BP_IP4_DST)
+#define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
+#define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
+
+static uint32_t word(const uint8_t *p)
+{
+	uint16_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w;
+}
+
+/* What each of four sums lacks: a sum that all have in common, and what so many words count too
+ * little. */
+static bp_v4 lacks(uint32_t sum, unsigned words)
+{
+	return (bp_v4){0} + (sum + words * BP_CHECKSUM_LESS);
+}
+
+static void set_payload(struct bp_alike *x, unsigned len)
+{
+	const unsigned first = BP_ALIKE_READS - AT_PAYLOAD;
+	unsigned tail;
+
+	x->payload = bp_v16_of(0);
+	for (unsigned i = 0; i < len && i < first; i++)
+		x->payload[16 - first + i] = 255;
+	if (x->kind != BP_ALIKE_LONG)
+		return;
+	tail = (len - first - 1) % 16 + 1;
+	for (unsigned i = 0; i < 16; i++)
+		x->last[i] = (uint8_t)(i < tail ? 16 - tail + i : 0x80);
+}
+
+bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
+	const struct bp_agg_senders *senders)
+{
+	const uint8_t *f = in->frame;
+	const unsigned chunks = len > 6 ? (len - 6 + 15) / 16 : 0;
+	uint32_t dst, from, udp;
+	bp_v16 mask = bp_v16_of(0);
+
+	x->kind = BP_ALIKE_NOTHING;
+	if (in->len < BP_ALIKE_READS)
+		return false;
+	x->kind = paper ? BP_ALIKE_PAPER : len <= 6 ? BP_ALIKE_SHORT : BP_ALIKE_LONG;
+	for (unsigned i = 0; i < 3; i++) {
+		x->head[i] = bp_alike_piece(f, i);
+		x->asked[i] = asked[i];
+	}
+	from = bp_agg_senders_mask4(senders, f + AT_SRC);
+	memcpy((uint8_t *)&mask + AT_SRC - 16, &from, sizeof(from));
+	x->asked[1] |= mask;
+	if (paper)
+		x->asked[2][AT_PAYLOAD - 32] = 255;
+	set_payload(x, len);
+	x->lens = bp_alike_lens(in);
+	x->mac = in->mac;
+	x->from = bp_alike_from(in);
+	x->end = AT_PAYLOAD + len;
+	x->hops = f[BP_ETHER_HDR + BP_IP4_TTL];
+
+	dst = word(f + AT_DST);
+	udp = word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8) + dst;
+	x->ip = lacks(word(f + BP_ETHER_HDR) + word(f + AT_DST + 2), 8);
+	x->udp = lacks(udp, paper ? 2 + 8 : 2 + 5);
+	x->sum = lacks(0, paper ? 8 : 3 + 8 * chunks);
+	return true;
+}
+
+bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port)
+{
+	const uint8_t *f = in->frame;
+
+	if (!bp_alike_set(x, in, len, paper, senders))
+		return false;
+	memcpy((uint8_t *)&x->asked[1] + AT_DST - 16, &to, 2);
+	memcpy((uint8_t *)&x->asked[2], (const uint8_t *)&to + 2, 2);
+	for (unsigned i = 0; i < 2; i++)
+		x->asked[2][AT_UDP + 2 - 32 + i] = port ? 255 : 0;
+	x->asked[1][BP_ETHER_HDR + BP_IP4_TTL - 16] = 0;
+	x->ip = lacks(word(f + BP_ETHER_HDR), 9);
+	x->udp = lacks(word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8),
+		paper ? 3 + 8 : 3 + 5);
+	return true;
+}
+
+/* Judges one to three messages, in four places, the last one in all that are left. */
+static inline __attribute__((always_inline)) bool few(const struct bp_alike *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+{
+	struct bp_agg_input of[4];
+	uint32_t sums[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		of[i] = in[i < n ? i : n - 1];
+	if (!bp_alike_four(x, of, kind, false, sums))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		sum[i] = sums[i];
+	return true;
+}
+
+static __attribute__((always_inline)) inline unsigned judge(const struct bp_alike *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+{
+	unsigned i = 0;
+
+	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
+		i += 4;
+	/* what is left, with some of those before */
+	if (i + 4 > n && i < n &&
+		(i != 0 ? bp_alike_four(x, in + n - 4, kind, false, sum + n - 4)
+			: few(x, in, n, kind, sum)))
+		return n;
+	/* the next four, or so many as there are, are not all alike */
+	while (i < n && few(x, in + i, 1, kind, sum + i))
+		i++;
+	return i;
+}
+
+unsigned bp_alike_judge(
+	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum)
+{
+	switch (x->kind) {
+	case BP_ALIKE_PAPER:
+		return judge(x, in, n, BP_ALIKE_PAPER, sum);
+	case BP_ALIKE_SHORT:
+		return judge(x, in, n, BP_ALIKE_SHORT, sum);
+	case BP_ALIKE_LONG:
+		return judge(x, in, n, BP_ALIKE_LONG, sum);
+	default:
+		return 0;
+	}
+}

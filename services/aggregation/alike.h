@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_ALIKE_H
+#define BP_AGG_ALIKE_H
+
+#include "services/aggregation/aggregator.h"
+#include "services/aggregation/senders.h"
+#include "proto/agg_paper.h"
+#include "proto/checksum_four.h"
+
+/*
+ * Messages that are alike: of one stream, as long and with as many hops to go, from one port and
+ * one /8, and in frames of one length. What they have in common was judged with one of them; with
+ * the others it is compared, and what is left are the checksums, the source port, and whether it is
+ * one of the rule's senders, which is a comparison, too. Four are judged together.
+ */
+
+/* How payloads lie. */
+enum bp_alike_kind {
+	BP_ALIKE_NOTHING,
+	BP_ALIKE_PAPER, /* format paper: flag header and message end octet 64 */
+	BP_ALIKE_SHORT, /* within the first 48 octets */
+	BP_ALIKE_LONG,
+};
+
+/* Octets of each frame that are read, however short its message is. */
+#define BP_ALIKE_READS 48u
+
+struct bp_alike {
+	bp_v16 head[3], asked[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
+	bp_v16 payload;           /* which of the octets from 32 on are payload */
+	bp_v16 last;              /* those of the last 16 octets that were not read before */
+	bp_v4 ip, udp, sum;       /* to be added to the sums: of IP header, UDP, and payload */
+	uint64_t lens, mac;       /* of the input */
+	uint32_t end;             /* of the UDP payload, from the frame's first octet */
+	uint16_t from;
+	uint8_t kind; /* enum bp_alike_kind */
+	uint8_t hops;
+};
+
+/*
+ * Says in *x what is like the message in `in`, which was taken by a rule of these senders: usual as
+ * bp_datagram_is_usual() has it, its payload of `len` octets. `paper`: the rule's format. False:
+ * that can't be said, since too little of its frame can be read.
+ */
+bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
+	const struct bp_agg_senders *senders);
+
+/*
+ * The same of messages to several destinations: those that have all bits of `to` (network byte
+ * order) as this one's has, and their port too, if `port` is true. They may have any hops to go,
+ * but for 0.
+ */
+bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port);
+
+/* Port and `routed` of an input, to be compared. */
+static inline uint16_t bp_alike_from(const struct bp_agg_input *in)
+{
+	uint16_t from;
+
+	memcpy(&from, &in->port, sizeof(from));
+	return from;
+}
+
+/* `len` and `frame_len`, likewise. */
+static inline uint64_t bp_alike_lens(const struct bp_agg_input *in)
+{
+	uint64_t lens;
+
+	memcpy(&lens, &in->len, sizeof(lens));
+	return lens;
+}
+_Static_assert(
+	offsetof(struct bp_agg_input, routed) == offsetof(struct bp_agg_input, port) + 1 &&
+		offsetof(struct bp_agg_input, frame_len) == offsetof(struct bp_agg_input, len) + 4,
+	"each two are compared as one number");
+
+/* Where the pieces of a head lie in a frame. */
+static inline bp_v16 bp_alike_piece(const uint8_t *frame, unsigned i)
+{
+	return bp_v16_load(frame + (size_t)i * 16);
+}
+
+/*
+ * Judges in[0..4). True: all four are alike; then sum[0..4) are the bp_sum() of their payloads;
+ * with format paper, of their messages without the flag header. Constants: `kind`, x->kind;
+ * `streams`, whether *x is by bp_alike_set_streams().
+ */
+static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_alike *x,
+	const struct bp_agg_input *in, enum bp_alike_kind kind, bool streams, uint32_t *sum)
+{
+	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
+	/* the source; from the destination to the checksum; the payload's first octets */
+	static const bp_v8_asked source = {0, 0, 0, 0, 0, 1, 1, 0};
+	static const bp_v8_asked addresses = {0, 0, 0, 0, 0, 1, 1, 1},
+				 to = {1, 0, 0, 0, 0, 0, 0, 0};
+	static const bp_v8_asked header = {1, 1, 1, 1, 1, 0, 0, 0};
+	static const bp_v8_asked first = {0, 0, 0, 0, 0, 1, 1, 1};
+	bp_v16 differ[3] = {bp_v16_of(0), bp_v16_of(0), bp_v16_of(0)}, least = bp_v16_of(255);
+	bp_v16 hops = least;
+	bp_v4 ip[2], udp[2], payload[2], ok;
+	/* TTL */
+	static const bp_v16 only_hops = {0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	uint64_t odd = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		odd |= (bp_alike_lens(&in[i]) ^ x->lens) | (in[i].mac ^ x->mac) |
+		       (uint64_t)(bp_alike_from(&in[i]) ^ x->from);
+	if (__builtin_expect(odd != 0, 0))
+		return false;
+#pragma GCC unroll 2
+	for (unsigned two = 0; two < 2; two++) {
+		bp_v4 i4[2], u4[2], p4[2];
+
+#pragma GCC unroll 2
+		for (unsigned i = 0; i < 2; i++) {
+			const uint8_t *f = in[2 * two + i].frame;
+			const bp_v16 a = bp_alike_piece(f, 0), b = bp_alike_piece(f, 1);
+			const bp_v16 c = bp_alike_piece(f, 2);
+
+			differ[0] |= a ^ x->head[0];
+			differ[1] |= b ^ x->head[1];
+			differ[2] |= c ^ x->head[2];
+			least = bp_v8_least(least, c);
+			i4[i] = bp_v4_words(b, all);
+			u4[i] = bp_v4_words(b, streams ? addresses : source);
+			if (streams) {
+				i4[i] += bp_v4_words(c, to);
+				hops = bp_v16_least(hops, b);
+			}
+			if (kind == BP_ALIKE_PAPER) {
+				u4[i] += bp_v4_words(c, all);
+				p4[i] = bp_v4_words(bp_alike_piece(f, 3), all);
+				continue;
+			}
+			u4[i] += bp_v4_words(c, header);
+			if (kind == BP_ALIKE_SHORT) {
+				p4[i] = bp_v4_words(c & x->payload, first);
+				continue;
+			}
+			p4[i] = bp_v4_words(c, first);
+			for (unsigned at = BP_ALIKE_READS; at + 16 < x->end; at += 16)
+				p4[i] += bp_v4_words(bp_v16_load(f + at), all);
+			p4[i] += bp_v4_words(
+				bp_v16_pick(bp_v16_load(f + x->end - 16), x->last), all);
+		}
+		ip[two] = bp_v4_sum_two(i4[0], i4[1]);
+		udp[two] = bp_v4_sum_two(u4[0], u4[1]);
+		payload[two] = bp_v4_sum_two(p4[0], p4[1]);
+	}
+	payload[0] = bp_v4_sum_four(payload[0], payload[1]) + x->sum;
+	udp[0] = bp_v4_sum_four(udp[0], udp[1]) + x->udp + payload[0];
+	ip[0] = bp_v4_sum_four(ip[0], ip[1]) + x->ip;
+	memcpy(sum, &payload[0], sizeof(payload[0]));
+	differ[0] &= x->asked[0];
+	differ[1] &= x->asked[1];
+	differ[2] &= x->asked[2];
+	/* no source port is 0 */
+	least = (bp_v16)((bp_v8_asked)least == 0) & (bp_v16)(bp_v8_asked){0, -1, 0, 0, 0, 0, 0, 0};
+	if (streams)
+		least |= (bp_v16)(hops == 0) & only_hops;
+	ok = bp_v4_sums_ok(ip[0]) & bp_v4_sums_ok(udp[0]) &
+	     (bp_v4)((bp_v16)(differ[0] | differ[1] | differ[2] | least) == 0);
+	return bp_v16_all((bp_v16)ok);
+}
+
+/* Judges in[0..n): returns how many are so, from the first on. sum[0..n) may all be written; of
+ * those that are so it is the bp_sum() of the payload, with format paper of the message without the
+ * flag header. */
+unsigned bp_alike_judge(
+	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_DISAGGREGATOR_H
+#define BP_AGG_DISAGGREGATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "services/aggregation/restore.h"
+#include "biplane/aggregation.h"
+#include "shm/aggregation/agg.h"
+
+/*
+ * Takes aggregates apart: what one worker has. As services/aggregation/aggregator.h: no DPDK, no
+ * system call, no allocation after bp_disaggregator_new(); one thread.
+ */
+struct bp_disaggregator;
+
+enum bp_disagg_verdict {
+	BP_DISAGG_OTHER, /* not for a rule of the port: goes on */
+	BP_DISAGG_PLAIN, /* for a rule, and no aggregate: goes on, behind what waits for its pace */
+	BP_DISAGG_SPLIT, /* an aggregate: its messages are in `bp_disagg_packet` */
+	BP_DISAGG_REFUSED,
+};
+/* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of judgement.
+ */
+enum bp_disagg_refusal {
+	/* of Ethernet, IP and UDP do not agree, or the frame lies in several pieces */
+	BP_DISAGG_LENGTHS,
+	/* of UDP: wrong, or none where the format needs it; or the IPv4 header's is wrong */
+	BP_DISAGG_UDP_CHECKSUM,
+	BP_DISAGG_VERSION,
+	BP_DISAGG_STRUCTURE_CHECKSUM,
+	BP_DISAGG_FAMILY,
+	BP_DISAGG_COUNT,  /* length and count disagree */
+	BP_DISAGG_ENTRY,  /* the directory is malformed */
+	BP_DISAGG_FORGED, /* a sender that is in none of the prefixes, or that none can be */
+	BP_DISAGG_REFUSALS,
+};
+
+struct bp_disaggregator_options {
+	uint32_t streams;              /* received streams that are remembered */
+	struct bp_disagg_stats *stats; /* BP_AGG_RULES_MAX of them */
+	uint64_t seed;
+};
+
+/* NULL: no memory. Without rules. */
+struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_options *o);
+void bp_disaggregator_free(struct bp_disaggregator *d);
+/* New rules: forgets the streams, clears the statistics. */
+void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_rules *rules);
+/* Whether any rule is for this port. */
+bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port);
+
+/* Whether a frame, of which the first `len` octets can be read, is a datagram to a rule's
+ * destination: one that lies in several pieces is then worth putting together. Counts nothing. */
+bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	uint32_t frame_len, unsigned port);
+
+/*
+ * Judges a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
+ * elsewhere. `routed`: the port routes, so that frames for another MAC address than `mac` (the
+ * first 6 octets of a little-endian word) are for none of its rules; else, frames for a group are.
+ *
+ * With SPLIT, *out is written, and stays true as long as `frame` does; with REFUSED, *why; with all
+ * but OTHER, *rule. Counts in the statistics and in the stream's sequence numbers.
+ *
+ * A fragment is OTHER: what it is a piece of can't be told. IPv4 options are those of the packet
+ * that carried the aggregate, and go no further.
+ */
+enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const uint8_t *frame,
+	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
+	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why);
+
+/* So many restored frames, one after the other, are as long. */
+struct bp_disagg_length {
+	uint16_t len; /* octets */
+	uint8_t n;
+};
+
+/* Where restored frames are written: to base[i] + data_at, each as long as the aggregate's frame.
+ */
+struct bp_disagg_buffers {
+	uint8_t *const *base;
+	size_t data_at;
+	uint32_t n; /* of them, and of `length` as many */
+	/* of all that were written, in order */
+	struct bp_disagg_length *length;
+};
+
+/*
+ * bp_disaggregator_read() and bp_disagg_write() at once, for the usual aggregate: format full, IPv4
+ * without tags and options, all in frame[0..len). Returns how many messages were restored, to the
+ * first buffers; `id` as there. 0: not as usual, or to be refused; nothing was counted, but buffers
+ * may have been written to, and bp_disaggregator_read() says what it is.
+ */
+unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+	unsigned port, bool routed, uint64_t mac, uint16_t id,
+	const struct bp_disagg_buffers *buffers, uint8_t *rule);
+
+/* How many buffers it is to have: what a usual aggregate says that it holds. 0: it is none. */
+static inline unsigned bp_disaggregator_usual_count(const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *p = frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR;
+
+	if (len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + BP_AGG_FULL_HEADER ||
+		!bp_datagram_is_usual(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
+		return 0;
+	return p[BP_AGG_FULL_AT_COUNT];
+}
+
+/* The messages of *p can't be sent, for want of buffers: the statistics count the aggregate as
+ * refused instead. That its number has come remains. */
+void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg_packet *p);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/aggregation/match.h"
+
+void bp_agg_match_clear(struct bp_agg_match *m)
+{
+	memset(m, 0, sizeof(*m));
+}
+
+/* Where the next entry of this list goes: behind the list, before whatever lies there. */
+static struct bp_agg_match_entry *make_room(struct bp_agg_match *m, unsigned port, unsigned six)
+{
+	unsigned at = m->begin[port][six] + m->n[port][six], behind = 0;
+
+	if (m->n[port][six] == 0) {
+		/* a new list, behind all others */
+		at = 0;
+		for (unsigned p = 0; p < BP_MAX_PORTS; p++)
+			at += m->n[p][0] + m->n[p][1];
+		m->begin[port][six] = (uint8_t)at;
+	}
+	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
+		for (unsigned s = 0; s < 2; s++) {
+			if (m->n[p][s] == 0 || m->begin[p][s] < at)
+				continue;
+			behind += m->n[p][s];
+			m->begin[p][s]++;
+		}
+	}
+	memmove(&m->entry[at + 1], &m->entry[at], behind * sizeof(m->entry[0]));
+	m->n[port][six]++;
+	return &m->entry[at];
+}
+
+void bp_agg_match_enter(
+	struct bp_agg_match *m, unsigned rule, unsigned port, const struct bp_agg_to *to)
+{
+	const unsigned family = to->address.family;
+	uint8_t mask[16] = {0};
+	struct bp_agg_match_entry *e;
+
+	if (port >= BP_MAX_PORTS || (family != 4 && family != 6) || to->udp_first > to->udp_last)
+		return;
+	for (unsigned i = 0; i < to->address.length && i < (family == 4 ? 32 : 128); i++)
+		mask[i / 8] |= (uint8_t)(0x80 >> i % 8);
+	e = make_room(m, port, family == 6);
+	bp_agg_match_words(family, to->address.bytes, e->value);
+	bp_agg_match_words(family, mask, e->mask);
+	for (unsigned i = 0; i < 2; i++)
+		e->value[i] &= e->mask[i];
+	e->udp_first = to->udp_first;
+	e->udp_span = (uint16_t)(to->udp_last - to->udp_first);
+	e->rule = (uint8_t)rule;
+}

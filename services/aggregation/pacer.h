@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_PACER_H
+#define BP_AGG_PACER_H
+
+#include <stdint.h>
+
+#include "shm/aggregation/agg.h"
+
+/*
+ * Spreads frames over time: a queue of one rule, first in first out, from which two frames leave at
+ * least `gap` apart. A frame that finds the queue empty and the gap over does not enter. What a
+ * full queue has no room for makes its oldest leave early: order is kept and nothing is lost.
+ * Nanoseconds of a clock that never goes back; what a frame is, only the caller knows. One thread.
+ */
+struct bp_pacer_slot {
+	void *frame;
+	uint64_t since_ns; /* when it entered */
+};
+
+struct bp_pacer {
+	struct bp_pacer_slot *slot; /* mask + 1 of them; n from `head` on wait */
+	uint32_t size;              /* at most so many wait */
+	uint32_t mask, head, n;
+	uint64_t gap_ns, free_ns; /* when the next may leave */
+	struct bp_disagg_stats *stats;
+};
+
+/* 0, -EINVAL for a size of 0 or over 2^31, or -ENOMEM. `stats` stays the caller's; counted are
+ * paced, pace_ns, pace[], early and waiting. */
+int bp_pacer_init(
+	struct bp_pacer *p, uint32_t size, uint64_t gap_ns, struct bp_disagg_stats *stats);
+/* Frames that wait are lost: take them first. Also of one that is all zeros. */
+void bp_pacer_free(struct bp_pacer *p);
+
+/*
+ * A frame that is due to leave. Returns what leaves now: NULL when it waits; the frame itself, or,
+ * when the queue was full, the oldest.
+ */
+void *bp_pacer_put(struct bp_pacer *p, void *frame, uint64_t now_ns);
+/* The next frame whose time has come, or NULL. At most one within a gap. */
+void *bp_pacer_due(struct bp_pacer *p, uint64_t now_ns);
+/* The oldest, due or not; NULL: empty. For reload, link loss and stop. */
+void *bp_pacer_take(struct bp_pacer *p, uint64_t now_ns);
+/* When bp_pacer_due() returns the next, or UINT64_MAX. */
+static inline uint64_t bp_pacer_next(const struct bp_pacer *p)
+{
+	return p->n != 0 ? p->free_ns : UINT64_MAX;
+}
+
+#endif

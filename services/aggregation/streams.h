@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_AGG_STREAMS_H
+#define BP_AGG_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "services/aggregation/stage.h"
+#include "biplane/aggregation.h"
+#include "proto/agg_full.h"
+#include "proto/ip.h"
+#include "shm/aggregation/agg.h"
+#include "proto/vec16.h"
+#include "shm/hash.h"
+
+/*
+ * The streams of one worker: a bounded number of slots, a hash table that finds a stream by its
+ * key, and lists. A stream is on one list: that of its rule while an aggregate of it is being built
+ * (in the order in which these began, which with one delay a rule is that of their deadlines), else
+ * the idle ones in the order in which they fell idle; slots that never held one come first.
+ *
+ * What a message needs of a stream is a cache line or two; slots and links lie apart, in arrays
+ * that stay in the cache, so that looking for a stream touches no other's lines, nor does moving
+ * one.
+ */
+
+#define BP_AGG_NO_STREAM UINT32_MAX
+#define BP_AGG_STREAMS_MOST (1u << 20)
+
+/*
+ * What makes a stream: [0], [1] destination address as bp_agg_match_words() has it; [2] VLAN tags
+ * as they lie in the frame; [3] by bp_agg_key_last().
+ */
+struct bp_agg_key {
+	uint64_t word[4];
+};
+
+static inline uint64_t bp_agg_key_last(unsigned udp, unsigned rule, unsigned tos, unsigned family,
+	bool dont_fragment, unsigned tags)
+{
+	return udp | rule << 16 | (uint64_t)tos << 24 | (uint64_t)family << 32 |
+	       (uint64_t)dont_fragment << 36 | (uint64_t)tags << 37;
+}
+
+static inline unsigned bp_agg_key_udp(const struct bp_agg_key *k)
+{
+	return k->word[3] & 0xffff;
+}
+
+static inline unsigned bp_agg_key_rule(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 16 & 0xff;
+}
+
+static inline unsigned bp_agg_key_tos(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 24 & 0xff;
+}
+
+static inline bool bp_agg_key_dont_fragment(const struct bp_agg_key *k)
+{
+	return (k->word[3] >> 36 & 1) != 0;
+}
+
+/* The key of what differs in Don't Fragment alone. */
+static inline struct bp_agg_key bp_agg_key_twin(const struct bp_agg_key *k)
+{
+	struct bp_agg_key twin = *k;
+
+	twin.word[3] ^= (uint64_t)1 << 36;
+	return twin;
+}
+
+static inline unsigned bp_agg_key_family(const struct bp_agg_key *k)
+{
+	return k->word[3] >> 32 & 0xf;
+}
+
+/* VLAN tags, 4 octets each. */
+static inline unsigned bp_agg_key_tags(const struct bp_agg_key *k)
+{
+	return (unsigned)(k->word[3] >> 37);
+}
+
+static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_agg_key *b)
+{
+	return ((a->word[0] ^ b->word[0]) | (a->word[1] ^ b->word[1]) | (a->word[2] ^ b->word[2]) |
+		       (a->word[3] ^ b->word[3])) == 0;
+}
+
+/*
+ * The key of a stream of IPv4 without tags in one word, and 0 of any other: the destination's
+ * address as it lies in memory; 15 bits by bp_agg_key_usual_rest(); its port, network byte order,
+ * in the upper 16. In a frame, address and port lie in one word like this.
+ */
+#define BP_AGG_USUAL_FRAME 0xffff0000ffffffffu /* what of it is in the frame's word */
+_Static_assert(BP_AGG_RULES_MAX <= 32, "five bits");
+
+static inline uint64_t bp_agg_key_usual_rest(unsigned rule, unsigned tos, bool dont_fragment)
+{
+	return (uint64_t)(rule | tos << 5 | (unsigned)dont_fragment << 13 | 1u << 14) << 32;
+}
+
+static inline uint64_t bp_agg_key_usual(const struct bp_agg_key *k)
+{
+	if (bp_agg_key_family(k) != 4 || bp_agg_key_tags(k) != 0)
+		return 0;
+	return k->word[0] | (uint64_t)__builtin_bswap16((uint16_t)bp_agg_key_udp(k)) << 48 |
+	       bp_agg_key_usual_rest(
+		       bp_agg_key_rule(k), bp_agg_key_tos(k), bp_agg_key_dont_fragment(k));
+}
+
+static inline unsigned bp_agg_usual_rule(uint64_t usual)
+{
+	return usual >> 32 & 31;
+}
+
+static inline unsigned bp_agg_usual_tos(uint64_t usual)
+{
+	return usual >> 37 & 0xff;
+}
+
+static inline bool bp_agg_usual_dont_fragment(uint64_t usual)
+{
+	return (usual >> 45 & 1) != 0;
+}
+
+/* The port, host byte order. */
+static inline unsigned bp_agg_usual_udp(uint64_t usual)
+{
+	return __builtin_bswap16((uint16_t)(usual >> 48));
+}
+
+/* The key whose word this is. */
+static inline struct bp_agg_key bp_agg_usual_key(uint64_t usual)
+{
+	return (struct bp_agg_key){{(uint32_t)usual, 0, 0,
+		bp_agg_key_last(bp_agg_usual_udp(usual), bp_agg_usual_rule(usual),
+			bp_agg_usual_tos(usual), 4, bp_agg_usual_dont_fragment(usual), 0)}};
+}
+
+/* A message of IPv4 without tags that goes into an aggregate touches the first line alone. */
+struct bp_agg_stream {
+	uint64_t usual;      /* bp_agg_key_usual() of the key */
+	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even octet */
+	uint64_t arrived_ns; /* sum over its messages: when each came */
+	uint8_t target[6];   /* destination MAC address of the aggregate */
+	/* the aggregate; count 0: there is none. Format paper uses its buf, front, count, most
+	 * and the last message's sender. */
+	struct bp_agg_full_writer writer;
+	void *buffer;      /* NULL: there is no aggregate */
+	uint64_t began_ns; /* when its first message came */
+	uint32_t more;     /* octets of its messages' frames beyond bp_agg_least() */
+	struct bp_agg_key key;
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
+_Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all of IPv4 in one");
+
+/* What is needed when an aggregate leaves. */
+struct bp_agg_stream_rest {
+	uint8_t src[16]; /* of the stream's first message */
+	uint16_t sport;  /* host byte order */
+	uint32_t hash;   /* of the key */
+};
+
+/* Octets of the shortest frame that has so many octets of UDP payload. */
+static inline uint32_t bp_agg_least(uint32_t payload)
+{
+	return BP_ETHER_HDR + BP_IP4_HDR + 8u + payload;
+}
+
+struct bp_agg_link {
+	uint32_t before, behind;
+};
+
+/* So many bits of a slot are the stream; the others are bits of the hash that say nothing of the
+ * slot's place. */
+#define BP_AGG_SLOT_TAG 21u
+_Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fits");
+
+struct bp_agg_streams {
+	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
+	 * half full. Behind the last lie three free ones, so that four can be read at once */
+	uint32_t *slot;
+	/* stream[-1] is none: it has no key and no aggregate, and is never written */
+	struct bp_agg_stream *stream;
+	struct bp_agg_staged *staged; /* of the streams; likewise */
+	struct bp_agg_stage stage;
+	struct bp_agg_stream_rest *rest;
+	struct bp_agg_link *link; /* of the streams, and behind them the lists' heads */
+	struct bp_agg_stream_row *row;
+	uint64_t hash_key[2];
+	uint64_t lives;
+	uint32_t size; /* streams */
+	uint32_t used; /* stream[0..used) hold one */
+	uint32_t slot_mask;
+};
+
+/* False: no memory, or more than BP_AGG_STREAMS_MOST. `row`: `size` of them, the caller's. */
+bool bp_agg_streams_init(struct bp_agg_streams *t, uint32_t size, struct bp_agg_stream_row *row,
+	const uint64_t hash_key[2]);
+void bp_agg_streams_free(struct bp_agg_streams *t);
+/* Forgets all streams and frees their rows. */
+void bp_agg_streams_clear(struct bp_agg_streams *t);
+
+#define BP_AGG_HASH_FACTOR 0x9e3779b97f4a7c15u
+
+/* The hash of a key that has bp_agg_key_usual(). Addresses in a row need the second round: after
+ * one, they lie side by side. */
+static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
+{
+	uint64_t h = (usual ^ t->hash_key[0]) * BP_AGG_HASH_FACTOR;
+
+	h = (h ^ h >> 32) * t->hash_key[1];
+	return (uint32_t)(h >> 32);
+}
+
+static inline uint32_t bp_agg_streams_hash(
+	const struct bp_agg_streams *t, const struct bp_agg_key *k)
+{
+	const uint64_t usual = bp_agg_key_usual(k);
+	uint64_t h;
+
+	if (usual != 0)
+		return bp_agg_streams_hash_usual(t, usual);
+	h = bp_fold(k->word[0] ^ t->hash_key[0], k->word[1] ^ t->hash_key[1]) ^ k->word[2];
+	return (uint32_t)bp_fold(h ^ 0xa0761d6478bd642full, k->word[3] ^ t->hash_key[1]);
+}
+
+static inline void bp_agg_streams_prefetch_slot(const struct bp_agg_streams *t, uint32_t hash)
+{
+	__builtin_prefetch(&t->slot[hash & t->slot_mask]);
+}
+
+/* The stream + 1; 0 of one that is free. */
+static inline uint32_t bp_agg_slot_row(uint32_t slot)
+{
+	return slot & ((1u << BP_AGG_SLOT_TAG) - 1);
+}
+
+static inline uint32_t bp_agg_slot_stream(uint32_t slot)
+{
+	return bp_agg_slot_row(slot) - 1;
+}
+
+/* Whether a slot that is not free may be of a key with that hash. */
+static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
+{
+	return (slot ^ hash) >> BP_AGG_SLOT_TAG == 0;
+}
+
+/* bp_agg_streams_guess() from slot `i` on. */
+struct bp_agg_stream *bp_agg_streams_guess_from(
+	const struct bp_agg_streams *t, uint32_t hash, uint32_t i);
+
+/*
+ * A stream that may have that hash, which is seldom another than the one that is looked for; or
+ * stream[-1], which is none. Reads no stream. Where a stream lies behind its own slot, nobody can
+ * foretell: the first four are looked at together.
+ */
+static inline struct bp_agg_stream *bp_agg_streams_guess(
+	const struct bp_agg_streams *t, uint32_t hash)
+{
+	const uint32_t i = hash & t->slot_mask;
+	const bp_v4 slot = (bp_v4)bp_v16_load((const uint8_t *)&t->slot[i]);
+	const uint32_t may = bp_v16_mask((bp_v16)(((slot ^ hash) >> BP_AGG_SLOT_TAG) == 0));
+
+	if (__builtin_expect(may == 0, 0))
+		return bp_agg_streams_guess_from(t, hash, i);
+	return &t->stream[-1] +
+	       bp_agg_slot_row(t->slot[i + (uint32_t)__builtin_ctz(may) / sizeof(*t->slot)]);
+}
+
+/* The same, told by what is staged of it. `at`: the first of four slots; `may`: so many bits for
+ * each of them, ones where it may be of the stream. */
+static inline struct bp_agg_staged *bp_agg_streams_guess_staged(
+	const struct bp_agg_streams *t, uint32_t hash, uint32_t at, uint32_t may, unsigned bits)
+{
+	if (__builtin_expect(may == 0, 0))
+		return &t->staged[bp_agg_streams_guess_from(t, hash, at) - t->stream];
+	return &t->staged[-1] + bp_agg_slot_row(t->slot[at + (uint32_t)__builtin_ctz(may) / bits]);
+}
+
+/* The stream, or BP_AGG_NO_STREAM. */
+uint32_t bp_agg_streams_find(
+	const struct bp_agg_streams *t, const struct bp_agg_key *k, uint32_t hash);
+
+/* A slot that has never held a stream, or else the idle one that left longest ago; or
+ * BP_AGG_NO_STREAM: none is idle. */
+uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t);
+/* Whether a slot holds a stream, which bp_agg_streams_begin() would give up. */
+static inline bool bp_agg_streams_held(const struct bp_agg_streams *t, uint32_t stream)
+{
+	return stream < t->used;
+}
+
+/*
+ * Begins a stream in slot `stream`, an idle one, whose old stream is forgotten. Key, numbers and
+ * row are written, and nothing else.
+ */
+void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struct bp_agg_key *k,
+	uint32_t hash, uint16_t number, uint32_t sequence);
+
+/* The lists: one of each rule, and the idle ones. */
+#define BP_AGG_LISTS (BP_AGG_RULES_MAX + 1u)
+#define BP_AGG_LIST_IDLE BP_AGG_RULES_MAX
+
+/* The first of a list, or BP_AGG_NO_STREAM. */
+static inline uint32_t bp_agg_streams_first(const struct bp_agg_streams *t, unsigned list)
+{
+	const uint32_t i = t->link[t->size + list].behind;
+
+	return i < t->size ? i : BP_AGG_NO_STREAM;
+}
+
+#define BP_AGG_MOVE_AHEAD                                                                          \
+	4u /* streams that are moved: so many before, their neighbours are fetched */
+
+/* Moves streams, each of which is on another list, to the end of this one, in that order. */
+static inline void bp_agg_streams_move_all(
+	struct bp_agg_streams *t, const uint32_t *stream, unsigned n, unsigned list)
+{
+	struct bp_agg_link *const l = t->link;
+	const uint32_t head = t->size + list;
+	uint32_t last = l[head].before;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct bp_agg_link *const me = &l[stream[i]];
+
+		if (i + BP_AGG_MOVE_AHEAD < n) {
+			const struct bp_agg_link *next = &l[stream[i + BP_AGG_MOVE_AHEAD]];
+
+			__builtin_prefetch(&l[next->before], 1);
+			__builtin_prefetch(&l[next->behind], 1);
+		}
+		l[me->before].behind = me->behind;
+		l[me->behind].before = me->before;
+		me->before = last;
+		l[last].behind = stream[i];
+		last = stream[i];
+	}
+	l[last].behind = head;
+	l[head].before = last;
+}
+
+/* Moves a stream to the end of a list. */
+static inline void bp_agg_streams_move(struct bp_agg_streams *t, uint32_t stream, unsigned list)
+{
+	struct bp_agg_link *const l = t->link, *const me = &l[stream];
+	const uint32_t head = t->size + list;
+
+	if (l[head].before == stream)
+		return; /* there it is */
+	l[me->before].behind = me->behind;
+	l[me->behind].before = me->before;
+	me->before = l[head].before;
+	me->behind = head;
+	l[me->before].behind = stream;
+	l[head].before = stream;
+}
+
+#endif

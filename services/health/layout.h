@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_LAYOUT_H
+#define BP_PHD_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/phd_config.h"
+#include "shm/health/phd.h"
+
+/*
+ * Compiles what a device declares into the element of table phd_layouts: for each object the create
+ * request of its instance, rendered up to the value, and the places in it that differ from session
+ * to session. What services/health/convert.h then does with a report is to copy and to patch.
+ *
+ * A layout lies in BP_PHD_LAYOUT_SIZE bytes, all of which may be read: text[] ends
+ * BP_PHD_TEXT_SLACK bytes before them.
+ */
+#define BP_PHD_TEXT_SLACK 32u
+#define BP_PHD_TEXT_MAX (BP_PHD_LAYOUT_SIZE - sizeof(struct bp_phd_layout) - BP_PHD_TEXT_SLACK)
+
+/* Octets of what is patched: hex digits of the system-id, of the token, of the instance's number.
+ */
+#define BP_PHD_SYSTEM_ID_TEXT 16u
+#define BP_PHD_RQI_TEXT 16u
+#define BP_PHD_RN_TEXT 22u
+#define BP_PHD_PATCHES 3u /* places for the system-id in one request */
+
+/* The name of {object} where a report becomes one instance (bp_phd_plan.per_report). */
+#define BP_PHD_REPORT_NAME "report"
+
+/*
+ * Where instances go, from the file. Both may hold {system_id}, 16 lower case hex digits; {type};
+ * and {object}. Any other brace is a fault.
+ */
+struct bp_phd_target {
+	const char *path;       /* "cse-in/{system_id}/{object}" */
+	const char *originator; /* "Cbiplane" */
+};
+
+/*
+ * bp_phd_plan.hash: the same for all that layouts render alike, whatever the rest of the plan says.
+ * Not keyed.
+ */
+uint64_t bp_phd_target_hash(const struct bp_phd_plan *plan, const struct bp_phd_target *t);
+
+/*
+ * Compiles `m` to *out, which is BP_PHD_LAYOUT_SIZE bytes, zeroed. `type` is what {type} stands
+ * for. An object's name is bp_phd_object_name(), else "PARTITION-CODE"; where two would have the
+ * same one, "-HANDLE" is added to each. out->spec is that of a standard configuration, else 0.
+ * Returns 0, or -1 with a sentence in err: a template that is none, a map that contradicts itself,
+ * no object that has a value, or more text than there is room for.
+ */
+int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *m,
+	const struct bp_phd_plan *plan, const struct bp_phd_target *target, const char *type,
+	char *err, size_t err_size);
+
+/*
+ * Whether a layout in a segment that others wrote is one that services/health/convert.h can work
+ * with: every offset is inside, every kind known. To be asked before it is used for the first time;
+ * what its text says is not judged.
+ */
+bool bp_phd_layout_valid(const struct bp_phd_layout *l);
+
+/* The number of the object with that handle, or -1. `guess` is looked at first. */
+static inline int bp_phd_layout_find(const struct bp_phd_layout *l, uint16_t handle, unsigned guess)
+{
+	if (__builtin_expect(guess < l->n && l->handle[guess] == handle, 1))
+		return (int)guess;
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->handle[i] == handle)
+			return (int)i;
+	}
+	return -1;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_MANAGER_H
+#define BP_PHD_MANAGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "proto/phd_apdu.h"
+#include "proto/phd_config.h"
+#include "shm/health/phd_writer.h"
+
+/*
+ * The manager of ISO/IEEE 11073-20601: its state machine over the session table. One thread. Knows
+ * no socket, no disk and no CSE: they are the owner's, who is asked and told by struct
+ * bp_phd_manager_ops. What must outlive this process is in the table (shm/health/phd.h); the rest
+ * is rebuilt by bp_phd_manager_adopt().
+ *
+ * Times are CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds, given by the caller; mono_ns never
+ * goes back.
+ */
+struct bp_phd_manager;
+
+/* A device and how it is reached. */
+struct bp_phd_peer {
+	uint8_t address[16]; /* the device's, network order, IPv4 as ::ffff:a.b.c.d */
+	uint8_t own[16];     /* the address of ours that it talks to */
+	uint16_t port;       /* the device's, in this machine's order */
+	uint8_t transport;   /* BP_PHD_TRANSPORT_UDP or _TCP */
+	uint32_t connection; /* TCP: the owner's number of it; the same one is not used for another
+				while it has a session */
+};
+
+/* Why a session ended. */
+enum bp_phd_closed {
+	BP_PHD_CLOSED_RELEASED,   /* the device asked */
+	BP_PHD_CLOSED_BY_US,      /* we asked, and it agreed */
+	BP_PHD_CLOSED_ABORTED,    /* the device aborted */
+	BP_PHD_CLOSED_FAULT,      /* we aborted: what it sent is not allowed in its state */
+	BP_PHD_CLOSED_TIMEOUT,    /* we aborted: it did not answer in time */
+	BP_PHD_CLOSED_TAKEN_OVER, /* the same system-id associated from elsewhere */
+	BP_PHD_CLOSED_IDLE,       /* we aborted: no report for phd.idle */
+	BP_PHD_CLOSED_GONE,       /* its TCP connection ended */
+	BP_PHD_CLOSED_WAYS,
+};
+
+/* What the owner did with a report that did not take the workers' way. */
+enum bp_phd_taken {
+	BP_PHD_TAKEN,           /* it will be stored; who must be answered is answered then */
+	BP_PHD_TAKEN_ANSWER,    /* to be answered now: nothing in it, or stored already */
+	BP_PHD_TAKEN_FULL,      /* no room: the device shall repeat */
+	BP_PHD_TAKEN_BAD,       /* badly structured, or contradicts the configuration */
+	BP_PHD_TAKEN_NO_OBJECT, /* no object in it is known */
+	BP_PHD_TAKEN_UNFIT      /* well-formed, but no request can carry it: repeating is no use */
+};
+
+/* What is known of a device besides its configuration: bp_phd_session.mds_known. */
+enum bp_phd_mds {
+	BP_PHD_MDS_ASKED,   /* spec is to come; also before it was asked */
+	BP_PHD_MDS_TOLD,    /* spec is true */
+	BP_PHD_MDS_UNKNOWN, /* it does not say */
+};
+
+/* `arg` is bp_phd_manager_new()'s. None may call the manager, but where it says so. */
+struct bp_phd_manager_ops {
+	/* Sends an APDU: over UDP a datagram. May be lost. */
+	void (*reply)(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len);
+	/* Whether this device declared this configuration before: then *out is it, and *spec the
+	 * specialisation that its MDS told, or 0. Asked for what no standard says. */
+	bool (*known)(void *arg, const uint8_t system_id[8], uint16_t config_id,
+		struct bp_phd_model *out, uint16_t *spec);
+	/* It declared one that can be used: `report` is the ConfigReport's octets. */
+	void (*learned)(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
+		struct bp_phd_bytes report);
+	/* Its MDS told its specialisation, or (spec 0) that it has none. The session's layout may
+	 * be another from now on. Where {type} is in the path, what is made at the CSE waits for
+	 * it: the session's spec, or BP_PHD_MDS_UNKNOWN. */
+	void (*told)(void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id,
+		uint16_t spec);
+	/* A session is operating: to be stored, and provisioned (BP_PHD_READY then). */
+	void (*opened)(void *arg, uint32_t slot);
+	/* It was operating and ends now; its slot still says whose it was. */
+	void (*closed)(void *arg, uint32_t slot, enum bp_phd_closed why);
+	/* Whether it is on the allow-list, or there is none. */
+	bool (*allowed)(void *arg, const uint8_t system_id[8]);
+	/* While control->loading, over UDP: this device has no session, by what it sent itself,
+	 * whatever the store will say of its address. */
+	void (*unassociated)(void *arg, const struct bp_phd_peer *device);
+	/* A scan report of an operating session: a whole PRST. */
+	enum bp_phd_taken (*report)(void *arg, uint32_t slot, const uint8_t *apdu, size_t len);
+};
+
+/* What happened, ever; written here alone. The owner's word in the segment may be its place. */
+struct bp_phd_manager_counts {
+	_Atomic uint64_t aarq;                                 /* that could be read */
+	_Atomic uint64_t aare[BP_PHD_UNSUPPORTED_VERSION + 1]; /* by enum bp_phd_result */
+	_Atomic uint64_t repeats; /* AARQs and configuration reports answered once more */
+	_Atomic uint64_t rejected_address, rejected_rate, rejected_full, rejected_layouts,
+		rejected_unauthorized;
+	_Atomic uint64_t configs_accepted, configs_refused;
+	_Atomic uint64_t aborts_sent, aborts_received, releases_sent, releases_received;
+	_Atomic uint64_t timeout_config, timeout_service, timeout_release, timeout_idle;
+	_Atomic uint64_t taken_over, adopted, strays;         /* strays: APDUs without a session */
+	_Atomic uint64_t undecodable;                         /* APDUs that could not be read */
+	_Atomic uint64_t slow_taken, slow_refused, slow_lost; /* reports; lost: refused and not
+								 confirmed */
+	_Atomic uint64_t errors_answered;                     /* roer and rorj */
+};
+
+/* What {type} stands for: a name, else the specialisation's number, "unknown" for 0. */
+#define BP_PHD_TYPE_TEXT 32
+const char *bp_phd_type_text(uint16_t spec, char out[BP_PHD_TYPE_TEXT]);
+
+/*
+ * Layouts are made by the plan that is in the tables: without one every association is rejected as
+ * transient. `w`, `c` and `counts` are the owner's and stay; system_id is the manager's own. NULL
+ * without memory. Sessions that are in the table are not known before bp_phd_manager_adopt().
+ */
+struct bp_phd_manager *bp_phd_manager_new(const struct bp_config_phd *c,
+	struct bp_phd_tables *tables, struct bp_phd_writer *w, const uint8_t system_id[8],
+	struct bp_phd_manager_counts *counts, const struct bp_phd_manager_ops *ops, void *arg);
+void bp_phd_manager_free(struct bp_phd_manager *m);
+/* Another configuration of the same capacities: limits and timeouts follow at once. */
+void bp_phd_manager_configure(struct bp_phd_manager *m, const struct bp_config_phd *c);
+
+/* One whole APDU from a device: a datagram, or as bp_phd_apdu_size() cuts a stream. */
+void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *from,
+	const uint8_t *p, size_t len, uint64_t mono_ns, uint64_t unix_ns);
+/* What was replied on a TCP connection is the kernel's now: the device has its answer. */
+void bp_phd_manager_written(struct bp_phd_manager *m, uint32_t connection);
+/* A TCP connection ended. */
+void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
+/* Whether a TCP connection has a session. */
+bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connection);
+/* What is due by now; returns when it is to be called next, UINT64_MAX: not before something else
+ * happens. */
+uint64_t bp_phd_manager_tick(struct bp_phd_manager *m, uint64_t mono_ns);
+
+/* Asks a device to release its association. 0, or -1: it has none. */
+int bp_phd_manager_release(struct bp_phd_manager *m, const uint8_t system_id[8], uint64_t mono_ns);
+/* The session of a device: 0 and *slot, or -1. */
+int bp_phd_manager_find(const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t *slot);
+/* Sends an APDU to the device of a session, as the answer to a report that was taken. False: the
+ * slot has another life by now. May be called from the ops. */
+bool bp_phd_manager_send(
+	struct bp_phd_manager *m, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len);
+
+/* After a restart: takes over what the table holds, once, before anything else. TCP's sessions end:
+ * their connections did; and so do those whose layout is damaged. Another plan needs other layouts,
+ * of configurations that may not be known before all is read back: while control->loading such a
+ * session stays without BP_PHD_READY, until bp_phd_manager_loaded(). */
+void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns);
+/* What can be known is known: sessions that waited for it are opened() with a layout of the plan,
+ * or end. */
+void bp_phd_manager_loaded(struct bp_phd_manager *m, uint64_t mono_ns);
+
+enum bp_phd_restored {
+	BP_PHD_RESTORED,
+	BP_PHD_RESTORE_THERE,       /* it, or its address, has a session, which stays */
+	BP_PHD_RESTORE_UNKNOWN,     /* its configuration is not known, or is another by now */
+	BP_PHD_RESTORE_NOT_ALLOWED, /* not on the allow-list any more */
+	BP_PHD_RESTORE_FULL,        /* no room in the table, or for its layout */
+	BP_PHD_RESTORE_WAYS,
+};
+/*
+ * After a restart without the table: a session over UDP as the store had it. Of *s all but state,
+ * flags, layout, spec, mds_known and what is of this clock count. Of two that the store had of one
+ * device the one associated later stays. It is operating without BP_PHD_READY; opened() is not
+ * called. Where {type} is in the path and not known, the device is asked, and told() comes.
+ */
+enum bp_phd_restored bp_phd_manager_restore(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_MANAGER_INTERNAL_H
+#define BP_PHD_MANAGER_INTERNAL_H
+
+#include "services/health/layout_cache.h"
+#include "services/health/manager.h"
+#include "shm/index.h"
+
+/* What the rooms of the manager share: phd/manager*.c alone. */
+
+#define BP_PHD_NONE UINT32_MAX
+
+/* Why a slot waits. Each has a queue; a slot is in one of the first three at most, and in IDLE
+ * while it is operating. */
+enum bp_phd_wait {
+	BP_PHD_WAIT_NOTHING,
+	BP_PHD_WAIT_CONFIG,  /* for the configuration report */
+	BP_PHD_WAIT_SERVICE, /* for the answer to our GET */
+	BP_PHD_WAIT_RELEASE, /* for the answer to our RLRQ */
+	BP_PHD_WAIT_IDLE,    /* for a report */
+	BP_PHD_WAITS,
+};
+
+/* A place in a queue. All of a queue wait equally long: its head is due first. */
+struct bp_phd_timer {
+	uint32_t prev, next; /* slots, or BP_PHD_NONE */
+	uint64_t since_ns;
+};
+
+/* What the manager keeps of a session besides the table; zeroed where there is none. */
+struct bp_phd_note {
+	struct bp_phd_timer state, idle;
+	uint8_t waits;      /* enum bp_phd_wait, of `state` */
+	bool idles;         /* in the IDLE queue */
+	bool opened;        /* ops->opened() was called, or an earlier manager did */
+	bool known;         /* in the indexes */
+	bool restored;      /* as the store had it */
+	bool refit;         /* its layout is of another plan, until all is read back */
+	uint16_t invoke_id; /* of our GET */
+	uint32_t connection;
+	uint32_t address;      /* row of addresses */
+	uint32_t idle_reports; /* how many there were when last looked, */
+	uint64_t idle_ns;      /* and when there was another one last */
+};
+
+struct bp_phd_queue {
+	uint32_t head, tail;
+};
+
+/* A report without an answer of a session that ended: manager_unanswered.c. */
+struct bp_phd_unanswered {
+	struct bp_phd_carried report;
+	uint8_t system_id[8];
+	uint64_t config_content;
+	uint64_t since_ns; /* when it was sent to the CSE last */
+	uint32_t slot;     /* where the table says so; BP_PHD_NONE: the place is free */
+	uint32_t associated_s;
+	uint16_t life, config_id;
+};
+/* As many as there may be devices on TCP. */
+#define BP_PHD_UNANSWERED_MAX 8192u
+
+/* How many sessions an IP address has. */
+struct bp_phd_address_row {
+	uint8_t address[16];
+	uint32_t sessions; /* 0: free; then `next` is the next one that is */
+	uint32_t next;
+};
+
+struct bp_phd_manager {
+	const struct bp_config_phd *c;
+	struct bp_phd_tables *t;
+	struct bp_phd_writer *w;
+	struct bp_phd_manager_counts *counts;
+	const struct bp_phd_manager_ops *ops;
+	void *arg;
+	uint8_t system_id[8];
+	uint64_t now_ns;          /* of the call in hand */
+	struct bp_phd_note *note; /* by slot */
+	struct bp_phd_queue queue[BP_PHD_WAITS];
+	struct bp_index by_system, by_connection; /* slots */
+	struct bp_index by_address;               /* rows of addresses */
+	uint32_t *associated; /* by system-id: no later association has this time or less */
+	uint32_t associated_mask;
+	struct bp_phd_unanswered *unanswered; /* [unanswered_n] */
+	struct bp_index by_unanswered;        /* those that are used, by system-id */
+	uint32_t unanswered_n, unanswered_at; /* at: which is taken next, whatever is in it */
+	struct bp_phd_address_row *address;
+	uint32_t free_address;        /* a list of those that were used, */
+	uint32_t fresh_address;       /* and the first that never was */
+	uint64_t settled_ns;          /* when what was retired was looked at last */
+	uint64_t next_association_ns; /* when the rate would be kept to, were it used evenly */
+	uint16_t next_invoke_id;
+	struct bp_phd_layout_cache *layouts;
+	uint32_t refits; /* notes that say so */
+};
+
+static inline struct bp_phd_session *bp_phd_session_at(
+	const struct bp_phd_manager *m, uint32_t slot)
+{
+	return &m->t->sessions[slot];
+}
+static inline uint64_t bp_phd_word_at(const struct bp_phd_manager *m, uint32_t slot)
+{
+	return atomic_load_explicit(&bp_phd_session_at(m, slot)->word, memory_order_relaxed);
+}
+static inline enum bp_phd_state bp_phd_state_at(const struct bp_phd_manager *m, uint32_t slot)
+{
+	return bp_phd_word_state(bp_phd_word_at(m, slot));
+}
+static inline void bp_phd_count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+/* Sessions are being read back: who has none yet may have one. */
+static inline bool bp_phd_loading(const struct bp_phd_manager *m)
+{
+	return atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) != 0;
+}
+/* Of a whole APDU, to know it again; never 0. */
+uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
+
+/* ---- manager.c: answers ---- */
+
+void bp_phd_reply(
+	struct bp_phd_manager *m, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len);
+void bp_phd_reply_simple(struct bp_phd_manager *m, const struct bp_phd_peer *to,
+	enum bp_phd_choice choice, uint16_t reason);
+void bp_phd_reply_roer(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
+	enum bp_phd_roer error);
+void bp_phd_reply_rorj(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
+	enum bp_phd_rorj problem);
+/* By what it sent it has no session: while they are read back, the owner is told. */
+void bp_phd_unassociated(struct bp_phd_manager *m, const struct bp_phd_peer *from);
+/* Whom a session's answers go to. */
+struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot);
+
+/* ---- manager_association.c ---- */
+
+/* An AARQ, whatever `slot` (or BP_PHD_NONE) is: `hash` of its octets. */
+void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, uint32_t slot,
+	const struct bp_phd_apdu *a, uint64_t hash, uint64_t unix_ns);
+/* Ends a session: tells the owner, and the slot is free. */
+void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed why);
+/* The same with an ABRT. */
+void bp_phd_abort(
+	struct bp_phd_manager *m, uint32_t slot, enum bp_phd_abort reason, enum bp_phd_closed why);
+
+/* ---- manager_config.c ---- */
+
+/* A configuration that is known: standard, or declared before. */
+bool bp_phd_model_of(struct bp_phd_manager *m, const uint8_t system_id[8], uint16_t config_id,
+	struct bp_phd_model *out, uint16_t *spec);
+/* Its layout's number: -1: it can't be used; -2: there is no room. */
+int bp_phd_layout_for(struct bp_phd_manager *m, const struct bp_phd_model *model, uint16_t spec);
+/* A confirmed configuration report of a session that waits for one. */
+void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
+	uint16_t invoke_id, struct bp_phd_bytes info, uint64_t hash);
+/* The session is operating: tells the owner, and asks the device what it is. */
+void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot);
+/* Asks for the MDS, where its specialisation is not known. */
+void bp_phd_ask_mds(struct bp_phd_manager *m, uint32_t slot);
+/* What came to our GET: the attributes, or NULL: none. */
+void bp_phd_mds_told(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply);
+/* Whether instances can't be named without the specialisation. */
+bool bp_phd_type_needed(const struct bp_phd_manager *m);
+
+/* ---- manager_data.c ---- */
+
+/* A PRST of a session; p[0..len) is all of it. */
+void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
+	const struct bp_phd_apdu *a, const uint8_t *p, size_t len);
+
+/* ---- manager_unanswered.c ---- */
+
+bool bp_phd_unanswered_init(struct bp_phd_manager *m);
+void bp_phd_unanswered_free(struct bp_phd_manager *m);
+/* Keeps the report that the device of a session waits for the answer to, before the session ends
+ * or after it. False: there is none that it may repeat. */
+bool bp_phd_unanswered_keep(struct bp_phd_manager *m, uint32_t slot);
+/* A session that is to be opened begins with it, if the device may repeat it there. */
+void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_session_spec *s);
+/* The device associated: what it does not repeat now it never will. */
+void bp_phd_unanswered_drop(struct bp_phd_manager *m, const uint8_t system_id[8]);
+/* A session ends: what the next one can't be asked about is not looked for. */
+void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_repeat);
+
+/* ---- manager_timer.c ---- */
+
+void bp_phd_timers_init(struct bp_phd_manager *m);
+/* From now on it waits for this, and for nothing else but IDLE. */
+void bp_phd_wait(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_wait wait);
+void bp_phd_idle_begin(struct bp_phd_manager *m, uint32_t slot);
+/* A report came by the manager's way. */
+void bp_phd_idle_ends(struct bp_phd_manager *m, uint32_t slot);
+/* Out of all queues. */
+void bp_phd_timers_drop(struct bp_phd_manager *m, uint32_t slot);
+
+/* ---- manager_index.c ---- */
+
+bool bp_phd_indexes_init(struct bp_phd_manager *m);
+void bp_phd_indexes_free(struct bp_phd_manager *m);
+uint64_t bp_phd_system_hash(const struct bp_phd_manager *m, const uint8_t system_id[8]);
+void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connection);
+void bp_phd_index_remove(struct bp_phd_manager *m, uint32_t slot);
+uint32_t bp_phd_of_system(const struct bp_phd_manager *m, const uint8_t system_id[8]);
+uint32_t bp_phd_of_connection(const struct bp_phd_manager *m, uint32_t connection);
+/* The Unix time of a new association, `now_s` or later: no other of this device has it, however
+ * fast they follow each other and whatever the clock does. Instances are named by it. */
+uint32_t bp_phd_association_time(
+	const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t now_s);
+/* A session has, or had, this time. */
+void bp_phd_association_seen(struct bp_phd_manager *m, const struct bp_phd_session *s);
+/* Sessions of an IP address. */
+uint32_t bp_phd_of_address(const struct bp_phd_manager *m, const uint8_t address[16]);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PHD_REPEAT_H
+#define BP_PHD_REPEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/hash.h"
+#include "shm/health/phd.h"
+
+/*
+ * How a report that comes again is known, and what of it is stored: the words bp_phd_session.last
+ * and .sent. One definition for workers and the slow path, so that a report that goes one way and
+ * is repeated on the other is still the same report. All of it is arithmetic: who loads and stores
+ * the words says with which order.
+ *
+ *   last   invoke-id 16 | report number 16 | open 32
+ *   sent   number 32 | octets 16 | time 16
+ *
+ * number: of the report's first (port, MID), bp_phd_pair() of shm/health/phd_ids.h, or one of the
+ * two below, which stand for none. octets: bp_phd_report_octets(). time: CLOCK_MONOTONIC / 4 s.
+ * `sent` 0: there is no report.
+ */
+
+/* There is no (port, MID) that could be sent again: the parts that are open are to be sent anew,
+ * with new ids. So after an error of the CSE, which would only repeat its answer to an old id, and
+ * for what the slow path sent. */
+#define BP_PHD_SENT_NONE 0xffffffffu
+/* The same, of a report of over 32 parts: the open word is another, and a worker has no bit to
+ * clear in it. */
+#define BP_PHD_SENT_MANY 0xfffffffeu
+
+#define BP_PHD_REPEAT_UNIT_S 4u
+
+#define BP_PHD_OCTETS_END UINT32_MAX /* number of the last piece */
+
+/*
+ * Sixteen bits of all octets of an APDU. Not the UDP checksum: a value that is up by one and one
+ * that is down by one leave that as it was. Nor bp_hash_bytes() for what may be a report, where
+ * each step waits for the one before: here the products are independent, and each place has its own
+ * keys.
+ */
+struct bp_phd_octets_key {
+	uint64_t k[2];
+};
+static inline struct bp_phd_octets_key bp_phd_octets_key_at(const uint64_t key[2], uint64_t i)
+{
+	return (struct bp_phd_octets_key){
+		{key[0] + i * 0x9e3779b97f4a7c15ull, key[1] - i * 0x8ebc6af09c88c6e3ull}};
+}
+static inline uint64_t bp_phd_octets_piece(const struct bp_phd_octets_key *key, const uint8_t *p)
+{
+	return bp_fold(bp_load64(p) ^ key->k[0], bp_load64(p + 8) ^ key->k[1]);
+}
+static inline uint64_t bp_phd_octets_at(const uint64_t key[2], const uint8_t *p, uint64_t i)
+{
+	const struct bp_phd_octets_key at = bp_phd_octets_key_at(key, i);
+
+	return bp_phd_octets_piece(&at, p);
+}
+static inline uint16_t bp_phd_octets_end(uint64_t h, uint64_t last_key)
+{
+	return (uint16_t)(bp_fold(h ^ 0xa0761d6478bd642full, last_key) >> 16);
+}
+static inline uint64_t bp_phd_octets_last_key(const uint64_t key[2])
+{
+	return key[0] ^ 0xe7037ed1a0b428dbull;
+}
+static inline uint16_t bp_phd_report_octets(const uint64_t key[2], const uint8_t *apdu, size_t len)
+{
+	uint64_t h = len;
+
+	if (len < 32)
+		return (uint16_t)bp_hash_bytes(key, apdu, len);
+	h += bp_phd_octets_at(key, apdu, 0) + bp_phd_octets_at(key, apdu + 16, 1);
+	for (size_t i = 2; i * 16 + 16 < len; i++)
+		h += bp_phd_octets_at(key, apdu + i * 16, i);
+	/* some of the last ones a second time */
+	h += bp_phd_octets_at(key, apdu + len - 16, BP_PHD_OCTETS_END);
+	return bp_phd_octets_end(h, bp_phd_octets_last_key(key));
+}
+
+/* The same for who does it again and again, of so many octets: with the keys of all places made
+ * before. */
+#define BP_PHD_OCTETS_SHORT_MIN 32u
+#define BP_PHD_OCTETS_SHORT 64u
+struct bp_phd_octets_keys {
+	struct bp_phd_octets_key at[BP_PHD_OCTETS_SHORT / 16 - 1], end;
+	uint64_t last;
+};
+
+static inline void bp_phd_octets_keys_make(struct bp_phd_octets_keys *k, const uint64_t key[2])
+{
+	for (unsigned i = 0; i < BP_PHD_OCTETS_SHORT / 16 - 1; i++)
+		k->at[i] = bp_phd_octets_key_at(key, i);
+	k->end = bp_phd_octets_key_at(key, BP_PHD_OCTETS_END);
+	k->last = bp_phd_octets_last_key(key);
+}
+static inline uint16_t bp_phd_report_octets_short(
+	const struct bp_phd_octets_keys *k, const uint8_t *apdu, size_t len)
+{
+	uint64_t h = len;
+
+	h += bp_phd_octets_piece(&k->at[0], apdu) + bp_phd_octets_piece(&k->at[1], apdu + 16);
+	if (len > 48)
+		h += bp_phd_octets_piece(&k->at[2], apdu + 32);
+	h += bp_phd_octets_piece(&k->end, apdu + len - 16);
+	return bp_phd_octets_end(h, k->last);
+}
+
+/* ---- last ---- */
+
+static inline uint64_t bp_phd_last_make(uint16_t invoke_id, uint16_t report_no, uint32_t open)
+{
+	return (uint64_t)invoke_id << 48 | (uint64_t)report_no << 32 | open;
+}
+static inline uint16_t bp_phd_last_invoke_id(uint64_t last)
+{
+	return (uint16_t)(last >> 48);
+}
+static inline uint16_t bp_phd_last_report_no(uint64_t last)
+{
+	return (uint16_t)(last >> 32);
+}
+/* What is not stored yet; 0: all of it is. */
+static inline uint32_t bp_phd_last_open(uint64_t last)
+{
+	return (uint32_t)last;
+}
+static inline uint64_t bp_phd_last_with_open(uint64_t last, uint32_t open)
+{
+	return (last & ~(uint64_t)UINT32_MAX) | open;
+}
+
+/* ---- sent ---- */
+
+static inline uint16_t bp_phd_sent_time(uint64_t mono_ns)
+{
+	return (uint16_t)(mono_ns / (BP_PHD_REPEAT_UNIT_S * 1000000000ull));
+}
+/* `time`: bp_phd_sent_time(). */
+static inline uint64_t bp_phd_sent_at(uint32_t number, uint16_t octets, uint16_t time)
+{
+	return (uint64_t)number << 32 | (uint64_t)octets << 16 | time;
+}
+static inline uint64_t bp_phd_sent_make(uint32_t number, uint16_t octets, uint64_t mono_ns)
+{
+	return bp_phd_sent_at(number, octets, bp_phd_sent_time(mono_ns));
+}
+static inline uint32_t bp_phd_sent_number(uint64_t sent)
+{
+	return (uint32_t)(sent >> 32);
+}
+static inline uint16_t bp_phd_sent_octets(uint64_t sent)
+{
+	return (uint16_t)(sent >> 16);
+}
+/* Whether its number is of a (port, MID), so that the same requests can be sent once more. */
+static inline bool bp_phd_sent_has_number(uint64_t sent)
+{
+	return bp_phd_sent_number(sent) < BP_PHD_SENT_MANY;
+}
+/* After an error of the CSE: the report is still known, its numbers are not used again. */
+static inline uint64_t bp_phd_sent_after_error(uint64_t sent)
+{
+	const uint64_t none = (uint64_t)BP_PHD_SENT_NONE << 32;
+
+	return bp_phd_sent_has_number(sent) && sent != 0 ? sent | none : sent;
+}
+
+/* Units of BP_PHD_REPEAT_UNIT_S since the time in `sent`; up to three days of them can be told. */
+static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
+{
+	return (uint16_t)(bp_phd_sent_time(mono_ns) - (uint16_t)sent);
+}
+#define BP_PHD_REPEAT_AGE (BP_PHD_ID_LIFETIME_S / BP_PHD_REPEAT_UNIT_S)
+
+/*
+ * Whether a report is the one that the words say: numbers and octets, and no more than 247 s
+ * (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to what the words can tell.
+ */
+static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
+	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
+{
+	return sent != 0 && last >> 32 == bp_phd_last_make(invoke_id, report_no, 0) >> 32 &&
+	       bp_phd_sent_octets(sent) == octets &&
+	       bp_phd_sent_age(sent, mono_ns) < BP_PHD_REPEAT_AGE;
+}
+
+/* ---- the open word ---- */
+
+/*
+ * Up to 32 parts: a bit for each that is not stored. Over 32: in bits 0..8 how many there are from
+ * the first open one to the end, and above, for each of the 23 behind that one, whether it is
+ * stored. So what is more than 23 behind the first open part can't be noted as stored: who can't
+ * rely on names waits with sending it. Either way 0 says that all is stored.
+ */
+#define BP_PHD_OPEN_PARTS 32u
+#define BP_PHD_OPEN_LEFT_BITS 9u
+#define BP_PHD_OPEN_BEHIND (32u - BP_PHD_OPEN_LEFT_BITS)
+#define BP_PHD_OPEN_LEFT ((1u << BP_PHD_OPEN_LEFT_BITS) - 1)
+
+/* Nothing of it is stored. parts: 1 to 256. */
+static inline uint32_t bp_phd_open_begin(unsigned parts)
+{
+	if (parts > BP_PHD_OPEN_PARTS)
+		return parts;
+	return parts == 32 ? UINT32_MAX : (1u << parts) - 1;
+}
+
+/* The first open part of over 32; `parts` when all are stored, or the word is none of `parts`. */
+static inline unsigned bp_phd_open_first(uint32_t open, unsigned parts)
+{
+	const unsigned left = open & BP_PHD_OPEN_LEFT;
+
+	return left <= parts ? parts - left : parts;
+}
+
+/* The first part that can't be noted yet. */
+static inline unsigned bp_phd_open_end(uint32_t open, unsigned parts)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+
+	if (parts <= BP_PHD_OPEN_PARTS || parts - first <= BP_PHD_OPEN_BEHIND)
+		return parts;
+	return first + 1 + BP_PHD_OPEN_BEHIND;
+}
+
+static inline bool bp_phd_open_has(uint32_t open, unsigned parts, unsigned part)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+
+	if (part >= parts)
+		return false;
+	if (parts <= BP_PHD_OPEN_PARTS)
+		return (open >> part & 1) != 0;
+	if (part <= first || part > first + BP_PHD_OPEN_BEHIND)
+		return part >= first;
+	return (open >> (BP_PHD_OPEN_LEFT_BITS + part - first - 1) & 1) == 0;
+}
+
+/* `part` is stored. The same word where that was known, or can't be noted. */
+static inline uint32_t bp_phd_open_close(uint32_t open, unsigned parts, unsigned part)
+{
+	const unsigned first = bp_phd_open_first(open, parts);
+	uint32_t left = parts - first, behind = open >> BP_PHD_OPEN_LEFT_BITS;
+
+	if (!bp_phd_open_has(open, parts, part) || part >= bp_phd_open_end(open, parts))
+		return open;
+	if (parts <= BP_PHD_OPEN_PARTS)
+		return open & ~(1u << part);
+	if (part != first)
+		return open | 1u << (BP_PHD_OPEN_LEFT_BITS + part - first - 1);
+	/* on to the next that is open */
+	left--;
+	for (; (behind & 1) != 0; behind >>= 1)
+		left--;
+	behind >>= 1;
+	return left == 0 ? 0 : behind << BP_PHD_OPEN_LEFT_BITS | left;
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/lcl/admission.h"
+
+#include <string.h>
+
+#include "services/lcl/scheduler.h"
+#include "proto/lcl.h"
+
+/* Octets that the shortest frame takes of the wire: 64, preamble and gap. */
+#define SHORTEST 84u
+#define NEVER UINT64_MAX
+/* How many turns frames may be sent without a pause, at most, to be reckoned with. */
+#define BUSY_TURNS 1024u
+
+__extension__ typedef unsigned __int128 wide;
+
+/* A hop: what all flows that come so far have in common. */
+struct hop {
+	const struct bp_lcl_port *port;
+	const struct bp_lcl_flow *flow;
+	unsigned flows, number; /* number: 1.. */
+	int64_t lo[BP_LCL_FLOWS_MAX], hi[BP_LCL_FLOWS_MAX];
+	uint64_t spread[BP_LCL_FLOWS_MAX]; /* J */
+	uint64_t wrong[BP_LCL_FLOWS_MAX];  /* ns that a frame may wait for the slot of one before it
+					    */
+	uint64_t blocked;                  /* ns that a best-effort frame has the wire */
+	uint64_t beside; /* octets that a slot may have to send beside what is meant for it */
+	bool fits;
+	uint64_t root;  /* ns, at least tau; where fits is false */
+	uint64_t spilt; /* octets of earlier slots that are sent in a later one's time, at most */
+	uint64_t busy;  /* ns of slots that may be sent without a pause; NEVER: no end is known */
+};
+
+static uint64_t octets_in(uint64_t rate, uint64_t ns)
+{
+	return (uint64_t)(((wide)rate * ns + 7999999999u) / 8000000000u);
+}
+
+static uint64_t ns_of(uint64_t octets, uint64_t rate)
+{
+	return (uint64_t)(((wide)octets * 8000000000u + rate - 1) / rate);
+}
+
+static uint64_t longest(const struct bp_lcl_flow *f)
+{
+	return f->frame + BP_LCL_LABEL + BP_LCL_WIRE_EXTRA;
+}
+
+/* A(t), in octets. */
+static uint64_t sent_in(const struct bp_lcl_flow *f, uint64_t ns)
+{
+	const uint64_t steady = f->burst + octets_in(f->rate_bps, ns);
+	const uint64_t fast = longest(f) + octets_in(f->peak_bps, ns);
+
+	return steady < fast ? steady : fast;
+}
+
+static bool goes_on(const struct hop *h, unsigned i)
+{
+	return h->flow[i].hops >= h->number;
+}
+
+/* Nodes ahead, this one too. */
+static unsigned ahead(const struct hop *h, unsigned i)
+{
+	return h->flow[i].hops - h->number + 1;
+}
+
+static uint64_t share(int64_t d, unsigned n)
+{
+	return d > 0 ? (uint64_t)d / n : 0;
+}
+
+static uint64_t share_up(int64_t d, unsigned n)
+{
+	return d > 0 ? ((uint64_t)d + n - 1) / n : 0;
+}
+
+/* S(y). */
+static uint64_t meant(const struct hop *h, uint64_t y)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < h->flows; i++) {
+		if (goes_on(h, i))
+			sum += sent_in(&h->flow[i], y + h->spread[i]);
+	}
+	return sum;
+}
+
+/* What may have to be sent in slots of y together before the last of it begins, less what the wire
+ * sends meanwhile. */
+static int64_t excess(const struct hop *h, uint64_t y)
+{
+	const uint64_t wire = (uint64_t)((wide)h->port->rate_bps * y / 8000000000u);
+
+	return (int64_t)(meant(h, y) + h->beside - SHORTEST - wire);
+}
+
+/* The least y in (from, to] beyond which the excess is at most `limit`, which it is at `to`: it
+ * falls for good once it has fallen so low, for S is concave and begins above 0. */
+static uint64_t falls_to(const struct hop *h, int64_t limit, uint64_t from, uint64_t to)
+{
+	while (to - from > 1) {
+		const uint64_t y = from + (to - from) / 2;
+
+		if (excess(h, y) <= limit)
+			to = y;
+		else
+			from = y;
+	}
+	return to;
+}
+
+/* The most that it is anywhere in [from, to]; it rises and falls once. */
+static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
+{
+	int64_t v;
+
+	while (to - from > 2) {
+		const uint64_t third = (to - from) / 3;
+
+		if (excess(h, from + third) < excess(h, to - third))
+			from += third;
+		else
+			to -= third;
+	}
+	v = excess(h, from + (to - from) / 2);
+	/* each flow's octets are rounded up */
+	return (v > 0 ? (uint64_t)v : 0) + SHORTEST + h->flows;
+}
+
+/* Where a frame comes for the slot that is being sent, what keeps the wire busy just then takes of
+ * that slot; a frame that waits longer than this before its slot begins loses nothing by it. */
+static uint64_t taken_beside(const struct hop *h)
+{
+	uint64_t busy = h->blocked, least = NEVER, frame = 0;
+
+	for (unsigned i = 0; i < h->flows; i++) {
+		if (!goes_on(h, i))
+			continue;
+		if (share(h->lo[i], ahead(h, i)) < least)
+			least = share(h->lo[i], ahead(h, i));
+		if (longest(&h->flow[i]) > frame)
+			frame = longest(&h->flow[i]);
+	}
+	if (h->number > 1)
+		busy += ns_of(frame, h->port->rate_bps);
+	return busy > least ? octets_in(h->port->rate_bps, busy - least) : 0;
+}
+
+/* How far apart frames of a flow may be meant to leave that left their source at one time, and in
+ * the wrong order, which makes the later one wait for the slot of the other. */
+static void look_at_order(struct hop *h, unsigned i)
+{
+	const unsigned n = ahead(h, i);
+	const uint64_t range = (uint64_t)(h->hi[i] - h->lo[i]);
+	/* a longer frame has come later from each node before this one */
+	const uint64_t lengths =
+		(h->number - 1) * ns_of(longest(&h->flow[i]) - SHORTEST, h->port->rate_bps);
+
+	h->wrong[i] = lengths < range / n + 1 ? lengths : range / n + 1;
+	h->spread[i] = range * (n - 1) / n + (n > 1) + lengths + h->wrong[i];
+}
+
+static void look_at_slots(struct hop *h)
+{
+	const struct bp_lcl_port *p = h->port;
+	const uint64_t reach = p->queues * p->tau_ns, far = BUSY_TURNS * p->tau_ns;
+	const int64_t turn = (int64_t)octets_in(p->rate_bps, p->tau_ns);
+
+	for (unsigned i = 0; i < h->flows; i++) {
+		if (goes_on(h, i))
+			look_at_order(h, i);
+	}
+	h->beside = taken_beside(h);
+	h->fits = excess(h, p->tau_ns) <= 0;
+	h->root = h->fits                ? p->tau_ns
+		  : excess(h, reach) > 0 ? NEVER
+					 : falls_to(h, 0, p->tau_ns, reach);
+	h->spilt = h->fits || h->root == NEVER ? 0 : most(h, p->tau_ns, h->root);
+	h->busy = excess(h, far) > -turn ? NEVER : falls_to(h, -turn, 0, far);
+}
+
+/* How long frames of the others that lie in slots of y can keep one of flow i waiting; `more`
+ * octets besides. NEVER where there is no end to it. */
+static uint64_t others_in(const struct hop *h, unsigned i, uint64_t y, uint64_t more)
+{
+	uint64_t sum = more;
+	bool any = false;
+
+	for (unsigned k = 0; k < h->flows; k++) {
+		if (k == i || !goes_on(h, k))
+			continue;
+		any = true;
+		if (y == NEVER)
+			return NEVER;
+		sum += sent_in(&h->flow[k], y + h->spread[k]);
+	}
+	return any || more != 0 ? ns_of(sum, h->port->rate_bps) : 0;
+}
+
+/* The same, by the better of two reckonings: all that is sent without a pause, or what lies in its
+ * slot and those that it may be moved to, and what was left of the slots before. */
+static uint64_t others(const struct hop *h, unsigned i)
+{
+	const uint64_t tau = h->port->tau_ns;
+	const uint64_t slots = !h->fits                          ? h->root + tau
+			       : h->number > 1 && h->beside != 0 ? 2 * tau
+								 : tau;
+	const uint64_t by_pause = others_in(h, i, h->busy, 0);
+	const uint64_t by_slot = h->root == NEVER ? NEVER : others_in(h, i, slots, h->spilt);
+
+	return by_pause < by_slot ? by_pause : by_slot;
+}
+
+/* How long a flow's own frames that came with one keep it waiting at most, beyond the time that lay
+ * between them; `peak`: no faster than this. */
+static uint64_t own(const struct hop *h, const struct bp_lcl_flow *f, uint64_t peak)
+{
+	const uint64_t rate = h->port->rate_bps;
+	uint64_t octets = longest(f) - SHORTEST;
+
+	if (peak > rate && f->burst > longest(f) && peak > f->rate_bps) {
+		/* where the burst ends */
+		const uint64_t t = ns_of(f->burst - longest(f), peak - f->rate_bps);
+
+		octets += octets_in(peak - rate, t);
+	}
+	return ns_of(octets, rate);
+}
+
+/* How long frames of flow i wait: at most `at_most`, and d/n + `beyond`. */
+struct waits {
+	uint64_t at_most, beyond;
+};
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a == NEVER || b == NEVER ? NEVER : a + b;
+}
+
+/* Where slots fit: after the begin of its own, a frame waits for what may be meant for it. */
+static uint64_t in_its_slot(const struct hop *h)
+{
+	const uint64_t beside = h->number > 1 ? 2 * h->beside : h->beside;
+	const uint64_t ns = ns_of(meant(h, h->port->tau_ns) + beside - SHORTEST, h->port->rate_bps);
+
+	return ns < h->port->tau_ns ? ns : h->port->tau_ns;
+}
+
+static struct waits waits_of(const struct hop *h, unsigned i)
+{
+	const struct bp_lcl_flow *f = &h->flow[i];
+	const uint64_t rate = h->port->rate_bps, tau = h->port->tau_ns;
+	const unsigned n = ahead(h, i);
+	const uint64_t from_others = others(h, i);
+	const uint64_t arrival = h->number == 1 || f->peak_bps < rate ? f->peak_bps : rate;
+	const uint64_t least = share(h->lo[i], n), most_ahead = share_up(h->hi[i], n);
+	const uint64_t blocked = h->blocked > least ? h->blocked - least : 0;
+	uint64_t by_slot, by_source;
+	struct waits w;
+
+	if (h->fits)
+		by_slot = in_its_slot(h) + h->wrong[i];
+	else
+		by_slot = h->root == NEVER
+				  ? NEVER
+				  : ns_of(meant(h, h->root + tau) + h->beside, rate) + h->wrong[i];
+	w.at_most = plus(from_others,
+		(most_ahead > h->blocked ? most_ahead : h->blocked) + own(h, f, arrival));
+	by_source = plus(from_others, h->spread[i] + blocked + own(h, f, f->peak_bps));
+	w.beyond = by_slot < by_source ? by_slot : by_source;
+	return w;
+}
+
+static void refuse(struct bp_lcl_admitted *out, enum bp_lcl_why why, unsigned hop, uint64_t need,
+	uint64_t have)
+{
+	out->why = why;
+	out->hop = (uint8_t)hop;
+	out->need = need;
+	out->have = have;
+}
+
+static void refuse_burst(const struct hop *h, struct bp_lcl_admitted *out)
+{
+	const uint64_t tau = h->port->tau_ns;
+
+	refuse(out, BP_LCL_BURST, h->number, meant(h, tau) + h->beside,
+		octets_in(h->port->rate_bps, tau));
+}
+
+/* Whether all of what may be meant for a slot has its place. */
+static bool check_places(const struct hop *h, struct bp_lcl_admitted *out)
+{
+	const uint64_t octets = meant(h, h->port->tau_ns);
+	const uint64_t sent = octets_in(h->port->rate_bps, h->port->tau_ns) / SHORTEST + 1;
+	const uint64_t frames = (octets + SHORTEST - 1) / SHORTEST;
+	const uint64_t need = frames < sent ? frames : sent;
+
+	if (octets > out->slot_octets)
+		out->slot_octets = octets;
+	if (need <= h->port->queue_frames)
+		return true;
+	refuse(out, BP_LCL_PLACES, h->number, need, h->port->queue_frames);
+	return false;
+}
+
+/* Whether its slot, and those that it may be moved to, have a queue. */
+static bool check_reach(
+	const struct hop *h, unsigned i, const struct waits *w, struct bp_lcl_admitted *out)
+{
+	const uint64_t tau = h->port->tau_ns, first = share_up(h->hi[i], ahead(h, i));
+	const uint64_t least = share(h->lo[i], ahead(h, i));
+	uint64_t late = w->beyond, moved = 0, need;
+
+	if (w->at_most != NEVER && w->at_most - least < late)
+		late = w->at_most - least;
+	if (!h->fits) {
+		if (late == NEVER) {
+			refuse_burst(h, out);
+			return false;
+		}
+		moved = (late + tau - 1) / tau;
+		if (h->root != NEVER && h->root / tau + 1 < moved)
+			moved = h->root / tau + 1;
+	}
+	need = (first + tau - 1) / tau + 1 + moved;
+	if (need <= h->port->queues)
+		return true;
+	if (moved != 0 && need - moved <= h->port->queues)
+		refuse_burst(h, out);
+	else
+		refuse(out, BP_LCL_QUEUES, h->number, need, h->port->queues);
+	return false;
+}
+
+/* Its last hop. */
+static bool check_end(
+	const struct hop *h, unsigned i, const struct waits *w, struct bp_lcl_admitted *out)
+{
+	const int64_t tau = (int64_t)h->port->tau_ns, lo = h->lo[i];
+	uint64_t late = w->beyond;
+
+	if (lo < 0) {
+		refuse(out, BP_LCL_BUDGET, h->number, h->flow[i].budget_ns + (uint64_t)-lo,
+			h->flow[i].budget_ns);
+		return false;
+	}
+	if (w->at_most != NEVER && w->at_most - (uint64_t)lo < late)
+		late = w->at_most - (uint64_t)lo;
+	if (late > h->port->tau_ns) {
+		refuse_burst(h, out);
+		return false;
+	}
+	out->early_ns = h->hi[i] < tau ? -h->hi[i] : -tau;
+	out->late_ns = (int64_t)late;
+	return true;
+}
+
+static bool check_flow(
+	struct hop *h, unsigned i, struct bp_lcl_admitted *out, int64_t *next_lo, int64_t *next_hi)
+{
+	const struct waits w = waits_of(h, i);
+	const unsigned n = ahead(h, i);
+	const int64_t tau = (int64_t)h->port->tau_ns, lo = h->lo[i], hi = h->hi[i];
+	uint64_t longest_wait = plus(share_up(lo, n), w.beyond);
+	int64_t least;
+
+	if (!check_places(h, out) || !check_reach(h, i, &w, out))
+		return false;
+	if (n == 1)
+		return check_end(h, i, &w, out);
+	if (w.at_most < longest_wait)
+		longest_wait = w.at_most;
+	least = (int64_t)share(hi, n) - tau;
+	*next_lo = lo - (int64_t)longest_wait;
+	*next_hi = hi - (least > 0 ? least : 0);
+	return true;
+}
+
+static bool check_rates(const struct bp_lcl_port *p, const struct bp_lcl_flow *flows, unsigned n,
+	struct bp_lcl_admitted *out)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += flows[i].rate_bps;
+	for (unsigned i = 0; i < n && sum > p->rate_bps; i++)
+		refuse(&out[i], BP_LCL_RATE, 1, sum, p->rate_bps);
+	return sum <= p->rate_bps;
+}
+
+/* One hop of all flows that come so far; false: some flow is not kept. */
+static bool check_hop(struct hop *h, struct bp_lcl_admitted *out)
+{
+	int64_t lo[BP_LCL_FLOWS_MAX] = {0}, hi[BP_LCL_FLOWS_MAX] = {0};
+	const struct bp_lcl_admitted *refused = NULL;
+
+	look_at_slots(h);
+	for (unsigned i = 0; i < h->flows; i++) {
+		if (goes_on(h, i) && !check_flow(h, i, &out[i], &lo[i], &hi[i]) && refused == NULL)
+			refused = &out[i];
+	}
+	for (unsigned i = 0; i < h->flows; i++) {
+		if (!goes_on(h, i) || ahead(h, i) == 1)
+			continue;
+		if (refused == NULL) {
+			h->lo[i] = lo[i];
+			h->hi[i] = hi[i];
+		} else if (out[i].why == BP_LCL_KEPT) {
+			refuse(&out[i], refused->why, h->number, refused->need, refused->have);
+		}
+	}
+	return refused == NULL;
+}
+
+void bp_lcl_admit(const struct bp_lcl_port *p, uint32_t best_effort_max,
+	const struct bp_lcl_flow *flows, unsigned n, struct bp_lcl_admitted *out)
+{
+	struct hop h = {.port = p, .flow = flows, .flows = n};
+	unsigned hops = 0;
+
+	memset(out, 0, n * sizeof(*out));
+	if (!check_rates(p, flows, n, out))
+		return;
+	if (best_effort_max != 0)
+		h.blocked = ns_of(best_effort_max + BP_LCL_WIRE_EXTRA, p->rate_bps);
+	for (unsigned i = 0; i < n; i++) {
+		h.lo[i] = h.hi[i] = (int64_t)flows[i].budget_ns;
+		if (flows[i].hops > hops)
+			hops = flows[i].hops;
+	}
+	for (h.number = 1; h.number <= hops && check_hop(&h, out); h.number++)
+		;
+}

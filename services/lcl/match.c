@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/lcl/match_parts.h"
+
+#include <stdlib.h>
+
+#include "proto/ip.h"
+
+/*
+ * A frame's port of arrival, the last octet of each of its addresses and that of its destination
+ * port say each which of the entries may be for it: as a set of bits, one for each entry. What is
+ * in all four sets is compared as a whole, first entry first. So the usual frame is compared with
+ * the entry that is for it and with no other, however many there are.
+ */
+#define WORDS (BP_LCL_FLOWS_MAX / 64)
+struct set {
+	uint64_t bits[WORDS];
+};
+
+#define OCTETS 256u
+#define NEITHER (2 * OCTETS) /* neither of two families, or protocols */
+struct choice {
+	struct set of[2 * OCTETS + 1]; /* by kind * OCTETS + octet, or NEITHER */
+};
+
+struct entry {
+	uint64_t value[5], mask[5]; /* both addresses, then tag() */
+	uint16_t first, span;       /* destination ports first .. first + span */
+	uint8_t family, l4;         /* 0: any */
+	uint16_t flow;              /* index in rules->flow[] */
+};
+
+struct bp_lcl_matcher {
+	unsigned n;
+	struct set port[OCTETS];
+	struct choice source, destination, l4;
+	struct entry entry[BP_LCL_FLOWS_MAX];
+};
+
+static inline uint64_t tag(uint16_t vlan, uint16_t ethertype, uint8_t pcp, uint8_t dscp)
+{
+	return (uint64_t)vlan << 32 | (uint64_t)ethertype << 16 | (uint64_t)pcp << 8 | dscp;
+}
+
+/* Of an address that is kept as it is in a frame. */
+static inline uint8_t octet_of(const uint64_t address[2], unsigned i)
+{
+	return ((const uint8_t *)address)[i];
+}
+
+static void add(struct set *s, unsigned i)
+{
+	s->bits[i / 64] |= 1ull << i % 64;
+}
+
+static void add_all(struct choice *c, unsigned i)
+{
+	for (unsigned at = 0; at <= NEITHER; at++)
+		add(&c->of[at], i);
+}
+
+/* Entry i asks for an address of that family, 0: any. */
+static void choose_address(struct choice *c, unsigned i, unsigned family, const uint64_t value[2],
+	const uint64_t mask[2])
+{
+	const unsigned last = family == 4 ? 3 : 15, from = family == 4 ? 0 : OCTETS;
+
+	if (family == 0) {
+		add_all(c, i);
+		return;
+	}
+	for (unsigned octet = 0; octet < OCTETS; octet++)
+		if ((octet & octet_of(mask, last)) == octet_of(value, last))
+			add(&c->of[from + octet], i);
+}
+
+/* Entry i asks for such a port. */
+static void choose_l4(struct choice *c, unsigned i, const struct entry *e)
+{
+	const unsigned from = e->l4 == BP_PROTO_UDP ? 0 : OCTETS;
+
+	if (e->l4 == 0) {
+		add_all(c, i);
+		return;
+	}
+	for (unsigned k = 0; k <= e->span && k < OCTETS; k++)
+		add(&c->of[from + ((e->first + k) & 0xff)], i);
+}
+
+static void set_address(const struct bp_prefix *p, uint64_t value[2], uint64_t mask[2])
+{
+	uint8_t bits[16] = {0};
+
+	for (unsigned i = 0; p->family != 0 && i < p->length && i < bp_address_bits(p->family); i++)
+		bits[i / 8] |= (uint8_t)(0x80 >> i % 8);
+	memcpy(mask, bits, sizeof(bits));
+	memcpy(value, p->bytes, sizeof(bits));
+	value[0] &= mask[0];
+	value[1] &= mask[1];
+}
+
+static void set_tag(const struct bp_lcl_match *m, uint64_t *value, uint64_t *mask)
+{
+	*mask = tag(m->vlan != BP_LCL_ANY ? 0xffff : 0, m->ethertype != 0 ? 0xffff : 0,
+		m->pcp != BP_LCL_ANY_PCP ? 0xff : 0, m->dscp != BP_LCL_ANY_DSCP ? 0xff : 0);
+	*value = tag(m->vlan, m->ethertype, m->pcp, m->dscp) & *mask;
+}
+
+/* False: no frame is like that. */
+static bool fill(struct entry *e, const struct bp_lcl_match *m)
+{
+	const bool udp = m->udp_last != 0;
+
+	if ((udp && m->tcp_last != 0) || m->udp_first > m->udp_last || m->tcp_first > m->tcp_last ||
+		(m->source.family != 0 && m->destination.family != 0 &&
+			m->source.family != m->destination.family))
+		return false;
+	set_address(&m->source, &e->value[0], &e->mask[0]);
+	set_address(&m->destination, &e->value[2], &e->mask[2]);
+	set_tag(m, &e->value[4], &e->mask[4]);
+	e->family = m->source.family != 0 ? m->source.family : m->destination.family;
+	e->first = udp ? m->udp_first : m->tcp_first;
+	e->span = (uint16_t)((udp ? m->udp_last : m->tcp_last) - e->first);
+	e->l4 = udp ? BP_PROTO_UDP : m->tcp_last != 0 ? BP_PROTO_TCP : 0;
+	return true;
+}
+
+static void enter(struct bp_lcl_matcher *m, const struct bp_lcl_match *of, unsigned flow)
+{
+	struct entry *e = &m->entry[m->n];
+
+	if (!fill(e, of))
+		return;
+	e->flow = (uint16_t)flow;
+	add(&m->port[of->port], m->n);
+	choose_address(&m->source, m->n, of->source.family, &e->value[0], &e->mask[0]);
+	choose_address(&m->destination, m->n, of->destination.family, &e->value[2], &e->mask[2]);
+	choose_l4(&m->l4, m->n, e);
+	m->n++;
+}
+
+struct bp_lcl_matcher *bp_lcl_matcher_create(const struct bp_lcl_rules *rules, uint8_t out)
+{
+	struct bp_lcl_matcher *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return NULL;
+	for (unsigned i = 0; i < rules->n_flows && i < BP_LCL_FLOWS_MAX; i++)
+		if (rules->flow[i].out == out)
+			enter(m, &rules->flow[i].match, i);
+	return m;
+}
+
+void bp_lcl_matcher_free(struct bp_lcl_matcher *m)
+{
+	free(m);
+}
+
+static inline const struct set *by_address(
+	const struct choice *c, const struct bp_lcl_key *key, const uint64_t address[2])
+{
+	if (key->family == 0)
+		return &c->of[NEITHER];
+	return &c->of[key->family == 4 ? octet_of(address, 3) : OCTETS + octet_of(address, 15)];
+}
+
+static inline const struct set *by_l4(const struct choice *c, const struct bp_lcl_key *key)
+{
+	if (key->l4 == 0)
+		return &c->of[NEITHER];
+	return &c->of[(key->l4 == BP_PROTO_UDP ? 0 : OCTETS) + (key->port & 0xff)];
+}
+
+static inline bool is_for(const struct entry *e, const struct bp_lcl_key *key, uint64_t key_tag)
+{
+	uint64_t differ = (key_tag & e->mask[4]) ^ e->value[4];
+
+	for (unsigned i = 0; i < 2; i++) {
+		differ |= (key->source[i] & e->mask[i]) ^ e->value[i];
+		differ |= (key->destination[i] & e->mask[2 + i]) ^ e->value[2 + i];
+	}
+	return differ == 0 && (e->family == 0 || e->family == key->family) &&
+	       (e->l4 == 0 || (e->l4 == key->l4 && (uint16_t)(key->port - e->first) <= e->span));
+}
+
+int bp_lcl_match_frame(
+	const struct bp_lcl_matcher *m, const uint8_t *frame, size_t len, uint16_t port)
+{
+	const struct set *set[4];
+	struct bp_lcl_key key;
+	uint64_t key_tag;
+
+	if (m->n == 0 || port >= OCTETS || !bp_lcl_key_of(frame, len, &key))
+		return -1;
+	key_tag = tag(key.vlan, key.ethertype, key.pcp, key.dscp);
+	set[0] = &m->port[port];
+	set[1] = by_address(&m->source, &key, key.source);
+	set[2] = by_address(&m->destination, &key, key.destination);
+	set[3] = by_l4(&m->l4, &key);
+	for (unsigned w = 0; w * 64 < m->n; w++) {
+		uint64_t may =
+			set[0]->bits[w] & set[1]->bits[w] & set[2]->bits[w] & set[3]->bits[w];
+
+		for (; may != 0; may &= may - 1) {
+			const struct entry *e = &m->entry[w * 64 + (unsigned)__builtin_ctzll(may)];
+
+			if (is_for(e, &key, key_tag))
+				return e->flow;
+		}
+	}
+	return -1;
+}

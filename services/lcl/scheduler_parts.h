@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_LCL_SCHEDULER_PARTS_H
+#define BP_LCL_SCHEDULER_PARTS_H
+
+#include "services/lcl/scheduler.h"
+
+#include "biplane/lcl.h"
+
+/*
+ * How a scheduler lies in memory; for lcl/scheduler*.c only.
+ *
+ * Time is in ticks of 1/64 ns since the origin, so that at 100 Gbps an octet is 5 of them and a
+ * slot of short frames is off by a nanosecond or two; 64 bits of them last for nine years, and the
+ * origin is moved (move_origin()) when it is that long ago. What callers see are whole nanoseconds:
+ * a frame is handed out at the first one at which it is due.
+ *
+ * There is one queue more than the K that take frames: the slot before the current one may leave
+ * its last frames behind when its time is over, and they must not be in the way of the slot that
+ * lies K - 1 ahead. Frames that are held are never of slots further apart than there are queues, so
+ * a queue holds frames of one slot only, and the order of slots is the order of queues.
+ */
+#define TICK_SHIFT 6
+#define SLOT_NONE UINT64_MAX
+/* So late is nobody: it is what whole nanoseconds make of this look, and of what is on the wire. */
+#define IN_TIME (2u << TICK_SHIFT)
+
+struct entry {
+	void *frame;
+	uint64_t in_ns;
+	int32_t d, meant_ns;
+	uint16_t octets;
+	uint8_t n, put;
+};
+
+struct queue {
+	uint64_t slot;  /* whose frames it holds or held last; SLOT_NONE: none yet */
+	uint64_t begin; /* of that slot, ticks */
+	uint64_t held;  /* ticks of the wire that the frames in it take */
+	struct entry *entry;
+	uint32_t head, tail; /* count on; their places are what `mask` leaves of them */
+	bool closed;         /* it refused a frame */
+	bool planned;        /* frames came before it began, and none of its frames has left yet */
+} __attribute__((aligned(64)));
+
+struct best_effort {
+	void *frame;
+	uint32_t octets;
+};
+
+struct bp_lcl_scheduler {
+	/* as created */
+	uint64_t origin_ns;   /* moves */
+	uint64_t tau_ns, tau; /* the latter in ticks */
+	uint64_t per_octet;   /* ticks << OCTET_SHIFT */
+	uint64_t per_tau;     /* 2^64 / tau_ns, rounded up */
+	uint64_t span_ns;     /* K tau */
+	uint32_t k, n_queues, places, mask;
+
+	/* where time is */
+	uint64_t slot;          /* the current one */
+	uint64_t slot_begin_ns; /* since the origin */
+	uint32_t at;            /* its queue */
+
+	/* the wire */
+	uint64_t wire_free; /* when the frames that left end, had each left when it was due */
+	uint64_t nic_free;  /* when they do */
+	/* When all that was put for slots that have begun ends, had there been no best effort and
+	 * no delay: what the current slot takes depends on neither. */
+	uint64_t ideal_free;
+
+	/* time-sensitive frames; how many is in `measured`, as of best effort */
+	uint32_t first; /* of the queues, the one with the oldest slot of those that hold frames */
+	struct queue *queue;
+
+	/* best effort: a ring */
+	struct best_effort *be;
+	uint32_t be_head, be_places;
+	uint64_t guard, be_most; /* ticks */
+	uint64_t be_turn;        /* when its next frame could begin, had each left when it might;
+				  * counts while one waits */
+	uint64_t be_ends;        /* when those that left do, and what left behind them meanwhile */
+	uint64_t be_looked, be_before; /* when it was its turn to be taken last; and before that */
+	uint64_t gated_slot;           /* for which it was counted that best effort waits */
+
+	uint64_t last_ns;
+	struct bp_lcl_measured measured;
+	void (*began)(void *arg, uint64_t late_ns);
+	void *began_arg;
+};
+
+#define OCTET_SHIFT 20
+
+/* Rounded down, so that frames that fill tau exactly fit into it. */
+static inline uint64_t wire_by(uint64_t per_octet, uint32_t octets)
+{
+	return (octets + (uint64_t)BP_LCL_WIRE_EXTRA) * per_octet >> OCTET_SHIFT;
+}
+
+static inline uint64_t wire_time(const struct bp_lcl_scheduler *s, uint32_t octets)
+{
+	return wire_by(s->per_octet, octets);
+}
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* In ticks since the origin; what was before it is at it. */
+static inline uint64_t ticks_of(const struct bp_lcl_scheduler *s, uint64_t ns)
+{
+	return ns > s->origin_ns ? (ns - s->origin_ns) << TICK_SHIFT : 0;
+}
+
+/* The whole nanosecond that it is in. */
+static inline uint64_t ns_of(const struct bp_lcl_scheduler *s, uint64_t ticks)
+{
+	return s->origin_ns + (ticks >> TICK_SHIFT);
+}
+
+static inline bool is_empty(const struct queue *q)
+{
+	return q->head == q->tail;
+}
+
+static inline uint32_t queue_after(const struct bp_lcl_scheduler *s, uint32_t i)
+{
+	return i + 1 == s->n_queues ? 0 : i + 1;
+}
+
+/* When the first frame of a queue that holds some is due. */
+static inline uint64_t due_of(const struct bp_lcl_scheduler *s, const struct queue *q)
+{
+	const uint64_t in = ticks_of(s, q->entry[q->head & s->mask].in_ns);
+
+	return later(later(q->begin, s->wire_free), in);
+}
+
+/* Makes the slot that `now_ns` is in the current one. */
+void bp_lcl_advance(struct bp_lcl_scheduler *s, uint64_t now_ns);
+
+static inline void advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
+{
+	s->last_ns = now_ns;
+	if (now_ns - s->origin_ns >= s->slot_begin_ns + s->tau_ns)
+		bp_lcl_advance(s, now_ns);
+}
+
+/*
+ * When the best-effort frame at the head would begin, had the scheduler been looked at in time, if
+ * it begins on the wire at `start`, at least be_turn: what best effort lost since the last look is
+ * made up for, but for what is longer ago than tau.
+ */
+static inline uint64_t best_effort_turn(const struct bp_lcl_scheduler *s, uint64_t start)
+{
+	if (start < s->be_turn + IN_TIME)
+		return start;
+	return later(s->be_turn, start > s->tau ? start - s->tau : 0);
+}
+
+/* Whether the best-effort frame at the head may leave at `now` (ticks), when `need` is when the
+ * wire is needed next; if not, *at says when it may, UINT64_MAX: not before that. */
+static inline bool best_effort_may(
+	const struct bp_lcl_scheduler *s, uint64_t now, uint64_t need, uint64_t *at)
+{
+	const uint64_t wire = wire_time(s, s->be[s->be_head].octets);
+	const uint64_t start = later(now, s->nic_free);
+	const uint64_t turn = best_effort_turn(s, start);
+	/* so much may be on the wire already when it joins, were all in time */
+	const uint64_t ahead = wire < s->be_most ? s->be_most - wire : 0;
+
+	*at = UINT64_MAX;
+	if (need != UINT64_MAX && (start >= need || need - start < wire + s->guard))
+		return false;
+	*at = turn > ahead ? later(now, turn - ahead) : now;
+	return *at == now;
+}
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/lcl/scheduler_parts.h"
+#include "services/lcl/share.h"
+
+#define PER1(n) ((1ull << BP_LCL_PER_SHIFT) + (n)-1) / (n)
+#define PER4(n) PER1(n), PER1((n) + 1), PER1((n) + 2), PER1((n) + 3)
+#define PER16(n) PER4(n), PER4((n) + 4), PER4((n) + 8), PER4((n) + 12)
+const uint64_t bp_lcl_per[BP_LCL_HOPS_MAX] = {PER16(1), PER16(17), PER16(33), PER16(49)};
+
+/* How long after that time, in ns since the origin, the frame is meant for, at d/n from its coming;
+ * d is not negative. Wraps where that is before. */
+static inline uint64_t meant_for(
+	const struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, uint64_t after_ns)
+{
+	return a->in_ns - s->origin_ns - after_ns + bp_lcl_share(a->d, a->n);
+}
+
+/* What the short ways take: their sums don't overflow, and d/n is not in the past. */
+static inline bool is_usual(const struct bp_lcl_arrival *a)
+{
+	return (uint32_t)a->d <= BP_LCL_DELAY_MAX_NS && a->octets <= BP_LCL_OCTETS_MAX;
+}
+
+/* In slots, of less than K tau. */
+static inline uint32_t slots_of(const struct bp_lcl_scheduler *s, uint64_t ns)
+{
+	return (uint32_t)((unsigned __int128)ns * s->per_tau >> 64);
+}
+
+/* Whether a slot takes a frame that keeps the wire for so long; the current one takes what can
+ * begin in it, after all that came for it and for those before. */
+static inline bool has_room(const struct bp_lcl_scheduler *s, const struct queue *q, uint64_t wire)
+{
+	if (q->closed || q->tail - q->head == s->places)
+		return false;
+	if (q->slot != s->slot)
+		return q->held + wire <= s->tau || q->held == 0;
+	return later(s->ideal_free, ticks_of(s, s->last_ns)) < q->begin + s->tau;
+}
+
+static inline void fill(
+	struct entry *e, const struct bp_lcl_arrival *a, int32_t meant_ns, enum bp_lcl_put verdict)
+{
+	e->frame = a->frame;
+	e->in_ns = a->in_ns;
+	e->d = a->d;
+	e->meant_ns = meant_ns;
+	e->octets = (uint16_t)a->octets;
+	e->n = a->n;
+	e->put = (uint8_t)verdict;
+}
+
+static inline void append(struct bp_lcl_scheduler *s, struct queue *q, uint64_t wire,
+	const struct bp_lcl_arrival *a, enum bp_lcl_put verdict)
+{
+	fill(&q->entry[q->tail & s->mask], a, bp_lcl_meant(a->d, a->n), verdict);
+	if (is_empty(q) && (s->measured.held == 0 || q->slot < s->queue[s->first].slot))
+		s->first = (uint32_t)(q - s->queue);
+	q->tail++;
+	q->held += wire;
+	if (q->slot == s->slot)
+		s->ideal_free = later(s->ideal_free, ticks_of(s, s->last_ns)) + wire;
+	else
+		q->planned = true;
+	s->measured.held++;
+	if (a->last_slot != NULL)
+		*a->last_slot = q->slot;
+}
+
+static inline struct queue *queue_at(struct bp_lcl_scheduler *s, uint32_t ahead)
+{
+	const uint32_t at = s->at + ahead;
+
+	return &s->queue[at < s->n_queues ? at : at - s->n_queues];
+}
+
+/* The queue of a slot, made ready for it. No frame of another slot is in it. */
+static struct queue *queue_of(struct bp_lcl_scheduler *s, uint32_t ahead)
+{
+	struct queue *q = queue_at(s, ahead);
+	const uint64_t slot = s->slot + ahead;
+
+	if (q->slot != slot) {
+		q->slot = slot;
+		q->begin = (s->slot_begin_ns << TICK_SHIFT) + ahead * s->tau;
+		q->closed = q->planned = false;
+	}
+	return q;
+}
+
+/* Which slot is the first that the frame may go to, as how many after the current one. */
+static uint32_t first_choice(
+	const struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, enum bp_lcl_put *verdict)
+{
+	const uint64_t last = a->last_slot != NULL ? *a->last_slot : 0;
+	struct bp_lcl_arrival most = *a;
+	uint32_t ahead = 0;
+	uint64_t ns;
+
+	if (most.d > BP_LCL_DELAY_MAX_NS)
+		most.d = BP_LCL_DELAY_MAX_NS;
+	ns = meant_for(s, &most, s->slot_begin_ns);
+	if (a->d < 0 || (int64_t)ns < 0) {
+		*verdict = BP_LCL_PUT_LATE;
+	} else if (ns >= s->span_ns) {
+		*verdict = BP_LCL_PUT_EARLY;
+		ahead = s->k - 1;
+	} else {
+		*verdict = BP_LCL_PUT_OK;
+		ahead = slots_of(s, ns);
+	}
+	if (last <= s->slot + ahead)
+		return ahead;
+	if (*verdict == BP_LCL_PUT_OK)
+		*verdict = BP_LCL_PUT_MOVED;
+	return last - s->slot < s->k ? (uint32_t)(last - s->slot) : s->k;
+}
+
+/* Where a frame went: the slot from which on it was tried, and the queue that took it, NULL: none.
+ * Slots between are closed. */
+struct place {
+	uint64_t from;
+	struct queue *q;
+};
+
+/* By all the rules. */
+static __attribute__((noinline)) enum bp_lcl_put put_anywhere(
+	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
+{
+	const uint64_t wire = wire_time(s, a->octets);
+	enum bp_lcl_put verdict;
+	uint32_t ahead = first_choice(s, a, &verdict);
+	uint64_t end = s->slot + s->k;
+
+	*to = (struct place){.from = s->slot + ahead};
+	if (a->octets > BP_LCL_OCTETS_MAX)
+		return BP_LCL_PUT_FULL;
+	/* where frames were left behind for longer, as many slots fewer can be used */
+	if (s->measured.held != 0 && s->queue[s->first].slot + s->n_queues < end)
+		end = s->queue[s->first].slot + s->n_queues;
+	for (; s->slot + ahead < end; ahead++) {
+		struct queue *q = queue_of(s, ahead);
+
+		if (has_room(s, q, wire)) {
+			append(s, q, wire, a, verdict);
+			to->q = q;
+			return verdict;
+		}
+		q->closed = true;
+		if (verdict == BP_LCL_PUT_OK)
+			verdict = BP_LCL_PUT_MOVED;
+	}
+	return BP_LCL_PUT_FULL;
+}
+
+/* After advance(). Most frames find a queue that is in use for their slot, and a place in it. */
+static inline enum bp_lcl_put put_one(
+	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
+{
+	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = wire_time(s, a->octets);
+	uint32_t ahead;
+
+	if (ns >= s->span_ns || !is_usual(a))
+		return put_anywhere(s, a, to);
+	ahead = slots_of(s, ns);
+	to->from = s->slot + ahead;
+	to->q = queue_at(s, ahead);
+	if (to->q->slot != to->from || !has_room(s, to->q, wire) ||
+		(a->last_slot != NULL && *a->last_slot > to->from))
+		return put_anywhere(s, a, to);
+	append(s, to->q, wire, a, BP_LCL_PUT_OK);
+	return BP_LCL_PUT_OK;
+}
+
+enum bp_lcl_put bp_lcl_put(
+	struct bp_lcl_scheduler *s, uint64_t now_ns, const struct bp_lcl_arrival *a)
+{
+	struct place to;
+
+	advance(s, now_ns);
+	return put_one(s, a, &to);
+}
+
+/*
+ * More frames, meant for the slot from which on one was tried that just went to `to`, a slot that
+ * has not begun: what lies between is closed, so there they go, too, as long as it has room. Ends
+ * at the first frame that is another case; returns how many went.
+ */
+static inline unsigned put_alike(struct bp_lcl_scheduler *s, const struct place *to,
+	const struct bp_lcl_arrival *a, unsigned n, uint8_t *put)
+{
+	struct queue *q = to->q;
+	const uint32_t room = s->places - (q->tail - q->head);
+	const enum bp_lcl_put verdict = q->slot == to->from ? BP_LCL_PUT_OK : BP_LCL_PUT_MOVED;
+	/* what is written might be these, for all that the compiler knows */
+	const uint64_t from_ns = s->origin_ns + s->slot_begin_ns + (to->from - s->slot) * s->tau_ns;
+	const uint64_t tau = s->tau, tau_ns = s->tau_ns, per_octet = s->per_octet;
+	const uint64_t slot = q->slot;
+	struct entry *entry = q->entry;
+	const uint32_t mask = s->mask;
+	uint64_t held = q->held;
+	uint32_t tail = q->tail;
+	unsigned i;
+
+	n = n < room ? n : room;
+	for (i = 0; i < n; i++) {
+		const uint64_t wire = wire_by(per_octet, a[i].octets);
+		const uint64_t meant_ns = bp_lcl_share(a[i].d, a[i].n);
+
+		if (!is_usual(&a[i]) || held + wire > tau ||
+			a[i].in_ns - from_ns + meant_ns >= tau_ns)
+			break;
+		if (a[i].last_slot != NULL) {
+			if (*a[i].last_slot > slot)
+				break;
+			*a[i].last_slot = slot;
+		}
+		put[i] = (uint8_t)verdict;
+		fill(&entry[tail++ & mask], &a[i], (int32_t)meant_ns, verdict);
+		held += wire;
+	}
+	q->tail = tail;
+	q->held = held;
+	s->measured.held += i;
+	return i;
+}
+
+void bp_lcl_put_burst(struct bp_lcl_scheduler *s, uint64_t now_ns, const struct bp_lcl_arrival *a,
+	unsigned n, uint8_t *put)
+{
+	advance(s, now_ns);
+	for (unsigned i = 0; i < n;) {
+		struct place to;
+
+		put[i] = (uint8_t)put_one(s, &a[i], &to);
+		if ((put[i] == BP_LCL_PUT_OK || put[i] == BP_LCL_PUT_MOVED) &&
+			to.q->slot != s->slot)
+			i += put_alike(s, &to, &a[i + 1], n - i - 1, &put[i + 1]);
+		i++;
+	}
+}
+
+bool bp_lcl_put_best_effort(
+	struct bp_lcl_scheduler *s, uint64_t now_ns, void *frame, uint32_t octets)
+{
+	uint32_t at = s->be_head + s->measured.best_effort;
+
+	s->last_ns = now_ns;
+	if (s->measured.best_effort == s->be_places || octets > BP_LCL_OCTETS_MAX)
+		return false;
+	/* that the wire was idle before is nothing that best effort lost */
+	if (s->measured.best_effort == 0)
+		s->be_turn = later(s->wire_free, ticks_of(s, now_ns));
+	at = at < s->be_places ? at : at - s->be_places;
+	s->be[at] = (struct best_effort){frame, octets};
+	s->measured.best_effort++;
+	return true;
+}

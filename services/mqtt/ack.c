@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+#include "proto/copy.h"
+
+/*
+ * Publications of QoS 1 and 2 that are evaluated when the broker acknowledges them: PUBACK or
+ * PUBREC with success (MQTT 5.0, 4.3). Until then a copy waits in reassembly memory. It is found by
+ * QoS and packet identifier in a digital search tree: at depth n all keys of a subtree share their
+ * first n bits, so that no choice of identifiers makes a path longer than a key has bits. A client
+ * that uses an identifier again before the acknowledgement adds to its node: a broker acknowledges
+ * each, in the order in which they came.
+ */
+#define KEY_BITS 17
+
+struct unacked {
+	bp_carry_ref child[2]; /* by the next bit of the key */
+	bp_carry_ref next;     /* the next one with this key; 0: none */
+	bp_carry_ref last;     /* the last one with this key; of the node in the tree */
+	uint32_t key;
+	uint32_t seq;
+	uint32_t properties_len, payload_len;
+	uint16_t topic_len;
+	uint16_t alias;
+	bool dup, retain;
+	bool beginning; /* no more of the payload was kept */
+	uint8_t text[]; /* topic, properties, payload */
+};
+
+static struct unacked *at(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	return (struct unacked *)(void *)bp_carry_data(in->carry, ref);
+}
+
+/* Where the node with the key is linked, or would be. */
+static bp_carry_ref *find(const struct bp_inspector *in, struct bp_flow *f, uint32_t key)
+{
+	bp_carry_ref *link = &f->unacked;
+
+	for (unsigned bit = KEY_BITS; bit != 0 && *link != 0 && at(in, *link)->key != key; bit--)
+		link = &at(in, *link)->child[key >> (bit - 1) & 1];
+	return link;
+}
+
+/* Takes the oldest entry of the node out of the tree. */
+static bp_carry_ref take(const struct bp_inspector *in, bp_carry_ref *link)
+{
+	const bp_carry_ref ref = *link;
+	const struct unacked *u = at(in, ref);
+	bp_carry_ref *leaf = link, heir = u->next;
+
+	if (heir != 0) {
+		at(in, heir)->last = u->last;
+	} else {
+		/* any leaf below it fits in its place */
+		while (at(in, *leaf)->child[0] != 0 || at(in, *leaf)->child[1] != 0)
+			leaf = &at(in, *leaf)->child[at(in, *leaf)->child[0] == 0];
+		if (leaf != link)
+			heir = *leaf;
+		*leaf = 0;
+	}
+	if (heir != 0)
+		memcpy(at(in, heir)->child, u->child, sizeof(u->child));
+	*link = heir;
+	return ref;
+}
+
+static void release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+{
+	f->held_bytes[BP_TO_BROKER] -= (uint32_t)bp_carry_size(in->carry, ref);
+	bp_flow_release(in, f, ref);
+}
+
+void bp_ack_release(struct bp_inspector *in, struct bp_flow *f)
+{
+	while (f->unacked != 0) {
+		bp_tally(in, BP_C_ACK_MISSING);
+		release(in, f, take(in, &f->unacked));
+	}
+}
+
+static bp_carry_ref alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes)
+{
+	const uint64_t left = in->reorder_bytes - f->held_bytes[BP_TO_BROKER];
+	bp_carry_ref ref;
+
+	if (bytes > left || bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2)
+		return 0;
+	ref = bp_flow_alloc(in, f, bytes);
+	if (ref != 0 && bp_carry_size(in->carry, ref) > left) {
+		bp_flow_release(in, f, ref);
+		return 0;
+	}
+	if (ref != 0)
+		f->held_bytes[BP_TO_BROKER] += (uint32_t)bp_carry_size(in->carry, ref);
+	return ref;
+}
+
+void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
+	uint32_t seq, bool beginning)
+{
+	const uint32_t text = p->topic_len + p->properties_len;
+	const uint32_t key = p->packet_id | (uint32_t)(p->qos == 2) << 16;
+	bp_carry_ref ref, *link;
+	struct unacked *u;
+
+	bp_journal_deepen(in->journal, f);
+	if (!bp_stream_tracked(f, BP_FROM_BROKER)) {
+		bp_tally(in, BP_C_ACK_MISSING);
+		return;
+	}
+	ref = alloc(in, f, sizeof(*u) + (uint64_t)text + p->payload_len);
+	if (ref == 0) {
+		bp_tally(in, BP_C_ACK_NO_ROOM);
+		return;
+	}
+	bp_tally(in, BP_C_ACK_AWAITED);
+	u = at(in, ref);
+	*u = (struct unacked){.last = ref,
+		.key = key,
+		.seq = seq,
+		.properties_len = p->properties_len,
+		.payload_len = p->payload_len,
+		.topic_len = p->topic_len,
+		.alias = p->alias,
+		.dup = p->dup,
+		.retain = p->retain,
+		.beginning = beginning};
+	bp_copy(u->text, p->topic, p->topic_len);
+	bp_copy(u->text + p->topic_len, p->properties, p->properties_len);
+	bp_copy(u->text + text, p->payload, p->payload_len);
+	bp_work_add(&in->work, (text + p->payload_len) / 16);
+	link = find(in, f, key);
+	if (*link == 0) {
+		*link = ref;
+	} else {
+		at(in, at(in, *link)->last)->next = ref;
+		at(in, *link)->last = ref;
+	}
+}
+
+static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct unacked *u)
+{
+	const uint8_t *properties = u->text + u->topic_len;
+	struct bp_mqtt_publish p = {
+		.topic = u->text,
+		.topic_len = u->topic_len,
+		.properties = f->version == BP_MQTT_V5 ? properties : NULL,
+		.properties_len = u->properties_len,
+		.payload = properties + u->properties_len,
+		.payload_len = u->payload_len,
+		.packet_id = (uint16_t)u->key,
+		.alias = u->alias,
+		.qos = u->key >> 16 != 0 ? 2 : 1,
+		.dup = u->dup,
+		.retain = u->retain,
+	};
+
+	bp_work_allow(&in->work,
+		u->payload_len < BP_WORK_COMPLETED_MAX ? u->payload_len : BP_WORK_COMPLETED_MAX);
+	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, u->seq, u->beginning);
+}
+
+void bp_ack_came(struct bp_inspector *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
+	bool sent)
+{
+	bp_carry_ref *link = find(in, f, id | (uint32_t)pubrec << 16), ref;
+
+	if (*link != 0) {
+		ref = take(in, link);
+		if (refused)
+			bp_tally(in, BP_C_PUBLISH_REFUSED);
+		else
+			evaluate(in, f, at(in, ref));
+		release(in, f, ref);
+	} else if (refused && sent) {
+		bp_tally(in, BP_C_PUBLISH_REFUSED);
+		bp_tally(in, BP_C_PUBLISH_REFUSED_LATE);
+		if (!in->acknowledged)
+			bp_flow_mark(f, BP_MARK_REFUSED);
+	}
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/adopt.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "services/mqtt/flow_age.h"
+#include "shm/hash.h"
+
+/*
+ * After a restart of the data plane the connections that were known before are read on where they
+ * were. What another process left is believed only as far as it was checked: a flow must lie where
+ * its key belongs, its fields must be possible together, and a block of the arena belongs to the
+ * first flow that claims it. A flow that is impossible is dropped and picked up mid-stream when its
+ * next segment comes; one whose cut packet is damaged is searched for a boundary. The lists and the
+ * allocator are rebuilt from the flows that were adopted.
+ */
+
+/* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
+#define LAYOUT 8u
+/* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
+#define PACKET_MAX (268435455u + 5)
+
+/* What must be the same for the flows of before to be of use. */
+static uint64_t shape_of(const struct bp_inspector *in, const struct bp_config *c, unsigned worker)
+{
+	static const uint64_t key[2] = {LAYOUT, sizeof(struct bp_flow)};
+	uint64_t h[] = {in->table.groups, in->table.capacity, in->table.max_unproven,
+		in->table.key[0], in->table.key[1], bp_carry_capacity(in->carry),
+		in->carry_per_flow, worker, c->n_workers, c->n_ports};
+	uint64_t shape = bp_hash_bytes(key, h, sizeof(h));
+
+	/* proven by a broker that is one no more */
+	for (uint32_t i = 0; i < in->n_brokers; i++) {
+		const uint64_t of_broker[2] = {shape, i};
+
+		shape = bp_hash_bytes(of_broker, &in->brokers[i], sizeof(in->brokers[i]));
+	}
+
+	/* which worker has a connection depends on the ports and their queues */
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_config_port *port = &c->port[p];
+		const uint64_t of_port[2] = {shape, port->queues};
+
+		shape = bp_hash_bytes(
+			of_port, port->device, strnlen(port->device, sizeof(port->device)));
+	}
+	return shape;
+}
+
+/* Changes when the machine boots; 0: unknown. */
+static uint64_t boot(void)
+{
+	static const uint64_t key[2] = {1, 2};
+	char id[64];
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, id, sizeof(id));
+	close(fd);
+	return n <= 0 ? 0 : bp_hash_bytes(key, id, (size_t)n);
+}
+
+bool bp_adopt_block(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes)
+{
+	if (!bp_carry_claim(in->carry, ref))
+		return false;
+	if (bp_carry_size(in->carry, ref) < bytes) {
+		bp_carry_unclaim(in->carry, ref);
+		return false;
+	}
+	bp_flow_carries(&in->table, f, (int64_t)bp_carry_size(in->carry, ref));
+	return true;
+}
+
+void bp_adopt_undo(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+{
+	bp_flow_carries(&in->table, f, -(int64_t)bp_carry_size(in->carry, ref));
+	bp_carry_unclaim(in->carry, ref);
+}
+
+/* The key must be that of the addresses, and the flow must lie where it is looked for. */
+static bool key_sound(
+	const struct bp_inspector *in, const struct bp_flow *f, uint32_t g, uint16_t tag)
+{
+	const struct bp_flow_table *t = &in->table;
+	const uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
+	const uint64_t ip6 = (f->flags & BP_FLOW_IP6) != 0;
+	const uint64_t tunnel = f->tunnel != 0 ? bp_flow_k0_tunnel(t, f->tunnel) : 0;
+	const uint16_t port = (uint16_t)f->k1;
+	bool inspected = false;
+
+	for (uint32_t i = 0; i < in->n_ports; i++)
+		inspected |= in->port[i] == port;
+	return inspected && f->k1 >> 56 == ip6 && tag == bp_flow_tag(hash) &&
+	       (g == bp_flow_group1(t, hash) || g == bp_flow_group2(t, hash)) &&
+	       (f->k0 ^ tunnel) == (ip6 ? bp_flow_k0_ip6(t, f->client_ip, f->broker_ip)
+					: bp_flow_k0_ip4(f->client_ip, f->broker_ip));
+}
+
+static bool is_read(uint8_t stream)
+{
+	return stream >= BP_STREAM_BOUNDARY && stream <= BP_STREAM_CARRY;
+}
+
+static bool version_sound(const struct bp_flow *f)
+{
+	if (f->version != 0)
+		return f->version >= BP_MQTT_V31 && f->version <= BP_MQTT_V5;
+	/* without a version nothing but a CONNECT can be read */
+	return !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK)) &&
+	       f->stream[BP_FROM_BROKER] != BP_STREAM_SKIP &&
+	       f->stream[BP_FROM_BROKER] != BP_STREAM_CARRY &&
+	       !((f->flags & BP_FLOW_MIDWAY) && (is_read(f->stream[0]) || is_read(f->stream[1])));
+}
+
+static bool state_sound(const struct bp_flow *f)
+{
+	if (!(f->proof & BP_FLOW_IN_TABLE) || !version_sound(f))
+		return false;
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (f->stream[dir] > BP_STREAM_OPAQUE ||
+			f->opaque[dir] > BP_C_OPAQUE_REFUSED - BP_C_OPAQUE_NOT_MQTT)
+			return false;
+		if (f->stream[dir] == BP_STREAM_SKIP &&
+			(f->skip[dir] == 0 || f->skip[dir] > PACKET_MAX))
+			return false;
+		if (f->seek[dir].skip > PACKET_MAX || f->seek[dir].versions > 3)
+			return false;
+	}
+	return true;
+}
+
+/* Two entries of one connection: a process was killed while it moved the flow. */
+static bool is_double(const struct bp_inspector *in, const struct bp_flow *f)
+{
+	const struct bp_flow_table *t = &in->table;
+	const uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
+	const uint32_t group[2] = {bp_flow_group1(t, hash), bp_flow_group2(t, hash)};
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t hits = bp_flow_tags_equal(&t->group[group[i]], bp_flow_tag(hash));
+
+		for (; hits != 0; hits &= hits - 1) {
+			const struct bp_flow *o = &t->flow[(uint64_t)group[i] * BP_FLOW_WAYS +
+							   (unsigned)__builtin_ctz(hits)];
+
+			if (o < f && o->k0 == f->k0 && o->k1 == f->k1 &&
+				memcmp(o->client_ip, f->client_ip, 16) == 0 &&
+				memcmp(o->broker_ip, f->broker_ip, 16) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What of the flow lies in the arena. Returns false when the position in `dir` is lost with it. */
+static bool adopt_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	const bp_carry_ref ref = f->carry[dir];
+
+	if (f->stream[dir] == BP_STREAM_CARRY && bp_mqtt_carry_adopt(in, f, dir))
+		return true;
+	if (f->stream[dir] != BP_STREAM_CARRY && ref == 0 && f->carry_len[dir] == 0 &&
+		f->carry_need[dir] == 0)
+		return true;
+	f->carry[dir] = 0;
+	f->carry_len[dir] = f->carry_need[dir] = 0;
+	f->carry_decided[dir] = 0;
+	return f->stream[dir] != BP_STREAM_CARRY;
+}
+
+static void adopt_client_id(struct bp_inspector *in, struct bp_flow *f)
+{
+	if (f->client_id != 0 && f->client_id_len != 0 &&
+		bp_adopt_block(in, f, f->client_id, f->client_id_len))
+		return;
+	f->client_id = 0;
+	f->client_id_len = 0;
+}
+
+/* Until the arena is open, and the search may release something, a position that is lost is that of
+ * a packet of which nothing is carried. */
+static void lose_position(struct bp_flow *f, unsigned dir)
+{
+	f->stream[dir] = BP_STREAM_CARRY;
+	f->carry[dir] = 0;
+	f->carry_len[dir] = f->carry_need[dir] = 0;
+}
+
+static bool is_lost(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] == BP_STREAM_CARRY && f->carry_len[dir] == 0;
+}
+
+static void search_lost(struct bp_inspector *in)
+{
+	const struct bp_flow_table *t = &in->table;
+
+	for (uint64_t i = 0; i < (uint64_t)t->groups * BP_FLOW_WAYS; i++) {
+		struct bp_flow *f = &t->flow[i];
+		const bool lost[2] = {is_lost(f, 0), is_lost(f, 1)};
+
+		for (unsigned dir = 0; dir < 2; dir++)
+			if (lost[dir])
+				f->stream[dir] = BP_STREAM_BOUNDARY;
+		for (unsigned dir = 0; dir < 2; dir++)
+			if (lost[dir] && f->stream[dir] == BP_STREAM_BOUNDARY)
+				bp_seek_enter(in, f, dir, f->next[dir]);
+	}
+}
+
+/* Numbers that are used without a check must be possible; nothing else depends on them. */
+static void sanitize(struct bp_flow *f)
+{
+	for (unsigned dir = 0; dir < 2; dir++)
+		if (f->scale[dir] > BP_SCALE_MAX && f->scale[dir] != BP_SCALE_UNSEEN)
+			f->scale[dir] = BP_SCALE_MAX;
+	f->marks &= BP_MARKS;
+	f->proof &= (uint8_t)~BP_FLOW_MARKED;
+	if (f->marks != 0)
+		f->proof |= BP_FLOW_MARKED;
+}
+
+static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
+{
+	bool lost = false;
+
+	f->carried = 0;
+	sanitize(f);
+	adopt_client_id(in, f);
+	bp_will_adopt(in, f);
+	/* links between blocks may be half changed */
+	if (f->unacked != 0)
+		bp_tally(in, BP_C_ACK_NOT_ADOPTED);
+	f->unacked = 0;
+	for (unsigned dir = 0; dir < 2; dir++) {
+		/* what waited for a proof is gone, and the position that was read with it */
+		const bool known = adopt_carry(in, f, dir) && f->waiting[dir] == 0;
+
+		/* segments ahead of the stream are sent again, or their loss shows as a gap */
+		f->held[dir] = 0;
+		f->held_bytes[dir] = 0;
+		f->waiting[dir] = 0;
+		/* one that was noted may not have been evaluated: better twice than never */
+		f->qos2[dir] = 0;
+		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
+		if (!known || !bp_alias_adopt(in, f, dir)) {
+			f->aliases[dir] = 0;
+			f->n_aliases[dir] = 0;
+		}
+		if (!known)
+			lose_position(f, dir);
+		lost |= !known;
+	}
+	bp_tally(in, lost ? BP_C_FLOW_ADOPTED_RESYNC : BP_C_FLOW_ADOPTED);
+}
+
+static unsigned list_of(const struct bp_flow *f)
+{
+	if (f->flags & BP_FLOW_CLOSED)
+		return BP_LIST_CLOSED;
+	return f->proof & BP_FLOW_PROVEN ? BP_LIST_PROVEN : BP_LIST_UNPROVEN;
+}
+
+static bool within_bounds(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	const unsigned list = list_of(f);
+
+	return t->count < t->capacity + t->max_unproven &&
+	       (list != BP_LIST_PROVEN || t->proven < t->capacity) &&
+	       (list != BP_LIST_UNPROVEN || t->unproven < t->max_unproven);
+}
+
+static void adopt_flow(struct bp_inspector *in, struct bp_flow *f, uint32_t g)
+{
+	struct bp_flow_table *t = &in->table;
+	const uint32_t first = bp_flow_group1(t, bp_flow_hash(t, f->k0, f->k1));
+
+	if (g != first)
+		t->group[first].elsewhere++;
+	t->count++;
+	f->memo_gen = 0;
+	if ((int32_t)(t->now - f->seen) < 0)
+		f->seen = t->now;
+	f->list = BP_FILE_NONE;
+	adopt_memory(in, f);
+	bp_flow_file(t, f, list_of(f));
+}
+
+static void clear(struct bp_flow *f)
+{
+	const uint16_t life = (uint16_t)(f->life + 1);
+
+	memset(f, 0, sizeof(*f));
+	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
+}
+
+/* The positions before the batch of which no alarm was told, and the first of each flow last. */
+static void restore_batch(struct bp_inspector *in)
+{
+	const uint64_t lines =
+		(uint64_t)in->table.groups * BP_FLOW_WAYS * sizeof(struct bp_flow) / 64;
+	struct bp_journal *j = in->journal;
+
+	for (unsigned i = BP_JOURNAL_NOTES;
+		i-- != 0 && j->batch_ring_head == bp_ring_head(in->ring);) {
+		const uint64_t line = (uint32_t)j->note[i] - 1;
+
+		if (j->note[i] != 0 && line < lines && line % (sizeof(struct bp_flow) / 64) == 0)
+			in->table.flow[line / (sizeof(struct bp_flow) / 64)].next[BP_TO_BROKER] =
+				(uint32_t)(j->note[i] >> 32);
+	}
+	bp_journal_batch(j, in->ring, 0, BP_JOURNAL_NOTES);
+}
+
+/* The flow that was in work, as it was before: its segment comes again. */
+static void restore(struct bp_inspector *in)
+{
+	struct bp_journal *j = in->journal;
+	const uint32_t slot = j->slot - 1;
+	struct bp_flow *f;
+
+	if (j->slot == 0 || j->ring_head != bp_ring_head(in->ring)) {
+		bp_journal_end(j);
+		return;
+	}
+	for (uint32_t i = j->undos < BP_JOURNAL_UNDO ? j->undos : BP_JOURNAL_UNDO; i-- != 0;)
+		bp_rule_undo(in->rule_state, in->rule_state_len, &j->undo[i]);
+	j->undos = 0;
+	if (slot < (uint64_t)in->table.groups * BP_FLOW_WAYS && j->lines <= sizeof(*f) / 64) {
+		f = &in->table.flow[slot];
+		if (j->lines == 0)
+			in->table.group[slot / BP_FLOW_WAYS].tag[slot % BP_FLOW_WAYS] = 0;
+		/* it may have been given up, and the slot be another's */
+		else if (f->k0 == j->before.k0 && f->k1 == j->before.k1 &&
+			 f->life == j->before.life)
+			memcpy(f, &j->before, (size_t)j->lines * 64);
+	}
+	bp_journal_end(j);
+}
+
+static void adopt_all(struct bp_inspector *in)
+{
+	struct bp_flow_table *t = &in->table;
+
+	for (uint32_t g = 0; g < t->groups; g++)
+		t->group[g].elsewhere = 0;
+	for (uint32_t g = 0; g < t->groups; g++) {
+		for (unsigned way = 0; way < BP_FLOW_WAYS; way++) {
+			struct bp_flow *f = &t->flow[(uint64_t)g * BP_FLOW_WAYS + way];
+			const uint16_t tag = t->group[g].tag[way];
+
+			if (tag == 0) {
+				if (f->proof != 0)
+					clear(f);
+				continue;
+			}
+			if (within_bounds(t, f) && key_sound(in, f, g, tag) && state_sound(f) &&
+				!is_double(in, f)) {
+				adopt_flow(in, f, g);
+				continue;
+			}
+			bp_tally(in, BP_C_FLOW_NOT_ADOPTED);
+			t->group[g].tag[way] = 0;
+			clear(f);
+		}
+	}
+}
+
+const char *bp_adopt(struct bp_inspector *in, const struct bp_config *c, unsigned worker)
+{
+	struct bp_flow_header *h = in->table.header;
+	const uint64_t shape = shape_of(in, c, worker), booted = boot();
+	const bool any = h->magic == BP_FLOW_MAGIC;
+	const char *why = NULL;
+
+	if (any && h->delayed_wills <= in->table.capacity)
+		in->counters->v[BP_C_WILL_DELAYED_RESTART] += h->delayed_wills;
+	h->delayed_wills = 0;
+
+	if (any && (h->shape != shape || h->groups != in->table.groups))
+		why = "the ports, the workers or the bounds of mqtt have changed";
+	else if (any && h->boot != booted)
+		why = "the machine was booted";
+	if (any && why == NULL) {
+		in->table.now = h->now;
+		in->table.wheel_at = (in->table.now >> in->table.wheel_shift) - (BP_WHEEL - 1);
+		in->table.wheel_at &= UINT32_MAX >> in->table.wheel_shift;
+		restore_batch(in);
+		restore(in);
+		adopt_all(in);
+	} else {
+		bp_flow_table_clear(&in->table);
+		bp_journal_batch(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
+		bp_journal_end(in->journal);
+		h->shape = shape;
+		h->boot = booted;
+	}
+	bp_carry_open(in->carry);
+	if (any && why == NULL)
+		search_lost(in);
+	return why;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/adopt.h"
+
+/*
+ * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,
+ * indexed by the alias, and a block for each topic. A lookup costs the same however many there are.
+ * The table grows up to the lower one of what the receiver allows and mqtt.max_topic_aliases; a
+ * mapping beyond that, or that finds no memory, is not kept, and its use is never guessed.
+ */
+struct topic {
+	uint64_t hash; /* so that a use does not read the text, which may be 64 KiB */
+	uint16_t len;
+	uint8_t text[];
+};
+
+static bp_carry_ref *table(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (bp_carry_ref *)(void *)bp_carry_data(in->carry, f->aliases[dir]);
+}
+
+static struct topic *topic_at(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	return (struct topic *)(void *)bp_carry_data(in->carry, ref);
+}
+
+/* What the alias stands for; 0: nothing. */
+static bp_carry_ref find(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	return alias <= f->n_aliases[dir] ? table(in, f, dir)[alias - 1] : 0;
+}
+
+/* Makes the table reach as far as the alias. */
+static bool reach(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	uint32_t have = f->n_aliases[dir], size = sizeof(bp_carry_ref), fit;
+
+	if (alias <= have)
+		return true;
+	if (!bp_flow_grow(in, f, &f->aliases[dir], have * size, alias * size, alias * size))
+		return false;
+	fit = (uint32_t)bp_carry_size(in->carry, f->aliases[dir]) / size;
+	f->n_aliases[dir] = (uint16_t)(fit < UINT16_MAX ? fit : UINT16_MAX);
+	memset(table(in, f, dir) + have, 0, (f->n_aliases[dir] - have) * size);
+	return true;
+}
+
+static void forget_one(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	bp_carry_ref ref = find(in, f, dir, alias);
+
+	if (ref == 0)
+		return;
+	table(in, f, dir)[alias - 1] = 0;
+	bp_flow_release(in, f, ref);
+}
+
+/* A mapping that can't be kept replaces the one before it all the same. */
+static void keep(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
+	const uint8_t *text, uint16_t len, uint64_t hash)
+{
+	uint32_t need = (uint32_t)sizeof(struct topic) + len;
+	bp_carry_ref ref = find(in, f, dir, alias);
+	struct topic *t;
+
+	if (ref != 0 && topic_at(in, ref)->hash == hash)
+		return;
+	if (ref == 0 || bp_carry_size(in->carry, ref) < need) {
+		forget_one(in, f, dir, alias);
+		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
+		if (ref == 0) {
+			f->session |= BP_SESSION_ALIASES_LOST;
+			bp_tally(in, BP_C_ALIAS_NO_ROOM);
+			return;
+		}
+		table(in, f, dir)[alias - 1] = ref;
+	}
+	t = topic_at(in, ref);
+	t->hash = hash;
+	t->len = len;
+	memcpy(t->text, text, len);
+}
+
+/*
+ * Whether a mapping may be kept at all. What the receiver allows is unknown before the CONNACK: who
+ * sends aliases then has not asked. It stays unknown where the CONNACK was missed.
+ */
+static bool may_keep(struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	if (!(f->flags & (BP_FLOW_CONNACK | BP_FLOW_MIDWAY))) {
+		bp_tally(in, BP_C_ALIAS_BEFORE_CONNACK);
+		return false;
+	}
+	if (alias > in->max_aliases) {
+		bp_tally(in, BP_C_ALIAS_OVER_MAX);
+		return false;
+	}
+	return true;
+}
+
+enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash)
+{
+	const struct topic *t;
+	bp_carry_ref ref;
+
+	if ((f->has_alias_max & 1 << dir) && p->alias > f->alias_max[dir])
+		return BP_ALIAS_BAD;
+	if (p->topic_len != 0) {
+		*hash = bp_topic_hash(in, p->topic, p->topic_len);
+		if (may_keep(in, f, dir, p->alias))
+			keep(in, f, dir, p->alias, p->topic, p->topic_len, *hash);
+		else
+			f->session |= BP_SESSION_ALIASES_LOST;
+		return BP_ALIAS_OK;
+	}
+	ref = find(in, f, dir, p->alias);
+	/* one that was never mapped is a fault, unless the mapping may have been missed (3.3.4) */
+	if (ref == 0)
+		return dir == BP_TO_BROKER && (f->flags & BP_FLOW_CONNECT) &&
+				       !(f->session & BP_SESSION_ALIASES_LOST)
+			       ? BP_ALIAS_BAD
+			       : BP_ALIAS_UNMAPPED;
+	t = topic_at(in, ref);
+	p->topic = t->text;
+	p->topic_len = t->len;
+	*hash = t->hash;
+	return BP_ALIAS_OK;
+}
+
+void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	f->session |= BP_SESSION_ALIASES_LOST;
+	for (uint32_t alias = 1; alias <= f->n_aliases[dir]; alias++)
+		forget_one(in, f, dir, (uint16_t)alias);
+	bp_flow_release(in, f, f->aliases[dir]);
+	f->aliases[dir] = 0;
+	f->n_aliases[dir] = 0;
+}
+
+/* The text has its hash with it: what a killed process left half written is not believed. */
+static bool topic_sound(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	const struct topic *t = topic_at(in, ref);
+
+	return t->len != 0 && sizeof(*t) + t->len <= bp_carry_size(in->carry, ref) &&
+	       t->hash == bp_topic_hash(in, t->text, t->len);
+}
+
+bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	const uint64_t bytes = f->n_aliases[dir] * sizeof(bp_carry_ref);
+	bp_carry_ref *entry;
+
+	if (bytes == 0 || !bp_adopt_block(in, f, f->aliases[dir], bytes))
+		return false;
+	entry = table(in, f, dir);
+	for (uint32_t i = 0; i < f->n_aliases[dir]; i++) {
+		if (!bp_adopt_block(in, f, entry[i], sizeof(struct topic))) {
+			entry[i] = 0;
+		} else if (!topic_sound(in, entry[i])) {
+			bp_adopt_undo(in, f, entry[i]);
+			entry[i] = 0;
+		}
+	}
+	return true;
+}

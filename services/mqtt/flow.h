@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_FLOW_H
+#define BP_DATAPLANE_MQTT_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "biplane/counters.h"
+#include "config/config.h"
+#include "services/mqtt/carry.h"
+
+/*
+ * One TCP connection between a client and a broker. Both directions are one entry: dir 0 goes to
+ * the broker, dir 1 comes from it. 320 bytes; a segment in sequence touches the first line only.
+ */
+enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
+
+enum bp_stream {
+	BP_STREAM_UNSEEN,   /* nothing seen in this direction yet */
+	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
+	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
+	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
+	BP_STREAM_ENDED,    /* after a DISCONNECT or the broker's FIN: the broker reads no more */
+	BP_STREAM_SEEK,     /* searching for a provable boundary */
+	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
+};
+
+#define BP_FLOW_IP6 0x01
+#define BP_FLOW_CONNECT 0x02                      /* CONNECT was read */
+#define BP_FLOW_CONNACK 0x04                      /* CONNACK was read */
+#define BP_FLOW_FIN(dir) (uint8_t)(0x08 << (dir)) /* its FIN is in sequence */
+#define BP_FLOW_CLOSED 0x20
+#define BP_FLOW_MIDWAY 0x40    /* met in the middle: no CONNECT expected */
+#define BP_FLOW_SYN_AGAIN 0x80 /* a SYN on a live connection waits for its SYN-ACK */
+
+/* What of the second lines a direction uses: the fast path goes on only when 0. */
+#define BP_FLOW_HELD(dir) (uint8_t)(0x01 << (dir))    /* segments ahead of the stream */
+#define BP_FLOW_FINWAIT(dir) (uint8_t)(0x04 << (dir)) /* a FIN ahead of the stream */
+#define BP_FLOW_PUSHES(dir) (uint8_t)(0x10 << (dir))  /* a search that counts pushes */
+#define BP_FLOW_PUSHED(dir) (uint8_t)(0x40 << (dir))  /* read on after one, no answer yet */
+#define BP_FLOW_PUSHED_EITHER (uint8_t)(BP_FLOW_PUSHED(0) | BP_FLOW_PUSHED(1))
+
+/* What a connection has proven. 0 is a free slot of the table. */
+#define BP_FLOW_IN_TABLE 0x01
+#define BP_FLOW_SYN_ACKED 0x02 /* the broker acknowledged the client's initial sequence number */
+#define BP_FLOW_HANDSHAKE                                                                          \
+	0x04 /* and the client the broker's: the three-way handshake is complete */
+/* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
+#define BP_FLOW_PROVEN 0x08
+#define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
+#define BP_FLOW_UNREAD 0x80 /* no proof: what it publishes is not read */
+#define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the shortest way */
+
+/* What of line 4 is in use. */
+#define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
+#define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
+/* The broker refused a publication: later ones of QoS 1 and 2 wait for their acknowledgement. */
+#define BP_MARK_REFUSED 0x10
+/* Segments with payload come, and none has fitted for 10 s. */
+#define BP_MARK_UNFIT 0x20
+/* The client announced no window of BP_ACK_WINDOW yet: its acknowledgements are looked at. */
+#define BP_MARK_SMALL 0x40
+#define BP_MARKS 0x7f
+
+/* The session, as its CONNECT has it. */
+#define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
+#define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
+#define BP_SESSION_CLEAN 0x08        /* it begins a new session */
+#define BP_SESSION_NO_ID 0x10        /* its client identifier found no memory */
+#define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
+
+/* By bit of `suspicious`; mqtt_read.c. */
+extern const uint16_t bp_mqtt_suspicious_counter[16];
+
+#define BP_NO_FLOW UINT32_MAX
+
+/* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
+struct bp_seek {
+	uint32_t skip;    /* bytes of the packet under way beyond that */
+	uint32_t run_end; /* end of the push that made `pushes` enough, or of what was `behind` */
+	uint32_t expect_seq; /* what the peer must have acknowledged */
+	uint16_t expect_id;
+	uint8_t expect_type; /* packet type that proves the guess; 0: none yet */
+	uint8_t versions;    /* bit 0: 3.1/3.1.1 still possible, bit 1: 5.0 */
+	uint8_t valid : 1;
+	uint8_t topic : 1;  /* the push under way has a PUBLISH on a known topic */
+	uint8_t more : 1;   /* it has segments before this one */
+	uint8_t behind : 1; /* the last segment ended before the flow's `next` */
+	uint8_t ended : 1;  /* it has a DISCONNECT */
+	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
+	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 10 */
+};
+
+struct bp_flow {
+	/* line 0: hot */
+	uint64_t k0, k1;    /* key; for IPv6 k0 is a hash of the addresses, which lie below */
+	uint32_t next[2];   /* sequence number expected next */
+	uint32_t skip[2];   /* or, carried: the octets of a fixed header not yet complete; or,
+			     * searched: what a search does not go back behind; or, opaque: whether
+			     * the fault was in this direction */
+	uint64_t memo_hash; /* topic that the client published last */
+	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
+	uint32_t memo_gen;  /* of the rules; 0 never */
+	uint32_t seen;      /* time of the last segment that fitted, 2^20 ns ticks */
+	uint8_t stream[2];  /* enum bp_stream */
+	uint8_t version;    /* of MQTT; 0 unknown */
+	uint8_t flags;      /* BP_FLOW_* */
+	uint8_t pending;    /* BP_FLOW_HELD, BP_FLOW_FINWAIT */
+	uint8_t proof;      /* BP_FLOW_IN_TABLE and what the connection has proven */
+	uint16_t life;      /* changes with each use of the slot: readers check it */
+	uint32_t publishes; /* in the judged direction */
+	/* line 1 */
+	uint8_t client_ip[16], broker_ip[16];
+	uint32_t lru_prev, lru_next;
+	uint16_t list;
+	uint16_t client_id_len;
+	bp_carry_ref client_id;
+	uint32_t carried; /* bytes of arena blocks that this flow holds */
+	bp_carry_ref carry[2];
+	uint32_t carry_len[2]; /* bytes of the packet so far */
+	/* line 2 */
+	uint32_t carry_need[2];   /* length of the whole packet; 0: fixed header incomplete */
+	uint8_t carry_decided[2]; /* BP_CARRY_*: its head was looked at */
+	uint8_t opaque[2];        /* enum bp_counter - BP_C_OPAQUE_NOT_MQTT */
+	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
+	uint32_t held_bytes[2];
+	uint32_t fin_seq[2];
+	uint32_t syn_seq; /* the client's initial sequence number */
+	bp_carry_ref aliases[2];
+	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
+	uint16_t alias_max[2]; /* the highest that the sender may use */
+	uint8_t has_alias_max; /* 1 << direction */
+	uint8_t again_syn;     /* of BP_FLOW_SYN_AGAIN: window scale, 4 bits, and MSS / 128 */
+	uint16_t mss;          /* the smaller one that the ends announced; 0: not seen */
+	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
+			   */
+	uint8_t marks;    /* BP_MARK_* */
+	uint8_t again_data; /* bytes that came with the SYN of BP_FLOW_SYN_AGAIN, in units of 32 */
+	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
+	/* line 3 */
+	struct bp_seek seek[2];
+	uint32_t tunnel;       /* struct bp_frame */
+	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
+	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
+	/* line 4: what a receiver knows, and what waits for a proof */
+	uint32_t top[2]; /* end of what was seen, or `next` where that is further */
+	uint32_t
+		window[2]; /* the largest that the receiver of a direction announced; 0: none yet */
+	uint32_t claim[2]; /* BP_MARK_CLAIM: up to where */
+	uint32_t urgent[2]; /* BP_MARK_URGENT: sequence number of that byte */
+	bp_carry_ref
+		waiting[2]; /* bytes in sequence that may not be read yet; counted in held_bytes */
+	bp_carry_ref qos2[2]; /* identifiers of QoS 2 publications in flight */
+	uint32_t broker_isn;  /* BP_FLOW_SYN_ACKED */
+	bp_carry_ref will;    /* see will.c */
+	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
+	uint8_t session;      /* BP_SESSION_* */
+	uint8_t client_port;  /* struct bp_frame: ingress port of the client's segments */
+	bp_carry_ref unacked; /* publications that wait for their acknowledgement: ack.c */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
+_Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
+
+/*
+ * How far behind what was seen a client's acknowledgement may be on the shortest way. Any receiver
+ * accepts that whose peer announced as large a window (RFC 5961 5.2): small devices have 2,144.
+ */
+#define BP_ACK_WINDOW 2048u
+
+#define BP_SCALE_UNSEEN UINT8_MAX
+#define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
+/* A carried packet that a rule wants: whole, or, where that finds no memory, its beginning; `skip`
+ * is then what is still to come of it. */
+enum { BP_CARRY_UNDECIDED, BP_CARRY_WHOLE, BP_CARRY_BEGINNING };
+
+#define BP_MEMO_MANY (UINT32_MAX - 1)
+/* The push under way did not begin with a packet, as far as is known. */
+#define BP_PUSHES_CUT UINT8_MAX
+
+/*
+ * The table: groups of 15 flows, found by 16-bit tags that lie together (32 bytes a group), so that
+ * a lookup costs one small hot line and the one cold line of the flow. A flow lies in its first
+ * group or, when that is full, in its second; the 16th tag counts how many of a group's flows had
+ * to go elsewhere. Lies in the segment; written by one worker.
+ */
+#define BP_FLOW_WAYS 15
+
+struct bp_flow_group {
+	uint16_t tag[BP_FLOW_WAYS]; /* 0: free */
+	uint16_t elsewhere;
+} __attribute__((aligned(32)));
+
+struct bp_flow_header {
+	uint64_t magic;
+	uint32_t groups;
+	uint32_t capacity;
+	uint64_t flows_offset;  /* from the header */
+	uint64_t shape, boot;   /* whose flows these are: adopt.c */
+	uint32_t now;           /* ticks, about */
+	uint32_t delayed_wills; /* that wait in the process: delayed.c */
+	uint32_t pad[4];
+};
+#define BP_FLOW_MAGIC 0x31574f4c464d5042ull
+
+/*
+ * Lists. A proven connection is one whose CONNACK, or another exact answer, was read; all others
+ * have a bound of their own and never take a slot from a proven one.
+ */
+enum { BP_LIST_CLOSED, BP_LIST_UNPROVEN, BP_LIST_PROVEN };
+#define BP_WHEEL 4096
+
+/*
+ * Unproven connections by client address (a keyed hash of an IPv4 address or an IPv6 /64): the
+ * client that has the most gives up its own first. Within a client, in the order of this list.
+ */
+#define BP_CLIENTS 512
+enum bp_unproven {
+	BP_UNPROVEN_MIDSTREAM, /* picked up mid-stream */
+	BP_UNPROVEN_OPENING,   /* a SYN, not answered as far as is proven */
+	BP_UNPROVEN_RESTING,   /* picked up mid-stream, idle for the handshake timeout */
+	BP_UNPROVEN_ANSWERED,  /* the handshake is complete; evicted last */
+	BP_UNPROVEN_CLASSES,
+};
+
+struct bp_flow_list {
+	uint32_t head, tail;
+};
+
+struct bp_flow_table {
+	struct bp_flow_header *header;
+	struct bp_flow_group *group;
+	struct bp_flow *flow;
+	uint64_t *session; /* entries that other workers read: delayed.c */
+	uint32_t sessions; /* a power of two */
+	uint32_t groups;
+	uint32_t capacity;     /* proven flows */
+	uint32_t max_unproven; /* further ones */
+	uint32_t count, proven, unproven;
+	uint64_t key[2];
+	/* ageing: proven flows in a wheel of lists by the time they were last filed */
+	struct bp_flow_list closed_list, wheel[BP_WHEEL];
+	unsigned wheel_shift; /* ticks per list, as a power of two */
+	uint32_t wheel_at;    /* tick >> shift of the oldest list that may have flows */
+	uint32_t now;         /* ticks */
+	uint32_t idle_ticks, opening_ticks, closed_ticks;
+	struct bp_flow_list of_client[BP_CLIENTS][BP_UNPROVEN_CLASSES];
+	uint32_t client_unproven[BP_CLIENTS];       /* flows in these lists */
+	uint32_t client_proven[BP_CLIENTS];         /* flows in the wheel */
+	uint64_t client_unproven_bytes[BP_CLIENTS]; /* arena blocks of these flows */
+	uint64_t client_bytes[BP_CLIENTS];          /* arena blocks of all flows of the client */
+	uint64_t unproven_bytes;
+	uint32_t expire_client; /* whose turn it is */
+	uint64_t sampled;       /* flows looked at by chance */
+	struct bp_counters *counters;
+	/* gives back what the flow holds elsewhere; called before its slot is free */
+	void (*release)(void *arg, struct bp_flow *f);
+	void *release_arg;
+};
+
+/* One worker's bounds. */
+struct bp_flow_bounds {
+	uint32_t proven, unproven;
+};
+struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c);
+uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds);
+/* For a table in [memory, memory + bp_flow_table_bytes(bounds)), in which nothing is changed. */
+void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns);
+/* Lays it out: empty. */
+void bp_flow_table_clear(struct bp_flow_table *t);
+void bp_flow_table_init(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,
+	const uint64_t key[2], uint64_t idle_ns, uint64_t opening_ns); /* both */
+
+static inline uint32_t bp_ticks(uint64_t ns)
+{
+	return (uint32_t)(ns >> 20);
+}
+
+/* 64x64 to 128 bits, halves xored: the mixing step of wyhash; good, and two instructions. */
+static inline uint64_t bp_mix(uint64_t a, uint64_t b)
+{
+	__uint128_t p = (__uint128_t)a * b;
+
+	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+static inline uint64_t bp_flow_hash(const struct bp_flow_table *t, uint64_t k0, uint64_t k1)
+{
+	return bp_mix(k0 ^ t->key[0], k1 ^ t->key[1]);
+}
+
+/* The first word of a key. Addresses as they lie in a frame. */
+static inline uint64_t bp_flow_k0_ip4(const uint8_t *client_ip, const uint8_t *broker_ip)
+{
+	uint32_t client, broker;
+
+	memcpy(&client, client_ip, 4);
+	memcpy(&broker, broker_ip, 4);
+	return (uint64_t)client << 32 | broker;
+}
+
+static inline uint64_t bp_flow_k0_ip6(
+	const struct bp_flow_table *t, const uint8_t *client_ip, const uint8_t *broker_ip)
+{
+	uint64_t c[2], b[2];
+
+	memcpy(c, client_ip, 16);
+	memcpy(b, broker_ip, 16);
+	return bp_mix(c[0] ^ t->key[0], c[1] ^ t->key[1]) ^
+	       bp_mix(b[0] ^ t->key[1], b[1] + t->key[0]);
+}
+
+/* Two tunnels may use the same addresses: what is added to k0 for one, but 0. */
+static inline uint64_t bp_flow_k0_tunnel(const struct bp_flow_table *t, uint32_t tunnel)
+{
+	return bp_mix(tunnel ^ t->key[0], t->key[1]);
+}
+
+static inline uint32_t bp_flow_group1(const struct bp_flow_table *t, uint64_t hash)
+{
+	return (uint32_t)(((hash >> 32) * t->groups) >> 32);
+}
+static inline uint32_t bp_flow_group2(const struct bp_flow_table *t, uint64_t hash)
+{
+	return (uint32_t)(((uint64_t)((uint32_t)(hash >> 16) * 0x9e3779b1u) * t->groups) >> 32);
+}
+static inline uint16_t bp_flow_tag(uint64_t hash)
+{
+	return (uint16_t)(hash | 1); /* 15 bits that the groups don't use; never 0 */
+}
+
+/* Bit i: tag i of the group equals `tag`. */
+static inline uint32_t bp_flow_tags_equal(const struct bp_flow_group *g, uint16_t tag)
+{
+#ifdef __SSE2__
+	__m128i want = _mm_set1_epi16((short)tag);
+	__m128i lo = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g), want);
+	__m128i hi = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g + 1), want);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(lo, hi)) & 0x7fff;
+#else
+	uint32_t m = 0;
+
+	for (unsigned i = 0; i < BP_FLOW_WAYS; i++)
+		m |= (uint32_t)(g->tag[i] == tag) << i;
+	return m;
+#endif
+}
+
+/* Finds the flow; ip6 addresses (client, broker) are compared when given. NULL: unknown. */
+struct bp_flow *bp_flow_find(const struct bp_flow_table *t, uint64_t hash, uint64_t k0, uint64_t k1,
+	const uint8_t *client_ip6, const uint8_t *broker_ip6);
+/* The flow that the tags of group `g`, the first one of the hash, point at, for prefetching: it may
+ * be another, or free. */
+static inline struct bp_flow *bp_flow_candidate_in(
+	const struct bp_flow_table *t, uint64_t hash, uint32_t g)
+{
+	uint32_t hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
+
+	if (__builtin_expect(hits == 0, 0) && t->group[g].elsewhere != 0) {
+		g = bp_flow_group2(t, hash);
+		hits = bp_flow_tags_equal(&t->group[g], bp_flow_tag(hash));
+	}
+	return &t->flow[(uint64_t)g * BP_FLOW_WAYS + (unsigned)__builtin_ctz(hits | 0x4000)];
+}
+
+static inline struct bp_flow *bp_flow_candidate(const struct bp_flow_table *t, uint64_t hash)
+{
+	return bp_flow_candidate_in(t, hash, bp_flow_group1(t, hash));
+}
+/* A flow that is not in the table. */
+struct bp_flow_new {
+	uint64_t hash, k0, k1;
+	unsigned list;
+	uint8_t flags;
+	const uint8_t *client_ip6, *broker_ip6; /* with BP_FLOW_IP6 */
+};
+/*
+ * Adds it, zeroed but for what is given. At a bound the flow that is given up is, in this order:
+ * a closed one; the oldest unproven one of the client that has the most; for a proven one, one
+ * of a client that has far more than others, else the longest idle proven one. NULL, counted: both
+ * groups are full of proven flows, and this is none.
+ */
+struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n);
+void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f);
+/* Files the flow under another list, by the time it was last seen; at that list's bound another
+ * flow is given up. */
+void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
+/* Expires what is over its time, looking at `budget` flows at most. Returns how many expired. */
+unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);
+
+bool bp_flow_is_unproven(const struct bp_flow *f);
+/* The flow's client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64. */
+uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f);
+/* Where it counts: client_bytes[] and so on. */
+uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
+/* The flow holds `bytes` of arena blocks more, or less. */
+void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
+/* Gives up an unproven flow, but `keep`, of the client whose unproven flows hold the most arena
+ * blocks. False: there is none. */
+bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
+
+#endif

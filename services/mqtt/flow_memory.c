@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+
+/* Flows that one allocation may evict. */
+#define EVICTIONS_MAX 8
+
+/*
+ * What the client's other connections hold already. A client may always have what one connection
+ * may; beyond that, no more than half of what is left to all others (dynamic thresholds, Choudhury
+ * and Hahne 1998): one alone gets a third of the arena, two a quarter each.
+ */
+static bool within_client_share(
+	const struct bp_inspector *in, const struct bp_flow *f, uint64_t bytes)
+{
+	const uint64_t held = in->table.client_bytes[bp_flow_client(&in->table, f)];
+
+	return held + bytes <= in->carry_per_flow ||
+	       held + bytes <= (bp_carry_capacity(in->carry) - bp_carry_used(in->carry)) / 2;
+}
+
+/* Unproven connections have a bound together, and whoever has the most gives way. */
+static bool within_unproven_share(struct bp_inspector *in, const struct bp_flow *f, uint64_t bytes)
+{
+	struct bp_flow_table *t = &in->table;
+
+	if (!bp_flow_is_unproven(f))
+		return true;
+	for (unsigned i = 0; t->unproven_bytes + bytes > in->carry_unproven; i++) {
+		if (i == EVICTIONS_MAX || !bp_flow_evict_holder(t, f))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the flow may hold `bytes` in place of the `old` ones that it gives back; counted. */
+static bool may_hold(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes, uint64_t old)
+{
+	const uint64_t more = bytes > old ? bytes - old : 0;
+
+	if (bytes + f->carried - old > in->carry_per_flow)
+		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
+	else if (!within_client_share(in, f, more))
+		bp_tally(in, BP_C_CARRY_CLIENT_LIMIT);
+	else if (!within_unproven_share(in, f, more))
+		bp_tally(in, BP_C_CARRY_UNPROVEN_LIMIT);
+	else
+		return true;
+	return false;
+}
+
+static int64_t size_of(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	return (int64_t)bp_carry_size(in->carry, ref);
+}
+
+/*
+ * What a segment releases is free once it was read: until then it may have to be taken back. Where
+ * memory lacks it is free at once, and a process that is killed then leaves this flow as it is.
+ */
+static bp_carry_ref take(struct bp_inspector *in, uint64_t bytes)
+{
+	bp_carry_ref ref = bp_carry_alloc(in->carry, bytes);
+
+	if (ref != 0)
+		return ref;
+	bp_journal_end(in->journal);
+	return bp_carry_settle(in->carry) ? bp_carry_alloc(in->carry, bytes) : 0;
+}
+
+bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes)
+{
+	bp_carry_ref ref;
+
+	if (!may_hold(in, f, bytes, 0))
+		return 0;
+	ref = take(in, bytes);
+	if (ref == 0) {
+		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
+		return 0;
+	}
+	bp_flow_carries(&in->table, f, size_of(in, ref));
+	return ref;
+}
+
+bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
+	uint64_t bytes, uint64_t room)
+{
+	uint32_t old = *ref == 0 ? 0 : (uint32_t)bp_carry_size(in->carry, *ref);
+	uint64_t others = f->carried - old;
+	bp_carry_ref larger = 0;
+
+	if (!may_hold(in, f, bytes, old))
+		return false;
+	if (room + others <= in->carry_per_flow)
+		larger = bp_carry_alloc(in->carry, room);
+	if (larger == 0)
+		larger = take(in, bytes);
+	if (larger == 0) {
+		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
+		return false;
+	}
+	bp_flow_carries(&in->table, f, size_of(in, larger));
+	if (*ref != 0) {
+		memcpy(bp_carry_data(in->carry, larger), bp_carry_data(in->carry, *ref), keep);
+		bp_work_add(&in->work, keep / 16);
+		bp_flow_release(in, f, *ref);
+	}
+	*ref = larger;
+	return true;
+}
+
+void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+{
+	if (ref == 0)
+		return;
+	bp_flow_carries(&in->table, f, -size_of(in, ref));
+	bp_carry_release(in->carry, ref);
+}
+
+void bp_flow_release_all(void *inspector, struct bp_flow *f)
+{
+	struct bp_inspector *in = inspector;
+
+	if (f->carried == 0)
+		return;
+	for (unsigned dir = 0; dir < 2; dir++) {
+		bp_mqtt_drop_carry(in, f, dir);
+		bp_hold_release(in, f, dir);
+		bp_wait_release(in, f, dir);
+		bp_qos2_forget(in, f, dir);
+		bp_alias_forget(in, f, dir);
+	}
+	bp_ack_release(in, f);
+	bp_will_forget(in, f);
+	bp_flow_release(in, f, f->client_id);
+	f->client_id = 0;
+	f->client_id_len = 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/flow_show.h"
+
+#include <string.h>
+
+#include "services/mqtt/flow.h"
+
+static const char *stream_name(uint8_t stream)
+{
+	static const char *const name[] = {
+		[BP_STREAM_UNSEEN] = "unseen",
+		[BP_STREAM_BOUNDARY] = "reading",
+		[BP_STREAM_SKIP] = "packet under way",
+		[BP_STREAM_CARRY] = "packet under way",
+		[BP_STREAM_ENDED] = "ended",
+		[BP_STREAM_SEEK] = "seeking",
+		[BP_STREAM_OPAQUE] = "opaque",
+	};
+
+	return stream < sizeof(name) / sizeof(name[0]) ? name[stream] : "unseen";
+}
+
+static const char *connection_name(const struct bp_flow *f)
+{
+	if (f->flags & BP_FLOW_CLOSED)
+		return "closed";
+	if (f->flags & (BP_FLOW_FIN(0) | BP_FLOW_FIN(1)))
+		return "closing";
+	if (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY) || f->stream[0] == BP_STREAM_OPAQUE)
+		return "open";
+	return "opening";
+}
+
+static uint64_t ms_since(uint32_t ticks, uint64_t mono_ns)
+{
+	return (uint64_t)(uint32_t)(bp_ticks(mono_ns) - ticks) * (1u << 20) / 1000000;
+}
+
+static void view_suspicious(const struct bp_flow *f, struct bp_flow_view *v)
+{
+	unsigned n = 0;
+
+	for (uint32_t left = f->suspicious; left != 0; left &= left - 1) {
+		uint16_t counter = bp_mqtt_suspicious_counter[__builtin_ctz(left)];
+
+		if (counter != 0)
+			v->suspicious[n++] = bp_counter_info[counter].name;
+	}
+	v->suspicious[n] = NULL;
+}
+
+static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flow_view *v)
+{
+	v->unread_reason = "";
+	v->unread = f->proof & BP_FLOW_UNREAD;
+	if (!v->unread)
+		return;
+	v->unread_ms = ms_since(f->unread_since, mono_ns);
+	if (v->opaque_reason[0] != '\0')
+		v->unread_reason = v->opaque_reason;
+	else if (f->marks & BP_MARK_UNFIT)
+		v->unread_reason = "out_of_window";
+	else
+		v->unread_reason = f->proof & BP_FLOW_PROVEN ? "resync" : "midstream";
+}
+
+static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, struct bp_flow_view *v)
+{
+	memset(v, 0, sizeof(*v));
+	v->worker = worker;
+	v->ip6 = f->flags & BP_FLOW_IP6;
+	memcpy(v->client_ip, f->client_ip, 16);
+	memcpy(v->broker_ip, f->broker_ip, 16);
+	v->client_port = (uint16_t)(f->k1 >> 16);
+	v->broker_port = (uint16_t)f->k1;
+	v->vlan_outer = f->k1 >> 32 & 0xfff;
+	v->vlan_inner = f->k1 >> 44 & 0xfff;
+	v->version = f->version;
+	v->connection = connection_name(f);
+	v->to_broker = stream_name(f->stream[BP_TO_BROKER]);
+	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);
+	v->opaque_reason = "";
+	if (f->stream[0] == BP_STREAM_OPAQUE && BP_C_OPAQUE_NOT_MQTT + f->opaque[0] < BP_C_COUNT)
+		v->opaque_reason = bp_counter_info[BP_C_OPAQUE_NOT_MQTT + f->opaque[0]].name;
+	v->awaits_ack = f->marks & BP_MARK_REFUSED;
+	v->publishes = f->publishes;
+	v->carried_bytes = f->carried;
+	v->idle_ms = ms_since(f->seen, mono_ns);
+	view_unread(f, mono_ns, v);
+	view_suspicious(f, v);
+}
+
+static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint64_t mono_ns,
+	int (*visit)(const struct bp_flow_view *v, void *arg), void *arg)
+{
+	const struct bp_flow_header *h = (const void *)table;
+	const struct bp_flow *flows;
+	uint64_t n;
+
+	if (len < sizeof(*h) || __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != BP_FLOW_MAGIC)
+		return 0; /* no data plane has laid it out yet */
+	n = (uint64_t)h->groups * BP_FLOW_WAYS;
+	if (h->flows_offset > len || n > (len - h->flows_offset) / sizeof(*flows))
+		return -1;
+	flows = (const void *)(table + h->flows_offset);
+	for (uint64_t i = 0; i < n; i++) {
+		struct bp_flow copy;
+		struct bp_flow_view v;
+		uint16_t life = __atomic_load_n(&flows[i].life, __ATOMIC_ACQUIRE);
+		int stop;
+
+		if (flows[i].proof == 0)
+			continue;
+		memcpy(&copy, &flows[i], sizeof(copy));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (copy.proof == 0 || __atomic_load_n(&flows[i].life, __ATOMIC_RELAXED) != life)
+			continue;
+		view(&copy, worker, mono_ns, &v);
+		stop = visit(&v, arg);
+		if (stop != 0)
+			return stop;
+	}
+	return 0;
+}
+
+int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mono_ns,
+	int (*visit)(const struct bp_flow_view *v, void *arg), void *arg)
+{
+	for (unsigned w = 0; w < workers; w++) {
+		int stop = visit_table((const uint8_t *)flows + len / workers * w, len / workers, w,
+			mono_ns, visit, arg);
+
+		if (stop != 0)
+			return stop;
+	}
+	return 0;
+}

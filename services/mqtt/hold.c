@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+
+/*
+ * Segments that arrived ahead of the stream. The frame itself is long gone to its receiver; a copy
+ * of its payload waits in the arena until the bytes before it come, or can never come.
+ *
+ * Blocks are nodes of a treap, a binary tree in the order of their sequence numbers that is a heap
+ * by a random priority: the place of a segment is found in O(log n) steps, however many holes there
+ * are. Nobody without the segment's secret key can predict priorities, so nobody can unbalance it.
+ * A segment that begins where a block ends is added to it, so that there are few blocks but where
+ * there are holes. A block counts against reorder_bytes with the memory that it takes.
+ *
+ * Bytes that come twice are taken as Linux takes them (tcp_data_queue_ofo): a segment that lies in
+ * a block is dropped, blocks that lie in a segment are replaced by it, and where two overlap that
+ * which begins first counts.
+ */
+struct held {
+	bp_carry_ref left, right;
+	uint32_t priority;
+	uint32_t seq;
+	uint32_t len;
+	uint8_t data[];
+};
+
+static struct held *held_at(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	return (struct held *)(void *)bp_carry_data(in->carry, ref);
+}
+
+static uint32_t room_of(const struct bp_inspector *in, bp_carry_ref ref)
+{
+	return (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(struct held);
+}
+
+static bool begins_by(const struct held *h, uint32_t seq)
+{
+	return (int32_t)(h->seq - seq) <= 0;
+}
+
+static const struct held *first(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	const struct held *h = held_at(in, f->held[dir]);
+
+	while (h->left != 0)
+		h = held_at(in, h->left);
+	return h;
+}
+
+/* Takes the first block out of the tree. The caller gives it back, by release(). */
+static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_carry_ref *link = &f->held[dir], ref;
+
+	while (held_at(in, *link)->left != 0)
+		link = &held_at(in, *link)->left;
+	ref = *link;
+	*link = held_at(in, ref)->right;
+	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+	if (f->held[dir] == 0)
+		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
+	return ref;
+}
+
+void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	while (f->held[dir] != 0)
+		bp_flow_release(in, f, take_first(in, f, dir));
+}
+
+/* The last block that begins no later than `seq`; 0: none does. */
+static bp_carry_ref find_before(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	bp_carry_ref at = f->held[dir], before = 0;
+
+	while (at != 0) {
+		const struct held *h = held_at(in, at);
+
+		if (begins_by(h, seq)) {
+			before = at;
+			at = h->right;
+		} else {
+			at = h->left;
+		}
+	}
+	return before;
+}
+
+/* The subtree `at` in two: what begins by `seq`, and what begins later. */
+static void split(const struct bp_inspector *in, bp_carry_ref at, uint32_t seq, bp_carry_ref *by,
+	bp_carry_ref *later)
+{
+	while (at != 0) {
+		struct held *h = held_at(in, at);
+
+		if (begins_by(h, seq)) {
+			*by = at;
+			by = &h->right;
+			at = h->right;
+		} else {
+			*later = at;
+			later = &h->left;
+			at = h->left;
+		}
+	}
+	*by = *later = 0;
+}
+
+static void insert(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+{
+	bp_carry_ref *link = &f->held[dir];
+	struct held *h = held_at(in, ref);
+
+	h->priority = (uint32_t)bp_mix(
+		h->seq ^ in->table.key[0], (uint64_t)ref ^ in->table.key[1] ^ in->mono_ns);
+	while (*link != 0 && held_at(in, *link)->priority >= h->priority) {
+		struct held *above = held_at(in, *link);
+
+		link = begins_by(above, h->seq) ? &above->right : &above->left;
+	}
+	split(in, *link, h->seq, &h->left, &h->right);
+	*link = ref;
+	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
+	f->pending |= BP_FLOW_HELD(dir);
+}
+
+/* Adds what of p[0..n) finds room to a block that ends where it begins; returns how much. */
+static uint32_t append(
+	const struct bp_inspector *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+{
+	struct held *h = held_at(in, ref);
+	const uint32_t room = room_of(in, ref) - h->len, more = n < room ? n : room;
+
+	memcpy(h->data + h->len, p, more);
+	h->len += more;
+	return more;
+}
+
+/* Where the first block that begins behind `seq` hangs; NULL: there is none. */
+static bp_carry_ref *first_behind(
+	const struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	bp_carry_ref *link = &f->held[dir], *found = NULL;
+
+	while (*link != 0) {
+		struct held *h = held_at(in, *link);
+
+		if (begins_by(h, seq)) {
+			link = &h->right;
+		} else {
+			found = link;
+			link = &h->left;
+		}
+	}
+	return found;
+}
+
+/* Two subtrees, of which all blocks of `a` come first. */
+static bp_carry_ref join(const struct bp_inspector *in, bp_carry_ref a, bp_carry_ref b)
+{
+	bp_carry_ref root = 0, *link = &root;
+
+	while (a != 0 && b != 0) {
+		struct held *first = held_at(in, a), *second = held_at(in, b);
+
+		if (first->priority >= second->priority) {
+			*link = a;
+			link = &first->right;
+			a = first->right;
+		} else {
+			*link = b;
+			link = &second->left;
+			b = second->left;
+		}
+	}
+	*link = a != 0 ? a : b;
+	return root;
+}
+
+/* Blocks behind `seq` that end by `end` go: a segment that covers them comes in their place. */
+static void drop_covered(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
+{
+	bp_carry_ref *link;
+
+	while ((link = first_behind(in, f, dir, seq)) != NULL) {
+		const bp_carry_ref ref = *link;
+		const struct held *h = held_at(in, ref);
+
+		if ((int32_t)(h->seq + h->len - end) > 0)
+			return;
+		*link = join(in, h->left, h->right);
+		f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+		bp_flow_release(in, f, ref);
+	}
+}
+
+/*
+ * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
+ * will follow, as long as it is a small part of what there may be.
+ */
+static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref before,
+	uint32_t seq, const uint8_t *p, uint32_t n)
+{
+	uint64_t need = sizeof(struct held) + (uint64_t)n, room = need;
+	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
+	bp_carry_ref ref = 0;
+	struct held *h;
+
+	if (need > left) {
+		bp_tally(in, BP_C_SEG_REORDER_FULL);
+		return false;
+	}
+	if (before != 0)
+		room = 2 * bp_carry_size(in->carry, before);
+	if (room > in->reorder_bytes / 8)
+		room = in->reorder_bytes / 8;
+	if (room > left || room < need)
+		room = need;
+	/* counted when it fails; the peer's acknowledgement will show the gap */
+	if (!bp_flow_grow(in, f, &ref, 0, need, room))
+		return false;
+	if (bp_carry_size(in->carry, ref) > left) {
+		bp_flow_release(in, f, ref);
+		bp_tally(in, BP_C_SEG_REORDER_FULL);
+		return false;
+	}
+	h = held_at(in, ref);
+	h->seq = seq;
+	h->len = n;
+	memcpy(h->data, p, n);
+	insert(in, f, dir, ref);
+	return true;
+}
+
+void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n)
+{
+	bp_carry_ref before;
+	uint32_t have = 0;
+	bool continues = false;
+
+	/* of the true stream hardly anything comes so far ahead: a stranger's would wait for ever
+	 */
+	if (seq + n - f->next[dir] > in->reorder_bytes) {
+		bp_tally(in, BP_C_SEG_REORDER_FULL);
+		return;
+	}
+	before = find_before(in, f, dir, seq);
+	if (before != 0) {
+		const struct held *h = held_at(in, before);
+		const uint32_t at = seq - h->seq;
+
+		if (at <= h->len && h->len - at >= n) {
+			bp_tally(in, BP_C_SEG_DUPLICATE);
+			return;
+		}
+		continues = at == h->len;
+		if (continues)
+			have = append(in, before, p, n);
+	}
+	if (have == n) {
+		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
+		return;
+	}
+	/* cut packets of those in step need room too, and lose more for want of it */
+	if (bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2) {
+		bp_tally(in, BP_C_SEG_REORDER_TOTAL);
+		return;
+	}
+	if (!continues)
+		drop_covered(in, f, dir, seq - 1, seq + n);
+	if (add_block(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
+		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
+}
+
+void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	while (f->held[dir] != 0) {
+		uint32_t old = f->next[dir] - first(in, f, dir)->seq;
+		bp_carry_ref ref;
+
+		if (f->stream[dir] == BP_STREAM_OPAQUE) {
+			bp_hold_release(in, f, dir);
+			return;
+		}
+		if ((int32_t)old < 0)
+			return;
+		/* reading may give up the connection and all that it holds: not this one, then */
+		ref = take_first(in, f, dir);
+		if (old < held_at(in, ref)->len) {
+			const struct held *h = held_at(in, ref);
+
+			bp_work_allow(&in->work, h->len - old);
+			bp_stream_deliver(in, f, dir, h->data + old, h->len - old);
+		}
+		bp_flow_release(in, f, ref);
+	}
+}
+
+void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+{
+	while (f->stream[dir] != BP_STREAM_OPAQUE && f->stream[dir] != BP_STREAM_SEEK &&
+		(int32_t)(ack - f->next[dir]) > 0) {
+		uint32_t end = ack;
+		uint32_t gap;
+		bool known;
+
+		if (f->held[dir] != 0 && (int32_t)(end - first(in, f, dir)->seq) > 0)
+			end = first(in, f, dir)->seq;
+		/* a FIN that was acknowledged is no lost byte */
+		if (f->held[dir] == 0 && (f->pending & BP_FLOW_FINWAIT(dir)) &&
+			end == f->fin_seq[dir] + 1)
+			end--;
+		gap = end - f->next[dir];
+		if (gap == 0)
+			return;
+		in->counters->v[BP_C_GAP_LOST] += gap;
+		/* what waits is before the gap, and unread: nothing is known of the position then
+		 */
+		known = f->waiting[dir] == 0 && bp_mqtt_read_gap(in, f, dir, gap);
+		if (known) {
+			f->next[dir] = end;
+			bp_tally(in, BP_C_GAP_IN_PACKET);
+			bp_hold_drain(in, f, dir);
+		} else {
+			/* the receiver has all before `ack`: what is new begins there */
+			bp_hold_release(in, f, dir);
+			bp_seek_enter(in, f, dir, ack);
+		}
+	}
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_INSPECTOR_H
+#define BP_DATAPLANE_MQTT_INSPECTOR_H
+
+#include <string.h>
+
+#include "services/mqtt/carry.h"
+#include "services/mqtt/flow.h"
+#include "services/mqtt/inspect.h"
+#include "services/mqtt/journal.h"
+#include "services/mqtt/layouts.h"
+#include "services/mqtt/work.h"
+#include "proto/mqtt.h"
+
+/* Inside of the inspector, for the files of this folder only. */
+
+/* A topic name on the wire has a 16-bit length. */
+#define BP_TOPIC_MAX 65535u
+
+/*
+ * Topics that match several rules: which, by the topic's hash. Direct mapped; a topic that matches
+ * more than fit walks the trie each time.
+ */
+#define BP_TOPIC_CACHE 1024
+#define BP_TOPIC_CACHE_RULES 12
+struct bp_topic_cache {
+	uint64_t hash;
+	uint32_t gen, n;
+	uint32_t rule[BP_TOPIC_CACHE_RULES];
+};
+
+struct bp_inspector {
+	/* hot */
+	const struct bp_ruleset *rules;
+	struct bp_counters *counters;
+	struct bp_rule_stats *rule_stats; /* this worker's row */
+	uint64_t now_ns, mono_ns;
+	uint32_t now_ticks;
+	uint32_t gen; /* of the rules, never 0: what was worked out under another counts no more */
+	uint16_t port[BP_MAX_MQTT_PORTS];
+	uint32_t n_ports;
+	bool judged[2]; /* by direction */
+	uint8_t min_ttl;
+	bool acknowledged;  /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
+	uint8_t fast_first; /* what counts of the first octet of a PUBLISH on the shortest way */
+	bool record_clones;
+	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
+	uint64_t topic_key[2];
+	const struct bp_frame *frame; /* whose segment is being read */
+	struct bp_flow_table table;
+	struct bp_four *four; /* what late frames have in common */
+	/* colder */
+	struct bp_carry *carry;
+	struct bp_delayed *delayed;
+	uint64_t table_stride; /* from one worker's flow table to the next one's */
+	unsigned worker, workers;
+	struct bp_journal *journal;
+	uint64_t alarms_end; /* of those in the ring that are not committed; 0: there are none */
+	uint64_t carry_per_flow;
+	uint64_t carry_unproven; /* of all unproven connections together */
+	uint64_t reorder_bytes;
+	uint16_t max_aliases;  /* that are kept of a direction of a connection */
+	uint8_t resync_pushes; /* 0: none are enough */
+	struct bp_rule_state *rule_state;
+	uint64_t rule_state_len;
+	struct bp_ring *ring;
+	_Atomic uint64_t *next_alarm_id;
+	bp_clone_fn clone;
+	void *clone_arg;
+	bp_is_forwarded_fn is_forwarded;
+	void *is_forwarded_arg;
+	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
+	struct bp_layouts *layouts;
+	const char *not_adopted;
+	uint32_t n_brokers; /* 0: any address */
+	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
+	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
+	struct bp_work work;
+};
+
+static inline void bp_tally(struct bp_inspector *in, enum bp_counter c)
+{
+	in->counters->v[c]++;
+}
+
+/* Whether more may be done that is not in proportion to the bytes; if not, it is counted why. */
+static inline bool bp_within_budget(struct bp_inspector *in)
+{
+	if (bp_work_may(&in->work))
+		return true;
+	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER : BP_C_NOT_INSPECTED_WORK);
+	return false;
+}
+
+/*
+ * Whose view is taken of what is sent in this direction: of brokers, and of a stream that nothing
+ * has proven yet, the standard's.
+ */
+static inline struct bp_mqtt_view bp_view(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (struct bp_mqtt_view){.mosquitto = in->mosquitto && dir == BP_TO_BROKER &&
+						  !(f->pending & BP_FLOW_PUSHED(dir))};
+}
+
+/* The view for a PUBLISH in either direction: a broker delivers what it accepted. */
+static inline struct bp_mqtt_view bp_publish_view(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return (struct bp_mqtt_view){
+		.mosquitto = in->mosquitto && !(f->pending & BP_FLOW_PUSHED(dir))};
+}
+
+/* mqtt_read.c: notes and counts what was odd in a packet that was let pass. */
+void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd);
+
+/* The value of a payload at a source of the rules in force. */
+static inline bool bp_value_at(struct bp_inspector *in, uint32_t source, const uint8_t *payload,
+	uint32_t len, double *value)
+{
+	const struct bp_value_source *s = bp_ruleset_source(in->rules, source);
+
+	if (s->kind == BP_VALUE_JSON)
+		return bp_layouts_value(in->layouts, in->gen, source, s, payload, len, value);
+	return bp_value_extract(payload, len, s, value);
+}
+
+/*
+ * 64 bits of a topic name under the segment's secret key. What it stands for (which rules match,
+ * which state) is trusted without comparing the text: two topics of one flow that collide have
+ * probability 2^-64, and nobody without the key can make them.
+ */
+static inline uint64_t bp_topic_hash(const struct bp_inspector *in, const uint8_t *p, uint32_t n)
+{
+	/* the length by a secret factor: added as it is, it is undone by text that differs in the
+	 * same bit, as plant/10/level and plant/100/level do */
+	uint64_t h = in->topic_key[0] + n * in->topic_key[1], a, b;
+	uint32_t left = n;
+
+	while (left > 16) {
+		memcpy(&a, p, 8);
+		memcpy(&b, p + 8, 8);
+		h = bp_mix(a ^ in->topic_key[1], b ^ h);
+		p += 16;
+		left -= 16;
+	}
+	if (left >= 8) {
+		memcpy(&a, p, 8);
+		memcpy(&b, p + left - 8, 8);
+	} else if (left >= 4) {
+		uint32_t x, y;
+
+		memcpy(&x, p, 4);
+		memcpy(&y, p + left - 4, 4);
+		a = x;
+		b = y;
+	} else if (left != 0) {
+		a = (uint64_t)p[0] << 16 | (uint64_t)p[left >> 1] << 8 | p[left - 1];
+		b = 0;
+	} else {
+		a = b = 0;
+	}
+	return bp_mix(a ^ in->topic_key[1], b ^ h) | 1;
+}
+
+/*
+ * The topics of a flow as a Bloom filter of two bits each. One that was never published passes with
+ * a probability of (1 - (1 - 1/64)^2n)^2 after n others: 0.1 % after one, 7 % after ten.
+ */
+static inline uint64_t bp_topic_bits(uint64_t hash)
+{
+	return UINT64_C(1) << (hash >> 58) | UINT64_C(1) << (hash >> 52 & 63);
+}
+
+static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
+{
+	return (bp_topic_bits(hash) & ~f->known) == 0;
+}
+
+/* Whether nothing of this direction is read: given up, searched, or none of its segments fits. */
+static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] >= BP_STREAM_SEEK ||
+	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_UNFIT));
+}
+
+/* Around every change of a flow that is in the table: journal.h. */
+static inline void bp_change_begin(struct bp_inspector *in, const struct bp_flow *f)
+{
+	bp_journal_begin(in->journal, &in->table, f, in->ring);
+	bp_carry_keep(in->carry);
+}
+
+static inline void bp_alarms_commit(struct bp_inspector *in)
+{
+	if (in->alarms_end == 0)
+		return;
+	bp_journal_order();
+	bp_ring_commit(in->ring, in->alarms_end);
+	in->alarms_end = 0;
+}
+
+static inline void bp_change_end(struct bp_inspector *in)
+{
+	bp_alarms_commit(in);
+	bp_journal_end(in->journal);
+	bp_carry_settle(in->carry);
+}
+
+/* stream.c: one segment of a known flow. */
+void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
+/* The first segment of an unknown pair of addresses. NULL: it is not followed. */
+struct bp_flow *bp_stream_first(
+	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l);
+
+/* hold.c: segments ahead of the stream. */
+void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n);
+/* Delivers what is in sequence now. */
+void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* The peer acknowledged up to `ack`, beyond what was seen: the bytes between will never come. */
+void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* wait.c: bytes in sequence that may not be read before the connection is proven. */
+void bp_wait_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n);
+/* Reads what may be read now. */
+void bp_wait_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* A search begins in which what waits is searched first. */
+void bp_wait_search(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Throws away all behind the first `keep` bytes, counted. */
+void bp_wait_cut(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t keep);
+static inline void bp_wait_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_wait_cut(in, f, dir, 0);
+}
+
+/* validate.c: whether a segment of a known flow is one that its receiver takes. */
+bool bp_segment_fits(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* Notes what a segment that fits says of both directions, and what was lost of them. */
+void bp_segment_note(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* Of a segment without payload on a stream in sequence: the window alone. */
+void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* The window that a SYN or SYN-ACK announces, which is never scaled. */
+void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+/* The window scale of a SYN (RFC 7323 2.2); 0 where it has none. */
+uint8_t bp_segment_scale(const struct bp_frame *frame);
+
+/* qos2.c: QoS 2 publications in flight of one direction. False: this one was evaluated before. */
+bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+/* False: it was not in flight. */
+bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* ack.c: publications to the broker that wait for its acknowledgement. `beginning`: no more of the
+ * payload is at hand. What can't be kept is counted. */
+void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
+	uint32_t seq, bool beginning);
+/* PUBACK or PUBREC of the broker: evaluates what waited for it, or, `refused`, does not. `sent`:
+ * there may be such a publication that did not wait. */
+void bp_ack_came(struct bp_inspector *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
+	bool sent);
+/* Nothing that waits will be acknowledged as far as is seen; counted. */
+void bp_ack_release(struct bp_inspector *in, struct bp_flow *f);
+
+/* Whether publications of QoS 1 and 2 in this direction wait. */
+static inline bool bp_ack_awaited(
+	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+{
+	return dir == BP_TO_BROKER &&
+	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REFUSED)));
+}
+
+/*
+ * Whether the bytes of this direction may be read: none before the handshake is complete, and of
+ * the client none behind its CONNECT before the broker has accepted that. In a stream that is
+ * searched nothing is evaluated, and what has been found there is proven.
+ */
+static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
+{
+	if ((f->proof & BP_FLOW_PROVEN) || f->stream[dir] >= BP_STREAM_SEEK)
+		return true;
+	if (!(f->proof & BP_FLOW_HANDSHAKE))
+		return false;
+	if (dir == BP_TO_BROKER)
+		return !(f->flags & BP_FLOW_CONNECT);
+	/* a broker that speaks before the CONNECT was read, of which bytes may be lost */
+	return (f->flags & BP_FLOW_CONNECT) || !(f->marks & BP_MARK_CLAIM(BP_TO_BROKER));
+}
+
+/* Whether the position of the stream is known. */
+static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] >= BP_STREAM_BOUNDARY && f->stream[dir] <= BP_STREAM_ENDED;
+}
+
+/* Whether its numbers are known: those of a stream that is given up are followed, too. */
+static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
+{
+	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_OPAQUE;
+}
+
+/* will.c: the broker accepted the connection. */
+void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f);
+
+/* Both ends speak MQTT at the position that is read. */
+static inline void bp_flow_prove(struct bp_inspector *in, struct bp_flow *f)
+{
+	if (f->proof & BP_FLOW_PROVEN)
+		return;
+	bp_tally(in, BP_C_FLOW_PROVEN);
+	f->proof |= BP_FLOW_PROVEN;
+	bp_will_accepted(in, f);
+}
+
+static inline void bp_flow_mark(struct bp_flow *f, uint8_t mark)
+{
+	f->marks |= mark;
+	f->proof |= BP_FLOW_MARKED;
+}
+
+static inline void bp_flow_unmark(struct bp_flow *f, uint8_t mark)
+{
+	f->marks &= (uint8_t)~mark;
+	if (f->marks == 0)
+		f->proof &= (uint8_t)~BP_FLOW_MARKED;
+}
+
+/* Further ahead or behind than any window without scaling surprises: not of this stream. */
+#define BP_SEQ_OUTSIDE (1u << 30)
+
+/* stream.c: bytes at the stream's position, which moves on. */
+void bp_stream_deliver(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
+
+/* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. Returns how
+ * many were read: less than n where what follows may not be read yet. */
+uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq);
+/* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
+bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap);
+/* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
+uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_mqtt_keep_client_id(
+	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
+void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
+bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Gives the connection up for this reason; its bytes go on being forwarded. */
+void bp_mqtt_opaque(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
+void bp_mqtt_opaque_error(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
+
+/* publish.c: judges a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
+ * checked before, or NULL. */
+void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
+/* The same for a PUBLISH of which no more than body[0..have) was kept. */
+void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
+/* Evaluates what the client has the broker publish, by its topic, where no packet is at hand.
+ * `beginning`: no more of the payload is. */
+void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
+/* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
+enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
+enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head);
+
+/* will.c: the will message of a connection. */
+void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
+/* The client disconnects as it should: mostly that discards the will. */
+void bp_will_disconnect(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d);
+void bp_will_discard(struct bp_inspector *in, struct bp_flow *f);
+/* The connection ends: the broker publishes what was not discarded. */
+void bp_will_end(struct bp_inspector *in, struct bp_flow *f);
+/* After a restart of the process: keeps what lies in the arena, when it is sound. */
+void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f);
+/* The flow is given up, without the end of the connection having been seen. */
+void bp_will_forget(struct bp_inspector *in, struct bp_flow *f);
+
+/* Evaluates the flow's will, which it keeps. */
+void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f);
+
+/* delayed.c: will messages with a will delay interval. `max`: that wait at one time. NULL: no
+ * memory. free() it. */
+struct bp_delayed *bp_delayed_create(uint32_t max);
+/* The broker accepted a connection of a client's session. Returns the time, for the following. */
+uint64_t bp_session_accepted(struct bp_inspector *in, const struct bp_flow *f);
+/* Takes the flow's will, which is due in so many seconds unless the client is back; `accepted`:
+ * when the broker accepted this connection. False, counted: it can't be kept. */
+bool bp_delayed_add(
+	struct bp_inspector *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted);
+/* Evaluates those that are due, `budget` at most. */
+void bp_delayed_expire(struct bp_inspector *in, uint64_t mono_ns, unsigned budget);
+
+/* alias.c: topic aliases of one direction. */
+enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
+/* Keeps the mapping of a PUBLISH, or where its topic is empty resolves it: the topic then points to
+ * the kept text. *hash: of the topic. */
+enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash);
+void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+/* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
+bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+
+/* alarm.c: one verdict of one rule, to the ring or out as a clone. */
+struct bp_judged {
+	struct bp_flow *flow;
+	unsigned dir;
+	const struct bp_mqtt_publish *publish; /* with the topic resolved */
+	double value;
+	uint32_t seq;
+	bool beginning; /* no more than the payload's first bytes is at hand */
+};
+void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_judged *j);
+
+/* seek.c: finding a boundary again. */
+void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq, uint32_t ack);
+/* Whether `seq` is about where the search has come to. */
+bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
+/* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
+void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+/* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.
+ * `body`: all of it; `seq` is that of the fixed header. */
+void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq);
+/* A packet of the readable direction `dir` may be the answer that the other one waits for. */
+void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	uint16_t packet_id, uint32_t ack);
+
+/* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
+bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes);
+/*
+ * Makes *ref (0: none yet) a block of at least `bytes`, better `room`, with its first `keep` bytes
+ * kept. Only the larger block counts against the flow's bound. False: counted, *ref is as it was.
+ */
+bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
+	uint64_t bytes, uint64_t room);
+void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref);
+void bp_flow_release_all(void *inspector, struct bp_flow *f);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+
+/* One PUBLISH and the rules: topic to rules, payload to value, value to verdict. */
+
+struct judging {
+	struct bp_inspector *in;
+	struct bp_judged judged;
+	uint64_t topic_hash;
+	/* the value at the source looked at last: rules on one topic mostly share it */
+	uint32_t source;
+	bool has_value;
+	bool missed; /* a rule found no value */
+	bool cut;    /* over the budget: the rest of the rules are not evaluated */
+};
+
+static void value_at(struct judging *j, uint32_t source)
+{
+	const struct bp_mqtt_publish *p = j->judged.publish;
+
+	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
+	j->source = source;
+	if (j->judged.beginning)
+		j->has_value = bp_value_beginning(p->payload, p->payload_len,
+			bp_ruleset_source(j->in->rules, source), &j->judged.value);
+	else
+		j->has_value =
+			bp_value_at(j->in, source, p->payload, p->payload_len, &j->judged.value);
+}
+
+static const enum bp_counter loss_counter[] = {
+	[BP_STATE_HOLD_EVICTED] = BP_C_STATE_EVICTED,
+	[BP_STATE_RAISED_EVICTED] = BP_C_STATE_EVICTED_RAISED,
+	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_KEPT,
+};
+
+/* Whose states these are. */
+static uint32_t client_of(const struct bp_inspector *in, const struct bp_flow *f)
+{
+	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
+}
+
+static void judge(struct judging *j, uint32_t index)
+{
+	struct bp_inspector *in = j->in;
+	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
+	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
+	enum bp_verdict verdict;
+
+	if (j->cut)
+		return;
+	if (!bp_within_budget(in)) {
+		j->cut = true;
+		return;
+	}
+	bp_work_add(&in->work, BP_WORK_RULE);
+	bp_tally(in, BP_C_MATCH);
+	/* this worker is the row's only writer: a plain add, seen by readers as one store */
+	atomic_store_explicit(&stats->matched,
+		atomic_load_explicit(&stats->matched, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	if (j->source != rule->source)
+		value_at(j, rule->source);
+	if (!j->has_value) {
+		j->missed = true;
+		bp_tally(in, j->judged.beginning ? BP_C_PUBLISH_TOO_LONG : BP_C_VALUE_MISSING);
+		atomic_store_explicit(&stats->no_value,
+			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+		return;
+	}
+	if (!rule->stateful) {
+		if (!bp_condition_holds(&rule->raise, j->judged.value))
+			return;
+		verdict = BP_VERDICT_RAISED;
+	} else {
+		enum bp_state_loss loss;
+
+		bp_work_add(&in->work, BP_WORK_STATE);
+		verdict = bp_rule_judge_undo(in->rule_state, in->rule_state_len, rule,
+			j->topic_hash, client_of(in, j->judged.flow), j->judged.value, in->mono_ns,
+			&loss, bp_journal_undo(in->journal));
+		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
+			bp_tally(in, loss_counter[loss]);
+	}
+	if (verdict != BP_VERDICT_NOTHING)
+		bp_alarm_emit(in, rule, verdict, &j->judged);
+}
+
+/* What a topic matches, gathered; when there are more than fit, that is all that is known. */
+struct matched {
+	const struct bp_ruleset *rules;
+	uint32_t n;
+	uint32_t rule[BP_TOPIC_CACHE_RULES];
+};
+
+static void gather(uint32_t first, void *arg)
+{
+	struct matched *m = arg;
+
+	for (uint32_t r = first; r != BP_RULE_NONE && m->n <= BP_TOPIC_CACHE_RULES;
+		r = bp_ruleset_rule(m->rules, r)->next) {
+		if (m->n < BP_TOPIC_CACHE_RULES)
+			m->rule[m->n] = r;
+		m->n++;
+	}
+}
+
+static void match(
+	struct bp_inspector *in, const uint8_t *topic, uint32_t len, bp_rule_found found, void *arg)
+{
+	uint32_t steps = bp_ruleset_match(in->rules, topic, len, found, arg);
+
+	bp_work_add(&in->work, (uint64_t)steps * BP_WORK_TRIE_STEP + len / 4);
+}
+
+static void judge_chain(uint32_t first, void *arg)
+{
+	struct judging *j = arg;
+
+	for (uint32_t r = first; r != BP_RULE_NONE && !j->cut;
+		r = bp_ruleset_rule(j->in->rules, r)->next)
+		judge(j, r);
+}
+
+static void judge_many(struct judging *j)
+{
+	struct bp_inspector *in = j->in;
+	const struct bp_mqtt_publish *p = j->judged.publish;
+	struct bp_topic_cache *c = &in->cache[j->topic_hash >> 1 & (BP_TOPIC_CACHE - 1)];
+
+	if (c->hash != j->topic_hash || c->gen != in->gen) {
+		struct matched m = {.rules = in->rules};
+
+		match(in, p->topic, p->topic_len, gather, &m);
+		c->hash = j->topic_hash;
+		c->gen = in->gen;
+		c->n = m.n;
+		memcpy(c->rule, m.rule, sizeof(c->rule));
+	}
+	if (c->n > BP_TOPIC_CACHE_RULES) {
+		match(in, p->topic, p->topic_len, judge_chain, j);
+		return;
+	}
+	for (uint32_t i = 0; i < c->n; i++)
+		judge(j, c->rule[i]);
+}
+
+/*
+ * On a stream that only pushes brought back, only topics count that were published while it was
+ * proven. On the other one all do; but what is new there makes nothing known meanwhile.
+ */
+static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t hash)
+{
+	if (bp_topic_known(f, hash))
+		return true;
+	if (f->pending & BP_FLOW_PUSHED(dir)) {
+		bp_tally(in, BP_C_TOPIC_UNPROVEN);
+		return false;
+	}
+	if (!(f->pending & BP_FLOW_PUSHED_EITHER))
+		f->known |= bp_topic_bits(hash);
+	return true;
+}
+
+/* Which rules the topic matches, to the flow's memo. Both directions have the same one: what counts
+ * in one of them alone is not remembered. */
+static void look_up(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *topic,
+	uint16_t len, uint64_t hash)
+{
+	struct matched m = {.rules = in->rules};
+
+	bp_tally(in, BP_C_TOPIC_LOOKUP);
+	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0)
+		match(in, topic, len, gather, &m);
+	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
+	f->memo_hash = hash;
+	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
+}
+
+/* The hash covers the topic's length. */
+static bool memo_fits(const struct bp_inspector *in, const struct bp_flow *f, uint64_t hash)
+{
+	return f->memo_hash == hash && f->memo_gen == in->gen;
+}
+
+/*
+ * The usual PUBLISH: a topic that this flow published before, checked then, and no version 5
+ * properties. Nothing but lengths is left to check.
+ */
+static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flags,
+	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *p, uint64_t *hash)
+{
+	uint32_t at = 2, id = 0;
+
+	if (len < 2)
+		return false;
+	p->topic_len = bp_be16(body);
+	if (p->topic_len == 0)
+		return false;
+	at += p->topic_len;
+	if (flags & 0x06) {
+		if (at + 2 > len)
+			return false;
+		id = bp_be16(body + at);
+		if (id == 0)
+			return false;
+		at += 2;
+	}
+	if (f->version == BP_MQTT_V5) {
+		if (at >= len || body[at] != 0)
+			return false;
+		at++;
+	}
+	if (at > len)
+		return false;
+	*hash = bp_topic_hash(in, body + 2, p->topic_len);
+	if (!memo_fits(in, f, *hash))
+		return false;
+	p->topic = body + 2;
+	p->packet_id = (uint16_t)id;
+	p->payload = body + at;
+	p->payload_len = len - at;
+	p->qos = flags >> 1 & 3;
+	p->dup = flags >> 3 & 1;
+	p->retain = flags & 1;
+	p->alias = 0;
+	p->properties = f->version == BP_MQTT_V5 ? body + at : NULL;
+	p->properties_len = 0;
+	return true;
+}
+
+/* The topic and its hash, an alias resolved. False: there is nothing to judge, and that is counted.
+ */
+static bool resolve(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p, uint64_t *hash)
+{
+	if (p->alias == 0) {
+		*hash = bp_topic_hash(in, p->topic, p->topic_len);
+		return true;
+	}
+	switch (bp_alias_use(in, f, dir, p, hash)) {
+	case BP_ALIAS_OK:
+		return true;
+	case BP_ALIAS_UNMAPPED:
+		bp_tally(in, BP_C_ALIAS_UNMAPPED);
+		return false;
+	case BP_ALIAS_BAD:
+		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_ALIAS);
+		return false;
+	}
+	return false;
+}
+
+static void count_publish(
+	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
+{
+	bp_tally(in, BP_C_MQTT_PUBLISH);
+	f->publishes++;
+	if (p->dup)
+		bp_tally(in, BP_C_MQTT_DUP);
+}
+
+void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
+{
+	struct bp_mqtt_publish p;
+	struct judging j;
+
+	if (!in->judged[dir]) {
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		return;
+	}
+	if (parse_known(in, f, flags, body, len, &p, &j.topic_hash)) {
+		bp_tally(in, BP_C_TOPIC_MEMO);
+		count_publish(in, f, &p);
+	} else {
+		struct bp_mqtt_view view = bp_publish_view(in, f, dir);
+		enum bp_mqtt_error e;
+
+		bp_journal_deepen(in->journal, f);
+		e = head == NULL
+			    ? bp_mqtt_publish(&view, f->version, flags, body, len, &p)
+			    : bp_mqtt_resume(&view, f->version, flags, body, len, len, head, &p);
+		if (e != BP_MQTT_OK) {
+			bp_mqtt_opaque_error(in, f, dir, e);
+			return;
+		}
+		if (view.odd != 0 && dir == BP_TO_BROKER)
+			bp_mqtt_suspicious(in, f, view.odd);
+		count_publish(in, f, &p);
+		bp_work_add(&in->work, (p.topic_len + p.properties_len) / 4);
+		if (!resolve(in, f, dir, &p, &j.topic_hash))
+			return;
+		if (memo_fits(in, f, j.topic_hash))
+			bp_tally(in, BP_C_TOPIC_MEMO);
+		else if (!bp_within_budget(in))
+			return;
+		else
+			look_up(in, f, dir, p.topic, p.topic_len, j.topic_hash);
+	}
+	if (p.qos == 2 && !bp_qos2_begin(in, f, dir, p.packet_id))
+		return;
+	if (f->memo_rule == BP_RULE_NONE) {
+		bp_tally(in, BP_C_MATCH_NONE);
+		return;
+	}
+	if (p.qos != 0 && bp_ack_awaited(in, f, dir)) {
+		bp_ack_wait(in, f, &p, seq, false);
+		return;
+	}
+	j.in = in;
+	j.source = UINT32_MAX;
+	j.has_value = false;
+	j.cut = false;
+	j.judged.flow = f;
+	j.judged.dir = dir;
+	j.judged.publish = &p;
+	j.judged.seq = seq;
+	j.judged.beginning = false;
+	if (f->memo_rule == BP_MEMO_MANY)
+		judge_many(&j);
+	else
+		judge(&j, f->memo_rule);
+}
+
+void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
+{
+	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
+	struct bp_mqtt_publish p;
+	struct judging j = {
+		.in = in,
+		.judged = {.flow = f, .dir = dir, .publish = &p, .seq = seq, .beginning = true},
+		.source = UINT32_MAX,
+	};
+
+	bp_journal_deepen(in->journal, f);
+	if (bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p) != BP_MQTT_OK)
+		return; /* can't be: it was right when it was kept */
+	if (view.odd != 0 && dir == BP_TO_BROKER)
+		bp_mqtt_suspicious(in, f, view.odd);
+	count_publish(in, f, &p);
+	bp_tally(in, BP_C_PUBLISH_BEGINNING);
+	if (!resolve(in, f, dir, &p, &j.topic_hash))
+		return;
+	p.payload_len = (uint32_t)(body + have - p.payload);
+	if (p.qos == 2 && !bp_qos2_begin(in, f, dir, p.packet_id))
+		return;
+	if (p.qos != 0 && bp_ack_awaited(in, f, dir)) {
+		bp_ack_wait(in, f, &p, seq, true);
+		return;
+	}
+	judge_many(&j);
+	if (j.missed)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+}
+
+void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning)
+{
+	struct judging j = {
+		.in = in,
+		.judged = {.flow = f, .dir = dir, .publish = p, .seq = seq, .beginning = beginning},
+		.topic_hash = bp_topic_hash(in, p->topic, p->topic_len),
+		.source = UINT32_MAX,
+	};
+
+	if (in->rules->generation != 0)
+		judge_many(&j);
+	if (beginning && j.missed)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+}
+
+enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
+{
+	uint32_t checked = head->topic + head->properties;
+	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
+	struct bp_mqtt_publish p;
+	enum bp_mqtt_error e;
+	uint64_t hash;
+
+	if (!in->judged[dir]) {
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		return BP_WANTED_NO;
+	}
+	e = bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p);
+	bp_work_add(&in->work, BP_WORK_PACKET + (have - checked) / 4);
+	if (e == BP_MQTT_MORE)
+		return BP_WANTED_MORE;
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return BP_WANTED_OPAQUE;
+	}
+	if (!resolve(in, f, dir, &p, &hash)) {
+		if (bp_stream_unread(f, dir))
+			return BP_WANTED_OPAQUE;
+		count_publish(in, f, &p);
+		return BP_WANTED_NO;
+	}
+	if (!memo_fits(in, f, hash)) {
+		if (!bp_within_budget(in)) {
+			count_publish(in, f, &p);
+			return BP_WANTED_NO;
+		}
+		look_up(in, f, dir, p.topic, p.topic_len, hash);
+	}
+	if (f->memo_rule != BP_RULE_NONE)
+		return BP_WANTED_YES; /* counted when it is whole */
+	if (view.odd != 0 && dir == BP_TO_BROKER)
+		bp_mqtt_suspicious(in, f, view.odd);
+	count_publish(in, f, &p);
+	bp_tally(in, BP_C_MATCH_NONE);
+	return BP_WANTED_NO;
+}

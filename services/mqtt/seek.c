@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+
+/*
+ * Finding a packet boundary in a stream that was met in the middle, or that lost bytes.
+ *
+ * A guess: a segment begins with a packet. It is checked strictly (types that this side may send,
+ * flags, lengths, identifiers, strings, properties), under version 3.1.1 and 5.0 side by side, and
+ * carried on over the following segments; the first contradiction discards it. Nothing is judged
+ * from a guess.
+ *
+ * The proof is the peer's: when the guess contained a packet that must be answered (PINGREQ,
+ * PUBLISH with QoS 1 or 2, SUBSCRIBE, ...) and the other direction brings that very answer, with
+ * the same packet identifier, in a segment whose TCP acknowledgement covers the question, then the
+ * peer, who has read the stream from its first byte, has read that packet at that place. If the
+ * other direction was a guess as well, it is proven by the same exchange. The MQTT version must
+ * have become unambiguous too, or the stream stays unread: a PUBLISH of 5.0 read as 3.1.1 would
+ * give wrong payloads.
+ *
+ * Where nothing is answered (QoS 0) there is no such proof. What a payload can't do is decide where
+ * its sender pushes: TCP marks the end of what the application wrote at once (PSH, RFC 9293 3.9.1),
+ * and a client writes packets. A push counts when it is one short segment of whole packets and at
+ * least one of them is a PUBLISH on a topic that this connection published while it was proven;
+ * what is on another topic, any other push, a segment out of order or repeated begin the count
+ * anew. `resync_pushes` in a row are enough once the peer has acknowledged the last of them, in a
+ * segment that is in sequence itself: whoever injects segments without seeing the connection gets
+ * no such acknowledgement, for the true sender's segments would come between. Even then only topics
+ * of before are judged (publish.c) until an answer proves the stream, and a contradiction sends it
+ * back to the search. A connection met in the middle has no topics of before.
+ */
+
+#define V4 1
+#define V5 2
+/* 2^30 ns each: how long an answer is waited for before another question is tried. */
+#define ANSWER_WAIT 8
+#define NEAR 65535u /* a window without scaling */
+
+bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	return seq - f->next[dir] + NEAR <= 2 * NEAR;
+}
+
+/* No search goes back behind this: it was read before, or its receiver has it. */
+static uint32_t *back_to(struct bp_flow *f, unsigned dir)
+{
+	return &f->skip[dir];
+}
+
+void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	bp_tally(in, BP_C_SEEK_ENTERED);
+	if (f->stream[dir] == BP_STREAM_CARRY &&
+		bp_mqtt_carried_type(in, f, dir) == BP_MQTT_PUBLISH)
+		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+	bp_mqtt_drop_carry(in, f, dir);
+	bp_hold_release(in, f, dir);
+	bp_wait_release(in, f, dir);
+	bp_alias_forget(in, f, dir);
+	bp_qos2_forget(in, f, dir);
+	if (dir == BP_FROM_BROKER)
+		bp_ack_release(in, f); /* by what was lost, maybe */
+	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
+	f->flags |= BP_FLOW_MIDWAY;
+	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
+	if (in->resync_pushes != 0 && in->judged[dir] && f->known != 0)
+		f->pending |= BP_FLOW_PUSHES(dir);
+	*back_to(f, dir) = f->stream[dir] == BP_STREAM_UNSEEN ? seq : f->next[dir];
+	f->stream[dir] = BP_STREAM_SEEK;
+	f->next[dir] = seq;
+	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
+	/* without a version the other direction can't be read on either; nor can what waits for a
+	 * CONNACK that may be among what was lost */
+	if ((f->version == 0 || (dir == BP_FROM_BROKER && !(f->proof & BP_FLOW_PROVEN))) &&
+		f->stream[!dir] >= BP_STREAM_BOUNDARY && f->stream[!dir] <= BP_STREAM_CARRY)
+		bp_wait_search(in, f, !dir);
+}
+
+static uint8_t versions_of(const struct bp_flow *f)
+{
+	return f->version == 0 ? V4 | V5 : f->version == BP_MQTT_V5 ? V5 : V4;
+}
+
+/* The type that answers a packet of `type`, or 0. */
+static uint8_t answer_to(uint8_t type, uint8_t qos)
+{
+	switch (type) {
+	case BP_MQTT_PUBLISH:
+		return qos == 1 ? BP_MQTT_PUBACK : qos == 2 ? BP_MQTT_PUBREC : 0;
+	case BP_MQTT_PUBREC:
+		return BP_MQTT_PUBREL;
+	case BP_MQTT_PUBREL:
+		return BP_MQTT_PUBCOMP;
+	case BP_MQTT_SUBSCRIBE:
+		return BP_MQTT_SUBACK;
+	case BP_MQTT_UNSUBSCRIBE:
+		return BP_MQTT_UNSUBACK;
+	case BP_MQTT_PINGREQ:
+		return BP_MQTT_PINGRESP;
+	}
+	return 0;
+}
+
+static bool sendable_midway(const struct bp_flow *f, unsigned dir, uint8_t type)
+{
+	if (type == BP_MQTT_CONNECT || type == BP_MQTT_CONNACK)
+		return !(f->proof & BP_FLOW_PROVEN) &&
+		       (type == BP_MQTT_CONNECT) == (dir == BP_TO_BROKER);
+	if (dir == BP_TO_BROKER)
+		return type != BP_MQTT_SUBACK && type != BP_MQTT_UNSUBACK &&
+		       type != BP_MQTT_PINGRESP;
+	return type != BP_MQTT_SUBSCRIBE && type != BP_MQTT_UNSUBSCRIBE && type != BP_MQTT_PINGREQ;
+}
+
+/* Which versions the packet, `have` of whose `fixed->remaining` bytes are at hand, may be of. */
+static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, const uint8_t *body,
+	uint32_t have, uint16_t *id)
+{
+	static const uint8_t version_of[] = {[V4] = BP_MQTT_V311, [V5] = BP_MQTT_V5};
+	uint8_t left = 0;
+
+	*id = 0;
+	for (uint8_t v = V4; v <= V5; v <<= 1) {
+		struct bp_mqtt_publish p;
+		enum bp_mqtt_error e;
+		uint16_t other_id = 0;
+
+		if (!(versions & v))
+			continue;
+		if (fixed->type == BP_MQTT_PUBLISH) {
+			e = bp_mqtt_publish_head(NULL, version_of[v], fixed->flags, body, have,
+				fixed->remaining, &p);
+			if (e == BP_MQTT_OK)
+				*id = p.packet_id;
+			if (e == BP_MQTT_MORE && have < fixed->remaining)
+				e = BP_MQTT_OK;
+		} else if (have < fixed->remaining) {
+			e = BP_MQTT_OK;
+		} else {
+			e = bp_mqtt_other(NULL, version_of[v], fixed->type, fixed->flags, body,
+				have, &other_id);
+			if (e == BP_MQTT_OK)
+				*id = other_id;
+		}
+		if (e == BP_MQTT_OK)
+			left |= v;
+	}
+	return left;
+}
+
+/* The stream is read from where the guess has come to. */
+static void read_on(struct bp_flow *f, unsigned dir)
+{
+	f->skip[dir] = f->seek[dir].skip;
+	f->stream[dir] = f->skip[dir] != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
+	if (f->seek[dir].ended)
+		f->stream[dir] = BP_STREAM_ENDED;
+	f->pending &= (uint8_t)~BP_FLOW_PUSHES(dir);
+	/* a FIN about here was believed; now its number has to be exact */
+	if (f->flags & BP_FLOW_FIN(dir)) {
+		f->flags &= (uint8_t)~BP_FLOW_FIN(dir);
+		f->pending |= BP_FLOW_FINWAIT(dir);
+	}
+}
+
+static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+{
+	bp_tally(in, BP_C_SEEK_PROVEN);
+	bp_flow_prove(in, f);
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		read_on(f, dir);
+	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
+	f->memo_gen = 0;
+	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
+}
+
+/* The version, once one is left; both directions narrow it down. */
+static bool settle_version(struct bp_inspector *in, struct bp_flow *f, uint8_t versions)
+{
+	if (f->version != 0)
+		return true;
+	if (versions == (V4 | V5)) {
+		bp_tally(in, BP_C_SEEK_NO_VERSION);
+		return false;
+	}
+	f->version = versions == V5 ? BP_MQTT_V5 : BP_MQTT_V311;
+	return true;
+}
+
+/*
+ * Whether what was asked in direction `dir` is answered so. Who has more of the stream than was
+ * seen here may answer what was not seen: the question may be a stranger's, somewhere behind.
+ */
+static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_t id, uint32_t ack)
+{
+	const struct bp_seek *question = &f->seek[dir];
+
+	return question->valid && question->expect_type == type && question->expect_id == id &&
+	       (int32_t)(ack - question->expect_seq) >= 0 && (int32_t)(ack - f->next[dir]) <= 0;
+}
+
+/*
+ * One question at a time, the first: a client that does not wait for answers asks the next one
+ * before the last is answered. An answer that does not come was missed.
+ */
+static void ask(
+	const struct bp_inspector *in, struct bp_seek *s, uint8_t want, uint16_t id, uint32_t end)
+{
+	uint16_t now = (uint16_t)(in->now_ticks >> 10);
+
+	if (s->expect_type != 0 && (uint16_t)(now - s->asked) <= ANSWER_WAIT)
+		return;
+	s->asked = now;
+	s->expect_type = want;
+	s->expect_id = id;
+	s->expect_seq = end;
+}
+
+/*
+ * The beginning of a connection of which the handshake was not seen, whole and in one segment:
+ * CONNECT asks, CONNACK with success answers, and both tell the version. Returns it; 0 contradicts
+ * the guess.
+ */
+static uint8_t connect_version(
+	struct bp_inspector *in, struct bp_flow *f, const uint8_t *body, uint32_t len, uint32_t end)
+{
+	struct bp_seek *s = &f->seek[BP_TO_BROKER];
+	struct bp_mqtt_connect c;
+
+	if (bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
+		return 0;
+	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
+	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */
+	s->expect_type = 0;
+	ask(in, s, BP_MQTT_CONNACK, c.version, end);
+	return c.version;
+}
+
+static uint8_t connack_version(struct bp_inspector *in, struct bp_flow *f, const uint8_t *body,
+	uint32_t len, uint32_t ack, bool *answered)
+{
+	const uint8_t version = (uint8_t)f->seek[BP_TO_BROKER].expect_id;
+	struct bp_mqtt_connack c;
+
+	if (!answers(f, BP_TO_BROKER, BP_MQTT_CONNACK, version, ack) ||
+		bp_mqtt_connack(version, body, len, &c) != BP_MQTT_OK || c.code != 0)
+		return 0;
+	if (c.assigned_id != NULL)
+		bp_mqtt_keep_client_id(in, f, c.assigned_id, c.assigned_id_len);
+	f->version = version;
+	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
+	f->alias_max[BP_TO_BROKER] = c.alias_max;
+	f->has_alias_max = 1 << BP_TO_BROKER | 1 << BP_FROM_BROKER;
+	*answered = true;
+	return version;
+}
+
+/* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
+static void note_topic(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
+{
+	struct bp_seek *s = &f->seek[dir];
+	struct bp_mqtt_publish p;
+
+	if (bp_mqtt_publish_head(NULL, f->version, fixed->flags, body, have, fixed->remaining,
+		    &p) != BP_MQTT_OK ||
+		p.topic_len == 0)
+		return; /* cut, or an alias, of which nothing is known after a gap */
+	if (bp_topic_known(f, bp_topic_hash(in, p.topic, p.topic_len)))
+		s->topic = 1;
+	else
+		s->pushes = BP_PUSHES_CUT;
+}
+
+/*
+ * Whether a segment is short enough to be what the application wrote at once. A long write is cut
+ * into segments as long as the path takes, less than the ends announced by options and tunnels; and
+ * there are senders that push each of them, or some, with the window in mind (RFC 9293 3.8.6.2.1).
+ */
+static bool is_short(const struct bp_flow *f, uint32_t len)
+{
+	uint32_t mss = f->mss != 0 ? f->mss : 536;
+
+	return len <= mss - mss / 4;
+}
+
+/* A segment of `len` bytes, all of them in the guess, ended a push, at `end`. */
+static void count_push(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	if (s->skip != 0) {
+		s->pushes = BP_PUSHES_CUT;
+	} else if (s->pushes == BP_PUSHES_CUT || s->more || !is_short(f, len)) {
+		s->pushes = 0; /* the next one begins with a packet */
+	} else if (s->topic && s->pushes < in->resync_pushes) {
+		s->pushes++;
+		s->run_end = end;
+	}
+	s->topic = 0;
+	s->more = 0;
+}
+
+/* The bytes of the segment under way up to `end` are in the guess. */
+static void note_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	const struct bp_frame *frame = in->frame;
+
+	if (end != frame->seq + frame->payload_len)
+		return; /* it lies in several pieces */
+	if (frame->tcp_flags & BP_TCP_PSH)
+		count_push(in, f, dir, frame->payload_len, end);
+	else
+		f->seek[dir].more = 1;
+}
+
+/*
+ * Reads on in the guess, p[0] at sequence number `at`. Returns false at a contradiction.
+ * *answered: a packet answers the other direction's question.
+ */
+static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t at, uint32_t ack, bool *answered)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	while (n != 0) {
+		struct bp_mqtt_fixed fixed;
+		uint32_t have, total;
+		uint16_t id;
+		uint8_t want;
+
+		if (s->skip != 0) {
+			have = s->skip < n ? s->skip : n;
+			s->skip -= have;
+			at += have;
+			p += have;
+			n -= have;
+			continue;
+		}
+		bp_work_add(&in->work, BP_WORK_GUESS);
+		if (bp_mqtt_fixed(p, n, &fixed) != BP_MQTT_OK ||
+			!sendable_midway(f, dir, fixed.type) || !bp_within_budget(in))
+			return false;
+		total = fixed.header_len + fixed.remaining;
+		have = total < n ? total : n;
+		if (fixed.type == BP_MQTT_CONNECT || fixed.type == BP_MQTT_CONNACK) {
+			uint8_t version = 0;
+
+			if (have == total && fixed.type == BP_MQTT_CONNECT)
+				version = connect_version(
+					in, f, p + fixed.header_len, fixed.remaining, at + total);
+			else if (have == total)
+				version = connack_version(in, f, p + fixed.header_len,
+					fixed.remaining, ack, answered);
+			if (version == 0)
+				return false;
+			s->versions = version == BP_MQTT_V5 ? V5 : V4;
+			at += total;
+			p += total;
+			n -= total;
+			continue;
+		}
+		s->versions = possible(
+			s->versions, &fixed, p + fixed.header_len, have - fixed.header_len, &id);
+		if (s->versions == 0)
+			return false;
+		if (have == total && answers(f, !dir, fixed.type, id, ack))
+			*answered = true;
+		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
+			note_topic(
+				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);
+		if (fixed.type == BP_MQTT_DISCONNECT)
+			s->ended = 1;
+		want = answer_to(fixed.type, fixed.flags >> 1 & 3);
+		if (want != 0 && (have == total || id != 0))
+			ask(in, s, want, id, at + total);
+		s->skip = total - have;
+		at += have;
+		p += have;
+		n -= have;
+	}
+	return true;
+}
+
+void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+	uint32_t n, uint32_t seq, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[dir];
+	bool answered = false;
+
+	/* before the position at which the search began, too: what was judged must not be again */
+	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
+		bp_tally(in, BP_C_SEG_DUPLICATE);
+		s->pushes = BP_PUSHES_CUT;
+		s->behind = seq + n != f->next[dir];
+		s->run_end = seq + n;
+		/*
+		 * It may be the true sender's, and the guess a stranger's, made where the true
+		 * stream will come to: its question would be taken for answered then. Who sends
+		 * again what was lost further on asks again, too.
+		 */
+		if (s->behind)
+			s->expect_type = 0;
+		return;
+	}
+	s->behind = 0;
+	if (!s->valid || seq != f->next[dir]) {
+		memset(s, 0, sizeof(*s));
+		s->valid = 1;
+		s->pushes = BP_PUSHES_CUT;
+		s->versions = versions_of(f);
+	}
+	f->next[dir] = seq + n;
+	if (!guess_on(in, f, dir, p, n, seq, ack, &answered)) {
+		s->valid = 0;
+		return;
+	}
+	if (f->pending & BP_FLOW_PUSHES(dir))
+		note_segment(in, f, dir, seq + n);
+	if (!answered)
+		return;
+	/* two guesses that need different versions can't both be true */
+	if ((s->versions & f->seek[!dir].versions) == 0) {
+		s->valid = f->seek[!dir].valid = 0;
+		return;
+	}
+	/* the other direction asked and this one answered: both guesses are true */
+	if (!settle_version(in, f, s->versions & f->seek[!dir].versions)) {
+		f->seek[!dir].expect_type = 0;
+		return;
+	}
+	prove(in, f, !dir);
+	prove(in, f, dir);
+}
+
+void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[dir];
+
+	if ((int32_t)(ack - *back_to(f, dir)) > 0)
+		*back_to(f, dir) = ack;
+	/* bytes that were never seen have gone by: they may have been anything */
+	if ((int32_t)(ack - f->next[dir]) > 0) {
+		s->valid = 0;
+		f->next[dir] = ack;
+		return;
+	}
+	/*
+	 * A segment seemed repeated, and the peer has no more than that: a stranger's segment, or
+	 * an acknowledgement of what was never sent, has led the search ahead of the stream. It
+	 * goes back no further than the peer has come, or a stranger could lead it back, to where
+	 * the peer's next answer seems to prove what the peer never read; nor behind what was
+	 * judged, which the peer may not have yet.
+	 */
+	if (s->behind && s->run_end - ack <= NEAR) {
+		s->valid = s->behind = 0;
+		f->next[dir] = s->run_end;
+		if ((int32_t)(f->next[dir] - *back_to(f, dir)) < 0)
+			f->next[dir] = *back_to(f, dir);
+		return;
+	}
+	if (!s->valid || s->pushes != in->resync_pushes || (int32_t)(ack - s->run_end) < 0)
+		return;
+	bp_tally(in, BP_C_SEEK_PUSHED);
+	read_on(f, dir);
+	f->pending |= BP_FLOW_PUSHED(dir);
+	f->memo_gen = 0;
+	memset(s, 0, sizeof(*s));
+}
+
+void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
+{
+	uint8_t want = answer_to(fixed->type, fixed->flags >> 1 & 3);
+	struct bp_seek *s = &f->seek[dir];
+	uint16_t id;
+
+	if (want == 0 || possible(versions_of(f), fixed, body, fixed->remaining, &id) == 0)
+		return;
+	s->valid = 1;
+	s->versions = versions_of(f);
+	ask(in, s, want, id, seq + fixed->header_len + fixed->remaining);
+}
+
+void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	uint16_t packet_id, uint32_t ack)
+{
+	struct bp_seek *s = &f->seek[!dir];
+
+	if (!answers(f, !dir, type, packet_id, ack))
+		return;
+	if (settle_version(in, f, s->versions))
+		prove(in, f, !dir);
+	else
+		s->expect_type = 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/inspector.h"
+
+/*
+ * Whether a segment is one that its receiver takes (RFC 9293 3.10.7.4, RFC 5961 5.2): it has the
+ * ACK flag, begins inside the receiver's window, and acknowledges neither what was never sent nor
+ * what was acknowledged long ago. Whoever does not see the connection has to guess both numbers.
+ *
+ * A bystander knows less than the receiver: an acknowledgement beyond what was seen is either of
+ * bytes that went by another way, or anybody's. Up to a window beyond it is possible. It becomes a
+ * claim, and what it claims is believed when the other side goes on from there: when a segment of
+ * the sender begins exactly where the receiver claims to be. One side's word alone loses nothing.
+ */
+
+uint8_t bp_segment_scale(const struct bp_frame *frame)
+{
+	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
+
+	while (end - p >= 3 && p[0] != 0) {
+		if (p[0] == 3 && p[1] == 3)
+			return p[2] < BP_SCALE_MAX ? p[2] : BP_SCALE_MAX;
+		if (p[0] != 1 && p[1] < 2)
+			break;
+		p += p[0] == 1 ? 1 : p[1];
+	}
+	return BP_SCALE_UNSEEN;
+}
+
+/* The window where the scale was not seen: more than hosts have by default. */
+#define WINDOW_UNSEEN (8u << 20)
+
+/* A window is scaled only where both ends announced a scale. */
+static uint32_t announced_window(
+	const struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
+
+	if (!(f->proof & BP_FLOW_HANDSHAKE))
+		return window > 0 ? WINDOW_UNSEEN : 0;
+	if (f->scale[0] == BP_SCALE_UNSEEN || f->scale[1] == BP_SCALE_UNSEEN)
+		return window;
+	return window << f->scale[dir];
+}
+
+/* Whether the client's window is too small for the shortest way. */
+static void note_small(struct bp_flow *f)
+{
+	if (f->window[BP_FROM_BROKER] != 0 && f->window[BP_FROM_BROKER] < BP_ACK_WINDOW)
+		bp_flow_mark(f, BP_MARK_SMALL);
+	else
+		bp_flow_unmark(f, BP_MARK_SMALL);
+}
+
+void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t window = announced_window(f, !dir, frame);
+
+	if (window > f->window[!dir]) {
+		f->window[!dir] = window;
+		note_small(f);
+	}
+	for (unsigned d = 0; d < 2; d++)
+		if ((int32_t)(f->top[d] - f->next[d]) < 0)
+			f->top[d] = f->next[d];
+}
+
+void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
+
+	f->window[!dir] = window != 0 ? window : 1;
+	note_small(f);
+}
+
+/* How far ahead of the stream the receiver may take something. */
+static uint32_t window_of(const struct bp_flow *f, unsigned dir)
+{
+	if (f->window[dir] == 0 || f->window[dir] > BP_SEQ_OUTSIDE)
+		return BP_SEQ_OUTSIDE;
+	return f->window[dir] > UINT16_MAX ? f->window[dir] : UINT16_MAX;
+}
+
+/*
+ * How far behind the end of what was seen an acknowledgement may be: what is under way, and a
+ * window that it may be late (RFC 5961 5.2). Both are no more than the largest window that was
+ * announced.
+ */
+static uint32_t behind_of(const struct bp_flow *f, unsigned dir)
+{
+	if (f->window[dir] == 0 || f->window[dir] > BP_SEQ_OUTSIDE)
+		return BP_SEQ_OUTSIDE;
+	return 2 * f->window[dir];
+}
+
+/* The end of what was seen of a direction. */
+static uint32_t top_of(const struct bp_flow *f, unsigned dir)
+{
+	uint32_t ahead = f->top[dir] - f->next[dir];
+
+	return ahead <= BP_SEQ_OUTSIDE ? f->top[dir] : f->next[dir];
+}
+
+/* Sequence numbers that the segment takes. */
+static uint32_t length_of(const struct bp_frame *frame)
+{
+	return frame->payload_len + (frame->tcp_flags & BP_TCP_FIN ? 1 : 0);
+}
+
+static bool sequence_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+	const struct bp_frame *frame)
+{
+	int32_t ahead = (int32_t)(frame->seq - f->next[dir]);
+
+	if (ahead >= 0) {
+		if ((uint32_t)ahead <= window_of(f, dir))
+			return true;
+		bp_tally(in, BP_C_SEG_OUTSIDE);
+		return false;
+	}
+	if (0u - (uint32_t)ahead < length_of(frame))
+		return true;
+	if (frame->payload_len != 0)
+		bp_tally(in, 0u - (uint32_t)ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUTSIDE
+								   : BP_C_SEG_DUPLICATE);
+	return false;
+}
+
+static bool ack_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+	const struct bp_frame *frame)
+{
+	int32_t beyond = (int32_t)(frame->ack - top_of(f, !dir));
+
+	if (beyond > 0 ? (uint32_t)beyond <= window_of(f, !dir)
+		       : 0u - (uint32_t)beyond <= behind_of(f, !dir))
+		return true;
+	bp_tally(in, BP_C_SEG_ACK_INVALID);
+	return false;
+}
+
+bool bp_segment_fits(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	if (!(frame->tcp_flags & BP_TCP_ACK)) {
+		bp_tally(in, BP_C_SEG_NO_ACK);
+		return false;
+	}
+	if (bp_stream_numbered(f, dir) && !sequence_fits(in, f, dir, frame))
+		return false;
+	return !bp_stream_numbered(f, !dir) || ack_fits(in, f, dir, frame);
+}
+
+/* The receiver of direction `of` has `ack`, and all of that was seen or is believed to be lost. */
+static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned of, uint32_t ack)
+{
+	/* a FIN takes a number too, and no byte of the stream */
+	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
+
+	if (!of_fin)
+		bp_hold_gap_lost(in, f, of, ack);
+}
+
+/* A claim about this direction, and a segment of its sender. */
+static void judge_claim(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t claim = f->claim[dir];
+
+	if ((int32_t)(claim - top_of(f, dir)) <= 0) {
+		bp_flow_unmark(f, BP_MARK_CLAIM(dir)); /* it came after all */
+	} else if (frame->seq == claim) {
+		bp_flow_unmark(f, BP_MARK_CLAIM(dir));
+		acknowledged(in, f, dir, claim);
+	}
+}
+
+static void note_ack(
+	struct bp_inspector *in, struct bp_flow *f, unsigned of, const struct bp_frame *frame)
+{
+	if ((int32_t)(frame->ack - f->next[of]) <= 0)
+		return;
+	if ((int32_t)(frame->ack - top_of(f, of)) <= 0) {
+		acknowledged(in, f, of, frame->ack);
+		return;
+	}
+	bp_tally(in, BP_C_SEG_ACK_UNSEEN);
+	f->claim[of] = frame->ack;
+	bp_flow_mark(f, BP_MARK_CLAIM(of));
+}
+
+/*
+ * The byte that MSG_OOB sent: a receiver without SO_OOBINLINE takes it out of the stream. The
+ * pointer is one behind it, as senders have it (RFC 6093), and counts only where it moves on.
+ */
+static void note_urgent(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t at = bp_be16(frame->data + frame->l4 + 18);
+
+	at = frame->seq + (at != 0 ? at - 1 : 0);
+	if ((int32_t)(at - f->next[dir]) < 0 ||
+		((f->marks & BP_MARK_URGENT(dir)) && (int32_t)(at - f->urgent[dir]) <= 0))
+		return;
+	bp_tally(in, BP_C_SEG_URGENT);
+	f->urgent[dir] = at;
+	bp_flow_mark(f, BP_MARK_URGENT(dir));
+}
+
+void bp_segment_note(
+	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	uint32_t end = frame->seq + length_of(frame);
+
+	bp_segment_note_window(f, dir, frame);
+	if (bp_stream_tracked(f, dir)) {
+		if (f->marks & BP_MARK_CLAIM(dir))
+			judge_claim(in, f, dir, frame);
+		if ((int32_t)(end - top_of(f, dir)) > 0)
+			f->top[dir] = end;
+		if (frame->tcp_flags & BP_TCP_URG)
+			note_urgent(in, f, dir, frame);
+	}
+	if (bp_stream_tracked(f, !dir))
+		note_ack(in, f, !dir, frame);
+}

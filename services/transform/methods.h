@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TRANSFORM_METHODS_H
+#define BP_TRANSFORM_METHODS_H
+
+#include "services/transform/method.h"
+
+/* The methods, for method.c, which hands them out. */
+
+extern const struct bp_transform_ops bp_transform_vector2, bp_transform_vector4,
+	bp_transform_vector8; /* the wide ones with BP_TRANSFORM_X86 only */
+extern const struct bp_transform_ops bp_transform_exact, bp_transform_userspace,
+	bp_transform_chebyshev;
+extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp_transform_small;
+
+/* Of `exact` and `userspace`: the C library's sine and cosine. */
+void bp_transform_libm_to_cartesian(struct bp_transform_points *p, unsigned n);
+
+/* Of `large`, `medium` and `small`. */
+void bp_transform_tables_make(void);
+
+/* M v + t in double, for whoever can't do better; the order of additions is that of all methods in
+ * double. */
+static inline void bp_transform_affine_one(
+	struct bp_transform_points *p, unsigned i, const double m[12])
+{
+	const double x = p->v[0][i], y = p->v[1][i], z = p->v[2][i];
+
+	for (unsigned row = 0; row < 3; row++)
+		p->v[row][i] = m[row] * x + m[3 + row] * y + m[6 + row] * z + m[9 + row];
+}
+
+#endif

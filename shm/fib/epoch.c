@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/fib/epoch.h"
+
+void bp_epoch_init(
+	struct bp_epoch *e, const struct bp_fib *fib, bool (*readers_gone)(void *arg), void *arg)
+{
+	*e = (struct bp_epoch){.control = fib->control,
+		.readers = fib->readers,
+		.readers_gone = readers_gone,
+		.arg = arg};
+}
+
+uint64_t bp_epoch_retire(struct bp_epoch *e)
+{
+	/* What was unlinked before is unlinked for whoever reads the new epoch. */
+	return atomic_fetch_add_explicit(&e->control->epoch, 1, memory_order_seq_cst) + 1;
+}
+
+bool bp_epoch_passed(struct bp_epoch *e, uint64_t epoch)
+{
+	uint64_t least = UINT64_MAX;
+
+	if (epoch <= e->passed)
+		return true;
+	/* Pairs with the fence of a worker that begins: either we see it, or it sees what we
+	 * unlinked. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
+		uint64_t seen = atomic_load_explicit(&e->readers->seen[w], memory_order_acquire);
+
+		if (seen < least)
+			least = seen;
+	}
+	if (least < epoch && e->readers_gone && e->readers_gone(e->arg))
+		least = UINT64_MAX;
+	if (least == UINT64_MAX)
+		least = atomic_load_explicit(&e->control->epoch, memory_order_relaxed);
+	if (least > e->passed)
+		e->passed = least;
+	return epoch <= e->passed;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/fib/fib.h"
+
+#include <string.h>
+
+#include "shm/fib/fib_neighbours.h"
+#include "shm/fib/lpm/lpm.h"
+#include "shm/fib/reuse.h"
+#include "shm/words.h"
+
+/* A writer that changes one element without end does not keep a reader for ever; a copy that is
+ * given up is as if the element had not been there. */
+#define ATTEMPTS 1000
+
+const char *const bp_route_type_name[BP_ROUTE_TYPES] = {
+	[BP_ROUTE_UNICAST] = "unicast",
+	[BP_ROUTE_LOCAL] = "local",
+	[BP_ROUTE_BLACKHOLE] = "blackhole",
+	[BP_ROUTE_UNREACHABLE] = "unreachable",
+	[BP_ROUTE_PROHIBIT] = "prohibit",
+	[BP_ROUTE_PUNT] = "punt",
+};
+
+static bool unchanged(const _Atomic uint32_t *state, uint32_t before)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(state, memory_order_relaxed) == before;
+}
+
+bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out)
+{
+	const struct bp_interface *e;
+
+	if (interface >= BP_MAX_INTERFACES)
+		return false;
+	e = &f->interfaces[interface];
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
+
+		bp_words_load(out, &e->info, sizeof(*out));
+		if (seq % 2 == 0 && unchanged(&e->seq, seq))
+			break;
+	}
+	out->name[sizeof(out->name) - 1] = '\0';
+	if (out->n_addresses > BP_ADDRESSES_MAX)
+		out->n_addresses = 0;
+	return out->flags & BP_IF_PRESENT;
+}
+
+/* A single next hop, whole. */
+static bool hop_copy(const struct bp_fib *f, uint32_t number, struct bp_hop *out)
+{
+	const struct bp_nexthop *e;
+
+	if (number < BP_NH_FIXED || number >= f->max_nexthops)
+		return false;
+	e = &f->nexthops[number];
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t state = atomic_load_explicit(&e->state, memory_order_acquire);
+		const uint64_t link = atomic_load_explicit(&e->link, memory_order_relaxed);
+		const enum bp_link_kind kind = bp_link_kind(link);
+
+		if (kind != BP_LINK_RESOLVED && kind != BP_LINK_CONNECTED &&
+			kind != BP_LINK_UNRESOLVED)
+			return false;
+		bp_words_load(out, &e->hop, sizeof(*out));
+		if (bp_slot(state) == BP_SLOT_LIVE && unchanged(&e->state, state))
+			return true;
+		/* left in change by a writer that died: the link word is what is known */
+		memset(out, 0, sizeof(*out));
+		out->interface = bp_link_interface(link);
+		out->weight = 1;
+	}
+	return true;
+}
+
+static bool group_copy(const struct bp_fib *f, uint32_t number, struct bp_route *out)
+{
+	const struct bp_nexthop_group *e;
+
+	if (number >= f->max_groups)
+		return false;
+	e = &f->groups[number];
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t state = atomic_load_explicit(&e->state, memory_order_acquire);
+		const uint32_t n = __atomic_load_n(&e->n, __ATOMIC_RELAXED);
+
+		out->n_hops = n < BP_HOPS_MAX ? n : BP_HOPS_MAX;
+		for (uint32_t h = 0; h < out->n_hops; h++) {
+			if (!hop_copy(f, __atomic_load_n(&e->member[h], __ATOMIC_RELAXED),
+				    &out->hop[h]))
+				break;
+			out->hop[h].weight = __atomic_load_n(&e->weight[h], __ATOMIC_RELAXED);
+		}
+		if (unchanged(&e->state, state))
+			return true;
+	}
+	return true;
+}
+
+/* The hops behind a next hop's number. */
+static void hops_copy(const struct bp_fib *f, uint32_t number, struct bp_route *out)
+{
+	const struct bp_nexthop *e;
+	uint64_t link;
+
+	out->n_hops = 0;
+	if (number < BP_NH_FIXED || number >= f->max_nexthops)
+		return;
+	e = &f->nexthops[number];
+	out->object = __atomic_load_n(&e->object, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		link = atomic_load_explicit(&e->link, memory_order_acquire);
+		if (bp_link_kind(link) == BP_LINK_GROUP)
+			group_copy(f, (uint32_t)link, out);
+		else
+			out->n_hops = hop_copy(f, number, &out->hop[0]) ? 1 : 0;
+		atomic_thread_fence(memory_order_acquire);
+		if (bp_link_kind(atomic_load_explicit(&e->link, memory_order_relaxed)) ==
+			bp_link_kind(link))
+			return;
+	}
+}
+
+static bool route_copy(
+	const struct bp_fib *f, const struct bp_route_record *r, struct bp_route *out)
+{
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
+		struct bp_route_record copy;
+
+		if (state == 0 || state % 2 != 0)
+			return false;
+		bp_words_load(&copy, r, sizeof(copy));
+		memset(out, 0, offsetof(struct bp_route, hop));
+		memcpy(out->prefix.bytes, copy.bytes, sizeof(copy.bytes));
+		out->prefix.family = copy.family;
+		out->prefix.length = copy.length;
+		out->type = copy.type;
+		out->origin = copy.origin;
+		out->protocol = copy.protocol;
+		out->metric = copy.metric;
+		hops_copy(f, atomic_load_explicit(&copy.nexthop, memory_order_relaxed), out);
+		if (unchanged(&r->state, state) &&
+			atomic_load_explicit(&r->nexthop, memory_order_relaxed) ==
+				atomic_load_explicit(&copy.nexthop, memory_order_relaxed))
+			return out->type < BP_ROUTE_TYPES;
+	}
+	return false;
+}
+
+bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out)
+{
+	const uint32_t n4 = f->max_routes4 + 1, n6 = f->max_routes6 + 1;
+
+	if (f->max_routes == 0)
+		return false;
+	while (*cursor < n4 + n6) {
+		const uint32_t i = (*cursor)++;
+
+		if (route_copy(f, i < n4 ? &f->routes4[i] : &f->routes6[i - n4], out))
+			return true;
+	}
+	return false;
+}
+
+/* Next hops in use are nearest to the table's beginning, as many as the control table says. */
+static uint32_t nexthops_used(
+	const struct bp_fib *f, unsigned interface, const struct bp_address *a)
+{
+	uint32_t left = atomic_load_explicit(&f->control->nexthops, memory_order_relaxed);
+	uint32_t latest = 0;
+
+	for (uint32_t i = BP_NH_FIXED; i < f->max_nexthops && left > 0; i++) {
+		const struct bp_nexthop *e = &f->nexthops[i];
+		const uint32_t used = atomic_load_explicit(&e->used_s, memory_order_relaxed);
+		struct bp_hop h;
+
+		if (bp_slot(atomic_load_explicit(&e->state, memory_order_relaxed)) != BP_SLOT_LIVE)
+			continue;
+		left--;
+		if (used > latest && hop_copy(f, i, &h) && h.interface == interface &&
+			h.gateway.family == a->family &&
+			memcmp(h.gateway.bytes, a->bytes, bp_address_bits(a->family) / 8) == 0)
+			latest = used;
+	}
+	return latest;
+}
+
+uint32_t bp_fib_neighbour_used(
+	const struct bp_fib *f, unsigned interface, const struct bp_address *a)
+{
+	const struct bp_neighbour_entry *e;
+	uint32_t used = 0, by_nexthop;
+	uint64_t link;
+
+	if (interface >= BP_MAX_INTERFACES || (a->family != 4 && a->family != 6))
+		return 0;
+	e = bp_neighbour_find(f, (uint8_t)interface, bp_neighbour_key(a), &link);
+	if (e)
+		used = atomic_load_explicit(&e->used_s, memory_order_relaxed);
+	by_nexthop = nexthops_used(f, interface, a);
+	return used > by_nexthop ? used : by_nexthop;
+}
+
+static bool neighbour_copy(
+	const struct bp_fib *f, struct bp_neighbour_entry *e, struct bp_neighbour_info *out)
+{
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
+		struct bp_neighbour_key k;
+
+		if (link == 0)
+			return false;
+		memset(out, 0, sizeof(*out));
+		k.lo = atomic_load_explicit(&e->lo, memory_order_relaxed);
+		k.hi = atomic_load_explicit(&e->hi, memory_order_relaxed);
+		out->address = bp_neighbour_address(k);
+		out->interface = bp_link_interface(link);
+		out->state = (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
+		out->used_s = atomic_load_explicit(&e->used_s, memory_order_relaxed);
+		for (unsigned b = 0; b < 6; b++)
+			out->mac[b] = (uint8_t)(bp_link_mac(link) >> 8 * b);
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&e->link, memory_order_relaxed) == link)
+			return true;
+	}
+	return false;
+}
+
+bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out)
+{
+	while (*cursor < f->neighbour_lines * BP_NEIGHBOUR_WAYS) {
+		const uint32_t i = (*cursor)++;
+
+		if (neighbour_copy(f,
+			    &f->neighbours[i / BP_NEIGHBOUR_WAYS].entry[i % BP_NEIGHBOUR_WAYS],
+			    out))
+			return true;
+	}
+	return false;
+}
+
+bool bp_fib_next_hop(const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s)
+{
+	while (*cursor < f->max_nexthops) {
+		const uint32_t i = (*cursor)++;
+		const struct bp_nexthop *e = &f->nexthops[i];
+
+		*used_s = atomic_load_explicit(&e->used_s, memory_order_relaxed);
+		if (bp_slot(atomic_load_explicit(&e->state, memory_order_relaxed)) ==
+				BP_SLOT_LIVE &&
+			hop_copy(f, i, out))
+			return true;
+	}
+	return false;
+}
+
+uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a)
+{
+	uint32_t nexthop = BP_NH_NONE;
+
+	if (f->max_routes == 0)
+		return BP_NH_NONE;
+	if (a->family == 4) {
+		const uint32_t dst = (uint32_t)a->bytes[0] << 24 | (uint32_t)a->bytes[1] << 16 |
+				     (uint32_t)a->bytes[2] << 8 | a->bytes[3];
+
+		bp_lpm4_lookup(f, &dst, &nexthop, 1);
+	} else if (a->family == 6) {
+		const uint8_t *dst = a->bytes;
+
+		bp_lpm6_lookup(f, &dst, &nexthop, 1);
+	}
+	return nexthop;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_FIB_H
+#define BP_SHM_FIB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/fib.h"
+
+/*
+ * The forwarding tables in the segment. One writer (the control plane; replay for itself), any
+ * number of readers. A reader takes no lock and never waits; whatever it reads was true before or
+ * after a change, never a mixture:
+ *
+ *   - what decides a packet's way is one word: an LPM entry (uint32_t, the next hop's number), a
+ *     next hop's or neighbour's link word (uint64_t: MAC, interface and what to do);
+ *   - memory that a reader may still look at is reused only after every worker has passed a
+ *     quiescent point (the beginning of a graph walk): shm/fib/epoch.h;
+ *   - the route records are the truth, and are committed by one word each; LPM nodes are derived
+ *     from them. A writer that dies leaves, at every instruction, tables that readers can use; the
+ *     next writer derives again and mends what differs (bp_fib_writer_new).
+ *
+ *   table        element                    lookup
+ *   fib          struct bp_fib_control      epochs, figures
+ *   fib_readers  struct bp_fib_readers      which epochs workers have seen
+ *   interfaces   struct bp_interface        by number
+ *   neighbours   struct bp_neighbour_line   hash of (interface, address): shm/fib/neighbours.h
+ *   nexthops     struct bp_nexthop          by number
+ *   nh_groups    struct bp_nexthop_group    by number
+ *   routes4      struct bp_route_record     by nobody but the writer and `show`
+ *   routes6      struct bp_route_record     by nobody but the writer and `show`
+ *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/fib/lpm/lpm.h
+ *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/fib/lpm/lpm.h
+ *   lpm_lines    64-byte lines              nodes of both: shm/fib/lpm/lpm_node.h
+ */
+
+/* What a link word says to do: its highest 8 bits. */
+enum bp_link_kind {
+	BP_LINK_NONE,       /* no route */
+	BP_LINK_RESOLVED,   /* out of the interface to the MAC */
+	BP_LINK_CONNECTED,  /* the destination is a neighbour on the interface: look it up */
+	BP_LINK_UNRESOLVED, /* the gateway's MAC is not known: the kernel finds it */
+	BP_LINK_LOCAL,
+	BP_LINK_BLACKHOLE,
+	BP_LINK_UNREACHABLE,
+	BP_LINK_PROHIBIT,
+	BP_LINK_PUNT,
+	BP_LINK_GROUP, /* the low 32 bits are the number of a group */
+	BP_LINK_KINDS,
+};
+
+#define BP_LINK_MAC_MASK 0xffffffffffffull
+
+/* Link word: MAC in the low 48 bits (first octet lowest), interface in bits 48..55, kind above. */
+static inline uint64_t bp_link_make(enum bp_link_kind kind, uint8_t interface, uint64_t low)
+{
+	return (uint64_t)kind << 56 | (uint64_t)interface << 48 | low;
+}
+static inline enum bp_link_kind bp_link_kind(uint64_t link)
+{
+	return (enum bp_link_kind)(link >> 56);
+}
+static inline uint8_t bp_link_interface(uint64_t link)
+{
+	return (uint8_t)(link >> 48);
+}
+static inline uint64_t bp_link_mac(uint64_t link)
+{
+	return link & BP_LINK_MAC_MASK;
+}
+static inline uint64_t bp_mac_word(const uint8_t mac[6])
+{
+	return (uint64_t)mac[0] | (uint64_t)mac[1] << 8 | (uint64_t)mac[2] << 16 |
+	       (uint64_t)mac[3] << 24 | (uint64_t)mac[4] << 32 | (uint64_t)mac[5] << 40;
+}
+
+/* Next hops 0..BP_NH_FIXED-1 are always there: number BP_NH_x has the link word of kind x. */
+enum {
+	BP_NH_NONE,
+	BP_NH_PUNT,
+	BP_NH_LOCAL,
+	BP_NH_BLACKHOLE,
+	BP_NH_UNREACHABLE,
+	BP_NH_PROHIBIT,
+	BP_NH_FIXED,
+};
+
+/* What a worker reads of a next hop is its first 16 bytes. */
+struct bp_nexthop {
+	_Atomic uint64_t link;   /* the writer's */
+	_Atomic uint32_t used_s; /* workers: CLOCK_MONOTONIC second of the last use, stored when it
+				    changes */
+	uint32_t reserved;
+	/* the writer's own, by which the next writer finds it again */
+	_Atomic uint32_t state; /* 0: free */
+	uint32_t object;        /* next-hop object of the kernel; 0: none */
+	struct bp_hop hop;      /* when it is a single hop */
+	uint8_t pad[64 - 24 - sizeof(struct bp_hop)];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct bp_nexthop) == 64, "one line");
+
+/* ECMP: a flow's hash, its highest 8 bits, chooses one of 256 entries; weights are shares of them.
+ */
+#define BP_GROUP_SHARES 256
+struct bp_nexthop_group {
+	_Atomic uint32_t nexthop[BP_GROUP_SHARES];
+	_Atomic uint32_t state; /* 0: free */
+	uint32_t n;
+	uint32_t member[BP_HOPS_MAX]; /* next hops, and their weights: the writer's own */
+	uint16_t weight[BP_HOPS_MAX];
+} __attribute__((aligned(64)));
+
+/* What a worker reads of an interface is the first 16 bytes. */
+struct bp_interface {
+	_Atomic uint64_t mac;   /* bp_mac_word() */
+	_Atomic uint32_t flags; /* BP_IF_* */
+	_Atomic uint32_t mtu;   /* bytes of an IP packet */
+	_Atomic uint32_t seq;   /* odd while the writer changes `info` */
+	uint32_t pad[11];
+	struct bp_interface_info info;
+} __attribute__((aligned(64)));
+
+struct bp_fib_control {
+	/* the writer's: the present epoch, from 1 */
+	_Atomic uint64_t epoch;
+	_Atomic uint64_t writer_pid;
+	/* how many there are */
+	_Atomic uint32_t routes4, routes6, neighbours, nexthops, groups, lines;
+	/* routes and neighbours that found no room (their traffic goes to the kernel): now, and
+	 * ever
+	 */
+	_Atomic uint32_t routes4_refused, routes6_refused, neighbours_refused, nexthops_refused;
+	_Atomic uint64_t refused_ever;
+	_Atomic uint64_t changes; /* of any kind, ever */
+	_Atomic uint64_t repairs; /* entries that a new writer found different and mended */
+} __attribute__((aligned(64)));
+
+/* The workers' own. */
+struct bp_fib_readers {
+	/* worker w: the epoch with which it began its walk; UINT64_MAX: not running */
+	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
+};
+
+/* One route, as the writer keeps it and `show` reads it. Written field by field while state is odd
+ * or 0; the store of an even state that is not 0 commits it. */
+struct bp_route_record {
+	_Atomic uint32_t state;   /* 0: free; else a number that grows with every change */
+	_Atomic uint32_t nexthop; /* number of its next hop */
+	uint32_t metric;
+	uint32_t generation; /* of mark and sweep */
+	uint8_t bytes[16];   /* these are as in struct bp_prefix and struct bp_route */
+	uint8_t family, length, type, origin, protocol, pad[3];
+	uint64_t pad2;
+};
+_Static_assert(sizeof(struct bp_route_record) == 48, "route record");
+
+#define BP_LPM4_ROOT (1u << 24)
+#define BP_LPM6_ROOT (1u << 16)
+#define BP_LPM_LINE_SIZE 64
+
+struct bp_neighbour_line;
+struct bp_lpm_line;
+
+/* Every table at its address; part of struct bp_shm. */
+struct bp_fib {
+	struct bp_fib_control *control;
+	struct bp_fib_readers *readers;
+	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
+	struct bp_neighbour_line *neighbours;
+	uint32_t neighbour_lines; /* two for each neighbour, of two entries: a quarter full at most
+				   */
+	uint32_t max_neighbours;
+	struct bp_nexthop *nexthops;
+	uint32_t max_nexthops;
+	struct bp_nexthop_group *groups;
+	uint32_t max_groups;
+	/* one record more than there may be routes: a route that changes has two for a moment */
+	struct bp_route_record *routes4, *routes6;
+	uint32_t max_routes4, max_routes6;
+	uint32_t max_routes; /* of both; 0: nothing routes, and the tables are not to be used */
+	_Atomic uint32_t *lpm4_root;
+	_Atomic uint32_t *lpm6_root;
+	struct bp_lpm_line *lines;
+	uint32_t max_lines;
+	uint64_t hash_key[2];
+};
+
+/* ---- for workers ---- */
+
+/* Before a worker's walk: it holds nothing of the walk before. `*known` is the worker's own copy of
+ * what it said last, 0 at first. */
+static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint64_t *known)
+{
+	uint64_t now = atomic_load_explicit(&f->control->epoch, memory_order_acquire);
+
+	if (__builtin_expect(now == *known, 1))
+		return;
+	if (*known == 0) { /* begins: until this is seen, the writer does not wait for us */
+		uint64_t again = now;
+		unsigned tries = 64; /* a writer that never rests is none that waits for us */
+
+		do {
+			now = again;
+			atomic_store_explicit(&f->readers->seen[worker], now, memory_order_relaxed);
+			atomic_thread_fence(memory_order_seq_cst);
+			again = atomic_load_explicit(&f->control->epoch, memory_order_acquire);
+		} while (again != now && --tries != 0);
+	} else {
+		atomic_store_explicit(&f->readers->seen[worker], now, memory_order_release);
+	}
+	*known = now;
+}
+
+/* A worker that ends. */
+static inline void bp_fib_leave(const struct bp_fib *f, unsigned worker, uint64_t *known)
+{
+	atomic_store_explicit(&f->readers->seen[worker], UINT64_MAX, memory_order_release);
+	*known = 0;
+}
+
+/* ---- for `show`: copies, each true as of one instant ---- */
+
+/* False: no such interface. */
+bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
+/* The next one from *cursor (0 at first) on; false: no more. */
+bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
+/* Its used_s is of its own entry: where it is a gateway, bp_fib_next_hop() knows more. */
+bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out);
+/* A way that routes lead to, and when a worker last used it (as struct bp_neighbour_info). */
+bool bp_fib_next_hop(
+	const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s);
+/* Number of the next hop for an address, as a worker finds it. */
+uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a);
+/* When a worker last used a next hop towards this gateway or the neighbour itself: second of
+ * CLOCK_MONOTONIC, 0: never. */
+uint32_t bp_fib_neighbour_used(
+	const struct bp_fib *f, unsigned interface, const struct bp_address *a);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/fib/fib_interfaces.h"
+
+#include <string.h>
+
+#include "shm/words.h"
+
+_Static_assert(sizeof(struct bp_interface_info) % 4 == 0, "copied by words");
+
+static void seq_step(struct bp_interface *e)
+{
+	const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_relaxed);
+
+	atomic_store_explicit(&e->seq, seq + 1, memory_order_release);
+	atomic_thread_fence(memory_order_release);
+}
+
+/* Each word is true for itself: workers need no more. */
+static void words_set(struct bp_interface *e, const struct bp_interface_info *info)
+{
+	atomic_store_explicit(&e->mac, bp_mac_word(info->mac), memory_order_relaxed);
+	atomic_store_explicit(&e->mtu, info->mtu, memory_order_relaxed);
+	atomic_store_explicit(&e->flags, info->flags, memory_order_release);
+}
+
+static bool words_same(const struct bp_interface *e, const struct bp_interface_info *info)
+{
+	return atomic_load_explicit(&e->mac, memory_order_relaxed) == bp_mac_word(info->mac) &&
+	       atomic_load_explicit(&e->mtu, memory_order_relaxed) == info->mtu &&
+	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
+}
+
+/* Both to the byte: what is between the members is 0 in the table. */
+static bool info_same(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct bp_interface_info)) == 0;
+}
+
+enum bp_fib_result bp_interface_set(
+	struct bp_fib *f, unsigned i, const struct bp_interface_info *info)
+{
+	struct bp_interface *e = &f->interfaces[i];
+	struct bp_interface_info plain;
+
+	memset(&plain, 0, sizeof(plain));
+	if (info->flags & BP_IF_PRESENT) {
+		if (info->n_addresses > BP_ADDRESSES_MAX)
+			return BP_FIB_INVALID;
+		memcpy(plain.name, info->name, strnlen(info->name, sizeof(plain.name) - 1));
+		plain.flags = info->flags;
+		plain.ifindex = info->ifindex;
+		plain.mtu = info->mtu;
+		memcpy(plain.mac, info->mac, sizeof(plain.mac));
+		plain.n_addresses = info->n_addresses;
+		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
+	}
+	if (info_same(&e->info, &plain) && words_same(e, &plain))
+		return BP_FIB_SAME;
+	seq_step(e);
+	bp_words_store(&e->info, &plain, sizeof(plain));
+	words_set(e, &plain);
+	seq_step(e);
+	return BP_FIB_DONE;
+}
+
+uint64_t bp_interfaces_load(struct bp_fib *f)
+{
+	uint64_t mended = 0;
+
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		struct bp_interface *e = &f->interfaces[i];
+
+		if (atomic_load_explicit(&e->seq, memory_order_relaxed) % 2 == 0)
+			continue;
+		/* Some of it is of before and some of after: it is set whole as soon as the kernel
+		 * is asked. */
+		if (e->info.n_addresses > BP_ADDRESSES_MAX) {
+			const uint8_t none = 0;
+
+			__atomic_store_n(&e->info.n_addresses, none, __ATOMIC_RELAXED);
+		}
+		seq_step(e);
+		mended++;
+	}
+	return mended;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_FIB_NEIGHBOURS_H
+#define BP_SHM_FIB_NEIGHBOURS_H
+
+#include "shm/fib/fib_writer.h"
+#include "shm/index.h"
+#include "shm/fib/neighbours.h"
+#include "shm/fib/reuse.h"
+
+/* The neighbour table's writer. Called by shm/fib/fib_writer.c alone. */
+
+/* One that found no room; in private memory, since the kernel still knows it. */
+struct bp_neighbour_waiting {
+	struct bp_address address;
+	uint8_t interface, state, mac[6];
+	uint32_t generation;
+};
+
+struct bp_neighbours {
+	struct bp_fib *f;
+	struct bp_epoch *epoch;
+	uint32_t count;
+	uint32_t *generation; /* of entry line * BP_NEIGHBOUR_WAYS + i */
+	uint32_t now[2];      /* present generation of kernel's and static ones */
+	struct bp_reuse retired;
+	struct bp_neighbour_waiting *waiting;
+	uint32_t n_waiting, max_waiting;
+	struct bp_index waiting_index;
+};
+
+bool bp_neighbours_init(struct bp_neighbours *n, struct bp_fib *f, struct bp_epoch *e);
+void bp_neighbours_free(struct bp_neighbours *n);
+/* Takes over what is there; returns how many entries it mended. */
+uint64_t bp_neighbours_load(struct bp_neighbours *n);
+
+/* As bp_fib_neighbour_set() and bp_fib_neighbour_delete(). Next hops are to follow after DONE. */
+enum bp_fib_result bp_neighbours_set(struct bp_neighbours *n, uint8_t interface,
+	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);
+enum bp_fib_result bp_neighbours_delete(
+	struct bp_neighbours *n, uint8_t interface, const struct bp_address *a);
+/* What next hops towards it shall do. */
+uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const struct bp_address *a);
+
+/* Finds one of `origin` that is still old, from *cursor (0 at first) on. */
+bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t *cursor,
+	uint8_t *interface, struct bp_address *a);
+
+/* Gives entries back that all workers have left. */
+void bp_neighbours_settle(struct bp_neighbours *n);
+/* Whether something waits for that or for room. */
+static inline bool bp_neighbours_waiting(const struct bp_neighbours *n)
+{
+	return n->retired.n_waiting > 0 || n->n_waiting > 0;
+}
+/* Enters one that waited, if there is room now: next hops are to follow. */
+bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a);
+
+/* The address that an entry's words stand for. */
+struct bp_address bp_neighbour_address(struct bp_neighbour_key k);
+
+/* ---- between shm/fib/neighbours.c and shm/fib/neighbours_load.c ---- */
+
+static inline uint32_t bp_neighbour_entries(const struct bp_fib *f)
+{
+	return f->neighbour_lines * BP_NEIGHBOUR_WAYS;
+}
+
+static inline struct bp_neighbour_entry *bp_neighbour_at(const struct bp_fib *f, uint32_t slot)
+{
+	return &f->neighbours[slot / BP_NEIGHBOUR_WAYS].entry[slot % BP_NEIGHBOUR_WAYS];
+}
+
+static inline struct bp_neighbour_key bp_neighbour_entry_key(const struct bp_neighbour_entry *e)
+{
+	return (struct bp_neighbour_key){atomic_load_explicit(&e->lo, memory_order_relaxed),
+		atomic_load_explicit(&e->hi, memory_order_relaxed)};
+}
+
+static inline uint8_t bp_neighbour_state(const struct bp_neighbour_entry *e)
+{
+	return (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
+}
+
+static inline void bp_neighbour_state_set(struct bp_neighbour_entry *e, uint8_t state)
+{
+	const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
+
+	atomic_store_explicit(&e->meta, (meta & ~0xffu) | state, memory_order_release);
+}
+
+/* Under which private indexes have an address. */
+uint64_t bp_neighbour_hash(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k);
+void bp_neighbours_figures(struct bp_neighbours *n);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/fib/fib_tables.h"
+
+#include "shm/fib/lpm/lpm_node.h"
+#include "shm/fib/neighbours.h"
+#include "shm/fib/nexthops.h"
+
+/* Numbers in the tables are uint32_t, and private memory of the writer is a multiple of them. */
+#define CAPACITY_MAX (1u << 28)
+
+const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
+	[BP_FT_CONTROL] = {"fib", sizeof(struct bp_fib_control), BP_SEG_CONTROL},
+	[BP_FT_READERS] = {"fib_readers", sizeof(struct bp_fib_readers), BP_SEG_DATA},
+	[BP_FT_INTERFACES] = {"interfaces", sizeof(struct bp_interface), BP_SEG_CONTROL},
+	/* workers mark these two as used, beside what they read anyway */
+	[BP_FT_NEIGHBOURS] = {"neighbours", sizeof(struct bp_neighbour_line), BP_SEG_SHARED},
+	[BP_FT_NEXTHOPS] = {"nexthops", sizeof(struct bp_nexthop), BP_SEG_SHARED},
+	[BP_FT_GROUPS] = {"nh_groups", sizeof(struct bp_nexthop_group), BP_SEG_CONTROL},
+	[BP_FT_ROUTES4] = {"routes4", sizeof(struct bp_route_record), BP_SEG_CONTROL},
+	[BP_FT_ROUTES6] = {"routes6", sizeof(struct bp_route_record), BP_SEG_CONTROL},
+	[BP_FT_LPM4_ROOT] = {"lpm4_root", sizeof(uint32_t), BP_SEG_CONTROL},
+	[BP_FT_LPM6_ROOT] = {"lpm6_root", sizeof(uint32_t), BP_SEG_CONTROL},
+	[BP_FT_LINES] = {"lpm_lines", BP_LPM_LINE_SIZE, BP_SEG_CONTROL},
+};
+
+static uint64_t bounded(uint32_t n)
+{
+	return n == 0 ? 1 : n < CAPACITY_MAX ? n : CAPACITY_MAX;
+}
+
+/*
+ * Lines for so many routes. IPv4: prefixes of up to 24 bits need none, longer ones a line each at
+ * most and, the rare ones of more than 28, a second; five for four routes is more than any table
+ * that is not made to exhaust it needs. IPv6: a path of nodes below the first 16 bits, of which
+ * prefixes that are near each other share most; four each is what real tables of /32 to /64 need
+ * at worst. What does not fit is refused route by route, counted, and forwarded by the kernel.
+ */
+static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
+{
+	return routes4 * 5 / 4 + routes6 * 4 + 4096;
+}
+
+void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLES])
+{
+	const struct bp_config_routing *r = &c->routing;
+	const uint64_t routes4 = bounded(r->routes4), routes6 = bounded(r->routes6);
+
+	for (unsigned t = 0; t < BP_FIB_TABLES; t++)
+		capacity[t] = 1;
+	capacity[BP_FT_INTERFACES] = BP_MAX_INTERFACES;
+	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
+	if (!bp_config_routes(c))
+		return;
+	capacity[BP_FT_NEIGHBOURS] =
+		2 * (bounded(r->neighbours) < BP_NEIGHBOURS_MAX ? bounded(r->neighbours)
+								: BP_NEIGHBOURS_MAX);
+	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded(r->nexthops);
+	capacity[BP_FT_GROUPS] = bounded(r->groups);
+	capacity[BP_FT_ROUTES4] = routes4 + 1;
+	capacity[BP_FT_ROUTES6] = routes6 + 1;
+	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;
+	capacity[BP_FT_LPM6_ROOT] = BP_LPM6_ROOT;
+	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
+}
+
+bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
+{
+	const bool routes = capacity[BP_FT_LPM4_ROOT] != 1;
+
+	for (unsigned t = 0; t < BP_FIB_TABLES; t++) {
+		if (capacity[t] == 0 || capacity[t] > UINT32_MAX)
+			return false;
+	}
+	return capacity[BP_FT_CONTROL] == 1 && capacity[BP_FT_READERS] == 1 &&
+	       capacity[BP_FT_INTERFACES] == BP_MAX_INTERFACES &&
+	       capacity[BP_FT_NEXTHOPS] >= BP_NH_FIXED &&
+	       capacity[BP_FT_LPM4_ROOT] == (routes ? BP_LPM4_ROOT : 1) &&
+	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1) &&
+	       (!routes || capacity[BP_FT_LINES] > BP_LPM_SLACK);
+}
+
+void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
+	const uint64_t capacity[BP_FIB_TABLES])
+{
+	const bool routes = capacity[BP_FT_LPM4_ROOT] == BP_LPM4_ROOT;
+
+	*f = (struct bp_fib){
+		.control = address[BP_FT_CONTROL],
+		.readers = address[BP_FT_READERS],
+		.interfaces = address[BP_FT_INTERFACES],
+		.neighbours = address[BP_FT_NEIGHBOURS],
+		.neighbour_lines = (uint32_t)capacity[BP_FT_NEIGHBOURS],
+		.max_neighbours = (uint32_t)capacity[BP_FT_NEIGHBOURS] / 2,
+		.nexthops = address[BP_FT_NEXTHOPS],
+		.max_nexthops = (uint32_t)capacity[BP_FT_NEXTHOPS],
+		.groups = address[BP_FT_GROUPS],
+		.max_groups = (uint32_t)capacity[BP_FT_GROUPS],
+		.routes4 = address[BP_FT_ROUTES4],
+		.max_routes4 = routes ? (uint32_t)capacity[BP_FT_ROUTES4] - 1 : 0,
+		.routes6 = address[BP_FT_ROUTES6],
+		.max_routes6 = routes ? (uint32_t)capacity[BP_FT_ROUTES6] - 1 : 0,
+		.lpm4_root = address[BP_FT_LPM4_ROOT],
+		.lpm6_root = address[BP_FT_LPM6_ROOT],
+		.lines = address[BP_FT_LINES],
+		.max_lines = (uint32_t)capacity[BP_FT_LINES] - (routes ? BP_LPM_SLACK : 0),
+	};
+	f->max_routes = f->max_routes4 + f->max_routes6;
+}
+
+void bp_fib_init_readers(struct bp_fib *f)
+{
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+		atomic_store(&f->readers->seen[w], UINT64_MAX);
+}
+
+void bp_fib_init_control(struct bp_fib *f)
+{
+	atomic_store(&f->control->epoch, 1);
+}
+
+void bp_fib_init_nexthops(struct bp_fib *f)
+{
+	for (uint32_t n = 0; n < BP_NH_FIXED; n++)
+		bp_nexthop_init_fixed(f, n);
+}

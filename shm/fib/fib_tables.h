@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_FIB_TABLES_H
+#define BP_SHM_FIB_TABLES_H
+
+#include "config/config.h"
+#include "shm/fib/fib.h"
+#include "shm/segment.h"
+
+/* How the forwarding tables lie in the segment. Called by shm/layout.c alone. */
+
+struct bp_table_shape {
+	const char *name;
+	uint64_t element_size;
+	unsigned part; /* BP_SEG_DATA ... */
+};
+
+enum {
+	BP_FT_CONTROL,
+	BP_FT_READERS,
+	BP_FT_INTERFACES,
+	BP_FT_NEIGHBOURS,
+	BP_FT_NEXTHOPS,
+	BP_FT_GROUPS,
+	BP_FT_ROUTES4,
+	BP_FT_ROUTES6,
+	BP_FT_LPM4_ROOT,
+	BP_FT_LPM6_ROOT,
+	BP_FT_LINES,
+	BP_FIB_TABLES,
+};
+extern const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES];
+
+/* Elements of each table; one of each, as good as nothing, where nothing routes. */
+void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLES]);
+/* Of a segment that somebody else made: whether its capacities are possible. */
+bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES]);
+/* Everything but hash_key. */
+void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
+	const uint64_t capacity[BP_FIB_TABLES]);
+/* Of zeroed memory, each part by whoever may write it: what workers may rely on from the first
+ * moment. */
+void bp_fib_init_readers(struct bp_fib *f);
+void bp_fib_init_control(struct bp_fib *f);
+void bp_fib_init_nexthops(struct bp_fib *f);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_FIB_WRITER_H
+#define BP_SHM_FIB_WRITER_H
+
+#include "shm/fib/fib.h"
+
+/*
+ * The one writer of the forwarding tables. Everything here is for one thread of one process at a
+ * time; what it needs besides the segment (a trie of all routes, who uses which next hop, free
+ * lists) is its own memory.
+ */
+struct bp_fib_writer;
+
+enum bp_fib_result {
+	BP_FIB_DONE,    /* the tables changed */
+	BP_FIB_SAME,    /* they said so already */
+	BP_FIB_FULL,    /* no room: counted in the control table; its traffic goes to the kernel */
+	BP_FIB_ABSENT,  /* there is none to delete */
+	BP_FIB_INVALID, /* no such interface, prefix length, family, type or hop */
+	BP_FIB_NO_MEMORY,
+};
+
+/*
+ * Takes the tables over: initialises fresh ones, else reads what is there and mends what an earlier
+ * writer left half done (counted in control->repairs). `readers_gone`: whether no worker can be
+ * running (the data plane is dead), so that its epochs need not be waited for; may be NULL.
+ * Returns NULL with a sentence.
+ */
+struct bp_fib_writer *bp_fib_writer_new(
+	struct bp_fib *f, bool (*readers_gone)(void *arg), void *arg, char *err, size_t err_size);
+void bp_fib_writer_free(struct bp_fib_writer *w); /* the tables stay */
+
+/* Everything about interface `i`; info->flags without BP_IF_PRESENT removes it. */
+enum bp_fib_result bp_fib_interface_set(
+	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info);
+
+/*
+ * Next hops towards it follow at once. `state`: REACHABLE, PERMANENT or FAILED (mac is ignored; the
+ * neighbour is then absent). A permanent one stays as it is until it is set again as permanent or
+ * deleted: the others are the kernel's word, and SAME.
+ */
+enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
+	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);
+enum bp_fib_result bp_fib_neighbour_delete(
+	struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
+/* As bp_fib_neighbour_used(), without looking through all next hops. */
+uint32_t bp_fib_writer_neighbour_used(
+	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
+
+/*
+ * A next-hop object of the kernel, alone or a group (RTM_NEWNEXTHOP), by its id: routes that name
+ * it follow a change by one store. type: enum bp_route_type (blackhole or punt, else unicast).
+ * Deleting one that routes still name leaves them dropped as blackhole until they are set again.
+ */
+enum bp_fib_result bp_fib_object_set(struct bp_fib_writer *w, uint32_t object, uint8_t type,
+	const struct bp_hop *hop, uint32_t n_hops);
+enum bp_fib_result bp_fib_object_delete(struct bp_fib_writer *w, uint32_t object);
+
+/*
+ * Adds the route, or replaces the one of the same prefix and origin. There is at most one per
+ * prefix and origin: whoever has several of different metrics gives the best. With r->object set,
+ * the hops are those of the object, which must have been set before, and r->hop is ignored.
+ */
+enum bp_fib_result bp_fib_route_set(struct bp_fib_writer *w, const struct bp_route *r);
+enum bp_fib_result bp_fib_route_delete(
+	struct bp_fib_writer *w, const struct bp_prefix *p, enum bp_origin origin);
+
+/*
+ * Mark and sweep: after bp_fib_mark() everything counts as old until it is set again (also when
+ * that changes nothing); bp_fib_sweep() deletes routes of `origin`, neighbours that are not
+ * permanent (origin kernel) or are (origin static), and objects (origin kernel) that are still old.
+ * Returns how many.
+ */
+void bp_fib_mark(struct bp_fib_writer *w, enum bp_origin origin);
+uint32_t bp_fib_sweep(struct bp_fib_writer *w, enum bp_origin origin);
+
+/*
+ * What is left to do outside of changes: gives memory back that all workers have left, and tries
+ * again what found no room. Call it now and then (every 10 ms is enough) and after a batch of
+ * changes. Returns whether something is still waiting.
+ */
+bool bp_fib_settle(struct bp_fib_writer *w);
+
+#endif

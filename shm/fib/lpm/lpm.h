@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_LPM_H
+#define BP_SHM_LPM_H
+
+#include "shm/fib/fib.h"
+
+/*
+ * Longest prefix match for workers, many at a time: numbers of next hops, BP_NH_NONE where no
+ * prefix matches. Waits for memory together: every step touches all addresses before the next step.
+ */
+
+/* `dst` in host byte order. n is at most 64. */
+void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n);
+/*
+ * The same for who does it again and again. Prefixes of more than 24 bits take a second step;
+ * traffic mostly needs it all the time or never. `*nodes` is the caller's, false at first: whether
+ * its last burst needed it, and so which of two loops is tried first. Right whatever it says.
+ */
+void bp_lpm4_lookup_again(
+	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n);
+/* dst[i]: 16 bytes in network byte order, at any alignment. n is at most 64. */
+void bp_lpm6_lookup(
+	const struct bp_fib *f, const uint8_t *const *dst, uint32_t *nexthop, unsigned n);
+
+#endif

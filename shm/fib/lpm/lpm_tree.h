@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_LPM_TREE_H
+#define BP_SHM_LPM_TREE_H
+
+#include "shm/fib/lpm/lpm_lines.h"
+#include "shm/fib/lpm/lpm_writer.h"
+#include "shm/fib/lpm/rib.h"
+
+/* What the parts of the LPM's writer share; for shm/lpm_*.c and their tests. */
+
+/*
+ * Every store to memory that readers may see goes through here, so that a test can stop the writer
+ * at each of them.
+ */
+#ifdef BP_LPM_STORE_HOOK
+void bp_lpm_store(_Atomic uint32_t *at, uint32_t word);
+#else
+static inline void bp_lpm_store(_Atomic uint32_t *at, uint32_t word)
+{
+	atomic_store_explicit(at, word, memory_order_release);
+}
+#endif
+
+#define BP_LPM_LEVELS (1 + (128 - BP_LPM6_ROOT_BITS) / BP_LPM_STRIDE)
+
+/* What one or several neighbouring slots of a node are to lead to. */
+struct bp_lpm_run {
+	uint16_t slot;        /* the first; it ends where the next one begins */
+	uint8_t owner_length; /* of the prefix that decides; 0: it is not longer than the node's */
+	uint32_t owner;       /* its node in the trie; 0: as above */
+	uint32_t nexthop;
+	uint32_t below; /* one slot: the trie's node from which a deeper node is made; 0: none */
+};
+
+/* What a node is to be, by the trie. */
+struct bp_lpm_shape {
+	uint64_t runs[4];
+	unsigned n;
+	struct bp_lpm_run run[BP_LPM_SLOTS];
+};
+
+struct bp_lpm_family {
+	struct bp_rib rib;
+	_Atomic uint32_t *root;
+	unsigned root_bits, address_bits;
+};
+
+struct bp_lpm_writer {
+	struct bp_fib *fib;
+	struct bp_lpm_family family[2]; /* IPv4, IPv6 */
+	struct bp_lpm_lines lines;
+	uint64_t *claimed;                        /* repair: a bit a line that a node has */
+	struct bp_lpm_shape shape[BP_LPM_LEVELS]; /* of the nodes on the way down, by depth */
+	uint64_t stores;                          /* words changed */
+	bool full;     /* the change under way found too few lines somewhere */
+	bool unmended; /* so did the repair: to be tried again */
+	uint32_t free_then;
+};
+
+/* Where a change matters: at slots lo..hi, as far as no prefix longer than `length` decides. */
+struct bp_lpm_scope {
+	uint32_t lo, hi;
+	unsigned length;
+};
+
+/* ---- lpm_shape.c: from the trie to runs ---- */
+
+struct bp_lpm_painter {
+	const struct bp_rib *rib;
+	unsigned start, bits; /* slots are these bits of an address */
+	unsigned settled; /* where a prefix longer than this decides, and for what is in it, all is
+			   * said already: it is passed over */
+	/* slots lo..hi lead to a next hop; in order, without a gap but for what is passed over */
+	void (*run)(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t owner,
+		uint32_t nexthop);
+	/* slot `slot` needs a deeper node, in which `nexthop` is what is inherited */
+	void (*below)(struct bp_lpm_painter *p, uint32_t slot, uint32_t owner, uint32_t nexthop,
+		uint32_t below);
+	void *arg;
+};
+/* Says what slots lo..hi lead to. at.node: the highest node that is in them, or 0. */
+void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_place at);
+/* The node that begins at bit `start`. */
+void bp_lpm_shape(
+	struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start, struct bp_rib_place at);
+
+/* ---- lpm_sync.c: from the trie to the segment ---- */
+
+/* A root's slots lo..hi, lo..hi being scope's. */
+void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family, struct bp_rib_place at,
+	const struct bp_lpm_scope *scope);
+/*
+ * Makes the node that begins at bit `start`, now at `word`, what the trie says. Returns the word
+ * that the caller is to store: the same, a new node's, or BP_NH_PUNT when there is no room for one.
+ */
+uint32_t bp_lpm_sync_node(struct bp_lpm_writer *w, struct bp_lpm_family *family, uint32_t word,
+	unsigned start, struct bp_rib_place at, const struct bp_lpm_scope *scope);
+
+/* ---- lpm_repair.c ---- */
+
+/* Replaces what cannot be followed, and finds the free lines. Returns how many words it changed. */
+uint64_t bp_lpm_claim(struct bp_lpm_writer *w);
+
+/* ---- in nodes ---- */
+
+static inline bool bp_lpm_is_link(uint32_t word)
+{
+	return (word & BP_LPM_LINK) != 0;
+}
+
+static inline struct bp_lpm_line *bp_lpm_node(const struct bp_fib *f, uint32_t word)
+{
+	return &f->lines[word & ~BP_LPM_LINK];
+}
+
+static inline uint32_t bp_lpm_load_word(const _Atomic uint32_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_LPM_WRITER_H
+#define BP_SHM_LPM_WRITER_H
+
+#include "shm/fib/epoch.h"
+#include "shm/fib/fib_writer.h"
+
+/*
+ * The longest-prefix-match structures of both families, as their writer sees them: a trie of all
+ * prefixes in its own memory (shm/fib/lpm/rib.h), from which what lies in the segment is derived.
+ * Called by shm/fib/fib_writer.c alone.
+ */
+struct bp_lpm_writer;
+
+/* NULL without memory. Nothing in the segment changes before the first bp_lpm_repair(). */
+struct bp_lpm_writer *bp_lpm_writer_new(struct bp_fib *f, struct bp_epoch *e);
+void bp_lpm_writer_free(struct bp_lpm_writer *w);
+
+/* Says what the route records have, before bp_lpm_repair(). */
+enum bp_fib_result bp_lpm_load(
+	struct bp_lpm_writer *w, const struct bp_prefix *p, uint32_t nexthop);
+/*
+ * Makes the segment say what was loaded, whatever an earlier writer left there (also garbage: every
+ * index is checked before it is followed); finds out which lines are free. Returns how many entries
+ * it had to mend.
+ */
+uint64_t bp_lpm_repair(struct bp_lpm_writer *w);
+
+/*
+ * The prefix leads to next hop `nexthop` (not 0) from now on. BP_FIB_FULL: there was no room for
+ * its nodes; it is remembered as refused, see below.
+ */
+enum bp_fib_result bp_lpm_set(struct bp_lpm_writer *w, const struct bp_prefix *p, uint32_t nexthop);
+enum bp_fib_result bp_lpm_delete(struct bp_lpm_writer *w, const struct bp_prefix *p);
+
+/*
+ * A prefix that the tables have no room for: what it covers, but for longer prefixes that are
+ * there, leads to BP_NH_PUNT until it is set or deleted, so that the kernel, which knows it,
+ * forwards. Coarser is allowed: the whole of the longest prefix that covers it may lead there (and,
+ * where none does, the whole family's default).
+ */
+enum bp_fib_result bp_lpm_refuse(struct bp_lpm_writer *w, const struct bp_prefix *p);
+
+/* Gives retired lines back that all workers have left. Returns whether some still wait. */
+bool bp_lpm_settle(struct bp_lpm_writer *w);
+/* Lines that could be taken now. */
+uint32_t bp_lpm_free_lines(const struct bp_lpm_writer *w);
+
+#endif

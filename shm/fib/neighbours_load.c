@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/fib/fib_neighbours.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct load {
+	struct bp_neighbours *n;
+	struct bp_index seen; /* slots by address, to find an address that is there twice */
+	int32_t *overflows;   /* by line: those that begin to find it full, less those that end */
+	int32_t around;       /* those that go on from the last line to the first */
+	uint64_t mended;
+};
+
+static bool seen_before(
+	const struct load *l, uint64_t hash, uint8_t interface, struct bp_neighbour_key k)
+{
+	for (uint32_t i = bp_index_first(&l->seen, hash); i != BP_INDEX_END;
+		i = bp_index_next(&l->seen, i)) {
+		const struct bp_neighbour_entry *e = bp_neighbour_at(l->n->f, i);
+
+		if (bp_neighbour_differs(e, e->link, interface, k) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether an entry that has a link word can stay. */
+static bool keep(struct load *l, uint32_t slot, uint64_t link)
+{
+	struct bp_fib *f = l->n->f;
+	struct bp_neighbour_entry *e = bp_neighbour_at(f, slot);
+	const uint8_t interface = bp_link_interface(link), state = bp_neighbour_state(e);
+	const struct bp_neighbour_key k = bp_neighbour_entry_key(e);
+	const uint64_t hash = bp_neighbour_hash(f, interface, k);
+	uint32_t home, line = slot / BP_NEIGHBOUR_WAYS;
+
+	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
+		l->n->count == f->max_neighbours || seen_before(l, hash, interface, k))
+		return false;
+	home = bp_neighbour_home(f, interface, k);
+	/* no lookup goes that far */
+	if ((line >= home ? 0 : f->neighbour_lines) + line - home >= BP_NEIGHBOUR_PROBES)
+		return false;
+	bp_index_add(&l->seen, hash, slot);
+	l->overflows[home]++;
+	l->overflows[line]--;
+	l->around += home > line;
+	l->n->count++;
+	if (state != BP_NEIGHBOUR_REACHABLE && state != BP_NEIGHBOUR_PERMANENT) {
+		bp_neighbour_state_set(e, BP_NEIGHBOUR_REACHABLE);
+		l->mended++;
+	}
+	return true;
+}
+
+static void load_entries(struct load *l)
+{
+	for (uint32_t slot = 0; slot < bp_neighbour_entries(l->n->f); slot++) {
+		struct bp_neighbour_entry *e = bp_neighbour_at(l->n->f, slot);
+		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
+		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
+
+		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* means nothing there */
+			atomic_store_explicit(&e->meta, meta & 0xff, memory_order_release);
+			l->mended++;
+		}
+		if (link != 0 && keep(l, slot, link))
+			continue;
+		if (link != 0) {
+			atomic_store_explicit(&e->link, 0, memory_order_release);
+			l->mended++;
+		} else if (bp_neighbour_state(e) == BP_NEIGHBOUR_ABSENT) {
+			continue;
+		}
+		bp_neighbour_state_set(e, BP_NEIGHBOUR_RETIRED);
+		bp_reuse_retire(&l->n->retired, slot);
+	}
+}
+
+/* What each line must say of those that went past it. */
+static void load_overflows(struct load *l)
+{
+	struct bp_fib *f = l->n->f;
+	int32_t sum = l->around;
+
+	for (uint32_t line = 0; line < f->neighbour_lines; line++) {
+		struct bp_neighbour_entry *e = &f->neighbours[line].entry[0];
+		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
+		uint32_t right;
+
+		sum += l->overflows[line];
+		right = (uint32_t)sum << 8 | (meta & 0xff);
+		if (right == meta)
+			continue;
+		atomic_store_explicit(&e->meta, right, memory_order_release);
+		l->mended++;
+	}
+}
+
+uint64_t bp_neighbours_load(struct bp_neighbours *n)
+{
+	struct load l = {.n = n};
+
+	l.overflows = calloc(n->f->neighbour_lines, sizeof(*l.overflows));
+	if (!l.overflows || !bp_index_init(&l.seen, bp_neighbour_entries(n->f))) {
+		free(l.overflows);
+		return UINT64_MAX;
+	}
+	load_entries(&l);
+	load_overflows(&l);
+	bp_neighbours_figures(n);
+	free(l.overflows);
+	bp_index_free(&l.seen);
+	return l.mended;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_NEXTHOPS_H
+#define BP_SHM_NEXTHOPS_H
+
+#include "shm/index.h"
+#include "shm/fib/nh_groups.h"
+#include "shm/fib/reuse.h"
+
+/*
+ * The writer of the next hops. Next hops that are the same (gateway and interface; members and
+ * weights) are one element, counted by who leads there; an object of the kernel is an element of
+ * its own, so that it can change without those that lead there. Called by shm/fib_*.c alone.
+ *
+ * An element is a single hop, a group, or something fixed (an object of type blackhole, say); the
+ * kind of its link word tells which.
+ */
+struct bp_nexthops {
+	struct bp_fib *f;
+	struct bp_epoch *epoch;
+	uint32_t *refs;
+	struct bp_index by_content; /* single hops by (gateway, interface), groups that are no
+				       object's by their members */
+	struct bp_reuse slots;
+	struct bp_nh_groups groups;
+	uint32_t count; /* beyond the fixed ones */
+};
+
+/* Everything that is not there yet; 0 (never a number of one) stands for "no room" below. */
+bool bp_nexthops_init(struct bp_nexthops *n, struct bp_fib *f, struct bp_epoch *e);
+void bp_nexthops_free(struct bp_nexthops *n);
+/* A fixed one, in zeroed memory. */
+void bp_nexthop_init_fixed(struct bp_fib *f, uint32_t number);
+
+/*
+ * Takes over what is there, after the neighbours; returns how much it mended. Nothing is counted as
+ * used but members of groups: whoever leads to one takes it (bp_nexthop_ref), then
+ * bp_nexthops_reap() gives back what nobody took.
+ */
+uint64_t bp_nexthops_load(struct bp_nexthops *n);
+void bp_nexthops_reap(struct bp_nexthops *n);
+/* Whether `number` is one that a route may lead to. */
+bool bp_nexthop_valid(const struct bp_nexthops *n, uint32_t number);
+
+/* The one with that content, made when there is none; taken for the caller. */
+uint32_t bp_nexthop_single(struct bp_nexthops *n, const struct bp_hop *hop);
+/* Flows that `like` (a number, or 0) has on one of these hops stay there as far as the weights
+ * allow. n_hops is 2..BP_HOPS_MAX. */
+uint32_t bp_nexthop_group(
+	struct bp_nexthops *n, const struct bp_hop *hop, uint32_t n_hops, uint32_t like);
+void bp_nexthop_ref(struct bp_nexthops *n, uint32_t number);
+void bp_nexthop_unref(struct bp_nexthops *n, uint32_t number);
+
+/* An element for an object: blackhole at first; taken for the caller. */
+uint32_t bp_nexthop_object(struct bp_nexthops *n, uint32_t object);
+/* Gives it other contents in one store each. False: no room for the group or its members, and it
+ * leads to the kernel. *changed: whether it did not say so before. */
+bool bp_nexthop_object_hops(struct bp_nexthops *n, uint32_t number, const struct bp_hop *hop,
+	uint32_t n_hops, bool *changed);
+void bp_nexthop_object_fixed(
+	struct bp_nexthops *n, uint32_t number, enum bp_link_kind kind, bool *changed);
+
+/* The neighbour changed: its next hops follow. */
+void bp_nexthops_follow(struct bp_nexthops *n, uint8_t interface, const struct bp_address *a);
+/* When a worker last used one towards it. */
+uint32_t bp_nexthops_used(
+	const struct bp_nexthops *n, uint8_t interface, const struct bp_address *a);
+
+/* Gives back what all workers have left; returns whether some still wait. */
+bool bp_nexthops_settle(struct bp_nexthops *n);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_REUSE_H
+#define BP_SHM_REUSE_H
+
+#include "shm/fib/epoch.h"
+
+/*
+ * Which elements of a table in the segment its writer may take, and which still wait for the
+ * workers to pass. In private memory. An element is in it at most once.
+ */
+struct bp_reuse {
+	uint32_t *free; /* a stack */
+	uint32_t n_free;
+	struct bp_retired {
+		uint64_t epoch; /* valid for the first n_stamped */
+		uint32_t element;
+	} * waiting; /* a ring, oldest first */
+	uint32_t capacity, first, n_waiting, n_stamped;
+};
+
+/* What an element's state word says in its low 8 bits; what is above grows with every change. The
+ * next writer reads it. */
+enum bp_slot {
+	BP_SLOT_FREE,
+	BP_SLOT_WRITING, /* no worker has seen it */
+	BP_SLOT_LIVE,
+	BP_SLOT_CHANGING, /* what workers read is true; what only the writer reads is in flux */
+	BP_SLOT_RETIRED,  /* a worker may still look at it */
+};
+
+static inline enum bp_slot bp_slot(uint32_t state)
+{
+	return (enum bp_slot)(state & 0xff);
+}
+static inline void bp_slot_set(_Atomic uint32_t *state, enum bp_slot slot)
+{
+	uint32_t old = atomic_load_explicit(state, memory_order_relaxed);
+
+	/* release: who sees LIVE sees what was written; and CHANGING goes before what follows */
+	atomic_store_explicit(
+		state, ((old & ~0xffu) + 0x100) | (uint32_t)slot, memory_order_release);
+	atomic_thread_fence(memory_order_release);
+}
+
+/* Elements that are on neither list belong to whoever holds them. Returns false without memory. */
+bool bp_reuse_init(struct bp_reuse *r, uint32_t capacity);
+void bp_reuse_free(struct bp_reuse *r);
+
+/* Nobody looks at it: may be taken at once. */
+void bp_reuse_give(struct bp_reuse *r, uint32_t element);
+/* Unlinked just now. */
+void bp_reuse_retire(struct bp_reuse *r, uint32_t element);
+/* The next element that was retired and that all workers have left; false: none. */
+bool bp_reuse_passed(struct bp_reuse *r, struct bp_epoch *e, uint32_t *element);
+/* Takes one that may be taken. */
+bool bp_reuse_take(struct bp_reuse *r, uint32_t *element);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/rules/rule_state.h"
+
+#include <stddef.h>
+
+#include "shm/cas128.h"
+#include "shm/hash.h"
+
+/*
+ * How several workers share the table without a lock
+ * --------------------------------------------------
+ * An entry is (key, word). Every change replaces both in one 16-byte compare-and-swap that names
+ * both old halves, so
+ *
+ *  1. No state goes to a wrong pair: a worker that read (K, w) and whose entry was meanwhile given
+ *     to another pair fails, whatever word the other pair has. If the entry went away and came back
+ *     as (K, w), it says the same thing about K as when it was read, and the change is right.
+ *  2. No judgement rests on a torn read (key of one pair, word of another): a judgement on an entry
+ *     always ends in the compare-and-swap, also when the word stays as it is.
+ *
+ * There remains that two workers who both find K nowhere enter it in two ways of the bucket. So an
+ * entry is made in two steps: a free or given-up entry is claimed as (K, CLAIM | nonce), then the
+ * bucket is read once more from the start, and only then is the claim turned into a state
+ * (confirmed). While reading, claims of K in higher ways are removed, and a confirmed entry of K
+ * makes every claim void.
+ *
+ *  3. K has at most one confirmed entry. Take two claims x and y of K, x made first. Who confirms y
+ *     reads the whole bucket after y was made, so after x was: it sees x as a claim and removes it
+ *     or yields (if the removal fails, x changed: start again); or sees x confirmed, and yields; or
+ *     sees it gone. In no case are both there and confirmed. The nonce, never used twice, keeps a
+ *     removed claim from being taken for a later one in the same place. Claims and reads of the
+ *     bucket are sequentially consistent, so "after" is the same for all.
+ *
+ * A worker killed between the steps leaves a claim. It counts as no state: whoever needs K next may
+ * confirm it (having read the whole bucket after first seeing it, which is all that 3 needs), and
+ * else it ages out.
+ *
+ * A change only fails because another worker's succeeded, so the workers as a whole always get on;
+ * one worker gives up after ATTEMPTS, judging the value as if there were no room for its state.
+ */
+
+#define RAISED (1ull << 63)
+#define HOLDING (1ull << 62)
+#define CLAIM (RAISED | HOLDING)
+#define LOW (HOLDING - 1)
+#define ATTEMPTS 4096u
+/* Workers take the time once a walk, so one may be a little behind another. What is further ahead
+ * than this stems from another boot of the machine. */
+#define CLOCK_SLACK_NS 1000000000ull
+
+struct bucket_view {
+	int way;       /* of the entry to use, or -1 */
+	uint64_t word; /* its word */
+};
+
+uint64_t bp_rule_state_len(uint32_t n)
+{
+	uint64_t len = BP_RULE_STATE_WAYS;
+
+	while (len < 2 * (uint64_t)n)
+		len *= 2;
+	return len;
+}
+
+/* Time from `then` to `now`; UINT64_MAX when `then` can't be of this clock. */
+static uint64_t elapsed(uint64_t then, uint64_t now)
+{
+	if (then <= now)
+		return now - then;
+	return then - now <= CLOCK_SLACK_NS ? 0 : UINT64_MAX;
+}
+
+/* The word of a pair that is not raised after a value for which `raise` holds. */
+static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
+{
+	const bool holding = word & HOLDING;
+	uint64_t low = word & LOW;
+
+	if (r->hold == BP_HOLD_COUNT) {
+		low = (holding ? low : 0) + 1;
+		return low >= r->hold_count ? RAISED : HOLDING | low;
+	}
+	if (r->hold == BP_HOLD_TIME) {
+		const uint64_t now = now_ns & LOW;
+
+		if (!holding || elapsed(low, now) == UINT64_MAX)
+			low = now;
+		return elapsed(low, now) >= r->hold_ns ? RAISED : HOLDING | low;
+	}
+	return RAISED;
+}
+
+/* What a value makes of a pair's word: the next word, and the verdict. No memory is touched. */
+static uint64_t judge_word(const struct bp_rule *r, uint64_t word, double value, uint64_t now_ns,
+	enum bp_verdict *verdict)
+{
+	const bool raise = bp_condition_holds(&r->raise, value);
+
+	*verdict = BP_VERDICT_NOTHING;
+	if (!(word & RAISED)) {
+		word = raise ? hold_on(r, word, now_ns) : 0;
+		if (word & RAISED)
+			*verdict = BP_VERDICT_RAISED;
+		return word;
+	}
+	if (raise) {
+		if (r->repeat == BP_REPEAT_EVERY)
+			*verdict = BP_VERDICT_RAISED;
+		return word;
+	}
+	if (r->has_clear) {
+		if (!bp_condition_holds(&r->clear, value))
+			return word;
+		*verdict = BP_VERDICT_CLEARED;
+	} else if (r->repeat == BP_REPEAT_ON_CHANGE) {
+		*verdict = BP_VERDICT_CLEARED;
+	}
+	return 0;
+}
+
+static bool is_claim(uint64_t word)
+{
+	return (word & CLAIM) == CLAIM;
+}
+
+/* Different at every call, in every thread of the process. */
+static uint64_t new_claim(void)
+{
+	static _Atomic uint64_t threads;
+	static _Thread_local uint64_t thread, calls;
+
+	if (thread == 0)
+		thread = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+	/* 2^22 threads, 2^40 claims each */
+	return CLAIM | ((thread << 40 | (++calls & ((1ull << 40) - 1))) & LOW);
+}
+
+static bool swap(
+	struct bp_rule_state *e, uint64_t key, uint64_t word, uint64_t new_key, uint64_t new_word)
+{
+	return bp_cas128(&e->key, key, word, new_key, new_word);
+}
+
+/*
+ * Finds the entry of `key`: the confirmed one, else the claim in the lowest way, having removed the
+ * claims above it. Returns false when the bucket changed underfoot.
+ */
+static bool find(struct bp_rule_state *bucket, uint64_t key, struct bucket_view *v)
+{
+	v->way = -1;
+	v->word = 0;
+	for (int i = 0; i < BP_RULE_STATE_WAYS; i++) {
+		uint64_t word;
+
+		if (atomic_load(&bucket[i].key) != key)
+			continue;
+		word = atomic_load(&bucket[i].word);
+		if (!is_claim(word)) {
+			v->way = i;
+			v->word = word;
+			return true;
+		}
+		if (v->way >= 0) {
+			if (!swap(&bucket[i], key, word, 0, 0))
+				return false;
+			continue;
+		}
+		v->way = i;
+		v->word = word;
+	}
+	return true;
+}
+
+/* Where a pair's judgement stands over the attempts. */
+struct attempt {
+	struct bp_rule_state *table, *bucket;
+	uint64_t len; /* of the table */
+	uint64_t key;
+	uint64_t now_ns;
+	uint64_t claim; /* the claim that was seen before the bucket was last read */
+	uint32_t client;
+	enum bp_state_loss loss;
+	struct bp_rule_undo *undo;
+};
+
+static uint32_t client_of(const struct bp_rule_state *e)
+{
+	return atomic_load_explicit(&e->client, memory_order_relaxed);
+}
+
+/*
+ * Entries of the client, of those in the bucket and behind it. Keys are spread evenly, so these
+ * tell its share of the table; nobody has to keep count.
+ */
+#define SAMPLE 64u
+static unsigned sampled(const struct attempt *a, uint32_t client)
+{
+	const uint64_t at = (uint64_t)(a->bucket - a->table);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SAMPLE && i < a->len; i++) {
+		const struct bp_rule_state *e = &a->table[(at + i) & (a->len - 1)];
+
+		n += client_of(e) == client &&
+		     atomic_load_explicit(&e->key, memory_order_relaxed) != 0;
+	}
+	return n;
+}
+
+/* Whether an entry may be given up for one of this client. */
+static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, uint64_t age)
+{
+	return age >= BP_RULE_STATE_IDLE_NS || client_of(e) == a->client ||
+	       sampled(a, client_of(e)) > (a->len < SAMPLE ? a->len : SAMPLE) / 2;
+}
+
+/* The entry to give up: a free one, else the least recently used that may be, claims of others
+ * last. -1: none may. */
+static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
+{
+	uint64_t oldest = 0;
+	int best = -1;
+
+	*key = *word = 0;
+	for (int i = 0; i < BP_RULE_STATE_WAYS; i++) {
+		const struct bp_rule_state *e = &a->bucket[i];
+		const uint64_t k = atomic_load(&e->key);
+		const uint64_t w = atomic_load(&e->word);
+		const uint64_t used = atomic_load_explicit(&e->used_ns, memory_order_relaxed);
+		const uint64_t age = elapsed(used, a->now_ns);
+
+		if (k == 0) {
+			*key = k;
+			*word = w;
+			return i;
+		}
+		if (best >= 0 && age <= oldest)
+			continue;
+		/* a claim is just being made, unless its maker died */
+		if (is_claim(w) ? age < CLOCK_SLACK_NS : !may_evict(a, e, age))
+			continue;
+		best = i;
+		oldest = age;
+		*key = k;
+		*word = w;
+	}
+	return best;
+}
+
+static void note_undo(
+	const struct attempt *a, const struct bp_rule_state *e, uint64_t word, uint64_t next)
+{
+	if (a->undo == NULL)
+		return;
+	*a->undo = (struct bp_rule_undo){.entry = UINT64_MAX,
+		.old_key = a->key,
+		.old_word = word,
+		.new_key = next ? a->key : 0,
+		.new_word = next};
+	atomic_signal_fence(memory_order_seq_cst);
+	a->undo->entry = (uint64_t)(e - a->table);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u)
+{
+	if (u->entry < len)
+		(void)swap(&table[u->entry], u->new_key, u->new_word, u->old_key, u->old_word);
+}
+
+static void use(const struct attempt *a, struct bp_rule_state *e)
+{
+	atomic_store_explicit(&e->used_ns, a->now_ns, memory_order_relaxed);
+	atomic_store_explicit(&e->client, a->client, memory_order_relaxed);
+}
+
+/* Claims an entry for the pair; a failure shows at the next look at the bucket. False: no entry may
+ * be given up for it. */
+static bool claim(struct attempt *a)
+{
+	uint64_t old_key, old_word;
+	const int i = victim(a, &old_key, &old_word);
+	const uint64_t word = new_claim();
+
+	if (i < 0) {
+		a->loss = BP_STATE_NOT_KEPT;
+		return false;
+	}
+	if (!swap(&a->bucket[i], old_key, old_word, a->key, word))
+		return true;
+	use(a, &a->bucket[i]);
+	a->claim = word;
+	if (old_key != 0 && !is_claim(old_word))
+		a->loss = old_word & RAISED ? BP_STATE_RAISED_EVICTED : BP_STATE_HOLD_EVICTED;
+	return true;
+}
+
+/* One attempt at finding, judging and changing. Returns whether it came to its end. */
+static bool judge_once(
+	struct attempt *a, const struct bp_rule *rule, double value, enum bp_verdict *verdict)
+{
+	struct bp_rule_state *e;
+	struct bucket_view v;
+	uint64_t next;
+
+	if (!find(a->bucket, a->key, &v))
+		return false;
+	next = judge_word(
+		rule, v.way < 0 || is_claim(v.word) ? 0 : v.word, value, a->now_ns, verdict);
+	if (v.way < 0) {
+		if (next == 0)
+			return true; /* no state before, none after */
+		return !claim(a);
+	}
+	if (is_claim(v.word) && v.word != a->claim) {
+		a->claim = v.word; /* read the bucket once more with the claim known to be there */
+		return false;
+	}
+	e = &a->bucket[v.way];
+	note_undo(a, e, v.word, next);
+	if (!swap(e, a->key, v.word, next ? a->key : 0, next))
+		return false;
+	if (next)
+		use(a, e);
+	return true;
+}
+
+/* Of (rule, topic); never 0. One rule's keys differ for every two topic hashes. */
+static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
+{
+	const uint64_t key = bp_mix64(uid + bp_mix64(topic_hash));
+
+	return key ? key : 1;
+}
+
+enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
+	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
+	enum bp_state_loss *loss)
+{
+	return bp_rule_judge_undo(table, len, rule, topic_hash, client, value, now_ns, loss, NULL);
+}
+
+enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo)
+{
+	enum bp_verdict verdict;
+	struct attempt a = {
+		.table = table, .len = len, .now_ns = now_ns, .client = client, .undo = undo};
+
+	*loss = BP_STATE_NO_LOSS;
+	if (!rule->stateful)
+		return bp_condition_holds(&rule->raise, value) ? BP_VERDICT_RAISED
+							       : BP_VERDICT_NOTHING;
+	a.key = pair_key(rule->uid, topic_hash);
+	a.bucket = table + (a.key & (len / BP_RULE_STATE_WAYS - 1)) * BP_RULE_STATE_WAYS;
+	for (unsigned n = 0; n < ATTEMPTS; n++) {
+		if (judge_once(&a, rule, value, &verdict)) {
+			*loss = a.loss;
+			return verdict;
+		}
+	}
+	*loss = BP_STATE_NOT_KEPT;
+	judge_word(rule, 0, value, now_ns, &verdict);
+	return verdict;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_RULE_STATE_H
+#define BP_SHM_RULE_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/rules/ruleset.h"
+
+/*
+ * The state that hysteresis, hold and on_change need, per (rule, topic). In the segment, so that it
+ * survives a restart of the data plane, and shared by the workers, since a device that reconnects
+ * may meet another worker: changed by compare-and-swap, no lock.
+ *
+ * Only pairs that are raised or holding have an entry: the others are as if never seen, so a quiet
+ * plant needs no entries. Buckets of BP_RULE_STATE_WAYS entries. What a full bucket gives up for a
+ * new state is the least recently used entry among these: those of the same client; those that were
+ * not used for BP_RULE_STATE_IDLE_NS; those of a client that has over half of the table. Where
+ * there is none the new state is not kept, so that a client that makes up topics evicts its own
+ * states.
+ */
+#define BP_RULE_STATE_WAYS 4
+#define BP_RULE_STATE_IDLE_NS (3600 * 1000000000ull)
+
+struct bp_rule_state {
+	_Atomic uint64_t key;  /* of (rule, topic); 0: free */
+	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding, bits 0..61 hold count or start ns;
+				* both bits: a claim, see rule_state.c */
+	_Atomic uint64_t used_ns;
+	_Atomic uint32_t client; /* that used it last */
+	uint32_t pad;
+} __attribute__((aligned(16))); /* key and word are swapped together */
+
+/* What a judged value leads to. */
+enum bp_verdict { BP_VERDICT_NOTHING, BP_VERDICT_RAISED, BP_VERDICT_CLEARED };
+
+/* What became of states. */
+enum bp_state_loss {
+	BP_STATE_NO_LOSS,
+	BP_STATE_HOLD_EVICTED,
+	BP_STATE_RAISED_EVICTED,
+	BP_STATE_NOT_KEPT, /* this one: the value was judged as the first of its pair */
+};
+
+/*
+ * Entries (a multiple of the ways, a power of two) for at least n states: twice as many, so that
+ * hardly a bucket is full when n are in use.
+ */
+uint64_t bp_rule_state_len(uint32_t n);
+
+/*
+ * Judges `value` for the rule. topic_hash: 64 bits of the topic under the segment's key. client:
+ * who published it, any number but 0. now_ns: any clock that does not go back, the same for all
+ * workers to within a second. *loss: whether a state was given up for this one, or this one was not
+ * kept (also when 4096 attempts met others' every time). A stateless rule never touches the table.
+ *
+ * - raise holds (for hold_count values in a row, or on every value for hold_ns): the pair becomes
+ *   raised and the verdict is RAISED; while it stays so, RAISED again with repeat every, NOTHING
+ *   with on_change.
+ * - raised and `clear` holds: CLEARED. Without `clear`, the pair ends being raised as soon as raise
+ *   does not hold; with on_change that is CLEARED, with every it is NOTHING.
+ * - with `clear`, a value that satisfies neither leaves a raised pair as it is; one that satisfies
+ *   both counts as raise.
+ * - a value for which raise does not hold ends the row or the time that a pair not yet raised had.
+ */
+enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
+	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
+	enum bp_state_loss *loss);
+
+/* How a judgement changes an entry, said before it does. */
+struct bp_rule_undo {
+	uint64_t entry; /* UINT64_MAX: nothing is changed */
+	uint64_t old_key, old_word, new_key, new_word;
+};
+/* Takes such a change back, if it was made and nothing else since. `u` may be anything. */
+void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
+
+/* Likewise. `undo`: NULL, or where to note it. */
+enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/rules/rule_uid.h"
+
+#include <string.h>
+
+#include "shm/hash.h"
+
+/* Each field is hashed under what the fields before it gave: 128 bits go along, 64 come out. */
+struct sum {
+	uint64_t h[2];
+};
+
+static void sum_init(struct sum *s)
+{
+	s->h[0] = 0x6c62272e07bb0142ull;
+	s->h[1] = 0x62b821756295c58dull;
+}
+
+static void add_bytes(struct sum *s, const void *p, uint64_t len)
+{
+	const uint64_t h = bp_hash_bytes(s->h, p, len);
+
+	s->h[1] = bp_mix64(s->h[1] + s->h[0]);
+	s->h[0] = h;
+}
+
+static void add_number(struct sum *s, uint64_t v)
+{
+	const uint64_t le = htole64(v);
+
+	add_bytes(s, &le, sizeof(le));
+}
+
+/* With its length in front, so that two strings next to each other can't trade bytes. */
+static void add_string(struct sum *s, const char *text, uint64_t max)
+{
+	const uint64_t len = strnlen(text, max);
+
+	add_number(s, len);
+	add_bytes(s, text, len);
+}
+
+static void add_double(struct sum *s, double d)
+{
+	uint64_t v;
+
+	d += 0.0; /* -0 is 0 */
+	memcpy(&v, &d, sizeof(v));
+	add_number(s, v);
+}
+
+static void add_condition(struct sum *s, const struct bp_condition *c)
+{
+	add_number(s, c->op);
+	add_double(s, c->a);
+	if (c->op == BP_COND_INSIDE || c->op == BP_COND_OUTSIDE)
+		add_double(s, c->b);
+}
+
+/* Never 0. */
+static uint64_t sum_result(const struct sum *s)
+{
+	const uint64_t v = bp_mix64(s->h[0] ^ s->h[1]);
+
+	return v ? v : 1;
+}
+
+uint64_t bp_stable_hash(const void *p, uint64_t len)
+{
+	struct sum s;
+
+	sum_init(&s);
+	add_bytes(&s, p, len);
+	return sum_result(&s);
+}
+
+void bp_value_source_canonical(struct bp_value_source *out, const struct bp_value_source *in)
+{
+	memset(out, 0, sizeof(*out));
+	out->kind = in->kind;
+	if (in->kind == BP_VALUE_BINARY) {
+		out->binary.offset = in->binary.offset;
+		out->binary.type = in->binary.type;
+		out->binary.little_endian = in->binary.little_endian;
+	} else if (in->kind == BP_VALUE_JSON) {
+		memcpy(&out->json, &in->json, sizeof(out->json));
+	}
+}
+
+uint64_t bp_rule_uid(const struct bp_rule_spec *r)
+{
+	struct bp_value_source source;
+	struct sum s;
+
+	sum_init(&s);
+	add_string(&s, r->name, sizeof(r->name));
+	add_string(&s, r->filter, sizeof(r->filter));
+	bp_value_source_canonical(&source, &r->value);
+	add_bytes(&s, &source, sizeof(source));
+	add_condition(&s, &r->raise);
+	add_number(&s, r->has_clear);
+	if (r->has_clear)
+		add_condition(&s, &r->clear);
+	add_number(&s, r->hold);
+	if (r->hold == BP_HOLD_COUNT)
+		add_number(&s, r->hold_count);
+	if (r->hold == BP_HOLD_TIME)
+		add_number(&s, r->hold_ns);
+	add_number(&s, r->repeat);
+	add_number(&s, r->action);
+	add_number(&s, r->payload);
+	add_string(&s, r->to, sizeof(r->to));
+	return sum_result(&s);
+}

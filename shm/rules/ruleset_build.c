@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/rules/rule_uid.h"
+#include "shm/rules/ruleset_image.h"
+
+/*
+ * The image is first gathered in ordinary memory, and written to the bank only when all of it is
+ * known to be good and to fit.
+ */
+
+#define FILTER_ROOM 1216u        /* of an average rule: nodes, edges and the filter's text */
+#define BANK_FLAT (256u * 1024u) /* so that a few rules may have the longest filters */
+#define IMAGE_MAX ((uint64_t)UINT32_MAX) /* offsets have 32 bits */
+
+/* An edge before its place in the table is known. */
+struct draft_edge {
+	uint32_t parent, child;
+	struct bp_level level; /* text points into the specs */
+	uint32_t rule;         /* in whose filter the level stands ... */
+	uint32_t at;           /* ... and where */
+};
+
+/* The ends of the two chains of rules that a node may have. */
+struct tails {
+	uint32_t rule, hash_rule;
+};
+
+struct draft {
+	const struct bp_rule_spec *specs;
+	uint32_t n;
+	uint64_t key;
+	uint64_t bank_size;
+	char *err;
+	size_t err_size;
+
+	struct bp_rule *rules;
+	struct bp_value_source *sources;
+	uint32_t n_sources;
+	uint32_t *source_index; /* open addressing: source + 1, 0: free */
+	uint32_t source_mask;
+
+	struct bp_ruleset_node *nodes;
+	struct tails *tails;
+	uint32_t n_nodes, nodes_room;
+	struct draft_edge *edges;
+	uint32_t n_edges, edges_room;
+	uint32_t *edge_index; /* open addressing: edge + 1, 0: free */
+	uint32_t edge_mask;
+
+	uint64_t text_bytes;
+};
+
+static int no_memory(struct draft *d)
+{
+	snprintf(d->err, d->err_size, "not enough memory to compile %u rules", d->n);
+	return -1;
+}
+
+static int too_big(struct draft *d, uint64_t need)
+{
+	snprintf(d->err, d->err_size,
+		"%u rules need at least %llu bytes compiled, their bank in the segment has %llu; "
+		"shorten the topic filters, or raise mqtt.max_rules and restart",
+		d->n, (unsigned long long)need, (unsigned long long)d->bank_size);
+	return -1;
+}
+
+static uint64_t power_of_two(uint64_t at_least)
+{
+	uint64_t p = 1;
+
+	while (p < at_least)
+		p <<= 1;
+	return p;
+}
+
+uint64_t bp_ruleset_bank_size(uint32_t max_rules)
+{
+	const uint64_t rule = sizeof(struct bp_rule) + sizeof(struct bp_value_source) + FILTER_ROOM;
+
+	return (max_rules * rule + BANK_FLAT + 63) & ~63ull;
+}
+
+/* --- sources ----------------------------------------------------------------------------- */
+
+/* Canonical sources have their padding cleared, so their bytes can be compared. */
+static bool same_bytes(const void *a, const void *b, size_t n)
+{
+	return memcmp(a, b, n) == 0;
+}
+
+static uint32_t source_intern(struct draft *d, const struct bp_value_source *source)
+{
+	struct bp_value_source canonical;
+	uint32_t i;
+
+	bp_value_source_canonical(&canonical, source);
+	i = (uint32_t)bp_stable_hash(&canonical, sizeof(canonical));
+	for (;; i++) {
+		uint32_t *at = &d->source_index[i & d->source_mask];
+
+		if (*at == 0) {
+			memcpy(&d->sources[d->n_sources], &canonical, sizeof(canonical));
+			*at = ++d->n_sources;
+			return *at - 1;
+		}
+		if (same_bytes(&d->sources[*at - 1], &canonical, sizeof(canonical)))
+			return *at - 1;
+	}
+}
+
+/* --- the trie ---------------------------------------------------------------------------- */
+
+/* Returns the new node's index, or 0 (the root, which nobody asks for) with a sentence. */
+static uint32_t node_add(struct draft *d)
+{
+	if (d->n_nodes * sizeof(*d->nodes) > d->bank_size) {
+		too_big(d, d->n_nodes * sizeof(*d->nodes));
+		return 0;
+	}
+	if (d->n_nodes == d->nodes_room) {
+		const uint32_t room = d->nodes_room * 2;
+		void *nodes = realloc(d->nodes, room * sizeof(*d->nodes));
+		void *tails;
+
+		if (nodes)
+			d->nodes = nodes;
+		tails = realloc(d->tails, room * sizeof(*d->tails));
+		if (tails)
+			d->tails = tails;
+		if (!nodes || !tails) {
+			no_memory(d);
+			return 0;
+		}
+		d->nodes_room = room;
+	}
+	d->nodes[d->n_nodes] = (struct bp_ruleset_node){BP_RULE_NONE, BP_RULE_NONE, 0, 0};
+	d->tails[d->n_nodes] = (struct tails){BP_RULE_NONE, BP_RULE_NONE};
+	return d->n_nodes++;
+}
+
+static void edge_index_put(struct draft *d, uint32_t edge)
+{
+	const struct draft_edge *e = &d->edges[edge];
+	uint32_t i = (uint32_t)bp_edge_hash(&e->level, e->parent);
+
+	while (d->edge_index[i & d->edge_mask])
+		i++;
+	d->edge_index[i & d->edge_mask] = edge + 1;
+}
+
+static int edges_grow(struct draft *d)
+{
+	const uint32_t room = d->edges_room * 2;
+	void *edges = realloc(d->edges, room * sizeof(*d->edges));
+	uint32_t *index;
+
+	if (!edges)
+		return no_memory(d);
+	d->edges = edges;
+	index = calloc(2 * (size_t)room, sizeof(*index));
+	if (!index)
+		return no_memory(d);
+	free(d->edge_index);
+	d->edge_index = index;
+	d->edge_mask = 2 * room - 1;
+	d->edges_room = room;
+	for (uint32_t i = 0; i < d->n_edges; i++)
+		edge_index_put(d, i);
+	return 0;
+}
+
+static uint32_t edge_find(const struct draft *d, uint32_t parent, const struct bp_level *l)
+{
+	for (uint32_t i = (uint32_t)bp_edge_hash(l, parent);; i++) {
+		const uint32_t at = d->edge_index[i & d->edge_mask];
+		const struct draft_edge *e;
+
+		if (at == 0)
+			return 0;
+		e = &d->edges[at - 1];
+		if (e->parent == parent && e->level.hash == l->hash && e->level.len == l->len &&
+			memcmp(e->level.text, l->text, l->len) == 0)
+			return e->child;
+	}
+}
+
+/* The child of `parent` along a literal level, made if need be; 0 with a sentence. */
+static uint32_t literal_child(
+	struct draft *d, uint32_t parent, struct bp_level *l, uint32_t rule, uint32_t at)
+{
+	uint32_t child;
+
+	bp_level_hash(l, d->key);
+	child = edge_find(d, parent, l);
+	if (child)
+		return child;
+	if (d->n_edges == d->edges_room && edges_grow(d) != 0)
+		return 0;
+	child = node_add(d);
+	if (child == 0)
+		return 0;
+	d->nodes[parent].literals++;
+	d->edges[d->n_edges] = (struct draft_edge){parent, child, *l, rule, at};
+	edge_index_put(d, d->n_edges++);
+	return child;
+}
+
+static uint32_t plus_child(struct draft *d, uint32_t parent)
+{
+	if (d->nodes[parent].plus == 0) {
+		const uint32_t child = node_add(d);
+
+		d->nodes[parent].plus = child;
+	}
+	return d->nodes[parent].plus;
+}
+
+/* Puts rule i at the end of a chain; its filter's text is that of the chain's first rule. */
+static void chain(struct draft *d, uint32_t *first, uint32_t *last, uint32_t i)
+{
+	if (*first == BP_RULE_NONE) {
+		*first = i;
+		d->rules[i].filter = i; /* whose text it is; an offset once the layout is known */
+		d->text_bytes += d->rules[i].filter_len;
+	} else {
+		d->rules[*last].next = i;
+		d->rules[i].filter = *first;
+	}
+	*last = i;
+}
+
+static int bad_filter(struct draft *d, uint32_t i)
+{
+	snprintf(d->err, d->err_size,
+		"rule %s: \"%s\" is no topic filter; + and # stand for whole levels, # only for "
+		"the last",
+		d->specs[i].name, d->specs[i].filter);
+	return -1;
+}
+
+static int filter_add(struct draft *d, uint32_t i)
+{
+	const char *filter = d->specs[i].filter;
+	const uint32_t len = d->rules[i].filter_len;
+	uint32_t node = 0;
+
+	if (len == 0)
+		return bad_filter(d, i);
+	for (uint32_t at = 0, end; at <= len; at = end + 1) {
+		const char *slash = memchr(filter + at, '/', len - at);
+		struct bp_level l = {.text = (const uint8_t *)filter + at};
+
+		end = slash ? (uint32_t)(slash - filter) : len;
+		l.len = end - at;
+		if (l.len == 1 && filter[at] == '#') {
+			if (slash)
+				return bad_filter(d, i);
+			chain(d, &d->nodes[node].hash_rule, &d->tails[node].hash_rule, i);
+			return 0;
+		}
+		if (l.len == 1 && filter[at] == '+')
+			node = plus_child(d, node);
+		else if (memchr(l.text, '+', l.len) || memchr(l.text, '#', l.len))
+			return bad_filter(d, i);
+		else
+			node = literal_child(d, node, &l, i, at);
+		if (node == 0)
+			return -1;
+	}
+	chain(d, &d->nodes[node].rule, &d->tails[node].rule, i);
+	return 0;
+}
+
+/* --- slots ------------------------------------------------------------------------------- */
+
+struct known_slot {
+	uint64_t uid;
+	uint32_t slot; /* BP_RULE_NONE: free, or taken by a rule of the new set */
+};
+
+/* Gives unchanged rules their old slots (`known` has them by uid) and marks them in `taken`. */
+static void slots_keep(struct draft *d, struct known_slot *known, uint64_t mask, uint8_t *taken)
+{
+	for (uint32_t i = 0; i < d->n; i++) {
+		for (uint64_t k = d->rules[i].uid;; k++) {
+			struct known_slot *s = &known[k & mask];
+
+			if (s->slot == BP_RULE_NONE && s->uid == 0)
+				break;
+			if (s->uid != d->rules[i].uid || s->slot == BP_RULE_NONE)
+				continue;
+			d->rules[i].slot = s->slot;
+			taken[s->slot] = 2;
+			s->slot = BP_RULE_NONE;
+			break;
+		}
+	}
+}
+
+/* Gives the other rules slots whose mark in `taken` is at most `most`, lowest first. */
+static void slots_take(struct draft *d, uint32_t max_rules, uint8_t *taken, uint8_t most)
+{
+	uint32_t slot = 0;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		if (d->rules[i].slot != BP_RULE_NONE)
+			continue;
+		while (slot < max_rules && taken[slot] > most)
+			slot++;
+		if (slot == max_rules)
+			return;
+		taken[slot] = 2;
+		d->rules[i].slot = slot;
+	}
+}
+
+static int slots_assign(struct draft *d, uint32_t max_rules, const struct bp_ruleset *old)
+{
+	const uint32_t n_old = old && old->generation ? old->n_rules : 0;
+	const uint64_t size = power_of_two(2 * ((uint64_t)n_old + 1));
+	struct known_slot *known = malloc(size * sizeof(*known));
+	uint8_t *taken = calloc((size_t)max_rules + 1, 1); /* 1: by the old set, 2: by the new */
+
+	if (!known || !taken) {
+		free(known);
+		free(taken);
+		return no_memory(d);
+	}
+	for (uint64_t i = 0; i < size; i++)
+		known[i] = (struct known_slot){0, BP_RULE_NONE};
+	for (uint32_t i = 0; i < n_old; i++) {
+		const struct bp_rule *r = bp_ruleset_rule(old, i);
+		uint64_t k = r->uid;
+
+		if (r->slot >= max_rules || taken[r->slot])
+			continue; /* of a bank with more slots */
+		while (known[k & (size - 1)].slot != BP_RULE_NONE)
+			k++;
+		known[k & (size - 1)] = (struct known_slot){r->uid, r->slot};
+		taken[r->slot] = 1;
+	}
+	slots_keep(d, known, size - 1, taken);
+	slots_take(d, max_rules, taken, 0);
+	slots_take(d, max_rules, taken, 1);
+	free(known);
+	free(taken);
+	return 0;
+}
+
+/* --- rules ------------------------------------------------------------------------------- */
+
+static uint8_t fast_way(uint32_t value_kind)
+{
+	switch ((enum bp_value_kind)value_kind) {
+	case BP_VALUE_TEXT:
+		return BP_RULE_FAST_TEXT;
+	case BP_VALUE_JSON:
+		return BP_RULE_FAST_JSON;
+	case BP_VALUE_BINARY:
+		return BP_RULE_FAST_BINARY;
+	}
+	return BP_RULE_FAST_NO;
+}
+
+static int rule_fill(struct draft *d, uint32_t i)
+{
+	const struct bp_rule_spec *s = &d->specs[i];
+	struct bp_rule *r = &d->rules[i];
+	const size_t name = strnlen(s->name, sizeof(s->name));
+	const size_t to = strnlen(s->to, sizeof(s->to));
+	const size_t filter = strnlen(s->filter, sizeof(s->filter));
+
+	if (name == 0 || name == sizeof(s->name) || to == sizeof(s->to) ||
+		filter == sizeof(s->filter)) {
+		snprintf(d->err, d->err_size,
+			"rule %u (%.*s): a name has 1 to %d bytes, a topic filter at most %d, `to` "
+			"at "
+			"most %d",
+			i, BP_RULE_NAME_MAX, s->name, BP_RULE_NAME_MAX, BP_RULE_FILTER_MAX,
+			BP_RULE_TO_MAX);
+		return -1;
+	}
+	memset(r, 0, sizeof(*r));
+	r->uid = bp_rule_uid(s);
+	r->raise = s->raise;
+	bp_short_ranges_fill(&r->short_raise, &s->raise);
+	r->has_clear = s->has_clear;
+	r->hold = s->hold;
+	r->repeat = s->repeat;
+	r->action = s->action;
+	r->hold_count = s->hold_count;
+	r->source = source_intern(d, &s->value);
+	r->slot = BP_RULE_NONE;
+	r->next = BP_RULE_NONE;
+	r->clear = s->clear;
+	r->hold_ns = s->hold_ns;
+	r->payload = s->payload;
+	r->stateful = s->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
+	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
+	r->name_len = (uint16_t)name;
+	r->to_len = (uint16_t)to;
+	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
+	r->filter_len = (uint16_t)filter;
+	memcpy(r->name, s->name, name);
+	memcpy(r->to, s->to, to);
+	return 0;
+}
+
+/* --- the image --------------------------------------------------------------------------- */
+
+static uint64_t aligned(uint64_t offset)
+{
+	return (offset + 63) & ~63ull;
+}
+
+/* Where everything goes. Returns 0, or -1 with a sentence when the bank is too small. */
+static int layout(struct draft *d, struct bp_ruleset *h)
+{
+	/* at most half full, so that a search ends soon, and always at a free slot */
+	const uint64_t slots = power_of_two(2 * (uint64_t)d->n_edges + 1);
+	const uint64_t rules = aligned(sizeof(*h));
+	const uint64_t sources = aligned(rules + d->n * (uint64_t)sizeof(*d->rules));
+	const uint64_t nodes = aligned(sources + d->n_sources * (uint64_t)sizeof(*d->sources));
+	const uint64_t edges = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
+	const uint64_t texts = edges + slots * sizeof(struct bp_ruleset_edge);
+
+	h->size = texts + d->text_bytes;
+	if (h->size > d->bank_size || h->size > IMAGE_MAX)
+		return too_big(d, h->size);
+	h->rules = (uint32_t)rules;
+	h->sources = (uint32_t)sources;
+	h->nodes = (uint32_t)nodes;
+	h->edges = (uint32_t)edges;
+	h->edge_mask = (uint32_t)(slots - 1);
+	h->n_rules = d->n;
+	h->n_sources = d->n_sources;
+	h->n_nodes = d->n_nodes;
+	h->edge_key = d->key;
+	return 0;
+}
+
+/* Turns bp_rule.filter from the number of a rule into the offset of that rule's text. */
+static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
+{
+	uint32_t end = (uint32_t)(h->size - d->text_bytes);
+
+	/* a chain's first rule comes before the others */
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct bp_rule *r = &d->rules[i];
+
+		if (r->filter != i) {
+			r->filter = d->rules[r->filter].filter;
+			continue;
+		}
+		memcpy(bank + end, d->specs[i].filter, r->filter_len);
+		r->filter = end;
+		end += r->filter_len;
+	}
+}
+
+static void write_edges(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
+{
+	struct bp_ruleset_edge *edges = (struct bp_ruleset_edge *)(void *)(bank + h->edges);
+
+	memset(edges, 0, ((size_t)h->edge_mask + 1) * sizeof(*edges));
+	for (uint32_t k = 0; k < d->n_edges; k++) {
+		const struct draft_edge *from = &d->edges[k];
+		const uint64_t hash = bp_edge_hash(&from->level, from->parent);
+		uint32_t i = (uint32_t)hash;
+		struct bp_ruleset_edge *e;
+
+		while (edges[i & h->edge_mask].child)
+			i++;
+		e = &edges[i & h->edge_mask];
+		e->child = from->child;
+		e->parent = from->parent;
+		e->tag = bp_edge_tag(&from->level, hash);
+		if (from->level.len > 16) {
+			e->text = d->rules[from->rule].filter + from->at;
+		} else {
+			e->word[0] = from->level.word[0];
+			e->word[1] = from->level.word[1];
+		}
+	}
+}
+
+static void write_image(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
+{
+	write_texts(d, h, bank);
+	write_edges(d, h, bank);
+	memcpy(bank + h->rules, d->rules, d->n * sizeof(*d->rules));
+	memcpy(bank + h->sources, d->sources, d->n_sources * sizeof(*d->sources));
+	memcpy(bank + h->nodes, d->nodes, d->n_nodes * sizeof(*d->nodes));
+	memcpy(bank, h, sizeof(*h));
+}
+
+static int draft_init(struct draft *d)
+{
+	const size_t n = (size_t)d->n + 1;
+	const uint64_t sources = power_of_two(2 * n);
+
+	d->rules = aligned_alloc(64, n * sizeof(*d->rules));
+	d->sources = malloc(n * sizeof(*d->sources));
+	d->source_index = calloc(sources, sizeof(*d->source_index));
+	d->source_mask = (uint32_t)(sources - 1);
+	d->nodes_room = d->edges_room = 1024;
+	d->nodes = malloc(d->nodes_room * sizeof(*d->nodes));
+	d->tails = malloc(d->nodes_room * sizeof(*d->tails));
+	d->edges = malloc(d->edges_room * sizeof(*d->edges));
+	d->edge_index = calloc(2 * (size_t)d->edges_room, sizeof(*d->edge_index));
+	d->edge_mask = 2 * d->edges_room - 1;
+	if (!d->rules || !d->sources || !d->source_index || !d->nodes || !d->tails || !d->edges ||
+		!d->edge_index)
+		return no_memory(d);
+	node_add(d); /* the root */
+	return 0;
+}
+
+static void draft_free(struct draft *d)
+{
+	free(d->rules);
+	free(d->sources);
+	free(d->source_index);
+	free(d->nodes);
+	free(d->tails);
+	free(d->edges);
+	free(d->edge_index);
+}
+
+static int draft_rules(struct draft *d)
+{
+	for (uint32_t i = 0; i < d->n; i++) {
+		if (rule_fill(d, i) != 0 || filter_add(d, i) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
+	uint32_t max_rules, const struct bp_clone_target *clone, const struct bp_ruleset *old,
+	uint64_t generation, uint64_t now_ns, char *err, size_t err_size)
+{
+	struct draft d = {.specs = specs,
+		.n = n,
+		.key = bp_mix64(now_ns ^ bp_mix64(generation)),
+		.bank_size = bank_size,
+		.err = err,
+		.err_size = err_size};
+	struct bp_ruleset h;
+	int rc = -1;
+
+	memset(&h, 0, sizeof(h));
+	h.generation = generation;
+	h.loaded_ns = now_ns;
+	if (clone)
+		h.clone = *clone;
+	if (n > max_rules) {
+		snprintf(err, err_size,
+			"%u rules, but the segment was made for %u; raise mqtt.max_rules and "
+			"restart",
+			n, max_rules);
+		return -1;
+	}
+	if (draft_init(&d) == 0 && draft_rules(&d) == 0 && layout(&d, &h) == 0 &&
+		slots_assign(&d, max_rules, old) == 0) {
+		write_image(&d, &h, bank);
+		rc = 0;
+	}
+	draft_free(&d);
+	return rc;
+}

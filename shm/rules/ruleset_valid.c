@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/rules/ruleset_image.h"
+
+/* Whether n elements of `size` bytes at `offset` lie in the image, as aligned as they must be. */
+static bool array_valid(
+	const struct bp_ruleset *rs, uint32_t offset, uint64_t n, uint64_t size, uint32_t align)
+{
+	const uint64_t bytes = n * size; /* n < 2^33, size < 2^10 */
+
+	return offset >= sizeof(*rs) && offset % align == 0 && offset <= rs->size &&
+	       bytes <= rs->size - offset;
+}
+
+/* A bool of another process may be any byte, and reading such a one is undefined. */
+static bool is_bool(const bool *b)
+{
+	uint8_t byte;
+
+	memcpy(&byte, b, sizeof(byte));
+	return byte <= 1;
+}
+
+/* A chain only leads onwards, so that following it ends. */
+static bool chain_valid(const struct bp_ruleset *rs, uint32_t first, int64_t after)
+{
+	return first == BP_RULE_NONE || (first < rs->n_rules && (int64_t)first > after);
+}
+
+static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
+{
+	for (uint32_t i = 0; i < rs->n_rules; i++) {
+		const struct bp_rule *r = bp_ruleset_rule(rs, i);
+
+		if (r->source >= rs->n_sources || r->slot >= max_rules ||
+			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
+			r->to_len > BP_RULE_TO_MAX || r->name[BP_RULE_NAME_MAX] ||
+			r->to[BP_RULE_TO_MAX] || !array_valid(rs, r->filter, r->filter_len, 1, 1))
+			return false;
+	}
+	return true;
+}
+
+/* Of a path, whose steps and names are counted on; a binary source is checked where it is read. */
+static bool path_valid(const struct bp_json_path *p)
+{
+	if (p->steps > BP_JSON_STEPS_MAX)
+		return false;
+	for (uint32_t i = 0; i < p->steps; i++) {
+		if (p->step[i].name_off + p->step[i].name_len > BP_JSON_NAMES_MAX)
+			return false;
+	}
+	return true;
+}
+
+static bool sources_valid(const struct bp_ruleset *rs)
+{
+	for (uint32_t i = 0; i < rs->n_sources; i++) {
+		const struct bp_value_source *s = bp_ruleset_source(rs, i);
+
+		if (s->kind == BP_VALUE_JSON && !path_valid(&s->json))
+			return false;
+	}
+	return true;
+}
+
+/* What was reached already: a node or rule that two lead to would be visited more often than there
+ * are nodes, as often as there are ways to it. */
+struct reached {
+	uint64_t *bits;
+};
+
+static bool reach(struct reached *r, uint32_t i)
+{
+	const uint64_t bit = 1ull << (i % 64);
+
+	if (r->bits[i / 64] & bit)
+		return false;
+	r->bits[i / 64] |= bit;
+	return true;
+}
+
+static bool chain_reach(struct reached *rules, uint32_t first)
+{
+	return first == BP_RULE_NONE || reach(rules, first);
+}
+
+static bool nodes_valid(
+	const struct bp_ruleset *rs, struct reached *nodes_reached, struct reached *rules)
+{
+	const struct bp_ruleset_node *nodes = bp_ruleset_nodes(rs);
+
+	for (uint32_t i = 0; i < rs->n_nodes; i++) {
+		const struct bp_ruleset_node *n = &nodes[i];
+
+		if (!chain_valid(rs, n->rule, -1) || !chain_valid(rs, n->hash_rule, -1) ||
+			!chain_reach(rules, n->rule) || !chain_reach(rules, n->hash_rule) ||
+			(n->plus && (n->plus <= i || n->plus >= rs->n_nodes ||
+					    !reach(nodes_reached, n->plus))))
+			return false;
+	}
+	for (uint32_t i = 0; i < rs->n_rules; i++) {
+		if (!chain_reach(rules, bp_ruleset_rule(rs, i)->next))
+			return false;
+	}
+	return true;
+}
+
+static bool edges_valid(const struct bp_ruleset *rs, struct reached *nodes)
+{
+	const struct bp_ruleset_edge *edges = bp_ruleset_edges(rs);
+	uint64_t used = 0;
+
+	for (uint64_t i = 0; i <= rs->edge_mask; i++) {
+		const struct bp_ruleset_edge *e = &edges[i];
+
+		if (e->child == 0)
+			continue;
+		used++;
+		if (e->child <= e->parent || e->child >= rs->n_nodes || !reach(nodes, e->child) ||
+			bp_edge_len(e) > BP_RULE_FILTER_MAX ||
+			(bp_edge_len(e) > 16 && !array_valid(rs, e->text, bp_edge_len(e), 1, 1)))
+			return false;
+	}
+	return used <= rs->edge_mask; /* a free slot ends every search */
+}
+
+static bool trie_valid(const struct bp_ruleset *rs)
+{
+	struct reached nodes = {calloc(rs->n_nodes / 64 + 1, sizeof(uint64_t))};
+	struct reached rules = {calloc(rs->n_rules / 64 + 1, sizeof(uint64_t))};
+	const bool valid = nodes.bits && rules.bits && nodes_valid(rs, &nodes, &rules) &&
+			   edges_valid(rs, &nodes);
+
+	free(nodes.bits);
+	free(rules.bits);
+	return valid;
+}
+
+bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules)
+{
+	if (bank_size < sizeof(*rs))
+		return false;
+	if (rs->generation == 0)
+		return true;
+	return rs->size <= bank_size && rs->n_nodes > 0 &&
+	       (rs->edge_mask & ((uint64_t)rs->edge_mask + 1)) == 0 &&
+	       array_valid(rs, rs->rules, rs->n_rules, sizeof(struct bp_rule), 64) &&
+	       array_valid(rs, rs->sources, rs->n_sources, sizeof(struct bp_value_source), 8) &&
+	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
+	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
+		       sizeof(struct bp_ruleset_edge), 32) &&
+	       is_bool(&rs->clone.enabled) && is_bool(&rs->clone.has_ip4) &&
+	       is_bool(&rs->clone.has_ip6) && rs->clone.port < BP_MAX_PORTS &&
+	       rules_valid(rs, max_rules) && sources_valid(rs) && trie_valid(rs);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_TRANSFORM_EDIT_H
+#define BP_SHM_TRANSFORM_EDIT_H
+
+#include "shm/transform/transform.h"
+
+/* What building a bank and changing one in force share (shm/transform/transform_set.c). */
+
+/* The sources' numbers go round after 2^32 of them; 0 is none. */
+uint32_t bp_transform_new_uid(_Atomic uint32_t *next_uid);
+
+/*
+ * A row that nobody reads yet, from what the file says. `otherwise` (NULL: none) says what r does
+ * not: where it goes as a whole (address with MAC, or back), unless r says an address or `reflect`
+ * itself, and the port.
+ */
+void bp_transform_row_fill(struct bp_transform_row *row, const struct bp_transform_receiver *r,
+	const struct bp_transform_receiver *otherwise);
+
+/* Gives a row that may be read meanwhile another matrix, and the flags beside BP_TRANSFORM_MATRIX.
+ */
+void bp_transform_row_set(struct bp_transform_row *row, const double m[12], unsigned flags);
+
+/*
+ * Appends a source with its receivers; n 0: one, which says nothing. A reader sees it whole or not
+ * at all. NULL: no room, and *full says for what.
+ */
+struct bp_transform_source_row *bp_transform_append(const struct bp_transform_view *v,
+	uint32_t rule, const struct bp_prefix *address,
+	const struct bp_transform_receiver *receivers, uint32_t n, uint8_t flags, uint32_t uid,
+	const char **full);
+
+#endif

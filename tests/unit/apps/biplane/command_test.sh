@@ -1,0 +1,289 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the command says and exits with, without a data plane: command_test.sh BIPLANE
+set -u
+biplane=$(realpath "$1")
+dir=$(mktemp -d)
+name=test$$
+failed=0
+
+plane=
+clean_up() {
+	[ -z "$plane" ] || kill -9 "$plane"
+	rm -rf "$dir" /run/biplane/$name.* /run/biplane/biplane-$name.*
+	rmdir /run/biplane 2>/dev/null
+}
+trap clean_up EXIT
+
+# start_plane FILE SOCKET: a control plane; returns when it answers, or is dead
+start_plane() {
+	"$biplane" controlplane -c "$1" 2>"$dir/log" &
+	plane=$!
+	until [ -S "$2" ] || ! kill -0 $plane 2>/dev/null; do
+		sleep 0.1
+	done
+}
+
+end_plane() {
+	kill $plane
+	wait $plane || { echo "FAIL: the control plane: $(cat "$dir/log")"; failed=1; }
+	plane=
+}
+
+# expect STATUS PATTERN COMMAND...: exit status, and an extended regular expression in the output
+expect() {
+	local status=$1 pattern=$2 out got
+	shift 2
+	out=$("$@" 2>&1)
+	got=$?
+	if [ $got -ne "$status" ]; then
+		echo "FAIL: $*: exit status $got, expected $status; output: $out"
+		failed=1
+	elif ! grep -Eq -- "$pattern" <<<"$out"; then
+		echo "FAIL: $*: no '$pattern' in: $out"
+		failed=1
+	fi
+}
+
+cat >"$dir/good.yaml" <<Y
+name: $name
+runtime: {directory: $dir/run, hugepages: never}
+ports:
+  - {name: devices, device: net_null0}
+  - {name: cloud, device: net_null1}
+bridge: [[devices, cloud]]
+mqtt:
+  edge: {host: 192.0.2.10}
+  spool: {path: $dir/spool}
+  rules:
+    - name: overheat
+      topic: plant/+/temperature
+      value: text
+      raise: "> 80"
+      action: publish
+      to: alarm/{topic}
+Y
+sed 's/"> 80"/"hot"/' "$dir/good.yaml" >"$dir/bad.yaml"
+
+expect 0 '^biplane [0-9]+\.[0-9]+' "$biplane" --version
+expect 0 'Subcommands:' "$biplane" --help
+expect 64 'Usage: biplane SUBCOMMAND' "$biplane"
+expect 64 "did you mean 'check'" "$biplane" chekc
+expect 64 "there is no subcommand 'weather'" "$biplane" weather
+expect 64 "there is no option '--verbose'" "$biplane" --verbose
+
+for sub in run dataplane controlplane check replay reload; do
+	expect 64 '-c FILE is missing' "$biplane" $sub
+	expect 64 "unrecognized option '--nonsense'" "$biplane" $sub --nonsense
+	expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" $sub -c "$dir/bad.yaml" \
+		$([ $sub = replay ] && echo --in "devices=$dir/none.pcap")
+	expect 0 "^Usage: biplane $sub " "$biplane" $sub --help
+done
+health=$(dirname "$0")/../../../../docs/examples/health.yaml
+expect 0 ': ok: 2 ports' "$biplane" check -c "$health"
+# the file of those that may associate is part of what is checked
+printf '  allow_file: %s\n' "$dir/allowed" | sed '/^phd:/r /dev/stdin' "$health" >"$dir/health.yaml"
+expect 78 "health\.yaml: phd\.allow_file: $dir/allowed: No such file" \
+	"$biplane" check -c "$dir/health.yaml"
+printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
+expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
+echo 22092258010007 >>"$dir/allowed"
+expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
+near=$(dirname "$0")/../../../../docs/examples/aggregation-near.yaml
+expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregate: 1, of disaggregate: 0$' \
+	"$biplane" check -c "$near"
+sed '/^aggregate:/,$s/udp: [0-9]*/udp: 0/' "$near" >"$dir/near.yaml"
+expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregate\[0\]\.to\.udp: 0 is too small; expected a UDP port' \
+	"$biplane" check -c "$dir/near.yaml"
+cell=$(dirname "$0")/../../../../docs/examples/transform.yaml
+expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \
+	"$biplane" check -c "$cell"
+sed 's/\[0, -1, 0, 1.5\]/[0, -1, 0]/' "$cell" >"$dir/cell.yaml"
+expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
+	"$biplane" check -c "$dir/cell.yaml"
+expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
+expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
+
+expect 0 "^$dir/good\.yaml: ok: 2 ports, 1 bridge, 1 rule$" "$biplane" check -c "$dir/good.yaml"
+expect 0 'overheat' "$biplane" check -c "$dir/good.yaml" --dump
+expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" check -c "$dir/bad.yaml"
+expect 78 'none\.yaml' "$biplane" check -c "$dir/none.yaml"
+# the effective configuration is a configuration, and its own effective one
+"$biplane" check -c "$dir/good.yaml" --dump >"$dir/dump.yaml"
+expect 0 ': ok: 2 ports, 1 bridge, 1 rule$' "$biplane" check -c "$dir/dump.yaml"
+"$biplane" show config -c "$dir/dump.yaml" >"$dir/again.yaml"
+cmp "$dir/dump.yaml" "$dir/again.yaml" || failed=1
+"$biplane" show config -c "$dir/good.yaml" --json >"$dir/config.json"
+expect 0 'overheat' python3 -c '
+import json, sys
+config = json.load(open(sys.argv[1]))
+assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
+print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
+
+for what in ports nodes drops alarms flows unread rules counters planes interfaces neighbours routes sessions \
+	aggregates; do
+	expect 69 "no instance named '$name' is running: start one with" \
+		"$biplane" show $what -c "$dir/good.yaml"
+	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
+done
+expect 69 "warning: $dir/bad\.yaml has errors, see 'biplane check -c $dir/bad\.yaml'" \
+	"$biplane" show ports -c "$dir/bad.yaml"
+expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" show config -c "$dir/bad.yaml"
+expect 64 "did you mean 'ports'" "$biplane" show port
+expect 64 'what\? One of the words' "$biplane" show
+expect 64 'give one' "$biplane" show ports --name a -c b
+expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
+expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbours 10.0.0.1
+expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
+expect 64 "'::1' is not of IPv4" "$biplane" show routes -4 ::1
+expect 64 'exclude each other' "$biplane" show routes -4 -6
+expect 64 'for neighbours and routes, not for ports' "$biplane" show ports -6
+expect 64 'diff is for interfaces, neighbours and routes, not for ports' "$biplane" show ports --diff
+expect 64 'not for config' "$biplane" show config --diff
+expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
+expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
+expect 69 "no instance named '$name' is running" "$biplane" show routes --diff --name $name
+expect 64 'state was expected: configuring, operating or releasing' \
+	"$biplane" show sessions --state open
+expect 64 'or its name, one of unknown, pulse_oximeter, .*, thermometer, ' \
+	"$biplane" show sessions --type oximeter
+expect 64 'a specialisation was expected' "$biplane" show sessions --type 65536
+expect 64 'an address .* or a prefix' "$biplane" show sessions --address 10.1.0.0/33
+expect 64 "'0022' is no system-id: 16 hexadecimal digits" "$biplane" show sessions 0022
+expect 64 "unexpected argument 'b'" "$biplane" show sessions 0022092258010000 b
+for filter in '--state operating' '--type unknown' '--address ::/0'; do
+	expect 64 'are for sessions, not for flows' "$biplane" show flows $filter
+	expect 64 'are for sessions, not for config' "$biplane" show config $filter
+	expect 69 "no instance named '$name' is running" \
+		"$biplane" show sessions --name $name $filter 0022092258010000
+done
+for filter in '--rule 31' '--address 10.1.0.0/16' '-n 5'; do
+	expect 69 "no instance named '$name' is running" "$biplane" show aggregates --name $name $filter
+done
+expect 64 '--rule is for aggregates and transform, not for sessions' "$biplane" show sessions --rule 0
+expect 64 'are for sessions, not for aggregates' "$biplane" show aggregates --state operating
+expect 64 "unexpected argument '10.1.0.9'" "$biplane" show aggregates 10.1.0.9
+for number in -1 32 x; do
+	expect 64 'a number from 0 to 31 was expected' "$biplane" show aggregates --rule $number
+done
+expect 64 'seconds from 1' "$biplane" show ports --watch 0
+expect 64 'from 0' "$biplane" show alarms -n many
+expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
+expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" show config --name $name
+expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
+
+expect 0 '^Usage: biplane sessions release ID' "$biplane" sessions --help
+expect 64 "'release ID' was expected$" "$biplane" sessions
+expect 64 "'release ID' was expected, not 'end'" "$biplane" sessions end 0022092258010000
+expect 64 'release whom\?' "$biplane" sessions release
+for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
+	expect 64 "'$id' is no system-id: 16 hexadecimal digits" "$biplane" sessions release $id
+done
+expect 64 "unexpected argument 'now'" "$biplane" sessions release 0022092258010000 now
+expect 64 'give one' "$biplane" sessions release 0022092258010000 --name a -c b
+expect 64 "can't be an instance's name" "$biplane" sessions release 0022092258010000 --name a/b
+expect 69 'no control plane answers.* is this instance running' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+
+expect 0 '^Usage: biplane matrix set SOURCE' "$biplane" matrix --help
+expect 64 "'show' was expected$" "$biplane" matrix
+expect 64 "'show' was expected, not 'get'" "$biplane" matrix get 10.0.0.5
+expect 64 'set of whom\?' "$biplane" matrix set
+expect 64 'clear of whom\?' "$biplane" matrix clear
+expect 64 'set to what\?' "$biplane" matrix set 10.0.0.5
+expect 64 "unexpected argument '-'" "$biplane" matrix clear 10.0.0.5 -
+expect 64 "'tracker' is neither an address nor a prefix" "$biplane" matrix set tracker -
+expect 64 "'32' is no number from 0 to 31" "$biplane" matrix set 10.0.0.5 - --entry 32
+expect 64 "'64' is no number from 0 to 63" "$biplane" matrix set 10.0.0.5 - --receiver 64
+expect 64 "add are of 'set'" "$biplane" matrix clear 10.0.0.5 --add
+expect 64 "json is of 'show'" "$biplane" matrix clear 10.0.0.5 --json
+expect 64 "entry is of 'set' and 'clear'" "$biplane" matrix show --entry 1
+expect 64 'give one' "$biplane" matrix show --name a -c b
+printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
+expect 69 'no control plane answers' "$biplane" matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
+expect 69 "no instance named '$name' is running" "$biplane" matrix show -c "$dir/good.yaml"
+
+# doctor: the machine that this runs on may be ready or not; a folder that is empty is not
+expect 0 '^Usage: biplane doctor ' "$biplane" doctor --help
+mkdir "$dir/machine"
+expect 1 '^unknown +rights +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
+expect 1 '"verdict": "trouble"' "$biplane" doctor --sysroot "$dir/machine" --json
+expect 0 '^(trouble|fine|unknown) ' sh -c '"$1" doctor; [ $? -le 1 ]' sh "$biplane"
+"$biplane" doctor --json -c "$dir/good.yaml" >"$dir/doctor.json"
+expect 0 '^ok$' python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["verdict"] in ("fine", "advice", "unknown", "trouble")
+items = {i["item"]: i for i in report["items"]}
+assert items["IOMMU"]["verdict"] == "fine" # no port of the file is on PCI
+assert items["vfio-pci"]["verdict"] == "fine"
+assert all(n["address"] and n["grade"] for n in report["nics"])
+print("ok")' "$dir/doctor.json"
+expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" doctor -c "$dir/bad.yaml"
+expect 64 'say what --fix is to do' "$biplane" doctor --nic 0000:03:00.0
+expect 64 'say what --fix is to do' "$biplane" doctor --yes
+expect 64 'exclude each other' "$biplane" doctor --fix --undo
+expect 64 'leave -c out' "$biplane" doctor --undo -c "$dir/good.yaml"
+expect 64 'are for looking' "$biplane" doctor --fix --json
+for pages in 0 -1 x 1=x x=1 1024=1 =4; do
+	expect 64 'NODE=PAGES, was expected' "$biplane" doctor --fix --hugepages $pages
+done
+expect 64 "unexpected argument 'eth0'" "$biplane" doctor eth0
+
+# a supervisor of that name that runs already
+mkdir -p "$dir/run"
+exec 9>"$dir/run/$name.pid"
+flock 9
+echo $$ >&9
+expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yaml"
+exec 9>&-
+
+# Who has just broken the file can still look at what runs, but not reload.
+start_plane "$dir/good.yaml" "$dir/run/$name.sock"
+cp "$dir/good.yaml" "$dir/kept.yaml"
+for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a surplus: 1'; do
+	sed -i "$damage" "$dir/good.yaml"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" check -c "$dir/good.yaml"
+	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"
+	expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
+	expect 0 '^no difference: 0 routes' "$biplane" show routes --diff -c "$dir/good.yaml"
+	"$biplane" show rules --json -c "$dir/good.yaml" >"$dir/rules.json" 2>"$dir/err"
+	expect 0 overheat python3 -m json.tool "$dir/rules.json"
+	expect 0 "^1 biplane show: warning: $dir/good\.yaml has errors, .*'$name' of $dir/run$" \
+		sh -c 'echo $(wc -l <"$1") $(cat "$1")' sh "$dir/err"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" reload -c "$dir/good.yaml"
+	cp "$dir/kept.yaml" "$dir/good.yaml"
+done
+end_plane
+
+# Somewhere else there is another kernel's network, which nobody here mirrors.
+start_plane "$dir/good.yaml" "$dir/run/$name.sock"
+expect 69 'its file has no section phd' \
+	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+if unshare -n true 2>/dev/null; then
+	expect 69 "control plane \(process $plane\) is in another network namespace" \
+		unshare -n "$biplane" show routes --diff -c "$dir/good.yaml"
+fi
+end_plane
+
+# What is in force, though the file says something else by now.
+if [ -w /run ]; then
+	sed "s|^runtime: .*|runtime: {hugepages: never}|" "$dir/good.yaml" >"$dir/default.yaml"
+	cd "$dir" || exit 1
+	start_plane default.yaml /run/biplane/$name.sock
+	cd / || exit 1
+	"$biplane" check -c "$dir/default.yaml" --dump >"$dir/dump.yaml"
+	echo 'ports: none' >"$dir/default.yaml"
+	"$biplane" show config --name $name >"$dir/running.yaml"
+	echo "# instance '$name' runs with this; file: $(realpath "$dir")/default.yaml" |
+		cat - "$dir/dump.yaml" | diff - "$dir/running.yaml" || failed=1
+	expect 0 '"overheat"' "$biplane" show config --name $name --json
+	end_plane
+fi
+
+if [ -e /dev/full ]; then
+	"$biplane" --help >/dev/full 2>"$dir/err"
+	[ $? -eq 74 ] || { echo "FAIL: a full disk looks like success"; failed=1; }
+fi
+[ $failed -eq 0 ] && echo ok
+exit $failed

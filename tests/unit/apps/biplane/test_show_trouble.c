@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `show trouble`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/biplane/show/show.h"
+#include "shm/layout.h"
+
+#define S 1000000000ull
+#define UNIX (1700000000 * S)
+
+static struct bp_shm shm;
+static struct bp_show_source source;
+static char err[512];
+
+static int begin(void **state)
+{
+	static struct bp_config config;
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	struct bp_segment *s;
+
+	(void)state;
+	config.n_workers = 2;
+	config.n_ports = 2;
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
+		return -1;
+	source = (struct bp_show_source){.shm = &shm, .unix_ns = UNIX};
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	bp_segment_close(shm.segment);
+	return 0;
+}
+
+static void row(unsigned i, enum bp_trouble_kind kind, const char *subject, struct bp_trouble t)
+{
+	t.kind = kind;
+	snprintf(t.subject, sizeof(t.subject), "%s", subject);
+	bp_trouble_write(&shm.trouble[i], &t);
+}
+
+static json_t *view(void)
+{
+	json_t *v = bp_show_trouble.collect(&source, err, sizeof(err));
+
+	assert_non_null(v);
+	return v;
+}
+
+/* What is printed; free(). */
+static char *text(bool all)
+{
+	json_t *v = view();
+	char *out;
+	size_t size;
+	FILE *f = open_memstream(&out, &size);
+
+	bp_show_trouble.print(v, all, f);
+	assert_int_equal(fclose(f), 0);
+	json_decref(v);
+	return out;
+}
+
+static void says(bool all, const char *what, bool does)
+{
+	char *out = text(all);
+
+	if ((strstr(out, what) != NULL) != does)
+		fail_msg("%s '%s' in:\n%s", does ? "no" : "there is", what, out);
+	free(out);
+}
+
+/* As the watch leaves them: all rows, most of which were never in trouble. */
+static void some_trouble(void)
+{
+	row(0, BP_TROUBLE_LINK_DOWN, "lan", (struct bp_trouble){0});
+	row(1, BP_TROUBLE_NIC_MISSED, "lan",
+		(struct bp_trouble){.began_ns = UNIX - 60 * S,
+			.ended_ns = UNIX - 50 * S,
+			.spells = 2,
+			.total = 6912});
+	row(2, BP_TROUBLE_LINK_DOWN, "wan",
+		(struct bp_trouble){.active = 1,
+			.began_ns = UNIX - 3200000000,
+			.spells = 1,
+			.total = 3200000000,
+			.worst = 3200000000});
+	row(3, BP_TROUBLE_MBUFS_LOW, "mbufs-0", (struct bp_trouble){.worst = 203});
+	row(4, BP_TROUBLE_WORKER_OVERRUN, "worker 0", (struct bp_trouble){.worst = 7000000});
+	row(5, BP_TROUBLE_NIC_ERRORS, "wan", (struct bp_trouble){.total = 1});
+}
+
+static void without_trouble_it_says_so(void **state)
+{
+	json_t *v = view();
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 0);
+	assert_int_equal(bp_show_int(v, "active"), 0);
+	json_decref(v);
+	says(false, "nothing was in trouble since the planes started\n", true);
+	row(0, BP_TROUBLE_LINK_DOWN, "lan", (struct bp_trouble){0});
+	says(false, "nothing was in trouble since the planes started\n", true);
+}
+
+static void what_is_in_trouble_now_comes_first(void **state)
+{
+	static const char *const order[][2] = {{"link_down", "wan"}, {"nic_missed", "lan"},
+		{"link_down", "lan"}, {"mbufs_low", "mbufs-0"}, {"worker_overrun", "worker 0"},
+		{"nic_errors", "wan"}};
+	json_t *v, *list;
+
+	(void)state;
+	some_trouble();
+	v = view();
+	list = json_object_get(v, "trouble");
+	assert_int_equal(bp_show_int(v, "active"), 1);
+	assert_int_equal(json_array_size(list), 6);
+	for (unsigned i = 0; i < 6; i++) {
+		const json_t *r = json_array_get(list, i);
+
+		assert_string_equal(json_string_value(json_object_get(r, "trouble")), order[i][0]);
+		assert_string_equal(json_string_value(json_object_get(r, "subject")), order[i][1]);
+	}
+	json_decref(v);
+}
+
+static void its_figures_are_in_the_json(void **state)
+{
+	json_t *v, *r;
+
+	(void)state;
+	some_trouble();
+	v = view();
+	r = json_array_get(json_object_get(v, "trouble"), 0);
+	assert_true(json_is_true(json_object_get(r, "now")));
+	assert_string_equal(
+		json_string_value(json_object_get(r, "began")), "2023-11-14T22:13:16.800000000Z");
+	assert_true(json_is_null(json_object_get(r, "ended")));
+	assert_true(bp_show_int(r, "lasted_ns") == 3200000000);
+	assert_int_equal(bp_show_int(r, "times"), 1);
+	r = json_array_get(json_object_get(v, "trouble"), 1);
+	assert_true(json_is_false(json_object_get(r, "now")));
+	assert_true(bp_show_int(r, "lasted_ns") == (json_int_t)(10 * S));
+	assert_int_equal(bp_show_int(json_object_get(r, "total"), "count"), 6912);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(r, "total"), "unit")), "frames");
+	assert_true(json_is_null(json_object_get(r, "worst")));
+	r = json_array_get(json_object_get(v, "trouble"), 2);
+	assert_true(json_is_null(json_object_get(r, "began")));
+	assert_true(json_is_null(json_object_get(r, "lasted_ns")));
+	json_decref(v);
+}
+
+static void planes_say_how_much_there_is(void **state)
+{
+	json_t *v;
+
+	(void)state;
+	some_trouble();
+	assert_int_equal(bp_show_trouble_now(&shm), 1);
+	v = bp_show_planes.collect(&source, err, sizeof(err));
+	assert_non_null(v);
+	assert_int_equal(bp_show_int(json_object_get(v, "trouble"), "now"), 1);
+	json_decref(v);
+}
+
+static void people_see_what_was_in_trouble_and_with_all_the_rest(void **state)
+{
+	(void)state;
+	some_trouble();
+	says(false, "TROUBLE", true);
+	says(false, "3.2 s", true);
+	says(false, "6912 frames", true);
+	says(false, "1 in trouble now\n", true);
+	says(false, "mbufs_low", false);
+	says(false, "worker 0", false);
+	says(true, "203 free buffers", true);
+	says(true, " 1 frame ", true);
+	says(true, "7 ms", true);
+	says(true, "0 us", false);
+}
+
+/* A row that its writer left half written, and one of a kind that there is not. */
+static void rows_that_are_not_whole_are_passed_over(void **state)
+{
+	json_t *v;
+
+	(void)state;
+	some_trouble();
+	atomic_fetch_add(&shm.trouble[2].seq, 1);
+	shm.trouble[1].is.kind = BP_TROUBLE_KINDS;
+	v = view();
+	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 4);
+	assert_int_equal(bp_show_int(v, "active"), 0);
+	json_decref(v);
+}
+
+/* Other people's memory: a name without an end, times that are yet to come. */
+static void nonsense_is_shown_without_harm(void **state)
+{
+	struct bp_trouble t = {.active = 7,
+		.began_ns = UINT64_MAX,
+		.ended_ns = 1,
+		.spells = UINT64_MAX,
+		.total = UINT64_MAX,
+		.worst = UINT64_MAX};
+	json_t *v, *r;
+
+	(void)state;
+	memset(t.subject, 0xff, sizeof(t.subject));
+	bp_trouble_write(&shm.trouble[0], &t);
+	v = view();
+	r = json_array_get(json_object_get(v, "trouble"), 0);
+	assert_int_equal(bp_show_int(r, "lasted_ns"), 0);
+	assert_non_null(json_string_value(json_object_get(r, "subject")));
+	json_decref(v);
+	free(text(true));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(without_trouble_it_says_so, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_in_trouble_now_comes_first, begin, end),
+		cmocka_unit_test_setup_teardown(its_figures_are_in_the_json, begin, end),
+		cmocka_unit_test_setup_teardown(planes_say_how_much_there_is, begin, end),
+		cmocka_unit_test_setup_teardown(
+			people_see_what_was_in_trouble_and_with_all_the_rest, begin, end),
+		cmocka_unit_test_setup_teardown(
+			rows_that_are_not_whole_are_passed_over, begin, end),
+		cmocka_unit_test_setup_teardown(nonsense_is_shown_without_harm, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("show_trouble", tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TEST_DISAGG_TWIN_H
+#define BP_TEST_DISAGG_TWIN_H
+
+#include "tests/unit/proto/exact.h"
+
+#include "services/aggregation/disaggregator.h"
+
+/* Buffers for the way of the usual aggregate, each no longer than the aggregate's frame: more may
+ * not be written to any. */
+struct usual_buffers {
+	uint8_t *base[BP_AGG_FULL_MOST];
+	unsigned len[BP_AGG_FULL_MOST], n;
+};
+
+static inline void usual_free(struct usual_buffers *b)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		free(b->base[i]);
+	b->n = 0;
+}
+
+/* Takes the frame, all of which is there, apart by the way of the usual aggregate, to new buffers;
+ * how many messages. */
+static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *frame, unsigned len,
+	unsigned port, bool routed, uint64_t mac, uint16_t id, struct usual_buffers *b,
+	uint8_t *rule)
+{
+	const unsigned in_front = 3; /* data need not begin where a buffer does */
+	struct bp_disagg_length length[BP_AGG_FULL_MOST];
+	const struct bp_disagg_buffers to = {.base = b->base,
+		.data_at = in_front,
+		.n = bp_disaggregator_usual_count(frame, len),
+		.length = length};
+	unsigned n = 0, at = 0;
+
+	b->n = to.n;
+	for (unsigned i = 0; i < b->n; i++) {
+		b->base[i] = malloc(in_front + len);
+		assert_non_null(b->base[i]);
+		memset(b->base[i], 0xee, in_front + len);
+	}
+	if (to.n != 0)
+		n = bp_disaggregator_usual(d, frame, len, port, routed, mac, id, &to, rule);
+	for (unsigned i = 0; at < n; i++) {
+		assert_true(length[i].n != 0 && at + length[i].n <= n);
+		for (unsigned k = 0; k < length[i].n; k++)
+			b->len[at++] = length[i].len;
+	}
+	return n;
+}
+
+static inline const uint8_t *usual_frame(const struct usual_buffers *b, unsigned i)
+{
+	return b->base[i] + 3;
+}
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that are staged, read by fours in wide registers
+ * (services/aggregation/aggregator_many_wide.c): all that becomes of any burst is what becomes of
+ * it where a processor has none, octet by octet, as long as there are buffers. Frames have faults
+ * anywhere, and lie in blocks of their own length.
+ */
+#include "services/aggregation/aggregator_parts.h"
+#include "tests/unit/services/aggregation/udp_frame.h"
+#include "tests/unit/times.h"
+
+#define BURST 64u
+#define STREAMS 48u
+#define ROOM 2048u
+#define LOG (1u << 20)
+
+/* One of two aggregators that get the same, and what left it: of each frame its length, port, rule
+ * and octets. */
+struct end {
+	struct bp_aggregator *a;
+	struct bp_agg_stats stats[BP_AGG_RULES_MAX];
+	struct bp_agg_stream_row *rows;
+	uint8_t log[LOG];
+	size_t n;
+	unsigned frames, buffers;
+};
+
+static struct end wide, plain;
+static uint64_t seed, now;
+
+static unsigned of(unsigned n)
+{
+	return (unsigned)(next_random(&seed) % n);
+}
+
+static uint8_t *take_buffer(void *arg, void **buffer)
+{
+	struct end *e = arg;
+
+	e->buffers++;
+	*buffer = malloc(ROOM);
+	assert_non_null(*buffer);
+	memset(*buffer, 0xa5, ROOM);
+	return *buffer;
+}
+
+static void sent(void *arg, const struct bp_agg_output *o)
+{
+	struct end *e = arg;
+	struct udp u;
+
+	assert_true(o->offset + (unsigned)o->len <= ROOM);
+	assert_true(e->n + 4 + o->len <= LOG);
+	udp_read((uint8_t *)o->buffer + o->offset, o->len, &u);
+	put(e->log + e->n, 2, o->len);
+	e->log[e->n + 2] = o->port;
+	e->log[e->n + 3] = o->rule;
+	memcpy(e->log + e->n + 4, (uint8_t *)o->buffer + o->offset, o->len);
+	e->n += 4u + o->len;
+	e->frames++;
+	e->buffers--;
+	free(o->buffer);
+}
+
+static void begin(struct end *e, const struct bp_agg_rules *rules)
+{
+	struct bp_aggregator_options o = {.streams = STREAMS,
+		.room = ROOM,
+		.stats = e->stats,
+		.seed = 11,
+		.hooks = {.get = take_buffer, .send = sent, .arg = e}};
+
+	memset(e->stats, 0, sizeof(e->stats));
+	e->rows = aligned_alloc(64, STREAMS * sizeof(*e->rows));
+	assert_non_null(e->rows);
+	memset(e->rows, 0, STREAMS * sizeof(*e->rows));
+	o.rows = e->rows;
+	e->n = 0;
+	e->frames = e->buffers = 0;
+	e->a = bp_aggregator_new(&o);
+	assert_non_null(e->a);
+	bp_aggregator_set_rules(e->a, rules, 1500, now);
+}
+
+static void end(struct end *e)
+{
+	bp_aggregator_flush(e->a, BP_AGG_FLUSH_STOP, now, now);
+	assert_int_equal(e->buffers, 0);
+	bp_aggregator_free(e->a);
+	free(e->rows);
+}
+
+static struct udp message(unsigned streams, unsigned len)
+{
+	struct udp u = {.macs = {2, 0, 0, 0, 0, 9, 2}, .family = 4, .hops = 64, .dport = 5555};
+
+	put(u.macs + 7, 5, next_random(&seed));
+	put(u.src, 4, 0x0a000000 + of(300));
+	put(u.dst, 4, 0x0a010000 + of(streams));
+	u.sport = (uint16_t)(1 + of(65535));
+	u.id = (uint16_t)next_random(&seed);
+	u.dont_fragment = true;
+	u.len = (uint16_t)len;
+	for (unsigned i = 0; i < len; i++)
+		u.payload[i] = (uint8_t)(of(4) == 0 ? 0xff : next_random(&seed));
+	return u;
+}
+
+/* Makes a datagram another than the others. */
+static void differ(struct udp *u)
+{
+	const unsigned what = of(12);
+
+	switch (what) {
+	case 9:
+		u->hops = (uint8_t)of(3);
+		break;
+	case 10:
+		u->len = (uint16_t)(1 + of(60));
+		break;
+	case 11:
+		u->macs[6 + of(6)] ^= 4;
+		break;
+	default:
+		udp_differ(u, what, (unsigned)next_random(&seed));
+		break;
+	}
+}
+
+/* Faults in what is there: nothing of it is right any more but by chance. The frame's block may be
+ * another one then. */
+static uint8_t *damage(uint8_t *frame, struct bp_agg_input *in)
+{
+	uint8_t *shorter;
+
+	switch (of(6)) {
+	case 0:
+		in->frame_len += 1 + of(3);
+		break;
+	case 1:
+		in->len -= of(in->len);
+		shorter = exact_copy(frame, in->len);
+		free(frame);
+		in->frame = shorter;
+		return shorter;
+	case 2:
+		in->mac ^= 1;
+		break;
+	case 3:
+		in->routed = !in->routed;
+		break;
+	default:
+		frame[of(in->len)] ^= (uint8_t)(1 << of(8));
+		break;
+	}
+	return frame;
+}
+
+/* What of a burst is not as the others are. */
+enum odd { ALL_ALIKE, SOME_DIFFER, SOME_DAMAGED };
+
+static void give(unsigned n, unsigned streams, unsigned len, unsigned pad, enum odd odd)
+{
+	struct bp_agg_input in[BURST], same[BURST];
+	uint8_t *frame[BURST];
+	static uint8_t whole[FRAME_MOST];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct udp u = message(streams, len);
+		unsigned octets;
+
+		if (odd == SOME_DIFFER && of(20) == 0)
+			differ(&u);
+		octets = udp_write(&u, whole);
+		memset(whole + octets, 0xee, pad);
+		frame[i] = exact_copy(whole, octets + pad);
+		in[i] = (struct bp_agg_input){
+			.frame = frame[i], .len = octets + pad, .frame_len = octets + pad};
+		if (odd == SOME_DAMAGED && of(20) == 0)
+			frame[i] = damage(frame[i], &in[i]);
+		same[i] = in[i];
+	}
+	bp_aggregator_take(wide.a, in, n, now, now);
+	bp_aggregator_take(plain.a, same, n, now, now);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(in[i].verdict, same[i].verdict);
+		if (in[i].verdict == BP_AGG_PASS || in[i].verdict == BP_AGG_MIMIC)
+			assert_int_equal(in[i].pass, same[i].pass);
+		if (in[i].verdict != BP_AGG_OTHER)
+			assert_int_equal(in[i].rule, same[i].rule);
+		free(frame[i]);
+	}
+}
+
+static void expect_same(void)
+{
+	assert_int_equal(plain.a->wide, 0);
+	assert_int_equal(wide.n, plain.n);
+	assert_memory_equal(wide.log, plain.log, plain.n);
+	assert_memory_equal(wide.stats, plain.stats, sizeof(plain.stats));
+	assert_memory_equal(wide.rows, plain.rows, STREAMS * sizeof(*plain.rows));
+	wide.n = plain.n = 0;
+}
+
+static struct bp_agg_rules random_rules(void)
+{
+	struct bp_agg_rules rules = {.n_aggregate = 1 + of(2)};
+
+	for (unsigned i = 0; i < rules.n_aggregate; i++) {
+		struct bp_address to = {.family = 4, .bytes = {10, 1, 0, (uint8_t)(16 * i)}};
+		struct bp_address from = {.family = 4, .bytes = {10}};
+
+		rules.aggregate[i] = (struct bp_agg_rule){.max_delay_ns = 1000000,
+			.max_message = (uint16_t)(of(4) == 0 ? 20 : 1024),
+			.messages = (uint8_t)(2 + of(7)),
+			.to = {bp_prefix_of(to, rules.n_aggregate == 1 ? 16 : 28), 5555, 5555}};
+		if (of(2) == 0) {
+			rules.aggregate[i].n_senders = 1;
+			rules.aggregate[i].senders[0] = bp_prefix_of(from, 16 + of(10));
+		}
+	}
+	return rules;
+}
+
+/* Bursts of one kind: so long, to so many servers. */
+static void session(enum odd odd)
+{
+	const unsigned streams = 2 + of(40), len = 1 + of(40), pad = of(3) == 0 ? of(20) : 0;
+	const struct bp_agg_rules rules = random_rules();
+
+	begin(&wide, &rules);
+	begin(&plain, &rules);
+	plain.a->narrow = true;
+	for (unsigned i = 0; i < 60; i++) {
+		give(of(4) == 0 ? 1 + of(BURST) : BURST, streams, len, pad, odd);
+		now += of(200000);
+		bp_aggregator_poll(wide.a, now, now);
+		bp_aggregator_poll(plain.a, now, now);
+		expect_same();
+	}
+	end(&wide);
+	end(&plain);
+}
+
+static void sessions(enum odd odd)
+{
+	if (!bp_aggregator_can_wide()) {
+		print_message("this processor has no AVX-512: both ends are the same\n");
+		skip();
+	}
+	seed = 0x9e3779b97f4a7c15 + odd;
+	now = 5000;
+	for (unsigned i = 0; i < TEST_TIMES(240); i++)
+		session(odd);
+}
+
+static void all_alike(void **state)
+{
+	sessions(ALL_ALIKE);
+}
+
+static void some_differ(void **state)
+{
+	sessions(SOME_DIFFER);
+}
+
+static void some_damaged(void **state)
+{
+	sessions(SOME_DAMAGED);
+}
+
+/* What is compared above is not the same way twice. */
+static void wide_is_taken(void **state)
+{
+	static const struct bp_agg_rules rules = {.n_aggregate = 1,
+		.aggregate = {{.max_delay_ns = 1000000,
+			.max_message = 1024,
+			.messages = 8,
+			.to = {{.family = 4, .bytes = {10, 1}, .length = 16}, 5555, 5555}}}};
+
+	if (!bp_aggregator_can_wide())
+		skip();
+	seed = 3;
+	now = 5000;
+	begin(&wide, &rules);
+	begin(&plain, &rules);
+	plain.a->narrow = true;
+	give(BURST, 40, 22, 0, ALL_ALIKE);
+	for (unsigned len = 7; len <= BP_AGG_STAGE_PAYLOAD; len++) {
+		uint64_t before;
+
+		give(BURST, 40, len, 0, ALL_ALIKE); /* the length is another */
+		before = wide.a->wide;
+		give(BURST - len, 40, len, 0, ALL_ALIKE);
+		assert_int_equal(wide.a->wide - before, len <= 32 ? BURST - len : 0);
+	}
+	expect_same();
+	end(&wide);
+	end(&plain);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_alike),
+		cmocka_unit_test(some_differ),
+		cmocka_unit_test(some_damaged),
+		cmocka_unit_test(wide_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

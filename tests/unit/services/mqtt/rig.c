@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "biplane/flow_size.h"
+#include "services/mqtt/fast.h" /* for its checksum alone */
+#include "proto/frame.h"
+
+#define SECOND 1000000000ull
+
+static void must(bool ok, const char *what)
+{
+	if (!ok) {
+		fprintf(stderr, "rig: %s\n", what);
+		abort();
+	}
+}
+
+void rig_defaults(struct rig *r)
+{
+	struct bp_config_mqtt *m = &r->config.mqtt;
+
+	memset(r, 0, sizeof(*r));
+	r->config.n_workers = 1;
+	m->enabled = true;
+	m->n_ports = 1;
+	m->ports[0] = 1883;
+	m->judge = BP_JUDGE_TO_BROKER;
+	m->flows = 1024;
+	m->flow_timeout_ns = 60 * SECOND;
+	m->handshake_timeout_ns = 10 * SECOND;
+	m->carry_per_flow = 64 * 1024;
+	m->carry_total = 4 * 1024 * 1024;
+	m->reorder_bytes = 64 * 1024;
+	m->max_topic_aliases = 256;
+	m->work_budget = m->worker_budget = 100000; /* most tests stop the clock */
+	m->resync_pushes = 4;
+	m->topic_states = 1024;
+	m->max_rules = 64;
+	m->alarm_ring = 1024 * 1024;
+	r->now_ns = 1700000000ull * SECOND + 123456789;
+	r->mono_ns = 1000 * SECOND;
+}
+
+void rig_open(struct rig *r)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	char err[256] = "";
+	unsigned n = bp_shm_specs(&r->config, bp_flow_table_size(&r->config), specs);
+
+	r->segment = bp_segment_anonymous(specs, n, err, sizeof(err));
+	must(r->segment != NULL, err);
+	must(bp_shm_map(&r->shm, r->segment, err, sizeof(err)) == 0, err);
+	/* not the random key of a real segment: what fails once shall fail again */
+	r->shm.global->hash_key[0] = 0x243f6a8885a308d3ull;
+	r->shm.global->hash_key[1] = 0x13198a2e03707344ull;
+	r->in = bp_inspector_create(&r->config, &r->shm, 0, true, err, sizeof(err));
+	must(r->in != NULL, err);
+	r->frame = malloc(PEER_FRAME_MAX);
+	must(r->frame != NULL, "no memory");
+	r->rules = bp_shm_rules(&r->shm, 0);
+	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+}
+
+void rig_restart(struct rig *r)
+{
+	char err[256] = "";
+
+	bp_inspector_free(r->in);
+	r->in = bp_inspector_create(&r->config, &r->shm, 0, true, err, sizeof(err));
+	must(r->in != NULL, err);
+	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+}
+
+void rig_advance(struct rig *r, uint64_t ns)
+{
+	r->now_ns += ns;
+	r->mono_ns += ns;
+	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+}
+
+void rig_expire_all(struct rig *r)
+{
+	uint64_t most = r->config.mqtt.flow_timeout_ns;
+
+	if (most < r->config.mqtt.handshake_timeout_ns)
+		most = r->config.mqtt.handshake_timeout_ns;
+	rig_advance(r, most + 60 * SECOND);
+	for (uint32_t i = 0; bp_inspector_flows(r->in) != 0; i++) {
+		bp_inspector_tick(r->in, r->mono_ns);
+		must(i <= r->config.mqtt.flows + 4096, "flows that do not expire");
+	}
+	bp_inspector_end_delays(r->in);
+}
+
+void rig_close(struct rig *r)
+{
+	rig_expire_all(r);
+	must(bp_inspector_carried(r->in) == 0, "bytes are carried that belong to no flow");
+	bp_inspector_free(r->in);
+	bp_segment_close(r->segment);
+	free(r->frame);
+}
+
+void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
+{
+	struct bp_clone_target clone = r->config.mqtt.clone;
+	char err[256] = "";
+
+	r->generation++;
+	must(bp_ruleset_build((void *)bp_shm_rules(&r->shm, r->generation), r->shm.rules_bank_size,
+		     rules, n, r->shm.max_rules, &clone, r->rules, r->generation, r->now_ns, err,
+		     sizeof(err)) == 0,
+		err);
+	r->rules = bp_shm_rules(&r->shm, r->generation);
+	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+}
+
+struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, double a)
+{
+	struct bp_rule_spec s;
+
+	memset(&s, 0, sizeof(s));
+	snprintf(s.name, sizeof(s.name), "%s", name);
+	snprintf(s.filter, sizeof(s.filter), "%s", filter);
+	snprintf(s.to, sizeof(s.to), "alarm/{topic}");
+	s.value.kind = BP_VALUE_TEXT;
+	s.raise.op = op;
+	s.raise.a = a;
+	return s;
+}
+
+bool rig_fast_checksum_ok(const uint8_t *frame, uint32_t total)
+{
+	return bp_fast_checksum_ok(frame, total);
+}
+
+uint64_t rig_count(const struct rig *r, enum bp_counter c)
+{
+	return r->shm.counters[0].v[c];
+}
+
+static void tally(struct rig *r, enum bp_counter c)
+{
+	r->shm.counters[0].v[c]++;
+}
+
+/* Behind the headers each piece lies in memory of its own, as in a chain of mbufs. */
+static void frame_in_pieces(struct rig *r, struct bp_frame *f, const uint8_t *frame)
+{
+	struct bp_piece piece[64];
+	uint32_t first = f->payload_len < r->pieces ? f->payload_len : r->pieces;
+	uint32_t at = f->payload + first, left = f->payload_len - first;
+	uint8_t *head = malloc(f->payload + first);
+
+	must(head != NULL, "no memory");
+	memcpy(head, frame, f->payload + first);
+	f->data = head;
+	f->contiguous = f->payload + first;
+	f->more = piece;
+	for (f->n_more = 0; left != 0; f->n_more++) {
+		uint32_t n = left < r->pieces || f->n_more == 63 ? left : r->pieces;
+		uint8_t *p = malloc(n);
+
+		must(p != NULL, "no memory");
+		memcpy(p, frame + at, n);
+		piece[f->n_more].data = p;
+		piece[f->n_more].len = n;
+		at += n;
+		left -= n;
+	}
+	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
+		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else
+		bp_inspect_one(r->in, f);
+	for (unsigned i = 0; i < f->n_more; i++)
+		free((void *)piece[i].data);
+	f->n_more = 0;
+	f->more = NULL;
+	free(head);
+}
+
+/* What node `ethernet` calls plain. */
+static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
+{
+	uint32_t total, header;
+	bool to_broker;
+
+	if (len < 54 || bp_be16(p + 12) != BP_ETHER_IP4 || p[14] != 0x45 || p[23] != 6 ||
+		(bp_be16(p + 20) & 0x3fff) != 0)
+		return false;
+	total = bp_be16(p + 16);
+	header = (uint32_t)(p[46] >> 4) * 4;
+	return bp_inspector_wants(r->in, bp_be16(p + 34), bp_be16(p + 36), &to_broker) &&
+	       to_broker && 14 + total <= len && header >= 20 && 20 + header <= total;
+}
+
+static void general(void *arg, uint32_t i)
+{
+	struct rig *r = arg;
+	struct bp_batch *b = &r->batch;
+	struct bp_frame *f = &b->parsed[i];
+
+	r->n_general++;
+	if (b->kind[i] != BP_BATCH_PARSED) {
+		must(bp_frame_parse(b->frame[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
+			"a plain frame is none");
+		f->to_broker = true;
+	}
+	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
+		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else
+		bp_inspect_segment(r->in, f, &b->l[i]);
+}
+
+void rig_flush(struct rig *r)
+{
+	struct bp_batch *b = &r->batch;
+
+	if (b->n == 0)
+		return;
+	r->n_batched += b->n;
+	bp_batch_read(r->in, b, general, r);
+	r->n_alike += (uint64_t)__builtin_popcountll(b->alike);
+	r->n_looked += (uint64_t)__builtin_popcountll(b->looked);
+	for (uint32_t i = 0; i < b->n; i++)
+		free(r->exact[i]);
+	b->n = 0;
+}
+
+/* As nodes `ethernet` and `mqtt` do it. Takes `exact` over. */
+static void batch_frame(struct rig *r, uint8_t *exact, uint32_t len, const struct bp_frame *f)
+{
+	struct bp_batch *b = &r->batch;
+	uint32_t i = b->n++;
+
+	r->exact[i] = exact;
+	r->len[i] = len;
+	b->frame[i] = exact;
+	b->parsed[i] = *f;
+	b->kind[i] = BP_BATCH_PARSED;
+	if (is_plain(r, exact, len))
+		b->kind[i] = r->trust_checksums ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED;
+	if (b->n >= (r->batch_size == 0 ? 1 : r->batch_size))
+		rig_flush(r);
+}
+
+/* True when it keeps the frame. */
+static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
+{
+	if (!bp_inspector_wants(r->in, f->sport, f->dport, &f->to_broker))
+		return false;
+	if (r->pieces != 0) {
+		frame_in_pieces(r, f, exact);
+		return false;
+	}
+	if (r->fast) {
+		batch_frame(r, exact, len, f);
+		return true;
+	}
+	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
+		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else
+		bp_inspect_one(r->in, f);
+	return false;
+}
+
+static void record_frame(struct rig_frames *f, const uint8_t *frame, size_t len)
+{
+	f->frame = realloc(f->frame, (f->n + 1) * sizeof(*f->frame));
+	must(f->frame != NULL, "no memory");
+	memset(&f->frame[f->n], 0, sizeof(*f->frame));
+	bytes_add(&f->frame[f->n++], frame, len);
+}
+
+void rig_frames_free(struct rig_frames *f)
+{
+	while (f->n != 0)
+		bytes_free(&f->frame[--f->n]);
+	free(f->frame);
+	f->frame = NULL;
+}
+
+void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
+{
+	uint8_t *exact;
+	struct bp_frame f;
+
+	if (r->record != NULL) {
+		record_frame(r->record, frame, len);
+		return;
+	}
+	exact = malloc(len);
+	must(exact != NULL, "no memory");
+	memcpy(exact, frame, len);
+	switch (bp_frame_parse(exact, (uint32_t)len, (uint32_t)len, &f)) {
+	case BP_FRAME_TCP:
+		if (segment_frame(r, exact, (uint32_t)len, &f))
+			return;
+		break;
+	case BP_FRAME_FRAGMENT:
+		tally(r, BP_C_SEG_FRAGMENT);
+		break;
+	case BP_FRAME_BAD:
+		tally(r, BP_C_SEG_BAD_HEADER);
+		break;
+	case BP_FRAME_UNREAD:
+		tally(r, (enum bp_counter)(BP_C_NOT_INSPECTED_VLAN + f.unread));
+		break;
+	case BP_FRAME_OTHER:
+		break;
+	}
+	free(exact);
+}
+
+void rig_segment(struct rig *r, const struct peer *c, unsigned from, uint8_t flags, uint32_t seq,
+	uint32_t ack, const void *payload, size_t n)
+{
+	rig_frame(r, r->frame, peer_frame(c, from, flags, seq, ack, payload, n, r->frame));
+}
+
+void rig_send(struct rig *r, struct peer *c, unsigned from, const void *payload, size_t n)
+{
+	rig_segment(r, c, from, TH_ACK | TH_PSH, c->seq[from], c->seq[!from], payload, n);
+	c->seq[from] += (uint32_t)n;
+}
+
+void rig_send_bytes(struct rig *r, struct peer *c, unsigned from, struct bytes *b)
+{
+	rig_send(r, c, from, b->p, b->n);
+	bytes_free(b);
+}
+
+void rig_ack(struct rig *r, const struct peer *c, unsigned from)
+{
+	rig_segment(r, c, from, TH_ACK, c->seq[from], c->seq[!from], NULL, 0);
+}
+
+void rig_ack_all(struct rig *r, const struct peer *c, unsigned from)
+{
+	rig_ack(r, c, !from);
+	rig_ack(r, c, from);
+}
+
+void rig_accept(struct rig *r, struct peer *c, uint8_t version)
+{
+	struct bytes b = {0};
+
+	mq_connack(&b, version, 0, 0, NULL);
+	rig_send_bytes(r, c, BROKER, &b);
+}
+
+void rig_handshake(struct rig *r, struct peer *c)
+{
+	rig_segment(r, c, CLIENT, TH_SYN, c->seq[CLIENT]++, 0, NULL, 0);
+	rig_segment(r, c, BROKER, TH_SYN | TH_ACK, c->seq[BROKER]++, c->seq[CLIENT], NULL, 0);
+	rig_ack(r, c, CLIENT);
+}
+
+static void connect_with(struct rig *r, struct peer *c, uint8_t version, const char *client_id,
+	uint16_t broker_allows, uint16_t client_allows)
+{
+	struct bytes b = {0};
+
+	rig_handshake(r, c);
+	mq_connect(&b, version, client_id, client_allows);
+	rig_send_bytes(r, c, CLIENT, &b);
+	mq_connack(&b, version, 0, broker_allows, NULL);
+	rig_send_bytes(r, c, BROKER, &b);
+	rig_ack(r, c, CLIENT);
+}
+
+void rig_connect(struct rig *r, struct peer *c, uint8_t version, const char *client_id)
+{
+	connect_with(r, c, version, client_id, 0, 0);
+}
+
+void rig_connect_alias(struct rig *r, struct peer *c, const char *client_id, uint16_t broker_allows,
+	uint16_t client_allows)
+{
+	connect_with(r, c, 5, client_id, broker_allows, client_allows);
+}
+
+void rig_publish(struct rig *r, struct peer *c, unsigned from, const struct mq_publish *p)
+{
+	struct bytes b = {0};
+
+	mq_publish(&b, p);
+	rig_send_bytes(r, c, from, &b);
+}
+
+void rig_publish_text(struct rig *r, struct peer *c, const char *topic, const char *payload)
+{
+	rig_publish(r, c, CLIENT,
+		&(struct mq_publish){.version = 4, .topic = topic, .payload = payload});
+}
+
+void rig_fin_both(struct rig *r, struct peer *c)
+{
+	rig_segment(r, c, CLIENT, TH_FIN | TH_ACK, c->seq[CLIENT]++, c->seq[BROKER], NULL, 0);
+	rig_segment(r, c, BROKER, TH_FIN | TH_ACK, c->seq[BROKER]++, c->seq[CLIENT], NULL, 0);
+	rig_ack(r, c, CLIENT);
+}
+
+static void text_of(char *out, size_t room, const char *p, size_t n)
+{
+	must(n < room, "an alarm's text is longer than tests expect");
+	memcpy(out, p, n);
+	out[n] = 0;
+}
+
+struct told_list rig_told(struct rig *r)
+{
+	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
+	uint64_t cursor = bp_ring_tail(ring);
+	struct told_list l = {NULL, 0};
+	const struct bp_alarm *a;
+	uint32_t size;
+
+	while ((a = bp_ring_peek(ring, &cursor, &size)) != NULL) {
+		struct told *t;
+
+		must(bp_alarm_valid(a, size), "an alarm that is not valid");
+		if ((l.n & (l.n - 1)) == 0) /* doubling */
+			l.a = realloc(l.a, (l.n != 0 ? 2 * l.n : 1) * sizeof(*l.a));
+		must(l.a != NULL, "no memory");
+		t = &l.a[l.n++];
+		memset(t, 0, sizeof(*t));
+		t->id = a->id;
+		t->time_ns = a->time_ns;
+		t->value = a->value;
+		t->state = a->state;
+		t->flags = a->flags;
+		t->qos = a->qos;
+		t->client_port = a->client_port;
+		memcpy(t->client_ip, a->client_ip, 16);
+		text_of(t->rule, sizeof(t->rule), bp_alarm_rule(a), a->rule_len);
+		text_of(t->client, sizeof(t->client), bp_alarm_client_id(a), a->client_id_len);
+		text_of(t->topic, sizeof(t->topic), bp_alarm_topic(a), a->topic_len);
+		text_of(t->to, sizeof(t->to), bp_alarm_to(a), a->to_len);
+		t->payload_len = a->payload_len;
+		t->payload = malloc((size_t)a->payload_len + 1);
+		must(t->payload != NULL, "no memory");
+		memcpy(t->payload, bp_alarm_payload(a), a->payload_len);
+		t->payload[a->payload_len] = 0;
+	}
+	bp_ring_release(ring, cursor);
+	return l;
+}
+
+void told_free(struct told_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->a[i].payload);
+	free(l->a);
+	l->a = NULL;
+	l->n = 0;
+}
+
+const char *rig_told_values(struct rig *r)
+{
+	static char text[4096];
+	struct told_list l = rig_told(r);
+	size_t n = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < l.n; i++)
+		n += (size_t)snprintf(
+			text + n, sizeof(text) - n, "%s%g", i ? " " : "", l.a[i].value);
+	told_free(&l);
+	return text;
+}
+
+size_t rig_told_count(struct rig *r)
+{
+	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
+	uint64_t cursor = bp_ring_tail(ring);
+	const struct bp_alarm *a;
+	uint32_t size;
+	size_t n = 0;
+
+	while ((a = bp_ring_peek(ring, &cursor, &size)) != NULL) {
+		must(bp_alarm_valid(a, size), "an alarm that is not valid");
+		n++;
+	}
+	bp_ring_release(ring, cursor);
+	return n;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/services/transform/points.h"
+#include "tests/unit/services/transform/fixture.h"
+
+#include "proto/frame.h"
+
+static json_t *fixture;
+
+/* The matrix of that name out of the loader's message; NULL: "none". */
+static const double *matrix_of(const char *name)
+{
+	static double m[12];
+	uint8_t message[BP_TRANSFORM_LOADER_MESSAGE], address[4];
+	json_t *each;
+	size_t i;
+
+	json_array_foreach(json_object_get(fixture, "matrix_messages"), i,
+		each) if (strcmp(json_string_value(json_object_get(each, "name")), name) == 0)
+	{
+		assert_int_equal(
+			fixture_unhex(each, "hex", message, sizeof(message)), sizeof(message));
+		bp_transform_loader_read(message, address, m);
+		return m;
+	}
+	assert_string_equal(name, "none");
+	return NULL;
+}
+
+/* Every vector of that method, bit by bit; the results as the paper's packet holds them. */
+static void agree(const char *method, enum bp_transform_method expected)
+{
+	unsigned n = 0;
+	json_t *each;
+	size_t i;
+
+	assert_int_equal(bp_transform_method_find(method), expected);
+	json_array_foreach(json_object_get(fixture, "vectors"), i, each)
+	{
+		const double *m = matrix_of(json_string_value(json_object_get(each, "matrix")));
+		uint8_t request[40], response[12];
+		double reading[3], out[3];
+
+		if (strcmp(json_string_value(json_object_get(each, "method")), method) != 0)
+			continue;
+		assert_int_equal(fixture_unhex(each, "request_hex", request, 40), 40);
+		assert_int_equal(fixture_unhex(each, "response_hex_xyz", response, 12), 12);
+		reading[0] = (int32_t)bp_be32(request) / ONE;
+		reading[1] = bp_be32(request + 4) / ONE;
+		reading[2] = bp_be32(request + 8) / ONE;
+		transform_one(bp_transform_ops(expected), reading, m, out);
+		for (unsigned k = 0; k < 3; k++)
+			assert_int_equal(
+				lrint(out[k] * ONE), (int32_t)bp_be32(response + 4 * (size_t)k));
+		n++;
+	}
+	assert_int_equal(n, 36);
+}
+
+static void default_build(void **state)
+{
+	agree("chebyshev", BP_TRANSFORM_CHEBYSHEV);
+}
+
+static void exact_build(void **state)
+{
+	agree("userspace", BP_TRANSFORM_USERSPACE);
+}
+
+static void names(void **state)
+{
+	static const char *const name[BP_TRANSFORM_METHODS] = {
+		"vector", "exact", "large", "medium", "small", "chebyshev", "userspace"};
+
+	for (int i = 0; i < BP_TRANSFORM_METHODS; i++) {
+		assert_int_equal(bp_transform_method_find(name[i]), i);
+		assert_string_equal(bp_transform_ops((enum bp_transform_method)i)->name, name[i]);
+		assert_true(strlen(bp_transform_ops((enum bp_transform_method)i)->how) > 0);
+		assert_int_equal(bp_transform_ops((enum bp_transform_method)i)->fixed_point,
+			i >= BP_TRANSFORM_LARGE);
+	}
+	assert_int_equal(bp_transform_method_find("Vector"), -1);
+	assert_int_equal(bp_transform_method_find(""), -1);
+}
+
+static int up(void **state)
+{
+	fixture = fixture_load();
+	return methods_up(state);
+}
+
+static int down(void **state)
+{
+	json_decref(fixture);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names),
+		cmocka_unit_test(default_build),
+		cmocka_unit_test(exact_build),
+	};
+
+	return cmocka_run_group_tests(tests, up, down);
+}
