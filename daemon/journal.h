@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_JOURNAL_H
-#define BP_SERVICE_JOURNAL_H
+#ifndef BP_DAEMON_JOURNAL_H
+#define BP_DAEMON_JOURNAL_H
 
 #include <stdbool.h>
 

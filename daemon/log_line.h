@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_LOG_LINE_H
-#define BP_SERVICE_LOG_LINE_H
+#ifndef BP_DAEMON_LOG_LINE_H
+#define BP_DAEMON_LOG_LINE_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_NOTIFY_H
-#define BP_SERVICE_NOTIFY_H
+#ifndef BP_DAEMON_NOTIFY_H
+#define BP_DAEMON_NOTIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_PACE_H
-#define BP_SERVICE_PACE_H
+#ifndef BP_DAEMON_PACE_H
+#define BP_DAEMON_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

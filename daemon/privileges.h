@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_PRIVILEGES_H
-#define BP_SERVICE_PRIVILEGES_H
+#ifndef BP_DAEMON_PRIVILEGES_H
+#define BP_DAEMON_PRIVILEGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

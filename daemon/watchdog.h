@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICE_WATCHDOG_H
-#define BP_SERVICE_WATCHDOG_H
+#ifndef BP_DAEMON_WATCHDOG_H
+#define BP_DAEMON_WATCHDOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

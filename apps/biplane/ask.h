@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_ASK_H
-#define BP_APPS_ASK_H
+#ifndef BP_APPS_BIPLANE_ASK_H
+#define BP_APPS_BIPLANE_ASK_H
 
 #include <jansson.h>
 

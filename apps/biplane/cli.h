@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_CLI_H
-#define BP_APPS_CLI_H
+#ifndef BP_APPS_BIPLANE_CLI_H
+#define BP_APPS_BIPLANE_CLI_H
 
 #include <stdbool.h>
 #include <stdint.h>

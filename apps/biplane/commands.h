@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_COMMANDS_H
-#define BP_APPS_COMMANDS_H
+#ifndef BP_APPS_BIPLANE_COMMANDS_H
+#define BP_APPS_BIPLANE_COMMANDS_H
 
 #include "apps/biplane/cli.h"
 

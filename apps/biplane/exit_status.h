@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_EXIT_STATUS_H
-#define BP_APPS_EXIT_STATUS_H
+#ifndef BP_APPS_BIPLANE_EXIT_STATUS_H
+#define BP_APPS_BIPLANE_EXIT_STATUS_H
 
 #include <sysexits.h>
 

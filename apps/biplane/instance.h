@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_INSTANCE_H
-#define BP_APPS_INSTANCE_H
+#ifndef BP_APPS_BIPLANE_INSTANCE_H
+#define BP_APPS_BIPLANE_INSTANCE_H
 
 #include <limits.h>
 #include <stddef.h>

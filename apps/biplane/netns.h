@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_NETNS_H
-#define BP_APPS_NETNS_H
+#ifndef BP_APPS_BIPLANE_NETNS_H
+#define BP_APPS_BIPLANE_NETNS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_OPTION_VALUES_H
-#define BP_APPS_OPTION_VALUES_H
+#ifndef BP_APPS_BIPLANE_OPTION_VALUES_H
+#define BP_APPS_BIPLANE_OPTION_VALUES_H
 
 #include <getopt.h>
 #include <stdbool.h>

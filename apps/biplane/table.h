@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_TABLE_H
-#define BP_APPS_TABLE_H
+#ifndef BP_APPS_BIPLANE_TABLE_H
+#define BP_APPS_BIPLANE_TABLE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SIM_RANDOM_H
-#define BP_APPS_SIM_RANDOM_H
+#ifndef BP_APPS_SIM_SIM_RANDOM_H
+#define BP_APPS_SIM_SIM_RANDOM_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SIM_RUN_H
-#define BP_APPS_SIM_RUN_H
+#ifndef BP_APPS_SIM_SIM_RUN_H
+#define BP_APPS_SIM_SIM_RUN_H
 
 #include <signal.h>
 #include <stdint.h>

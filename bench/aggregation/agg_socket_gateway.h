@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_AGG_SOCKET_GATEWAY_H
-#define BP_BENCH_AGG_SOCKET_GATEWAY_H
+#ifndef BP_BENCH_AGGREGATION_AGG_SOCKET_GATEWAY_H
+#define BP_BENCH_AGGREGATION_AGG_SOCKET_GATEWAY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

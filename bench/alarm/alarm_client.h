@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_ALARM_CLIENT_H
-#define BP_BENCH_ALARM_CLIENT_H
+#ifndef BP_BENCH_ALARM_ALARM_CLIENT_H
+#define BP_BENCH_ALARM_ALARM_CLIENT_H
 
 #include <mosquitto.h>
 #include <stdatomic.h>

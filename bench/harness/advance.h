@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_ADVANCE_H
-#define BP_BENCH_ADVANCE_H
+#ifndef BP_BENCH_HARNESS_ADVANCE_H
+#define BP_BENCH_HARNESS_ADVANCE_H
 
 #include <rte_ethdev.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_CHECKSUM_H
-#define BP_BENCH_CHECKSUM_H
+#ifndef BP_BENCH_HARNESS_CHECKSUM_H
+#define BP_BENCH_HARNESS_CHECKSUM_H
 
 #include <stdint.h>
 #include <string.h>

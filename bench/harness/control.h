@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_CONTROL_H
-#define BP_BENCH_CONTROL_H
+#ifndef BP_BENCH_HARNESS_CONTROL_H
+#define BP_BENCH_HARNESS_CONTROL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_CPU_OF_H
-#define BP_BENCH_CPU_OF_H
+#ifndef BP_BENCH_HARNESS_CPU_OF_H
+#define BP_BENCH_HARNESS_CPU_OF_H
 
 #include <sys/types.h>
 

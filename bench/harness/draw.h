@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_DRAW_H
-#define BP_BENCH_DRAW_H
+#ifndef BP_BENCH_HARNESS_DRAW_H
+#define BP_BENCH_HARNESS_DRAW_H
 
 #include <stdint.h>
 

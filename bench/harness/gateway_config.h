@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_GATEWAY_CONFIG_H
-#define BP_BENCH_GATEWAY_CONFIG_H
+#ifndef BP_BENCH_HARNESS_GATEWAY_CONFIG_H
+#define BP_BENCH_HARNESS_GATEWAY_CONFIG_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_INSTANCE_H
-#define BP_BENCH_INSTANCE_H
+#ifndef BP_BENCH_HARNESS_INSTANCE_H
+#define BP_BENCH_HARNESS_INSTANCE_H
 
 #include <stddef.h>
 

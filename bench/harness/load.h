@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_LOAD_H
-#define BP_BENCH_LOAD_H
+#ifndef BP_BENCH_HARNESS_LOAD_H
+#define BP_BENCH_HARNESS_LOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

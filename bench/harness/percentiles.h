@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PERCENTILES_H
-#define BP_BENCH_PERCENTILES_H
+#ifndef BP_BENCH_HARNESS_PERCENTILES_H
+#define BP_BENCH_HARNESS_PERCENTILES_H
 
 #include <stdint.h>
 

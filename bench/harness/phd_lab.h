@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PHD_LAB_H
-#define BP_BENCH_PHD_LAB_H
+#ifndef BP_BENCH_HARNESS_PHD_LAB_H
+#define BP_BENCH_HARNESS_PHD_LAB_H
 
 #include <stdbool.h>
 #include <sys/types.h>

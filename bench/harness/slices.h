@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SLICES_H
-#define BP_BENCH_SLICES_H
+#ifndef BP_BENCH_HARNESS_SLICES_H
+#define BP_BENCH_HARNESS_SLICES_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SWEEP_H
-#define BP_BENCH_SWEEP_H
+#ifndef BP_BENCH_HARNESS_SWEEP_H
+#define BP_BENCH_HARNESS_SWEEP_H
 
 #include <pthread.h>
 #include <stdatomic.h>

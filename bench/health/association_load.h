@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_ASSOCIATION_LOAD_H
-#define BP_BENCH_ASSOCIATION_LOAD_H
+#ifndef BP_BENCH_HEALTH_ASSOCIATION_LOAD_H
+#define BP_BENCH_HEALTH_ASSOCIATION_LOAD_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

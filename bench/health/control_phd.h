@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_CONTROL_PHD_H
-#define BP_BENCH_CONTROL_PHD_H
+#ifndef BP_BENCH_HEALTH_CONTROL_PHD_H
+#define BP_BENCH_HEALTH_CONTROL_PHD_H
 
 #include <event2/event.h>
 

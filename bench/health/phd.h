@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PHD_H
-#define BP_BENCH_PHD_H
+#ifndef BP_BENCH_HEALTH_PHD_H
+#define BP_BENCH_HEALTH_PHD_H
 
 #include <stdio.h>
 

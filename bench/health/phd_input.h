@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PHD_INPUT_H
-#define BP_BENCH_PHD_INPUT_H
+#ifndef BP_BENCH_HEALTH_PHD_INPUT_H
+#define BP_BENCH_HEALTH_PHD_INPUT_H
 
 #include <rte_ethdev.h>
 

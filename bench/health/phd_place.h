@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PHD_PLACE_H
-#define BP_BENCH_PHD_PLACE_H
+#ifndef BP_BENCH_HEALTH_PHD_PLACE_H
+#define BP_BENCH_HEALTH_PHD_PLACE_H
 
 #include "config/config.h"
 #include "shm/fib/fib_writer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_PHD_SINGLE_PLANE_H
-#define BP_BENCH_PHD_SINGLE_PLANE_H
+#ifndef BP_BENCH_HEALTH_PHD_SINGLE_PLANE_H
+#define BP_BENCH_HEALTH_PHD_SINGLE_PLANE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_ATTACKS_H
-#define BP_BENCH_ATTACKS_H
+#ifndef BP_BENCH_HOSTILE_ATTACKS_H
+#define BP_BENCH_HOSTILE_ATTACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_HOSTILE_H
-#define BP_BENCH_HOSTILE_H
+#ifndef BP_BENCH_HOSTILE_HOSTILE_H
+#define BP_BENCH_HOSTILE_HOSTILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

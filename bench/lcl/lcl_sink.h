@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_LCL_SINK_H
-#define BP_BENCH_LCL_SINK_H
+#ifndef BP_BENCH_LCL_LCL_SINK_H
+#define BP_BENCH_LCL_LCL_SINK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_LCL_TIME_H
-#define BP_BENCH_LCL_TIME_H
+#ifndef BP_BENCH_LCL_LCL_TIME_H
+#define BP_BENCH_LCL_LCL_TIME_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_WIRE_H
-#define BP_BENCH_WIRE_H
+#ifndef BP_BENCH_LCL_WIRE_H
+#define BP_BENCH_LCL_WIRE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

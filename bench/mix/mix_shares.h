@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_MIX_SHARES_H
-#define BP_BENCH_MIX_SHARES_H
+#ifndef BP_BENCH_MIX_MIX_SHARES_H
+#define BP_BENCH_MIX_MIX_SHARES_H
 
 #include <stddef.h>
 #include <stdint.h>

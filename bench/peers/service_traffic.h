@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SERVICE_TRAFFIC_H
-#define BP_BENCH_SERVICE_TRAFFIC_H
+#ifndef BP_BENCH_PEERS_SERVICE_TRAFFIC_H
+#define BP_BENCH_PEERS_SERVICE_TRAFFIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_CONTROL_ROUTES_H
-#define BP_BENCH_CONTROL_ROUTES_H
+#ifndef BP_BENCH_ROUTES_CONTROL_ROUTES_H
+#define BP_BENCH_ROUTES_CONTROL_ROUTES_H
 
 #include "bench/harness/control.h"
 #include "shm/fib/fib_writer.h"

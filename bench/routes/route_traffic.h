@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_ROUTE_TRAFFIC_H
-#define BP_BENCH_ROUTE_TRAFFIC_H
+#ifndef BP_BENCH_ROUTES_ROUTE_TRAFFIC_H
+#define BP_BENCH_ROUTES_ROUTE_TRAFFIC_H
 
 #include <rte_ethdev.h>
 

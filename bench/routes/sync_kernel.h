@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SYNC_KERNEL_H
-#define BP_BENCH_SYNC_KERNEL_H
+#ifndef BP_BENCH_ROUTES_SYNC_KERNEL_H
+#define BP_BENCH_ROUTES_SYNC_KERNEL_H
 
 #include <linux/rtnetlink.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SYNC_PLACE_H
-#define BP_BENCH_SYNC_PLACE_H
+#ifndef BP_BENCH_ROUTES_SYNC_PLACE_H
+#define BP_BENCH_ROUTES_SYNC_PLACE_H
 
 #include "bench/routes/sync_kernel.h"
 #include "bench/routes/sync_planes.h"

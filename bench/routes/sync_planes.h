@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_SYNC_PLANES_H
-#define BP_BENCH_SYNC_PLANES_H
+#ifndef BP_BENCH_ROUTES_SYNC_PLANES_H
+#define BP_BENCH_ROUTES_SYNC_PLANES_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_TRANSFORM_H
-#define BP_BENCH_TRANSFORM_H
+#ifndef BP_BENCH_TRANSFORM_TRANSFORM_H
+#define BP_BENCH_TRANSFORM_TRANSFORM_H
 
 #include <pthread.h>
 #include <stdio.h>

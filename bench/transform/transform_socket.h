@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_TRANSFORM_SOCKET_H
-#define BP_BENCH_TRANSFORM_SOCKET_H
+#ifndef BP_BENCH_TRANSFORM_TRANSFORM_SOCKET_H
+#define BP_BENCH_TRANSFORM_TRANSFORM_SOCKET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

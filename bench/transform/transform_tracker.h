@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_TRANSFORM_TRACKER_H
-#define BP_BENCH_TRANSFORM_TRACKER_H
+#ifndef BP_BENCH_TRANSFORM_TRANSFORM_TRACKER_H
+#define BP_BENCH_TRANSFORM_TRANSFORM_TRACKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_BENCH_TRANSFORM_VETH_H
-#define BP_BENCH_TRANSFORM_VETH_H
+#ifndef BP_BENCH_TRANSFORM_TRANSFORM_VETH_H
+#define BP_BENCH_TRANSFORM_TRANSFORM_VETH_H
 
 #include <stdint.h>
 #include <sys/types.h>

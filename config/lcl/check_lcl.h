@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONFIG_CHECK_LCL_H
-#define BP_CONFIG_CHECK_LCL_H
+#ifndef BP_CONFIG_LCL_CHECK_LCL_H
+#define BP_CONFIG_LCL_CHECK_LCL_H
 
 #include "config/check_place.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONFIG_CHECK_TRANSFORM_H
-#define BP_CONFIG_CHECK_TRANSFORM_H
+#ifndef BP_CONFIG_TRANSFORM_CHECK_TRANSFORM_H
+#define BP_CONFIG_TRANSFORM_CHECK_TRANSFORM_H
 
 #include "config/check_place.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONFIG_TYPE_TRANSFORM_H
-#define BP_CONFIG_TYPE_TRANSFORM_H
+#ifndef BP_CONFIG_TRANSFORM_TYPE_TRANSFORM_H
+#define BP_CONFIG_TRANSFORM_TYPE_TRANSFORM_H
 
 #include "config/schema.h"
 

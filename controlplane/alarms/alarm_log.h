@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_ALARM_LOG_H
-#define BP_CONTROLPLANE_ALARM_LOG_H
+#ifndef BP_CONTROLPLANE_ALARMS_ALARM_LOG_H
+#define BP_CONTROLPLANE_ALARMS_ALARM_LOG_H
 
 #include <stdint.h>
 

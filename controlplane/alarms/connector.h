@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_CONNECTOR_H
-#define BP_CONTROLPLANE_CONNECTOR_H
+#ifndef BP_CONTROLPLANE_ALARMS_CONNECTOR_H
+#define BP_CONTROLPLANE_ALARMS_CONNECTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

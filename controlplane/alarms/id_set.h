@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_ID_SET_H
-#define BP_CONTROLPLANE_ID_SET_H
+#ifndef BP_CONTROLPLANE_ALARMS_ID_SET_H
+#define BP_CONTROLPLANE_ALARMS_ID_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

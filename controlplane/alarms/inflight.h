@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_INFLIGHT_H
-#define BP_CONTROLPLANE_INFLIGHT_H
+#ifndef BP_CONTROLPLANE_ALARMS_INFLIGHT_H
+#define BP_CONTROLPLANE_ALARMS_INFLIGHT_H
 
 #include <stdbool.h>
 #include <stdint.h>

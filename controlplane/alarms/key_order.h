@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_KEY_ORDER_H
-#define BP_CONTROLPLANE_KEY_ORDER_H
+#ifndef BP_CONTROLPLANE_ALARMS_KEY_ORDER_H
+#define BP_CONTROLPLANE_ALARMS_KEY_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

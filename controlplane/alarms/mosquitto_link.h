@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_MOSQUITTO_LINK_H
-#define BP_CONTROLPLANE_MOSQUITTO_LINK_H
+#ifndef BP_CONTROLPLANE_ALARMS_MOSQUITTO_LINK_H
+#define BP_CONTROLPLANE_ALARMS_MOSQUITTO_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PUBLISHER_H
-#define BP_CONTROLPLANE_PUBLISHER_H
+#ifndef BP_CONTROLPLANE_ALARMS_PUBLISHER_H
+#define BP_CONTROLPLANE_ALARMS_PUBLISHER_H
 
 #include <stdbool.h>
 #include <stddef.h>

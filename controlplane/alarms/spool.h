@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_SPOOL_H
-#define BP_CONTROLPLANE_SPOOL_H
+#ifndef BP_CONTROLPLANE_ALARMS_SPOOL_H
+#define BP_CONTROLPLANE_ALARMS_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

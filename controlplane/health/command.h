@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_COMMAND_H
-#define BP_CONTROLPLANE_PHD_COMMAND_H
+#ifndef BP_CONTROLPLANE_HEALTH_COMMAND_H
+#define BP_CONTROLPLANE_HEALTH_COMMAND_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_READY_H
-#define BP_CONTROLPLANE_PHD_READY_H
+#ifndef BP_CONTROLPLANE_HEALTH_READY_H
+#define BP_CONTROLPLANE_HEALTH_READY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_SLOW_H
-#define BP_CONTROLPLANE_PHD_SLOW_H
+#ifndef BP_CONTROLPLANE_HEALTH_SLOW_H
+#define BP_CONTROLPLANE_HEALTH_SLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SLOW_INTERNAL_H
-#define BP_PHD_SLOW_INTERNAL_H
+#ifndef BP_CONTROLPLANE_HEALTH_SLOW_INTERNAL_H
+#define BP_CONTROLPLANE_HEALTH_SLOW_INTERNAL_H
 
 #include <sys/queue.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_SOCKETS_H
-#define BP_CONTROLPLANE_PHD_SOCKETS_H
+#ifndef BP_CONTROLPLANE_HEALTH_SOCKETS_H
+#define BP_CONTROLPLANE_HEALTH_SOCKETS_H
 
 #include <stddef.h>
 

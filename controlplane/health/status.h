@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_STATUS_H
-#define BP_CONTROLPLANE_PHD_STATUS_H
+#ifndef BP_CONTROLPLANE_HEALTH_STATUS_H
+#define BP_CONTROLPLANE_HEALTH_STATUS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_TCP_ROOM_H
-#define BP_CONTROLPLANE_PHD_TCP_ROOM_H
+#ifndef BP_CONTROLPLANE_HEALTH_TCP_ROOM_H
+#define BP_CONTROLPLANE_HEALTH_TCP_ROOM_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_RULES_H
-#define BP_CONTROLPLANE_RULES_H
+#ifndef BP_CONTROLPLANE_MQTT_RULES_H
+#define BP_CONTROLPLANE_MQTT_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

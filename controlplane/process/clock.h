@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_CLOCK_H
-#define BP_CONTROLPLANE_CLOCK_H
+#ifndef BP_CONTROLPLANE_PROCESS_CLOCK_H
+#define BP_CONTROLPLANE_PROCESS_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_CONTROL_H
-#define BP_CONTROLPLANE_CONTROL_H
+#ifndef BP_CONTROLPLANE_PROCESS_CONTROL_H
+#define BP_CONTROLPLANE_PROCESS_CONTROL_H
 
 #include <jansson.h>
 #include <stddef.h>

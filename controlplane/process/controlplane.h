@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_CONTROLPLANE_H
-#define BP_CONTROLPLANE_CONTROLPLANE_H
+#ifndef BP_CONTROLPLANE_PROCESS_CONTROLPLANE_H
+#define BP_CONTROLPLANE_PROCESS_CONTROLPLANE_H
 
 /* Exit statuses of the planes. */
 #define BP_EXIT_CONFIG                                                                             \

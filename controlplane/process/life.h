@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_LIFE_H
-#define BP_CONTROLPLANE_LIFE_H
+#ifndef BP_CONTROLPLANE_PROCESS_LIFE_H
+#define BP_CONTROLPLANE_PROCESS_LIFE_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_LISTEN_FDS_H
-#define BP_CONTROLPLANE_LISTEN_FDS_H
+#ifndef BP_CONTROLPLANE_PROCESS_LISTEN_FDS_H
+#define BP_CONTROLPLANE_PROCESS_LISTEN_FDS_H
 
 #include <stddef.h>
 #include <sys/types.h>

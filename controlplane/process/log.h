@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_LOG_H
-#define BP_CONTROLPLANE_LOG_H
+#ifndef BP_CONTROLPLANE_PROCESS_LOG_H
+#define BP_CONTROLPLANE_PROCESS_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PLANE_H
-#define BP_CONTROLPLANE_PLANE_H
+#ifndef BP_CONTROLPLANE_PROCESS_PLANE_H
+#define BP_CONTROLPLANE_PROCESS_PLANE_H
 
 #include <jansson.h>
 #include <stdbool.h>

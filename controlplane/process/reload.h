@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_RELOAD_H
-#define BP_CONTROLPLANE_RELOAD_H
+#ifndef BP_CONTROLPLANE_PROCESS_RELOAD_H
+#define BP_CONTROLPLANE_PROCESS_RELOAD_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_SQLITE_FILE_H
-#define BP_CONTROLPLANE_SQLITE_FILE_H
+#ifndef BP_CONTROLPLANE_PROCESS_SQLITE_FILE_H
+#define BP_CONTROLPLANE_PROCESS_SQLITE_FILE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

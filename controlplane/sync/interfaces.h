@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_INTERFACES_H
-#define BP_SYNC_INTERFACES_H
+#ifndef BP_CONTROLPLANE_SYNC_INTERFACES_H
+#define BP_CONTROLPLANE_SYNC_INTERFACES_H
 
 #include "controlplane/process/log.h"
 #include "controlplane/sync/mirror.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_LOAD_H
-#define BP_SYNC_LOAD_H
+#ifndef BP_CONTROLPLANE_SYNC_LOAD_H
+#define BP_CONTROLPLANE_SYNC_LOAD_H
 
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_NETLINK_H
-#define BP_SYNC_NETLINK_H
+#ifndef BP_CONTROLPLANE_SYNC_NETLINK_H
+#define BP_CONTROLPLANE_SYNC_NETLINK_H
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_QUEUE_H
-#define BP_SYNC_QUEUE_H
+#ifndef BP_CONTROLPLANE_SYNC_QUEUE_H
+#define BP_CONTROLPLANE_SYNC_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_STATIC_H
-#define BP_SYNC_STATIC_H
+#ifndef BP_CONTROLPLANE_SYNC_STATIC_H
+#define BP_CONTROLPLANE_SYNC_STATIC_H
 
 #include "controlplane/sync/sync.h"
 #include "shm/fib/fib_static.h"

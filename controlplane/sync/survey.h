@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_SURVEY_H
-#define BP_SYNC_SURVEY_H
+#ifndef BP_CONTROLPLANE_SYNC_SURVEY_H
+#define BP_CONTROLPLANE_SYNC_SURVEY_H
 
 #include <stddef.h>
 #include <stdint.h>

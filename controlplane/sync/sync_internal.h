@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_INTERNAL_H
-#define BP_SYNC_INTERNAL_H
+#ifndef BP_CONTROLPLANE_SYNC_SYNC_INTERNAL_H
+#define BP_CONTROLPLANE_SYNC_SYNC_INTERNAL_H
 
 #include <event2/event.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SYNC_SYSCTL_H
-#define BP_SYNC_SYSCTL_H
+#ifndef BP_CONTROLPLANE_SYNC_SYSCTL_H
+#define BP_CONTROLPLANE_SYNC_SYSCTL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_TRANSFORM_H
-#define BP_CONTROLPLANE_TRANSFORM_H
+#ifndef BP_CONTROLPLANE_TRANSFORM_TRANSFORM_H
+#define BP_CONTROLPLANE_TRANSFORM_TRANSFORM_H
 
 #include <stdbool.h>
 #include <stddef.h>

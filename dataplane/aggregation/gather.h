@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_AGG_GATHER_H
-#define BP_DATAPLANE_AGG_GATHER_H
+#ifndef BP_DATAPLANE_AGGREGATION_GATHER_H
+#define BP_DATAPLANE_AGGREGATION_GATHER_H
 
 #include <stdbool.h>
 #include <stddef.h>

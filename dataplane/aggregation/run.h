@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_AGG_RUN_H
-#define BP_DATAPLANE_AGG_RUN_H
+#ifndef BP_DATAPLANE_AGGREGATION_RUN_H
+#define BP_DATAPLANE_AGGREGATION_RUN_H
 
 #include <string.h>
 

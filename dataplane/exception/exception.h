@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_EXCEPTION_H
-#define BP_DATAPLANE_EXCEPTION_H
+#ifndef BP_DATAPLANE_EXCEPTION_EXCEPTION_H
+#define BP_DATAPLANE_EXCEPTION_EXCEPTION_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

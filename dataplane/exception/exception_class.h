@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_EXCEPTION_CLASS_H
-#define BP_DATAPLANE_EXCEPTION_CLASS_H
+#ifndef BP_DATAPLANE_EXCEPTION_EXCEPTION_CLASS_H
+#define BP_DATAPLANE_EXCEPTION_EXCEPTION_CLASS_H
 
 #include <stdbool.h>
 #include <stdint.h>

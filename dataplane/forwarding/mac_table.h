@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MAC_TABLE_H
-#define BP_DATAPLANE_MAC_TABLE_H
+#ifndef BP_DATAPLANE_FORWARDING_MAC_TABLE_H
+#define BP_DATAPLANE_FORWARDING_MAC_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_SOURCE_FILTER_H
-#define BP_DATAPLANE_SOURCE_FILTER_H
+#ifndef BP_DATAPLANE_FORWARDING_SOURCE_FILTER_H
+#define BP_DATAPLANE_FORWARDING_SOURCE_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_ANSWERS_H
-#define BP_DATAPLANE_PHD_ANSWERS_H
+#ifndef BP_DATAPLANE_HEALTH_ANSWERS_H
+#define BP_DATAPLANE_HEALTH_ANSWERS_H
 
 #include "dataplane/health/health.h"
 #include "dataplane/workers/worker.h"

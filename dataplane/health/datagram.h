@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_DATAGRAM_H
-#define BP_DATAPLANE_PHD_DATAGRAM_H
+#ifndef BP_DATAPLANE_HEALTH_DATAGRAM_H
+#define BP_DATAPLANE_HEALTH_DATAGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

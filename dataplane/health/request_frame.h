@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_REQUEST_FRAME_H
-#define BP_DATAPLANE_PHD_REQUEST_FRAME_H
+#ifndef BP_DATAPLANE_HEALTH_REQUEST_FRAME_H
+#define BP_DATAPLANE_HEALTH_REQUEST_FRAME_H
 
 #include "dataplane/health/datagram.h"
 #include "dataplane/health/health.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_TURN_H
-#define BP_DATAPLANE_PHD_TURN_H
+#ifndef BP_DATAPLANE_HEALTH_TURN_H
+#define BP_DATAPLANE_HEALTH_TURN_H
 
 #include "dataplane/nodes/way.h"
 #include "dataplane/health/answers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_USUAL_H
-#define BP_DATAPLANE_PHD_USUAL_H
+#ifndef BP_DATAPLANE_HEALTH_USUAL_H
+#define BP_DATAPLANE_HEALTH_USUAL_H
 
 #include "dataplane/health/turn.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_WANTED_H
-#define BP_DATAPLANE_PHD_WANTED_H
+#ifndef BP_DATAPLANE_HEALTH_WANTED_H
+#define BP_DATAPLANE_HEALTH_WANTED_H
 
 #include "dataplane/health/health.h"
 #include "dataplane/workers/worker.h"

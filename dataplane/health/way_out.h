@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PHD_WAY_OUT_H
-#define BP_DATAPLANE_PHD_WAY_OUT_H
+#ifndef BP_DATAPLANE_HEALTH_WAY_OUT_H
+#define BP_DATAPLANE_HEALTH_WAY_OUT_H
 
 #include <rte_graph.h>
 #include <rte_mbuf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_TROUBLE_TROUBLE_H
-#define BP_DATAPLANE_TROUBLE_TROUBLE_H
+#ifndef BP_DATAPLANE_MONITORING_TROUBLE_H
+#define BP_DATAPLANE_MONITORING_TROUBLE_H
 
 #include "config/config.h"
 #include "dataplane/process/cpus.h"

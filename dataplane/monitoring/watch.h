@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_TROUBLE_WATCH_H
-#define BP_DATAPLANE_TROUBLE_WATCH_H
+#ifndef BP_DATAPLANE_MONITORING_WATCH_H
+#define BP_DATAPLANE_MONITORING_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

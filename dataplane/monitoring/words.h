@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_TROUBLE_WORDS_H
-#define BP_DATAPLANE_TROUBLE_WORDS_H
+#ifndef BP_DATAPLANE_MONITORING_WORDS_H
+#define BP_DATAPLANE_MONITORING_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_NODES_H
-#define BP_DATAPLANE_NODES_H
+#ifndef BP_DATAPLANE_NODES_NODES_H
+#define BP_DATAPLANE_NODES_NODES_H
 
 #include "dataplane/workers/worker.h"
 

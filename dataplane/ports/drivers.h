@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_DRIVERS_H
-#define BP_DATAPLANE_DRIVERS_H
+#ifndef BP_DATAPLANE_PORTS_DRIVERS_H
+#define BP_DATAPLANE_PORTS_DRIVERS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_INTERFACE_H
-#define BP_DATAPLANE_INTERFACE_H
+#ifndef BP_DATAPLANE_PORTS_INTERFACE_H
+#define BP_DATAPLANE_PORTS_INTERFACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

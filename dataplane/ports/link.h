@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_LINK_H
-#define BP_DATAPLANE_LINK_H
+#ifndef BP_DATAPLANE_PORTS_LINK_H
+#define BP_DATAPLANE_PORTS_LINK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_OFFLOADS_H
-#define BP_DATAPLANE_OFFLOADS_H
+#ifndef BP_DATAPLANE_PORTS_OFFLOADS_H
+#define BP_DATAPLANE_PORTS_OFFLOADS_H
 
 #include <stdbool.h>
 #include <stddef.h>

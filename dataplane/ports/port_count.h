@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PORT_COUNT_H
-#define BP_DATAPLANE_PORT_COUNT_H
+#ifndef BP_DATAPLANE_PORTS_PORT_COUNT_H
+#define BP_DATAPLANE_PORTS_PORT_COUNT_H
 
 #include <stdatomic.h>
 #include <stdint.h>

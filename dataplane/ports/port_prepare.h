@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PORT_PREPARE_H
-#define BP_DATAPLANE_PORT_PREPARE_H
+#ifndef BP_DATAPLANE_PORTS_PORT_PREPARE_H
+#define BP_DATAPLANE_PORTS_PORT_PREPARE_H
 
 #include "dataplane/workers/worker.h"
 

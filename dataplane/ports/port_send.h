@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PORT_SEND_H
-#define BP_DATAPLANE_PORT_SEND_H
+#ifndef BP_DATAPLANE_PORTS_PORT_SEND_H
+#define BP_DATAPLANE_PORTS_PORT_SEND_H
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>

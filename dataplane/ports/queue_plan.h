@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_QUEUE_PLAN_H
-#define BP_DATAPLANE_QUEUE_PLAN_H
+#ifndef BP_DATAPLANE_PORTS_QUEUE_PLAN_H
+#define BP_DATAPLANE_PORTS_QUEUE_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_RING_PORTS_H
-#define BP_DATAPLANE_RING_PORTS_H
+#ifndef BP_DATAPLANE_PORTS_RING_PORTS_H
+#define BP_DATAPLANE_PORTS_RING_PORTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_RX_REPAIR_H
-#define BP_DATAPLANE_RX_REPAIR_H
+#ifndef BP_DATAPLANE_PORTS_RX_REPAIR_H
+#define BP_DATAPLANE_PORTS_RX_REPAIR_H
 
 #include "dataplane/nodes/nodes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_CLOCK_H
-#define BP_DATAPLANE_CLOCK_H
+#ifndef BP_DATAPLANE_PROCESS_CLOCK_H
+#define BP_DATAPLANE_PROCESS_CLOCK_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_CPU_LIST_H
-#define BP_DATAPLANE_CPU_LIST_H
+#ifndef BP_DATAPLANE_PROCESS_CPU_LIST_H
+#define BP_DATAPLANE_PROCESS_CPU_LIST_H
 
 #include <sched.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_DATAPLANE_H
-#define BP_DATAPLANE_DATAPLANE_H
+#ifndef BP_DATAPLANE_PROCESS_DATAPLANE_H
+#define BP_DATAPLANE_PROCESS_DATAPLANE_H
 
 /*
  * Runs the data plane of the configuration at `config_path` until SIGTERM or SIGINT, then drains

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_EAL_H
-#define BP_DATAPLANE_EAL_H
+#ifndef BP_DATAPLANE_PROCESS_EAL_H
+#define BP_DATAPLANE_PROCESS_EAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_FACTS_H
-#define BP_DATAPLANE_FACTS_H
+#ifndef BP_DATAPLANE_PROCESS_FACTS_H
+#define BP_DATAPLANE_PROCESS_FACTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

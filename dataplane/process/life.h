@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_LIFE_H
-#define BP_DATAPLANE_LIFE_H
+#ifndef BP_DATAPLANE_PROCESS_LIFE_H
+#define BP_DATAPLANE_PROCESS_LIFE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_PRIVILEGES_H
-#define BP_DATAPLANE_PRIVILEGES_H
+#ifndef BP_DATAPLANE_PROCESS_PRIVILEGES_H
+#define BP_DATAPLANE_PROCESS_PRIVILEGES_H
 
 #include <stddef.h>
 #include <stdint.h>

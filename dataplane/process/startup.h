@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_STARTUP_H
-#define BP_DATAPLANE_STARTUP_H
+#ifndef BP_DATAPLANE_PROCESS_STARTUP_H
+#define BP_DATAPLANE_PROCESS_STARTUP_H
 
 #include <stdio.h>
 

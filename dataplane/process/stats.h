@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_STATS_H
-#define BP_DATAPLANE_STATS_H
+#ifndef BP_DATAPLANE_PROCESS_STATS_H
+#define BP_DATAPLANE_PROCESS_STATS_H
 
 #include <stdbool.h>
 #include <stdio.h>

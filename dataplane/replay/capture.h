@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_CAPTURE_H
-#define BP_DATAPLANE_CAPTURE_H
+#ifndef BP_DATAPLANE_REPLAY_CAPTURE_H
+#define BP_DATAPLANE_REPLAY_CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

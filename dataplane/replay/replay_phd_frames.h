@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_REPLAY_PHD_FRAMES_H
-#define BP_DATAPLANE_REPLAY_PHD_FRAMES_H
+#ifndef BP_DATAPLANE_REPLAY_REPLAY_PHD_FRAMES_H
+#define BP_DATAPLANE_REPLAY_REPLAY_PHD_FRAMES_H
 
 #include "dataplane/replay/replay_phd_peers.h"
 #include "dataplane/workers/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_REPLAY_PHD_INTERNAL_H
-#define BP_DATAPLANE_REPLAY_PHD_INTERNAL_H
+#ifndef BP_DATAPLANE_REPLAY_REPLAY_PHD_INTERNAL_H
+#define BP_DATAPLANE_REPLAY_REPLAY_PHD_INTERNAL_H
 
 #include "dataplane/replay/replay_phd.h"
 #include "dataplane/replay/replay_phd_known.h"

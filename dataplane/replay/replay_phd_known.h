@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_REPLAY_PHD_KNOWN_H
-#define BP_DATAPLANE_REPLAY_PHD_KNOWN_H
+#ifndef BP_DATAPLANE_REPLAY_REPLAY_PHD_KNOWN_H
+#define BP_DATAPLANE_REPLAY_REPLAY_PHD_KNOWN_H
 
 #include "proto/phd_config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_REPLAY_REPORT_H
-#define BP_DATAPLANE_REPLAY_REPORT_H
+#ifndef BP_DATAPLANE_REPLAY_REPLAY_REPORT_H
+#define BP_DATAPLANE_REPLAY_REPLAY_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

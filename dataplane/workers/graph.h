@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_GRAPH_H
-#define BP_DATAPLANE_GRAPH_H
+#ifndef BP_DATAPLANE_WORKERS_GRAPH_H
+#define BP_DATAPLANE_WORKERS_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MBUF_BYTES_H
-#define BP_DATAPLANE_MBUF_BYTES_H
+#ifndef BP_DATAPLANE_WORKERS_MBUF_BYTES_H
+#define BP_DATAPLANE_WORKERS_MBUF_BYTES_H
 
 #include <stdint.h>
 

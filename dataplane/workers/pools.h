@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_POOLS_H
-#define BP_DATAPLANE_POOLS_H
+#ifndef BP_DATAPLANE_WORKERS_POOLS_H
+#define BP_DATAPLANE_WORKERS_POOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

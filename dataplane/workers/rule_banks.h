@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_RULE_BANKS_H
-#define BP_DATAPLANE_RULE_BANKS_H
+#ifndef BP_DATAPLANE_WORKERS_RULE_BANKS_H
+#define BP_DATAPLANE_WORKERS_RULE_BANKS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_WALK_H
-#define BP_DATAPLANE_WALK_H
+#ifndef BP_DATAPLANE_WORKERS_WALK_H
+#define BP_DATAPLANE_WORKERS_WALK_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_WORKER_H
-#define BP_DATAPLANE_WORKER_H
+#ifndef BP_DATAPLANE_WORKERS_WORKER_H
+#define BP_DATAPLANE_WORKERS_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

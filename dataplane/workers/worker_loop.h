@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_WORKER_LOOP_H
-#define BP_DATAPLANE_WORKER_LOOP_H
+#ifndef BP_DATAPLANE_WORKERS_WORKER_LOOP_H
+#define BP_DATAPLANE_WORKERS_WORKER_LOOP_H
 
 #include <stdbool.h>
 

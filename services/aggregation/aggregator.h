@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_AGGREGATOR_H
-#define BP_AGG_AGGREGATOR_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

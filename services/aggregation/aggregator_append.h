@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_AGGREGATOR_APPEND_H
-#define BP_AGG_AGGREGATOR_APPEND_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_APPEND_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_APPEND_H
 
 #include "services/aggregation/aggregator_parts.h"
 #include "proto/agg_full_alike.h"

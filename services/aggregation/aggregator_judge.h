@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_AGGREGATOR_JUDGE_H
-#define BP_AGG_AGGREGATOR_JUDGE_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_JUDGE_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_JUDGE_H
 
 #include "services/aggregation/aggregator_parts.h"
 #include "proto/agg_paper.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_AGGREGATOR_MESSAGE_H
-#define BP_AGG_AGGREGATOR_MESSAGE_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_MESSAGE_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_MESSAGE_H
 
 #include "services/aggregation/aggregator_parts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_AGGREGATOR_PARTS_H
-#define BP_AGG_AGGREGATOR_PARTS_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_PARTS_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_PARTS_H
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/alike.h"

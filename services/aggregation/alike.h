@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_ALIKE_H
-#define BP_AGG_ALIKE_H
+#ifndef BP_SERVICES_AGGREGATION_ALIKE_H
+#define BP_SERVICES_AGGREGATION_ALIKE_H
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/senders.h"

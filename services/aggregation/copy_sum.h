@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_COPY_SUM_H
-#define BP_AGG_COPY_SUM_H
+#ifndef BP_SERVICES_AGGREGATION_COPY_SUM_H
+#define BP_SERVICES_AGGREGATION_COPY_SUM_H
 
 #include "proto/copy.h"
 #include "proto/frame.h"

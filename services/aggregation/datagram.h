@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_DATAGRAM_H
-#define BP_AGG_DATAGRAM_H
+#ifndef BP_SERVICES_AGGREGATION_DATAGRAM_H
+#define BP_SERVICES_AGGREGATION_DATAGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_DISAGGREGATOR_H
-#define BP_AGG_DISAGGREGATOR_H
+#ifndef BP_SERVICES_AGGREGATION_DISAGGREGATOR_H
+#define BP_SERVICES_AGGREGATION_DISAGGREGATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

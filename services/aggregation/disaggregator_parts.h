@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_DISAGGREGATOR_PARTS_H
-#define BP_AGG_DISAGGREGATOR_PARTS_H
+#ifndef BP_SERVICES_AGGREGATION_DISAGGREGATOR_PARTS_H
+#define BP_SERVICES_AGGREGATION_DISAGGREGATOR_PARTS_H
 
 #include "services/aggregation/datagram.h"
 #include "services/aggregation/disaggregator.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_PACER_H
-#define BP_AGG_PACER_H
+#ifndef BP_SERVICES_AGGREGATION_PACER_H
+#define BP_SERVICES_AGGREGATION_PACER_H
 
 #include <stdint.h>
 

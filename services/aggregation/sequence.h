@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_SEQUENCE_H
-#define BP_AGG_SEQUENCE_H
+#ifndef BP_SERVICES_AGGREGATION_SEQUENCE_H
+#define BP_SERVICES_AGGREGATION_SEQUENCE_H
 
 #include <stdint.h>
 

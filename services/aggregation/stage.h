@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_STAGE_H
-#define BP_AGG_STAGE_H
+#ifndef BP_SERVICES_AGGREGATION_STAGE_H
+#define BP_SERVICES_AGGREGATION_STAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

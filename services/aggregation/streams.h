@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_AGG_STREAMS_H
-#define BP_AGG_STREAMS_H
+#ifndef BP_SERVICES_AGGREGATION_STREAMS_H
+#define BP_SERVICES_AGGREGATION_STREAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_ANSWER_H
-#define BP_PHD_ANSWER_H
+#ifndef BP_SERVICES_HEALTH_ANSWER_H
+#define BP_SERVICES_HEALTH_ANSWER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_CONVERT_H
-#define BP_PHD_CONVERT_H
+#ifndef BP_SERVICES_HEALTH_CONVERT_H
+#define BP_SERVICES_HEALTH_CONVERT_H
 
 #include "services/health/layout.h"
 #include "services/health/render.h"

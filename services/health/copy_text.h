@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_COPY_TEXT_H
-#define BP_PHD_COPY_TEXT_H
+#ifndef BP_SERVICES_HEALTH_COPY_TEXT_H
+#define BP_SERVICES_HEALTH_COPY_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_MANAGER_H
-#define BP_PHD_MANAGER_H
+#ifndef BP_SERVICES_HEALTH_MANAGER_H
+#define BP_SERVICES_HEALTH_MANAGER_H
 
 #include <stdbool.h>
 #include <stddef.h>

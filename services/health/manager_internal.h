@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_MANAGER_INTERNAL_H
-#define BP_PHD_MANAGER_INTERNAL_H
+#ifndef BP_SERVICES_HEALTH_MANAGER_INTERNAL_H
+#define BP_SERVICES_HEALTH_MANAGER_INTERNAL_H
 
 #include "services/health/layout_cache.h"
 #include "services/health/manager.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_PLAN_H
-#define BP_PHD_PLAN_H
+#ifndef BP_SERVICES_HEALTH_PLAN_H
+#define BP_SERVICES_HEALTH_PLAN_H
 
 #include "config/config.h"
 #include "shm/health/phd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_QUICK_H
-#define BP_PHD_QUICK_H
+#ifndef BP_SERVICES_HEALTH_QUICK_H
+#define BP_SERVICES_HEALTH_QUICK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_READING_H
-#define BP_PHD_READING_H
+#ifndef BP_SERVICES_HEALTH_READING_H
+#define BP_SERVICES_HEALTH_READING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_RENDER_H
-#define BP_PHD_RENDER_H
+#ifndef BP_SERVICES_HEALTH_RENDER_H
+#define BP_SERVICES_HEALTH_RENDER_H
 
 #include "services/health/reading.h"
 #include "proto/phd_value.h"

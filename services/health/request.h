@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_REQUEST_H
-#define BP_PHD_REQUEST_H
+#ifndef BP_SERVICES_HEALTH_REQUEST_H
+#define BP_SERVICES_HEALTH_REQUEST_H
 
 #include "services/health/layout.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SFLOAT_TABLE_H
-#define BP_PHD_SFLOAT_TABLE_H
+#ifndef BP_SERVICES_HEALTH_SFLOAT_TABLE_H
+#define BP_SERVICES_HEALTH_SFLOAT_TABLE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SOURCE_H
-#define BP_PHD_SOURCE_H
+#ifndef BP_SERVICES_HEALTH_SOURCE_H
+#define BP_SERVICES_HEALTH_SOURCE_H
 
 #include "services/health/convert.h"
 #include "services/health/token.h"

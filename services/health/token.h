@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_TOKEN_H
-#define BP_PHD_TOKEN_H
+#ifndef BP_SERVICES_HEALTH_TOKEN_H
+#define BP_SERVICES_HEALTH_TOKEN_H
 
 #include <stdbool.h>
 #include <stdint.h>

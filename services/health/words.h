@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_WORDS_H
-#define BP_PHD_WORDS_H
+#ifndef BP_SERVICES_HEALTH_WORDS_H
+#define BP_SERVICES_HEALTH_WORDS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_LCL_MATCH_H
-#define BP_LCL_MATCH_H
+#ifndef BP_SERVICES_LCL_MATCH_H
+#define BP_SERVICES_LCL_MATCH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_LCL_SCHEDULER_H
-#define BP_LCL_SCHEDULER_H
+#ifndef BP_SERVICES_LCL_SCHEDULER_H
+#define BP_SERVICES_LCL_SCHEDULER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_LCL_SCHEDULER_PARTS_H
-#define BP_LCL_SCHEDULER_PARTS_H
+#ifndef BP_SERVICES_LCL_SCHEDULER_PARTS_H
+#define BP_SERVICES_LCL_SCHEDULER_PARTS_H
 
 #include "services/lcl/scheduler.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_BATCH_H
-#define BP_DATAPLANE_MQTT_BATCH_H
+#ifndef BP_SERVICES_MQTT_BATCH_H
+#define BP_SERVICES_MQTT_BATCH_H
 
 #include "services/mqtt/inspect.h"
 #include "proto/frame.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_CLIENT_NAME_H
-#define BP_DATAPLANE_MQTT_CLIENT_NAME_H
+#ifndef BP_SERVICES_MQTT_CLIENT_NAME_H
+#define BP_SERVICES_MQTT_CLIENT_NAME_H
 
 #include <stdint.h>
 

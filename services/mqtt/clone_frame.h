@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_CLONE_FRAME_H
-#define BP_DATAPLANE_MQTT_CLONE_FRAME_H
+#ifndef BP_SERVICES_MQTT_CLONE_FRAME_H
+#define BP_SERVICES_MQTT_CLONE_FRAME_H
 
 #include "biplane/rule.h"
 #include "services/mqtt/inspect.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_FAST_H
-#define BP_DATAPLANE_MQTT_FAST_H
+#ifndef BP_SERVICES_MQTT_FAST_H
+#define BP_SERVICES_MQTT_FAST_H
 
 #include "services/mqtt/batch.h"
 #include "services/mqtt/inspector.h"

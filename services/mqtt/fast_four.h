@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_FAST_FOUR_H
-#define BP_DATAPLANE_MQTT_FAST_FOUR_H
+#ifndef BP_SERVICES_MQTT_FAST_FOUR_H
+#define BP_SERVICES_MQTT_FAST_FOUR_H
 
 #include "services/mqtt/fast.h"
 #include "proto/checksum_four.h"

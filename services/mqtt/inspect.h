@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_INSPECT_H
-#define BP_DATAPLANE_MQTT_INSPECT_H
+#ifndef BP_SERVICES_MQTT_INSPECT_H
+#define BP_SERVICES_MQTT_INSPECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

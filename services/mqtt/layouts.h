@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_MQTT_LAYOUTS_H
-#define BP_DATAPLANE_MQTT_LAYOUTS_H
+#ifndef BP_SERVICES_MQTT_LAYOUTS_H
+#define BP_SERVICES_MQTT_LAYOUTS_H
 
 #include "proto/json_layout.h"
 

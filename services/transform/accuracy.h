@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TRANSFORM_ACCURACY_H
-#define BP_TRANSFORM_ACCURACY_H
+#ifndef BP_SERVICES_TRANSFORM_ACCURACY_H
+#define BP_SERVICES_TRANSFORM_ACCURACY_H
 
 #include <stddef.h>
 #include <stdint.h>

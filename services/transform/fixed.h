@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TRANSFORM_FIXED_H
-#define BP_TRANSFORM_FIXED_H
+#ifndef BP_SERVICES_TRANSFORM_FIXED_H
+#define BP_SERVICES_TRANSFORM_FIXED_H
 
 #include <math.h>
 #include <stdbool.h>

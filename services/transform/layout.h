@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TRANSFORM_LAYOUT_H
-#define BP_TRANSFORM_LAYOUT_H
+#ifndef BP_SERVICES_TRANSFORM_LAYOUT_H
+#define BP_SERVICES_TRANSFORM_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TRANSFORM_METHOD_H
-#define BP_TRANSFORM_METHOD_H
+#ifndef BP_SERVICES_TRANSFORM_METHOD_H
+#define BP_SERVICES_TRANSFORM_METHOD_H
 
 #include <stdbool.h>
 #include <stddef.h>

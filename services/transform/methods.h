@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TRANSFORM_METHODS_H
-#define BP_TRANSFORM_METHODS_H
+#ifndef BP_SERVICES_TRANSFORM_METHODS_H
+#define BP_SERVICES_TRANSFORM_METHODS_H
 
 #include "services/transform/method.h"
 

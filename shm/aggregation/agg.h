@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_AGG_H
-#define BP_SHM_AGG_H
+#ifndef BP_SHM_AGGREGATION_AGG_H
+#define BP_SHM_AGGREGATION_AGG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

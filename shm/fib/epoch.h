@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_EPOCH_H
-#define BP_SHM_EPOCH_H
+#ifndef BP_SHM_FIB_EPOCH_H
+#define BP_SHM_FIB_EPOCH_H
 
 #include "shm/fib/fib.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_FIB_H
-#define BP_SHM_FIB_H
+#ifndef BP_SHM_FIB_FIB_H
+#define BP_SHM_FIB_FIB_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_FIB_NEIGHBOURS_H
-#define BP_SHM_FIB_NEIGHBOURS_H
+#ifndef BP_SHM_FIB_FIB_NEIGHBOURS_H
+#define BP_SHM_FIB_FIB_NEIGHBOURS_H
 
 #include "shm/fib/fib_writer.h"
 #include "shm/index.h"

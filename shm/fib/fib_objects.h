@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_FIB_OBJECTS_H
-#define BP_SHM_FIB_OBJECTS_H
+#ifndef BP_SHM_FIB_FIB_OBJECTS_H
+#define BP_SHM_FIB_FIB_OBJECTS_H
 
 #include "shm/fib/fib_writer.h"
 #include "shm/index.h"

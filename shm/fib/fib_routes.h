@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_FIB_ROUTES_H
-#define BP_SHM_FIB_ROUTES_H
+#ifndef BP_SHM_FIB_FIB_ROUTES_H
+#define BP_SHM_FIB_FIB_ROUTES_H
 
 #include "shm/fib/fib_objects.h"
 #include "shm/fib/lpm/lpm_writer.h"

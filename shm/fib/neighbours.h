@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_NEIGHBOURS_H
-#define BP_SHM_NEIGHBOURS_H
+#ifndef BP_SHM_FIB_NEIGHBOURS_H
+#define BP_SHM_FIB_NEIGHBOURS_H
 
 #include "shm/fib/fib.h"
 #include "shm/hash.h"

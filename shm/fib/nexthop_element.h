@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_NEXTHOP_ELEMENT_H
-#define BP_SHM_NEXTHOP_ELEMENT_H
+#ifndef BP_SHM_FIB_NEXTHOP_ELEMENT_H
+#define BP_SHM_FIB_NEXTHOP_ELEMENT_H
 
 #include "shm/fib/nexthops.h"
 

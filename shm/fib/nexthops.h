@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_NEXTHOPS_H
-#define BP_SHM_NEXTHOPS_H
+#ifndef BP_SHM_FIB_NEXTHOPS_H
+#define BP_SHM_FIB_NEXTHOPS_H
 
 #include "shm/index.h"
 #include "shm/fib/nh_groups.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_NH_GROUPS_H
-#define BP_SHM_NH_GROUPS_H
+#ifndef BP_SHM_FIB_NH_GROUPS_H
+#define BP_SHM_FIB_NH_GROUPS_H
 
 #include "shm/fib/fib.h"
 #include "shm/fib/reuse.h"

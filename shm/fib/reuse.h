@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_REUSE_H
-#define BP_SHM_REUSE_H
+#ifndef BP_SHM_FIB_REUSE_H
+#define BP_SHM_FIB_REUSE_H
 
 #include "shm/fib/epoch.h"
 

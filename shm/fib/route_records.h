@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_ROUTE_RECORDS_H
-#define BP_SHM_ROUTE_RECORDS_H
+#ifndef BP_SHM_FIB_ROUTE_RECORDS_H
+#define BP_SHM_FIB_ROUTE_RECORDS_H
 
 #include "shm/fib/fib.h"
 

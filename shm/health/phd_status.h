@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_PHD_STATUS_H
-#define BP_SHM_PHD_STATUS_H
+#ifndef BP_SHM_HEALTH_PHD_STATUS_H
+#define BP_SHM_HEALTH_PHD_STATUS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_PHD_WRITER_H
-#define BP_SHM_PHD_WRITER_H
+#ifndef BP_SHM_HEALTH_PHD_WRITER_H
+#define BP_SHM_HEALTH_PHD_WRITER_H
 
 #include "shm/fib/fib.h"
 #include "shm/health/phd.h"

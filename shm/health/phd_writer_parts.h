@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_PHD_WRITER_PARTS_H
-#define BP_SHM_PHD_WRITER_PARTS_H
+#ifndef BP_SHM_HEALTH_PHD_WRITER_PARTS_H
+#define BP_SHM_HEALTH_PHD_WRITER_PARTS_H
 
 #include "shm/fib/epoch.h"
 #include "shm/index.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_LCL_H
-#define BP_SHM_LCL_H
+#ifndef BP_SHM_LCL_LCL_H
+#define BP_SHM_LCL_LCL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_RULE_STATE_H
-#define BP_SHM_RULE_STATE_H
+#ifndef BP_SHM_RULES_RULE_STATE_H
+#define BP_SHM_RULES_RULE_STATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_RULE_UID_H
-#define BP_SHM_RULE_UID_H
+#ifndef BP_SHM_RULES_RULE_UID_H
+#define BP_SHM_RULES_RULE_UID_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_RULESET_H
-#define BP_SHM_RULESET_H
+#ifndef BP_SHM_RULES_RULESET_H
+#define BP_SHM_RULES_RULESET_H
 
 #include <stdbool.h>
 #include <stddef.h>

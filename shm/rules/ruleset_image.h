@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_RULESET_IMAGE_H
-#define BP_SHM_RULESET_IMAGE_H
+#ifndef BP_SHM_RULES_RULESET_IMAGE_H
+#define BP_SHM_RULES_RULESET_IMAGE_H
 
 #include "shm/hash.h"
 #include "shm/rules/ruleset.h"

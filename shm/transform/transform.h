@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_TRANSFORM_H
-#define BP_SHM_TRANSFORM_H
+#ifndef BP_SHM_TRANSFORM_TRANSFORM_H
+#define BP_SHM_TRANSFORM_TRANSFORM_H
 
 #include <endian.h>
 #include <stdatomic.h>

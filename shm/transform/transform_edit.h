@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_TRANSFORM_EDIT_H
-#define BP_SHM_TRANSFORM_EDIT_H
+#ifndef BP_SHM_TRANSFORM_TRANSFORM_EDIT_H
+#define BP_SHM_TRANSFORM_TRANSFORM_EDIT_H
 
 #include "shm/transform/transform.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_TRANSFORM_SHAPE_H
-#define BP_SHM_TRANSFORM_SHAPE_H
+#ifndef BP_SHM_TRANSFORM_TRANSFORM_SHAPE_H
+#define BP_SHM_TRANSFORM_TRANSFORM_SHAPE_H
 
 #include "config/config.h"
 #include "shm/fib/fib_tables.h"

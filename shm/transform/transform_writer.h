@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_TRANSFORM_WRITER_H
-#define BP_SHM_TRANSFORM_WRITER_H
+#ifndef BP_SHM_TRANSFORM_TRANSFORM_WRITER_H
+#define BP_SHM_TRANSFORM_TRANSFORM_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

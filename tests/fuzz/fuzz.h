@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_FUZZ_H
-#define BP_FUZZ_H
+#ifndef BP_TESTS_FUZZ_FUZZ_H
+#define BP_TESTS_FUZZ_FUZZ_H
 
 #include <stdint.h>
 #include <stdio.h>

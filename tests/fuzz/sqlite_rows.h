@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_FUZZ_SQLITE_ROWS_H
-#define BP_FUZZ_SQLITE_ROWS_H
+#ifndef BP_TESTS_FUZZ_SQLITE_ROWS_H
+#define BP_TESTS_FUZZ_SQLITE_ROWS_H
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_TEXT_ADDRESS_H
-#define BP_TEST_TEXT_ADDRESS_H
+#ifndef BP_TESTS_UNIT_TEXT_ADDRESS_H
+#define BP_TESTS_UNIT_TEXT_ADDRESS_H
 
 #include <setjmp.h>
 #include <stdarg.h>

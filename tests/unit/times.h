@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_TIMES_H
-#define BP_TEST_TIMES_H
+#ifndef BP_TESTS_UNIT_TIMES_H
+#define BP_TESTS_UNIT_TIMES_H
 
 /* How often something random is repeated, from a fixed seed: with -Dlong_tests=true as often as
  * stands there, which is for a change of what is tested; else a half, and under a sanitizer, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_QUIET_CONFIG_H
-#define BP_APPS_QUIET_CONFIG_H
+#ifndef BP_APPS_BIPLANE_CONFIG_QUIET_CONFIG_H
+#define BP_APPS_BIPLANE_CONFIG_QUIET_CONFIG_H
 
 #include <stdio.h>
 

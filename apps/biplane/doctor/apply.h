@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_APPLY_H
-#define BP_DOCTOR_APPLY_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_APPLY_H
+#define BP_APPS_BIPLANE_DOCTOR_APPLY_H
 
 #include <jansson.h>
 #include <stdio.h>

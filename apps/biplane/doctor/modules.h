@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_MODULES_H
-#define BP_DOCTOR_MODULES_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_MODULES_H
+#define BP_APPS_BIPLANE_DOCTOR_MODULES_H
 
 enum bp_module {
 	BP_MODULE_HERE,    /* loaded, or part of the kernel */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_NETWORK_H
-#define BP_DOCTOR_NETWORK_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_NETWORK_H
+#define BP_APPS_BIPLANE_DOCTOR_NETWORK_H
 
 #include <net/if.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_NETWORK_HERE_H
-#define BP_DOCTOR_NETWORK_HERE_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_NETWORK_HERE_H
+#define BP_APPS_BIPLANE_DOCTOR_NETWORK_HERE_H
 
 #include "apps/biplane/doctor/network.h"
 

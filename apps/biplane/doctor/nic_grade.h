@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_NIC_GRADE_H
-#define BP_DOCTOR_NIC_GRADE_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_NIC_GRADE_H
+#define BP_APPS_BIPLANE_DOCTOR_NIC_GRADE_H
 
 #include "apps/biplane/doctor/nics.h"
 

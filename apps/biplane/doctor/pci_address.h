@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_PCI_ADDRESS_H
-#define BP_DOCTOR_PCI_ADDRESS_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_PCI_ADDRESS_H
+#define BP_APPS_BIPLANE_DOCTOR_PCI_ADDRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DOCTOR_STEP_H
-#define BP_DOCTOR_STEP_H
+#ifndef BP_APPS_BIPLANE_DOCTOR_STEP_H
+#define BP_APPS_BIPLANE_DOCTOR_STEP_H
 
 #include <jansson.h>
 #include <stdbool.h>

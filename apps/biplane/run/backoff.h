@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_BACKOFF_H
-#define BP_APPS_BACKOFF_H
+#ifndef BP_APPS_BIPLANE_RUN_BACKOFF_H
+#define BP_APPS_BIPLANE_RUN_BACKOFF_H
 
 #include <stdbool.h>
 #include <stdint.h>

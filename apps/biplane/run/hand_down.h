@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_HAND_DOWN_H
-#define BP_APPS_HAND_DOWN_H
+#ifndef BP_APPS_BIPLANE_RUN_HAND_DOWN_H
+#define BP_APPS_BIPLANE_RUN_HAND_DOWN_H
 
 #define BP_HAND_DOWN_MAX 8
 

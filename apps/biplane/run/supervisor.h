@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SUPERVISOR_H
-#define BP_APPS_SUPERVISOR_H
+#ifndef BP_APPS_BIPLANE_RUN_SUPERVISOR_H
+#define BP_APPS_BIPLANE_RUN_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_FIB_TEXT_H
-#define BP_APPS_FIB_TEXT_H
+#ifndef BP_APPS_BIPLANE_SHOW_FIB_TEXT_H
+#define BP_APPS_BIPLANE_SHOW_FIB_TEXT_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_INSTANCE_VIEW_H
-#define BP_APPS_INSTANCE_VIEW_H
+#ifndef BP_APPS_BIPLANE_SHOW_INSTANCE_VIEW_H
+#define BP_APPS_BIPLANE_SHOW_INSTANCE_VIEW_H
 
 #include "config/config.h"
 #include "shm/layout.h"

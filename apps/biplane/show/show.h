@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SHOW_H
-#define BP_APPS_SHOW_H
+#ifndef BP_APPS_BIPLANE_SHOW_SHOW_H
+#define BP_APPS_BIPLANE_SHOW_SHOW_H
 
 #include <jansson.h>
 #include <stdbool.h>

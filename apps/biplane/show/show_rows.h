@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SHOW_ROWS_H
-#define BP_APPS_SHOW_ROWS_H
+#ifndef BP_APPS_BIPLANE_SHOW_SHOW_ROWS_H
+#define BP_APPS_BIPLANE_SHOW_SHOW_ROWS_H
 
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"

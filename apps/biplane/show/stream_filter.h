@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_STREAM_FILTER_H
-#define BP_APPS_STREAM_FILTER_H
+#ifndef BP_APPS_BIPLANE_SHOW_STREAM_FILTER_H
+#define BP_APPS_BIPLANE_SHOW_STREAM_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

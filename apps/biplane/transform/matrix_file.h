@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_TRANSFORM_MATRIX_FILE_H
-#define BP_APPS_TRANSFORM_MATRIX_FILE_H
+#ifndef BP_APPS_BIPLANE_TRANSFORM_MATRIX_FILE_H
+#define BP_APPS_BIPLANE_TRANSFORM_MATRIX_FILE_H
 
 #include <stdbool.h>
 

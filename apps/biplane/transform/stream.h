@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_TRANSFORM_STREAM_H
-#define BP_APPS_TRANSFORM_STREAM_H
+#ifndef BP_APPS_BIPLANE_TRANSFORM_STREAM_H
+#define BP_APPS_BIPLANE_TRANSFORM_STREAM_H
 
 #include "apps/biplane/transform/packets.h"
 #include "apps/biplane/transform/points.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CSE_SINK_COAP_H
-#define BP_CSE_SINK_COAP_H
+#ifndef BP_APPS_SIM_CSE_SINK_COAP_H
+#define BP_APPS_SIM_CSE_SINK_COAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CSE_SINK_EXCHANGES_H
-#define BP_CSE_SINK_EXCHANGES_H
+#ifndef BP_APPS_SIM_CSE_SINK_EXCHANGES_H
+#define BP_APPS_SIM_CSE_SINK_EXCHANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

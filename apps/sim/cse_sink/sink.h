@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CSE_SINK_SINK_H
-#define BP_CSE_SINK_SINK_H
+#ifndef BP_APPS_SIM_CSE_SINK_SINK_H
+#define BP_APPS_SIM_CSE_SINK_SINK_H
 
 #include <netinet/in.h>
 #include <stdio.h>

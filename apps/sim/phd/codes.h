@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_CODES_H
-#define BP_PHD_SIM_CODES_H
+#ifndef BP_APPS_SIM_PHD_CODES_H
+#define BP_APPS_SIM_PHD_CODES_H
 
 /* ISO/IEEE 11073-20601, annex A and nomenclature of 11073-10101. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_ENCODE_H
-#define BP_PHD_SIM_ENCODE_H
+#ifndef BP_APPS_SIM_PHD_ENCODE_H
+#define BP_APPS_SIM_PHD_ENCODE_H
 
 #include "apps/sim/phd/mder.h"
 #include "apps/sim/phd/measure.h"

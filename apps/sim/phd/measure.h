@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_MEASURE_H
-#define BP_PHD_SIM_MEASURE_H
+#ifndef BP_APPS_SIM_PHD_MEASURE_H
+#define BP_APPS_SIM_PHD_MEASURE_H
 
 #include "apps/sim/phd/options.h"
 

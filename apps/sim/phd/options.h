@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_OPTIONS_H
-#define BP_PHD_SIM_OPTIONS_H
+#ifndef BP_APPS_SIM_PHD_OPTIONS_H
+#define BP_APPS_SIM_PHD_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

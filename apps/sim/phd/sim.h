@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_SIM_H
-#define BP_PHD_SIM_SIM_H
+#ifndef BP_APPS_SIM_PHD_SIM_H
+#define BP_APPS_SIM_PHD_SIM_H
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_SIM_SOURCES_H
-#define BP_PHD_SIM_SOURCES_H
+#ifndef BP_APPS_SIM_PHD_SOURCES_H
+#define BP_APPS_SIM_PHD_SOURCES_H
 
 #include "apps/sim/phd/options.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_CSE_BINDING_H
-#define BP_PHD_CSE_BINDING_H
+#ifndef BP_CONTROLPLANE_HEALTH_CSE_CSE_BINDING_H
+#define BP_CONTROLPLANE_HEALTH_CSE_CSE_BINDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_CSE_HTTP_REQUEST_H
-#define BP_PHD_CSE_HTTP_REQUEST_H
+#ifndef BP_CONTROLPLANE_HEALTH_CSE_CSE_HTTP_REQUEST_H
+#define BP_CONTROLPLANE_HEALTH_CSE_CSE_HTTP_REQUEST_H
 
 #include <curl/curl.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_CSE_SOCKET_H
-#define BP_PHD_CSE_SOCKET_H
+#ifndef BP_CONTROLPLANE_HEALTH_CSE_CSE_SOCKET_H
+#define BP_CONTROLPLANE_HEALTH_CSE_CSE_SOCKET_H
 
 #include <event2/event.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PHD_PROVISION_PATH_H
-#define BP_PHD_PROVISION_PATH_H
+#ifndef BP_CONTROLPLANE_HEALTH_CSE_PROVISION_PATH_H
+#define BP_CONTROLPLANE_HEALTH_CSE_PROVISION_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_KEEP_H
-#define BP_CONTROLPLANE_PHD_KEEP_H
+#ifndef BP_CONTROLPLANE_HEALTH_STORE_KEEP_H
+#define BP_CONTROLPLANE_HEALTH_STORE_KEEP_H
 
 #include <event2/event.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_STORE_FILE_H
-#define BP_CONTROLPLANE_PHD_STORE_FILE_H
+#ifndef BP_CONTROLPLANE_HEALTH_STORE_STORE_FILE_H
+#define BP_CONTROLPLANE_HEALTH_STORE_STORE_FILE_H
 
 #include "controlplane/health/store/store.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_PHD_STORE_INTERNAL_H
-#define BP_CONTROLPLANE_PHD_STORE_INTERNAL_H
+#ifndef BP_CONTROLPLANE_HEALTH_STORE_STORE_INTERNAL_H
+#define BP_CONTROLPLANE_HEALTH_STORE_STORE_INTERNAL_H
 
 #include "controlplane/health/store/store_known.h"
 #include "controlplane/health/store/store_touched.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_LPM_LINES_H
-#define BP_SHM_LPM_LINES_H
+#ifndef BP_SHM_FIB_LPM_LPM_LINES_H
+#define BP_SHM_FIB_LPM_LPM_LINES_H
 
 #include "shm/fib/epoch.h"
 #include "shm/fib/lpm/lpm_node.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_LPM_TREE_H
-#define BP_SHM_LPM_TREE_H
+#ifndef BP_SHM_FIB_LPM_LPM_TREE_H
+#define BP_SHM_FIB_LPM_LPM_TREE_H
 
 #include "shm/fib/lpm/lpm_lines.h"
 #include "shm/fib/lpm/lpm_writer.h"

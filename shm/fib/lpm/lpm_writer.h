@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_LPM_WRITER_H
-#define BP_SHM_LPM_WRITER_H
+#ifndef BP_SHM_FIB_LPM_LPM_WRITER_H
+#define BP_SHM_FIB_LPM_LPM_WRITER_H
 
 #include "shm/fib/epoch.h"
 #include "shm/fib/fib_writer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_RIB_H
-#define BP_SHM_RIB_H
+#ifndef BP_SHM_FIB_LPM_RIB_H
+#define BP_SHM_FIB_LPM_RIB_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_HOSTILE_FAKE_LINK_H
-#define BP_TESTS_HOSTILE_FAKE_LINK_H
+#ifndef BP_TESTS_HOSTILE_ALARMS_FAKE_LINK_H
+#define BP_TESTS_HOSTILE_ALARMS_FAKE_LINK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_HOSTILE_BROKER_H
-#define BP_TESTS_HOSTILE_BROKER_H
+#ifndef BP_TESTS_HOSTILE_MOSQUITTO_BROKER_H
+#define BP_TESTS_HOSTILE_MOSQUITTO_BROKER_H
 
 #include "sessions.h"
 

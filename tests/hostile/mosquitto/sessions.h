@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_HOSTILE_SESSIONS_H
-#define BP_TESTS_HOSTILE_SESSIONS_H
+#ifndef BP_TESTS_HOSTILE_MOSQUITTO_SESSIONS_H
+#define BP_TESTS_HOSTILE_MOSQUITTO_SESSIONS_H
 
 #include "mqtt_peer.h"
 

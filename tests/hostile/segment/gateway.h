@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_SEGMENT_GATEWAY_H
-#define BP_TEST_SEGMENT_GATEWAY_H
+#ifndef BP_TESTS_HOSTILE_SEGMENT_GATEWAY_H
+#define BP_TESTS_HOSTILE_SEGMENT_GATEWAY_H
 
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform_rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_PROCESS_RIG_H
-#define BP_TEST_PROCESS_RIG_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_PROCESS_RIG_H
+#define BP_TESTS_UNIT_CONTROLPLANE_PROCESS_RIG_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_FIXTURE_H
-#define BP_TEST_FIXTURE_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_FIXTURE_H
+#define BP_TESTS_UNIT_DATAPLANE_FIXTURE_H
 
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"

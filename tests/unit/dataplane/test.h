@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_DATAPLANE_H
-#define BP_TEST_DATAPLANE_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_TEST_H
+#define BP_TESTS_UNIT_DATAPLANE_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

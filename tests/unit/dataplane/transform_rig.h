@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_TRANSFORM_RIG_H
-#define BP_TEST_TRANSFORM_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
 
 #include "dataplane/transform/transformer.h"
 #include "shm/transform/transform_writer.h"

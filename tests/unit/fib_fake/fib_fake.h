@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_FIB_FAKE_H
-#define BP_TESTS_FIB_FAKE_H
+#ifndef BP_TESTS_UNIT_FIB_FAKE_FIB_FAKE_H
+#define BP_TESTS_UNIT_FIB_FAKE_FIB_FAKE_H
 
 #include "shm/fib/fib_writer.h"
 

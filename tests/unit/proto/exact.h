@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_EXACT_H
-#define BP_TEST_EXACT_H
+#ifndef BP_TESTS_UNIT_PROTO_EXACT_H
+#define BP_TESTS_UNIT_PROTO_EXACT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

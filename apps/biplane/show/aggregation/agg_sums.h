@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_AGG_SUMS_H
-#define BP_APPS_AGG_SUMS_H
+#ifndef BP_APPS_BIPLANE_SHOW_AGGREGATION_AGG_SUMS_H
+#define BP_APPS_BIPLANE_SHOW_AGGREGATION_AGG_SUMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

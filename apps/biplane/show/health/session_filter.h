@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SESSION_FILTER_H
-#define BP_APPS_SESSION_FILTER_H
+#ifndef BP_APPS_BIPLANE_SHOW_HEALTH_SESSION_FILTER_H
+#define BP_APPS_BIPLANE_SHOW_HEALTH_SESSION_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

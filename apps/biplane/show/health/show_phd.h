@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_SHOW_PHD_H
-#define BP_APPS_SHOW_PHD_H
+#ifndef BP_APPS_BIPLANE_SHOW_HEALTH_SHOW_PHD_H
+#define BP_APPS_BIPLANE_SHOW_HEALTH_SHOW_PHD_H
 
 #include <jansson.h>
 #include <stdio.h>

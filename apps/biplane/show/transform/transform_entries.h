@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_TRANSFORM_ENTRIES_H
-#define BP_APPS_TRANSFORM_ENTRIES_H
+#ifndef BP_APPS_BIPLANE_SHOW_TRANSFORM_TRANSFORM_ENTRIES_H
+#define BP_APPS_BIPLANE_SHOW_TRANSFORM_TRANSFORM_ENTRIES_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_APPS_SHOW_VIEW_H
-#define BP_TESTS_APPS_SHOW_VIEW_H
+#ifndef BP_TESTS_UNIT_APPS_BIPLANE_SHOW_VIEW_H
+#define BP_TESTS_UNIT_APPS_BIPLANE_SHOW_VIEW_H
 
 #include <stdlib.h>
 #include <string.h>

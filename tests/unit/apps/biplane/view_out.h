@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_VIEW_OUT_H
-#define BP_TEST_VIEW_OUT_H
+#ifndef BP_TESTS_UNIT_APPS_BIPLANE_VIEW_OUT_H
+#define BP_TESTS_UNIT_APPS_BIPLANE_VIEW_OUT_H
 
 #include "apps/biplane/show/show.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_APPS_WAIT_FOR_H
-#define BP_TESTS_APPS_WAIT_FOR_H
+#ifndef BP_TESTS_UNIT_APPS_BIPLANE_WAIT_FOR_H
+#define BP_TESTS_UNIT_APPS_BIPLANE_WAIT_FOR_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_AGGREGATOR_RIG_H
-#define BP_TEST_AGGREGATOR_RIG_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_AGGREGATOR_RIG_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_AGGREGATOR_RIG_H
 
 #include "tests/unit/services/aggregation/udp_frame.h"
 

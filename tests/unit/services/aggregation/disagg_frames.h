@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_DISAGG_FRAMES_H
-#define BP_TEST_DISAGG_FRAMES_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_FRAMES_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_FRAMES_H
 
 #include "tests/unit/services/aggregation/disagg_rig.h"
 

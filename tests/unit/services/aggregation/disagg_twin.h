@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_DISAGG_TWIN_H
-#define BP_TEST_DISAGG_TWIN_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_TWIN_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_TWIN_H
 
 #include "tests/unit/proto/exact.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_ROUNDTRIP_RIG_H
-#define BP_TEST_ROUNDTRIP_RIG_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_ROUNDTRIP_RIG_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_ROUNDTRIP_RIG_H
 
 #include "tests/unit/services/aggregation/disagg_twin.h"
 #include "tests/unit/services/aggregation/sequence_model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_SEQUENCE_MODEL_H
-#define BP_TEST_SEQUENCE_MODEL_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_SEQUENCE_MODEL_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_SEQUENCE_MODEL_H
 
 #include "tests/unit/proto/exact.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_UDP_FRAME_H
-#define BP_TEST_UDP_FRAME_H
+#ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_UDP_FRAME_H
+#define BP_TESTS_UNIT_SERVICES_AGGREGATION_UDP_FRAME_H
 
 #include "tests/unit/proto/exact.h"
 

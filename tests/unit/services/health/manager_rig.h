@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_PHD_MANAGER_RIG_H
-#define BP_TESTS_PHD_MANAGER_RIG_H
+#ifndef BP_TESTS_UNIT_SERVICES_HEALTH_MANAGER_RIG_H
+#define BP_TESTS_UNIT_SERVICES_HEALTH_MANAGER_RIG_H
 
 #include "tests/unit/proto/phd_vectors.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_MQTT_PEER_H
-#define BP_TESTS_MQTT_PEER_H
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_MQTT_PEER_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_MQTT_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_STREAM_STEPS_H
-#define BP_TESTS_STREAM_STEPS_H
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_STREAM_STEPS_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_STREAM_STEPS_H
 
 #include "rig.h"
 

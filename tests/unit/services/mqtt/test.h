@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_INSPECT_TEST_H
-#define BP_TESTS_INSPECT_TEST_H
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_TEST_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

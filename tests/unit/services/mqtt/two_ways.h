@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_INSPECT_TWO_WAYS_H
-#define BP_TEST_INSPECT_TWO_WAYS_H
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_TWO_WAYS_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_TWO_WAYS_H
 
 #include "rig.h"
 

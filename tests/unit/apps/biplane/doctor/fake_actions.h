@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TEST_FAKE_ACTIONS_H
-#define BP_TEST_FAKE_ACTIONS_H
+#ifndef BP_TESTS_UNIT_APPS_BIPLANE_DOCTOR_FAKE_ACTIONS_H
+#define BP_TESTS_UNIT_APPS_BIPLANE_DOCTOR_FAKE_ACTIONS_H
 
 #include "apps/biplane/doctor/actions.h"
 #include "tests/unit/apps/biplane/doctor/fake_machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_AGG_SIM_CLOSE_H
-#define BP_TESTS_AGG_SIM_CLOSE_H
+#ifndef BP_TESTS_UNIT_APPS_SIM_AGG_CLOSE_H
+#define BP_TESTS_UNIT_APPS_SIM_AGG_CLOSE_H
 
 #include <stdarg.h>
 #include <stddef.h>

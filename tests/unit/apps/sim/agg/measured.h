@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_AGG_SIM_MEASURED_H
-#define BP_TESTS_AGG_SIM_MEASURED_H
+#ifndef BP_TESTS_UNIT_APPS_SIM_AGG_MEASURED_H
+#define BP_TESTS_UNIT_APPS_SIM_AGG_MEASURED_H
 
 #include "tests/unit/apps/sim/agg/close.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_LCL_SIM_RIG_H
-#define BP_TESTS_LCL_SIM_RIG_H
+#ifndef BP_TESTS_UNIT_APPS_SIM_LCL_RIG_H
+#define BP_TESTS_UNIT_APPS_SIM_LCL_RIG_H
 
 #include <stdarg.h>
 #include <stddef.h>
