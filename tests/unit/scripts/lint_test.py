@@ -2,6 +2,7 @@
 """scripts/lint commits and the hooks of scripts/hooks, in git repositories that are made for it."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -139,6 +140,17 @@ class Commits(Repository):
     def test_a_tree_without_git(self):
         shutil.rmtree(self.top / ".git")
         self.assertIn("nothing to check", self.lint())
+
+
+class Tidy(unittest.TestCase):
+    def test_headers_of_every_folder_are_looked_at_and_the_systems_are_not(self):
+        line = re.search("^HeaderFilterRegex: '(.*)'$", (ROOT / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE)
+        looked_at = re.compile(line[1]).search
+        for name in ("include/biplane/rule.h", "anew/x.h", "tests/unit/x.h", "user/x.h"):
+            for tree in ("/home/me/biplane/build/../", "/srv/", "/u/", "../", "../../", ""):
+                self.assertTrue(looked_at(tree + name), tree + name)
+        for name in ("dpdk/rte_mbuf.h", "stdio.h", "../include/dpdk/x86_64/config/rte.h"):
+            self.assertFalse(looked_at("/usr/include/" + name), name)
 
 
 class Hooks(Repository):
