@@ -211,7 +211,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	if (b->o.inspect) {
 		load_rules(b);
 		atomic_store(&b->shm.control->rules_active, 0);
-		w->inspector = bp_inspector_create(b->config, &b->shm, 0, false, err, sizeof(err));
+		w->inspector =
+			bp_mqtt_worker_create(b->config, &b->shm, 0, false, err, sizeof(err));
 		if (w->inspector == NULL)
 			die("inspector", err);
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections);

@@ -248,7 +248,7 @@ static void inspect(struct rig *r, const struct hostile_frame *frame)
 	struct bp_frame f;
 
 	if (bp_frame_parse(frame->data, frame->len, frame->len, &f) == BP_FRAME_TCP &&
-		bp_inspector_wants(r->in, f.sport, f.dport, &f.to_broker))
+		bp_mqtt_worker_inspects(r->in, f.sport, f.dport, &f.to_broker))
 		bp_inspect_one(r->in, &f);
 }
 
@@ -269,7 +269,7 @@ static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t
 		begin = clock_ns(CLOCK_MONOTONIC);
 		inspect(&r, &t->frame[i]);
 		if (r.mono_ns - tick > 100000) { /* as a worker that is not idle does it */
-			bp_inspector_tick(r.in, r.mono_ns);
+			bp_mqtt_worker_tick(r.in, r.mono_ns);
 			tick = r.mono_ns;
 		}
 		begin = clock_ns(CLOCK_MONOTONIC) - begin;
@@ -283,7 +283,7 @@ static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t
 	}
 	not_inspected =
 		rig_count(&r, BP_C_NOT_INSPECTED_WORK) + rig_count(&r, BP_C_NOT_INSPECTED_WORKER);
-	*work = bp_inspector_work(r.in);
+	*work = bp_mqtt_worker_work(r.in);
 	rig_close(&r);
 	return not_inspected;
 }

@@ -209,10 +209,10 @@ static uint16_t mqtt_process(
 
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
-		bp_inspector_set_clone(w->inspector, send_clone, w);
-		bp_inspector_set_is_forwarded(w->inspector, is_forwarded, w);
+		bp_mqtt_worker_set_clone(w->inspector, send_clone, w);
+		bp_mqtt_worker_set_is_forwarded(w->inspector, is_forwarded, w);
 	}
-	bp_inspector_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
+	bp_mqtt_worker_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
 	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {
 		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
 		differ |=

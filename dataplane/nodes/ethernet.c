@@ -28,7 +28,7 @@ static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_fram
 {
 	bool to_broker;
 
-	if (!bp_inspector_wants(w->inspector, f->sport, f->dport, &to_broker))
+	if (!bp_mqtt_worker_inspects(w->inspector, f->sport, f->dport, &to_broker))
 		return false;
 	if (!bp_hint_fits(f->l3, f->l4)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
@@ -79,7 +79,7 @@ static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 	bool to_broker;
 
-	if (!bp_inspector_wants(
+	if (!bp_mqtt_worker_inspects(
 		    w->inspector, bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
 		return false;
 	if (!lengths_agree(p, m->data_len))

@@ -87,7 +87,7 @@ static void housekeeping(struct bp_worker *w)
 	if (w->gather)
 		bp_gather_tick(w->gather);
 	if (w->inspector)
-		bp_inspector_tick(w->inspector, w->mono_ns);
+		bp_mqtt_worker_tick(w->inspector, w->mono_ns);
 	if (w->mac_table && w->index == 0)
 		bp_mac_table_tick(w->mac_table, w->mono_ns);
 }

@@ -77,7 +77,7 @@ enum bp_edge {
 struct bp_exception;
 struct bp_gather;
 struct bp_health;
-struct bp_inspector;
+struct bp_mqtt_worker;
 struct bp_lcl;
 struct bp_mac_table;
 struct bp_transformer;
@@ -101,7 +101,7 @@ struct bp_worker {
 	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
 	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
 	const struct bp_ruleset *rules;   /* in force for this walk */
-	struct bp_inspector *inspector;   /* NULL: no inspection configured */
+	struct bp_mqtt_worker *inspector; /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
 	struct bp_exception *exception;     /* NULL: nothing routes */

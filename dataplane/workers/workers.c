@@ -71,7 +71,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		}
 	}
 	if (c->mqtt.enabled) {
-		w->inspector = bp_inspector_create(c, shm, index, record_clones, err, err_size);
+		w->inspector = bp_mqtt_worker_create(c, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
 			bp_worker_free(w);
 			return NULL;
@@ -86,7 +86,7 @@ void bp_worker_free(struct bp_worker *w)
 		return;
 	bp_graph_free(w);
 	if (w->inspector)
-		bp_inspector_free(w->inspector);
+		bp_mqtt_worker_free(w->inspector);
 	bp_health_free(w->health);
 	bp_gather_free(w->gather);
 	bp_transformer_free(w->transformer);
@@ -128,8 +128,8 @@ static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
 
 static void report_adopted(const struct bp_worker *w)
 {
-	const char *why = bp_inspector_not_adopted(w->inspector);
-	const uint32_t n = bp_inspector_flows(w->inspector);
+	const char *why = bp_mqtt_worker_not_adopted(w->inspector);
+	const uint32_t n = bp_mqtt_worker_flows(w->inspector);
 
 	if (why != NULL)
 		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", w->index,

@@ -24,7 +24,7 @@ struct bp_workers {
 	struct bp_lcl_shared *lcl; /* NULL: no section lcl, or one worker */
 };
 
-/* Makes the workers with their graphs and inspectors; `exception` NULL: nothing routes. Returns 0,
+/* Makes the workers with their graphs and services; `exception` NULL: nothing routes. Returns 0,
  * or -1 with a sentence. */
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools,

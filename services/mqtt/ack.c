@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "proto/copy.h"
 
 /*
@@ -26,13 +26,13 @@ struct unacked {
 	uint8_t text[]; /* topic, properties, payload */
 };
 
-static struct unacked *at(const struct bp_inspector *in, bp_carry_ref ref)
+static struct unacked *at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (struct unacked *)(void *)bp_carry_data(in->carry, ref);
 }
 
 /* Where the node with the key is linked, or would be. */
-static bp_carry_ref *find(const struct bp_inspector *in, struct bp_flow *f, uint32_t key)
+static bp_carry_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t key)
 {
 	bp_carry_ref *link = &f->unacked;
 
@@ -42,7 +42,7 @@ static bp_carry_ref *find(const struct bp_inspector *in, struct bp_flow *f, uint
 }
 
 /* Takes the oldest entry of the node out of the tree. */
-static bp_carry_ref take(const struct bp_inspector *in, bp_carry_ref *link)
+static bp_carry_ref take(const struct bp_mqtt_worker *in, bp_carry_ref *link)
 {
 	const bp_carry_ref ref = *link;
 	const struct unacked *u = at(in, ref);
@@ -64,13 +64,13 @@ static bp_carry_ref take(const struct bp_inspector *in, bp_carry_ref *link)
 	return ref;
 }
 
-static void release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+static void release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
 {
 	f->held_bytes[BP_TO_BROKER] -= (uint32_t)bp_carry_size(in->carry, ref);
 	bp_flow_release(in, f, ref);
 }
 
-void bp_ack_release(struct bp_inspector *in, struct bp_flow *f)
+void bp_ack_release(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	while (f->unacked != 0) {
 		bp_tally(in, BP_C_ACK_MISSING);
@@ -78,7 +78,7 @@ void bp_ack_release(struct bp_inspector *in, struct bp_flow *f)
 	}
 }
 
-static bp_carry_ref alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes)
+static bp_carry_ref alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
 {
 	const uint64_t left = in->reorder_bytes - f->held_bytes[BP_TO_BROKER];
 	bp_carry_ref ref;
@@ -95,7 +95,7 @@ static bp_carry_ref alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t b
 	return ref;
 }
 
-void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
+void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
 	uint32_t seq, bool beginning)
 {
 	const uint32_t text = p->topic_len + p->properties_len;
@@ -138,7 +138,7 @@ void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqt
 	}
 }
 
-static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct unacked *u)
+static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, const struct unacked *u)
 {
 	const uint8_t *properties = u->text + u->topic_len;
 	struct bp_mqtt_publish p = {
@@ -160,8 +160,8 @@ static void evaluate(struct bp_inspector *in, struct bp_flow *f, const struct un
 	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, u->seq, u->beginning);
 }
 
-void bp_ack_came(struct bp_inspector *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
-	bool sent)
+void bp_ack_came(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id,
+	bool refused, bool sent)
 {
 	bp_carry_ref *link = find(in, f, id | (uint32_t)pubrec << 16), ref;
 

@@ -22,7 +22,8 @@
 #define PACKET_MAX (268435455u + 5)
 
 /* What must be the same for the flows of before to be of use. */
-static uint64_t shape_of(const struct bp_inspector *in, const struct bp_config *c, unsigned worker)
+static uint64_t shape_of(
+	const struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker)
 {
 	static const uint64_t key[2] = {LAYOUT, sizeof(struct bp_flow)};
 	uint64_t h[] = {in->table.groups, in->table.capacity, in->table.max_unproven,
@@ -63,7 +64,7 @@ static uint64_t boot(void)
 	return n <= 0 ? 0 : bp_hash_bytes(key, id, (size_t)n);
 }
 
-bool bp_adopt_block(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes)
+bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes)
 {
 	if (!bp_carry_claim(in->carry, ref))
 		return false;
@@ -75,7 +76,7 @@ bool bp_adopt_block(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref
 	return true;
 }
 
-void bp_adopt_undo(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
 {
 	bp_flow_carries(&in->table, f, -(int64_t)bp_carry_size(in->carry, ref));
 	bp_carry_unclaim(in->carry, ref);
@@ -83,7 +84,7 @@ void bp_adopt_undo(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
 
 /* The key must be that of the addresses, and the flow must lie where it is looked for. */
 static bool key_sound(
-	const struct bp_inspector *in, const struct bp_flow *f, uint32_t g, uint16_t tag)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t g, uint16_t tag)
 {
 	const struct bp_flow_table *t = &in->table;
 	const uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
@@ -134,7 +135,7 @@ static bool state_sound(const struct bp_flow *f)
 }
 
 /* Two entries of one connection: a process was killed while it moved the flow. */
-static bool is_double(const struct bp_inspector *in, const struct bp_flow *f)
+static bool is_double(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	const struct bp_flow_table *t = &in->table;
 	const uint64_t hash = bp_flow_hash(t, f->k0, f->k1);
@@ -157,7 +158,7 @@ static bool is_double(const struct bp_inspector *in, const struct bp_flow *f)
 }
 
 /* What of the flow lies in the arena. Returns false when the position in `dir` is lost with it. */
-static bool adopt_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static bool adopt_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const bp_carry_ref ref = f->carry[dir];
 
@@ -172,7 +173,7 @@ static bool adopt_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 	return f->stream[dir] != BP_STREAM_CARRY;
 }
 
-static void adopt_client_id(struct bp_inspector *in, struct bp_flow *f)
+static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (f->client_id != 0 && f->client_id_len != 0 &&
 		bp_adopt_block(in, f, f->client_id, f->client_id_len))
@@ -195,7 +196,7 @@ static bool is_lost(const struct bp_flow *f, unsigned dir)
 	return f->stream[dir] == BP_STREAM_CARRY && f->carry_len[dir] == 0;
 }
 
-static void search_lost(struct bp_inspector *in)
+static void search_lost(struct bp_mqtt_worker *in)
 {
 	const struct bp_flow_table *t = &in->table;
 
@@ -224,7 +225,7 @@ static void sanitize(struct bp_flow *f)
 		f->proof |= BP_FLOW_MARKED;
 }
 
-static void adopt_memory(struct bp_inspector *in, struct bp_flow *f)
+static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bool lost = false;
 
@@ -274,7 +275,7 @@ static bool within_bounds(const struct bp_flow_table *t, const struct bp_flow *f
 	       (list != BP_LIST_UNPROVEN || t->unproven < t->max_unproven);
 }
 
-static void adopt_flow(struct bp_inspector *in, struct bp_flow *f, uint32_t g)
+static void adopt_flow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t g)
 {
 	struct bp_flow_table *t = &in->table;
 	const uint32_t first = bp_flow_group1(t, bp_flow_hash(t, f->k0, f->k1));
@@ -299,7 +300,7 @@ static void clear(struct bp_flow *f)
 }
 
 /* The positions before the batch of which no alarm was told, and the first of each flow last. */
-static void restore_batch(struct bp_inspector *in)
+static void restore_batch(struct bp_mqtt_worker *in)
 {
 	const uint64_t lines =
 		(uint64_t)in->table.groups * BP_FLOW_WAYS * sizeof(struct bp_flow) / 64;
@@ -317,7 +318,7 @@ static void restore_batch(struct bp_inspector *in)
 }
 
 /* The flow that was in work, as it was before: its segment comes again. */
-static void restore(struct bp_inspector *in)
+static void restore(struct bp_mqtt_worker *in)
 {
 	struct bp_journal *j = in->journal;
 	const uint32_t slot = j->slot - 1;
@@ -342,7 +343,7 @@ static void restore(struct bp_inspector *in)
 	bp_journal_end(j);
 }
 
-static void adopt_all(struct bp_inspector *in)
+static void adopt_all(struct bp_mqtt_worker *in)
 {
 	struct bp_flow_table *t = &in->table;
 
@@ -370,7 +371,7 @@ static void adopt_all(struct bp_inspector *in)
 	}
 }
 
-const char *bp_adopt(struct bp_inspector *in, const struct bp_config *c, unsigned worker)
+const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker)
 {
 	struct bp_flow_header *h = in->table.header;
 	const uint64_t shape = shape_of(in, c, worker), booted = boot();

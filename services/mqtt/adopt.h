@@ -2,7 +2,7 @@
 #ifndef BP_SERVICES_MQTT_ADOPT_H
 #define BP_SERVICES_MQTT_ADOPT_H
 
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Adopts the connections that an earlier process left in this worker's part of the segment, or
@@ -10,11 +10,11 @@
  * arena is open when this returns. Returns why connections that were there could not be adopted, in
  * a few words, or NULL.
  */
-const char *bp_adopt(struct bp_inspector *in, const struct bp_config *c, unsigned worker);
+const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker);
 
 /* Claims the block for the flow; false: `bytes` can't lie in it, or it is another's. */
-bool bp_adopt_block(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes);
+bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes);
 /* Gives it back, before the arena is open. */
-void bp_adopt_undo(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref);
+void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 #include "services/mqtt/client_name.h"
 #include "proto/copy.h"
@@ -60,7 +60,7 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
  * can't hold becomes '_'.
  */
 static struct piece client_in_topic(
-	struct bp_inspector *in, const struct bp_flow *f, char *buf, uint32_t size)
+	struct bp_mqtt_worker *in, const struct bp_flow *f, char *buf, uint32_t size)
 {
 	struct piece p = {buf, 0};
 
@@ -77,7 +77,7 @@ static struct piece client_in_topic(
 	return p;
 }
 
-static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_judged *j, const struct piece *topic, const struct piece *to)
 {
 	const struct bp_flow *f = j->flow;
@@ -137,8 +137,8 @@ static void to_ring(struct bp_inspector *in, const struct bp_rule *rule, enum bp
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }
 
-static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const struct bp_judged *j,
-	const struct piece *to)
+static void to_clone(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_judged *j, const struct piece *to)
 {
 	struct bp_clone_request r = {
 		.rule = rule,
@@ -160,7 +160,7 @@ static void to_clone(struct bp_inspector *in, const struct bp_rule *rule, const 
 		(void)in->clone(in->clone_arg, &r); /* counts for itself */
 }
 
-void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_judged *j)
 {
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];

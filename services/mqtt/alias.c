@@ -13,25 +13,25 @@ struct topic {
 	uint8_t text[];
 };
 
-static bp_carry_ref *table(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+static bp_carry_ref *table(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return (bp_carry_ref *)(void *)bp_carry_data(in->carry, f->aliases[dir]);
 }
 
-static struct topic *topic_at(const struct bp_inspector *in, bp_carry_ref ref)
+static struct topic *topic_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (struct topic *)(void *)bp_carry_data(in->carry, ref);
 }
 
 /* What the alias stands for; 0: nothing. */
 static bp_carry_ref find(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	return alias <= f->n_aliases[dir] ? table(in, f, dir)[alias - 1] : 0;
 }
 
 /* Makes the table reach as far as the alias. */
-static bool reach(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+static bool reach(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	uint32_t have = f->n_aliases[dir], size = sizeof(bp_carry_ref), fit;
 
@@ -45,7 +45,7 @@ static bool reach(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint
 	return true;
 }
 
-static void forget_one(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+static void forget_one(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	bp_carry_ref ref = find(in, f, dir, alias);
 
@@ -56,7 +56,7 @@ static void forget_one(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 }
 
 /* A mapping that can't be kept replaces the one before it all the same. */
-static void keep(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t alias,
+static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
 	const uint8_t *text, uint16_t len, uint64_t hash)
 {
 	uint32_t need = (uint32_t)sizeof(struct topic) + len;
@@ -85,7 +85,8 @@ static void keep(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint1
  * Whether a mapping may be kept at all. What the receiver allows is unknown before the CONNACK: who
  * sends aliases then has not asked. It stays unknown where the CONNACK was missed.
  */
-static bool may_keep(struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
+static bool may_keep(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	if (!(f->flags & (BP_FLOW_CONNACK | BP_FLOW_MIDWAY))) {
 		bp_tally(in, BP_C_ALIAS_BEFORE_CONNACK);
@@ -98,7 +99,7 @@ static bool may_keep(struct bp_inspector *in, const struct bp_flow *f, unsigned 
 	return true;
 }
 
-enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash)
 {
 	const struct topic *t;
@@ -128,7 +129,7 @@ enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	return BP_ALIAS_OK;
 }
 
-void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->session |= BP_SESSION_ALIASES_LOST;
 	for (uint32_t alias = 1; alias <= f->n_aliases[dir]; alias++)
@@ -139,7 +140,7 @@ void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 }
 
 /* The text has its hash with it: what a killed process left half written is not believed. */
-static bool topic_sound(const struct bp_inspector *in, bp_carry_ref ref)
+static bool topic_sound(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	const struct topic *t = topic_at(in, ref);
 
@@ -147,7 +148,7 @@ static bool topic_sound(const struct bp_inspector *in, bp_carry_ref ref)
 	       t->hash == bp_topic_hash(in, t->text, t->len);
 }
 
-bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const uint64_t bytes = f->n_aliases[dir] * sizeof(bp_carry_ref);
 	bp_carry_ref *entry;

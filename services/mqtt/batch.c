@@ -9,7 +9,7 @@
  */
 #define NOINLINE __attribute__((noinline))
 
-static NOINLINE void hash(struct bp_inspector *in, struct bp_batch *b)
+static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_batch *b)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (__builtin_expect(b->kind[i] != BP_BATCH_PARSED, 1))
@@ -21,7 +21,7 @@ static NOINLINE void hash(struct bp_inspector *in, struct bp_batch *b)
 	}
 }
 
-static NOINLINE void probe(const struct bp_inspector *in, struct bp_batch *b)
+static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_batch *b)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		b->l[i].flow = bp_flow_candidate_in(&in->table, b->l[i].hash, b->group[i]);
@@ -29,8 +29,8 @@ static NOINLINE void probe(const struct bp_inspector *in, struct bp_batch *b)
 	}
 }
 
-static inline bool four(const struct bp_four *x, const struct bp_inspector *in, struct bp_batch *b,
-	uint32_t i, uint32_t *raises)
+static inline bool four(const struct bp_four *x, const struct bp_mqtt_worker *in,
+	struct bp_batch *b, uint32_t i, uint32_t *raises)
 {
 	uint32_t kinds;
 
@@ -42,7 +42,7 @@ static inline bool four(const struct bp_four *x, const struct bp_inspector *in, 
 }
 
 /* Those that are alike, four by four. */
-static NOINLINE void look_alike(const struct bp_inspector *in, struct bp_batch *b)
+static NOINLINE void look_alike(const struct bp_mqtt_worker *in, struct bp_batch *b)
 {
 	const struct bp_four *x = in->four;
 	uint64_t alike = 0, numbers = 0;
@@ -61,7 +61,7 @@ static NOINLINE void look_alike(const struct bp_inspector *in, struct bp_batch *
 	}
 }
 
-static inline void look_one(const struct bp_inspector *in, struct bp_batch *b, uint32_t i)
+static inline void look_one(const struct bp_mqtt_worker *in, struct bp_batch *b, uint32_t i)
 {
 	const uint8_t *frame = b->frame[i];
 
@@ -71,7 +71,7 @@ static inline void look_one(const struct bp_inspector *in, struct bp_batch *b, u
 		bp_fast_read(in, frame, bp_be16(frame + BP_FAST_L3 + 2), &b->p[i]);
 }
 
-static NOINLINE void look(const struct bp_inspector *in, struct bp_batch *b)
+static NOINLINE void look(const struct bp_mqtt_worker *in, struct bp_batch *b)
 {
 	const uint64_t looked = b->looked;
 
@@ -98,7 +98,7 @@ static NOINLINE void verify(struct bp_batch *b)
  * every value that one in twenty takes is one that the processor mispredicts, and each time the
  * work on several frames is thrown away.
  */
-static NOINLINE void tell_raised(struct bp_inspector *in, struct bp_batch *b, uint64_t raised)
+static NOINLINE void tell_raised(struct bp_mqtt_worker *in, struct bp_batch *b, uint64_t raised)
 {
 	for (uint64_t left = raised; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
@@ -108,7 +108,7 @@ static NOINLINE void tell_raised(struct bp_inspector *in, struct bp_batch *b, ui
 }
 
 /* A frame by itself; where it goes the general way, nothing was done. */
-static inline enum bp_fast_verdict decide_one(struct bp_inspector *in, const struct bp_batch *b,
+static inline enum bp_fast_verdict decide_one(struct bp_mqtt_worker *in, const struct bp_batch *b,
 	const struct bp_fast_now *now, struct bp_fast_tally *tally, uint32_t i)
 {
 	const struct bp_fast_publish *p = &b->p[i];
@@ -126,8 +126,9 @@ static inline enum bp_fast_verdict decide_one(struct bp_inspector *in, const str
 }
 
 /* A frame whose number was read, by its flow's own rule. */
-static inline enum bp_fast_verdict decide_number(struct bp_inspector *in, const struct bp_batch *b,
-	const struct bp_fast_now *now, struct bp_fast_tally *tally, uint32_t i)
+static inline enum bp_fast_verdict decide_number(struct bp_mqtt_worker *in,
+	const struct bp_batch *b, const struct bp_fast_now *now, struct bp_fast_tally *tally,
+	uint32_t i)
 {
 	const struct bp_four *x = in->four;
 	struct bp_flow *f = b->l[i].flow;
@@ -145,7 +146,7 @@ static inline enum bp_fast_verdict decide_number(struct bp_inspector *in, const 
 
 /* Returns one more than the last frame that went the general way, 0 where none did. `alike` is
  * b->alike, or 0, a constant; so is `each`, as in fast_four.h. */
-static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspector *in,
+static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_worker *in,
 	struct bp_batch *b, const uint64_t alike, const bool each,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
@@ -202,19 +203,19 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_inspec
 	return unusual;
 }
 
-static NOINLINE uint32_t decide(struct bp_inspector *in, struct bp_batch *b,
+static NOINLINE uint32_t decide(struct bp_mqtt_worker *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	return decide_by(in, b, 0, false, general, arg);
 }
 
-static NOINLINE uint32_t decide_alike(struct bp_inspector *in, struct bp_batch *b,
+static NOINLINE uint32_t decide_alike(struct bp_mqtt_worker *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	return decide_by(in, b, b->alike, false, general, arg);
 }
 
-static NOINLINE uint32_t decide_each(struct bp_inspector *in, struct bp_batch *b,
+static NOINLINE uint32_t decide_each(struct bp_mqtt_worker *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	return decide_by(in, b, b->alike, true, general, arg);
@@ -224,7 +225,7 @@ static NOINLINE uint32_t decide_each(struct bp_inspector *in, struct bp_batch *b
 #define IN_A_ROW 8
 
 /* What the last frames of a batch have in common, which were decided as usual one by one. */
-static NOINLINE void learn(struct bp_inspector *in, struct bp_batch *b)
+static NOINLINE void learn(struct bp_mqtt_worker *in, struct bp_batch *b)
 {
 	const uint32_t last = b->n - 1, begin = b->n - IN_A_ROW;
 	struct bp_four *x = in->four;
@@ -244,7 +245,7 @@ static NOINLINE void learn(struct bp_inspector *in, struct bp_batch *b)
 	(void)bp_four_set(x, in, b->l[last].flow, b->frame[last], &b->p[last], BP_FOUR_HEADS);
 }
 
-void bp_batch_read(struct bp_inspector *in, struct bp_batch *b,
+void bp_batch_read(struct bp_mqtt_worker *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	struct bp_four *x = in->four;

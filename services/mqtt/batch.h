@@ -52,7 +52,7 @@ _Static_assert(BP_BATCH == 64, "a bit of a word for each");
  * caller parses it if it was plain, judges its checksums, and calls bp_inspect_segment() with
  * b->l[i].
  */
-void bp_batch_read(struct bp_inspector *in, struct bp_batch *b,
+void bp_batch_read(struct bp_mqtt_worker *in, struct bp_batch *b,
 	void (*general)(void *arg, uint32_t i), void *arg);
 
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "services/mqtt/flow_age.h"
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Will messages with a will delay interval (MQTT 5.0, 3.1.3.2.2): a broker publishes them that long
@@ -47,20 +47,20 @@ struct bp_delayed *bp_delayed_create(uint32_t max)
 	return d;
 }
 
-uint32_t bp_inspector_delayed(const struct bp_inspector *in)
+uint32_t bp_mqtt_worker_delayed(const struct bp_mqtt_worker *in)
 {
 	return in->delayed->n;
 }
 
 /* ---- sessions ---- */
 
-static uint64_t session_time(const struct bp_inspector *in)
+static uint64_t session_time(const struct bp_mqtt_worker *in)
 {
 	return (in->mono_ns >> 20) & TIME_MASK;
 }
 
 /* The session that the connection is of; 0: none that a client can come back to. */
-static uint64_t session_key(const struct bp_inspector *in, const struct bp_flow *f)
+static uint64_t session_key(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	const uint64_t tcp_port = (uint64_t)0xffff << 16; /* the client's */
 	uint64_t h, broker[2];
@@ -75,7 +75,7 @@ static uint64_t session_key(const struct bp_inspector *in, const struct bp_flow 
 }
 
 /* The first of its places, in the table of a worker. */
-static uint64_t *places(const struct bp_inspector *in, unsigned worker, uint64_t key)
+static uint64_t *places(const struct bp_mqtt_worker *in, unsigned worker, uint64_t key)
 {
 	uint8_t *mine = (uint8_t *)in->table.session;
 	uint64_t *table = (uint64_t *)(void *)(mine + ((int64_t)worker - in->worker) *
@@ -89,7 +89,7 @@ static bool is_of(uint64_t entry, uint64_t key)
 	return entry != 0 && entry >> TIME_BITS == key >> TIME_BITS;
 }
 
-static void note_session(struct bp_inspector *in, uint64_t key)
+static void note_session(struct bp_mqtt_worker *in, uint64_t key)
 {
 	const uint64_t entry = key >> TIME_BITS << TIME_BITS | session_time(in);
 	uint64_t *at = places(in, in->worker, key), *oldest = at;
@@ -106,7 +106,7 @@ static void note_session(struct bp_inspector *in, uint64_t key)
 }
 
 /* When a broker last accepted a connection of the session. */
-static uint64_t last_accepted(const struct bp_inspector *in, uint64_t key)
+static uint64_t last_accepted(const struct bp_mqtt_worker *in, uint64_t key)
 {
 	uint64_t last = 0;
 
@@ -123,7 +123,7 @@ static uint64_t last_accepted(const struct bp_inspector *in, uint64_t key)
 	return last;
 }
 
-uint64_t bp_session_accepted(struct bp_inspector *in, const struct bp_flow *f)
+uint64_t bp_session_accepted(struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	const uint64_t key = session_key(in, f);
 
@@ -159,7 +159,7 @@ static void sift_down(struct bp_delayed *d, uint32_t i)
 }
 
 /* What an alarm says of the connection, which is gone; it holds what the will holds. */
-static struct bp_flow holder(const struct bp_inspector *in, const struct delayed *e)
+static struct bp_flow holder(const struct bp_mqtt_worker *in, const struct delayed *e)
 {
 	struct bp_flow f = {.k0 = e->k0,
 		.k1 = e->k1,
@@ -177,7 +177,8 @@ static struct bp_flow holder(const struct bp_inspector *in, const struct delayed
 	return f;
 }
 
-bool bp_delayed_add(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted)
+bool bp_delayed_add(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted)
 {
 	struct bp_delayed *d = in->delayed;
 	uint32_t *of_client = &d->of_client[bp_flow_client(&in->table, f)];
@@ -225,13 +226,13 @@ bool bp_delayed_add(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds
 	return true;
 }
 
-static bool is_back(const struct bp_inspector *in, const struct delayed *e)
+static bool is_back(const struct bp_mqtt_worker *in, const struct delayed *e)
 {
 	return e->session != 0 && last_accepted(in, e->session) > e->accepted;
 }
 
 /* Takes one out of the heap, and evaluates it or not. */
-static void settle(struct bp_inspector *in, uint32_t i, bool back)
+static void settle(struct bp_mqtt_worker *in, uint32_t i, bool back)
 {
 	struct bp_delayed *d = in->delayed;
 	const struct delayed e = d->heap[i];
@@ -254,7 +255,7 @@ static void settle(struct bp_inspector *in, uint32_t i, bool back)
 
 /* One that will not be evaluated need not wait: a client that comes and goes has one of each time.
  */
-static void look_back(struct bp_inspector *in)
+static void look_back(struct bp_mqtt_worker *in)
 {
 	struct bp_delayed *d = in->delayed;
 
@@ -263,7 +264,7 @@ static void look_back(struct bp_inspector *in)
 		settle(in, d->looked_at, true);
 }
 
-void bp_delayed_expire(struct bp_inspector *in, uint64_t mono_ns, unsigned budget)
+void bp_delayed_expire(struct bp_mqtt_worker *in, uint64_t mono_ns, unsigned budget)
 {
 	struct bp_delayed *d = in->delayed;
 

@@ -3,7 +3,7 @@
 
 /* Where the number stands, when that is known without parsing; else NULL. */
 static const uint8_t *number(
-	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
 {
 	const struct bp_json_layout *layout;
 
@@ -17,7 +17,7 @@ static const uint8_t *number(
 }
 
 enum bp_fast_verdict bp_fast_value_other(
-	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
 {
 	uint32_t digits, n = len;
 	const uint8_t *at;
@@ -34,7 +34,7 @@ enum bp_fast_verdict bp_fast_value_other(
 	return BP_FAST_QUIET + bp_condition_holds(&rule->raise, value);
 }
 
-void bp_fast_raise(struct bp_inspector *in, const uint8_t *frame, struct bp_flow *f,
+void bp_fast_raise(struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_flow *f,
 	const struct bp_fast_publish *p)
 {
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);

@@ -3,7 +3,7 @@
 #define BP_SERVICES_MQTT_FAST_H
 
 #include "services/mqtt/batch.h"
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "proto/frame.h"
 #include "proto/number.h"
 #include "proto/vec16.h"
@@ -61,12 +61,12 @@ struct bp_fast_now {
 };
 
 /* Whether what clients publish is judged at all. */
-static inline bool bp_fast_judges(const struct bp_inspector *in)
+static inline bool bp_fast_judges(const struct bp_mqtt_worker *in)
 {
 	return in->judged[BP_TO_BROKER];
 }
 
-static inline void bp_fast_flush_rule(struct bp_inspector *in, struct bp_fast_tally *t)
+static inline void bp_fast_flush_rule(struct bp_mqtt_worker *in, struct bp_fast_tally *t)
 {
 	t->publishes += t->in_a_row;
 	if (t->slot != BP_FAST_NO_SLOT) {
@@ -82,7 +82,7 @@ static inline void bp_fast_flush_rule(struct bp_inspector *in, struct bp_fast_ta
 	t->in_a_row = 0;
 }
 
-static inline void bp_fast_flush(struct bp_inspector *in, struct bp_fast_tally *t)
+static inline void bp_fast_flush(struct bp_mqtt_worker *in, struct bp_fast_tally *t)
 {
 	uint64_t *v = in->counters->v;
 
@@ -97,7 +97,7 @@ static inline void bp_fast_flush(struct bp_inspector *in, struct bp_fast_tally *
 
 /* bp_inspect_hash() for such a frame. */
 static inline void bp_fast_hash(
-	const struct bp_inspector *in, const uint8_t *frame, struct bp_lookup *l)
+	const struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_lookup *l)
 {
 	uint64_t pair;
 
@@ -172,8 +172,8 @@ static inline uint32_t bp_fast_at(const uint8_t *frame)
  * The one PUBLISH of which the segment consists. Headers and `total` were checked: the TCP header
  * ends within the datagram and this within the frame. The checksums are the caller's business.
  */
-static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *frame, uint32_t total,
-	struct bp_fast_publish *p)
+static inline void bp_fast_read(const struct bp_mqtt_worker *in, const uint8_t *frame,
+	uint32_t total, struct bp_fast_publish *p)
 {
 	uint32_t end = BP_FAST_L3 + total, at = bp_fast_at(frame), remaining, topic_len;
 	const uint8_t *head = frame + at;
@@ -211,12 +211,12 @@ static inline void bp_fast_read(const struct bp_inspector *in, const uint8_t *fr
 }
 
 /* fast.c: bp_fast_value() of what is no short number as text. */
-enum bp_fast_verdict bp_fast_value_other(
-	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len);
+enum bp_fast_verdict bp_fast_value_other(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const uint8_t *payload, uint32_t len);
 
 /* BP_FAST_GENERAL: there is no value, or it can't be judged here. */
 static inline enum bp_fast_verdict bp_fast_value(
-	struct bp_inspector *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
 {
 	uint32_t digits;
 	unsigned point;
@@ -299,7 +299,7 @@ static inline bool bp_fast_in_sequence(const struct bp_flow *f, const uint8_t *t
  * rule in *slot. `l` as the lookup left it; the candidate may be another flow by now, or none. A
  * topic is known by its hash, which covers its length.
  */
-static inline enum bp_fast_verdict bp_fast_judge(struct bp_inspector *in,
+static inline enum bp_fast_verdict bp_fast_judge(struct bp_mqtt_worker *in,
 	const struct bp_fast_now *now, const uint8_t *frame, const struct bp_lookup *l,
 	const struct bp_fast_publish *p, uint32_t *slot)
 {
@@ -339,7 +339,7 @@ static inline void bp_fast_note(
 
 /* Counts n frames. */
 static inline void bp_fast_count(
-	struct bp_inspector *in, struct bp_fast_tally *t, uint32_t slot, uint32_t n)
+	struct bp_mqtt_worker *in, struct bp_fast_tally *t, uint32_t slot, uint32_t n)
 {
 	if (__builtin_expect(slot != t->slot, 0)) {
 		bp_fast_flush_rule(in, t);
@@ -349,7 +349,7 @@ static inline void bp_fast_count(
 }
 
 /* fast.c: tells the alarm of such a frame. */
-void bp_fast_raise(struct bp_inspector *in, const uint8_t *frame, struct bp_flow *f,
+void bp_fast_raise(struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_flow *f,
 	const struct bp_fast_publish *p);
 
 #endif

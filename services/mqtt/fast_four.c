@@ -60,7 +60,7 @@ static void set_head(struct bp_four *x, const uint8_t *frame)
 }
 
 /* What bp_four_known() compares and bp_four_raises() judges by. False: there is no number. */
-static bool set_numbers(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
+static bool set_numbers(struct bp_four *x, const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const uint8_t *frame, bool each)
 {
 	const struct bp_rule *rule;
@@ -89,7 +89,7 @@ static bool set_numbers(struct bp_four *x, const struct bp_inspector *in, const 
 /* Neither rules nor senders stay as they are: after so many batches it is looked at anew. */
 #define BATCHES 1024
 
-bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
+bool bp_four_set(struct bp_four *x, const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what)
 {
 	memset(x, 0, sizeof(*x));
@@ -116,7 +116,7 @@ bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct 
 
 #else
 
-bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
+bool bp_four_set(struct bp_four *x, const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what)
 {
 	(void)in, (void)f, (void)frame, (void)p, (void)what;

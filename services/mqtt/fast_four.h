@@ -64,7 +64,7 @@ enum bp_four_what {
  * Says in x what is like a frame that was judged as usual, of flow `f`. False, and x is off, where
  * that can't be said: the frame is too short, or, where numbers are asked for, it has none.
  */
-bool bp_four_set(struct bp_four *x, const struct bp_inspector *in, const struct bp_flow *f,
+bool bp_four_set(struct bp_four *x, const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const uint8_t *frame, const struct bp_fast_publish *p, enum bp_four_what what);
 
 /* fast_four.c: whether identifiers and properties of the four are as they must be. */
@@ -104,7 +104,7 @@ static inline uint32_t bp_four_raises(const struct bp_four *x, bp_v4 numbers)
 
 /* The topics' hashes, and what else there is to say of the four. Of the usual length, known as
  * such, a hash is a few instructions. */
-static inline void bp_four_read(const struct bp_four *x, const struct bp_inspector *in,
+static inline void bp_four_read(const struct bp_four *x, const struct bp_mqtt_worker *in,
 	const uint8_t *const *frame, struct bp_fast_publish *p)
 {
 	const uint32_t at = x->topic, n = x->topic_len;
@@ -129,7 +129,7 @@ static inline void bp_four_read(const struct bp_four *x, const struct bp_inspect
  * says. `sums`, a constant: whether the checksums are to be looked at.
  */
 static inline __attribute__((always_inline)) bool bp_four_judge(const struct bp_four *x,
-	const struct bp_inspector *in, const uint8_t *const *frame, bool sums,
+	const struct bp_mqtt_worker *in, const uint8_t *const *frame, bool sums,
 	struct bp_fast_publish *p, uint32_t *number, uint32_t *raises)
 {
 	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -195,7 +195,7 @@ static inline __attribute__((always_inline)) bool bp_four_judge(const struct bp_
 
 #else
 
-static inline bool bp_four_judge(const struct bp_four *x, const struct bp_inspector *in,
+static inline bool bp_four_judge(const struct bp_four *x, const struct bp_mqtt_worker *in,
 	const uint8_t *const *frame, bool sums, struct bp_fast_publish *p, uint32_t *number,
 	uint32_t *raises)
 {

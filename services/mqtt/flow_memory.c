@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /* Flows that one allocation may evict. */
 #define EVICTIONS_MAX 8
@@ -10,7 +10,7 @@
  * and Hahne 1998): one alone gets a third of the arena, two a quarter each.
  */
 static bool within_client_share(
-	const struct bp_inspector *in, const struct bp_flow *f, uint64_t bytes)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t bytes)
 {
 	const uint64_t held = in->table.client_bytes[bp_flow_client(&in->table, f)];
 
@@ -19,7 +19,8 @@ static bool within_client_share(
 }
 
 /* Unproven connections have a bound together, and whoever has the most gives way. */
-static bool within_unproven_share(struct bp_inspector *in, const struct bp_flow *f, uint64_t bytes)
+static bool within_unproven_share(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t bytes)
 {
 	struct bp_flow_table *t = &in->table;
 
@@ -33,7 +34,7 @@ static bool within_unproven_share(struct bp_inspector *in, const struct bp_flow 
 }
 
 /* Whether the flow may hold `bytes` in place of the `old` ones that it gives back; counted. */
-static bool may_hold(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes, uint64_t old)
+static bool may_hold(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes, uint64_t old)
 {
 	const uint64_t more = bytes > old ? bytes - old : 0;
 
@@ -48,7 +49,7 @@ static bool may_hold(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes,
 	return false;
 }
 
-static int64_t size_of(const struct bp_inspector *in, bp_carry_ref ref)
+static int64_t size_of(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (int64_t)bp_carry_size(in->carry, ref);
 }
@@ -57,7 +58,7 @@ static int64_t size_of(const struct bp_inspector *in, bp_carry_ref ref)
  * What a segment releases is free once it was read: until then it may have to be taken back. Where
  * memory lacks it is free at once, and a process that is killed then leaves this flow as it is.
  */
-static bp_carry_ref take(struct bp_inspector *in, uint64_t bytes)
+static bp_carry_ref take(struct bp_mqtt_worker *in, uint64_t bytes)
 {
 	bp_carry_ref ref = bp_carry_alloc(in->carry, bytes);
 
@@ -67,7 +68,7 @@ static bp_carry_ref take(struct bp_inspector *in, uint64_t bytes)
 	return bp_carry_settle(in->carry) ? bp_carry_alloc(in->carry, bytes) : 0;
 }
 
-bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes)
+bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
 {
 	bp_carry_ref ref;
 
@@ -82,7 +83,7 @@ bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t 
 	return ref;
 }
 
-bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
+bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
 	uint64_t bytes, uint64_t room)
 {
 	uint32_t old = *ref == 0 ? 0 : (uint32_t)bp_carry_size(in->carry, *ref);
@@ -109,7 +110,7 @@ bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref,
 	return true;
 }
 
-void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref)
+void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
 {
 	if (ref == 0)
 		return;
@@ -117,9 +118,9 @@ void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref re
 	bp_carry_release(in->carry, ref);
 }
 
-void bp_flow_release_all(void *inspector, struct bp_flow *f)
+void bp_flow_release_all(void *worker, struct bp_flow *f)
 {
-	struct bp_inspector *in = inspector;
+	struct bp_mqtt_worker *in = worker;
 
 	if (f->carried == 0)
 		return;

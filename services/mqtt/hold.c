@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Segments that arrived ahead of the stream. The frame itself is long gone to its receiver; a copy
@@ -23,12 +23,12 @@ struct held {
 	uint8_t data[];
 };
 
-static struct held *held_at(const struct bp_inspector *in, bp_carry_ref ref)
+static struct held *held_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (struct held *)(void *)bp_carry_data(in->carry, ref);
 }
 
-static uint32_t room_of(const struct bp_inspector *in, bp_carry_ref ref)
+static uint32_t room_of(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(struct held);
 }
@@ -39,7 +39,7 @@ static bool begins_by(const struct held *h, uint32_t seq)
 }
 
 static const struct held *first(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	const struct held *h = held_at(in, f->held[dir]);
 
@@ -49,7 +49,7 @@ static const struct held *first(
 }
 
 /* Takes the first block out of the tree. The caller gives it back, by release(). */
-static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static bp_carry_ref take_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_carry_ref *link = &f->held[dir], ref;
 
@@ -63,7 +63,7 @@ static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsig
 	return ref;
 }
 
-void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0)
 		bp_flow_release(in, f, take_first(in, f, dir));
@@ -71,7 +71,7 @@ void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 
 /* The last block that begins no later than `seq`; 0: none does. */
 static bp_carry_ref find_before(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_carry_ref at = f->held[dir], before = 0;
 
@@ -89,7 +89,7 @@ static bp_carry_ref find_before(
 }
 
 /* The subtree `at` in two: what begins by `seq`, and what begins later. */
-static void split(const struct bp_inspector *in, bp_carry_ref at, uint32_t seq, bp_carry_ref *by,
+static void split(const struct bp_mqtt_worker *in, bp_carry_ref at, uint32_t seq, bp_carry_ref *by,
 	bp_carry_ref *later)
 {
 	while (at != 0) {
@@ -108,7 +108,7 @@ static void split(const struct bp_inspector *in, bp_carry_ref at, uint32_t seq, 
 	*by = *later = 0;
 }
 
-static void insert(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+static void insert(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
 {
 	bp_carry_ref *link = &f->held[dir];
 	struct held *h = held_at(in, ref);
@@ -128,7 +128,7 @@ static void insert(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_
 
 /* Adds what of p[0..n) finds room to a block that ends where it begins; returns how much. */
 static uint32_t append(
-	const struct bp_inspector *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+	const struct bp_mqtt_worker *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
 {
 	struct held *h = held_at(in, ref);
 	const uint32_t room = room_of(in, ref) - h->len, more = n < room ? n : room;
@@ -140,7 +140,7 @@ static uint32_t append(
 
 /* Where the first block that begins behind `seq` hangs; NULL: there is none. */
 static bp_carry_ref *first_behind(
-	const struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+	const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_carry_ref *link = &f->held[dir], *found = NULL;
 
@@ -158,7 +158,7 @@ static bp_carry_ref *first_behind(
 }
 
 /* Two subtrees, of which all blocks of `a` come first. */
-static bp_carry_ref join(const struct bp_inspector *in, bp_carry_ref a, bp_carry_ref b)
+static bp_carry_ref join(const struct bp_mqtt_worker *in, bp_carry_ref a, bp_carry_ref b)
 {
 	bp_carry_ref root = 0, *link = &root;
 
@@ -181,7 +181,7 @@ static bp_carry_ref join(const struct bp_inspector *in, bp_carry_ref a, bp_carry
 
 /* Blocks behind `seq` that end by `end` go: a segment that covers them comes in their place. */
 static void drop_covered(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
 {
 	bp_carry_ref *link;
 
@@ -201,8 +201,8 @@ static void drop_covered(
  * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
  * will follow, as long as it is a small part of what there may be.
  */
-static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref before,
-	uint32_t seq, const uint8_t *p, uint32_t n)
+static bool add_block(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	bp_carry_ref before, uint32_t seq, const uint8_t *p, uint32_t n)
 {
 	uint64_t need = sizeof(struct held) + (uint64_t)n, room = need;
 	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
@@ -235,7 +235,7 @@ static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 	return true;
 }
 
-void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n)
 {
 	bp_carry_ref before;
@@ -276,7 +276,7 @@ void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 }
 
-void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0) {
 		uint32_t old = f->next[dir] - first(in, f, dir)->seq;
@@ -300,7 +300,7 @@ void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 	}
 }
 
-void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack)
 {
 	while (f->stream[dir] != BP_STREAM_OPAQUE && f->stream[dir] != BP_STREAM_SEEK &&
 		(int32_t)(ack - f->next[dir]) > 0) {

@@ -6,22 +6,22 @@
 
 #include "services/mqtt/adopt.h"
 #include "services/mqtt/fast_four.h"
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /* What generation 0 stands for: no rules at all. */
 static const struct bp_ruleset no_rules;
 
-struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_shm *shm,
+struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_config *c, struct bp_shm *shm,
 	unsigned worker, bool record_clones, char *err, size_t err_size)
 {
 	const struct bp_config_mqtt *m = &c->mqtt;
-	struct bp_inspector *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
+	struct bp_mqtt_worker *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
 	const struct bp_flow_bounds bounds = bp_flow_bounds(c);
 	const uint64_t bytes = bp_flow_table_bytes(bounds);
 	uint64_t arena;
 
 	if (in == NULL) {
-		snprintf(err, err_size, "no memory for an inspector");
+		snprintf(err, err_size, "no memory for inspection");
 		return NULL;
 	}
 	memset(in, 0, sizeof(*in));
@@ -73,10 +73,10 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	if (in->carry == NULL || in->cache == NULL || in->layouts == NULL || in->four == NULL ||
 		in->to == NULL || in->delayed == NULL) {
 		snprintf(err, err_size,
-			"no memory for an inspector, or mqtt.carry_total is too large: %llu bytes "
+			"no memory for inspection, or mqtt.carry_total is too large: %llu bytes "
 			"a worker; lower it",
 			(unsigned long long)arena);
-		bp_inspector_free(in);
+		bp_mqtt_worker_free(in);
 		return NULL;
 	}
 	bp_flow_table_attach(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
@@ -90,7 +90,7 @@ struct bp_inspector *bp_inspector_create(const struct bp_config *c, struct bp_sh
 	return in;
 }
 
-void bp_inspector_free(struct bp_inspector *in)
+void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 {
 	if (in == NULL)
 		return;
@@ -103,20 +103,20 @@ void bp_inspector_free(struct bp_inspector *in)
 	free(in);
 }
 
-void bp_inspector_set_clone(struct bp_inspector *in, bp_clone_fn fn, void *arg)
+void bp_mqtt_worker_set_clone(struct bp_mqtt_worker *in, bp_clone_fn fn, void *arg)
 {
 	in->clone = fn;
 	in->clone_arg = arg;
 }
 
-void bp_inspector_set_is_forwarded(struct bp_inspector *in, bp_is_forwarded_fn fn, void *arg)
+void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg)
 {
 	in->is_forwarded = fn;
 	in->is_forwarded_arg = arg;
 }
 
-void bp_inspector_begin(
-	struct bp_inspector *in, const struct bp_ruleset *rules, uint64_t now_ns, uint64_t mono_ns)
+void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
+	uint64_t now_ns, uint64_t mono_ns)
 {
 	in->rules = rules;
 	in->gen = (uint32_t)(rules->generation & 0x7fffffff) + 1;
@@ -128,8 +128,8 @@ void bp_inspector_begin(
 	in->table.header->now = in->now_ticks;
 }
 
-bool bp_inspector_wants(
-	const struct bp_inspector *in, uint16_t sport, uint16_t dport, bool *to_broker)
+bool bp_mqtt_worker_inspects(
+	const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport, bool *to_broker)
 {
 	for (uint32_t i = 0; i < in->n_ports; i++) {
 		if (dport == in->port[i]) {
@@ -148,7 +148,7 @@ bool bp_inspector_wants(
  * Client first, broker second, in both directions. The second word holds the ports and both VLAN
  * identifiers; bit 63..56 tell IPv6 from IPv4.
  */
-void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+void bp_inspect_hash(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
 	const uint32_t width = f->ip6 ? 16 : 4;
@@ -167,7 +167,7 @@ void bp_inspect_hash(struct bp_inspector *in, const struct bp_frame *f, struct b
 	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
 }
 
-void bp_inspect_probe(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+void bp_inspect_probe(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	l->flow = bp_flow_candidate(&in->table, l->hash);
 	__builtin_prefetch(l->flow, 1);
@@ -175,7 +175,8 @@ void bp_inspect_probe(struct bp_inspector *in, const struct bp_frame *f, struct 
 		__builtin_prefetch((const uint8_t *)l->flow + 64);
 }
 
-static struct bp_flow *find(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+static struct bp_flow *find(
+	struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	const uint8_t *src;
 
@@ -187,7 +188,7 @@ static struct bp_flow *find(struct bp_inspector *in, const struct bp_frame *f, s
 }
 
 /* Whether nothing of a direction that is judged is read: given up, or searched. */
-static bool is_unread(const struct bp_inspector *in, const struct bp_flow *f)
+static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return !(f->flags & BP_FLOW_CLOSED) && ((in->judged[0] && bp_stream_unread(f, 0)) ||
 						       (in->judged[1] && bp_stream_unread(f, 1)));
@@ -195,7 +196,7 @@ static bool is_unread(const struct bp_inspector *in, const struct bp_flow *f)
 
 /* After a segment: the flow is filed by what it has proven, and it is noted when it ceases to be
  * read, or is read again. */
-static void settle(struct bp_inspector *in, struct bp_flow *f, uint8_t before)
+static void settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
 {
 	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
 		f->proof ^= BP_FLOW_UNREAD;
@@ -208,7 +209,7 @@ static void settle(struct bp_inspector *in, struct bp_flow *f, uint8_t before)
 }
 
 /* Whether the end with the inspected port is one of mqtt.brokers. */
-static bool is_broker(const struct bp_inspector *in, const struct bp_frame *f)
+static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_frame *f)
 {
 	const uint32_t width = f->ip6 ? 16 : 4;
 	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
@@ -227,7 +228,7 @@ static bool is_broker(const struct bp_inspector *in, const struct bp_frame *f)
  * host could send both ends' segments and prove a connection that does not exist. `flow`: NULL
  * before the connection's first segment.
  */
-static bool may_prove(struct bp_inspector *in, const struct bp_frame *f, struct bp_flow *flow)
+static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_flow *flow)
 {
 	if (in->n_brokers != 0 && !is_broker(in, f)) {
 		bp_tally(in, BP_C_SEG_OTHER_BROKER);
@@ -253,7 +254,7 @@ static bool may_prove(struct bp_inspector *in, const struct bp_frame *f, struct 
 	return true;
 }
 
-void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struct bp_lookup *l)
+void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	struct bp_flow *flow = l->flow;
 	uint8_t before;
@@ -288,7 +289,7 @@ void bp_inspect_segment(struct bp_inspector *in, const struct bp_frame *f, struc
 	bp_work_end(&in->work);
 }
 
-void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
+void bp_inspect_one(struct bp_mqtt_worker *in, const struct bp_frame *f)
 {
 	struct bp_lookup l;
 
@@ -300,35 +301,35 @@ void bp_inspect_one(struct bp_inspector *in, const struct bp_frame *f)
 /* A walk's share of expiry: small against a burst, enough for any rate of new connections. */
 #define EXPIRE_BUDGET 64
 
-void bp_inspector_tick(struct bp_inspector *in, uint64_t mono_ns)
+void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 {
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
 }
 
-void bp_inspector_end_delays(struct bp_inspector *in)
+void bp_mqtt_worker_end_delays(struct bp_mqtt_worker *in)
 {
 	bp_delayed_expire(in, UINT64_MAX, UINT32_MAX);
 	bp_alarms_commit(in);
 }
 
-uint32_t bp_inspector_flows(const struct bp_inspector *in)
+uint32_t bp_mqtt_worker_flows(const struct bp_mqtt_worker *in)
 {
 	return in->table.count;
 }
 
-uint64_t bp_inspector_work(const struct bp_inspector *in)
+uint64_t bp_mqtt_worker_work(const struct bp_mqtt_worker *in)
 {
 	return in->work.total;
 }
 
-const char *bp_inspector_not_adopted(const struct bp_inspector *in)
+const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in)
 {
 	return in->not_adopted;
 }
 
-uint64_t bp_inspector_carried(const struct bp_inspector *in)
+uint64_t bp_mqtt_worker_carried(const struct bp_mqtt_worker *in)
 {
 	return bp_carry_used(in->carry);
 }

@@ -12,12 +12,13 @@ struct carried {
 	uint8_t packet[];
 };
 
-static struct carried *carried(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+static struct carried *carried(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return (struct carried *)(void *)bp_carry_data(in->carry, f->carry[dir]);
 }
 
-void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_mqtt_drop_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_flow_release(in, f, f->carry[dir]);
 	f->carry[dir] = 0;
@@ -35,7 +36,7 @@ static void skip_to_end(struct bp_flow *f, unsigned dir)
 }
 
 void bp_mqtt_opaque(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
 {
 	bp_journal_deepen(in->journal, f);
 	/* it was not in step: the search goes on */
@@ -62,7 +63,7 @@ void bp_mqtt_opaque(
 }
 
 void bp_mqtt_opaque_error(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
 {
 	static const uint8_t reason[] = {
 		[BP_MQTT_OK] = BP_C_OPAQUE_PROTOCOL,
@@ -101,7 +102,7 @@ const uint16_t bp_mqtt_suspicious_counter[16] = {
 	[BP_MQTT_E_LEVELS] = BP_C_SUSPICIOUS_LEVELS,
 };
 
-void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd)
+void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t odd)
 {
 	f->suspicious |= (uint16_t)odd;
 	for (; odd != 0; odd &= odd - 1)
@@ -110,7 +111,7 @@ void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
 void bp_mqtt_keep_client_id(
-	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
 {
 	bp_flow_release(in, f, f->client_id);
 	f->client_id = 0;
@@ -127,7 +128,7 @@ void bp_mqtt_keep_client_id(
 	memcpy(bp_carry_data(in->carry, f->client_id), id, n);
 }
 
-static void read_connect(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
 {
 	struct bp_mqtt_view view = bp_view(in, f, dir);
@@ -156,8 +157,8 @@ static void read_connect(struct bp_inspector *in, struct bp_flow *f, unsigned di
 	bp_will_keep(in, f, &c);
 }
 
-static void read_connack(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *body, uint32_t len)
+static void read_connack(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *body, uint32_t len)
 {
 	struct bp_mqtt_connack c;
 	enum bp_mqtt_error e = bp_mqtt_connack(f->version, body, len, &c);
@@ -179,8 +180,9 @@ static void read_connack(
 		bp_flow_prove(in, f);
 }
 
-static enum bp_mqtt_error read_disconnect(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
-	struct bp_mqtt_view *view, const struct bp_mqtt_fixed *fixed, const uint8_t *body)
+static enum bp_mqtt_error read_disconnect(struct bp_mqtt_worker *in, struct bp_flow *f,
+	unsigned dir, struct bp_mqtt_view *view, const struct bp_mqtt_fixed *fixed,
+	const uint8_t *body)
 {
 	struct bp_mqtt_disconnect d = {0};
 	enum bp_mqtt_error e =
@@ -192,7 +194,7 @@ static enum bp_mqtt_error read_disconnect(struct bp_inspector *in, struct bp_flo
 }
 
 /* Flags that do not fit, mosquitto asks for later, by the type, or not at all. */
-static inline enum bp_mqtt_error fixed_header(const struct bp_inspector *in,
+static inline enum bp_mqtt_error fixed_header(const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, unsigned dir, const uint8_t *p, size_t len,
 	struct bp_mqtt_fixed *out)
 {
@@ -220,7 +222,7 @@ static const uint16_t sendable[2] = {
 
 /* Answers of a broker: mosquitto, which is a client of other brokers too, takes them from clients.
  */
-static bool is_ignored(const struct bp_inspector *in, unsigned dir, uint8_t type)
+static bool is_ignored(const struct bp_mqtt_worker *in, unsigned dir, uint8_t type)
 {
 	return in->mosquitto && dir == BP_TO_BROKER &&
 	       (type == BP_MQTT_SUBACK || type == BP_MQTT_UNSUBACK || type == BP_MQTT_PINGRESP);
@@ -230,7 +232,7 @@ static bool is_ignored(const struct bp_inspector *in, unsigned dir, uint8_t type
  * Whether a packet of this type may come now: a client begins with CONNECT and sends it once; a
  * broker answers it with CONNACK first (AUTH may come before, in version 5).
  */
-static bool in_turn(const struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+static bool in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	uint8_t type, enum bp_counter *why)
 {
 	bool midway = f->flags & BP_FLOW_MIDWAY;
@@ -266,7 +268,7 @@ static bool in_turn(const struct bp_inspector *in, const struct bp_flow *f, unsi
 }
 
 /* A broker reads nothing behind the client's DISCONNECT, nor once it has sent its own. */
-static void end_reading(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static void end_reading(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->stream[dir] = BP_STREAM_ENDED;
 	if (dir == BP_TO_BROKER || !bp_stream_tracked(f, BP_TO_BROKER))
@@ -275,8 +277,8 @@ static void end_reading(struct bp_inspector *in, struct bp_flow *f, unsigned dir
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
 }
 
-static void out_of_turn(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type, enum bp_counter why)
+static void out_of_turn(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	enum bp_counter why)
 {
 	/* a second CONNECT ends the connection, and in mosquitto the will with it */
 	if (type == BP_MQTT_CONNECT && in->mosquitto)
@@ -285,7 +287,7 @@ static void out_of_turn(
 }
 
 /* PUBACK or PUBREC. */
-static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint16_t id)
 {
 	const bool pubrec = fixed->type == BP_MQTT_PUBREC;
@@ -300,7 +302,7 @@ static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned di
 }
 
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
-static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head)
 {
@@ -368,7 +370,7 @@ static void packet(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 }
 
 /* From here on the packet's bytes are counted off, not read. */
-static void skip(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t bytes)
+static void skip(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t bytes)
 {
 	bp_mqtt_drop_carry(in, f, dir);
 	f->skip[dir] = bytes;
@@ -377,7 +379,7 @@ static void skip(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 
 /* A packet can't be read whole: what that means for the packets after it. */
 static void lose(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
 {
 	/* accepted or not: what the client sends now is searched for a proof */
 	if (type == BP_MQTT_CONNACK) {
@@ -399,7 +401,7 @@ static void lose(
 
 /* Makes the carry hold at least `bytes` of a packet, better `room`. */
 static bool reserve(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t bytes, uint64_t room)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t bytes, uint64_t room)
 {
 	const uint64_t before = sizeof(struct carried);
 
@@ -410,7 +412,7 @@ static bool reserve(
 }
 
 /* Begins to carry p[0..n) of a packet whose head is checked as far as `head` says. */
-static bool carry_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static bool carry_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_head *head, const uint8_t *p, uint32_t n)
 {
 	struct carried *c;
@@ -433,7 +435,7 @@ static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 }
 
 /* All of a PUBLISH went by of which the beginning was kept. `seq`: behind it. */
-static void beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
 	struct carried *c = carried(in, f, dir);
@@ -448,7 +450,7 @@ static void beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 }
 
 /* The packet of which `have` bytes of `total` went by finds no room. */
-static void no_room(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {
 	if (type == BP_MQTT_PUBLISH && f->carry_decided[dir] == BP_CARRY_WHOLE &&
@@ -471,7 +473,7 @@ static void no_room(struct bp_inspector *in, struct bp_flow *f, unsigned dir, ui
  * true when it is to be carried. Otherwise what is left of it is skipped, or the stream is opaque.
  * `head`: how far the head of a PUBLISH is checked.
  */
-static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static bool worth_carrying(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have,
 	struct bp_mqtt_head *head)
 {
@@ -510,7 +512,7 @@ static bool worth_carrying(struct bp_inspector *in, struct bp_flow *f, unsigned 
 
 /* Begins to carry a packet of which [p, p + n) is all that the segment has. */
 static void carry_begin(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
 {
 	struct bp_mqtt_head head = {0};
 	struct bp_mqtt_fixed fixed;
@@ -538,7 +540,7 @@ static void carry_begin(
 }
 
 /* The fixed header byte by byte, until it tells the packet's length. Returns bytes taken. */
-static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static uint32_t carry_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
 	uint8_t header[BP_MQTT_FIXED_MAX];
@@ -578,7 +580,7 @@ static uint32_t carry_header(struct bp_inspector *in, struct bp_flow *f, unsigne
 }
 
 /* More of a packet whose length is known. Returns bytes taken. */
-static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static uint32_t carry_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
 	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
@@ -621,7 +623,7 @@ static uint32_t carry_body(struct bp_inspector *in, struct bp_flow *f, unsigned 
 	return take;
 }
 
-uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq)
 {
 	const uint32_t all = n;
@@ -668,7 +670,7 @@ uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 	return all - n;
 }
 
-uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+uint8_t bp_mqtt_carried_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const uint8_t *p =
 		f->carry_need[dir] == 0 ? header_at(f, dir) : carried(in, f, dir)->packet;
@@ -676,7 +678,7 @@ uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, u
 	return p[0] >> 4;
 }
 
-bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+bool bp_mqtt_carry_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
 	struct bp_mqtt_fixed fixed;
@@ -700,7 +702,7 @@ bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned di
 	return false;
 }
 
-bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap)
+bool bp_mqtt_read_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap)
 {
 	uint32_t rest;
 

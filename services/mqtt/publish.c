@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /* One PUBLISH and the rules: topic to rules, payload to value, value to verdict. */
 
 struct judging {
-	struct bp_inspector *in;
+	struct bp_mqtt_worker *in;
 	struct bp_judged judged;
 	uint64_t topic_hash;
 	/* the value at the source looked at last: rules on one topic mostly share it */
@@ -35,14 +35,14 @@ static const enum bp_counter loss_counter[] = {
 };
 
 /* Whose states these are. */
-static uint32_t client_of(const struct bp_inspector *in, const struct bp_flow *f)
+static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
 }
 
 static void judge(struct judging *j, uint32_t index)
 {
-	struct bp_inspector *in = j->in;
+	struct bp_mqtt_worker *in = j->in;
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
 	enum bp_verdict verdict;
@@ -106,8 +106,8 @@ static void gather(uint32_t first, void *arg)
 	}
 }
 
-static void match(
-	struct bp_inspector *in, const uint8_t *topic, uint32_t len, bp_rule_found found, void *arg)
+static void match(struct bp_mqtt_worker *in, const uint8_t *topic, uint32_t len,
+	bp_rule_found found, void *arg)
 {
 	uint32_t steps = bp_ruleset_match(in->rules, topic, len, found, arg);
 
@@ -125,7 +125,7 @@ static void judge_chain(uint32_t first, void *arg)
 
 static void judge_many(struct judging *j)
 {
-	struct bp_inspector *in = j->in;
+	struct bp_mqtt_worker *in = j->in;
 	const struct bp_mqtt_publish *p = j->judged.publish;
 	struct bp_topic_cache *c = &in->cache[j->topic_hash >> 1 & (BP_TOPIC_CACHE - 1)];
 
@@ -150,7 +150,7 @@ static void judge_many(struct judging *j)
  * On a stream that only pushes brought back, only topics count that were published while it was
  * proven. On the other one all do; but what is new there makes nothing known meanwhile.
  */
-static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint64_t hash)
+static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t hash)
 {
 	if (bp_topic_known(f, hash))
 		return true;
@@ -165,8 +165,8 @@ static bool topic_counts(struct bp_inspector *in, struct bp_flow *f, unsigned di
 
 /* Which rules the topic matches, to the flow's memo. Both directions have the same one: what counts
  * in one of them alone is not remembered. */
-static void look_up(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *topic,
-	uint16_t len, uint64_t hash)
+static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *topic, uint16_t len, uint64_t hash)
 {
 	struct matched m = {.rules = in->rules};
 
@@ -179,7 +179,7 @@ static void look_up(struct bp_inspector *in, struct bp_flow *f, unsigned dir, co
 }
 
 /* The hash covers the topic's length. */
-static bool memo_fits(const struct bp_inspector *in, const struct bp_flow *f, uint64_t hash)
+static bool memo_fits(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t hash)
 {
 	return f->memo_hash == hash && f->memo_gen == in->gen;
 }
@@ -188,7 +188,7 @@ static bool memo_fits(const struct bp_inspector *in, const struct bp_flow *f, ui
  * The usual PUBLISH: a topic that this flow published before, checked then, and no version 5
  * properties. Nothing but lengths is left to check.
  */
-static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flags,
+static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t flags,
 	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *p, uint64_t *hash)
 {
 	uint32_t at = 2, id = 0;
@@ -232,7 +232,7 @@ static bool parse_known(struct bp_inspector *in, struct bp_flow *f, uint8_t flag
 
 /* The topic and its hash, an alias resolved. False: there is nothing to judge, and that is counted.
  */
-static bool resolve(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static bool resolve(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash)
 {
 	if (p->alias == 0) {
@@ -253,7 +253,7 @@ static bool resolve(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 }
 
 static void count_publish(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
 {
 	bp_tally(in, BP_C_MQTT_PUBLISH);
 	f->publishes++;
@@ -261,7 +261,7 @@ static void count_publish(
 		bp_tally(in, BP_C_MQTT_DUP);
 }
 
-void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
 {
 	struct bp_mqtt_publish p;
@@ -324,7 +324,7 @@ void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_
 		judge(&j, f->memo_rule);
 }
 
-void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head)
 {
 	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
@@ -356,7 +356,7 @@ void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned d
 		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 }
 
-void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning)
 {
 	struct judging j = {
@@ -372,7 +372,7 @@ void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned di
 		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
 }
 
-enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
 {
 	uint32_t checked = head->topic + head->properties;

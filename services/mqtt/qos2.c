@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * The packet identifiers of QoS 2 publications whose PUBREL has not come: the receiver takes each
@@ -15,12 +15,12 @@ struct list {
 #define LIST_BYTES 128u
 #define LIST_MAX ((LIST_BYTES - sizeof(struct list)) / sizeof(uint16_t))
 
-static bool is_map(const struct bp_inspector *in, bp_carry_ref ref)
+static bool is_map(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return bp_carry_size(in->carry, ref) >= MAP_BYTES;
 }
 
-static struct list *list_at(const struct bp_inspector *in, bp_carry_ref ref)
+static struct list *list_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (struct list *)(void *)bp_carry_data(in->carry, ref);
 }
@@ -34,7 +34,7 @@ static uint32_t place(const struct list *l, uint16_t id)
 	return i;
 }
 
-static bool has(const struct bp_inspector *in, bp_carry_ref ref, uint16_t id)
+static bool has(const struct bp_mqtt_worker *in, bp_carry_ref ref, uint16_t id)
 {
 	if (ref == 0)
 		return false;
@@ -44,7 +44,7 @@ static bool has(const struct bp_inspector *in, bp_carry_ref ref, uint16_t id)
 }
 
 /* A list that is full becomes a map. */
-static bool to_map(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref)
+static bool to_map(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref)
 {
 	bp_carry_ref map = bp_flow_alloc(in, f, MAP_BYTES);
 	const struct list *l = list_at(in, *ref);
@@ -61,7 +61,7 @@ static bool to_map(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref
 	return true;
 }
 
-static bool add(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint16_t id)
+static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint16_t id)
 {
 	if (*ref == 0) {
 		*ref = bp_flow_alloc(in, f, LIST_BYTES);
@@ -78,7 +78,7 @@ static bool add(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, u
 	return true;
 }
 
-bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id)
+bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
 	if (has(in, f->qos2[dir], id)) {
 		bp_tally(in, BP_C_QOS2_AGAIN);
@@ -90,7 +90,7 @@ bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	return true;
 }
 
-bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id)
+bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
 	bp_carry_ref ref = f->qos2[dir];
 	struct list *l;
@@ -107,7 +107,7 @@ bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint1
 	return true;
 }
 
-void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_qos2_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_flow_release(in, f, f->qos2[dir]);
 	f->qos2[dir] = 0;

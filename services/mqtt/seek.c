@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Finding a packet boundary in a stream that was met in the middle, or that lost bytes.
@@ -46,7 +46,7 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 	return &f->skip[dir];
 }
 
-void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_tally(in, BP_C_SEEK_ENTERED);
 	if (f->stream[dir] == BP_STREAM_CARRY &&
@@ -162,7 +162,7 @@ static void read_on(struct bp_flow *f, unsigned dir)
 	}
 }
 
-static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static void prove(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_tally(in, BP_C_SEEK_PROVEN);
 	bp_flow_prove(in, f);
@@ -174,7 +174,7 @@ static void prove(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 }
 
 /* The version, once one is left; both directions narrow it down. */
-static bool settle_version(struct bp_inspector *in, struct bp_flow *f, uint8_t versions)
+static bool settle_version(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t versions)
 {
 	if (f->version != 0)
 		return true;
@@ -203,7 +203,7 @@ static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_
  * before the last is answered. An answer that does not come was missed.
  */
 static void ask(
-	const struct bp_inspector *in, struct bp_seek *s, uint8_t want, uint16_t id, uint32_t end)
+	const struct bp_mqtt_worker *in, struct bp_seek *s, uint8_t want, uint16_t id, uint32_t end)
 {
 	uint16_t now = (uint16_t)(in->now_ticks >> 10);
 
@@ -220,8 +220,8 @@ static void ask(
  * CONNECT asks, CONNACK with success answers, and both tell the version. Returns it; 0 contradicts
  * the guess.
  */
-static uint8_t connect_version(
-	struct bp_inspector *in, struct bp_flow *f, const uint8_t *body, uint32_t len, uint32_t end)
+static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body,
+	uint32_t len, uint32_t end)
 {
 	struct bp_seek *s = &f->seek[BP_TO_BROKER];
 	struct bp_mqtt_connect c;
@@ -235,7 +235,7 @@ static uint8_t connect_version(
 	return c.version;
 }
 
-static uint8_t connack_version(struct bp_inspector *in, struct bp_flow *f, const uint8_t *body,
+static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body,
 	uint32_t len, uint32_t ack, bool *answered)
 {
 	const uint8_t version = (uint8_t)f->seek[BP_TO_BROKER].expect_id;
@@ -255,7 +255,7 @@ static uint8_t connack_version(struct bp_inspector *in, struct bp_flow *f, const
 }
 
 /* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
-static void note_topic(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void note_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
 {
 	struct bp_seek *s = &f->seek[dir];
@@ -285,7 +285,7 @@ static bool is_short(const struct bp_flow *f, uint32_t len)
 
 /* A segment of `len` bytes, all of them in the guess, ended a push, at `end`. */
 static void count_push(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
 {
 	struct bp_seek *s = &f->seek[dir];
 
@@ -302,7 +302,7 @@ static void count_push(
 }
 
 /* The bytes of the segment under way up to `end` are in the guess. */
-static void note_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
+static void note_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	const struct bp_frame *frame = in->frame;
 
@@ -318,7 +318,7 @@ static void note_segment(struct bp_inspector *in, struct bp_flow *f, unsigned di
  * Reads on in the guess, p[0] at sequence number `at`. Returns false at a contradiction.
  * *answered: a packet answers the other direction's question.
  */
-static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+static bool guess_on(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t at, uint32_t ack, bool *answered)
 {
 	struct bp_seek *s = &f->seek[dir];
@@ -382,7 +382,7 @@ static bool guess_on(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 	return true;
 }
 
-void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack)
 {
 	struct bp_seek *s = &f->seek[dir];
@@ -433,7 +433,7 @@ void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, c
 	prove(in, f, dir);
 }
 
-void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack)
 {
 	struct bp_seek *s = &f->seek[dir];
 
@@ -468,7 +468,7 @@ void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uin
 	memset(s, 0, sizeof(*s));
 }
 
-void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+void bp_seek_ask(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
 {
 	uint8_t want = answer_to(fixed->type, fixed->flags >> 1 & 3);
@@ -482,7 +482,7 @@ void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
 	ask(in, s, want, id, seq + fixed->header_len + fixed->remaining);
 }
 
-void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+void bp_seek_answer(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint16_t packet_id, uint32_t ack)
 {
 	struct bp_seek *s = &f->seek[!dir];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * TCP as a bystander sees it (RFC 9293): each direction's position, what is new in a segment, how
@@ -17,7 +17,7 @@
 #define AGAIN_MSS_UNIT 128u
 #define AGAIN_NO_SCALE 15u
 
-static void close_flow(struct bp_inspector *in, struct bp_flow *f, enum bp_counter why)
+static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, enum bp_counter why)
 {
 	bp_tally(in, why);
 	bp_will_end(in, f);
@@ -39,7 +39,7 @@ static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
  * The broker sent its FIN. TCP lets a client go on (RFC 9293 3.6), but a broker that closes the
  * network connection (MQTT 3.1.1, 4.8) has closed its socket, which answers data with RST.
  */
-static void broker_closed(struct bp_inspector *in, struct bp_flow *f)
+static void broker_closed(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (!bp_stream_tracked(f, BP_TO_BROKER) || !is_behind_fin(f, BP_FROM_BROKER) ||
 		f->waiting[BP_FROM_BROKER] != 0)
@@ -49,7 +49,7 @@ static void broker_closed(struct bp_inspector *in, struct bp_flow *f)
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
 }
 
-static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->flags |= BP_FLOW_FIN(dir);
 	if (is_behind_fin(f, dir))
@@ -63,8 +63,8 @@ static void fin_in_sequence(struct bp_inspector *in, struct bp_flow *f, unsigned
 }
 
 /* Bytes at `at`, read as far as they may be; the rest waits. */
-static void read_or_wait(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
-	uint32_t n, uint32_t at)
+static void read_or_wait(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t at)
 {
 	uint32_t have = 0;
 
@@ -77,7 +77,7 @@ static void read_or_wait(struct bp_inspector *in, struct bp_flow *f, unsigned di
 }
 
 void bp_stream_deliver(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
 {
 	uint32_t at = f->next[dir], before = f->urgent[dir] - at;
 
@@ -114,7 +114,7 @@ static void note_mss(struct bp_flow *f, uint16_t mss)
 		f->mss = mss;
 }
 
-static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq, uint32_t ack)
 {
 	int32_t ahead;
@@ -160,7 +160,7 @@ static void payload_piece(struct bp_inspector *in, struct bp_flow *f, unsigned d
 		bp_hold_drain(in, f, dir);
 }
 
-static void payload(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+static void payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame, uint32_t seq)
 {
 	uint32_t here = frame->contiguous - frame->payload;
@@ -183,7 +183,7 @@ static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
 }
 
 /* What was read, or waits, of both directions is forgotten; so is what was proven. */
-static void forget(struct bp_inspector *in, struct bp_flow *f)
+static void forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bp_flow_release_all(in, f);
 	f->flags &= BP_FLOW_IP6;
@@ -209,7 +209,7 @@ static void begin(struct bp_flow *f, uint32_t seq, uint8_t scale)
 }
 
 /* Another connection of the same addresses and ports. */
-static void reopen(struct bp_inspector *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
+static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
 {
 	bp_tally(in, BP_C_FLOW_REOPENED);
 	bp_will_end(in, f);
@@ -251,7 +251,7 @@ static uint16_t kept_mss(const struct bp_flow *f)
  * the broker's SYN-ACK agrees. On one that is closed it is the next connection. False: not believed
  * yet.
  */
-static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	uint32_t data;
 
@@ -274,7 +274,7 @@ static bool syn(struct bp_inspector *in, struct bp_flow *f, const struct bp_fram
 }
 
 /* The SYN, its data or the SYN-ACK was not seen: the connection is picked up mid-stream. */
-static void pick_up(struct bp_inspector *in, struct bp_flow *f)
+static void pick_up(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bp_tally(in, BP_C_FLOW_MIDWAY);
 	f->flags |= BP_FLOW_MIDWAY;
@@ -299,7 +299,7 @@ static bool confirms(const struct bp_flow *f, const struct bp_frame *frame)
  * complete it does so again, whatever a stranger sent meanwhile. Of data that came with the SYN
  * (RFC 7413) it says how much was taken. False: it is not this connection's.
  */
-static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	uint32_t data, lost = 0;
 
@@ -351,7 +351,7 @@ static bool syn_ack(struct bp_inspector *in, struct bp_flow *f, const struct bp_
  * with it.
  */
 static bool handshake(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
 	if (!(f->proof & BP_FLOW_SYN_ACKED)) {
 		if (frame->payload_len == 0)
@@ -371,7 +371,7 @@ static bool handshake(
 }
 
 static void rst(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	bool fits;
 
@@ -405,7 +405,7 @@ static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
 	return !bp_stream_numbered(f, dir) || end == f->next[dir];
 }
 
-static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t end)
+static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
 		return;
@@ -422,7 +422,7 @@ static void fin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32
 }
 
 /* What waits for a proof that may have come with this segment. */
-static void read_waiting(struct bp_inspector *in, struct bp_flow *f)
+static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	for (unsigned d = 0; d < 2; d++)
 		if (f->waiting[d] != 0)
@@ -430,7 +430,7 @@ static void read_waiting(struct bp_inspector *in, struct bp_flow *f)
 }
 
 static void syn_segment(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
 	bool ack = frame->tcp_flags & BP_TCP_ACK;
 
@@ -464,7 +464,7 @@ static bool begins_connection(const struct bp_flow *f, const struct bp_frame *fr
  * connection, or its position is lost: what goes by is not read, and that is shown until the flow
  * expires, for such segments do not keep it.
  */
-static void note_unfit(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+static void note_unfit(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	if (frame->payload_len != 0 && in->now_ticks - f->seen > UNFIT_TICKS)
 		bp_flow_mark(f, BP_MARK_UNFIT);
@@ -472,7 +472,7 @@ static void note_unfit(struct bp_inspector *in, struct bp_flow *f, const struct 
 
 /* What the fast path leaves out: flags, gaps, what is held. */
 static void segment_slow(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
 	if (frame->payload_len == 0)
 		bp_tally(in, BP_C_SEG_EMPTY);
@@ -525,7 +525,7 @@ static void segment_slow(
 	}
 }
 
-void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame)
+void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
@@ -558,7 +558,7 @@ void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct 
 }
 
 /* NULL: counted; the connection passes unread. */
-static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame,
+static struct bp_flow *add(struct bp_mqtt_worker *in, const struct bp_frame *frame,
 	const struct bp_lookup *l, uint8_t flags)
 {
 	const unsigned width = frame->ip6 ? 16 : 4;
@@ -584,7 +584,7 @@ static struct bp_flow *add(struct bp_inspector *in, const struct bp_frame *frame
 }
 
 struct bp_flow *bp_stream_first(
-	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l)
+	struct bp_mqtt_worker *in, const struct bp_frame *frame, struct bp_lookup *l)
 {
 	struct bp_flow *f = NULL;
 	unsigned syn_bits = frame->tcp_flags & (BP_TCP_SYN | BP_TCP_ACK | BP_TCP_RST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Whether a segment is one that its receiver takes (RFC 9293 3.10.7.4, RFC 5961 5.2): it has the
@@ -106,7 +106,7 @@ static uint32_t length_of(const struct bp_frame *frame)
 	return frame->payload_len + (frame->tcp_flags & BP_TCP_FIN ? 1 : 0);
 }
 
-static bool sequence_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+static bool sequence_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame)
 {
 	int32_t ahead = (int32_t)(frame->seq - f->next[dir]);
@@ -125,7 +125,7 @@ static bool sequence_fits(struct bp_inspector *in, const struct bp_flow *f, unsi
 	return false;
 }
 
-static bool ack_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned dir,
+static bool ack_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame)
 {
 	int32_t beyond = (int32_t)(frame->ack - top_of(f, !dir));
@@ -138,7 +138,7 @@ static bool ack_fits(struct bp_inspector *in, const struct bp_flow *f, unsigned 
 }
 
 bool bp_segment_fits(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	if (!(frame->tcp_flags & BP_TCP_ACK)) {
 		bp_tally(in, BP_C_SEG_NO_ACK);
@@ -150,7 +150,7 @@ bool bp_segment_fits(
 }
 
 /* The receiver of direction `of` has `ack`, and all of that was seen or is believed to be lost. */
-static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned of, uint32_t ack)
+static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned of, uint32_t ack)
 {
 	/* a FIN takes a number too, and no byte of the stream */
 	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
@@ -161,7 +161,7 @@ static void acknowledged(struct bp_inspector *in, struct bp_flow *f, unsigned of
 
 /* A claim about this direction, and a segment of its sender. */
 static void judge_claim(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t claim = f->claim[dir];
 
@@ -174,7 +174,7 @@ static void judge_claim(
 }
 
 static void note_ack(
-	struct bp_inspector *in, struct bp_flow *f, unsigned of, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned of, const struct bp_frame *frame)
 {
 	if ((int32_t)(frame->ack - f->next[of]) <= 0)
 		return;
@@ -192,7 +192,7 @@ static void note_ack(
  * pointer is one behind it, as senders have it (RFC 6093), and counts only where it moves on.
  */
 static void note_urgent(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t at = bp_be16(frame->data + frame->l4 + 18);
 
@@ -206,7 +206,7 @@ static void note_urgent(
 }
 
 void bp_segment_note(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t end = frame->seq + length_of(frame);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Bytes in sequence that may not be read yet, in their order: a ring of blocks of which the flow
@@ -13,13 +13,13 @@ struct waiting {
 	uint8_t data[];
 };
 
-static struct waiting *waiting_at(const struct bp_inspector *in, bp_carry_ref ref)
+static struct waiting *waiting_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
 {
 	return (struct waiting *)(void *)bp_carry_data(in->carry, ref);
 }
 
 static void link_block(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref, bool in_front)
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref, bool in_front)
 {
 	bp_carry_ref *last = &f->waiting[dir];
 	struct waiting *w = waiting_at(in, ref);
@@ -35,7 +35,7 @@ static void link_block(
 		*last = ref;
 }
 
-static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+static bp_carry_ref take_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	struct waiting *last = waiting_at(in, f->waiting[dir]);
 	bp_carry_ref ref = last->next;
@@ -46,13 +46,13 @@ static bp_carry_ref take_first(struct bp_inspector *in, struct bp_flow *f, unsig
 	return ref;
 }
 
-static void give_back(struct bp_inspector *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+static void give_back(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
 {
 	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
 	bp_flow_release(in, f, ref);
 }
 
-void bp_wait_cut(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t keep)
+void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t keep)
 {
 	bp_carry_ref all = f->waiting[dir], ref;
 
@@ -82,7 +82,7 @@ void bp_wait_cut(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 
 /* Continues the last block as far as it has room; returns how much it took. */
 static uint32_t add_to(
-	const struct bp_inspector *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+	const struct bp_mqtt_worker *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
 {
 	struct waiting *w = waiting_at(in, ref);
 	uint32_t room = (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(*w) - w->to;
@@ -94,7 +94,7 @@ static uint32_t add_to(
 	return n;
 }
 
-static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+static bool add_block(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n)
 {
 	uint64_t need = sizeof(struct waiting) + (uint64_t)n, room = need;
@@ -124,7 +124,7 @@ static bool add_block(struct bp_inspector *in, struct bp_flow *f, unsigned dir, 
 	return true;
 }
 
-void bp_wait_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n)
 {
 	uint32_t have = f->waiting[dir] != 0 ? add_to(in, f->waiting[dir], p, n) : 0;
@@ -136,7 +136,7 @@ void bp_wait_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint3
 	bp_seek_enter(in, f, dir, f->next[dir]);
 }
 
-void bp_wait_search(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_carry_ref all = f->waiting[dir], ref;
 
@@ -161,7 +161,7 @@ void bp_wait_search(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
 	}
 }
 
-void bp_wait_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir)) {
 		bp_carry_ref ref = take_first(in, f, dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/inspector.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/adopt.h"
 #include "proto/copy.h"
 
@@ -18,18 +18,18 @@ struct will {
 	uint8_t text[]; /* topic, payload */
 };
 
-static struct will *will_of(const struct bp_inspector *in, const struct bp_flow *f)
+static struct will *will_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return (struct will *)(void *)bp_carry_data(in->carry, f->will);
 }
 
-static void drop(struct bp_inspector *in, struct bp_flow *f)
+static void drop(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bp_flow_release(in, f, f->will);
 	f->will = 0;
 }
 
-void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
+void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
 {
 	const struct bp_mqtt_will *w = &c->will;
 	uint64_t size = sizeof(struct will) + (uint64_t)w->topic_len + w->payload_len;
@@ -57,7 +57,7 @@ void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mq
 }
 
 void bp_will_disconnect(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d)
 {
 	/* an expiry interval after CONNECT had none is a fault: the connection ends without
 	 * (3.14.2.2.2) */
@@ -69,7 +69,7 @@ void bp_will_disconnect(
 		will_of(in, f)->session_expiry = d->session_expiry;
 }
 
-void bp_will_discard(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_discard(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (f->will == 0)
 		return;
@@ -77,7 +77,7 @@ void bp_will_discard(struct bp_inspector *in, struct bp_flow *f)
 	drop(in, f);
 }
 
-void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_accepted(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	const uint64_t now = bp_session_accepted(in, f);
 
@@ -85,7 +85,7 @@ void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f)
 		will_of(in, f)->accepted = now;
 }
 
-void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	const struct will *w = will_of(in, f);
 	struct bp_mqtt_publish p = {
@@ -112,7 +112,7 @@ void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f)
  * How long the broker waits: no longer than the session lasts (MQTT 5.0, 3.1.3.2.2). One that ends
  * with the connection does not wait, but in mosquitto, which waits for the whole delay then.
  */
-static uint32_t seconds_to_wait(const struct bp_inspector *in, const struct will *w)
+static uint32_t seconds_to_wait(const struct bp_mqtt_worker *in, const struct will *w)
 {
 	if (w->session_expiry >= w->delay || (in->mosquitto && w->session_expiry == 0))
 		return w->delay;
@@ -120,7 +120,7 @@ static uint32_t seconds_to_wait(const struct bp_inspector *in, const struct will
 }
 
 /* False: it is dropped, and that is counted. */
-static bool delay(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds)
+static bool delay(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds)
 {
 	if (!(f->session & BP_SESSION_NO_ID))
 		return bp_delayed_add(in, f, seconds, will_of(in, f)->accepted);
@@ -132,7 +132,7 @@ static bool delay(struct bp_inspector *in, struct bp_flow *f, uint32_t seconds)
  * Whether a DISCONNECT may have been among bytes that were not read. Where a client's fault is one
  * for mosquitto too, it reads nothing behind it.
  */
-static bool end_is_unclear(const struct bp_inspector *in, const struct bp_flow *f)
+static bool end_is_unclear(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	if (f->stream[BP_TO_BROKER] == BP_STREAM_OPAQUE)
 		return !in->mosquitto || f->skip[BP_TO_BROKER] == 0;
@@ -140,7 +140,7 @@ static bool end_is_unclear(const struct bp_inspector *in, const struct bp_flow *
 	       (f->pending & (BP_FLOW_PUSHED(BP_TO_BROKER) | BP_FLOW_HELD(BP_TO_BROKER)));
 }
 
-void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	uint32_t seconds;
 
@@ -158,7 +158,7 @@ void bp_will_end(struct bp_inspector *in, struct bp_flow *f)
 	drop(in, f);
 }
 
-void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	const bp_carry_ref ref = f->will;
 	const struct will *w;
@@ -177,7 +177,7 @@ void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f)
 /* ticks in 1.5 s: what the broker waits for, as a multiple of the keep alive (3.1.2.10) */
 #define GRACE(keep_alive) ((uint64_t)(keep_alive)*1500000000ull >> 20)
 
-void bp_will_forget(struct bp_inspector *in, struct bp_flow *f)
+void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	const struct bp_frame *frame = in->frame;
 	const struct will *w;

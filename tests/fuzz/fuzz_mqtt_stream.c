@@ -213,7 +213,7 @@ static void control(struct rig *r, unsigned i, unsigned d, uint8_t what)
 		break;
 	case 4:
 		rig_advance(r, (uint64_t)(what >> 3) * 1000000000);
-		bp_inspector_tick(r->in, r->mono_ns);
+		bp_mqtt_worker_tick(r->in, r->mono_ns);
 		break;
 	case 5:
 		put_rules(r, what >> 3);
@@ -266,8 +266,8 @@ static void segments(struct rig *r, struct input *in)
 			op & 0x40 ? n / 2 : n);
 		if (!(op & 0x80))
 			c->seq[d] += (uint32_t)n + (kind == 1);
-		HOLDS(bp_inspector_carried(r->in) <= 2048);
-		HOLDS(bp_inspector_flows(r->in) <= FLOWS + UNPROVEN);
+		HOLDS(bp_mqtt_worker_carried(r->in) <= 2048);
+		HOLDS(bp_mqtt_worker_flows(r->in) <= FLOWS + UNPROVEN);
 	}
 }
 
@@ -286,7 +286,7 @@ static void check(struct rig *r)
 	uint64_t told;
 
 	rig_expire_all(r);
-	HOLDS(bp_inspector_carried(r->in) == 0);
+	HOLDS(bp_mqtt_worker_carried(r->in) == 0);
 	told = rig_count(r, BP_C_ALARM_RAISED) + rig_count(r, BP_C_ALARM_CLEARED);
 	HOLDS(told == rig_count(r, BP_C_ALARM_QUEUED) + rig_count(r, BP_C_ALARM_RING_FULL) +
 			      rig_count(r, BP_C_ALARM_TOO_LARGE));
@@ -360,7 +360,7 @@ static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, cons
 	HOLDS(rig_count(r, BP_C_SEEK_ENTERED) == 0);
 	h = digest(r);
 	rig_expire_all(r);
-	HOLDS(bp_inspector_carried(r->in) == 0);
+	HOLDS(bp_mqtt_worker_carried(r->in) == 0);
 	return h;
 }
 

@@ -231,12 +231,12 @@ static uint64_t run(struct run *r, const uint8_t *data, size_t size, uint64_t *w
 	peer_init(&r->peer, false, ++connections, 1000, 2000);
 	rig_connect_alias(&rig, &r->peer, "time", 65535, 65535);
 	begin = now_ns();
-	before = bp_inspector_work(rig.in);
+	before = bp_mqtt_worker_work(rig.in);
 	while (in.p < in.end && r->wire < WIRE_MAX)
 		step(r, &in, &d);
 	send_pending(r, CLIENT, 1448);
 	send_pending(r, BROKER, 1448);
-	*work = bp_inspector_work(rig.in) - before;
+	*work = bp_mqtt_worker_work(rig.in) - before;
 	begin = now_ns() - begin;
 	(void)rig_told_count(&rig);
 	return begin;

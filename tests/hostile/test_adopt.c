@@ -183,12 +183,12 @@ static void connections_are_read_on(void **state)
 	(void)state;
 	open_all(0);
 	for (size_t i = 0; i < frames.n; i++) {
-		uint32_t flows = bp_inspector_flows(rig.in);
-		uint64_t carried = bp_inspector_carried(rig.in);
+		uint32_t flows = bp_mqtt_worker_flows(rig.in);
+		uint64_t carried = bp_mqtt_worker_carried(rig.in);
 
 		rig_restart(&rig);
-		assert_int_equal(bp_inspector_flows(rig.in), flows);
-		assert_int_equal(bp_inspector_carried(rig.in), carried);
+		assert_int_equal(bp_mqtt_worker_flows(rig.in), flows);
+		assert_int_equal(bp_mqtt_worker_carried(rig.in), carried);
 		rig_frame(&rig, frames.frame[i].p, frames.frame[i].n);
 	}
 	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
@@ -370,7 +370,7 @@ static void damaged_entries_harm_nothing(void **state)
 		rig_restart(&rig);
 		read_from(&rig, at);
 		rig_expire_all(&rig);
-		assert_int_equal(bp_inspector_carried(rig.in), 0);
+		assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 		(void)rig_told_count(&rig);
 	}
 	close_all();

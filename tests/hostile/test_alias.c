@@ -57,7 +57,7 @@ static void aliases_before_connack_are_not_kept(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	send_aliases(&c, 1, ALIASES, true, "1");
 	/* what waits for the CONNACK is within the bounds of what waits at all */
-	assert_true(bp_inspector_carried(rig.in) <= 2 * rig.config.mqtt.reorder_bytes);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 2 * rig.config.mqtt.reorder_bytes);
 	for (unsigned i = 0; i < 20; i++)
 		send_aliases(&c, ALIASES - 180, ALIASES, false, "99");
 	assert_int_equal(rig_told_count(&rig), 0);
@@ -74,7 +74,7 @@ static void aliases_over_the_maximum_are_not_kept(void **state)
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect_alias(&rig, &c, "flood", 65535, 0);
 	send_aliases(&c, 1, ALIASES, true, "1");
-	assert_true(bp_inspector_carried(rig.in) <= 256 * 128 + 4096);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 256 * 128 + 4096);
 	assert_int_equal(rig_count(&rig, BP_C_ALIAS_OVER_MAX), ALIASES - 256);
 	send_aliases(&c, 1, ALIASES, false, "99");
 	assert_int_equal(rig_count(&rig, BP_C_ALIAS_UNMAPPED), ALIASES - 256);

@@ -207,7 +207,7 @@ static void sessions_are_apart(void **state)
 			session(&c[k], "81");
 		}
 		assert_string_equal(rig_told_values(&rig), "81 81");
-		assert_int_equal(bp_inspector_flows(rig.in), 2);
+		assert_int_equal(bp_mqtt_worker_flows(rig.in), 2);
 		for (unsigned k = 0; k < 2; k++) {
 			around = (const uint8_t *)pairs[i][k].bytes;
 			mq_publish(&b,

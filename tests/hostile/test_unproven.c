@@ -160,13 +160,13 @@ static void unfinished_packets_keep_the_memory(void **state)
 			rig_segment(&rig, &a, CLIENT, TH_SYN, i, 0, head, 60000);
 			rig_advance(&rig, 100000);
 		}
-		assert_true(bp_inspector_carried(rig.in) <= 17 * 1024 * 1024);
+		assert_true(bp_mqtt_worker_carried(rig.in) <= 17 * 1024 * 1024);
 		cut_publish_is_read(&c);
 		opens_and_is_read(7);
 		rig_advance(&rig, 31 * SECOND);
 		for (unsigned i = 0; i < 1000; i++)
-			bp_inspector_tick(rig.in, rig.mono_ns);
-		assert_true(bp_inspector_carried(rig.in) < 1024);
+			bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+		assert_true(bp_mqtt_worker_carried(rig.in) < 1024);
 		free(head);
 		rig_close(&rig);
 	}
@@ -194,7 +194,7 @@ static void one_client_leaves_memory(void **state)
 		for (unsigned k = 0; k < 3; k++)
 			rig_send(&rig, &a, CLIENT, head + 100, 59000);
 	}
-	assert_true(bp_inspector_carried(rig.in) <= 22 * 1024 * 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 22 * 1024 * 1024);
 	assert_true(rig_count(&rig, BP_C_CARRY_CLIENT_LIMIT) > 0);
 	cut_publish_is_read(&c);
 	free(head);
@@ -320,7 +320,7 @@ static struct bytes minute(bool attacked)
 				attack(&s, blob);
 			rig_advance(&rig, 1000000 / (RATE / 1000));
 		}
-		bp_inspector_tick(rig.in, rig.mono_ns);
+		bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 		l = rig_told(&rig);
 		for (size_t i = 0; i < l.n; i++) {
 			char line[128];

@@ -47,14 +47,14 @@ static void connect_peer(struct peer *c, uint32_t number)
 /* The bytes in pieces of `size`, one each 1 ms or all at once; returns the work of it all. */
 static uint64_t send_paced(struct peer *c, const struct bytes *b, size_t size, bool paced)
 {
-	uint64_t before = bp_inspector_work(rig.in);
+	uint64_t before = bp_mqtt_worker_work(rig.in);
 
 	for (size_t at = 0; at < b->n; at += size) {
 		rig_send(&rig, c, CLIENT, b->p + at, b->n - at < size ? b->n - at : size);
 		if (paced)
 			rig_advance(&rig, 1000000);
 	}
-	return bp_inspector_work(rig.in) - before;
+	return bp_mqtt_worker_work(rig.in) - before;
 }
 
 static uint64_t send_pieces(struct peer *c, const struct bytes *b, size_t size)
@@ -177,14 +177,14 @@ static void many_connections(void **state)
 		connect_peer(&c[i], i + 1);
 	for (unsigned i = 0; i < 100; i++)
 		mq_publish(&b, &(struct mq_publish){.version = 5, .topic = "t", .payload = "1"});
-	begin = bp_inspector_work(rig.in);
+	begin = bp_mqtt_worker_work(rig.in);
 	for (unsigned i = 0; i < CONNECTIONS * MS / 10; i++) {
 		(void)send_pieces(&c[i % CONNECTIONS], &b, 1440);
 		sent += b.n;
 		if (i % 50 == 49)
 			rig_advance(&rig, 1000 * 1000);
 	}
-	work = bp_inspector_work(rig.in) - begin;
+	work = bp_mqtt_worker_work(rig.in) - begin;
 	/* half of the time that passed, and what was there at first */
 	assert_true(work < sent * BP_WORK_PER_BYTE * 4 + (uint64_t)MS * 1000000 / 2 + 2 * 524288);
 	assert_true(rig_count(&rig, BP_C_NOT_INSPECTED_WORKER) > 0);
@@ -252,7 +252,7 @@ static void wills_have_their_own_accounts(void **state)
 		(void)send_pieces(&busy, &b, 1448);
 	assert_int_equal(rig_told_count(&rig), 0);
 	missed = not_evaluated();
-	bp_inspector_tick(rig.in, rig.mono_ns);
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 	assert_int_equal(rig_count(&rig, BP_C_WILL_EVALUATED), WILLS);
 	assert_int_equal(not_evaluated(), missed);
 	/* all rules are for all topics */

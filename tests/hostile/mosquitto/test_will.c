@@ -230,7 +230,7 @@ static void refused_or_unproven(void **state)
 static const char *told_after(uint64_t ms)
 {
 	rig_advance(&rig, ms * MS);
-	bp_inspector_tick(rig.in, rig.mono_ns);
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 	return rig_told_values(&rig);
 }
 
@@ -266,7 +266,7 @@ static void delayed(void **state)
 			assert_int_equal(rig_count(&rig, BP_C_WILL_DELAYED), 1);
 			assert_string_equal(told_after(cases[i].seconds * 1000ull - 10), "");
 			rig_advance(&rig, 10 * MS);
-			bp_inspector_tick(rig.in, rig.mono_ns);
+			bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 		}
 		l = rig_told(&rig);
 		assert_int_equal(l.n, 1);
@@ -383,7 +383,7 @@ static void another_worker(void **state)
 	for (unsigned back = 0; back < 2; back++) {
 		struct will w = {
 			.version = 5, .topic = "w/dev", .payload = "91", .delay = 5, .expiry = 100};
-		struct bp_inspector *first, *second;
+		struct bp_mqtt_worker *first, *second;
 		char err[256];
 		struct peer c;
 
@@ -392,7 +392,7 @@ static void another_worker(void **state)
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "w/#", BP_COND_GT, 80)}, 1);
 		first = rig.in;
-		second = bp_inspector_create(&rig.config, &rig.shm, 1, true, err, sizeof(err));
+		second = bp_mqtt_worker_create(&rig.config, &rig.shm, 1, true, err, sizeof(err));
 		assert_non_null(second);
 		connect_with(&c, 1, &w, 0);
 		reset(&c, CLIENT);
@@ -402,9 +402,9 @@ static void another_worker(void **state)
 			come_back(RESUMES);
 		rig_expire_all(&rig);
 		rig.in = first;
-		bp_inspector_begin(first, rig.rules, rig.now_ns, rig.mono_ns);
+		bp_mqtt_worker_begin(first, rig.rules, rig.now_ns, rig.mono_ns);
 		assert_string_equal(told_after(5000), back ? "" : "91");
-		bp_inspector_free(second);
+		bp_mqtt_worker_free(second);
 		rig_close(&rig);
 	}
 }
@@ -449,7 +449,7 @@ static void many_wait(void **state)
 			assert_string_equal(values, value);
 		told += *values != '\0';
 	}
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	assert_int_equal(told, waiting);
 	rig_close(&rig);
 }
@@ -483,11 +483,11 @@ static void comes_and_goes(void **state)
 			told_after(10);
 		}
 		if (names) {
-			assert_int_equal(bp_inspector_delayed(rig.in), FLOWS / 3);
+			assert_int_equal(bp_mqtt_worker_delayed(rig.in), FLOWS / 3);
 			assert_int_equal(
 				rig_count(&rig, BP_C_WILL_DELAYED_FULL), 2 * FLOWS - FLOWS / 3);
 		} else {
-			assert_in_range(bp_inspector_delayed(rig.in), 1, 3);
+			assert_in_range(bp_mqtt_worker_delayed(rig.in), 1, 3);
 			assert_int_equal(rig_count(&rig, BP_C_WILL_DELAYED_FULL), 0);
 		}
 		w.delay = 5;

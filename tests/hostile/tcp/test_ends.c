@@ -246,7 +246,7 @@ static void unread_stays_shown(void **state)
 	rig_send(&rig, &c, CLIENT, hello, sizeof(hello));
 	for (unsigned i = 0; i < 200; i++) {
 		rig_advance(&rig, 5000000000ull);
-		bp_inspector_tick(rig.in, rig.mono_ns);
+		bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 		blind_ends(&c);
 		assert_int_equal(unread(), 1);
 		rig_send(&rig, &c, i & 1, "\x17\x03\x03\x00\x01\x00", 6);

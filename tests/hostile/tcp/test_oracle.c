@@ -431,7 +431,7 @@ static bool one(struct rig *r, uint32_t number, uint64_t seed, struct totals *su
 	begin(&t);
 	sim_run(&t.sim, 20000);
 	rig_advance(r, 1000000000);
-	bp_inspector_tick(r->in, r->mono_ns);
+	bp_mqtt_worker_tick(r->in, r->mono_ns);
 	return compare(&t, number, before, sum);
 }
 

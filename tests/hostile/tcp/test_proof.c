@@ -143,7 +143,7 @@ static void too_much_before_connack(void **state)
 	for (unsigned i = 0; i < 500; i++)
 		rig_publish_text(&rig, &c, "plant/oven0/temperature", "81");
 	assert_int_equal(rig_count(&rig, BP_C_WAIT_FULL), 1);
-	assert_true(bp_inspector_carried(rig.in) < 4096);
+	assert_true(bp_mqtt_worker_carried(rig.in) < 4096);
 	rig_accept(&rig, &c, 4);
 	nothing_told();
 	mq_empty(&b, MQ_PINGREQ);
@@ -262,7 +262,7 @@ static void qos2_counts_once(void **state)
 	rig_told_count(&rig);
 	assert_int_equal(rig_count(&rig, BP_C_QOS2_NO_ROOM), 0);
 	assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED), 2 + UINT16_MAX);
-	assert_true(bp_inspector_carried(rig.in) <= 16384);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 16384);
 	rig_close(&rig);
 }
 

@@ -337,7 +337,7 @@ static void never_answered(void **state)
 	assert_true(rig_count(&rig, BP_C_ACK_NO_ROOM) > 65000);
 	assert_int_equal(
 		rig_count(&rig, BP_C_ACK_AWAITED) + rig_count(&rig, BP_C_ACK_NO_ROOM), UINT16_MAX);
-	assert_true(bp_inspector_carried(rig.in) <= rig.config.mqtt.reorder_bytes + 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.config.mqtt.reorder_bytes + 1024);
 	publish(&d, 5, 1, 1, "92");
 	answer(&d, 1, 1, 0);
 	assert_string_equal(told(), "92");

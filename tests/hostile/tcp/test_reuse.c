@@ -40,7 +40,7 @@ static struct shown shown(void)
 static void pass(uint64_t ns)
 {
 	rig_advance(&rig, ns);
-	bp_inspector_tick(rig.in, rig.mono_ns);
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 }
 
 static void connect_and_publish(struct peer *c)

@@ -74,7 +74,7 @@ static void blind_spray(void **state)
 		if (i % 1000 == 999)
 			still_read(&c);
 	}
-	assert_int_equal(bp_inspector_carried(rig.in) < 256, 1);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in) < 256, 1);
 	bytes_free(&b);
 	still_read(&c);
 	rig_fin_both(&rig, &c);

@@ -57,29 +57,29 @@ void rig_open(struct rig *r)
 	/* not the random key of a real segment: what fails once shall fail again */
 	r->shm.global->hash_key[0] = 0x243f6a8885a308d3ull;
 	r->shm.global->hash_key[1] = 0x13198a2e03707344ull;
-	r->in = bp_inspector_create(&r->config, &r->shm, 0, true, err, sizeof(err));
+	r->in = bp_mqtt_worker_create(&r->config, &r->shm, 0, true, err, sizeof(err));
 	must(r->in != NULL, err);
 	r->frame = malloc(PEER_FRAME_MAX);
 	must(r->frame != NULL, "no memory");
 	r->rules = bp_shm_rules(&r->shm, 0);
-	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 
 void rig_restart(struct rig *r)
 {
 	char err[256] = "";
 
-	bp_inspector_free(r->in);
-	r->in = bp_inspector_create(&r->config, &r->shm, 0, true, err, sizeof(err));
+	bp_mqtt_worker_free(r->in);
+	r->in = bp_mqtt_worker_create(&r->config, &r->shm, 0, true, err, sizeof(err));
 	must(r->in != NULL, err);
-	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 
 void rig_advance(struct rig *r, uint64_t ns)
 {
 	r->now_ns += ns;
 	r->mono_ns += ns;
-	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 
 void rig_expire_all(struct rig *r)
@@ -89,18 +89,18 @@ void rig_expire_all(struct rig *r)
 	if (most < r->config.mqtt.handshake_timeout_ns)
 		most = r->config.mqtt.handshake_timeout_ns;
 	rig_advance(r, most + 60 * SECOND);
-	for (uint32_t i = 0; bp_inspector_flows(r->in) != 0; i++) {
-		bp_inspector_tick(r->in, r->mono_ns);
+	for (uint32_t i = 0; bp_mqtt_worker_flows(r->in) != 0; i++) {
+		bp_mqtt_worker_tick(r->in, r->mono_ns);
 		must(i <= r->config.mqtt.flows + 4096, "flows that do not expire");
 	}
-	bp_inspector_end_delays(r->in);
+	bp_mqtt_worker_end_delays(r->in);
 }
 
 void rig_close(struct rig *r)
 {
 	rig_expire_all(r);
-	must(bp_inspector_carried(r->in) == 0, "bytes are carried that belong to no flow");
-	bp_inspector_free(r->in);
+	must(bp_mqtt_worker_carried(r->in) == 0, "bytes are carried that belong to no flow");
+	bp_mqtt_worker_free(r->in);
 	bp_segment_close(r->segment);
 	free(r->frame);
 }
@@ -116,7 +116,7 @@ void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 		     sizeof(err)) == 0,
 		err);
 	r->rules = bp_shm_rules(&r->shm, r->generation);
-	bp_inspector_begin(r->in, r->rules, r->now_ns, r->mono_ns);
+	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 
 struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, double a)
@@ -194,7 +194,7 @@ static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
 		return false;
 	total = bp_be16(p + 16);
 	header = (uint32_t)(p[46] >> 4) * 4;
-	return bp_inspector_wants(r->in, bp_be16(p + 34), bp_be16(p + 36), &to_broker) &&
+	return bp_mqtt_worker_inspects(r->in, bp_be16(p + 34), bp_be16(p + 36), &to_broker) &&
 	       to_broker && 14 + total <= len && header >= 20 && 20 + header <= total;
 }
 
@@ -251,7 +251,7 @@ static void batch_frame(struct rig *r, uint8_t *exact, uint32_t len, const struc
 /* True when it keeps the frame. */
 static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
 {
-	if (!bp_inspector_wants(r->in, f->sport, f->dport, &f->to_broker))
+	if (!bp_mqtt_worker_inspects(r->in, f->sport, f->dport, &f->to_broker))
 		return false;
 	if (r->pieces != 0) {
 		frame_in_pieces(r, f, exact);

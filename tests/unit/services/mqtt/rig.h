@@ -23,7 +23,7 @@ struct rig {
 	struct bp_config config;
 	struct bp_segment *segment;
 	struct bp_shm shm;
-	struct bp_inspector *in;
+	struct bp_mqtt_worker *in;
 	uint64_t now_ns, mono_ns;
 	uint64_t generation;
 	const struct bp_ruleset *rules;

@@ -40,7 +40,7 @@ static inline void piece(const struct peer *c, const struct bytes *b, size_t fro
 static inline void close_at_end(struct peer *c)
 {
 	rig_fin_both(&rig, c);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 }
 
 static inline void begin(struct peer *c, uint32_t number, struct bytes *b)

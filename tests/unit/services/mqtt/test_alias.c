@@ -256,7 +256,7 @@ static void limit_not_over_connections(void **state)
 	publish(&c, CLIENT, "early", 5, "81");
 	publish(&c, CLIENT, "", 5, "82");
 	assert_string_equal(told(), ""); /* all of it waits for the CONNACK */
-	assert_int_equal(bp_inspector_carried(rig.in) > 0, 1);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in) > 0, 1);
 	mq_connack(&b, 5, 0, 5, NULL);
 	rig_send_bytes(&rig, &c, BROKER, &b);
 	assert_string_equal(told(), "early=81 early=82");
@@ -293,7 +293,7 @@ static void no_room(void **state)
 	publish(&c, CLIENT, "short", 1, "1");
 	publish(&c, CLIENT, "", 1, "85");
 	assert_string_equal(told(), "short=85");
-	assert_true(bp_inspector_carried(rig.in) <= 4096);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 4096);
 	rig_close(&rig);
 }
 

@@ -63,7 +63,7 @@ static void per_flow(void **state)
 		send_in(&c, &b, sizes[k]);
 		assert_int_equal(rig_told_count(&rig), 1);
 		assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 0);
-		assert_int_equal(bp_inspector_carried(rig.in), 0);
+		assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 		/* one byte more */
 		long_value(&b, "t/x", 64 * 1024 - 16 - 8, "82");
 		send_in(&c, &b, sizes[k]);
@@ -126,7 +126,7 @@ static void total(void **state)
 	}
 	for (unsigned i = 0; i < N; i++)
 		rig_send(&rig, &c[i], CLIENT, b[i].p, 5000);
-	assert_true(bp_inspector_carried(rig.in) <= 64 * 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 64 * 1024);
 	lost = rig_count(&rig, BP_C_MQTT_PUBLISH_LOST);
 	assert_int_equal(lost, N - 8);
 	assert_int_equal(rig_count(&rig, BP_C_CARRY_TOTAL_LIMIT), lost);
@@ -134,7 +134,7 @@ static void total(void **state)
 	for (unsigned i = 0; i < N; i++)
 		rig_send(&rig, &c[i], CLIENT, b[i].p + 5000, b[i].n - 5000);
 	assert_int_equal(rig_told_count(&rig), N - lost);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	for (unsigned i = 0; i < N; i++) {
 		rig_publish_text(&rig, &c[i], "t/x", "82");
 		bytes_free(&b[i]);
@@ -160,7 +160,7 @@ static void header_cut_when_full(void **state)
 		rig_send(&rig, &hog[i], CLIENT, b.p, 850);
 		bytes_free(&b);
 	}
-	assert_int_equal(bp_inspector_carried(rig.in), 1024);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 1024);
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect(&rig, &c, 4, "nameless"); /* its identifier finds no room either */
 	long_value(&b, "t/x", 500, "82");
@@ -258,7 +258,7 @@ static void oldest_goes(void **state)
 		seen[k] = mono_ticks();
 		rig_advance(&rig, SECOND / 20);
 	}
-	assert_int_equal(bp_inspector_flows(rig.in), N);
+	assert_int_equal(bp_mqtt_worker_flows(rig.in), N);
 	/* three that are closed are none of the proven ones */
 	for (unsigned i = 5; i < 8; i++)
 		rig_fin_both(&rig, &c[i]);
@@ -275,7 +275,7 @@ static void oldest_goes(void **state)
 		peer_init(&c[i], false, i, 1, 2);
 		rig_connect(&rig, &c[i], 4, "n");
 	}
-	assert_int_equal(bp_inspector_flows(rig.in), N + 3);
+	assert_int_equal(bp_mqtt_worker_flows(rig.in), N + 3);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 20);
 	for (unsigned i = 0; i < N; i++) {
 		uint64_t midway = rig_count(&rig, BP_C_FLOW_MIDWAY);
@@ -334,7 +334,7 @@ static void syn_flood(void **state)
 		rig_segment(&rig, &flood, CLIENT, TH_SYN, i * 7919, 0, NULL, 0);
 		rig_advance(&rig, 10000);
 	}
-	assert_int_equal(bp_inspector_flows(rig.in), N + N / 4 + 1);
+	assert_int_equal(bp_mqtt_worker_flows(rig.in), N + N / 4 + 1);
 	for (unsigned i = 0; i < N; i++)
 		left += still_read(&c[i]);
 	assert_int_equal(left, N);
@@ -370,10 +370,10 @@ static void timeouts(void **state)
 			rig_ack(&rig, &slow, BROKER);
 		}
 		for (unsigned i = 0; i < 5; i++)
-			bp_inspector_tick(rig.in, rig.mono_ns);
+			bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 		if (second == 10 || second == 11 || (second >= 58 && second <= 62))
 			continue; /* about now */
-		assert_int_equal(bp_inspector_flows(rig.in), want);
+		assert_int_equal(bp_mqtt_worker_flows(rig.in), want);
 	}
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED), 1);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED_UNPROVEN), 1);
@@ -434,7 +434,7 @@ static void a_million_flows(void **state)
 			told += rig_told_count(&rig);
 	}
 	assert_int_equal(told, N);
-	assert_int_equal(bp_inspector_flows(rig.in), N);
+	assert_int_equal(bp_mqtt_worker_flows(rig.in), N);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 0);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_OPENED), N);
 	rig_close(&rig);
@@ -471,7 +471,7 @@ static void churn(void **state)
 			break;
 		case 2:
 			rig_advance(&rig, SECOND);
-			bp_inspector_tick(rig.in, rig.mono_ns);
+			bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 			break;
 		case 3:
 			rig_fin_both(&rig, &c);
@@ -479,8 +479,8 @@ static void churn(void **state)
 		default:
 			break;
 		}
-		assert_true(bp_inspector_carried(rig.in) <= 128 * 1024);
-		assert_true(bp_inspector_flows(rig.in) <= 50 + 50 / 4 + 1);
+		assert_true(bp_mqtt_worker_carried(rig.in) <= 128 * 1024);
+		assert_true(bp_mqtt_worker_flows(rig.in) <= 50 + 50 / 4 + 1);
 	}
 	assert_true(rig_count(&rig, BP_C_FLOW_EVICTED) > 100);
 	rig_close(&rig);

@@ -64,7 +64,7 @@ static void begin(void)
 	to->tcp_port = 11883;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
-	bp_inspector_set_clone(rig.in, build, NULL);
+	bp_mqtt_worker_set_clone(rig.in, build, NULL);
 	mtu = 1500;
 	n_clones = 0;
 	snprintf(path, sizeof(path), "/tmp/biplane-clone-XXXXXX");

@@ -283,7 +283,7 @@ static void random_worlds(void **state)
 			r[i]->config.mqtt.ports[1] = 8883;
 			r[i]->trust_checksums = seed % 5 == 0;
 			rig_open(r[i]);
-			bp_inspector_set_clone(r[i]->in, keep_clone, &cloned[i]);
+			bp_mqtt_worker_set_clone(r[i]->in, keep_clone, &cloned[i]);
 			rig_rules(r[i], rules, n);
 		}
 		fast.fast = true;
@@ -316,8 +316,8 @@ static void random_worlds(void **state)
 			if (test_below(&s, 4) == 0) {
 				rig_advance(&general, 9000000000ull);
 				rig_advance(&fast, 9000000000ull);
-				bp_inspector_tick(general.in, general.mono_ns);
-				bp_inspector_tick(fast.in, fast.mono_ns);
+				bp_mqtt_worker_tick(general.in, general.mono_ns);
+				bp_mqtt_worker_tick(fast.in, fast.mono_ns);
 			}
 			same_tables();
 		}

@@ -131,7 +131,7 @@ static void each_fault(void **state)
 			assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), publishes);
 			assert_int_equal(opaque_total(), all + 1);
 			assert_int_equal(
-				bp_inspector_carried(rig.in), 128 * number); /* the names */
+				bp_mqtt_worker_carried(rig.in), 128 * number); /* the names */
 		}
 	}
 	assert_int_equal(rig_told_count(&rig), 0);
@@ -171,7 +171,7 @@ static void not_mqtt(void **state)
 			rig_publish_text(&rig, &c, "t", "99");
 		}
 		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 0);
-		assert_int_equal(bp_inspector_carried(rig.in), 0);
+		assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 		rig_close(&rig);
 	}
 }
@@ -209,7 +209,7 @@ static void bad_connects(void **state)
 		}
 	}
 	assert_int_equal(rig_told_count(&rig), 0);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	rig_close(&rig);
 }
 
@@ -289,15 +289,15 @@ static void opaque_holds_nothing(void **state)
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 50, c.seq[CLIENT], b.p, b.n);
 	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER] + 90, c.seq[CLIENT], b.p, b.n);
 	bytes_free(&b);
-	assert_true(bp_inspector_carried(rig.in) > 3 * 128);
+	assert_true(bp_mqtt_worker_carried(rig.in) > 3 * 128);
 	rig_send(&rig, &c, CLIENT, wrong, 4);
 	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_QOS), 1);
-	assert_int_equal(bp_inspector_carried(rig.in), 128); /* the name, for `show flows` */
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 128); /* the name, for `show flows` */
 	c.seq[CLIENT] += 5;
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
 	rig_ack(&rig, &c, BROKER);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	rig_close(&rig);
 }
 

@@ -338,7 +338,7 @@ static void far_ahead(void **state)
 			c.seq[BROKER], junk, sizeof(junk));
 	assert_int_equal(rig_count(&rig, BP_C_SEG_OUT_OF_ORDER), 0);
 	assert_int_equal(rig_count(&rig, BP_C_SEG_OUTSIDE), 100);
-	assert_in_range(bp_inspector_carried(rig.in), 0, 1024);
+	assert_in_range(bp_mqtt_worker_carried(rig.in), 0, 1024);
 	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "92"});
 	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 9, c.seq[BROKER], b.p, b.n);
 	publish(&c, "91");

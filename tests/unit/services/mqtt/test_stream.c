@@ -165,7 +165,7 @@ static void retransmission(void **state)
 	assert_string_equal(told(), "81 82");
 	piece(&c, &b, 2 * one - 1, 3 * one);
 	assert_string_equal(told(), "83");
-	assert_int_equal(bp_inspector_carried(rig.in), 3 * 128); /* the client identifiers */
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 3 * 128); /* the client identifiers */
 	bytes_free(&b);
 	/* a keep-alive probe: the last byte again, or none */
 	begin(&c, 4, &b);

@@ -61,7 +61,7 @@ static void fin(void **state)
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 0);
 	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	/* the acknowledgement of a FIN is no lost byte */
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 1, c.seq[CLIENT] + (uint32_t)b.n + 1,
 		NULL, 0);
@@ -133,7 +133,7 @@ static void rst(void **state)
 	c.seq[CLIENT] += (uint32_t)b.n;
 	rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
 	assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
-	assert_int_equal(bp_inspector_carried(rig.in), 0);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	piece(&c, &b, 0, b.n);
 	assert_string_equal(told(), "");
 	bytes_free(&b);
@@ -209,7 +209,7 @@ static void keys(void **state)
 		c[i].vlan[1] = 20;
 		rig_connect(&rig, &c[i], 4, "same");
 	}
-	assert_int_equal(bp_inspector_flows(rig.in), 4);
+	assert_int_equal(bp_mqtt_worker_flows(rig.in), 4);
 	for (unsigned i = 0; i < 4; i++)
 		rig_publish_text(&rig, &c[i], "plant/x/temperature", "91");
 	assert_string_equal(told(), "91 91 91 91");
@@ -237,11 +237,11 @@ static void only_its_ports(void **state)
 	rig_connect(&rig, &c, 4, "yes");
 	rig_publish_text(&rig, &c, "t", "81");
 	assert_string_equal(told(), "81");
-	assert_true(bp_inspector_wants(rig.in, 50000, 1883, &to_broker));
+	assert_true(bp_mqtt_worker_inspects(rig.in, 50000, 1883, &to_broker));
 	assert_true(to_broker);
-	assert_true(bp_inspector_wants(rig.in, 1883, 50000, &to_broker));
+	assert_true(bp_mqtt_worker_inspects(rig.in, 1883, 50000, &to_broker));
 	assert_false(to_broker);
-	assert_false(bp_inspector_wants(rig.in, 1884, 50000, &to_broker));
+	assert_false(bp_mqtt_worker_inspects(rig.in, 1884, 50000, &to_broker));
 	rig_close(&rig);
 }
 

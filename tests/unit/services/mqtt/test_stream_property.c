@@ -491,7 +491,7 @@ static void at_random(void **state)
 			assert_int_equal(rig_count(&r, BP_C_CARRY_FLOW_LIMIT), 0);
 			/* all are closed: nothing is held for them */
 			assert_int_equal(rig_count(&r, BP_C_FLOW_FIN), f.n_talks);
-			assert_int_equal(bp_inspector_carried(r.in), 0);
+			assert_int_equal(bp_mqtt_worker_carried(r.in), 0);
 			reordered += rig_count(&r, BP_C_SEG_OUT_OF_ORDER);
 			runs++;
 			rig_close(&r);

@@ -40,7 +40,7 @@ static void reorder_bound(void **state)
 	assert_int_equal(
 		rig_count(&rig, BP_C_SEG_REORDER_FULL) + rig_count(&rig, BP_C_SEG_OUT_OF_ORDER),
 		11);
-	most = bp_inspector_carried(rig.in);
+	most = bp_mqtt_worker_carried(rig.in);
 	assert_true(most <= 8 * 2048 + 128);
 	assert_string_equal(told(), "");
 	piece(&c, &b, 0, ends[0]);
@@ -59,7 +59,7 @@ static void reorder_bound(void **state)
 	for (unsigned i = 0; i < TAIL; i++)
 		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 10 + 2 * i, c.seq[BROKER],
 			"x", 1);
-	assert_true(bp_inspector_carried(rig.in) <= 8192 + 2 * 128);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 8192 + 2 * 128);
 	rig_close(&rig);
 }
 
@@ -78,7 +78,7 @@ static void reorder_small(void **state)
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 0xffffe000u, 9);
 	rig_connect(&rig, &c, 4, "small");
-	before = bp_inspector_carried(rig.in);
+	before = bp_mqtt_worker_carried(rig.in);
 	for (unsigned i = 0; i < 1900; i++)
 		hot(&b, "81");
 	assert_in_range(b.n, 50000, 60000);
@@ -86,10 +86,10 @@ static void reorder_small(void **state)
 	for (size_t at = 30; at < b.n / 2 + 3; at += 30)
 		piece(&c, &b, at, at + 30 < b.n / 2 + 3 ? at + 30 : b.n / 2 + 3);
 	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
-	assert_true(bp_inspector_carried(rig.in) - before <= 64 * 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) - before <= 64 * 1024);
 	piece(&c, &b, 0, 30);
 	assert_int_equal(rig_told_count(&rig), 1900);
-	assert_int_equal(bp_inspector_carried(rig.in), before);
+	assert_int_equal(bp_mqtt_worker_carried(rig.in), before);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -174,7 +174,7 @@ static void reorder_leaves_room(void **state)
 	}
 	assert_true(rig_count(&rig, BP_C_SEG_REORDER_TOTAL) > 300);
 	/* one block more than half at most */
-	assert_in_range(bp_inspector_carried(rig.in), 128 * 1024 - 2048, 128 * 1024 + 8192);
+	assert_in_range(bp_mqtt_worker_carried(rig.in), 128 * 1024 - 2048, 128 * 1024 + 8192);
 	begin(&c, 1, &b);
 	bytes_free(&b);
 	hot(&b, "81");

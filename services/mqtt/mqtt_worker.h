@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_MQTT_INSPECTOR_H
-#define BP_SERVICES_MQTT_INSPECTOR_H
+#ifndef BP_SERVICES_MQTT_MQTT_WORKER_H
+#define BP_SERVICES_MQTT_MQTT_WORKER_H
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "services/mqtt/work.h"
 #include "proto/mqtt.h"
 
-/* Inside of the inspector, for the files of this folder only. */
+/* Inspection of one worker, for the files of this folder only. */
 
 /* A topic name on the wire has a 16-bit length. */
 #define BP_TOPIC_MAX 65535u
@@ -29,7 +29,7 @@ struct bp_topic_cache {
 	uint32_t rule[BP_TOPIC_CACHE_RULES];
 };
 
-struct bp_inspector {
+struct bp_mqtt_worker {
 	/* hot */
 	const struct bp_ruleset *rules;
 	struct bp_counters *counters;
@@ -78,13 +78,13 @@ struct bp_inspector {
 	struct bp_work work;
 };
 
-static inline void bp_tally(struct bp_inspector *in, enum bp_counter c)
+static inline void bp_tally(struct bp_mqtt_worker *in, enum bp_counter c)
 {
 	in->counters->v[c]++;
 }
 
 /* Whether more may be done that is not in proportion to the bytes; if not, it is counted why. */
-static inline bool bp_within_budget(struct bp_inspector *in)
+static inline bool bp_within_budget(struct bp_mqtt_worker *in)
 {
 	if (bp_work_may(&in->work))
 		return true;
@@ -97,7 +97,7 @@ static inline bool bp_within_budget(struct bp_inspector *in)
  * has proven yet, the standard's.
  */
 static inline struct bp_mqtt_view bp_view(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return (struct bp_mqtt_view){.mosquitto = in->mosquitto && dir == BP_TO_BROKER &&
 						  !(f->pending & BP_FLOW_PUSHED(dir))};
@@ -105,17 +105,17 @@ static inline struct bp_mqtt_view bp_view(
 
 /* The view for a PUBLISH in either direction: a broker delivers what it accepted. */
 static inline struct bp_mqtt_view bp_publish_view(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return (struct bp_mqtt_view){
 		.mosquitto = in->mosquitto && !(f->pending & BP_FLOW_PUSHED(dir))};
 }
 
 /* mqtt_read.c: notes and counts what was odd in a packet that was let pass. */
-void bp_mqtt_suspicious(struct bp_inspector *in, struct bp_flow *f, uint32_t odd);
+void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t odd);
 
 /* The value of a payload at a source of the rules in force. */
-static inline bool bp_value_at(struct bp_inspector *in, uint32_t source, const uint8_t *payload,
+static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const uint8_t *payload,
 	uint32_t len, double *value)
 {
 	const struct bp_value_source *s = bp_ruleset_source(in->rules, source);
@@ -130,7 +130,7 @@ static inline bool bp_value_at(struct bp_inspector *in, uint32_t source, const u
  * which state) is trusted without comparing the text: two topics of one flow that collide have
  * probability 2^-64, and nobody without the key can make them.
  */
-static inline uint64_t bp_topic_hash(const struct bp_inspector *in, const uint8_t *p, uint32_t n)
+static inline uint64_t bp_topic_hash(const struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n)
 {
 	/* the length by a secret factor: added as it is, it is undone by text that differs in the
 	 * same bit, as plant/10/level and plant/100/level do */
@@ -185,13 +185,13 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 }
 
 /* Around every change of a flow that is in the table: journal.h. */
-static inline void bp_change_begin(struct bp_inspector *in, const struct bp_flow *f)
+static inline void bp_change_begin(struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	bp_journal_begin(in->journal, &in->table, f, in->ring);
 	bp_carry_keep(in->carry);
 }
 
-static inline void bp_alarms_commit(struct bp_inspector *in)
+static inline void bp_alarms_commit(struct bp_mqtt_worker *in)
 {
 	if (in->alarms_end == 0)
 		return;
@@ -200,7 +200,7 @@ static inline void bp_alarms_commit(struct bp_inspector *in)
 	in->alarms_end = 0;
 }
 
-static inline void bp_change_end(struct bp_inspector *in)
+static inline void bp_change_end(struct bp_mqtt_worker *in)
 {
 	bp_alarms_commit(in);
 	bp_journal_end(in->journal);
@@ -208,40 +208,40 @@ static inline void bp_change_end(struct bp_inspector *in)
 }
 
 /* stream.c: one segment of a known flow. */
-void bp_stream_segment(struct bp_inspector *in, struct bp_flow *f, const struct bp_frame *frame);
+void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame);
 /* The first segment of an unknown pair of addresses. NULL: it is not followed. */
 struct bp_flow *bp_stream_first(
-	struct bp_inspector *in, const struct bp_frame *frame, struct bp_lookup *l);
+	struct bp_mqtt_worker *in, const struct bp_frame *frame, struct bp_lookup *l);
 
 /* hold.c: segments ahead of the stream. */
-void bp_hold_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Delivers what is in sequence now. */
-void bp_hold_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* The peer acknowledged up to `ack`, beyond what was seen: the bytes between will never come. */
-void bp_hold_gap_lost(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
-void bp_hold_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* wait.c: bytes in sequence that may not be read before the connection is proven. */
-void bp_wait_add(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Reads what may be read now. */
-void bp_wait_drain(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* A search begins in which what waits is searched first. */
-void bp_wait_search(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Throws away all behind the first `keep` bytes, counted. */
-void bp_wait_cut(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t keep);
-static inline void bp_wait_release(struct bp_inspector *in, struct bp_flow *f, unsigned dir)
+void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t keep);
+static inline void bp_wait_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_wait_cut(in, f, dir, 0);
 }
 
 /* validate.c: whether a segment of a known flow is one that its receiver takes. */
 bool bp_segment_fits(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* Notes what a segment that fits says of both directions, and what was lost of them. */
 void bp_segment_note(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* Of a segment without payload on a stream in sequence: the window alone. */
 void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* The window that a SYN or SYN-ACK announces, which is never scaled. */
@@ -250,25 +250,25 @@ void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame 
 uint8_t bp_segment_scale(const struct bp_frame *frame);
 
 /* qos2.c: QoS 2 publications in flight of one direction. False: this one was evaluated before. */
-bool bp_qos2_begin(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
+bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
 /* False: it was not in flight. */
-bool bp_qos2_end(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint16_t id);
-void bp_qos2_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
+void bp_qos2_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* ack.c: publications to the broker that wait for its acknowledgement. `beginning`: no more of the
  * payload is at hand. What can't be kept is counted. */
-void bp_ack_wait(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
+void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
 	uint32_t seq, bool beginning);
 /* PUBACK or PUBREC of the broker: evaluates what waited for it, or, `refused`, does not. `sent`:
  * there may be such a publication that did not wait. */
-void bp_ack_came(struct bp_inspector *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
-	bool sent);
+void bp_ack_came(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id,
+	bool refused, bool sent);
 /* Nothing that waits will be acknowledged as far as is seen; counted. */
-void bp_ack_release(struct bp_inspector *in, struct bp_flow *f);
+void bp_ack_release(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* Whether publications of QoS 1 and 2 in this direction wait. */
 static inline bool bp_ack_awaited(
-	const struct bp_inspector *in, const struct bp_flow *f, unsigned dir)
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return dir == BP_TO_BROKER &&
 	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REFUSED)));
@@ -304,10 +304,10 @@ static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
 }
 
 /* will.c: the broker accepted the connection. */
-void bp_will_accepted(struct bp_inspector *in, struct bp_flow *f);
+void bp_will_accepted(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* Both ends speak MQTT at the position that is read. */
-static inline void bp_flow_prove(struct bp_inspector *in, struct bp_flow *f)
+static inline void bp_flow_prove(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (f->proof & BP_FLOW_PROVEN)
 		return;
@@ -334,80 +334,80 @@ static inline void bp_flow_unmark(struct bp_flow *f, uint8_t mark)
 
 /* stream.c: bytes at the stream's position, which moves on. */
 void bp_stream_deliver(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
 
 /* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. Returns how
  * many were read: less than n where what follows may not be read yet. */
-uint32_t bp_mqtt_read(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq);
 /* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
-bool bp_mqtt_read_gap(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t gap);
+bool bp_mqtt_read_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap);
 /* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
-uint8_t bp_mqtt_carried_type(const struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+uint8_t bp_mqtt_carried_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_mqtt_keep_client_id(
-	struct bp_inspector *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
-void bp_mqtt_drop_carry(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
+void bp_mqtt_drop_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
-bool bp_mqtt_carry_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+bool bp_mqtt_carry_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Gives the connection up for this reason; its bytes go on being forwarded. */
 void bp_mqtt_opaque(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
 void bp_mqtt_opaque_error(
-	struct bp_inspector *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
 
 /* publish.c: judges a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
  * checked before, or NULL. */
-void bp_publish(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
 /* The same for a PUBLISH of which no more than body[0..have) was kept. */
-void bp_publish_beginning(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t flags,
+void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
 /* Evaluates what the client has the broker publish, by its topic, where no packet is at hand.
  * `beginning`: no more of the payload is. */
-void bp_publish_evaluate(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
 /* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
 enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
-enum bp_wanted bp_publish_wanted(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head);
 
 /* will.c: the will message of a connection. */
-void bp_will_keep(struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
+void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
 /* The client disconnects as it should: mostly that discards the will. */
 void bp_will_disconnect(
-	struct bp_inspector *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d);
-void bp_will_discard(struct bp_inspector *in, struct bp_flow *f);
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d);
+void bp_will_discard(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* The connection ends: the broker publishes what was not discarded. */
-void bp_will_end(struct bp_inspector *in, struct bp_flow *f);
+void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* After a restart of the process: keeps what lies in the arena, when it is sound. */
-void bp_will_adopt(struct bp_inspector *in, struct bp_flow *f);
+void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* The flow is given up, without the end of the connection having been seen. */
-void bp_will_forget(struct bp_inspector *in, struct bp_flow *f);
+void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* Evaluates the flow's will, which it keeps. */
-void bp_will_evaluate(struct bp_inspector *in, struct bp_flow *f);
+void bp_will_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* delayed.c: will messages with a will delay interval. `max`: that wait at one time. NULL: no
  * memory. free() it. */
 struct bp_delayed *bp_delayed_create(uint32_t max);
 /* The broker accepted a connection of a client's session. Returns the time, for the following. */
-uint64_t bp_session_accepted(struct bp_inspector *in, const struct bp_flow *f);
+uint64_t bp_session_accepted(struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Takes the flow's will, which is due in so many seconds unless the client is back; `accepted`:
  * when the broker accepted this connection. False, counted: it can't be kept. */
 bool bp_delayed_add(
-	struct bp_inspector *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted);
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted);
 /* Evaluates those that are due, `budget` at most. */
-void bp_delayed_expire(struct bp_inspector *in, uint64_t mono_ns, unsigned budget);
+void bp_delayed_expire(struct bp_mqtt_worker *in, uint64_t mono_ns, unsigned budget);
 
 /* alias.c: topic aliases of one direction. */
 enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
 /* Keeps the mapping of a PUBLISH, or where its topic is empty resolves it: the topic then points to
  * the kept text. *hash: of the topic. */
-enum bp_alias bp_alias_use(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash);
-void bp_alias_forget(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
-bool bp_alias_adopt(struct bp_inspector *in, struct bp_flow *f, unsigned dir);
+bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* alarm.c: one verdict of one rule, to the ring or out as a clone. */
 struct bp_judged {
@@ -418,34 +418,34 @@ struct bp_judged {
 	uint32_t seq;
 	bool beginning; /* no more than the payload's first bytes is at hand */
 };
-void bp_alarm_emit(struct bp_inspector *in, const struct bp_rule *rule, enum bp_verdict verdict,
+void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_judged *j);
 
 /* seek.c: finding a boundary again. */
-void bp_seek_enter(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t seq);
-void bp_seek_segment(struct bp_inspector *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
 /* Whether `seq` is about where the search has come to. */
 bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
 /* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
-void bp_seek_acked(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 /* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.
  * `body`: all of it; `seq` is that of the fixed header. */
-void bp_seek_ask(struct bp_inspector *in, struct bp_flow *f, unsigned dir,
+void bp_seek_ask(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq);
 /* A packet of the readable direction `dir` may be the answer that the other one waits for. */
-void bp_seek_answer(struct bp_inspector *in, struct bp_flow *f, unsigned dir, uint8_t type,
+void bp_seek_answer(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint16_t packet_id, uint32_t ack);
 
 /* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
-bp_carry_ref bp_flow_alloc(struct bp_inspector *in, struct bp_flow *f, uint64_t bytes);
+bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
 /*
  * Makes *ref (0: none yet) a block of at least `bytes`, better `room`, with its first `keep` bytes
  * kept. Only the larger block counts against the flow's bound. False: counted, *ref is as it was.
  */
-bool bp_flow_grow(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
+bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
 	uint64_t bytes, uint64_t room);
-void bp_flow_release(struct bp_inspector *in, struct bp_flow *f, bp_carry_ref ref);
-void bp_flow_release_all(void *inspector, struct bp_flow *f);
+void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
+void bp_flow_release_all(void *worker, struct bp_flow *f);
 
 #endif
