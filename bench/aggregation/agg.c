@@ -9,7 +9,7 @@
 
 #include "bench/aggregation/agg_frames.h"
 #include "bench/harness/sweep.h"
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 
 #define STREAMS_MIN 1024u
 #define STREAMS_MAX 65536u
@@ -87,8 +87,8 @@ static void make_wire(struct bench_agg *a, struct rte_mempool *pool)
 void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_config *c,
 	struct rte_mempool *pool)
 {
-	w->gather = bp_gather_create(c, &w->shm->agg, 0);
-	if (w->gather == NULL)
+	w->agg = bp_agg_worker_create(c, &w->shm->agg, 0);
+	if (w->agg == NULL)
 		die("aggregation", "no memory");
 	if (a->rates != NULL)
 		make_wire(a, pool);

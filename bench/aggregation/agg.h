@@ -38,7 +38,7 @@ void bench_agg_configuration(const struct bench_agg *a, FILE *f);
 /* mbufs beside those of the ports: an aggregate of each stream lies in one. */
 uint32_t bench_agg_mbufs(const struct bench_agg *a);
 
-/* The ports are started. Of the worker all but `gather` and the graph is there. Ends the process
+/* The ports are started. Of the worker all but `agg` and the graph is there. Ends the process
  * when something is refused. */
 void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_config *c,
 	struct rte_mempool *pool);

@@ -4,14 +4,14 @@
  * pace lets them go. It is also where new rules come into force and a lost link is noticed, since
  * what is held leaves then.
  */
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/nodes.h"
 
 static uint16_t agg_timer_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_gather *g = w->gather;
+	struct bp_agg_worker *g = w->agg;
 	const uint64_t before = w->counters->v[BP_C_AGG_AGGREGATE];
 	uint64_t aggregates;
 	unsigned sent;
@@ -19,12 +19,12 @@ static uint16_t agg_timer_process(
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
 	bp_run_begin(&g->run, graph, node);
-	if (unlikely(bp_gather_has_news(g)))
-		bp_gather_take_news(g);
+	if (unlikely(bp_agg_worker_config_changed(g)))
+		bp_agg_worker_apply_pending(g);
 	bp_aggregator_poll(g->aggregator, w->mono_ns, w->now_ns);
-	sent = bp_gather_due(g);
+	sent = bp_agg_worker_send_due(g);
 	if (unlikely(g->draining))
-		bp_gather_flush(g, BP_AGG_FLUSH_STOP);
+		bp_agg_worker_drain(g, BP_AGG_FLUSH_STOP);
 	aggregates = w->counters->v[BP_C_AGG_AGGREGATE] - before;
 	/* those that were staged got their buffers now, which are taken several at a time */
 	if (unlikely(aggregates != 0))

@@ -4,7 +4,7 @@
  * aggregate, for frames of a port with entries of `disaggregate`; a restored message goes on from
  * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
  */
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/nodes.h"
 
@@ -44,12 +44,12 @@ static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
 }
 
 /* Messages that were restored from one aggregate, of `bytes` in all. */
-static inline void send_restored(struct bp_gather *g, uint16_t port, unsigned rule,
+static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigned rule,
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
 	if (g->rules.disaggregate[rule].pace)
 		for (unsigned i = 0; i < n; i++)
-			bp_gather_pace(g, rule, m[i]);
+			bp_agg_worker_pace(g, rule, m[i]);
 	else
 		bp_run_add_all(&g->run, g->worker->onward[port], m, n, bytes);
 	g->restored += n;
@@ -59,7 +59,7 @@ static inline void send_restored(struct bp_gather *g, uint16_t port, unsigned ru
 /* False: there are no buffers for all, or too many were restored just now, and nothing was
  * restored.
  */
-static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsigned rule)
+static bool restore(struct bp_agg_worker *g, const struct rte_mbuf *aggregate, unsigned rule)
 {
 	const struct bp_disagg_packet *p = &g->packet;
 	const uint16_t port = aggregate->port;
@@ -85,7 +85,7 @@ static bool restore(struct bp_gather *g, const struct rte_mbuf *aggregate, unsig
 }
 
 /* The same of the usual aggregate, straight from its frame. False: nothing happened. */
-static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
+static bool restore_usual(struct bp_agg_worker *g, const struct rte_mbuf *aggregate)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
 	const uint16_t port = aggregate->port;
@@ -98,7 +98,8 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 	uint32_t bytes = 0;
 	uint8_t rule;
 
-	if (unlikely(octets != aggregate->pkt_len || octets > s->room || bp_gather_down(w, port)))
+	if (unlikely(octets != aggregate->pkt_len || octets > s->room ||
+		     bp_agg_port_is_down(w, port)))
 		return false;
 	to.n = bp_disaggregator_usual_count(frame, octets);
 	if (unlikely(to.n == 0 || g->restored + to.n > RESTORED_MOST ||
@@ -107,7 +108,7 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
 	m = &s->m[s->next];
 	to.base = (uint8_t *const *)m;
 	to.n = bp_disaggregator_usual(g->disaggregator, frame, octets, port,
-		bp_gather_routed(w, port), w->router.rx_mac[port], g->id, &to, &rule);
+		bp_agg_port_routes(w, port), w->router.rx_mac[port], g->id, &to, &rule);
 	if (unlikely(to.n == 0))
 		return false;
 	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
@@ -123,7 +124,7 @@ static bool restore_usual(struct bp_gather *g, const struct rte_mbuf *aggregate)
  * do so to what is longer than a buffer, and others as they like. Where it may be an aggregate, all
  * of it in one piece. */
 static __rte_noinline const uint8_t *put_together(
-	struct bp_gather *g, const struct rte_mbuf *m, uint32_t *len)
+	struct bp_agg_worker *g, const struct rte_mbuf *m, uint32_t *len)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -135,18 +136,19 @@ static __rte_noinline const uint8_t *put_together(
 }
 
 /* True: it was taken apart, and is to be freed. Else it is on its way. */
-static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
+static bool take_apart(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint32_t len = unlikely(bp_gather_down(w, m->port)) ? 0 : m->data_len;
+	uint32_t len = unlikely(bp_agg_port_is_down(w, m->port)) ? 0 : m->data_len;
 	enum bp_disagg_refusal why;
 	uint8_t rule;
 
 	if (unlikely(len != m->pkt_len))
 		frame = put_together(g, m, &len);
 	switch (bp_disaggregator_read(g->disaggregator, frame, len, m->pkt_len, m->port,
-		bp_gather_routed(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule, &why)) {
+		bp_agg_port_routes(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule,
+		&why)) {
 	case BP_DISAGG_SPLIT:
 		if (likely(restore(g, m, rule)))
 			return true;
@@ -162,7 +164,7 @@ static bool take_apart(struct bp_gather *g, struct rte_mbuf *m)
 		bp_count(w, BP_C_DISAGG_PLAIN, 1);
 		/* no TCP; and the way of those that are restored, or they would overtake it */
 		if (g->pacer[rule].n != 0)
-			bp_gather_pace(g, rule, m);
+			bp_agg_worker_pace(g, rule, m);
 		else
 			bp_run_add(&g->run, w->onward[m->port], m);
 		return false;
@@ -199,7 +201,7 @@ static uint16_t disaggregate_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_gather *g = w->gather;
+	struct bp_agg_worker *g = w->agg;
 	struct rte_mbuf *done[BP_RX_BURST];
 	unsigned n = 0;
 

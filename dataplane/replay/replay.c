@@ -8,7 +8,7 @@
 
 #include <rte_mbuf.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
@@ -174,12 +174,12 @@ static bool settle(struct bp_replay *r)
 	bool ok = true, more;
 
 	do {
-		const struct bp_gather *g = r->worker->gather;
+		const struct bp_agg_worker *g = r->worker->agg;
 		bool acknowledged = false;
 
 		walk(r);
 		more = r->phd && bp_replay_phd_serve(r->phd);
-		more |= g && g->draining && bp_gather_holds(g);
+		more |= g && g->draining && bp_agg_worker_holds(g);
 		ok &= take_out(r, &acknowledged);
 		more |= acknowledged;
 	} while (more && ok);
@@ -191,17 +191,17 @@ static bool settle(struct bp_replay *r)
 static uint64_t held_until(const struct bp_replay *r)
 {
 	const struct bp_worker *w = r->worker;
-	const uint64_t gathered = w->gather ? bp_gather_next(w->gather) : UINT64_MAX;
+	const uint64_t aggregation = w->agg ? bp_agg_worker_next_due(w->agg) : UINT64_MAX;
 	const uint64_t scheduled = w->lcl ? bp_lcl_due(w->lcl) : UINT64_MAX;
 
-	return RTE_MIN(gathered, scheduled);
+	return RTE_MIN(aggregation, scheduled);
 }
 
 /* What devices are to be told because nothing came from them in time, messages that have waited
  * long enough, and what schedulers send; each at its own time, if that is before `until_ns`. */
 static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
-	while (r->phd || r->worker->gather || r->worker->lcl) {
+	while (r->phd || r->worker->agg || r->worker->lcl) {
 		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
 		const uint64_t due = held_until(r);
 
@@ -221,7 +221,7 @@ static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 /* What is held leaves at its own time; what would wait for ever, at last. */
 static bool end_time(struct bp_replay *r)
 {
-	struct bp_gather *g = r->worker->gather;
+	struct bp_agg_worker *g = r->worker->agg;
 	uint64_t next;
 
 	while ((next = held_until(r)) != UINT64_MAX)

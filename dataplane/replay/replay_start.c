@@ -7,7 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "biplane/flow_size.h"
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/lcl/lcl.h"
@@ -142,7 +142,7 @@ static unsigned held(const struct bp_config *c)
 	uint64_t n = bp_lcl_held_most(c);
 
 	if (bp_config_aggregates(c))
-		n += (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c);
+		n += (uint64_t)c->aggregation.streams + bp_agg_worker_max_paced(c);
 	return (unsigned)RTE_MIN(n, HELD_MOST);
 }
 

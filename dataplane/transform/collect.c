@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which frames of a burst are readings, what they say, and who gets them. */
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/transformer.h"
 
@@ -24,8 +24,8 @@ struct port {
 static void describe(const struct bp_worker *w, uint16_t number, struct port *p)
 {
 	p->number = number;
-	p->routed = bp_gather_routed(w, number);
-	p->down = bp_gather_down(w, number);
+	p->routed = bp_agg_port_routes(w, number);
+	p->down = bp_agg_port_is_down(w, number);
 	p->behind = w->inner[number];
 	p->mac = w->router.rx_mac[number];
 }

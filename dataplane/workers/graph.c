@@ -9,7 +9,7 @@
 #include <rte_ethdev.h>
 #include <rte_graph.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/transform/transformer.h"
@@ -126,7 +126,7 @@ static int make_inner_nodes(
 	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
 		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
 	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
-	const struct rte_node_register *const gathering[] = {
+	const struct rte_node_register *const agg_nodes[] = {
 		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
 	const struct rte_node_register *const transforming[] = {&bp_node_transform};
 	const struct rte_node_register *const labelling[] = {&bp_node_lcl_in, &bp_node_lcl_timer};
@@ -139,7 +139,7 @@ static int make_inner_nodes(
 		{p->inspect, reading, RTE_DIM(reading)},
 		{p->routes, routing, RTE_DIM(routing)},
 		{p->health, caring, RTE_DIM(caring)},
-		{p->aggregates, gathering, RTE_DIM(gathering)},
+		{p->aggregates, agg_nodes, RTE_DIM(agg_nodes)},
 		{p->transforms, transforming, RTE_DIM(transforming)},
 		{p->lcl != NULL, labelling, RTE_DIM(labelling)},
 	};
@@ -302,7 +302,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	struct parts parts = {.inspect = inspect,
 		.routes = w->router.enabled,
 		.health = w->health != NULL,
-		.aggregates = w->gather != NULL,
+		.aggregates = w->agg != NULL,
 		.transforms = w->transformer != NULL,
 		.lcl = w->lcl};
 	int result = -1;
@@ -359,7 +359,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;
-	result = w->gather ? bp_gather_begin(w->gather, w, err, err_size) : 0;
+	result = w->agg ? bp_agg_worker_begin(w->agg, w, err, err_size) : 0;
 	if (w->transformer)
 		bp_transformer_begin(w->transformer, w);
 	if (w->lcl && result == 0)

@@ -8,7 +8,7 @@
 #include <rte_graph.h>
 #include <rte_mbuf_pool_ops.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/lcl/lcl.h"
@@ -46,7 +46,7 @@ static uint16_t room_of(uint32_t largest)
  * may add entries of either kind where there are some. */
 static uint64_t mbufs_of_aggregation(const struct bp_config *c)
 {
-	uint64_t one = (uint64_t)c->aggregation.streams + bp_gather_waiting_most(c) +
+	uint64_t one = (uint64_t)c->aggregation.streams + bp_agg_worker_max_paced(c) +
 		       (uint64_t)BP_RX_BURST * RESTORED;
 
 	return bp_config_aggregates(c) ? one * c->n_workers : 0;

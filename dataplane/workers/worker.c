@@ -3,7 +3,7 @@
 
 #include <rte_cycles.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "services/mqtt/inspect.h"
@@ -84,8 +84,8 @@ static void housekeeping(struct bp_worker *w)
 		bp_count(w, BP_C_SEGMENT_INVALID, w->health->refused);
 		w->health->refused = 0;
 	}
-	if (w->gather)
-		bp_gather_tick(w->gather);
+	if (w->agg)
+		bp_agg_worker_tick(w->agg);
 	if (w->inspector)
 		bp_mqtt_worker_tick(w->inspector, w->mono_ns);
 	if (w->mac_table && w->index == 0)
@@ -143,15 +143,14 @@ static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
  * than a nap. */
 static bool may_nap(const struct bp_worker *w)
 {
-	return (w->gather == NULL || w->gather->waiting == 0) &&
-	       (w->lcl == NULL || w->lcl->n_own == 0);
+	return (w->agg == NULL || w->agg->waiting == 0) && (w->lcl == NULL || w->lcl->n_own == 0);
 }
 
 /* Whether frames would be lost if the worker ended now. Each walk of a worker that drains sends
  * more of them than it takes. */
 static bool holds(const struct bp_worker *w)
 {
-	return w->gather != NULL && bp_gather_holds(w->gather);
+	return w->agg != NULL && bp_agg_worker_holds(w->agg);
 }
 
 /* Walks until `stop`, or, when draining, until the queues are empty. */
@@ -163,7 +162,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 	for (;;) {
 		uint64_t before = w->rx_frames;
 
-		if (w->inspector || w->gather || w->lcl || idle || (walks & (TIME_WALKS - 1)) == 0)
+		if (w->inspector || w->agg || w->lcl || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
 		bp_worker_take_rules(w);
 		pass_quiescent_point(w);
@@ -202,8 +201,8 @@ int bp_worker_run(void *args)
 	if (w->lcl)
 		w->lcl->clock = a->clock;
 	walk(a, false);
-	if (w->gather)
-		w->gather->draining = true;
+	if (w->agg)
+		w->agg->draining = true;
 	walk(a, true);
 	if (w->lcl)
 		bp_lcl_drain(w->lcl);

@@ -75,7 +75,7 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
-struct bp_gather;
+struct bp_agg_worker;
 struct bp_health;
 struct bp_mqtt_worker;
 struct bp_lcl;
@@ -106,7 +106,7 @@ struct bp_worker {
 	struct bp_mac_table *mac_table;
 	struct bp_exception *exception;     /* NULL: nothing routes */
 	struct bp_health *health;           /* NULL: no section phd */
-	struct bp_gather *gather;           /* NULL: no section aggregate or disaggregate */
+	struct bp_agg_worker *agg;          /* NULL: no section aggregate or disaggregate */
 	struct bp_transformer *transformer; /* NULL: no section transform */
 	struct bp_lcl *lcl;                 /* NULL: no section lcl */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was

@@ -9,7 +9,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
@@ -47,8 +47,8 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		}
 	}
 	if (shm->agg.plan) {
-		w->gather = bp_gather_create(c, &shm->agg, index);
-		if (!w->gather) {
+		w->agg = bp_agg_worker_create(c, &shm->agg, index);
+		if (!w->agg) {
 			snprintf(err, err_size, "no memory for worker %u", index);
 			bp_worker_free(w);
 			return NULL;
@@ -88,7 +88,7 @@ void bp_worker_free(struct bp_worker *w)
 	if (w->inspector)
 		bp_mqtt_worker_free(w->inspector);
 	bp_health_free(w->health);
-	bp_gather_free(w->gather);
+	bp_agg_worker_free(w->agg);
 	bp_transformer_free(w->transformer);
 	bp_lcl_free(w->lcl);
 	free(w);

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_DATAPLANE_AGG_RIG_H
 #define BP_TESTS_UNIT_DATAPLANE_AGG_RIG_H
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "tests/unit/dataplane/fixture.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "biplane/flow_size.h"
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/walk.h"
@@ -95,11 +95,11 @@ void rig_stop(struct rig *r)
 	struct bp_totals t;
 	struct rte_mbuf *m;
 
-	if (r->worker->gather) { /* a worker that stops holds nothing */
-		r->worker->gather->draining = true;
+	if (r->worker->agg) { /* a worker that stops holds nothing */
+		r->worker->agg->draining = true;
 		do
 			rig_walk(r);
-		while (bp_gather_holds(r->worker->gather));
+		while (bp_agg_worker_holds(r->worker->agg));
 	}
 	if (r->worker->lcl)
 		bp_lcl_drain(r->worker->lcl);

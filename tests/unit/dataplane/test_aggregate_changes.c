@@ -97,8 +97,8 @@ static void entries_come_and_go(void **state)
 	rig_walk(&r);
 	assert_int_equal(r.worker->enter[A], BP_EDGE_PORT + B);
 	assert_int_equal(r.worker->enter[B], BP_EDGE_AGGREGATE);
-	assert_int_equal(r.worker->gather->after_aggregate[B], BP_EDGE_DISAGGREGATE);
-	assert_int_equal(r.worker->gather->after_disaggregate[B], BP_EDGE_PORT + A);
+	assert_int_equal(r.worker->agg->after_aggregate[B], BP_EDGE_DISAGGREGATE);
+	assert_int_equal(r.worker->agg->after_disaggregate[B], BP_EDGE_PORT + A);
 	rig_stop(&r);
 }
 
@@ -236,20 +236,20 @@ static void stop_flushes(void **state)
 static void begins_with_its_own_file(void **state)
 {
 	struct bp_config other;
-	struct bp_gather *g;
+	struct bp_agg_worker *g;
 	struct rig r;
 
 	rig_start(&r, WIRE, false, false);
 	other = *r.config;
 	other.agg.aggregate[0].messages = 3;
 	write_plan(&r, &other.agg);
-	g = bp_gather_create(r.config, &r.shm.agg, 0);
+	g = bp_agg_worker_create(r.config, &r.shm.agg, 0);
 	assert_non_null(g);
 	assert_int_equal(g->rules.aggregate[0].messages, 8);
-	assert_false(bp_gather_has_news(g));
+	assert_false(bp_agg_worker_config_changed(g));
 	write_plan(&r, &other.agg);
-	assert_true(bp_gather_has_news(g));
-	bp_gather_free(g);
+	assert_true(bp_agg_worker_config_changed(g));
+	bp_agg_worker_free(g);
 	rig_stop(&r);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 /* ---- pace ---- */
 
-static void leave(struct bp_gather *g, struct rte_mbuf *m)
+static void leave(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
 	bp_run_add(&g->run, g->worker->onward[m->port], m);
 }
 
-void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
+void bp_agg_worker_pace(struct bp_agg_worker *g, unsigned rule, struct rte_mbuf *m)
 {
 	struct bp_pacer *p = &g->pacer[rule];
 	const uint64_t now = g->worker->mono_ns;
@@ -37,7 +37,7 @@ void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m)
 	}
 }
 
-unsigned bp_gather_due(struct bp_gather *g)
+unsigned bp_agg_worker_send_due(struct bp_agg_worker *g)
 {
 	unsigned sent = 0;
 
@@ -55,7 +55,7 @@ unsigned bp_gather_due(struct bp_gather *g)
 }
 
 /* What waits leaves, due or not; true: it was all. */
-static bool release(struct bp_gather *g)
+static bool release(struct bp_agg_worker *g)
 {
 	unsigned n = 0;
 
@@ -75,7 +75,7 @@ static bool release(struct bp_gather *g)
 
 /* ---- everything ---- */
 
-bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
+bool bp_agg_worker_drain(struct bp_agg_worker *g, enum bp_agg_flush reason)
 {
 	const bool aggregates = bp_aggregator_flush_some(
 		g->aggregator, reason, g->worker->mono_ns, g->worker->now_ns);
@@ -84,12 +84,12 @@ bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason)
 	return aggregates && paced;
 }
 
-bool bp_gather_holds(const struct bp_gather *g)
+bool bp_agg_worker_holds(const struct bp_agg_worker *g)
 {
 	return g->waiting != 0 || !bp_aggregator_empty(g->aggregator);
 }
 
-uint64_t bp_gather_next(const struct bp_gather *g)
+uint64_t bp_agg_worker_next_due(const struct bp_agg_worker *g)
 {
 	uint64_t next = bp_aggregator_next(g->aggregator);
 
@@ -165,7 +165,7 @@ static bool is_valid(const struct bp_agg_rules *r)
 }
 
 /* Nothing waits for its pace. */
-static void set_paces(struct bp_gather *g)
+static void set_paces(struct bp_agg_worker *g)
 {
 	g->n_paced = 0;
 	for (unsigned i = 0; i < g->rules.n_disaggregate; i++) {
@@ -177,7 +177,7 @@ static void set_paces(struct bp_gather *g)
 }
 
 /* Nothing is held. */
-static void set_rules(struct bp_gather *g)
+static void set_rules(struct bp_agg_worker *g)
 {
 	struct bp_worker *w = g->worker;
 
@@ -203,20 +203,20 @@ static void set_rules(struct bp_gather *g)
 	bp_graph_enter(w);
 }
 
-void bp_gather_tick(struct bp_gather *g)
+void bp_agg_worker_tick(struct bp_agg_worker *g)
 {
 	if (g->aggregator != NULL && least_mtu(g->worker) != g->least_mtu)
 		g->mtu_changed = true;
 }
 
-void bp_gather_take_news(struct bp_gather *g)
+void bp_agg_worker_apply_pending(struct bp_agg_worker *g)
 {
 	const uint32_t losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
 	uint64_t generation = g->generation;
 	bool others;
 
 	/* What is left is sent in the next walks, which look at all news again. */
-	if (losses != g->link_losses && !bp_gather_flush(g, BP_AGG_FLUSH_LINK))
+	if (losses != g->link_losses && !bp_agg_worker_drain(g, BP_AGG_FLUSH_LINK))
 		return;
 	g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
@@ -232,7 +232,7 @@ void bp_gather_take_news(struct bp_gather *g)
 		g->releasing = g->draining;
 		return;
 	}
-	if (!bp_gather_flush(g, BP_AGG_FLUSH_RELOAD))
+	if (!bp_agg_worker_drain(g, BP_AGG_FLUSH_RELOAD))
 		return;
 	g->generation = generation;
 	if (others)
@@ -242,7 +242,7 @@ void bp_gather_take_news(struct bp_gather *g)
 
 /* ---- life ---- */
 
-uint32_t bp_gather_waiting_most(const struct bp_config *c)
+uint32_t bp_agg_worker_max_paced(const struct bp_config *c)
 {
 	uint32_t paced = 0;
 
@@ -251,11 +251,11 @@ uint32_t bp_gather_waiting_most(const struct bp_config *c)
 	return c->aggregation.queue * RTE_MAX(paced, 1u);
 }
 
-struct bp_gather *bp_gather_create(
+struct bp_agg_worker *bp_agg_worker_create(
 	const struct bp_config *c, const struct bp_agg_tables *tables, unsigned worker)
 {
-	struct bp_gather *g = aligned_alloc(
-		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(struct bp_gather), RTE_CACHE_LINE_SIZE));
+	struct bp_agg_worker *g = aligned_alloc(RTE_CACHE_LINE_SIZE,
+		RTE_ALIGN_CEIL(sizeof(struct bp_agg_worker), RTE_CACHE_LINE_SIZE));
 
 	if (g == NULL)
 		return NULL;
@@ -265,28 +265,28 @@ struct bp_gather *bp_gather_create(
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
 	g->generation = atomic_load_explicit(&g->plan->generation, memory_order_relaxed);
 	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
-	g->waiting_most = bp_gather_waiting_most(c);
+	g->waiting_most = bp_agg_worker_max_paced(c);
 	g->disagg_stats = tables->disagg_stats + (size_t)worker * BP_AGG_RULES_MAX;
 	g->options = (struct bp_aggregator_options){
 		.streams = tables->streams,
 		.stats = tables->stats + (size_t)worker * BP_AGG_RULES_MAX,
 		.rows = tables->rows + (size_t)worker * tables->streams,
-		.hooks = {.get = bp_gather_get,
-			.send = bp_gather_send,
+		.hooks = {.get = bp_agg_worker_get_buffer,
+			.send = bp_agg_worker_send,
 			.arg = g,
-			.lost = bp_gather_lost},
+			.lost = bp_agg_worker_count_lost},
 	};
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
 		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,
 			    &g->disagg_stats[i]) != 0) {
-			bp_gather_free(g);
+			bp_agg_worker_free(g);
 			return NULL;
 		}
 	}
 	return g;
 }
 
-void bp_gather_free(struct bp_gather *g)
+void bp_agg_worker_free(struct bp_agg_worker *g)
 {
 	if (g == NULL)
 		return;
@@ -297,7 +297,7 @@ void bp_gather_free(struct bp_gather *g)
 	free(g);
 }
 
-int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t err_size)
+int bp_agg_worker_begin(struct bp_agg_worker *g, struct bp_worker *w, char *err, size_t err_size)
 {
 	const struct bp_disaggregator_options d = {
 		.streams = g->options.streams, .stats = g->disagg_stats, .seed = bp_mix64(w->seed)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_AGGREGATION_GATHER_H
-#define BP_DATAPLANE_AGGREGATION_GATHER_H
+#ifndef BP_DATAPLANE_AGGREGATION_WORKER_H
+#define BP_DATAPLANE_AGGREGATION_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
  */
 
 /* The burst that node aggregate works on. */
-struct bp_gather_burst {
+struct bp_agg_burst {
 	struct bp_agg_input in[BP_RX_BURST] __rte_cache_aligned; /* two in a line */
 	struct rte_mbuf *const *m;
 	bool plain;      /* frames as dataplane/workers/mbuf_plain.h has it */
@@ -36,9 +36,9 @@ struct bp_gather_burst {
 	struct rte_mbuf *taken[BP_RX_BURST];
 };
 
-struct bp_gather {
+struct bp_agg_worker {
 	struct bp_worker *worker;
-	struct bp_aggregator *aggregator; /* both NULL until bp_gather_begin() */
+	struct bp_aggregator *aggregator; /* both NULL until bp_agg_worker_begin() */
 	struct bp_disaggregator *disaggregator;
 	/* edges of what was not taken, by port that it came in on */
 	uint8_t after_aggregate[BP_MAX_PORTS], after_disaggregate[BP_MAX_PORTS];
@@ -51,7 +51,7 @@ struct bp_gather {
 	uint32_t link_losses;
 	uint64_t generation; /* of the plan that was taken or found */
 	const struct bp_agg_plan *plan;
-	struct bp_gather_burst burst;
+	struct bp_agg_burst burst;
 	struct bp_run run;
 	/* For restored messages, and for aggregates; both empty between bursts. */
 	struct bp_mbuf_stock stock, buffers;
@@ -66,7 +66,7 @@ struct bp_gather {
 	uint32_t waiting, waiting_most; /* in all of them */
 	uint32_t restored;              /* messages, since node disaggregate was entered */
 	struct bp_agg_rules rules, next;
-	/* what bp_gather_begin() needs */
+	/* what bp_agg_worker_begin() needs */
 	struct bp_aggregator_options options;
 	struct bp_disagg_stats *disagg_stats;
 };
@@ -75,66 +75,66 @@ struct bp_gather {
  * `rules` and bounds are those of the configuration; `tables` this segment's. NULL: no memory. The
  * worker's graph begins it.
  */
-struct bp_gather *bp_gather_create(
+struct bp_agg_worker *bp_agg_worker_create(
 	const struct bp_config *c, const struct bp_agg_tables *tables, unsigned worker);
-void bp_gather_free(struct bp_gather *g); /* NULL is allowed; loses what it still holds */
+void bp_agg_worker_free(struct bp_agg_worker *g); /* NULL is allowed; loses what it still holds */
 
 /* Once the worker's pool, MTUs and `onward` are known: the rules come into force. 0, or -1 with a
  * sentence. */
-int bp_gather_begin(struct bp_gather *g, struct bp_worker *w, char *err, size_t err_size);
+int bp_agg_worker_begin(struct bp_agg_worker *g, struct bp_worker *w, char *err, size_t err_size);
 
 /* Frames of paced entries that may wait at one time in all of a worker's queues, for whoever sizes
  * pools: rules that come by reload share it. */
-uint32_t bp_gather_waiting_most(const struct bp_config *c);
+uint32_t bp_agg_worker_max_paced(const struct bp_config *c);
 
 /* Every few walks: looks whether the least MTU is another one. */
-void bp_gather_tick(struct bp_gather *g);
+void bp_agg_worker_tick(struct bp_agg_worker *g);
 
 /* Judges the frames that burst.in[0..n) tells of, at most BP_RX_BURST: those that are taken are
  * freed, the others and the aggregates are on their way, each in its place. */
-void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n);
+void bp_agg_worker_take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n);
 
 /* The aggregator's hooks. */
-uint8_t *bp_gather_get(void *arg, void **buffer);
-void bp_gather_send(void *arg, const struct bp_agg_output *out);
-void bp_gather_lost(void *arg, unsigned messages);
+uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer);
+void bp_agg_worker_send(void *arg, const struct bp_agg_output *out);
+void bp_agg_worker_count_lost(void *arg, unsigned messages);
 
 /* A frame of an entry with `pace`, behind those that wait. */
-void bp_gather_pace(struct bp_gather *g, unsigned rule, struct rte_mbuf *m);
+void bp_agg_worker_pace(struct bp_agg_worker *g, unsigned rule, struct rte_mbuf *m);
 /* Sends what has waited its time for its pace; how many. */
-unsigned bp_gather_due(struct bp_gather *g);
+unsigned bp_agg_worker_send_due(struct bp_agg_worker *g);
 /*
  * Sends all aggregates, and what waits for its pace, due or not: BP_AGG_AT_ONCE of either at most,
  * since a node's stream holds no more than 65,535 and the queue of a port far less. True: that was
  * all. Else there is more for the next walk, and until then queues grow no longer.
  */
-bool bp_gather_flush(struct bp_gather *g, enum bp_agg_flush reason);
+bool bp_agg_worker_drain(struct bp_agg_worker *g, enum bp_agg_flush reason);
 /* Whether an aggregate is being built or something waits for its pace. */
-bool bp_gather_holds(const struct bp_gather *g);
-/* What node agg_timer does where bp_gather_has_news(). */
-void bp_gather_take_news(struct bp_gather *g);
+bool bp_agg_worker_holds(const struct bp_agg_worker *g);
+/* What node agg_timer does where bp_agg_worker_config_changed(). */
+void bp_agg_worker_apply_pending(struct bp_agg_worker *g);
 
 /* Whether rules, links or MTUs have changed: two loads of lines that seldom do. */
-static inline bool bp_gather_has_news(const struct bp_gather *g)
+static inline bool bp_agg_worker_config_changed(const struct bp_agg_worker *g)
 {
 	return atomic_load_explicit(&g->plan->generation, memory_order_relaxed) != g->generation ||
 	       atomic_load_explicit(&bp_link_losses, memory_order_relaxed) != g->link_losses ||
 	       g->mtu_changed;
 }
 
-static inline bool bp_gather_routed(const struct bp_worker *w, unsigned port)
+static inline bool bp_agg_port_routes(const struct bp_worker *w, unsigned port)
 {
 	return w->onward[port] == BP_EDGE_IP4;
 }
 
 /* A port that routes and is down takes nothing: the cores may look at no octet of its frames. */
-static inline bool bp_gather_down(const struct bp_worker *w, unsigned port)
+static inline bool bp_agg_port_is_down(const struct bp_worker *w, unsigned port)
 {
-	return bp_gather_routed(w, port) && w->router.rx_mac[port] == BP_RX_MAC_DOWN;
+	return bp_agg_port_routes(w, port) && w->router.rx_mac[port] == BP_RX_MAC_DOWN;
 }
 
 /* When node agg_timer next has something to send, by the worker's monotonic clock; UINT64_MAX: not
  * before more comes in. */
-uint64_t bp_gather_next(const struct bp_gather *g);
+uint64_t bp_agg_worker_next_due(const struct bp_agg_worker *g);
 
 #endif

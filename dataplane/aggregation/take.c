@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_ether.h>
 
-#include "dataplane/aggregation/gather.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/consume.h"
 #include "dataplane/workers/mbuf_plain.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -15,9 +15,9 @@ _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_N
 /* A burst of messages makes so many aggregates, or a few more, or far fewer. */
 #define BUFFERS 8u
 
-uint8_t *bp_gather_get(void *arg, void **buffer)
+uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer)
 {
-	struct bp_gather *g = arg;
+	struct bp_agg_worker *g = arg;
 	struct bp_mbuf_stock *s = &g->buffers;
 	struct rte_mbuf *m;
 
@@ -29,7 +29,7 @@ uint8_t *bp_gather_get(void *arg, void **buffer)
 }
 
 /* One frame of the burst that was judged, on its way or among the taken. */
-static void send_one(struct bp_gather *g, const struct bp_agg_input *in, struct rte_mbuf *m)
+static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, struct rte_mbuf *m)
 {
 	switch (in->verdict) {
 	case BP_AGG_TAKEN:
@@ -51,7 +51,7 @@ static void send_one(struct bp_gather *g, const struct bp_agg_input *in, struct 
 }
 
 /* The first n, which were all taken, are listed from now on. */
-static void list(struct bp_gather_burst *b, unsigned n)
+static void list(struct bp_agg_burst *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		b->taken[i] = b->m[i];
@@ -60,9 +60,9 @@ static void list(struct bp_gather_burst *b, unsigned n)
 }
 
 /* Frames of the burst that are judged, up to `until`: on their way, or among the taken. */
-static void send_judged(struct bp_gather *g, unsigned until)
+static void send_judged(struct bp_agg_worker *g, unsigned until)
 {
-	struct bp_gather_burst *b = &g->burst;
+	struct bp_agg_burst *b = &g->burst;
 
 	if (likely(!b->listed)) {
 		while (b->judged < until && b->in[b->judged].verdict == BP_AGG_TAKEN)
@@ -75,9 +75,9 @@ static void send_judged(struct bp_gather *g, unsigned until)
 		send_one(g, &b->in[b->judged], b->m[b->judged]);
 }
 
-void bp_gather_send(void *arg, const struct bp_agg_output *out)
+void bp_agg_worker_send(void *arg, const struct bp_agg_output *out)
 {
-	struct bp_gather *g = arg;
+	struct bp_agg_worker *g = arg;
 	struct rte_mbuf *m = out->buffer;
 
 	send_judged(g, out->at);
@@ -90,15 +90,15 @@ void bp_gather_send(void *arg, const struct bp_agg_output *out)
 	bp_run_add(&g->run, g->worker->onward[out->port], m);
 }
 
-void bp_gather_lost(void *arg, unsigned messages)
+void bp_agg_worker_count_lost(void *arg, unsigned messages)
 {
-	const struct bp_gather *g = arg;
+	const struct bp_agg_worker *g = arg;
 
 	bp_count(g->worker, BP_C_AGG_LOST_NO_MBUF, messages);
 }
 
 /* A switch sees one sender of an aggregate alone: of the others it hears here. */
-static void learn(const struct bp_gather *g, unsigned n)
+static void learn(const struct bp_agg_worker *g, unsigned n)
 {
 	struct bp_worker *w = g->worker;
 	uint64_t before = 0; /* nobody's */
@@ -119,7 +119,7 @@ static void learn(const struct bp_gather *g, unsigned n)
 	}
 }
 
-static void free_taken(struct bp_worker *w, struct bp_gather_burst *b, unsigned n)
+static void free_taken(struct bp_worker *w, struct bp_agg_burst *b, unsigned n)
 {
 	if (likely(!b->listed))
 		bp_lcl_consume(w, b->m, n);
@@ -139,7 +139,7 @@ static void free_taken(struct bp_worker *w, struct bp_gather_burst *b, unsigned 
 
 /* Whether none of the burst's frames, all from one port, is for any rule: *bytes, what they have.
  */
-static bool is_nothing(const struct bp_gather_burst *b, unsigned n, uint32_t *bytes)
+static bool is_nothing(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
 {
 	uint32_t sum = 0;
 
@@ -152,9 +152,9 @@ static bool is_nothing(const struct bp_gather_burst *b, unsigned n, uint32_t *by
 	return b->plain;
 }
 
-void bp_gather_burst(struct bp_gather *g, struct rte_mbuf *const *m, unsigned n)
+void bp_agg_worker_take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n)
 {
-	struct bp_gather_burst *b = &g->burst;
+	struct bp_agg_burst *b = &g->burst;
 	uint32_t bytes;
 
 	b->m = m;
