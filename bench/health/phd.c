@@ -69,8 +69,8 @@ void bench_phd_set_up(struct bench_phd *p, struct bp_worker *w, const struct bp_
 
 	bench_phd_routes(writer);
 	bench_phd_sessions(w->shm, &c->phd, p->sessions, p->apdu);
-	if (bp_health_setup(c, &w->shm->phd, 1, mono_ns(), err, sizeof(err)) == 0)
-		w->health = bp_health_create(&w->shm->phd, 1, 0);
+	if (bp_phd_worker_setup(c, &w->shm->phd, 1, mono_ns(), err, sizeof(err)) == 0)
+		w->health = bp_phd_worker_create(&w->shm->phd, 1, 0);
 	if (w->health == NULL)
 		die("health devices", err);
 	if (p->wire.rate > 0)

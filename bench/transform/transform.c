@@ -119,7 +119,7 @@ void bench_transform_set_up(struct bench_transform *x, struct bp_worker *w,
 	const struct bp_config *c, struct rte_mempool *pool)
 {
 	load_matrices(&w->shm->transform, c);
-	w->transformer = bp_transformer_create(c, &w->shm->transform, 0);
+	w->transformer = bp_transform_worker_create(c, &w->shm->transform, 0);
 	if (w->transformer == NULL)
 		die("transformation", "no memory");
 	if (x->rates != NULL)

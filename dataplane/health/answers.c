@@ -15,7 +15,7 @@ static bool is_mapped4(const uint8_t address[16])
 	return memcmp(address, prefix, sizeof(prefix)) == 0;
 }
 
-void bp_answers_add(struct bp_answers *a, const struct bp_health *h, struct rte_mbuf *m,
+void bp_answers_add(struct bp_answers *a, const struct bp_phd_worker *h, struct rte_mbuf *m,
 	uint64_t token, enum bp_m2m_outcome outcome)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *), *ip = frame + BP_ETHER_HDR;
@@ -46,7 +46,7 @@ void bp_answers_add(struct bp_answers *a, const struct bp_health *h, struct rte_
 	m->ol_flags = 0;
 }
 
-bool bp_health_tell(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
+bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
 	enum bp_m2m_outcome outcome)
 {
 	struct bp_phd_event_record *e;
@@ -70,7 +70,7 @@ bool bp_health_tell(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t t
 static void hand_over(
 	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct bp_answer *a)
 {
-	if (bp_health_tell(w, BP_PHD_EVENT_ANSWER, a->token, (enum bp_m2m_outcome)a->outcome)) {
+	if (bp_phd_event_send(w, BP_PHD_EVENT_ANSWER, a->token, (enum bp_m2m_outcome)a->outcome)) {
 		bp_count(w, BP_C_PHD_ANSWER_HANDED, 1);
 		rte_pktmbuf_free(a->m);
 	} else {

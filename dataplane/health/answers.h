@@ -35,7 +35,7 @@ static inline bool bp_answers_room(const struct bp_answers *a)
  * `m`, whose content is lost, becomes the answer that a token (services/health/token.h) and an
  * outcome mean, to the device of the session in the token's slot. There is room.
  */
-void bp_answers_add(struct bp_answers *a, const struct bp_health *h, struct rte_mbuf *m,
+void bp_answers_add(struct bp_answers *a, const struct bp_phd_worker *h, struct rte_mbuf *m,
 	uint64_t token, enum bp_m2m_outcome outcome);
 
 /*
@@ -46,7 +46,7 @@ void bp_answers_send(
 	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct bp_answers *a);
 
 /* An event for the control plane. False: the ring is full; counted. */
-bool bp_health_tell(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
+bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
 	enum bp_m2m_outcome outcome);
 
 #endif

@@ -24,7 +24,7 @@ struct turn {
 	struct rte_graph *graph;
 	struct rte_node *node;
 	struct bp_worker *w;
-	struct bp_health *h;
+	struct bp_phd_worker *h;
 	struct bp_answers answers;
 };
 
@@ -55,7 +55,7 @@ enum report_of {
  * Of the session's last report, and not of an earlier one with the same invoke-id, is what came to
  * the port that the part was sent from, and in an acknowledgement has the part's message id.
  */
-static enum report_of report_of(const struct bp_health *h, const struct bp_phd_session *s,
+static enum report_of report_of(const struct bp_phd_worker *h, const struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c,
 	struct bp_phd_words *words)
 {
@@ -88,7 +88,7 @@ enum closed {
 
 /* A part is stored. Another worker may be told of another one meanwhile, or have the next report.
  */
-static enum closed close_part(const struct bp_health *h, struct bp_phd_session *s,
+static enum closed close_part(const struct bp_phd_worker *h, struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c)
 {
 	const uint32_t bit = 1u << t->part;
@@ -157,7 +157,7 @@ static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
 			    memory_order_relaxed))
 			break;
 	}
-	bp_health_tell(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
+	bp_phd_event_send(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
 }
 
 static const enum bp_counter refusal[] = {
@@ -189,7 +189,7 @@ static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 /* An empty acknowledgement of a response that is confirmable (RFC 7252 4.2, 5.2.2). */
 static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 {
-	struct bp_health *h = t->h;
+	struct bp_phd_worker *h = t->h;
 	struct rte_mbuf *out;
 	struct bp_way_out way;
 	uint8_t *frame;

@@ -15,7 +15,7 @@
 #define NS_PER_SECOND 1000000000ull
 #define IDS_AT_ONCE 64u
 
-int bp_health_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
+int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
 	uint64_t mono_ns, char *err, size_t err_size)
 {
 	const uint16_t *ports = c->phd.cse.source_ports;
@@ -34,9 +34,10 @@ int bp_health_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned
 	return -1;
 }
 
-struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned workers, unsigned index)
+struct bp_phd_worker *bp_phd_worker_create(
+	const struct bp_phd_tables *t, unsigned workers, unsigned index)
 {
-	struct bp_health *h = calloc(1, sizeof(*h));
+	struct bp_phd_worker *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return NULL;
@@ -45,7 +46,7 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 	h->copies = aligned_alloc(
 		_Alignof(struct bp_phd_layout), (size_t)t->max_layouts * BP_PHD_LAYOUT_SIZE);
 	if (!h->quick || !h->layout || !h->copies) {
-		bp_health_free(h);
+		bp_phd_worker_free(h);
 		return NULL;
 	}
 	memset(h->quick, 0, t->max_layouts * sizeof(*h->quick));
@@ -57,7 +58,7 @@ struct bp_health *bp_health_create(const struct bp_phd_tables *t, unsigned worke
 	return h;
 }
 
-void bp_health_free(struct bp_health *h)
+void bp_phd_worker_free(struct bp_phd_worker *h)
 {
 	if (!h)
 		return;
@@ -68,7 +69,7 @@ void bp_health_free(struct bp_health *h)
 }
 
 /* What a request begins with, as far as it is always the same. */
-static void make_head(struct bp_health *h)
+static void make_head(struct bp_phd_worker *h)
 {
 	const struct bp_phd_plan *p = &h->plan;
 	uint8_t *ip = h->head + BP_ETHER_HDR, *udp;
@@ -81,7 +82,7 @@ static void make_head(struct bp_health *h)
 	h->udp_sum = bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_peers_sum(ip, h->cse_is_ip6)));
 }
 
-static void take_plan(struct bp_health *h, uint64_t mono_ns)
+static void take_plan(struct bp_phd_worker *h, uint64_t mono_ns)
 {
 	const struct bp_phd_plan *p = &h->plan;
 	const uint32_t strays = (p->strays + h->workers - 1) / h->workers;
@@ -107,7 +108,7 @@ static bool plan_valid(const struct bp_phd_plan *p)
 	       p->ports_first <= p->ports_last;
 }
 
-void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
+void bp_phd_worker_apply_pending(struct bp_phd_worker *h, uint64_t mono_ns)
 {
 	const uint64_t there =
 		atomic_load_explicit(&h->t->control->plan_generation, memory_order_acquire);
@@ -128,7 +129,7 @@ void bp_health_refresh(struct bp_health *h, uint64_t mono_ns)
 	take_plan(h, mono_ns);
 }
 
-bool bp_health_layout_take(struct bp_health *h, uint32_t n)
+bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n)
 {
 	const struct bp_phd_layout *from =
 		(const struct bp_phd_layout *)(h->t->layouts + (size_t)n * BP_PHD_LAYOUT_SIZE);
@@ -164,9 +165,9 @@ bool bp_health_layout_take(struct bp_health *h, uint32_t n)
 }
 
 /* A new run of pairs. */
-static bool take_run(struct bp_health *h, uint32_t n, uint32_t now_s)
+static bool take_run(struct bp_phd_worker *h, uint32_t n, uint32_t now_s)
 {
-	struct bp_health_ids *r = &h->run;
+	struct bp_phd_worker_ids *r = &h->run;
 	uint32_t number;
 	uint16_t port, mid;
 
@@ -179,7 +180,7 @@ static bool take_run(struct bp_health *h, uint32_t n, uint32_t now_s)
 	return true;
 }
 
-bool bp_health_run_take(struct bp_health *h, uint32_t n, uint32_t now_s)
+bool bp_phd_worker_ids_refill(struct bp_phd_worker *h, uint32_t n, uint32_t now_s)
 {
 	if (take_run(h, IDS_AT_ONCE, now_s) || take_run(h, n, now_s))
 		return true;

@@ -43,7 +43,7 @@ static inline bool is_report(const uint8_t *apdu, uint32_t len)
 /* A report of nobody that we know, or of one who is not to send any. */
 static rte_edge_t stray(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_counter why)
 {
-	struct bp_health *h = t->h;
+	struct bp_phd_worker *h = t->h;
 
 	bp_count(t->w, why, 1);
 	if (why == BP_C_PHD_NO_SESSION &&
@@ -146,7 +146,7 @@ static bool judge(struct bp_phd_turn *t, struct report *r)
 						    (uint16_t)(r->pair >> 16)) != NULL))
 			return true;
 	}
-	if (!bp_health_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
+	if (!bp_phd_worker_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
 		return false;
 	if (unlikely(repeat)) {
 		bp_phd_words_resend(r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
@@ -300,7 +300,7 @@ static rte_edge_t take(
 	struct bp_phd_turn *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
 {
 	struct report r = {.m = m, .d = &heads->d[i]};
-	struct bp_health *h = t->h;
+	struct bp_phd_worker *h = t->h;
 	enum bp_phd_verdict v;
 	rte_edge_t edge;
 
@@ -312,7 +312,7 @@ static rte_edge_t take(
 		return stray(t, m, BP_C_PHD_NO_SESSION);
 	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
 		return stray(t, m, BP_C_PHD_WRONG_STATE);
-	r.l = bp_health_layout_of(h, r.word);
+	r.l = bp_phd_worker_layout_of(h, r.word);
 	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
 	v = bp_phd_convert_plan(r.l, &h->plan, r.d->payload, r.d->len, &h->conversion);
@@ -384,7 +384,7 @@ static uint16_t phd_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_health *h = w->health;
+	struct bp_phd_worker *h = w->health;
 	struct bp_phd_turn t;
 
 	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);

@@ -16,7 +16,7 @@ static inline uint32_t bp_frame_room(const struct rte_mbuf *m)
  * addresses. `apdu`: the report; its memory may be the mbuf's own where h->conversion.in_place says
  * so. There is room for the head and part[i].len octets.
  */
-static inline void bp_request_frame(struct bp_health *h, struct rte_mbuf *m,
+static inline void bp_request_frame(struct bp_phd_worker *h, struct rte_mbuf *m,
 	const struct bp_phd_layout *l, const uint8_t *apdu, unsigned i,
 	const struct bp_phd_identity *id, uint16_t port)
 {
@@ -27,7 +27,7 @@ static inline void bp_request_frame(struct bp_health *h, struct rte_mbuf *m,
 		l, &h->plan, apdu, &h->conversion, i, id, frame + head, bp_frame_room(m) - head);
 
 	if (unlikely(h->cse_is_ip6))
-		memcpy(frame, h->head, BP_HEALTH_HEAD_MAX);
+		memcpy(frame, h->head, BP_PHD_FRAME_HEAD_MAX);
 	else
 		memcpy(frame, h->head, BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
 	memcpy(frame + head - BP_UDP_HDR, &sport, sizeof(sport));

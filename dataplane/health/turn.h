@@ -21,7 +21,7 @@ struct bp_phd_turn {
 	struct rte_graph *graph;
 	struct rte_node *node;
 	struct bp_worker *w;
-	struct bp_health *h;
+	struct bp_phd_worker *h;
 	void **objs;
 	struct bp_way way;     /* the requests that are written into the devices' own mbufs */
 	struct bp_way_out cse; /* where they leave */

@@ -51,7 +51,7 @@ void bp_phd_usual_end(struct bp_phd_turn *t)
 static inline const struct bp_phd_quick *find_shape(const struct bp_phd_turn *t, uint64_t word,
 	const struct bp_datagram *d, const struct rte_mbuf *m)
 {
-	const struct bp_health *h = t->h;
+	const struct bp_phd_worker *h = t->h;
 	const uint64_t deciding = 0xff | BP_PHD_READY << 8;
 	const struct bp_phd_layout *l = bp_phd_layout_of(h->t, word);
 	const struct bp_phd_quick *q;
@@ -86,7 +86,7 @@ static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
 		     bp_phd_sent_number(words.sent) == BP_PHD_SENT_MANY ||
 		     (confirmed && !t->stored) || !bp_phd_quick_read(q, apdu, r->value, &sum) ||
 		     !bp_datagram_is_whole_by(m, d, sum) ||
-		     !bp_health_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
+		     !bp_phd_worker_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
 		return false;
 	r->number = bp_phd_words_begin(s);
 	bp_phd_words_end(s, last,
@@ -122,7 +122,7 @@ static inline bool judge(struct bp_phd_turn *t, const struct bp_phd_heads *heads
 /* The report's mbuf becomes its request. */
 static inline void write_request(const struct bp_phd_turn *t, const struct request *r)
 {
-	const struct bp_health *h = t->h;
+	const struct bp_phd_worker *h = t->h;
 	const uint32_t head = h->head_len;
 	const uint16_t sport = __builtin_bswap16((uint16_t)(r->pair >> 16));
 	const struct bp_phd_identity id = {.system_id = r->s->system_id,
@@ -178,7 +178,7 @@ uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *hea
 	return taken;
 }
 
-void bp_phd_usual_learn(struct bp_health *h, uint16_t n, const struct bp_phd_layout *l,
+void bp_phd_usual_learn(struct bp_phd_worker *h, uint16_t n, const struct bp_phd_layout *l,
 	const uint8_t *apdu, uint32_t len)
 {
 	struct bp_phd_quick *q = &h->quick[n];

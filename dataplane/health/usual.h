@@ -25,7 +25,7 @@ uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *hea
 
 /* A report of a session with layout number n, `l` as this worker has it, came the long way, and
  * h->conversion is what it is: perhaps its shape becomes the usual one. */
-void bp_phd_usual_learn(struct bp_health *h, uint16_t n, const struct bp_phd_layout *l,
+void bp_phd_usual_learn(struct bp_phd_worker *h, uint16_t n, const struct bp_phd_layout *l,
 	const uint8_t *apdu, uint32_t len);
 
 #endif

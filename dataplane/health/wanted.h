@@ -13,8 +13,8 @@
 
 #define BP_NO_FRAGMENT_MASK 0x3fffu /* offset and "more fragments" */
 
-static inline rte_edge_t bp_health_edge(
-	const struct bp_health *h, const uint8_t *udp, const uint8_t *from, bool ip6)
+static inline rte_edge_t bp_phd_edge_udp(
+	const struct bp_phd_worker *h, const uint8_t *udp, const uint8_t *from, bool ip6)
 {
 	uint16_t ports[2];
 
@@ -32,7 +32,7 @@ static inline rte_edge_t bp_health_edge(
 }
 
 /* Of a frame with an IPv4 header that is right in every field and has no options. */
-static inline rte_edge_t bp_health_wants4(const struct bp_health *h, const struct rte_mbuf *m)
+static inline rte_edge_t bp_phd_edge_ip4(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 
@@ -40,28 +40,28 @@ static inline rte_edge_t bp_health_wants4(const struct bp_health *h, const struc
 		(bp_be16(ip + BP_IP4_FRAGMENT) & BP_NO_FRAGMENT_MASK) != 0 ||
 		bp_be16(ip + BP_IP4_TOTAL) < BP_IP4_HDR + 8)
 		return BP_EDGE_EXCEPTION;
-	return bp_health_edge(h, ip + BP_IP4_HDR, ip + BP_IP4_SRC, false);
+	return bp_phd_edge_udp(h, ip + BP_IP4_HDR, ip + BP_IP4_SRC, false);
 }
 
 /* Of a frame with an IPv6 header whose packet is whole. */
-static inline rte_edge_t bp_health_wants6(const struct bp_health *h, const struct rte_mbuf *m)
+static inline rte_edge_t bp_phd_edge_ip6(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 
 	if (!h->takes || ip[BP_IP6_NEXT] != BP_PROTO_UDP || m->nb_segs != 1 ||
 		bp_be16(ip + BP_IP6_PAYLOAD) < 8)
 		return BP_EDGE_EXCEPTION;
-	return bp_health_edge(h, ip + BP_IP6_HDR, ip + BP_IP6_SRC, true);
+	return bp_phd_edge_udp(h, ip + BP_IP6_HDR, ip + BP_IP6_SRC, true);
 }
 
 /* Of any IP packet for one of our addresses. */
-static inline rte_edge_t bp_health_wants(const struct bp_health *h, const struct rte_mbuf *m)
+static inline rte_edge_t bp_phd_edge_ip(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (bp_be16(frame + 12) == BP_ETHER_IP6)
-		return bp_health_wants6(h, m);
-	return (frame[BP_ETHER_HDR] & 0xf) == 5 ? bp_health_wants4(h, m) : BP_EDGE_EXCEPTION;
+		return bp_phd_edge_ip6(h, m);
+	return (frame[BP_ETHER_HDR] & 0xf) == 5 ? bp_phd_edge_ip4(h, m) : BP_EDGE_EXCEPTION;
 }
 
 #endif

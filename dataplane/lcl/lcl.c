@@ -96,7 +96,7 @@ static bool set_rules(struct bp_lcl *l)
  * The one time that a worker asks for memory: a few tables, when flows were reloaded. How long that
  * keeps the scheduler waiting is seen in its gaps.
  */
-void bp_lcl_take_news(struct bp_lcl *l)
+void bp_lcl_apply_pending(struct bp_lcl *l)
 {
 	uint64_t generation = l->generation;
 
@@ -270,7 +270,7 @@ void bp_lcl_drain(struct bp_lcl *l)
 	do {
 		/* before the rings: afterwards nobody adds to them */
 		more = l->shared && bp_lcl_shared_busy(l->shared);
-		bp_lcl_look(l);
+		bp_lcl_tick(l);
 	} while (more || holds(l));
 }
 

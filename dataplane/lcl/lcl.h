@@ -112,12 +112,12 @@ int bp_lcl_begin(struct bp_lcl *l, struct bp_worker *w, char *err, size_t err_si
 uint64_t bp_lcl_held_most(const struct bp_config *c);
 
 /* Whether there is a plan that was not taken yet. */
-static inline bool bp_lcl_has_news(const struct bp_lcl *l)
+static inline bool bp_lcl_has_pending(const struct bp_lcl *l)
 {
 	return atomic_load_explicit(&l->plan->generation, memory_order_relaxed) != l->generation;
 }
 /* Takes it. Flows that were there before go on as they are. */
-void bp_lcl_take_news(struct bp_lcl *l);
+void bp_lcl_apply_pending(struct bp_lcl *l);
 
 /*
  * For a worker that has taken its last frame: whatever is held leaves, due or not, time-sensitive
@@ -149,6 +149,6 @@ void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_pu
 
 /* Sends what is due on all ports that the worker owns; when draining, all that is held. Frames that
  * were taken out. */
-unsigned bp_lcl_look(struct bp_lcl *l);
+unsigned bp_lcl_tick(struct bp_lcl *l);
 
 #endif

@@ -15,8 +15,8 @@ static uint16_t lcl_timer_process(
 	RTE_SET_USED(graph);
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
-	if (unlikely(bp_lcl_has_news(l)))
-		bp_lcl_take_news(l);
+	if (unlikely(bp_lcl_has_pending(l)))
+		bp_lcl_apply_pending(l);
 	return 0;
 }
 

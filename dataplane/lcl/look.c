@@ -123,7 +123,7 @@ static unsigned serve(struct bp_lcl_out *o)
 	}
 }
 
-unsigned bp_lcl_look(struct bp_lcl *l)
+unsigned bp_lcl_tick(struct bp_lcl *l)
 {
 	const uint64_t before = l->looked_ns;
 	unsigned sent = 0;

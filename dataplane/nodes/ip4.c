@@ -397,7 +397,7 @@ static __rte_noinline uint32_t keep_alike(struct rte_graph *graph, struct rte_no
 	void **objs, struct run *run, struct bp_way *way)
 {
 	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
-		const rte_edge_t edge = bp_health_wants4(w->health, m[i]);
+		const rte_edge_t edge = bp_phd_edge_ip4(w->health, m[i]);
 
 		if (unlikely(edge == BP_EDGE_EXCEPTION))
 			break;

@@ -167,7 +167,7 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 static bool keep(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, void **objs,
 	struct rte_mbuf *m, struct bp_way *way)
 {
-	const rte_edge_t edge = bp_health_wants6(w->health, m);
+	const rte_edge_t edge = bp_phd_edge_ip6(w->health, m);
 
 	if (edge == BP_EDGE_EXCEPTION)
 		return false;

@@ -357,7 +357,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 	bp_link_reset();
 	bp_clock_init(&d->clock);
 	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
-		bp_health_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
+		bp_phd_worker_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
 		create_workers(d, err, err_size) != 0)
 		return -1;
 	return start_exception_thread(d, err, err_size);

@@ -223,7 +223,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	uint8_t system_id[8];
 
 	/* from 0 on: message ids begin the same each time */
-	if (bp_health_setup(p->c, p->t, p->c->n_workers, 0, err, err_size) != 0 ||
+	if (bp_phd_worker_setup(p->c, p->t, p->c->n_workers, 0, err, err_size) != 0 ||
 		bp_config_phd_allow_load(c, &p->allow, err, err_size) != 0)
 		return -1;
 	p->writer = bp_phd_writer_new(p->t, &p->shm->fib, NULL, NULL, err, err_size);

@@ -58,7 +58,7 @@ struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay
 	uint32_t head;
 
 	*no_way = false;
-	if (!m || len > rte_pktmbuf_tailroom(m) - BP_HEALTH_HEAD_MAX) {
+	if (!m || len > rte_pktmbuf_tailroom(m) - BP_PHD_FRAME_HEAD_MAX) {
 		rte_pktmbuf_free(m);
 		return NULL;
 	}

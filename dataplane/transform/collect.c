@@ -39,7 +39,7 @@ static inline bool for_us(const struct port *p, const uint8_t *frame)
 }
 
 static inline unsigned rule_of(
-	const struct bp_transformer *t, const struct port *p, const struct bp_datagram *d)
+	const struct bp_transform_worker *t, const struct port *p, const struct bp_datagram *d)
 {
 	uint64_t to[2];
 
@@ -47,8 +47,8 @@ static inline unsigned rule_of(
 	return bp_agg_match_find(&t->match, p->number, d->family, to, d->dport);
 }
 
-uint8_t bp_transformer_refuse(
-	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why)
+uint8_t bp_transform_refuse(
+	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why)
 {
 	if (t->view.bank != NULL)
 		bp_transform_stat_add(why == BP_C_DROP_TRANSFORM_SOURCE
@@ -59,8 +59,8 @@ uint8_t bp_transformer_refuse(
 }
 
 /* The frame's edge, or BP_EDGE_TAKEN and *r. */
-static __rte_noinline uint8_t judge(
-	struct bp_transformer *t, const struct port *p, struct rte_mbuf *m, struct bp_reading *r)
+static __rte_noinline uint8_t judge(struct bp_transform_worker *t, const struct port *p,
+	struct rte_mbuf *m, struct bp_reading *r)
 {
 	enum bp_reading_verdict verdict = BP_READING_SHAPE;
 	const uint8_t *frame;
@@ -80,24 +80,24 @@ static __rte_noinline uint8_t judge(
 	if (rule == BP_AGG_NO_RULE)
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
-		return bp_transformer_refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
+		return bp_transform_refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
 	if (likely(verdict == BP_READING_TAKEN))
 		verdict = bp_reading_judge(&d, &t->rule[rule].layout, r);
 	if (unlikely(verdict != BP_READING_TAKEN))
-		return bp_transformer_refuse(t, m, rule, counter_of[verdict]);
+		return bp_transform_refuse(t, m, rule, counter_of[verdict]);
 	r->kind.rule = (uint8_t)rule;
 	bp_usual_note(&t->usual, r, &t->rule[rule].layout, p->number, p->mac);
 	return BP_EDGE_TAKEN;
 }
 
-static inline bool begins_usual(const struct bp_transformer *t, const struct rte_mbuf *m)
+static inline bool begins_usual(const struct bp_transform_worker *t, const struct rte_mbuf *m)
 {
 	return bp_usual_begins(&t->usual, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
 }
 
 /* Frames [i, n) up to the first that is no usual reading, which is returned. Its own function, so
  * that what is in common stays in registers. */
-static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i, unsigned n)
+static __rte_noinline unsigned judge_usual(struct bp_transform_worker *t, unsigned i, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const struct bp_usual u = t->usual;
@@ -135,7 +135,7 @@ static __rte_noinline unsigned judge_usual(struct bp_transformer *t, unsigned i,
 	return i;
 }
 
-static void judge_all(struct bp_transformer *t, unsigned n)
+static void judge_all(struct bp_transform_worker *t, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
 	struct port p = {.number = BP_NO_PORT};
@@ -166,21 +166,21 @@ static void judge_all(struct bp_transformer *t, unsigned n)
 
 /* ---- points ---- */
 
-static void refuse_numbers(struct bp_transformer *t, unsigned j)
+static void refuse_numbers(struct bp_transform_worker *t, unsigned j)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned at = b->at[j];
 
-	b->edge[at] = bp_transformer_refuse(
+	b->edge[at] = bp_transform_refuse(
 		t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INPUT);
 	b->n_rows[j] = 0;
 	b->alone = false;
 	if (b->source[j] != UINT32_MAX)
-		bp_transform_stat_add(&bp_transformer_stats_of(t, b->source[j])->refused, 1);
+		bp_transform_stat_add(&bp_transform_source_stats_of(t, b->source[j])->refused, 1);
 }
 
 /* Reading by reading, of whatever rule. */
-static void read_each(struct bp_transformer *t)
+static void read_each(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -194,7 +194,7 @@ static void read_each(struct bp_transformer *t)
 }
 
 /* All of one rule. */
-static void read_alike(struct bp_transformer *t)
+static void read_alike(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const struct bp_transform_layout *l = &t->rule[b->reading[0].kind.rule].layout;
@@ -216,7 +216,7 @@ static bool one_rule(const struct bp_transform_burst *b)
 	return true;
 }
 
-void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)
+void bp_transform_collect(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -224,7 +224,7 @@ void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m,
 	judge_all(t, n);
 	if (b->n == 0)
 		return;
-	bp_transformer_find_sources(t);
+	bp_transform_find_sources(t);
 	if (b->n == 0)
 		return;
 	b->alike = one_rule(b);

@@ -20,8 +20,8 @@ static inline const uint8_t *head_of(const struct rte_mbuf *m)
 }
 
 /* Whether it may be such a burst: by its first and its last frame, without judging them. */
-static inline bool may_be(
-	const struct bp_transformer *t, const struct rte_mbuf *first, const struct rte_mbuf *last)
+static inline bool may_be(const struct bp_transform_worker *t, const struct rte_mbuf *first,
+	const struct rte_mbuf *last)
 {
 	return bp_usual_begins(&t->usual, head_of(first), first->data_len) &&
 	       bp_usual_begins(&t->usual, head_of(last), last->data_len) &&
@@ -31,7 +31,7 @@ static inline bool may_be(
 
 /* The one receiver of who sent m, forwarded to whom its readings stay usual; else false. */
 static bool find_receiver(
-	struct bp_transformer *t, const struct rte_mbuf *m, struct receiver *receiver)
+	struct bp_transform_worker *t, const struct rte_mbuf *m, struct receiver *receiver)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const bool routed = t->worker->onward[m->port] == BP_EDGE_IP4;
@@ -41,7 +41,7 @@ static bool find_receiver(
 	r->from[0] = bp_reading_half(head_of(m) + BP_USUAL_AT_SRC);
 	r->from[1] = 0;
 	r->kind = t->usual.kind;
-	bp_transformer_find_source(t);
+	bp_transform_find_source(t);
 	if (b->n_rows[0] != 1)
 		return false;
 	row = &t->view.row[b->row[0]];
@@ -49,9 +49,9 @@ static bool find_receiver(
 	return bp_usual_receiver(&t->usual, row, receiver->flags, routed, &receiver->to);
 }
 
-static void compute(struct bp_transformer *t, const double *matrix, unsigned n)
+static void compute(struct bp_transform_worker *t, const double *matrix, unsigned n)
 {
-	const struct bp_transformer_rule *rule = &t->rule[t->usual.kind.rule];
+	const struct bp_transform_worker_rule *rule = &t->rule[t->usual.kind.rule];
 	struct bp_transform_burst *b = &t->burst;
 
 	for (unsigned j = 0; j < n; j++)
@@ -61,7 +61,7 @@ static void compute(struct bp_transformer *t, const double *matrix, unsigned n)
 }
 
 /* Readings from `done` on are yet to be written, since some of them are saturated. */
-static __rte_noinline void leave_each(struct bp_transformer *t, struct rte_mbuf *const *m,
+static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_mbuf *const *m,
 	unsigned n, unsigned done, rte_edge_t edge, const struct receiver *receiver,
 	struct bp_transform_tally *tally)
 {
@@ -93,7 +93,7 @@ static __rte_noinline void leave_each(struct bp_transformer *t, struct rte_mbuf 
 	}
 }
 
-static void leave(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n,
+static void leave(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n,
 	const struct receiver *receiver)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -111,7 +111,7 @@ static void leave(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned 
 	bp_transform_settle(t, rule, &tally);
 }
 
-bool bp_transformer_one_tracker(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)
+bool bp_transform_one_tracker(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
 	struct receiver receiver;

@@ -14,8 +14,9 @@
 /*
  * Where methods are mixed: the points of each by themselves. matrix NULL: to Cartesian, else moved.
  */
-static __rte_noinline void compute_mixed(struct bp_transformer *t, struct bp_transform_points *p,
-	const uint8_t method[], const double *const matrix[], unsigned n)
+static __rte_noinline void compute_mixed(struct bp_transform_worker *t,
+	struct bp_transform_points *p, const uint8_t method[], const double *const matrix[],
+	unsigned n)
 {
 	for (unsigned which = 0; which < BP_TRANSFORM_METHODS; which++) {
 		const double *own[BP_TRANSFORM_BURST];
@@ -43,10 +44,10 @@ static __rte_noinline void compute_mixed(struct bp_transformer *t, struct bp_tra
 	}
 }
 
-static void make_cartesian(struct bp_transformer *t)
+static void make_cartesian(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *first = &t->rule[b->reading[0].kind.rule];
+	const struct bp_transform_worker_rule *first = &t->rule[b->reading[0].kind.rule];
 	uint8_t method[BP_RX_BURST];
 
 	if (likely(b->alike)) {
@@ -55,14 +56,14 @@ static void make_cartesian(struct bp_transformer *t)
 		return;
 	}
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_transformer_rule *r = &t->rule[b->reading[j].kind.rule];
+		const struct bp_transform_worker_rule *r = &t->rule[b->reading[j].kind.rule];
 
 		method[j] = r->layout.cartesian || b->n_rows[j] == 0 ? NO_METHOD : r->method;
 	}
 	compute_mixed(t, &b->points, method, NULL, b->n);
 }
 
-static void move(struct bp_transformer *t)
+static void move(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned n = b->n_pairs;
@@ -81,7 +82,7 @@ static void move(struct bp_transformer *t)
 }
 
 /* saturated[]: of each datagram, as bp_transform_layout_write() says. */
-static void write_outputs(struct bp_transformer *t, uint8_t saturated[])
+static void write_outputs(struct bp_transform_worker *t, uint8_t saturated[])
 {
 	struct bp_transform_burst *b = &t->burst;
 	uint8_t *payload[BP_TRANSFORM_BURST];
@@ -107,12 +108,12 @@ static inline void leave(struct bp_transform_burst *b, rte_edge_t edge, struct r
 	b->leave_by[b->n_leaves++] = (uint8_t)edge;
 }
 
-bool bp_transform_refuse_result(struct bp_transformer *t, unsigned j)
+bool bp_transform_refuse_result(struct bp_transform_worker *t, unsigned j)
 {
 	const struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
+	const struct bp_transform_worker_rule *rule = &t->rule[b->reading[j].kind.rule];
 	struct bp_transform_source_stats *s =
-		b->source[j] != UINT32_MAX ? bp_transformer_stats_of(t, b->source[j]) : NULL;
+		b->source[j] != UINT32_MAX ? bp_transform_source_stats_of(t, b->source[j]) : NULL;
 
 	if (s != NULL)
 		bp_transform_stat_add(rule->drop_overflow ? &s->refused : &s->saturated, 1);
@@ -121,7 +122,7 @@ bool bp_transform_refuse_result(struct bp_transformer *t, unsigned j)
 	return rule->drop_overflow;
 }
 
-static void deliver(struct bp_transformer *t, const uint8_t saturated[])
+static void deliver(struct bp_transform_worker *t, const uint8_t saturated[])
 {
 	struct bp_transform_burst *b = &t->burst;
 	struct bp_worker *w = t->worker;
@@ -159,7 +160,7 @@ static void deliver(struct bp_transformer *t, const uint8_t saturated[])
 }
 
 /* All that was collected leaves, in its order. */
-static void flush(struct bp_transformer *t)
+static void flush(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	uint8_t saturated[BP_TRANSFORM_BURST];
@@ -178,7 +179,8 @@ static void flush(struct bp_transformer *t)
 /* ---- receivers ---- */
 
 /* A frame for a further receiver, or NULL. */
-static struct rte_mbuf *copy_of(struct bp_transformer *t, const struct rte_mbuf *m, unsigned rule)
+static struct rte_mbuf *copy_of(
+	struct bp_transform_worker *t, const struct rte_mbuf *m, unsigned rule)
 {
 	struct bp_mbuf_stock *s = &t->stock;
 	struct rte_mbuf *copy;
@@ -208,7 +210,7 @@ static inline enum bp_counter unfit(
 }
 
 /* Frames are copied before the reading's own is changed, which flush() does. */
-static void add_receivers(struct bp_transformer *t, unsigned j)
+static void add_receivers(struct bp_transform_worker *t, unsigned j)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const struct bp_reading *r = &b->reading[j];
@@ -241,7 +243,7 @@ static void add_receivers(struct bp_transformer *t, unsigned j)
 	}
 }
 
-static void count_readings(struct bp_transformer *t)
+static void count_readings(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	unsigned all = 0;
@@ -259,13 +261,14 @@ static void count_readings(struct bp_transformer *t)
 			n += b->n_rows[j] != 0;
 		bp_transform_stat_add(&t->rule[rule].stats->readings, n);
 		if (source != UINT32_MAX)
-			bp_transform_stat_add(&bp_transformer_stats_of(t, source)->readings, n);
+			bp_transform_stat_add(
+				&bp_transform_source_stats_of(t, source)->readings, n);
 		all += n;
 	}
 	bp_count(t->worker, BP_C_TRANSFORM_READING, all);
 }
 
-void bp_transformer_send(struct bp_transformer *t, unsigned n)
+void bp_transform_send(struct bp_transform_worker *t, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
 	unsigned j = 0;

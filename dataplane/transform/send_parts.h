@@ -33,7 +33,7 @@ struct bp_transform_tally {
 };
 
 static inline void bp_transform_settle(
-	struct bp_transformer *t, unsigned rule, struct bp_transform_tally *n)
+	struct bp_transform_worker *t, unsigned rule, struct bp_transform_tally *n)
 {
 	struct bp_transform_rule_stats *s = t->rule[rule].stats;
 
@@ -51,17 +51,17 @@ static inline void bp_transform_settle(
 
 /* n readings of a source, UINT32_MAX: unknown, were taken. */
 static inline void bp_transform_count_alike(
-	struct bp_transformer *t, unsigned rule, uint32_t source, unsigned n)
+	struct bp_transform_worker *t, unsigned rule, uint32_t source, unsigned n)
 {
 	bp_transform_stat_add(&t->rule[rule].stats->readings, n);
 	if (source != UINT32_MAX)
-		bp_transform_stat_add(&bp_transformer_stats_of(t, source)->readings, n);
+		bp_transform_stat_add(&bp_transform_source_stats_of(t, source)->readings, n);
 	bp_count(t->worker, BP_C_TRANSFORM_READING, n);
 }
 
 /* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
 static inline const double *bp_transform_take_matrix(
-	struct bp_transformer *t, const struct bp_transform_row *row, unsigned *flags)
+	struct bp_transform_worker *t, const struct bp_transform_row *row, unsigned *flags)
 {
 	struct bp_transform_burst *b = &t->burst;
 	uint64_t state = atomic_load_explicit(&row->state, memory_order_acquire);
@@ -79,7 +79,7 @@ static inline const double *bp_transform_take_matrix(
 }
 
 /* The matrix read last outlives the copies, over which the next ones will lie. */
-static inline void bp_transform_keep_last(struct bp_transformer *t)
+static inline void bp_transform_keep_last(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -90,13 +90,13 @@ static inline void bp_transform_keep_last(struct bp_transformer *t)
 }
 
 /* The result of reading j is saturated, which is counted; true: it is dropped. */
-bool bp_transform_refuse_result(struct bp_transformer *t, unsigned j);
+bool bp_transform_refuse_result(struct bp_transform_worker *t, unsigned j);
 
 /*
  * Each frame of the burst is a usual reading for one receiver, to whom it is forwarded: the results
  * are made in place, and the frames leave as the array in which they came. False: they are not, and
  * nothing was done.
  */
-bool bp_transform_send_usual(struct bp_transformer *t);
+bool bp_transform_send_usual(struct bp_transform_worker *t);
 
 #endif

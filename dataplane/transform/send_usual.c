@@ -12,7 +12,7 @@ struct usual_heads {
 
 /* Takes the matrices and says the heads; false: a receiver is not usual. */
 static bool usual_receivers(
-	struct bp_transformer *t, struct usual_heads *h, struct bp_transform_tally *tally)
+	struct bp_transform_worker *t, struct usual_heads *h, struct bp_transform_tally *tally)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const bool routed = t->worker->onward[b->m[0]->port] == BP_EDGE_IP4;
@@ -45,7 +45,7 @@ static bool usual_receivers(
 }
 
 static inline void usual_deliver(
-	const struct bp_transformer *t, const struct usual_heads *h, unsigned j)
+	const struct bp_transform_worker *t, const struct usual_heads *h, unsigned j)
 {
 	const struct bp_transform_burst *b = &t->burst;
 
@@ -55,7 +55,7 @@ static inline void usual_deliver(
 }
 
 /* Their octets. */
-static uint32_t usual_deliver_all(const struct bp_transformer *t, const struct usual_heads *h)
+static uint32_t usual_deliver_all(const struct bp_transform_worker *t, const struct usual_heads *h)
 {
 	const struct bp_transform_burst *b = &t->burst;
 	const struct bp_transform_layout *l = &t->rule[t->usual.kind.rule].layout;
@@ -82,8 +82,9 @@ static uint32_t usual_deliver_all(const struct bp_transformer *t, const struct u
 }
 
 /* Where some are saturated. */
-static __rte_noinline void usual_leave_each(struct bp_transformer *t, const struct usual_heads *h,
-	const uint8_t saturated[], rte_edge_t edge, struct bp_transform_tally *tally)
+static __rte_noinline void usual_leave_each(struct bp_transform_worker *t,
+	const struct usual_heads *h, const uint8_t saturated[], rte_edge_t edge,
+	struct bp_transform_tally *tally)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -101,10 +102,10 @@ static __rte_noinline void usual_leave_each(struct bp_transformer *t, const stru
 	}
 }
 
-bool bp_transform_send_usual(struct bp_transformer *t)
+bool bp_transform_send_usual(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transformer_rule *rule = &t->rule[t->usual.kind.rule];
+	const struct bp_transform_worker_rule *rule = &t->rule[t->usual.kind.rule];
 	const rte_edge_t edge = bp_transform_way(t->worker, b->m[0], 0, NULL);
 	struct bp_transform_tally tally = {.sent = b->n};
 	uint8_t saturated[BP_RX_BURST];

@@ -12,7 +12,7 @@ static inline bool same_source(const struct bp_reading *a, const struct bp_readi
 	       a->kind.rule == b->kind.rule && a->kind.family == b->kind.family;
 }
 
-static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_reading *r,
+static inline uint64_t hash_of(const struct bp_transform_worker *t, const struct bp_reading *r,
 	unsigned length, uint64_t word[2])
 {
 	word[0] = r->from[0] & t->prefix[length][0];
@@ -20,7 +20,7 @@ static inline uint64_t hash_of(const struct bp_transformer *t, const struct bp_r
 	return bp_transform_hash(t->view.key, r->kind.rule, r->kind.family, length, word);
 }
 
-static inline unsigned longest(const struct bp_transformer *t, const struct bp_reading *r)
+static inline unsigned longest(const struct bp_transform_worker *t, const struct bp_reading *r)
 {
 	return atomic_load_explicit(
 		&t->view.bank->rule[r->kind.rule].length[r->kind.family == 6][0],
@@ -28,7 +28,7 @@ static inline unsigned longest(const struct bp_transformer *t, const struct bp_r
 }
 
 /* Hashes with the longest prefix, which is mostly the one that holds it, and fetches its bucket. */
-static void fetch_buckets(struct bp_transformer *t)
+static void fetch_buckets(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -42,7 +42,7 @@ static void fetch_buckets(struct bp_transformer *t)
 }
 
 /* A source in the hash's first bucket that may be the one, or UINT32_MAX. */
-static inline uint32_t guess(const struct bp_transformer *t, uint64_t hash)
+static inline uint32_t guess(const struct bp_transform_worker *t, uint64_t hash)
 {
 	const bp_transform_slot *s = bp_transform_bucket(&t->view, hash);
 	unsigned hits = 0;
@@ -61,7 +61,7 @@ static inline uint32_t guess(const struct bp_transformer *t, uint64_t hash)
 	return source < t->view.sources ? source : UINT32_MAX;
 }
 
-static void fetch_sources(struct bp_transformer *t)
+static void fetch_sources(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -73,7 +73,7 @@ static void fetch_sources(struct bp_transformer *t)
 }
 
 /* The source with the longest prefix that holds the reading's, or UINT32_MAX. */
-static __rte_noinline uint32_t find(const struct bp_transformer *t, const struct bp_reading *r)
+static __rte_noinline uint32_t find(const struct bp_transform_worker *t, const struct bp_reading *r)
 {
 	const struct bp_transform_rule_row *rule = &t->view.bank->rule[r->kind.rule];
 	const unsigned f = r->kind.family == 6;
@@ -95,7 +95,7 @@ static __rte_noinline uint32_t find(const struct bp_transformer *t, const struct
 
 /* Whether the source is the reading's with the rule's longest prefix, so that none is longer. */
 static inline bool is_longest(
-	const struct bp_transformer *t, const struct bp_reading *r, uint32_t source)
+	const struct bp_transform_worker *t, const struct bp_reading *r, uint32_t source)
 {
 	const struct bp_transform_source_row *s;
 	const unsigned length = longest(t, r);
@@ -110,7 +110,7 @@ static inline bool is_longest(
 	       s->length == length && s->family == r->kind.family && s->rule == r->kind.rule;
 }
 
-static inline void fetch_rows(const struct bp_transformer *t, uint32_t source, uint32_t first)
+static inline void fetch_rows(const struct bp_transform_worker *t, uint32_t source, uint32_t first)
 {
 	const struct bp_transform_row *row = &t->view.row[first];
 
@@ -120,7 +120,7 @@ static inline void fetch_rows(const struct bp_transformer *t, uint32_t source, u
 }
 
 /* Enters the source of reading j: who gets it. */
-static inline void enter(struct bp_transformer *t, unsigned j, uint32_t source)
+static inline void enter(struct bp_transform_worker *t, unsigned j, uint32_t source)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -137,14 +137,14 @@ static inline void enter(struct bp_transformer *t, unsigned j, uint32_t source)
 		b->n_rows[j] = (uint8_t)(there ? n : 0);
 		fetch_rows(t, source, b->row[j]);
 	} else {
-		const struct bp_transformer_rule *rule = &t->rule[b->reading[j].kind.rule];
+		const struct bp_transform_worker_rule *rule = &t->rule[b->reading[j].kind.rule];
 
 		b->row[j] = rule->otherwise;
 		b->n_rows[j] = !rule->drop_unknown;
 	}
 }
 
-static void find_each(struct bp_transformer *t)
+static void find_each(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 
@@ -161,7 +161,7 @@ static void find_each(struct bp_transformer *t)
 }
 
 /* Readings of nobody that is known leave the list. */
-static __rte_noinline void drop_unknown(struct bp_transformer *t)
+static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const bool usual = b->n_usual == b->n;
@@ -171,7 +171,7 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 		const unsigned at = b->at[j];
 
 		if (b->n_rows[j] == 0) {
-			b->edge[at] = bp_transformer_refuse(
+			b->edge[at] = bp_transform_refuse(
 				t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_SOURCE);
 			continue;
 		}
@@ -187,17 +187,17 @@ static __rte_noinline void drop_unknown(struct bp_transformer *t)
 	b->n_usual = usual ? kept : 0;
 }
 
-void bp_transformer_find_source(struct bp_transformer *t)
+void bp_transform_find_source(struct bp_transform_worker *t)
 {
 	enter(t, 0, find(t, &t->burst.reading[0]));
 }
 
-static void find_one(struct bp_transformer *t)
+static void find_one(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	uint32_t source, row;
 
-	bp_transformer_find_source(t);
+	bp_transform_find_source(t);
 	source = b->source[0];
 	row = b->row[0];
 	for (unsigned j = 1; j < b->n; j++)
@@ -210,7 +210,7 @@ static void find_one(struct bp_transformer *t)
 		drop_unknown(t);
 }
 
-void bp_transformer_find_sources(struct bp_transformer *t)
+void bp_transform_find_sources(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
 	unsigned none = 0, several = 0;

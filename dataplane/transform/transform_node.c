@@ -13,7 +13,7 @@ static uint16_t transform_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	const struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_transformer *t = w->transformer;
+	struct bp_transform_worker *t = w->transformer;
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 
@@ -23,7 +23,7 @@ static uint16_t transform_process(
 	t->usual.valid &= w->router.rx_mac[t->usual.port] == t->usual.mac;
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
-		bp_transformer_burst(t, m + i, n);
+		bp_transform_burst_process(t, m + i, n);
 	}
 	bp_run_end(&t->run);
 	return nb_objs;

@@ -11,7 +11,7 @@
 /* ---- rules ---- */
 
 /* Of all ports, for any destination that the rule says; the first that matches is the one. */
-static void enter(struct bp_transformer *t, unsigned number, const struct bp_transform_rule *r)
+static void enter(struct bp_transform_worker *t, unsigned number, const struct bp_transform_rule *r)
 {
 	struct bp_agg_to to = {.address = r->to, .udp_first = r->udp, .udp_last = r->udp};
 
@@ -36,12 +36,13 @@ static void clear(struct bp_transform_rule_stats *s)
 		atomic_store_explicit(&stat[i], 0, memory_order_relaxed);
 }
 
-static void copy(struct bp_transformer *t, unsigned number, const struct bp_transform_rule_row *row)
+static void copy(
+	struct bp_transform_worker *t, unsigned number, const struct bp_transform_rule_row *row)
 {
-	struct bp_transformer_rule *to = &t->rule[number];
+	struct bp_transform_worker_rule *to = &t->rule[number];
 	const struct bp_transform_rule *r = &row->rule;
 
-	*to = (struct bp_transformer_rule){.layout = r->layout,
+	*to = (struct bp_transform_worker_rule){.layout = r->layout,
 		.ops = bp_transform_ops(r->method),
 		.stats = &t->rule_stats[number],
 		.otherwise = row->otherwise,
@@ -57,7 +58,7 @@ static bool same_readings(const struct bp_transform_rule *a, const struct bp_tra
 }
 
 /* Those of the bank that was taken, or, for dropping, the worker's own. */
-static void set_rules(struct bp_transformer *t)
+static void set_rules(struct bp_transform_worker *t)
 {
 	const struct bp_transform_bank *bank = t->view.bank != NULL ? t->taken : NULL;
 	const unsigned n = bank != NULL ? bank->n_rules : t->own->n_rules;
@@ -83,7 +84,7 @@ static void set_rules(struct bp_transformer *t)
 	bp_graph_enter(t->worker);
 }
 
-void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
+void bp_transform_worker_apply_generation(struct bp_transform_worker *t, uint64_t active)
 {
 	struct bp_transform_head *head = t->tables->head;
 	_Atomic uint64_t *seen = &t->tables->readers->seen[t->worker->index];
@@ -122,11 +123,11 @@ void bp_transformer_take_other(struct bp_transformer *t, uint64_t active)
 
 /* ---- life ---- */
 
-struct bp_transformer *bp_transformer_create(
+struct bp_transform_worker *bp_transform_worker_create(
 	const struct bp_config *c, const struct bp_transform_tables *tables, unsigned worker)
 {
-	struct bp_transformer *t = aligned_alloc(RTE_CACHE_LINE_SIZE,
-		RTE_ALIGN_CEIL(sizeof(struct bp_transformer), RTE_CACHE_LINE_SIZE));
+	struct bp_transform_worker *t = aligned_alloc(RTE_CACHE_LINE_SIZE,
+		RTE_ALIGN_CEIL(sizeof(struct bp_transform_worker), RTE_CACHE_LINE_SIZE));
 
 	if (t == NULL)
 		return NULL;
@@ -154,14 +155,14 @@ struct bp_transformer *bp_transformer_create(
 	return t;
 }
 
-void bp_transformer_free(struct bp_transformer *t)
+void bp_transform_worker_free(struct bp_transform_worker *t)
 {
 	if (t != NULL)
 		free(t->taken);
 	free(t);
 }
 
-void bp_transformer_begin(struct bp_transformer *t, struct bp_worker *w)
+void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *w)
 {
 	t->worker = w;
 	t->run.worker = w;
@@ -169,7 +170,7 @@ void bp_transformer_begin(struct bp_transformer *t, struct bp_worker *w)
 	set_rules(t);
 }
 
-void bp_transformer_leave(struct bp_transformer *t)
+void bp_transform_worker_drain(struct bp_transform_worker *t)
 {
 	t->view.bank = NULL;
 	t->usual.valid = false; /* it names a rule of that bank */
@@ -178,11 +179,12 @@ void bp_transformer_leave(struct bp_transformer *t)
 		&t->tables->readers->seen[t->worker->index], UINT64_MAX, memory_order_release);
 }
 
-void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n)
+void bp_transform_burst_process(
+	struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n)
 {
 	if (t->wide && n >= 8 && t->usual.valid && bp_usual_is_paper(&t->usual) &&
-		bp_transformer_one_tracker(t, m, n))
+		bp_transform_one_tracker(t, m, n))
 		return;
-	bp_transformer_collect(t, m, n);
-	bp_transformer_send(t, n);
+	bp_transform_collect(t, m, n);
+	bp_transform_send(t, n);
 }

@@ -36,7 +36,7 @@ _Static_assert(BP_TRANSFORM_BURST >= BP_TRANSFORM_RECEIVERS_MAX, "and a reading'
 #define BP_EDGE_TAKEN UINT8_MAX /* no edge: the frame is a reading */
 
 /* A rule in force, as readings need it. */
-struct bp_transformer_rule {
+struct bp_transform_worker_rule {
 	struct bp_transform_layout layout;
 	const struct bp_transform_ops *ops;
 	struct bp_transform_rule_stats *stats; /* this worker's */
@@ -83,7 +83,7 @@ struct bp_transform_burst {
 	uint8_t leave_by[BP_RX_BURST + BP_TRANSFORM_BURST];
 };
 
-struct bp_transformer {
+struct bp_transform_worker {
 	struct bp_worker *worker;
 	const struct bp_transform_tables *tables;
 	struct bp_transform_view view; /* bank NULL: none of this worker's ports is in force */
@@ -98,7 +98,7 @@ struct bp_transformer {
 	bool wide;             /* the processor can judge eight at a time */
 	struct bp_usual usual; /* while rules stay as they are */
 	struct bp_agg_match match;
-	struct bp_transformer_rule rule[BP_TRANSFORM_RULES_MAX];
+	struct bp_transform_worker_rule rule[BP_TRANSFORM_RULES_MAX];
 	struct bp_transform_bank *taken; /* head and rules of the bank, as they were validated */
 	/* the matrix read last, and of which row and state: a tracker alone costs a comparison */
 	const struct bp_transform_row *last_row;
@@ -117,47 +117,49 @@ struct bp_transformer {
 
 /* The configuration's entries, until there is a bank, and this segment's tables. NULL: no memory.
  */
-struct bp_transformer *bp_transformer_create(
+struct bp_transform_worker *bp_transform_worker_create(
 	const struct bp_config *c, const struct bp_transform_tables *tables, unsigned worker);
-void bp_transformer_free(struct bp_transformer *t); /* NULL is allowed */
+void bp_transform_worker_free(struct bp_transform_worker *t); /* NULL is allowed */
 
-/* Once the worker's pool and `onward` are known; before the first bp_transformer_take(). */
-void bp_transformer_begin(struct bp_transformer *t, struct bp_worker *w);
+/* Once the worker's pool and `onward` are known; before the first
+ * bp_transform_worker_apply_pending(). */
+void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *w);
 
 /* Before each graph walk: the bank in force. */
-void bp_transformer_take_other(struct bp_transformer *t, uint64_t active);
-static inline void bp_transformer_take(struct bp_transformer *t)
+void bp_transform_worker_apply_generation(struct bp_transform_worker *t, uint64_t active);
+static inline void bp_transform_worker_apply_pending(struct bp_transform_worker *t)
 {
 	const uint64_t active =
 		atomic_load_explicit(&t->tables->head->active, memory_order_acquire);
 
 	if (unlikely(active != t->active))
-		bp_transformer_take_other(t, active);
+		bp_transform_worker_apply_generation(t, active);
 }
 /* The worker reads no bank any more. */
-void bp_transformer_leave(struct bp_transformer *t);
+void bp_transform_worker_drain(struct bp_transform_worker *t);
 
 /* Frames, at most BP_RX_BURST, of ports with entries: all are on their way then. */
-void bp_transformer_burst(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n);
+void bp_transform_burst_process(
+	struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
 
 /* ---- its parts ---- */
 
 /* Which frames are readings, and of whom: fills all of the burst up to row[] and n_rows[]; frames
  * that are none, or are refused, have their edge. */
-void bp_transformer_collect(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n);
+void bp_transform_collect(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
 /* The sources of the readings: source[], row[] and n_rows[]; those of nobody that is known have
  * left. */
-void bp_transformer_find_sources(struct bp_transformer *t);
+void bp_transform_find_sources(struct bp_transform_worker *t);
 /* Of the first reading alone; without a known source n_rows[0] may be 0, and nothing has left. */
-void bp_transformer_find_source(struct bp_transformer *t);
+void bp_transform_find_source(struct bp_transform_worker *t);
 /* All that is done with n frames, at least eight, if they are usual readings of one tracker for one
  * receiver, and t->wide. False: they are not, or cannot be seen to be, and nothing was done. */
-bool bp_transformer_one_tracker(struct bp_transformer *t, struct rte_mbuf *const *m, unsigned n);
+bool bp_transform_one_tracker(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
 /* Drops reading's frame m, and counts it in the rule's figures; the edge. */
-uint8_t bp_transformer_refuse(
-	struct bp_transformer *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why);
+uint8_t bp_transform_refuse(
+	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why);
 /* Sends all of the burst's n frames, the readings to their receivers. */
-void bp_transformer_send(struct bp_transformer *t, unsigned n);
+void bp_transform_send(struct bp_transform_worker *t, unsigned n);
 
 static inline void bp_transform_stat_add(_Atomic uint64_t *stat, uint64_t n)
 {
@@ -166,8 +168,8 @@ static inline void bp_transform_stat_add(_Atomic uint64_t *stat, uint64_t n)
 }
 
 /* This worker's figures of a source; those of another one that had its number are gone. */
-static inline struct bp_transform_source_stats *bp_transformer_stats_of(
-	struct bp_transformer *t, uint32_t source)
+static inline struct bp_transform_source_stats *bp_transform_source_stats_of(
+	struct bp_transform_worker *t, uint32_t source)
 {
 	struct bp_transform_source_stats *s = &t->source_stats[source];
 	const uint64_t uid = t->view.source[source].uid;

@@ -361,7 +361,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 			w->mtu[p] = 0;
 	result = w->agg ? bp_agg_worker_begin(w->agg, w, err, err_size) : 0;
 	if (w->transformer)
-		bp_transformer_begin(w->transformer, w);
+		bp_transform_worker_begin(w->transformer, w);
 	if (w->lcl && result == 0)
 		result = bp_lcl_begin(w->lcl, w, err, err_size);
 out:

@@ -19,7 +19,7 @@ static inline uint64_t bp_walk_look(struct bp_lcl *l, bool timed, uint64_t start
 {
 	uint64_t now;
 
-	l->timer->total_objs += bp_lcl_look(l);
+	l->timer->total_objs += bp_lcl_tick(l);
 	if (likely(!timed))
 		return 0;
 	now = rte_rdtsc();

@@ -59,7 +59,7 @@ void bp_worker_take_rules(struct bp_worker *w)
 	const uint64_t active = atomic_load_explicit(of.active, memory_order_acquire);
 
 	if (w->transformer)
-		bp_transformer_take(w->transformer);
+		bp_transform_worker_apply_pending(w->transformer);
 	if (unlikely(!w->rules || active != w->rules_active))
 		take_other_rules(w, &of, active);
 	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
@@ -73,14 +73,14 @@ void bp_worker_leave_rules(struct bp_worker *w)
 	w->rules = NULL;
 	atomic_store_explicit(of.seen, UINT64_MAX, memory_order_release);
 	if (w->transformer)
-		bp_transformer_leave(w->transformer);
+		bp_transform_worker_drain(w->transformer);
 }
 
 static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
 	if (w->health) {
-		bp_health_refresh(w->health, w->mono_ns);
+		bp_phd_worker_apply_pending(w->health, w->mono_ns);
 		bp_count(w, BP_C_SEGMENT_INVALID, w->health->refused);
 		w->health->refused = 0;
 	}

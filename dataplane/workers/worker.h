@@ -76,11 +76,11 @@ enum bp_edge {
 
 struct bp_exception;
 struct bp_agg_worker;
-struct bp_health;
+struct bp_phd_worker;
 struct bp_mqtt_worker;
 struct bp_lcl;
 struct bp_mac_table;
-struct bp_transformer;
+struct bp_transform_worker;
 
 /*
  * For how long a worker was away from its queues: from one reading of the clock, which is done
@@ -104,11 +104,11 @@ struct bp_worker {
 	struct bp_mqtt_worker *inspector; /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
-	struct bp_exception *exception;     /* NULL: nothing routes */
-	struct bp_health *health;           /* NULL: no section phd */
-	struct bp_agg_worker *agg;          /* NULL: no section aggregate or disaggregate */
-	struct bp_transformer *transformer; /* NULL: no section transform */
-	struct bp_lcl *lcl;                 /* NULL: no section lcl */
+	struct bp_exception *exception;          /* NULL: nothing routes */
+	struct bp_phd_worker *health;            /* NULL: no section phd */
+	struct bp_agg_worker *agg;               /* NULL: no section aggregate or disaggregate */
+	struct bp_transform_worker *transformer; /* NULL: no section transform */
+	struct bp_lcl *lcl;                      /* NULL: no section lcl */
 	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
 	 * summed there need not be summed again. */
 	struct {

@@ -39,7 +39,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
 	if (c->phd.enabled && shm->phd.n_slots != 0 && w->router.enabled) {
-		w->health = bp_health_create(&shm->phd, c->n_workers, index);
+		w->health = bp_phd_worker_create(&shm->phd, c->n_workers, index);
 		if (!w->health) {
 			snprintf(err, err_size, "no memory for worker %u", index);
 			bp_worker_free(w);
@@ -55,7 +55,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		}
 	}
 	if (shm->transform.head) {
-		w->transformer = bp_transformer_create(c, &shm->transform, index);
+		w->transformer = bp_transform_worker_create(c, &shm->transform, index);
 		if (!w->transformer) {
 			snprintf(err, err_size, "no memory for worker %u", index);
 			bp_worker_free(w);
@@ -87,9 +87,9 @@ void bp_worker_free(struct bp_worker *w)
 	bp_graph_free(w);
 	if (w->inspector)
 		bp_mqtt_worker_free(w->inspector);
-	bp_health_free(w->health);
+	bp_phd_worker_free(w->health);
 	bp_agg_worker_free(w->agg);
-	bp_transformer_free(w->transformer);
+	bp_transform_worker_free(w->transformer);
 	bp_lcl_free(w->lcl);
 	free(w);
 }

@@ -119,7 +119,7 @@ void gateway_health_start(struct gateway *g)
 
 	c->phd.cse.source_ports[0] = PORTS_FIRST;
 	c->phd.cse.source_ports[1] = PORTS_FIRST + 49;
-	if (bp_health_setup(c, &shm->phd, 1, 1000000000, err, sizeof(err)) != 0)
+	if (bp_phd_worker_setup(c, &shm->phd, 1, 1000000000, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	g->phd = bp_phd_writer_new(&shm->phd, &shm->fib, NULL, NULL, err, sizeof(err));
 	if (!g->phd)

@@ -156,7 +156,7 @@ void health_start(struct health *h, const struct health_options *o)
 	h->r.shm.phd.hash_key[1] = 0xd1b54a32d192ed03;
 	c->phd.cse.source_ports[0] = HEALTH_PORTS_FIRST;
 	c->phd.cse.source_ports[1] = (uint16_t)(HEALTH_PORTS_FIRST + 2 * h->o.ports - 1);
-	if (bp_health_setup(c, &h->r.shm.phd, 2, HEALTH_NOW_NS, err, sizeof(err)) != 0)
+	if (bp_phd_worker_setup(c, &h->r.shm.phd, 2, HEALTH_NOW_NS, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	second_worker(h);
 	h->phd = bp_phd_writer_new(&h->r.shm.phd, &h->r.shm.fib, NULL, NULL, err, sizeof(err));

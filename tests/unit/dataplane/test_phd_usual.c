@@ -195,9 +195,9 @@ static void forget(struct world *w)
 	const struct bp_phd_tables *t = &w->h.r.shm.phd;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct bp_health *health = w->h.worker[i]->health;
+		struct bp_phd_worker *health = w->h.worker[i]->health;
 
-		bp_health_refresh(health, w->now_ns); /* which forgets too */
+		bp_phd_worker_apply_pending(health, w->now_ns); /* which forgets too */
 		for (uint32_t n = 0; n < t->max_layouts; n++) {
 			const struct bp_phd_layout *l = bp_phd_layout_of(
 				t, bp_phd_word(BP_PHD_OPERATING, 0, (uint16_t)n, 0, 0));
