@@ -142,7 +142,14 @@ class Commits(Repository):
         self.assertIn("nothing to check", self.lint())
 
 
-class Tidy(unittest.TestCase):
+class Tidy(Repository):
+    def test_a_file_that_is_not_compiled_is_refused(self):
+        build = self.top / "build"
+        build.mkdir()
+        self.assertIn("build/compile_commands.json is missing", self.run_in("scripts/lint", "tidy", "build", code=69))
+        (build / "compile_commands.json").write_text('[{"directory": "%s", "file": "../x.c"}]' % build, encoding="utf-8")
+        self.assertIn(f"not compiled in build: {self.top}/y.c", self.run_in("scripts/lint", "tidy", "build", "x.c", "y.c", code=1))
+
     def test_headers_of_every_folder_are_looked_at_and_the_systems_are_not(self):
         line = re.search("^HeaderFilterRegex: '(.*)'$", (ROOT / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE)
         looked_at = re.compile(line[1]).search
