@@ -10,7 +10,7 @@
 #include "bench/harness/random_address.h"
 #include "bench/harness/sweep.h"
 #include "bench/transform/transform_frames.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
 #include "services/transform/accuracy.h"
 

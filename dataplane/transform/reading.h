@@ -78,21 +78,125 @@ static inline uint64_t bp_reading_outputs(
 	return sum;
 }
 
-/*
- * Looks for a datagram that the parser refuses but that would reach somebody as a reading all the
- * same: a first fragment of IPv4 or IPv6, or one behind extension headers. False: there is none, or
- * its UDP header is not in this frame. d's length says nothing.
- */
-bool bp_reading_parse_hidden(
-	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
-
-/* Judges a datagram, which lies in one piece or is refused. BP_READING_TAKEN: *r has everything but
- * `rule`. */
-enum bp_reading_verdict bp_reading_judge(
-	const struct bp_datagram *d, const struct bp_transform_layout *l, struct bp_reading *r);
-
 /* Whether a reading's datagram can go back to its sender: it was sent to an address that can send,
  * and its TTL or hop limit is not used up. */
 bool bp_reading_answerable(const struct bp_reading *r);
+
+/*
+ * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All
+ * else stays as it came. Checksums are updated by what changes (RFC 1624), which is right because
+ * they were verified; the UDP checksum that a sender left out is written.
+ */
+
+/*
+ * Of a datagram that goes back to its sender: as one that begins here, but less than the reading
+ * had. Where two gateways answer each other, or one itself, that comes to an end. A router takes
+ * one off.
+ */
+#define BP_REFLECTED_HOPS 64u
+
+static inline uint8_t bp_deliver_hops(unsigned came_with, bool routed)
+{
+	const unsigned left = came_with - 1;
+
+	return (uint8_t)((left < BP_REFLECTED_HOPS ? left : BP_REFLECTED_HOPS) + routed);
+}
+
+/* What changes in the sums. */
+struct bp_deliver_sums {
+	uint64_t ip;  /* of the IPv4 header */
+	uint64_t udp; /* of what the UDP checksum covers */
+};
+
+static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
+{
+	uint8_t t[16];
+
+	memcpy(t, a, n);
+	memcpy(a, b, n);
+	memcpy(b, t, n);
+}
+
+/* Back to who sent it, which bp_reading_answerable() allows. Addresses and ports that change places
+ * change no sum. */
+static inline void bp_deliver_back(
+	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
+{
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
+	uint16_t before, after, port;
+
+	if (!routed) /* a router's own MAC address is what node ip4 looks for */
+		bp_deliver_swap(f, f + 6, 6);
+	if (r->kind.family == 4) {
+		memcpy(&before, ip + BP_IP4_TTL, 2);
+		ip[BP_IP4_TTL] = bp_deliver_hops(ip[BP_IP4_TTL], routed);
+		memcpy(&after, ip + BP_IP4_TTL, 2);
+		s->ip = bp_sum_add((uint16_t)~before, after);
+		bp_deliver_swap(ip + BP_IP4_SRC, ip + BP_IP4_DST, 4);
+	} else {
+		ip[BP_IP6_HOPS] = bp_deliver_hops(ip[BP_IP6_HOPS], routed);
+		bp_deliver_swap(ip + BP_IP6_SRC, ip + BP_IP6_DST, 16);
+	}
+	/* from the port that it came to, and to the same number of the sender's */
+	memcpy(&before, udp, 2);
+	memcpy(&port, udp + 2, 2);
+	memcpy(udp, &port, 2);
+	s->udp = bp_sum_add((uint16_t)~before, port);
+}
+
+static inline void bp_deliver_address(
+	const struct bp_reading *r, uint8_t *f, const uint8_t *address, struct bp_deliver_sums *s)
+{
+	uint8_t *ip = f + r->kind.l3;
+
+	if (r->kind.family == 4) {
+		const uint64_t before = bp_reading_half(ip + BP_IP4_DST);
+
+		memcpy(ip + BP_IP4_DST, address, 4);
+		s->ip = bp_sum_add(bp_reading_half(address), ~before);
+		s->udp = s->ip;
+	} else {
+		s->udp = bp_sum(address, 16, ~bp_sum(ip + BP_IP6_DST, 16, 0));
+		memcpy(ip + BP_IP6_DST, address, 16);
+	}
+}
+
+/*
+ * Writes the headers of the datagram in frame f, which is the reading's or a copy, for a receiver
+ * of the same IP version. `outputs`: bp_reading_outputs() of f now. routed: f goes to a router.
+ */
+static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
+	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
+{
+	struct bp_deliver_sums s = {0, 0};
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
+	uint16_t check;
+
+	if (flags & BP_TRANSFORM_REFLECT) {
+		bp_deliver_back(r, f, routed, &s);
+	} else {
+		if (flags & BP_TRANSFORM_ADDRESS)
+			bp_deliver_address(r, f, to->address, &s);
+		if ((flags & BP_TRANSFORM_MAC) && !routed)
+			memcpy(f, to->mac, 6);
+	}
+	if (flags & BP_TRANSFORM_UDP) {
+		const uint16_t port = __builtin_bswap16(to->udp);
+		uint16_t before;
+
+		memcpy(&before, udp + 2, 2);
+		memcpy(udp + 2, &port, 2);
+		s.udp = bp_sum_add(s.udp, (uint64_t)(uint16_t)~before + port);
+	}
+	if (r->kind.family == 4 && s.ip != 0) {
+		memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
+		check = (uint16_t)~bp_sum_fold(bp_sum_add(s.ip, (uint16_t)~check));
+		memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
+	}
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(bp_sum_add(s.udp, outputs), r->rest));
+	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	check = check != 0 ? check : 0xffff;
+	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
+}
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of a burst's readings: points moved by matrices, written, and sent to receivers. */
+#include "dataplane/transform/send.h"
+
 #include <rte_memcpy.h>
 
 #include "dataplane/lcl/consume.h"
 #include "dataplane/nodes/frame_mark.h"
-#include "dataplane/transform/deliver.h"
-#include "dataplane/transform/send_parts.h"
+#include "dataplane/transform/reading.h"
 
 /* ---- arithmetic over a burst ---- */
 
@@ -50,7 +51,7 @@ static void make_cartesian(struct bp_transform_worker *t)
 	const struct bp_transform_worker_rule *first = &t->rule[b->reading[0].kind.rule];
 	uint8_t method[BP_RX_BURST];
 
-	if (likely(b->alike)) {
+	if (likely(b->same_rule)) {
 		if (!first->layout.cartesian)
 			first->ops->to_cartesian(&b->points, b->n);
 		return;
@@ -72,7 +73,7 @@ static void move(struct bp_transform_worker *t)
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned c = 0; c < 3; c++)
 			b->results.v[c][i] = b->points.v[c][b->pair[i].place];
-	if (likely(b->alike)) {
+	if (likely(b->same_rule)) {
 		t->rule[b->reading[0].kind.rule].ops->affine(&b->results, b->matrix, n);
 		return;
 	}
@@ -89,7 +90,7 @@ static void write_outputs(struct bp_transform_worker *t, uint8_t saturated[])
 
 	for (unsigned i = 0; i < b->n_pairs; i++)
 		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].kind.l4 + BP_UDP_HDR;
-	if (likely(b->alike)) {
+	if (likely(b->same_rule)) {
 		bp_transform_layout_write_all(&t->rule[b->reading[0].kind.rule].layout, payload,
 			b->n_pairs, &b->results, saturated);
 		return;
@@ -150,7 +151,7 @@ static void deliver(struct bp_transform_worker *t, const uint8_t saturated[])
 			bp_lcl_consume(w, &m, 1);
 		n.sent++;
 		n.bare += !(pair->flags & BP_TRANSFORM_MATRIX);
-		b->leave_by[pair->leaves] = bp_transform_way(w, m, pair->flags, pair->frame);
+		b->leave_by[pair->leaves] = bp_transform_edge(w, m, pair->flags, pair->frame);
 		bp_deliver(r, pair->frame, pair->row, pair->flags,
 			w->onward[m->port] == BP_EDGE_IP4,
 			bp_reading_outputs(
@@ -216,7 +217,7 @@ static void add_receivers(struct bp_transform_worker *t, unsigned j)
 	const struct bp_reading *r = &b->reading[j];
 	struct rte_mbuf *own = b->m[b->at[j]];
 
-	/* of each receiver one frame leaves, and as many pairs at most */
+	/* one frame leaves for each receiver, and n_pairs is at most n_leaves */
 	if (unlikely(b->n_leaves + b->n_rows[j] > BP_TRANSFORM_BURST))
 		flush(t);
 	for (unsigned k = 0; k < b->n_rows[j]; k++) {
@@ -248,8 +249,8 @@ static void count_readings(struct bp_transform_worker *t)
 	struct bp_transform_burst *b = &t->burst;
 	unsigned all = 0;
 
-	if (likely(b->one_source && b->alone)) {
-		bp_transform_count_alike(t, b->reading[0].kind.rule, b->source[0], b->n);
+	if (likely(b->single_source && b->one_receiver)) {
+		bp_transform_count_single_source(t, b->reading[0].kind.rule, b->source[0], b->n);
 		return;
 	}
 	for (unsigned j = 0; j < b->n;) {
@@ -268,6 +269,145 @@ static void count_readings(struct bp_transform_worker *t)
 	bp_count(t->worker, BP_C_TRANSFORM_READING, all);
 }
 
+/* ---- readings of one template ---- */
+
+/*
+ * Each frame of the burst is a reading like the template for one receiver, to whom it is forwarded:
+ * the results are written in place, and the frames leave as the array in which they came.
+ */
+
+/* The headers for the receivers of a burst of readings like the template. */
+struct template_receivers {
+	struct bp_template_receiver to[BP_RX_BURST];
+	uint8_t which[BP_RX_BURST]; /* of each reading */
+	bool bare[BP_RX_BURST];
+};
+
+/* Reads the matrices and sets the headers; false: a receiver needs the general path. */
+static bool find_receivers(struct bp_transform_worker *t, struct template_receivers *h,
+	struct bp_transform_tally *tally)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const bool routed = t->worker->onward[b->m[0]->port] == BP_EDGE_IP4;
+	unsigned rows = 0, flags;
+
+	if (b->single_source) {
+		const struct bp_transform_row *row = &t->view.row[b->row[0]];
+
+		b->matrix[0] = bp_transform_take_matrix(t, row, &flags);
+		tally->bare = flags & BP_TRANSFORM_MATRIX ? 0 : b->n;
+		for (unsigned j = 1; j < b->n; j++)
+			b->matrix[j] = b->matrix[0];
+		memset(h->which, 0, b->n);
+		memset(h->bare, tally->bare != 0, b->n);
+		return bp_template_receiver_of(&t->template, row, flags, routed, &h->to[0]);
+	}
+	for (unsigned j = 0; j < b->n; j++) {
+		const struct bp_transform_row *row = &t->view.row[b->row[j]];
+
+		b->n_pairs = j; /* where its matrix is copied to */
+		b->matrix[j] = bp_transform_take_matrix(t, row, &flags);
+		h->bare[j] = !(flags & BP_TRANSFORM_MATRIX);
+		tally->bare += h->bare[j];
+		if (j == 0 || b->row[j] != b->row[j - 1])
+			if (!bp_template_receiver_of(
+				    &t->template, row, flags, routed, &h->to[rows++]))
+				return false;
+		h->which[j] = (uint8_t)(rows - 1);
+	}
+	return true;
+}
+
+static inline void deliver_template(
+	const struct bp_transform_worker *t, const struct template_receivers *h, unsigned j)
+{
+	const struct bp_transform_burst *b = &t->burst;
+
+	bp_template_deliver(&b->reading[j], &h->to[h->which[j]],
+		bp_template_outputs(
+			&t->template, &t->rule[t->template.kind.rule].layout, b->reading[j].frame));
+}
+
+/* Their octets. */
+static uint32_t deliver_all_templates(
+	const struct bp_transform_worker *t, const struct template_receivers *h)
+{
+	const struct bp_transform_burst *b = &t->burst;
+	const struct bp_transform_layout *l = &t->rule[t->template.kind.rule].layout;
+	const struct bp_template u = t->template;
+	const struct bp_template_receiver to = h->to[0];
+	struct rte_mbuf *const *m = b->m;
+	const unsigned n = b->n;
+	uint32_t bytes = 0;
+
+	if (likely(b->single_source)) {
+		for (unsigned j = 0; j < n; j++) {
+			const struct bp_reading *r = &b->reading[j];
+
+			bp_template_deliver(r, &to, bp_template_outputs(&u, l, r->frame));
+			bytes += m[j]->pkt_len;
+		}
+		return bytes;
+	}
+	for (unsigned j = 0; j < n; j++) {
+		deliver_template(t, h, j);
+		bytes += m[j]->pkt_len;
+	}
+	return bytes;
+}
+
+/* Where some are saturated. */
+static __rte_noinline void leave_each_template(struct bp_transform_worker *t,
+	const struct template_receivers *h, const uint8_t saturated[], rte_edge_t edge,
+	struct bp_transform_tally *tally)
+{
+	struct bp_transform_burst *b = &t->burst;
+
+	for (unsigned j = 0; j < b->n; j++) {
+		if (saturated[j] != 0 && bp_transform_refuse_result(t, j)) {
+			bp_run_add(
+				&t->run, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
+			tally->sent--;
+			tally->bare -= h->bare[j];
+			continue;
+		}
+		tally->saturated += saturated[j] != 0;
+		deliver_template(t, h, j);
+		bp_run_add(&t->run, edge, b->m[j]);
+	}
+}
+
+/* False: a receiver needs the general path, and nothing was done. */
+static bool send_same_template(struct bp_transform_worker *t)
+{
+	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transform_worker_rule *rule = &t->rule[t->template.kind.rule];
+	const rte_edge_t edge = bp_transform_edge(t->worker, b->m[0], 0, NULL);
+	struct bp_transform_tally tally = {.sent = b->n};
+	uint8_t saturated[BP_RX_BURST];
+	struct template_receivers h;
+	uint32_t bytes = 0;
+	bool template = find_receivers(t, &h, &tally);
+
+	if (template)
+		rule->ops->affine(&b->points, b->matrix, b->n);
+	bp_transform_keep_last(t);
+	b->n_pairs = 0;
+	if (!template)
+		return false;
+	if (unlikely(bp_transform_layout_write_all(
+			     &rule->layout, b->payload, b->n, &b->points, saturated) != 0)) {
+		leave_each_template(t, &h, saturated, edge, &tally);
+	} else {
+		bytes = deliver_all_templates(t, &h);
+		bp_run_add_whole(&t->run, edge, b->m, b->n, bytes);
+	}
+	bp_transform_settle(t, t->template.kind.rule, &tally);
+	return true;
+}
+
+/* ---- burst ---- */
+
 void bp_transform_send(struct bp_transform_worker *t, unsigned n)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -279,8 +419,8 @@ void bp_transform_send(struct bp_transform_worker *t, unsigned n)
 		make_cartesian(t);
 		count_readings(t);
 	}
-	if (likely(b->n == n && b->n_usual == n && b->alone && n != 0) &&
-		bp_transform_send_usual(t))
+	if (likely(b->n == n && b->n_same_template == n && b->one_receiver && n != 0) &&
+		send_same_template(t))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		if (j < b->n && b->at[j] == i && b->n_rows[j++] != 0)

@@ -12,7 +12,7 @@
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 #define DROP_NODE "bp_drop"

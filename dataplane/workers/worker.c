@@ -8,7 +8,7 @@
 #include "dataplane/forwarding/mac_table.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/health/health.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 #include "dataplane/workers/walk.h"
 
 #define TICK_WALKS 64   /* housekeeping once in so many walks */

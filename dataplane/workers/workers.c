@@ -15,7 +15,7 @@
 #include "dataplane/forwarding/mac_table.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/health/health.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 #include "shm/hash.h"
 
 #define QUEUES_MAX 512u

@@ -355,7 +355,7 @@ static void compare_figures(struct xrig *x, const struct model *m, const uint64_
 
 /* What came about at all in all cases. */
 static uint64_t seen[BP_C_COUNT];
-static unsigned seen_alone; /* walks whose readings were those of one tracker, eight at a time */
+static unsigned seen_single_stream; /* walks whose readings were those of one tracker, eight at a time */
 
 static void one_case(void)
 {
@@ -368,7 +368,7 @@ static void one_case(void)
 	random_file(&x);
 	x_start(&x, X_WIRE, false);
 	if (one_in(2)) /* as on a processor that judges frame by frame */
-		x.r.worker->transformer->wide = false;
+		x.r.worker->transformer->avx512_supported = false;
 	memset(&m, 0, sizeof(m));
 	memset(before, 0, sizeof(before));
 	m.file = &x.file;
@@ -391,10 +391,10 @@ static void one_case(void)
 			rig_put(&x.r, port, f, len);
 			model_take(&m, port, f, len);
 		}
-		b->eights.frame[0] = NULL;
+		b->avx512.frame[0] = NULL;
 		rig_walk(&x.r);
 		expect_all(&x, &m);
-		seen_alone += b->eights.frame[0] != NULL;
+		seen_single_stream += b->avx512.frame[0] != NULL;
 	}
 	compare_figures(&x, &m, before);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
@@ -406,8 +406,8 @@ static void random_cases(void **state)
 {
 	for (unsigned i = 0; i < CASES; i++)
 		one_case();
-	if (bp_usual8_possible() && seen_alone < 50)
-		fail_msg("one tracker by itself: seldom, %u", seen_alone);
+	if (bp_transform_avx512_supported() && seen_single_stream < 50)
+		fail_msg("one tracker by itself: seldom, %u", seen_single_stream);
 	/* all that random frames can bring about did come about */
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
 		if (strncmp(bp_counter_info[c].name, "transform", 9) != 0 ||

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
 #define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
 
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
 #include "tests/unit/dataplane/agg_rig.h"
 

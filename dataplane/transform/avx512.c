@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/transform/usual8.h"
+#include "dataplane/transform/avx512.h"
 
 #ifdef BP_TRANSFORM_X86
 
@@ -12,8 +12,8 @@
  * is added up is added up for four frames, and what becomes a coordinate need not be gathered
  * again.
  */
-#define AT_QUARTERS (BP_USUAL_AT_IP + 4)
-#define LAST (BP_USUAL_PAYLOAD + 40)
+#define AT_QUARTERS (BP_TEMPLATE_AT_IP + 4)
+#define LAST (BP_TEMPLATE_PAYLOAD + 40)
 _Static_assert(AT_QUARTERS + 64 == LAST, "the quarters reach to the end");
 
 /* The quarters, and which of their four words is what. */
@@ -30,7 +30,7 @@ enum { Q_IP, Q_UDP, Q_POINT, Q_TIMES };
 #define BIASES(halves) ((halves)*BIAS)
 
 struct eight {
-	__m256i before, ip; /* as struct bp_usual8_burst has them */
+	__m256i before, ip; /* as struct bp_transform_avx512_burst has them */
 	__m256i src;
 	__m512i near;  /* radii and then phi, as they lie there */
 	__m256i theta; /* likewise */
@@ -70,7 +70,7 @@ static inline __m512i word_of(__m512i a, __m512i b, unsigned at)
 		b);
 }
 
-static inline void turn(uint8_t *const f[4], __m512i q[4])
+static inline void transpose(uint8_t *const f[4], __m512i q[4])
 {
 	const __m512i a = _mm512_loadu_si512(f[0] + AT_QUARTERS);
 	const __m512i b = _mm512_loadu_si512(f[1] + AT_QUARTERS);
@@ -106,10 +106,10 @@ static inline struct four_sums sum_up(const __m512i q[4])
 
 /* Whether both checksums of eight frames are right, with a UDP checksum; then *e. `like`: a frame
  * like them. */
-static inline __attribute__((always_inline)) bool judge(
+static inline __attribute__((always_inline)) bool checksums_valid(
 	const uint8_t *like, uint8_t *const f[8], struct eight *e)
 {
-	const uint32_t begin = (uint32_t)bp_reading_half(like + BP_USUAL_AT_IP);
+	const uint32_t begin = (uint32_t)bp_reading_half(like + BP_TEMPLATE_AT_IP);
 	const uint16_t udp_len = __builtin_bswap16(BP_UDP_HDR + 40);
 	/* what the sums lack: the bias, and what is not in the quarters or twice in the sum */
 	const int ip = (int)((begin & 0xffff) + (begin >> 16)) + BIASES(8);
@@ -119,8 +119,8 @@ static inline __attribute__((always_inline)) bool judge(
 	struct four_sums a, b;
 	__mmask16 without;
 
-	turn(f, low);
-	turn(f + 4, high);
+	transpose(f, low);
+	transpose(f + 4, high);
 	a = sum_up(low);
 	b = sum_up(high);
 	sums = add_pairs(add_pairs(a.ip, b.ip), add_pairs(a.udp, b.udp));
@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) bool judge(
 }
 
 /* Bits that frames' first octets differ in from `head`. */
-static inline __m512i unlike(uint8_t *const f[8], __m512i head)
+static inline __m512i differences(uint8_t *const f[8], __m512i head)
 {
 	__m512i other = _mm512_setzero_si512();
 
@@ -163,7 +163,7 @@ static inline void fetch(struct rte_mbuf *const *m)
 }
 
 /* Where the frames are; false: one is of another port, in pieces, or too short. */
-static inline bool find(const struct bp_usual *u, struct rte_mbuf *const *m, uint8_t *f[8])
+static inline bool find(const struct bp_template *u, struct rte_mbuf *const *m, uint8_t *f[8])
 {
 	const uint64_t like = (uint64_t)u->port << 16 | 1;
 	uint64_t other = 0;
@@ -180,10 +180,11 @@ static inline bool find(const struct bp_usual *u, struct rte_mbuf *const *m, uin
 	return !(other | too_short);
 }
 
-unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
-	struct bp_reading *r, uint8_t **payload, const struct bp_reading *first, uint64_t *others)
+unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mbuf *const *m,
+	unsigned n, struct bp_reading *r, uint8_t **payload, const struct bp_reading *first,
+	uint64_t *others)
 {
-	const __m512i common = _mm512_loadu_si512(bp_usual_first_common);
+	const __m512i common = _mm512_loadu_si512(bp_template_first_mask);
 	const __m512i head = _mm512_loadu_si512(u->first);
 	const struct bp_reading_kind kind = u->kind;
 	unsigned i = 0;
@@ -195,8 +196,9 @@ unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, un
 
 		if (i + 16 <= n)
 			fetch(m + i + 8);
-		if (!find(u, m + i, f) || _mm512_test_epi64_mask(unlike(f, head), common) != 0 ||
-			!judge(u->first, f, &e))
+		if (!find(u, m + i, f) ||
+			_mm512_test_epi64_mask(differences(f, head), common) != 0 ||
+			!checksums_valid(u->first, f, &e))
 			break;
 		_mm256_storeu_si256((__m256i *)before, e.before);
 		_mm256_storeu_si256((__m256i *)src, e.src);
@@ -206,7 +208,7 @@ unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, un
 			r[i + k].from[1] = 0;
 			r[i + k].rest = ~(uint64_t)before[k];
 			r[i + k].kind = kind;
-			payload[i + k] = f[k] + BP_USUAL_PAYLOAD;
+			payload[i + k] = f[k] + BP_TEMPLATE_PAYLOAD;
 			*others |= src[k] ^ first->from[0];
 		}
 	}
@@ -215,18 +217,18 @@ unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, un
 
 /* ---- a burst of one tracker ---- */
 
-/* What mbufs alike have in common, of the 32 octets from data_off on: nb_segs, port, pkt_len and
- * data_len. */
-#define ALIKE_AT offsetof(struct rte_mbuf, data_off)
-_Static_assert(offsetof(struct rte_mbuf, nb_segs) == ALIKE_AT + 4 &&
-		       offsetof(struct rte_mbuf, port) == ALIKE_AT + 6 &&
-		       offsetof(struct rte_mbuf, pkt_len) == ALIKE_AT + 20 &&
-		       offsetof(struct rte_mbuf, data_len) == ALIKE_AT + 24,
+/* What mbufs of equal frames have in common, of the 32 octets from data_off on: nb_segs, port,
+ * pkt_len and data_len. */
+#define MBUF_AT offsetof(struct rte_mbuf, data_off)
+_Static_assert(offsetof(struct rte_mbuf, nb_segs) == MBUF_AT + 4 &&
+		       offsetof(struct rte_mbuf, port) == MBUF_AT + 6 &&
+		       offsetof(struct rte_mbuf, pkt_len) == MBUF_AT + 20 &&
+		       offsetof(struct rte_mbuf, data_len) == MBUF_AT + 24,
 	"as the mask has them");
 
-static inline __m256i alike_of(const struct rte_mbuf *m)
+static inline __m256i mbuf_words(const struct rte_mbuf *m)
 {
-	return _mm256_loadu_si256((const __m256i *)((const uint8_t *)m + ALIKE_AT));
+	return _mm256_loadu_si256((const __m256i *)((const uint8_t *)m + MBUF_AT));
 }
 
 /* Big-endian words as the machine has them, and back. */
@@ -253,20 +255,20 @@ static inline void put_points(
 				     _mm512_cvtepu32_pd(_mm512_castsi512_si256(theta)), step));
 }
 
-bool bp_usual8_read(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
-	struct bp_usual8_burst *b, struct bp_transform_points *p)
+bool bp_transform_avx512_read(const struct bp_template *u, struct rte_mbuf *const *m, unsigned n,
+	struct bp_transform_avx512_burst *b, struct bp_transform_points *p)
 {
 	/* the source, too */
-	const __m512i common = _mm512_or_si512(_mm512_loadu_si512(bp_usual_first_common),
-		_mm512_maskz_set1_epi16(3u << BP_USUAL_AT_SRC / 2, -1));
+	const __m512i common = _mm512_or_si512(_mm512_loadu_si512(bp_template_first_mask),
+		_mm512_maskz_set1_epi16(3u << BP_TEMPLATE_AT_SRC / 2, -1));
 	const __m256i same = _mm256_setr_epi32(0, -1, 0, 0, 0, -1, 0xffff, 0);
 	const uint8_t *first = rte_pktmbuf_mtod(m[0], const uint8_t *);
 	const __m512i head = _mm512_loadu_si512(first);
-	const __m256i like = alike_of(m[0]);
+	const __m256i like = mbuf_words(m[0]);
 
 	if (m[0]->port != u->port || m[0]->nb_segs != 1 || m[0]->data_len < LAST ||
 		_mm512_test_epi64_mask(_mm512_xor_si512(head, _mm512_loadu_si512(u->first)),
-			_mm512_loadu_si512(bp_usual_first_common)) != 0)
+			_mm512_loadu_si512(bp_template_first_mask)) != 0)
 		return false;
 	for (unsigned i = 0; i < n; i += 8) {
 		struct rte_mbuf *const *at = m + i;
@@ -285,12 +287,12 @@ bool bp_usual8_read(const struct bp_usual *u, struct rte_mbuf *const *m, unsigne
 			fetch(at + 8);
 		}
 		for (unsigned k = 0; k < 8; k++) {
-			other = _mm256_ternarylogic_epi64(other, like, alike_of(at[k]), 0xf6);
+			other = _mm256_ternarylogic_epi64(other, like, mbuf_words(at[k]), 0xf6);
 			f[k] = rte_pktmbuf_mtod(at[k], uint8_t *);
 		}
 		if (_mm256_test_epi32_mask(other, same) != 0 ||
-			_mm512_test_epi64_mask(unlike(f, head), common) != 0 ||
-			!judge(first, f, &e))
+			_mm512_test_epi64_mask(differences(f, head), common) != 0 ||
+			!checksums_valid(first, f, &e))
 			return false;
 		_mm256_store_si256((__m256i *)(b->before + i), e.before);
 		_mm256_store_si256((__m256i *)(b->ip + i), e.ip);
@@ -311,8 +313,8 @@ static inline __m256i fixed(const double *v)
 }
 
 /* Both checksums of eight frames in the lower halves of words: IPv4's, then UDP's. */
-static inline __m512i checksums(
-	const struct bp_usual8_burst *b, unsigned i, __m256i outputs, const struct bp_usual_to *to)
+static inline __m512i checksums(const struct bp_transform_avx512_burst *b, unsigned i,
+	__m256i outputs, const struct bp_template_receiver *to)
 {
 	/* so much that no sum is negative, and is the same in one's complement */
 	const int udp = bp_sum_fold(to->udp) + 8 * 0xffff;
@@ -336,13 +338,13 @@ struct heads {
 	__m512i octets;
 	__mmask32 written;
 };
-#define H_IP_CHECK ((BP_USUAL_AT_IP + BP_IP4_CHECKSUM) / 2)
-#define H_UDP_CHECK ((BP_USUAL_PORTS + BP_UDP_CHECKSUM) / 2)
+#define H_IP_CHECK ((BP_TEMPLATE_AT_IP + BP_IP4_CHECKSUM) / 2)
+#define H_UDP_CHECK ((BP_TEMPLATE_PORTS + BP_UDP_CHECKSUM) / 2)
 
-static inline struct heads heads_of(const struct bp_usual_to *to)
+static inline struct heads heads_of(const struct bp_template_receiver *to)
 {
 	uint8_t octets[64] = {0};
-	const unsigned dst = (BP_USUAL_AT_IP + BP_IP4_DST) / 2, port = BP_USUAL_PORTS / 2 + 1;
+	const unsigned dst = (BP_TEMPLATE_AT_IP + BP_IP4_DST) / 2, port = BP_TEMPLATE_PORTS / 2 + 1;
 
 	memcpy(octets, &to->mac, 6);
 	memcpy(octets + 2 * (size_t)dst, &to->dst, 4);
@@ -354,7 +356,7 @@ static inline struct heads heads_of(const struct bp_usual_to *to)
 
 static inline void put_four(uint8_t *const f[4], __m512i points)
 {
-	const size_t at = BP_USUAL_PAYLOAD + 12;
+	const size_t at = BP_TEMPLATE_PAYLOAD + 12;
 
 	_mm_mask_storeu_epi32(f[0] + at, 7, _mm512_castsi512_si128(points));
 	_mm_mask_storeu_epi32(f[1] + at, 7, _mm512_extracti32x4_epi32(points, 1));
@@ -362,8 +364,8 @@ static inline void put_four(uint8_t *const f[4], __m512i points)
 	_mm_mask_storeu_epi32(f[3] + at, 7, _mm512_extracti32x4_epi32(points, 3));
 }
 
-unsigned bp_usual8_write(const struct bp_usual8_burst *b, unsigned n, const struct bp_usual_to *to,
-	const struct bp_transform_points *p)
+unsigned bp_transform_avx512_write(const struct bp_transform_avx512_burst *b, unsigned n,
+	const struct bp_template_receiver *to, const struct bp_transform_points *p)
 {
 	const struct heads h = heads_of(to);
 	const __m512i beyond = _mm512_set1_epi32(INT32_MIN);
@@ -406,7 +408,7 @@ unsigned bp_usual8_write(const struct bp_usual8_burst *b, unsigned n, const stru
 	return n;
 }
 
-bool bp_usual8_possible(void)
+bool bp_transform_avx512_supported(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
 	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
@@ -414,25 +416,26 @@ bool bp_usual8_possible(void)
 
 #else
 
-bool bp_usual8_possible(void)
+bool bp_transform_avx512_supported(void)
 {
 	return false;
 }
 
-unsigned bp_usual8_judge(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
-	struct bp_reading *r, uint8_t **payload, const struct bp_reading *first, uint64_t *others)
+unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mbuf *const *m,
+	unsigned n, struct bp_reading *r, uint8_t **payload, const struct bp_reading *first,
+	uint64_t *others)
 {
 	return 0;
 }
 
-bool bp_usual8_read(const struct bp_usual *u, struct rte_mbuf *const *m, unsigned n,
-	struct bp_usual8_burst *b, struct bp_transform_points *p)
+bool bp_transform_avx512_read(const struct bp_template *u, struct rte_mbuf *const *m, unsigned n,
+	struct bp_transform_avx512_burst *b, struct bp_transform_points *p)
 {
 	return false;
 }
 
-unsigned bp_usual8_write(const struct bp_usual8_burst *b, unsigned n, const struct bp_usual_to *to,
-	const struct bp_transform_points *p)
+unsigned bp_transform_avx512_write(const struct bp_transform_avx512_burst *b, unsigned n,
+	const struct bp_template_receiver *to, const struct bp_transform_points *p)
 {
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_TRANSFORM_TRANSFORMER_H
-#define BP_DATAPLANE_TRANSFORM_TRANSFORMER_H
+#ifndef BP_DATAPLANE_TRANSFORM_WORKER_H
+#define BP_DATAPLANE_TRANSFORM_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "dataplane/aggregation/run.h"
 #include "dataplane/workers/mbuf_stock.h"
-#include "dataplane/transform/usual8.h"
+#include "dataplane/transform/avx512.h"
 #include "dataplane/workers/worker.h"
 #include "shm/transform/transform.h"
 #include "services/transform/layout.h"
@@ -18,9 +18,10 @@
 
 /*
  * What a worker has for coordinate transformation: the rules in force and the arrays in which it
- * works on a burst. A burst goes through in steps, each over all of its readings: judged, sources
- * found, points read, made Cartesian, and then for each receiver moved by its matrix, written and
- * sent. All frames leave in the order in which they came, those that are no readings too.
+ * works on a burst. A burst goes through in steps, each over all of its readings: validated,
+ * sources found, points read, made Cartesian, and then for each receiver moved by its matrix,
+ * written and sent. All frames leave in the order in which they came, those that are no readings
+ * too.
  *
  * Rules and matrices are the segment's (shm/transform/transform.h): the worker takes the bank in
  * force before each graph walk. Until there is one for its ports, readings that its own file has a
@@ -56,10 +57,10 @@ struct bp_transform_pair {
 
 struct bp_transform_burst {
 	struct rte_mbuf *const *m;
-	unsigned n;       /* readings */
-	unsigned n_usual; /* of these with the head that t->usual has */
-	bool alone;       /* each has one receiver, and none was refused */
-	bool one_source;  /* all are of the same; a number of usual ones */
+	unsigned n;               /* readings */
+	unsigned n_same_template; /* of these with the head that t->template has */
+	bool one_receiver;        /* each has one receiver, and none was refused */
+	bool single_source;       /* all readings are of one source */
 	uint8_t edge[BP_RX_BURST];
 	uint8_t at[BP_RX_BURST]; /* of each reading: which frame */
 	struct bp_reading reading[BP_RX_BURST];
@@ -68,9 +69,10 @@ struct bp_transform_burst {
 	uint32_t row[BP_RX_BURST];    /* its receivers */
 	uint64_t hash[BP_RX_BURST];   /* of its source with the rule's longest prefix */
 	uint8_t n_rows[BP_RX_BURST];  /* 0: it is dropped */
-	bool alike;                   /* all are of one rule */
+	bool same_rule;               /* all are of one rule */
 	struct bp_transform_points points;
-	struct bp_usual8_burst eights; /* of one tracker's readings, instead of reading[] */
+	struct bp_transform_avx512_burst
+		avx512; /* of one tracker's readings, instead of reading[] */
 	/* datagrams for receivers */
 	unsigned n_pairs, n_leaves;
 	struct bp_transform_pair pair[BP_TRANSFORM_BURST];
@@ -95,8 +97,8 @@ struct bp_transform_worker {
 	/* by length: what bp_transform_words() keeps; of every number that a length can be */
 	uint64_t prefix[UINT8_MAX + 1][2];
 	struct bp_run run;
-	bool wide;             /* the processor can judge eight at a time */
-	struct bp_usual usual; /* while rules stay as they are */
+	bool avx512_supported;       /* the processor can validate eight at a time */
+	struct bp_template template; /* while rules stay as they are */
 	struct bp_agg_match match;
 	struct bp_transform_worker_rule rule[BP_TRANSFORM_RULES_MAX];
 	struct bp_transform_bank *taken; /* head and rules of the bank, as they were validated */
@@ -147,17 +149,14 @@ void bp_transform_burst_process(
 /* Which frames are readings, and of whom: fills all of the burst up to row[] and n_rows[]; frames
  * that are none, or are refused, have their edge. */
 void bp_transform_collect(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
-/* The sources of the readings: source[], row[] and n_rows[]; those of nobody that is known have
- * left. */
-void bp_transform_find_sources(struct bp_transform_worker *t);
-/* Of the first reading alone; without a known source n_rows[0] may be 0, and nothing has left. */
+/* The source of the first reading alone: source[0], row[0] and n_rows[0]; without a known source
+ * n_rows[0] may be 0, and no frame was dropped. */
 void bp_transform_find_source(struct bp_transform_worker *t);
-/* All that is done with n frames, at least eight, if they are usual readings of one tracker for one
- * receiver, and t->wide. False: they are not, or cannot be seen to be, and nothing was done. */
-bool bp_transform_one_tracker(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
-/* Drops reading's frame m, and counts it in the rule's figures; the edge. */
-uint8_t bp_transform_refuse(
-	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why);
+/* Processes n frames, at least eight, if all are readings like the template of one tracker with one
+ * receiver, and t->avx512_supported. False: they are not, or that is not certain, and nothing was
+ * done. */
+bool bp_transform_single_stream(
+	struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n);
 /* Sends all of the burst's n frames, the readings to their receivers. */
 void bp_transform_send(struct bp_transform_worker *t, unsigned n);
 

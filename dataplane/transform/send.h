@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
-#define BP_DATAPLANE_TRANSFORM_SEND_PARTS_H
+#ifndef BP_DATAPLANE_TRANSFORM_SEND_H
+#define BP_DATAPLANE_TRANSFORM_SEND_H
 
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
-#include "dataplane/transform/transformer.h"
+#include "dataplane/transform/worker.h"
 
-/* What the usual way of sending a burst's results (send_usual.c) and the general one (send.c)
- * share.
- */
+/* What the paths that send results share: send.c and single_stream.c. */
 
 /* Where a result goes; the switch learns of a tracker that is answered here, too. */
-static inline uint8_t bp_transform_way(
+static inline uint8_t bp_transform_edge(
 	struct bp_worker *w, struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
 {
 	const uint8_t onward = w->onward[m->port];
@@ -50,7 +48,7 @@ static inline void bp_transform_settle(
 }
 
 /* n readings of a source, UINT32_MAX: unknown, were taken. */
-static inline void bp_transform_count_alike(
+static inline void bp_transform_count_single_source(
 	struct bp_transform_worker *t, unsigned rule, uint32_t source, unsigned n)
 {
 	bp_transform_stat_add(&t->rule[rule].stats->readings, n);
@@ -91,12 +89,5 @@ static inline void bp_transform_keep_last(struct bp_transform_worker *t)
 
 /* The result of reading j is saturated, which is counted; true: it is dropped. */
 bool bp_transform_refuse_result(struct bp_transform_worker *t, unsigned j);
-
-/*
- * Each frame of the burst is a usual reading for one receiver, to whom it is forwarded: the results
- * are made in place, and the frames leave as the array in which they came. False: they are not, and
- * nothing was done.
- */
-bool bp_transform_send_usual(struct bp_transform_worker *t);
 
 #endif

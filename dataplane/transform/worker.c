@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/transform/transformer.h"
+/*
+ * Node transform: first, or behind checksum, for frames of a port with entries of `transform`.
+ * Results go on to node aggregate, if the port has such entries, or past what reads TCP; those that
+ * are reflected leave by the port that they came in on or, on one that routes, by node ip4. Frames
+ * that are no readings go on unchanged, each in its place.
+ */
+#include "dataplane/transform/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/nodes/nodes.h"
 #include "dataplane/workers/graph.h"
 #include "shm/transform/transform_writer.h"
 #include "shm/words.h"
@@ -79,7 +86,7 @@ static void set_rules(struct bp_transform_worker *t)
 	}
 	t->n_counted = n;
 	t->last_row = NULL;
-	t->usual.valid = false;
+	t->template.valid = false;
 	t->worker->transforms = t->wants;
 	bp_graph_enter(t->worker);
 }
@@ -140,7 +147,7 @@ struct bp_transform_worker *bp_transform_worker_create(
 	bp_transform_methods_init();
 	t->tables = tables;
 	t->own = &c->transform;
-	t->wide = bp_usual8_possible();
+	t->avx512_supported = bp_transform_avx512_supported();
 	for (unsigned i = 0; i < BP_RX_BURST; i++)
 		t->numbers[i] = (uint8_t)i;
 	for (unsigned length = 0; length <= 128; length++) {
@@ -173,7 +180,7 @@ void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *
 void bp_transform_worker_drain(struct bp_transform_worker *t)
 {
 	t->view.bank = NULL;
-	t->usual.valid = false; /* it names a rule of that bank */
+	t->template.valid = false; /* it names a rule of that bank */
 	t->active = 0;
 	atomic_store_explicit(
 		&t->tables->readers->seen[t->worker->index], UINT64_MAX, memory_order_release);
@@ -182,9 +189,38 @@ void bp_transform_worker_drain(struct bp_transform_worker *t)
 void bp_transform_burst_process(
 	struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n)
 {
-	if (t->wide && n >= 8 && t->usual.valid && bp_usual_is_paper(&t->usual) &&
-		bp_transform_one_tracker(t, m, n))
+	if (t->avx512_supported && n >= 8 && t->template.valid &&
+		bp_template_is_kunze2021(&t->template) && bp_transform_single_stream(t, m, n))
 		return;
 	bp_transform_collect(t, m, n);
 	bp_transform_send(t, n);
 }
+
+/* ---- node ---- */
+
+static uint16_t transform_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	const struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_transform_worker *t = w->transformer;
+	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
+	unsigned n;
+
+	bp_run_begin(&t->run, graph, node);
+	t->copies = 0;
+	/* who frames must be for, on a port that routes, may change between two walks */
+	t->template.valid &= w->router.rx_mac[t->template.port] == t->template.mac;
+	for (unsigned i = 0; i < nb_objs; i += n) {
+		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
+		bp_transform_burst_process(t, m + i, n);
+	}
+	bp_run_end(&t->run);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_transform = {
+	.name = "bp_transform",
+	.process = transform_process,
+	.nb_edges = 0,
+};
+RTE_NODE_REGISTER(bp_node_transform)
