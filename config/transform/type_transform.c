@@ -5,7 +5,7 @@
 
 #include "config/transform/type_transform.h"
 #include "proto/number.h"
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 /*
  * What section transform alone has: lists of sources in an entry and of receivers in a source, and

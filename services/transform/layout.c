@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "services/transform/layout_paper.h"
-
 #define FIXED(at)                                                                                  \
 	{                                                                                          \
 		.offset = (at), .type = BP_TRANSFORM_FIXED32, .fraction = 25                       \
@@ -154,7 +152,7 @@ static void read_column(const struct bp_transform_field *f, bool little,
 }
 
 /* What is wrong with place i, whose angles become radians. */
-static enum bp_transform_bad judge(
+static enum bp_transform_bad check_point(
 	const struct bp_transform_layout *l, struct bp_transform_points *p, unsigned i)
 {
 	for (unsigned c = 0; c < 3; c++)
@@ -190,7 +188,7 @@ static bool always_good(const struct bp_transform_layout *l)
 static enum bp_transform_bad take(
 	const struct bp_transform_layout *l, struct bp_transform_points *p, unsigned i)
 {
-	const enum bp_transform_bad bad = judge(l, p, i);
+	const enum bp_transform_bad bad = check_point(l, p, i);
 
 	if (bad != BP_TRANSFORM_GOOD)
 		for (unsigned c = 0; c < 3; c++)
@@ -212,7 +210,7 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 	uint64_t any = 0;
 
 	if (l->paper) {
-		bp_transform_paper_read(payload, l->in[0].offset, n, p);
+		bp_transform_kunze2021_read(payload, l->in[0].offset, n, p);
 		memset(bad, BP_TRANSFORM_GOOD, n);
 		return 0;
 	}
@@ -310,7 +308,7 @@ uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 	uint64_t any = 0;
 
 	if (l->paper)
-		return bp_transform_paper_write(payload, l->out[0].offset, n, p, saturated);
+		return bp_transform_kunze2021_write(payload, l->out[0].offset, n, p, saturated);
 	memset(saturated, 0, n);
 	for (unsigned c = 0; c < 3; c++)
 		write_column(&l->out[c], l->little_endian, payload, n, p->v[c], 1u << c, saturated);

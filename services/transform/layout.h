@@ -68,4 +68,29 @@ uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 	uint8_t *const payload[], unsigned n, const struct bp_transform_points *p,
 	uint8_t saturated[]);
 
+/* ---- layout_kunze2021.c ---- */
+
+/*
+ * The same for the paper's layouts, several payloads at a time: 12 octets of input at `offset` of
+ * each payload, or of output.
+ */
+
+/* Reads 16 octets of each. Places up to the next multiple of 8 become zeros. */
+void bp_transform_kunze2021_read(
+	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p);
+
+/* Writes 12 octets of each. */
+uint64_t bp_transform_kunze2021_write(uint8_t *const payload[], unsigned offset, unsigned n,
+	const struct bp_transform_points *p, uint8_t saturated[]);
+
+/* For tests and measurements: how that is done with so many readings at a time (8: AVX-512, 4:
+ * any); NULL where this processor can't. All give the same, bit by bit. */
+struct bp_transform_kunze2021_ops {
+	void (*read)(const uint8_t *const payload[], unsigned offset, unsigned n,
+		struct bp_transform_points *p);
+	uint64_t (*write)(uint8_t *const payload[], unsigned offset, unsigned n,
+		const struct bp_transform_points *p, uint8_t saturated[]);
+};
+const struct bp_transform_kunze2021_ops *bp_transform_kunze2021_ops(unsigned readings);
+
 #endif

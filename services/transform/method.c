@@ -1,9 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/transform/method.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "services/transform/methods.h"
+
+/* ---- exact ---- */
+
+static void to_cartesian_libm(struct bp_transform_points *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const double r = p->v[0][i];
+		double sin_phi, cos_phi, sin_theta, cos_theta, across;
+
+		sincos(p->v[1][i], &sin_phi, &cos_phi);
+		sincos(p->v[2][i], &sin_theta, &cos_theta);
+		across = r * sin_theta;
+		p->v[0][i] = across * cos_phi;
+		p->v[1][i] = across * sin_phi;
+		p->v[2][i] = r * cos_theta;
+	}
+}
+
+static void affine_exact(struct bp_transform_points *p, const double *const matrix[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		bp_transform_affine_one(p, i, matrix[i]);
+}
+
+const struct bp_transform_ops bp_transform_exact = {
+	.name = "exact",
+	.how = "the C library's sine and cosine",
+	.to_cartesian = to_cartesian_libm,
+	.affine = affine_exact,
+};
+
+/* ---- userspace ---- */
+
+/*
+ * The paper's server as its authors build it for accuracy: readings, matrices and results have 25
+ * bits of fraction, in between it is double. The bare point is rounded where it is written, not
+ * before the matrix.
+ */
+
+/* Doubles of 2^27 and more have no 25 bits behind the point left to round. */
+static double round_fixed(double v)
+{
+	return fabs(v) < 0x1p27 ? rint(v * 0x1p25) * (1 / 0x1p25) : v;
+}
+
+static void affine_userspace(
+	struct bp_transform_points *p, const double *const matrix[], unsigned n)
+{
+	const double *last = NULL;
+	double m[12];
+
+	for (unsigned i = 0; i < n; i++) {
+		if (matrix[i] != last) {
+			last = matrix[i];
+			for (unsigned k = 0; k < 12; k++)
+				m[k] = round_fixed(last[k]);
+		}
+		bp_transform_affine_one(p, i, m);
+		for (unsigned k = 0; k < 3; k++)
+			p->v[k][i] = round_fixed(p->v[k][i]);
+	}
+}
+
+const struct bp_transform_ops bp_transform_userspace = {
+	.name = "userspace",
+	.how = "the paper's server: the C library's sine and cosine, matrix and result in fixed "
+	       "point",
+	.to_cartesian = to_cartesian_libm,
+	.affine = affine_userspace,
+	.fixed_point = true,
+};
+
+/* ---- all methods ---- */
 
 static const struct bp_transform_ops *methods[BP_TRANSFORM_METHODS] = {
 	[BP_TRANSFORM_VECTOR] = &bp_transform_vector2,

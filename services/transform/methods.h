@@ -12,9 +12,6 @@ extern const struct bp_transform_ops bp_transform_exact, bp_transform_userspace,
 	bp_transform_chebyshev;
 extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp_transform_small;
 
-/* Of `exact` and `userspace`: the C library's sine and cosine. */
-void bp_transform_libm_to_cartesian(struct bp_transform_points *p, unsigned n);
-
 /* Of `large`, `medium` and `small`. */
 void bp_transform_tables_make(void);
 

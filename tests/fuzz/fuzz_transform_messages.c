@@ -6,7 +6,7 @@
 
 #include "controlplane/transform/transform_messages.h"
 #include "shm/transform/transform_writer.h"
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 /*
  * What a client of the matrix loader may send, however it is cut into pieces: the same messages

@@ -9,7 +9,7 @@
 #include "config/schema.h"
 #include "config/yaml.h"
 #include "proto/value.h"
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 #define ROWS "three rows of four numbers, as [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]"
 #define PARTS "matrix, three rows of three numbers, and translation, three numbers"

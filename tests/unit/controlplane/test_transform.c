@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "shm/transform/transform_writer.h"
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 #define ENTRY                                                                                      \
 	"  - port: devices\n    udp: 10000\n    loader: true\n"                                    \

@@ -13,7 +13,7 @@
 #include "shm/transform/transform_writer.h"
 #include "tests/unit/apps/biplane/view_out.h"
 #include "services/transform/layout.h"
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 #define WORKERS 2u
 #define MATRICES 16u

@@ -3,7 +3,6 @@
 
 #include "tests/unit/times.h"
 #include "services/transform/layout.h"
-#include "services/transform/layout_paper.h"
 
 /*
  * The paper's numbers of a burst, each way that this processor has, against the same layout read
@@ -33,7 +32,7 @@ static void random_payload(uint8_t *p, unsigned len)
 					      : ends[next_random(&seed) % 4];
 }
 
-static void reads_the_same(const struct bp_transform_paper_way *way, unsigned n, unsigned at)
+static void reads_the_same(const struct bp_transform_kunze2021_ops *way, unsigned n, unsigned at)
 {
 	static struct bp_transform_points slow, quick;
 	const struct bp_transform_layout l = by_fields(at);
@@ -53,7 +52,7 @@ static void reads_the_same(const struct bp_transform_paper_way *way, unsigned n,
 		free(payload[i]);
 }
 
-static bool writes_the_same(const struct bp_transform_paper_way *way, unsigned n, unsigned at)
+static bool writes_the_same(const struct bp_transform_kunze2021_ops *way, unsigned n, unsigned at)
 {
 	static struct bp_transform_points p;
 	const struct bp_transform_layout l = by_fields(at);
@@ -88,7 +87,7 @@ static void all_ways_are_the_same(void **state)
 	unsigned ways = 0, with_any = 0, rounds = 0;
 
 	for (unsigned width = 4; width <= 8; width += 4) {
-		const struct bp_transform_paper_way *way = bp_transform_paper_way(width);
+		const struct bp_transform_kunze2021_ops *way = bp_transform_kunze2021_ops(width);
 
 		if (way == NULL)
 			continue;
@@ -105,7 +104,7 @@ static void all_ways_are_the_same(void **state)
 	assert_true(ways >= 1);
 	/* both the usual step and the one with numbers beyond the range */
 	assert_true(with_any > rounds / 10 && with_any < rounds / 2);
-	assert_null(bp_transform_paper_way(16));
+	assert_null(bp_transform_kunze2021_ops(16));
 }
 
 /* Each place and coordinate alone, since whole steps are looked at together. */
@@ -119,7 +118,7 @@ static void one_of_many_is_beyond(void **state)
 	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++)
 		payload[i] = octets[i];
 	for (unsigned width = 4; width <= 8; width += 4) {
-		const struct bp_transform_paper_way *way = bp_transform_paper_way(width);
+		const struct bp_transform_kunze2021_ops *way = bp_transform_kunze2021_ops(width);
 
 		for (unsigned k = 0; way != NULL && k < 5 * 3 * BP_TRANSFORM_BURST; k++) {
 			const unsigned i = k % BP_TRANSFORM_BURST, c = k / BP_TRANSFORM_BURST % 3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/transform/matrix.h"
+#include "proto/transform_matrix.h"
 
 #include <math.h>
 #include <string.h>

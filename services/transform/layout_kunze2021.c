@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/transform/layout_paper.h"
+#include "services/transform/layout.h"
 
 #include <string.h>
 
@@ -119,7 +119,7 @@ static inline bool write8(
 }
 
 /* What of places i.. was saturated, which is seldom. */
-static __attribute__((noinline, cold)) uint64_t tell_saturated(
+static __attribute__((noinline, cold)) uint64_t find_saturated(
 	const struct bp_transform_points *p, unsigned i, unsigned n, uint8_t saturated[])
 {
 	uint64_t any = 0;
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) uint64_t write_steps(write_step *st
 
 	for (; i + STEP <= n; i += STEP) {
 		if (__builtin_expect(step(payload + i, offset, p, i), 0))
-			any |= tell_saturated(p, i, i + STEP, saturated);
+			any |= find_saturated(p, i, i + STEP, saturated);
 		else
 			memset(saturated + i, 0, STEP);
 	}
@@ -176,29 +176,29 @@ static inline __attribute__((always_inline)) uint64_t write_steps(write_step *st
 	for (unsigned j = 0; j < STEP; j++)
 		filled[j] = i + j < n ? payload[i + j] + offset : nowhere;
 	step(filled, 0, p, i);
-	return any | tell_saturated(p, i, n, saturated);
+	return any | find_saturated(p, i, n, saturated);
 }
 
-static void read_any(
+static void read_v4(
 	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p)
 {
 	read_steps(read8, payload, offset, n, p);
 }
 
-static uint64_t write_any(uint8_t *const payload[], unsigned offset, unsigned n,
+static uint64_t write_v4(uint8_t *const payload[], unsigned offset, unsigned n,
 	const struct bp_transform_points *p, uint8_t saturated[])
 {
 	return write_steps(write8, payload, offset, n, p, saturated);
 }
 
-static const struct bp_transform_paper_way any_way = {read_any, write_any};
+static const struct bp_transform_kunze2021_ops v4_ops = {read_v4, write_v4};
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-WIDE static inline __m512i load_four(const uint8_t *const payload[], unsigned offset)
+AVX512 static inline __m512i load_four(const uint8_t *const payload[], unsigned offset)
 {
 	__m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(payload[0] + offset)));
 
@@ -207,14 +207,14 @@ WIDE static inline __m512i load_four(const uint8_t *const payload[], unsigned of
 	return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(payload[3] + offset)), 3);
 }
 
-WIDE static inline __m512i swapped_wide(__m512i v)
+AVX512 static inline __m512i swapped_avx512(__m512i v)
 {
 	return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4,
 					      11, 10, 9, 8, 15, 14, 13, 12)));
 }
 
 /* The word-th of each reading. */
-WIDE static inline __m256i words(__m512i a, __m512i b, int word)
+AVX512 static inline __m256i words(__m512i a, __m512i b, int word)
 {
 	const __m512i which = _mm512_add_epi32(_mm512_set1_epi32(word),
 		_mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0));
@@ -222,11 +222,11 @@ WIDE static inline __m256i words(__m512i a, __m512i b, int word)
 	return _mm512_castsi512_si256(_mm512_permutex2var_epi32(a, which, b));
 }
 
-WIDE static inline void read_wide(
+AVX512 static inline void read_step_avx512(
 	const uint8_t *const payload[], unsigned offset, struct bp_transform_points *p, unsigned i)
 {
-	const __m512i a = swapped_wide(load_four(payload, offset));
-	const __m512i b = swapped_wide(load_four(payload + 4, offset));
+	const __m512i a = swapped_avx512(load_four(payload, offset));
+	const __m512i b = swapped_avx512(load_four(payload + 4, offset));
 	const __m512d step = _mm512_set1_pd(0x1p-25);
 
 	_mm512_storeu_pd(&p->v[0][i], _mm512_mul_pd(_mm512_cvtepi32_pd(words(a, b, 0)), step));
@@ -234,7 +234,7 @@ WIDE static inline void read_wide(
 	_mm512_storeu_pd(&p->v[2][i], _mm512_mul_pd(_mm512_cvtepu32_pd(words(a, b, 2)), step));
 }
 
-WIDE static inline __m256i fixed_wide(const double *v, __mmask8 *beyond)
+AVX512 static inline __m256i fixed_avx512(const double *v, __mmask8 *beyond)
 {
 	__m512d s = _mm512_mul_pd(_mm512_loadu_pd(v), _mm512_set1_pd(scale));
 
@@ -246,7 +246,7 @@ WIDE static inline __m256i fixed_wide(const double *v, __mmask8 *beyond)
 	return _mm512_cvt_roundpd_epi32(s, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-WIDE static inline void store_three(uint8_t *at, __m128i v)
+AVX512 static inline void store_three(uint8_t *at, __m128i v)
 {
 	const uint32_t z = (uint32_t)_mm_extract_epi32(v, 2);
 
@@ -254,23 +254,24 @@ WIDE static inline void store_three(uint8_t *at, __m128i v)
 	memcpy(at + 8, &z, sizeof(z));
 }
 
-WIDE static inline void store_four(uint8_t *const payload[], unsigned offset, __m512i v)
+AVX512 static inline void store_four(uint8_t *const payload[], unsigned offset, __m512i v)
 {
-	v = swapped_wide(v);
+	v = swapped_avx512(v);
 	store_three(payload[0] + offset, _mm512_castsi512_si128(v));
 	store_three(payload[1] + offset, _mm512_extracti32x4_epi32(v, 1));
 	store_three(payload[2] + offset, _mm512_extracti32x4_epi32(v, 2));
 	store_three(payload[3] + offset, _mm512_extracti32x4_epi32(v, 3));
 }
 
-WIDE static inline bool write_wide(
+AVX512 static inline bool write_step_avx512(
 	uint8_t *const payload[], unsigned offset, const struct bp_transform_points *p, unsigned i)
 {
 	const __m512i first =
 		_mm512_setr_epi32(0, 8, 16, 16, 1, 9, 17, 17, 2, 10, 18, 18, 3, 11, 19, 19);
 	__mmask8 beyond = 0;
-	const __m256i x = fixed_wide(&p->v[0][i], &beyond), y = fixed_wide(&p->v[1][i], &beyond);
-	const __m512i z = _mm512_castsi256_si512(fixed_wide(&p->v[2][i], &beyond));
+	const __m256i x = fixed_avx512(&p->v[0][i], &beyond),
+		      y = fixed_avx512(&p->v[1][i], &beyond);
+	const __m512i z = _mm512_castsi256_si512(fixed_avx512(&p->v[2][i], &beyond));
 	const __m512i xy = _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1);
 
 	store_four(payload, offset, _mm512_permutex2var_epi32(xy, first, z));
@@ -279,49 +280,50 @@ WIDE static inline bool write_wide(
 	return beyond != 0;
 }
 
-WIDE static void read_avx512(
+AVX512 static void read_avx512(
 	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p)
 {
-	read_steps(read_wide, payload, offset, n, p);
+	read_steps(read_step_avx512, payload, offset, n, p);
 }
 
-WIDE static uint64_t write_avx512(uint8_t *const payload[], unsigned offset, unsigned n,
+AVX512 static uint64_t write_avx512(uint8_t *const payload[], unsigned offset, unsigned n,
 	const struct bp_transform_points *p, uint8_t saturated[])
 {
-	return write_steps(write_wide, payload, offset, n, p, saturated);
+	return write_steps(write_step_avx512, payload, offset, n, p, saturated);
 }
 
-static const struct bp_transform_paper_way wide_way = {read_avx512, write_avx512};
+static const struct bp_transform_kunze2021_ops avx512_ops = {read_avx512, write_avx512};
 
-static bool can_wide(void)
+static bool avx512_supported(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #else
-#define wide_way any_way
+#define avx512_ops v4_ops
 
-static bool can_wide(void)
+static bool avx512_supported(void)
 {
 	return false;
 }
 #endif
 
-const struct bp_transform_paper_way *bp_transform_paper_way(unsigned readings)
+const struct bp_transform_kunze2021_ops *bp_transform_kunze2021_ops(unsigned readings)
 {
 	if (readings == 8)
-		return can_wide() ? &wide_way : NULL;
-	return readings == 4 ? &any_way : NULL;
+		return avx512_supported() ? &avx512_ops : NULL;
+	return readings == 4 ? &v4_ops : NULL;
 }
 
-void bp_transform_paper_read(
+void bp_transform_kunze2021_read(
 	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p)
 {
-	(can_wide() ? &wide_way : &any_way)->read(payload, offset, n, p);
+	(avx512_supported() ? &avx512_ops : &v4_ops)->read(payload, offset, n, p);
 }
 
-uint64_t bp_transform_paper_write(uint8_t *const payload[], unsigned offset, unsigned n,
+uint64_t bp_transform_kunze2021_write(uint8_t *const payload[], unsigned offset, unsigned n,
 	const struct bp_transform_points *p, uint8_t saturated[])
 {
-	return (can_wide() ? &wide_way : &any_way)->write(payload, offset, n, p, saturated);
+	return (avx512_supported() ? &avx512_ops : &v4_ops)
+		->write(payload, offset, n, p, saturated);
 }

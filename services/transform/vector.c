@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vector method, WIDTH doubles at a time: included by vector2.c, vector4.c and vector8.c with
- *
- *     WIDTH  2, 4 or 8
- *     OPS    the name of its struct bp_transform_ops
- *     HOW    what people are told
- *
- * Each file is compiled for its processors. There is no reciprocal, no gather, no FMA and nothing
- * else whose result depends on them: the widths agree bit by bit.
+ * The vector method, WIDTH doubles at a time: 2 for any processor; 4 and 8 in libraries of their
+ * own with the options of AVX2 and AVX-512. There is no reciprocal, no gather, no FMA and nothing
+ * else whose result depends on the processor: the widths agree bit by bit.
  */
 #include "services/transform/methods.h"
+
+#ifndef WIDTH
+#define WIDTH 2
+#endif
+#if WIDTH == 2
+#define OPS bp_transform_vector2
+#define HOW "2 at a time"
+#elif WIDTH == 4
+#define OPS bp_transform_vector4
+#define HOW "AVX2, 4 at a time"
+#else
+#define OPS bp_transform_vector8
+#define HOW "AVX-512, 8 at a time"
+#endif
 
 typedef double vd __attribute__((vector_size(WIDTH * 8), may_alias));
 typedef uint64_t vi __attribute__((vector_size(WIDTH * 8), may_alias));
