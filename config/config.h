@@ -344,6 +344,13 @@ static inline bool bp_config_lcl_port(const struct bp_config *c, unsigned port)
  * configuration that was read. */
 void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out);
 
+/* What inspection needs of it: services/mqtt/inspect.h. */
+struct bp_mqtt_options;
+void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o);
+/* Bytes of one worker's flow table in the segment. Both planes size the segment by it; only the
+ * data plane reads what is inside. */
+uint64_t bp_flow_table_size(const struct bp_config *c);
+
 /* Whether a port routes: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);
 /* Whether anything routes: some port does, or some bridge has a host interface. */

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "biplane/flow_size.h"
 #include "shm/aggregation/agg_shape.h"
 #include "shm/fib/fib_tables.h"
 #include "shm/hash.h"

@@ -52,6 +52,9 @@
  *   lcl ...      see there     LCL scheduling: shm/lcl/lcl.h
  */
 
+/* In front of a worker's reassembly memory: what it was changing when its process ended. */
+#define BP_JOURNAL_BYTES 8192u
+
 /* Heartbeats and one-word facts of the data plane. */
 struct bp_shm_global {
 	/* DP main */

@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "bench/harness/instance.h"
-#include "biplane/flow_size.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher.h"
 #include "shm/layout.h"

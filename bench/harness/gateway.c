@@ -31,7 +31,6 @@
 #include "bench/harness/options.h"
 #include "bench/routes/routes.h"
 #include "bench/harness/slices.h"
-#include "biplane/flow_size.h"
 #include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
@@ -209,10 +208,12 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	if (b->phd.sessions != 0)
 		bench_phd_set_up(&b->phd, w, b->config, b->routes.writer, pool);
 	if (b->o.inspect) {
+		struct bp_mqtt_options options;
+
 		load_rules(b);
 		atomic_store(&b->shm.control->rules_active, 0);
-		w->inspector =
-			bp_mqtt_worker_create(b->config, &b->shm, 0, false, err, sizeof(err));
+		bp_config_mqtt_options(b->config, &options);
+		w->inspector = bp_mqtt_worker_create(&options, &b->shm, 0, false, err, sizeof(err));
 		if (w->inspector == NULL)
 			die("inspector", err);
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections);

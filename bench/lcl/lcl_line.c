@@ -10,7 +10,6 @@
 #include <rte_launch.h>
 
 #include "bench/lcl/lcl_time.h"
-#include "biplane/flow_size.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/workers/pools.h"

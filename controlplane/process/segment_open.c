@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "biplane/flow_size.h"
 #include "controlplane/process/log.h"
 #include "controlplane/process/peer.h"
 #include "shm/plane_dirs.h"

@@ -14,7 +14,6 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/process/eal.h"
 #include "dataplane/exception/follow.h"

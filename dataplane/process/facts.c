@@ -7,7 +7,6 @@
 #include <rte_config.h>
 #include <rte_version.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/process/cpus.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/workers/pools.h"

@@ -6,7 +6,6 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"

@@ -71,7 +71,11 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		}
 	}
 	if (c->mqtt.enabled) {
-		w->inspector = bp_mqtt_worker_create(c, shm, index, record_clones, err, err_size);
+		struct bp_mqtt_options options;
+
+		bp_config_mqtt_options(c, &options);
+		w->inspector =
+			bp_mqtt_worker_create(&options, shm, index, record_clones, err, err_size);
 		if (!w->inspector) {
 			bp_worker_free(w);
 			return NULL;

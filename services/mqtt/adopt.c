@@ -23,12 +23,12 @@
 
 /* What must be the same for the flows of before to be of use. */
 static uint64_t shape_of(
-	const struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker)
+	const struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker)
 {
 	static const uint64_t key[2] = {LAYOUT, sizeof(struct bp_flow)};
 	uint64_t h[] = {in->table.groups, in->table.capacity, in->table.max_unproven,
 		in->table.key[0], in->table.key[1], bp_carry_capacity(in->carry),
-		in->carry_per_flow, worker, c->n_workers, c->n_ports};
+		in->carry_per_flow, worker, o->workers, o->placement};
 	uint64_t shape = bp_hash_bytes(key, h, sizeof(h));
 
 	/* proven by a broker that is one no more */
@@ -36,15 +36,6 @@ static uint64_t shape_of(
 		const uint64_t of_broker[2] = {shape, i};
 
 		shape = bp_hash_bytes(of_broker, &in->brokers[i], sizeof(in->brokers[i]));
-	}
-
-	/* which worker has a connection depends on the ports and their queues */
-	for (unsigned p = 0; p < c->n_ports; p++) {
-		const struct bp_config_port *port = &c->port[p];
-		const uint64_t of_port[2] = {shape, port->queues};
-
-		shape = bp_hash_bytes(
-			of_port, port->device, strnlen(port->device, sizeof(port->device)));
 	}
 	return shape;
 }
@@ -371,10 +362,10 @@ static void adopt_all(struct bp_mqtt_worker *in)
 	}
 }
 
-const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker)
+const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker)
 {
 	struct bp_flow_header *h = in->table.header;
-	const uint64_t shape = shape_of(in, c, worker), booted = boot();
+	const uint64_t shape = shape_of(in, o, worker), booted = boot();
 	const bool any = h->magic == BP_FLOW_MAGIC;
 	const char *why = NULL;
 

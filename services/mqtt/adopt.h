@@ -10,7 +10,7 @@
  * arena is open when this returns. Returns why connections that were there could not be adopted, in
  * a few words, or NULL.
  */
-const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_config *c, unsigned worker);
+const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker);
 
 /* Claims the block for the flow; false: `bytes` can't lie in it, or it is another's. */
 bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes);

@@ -11,7 +11,6 @@
 #endif
 
 #include "biplane/counters.h"
-#include "config/config.h"
 #include "services/mqtt/carry.h"
 
 /*
@@ -267,7 +266,8 @@ struct bp_flow_table {
 struct bp_flow_bounds {
 	uint32_t proven, unproven;
 };
-struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c);
+struct bp_mqtt_options;
+struct bp_flow_bounds bp_flow_bounds(const struct bp_mqtt_options *o);
 uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds);
 /* For a table in [memory, memory + bp_flow_table_bytes(bounds)), in which nothing is changed. */
 void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "biplane/flow_size.h"
-#include "config/config.h"
 #include "services/mqtt/flow_age.h"
+#include "services/mqtt/inspect.h"
 
 /* Four fifths full at the configured bounds: then a full pair of groups is a rarity. */
 static uint32_t groups_for(struct bp_flow_bounds bounds)
@@ -38,14 +37,11 @@ static uint32_t sessions_for(struct bp_flow_bounds bounds)
 	return n;
 }
 
-struct bp_flow_bounds bp_flow_bounds(const struct bp_config *c)
+struct bp_flow_bounds bp_flow_bounds(const struct bp_mqtt_options *o)
 {
-	const struct bp_config_mqtt *m = &c->mqtt;
-	const uint32_t unproven = m->max_unproven != 0 ? m->max_unproven : m->flows / 4 + 1;
-
 	return (struct bp_flow_bounds){
-		.proven = (m->flows + c->n_workers - 1) / c->n_workers,
-		.unproven = (unproven + c->n_workers - 1) / c->n_workers,
+		.proven = (o->max_proven + o->workers - 1) / o->workers,
+		.unproven = (o->max_unproven + o->workers - 1) / o->workers,
 	};
 }
 
@@ -54,11 +50,9 @@ uint64_t bp_flow_table_bytes(struct bp_flow_bounds bounds)
 	return flows_end(groups_for(bounds)) + sessions_for(bounds) * sizeof(uint64_t);
 }
 
-uint64_t bp_flow_table_size(const struct bp_config *c)
+uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o)
 {
-	if (!c->mqtt.enabled)
-		return 64;
-	return bp_flow_table_bytes(bp_flow_bounds(c));
+	return bp_flow_table_bytes(bp_flow_bounds(o));
 }
 
 void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_bounds bounds,

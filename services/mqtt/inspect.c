@@ -11,12 +11,11 @@
 /* What generation 0 stands for: no rules at all. */
 static const struct bp_ruleset no_rules;
 
-struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_config *c, struct bp_shm *shm,
+struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
 	unsigned worker, bool record_clones, char *err, size_t err_size)
 {
-	const struct bp_config_mqtt *m = &c->mqtt;
 	struct bp_mqtt_worker *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
-	const struct bp_flow_bounds bounds = bp_flow_bounds(c);
+	const struct bp_flow_bounds bounds = bp_flow_bounds(o);
 	const uint64_t bytes = bp_flow_table_bytes(bounds);
 	uint64_t arena;
 
@@ -38,30 +37,28 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_config *c, struct b
 	in->next_alarm_id = &shm->shared->next_alarm_id;
 	in->topic_key[0] = shm->global->hash_key[0];
 	in->topic_key[1] = shm->global->hash_key[1];
-	in->n_ports = m->n_ports;
-	memcpy(in->port, m->ports, sizeof(in->port));
-	in->n_brokers = m->n_brokers;
-	memcpy(in->brokers, m->brokers, sizeof(in->brokers));
-	in->judged[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER;
-	in->judged[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER;
+	in->n_ports = o->n_ports;
+	memcpy(in->port, o->ports, sizeof(in->port));
+	in->n_brokers = o->n_brokers;
+	memcpy(in->brokers, o->brokers, sizeof(in->brokers));
+	memcpy(in->judged, o->evaluates, sizeof(in->judged));
 	in->record_clones = record_clones;
-	in->mosquitto = m->strictness == BP_STRICTNESS_MOSQUITTO;
-	in->acknowledged = m->evaluate == BP_EVALUATE_ACKNOWLEDGED;
+	in->mosquitto = o->mosquitto;
+	in->acknowledged = o->acknowledged;
 	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
 	in->fast_first = in->acknowledged ? 0xfe : 0xfc;
-	in->carry_per_flow = m->carry_per_flow;
-	in->carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4;
-	in->carry_unproven /= c->n_workers;
-	in->reorder_bytes = m->reorder_bytes;
-	in->max_aliases = (uint16_t)m->max_topic_aliases;
-	in->resync_pushes = (uint8_t)m->resync_pushes;
-	bp_work_init(&in->work, m->work_budget, m->worker_budget);
-	in->min_ttl = (uint8_t)m->min_ttl;
+	in->carry_per_flow = o->carry_per_flow;
+	in->carry_unproven = o->carry_unproven / o->workers;
+	in->reorder_bytes = o->reorder_bytes;
+	in->max_aliases = o->max_topic_aliases;
+	in->resync_pushes = o->resync_pushes;
+	bp_work_init(&in->work, o->work_budget, o->worker_budget);
+	in->min_ttl = o->min_ttl;
 	arena = shm->reassembly_len / shm->workers;
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
 	arena -= BP_JOURNAL_BYTES;
 	in->carry = bp_carry_create(
-		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, m->carry_per_flow);
+		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, o->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->four = calloc(1, sizeof(*in->four));
@@ -80,13 +77,13 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_config *c, struct b
 		return NULL;
 	}
 	bp_flow_table_attach(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
-		shm->global->hash_key, m->flow_timeout_ns, m->handshake_timeout_ns);
+		shm->global->hash_key, o->idle_ns, o->handshake_ns);
 	in->table.counters = in->counters;
 	in->table.release = bp_flow_release_all;
 	in->table.release_arg = in;
 	in->rules = &no_rules;
 	in->gen = 1;
-	in->not_adopted = bp_adopt(in, c, worker);
+	in->not_adopted = bp_adopt(in, o, worker);
 	return in;
 }
 

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
+#include "biplane/aggregation.h"
+#include "biplane/fib.h"
+#include "biplane/limits.h"
 #include "proto/frame.h"
 #include "shm/layout.h"
 
@@ -30,12 +32,37 @@ struct bp_clone_request {
 /* Returns true when the clone was sent; otherwise it has counted why not. */
 typedef bool (*bp_clone_fn)(void *arg, const struct bp_clone_request *r);
 
+/* What the configuration says of inspection. Bounds are those of all workers together. */
+struct bp_mqtt_options {
+	uint32_t workers;
+	uint64_t placement; /* differs where connections may be other workers' than before */
+	uint32_t n_ports;
+	uint16_t ports[BP_MAX_MQTT_PORTS];
+	uint32_t n_brokers; /* 0: any address */
+	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
+	bool evaluates[2];                   /* by direction: publications are evaluated */
+	bool mosquitto;                      /* its view is taken of what clients send */
+	bool acknowledged;                   /* QoS 1 and 2 wait for their acknowledgement */
+	uint32_t max_proven, max_unproven;   /* connections */
+	uint64_t idle_ns, handshake_ns;      /* timeouts of both kinds */
+	uint64_t carry_per_flow;             /* bytes of a connection */
+	uint64_t carry_unproven;             /* bytes of all unproven connections */
+	uint64_t reorder_bytes;              /* per direction of a connection */
+	uint16_t max_topic_aliases;          /* per direction of a connection */
+	uint32_t work_budget, worker_budget; /* percent of a core */
+	uint8_t resync_pushes;               /* 0: only an answer proves a boundary */
+	uint8_t min_ttl;                     /* of a segment that is read */
+};
+
+/* Bytes of one worker's flow table in the segment. */
+uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o);
+
 /*
  * `worker` is the index of its row in the tables of `shm`. Connections that an earlier process left
  * there are adopted, as far as they are sound, and read on. `record_clones`: alarms of action
  * clone go to the ring too (replay). Returns NULL with a sentence.
  */
-struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_config *c, struct bp_shm *shm,
+struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
 	unsigned worker, bool record_clones, char *err, size_t err_size);
 /* Why no connection of before could be adopted, in a few words; NULL: there was no such reason. */
 const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in);

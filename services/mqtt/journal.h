@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "biplane/flow_size.h"
 #include "services/mqtt/flow.h"
+#include "shm/layout.h"
 #include "shm/ring.h"
 #include "shm/rules/rule_state.h"
 

@@ -2,7 +2,6 @@
 #include "apps/biplane/run/run_counts.h"
 
 #include "apps/biplane/config/quiet_config.h"
-#include "biplane/flow_size.h"
 #include "shm/layout.h"
 
 static const char *hugepage_dir(const struct bp_config *c)

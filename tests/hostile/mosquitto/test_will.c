@@ -384,6 +384,7 @@ static void another_worker(void **state)
 		struct will w = {
 			.version = 5, .topic = "w/dev", .payload = "91", .delay = 5, .expiry = 100};
 		struct bp_mqtt_worker *first, *second;
+		struct bp_mqtt_options options;
 		char err[256];
 		struct peer c;
 
@@ -392,7 +393,8 @@ static void another_worker(void **state)
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "w/#", BP_COND_GT, 80)}, 1);
 		first = rig.in;
-		second = bp_mqtt_worker_create(&rig.config, &rig.shm, 1, true, err, sizeof(err));
+		bp_config_mqtt_options(&rig.config, &options);
+		second = bp_mqtt_worker_create(&options, &rig.shm, 1, true, err, sizeof(err));
 		assert_non_null(second);
 		connect_with(&c, 1, &w, 0);
 		reset(&c, CLIENT);

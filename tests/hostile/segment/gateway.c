@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/health/health.h"
 #include "proto/ip.h"

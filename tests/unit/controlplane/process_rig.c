@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "controlplane/process/controlplane.h"
-#include "biplane/flow_size.h"
 
 #define AS_CONTROLPLANE "--controlplane"
 

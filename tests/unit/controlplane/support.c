@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "biplane/flow_size.h"
-
 uint64_t test_now_ns(void)
 {
 	struct timespec t;

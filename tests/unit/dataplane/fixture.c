@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "biplane/flow_size.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/link.h"

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "biplane/flow_size.h"
 #include "shm/layout.h"
 #include "test.h"
 

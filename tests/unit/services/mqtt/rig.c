@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "biplane/flow_size.h"
 #include "services/mqtt/fast.h" /* for its checksum alone */
 #include "proto/frame.h"
 
@@ -45,6 +44,18 @@ void rig_defaults(struct rig *r)
 	r->mono_ns = 1000 * SECOND;
 }
 
+static struct bp_mqtt_worker *create(struct rig *r)
+{
+	struct bp_mqtt_options options;
+	struct bp_mqtt_worker *in;
+	char err[256] = "";
+
+	bp_config_mqtt_options(&r->config, &options);
+	in = bp_mqtt_worker_create(&options, &r->shm, 0, true, err, sizeof(err));
+	must(in != NULL, err);
+	return in;
+}
+
 void rig_open(struct rig *r)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -57,8 +68,7 @@ void rig_open(struct rig *r)
 	/* not the random key of a real segment: what fails once shall fail again */
 	r->shm.global->hash_key[0] = 0x243f6a8885a308d3ull;
 	r->shm.global->hash_key[1] = 0x13198a2e03707344ull;
-	r->in = bp_mqtt_worker_create(&r->config, &r->shm, 0, true, err, sizeof(err));
-	must(r->in != NULL, err);
+	r->in = create(r);
 	r->frame = malloc(PEER_FRAME_MAX);
 	must(r->frame != NULL, "no memory");
 	r->rules = bp_shm_rules(&r->shm, 0);
@@ -67,11 +77,8 @@ void rig_open(struct rig *r)
 
 void rig_restart(struct rig *r)
 {
-	char err[256] = "";
-
 	bp_mqtt_worker_free(r->in);
-	r->in = bp_mqtt_worker_create(&r->config, &r->shm, 0, true, err, sizeof(err));
-	must(r->in != NULL, err);
+	r->in = create(r);
 	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 

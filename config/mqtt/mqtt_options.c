@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/config.h"
+#include "services/mqtt/flow.h"
+#include "services/mqtt/inspect.h"
+#include "shm/hash.h"
+
+/* Which worker has a connection depends on the ports and their queues. */
+static uint64_t placement_of(const struct bp_config *c)
+{
+	uint64_t h = c->n_ports;
+
+	for (unsigned p = 0; p < c->n_ports; p++) {
+		const struct bp_config_port *port = &c->port[p];
+		const uint64_t key[2] = {h, port->queues};
+
+		h = bp_hash_bytes(key, port->device, strnlen(port->device, sizeof(port->device)));
+	}
+	return h;
+}
+
+void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o)
+{
+	const struct bp_config_mqtt *m = &c->mqtt;
+
+	*o = (struct bp_mqtt_options){
+		.workers = c->n_workers,
+		.placement = placement_of(c),
+		.n_ports = m->n_ports,
+		.n_brokers = m->n_brokers,
+		.evaluates = {[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER,
+			[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER},
+		.mosquitto = m->strictness == BP_STRICTNESS_MOSQUITTO,
+		.acknowledged = m->evaluate == BP_EVALUATE_ACKNOWLEDGED,
+		.max_proven = m->flows,
+		.max_unproven = m->max_unproven != 0 ? m->max_unproven : m->flows / 4 + 1,
+		.idle_ns = m->flow_timeout_ns,
+		.handshake_ns = m->handshake_timeout_ns,
+		.carry_per_flow = m->carry_per_flow,
+		.carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4,
+		.reorder_bytes = m->reorder_bytes,
+		.max_topic_aliases = (uint16_t)m->max_topic_aliases,
+		.work_budget = m->work_budget,
+		.worker_budget = m->worker_budget,
+		.resync_pushes = (uint8_t)m->resync_pushes,
+		.min_ttl = (uint8_t)m->min_ttl,
+	};
+	memcpy(o->ports, m->ports, sizeof(o->ports));
+	memcpy(o->brokers, m->brokers, sizeof(o->brokers));
+}
+
+uint64_t bp_flow_table_size(const struct bp_config *c)
+{
+	struct bp_mqtt_options o;
+
+	if (!c->mqtt.enabled)
+		return 64;
+	bp_config_mqtt_options(c, &o);
+	return bp_mqtt_flow_table_bytes(&o);
+}
