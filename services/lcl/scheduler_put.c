@@ -1,22 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/lcl/scheduler_parts.h"
-#include "services/lcl/share.h"
 
-#define PER1(n) ((1ull << BP_LCL_PER_SHIFT) + (n)-1) / (n)
+/*
+ * d / n is d times share_of_hops[n - 1], 2^63 / n rounded up, shifted by 63: exact as long as d
+ * times what was rounded, less than n, is less than 2^63 (Granlund and Montgomery, "Division by
+ * Invariant Integers using Multiplication", theorem 4.2). By 2 d it is the upper half of a product.
+ */
+#define SHARE_SHIFT 63
+#define PER1(n) ((1ull << SHARE_SHIFT) + (n)-1) / (n)
 #define PER4(n) PER1(n), PER1((n) + 1), PER1((n) + 2), PER1((n) + 3)
 #define PER16(n) PER4(n), PER4((n) + 4), PER4((n) + 8), PER4((n) + 12)
-const uint64_t bp_lcl_per[BP_LCL_HOPS_MAX] = {PER16(1), PER16(17), PER16(33), PER16(49)};
+static const uint64_t share_of_hops[BP_LCL_HOPS_MAX] = {PER16(1), PER16(17), PER16(33), PER16(49)};
+
+/* What a hop may use of d >= 0, ns, with n = 1..BP_LCL_HOPS_MAX nodes ahead. */
+static inline uint64_t share(int32_t d, uint8_t n)
+{
+	const uint64_t twice = 2 * (uint64_t)(uint32_t)d;
+
+	return (uint64_t)((__extension__(unsigned __int128) twice *
+				  share_of_hops[(n - 1u) % BP_LCL_HOPS_MAX]) >>
+			  (SHARE_SHIFT + 1));
+}
+
+/* The same of any d: below 0 it is as much too late. */
+static inline int32_t meant(int32_t d, uint8_t n)
+{
+	int64_t late;
+
+	if (__builtin_expect(d >= 0, 1))
+		return (int32_t)share(d, n);
+	late = (int64_t)share((int32_t)(0u - (uint32_t)d), n);
+	return (int32_t)-late;
+}
 
 /* How long after that time, in ns since the origin, the frame is meant for, at d/n from its coming;
  * d is not negative. Wraps where that is before. */
 static inline uint64_t meant_for(
 	const struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, uint64_t after_ns)
 {
-	return a->in_ns - s->origin_ns - after_ns + bp_lcl_share(a->d, a->n);
+	return a->in_ns - s->origin_ns - after_ns + share(a->d, a->n);
 }
 
-/* What the short ways take: their sums don't overflow, and d/n is not in the past. */
-static inline bool is_usual(const struct bp_lcl_arrival *a)
+/* Whether the sums below do not overflow, and d/n is not in the past. */
+static inline bool in_range(const struct bp_lcl_arrival *a)
 {
 	return (uint32_t)a->d <= BP_LCL_DELAY_MAX_NS && a->octets <= BP_LCL_OCTETS_MAX;
 }
@@ -53,7 +79,7 @@ static inline void fill(
 static inline void append(struct bp_lcl_scheduler *s, struct queue *q, uint64_t wire,
 	const struct bp_lcl_arrival *a, enum bp_lcl_put verdict)
 {
-	fill(&q->entry[q->tail & s->mask], a, bp_lcl_meant(a->d, a->n), verdict);
+	fill(&q->entry[q->tail & s->mask], a, meant(a->d, a->n), verdict);
 	if (is_empty(q) && (s->measured.held == 0 || q->slot < s->queue[s->first].slot))
 		s->first = (uint32_t)(q - s->queue);
 	q->tail++;
@@ -124,7 +150,7 @@ struct place {
 };
 
 /* By all the rules. */
-static __attribute__((noinline)) enum bp_lcl_put put_anywhere(
+static __attribute__((noinline)) enum bp_lcl_put put_general(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
 	const uint64_t wire = wire_time(s, a->octets);
@@ -160,14 +186,14 @@ static inline enum bp_lcl_put put_one(
 	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = wire_time(s, a->octets);
 	uint32_t ahead;
 
-	if (ns >= s->span_ns || !is_usual(a))
-		return put_anywhere(s, a, to);
+	if (ns >= s->span_ns || !in_range(a))
+		return put_general(s, a, to);
 	ahead = slots_of(s, ns);
 	to->from = s->slot + ahead;
 	to->q = queue_at(s, ahead);
 	if (to->q->slot != to->from || !has_room(s, to->q, wire) ||
 		(a->last_slot != NULL && *a->last_slot > to->from))
-		return put_anywhere(s, a, to);
+		return put_general(s, a, to);
 	append(s, to->q, wire, a, BP_LCL_PUT_OK);
 	return BP_LCL_PUT_OK;
 }
@@ -186,7 +212,7 @@ enum bp_lcl_put bp_lcl_put(
  * has not begun: what lies between is closed, so there they go, too, as long as it has room. Ends
  * at the first frame that is another case; returns how many went.
  */
-static inline unsigned put_alike(struct bp_lcl_scheduler *s, const struct place *to,
+static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct place *to,
 	const struct bp_lcl_arrival *a, unsigned n, uint8_t *put)
 {
 	struct queue *q = to->q;
@@ -205,9 +231,9 @@ static inline unsigned put_alike(struct bp_lcl_scheduler *s, const struct place 
 	n = n < room ? n : room;
 	for (i = 0; i < n; i++) {
 		const uint64_t wire = wire_by(per_octet, a[i].octets);
-		const uint64_t meant_ns = bp_lcl_share(a[i].d, a[i].n);
+		const uint64_t meant_ns = share(a[i].d, a[i].n);
 
-		if (!is_usual(&a[i]) || held + wire > tau ||
+		if (!in_range(&a[i]) || held + wire > tau ||
 			a[i].in_ns - from_ns + meant_ns >= tau_ns)
 			break;
 		if (a[i].last_slot != NULL) {
@@ -235,7 +261,7 @@ void bp_lcl_put_burst(struct bp_lcl_scheduler *s, uint64_t now_ns, const struct 
 		put[i] = (uint8_t)put_one(s, &a[i], &to);
 		if ((put[i] == BP_LCL_PUT_OK || put[i] == BP_LCL_PUT_MOVED) &&
 			to.q->slot != s->slot)
-			i += put_alike(s, &to, &a[i + 1], n - i - 1, &put[i + 1]);
+			i += put_same_slot(s, &to, &a[i + 1], n - i - 1, &put[i + 1]);
 		i++;
 	}
 }
