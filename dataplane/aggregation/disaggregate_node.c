@@ -5,7 +5,7 @@
  * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
  */
 #include "dataplane/aggregation/worker.h"
-#include "dataplane/lcl/consume.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
 
 static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {

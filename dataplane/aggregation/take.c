@@ -2,7 +2,7 @@
 #include <rte_ether.h>
 
 #include "dataplane/aggregation/worker.h"
-#include "dataplane/lcl/consume.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/workers/mbuf_plain.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"

@@ -4,7 +4,7 @@
  * last part the device gets its answer, in the CSE's own mbuf. All that it takes is in the token
  * that the CSE returns, and in the session that the token names.
  */
-#include "dataplane/lcl/consume.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/health/answers.h"

@@ -5,7 +5,7 @@
  * containers the CSE has, leaves as CoAP by the forwarding tables; what the manager must see goes
  * to the kernel, as signalling does; the rest is dropped and counted by reason.
  */
-#include "dataplane/lcl/consume.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/health/request_frame.h"

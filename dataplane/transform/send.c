@@ -4,7 +4,7 @@
 
 #include <rte_memcpy.h>
 
-#include "dataplane/lcl/consume.h"
+#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/reading.h"
 

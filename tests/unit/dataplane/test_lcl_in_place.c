@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short way of dataplane/lcl/straight.h beside the general one, on random bursts: what leaves,
+ * Labels that stay in place, against the general path, on random bursts: what leaves,
  * what is counted and what the tables say are the same.
  */
 #include "tests/unit/dataplane/test.h"
@@ -24,7 +24,7 @@ struct record {
 	uint8_t out[STEPS * (BURST + 1) * (OCTETS_MAX + sizeof(uint32_t))];
 	size_t octets;
 	unsigned frames;
-	unsigned straight; /* that left with a label which never was off */
+	unsigned in_place; /* that left with a label which never was off */
 	uint64_t counter[BP_C_COUNT];
 	struct bp_lcl_port_stats port;
 	struct bp_lcl_flow_stats row[ROWS];
@@ -115,7 +115,7 @@ static void take(struct rig *r, struct record *rec)
 		memcpy(rec->out + rec->octets, &len, sizeof(len));
 		memcpy(rec->out + rec->octets + sizeof(len), rte_pktmbuf_mtod(m, void *), len);
 		rec->octets += sizeof(len) + len;
-		rec->straight += went_straight(r, m);
+		rec->in_place += went_straight(r, m);
 		rte_pktmbuf_free(m);
 	}
 }
@@ -171,20 +171,20 @@ static void run(struct record *rec, uint64_t seed, bool general)
 
 static void both_ways_give_the_same(void **state)
 {
-	static struct record straight, general;
+	static struct record in_place, general;
 	unsigned moved = 0, late = 0;
 
 	for (uint64_t seed = 1; seed <= RUNS; seed++) {
-		run(&straight, seed, false);
+		run(&in_place, seed, false);
 		run(&general, seed, true);
-		assert_int_equal(general.straight, 0);
-		assert_true(straight.straight > straight.frames / 4);
-		assert_int_equal(straight.frames, general.frames);
-		assert_int_equal(straight.octets, general.octets);
-		assert_memory_equal(straight.out, general.out, general.octets);
-		assert_memory_equal(straight.counter, general.counter, sizeof(general.counter));
-		assert_memory_equal(&straight.port, &general.port, sizeof(general.port));
-		assert_memory_equal(straight.row, general.row, sizeof(general.row));
+		assert_int_equal(general.in_place, 0);
+		assert_true(in_place.in_place > in_place.frames / 4);
+		assert_int_equal(in_place.frames, general.frames);
+		assert_int_equal(in_place.octets, general.octets);
+		assert_memory_equal(in_place.out, general.out, general.octets);
+		assert_memory_equal(in_place.counter, general.counter, sizeof(general.counter));
+		assert_memory_equal(&in_place.port, &general.port, sizeof(general.port));
+		assert_memory_equal(in_place.row, general.row, sizeof(general.row));
 		assert_int_equal(general.row[ROWS - 1].life, 0);
 		moved += (unsigned)general.port.moved;
 		late += (unsigned)general.port.late;
