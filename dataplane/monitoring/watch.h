@@ -8,7 +8,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "config/config.h"
-#include "services/mqtt/flow_unread.h"
+#include "services/mqtt/flow_show.h"
 #include "dataplane/monitoring/watched.h"
 #include "shm/trouble.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/adopt.h"
+#include "services/mqtt/mqtt_worker.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "services/mqtt/flow_age.h"
 #include "shm/hash.h"
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/mqtt_worker.h"
+#include <arpa/inet.h>
+#include <stdio.h>
 
-#include "services/mqtt/client_name.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "proto/copy.h"
 
 #define TO_MAX BP_TOPIC_MAX
@@ -55,6 +56,24 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 	return n;
 }
 
+/* "10.0.0.5:40312" or "[fd00::5]:40312", not terminated; returns its length, 0 when it won't fit.
+ */
+static uint32_t client_address(const struct bp_flow *f, char *out, uint32_t size)
+{
+	bool ip6 = f->flags & BP_FLOW_IP6;
+	char address[INET6_ADDRSTRLEN], name[INET6_ADDRSTRLEN + 10];
+	int n;
+
+	if (inet_ntop(ip6 ? AF_INET6 : AF_INET, f->client_ip, address, sizeof(address)) == NULL)
+		return 0;
+	n = snprintf(name, sizeof(name), ip6 ? "[%s]:%u" : "%s:%u", address,
+		(unsigned)(uint16_t)(f->k1 >> 16));
+	if (n < 0 || (uint32_t)n > size)
+		return 0;
+	memcpy(out, name, (size_t)n);
+	return (uint32_t)n;
+}
+
 /*
  * The client in a topic: its identifier, or its address where that is unknown. What a topic name
  * can't hold becomes '_'.
@@ -65,7 +84,7 @@ static struct piece client_in_topic(
 	struct piece p = {buf, 0};
 
 	if (f->client_id_len == 0 || f->client_id_len > size) {
-		p.len = bp_client_name(f, buf, size);
+		p.len = client_address(f, buf, size);
 		return p;
 	}
 	memcpy(buf, bp_carry_data(in->carry, f->client_id), f->client_id_len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/adopt.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,

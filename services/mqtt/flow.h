@@ -160,7 +160,7 @@ struct bp_flow {
 	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
 	uint8_t session;      /* BP_SESSION_* */
 	uint8_t client_port;  /* struct bp_frame: ingress port of the client's segments */
-	bp_carry_ref unacked; /* publications that wait for their acknowledgement: ack.c */
+	bp_carry_ref unacked; /* publications that wait for their acknowledgement: inflight.c */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
@@ -202,7 +202,7 @@ struct bp_flow_header {
 	uint64_t flows_offset;  /* from the header */
 	uint64_t shape, boot;   /* whose flows these are: adopt.c */
 	uint32_t now;           /* ticks, about */
-	uint32_t delayed_wills; /* that wait in the process: delayed.c */
+	uint32_t delayed_wills; /* that wait in the process: will.c */
 	uint32_t pad[4];
 };
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
@@ -235,7 +235,7 @@ struct bp_flow_table {
 	struct bp_flow_header *header;
 	struct bp_flow_group *group;
 	struct bp_flow *flow;
-	uint64_t *session; /* entries that other workers read: delayed.c */
+	uint64_t *session; /* entries that other workers read: will.c */
 	uint32_t sessions; /* a power of two */
 	uint32_t groups;
 	uint32_t capacity;     /* proven flows */
@@ -405,5 +405,25 @@ void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
 /* Gives up an unproven flow, but `keep`, of the client whose unproven flows hold the most arena
  * blocks. False: there is none. */
 bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
+
+/* ---- flow_lists.c, for the table and for adoption ---- */
+
+void bp_flow_lists_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t opening_ns);
+/* `f` is the copy of a flow that lay elsewhere: its neighbours in the list learn where it is. */
+void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f);
+bool bp_flow_is_answered(const struct bp_flow *f);
+void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f);
+/* Gives a flow up, counted by what it was. */
+void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f);
+/* Before a flow is filed under `list` that was in another: gives one up where a bound is reached.
+ */
+void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list);
+
+/* The lists: `at` is what a flow has in `list`. */
+#define BP_FILE_CLOSED 0
+#define BP_FILE_WHEEL 1                             /* + position */
+#define BP_FILE_UNPROVEN (BP_FILE_WHEEL + BP_WHEEL) /* + client * classes + class */
+#define BP_FILE_NONE UINT16_MAX
+void bp_flow_file_at(struct bp_flow_table *t, struct bp_flow *f, uint16_t at);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "services/mqtt/flow_age.h"
 #include "services/mqtt/inspect.h"
 
 /* Four fifths full at the configured bounds: then a full pair of groups is a rarity. */
@@ -71,7 +70,7 @@ void bp_flow_table_attach(struct bp_flow_table *t, void *memory, struct bp_flow_
 	t->sessions = sessions_for(bounds);
 	t->key[0] = key[0] | 1;
 	t->key[1] = key[1] | 1;
-	bp_flow_age_init(t, idle_ns, opening_ns);
+	bp_flow_lists_init(t, idle_ns, opening_ns);
 }
 
 void bp_flow_table_clear(struct bp_flow_table *t)

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "services/mqtt/adopt.h"
-#include "services/mqtt/fast_four.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/fast_four.h"
 
 /* What generation 0 stands for: no rules at all. */
 static const struct bp_ruleset no_rules;

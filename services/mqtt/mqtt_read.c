@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/adopt.h"
+#include "services/mqtt/mqtt_worker.h"
 
 /*
  * A byte stream cut into MQTT control packets. Whole packets are read where they lie; of a packet

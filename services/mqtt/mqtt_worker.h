@@ -7,12 +7,112 @@
 #include "services/mqtt/carry.h"
 #include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
-#include "services/mqtt/journal.h"
 #include "services/mqtt/layouts.h"
 #include "services/mqtt/work.h"
 #include "proto/mqtt.h"
 
 /* Inspection of one worker, for the files of this folder only. */
+
+/*
+ * What a worker's process was changing when it was killed. A segment is forwarded only after it was
+ * read, so the sender of a segment that was being read sends it again: a flow that the next process
+ * finds as it was before that segment is read on as if nothing had happened.
+ *
+ * Alarms become visible together, by one store, once the segment was read: if that store was made,
+ * all that comes of the segment is there, and nothing is taken back. Otherwise no alarm was told,
+ * and what rules keep of topics is taken back, too.
+ *
+ * Of a batch that is read the shortest way (fast.h), positions alone are noted.
+ *
+ * One flow is in work at a time. Its first line is copied before any change, the others before the
+ * first change there: nearly every segment needs the first one only. Lies in the segment, in front
+ * of the arena. A process is killed between two instructions, and all stores before that one are
+ * seen by whoever comes next: their order in the program is all that counts.
+ */
+#define BP_JOURNAL_UNDO 128 /* of one segment; what is beyond stays as it is */
+#define BP_JOURNAL_NOTES 64
+
+struct bp_journal {
+	uint64_t ring_head; /* before the segment */
+	uint64_t batch_ring_head;
+	/* by frame of the batch: position before << 32 | offset of its flow / 64 + 1; 0: none */
+	uint64_t note[BP_JOURNAL_NOTES];
+	uint32_t slot;  /* of the flow in work, plus one; 0: none is */
+	uint32_t lines; /* of 64 bytes that are copied; 0: the flow is new */
+	uint32_t undos;
+	struct bp_flow before;
+	struct bp_rule_undo undo[BP_JOURNAL_UNDO];
+};
+_Static_assert(sizeof(struct bp_journal) <= BP_JOURNAL_BYTES, "there is no space for the journal");
+
+/* The compiler moves no store across. */
+static inline void bp_journal_order(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void bp_journal_begin(struct bp_journal *j, const struct bp_flow_table *t,
+	const struct bp_flow *f, const struct bp_ring *ring)
+{
+	j->ring_head = bp_ring_head(ring);
+	j->undos = 0;
+	memcpy(&j->before, f, 64);
+	j->lines = 1;
+	bp_journal_order();
+	j->slot = (uint32_t)(f - t->flow) + 1;
+	bp_journal_order();
+}
+
+/* A flow that was just added: there is nothing to go back to but that it was not there. */
+static inline void bp_journal_begin_new(struct bp_journal *j, const struct bp_flow_table *t,
+	const struct bp_flow *f, const struct bp_ring *ring)
+{
+	j->ring_head = bp_ring_head(ring);
+	j->undos = 0;
+	j->lines = 0;
+	bp_journal_order();
+	j->slot = (uint32_t)(f - t->flow) + 1;
+	bp_journal_order();
+}
+
+/* Before anything but the first line of the flow in work, or what it has in the arena, changes. */
+static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow *f)
+{
+	if (j->lines != 1)
+		return;
+	memcpy((uint8_t *)&j->before + 64, (const uint8_t *)f + 64, sizeof(*f) - 64);
+	bp_journal_order();
+	j->lines = sizeof(*f) / 64;
+	bp_journal_order();
+}
+
+/* Where the next judgement of a rule is to note its change; NULL: there is no space. */
+static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
+{
+	if (j->undos >= BP_JOURNAL_UNDO)
+		return NULL;
+	j->undo[j->undos].entry = UINT64_MAX;
+	bp_journal_order();
+	return &j->undo[j->undos++];
+}
+
+/* Before the first frame of a batch is noted, and after the last: those of [from, to) are. */
+static inline void bp_journal_batch(
+	struct bp_journal *j, const struct bp_ring *ring, uint32_t from, uint32_t to)
+{
+	bp_journal_order();
+	memset(&j->note[from], 0, (to - from) * sizeof(j->note[0]));
+	bp_journal_order();
+	j->batch_ring_head = bp_ring_head(ring);
+	bp_journal_order();
+}
+
+static inline void bp_journal_end(struct bp_journal *j)
+{
+	bp_journal_order();
+	j->slot = 0;
+	bp_journal_order();
+}
 
 /* A topic name on the wire has a 16-bit length. */
 #define BP_TOPIC_MAX 65535u
@@ -184,7 +284,7 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_UNFIT));
 }
 
-/* Around every change of a flow that is in the table: journal.h. */
+/* Around every change of a flow that is in the table: struct bp_journal. */
 static inline void bp_change_begin(struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	bp_journal_begin(in->journal, &in->table, f, in->ring);
@@ -213,7 +313,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 struct bp_flow *bp_stream_first(
 	struct bp_mqtt_worker *in, const struct bp_frame *frame, struct bp_lookup *l);
 
-/* hold.c: segments ahead of the stream. */
+/* reassembly.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Delivers what is in sequence now. */
@@ -222,7 +322,7 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* wait.c: bytes in sequence that may not be read before the connection is proven. */
+/* reassembly.c: bytes in sequence that may not be read before the connection is proven. */
 void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Reads what may be read now. */
@@ -249,13 +349,14 @@ void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame 
 /* The window scale of a SYN (RFC 7323 2.2); 0 where it has none. */
 uint8_t bp_segment_scale(const struct bp_frame *frame);
 
-/* qos2.c: QoS 2 publications in flight of one direction. False: this one was evaluated before. */
+/* inflight.c: QoS 2 publications in flight of one direction. False: this one was evaluated before.
+ */
 bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
 /* False: it was not in flight. */
 bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
 void bp_qos2_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* ack.c: publications to the broker that wait for its acknowledgement. `beginning`: no more of the
+/* Publications to the broker that wait for its acknowledgement. `beginning`: no more of the
  * payload is at hand. What can't be kept is counted. */
 void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
 	uint32_t seq, bool beginning);
@@ -384,18 +485,9 @@ void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* The flow is given up, without the end of the connection having been seen. */
 void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f);
 
-/* Evaluates the flow's will, which it keeps. */
-void bp_will_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f);
-
-/* delayed.c: will messages with a will delay interval. `max`: that wait at one time. NULL: no
+/* Will messages with a will delay interval. `max`: that wait at one time. NULL: no
  * memory. free() it. */
 struct bp_delayed *bp_delayed_create(uint32_t max);
-/* The broker accepted a connection of a client's session. Returns the time, for the following. */
-uint64_t bp_session_accepted(struct bp_mqtt_worker *in, const struct bp_flow *f);
-/* Takes the flow's will, which is due in so many seconds unless the client is back; `accepted`:
- * when the broker accepted this connection. False, counted: it can't be kept. */
-bool bp_delayed_add(
-	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted);
 /* Evaluates those that are due, `budget` at most. */
 void bp_delayed_expire(struct bp_mqtt_worker *in, uint64_t mono_ns, unsigned budget);
 
@@ -447,5 +539,20 @@ bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *re
 	uint64_t bytes, uint64_t room);
 void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
 void bp_flow_release_all(void *worker, struct bp_flow *f);
+
+/* adopt.c */
+
+/*
+ * Adopts the connections that an earlier process left in this worker's part of the segment, or
+ * lays the flow table out afresh. `in` has its table, arena and journal at their addresses; the
+ * arena is open when this returns. Returns why connections that were there could not be adopted, in
+ * a few words, or NULL.
+ */
+const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker);
+
+/* Claims the block for the flow; false: `bytes` can't lie in it, or it is another's. */
+bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes);
+/* Gives it back, before the arena is open. */
+void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
 
 #endif

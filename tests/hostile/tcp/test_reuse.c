@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "services/mqtt/flow_show.h"
-#include "services/mqtt/flow_unread.h"
 #include "stream_steps.h"
 
 #define SECOND 1000000000ull

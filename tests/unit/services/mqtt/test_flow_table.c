@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "services/mqtt/flow.h"
-#include "services/mqtt/flow_age.h"
 
 #define SECOND 1000000000ull
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/flow_age.h"
+#include "services/mqtt/flow.h"
+
+/*
+ * Which flow is evicted first. A packet only stamps its flow's `seen`; the lists are put right when
+ * the oldest is looked for, so that traffic writes no list. All times in ticks of 2^20 ns.
+ */
 
 /* A closed connection is kept so long: late retransmissions must not look like a new one. */
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
@@ -10,6 +15,10 @@
 #define SAMPLES 32u
 /* Connections that are no reason to evict those of a client first. */
 #define CLIENT_FEW 16u
+/* Clients looked at in one call of expiry. */
+#define CLIENTS_A_CALL 64
+/* Heads of a list that were seen since they were filed and are passed over in one eviction. */
+#define PASSED_OVER_MAX 4
 
 static uint32_t ticks_up(uint64_t ns)
 {
@@ -18,7 +27,7 @@ static uint32_t ticks_up(uint64_t ns)
 	return ticks > INT32_MAX ? INT32_MAX : (uint32_t)ticks;
 }
 
-void bp_flow_age_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t opening_ns)
+void bp_flow_lists_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t opening_ns)
 {
 	const struct bp_flow_list empty = {BP_NO_FLOW, BP_NO_FLOW};
 
@@ -32,7 +41,10 @@ void bp_flow_age_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t openin
 	t->closed_list = empty;
 	for (unsigned i = 0; i < BP_WHEEL; i++)
 		t->wheel[i] = empty;
-	bp_flow_unproven_init(t);
+	for (unsigned c = 0; c < BP_CLIENTS; c++) {
+		for (unsigned i = 0; i < BP_UNPROVEN_CLASSES; i++)
+			t->of_client[c][i] = empty;
+	}
 }
 
 static struct bp_flow_list *list_at(struct bp_flow_table *t, uint16_t at)
@@ -132,6 +144,217 @@ void bp_flow_file_at(struct bp_flow_table *t, struct bp_flow *f, uint16_t at)
 	count(t, f, true);
 }
 
+void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
+{
+	if (bp_flow_is_unproven(f))
+		t->counters->v[BP_C_FLOW_EVICTED_UNPROVEN]++;
+	else if (is_proven(f))
+		t->counters->v[BP_C_FLOW_EVICTED]++;
+	bp_flow_remove(t, f);
+}
+
+/* ---- unproven connections ---- */
+
+/*
+ * Connections that have proven nothing yet. Anybody can make them, with any source address, so they
+ * share one bound, and at the bound the client that has the most gives up its oldest one: a client
+ * that floods takes slots from itself (longest queue drop, as in stochastic fair queueing).
+ */
+
+/* An IPv4 key holds the address; of IPv6, a /64 is one client, for it has all addresses in it. */
+uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	uint64_t client = f->k0 >> 32;
+
+	if (f->flags & BP_FLOW_IP6)
+		memcpy(&client, f->client_ip, sizeof(client));
+	return bp_mix(client ^ t->key[1], t->key[0]);
+}
+
+uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	return (uint32_t)(bp_flow_client_hash(t, f) >> 32) % BP_CLIENTS;
+}
+
+static uint16_t file_of(uint32_t client, enum bp_unproven class)
+{
+	return (uint16_t)(BP_FILE_UNPROVEN + client * BP_UNPROVEN_CLASSES + class);
+}
+
+/* Where an unproven flow belongs by what is known of it. */
+static uint16_t unproven_at(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	enum bp_unproven class = BP_UNPROVEN_OPENING;
+
+	if (f->proof & BP_FLOW_HANDSHAKE)
+		class = BP_UNPROVEN_ANSWERED;
+	else if (f->flags & BP_FLOW_MIDWAY)
+		class = BP_UNPROVEN_MIDSTREAM;
+	return file_of(bp_flow_client(t, f), class);
+}
+
+void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes)
+{
+	const uint32_t client = bp_flow_client(t, f);
+
+	f->carried += (uint32_t)bytes;
+	t->client_bytes[client] += (uint64_t)bytes;
+	if (!bp_flow_is_unproven(f))
+		return;
+	t->unproven_bytes += (uint64_t)bytes;
+	t->client_unproven_bytes[client] += (uint64_t)bytes;
+}
+
+static struct bp_flow *flow_at(const struct bp_flow_table *t, uint32_t i)
+{
+	return i == BP_NO_FLOW ? NULL : &t->flow[i];
+}
+
+static uint32_t idle_of(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	return t->now - f->seen;
+}
+
+/* A flow is filed when it comes and only stamped when it is seen: whoever was seen later than the
+ * one behind it was seen since. */
+static bool out_of_order(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	const struct bp_flow *behind = flow_at(t, f->lru_next);
+
+	return behind != NULL && idle_of(t, behind) > idle_of(t, f);
+}
+
+/* The longest idle of a list, as good as its order tells. */
+static struct bp_flow *oldest_in(struct bp_flow_table *t, uint32_t client, enum bp_unproven class)
+{
+	const struct bp_flow_list *l = &t->of_client[client][class];
+	struct bp_flow *f = flow_at(t, l->head);
+
+	for (unsigned i = 0; i < PASSED_OVER_MAX && f != NULL && out_of_order(t, f); i++) {
+		bp_flow_file_at(t, f, f->list);
+		f = flow_at(t, l->head);
+	}
+	return f;
+}
+
+/* The flow that a client gives up first. */
+static struct bp_flow *oldest_of(struct bp_flow_table *t, uint32_t client)
+{
+	struct bp_flow *oldest = NULL;
+
+	for (unsigned i = 0; i < BP_UNPROVEN_ANSWERED; i++) {
+		struct bp_flow *f = oldest_in(t, client, i);
+
+		if (f != NULL && (oldest == NULL || idle_of(t, f) > idle_of(t, oldest)))
+			oldest = f;
+	}
+	return oldest != NULL ? oldest : oldest_in(t, client, BP_UNPROVEN_ANSWERED);
+}
+
+/* The oldest of the client with the most; NULL: there is no unproven flow. */
+static struct bp_flow *unproven_victim(struct bp_flow_table *t)
+{
+	uint32_t most = 0;
+
+	for (uint32_t c = 1; c < BP_CLIENTS; c++) {
+		if (t->client_unproven[c] > t->client_unproven[most])
+			most = c;
+	}
+	return oldest_of(t, most);
+}
+
+bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep)
+{
+	struct bp_flow *f;
+	uint32_t most = 0;
+
+	for (uint32_t c = 1; c < BP_CLIENTS; c++) {
+		if (t->client_unproven_bytes[c] > t->client_unproven_bytes[most])
+			most = c;
+	}
+	f = oldest_of(t, most);
+	if (f == keep)
+		f = flow_at(t, f->lru_next);
+	if (f == NULL)
+		return false;
+	bp_flow_evict(t, f);
+	return true;
+}
+
+/* What becomes of the head of a list. */
+enum fate { STAYS, MOVES, EXPIRES };
+
+static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
+	enum bp_unproven class, enum bp_unproven *next)
+{
+	const uint32_t idle = idle_of(t, f);
+
+	*next = class;
+	if (class == BP_UNPROVEN_RESTING) {
+		if (idle >= t->idle_ticks)
+			return EXPIRES;
+		if (idle >= t->opening_ticks && f->carried == 0)
+			return out_of_order(t, f) ? MOVES : STAYS;
+		*next = BP_UNPROVEN_MIDSTREAM;
+		return MOVES;
+	}
+	if (idle < t->opening_ticks)
+		return out_of_order(t, f) ? MOVES : STAYS;
+	/*
+	 * One that is picked up mid-stream may be a true one that seldom sends: what is known of
+	 * its position is kept, but no memory that others need.
+	 */
+	if (class != BP_UNPROVEN_MIDSTREAM || f->carried != 0)
+		return EXPIRES;
+	*next = BP_UNPROVEN_RESTING;
+	return MOVES;
+}
+
+static unsigned expire_list(
+	struct bp_flow_table *t, uint32_t client, enum bp_unproven class, unsigned *budget)
+{
+	const struct bp_flow_list *l = &t->of_client[client][class];
+	unsigned expired = 0;
+
+	while (l->head != BP_NO_FLOW && *budget != 0) {
+		struct bp_flow *f = &t->flow[l->head];
+		enum bp_unproven next;
+		const enum fate fate = fate_of(t, f, class, &next);
+
+		if (fate == STAYS)
+			break;
+		(*budget)--;
+		if (fate == MOVES) {
+			bp_flow_file_at(t, f, file_of(client, next));
+			continue;
+		}
+		t->counters->v[BP_C_FLOW_EXPIRED_UNPROVEN]++;
+		bp_flow_remove(t, f);
+		expired++;
+	}
+	return expired;
+}
+
+/* A share of the clients. What is left of the budget in *budget; returns how many expired. */
+static unsigned expire_unproven(struct bp_flow_table *t, unsigned *budget)
+{
+	unsigned expired = 0;
+
+	for (unsigned i = 0; i < CLIENTS_A_CALL && t->unproven != 0 && *budget != 0; i++) {
+		const uint32_t client = t->expire_client;
+
+		if (t->client_unproven[client] != 0) {
+			for (unsigned class = 0; class < BP_UNPROVEN_CLASSES; class ++)
+				expired += expire_list(t, client, class, budget);
+		}
+		if (*budget != 0)
+			t->expire_client = (client + 1) % BP_CLIENTS;
+	}
+	return expired;
+}
+
+/* ---- proven connections, and all lists together ---- */
+
 static uint16_t wheel_at(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	return (uint16_t)(BP_FILE_WHEEL + ((f->seen >> t->wheel_shift) % BP_WHEEL));
@@ -146,7 +369,7 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
 	if (list == BP_LIST_PROVEN)
 		at = wheel_at(t, f);
 	else if (list == BP_LIST_UNPROVEN)
-		at = bp_flow_unproven_at(t, f);
+		at = unproven_at(t, f);
 	bp_flow_file_at(t, f, at);
 }
 
@@ -195,15 +418,6 @@ static struct bp_flow *oldest_idle(
 	}
 }
 
-void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
-{
-	if (bp_flow_is_unproven(f))
-		t->counters->v[BP_C_FLOW_EVICTED_UNPROVEN]++;
-	else if (is_proven(f))
-		t->counters->v[BP_C_FLOW_EVICTED]++;
-	bp_flow_remove(t, f);
-}
-
 /*
  * The longest idle of some proven flows, chosen by chance under the table's key, whose client has
  * the most of them; NULL: it does not have far more than the client of `idle`.
@@ -243,7 +457,7 @@ void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
 		other = of_largest_client(t, idle);
 		bp_flow_evict(t, other != NULL ? other : idle);
 	} else if (list == BP_LIST_UNPROVEN && t->unproven >= t->max_unproven) {
-		bp_flow_evict(t, bp_flow_unproven_victim(t));
+		bp_flow_evict(t, unproven_victim(t));
 	}
 }
 
@@ -274,7 +488,7 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 		expired++;
 		budget--;
 	}
-	expired += bp_flow_unproven_expire(t, &budget);
+	expired += expire_unproven(t, &budget);
 	while (budget != 0) {
 		struct bp_flow *f = oldest_idle(t, &budget, NULL);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/mqtt_worker.h"
 
+/* ---- segments ahead of the stream ---- */
+
 /*
  * Segments that arrived ahead of the stream. The frame itself is long gone to its receiver; a copy
  * of its payload waits in the arena until the bytes before it come, or can never come.
@@ -38,7 +40,7 @@ static bool begins_by(const struct held *h, uint32_t seq)
 	return (int32_t)(h->seq - seq) <= 0;
 }
 
-static const struct held *first(
+static const struct held *first_held(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	const struct held *h = held_at(in, f->held[dir]);
@@ -49,7 +51,7 @@ static const struct held *first(
 }
 
 /* Takes the first block out of the tree. The caller gives it back, by release(). */
-static bp_carry_ref take_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+static bp_carry_ref take_first_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_carry_ref *link = &f->held[dir], ref;
 
@@ -66,7 +68,7 @@ static bp_carry_ref take_first(struct bp_mqtt_worker *in, struct bp_flow *f, uns
 void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0)
-		bp_flow_release(in, f, take_first(in, f, dir));
+		bp_flow_release(in, f, take_first_held(in, f, dir));
 }
 
 /* The last block that begins no later than `seq`; 0: none does. */
@@ -201,7 +203,7 @@ static void drop_covered(
  * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
  * will follow, as long as it is a small part of what there may be.
  */
-static bool add_block(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static bool add_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_carry_ref before, uint32_t seq, const uint8_t *p, uint32_t n)
 {
 	uint64_t need = sizeof(struct held) + (uint64_t)n, room = need;
@@ -272,14 +274,14 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	}
 	if (!continues)
 		drop_covered(in, f, dir, seq - 1, seq + n);
-	if (add_block(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
+	if (add_held(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 }
 
 void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->held[dir] != 0) {
-		uint32_t old = f->next[dir] - first(in, f, dir)->seq;
+		uint32_t old = f->next[dir] - first_held(in, f, dir)->seq;
 		bp_carry_ref ref;
 
 		if (f->stream[dir] == BP_STREAM_OPAQUE) {
@@ -289,7 +291,7 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 		if ((int32_t)old < 0)
 			return;
 		/* reading may give up the connection and all that it holds: not this one, then */
-		ref = take_first(in, f, dir);
+		ref = take_first_held(in, f, dir);
 		if (old < held_at(in, ref)->len) {
 			const struct held *h = held_at(in, ref);
 
@@ -308,8 +310,8 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		uint32_t gap;
 		bool known;
 
-		if (f->held[dir] != 0 && (int32_t)(end - first(in, f, dir)->seq) > 0)
-			end = first(in, f, dir)->seq;
+		if (f->held[dir] != 0 && (int32_t)(end - first_held(in, f, dir)->seq) > 0)
+			end = first_held(in, f, dir)->seq;
 		/* a FIN that was acknowledged is no lost byte */
 		if (f->held[dir] == 0 && (f->pending & BP_FLOW_FINWAIT(dir)) &&
 			end == f->fin_seq[dir] + 1)
@@ -330,5 +332,183 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 			bp_hold_release(in, f, dir);
 			bp_seek_enter(in, f, dir, ack);
 		}
+	}
+}
+
+/* ---- bytes in sequence that wait for a proof ---- */
+
+/*
+ * Bytes in sequence that may not be read yet, in their order: a ring of blocks of which the flow
+ * knows the last. They are read when the proof comes that they wait for, or thrown away with the
+ * connection. They share reorder_bytes with the segments ahead of the stream.
+ */
+struct waiting {
+	bp_carry_ref next;
+	uint32_t seq;      /* of the first byte */
+	uint32_t from, to; /* of the bytes in data */
+	uint8_t data[];
+};
+
+static struct waiting *waiting_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+{
+	return (struct waiting *)(void *)bp_carry_data(in->carry, ref);
+}
+
+static void link_block(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref, bool in_front)
+{
+	bp_carry_ref *last = &f->waiting[dir];
+	struct waiting *w = waiting_at(in, ref);
+
+	if (*last == 0) {
+		w->next = ref;
+		*last = ref;
+		return;
+	}
+	w->next = waiting_at(in, *last)->next;
+	waiting_at(in, *last)->next = ref;
+	if (!in_front)
+		*last = ref;
+}
+
+static bp_carry_ref take_first_waiting(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	struct waiting *last = waiting_at(in, f->waiting[dir]);
+	bp_carry_ref ref = last->next;
+
+	last->next = waiting_at(in, ref)->next;
+	if (ref == f->waiting[dir])
+		f->waiting[dir] = 0;
+	return ref;
+}
+
+static void give_back(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+{
+	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+	bp_flow_release(in, f, ref);
+}
+
+void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t keep)
+{
+	bp_carry_ref all = f->waiting[dir], ref;
+
+	if (all == 0)
+		return;
+	ref = waiting_at(in, all)->next;
+	f->waiting[dir] = 0;
+	for (bool more = true; more;) {
+		struct waiting *w = waiting_at(in, ref);
+		bp_carry_ref next = w->next;
+		uint32_t n = w->to - w->from;
+
+		more = ref != all;
+		if (n > keep) {
+			in->counters->v[BP_C_WAIT_DROPPED] += n - keep;
+			w->to -= n - keep;
+			n = keep;
+		}
+		keep -= n;
+		if (n != 0)
+			link_block(in, f, dir, ref, false);
+		else
+			give_back(in, f, dir, ref);
+		ref = next;
+	}
+}
+
+/* Continues the last block as far as it has room; returns how much it took. */
+static uint32_t append_waiting(
+	const struct bp_mqtt_worker *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+{
+	struct waiting *w = waiting_at(in, ref);
+	uint32_t room = (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(*w) - w->to;
+
+	if (n > room)
+		n = room;
+	memcpy(w->data + w->to, p, n);
+	w->to += n;
+	return n;
+}
+
+static bool add_waiting(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n)
+{
+	uint64_t need = sizeof(struct waiting) + (uint64_t)n, room = need;
+	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
+	bp_carry_ref ref = 0;
+	struct waiting *w;
+
+	if (f->waiting[dir] != 0)
+		room = 2 * bp_carry_size(in->carry, f->waiting[dir]);
+	if (room > in->reorder_bytes / 8)
+		room = in->reorder_bytes / 8;
+	if (room > left || room < need)
+		room = need;
+	if (need > left || bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2 ||
+		!bp_flow_grow(in, f, &ref, 0, need, room))
+		return false;
+	if (bp_carry_size(in->carry, ref) > left) {
+		bp_flow_release(in, f, ref);
+		return false;
+	}
+	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
+	w = waiting_at(in, ref);
+	w->seq = seq;
+	w->from = w->to = 0;
+	(void)append_waiting(in, ref, p, n);
+	link_block(in, f, dir, ref, false);
+	return true;
+}
+
+void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
+	const uint8_t *p, uint32_t n)
+{
+	uint32_t have = f->waiting[dir] != 0 ? append_waiting(in, f->waiting[dir], p, n) : 0;
+
+	if (have == n || add_waiting(in, f, dir, seq + have, p + have, n - have))
+		return;
+	/* without these bytes the position is lost, and with it all that waits */
+	bp_tally(in, BP_C_WAIT_FULL);
+	bp_seek_enter(in, f, dir, f->next[dir]);
+}
+
+void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	bp_carry_ref all = f->waiting[dir], ref;
+
+	if (all == 0) {
+		bp_seek_enter(in, f, dir, f->next[dir]);
+		return;
+	}
+	f->waiting[dir] = 0;
+	ref = waiting_at(in, all)->next;
+	bp_seek_enter(in, f, dir, waiting_at(in, ref)->seq + waiting_at(in, ref)->from);
+	for (bool more = true; more;) {
+		const struct waiting *w = waiting_at(in, ref);
+		bp_carry_ref next = w->next;
+
+		more = ref != all;
+		bp_work_allow(&in->work, w->to - w->from);
+		if (f->stream[dir] == BP_STREAM_SEEK)
+			bp_seek_segment(in, f, dir, w->data + w->from, w->to - w->from,
+				w->seq + w->from, f->next[!dir]);
+		give_back(in, f, dir, ref);
+		ref = next;
+	}
+}
+
+void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir)) {
+		bp_carry_ref ref = take_first_waiting(in, f, dir);
+		struct waiting *w = waiting_at(in, ref);
+
+		bp_work_allow(&in->work, w->to - w->from);
+		w->from += bp_mqtt_read(
+			in, f, dir, w->data + w->from, w->to - w->from, w->seq + w->from);
+		if (w->from < w->to && bp_stream_tracked(f, dir))
+			link_block(in, f, dir, ref, true);
+		else
+			give_back(in, f, dir, ref);
 	}
 }
