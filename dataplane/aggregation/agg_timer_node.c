@@ -18,7 +18,8 @@ static uint16_t agg_timer_process(
 
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
-	bp_run_begin(&g->run, graph, node);
+	bp_edge_batch_begin(&g->out, g->worker, graph, node, g->out_frames, RTE_DIM(g->out_frames),
+		BP_EDGE_DROP);
 	if (unlikely(bp_agg_worker_config_changed(g)))
 		bp_agg_worker_apply_pending(g);
 	bp_aggregator_poll(g->aggregator, w->mono_ns, w->now_ns);
@@ -29,7 +30,7 @@ static uint16_t agg_timer_process(
 	/* those that were staged got their buffers now, which are taken several at a time */
 	if (unlikely(aggregates != 0))
 		bp_mbuf_stock_return(&g->buffers);
-	bp_run_end(&g->run);
+	bp_edge_batch_end(&g->out);
 	return (uint16_t)(sent + aggregates);
 }
 

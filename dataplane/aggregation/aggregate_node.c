@@ -59,7 +59,8 @@ static uint16_t aggregate_process(
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 
-	bp_run_begin(&g->run, graph, node);
+	bp_edge_batch_begin(&g->out, g->worker, graph, node, g->out_frames, RTE_DIM(g->out_frames),
+		BP_EDGE_DROP);
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		describe(g, m + i, n);
@@ -67,7 +68,7 @@ static uint16_t aggregate_process(
 		if (unlikely(g->draining))
 			bp_agg_worker_drain(g, BP_AGG_FLUSH_STOP);
 	}
-	bp_run_end(&g->run);
+	bp_edge_batch_end(&g->out);
 	return nb_objs;
 }
 

@@ -51,7 +51,7 @@ static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigne
 		for (unsigned i = 0; i < n; i++)
 			bp_agg_worker_pace(g, rule, m[i]);
 	else
-		bp_run_add_all(&g->run, g->worker->onward[port], m, n, bytes);
+		bp_edge_batch_add_all(&g->out, g->worker->onward[port], m, n, bytes);
 	g->restored += n;
 	bp_count(g->worker, BP_C_DISAGG_MESSAGE, n);
 }
@@ -154,11 +154,11 @@ static bool take_apart(struct bp_agg_worker *g, struct rte_mbuf *m)
 			return true;
 		bp_disaggregator_give_up(g->disaggregator, &g->packet);
 		bp_drop_reason_set(m, BP_C_DROP_DISAGG_NO_MBUF);
-		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
 	case BP_DISAGG_REFUSED:
 		bp_drop_reason_set(m, counter_of[why]);
-		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
 	case BP_DISAGG_PLAIN:
 		bp_count(w, BP_C_DISAGG_PLAIN, 1);
@@ -166,12 +166,12 @@ static bool take_apart(struct bp_agg_worker *g, struct rte_mbuf *m)
 		if (g->pacer[rule].n != 0)
 			bp_agg_worker_pace(g, rule, m);
 		else
-			bp_run_add(&g->run, w->onward[m->port], m);
+			bp_edge_batch_add(&g->out, w->onward[m->port], m);
 		return false;
 	case BP_DISAGG_OTHER:
 		break;
 	}
-	bp_run_add(&g->run, g->after_disaggregate[m->port], m);
+	bp_edge_batch_add(&g->out, g->after_disaggregate[m->port], m);
 	return false;
 }
 
@@ -205,7 +205,8 @@ static uint16_t disaggregate_process(
 	struct rte_mbuf *done[BP_RX_BURST];
 	unsigned n = 0;
 
-	bp_run_begin(&g->run, graph, node);
+	bp_edge_batch_begin(&g->out, g->worker, graph, node, g->out_frames, RTE_DIM(g->out_frames),
+		BP_EDGE_DROP);
 	g->restored = 0;
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
@@ -223,7 +224,7 @@ static uint16_t disaggregate_process(
 	free_done(w, done, n);
 	bp_mbuf_stock_return(&g->stock);
 	choose_burst(w, g->restored);
-	bp_run_end(&g->run);
+	bp_edge_batch_end(&g->out);
 	return nb_objs;
 }
 

@@ -37,16 +37,16 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 		break;
 	case BP_AGG_MIMIC:
 		bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
-		bp_run_add(&g->run, BP_EDGE_DROP, m);
+		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		break;
 	case BP_AGG_PASS:
 		/* No TCP, and for none of the port's entries of `disaggregate`. The way of the
 		 * aggregates: over other nodes those behind it would overtake. */
 		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
-		bp_run_add(&g->run, g->worker->onward[in->port], m);
+		bp_edge_batch_add(&g->out, g->worker->onward[in->port], m);
 		break;
 	default:
-		bp_run_add(&g->run, g->after_aggregate[in->port], m);
+		bp_edge_batch_add(&g->out, g->after_aggregate[in->port], m);
 	}
 }
 
@@ -87,7 +87,7 @@ void bp_agg_worker_send(void *arg, const struct bp_agg_output *out)
 	m->port = out->port;
 	bp_mark_originated(m);
 	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
-	bp_run_add(&g->run, g->worker->onward[out->port], m);
+	bp_edge_batch_add(&g->out, g->worker->onward[out->port], m);
 }
 
 void bp_agg_worker_count_lost(void *arg, unsigned messages)
@@ -163,7 +163,7 @@ void bp_agg_worker_take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m
 	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
 	bp_mbuf_stock_return(&g->buffers);
 	if (is_nothing(b, n, &bytes)) {
-		bp_run_add_whole(&g->run, g->after_aggregate[b->in[0].port], m, n, bytes);
+		bp_edge_batch_add_whole(&g->out, g->after_aggregate[b->in[0].port], m, n, bytes);
 		return;
 	}
 	send_judged(g, n);

@@ -13,7 +13,7 @@
 
 static void leave(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
-	bp_run_add(&g->run, g->worker->onward[m->port], m);
+	bp_edge_batch_add(&g->out, g->worker->onward[m->port], m);
 }
 
 void bp_agg_worker_pace(struct bp_agg_worker *g, unsigned rule, struct rte_mbuf *m)
@@ -303,7 +303,6 @@ int bp_agg_worker_begin(struct bp_agg_worker *g, struct bp_worker *w, char *err,
 		.streams = g->options.streams, .stats = g->disagg_stats, .seed = bp_mix64(w->seed)};
 
 	g->worker = w;
-	g->run.worker = w;
 	bp_mbuf_stock_init(&g->stock, w->pool);
 	bp_mbuf_stock_init(&g->buffers, w->pool);
 	g->options.room = (uint16_t)(rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);

@@ -10,8 +10,8 @@
 #include "services/aggregation/disaggregator.h"
 #include "services/aggregation/pacer.h"
 #include "config/config.h"
-#include "dataplane/aggregation/run.h"
 #include "dataplane/ports/link.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/workers/mbuf_stock.h"
 #include "dataplane/workers/worker.h"
 
@@ -52,7 +52,8 @@ struct bp_agg_worker {
 	uint64_t generation; /* of the plan that was taken or found */
 	const struct bp_agg_plan *plan;
 	struct bp_agg_burst burst;
-	struct bp_run run;
+	struct bp_edge_batch out;
+	void *out_frames[BP_EDGE_BATCH_SIZE];
 	/* For restored messages, and for aggregates; both empty between bursts. */
 	struct bp_mbuf_stock stock, buffers;
 	struct bp_disagg_packet packet;

@@ -371,9 +371,8 @@ static void take_step(struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n)
 		i += 1 + bp_phd_usual_take(t, &heads, m, i + 1, n)) {
 		rte_edge_t edge = take(t, &heads, i, m[i]);
 
-		if (likely(edge == t->way.edge)) {
-			t->way.bytes += m[i]->pkt_len;
-			t->objs[t->way.n++] = m[i];
+		if (likely(edge == t->out.edge)) {
+			bp_edge_batch_add(&t->out, edge, m[i]);
 		} else if (edge != GONE) {
 			rte_node_enqueue_x1(t->graph, t->node, edge, m[i]);
 		}
@@ -392,18 +391,17 @@ static uint16_t phd_process(
 	t.node = node;
 	t.w = w;
 	t.h = h;
-	t.objs = objs;
-	t.way = (struct bp_way){0};
 	t.answers.n = 0;
 	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
 		      bp_phd_plan_sends(&h->plan);
-	t.way.edge = t.cse_known ? t.cse.edge : BP_EDGE_DROP;
+	bp_edge_batch_begin(
+		&t.out, w, graph, node, objs, nb_objs, t.cse_known ? t.cse.edge : BP_EDGE_DROP);
 	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,
 		(uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
 	bp_phd_usual_begin(&t);
 	for (uint32_t i = 0; i < nb_objs; i += BP_PHD_STEP)
 		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, BP_PHD_STEP));
-	bp_way_end(w, graph, node, objs, &t.way);
+	bp_edge_batch_end(&t.out);
 	bp_answers_send(graph, node, w, &t.answers);
 	bp_phd_usual_end(&t);
 	return nb_objs;

@@ -2,7 +2,7 @@
 #ifndef BP_DATAPLANE_HEALTH_TURN_H
 #define BP_DATAPLANE_HEALTH_TURN_H
 
-#include "dataplane/nodes/way.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/health/answers.h"
 #include "dataplane/health/datagram.h"
 #include "dataplane/health/way_out.h"
@@ -22,11 +22,10 @@ struct bp_phd_turn {
 	struct rte_node *node;
 	struct bp_worker *w;
 	struct bp_phd_worker *h;
-	void **objs;
-	struct bp_way way;     /* the requests that are written into the devices' own mbufs */
-	struct bp_way_out cse; /* where they leave */
-	bool cse_known;        /* and whether that is known */
-	uint32_t room;         /* octets of a frame that fit there, and into a fresh mbuf */
+	struct bp_edge_batch out; /* the requests that are written into the devices' own mbufs */
+	struct bp_way_out cse;    /* where they leave */
+	bool cse_known;           /* and whether that is known */
+	uint32_t room;            /* octets of a frame that fit there, and into a fresh mbuf */
 	struct bp_answers answers;
 
 	/* of usual reports */

@@ -150,16 +150,16 @@ static inline void write_request(const struct bp_phd_turn *t, const struct reque
 static __rte_noinline void write_requests(
 	struct bp_phd_turn *t, const struct request *run, uint32_t n)
 {
-	void **objs = t->objs + t->way.n;
+	void **to = t->out.frames + t->out.n;
 	uint32_t bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		write_request(t, &run[i]);
-		objs[i] = run[i].m;
+		to[i] = run[i].m;
 		bytes += run[i].m->pkt_len;
 	}
-	t->way.n += n;
-	t->way.bytes += bytes;
+	t->out.n += n;
+	t->out.bytes += bytes;
 }
 
 uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *heads,

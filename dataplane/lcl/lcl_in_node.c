@@ -6,7 +6,7 @@
  */
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/lcl/measure.h"
-#include "dataplane/nodes/edge_run.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/port_send.h"
@@ -294,23 +294,22 @@ static uint16_t lcl_in_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	const uint16_t type = rte_cpu_to_be_16(w->lcl->ethertype);
-	struct bp_edge_run run = bp_edge_run_begin(BP_EDGE_DROP);
 	const uint16_t came = nb_objs;
+	struct bp_edge_batch out;
 
 	nb_objs = (uint16_t)forward_labelled(w->lcl, (struct rte_mbuf **)objs, nb_objs);
 	if (nb_objs == 0)
 		return came;
-	node->idx = nb_objs; /* which the frames that go on are moved by */
+	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 		const bool done = strip_label(w, &m, type);
 		rte_edge_t edge;
 
-		objs[i] = m;
 		edge = likely(done) ? w->lcl->after[m->port] : bp_drop(m, BP_C_DROP_LCL_NO_MBUF);
-		bp_edge_run_add(&run, graph, node, objs, i, edge);
+		bp_edge_batch_add(&out, edge, m);
 	}
-	bp_edge_run_end(&run, graph, node, objs, nb_objs);
+	bp_edge_batch_end(&out);
 	return came;
 }
 

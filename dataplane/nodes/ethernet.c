@@ -5,7 +5,7 @@
  * is forwarded unread.
  */
 #include "services/mqtt/inspect.h"
-#include "dataplane/nodes/edge_run.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
 #include "proto/vec16.h"
@@ -108,15 +108,16 @@ static uint16_t ethernet_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_edge_run run = bp_edge_run_begin(BP_EDGE_MQTT);
+	struct bp_edge_batch out;
 
+	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_MQTT);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 		rte_edge_t edge = classify(w, m) ? BP_EDGE_MQTT : bp_forward_edge(w, m->port);
 
-		bp_edge_run_add(&run, graph, node, objs, i, edge);
+		bp_edge_batch_add(&out, edge, m);
 	}
-	bp_edge_run_end(&run, graph, node, objs, nb_objs);
+	bp_edge_batch_end(&out);
 	return nb_objs;
 }
 

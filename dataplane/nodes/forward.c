@@ -3,7 +3,7 @@
  * Gives each packet the Ethernet header for its next hop, whose link word node ip4 or ip6 wrote on
  * it, and sends it out of the interface.
  */
-#include "dataplane/nodes/edge_run.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
@@ -13,21 +13,22 @@ static uint16_t forward_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	const struct bp_router *r = &w->router;
-	struct bp_edge_run run = bp_edge_run_begin(BP_EDGE_DROP);
+	struct bp_edge_batch out;
 
+	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
 		uint64_t link = bp_mark_link_get(m);
-		uint8_t out = bp_link_interface(link);
-		rte_edge_t edge = r->edge[out];
+		uint8_t interface = bp_link_interface(link);
+		rte_edge_t edge = r->edge[interface];
 
-		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[out]);
+		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[interface]);
 		/* a bridge must know that it does not come from one of its ports */
 		if (unlikely(edge == BP_EDGE_BRIDGE))
-			m->port = out;
-		bp_edge_run_add(&run, graph, node, objs, i, edge);
+			m->port = interface;
+		bp_edge_batch_add(&out, edge, m);
 	}
-	bp_edge_run_end(&run, graph, node, objs, nb_objs);
+	bp_edge_batch_end(&out);
 	return nb_objs;
 }
 

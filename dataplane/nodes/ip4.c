@@ -6,11 +6,11 @@
  * changed in a packet before it is certain that it is forwarded: the kernel gets it as it came.
  */
 #include "dataplane/exception/exception_class.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
-#include "dataplane/nodes/way.h"
 #include "dataplane/health/wanted.h"
 #include "proto/ip.h"
 #include "proto/vec16.h"
@@ -308,7 +308,8 @@ struct run {
 	uint64_t mac;      /* its, in the upper 16 bits of the first 8 octets of a frame */
 	uint32_t mac_rest; /* and in the 4 octets behind */
 	uint16_t out;
-	bool bridged; /* the interface is a bridge's */
+	bool bridged;   /* the interface is a bridge's */
+	uint32_t local; /* packets so far for our own nodes, which are not forwarded */
 };
 
 static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
@@ -327,10 +328,12 @@ static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struc
  * A packet with this link word that does not leave as the one before it did: returns its true link
  * word, and `run` is for it; or 0 when it leaves otherwise, and is gone.
  */
-static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, void **objs, struct rte_mbuf *m, uint32_t total, uint64_t link,
-	struct run *run, struct bp_way *way)
+static __rte_noinline uint64_t turn(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t total,
+	uint64_t link, struct run *run)
 {
+	struct rte_graph *graph = batch->graph;
+	struct rte_node *node = batch->node;
+	struct bp_worker *w = batch->worker;
 	const struct bp_router *r = &w->router;
 	uint8_t out;
 
@@ -346,17 +349,16 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
 		rte_node_enqueue_x1(graph, node, bp_next_hop_other(w, m, link, total), m);
 		return 0;
 	}
-	if (r->edge[out] != way->edge) {
-		bp_way_flush(w, graph, node, objs, way);
-		way->edge = r->edge[out];
-	}
+	if (r->edge[out] != batch->edge)
+		bp_edge_batch_turn(batch, r->edge[out]);
 	*run = (struct run){
 		.kind = (uint32_t)(link >> 48),
 		.mtu = r->tx_mtu[out],
 		.mac = r->tx_mac[out] << 48,
 		.mac_rest = (uint32_t)(r->tx_mac[out] >> 16),
 		.out = out,
-		.bridged = way->edge == BP_EDGE_BRIDGE,
+		.bridged = batch->edge == BP_EDGE_BRIDGE,
+		.local = run->local,
 	};
 	return link;
 }
@@ -366,14 +368,14 @@ static __rte_noinline uint64_t turn(struct rte_graph *graph, struct rte_node *no
  * A function of its own, so that all of it stays in registers.
  */
 static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte_mbuf **m,
-	const struct heads *h, uint32_t i, uint32_t n, void **objs, const struct run *last,
-	struct bp_way *way)
+	const struct heads *h, uint32_t i, uint32_t n, const struct run *last,
+	struct bp_edge_batch *batch)
 {
 	struct bp_nexthop *const nexthops = r->fib->nexthops;
 	const uint32_t now_s = r->now_s;
 	const struct run run = *last;
-	void **to = objs + way->n;
-	uint32_t bytes = way->bytes;
+	void **to = batch->frames + batch->n;
+	uint32_t bytes = batch->bytes;
 
 	for (; i < n; i++) {
 		uint64_t link = bp_nexthop_use(&nexthops[h->nexthop[i]], now_s);
@@ -383,8 +385,8 @@ static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte
 		bytes += m[i]->pkt_len;
 		*to++ = leave(m[i], link, h->hop[i], run);
 	}
-	way->n = (uint32_t)(to - objs);
-	way->bytes = bytes;
+	batch->n = (uint32_t)(to - batch->frames);
+	batch->bytes = bytes;
 	return i;
 }
 
@@ -392,31 +394,32 @@ static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte
  * Packets [i, n) up to the first that is not for node phd or cse, whose number it returns: they
  * stay as they came.
  */
-static __rte_noinline uint32_t keep_alike(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, struct rte_mbuf **m, const struct heads *h, uint32_t i, uint32_t n,
-	void **objs, struct run *run, struct bp_way *way)
+static __rte_noinline uint32_t keep_alike(struct bp_edge_batch *batch, struct rte_mbuf **m,
+	const struct heads *h, uint32_t i, uint32_t n, struct run *run)
 {
 	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
-		const rte_edge_t edge = bp_phd_edge_ip4(w->health, m[i]);
+		const rte_edge_t edge = bp_phd_edge_ip4(batch->worker->health, m[i]);
 
 		if (unlikely(edge == BP_EDGE_EXCEPTION))
 			break;
-		if (unlikely(edge != way->edge)) {
-			bp_way_flush(w, graph, node, objs, way);
-			way->edge = edge;
+		if (unlikely(edge != batch->edge)) {
+			bp_edge_batch_turn(batch, edge);
 			/* the next one that leaves is none like the last one that did */
 			run->kind = UINT32_MAX;
 		}
-		way->own++;
-		objs[way->n++] = m[i];
+		run->local++;
+		batch->frames[batch->n++] = m[i];
 	}
 	return i;
 }
 
-/* Up to STEP frames: those that leave are added to `way`. */
-static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	void **objs, struct rte_mbuf **m, uint32_t n, struct run *run, struct bp_way *way)
+/* Up to STEP frames: those that leave are added to the batch. */
+static void route_step(
+	struct bp_edge_batch *batch, struct rte_mbuf **m, uint32_t n, struct run *run)
 {
+	struct rte_graph *graph = batch->graph;
+	struct rte_node *node = batch->node;
+	struct bp_worker *w = batch->worker;
 	const struct bp_router *r = &w->router;
 	struct heads h;
 	uint64_t usual, maybe;
@@ -434,12 +437,11 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t link;
 
-		i = leave_alike(r, m, &h, i, n, objs, run, way);
+		i = leave_alike(r, m, &h, i, n, run, batch);
 		if (i == n)
 			break;
 		if (w->health != NULL && h.nexthop[i] == BP_NH_LOCAL) {
-			const uint32_t next =
-				keep_alike(graph, node, w, m, &h, i, n, objs, run, way);
+			const uint32_t next = keep_alike(batch, m, &h, i, n, run);
 
 			if (next != i) {
 				i = next - 1;
@@ -447,11 +449,11 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 			}
 		}
 		link = bp_next_hop_use(r, h.nexthop[i]);
-		link = turn(graph, node, w, objs, m[i], h.total[i], link, run, way);
+		link = turn(batch, m[i], h.total[i], link, run);
 		if (link == 0)
 			continue;
-		way->bytes += m[i]->pkt_len;
-		objs[way->n++] = leave(m[i], link, h.hop[i], *run);
+		batch->bytes += m[i]->pkt_len;
+		batch->frames[batch->n++] = leave(m[i], link, h.hop[i], *run);
 	}
 }
 
@@ -460,17 +462,18 @@ static uint16_t ip4_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	struct bp_way way = {.edge = BP_EDGE_DROP};
+	struct bp_edge_batch batch;
 	struct run run = {0};
 
 	if (is_ip6(w, m[0]) && all_ip6(w, m, nb_objs)) {
 		rte_node_next_stream_move(graph, node, BP_EDGE_IP6);
 		return nb_objs;
 	}
+	bp_edge_batch_begin(&batch, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &run, &way);
-	bp_count(w, BP_C_FORWARD4, way.n - way.own);
-	bp_way_end(w, graph, node, objs, &way);
+		route_step(&batch, m + i, RTE_MIN(nb_objs - i, STEP), &run);
+	bp_count(w, BP_C_FORWARD4, batch.n - run.local);
+	bp_edge_batch_end(&batch);
 	return nb_objs;
 }
 

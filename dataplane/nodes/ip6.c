@@ -5,11 +5,11 @@
  * forwarded.
  */
 #include "dataplane/exception/exception_class.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/flow_hash.h"
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
-#include "dataplane/nodes/way.h"
 #include "dataplane/health/wanted.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
@@ -163,20 +163,17 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 	return left;
 }
 
-/* A packet for node phd or cse: it stays as it came, and is added to `way`. */
-static bool keep(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, void **objs,
-	struct rte_mbuf *m, struct bp_way *way)
+/* A packet for node phd or cse: it stays as it came, and is added to the batch. */
+static bool keep(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t *local)
 {
-	const rte_edge_t edge = bp_phd_edge_ip6(w->health, m);
+	const rte_edge_t edge = bp_phd_edge_ip6(batch->worker->health, m);
 
 	if (edge == BP_EDGE_EXCEPTION)
 		return false;
-	if (edge != way->edge) {
-		bp_way_flush(w, graph, node, objs, way);
-		way->edge = edge;
-	}
-	way->own++;
-	objs[way->n++] = m;
+	if (edge != batch->edge)
+		bp_edge_batch_turn(batch, edge);
+	++*local;
+	batch->frames[batch->n++] = m;
 	return true;
 }
 
@@ -243,10 +240,14 @@ static __rte_noinline uint64_t may_forward(
 	return may;
 }
 
-/* Up to STEP frames: those that leave are added to `way`. */
-static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
-	void **objs, struct rte_mbuf **m, uint32_t n, struct bp_way *way)
+/* Up to STEP frames: those that leave are added to the batch. *local counts those for our own
+ * nodes, which are not forwarded. */
+static void route_step(
+	struct bp_edge_batch *batch, struct rte_mbuf **m, uint32_t n, uint32_t *local)
 {
+	struct rte_graph *graph = batch->graph;
+	struct rte_node *node = batch->node;
+	struct bp_worker *w = batch->worker;
 	const struct bp_router *r = &w->router;
 	const uint8_t *dst[STEP];
 	uint32_t nexthop[STEP], bytes = 0;
@@ -276,9 +277,9 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
 			link = follow(w, one, link);
 		if (unlikely(bp_link_kind(link) == BP_LINK_LOCAL && w->health != NULL)) {
-			way->bytes += bytes;
+			batch->bytes += bytes;
 			bytes = 0;
-			if (keep(graph, node, w, objs, one, way))
+			if (keep(batch, one, local))
 				continue;
 		}
 		out = bp_link_interface(link);
@@ -293,21 +294,20 @@ static void route_step(struct rte_graph *graph, struct rte_node *node, struct bp
 				graph, node, bp_next_hop_other(w, one, link, total), one);
 			continue;
 		}
-		if (unlikely(r->edge[out] != way->edge)) {
-			way->bytes += bytes;
+		if (unlikely(r->edge[out] != batch->edge)) {
+			batch->bytes += bytes;
 			bytes = 0;
-			bp_way_flush(w, graph, node, objs, way);
-			way->edge = r->edge[out];
+			bp_edge_batch_turn(batch, r->edge[out]);
 		}
 		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
 		/* a bridge must know that it does not come from one of its ports */
-		if (unlikely(way->edge == BP_EDGE_BRIDGE))
+		if (unlikely(batch->edge == BP_EDGE_BRIDGE))
 			one->port = out;
 		bytes += one->pkt_len;
-		objs[way->n++] = one;
+		batch->frames[batch->n++] = one;
 	}
-	way->bytes += bytes;
+	batch->bytes += bytes;
 }
 
 static uint16_t ip6_process(
@@ -315,12 +315,14 @@ static uint16_t ip6_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	struct bp_way way = {.edge = BP_EDGE_DROP};
+	struct bp_edge_batch batch;
+	uint32_t local = 0;
 
+	bp_edge_batch_begin(&batch, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
-		route_step(graph, node, w, objs, m + i, RTE_MIN(nb_objs - i, STEP), &way);
-	bp_count(w, BP_C_FORWARD6, way.n - way.own);
-	bp_way_end(w, graph, node, objs, &way);
+		route_step(&batch, m + i, RTE_MIN(nb_objs - i, STEP), &local);
+	bp_count(w, BP_C_FORWARD6, batch.n - local);
+	bp_edge_batch_end(&batch);
 	return nb_objs;
 }
 

@@ -173,7 +173,7 @@ static void flush(struct bp_transform_worker *t)
 	}
 	bp_transform_keep_last(t);
 	for (unsigned i = 0; i < b->n_leaves; i++)
-		bp_run_add(&t->run, b->leave_by[i], b->leave[i]);
+		bp_edge_batch_add(&t->out, b->leave_by[i], b->leave[i]);
 	b->n_pairs = b->n_leaves = 0;
 }
 
@@ -365,15 +365,15 @@ static __rte_noinline void leave_each_template(struct bp_transform_worker *t,
 
 	for (unsigned j = 0; j < b->n; j++) {
 		if (saturated[j] != 0 && bp_transform_refuse_result(t, j)) {
-			bp_run_add(
-				&t->run, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
+			bp_edge_batch_add(
+				&t->out, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
 			tally->sent--;
 			tally->bare -= h->bare[j];
 			continue;
 		}
 		tally->saturated += saturated[j] != 0;
 		deliver_template(t, h, j);
-		bp_run_add(&t->run, edge, b->m[j]);
+		bp_edge_batch_add(&t->out, edge, b->m[j]);
 	}
 }
 
@@ -400,7 +400,7 @@ static bool send_same_template(struct bp_transform_worker *t)
 		leave_each_template(t, &h, saturated, edge, &tally);
 	} else {
 		bytes = deliver_all_templates(t, &h);
-		bp_run_add_whole(&t->run, edge, b->m, b->n, bytes);
+		bp_edge_batch_add_whole(&t->out, edge, b->m, b->n, bytes);
 	}
 	bp_transform_settle(t, t->template.kind.rule, &tally);
 	return true;

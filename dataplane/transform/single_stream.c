@@ -76,7 +76,7 @@ static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_
 		unsigned saturated;
 
 		if (j < done) {
-			bp_run_add(&t->run, edge, m[j]);
+			bp_edge_batch_add(&t->out, edge, m[j]);
 			continue;
 		}
 		bp_transform_avx512_reading(&t->template, &b->avx512, j, r);
@@ -84,7 +84,8 @@ static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_
 		saturated =
 			bp_transform_layout_write(l, r->frame + BP_TEMPLATE_PAYLOAD, &b->points, j);
 		if (saturated != 0 && bp_transform_refuse_result(t, j)) {
-			bp_run_add(&t->run, bp_drop(m[j], BP_C_DROP_TRANSFORM_OVERFLOW), m[j]);
+			bp_edge_batch_add(
+				&t->out, bp_drop(m[j], BP_C_DROP_TRANSFORM_OVERFLOW), m[j]);
 			tally->sent--;
 			tally->bare -= tally->bare != 0;
 			continue;
@@ -92,7 +93,7 @@ static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_
 		tally->saturated += saturated != 0;
 		bp_template_deliver(
 			r, &receiver->to, bp_template_outputs(&t->template, l, r->frame));
-		bp_run_add(&t->run, edge, m[j]);
+		bp_edge_batch_add(&t->out, edge, m[j]);
 	}
 }
 
@@ -108,7 +109,7 @@ static void leave(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsi
 
 	bp_transform_count_single_source(t, rule, b->source[0], n);
 	if (likely(done == n)) /* all are as long as the first */
-		bp_run_add_whole(&t->run, edge, m, n, n * m[0]->pkt_len);
+		bp_edge_batch_add_whole(&t->out, edge, m, n, n * m[0]->pkt_len);
 	else
 		leave_each(t, m, n, done, edge, receiver, &tally);
 	bp_transform_settle(t, rule, &tally);

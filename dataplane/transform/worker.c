@@ -172,7 +172,6 @@ void bp_transform_worker_free(struct bp_transform_worker *t)
 void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *w)
 {
 	t->worker = w;
-	t->run.worker = w;
 	bp_mbuf_stock_init(&t->stock, w->pool);
 	set_rules(t);
 }
@@ -206,7 +205,8 @@ static uint16_t transform_process(
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 
-	bp_run_begin(&t->run, graph, node);
+	bp_edge_batch_begin(&t->out, t->worker, graph, node, t->out_frames, RTE_DIM(t->out_frames),
+		BP_EDGE_DROP);
 	t->copies = 0;
 	/* who frames must be for, on a port that routes, may change between two walks */
 	t->template.valid &= w->router.rx_mac[t->template.port] == t->template.mac;
@@ -214,7 +214,7 @@ static uint16_t transform_process(
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		bp_transform_burst_process(t, m + i, n);
 	}
-	bp_run_end(&t->run);
+	bp_edge_batch_end(&t->out);
 	return nb_objs;
 }
 

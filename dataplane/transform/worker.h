@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "dataplane/aggregation/run.h"
+#include "dataplane/nodes/edge_batch.h"
 #include "dataplane/workers/mbuf_stock.h"
 #include "dataplane/transform/avx512.h"
 #include "dataplane/workers/worker.h"
@@ -96,7 +96,8 @@ struct bp_transform_worker {
 	uint8_t numbers[BP_RX_BURST]; /* 0, 1, 2, ... */
 	/* by length: what bp_transform_words() keeps; of every number that a length can be */
 	uint64_t prefix[UINT8_MAX + 1][2];
-	struct bp_run run;
+	struct bp_edge_batch out;
+	void *out_frames[BP_EDGE_BATCH_SIZE];
 	bool avx512_supported;       /* the processor can validate eight at a time */
 	struct bp_template template; /* while rules stay as they are */
 	struct bp_agg_match match;
