@@ -84,12 +84,8 @@ static void make_wire(struct bench_agg *a, struct rte_mempool *pool)
 	on_receive(bench_wire_rx, &a->wire);
 }
 
-void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_config *c,
-	struct rte_mempool *pool)
+void bench_agg_set_up(struct bench_agg *a, struct rte_mempool *pool)
 {
-	w->agg = bp_agg_worker_create(c, &w->shm->agg, 0);
-	if (w->agg == NULL)
-		die("aggregation", "no memory");
 	if (a->rates != NULL)
 		make_wire(a, pool);
 	else if (a->disaggregate != 0 && !a->paper)

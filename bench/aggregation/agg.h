@@ -40,8 +40,7 @@ uint32_t bench_agg_mbufs(const struct bench_agg *a);
 
 /* The ports are started. Of the worker all but `agg` and the graph is there. Ends the process
  * when something is refused. */
-void bench_agg_set_up(struct bench_agg *a, struct bp_worker *w, const struct bp_config *c,
-	struct rte_mempool *pool);
+void bench_agg_set_up(struct bench_agg *a, struct rte_mempool *pool);
 /* Receive queues of the worker; returns how many. */
 unsigned bench_agg_queues(const struct bench_agg *a, struct bp_rx_queue queues[2]);
 /* What counts messages: that came in, or that were restored. */

@@ -35,7 +35,7 @@
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
-#include "services/mqtt/inspect.h"
+#include "dataplane/service.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/workers/worker_loop.h"
 #include "shm/layout.h"
@@ -116,16 +116,6 @@ static void start_port(uint16_t port, struct rte_mempool *pool)
 		die("port", "cannot be started");
 }
 
-static void load_rules(struct bench *b)
-{
-	char err[256];
-	const struct bp_config_mqtt *m = &b->config->mqtt;
-
-	if (bp_ruleset_build(b->shm.rules, b->shm.rules_bank_size, m->rules, m->n_rules,
-		    m->max_rules, &m->clone, NULL, 1, 0, err, sizeof(err)) != 0)
-		die("rules", err);
-}
-
 static void set_up_control(struct bench *b, struct rte_mempool *pool)
 {
 	if (b->phd.sessions != 0)
@@ -182,8 +172,10 @@ static void set_up_attack(struct bench *b, struct rte_mempool *pool)
 static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 {
 	struct bp_worker *w = &b->worker;
+	const struct bp_service_setup setup = {b->config, &b->shm, w, false};
 	struct bp_rx_queue rx[2];
 	unsigned n_rx = bench_phd_queues(&b->phd, rx);
+	struct timespec now;
 	char err[256];
 
 	w->counters = &b->shm.counters[0];
@@ -207,15 +199,13 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		bench_routes_set_up(&b->routes, &b->shm.fib, b->o.family, b->o.routes);
 	if (b->phd.sessions != 0)
 		bench_phd_set_up(&b->phd, w, b->config, b->routes.writer, pool);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (bp_services_publish(b->config, &b->shm, err, sizeof(err)) != 0 ||
+		bp_services_setup(b->config, &b->shm, (uint64_t)now.tv_sec * 1000000000u, err,
+			sizeof(err)) != 0 ||
+		bp_services_create(&setup, err, sizeof(err)) != 0)
+		die("services", err);
 	if (b->o.inspect) {
-		struct bp_mqtt_options options;
-
-		load_rules(b);
-		atomic_store(&b->shm.control->rules_active, 0);
-		bp_config_mqtt_options(b->config, &options);
-		w->inspector = bp_mqtt_worker_create(&options, &b->shm, 0, false, err, sizeof(err));
-		if (w->inspector == NULL)
-			die("inspector", err);
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections);
 		if (!b->mix.on &&
 			rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
@@ -228,19 +218,19 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	if (b->o.messages)
 		set_up_control(b, pool);
 	if (bench_agg_on(&b->agg)) {
-		bench_agg_set_up(&b->agg, w, b->config, pool);
+		bench_agg_set_up(&b->agg, pool);
 		n_rx = bench_agg_queues(&b->agg, rx);
 	}
 	if (bench_transform_on(&b->transform))
-		bench_transform_set_up(&b->transform, w, b->config, pool);
+		bench_transform_set_up(&b->transform, pool);
 	if (b->lcl.on)
-		bench_lcl_set_up(&b->lcl, w, b->config, &b->clock);
+		bench_lcl_set_up(&b->lcl, &b->clock);
 	if (b->mix.on)
 		bench_mix_set_up(&b->mix, &b->advance, &b->phd, &b->lcl, &b->traffic,
 			b->routes.writer, pool);
 	if (b->attack.attack != NULL)
 		set_up_attack(b, pool);
-	if (bp_graph_build(w, "bench", 3, b->o.inspect, rx, n_rx, err, sizeof(err)) != 0)
+	if (bp_graph_build(w, "bench", 3, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
 

@@ -54,25 +54,11 @@ static void make_wire(struct bench_phd *p, struct rte_mempool *pool)
 		die("callback", rte_strerror(rte_errno));
 }
 
-static uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void bench_phd_set_up(struct bench_phd *p, struct bp_worker *w, const struct bp_config *c,
 	struct bp_fib_writer *writer, struct rte_mempool *pool)
 {
-	char err[256] = "no memory";
-
 	bench_phd_routes(writer);
 	bench_phd_sessions(w->shm, &c->phd, p->sessions, p->apdu);
-	if (bp_phd_worker_setup(c, &w->shm->phd, 1, mono_ns(), err, sizeof(err)) == 0)
-		w->health = bp_phd_worker_create(&w->shm->phd, 1, 0);
-	if (w->health == NULL)
-		die("health devices", err);
 	if (p->wire.rate > 0)
 		make_wire(p, pool);
 	bench_phd_input_init(&p->input, p->sessions);

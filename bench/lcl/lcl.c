@@ -55,14 +55,8 @@ static uint16_t on_receive(
 	return n;
 }
 
-void bench_lcl_set_up(
-	struct bench_lcl *l, struct bp_worker *w, const struct bp_config *c, struct bp_clock *clock)
+void bench_lcl_set_up(struct bench_lcl *l, struct bp_clock *clock)
 {
-	w->lcl = bp_lcl_create(c, &w->shm->lcl);
-	if (w->lcl == NULL) {
-		fprintf(stderr, "biplane-bench: LCL scheduling: no memory\n");
-		exit(1);
-	}
 	if (l->real)
 		return;
 	clock->mult = 0; /* it stands still */

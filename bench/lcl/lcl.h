@@ -26,8 +26,7 @@ struct bench_lcl {
 void bench_lcl_configuration(FILE *f);
 /* The ports are started. Of the worker all but `lcl` and the graph is there; `clock` is kept by
  * nobody else. Ends the process when something is refused. */
-void bench_lcl_set_up(struct bench_lcl *l, struct bp_worker *w, const struct bp_config *c,
-	struct bp_clock *clock);
+void bench_lcl_set_up(struct bench_lcl *l, struct bp_clock *clock);
 /* The frames' sequence numbers go on, which in the capture begin again: a receive callback. */
 uint16_t bench_lcl_sequence_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);

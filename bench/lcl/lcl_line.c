@@ -184,8 +184,7 @@ static void make_worker(struct bench_lcl_line *l)
 	l->worker->pool = l->pool;
 	for (unsigned i = 0; i < 2 * l->n; i++) /* at out nothing comes in, but it is polled */
 		queues[i] = (struct bp_rx_queue){.port = (uint16_t)i};
-	if (bp_graph_build(
-		    l->worker, "hops", 2 * l->n, false, queues, 2 * l->n, err, sizeof(err)) != 0)
+	if (bp_graph_build(l->worker, "hops", 2 * l->n, queues, 2 * l->n, err, sizeof(err)) != 0)
 		die("graph", err);
 }
 

@@ -102,26 +102,8 @@ static void make_wire(struct bench_transform *x, struct rte_mempool *pool)
 	on_receive(bench_wire_rx, &x->wire);
 }
 
-/* As a control plane that has just started. */
-static void load_matrices(const struct bp_transform_tables *t, const struct bp_config *c)
+void bench_transform_set_up(struct bench_transform *x, struct rte_mempool *pool)
 {
-	const struct bp_transform_view none = {.bank = NULL};
-	const uint64_t first = 1 << 1;
-	char err[256];
-
-	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, c, &none, 1, 0,
-		    &t->head->next_uid, 0, err, sizeof(err)) != 0)
-		die("matrices", err);
-	atomic_store(&t->head->active, first);
-}
-
-void bench_transform_set_up(struct bench_transform *x, struct bp_worker *w,
-	const struct bp_config *c, struct rte_mempool *pool)
-{
-	load_matrices(&w->shm->transform, c);
-	w->transformer = bp_transform_worker_create(c, &w->shm->transform, 0);
-	if (w->transformer == NULL)
-		die("transformation", "no memory");
 	if (x->rates != NULL)
 		make_wire(x, pool);
 	if (x->sources != 0)

@@ -40,8 +40,7 @@ void bench_transform_configuration(const struct bench_transform *x, FILE *f);
 
 /* The ports are started. Of the worker all but `transformer` and the graph is there. Ends the
  * process when something is refused. */
-void bench_transform_set_up(struct bench_transform *x, struct bp_worker *w,
-	const struct bp_config *c, struct rte_mempool *pool);
+void bench_transform_set_up(struct bench_transform *x, struct rte_mempool *pool);
 /* Goes through the rates, each for so much of the worker's processor time; prints members of a JSON
  * object. */
 void bench_transform_sweep(

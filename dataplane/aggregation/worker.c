@@ -190,17 +190,21 @@ static void set_rules(struct bp_agg_worker *g)
 	w->apart = 0;
 	w->apart_burst = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
-		const uint8_t onward = w->inspector ? BP_EDGE_ETHERNET : w->onward[p];
-		const bool apart = bp_disaggregator_wants(g->disaggregator, p);
-
 		g->learns |= w->onward[p] == BP_EDGE_BRIDGE;
-		w->apart |= (uint32_t)apart << p;
-		g->after_disaggregate[p] = onward;
-		g->after_aggregate[p] = apart ? BP_EDGE_DISAGGREGATE : onward;
-		w->inner[p] = bp_aggregator_wants(g->aggregator, p) ? BP_EDGE_AGGREGATE
-								    : g->after_aggregate[p];
+		w->apart |= (uint32_t)bp_disaggregator_wants(g->disaggregator, p) << p;
 	}
 	bp_graph_enter(w);
+}
+
+rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_t next)
+{
+	if (g->aggregator == NULL) /* not yet */
+		return next;
+	g->after_disaggregate[port] = (uint8_t)next;
+	if (bp_disaggregator_wants(g->disaggregator, port))
+		next = BP_EDGE_DISAGGREGATE;
+	g->after_aggregate[port] = (uint8_t)next;
+	return bp_aggregator_wants(g->aggregator, port) ? BP_EDGE_AGGREGATE : next;
 }
 
 void bp_agg_worker_tick(struct bp_agg_worker *g)

@@ -88,6 +88,9 @@ int bp_agg_worker_begin(struct bp_agg_worker *g, struct bp_worker *w, char *err,
  * pools: rules that come by reload share it. */
 uint32_t bp_agg_worker_max_paced(const struct bp_config *c);
 
+/* The edge by which frames of a port enter; `next`: where those go that are not taken. */
+rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_t next);
+
 /* Every few walks: looks whether the least MTU is another one. */
 void bp_agg_worker_tick(struct bp_agg_worker *g);
 

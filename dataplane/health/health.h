@@ -38,6 +38,8 @@ struct bp_phd_worker_layout {
 	bool valid;
 };
 
+struct bp_worker;
+
 struct bp_phd_worker {
 	/* what node ip4 compares, in network order; nothing matches while there is no plan */
 	bool takes;      /* datagrams for node phd, and for node cse */
@@ -48,6 +50,7 @@ struct bp_phd_worker {
 	/* in this machine's order: source ports of all workers */
 	uint16_t ports_first, ports_last;
 
+	struct bp_worker *worker;
 	const struct bp_phd_tables *t;
 	struct bp_phd_ids *ids; /* this worker's */
 	struct bp_ring *events; /* this worker's */

@@ -21,7 +21,7 @@
 #include "dataplane/process/life.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/pools.h"
-#include "dataplane/health/health.h"
+#include "dataplane/service.h"
 #include "dataplane/ports/port_claim.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/process/privileges.h"
@@ -182,37 +182,10 @@ static void reset_segment(struct bp_shm *shm)
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
 	memset(shm->trouble, 0, shm->trouble_rows * sizeof(*shm->trouble));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
-	/* one that was killed did not say that it reads no rules and routes any more */
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
-		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+	/* one that was killed did not say that it reads no routes any more */
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 		atomic_store(&shm->fib.readers->seen[w], UINT64_MAX);
-	}
-	memset(shm->rule_stats, 0,
-		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
-	if (shm->agg.plan) {
-		const size_t rules = (size_t)shm->workers * BP_AGG_RULES_MAX;
-
-		memset(shm->agg.stats, 0, rules * sizeof(*shm->agg.stats));
-		memset(shm->agg.disagg_stats, 0, rules * sizeof(*shm->agg.disagg_stats));
-		memset(shm->agg.rows, 0,
-			(size_t)shm->workers * shm->agg.streams * sizeof(*shm->agg.rows));
-	}
-	if (shm->lcl.plan) {
-		const size_t rows = (size_t)shm->lcl.n_ports * shm->lcl.limit;
-
-		memset(shm->lcl.ports, 0, shm->lcl.n_ports * sizeof(*shm->lcl.ports));
-		memset(shm->lcl.flows, 0, rows * sizeof(*shm->lcl.flows));
-	}
-	if (shm->transform.head) {
-		const struct bp_transform_tables *t = &shm->transform;
-
-		memset(t->rule_stats, 0,
-			(size_t)shm->workers * BP_TRANSFORM_RULES_MAX * sizeof(*t->rule_stats));
-		memset(t->source_stats, 0,
-			(size_t)shm->workers * t->matrices * sizeof(*t->source_stats));
-		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-			atomic_store(&t->readers->seen[w], UINT64_MAX);
-	}
+	bp_services_reset(shm);
 }
 
 static void count_main(struct dataplane *d, enum bp_counter c, uint64_t n)
@@ -356,7 +329,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 	bp_link_reset();
 	bp_clock_init(&d->clock);
 	if (start_ports(d, err, err_size) != 0 || open_exception(d, err, err_size) != 0 ||
-		bp_phd_worker_setup(c, &d->shm.phd, c->n_workers, mono_ns(), err, err_size) != 0 ||
+		bp_services_setup(c, &d->shm, mono_ns(), err, err_size) != 0 ||
 		create_workers(d, err, err_size) != 0)
 		return -1;
 	return start_exception_thread(d, err, err_size);

@@ -8,10 +8,9 @@
 
 #include <rte_mbuf.h>
 
-#include "dataplane/aggregation/worker.h"
 #include "dataplane/exception/exception.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
+#include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 #include "proto/frame.h"
 #include "dataplane/workers/workers.h"
@@ -174,12 +173,11 @@ static bool settle(struct bp_replay *r)
 	bool ok = true, more;
 
 	do {
-		const struct bp_agg_worker *g = r->worker->agg;
 		bool acknowledged = false;
 
 		walk(r);
 		more = r->phd && bp_replay_phd_serve(r->phd);
-		more |= g && g->draining && bp_agg_worker_holds(g);
+		more |= r->draining && bp_services_hold(r->worker);
 		ok &= take_out(r, &acknowledged);
 		more |= acknowledged;
 	} while (more && ok);
@@ -187,23 +185,13 @@ static bool settle(struct bp_replay *r)
 	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
 }
 
-/* When something that is held next leaves. */
-static uint64_t held_until(const struct bp_replay *r)
-{
-	const struct bp_worker *w = r->worker;
-	const uint64_t aggregation = w->agg ? bp_agg_worker_next_due(w->agg) : UINT64_MAX;
-	const uint64_t scheduled = w->lcl ? bp_lcl_due(w->lcl) : UINT64_MAX;
-
-	return RTE_MIN(aggregation, scheduled);
-}
-
 /* What devices are to be told because nothing came from them in time, messages that have waited
  * long enough, and what schedulers send; each at its own time, if that is before `until_ns`. */
 static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
-	while (r->phd || r->worker->agg || r->worker->lcl) {
+	for (;;) {
 		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
-		const uint64_t due = held_until(r);
+		const uint64_t due = bp_services_due(r->worker);
 
 		if (r->phd && bp_replay_phd_waiting(r->phd) && !settle(r))
 			return false;
@@ -221,19 +209,17 @@ static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 /* What is held leaves at its own time; what would wait for ever, at last. */
 static bool end_time(struct bp_replay *r)
 {
-	struct bp_agg_worker *g = r->worker->agg;
 	uint64_t next;
 
-	while ((next = held_until(r)) != UINT64_MAX)
+	while ((next = bp_services_due(r->worker)) != UINT64_MAX)
 		if (!pass_time(r, next + 1))
 			return false;
-	if (!g)
-		return true;
-	g->draining = true;
+	r->draining = true;
+	bp_services_drain(r->worker);
 	if (!settle(r))
 		return false;
 	/* and what that gave the schedulers */
-	while ((next = held_until(r)) != UINT64_MAX)
+	while ((next = bp_services_due(r->worker)) != UINT64_MAX)
 		if (!pass_time(r, next + 1))
 			return false;
 	return true;

@@ -24,6 +24,7 @@ struct bp_replay {
 	struct bp_ring_ports ports;
 	struct bp_mac_table *mac_table;
 	struct bp_worker *worker;
+	bool draining;                  /* nothing more comes in */
 	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
 	struct bp_exception *exception; /* without any kernel interface */
 	struct bp_replay_phd *phd;      /* NULL: no section phd */

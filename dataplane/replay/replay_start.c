@@ -6,54 +6,24 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
-#include "dataplane/aggregation/worker.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/link.h"
+#include "dataplane/service.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/workers/workers.h"
 #include "shm/fib/fib_static.h"
 #include "shm/layout.h"
-#include "shm/transform/transform_writer.h"
 
 /* One jumbo frame can hold thousands of publications, each of them a clone. */
 #define DEPTH 8192
 #define MBUFS 8191
 #define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
 #define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
-/* What is held for aggregation beyond that is not aggregated, or leaves before its time; what is
- * held by schedulers ends the replay. */
-#define HELD_MOST 32768u
-
-static int load_rules(struct bp_replay *r)
-{
-	const struct bp_config_mqtt *m = &r->config->mqtt;
-
-	if (!m->enabled)
-		return 0;
-	if (bp_ruleset_build(r->shm.rules, r->shm.rules_bank_size, m->rules, m->n_rules,
-		    r->shm.max_rules, &m->clone, NULL, 1, 0, r->err, sizeof(r->err)) != 0)
-		return -1;
-	atomic_store(&r->shm.control->rules_active, 1 << 1);
-	return 0;
-}
-
-/* What the control plane of a live gateway puts in force. */
-static int load_matrices(struct bp_replay *r)
-{
-	const struct bp_transform_tables *t = &r->shm.transform;
-	const uint64_t first = 1 << 1;
-	const struct bp_transform_view none = {.bank = NULL};
-
-	if (!t->head)
-		return 0;
-	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, r->config, &none, 1, 0,
-		    &t->head->next_uid, 0, r->err, sizeof(r->err)) != 0)
-		return -1;
-	atomic_store(&t->head->active, first);
-	return 0;
-}
+/* Buffers for what services hold. Beyond that aggregation sends early, and schedulers end the
+ * replay. */
+#define HELD_MOST 32768ull
 
 /* There is no kernel here: the file is all there is to know of routes and neighbours. */
 static int load_routes(struct bp_replay *r)
@@ -73,10 +43,6 @@ static void name_ports(struct bp_replay *r)
 		snprintf(r->shm.ports[p].name, sizeof(r->shm.ports[p].name), "%s",
 			r->config->port[p].name);
 	atomic_store(&r->shm.global->dp_ports, r->config->n_ports);
-	if (r->shm.agg.plan)
-		bp_agg_plan_write(r->shm.agg.plan, &r->config->agg);
-	if (r->shm.lcl.plan)
-		bp_lcl_plan_write(r->shm.lcl.plan, &r->config->lcl.rules);
 }
 
 static int map_segment(struct bp_replay *r)
@@ -89,7 +55,9 @@ static int map_segment(struct bp_replay *r)
 		return -1;
 	if (bp_shm_map(&r->shm, s, r->err, sizeof(r->err)) == 0) {
 		name_ports(r);
-		return load_rules(r) != 0 || load_matrices(r) != 0 ? -1 : load_routes(r);
+		return bp_services_publish(r->config, &r->shm, r->err, sizeof(r->err)) != 0
+			       ? -1
+			       : load_routes(r);
 	}
 	bp_segment_close(s);
 	r->shm.segment = NULL;
@@ -131,26 +99,17 @@ static int make_worker(struct bp_replay *r)
 	}
 	for (unsigned p = 0; p < c->n_ports; p++)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
-	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, c->mqtt.enabled, queues,
-		c->n_ports, r->err, sizeof(r->err));
-}
-
-/* Buffers for messages and frames that wait beside those that are under way. */
-static unsigned held(const struct bp_config *c)
-{
-	uint64_t n = bp_lcl_held_most(c);
-
-	if (bp_config_aggregates(c))
-		n += (uint64_t)c->aggregation.streams + bp_agg_worker_max_paced(c);
-	return (unsigned)RTE_MIN(n, HELD_MOST);
+	return bp_graph_build(r->worker, "biplane-replay", c->n_ports, queues, c->n_ports, r->err,
+		sizeof(r->err));
 }
 
 int bp_replay_start(struct bp_replay *r)
 {
-	const unsigned more = held(r->config);
+	unsigned more;
 
 	/* one worker, whatever the live gateway has: the order of frames must be one order */
 	r->config->n_workers = 1;
+	more = (unsigned)RTE_MIN(bp_services_mbufs(r->config), HELD_MOST);
 	if (bp_ring_eal_more(
 		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
 		map_segment(r) != 0)

@@ -87,7 +87,6 @@ static void set_rules(struct bp_transform_worker *t)
 	t->n_counted = n;
 	t->last_row = NULL;
 	t->template.valid = false;
-	t->worker->transforms = t->wants;
 	bp_graph_enter(t->worker);
 }
 

@@ -9,14 +9,12 @@
 #include <rte_ethdev.h>
 #include <rte_graph.h>
 
-#include "dataplane/aggregation/worker.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/transform/worker.h"
+#include "dataplane/service.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 #define DROP_NODE "bp_drop"
-#define SOURCES 3 /* beside queues: kernel_rx, agg_timer, lcl_timer */
+#define SOURCES (1 + BP_SERVICE_COUNT) /* beside queues: kernel_rx, and those of services */
 
 /* Names of the nodes that the edges lead to; see enum bp_edge. */
 struct edges {
@@ -59,104 +57,82 @@ static int set_edges(const char *node, const struct edges *e, char *err, size_t 
 	return 0;
 }
 
-/* What an edge leads to: nowhere, where the node is not needed. */
-static const char *node_if(bool needed, const struct rte_node_register *node)
-{
-	return needed ? node->name : DROP_NODE;
-}
-
-/* Which nodes a graph has beside those that every one has. */
-struct parts {
-	bool inspect, checksum, routes, health, aggregates, transforms;
-	const struct bp_lcl *lcl;
-};
-
 /* The node by which frames leave by a port. */
-static const struct rte_node_register *out_node(const struct parts *p, unsigned port)
+static const struct rte_node_register *port_node(const struct bp_worker *w, unsigned port)
 {
-	if (!p->lcl)
-		return &bp_node_port_tx;
-	return p->lcl->of[port] ? &bp_node_lcl : &bp_node_lcl_plain;
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
+		if (w->service[s] && bp_dataplane_services[s]->port_node)
+			return bp_dataplane_services[s]->port_node(w->service[s], port);
+	return &bp_node_port_tx;
 }
 
-static void name_edges(struct edges *e, unsigned n_ports, const struct parts *p)
+/* Where each edge leads to: to drop, where the worker does not need the node. */
+static void name_edges(struct edges *e, const struct bp_worker *w, unsigned n_ports, bool checksum)
 {
-	const char *fixed[BP_EDGE_PORT] = {
-		[BP_EDGE_DROP] = DROP_NODE,
-		[BP_EDGE_BRIDGE] = bp_node_bridge.name,
-		[BP_EDGE_ETHERNET] = node_if(p->inspect, &bp_node_ethernet),
-		[BP_EDGE_MQTT] = node_if(p->inspect, &bp_node_mqtt),
-		[BP_EDGE_CHECKSUM] = node_if(p->checksum, &bp_node_checksum),
-		[BP_EDGE_IP4] = node_if(p->routes, &bp_node_ip4),
-		[BP_EDGE_IP6] = node_if(p->routes, &bp_node_ip6),
-		[BP_EDGE_FORWARD] = node_if(p->routes, &bp_node_forward),
-		[BP_EDGE_EXCEPTION] = node_if(p->routes, &bp_node_exception),
-		[BP_EDGE_ANSWER] = node_if(p->routes, &bp_node_answer),
-		[BP_EDGE_PHD] = node_if(p->health, &bp_node_phd),
-		[BP_EDGE_CSE] = node_if(p->health, &bp_node_cse),
-		[BP_EDGE_AGGREGATE] = node_if(p->aggregates, &bp_node_aggregate),
-		[BP_EDGE_DISAGGREGATE] = node_if(p->aggregates, &bp_node_disaggregate),
-		[BP_EDGE_TRANSFORM] = node_if(p->transforms, &bp_node_transform),
-		[BP_EDGE_LCL_IN] = node_if(p->lcl != NULL, &bp_node_lcl_in),
+	const bool routes = w->router.enabled;
+	const struct rte_node_register *to[BP_EDGE_PORT] = {
+		[BP_EDGE_BRIDGE] = &bp_node_bridge,
+		[BP_EDGE_CHECKSUM] = checksum ? &bp_node_checksum : NULL,
+		[BP_EDGE_IP4] = routes ? &bp_node_ip4 : NULL,
+		[BP_EDGE_IP6] = routes ? &bp_node_ip6 : NULL,
+		[BP_EDGE_FORWARD] = routes ? &bp_node_forward : NULL,
+		[BP_EDGE_EXCEPTION] = routes ? &bp_node_exception : NULL,
+		[BP_EDGE_ANSWER] = routes ? &bp_node_answer : NULL,
 	};
 
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
+		for (unsigned n = 0; w->service[s] && n < BP_EDGES_OF_SERVICE; n++)
+			to[BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * s + n] =
+				bp_dataplane_services[s]->entry[n];
 	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
-		snprintf(e->name[i], sizeof(e->name[i]), "%s", fixed[i]);
+		snprintf(e->name[i], sizeof(e->name[i]), "%s", to[i] ? to[i]->name : DROP_NODE);
 	for (unsigned i = 0; i < n_ports; i++)
 		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "%.48s-%u",
-			out_node(p, i)->name, i);
+			port_node(w, i)->name, i);
 	e->n = BP_EDGE_PORT + n_ports;
 }
 
-static int set_all_edges(const struct rte_node_register *const *nodes, unsigned n,
-	const struct edges *e, char *err, size_t err_size)
+static int set_service_edges(
+	const struct bp_worker *w, const struct edges *e, char *err, size_t err_size)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (set_edges(nodes[i]->name, e, err, err_size) != 0)
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
+		const struct bp_dataplane_service *service = bp_dataplane_services[s];
+
+		if (!w->service[s])
+			continue;
+		for (unsigned n = 0; n < BP_EDGES_OF_SERVICE; n++)
+			if (service->entry[n] &&
+				set_edges(service->entry[n]->name, e, err, err_size) != 0)
+				return -1;
+		if (service->source && set_edges(service->source->name, e, err, err_size) != 0)
 			return -1;
+	}
 	return 0;
 }
 
-static int make_inner_nodes(
-	const struct edges *e, unsigned n_ports, const struct parts *p, char *err, size_t err_size)
+static int make_inner_nodes(const struct bp_worker *w, const struct edges *e, unsigned n_ports,
+	char *err, size_t err_size)
 {
 	/* Named through the symbols: this pulls their constructors out of a static library. */
 	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
-	const struct rte_node_register *const reading[] = {&bp_node_ethernet, &bp_node_mqtt};
 	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
 		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
-	const struct rte_node_register *const caring[] = {&bp_node_phd, &bp_node_cse};
-	const struct rte_node_register *const agg_nodes[] = {
-		&bp_node_aggregate, &bp_node_disaggregate, &bp_node_agg_timer};
-	const struct rte_node_register *const transforming[] = {&bp_node_transform};
-	const struct rte_node_register *const labelling[] = {&bp_node_lcl_in, &bp_node_lcl_timer};
-	const struct {
-		bool needed;
-		const struct rte_node_register *const *nodes;
-		unsigned n;
-	} groups[] = {
-		{true, always, RTE_DIM(always)},
-		{p->inspect, reading, RTE_DIM(reading)},
-		{p->routes, routing, RTE_DIM(routing)},
-		{p->health, caring, RTE_DIM(caring)},
-		{p->aggregates, agg_nodes, RTE_DIM(agg_nodes)},
-		{p->transforms, transforming, RTE_DIM(transforming)},
-		{p->lcl != NULL, labelling, RTE_DIM(labelling)},
-	};
 	char suffix[16];
 
 	if (rte_node_is_invalid(bp_node_drop.id))
 		return fail(err, err_size, "not registered:", bp_node_drop.name);
 	for (unsigned i = 0; i < n_ports; i++) {
 		snprintf(suffix, sizeof(suffix), "%u", i);
-		if (rte_node_is_invalid(clone_of(out_node(p, i), suffix)))
-			return fail(err, err_size, "can't clone node", out_node(p, i)->name);
+		if (rte_node_is_invalid(clone_of(port_node(w, i), suffix)))
+			return fail(err, err_size, "can't clone node", port_node(w, i)->name);
 	}
-	for (unsigned i = 0; i < RTE_DIM(groups); i++)
-		if (groups[i].needed &&
-			set_all_edges(groups[i].nodes, groups[i].n, e, err, err_size) != 0)
+	for (unsigned i = 0; i < RTE_DIM(always); i++)
+		if (set_edges(always[i]->name, e, err, err_size) != 0)
 			return -1;
-	return 0;
+	for (unsigned i = 0; w->router.enabled && i < RTE_DIM(routing); i++)
+		if (set_edges(routing[i]->name, e, err, err_size) != 0)
+			return -1;
+	return set_service_edges(w, e, err, err_size);
 }
 
 static void set_flag(struct bp_node_ctx *ctx, uint16_t flag, bool on)
@@ -172,19 +148,31 @@ static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edg
 	set_flag(ctx, BP_RX_F_APART, w->apart >> ctx->port & 1);
 }
 
+/* What each service makes of the edge by which the frames of a port enter: the last of the list is
+ * asked first, since its node comes last. */
+static rte_edge_t enter_services(
+	struct bp_worker *w, unsigned port, rte_edge_t next, bool before_checksum)
+{
+	for (unsigned s = BP_SERVICE_COUNT; s-- > 0;) {
+		const struct bp_dataplane_service *service = bp_dataplane_services[s];
+
+		if (w->service[s] && service->enter && service->before_checksum == before_checksum)
+			next = service->enter(w->service[s], w, port, next);
+	}
+	return next;
+}
+
 /* The same, by what the worker does with frames of that port. */
-static void set_first(struct bp_node_ctx *ctx, const struct bp_worker *w)
+static void set_first(struct bp_node_ctx *ctx, struct bp_worker *w)
 {
 	const rte_edge_t first =
 		ctx->flags & BP_RX_F_CHECKSUM ? BP_EDGE_CHECKSUM : w->enter[ctx->port];
 
-	if (w->lcl)
-		w->lcl->after[ctx->port] = (uint8_t)first;
-	set_next(ctx, w, w->lcl ? BP_EDGE_LCL_IN : first);
+	set_next(ctx, w, enter_services(w, ctx->port, first, true));
 }
 
 static void set_rx_context(
-	struct bp_node_ctx *ctx, const struct bp_worker *w, const struct bp_rx_queue *q)
+	struct bp_node_ctx *ctx, struct bp_worker *w, const struct bp_rx_queue *q)
 {
 	ctx->port = q->port;
 	ctx->queue = q->queue;
@@ -207,7 +195,7 @@ void bp_graph_enter(struct bp_worker *w)
 	rte_node_t count;
 
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
-		w->enter[p] = w->transforms >> p & 1 ? BP_EDGE_TRANSFORM : w->inner[p];
+		w->enter[p] = (uint8_t)enter_services(w, p, w->onward[p], false);
 	rte_graph_foreach_node(count, off, w->graph, node)
 	{
 		struct bp_node_ctx *ctx = bp_node_ctx(node);
@@ -217,11 +205,24 @@ void bp_graph_enter(struct bp_worker *w)
 	}
 }
 
-/* Whether it is a clone by which frames leave, and of which port. */
-static bool is_out_node(const struct rte_node *node, unsigned *port)
+static bool is_port_process(rte_node_process_t process)
 {
-	return (node->process == bp_node_port_tx.process || node->process == bp_node_lcl.process ||
-		       node->process == bp_node_lcl_plain.process) &&
+	if (process == bp_node_port_tx.process)
+		return true;
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
+		struct rte_node_register *const *node = bp_dataplane_services[s]->port_nodes;
+
+		for (; node && *node; node++)
+			if ((*node)->process == process)
+				return true;
+	}
+	return false;
+}
+
+/* Whether it is a clone by which frames leave, and of which port. */
+static bool is_port_node(const struct rte_node *node, unsigned *port)
+{
+	return is_port_process(node->process) &&
 	       sscanf(strrchr(node->name, '-'), "-%u", port) == 1 && *port < BP_MAX_PORTS;
 }
 
@@ -239,7 +240,7 @@ static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, 
 
 		memset(ctx, 0, sizeof(*ctx));
 		ctx->worker = w;
-		if (is_out_node(node, &port)) {
+		if (is_port_node(node, &port)) {
 			ctx->port = (uint16_t)port;
 			ctx->queue = w->tx_queue[port];
 		}
@@ -292,19 +293,14 @@ void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksum
 	set_bit(&w->prepare, port, sends_checksums || tx_segments != 0);
 }
 
-int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool inspect,
+int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size)
 {
 	struct rte_graph_param param = {.socket_id = (int)rte_socket_id()};
 	char(*names)[RTE_NODE_NAMESIZE];
 	const char **patterns;
 	struct edges *edges;
-	struct parts parts = {.inspect = inspect,
-		.routes = w->router.enabled,
-		.health = w->health != NULL,
-		.aggregates = w->agg != NULL,
-		.transforms = w->transformer != NULL,
-		.lcl = w->lcl};
+	bool checksum = false;
 	int result = -1;
 
 	w->graph = NULL;
@@ -318,9 +314,9 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		goto out;
 	}
 	for (unsigned i = 0; i < n_queues; i++)
-		parts.checksum |= queues[i].partial_checksums;
-	name_edges(edges, n_ports, &parts);
-	if (make_inner_nodes(edges, n_ports, &parts, err, err_size) != 0)
+		checksum |= queues[i].partial_checksums;
+	name_edges(edges, w, n_ports, checksum);
+	if (make_inner_nodes(w, edges, n_ports, err, err_size) != 0)
 		goto out;
 	for (unsigned i = 0; i < n_queues; i++) {
 		char suffix[16];
@@ -339,10 +335,9 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 	param.nb_node_patterns = (uint16_t)n_queues;
 	if (w->exception)
 		patterns[param.nb_node_patterns++] = bp_node_kernel_rx.name;
-	if (parts.aggregates)
-		patterns[param.nb_node_patterns++] = bp_node_agg_timer.name;
-	if (parts.lcl)
-		patterns[param.nb_node_patterns++] = bp_node_lcl_timer.name;
+	for (unsigned s = BP_SERVICE_COUNT; s-- > 0;)
+		if (w->service[s] && bp_dataplane_services[s]->source)
+			patterns[param.nb_node_patterns++] = bp_dataplane_services[s]->source->name;
 	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
 		fail(err, err_size, "can't create graph", name);
 		goto out;
@@ -352,18 +347,13 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool
 		fail(err, err_size, "can't find graph", name);
 		goto out;
 	}
-	for (unsigned p = 0; p < BP_MAX_PORTS; p++)
-		w->enter[p] = w->inner[p] = inspect ? BP_EDGE_ETHERNET : w->onward[p];
 	set_contexts(w, queues, n_queues);
 	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;
-	result = w->agg ? bp_agg_worker_begin(w->agg, w, err, err_size) : 0;
-	if (w->transformer)
-		bp_transform_worker_begin(w->transformer, w);
-	if (w->lcl && result == 0)
-		result = bp_lcl_begin(w->lcl, w, err, err_size);
+	bp_graph_enter(w);
+	result = bp_services_begin(w, err, err_size);
 out:
 	free(names);
 	free(patterns);

@@ -25,12 +25,11 @@ void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksum
 
 /*
  * Builds the graph `name` of a worker whose other fields are complete, with one source node per
- * queue. `inspect`: frames of bridged ports go through nodes bp_ethernet and bp_mqtt. A worker
- * without queues gets no graph (w->graph is NULL). Nodes are DPDK's for the life of the process: a
- * graph may be built again after bp_graph_free(), with the same number of ports. Returns 0, or -1
- * with a sentence.
+ * queue. A worker without queues gets no graph (w->graph is NULL). Nodes are DPDK's for the life of
+ * the process: a graph may be built again after bp_graph_free(), with the same number of ports.
+ * Returns 0, or -1 with a sentence.
  */
-int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports, bool inspect,
+int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size);
 void bp_graph_free(struct bp_worker *w);
 

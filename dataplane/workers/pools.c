@@ -8,11 +8,10 @@
 #include <rte_graph.h>
 #include <rte_mbuf_pool_ops.h>
 
-#include "dataplane/aggregation/worker.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/exception/exception.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/ports.h"
+#include "dataplane/service.h"
 
 #define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
 #define DESCRIPTORS                                                                                \
@@ -20,7 +19,6 @@
 /* What a worker holds beside the queues: its cache, and bursts between nodes, with their copies. */
 #define PER_WORKER (CACHE * 3 / 2 + 2 * RTE_GRAPH_BURST_SIZE)
 #define MBUFS_MIN 4096u
-#define AGGREGATE_HEADERS 64u /* Ethernet, tags and what rounding costs */
 #define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
 
 uint32_t bp_pools_frame_room(const char *device, uint32_t mtu)
@@ -39,43 +37,6 @@ static uint16_t room_of(uint32_t largest)
 	return (uint16_t)RTE_MIN(room, BP_DATA_ROOM_MAX);
 }
 
-/* What becomes of a burst of aggregates until it has left; more than that is dropped. */
-#define RESTORED 64u
-
-/* Buffers that aggregation holds: an aggregate of each stream, what waits for its pace. A reload
- * may add entries of either kind where there are some. */
-static uint64_t mbufs_of_aggregation(const struct bp_config *c)
-{
-	uint64_t one = (uint64_t)c->aggregation.streams + bp_agg_worker_max_paced(c) +
-		       (uint64_t)BP_RX_BURST * RESTORED;
-
-	return bp_config_aggregates(c) ? one * c->n_workers : 0;
-}
-
-/* Copies of a burst of readings for further receivers, until they have left; a reload may add
- * receivers where there are entries. */
-static uint64_t mbufs_of_transformation(const struct bp_config *c)
-{
-	return bp_config_transforms(c)
-		       ? (uint64_t)BP_RX_BURST * BP_TRANSFORM_RECEIVERS_MAX * c->n_workers
-		       : 0;
-}
-
-/* What an aggregate as long as its MTU is built in: with less room it is full earlier. */
-static uint32_t aggregate_room(const struct bp_config *c, uint32_t least_mtu)
-{
-	uint32_t most = 0;
-
-	for (unsigned i = 0; i < c->agg.n_aggregate; i++) {
-		const struct bp_agg_rule *r = &c->agg.aggregate[i];
-		uint32_t front = r->to.address.family == 4 ? BP_AGG_FULL_FRONT4(r->messages)
-							   : BP_AGG_FULL_FRONT6(r->messages);
-
-		most = RTE_MAX(most, AGGREGATE_HEADERS + front + (r->mtu ? r->mtu : least_mtu));
-	}
-	return most;
-}
-
 uint64_t bp_pools_estimate(const struct bp_config *c)
 {
 	uint32_t largest = 0, least_mtu = UINT16_MAX;
@@ -90,9 +51,8 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		least_mtu = RTE_MIN(least_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}
-	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
-	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-		 mbufs_of_aggregation(c) + mbufs_of_transformation(c) + bp_lcl_held_most(c);
+	largest = RTE_MAX(largest, bp_services_frame_size(c, least_mtu));
+	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) + bp_services_mbufs(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
 	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
@@ -118,7 +78,7 @@ static uint16_t choose_room(const struct bp_config *c, const struct bp_port *por
 			largest = RTE_MAX(largest,
 				bp_pools_frame_room(ports[p].config->device, ports[p].mtu));
 	}
-	largest = RTE_MAX(largest, aggregate_room(c, least_mtu));
+	largest = RTE_MAX(largest, bp_services_frame_size(c, least_mtu));
 	return room_of(largest);
 }
 
@@ -159,8 +119,7 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 		if (mbufs[s] == 0)
 			continue;
 		mbufs[s] += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) +
-			    mbufs_of_aggregation(c) + mbufs_of_transformation(c) +
-			    bp_lcl_held_most(c);
+			    bp_services_mbufs(c);
 		mbufs[s] = RTE_MAX(mbufs[s], MBUFS_MIN);
 		snprintf(name, sizeof(name), "biplane-mbufs-%u", s);
 		pools->mbufs[s] = (uint32_t)RTE_MIN(mbufs[s], (uint64_t)INT32_MAX);

@@ -3,12 +3,8 @@
 
 #include <rte_cycles.h>
 
-#include "dataplane/aggregation/worker.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
-#include "services/mqtt/inspect.h"
-#include "dataplane/health/health.h"
-#include "dataplane/transform/worker.h"
+#include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
 #define TICK_WALKS 64   /* housekeeping once in so many walks */
@@ -58,8 +54,12 @@ void bp_worker_take_rules(struct bp_worker *w)
 	const struct rules_words of = rules_words(w);
 	const uint64_t active = atomic_load_explicit(of.active, memory_order_acquire);
 
-	if (w->transformer)
-		bp_transform_worker_apply_pending(w->transformer);
+	for (unsigned i = 0; i < w->n_pending; i++) {
+		const struct bp_pending *p = &w->pending[i];
+
+		if (unlikely(atomic_load_explicit(p->word, memory_order_acquire) != *p->seen))
+			p->apply(p->state);
+	}
 	if (unlikely(!w->rules || active != w->rules_active))
 		take_other_rules(w, &of, active);
 	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
@@ -72,22 +72,12 @@ void bp_worker_leave_rules(struct bp_worker *w)
 
 	w->rules = NULL;
 	atomic_store_explicit(of.seen, UINT64_MAX, memory_order_release);
-	if (w->transformer)
-		bp_transform_worker_drain(w->transformer);
 }
 
 static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
-	if (w->health) {
-		bp_phd_worker_apply_pending(w->health, w->mono_ns);
-		bp_count(w, BP_C_SEGMENT_INVALID, w->health->refused);
-		w->health->refused = 0;
-	}
-	if (w->agg)
-		bp_agg_worker_tick(w->agg);
-	if (w->inspector)
-		bp_mqtt_worker_tick(w->inspector, w->mono_ns);
+	bp_services_tick(w);
 	if (w->mac_table && w->index == 0)
 		bp_mac_table_tick(w->mac_table, w->mono_ns);
 }
@@ -139,20 +129,6 @@ static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
 	w->away.notable_ns = 0;
 }
 
-/* Whether nobody misses a worker that sleeps: the pace of messages and slots of queues are finer
- * than a nap. */
-static bool may_nap(const struct bp_worker *w)
-{
-	return (w->agg == NULL || w->agg->waiting == 0) && (w->lcl == NULL || w->lcl->n_own == 0);
-}
-
-/* Whether frames would be lost if the worker ended now. Each walk of a worker that drains sends
- * more of them than it takes. */
-static bool holds(const struct bp_worker *w)
-{
-	return w->agg != NULL && bp_agg_worker_holds(w->agg);
-}
-
 /* Walks until `stop`, or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
@@ -162,7 +138,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 	for (;;) {
 		uint64_t before = w->rx_frames;
 
-		if (w->inspector || w->agg || w->lcl || idle || (walks & (TIME_WALKS - 1)) == 0)
+		if (w->needs_time || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
 		bp_worker_take_rules(w);
 		pass_quiescent_point(w);
@@ -174,14 +150,15 @@ static void walk(const struct bp_worker_args *a, bool draining)
 		bp_graph_walk(w, (walks & (BP_WALKS_TIMED - 1)) == 0);
 		if (w->rx_frames != before) {
 			idle = 0;
-			if (draining && w->mono_ns >= until && !holds(w))
+			if (draining && w->mono_ns >= until && !bp_services_hold(w))
 				return;
 			continue;
 		}
 		idle++;
-		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) && !holds(w))
+		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) &&
+			!bp_services_hold(w))
 			return;
-		if (a->sleep && !draining && idle >= IDLE_WALKS && may_nap(w)) {
+		if (a->sleep && !draining && idle >= IDLE_WALKS && !bp_services_need_polling(w)) {
 			rte_delay_us_sleep(NAP_US);
 			/* after a nap: look at `stop` and the clocks at once */
 			walks |= TICK_WALKS - 1;
@@ -198,14 +175,11 @@ int bp_worker_run(void *args)
 		return 0;
 	begin_time(w, a->clock);
 	housekeeping(w);
-	if (w->lcl)
-		w->lcl->clock = a->clock;
+	bp_services_start(w, a->clock);
 	walk(a, false);
-	if (w->agg)
-		w->agg->draining = true;
+	bp_services_drain(w);
 	walk(a, true);
-	if (w->lcl)
-		bp_lcl_drain(w->lcl);
+	bp_services_end(w);
 	bp_worker_leave_rules(w);
 	if (w->router.enabled)
 		bp_fib_leave(w->router.fib, w->index, &w->router.epoch);

@@ -11,6 +11,7 @@
 
 #include "biplane/counters.h"
 #include "biplane/limits.h"
+#include "biplane/services.h"
 #include "dataplane/forwarding/router.h"
 #include "dataplane/workers/rule_banks.h"
 #include "shm/layout.h"
@@ -47,27 +48,30 @@
  * Where section lcl is, frames pass lcl_in before all else, and in the place of port_tx-P there is
  * lcl-P, for a port with a scheduler, or lcl_plain-P.
  *
- * All inner nodes have the same edges, see enum bp_edge; the edges to port_tx-P follow at
- * BP_EDGE_PORT + P.
+ * An edge has the same number in every node; a node's file ends with those that it uses
+ * (dataplane/nodes/nodes.h). The edges to port_tx-P follow at BP_EDGE_PORT + P.
  */
+#define BP_EDGES_OF_SERVICE 2
 enum bp_edge {
 	BP_EDGE_DROP,
 	BP_EDGE_BRIDGE,
-	BP_EDGE_ETHERNET,
-	BP_EDGE_MQTT,
 	BP_EDGE_CHECKSUM,
 	BP_EDGE_IP4,
 	BP_EDGE_IP6,
 	BP_EDGE_FORWARD,
 	BP_EDGE_EXCEPTION,
 	BP_EDGE_ANSWER,
-	BP_EDGE_PHD,
-	BP_EDGE_CSE,
-	BP_EDGE_AGGREGATE,
-	BP_EDGE_DISAGGREGATE,
-	BP_EDGE_TRANSFORM,
-	BP_EDGE_LCL_IN,
-	BP_EDGE_PORT, /* + port index */
+	BP_EDGE_SERVICE, /* the nodes by which services are entered; their descriptors say which */
+	BP_EDGE_PORT = BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_COUNT, /* + port index */
+#define BP_EDGE_OF(service, n) (BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_##service + (n))
+	BP_EDGE_LCL_IN = BP_EDGE_OF(LCL, 0),
+	BP_EDGE_TRANSFORM = BP_EDGE_OF(TRANSFORM, 0),
+	BP_EDGE_AGGREGATE = BP_EDGE_OF(AGGREGATION, 0),
+	BP_EDGE_DISAGGREGATE = BP_EDGE_OF(AGGREGATION, 1),
+	BP_EDGE_ETHERNET = BP_EDGE_OF(MQTT, 0),
+	BP_EDGE_MQTT = BP_EDGE_OF(MQTT, 1),
+	BP_EDGE_PHD = BP_EDGE_OF(HEALTH, 0),
+	BP_EDGE_CSE = BP_EDGE_OF(HEALTH, 1),
 };
 
 #define BP_NO_PORT 0xff
@@ -94,6 +98,15 @@ struct bp_away {
 	uint64_t overrun_ns; /* of all overruns together; counter worker_overrun counts them */
 };
 
+/* What a service of a worker takes over between two walks: when *word is another than *seen,
+ * apply(state) is called, which makes them equal. */
+struct bp_pending {
+	const _Atomic uint64_t *word; /* in shared memory or the main thread's */
+	const uint64_t *seen;         /* the worker's */
+	void (*apply)(void *state);
+	void *state;
+};
+
 struct bp_worker {
 	/* read every burst */
 	struct bp_counters *counters;     /* this worker's, in the segment */
@@ -115,12 +128,16 @@ struct bp_worker {
 		uint32_t frames, bytes;
 	} straight[BP_MAX_PORTS];
 	struct bp_router router;
+	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. */
+	void *service[BP_SERVICE_COUNT];
+	struct bp_pending pending[BP_SERVICE_COUNT];
+	unsigned n_pending;
+	bool needs_time; /* a service does, in every walk */
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
 	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
-	uint32_t transforms;          /* bit per port whose frames go to node transform first */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
 	 * many are taken from one of its queues at one time. */
 	uint32_t apart;
@@ -174,6 +191,13 @@ static inline struct bp_node_ctx *bp_node_ctx(struct rte_node *node)
 static inline void bp_count(struct bp_worker *w, enum bp_counter c, uint64_t n)
 {
 	w->counters->v[c] += n;
+}
+
+/* For a service's begin(): what it takes over between walks. */
+static inline void bp_worker_pending(struct bp_worker *w, const _Atomic uint64_t *word,
+	const uint64_t *seen, void (*apply)(void *state), void *state)
+{
+	w->pending[w->n_pending++] = (struct bp_pending){word, seen, apply, state};
 }
 
 /* Edge of nodes ethernet, mqtt and checksum for a frame that came in on `port`. */

@@ -9,13 +9,9 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "dataplane/aggregation/worker.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/forwarding/mac_table.h"
-#include "services/mqtt/inspect.h"
-#include "dataplane/health/health.h"
-#include "dataplane/transform/worker.h"
+#include "dataplane/service.h"
 #include "shm/hash.h"
 
 #define QUEUES_MAX 512u
@@ -24,6 +20,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size)
 {
 	struct bp_worker *w = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*w));
+	const struct bp_service_setup setup = {c, shm, w, record_clones};
 
 	if (!w) {
 		snprintf(err, err_size, "no memory for worker %u", index);
@@ -38,48 +35,9 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->away.limit_ns = c->trouble.worker_overrun_ns ? c->trouble.worker_overrun_ns : UINT64_MAX;
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
-	if (c->phd.enabled && shm->phd.n_slots != 0 && w->router.enabled) {
-		w->health = bp_phd_worker_create(&shm->phd, c->n_workers, index);
-		if (!w->health) {
-			snprintf(err, err_size, "no memory for worker %u", index);
-			bp_worker_free(w);
-			return NULL;
-		}
-	}
-	if (shm->agg.plan) {
-		w->agg = bp_agg_worker_create(c, &shm->agg, index);
-		if (!w->agg) {
-			snprintf(err, err_size, "no memory for worker %u", index);
-			bp_worker_free(w);
-			return NULL;
-		}
-	}
-	if (shm->transform.head) {
-		w->transformer = bp_transform_worker_create(c, &shm->transform, index);
-		if (!w->transformer) {
-			snprintf(err, err_size, "no memory for worker %u", index);
-			bp_worker_free(w);
-			return NULL;
-		}
-	}
-	if (shm->lcl.plan) {
-		w->lcl = bp_lcl_create(c, &shm->lcl);
-		if (!w->lcl) {
-			snprintf(err, err_size, "no memory for LCL scheduling of worker %u", index);
-			bp_worker_free(w);
-			return NULL;
-		}
-	}
-	if (c->mqtt.enabled) {
-		struct bp_mqtt_options options;
-
-		bp_config_mqtt_options(c, &options);
-		w->inspector =
-			bp_mqtt_worker_create(&options, shm, index, record_clones, err, err_size);
-		if (!w->inspector) {
-			bp_worker_free(w);
-			return NULL;
-		}
+	if (bp_services_create(&setup, err, err_size) != 0) {
+		bp_worker_free(w);
+		return NULL;
 	}
 	return w;
 }
@@ -89,12 +47,7 @@ void bp_worker_free(struct bp_worker *w)
 	if (!w)
 		return;
 	bp_graph_free(w);
-	if (w->inspector)
-		bp_mqtt_worker_free(w->inspector);
-	bp_phd_worker_free(w->health);
-	bp_agg_worker_free(w->agg);
-	bp_transform_worker_free(w->transformer);
-	bp_lcl_free(w->lcl);
+	bp_services_free(w);
 	free(w);
 }
 
@@ -130,18 +83,6 @@ static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
 							    (uint64_t)now.tv_nsec + worker));
 }
 
-static void report_adopted(const struct bp_worker *w)
-{
-	const char *why = bp_mqtt_worker_not_adopted(w->inspector);
-	const uint32_t n = bp_mqtt_worker_flows(w->inspector);
-
-	if (why != NULL)
-		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", w->index,
-			why);
-	else if (n != 0)
-		fprintf(stderr, "mqtt: worker %u: %u connections adopted\n", w->index, n);
-}
-
 static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
@@ -160,10 +101,9 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 		free(queues);
 		return -1;
 	}
-	if (w->inspector)
-		report_adopted(w);
-	if (ws->lcl)
-		bp_lcl_join(w->lcl, ws->lcl, i);
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
+		if (ws->shared[s])
+			bp_dataplane_services[s]->shared->join(w->service[s], ws->shared[s], i);
 	w->lcore = i + 1;
 	w->seed = new_seed(shm, i);
 	w->exception = exception;
@@ -176,23 +116,21 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	}
 	n = list_queues(c, ports, plan, i, queues);
 	snprintf(name, sizeof(name), "biplane-worker-%u", i);
-	rc = bp_graph_build(w, name, c->n_ports, c->mqtt.enabled, queues, n, err, err_size);
+	rc = bp_graph_build(w, name, c->n_ports, queues, n, err, err_size);
 	free(queues);
 	return rc;
 }
 
-/* One worker needs no rings to itself. */
-static int share_lcl(struct bp_workers *ws, const struct bp_config *c,
+static int create_shared(struct bp_workers *ws, const struct bp_config *c,
 	const struct bp_queue_plan *plan, char *err, size_t err_size)
 {
-	uint8_t owner[BP_MAX_PORTS];
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
+		const struct bp_service_shared_ops *ops = bp_dataplane_services[s]->shared;
 
-	if (!bp_config_lcl(c) || c->n_workers == 1)
-		return 0;
-	for (unsigned i = 0; i < c->lcl.n_ports; i++)
-		owner[i] = bp_queue_plan_owner(plan, c->lcl.port[i].port);
-	ws->lcl = bp_lcl_shared_create(c, owner, err, err_size);
-	return ws->lcl ? 0 : -1;
+		if (ops && ops->create(&ws->shared[s], c, plan, err, err_size) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
@@ -216,7 +154,7 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 			(unsigned long long)shm->rules_bank_size);
 		return -1;
 	}
-	if (share_lcl(ws, c, plan, err, err_size) != 0)
+	if (create_shared(ws, c, plan, err, err_size) != 0)
 		return -1;
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		ws->n = i + 1;
@@ -226,19 +164,25 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 	return 0;
 }
 
+static void set_running(struct bp_workers *ws, unsigned i, bool runs)
+{
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
+		if (ws->shared[s])
+			bp_dataplane_services[s]->shared->running(ws->shared[s], i, runs);
+}
+
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
 {
 	/* all, before the first of them can stop */
-	for (unsigned i = 0; ws->lcl && i < ws->n; i++)
-		bp_lcl_shared_producing(ws->lcl, i, ws->worker[i]->graph != NULL);
+	for (unsigned i = 0; i < ws->n; i++)
+		set_running(ws, i, ws->worker[i]->graph != NULL);
 	for (unsigned i = 0; i < ws->n; i++) {
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
 			continue;
 		fprintf(stderr, "worker %u can't be started: its thread is busy\n", i);
-		/* it hands over nothing, and nobody is to wait for that */
-		if (ws->lcl)
-			bp_lcl_shared_producing(ws->lcl, i, false);
+		/* it hands over nothing: the others must not wait for it */
+		set_running(ws, i, false);
 	}
 }
 
@@ -254,7 +198,9 @@ void bp_workers_free(struct bp_workers *ws)
 {
 	for (unsigned i = 0; i < ws->n; i++)
 		bp_worker_free(ws->worker[i]);
-	bp_lcl_shared_free(ws->lcl);
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
+		if (ws->shared[s])
+			bp_dataplane_services[s]->shared->free(ws->shared[s]);
 	bp_mac_table_free(ws->mac_table);
 	bp_rule_banks_free(ws->rule_banks);
 	memset(ws, 0, sizeof(*ws));

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "config/config.h"
-#include "dataplane/lcl/handover.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/ports/queue_plan.h"
@@ -21,7 +20,7 @@ struct bp_workers {
 	struct bp_worker_args args[BP_MAX_WORKERS];
 	struct bp_mac_table *mac_table;
 	struct bp_rule_banks *rule_banks;
-	struct bp_lcl_shared *lcl; /* NULL: no section lcl, or one worker */
+	void *shared[BP_SERVICE_COUNT]; /* NULL: the service shares nothing */
 };
 
 /* Makes the workers with their graphs and services; `exception` NULL: nothing routes. Returns 0,

@@ -62,8 +62,8 @@ static void start(struct rig *r, bool partial, bool qinq)
 			.partial_checksums = partial,
 			.qinq_fix = qinq,
 			.set_port = true};
-	need(bp_graph_build(r->worker, "rig", r->config->n_ports, r->config->mqtt.enabled, queues,
-		     r->config->n_ports, err, sizeof(err)),
+	need(bp_graph_build(r->worker, "rig", r->config->n_ports, queues, r->config->n_ports, err,
+		     sizeof(err)),
 		err);
 	r->in_pool = rte_mempool_avail_count(r->pool);
 }

@@ -465,7 +465,7 @@ static void both_stop(void **state)
 	bp_clock_init(&clock);
 	put_many(&r, 50, &(struct label){.d = 500000000, .n = 1, .flow = 8}, 0);
 	for (unsigned i = 0; i < 2; i++) {
-		bp_lcl_shared_producing(ws.lcl, i, true);
+		bp_lcl_shared_producing(ws.shared[BP_SERVICE_LCL], i, true);
 		atomic_store(&ws.worker[i]->stop, true);
 		args[i] = (struct bp_worker_args){.worker = ws.worker[i], .clock = &clock};
 	}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/service.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dataplane/nodes/nodes.h"
+#include "services/mqtt/inspect.h"
+
+static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
+{
+	const struct bp_config_mqtt *m = &c->mqtt;
+
+	if (!m->enabled)
+		return 0;
+	if (bp_ruleset_build(shm->rules, shm->rules_bank_size, m->rules, m->n_rules, shm->max_rules,
+		    &m->clone, NULL, 1, 0, err, err_size) != 0)
+		return -1;
+	atomic_store(&shm->control->rules_active, 1 << 1);
+	return 0;
+}
+
+static void reset(struct bp_shm *shm)
+{
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+	memset(shm->rule_stats, 0,
+		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
+}
+
+static bool enabled(const struct bp_service_setup *s)
+{
+	return s->config->mqtt.enabled;
+}
+
+static void report_adopted(const struct bp_mqtt_worker *in, unsigned worker)
+{
+	const char *why = bp_mqtt_worker_not_adopted(in);
+	const uint32_t n = bp_mqtt_worker_flows(in);
+
+	if (why != NULL)
+		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", worker, why);
+	else if (n != 0)
+		fprintf(stderr, "mqtt: worker %u: %u connections adopted\n", worker, n);
+}
+
+static void *create(const struct bp_service_setup *s, char *err, size_t err_size)
+{
+	struct bp_mqtt_options options;
+	struct bp_mqtt_worker *in;
+
+	bp_config_mqtt_options(s->config, &options);
+	in = bp_mqtt_worker_create(
+		&options, s->shm, s->worker->index, s->record_mirrored, err, err_size);
+	if (in && !s->record_mirrored)
+		report_adopted(in, s->worker->index);
+	return s->worker->inspector = in;
+}
+
+static void tick(void *state, uint64_t mono_ns)
+{
+	bp_mqtt_worker_tick(state, mono_ns);
+}
+
+static void release(void *state)
+{
+	bp_mqtt_worker_free(state);
+}
+
+static rte_edge_t enter(void *state, struct bp_worker *w, unsigned port, rte_edge_t next)
+{
+	(void)w;
+	(void)state;
+	(void)port;
+	(void)next; /* node mqtt knows where frames of a port go */
+	return BP_EDGE_ETHERNET;
+}
+
+const struct bp_dataplane_service bp_dataplane_mqtt = {
+	.name = "inspection",
+	.id = BP_SERVICE_MQTT,
+	.publish = publish,
+	.reset = reset,
+	.enabled = enabled,
+	.create = create,
+	.tick = tick,
+	.free = release,
+	.needs_time = true,
+	.entry = {&bp_node_ethernet, &bp_node_mqtt},
+	.enter = enter,
+};
