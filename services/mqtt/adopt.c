@@ -152,7 +152,7 @@ static bool adopt_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 {
 	const bp_carry_ref ref = f->carry[dir];
 
-	if (f->stream[dir] == BP_STREAM_CARRY && bp_mqtt_carry_adopt(in, f, dir))
+	if (f->stream[dir] == BP_STREAM_CARRY && bp_cut_adopt(in, f, dir))
 		return true;
 	if (f->stream[dir] != BP_STREAM_CARRY && ref == 0 && f->carry_len[dir] == 0 &&
 		f->carry_need[dir] == 0)

@@ -73,7 +73,7 @@ enum bp_stream {
 #define BP_SESSION_NO_ID 0x10        /* its client identifier found no memory */
 #define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
 
-/* By bit of `suspicious`; mqtt_read.c. */
+/* By bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
 
 #define BP_NO_FLOW UINT32_MAX

@@ -125,7 +125,7 @@ void bp_flow_release_all(void *worker, struct bp_flow *f)
 	if (f->carried == 0)
 		return;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		bp_mqtt_drop_carry(in, f, dir);
+		bp_cut_drop(in, f, dir);
 		bp_hold_release(in, f, dir);
 		bp_wait_release(in, f, dir);
 		bp_qos2_forget(in, f, dir);

@@ -211,7 +211,7 @@ static inline struct bp_mqtt_view bp_publish_view(
 		.mosquitto = in->mosquitto && !(f->pending & BP_FLOW_PUSHED(dir))};
 }
 
-/* mqtt_read.c: notes and counts what was odd in a packet that was let pass. */
+/* packet.c: notes and counts what was odd in a packet that was let pass. */
 void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t odd);
 
 /* The value of a payload at a source of the rules in force. */
@@ -307,11 +307,27 @@ static inline void bp_change_end(struct bp_mqtt_worker *in)
 	bp_carry_settle(in->carry);
 }
 
-/* stream.c: one segment of a known flow. */
+/* segment.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame);
-/* The first segment of an unknown pair of addresses. NULL: it is not followed. */
-struct bp_flow *bp_stream_first(
+/* The payload of a segment, of which the first byte has this number. */
+void bp_stream_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_frame *frame, uint32_t seq);
+
+/* handshake.c: the first segment of an unknown pair of addresses. NULL: it is not followed. */
+struct bp_flow *bp_handshake_first(
 	struct bp_mqtt_worker *in, const struct bp_frame *frame, struct bp_lookup *l);
+/* A SYN or SYN-ACK of a known flow. */
+void bp_handshake_syn(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* Any other segment before the handshake is complete. False: it is not read. */
+bool bp_handshake_segment(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* Whether the segment begins the next connection on the addresses of one that is closed. */
+bool bp_handshake_begins(const struct bp_flow *f, const struct bp_frame *frame);
+/* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
+#define BP_MSS_UNSEEN 536
+/* What one of the ends announced. */
+void bp_flow_note_mss(struct bp_flow *f, uint16_t mss);
 
 /* reassembly.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
@@ -346,8 +362,6 @@ void bp_segment_note(
 void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* The window that a SYN or SYN-ACK announces, which is never scaled. */
 void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
-/* The window scale of a SYN (RFC 7323 2.2); 0 where it has none. */
-uint8_t bp_segment_scale(const struct bp_frame *frame);
 
 /* inflight.c: QoS 2 publications in flight of one direction. False: this one was evaluated before.
  */
@@ -433,28 +447,49 @@ static inline void bp_flow_unmark(struct bp_flow *f, uint8_t mark)
 /* Further ahead or behind than any window without scaling surprises: not of this stream. */
 #define BP_SEQ_OUTSIDE (1u << 30)
 
-/* stream.c: bytes at the stream's position, which moves on. */
+/* segment.c: bytes at the stream's position, which moves on. */
 void bp_stream_deliver(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
 
-/* mqtt_read.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. Returns how
+/* packet.c: bytes in sequence, to control packets. `seq`: sequence number of p[0]. Returns how
  * many were read: less than n where what follows may not be read yet. */
 uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq);
-/* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
-bool bp_mqtt_read_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap);
-/* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
-uint8_t bp_mqtt_carried_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
-void bp_mqtt_drop_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
-/* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
-bool bp_mqtt_carry_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Gives the connection up for this reason; its bytes go on being forwarded. */
 void bp_mqtt_opaque(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
 void bp_mqtt_opaque_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
+
+/* The fixed header of a packet, in the view of this direction. */
+enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	unsigned dir, const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
+/* Whether a packet of this type may come now; if not, *why is the reason. */
+bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	uint8_t type, enum bp_counter *why);
+void bp_packet_out_of_turn(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
+	enum bp_counter why);
+/* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header; `head`:
+ * how far the head of a PUBLISH was checked before, or NULL. */
+void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
+	struct bp_mqtt_head *head);
+
+/* cut_packet.c: a packet of which [p, p + n) is all that the segment has. */
+void bp_cut_begin(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
+/* More of it (BP_STREAM_CARRY). Returns bytes taken. */
+uint32_t bp_cut_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq);
+/* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
+bool bp_cut_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap);
+/* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
+uint8_t bp_cut_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+/* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
+bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* publish.c: judges a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
  * checked before, or NULL. */

@@ -322,7 +322,7 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		in->counters->v[BP_C_GAP_LOST] += gap;
 		/* what waits is before the gap, and unread: nothing is known of the position then
 		 */
-		known = f->waiting[dir] == 0 && bp_mqtt_read_gap(in, f, dir, gap);
+		known = f->waiting[dir] == 0 && bp_cut_gap(in, f, dir, gap);
 		if (known) {
 			f->next[dir] = end;
 			bp_tally(in, BP_C_GAP_IN_PACKET);

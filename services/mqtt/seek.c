@@ -49,10 +49,9 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_tally(in, BP_C_SEEK_ENTERED);
-	if (f->stream[dir] == BP_STREAM_CARRY &&
-		bp_mqtt_carried_type(in, f, dir) == BP_MQTT_PUBLISH)
+	if (f->stream[dir] == BP_STREAM_CARRY && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
 		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
-	bp_mqtt_drop_carry(in, f, dir);
+	bp_cut_drop(in, f, dir);
 	bp_hold_release(in, f, dir);
 	bp_wait_release(in, f, dir);
 	bp_alias_forget(in, f, dir);

@@ -12,20 +12,6 @@
  * the sender begins exactly where the receiver claims to be. One side's word alone loses nothing.
  */
 
-uint8_t bp_segment_scale(const struct bp_frame *frame)
-{
-	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
-
-	while (end - p >= 3 && p[0] != 0) {
-		if (p[0] == 3 && p[1] == 3)
-			return p[2] < BP_SCALE_MAX ? p[2] : BP_SCALE_MAX;
-		if (p[0] != 1 && p[1] < 2)
-			break;
-		p += p[0] == 1 ? 1 : p[1];
-	}
-	return BP_SCALE_UNSEEN;
-}
-
 /* The window where the scale was not seen: more than hosts have by default. */
 #define WINDOW_UNSEEN (8u << 20)
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/mqtt_worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "services/mqtt/fast_four.h"
+
+/* ---- life cycle ---- */
+
+/* What generation 0 stands for: no rules at all. */
+static const struct bp_ruleset no_rules;
+
+static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o)
+{
+	in->n_ports = o->n_ports;
+	memcpy(in->port, o->ports, sizeof(in->port));
+	in->n_brokers = o->n_brokers;
+	memcpy(in->brokers, o->brokers, sizeof(in->brokers));
+	memcpy(in->judged, o->evaluates, sizeof(in->judged));
+	in->mosquitto = o->mosquitto;
+	in->acknowledged = o->acknowledged;
+	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
+	in->fast_first = in->acknowledged ? 0xfe : 0xfc;
+	in->carry_per_flow = o->carry_per_flow;
+	in->carry_unproven = o->carry_unproven / o->workers;
+	in->reorder_bytes = o->reorder_bytes;
+	in->max_aliases = o->max_topic_aliases;
+	in->resync_pushes = o->resync_pushes;
+	bp_work_init(&in->work, o->work_budget, o->worker_budget);
+	in->min_ttl = o->min_ttl;
+}
+
+/* This worker's part of the segment but the flow table. */
+static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned worker)
+{
+	in->worker = worker;
+	in->workers = shm->workers;
+	in->counters = &shm->counters[worker];
+	in->rule_stats = &shm->rule_stats[(uint64_t)worker * shm->max_rules];
+	in->rule_state = shm->rule_state;
+	in->rule_state_len = shm->rule_state_len;
+	in->ring = bp_shm_ring(shm, worker);
+	in->next_alarm_id = &shm->shared->next_alarm_id;
+	in->topic_key[0] = shm->global->hash_key[0];
+	in->topic_key[1] = shm->global->hash_key[1];
+}
+
+/* False: no memory, or an arena that is too large. */
+static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_proven)
+{
+	in->carry = bp_carry_create(
+		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->carry_per_flow);
+	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
+	in->layouts = bp_layouts_create();
+	in->four = calloc(1, sizeof(*in->four));
+	in->to = malloc(BP_TOPIC_MAX);
+	in->delayed = bp_delayed_create(max_proven);
+	return in->carry != NULL && in->cache != NULL && in->layouts != NULL && in->four != NULL &&
+	       in->to != NULL && in->delayed != NULL;
+}
+
+struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
+	unsigned worker, bool record_clones, char *err, size_t err_size)
+{
+	struct bp_mqtt_worker *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
+	const struct bp_flow_bounds bounds = bp_flow_bounds(o);
+	const uint64_t bytes = bp_flow_table_bytes(bounds);
+	uint64_t arena;
+
+	if (in == NULL) {
+		snprintf(err, err_size, "no memory for inspection");
+		return NULL;
+	}
+	memset(in, 0, sizeof(*in));
+	if (bytes * (worker + 1) > shm->flows_len) {
+		snprintf(err, err_size, "the segment has no flow table for worker %u", worker);
+		free(in);
+		return NULL;
+	}
+	set_options(in, o);
+	set_tables(in, shm, worker);
+	in->record_clones = record_clones;
+	in->table_stride = bytes;
+	arena = shm->reassembly_len / shm->workers;
+	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
+	arena -= BP_JOURNAL_BYTES;
+	if (!allocate(in, arena, bounds.proven)) {
+		snprintf(err, err_size,
+			"no memory for inspection, or mqtt.carry_total is too large: %llu bytes "
+			"a worker; lower it",
+			(unsigned long long)arena);
+		bp_mqtt_worker_free(in);
+		return NULL;
+	}
+	bp_flow_table_attach(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
+		shm->global->hash_key, o->idle_ns, o->handshake_ns);
+	in->table.counters = in->counters;
+	in->table.release = bp_flow_release_all;
+	in->table.release_arg = in;
+	in->rules = &no_rules;
+	in->gen = 1;
+	in->not_adopted = bp_adopt(in, o, worker);
+	return in;
+}
+
+void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
+{
+	if (in == NULL)
+		return;
+	bp_carry_destroy(in->carry);
+	free(in->cache);
+	bp_layouts_free(in->layouts);
+	free(in->four);
+	free(in->to);
+	free(in->delayed);
+	free(in);
+}
+
+void bp_mqtt_worker_set_clone(struct bp_mqtt_worker *in, bp_clone_fn fn, void *arg)
+{
+	in->clone = fn;
+	in->clone_arg = arg;
+}
+
+void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg)
+{
+	in->is_forwarded = fn;
+	in->is_forwarded_arg = arg;
+}
+
+void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
+	uint64_t now_ns, uint64_t mono_ns)
+{
+	in->rules = rules;
+	in->gen = (uint32_t)(rules->generation & 0x7fffffff) + 1;
+	in->now_ns = now_ns;
+	in->mono_ns = mono_ns;
+	in->now_ticks = bp_ticks(mono_ns);
+	in->table.now = in->now_ticks;
+	bp_work_time(&in->work, mono_ns);
+	in->table.header->now = in->now_ticks;
+}
+
+bool bp_mqtt_worker_inspects(
+	const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport, bool *to_broker)
+{
+	for (uint32_t i = 0; i < in->n_ports; i++) {
+		if (dport == in->port[i]) {
+			*to_broker = true;
+			return true;
+		}
+		if (sport == in->port[i]) {
+			*to_broker = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A walk's share of expiry: small against a burst, enough for any rate of new connections. */
+#define EXPIRE_BUDGET 64
+
+void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
+{
+	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
+	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
+	bp_alarms_commit(in); /* of wills */
+}
+
+void bp_mqtt_worker_end_delays(struct bp_mqtt_worker *in)
+{
+	bp_delayed_expire(in, UINT64_MAX, UINT32_MAX);
+	bp_alarms_commit(in);
+}
+
+uint32_t bp_mqtt_worker_flows(const struct bp_mqtt_worker *in)
+{
+	return in->table.count;
+}
+
+uint64_t bp_mqtt_worker_work(const struct bp_mqtt_worker *in)
+{
+	return in->work.total;
+}
+
+const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in)
+{
+	return in->not_adopted;
+}
+
+uint64_t bp_mqtt_worker_carried(const struct bp_mqtt_worker *in)
+{
+	return bp_carry_used(in->carry);
+}
+
+/* ---- work: work.h ---- */
+
+/* Time in which a full account drains at its rate, 2^10 ns: 8 ms for a connection, 4 ms for the
+ * worker. It bounds what the frames of others wait for, and leaves room for a document of 1 MiB now
+ * and then, which no publication behind it is to miss. */
+#define CONNECTION_DEPTH 8192u
+#define WORKER_DEPTH 4096u
+
+void bp_work_init(struct bp_work *w, uint32_t connection_percent, uint32_t worker_percent)
+{
+	memset(w, 0, sizeof(*w));
+	w->rate = connection_percent * 1024 / 100;
+	w->limit = w->rate * CONNECTION_DEPTH;
+	w->worker_rate = worker_percent * 1024 / 100;
+	w->worker_limit = w->worker_rate * WORKER_DEPTH;
+}
+
+/* Returns what is used, now. */
+static uint32_t take(struct bp_work_account *a, uint32_t now, uint32_t rate, uint64_t units)
+{
+	uint64_t drained = (uint64_t)(now - a->at) * rate;
+	uint64_t used = (a->used > drained ? a->used - drained : 0) + units;
+
+	a->used = used < UINT32_MAX ? (uint32_t)used : UINT32_MAX;
+	a->at = now;
+	return a->used;
+}
+
+bool bp_work_settle(struct bp_work *w, uint32_t ahead)
+{
+	uint64_t units = w->done - w->allowed + ahead;
+	uint32_t first =
+		take(&w->account[0][(w->hash >> 20) % BP_WORK_ACCOUNTS], w->now, w->rate, units);
+	uint32_t second =
+		take(&w->account[1][(w->hash >> 42) % BP_WORK_ACCOUNTS], w->now, w->rate, units);
+	uint32_t worker = take(&w->worker, w->now, w->worker_rate, units);
+	uint32_t limit = w->limit;
+
+	/* when the worker's account gets short, those who took the most wait first */
+	if (worker > w->worker_limit / 2)
+		limit /= 8;
+	w->worker_over = worker > w->worker_limit;
+	w->over = w->worker_over || (first < second ? first : second) > limit;
+	w->allowed = w->done + ahead;
+	return !w->over;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/mqtt_worker.h"
+
+/*
+ * A segment, from its frame to bytes in sequence. TCP as a bystander sees it (RFC 9293): each
+ * direction's position, what is new in a segment, how the connection ends. Nothing here touches the
+ * frame; whatever is decided, it is forwarded.
+ */
+
+/* Nothing fitted for so long, about 10 s: the connection is not read. */
+#define UNFIT_TICKS (10u << 10)
+
+static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, enum bp_counter why)
+{
+	bp_tally(in, why);
+	bp_will_end(in, f);
+	bp_flow_release_all(in, f);
+	f->pending = 0;
+	bp_flow_unmark(f, UINT8_MAX);
+	f->flags |= BP_FLOW_CLOSED;
+	f->seen = in->now_ticks; /* for the last time: what comes late does not keep it */
+	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
+}
+
+/* The FIN of this direction was seen, and its number is exact: nothing follows it. */
+static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
+{
+	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_numbered(f, dir);
+}
+
+/*
+ * The broker sent its FIN. TCP lets a client go on (RFC 9293 3.6), but a broker that closes the
+ * network connection (MQTT 3.1.1, 4.8) has closed its socket, which answers data with RST.
+ */
+static void broker_closed(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (!bp_stream_tracked(f, BP_TO_BROKER) || !is_behind_fin(f, BP_FROM_BROKER) ||
+		f->waiting[BP_FROM_BROKER] != 0)
+		return;
+	bp_cut_drop(in, f, BP_TO_BROKER);
+	bp_wait_release(in, f, BP_TO_BROKER);
+	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
+}
+
+static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	f->flags |= BP_FLOW_FIN(dir);
+	if (is_behind_fin(f, dir))
+		bp_hold_release(in, f, dir);
+	bp_will_end(in, f);
+	if (dir == BP_FROM_BROKER)
+		broker_closed(in, f);
+	if ((f->flags & BP_FLOW_FIN(0)) && (f->flags & BP_FLOW_FIN(1)) &&
+		!(f->flags & BP_FLOW_CLOSED))
+		close_flow(in, f, BP_C_FLOW_FIN);
+}
+
+/* Bytes at `at`, read as far as they may be; the rest waits. */
+static void read_or_wait(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t at)
+{
+	uint32_t have = 0;
+
+	if (n == 0)
+		return;
+	if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
+		have = bp_mqtt_read(in, f, dir, p, n, at);
+	if (have < n && bp_stream_tracked(f, dir))
+		bp_wait_add(in, f, dir, at + have, p + have, n - have);
+}
+
+void bp_stream_deliver(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	uint32_t at = f->next[dir], before = f->urgent[dir] - at;
+
+	f->next[dir] = at + n;
+	if (!(f->marks & BP_MARK_URGENT(dir)) || before >= n) {
+		read_or_wait(in, f, dir, p, n, at);
+		return;
+	}
+	bp_flow_unmark(f, BP_MARK_URGENT(dir));
+	read_or_wait(in, f, dir, p, before, at);
+	if (bp_stream_tracked(f, dir))
+		read_or_wait(in, f, dir, p + before + 1, n - before - 1, at + before + 1);
+}
+
+static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq, uint32_t ack)
+{
+	int32_t ahead;
+
+	if (f->stream[dir] == BP_STREAM_OPAQUE) {
+		if ((int32_t)(seq + n - f->next[dir]) > 0)
+			f->next[dir] = seq + n;
+		return;
+	}
+	if (f->stream[dir] == BP_STREAM_UNSEEN) {
+		bp_flow_note_mss(f, BP_MSS_UNSEEN);
+		bp_seek_enter(in, f, dir, seq);
+	}
+	if (f->stream[dir] == BP_STREAM_SEEK) {
+		bp_seek_segment(in, f, dir, p, n, seq, ack);
+		return;
+	}
+	ahead = (int32_t)(seq - f->next[dir]);
+	if (ahead == 0) {
+		bp_stream_deliver(in, f, dir, p, n);
+	} else if (ahead < 0) {
+		uint32_t old = f->next[dir] - seq;
+
+		if (old > BP_SEQ_OUTSIDE) {
+			bp_tally(in, BP_C_SEG_OUTSIDE);
+			return;
+		}
+		if (old >= n) {
+			bp_tally(in, BP_C_SEG_DUPLICATE);
+			return;
+		}
+		bp_tally(in, BP_C_SEG_OVERLAP);
+		bp_stream_deliver(in, f, dir, p + old, n - old);
+	} else {
+		if ((uint32_t)ahead > BP_SEQ_OUTSIDE) {
+			bp_tally(in, BP_C_SEG_OUTSIDE);
+			return;
+		}
+		bp_hold_add(in, f, dir, seq, p, n);
+		return;
+	}
+	if (f->pending & BP_FLOW_HELD(dir))
+		bp_hold_drain(in, f, dir);
+}
+
+void bp_stream_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_frame *frame, uint32_t seq)
+{
+	uint32_t here = frame->contiguous - frame->payload;
+
+	if (here > frame->payload_len)
+		here = frame->payload_len;
+	if (here != 0)
+		payload_piece(in, f, dir, frame->data + frame->payload, here, seq, frame->ack);
+	seq += here;
+	for (unsigned i = 0; i < frame->n_more; i++) {
+		payload_piece(in, f, dir, frame->more[i].data, frame->more[i].len, seq, frame->ack);
+		seq += frame->more[i].len;
+	}
+}
+
+static void rst(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+{
+	bool fits;
+
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		fits = bp_seek_is_near(f, dir, frame->seq);
+	else if (f->stream[dir] == BP_STREAM_UNSEEN)
+		/* a refused SYN is answered with sequence number 0: its ACK must fit */
+		fits = (frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir];
+	else
+		/*
+		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
+		 * has seen all that the receiver has. One that is believed here and not there would
+		 * end the reading of a connection that goes on; the other way about, a dead flow
+		 * only waits for its timeout. The sender's FIN has a number of its own; behind it
+		 * there is nothing to read, and some RSTs answer what was sent before it.
+		 */
+		fits = frame->seq == f->next[dir] ||
+		       (is_behind_fin(f, dir) && frame->seq == f->next[dir] + 1);
+	if (!fits) {
+		bp_tally(in, BP_C_FLOW_RST_IGNORED);
+		return;
+	}
+	close_flow(in, f, BP_C_FLOW_RST);
+}
+
+/* Whether a FIN at `end` is the stream's. */
+static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	if (f->stream[dir] == BP_STREAM_SEEK)
+		return bp_seek_is_near(f, dir, end);
+	return !bp_stream_numbered(f, dir) || end == f->next[dir];
+}
+
+static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
+{
+	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
+		return;
+	if (bp_stream_numbered(f, dir) && end != f->next[dir]) {
+		/* one that lies behind the stream is not its end */
+		if (end - f->next[dir] > BP_SEQ_OUTSIDE)
+			return;
+		f->pending |= BP_FLOW_FINWAIT(dir);
+		f->fin_seq[dir] = end;
+		return;
+	}
+	f->fin_seq[dir] = end;
+	fin_in_sequence(in, f, dir);
+}
+
+/* What waits for a proof that may have come with this segment. */
+static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	for (unsigned d = 0; d < 2; d++)
+		if (f->waiting[d] != 0)
+			bp_wait_drain(in, f, d);
+}
+
+/*
+ * A segment with payload that does not fit. Where nothing else comes the flow is of an earlier
+ * connection, or its position is lost: what goes by is not read, and that is shown until the flow
+ * expires, for such segments do not keep it.
+ */
+static void note_unfit(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (frame->payload_len != 0 && in->now_ticks - f->seen > UNFIT_TICKS)
+		bp_flow_mark(f, BP_MARK_UNFIT);
+}
+
+/* A segment with flags, behind or ahead of the stream, or while something is held. */
+static void segment_general(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	if (frame->payload_len == 0)
+		bp_tally(in, BP_C_SEG_EMPTY);
+	if ((f->flags & BP_FLOW_CLOSED) && !bp_handshake_begins(f, frame)) {
+		if (frame->payload_len != 0)
+			bp_tally(in, BP_C_SEG_CLOSED);
+		return;
+	}
+	if (frame->tcp_flags & BP_TCP_RST) {
+		rst(in, f, dir, frame);
+		return;
+	}
+	if (frame->tcp_flags & BP_TCP_SYN) {
+		bp_handshake_syn(in, f, frame, dir);
+		return;
+	}
+	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
+		!bp_handshake_segment(in, f, frame, dir))
+		return;
+	if (!bp_segment_fits(in, f, dir, frame)) {
+		note_unfit(in, f, frame);
+		return;
+	}
+	f->seen = in->now_ticks;
+	if (f->proof & BP_FLOW_MARKED)
+		bp_flow_unmark(f, BP_MARK_UNFIT);
+	bp_segment_note(in, f, dir, frame);
+	read_waiting(in, f);
+	/* only the true peer knows its own position: an acknowledgement may be anybody's */
+	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&
+		frame->seq == f->next[dir])
+		bp_seek_acked(in, f, !dir, frame->ack);
+	if (frame->payload_len != 0 && is_behind_fin(f, dir)) {
+		bp_tally(in, frame->seq + frame->payload_len != f->next[dir] ? BP_C_AFTER_DISCONNECT
+									     : BP_C_SEG_DUPLICATE);
+	} else if (frame->payload_len != 0) {
+		bp_stream_payload(in, f, dir, frame, frame->seq);
+		read_waiting(in, f);
+	}
+	if (f->flags & BP_FLOW_CLOSED)
+		return;
+	if (frame->tcp_flags & BP_TCP_FIN)
+		fin(in, f, dir, frame->seq + frame->payload_len);
+	/* an answer may have proven where the other one's stream is */
+	for (unsigned d = 0; d < 2; d++) {
+		if ((f->pending & BP_FLOW_FINWAIT(d)) && fin_fits(f, d, f->fin_seq[d])) {
+			f->pending &= (uint8_t)~BP_FLOW_FINWAIT(d);
+			fin_in_sequence(in, f, d);
+		}
+	}
+}
+
+void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
+
+	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
+	 * piece. */
+	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
+		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN &&
+		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
+					    BP_TCP_URG)) == BP_TCP_ACK &&
+		frame->n_more == 0 &&
+		!(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
+		(f->next[!dir] - frame->ack <= BP_ACK_WINDOW || !bp_stream_tracked(f, !dir))) {
+		f->seen = in->now_ticks;
+		if (frame->payload_len == 0) {
+			bp_tally(in, BP_C_SEG_EMPTY);
+			bp_segment_note_window(f, dir, frame);
+			return;
+		}
+		bp_change_begin(in, f);
+		f->next[dir] += frame->payload_len;
+		bp_mqtt_read(
+			in, f, dir, frame->data + frame->payload, frame->payload_len, frame->seq);
+		bp_change_end(in);
+		return;
+	}
+	bp_change_begin(in, f);
+	bp_journal_deepen(in->journal, f);
+	segment_general(in, f, frame, dir);
+	bp_change_end(in);
+}
+
+/* ---- the flow that a frame is of ---- */
+
+/*
+ * Client first, broker second, in both directions. The second word holds the ports and both VLAN
+ * identifiers; bit 63..56 tell IPv6 from IPv4.
+ */
+void bp_inspect_hash(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
+	const uint32_t width = f->ip6 ? 16 : 4;
+	const uint8_t *client = src + (f->to_broker ? 0 : width);
+	const uint8_t *broker = src + (f->to_broker ? width : 0);
+	uint64_t cport = f->to_broker ? f->sport : f->dport;
+	uint64_t bport = f->to_broker ? f->dport : f->sport;
+
+	l->k1 = (uint64_t)f->ip6 << 56 | (uint64_t)f->vlan_inner << 44 |
+		(uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
+	l->k0 = f->ip6 ? bp_flow_k0_ip6(&in->table, client, broker)
+		       : bp_flow_k0_ip4(client, broker);
+	if (__builtin_expect(f->tunnel != 0, 0))
+		l->k0 ^= bp_flow_k0_tunnel(&in->table, f->tunnel);
+	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
+	__builtin_prefetch(&in->table.group[bp_flow_group1(&in->table, l->hash)]);
+}
+
+void bp_inspect_probe(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	l->flow = bp_flow_candidate(&in->table, l->hash);
+	__builtin_prefetch(l->flow, 1);
+	if (f->ip6)
+		__builtin_prefetch((const uint8_t *)l->flow + 64);
+}
+
+static struct bp_flow *find(
+	struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	const uint8_t *src;
+
+	if (!f->ip6)
+		return bp_flow_find(&in->table, l->hash, l->k0, l->k1, NULL, NULL);
+	src = f->data + f->l3 + 8;
+	return f->to_broker ? bp_flow_find(&in->table, l->hash, l->k0, l->k1, src, src + 16)
+			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
+}
+
+/* Whether nothing of a direction that is judged is read: given up, or searched. */
+static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return !(f->flags & BP_FLOW_CLOSED) && ((in->judged[0] && bp_stream_unread(f, 0)) ||
+						       (in->judged[1] && bp_stream_unread(f, 1)));
+}
+
+/* After a segment: the flow is filed by what it has proven, and it is noted when it ceases to be
+ * read, or is read again. */
+static void settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
+{
+	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
+		f->proof ^= BP_FLOW_UNREAD;
+		f->unread_since = in->now_ticks;
+	}
+	if (__builtin_expect(((f->proof ^ before) & BP_FLOW_PROOFS) == 0, 1) ||
+		(f->flags & BP_FLOW_CLOSED))
+		return;
+	bp_flow_file(&in->table, f, f->proof & BP_FLOW_PROVEN ? BP_LIST_PROVEN : BP_LIST_UNPROVEN);
+}
+
+/* Whether the end with the inspected port is one of mqtt.brokers. */
+static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_frame *f)
+{
+	const uint32_t width = f->ip6 ? 16 : 4;
+	const uint8_t *src = f->data + f->l3 + (f->ip6 ? 8 : 12);
+	struct bp_address a = {.family = f->ip6 ? 6 : 4};
+
+	memcpy(a.bytes, src + (f->to_broker ? width : 0), width);
+	for (uint32_t i = 0; i < in->n_brokers; i++)
+		if (bp_prefix_contains(&in->brokers[i], &a))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a segment may prove its connection. Its peer never receives a segment that the gateway
+ * does not forward, or that arrives on the port of the peer itself. Without this check a single
+ * host could send both ends' segments and prove a connection that does not exist. `flow`: NULL
+ * before the connection's first segment.
+ */
+static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_flow *flow)
+{
+	if (in->n_brokers != 0 && !is_broker(in, f)) {
+		bp_tally(in, BP_C_SEG_OTHER_BROKER);
+		return false;
+	}
+	if (f->port == 0)
+		return true;
+	if (f->routed) {
+		if (in->is_forwarded == NULL || in->is_forwarded(in->is_forwarded_arg, f))
+			return true;
+		bp_tally(in, BP_C_SEG_NOT_FORWARDED);
+		return false;
+	}
+	if (flow == NULL)
+		return true;
+	if (f->to_broker) {
+		/* the latest port: an earlier forged segment blocks nothing */
+		flow->client_port = f->port;
+	} else if (flow->client_port == f->port) {
+		bp_tally(in, BP_C_SEG_SAME_PORT);
+		return false;
+	}
+	return true;
+}
+
+void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	struct bp_flow *flow = l->flow;
+	uint8_t before;
+
+	bp_tally(in, BP_C_SEG_INSPECTED);
+	if (f->data[f->l3 + (f->ip6 ? 7 : 8)] < in->min_ttl) {
+		bp_tally(in, BP_C_SEG_LOW_TTL);
+		return;
+	}
+	in->frame = f;
+	bp_work_begin(&in->work, l->hash, f->payload + f->payload_len);
+	/* the candidate may be another flow with the same tag, or gone since it was probed */
+	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
+		flow = find(in, f, l);
+	if (__builtin_expect(flow == NULL || !(flow->proof & BP_FLOW_PROVEN), 0) &&
+		!may_prove(in, f, flow)) {
+		bp_work_end(&in->work);
+		return;
+	}
+	if (flow == NULL) {
+		flow = bp_handshake_first(in, f, l);
+		if (flow != NULL) {
+			flow->client_port = f->to_broker ? f->port : 0;
+			settle(in, flow, BP_FLOW_IN_TABLE);
+		}
+	} else {
+		before = flow->proof;
+		bp_stream_segment(in, flow, f);
+		settle(in, flow, before);
+	}
+	bp_alarms_commit(in); /* of wills of evicted connections */
+	bp_work_end(&in->work);
+}
+
+void bp_inspect_one(struct bp_mqtt_worker *in, const struct bp_frame *f)
+{
+	struct bp_lookup l;
+
+	bp_inspect_hash(in, f, &l);
+	bp_inspect_probe(in, f, &l);
+	bp_inspect_segment(in, f, &l);
+}
