@@ -11,18 +11,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
-# Merges as libFuzzer does where each file's first byte is what it covers: keeps those of the first folder.
+# Merges as libFuzzer does where each file's first byte is the code that it reaches, and the second how often.
 MERGE = """#!/usr/bin/env python3
 import hashlib, pathlib, sys
 kept, *others = [pathlib.Path(a) for a in sys.argv[1:] if not a.startswith("-")]
-covered = {f.read_bytes()[:1] for f in kept.iterdir()}
+length = 1 if "-use_counters=0" in sys.argv else 2
+covered = {f.read_bytes()[:length] for f in kept.iterdir()}
 for folder in others:
     for f in sorted(folder.iterdir()):
         data = f.read_bytes()
         if data == b"crash":
             sys.exit(77)
-        if data[:1] not in covered:
-            covered.add(data[:1])
+        if data[:length] not in covered:
+            covered.add(data[:length])
             (kept / hashlib.sha1(data).hexdigest()).write_bytes(data)
 """
 
@@ -84,15 +85,15 @@ class FuzzSeeds(unittest.TestCase):
         self.assertEqual(self.archive(), archive)
 
     def test_what_minimize_keeps(self):
-        found = {hashlib.sha1(data).hexdigest(): data for data in (b"a1", b"a2", b"b1", b"n9")}
+        found = {hashlib.sha1(data).hexdigest(): data for data in (b"a1", b"a2", b"a2 again", b"n1")}
         self.run_tool("pack", "fuzz_x", self.folder("a", named=b"n1", also_named=b"n2", **found))
         program = self.top / "target"
         program.write_text(MERGE, encoding="utf-8")
         program.chmod(0o755)
-        self.run_tool("minimize", "fuzz_x", program, self.folder("found", new=b"c1"))
+        self.run_tool("minimize", "fuzz_x", program, self.folder("found", one=b"c1", two=b"c2", three=b"a3"))
         kept = self.seeds()
         self.assertEqual({name: data for name, data in kept.items() if len(name) < 40}, {"named": b"n1", "also_named": b"n2"})
-        self.assertEqual(sorted(data[:1] for name, data in kept.items() if len(name) == 40), [b"a", b"b", b"c"])
+        self.assertEqual(sorted(data[:2] for name, data in kept.items() if len(name) == 40), [b"a1", b"a2", b"c1"])
         archive = self.archive()
         self.assertIn("failed on a seed", self.run_tool("minimize", "fuzz_x", program, self.folder("bad", bad=b"crash"), code=1))
         self.assertEqual(self.archive(), archive)
