@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
+#include "biplane/health.h"
 #include "proto/phd_apdu.h"
 #include "proto/phd_config.h"
 #include "shm/health/phd_writer.h"

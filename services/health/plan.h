@@ -2,13 +2,13 @@
 #ifndef BP_SERVICES_HEALTH_PLAN_H
 #define BP_SERVICES_HEALTH_PLAN_H
 
-#include "config/config.h"
+#include "biplane/health.h"
 #include "shm/health/phd.h"
 
 /* What section phd says, as workers, layouts and devices need it. */
 
 /* Octets of a request besides an instance's representation: header, token, options and marker. A
- * path that becomes longer than usual takes them from the representation. */
+ * path that is longer takes them from the representation. */
 #define BP_PHD_REQUEST_HEAD 400u
 
 /* `source`: the address of ours that requests come from, of the CSE's family. */

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "config/config.h"
 #include "services/health/plan.h"
 #include "proto/onem2m.h"
 
