@@ -7,7 +7,7 @@
 
 #include <rte_errno.h>
 
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 
 #define SESSIONS_MIN 65536u
 #define NEWCOMERS (1u << 20) /* where devices associate meanwhile */

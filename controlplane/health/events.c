@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "controlplane/process/clock.h"
-#include "services/health/answer.h"
 #include "services/health/token.h"
 #include "proto/phd_apdu.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controlplane/health/slow_internal.h"
-#include "services/health/words.h"
+#include "services/health/last_report.h"
 
 /* ---- life ---- */
 
@@ -60,7 +60,7 @@ void bp_slow_count(const struct bp_slow *s, struct bp_slow_counts *out)
 
 /* What the session's words say of the report in hand. */
 struct known {
-	struct bp_phd_words words;
+	struct bp_phd_report_words words;
 	bool repeat;
 	uint16_t octets; /* bp_phd_report_octets() */
 	uint32_t open;   /* of a repeat */
@@ -72,13 +72,13 @@ static struct known look_up(const struct bp_slow *s, const struct bp_phd_session
 	const uint8_t *apdu, size_t len, uint64_t mono_ns)
 {
 	const struct bp_phd_conversion *c = &s->conversion;
-	struct known k = {.words = bp_phd_words_read(p),
+	struct known k = {.words = bp_phd_report_words_read(p),
 		.octets = bp_phd_report_octets(s->t->hash_key, apdu, len)};
 
 	k.open = bp_phd_last_open(k.words.last);
 	k.repeat = bp_phd_is_repeat(k.words.last, k.words.sent, c->invoke_id, c->report_no,
 			   k.octets, mono_ns) &&
-		   bp_phd_words_number(p, &k.words, &k.report);
+		   bp_phd_report_words_number(p, &k.words, &k.report);
 	return k;
 }
 
@@ -96,14 +96,14 @@ static void note(
 
 	if (k->repeat) {
 		p->unanswered = unanswered;
-		bp_phd_words_resend(p, &k->words, sent);
+		bp_phd_report_words_resend(p, &k->words, sent);
 		return;
 	}
 	k->open = bp_phd_open_begin(c->total);
-	k->report = bp_phd_words_begin(p);
+	k->report = bp_phd_report_words_begin(p);
 	p->origin = (struct bp_phd_origin){0};
 	p->unanswered = unanswered;
-	bp_phd_words_end(p, bp_phd_last_make(c->invoke_id, c->report_no, k->open), sent);
+	bp_phd_report_words_end(p, bp_phd_last_make(c->invoke_id, c->report_no, k->open), sent);
 }
 
 /* What the instances of a report of that number are named by, which is noted. */

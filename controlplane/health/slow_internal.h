@@ -24,7 +24,7 @@ struct bp_slow_pending {
 	uint16_t at;    /* the next part to look at; parts: all were sent, or no more are */
 	uint32_t busy;  /* a bit for each place that has a request without an end yet */
 	uint64_t stored[BP_PHD_PARTS_MAX / 64]; /* a bit for each that was, since it was taken */
-	uint32_t open;  /* services/health/repeat.h: what is not noted as stored */
+	uint32_t open;  /* services/health/last_report.h: what is not noted as stored */
 	uint8_t worst;  /* enum bp_m2m_outcome of the requests that ended */
 	bool confirmed; /* the device waits for an answer until all is stored */
 	bool away;      /* some of it has no answer: it may be stored or not */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/health/slow_internal.h"
-#include "services/health/answer.h"
-#include "services/health/words.h"
+#include "services/health/token.h"
+#include "services/health/last_report.h"
 
 static struct bp_phd_session *session_of(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
@@ -108,17 +108,17 @@ static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
 static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned part)
 {
 	struct bp_phd_session *session = session_of(s, p);
-	struct bp_phd_words words;
+	struct bp_phd_report_words words;
 
 	p->stored[part / 64] |= 1ull << part % 64;
 	p->open = close_stored(p, p->open);
 	if (is_alive(s, p))
 		atomic_fetch_add_explicit(&session->stored, 1, memory_order_relaxed);
 	do {
-		words = bp_phd_words_read(session);
+		words = bp_phd_report_words_read(session);
 		if (!is_last(s, p) || bp_phd_last_invoke_id(words.last) != p->invoke_id)
 			return;
-	} while (!bp_phd_words_close(
+	} while (!bp_phd_report_words_close(
 		session, &words, close_stored(p, bp_phd_last_open(words.last))));
 }
 

@@ -7,10 +7,9 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/health/answers.h"
+#include "dataplane/health/egress.h"
 #include "dataplane/health/datagram.h"
-#include "dataplane/health/way_out.h"
-#include "services/health/words.h"
+#include "services/health/last_report.h"
 #include "proto/coap.h"
 #include "proto/onem2m.h"
 
@@ -57,12 +56,12 @@ enum report_of {
  */
 static enum report_of report_of(const struct bp_phd_worker *h, const struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c,
-	struct bp_phd_words *words)
+	struct bp_phd_report_words *words)
 {
 	const struct bp_phd_ids *share;
 	uint32_t pair;
 
-	*words = bp_phd_words_last(s);
+	*words = bp_phd_report_words_last(s);
 	if (bp_phd_last_invoke_id(words->last) != t->invoke_id)
 		return OF_OTHER;
 	if (!bp_phd_sent_has_number(words->sent))
@@ -93,7 +92,7 @@ static enum closed close_part(const struct bp_phd_worker *h, struct bp_phd_sessi
 {
 	const uint32_t bit = 1u << t->part;
 	enum report_of of;
-	struct bp_phd_words was;
+	struct bp_phd_report_words was;
 
 	for (unsigned tries = 0; tries < TRIES; tries++) {
 		of = report_of(h, s, t, port, c, &was);
@@ -101,7 +100,7 @@ static enum closed close_part(const struct bp_phd_worker *h, struct bp_phd_sessi
 			return of == OF_OTHER ? CLOSED_OTHER : CLOSED_BEFORE;
 		if (!(was.last & bit))
 			return CLOSED_BEFORE;
-		if (bp_phd_words_close(s, &was, bp_phd_last_open(was.last) & ~bit))
+		if (bp_phd_report_words_close(s, &was, bp_phd_last_open(was.last) & ~bit))
 			return (bp_phd_last_open(was.last) & ~bit) == 0 ? CLOSED_LAST : CLOSED_PART;
 	}
 	return CLOSED_BEFORE;
@@ -170,7 +169,7 @@ static const enum bp_counter refusal[] = {
 static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 	struct bp_phd_session *s, const struct bp_phd_token *token, enum bp_m2m_outcome o)
 {
-	struct bp_phd_words was;
+	struct bp_phd_report_words was;
 	const enum report_of of = report_of(t->h, s, token, heads->port[i], &heads->coap[i], &was);
 
 	bp_count(t->w, refusal[o], 1);
@@ -182,7 +181,7 @@ static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
 	/* the repeat is to have another message id, or the CSE would repeat its error */
 	if (of == OF_LAST)
-		bp_phd_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
+		bp_phd_report_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
 	return answer(t, heads->m[i], token, heads->token[i], o);
 }
 
@@ -191,11 +190,11 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 {
 	struct bp_phd_worker *h = t->h;
 	struct rte_mbuf *out;
-	struct bp_way_out way;
+	struct bp_egress way;
 	uint8_t *frame;
 	const uint16_t sport = __builtin_bswap16(port);
 
-	out = bp_way_out_to(&t->w->router, h->plan.cse, h->cse_is_ip6, &way)
+	out = bp_egress_lookup(&t->w->router, h->plan.cse, h->cse_is_ip6, &way)
 		      ? rte_pktmbuf_alloc(t->w->pool)
 		      : NULL;
 	if (out == NULL) { /* the CSE will send it again */
@@ -212,7 +211,7 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 		h->udp_sum + sport);
 	out->data_len = (uint16_t)(h->head_len + BP_COAP_HEADER_LEN);
 	out->pkt_len = out->data_len;
-	bp_way_out_mark(&t->w->router, &way, out);
+	bp_egress_apply(&t->w->router, &way, out);
 	bp_count(t->w, BP_C_CSE_ACK_FRAME, 1);
 	rte_node_enqueue_x1(t->graph, t->node, way.edge, out);
 }

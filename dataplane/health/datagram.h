@@ -19,6 +19,7 @@
 #define BP_UDP_HDR 8u
 #define BP_UDP_LENGTH 4u
 #define BP_UDP_CHECKSUM 6u
+#define BP_IP4_DF 0x4000u /* "don't fragment", in the field of the offset */
 
 /* RFC 1071 sum of the addresses and the protocol: of a pseudo header but for the length (RFC 768;
  * RFC 8200 8.1). */
@@ -145,8 +146,32 @@ static inline void bp_datagram_source(const struct bp_datagram *d, uint64_t out[
  * Writes EtherType, IP and UDP header of a frame, without the Ethernet addresses, lengths and
  * checksums, which are 0. Ports in this machine's order. Returns the length of all.
  */
-uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16], const uint8_t to[16],
-	uint16_t sport, uint16_t dport);
+static inline uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16],
+	const uint8_t to[16], uint16_t sport, uint16_t dport)
+{
+	uint8_t *ip = frame + BP_ETHER_HDR, *udp = ip + (ip6 ? BP_IP6_HDR : BP_IP4_HDR);
+
+	bp_put_be16(frame + 12, ip6 ? BP_ETHER_IP6 : BP_ETHER_IP4);
+	memset(ip, 0, (size_t)(udp - ip) + BP_UDP_HDR);
+	if (ip6) {
+		ip[0] = 0x60;
+		ip[BP_IP6_NEXT] = BP_PROTO_UDP;
+		ip[BP_IP6_HOPS] = 64;
+		memcpy(ip + BP_IP6_SRC, from, 16);
+		memcpy(ip + BP_IP6_DST, to, 16);
+	} else {
+		ip[0] = 0x45;
+		/* never cut: the identification need not differ (RFC 6864 4.1) */
+		bp_put_be16(ip + BP_IP4_FRAGMENT, BP_IP4_DF);
+		ip[BP_IP4_TTL] = 64;
+		ip[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
+		memcpy(ip + BP_IP4_SRC, from + 12, 4);
+		memcpy(ip + BP_IP4_DST, to + 12, 4);
+	}
+	bp_put_be16(udp, sport);
+	bp_put_be16(udp + 2, dport);
+	return (uint32_t)(udp - frame) + BP_UDP_HDR;
+}
 
 /*
  * Fills in lengths and checksums of a frame whose head is `head` octets long, with `len` octets of

@@ -8,9 +8,8 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/health/request_frame.h"
-#include "dataplane/health/usual.h"
-#include "services/health/words.h"
+#include "dataplane/health/phd_node.h"
+#include "services/health/last_report.h"
 #include "proto/phd_apdu.h"
 
 #define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
@@ -41,7 +40,7 @@ static inline bool is_report(const uint8_t *apdu, uint32_t len)
 }
 
 /* A report of nobody that we know, or of one who is not to send any. */
-static rte_edge_t stray(struct bp_phd_turn *t, struct rte_mbuf *m, enum bp_counter why)
+static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, enum bp_counter why)
 {
 	struct bp_phd_worker *h = t->h;
 
@@ -74,7 +73,7 @@ static enum bp_counter reason_of(enum bp_phd_verdict v)
 
 /* Nothing of it is stored: the manager counts it, too, and says so, to who waits for an answer. */
 static rte_edge_t discard(
-	struct bp_phd_turn *t, struct rte_mbuf *m, struct bp_phd_session *s, enum bp_phd_verdict v)
+	struct bp_phd_burst *t, struct rte_mbuf *m, struct bp_phd_session *s, enum bp_phd_verdict v)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 
@@ -86,7 +85,7 @@ static rte_edge_t discard(
 }
 
 static uint64_t token_of(
-	const struct bp_phd_turn *t, const struct report *r, unsigned part, bool confirmed)
+	const struct bp_phd_burst *t, const struct report *r, unsigned part, bool confirmed)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_token token = {.slot = r->slot,
@@ -101,7 +100,7 @@ static uint64_t token_of(
 
 /* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
 static rte_edge_t answer_now(
-	struct bp_phd_turn *t, const struct report *r, enum bp_counter unconfirmed)
+	struct bp_phd_burst *t, const struct report *r, enum bp_counter unconfirmed)
 {
 	if (!t->h->conversion.confirmed)
 		return bp_drop(r->m, unconfirmed);
@@ -112,7 +111,7 @@ static rte_edge_t answer_now(
 }
 
 /* The largest request fits out of the CSE's interface and into an mbuf. */
-static bool fits(const struct bp_phd_turn *t, const struct rte_mbuf *m)
+static bool fits(const struct bp_phd_burst *t, const struct rte_mbuf *m)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const uint32_t head = t->h->head_len, room = RTE_MIN(bp_frame_room(m), t->room);
@@ -124,17 +123,17 @@ static bool fits(const struct bp_phd_turn *t, const struct rte_mbuf *m)
 }
 
 /* Which report it is, and which of its parts are to be sent. */
-static bool judge(struct bp_phd_turn *t, struct report *r)
+static bool register_report(struct bp_phd_burst *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
-	const struct bp_phd_words words = bp_phd_words_read(r->s);
+	const struct bp_phd_report_words words = bp_phd_report_words_read(r->s);
 	const uint64_t last = words.last, sent = words.sent;
 	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
-	const bool many = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
+	const bool many_parts = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
 	const bool repeat =
-		!many &&
+		!many_parts &&
 		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns) &&
-		bp_phd_words_number(r->s, &words, &r->number);
+		bp_phd_report_words_number(r->s, &words, &r->number);
 
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
@@ -149,26 +148,27 @@ static bool judge(struct bp_phd_turn *t, struct report *r)
 	if (!bp_phd_worker_ids_take(t->h, c->parts, t->w->router.now_s, &r->pair))
 		return false;
 	if (unlikely(repeat)) {
-		bp_phd_words_resend(r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
+		bp_phd_report_words_resend(
+			r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 		return true;
 	}
 	r->open = bp_phd_open_begin(c->parts);
-	r->number = bp_phd_words_begin(r->s);
+	r->number = bp_phd_report_words_begin(r->s);
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
 	if (unlikely(c->unknown_handles != 0))
 		bp_count(t->w, BP_C_PHD_UNKNOWN_HANDLE, c->unknown_handles);
 	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED,
-		many ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
-		     : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
+		many_parts ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
+			   : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
-	bp_phd_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
+	bp_phd_report_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
 		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
 	return true;
 }
 
 /* The request of part `i` leaves, in this mbuf. */
-static inline void write_part(struct bp_phd_turn *t, const struct report *r, unsigned i,
+static inline void write_part(struct bp_phd_burst *t, const struct report *r, unsigned i,
 	struct rte_mbuf *m, const uint8_t *apdu, bool confirmed)
 {
 	const struct bp_phd_ids *share = t->h->ids;
@@ -188,11 +188,11 @@ static inline void write_part(struct bp_phd_turn *t, const struct report *r, uns
 	}
 	id.mid = (uint16_t)pair;
 	bp_request_frame(t->h, m, r->l, apdu, i, &id, (uint16_t)(pair >> 16));
-	bp_way_out_mark(&t->w->router, &t->cse, m);
+	bp_egress_apply(&t->w->router, &t->cse, m);
 }
 
 /* Those that do not leave in the device's own mbuf, one by one. */
-static void send_more(struct bp_phd_turn *t, const struct report *r, struct rte_mbuf **more,
+static void send_more(struct bp_phd_burst *t, const struct report *r, struct rte_mbuf **more,
 	uint32_t open, bool confirmed)
 {
 	for (; open != 0; open &= open - 1, more++) {
@@ -202,7 +202,7 @@ static void send_more(struct bp_phd_turn *t, const struct report *r, struct rte_
 }
 
 /* A report of several parts, or one that can't be written over what it is made of. */
-static __rte_noinline rte_edge_t send_several(struct bp_phd_turn *t, struct report *r, bool stored)
+static __rte_noinline rte_edge_t send_several(struct bp_phd_burst *t, struct report *r, bool stored)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	struct rte_mbuf *more[BP_PHD_TOKEN_PARTS + 1];
@@ -234,14 +234,14 @@ static __rte_noinline rte_edge_t send_several(struct bp_phd_turn *t, struct repo
 }
 
 /* A report that can be stored: the edge of its first request, or where it goes instead. */
-static rte_edge_t convert(struct bp_phd_turn *t, struct report *r)
+static rte_edge_t convert(struct bp_phd_burst *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const bool stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
 
 	if (unlikely(!fits(t, r->m)))
 		return bp_punt(t->w, r->m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
-	if (unlikely(!judge(t, r)))
+	if (unlikely(!register_report(t, r)))
 		return bp_drop(r->m, BP_C_DROP_PHD_NO_IDS);
 	if (unlikely(r->open == 0))
 		return answer_now(t, r, BP_C_DROP_PHD_REPEAT_UNCONFIRMED);
@@ -253,7 +253,7 @@ static rte_edge_t convert(struct bp_phd_turn *t, struct report *r)
 }
 
 /* Values that are none, and times that can't be, as they were written. */
-static inline void count_oddities(const struct bp_phd_turn *t)
+static inline void count_oddities(const struct bp_phd_burst *t)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_oddities *odd = &c->odd;
@@ -297,7 +297,7 @@ static inline bool find_session(const struct bp_phd_tables *tables,
 
 /* Where a datagram goes; or GONE. */
 static rte_edge_t take(
-	struct bp_phd_turn *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
+	struct bp_phd_burst *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
 {
 	struct report r = {.m = m, .d = &heads->d[i]};
 	struct bp_phd_worker *h = t->h;
@@ -309,9 +309,9 @@ static rte_edge_t take(
 	if (unlikely(!is_report(r.d->payload, r.d->len)))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNAL, BP_EX_PHD);
 	if (unlikely(!find_session(h->t, heads, i, &r)))
-		return stray(t, m, BP_C_PHD_NO_SESSION);
+		return unknown_session(t, m, BP_C_PHD_NO_SESSION);
 	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
-		return stray(t, m, BP_C_PHD_WRONG_STATE);
+		return unknown_session(t, m, BP_C_PHD_WRONG_STATE);
 	r.l = bp_phd_worker_layout_of(h, r.word);
 	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
@@ -320,7 +320,8 @@ static rte_edge_t take(
 	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, h->conversion.confirmed);
 	switch (v) {
 	case BP_PHD_CONVERT:
-		bp_phd_usual_learn(h, bp_phd_word_layout(r.word), r.l, r.d->payload, r.d->len);
+		bp_phd_same_template_learn(
+			h, bp_phd_word_layout(r.word), r.l, r.d->payload, r.d->len);
 		edge = convert(t, &r);
 		count_oddities(t);
 		return edge;
@@ -336,7 +337,7 @@ static rte_edge_t take(
 /* Lengths and senders; what has a wrong length is gone, the others close up. Checksums are for who
  * reads the octets anyway. */
 static uint32_t read_heads(
-	struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
+	struct bp_phd_burst *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
 {
 	const struct bp_phd_tables *tables = t->h->t;
 	uint32_t left = 0;
@@ -362,13 +363,13 @@ static uint32_t read_heads(
 	return left;
 }
 
-static void take_step(struct bp_phd_turn *t, struct rte_mbuf **m, uint32_t n)
+static void take_step(struct bp_phd_burst *t, struct rte_mbuf **m, uint32_t n)
 {
 	struct bp_phd_heads heads;
 
 	n = read_heads(t, m, n, &heads);
-	for (uint32_t i = bp_phd_usual_take(t, &heads, m, 0, n); i < n;
-		i += 1 + bp_phd_usual_take(t, &heads, m, i + 1, n)) {
+	for (uint32_t i = bp_phd_same_template_take(t, &heads, m, 0, n); i < n;
+		i += 1 + bp_phd_same_template_take(t, &heads, m, i + 1, n)) {
 		rte_edge_t edge = take(t, &heads, i, m[i]);
 
 		if (likely(edge == t->out.edge)) {
@@ -384,7 +385,7 @@ static uint16_t phd_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_phd_worker *h = w->health;
-	struct bp_phd_turn t;
+	struct bp_phd_burst t;
 
 	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
 	t.graph = graph;
@@ -392,18 +393,18 @@ static uint16_t phd_process(
 	t.w = w;
 	t.h = h;
 	t.answers.n = 0;
-	t.cse_known = bp_way_out_to(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
+	t.cse_known = bp_egress_lookup(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
 		      bp_phd_plan_sends(&h->plan);
 	bp_edge_batch_begin(
 		&t.out, w, graph, node, objs, nb_objs, t.cse_known ? t.cse.edge : BP_EDGE_DROP);
 	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,
 		(uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM);
-	bp_phd_usual_begin(&t);
+	bp_phd_same_template_begin(&t);
 	for (uint32_t i = 0; i < nb_objs; i += BP_PHD_STEP)
 		take_step(&t, (struct rte_mbuf **)objs + i, RTE_MIN(nb_objs - i, BP_PHD_STEP));
 	bp_edge_batch_end(&t.out);
 	bp_answers_send(graph, node, w, &t.answers);
-	bp_phd_usual_end(&t);
+	bp_phd_same_template_end(&t);
 	return nb_objs;
 }
 

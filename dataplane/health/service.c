@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 #include "dataplane/nodes/nodes.h"
 
 static int setup(

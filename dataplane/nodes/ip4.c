@@ -11,7 +11,7 @@
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
-#include "dataplane/health/wanted.h"
+#include "dataplane/health/worker.h"
 #include "proto/ip.h"
 #include "proto/vec16.h"
 #include "shm/fib/lpm/lpm.h"

@@ -10,7 +10,7 @@
 #include "dataplane/nodes/next_hop.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
-#include "dataplane/health/wanted.h"
+#include "dataplane/health/worker.h"
 #include "proto/ip.h"
 #include "proto/nd.h"
 #include "proto/vec16.h"

@@ -2,7 +2,7 @@
 #include "dataplane/nodes/next_hop.h"
 
 #include "dataplane/exception/exception_class.h"
-#include "dataplane/health/wanted.h"
+#include "dataplane/health/worker.h"
 #include "proto/ip.h"
 
 static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)

@@ -8,10 +8,10 @@
 #include <rte_errno.h>
 
 #include "dataplane/exception/exception.h"
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 #include "dataplane/replay/replay_phd_frames.h"
 #include "dataplane/replay/replay_phd_internal.h"
-#include "services/health/answer.h"
+#include "services/health/token.h"
 #include "services/health/convert.h"
 
 #define KNOWN_PER_SESSION 2u /* as in the control plane */

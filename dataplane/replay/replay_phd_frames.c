@@ -3,8 +3,8 @@
 
 #include "dataplane/exception/exception.h"
 #include "dataplane/health/datagram.h"
-#include "dataplane/health/health.h"
-#include "dataplane/health/way_out.h"
+#include "dataplane/health/worker.h"
+#include "dataplane/health/egress.h"
 #include "proto/coap.h"
 #include "proto/onem2m.h"
 
@@ -33,10 +33,10 @@ static bool address_frame(struct bp_worker *w, const struct bp_replay_peers *pee
 {
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	const struct bp_replay_peer *heard;
-	struct bp_way_out way;
+	struct bp_egress way;
 
-	if (bp_way_out_to(&w->router, to->address, ip6, &way)) {
-		bp_way_out_mark(&w->router, &way, m);
+	if (bp_egress_lookup(&w->router, to->address, ip6, &way)) {
+		bp_egress_apply(&w->router, &way, m);
 		bp_exception_interface_set(m, way.interface);
 		return true;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/exception.h"
 #include "dataplane/health/datagram.h"
-#include "dataplane/health/wanted.h"
+#include "dataplane/health/worker.h"
 #include "dataplane/replay/replay_phd_internal.h"
 
 /* Frames for this machine, in the kernel's place: datagrams of devices go to the manager. */

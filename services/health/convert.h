@@ -3,18 +3,18 @@
 #define BP_SERVICES_HEALTH_CONVERT_H
 
 #include "services/health/layout.h"
-#include "services/health/render.h"
+#include "services/health/reading.h"
 #include "services/health/token.h"
 #include "proto/phd_report.h"
 #include "shm/health/phd.h"
 
 /*
- * One scan report to the CoAP requests that store it: bp_phd_convert_plan() reads and judges it and
+ * One scan report to the CoAP requests that store it: bp_phd_convert_plan() validates it and
  * says how many there are and how long they may become, bp_phd_convert_write() writes each. The
  * same for workers, the slow path, TCP and replay. Nothing is allocated.
  *
  * The request: CoAP header, 8 octets of token, the layout's head with system-id, request id (the
- * token in hexadecimal) and name patched in, and the content of services/health/render.h. With one
+ * token in hexadecimal) and name patched in, and the content of services/health/reading.h. With one
  * instance a report that is a list, each of whose members says its object as "o", even when it has
  * but one.
  */

@@ -5,13 +5,190 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/health/reading.h"
-#include "services/health/render.h"
-#include "services/health/request.h"
-#include "services/health/source.h"
 #include "proto/frame.h"
+#include "proto/onem2m.h"
 #include "proto/phd_names.h"
+#include "services/health/reading.h"
+#include "services/health/source.h"
+#include "services/health/token.h"
 #include "shm/hash.h"
+
+/* ---- requests ---- */
+
+/* A create request for instances, from the first CoAP option up to the value. */
+struct bp_phd_request {
+	uint8_t head[1536];
+	uint16_t len;
+	uint16_t patch[BP_PHD_PATCHES]; /* octets of head where the system-id goes, */
+	uint8_t patches;                /* so many of them, */
+	uint16_t rqi, rn;               /* the request id, and the name; 0: it has none */
+};
+
+/*
+ * What is patched later is rendered as a run of one of these, is found again by it, and so is where
+ * the CoAP writer put it. No text of the file can hold one, and no header of an option is that
+ * long.
+ */
+#define MARK_SYSTEM_ID '\1'
+#define MARK_RQI '\2'
+#define MARK_RN '\3'
+
+#define RENDERED_MAX 512
+
+static bool has_control_character(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+struct placeholder {
+	const char *text, *value;
+};
+#define PLACEHOLDERS 3
+
+/* Replaces the placeholders of `template`. Returns 0, or -1 with a sentence in err. */
+static int render_template(char out[RENDERED_MAX], const char *template,
+	const struct placeholder known[PLACEHOLDERS], char *err, size_t err_size)
+{
+	size_t n = 0;
+
+	for (const char *p = template; *p != '\0';) {
+		const char one[2] = {*p, '\0'}, *value = one;
+		size_t taken = 1, len;
+
+		if (*p == '{' || *p == '}') {
+			unsigned i = 0;
+
+			while (i < PLACEHOLDERS &&
+				strncmp(p, known[i].text, strlen(known[i].text)) != 0)
+				i++;
+			if (i == PLACEHOLDERS) {
+				snprintf(err, err_size,
+					"a brace that is none of {system_id}, {type}, {object}: "
+					"'%.64s'",
+					template);
+				return -1;
+			}
+			taken = strlen(known[i].text);
+			value = known[i].value;
+		}
+		len = strlen(value);
+		if (len >= RENDERED_MAX - n) {
+			snprintf(err, err_size, "longer than %d octets when rendered: '%.64s'",
+				RENDERED_MAX - 1, template);
+			return -1;
+		}
+		memcpy(out + n, value, len);
+		n += len;
+		p += taken;
+	}
+	out[n] = '\0';
+	return 0;
+}
+
+/* The body up to the value; services/health/reading.c knows how it goes on. */
+static size_t render_body(char *out, size_t size, const struct bp_phd_plan *plan)
+{
+	char mark[BP_PHD_RN_TEXT + 1] = "", rn[sizeof("\"rn\":\"\",") + BP_PHD_RN_TEXT] = "";
+
+	memset(mark, MARK_RN, BP_PHD_RN_TEXT);
+	if (plan->named != 0)
+		snprintf(rn, sizeof(rn), "\"rn\":\"%s\",", mark);
+	return (size_t)snprintf(out, size,
+		"{\"m2m:cin\":{\"cnf\":\"application/json:0\",%s\"con\":\"%s", rn,
+		plan->per_report != 0 ? "[" : "{\\\"v\\\":");
+}
+
+/* The places in head[0..len) of `run` octets that are `mark`: at most `max` go to at[]. Returns how
+ * many there are. */
+static unsigned find_marks(
+	const uint8_t *head, size_t len, char mark, size_t run, uint16_t *at, unsigned max)
+{
+	unsigned found = 0;
+	size_t same = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		same = head[i] == (uint8_t)mark ? same + 1 : 0;
+		if (same != run)
+			continue;
+		if (found < max)
+			at[found] = (uint16_t)(i + 1 - run);
+		found++;
+		same = 0;
+	}
+	return found;
+}
+
+/* Writes the request's options and body to out->head. False: the path can't be one. */
+static bool render_message(
+	struct bp_phd_request *out, enum bp_m2m_release release, const struct bp_m2m_request *q)
+{
+	static const uint8_t token[BP_PHD_TOKEN_LEN];
+	const size_t before = BP_COAP_HEADER_LEN + BP_PHD_TOKEN_LEN;
+	uint8_t message[BP_COAP_HEADER_LEN + BP_PHD_TOKEN_LEN + sizeof(out->head)];
+	struct bp_coap_writer w;
+	size_t len;
+
+	bp_coap_begin(&w, message, sizeof(message), BP_COAP_CON, BP_COAP_POST, 0, token,
+		BP_PHD_TOKEN_LEN);
+	len = bp_m2m_create(&w, message, release, q);
+	if (len == 0)
+		return false;
+	out->len = (uint16_t)(len - before);
+	memcpy(out->head, message + before, out->len);
+	return true;
+}
+
+/* `object` stands for {object}, `type` for {type}. Returns 0, or -1 with a sentence in err. */
+static int bp_phd_request_render(struct bp_phd_request *out, const struct bp_phd_plan *plan,
+	const struct bp_phd_target *target, const char *type, const char *object, char *err,
+	size_t err_size)
+{
+	char system_id[BP_PHD_SYSTEM_ID_TEXT + 1] = "", rqi[BP_PHD_RQI_TEXT + 1] = "";
+	char path[RENDERED_MAX], fr[RENDERED_MAX], body[256];
+	const struct placeholder known[PLACEHOLDERS] = {
+		{"{system_id}", system_id}, {"{type}", type}, {"{object}", object}};
+	const struct bp_m2m_request q = {.ty = BP_M2M_CIN,
+		.path = path,
+		.query = "rcn=0",
+		.fr = fr,
+		.rqi = rqi,
+		.body = body,
+		.body_len = render_body(body, sizeof(body), plan)};
+	unsigned n;
+
+	memset(system_id, MARK_SYSTEM_ID, BP_PHD_SYSTEM_ID_TEXT);
+	memset(rqi, MARK_RQI, BP_PHD_RQI_TEXT);
+	if (has_control_character(target->path) || has_control_character(target->originator) ||
+		has_control_character(type)) {
+		snprintf(err, err_size, "path, originator and type have no control characters");
+		return -1;
+	}
+	if (render_template(path, target->path, known, err, err_size) != 0 ||
+		render_template(fr, target->originator, known, err, err_size) != 0)
+		return -1;
+	if (plan->release >= BP_M2M_RELEASES ||
+		!render_message(out, (enum bp_m2m_release)plan->release, &q)) {
+		snprintf(err, err_size, "no request can be made: path '%.64s', originator '%.64s'",
+			target->path, target->originator);
+		return -1;
+	}
+	n = find_marks(out->head, out->len, MARK_SYSTEM_ID, BP_PHD_SYSTEM_ID_TEXT, out->patch,
+		BP_PHD_PATCHES);
+	if (n > BP_PHD_PATCHES) {
+		snprintf(err, err_size, "path and originator have {system_id} more than %u times",
+			BP_PHD_PATCHES);
+		return -1;
+	}
+	out->patches = (uint8_t)n;
+	out->rqi = out->rn = 0;
+	find_marks(out->head, out->len, MARK_RQI, BP_PHD_RQI_TEXT, &out->rqi, 1);
+	find_marks(out->head, out->len, MARK_RN, BP_PHD_RN_TEXT, &out->rn, 1);
+	return 0;
+}
 
 #define NAME_SIZE 48
 
@@ -298,4 +475,89 @@ int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *
 		return fault(&c, "no object of it has a value that is known");
 	out->size = (uint16_t)(sizeof(*out) + c.text);
 	return 0;
+}
+
+static bool inside(size_t at, size_t len, size_t size)
+{
+	return at <= size && len <= size - at;
+}
+
+/* Octets of a value in a fixed report; of a kind that is none: more than there can be. */
+static size_t value_octets(const struct bp_phd_object *o)
+{
+	switch (o->value) {
+	case BP_PHD_VALUE_NONE:
+		return 0;
+	case BP_PHD_VALUE_SFLOAT:
+	case BP_PHD_VALUE_BITS16:
+	case BP_PHD_VALUE_OID:
+		return 2;
+	case BP_PHD_VALUE_FLOAT:
+	case BP_PHD_VALUE_BITS32:
+		return 4;
+	case BP_PHD_VALUE_COMPOUND_SFLOAT:
+		return BP_PHD_COMPOUND_HEAD + 2u * o->value_n;
+	case BP_PHD_VALUE_COMPOUND_FLOAT:
+		return BP_PHD_COMPOUND_HEAD + 4u * o->value_n;
+	default:
+		return SIZE_MAX;
+	}
+}
+
+static size_t time_octets(const struct bp_phd_object *o)
+{
+	switch (o->time) {
+	case BP_PHD_TIME_NONE:
+		return 0;
+	case BP_PHD_TIME_ABSOLUTE:
+	case BP_PHD_TIME_BASE_OFFSET:
+		return 8;
+	case BP_PHD_TIME_RELATIVE:
+		return 4;
+	default:
+		return SIZE_MAX;
+	}
+}
+
+/* What is read of an observation lies in it. */
+static bool map_valid(const struct bp_phd_object *o)
+{
+	return inside(o->value_at, value_octets(o), o->fixed_len) &&
+	       inside(o->time_at, time_octets(o), o->fixed_len) &&
+	       (o->status_at == BP_PHD_NOT_THERE || inside(o->status_at, 2, o->fixed_len));
+}
+
+/* What is copied lies in the text, what is patched in the request. */
+static bool text_valid(const struct bp_phd_object *o, size_t text)
+{
+	if (!inside(o->head, o->head_len, text) ||
+		!inside(o->unit, o->unit_len + BP_PHD_NO_TIME_LEN, text) ||
+		o->name < BP_PHD_BEFORE_NAME ||
+		!inside(o->name, o->name_len + BP_PHD_BEHIND_NAME, text) ||
+		!inside(o->ids, o->ids_len, text))
+		return false;
+	if (o->patches > BP_PHD_PATCHES || !inside(o->rqi, BP_PHD_RQI_TEXT, o->head_len) ||
+		(o->rn != 0 && !inside(o->rn, BP_PHD_RN_TEXT, o->head_len)))
+		return false;
+	for (unsigned i = 0; i < o->patches; i++) {
+		if (!inside(o->patch[i], BP_PHD_SYSTEM_ID_TEXT, o->head_len))
+			return false;
+	}
+	return true;
+}
+
+bool bp_phd_layout_valid(const struct bp_phd_layout *l)
+{
+	if (l->n > BP_PHD_OBJECTS_MAX || l->size < sizeof(*l) ||
+		l->size > sizeof(*l) + BP_PHD_TEXT_MAX)
+		return false;
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct bp_phd_object *o = &l->object[i];
+
+		if (o->handle != l->handle[i] || !map_valid(o) ||
+			!text_valid(o, l->size - sizeof(*l)) ||
+			o->bound != bp_phd_render_bound_fixed(o))
+			return false;
+	}
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/health/layout_cache.h"
+#include "services/health/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

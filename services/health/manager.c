@@ -7,81 +7,180 @@
 #include "services/health/manager_internal.h"
 
 /*
- * Which room an APDU goes to, by the state of its sender's session. The numbers of rules are those
- * by which the standard's table of a manager's states is cited.
+ * How an APDU is handled, by the state of its sender's session, and what is due by time. The
+ * numbers of rules are those by which the standard's table of a manager's states is cited.
  */
 
-uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len)
-{
-	const uint64_t h = bp_hash_bytes(m->t->hash_key, p, len);
+/* ---- presented APDUs ---- */
 
-	return h != 0 ? h : 1;
+/* What comes in a PRST: event reports of the device, and its answers to our GET. */
+
+/* What a PRST's invocation is answered with; nothing where it is not confirmed. */
+struct call {
+	const struct bp_phd_peer *from;
+	uint16_t invoke_id;
+	bool confirmed;
+};
+
+static void refuse(struct bp_phd_manager *m, const struct call *c, enum bp_phd_roer error)
+{
+	if (c->confirmed)
+		bp_phd_reply_roer(m, c->from, c->invoke_id, error);
+}
+
+static void reject(struct bp_phd_manager *m, const struct call *c, enum bp_phd_rorj problem)
+{
+	if (c->confirmed)
+		bp_phd_reply_rorj(m, c->from, c->invoke_id, problem);
+}
+
+/* ---- reports ---- */
+
+static void accept(struct bp_phd_manager *m, const struct call *c, uint16_t type)
+{
+	uint8_t out[BP_PHD_RORS_EVENT_LEN];
+
+	if (!c->confirmed)
+		return;
+	bp_phd_write_rors_event(out, c->invoke_id, 0, type);
+	bp_phd_reply(m, c->from, out, sizeof(out));
+}
+
+/* A measurement that did not take the workers' way. */
+static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
+	uint16_t type, const uint8_t *p, size_t len)
+{
+	bp_phd_idle_ends(m, slot);
+	switch (m->ops->report(m->arg, slot, p, len)) {
+	case BP_PHD_TAKEN:
+		bp_phd_count(&m->counts->slow_taken);
+		break;
+	case BP_PHD_TAKEN_ANSWER:
+		bp_phd_count(&m->counts->slow_taken);
+		accept(m, c, type);
+		bp_phd_session_at(m, slot)->unanswered = BP_PHD_ANSWER_WAITS;
+		break;
+	case BP_PHD_TAKEN_FULL:
+		bp_phd_count(c->confirmed ? &m->counts->slow_refused : &m->counts->slow_lost);
+		reject(m, c, BP_PHD_RESOURCE_LIMITATION);
+		break;
+	case BP_PHD_TAKEN_BAD:
+		reject(m, c, BP_PHD_BADLY_STRUCTURED);
+		break;
+	case BP_PHD_TAKEN_NO_OBJECT:
+		refuse(m, c, BP_PHD_NO_SUCH_OBJECT);
+		break;
+	case BP_PHD_TAKEN_UNFIT:
+		reject(m, c, BP_PHD_UNEXPECTED_ERROR);
+		break;
+	}
+}
+
+/* A configuration report while operating: the same once more, whose answer was lost, or another,
+ * which there is no rule for; the session stays. */
+static void config_again(
+	struct bp_phd_manager *m, uint32_t slot, const struct call *c, uint64_t hash)
+{
+	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
+	uint8_t out[BP_PHD_CONFIG_RSP_LEN];
+
+	if (!c->confirmed || hash != s->config_hash) {
+		bp_phd_reply_roer(m, c->from, c->invoke_id, BP_PHD_NOT_ALLOWED);
+		return;
+	}
+	bp_phd_count(&m->counts->repeats);
+	bp_phd_reply(m, c->from, out,
+		bp_phd_write_config_rsp(
+			out, sizeof(out), c->invoke_id, s->config_id, BP_PHD_CONFIG_ACCEPTED));
+}
+
+static bool is_scan(uint16_t type)
+{
+	return type >= BP_PHD_SCAN_FIXED && type <= BP_PHD_SCAN_MP_VAR;
+}
+
+static void event_operating(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
+	const struct bp_phd_event_report *e, const uint8_t *p, size_t len)
+{
+	if (e->handle != 0) /* scanners and stores: we made none */
+		refuse(m, c, BP_PHD_NO_SUCH_OBJECT);
+	else if (is_scan(e->type))
+		scan_report(m, slot, c, e->type, p, len);
+	else if (e->type == BP_PHD_CONFIG)
+		config_again(m, slot, c, bp_phd_octets_hash(m, p, len));
+	else
+		refuse(m, c, BP_PHD_NO_SUCH_ACTION);
+}
+
+/* Rules 6.24, 6.25: only a confirmed configuration report is waited for. */
+static void event_waiting(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
+	const struct bp_phd_event_report *e, const uint8_t *p, size_t len)
+{
+	if (c->confirmed && e->handle == 0 && e->type == BP_PHD_CONFIG)
+		bp_phd_configured(
+			m, slot, c->from, c->invoke_id, e->info, bp_phd_octets_hash(m, p, len));
+	else
+		bp_phd_reply_roer(m, c->from, c->invoke_id, BP_PHD_NOT_ALLOWED);
+}
+
+static void event(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
+	struct bp_phd_bytes body, const uint8_t *p, size_t len)
+{
+	struct bp_phd_event_report e;
+
+	if (bp_phd_event_read(body, &e) != BP_PHD_OK) {
+		bp_phd_count(&m->counts->undecodable);
+		reject(m, c, BP_PHD_BADLY_STRUCTURED);
+	} else if (bp_phd_state_at(m, slot) == BP_PHD_WAITING) {
+		event_waiting(m, slot, c, &e, p, len);
+	} else {
+		event_operating(m, slot, c, &e, p, len);
+	}
 }
 
 /* ---- answers ---- */
 
-void bp_phd_reply(
-	struct bp_phd_manager *m, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
+static void answered(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_apdu *a)
 {
-	m->ops->reply(m->arg, to, apdu, len);
+	struct bp_phd_get_reply reply;
+
+	/* Too late, or to nothing: it changes nothing. */
+	if (m->note[slot].waits != BP_PHD_WAIT_SERVICE ||
+		a->prst.invoke_id != m->note[slot].invoke_id)
+		return;
+	if (a->prst.choice == BP_PHD_RORS_GET && bp_phd_get_read(a->prst.body, &reply) == BP_PHD_OK)
+		bp_phd_mds_told(m, slot, &reply);
+	else
+		bp_phd_mds_told(m, slot, NULL);
 }
 
-void bp_phd_reply_simple(struct bp_phd_manager *m, const struct bp_phd_peer *to,
-	enum bp_phd_choice choice, uint16_t reason)
+static void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot,
+	const struct bp_phd_peer *from, const struct bp_phd_apdu *a, const uint8_t *p, size_t len)
 {
-	uint8_t out[BP_PHD_SIMPLE_LEN];
+	struct call c = {.from = from, .invoke_id = a->prst.invoke_id};
 
-	if (choice == BP_PHD_ABRT)
-		bp_phd_count(&m->counts->aborts_sent);
-	else if (choice == BP_PHD_RLRQ)
-		bp_phd_count(&m->counts->releases_sent);
-	bp_phd_reply(m, to, out, bp_phd_write_simple(out, sizeof(out), choice, reason));
-}
-
-void bp_phd_reply_roer(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
-	enum bp_phd_roer error)
-{
-	uint8_t out[BP_PHD_ROER_LEN];
-
-	bp_phd_count(&m->counts->errors_answered);
-	bp_phd_reply(m, to, out, bp_phd_write_roer(out, sizeof(out), invoke_id, (uint16_t)error));
-}
-
-void bp_phd_reply_rorj(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
-	enum bp_phd_rorj problem)
-{
-	uint8_t out[BP_PHD_RORJ_LEN];
-
-	bp_phd_count(&m->counts->errors_answered);
-	bp_phd_reply(m, to, out, bp_phd_write_rorj(out, sizeof(out), invoke_id, (uint16_t)problem));
-}
-
-struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot)
-{
-	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
-	struct bp_phd_peer to = {
-		.port = s->port, .transport = s->transport, .connection = m->note[slot].connection};
-
-	memcpy(to.address, s->address, sizeof(to.address));
-	memcpy(to.own, m->t->control->own[bp_phd_word_own(bp_phd_word_at(m, slot))],
-		sizeof(to.own));
-	return to;
-}
-
-bool bp_phd_manager_send(
-	struct bp_phd_manager *m, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
-{
-	uint64_t word;
-	struct bp_phd_peer to;
-
-	if (slot >= m->t->n_slots)
-		return false;
-	word = bp_phd_word_at(m, slot);
-	if (bp_phd_word_state(word) == BP_PHD_FREE || bp_phd_word_life(word) != life)
-		return false;
-	to = bp_phd_peer_of(m, slot);
-	bp_phd_reply(m, &to, apdu, len);
-	return true;
+	if (bp_phd_state_at(m, slot) == BP_PHD_RELEASING) /* rule 9.21 */
+		return;
+	switch (a->prst.choice) {
+	case BP_PHD_EVENT_CONFIRMED:
+		c.confirmed = true;
+		event(m, slot, &c, a->prst.body, p, len);
+		break;
+	case BP_PHD_EVENT:
+		event(m, slot, &c, a->prst.body, p, len);
+		break;
+	case BP_PHD_GET:
+	case BP_PHD_SET_CONFIRMED:
+	case BP_PHD_ACTION_CONFIRMED: /* a manager has no objects */
+		c.confirmed = true;
+		refuse(m, &c, BP_PHD_NO_SUCH_OBJECT);
+		break;
+	case BP_PHD_SET:
+	case BP_PHD_ACTION:
+		break;
+	default:
+		answered(m, slot, a);
+	}
 }
 
 /* ---- what comes ---- */
@@ -117,12 +216,6 @@ static void released_by_device(
 	if (bp_phd_state_at(m, slot) != BP_PHD_RELEASING) /* 6.16, 8.16; else 9.16: it stays */
 		bp_phd_close(m, slot, BP_PHD_CLOSED_RELEASED);
 	bp_phd_reply_simple(m, from, BP_PHD_RLRE, 0);
-}
-
-void bp_phd_unassociated(struct bp_phd_manager *m, const struct bp_phd_peer *from)
-{
-	if (bp_phd_loading(m) && from->transport == BP_PHD_TRANSPORT_UDP)
-		m->ops->unassociated(m->arg, from);
 }
 
 static void without_session(
@@ -219,7 +312,94 @@ int bp_phd_manager_find(const struct bp_phd_manager *m, const uint8_t system_id[
 	return *slot != BP_PHD_NONE ? 0 : -1;
 }
 
+/* ---- what is due ---- */
+
+/* Of one call, so that the caller's other work is not kept waiting. */
+#define TICK_MOST 4096
+/* Asking workers whether they have passed costs each of them a cache miss: not with every call. The
+ * writer asks by itself where it finds no room. */
+#define SETTLE_NS 100000000u
+
+static void idle_due(struct bp_phd_manager *m, uint32_t slot)
+{
+	if (!bp_phd_idle_expired(m, slot))
+		return;
+	bp_phd_count(&m->counts->timeout_idle);
+	bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_IDLE);
+}
+
+static void service_due(struct bp_phd_manager *m, uint32_t slot)
+{
+	bp_phd_count(&m->counts->timeout_service);
+	if (bp_phd_type_needed(m))
+		bp_phd_abort(m, slot, BP_PHD_ABORT_RESPONSE, BP_PHD_CLOSED_TIMEOUT);
+	else
+		bp_phd_mds_told(m, slot, NULL);
+}
+
+static void due(struct bp_phd_manager *m, enum bp_phd_wait q, uint32_t slot)
+{
+	switch (q) {
+	case BP_PHD_WAIT_CONFIG:
+		bp_phd_count(&m->counts->timeout_config);
+		bp_phd_abort(m, slot, BP_PHD_ABORT_CONFIG, BP_PHD_CLOSED_TIMEOUT);
+		break;
+	case BP_PHD_WAIT_SERVICE:
+		service_due(m, slot);
+		break;
+	case BP_PHD_WAIT_RELEASE:
+		bp_phd_count(&m->counts->timeout_release);
+		bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TIMEOUT);
+		break;
+	default:
+		idle_due(m, slot);
+	}
+}
+
+static void settle(struct bp_phd_manager *m)
+{
+	if (m->now_ns - m->settled_ns < SETTLE_NS)
+		return;
+	m->settled_ns = m->now_ns;
+	bp_phd_writer_settle(m->w);
+}
+
+uint64_t bp_phd_manager_tick(struct bp_phd_manager *m, uint64_t mono_ns)
+{
+	uint64_t next = UINT64_MAX;
+	unsigned left = TICK_MOST;
+
+	m->now_ns = mono_ns;
+	for (unsigned q = BP_PHD_WAIT_CONFIG; q < BP_PHD_WAITS; q++) {
+		uint64_t at;
+
+		while ((at = bp_phd_wait_due(m, (enum bp_phd_wait)q)) <= mono_ns && left > 0) {
+			due(m, (enum bp_phd_wait)q, m->queue[q].head);
+			left--;
+		}
+		if (at < next)
+			next = at;
+	}
+	settle(m);
+	return next;
+}
 /* ---- the manager itself ---- */
+
+bool bp_phd_manager_send(
+	struct bp_phd_manager *m, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
+{
+	uint64_t word;
+	struct bp_phd_peer to;
+
+	if (slot >= m->t->n_slots)
+		return false;
+	word = bp_phd_word_at(m, slot);
+	if (bp_phd_word_state(word) == BP_PHD_FREE || bp_phd_word_life(word) != life)
+		return false;
+	to = bp_phd_peer_of(m, slot);
+	bp_phd_reply(m, &to, apdu, len);
+	return true;
+}
 
 void bp_phd_manager_configure(struct bp_phd_manager *m, const struct bp_config_phd *c)
 {

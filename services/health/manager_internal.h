@@ -2,11 +2,11 @@
 #ifndef BP_SERVICES_HEALTH_MANAGER_INTERNAL_H
 #define BP_SERVICES_HEALTH_MANAGER_INTERNAL_H
 
-#include "services/health/layout_cache.h"
+#include "services/health/layout.h"
 #include "services/health/manager.h"
 #include "shm/index.h"
 
-/* What the rooms of the manager share: phd/manager*.c alone. */
+/* What the parts of the manager share: services/health/manager*.c alone. */
 
 #define BP_PHD_NONE UINT32_MAX
 
@@ -120,7 +120,7 @@ static inline bool bp_phd_loading(const struct bp_phd_manager *m)
 /* Of a whole APDU, to know it again; never 0. */
 uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
 
-/* ---- manager.c: answers ---- */
+/* ---- manager_sessions.c: answers ---- */
 
 void bp_phd_reply(
 	struct bp_phd_manager *m, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len);
@@ -146,8 +146,6 @@ void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed wh
 void bp_phd_abort(
 	struct bp_phd_manager *m, uint32_t slot, enum bp_phd_abort reason, enum bp_phd_closed why);
 
-/* ---- manager_config.c ---- */
-
 /* A configuration that is known: standard, or declared before. */
 bool bp_phd_model_of(struct bp_phd_manager *m, const uint8_t system_id[8], uint16_t config_id,
 	struct bp_phd_model *out, uint16_t *spec);
@@ -165,12 +163,6 @@ void bp_phd_mds_told(struct bp_phd_manager *m, uint32_t slot, const struct bp_ph
 /* Whether instances can't be named without the specialisation. */
 bool bp_phd_type_needed(const struct bp_phd_manager *m);
 
-/* ---- manager_data.c ---- */
-
-/* A PRST of a session; p[0..len) is all of it. */
-void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
-	const struct bp_phd_apdu *a, const uint8_t *p, size_t len);
-
 /* ---- manager_unanswered.c ---- */
 
 bool bp_phd_unanswered_init(struct bp_phd_manager *m);
@@ -185,7 +177,7 @@ void bp_phd_unanswered_drop(struct bp_phd_manager *m, const uint8_t system_id[8]
 /* A session ends: what the next one can't be asked about is not looked for. */
 void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_repeat);
 
-/* ---- manager_timer.c ---- */
+/* ---- manager_sessions.c: what sessions wait for ---- */
 
 void bp_phd_timers_init(struct bp_phd_manager *m);
 /* From now on it waits for this, and for nothing else but IDLE. */
@@ -193,10 +185,15 @@ void bp_phd_wait(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_wait wait)
 void bp_phd_idle_begin(struct bp_phd_manager *m, uint32_t slot);
 /* A report came by the manager's way. */
 void bp_phd_idle_ends(struct bp_phd_manager *m, uint32_t slot);
+/* Of a session in the IDLE queue: looks for reports since the last look, and moves it to the end.
+ * True: there was none for as long as the configuration allows. */
+bool bp_phd_idle_expired(struct bp_phd_manager *m, uint32_t slot);
+/* When the head of a queue is due; UINT64_MAX: never. */
+uint64_t bp_phd_wait_due(struct bp_phd_manager *m, enum bp_phd_wait q);
 /* Out of all queues. */
 void bp_phd_timers_drop(struct bp_phd_manager *m, uint32_t slot);
 
-/* ---- manager_index.c ---- */
+/* ---- manager_sessions.c: indexes ---- */
 
 bool bp_phd_indexes_init(struct bp_phd_manager *m);
 void bp_phd_indexes_free(struct bp_phd_manager *m);

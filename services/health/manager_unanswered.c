@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "services/health/manager_internal.h"
-#include "services/health/words.h"
+#include "services/health/last_report.h"
 
 /*
  * A device on TCP loses its association with its connection, also when this process ends, and may
@@ -65,7 +65,7 @@ static bool read_report(
 	const struct bp_phd_manager *m, uint32_t slot, struct bp_phd_unanswered *out)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
-	const struct bp_phd_words words = bp_phd_words_read(s);
+	const struct bp_phd_report_words words = bp_phd_report_words_read(s);
 	const uint64_t age = bp_phd_sent_age(words.sent, m->now_ns);
 
 	if (s->transport != BP_PHD_TRANSPORT_TCP || s->unanswered == BP_PHD_ANSWERED ||

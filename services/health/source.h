@@ -6,7 +6,7 @@
 #include "services/health/token.h"
 #include "proto/coap.h"
 
-/* What judging a report and writing its requests share: part of convert.c and convert_write.c. */
+/* What judging a report and writing its requests share: part of convert.c. */
 
 #define BP_PHD_BEFORE_HEAD (BP_COAP_HEADER_LEN + BP_PHD_TOKEN_LEN)
 
@@ -19,11 +19,11 @@
 #define BP_PHD_BODY_END "\"}}"
 #define BP_PHD_LIST_END "]" BP_PHD_BODY_END
 
-/* The observations of a report; fixed ones of one person straight ahead. */
+/* The observations of a report. */
 struct bp_phd_source {
-	const uint8_t *p, *end; /* straight */
+	const uint8_t *p, *end; /* fixed_single: what is left of the entries */
 	unsigned left;
-	bool straight;
+	bool fixed_single;            /* a fixed report of one person */
 	struct bp_phd_scan_walk walk; /* else */
 };
 
@@ -33,8 +33,8 @@ static inline void bp_phd_source_begin(
 	s->p = entries;
 	s->end = entries + c->octets;
 	s->left = c->n;
-	s->straight = !c->mp && !c->variable;
-	if (!s->straight) {
+	s->fixed_single = !c->mp && !c->variable;
+	if (!s->fixed_single) {
 		const struct bp_phd_scan_head head = {.report_no = c->report_no,
 			.n = c->n,
 			.mp = c->mp,
@@ -46,7 +46,7 @@ static inline void bp_phd_source_begin(
 }
 
 /* As bp_phd_scan_next(), for the entries of a fixed report of one person. */
-static inline int bp_phd_source_straight(struct bp_phd_source *s, struct bp_phd_observation *o)
+static inline int bp_phd_source_fixed_single(struct bp_phd_source *s, struct bp_phd_observation *o)
 {
 	const size_t there = (size_t)(s->end - s->p);
 
@@ -67,8 +67,8 @@ static inline int bp_phd_source_straight(struct bp_phd_source *s, struct bp_phd_
 
 static inline int bp_phd_source_next(struct bp_phd_source *s, struct bp_phd_observation *o)
 {
-	return __builtin_expect(s->straight, 1) ? bp_phd_source_straight(s, o)
-						: bp_phd_scan_next(&s->walk, o);
+	return __builtin_expect(s->fixed_single, 1) ? bp_phd_source_fixed_single(s, o)
+						    : bp_phd_scan_next(&s->walk, o);
 }
 
 static inline bool bp_phd_source_read(struct bp_phd_reading *r, const struct bp_phd_conversion *c,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/health/token.h"
 
+#include "proto/phd_apdu.h"
+
 bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t)
 {
 	t->slot = (uint32_t)(word >> BP_PHD_TOKEN_AT_SLOT);
@@ -15,4 +17,26 @@ bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t)
 bool bp_phd_token_true(uint64_t word, uint16_t life, const uint64_t key[2])
 {
 	return (uint16_t)word == bp_phd_token_check(word, life, key);
+}
+
+_Static_assert(BP_PHD_RORS_EVENT_LEN <= BP_PHD_ANSWER_MAX, "there is room for every answer");
+
+size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
+	uint16_t invoke_id, uint16_t type)
+{
+	switch (outcome) {
+	case BP_M2M_STORED:
+		bp_phd_write_rors_event(out, invoke_id, 0, type);
+		return BP_PHD_RORS_EVENT_LEN;
+	case BP_M2M_DENIED:
+		return bp_phd_write_roer(out, BP_PHD_ANSWER_MAX, invoke_id, BP_PHD_ACCESS_DENIED);
+	case BP_M2M_NO_TARGET:
+	case BP_M2M_BUSY:
+		return bp_phd_write_rorj(
+			out, BP_PHD_ANSWER_MAX, invoke_id, BP_PHD_RESOURCE_LIMITATION);
+	case BP_M2M_REFUSED:
+	default:
+		return bp_phd_write_rorj(
+			out, BP_PHD_ANSWER_MAX, invoke_id, BP_PHD_UNEXPECTED_ERROR);
+	}
 }

@@ -3,8 +3,10 @@
 #define BP_SERVICES_HEALTH_TOKEN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "proto/onem2m.h"
 #include "shm/hash.h"
 
 /*
@@ -86,5 +88,24 @@ static inline void bp_phd_token_store(uint8_t p[BP_PHD_TOKEN_LEN], uint64_t word
 #endif
 	__builtin_memcpy(p, &word, sizeof(word));
 }
+
+/* ---- the answer to the device ---- */
+
+/* The longest answer, in octets. */
+#define BP_PHD_ANSWER_MAX 32u
+
+/*
+ * The answer to a confirmed report, by what the CSE made of it: an APDU. The same for workers, the
+ * slow path and TCP. `type`: of the event report, 3357..3360; `invoke_id` its own.
+ *
+ *   stored              rors, for the event report
+ *   denied              roer 2 (access-denied)
+ *   no target, busy     rorj 103 (resource-limitation): the device tries again
+ *   refused             rorj 303 (unexpected-error)
+ *
+ * Returns its length, at most BP_PHD_ANSWER_MAX.
+ */
+size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
+	uint16_t invoke_id, uint16_t type);
 
 #endif

@@ -53,7 +53,7 @@ enum bp_phd_unanswered_state {
 #define BP_PHD_TRANSPORT_TCP 6 /* the IP protocols' numbers */
 #define BP_PHD_TRANSPORT_UDP 17
 
-/* What the instances of a report are named by (services/health/render.h), where another session
+/* What the instances of a report are named by (services/health/reading.h), where another session
  * took it. */
 struct bp_phd_origin {
 	uint32_t associated_s; /* of that session; 0: there was none */
@@ -78,11 +78,11 @@ struct bp_phd_session {
 	_Atomic uint64_t word;
 	uint8_t system_id[8];
 	/* workers, and the CP's slow path: the last report, invoke-id << 48 | report-no << 32 | a
-	 * bit for each part that is not stored yet; services/health/repeat.h */
+	 * bit for each part that is not stored yet; services/health/last_report.h */
 	_Atomic uint64_t last;
 	/* the same: of that report, its first (port, MID), or one that is none, << 32
 	 * | 16 bits of its octets << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
-	 * none; services/health/repeat.h */
+	 * none; services/health/last_report.h */
 	_Atomic uint64_t sent;
 	uint32_t associated_s; /* Unix time, another for each association of a device; together with
 				  reports it names instances */

@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "services/health/quick.h"
-#include "services/health/sfloat_table.h"
+#include "services/health/template.h"
+#include "services/health/reading.h"
 #include "proto/coap.h"
 #include "proto/frame.h"
 #include "proto/onem2m.h"
@@ -74,21 +74,21 @@ static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan 
 	const struct bp_phd_identity *id, const uint8_t *message, size_t n)
 {
 	static const uint8_t before[42] = {1, 2, 3};
-	static struct bp_phd_quick q;
-	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	static struct bp_phd_template q;
+	const struct bp_phd_sfloat *value[BP_PHD_TEMPLATE_VALUES];
 	uint8_t *frame;
 	uint64_t sum;
 
-	if (!bp_phd_quick_make(&q, l, plan, c, apdu, len, before, sizeof(before)))
+	if (!bp_phd_template_make(&q, l, plan, c, apdu, len, before, sizeof(before)))
 		return;
 	frame = calloc(1, q.bound);
 	if (frame == NULL)
 		abort();
 	memcpy(frame + sizeof(before), apdu, len);
-	HOLDS(bp_phd_quick_is(&q, l, frame + sizeof(before), (uint32_t)len));
-	if (bp_phd_quick_read(&q, frame + sizeof(before), value, &sum)) {
+	HOLDS(bp_phd_template_is(&q, l, frame + sizeof(before), (uint32_t)len));
+	if (bp_phd_template_read(&q, frame + sizeof(before), value, &sum)) {
 		HOLDS(bp_sum_fold(sum) == bp_sum_fold(bp_sum(apdu, len, 0)));
-		HOLDS(bp_phd_quick_write(&q, id, value, frame, &sum) == sizeof(before) + n);
+		HOLDS(bp_phd_template_write(&q, id, value, frame, &sum) == sizeof(before) + n);
 		HOLDS(memcmp(frame, before, sizeof(before)) == 0);
 		HOLDS(memcmp(frame + sizeof(before), message, n) == 0);
 		HOLDS(bp_sum_fold(sum) == bp_sum_fold(bp_sum(message, n, 0)));

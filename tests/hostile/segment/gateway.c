@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dataplane/lcl/lcl.h"
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 #include "proto/ip.h"
 #include "shm/plan.h"
 #include "shm/fib/reuse.h"

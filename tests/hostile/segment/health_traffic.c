@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 #include "services/health/layout.h"
 #include "proto/ip.h"
 #include "tests/unit/dataplane/fib_fill.h"

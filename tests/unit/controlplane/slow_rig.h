@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "controlplane/health/slow.h"
-#include "services/health/repeat.h"
+#include "services/health/last_report.h"
 
 /* The slow path with real tables and layouts, a client of the CSE that does what the test says, and
  * what the manager would do. One at a time. */

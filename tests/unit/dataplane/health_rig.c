@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 #include "tests/unit/dataplane/fib_fill.h"
 
 #define PHD_SECTION                                                                                \

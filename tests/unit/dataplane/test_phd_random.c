@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/health/repeat.h"
+#include "services/health/last_report.h"
 
 #define DEVICES 40
 #define OBJECTS 4

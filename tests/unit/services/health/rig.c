@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/health/rig.h"
 
-#include "services/health/sfloat_table.h"
+#include "services/health/reading.h"
 #include "proto/frame.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* What a device is told of its report: the octets of a rors, a roer and a rorj, by hand. */
 #include "tests/unit/proto/exact.h"
 
-#include "services/health/answer.h"
+#include "services/health/token.h"
 
 static void the_answers(void **state)
 {

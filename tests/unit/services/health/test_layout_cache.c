@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "services/health/layout_cache.h"
+#include "services/health/layout.h"
 #include "services/health/manager.h"
 
 static struct bp_phd_model model_of(unsigned id, unsigned code)

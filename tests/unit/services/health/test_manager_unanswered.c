@@ -2,7 +2,7 @@
 /* A device on TCP that lost its association may repeat what it was not answered: the next session
  * begins with it. */
 #include "manager_rig.h"
-#include "services/health/words.h"
+#include "services/health/last_report.h"
 
 #define SECOND_MS 1000u
 #define LAST bp_phd_last_make(16, 1, 1) /* of two parts one is stored */
@@ -22,9 +22,9 @@ static void reports(unsigned device)
 {
 	struct bp_phd_session *s = session(device);
 
-	bp_phd_words_begin(s);
+	bp_phd_report_words_begin(s);
 	s->unanswered = BP_PHD_UNANSWERED;
-	bp_phd_words_end(s, LAST, bp_phd_sent_make(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
+	bp_phd_report_words_end(s, LAST, bp_phd_sent_make(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
 }
 
 static struct bp_phd_origin name(unsigned device)
@@ -237,10 +237,10 @@ static void not_repeated(void **state)
 	disconnected(100);
 	associates(101, OXIMETER);
 	s = session(101);
-	bp_phd_words_begin(s);
+	bp_phd_report_words_begin(s);
 	s->unanswered = BP_PHD_ANSWERED; /* another report, which has its answer */
 	s->origin = (struct bp_phd_origin){0};
-	bp_phd_words_end(s, bp_phd_last_make(17, 2, 0),
+	bp_phd_report_words_end(s, bp_phd_last_make(17, 2, 0),
 		bp_phd_sent_make(BP_PHD_SENT_NONE, 1, r->now_ms * 1000000));
 	disconnected(101);
 	associates(100, OXIMETER);

@@ -2,7 +2,7 @@
 /* The words by which a report that comes again is known, and what of it is stored. */
 #include "tests/unit/proto/exact.h"
 
-#include "services/health/repeat.h"
+#include "services/health/last_report.h"
 
 static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 #define S 1000000000ull

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/health/quick.h"
+#include "services/health/template.h"
 
 #include <string.h>
 
@@ -7,14 +7,14 @@
 
 /* Text is added, as far as there is room for it. */
 struct maker {
-	struct bp_phd_quick *q;
+	struct bp_phd_template *q;
 	size_t n;
 	bool full;
 };
 
 static void add(struct maker *m, const void *text, size_t len)
 {
-	if (m->full || len > BP_PHD_QUICK_TEXT - m->n) {
+	if (m->full || len > BP_PHD_TEMPLATE_TEXT - m->n) {
 		m->full = true;
 		return;
 	}
@@ -28,7 +28,7 @@ static void add_head(struct maker *m, const struct bp_phd_layout *l, const struc
 {
 	const struct bp_phd_object *o = &l->object[0];
 	const enum bp_coap_type type = plan->con != 0 ? BP_COAP_CON : BP_COAP_NON;
-	struct bp_phd_quick *q = m->q;
+	struct bp_phd_template *q = m->q;
 	uint8_t coap[BP_PHD_BEFORE_HEAD] = {
 		(uint8_t)(1u << 6 | (unsigned)type << 4 | BP_PHD_TOKEN_LEN), BP_COAP_POST};
 	size_t head;
@@ -67,7 +67,7 @@ static void add_member(
 	struct maker *m, const struct bp_phd_layout *l, const struct bp_phd_object *o, size_t at)
 {
 	static const uint8_t differs[2];
-	struct bp_phd_quick *q = m->q;
+	struct bp_phd_template *q = m->q;
 	const unsigned i = q->values++;
 
 	add(m, l->text + o->name - BP_PHD_BEFORE_NAME + (i == 0),
@@ -78,12 +78,13 @@ static void add_member(
 		q->behind[i - 1].len = (uint16_t)(m->n - q->behind[i - 1].at);
 	q->behind[i].at = (uint16_t)m->n;
 	add(m, l->text + o->unit, o->unit_len + BP_PHD_NO_TIME_LEN);
-	q->value[i] = (struct bp_phd_quick_place){.at = (uint8_t)at, .by = (uint8_t)((at & 1) * 8)};
+	q->value[i] =
+		(struct bp_phd_template_place){.at = (uint8_t)at, .by = (uint8_t)((at & 1) * 8)};
 	memcpy((uint8_t *)q->mask + at, differs, 2);
 }
 
 /* What differs between two reports of the shape, besides the values. */
-static void set_mask(struct bp_phd_quick *q, const uint8_t *apdu, size_t len)
+static void set_mask(struct bp_phd_template *q, const uint8_t *apdu, size_t len)
 {
 	uint8_t *mask = (uint8_t *)q->mask;
 
@@ -98,14 +99,14 @@ static void set_mask(struct bp_phd_quick *q, const uint8_t *apdu, size_t len)
 }
 
 /* With all of the mask known. */
-static void apply_mask(struct bp_phd_quick *q)
+static void apply_mask(struct bp_phd_template *q)
 {
-	uint8_t fixed[BP_PHD_QUICK_APDU];
+	uint8_t fixed[BP_PHD_TEMPLATE_APDU];
 
-	for (unsigned i = 0; i < BP_PHD_QUICK_APDU / 16; i++)
+	for (unsigned i = 0; i < BP_PHD_TEMPLATE_APDU / 16; i++)
 		q->want[i] &= q->mask[i];
 	memcpy(fixed, q->want, sizeof(fixed));
-	/* bp_phd_quick_read() adds these two octets whole */
+	/* bp_phd_template_read() adds these two octets whole */
 	memset(fixed + BP_PHD_AT_DATA, 0, 2);
 	q->want_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
 }
@@ -118,13 +119,13 @@ static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_pl
 	struct bp_phd_source s;
 	unsigned guess = 0;
 
-	if (bp_phd_sfloats == NULL || len < BP_PHD_QUICK_APDU_MIN || len > BP_PHD_QUICK_APDU ||
-		plan->per_report == 0 || c->parts != 1 || c->first_part != 0 ||
-		c->unknown_handles != 0 || c->trailing || c->mp || c->variable || !c->in_place ||
-		c->observations > BP_PHD_QUICK_VALUES)
+	if (bp_phd_sfloats == NULL || len < BP_PHD_TEMPLATE_APDU_MIN ||
+		len > BP_PHD_TEMPLATE_APDU || plan->per_report == 0 || c->parts != 1 ||
+		c->first_part != 0 || c->unknown_handles != 0 || c->trailing || c->mp ||
+		c->variable || !c->in_place || c->observations > BP_PHD_TEMPLATE_VALUES)
 		return false;
 	bp_phd_source_begin(&s, c, apdu + c->at);
-	while (bp_phd_source_straight(&s, &ob) == BP_PHD_OK) {
+	while (bp_phd_source_fixed_single(&s, &ob) == BP_PHD_OK) {
 		const int i = bp_phd_layout_find(l, ob.handle, guess);
 
 		if (i < 0 || !is_plain(&l->object[i], &ob))
@@ -142,17 +143,17 @@ static void add_members(struct maker *m, const struct bp_phd_layout *l,
 	unsigned guess = 0;
 
 	bp_phd_source_begin(&s, c, apdu + c->at);
-	while (bp_phd_source_straight(&s, &ob) == BP_PHD_OK) {
+	while (bp_phd_source_fixed_single(&s, &ob) == BP_PHD_OK) {
 		const int i = bp_phd_layout_find(l, ob.handle, guess);
 
-		if (i < 0 || m->q->values == BP_PHD_QUICK_VALUES)
+		if (i < 0 || m->q->values == BP_PHD_TEMPLATE_VALUES)
 			return; /* it was looked at before: can't be */
 		add_member(m, l, &l->object[i], (size_t)(ob.data.p - apdu) + l->object[i].value_at);
 		guess = (unsigned)i + 1;
 	}
 }
 
-static void sum_up(struct bp_phd_quick *q)
+static void sum_up(struct bp_phd_template *q)
 {
 	q->sum = bp_sum_fold(bp_sum(q->text + q->coap, (size_t)q->first - q->coap, 0));
 	for (unsigned i = 0; i < q->values; i++)
@@ -161,23 +162,23 @@ static void sum_up(struct bp_phd_quick *q)
 }
 
 /* Room that the long way asks for is asked for here too. */
-static uint16_t bound_of(const struct bp_phd_quick *q, const struct maker *m,
+static uint16_t bound_of(const struct bp_phd_template *q, const struct maker *m,
 	const struct bp_phd_conversion *c, size_t before_len)
 {
-	size_t bound = m->n + q->values * sizeof(struct bp_phd_sfloat) + BP_PHD_QUICK_STEP;
+	size_t bound = m->n + q->values * sizeof(struct bp_phd_sfloat) + BP_PHD_TEMPLATE_STEP;
 
 	if (bound < before_len + c->part[0].len)
 		bound = before_len + c->part[0].len;
-	return (uint16_t)(bound < BP_PHD_QUICK_READ ? BP_PHD_QUICK_READ : bound);
+	return (uint16_t)(bound < BP_PHD_TEMPLATE_READ ? BP_PHD_TEMPLATE_READ : bound);
 }
 
-bool bp_phd_quick_make(struct bp_phd_quick *q, const struct bp_phd_layout *l,
+bool bp_phd_template_make(struct bp_phd_template *q, const struct bp_phd_layout *l,
 	const struct bp_phd_plan *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
 	size_t len, const uint8_t *before, size_t before_len)
 {
 	struct maker m = {.q = q};
 
-	if (!bp_phd_quick_is_of(q, l))
+	if (!bp_phd_template_is_of(q, l))
 		q->values = 0;
 	q->life = atomic_load_explicit(&l->life, memory_order_relaxed);
 	if (!is_of_the_kind(l, plan, c, apdu, len))

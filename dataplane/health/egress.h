@@ -1,10 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_HEALTH_ANSWERS_H
-#define BP_DATAPLANE_HEALTH_ANSWERS_H
+#ifndef BP_DATAPLANE_HEALTH_EGRESS_H
+#define BP_DATAPLANE_HEALTH_EGRESS_H
 
-#include "dataplane/health/health.h"
+#include <rte_graph.h>
+#include <rte_mbuf.h>
+
+#include "dataplane/forwarding/router.h"
+#include "dataplane/health/worker.h"
+#include "dataplane/nodes/rewrite.h"
 #include "dataplane/workers/worker.h"
-#include "services/health/answer.h"
+#include "services/health/token.h"
+
+/* How what biplane itself sends leaves: by the forwarding tables, as if a host here had sent it. */
+struct bp_egress {
+	uint64_t link; /* BP_LINK_RESOLVED, or why not */
+	uint32_t mtu;  /* bytes of an IP packet */
+	rte_edge_t edge;
+	uint8_t interface;
+};
+
+/* The way of a next hop's number, to an address (IPv4 as ::ffff:a.b.c.d) of that family. False: the
+ * kernel must help; then only `link` is set. */
+bool bp_egress_of(const struct bp_router *r, uint32_t nexthop, const uint8_t address[16], bool ip6,
+	struct bp_egress *out);
+/* The same for one whose next hop is not known yet. */
+bool bp_egress_lookup(
+	const struct bp_router *r, const uint8_t address[16], bool ip6, struct bp_egress *out);
+
+/* The frame gets its Ethernet addresses, and the mark of where it leaves. */
+static inline void bp_egress_apply(
+	const struct bp_router *r, const struct bp_egress *way, struct rte_mbuf *m)
+{
+	bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), way->link, r->tx_mac[way->interface]);
+	/* a bridge must know that it does not come from one of its ports */
+	m->port = way->interface;
+}
 
 /*
  * What devices are told of their reports: frames that are collected over a burst, and leave

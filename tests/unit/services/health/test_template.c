@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "services/health/quick.h"
-#include "services/health/sfloat_table.h"
+#include "services/health/template.h"
+#include "services/health/reading.h"
 #include "proto/frame.h"
 #include "tests/unit/times.h"
 
@@ -146,7 +146,7 @@ static struct bp_phd_target any_target(char path[64], char from[64])
 struct bench {
 	struct bp_phd_plan plan;
 	struct bp_phd_layout *l;
-	struct bp_phd_quick *q;
+	struct bp_phd_template *q;
 	uint8_t before[62];
 	unsigned before_len;
 };
@@ -183,7 +183,7 @@ static bool learn(struct bench *b, const struct report *r)
 	struct bp_phd_conversion c;
 
 	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
-	return bp_phd_quick_make(b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
+	return bp_phd_template_make(b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
 }
 
 static struct bp_phd_identity any_identity(uint8_t system_id[8])
@@ -204,7 +204,7 @@ static void assert_same(const struct bench *b, const struct report *r)
 {
 	struct bp_phd_conversion c;
 	uint8_t *frame = malloc(b->q->bound), *room, system_id[8];
-	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	const struct bp_phd_sfloat *value[BP_PHD_TEMPLATE_VALUES];
 	const struct bp_phd_identity id = any_identity(system_id);
 	uint32_t len;
 	uint64_t sum;
@@ -216,14 +216,14 @@ static void assert_same(const struct bench *b, const struct report *r)
 	memcpy(frame + b->before_len, r->p, r->len);
 	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
 	assert_int_equal(c.parts, 1);
-	assert_int_equal(c.confirmed, bp_phd_quick_confirmed(r->p));
+	assert_int_equal(c.confirmed, bp_phd_template_confirmed(r->p));
 	assert_int_equal(c.observations, b->q->values);
 	room = malloc(c.part[0].len);
 	assert_non_null(room);
 	n = bp_phd_convert_write(b->l, &b->plan, r->p, &c, 0, &id, room, c.part[0].len);
-	assert_true(bp_phd_quick_read(b->q, frame + b->before_len, value, &sum));
+	assert_true(bp_phd_template_read(b->q, frame + b->before_len, value, &sum));
 	assert_int_equal(bp_sum_fold(sum), bp_sum_fold(bp_sum(r->p, r->len, 0)));
-	len = bp_phd_quick_write(b->q, &id, value, frame, &sum);
+	len = bp_phd_template_write(b->q, &id, value, frame, &sum);
 	assert_int_equal(len, b->before_len + n);
 	assert_memory_equal(frame, b->before, b->before_len);
 	assert_memory_equal(frame + b->before_len, room, n);
@@ -235,16 +235,16 @@ static void assert_same(const struct bench *b, const struct report *r)
 /* Whether the quick way may take it; it can be read as far as it says it reads. */
 static bool is_taken(const struct bench *b, const struct report *r)
 {
-	uint8_t octets[APDU_MAX > BP_PHD_QUICK_APDU ? APDU_MAX : BP_PHD_QUICK_APDU] = {0};
-	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	uint8_t octets[APDU_MAX > BP_PHD_TEMPLATE_APDU ? APDU_MAX : BP_PHD_TEMPLATE_APDU] = {0};
+	const struct bp_phd_sfloat *value[BP_PHD_TEMPLATE_VALUES];
 	uint64_t sum;
 
 	memcpy(octets, r->p, r->len);
 	/* what is behind a report in its mbuf is anything */
 	for (unsigned i = r->len; i < sizeof(octets); i++)
 		octets[i] = (uint8_t)any(256);
-	return bp_phd_quick_is(b->q, b->l, octets, r->len) &&
-	       bp_phd_quick_read(b->q, octets, value, &sum);
+	return bp_phd_template_is(b->q, b->l, octets, r->len) &&
+	       bp_phd_template_read(b->q, octets, value, &sum);
 }
 
 static bool has_special(const struct bp_phd_model *m, const struct bench *b, const struct report *r)
@@ -276,7 +276,7 @@ static void the_same_octets(void **state)
 		any_model(&m);
 		set_up(&b, &m, &plan, &target);
 		any_report(&m, &r);
-		assert_int_equal(learn(&b, &r), r.len <= BP_PHD_QUICK_APDU);
+		assert_int_equal(learn(&b, &r), r.len <= BP_PHD_TEMPLATE_APDU);
 		for (unsigned i = 0; b.q->values != 0 && i < 20; i++) {
 			any_report(&m, &r);
 			assert_int_equal(is_taken(&b, &r), !has_special(&m, &b, &r));
@@ -304,7 +304,7 @@ static void another_octet(void **state)
 		do {
 			any_model(&m);
 			any_report(&m, &r);
-		} while (r.len > BP_PHD_QUICK_APDU);
+		} while (r.len > BP_PHD_TEMPLATE_APDU);
 		set_up(&b, &m, &plan, &rig_target);
 		assert_true(learn(&b, &r));
 		while (!is_taken(&b, &r))
@@ -364,7 +364,7 @@ static void another_layout_in_its_place(void **state)
 	(void)state;
 	set_up_400(&b, &r);
 	atomic_fetch_add(&b.l->life, 1);
-	assert_false(bp_phd_quick_is_of(b.q, b.l));
+	assert_false(bp_phd_template_is_of(b.q, b.l));
 	assert_false(is_taken(&b, &r));
 	tear_down(&b);
 }
@@ -375,7 +375,7 @@ static void assert_not_learnt(struct bench *b, const struct report *r)
 	struct report none = {.len = 0};
 
 	assert_false(learn(b, r));
-	assert_true(bp_phd_quick_is_of(b->q, b->l));
+	assert_true(bp_phd_template_is_of(b->q, b->l));
 	assert_false(is_taken(b, r));
 	assert_false(is_taken(b, &none));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two gateways get the same bursts of everything that devices and a CSE send. One of them may take
- * reports the quick way (dataplane/health/usual.h), the other never does. What leaves and what is
- * counted must be the same, frame by frame, in the same order.
+ * reports the quick way (dataplane/health/phd_node.h), the other never does. What leaves and what
+ * is counted must be the same, frame by frame, in the same order.
  */
 #include "tests/unit/dataplane/health_rig.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/health/usual.h"
-#include "services/health/quick.h"
+#include "dataplane/health/phd_node.h"
+#include "services/health/template.h"
 #include "tests/unit/times.h"
 
 #define DEVICES 24
@@ -203,9 +203,9 @@ static void forget(struct world *w)
 				t, bp_phd_word(BP_PHD_OPERATING, 0, (uint16_t)n, 0, 0));
 
 			assert_non_null(l);
-			health->quick[n].values = 0;
-			health->quick[n].life = l != NULL ? atomic_load(&l->life) : 0;
-			health->quick[n].wait = UINT8_MAX;
+			health->template[n].values = 0;
+			health->template[n].life = l != NULL ? atomic_load(&l->life) : 0;
+			health->template[n].wait = UINT8_MAX;
 		}
 	}
 }
@@ -213,7 +213,7 @@ static void forget(struct world *w)
 static bool knows_shapes(const struct world *w)
 {
 	for (uint32_t n = 0; n < w->h.r.shm.phd.max_layouts; n++)
-		if (w->h.worker[0]->health->quick[n].values != 0)
+		if (w->h.worker[0]->health->template[n].values != 0)
 			return true;
 	return false;
 }

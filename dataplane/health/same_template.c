@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/health/usual.h"
+#include "dataplane/health/phd_node.h"
 
 #include "dataplane/nodes/rewrite.h"
-#include "dataplane/health/request_frame.h"
-#include "services/health/quick.h"
-#include "services/health/words.h"
+#include "services/health/template.h"
+#include "services/health/last_report.h"
 
-_Static_assert(BP_PHD_QUICK_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
-		       BP_PHD_QUICK_APDU <= BP_PHD_OCTETS_SHORT,
+_Static_assert(BP_PHD_TEMPLATE_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
+		       BP_PHD_TEMPLATE_APDU <= BP_PHD_OCTETS_SHORT,
 	"one hash is for all of them");
 
-/* So many reports go the long way before another shape is tried for the quick one, so that two
- * shapes in turn do not have each one learnt anew. */
+/* Reports on the general path before another shape becomes the template, so that two shapes that
+ * alternate do not replace each other with every report. */
 #define LEARN_EVERY 64u
 
-/* A report that was judged, and what its request needs. */
+/* A report that matched, and what its request needs. */
 struct request {
 	struct rte_mbuf *m;
-	const struct bp_phd_quick *q;
+	const struct bp_phd_template *q;
 	const struct bp_phd_session *s;
-	const struct bp_phd_sfloat *value[BP_PHD_QUICK_VALUES];
+	const struct bp_phd_sfloat *value[BP_PHD_TEMPLATE_VALUES];
 	uint64_t token;
 	uint32_t pair, number;
 	uint16_t life;
 };
 
-void bp_phd_usual_begin(struct bp_phd_turn *t)
+void bp_phd_same_template_begin(struct bp_phd_burst *t)
 {
-	t->usual = (struct bp_phd_usual_sums){0};
+	t->sums = (struct bp_phd_template_sums){0};
 	t->stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
 	t->sent_time = bp_phd_sent_time(t->w->mono_ns);
 	if (t->cse_known) {
@@ -38,44 +37,44 @@ void bp_phd_usual_begin(struct bp_phd_turn *t)
 	}
 }
 
-void bp_phd_usual_end(struct bp_phd_turn *t)
+void bp_phd_same_template_end(struct bp_phd_burst *t)
 {
-	bp_count(t->w, BP_C_PHD_REPORTS, t->usual.reports);
-	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, t->usual.confirmed);
-	bp_count(t->w, BP_C_PHD_INSTANCES, t->usual.reports);
-	bp_count(t->w, BP_C_PHD_OBSERVATIONS, t->usual.observations);
-	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED, t->usual.unacknowledged);
+	bp_count(t->w, BP_C_PHD_REPORTS, t->sums.reports);
+	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, t->sums.confirmed);
+	bp_count(t->w, BP_C_PHD_INSTANCES, t->sums.reports);
+	bp_count(t->w, BP_C_PHD_OBSERVATIONS, t->sums.observations);
+	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED, t->sums.unacknowledged);
 }
 
 /* The kept frame that a report can be made of, if it has the shape. */
-static inline const struct bp_phd_quick *find_shape(const struct bp_phd_turn *t, uint64_t word,
+static inline const struct bp_phd_template *find_shape(const struct bp_phd_burst *t, uint64_t word,
 	const struct bp_datagram *d, const struct rte_mbuf *m)
 {
 	const struct bp_phd_worker *h = t->h;
 	const uint64_t deciding = 0xff | BP_PHD_READY << 8;
 	const struct bp_phd_layout *l = bp_phd_layout_of(h->t, word);
-	const struct bp_phd_quick *q;
+	const struct bp_phd_template *q;
 
 	if (unlikely((word & deciding) != (BP_PHD_OPERATING | BP_PHD_READY << 8) || l == NULL))
 		return NULL;
-	q = &h->quick[bp_phd_word_layout(word)];
+	q = &h->template[bp_phd_word_layout(word)];
 	if (unlikely(q->bound > t->room || q->bound > bp_frame_room(m) ||
-		     !bp_phd_quick_is(q, l, d->payload, d->len)))
+		     !bp_phd_template_is(q, l, d->payload, d->len)))
 		return NULL;
 	return q;
 }
 
 /* The report is a new one. False: it may be another, or can't be sent now. Nothing was done then.
  */
-static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
-	const struct rte_mbuf *m, const struct bp_datagram *d, const struct bp_phd_quick *q,
+static inline bool begin_report(struct bp_phd_burst *t, struct bp_phd_session *s,
+	const struct rte_mbuf *m, const struct bp_datagram *d, const struct bp_phd_template *q,
 	struct request *r)
 {
 	const uint8_t *apdu = d->payload;
 	const uint16_t invoke_id = bp_be16(apdu + BP_PHD_AT_INVOKE);
 	const uint64_t last = bp_phd_last_make(invoke_id, bp_be16(apdu + BP_PHD_AT_REPORT_NO), 1);
-	const bool confirmed = bp_phd_quick_confirmed(apdu);
-	const struct bp_phd_words words = bp_phd_words_read(s);
+	const bool confirmed = bp_phd_template_confirmed(apdu);
+	const struct bp_phd_report_words words = bp_phd_report_words_read(s);
 	const struct bp_phd_token token = {.slot = (uint32_t)(s - t->h->t->sessions),
 		.invoke_id = invoke_id,
 		.only = true,
@@ -84,24 +83,24 @@ static inline bool begin_report(struct bp_phd_turn *t, struct bp_phd_session *s,
 
 	if (unlikely((last ^ words.last) >> 32 == 0 ||
 		     bp_phd_sent_number(words.sent) == BP_PHD_SENT_MANY ||
-		     (confirmed && !t->stored) || !bp_phd_quick_read(q, apdu, r->value, &sum) ||
+		     (confirmed && !t->stored) || !bp_phd_template_read(q, apdu, r->value, &sum) ||
 		     !bp_datagram_is_whole_by(m, d, sum) ||
 		     !bp_phd_worker_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
 		return false;
-	r->number = bp_phd_words_begin(s);
-	bp_phd_words_end(s, last,
+	r->number = bp_phd_report_words_begin(s);
+	bp_phd_report_words_end(s, last,
 		bp_phd_sent_at(r->pair, bp_phd_report_octets_short(&t->h->octets, apdu, d->len),
 			t->sent_time));
 	r->token = bp_phd_token_make(&token, r->life, t->h->t->hash_key);
-	t->usual.reports++;
-	t->usual.confirmed += confirmed;
-	t->usual.observations += q->values;
-	t->usual.unacknowledged += (uint64_t)__builtin_popcount(bp_phd_last_open(words.last));
+	t->sums.reports++;
+	t->sums.confirmed += confirmed;
+	t->sums.observations += q->values;
+	t->sums.unacknowledged += (uint64_t)__builtin_popcount(bp_phd_last_open(words.last));
 	return true;
 }
 
-static inline bool judge(struct bp_phd_turn *t, const struct bp_phd_heads *heads, uint32_t i,
-	struct rte_mbuf *m, struct request *r)
+static inline bool match_report(struct bp_phd_burst *t, const struct bp_phd_heads *heads,
+	uint32_t i, struct rte_mbuf *m, struct request *r)
 {
 	const struct bp_datagram *d = &heads->d[i];
 	struct bp_phd_session *s = &t->h->t->sessions[heads->candidate[i]];
@@ -120,7 +119,7 @@ static inline bool judge(struct bp_phd_turn *t, const struct bp_phd_heads *heads
 }
 
 /* The report's mbuf becomes its request. */
-static inline void write_request(const struct bp_phd_turn *t, const struct request *r)
+static inline void write_request(const struct bp_phd_burst *t, const struct request *r)
 {
 	const struct bp_phd_worker *h = t->h;
 	const uint32_t head = h->head_len;
@@ -133,7 +132,7 @@ static inline void write_request(const struct bp_phd_turn *t, const struct reque
 		.token = r->token};
 	uint8_t *frame = rte_pktmbuf_mtod(r->m, uint8_t *);
 	uint64_t sum;
-	const uint32_t len = bp_phd_quick_write(r->q, &id, r->value, frame, &sum);
+	const uint32_t len = bp_phd_template_write(r->q, &id, r->value, frame, &sum);
 
 	bp_ethernet_write(frame, t->ether_first, t->ether_rest);
 	memcpy(frame + head - BP_UDP_HDR, &sport, sizeof(sport));
@@ -148,7 +147,7 @@ static inline void write_request(const struct bp_phd_turn *t, const struct reque
 
 /* By itself, so that the loop has all registers. */
 static __rte_noinline void write_requests(
-	struct bp_phd_turn *t, const struct request *run, uint32_t n)
+	struct bp_phd_burst *t, const struct request *run, uint32_t n)
 {
 	void **to = t->out.frames + t->out.n;
 	uint32_t bytes = 0;
@@ -162,7 +161,7 @@ static __rte_noinline void write_requests(
 	t->out.bytes += bytes;
 }
 
-uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *heads,
+uint32_t bp_phd_same_template_take(struct bp_phd_burst *t, const struct bp_phd_heads *heads,
 	struct rte_mbuf **m, uint32_t i, uint32_t n)
 {
 	struct request run[BP_PHD_STEP];
@@ -170,23 +169,24 @@ uint32_t bp_phd_usual_take(struct bp_phd_turn *t, const struct bp_phd_heads *hea
 
 	if (unlikely(!t->cse_known))
 		return 0;
-	/* all are judged before the first is written: an atomic step waits for all stores */
-	while (i + taken < n && likely(judge(t, heads, i + taken, m[i + taken], &run[taken])))
+	/* all are matched before the first is written: an atomic step waits for all stores */
+	while (i + taken < n &&
+		likely(match_report(t, heads, i + taken, m[i + taken], &run[taken])))
 		taken++;
 	if (likely(taken != 0))
 		write_requests(t, run, taken);
 	return taken;
 }
 
-void bp_phd_usual_learn(struct bp_phd_worker *h, uint16_t n, const struct bp_phd_layout *l,
+void bp_phd_same_template_learn(struct bp_phd_worker *h, uint16_t n, const struct bp_phd_layout *l,
 	const uint8_t *apdu, uint32_t len)
 {
-	struct bp_phd_quick *q = &h->quick[n];
+	struct bp_phd_template *q = &h->template[n];
 
-	if (q->wait != 0 && bp_phd_quick_is_of(q, l)) {
+	if (q->wait != 0 && bp_phd_template_is_of(q, l)) {
 		q->wait--;
 		return;
 	}
-	bp_phd_quick_make(q, l, &h->plan, &h->conversion, apdu, len, h->head, h->head_len);
+	bp_phd_template_make(q, l, &h->plan, &h->conversion, apdu, len, h->head, h->head_len);
 	q->wait = LEARN_EVERY;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/health/health.h"
+#include "dataplane/health/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/health/datagram.h"
-#include "services/health/sfloat_table.h"
+#include "services/health/reading.h"
 #include "proto/ip.h"
 #include "proto/onem2m.h"
 #include "shm/fib/reuse.h"
@@ -41,15 +41,16 @@ struct bp_phd_worker *bp_phd_worker_create(
 
 	if (!h)
 		return NULL;
-	h->quick = aligned_alloc(_Alignof(struct bp_phd_quick), t->max_layouts * sizeof(*h->quick));
+	h->template = aligned_alloc(
+		_Alignof(struct bp_phd_template), t->max_layouts * sizeof(*h->template));
 	h->layout = calloc(t->max_layouts, sizeof(*h->layout));
 	h->copies = aligned_alloc(
 		_Alignof(struct bp_phd_layout), (size_t)t->max_layouts * BP_PHD_LAYOUT_SIZE);
-	if (!h->quick || !h->layout || !h->copies) {
+	if (!h->template || !h->layout || !h->copies) {
 		bp_phd_worker_free(h);
 		return NULL;
 	}
-	memset(h->quick, 0, t->max_layouts * sizeof(*h->quick));
+	memset(h->template, 0, t->max_layouts * sizeof(*h->template));
 	bp_phd_sfloat_prepare();
 	h->t = t;
 	h->ids = &t->ids[index];
@@ -62,7 +63,7 @@ void bp_phd_worker_free(struct bp_phd_worker *h)
 {
 	if (!h)
 		return;
-	free(h->quick);
+	free(h->template);
 	free(h->layout);
 	free(h->copies);
 	free(h);
@@ -98,7 +99,7 @@ static void take_plan(struct bp_phd_worker *h, uint64_t mono_ns)
 	make_head(h);
 	bp_phd_octets_keys_make(&h->octets, h->t->hash_key);
 	for (uint32_t n = 0; n < h->t->max_layouts; n++)
-		h->quick[n].life = h->quick[n].values = 0;
+		h->template[n].life = h->template[n].values = 0;
 }
 
 /* What lies in shared memory may be damaged: no number of a plan may lead out of an array. */
@@ -159,7 +160,7 @@ bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n)
 	}
 	h->layout[n].life = life;
 	h->layout[n].taken = true;
-	to->life = life; /* what a kept frame remembers (services/health/quick.h) */
+	to->life = life; /* what a kept frame remembers (services/health/template.h) */
 	h->refused += !h->layout[n].valid;
 	return h->layout[n].valid;
 }

@@ -17,8 +17,8 @@
 
 /* Between any two steps others may come, also on a machine of one processor. */
 static void others_first(void);
-#define BP_PHD_WORDS_STEP() others_first()
-#include "services/health/words.h"
+#define BP_PHD_REPORT_WORDS_STEP() others_first()
+#include "services/health/last_report.h"
 
 #define REPORTS 6000u
 #define NAMES (REPORTS * 8u)
@@ -159,11 +159,11 @@ static enum fate create(struct actor *a, uint32_t number, unsigned part, const s
 /* ---- which report it is, as both ways judge ---- */
 
 static bool is_repeat(
-	struct scene *x, const struct report *r, struct bp_phd_words *w, uint32_t *number)
+	struct scene *x, const struct report *r, struct bp_phd_report_words *w, uint32_t *number)
 {
-	*w = bp_phd_words_read(&x->s);
+	*w = bp_phd_report_words_read(&x->s);
 	return bp_phd_is_repeat(w->last, w->sent, r->invoke_id, r->report_no, r->octets, NOW) &&
-	       bp_phd_words_number(&x->s, w, number);
+	       bp_phd_report_words_number(&x->s, w, number);
 }
 
 static uint32_t note_new(struct scene *x, const struct report *r, uint32_t open, uint32_t pair)
@@ -171,8 +171,8 @@ static uint32_t note_new(struct scene *x, const struct report *r, uint32_t open,
 	uint32_t number;
 
 	pthread_mutex_lock(&x->new_report);
-	number = bp_phd_words_begin(&x->s);
-	bp_phd_words_end(&x->s, bp_phd_last_make(r->invoke_id, r->report_no, open),
+	number = bp_phd_report_words_begin(&x->s);
+	bp_phd_report_words_end(&x->s, bp_phd_last_make(r->invoke_id, r->report_no, open),
 		bp_phd_sent_make(pair, r->octets, NOW));
 	pthread_mutex_unlock(&x->new_report);
 	return number;
@@ -203,7 +203,7 @@ static void *report_on(void *arg)
 	while (turn(a)) {
 		const struct report r = say(a);
 		uint32_t number, pair, open = bp_phd_open_begin(r.parts);
-		struct bp_phd_words w;
+		struct bp_phd_report_words w;
 
 		if (!is_repeat(x, &r, &w, &number)) {
 			pair = atomic_fetch_add(&x->pair, PARTS);
@@ -218,7 +218,7 @@ static void *report_on(void *arg)
 			}
 			if (!bp_phd_sent_has_number(w.sent)) {
 				pair = atomic_fetch_add(&x->pair, PARTS);
-				bp_phd_words_resend(
+				bp_phd_report_words_resend(
 					&x->s, &w, bp_phd_sent_make(pair, r.octets, NOW));
 			}
 		}
@@ -251,21 +251,21 @@ static bool next_answer(struct actor *a, struct answer *out)
 static void take(struct scene *x, const struct answer *one)
 {
 	const uint32_t bit = 1u << one->part;
-	struct bp_phd_words w;
+	struct bp_phd_report_words w;
 
 	do {
-		w = bp_phd_words_last(&x->s);
+		w = bp_phd_report_words_last(&x->s);
 		if (bp_phd_last_invoke_id(w.last) != one->of.invoke_id ||
 			!bp_phd_sent_has_number(w.sent) ||
 			bp_phd_sent_number(w.sent) != one->pair ||
 			(bp_phd_last_open(w.last) & bit) == 0)
 			return;
 		if (!one->stored) {
-			bp_phd_words_resend(&x->s, &w, bp_phd_sent_after_error(w.sent));
+			bp_phd_report_words_resend(&x->s, &w, bp_phd_sent_after_error(w.sent));
 			atomic_fetch_add(&x->errors, 1);
 			return;
 		}
-	} while (!bp_phd_words_close(&x->s, &w, bp_phd_last_open(w.last) & ~bit));
+	} while (!bp_phd_report_words_close(&x->s, &w, bp_phd_last_open(w.last) & ~bit));
 	atomic_fetch_add(&x->closed, 1);
 	if ((bp_phd_last_open(w.last) & ~bit) == 0)
 		tell(x, &one->of);
@@ -292,22 +292,22 @@ static bool is_last(struct scene *x, uint32_t number)
 
 static void close_slow(struct scene *x, const struct report *r, uint32_t number, unsigned part)
 {
-	struct bp_phd_words w;
+	struct bp_phd_report_words w;
 
 	do {
-		w = bp_phd_words_read(&x->s);
+		w = bp_phd_report_words_read(&x->s);
 		if (!is_last(x, number) || bp_phd_last_invoke_id(w.last) != r->invoke_id)
 			return;
-	} while (!bp_phd_words_close(
+	} while (!bp_phd_report_words_close(
 		&x->s, &w, bp_phd_open_close(bp_phd_last_open(w.last), r->parts, part)));
 }
 
 static void forget_number(struct scene *x, uint32_t number)
 {
-	const struct bp_phd_words w = bp_phd_words_read(&x->s);
+	const struct bp_phd_report_words w = bp_phd_report_words_read(&x->s);
 
 	if (is_last(x, number))
-		bp_phd_words_resend(&x->s, &w, bp_phd_sent_after_error(w.sent));
+		bp_phd_report_words_resend(&x->s, &w, bp_phd_sent_after_error(w.sent));
 }
 
 static void *slow_on(void *arg)
@@ -318,7 +318,7 @@ static void *slow_on(void *arg)
 	while (turn(a)) {
 		const struct report r = say(a);
 		uint32_t number, open = bp_phd_open_begin(r.parts);
-		struct bp_phd_words w;
+		struct bp_phd_report_words w;
 
 		if (!is_repeat(x, &r, &w, &number)) {
 			number = note_new(x, &r, open, BP_PHD_SENT_NONE);
@@ -328,7 +328,7 @@ static void *slow_on(void *arg)
 				tell(x, &r);
 				continue;
 			}
-			bp_phd_words_resend(
+			bp_phd_report_words_resend(
 				&x->s, &w, bp_phd_sent_make(BP_PHD_SENT_NONE, r.octets, NOW));
 		}
 		atomic_fetch_add(&x->slow, 1);

@@ -8,44 +8,45 @@
 
 #include "services/health/convert.h"
 #include "services/health/copy_text.h"
-#include "services/health/sfloat_table.h"
+#include "services/health/reading.h"
 #include "proto/coap.h"
 #include "proto/frame.h"
 #include "proto/phd_report.h"
 #include "proto/vec16.h"
 
 /*
- * The report that comes again and again: a device says the same objects each time, and of all its
- * octets only numbers, times and values differ. So the request that one such report became is kept,
- * as a frame with nothing in the places of what differs. The next report that has the same shape is
- * neither walked, nor is its request put together: the frame is copied and the places are filled,
- * and what a checksum needs of the copied octets is known. What is written is octet by octet what
- * services/health/convert.h writes of that report.
+ * The template of a request. A device reports the same objects each time, and of all octets only
+ * numbers, times and values differ. So the request that one such report became is kept, as a frame
+ * with gaps for what differs. The next report of the same shape is neither parsed, nor is its
+ * request composed: the frame is copied and the gaps are filled, and the sum over the copied octets
+ * is known. What is written is octet by octet what services/health/convert.h writes for that
+ * report.
  *
  * Of this kind are fixed reports of one person, of known objects with SFLOATs, without time and
  * status, as one instance. All others, and those with a value that is no number, are for
  * services/health/convert.h.
  */
-#define BP_PHD_QUICK_APDU 64u     /* octets of a report at most */
-#define BP_PHD_QUICK_APDU_MIN 36u /* with one observation */
-#define BP_PHD_QUICK_VALUES 6u    /* more do not fit into them */
-#define BP_PHD_QUICK_TEXT 768u    /* octets of a frame at most, without the values */
-#define BP_PHD_QUICK_READ 128u    /* of a frame with a report, those that judging it may read */
-#define BP_PHD_QUICK_STEP 64u     /* octets that are copied at a time, also where fewer are meant */
+#define BP_PHD_TEMPLATE_APDU 64u     /* octets of a report at most */
+#define BP_PHD_TEMPLATE_APDU_MIN 36u /* with one observation */
+#define BP_PHD_TEMPLATE_VALUES 6u    /* more do not fit into them */
+#define BP_PHD_TEMPLATE_TEXT 768u    /* octets of a frame at most, without the values */
+#define BP_PHD_TEMPLATE_READ 128u    /* of a frame with a report, those that validation may read */
+#define BP_PHD_TEMPLATE_STEP 64u /* octets that are copied at a time, also where fewer are meant   \
+				  */
 
 /* Where the report has a value. */
-struct bp_phd_quick_place {
+struct bp_phd_template_place {
 	uint8_t at; /* octet of the report */
 	uint8_t by; /* what its sum is moved by: 0, or 8 where the octet is odd */
 };
 
 /* What stands behind a value, up to the next one or the end. */
-struct bp_phd_quick_piece {
+struct bp_phd_template_piece {
 	uint16_t at, len;
 	uint16_t sum; /* folded, as if it began at an even octet */
 };
 
-struct bp_phd_quick {
+struct bp_phd_template {
 	uint16_t len; /* of the report */
 	/* of a frame, those octets that writing it may touch, its report's that are read among them
 	 */
@@ -54,59 +55,60 @@ struct bp_phd_quick {
 	uint8_t values; /* 0: there is none */
 	uint8_t patches;
 	uint8_t wait; /* for who makes it */
-	struct bp_phd_quick_place value[BP_PHD_QUICK_VALUES];
+	struct bp_phd_template_place value[BP_PHD_TEMPLATE_VALUES];
 	/* octets of the frame: CoAP's header, request id, name (0: none), system-ids, first value
 	 */
 	uint16_t coap, rqi, rn, patch[BP_PHD_PATCHES], first;
 	uint32_t sum;      /* of the UDP payload before the first value */
 	uint32_t want_sum; /* of those octets of a report that are always the same */
-	struct bp_phd_quick_piece behind[BP_PHD_QUICK_VALUES];
+	struct bp_phd_template_piece behind[BP_PHD_TEMPLATE_VALUES];
 	/* a report's octets under the mask, and the mask */
-	bp_v16 want[BP_PHD_QUICK_APDU / 16], mask[BP_PHD_QUICK_APDU / 16];
-	uint8_t text[BP_PHD_QUICK_TEXT + BP_PHD_QUICK_STEP] __attribute__((aligned(64)));
+	bp_v16 want[BP_PHD_TEMPLATE_APDU / 16], mask[BP_PHD_TEMPLATE_APDU / 16];
+	uint8_t text[BP_PHD_TEMPLATE_TEXT + BP_PHD_TEMPLATE_STEP] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
 /*
- * Of a report apdu[0..len) that bp_phd_convert_plan() judged CONVERT just now, with the result *c,
- * and that is not written over yet. `before`: what stands before the UDP payload in a frame, an
+ * Of a report apdu[0..len) that bp_phd_convert_plan() found to be CONVERT just now, with the result
+ * *c, and that is not written over yet. `before`: what stands before the UDP payload in a frame, an
  * even number of octets. False: it is of another kind, and *q as it was, if of this layout; or the
  * request is too long, and there is none.
  */
-bool bp_phd_quick_make(struct bp_phd_quick *q, const struct bp_phd_layout *l,
+bool bp_phd_template_make(struct bp_phd_template *q, const struct bp_phd_layout *l,
 	const struct bp_phd_plan *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
 	size_t len, const uint8_t *before, size_t before_len);
 
 /* Whether it was made, or tried, of this layout. */
-static inline bool bp_phd_quick_is_of(const struct bp_phd_quick *q, const struct bp_phd_layout *l)
+static inline bool bp_phd_template_is_of(
+	const struct bp_phd_template *q, const struct bp_phd_layout *l)
 {
 	return q->life == atomic_load_explicit(&l->life, memory_order_relaxed);
 }
 
-/* Whether a report of the layout has the shape. BP_PHD_QUICK_APDU octets can be read. */
-static inline bool bp_phd_quick_is(const struct bp_phd_quick *q, const struct bp_phd_layout *l,
-	const uint8_t *apdu, uint32_t len)
+/* Whether a report of the layout has the shape. BP_PHD_TEMPLATE_APDU octets can be read. */
+static inline bool bp_phd_template_is(const struct bp_phd_template *q,
+	const struct bp_phd_layout *l, const uint8_t *apdu, uint32_t len)
 {
 	bp_v16 differ = {0};
 
-	if (q->len != len || q->values == 0 || !bp_phd_quick_is_of(q, l))
+	if (q->len != len || q->values == 0 || !bp_phd_template_is_of(q, l))
 		return false;
-	for (unsigned i = 0; i < BP_PHD_QUICK_APDU / 16; i++)
+	for (unsigned i = 0; i < BP_PHD_TEMPLATE_APDU / 16; i++)
 		differ |= (bp_v16_load(apdu + i * 16) & q->mask[i]) ^ q->want[i];
 	return bp_v16_same(differ, bp_v16_of(0));
 }
 
 /* ---- of a report that has the shape ---- */
 
-static inline bool bp_phd_quick_confirmed(const uint8_t *apdu)
+static inline bool bp_phd_template_confirmed(const uint8_t *apdu)
 {
 	return (apdu[BP_PHD_AT_DATA + 1] & 1) != 0;
 }
 
 /*
- * Its values, of which value[] has room for BP_PHD_QUICK_VALUES. False: one is no number, and the
- * report can't be written. *sum: bp_sum() of all its octets.
+ * Its values, of which value[] has room for BP_PHD_TEMPLATE_VALUES. False: one is no number, and
+ * the report can't be written. *sum: bp_sum() of all its octets.
  */
-static inline bool bp_phd_quick_read(const struct bp_phd_quick *q, const uint8_t *apdu,
+static inline bool bp_phd_template_read(const struct bp_phd_template *q, const uint8_t *apdu,
 	const struct bp_phd_sfloat *value[], uint64_t *sum)
 {
 	const struct bp_phd_sfloat *const table = bp_phd_sfloats;
@@ -132,26 +134,26 @@ static inline bool bp_phd_quick_read(const struct bp_phd_quick *q, const uint8_t
 	return others == 0;
 }
 
-static inline void bp_phd_quick_copy(uint8_t *p, const uint8_t *from, size_t n)
+static inline void bp_phd_template_copy(uint8_t *p, const uint8_t *from, size_t n)
 {
 	size_t i = 0;
 
 	do {
-		memcpy(p + i, from + i, BP_PHD_QUICK_STEP);
-		i += BP_PHD_QUICK_STEP;
+		memcpy(p + i, from + i, BP_PHD_TEMPLATE_STEP);
+		i += BP_PHD_TEMPLATE_STEP;
 	} while (i < n);
 }
 
 /* Sixteen hex digits at an octet of the frame; their sum there. No octet of a digit has its top
  * bit, so that two words of them add up without a carry. */
-static inline uint64_t bp_phd_quick_digits(uint8_t *frame, unsigned at, const uint64_t digits[2])
+static inline uint64_t bp_phd_template_digits(uint8_t *frame, unsigned at, const uint64_t digits[2])
 {
 	memcpy(frame + at, digits, 16);
 	return bp_sum_moved(digits[0] + digits[1], at);
 }
 
-/* The name, of part 0: see put_name() of services/health/convert_write.c. */
-static inline uint64_t bp_phd_quick_name(
+/* The name, of part 0: see put_name() of services/health/convert.c. */
+static inline uint64_t bp_phd_template_name(
 	uint8_t *frame, unsigned at, const struct bp_phd_identity *id)
 {
 	uint64_t first[2], last[2];
@@ -171,8 +173,8 @@ static inline uint64_t bp_phd_quick_name(
 }
 
 /* Message id, token, request id, system-id and name; their sum. */
-static inline uint64_t bp_phd_quick_patch(
-	const struct bp_phd_quick *q, const struct bp_phd_identity *id, uint8_t *frame)
+static inline uint64_t bp_phd_template_patch(
+	const struct bp_phd_template *q, const struct bp_phd_identity *id, uint8_t *frame)
 {
 	const unsigned coap = q->coap, rqi = q->rqi, rn = q->rn, patches = q->patches;
 	uint64_t digits[2], token, sum;
@@ -184,31 +186,31 @@ static inline uint64_t bp_phd_quick_patch(
 	memcpy(frame + coap + BP_COAP_HEADER_LEN, &token, sizeof(token));
 	sum = bp_sum_add(token, mid);
 	bp_hex16_words(id->token, digits);
-	sum = bp_sum_add(sum, bp_phd_quick_digits(frame, rqi, digits));
+	sum = bp_sum_add(sum, bp_phd_template_digits(frame, rqi, digits));
 	bp_hex16_words(bp_phd_load_be64(id->system_id), digits);
 	for (unsigned i = 0; i < patches; i++)
-		sum = bp_sum_add(sum, bp_phd_quick_digits(frame, q->patch[i], digits));
+		sum = bp_sum_add(sum, bp_phd_template_digits(frame, q->patch[i], digits));
 	if (rn != 0)
-		sum = bp_sum_add(sum, bp_phd_quick_name(frame, rn, id));
+		sum = bp_sum_add(sum, bp_phd_template_name(frame, rn, id));
 	return sum;
 }
 
 /*
  * Writes the frame, whose memory may be the report's; q->bound octets of it may be touched. What
  * stands before the UDP payload is as it was when *q was made. `id` is part 0's, value[] what
- * bp_phd_quick_read() says. Returns the frame's length. *sum: bp_sum() of the UDP payload.
+ * bp_phd_template_read() says. Returns the frame's length. *sum: bp_sum() of the UDP payload.
  */
-static inline uint32_t bp_phd_quick_write(const struct bp_phd_quick *q,
+static inline uint32_t bp_phd_template_write(const struct bp_phd_template *q,
 	const struct bp_phd_identity *id, const struct bp_phd_sfloat *const value[], uint8_t *frame,
 	uint64_t *sum)
 {
 	/* in registers, whatever is stored to the frame */
 	const unsigned values = q->values;
-	const struct bp_phd_quick_piece *piece = q->behind;
+	const struct bp_phd_template_piece *piece = q->behind;
 	unsigned at = q->first;
 	uint64_t all = q->sum;
 
-	bp_phd_quick_copy(frame, q->text, at);
+	bp_phd_template_copy(frame, q->text, at);
 	for (unsigned i = 0; i < values; i++, piece++) {
 		const struct bp_phd_sfloat *v = value[i];
 		const unsigned len = v->len, more = piece->len;
@@ -218,10 +220,10 @@ static inline uint32_t bp_phd_quick_write(const struct bp_phd_quick *q,
 		memcpy(frame + at, v, sizeof(*v));
 		at += len;
 		all += (uint64_t)piece->sum << (at & 1) * 8;
-		bp_phd_quick_copy(frame + at, q->text + piece->at, more);
+		bp_phd_template_copy(frame + at, q->text + piece->at, more);
 		at += more;
 	}
-	*sum = bp_sum_add(all, bp_phd_quick_patch(q, id, frame));
+	*sum = bp_sum_add(all, bp_phd_template_patch(q, id, frame));
 	return at;
 }
 
