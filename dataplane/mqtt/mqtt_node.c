@@ -6,7 +6,7 @@
 #include <rte_ethdev.h>
 
 #include "dataplane/workers/mbuf_plain.h"
-#include "services/mqtt/batch.h"
+#include "services/mqtt/burst.h"
 #include "services/mqtt/clone_frame.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/driver_sum.h"
@@ -90,14 +90,14 @@ static __rte_noinline bool gather(
 	return left == 0;
 }
 
-/* What a callback of bp_batch_read() needs. */
+/* What a callback of bp_mqtt_burst_read() needs. */
 struct reading {
 	struct bp_worker *w;
 	struct rte_mbuf **m;
-	struct bp_batch b;
+	struct bp_mqtt_burst b;
 };
 
-/* Any frame, the general way. */
+/* A frame that takes the general path. */
 static void read_any(void *arg, uint32_t i)
 {
 	struct reading *r = arg;
@@ -106,7 +106,7 @@ static void read_any(void *arg, uint32_t i)
 	struct bp_piece piece[PIECES_MAX];
 	enum bp_sum_verdict sum;
 
-	if (r->b.kind[i] != BP_BATCH_PARSED)
+	if (r->b.kind[i] != BP_BURST_PARSED)
 		bp_hint_get(r->m[i], f);
 	if (r->m[i]->nb_segs != 1 && !gather(r->m[i], f, piece)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
@@ -131,23 +131,23 @@ static __rte_noinline uint8_t kind_of(
 {
 	switch (driver_says(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
-		return BP_BATCH_PLAIN;
+		return BP_BURST_VERIFIED;
 	case BP_SUM_UNKNOWN:
-		return BP_BATCH_UNVERIFIED;
+		return BP_BURST_UNVERIFIED;
 	case BP_SUM_BAD:
 		break;
 	}
-	return BP_BATCH_PARSED;
+	return BP_BURST_PARSED;
 }
 
-static __rte_noinline void add_unusual(struct reading *r, uint32_t i)
+static __rte_noinline void add_other(struct reading *r, uint32_t i)
 {
 	const struct rte_mbuf *m = r->m[i];
 
-	r->b.kind[i] = BP_BATCH_PARSED;
+	r->b.kind[i] = BP_BURST_PARSED;
 	if (m->hash.fdir.hi & BP_HINT_PLAIN)
 		r->b.kind[i] = kind_of(r->w, m, r->b.frame[i]);
-	if (r->b.kind[i] == BP_BATCH_PARSED)
+	if (r->b.kind[i] == BP_BURST_PARSED)
 		bp_hint_get(m, &r->b.parsed[i]);
 }
 
@@ -155,7 +155,7 @@ static __rte_noinline void add_unusual(struct reading *r, uint32_t i)
 #define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
 /* Returns in its upper 16 bits in what their ports differ. */
-static uint64_t read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
+static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
 	const uint64_t first = bp_mbuf_rearm(m[0]);
 	uint64_t differ = 0;
@@ -165,7 +165,7 @@ static uint64_t read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 	r.m = m;
 	r.b.n = n;
 	/* of nearly all; the few others are written again */
-	memset(r.b.kind, w->trust_checksum ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED,
+	memset(r.b.kind, w->trust_checksum ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED,
 		sizeof(r.b.kind));
 	for (uint32_t i = 0; i < n; i++) {
 		/* data offset and port in one */
@@ -175,9 +175,9 @@ static uint64_t read_batch(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 		r.b.frame[i] = (const uint8_t *)m[i]->buf_addr + (uint16_t)rearm;
 		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_PLAIN) ||
 			     (m[i]->ol_flags & SUM_FLAGS) != 0))
-			add_unusual(&r, i);
+			add_other(&r, i);
 	}
-	bp_batch_read(w->inspector, &r.b, read_any, &r);
+	bp_mqtt_burst_read(w->inspector, &r.b, read_any, &r);
 	return differ;
 }
 
@@ -213,10 +213,10 @@ static uint16_t mqtt_process(
 		bp_mqtt_worker_set_is_forwarded(w->inspector, is_forwarded, w);
 	}
 	bp_mqtt_worker_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
-	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_BATCH)) {
+	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_MQTT_BURST)) {
 		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
-		differ |=
-			read_batch(w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_BATCH));
+		differ |= read_burst(
+			w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_MQTT_BURST));
 	}
 	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all came in on one port */
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));

@@ -289,22 +289,22 @@ static void clear(struct bp_flow *f)
 	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
 }
 
-/* The positions before the batch of which no alarm was told, and the first of each flow last. */
-static void restore_batch(struct bp_mqtt_worker *in)
+/* The positions before the burst of which no alarm was told, and the first of each flow last. */
+static void restore_burst(struct bp_mqtt_worker *in)
 {
 	const uint64_t lines =
 		(uint64_t)in->table.groups * BP_FLOW_WAYS * sizeof(struct bp_flow) / 64;
 	struct bp_journal *j = in->journal;
 
 	for (unsigned i = BP_JOURNAL_NOTES;
-		i-- != 0 && j->batch_ring_head == bp_ring_head(in->ring);) {
+		i-- != 0 && j->burst_ring_head == bp_ring_head(in->ring);) {
 		const uint64_t line = (uint32_t)j->note[i] - 1;
 
 		if (j->note[i] != 0 && line < lines && line % (sizeof(struct bp_flow) / 64) == 0)
 			in->table.flow[line / (sizeof(struct bp_flow) / 64)].next[BP_TO_BROKER] =
 				(uint32_t)(j->note[i] >> 32);
 	}
-	bp_journal_batch(j, in->ring, 0, BP_JOURNAL_NOTES);
+	bp_journal_burst(j, in->ring, 0, BP_JOURNAL_NOTES);
 }
 
 /* The flow that was in work, as it was before: its segment comes again. */
@@ -380,12 +380,12 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		in->table.now = h->now;
 		in->table.wheel_at = (in->table.now >> in->table.wheel_shift) - (BP_WHEEL - 1);
 		in->table.wheel_at &= UINT32_MAX >> in->table.wheel_shift;
-		restore_batch(in);
+		restore_burst(in);
 		restore(in);
 		adopt_all(in);
 	} else {
 		bp_flow_table_clear(&in->table);
-		bp_journal_batch(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
+		bp_journal_burst(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
 		bp_journal_end(in->journal);
 		h->shape = shape;
 		h->boot = booted;

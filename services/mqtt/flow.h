@@ -53,7 +53,7 @@ enum bp_stream {
 #define BP_FLOW_PROVEN 0x08
 #define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
 #define BP_FLOW_UNREAD 0x80 /* no proof: what it publishes is not read */
-#define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the shortest way */
+#define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
 
 /* What of line 4 is in use. */
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
@@ -167,7 +167,7 @@ _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
 
 /*
- * How far behind what was seen a client's acknowledgement may be on the shortest way. Any receiver
+ * How far behind what was seen a client's acknowledgement may be on the burst path. Any receiver
  * accepts that whose peer announced as large a window (RFC 5961 5.2): small devices have 2,144.
  */
 #define BP_ACK_WINDOW 2048u

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "services/mqtt/fast_four.h"
+#include "services/mqtt/same_template.h"
 
 /* ---- life cycle ---- */
 
@@ -21,7 +21,7 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	in->mosquitto = o->mosquitto;
 	in->acknowledged = o->acknowledged;
 	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
-	in->fast_first = in->acknowledged ? 0xfe : 0xfc;
+	in->single_mask = in->acknowledged ? 0xfe : 0xfc;
 	in->carry_per_flow = o->carry_per_flow;
 	in->carry_unproven = o->carry_unproven / o->workers;
 	in->reorder_bytes = o->reorder_bytes;
@@ -53,11 +53,11 @@ static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_pro
 		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->carry_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
-	in->four = calloc(1, sizeof(*in->four));
+	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->to = malloc(BP_TOPIC_MAX);
 	in->delayed = bp_delayed_create(max_proven);
-	return in->carry != NULL && in->cache != NULL && in->layouts != NULL && in->four != NULL &&
-	       in->to != NULL && in->delayed != NULL;
+	return in->carry != NULL && in->cache != NULL && in->layouts != NULL &&
+	       in->same_template != NULL && in->to != NULL && in->delayed != NULL;
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -111,7 +111,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	bp_carry_destroy(in->carry);
 	free(in->cache);
 	bp_layouts_free(in->layouts);
-	free(in->four);
+	free(in->same_template);
 	free(in->to);
 	free(in->delayed);
 	free(in);

@@ -22,7 +22,7 @@
  * all that comes of the segment is there, and nothing is taken back. Otherwise no alarm was told,
  * and what rules keep of topics is taken back, too.
  *
- * Of a batch that is read the shortest way (fast.h), positions alone are noted.
+ * Of frames that burst.c reads without the general path, positions alone are noted.
  *
  * One flow is in work at a time. Its first line is copied before any change, the others before the
  * first change there: nearly every segment needs the first one only. Lies in the segment, in front
@@ -34,8 +34,8 @@
 
 struct bp_journal {
 	uint64_t ring_head; /* before the segment */
-	uint64_t batch_ring_head;
-	/* by frame of the batch: position before << 32 | offset of its flow / 64 + 1; 0: none */
+	uint64_t burst_ring_head;
+	/* by frame of the burst: position before << 32 | offset of its flow / 64 + 1; 0: none */
 	uint64_t note[BP_JOURNAL_NOTES];
 	uint32_t slot;  /* of the flow in work, plus one; 0: none is */
 	uint32_t lines; /* of 64 bytes that are copied; 0: the flow is new */
@@ -96,14 +96,14 @@ static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
 	return &j->undo[j->undos++];
 }
 
-/* Before the first frame of a batch is noted, and after the last: those of [from, to) are. */
-static inline void bp_journal_batch(
+/* Before the first frame of a burst is noted, and after the last: those of [from, to) are. */
+static inline void bp_journal_burst(
 	struct bp_journal *j, const struct bp_ring *ring, uint32_t from, uint32_t to)
 {
 	bp_journal_order();
 	memset(&j->note[from], 0, (to - from) * sizeof(j->note[0]));
 	bp_journal_order();
-	j->batch_ring_head = bp_ring_head(ring);
+	j->burst_ring_head = bp_ring_head(ring);
 	bp_journal_order();
 }
 
@@ -141,14 +141,14 @@ struct bp_mqtt_worker {
 	uint32_t n_ports;
 	bool judged[2]; /* by direction */
 	uint8_t min_ttl;
-	bool acknowledged;  /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
-	uint8_t fast_first; /* what counts of the first octet of a PUBLISH on the shortest way */
+	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
+	uint8_t single_mask; /* bits of a PUBLISH's first octet that are fixed on the burst path */
 	bool record_clones;
 	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
 	struct bp_flow_table table;
-	struct bp_four *four; /* what late frames have in common */
+	struct bp_template *same_template; /* of late frames */
 	/* colder */
 	struct bp_carry *carry;
 	struct bp_delayed *delayed;

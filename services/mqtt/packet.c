@@ -271,7 +271,7 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 {
 	const bool pubrec = fixed->type == BP_MQTT_PUBREC;
 	const bool refused = f->version == BP_MQTT_V5 && fixed->remaining > 2 && body[2] >= 0x80;
-	/* the shortest way notes no identifiers of QoS 1 */
+	/* the burst path notes no identifiers of QoS 1 */
 	bool sent = f->publishes != 0;
 
 	if (pubrec && refused)

@@ -28,7 +28,7 @@ static uint32_t announced_window(
 	return window << f->scale[dir];
 }
 
-/* Whether the client's window is too small for the shortest way. */
+/* Whether the client's window is too small for the burst path. */
 static void note_small(struct bp_flow *f)
 {
 	if (f->window[BP_FROM_BROKER] != 0 && f->window[BP_FROM_BROKER] < BP_ACK_WINDOW)

@@ -46,8 +46,8 @@ static void open_rig(struct rig *r, uint32_t batch)
 	rule[1].hold_count = 2;
 	rule[1].repeat = BP_REPEAT_ON_CHANGE;
 	rig_rules(r, rule, 2);
-	r->fast = batch != 0;
-	r->batch_size = batch;
+	r->bursts = batch != 0;
+	r->burst_size = batch;
 }
 
 static void text(struct bytes *b, const char *topic, const char *value, uint8_t qos, uint16_t id)
@@ -151,7 +151,7 @@ static void open_all(uint32_t batch)
 	due = rig_told(&next);
 	assert_true(due.n > 10);
 	if (batch != 0)
-		assert_true(next.n_alike > 0 && next.n_general < next.n_batched / 2 + 40);
+		assert_true(next.n_numbers > 0 && next.n_general < next.n_in_bursts / 2 + 40);
 }
 
 static void close_all(void)

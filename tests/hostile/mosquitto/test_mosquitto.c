@@ -233,7 +233,7 @@ static void open_rig(struct rig *r)
 	struct bp_rule_spec rules[2];
 
 	rig_defaults(r);
-	r->fast = true;
+	r->bursts = true;
 	rig_open(r);
 	rules[0] = rig_rule("all", "#", BP_COND_GT, 0);
 	rules[1] = rig_rule("own", "$t/#", BP_COND_GT, 0);

@@ -17,7 +17,7 @@
 static void start(struct peer *c, bool fast)
 {
 	open_rig();
-	rig.fast = fast;
+	rig.bursts = fast;
 	peer_init(c, false, 1, 0xffffff00u, 0xfffffff0u);
 	rig_connect(&rig, c, 4, "x");
 	for (unsigned i = 0; i < 2; i++) {

@@ -476,7 +476,7 @@ int main(int argc, char **argv)
 	}
 	trace = only != 0;
 	rig_defaults(&r);
-	r.fast = true;
+	r.bursts = true;
 	r.config.mqtt.reorder_bytes = 512 * 1024;
 	r.config.mqtt.carry_per_flow = 2 * 1024 * 1024;
 	r.config.mqtt.carry_total = 16 * 1024 * 1024;

@@ -192,7 +192,7 @@ static void after_disconnect(void **state)
 		struct peer c;
 
 		open_rig();
-		rig.fast = kind == 2;
+		rig.bursts = kind == 2;
 		peer_init(&c, false, 1, 100, 9);
 		rig_connect(&rig, &c, kind == 1 ? 5 : 4, "x");
 		memset(&b, 0, sizeof(b));

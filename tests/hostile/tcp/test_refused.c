@@ -21,7 +21,7 @@ static void open_as(uint8_t evaluate, bool fast)
 
 	rig_defaults(&rig);
 	rig.config.mqtt.evaluate = evaluate;
-	rig.fast = fast;
+	rig.bursts = fast;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
 }
@@ -126,7 +126,7 @@ static void only_what_is_acknowledged(void **state)
 	}
 }
 
-/* Batches of frames that are alike are read the shortest way: not these. */
+/* Bursts of frames of one template do not take the general path: these do. */
 static void batches_wait_too(void **state)
 {
 	struct peer c;
@@ -134,12 +134,12 @@ static void batches_wait_too(void **state)
 	(void)state;
 	open_as(BP_EVALUATE_ACKNOWLEDGED, true);
 	connect_as(&c, 5);
-	rig.batch_size = BP_BATCH;
-	for (uint16_t id = 1; id <= 4 * BP_BATCH; id++)
+	rig.burst_size = BP_MQTT_BURST;
+	for (uint16_t id = 1; id <= 4 * BP_MQTT_BURST; id++)
 		publish(&c, 5, 1, id, "91");
 	rig_flush(&rig);
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_ACK_AWAITED), 4 * BP_BATCH);
+	assert_int_equal(rig_count(&rig, BP_C_ACK_AWAITED), 4 * BP_MQTT_BURST);
 	rig_close(&rig);
 }
 

@@ -110,7 +110,7 @@ static void exact_rst(void **state)
 		struct peer c;
 
 		open_rig();
-		rig.fast = fast;
+		rig.bursts = fast;
 		connect_and_publish(&c);
 		rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
 		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
@@ -150,7 +150,7 @@ static void same_initial_number(void **state)
 		struct peer c, d;
 
 		open_rig();
-		rig.fast = fast;
+		rig.bursts = fast;
 		connect_and_publish(&c);
 		/* the handshake once more, by a path that repeats, is not another one */
 		rig_segment(&rig, &c, CLIENT, TH_SYN, 100, 0, NULL, 0);
@@ -181,7 +181,7 @@ static void held_connection(void **state)
 		struct peer c, d;
 
 		open_rig();
-		rig.fast = how & 1;
+		rig.bursts = how & 1;
 		connect_and_publish(&c);
 		d = again(&c);
 		if (how == FAST_OPEN)

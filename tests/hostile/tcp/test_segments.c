@@ -175,7 +175,7 @@ static void urgent_byte(void **state)
 			struct peer c;
 
 			open_rig();
-			rig.fast = at & 1;
+			rig.bursts = at & 1;
 			start(&c);
 			bytes_add(&b, plain.p, at);
 			bytes_u8(&b, '!');
@@ -210,7 +210,7 @@ static void low_ttl(void **state)
 		rig_defaults(&rig);
 		rig.config.mqtt.min_ttl = 4;
 		rig_open(&rig);
-		rig.fast = fast;
+		rig.bursts = fast;
 		rig_rules(&rig,
 			(struct bp_rule_spec[]){
 				rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)},
@@ -284,7 +284,7 @@ static void old_acknowledgement(void **state)
 		struct peer c;
 
 		open_rig();
-		rig.fast = k & 1;
+		rig.bursts = k & 1;
 		peer_init(&c, false, 1, 0xfffff000u, 0xffffff00u);
 		with_window(&c, TH_SYN, 0, NULL, 0, window);
 		c.seq[CLIENT]++;
@@ -308,7 +308,7 @@ static void old_acknowledgement(void **state)
 		}
 		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 2);
 		hot(&b, "91");
-		/* the shortest way believes 2048 */
+		/* the burst path believes 2048 */
 		with_window(&c, TH_ACK, c.seq[BROKER] - (window == 1000 ? 2040 : 9000), b.p, b.n,
 			window);
 		assert_string_equal(told(), window > 9000 ? "91" : "");

@@ -18,7 +18,7 @@ static inline void open_with(uint32_t pushes, uint8_t judge, bool fast)
 	rig.config.mqtt.resync_pushes = pushes;
 	rig.config.mqtt.judge = judge;
 	rig_open(&rig);
-	rig.fast = fast;
+	rig.bursts = fast;
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/mqtt/fast.h" /* for its checksum alone */
+#include "services/mqtt/single_publish.h" /* for its checksum alone */
 #include "proto/frame.h"
 
 #define SECOND 1000000000ull
@@ -140,9 +140,9 @@ struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, d
 	return s;
 }
 
-bool rig_fast_checksum_ok(const uint8_t *frame, uint32_t total)
+bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total)
 {
-	return bp_fast_checksum_ok(frame, total);
+	return bp_plain_checksum_ok(frame, total);
 }
 
 uint64_t rig_count(const struct rig *r, enum bp_counter c)
@@ -208,11 +208,11 @@ static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
 static void general(void *arg, uint32_t i)
 {
 	struct rig *r = arg;
-	struct bp_batch *b = &r->batch;
+	struct bp_mqtt_burst *b = &r->burst;
 	struct bp_frame *f = &b->parsed[i];
 
 	r->n_general++;
-	if (b->kind[i] != BP_BATCH_PARSED) {
+	if (b->kind[i] != BP_BURST_PARSED) {
 		must(bp_frame_parse(b->frame[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
 			"a plain frame is none");
 		f->to_broker = true;
@@ -225,33 +225,33 @@ static void general(void *arg, uint32_t i)
 
 void rig_flush(struct rig *r)
 {
-	struct bp_batch *b = &r->batch;
+	struct bp_mqtt_burst *b = &r->burst;
 
 	if (b->n == 0)
 		return;
-	r->n_batched += b->n;
-	bp_batch_read(r->in, b, general, r);
-	r->n_alike += (uint64_t)__builtin_popcountll(b->alike);
-	r->n_looked += (uint64_t)__builtin_popcountll(b->looked);
+	r->n_in_bursts += b->n;
+	bp_mqtt_burst_read(r->in, b, general, r);
+	r->n_numbers += (uint64_t)__builtin_popcountll(b->numbers);
+	r->n_template += (uint64_t)__builtin_popcountll(b->same_template);
 	for (uint32_t i = 0; i < b->n; i++)
 		free(r->exact[i]);
 	b->n = 0;
 }
 
 /* As nodes `ethernet` and `mqtt` do it. Takes `exact` over. */
-static void batch_frame(struct rig *r, uint8_t *exact, uint32_t len, const struct bp_frame *f)
+static void burst_frame(struct rig *r, uint8_t *exact, uint32_t len, const struct bp_frame *f)
 {
-	struct bp_batch *b = &r->batch;
+	struct bp_mqtt_burst *b = &r->burst;
 	uint32_t i = b->n++;
 
 	r->exact[i] = exact;
 	r->len[i] = len;
 	b->frame[i] = exact;
 	b->parsed[i] = *f;
-	b->kind[i] = BP_BATCH_PARSED;
+	b->kind[i] = BP_BURST_PARSED;
 	if (is_plain(r, exact, len))
-		b->kind[i] = r->trust_checksums ? BP_BATCH_PLAIN : BP_BATCH_UNVERIFIED;
-	if (b->n >= (r->batch_size == 0 ? 1 : r->batch_size))
+		b->kind[i] = r->trust_checksums ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED;
+	if (b->n >= (r->burst_size == 0 ? 1 : r->burst_size))
 		rig_flush(r);
 }
 
@@ -264,8 +264,8 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 		frame_in_pieces(r, f, exact);
 		return false;
 	}
-	if (r->fast) {
-		batch_frame(r, exact, len, f);
+	if (r->bursts) {
+		burst_frame(r, exact, len, f);
 		return true;
 	}
 	if (!r->trust_checksums && !bp_frame_checksum_ok(f))

@@ -3,7 +3,7 @@
 #define BP_TESTS_UNIT_SERVICES_MQTT_RIG_H
 
 #include "config/config.h"
-#include "services/mqtt/batch.h"
+#include "services/mqtt/burst.h"
 #include "services/mqtt/inspect.h"
 #include "mqtt_peer.h"
 #include "shm/layout.h"
@@ -29,15 +29,15 @@ struct rig {
 	const struct bp_ruleset *rules;
 	uint8_t *frame; /* scratch */
 	bool trust_checksums;
-	/* as the nodes do: frames by the batch (services/mqtt/batch.h) */
-	bool fast;
-	uint32_t batch_size; /* frames are gathered up to so many; 0 is 1 */
-	struct bp_batch batch;
-	uint8_t *exact[BP_BATCH];
-	uint32_t len[BP_BATCH];
-	uint64_t n_batched, n_general; /* of these, read the general way */
-	uint64_t n_looked, n_alike;    /* and as some of four (services/mqtt/fast_four.h) */
-	struct rig_frames *record;     /* frames are noted here, and not read */
+	/* as the nodes do: frames by the burst (services/mqtt/burst.h) */
+	bool bursts;
+	uint32_t burst_size; /* frames are gathered up to so many; 0 is 1 */
+	struct bp_mqtt_burst burst;
+	uint8_t *exact[BP_MQTT_BURST];
+	uint32_t len[BP_MQTT_BURST];
+	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
+	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
+	struct rig_frames *record;       /* frames are noted here, and not read */
 	uint32_t pieces; /* cut frames in pieces of so many bytes behind the headers; 0: whole */
 };
 
@@ -62,8 +62,8 @@ void rig_advance(struct rig *r, uint64_t ns);
 void rig_frame(struct rig *r, const uint8_t *frame, size_t len);
 /* Reads what was gathered so far. */
 void rig_flush(struct rig *r);
-/* bp_fast_checksum_ok(): fast.h is for one file a program. */
-bool rig_fast_checksum_ok(const uint8_t *frame, uint32_t total);
+/* bp_plain_checksum_ok() */
+bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total);
 uint64_t rig_count(const struct rig *r, enum bp_counter c);
 
 /* Segments of a connection. send: at the position, which moves on; the ACK is always up to date. */

@@ -478,7 +478,7 @@ static void at_random(void **state)
 			struct rig r;
 
 			open_rig(&r, judge ? BP_JUDGE_FROM_BROKER : BP_JUDGE_TO_BROKER);
-			r.fast = seed % 2 == 0;
+			r.bursts = seed % 2 == 0;
 			r.pieces = seed % 5 == 0 ? 1 + (uint32_t)(seed * 37 % 300) : 0;
 			random_run(&r, &f, seed + 1000 * i);
 			got = rig_told(&r);

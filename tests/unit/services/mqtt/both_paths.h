@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SERVICES_MQTT_TWO_WAYS_H
-#define BP_TESTS_UNIT_SERVICES_MQTT_TWO_WAYS_H
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_BOTH_PATHS_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_BOTH_PATHS_H
 
 #include "rig.h"
 
-/* Two inspectors that are given the same frames: one reads each the general way, the other by
- * batches, as the nodes do. */
-extern struct rig general, fast;
+/* Two workers that are given the same frames: one reads each by the general path, the other by
+ * bursts, as the nodes do. */
+extern struct rig general, burst;
 
 /* `rules`: n of them, or NULL; `trust`: checksums are not looked at. */
 void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust);

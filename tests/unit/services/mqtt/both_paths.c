@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "two_ways.h"
+#include "both_paths.h"
 
 #include "test.h"
 
-struct rig general, fast;
+struct rig general, burst;
 
 void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust)
 {
-	struct rig *r[] = {&general, &fast};
+	struct rig *r[] = {&general, &burst};
 
 	for (unsigned i = 0; i < 2; i++) {
 		rig_defaults(r[i]);
@@ -17,7 +17,7 @@ void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust)
 		if (rules != NULL)
 			rig_rules(r[i], rules, n);
 	}
-	fast.fast = true;
+	burst.bursts = true;
 }
 
 static void same_alarm(const struct told *a, const struct told *b)
@@ -35,14 +35,15 @@ void same(const char *what, uint64_t seed, unsigned step)
 	struct told_list a, b;
 
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
-		if (rig_count(&general, (enum bp_counter)c) != rig_count(&fast, (enum bp_counter)c))
+		if (rig_count(&general, (enum bp_counter)c) !=
+			rig_count(&burst, (enum bp_counter)c))
 			fail_msg("%s, seed %lu, step %u: %s is %lu, not %lu", what,
 				(unsigned long)seed, step, bp_counter_info[c].name,
-				(unsigned long)rig_count(&fast, (enum bp_counter)c),
+				(unsigned long)rig_count(&burst, (enum bp_counter)c),
 				(unsigned long)rig_count(&general, (enum bp_counter)c));
 	}
 	a = rig_told(&general);
-	b = rig_told(&fast);
+	b = rig_told(&burst);
 	assert_int_equal(a.n, b.n);
 	for (size_t i = 0; i < a.n; i++)
 		same_alarm(&a.a[i], &b.a[i]);
@@ -52,24 +53,24 @@ void same(const char *what, uint64_t seed, unsigned step)
 
 void same_tables(void)
 {
-	assert_int_equal(general.shm.flows_len, fast.shm.flows_len);
-	assert_memory_equal(general.shm.flows, fast.shm.flows, general.shm.flows_len);
-	assert_memory_equal(general.shm.rule_stats, fast.shm.rule_stats,
+	assert_int_equal(general.shm.flows_len, burst.shm.flows_len);
+	assert_memory_equal(general.shm.flows, burst.shm.flows, general.shm.flows_len);
+	assert_memory_equal(general.shm.rule_stats, burst.shm.rule_stats,
 		general.shm.max_rules * sizeof(struct bp_rule_stats));
-	assert_memory_equal(general.shm.rule_state, fast.shm.rule_state,
+	assert_memory_equal(general.shm.rule_state, burst.shm.rule_state,
 		general.shm.rule_state_len * sizeof(struct bp_rule_state));
 }
 
 void close_both(void)
 {
 	rig_close(&general);
-	rig_close(&fast);
+	rig_close(&burst);
 }
 
 void both(const uint8_t *frame, size_t n)
 {
 	rig_frame(&general, frame, n);
-	rig_frame(&fast, frame, n);
+	rig_frame(&burst, frame, n);
 }
 
 void connect_both(struct peer *c, uint8_t version)
@@ -78,9 +79,9 @@ void connect_both(struct peer *c, uint8_t version)
 
 	if (version == 5) {
 		rig_connect_alias(&general, c, "c", 3, 3);
-		rig_connect_alias(&fast, &again, "c", 3, 3);
+		rig_connect_alias(&burst, &again, "c", 3, 3);
 	} else {
 		rig_connect(&general, c, version, "c");
-		rig_connect(&fast, &again, version, "c");
+		rig_connect(&burst, &again, version, "c");
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fast path beside the general one: the same frames, usual and unusual, damaged and not, to two
- * inspectors. After each frame counters, alarms and the flow tables must be equal to the byte.
+ * The burst path against the general path, its oracle: the same frames, single PUBLISHes and
+ * others, damaged and not, to two workers. After each frame counters, alarms and the flow tables
+ * must be equal to the byte.
  */
 #include "test.h"
 
@@ -12,7 +13,7 @@
 #include "services/mqtt/clone_frame.h"
 #include "fixture.h"
 #include "proto/frame.h"
-#include "two_ways.h"
+#include "both_paths.h"
 
 static const char *some_value(uint64_t *s)
 {
@@ -102,7 +103,7 @@ static void next_frame(struct peer *c, uint8_t version, uint64_t *s)
 
 static void random_frames(void **state)
 {
-	uint64_t n_fast = 0;
+	uint64_t n_read = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -129,19 +130,19 @@ static void random_frames(void **state)
 			same("random frames", seed, step);
 		}
 		same_tables();
-		n_fast += fast.n_batched - fast.n_general;
+		n_read += burst.n_in_bursts - burst.n_general;
 		close_both();
 	}
-	assert_true(n_fast > 2000); /* it was really taken */
+	assert_true(n_read > 2000); /* it was really taken */
 }
 
 /*
  * Whole batches: several connections, some of whose segments come twice in one batch, with what
  * goes the general way between them. The order of alarms is the order of frames in either case.
  */
-static void random_batches(void **state)
+static void random_bursts(void **state)
 {
-	uint64_t n_fast = 0;
+	uint64_t n_read = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 150; seed++) {
@@ -157,8 +158,8 @@ static void random_batches(void **state)
 			connect_both(&c[i], version);
 		}
 		for (unsigned step = 0; step < 12; step++) {
-			fast.batch_size = 1 + test_below(&s, BP_BATCH);
-			for (unsigned i = 0; i < fast.batch_size; i++) {
+			burst.burst_size = 1 + test_below(&s, BP_MQTT_BURST);
+			for (unsigned i = 0; i < burst.burst_size; i++) {
 				struct peer *p = &c[test_below(&s, 5)];
 
 				if (test_below(&s, 10) ==
@@ -168,15 +169,15 @@ static void random_batches(void **state)
 				}
 				next_frame(p, version, &s);
 			}
-			rig_flush(&fast);
-			same("random batches", seed, step);
+			rig_flush(&burst);
+			same("random bursts", seed, step);
 		}
 		same_tables();
-		n_fast += fast.n_batched - fast.n_general;
+		n_read += burst.n_in_bursts - burst.n_general;
 		close_both();
 	}
-	if (n_fast < 2000)
-		fail_msg("only %lu frames were read the fast way", (unsigned long)n_fast);
+	if (n_read < 2000)
+		fail_msg("only %lu frames were read by the burst path", (unsigned long)n_read);
 }
 
 /* The frames of action clone, one behind the other. */
@@ -264,11 +265,11 @@ static void broker_frame(struct peer *c, uint8_t version, uint64_t *s)
 /* All at once: directions, ports, tags, IPv6, a table that is too small, rules that change. */
 static void random_worlds(void **state)
 {
-	uint64_t n_fast = 0;
+	uint64_t n_read = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		struct rig *r[] = {&general, &fast};
+		struct rig *r[] = {&general, &burst};
 		struct bp_rule_spec rules[FIXTURE_RULES];
 		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
 		uint8_t version = (uint8_t)(3 + seed % 3);
@@ -286,14 +287,14 @@ static void random_worlds(void **state)
 			bp_mqtt_worker_set_clone(r[i]->in, keep_clone, &cloned[i]);
 			rig_rules(r[i], rules, n);
 		}
-		fast.fast = true;
+		burst.bursts = true;
 		for (unsigned i = 0; i < 12; i++) {
 			some_peer(&c[i], &s);
 			connect_both(&c[i], version);
 		}
 		for (unsigned step = 0; step < 25; step++) {
-			fast.batch_size = 1 + test_below(&s, BP_BATCH);
-			for (unsigned i = 0; i < fast.batch_size; i++) {
+			burst.burst_size = 1 + test_below(&s, BP_MQTT_BURST);
+			for (unsigned i = 0; i < burst.burst_size; i++) {
 				struct peer *p = &c[test_below(&s, 12)];
 
 				if (test_below(&s, 25) == 0) {
@@ -305,27 +306,27 @@ static void random_worlds(void **state)
 				else
 					next_frame(p, version, &s);
 			}
-			rig_flush(&fast);
+			rig_flush(&burst);
 			same("random worlds", seed, step);
 			same_clones();
 			if (test_below(&s, 4) == 0) {
 				n = some_rules(rules, &s);
 				rig_rules(&general, rules, n);
-				rig_rules(&fast, rules, n);
+				rig_rules(&burst, rules, n);
 			}
 			if (test_below(&s, 4) == 0) {
 				rig_advance(&general, 9000000000ull);
-				rig_advance(&fast, 9000000000ull);
+				rig_advance(&burst, 9000000000ull);
 				bp_mqtt_worker_tick(general.in, general.mono_ns);
-				bp_mqtt_worker_tick(fast.in, fast.mono_ns);
+				bp_mqtt_worker_tick(burst.in, burst.mono_ns);
 			}
 			same_tables();
 		}
-		n_fast += fast.n_batched - fast.n_general;
+		n_read += burst.n_in_bursts - burst.n_general;
 		close_both();
 	}
-	if (n_fast < 2000)
-		fail_msg("only %lu frames were read the fast way", (unsigned long)n_fast);
+	if (n_read < 2000)
+		fail_msg("only %lu frames were read by the burst path", (unsigned long)n_read);
 }
 
 /* Real clients: the same alarms and counters by either way. */
@@ -374,7 +375,7 @@ static void checksums(void **state)
 		exact = malloc(n);
 		memcpy(exact, frame, n);
 		if (bp_frame_parse(exact, (uint32_t)n, (uint32_t)n, &f) == BP_FRAME_TCP &&
-			rig_fast_checksum_ok(exact, (uint32_t)n - 14) != bp_frame_checksum_ok(&f))
+			rig_plain_checksum_ok(exact, (uint32_t)n - 14) != bp_frame_checksum_ok(&f))
 			fail_msg("round %u", round);
 		free(exact);
 	}
@@ -400,9 +401,9 @@ static void long_checksums(void **state)
 		memcpy(exact, frame, n);
 		assert_int_equal(bp_frame_parse(exact, (uint32_t)n, (uint32_t)n, &f), BP_FRAME_TCP);
 		assert_true(bp_frame_checksum_ok(&f));
-		assert_true(rig_fast_checksum_ok(exact, (uint32_t)n - 14));
+		assert_true(rig_plain_checksum_ok(exact, (uint32_t)n - 14));
 		exact[n - 1 - round % 33] ^= 1;
-		assert_false(rig_fast_checksum_ok(exact, (uint32_t)n - 14));
+		assert_false(rig_plain_checksum_ok(exact, (uint32_t)n - 14));
 		free(exact);
 	}
 }
@@ -411,12 +412,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_frames),
-		cmocka_unit_test(random_batches),
+		cmocka_unit_test(random_bursts),
 		cmocka_unit_test(random_worlds),
 		cmocka_unit_test(captures),
 		cmocka_unit_test(checksums),
 		cmocka_unit_test(long_checksums),
 	};
 
-	return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("burst", tests, NULL, NULL);
 }

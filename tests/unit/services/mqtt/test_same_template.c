@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that are alike, and so are judged four at a time, beside the general way: among them what
- * differs from the others in any way. Counters, alarms and flow tables must be equal.
+ * Frames of one template, which are read four at a time, against the general path: among them what
+ * differs from the template in anything. Counters, alarms and flow tables must be equal.
  */
 #include "test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "services/mqtt/batch.h"
+#include "services/mqtt/burst.h"
 #include "fixture.h"
 #include "proto/frame.h"
-#include "two_ways.h"
+#include "both_paths.h"
 
 #define PEERS 12
 
@@ -183,8 +183,9 @@ static void a_round(uint64_t seed)
 		connect_both(&c[i], k.version);
 	}
 	for (unsigned step = 0; step < 12; step++) {
-		fast.batch_size = step % 4 == 3 ? 1 + test_below(&s, BP_BATCH) : BP_BATCH;
-		for (unsigned i = 0; i < fast.batch_size; i++) {
+		burst.burst_size =
+			step % 4 == 3 ? 1 + test_below(&s, BP_MQTT_BURST) : BP_MQTT_BURST;
+		for (unsigned i = 0; i < burst.burst_size; i++) {
 			const unsigned who = test_below(&s, PEERS);
 			struct peer *p = &c[who];
 
@@ -196,39 +197,39 @@ static void a_round(uint64_t seed)
 			}
 			next_frame(p, &k, topic_of(&k, who), odd, &s);
 		}
-		rig_flush(&fast);
-		same("alike", seed, step);
+		rig_flush(&burst);
+		same("template", seed, step);
 		if (step == 7) { /* another threshold, and another kind in the middle of it */
 			rules[0].raise.a += 5;
 			rules[0].raise.b += 5;
 			rig_rules(&general, rules, n_rules);
-			rig_rules(&fast, rules, n_rules);
+			rig_rules(&burst, rules, n_rules);
 			k.number = numbers[test_below(&s, 7)];
 		}
 	}
 	same_tables();
 }
 
-static void alike(void **state)
+static void equal_the_general_path(void **state)
 {
-	uint64_t n_alike = 0, n_looked = 0, n = 0, of_kind[2][2] = {0}, own = 0;
+	uint64_t n_numbers = 0, n_template = 0, n = 0, of_kind[2][2] = {0}, own = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 400; seed++) {
 		a_round(seed);
-		n += fast.n_batched;
-		n_alike += fast.n_alike;
-		n_looked += fast.n_looked;
-		of_kind[seed / 3 % 2][seed / 6 % 2] += fast.n_alike;
-		own += seed % 4 == 2 ? fast.n_alike : 0;
+		n += burst.n_in_bursts;
+		n_numbers += burst.n_numbers;
+		n_template += burst.n_template;
+		of_kind[seed / 3 % 2][seed / 6 % 2] += burst.n_numbers;
+		own += seed % 4 == 2 ? burst.n_numbers : 0;
 		close_both();
 	}
-	if (n_alike < n / 8) /* it was really taken */
-		fail_msg("only %lu of %lu frames were judged by four", (unsigned long)n_alike,
-			(unsigned long)n);
-	if (n_looked < n_alike + n / 20)
-		fail_msg("of %lu judged by four %lu had their numbers judged so, too",
-			(unsigned long)n_looked, (unsigned long)n_alike);
+	if (n_numbers < n / 8) /* it was really taken */
+		fail_msg("only %lu of %lu frames had their numbers read by a template",
+			(unsigned long)n_numbers, (unsigned long)n);
+	if (n_template < n_numbers + n / 20)
+		fail_msg("of %lu of a template %lu had numbers", (unsigned long)n_template,
+			(unsigned long)n_numbers);
 	assert_true(own > 1000); /* with a rule for each, too */
 	for (unsigned i = 0; i < 4;
 		i++) /* with identifiers and without, with options and without */
@@ -237,7 +238,7 @@ static void alike(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(alike)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(equal_the_general_path)};
 
-	return cmocka_run_group_tests_name("fast_four", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("same_template", tests, NULL, NULL);
 }

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/burst.h"
+
+#include "services/mqtt/same_template.h"
+#include "proto/number.h"
+
+/*
+ * A burst goes through stages, each a loop over its frames and a function of its own, as together
+ * they are too much for the compiler's registers: hash, probe, parse, verify, decide. Of frames of
+ * the same template parse and verify are one stage, four frames at a time (same_template.h). All
+ * stages but the last change nothing, so that the processor works on several frames at once. The
+ * last one goes frame by frame, in order, and takes the flow that was probed for no more than a
+ * guess: a frame takes the general path or is evaluated here, and only then its flow is written.
+ */
+#define NOINLINE __attribute__((noinline))
+
+/* ---- hash, probe, parse, verify ---- */
+
+static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (__builtin_expect(b->kind[i] != BP_BURST_PARSED, 1))
+			bp_plain_hash(in, b->frame[i], &b->l[i]);
+		else
+			bp_inspect_hash(in, &b->parsed[i], &b->l[i]);
+		b->group[i] = bp_flow_group1(&in->table, b->l[i].hash);
+		__builtin_prefetch(&in->table.group[b->group[i]]);
+	}
+}
+
+static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		b->l[i].flow = bp_flow_candidate_in(&in->table, b->l[i].hash, b->group[i]);
+		__builtin_prefetch(b->l[i].flow, 1);
+	}
+}
+
+static inline void parse_one(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint32_t i)
+{
+	const uint8_t *frame = b->frame[i];
+
+	if (__builtin_expect(b->kind[i] == BP_BURST_PARSED, 0))
+		b->p[i].body = 0;
+	else
+		bp_single_parse(in, frame, bp_be16(frame + BP_PLAIN_L3 + 2), &b->p[i]);
+}
+
+static NOINLINE void parse(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	const uint64_t parsed = b->same_template;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (__builtin_expect(!(parsed >> i & 1), 1))
+			parse_one(in, b, i);
+	}
+}
+
+/* Of those that take the general path anyway, the checksums are verified there. */
+static NOINLINE void verify(struct bp_mqtt_burst *b)
+{
+	const uint64_t parsed = b->same_template;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (b->kind[i] == BP_BURST_UNVERIFIED && b->p[i].body != 0 && !(parsed >> i & 1) &&
+			!bp_plain_checksum_ok(b->frame[i], b->p[i].end - BP_PLAIN_L3))
+			b->p[i].body = 0;
+	}
+}
+
+/* ---- counters ---- */
+
+/* What stands for the rule's slot where no rule matches. */
+#define NO_SLOT UINT32_MAX
+
+/* What a burst adds to the counters, in one step; to those of a rule, when another rule follows:
+ * most frames in a row have the same one. */
+struct tally {
+	uint32_t slot;      /* of the rule that the last frame matched, or NO_SLOT */
+	uint32_t in_a_row;  /* frames with that slot */
+	uint32_t publishes; /* before these; each is a segment, a packet, a memo hit */
+	uint32_t matched;   /* of those, with a rule */
+};
+
+static inline void flush_rule(struct bp_mqtt_worker *in, struct tally *t)
+{
+	t->publishes += t->in_a_row;
+	if (t->slot != NO_SLOT) {
+		struct bp_rule_stats *stats = &in->rule_stats[t->slot];
+
+		/* this worker is the row's only writer: a plain add, seen by readers as one store
+		 */
+		atomic_store_explicit(&stats->matched,
+			atomic_load_explicit(&stats->matched, memory_order_relaxed) + t->in_a_row,
+			memory_order_relaxed);
+		t->matched += t->in_a_row;
+	}
+	t->in_a_row = 0;
+}
+
+static inline void flush(struct bp_mqtt_worker *in, struct tally *t)
+{
+	uint64_t *v = in->counters->v;
+
+	flush_rule(in, t);
+	v[BP_C_SEG_INSPECTED] += t->publishes;
+	v[BP_C_MQTT_PACKETS] += t->publishes;
+	v[BP_C_MQTT_PUBLISH] += t->publishes;
+	v[BP_C_TOPIC_MEMO] += t->publishes;
+	v[BP_C_MATCH] += t->matched;
+	v[BP_C_MATCH_NONE] += t->publishes - t->matched;
+}
+
+/* Counts n frames, each a PUBLISH. */
+static inline void count_publishes(
+	struct bp_mqtt_worker *in, struct tally *t, uint32_t slot, uint32_t n)
+{
+	if (__builtin_expect(slot != t->slot, 0)) {
+		flush_rule(in, t);
+		t->slot = slot;
+	}
+	t->in_a_row += n;
+}
+
+/* ---- one frame ---- */
+
+/* What is to be done with a frame. */
+enum verdict {
+	GENERAL, /* it takes the general path */
+	QUIET,   /* it is evaluated: no alarm */
+	RAISES,
+};
+
+/* What is the same for all frames of a burst. */
+struct burst_constants {
+	const struct bp_rule *rules;
+	uintptr_t flows;
+	uint64_t *note;  /* of the journal, by frame */
+	bp_v16 memo_gen; /* the generation of the rules, where a flow has it behind its memo */
+	uint32_t ticks;
+};
+
+/* The JSON number at the rule's path where its place is known without parsing; else NULL. */
+static const uint8_t *json_number(
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
+{
+	const struct bp_json_layout *layout;
+
+	if (rule->fast != BP_RULE_FAST_JSON)
+		return NULL;
+	layout = bp_layouts_find(in->layouts, in->gen, rule->source, payload, *n);
+	if (layout == NULL)
+		return NULL;
+	*n = layout->n;
+	return payload + layout->at;
+}
+
+/* evaluate() of a value that is no short number as text. */
+static NOINLINE enum verdict evaluate_other(
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+{
+	uint32_t digits, n = len;
+	const uint8_t *at;
+	unsigned point;
+	double value;
+
+	if (rule->fast == BP_RULE_FAST_NO)
+		return GENERAL;
+	at = json_number(in, rule, payload, &n);
+	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
+		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
+	if (!bp_value_at(in, rule->source, payload, len, &value))
+		return GENERAL;
+	return QUIET + bp_condition_holds(&rule->raise, value);
+}
+
+/* GENERAL: there is no value, or the rule keeps state. */
+static inline enum verdict evaluate(
+	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+{
+	uint32_t digits;
+	unsigned point;
+
+	if (__builtin_expect(rule->fast != BP_RULE_FAST_TEXT, 0) ||
+		__builtin_expect(!bp_number_digits_before(payload + len, len, &digits, &point), 0))
+		return evaluate_other(in, rule, payload, len);
+	return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
+}
+
+/* Whether it is the flow that was looked for, with whatever rule and MQTT version. */
+static inline bool flow_fits(const struct bp_flow *f, const struct bp_lookup *l,
+	const struct bp_single_publish *p, bp_v16 memo_gen)
+{
+	/* memo_hash, memo_gen */
+	static const bp_v16 memo_asked = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+
+	return bp_single_flow_is(f, l, p, memo_gen, memo_asked, BP_SINGLE_STATE(0), 0);
+}
+
+/*
+ * Evaluates a frame that was parsed, without changing anything; *slot is that of the rule in the
+ * statistics. `l` as the lookup left it: the candidate may be another flow by now, or none. The
+ * topic is compared by its hash, which covers its length.
+ */
+static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
+	const struct burst_constants *now, const uint8_t *frame, const struct bp_lookup *l,
+	const struct bp_single_publish *p, uint32_t *slot)
+{
+	const struct bp_flow *f = l->flow;
+	uint32_t body = p->body;
+	const struct bp_rule *rule;
+
+	if (!flow_fits(f, l, p, now->memo_gen) || !bp_single_in_sequence(f, frame + BP_PLAIN_L4))
+		return GENERAL;
+	if (f->version == BP_MQTT_V5) {
+		if (body == p->end || frame[body] != 0)
+			return GENERAL; /* properties */
+		body++;
+	}
+	*slot = NO_SLOT;
+	if (__builtin_expect(f->memo_rule >= BP_MEMO_MANY, 0))
+		return f->memo_rule == BP_MEMO_MANY ? GENERAL : QUIET;
+	rule = &now->rules[f->memo_rule];
+	*slot = rule->slot;
+	return evaluate(in, rule, frame + body, p->end - body);
+}
+
+/* Frame i, of `len` bytes of MQTT, is read: its stream moves on. The journal first, and neither
+ * store may move: the position is taken back if the process is killed before its alarms are
+ * visible. */
+static inline void advance(
+	const struct burst_constants *now, uint32_t i, struct bp_flow *f, uint32_t len)
+{
+	volatile uint64_t *note = &now->note[i];
+	volatile uint32_t *next = &f->next[BP_TO_BROKER];
+	const uint32_t at = f->next[BP_TO_BROKER];
+
+	f->seen = now->ticks;
+	*note = (uint64_t)at << 32 | ((((uintptr_t)f - now->flows) >> 6) + 1);
+	*next = at + len;
+	f->publishes++;
+}
+
+/* The alarm of a frame that raises. */
+static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_flow *f,
+	const struct bp_single_publish *p)
+{
+	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);
+	struct bp_frame parsed = {.data = frame,
+		.contiguous = p->end,
+		.l2 = BP_PLAIN_L3,
+		.l3 = BP_PLAIN_L3,
+		.l4 = BP_PLAIN_L4,
+		.to_broker = true};
+	struct bp_mqtt_publish publish = {0};
+	struct bp_judged judged = {.flow = f, .dir = BP_TO_BROKER, .publish = &publish};
+	const uint8_t *head, *topic;
+
+	(void)bp_frame_tcp(&parsed, p->end - BP_PLAIN_L4); /* its lengths were checked */
+	head = frame + parsed.payload;
+	topic = head + (head[1] < 0x80 ? 2 : 3);
+	publish.topic = topic + 2;
+	publish.topic_len = bp_be16(topic);
+	publish.qos = head[0] >> 1 & 3;
+	publish.retain = head[0] & 1;
+	publish.payload = frame + p->body;
+	if (publish.qos != 0)
+		publish.packet_id = bp_be16(publish.payload - 2);
+	if (f->version == BP_MQTT_V5)
+		publish.properties = ++publish.payload; /* none */
+	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
+	/* evaluation did without it, and so does a clone */
+	if (rule->action != BP_ACTION_CLONE || in->record_clones)
+		(void)bp_value_at(
+			in, rule->source, publish.payload, publish.payload_len, &judged.value);
+	judged.seq = parsed.seq;
+	in->frame = &parsed;
+	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &judged);
+	in->frame = NULL;
+}
+
+/* ---- decide ---- */
+
+/*
+ * Not frame by frame, but before any frame takes the general path and at the end of the burst: a
+ * branch on every value that one in twenty takes is often mispredicted, and each time the work on
+ * several frames is thrown away.
+ */
+static NOINLINE void raise_alarms(
+	struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint64_t raised)
+{
+	for (uint64_t left = raised; left != 0; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+		raise_alarm(in, b->frame[i], b->l[i].flow, &b->p[i]);
+	}
+}
+
+/* A frame that was parsed on its own; where it takes the general path, nothing was done. */
+static inline enum verdict decide_single(struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b,
+	const struct burst_constants *now, struct tally *tally, uint32_t i)
+{
+	const struct bp_single_publish *p = &b->p[i];
+	enum verdict verdict;
+	uint32_t slot;
+
+	if (__builtin_expect(p->body == 0, 0))
+		return GENERAL;
+	verdict = evaluate_frame(in, now, b->frame[i], &b->l[i], p, &slot);
+	if (__builtin_expect(verdict != GENERAL, 1)) {
+		advance(now, i, b->l[i].flow, p->len);
+		count_publishes(in, tally, slot, 1);
+	}
+	return verdict;
+}
+
+/* A frame of the template, by its flow's own rule. */
+static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b,
+	const struct burst_constants *now, struct tally *tally, uint32_t i)
+{
+	const struct bp_template *x = in->same_template;
+	struct bp_flow *f = b->l[i].flow;
+	const struct bp_rule *rule;
+
+	if (__builtin_expect(!bp_template_flow_fits(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+		return GENERAL;
+	rule = bp_template_rule(now->rules, f);
+	if (__builtin_expect(rule == NULL, 0))
+		return GENERAL;
+	advance(now, i, f, x->len);
+	count_publishes(in, tally, rule->slot, 1);
+	return QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
+}
+
+/* How the frames of the template that have numbers are decided. */
+enum by { BY_NONE, BY_ONE_RULE, BY_OWN_RULES };
+
+/*
+ * Returns one more than the last frame that took the general path, 0 where none did. `by` is a
+ * constant: each has a loop of its own, which keeps what it needs in registers.
+ */
+static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, enum by by, void (*general)(void *arg, uint32_t i), void *arg)
+{
+	const struct burst_constants now = {.rules = bp_ruleset_rule(in->rules, 0),
+		.memo_gen = (bp_v16)(bp_v4){0, 0, 0, in->gen},
+		.flows = (uintptr_t)in->table.flow,
+		.note = in->journal->note,
+		.ticks = in->now_ticks};
+	const struct bp_template *x = in->same_template;
+	const bool evaluates = in->judged[BP_TO_BROKER];
+	const uint64_t numbers = by == BY_NONE ? 0 : b->numbers;
+	const uint32_t n = b->n;
+	uint64_t raises = b->raises;
+	struct tally tally = {.slot = NO_SLOT};
+	uint32_t n_one_rule = 0, behind_general = 0;
+
+	bp_journal_burst(in->journal, in->ring, 0, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t bit = (uint64_t)1 << i;
+		enum verdict verdict = GENERAL;
+
+		if (by == BY_OWN_RULES && __builtin_expect(numbers >> i & 1, 1)) {
+			verdict = decide_own_rule(in, b, &now, &tally, i);
+			raises |= (uint64_t)(verdict == RAISES) << i;
+			if (__builtin_expect(verdict != GENERAL, 1))
+				continue;
+		} else if (__builtin_expect(numbers >> i & 1, 1)) {
+			if (__builtin_expect(
+				    bp_template_flow_fits(x, b->frame[i], &b->l[i], &b->p[i]), 1)) {
+				advance(&now, i, b->l[i].flow, x->len);
+				n_one_rule++;
+				continue;
+			}
+			raises &= ~bit; /* its flow has another rule, or state */
+		}
+		if (__builtin_expect(evaluates, 1))
+			verdict = decide_single(in, b, &now, &tally, i);
+		raises |= (uint64_t)(verdict == RAISES) << i;
+		if (__builtin_expect(verdict != GENERAL, 1))
+			continue;
+		raise_alarms(in, b, raises & (bit - 1));
+		raises &= ~(bit - 1);
+		bp_alarms_commit(in);
+		bp_journal_burst(in->journal, in->ring, behind_general, i);
+		general(arg, i);
+		bp_journal_burst(in->journal, in->ring, i, i);
+		behind_general = i + 1;
+	}
+	raise_alarms(in, b, raises);
+	bp_alarms_commit(in);
+	bp_journal_burst(in->journal, in->ring, behind_general, n);
+	if (n_one_rule != 0)
+		count_publishes(in, &tally, x->slot, n_one_rule);
+	flush(in, &tally);
+	return behind_general;
+}
+
+static NOINLINE uint32_t decide(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	return decide_by(in, b, BY_NONE, general, arg);
+}
+
+static NOINLINE uint32_t decide_one_rule(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	return decide_by(in, b, BY_ONE_RULE, general, arg);
+}
+
+static NOINLINE uint32_t decide_own_rules(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	return decide_by(in, b, BY_OWN_RULES, general, arg);
+}
+
+void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	const struct bp_template *x = in->same_template;
+	uint32_t behind_general;
+
+	hash(in, b);
+	probe(in, b);
+	b->same_template = b->numbers = b->raises = 0;
+	if (x->on && x->gen == in->gen)
+		bp_template_read(in, b);
+	if (b->same_template != UINT64_MAX >> (BP_MQTT_BURST - b->n)) {
+		parse(in, b);
+		verify(b);
+	}
+	if (b->numbers == 0)
+		behind_general = decide(in, b, general, arg);
+	else
+		behind_general = x->own_rules ? decide_own_rules(in, b, general, arg)
+					      : decide_one_rule(in, b, general, arg);
+	bp_template_learn(in, b, behind_general);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_BURST_H
+#define BP_SERVICES_MQTT_BURST_H
+
+#include "services/mqtt/inspect.h"
+#include "proto/frame.h"
+
+/*
+ * Frames that are read together in stages, so that the memory that each needs is prefetched while
+ * the others are worked on. The result is the same as reading them one by one and in order.
+ */
+#define BP_MQTT_BURST 64 /* enough to cover a miss, few enough for the first-level cache */
+
+enum bp_burst_kind {
+	BP_BURST_PARSED, /* frame[i] is not read, parsed[i] is */
+	/* Untagged IPv4 without options, TCP to the broker, all of it at frame[i], lengths checked:
+	 */
+	BP_BURST_VERIFIED,   /* with right checksums */
+	BP_BURST_UNVERIFIED, /* with checksums to be verified */
+};
+
+/* The single PUBLISH of which a plain frame's payload consists, whatever connection it is of. */
+struct bp_single_publish {
+	uint64_t topic_hash;
+	uint16_t body; /* offset behind topic and packet identifier; 0: it is no single PUBLISH */
+	uint16_t end;  /* offset of the segment's end, which is the end of the PUBLISH */
+	uint16_t len;  /* of the segment's payload */
+	uint16_t pad;
+};
+
+struct bp_mqtt_burst {
+	/* in */
+	uint32_t n;                          /* 1..BP_MQTT_BURST */
+	const uint8_t *frame[BP_MQTT_BURST]; /* from the Ethernet header on */
+	uint8_t kind[BP_MQTT_BURST];         /* enum bp_burst_kind */
+	struct bp_frame parsed[BP_MQTT_BURST];
+	/* out, for `general` */
+	struct bp_lookup l[BP_MQTT_BURST];
+	/* inside */
+	uint32_t group[BP_MQTT_BURST]; /* of the flow table */
+	struct bp_single_publish p[BP_MQTT_BURST];
+	/* bit i is frame i: */
+	uint64_t same_template; /* p[i] was read four frames at a time: same_template.h */
+	uint64_t numbers;       /* of these, those whose number[i] was read */
+	uint64_t raises;        /* of these, those that raise, if their flow fits */
+	uint32_t number[BP_MQTT_BURST] __attribute__((aligned(16)));
+};
+_Static_assert(BP_MQTT_BURST == 64, "a bit of a word for each");
+
+/*
+ * Reads them. Calls general(arg, i), in order, for each frame that is not a single PUBLISH as
+ * single_publish.h has it: the caller parses it if it was plain, verifies its checksums, and calls
+ * bp_inspect_segment() with b->l[i].
+ */
+void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_SAME_TEMPLATE_H
+#define BP_SERVICES_MQTT_SAME_TEMPLATE_H
+
+#include "services/mqtt/single_publish.h"
+
+/*
+ * Frames of one template: of one length, with headers and a topic of one length. Sensors of one
+ * make send such frames, one after the other. The template is taken from one of them; the others
+ * are compared with it. What is left are checksums and the topic's hash, which are computed for
+ * four frames at a time.
+ *
+ * Where they also have numbers as text, of as many digits and with the point at the same place, the
+ * numbers are read four at a time, too, and compared with the limits of the rule if one rule
+ * evaluates them all.
+ *
+ * As in single_publish.h no flow is written, and "no" only costs time.
+ */
+
+struct bp_template {
+	bp_v16 tcp, tcp_asked;   /* header length and flags: octets from 46 on, and which count */
+	bp_v16 head, head_asked; /* of the PUBLISH, up to the topic's length, from `at` on */
+	/* eight characters that end with the payload, twice: what they are, which count, and what
+	 * they may be above it */
+	bp_v16 text, text_asked, text_above;
+	bp_v16 joins;          /* moves the digits together */
+	bp_v16 last;           /* those of the last 16 octets that were not summed before */
+	bp_v4 ip_sum, tcp_sum; /* to be added to the sums: of IP header, and of TCP */
+	bp_v4 low, span; /* numbers that raise: low .. low + span, as bp_short_ranges has it */
+	/* Rule and generation, where a flow has them behind the topic's hash, and what of them
+	 * counts. */
+	bp_v16 memo, memo_asked;
+	bp_v16 state;  /* of a flow, as bp_single_flow_is() compares it */
+	uint32_t gen;  /* of the rules */
+	uint32_t slot; /* of the rule, in the statistics */
+	uint32_t topic, topic_len, at;
+	uint16_t total;          /* of the IPv4 header, as it lies in memory */
+	uint16_t body, end, len; /* as in struct bp_single_publish */
+	uint16_t bursts;         /* for so many more it is used */
+	bool identifier;         /* there is one before `body`, which must not be 0 */
+	bool numbers;            /* they are read too; only then also the following: */
+	bool own_rules;          /* each flow has a rule of its own */
+	bool properties;         /* their length is at `body`, and must be 0 */
+	uint8_t point;           /* characters of a number from the point on */
+	bool on;
+};
+
+/* Reads p[], and number[] where the template has them, of all frames of the template. */
+void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b);
+/*
+ * After a burst of which frames from `behind_general` on were read without the general path: gives
+ * up a template that few frames are of, and looks for one in the last frames where there is none.
+ */
+void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint32_t behind_general);
+
+/*
+ * Whether a frame of the template whose number was read is the next of its flow, in the template's
+ * MQTT version, and under its rule, if it has one.
+ */
+static inline bool bp_template_flow_fits(const struct bp_template *x, const uint8_t *frame,
+	const struct bp_lookup *l, const struct bp_single_publish *p)
+{
+	return bp_single_flow_is(l->flow, l, p, x->memo, x->memo_asked, x->state, 0xff) &&
+	       bp_single_in_sequence(l->flow, frame + BP_PLAIN_L4);
+}
+
+/* The rule that evaluates as text what a flow publishes, whose memo is of the current rules; NULL:
+ * there is none. */
+static inline const struct bp_rule *bp_template_rule(
+	const struct bp_rule *rules, const struct bp_flow *f)
+{
+	const struct bp_rule *rule;
+
+	if (f->memo_rule >= BP_MEMO_MANY)
+		return NULL;
+	rule = &rules[f->memo_rule];
+	return rule->fast == BP_RULE_FAST_TEXT ? rule : NULL;
+}
+
+#endif
