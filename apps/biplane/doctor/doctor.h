@@ -52,8 +52,6 @@ void bp_doctor_item_ports(const struct bp_doctor *d, struct bp_report *r);
 
 /* Whether some port is a PCI device; without a configuration it is taken that some will be. */
 bool bp_doctor_needs_pci(const struct bp_doctor *d);
-/* Whether a data plane of the configuration's name runs: what it needs of memory it has then. */
-bool bp_doctor_runs(const struct bp_doctor *d);
 /* How many pages of BP_HUGE_KIB this node should have; 0: it is well as it is. */
 int64_t bp_doctor_pages_wanted(const struct bp_doctor *d, int64_t node);
 /* Whether the machine has an IOMMU that the kernel uses. */
@@ -62,8 +60,6 @@ bool bp_doctor_has_iommu(const char *root);
 bool bp_doctor_noiommu(const char *root);
 /* Whether this kernel's vfio could: many are built without that, Debian 12's among them. */
 bool bp_doctor_could_noiommu(const char *root);
-/* Whether it is a virtual machine. */
-bool bp_doctor_is_guest(const char *root);
 /* Of /proc/self/status: the effective user, and the effective capabilities. False: unreadable. */
 bool bp_doctor_user(const char *root, uint64_t *uid, uint64_t *capabilities);
 

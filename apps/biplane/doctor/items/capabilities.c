@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,6 +9,19 @@
 #include "apps/biplane/doctor/doctor.h"
 #include "apps/biplane/doctor/tree.h"
 #include "daemon/privileges.h"
+
+bool bp_doctor_user(const char *root, uint64_t *uid, uint64_t *capabilities)
+{
+	size_t len;
+	char *text = bp_tree_whole(root, &len, "/proc/self/status");
+	const char *u = text ? strstr(text, "\nUid:") : NULL;
+	const char *c = text ? strstr(text, "\nCapEff:") : NULL;
+	const bool found = u && c && sscanf(u, "\nUid: %*u %" SCNu64, uid) == 1 &&
+			   sscanf(c, "\nCapEff: %" SCNx64, capabilities) == 1;
+
+	free(text);
+	return found;
+}
 
 /* Of the table of privileges, what this machine is looked at for. */
 static const struct need {

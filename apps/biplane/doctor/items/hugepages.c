@@ -12,6 +12,22 @@
 #define PAGES_WANTED 1024
 #define KIB_WANTED BP_HUGE_KIB
 
+/* Whether a data plane of the configuration's name runs: what it needs of memory it has then. */
+static bool runs(const struct bp_doctor *d)
+{
+	char name[32];
+	int64_t pid;
+
+	/* apps/biplane/instance.h: the file may be of one that was killed, and its number somebody
+	 * else's
+	 */
+	return d->config &&
+	       bp_tree_number(d->root, &pid, "%s/%s-dataplane.pid", d->config->runtime_dir,
+		       d->config->name) &&
+	       bp_tree_text(d->root, name, sizeof(name), "/proc/%" PRId64 "/comm", pid) &&
+	       !strncmp(name, "biplane", 7);
+}
+
 /* Whether something on this node will want its memory: a NIC of a port, or any NIC. */
 static bool is_wanted_on(const struct bp_doctor *d, int64_t node)
 {
@@ -113,7 +129,7 @@ static uint64_t wanted_bytes(const struct bp_doctor *d, int64_t node, bool wante
 /* All that a machine without a configuration has may be a running biplane's. */
 static bool is_short(const struct bp_doctor *d, uint64_t has, uint64_t want)
 {
-	return want && !bp_doctor_runs(d) && has < want && (d->config || has == 0);
+	return want && !runs(d) && has < want && (d->config || has == 0);
 }
 
 int64_t bp_doctor_pages_wanted(const struct bp_doctor *d, int64_t node)
@@ -147,7 +163,7 @@ static void look_at_node(const struct bp_doctor *d, struct bp_report *r, int64_t
 			"packet buffers and the segment want them; pages that a running biplane "
 			"holds are not free",
 			"%s; this configuration wants about %" PRIu64 " MiB here%s", seen,
-			want / MIB, bp_doctor_runs(d) ? ", and runs" : "");
+			want / MIB, runs(d) ? ", and runs" : "");
 	else
 		item = bp_report_item(r, name, verdict,
 			"packet buffers and the segment want them; without, biplane is slower, and "

@@ -12,6 +12,27 @@
 static const char why[] = "vfio-pci hands a NIC to a program only behind an IOMMU, which keeps it "
 			  "to that program's memory";
 
+bool bp_doctor_needs_pci(const struct bp_doctor *d)
+{
+	if (!d->config)
+		return true;
+	for (unsigned p = 0; p < d->config->n_ports; p++)
+		if (d->facts->port[p].pci[0])
+			return true;
+	return false;
+}
+
+/* Whether it is a virtual machine. */
+static bool is_guest(const char *root)
+{
+	size_t len;
+	char *text = bp_tree_whole(root, &len, "/proc/cpuinfo");
+	const bool guest = text && strstr(text, " hypervisor");
+
+	free(text);
+	return guest;
+}
+
 bool bp_doctor_has_iommu(const char *root)
 {
 	struct bp_tree_names groups = bp_tree_list(root, "/sys/kernel/iommu_groups");
@@ -46,7 +67,7 @@ static bool firmware_tells(const char *root)
 
 static void say_missing(const struct bp_doctor *d, struct bp_report *r)
 {
-	const bool guest = bp_doctor_is_guest(d->root);
+	const bool guest = is_guest(d->root);
 	json_t *item;
 
 	if (firmware_tells(d->root)) {
