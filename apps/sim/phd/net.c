@@ -142,92 +142,15 @@ void sim_net_send(struct sim *s, struct sim_device *d, const uint8_t *p, size_t 
 		send_datagram(s, d, p, len);
 }
 
-static void receive_datagrams(struct sim *s, struct sim_device *d)
+void sim_net_flush(struct sim *s, struct sim_device *d)
 {
-	uint8_t p[SIM_INPUT_MAX];
-	ssize_t n;
-
-	while (d->fd >= 0 && ((n = recv(d->fd, p, sizeof(p), 0)) >= 0 || errno == ECONNREFUSED)) {
-		if (n < 0)
-			continue;
-		if (s->o.loss > 0 && sim_random(s) < s->o.loss)
-			s->counts.lost_in++;
-		else
-			sim_device_received(s, d, p, (size_t)n);
-	}
-}
-
-/* The whole APDUs that have come; false when one can't be. */
-static bool take_apdus(struct sim *s, struct sim_device *d)
-{
-	size_t at = 0;
-	int fd = d->fd;
-
-	while (d->input_len - at >= 4) {
-		size_t len = 4u + (size_t)(d->input[at + 2] << 8 | d->input[at + 3]);
-
-		if (len > SIM_INPUT_MAX)
-			return false;
-		if (d->input_len - at < len)
-			break;
-		sim_device_received(s, d, d->input + at, len);
-		if (d->fd != fd)
-			return true; /* it closed the connection */
-		at += len;
-	}
-	d->input_len -= at;
-	memmove(d->input, d->input + at, d->input_len);
-	return true;
-}
-
-static void receive_stream(struct sim *s, struct sim_device *d)
-{
-	while (d->fd >= 0) {
-		ssize_t n = recv(d->fd, d->input + d->input_len, SIM_INPUT_MAX - d->input_len, 0);
-
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n > 0)
-			d->input_len += (size_t)n;
-		if (n <= 0 || !take_apdus(s, d)) {
-			sim_device_gone(s, d);
-			return;
-		}
-	}
-}
-
-static void writable(struct sim *s, struct sim_device *d)
-{
-	size_t len = d->rest_len;
+	const size_t len = d->rest_len;
+	uint8_t rest[SIM_APDU_MAX];
 
 	watch(s, d, EPOLL_CTL_MOD, EPOLLIN);
-	if (d->state == SIM_CONNECTING) {
-		sim_device_connected(s, d);
-		return;
-	}
 	d->rest_len = 0;
-	if (len > 0) {
-		uint8_t rest[SIM_APDU_MAX];
-
-		memcpy(rest, d->rest, len);
-		send_stream(s, d, rest, len);
-	}
-}
-
-void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events)
-{
-	if (d->fd < 0)
+	if (len == 0)
 		return;
-	if (!s->o.tcp) {
-		receive_datagrams(s, d);
-		return;
-	}
-	if (d->state == SIM_CONNECTING && (events & (EPOLLERR | EPOLLHUP)) != 0) {
-		sim_device_gone(s, d);
-		return;
-	}
-	if ((events & EPOLLOUT) != 0)
-		writable(s, d);
-	if (d->fd >= 0 && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
-		receive_stream(s, d);
+	memcpy(rest, d->rest, len);
+	send_stream(s, d, rest, len);
 }

@@ -84,8 +84,8 @@ void sim_heap_moved(struct sim *s, struct sim_device *d);
 void sim_net_open(struct sim *s, struct sim_device *d);
 void sim_net_close(struct sim *s, struct sim_device *d);
 void sim_net_send(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len);
-/* What epoll says of its socket. */
-void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events);
+/* TCP: its socket takes octets again, or is connected: what was left over is sent. */
+void sim_net_flush(struct sim *s, struct sim_device *d);
 double sim_random(struct sim *s); /* 0 <= . < 1 */
 
 /* ---- device.c: the agent ---- */
@@ -108,15 +108,12 @@ void sim_configure(struct sim *s, struct sim_device *d);
 void sim_done(struct sim *s, struct sim_device *d);
 bool sim_may_repeat(const struct sim *s, const struct sim_device *d);
 
-/* ---- report.c: one report after the other ---- */
-void sim_report_send(struct sim *s, struct sim_device *d);
-void sim_report_repeat(struct sim *s, struct sim_device *d);
-void sim_report_give_up(struct sim *s, struct sim_device *d);
 /* The pending report is answered; goes on with the next. */
 void sim_settled(struct sim *s, struct sim_device *d);
 
-/* ---- answers.c ---- */
-void sim_device_received(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len);
+/* ---- answers.c: what the manager sends ---- */
+/* What epoll says of a device's socket. */
+void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events);
 
 /* ---- log.c ---- */
 /* One JSON object a line: when, which device, what, and further members, each behind a comma. */
