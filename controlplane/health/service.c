@@ -20,7 +20,6 @@
 #include "controlplane/health/slow.h"
 #include "controlplane/health/status.h"
 #include "controlplane/health/tcp.h"
-#include "controlplane/health/tcp_room.h"
 #include "services/health/layout.h"
 #include "services/health/manager.h"
 #include "services/health/plan.h"

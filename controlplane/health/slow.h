@@ -19,9 +19,9 @@
  * second instance: while it is on its way it is not sent again, once it is stored it is answered at
  * once, and where it is not known how it ended its instances keep their names, so that the CSE says
  * that it has them. The session says which is which (bp_phd_session.last, .sent;
- * services/health/last_report.h), so it holds over a restart, and for reports that a worker took first.
- * As long as some of it is open it stays the same report, for 247 s from its last repetition on. A
- * session may begin with a report of the device's last one (bp_phd_session_spec.carried): its
+ * services/health/last_report.h), so it holds over a restart, and for reports that a worker took
+ * first. As long as some of it is open it stays the same report, for 247 s from its last repetition
+ * on. A session may begin with a report of the device's last one (bp_phd_session_spec.carried): its
  * instances keep the names of then.
  *
  * A report of up to BP_PHD_PARTS_MAX requests is sent a few at a time, and is kept until all are

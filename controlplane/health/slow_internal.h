@@ -64,7 +64,7 @@ static inline uint32_t *bp_slow_bucket(const struct bp_slow *s, uint32_t slot)
 	return &s->bucket[slot * 0x9e3779b1u >> 7 & s->mask];
 }
 
-/* ---- slow_pending.c ---- */
+/* ---- slow_parts.c: pending reports ---- */
 
 /* One that is free: s->free is not BP_SLOW_NONE. */
 struct bp_slow_pending *bp_slow_take(struct bp_slow *s, uint32_t slot);

@@ -2,7 +2,9 @@
 #ifndef BP_CONTROLPLANE_HEALTH_SOCKET_DROPS_H
 #define BP_CONTROLPLANE_HEALTH_SOCKET_DROPS_H
 
+#include <linux/sock_diag.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* What the kernel says of a socket: it may live longer than the process that asks. */
 struct bp_socket_drops {
@@ -10,6 +12,19 @@ struct bp_socket_drops {
 	uint32_t drops;  /* what it had to drop, ever, modulo 2^32 (SO_MEMINFO): of a listening
 			    socket connections, else datagrams */
 };
-struct bp_socket_drops bp_socket_drops(int fd);
+static inline struct bp_socket_drops bp_socket_drops(int fd)
+{
+	struct bp_socket_drops d = {0};
+	uint32_t memory[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(memory);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 &&
+		len > SK_MEMINFO_DROPS * sizeof(memory[0]))
+		d.drops = memory[SK_MEMINFO_DROPS];
+	len = sizeof(d.cookie);
+	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &d.cookie, &len) != 0)
+		d.cookie = 0;
+	return d;
+}
 
 #endif

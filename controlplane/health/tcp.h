@@ -74,4 +74,14 @@ void bp_phd_tcp_close(struct bp_phd_tcp *t, uint32_t connection);
 
 void bp_phd_tcp_count(const struct bp_phd_tcp *t, struct bp_phd_tcp_counts *out);
 
+/* Descriptors that devices on TCP leave to all else: the store, the CSE, commands, the routes. */
+#define BP_PHD_TCP_RESERVE 512u
+
+/*
+ * How many of `wanted` connections this process may have open: its limit of descriptors
+ * (RLIMIT_NOFILE) is raised as far as is needed and allowed. At least 1. Fewer than wanted is said
+ * in the log.
+ */
+uint32_t bp_phd_tcp_room(uint32_t wanted);
+
 #endif

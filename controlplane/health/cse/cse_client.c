@@ -7,12 +7,6 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/health/cse/cse_client_internal.h"
 
-static struct timeval timeval_of(uint64_t ns)
-{
-	return (struct timeval){
-		(time_t)(ns / BP_CSE_NS_PER_S), (suseconds_t)(ns % BP_CSE_NS_PER_S / 1000)};
-}
-
 /* ---- room ---- */
 
 /* When there is a message id at some port: by then a place may be free or not. */
@@ -38,7 +32,7 @@ bool bp_cse_has_room(const struct bp_cse_client *c)
 
 static void look_for_room_in(struct bp_cse_client *c, uint64_t ns)
 {
-	const struct timeval t = timeval_of(ns + 999);
+	const struct timeval t = bp_cse_timeval(ns + 999);
 
 	c->full = true;
 	evtimer_add(c->room, &t);
@@ -75,33 +69,6 @@ void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w)
 }
 
 /* ---- requests ---- */
-
-void bp_cse_set_timer(struct bp_cse_outstanding *r, uint64_t ns)
-{
-	const struct timeval t = timeval_of(ns);
-
-	evtimer_add(r->timer, &t);
-}
-
-void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply *reply)
-{
-	struct bp_cse_client *c = r->client;
-
-	evtimer_del(r->timer);
-	free(r->octets);
-	r->octets = NULL;
-	r->used = false;
-	c->outstanding--;
-	if (c->full && !c->closing)
-		event_active(c->room, EV_TIMEOUT, 1);
-	r->done(r->arg, reply);
-}
-
-void bp_cse_send_octets(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
-{
-	if (!bp_cse_socket_send(&lane->socket, p, len))
-		lane->client->counts.not_sent++;
-}
 
 static void transmit(struct bp_cse_outstanding *r)
 {
@@ -357,4 +324,24 @@ unsigned bp_cse_outstanding(const struct bp_cse_client *c)
 const struct bp_cse_counts *bp_cse_counts(const struct bp_cse_client *c)
 {
 	return &c->counts;
+}
+
+/* ---- as a binding ---- */
+
+static enum bp_cse_sent send_by_coap(
+	void *client, const struct bp_m2m_request *q, bp_cse_done *done, void *arg)
+{
+	return bp_cse_send(client, q, done, arg);
+}
+
+static void watch_coap(void *client, struct bp_cse_watch *w)
+{
+	bp_cse_watch_room(client, w);
+}
+
+struct bp_cse bp_cse_by_coap(struct bp_cse_client *c)
+{
+	static const struct bp_cse_binding coap = {.send = send_by_coap, .watch_room = watch_coap};
+
+	return (struct bp_cse){&coap, c};
 }

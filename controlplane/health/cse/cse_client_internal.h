@@ -5,10 +5,34 @@
 #include <event2/event.h>
 
 #include "controlplane/health/cse/cse_client.h"
-#include "controlplane/health/cse/cse_ids.h"
 #include "controlplane/health/cse/cse_socket.h"
 
-/* What the rooms of the CSE's client share: controlplane/health/cse_client*.c alone. */
+/* What the parts of the CSE's client share. */
+
+/*
+ * Message ids of one CoAP endpoint, by the clock alone: time goes in slots, 255 of them a lifetime,
+ * and in slot t only the ids of block t modulo 256 are used. So an id is used again 255 slots after
+ * the end of its slot or later, which is a lifetime (RFC 7252 4.8.2, EXCHANGE_LIFETIME), whatever
+ * the process did in between, and nothing has to be kept for the next one: it begins with the slot
+ * behind the one that it is started in, since it does not know what was used in that.
+ *
+ * Times are of CLOCK_MONOTONIC, which all processes of a machine share until it is started anew.
+ */
+#define BP_CSE_ID_BLOCK 256u
+#define BP_CSE_ID_BLOCKS (65536u / BP_CSE_ID_BLOCK)
+
+struct bp_cse_ids {
+	uint64_t slot_ns;
+	uint64_t slot;  /* in which ids were taken last, or before the first that may be used */
+	unsigned taken; /* in it; BP_CSE_ID_BLOCK: all */
+};
+
+/* The ids of an endpoint that others may have used until now. */
+void bp_cse_ids_init(struct bp_cse_ids *ids, uint64_t lifetime_ns, uint64_t now_ns);
+/* When there is an id: now_ns, or the time to wait for. */
+uint64_t bp_cse_ids_at(const struct bp_cse_ids *ids, uint64_t now_ns);
+/* The next id; bp_cse_ids_at() must have said that there is one. */
+uint16_t bp_cse_ids_take(struct bp_cse_ids *ids, uint64_t now_ns);
 
 #define BP_CSE_NS_PER_S 1000000000ull
 /* A separate response may take as long as a whole series of transmissions (4.8.2,
@@ -59,7 +83,13 @@ struct bp_cse_client {
 	struct bp_cse_outstanding request[];
 };
 
-/* ---- cse_client.c ---- */
+/* ---- cse_outstanding.c ---- */
+
+static inline struct timeval bp_cse_timeval(uint64_t ns)
+{
+	return (struct timeval){
+		(time_t)(ns / BP_CSE_NS_PER_S), (suseconds_t)(ns % BP_CSE_NS_PER_S / 1000)};
+}
 
 /* Ends a request: its place is free, and who asked is told. */
 void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply *reply);

@@ -8,10 +8,65 @@
 
 #include "controlplane/process/log.h"
 #include "controlplane/health/cse/provision.h"
-#include "controlplane/health/cse/provision_path.h"
-#include "controlplane/health/cse/provision_pause.h"
 
-/* What provision.c and provision_ask.c share: the first knows what comes when, the second how the
+/* ---- paths ---- */
+
+/*
+ * Where the CSE keeps a device's measurements: phd.cse.path with its templates filled in. Its first
+ * segment is the CSE's base, the second an AE, the rest are containers.
+ */
+#define BP_PROVISION_PATH_MAX 512u
+#define BP_PROVISION_SEGMENTS_MAX 16u
+
+struct bp_provision_names {
+	const uint8_t *system_id; /* 8 octets */
+	const char *type;
+	const char *object;
+};
+
+/* False: longer than `size`, or a template that is none. */
+bool bp_provision_render(
+	char *out, size_t size, const char *template_, const struct bp_provision_names *n);
+/* Octets of the first `n` segments of a path; all of it when it has no more. */
+size_t bp_provision_prefix(const char *path, unsigned n);
+unsigned bp_provision_segments(const char *path);
+/* Segment `i` (from 0) as a text of its own; false: there is none, or it is longer than `size`. */
+bool bp_provision_segment(char *out, size_t size, const char *path, unsigned i);
+
+/* ---- pauses ---- */
+
+/*
+ * Devices that the CSE did not take lately, by their system-id, and since when they may be tried
+ * again. Of more than BP_PROVISION_PAUSES the one whose pause ends first is forgotten.
+ */
+#define BP_PROVISION_PAUSES 1024u
+
+struct bp_provision_pause {
+	uint8_t system_id[8];
+	uint64_t due_ns;  /* monotonic */
+	uint64_t next_ns; /* length of the next pause, before it is limited */
+	uint64_t round;   /* the last in which it was met */
+};
+
+struct bp_provision_pauses {
+	unsigned n;
+	struct bp_provision_pause pause[BP_PROVISION_PAUSES];
+};
+
+/* Begins a pause of the device: of first_ns, doubled with each up to max_ns. */
+void bp_provision_pause_begin(struct bp_provision_pauses *p, const uint8_t system_id[8],
+	uint64_t now_ns, uint64_t first_ns, uint64_t max_ns);
+/* The device's, which may be over; NULL: it has none. */
+struct bp_provision_pause *bp_provision_pause_of(
+	struct bp_provision_pauses *p, const uint8_t system_id[8]);
+/* It was taken: the next pause is a first one. */
+void bp_provision_pause_forget(struct bp_provision_pauses *p, const uint8_t system_id[8]);
+/* When the next pause ends after now_ns; UINT64_MAX: none does. */
+uint64_t bp_provision_pause_end(const struct bp_provision_pauses *p, uint64_t now_ns);
+
+/* ---- chains of requests ---- */
+
+/* What provision.c and provision_chain.c share: the first knows what comes when, the second how the
  * CSE is asked for it. */
 
 enum step {

@@ -3,11 +3,10 @@
 #define BP_CONTROLPLANE_HEALTH_STORE_STORE_INTERNAL_H
 
 #include "controlplane/health/store/store_known.h"
-#include "controlplane/health/store/store_touched.h"
 #include "controlplane/health/store/store_writer.h"
 
-/* Between store.c, which takes what is to be written, store_load.c, which reads the file back, and
- * store_rewrite.c, which writes all anew. */
+/* Between store.c, which keeps what is known and reads the file back, and store_write.c, which
+ * writes rows. */
 struct bp_phd_store {
 	const struct bp_phd_store_ops *ops;
 	void *arg;
@@ -39,6 +38,8 @@ static inline bool bp_phd_store_is_loaded(const struct bp_phd_store *s)
 	return s->table == BP_PHD_STORE_TABLES;
 }
 
+/* ---- store_write.c ---- */
+
 /* Queues a row; takes its report. False: lost, which is counted. */
 bool bp_phd_store_write(struct bp_phd_store *s, const struct bp_phd_store_row *row);
 bool bp_phd_store_write_pair(struct bp_phd_store *s, uint32_t pair);
@@ -47,9 +48,6 @@ bool bp_phd_store_write_config(struct bp_phd_store *s, uint32_t config);
 void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config);
 /* Once a minute. */
 void bp_phd_store_say(struct bp_phd_store *s, const char *what);
-
-/* The page that was asked for is there. */
-void bp_phd_store_loaded_page(struct bp_phd_store *s);
 
 /* Everything is to be written once more, when the disk takes it. `wipe`: what is there goes. */
 void bp_phd_store_lacks(struct bp_phd_store *s, bool wipe);

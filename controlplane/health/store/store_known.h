@@ -67,4 +67,27 @@ uint32_t bp_phd_known_config_add(struct bp_phd_known *k, uint64_t content, uint1
 /* It must have no user. */
 void bp_phd_known_config_remove(struct bp_phd_known *k, uint32_t i);
 
+/* ---- what was used since the start ---- */
+
+/* The keys of sessions that were written while the file was read back: what the file had for them
+ * is history. Grows as needed, up to a bound. */
+struct bp_phd_touched {
+	struct bp_phd_touched_key {
+		uint8_t address[16];
+		uint16_t port;
+		uint8_t transport; /* 0: free */
+		uint8_t pad;
+	} * key;
+	uint32_t n, size; /* size: a power of two, or 0 */
+};
+
+#define BP_PHD_TOUCHED_MAX 1048576u
+
+/* transport is not 0. False: no room. */
+bool bp_phd_touched_add(
+	struct bp_phd_touched *t, uint8_t transport, const uint8_t address[16], uint16_t port);
+bool bp_phd_touched_has(const struct bp_phd_touched *t, uint8_t transport,
+	const uint8_t address[16], uint16_t port);
+void bp_phd_touched_clear(struct bp_phd_touched *t);
+
 #endif

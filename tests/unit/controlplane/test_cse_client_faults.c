@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/health/cse/cse_ids.h"
+#include "controlplane/health/cse/cse_client_internal.h"
 
 /* ---- nobody listens ---- */
 

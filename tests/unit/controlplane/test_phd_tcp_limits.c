@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "controlplane/health/tcp.h"
-#include "controlplane/health/tcp_room.h"
 
 #define TURNS 50
 

@@ -11,7 +11,7 @@
 
 #include "controlplane/health/cse/cse_client.h"
 #include "controlplane/health/cse/provision.h"
-#include "controlplane/health/cse/provision_path.h"
+#include "controlplane/health/cse/provision_chain.h"
 
 #define ASKED_MAX 256
 #define PARALLEL 4

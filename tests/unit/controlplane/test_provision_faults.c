@@ -9,7 +9,7 @@
 
 #include "controlplane/health/cse/cse_client.h"
 #include "controlplane/health/cse/provision.h"
-#include "controlplane/health/cse/provision_pause.h"
+#include "controlplane/health/cse/provision_chain.h"
 #include "cse_peer.h"
 
 #define ASKED_MAX 512u

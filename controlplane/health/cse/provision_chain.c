@@ -7,6 +7,158 @@
 
 #include "controlplane/process/clock.h"
 
+/* ---- paths ---- */
+
+static bool add(char *out, size_t size, size_t *used, const char *p, size_t len)
+{
+	if (len >= size - *used)
+		return false;
+	memcpy(out + *used, p, len);
+	*used += len;
+	out[*used] = '\0';
+	return true;
+}
+
+/* What stands for the template at p ("{type}..."), and its length there; NULL: it is none. */
+static const char *value(
+	const char *p, const struct bp_provision_names *n, char hex[17], size_t *len)
+{
+	const struct {
+		const char *name, *text;
+	} known[] = {{"{system_id}", hex}, {"{type}", n->type}, {"{object}", n->object}};
+
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(hex + (size_t)2 * i, 3, "%02x", n->system_id[i]);
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		*len = strlen(known[i].name);
+		if (strncmp(p, known[i].name, *len) == 0)
+			return known[i].text;
+	}
+	return NULL;
+}
+
+bool bp_provision_render(
+	char *out, size_t size, const char *template_, const struct bp_provision_names *n)
+{
+	size_t used = 0, len;
+	char hex[17];
+
+	if (size == 0)
+		return false;
+	out[0] = '\0';
+	for (const char *p = template_; *p != '\0'; p += len) {
+		const char *text = p;
+
+		len = strcspn(p, "{");
+		if (len > 0) {
+			if (!add(out, size, &used, p, len))
+				return false;
+			continue;
+		}
+		text = value(p, n, hex, &len);
+		if (text == NULL || !add(out, size, &used, text, strlen(text)))
+			return false;
+	}
+	return true;
+}
+
+size_t bp_provision_prefix(const char *path, unsigned n)
+{
+	const char *p = path;
+
+	for (; n > 0; n--) {
+		p += strcspn(p, "/");
+		if (*p == '\0' || n == 1)
+			break;
+		p++;
+	}
+	return (size_t)(p - path);
+}
+
+unsigned bp_provision_segments(const char *path)
+{
+	unsigned n = 1;
+
+	for (const char *p = path; (p = strchr(p, '/')) != NULL; p++)
+		n++;
+	return n;
+}
+
+bool bp_provision_segment(char *out, size_t size, const char *path, unsigned i)
+{
+	size_t from, to;
+
+	if (i >= bp_provision_segments(path))
+		return false;
+	from = i == 0 ? 0 : bp_provision_prefix(path, i) + 1;
+	to = bp_provision_prefix(path, i + 1);
+	if (to - from >= size)
+		return false;
+	memcpy(out, path + from, to - from);
+	out[to - from] = '\0';
+	return true;
+}
+
+/* ---- pauses ---- */
+
+struct bp_provision_pause *bp_provision_pause_of(
+	struct bp_provision_pauses *p, const uint8_t system_id[8])
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (memcmp(p->pause[i].system_id, system_id, 8) == 0)
+			return &p->pause[i];
+	return NULL;
+}
+
+/* A free one, or that whose pause ends first. */
+static struct bp_provision_pause *take(struct bp_provision_pauses *p)
+{
+	struct bp_provision_pause *first = &p->pause[0];
+
+	if (p->n < BP_PROVISION_PAUSES)
+		return &p->pause[p->n++];
+	for (unsigned i = 1; i < p->n; i++)
+		if (p->pause[i].due_ns < first->due_ns)
+			first = &p->pause[i];
+	return first;
+}
+
+void bp_provision_pause_begin(struct bp_provision_pauses *p, const uint8_t system_id[8],
+	uint64_t now_ns, uint64_t first_ns, uint64_t max_ns)
+{
+	struct bp_provision_pause *d = bp_provision_pause_of(p, system_id);
+	uint64_t ns;
+
+	if (d == NULL) {
+		d = take(p);
+		*d = (struct bp_provision_pause){.next_ns = first_ns};
+		memcpy(d->system_id, system_id, sizeof(d->system_id));
+	}
+	ns = d->next_ns < max_ns ? d->next_ns : max_ns;
+	d->due_ns = now_ns + ns;
+	d->next_ns = ns * 2;
+}
+
+void bp_provision_pause_forget(struct bp_provision_pauses *p, const uint8_t system_id[8])
+{
+	struct bp_provision_pause *d = bp_provision_pause_of(p, system_id);
+
+	if (d != NULL)
+		*d = p->pause[--p->n];
+}
+
+uint64_t bp_provision_pause_end(const struct bp_provision_pauses *p, uint64_t now_ns)
+{
+	uint64_t end = UINT64_MAX;
+
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->pause[i].due_ns > now_ns && p->pause[i].due_ns < end)
+			end = p->pause[i].due_ns;
+	return end;
+}
+
+/* ---- requests of a chain ---- */
+
 #define POLICY "phd" /* name of the access control policy */
 #define BODY_MAX 1024
 #define POLICY_PATH_MAX (256 + sizeof(POLICY) + 1)

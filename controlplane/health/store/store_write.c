@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows on their way to the file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/health/store/store_internal.h"
+#include "controlplane/process/clock.h"
+#include "controlplane/process/log.h"
+
+#define SAY_NS 60000000000ull
+
+void bp_phd_store_say(struct bp_phd_store *s, const char *what)
+{
+	const uint64_t now = bp_mono_ns();
+
+	if (s->said_ns != 0 && now - s->said_ns < SAY_NS)
+		return;
+	s->said_ns = now;
+	s->said = true;
+	bp_log(BP_LOG_WARNING,
+		"%s (sessions go on; attempts that failed so far: %llu, rows lost: %llu)", what,
+		(unsigned long long)s->counts.failures, (unsigned long long)s->counts.lost);
+}
+
+/* ---- rows to the file ---- */
+
+bool bp_phd_store_write(struct bp_phd_store *s, const struct bp_phd_store_row *row)
+{
+	if (bp_phd_store_writer_put(s->writer, row))
+		return true;
+	s->counts.lost++;
+	bp_phd_store_lacks(s, true);
+	bp_phd_store_say(s, "store of health devices: rows are lost: too many wait for the disk");
+	return false;
+}
+
+bool bp_phd_store_write_pair(struct bp_phd_store *s, uint32_t pair)
+{
+	const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, pair);
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_PUT_KNOWN,
+		.config_id = p->config_id,
+		.spec = p->spec,
+		.made = p->made};
+
+	if (p->config != BP_PHD_KNOWN_NONE)
+		row.content = bp_phd_known_config(s->known, p->config)->content;
+
+	memcpy(row.system_id, p->system_id, sizeof(row.system_id));
+	bp_phd_known_pair(s->known, pair)->stamp = s->uses;
+	return bp_phd_store_write(s, &row);
+}
+
+bool bp_phd_store_write_config(struct bp_phd_store *s, uint32_t config)
+{
+	const struct bp_phd_known_config *c = bp_phd_known_config(s->known, config);
+	struct bp_phd_store_row row = {.kind = BP_PHD_STORE_PUT_CONFIG,
+		.content = c->content,
+		.report = malloc(c->len),
+		.report_len = (uint16_t)c->len};
+
+	if (row.report == NULL) {
+		s->counts.lost++;
+		bp_phd_store_lacks(s, true);
+		return false;
+	}
+	memcpy(row.report, c->report, c->len);
+	return bp_phd_store_write(s, &row);
+}
+
+void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config)
+{
+	const struct bp_phd_store_row row = {.kind = BP_PHD_STORE_DROP_CONFIG,
+		.content = bp_phd_known_config(s->known, config)->content};
+
+	bp_phd_known_config_remove(s->known, config);
+	bp_phd_store_write(s, &row);
+}
+
+/* ---- writing everything once more: after rows were lost, or into a new file ---- */
+
+#define TURN_MS 20
+#define TURN_CONFIGS 32u
+#define TURN_PAIRS 512u
+
+static void again_later(struct bp_phd_store *s)
+{
+	const struct timeval in = {.tv_usec = TURN_MS * 1000};
+
+	evtimer_add(s->turn, &in);
+}
+
+void bp_phd_store_lacks(struct bp_phd_store *s, bool wipe)
+{
+	s->lacks = true;
+	s->wipe = s->wipe || wipe;
+	if (bp_phd_store_is_loaded(s))
+		again_later(s);
+}
+
+/* Rows that were lost before are not lost again by the attempt to write them. */
+static bool has_room(const struct bp_phd_store *s)
+{
+	struct bp_phd_store_news n;
+
+	bp_phd_store_writer_state(s->writer, &n);
+	return !n.failed && n.queued < BP_PHD_STORE_QUEUE / 2 &&
+	       n.octets < BP_PHD_STORE_QUEUE_OCTETS / 2;
+}
+
+static bool begin(struct bp_phd_store *s)
+{
+	if (s->wipe &&
+		!bp_phd_store_write(s, &(struct bp_phd_store_row){.kind = BP_PHD_STORE_WIPE}))
+		return false;
+	s->lacks = false; /* until a row is lost again */
+	s->wipe = false;
+	s->rewriting = true;
+	s->next_config = 0;
+	s->left = bp_phd_known_count(s->known);
+	bp_phd_known_walk(s->known);
+	return true;
+}
+
+/* True: all of them are queued. */
+static bool write_configs(struct bp_phd_store *s)
+{
+	const struct bp_phd_known_config *c;
+
+	for (unsigned n = 0; n < TURN_CONFIGS; n++, s->next_config++) {
+		c = bp_phd_known_config(s->known, s->next_config);
+		if (c == NULL)
+			return true;
+		if (c->report != NULL)
+			bp_phd_store_write_config(s, s->next_config);
+	}
+	return false;
+}
+
+/* From the oldest on. Those that are used meanwhile are written by that. */
+static bool write_pairs(struct bp_phd_store *s)
+{
+	uint32_t i;
+
+	for (unsigned n = 0; n < TURN_PAIRS; n++) {
+		if (s->left == 0)
+			return true;
+		s->left--;
+		i = bp_phd_known_step(s->known);
+		if (i == BP_PHD_KNOWN_NONE)
+			return true;
+		bp_phd_store_write_pair(s, i);
+	}
+	return false;
+}
+
+void bp_phd_store_rewrite_turn(int fd, short what, void *arg)
+{
+	struct bp_phd_store *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (!has_room(s) || (!s->rewriting && !begin(s)) || !write_configs(s) || !write_pairs(s)) {
+		again_later(s);
+		return;
+	}
+	s->rewriting = false;
+	if (s->lacks)
+		again_later(s);
+	else
+		s->ops->again(s->arg);
+}
