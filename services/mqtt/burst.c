@@ -254,7 +254,7 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 		.l4 = BP_PLAIN_L4,
 		.to_broker = true};
 	struct bp_mqtt_publish publish = {0};
-	struct bp_judged judged = {.flow = f, .dir = BP_TO_BROKER, .publish = &publish};
+	struct bp_evaluated of = {.flow = f, .dir = BP_TO_BROKER, .publish = &publish};
 	const uint8_t *head, *topic;
 
 	(void)bp_frame_tcp(&parsed, p->end - BP_PLAIN_L4); /* its lengths were checked */
@@ -273,10 +273,10 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 	/* evaluation did without it, and so does a clone */
 	if (rule->action != BP_ACTION_CLONE || in->record_clones)
 		(void)bp_value_at(
-			in, rule->source, publish.payload, publish.payload_len, &judged.value);
-	judged.seq = parsed.seq;
+			in, rule->source, publish.payload, publish.payload_len, &of.value);
+	of.seq = parsed.seq;
 	in->frame = &parsed;
-	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &judged);
+	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &of);
 	in->frame = NULL;
 }
 
@@ -349,7 +349,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 		.note = in->journal->note,
 		.ticks = in->now_ticks};
 	const struct bp_template *x = in->same_template;
-	const bool evaluates = in->judged[BP_TO_BROKER];
+	const bool evaluates = in->evaluates[BP_TO_BROKER];
 	const uint64_t numbers = by == BY_NONE ? 0 : b->numbers;
 	const uint32_t n = b->n;
 	uint64_t raises = b->raises;

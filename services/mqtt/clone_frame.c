@@ -109,8 +109,8 @@ void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clon
 	bp_copy(out, f->data, f->l2); /* Ethernet and VLAN tags; no tunnel */
 	bp_put_be16(out + f->l2 - 2, f->ip6 ? BP_ETHER_IP6 : BP_ETHER_IP4);
 	/*
-	 * It comes from the client, also when a frame of the broker set it off: one that was judged
-	 * itself, or an acknowledgement that let go what was held.
+	 * It comes from the client, also when a frame of the broker set it off: one that was
+	 * evaluated itself, or an acknowledgement that let go what was held.
 	 */
 	if (!f->to_broker)
 		memcpy(out + 6, f->data, 6);

@@ -112,7 +112,7 @@ struct bp_flow {
 	uint8_t pending;    /* BP_FLOW_HELD, BP_FLOW_FINWAIT */
 	uint8_t proof;      /* BP_FLOW_IN_TABLE and what the connection has proven */
 	uint16_t life;      /* changes with each use of the slot: readers check it */
-	uint32_t publishes; /* in the judged direction */
+	uint32_t publishes; /* in the evaluated direction */
 	/* line 1 */
 	uint8_t client_ip[16], broker_ip[16];
 	uint32_t lru_prev, lru_next;

@@ -14,8 +14,8 @@
 
 /*
  * One worker's inspection: TCP streams to and from the inspected ports are followed, MQTT is read
- * from them, rules judge the values, alarms go to the ring or out as clones. No DPDK in here, and
- * time is a parameter, so that tests, fuzzers and replay run the very same code.
+ * from them, rules evaluate the values, alarms go to the ring or out as clones. No DPDK in here,
+ * and time is a parameter, so that tests, fuzzers and replay run the very same code.
  */
 struct bp_mqtt_worker;
 
@@ -87,7 +87,7 @@ bool bp_mqtt_worker_inspects(
 /*
  * A burst in three steps, so that the memory that each frame needs is on its way while the others
  * are worked on: hash (prefetches the tags), probe (prefetches the flow), then the segment itself.
- * `frame` must be parsed (bp_frame_parse() said TCP) and its checksum judged by the caller.
+ * `frame` must be parsed (bp_frame_parse() said TCP) and its checksum verified by the caller.
  */
 struct bp_lookup {
 	uint64_t k0, k1, hash;

@@ -17,7 +17,7 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	memcpy(in->port, o->ports, sizeof(in->port));
 	in->n_brokers = o->n_brokers;
 	memcpy(in->brokers, o->brokers, sizeof(in->brokers));
-	memcpy(in->judged, o->evaluates, sizeof(in->judged));
+	memcpy(in->evaluates, o->evaluates, sizeof(in->evaluates));
 	in->mosquitto = o->mosquitto;
 	in->acknowledged = o->acknowledged;
 	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */

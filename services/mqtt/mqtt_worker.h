@@ -86,7 +86,7 @@ static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow 
 	bp_journal_order();
 }
 
-/* Where the next judgement of a rule is to note its change; NULL: there is no space. */
+/* Where the next evaluation of a rule notes its change; NULL: there is no space. */
 static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
 {
 	if (j->undos >= BP_JOURNAL_UNDO)
@@ -139,7 +139,7 @@ struct bp_mqtt_worker {
 	uint32_t gen; /* of the rules, never 0: what was worked out under another counts no more */
 	uint16_t port[BP_MAX_MQTT_PORTS];
 	uint32_t n_ports;
-	bool judged[2]; /* by direction */
+	bool evaluates[2]; /* by direction */
 	uint8_t min_ttl;
 	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
 	uint8_t single_mask; /* bits of a PUBLISH's first octet that are fixed on the burst path */
@@ -491,7 +491,7 @@ void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
 bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* publish.c: judges a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
+/* publish.c: evaluates a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
  * checked before, or NULL. */
 void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
@@ -536,8 +536,8 @@ void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 /* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* alarm.c: one verdict of one rule, to the ring or out as a clone. */
-struct bp_judged {
+/* One verdict of one rule, to the ring or out as a clone. */
+struct bp_evaluated {
 	struct bp_flow *flow;
 	unsigned dir;
 	const struct bp_mqtt_publish *publish; /* with the topic resolved */
@@ -546,7 +546,7 @@ struct bp_judged {
 	bool beginning; /* no more than the payload's first bytes is at hand */
 };
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
-	const struct bp_judged *j);
+	const struct bp_evaluated *j);
 
 /* seek.c: finding a boundary again. */
 void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);

@@ -276,8 +276,41 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 
 	if (pubrec && refused)
 		sent = bp_qos2_end(in, f, !dir, id);
-	if (dir == BP_FROM_BROKER && in->judged[BP_TO_BROKER])
+	if (dir == BP_FROM_BROKER && in->evaluates[BP_TO_BROKER])
 		bp_ack_came(in, f, pubrec, id, refused, sent);
+}
+
+/* A packet that may come now, but PUBLISH, CONNECT and CONNACK. */
+static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
+{
+	struct bp_mqtt_view view = bp_view(in, f, dir);
+	enum bp_mqtt_error e;
+	uint16_t id = 0;
+
+	if (fixed->type == BP_MQTT_DISCONNECT)
+		e = read_disconnect(in, f, dir, &view, fixed, body);
+	else
+		e = bp_mqtt_other(
+			&view, f->version, fixed->type, fixed->flags, body, fixed->remaining, &id);
+	if (e != BP_MQTT_OK) {
+		bp_mqtt_opaque_error(in, f, dir, e);
+		return;
+	}
+	if (is_ignored(in, dir, fixed->type))
+		view.odd |= 1u << BP_MQTT_E_TYPE;
+	if (view.odd != 0)
+		bp_mqtt_suspicious(in, f, view.odd);
+	if (fixed->type == BP_MQTT_PUBREL)
+		(void)bp_qos2_end(in, f, dir, id);
+	else if (fixed->type == BP_MQTT_PUBACK || fixed->type == BP_MQTT_PUBREC)
+		acknowledged(in, f, dir, fixed, body, id);
+	else if (fixed->type == BP_MQTT_DISCONNECT)
+		end_reading(in, f, dir);
+	/* what was held and is read because of the other direction's frame has no ACK at hand */
+	if ((f->stream[!dir] == BP_STREAM_SEEK || (f->pending & BP_FLOW_PUSHED(!dir))) &&
+		in->frame->to_broker == (dir == BP_TO_BROKER))
+		bp_seek_answer(in, f, dir, fixed->type, id, in->frame->ack);
 }
 
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
@@ -285,10 +318,7 @@ void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head)
 {
-	struct bp_mqtt_view view;
 	enum bp_counter why;
-	enum bp_mqtt_error e;
-	uint16_t id = 0;
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
 	bp_work_add(&in->work, BP_WORK_PACKET);
@@ -322,30 +352,7 @@ void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		read_connack(in, f, dir, body, fixed->remaining);
 		return;
 	}
-	view = bp_view(in, f, dir);
-	if (fixed->type == BP_MQTT_DISCONNECT)
-		e = read_disconnect(in, f, dir, &view, fixed, body);
-	else
-		e = bp_mqtt_other(
-			&view, f->version, fixed->type, fixed->flags, body, fixed->remaining, &id);
-	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
-		return;
-	}
-	if (is_ignored(in, dir, fixed->type))
-		view.odd |= 1u << BP_MQTT_E_TYPE;
-	if (view.odd != 0)
-		bp_mqtt_suspicious(in, f, view.odd);
-	if (fixed->type == BP_MQTT_PUBREL)
-		(void)bp_qos2_end(in, f, dir, id);
-	else if (fixed->type == BP_MQTT_PUBACK || fixed->type == BP_MQTT_PUBREC)
-		acknowledged(in, f, dir, fixed, body, id);
-	else if (fixed->type == BP_MQTT_DISCONNECT)
-		end_reading(in, f, dir);
-	/* what was held and is read because of the other direction's frame has no ACK at hand */
-	if ((f->stream[!dir] == BP_STREAM_SEEK || (f->pending & BP_FLOW_PUSHED(!dir))) &&
-		in->frame->to_broker == (dir == BP_TO_BROKER))
-		bp_seek_answer(in, f, dir, fixed->type, id, in->frame->ack);
+	read_other(in, f, dir, fixed, body);
 }
 
 uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,

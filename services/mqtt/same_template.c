@@ -31,7 +31,8 @@ static inline uint16_t total_of(const uint8_t *frame)
 /* ---- reading ---- */
 
 /* Whether identifiers and properties of the four are as they must be. */
-static __attribute__((noinline)) bool rest_fits(const struct bp_template *x, const uint8_t *const *frame)
+static __attribute__((noinline)) bool rest_fits(
+	const struct bp_template *x, const uint8_t *const *frame)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		if (x->identifier && bp_be16(frame[i] + x->body - 2) == 0)

@@ -6,7 +6,7 @@
  *
  * A guess: a segment begins with a packet. It is checked strictly (types that this side may send,
  * flags, lengths, identifiers, strings, properties), under version 3.1.1 and 5.0 side by side, and
- * carried on over the following segments; the first contradiction discards it. Nothing is judged
+ * carried on over the following segments; the first contradiction discards it. Nothing is evaluated
  * from a guess.
  *
  * The proof is the peer's: when the guess contained a packet that must be answered (PINGREQ,
@@ -25,8 +25,8 @@
  * anew. `resync_pushes` in a row are enough once the peer has acknowledged the last of them, in a
  * segment that is in sequence itself: whoever injects segments without seeing the connection gets
  * no such acknowledgement, for the true sender's segments would come between. Even then only topics
- * of before are judged (publish.c) until an answer proves the stream, and a contradiction sends it
- * back to the search. A connection met in the middle has no topics of before.
+ * of before are evaluated (publish.c) until an answer proves the stream, and a contradiction sends
+ * it back to the search. A connection met in the middle has no topics of before.
  */
 
 #define V4 1
@@ -61,7 +61,7 @@ void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
 	f->flags |= BP_FLOW_MIDWAY;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
-	if (in->resync_pushes != 0 && in->judged[dir] && f->known != 0)
+	if (in->resync_pushes != 0 && in->evaluates[dir] && f->known != 0)
 		f->pending |= BP_FLOW_PUSHES(dir);
 	*back_to(f, dir) = f->stream[dir] == BP_STREAM_UNSEEN ? seq : f->next[dir];
 	f->stream[dir] = BP_STREAM_SEEK;
@@ -387,7 +387,8 @@ void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_seek *s = &f->seek[dir];
 	bool answered = false;
 
-	/* before the position at which the search began, too: what was judged must not be again */
+	/* before the position at which the search began, too: what was evaluated must not be again
+	 */
 	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
 		bp_tally(in, BP_C_SEG_DUPLICATE);
 		s->pushes = BP_PUSHES_CUT;
@@ -449,7 +450,7 @@ void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 	 * an acknowledgement of what was never sent, has led the search ahead of the stream. It
 	 * goes back no further than the peer has come, or a stranger could lead it back, to where
 	 * the peer's next answer seems to prove what the peer never read; nor behind what was
-	 * judged, which the peer may not have yet.
+	 * evaluated, which the peer may not have yet.
 	 */
 	if (s->behind && s->run_end - ack <= NEAR) {
 		s->valid = s->behind = 0;

@@ -349,11 +349,12 @@ static struct bp_flow *find(
 			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
 }
 
-/* Whether nothing of a direction that is judged is read: given up, or searched. */
+/* Whether nothing of a direction that is evaluated is read: given up, or searched. */
 static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	return !(f->flags & BP_FLOW_CLOSED) && ((in->judged[0] && bp_stream_unread(f, 0)) ||
-						       (in->judged[1] && bp_stream_unread(f, 1)));
+	return !(f->flags & BP_FLOW_CLOSED) &&
+	       ((in->evaluates[0] && bp_stream_unread(f, 0)) ||
+		       (in->evaluates[1] && bp_stream_unread(f, 1)));
 }
 
 /* After a segment: the flow is filed by what it has proven, and it is noted when it ceases to be

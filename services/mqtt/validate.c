@@ -146,7 +146,7 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 }
 
 /* A claim about this direction, and a segment of its sender. */
-static void judge_claim(
+static void settle_claim(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t claim = f->claim[dir];
@@ -199,7 +199,7 @@ void bp_segment_note(
 	bp_segment_note_window(f, dir, frame);
 	if (bp_stream_tracked(f, dir)) {
 		if (f->marks & BP_MARK_CLAIM(dir))
-			judge_claim(in, f, dir, frame);
+			settle_claim(in, f, dir, frame);
 		if ((int32_t)(end - top_of(f, dir)) > 0)
 			f->top[dir] = end;
 		if (frame->tcp_flags & BP_TCP_URG)

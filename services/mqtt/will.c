@@ -37,7 +37,7 @@ void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_
 	struct will *kept;
 
 	drop(in, f);
-	if (w->topic == NULL || !in->judged[BP_TO_BROKER])
+	if (w->topic == NULL || !in->evaluates[BP_TO_BROKER])
 		return;
 	f->will = bp_flow_alloc(in, f, size);
 	if (f->will == 0) {
