@@ -2,6 +2,7 @@
 #ifndef BP_TESTS_FUZZ_FUZZ_H
 #define BP_TESTS_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,13 @@ static inline uint8_t *exact_copy(const uint8_t *bytes, size_t len)
 		memcpy(p, bytes, len);
 	}
 	return p;
+}
+
+/* Compares bytes where values would not do: 0 and -0 differ, a NaN equals itself, and padding
+ * counts. */
+static inline bool same_bytes(const void *a, const void *b, size_t len)
+{
+	return memcmp(a, b, len) == 0;
 }
 
 #endif

@@ -178,7 +178,7 @@ static void judge_usual(
 	if (n == 0)
 		bp_disaggregator_read(d, frame, len, len, PORT, false, 0,
 			&(struct bp_disagg_packet){0}, &rule, &(enum bp_disagg_refusal){0});
-	HOLDS(memcmp(stats, twin_stats, sizeof(stats)) == 0);
+	HOLDS(same_bytes(stats, twin_stats, sizeof(stats)));
 }
 
 static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)

@@ -65,7 +65,7 @@ static void read_them(const struct bp_transform_layout *l, uint8_t *const payloa
 		HOLDS(bp_transform_layout_read(l, payload[i], &alone, i) == bad[i]);
 		HOLDS((any >> i & 1) == (bad[i] != BP_TRANSFORM_GOOD));
 		for (unsigned c = 0; c < 3; c++) {
-			HOLDS(memcmp(&points.v[c][i], &alone.v[c][i], sizeof(double)) == 0);
+			HOLDS(same_bytes(&points.v[c][i], &alone.v[c][i], sizeof(double)));
 			HOLDS(isfinite(points.v[c][i]));
 			HOLDS(c == 0 || l->cartesian ||
 				fabs(points.v[c][i]) <= BP_TRANSFORM_ANGLE_MAX);

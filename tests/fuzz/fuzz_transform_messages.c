@@ -63,7 +63,7 @@ static size_t take(const uint8_t *data, size_t n, const struct bp_transform_view
 				continue;
 			HOLDS(s != UINT32_MAX);
 			bp_transform_row_read(&v->row[v->source[s].first], in_force);
-			HOLDS(memcmp(in_force, m, sizeof(m)) == 0);
+			HOLDS(same_bytes(in_force, m, sizeof(m)));
 		}
 		taken += BP_TRANSFORM_LOADER_MESSAGE;
 		++*messages;
