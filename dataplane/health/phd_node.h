@@ -23,7 +23,7 @@ struct bp_phd_burst {
 	struct bp_worker *w;
 	struct bp_phd_worker *h;
 	struct bp_edge_batch out; /* the requests that are written into the devices' own mbufs */
-	struct bp_egress cse;      /* where they leave */
+	struct bp_egress cse;     /* where they leave */
 	bool cse_known;           /* and whether that is known */
 	uint32_t room;            /* octets of a frame that fit there, and into a fresh mbuf */
 	struct bp_answers answers;

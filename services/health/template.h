@@ -31,8 +31,9 @@
 #define BP_PHD_TEMPLATE_VALUES 6u    /* more do not fit into them */
 #define BP_PHD_TEMPLATE_TEXT 768u    /* octets of a frame at most, without the values */
 #define BP_PHD_TEMPLATE_READ 128u    /* of a frame with a report, those that validation may read */
-#define BP_PHD_TEMPLATE_STEP 64u /* octets that are copied at a time, also where fewer are meant   \
-				  */
+#define BP_PHD_TEMPLATE_STEP                                                                       \
+	64u /* octets that are copied at a time, also where fewer are meant                        \
+	     */
 
 /* Where the report has a value. */
 struct bp_phd_template_place {

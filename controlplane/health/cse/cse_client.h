@@ -16,9 +16,9 @@ struct event_base;
  * repeated as RFC 7252, 4.2 has it, so many at a time (its NSTART, 4.7); responses in the
  * acknowledgement or separate ones. One event loop's thread.
  *
- * A message id rests for EXCHANGE_LIFETIME, also over a restart of the process (struct bp_cse_ids), so that
- * each source port sends 256 requests in each 0.97 s at most, some 264 a second. A client begins up
- * to that time after it was made: until then there is no room.
+ * A message id rests for EXCHANGE_LIFETIME, also over a restart of the process (struct bp_cse_ids),
+ * so that each source port sends 256 requests in each 0.97 s at most, some 264 a second. A client
+ * begins up to that time after it was made: until then there is no room.
  */
 struct bp_cse_client;
 

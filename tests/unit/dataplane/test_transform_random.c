@@ -355,7 +355,8 @@ static void compare_figures(struct xrig *x, const struct model *m, const uint64_
 
 /* What came about at all in all cases. */
 static uint64_t seen[BP_C_COUNT];
-static unsigned seen_single_stream; /* walks whose readings were those of one tracker, eight at a time */
+static unsigned
+	seen_single_stream; /* walks whose readings were those of one tracker, eight at a time */
 
 static void one_case(void)
 {

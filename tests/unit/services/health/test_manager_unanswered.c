@@ -24,7 +24,8 @@ static void reports(unsigned device)
 
 	bp_phd_report_words_begin(s);
 	s->unanswered = BP_PHD_UNANSWERED;
-	bp_phd_report_words_end(s, LAST, bp_phd_sent_make(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
+	bp_phd_report_words_end(
+		s, LAST, bp_phd_sent_make(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
 }
 
 static struct bp_phd_origin name(unsigned device)

@@ -183,7 +183,8 @@ static bool learn(struct bench *b, const struct report *r)
 	struct bp_phd_conversion c;
 
 	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
-	return bp_phd_template_make(b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
+	return bp_phd_template_make(
+		b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
 }
 
 static struct bp_phd_identity any_identity(uint8_t system_id[8])
