@@ -76,7 +76,7 @@ static void apply_pending(void *state)
 
 static void end(void *state)
 {
-	bp_transform_worker_drain(state);
+	bp_transform_worker_end(state);
 }
 
 static void release(void *state)

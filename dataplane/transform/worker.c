@@ -175,7 +175,7 @@ void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *
 	set_rules(t);
 }
 
-void bp_transform_worker_drain(struct bp_transform_worker *t)
+void bp_transform_worker_end(struct bp_transform_worker *t)
 {
 	t->view.bank = NULL;
 	t->template.valid = false; /* it names a rule of that bank */

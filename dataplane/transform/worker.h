@@ -139,7 +139,7 @@ static inline void bp_transform_worker_apply_pending(struct bp_transform_worker 
 		bp_transform_worker_apply_generation(t, active);
 }
 /* The worker reads no bank any more. */
-void bp_transform_worker_drain(struct bp_transform_worker *t);
+void bp_transform_worker_end(struct bp_transform_worker *t);
 
 /* Frames, at most BP_RX_BURST, of ports with entries: all are on their way then. */
 void bp_transform_burst_process(
