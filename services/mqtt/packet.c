@@ -174,8 +174,9 @@ static enum bp_mqtt_error read_disconnect(struct bp_mqtt_worker *in, struct bp_f
 }
 
 /* Flags that do not fit, mosquitto asks for later, by the type, or not at all. */
-enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct bp_flow *f,
-	unsigned dir, const uint8_t *p, size_t len, struct bp_mqtt_fixed *out)
+static inline enum bp_mqtt_error fixed_header(const struct bp_mqtt_worker *in,
+	const struct bp_flow *f, unsigned dir, const uint8_t *p, size_t len,
+	struct bp_mqtt_fixed *out)
 {
 	enum bp_mqtt_error e = bp_mqtt_fixed(p, len, out);
 
@@ -185,6 +186,12 @@ enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct
 	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && p[0] >> 4 != BP_MQTT_CONNECT)
 		return e;
 	return bp_mqtt_fixed_lenient(p, len, out);
+}
+
+enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	unsigned dir, const uint8_t *p, size_t len, struct bp_mqtt_fixed *out)
+{
+	return fixed_header(in, f, dir, p, len, out);
 }
 
 /* Types by who may send them; bit = type. AUTH goes both ways, in version 5 only. */
@@ -314,7 +321,7 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 }
 
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
-void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head)
 {
@@ -355,6 +362,13 @@ void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	read_other(in, f, dir, fixed, body);
 }
 
+void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
+	struct bp_mqtt_head *head)
+{
+	packet(in, f, dir, fixed, body, seq, head);
+}
+
 uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq)
 {
@@ -367,9 +381,9 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 
 		switch (f->stream[dir]) {
 		case BP_STREAM_BOUNDARY:
-			e = bp_packet_fixed(in, f, dir, p, n, &fixed);
+			e = fixed_header(in, f, dir, p, n, &fixed);
 			if (e == BP_MQTT_OK && fixed.remaining <= n - fixed.header_len) {
-				bp_packet_read(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
+				packet(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
 				take = fixed.header_len + fixed.remaining;
 			} else if (e == BP_MQTT_OK || e == BP_MQTT_MORE) {
 				bp_cut_begin(in, f, dir, p, n);
