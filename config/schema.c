@@ -2,11 +2,17 @@
 #include <string.h>
 
 #include "config/schema_rows.h"
+#include "config/service.h"
 
-/* In the order in which they are read. */
-static const struct bp_schema_part *const parts[] = {&bp_schema_gateway, &bp_schema_phd,
-	&bp_schema_aggregation, &bp_schema_transform, &bp_schema_lcl, &bp_schema_mqtt};
-#define N_PARTS (sizeof(parts) / sizeof(parts[0]))
+/*
+ * The parts in the order in which they are read: the gateway's, then the services' from the last of
+ * the list to the first, since one nearer to the port may refer to those behind it.
+ */
+#define N_PARTS (1 + BP_SERVICE_COUNT)
+static const struct bp_schema_part *part(size_t i)
+{
+	return i == 0 ? &bp_schema_gateway : bp_config_services[BP_SERVICE_COUNT - i]->settings;
+}
 
 /* The name of `s` when it is directly below `parent`. */
 static const char *name_below(
@@ -29,12 +35,12 @@ static const char *name_below(
 const struct bp_setting *bp_schema_next(const struct bp_setting *after)
 {
 	for (size_t i = 0; after != NULL && i < N_PARTS; i++) {
-		const struct bp_setting *end = parts[i]->row + parts[i]->n;
+		const struct bp_setting *end = part(i)->row + part(i)->n;
 
 		if (after + 1 == end)
-			return i + 1 < N_PARTS ? parts[i + 1]->row : NULL;
+			return i + 1 < N_PARTS ? part(i + 1)->row : NULL;
 	}
-	return after != NULL ? after + 1 : parts[0]->row;
+	return after != NULL ? after + 1 : part(0)->row;
 }
 
 const struct bp_setting *bp_schema_child(

@@ -71,4 +71,12 @@ static inline uint64_t bp_hash_bytes(const uint64_t key[2], const void *p, size_
 	return bp_fold(h ^ 0xa0761d6478bd642full, key[0] ^ 0xe7037ed1a0b428dbull);
 }
 
+/* `h` with the i-th of a list of names in it: two lists that differ give different hashes. */
+static inline uint64_t bp_hash_name(uint64_t h, unsigned i, const char *name)
+{
+	const uint64_t key[2] = {h, i};
+
+	return bp_hash_bytes(key, name, strlen(name));
+}
+
 #endif

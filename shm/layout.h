@@ -9,15 +9,16 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
-#include "config/config.h"
 #include "shm/aggregation/agg.h"
 #include "shm/fib/fib.h"
+#include "shm/fib/fib_tables.h"
 #include "shm/lcl/lcl.h"
 #include "shm/health/phd.h"
 #include "shm/ring.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/ruleset.h"
 #include "shm/segment.h"
+#include "shm/service.h"
 #include "shm/transform/transform.h"
 #include "shm/trouble.h"
 
@@ -157,16 +158,16 @@ struct bp_alarm_log {
 	char to[160];
 };
 
-/*
- * Fills specs for this configuration; returns how many. flow_bytes_per_worker: see
- * bp_flow_table_size(); rounded up to whole cache lines, so that worker w's part begins at
- * flows + w * (flows_len / workers). Without an mqtt section what inspection needs is minimal, and
- * without a port or bridge that routes the forwarding tables are, and so is what is for health
- * devices without a phd section, for aggregation, for transformation and for LCL scheduling.
- */
-#define BP_SHM_SPECS_MAX 56
-unsigned bp_shm_specs(
-	const struct bp_config *c, uint64_t flow_bytes_per_worker, struct bp_seg_spec *specs);
+/* How many elements the tables have; from the configuration: config/segment.h. */
+struct bp_shm_capacities {
+	uint64_t workers, ports; /* at least 1 */
+	uint64_t fib[BP_FIB_TABLES];
+	uint64_t service[BP_SERVICE_COUNT][BP_TABLES_OF_SERVICE];
+};
+
+/* Fills the specs of all tables for bp_segment_open(); returns how many. */
+#define BP_SHM_SPECS_MAX 80
+unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs);
 
 /* Every table at its address; from bp_shm_map(). */
 struct bp_shm {
@@ -200,6 +201,8 @@ struct bp_shm {
 	struct bp_agg_tables agg;
 	struct bp_transform_tables transform;
 	struct bp_lcl_tables lcl;
+	/* Of a service that is not named above: what its map() made with bp_segment_private(). */
+	void *service[BP_SERVICE_COUNT];
 };
 /*
  * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are

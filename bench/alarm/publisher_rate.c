@@ -28,6 +28,7 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 struct options {
 	uint64_t rate, seconds;
@@ -315,8 +316,8 @@ int main(int argc, char **argv)
 	configure(&config, dir, port);
 	broker = start_broker(dir, port);
 	/* A file, since writer and publisher are two processes, as in life. */
-	struct bp_segment *s = bp_segment_open("bench", NULL, dir, specs,
-		bp_shm_specs(&config, bp_flow_table_size(&config), specs), true, err, sizeof(err));
+	struct bp_segment *s = bp_segment_open(
+		"bench", NULL, dir, specs, bp_shm_specs(&config, specs), true, err, sizeof(err));
 
 	r.base = event_base_new();
 	if (s == NULL || bp_shm_map(&r.shm, s, err, sizeof(err)) != 0 || r.base == NULL)

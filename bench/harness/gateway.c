@@ -32,6 +32,7 @@
 #include "bench/routes/routes.h"
 #include "bench/harness/slices.h"
 #include "config/config.h"
+#include "config/segment.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
@@ -84,7 +85,7 @@ static void open_segment(struct bench *b)
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	struct bp_segment *s;
 	char err[256];
-	unsigned n = bp_shm_specs(b->config, bp_flow_table_size(b->config), specs);
+	unsigned n = bp_shm_specs(b->config, specs);
 	int rc;
 
 	bench_instance(b->segment);

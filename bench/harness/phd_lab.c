@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/segment.h"
 #include "bench/health/association_load.h"
 #include "bench/harness/instance.h"
 #include "proto/frame.h"
@@ -106,7 +107,7 @@ void bench_phd_lab_segment(struct bp_shm *shm, const struct bp_config *c)
 	int rc;
 
 	bench_instance(name);
-	s = bp_segment_open(name, bp_hugepage_dir(), "/dev/shm", specs, bp_shm_specs(c, 0, specs),
+	s = bp_segment_open(name, bp_hugepage_dir(), "/dev/shm", specs, bp_shm_specs(c, specs),
 		true, err, sizeof(err));
 	bench_must(s != NULL, "segment", err);
 	rc = bp_shm_map(shm, s, err, sizeof(err));

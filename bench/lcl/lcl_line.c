@@ -9,6 +9,7 @@
 #include <rte_errno.h>
 #include <rte_launch.h>
 
+#include "config/segment.h"
 #include "bench/lcl/lcl_time.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
@@ -162,7 +163,7 @@ static uint16_t on_receive(
 static void map_segment(struct bench_lcl_line *l)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(l->config, bp_flow_table_size(l->config), specs);
+	const unsigned n = bp_shm_specs(l->config, specs);
 	char err[256];
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
 

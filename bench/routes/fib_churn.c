@@ -16,6 +16,7 @@
 #include "shm/fib/fib_writer.h"
 #include "shm/hash.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 #define GATEWAYS 64
 
@@ -117,7 +118,7 @@ static void tables_new(uint32_t n4, uint32_t n6)
 	c->n_workers = 1;
 	c->n_ports = 1;
 	c->routing = (struct bp_config_routing){n4, n6, 65536, 16384, 1024};
-	s = bp_segment_anonymous(specs, bp_shm_specs(c, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(c, specs), err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)) != 0)
 		die(err);

@@ -17,6 +17,7 @@
 
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 #include "shm/fib/neighbours.h"
 
 #define NEIGHBOURS 65536u
@@ -44,7 +45,7 @@ static void tables_new(void)
 	c->n_workers = 1;
 	c->n_ports = 1;
 	c->routing = (struct bp_config_routing){16, 16, NEIGHBOURS, 16, 16};
-	s = bp_segment_anonymous(specs, bp_shm_specs(c, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(c, specs), err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)) != 0)
 		die(err);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/segment.h"
 #include "controlplane/process/log.h"
 #include "controlplane/process/peer.h"
 #include "shm/plane_dirs.h"
@@ -65,7 +66,7 @@ static struct bp_segment *open_segment(
 	const struct bp_config *c, const char *huge, char *err, size_t err_size)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	const unsigned n = bp_shm_specs(c, specs);
 	struct bp_segment *s;
 	char first[512];
 

@@ -3,7 +3,7 @@
 #define BP_CONTROLPLANE_SYNC_STATIC_H
 
 #include "controlplane/sync/sync.h"
-#include "shm/fib/fib_static.h"
+#include "config/fib_static.h"
 
 /* What the file says, and the data plane's ports that have no kernel interface (kernel: off). */
 struct bp_sync_static {

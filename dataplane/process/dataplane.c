@@ -14,6 +14,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "config/segment.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/process/eal.h"
 #include "dataplane/exception/follow.h"
@@ -160,7 +161,7 @@ static int try_segment(struct dataplane *d, const struct bp_seg_spec *specs, uns
 static int open_segment(struct dataplane *d, char *err, size_t err_size)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(d->config, bp_flow_table_size(d->config), specs);
+	const unsigned n = bp_shm_specs(d->config, specs);
 	int rc = try_segment(d, specs, n, err, err_size);
 
 	if (rc == 1)

@@ -11,11 +11,12 @@
 #include "dataplane/ports/device.h"
 #include "dataplane/workers/pools.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 static uint64_t segment_bytes(const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	unsigned n = bp_shm_specs(c, specs);
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++)

@@ -13,8 +13,9 @@
 #include "dataplane/service.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/workers/workers.h"
-#include "shm/fib/fib_static.h"
+#include "config/fib_static.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 /* One jumbo frame can hold thousands of publications, each of them a clone. */
 #define DEPTH 8192
@@ -48,7 +49,7 @@ static void name_ports(struct bp_replay *r)
 static int map_segment(struct bp_replay *r)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
+	unsigned n = bp_shm_specs(r->config, specs);
 	struct bp_segment *s = bp_segment_anonymous(specs, n, r->err, sizeof(r->err));
 
 	if (!s)

@@ -6,6 +6,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
+#include "config/segment.h"
 
 /* Copies of a burst of readings for further receivers, until they have left; a reload may add
  * receivers where there are entries. */
@@ -24,8 +25,8 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 
 	if (!t->head)
 		return 0;
-	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, c, &none, 1, 0,
-		    &t->head->next_uid, 0, err, err_size) != 0)
+	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, &c->transform,
+		    bp_config_ports_key(c), &none, 1, 0, &t->head->next_uid, 0, err, err_size) != 0)
 		return -1;
 	atomic_store(&t->head->active, first);
 	return 0;

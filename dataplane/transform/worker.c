@@ -12,6 +12,7 @@
 
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/workers/graph.h"
+#include "config/segment.h"
 #include "shm/transform/transform_writer.h"
 #include "shm/words.h"
 
@@ -155,7 +156,7 @@ struct bp_transform_worker *bp_transform_worker_create(
 
 		bp_transform_words(6, length, ones, t->prefix[length]);
 	}
-	t->ports_key = bp_transform_ports_key(c);
+	t->ports_key = bp_config_ports_key(c);
 	t->rule_stats = tables->rule_stats + (size_t)worker * BP_TRANSFORM_RULES_MAX;
 	t->source_stats = tables->source_stats + (size_t)worker * tables->matrices;
 	return t;

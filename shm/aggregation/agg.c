@@ -2,27 +2,17 @@
 #include "shm/aggregation/agg.h"
 
 #include "shm/aggregation/agg_shape.h"
+#include "shm/layout.h"
 #include "shm/plan.h"
 
-const struct bp_table_shape bp_agg_shape[BP_AGG_TABLES] = {
+static const struct bp_table_shape shape[BP_AGG_TABLES] = {
 	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan), BP_SEG_CONTROL},
 	[BP_AT_STATS] = {"agg_stats", sizeof(struct bp_agg_stats), BP_SEG_DATA},
 	[BP_AT_DISAGG_STATS] = {"disagg_stats", sizeof(struct bp_disagg_stats), BP_SEG_DATA},
 	[BP_AT_STREAMS] = {"agg_streams", sizeof(struct bp_agg_stream_row), BP_SEG_DATA},
 };
 
-void bp_agg_capacities(const struct bp_config *c, uint64_t capacity[BP_AGG_TABLES])
-{
-	const bool on = bp_config_aggregates(c);
-	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
-
-	capacity[BP_AT_PLAN] = 1;
-	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
-	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
-	capacity[BP_AT_STREAMS] = on ? workers * c->aggregation.streams : 1;
-}
-
-bool bp_agg_sizes_agree(const uint64_t capacity[BP_AGG_TABLES], uint64_t workers)
+static bool sizes_agree(const uint64_t *capacity, uint64_t workers)
 {
 	const bool off = capacity[BP_AT_STATS] == 1;
 
@@ -33,18 +23,30 @@ bool bp_agg_sizes_agree(const uint64_t capacity[BP_AGG_TABLES], uint64_t workers
 				       capacity[BP_AT_STREAMS] / workers <= UINT32_MAX);
 }
 
-void bp_agg_map(struct bp_agg_tables *t, void *const address[BP_AGG_TABLES],
-	const uint64_t capacity[BP_AGG_TABLES], uint32_t workers)
+static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity, char *err,
+	size_t err_size)
 {
+	struct bp_agg_tables *t = &m->agg;
+
+	(void)err;
+	(void)err_size;
 	*t = (struct bp_agg_tables){0};
 	if (capacity[BP_AT_STATS] == 1)
-		return;
+		return 0;
 	t->plan = address[BP_AT_PLAN];
 	t->stats = address[BP_AT_STATS];
 	t->disagg_stats = address[BP_AT_DISAGG_STATS];
 	t->rows = address[BP_AT_STREAMS];
-	t->streams = (uint32_t)(capacity[BP_AT_STREAMS] / workers);
+	t->streams = (uint32_t)(capacity[BP_AT_STREAMS] / m->workers);
+	return 0;
 }
+
+const struct bp_service_tables bp_tables_aggregation = {
+	.shape = shape,
+	.n = BP_AGG_TABLES,
+	.sizes_agree = sizes_agree,
+	.map = map,
+};
 
 /* by words, since a worker may read them meanwhile */
 _Static_assert(sizeof(struct bp_agg_rules) % 8 == 0, "rules are copied by words");

@@ -5,9 +5,6 @@
 #include "shm/fib/neighbours.h"
 #include "shm/fib/nexthops.h"
 
-/* Numbers in the tables are uint32_t, and private memory of the writer is a multiple of them. */
-#define CAPACITY_MAX (1u << 28)
-
 const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
 	[BP_FT_CONTROL] = {"fib", sizeof(struct bp_fib_control), BP_SEG_CONTROL},
 	[BP_FT_READERS] = {"fib_readers", sizeof(struct bp_fib_readers), BP_SEG_DATA},
@@ -22,46 +19,6 @@ const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
 	[BP_FT_LPM6_ROOT] = {"lpm6_root", sizeof(uint32_t), BP_SEG_CONTROL},
 	[BP_FT_LINES] = {"lpm_lines", BP_LPM_LINE_SIZE, BP_SEG_CONTROL},
 };
-
-static uint64_t bounded(uint32_t n)
-{
-	return n == 0 ? 1 : n < CAPACITY_MAX ? n : CAPACITY_MAX;
-}
-
-/*
- * Lines for so many routes. IPv4: prefixes of up to 24 bits need none, longer ones a line each at
- * most and, the rare ones of more than 28, a second; five for four routes is more than any table
- * that is not made to exhaust it needs. IPv6: a path of nodes below the first 16 bits, of which
- * prefixes that are near each other share most; four each is what real tables of /32 to /64 need
- * at worst. What does not fit is refused route by route, counted, and forwarded by the kernel.
- */
-static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
-{
-	return routes4 * 5 / 4 + routes6 * 4 + 4096;
-}
-
-void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLES])
-{
-	const struct bp_config_routing *r = &c->routing;
-	const uint64_t routes4 = bounded(r->routes4), routes6 = bounded(r->routes6);
-
-	for (unsigned t = 0; t < BP_FIB_TABLES; t++)
-		capacity[t] = 1;
-	capacity[BP_FT_INTERFACES] = BP_MAX_INTERFACES;
-	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
-	if (!bp_config_routes(c))
-		return;
-	capacity[BP_FT_NEIGHBOURS] =
-		2 * (bounded(r->neighbours) < BP_NEIGHBOURS_MAX ? bounded(r->neighbours)
-								: BP_NEIGHBOURS_MAX);
-	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded(r->nexthops);
-	capacity[BP_FT_GROUPS] = bounded(r->groups);
-	capacity[BP_FT_ROUTES4] = routes4 + 1;
-	capacity[BP_FT_ROUTES6] = routes6 + 1;
-	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;
-	capacity[BP_FT_LPM6_ROOT] = BP_LPM6_ROOT;
-	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
-}
 
 bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
 {

@@ -2,17 +2,11 @@
 #ifndef BP_SHM_FIB_FIB_TABLES_H
 #define BP_SHM_FIB_FIB_TABLES_H
 
-#include "config/config.h"
 #include "shm/fib/fib.h"
 #include "shm/segment.h"
+#include "shm/service.h"
 
 /* How the forwarding tables lie in the segment. Called by shm/layout.c alone. */
-
-struct bp_table_shape {
-	const char *name;
-	uint64_t element_size;
-	unsigned part; /* BP_SEG_DATA ... */
-};
 
 enum {
 	BP_FT_CONTROL,
@@ -30,8 +24,6 @@ enum {
 };
 extern const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES];
 
-/* Elements of each table; one of each, as good as nothing, where nothing routes. */
-void bp_fib_capacities(const struct bp_config *c, uint64_t capacity[BP_FIB_TABLES]);
 /* Of a segment that somebody else made: whether its capacities are possible. */
 bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES]);
 /* Everything but hash_key. */

@@ -2,12 +2,9 @@
 #ifndef BP_SHM_HEALTH_PHD_SHAPE_H
 #define BP_SHM_HEALTH_PHD_SHAPE_H
 
-#include "config/config.h"
-#include "shm/fib/fib_tables.h"
 #include "shm/health/phd.h"
 
-/* How the session tables lie in the segment. Called by shm/layout.c alone. */
-
+/* The session tables, by their index in struct bp_service_tables. */
 enum {
 	BP_PT_CONTROL,
 	BP_PT_TAGS,
@@ -19,13 +16,16 @@ enum {
 	BP_PT_STATUS,
 	BP_PHD_TABLES,
 };
-extern const struct bp_table_shape bp_phd_shape[BP_PHD_TABLES];
 
-/* Elements of each table; one of each, as good as nothing, without a section phd. */
-void bp_phd_capacities(const struct bp_config *c, uint64_t capacity[BP_PHD_TABLES]);
-/* Of a segment that somebody else made, for so many workers: whether its capacities are possible.
- */
-bool bp_phd_sizes_agree(const uint64_t capacity[BP_PHD_TABLES], uint64_t workers);
+/* A token has 23 bits for a slot (services/health/token.h), a word 16 for a layout. */
+#define BP_PHD_SESSIONS_MAX (1u << 22)
+#define BP_PHD_LAYOUTS_MAX 4096u
+
+/* What is large is counted in lines, so that one element of it is next to nothing. */
+#define BP_PHD_LINE 64
+#define BP_PHD_LAYOUT_LINES (BP_PHD_LAYOUT_SIZE / BP_PHD_LINE)
+#define BP_PHD_IDS_LINES (sizeof(struct bp_phd_ids) / BP_PHD_LINE)
+
 /* Everything but hash_key. `events`: memory of this process for as many rings as there are workers,
  * which is filled. */
 void bp_phd_map(struct bp_phd_tables *t, void *const address[BP_PHD_TABLES],

@@ -1,47 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/lcl/lcl.h"
 
+#include "shm/layout.h"
 #include "shm/lcl/lcl_shape.h"
 #include "shm/plan.h"
 
-const struct bp_table_shape bp_lcl_shape[BP_LCL_TABLES] = {
+static const struct bp_table_shape shape[BP_LCL_TABLES] = {
 	[BP_LT_PLAN] = {"lcl_plan", sizeof(struct bp_lcl_plan), BP_SEG_CONTROL},
 	[BP_LT_PORTS] = {"lcl_ports", sizeof(struct bp_lcl_port_stats), BP_SEG_DATA},
 	[BP_LT_FLOWS] = {"lcl_flows", sizeof(struct bp_lcl_flow_stats), BP_SEG_DATA},
 };
 
-void bp_lcl_capacities(const struct bp_config *c, uint64_t capacity[BP_LCL_TABLES])
-{
-	const bool on = bp_config_lcl(c);
-
-	capacity[BP_LT_PLAN] = 1;
-	capacity[BP_LT_PORTS] = on ? c->lcl.n_ports : 1;
-	/* at least two rows, the one of those beyond the limit and a flow's */
-	capacity[BP_LT_FLOWS] = on ? (uint64_t)c->lcl.n_ports * (c->lcl.limit + 1ull) : 1;
-}
-
-bool bp_lcl_sizes_agree(const uint64_t capacity[BP_LCL_TABLES])
+static bool sizes_agree(const uint64_t *capacity, uint64_t workers)
 {
 	const uint64_t ports = capacity[BP_LT_PORTS], rows = capacity[BP_LT_FLOWS];
 
+	(void)workers;
 	if (capacity[BP_LT_PLAN] != 1 || ports == 0 || ports > BP_MAX_PORTS)
 		return false;
 	return rows == 1 ? ports == 1
 			 : rows % ports == 0 && rows / ports >= 2 && rows / ports <= UINT32_MAX;
 }
 
-void bp_lcl_map(struct bp_lcl_tables *t, void *const address[BP_LCL_TABLES],
-	const uint64_t capacity[BP_LCL_TABLES])
+static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity, char *err,
+	size_t err_size)
 {
+	struct bp_lcl_tables *t = &m->lcl;
+
+	(void)err;
+	(void)err_size;
 	*t = (struct bp_lcl_tables){0};
 	if (capacity[BP_LT_FLOWS] == 1)
-		return;
+		return 0;
 	t->plan = address[BP_LT_PLAN];
 	t->ports = address[BP_LT_PORTS];
 	t->flows = address[BP_LT_FLOWS];
 	t->n_ports = (uint32_t)capacity[BP_LT_PORTS];
 	t->limit = (uint32_t)(capacity[BP_LT_FLOWS] / t->n_ports);
+	return 0;
 }
+
+const struct bp_service_tables bp_tables_lcl = {
+	.shape = shape,
+	.n = BP_LCL_TABLES,
+	.sizes_agree = sizes_agree,
+	.map = map,
+};
 
 /* by words, since a worker may read them meanwhile */
 _Static_assert(sizeof(struct bp_lcl_rules) % 8 == 0, "rules are copied by words");

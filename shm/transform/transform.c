@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/transform/transform.h"
 
-#include "config/config.h"
 #include "shm/hash.h"
 
 #define ROW_ALIGN 128u
@@ -51,19 +50,6 @@ struct bp_transform_view bp_transform_view_of(const struct bp_transform_tables *
 	if (t->head == NULL || active == 0)
 		return (struct bp_transform_view){.bank = NULL};
 	return bp_transform_view_at(bp_transform_bank_at(t, active), t->matrices);
-}
-
-uint64_t bp_transform_ports_key(const struct bp_config *c)
-{
-	static const uint64_t key[2] = {0x8f1bbcdc5a827999ull, 0x6ed9eba1ca62c1d6ull};
-	uint64_t h = c->n_ports;
-
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		const uint64_t at[2] = {key[0] ^ h, key[1] + i};
-
-		h = bp_hash_bytes(at, c->port[i].name, strlen(c->port[i].name));
-	}
-	return h;
 }
 
 uint32_t bp_transform_find(

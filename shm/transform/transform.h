@@ -93,8 +93,8 @@ typedef _Atomic uint64_t bp_transform_slot;
 /* A bank begins with this; the arrays follow at offsets that depend on the capacity alone. */
 struct bp_transform_bank {
 	uint64_t generation; /* 0: empty */
-	uint64_t ports; /* bp_transform_ports_key(): a worker with other ports does not use it */
-	uint64_t loaded_ns;                 /* Unix time */
+	uint64_t ports;      /* bp_config_ports_key(): a worker with other ports does not use it */
+	uint64_t loaded_ns;  /* Unix time */
 	uint32_t n_rules, sources, rows;    /* rows: those of `otherwise` included */
 	_Atomic uint32_t n_sources, n_rows; /* may grow in force; never beyond the two before */
 	uint32_t buckets;                   /* a power of two */
@@ -162,9 +162,6 @@ struct bp_transform_view bp_transform_view_at(
 	const struct bp_transform_bank *bank, uint32_t matrices);
 
 /* Of the names of the ports, in their order. */
-struct bp_config;
-uint64_t bp_transform_ports_key(const struct bp_config *c);
-
 /* An address, or prefix, as two words: bytes beyond an IPv4 address and bits beyond the length 0.
  */
 static inline uint64_t bp_transform_hash(

@@ -173,18 +173,19 @@ static int no_room(const struct build *b, uint32_t done, char *err, size_t err_s
 	return -1;
 }
 
-int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices, const struct bp_config *c,
-	const struct bp_transform_view *old, uint64_t generation, uint64_t key,
-	_Atomic uint32_t *next_uid, uint64_t unix_ns, char *err, size_t err_size)
+int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices,
+	const struct bp_transform_config *c, uint64_t ports, const struct bp_transform_view *old,
+	uint64_t generation, uint64_t key, _Atomic uint32_t *next_uid, uint64_t unix_ns, char *err,
+	size_t err_size)
 {
 	const struct bp_transform_places places = bp_transform_places(matrices);
-	struct build b = {.c = &c->transform, .bank = bank, .old = old, .next_uid = next_uid};
+	struct build b = {.c = c, .bank = bank, .old = old, .next_uid = next_uid};
 	uint32_t done = 0;
 
 	memset(bank, 0, sizeof(*bank));
 	b.next = bp_transform_view_at(bank, matrices);
 	memset(b.next.slot, 0, places.size - places.slots);
-	bank->ports = bp_transform_ports_key(c);
+	bank->ports = ports;
 	bank->loaded_ns = unix_ns;
 	bank->sources = matrices;
 	bank->rows = matrices + BP_TRANSFORM_RULES_MAX;
@@ -192,7 +193,7 @@ int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices, const 
 	bank->key = b.next.key = key;
 	pair_rules(&b);
 	build_rules(&b);
-	while (done < c->transform.n_sources && build_source(&b, &c->transform.source[done]))
+	while (done < c->n_sources && build_source(&b, &c->source[done]))
 		done++;
 	if (b.full != NULL || !take_all_over(&b))
 		return no_room(&b, done, err, err_size);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/transform/transform_shape.h"
 
-const struct bp_table_shape bp_transform_shape[BP_TRANSFORM_TABLES] = {
+#include "shm/layout.h"
+#include "shm/transform/transform_writer.h"
+
+static const struct bp_table_shape shape[BP_TRANSFORM_TABLES] = {
 	[BP_XT_HEAD] = {"transform_head", sizeof(struct bp_transform_head), BP_SEG_CONTROL},
 	[BP_XT_READERS] = {"transform_readers", sizeof(struct bp_transform_readers), BP_SEG_DATA},
 	[BP_XT_BANKS] = {"transform_banks", 1, BP_SEG_CONTROL},
@@ -9,20 +12,7 @@ const struct bp_table_shape bp_transform_shape[BP_TRANSFORM_TABLES] = {
 	[BP_XT_STATS] = {"transform_stats", sizeof(struct bp_transform_source_stats), BP_SEG_DATA},
 };
 
-void bp_transform_capacities(const struct bp_config *c, uint64_t capacity[BP_TRANSFORM_TABLES])
-{
-	const bool on = bp_config_transforms(c);
-	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
-	const uint32_t matrices = c->transformation.matrices;
-
-	capacity[BP_XT_HEAD] = 1;
-	capacity[BP_XT_READERS] = 1;
-	capacity[BP_XT_BANKS] = on ? 2 * bp_transform_places(matrices).size : 1;
-	capacity[BP_XT_RULES] = on ? workers * BP_TRANSFORM_RULES_MAX : 1;
-	capacity[BP_XT_STATS] = on ? workers * matrices : 1;
-}
-
-bool bp_transform_sizes_agree(const uint64_t capacity[BP_TRANSFORM_TABLES], uint64_t workers)
+static bool sizes_agree(const uint64_t *capacity, uint64_t workers)
 {
 	const uint64_t matrices = capacity[BP_XT_STATS] / workers;
 
@@ -36,23 +26,65 @@ bool bp_transform_sizes_agree(const uint64_t capacity[BP_TRANSFORM_TABLES], uint
 	       capacity[BP_XT_BANKS] == 2 * bp_transform_places((uint32_t)matrices).size;
 }
 
-void bp_transform_map(struct bp_transform_tables *t, void *const address[BP_TRANSFORM_TABLES],
-	const uint64_t capacity[BP_TRANSFORM_TABLES], uint32_t workers)
+static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity, char *err,
+	size_t err_size)
 {
+	struct bp_transform_tables *t = &m->transform;
+
+	(void)err;
+	(void)err_size;
 	*t = (struct bp_transform_tables){0};
 	if (capacity[BP_XT_RULES] == 1)
-		return;
+		return 0;
 	t->head = address[BP_XT_HEAD];
 	t->readers = address[BP_XT_READERS];
 	t->banks = address[BP_XT_BANKS];
 	t->bank_size = capacity[BP_XT_BANKS] / 2;
 	t->rule_stats = address[BP_XT_RULES];
 	t->source_stats = address[BP_XT_STATS];
-	t->matrices = (uint32_t)(capacity[BP_XT_STATS] / workers);
+	t->matrices = (uint32_t)(capacity[BP_XT_STATS] / m->workers);
+	return 0;
 }
 
-void bp_transform_init(const struct bp_transform_tables *t)
+static void init(struct bp_shm *m, unsigned part)
 {
-	for (unsigned w = 0; t->head != NULL && w < BP_MAX_WORKERS; w++)
+	const struct bp_transform_tables *t = &m->transform;
+
+	for (unsigned w = 0; part == BP_SEG_DATA && t->head != NULL && w < BP_MAX_WORKERS; w++)
 		atomic_store(&t->readers->seen[w], UINT64_MAX);
 }
+
+static bool bank_sound(const struct bp_transform_tables *t, uint64_t active)
+{
+	const struct bp_transform_bank *bank = bp_transform_bank_at(t, active);
+
+	return bank->generation == active >> 1 && bp_transform_valid(bank, t->matrices);
+}
+
+static bool sound(const struct bp_transform_tables *t)
+{
+	uint64_t active;
+	bool valid;
+
+	do {
+		active = t->head == NULL ? 0 : atomic_load(&t->head->active);
+		valid = active == 0 || bank_sound(t, active);
+	} while (!valid && active != atomic_load(&t->head->active));
+	return valid;
+}
+
+static const char *unsound(const struct bp_shm *m, unsigned part)
+{
+	return part != BP_SEG_CONTROL || sound(&m->transform)
+		       ? NULL
+		       : "its coordinate transformation is damaged";
+}
+
+const struct bp_service_tables bp_tables_transform = {
+	.shape = shape,
+	.n = BP_TRANSFORM_TABLES,
+	.sizes_agree = sizes_agree,
+	.map = map,
+	.init = init,
+	.unsound = unsound,
+};

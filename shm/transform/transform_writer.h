@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "shm/transform/transform.h"
 
 /*
@@ -19,12 +18,14 @@
  * there and still has a rule: the one with the same port, destination, UDP port and layout. A
  * source that the file has now is the file's, but a SET matrix of a receiver that the file still
  * has stays set, unless it is singular and the rule does not allow that any more. Where the ports
- * are others, nothing is. uids of the same sources stay. generation: not 0. 0, or -1 with a
- * sentence: more receivers than `matrices`; the bank is of no use then.
+ * are others, nothing is. uids of the same sources stay. generation: not 0. `ports`:
+ * bp_config_ports_key(). 0, or -1 with a sentence: more receivers than `matrices`; the bank is of
+ * no use then.
  */
-int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices, const struct bp_config *c,
-	const struct bp_transform_view *old, uint64_t generation, uint64_t key,
-	_Atomic uint32_t *next_uid, uint64_t unix_ns, char *err, size_t err_size);
+int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices,
+	const struct bp_transform_config *c, uint64_t ports, const struct bp_transform_view *old,
+	uint64_t generation, uint64_t key, _Atomic uint32_t *next_uid, uint64_t unix_ns, char *err,
+	size_t err_size);
 
 /* Octets of a bank for so many matrices. */
 static inline uint64_t bp_transform_bank_size(uint32_t matrices)

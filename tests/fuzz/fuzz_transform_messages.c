@@ -7,6 +7,7 @@
 #include "controlplane/transform/transform_messages.h"
 #include "shm/transform/transform_writer.h"
 #include "proto/transform_matrix.h"
+#include "config/segment.h"
 
 /*
  * What a client of the matrix loader may send, however it is cut into pieces: the same messages
@@ -33,7 +34,8 @@ static struct bp_transform_view bank(_Atomic uint32_t *next_uid)
 			c->transform.rule[i].layout.length = 64;
 	}
 	HOLDS(bp_transform_bank_size(MATRICES) <= sizeof(bank_memory));
-	HOLDS(bp_transform_build(b, MATRICES, c, NULL, 1, 2, next_uid, 3, err, sizeof(err)) == 0);
+	HOLDS(bp_transform_build(b, MATRICES, &c->transform, bp_config_ports_key(c), NULL, 1, 2,
+		      next_uid, 3, err, sizeof(err)) == 0);
 	return bp_transform_view_at(b, MATRICES);
 }
 

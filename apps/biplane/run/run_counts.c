@@ -3,6 +3,7 @@
 
 #include "apps/biplane/config/quiet_config.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 static const char *hugepage_dir(const struct bp_config *c)
 {
@@ -22,7 +23,7 @@ static bool exists(const struct bp_config *c)
 static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	unsigned n = bp_shm_specs(c, specs);
 	char ignored[512];
 	struct bp_shm shm;
 

@@ -2,6 +2,7 @@
 #ifndef BP_APPS_BIPLANE_SHOW_SHOW_DIFF_H
 #define BP_APPS_BIPLANE_SHOW_SHOW_DIFF_H
 
+#include "config/config.h"
 #include "apps/biplane/show/show.h"
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/segment.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/health/worker.h"
 #include "proto/ip.h"
@@ -160,7 +161,7 @@ static void find_tables(struct gateway *g)
 {
 	const struct bp_config *c = g->x.r.config;
 	struct bp_seg_spec spec[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, bp_flow_table_size(c), spec);
+	const unsigned n = bp_shm_specs(c, spec);
 
 	_Static_assert(BP_SHM_SPECS_MAX <= GW_TABLES_MAX, "there is room for all");
 	for (unsigned i = 0; i < n; i++) {

@@ -153,7 +153,7 @@ static void everything_is_read(void **state)
 	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
 	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
 		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
-			CLASS_DEFAULTS("other", "1000", "100") AGGREGATION_DEFAULTS
+			CLASS_DEFAULTS("other", "1000", "100")
 
 /* The dump of the least configuration is the table of defaults. */
 #define TROUBLE                                                                                    \
@@ -200,7 +200,7 @@ static void defaults_are_dumped(void **state)
 		"\"r\"\n      topic: "
 		"\"t\"\n"
 		"      value: text\n      raise: \"> 1\"\n      hold: 1\n      repeat: every\n"
-		"      action: publish\n      payload: envelope\n      to: \"alarm/{topic}\"\n");
+		"      action: publish\n      payload: envelope\n      to: \"alarm/{topic}\"\n" AGGREGATION_DEFAULTS);
 	free(text);
 	bp_config_free(c);
 }

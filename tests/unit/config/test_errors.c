@@ -22,14 +22,14 @@ static void unknown_names_get_a_guess(void **state)
 		"f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
 		"expected one of: name, workers, "
 		"idle, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
-		"sync, static, exception, phd, aggregate, disaggregate, "
-		"aggregation, transform, transformation, lcl, mqtt\n");
+		"sync, static, exception, phd, mqtt, aggregate, disaggregate, "
+		"aggregation, transform, transformation, lcl\n");
 	says(PORTS "<<: {name: a}\n",
 		"f.yaml:2:1: unknown setting '<<' in the file; expected one "
 		"of: name, workers, idle, "
 		"mbufs, runtime, trouble, ports, bridge, bridging, routing, "
-		"sync, static, exception, phd, aggregate, disaggregate, aggregation, "
-		"transform, transformation, lcl, mqtt\n");
+		"sync, static, exception, phd, mqtt, aggregate, disaggregate, aggregation, "
+		"transform, transformation, lcl\n");
 }
 
 static void names_are_given_once(void **state)

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config/segment.h"
+#include "config/config.h"
 #include "controlplane/process/controlplane.h"
 
 #define AS_CONTROLPLANE "--controlplane"
@@ -103,7 +105,7 @@ struct bp_config *process_attach(struct process *p)
 	unsigned n;
 
 	assert_non_null(c);
-	n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	n = bp_shm_specs(c, specs);
 	/* tests also leave behind what a control plane that was killed would */
 	s = bp_segment_open(c->name, NULL, c->runtime_dir, specs, n, 0, err, sizeof(err));
 	if (s == NULL || bp_shm_map(&p->shm, s, err, sizeof(err)) != 0)

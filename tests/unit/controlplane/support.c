@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "test.h"
+#include "config/segment.h"
+#include "config/config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -144,13 +146,6 @@ bool test_ring_put(struct bp_ring *ring, const struct bp_alarm *a)
 	return true;
 }
 
-/* The data plane's size is its own; here the table only has to be there. */
-uint64_t bp_flow_table_size(const struct bp_config *c)
-{
-	(void)c;
-	return 4096;
-}
-
 void test_config(
 	struct bp_config *c, const char *dir, uint16_t port, uint32_t workers, uint64_t ring)
 {
@@ -180,7 +175,7 @@ void test_config(
 void test_shm_make(struct bp_shm *m, const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	unsigned n = bp_shm_specs(c, bp_flow_table_size(c), specs);
+	unsigned n = bp_shm_specs(c, specs);
 	char err[256] = "";
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "config/config.h"
 #include "shm/layout.h"
 
 /*

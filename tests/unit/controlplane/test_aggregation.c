@@ -2,6 +2,7 @@
 /* Aggregation in the whole process: when the plan in the segment is written, and when it is not.
  * The test plays the data plane. */
 #include "process_rig.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 /* LCL scheduling in the whole process: when flows come into force. The test plays the data plane.
  */
 #include "process_rig.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "controlplane/sync/kernel_dump.h"
+#include "config/segment.h"
 #include "controlplane/sync/sync.h"
 #include "tests/unit/controlplane/sync_net.h"
 
@@ -34,7 +35,7 @@ static int setup(void **state)
 	sync_net_make(&f->config);
 	f->config.routing = (struct bp_config_routing){300000, 50000, 4096, 4096, 512};
 	f->base = event_base_new();
-	segment = bp_segment_anonymous(specs, bp_shm_specs(&f->config, 0, specs), err, sizeof(err));
+	segment = bp_segment_anonymous(specs, bp_shm_specs(&f->config, specs), err, sizeof(err));
 	if (segment == NULL || bp_shm_map(&f->shm, segment, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	*state = f;

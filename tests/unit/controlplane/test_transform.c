@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "shm/transform/transform_writer.h"
 #include "proto/transform_matrix.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
+#include "config/segment.h"
 #include "tests/unit/dataplane/fixture.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void start(struct rig *r, bool partial, bool qinq)
 	r->config->exception.phd_ports[0] = 6024;
 	need(bp_ring_eal(err, sizeof(err)), err);
 	bp_link_reset();
-	n = bp_shm_specs(r->config, bp_flow_table_size(r->config), specs);
+	n = bp_shm_specs(r->config, specs);
 	s = bp_segment_anonymous(specs, n, err, sizeof(err));
 	need(s == NULL, err);
 	need(bp_shm_map(&r->shm, s, err, sizeof(err)), err);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/fib/fib_static.h"
+#include "config/fib_static.h"
 
 #define PORTS3                                                                                     \
 	"ports:\n"                                                                                 \

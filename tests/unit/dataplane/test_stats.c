@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/segment.h"
 #include "dataplane/process/stats.h"
 
 static struct bp_config config;
@@ -25,7 +26,7 @@ static int set_up(void **state)
 	snprintf(config.port[1].name, sizeof(config.port[1].name), "wan");
 
 	struct bp_segment *s =
-		bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+		bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 
 	return s && bp_shm_map(&shm, s, err, sizeof(err)) == 0 ? 0 : -1;
 }

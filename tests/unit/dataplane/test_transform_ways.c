@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "shm/fib/fib_static.h"
+#include "config/fib_static.h"
 
 #define SWITCH X_PORTS "bridge: [[a, b, c]]\n"
 #define ROUTER                                                                                     \

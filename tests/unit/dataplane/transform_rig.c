@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform_rig.h"
+#include "config/segment.h"
 
 #include <arpa/inet.h>
 #include <math.h>
@@ -115,8 +116,8 @@ void x_reload(struct xrig *x, bool other_ports)
 	assert_non_null(c);
 	*c = *x->r.config;
 	c->transform = x->file;
-	if (bp_transform_build(bank, t->matrices, c, &x->view, x->generation, 0x1234,
-		    &t->head->next_uid, 1, err, sizeof(err)) != 0)
+	if (bp_transform_build(bank, t->matrices, &c->transform, bp_config_ports_key(c), &x->view,
+		    x->generation, 0x1234, &t->head->next_uid, 1, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	free(c);
 	if (other_ports)

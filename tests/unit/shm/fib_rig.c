@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fib_rig.h"
+#include "config/segment.h"
+#include "config/config.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t ne
 
 	assert_non_null(c);
 	fib_config(c, routes4, routes6, neighbours, nexthops, groups);
-	s = bp_segment_anonymous(specs, bp_shm_specs(c, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(c, specs), err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&x->shm, s, err, sizeof(err)) != 0)
 		fail_msg("%s", err);

@@ -2,6 +2,7 @@
 #ifndef BP_TESTS_UNIT_SHM_FIB_RIG_H
 #define BP_TESTS_UNIT_SHM_FIB_RIG_H
 
+#include "config/config.h"
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 #include "test.h"

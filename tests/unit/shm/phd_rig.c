@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "phd_rig.h"
+#include "config/service.h"
+#include "shm/fib/fib_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +26,13 @@ void phd_open(struct phd_rig *x, uint32_t sessions, uint32_t layouts, uint32_t w
 	c->phd.enabled = true;
 	c->phd.sessions = sessions;
 	c->phd.layouts = layouts;
-	bp_phd_capacities(c, capacity);
+	bp_config_services[BP_SERVICE_HEALTH]->capacities(c, capacity);
 	free(c);
-	assert_true(bp_phd_sizes_agree(capacity, workers));
+	assert_true(bp_service_tables[BP_SERVICE_HEALTH]->sizes_agree(capacity, workers));
 	memset(x, 0, sizeof(*x));
 	for (unsigned t = 0; t < BP_PHD_TABLES; t++) {
-		x->bytes[t] = capacity[t] * bp_phd_shape[t].element_size;
+		x->bytes[t] =
+			capacity[t] * bp_service_tables[BP_SERVICE_HEALTH]->shape[t].element_size;
 		x->memory[t] = zeroed(x->bytes[t]);
 	}
 	x->epochs.control = zeroed(sizeof(*x->epochs.control));

@@ -8,6 +8,7 @@
 
 #include "shm/aggregation/agg_shape.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 #define READERS 2u
 #define WRITES TEST_TIMES(20000u)
@@ -29,7 +30,7 @@ static void config(struct bp_config *c, uint32_t entries)
 static void map(struct bp_shm *m, const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, 1000, specs);
+	const unsigned n = bp_shm_specs(c, specs);
 	char err[512];
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
 
@@ -91,7 +92,9 @@ static void impossible_sizes_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		assert_int_equal(bp_agg_sizes_agree(of[i].capacity, of[i].workers), of[i].agree);
+		assert_int_equal(bp_service_tables[BP_SERVICE_AGGREGATION]->sizes_agree(
+					 of[i].capacity, of[i].workers),
+			of[i].agree);
 }
 
 /* ---- the plan ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shm/fib/fib_static.h"
+#include "config/fib_static.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -22,6 +22,8 @@
 #include <unistd.h>
 
 #include "fib_rig.h"
+#include "config/segment.h"
+#include "config/config.h"
 #include "fib_stress.h"
 
 static char dir[PATH_MAX];
@@ -63,7 +65,7 @@ static void tables_map(void)
 	/* twice what the items need, so that all is soon used again */
 	fib_config(c, 256, 128, 3000, 1200, 400);
 	s = bp_segment_open(
-		"stress", NULL, dir, specs, bp_shm_specs(c, 0, specs), true, err, sizeof(err));
+		"stress", NULL, dir, specs, bp_shm_specs(c, specs), true, err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)) != 0)
 		give_up(err);

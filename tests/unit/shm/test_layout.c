@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shm/layout.h"
+#include "config/segment.h"
 #include "test.h"
 
 static char dir[64];
@@ -43,7 +44,7 @@ static void config(struct bp_config *c)
 static struct bp_segment *open_file(const struct bp_config *c, bool owner)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, 1000, specs);
+	const unsigned n = bp_shm_specs(c, specs);
 
 	return bp_segment_open("l", NULL, dir, specs, n, owner, err, sizeof(err));
 }
@@ -54,10 +55,17 @@ static void must_map(struct bp_shm *m, struct bp_segment *s)
 		fail_msg("%s", err);
 }
 
-static void map_anonymous(struct bp_shm *m, const struct bp_config *c, uint64_t flow_bytes)
+static void set_capacity(struct bp_seg_spec *specs, unsigned n, const char *name, uint64_t capacity)
+{
+	for (unsigned t = 0; t < n; t++)
+		if (strcmp(specs[t].name, name) == 0)
+			specs[t].capacity = capacity;
+}
+
+static void map_anonymous(struct bp_shm *m, const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, flow_bytes, specs);
+	const unsigned n = bp_shm_specs(c, specs);
 
 	must_map(m, bp_segment_anonymous(specs, n, err, sizeof(err)));
 }
@@ -76,7 +84,7 @@ static void tables_have_the_configured_sizes(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.workers, 3);
 	assert_int_equal(m.counter_rows, 5); /* the exception thread's and the main thread's too */
 	assert_int_equal(m.max_rules, 100);
@@ -85,7 +93,8 @@ static void tables_have_the_configured_sizes(void **state)
 	assert_int_equal(m.rules_bank_size % 64, 0);
 	assert_true(m.rule_state_len >= 1000);
 	assert_int_equal(m.rule_state_len & (m.rule_state_len - 1), 0);
-	assert_int_equal(m.flows_len, 3 * 1024); /* whole cache lines for each worker */
+	assert_int_equal(m.flows_len % (3 * 64), 0); /* whole cache lines for each worker */
+	assert_true(m.flows_len >= 3 * bp_flow_table_size(&c));
 	for (unsigned w = 0; w < 3; w++) {
 		struct bp_ring *r = bp_shm_ring(&m, w);
 		uint64_t mark;
@@ -124,7 +133,7 @@ static void a_config_that_routes_has_the_forwarding_tables(void **state)
 	config(&c);
 	c.n_ports = 3;
 	c.routing = (struct bp_config_routing){1000, 200, 300, 40, 5};
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.fib.max_routes4, 1000);
 	assert_int_equal(m.fib.max_routes6, 200);
 	assert_int_equal(m.fib.max_routes, 1200);
@@ -146,7 +155,7 @@ static void a_config_that_routes_has_the_forwarding_tables(void **state)
 	assert_memory_equal(m.fib.hash_key, m.global->hash_key, sizeof(m.fib.hash_key));
 	bp_segment_close(m.segment);
 	c.routing = (struct bp_config_routing){0}; /* as little as works */
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.fib.max_routes4, 1);
 	assert_int_equal(m.fib.max_nexthops, BP_NH_FIXED + 1);
 	bp_segment_close(m.segment);
@@ -159,7 +168,7 @@ static void without_routing_its_tables_are_not_to_be_used(void **state)
 
 	config(&c);
 	c.routing = (struct bp_config_routing){1u << 20, 1u << 18, 1u << 16, 1u << 14, 1u << 10};
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.fib.max_routes, 0);
 	assert_int_equal(m.fib.max_routes4, 0);
 	assert_int_equal(m.fib.max_routes6, 0);
@@ -174,7 +183,7 @@ static void a_config_with_health_devices_has_their_tables(void **state)
 
 	config(&c);
 	c.phd = (struct bp_config_phd){.enabled = true, .sessions = 1048576, .layouts = 7};
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.workers, 3);
 	assert_int_equal(m.phd.n_slots, m.phd.n_groups * BP_PHD_WAYS);
 	assert_true(m.phd.n_slots >= 1048576 / 4 * 5);
@@ -201,13 +210,13 @@ static void a_config_with_health_devices_has_their_tables(void **state)
 	assert_memory_equal(m.phd.hash_key, m.global->hash_key, sizeof(m.phd.hash_key));
 	bp_segment_close(m.segment);
 	c.phd.sessions = c.phd.layouts = 0; /* as little as works */
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.n_groups, 1);
 	assert_int_equal(m.phd.max_layouts, 1);
 	bp_segment_close(m.segment);
 	c.phd.sessions = c.phd.layouts = UINT32_MAX; /* a token has 23 bits for a slot */
 	c.n_workers = 1;
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_true(m.phd.n_slots <= 1u << 23);
 	assert_true(m.phd.max_layouts < BP_PHD_NO_LAYOUT);
 	bp_segment_close(m.segment);
@@ -220,7 +229,7 @@ static void without_health_devices_their_tables_are_not_to_be_used(void **state)
 
 	config(&c);
 	c.phd = (struct bp_config_phd){.sessions = 1048576, .layouts = 4096};
-	map_anonymous(&m, &c, 1000);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.n_slots, 0);
 	assert_int_equal(m.phd.max_layouts, 0);
 	assert_int_equal(m.phd.workers, 0);
@@ -238,12 +247,12 @@ static void without_mqtt_it_is_small(void **state)
 	c.mqtt.max_rules = 1u << 20;
 	c.mqtt.topic_states = 1u << 20;
 	c.mqtt.alarm_ring = 1u << 30;
-	map_anonymous(&m, &c, 1ull << 40);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.max_rules, 1);
 	assert_true(bp_segment_size(m.segment) < 8u << 20);
 	bp_segment_close(m.segment);
 	memset(&c, 0, sizeof(c)); /* not even a worker */
-	map_anonymous(&m, &c, 0);
+	map_anonymous(&m, &c);
 	assert_int_equal(m.workers, 1);
 	bp_segment_close(m.segment);
 }
@@ -255,11 +264,12 @@ static void sizes_that_overflow_are_refused(void **state)
 	unsigned n;
 
 	config(&c);
-	n = bp_shm_specs(&c, UINT64_MAX, specs);
+	n = bp_shm_specs(&c, specs);
+	set_capacity(specs, n, "flows", bp_capacity_times(UINT64_MAX, 2));
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "flows"));
 	c.mqtt.alarm_ring = UINT64_MAX;
-	n = bp_shm_specs(&c, 1000, specs);
+	n = bp_shm_specs(&c, specs);
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "alarm_ring"));
 }
@@ -308,8 +318,8 @@ static void anonymous_memory_is_the_same_every_time(void **state)
 	struct bp_shm a, b;
 
 	config(&c);
-	map_anonymous(&a, &c, 1000);
-	map_anonymous(&b, &c, 1000);
+	map_anonymous(&a, &c);
+	map_anonymous(&b, &c);
 	assert_int_equal(bp_segment_size(a.segment), bp_segment_size(b.segment));
 	assert_memory_equal(a.global, b.global, sizeof(*a.global));
 	assert_int_equal(a.shared->next_alarm_id, 1);
@@ -386,7 +396,7 @@ static void a_segment_without_our_tables_is_refused(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	bp_shm_specs(&c, 1000, specs);
+	bp_shm_specs(&c, specs);
 	assert_string_equal(specs[0].name, "global");
 	s = bp_segment_anonymous(specs, 1, err, sizeof(err));
 	assert_non_null(s);
@@ -409,7 +419,7 @@ static void tables_that_contradict_each_other_are_refused(void **state)
 		unsigned n;
 
 		config(&c);
-		n = bp_shm_specs(&c, 1000, specs);
+		n = bp_shm_specs(&c, specs);
 		for (unsigned t = 0; t < n; t++) {
 			if (strcmp(specs[t].name, names[i]) == 0)
 				specs[t].capacity++;
@@ -450,7 +460,7 @@ static void damaged_contents_are_found_by_their_writer(void **state)
 static struct bp_segment *open_how(const struct bp_config *c, unsigned how)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, 1000, specs);
+	const unsigned n = bp_shm_specs(c, specs);
 
 	return bp_segment_open("l", NULL, dir, specs, n, how, err, sizeof(err));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shm/layout.h"
+#include "config/segment.h"
 #include "shm/transform/transform_shape.h"
 
 #define WHERE                                                                                      \
@@ -23,7 +24,7 @@ static uint64_t flags_of(uint64_t state)
 static void map(struct bp_shm *m, const struct bp_config *c)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
-	const unsigned n = bp_shm_specs(c, 1000, specs);
+	const unsigned n = bp_shm_specs(c, specs);
 	char err[512];
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
 
@@ -84,8 +85,9 @@ static void impossible_sizes_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		assert_int_equal(
-			bp_transform_sizes_agree(of[i].capacity, of[i].workers), of[i].agree);
+		assert_int_equal(bp_service_tables[BP_SERVICE_TRANSFORM]->sizes_agree(
+					 of[i].capacity, of[i].workers),
+			of[i].agree);
 }
 
 static void ports_are_known_by_name_and_order(void **state)
@@ -94,13 +96,13 @@ static void ports_are_known_by_name_and_order(void **state)
 
 	xform_open(&a, 1, 2);
 	xform_open(&b, 1, 2);
-	assert_int_equal(bp_transform_ports_key(a.c), bp_transform_ports_key(b.c));
+	assert_int_equal(bp_config_ports_key(a.c), bp_config_ports_key(b.c));
 	strcpy(b.c->port[0].name, "p1");
 	strcpy(b.c->port[1].name, "p0");
-	assert_int_not_equal(bp_transform_ports_key(a.c), bp_transform_ports_key(b.c));
+	assert_int_not_equal(bp_config_ports_key(a.c), bp_config_ports_key(b.c));
 	b.c->n_ports = 1;
 	strcpy(b.c->port[0].name, "p0");
-	assert_int_not_equal(bp_transform_ports_key(a.c), bp_transform_ports_key(b.c));
+	assert_int_not_equal(bp_config_ports_key(a.c), bp_config_ports_key(b.c));
 	xform_close(&a);
 	xform_close(&b);
 }

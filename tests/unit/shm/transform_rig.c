@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transform_rig.h"
+#include "config/segment.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -144,8 +145,9 @@ int xform_load(struct transform_rig *x)
 	const uint64_t active = atomic_load(&x->t.head->active);
 	const uint64_t next = ((active >> 1) + 1) << 1 | ((active & 1) ^ 1);
 	const struct bp_transform_view old = xform_view(x);
-	int rc = bp_transform_build(bp_transform_bank_at(&x->t, next), x->t.matrices, x->c, &old,
-		next >> 1, 0x1234567 * (next >> 1), &x->t.head->next_uid, 1, err, sizeof(err));
+	int rc = bp_transform_build(bp_transform_bank_at(&x->t, next), x->t.matrices,
+		&x->c->transform, bp_config_ports_key(x->c), &old, next >> 1,
+		0x1234567 * (next >> 1), &x->t.head->next_uid, 1, err, sizeof(err));
 
 	if (rc == 0)
 		atomic_store(&x->t.head->active, next);

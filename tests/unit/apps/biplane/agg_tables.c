@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/segment.h"
 #include "apps/biplane/show/fib_text.h"
 #include "tests/unit/apps/biplane/view_out.h"
 
@@ -39,7 +40,7 @@ static int set_up_with(unsigned entries)
 	config.n_ports = 2;
 	config.agg.n_aggregate = entries;
 	config.aggregation.streams = STREAMS;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
 	strcpy(shm.ports[0].name, "devices");

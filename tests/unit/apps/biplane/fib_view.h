@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/segment.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/show.h"
 #include "controlplane/sync/kernel_dump.h"
@@ -64,7 +65,7 @@ static inline int set_up(void **state)
 		.routes4 = 64, .routes6 = 64, .neighbours = 64, .nexthops = 64, .groups = 8};
 
 	struct bp_segment *s =
-		bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+		bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;

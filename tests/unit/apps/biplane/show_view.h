@@ -7,6 +7,7 @@
 
 #include "apps/biplane/show/show.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 /* A segment in private memory, and what views say of it. */
 
@@ -28,7 +29,7 @@ static inline int set_up(void **state)
 	config.mqtt.topic_states = 64;
 	config.mqtt.alarm_ring = 65536;
 
-	unsigned n = bp_shm_specs(&config, 4096, specs);
+	unsigned n = bp_shm_specs(&config, specs);
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
 
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))

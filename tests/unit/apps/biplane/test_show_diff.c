@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/segment.h"
 #include "apps/biplane/show/fib_diff.h"
 #include "controlplane/sync/sync.h"
 
@@ -73,7 +74,7 @@ static int set_up(void **state)
 	ip("address add 10.3.0.1/24 dev other");
 	ip("-6 address add fd00::1/64 dev lan nodad");
 	ip("-6 address add fd01::1/64 dev wan nodad");
-	s = bp_segment_anonymous(specs, bp_shm_specs(&r->config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&r->config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&r->shm, s, err, sizeof(err)))
 		return -1;
 	r->base = event_base_new();

@@ -195,7 +195,7 @@ static void nothing_routes(void **state)
 	config.n_bridges = 1;
 	config.bridge[0].n = 2;
 	config.bridge[0].port[1] = 1;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	assert_non_null(s);
 	assert_int_equal(bp_shm_map(&bridged, s, err, sizeof(err)), 0);
 	source.shm = &bridged;

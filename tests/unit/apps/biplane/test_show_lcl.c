@@ -11,6 +11,7 @@
 
 #include "apps/biplane/show/show.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 #define LIMIT 4u
 
@@ -29,7 +30,7 @@ static int begin_with(unsigned ports)
 	config.n_ports = 2;
 	config.lcl.n_ports = ports;
 	config.lcl.limit = LIMIT;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
 	strcpy(shm.ports[0].name, "devices");

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "services/health/convert.h"
+#include "config/segment.h"
+#include "config/config.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "shm/health/phd_writer.h"
@@ -39,7 +41,7 @@ static int set_up(void **state)
 	config.phd.enabled = true;
 	config.phd.sessions = SESSIONS;
 	config.phd.layouts = 16;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
 	writer = bp_phd_writer_new(&shm.phd, &shm.fib, NULL, NULL, err, sizeof(err));

@@ -14,6 +14,7 @@
 #include "tests/unit/apps/biplane/view_out.h"
 #include "services/transform/layout.h"
 #include "proto/transform_matrix.h"
+#include "config/segment.h"
 
 #define WORKERS 2u
 #define MATRICES 16u
@@ -46,7 +47,7 @@ static int begin_with(unsigned entries)
 	strcpy(config.port[1].name, "robots");
 	config.transform.n_rules = entries;
 	config.transformation.matrices = MATRICES;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
 	strcpy(shm.ports[0].name, "trackers");
@@ -121,9 +122,9 @@ static void put_in_force(void)
 	set_receiver(1, "10.1.0.8", 20001, sent);
 	set_receiver(2, "10.1.0.8", 0, BP_TRANSFORM_REFLECT | BP_TRANSFORM_MATRIX);
 	set_receiver(3, "fd01::9", 20000, sent | BP_TRANSFORM_MATRIX);
-	assert_int_equal(
-		bp_transform_build(bp_transform_bank_at(&shm.transform, 2), MATRICES, &config,
-			&none, 1, 7, &shm.transform.head->next_uid, 1, err, sizeof(err)),
+	assert_int_equal(bp_transform_build(bp_transform_bank_at(&shm.transform, 2), MATRICES,
+				 &config.transform, bp_config_ports_key(&config), &none, 1, 7,
+				 &shm.transform.head->next_uid, 1, err, sizeof(err)),
 		0);
 	atomic_store(&shm.transform.head->active, 2);
 }

@@ -11,6 +11,7 @@
 
 #include "apps/biplane/show/show.h"
 #include "shm/layout.h"
+#include "config/segment.h"
 
 #define S 1000000000ull
 #define UNIX (1700000000 * S)
@@ -28,7 +29,7 @@ static int begin(void **state)
 	(void)state;
 	config.n_workers = 2;
 	config.n_ports = 2;
-	s = bp_segment_anonymous(specs, bp_shm_specs(&config, 0, specs), err, sizeof(err));
+	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
 	source = (struct bp_show_source){.shm = &shm, .unix_ns = UNIX};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "services/mqtt/single_publish.h" /* for its checksum alone */
+#include "config/segment.h"
 #include "proto/frame.h"
 
 #define SECOND 1000000000ull
@@ -60,7 +61,7 @@ void rig_open(struct rig *r)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	char err[256] = "";
-	unsigned n = bp_shm_specs(&r->config, bp_flow_table_size(&r->config), specs);
+	unsigned n = bp_shm_specs(&r->config, specs);
 
 	r->segment = bp_segment_anonymous(specs, n, err, sizeof(err));
 	must(r->segment != NULL, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SHM_FIB_FIB_STATIC_H
-#define BP_SHM_FIB_FIB_STATIC_H
+#ifndef BP_CONFIG_FIB_STATIC_H
+#define BP_CONFIG_FIB_STATIC_H
 
 #include "config/config.h"
 #include "shm/fib/fib_writer.h"

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/service.h"
+
+#include "config/schema_rows.h"
+#include "config/segment.h"
+#include "shm/aggregation/agg_shape.h"
+
+static void capacities(const struct bp_config *c, uint64_t *capacity)
+{
+	const bool on = bp_config_aggregates(c);
+	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
+
+	capacity[BP_AT_PLAN] = 1;
+	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
+	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
+	capacity[BP_AT_STREAMS] = on ? workers * c->aggregation.streams : 1;
+}
+
+const struct bp_config_service bp_config_service_aggregation = {
+	.settings = &bp_schema_aggregation,
+	.capacities = capacities,
+};

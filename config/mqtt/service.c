@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/service.h"
+
+#include "config/schema_rows.h"
+#include "config/segment.h"
+#include "shm/mqtt/mqtt_tables.h"
+
+#define MAX_RULES_MIN 1u
+
+static uint64_t at_least(uint64_t v, uint64_t least)
+{
+	return v > least ? v : least;
+}
+
+static void capacities(const struct bp_config *c, uint64_t *capacity)
+{
+	const struct bp_config_mqtt *m = &c->mqtt;
+	const uint64_t workers = at_least(c->n_workers, 1);
+	const uint32_t max_rules =
+		m->enabled ? (uint32_t)at_least(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
+	const uint64_t ring =
+		BP_RING_OVERHEAD +
+		bp_ring_capacity(at_least(m->enabled ? m->alarm_ring : 0, BP_ALARM_RING_MIN));
+	const uint64_t reassembly = at_least(m->enabled ? m->carry_total / workers : 0, 128);
+
+	capacity[BP_MT_RULES] = 2 * bp_ruleset_bank_size(max_rules);
+	capacity[BP_MT_RULE_STATS] = workers * max_rules;
+	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->topic_states : 0);
+	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
+	capacity[BP_MT_ALARM_TAIL] = workers;
+	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;
+	capacity[BP_MT_FLOWS] =
+		bp_capacity_times(workers, bp_capacity_lines(at_least(bp_flow_table_size(c), 64)));
+	capacity[BP_MT_REASSEMBLY] =
+		bp_capacity_times(workers, bp_capacity_lines(reassembly + BP_JOURNAL_BYTES));
+}
+
+const struct bp_config_service bp_config_service_mqtt = {
+	.settings = &bp_schema_mqtt,
+	.capacities = capacities,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/segment.h"
+
+#include <string.h>
+
+#include "config/service.h"
+#include "shm/fib/lpm/lpm_node.h"
+#include "shm/fib/neighbours.h"
+#include "shm/fib/nexthops.h"
+#include "shm/hash.h"
+
+uint64_t bp_capacity_times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t bp_capacity_lines(uint64_t bytes)
+{
+	return bytes > UINT64_MAX - 63 ? bytes & ~63ull : (bytes + 63) & ~63ull;
+}
+
+/* Numbers in the tables are uint32_t, and private memory of the writer is a multiple of them. */
+#define CAPACITY_MAX (1u << 28)
+
+static uint64_t bounded_routes(uint32_t n)
+{
+	return n == 0 ? 1 : n < CAPACITY_MAX ? n : CAPACITY_MAX;
+}
+
+/*
+ * Lines for so many routes. IPv4: prefixes of up to 24 bits need none, longer ones a line each at
+ * most and, the rare ones of more than 28, a second; five for four routes is more than any table
+ * that is not made to exhaust it needs. IPv6: a path of nodes below the first 16 bits, of which
+ * prefixes that are near each other share most; four each is what real tables of /32 to /64 need
+ * at worst. What does not fit is refused route by route, counted, and forwarded by the kernel.
+ */
+static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
+{
+	return routes4 * 5 / 4 + routes6 * 4 + 4096;
+}
+
+static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
+{
+	const struct bp_config_routing *r = &c->routing;
+	const uint64_t routes4 = bounded_routes(r->routes4), routes6 = bounded_routes(r->routes6);
+
+	for (unsigned t = 0; t < BP_FIB_TABLES; t++)
+		capacity[t] = 1;
+	capacity[BP_FT_INTERFACES] = BP_MAX_INTERFACES;
+	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
+	if (!bp_config_routes(c))
+		return;
+	capacity[BP_FT_NEIGHBOURS] = 2 * (bounded_routes(r->neighbours) < BP_NEIGHBOURS_MAX
+							 ? bounded_routes(r->neighbours)
+							 : BP_NEIGHBOURS_MAX);
+	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded_routes(r->nexthops);
+	capacity[BP_FT_GROUPS] = bounded_routes(r->groups);
+	capacity[BP_FT_ROUTES4] = routes4 + 1;
+	capacity[BP_FT_ROUTES6] = routes6 + 1;
+	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;
+	capacity[BP_FT_LPM6_ROOT] = BP_LPM6_ROOT;
+	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
+}
+
+unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs)
+{
+	struct bp_shm_capacities z = {
+		.workers = c->n_workers != 0 ? c->n_workers : 1,
+		.ports = c->n_ports != 0 ? c->n_ports : 1,
+	};
+
+	fib_capacities(c, z.fib);
+	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++)
+		bp_config_services[i]->capacities(c, z.service[i]);
+	return bp_shm_table_specs(&z, specs);
+}
+
+uint64_t bp_config_ports_key(const struct bp_config *c)
+{
+	static const uint64_t key[2] = {0x8f1bbcdc5a827999ull, 0x6ed9eba1ca62c1d6ull};
+	uint64_t h = c->n_ports;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const uint64_t at[2] = {key[0] ^ h, key[1] + i};
+
+		h = bp_hash_bytes(at, c->port[i].name, strlen(c->port[i].name));
+	}
+	return h;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_SERVICE_H
+#define BP_CONFIG_SERVICE_H
+
+#include <stdint.h>
+
+#include "biplane/services.h"
+#include "config/schema.h"
+
+/* A service's part of the configuration. */
+struct bp_config_service {
+	/* Rows of the table of settings, with their checks. */
+	const struct bp_schema_part *settings;
+	/* Elements of the service's tables in the segment (shm/service.h), in their order. */
+	void (*capacities)(const struct bp_config *c, uint64_t *capacity);
+};
+
+/* By enum bp_service_id. */
+extern const struct bp_config_service *const bp_config_services[BP_SERVICE_COUNT];
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/mqtt/mqtt_tables.h"
+
+#include <stdio.h>
+
+#include "shm/layout.h"
+
+static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
+	[BP_MT_RULES] = {"rules", 1, BP_SEG_CONTROL},
+	[BP_MT_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats), BP_SEG_DATA},
+	[BP_MT_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state), BP_SEG_DATA},
+	[BP_MT_ALARM_RING] = {"alarm_ring", 1, BP_SEG_DATA},
+	[BP_MT_ALARM_TAIL] = {"alarm_tail", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
+	[BP_MT_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log), BP_SEG_CONTROL},
+	[BP_MT_FLOWS] = {"flows", 1, BP_SEG_DATA},
+	[BP_MT_REASSEMBLY] = {"reassembly", 1, BP_SEG_DATA},
+};
+
+static bool sizes_agree(const uint64_t *z, uint64_t workers)
+{
+	const uint64_t ring = z[BP_MT_ALARM_RING] / workers - BP_RING_OVERHEAD;
+
+	return z[BP_MT_RULES] % 128 == 0 && z[BP_MT_RULES] / 2 >= sizeof(struct bp_ruleset) &&
+	       z[BP_MT_RULE_STATS] % workers == 0 && z[BP_MT_RULE_STATS] / workers <= UINT32_MAX &&
+	       (z[BP_MT_RULE_STATE] & (z[BP_MT_RULE_STATE] - 1)) == 0 &&
+	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && z[BP_MT_ALARM_RING] % workers == 0 &&
+	       ring >= BP_ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
+	       z[BP_MT_ALARM_TAIL] == workers && z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
+	       z[BP_MT_FLOWS] % workers == 0 && z[BP_MT_REASSEMBLY] % workers == 0;
+}
+
+static int map(
+	struct bp_shm *m, void *const *address, const uint64_t *z, char *err, size_t err_size)
+{
+	const uint64_t stride = z[BP_MT_ALARM_RING] / m->workers;
+	struct bp_ring_tail *tails = address[BP_MT_ALARM_TAIL];
+	uint8_t *data = address[BP_MT_ALARM_RING];
+
+	m->rules = address[BP_MT_RULES];
+	m->rules_bank_size = z[BP_MT_RULES] / 2;
+	m->rule_stats = address[BP_MT_RULE_STATS];
+	m->max_rules = (uint32_t)(z[BP_MT_RULE_STATS] / m->workers);
+	m->rule_state = address[BP_MT_RULE_STATE];
+	m->rule_state_len = z[BP_MT_RULE_STATE];
+	m->alarm_log = address[BP_MT_ALARM_LOG];
+	m->flows = address[BP_MT_FLOWS];
+	m->flows_len = z[BP_MT_FLOWS];
+	m->reassembly = address[BP_MT_REASSEMBLY];
+	m->reassembly_len = z[BP_MT_REASSEMBLY];
+	m->alarm_ring = bp_segment_private(m->segment, m->workers * sizeof(*m->alarm_ring));
+	if (!m->alarm_ring) {
+		snprintf(err, err_size, "no memory for the rings of %u workers", m->workers);
+		return -1;
+	}
+	for (unsigned w = 0; w < m->workers; w++)
+		bp_ring_attach(&m->alarm_ring[w],
+			(struct bp_ring_data *)(void *)(data + w * stride), &tails[w],
+			stride - BP_RING_OVERHEAD);
+	return 0;
+}
+
+/* Records that another control plane's part told of as unread are not known any more. */
+static void init(struct bp_shm *m, unsigned part)
+{
+	if (part == BP_SEG_DATA)
+		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
+			atomic_store(&m->global->rules_seen[w], UINT64_MAX);
+	if (part == BP_SEG_CONTROL)
+		for (unsigned w = 0; w < m->workers; w++)
+			bp_ring_release_all(bp_shm_ring(m, w));
+}
+
+/* Whether what is in force can be trusted. Looks until it was not a reload that it saw. */
+static bool rules_sound(const struct bp_shm *m)
+{
+	uint64_t active;
+	bool valid;
+
+	do {
+		active = atomic_load(&m->control->rules_active);
+		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
+	} while (!valid && active != atomic_load(&m->control->rules_active));
+	return valid;
+}
+
+static const char *unsound(const struct bp_shm *m, unsigned part)
+{
+	return part != BP_SEG_CONTROL || rules_sound(m) ? NULL : "its rules are damaged";
+}
+
+const struct bp_service_tables bp_tables_mqtt = {
+	.shape = shape,
+	.n = BP_MQTT_TABLES,
+	.sizes_agree = sizes_agree,
+	.map = map,
+	.init = init,
+	.unsound = unsound,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_SERVICE_H
+#define BP_SHM_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/services.h"
+
+struct bp_shm;
+
+/* A table of the segment. */
+struct bp_table_shape {
+	const char *name;
+	uint64_t element_size;
+	unsigned part; /* BP_SEG_DATA ...: who writes it */
+};
+
+#define BP_TABLES_OF_SERVICE 8
+
+/*
+ * A service's tables in the segment. shm/layout.c walks the array of these; how many elements each
+ * table has comes from the configuration (config/segment.h). Members that are NULL are not needed.
+ */
+struct bp_service_tables {
+	const struct bp_table_shape *shape; /* at most BP_TABLES_OF_SERVICE */
+	unsigned n;
+	/* Of the elements of a table, where that depends on more than the layout's version. */
+	uint64_t (*version)(unsigned table, uint64_t layout);
+	/* Of a segment that another process made, for so many workers: whether these numbers of
+	 * elements are possible together. */
+	bool (*sizes_agree)(const uint64_t *capacity, uint64_t workers);
+	/* Fills what struct bp_shm has of the service; m->workers and m->segment are set. 0, or -1
+	 * with a sentence. */
+	int (*map)(struct bp_shm *m, void *const *address, const uint64_t *capacity, char *err,
+		size_t err_size);
+	/* A part that nobody has used yet, all zero; by the process that may write it. */
+	void (*init)(struct bp_shm *m, unsigned part);
+	/* All parts are initialised, the hash keys too. */
+	void (*ready)(struct bp_shm *m);
+	/* Why the contents of a part can't be what its writer wrote; NULL: they can. */
+	const char *(*unsound)(const struct bp_shm *m, unsigned part);
+};
+
+/* By enum bp_service_id. */
+extern const struct bp_service_tables *const bp_service_tables[BP_SERVICE_COUNT];
+
+#endif
