@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "apps/biplane/show/rules_copy.h"
+#include "apps/biplane/show/mqtt/rules_copy.h"
 #include "show_view.h"
 
 static void load_rules(uint64_t generation, unsigned bank, const char *second)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "apps/biplane/show/rules_copy.h"
+#include "apps/biplane/show/mqtt/rules_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

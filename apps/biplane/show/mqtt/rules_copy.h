@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_APPS_BIPLANE_SHOW_RULES_COPY_H
-#define BP_APPS_BIPLANE_SHOW_RULES_COPY_H
+#ifndef BP_APPS_BIPLANE_SHOW_MQTT_RULES_COPY_H
+#define BP_APPS_BIPLANE_SHOW_MQTT_RULES_COPY_H
 
 #include <stddef.h>
 

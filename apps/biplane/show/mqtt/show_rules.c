@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/biplane/show/rules_copy.h"
+#include "apps/biplane/show/mqtt/rules_copy.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
