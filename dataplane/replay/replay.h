@@ -15,6 +15,14 @@ struct bp_replay_file {
 	const char *path;
 };
 
+/* A part of the report, read from the segment's tables. */
+struct bp_replay_part {
+	const char *name;                             /* its member of the JSON object */
+	json_t *(*collect)(const struct bp_shm *shm); /* a new reference; NULL: nothing to say */
+	void (*print)(const json_t *part, FILE *out);
+	bool (*present)(const struct bp_shm *shm); /* whether the segment has its tables */
+};
+
 struct bp_replay_options {
 	const char *config_path;
 	const struct bp_replay_file *in; /* at least one; a port may have several */
@@ -24,16 +32,9 @@ struct bp_replay_options {
 	bool json;
 	/* each request to the CSE that leaves is acknowledged at once, as if it had stored it */
 	bool assume_stored;
-	/* The report's part on aggregation, as an object of JSON and as text: whoever shows the
-	 * segment's tables elsewhere shows them here, too. NULL: the report says nothing of it. */
-	json_t *(*aggregation)(const struct bp_shm *shm);
-	void (*print_aggregation)(const json_t *aggregation, FILE *out);
-	/* The same on coordinate transformation. */
-	json_t *(*transformation)(const struct bp_shm *shm);
-	void (*print_transformation)(const json_t *transformation, FILE *out);
-	/* The same on LCL scheduling. */
-	json_t *(*lcl)(const struct bp_shm *shm);
-	void (*print_lcl)(const json_t *lcl, FILE *out);
+	/* Parts of the report, at most one a service: `biplane show` shows the same tables. */
+	const struct bp_replay_part *const *parts; /* n_parts */
+	unsigned n_parts;
 	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
 };
 

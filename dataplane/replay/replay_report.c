@@ -182,12 +182,9 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	json_object_set_new(all, "alarms", alarms);
 	if (phd)
 		json_object_set_new(all, "health", bp_replay_phd_json(phd, &t));
-	if (shm->agg.plan && o->aggregation)
-		json_object_set_new(all, "aggregation", o->aggregation(shm));
-	if (shm->transform.head && o->transformation)
-		json_object_set_new(all, "transformation", o->transformation(shm));
-	if (shm->lcl.plan && o->lcl)
-		json_object_set_new(all, "lcl", o->lcl(shm));
+	for (unsigned i = 0; i < o->n_parts; i++)
+		if (o->parts[i]->present(shm))
+			json_object_set_new(all, o->parts[i]->name, o->parts[i]->collect(shm));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
@@ -206,14 +203,12 @@ static void print_alarm(const json_t *a, FILE *out)
 		json_real_value(json_object_get(a, "value")));
 }
 
-/* What others show of the segment's tables, too. */
-static void print_part(const struct bp_shm *shm, json_t *(*part)(const struct bp_shm *),
-	void (*print)(const json_t *, FILE *), FILE *out)
+static void print_part(const struct bp_replay_part *part, const struct bp_shm *shm, FILE *out)
 {
-	json_t *j = part ? part(shm) : NULL;
+	json_t *j = part->present(shm) ? part->collect(shm) : NULL;
 
 	if (j)
-		print(j, out);
+		part->print(j, out);
 	json_decref(j);
 }
 
@@ -239,12 +234,8 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	bp_totals_print(c, &t, out);
 	if (phd)
 		bp_replay_phd_print(phd, &t, out);
-	if (shm->agg.plan)
-		print_part(shm, o->aggregation, o->print_aggregation, out);
-	if (shm->transform.head)
-		print_part(shm, o->transformation, o->print_transformation, out);
-	if (shm->lcl.plan)
-		print_part(shm, o->lcl, o->print_lcl, out);
+	for (unsigned k = 0; k < o->n_parts; k++)
+		print_part(o->parts[k], shm, out);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

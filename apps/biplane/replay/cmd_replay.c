@@ -2,13 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/biplane/show/aggregation/agg_entries.h"
-#include "apps/biplane/show/aggregation/agg_text.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
-#include "apps/biplane/show/lcl/lcl_text.h"
-#include "apps/biplane/show/lcl/lcl_view.h"
-#include "apps/biplane/show/transform/transform_entries.h"
+#include "apps/biplane/show/service.h"
 #include "dataplane/replay/replay.h"
 
 enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT, OPT_ASSUME_STORED };
@@ -102,24 +98,24 @@ static int parse_and_run(
 	return bp_replay_run(&r->options);
 }
 
-static json_t *lcl_of(const struct bp_shm *shm)
+/* What services say in the report. */
+static unsigned list_parts(const struct bp_replay_part *parts[BP_SERVICE_COUNT])
 {
-	const struct bp_show_source all = {.shm = shm};
+	unsigned n = 0;
 
-	return bp_lcl_view(&all);
+	for (unsigned s = BP_SERVICE_COUNT; s-- > 0;)
+		if (bp_service_views[s]->replay.name)
+			parts[n++] = &bp_service_views[s]->replay;
+	return n;
 }
 
 static int replay_main(const struct bp_cli_command *command, int argc, char **argv)
 {
+	const struct bp_replay_part *parts[BP_SERVICE_COUNT];
 	struct replay r = {
 		.in = calloc((size_t)argc, sizeof(*r.in)),
 		.out = calloc((size_t)argc, sizeof(*r.out)),
-		.options = {.aggregation = bp_agg_entries,
-			.print_aggregation = bp_agg_entries_print,
-			.transformation = bp_transform_entries,
-			.print_transformation = bp_transform_entries_print,
-			.lcl = lcl_of,
-			.print_lcl = bp_lcl_view_print},
+		.options = {.parts = parts, .n_parts = list_parts(parts)},
 	};
 	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
 

@@ -9,7 +9,7 @@
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/instance_view.h"
-#include "apps/biplane/show/show.h"
+#include "apps/biplane/show/service.h"
 #include "apps/biplane/config/show_config.h"
 #include "apps/biplane/show/show_diff.h"
 #include "controlplane/process/peer.h"
@@ -50,27 +50,6 @@ static const struct bp_cli_option options[] = {
 	{OPT_RULE, "rule", "N", "aggregates, transform: streams or sources of this entry, from 0"},
 	{0, NULL, NULL, NULL},
 };
-
-static const struct bp_show_view *const views[] = {
-	&bp_show_ports,
-	&bp_show_nodes,
-	&bp_show_drops,
-	&bp_show_alarms,
-	&bp_show_flows,
-	&bp_show_unread,
-	&bp_show_rules,
-	&bp_show_counters,
-	&bp_show_planes,
-	&bp_show_interfaces,
-	&bp_show_neighbours,
-	&bp_show_routes,
-	&bp_show_sessions,
-	&bp_show_aggregates,
-	&bp_show_transform,
-	&bp_show_lcl,
-	&bp_show_trouble,
-};
-#define N_VIEWS (sizeof(views) / sizeof(views[0]))
 
 struct show {
 	const struct bp_cli_command *command;
@@ -184,23 +163,19 @@ static int look_or_watch(
 	}
 }
 
-static const struct bp_show_view *find_view(const char *what)
-{
-	for (unsigned i = 0; i < N_VIEWS; i++)
-		if (!strcmp(what, views[i]->name))
-			return views[i];
-	return NULL;
-}
+#define VIEWS_MAX 64u
 
 static int unknown_view(const struct show *o)
 {
-	const char *names[N_VIEWS + 1];
+	const char *names[VIEWS_MAX];
+	const struct bp_show_view *v;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < N_VIEWS; i++)
-		names[i] = views[i]->name;
-	names[N_VIEWS] = "config";
+	for (unsigned at = 0; n + 1 < VIEWS_MAX && (v = bp_show_next(&at)) != NULL;)
+		names[n++] = v->name;
+	names[n++] = "config";
 
-	const char *guess = bp_cli_suggest(o->what, names, N_VIEWS + 1);
+	const char *guess = bp_cli_suggest(o->what, names, n);
 
 	return bp_cli_usage_error(o->command, "there is nothing called '%s' to show%s%s%s", o->what,
 		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
@@ -319,7 +294,7 @@ static int show(struct show *o)
 	bool config = !strcmp(o->what, "config");
 	int status;
 
-	view = config ? NULL : find_view(o->what);
+	view = config ? NULL : bp_show_find(o->what);
 	if (!config && !view)
 		return unknown_view(o);
 	status = check_view(o, view);
@@ -389,6 +364,63 @@ static int take_option(struct show *o, int key, const char *value)
 	}
 }
 
+/* ---- --help, from the views ---- */
+
+static char synopsis[1024], text[8192];
+
+/* A view's line, broken before column 80. */
+static void write_view(FILE *out, const char *name, const char *summary)
+{
+	unsigned column = 14;
+
+	fprintf(out, "  %-11s", name);
+	for (const char *word = summary; *word != '\0';) {
+		const unsigned len = (unsigned)strcspn(word, " ");
+
+		if (column + 1 + len > 79) {
+			fprintf(out, "\n%14s", "");
+			column = 14;
+		} else if (word != summary || strlen(name) < 12) {
+			fputc(' ', out);
+			column++;
+		}
+		fprintf(out, "%.*s", (int)len, word);
+		column += len;
+		word += len + (word[len] == ' ');
+	}
+	fputc('\n', out);
+}
+
+static void write_help(void)
+{
+	const struct bp_show_view *v;
+	FILE *names = fmemopen(synopsis, sizeof(synopsis), "w");
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	if (names && out) {
+		fputs("Reads the segment in which the planes of an instance meet, without holding "
+		      "them\nup:\n",
+			out);
+		for (unsigned at = 0; (v = bp_show_next(&at)) != NULL;) {
+			fprintf(names, "%s|", v->name);
+			write_view(out, v->name, v->summary);
+		}
+		fputs("config [OPTION]...", names);
+		write_view(out, "config",
+			"every setting with its value, defaults included: of -c FILE, or without "
+			"-c those in force, which the control plane tells");
+		fputs("A FILE that has got errors since the instance began is said to have them, "
+		      "and\n"
+		      "still tells which instance is meant, as long as its name and runtime "
+		      "settings\ncan be read.",
+			out);
+	}
+	if (names)
+		fclose(names);
+	if (out)
+		fclose(out);
+}
+
 static int show_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	struct show o = {.command = command};
@@ -396,6 +428,7 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 	char **words;
 	int key;
 
+	write_help();
 	bp_cli_begin(&cli, command, argc, argv);
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
 		int status = key == BP_CLI_STOP ? cli.status : take_option(&o, key, cli.value);
@@ -420,62 +453,8 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
 	.summary = "look at an instance that runs",
-	.synopsis = "ports|nodes|drops|alarms|flows|unread|rules|counters|planes|"
-		    "interfaces|neighbours|routes|sessions|aggregates|transform|lcl|trouble|"
-		    "config [OPTION]...",
-	.text = "Reads the segment in which the planes of an instance meet, without "
-		"holding them "
-		"up:\n"
-		"  ports       devices, links, queues, traffic and offloads\n"
-		"  nodes       each worker's graph: calls, packets a call, cycles a "
-		"packet\n"
-		"  drops       frames that left nowhere, by reason, and the sum of all "
-		"frames\n"
-		"  alarms      the last alarms, oldest first\n"
-		"  flows       the MQTT connections that are followed\n"
-		"  unread      MQTT connections that pass unread: why, since when, of which "
-		"clients\n"
-		"  rules       the rules in force and how often each matched and "
-		"raised\n"
-		"  counters    every counter, with its group and meaning\n"
-		"  planes      the processes, the edge broker, the way of the alarms, "
-		"and what was\n"
-		"              counted of health devices\n"
-		"  interfaces  the router's interfaces, and how full the forwarding "
-		"tables are\n"
-		"  neighbours  who is beside the interfaces, with MAC and last use\n"
-		"  routes      the routes in force; with a prefix (10.0.0.0/8) those "
-		"within it, with "
-		"an\n"
-		"              address (10.1.2.3) what a worker does with it\n"
-		"  sessions    the personal health devices that are associated; with a "
-		"system-id that one\n"
-		"  aggregates  UDP messages put into aggregates and restored from them: fill, "
-		"octets\n"
-		"              saved, delay, why aggregates left, what was lost; and the "
-		"streams\n"
-		"  transform   readings that become coordinates, by entry and by source: "
-		"transformed, "
-		"saturated,\n"
-		"              refused; where they go, and with which matrix\n"
-		"  lcl         LCL scheduling: each port's turns, how late they began and when "
-		"the\n"
-		"              bound was not held; what frames of each flow waited, and their "
-		"jitter\n"
-		"  trouble     what needs a person: links that are down, frames lost at NICs, "
-		"packet buffers\n"
-		"              that run low, workers that are away from their queues; since when "
-		"and how often\n"
-		"  config      every setting with its value, defaults included: of -c "
-		"FILE, or "
-		"without\n"
-		"              -c those in force, which the control plane tells\n"
-		"A FILE that has got errors since the instance began is said to have "
-		"them, and "
-		"still\n"
-		"tells which instance is meant, as long as its name and runtime "
-		"settings can be "
-		"read.",
+	.synopsis = synopsis,
+	.text = text,
 	.example = "  biplane show drops --name plant\n"
 		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
 		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"

@@ -160,7 +160,8 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_planes = {
 	.name = "planes",
-	.summary = "the processes, the edge broker, the way of the alarms, health devices",
+	.summary = "the processes, the edge broker, the way of the alarms, and what was counted of "
+		   "health devices",
 	.collect = collect,
 	.print = print,
 };

@@ -94,7 +94,8 @@ static int write_routes(const struct bp_show_source *s, bool json, bool compact,
 
 const struct bp_show_view bp_show_routes = {
 	.name = "routes",
-	.summary = "the routes in force, or what becomes of one address",
+	.summary = "the routes in force; with a prefix (10.0.0.0/8) those within it, with an "
+		   "address (10.1.2.3) what a worker does with it",
 	.write = write_routes,
 	.diff = bp_fib_diff_routes,
 	.takes_family = true,

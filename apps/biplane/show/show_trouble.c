@@ -186,7 +186,9 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_trouble = {
 	.name = "trouble",
-	.summary = "faults: links, lost frames, packet buffers, workers, the publisher",
+	.summary =
+		"what needs a person: links that are down, frames lost at NICs, packet buffers "
+		"that run low, workers that are away from their queues; since when and how often",
 	.collect = collect,
 	.print = print,
 };

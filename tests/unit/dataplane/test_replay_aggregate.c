@@ -48,8 +48,14 @@ static void print_statistics(const json_t *j, FILE *out)
 	fprintf(out, "messages: %d\n", (int)json_integer_value(json_object_get(j, "messages")));
 }
 
-static const struct bp_replay_options with_statistics = {
-	.aggregation = statistics, .print_aggregation = print_statistics};
+static bool present(const struct bp_shm *shm)
+{
+	return shm->agg.plan != NULL;
+}
+
+static const struct bp_replay_part part = {"aggregation", statistics, print_statistics, present};
+static const struct bp_replay_part *const parts[] = {&part};
+static const struct bp_replay_options with_statistics = {.parts = parts, .n_parts = 1};
 static const struct replay_way a_to_b = {"a", "in.pcap", "b", "out.pcap"};
 
 /* When the frames of a capture left, in microseconds after T0; octets of each. */

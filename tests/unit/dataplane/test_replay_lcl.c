@@ -154,9 +154,16 @@ static uint64_t of(const json_t *report, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(json_object_get(report, "lcl"), name));
 }
 
+static bool present(const struct bp_shm *shm)
+{
+	return shm->lcl.plan != NULL;
+}
+
 static void three_nodes(void **state)
 {
-	const struct bp_replay_options with_statistics = {.lcl = statistics};
+	static const struct bp_replay_part part = {"lcl", statistics, NULL, present};
+	static const struct bp_replay_part *const parts[] = {&part};
+	const struct bp_replay_options with_statistics = {.parts = parts, .n_parts = 1};
 
 	for (unsigned node = 1; node <= NODES; node++) {
 		char in[16], out[16];

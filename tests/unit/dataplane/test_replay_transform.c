@@ -55,8 +55,15 @@ static void print_statistics(const json_t *j, FILE *out)
 	fprintf(out, "readings: %d\n", (int)json_integer_value(json_object_get(j, "readings")));
 }
 
-static const struct bp_replay_options with_statistics = {
-	.transformation = statistics, .print_transformation = print_statistics};
+static bool present(const struct bp_shm *shm)
+{
+	return shm->transform.head != NULL;
+}
+
+static const struct bp_replay_part report_part = {
+	"transformation", statistics, print_statistics, present};
+static const struct bp_replay_part *const parts[] = {&report_part};
+static const struct bp_replay_options with_statistics = {.parts = parts, .n_parts = 1};
 static const struct replay_way a_to_b = {"a", "in.pcap", "b", "out.pcap"};
 
 static void expect(const struct bp_capture_frame *f, const struct udp *u)

@@ -101,7 +101,8 @@ static int write_aggregates(const struct bp_show_source *s, bool json, bool comp
 
 const struct bp_show_view bp_show_aggregates = {
 	.name = "aggregates",
-	.summary = "UDP messages put into aggregates and restored from them",
+	.summary = "UDP messages put into aggregates and restored from them: fill, octets saved, "
+		   "delay, why aggregates left, what was lost; and the streams",
 	.default_limit = 100,
 	.write = write_aggregates,
 	.takes_streams = true,

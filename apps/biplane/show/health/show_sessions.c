@@ -120,7 +120,7 @@ static int write_sessions(const struct bp_show_source *s, bool json, bool compac
 
 const struct bp_show_view bp_show_sessions = {
 	.name = "sessions",
-	.summary = "the personal health devices that are associated",
+	.summary = "the personal health devices that are associated; with a system-id that one",
 	.default_limit = 100,
 	.write = write_sessions,
 	.takes_sessions = true,
