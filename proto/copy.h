@@ -7,16 +7,25 @@
 #include <string.h>
 
 /*
- * memcpy() for what is mostly short and of any length, as topics and values are: two moves that
- * overlap instead of a call.
+ * memcpy() for what is mostly short and of any length, as topics and values are: moves that overlap
+ * instead of a call.
  */
 static inline void bp_copy(void *to, const void *from, size_t n)
 {
 	uint8_t *t = to;
 	const uint8_t *f = from;
 
-	if (n > 32) {
+	if (n > 48) {
 		memcpy(t, f, n);
+	} else if (n > 32) {
+		uint8_t a[16], b[16], c[16];
+
+		memcpy(a, f, 16);
+		memcpy(b, f + 16, 16);
+		memcpy(c, f + n - 16, 16);
+		memcpy(t, a, 16);
+		memcpy(t + 16, b, 16);
+		memcpy(t + n - 16, c, 16);
 	} else if (n >= 16) {
 		uint8_t a[16], b[16];
 

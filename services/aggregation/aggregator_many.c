@@ -507,9 +507,8 @@ void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, u
 	k.taken = 0;
 	k.taken_octets = 0;
 	k.n = n;
-	k.stages = a->many.alike.kind != BP_ALIKE_NOTHING && a->rule[a->many.rule].stages &&
-		   !a->starved && a->streams.stage.n >= n;
-	k.written = false;
+	k.stages = a->many.known && a->rule[a->many.rule].stages && !a->starved &&
+		   a->streams.stage.n >= n;
 	k.at = at;
 	k.guessed = 0;
 	k.unlike = n;

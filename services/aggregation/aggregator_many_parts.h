@@ -27,7 +27,6 @@ struct bp_aggregator_burst {
 	uint64_t general;             /* and of those, for each that the general way does */
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
 	bool stages;                  /* it may be staged, and there are records for all */
-	bool written;                 /* all are in their records, and g[] is of all */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
 	unsigned guessed;             /* s[0..guessed) are written */
 	unsigned unlike;              /* the last that was read one by one; n: none */
@@ -73,10 +72,6 @@ static inline __attribute__((always_inline)) bool bp_aggregator_many_for_rule(
 /* Reads all of them: sums, keys, and which are odd; fetches the slots of their streams, and looks
  * for the first of these. */
 void bp_aggregator_many_read(struct bp_aggregator_burst *k);
-/* Reads those from the first on that are like those before, and writes them to their records, in
- * what some processors have: how many there are. If it is all, looks for their streams, too. The
- * burst may be staged. */
-unsigned bp_aggregator_many_read_wide(struct bp_aggregator_burst *k);
 /* Next time, messages are to be like this one, of the usual shape. */
 void bp_aggregator_many_note(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len);

@@ -59,6 +59,8 @@ static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
 	unsigned rule, len;
 
 	in->verdict = BP_AGG_OTHER;
+	if (__builtin_expect(a->general, 0))
+		return GENERAL;
 	if (!is_usual(in))
 		return is_nothing(a, in) ? NOTHING : GENERAL;
 	if (!bp_aggregator_for_us(in))
@@ -129,10 +131,6 @@ static inline __attribute__((always_inline)) void read_all(
 {
 	unsigned i = 0;
 
-	if (kind == BP_ALIKE_LONG && k->stages && k->a->many_wide.reads != 0) {
-		i = bp_aggregator_many_read_wide(k);
-		k->written = i == k->n;
-	}
 	while (i + 4 <= k->n) {
 		const unsigned end = i + 4;
 
@@ -152,12 +150,12 @@ static inline __attribute__((always_inline)) void read_all(
 
 void bp_aggregator_many_read(struct bp_aggregator_burst *k)
 {
-	switch (k->a->many.alike.kind) {
+	switch (k->a->general ? BP_ALIKE_NOTHING : k->a->many.alike.kind) {
 	case BP_ALIKE_PAPER:
 		read_all(k, BP_ALIKE_PAPER);
 		break;
-	case BP_ALIKE_LONG:
-		read_all(k, BP_ALIKE_LONG);
+	case BP_ALIKE_FULL:
+		read_all(k, BP_ALIKE_FULL);
 		break;
 	default:
 		read_all(k, BP_ALIKE_NOTHING);
@@ -172,10 +170,9 @@ void bp_aggregator_many_note(
 	const struct bp_agg_match_entry *e = &a->match.entry[a->match.begin[in->port][0]];
 
 	many->sure = a->match.n[in->port][0] == 1 && e->udp_span == 0;
+	many->known = true;
 	many->rule = in->rule;
 	many->rest = usual & ~BP_AGG_USUAL_FRAME;
 	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
 		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
-	if (bp_aggregator_can_wide() && !a->narrow)
-		bp_aggregator_wide_set(&a->many_wide, &many->alike, in, len);
 }

@@ -60,32 +60,13 @@ struct bp_aggregator_usual {
 	uint8_t equal, enough;
 };
 
-/* What is like the message before, in what some processors have
- * (services/aggregation/aggregator_many_wide.c). */
-struct bp_aggregator_wide {
-	uint8_t head[64], asked[64]; /* of a frame from octet `skip` on, and which of them count */
-	uint8_t macs[16], macs_asked[16]; /* likewise from the first octet on */
-	uint8_t input[32], input_asked[32];
-	uint64_t reads; /* a bit for each octet from `skip` on that is read; 0: there is none */
-	uint32_t skip;
-	bool masked;     /* no others may be read */
-	uint32_t record; /* of its bp_agg_record: hops, of which there are none, len and more */
-	uint32_t ip, udp, sum; /* to be added to the sums: of IP header, UDP, and payload */
-};
-
-/* Whether this processor has that. */
-bool bp_aggregator_can_wide(void);
-/* What is like the message in `in`, of which bp_alike_set_streams() told *like, and whose payload
- * has `len` octets. */
-void bp_aggregator_wide_set(struct bp_aggregator_wide *x, const struct bp_alike *like,
-	const struct bp_agg_input *in, unsigned len);
-
 /* What messages of all streams of a rule are like, by the last one that was read without it. */
 struct bp_aggregator_many {
 	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
 	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
 	uint8_t rule;
-	bool sure; /* whatever is alike is for that rule; else ask */
+	bool known; /* there was one: `rule` is its */
+	bool sure;  /* whatever is alike is for that rule; else ask */
 	/* so many bursts are placed in order before steps are tried again; and the last time */
 	uint8_t skip, skipped;
 };
@@ -115,10 +96,7 @@ struct bp_aggregator {
 	 * tests */
 	uint64_t alike;
 	uint64_t alike_streams; /* likewise (services/aggregation/aggregator_many.c) */
-	uint64_t wide; /* of those, that were read so (services/aggregation/aggregator_many_wide.c)
-			*/
-	bool narrow;   /* none are to be, for tests */
-	struct bp_aggregator_wide many_wide;
+	bool general;           /* all messages take the general path, for tests */
 };
 
 /* When the aggregate that is first in a rule's list is due. */

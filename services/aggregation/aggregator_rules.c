@@ -110,6 +110,7 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 	bp_aggregator_flush(a, BP_AGG_FLUSH_RELOAD, now_ns, 0);
 	bp_agg_streams_clear(&a->streams);
 	a->usual.stream = BP_AGG_NO_STREAM;
+	a->many.known = false;
 	a->many.alike.kind = BP_ALIKE_NOTHING;
 	bp_agg_match_clear(&a->match);
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++)

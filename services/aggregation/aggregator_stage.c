@@ -22,14 +22,6 @@ struct staging {
 	unsigned rule, most;
 };
 
-/* What the messages of a burst have in common. */
-enum likeness {
-	UNLIKE,
-	ALIKE,        /* rule, and octets of message and frame */
-	ALIKE_MIDDLE, /* likewise; their payloads have 16 to 32 octets */
-	WRITTEN       /* as ALIKE, and they are in their records */
-};
-
 static inline void fetch(const void *p)
 {
 	__builtin_prefetch(p, 1);
@@ -120,8 +112,8 @@ static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 
 /* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of
  * the frame beyond the least << 16. */
-static inline __attribute__((always_inline)) void write_record(struct bp_agg_record *r,
-	const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns, bool middle)
+static inline __attribute__((always_inline)) void write_record(
+	struct bp_agg_record *r, const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns)
 {
 	const uint32_t len = shape >> 8 & 0xff, first = shape | f[AT_IP + BP_IP4_TTL];
 	const uint8_t *payload = f + AT_PAYLOAD;
@@ -136,14 +128,7 @@ static inline __attribute__((always_inline)) void write_record(struct bp_agg_rec
 	memcpy(r->src, f + AT_IP + BP_IP4_SRC, sizeof(r->src));
 	r->sum = sum;
 	memcpy(r->sport, &sender, sizeof(sender));
-	if (middle) {
-		const bp_v16 a = bp_v16_load(payload), b = bp_v16_load(payload + len - 16);
-
-		memcpy(r->payload, &a, 16);
-		memcpy(r->payload + len - 16, &b, 16);
-	} else {
-		bp_copy(r->payload, payload, len);
-	}
+	bp_copy(r->payload, payload, len);
 }
 _Static_assert(offsetof(struct bp_agg_record, mac) == offsetof(struct bp_agg_record, sport) + 2,
 	"one number");
@@ -163,8 +148,7 @@ static inline uint64_t mac_of(const struct bp_agg_input *in)
 	return bp_load_le64(in->frame) & (BP_AGG_STAGE_ONE - 1);
 }
 
-/* Whether a message that has not much in common with others can be staged; then *shape is written.
- */
+/* Whether a message can be staged; then *shape is written. */
 static inline bool is_short(
 	const struct bp_aggregator_burst *k, const struct staging *x, unsigned i, uint32_t *shape)
 {
@@ -175,46 +159,38 @@ static inline bool is_short(
 }
 
 /* Stages messages from i on, as far as that goes: returns where it does not. */
-static inline __attribute__((always_inline)) unsigned stage_run(struct bp_aggregator_burst *k,
-	struct staging *x, unsigned i, unsigned until, enum likeness alike)
+static inline __attribute__((always_inline)) unsigned stage_run(
+	struct bp_aggregator_burst *k, struct staging *x, unsigned i, unsigned until)
 {
 	const struct bp_agg_stage *const stage = &k->a->streams.stage;
 	const uint64_t now_ns = k->now_ns, most = x->most, last = most - 1;
-	uint64_t begun = 0, done = 0, octets = 0, to = mac_of(&k->in[i]);
-	const uint32_t each = k->in[i].frame_len;
+	uint64_t begun = 0, done = 0, octets = 0;
 	const unsigned from = i;
 	uint32_t shape = 0;
 
-	if (alike != UNLIKE && alike != WRITTEN)
-		is_short(k, x, i, &shape);
 	for (; i < until; i++) {
 		struct bp_agg_input *in = &k->in[i];
 		struct bp_agg_staged *g = k->g[i];
 		uint64_t count;
 
-		if (alike == UNLIKE) {
-			if (!is_short(k, x, i, &shape))
-				break;
-			to = mac_of(in);
-		}
-		count = count_for_mac(g->state, to);
+		if (!is_short(k, x, i, &shape))
+			break;
+		count = count_for_mac(g->state, mac_of(in));
 		if (__builtin_expect(g->usual != k->usual[i] || count >= most, 0))
 			break;
 		g->record[count] = k->record[i];
 		g->state += BP_AGG_STAGE_ONE;
 		begun |= (uint64_t)(count == 0) << i;
 		done |= (uint64_t)(count == last) << i;
-		if (alike == WRITTEN)
-			continue;
-		write_record(bp_agg_record_at(stage, k->record[i]), in->frame, shape, k->sum[i],
-			now_ns, alike == ALIKE_MIDDLE);
-		in->verdict = BP_AGG_TAKEN;
 		octets += in->frame_len;
+		write_record(
+			bp_agg_record_at(stage, k->record[i]), in->frame, shape, k->sum[i], now_ns);
+		in->verdict = BP_AGG_TAKEN;
 	}
 	x->begun |= begun;
 	x->run_done = done;
 	k->taken += i - from;
-	k->taken_octets += alike == WRITTEN ? (uint64_t)each * (i - from) : octets;
+	k->taken_octets += octets;
 	return i;
 }
 
@@ -229,7 +205,7 @@ static __attribute__((noinline)) void stage_odd(
 	settle(k, x, i);
 	if (g->usual == k->usual[i] && g->state >> 48 == 0)
 		g->state = mac_of(&k->in[i]);
-	if (stage_run(k, x, i, i + 1, UNLIKE) != i) {
+	if (stage_run(k, x, i, i + 1) != i) {
 		look_run(k, x);
 		return;
 	}
@@ -262,8 +238,7 @@ static inline unsigned chunk(const struct bp_aggregator_burst *k, unsigned i)
 	return (k->odd >> i & 1) != 0 ? i : i + 1;
 }
 
-static inline __attribute__((always_inline)) void stage_all(
-	struct bp_aggregator_burst *k, enum likeness alike)
+void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 {
 	struct bp_agg_stage *stage = &k->a->streams.stage;
 	struct staging x; /* its arrays are written before they are read */
@@ -279,7 +254,7 @@ static inline __attribute__((always_inline)) void stage_all(
 		const unsigned until = chunk(k, i);
 		const unsigned ahead = until + BEHIND < k->n ? until + BEHIND : k->n;
 
-		if (alike != WRITTEN && looked < ahead) {
+		if (looked < ahead) {
 			look(k, looked, ahead);
 			looked = ahead;
 		}
@@ -287,26 +262,11 @@ static inline __attribute__((always_inline)) void stage_all(
 			stage->unused[stage->n++] = k->record[i++];
 			continue;
 		}
-		i = stage_run(k, &x, i, until, alike);
+		i = stage_run(k, &x, i, until);
 		look_run(k, &x);
 		if (__builtin_expect(i != until, 0))
 			stage_odd(k, &x, i++);
 	}
 	settle(k, &x, k->n);
 	note_streams(k);
-}
-
-void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
-{
-	const unsigned len = k->len[0];
-
-	if (k->written)
-		stage_all(k, WRITTEN);
-	else if (k->odd != 0 || k->unlike != k->n || len > BP_AGG_STAGE_PAYLOAD ||
-		 k->in[0].frame_len - bp_agg_least(len) > UINT16_MAX)
-		stage_all(k, UNLIKE);
-	else if (len >= 16 && len <= 32)
-		stage_all(k, ALIKE_MIDDLE);
-	else
-		stage_all(k, ALIKE);
 }

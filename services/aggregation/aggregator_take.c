@@ -18,7 +18,7 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 	while (at < n) {
 		unsigned usual = 0, others;
 
-		if (a->usual.stream != BP_AGG_NO_STREAM)
+		if (a->usual.stream != BP_AGG_NO_STREAM && !a->general)
 			usual = bp_aggregator_take_usual(a, in, n - at, at, now_ns, wall_ns);
 		at += usual;
 		if (at == n)

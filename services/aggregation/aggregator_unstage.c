@@ -3,46 +3,6 @@
 
 /* An aggregate of what is staged (services/aggregation/stage.h). */
 
-/* Hops and length of a record, and octets of its frame beyond the least, as one number. */
-static inline uint32_t shape(const struct bp_agg_record *r)
-{
-	uint32_t word;
-
-	memcpy(&word, &r->hops, sizeof(word));
-	return word;
-}
-_Static_assert(
-	offsetof(struct bp_agg_record, len) == offsetof(struct bp_agg_record, hops) + 1 &&
-		offsetof(struct bp_agg_record, more) == offsetof(struct bp_agg_record, hops) + 2,
-	"one number");
-
-/* Appends those from the second on that are like the first, behind which they go: how many there
- * are with it. */
-static unsigned append_alike(struct bp_agg_stream *s, const struct bp_agg_stage *stage,
-	const uint32_t *place, unsigned n)
-{
-	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
-	const uint32_t like = shape(r), len = r->len;
-	struct bp_agg_full_alike w = bp_agg_full_alike_begin(&s->writer);
-	uint64_t sum = r->sum, arrived = r->arrived_ns;
-	unsigned i, at = 8 * (len & 1);
-
-	for (i = 1; i < n; i++) {
-		r = bp_agg_record_at(stage, place[i]);
-		if (shape(r) != like)
-			break;
-		arrived += r->arrived_ns;
-		sum += (uint64_t)r->sum << at;
-		at ^= 8 * (len & 1);
-		bp_agg_full_alike_append(&w, bp_v16_load(r->src), r->payload, len);
-	}
-	bp_agg_full_alike_end(&s->writer, &w, i - 1);
-	s->sum = sum;
-	s->arrived_ns = arrived;
-	s->more = i * (like >> 16);
-	return i;
-}
-
 /* Appends all; there is room, and for what is written at once beyond an entry, as the rule's
  * `stages` has it. */
 static void append_all(struct bp_agg_stream *s, const struct bp_agg_stage *stage,
@@ -51,7 +11,10 @@ static void append_all(struct bp_agg_stream *s, const struct bp_agg_stage *stage
 	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
 
 	bp_agg_full_first4(&s->writer, r->src, bp_be16(r->sport), r->hops, r->payload, r->len);
-	for (unsigned i = append_alike(s, stage, place, n); i < n; i++) {
+	s->sum = r->sum;
+	s->arrived_ns = r->arrived_ns;
+	s->more = r->more;
+	for (unsigned i = 1; i < n; i++) {
 		r = bp_agg_record_at(stage, place[i]);
 		s->sum = bp_sum_add(s->sum, bp_sum_moved(r->sum, s->writer.payloads));
 		s->arrived_ns += r->arrived_ns;

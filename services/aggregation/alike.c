@@ -15,6 +15,7 @@ static const bp_v16 asked[3] = {
 #define AT_DST (BP_ETHER_HDR + BP_IP4_DST)
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
+#define IN_HEAD (BP_ALIKE_READS - AT_PAYLOAD) /* octets of a payload that a head's pieces have */
 
 static uint32_t word(const uint8_t *p)
 {
@@ -33,15 +34,8 @@ static bp_v4 lacks(uint32_t sum, unsigned words)
 
 static void set_payload(struct bp_alike *x, unsigned len)
 {
-	const unsigned first = BP_ALIKE_READS - AT_PAYLOAD;
-	unsigned tail;
+	const unsigned tail = (len - IN_HEAD - 1) % 16 + 1;
 
-	x->payload = bp_v16_of(0);
-	for (unsigned i = 0; i < len && i < first; i++)
-		x->payload[16 - first + i] = 255;
-	if (x->kind != BP_ALIKE_LONG)
-		return;
-	tail = (len - first - 1) % 16 + 1;
 	for (unsigned i = 0; i < 16; i++)
 		x->last[i] = (uint8_t)(i < tail ? 16 - tail + i : 0x80);
 }
@@ -50,14 +44,14 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	const struct bp_agg_senders *senders)
 {
 	const uint8_t *f = in->frame;
-	const unsigned chunks = len > 6 ? (len - 6 + 15) / 16 : 0;
+	const unsigned chunks = len > IN_HEAD ? (len - IN_HEAD + 15) / 16 : 0;
 	uint32_t dst, from, udp;
 	bp_v16 mask = bp_v16_of(0);
 
 	x->kind = BP_ALIKE_NOTHING;
-	if (in->len < BP_ALIKE_READS)
+	if (in->len < BP_ALIKE_READS || chunks == 0)
 		return false;
-	x->kind = paper ? BP_ALIKE_PAPER : len <= 6 ? BP_ALIKE_SHORT : BP_ALIKE_LONG;
+	x->kind = paper ? BP_ALIKE_PAPER : BP_ALIKE_FULL;
 	for (unsigned i = 0; i < 3; i++) {
 		x->head[i] = bp_alike_piece(f, i);
 		x->asked[i] = asked[i];
@@ -78,7 +72,7 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	udp = word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8) + dst;
 	x->ip = lacks(word(f + BP_ETHER_HDR) + word(f + AT_DST + 2), 8);
 	x->udp = lacks(udp, paper ? 2 + 8 : 2 + 5);
-	x->sum = lacks(0, paper ? 8 : 3 + 8 * chunks);
+	x->sum = lacks(0, (paper ? 0 : 3) + 8 * chunks);
 	return true;
 }
 
@@ -140,10 +134,8 @@ unsigned bp_alike_judge(
 	switch (x->kind) {
 	case BP_ALIKE_PAPER:
 		return judge(x, in, n, BP_ALIKE_PAPER, sum);
-	case BP_ALIKE_SHORT:
-		return judge(x, in, n, BP_ALIKE_SHORT, sum);
-	case BP_ALIKE_LONG:
-		return judge(x, in, n, BP_ALIKE_LONG, sum);
+	case BP_ALIKE_FULL:
+		return judge(x, in, n, BP_ALIKE_FULL, sum);
 	default:
 		return 0;
 	}

@@ -17,9 +17,8 @@
 /* How payloads lie. */
 enum bp_alike_kind {
 	BP_ALIKE_NOTHING,
-	BP_ALIKE_PAPER, /* format paper: flag header and message end octet 64 */
-	BP_ALIKE_SHORT, /* within the first 48 octets */
-	BP_ALIKE_LONG,
+	BP_ALIKE_PAPER, /* format paper: flag header, and the message behind octet 48 */
+	BP_ALIKE_FULL,  /* octet 48 and those behind are more of it */
 };
 
 /* Octets of each frame that are read, however short its message is. */
@@ -27,7 +26,6 @@ enum bp_alike_kind {
 
 struct bp_alike {
 	bp_v16 head[3], asked[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
-	bp_v16 payload;           /* which of the octets from 32 on are payload */
 	bp_v16 last;              /* those of the last 16 octets that were not read before */
 	bp_v4 ip, udp, sum;       /* to be added to the sums: of IP header, UDP, and payload */
 	uint64_t lens, mac;       /* of the input */
@@ -40,7 +38,7 @@ struct bp_alike {
 /*
  * Says in *x what is like the message in `in`, which was taken by a rule of these senders: usual as
  * bp_datagram_is_usual() has it, its payload of `len` octets. `paper`: the rule's format. False:
- * that can't be said, since too little of its frame can be read.
+ * that can't be said, since too little of its frame can be read, or it has up to 6 octets.
  */
 bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
 	const struct bp_agg_senders *senders);
@@ -132,13 +130,10 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 				u4[i] += bp_v4_words(c, all);
 				p4[i] = bp_v4_words(bp_alike_piece(f, 3), all);
 				continue;
+			} else {
+				u4[i] += bp_v4_words(c, header);
+				p4[i] = bp_v4_words(c, first);
 			}
-			u4[i] += bp_v4_words(c, header);
-			if (kind == BP_ALIKE_SHORT) {
-				p4[i] = bp_v4_words(c & x->payload, first);
-				continue;
-			}
-			p4[i] = bp_v4_words(c, first);
 			for (unsigned at = BP_ALIKE_READS; at + 16 < x->end; at += 16)
 				p4[i] += bp_v4_words(bp_v16_load(f + at), all);
 			p4[i] += bp_v4_words(
