@@ -1,287 +1,130 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/aggregation/aggregator_judge.h"
-#include "services/aggregation/aggregator_message.h"
+#include <stdlib.h>
 
-/* The general way of a frame: any that there is, one by one. */
+#include "services/aggregation/aggregator_state.h"
+#include "proto/agg_paper.h"
 
-static struct bp_agg_sender sender(const struct bp_aggregator_message *m, unsigned family)
+/* An aggregator's life, and what it makes of rules. */
+
+struct bp_aggregator *bp_aggregator_new(const struct bp_aggregator_options *o)
 {
-	struct bp_agg_sender from = {.port = m->sport, .hops = m->hops};
+	struct bp_aggregator *a = calloc(1, sizeof(*a));
+	uint64_t key[2];
 
-	memcpy(from.addr, m->src, family == 4 ? 4 : 16);
-	return from;
-}
-
-static void note_sender(
-	struct bp_agg_full_writer *w, const struct bp_aggregator_message *m, unsigned family)
-{
-	const struct bp_agg_sender from = sender(m, family);
-
-	bp_agg_full_note_sender(w, &from);
-}
-
-static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in,
-	struct bp_aggregator_message *m, const struct bp_datagram *d)
-{
-	const struct bp_aggregator_rule *r;
-	unsigned rule;
-
-	if (!bp_aggregator_for_us(in))
-		return;
-	bp_agg_match_words(d->family, bp_datagram_dst(d), m->key.word);
-	rule = bp_agg_match_find(&a->match, in->port, d->family, m->key.word, d->dport);
-	if (rule == BP_AGG_NO_RULE)
-		return;
-	r = &a->rule[rule];
-	in->rule = (uint8_t)rule;
-	m->key.word[2] = 0;
-	memcpy(&m->key.word[2], d->frame + 12, d->l3 - BP_ETHER_HDR);
-	m->key.word[3] = bp_agg_key_last(d->dport, rule, d->tos, d->family, d->dont_fragment,
-		(unsigned)(d->l3 - BP_ETHER_HDR) / 4);
-	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
-	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
-	m->payload = bp_datagram_payload(d);
-	/* 0: of a fragment, which may be put together again before it is judged */
-	m->mimic = r->format == BP_AGG_FORMAT_FULL &&
-		   (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
-		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
-	if (!bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass)) {
-		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
-		 * is dropped */
-		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? BP_AGG_TODO_NOTHING
-								       : BP_AGG_TODO_PASS;
-		bp_agg_stat_add(&a->stats[rule].passed, 1);
-		return;
+	if (a == NULL)
+		return NULL;
+	a->stats = o->stats;
+	a->hooks = o->hooks;
+	a->room = o->room;
+	a->random = o->seed;
+	a->soonest_ns = UINT64_MAX;
+	a->usual.stream = BP_AGG_NO_STREAM;
+	for (unsigned i = 0; i < 2; i++)
+		key[i] = bp_aggregator_random(a);
+	if (!bp_agg_streams_init(&a->streams, o->streams, o->rows, key)) {
+		free(a);
+		return NULL;
 	}
-	m->todo = BP_AGG_TODO_TAKE;
-	m->len = (uint16_t)bp_datagram_payload_len(d);
-	m->src = bp_datagram_src(d);
-	m->hops = d->hops;
-	m->sport = d->sport;
+	return a;
 }
 
-/*
- * What is no datagram. The first fragment of one passes, behind what its sender has sent before;
- * the others, which do not say whose they are, complete nothing without it. Hosts set Don't
- * Fragment in all but what they fragment.
- */
-static void read_fragment(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m)
+void bp_aggregator_free(struct bp_aggregator *a)
 {
-	struct bp_datagram d;
-
-	if (!bp_datagram_parse_fragment(in->frame, in->len, in->frame_len, &d))
+	if (a == NULL)
 		return;
-	read_datagram(a, in, m, &d);
-	if (m->todo == BP_AGG_TODO_PASS && d.family == 4)
-		m->todo = BP_AGG_TODO_PASS_BOTH;
+	bp_agg_streams_free(&a->streams);
+	free(a);
 }
 
-void bp_aggregator_read(
-	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m)
+/* The longest message whose aggregate, where it is alone, has up to `size` octets; -1: none. */
+static int32_t longest_alone(unsigned format, unsigned family, unsigned size)
 {
-	struct bp_datagram d;
+	const unsigned empty = bp_agg_full_alone(family, 0);
 
-	in->verdict = BP_AGG_OTHER;
-	m->todo = BP_AGG_TODO_NOTHING;
-	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
-		read_datagram(a, in, m, &d);
+	if (format == BP_AGG_FORMAT_PAPER)
+		return size < BP_AGG_PAPER_LEN(1) ? -1 : (int32_t)BP_AGG_PAPER_LEN(1);
+	if (size < empty)
+		return -1;
+	/* from 256 octets on the length is an octet longer */
+	return (int32_t)(size - empty - (size - empty > 255));
+}
+
+static void prepare(struct bp_aggregator_rule *r, const struct bp_agg_rule *c, unsigned room,
+	unsigned least_mtu)
+{
+	const unsigned family = c->to.address.family, mtu = c->mtu != 0 ? c->mtu : least_mtu;
+	const unsigned head = bp_datagram_head_len(family), entry = bp_agg_full_entry_most(family);
+	/* There is room for one more of the longest entries when the aggregate has its full size:
+	 * then a directory that has outgrown the front can always move the payloads. */
+	const unsigned beside = BP_AGG_AHEAD + BP_AGG_FULL_HEADER + entry;
+	const unsigned usable = room > beside ? room - beside : 0;
+	unsigned size = mtu > head ? mtu - head : 0, front;
+
+	size = size < usable ? size : usable;
+	*r = (struct bp_aggregator_rule){
+		.max_delay_ns = c->max_delay_ns,
+		.longest = longest_alone(c->format, family, size),
+		.size = (uint16_t)size,
+		.from_udp = c->from_udp,
+		.family = (uint8_t)family,
+		.format = c->format,
+		.port = c->port,
+		.messages = c->messages != 0 ? c->messages : 1,
+		.has_from = c->from.family == family,
+	};
+	memcpy(r->from, c->from.bytes, sizeof(r->from));
+	if (c->n_senders == 0)
+		bp_agg_senders_set_all(&r->senders);
 	else
-		read_fragment(a, in, m);
-}
-
-/* The rule whose aggregate has been built for longest. There is one. */
-static uint32_t oldest(const struct bp_aggregator *a)
-{
-	uint32_t stream = BP_AGG_NO_STREAM;
-
-	for (unsigned i = 0; i < a->n_rules; i++) {
-		const uint32_t first = bp_agg_streams_first(&a->streams, i);
-
-		if (first != BP_AGG_NO_STREAM &&
-			(stream == BP_AGG_NO_STREAM || bp_aggregator_began_ns(a, first) <
-							       bp_aggregator_began_ns(a, stream)))
-			stream = first;
-	}
-	return stream;
-}
-
-/* Begins the stream of a message. */
-static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator_message *m,
-	uint64_t now_ns, uint64_t wall_ns)
-{
-	struct bp_agg_streams *t = &a->streams;
-	uint32_t stream = bp_agg_streams_idle(t);
-	const uint64_t r = bp_aggregator_random(a);
-	struct bp_agg_sender from;
-	struct bp_agg_stats *s;
-
-	if (stream == BP_AGG_NO_STREAM) {
-		stream = oldest(a);
-		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_EVICTED, now_ns, wall_ns);
-	}
-	if (bp_agg_streams_held(t, stream)) {
-		s = &a->stats[bp_agg_key_rule(&t->stream[stream].key)];
-		bp_agg_stat_add(&s->evicted, 1);
-		bp_agg_stat_add(&s->streams, -(uint64_t)1);
-	}
-	if (a->usual.stream == stream)
-		a->usual.stream = BP_AGG_NO_STREAM;
-	bp_agg_streams_begin(t, stream, &m->key, m->hash, (uint16_t)r, (uint32_t)(r >> 32));
-	from = sender(m, bp_agg_key_family(&m->key));
-	memcpy(t->rest[stream].src, from.addr, sizeof(t->rest[stream].src));
-	t->rest[stream].sport = from.port;
-	memcpy(t->staged[stream].src, from.addr, sizeof(t->staged[stream].src));
-	t->staged[stream].sport = from.port;
-	s = &a->stats[bp_agg_key_rule(&m->key)];
-	bp_agg_stat_add(&s->begun, 1);
-	bp_agg_stat_add(&s->streams, 1);
-	return stream;
-}
-
-/* Begins an aggregate for a message, and its stream where there is none. False, and nothing is
- * changed: there is no buffer. */
-static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
-	struct bp_aggregator_message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
-{
-	void *buffer;
-	uint8_t *base = a->hooks.get(a->hooks.arg, &buffer);
-
-	if (base == NULL)
-		return false;
-	if (m->stream == BP_AGG_NO_STREAM)
-		m->stream = begin_stream(a, m, now_ns, wall_ns);
-	bp_aggregator_begin(a, m->stream, base, buffer, frame, now_ns);
-	return true;
-}
-
-/*
- * The directory has reached the payloads, and the aggregate is not full. Moves them up by as much
- * as there is room for when it will be: seldom, since the front is as long as N needs wherever the
- * buffer has that.
- */
-static void widen(struct bp_agg_full_writer *w, unsigned room)
-{
-	const unsigned rest = w->size - BP_AGG_FULL_HEADER - w->directory; /* octets to come */
-	const unsigned front = room - BP_AGG_AHEAD - rest;
-
-	memmove(w->buf + front, w->buf + w->front, w->payloads);
-	w->front = (uint16_t)front;
-}
-
-/* Appends in format full. False: the aggregate would exceed its size. */
-static inline bool append_full(
-	struct bp_agg_full_writer *w, const struct bp_aggregator_message *m, unsigned room)
-{
-	struct bp_agg_sender from;
-
-	if (__builtin_expect(w->family == 4, 1) &&
-		__builtin_expect(
-			bp_agg_full_append4(w, m->src, m->sport, m->hops, m->payload, m->len), 1))
-		return true;
-	from = sender(m, w->family);
-	if (w->family == 6 && bp_agg_full_append_of(6, w, &from, m->payload, m->len))
-		return true;
-	if (bp_agg_full_len(w) + bp_agg_full_cost(w, &from, m->len) > w->size)
-		return false;
-	widen(w, room);
-	return bp_agg_full_append(w, &from, m->payload, m->len);
-}
-
-/* Puts a message into its stream's aggregate. False: there is no buffer for a new one. */
-static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
-	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
-{
-	const struct bp_aggregator_rule *r = &a->rule[in->rule];
-	struct bp_agg_stream *s = NULL;
-	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
-	uint64_t sum;
-
-	if (m->stream != BP_AGG_NO_STREAM) {
-		s = &a->streams.stream[m->stream];
-		if (s->buffer != NULL && !bp_aggregator_same_target(s->target, in->frame))
-			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
-	}
-	if (s == NULL || s->buffer == NULL) {
-		if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
-			return false;
-		s = &a->streams.stream[m->stream];
-	}
-	if (paper) {
-		if (s->writer.count == 0)
-			note_sender(&s->writer, m, r->family);
-		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
+		bp_agg_senders_set(&r->senders, family, c->senders, c->n_senders);
+	r->most = r->messages;
+	if (c->format == BP_AGG_FORMAT_PAPER) {
+		r->front = BP_AGG_PAPER_FRONT;
+		if (bp_agg_paper_most(size) < r->most)
+			r->most = (uint8_t)bp_agg_paper_most(size);
 	} else {
-		sum = bp_sum_moved(m->sum, s->writer.payloads);
-		if (__builtin_expect(!append_full(&s->writer, m, a->room), 0)) {
-			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_SIZE, now_ns, wall_ns);
-			if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
-				return false;
-			sum = m->sum;
-			append_full(&s->writer, m, a->room);
-		}
-		s->sum = bp_sum_add(s->sum, sum);
+		front = BP_AGG_FULL_HEADER + entry * r->messages;
+		r->front =
+			(uint16_t)(front < room - BP_AGG_AHEAD - size ? front
+								      : room - BP_AGG_AHEAD - size);
 	}
-	if (in->frame_len != bp_agg_least(m->len))
-		s->more += in->frame_len - bp_agg_least(m->len);
-	s->arrived_ns += now_ns;
-	bp_aggregator_taken(a, in->rule, in->frame_len);
-	if (s->writer.count == r->most)
-		bp_aggregator_leave(a, m->stream,
-			r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
-			wall_ns);
-	return true;
+	r->stages = r->format == BP_AGG_FORMAT_FULL && family == 4 && r->most > 1 &&
+		    r->most <= BP_AGG_STAGE_MOST && r->front >= BP_AGG_FULL_FRONT4(r->most) &&
+		    BP_AGG_FULL_HEADER + r->most * (BP_AGG_FULL_ENTRY4 + BP_AGG_STAGE_PAYLOAD) <=
+			    r->size;
+	if (c->max_message < r->longest)
+		r->longest = c->max_message;
 }
 
-/* Finds the stream, as it is now: those before it in the burst may have begun or ended some. */
-static inline void find_stream(const struct bp_aggregator *a, struct bp_aggregator_message *m)
+static void clear(struct bp_agg_stats *s)
 {
-	if (__builtin_expect(m->stream == BP_AGG_NO_STREAM ||
-				     !bp_agg_key_same(&a->streams.stream[m->stream].key, &m->key),
-		    0))
-		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)s;
+
+	for (size_t i = 0; i < sizeof(*s) / sizeof(*word); i++)
+		atomic_store_explicit(&word[i], 0, memory_order_relaxed);
 }
 
-/* What it holds, if there is one, is in an aggregate from now on. */
-static inline void unstage(struct bp_aggregator *a, uint32_t stream)
+void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules *rules,
+	uint16_t least_mtu, uint64_t now_ns)
 {
-	if (stream != BP_AGG_NO_STREAM && bp_agg_staged_count(&a->streams.staged[stream]) != 0 &&
-		!bp_aggregator_unstage(a, stream))
-		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
-}
+	bp_aggregator_flush(a, BP_AGG_FLUSH_RELOAD, now_ns, 0);
+	bp_agg_streams_clear(&a->streams);
+	a->usual.stream = BP_AGG_NO_STREAM;
+	a->many.known = false;
+	a->many.alike.kind = BP_ALIKE_NOTHING;
+	bp_agg_match_clear(&a->match);
+	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++)
+		clear(&a->stats[i]);
+	a->n_rules = rules->n_aggregate < BP_AGG_RULES_MAX ? rules->n_aggregate : BP_AGG_RULES_MAX;
+	for (unsigned i = 0; i < a->n_rules; i++) {
+		const struct bp_agg_rule *c = &rules->aggregate[i];
 
-/* What a stream, if there is one, holds goes ahead of a message that passes. */
-static void let_go_ahead(
-	struct bp_aggregator *a, uint32_t stream, uint64_t now_ns, uint64_t wall_ns)
-{
-	unstage(a, stream);
-	if (stream != BP_AGG_NO_STREAM && a->streams.stream[stream].buffer != NULL)
-		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
-}
-
-static uint32_t twin(const struct bp_aggregator *a, const struct bp_aggregator_message *m)
-{
-	const struct bp_agg_key key = bp_agg_key_twin(&m->key);
-
-	return bp_agg_streams_find(&a->streams, &key, bp_agg_streams_hash(&a->streams, &key));
-}
-
-void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
-	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
-{
-	find_stream(a, m);
-	unstage(a, m->stream);
-	if (m->todo == BP_AGG_TODO_TAKE) {
-		in->verdict = BP_AGG_TAKEN;
-		if (place(a, in, m, now_ns, wall_ns))
-			return;
-		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-		in->pass = BP_AGG_PASS_NO_BUFFER;
-		bp_agg_stat_add(&a->stats[in->rule].passed, 1);
-		return;
+		prepare(&a->rule[i], c, a->room, least_mtu);
+		bp_agg_match_enter(&a->match, i, c->port, &c->to);
 	}
-	let_go_ahead(a, m->stream, now_ns, wall_ns);
-	if (m->todo == BP_AGG_TODO_PASS_BOTH)
-		let_go_ahead(a, twin(a, m), now_ns, wall_ns);
+}
+
+bool bp_aggregator_wants(const struct bp_aggregator *a, unsigned port)
+{
+	return bp_agg_match_wants(&a->match, port);
 }

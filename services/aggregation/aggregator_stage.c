@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/aggregation/aggregator_many_parts.h"
+#include "services/aggregation/aggregator_burst.h"
 
 /*
  * A burst of messages of many streams, staged (services/aggregation/stage.h): each is written to a
@@ -148,16 +148,6 @@ static inline uint64_t mac_of(const struct bp_agg_input *in)
 	return bp_load_le64(in->frame) & (BP_AGG_STAGE_ONE - 1);
 }
 
-/* Whether a message can be staged; then *shape is written. */
-static inline bool is_short(
-	const struct bp_aggregator_burst *k, const struct staging *x, unsigned i, uint32_t *shape)
-{
-	const uint32_t len = k->len[i], more = k->in[i].frame_len - bp_agg_least(len);
-
-	*shape = len << 8 | more << 16;
-	return k->in[i].rule == x->rule && len <= BP_AGG_STAGE_PAYLOAD && more <= UINT16_MAX;
-}
-
 /* Stages messages from i on, as far as that goes: returns where it does not. */
 static inline __attribute__((always_inline)) unsigned stage_run(
 	struct bp_aggregator_burst *k, struct staging *x, unsigned i, unsigned until)
@@ -166,25 +156,23 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 	const uint64_t now_ns = k->now_ns, most = x->most, last = most - 1;
 	uint64_t begun = 0, done = 0, octets = 0;
 	const unsigned from = i;
-	uint32_t shape = 0;
 
 	for (; i < until; i++) {
 		struct bp_agg_input *in = &k->in[i];
 		struct bp_agg_staged *g = k->g[i];
-		uint64_t count;
+		const uint64_t count = count_for_mac(g->state, mac_of(in));
 
-		if (!is_short(k, x, i, &shape))
-			break;
-		count = count_for_mac(g->state, mac_of(in));
-		if (__builtin_expect(g->usual != k->usual[i] || count >= most, 0))
+		if (__builtin_expect(g->usual != k->usual[i] || count >= most ||
+					     k->shape[i] == BP_AGGREGATOR_UNSTAGED,
+			    0))
 			break;
 		g->record[count] = k->record[i];
 		g->state += BP_AGG_STAGE_ONE;
 		begun |= (uint64_t)(count == 0) << i;
 		done |= (uint64_t)(count == last) << i;
 		octets += in->frame_len;
-		write_record(
-			bp_agg_record_at(stage, k->record[i]), in->frame, shape, k->sum[i], now_ns);
+		write_record(bp_agg_record_at(stage, k->record[i]), in->frame, k->shape[i],
+			k->sum[i], now_ns);
 		in->verdict = BP_AGG_TAKEN;
 	}
 	x->begun |= begun;

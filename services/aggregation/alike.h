@@ -3,7 +3,7 @@
 #define BP_SERVICES_AGGREGATION_ALIKE_H
 
 #include "services/aggregation/aggregator.h"
-#include "services/aggregation/senders.h"
+#include "services/aggregation/match.h"
 #include "proto/agg_paper.h"
 #include "proto/checksum_four.h"
 

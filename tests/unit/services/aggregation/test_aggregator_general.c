@@ -4,7 +4,7 @@
  * of any burst is what becomes of it there, octet by octet, as long as there are buffers. Frames
  * have faults anywhere, and lie in blocks of their own length.
  */
-#include "services/aggregation/aggregator_parts.h"
+#include "services/aggregation/aggregator_state.h"
 #include "tests/unit/services/aggregation/udp_frame.h"
 #include "tests/unit/times.h"
 

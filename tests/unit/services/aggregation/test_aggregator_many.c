@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/aggregation/aggregator_parts.h"
+#include "services/aggregation/aggregator_state.h"
 /* the rig's `a` would hide arguments of the others */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 #include "tests/unit/times.h"

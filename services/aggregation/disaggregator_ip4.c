@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/copy_sum.h"
-#include "services/aggregation/disaggregator_parts.h"
+#include "services/aggregation/disaggregator_state.h"
 #include "proto/sum_carry.h"
 
 /*

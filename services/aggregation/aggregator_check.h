@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_JUDGE_H
-#define BP_SERVICES_AGGREGATION_AGGREGATOR_JUDGE_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_CHECK_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_CHECK_H
 
-#include "services/aggregation/aggregator_parts.h"
+#include "services/aggregation/aggregator_state.h"
 #include "proto/agg_paper.h"
 
 /* Whether a frame is for this port: on one that routes, for its MAC address; else for any single

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_AGGREGATION_DISAGGREGATOR_PARTS_H
-#define BP_SERVICES_AGGREGATION_DISAGGREGATOR_PARTS_H
+#ifndef BP_SERVICES_AGGREGATION_DISAGGREGATOR_STATE_H
+#define BP_SERVICES_AGGREGATION_DISAGGREGATOR_STATE_H
 
 #include "services/aggregation/datagram.h"
 #include "services/aggregation/disaggregator.h"
 #include "services/aggregation/match.h"
-#include "services/aggregation/senders.h"
 #include "services/aggregation/sequence.h"
 #include "proto/agg_full_entries4.h"
 
-/* What the files of the disaggregator share; for nobody else. */
+/* The state of a disaggregator, which its two files share; nobody else includes this. */
 
 struct bp_disaggregator_rule {
 	uint8_t format;                /* enum bp_agg_format */

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_PARTS_H
-#define BP_SERVICES_AGGREGATION_AGGREGATOR_PARTS_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_STATE_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_STATE_H
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/alike.h"
 #include "services/aggregation/datagram.h"
 #include "services/aggregation/match.h"
-#include "services/aggregation/senders.h"
 #include "services/aggregation/streams.h"
 #include "proto/agg_full_like.h"
 #include "proto/agg_paper.h"
 
-/* What the files of the aggregator share; for nobody else. */
+/*
+ * The state of an aggregator, which its files share; nobody else includes this. A message goes from
+ * aggregator_take.c to aggregator_single_stream.c, aggregator_stage.c, aggregator_append.c or
+ * aggregator_general.c, and its aggregate to aggregator_send.c; each calls those behind it alone.
+ */
 
 /*
  * An aggregate in its buffer: BP_AGG_AHEAD octets, the writer's front (header and directory), the
@@ -64,6 +67,7 @@ struct bp_aggregator_usual {
 struct bp_aggregator_many {
 	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
 	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
+	uint32_t shape;        /* bp_aggregator_shape() */
 	uint8_t rule;
 	bool known; /* there was one: `rule` is its */
 	bool sure;  /* whatever is alike is for that rule; else ask */
@@ -193,17 +197,9 @@ unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *
 	unsigned at, uint64_t now_ns, uint64_t wall_ns);
 /* Whether it is of the usual stream, and not tagged. */
 bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in);
-/* Takes `n` frames of a burst, whatever they are, from in[at] on. `last`: the last that is taken is
- * of the usual stream from now on. */
-void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns);
-
 /* Puts what is staged of a stream into an aggregate of it. False: there is no buffer, and it is
  * lost. */
 bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
-/* Likewise, into one that is nobody's, in *s, and is to be sent at once. */
-void bp_aggregator_unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g,
-	struct bp_agg_stream *s, uint8_t *base, void *buffer);
 /* What is staged of a stream is no more; its records may be read until the next is written. */
 static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
 {
@@ -214,8 +210,6 @@ static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_
 	g->state &= BP_AGG_STAGE_ONE - 1;
 }
 
-/* Likewise, and it is lost. */
-void bp_aggregator_lose(struct bp_aggregator *a, struct bp_agg_staged *g);
 /* What is staged of streams, of a rule, leaves as an aggregate of each. */
 void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
 	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
@@ -228,10 +222,6 @@ static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uin
 		       ? bp_agg_record_at(&a->streams.stage, g->record[0])->arrived_ns
 		       : a->streams.stream[stream].began_ns;
 }
-
-/* What is staged of a stream leaves, messages that have little in common, by that buffer. */
-void bp_aggregator_leave_unlike(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
-	void *buffer, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
 
 /* Aggregates of a rule that left, not yet in its statistics. */
 struct bp_aggregator_tally {
@@ -266,5 +256,55 @@ void bp_aggregator_settle(struct bp_aggregator *a);
 /* Sends the aggregate of a stream that has one. */
 void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
 	uint64_t now_ns, uint64_t wall_ns);
+
+/*
+ * A frame that is read, and what becomes of it: for the general way, which takes all there is, and
+ * which others leave to it what they do not take themselves.
+ */
+struct bp_aggregator_message {
+	struct bp_agg_key key;
+	uint64_t sum; /* of its payload */
+	const uint8_t *payload;
+	uint32_t hash, stream; /* stream: a guess */
+	uint16_t len;          /* of the payload */
+	/* What is to be done about it; PASS: send what its stream holds, PASS_BOTH: also what the
+	 * one holds that differs in Don't Fragment. */
+	enum {
+		BP_AGG_TODO_NOTHING,
+		BP_AGG_TODO_TAKE,
+		BP_AGG_TODO_PASS,
+		BP_AGG_TODO_PASS_BOTH
+	} todo;
+	bool mimic; /* begins like an aggregate */
+	uint8_t hops;
+	uint16_t sport;     /* host byte order */
+	const uint8_t *src; /* address */
+};
+
+/* Reads a frame: writes its verdict, but for what is to be taken, and all of *m but `stream`, or
+ * only that there is nothing to be done. Fetches the slot of its stream. */
+void bp_aggregator_read(
+	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m);
+/* Does about it what is to be done, which is something; its stream is then in m->stream. */
+void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
+	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns);
+
+/* Whether two frames go to one station. Who sent them does not matter: many devices of a LAN make
+ * one aggregate. Both have eight octets. */
+static inline bool bp_aggregator_same_target(const uint8_t *a, const uint8_t *b)
+{
+	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;
+}
+
+/* A message was taken, by that rule, in a frame of so many octets. */
+static inline void bp_aggregator_taken(struct bp_aggregator *a, unsigned rule, uint32_t octets)
+{
+	if (__builtin_expect(rule != a->taken_rule, 0)) {
+		bp_aggregator_settle(a);
+		a->taken_rule = rule;
+	}
+	a->taken++;
+	a->taken_octets += octets;
+}
 
 #endif

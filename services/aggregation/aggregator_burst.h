@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_MANY_PARTS_H
-#define BP_SERVICES_AGGREGATION_AGGREGATOR_MANY_PARTS_H
+#ifndef BP_SERVICES_AGGREGATION_AGGREGATOR_BURST_H
+#define BP_SERVICES_AGGREGATION_AGGREGATOR_BURST_H
 
-#include "services/aggregation/aggregator_judge.h"
-#include "services/aggregation/aggregator_message.h"
+#include "services/aggregation/aggregator_check.h"
 
-/* What the steps of a burst of several streams share (aggregator_many.c). */
+/* A burst of several streams, on its way through aggregator_take.c, aggregator_stage.c and
+ * aggregator_append.c. */
 
 #define BP_AGGREGATOR_BURST 64u
 
-/* A burst of several streams. Of each usual message that waits to be placed: */
+/* Of each usual message that waits to be placed: */
 struct bp_aggregator_burst {
 	uint64_t usual[BP_AGGREGATOR_BURST]; /* bp_agg_key_usual() */
 	uint32_t sum[BP_AGGREGATOR_BURST];   /* of the payload; format paper: unless it is asked for
 						again */
 	uint32_t hash[BP_AGGREGATOR_BURST];
-	uint16_t len[BP_AGGREGATOR_BURST]; /* of the payload */
+	uint16_t len[BP_AGGREGATOR_BURST];   /* of the payload */
+	uint32_t shape[BP_AGGREGATOR_BURST]; /* bp_aggregator_shape() */
 	/* to be staged: a guess, staged[-1]: none is known; and the record's place */
 	struct bp_agg_staged *g[BP_AGGREGATOR_BURST];
 	uint32_t record[BP_AGGREGATOR_BURST];
@@ -38,6 +39,18 @@ struct bp_aggregator_burst {
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
 
+/* Of a message: octets of its payload << 8, and of its frame beyond the least << 16. A hop limit
+ * fits below. UNSTAGED: it is too long to be staged. */
+#define BP_AGGREGATOR_UNSTAGED UINT32_MAX
+
+static inline uint32_t bp_aggregator_shape(uint32_t frame_len, unsigned len)
+{
+	const uint32_t more = frame_len - bp_agg_least(len);
+
+	return len <= BP_AGG_STAGE_PAYLOAD && more <= UINT16_MAX ? len << 8 | more << 16
+								 : BP_AGGREGATOR_UNSTAGED;
+}
+
 /* Looks for the streams of the messages up to `until`, which were read, and fetches them. */
 static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
 	struct bp_aggregator_burst *k, unsigned until)
@@ -52,32 +65,10 @@ static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
 	}
 }
 
-/* Whether four messages, which are alike, are all for the rule of those before. */
-static inline __attribute__((always_inline)) bool bp_aggregator_many_for_rule(
-	const struct bp_aggregator *a, const struct bp_agg_input *in)
-{
-	if (__builtin_expect(a->many.sure, 1))
-		return true;
-	for (unsigned q = 0; q < 4; q++) {
-		uint64_t to[2];
-
-		bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
-		if (bp_agg_match_find(&a->match, in[q].port, 4, to,
-			    bp_be16(in[q].frame + AT_UDP + 2)) != a->many.rule)
-			return false;
-	}
-	return true;
-}
-
-/* Reads all of them: sums, keys, and which are odd; fetches the slots of their streams, and looks
- * for the first of these. */
-void bp_aggregator_many_read(struct bp_aggregator_burst *k);
-/* Next time, messages are to be like this one, of the usual shape. */
-void bp_aggregator_many_note(
-	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len);
-
 /* Stages messages, as far as that goes, and places the others. */
 void bp_aggregator_many_stage(struct bp_aggregator_burst *k);
+/* Puts all into aggregates, or those for a rule alone where others are among them. */
+void bp_aggregator_append_burst(struct bp_aggregator_burst *k);
 /* Places a message, whatever it is. */
 void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i);
 /* Enters what was taken, before anything else does so. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/aggregation/aggregator_many_parts.h"
+#include "services/aggregation/aggregator_burst.h"
 #include "proto/agg_full_like.h"
 
 /*
@@ -446,14 +446,12 @@ void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i)
 		place(k, i);
 }
 
-static void place_all(struct bp_aggregator_burst *k)
+void bp_aggregator_append_burst(struct bp_aggregator_burst *k)
 {
 	struct bp_aggregator_many *many = &k->a->many;
 	const uint64_t all = ~0ull >> (64 - k->n);
 
-	if (k->stages && k->general == 0) {
-		bp_aggregator_many_stage(k);
-	} else if (k->odd != 0) {
+	if (k->odd != 0) {
 		place_in_order(k, all & (~k->odd | k->general));
 	} else if (many->skip != 0) {
 		many->skip--;
@@ -464,58 +462,4 @@ static void place_all(struct bp_aggregator_burst *k)
 		many->skip = many->skipped;
 		many->skipped = many->skipped < SKIP_MOST / 2 ? 2 * many->skipped + 1 : SKIP_MOST;
 	}
-}
-
-/* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
- * usual message is always like the last one; of an earlier one the aggregate may have left. */
-static void note_usual(struct bp_aggregator_burst *k)
-{
-	unsigned i = k->n;
-
-	while (i != 0 && k->in[i - 1].verdict != BP_AGG_TAKEN)
-		i--;
-	if (i-- == 0)
-		return;
-	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
-		bp_aggregator_usual_set(
-			k->a, &k->in[i], (uint32_t)(k->s[i] - k->a->streams.stream));
-	else
-		k->a->usual.stream = BP_AGG_NO_STREAM;
-}
-
-static void take(struct bp_aggregator_burst *k)
-{
-	bp_aggregator_many_read(k);
-	place_all(k);
-	bp_aggregator_many_enter(k);
-	if (k->unlike < k->n)
-		bp_aggregator_many_note(
-			k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
-}
-
-void bp_aggregator_take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
-{
-	struct bp_aggregator_burst k;
-
-	k.a = a;
-	k.in = in + at;
-	k.now_ns = now_ns;
-	k.wall_ns = wall_ns;
-	k.odd = 0;
-	k.general = 0;
-	k.taken = 0;
-	k.taken_octets = 0;
-	k.n = n;
-	k.stages = a->many.known && a->rule[a->many.rule].stages && !a->starved &&
-		   a->streams.stage.n >= n;
-	k.at = at;
-	k.guessed = 0;
-	k.unlike = n;
-	if (k.stages)
-		memcpy(k.record, a->streams.stage.unused + a->streams.stage.n - n,
-			n * sizeof(k.record[0]));
-	take(&k);
-	if (last)
-		note_usual(&k);
 }
