@@ -5,9 +5,19 @@
  * came in, past what reads TCP. Frames that are not taken go on as they came, and none overtakes
  * another of its stream.
  */
+#include <rte_ether.h>
+
 #include "dataplane/aggregation/worker.h"
-#include "dataplane/workers/mbuf_plain.h"
+#include "dataplane/lcl/lcl.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/nodes/learn.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/workers/mbuf_plain.h"
+
+_Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
+	"a counter for each reason");
+
+/* ---- what came in ---- */
 
 static struct bp_agg_input from_port(const struct bp_worker *w, uint16_t port)
 {
@@ -52,6 +62,172 @@ static void describe(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigne
 		describe_each(g, m, n);
 }
 
+/* ---- what leaves ---- */
+
+/* A burst of messages makes so many aggregates, or a few more, or far fewer. */
+#define BUFFERS 8u
+
+uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer)
+{
+	struct bp_agg_worker *g = arg;
+	struct bp_mbuf_stock *s = &g->buffers;
+	struct rte_mbuf *m;
+
+	if (unlikely(!bp_mbuf_stock_fill_by(s, 1, BUFFERS)))
+		return NULL;
+	m = bp_mbuf_stock_take(s, BP_NO_PORT, 0);
+	*buffer = m;
+	return bp_mbuf_stock_data(s, m);
+}
+
+/* One frame of the burst whose verdict is written, on its way or among the taken. */
+static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, struct rte_mbuf *m)
+{
+	switch (in->verdict) {
+	case BP_AGG_TAKEN:
+		g->burst.taken[g->burst.n_taken++] = m;
+		break;
+	case BP_AGG_MIMIC:
+		bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
+		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
+		break;
+	case BP_AGG_PASS:
+		/* No TCP, and for none of the port's entries of `disaggregate`. The way of the
+		 * aggregates: over other nodes those behind it would overtake. */
+		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
+		bp_edge_batch_add(&g->out, g->worker->onward[in->port], m);
+		break;
+	default:
+		bp_edge_batch_add(&g->out, g->after_aggregate[in->port], m);
+	}
+}
+
+/* The first n, which were all taken, are listed from now on. */
+static void list(struct bp_agg_burst *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		b->taken[i] = b->m[i];
+	b->n_taken = n;
+	b->listed = true;
+}
+
+/* Frames of the burst whose verdict is written, up to `until`: on their way, or among the taken. */
+static void send_settled(struct bp_agg_worker *g, unsigned until)
+{
+	struct bp_agg_burst *b = &g->burst;
+
+	if (likely(!b->listed)) {
+		while (b->settled < until && b->in[b->settled].verdict == BP_AGG_TAKEN)
+			b->settled++;
+		if (likely(b->settled == until))
+			return;
+		list(b, b->settled);
+	}
+	for (; b->settled < until; b->settled++)
+		send_one(g, &b->in[b->settled], b->m[b->settled]);
+}
+
+void bp_agg_worker_send(void *arg, const struct bp_agg_output *out)
+{
+	struct bp_agg_worker *g = arg;
+	struct rte_mbuf *m = out->buffer;
+
+	send_settled(g, out->at);
+	m->data_off = (uint16_t)(m->data_off + out->offset);
+	m->data_len = out->len;
+	m->pkt_len = out->len;
+	m->port = out->port;
+	bp_mark_originated(m);
+	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
+	bp_edge_batch_add(&g->out, g->worker->onward[out->port], m);
+}
+
+void bp_agg_worker_count_lost(void *arg, unsigned messages)
+{
+	const struct bp_agg_worker *g = arg;
+
+	bp_count(g->worker, BP_C_AGG_LOST_NO_MBUF, messages);
+}
+
+/* A switch sees one sender of an aggregate alone: of the others it hears here. */
+static void learn(const struct bp_agg_worker *g, unsigned n)
+{
+	struct bp_worker *w = g->worker;
+	uint64_t before = 0; /* nobody's */
+	uint8_t port = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct bp_agg_input *in = &g->burst.in[i];
+		uint64_t src;
+
+		if (in->verdict != BP_AGG_TAKEN || w->onward[in->port] != BP_EDGE_BRIDGE)
+			continue;
+		src = bp_mac_load(in->frame + RTE_ETHER_ADDR_LEN);
+		if (src == before && in->port == port)
+			continue;
+		bp_bridge_learn(w, src, in->port);
+		before = src;
+		port = in->port;
+	}
+}
+
+static void free_taken(struct bp_worker *w, struct bp_agg_burst *b, unsigned n)
+{
+	if (likely(!b->listed))
+		bp_lcl_consume(w, b->m, n);
+	else
+		bp_lcl_consume(w, b->taken, b->n_taken);
+	if (likely(b->plain)) {
+		if (likely(!b->listed))
+			bp_mbuf_free_plain(b->m, n);
+		else
+			bp_mbuf_free_plain(b->taken, b->n_taken);
+		return;
+	}
+	if (!b->listed)
+		list(b, n);
+	bp_mbuf_free_frames(b->taken, b->n_taken);
+}
+
+/* Whether none of the burst's frames, all from one port, is for any rule: *bytes, what they have.
+ */
+static bool is_nothing(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (b->in[i].verdict != BP_AGG_OTHER)
+			return false;
+		sum += b->in[i].frame_len;
+	}
+	*bytes = sum;
+	return b->plain;
+}
+
+/* Takes the frames that burst.in[0..n) tells of, at most BP_RX_BURST: those that are taken are
+ * freed, the others and the aggregates are sent, each in its place. */
+static void take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n)
+{
+	struct bp_agg_burst *b = &g->burst;
+	uint32_t bytes;
+
+	b->m = m;
+	b->settled = 0;
+	b->listed = false;
+	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
+	bp_mbuf_stock_return(&g->buffers);
+	if (is_nothing(b, n, &bytes)) {
+		bp_edge_batch_add_whole(&g->out, g->after_aggregate[b->in[0].port], m, n, bytes);
+		return;
+	}
+	send_settled(g, n);
+	b->settled = 0;
+	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);
+	if (g->learns)
+		learn(g, n);
+	free_taken(g->worker, b, n);
+}
+
 static uint16_t aggregate_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
@@ -64,7 +240,7 @@ static uint16_t aggregate_process(
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
 		describe(g, m + i, n);
-		bp_agg_worker_take_burst(g, m + i, n);
+		take_burst(g, m + i, n);
 		if (unlikely(g->draining))
 			bp_agg_worker_drain(g, BP_AGG_FLUSH_STOP);
 	}

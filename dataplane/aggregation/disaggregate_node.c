@@ -84,8 +84,8 @@ static bool restore(struct bp_agg_worker *g, const struct rte_mbuf *aggregate, u
 	return true;
 }
 
-/* The same of the usual aggregate, straight from its frame. False: nothing happened. */
-static bool restore_usual(struct bp_agg_worker *g, const struct rte_mbuf *aggregate)
+/* The same of a plain aggregate, in one pass over its frame. False: nothing happened. */
+static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregate)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
 	const uint16_t port = aggregate->port;
@@ -101,13 +101,13 @@ static bool restore_usual(struct bp_agg_worker *g, const struct rte_mbuf *aggreg
 	if (unlikely(octets != aggregate->pkt_len || octets > s->room ||
 		     bp_agg_port_is_down(w, port)))
 		return false;
-	to.n = bp_disaggregator_usual_count(frame, octets);
+	to.n = bp_disaggregator_ip4_count(frame, octets);
 	if (unlikely(to.n == 0 || g->restored + to.n > RESTORED_MOST ||
 		     !bp_mbuf_stock_fill(s, to.n)))
 		return false;
 	m = &s->m[s->next];
 	to.base = (uint8_t *const *)m;
-	to.n = bp_disaggregator_usual(g->disaggregator, frame, octets, port,
+	to.n = bp_disaggregator_restore_ip4(g->disaggregator, frame, octets, port,
 		bp_agg_port_routes(w, port), w->router.rx_mac[port], g->id, &to, &rule);
 	if (unlikely(to.n == 0))
 		return false;
@@ -123,7 +123,7 @@ static bool restore_usual(struct bp_agg_worker *g, const struct rte_mbuf *aggreg
 /* A frame of which *len octets can be read, and which lies in several buffers: drivers that scatter
  * do so to what is longer than a buffer, and others as they like. Where it may be an aggregate, all
  * of it in one piece. */
-static __rte_noinline const uint8_t *put_together(
+static __rte_noinline const uint8_t *linearize(
 	struct bp_agg_worker *g, const struct rte_mbuf *m, uint32_t *len)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -136,7 +136,7 @@ static __rte_noinline const uint8_t *put_together(
 }
 
 /* True: it was taken apart, and is to be freed. Else it is on its way. */
-static bool take_apart(struct bp_agg_worker *g, struct rte_mbuf *m)
+static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -145,7 +145,7 @@ static bool take_apart(struct bp_agg_worker *g, struct rte_mbuf *m)
 	uint8_t rule;
 
 	if (unlikely(len != m->pkt_len))
-		frame = put_together(g, m, &len);
+		frame = linearize(g, m, &len);
 	switch (bp_disaggregator_read(g->disaggregator, frame, len, m->pkt_len, m->port,
 		bp_agg_port_routes(w, m->port), w->router.rx_mac[m->port], &g->packet, &rule,
 		&why)) {
@@ -213,7 +213,7 @@ static uint16_t disaggregate_process(
 
 		if (i + 1 < nb_objs)
 			fetch(objs[i + 1]);
-		if (!restore_usual(g, m) && !take_apart(g, m))
+		if (!restore_ip4(g, m) && !disaggregate(g, m))
 			continue;
 		done[n++] = m;
 		if (unlikely(n == RTE_DIM(done))) {

@@ -27,9 +27,9 @@
 struct bp_agg_burst {
 	struct bp_agg_input in[BP_RX_BURST] __rte_cache_aligned; /* two in a line */
 	struct rte_mbuf *const *m;
-	bool plain;      /* frames as dataplane/workers/mbuf_plain.h has it */
-	unsigned judged; /* so many of them were sent on, or noted as taken */
-	/* Of those judged, the ones whose messages are in aggregates. While that is all of them,
+	bool plain;       /* frames as dataplane/workers/mbuf_plain.h has it */
+	unsigned settled; /* so many of them were sent on, or noted as taken */
+	/* Of those settled, the ones whose messages are in aggregates. While that is all of them,
 	 * they are as they lie in m[], and not listed. */
 	bool listed;
 	unsigned n_taken;
@@ -93,10 +93,6 @@ rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_
 
 /* Every few walks: looks whether the least MTU is another one. */
 void bp_agg_worker_tick(struct bp_agg_worker *g);
-
-/* Judges the frames that burst.in[0..n) tells of, at most BP_RX_BURST: those that are taken are
- * freed, the others and the aggregates are on their way, each in its place. */
-void bp_agg_worker_take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n);
 
 /* The aggregator's hooks. */
 uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer);

@@ -18,7 +18,7 @@ struct bp_aggregator *bp_aggregator_new(const struct bp_aggregator_options *o)
 	a->room = o->room;
 	a->random = o->seed;
 	a->soonest_ns = UINT64_MAX;
-	a->usual.stream = BP_AGG_NO_STREAM;
+	a->single.stream = BP_AGG_NO_STREAM;
 	for (unsigned i = 0; i < 2; i++)
 		key[i] = bp_aggregator_random(a);
 	if (!bp_agg_streams_init(&a->streams, o->streams, o->rows, key)) {
@@ -109,9 +109,9 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 {
 	bp_aggregator_flush(a, BP_AGG_FLUSH_RELOAD, now_ns, 0);
 	bp_agg_streams_clear(&a->streams);
-	a->usual.stream = BP_AGG_NO_STREAM;
-	a->many.known = false;
-	a->many.alike.kind = BP_ALIKE_NOTHING;
+	a->single.stream = BP_AGG_NO_STREAM;
+	a->multi.known = false;
+	a->multi.template.kind = BP_AGG_TEMPLATE_NONE;
 	bp_agg_match_clear(&a->match);
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++)
 		clear(&a->stats[i]);

@@ -27,7 +27,7 @@ enum bp_agg_verdict {
 	BP_AGG_TAKEN, /* its message is in an aggregate: the frame is done with */
 	BP_AGG_PASS,  /* for a rule, and can't be aggregated: goes on as it came */
 	BP_AGG_MIMIC, /* likewise, but begins like an aggregate: must be dropped, or the far end
-			 would judge it as one */
+			 would take it for one */
 };
 /* Why a frame passes, or is dropped as a mimic: counters agg_passed_... */
 enum bp_agg_pass {

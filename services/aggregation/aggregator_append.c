@@ -8,17 +8,17 @@
  * where in the aggregate it goes), and place. Each of the first three is some way ahead of the
  * next.
  *
- * The usual message, of IPv4 without tags, is judged and placed here: what makes its stream is one
- * word, and all it needs of the stream is one cache line. The general way does all others, and what
- * happens seldom.
+ * A message of IPv4 without tags is placed here: what makes its stream is one
+ * word, and all it needs of the stream is one cache line. The general path does all others, and
+ * what happens seldom.
  */
 
-/* ---- look ---- */
+/* ---- prefetch ---- */
 
 /* Messages that are looked at together, before those before them are placed. What is fetched at one
  * time must be little: a processor has room for some twenty lines on their way, and forgets what it
  * is asked for beyond them. */
-#define LOOK 16u
+#define CHUNK 16u
 #define AHEAD                                                                                      \
 	4u /* messages that begin or complete aggregates: what they need is fetched before         \
 	    */
@@ -27,7 +27,7 @@
 struct order {
 	uint8_t append[BP_AGGREGATOR_BURST], begin[BP_AGGREGATOR_BURST], end[BP_AGGREGATOR_BURST];
 	unsigned n_append, n_begin, n_end;
-	uint64_t strange; /* 0: all were of the streams that were guessed */
+	uint64_t unexpected; /* 0: all were of the streams that were guessed */
 };
 
 /* Fetches what may lie there. It need not: where there is no stream or no aggregate, it is an
@@ -43,11 +43,11 @@ static inline __attribute__((always_inline)) void fetch(const void *base, size_t
  * does nothing else for one without effect, and its calls away: hence inlined before it looks at
  * that.
  */
-static inline __attribute__((always_inline)) void look(
+static inline __attribute__((always_inline)) void prefetch_and_sort(
 	const struct bp_aggregator_burst *k, struct order *o, unsigned from, unsigned until)
 {
 	unsigned append = o->n_append, begin = o->n_begin, end = o->n_end;
-	uint64_t strange = 0;
+	uint64_t unexpected = 0;
 
 	for (unsigned i = from; i < until; i++) {
 		const struct bp_agg_stream *s = k->s[i];
@@ -62,17 +62,17 @@ static inline __attribute__((always_inline)) void look(
 		append += (first | last) ^ 1;
 		begin += first;
 		end += (first ^ 1) & last;
-		strange |= (s->usual ^ k->usual[i]) |
-			   bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]);
+		unexpected |= (s->key4 ^ k->key4[i]) |
+			      bp_agg_staged_count(&k->a->streams.staged[s - k->a->streams.stream]);
 	}
-	o->strange = strange;
+	o->unexpected = unexpected;
 	o->n_append = append;
 	o->n_begin = begin;
 	o->n_end = end;
 }
 
 /* What the first message of an aggregate needs besides. */
-static inline __attribute__((always_inline)) void look_begin(
+static inline __attribute__((always_inline)) void prefetch_begin(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void look_begin(
 }
 
 /* And the last one. */
-static inline __attribute__((always_inline)) void look_end(
+static inline __attribute__((always_inline)) void prefetch_end(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void look_end(
 }
 
 /* Once this is there: those beside a stream on its list, */
-static inline __attribute__((always_inline)) void look_beside(
+static inline __attribute__((always_inline)) void prefetch_neighbors(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -109,17 +109,17 @@ static inline __attribute__((always_inline)) void look_beside(
 }
 
 /* and its aggregate's buffer. */
-static inline __attribute__((always_inline)) void look_buffer(
+static inline __attribute__((always_inline)) void prefetch_buffer(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
-	look_beside(k, s);
+	prefetch_neighbors(k, s);
 	fetch(s->buffer, 0);
 	fetch(s->buffer, 64);
 }
 
 /* ---- place ---- */
 
-void bp_aggregator_many_enter(struct bp_aggregator_burst *k)
+void bp_aggregator_burst_settle(struct bp_aggregator_burst *k)
 {
 	k->a->taken += k->taken;
 	k->a->taken_octets += k->taken_octets;
@@ -130,7 +130,7 @@ void bp_aggregator_many_enter(struct bp_aggregator_burst *k)
 static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_input *in)
 {
 	if (__builtin_expect(in->rule != k->a->taken_rule, 0)) {
-		bp_aggregator_many_enter(k);
+		bp_aggregator_burst_settle(k);
 		bp_aggregator_settle(k->a);
 		k->a->taken_rule = in->rule;
 	}
@@ -138,13 +138,13 @@ static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_inpu
 	k->taken_octets += in->frame_len;
 }
 
-/* Lets the general way do what is to be done about a usual message. */
+/* Hands a message that was read here to the general path. */
 static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
 	const uint8_t *ip = in->frame + AT_IP;
 	struct bp_aggregator_message m = {
-		.key = bp_agg_usual_key(k->usual[i]),
+		.key = bp_agg_key4_expand(k->key4[i]),
 		.sum = k->sum[i],
 		.payload = in->frame + AT_PAYLOAD,
 		.hash = k->hash[i],
@@ -158,7 +158,7 @@ static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *
 		.src = ip + BP_IP4_SRC,
 	};
 
-	bp_aggregator_many_enter(k);
+	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
 	bp_aggregator_do(k->a, in, &m, k->now_ns, k->wall_ns);
 	if (in->verdict != BP_AGG_TAKEN)
@@ -166,11 +166,11 @@ static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *
 	k->s[i] = &k->a->streams.stream[m.stream];
 }
 
-static __attribute__((noinline)) void place_odd(struct bp_aggregator_burst *k, unsigned i)
+static __attribute__((noinline)) void place_other(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_aggregator_message *m = &k->message[i];
 
-	bp_aggregator_many_enter(k);
+	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
 	m->stream = (uint32_t)(k->s[i] - k->a->streams.stream);
 	bp_aggregator_do(k->a, &k->in[i], m, k->now_ns, k->wall_ns);
@@ -204,8 +204,8 @@ static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsig
 	return true;
 }
 
-/* Appends what is not like the message before. False: it is for the general way. */
-static inline bool append_unlike(struct bp_aggregator_burst *k, unsigned i)
+/* Appends what differs from the message before. False: it is for the general path. */
+static inline bool append_different(struct bp_aggregator_burst *k, unsigned i)
 {
 	const uint8_t *f = k->in[i].frame;
 	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
@@ -231,7 +231,7 @@ static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsig
 {
 	const struct bp_aggregator_rule *r = &k->a->rule[k->in[i].rule];
 
-	bp_aggregator_many_enter(k);
+	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
 	bp_aggregator_leave(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
 		r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, k->now_ns,
@@ -254,7 +254,7 @@ static inline __attribute__((always_inline)) bool append(struct bp_aggregator_bu
 
 	if (!bp_agg_full_append_like(&s->writer, f + AT_IP + BP_IP4_SRC, f[AT_IP + BP_IP4_TTL],
 		    f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
-		!append_unlike(k, i))
+		!append_different(k, i))
 		return false;
 	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
 		s->more += in->frame_len - bp_agg_least(k->len[i]);
@@ -264,7 +264,7 @@ static inline __attribute__((always_inline)) bool append(struct bp_aggregator_bu
 	return true;
 }
 
-/* Puts a usual message into its stream's aggregate. */
+/* Puts a message into its stream's aggregate. */
 static inline __attribute__((always_inline)) void place(struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_agg_stream *s = k->s[i];
@@ -275,7 +275,7 @@ static inline __attribute__((always_inline)) void place(struct bp_aggregator_bur
 		return;
 	}
 	if (__builtin_expect(
-		    s->usual != k->usual[i] || (s->writer.count != 0 && !is_target(k, i)), 0) ||
+		    s->key4 != k->key4[i] || (s->writer.count != 0 && !is_target(k, i)), 0) ||
 		__builtin_expect(!append(k, i), 0)) {
 		place_general(k, i);
 		return;
@@ -286,7 +286,7 @@ static inline __attribute__((always_inline)) void place(struct bp_aggregator_bur
 
 /* Puts a message of that stream there if there is an aggregate, which it does not complete. False:
  * it is not so, and nothing is changed. */
-static inline __attribute__((always_inline)) bool place_plain(
+static inline __attribute__((always_inline)) bool place_appended_one(
 	struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_agg_full_writer *w = &k->s[i]->writer;
@@ -304,9 +304,9 @@ static inline __attribute__((always_inline)) bool place_first(
 
 /*
  * Places what is left when so many of the lists were placed, in the order in which they came:
- * whatever is done about one, all before it are judged.
+ * whatever is done about one, all before it have their verdict.
  */
-static __attribute__((noinline)) void place_left(
+static __attribute__((noinline)) void place_rest(
 	struct bp_aggregator_burst *k, const struct order *o, unsigned n_append, unsigned n_begin)
 {
 	uint64_t placed = 0;
@@ -327,14 +327,16 @@ static inline __attribute__((always_inline)) bool place_appended(
 {
 	unsigned placed = 0, due = 0;
 
-	for (unsigned from = 0;; from += LOOK) {
-		bp_aggregator_many_guess(k, from + 3 * LOOK < k->n ? from + 3 * LOOK : k->n);
+	for (unsigned from = 0;; from += CHUNK) {
+		bp_aggregator_burst_find_streams(
+			k, from + 3 * CHUNK < k->n ? from + 3 * CHUNK : k->n);
 		if (from < k->n) {
-			look(k, o, from, from + LOOK < k->n ? from + LOOK : k->n);
-			if (__builtin_expect(o->strange != 0, 0))
+			prefetch_and_sort(k, o, from, from + CHUNK < k->n ? from + CHUNK : k->n);
+			if (__builtin_expect(o->unexpected != 0, 0))
 				break;
 		}
-		while (placed < due && __builtin_expect(place_plain(k, o->append[placed]), 1))
+		while (placed < due &&
+			__builtin_expect(place_appended_one(k, o->append[placed]), 1))
 			placed++;
 		if (__builtin_expect(placed < due, 0))
 			break;
@@ -342,8 +344,8 @@ static inline __attribute__((always_inline)) bool place_appended(
 			return true;
 		due = o->n_append;
 	}
-	bp_aggregator_many_guess(k, k->n);
-	place_left(k, o, placed, 0);
+	bp_aggregator_burst_find_streams(k, k->n);
+	place_rest(k, o, placed, 0);
 	return false;
 }
 
@@ -353,12 +355,12 @@ static inline __attribute__((always_inline)) bool place_begun(
 {
 	for (unsigned i = 0; i < o->n_begin; i++) {
 		if (i + AHEAD < o->n_begin)
-			look_begin(k, k->s[o->begin[i + AHEAD]]);
+			prefetch_begin(k, k->s[o->begin[i + AHEAD]]);
 		if (i + AHEAD / 2 < o->n_begin)
-			look_beside(k, k->s[o->begin[i + AHEAD / 2]]);
+			prefetch_neighbors(k, k->s[o->begin[i + AHEAD / 2]]);
 		if (__builtin_expect(!place_first(k, o->begin[i]), 0) &&
-			!place_plain(k, o->begin[i])) {
-			place_left(k, o, o->n_append, i);
+			!place_appended_one(k, o->begin[i])) {
+			place_rest(k, o, o->n_append, i);
 			return false;
 		}
 	}
@@ -370,9 +372,9 @@ static inline __attribute__((always_inline)) void place_completing(
 {
 	for (unsigned i = 0; i < o->n_end; i++) {
 		if (i + AHEAD < o->n_end)
-			look_end(k, k->s[o->end[i + AHEAD]]);
+			prefetch_end(k, k->s[o->end[i + AHEAD]]);
 		if (i + AHEAD / 2 < o->n_end)
-			look_buffer(k, k->s[o->end[i + AHEAD / 2]]);
+			prefetch_buffer(k, k->s[o->end[i + AHEAD / 2]]);
 		place(k, o->end[i]);
 	}
 }
@@ -382,34 +384,34 @@ static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst 
 {
 	struct order o;
 
-	bp_aggregator_many_guess(k, k->n);
+	bp_aggregator_burst_find_streams(k, k->n);
 	o.n_append = o.n_begin = o.n_end = 0;
 	for (uint64_t left = which; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		look(k, &o, i, i + 1);
+		prefetch_and_sort(k, &o, i, i + 1);
 	}
 	for (unsigned i = 0; i < o.n_begin; i++)
-		look_begin(k, k->s[o.begin[i]]);
+		prefetch_begin(k, k->s[o.begin[i]]);
 	for (unsigned i = 0; i < o.n_end; i++)
-		look_end(k, k->s[o.end[i]]);
+		prefetch_end(k, k->s[o.end[i]]);
 	for (unsigned i = 0; i < o.n_end; i++)
-		look_buffer(k, k->s[o.end[i]]);
+		prefetch_buffer(k, k->s[o.end[i]]);
 	for (uint64_t left = which; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (__builtin_expect((k->odd >> i & 1) != 0, 0))
-			place_odd(k, i);
+		if (__builtin_expect((k->others >> i & 1) != 0, 0))
+			place_other(k, i);
 		else
 			place(k, i);
 	}
 }
 
 /*
- * Places messages that are all usual: those that are appended and nothing more, then those that
- * begin aggregates, then those that complete them. So what each step does is foretold, and what it
- * needs is there. This comes to the same as their own order, as long as all that happens to a
- * stream in the first step is that its aggregate grows: where an earlier message of a burst made
+ * Places messages that are all of plain IPv4: those that are appended and nothing more, then those
+ * that begin aggregates, then those that complete them. So what each step does is foretold, and
+ * what it needs is there. This comes to the same as their own order, as long as all that happens to
+ * a stream in the first step is that its aggregate grows: where an earlier message of a burst made
  * the next one of its stream another than it seemed, what is left is placed in its own order.
  * False: it was so.
  */
@@ -421,15 +423,15 @@ static bool place_in_steps(struct bp_aggregator_burst *k)
 	if (!place_appended(k, &o))
 		return false;
 	for (unsigned i = 0; i < AHEAD && i < o.n_begin; i++)
-		look_begin(k, k->s[o.begin[i]]);
+		prefetch_begin(k, k->s[o.begin[i]]);
 	for (unsigned i = 0; i < AHEAD && i < o.n_end; i++)
-		look_end(k, k->s[o.end[i]]);
+		prefetch_end(k, k->s[o.end[i]]);
 	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_begin; i++)
-		look_beside(k, k->s[o.begin[i]]);
+		prefetch_neighbors(k, k->s[o.begin[i]]);
 	if (!place_begun(k, &o))
 		return false;
 	for (unsigned i = 0; i < AHEAD / 2 && i < o.n_end; i++)
-		look_buffer(k, k->s[o.end[i]]);
+		prefetch_buffer(k, k->s[o.end[i]]);
 	place_completing(k, &o);
 	return true;
 }
@@ -438,28 +440,29 @@ static bool place_in_steps(struct bp_aggregator_burst *k)
  * are tried less and less often. */
 #define SKIP_MOST 32 /* bursts */
 
-void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i)
+void bp_aggregator_append_one(struct bp_aggregator_burst *k, unsigned i)
 {
-	if ((k->odd >> i & 1) != 0)
-		place_odd(k, i);
+	if ((k->others >> i & 1) != 0)
+		place_other(k, i);
 	else
 		place(k, i);
 }
 
 void bp_aggregator_append_burst(struct bp_aggregator_burst *k)
 {
-	struct bp_aggregator_many *many = &k->a->many;
+	struct bp_aggregator_multi_stream *multi = &k->a->multi;
 	const uint64_t all = ~0ull >> (64 - k->n);
 
-	if (k->odd != 0) {
-		place_in_order(k, all & (~k->odd | k->general));
-	} else if (many->skip != 0) {
-		many->skip--;
+	if (k->others != 0) {
+		place_in_order(k, all & (~k->others | k->general));
+	} else if (multi->skip != 0) {
+		multi->skip--;
 		place_in_order(k, all);
 	} else if (place_in_steps(k)) {
-		many->skipped = 0;
+		multi->skipped = 0;
 	} else {
-		many->skip = many->skipped;
-		many->skipped = many->skipped < SKIP_MOST / 2 ? 2 * many->skipped + 1 : SKIP_MOST;
+		multi->skip = multi->skipped;
+		multi->skipped =
+			multi->skipped < SKIP_MOST / 2 ? 2 * multi->skipped + 1 : SKIP_MOST;
 	}
 }

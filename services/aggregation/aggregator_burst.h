@@ -9,11 +9,11 @@
 
 #define BP_AGGREGATOR_BURST 64u
 
-/* Of each usual message that waits to be placed: */
+/* Of each plain IPv4 message that waits to be placed: */
 struct bp_aggregator_burst {
-	uint64_t usual[BP_AGGREGATOR_BURST]; /* bp_agg_key_usual() */
-	uint32_t sum[BP_AGGREGATOR_BURST];   /* of the payload; format paper: unless it is asked for
-						again */
+	uint64_t key4[BP_AGGREGATOR_BURST]; /* bp_agg_key4() */
+	uint32_t sum[BP_AGGREGATOR_BURST];  /* of the payload; format paper: unless it is asked for
+					       again */
 	uint32_t hash[BP_AGGREGATOR_BURST];
 	uint16_t len[BP_AGGREGATOR_BURST];   /* of the payload */
 	uint32_t shape[BP_AGGREGATOR_BURST]; /* bp_aggregator_shape() */
@@ -24,17 +24,17 @@ struct bp_aggregator_burst {
 	struct bp_aggregator *a;
 	struct bp_agg_input *in;
 	uint64_t now_ns, wall_ns;
-	uint64_t odd;                 /* a bit for each that is no usual message */
-	uint64_t general;             /* and of those, for each that the general way does */
+	uint64_t others;              /* a bit for each that is no such message */
+	uint64_t general;             /* and of those, for each that the general path takes */
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
 	bool stages;                  /* it may be staged, and there are records for all */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
 	unsigned guessed;             /* s[0..guessed) are written */
-	unsigned unlike;              /* the last that was read one by one; n: none */
+	unsigned sample;              /* the last that was read one by one; n: none */
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
 
-/* Of a frame of the usual shape. */
+/* Of a frame of IPv4 without tags and options. */
 #define AT_IP BP_ETHER_HDR
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
@@ -52,13 +52,13 @@ static inline uint32_t bp_aggregator_shape(uint32_t frame_len, unsigned len)
 }
 
 /* Looks for the streams of the messages up to `until`, which were read, and fetches them. */
-static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
+static inline __attribute__((always_inline)) void bp_aggregator_burst_find_streams(
 	struct bp_aggregator_burst *k, unsigned until)
 {
 	for (; k->guessed < until; k->guessed++) {
 		const unsigned i = k->guessed;
 
-		if (__builtin_expect(((k->odd ^ k->general) >> i & 1) != 0, 0))
+		if (__builtin_expect(((k->others ^ k->general) >> i & 1) != 0, 0))
 			continue;
 		k->s[i] = bp_agg_streams_guess(&k->a->streams, k->hash[i]);
 		__builtin_prefetch(k->s[i], 1);
@@ -66,12 +66,12 @@ static inline __attribute__((always_inline)) void bp_aggregator_many_guess(
 }
 
 /* Stages messages, as far as that goes, and places the others. */
-void bp_aggregator_many_stage(struct bp_aggregator_burst *k);
+void bp_aggregator_stage_burst(struct bp_aggregator_burst *k);
 /* Puts all into aggregates, or those for a rule alone where others are among them. */
 void bp_aggregator_append_burst(struct bp_aggregator_burst *k);
 /* Places a message, whatever it is. */
-void bp_aggregator_many_place(struct bp_aggregator_burst *k, unsigned i);
+void bp_aggregator_append_one(struct bp_aggregator_burst *k, unsigned i);
 /* Enters what was taken, before anything else does so. */
-void bp_aggregator_many_enter(struct bp_aggregator_burst *k);
+void bp_aggregator_burst_settle(struct bp_aggregator_burst *k);
 
 #endif

@@ -15,7 +15,7 @@ static inline bool bp_aggregator_for_us(const struct bp_agg_input *in)
 }
 
 /* Whether a datagram of rule r can be aggregated; if not, *pass says why. *sum: of its payload. */
-BP_DATAGRAM_INLINE bool bp_aggregator_judge(const struct bp_aggregator_rule *r,
+BP_DATAGRAM_INLINE bool bp_aggregator_check(const struct bp_aggregator_rule *r,
 	const struct bp_datagram *d, bool routed, uint64_t *sum, uint8_t *pass)
 {
 	const uint8_t *src = bp_datagram_src(d);
@@ -45,7 +45,7 @@ BP_DATAGRAM_INLINE bool bp_aggregator_judge(const struct bp_aggregator_rule *r,
 		*pass = BP_AGG_PASS_LENGTH;
 		return false;
 	}
-	/* what must not leave its link (RFC 4291 2.5.6) is the router's to judge */
+	/* what must not leave its link (RFC 4291 2.5.6) is the router's to check */
 	bp_agg_match_words(d->family, src, from);
 	if (!bp_datagram_sender_possible(d->family, src, d->sport, d->hops) ||
 		!bp_agg_senders_has(&r->senders, from) ||
@@ -76,9 +76,9 @@ static inline uint64_t bp_aggregator_sum(const uint8_t *p, unsigned len)
 
 /*
  * Whether the datagram in a frame without tags, with IPv4 and no options, can be aggregated, as
- * bp_aggregator_judge() has it; if not, that one says why. *len and *sum: of its payload.
+ * bp_aggregator_check() has it; if not, that one says why. *len and *sum: of its payload.
  */
-BP_DATAGRAM_INLINE bool bp_aggregator_judge_usual(const struct bp_aggregator_rule *r,
+BP_DATAGRAM_INLINE bool bp_aggregator_check_plain_ip4(const struct bp_aggregator_rule *r,
 	const struct bp_agg_input *in, bool paper, unsigned *len, uint64_t *sum)
 {
 	const uint8_t *f = in->frame, *ip = f + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/aggregator_check.h"
 
-/* The general way of a frame: any that there is, one by one. */
+/* The general path of a frame: any that there is, one by one. */
 
 static struct bp_agg_sender sender(const struct bp_aggregator_message *m, unsigned family)
 {
@@ -40,11 +40,11 @@ static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in
 	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
 	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
 	m->payload = bp_datagram_payload(d);
-	/* 0: of a fragment, which may be put together again before it is judged */
+	/* 0: of a fragment, which may be put together again before it is checked */
 	m->mimic = r->format == BP_AGG_FORMAT_FULL &&
 		   (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
 		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
-	if (!bp_aggregator_judge(r, d, in->routed, &m->sum, &in->pass)) {
+	if (!bp_aggregator_check(r, d, in->routed, &m->sum, &in->pass)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
 		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
@@ -125,8 +125,8 @@ static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator
 		bp_agg_stat_add(&s->evicted, 1);
 		bp_agg_stat_add(&s->streams, -(uint64_t)1);
 	}
-	if (a->usual.stream == stream)
-		a->usual.stream = BP_AGG_NO_STREAM;
+	if (a->single.stream == stream)
+		a->single.stream = BP_AGG_NO_STREAM;
 	bp_agg_streams_begin(t, stream, &m->key, m->hash, (uint16_t)r, (uint32_t)(r >> 32));
 	from = sender(m, bp_agg_key_family(&m->key));
 	memcpy(t->rest[stream].src, from.addr, sizeof(t->rest[stream].src));

@@ -72,7 +72,7 @@ BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_a
 	return frame;
 }
 
-/* Completes an aggregate: where its frame begins. Inlined for what is usual, with constants.
+/* Completes an aggregate: where its frame begins. Inlined for IPv4 without tags, with constants.
  * `tags`: octets of them. */
 BP_DATAGRAM_INLINE uint8_t *finish(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	const struct bp_agg_stream *s, struct bp_agg_staged *g, const uint8_t *src, uint16_t sport,
@@ -171,7 +171,7 @@ static void lose(struct bp_aggregator *a, struct bp_agg_staged *g)
 	bp_aggregator_release(a, g);
 	a->starved = true;
 	bp_aggregator_settle(a);
-	bp_agg_stat_add(&a->stats[bp_agg_usual_rule(g->usual)].waiting, -(uint64_t)n);
+	bp_agg_stat_add(&a->stats[bp_agg_key4_rule(g->key4)].waiting, -(uint64_t)n);
 	if (a->hooks.lost != NULL)
 		a->hooks.lost(a->hooks.arg, n);
 }
@@ -181,7 +181,7 @@ static void unstage_to(struct bp_aggregator *a, struct bp_agg_staged *g, struct 
 {
 	const struct bp_agg_stage *stage = &a->streams.stage;
 	const struct bp_agg_record *first = bp_agg_record_at(stage, g->record[0]);
-	const struct bp_aggregator_rule *r = &a->rule[bp_agg_usual_rule(g->usual)];
+	const struct bp_aggregator_rule *r = &a->rule[bp_agg_key4_rule(g->key4)];
 	uint8_t macs[16];
 
 	memcpy(macs, &g->state, 8);
@@ -206,12 +206,12 @@ bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream)
 	g->state |= BP_AGG_STAGE_NONE;
 	return true;
 }
-static void leave_unlike(struct bp_aggregator *a, uint32_t stream, uint8_t *base, void *buffer,
+static void leave_mixed(struct bp_aggregator *a, uint32_t stream, uint8_t *base, void *buffer,
 	enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_agg_staged *g = &a->streams.staged[stream];
-	const unsigned rule = bp_agg_usual_rule(g->usual);
-	struct bp_agg_stream s = {.key = bp_agg_usual_key(g->usual)};
+	const unsigned rule = bp_agg_key4_rule(g->key4);
+	struct bp_agg_stream s = {.key = bp_agg_key4_expand(g->key4)};
 	struct bp_agg_output out;
 	const uint8_t *frame;
 	size_t len;
@@ -255,8 +255,8 @@ struct whole {
 /* Of a record's first 16 octets: hops, length and more. */
 static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 
-/* Writes the directory. False: the messages are unlike, and what was written is nothing. `odd`:
- * whether their length is, so that each other payload begins at an odd octet. */
+/* Writes the directory. False: the messages differ in shape, and what was written is nothing.
+ * `odd`: whether their length is, so that each other payload begins at an odd octet. */
 static inline __attribute__((always_inline)) bool put_entries(
 	struct whole *x, const struct bp_agg_stage *stage, bool odd)
 {
@@ -337,18 +337,18 @@ static inline void put_macs(const struct whole *x, const struct bp_agg_stage *st
 static inline __attribute__((always_inline)) unsigned put_staged_heads(
 	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct whole *x)
 {
-	const uint64_t usual = x->g->usual;
-	const bool fixed = bp_agg_usual_dont_fragment(usual);
+	const uint64_t key4 = x->g->key4;
+	const bool fixed = bp_agg_key4_dont_fragment(key4);
 	uint8_t *frame = x->base + AT_FRAME, *payload = frame + AT_PAYLOAD;
 	const unsigned len = BP_AGG_FULL_HEADER + x->directory + x->payloads;
 	struct bp_datagram_head h = {
 		.src = x->g->src,
-		.dst = (const uint8_t *)&usual, /* its first octets are the address */
+		.dst = (const uint8_t *)&key4, /* its first octets are the address */
 		.sport = x->g->sport,
-		.dport = bp_agg_usual_udp(usual),
+		.dport = bp_agg_key4_udp(key4),
 		.id = fixed ? 0 : a->id++,
 		.family = 4,
-		.tos = (uint8_t)bp_agg_usual_tos(usual),
+		.tos = (uint8_t)bp_agg_key4_tos(key4),
 		.hops = BP_AGG_HOPS,
 		.dont_fragment = fixed,
 	};
@@ -374,7 +374,8 @@ static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, s
 	return x->base != NULL;
 }
 
-/* Messages of a stream, in the buffer that there is. False: they are unlike, and wait as before. */
+/* Messages of a stream, in the buffer that there is. False: they differ in shape, and wait as
+ * before. */
 static inline __attribute__((always_inline)) bool compose(
 	struct bp_aggregator *a, struct whole *x, uint32_t stream)
 {
@@ -440,7 +441,7 @@ void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const ui
 			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
 		} else {
 			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
-			leave_unlike(a, stream[i], group[whole].base, group[whole].buffer, reason,
+			leave_mixed(a, stream[i], group[whole].base, group[whole].buffer, reason,
 				now_ns, wall_ns);
 		}
 		whole = 0;
@@ -456,7 +457,7 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	struct bp_agg_output out;
 
 	if (bp_agg_staged_count(&a->streams.staged[stream]) != 0) {
-		bp_aggregator_leave_staged(a, bp_agg_usual_rule(a->streams.staged[stream].usual),
+		bp_aggregator_leave_staged(a, bp_agg_key4_rule(a->streams.staged[stream].key4),
 			&stream, 1, reason, now_ns, wall_ns);
 		return;
 	}

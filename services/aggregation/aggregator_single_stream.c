@@ -4,17 +4,17 @@
 #include "proto/agg_full_like.h"
 
 /*
- * The usual message: without tags, IPv4, and of the stream of the last one before. That is said by
+ * A message without tags, of IPv4, and of the stream of the one before. That is told by
  * its head, piece by piece: what it must have in common with that one's is compared at once, and no
  * rule or stream has to be looked for. Many senders of one kind make nothing else.
  *
- * Mostly it is also like the last one (services/aggregation/alike.h). Of such messages as many as
- * there are in a row are judged first, and then put into aggregates, so that each of both needs few
- * registers.
+ * Mostly it is also like the last one (services/aggregation/template.h). Of such messages as many
+ * as there are in a row are matched first, and then put into aggregates, so that each of both needs
+ * few registers.
  */
 
 #define BURST 64u
-#define FOUND 4u        /* messages that are alike: it was worth a try */
+#define FOUND 4u        /* messages that match: it was worth a try */
 #define ENOUGH_MOST 16u /* messages */
 
 /* Where the pieces of a head lie in a frame. */
@@ -29,7 +29,8 @@ static const bp_v16 common[3] = {
 };
 
 /* Whether it is for the stream of that head. */
-static inline bool is_usual(const struct bp_aggregator_usual *u, const struct bp_agg_input *in)
+static inline bool is_of_stream(
+	const struct bp_aggregator_single_stream *u, const struct bp_agg_input *in)
 {
 	bp_v16 differ = bp_v16_of(0);
 
@@ -43,22 +44,22 @@ static inline bool is_usual(const struct bp_aggregator_usual *u, const struct bp
 
 static inline void note(struct bp_aggregator *a, const struct bp_agg_input *in, unsigned len)
 {
-	struct bp_aggregator_usual *u = &a->usual;
+	struct bp_aggregator_single_stream *u = &a->single;
 	const struct bp_aggregator_rule *r = &a->rule[u->rule];
 
 	for (unsigned i = 0; i < 3; i++)
 		u->head[i] = bp_v16_load(in->frame + piece_at[i]);
 	u->len = (uint16_t)len;
-	bp_alike_set(&u->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders);
+	bp_agg_template_set(&u->template, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders);
 }
 
-void bp_aggregator_usual_set(
+void bp_aggregator_single_stream_set(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream)
 {
-	struct bp_aggregator_usual *u = &a->usual;
+	struct bp_aggregator_single_stream *u = &a->single;
 
 	u->stream = BP_AGG_NO_STREAM;
-	if (!bp_datagram_is_usual(in->frame, in->len))
+	if (!bp_datagram_is_plain_ip4(in->frame, in->len))
 		return;
 	u->stream = stream;
 	u->rule = in->rule;
@@ -149,7 +150,7 @@ static inline void append_full_alike(struct bp_agg_stream *s, const struct bp_ag
 	s->sum = bp_sum_add(s->sum, all);
 }
 
-/* Appends of `n` messages, at least one, that are alike in format full as many as there is room
+/* Appends of `n` messages of one template, at least one, in format full as many as there is room
  * for: how many. There is for the first of an aggregate. */
 static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_agg_input *in,
 	const uint32_t *sum, unsigned n, unsigned len, unsigned hops)
@@ -242,7 +243,7 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t wall_ns)
 {
 	struct bp_agg_stream_row *row = &a->streams.row[stream];
-	struct bp_agg_stats *st = &a->stats[a->usual.rule];
+	struct bp_agg_stats *st = &a->stats[a->single.rule];
 
 	enter(a, t);
 	if (t->gone == 0)
@@ -292,17 +293,17 @@ static inline void leave_if_full(struct taking *k, const struct bp_agg_input *ne
 	if (k->s->writer.count != k->r->most)
 		return;
 	k->a->at = (uint8_t)(next - k->burst - 1);
-	leave(k->a, k->a->usual.stream,
+	leave(k->a, k->a->single.stream,
 		k->r->most == k->r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, &k->t,
 		k->now_ns, k->wall_ns);
 }
 
-/* Puts messages that are alike into aggregates: returns how many. */
+/* Puts messages of one template into aggregates: returns how many. */
 static inline __attribute__((always_inline)) unsigned place(
 	struct taking *k, struct bp_agg_input *in, const uint32_t *sum, unsigned n, bool paper)
 {
-	const struct bp_aggregator_usual *u = &k->a->usual;
-	const unsigned len = u->alike.end - (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
+	const struct bp_aggregator_single_stream *u = &k->a->single;
+	const unsigned len = u->template.end - (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR);
 	unsigned i = 0;
 
 	for (unsigned j = 0; j < n; j++) {
@@ -320,7 +321,7 @@ static inline __attribute__((always_inline)) unsigned place(
 		if (paper)
 			append_run_paper(k->s, in + i, sum + i, most);
 		else
-			done = append_run_full(k->s, in + i, sum + i, most, len, u->alike.hops);
+			done = append_run_full(k->s, in + i, sum + i, most, len, u->template.hops);
 		taken(k, done, len, in->frame_len);
 		i += done;
 		leave_if_full(k, in + i);
@@ -330,14 +331,14 @@ static inline __attribute__((always_inline)) unsigned place(
 	return i;
 }
 
-/* Takes a usual message whatever its length. */
+/* Takes a message of the stream whatever its length. */
 static inline __attribute__((always_inline)) bool take_one(
 	struct taking *k, struct bp_agg_input *in, bool paper, unsigned *len)
 {
-	const struct bp_aggregator_usual *u = &k->a->usual;
+	const struct bp_aggregator_single_stream *u = &k->a->single;
 	uint64_t sum;
 
-	if (!is_usual(u, in) || !bp_aggregator_judge_usual(k->r, in, paper, len, &sum) ||
+	if (!is_of_stream(u, in) || !bp_aggregator_check_plain_ip4(k->r, in, paper, len, &sum) ||
 		(k->s->buffer == NULL && !begin(k->a, u->stream, in->frame, k->now_ns)))
 		return false;
 	if (paper) {
@@ -355,9 +356,9 @@ static inline __attribute__((always_inline)) bool take_one(
 	return true;
 }
 
-/* How many messages were found to be alike of `n` there were. Where lengths change all the time, it
+/* How many messages matched the template, of `n` there were. Where lengths change all the time, it
  * is tried only after more and more in a row that were equally long. */
-static inline void note_try(struct bp_aggregator_usual *u, unsigned found, unsigned n)
+static inline void note_try(struct bp_aggregator_single_stream *u, unsigned found, unsigned n)
 {
 	if (found >= FOUND || found == n) {
 		u->enough = 1;
@@ -368,7 +369,7 @@ static inline void note_try(struct bp_aggregator_usual *u, unsigned found, unsig
 		u->enough *= 2;
 }
 
-static inline void note_len(struct bp_aggregator_usual *u, unsigned len)
+static inline void note_len(struct bp_aggregator_single_stream *u, unsigned len)
 {
 	if (len != u->len)
 		u->equal = 0;
@@ -380,24 +381,24 @@ static inline void note_len(struct bp_aggregator_usual *u, unsigned len)
 static inline __attribute__((always_inline)) unsigned take(
 	struct taking *k, struct bp_agg_input *in, unsigned n, bool paper)
 {
-	struct bp_aggregator_usual *u = &k->a->usual;
-	const struct bp_agg_input *other = NULL; /* the last that was not alike */
+	struct bp_aggregator_single_stream *u = &k->a->single;
+	const struct bp_agg_input *other = NULL; /* the last that did not match */
 	unsigned i = 0, len;
 
 	while (i < n) {
 		if (u->equal >= u->enough) {
 			uint32_t sum[BURST];
-			unsigned judged, placed;
+			unsigned matched, placed;
 
 			if (other != NULL)
 				note(k->a, other, u->len);
 			other = NULL;
-			judged = bp_alike_judge(&u->alike, in + i, n - i, sum);
-			placed = place(k, in + i, sum, judged, paper);
-			k->a->alike += placed;
-			note_try(u, judged, n - i);
+			matched = bp_agg_template_match_run(&u->template, in + i, n - i, sum);
+			placed = place(k, in + i, sum, matched, paper);
+			k->a->matched += placed;
+			note_try(u, matched, n - i);
 			i += placed;
-			if (placed != judged || i == n)
+			if (placed != matched || i == n)
 				break;
 		}
 		if (!take_one(k, &in[i], paper, &len))
@@ -411,23 +412,23 @@ static inline __attribute__((always_inline)) unsigned take(
 	return i;
 }
 
-unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	unsigned at, uint64_t now_ns, uint64_t wall_ns)
+unsigned bp_aggregator_take_single_stream(struct bp_aggregator *a, struct bp_agg_input *in,
+	unsigned n, unsigned at, uint64_t now_ns, uint64_t wall_ns)
 {
-	const unsigned rule = a->usual.rule;
+	const unsigned rule = a->single.rule;
 	struct taking k = {.a = a,
-		.s = &a->streams.stream[a->usual.stream],
+		.s = &a->streams.stream[a->single.stream],
 		.r = &a->rule[rule],
 		.burst = in,
 		.now_ns = now_ns,
 		.wall_ns = wall_ns};
 
-	if (bp_agg_staged_count(&a->streams.staged[a->usual.stream]) != 0 &&
-		!bp_aggregator_unstage(a, a->usual.stream))
-		bp_agg_streams_move(&a->streams, a->usual.stream, BP_AGG_LIST_IDLE);
+	if (bp_agg_staged_count(&a->streams.staged[a->single.stream]) != 0 &&
+		!bp_aggregator_unstage(a, a->single.stream))
+		bp_agg_streams_move(&a->streams, a->single.stream, BP_AGG_LIST_IDLE);
 	/* others in between may have begun one for another station */
 	if (k.s->buffer != NULL &&
-		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->usual.head[0]))
+		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->single.head[0]))
 		return 0;
 	if (a->taken_rule != rule) {
 		bp_aggregator_settle(a);
@@ -437,7 +438,7 @@ unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *
 						  : take(&k, in + at, n, false);
 }
 
-bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in)
+bool bp_aggregator_is_single_stream(const struct bp_aggregator *a, const struct bp_agg_input *in)
 {
-	return is_usual(&a->usual, in);
+	return is_of_stream(&a->single, in);
 }

@@ -2,9 +2,9 @@
 #include "services/aggregation/aggregator_burst.h"
 
 /*
- * A burst of messages of many streams, staged (services/aggregation/stage.h): each is written to a
- * record, and what streams begin or complete is seen to behind that. So no message waits for what
- * another needs, and no branch asks what nobody can foretell.
+ * A burst of messages of several streams, staged (services/aggregation/streams.h): each is written
+ * to a record, and what streams begin or complete is seen to behind that. So no message waits for
+ * what another needs, and no branch asks what nobody can foretell.
  *
  * What can't be staged is placed: behind all that was complete before it, so that what leaves does
  * so in the order in which it was completed.
@@ -30,7 +30,7 @@ static inline void fetch(const void *p)
 /* ---- looking ---- */
 
 /* Looks for the streams of messages, and fetches what is staged of them. */
-static inline __attribute__((always_inline)) void look(
+static inline __attribute__((always_inline)) void find_streams(
 	struct bp_aggregator_burst *k, unsigned from, unsigned until)
 {
 	const struct bp_agg_streams *const t = &k->a->streams;
@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void look(
 }
 
 /* Lists the streams that the last run completed, and fetches what that needs. */
-static inline void look_run(struct bp_aggregator_burst *k, struct staging *x)
+static inline void list_completed(struct bp_aggregator_burst *k, struct staging *x)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
 
@@ -92,7 +92,7 @@ static inline void leave_all(struct bp_aggregator_burst *k, struct staging *x)
 /* Both, before message i. */
 static void settle(struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 {
-	bp_aggregator_many_enter(k);
+	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
 	begin_all(k, x);
 	leave_all(k, x);
@@ -101,7 +101,7 @@ static void settle(struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 /* What is taken from here on is of that rule. */
 static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 {
-	bp_aggregator_many_enter(k);
+	bp_aggregator_burst_settle(k);
 	if (k->a->taken_rule == rule)
 		return;
 	bp_aggregator_settle(k->a);
@@ -128,7 +128,15 @@ static inline __attribute__((always_inline)) void write_record(
 	memcpy(r->src, f + AT_IP + BP_IP4_SRC, sizeof(r->src));
 	r->sum = sum;
 	memcpy(r->sport, &sender, sizeof(sender));
-	bp_copy(r->payload, payload, len);
+	if (__builtin_expect(len - 16 <= 16, 1)) { /* most are */
+		const bp_v16 first16 = bp_v16_load(payload);
+		const bp_v16 last16 = bp_v16_load(payload + len - 16);
+
+		memcpy(r->payload, &first16, 16);
+		memcpy(r->payload + len - 16, &last16, 16);
+	} else {
+		bp_copy(r->payload, payload, len);
+	}
 }
 _Static_assert(offsetof(struct bp_agg_record, mac) == offsetof(struct bp_agg_record, sport) + 2,
 	"one number");
@@ -162,7 +170,7 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 		struct bp_agg_staged *g = k->g[i];
 		const uint64_t count = count_for_mac(g->state, mac_of(in));
 
-		if (__builtin_expect(g->usual != k->usual[i] || count >= most ||
+		if (__builtin_expect(g->key4 != k->key4[i] || count >= most ||
 					     k->shape[i] == BP_AGGREGATOR_UNSTAGED,
 			    0))
 			break;
@@ -184,22 +192,22 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 
 /* A message that could not be staged as things were: its stream is complete, or was for another
  * MAC address when something was staged of it the last time; or else it is placed. */
-static __attribute__((noinline)) void stage_odd(
+static __attribute__((noinline)) void stage_or_append(
 	struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 {
 	struct bp_agg_streams *t = &k->a->streams;
 	struct bp_agg_staged *g = k->g[i];
 
 	settle(k, x, i);
-	if (g->usual == k->usual[i] && g->state >> 48 == 0)
+	if (g->key4 == k->key4[i] && g->state >> 48 == 0)
 		g->state = mac_of(&k->in[i]);
 	if (stage_run(k, x, i, i + 1) != i) {
-		look_run(k, x);
+		list_completed(k, x);
 		return;
 	}
 	t->stage.unused[t->stage.n++] = k->record[i];
 	k->s[i] = &t->stream[g - t->staged];
-	bp_aggregator_many_place(k, i);
+	bp_aggregator_append_one(k, i);
 	k->g[i] = &t->staged[k->s[i] - t->stream];
 	count_for(k, x->rule);
 }
@@ -221,12 +229,12 @@ static void note_streams(struct bp_aggregator_burst *k)
 /* How far messages from i on can be staged at one go; i: it is none of a stream. */
 static inline unsigned chunk(const struct bp_aggregator_burst *k, unsigned i)
 {
-	if (__builtin_expect(k->odd == 0, 1))
+	if (__builtin_expect(k->others == 0, 1))
 		return i + CHUNK < k->n ? i + CHUNK : k->n;
-	return (k->odd >> i & 1) != 0 ? i : i + 1;
+	return (k->others >> i & 1) != 0 ? i : i + 1;
 }
 
-void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
+void bp_aggregator_stage_burst(struct bp_aggregator_burst *k)
 {
 	struct bp_agg_stage *stage = &k->a->streams.stage;
 	struct staging x; /* its arrays are written before they are read */
@@ -234,7 +242,7 @@ void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 
 	x.n_done = 0;
 	x.begun = 0;
-	x.rule = k->a->many.rule;
+	x.rule = k->a->multi.rule;
 	x.most = k->a->rule[x.rule].most;
 	stage->n -= k->n;
 	count_for(k, x.rule);
@@ -243,7 +251,7 @@ void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 		const unsigned ahead = until + BEHIND < k->n ? until + BEHIND : k->n;
 
 		if (looked < ahead) {
-			look(k, looked, ahead);
+			find_streams(k, looked, ahead);
 			looked = ahead;
 		}
 		if (until == i) {
@@ -251,9 +259,9 @@ void bp_aggregator_many_stage(struct bp_aggregator_burst *k)
 			continue;
 		}
 		i = stage_run(k, &x, i, until);
-		look_run(k, &x);
+		list_completed(k, &x);
 		if (__builtin_expect(i != until, 0))
-			stage_odd(k, &x, i++);
+			stage_or_append(k, &x, i++);
 	}
 	settle(k, &x, k->n);
 	note_streams(k);

@@ -3,7 +3,7 @@
 #define BP_SERVICES_AGGREGATION_AGGREGATOR_STATE_H
 
 #include "services/aggregation/aggregator.h"
-#include "services/aggregation/alike.h"
+#include "services/aggregation/template.h"
 #include "services/aggregation/datagram.h"
 #include "services/aggregation/match.h"
 #include "services/aggregation/streams.h"
@@ -20,7 +20,7 @@
  * An aggregate in its buffer: BP_AGG_AHEAD octets, the writer's front (header and directory), the
  * payloads. The head is written at the end, right before the header, which then has moved up to the
  * payloads. Where nothing moves up it still fits in BP_AGG_AHEAD; 80 of it and 16 of the header put
- * directory and payloads of the usual aggregate into few cache lines.
+ * directory and payloads of a full aggregate of short messages into few cache lines.
  */
 #define BP_AGG_AHEAD 80u
 _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the aggregate");
@@ -51,26 +51,26 @@ struct bp_aggregator_rule {
  * The stream of the message before, where it is IPv4 without tags: that one's head, 42 octets in
  * three pieces that overlap, and what its input had.
  */
-struct bp_aggregator_usual {
+struct bp_aggregator_single_stream {
 	bp_v16 head[3];
-	struct bp_alike alike; /* what is like that one */
+	struct bp_agg_template template; /* what is like that one */
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
 	uint16_t len;    /* of its payload */
 	uint8_t rule, port;
 	bool routed;
-	/* so many before had its length; that must be so many, and messages may be alike */
+	/* so many before had its length; that must be so many before the template is tried */
 	uint8_t equal, enough;
 };
 
 /* What messages of all streams of a rule are like, by the last one that was read without it. */
-struct bp_aggregator_many {
-	struct bp_alike alike; /* kind BP_ALIKE_NOTHING: there is none */
-	uint64_t rest;         /* bp_agg_key_usual_rest() of all */
-	uint32_t shape;        /* bp_aggregator_shape() */
+struct bp_aggregator_multi_stream {
+	struct bp_agg_template template; /* kind BP_AGG_TEMPLATE_NONE: there is none */
+	uint64_t rest;                   /* bp_agg_key4_rest() of all */
+	uint32_t shape;                  /* bp_aggregator_shape() */
 	uint8_t rule;
-	bool known; /* there was one: `rule` is its */
-	bool sure;  /* whatever is alike is for that rule; else ask */
+	bool known;    /* there was one: `rule` is its */
+	bool one_rule; /* whatever matches is for that rule; else ask */
 	/* so many bursts are placed in order before steps are tried again; and the last time */
 	uint8_t skip, skipped;
 };
@@ -78,8 +78,8 @@ struct bp_aggregator_many {
 struct bp_aggregator {
 	struct bp_agg_match match;
 	struct bp_agg_streams streams;
-	struct bp_aggregator_usual usual;
-	struct bp_aggregator_many many;
+	struct bp_aggregator_single_stream single;
+	struct bp_aggregator_multi_stream multi;
 	struct bp_aggregator_rule rule[BP_AGG_RULES_MAX];
 	uint32_t n_rules;
 	/* No aggregate is due before. It may be that none is even then: it moves on by poll. */
@@ -98,9 +98,9 @@ struct bp_aggregator {
 	bool starved;
 	/* messages that were like the one before (services/aggregation/aggregator_usual.c), for
 	 * tests */
-	uint64_t alike;
-	uint64_t alike_streams; /* likewise (services/aggregation/aggregator_many.c) */
-	bool general;           /* all messages take the general path, for tests */
+	uint64_t matched;
+	uint64_t matched_streams; /* likewise (services/aggregation/aggregator_many.c) */
+	bool general;             /* all messages take the general path, for tests */
 };
 
 /* When the aggregate that is first in a rule's list is due. */
@@ -187,16 +187,16 @@ static inline void bp_aggregator_append_paper(
 	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
 }
 
-/* From now on the usual message is of this stream, and has a head as the one in `in`, which was the
- * last that was taken; where that has another form, there is no usual message. */
-void bp_aggregator_usual_set(
+/* From now on the single stream is this one, with heads as that in `in`, which was the
+ * last that was taken; where that has another form, there is no single stream. */
+void bp_aggregator_single_stream_set(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream);
-/* Takes usual messages of a burst from in[at] on, as far as they go, of n: returns how many. There
- * is a usual stream. */
-unsigned bp_aggregator_take_usual(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
-	unsigned at, uint64_t now_ns, uint64_t wall_ns);
-/* Whether it is of the usual stream, and not tagged. */
-bool bp_aggregator_is_usual(const struct bp_aggregator *a, const struct bp_agg_input *in);
+/* Takes messages of the single stream from in[at] of a burst on, as far as they go, of n: returns
+ * how many. There is such a stream. */
+unsigned bp_aggregator_take_single_stream(struct bp_aggregator *a, struct bp_agg_input *in,
+	unsigned n, unsigned at, uint64_t now_ns, uint64_t wall_ns);
+/* Whether it is of the single stream, and not tagged. */
+bool bp_aggregator_is_single_stream(const struct bp_aggregator *a, const struct bp_agg_input *in);
 /* Puts what is staged of a stream into an aggregate of it. False: there is no buffer, and it is
  * lost. */
 bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
@@ -258,7 +258,7 @@ void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_f
 	uint64_t now_ns, uint64_t wall_ns);
 
 /*
- * A frame that is read, and what becomes of it: for the general way, which takes all there is, and
+ * A frame that is read, and what becomes of it: for the general path, which takes all there is, and
  * which others leave to it what they do not take themselves.
  */
 struct bp_aggregator_message {

@@ -5,10 +5,8 @@
 
 /* ---- reading ---- */
 
-/* Of a burst of several streams: what each message is, and of which stream. */
-
 /* Whether a frame has IPv4 without tags and options, with UDP, and is no fragment. */
-static inline bool is_usual(const struct bp_agg_input *in)
+static inline bool is_plain_udp4(const struct bp_agg_input *in)
 {
 	const uint8_t *f = in->frame;
 	uint32_t type, fragment;
@@ -22,7 +20,7 @@ static inline bool is_usual(const struct bp_agg_input *in)
 
 /* Whether a frame that is not like that surely is for no rule of its port, which most of what goes
  * elsewhere can be told by: another protocol than UDP, or of IP, or IPv6 where no rule is. */
-static inline bool is_nothing(const struct bp_aggregator *a, const struct bp_agg_input *in)
+static inline bool is_for_no_rule(const struct bp_aggregator *a, const struct bp_agg_input *in)
 {
 	if (in->len < AT_PAYLOAD)
 		return false;
@@ -40,7 +38,7 @@ static inline bool is_nothing(const struct bp_aggregator *a, const struct bp_agg
 	}
 }
 
-enum reading { USUAL, NOTHING, GENERAL };
+enum reading { PLAIN_IP4, NO_RULE, GENERAL };
 
 /* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
 static inline __attribute__((always_inline)) void note_stream(
@@ -48,13 +46,12 @@ static inline __attribute__((always_inline)) void note_stream(
 {
 	const struct bp_agg_streams *t = &k->a->streams;
 
-	k->usual[i] =
-		(bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_USUAL_FRAME) | rest;
-	k->hash[i] = bp_agg_streams_hash_usual(t, k->usual[i]);
+	k->key4[i] = (bp_sum_word(k->in[i].frame + AT_IP + BP_IP4_DST) & BP_AGG_KEY4_FRAME) | rest;
+	k->hash[i] = bp_agg_streams_hash4(t, k->key4[i]);
 	bp_agg_streams_prefetch_slot(t, k->hash[i]);
 }
 
-static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
+static enum reading read_plain_ip4(struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_aggregator *a = k->a;
 	struct bp_agg_input *in = &k->in[i];
@@ -66,35 +63,35 @@ static enum reading read_usual(struct bp_aggregator_burst *k, unsigned i)
 	in->verdict = BP_AGG_OTHER;
 	if (__builtin_expect(a->general, 0))
 		return GENERAL;
-	if (!is_usual(in))
-		return is_nothing(a, in) ? NOTHING : GENERAL;
+	if (!is_plain_udp4(in))
+		return is_for_no_rule(a, in) ? NO_RULE : GENERAL;
 	if (!bp_aggregator_for_us(in))
-		return NOTHING;
+		return NO_RULE;
 	bp_agg_match_words(4, ip + BP_IP4_DST, to);
 	rule = bp_agg_match_find(&a->match, in->port, 4, to, bp_be16(f + AT_UDP + 2));
 	if (rule == BP_AGG_NO_RULE)
-		return NOTHING;
+		return NO_RULE;
 	r = &a->rule[rule];
-	if (!bp_aggregator_judge_usual(r, in, r->format == BP_AGG_FORMAT_PAPER, &len, &sum))
+	if (!bp_aggregator_check_plain_ip4(r, in, r->format == BP_AGG_FORMAT_PAPER, &len, &sum))
 		return GENERAL;
 	in->rule = (uint8_t)rule;
 	k->len[i] = (uint16_t)len;
 	k->sum[i] = bp_sum_fold(sum);
-	k->shape[i] = rule == a->many.rule ? bp_aggregator_shape(in->frame_len, len)
-					   : BP_AGGREGATOR_UNSTAGED;
-	k->unlike = i;
-	note_stream(k, i,
-		bp_agg_key_usual_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
-	return USUAL;
+	k->shape[i] = rule == a->multi.rule ? bp_aggregator_shape(in->frame_len, len)
+					    : BP_AGGREGATOR_UNSTAGED;
+	k->sample = i;
+	note_stream(
+		k, i, bp_agg_key4_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
+	return PLAIN_IP4;
 }
 
-static void read_odd(struct bp_aggregator_burst *k, unsigned i, enum reading what)
+static void read_other(struct bp_aggregator_burst *k, unsigned i, enum reading what)
 {
-	k->odd |= 1ull << i;
+	k->others |= 1ull << i;
 	k->s[i] = &k->a->streams.stream[-1];
-	k->usual[i] = 0;
+	k->key4[i] = 0;
 	k->hash[i] = 0;
-	if (what == NOTHING)
+	if (what == NO_RULE)
 		return;
 	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
 	if (k->message[i].todo == BP_AGG_TODO_NOTHING)
@@ -105,24 +102,24 @@ static void read_odd(struct bp_aggregator_burst *k, unsigned i, enum reading wha
 
 static __attribute__((noinline)) void read_one(struct bp_aggregator_burst *k, unsigned i)
 {
-	const enum reading what = read_usual(k, i);
+	const enum reading what = read_plain_ip4(k, i);
 
-	if (__builtin_expect(what != USUAL, 0))
-		read_odd(k, i, what);
+	if (__builtin_expect(what != PLAIN_IP4, 0))
+		read_other(k, i, what);
 }
 
-/* Whether four messages, which are alike, are all for the rule of those before. */
+/* Whether four messages that match the template are all for its rule. */
 static inline __attribute__((always_inline)) bool for_rule(
 	const struct bp_aggregator *a, const struct bp_agg_input *in)
 {
-	if (__builtin_expect(a->many.sure, 1))
+	if (__builtin_expect(a->multi.one_rule, 1))
 		return true;
 	for (unsigned q = 0; q < 4; q++) {
 		uint64_t to[2];
 
 		bp_agg_match_words(4, in[q].frame + AT_IP + BP_IP4_DST, to);
 		if (bp_agg_match_find(&a->match, in[q].port, 4, to,
-			    bp_be16(in[q].frame + AT_UDP + 2)) != a->many.rule)
+			    bp_be16(in[q].frame + AT_UDP + 2)) != a->multi.rule)
 			return false;
 	}
 	return true;
@@ -130,19 +127,19 @@ static inline __attribute__((always_inline)) bool for_rule(
 
 /* Reads four that are like those before. False: they are not, or not all of one rule. */
 static inline __attribute__((always_inline)) bool read_four(
-	struct bp_aggregator_burst *k, unsigned i, enum bp_alike_kind kind)
+	struct bp_aggregator_burst *k, unsigned i, enum bp_agg_template_kind kind)
 {
-	const struct bp_aggregator_many *many = &k->a->many;
+	const struct bp_aggregator_multi_stream *multi = &k->a->multi;
 
-	if (!bp_alike_four(&many->alike, &k->in[i], kind, true, &k->sum[i]) ||
+	if (!bp_agg_template_match4(&multi->template, &k->in[i], kind, true, &k->sum[i]) ||
 		!for_rule(k->a, &k->in[i]))
 		return false;
 #pragma GCC unroll 4
 	for (unsigned q = 0; q < 4; q++) {
-		k->in[i + q].rule = many->rule;
-		k->len[i + q] = (uint16_t)(many->alike.end - AT_PAYLOAD);
-		k->shape[i + q] = many->shape;
-		note_stream(k, i + q, many->rest);
+		k->in[i + q].rule = multi->rule;
+		k->len[i + q] = (uint16_t)(multi->template.end - AT_PAYLOAD);
+		k->shape[i + q] = multi->shape;
+		note_stream(k, i + q, multi->rest);
 	}
 	return true;
 }
@@ -152,22 +149,22 @@ static inline __attribute__((always_inline)) bool read_four(
 #define BEHIND 32u
 
 static inline __attribute__((always_inline)) void read_all(
-	struct bp_aggregator_burst *k, enum bp_alike_kind kind)
+	struct bp_aggregator_burst *k, enum bp_agg_template_kind kind)
 {
 	unsigned i = 0;
 
 	while (i + 4 <= k->n) {
 		const unsigned end = i + 4;
 
-		if (kind != BP_ALIKE_NOTHING && read_four(k, i, kind)) {
+		if (kind != BP_AGG_TEMPLATE_NONE && read_four(k, i, kind)) {
 			i = end;
-			k->a->alike_streams += 4;
+			k->a->matched_streams += 4;
 		} else {
 			for (; i < end; i++)
 				read_one(k, i);
 		}
 		if (i > BEHIND && !k->stages)
-			bp_aggregator_many_guess(k, i - BEHIND);
+			bp_aggregator_burst_find_streams(k, i - BEHIND);
 	}
 	for (; i < k->n; i++)
 		read_one(k, i);
@@ -175,39 +172,39 @@ static inline __attribute__((always_inline)) void read_all(
 
 static void read_burst(struct bp_aggregator_burst *k)
 {
-	switch (k->a->general ? BP_ALIKE_NOTHING : k->a->many.alike.kind) {
-	case BP_ALIKE_PAPER:
-		read_all(k, BP_ALIKE_PAPER);
+	switch (k->a->general ? BP_AGG_TEMPLATE_NONE : k->a->multi.template.kind) {
+	case BP_AGG_TEMPLATE_PAPER:
+		read_all(k, BP_AGG_TEMPLATE_PAPER);
 		break;
-	case BP_ALIKE_FULL:
-		read_all(k, BP_ALIKE_FULL);
+	case BP_AGG_TEMPLATE_FULL:
+		read_all(k, BP_AGG_TEMPLATE_FULL);
 		break;
 	default:
-		read_all(k, BP_ALIKE_NOTHING);
+		read_all(k, BP_AGG_TEMPLATE_NONE);
 	}
 }
 
-static void note_like(
-	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t usual, unsigned len)
+static void note_template(
+	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t key4, unsigned len)
 {
-	struct bp_aggregator_many *many = &a->many;
+	struct bp_aggregator_multi_stream *multi = &a->multi;
 	const struct bp_aggregator_rule *r = &a->rule[in->rule];
 	const struct bp_agg_match_entry *e = &a->match.entry[a->match.begin[in->port][0]];
 
-	many->sure = a->match.n[in->port][0] == 1 && e->udp_span == 0;
-	many->known = true;
-	many->rule = in->rule;
-	many->shape = bp_aggregator_shape(in->frame_len, len);
-	many->rest = usual & ~BP_AGG_USUAL_FRAME;
-	bp_alike_set_streams(&many->alike, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders,
-		many->sure ? (uint32_t)e->mask[0] : 0, many->sure);
+	multi->one_rule = a->match.n[in->port][0] == 1 && e->udp_span == 0;
+	multi->known = true;
+	multi->rule = in->rule;
+	multi->shape = bp_aggregator_shape(in->frame_len, len);
+	multi->rest = key4 & ~BP_AGG_KEY4_FRAME;
+	bp_agg_template_set_streams(&multi->template, in, len, r->format == BP_AGG_FORMAT_PAPER,
+		&r->senders, multi->one_rule ? (uint32_t)e->mask[0] : 0, multi->one_rule);
 }
 
 /* ---- taking ---- */
 
 /* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
- * usual message is always like the last one; of an earlier one the aggregate may have left. */
-static void note_usual(struct bp_aggregator_burst *k)
+ * single stream is always that of the last one; of an earlier one the aggregate may have left. */
+static void note_single_stream(struct bp_aggregator_burst *k)
 {
 	unsigned i = k->n;
 
@@ -216,26 +213,26 @@ static void note_usual(struct bp_aggregator_burst *k)
 	if (i-- == 0)
 		return;
 	if (k->n == 1 || (i != 0 && k->s[i] == k->s[i - 1]))
-		bp_aggregator_usual_set(
+		bp_aggregator_single_stream_set(
 			k->a, &k->in[i], (uint32_t)(k->s[i] - k->a->streams.stream));
 	else
-		k->a->usual.stream = BP_AGG_NO_STREAM;
+		k->a->single.stream = BP_AGG_NO_STREAM;
 }
 
 static void take_burst(struct bp_aggregator_burst *k)
 {
 	read_burst(k);
 	if (k->stages && k->general == 0)
-		bp_aggregator_many_stage(k);
+		bp_aggregator_stage_burst(k);
 	else
 		bp_aggregator_append_burst(k);
-	bp_aggregator_many_enter(k);
-	if (k->unlike < k->n)
-		note_like(k->a, &k->in[k->unlike], k->usual[k->unlike], k->len[k->unlike]);
+	bp_aggregator_burst_settle(k);
+	if (k->sample < k->n)
+		note_template(k->a, &k->in[k->sample], k->key4[k->sample], k->len[k->sample]);
 }
 
-static void take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n, unsigned at,
-	bool last, uint64_t now_ns, uint64_t wall_ns)
+static void take_multi_stream(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
+	unsigned at, bool last, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_aggregator_burst k;
 
@@ -243,29 +240,28 @@ static void take_many(struct bp_aggregator *a, struct bp_agg_input *in, unsigned
 	k.in = in + at;
 	k.now_ns = now_ns;
 	k.wall_ns = wall_ns;
-	k.odd = 0;
+	k.others = 0;
 	k.general = 0;
 	k.taken = 0;
 	k.taken_octets = 0;
 	k.n = n;
-	k.stages = a->many.known && a->rule[a->many.rule].stages && !a->starved &&
+	k.stages = a->multi.known && a->rule[a->multi.rule].stages && !a->starved &&
 		   a->streams.stage.n >= n;
 	k.at = at;
 	k.guessed = 0;
-	k.unlike = n;
+	k.sample = n;
 	if (k.stages)
 		memcpy(k.record, a->streams.stage.unused + a->streams.stage.n - n,
 			n * sizeof(k.record[0]));
 	take_burst(&k);
 	if (last)
-		note_usual(&k);
+		note_single_stream(&k);
 }
 
 /*
- * Which way a burst is taken: that of one stream (services/aggregation/aggregator_usual.c) as far
- * as it goes, and that of many (services/aggregation/aggregator_many.c) for the rest. Where the
- * first went some way, the burst is one of a single stream with others in between: these alone are
- * taken the other way.
+ * Which path a burst takes: that of a single stream (aggregator_single_stream.c) as far as it goes,
+ * and that of several for the rest. Where the first went some way, the burst is one of a single
+ * stream with others in between: these alone take the other path.
  */
 #define SOME_WAY 4u
 
@@ -276,19 +272,20 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 
 	bp_aggregator_poll(a, now_ns, wall_ns);
 	while (at < n) {
-		unsigned usual = 0, others;
+		unsigned taken = 0, others;
 
-		if (a->usual.stream != BP_AGG_NO_STREAM && !a->general)
-			usual = bp_aggregator_take_usual(a, in, n - at, at, now_ns, wall_ns);
-		at += usual;
+		if (a->single.stream != BP_AGG_NO_STREAM && !a->general)
+			taken = bp_aggregator_take_single_stream(
+				a, in, n - at, at, now_ns, wall_ns);
+		at += taken;
 		if (at == n)
 			break;
 		others = n - at;
-		if (usual >= SOME_WAY)
+		if (taken >= SOME_WAY)
 			for (others = 1; others < n - at; others++)
-				if (bp_aggregator_is_usual(a, &in[at + others]))
+				if (bp_aggregator_is_single_stream(a, &in[at + others]))
 					break;
-		take_many(a, in, others, at, others == n - at, now_ns, wall_ns);
+		take_multi_stream(a, in, others, at, others == n - at, now_ns, wall_ns);
 		at += others;
 	}
 	a->at = 0;

@@ -17,7 +17,7 @@
  *
  * Reading is in steps, because a worker needs the destination of every frame and the rest of few:
  * bp_datagram_parse() finds the fields and believes the lengths in none of them; the *_ok functions
- * judge what it found.
+ * check what it found.
  */
 
 #define BP_UDP_HDR 8u
@@ -32,7 +32,7 @@
 /* Of the longest heads: Ethernet with two tags, IPv6, UDP. */
 #define BP_DATAGRAM_HEAD_MOST (BP_ETHER_HDR + 8u + BP_IP6_HDR + BP_UDP_HDR)
 
-/* The compilers leave some of these as calls, and with them what they know of the usual frame. */
+/* The compilers leave some of these as calls, and with them what they know of a plain frame. */
 #define BP_DATAGRAM_INLINE static inline __attribute__((always_inline))
 
 struct bp_datagram {
@@ -48,16 +48,16 @@ struct bp_datagram {
 	bool dont_fragment;    /* of IPv4 */
 };
 
-/* The usual frame: no tags, IPv4 without options. All of its heads can be read. */
-static inline bool bp_datagram_is_usual(const uint8_t *frame, uint32_t len)
+/* A plain frame: no tags, IPv4 without options. All of its heads can be read. */
+static inline bool bp_datagram_is_plain_ip4(const uint8_t *frame, uint32_t len)
 {
 	return len >= BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR &&
 	       bp_be16(frame + 12) == BP_ETHER_IP4 && frame[BP_ETHER_HDR] == 0x45;
 }
 
-/* bp_datagram_parse() of the usual frame; for a caller whose own code is to know the offsets too.
+/* bp_datagram_parse() of a plain frame; for a caller whose own code is to know the offsets too.
  */
-static inline bool bp_datagram_parse_usual(
+static inline bool bp_datagram_parse_plain_ip4(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR;
@@ -87,14 +87,14 @@ bool bp_datagram_parse_general(
 
 /*
  * Looks for a UDP datagram in a frame of which frame[0..len) can be read. False: there is none, or
- * its UDP header is not all there; then *d says nothing. Nothing but that is judged: lengths may
+ * its UDP header is not all there; then *d says nothing. Nothing but that is checked: lengths may
  * contradict the frame and each other, and IPv4 may have options.
  */
 static inline bool bp_datagram_parse(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
-	return __builtin_expect(bp_datagram_is_usual(frame, len), 1)
-		       ? bp_datagram_parse_usual(frame, len, frame_len, d)
+	return __builtin_expect(bp_datagram_is_plain_ip4(frame, len), 1)
+		       ? bp_datagram_parse_plain_ip4(frame, len, frame_len, d)
 		       : bp_datagram_parse_general(frame, len, frame_len, d);
 }
 

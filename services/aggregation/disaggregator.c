@@ -15,7 +15,7 @@ struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_opti
 	if (d == NULL)
 		return NULL;
 	d->stats = o->stats;
-	d->usual.to = BP_DISAGGREGATOR_NOWHERE;
+	d->ip4.to = BP_DISAGGREGATOR_NOWHERE;
 	d->sequences = bp_sequences_new(o->streams, o->stats, o->seed);
 	if (d->sequences == NULL) {
 		free(d);
@@ -57,7 +57,7 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 {
 	bp_agg_match_clear(&d->match);
 	memset(d->rule, 0, sizeof(d->rule));
-	d->usual.to = BP_DISAGGREGATOR_NOWHERE;
+	d->ip4.to = BP_DISAGGREGATOR_NOWHERE;
 	for (uint32_t i = 0; i < rules->n_disaggregate; i++) {
 		const struct bp_disagg_rule *from = &rules->disaggregate[i];
 		struct bp_disaggregator_rule *r = &d->rule[i];
@@ -147,7 +147,7 @@ static bool senders_allowed(const struct bp_disaggregator_rule *r, unsigned fami
 }
 
 /* What an aggregate is refused for, or BP_DISAGG_REFUSALS: it isn't. */
-static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned rule,
+static enum bp_disagg_refusal check_full(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
 	static const uint8_t refusal[] = {
@@ -179,7 +179,7 @@ static enum bp_disagg_refusal judge_full(struct bp_disaggregator *d, unsigned ru
 }
 
 /* The format says nothing of senders: all messages have that of the packet. */
-static enum bp_disagg_refusal judge_paper(const struct bp_disaggregator_rule *r,
+static enum bp_disagg_refusal check_paper(const struct bp_disaggregator_rule *r,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
 	uint8_t flag[BP_AGG_PAPER_HEADER];
@@ -208,7 +208,7 @@ static enum bp_disagg_refusal judge_paper(const struct bp_disaggregator_rule *r,
 	return BP_DISAGG_REFUSALS;
 }
 
-static enum bp_disagg_refusal judge(struct bp_disaggregator *d, unsigned rule,
+static enum bp_disagg_refusal check(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, bool lengths_ok, struct bp_disagg_packet *out)
 {
 	const struct bp_disaggregator_rule *r = &d->rule[rule];
@@ -224,8 +224,8 @@ static enum bp_disagg_refusal judge(struct bp_disaggregator *d, unsigned rule,
 	} else if (g->family == 6 || r->format == BP_AGG_FORMAT_FULL) {
 		return BP_DISAGG_UDP_CHECKSUM;
 	}
-	return r->format == BP_AGG_FORMAT_PAPER ? judge_paper(r, g, out)
-						: judge_full(d, rule, g, out);
+	return r->format == BP_AGG_FORMAT_PAPER ? check_paper(r, g, out)
+						: check_full(d, rule, g, out);
 }
 
 /* Octets of all restored frames. */
@@ -262,7 +262,7 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 		bp_agg_stat_add(&stats->plain, 1);
 		return BP_DISAGG_PLAIN;
 	}
-	refusal = judge(d, number, &g, lengths_ok, out);
+	refusal = check(d, number, &g, lengths_ok, out);
 	if (refusal != BP_DISAGG_REFUSALS) {
 		bp_agg_stat_add(&stats->refused, 1);
 		*why = refusal;

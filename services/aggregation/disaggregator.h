@@ -16,7 +16,7 @@
  * own, and the payload.
  */
 
-/* An aggregate that was judged: all that restoring its messages needs. */
+/* An aggregate that was checked: all that restoring its messages needs. */
 struct bp_disagg_packet {
 	struct bp_datagram datagram; /* the aggregate, in the frame that was given */
 	const uint8_t *payload;      /* its UDP payload */
@@ -64,7 +64,7 @@ enum bp_disagg_verdict {
 	BP_DISAGG_SPLIT, /* an aggregate: its messages are in `bp_disagg_packet` */
 	BP_DISAGG_REFUSED,
 };
-/* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of judgement.
+/* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of the checks.
  */
 enum bp_disagg_refusal {
 	/* of Ethernet, IP and UDP do not agree, or the frame lies in several pieces */
@@ -100,7 +100,7 @@ bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *fr
 	uint32_t frame_len, unsigned port);
 
 /*
- * Judges a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
+ * Checks a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
  * elsewhere. `routed`: the port routes, so that frames for another MAC address than `mac` (the
  * first 6 octets of a little-endian word) are for none of its rules; else, frames for a group are.
  *
@@ -131,22 +131,22 @@ struct bp_disagg_buffers {
 };
 
 /*
- * bp_disaggregator_read() and bp_disagg_write() at once, for the usual aggregate: format full, IPv4
+ * bp_disaggregator_read() and bp_disagg_write() at once, for a plain aggregate: format full, IPv4
  * without tags and options, all in frame[0..len). Returns how many messages were restored, to the
- * first buffers; `id` as there. 0: not as usual, or to be refused; nothing was counted, but buffers
- * may have been written to, and bp_disaggregator_read() says what it is.
+ * first buffers; `id` as there. 0: it is not plain, or to be refused; nothing was counted, but
+ * buffers may have been written to, and bp_disaggregator_read() says what it is.
  */
-unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
-	unsigned port, bool routed, uint64_t mac, uint16_t id,
+unsigned bp_disaggregator_restore_ip4(struct bp_disaggregator *d, const uint8_t *frame,
+	uint32_t len, unsigned port, bool routed, uint64_t mac, uint16_t id,
 	const struct bp_disagg_buffers *buffers, uint8_t *rule);
 
-/* How many buffers it is to have: what a usual aggregate says that it holds. 0: it is none. */
-static inline unsigned bp_disaggregator_usual_count(const uint8_t *frame, uint32_t len)
+/* How many buffers it is to have: what a plain aggregate says that it holds. 0: it is none. */
+static inline unsigned bp_disaggregator_ip4_count(const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *p = frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR;
 
 	if (len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + BP_AGG_FULL_HEADER ||
-		!bp_datagram_is_usual(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
+		!bp_datagram_is_plain_ip4(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
 		return 0;
 	return p[BP_AGG_FULL_AT_COUNT];
 }

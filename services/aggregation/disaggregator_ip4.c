@@ -4,11 +4,11 @@
 #include "proto/sum_carry.h"
 
 /*
- * The usual aggregate: format full, IPv4 without tags and options. Its messages go from the
+ * A plain aggregate: format full, IPv4 without tags and options. Its messages go from the
  * directory's entries straight to their frames, in one pass, and their heads are put together in
  * registers from what is the same in all of them.
  *
- * Nothing is refused here. What is not as usual leaves no trace, and is judged anew by
+ * Nothing is refused here. What is not plain leaves no trace, and is checked again by
  * bp_disaggregator_read(), which says why.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
@@ -111,7 +111,7 @@ static inline void write_frame(const struct bp_disaggregator_head *h, uint8_t *t
 
 static void note_rule(struct bp_disaggregator *d, unsigned rule)
 {
-	struct bp_disaggregator_usual *u = &d->usual;
+	struct bp_disaggregator_ip4 *u = &d->ip4;
 
 	u->rule = (uint8_t)rule;
 	/* no address is as these say where each has to be looked at */
@@ -134,11 +134,11 @@ static inline unsigned find_rule(
 	const uint64_t to = (bp_sum_word(bp_datagram_dst(g)) & 0xffff0000ffffffff) |
 			    (uint64_t)(uint16_t)port << 32;
 
-	if (__builtin_expect(to != d->usual.to, 0)) {
-		d->usual.to = to;
+	if (__builtin_expect(to != d->ip4.to, 0)) {
+		d->ip4.to = to;
 		note_rule(d, bp_disaggregator_rule_of(d, g, port));
 	}
-	return d->usual.rule;
+	return d->ip4.rule;
 }
 
 static __attribute__((noinline)) bool other_sender(
@@ -160,18 +160,18 @@ static inline bool sender_ok(
 
 	if ((bp_v16_last(piece) & 0xffff0000) == 0) /* its port */
 		return false;
-	return __builtin_expect((first & d->usual.mask) == d->usual.value, 1) ||
-	       other_sender(r, first);
+	return __builtin_expect((first & d->ip4.mask) == d->ip4.value, 1) || other_sender(r, first);
 }
 
-/* Whether it is a usual aggregate for a rule, whose number is then in d->usual.rule, and whose
+/* Whether it is a plain aggregate for a rule, whose number is then in d->ip4.rule, and whose
  * header and directory are not damaged. */
-static inline bool judge(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
+static inline bool check(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
 	unsigned port, bool routed, uint64_t mac, struct bp_datagram *g, struct bp_agg_full_at4 *at)
 {
 	unsigned rule;
 
-	if (!bp_datagram_is_usual(frame, len) || !bp_datagram_parse_usual(frame, len, len, g) ||
+	if (!bp_datagram_is_plain_ip4(frame, len) ||
+		!bp_datagram_parse_plain_ip4(frame, len, len, g) ||
 		!bp_disaggregator_for_this_machine(frame, routed, mac))
 		return false;
 	rule = find_rule(d, g, port);
@@ -179,7 +179,7 @@ static inline bool judge(struct bp_disaggregator *d, const uint8_t *frame, uint3
 	       bp_datagram_lengths_ok(g) && bp_datagram_ip_ok(g) && bp_datagram_has_checksum(g) &&
 	       bp_datagram_udp_ok(g, bp_datagram_payload_sum(g)) &&
 	       bp_agg_full_entries4_begin(
-		       &d->usual.entries, at, bp_datagram_payload(g), bp_datagram_payload_len(g));
+		       &d->ip4.entries, at, bp_datagram_payload(g), bp_datagram_payload_len(g));
 }
 
 /* Restores `count` messages, of which the first has identification `id`. False: one can't be. */
@@ -187,9 +187,9 @@ static inline bool restore(struct bp_disaggregator *d, const struct bp_datagram 
 	struct bp_agg_full_at4 at, unsigned count, uint16_t id,
 	const struct bp_disagg_buffers *buffers)
 {
-	struct bp_agg_full_entries4 *x = &d->usual.entries;
-	const struct bp_disaggregator_rule *r = &d->rule[d->usual.rule];
-	struct bp_disaggregator_head *h = &d->usual.head;
+	struct bp_agg_full_entries4 *x = &d->ip4.entries;
+	const struct bp_disaggregator_rule *r = &d->rule[d->ip4.rule];
+	struct bp_disaggregator_head *h = &d->ip4.head;
 	const uint8_t *payload = x->end;
 	const uint8_t *const end = bp_datagram_payload(g) + bp_datagram_payload_len(g);
 	uint8_t *const *base = buffers->base;
@@ -225,8 +225,8 @@ static inline bool restore(struct bp_disaggregator *d, const struct bp_datagram 
 	return at.p == x->end && payload == end;
 }
 
-unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
-	unsigned port, bool routed, uint64_t mac, uint16_t id,
+unsigned bp_disaggregator_restore_ip4(struct bp_disaggregator *d, const uint8_t *frame,
+	uint32_t len, unsigned port, bool routed, uint64_t mac, uint16_t id,
 	const struct bp_disagg_buffers *buffers, uint8_t *rule)
 {
 	struct bp_agg_full_at4 at;
@@ -234,17 +234,17 @@ unsigned bp_disaggregator_usual(struct bp_disaggregator *d, const uint8_t *frame
 	const uint8_t *p;
 	unsigned count;
 
-	if (!judge(d, frame, len, port, routed, mac, &g, &at))
+	if (!check(d, frame, len, port, routed, mac, &g, &at))
 		return 0;
 	p = bp_datagram_payload(&g);
 	count = p[BP_AGG_FULL_AT_COUNT];
 	if (count == 0 || count > buffers->n || !restore(d, &g, at, count, id, buffers))
 		return 0;
-	*rule = d->usual.rule;
+	*rule = d->ip4.rule;
 	bp_disaggregator_note(d, &g, *rule, bp_be16(p + BP_AGG_FULL_AT_STREAM),
 		bp_be32(p + BP_AGG_FULL_AT_SEQUENCE));
 	bp_disaggregator_count(d, *rule, len, count,
 		(uint64_t)count * HEADERS +
-			(uint64_t)(p + bp_datagram_payload_len(&g) - d->usual.entries.end));
+			(uint64_t)(p + bp_datagram_payload_len(&g) - d->ip4.entries.end));
 	return count;
 }

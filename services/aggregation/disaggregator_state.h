@@ -28,9 +28,9 @@ struct bp_disaggregator_head {
 	uint32_t tail;    /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
 };
 
-/* What services/aggregation/disaggregator_usual.c works with. It is here for what the compilers
+/* What services/aggregation/disaggregator_ip4.c works with. It is here for what the compilers
  * make of that: what stays the same is used where it lies, and registers are left for the rest. */
-struct bp_disaggregator_usual {
+struct bp_disaggregator_ip4 {
 	uint64_t to;          /* where the aggregate of before came in, and whom it was for */
 	uint8_t rule;         /* of that */
 	uint64_t mask, value; /* of the piece: senders that it allows without another look */
@@ -42,7 +42,7 @@ struct bp_disaggregator {
 	struct bp_disagg_stats *stats;
 	struct bp_sequences *sequences;
 	struct bp_agg_match match;
-	struct bp_disaggregator_usual usual;
+	struct bp_disaggregator_ip4 ip4;
 	struct bp_disaggregator_rule rule[BP_AGG_RULES_MAX];
 };
 
@@ -64,7 +64,7 @@ static inline unsigned bp_disaggregator_rule_of(
 	return bp_agg_match_find(&d->match, port, g->family, to, g->dport);
 }
 
-/* An aggregate with this head was judged: its number has come. */
+/* An aggregate with this head was accepted: its number has come. */
 static inline void bp_disaggregator_note(struct bp_disaggregator *d, const struct bp_datagram *g,
 	unsigned rule, unsigned stream, uint32_t sequence)
 {

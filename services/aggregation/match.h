@@ -13,7 +13,8 @@
 /*
  * Which rule a datagram is for, by the port it came in on and its destination: of the rules of that
  * port the first in the order of the file. The rules of a port lie side by side, by family, with
- * prefixes as two words and a mask, so that the usual single rule costs three comparisons.
+ * prefixes as two words and a mask, so that a single rule, as most ports have, costs three
+ * comparisons.
  */
 #define BP_AGG_MATCH_MAX (2 * BP_AGG_RULES_MAX) /* a rule may be for both IP versions */
 

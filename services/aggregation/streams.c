@@ -171,8 +171,8 @@ void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struc
 		i = (i + 1) & t->slot_mask;
 	t->slot[i] = hash >> BP_AGG_SLOT_TAG << BP_AGG_SLOT_TAG | (stream + 1);
 	t->stream[stream].key = *k;
-	t->stream[stream].usual = bp_agg_key_usual(k);
-	t->staged[stream].usual = t->stream[stream].usual;
+	t->stream[stream].key4 = bp_agg_key4(k);
+	t->staged[stream].key4 = t->stream[stream].key4;
 	t->rest[stream].hash = hash;
 	t->staged[stream].number = number;
 	t->staged[stream].sequence = sequence;

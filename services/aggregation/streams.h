@@ -91,58 +91,57 @@ static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_a
 
 /*
  * The key of a stream of IPv4 without tags in one word, and 0 of any other: the destination's
- * address as it lies in memory; 15 bits by bp_agg_key_usual_rest(); its port, network byte order,
+ * address as it lies in memory; 15 bits by bp_agg_key4_rest(); its port, network byte order,
  * in the upper 16. In a frame, address and port lie in one word like this.
  */
-#define BP_AGG_USUAL_FRAME 0xffff0000ffffffffu /* what of it is in the frame's word */
+#define BP_AGG_KEY4_FRAME 0xffff0000ffffffffu /* what of it is in the frame's word */
 _Static_assert(BP_AGG_RULES_MAX <= 32, "five bits");
 
-static inline uint64_t bp_agg_key_usual_rest(unsigned rule, unsigned tos, bool dont_fragment)
+static inline uint64_t bp_agg_key4_rest(unsigned rule, unsigned tos, bool dont_fragment)
 {
 	return (uint64_t)(rule | tos << 5 | (unsigned)dont_fragment << 13 | 1u << 14) << 32;
 }
 
-static inline uint64_t bp_agg_key_usual(const struct bp_agg_key *k)
+static inline uint64_t bp_agg_key4(const struct bp_agg_key *k)
 {
 	if (bp_agg_key_family(k) != 4 || bp_agg_key_tags(k) != 0)
 		return 0;
 	return k->word[0] | (uint64_t)__builtin_bswap16((uint16_t)bp_agg_key_udp(k)) << 48 |
-	       bp_agg_key_usual_rest(
-		       bp_agg_key_rule(k), bp_agg_key_tos(k), bp_agg_key_dont_fragment(k));
+	       bp_agg_key4_rest(bp_agg_key_rule(k), bp_agg_key_tos(k), bp_agg_key_dont_fragment(k));
 }
 
-static inline unsigned bp_agg_usual_rule(uint64_t usual)
+static inline unsigned bp_agg_key4_rule(uint64_t key4)
 {
-	return usual >> 32 & 31;
+	return key4 >> 32 & 31;
 }
 
-static inline unsigned bp_agg_usual_tos(uint64_t usual)
+static inline unsigned bp_agg_key4_tos(uint64_t key4)
 {
-	return usual >> 37 & 0xff;
+	return key4 >> 37 & 0xff;
 }
 
-static inline bool bp_agg_usual_dont_fragment(uint64_t usual)
+static inline bool bp_agg_key4_dont_fragment(uint64_t key4)
 {
-	return (usual >> 45 & 1) != 0;
+	return (key4 >> 45 & 1) != 0;
 }
 
 /* The port, host byte order. */
-static inline unsigned bp_agg_usual_udp(uint64_t usual)
+static inline unsigned bp_agg_key4_udp(uint64_t key4)
 {
-	return __builtin_bswap16((uint16_t)(usual >> 48));
+	return __builtin_bswap16((uint16_t)(key4 >> 48));
 }
 
 /* The key whose word this is. */
-static inline struct bp_agg_key bp_agg_usual_key(uint64_t usual)
+static inline struct bp_agg_key bp_agg_key4_expand(uint64_t key4)
 {
-	return (struct bp_agg_key){{(uint32_t)usual, 0, 0,
-		bp_agg_key_last(bp_agg_usual_udp(usual), bp_agg_usual_rule(usual),
-			bp_agg_usual_tos(usual), 4, bp_agg_usual_dont_fragment(usual), 0)}};
+	return (struct bp_agg_key){{(uint32_t)key4, 0, 0,
+		bp_agg_key_last(bp_agg_key4_udp(key4), bp_agg_key4_rule(key4),
+			bp_agg_key4_tos(key4), 4, bp_agg_key4_dont_fragment(key4), 0)}};
 }
 
 /* A message of IPv4 without tags that goes into an aggregate touches the first line alone. */
 struct bp_agg_stream {
-	uint64_t usual;      /* bp_agg_key_usual() of the key */
+	uint64_t key4;       /* bp_agg_key4() of the key */
 	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even octet */
 	uint64_t arrived_ns; /* sum over its messages: when each came */
 	uint8_t target[6];   /* destination MAC address of the aggregate */
@@ -193,7 +192,7 @@ _Static_assert(offsetof(struct bp_agg_record, hops) == BP_IP4_TTL &&
 
 /* Of a stream: all that changes while it has no aggregate. */
 struct bp_agg_staged {
-	uint64_t usual; /* bp_agg_key_usual() of its key */
+	uint64_t key4; /* bp_agg_key4() of its key */
 	/* Destination MAC address of all, messages << 48, and BP_AGG_STAGE_NONE where it has an
 	 * aggregate, and nothing can be staged. */
 	uint64_t state;
@@ -279,11 +278,11 @@ void bp_agg_streams_clear(struct bp_agg_streams *t);
 
 #define BP_AGG_HASH_FACTOR 0x9e3779b97f4a7c15u
 
-/* The hash of a key that has bp_agg_key_usual(). Addresses in a row need the second round: after
+/* The hash of a key that has bp_agg_key4(). Addresses in a row need the second round: after
  * one, they lie side by side. */
-static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t, uint64_t usual)
+static inline uint32_t bp_agg_streams_hash4(const struct bp_agg_streams *t, uint64_t key4)
 {
-	uint64_t h = (usual ^ t->hash_key[0]) * BP_AGG_HASH_FACTOR;
+	uint64_t h = (key4 ^ t->hash_key[0]) * BP_AGG_HASH_FACTOR;
 
 	h = (h ^ h >> 32) * t->hash_key[1];
 	return (uint32_t)(h >> 32);
@@ -292,11 +291,11 @@ static inline uint32_t bp_agg_streams_hash_usual(const struct bp_agg_streams *t,
 static inline uint32_t bp_agg_streams_hash(
 	const struct bp_agg_streams *t, const struct bp_agg_key *k)
 {
-	const uint64_t usual = bp_agg_key_usual(k);
+	const uint64_t key4 = bp_agg_key4(k);
 	uint64_t h;
 
-	if (usual != 0)
-		return bp_agg_streams_hash_usual(t, usual);
+	if (key4 != 0)
+		return bp_agg_streams_hash4(t, key4);
 	h = bp_fold(k->word[0] ^ t->hash_key[0], k->word[1] ^ t->hash_key[1]) ^ k->word[2];
 	return (uint32_t)bp_fold(h ^ 0xa0761d6478bd642full, k->word[3] ^ t->hash_key[1]);
 }

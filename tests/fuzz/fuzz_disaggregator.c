@@ -147,22 +147,22 @@ static const uint8_t *end_of(const uint8_t *frame)
 	return ip + (ip[0] >> 4 == 4 ? bp_be16(ip + 2) : 40 + bp_be16(ip + 4));
 }
 
-/* The way of the usual aggregate takes nothing that the other one does not split, makes the same
- * frames of what it takes, and counts the same. */
-static void judge_usual(
+/* The single pass of a plain aggregate takes nothing that the other one does not split, makes the
+ * same frames of what it takes, and counts the same. */
+static void check_restore_ip4(
 	struct bp_disaggregator *d, const uint8_t *frame, uint32_t len, enum bp_disagg_verdict v)
 {
 	static uint8_t *base[BP_AGG_FULL_MOST], want[FRAME_MOST];
 	struct bp_disagg_length length[BP_AGG_FULL_MOST], *same = length;
 	struct bp_disagg_buffers to = {
-		.base = base, .n = bp_disaggregator_usual_count(frame, len), .length = length};
+		.base = base, .n = bp_disaggregator_ip4_count(frame, len), .length = length};
 	uint8_t rule = 0xff, *at = want;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < to.n; i++)
 		base[i] = exact_copy(frame, len);
 	if (to.n != 0)
-		n = bp_disaggregator_usual(d, frame, len, PORT, false, 0, 0xfffe, &to, &rule);
+		n = bp_disaggregator_restore_ip4(d, frame, len, PORT, false, 0, 0xfffe, &to, &rule);
 	HOLDS(n == 0 || (v == BP_DISAGG_SPLIT && n == packet.count && rule == packet.rule));
 	for (unsigned i = 0; i < n; i++) {
 		const uint32_t restored = bp_disagg_frame_len(&packet, i);
@@ -206,7 +206,7 @@ static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
 			judge_split(frame, end_of(frame), rule);
 		}
 		if (frame_len == len && len <= FRAME_MOST)
-			judge_usual(twin, frame, (uint32_t)len, v);
+			check_restore_ip4(twin, frame, (uint32_t)len, v);
 	}
 	bp_disaggregator_free(d);
 	bp_disaggregator_free(twin);

@@ -30,7 +30,7 @@ static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *fr
 	struct bp_disagg_length length[BP_AGG_FULL_MOST];
 	const struct bp_disagg_buffers to = {.base = b->base,
 		.data_at = in_front,
-		.n = bp_disaggregator_usual_count(frame, len),
+		.n = bp_disaggregator_ip4_count(frame, len),
 		.length = length};
 	unsigned n = 0, at = 0;
 
@@ -41,7 +41,7 @@ static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *fr
 		memset(b->base[i], 0xee, in_front + len);
 	}
 	if (to.n != 0)
-		n = bp_disaggregator_usual(d, frame, len, port, routed, mac, id, &to, rule);
+		n = bp_disaggregator_restore_ip4(d, frame, len, port, routed, mac, id, &to, rule);
 	for (unsigned i = 0; at < n; i++) {
 		assert_true(length[i].n != 0 && at + length[i].n <= n);
 		for (unsigned k = 0; k < length[i].n; k++)

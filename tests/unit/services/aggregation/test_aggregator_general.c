@@ -193,8 +193,8 @@ static void give(unsigned n, unsigned streams, unsigned len, unsigned pad, enum 
 
 static void expect_same(void)
 {
-	assert_int_equal(general.a->alike, 0);
-	assert_int_equal(general.a->alike_streams, 0);
+	assert_int_equal(general.a->matched, 0);
+	assert_int_equal(general.a->matched_streams, 0);
 	assert_int_equal(fast.n, general.n);
 	assert_memory_equal(fast.log, general.log, general.n);
 	assert_memory_equal(fast.stats, general.stats, sizeof(general.stats));
@@ -284,9 +284,9 @@ static void templates_are_matched(void **state)
 		uint64_t before;
 
 		give(BURST, 40, len, 0, ALL_ALIKE); /* the length is another */
-		before = fast.a->alike_streams;
+		before = fast.a->matched_streams;
 		give(BURST - len, 40, len, 0, ALL_ALIKE);
-		assert_int_equal(fast.a->alike_streams - before, (BURST - len) / 4 * 4);
+		assert_int_equal(fast.a->matched_streams - before, (BURST - len) / 4 * 4);
 	}
 	expect_same();
 	end(&fast);

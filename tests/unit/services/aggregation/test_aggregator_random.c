@@ -441,8 +441,8 @@ static void model(void **state)
 		}
 		assert_int_equal(evicted, slow_evicted);
 		expect_figures_agree();
-		alike += a->alike;
-		alike_streams += a->alike_streams;
+		alike += a->matched;
+		alike_streams += a->matched_streams;
 		tear_down(NULL);
 	}
 	/* all that random bursts can bring about did come about */
@@ -487,15 +487,15 @@ static void lengths_that_change(void **state)
 	seed = 1;
 	for (unsigned i = 0; i < 10; i++)
 		of_lengths(change, 6);
-	before = a->alike;
+	before = a->matched;
 	for (unsigned i = 0; i < 10; i++)
 		of_lengths(change, 6);
-	assert_int_equal(a->alike, before);
+	assert_int_equal(a->matched, before);
 	of_lengths(stay, 1);
-	assert_true(a->alike >= before + 40);
-	before = a->alike;
+	assert_true(a->matched >= before + 40);
+	before = a->matched;
 	of_lengths(stay, 1);
-	assert_int_equal(a->alike, before + 64);
+	assert_int_equal(a->matched, before + 64);
 	expect_figures_agree();
 	tear_down(NULL);
 }

@@ -436,7 +436,7 @@ static void one_of_many(void **state)
 	give_all(u, BURST);
 	give_all(u, BURST);
 	assert_int_equal(n_left, 17);
-	assert_true(a->alike != 0);
+	assert_true(a->matched != 0);
 }
 
 int main(void)

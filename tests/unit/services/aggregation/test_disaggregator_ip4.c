@@ -75,17 +75,18 @@ static void fewer_buffers_than_messages(void **state)
 	uint8_t of_rule = 0xee;
 
 	make_full(4);
-	assert_int_equal(bp_disaggregator_usual_count(frame, len), 3);
+	assert_int_equal(bp_disaggregator_ip4_count(frame, len), 3);
 	before = twin_stats[0];
 	for (to.n = 0; to.n < 3; to.n++) {
-		assert_int_equal(
-			bp_disaggregator_usual(twin, frame, len, PORT, false, 0, 1, &to, &of_rule),
+		assert_int_equal(bp_disaggregator_restore_ip4(
+					 twin, frame, len, PORT, false, 0, 1, &to, &of_rule),
 			0);
 		assert_int_equal(of_rule, 0xee);
 		assert_memory_equal(&before, &twin_stats[0], sizeof(before));
 	}
 	assert_int_equal(
-		bp_disaggregator_usual(twin, frame, len, PORT, false, 0, 1, &to, &of_rule), 3);
+		bp_disaggregator_restore_ip4(twin, frame, len, PORT, false, 0, 1, &to, &of_rule),
+		3);
 	assert_int_equal(of_rule, 0);
 	assert_int_equal(twin_stats[0].messages, 3);
 	for (unsigned i = 0; i < 3; i++)
@@ -146,15 +147,15 @@ static void what_says_how_many(void **state)
 	for (unsigned n = 0; n <= len; n++) {
 		uint8_t *f = exact_copy(frame, n);
 
-		assert_int_equal(bp_disaggregator_usual_count(f, n), n < 42 + 16 ? 0 : 3);
+		assert_int_equal(bp_disaggregator_ip4_count(f, n), n < 42 + 16 ? 0 : 3);
 		free(f);
 	}
 	frame[42]++;
-	assert_int_equal(bp_disaggregator_usual_count(frame, len), 0);
+	assert_int_equal(bp_disaggregator_ip4_count(frame, len), 0);
 	make_full(6);
-	assert_int_equal(bp_disaggregator_usual_count(frame, len), 0);
+	assert_int_equal(bp_disaggregator_ip4_count(frame, len), 0);
 	make_paper(4, 3);
-	assert_int_equal(bp_disaggregator_usual_count(frame, len), 0);
+	assert_int_equal(bp_disaggregator_ip4_count(frame, len), 0);
 }
 
 #define CASE(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_SERVICES_AGGREGATION_ALIKE_H
-#define BP_SERVICES_AGGREGATION_ALIKE_H
+#ifndef BP_SERVICES_AGGREGATION_TEMPLATE_H
+#define BP_SERVICES_AGGREGATION_TEMPLATE_H
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/match.h"
@@ -8,51 +8,51 @@
 #include "proto/checksum_four.h"
 
 /*
- * Messages that are alike: of one stream, as long and with as many hops to go, from one port and
- * one /8, and in frames of one length. What they have in common was judged with one of them; with
+ * A template of messages: of one stream, as long and with as many hops to go, from one port and
+ * one /8, and in frames of one length. What they have in common was checked with one of them; with
  * the others it is compared, and what is left are the checksums, the source port, and whether it is
- * one of the rule's senders, which is a comparison, too. Four are judged together.
+ * one of the rule's senders, which is a comparison, too. Four are checked together.
  */
 
 /* How payloads lie. */
-enum bp_alike_kind {
-	BP_ALIKE_NOTHING,
-	BP_ALIKE_PAPER, /* format paper: flag header, and the message behind octet 48 */
-	BP_ALIKE_FULL,  /* octet 48 and those behind are more of it */
+enum bp_agg_template_kind {
+	BP_AGG_TEMPLATE_NONE,
+	BP_AGG_TEMPLATE_PAPER, /* format paper: flag header, and the message behind octet 48 */
+	BP_AGG_TEMPLATE_FULL,  /* octet 48 and those behind are more of it */
 };
 
 /* Octets of each frame that are read, however short its message is. */
-#define BP_ALIKE_READS 48u
+#define BP_AGG_TEMPLATE_READS 48u
 
-struct bp_alike {
+struct bp_agg_template {
 	bp_v16 head[3], asked[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
 	bp_v16 last;              /* those of the last 16 octets that were not read before */
 	bp_v4 ip, udp, sum;       /* to be added to the sums: of IP header, UDP, and payload */
 	uint64_t lens, mac;       /* of the input */
 	uint32_t end;             /* of the UDP payload, from the frame's first octet */
 	uint16_t from;
-	uint8_t kind; /* enum bp_alike_kind */
+	uint8_t kind; /* enum bp_agg_template_kind */
 	uint8_t hops;
 };
 
 /*
- * Says in *x what is like the message in `in`, which was taken by a rule of these senders: usual as
- * bp_datagram_is_usual() has it, its payload of `len` octets. `paper`: the rule's format. False:
- * that can't be said, since too little of its frame can be read, or it has up to 6 octets.
+ * Makes *x the template of the message in `in`, which was taken by a rule of these senders: plain
+ * as bp_datagram_is_plain_ip4() has it, its payload of `len` octets. `paper`: the rule's format.
+ * False: that can't be said, since too little of its frame can be read, or it has up to 6 octets.
  */
-bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
-	const struct bp_agg_senders *senders);
+bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders);
 
 /*
  * The same of messages to several destinations: those that have all bits of `to` (network byte
  * order) as this one's has, and their port too, if `port` is true. They may have any hops to go,
  * but for 0.
  */
-bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
-	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port);
+bool bp_agg_template_set_streams(struct bp_agg_template *x, const struct bp_agg_input *in,
+	unsigned len, bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port);
 
 /* Port and `routed` of an input, to be compared. */
-static inline uint16_t bp_alike_from(const struct bp_agg_input *in)
+static inline uint16_t bp_agg_template_from(const struct bp_agg_input *in)
 {
 	uint16_t from;
 
@@ -61,7 +61,7 @@ static inline uint16_t bp_alike_from(const struct bp_agg_input *in)
 }
 
 /* `len` and `frame_len`, likewise. */
-static inline uint64_t bp_alike_lens(const struct bp_agg_input *in)
+static inline uint64_t bp_agg_template_lens(const struct bp_agg_input *in)
 {
 	uint64_t lens;
 
@@ -74,18 +74,19 @@ _Static_assert(
 	"each two are compared as one number");
 
 /* Where the pieces of a head lie in a frame. */
-static inline bp_v16 bp_alike_piece(const uint8_t *frame, unsigned i)
+static inline bp_v16 bp_agg_template_piece(const uint8_t *frame, unsigned i)
 {
 	return bp_v16_load(frame + (size_t)i * 16);
 }
 
 /*
- * Judges in[0..4). True: all four are alike; then sum[0..4) are the bp_sum() of their payloads;
+ * Compares in[0..4). True: all four match; then sum[0..4) are the bp_sum() of their payloads;
  * with format paper, of their messages without the flag header. Constants: `kind`, x->kind;
- * `streams`, whether *x is by bp_alike_set_streams().
+ * `streams`, whether *x is by bp_agg_template_set_streams().
  */
-static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_alike *x,
-	const struct bp_agg_input *in, enum bp_alike_kind kind, bool streams, uint32_t *sum)
+static inline __attribute__((always_inline)) bool bp_agg_template_match4(
+	const struct bp_agg_template *x, const struct bp_agg_input *in,
+	enum bp_agg_template_kind kind, bool streams, uint32_t *sum)
 {
 	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
 	/* the source; from the destination to the checksum; the payload's first octets */
@@ -99,12 +100,12 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 	bp_v4 ip[2], udp[2], payload[2], ok;
 	/* TTL */
 	static const bp_v16 only_hops = {0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-	uint64_t odd = 0;
+	uint64_t differs = 0;
 
 	for (unsigned i = 0; i < 4; i++)
-		odd |= (bp_alike_lens(&in[i]) ^ x->lens) | (in[i].mac ^ x->mac) |
-		       (uint64_t)(bp_alike_from(&in[i]) ^ x->from);
-	if (__builtin_expect(odd != 0, 0))
+		differs |= (bp_agg_template_lens(&in[i]) ^ x->lens) | (in[i].mac ^ x->mac) |
+			   (uint64_t)(bp_agg_template_from(&in[i]) ^ x->from);
+	if (__builtin_expect(differs != 0, 0))
 		return false;
 #pragma GCC unroll 2
 	for (unsigned two = 0; two < 2; two++) {
@@ -113,8 +114,9 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 #pragma GCC unroll 2
 		for (unsigned i = 0; i < 2; i++) {
 			const uint8_t *f = in[2 * two + i].frame;
-			const bp_v16 a = bp_alike_piece(f, 0), b = bp_alike_piece(f, 1);
-			const bp_v16 c = bp_alike_piece(f, 2);
+			const bp_v16 a = bp_agg_template_piece(f, 0),
+				     b = bp_agg_template_piece(f, 1);
+			const bp_v16 c = bp_agg_template_piece(f, 2);
 
 			differ[0] |= a ^ x->head[0];
 			differ[1] |= b ^ x->head[1];
@@ -126,15 +128,15 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 				i4[i] += bp_v4_words(c, to);
 				hops = bp_v16_least(hops, b);
 			}
-			if (kind == BP_ALIKE_PAPER) {
+			if (kind == BP_AGG_TEMPLATE_PAPER) {
 				u4[i] += bp_v4_words(c, all);
-				p4[i] = bp_v4_words(bp_alike_piece(f, 3), all);
+				p4[i] = bp_v4_words(bp_agg_template_piece(f, 3), all);
 				continue;
 			} else {
 				u4[i] += bp_v4_words(c, header);
 				p4[i] = bp_v4_words(c, first);
 			}
-			for (unsigned at = BP_ALIKE_READS; at + 16 < x->end; at += 16)
+			for (unsigned at = BP_AGG_TEMPLATE_READS; at + 16 < x->end; at += 16)
 				p4[i] += bp_v4_words(bp_v16_load(f + at), all);
 			p4[i] += bp_v4_words(
 				bp_v16_pick(bp_v16_load(f + x->end - 16), x->last), all);
@@ -159,10 +161,10 @@ static inline __attribute__((always_inline)) bool bp_alike_four(const struct bp_
 	return bp_v16_all((bp_v16)ok);
 }
 
-/* Judges in[0..n): returns how many are so, from the first on. sum[0..n) may all be written; of
+/* Compares in[0..n): returns how many match, from the first on. sum[0..n) may all be written; of
  * those that are so it is the bp_sum() of the payload, with format paper of the message without the
  * flag header. */
-unsigned bp_alike_judge(
-	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
+unsigned bp_agg_template_match_run(
+	const struct bp_agg_template *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
 
 #endif

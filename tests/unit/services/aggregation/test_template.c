@@ -5,7 +5,7 @@
  */
 #include "tests/unit/services/aggregation/udp_frame.h"
 
-#include "services/aggregation/alike.h"
+#include "services/aggregation/template.h"
 #include "tests/unit/times.h"
 
 static uint64_t seed = 1;
@@ -139,7 +139,7 @@ static struct bp_agg_input input(const struct udp *u, unsigned shortest, bool da
 
 static unsigned taken[65], odd[6];
 
-static void burst(const struct udp *like, unsigned shortest, const struct bp_alike *x,
+static void burst(const struct udp *like, unsigned shortest, const struct bp_agg_template *x,
 	const struct bp_agg_input *first)
 {
 	const unsigned n = 1 + of(of(2) ? 64 : 12), at = of(2) ? of(n) : n, how = of(3);
@@ -158,7 +158,7 @@ static void burst(const struct udp *like, unsigned shortest, const struct bp_ali
 	}
 	while (expected < n && is_like(first, &in[expected]))
 		expected++;
-	got = bp_alike_judge(x, in, n, sum);
+	got = bp_agg_template_match_run(x, in, n, sum);
 	assert_int_equal(got, expected);
 	for (unsigned i = 0; i < got; i++) {
 		const unsigned from = paper ? 48 : 42;
@@ -187,14 +187,14 @@ static void run(unsigned len, unsigned bursts)
 	const unsigned shortest = of(2) ? 60 : 48;
 	struct bp_agg_senders senders;
 	struct bp_agg_input first;
-	struct bp_alike x;
+	struct bp_agg_template x;
 	struct udp u;
 
 	random_senders();
 	bp_agg_senders_set(&senders, 4, prefix, n_prefixes);
 	u = datagram(&like);
 	first = input(&u, shortest, false);
-	assert_true(bp_alike_set(&x, &first, len, paper, &senders));
+	assert_true(bp_agg_template_set(&x, &first, len, paper, &senders));
 	for (unsigned i = 0; i < bursts; i++)
 		burst(&like, shortest, &x, &first);
 	free((void *)first.frame);
@@ -242,12 +242,12 @@ static void short_frames(void **state)
 	for (unsigned len = 0; len < 8; len++) {
 		struct udp u = like;
 		struct bp_agg_input in;
-		struct bp_alike x;
+		struct bp_agg_template x;
 
 		u.len = (uint16_t)len;
 		in = input(&u, 0, false);
-		assert_int_equal(bp_alike_set(&x, &in, len, false, &senders), len > 6);
-		assert_int_equal(bp_alike_judge(&x, &in, 1, sum), len > 6);
+		assert_int_equal(bp_agg_template_set(&x, &in, len, false, &senders), len > 6);
+		assert_int_equal(bp_agg_template_match_run(&x, &in, 1, sum), len > 6);
 		free((void *)in.frame);
 	}
 }

@@ -150,7 +150,7 @@ static void many(unsigned streams, unsigned bound, enum bp_agg_format format, bo
 		give_burst(u, BURST, NULL, mixed ? of(3) * 9 : 0);
 	}
 	if (!mixed)
-		assert_true(a->alike_streams > TEST_TIMES(400) * BURST / 2);
+		assert_true(a->matched_streams > TEST_TIMES(400) * BURST / 2);
 	assert_int_equal(stats[0].evicted != 0, streams > bound);
 	assert_true(flushed(0, BP_AGG_FLUSH_FULL) != 0 || streams > bound);
 	end_many(bound);
@@ -340,7 +340,7 @@ static void one_is_another(void **state)
 			give_burst(u, 8, expected, 0);
 		}
 	}
-	assert_true(a->alike_streams > OTHERS * 16);
+	assert_true(a->matched_streams > OTHERS * 16);
 	end_many(STREAMS);
 	tear_down(NULL);
 }

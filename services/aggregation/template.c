@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/aggregation/alike.h"
+#include "services/aggregation/template.h"
 
 #include "services/aggregation/datagram.h"
 
@@ -15,7 +15,8 @@ static const bp_v16 asked[3] = {
 #define AT_DST (BP_ETHER_HDR + BP_IP4_DST)
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
-#define IN_HEAD (BP_ALIKE_READS - AT_PAYLOAD) /* octets of a payload that a head's pieces have */
+#define IN_HEAD                                                                                    \
+	(BP_AGG_TEMPLATE_READS - AT_PAYLOAD) /* octets of a payload that a head's pieces have */
 
 static uint32_t word(const uint8_t *p)
 {
@@ -32,7 +33,7 @@ static bp_v4 lacks(uint32_t sum, unsigned words)
 	return (bp_v4){0} + (sum + words * BP_CHECKSUM_LESS);
 }
 
-static void set_payload(struct bp_alike *x, unsigned len)
+static void set_payload(struct bp_agg_template *x, unsigned len)
 {
 	const unsigned tail = (len - IN_HEAD - 1) % 16 + 1;
 
@@ -40,20 +41,20 @@ static void set_payload(struct bp_alike *x, unsigned len)
 		x->last[i] = (uint8_t)(i < tail ? 16 - tail + i : 0x80);
 }
 
-bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned len, bool paper,
-	const struct bp_agg_senders *senders)
+bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *in, unsigned len,
+	bool paper, const struct bp_agg_senders *senders)
 {
 	const uint8_t *f = in->frame;
 	const unsigned chunks = len > IN_HEAD ? (len - IN_HEAD + 15) / 16 : 0;
 	uint32_t dst, from, udp;
 	bp_v16 mask = bp_v16_of(0);
 
-	x->kind = BP_ALIKE_NOTHING;
-	if (in->len < BP_ALIKE_READS || chunks == 0)
+	x->kind = BP_AGG_TEMPLATE_NONE;
+	if (in->len < BP_AGG_TEMPLATE_READS || chunks == 0)
 		return false;
-	x->kind = paper ? BP_ALIKE_PAPER : BP_ALIKE_FULL;
+	x->kind = paper ? BP_AGG_TEMPLATE_PAPER : BP_AGG_TEMPLATE_FULL;
 	for (unsigned i = 0; i < 3; i++) {
-		x->head[i] = bp_alike_piece(f, i);
+		x->head[i] = bp_agg_template_piece(f, i);
 		x->asked[i] = asked[i];
 	}
 	from = bp_agg_senders_mask4(senders, f + AT_SRC);
@@ -62,9 +63,9 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	if (paper)
 		x->asked[2][AT_PAYLOAD - 32] = 255;
 	set_payload(x, len);
-	x->lens = bp_alike_lens(in);
+	x->lens = bp_agg_template_lens(in);
 	x->mac = in->mac;
-	x->from = bp_alike_from(in);
+	x->from = bp_agg_template_from(in);
 	x->end = AT_PAYLOAD + len;
 	x->hops = f[BP_ETHER_HDR + BP_IP4_TTL];
 
@@ -76,12 +77,12 @@ bool bp_alike_set(struct bp_alike *x, const struct bp_agg_input *in, unsigned le
 	return true;
 }
 
-bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, unsigned len,
-	bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port)
+bool bp_agg_template_set_streams(struct bp_agg_template *x, const struct bp_agg_input *in,
+	unsigned len, bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port)
 {
 	const uint8_t *f = in->frame;
 
-	if (!bp_alike_set(x, in, len, paper, senders))
+	if (!bp_agg_template_set(x, in, len, paper, senders))
 		return false;
 	memcpy((uint8_t *)&x->asked[1] + AT_DST - 16, &to, 2);
 	memcpy((uint8_t *)&x->asked[2], (const uint8_t *)&to + 2, 2);
@@ -94,48 +95,48 @@ bool bp_alike_set_streams(struct bp_alike *x, const struct bp_agg_input *in, uns
 	return true;
 }
 
-/* Judges one to three messages, in four places, the last one in all that are left. */
-static inline __attribute__((always_inline)) bool few(const struct bp_alike *x,
-	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+/* Compares one to three messages, in four places, the last one in all that are left. */
+static inline __attribute__((always_inline)) bool few(const struct bp_agg_template *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_agg_template_kind kind, uint32_t *sum)
 {
 	struct bp_agg_input of[4];
 	uint32_t sums[4];
 
 	for (unsigned i = 0; i < 4; i++)
 		of[i] = in[i < n ? i : n - 1];
-	if (!bp_alike_four(x, of, kind, false, sums))
+	if (!bp_agg_template_match4(x, of, kind, false, sums))
 		return false;
 	for (unsigned i = 0; i < n; i++)
 		sum[i] = sums[i];
 	return true;
 }
 
-static __attribute__((always_inline)) inline unsigned judge(const struct bp_alike *x,
-	const struct bp_agg_input *in, unsigned n, enum bp_alike_kind kind, uint32_t *sum)
+static __attribute__((always_inline)) inline unsigned match_run(const struct bp_agg_template *x,
+	const struct bp_agg_input *in, unsigned n, enum bp_agg_template_kind kind, uint32_t *sum)
 {
 	unsigned i = 0;
 
-	while (i + 4 <= n && bp_alike_four(x, in + i, kind, false, sum + i))
+	while (i + 4 <= n && bp_agg_template_match4(x, in + i, kind, false, sum + i))
 		i += 4;
 	/* what is left, with some of those before */
 	if (i + 4 > n && i < n &&
-		(i != 0 ? bp_alike_four(x, in + n - 4, kind, false, sum + n - 4)
+		(i != 0 ? bp_agg_template_match4(x, in + n - 4, kind, false, sum + n - 4)
 			: few(x, in, n, kind, sum)))
 		return n;
-	/* the next four, or so many as there are, are not all alike */
+	/* the next four, or so many as there are, do not all match */
 	while (i < n && few(x, in + i, 1, kind, sum + i))
 		i++;
 	return i;
 }
 
-unsigned bp_alike_judge(
-	const struct bp_alike *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum)
+unsigned bp_agg_template_match_run(
+	const struct bp_agg_template *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum)
 {
 	switch (x->kind) {
-	case BP_ALIKE_PAPER:
-		return judge(x, in, n, BP_ALIKE_PAPER, sum);
-	case BP_ALIKE_FULL:
-		return judge(x, in, n, BP_ALIKE_FULL, sum);
+	case BP_AGG_TEMPLATE_PAPER:
+		return match_run(x, in, n, BP_AGG_TEMPLATE_PAPER, sum);
+	case BP_AGG_TEMPLATE_FULL:
+		return match_run(x, in, n, BP_AGG_TEMPLATE_FULL, sum);
 	default:
 		return 0;
 	}
