@@ -7,8 +7,8 @@
 
 /*
  * A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time.
- * Beside it a twin, which first tries the way of the usual aggregate: what becomes of each frame,
- * and what is counted, must be the same.
+ * Beside it a twin, which first tries the single pass of a plain aggregate: what becomes of each
+ * frame, and what is counted, must be the same.
  */
 #define PORT 1u
 
@@ -42,7 +42,7 @@ static inline struct bp_disagg_rule *add_rule(enum bp_agg_format format, const c
 	return r;
 }
 
-static inline void add_usual_rules(void)
+static inline void add_default_rules(void)
 {
 	rules = (struct bp_agg_rules){0};
 	add_rule(BP_AGG_FORMAT_FULL, "10.1.0.9", 32, "10.0.0.0", 24);
@@ -68,7 +68,7 @@ static inline int set_up(void **state)
 	o.stats = twin_stats;
 	twin = bp_disaggregator_new(&o);
 	assert_non_null(twin);
-	add_usual_rules();
+	add_default_rules();
 	rules_are_set();
 	return 0;
 }
@@ -80,8 +80,8 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Whether an aggregate that was split is one that the way of the usual must take. */
-static inline bool is_usual(const uint8_t *frame)
+/* Whether an aggregate that was split is one that the single pass must take. */
+static inline bool is_plain(const uint8_t *frame)
 {
 	const uint8_t *p = frame + 42;
 
@@ -95,13 +95,13 @@ static inline void twin_judges(
 {
 	static struct bp_disagg_packet other;
 	enum bp_disagg_refusal other_why = why;
-	static struct usual_buffers b;
+	static struct ip4_buffers b;
 	uint8_t of_rule = rule;
 	unsigned n;
 
-	n = usual_split(twin, frame, len, PORT, routed, mac, 0xfffe, &b, &of_rule);
+	n = ip4_split(twin, frame, len, PORT, routed, mac, 0xfffe, &b, &of_rule);
 	if (n == 0) {
-		assert_false(v == BP_DISAGG_SPLIT && is_usual(frame));
+		assert_false(v == BP_DISAGG_SPLIT && is_plain(frame));
 		assert_int_equal(bp_disaggregator_read(twin, frame, len, len, PORT, routed, mac,
 					 &other, &of_rule, &other_why),
 			v);
@@ -115,13 +115,13 @@ static inline void twin_judges(
 		assert_non_null(want);
 		bp_disagg_write(&packet, i, 1, (uint16_t)(0xfffe + i), &want);
 		assert_int_equal(b.len[i], bp_disagg_frame_len(&packet, i));
-		assert_memory_equal(usual_frame(&b, i), want, b.len[i]);
+		assert_memory_equal(ip4_frame(&b, i), want, b.len[i]);
 		free(want);
 	}
 	assert_int_equal(of_rule, rule);
 	assert_int_equal(other_why, why);
 	assert_memory_equal(twin_stats, stats, sizeof(stats));
-	usual_free(&b);
+	ip4_free(&b);
 }
 
 /* The frame, in a block of exactly its size that stays until the next one comes: what *packet

@@ -6,25 +6,24 @@
 
 #include "services/aggregation/disaggregator.h"
 
-/* Buffers for the way of the usual aggregate, each no longer than the aggregate's frame: more may
- * not be written to any. */
-struct usual_buffers {
+/* Buffers for the single pass of a plain aggregate, each no longer than the aggregate's frame: more
+ * may not be written to any. */
+struct ip4_buffers {
 	uint8_t *base[BP_AGG_FULL_MOST];
 	unsigned len[BP_AGG_FULL_MOST], n;
 };
 
-static inline void usual_free(struct usual_buffers *b)
+static inline void ip4_free(struct ip4_buffers *b)
 {
 	for (unsigned i = 0; i < b->n; i++)
 		free(b->base[i]);
 	b->n = 0;
 }
 
-/* Takes the frame, all of which is there, apart by the way of the usual aggregate, to new buffers;
- * how many messages. */
-static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *frame, unsigned len,
-	unsigned port, bool routed, uint64_t mac, uint16_t id, struct usual_buffers *b,
-	uint8_t *rule)
+/* Takes the frame, all of which is there, apart by the single pass of a plain aggregate, to new
+ * buffers; how many messages. */
+static inline unsigned ip4_split(struct bp_disaggregator *d, const uint8_t *frame, unsigned len,
+	unsigned port, bool routed, uint64_t mac, uint16_t id, struct ip4_buffers *b, uint8_t *rule)
 {
 	const unsigned in_front = 3; /* data need not begin where a buffer does */
 	struct bp_disagg_length length[BP_AGG_FULL_MOST];
@@ -50,7 +49,7 @@ static inline unsigned usual_split(struct bp_disaggregator *d, const uint8_t *fr
 	return n;
 }
 
-static inline const uint8_t *usual_frame(const struct usual_buffers *b, unsigned i)
+static inline const uint8_t *ip4_frame(const struct ip4_buffers *b, unsigned i)
 {
 	return b->base[i] + 3;
 }

@@ -156,7 +156,7 @@ static uint8_t *damage(uint8_t *frame, struct bp_agg_input *in)
 }
 
 /* What of a burst is not as the others are. */
-enum odd { ALL_ALIKE, SOME_DIFFER, SOME_DAMAGED };
+enum odd { ONE_TEMPLATE, SOME_DIFFER, SOME_DAMAGED };
 
 static void give(unsigned n, unsigned streams, unsigned len, unsigned pad, enum odd odd)
 {
@@ -250,9 +250,9 @@ static void sessions(enum odd odd)
 		session(odd);
 }
 
-static void all_alike(void **state)
+static void one_template(void **state)
 {
-	sessions(ALL_ALIKE);
+	sessions(ONE_TEMPLATE);
 }
 
 static void some_differ(void **state)
@@ -279,13 +279,13 @@ static void templates_are_matched(void **state)
 	begin(&fast, &rules);
 	begin(&general, &rules);
 	general.a->general = true;
-	give(BURST, 40, 22, 0, ALL_ALIKE);
+	give(BURST, 40, 22, 0, ONE_TEMPLATE);
 	for (unsigned len = 7; len <= BP_AGG_STAGE_PAYLOAD; len++) {
 		uint64_t before;
 
-		give(BURST, 40, len, 0, ALL_ALIKE); /* the length is another */
+		give(BURST, 40, len, 0, ONE_TEMPLATE); /* the length is another */
 		before = fast.a->matched_streams;
-		give(BURST - len, 40, len, 0, ALL_ALIKE);
+		give(BURST - len, 40, len, 0, ONE_TEMPLATE);
 		assert_int_equal(fast.a->matched_streams - before, (BURST - len) / 4 * 4);
 	}
 	expect_same();
@@ -296,7 +296,7 @@ static void templates_are_matched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_alike),
+		cmocka_unit_test(one_template),
 		cmocka_unit_test(some_differ),
 		cmocka_unit_test(some_damaged),
 		cmocka_unit_test(templates_are_matched),

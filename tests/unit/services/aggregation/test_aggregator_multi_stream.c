@@ -464,5 +464,5 @@ int main(void)
 		cmocka_unit_test(sums_of_both_ways),
 	};
 
-	return cmocka_run_group_tests_name("aggregator_many", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("aggregator_multi_stream", tests, NULL, NULL);
 }

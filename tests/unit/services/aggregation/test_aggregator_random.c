@@ -206,7 +206,7 @@ static void slow_take(unsigned rule, const struct udp *u)
 
 /* What follows one message: as good as never, or mostly, another of its stream. */
 static unsigned follows;
-/* Whether messages are alike, and differ in their senders alone. */
+/* Whether messages match one template, and differ in their senders alone. */
 static bool uniform;
 
 /* Makes a datagram one of the stream of the last one. */
@@ -312,7 +312,7 @@ static void random_senders(struct bp_agg_rule *r)
 	}
 }
 
-/* Whether the usual datagram of a rule passes instead: it was made to, or it was too long. */
+/* Whether a plain datagram of a rule passes instead: it was made to, or it was too long. */
 static bool spoil(unsigned rule, struct udp *u)
 {
 	if (of(25) == 0)
@@ -390,7 +390,7 @@ static void run(unsigned bursts)
 
 static void model(void **state)
 {
-	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0}, alike = 0, alike_streams = 0;
+	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0}, matched = 0, matched_streams = 0;
 
 	for (unsigned round = 0; round < TEST_TIMES(400); round++) {
 		uint64_t evicted = 0;
@@ -441,15 +441,15 @@ static void model(void **state)
 		}
 		assert_int_equal(evicted, slow_evicted);
 		expect_figures_agree();
-		alike += a->matched;
-		alike_streams += a->matched_streams;
+		matched += a->matched;
+		matched_streams += a->matched_streams;
 		tear_down(NULL);
 	}
 	/* all that random bursts can bring about did come about */
 	for (unsigned i = BP_AGG_FLUSH_FULL; i <= BP_AGG_FLUSH_EVICTED; i++)
 		assert_true(seen[i] > TEST_TIMES(100));
-	assert_true(alike > TEST_TIMES(2000));
-	assert_true(alike_streams > TEST_TIMES(500));
+	assert_true(matched > TEST_TIMES(2000));
+	assert_true(matched_streams > TEST_TIMES(500));
 	assert_true(slow_elsewhere > TEST_TIMES(1000) && slow_inside > TEST_TIMES(1000));
 }
 

@@ -3,9 +3,9 @@
 /* the rig's `a` would hide arguments of the others */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 
-/* Messages of many streams wait in records, without a buffer (services/aggregation/stage.h): who
+/* Messages of many streams wait in records, without a buffer (services/aggregation/streams.h): who
  * gets one when, and what becomes of them where there is none. That they come out as they were,
- * test_aggregator_many.c and test_aggregator_random.c show. */
+ * test_aggregator_multi_stream.c and test_aggregator_random.c show. */
 #define BURST 64u
 #define STREAMS 32u
 

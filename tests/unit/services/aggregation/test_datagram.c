@@ -99,7 +99,7 @@ static void heads(void **state)
 	assert_true(zeros > TEST_TIMES(4000));
 }
 
-/* Whatever comes and wherever it ends: nothing is read behind it, and both ways to read the usual
+/* Whatever comes and wherever it ends: nothing is read behind it, and both ways to read a plain
  * frame say the same. */
 static void damaged_and_cut(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way of the usual aggregate, beyond what the rig's twin goes with every other test. */
+/* The single pass of a plain aggregate, beyond what the rig's twin goes with every other test. */
 #include "tests/unit/services/aggregation/disagg_frames.h"
 
 static uint64_t state_of_random = 99;
@@ -95,10 +95,10 @@ static void fewer_buffers_than_messages(void **state)
 
 static unsigned split_at(unsigned port, uint8_t *of_rule)
 {
-	static struct usual_buffers b;
-	const unsigned n = usual_split(twin, frame, len, port, false, 0, 1, &b, of_rule);
+	static struct ip4_buffers b;
+	const unsigned n = ip4_split(twin, frame, len, port, false, 0, 1, &b, of_rule);
 
-	usual_free(&b);
+	ip4_free(&b);
 	return n;
 }
 
@@ -169,5 +169,5 @@ int main(void)
 		CASE(what_says_how_many),
 	};
 
-	return cmocka_run_group_tests_name("disaggregator_usual", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("disaggregator_ip4", tests, NULL, NULL);
 }

@@ -293,24 +293,24 @@ static void restore_all(
 	}
 }
 
-/* By the way of the usual aggregate, as every second one tries to go. */
-static bool restore_usual(const struct item *w, const uint8_t *frame, const struct udp *carrier)
+/* By the single pass of a plain aggregate, as every second one tries to go. */
+static bool restore_ip4(const struct item *w, const uint8_t *frame, const struct udp *carrier)
 {
 	const uint16_t id = (uint16_t)next_random(&state);
-	static struct usual_buffers b;
+	static struct ip4_buffers b;
 	uint8_t rule = 0xff;
 	unsigned n = 0;
 
 	if (one_in(2))
-		n = usual_split(d, frame, w->len, WAN, false, 0, id, &b, &rule);
+		n = ip4_split(d, frame, w->len, WAN, false, 0, id, &b, &rule);
 	if (n != 0) {
 		assert_int_equal(rule, w->rule);
 		assert_int_equal(n, w->n);
 		happened[USUAL]++;
 	}
 	for (unsigned i = 0; i < n; i++)
-		expect_restored(w, i, carrier, (uint16_t)(id + i), usual_frame(&b, i), b.len[i]);
-	usual_free(&b);
+		expect_restored(w, i, carrier, (uint16_t)(id + i), ip4_frame(&b, i), b.len[i]);
+	ip4_free(&b);
 	return n != 0;
 }
 
@@ -336,7 +336,7 @@ static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const 
 	const bool ok = all_allowed(w, carrier);
 	uint8_t rule = 0xff;
 
-	if (ok && restore_usual(w, frame, carrier))
+	if (ok && restore_ip4(w, frame, carrier))
 		return true;
 	assert_int_equal(bp_disaggregator_read(
 				 d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that are alike, judged by fours, against a judgement of one that is written down field
- * by field: of a burst as many are taken as that one would have taken, and their sums are right.
+ * Messages of one template, compared by fours, against a comparison of one that is written down
+ * field by field: of a burst as many are taken as that one would have taken, and their sums are
+ * right.
  */
 #include "tests/unit/services/aggregation/udp_frame.h"
 
@@ -200,7 +201,7 @@ static void run(unsigned len, unsigned bursts)
 	free((void *)first.frame);
 }
 
-static void as_many_as_are_alike(void **state)
+static void a_run_ends_where_one_differs(void **state)
 {
 	for (unsigned i = 0; i < TEST_TIMES(200); i++) {
 		paper = false;
@@ -255,10 +256,10 @@ static void short_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_many_as_are_alike),
+		cmocka_unit_test(a_run_ends_where_one_differs),
 		cmocka_unit_test(the_longest),
 		cmocka_unit_test(short_frames),
 	};
 
-	return cmocka_run_group_tests_name("alike", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("template", tests, NULL, NULL);
 }
