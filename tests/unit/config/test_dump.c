@@ -200,7 +200,8 @@ static void defaults_are_dumped(void **state)
 		"\"r\"\n      topic: "
 		"\"t\"\n"
 		"      value: text\n      raise: \"> 1\"\n      hold: 1\n      repeat: every\n"
-		"      action: publish\n      payload: envelope\n      to: \"alarm/{topic}\"\n" AGGREGATION_DEFAULTS);
+		"      action: publish\n      payload: envelope\n      to: "
+		"\"alarm/{topic}\"\n" AGGREGATION_DEFAULTS);
 	free(text);
 	bp_config_free(c);
 }
