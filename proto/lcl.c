@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proto/lcl.h"
 
-#include "biplane/lcl.h"
 #include "proto/frame.h"
 
 enum bp_lcl_verdict bp_lcl_read(

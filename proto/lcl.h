@@ -26,6 +26,9 @@
 #define BP_LCL_ETHERTYPE 0x88b5
 /* A labelled frame is at least so long: addresses, label, original EtherType. */
 #define BP_LCL_FRAME_MIN (BP_LCL_AT + BP_LCL_LABEL + 2)
+/* Limits of n and of d, either way; a label beyond them is invalid. */
+#define BP_LCL_HOPS_MAX 64
+#define BP_LCL_DELAY_MAX_NS 1000000000
 
 struct bp_lcl_label {
 	int32_t d;

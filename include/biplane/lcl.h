@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "biplane/fib.h"
+#include "proto/lcl.h"
 
 /*
  * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
@@ -14,9 +15,6 @@
 
 #define BP_LCL_FLOWS_MAX 256 /* entries of lcl.flows */
 #define BP_LCL_QUEUES_MAX 64 /* cyclic queues of a port */
-#define BP_LCL_HOPS_MAX 64
-/* What a label may say of the delay still allowed, either way: more is absurd. */
-#define BP_LCL_DELAY_MAX_NS 1000000000
 
 /* An entry of lcl.ports. What is 0 in `settings` was completed by validation. */
 struct bp_lcl_port {
@@ -58,7 +56,7 @@ struct bp_lcl_flow {
 	uint32_t burst;     /* octets */
 	uint32_t frame;     /* octets of the longest frame, without label and checksum */
 	uint16_t id;        /* in the label; unique */
-	uint8_t hops;       /* n0: LCL nodes on its way, this one too */
+	uint8_t hops;       /* n0: LCL nodes on its way, this one too; 1..BP_LCL_HOPS_MAX */
 	uint8_t out;        /* index in lcl.ports[] of the port that it leaves by */
 };
 

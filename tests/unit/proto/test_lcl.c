@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/proto/exact.h"
 
-#include "biplane/lcl.h"
 #include "proto/lcl.h"
 
 #define TYPE 0x88b5
