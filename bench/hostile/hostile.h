@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rig.h"
+#include "tests/unit/services/mqtt/rig.h"
 
 /* Frames on a line, in the order of their arrival. */
 struct hostile_frame {
