@@ -87,7 +87,8 @@ struct run {
 	uint8_t pending[2][PENDING_MAX];
 	uint32_t n[2];
 	uint64_t wire; /* bytes of the frames */
-	uint64_t ns;   /* of virtual time that passed */
+	uint64_t segments;
+	uint64_t ns; /* of virtual time that passed */
 };
 
 static void append(struct run *r, unsigned d, const void *p, size_t n)
@@ -162,6 +163,7 @@ static void send_pending(struct run *r, unsigned d, uint32_t size)
 
 		rig_send(&rig, &r->peer, d, r->pending[d] + at, n);
 		r->wire += n + OVERHEAD;
+		r->segments++;
 	}
 	r->n[d] = 0;
 }
@@ -227,7 +229,7 @@ static uint64_t run(struct run *r, const uint8_t *data, size_t size, uint64_t *w
 	/* accounts are empty, and nothing is left of the run before */
 	rig_advance(&rig, 60ull * 1000 * 1000 * 1000);
 	r->n[0] = r->n[1] = 0;
-	r->wire = r->ns = 0;
+	r->wire = r->ns = r->segments = 0;
 	peer_init(&r->peer, false, ++connections, 1000, 2000);
 	rig_connect_alias(&rig, &r->peer, "time", 65535, 65535);
 	begin = now_ns();
@@ -266,9 +268,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	note(cost[1], ns / 64 * 1000 / r.wire); /* coarse: it is a time */
 	/*
 	 * Free work, twice because cut packets and held segments bring theirs again; the shares of
-	 * what passed; what accounts hold at once; and a step that began within them.
+	 * what passed; what accounts hold at once; a step that began within them; and, of each
+	 * segment, a small step that began within what is free.
 	 */
-	most = r.wire * BP_WORK_PER_BYTE * 4 + r.ns / 5 + 2 * 419430 + 600000;
+	most = r.wire * BP_WORK_PER_BYTE * 4 + r.ns / 5 + 2 * 419430 + 600000 +
+	       r.segments * BP_WORK_AHEAD;
 	HOLDS(work <= most);
 	for (unsigned i = 0; i < RUNS && ns > r.wire * NS_PER_BYTE + work * NS_PER_WORK; i++) {
 		uint64_t again = run(&r, data, size, &work);
