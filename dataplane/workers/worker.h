@@ -48,8 +48,7 @@
  * Where section lcl is, frames pass lcl_in before all else, and in the place of port_tx-P there is
  * lcl-P, for a port with a scheduler, or lcl_plain-P.
  *
- * An edge has the same number in every node; a node's file ends with those that it uses
- * (dataplane/nodes/nodes.h). The edges to port_tx-P follow at BP_EDGE_PORT + P.
+ * An edge has the same number in every node. The edges to port_tx-P follow at BP_EDGE_PORT + P.
  */
 #define BP_EDGES_OF_SERVICE 2
 enum bp_edge {
