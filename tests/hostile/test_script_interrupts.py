@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = [p for p in sorted((ROOT / "scripts").iterdir()) if p.suffix in ("", ".sh")]
+SCRIPTS = [p for p in sorted((ROOT / "scripts").rglob("*")) if p.is_file() and p.suffix in ("", ".sh")]
 
 FUNCTION = re.compile(r"^[ \t]*([a-z_]+)\(\) \{", re.M)
 ASSIGNED = re.compile(r"""^[ \t]*(?:[A-Za-z_]\w*=(?:"[^"]*"|'[^']*'|[^\s;()])*[ \t]+)+([a-z_]+)(?![\w/.=-])""", re.M)
