@@ -18,7 +18,7 @@
 #include "services/lcl/admission.h"
 
 /*
- * The configuration file, as a structure. One table (config/schema_*.c) has a row per setting; the
+ * The configuration file, as a structure. One table (schema_*.c) has a row per setting; the
  * parser, `biplane check`, `biplane show config` and biplane.yaml(5) derive from it. Knows no DPDK
  * and no segment; both planes and the tools link it.
  */

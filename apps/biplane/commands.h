@@ -4,7 +4,7 @@
 
 #include "apps/biplane/cli.h"
 
-/* One a file, apps/cmd_NAME.c. */
+/* One a file, cmd_NAME.c. */
 extern const struct bp_cli_command bp_cmd_run;
 extern const struct bp_cli_command bp_cmd_dataplane;
 extern const struct bp_cli_command bp_cmd_controlplane;

@@ -6,7 +6,7 @@
 #include "shm/segment.h"
 #include "shm/service.h"
 
-/* How the forwarding tables lie in the segment. Called by shm/layout.c alone. */
+/* The forwarding tables in the segment: for shm/layout.c and config/segment.c. */
 
 enum {
 	BP_FT_CONTROL,

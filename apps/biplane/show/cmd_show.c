@@ -380,7 +380,7 @@ static void write_view(FILE *out, const char *name, const char *summary)
 		if (column + 1 + len > 79) {
 			fprintf(out, "\n%14s", "");
 			column = 14;
-		} else if (word != summary || strlen(name) < 12) {
+		} else {
 			fputc(' ', out);
 			column++;
 		}
