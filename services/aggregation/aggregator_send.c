@@ -226,7 +226,7 @@ static void leave_mixed(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
 /* ---- aggregates of staged messages, composed in groups ---- */
 
 /*
- * Aggregates of what is staged (services/aggregation/stage.h), whole at one go: of several streams,
+ * Aggregates of what is staged (aggregator_burst.h), whole at one go: of several streams,
  * first the messages of each, then what is in front of them. What checksums read was written some
  * time before, since a processor waits where it is to read at once what it wrote in other pieces.
  */

@@ -96,10 +96,10 @@ struct bp_aggregator {
 	/* What waited was lost, and since then there was no buffer: nothing is staged, so that
 	 * messages pass. */
 	bool starved;
-	/* messages that were like the one before (services/aggregation/aggregator_usual.c), for
+	/* messages that were like the one before (aggregator_single_stream.c), for
 	 * tests */
 	uint64_t matched;
-	uint64_t matched_streams; /* likewise (services/aggregation/aggregator_many.c) */
+	uint64_t matched_streams; /* likewise (aggregator_take.c) */
 	bool general;             /* all messages take the general path, for tests */
 };
 

@@ -7,7 +7,7 @@
 #include "biplane/lcl.h"
 
 /*
- * How a scheduler lies in memory; for lcl/scheduler.c and lcl/scheduler_put.c only.
+ * How a scheduler lies in memory; for scheduler.c and scheduler_put.c only.
  *
  * Time is in ticks of 1/64 ns since the origin, so that at 100 Gbps an octet is 5 of them and a
  * slot of short frames is off by a nanosecond or two; 64 bits of them last for nine years, and the
