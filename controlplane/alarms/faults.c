@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 /* A fault that lasts is logged again after a minute, two, four and so on, and every hour. */
 #define REMIND_MIN_NS 60000000000ull

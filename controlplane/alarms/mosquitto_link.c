@@ -14,7 +14,7 @@
 #include "controlplane/alarms/client.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/connector.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull

@@ -13,7 +13,7 @@
 #include "controlplane/alarms/inflight.h"
 #include "controlplane/alarms/key_order.h"
 #include "controlplane/alarms/lane.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/alarms/mosquitto_link.h"
 #include "controlplane/alarms/publisher.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/process/sqlite_file.h"
 
 /* Rows dropped for their age in one call, so that the event loop goes on in between. */

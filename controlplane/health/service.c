@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/health/cse/cse_http.h"
 #include "controlplane/health/events.h"
 #include "controlplane/health/store/keep.h"

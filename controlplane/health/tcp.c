@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "shm/hash.h"
 #include "shm/index.h"
 

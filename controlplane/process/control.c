@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "shm/plane_dirs.h"
 
 /* A client that lets more than this wait unread is closed. */

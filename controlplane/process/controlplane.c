@@ -16,14 +16,13 @@
 
 #include "config/config.h"
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/process/peer.h"
 #include "controlplane/process/plane.h"
 #include "controlplane/process/privileges.h"
 #include "controlplane/alarms/publisher.h"
 #include "controlplane/mqtt/rules.h"
 #include "controlplane/process/segment_open.h"
-#include "daemon/journal.h"
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
 
@@ -283,6 +282,14 @@ static void end(struct bp_plane *cp)
 		close(cp->lock);
 }
 
+static void log_libevent(int severity, const char *text)
+{
+	bp_log(severity >= EVENT_LOG_ERR     ? BP_LOG_ERROR
+		: severity == EVENT_LOG_WARN ? BP_LOG_WARNING
+					     : BP_LOG_INFO,
+		"libevent: %s", text);
+}
+
 int bp_controlplane_run(const char *config_path)
 {
 	struct bp_plane *cp = calloc(1, sizeof(*cp));
@@ -295,8 +302,9 @@ int bp_controlplane_run(const char *config_path)
 	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
 	cp->reload.path = config_path;
 	signal(SIGPIPE, SIG_IGN);
-	bp_journal_begin();
-	cp->reload.running = bp_config_load(config_path, stderr);
+	bp_log_begin("controlplane");
+	event_set_log_callback(log_libevent);
+	cp->reload.running = bp_config_load(config_path, bp_log_stream(BP_LOG_WARNING));
 	if (cp->reload.running == NULL) {
 		free(cp);
 		return BP_EXIT_CONFIG;

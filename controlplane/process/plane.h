@@ -9,7 +9,7 @@
 
 #include "controlplane/process/control.h"
 #include "controlplane/process/life.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/health/service.h"
 #include "controlplane/health/sockets.h"
 #include "controlplane/process/reload.h"

@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "controlplane/process/controlplane.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/health/command.h"
 #include "controlplane/mqtt/rules.h"
 #include "controlplane/transform/transform_command.h"

@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 #include "controlplane/process/controlplane.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/alarms/publisher.h"
 #include "controlplane/mqtt/rules.h"
 

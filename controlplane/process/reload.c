@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 /* A worker that has not left the bank by then is stuck. */
 #define WAIT_NS 10000000000ull

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "config/segment.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/process/peer.h"
 #include "shm/plane_dirs.h"
 

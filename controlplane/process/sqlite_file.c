@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 #define BP_SQLITE_MODE 0640
 

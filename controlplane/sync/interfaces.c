@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/sync/sysctl.h"
 #include "controlplane/sync/tap.h"
 

@@ -2,7 +2,7 @@
 #ifndef BP_CONTROLPLANE_SYNC_INTERFACES_H
 #define BP_CONTROLPLANE_SYNC_INTERFACES_H
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/process/peer.h"
 
 /* A port that the data plane has described has a driver. Returns whether all are. */

@@ -4,7 +4,7 @@
 
 #include <event2/event.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/sync/interfaces.h"
 #include "controlplane/sync/load.h"
 #include "controlplane/sync/mirror.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "biplane/fib.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 /* Interfaces of this network namespace: /proc/sys/net shows those of who reads it. */
 static void path_of(

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/transform/transform.h"
 #include "controlplane/transform/transform_messages.h"
 #include "proto/transform_matrix.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 /* The control plane's log, for what says something with nearly each input. */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/health/cse/cse_http_request.h"
 
 #define NS_PER_MS 1000000ull

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 #include "controlplane/health/cse/provision.h"
 
 /* ---- paths ---- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 #define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
 #define KNOWN_OCTETS (64ull << 20)

@@ -9,7 +9,7 @@
 
 #include "controlplane/health/store/store_internal.h"
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 /* Pairs given up at once for the octets of a new configuration. */
 #define EVICT_FOR_OCTETS 16u

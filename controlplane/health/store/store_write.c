@@ -5,7 +5,7 @@
 
 #include "controlplane/health/store/store_internal.h"
 #include "controlplane/process/clock.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 #define SAY_NS 60000000000ull
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "controlplane/process/control.h"
-#include "controlplane/process/log.h"
+#include "daemon/log.h"
 
 struct fixture {
 	char dir[64], path[128];

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "controlplane/alarms/mosquitto_link.h"
+#include "daemon/log.h"
 
 struct fixture {
 	char dir[64], log[96];
@@ -89,6 +90,7 @@ static int setup(void **state)
 	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
 	fd = open(f->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	f->stderr_before = dup(STDERR_FILENO);
+	bp_log_begin("controlplane");
 	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
 	close(fd);
 	*state = f;
