@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/follow.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_errno.h>
@@ -9,6 +8,7 @@
 
 #include "dataplane/exception/kernel_link.h"
 #include "dataplane/ports/link.h"
+#include "daemon/log.h"
 
 #define MTU_MIN 68u
 
@@ -105,8 +105,7 @@ static void follow_carrier(struct bp_follow *f, unsigned i)
 	o->carrier = up;
 	error = bp_kernel_link_set_carrier(f->ifs->of[i]->ifindex, up);
 	if (error != 0)
-		fprintf(stderr,
-			"biplane dataplane: %s: can't tell the kernel that its link is %s: %s\n",
+		bp_log(BP_LOG_WARNING, "%s: can't tell the kernel that its link is %s: %s",
 			name_of(f, i), up ? "up" : "down", strerror(error));
 }
 
@@ -119,10 +118,10 @@ static bool set_mac(const struct bp_follow *f, unsigned p, uint64_t mac)
 		a.addr_bytes[i] = (uint8_t)(mac >> 8 * i);
 	rc = rte_eth_dev_default_mac_addr_set((uint16_t)p, &a);
 	if (rc != 0)
-		fprintf(stderr,
-			"biplane dataplane: port %s does not take the MAC "
+		bp_log(BP_LOG_WARNING,
+			"port %s does not take the MAC "
 			"%02x:%02x:%02x:%02x:%02x:%02x of its kernel interface: %s; frames to it "
-			"come in only while the port is promiscuous\n",
+			"come in only while the port is promiscuous",
 			name_of(f, p), a.addr_bytes[0], a.addr_bytes[1], a.addr_bytes[2],
 			a.addr_bytes[3], a.addr_bytes[4], a.addr_bytes[5], rte_strerror(-rc));
 	return rc == 0;
@@ -140,9 +139,9 @@ static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
 		port->mtu = mtu;
 		return true;
 	}
-	fprintf(stderr,
-		"biplane dataplane: port %s does not take the MTU %u of its kernel interface: %s; "
-		"with `mtu: %u` under the port it does from a restart on, if the device can\n",
+	bp_log(BP_LOG_WARNING,
+		"port %s does not take the MTU %u of its kernel interface: %s; "
+		"with `mtu: %u` under the port it does from a restart on, if the device can",
 		port->config->name, mtu,
 		rc == -ENOSPC ? "packet buffers are too small" : rte_strerror(-rc), mtu);
 	return false;

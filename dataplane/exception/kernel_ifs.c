@@ -5,6 +5,8 @@
 
 #include <rte_ethdev.h>
 
+#include "daemon/log.h"
+
 static void add_port(struct bp_kernel_if_spec *s, const struct bp_port *ports,
 	const struct bp_pools *pools, unsigned p)
 {
@@ -32,7 +34,7 @@ static struct bp_kernel_if *open_one(
 		k = bp_virtio_open(s, err, err_size);
 		if (k)
 			return k;
-		fprintf(stderr, "biplane dataplane: warning: %s; a tap serves instead\n", err);
+		bp_log(BP_LOG_WARNING, "%s; a tap serves instead", err);
 	}
 	return bp_tap_open(s, err, err_size);
 }

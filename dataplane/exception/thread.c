@@ -15,6 +15,7 @@
 #include <rte_lcore.h>
 
 #include "dataplane/exception/serve.h"
+#include "daemon/log.h"
 
 #define WAIT_MIN_NS 50000u
 #define WAIT_MAX_NS 500000u
@@ -56,9 +57,9 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 /* Somebody removed it (`ip link del`): it would be readable for ever. */
 static void give_up(struct bp_exception_thread *t, unsigned i)
 {
-	fprintf(stderr,
-		"biplane dataplane: the network interface %s was removed; its frames can't go to "
-		"the kernel until the data plane is restarted\n",
+	bp_log(BP_LOG_ERROR,
+		"the network interface %s was removed; its frames can't go to "
+		"the kernel until the data plane is restarted",
 		t->interface[i]->name);
 	epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->interface[i]->fd, NULL);
 	atomic_store(&t->serve.x->has[i], false);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/monitoring/trouble.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_mempool.h>
@@ -10,17 +9,10 @@
 
 _Static_assert(BP_TROUBLE_POOLS == BP_NUMA_MAX, "a row for each pool");
 
-/* One write a line, so that lines of the planes do not mix on a shared stderr. */
-static void write_line(void *arg, enum bp_trouble_level level, const char *line)
+static void write_line(void *arg, enum bp_log_level level, const char *line)
 {
-	static const char *const name[] = {
-		[BP_TROUBLE_ERROR] = "error",
-		[BP_TROUBLE_WARNING] = "warning",
-		[BP_TROUBLE_INFO] = "info",
-	};
-
 	(void)arg;
-	fprintf(stderr, "dataplane: %s: %s\n", name[level], line);
+	bp_log(level, "%s", line);
 }
 
 /* The driver of a network card, and the kernel, are to be believed about a link that has not been

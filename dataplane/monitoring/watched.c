@@ -20,7 +20,7 @@ static void say(
 	const struct bp_trouble_moment *l, struct bp_trouble_watched *t, struct bp_trouble_said *s)
 {
 	char line[BP_TROUBLE_LINE];
-	enum bp_trouble_level level;
+	enum bp_log_level level;
 
 	s->kind = (enum bp_trouble_kind)t->is.kind;
 	s->subject = t->is.subject;

@@ -18,7 +18,7 @@
  */
 
 /* Writes a line, without a line break, somewhere. */
-typedef void bp_trouble_log(void *arg, enum bp_trouble_level level, const char *line);
+typedef void bp_trouble_log(void *arg, enum bp_log_level level, const char *line);
 
 /* Where all that is watched reports to. */
 struct bp_trouble_desk {

@@ -183,7 +183,7 @@ static void unread_words(const struct bp_trouble_said *s, char *line)
 			s->connections, connections, bp_trouble_span(s->lasts_ns, span), advice);
 }
 
-enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE])
+enum bp_log_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE])
 {
 	line[0] = '\0';
 	switch (s->kind) {
@@ -219,6 +219,6 @@ enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char lin
 		break;
 	}
 	if (s->news == BP_TROUBLE_OVER)
-		return BP_TROUBLE_INFO;
-	return s->kind == BP_TROUBLE_WORKER_STUCK ? BP_TROUBLE_ERROR : BP_TROUBLE_WARNING;
+		return BP_LOG_INFO;
+	return s->kind == BP_TROUBLE_WORKER_STUCK ? BP_LOG_ERROR : BP_LOG_WARNING;
 }

@@ -7,10 +7,8 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "daemon/log.h"
 #include "shm/trouble.h"
-
-/* The level says what the reader must do: act now; look into it; nothing. */
-enum bp_trouble_level { BP_TROUBLE_ERROR, BP_TROUBLE_WARNING, BP_TROUBLE_INFO };
 
 enum bp_trouble_news {
 	BP_TROUBLE_BEGAN,
@@ -40,6 +38,6 @@ struct bp_trouble_said {
 
 /* The line, NUL terminated, without a line break. */
 #define BP_TROUBLE_LINE 512
-enum bp_trouble_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE]);
+enum bp_log_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE]);
 
 #endif

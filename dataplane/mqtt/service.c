@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "dataplane/nodes/nodes.h"
 #include "services/mqtt/inspect.h"
+#include "daemon/log.h"
 
 static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
@@ -39,9 +39,10 @@ static void report_adopted(const struct bp_mqtt_worker *in, unsigned worker)
 	const uint32_t n = bp_mqtt_worker_flows(in);
 
 	if (why != NULL)
-		fprintf(stderr, "mqtt: worker %u: connections are not adopted: %s\n", worker, why);
+		bp_log(BP_LOG_WARNING, "mqtt: worker %u: connections are not adopted: %s", worker,
+			why);
 	else if (n != 0)
-		fprintf(stderr, "mqtt: worker %u: %u connections adopted\n", worker, n);
+		bp_log(BP_LOG_INFO, "mqtt: worker %u: %u connections adopted", worker, n);
 }
 
 static void *create(const struct bp_service_setup *s, char *err, size_t err_size)

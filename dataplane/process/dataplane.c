@@ -30,7 +30,7 @@
 #include "dataplane/process/stats.h"
 #include "dataplane/monitoring/trouble.h"
 #include "dataplane/workers/workers.h"
-#include "daemon/journal.h"
+#include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/pace.h"
 
@@ -89,11 +89,6 @@ static double mono_seconds(void)
 	return (double)mono_ns() / 1e9;
 }
 
-static void warn(const char *text)
-{
-	fprintf(stderr, "warning: %s\n", text);
-}
-
 /* What became of the files that were there. */
 static void report_segment(const struct bp_segment *s)
 {
@@ -101,7 +96,7 @@ static void report_segment(const struct bp_segment *s)
 
 	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
 		if (bp_shm_change_text(s, p, text, sizeof(text)))
-			warn(text);
+			bp_log(BP_LOG_WARNING, "%s", text);
 }
 
 /* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
@@ -119,7 +114,7 @@ static unsigned condemn_unsound(struct bp_shm *shm)
 			continue;
 		snprintf(text, sizeof(text), "segment %s: %s",
 			bp_segment_part_path(shm->segment, parts[i]), why);
-		warn(text);
+		bp_log(BP_LOG_WARNING, "%s", text);
 		bp_segment_condemn(shm->segment, parts[i]);
 		n++;
 	}
@@ -343,7 +338,7 @@ static void show_startup(struct dataplane *d)
 	bp_startup_print(&s, stdout);
 	bp_kernel_ifs_print(&d->kernel_ifs, stdout);
 	fflush(stdout);
-	bp_startup_warn(&s, stderr);
+	bp_startup_warn(&s);
 }
 
 static void publish(struct dataplane *d)
@@ -417,7 +412,7 @@ static void restore_segment(struct dataplane *d)
 			"the header of segment %s was overwritten, and is restored; what else in "
 			"it was overwritten can't be told, until the data plane is restarted",
 			bp_segment_part_path(d->shm.segment, parts[i]));
-		warn(text);
+		bp_log(BP_LOG_WARNING, "%s", text);
 	}
 	if (atomic_load(&g->dp_pid) == (uint64_t)getpid() &&
 		memcmp(g->hash_key, d->hash_key, sizeof(d->hash_key)) == 0)
@@ -433,9 +428,9 @@ static void take_rules(struct dataplane *d)
 	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
 		return;
 	count_main(d, BP_C_RULES_REFUSED, 1);
-	fprintf(stderr,
-		"biplane dataplane: the rules in the segment are damaged and were refused; the "
-		"rules before them stay in force; restart the control plane\n");
+	bp_log(BP_LOG_ERROR,
+		"the rules in the segment are damaged and were refused; the rules before them stay "
+		"in force; restart the control plane");
 }
 
 /* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
@@ -528,14 +523,14 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	sigset_t signals;
 	int status = EX_OK;
 
+	bp_log_begin("dataplane");
 	if (!d) {
-		fprintf(stderr, "biplane dataplane: no memory\n");
+		bp_log_plain(BP_LOG_ERROR, "biplane dataplane: no memory");
 		return EX_UNAVAILABLE;
 	}
 	memset(d, 0, sizeof(*d));
-	bp_journal_begin();
 	d->stats_period = stats_period;
-	d->config = bp_config_load(config_path, stderr);
+	d->config = bp_config_load(config_path, bp_log_stream(BP_LOG_WARNING));
 	if (!d->config) {
 		free(d);
 		return EX_CONFIG;
@@ -551,7 +546,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {
 		run(d, &signals);
 	} else {
-		fprintf(stderr, "biplane dataplane: %s\n", err);
+		bp_log_plain(BP_LOG_ERROR, "biplane dataplane: %s", err);
 		status = EX_UNAVAILABLE;
 	}
 	close_all(d);

@@ -7,6 +7,8 @@
 
 #include <rte_log.h>
 
+#include "daemon/log.h"
+
 /* EAL's last error often only says which part did not start; the one before says why. */
 #define KEPT 2
 #define LINE_SIZE 256
@@ -15,18 +17,24 @@
 static FILE *stream;
 static char line[KEPT][LINE_SIZE];
 static unsigned n_lines;
+static bool keep;
 
 /* DPDK flushes after each message, so this is one. */
 static ssize_t write_message(void *cookie, const char *text, size_t len)
 {
+	const int level = rte_log_cur_msg_loglevel();
 	size_t n = len;
 
 	(void)cookie;
 	while (n > 0 && text[n - 1] == '\n')
 		n--;
-	if (n > 0 && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_ERR)
+	if (keep && n > 0 && level <= (int)RTE_LOG_ERR)
 		snprintf(line[n_lines++ % KEPT], LINE_SIZE, "%.*s", (int)n, text);
-	return (ssize_t)fwrite(text, 1, len, stderr);
+	bp_log_plain(level <= (int)RTE_LOG_ERR       ? BP_LOG_ERROR
+		     : level <= (int)RTE_LOG_WARNING ? BP_LOG_WARNING
+						     : BP_LOG_INFO,
+		"%.*s", (int)n, text);
+	return (ssize_t)len;
 }
 
 void bp_eal_log_begin(void)
@@ -34,6 +42,7 @@ void bp_eal_log_begin(void)
 	static const cookie_io_functions_t functions = {.write = write_message};
 
 	n_lines = 0;
+	keep = true;
 	if (stream == NULL)
 		stream = fopencookie(NULL, "w", functions);
 	/* Without any stream, EAL writes everything to syslog as well. */
@@ -42,7 +51,7 @@ void bp_eal_log_begin(void)
 
 void bp_eal_log_end(void)
 {
-	rte_openlog_stream(stderr);
+	keep = false;
 }
 
 void bp_eal_log_errors(char *text, size_t size)

@@ -5,11 +5,11 @@
 #include <stddef.h>
 
 /*
- * DPDK's log goes to stderr; while EAL starts, its last errors are kept as well, since a function
- * that fails may give no number.
+ * DPDK's log goes to this process's, with its levels; while EAL starts, its last errors are kept as
+ * well, since a function that fails may give no number.
  */
 void bp_eal_log_begin(void);
-/* From now on DPDK's log only goes to stderr. */
+/* From now on they are not kept. */
 void bp_eal_log_end(void);
 /* The last errors since _begin() on one line, oldest first; "" when there were none. */
 void bp_eal_log_errors(char *text, size_t size);

@@ -6,6 +6,7 @@
 
 #include "dataplane/ports/device.h"
 #include "dataplane/ports/interface.h"
+#include "daemon/log.h"
 
 void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size)
 {
@@ -126,7 +127,7 @@ void bp_startup_print(const struct bp_startup *s, FILE *out)
 }
 
 /* Ports on an interface that the kernel has too: what it did to frames can't be seen in them. */
-static void warn_interface(const struct bp_port *p, FILE *out)
+static void warn_interface(const struct bp_port *p)
 {
 	uint32_t room = bp_device_arg_u32(p->config->device, "framesz", 2048);
 	const char *name = p->config->name;
@@ -137,33 +138,33 @@ static void warn_interface(const struct bp_port *p, FILE *out)
 		return;
 	i = bp_interface_ask(iface);
 	if (!i.up)
-		fprintf(out, "warning: port %s: interface %s is down; `ip link set %s up`\n", name,
+		bp_log(BP_LOG_WARNING, "port %s: interface %s is down; `ip link set %s up`", name,
 			iface, iface);
 	if (i.veth)
-		fprintf(out,
-			"warning: port %s: %s is a veth, and its driver can't tell a partial "
+		bp_log(BP_LOG_WARNING,
+			"port %s: %s is a veth, and its driver can't tell a partial "
 			"checksum from a "
 			"wrong one: the sender's offloads must be off (`ethtool -K IF tx off` on "
 			"the other "
-			"end)\n",
+			"end)",
 			name, iface);
 	if (i.gro)
-		fprintf(out,
-			"warning: port %s: %s merges received frames; they leave as they were sent "
+		bp_log(BP_LOG_WARNING,
+			"port %s: %s merges received frames; they leave as they were sent "
 			"only "
-			"with `ethtool -K %s gro off lro off`\n",
+			"with `ethtool -K %s gro off lro off`",
 			name, iface, iface);
 	if (p->driver->fanout && i.mtu + 14 + 8 + 64 > room)
-		fprintf(out,
-			"warning: port %s: %s has MTU %u, but buffers of %u bytes cut longer "
+		bp_log(BP_LOG_WARNING,
+			"port %s: %s has MTU %u, but buffers of %u bytes cut longer "
 			"frames; "
-			"give the device framesz=16384,blocksz=16384\n",
+			"give the device framesz=16384,blocksz=16384",
 			name, iface, i.mtu, room);
 }
 
 /* af_packet gives us copies: the kernel goes on to do with the frame what it always does. Where the
  * kernel has this router's addresses, it would answer and forward it a second time. */
-static void warn_twice(const struct bp_startup *s, unsigned port, FILE *out)
+static void warn_twice(const struct bp_startup *s, unsigned port)
 {
 	const struct bp_port *p = &s->ports[port];
 	const struct bp_config_interface *o;
@@ -177,58 +178,57 @@ static void warn_twice(const struct bp_startup *s, unsigned port, FILE *out)
 		return;
 	i = bp_interface_ask(iface);
 	if (i.takes_ip4 || i.takes_ip6)
-		fprintf(out,
-			"warning: port %s: the kernel takes the frames of %s, too, and would "
+		bp_log(BP_LOG_WARNING,
+			"port %s: the kernel takes the frames of %s, too, and would "
 			"answer "
 			"and forward them a second time; forbid it: sysctl -w "
-			"net/ipv4/conf/%s/rp_filter=1 net/ipv6/conf/%s/disable_ipv6=1\n",
+			"net/ipv4/conf/%s/rp_filter=1 net/ipv6/conf/%s/disable_ipv6=1",
 			name, iface, iface, iface);
 }
 
 /* What a user who relies on the device would want to know. */
-static void warn_offloads(const struct bp_port *p, FILE *out)
+static void warn_offloads(const struct bp_port *p)
 {
 	const struct bp_port_offload *strip = &p->offloads.of[BP_OFFLOAD_VLAN_STRIP];
 
 	if (strip->word == BP_OFFLOAD_AUTO && strip->outcome == BP_OFFLOAD_SOFTWARE)
-		fprintf(out, "warning: port %s: %s\n", p->config->name, strip->why);
+		bp_log(BP_LOG_WARNING, "port %s: %s", p->config->name, strip->why);
 	if (p->rss_refused)
-		fprintf(out,
-			"warning: port %s does not share out frames by RSS as its driver says that "
-			"it can (%s); `offloads: {rss: on}` uses it all the same\n",
+		bp_log(BP_LOG_WARNING,
+			"port %s does not share out frames by RSS as its driver says that "
+			"it can (%s); `offloads: {rss: on}` uses it all the same",
 			p->config->name, p->offloads.of[BP_OFFLOAD_RSS].why);
 	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_asked)
-		fprintf(out,
-			"warning: port %s: its MTU would be %u, but a frame must fit one buffer: "
-			"it is %u\n",
+		bp_log(BP_LOG_WARNING,
+			"port %s: its MTU would be %u, but a frame must fit one buffer: "
+			"it is %u",
 			p->config->name, p->mtu_asked, p->mtu);
 }
 
-void bp_startup_warn(const struct bp_startup *s, FILE *out)
+void bp_startup_warn(const struct bp_startup *s)
 {
 	if (s->eal->warning[0])
-		fprintf(out, "warning: %s\n", s->eal->warning);
+		bp_log(BP_LOG_WARNING, "%s", s->eal->warning);
 	if (!bp_segment_huge(s->shm->segment) && s->config->hugepages != BP_HUGEPAGES_NEVER)
-		fprintf(out, "warning: the segment lies on ordinary pages; for hugepages mount "
-			     "hugetlbfs and raise vm.nr_hugepages\n");
+		bp_log(BP_LOG_WARNING, "the segment lies on ordinary pages; for hugepages mount "
+				       "hugetlbfs and raise vm.nr_hugepages");
 	if (s->eal->cpus.shared)
-		fprintf(out,
-			"warning: fewer CPUs than threads: some workers share a CPU with others\n");
+		bp_log(BP_LOG_WARNING,
+			"fewer CPUs than threads: some workers share a CPU with others");
 	for (unsigned i = 0; i < s->config->n_ports; i++) {
 		int node = rte_eth_dev_socket_id((uint16_t)i);
 
-		warn_offloads(&s->ports[i], out);
+		warn_offloads(&s->ports[i]);
 		if (s->ports[i].driver->kernel_interface)
-			warn_interface(&s->ports[i], out);
-		warn_twice(s, i, out);
+			warn_interface(&s->ports[i]);
+		warn_twice(s, i);
 		for (unsigned w = 0; node >= 0 && w < s->plan->n_workers; w++)
 			if (bp_queue_plan_workers(s->plan, i) >> w & 1 &&
 				(int)rte_lcore_to_socket_id(w + 1) != node)
-				fprintf(out,
-					"warning: port %s is on NUMA node %d, its worker %u on "
-					"node %u\n",
+				bp_log(BP_LOG_WARNING,
+					"port %s is on NUMA node %d, its worker %u on "
+					"node %u",
 					s->config->port[i].name, node, w,
 					rte_lcore_to_socket_id(w + 1));
 	}
-	fflush(out);
 }

@@ -21,9 +21,10 @@ struct bp_startup {
 	const struct bp_shm *shm;
 };
 
-/* Prints it as tables, and then warnings, a sentence each. */
+/* Prints it as tables. */
 void bp_startup_print(const struct bp_startup *s, FILE *out);
-void bp_startup_warn(const struct bp_startup *s, FILE *out);
+/* Logs warnings, a sentence each. */
+void bp_startup_warn(const struct bp_startup *s);
 
 /* "devices <-> cloud" for the bridge that a port is in, "" for none. */
 void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size);

@@ -12,6 +12,7 @@
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"
+#include "daemon/log.h"
 #include "shm/hash.h"
 
 #define QUEUES_MAX 512u
@@ -180,7 +181,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
 			continue;
-		fprintf(stderr, "worker %u can't be started: its thread is busy\n", i);
+		bp_log(BP_LOG_ERROR, "worker %u can't be started: its thread is busy", i);
 		/* it hands over nothing: the others must not wait for it */
 		set_running(ws, i, false);
 	}

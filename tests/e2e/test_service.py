@@ -205,7 +205,7 @@ def test_life_signs_and_levels(service):
     lines = s.text("controlplane").splitlines()
     assert lines and all(re.match(r"<[346]>controlplane: ", line) for line in lines), lines
     assert any(line.startswith("<6>controlplane: info: ") for line in lines)
-    assert re.search(r"^<4>warning: port devices: ", s.text("dataplane"), re.M)
+    assert re.search(r"^<4>dataplane: warning: port devices: ", s.text("dataplane"), re.M)
 
 
 def silent_while(s, plane, passed):

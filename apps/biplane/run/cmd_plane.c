@@ -9,6 +9,7 @@
 #include "apps/biplane/config/quiet_config.h"
 #include "controlplane/process/controlplane.h"
 #include "dataplane/process/dataplane.h"
+#include "daemon/log.h"
 #include "shm/plane_dirs.h"
 
 /* A process that is being killed needs a moment until the kernel drops its lock. */
@@ -71,7 +72,7 @@ static bool role_dir(const struct bp_config *c, const char *role, char *dir, siz
 /* Two data planes, or two control planes, of one instance would write the same tables. */
 static int take_role(const char *path, const char *role, struct bp_instance_lock *lock)
 {
-	struct bp_config *c = bp_config_load_quietly(path, stderr);
+	struct bp_config *c = bp_config_load_quietly(path, bp_log_stream(BP_LOG_ERROR));
 	char err[PATH_MAX + 256] = "runtime.directory is longer than a path can be";
 	char dir[PATH_MAX];
 	int status = BP_EX_OK;
@@ -85,7 +86,7 @@ static int take_role(const char *path, const char *role, struct bp_instance_lock
 	else if (bp_instance_lock(lock, dir, c->name, role, 0, PATIENCE_MS, err, sizeof(err)))
 		status = BP_EX_UNAVAILABLE;
 	if (status)
-		fprintf(stderr, "biplane %s: %s\n", role, err);
+		bp_log_plain(BP_LOG_ERROR, "biplane %s: %s", role, err);
 	bp_config_free(c);
 	return status;
 }
@@ -98,6 +99,7 @@ static int begin(const struct bp_cli_command *command, int argc, char **argv, st
 
 	if (status != BP_CLI_END)
 		return status;
+	bp_log_begin(command->name);
 	status = take_role(a->path, command->name, lock);
 	return status ? status : BP_CLI_END;
 }

@@ -12,6 +12,7 @@
 #include "apps/biplane/run/supervisor.h"
 #include "controlplane/health/sockets.h"
 #include "controlplane/alarms/publisher.h"
+#include "daemon/log.h"
 
 #define STOP_TIMEOUT_NS 10000000000ull
 /* What a person does who wants it to end now takes longer; what a program sends twice does not. */
@@ -77,7 +78,8 @@ static void prepare_sockets(struct bp_sup_plane *p, void *arg)
 	char err[768];
 
 	if (c && bp_phd_sockets_follow(&r->sockets, &c->phd, err, sizeof(err)))
-		fprintf(stderr, "biplane run: %s; leaving it to the control plane\n", err);
+		bp_log_plain(
+			BP_LOG_WARNING, "biplane run: %s; leaving it to the control plane", err);
 	bp_config_free(c);
 	p->fds = (struct bp_hand_down){0};
 	bp_hand_down_add(&p->fds, r->sockets.udp, BP_PHD_UDP_NAME);
@@ -93,7 +95,7 @@ static int take_sockets(struct run *r)
 	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
 		bp_phd_sockets_take(&r->sockets, &fds, &r->config->phd, err, sizeof(err)) == 0)
 		return BP_EX_OK;
-	fprintf(stderr, "biplane run: %s\n", err);
+	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
 	return BP_EX_CONFIG;
 }
 
@@ -104,7 +106,7 @@ static int check_spool(const struct run *r)
 
 	if (!bp_publisher_spool_in_use(&r->config->mqtt, err, sizeof(err)))
 		return BP_EX_OK;
-	fprintf(stderr, "biplane run: %s\n", err);
+	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
 	return BP_EX_CONFIG;
 }
 
@@ -128,7 +130,6 @@ static int supervise(struct run *r, char **dp_argv)
 		.same_signal_ns = SAME_SIGNAL_NS,
 		.heartbeat_limit_ns = r->config->watchdog_ns,
 		.heartbeat_path = heartbeats,
-		.log = stderr,
 		.changed = store_counts,
 		.arg = r,
 	};
@@ -174,7 +175,7 @@ static int take_instance(struct run *r)
 			 PATIENCE_MS, err, sizeof(err)))
 		status = BP_EX_UNAVAILABLE;
 	if (status)
-		fprintf(stderr, "biplane run: %s\n", err);
+		bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
 	return status;
 }
 
@@ -183,7 +184,7 @@ static int run(struct run *r)
 	char **dp_argv;
 	int status;
 
-	r->config = bp_config_load_quietly(r->path, stderr);
+	r->config = bp_config_load_quietly(r->path, bp_log_stream(BP_LOG_ERROR));
 	if (!r->config)
 		return BP_EX_CONFIG;
 	status = take_sockets(r);
@@ -230,6 +231,7 @@ static int run_main(const struct bp_cli_command *command, int argc, char **argv)
 		return BP_EX_USAGE;
 	r.eal_argc = cli.rest_argc;
 	r.eal_argv = cli.rest;
+	bp_log_begin("run");
 	return run(&r);
 }
 

@@ -61,7 +61,6 @@ struct bp_supervisor {
 	uint64_t same_signal_ns;
 	uint64_t heartbeat_limit_ns; /* 0: hanging planes are left alone */
 	const char *heartbeat_path;  /* of the socket; needed with a limit */
-	FILE *log;
 	/*
 	 * Called after every start and end of a plane and when it is ready, and again every second
 	 * while it returns false; may be NULL.

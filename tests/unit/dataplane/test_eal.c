@@ -14,6 +14,7 @@
 
 #include <rte_log.h>
 
+#include "daemon/log.h"
 #include "dataplane/process/eal.h"
 
 static char dir[] = "/tmp/biplane-eal-XXXXXX";
@@ -62,7 +63,7 @@ static const char *sentence(char *extra)
 	if (pid == 0) {
 		char err[1024] = "";
 		int rc = start(extra, err, sizeof(err));
-		bool right = rc != 0 ? err[0] != '\0' : rte_log_get_stream() == stderr;
+		bool right = rc != 0 ? err[0] != '\0' : rte_log_get_stream() != stderr;
 
 		n = write(ends[1], err, strlen(err));
 		_exit(right && n >= 0 ? 0 : 1);
@@ -95,6 +96,41 @@ static void an_option_is_wrong(void **state)
 	said = sentence("--vdev=net_nothing");
 	assert_non_null(strstr(said, "did not start (No such device): "));
 	assert_non_null(strstr(said, "net_nothing"));
+}
+
+static void its_lines_keep_their_levels_in_the_journal(void **state)
+{
+	FILE *file = tmpfile();
+	char stream[64], err[1024], text[4096];
+	struct stat st;
+	int status;
+	pid_t pid;
+
+	assert_non_null(file);
+	assert_int_equal(fstat(fileno(file), &st), 0);
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(fileno(file), STDERR_FILENO);
+		setenv("JOURNAL_STREAM", stream, 1);
+		bp_log_begin("dataplane");
+		if (start(NULL, err, sizeof(err)) != 0)
+			_exit(1);
+		rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_INFO);
+		rte_log(RTE_LOG_CRIT, RTE_LOGTYPE_USER1, "a critical\n");
+		rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "an error\n");
+		rte_log(RTE_LOG_WARNING, RTE_LOGTYPE_USER1, "a warning\n");
+		rte_log(RTE_LOG_NOTICE, RTE_LOGTYPE_USER1, "a notice\n");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rewind(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	assert_non_null(strstr(text, "<3>a critical\n<3>an error\n<4>a warning\n<6>a notice\n"));
 }
 
 /* As another primary process does, which holds EAL's file. Returns when it is held. */
@@ -151,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_starts),
+		cmocka_unit_test(its_lines_keep_their_levels_in_the_journal),
 		cmocka_unit_test(an_option_is_wrong),
 		cmocka_unit_test(another_process_has_its_files),
 	};

@@ -17,7 +17,7 @@ static const struct bp_config_trouble settings = {.link_settle_ns = 10 * S,
 
 struct line {
 	struct bp_trouble_said said;
-	enum bp_trouble_level level;
+	enum bp_log_level level;
 	const char *text;
 };
 
@@ -26,7 +26,7 @@ struct line {
 
 static const struct line lines[] = {
 	{{.kind = BP_TROUBLE_LINK_DOWN, .subject = "lan", .news = BP_TROUBLE_BEGAN, .active = true},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"port lan: link down; what is to leave by it is lost; look at cable, transceiver "
 		"and the device at the other end"},
 	{{.kind = BP_TROUBLE_LINK_DOWN,
@@ -35,7 +35,7 @@ static const struct line lines[] = {
 		 .active = true,
 		 .never = true,
 		 .lasts_ns = 10 * S},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"port lan: link has not come up since the start, 10.0 s ago; what is to leave by "
 		"it is lost; look at cable, transceiver and the device at the other end"},
 	{{.kind = BP_TROUBLE_LINK_DOWN,
@@ -44,7 +44,7 @@ static const struct line lines[] = {
 		 .spells = 12,
 		 .active = true,
 		 .line_ns = 10 * S},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"port lan: link went down 12 more times in the last 10.0 s, and is down now; look "
 		"at cable, transceiver and the device at the other end"},
 	{{.kind = BP_TROUBLE_LINK_DOWN,
@@ -52,38 +52,38 @@ static const struct line lines[] = {
 		 .news = BP_TROUBLE_MORE,
 		 .spells = 1,
 		 .line_ns = 10 * S},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"port lan: link went down 1 more time in the last 10.0 s, and is up now; look at "
 		"cable, transceiver and the device at the other end"},
 	{{.kind = BP_TROUBLE_LINK_DOWN,
 		 .subject = "lan",
 		 .news = BP_TROUBLE_OVER,
 		 .lasts_ns = 3260 * MS},
-		BP_TROUBLE_INFO, "port lan: link up again after 3.2 s"},
-	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_BEGAN}, BP_TROUBLE_WARNING,
+		BP_LOG_INFO, "port lan: link up again after 3.2 s"},
+	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_BEGAN}, BP_LOG_WARNING,
 		"port wan: 5678 frames dropped by the NIC because no worker took them in time "
 		"(imissed); the workers have too little time or CPU (`biplane show nodes`): more "
 		"workers, or more ports[].rx_descriptors"},
-	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_MORE, .line_ns = 10 * S}, BP_TROUBLE_WARNING,
+	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_MORE, .line_ns = 10 * S}, BP_LOG_WARNING,
 		"port wan: 5678 more frames dropped by the NIC because no worker took them in time "
 		"(imissed) in the last 10.0 s, 6912 since it began; the workers have too little "
 		"time or CPU (`biplane show nodes`): more workers, or more "
 		"ports[].rx_descriptors"},
-	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_OVER}, BP_TROUBLE_INFO,
+	{{FRAMES(NIC_MISSED), .news = BP_TROUBLE_OVER}, BP_LOG_INFO,
 		"port wan: no more frames dropped by the NIC because no worker took them in time "
 		"(imissed): none in the last 10.0 s, 6912 before"},
-	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_BEGAN}, BP_TROUBLE_WARNING,
+	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_BEGAN}, BP_LOG_WARNING,
 		"port wan: no packet buffer for frames, 5678 times (rx_nombuf): they wait, or are "
 		"lost; raise mbufs, or see in `biplane show drops`, `show lcl` and `show "
 		"aggregates` who holds them"},
-	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_MORE, .line_ns = 10 * S}, BP_TROUBLE_WARNING,
+	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_MORE, .line_ns = 10 * S}, BP_LOG_WARNING,
 		"port wan: no packet buffer for frames, 5678 more times in the last 10.0 s "
 		"(rx_nombuf), 6912 since it began; raise mbufs, or see in `biplane show drops`, "
 		"`show lcl` and `show aggregates` who holds them"},
-	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_OVER}, BP_TROUBLE_INFO,
+	{{FRAMES(NIC_NO_MBUF), .news = BP_TROUBLE_OVER}, BP_LOG_INFO,
 		"port wan: packet buffers for all frames again (rx_nombuf): none was missing in "
 		"the last 10.0 s, 6912 times before"},
-	{{FRAMES(NIC_ERRORS), .news = BP_TROUBLE_BEGAN}, BP_TROUBLE_WARNING,
+	{{FRAMES(NIC_ERRORS), .news = BP_TROUBLE_BEGAN}, BP_LOG_WARNING,
 		"port wan: 5678 frames received damaged or not at all (ierrors); look at cable, "
 		"transceiver, duplex, and the mtu of both ends"},
 	{{.kind = BP_TROUBLE_MBUFS_LOW,
@@ -91,7 +91,7 @@ static const struct line lines[] = {
 		 .news = BP_TROUBLE_BEGAN,
 		 .free = 203,
 		 .size = 4096},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"pool p: 203 of 4096 packet buffers are free, less than 5 % "
 		"(trouble.buffers_low); where none is free frames are lost; raise mbufs, or see in "
 		"`biplane show drops`, `show lcl` and `show aggregates` who holds them"},
@@ -102,7 +102,7 @@ static const struct line lines[] = {
 		 .size = 4096,
 		 .spells = 3,
 		 .line_ns = 10 * S},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"pool p: packet buffers fell below 5 % 3 more times in the last 10.0 s, and are "
 		"not low now: 203 of 4096 are free; raise mbufs, or see in `biplane show drops`, "
 		"`show lcl` and `show aggregates` who holds them"},
@@ -113,33 +113,32 @@ static const struct line lines[] = {
 		 .size = 4096,
 		 .lasts_ns = 4500 * MS,
 		 .worst = 12},
-		BP_TROUBLE_INFO,
+		BP_LOG_INFO,
 		"pool p: packet buffers are no longer low: 1000 of 4096 are free; they were low "
 		"for 4.5 s, with 12 free at the least"},
 	{{WORKER(OVERRUN), .news = BP_TROUBLE_BEGAN, .events = 1, .events_ns = 153 * MS},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"worker 2 on CPU 9: away from its queues 1 time for more than 100 ms "
 		"(trouble.worker_overrun), 153 ms in all; frames waited, or were lost; give it a "
 		"CPU of its own (workers: [CPU], isolcpus), or less to do (more workers)"},
 	{{WORKER(OVERRUN), .news = BP_TROUBLE_MORE, .events = 14, .events_ns = 2100 * MS,
 		 .line_ns = 10 * S},
-		BP_TROUBLE_WARNING,
+		BP_LOG_WARNING,
 		"worker 2 on CPU 9: away from its queues 14 more times in the last 10.0 s, 2.1 s "
 		"in all; frames waited, or were lost; give it a CPU of its own (workers: [CPU], "
 		"isolcpus), or less to do (more workers)"},
-	{{WORKER(OVERRUN), .news = BP_TROUBLE_OVER, .all = 15, .all_ns = 2253 * MS},
-		BP_TROUBLE_INFO,
+	{{WORKER(OVERRUN), .news = BP_TROUBLE_OVER, .all = 15, .all_ns = 2253 * MS}, BP_LOG_INFO,
 		"worker 2 on CPU 9: overran 15 times, 2.2 s in all, and not in the last 10.0 s"},
 	{{WORKER(STUCK), .news = BP_TROUBLE_BEGAN, .active = true, .lasts_ns = 2100 * MS},
-		BP_TROUBLE_ERROR,
+		BP_LOG_ERROR,
 		"worker 2 on CPU 9: stuck: it has not come back to its queues for 2.1 s; what it "
 		"polls is not forwarded; if it does not come back, restart biplane and report it "
 		"with what `biplane show nodes` says"},
-	{{WORKER(STUCK), .news = BP_TROUBLE_MORE, .spells = 2, .line_ns = 12 * S}, BP_TROUBLE_ERROR,
+	{{WORKER(STUCK), .news = BP_TROUBLE_MORE, .spells = 2, .line_ns = 12 * S}, BP_LOG_ERROR,
 		"worker 2 on CPU 9: stuck 2 more times in the last 12.0 s, and runs now; what it "
 		"polls is not forwarded; if it does not come back, restart biplane and report it "
 		"with what `biplane show nodes` says"},
-	{{WORKER(STUCK), .news = BP_TROUBLE_OVER, .lasts_ns = 5300 * MS}, BP_TROUBLE_INFO,
+	{{WORKER(STUCK), .news = BP_TROUBLE_OVER, .lasts_ns = 5300 * MS}, BP_LOG_INFO,
 		"worker 2 on CPU 9: back at its queues after 5.3 s"},
 };
 

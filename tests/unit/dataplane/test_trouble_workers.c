@@ -23,18 +23,18 @@ static void an_overrun_is_told_of(void **state)
 	(void)state;
 	overran(1, 1, 153 * MS);
 	look_after(S);
-	said(BP_TROUBLE_WARNING, "worker 1 on CPU 7: away from its queues 1 time for more than 100 "
-				 "ms (trouble.worker_overrun), 153 ms in all; ");
+	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 1 time for more than 100 "
+			     "ms (trouble.worker_overrun), 153 ms in all; ");
 	for (unsigned i = 0; i < 10; i++) {
 		said_nothing_more();
 		overran(1, 2, 300 * MS);
 		look_after(S);
 	}
-	said(BP_TROUBLE_WARNING, "worker 1 on CPU 7: away from its queues 20 more times in the "
-				 "last 10.0 s, 3.0 s in all; ");
+	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 20 more times in the "
+			     "last 10.0 s, 3.0 s in all; ");
 	pass(10 * S);
-	said(BP_TROUBLE_INFO, "worker 1 on CPU 7: overran 21 times, 3.1 s in all, and not in the "
-			      "last 10.0 s");
+	said(BP_LOG_INFO, "worker 1 on CPU 7: overran 21 times, 3.1 s in all, and not in the "
+			  "last 10.0 s");
 	said_nothing_more();
 	t = shown(BP_TROUBLE_WORKER_OVERRUN, "worker 1");
 	assert_int_equal(t.total, 21);
@@ -64,8 +64,8 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	pass(1750 * MS);
 	said_nothing_more();
 	look_after(250 * MS);
-	said(BP_TROUBLE_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
-			       "2.0 s; what it polls is not forwarded; ");
+	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
+			   "2.0 s; what it polls is not forwarded; ");
 	t = shown(BP_TROUBLE_WORKER_STUCK, "worker 0");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + S - 1000); /* its last sign of life */
@@ -73,7 +73,7 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	said_nothing_more();
 	held[0] = false;
 	look_after(250 * MS);
-	said(BP_TROUBLE_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
+	said(BP_LOG_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_WORKER_STUCK], 1);
 	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 0").active, 0);
@@ -86,8 +86,8 @@ static void one_that_never_began_is_stuck_too(void **state)
 	(void)state;
 	held[1] = true;
 	pass(2 * S);
-	said(BP_TROUBLE_ERROR, "worker 1 on CPU 7: stuck: it has not come back to its queues for "
-			       "2.0 s; ");
+	said(BP_LOG_ERROR, "worker 1 on CPU 7: stuck: it has not come back to its queues for "
+			   "2.0 s; ");
 	said_nothing_more();
 }
 
@@ -118,8 +118,8 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 	held[0] = true;
 	look_after(30 * S);
 	look_after(250 * MS);
-	said(BP_TROUBLE_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
-			       "30.2 s; ");
+	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
+			   "30.2 s; ");
 }
 
 static void with_0_nobody_looks(void **state)
@@ -142,8 +142,8 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	look_after(S);
 	readings.worker[1].unread = (struct bp_unread){.connections = 12, .longest_ns = 61 * S};
 	look_after(250 * MS);
-	said(BP_TROUBLE_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
-				 "61.0 s; ");
+	said(BP_LOG_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
+			     "61.0 s; ");
 	t = shown(BP_TROUBLE_NOT_INSPECTED, "worker 1");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.worst, 12);
@@ -152,8 +152,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	said_nothing_more();
 	readings.worker[1].unread = (struct bp_unread){0};
 	look_after(250 * MS);
-	said(BP_TROUBLE_INFO,
-		"worker 1: no connection passes unread any more; some did for 91.2 s");
+	said(BP_LOG_INFO, "worker 1: no connection passes unread any more; some did for 91.2 s");
 	assert_int_equal(counters.v[BP_C_UNREAD_CONNECTIONS], 1);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);

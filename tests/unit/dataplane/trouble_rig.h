@@ -19,7 +19,7 @@
 
 struct told {
 	uint64_t now_ns;
-	enum bp_trouble_level level;
+	enum bp_log_level level;
 	char text[BP_TROUBLE_LINE];
 };
 
@@ -31,7 +31,7 @@ static uint64_t now_ns;
 static struct told told[LINES_MAX];
 static unsigned n_told, n_read;
 
-static inline void take_line(void *arg, enum bp_trouble_level level, const char *line)
+static inline void take_line(void *arg, enum bp_log_level level, const char *line)
 {
 	(void)arg;
 	assert_true(n_told < LINES_MAX);
@@ -98,7 +98,7 @@ static inline void pass(uint64_t ns)
 }
 
 /* The next line begins so. */
-static inline void said(enum bp_trouble_level level, const char *text)
+static inline void said(enum bp_log_level level, const char *text)
 {
 	if (n_read == n_told)
 		fail_msg("no line; expected: %s", text);

@@ -81,6 +81,14 @@ static bool write_counts(const struct bp_supervisor *s, void *arg)
 	return true;
 }
 
+static void log_to_file(const struct fixture *f)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/log", f->dir);
+	dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), STDERR_FILENO);
+}
+
 /* Starts a supervisor in a process of its own over `sh -c script` in the directory. */
 static void start_with(struct fixture *f, const char *a, const char *b, unsigned stop_timeout_ms,
 	uint64_t same_signal_ns)
@@ -91,7 +99,6 @@ static void start_with(struct fixture *f, const char *a, const char *b, unsigned
 	if (f->pid)
 		return;
 
-	char log[128];
 	char *argv_a[] = {"sh", "-c", (char *)a, NULL}, *argv_b[] = {"sh", "-c", (char *)b, NULL};
 	struct bp_sup_plane planes[] = {
 		{.name = "plane a", .path = "/bin/sh", .argv = argv_a},
@@ -108,8 +115,7 @@ static void start_with(struct fixture *f, const char *a, const char *b, unsigned
 
 	if (chdir(f->dir))
 		_exit(99);
-	snprintf(log, sizeof(log), "%s/log", f->dir);
-	s.log = fopen(log, "w");
+	log_to_file(f);
 	_exit(bp_supervisor_run(&s));
 }
 
@@ -347,11 +353,9 @@ static void what_can_not_be_executed_is_said(void **state)
 		char *argv[] = {"nothing", NULL};
 		struct bp_sup_plane plane = {
 			.name = "plane a", .path = "/nonexistent/plane", .argv = argv};
-		struct bp_supervisor s = {.planes = &plane, .n = 1, .log = stderr};
-		char path[128];
+		struct bp_supervisor s = {.planes = &plane, .n = 1};
 
-		snprintf(path, sizeof(path), "%s/log", f->dir);
-		dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), STDERR_FILENO);
+		log_to_file(f);
 		_exit(bp_supervisor_run(&s));
 	}
 	assert_int_equal(end(f), BP_EX_OSERR);
@@ -438,13 +442,11 @@ static void start_beating(struct fixture *f, const char *how_a, const char *how_
 		.changed = write_counts,
 		.arg = f->dir,
 	};
-	char log[128];
 
 	snprintf(socket_path, sizeof(socket_path), "%s/heartbeat", f->dir);
 	if (chdir(f->dir))
 		_exit(99);
-	snprintf(log, sizeof(log), "%s/log", f->dir);
-	s.log = fopen(log, "w");
+	log_to_file(f);
 	_exit(bp_supervisor_run(&s));
 }
 
