@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "config/schema.h"
-#include "proto/mqtt.h"
-#include "proto/utf8.h"
+#include "proto/mqtt/mqtt.h"
+#include "proto/payload/utf8.h"
 
 /* Words and texts. The bound of a text is the array that holds it. */
 

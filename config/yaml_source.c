@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/yaml.h"
-#include "proto/utf8.h"
+#include "proto/payload/utf8.h"
 
 /*
  * What must not reach libfyaml 0.7: it takes a NUL for the end, skips over bytes that it can't read

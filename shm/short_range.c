@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/short_range.h"
 
-#include "proto/number.h"
+#include "proto/payload/number.h"
 
 _Static_assert(BP_SHORT_POINTS == BP_NUMBER_SHORT + 1, "one range for each place of the point");
 

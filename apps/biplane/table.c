@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/value.h"
+#include "proto/payload/value.h"
 
 #define COLUMNS_MAX 24
 #define GAP 2

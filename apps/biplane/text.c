@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/value.h"
+#include "proto/payload/value.h"
 
 void bp_text_time(uint64_t unix_ns, char out[BP_TEXT_TIME])
 {

@@ -6,9 +6,9 @@
 
 #include "bench/harness/capture.h"
 #include "bench/harness/random_address.h"
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
-#include "proto/ip.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/ip.h"
 
 #define HOPS 64u
 #define STREAM 0x5eedu

@@ -4,9 +4,9 @@
 #include "bench/aggregation/agg_frames.h"
 #include "bench/harness/checksum.h"
 #include "bench/harness/random_address.h"
-#include "proto/agg_full.h"
-#include "proto/crc32c.h"
-#include "proto/frame.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/net/crc32c.h"
+#include "proto/net/frame.h"
 
 /* A UDP checksum after a change: 0 would say that there is none (RFC 768). */
 static inline void udp_sum_move(uint8_t *frame, uint64_t change)

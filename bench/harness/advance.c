@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/harness/checksum.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * From one connection to the next of many: far, and without a factor in common with a power of ten,

@@ -10,7 +10,7 @@
 
 #include <rte_lcore.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define CLOCK_CALLS 32u /* bursts between two looks at the clock */
 #define NS_PER_SECOND 1000000000u

@@ -17,7 +17,7 @@
 #include "config/segment.h"
 #include "bench/health/association_load.h"
 #include "bench/harness/instance.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define CARD "cloud"
 #define CARD_ADDRESS 0x0a020001u /* 10.2.0.1 */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/harness/draw.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /* Of UDP over IPv4 in Ethernet frames, without tags and options. */
 #define BENCH_AT_IP_SUM 24u

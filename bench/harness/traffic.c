@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define TEXT_TOPIC "plant/%05u/temp"
 #define TEXT_PAYLOAD 5u /* "023.5": with headers and topic a frame of 79 bytes */

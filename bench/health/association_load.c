@@ -9,7 +9,7 @@
 
 #include "bench/health/phd_frames.h"
 #include "bench/harness/phd_lab.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define BATCH 64u
 #define APDU_MAX 256u

@@ -9,7 +9,7 @@
 #include "bench/harness/checksum.h"
 #include "bench/health/phd_frames.h"
 #include "bench/health/phd_place.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define NEW_FIRST (BENCH_PHD_FIRST + (1u << 21)) /* addresses of those that come */
 #define NEW_MAX (1u << 21)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/health/phd_cse.h"
 
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define CSE_PORT 5683u
 #define UDP_HEADER 8u

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/harness/capture.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define OXIMETER_400 400u
 #define ITS_OWN 0x4001u

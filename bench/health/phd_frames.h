@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/phd_config.h"
+#include "proto/health/phd_config.h"
 
 /*
  * The frames on which health devices are measured: a thousand pulse oximeters, each with a fixed

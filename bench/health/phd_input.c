@@ -2,7 +2,7 @@
 #include "bench/health/phd_input.h"
 
 #include "bench/harness/checksum.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /* As in bench/harness/advance.c. */
 #define STEP 618033u

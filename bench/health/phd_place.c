@@ -11,7 +11,7 @@
 #include "services/health/layout.h"
 #include "services/health/manager.h"
 #include "services/health/plan.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "shm/health/phd_writer.h"
 
 #define DEVICES_PORT 0u

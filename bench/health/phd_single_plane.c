@@ -14,7 +14,7 @@
 #include "services/health/convert.h"
 #include "services/health/manager.h"
 #include "services/health/plan.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "shm/health/phd_writer.h"
 
 #define BATCH 64u

@@ -27,7 +27,7 @@
 #include "bench/health/phd_frames.h"
 #include "bench/harness/phd_lab.h"
 #include "bench/health/phd_single_plane.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define BATCH 50u   /* divides the number of devices */
 #define MESSAGES 3u /* of a device, until it is operating and its MDS is known */

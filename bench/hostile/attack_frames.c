@@ -9,8 +9,8 @@
 #include "bench/lcl/lcl_frames.h"
 #include "bench/health/phd_frames.h"
 #include "bench/transform/transform_frames.h"
-#include "proto/agg_full.h"
-#include "proto/lcl.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/lcl/lcl.h"
 
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR)
 #define FRAME_MIN 60u

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "bench/hostile/hostile.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define SECONDS 2u
 #define ATTACK_BPS 1000000u

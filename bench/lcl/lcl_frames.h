@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "services/lcl/scheduler.h"
-#include "proto/frame.h"
-#include "proto/ip.h"
-#include "proto/lcl.h"
+#include "proto/net/frame.h"
+#include "proto/net/ip.h"
+#include "proto/lcl/lcl.h"
 
 /* What LCL scheduling is measured on: UDP over IPv4. Lengths are without frame checksum. */
 #define BENCH_LCL_HEAD (BP_ETHER_HDR + BP_IP4_HDR + 8u) /* of a frame without label */

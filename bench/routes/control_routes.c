@@ -11,7 +11,7 @@
 
 #include "bench/routes/route_frames.h"
 #include "bench/routes/routes.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define PORT 5683u /* of bench/routes/route_frames.h */
 #define AT_NUMBER (BP_ETHER_HDR + BP_IP4_HDR + 8)

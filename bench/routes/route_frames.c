@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/harness/capture.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define ETHER_CHECK 4u /* the frame check sequence, of the wire alone */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 #define AT_SUM4 (BP_ETHER_HDR + 10)
 #define AT_SRC4 (BP_ETHER_HDR + BP_IP4_SRC)

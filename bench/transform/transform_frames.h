@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "proto/frame.h"
-#include "proto/ip.h"
+#include "proto/net/frame.h"
+#include "proto/net/ip.h"
 
 /*
  * What a tracker sends: the paper's 40 octets (Kunze et al. 2021) over UDP and IPv4, in frames of

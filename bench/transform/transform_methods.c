@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "services/transform/accuracy.h"
 #include "services/transform/layout.h"
 

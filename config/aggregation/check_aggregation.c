@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "config/schema.h"
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
 
 /*
  * Sections aggregate and disaggregate, once all settings are read: what an entry must not

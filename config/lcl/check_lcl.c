@@ -3,7 +3,7 @@
 
 #include "config/lcl/check_lcl.h"
 #include "services/lcl/scheduler.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 
 /*
  * Section lcl, once all of it is read: what is not given and depends on other settings, and what an

@@ -4,7 +4,7 @@
 
 #include "config/transform/check_transform.h"
 #include "config/transform/type_transform.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 #include "services/transform/method.h"
 
 /* The sources of an entry of transform, and their receivers. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "config/transform/type_transform.h"
-#include "proto/number.h"
-#include "proto/transform_matrix.h"
+#include "proto/payload/number.h"
+#include "proto/transform/transform_matrix.h"
 
 /*
  * What section transform alone has: lists of sources in an entry and of receivers in a source, and

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/utf8.h"
-#include "proto/value.h"
+#include "proto/payload/utf8.h"
+#include "proto/payload/value.h"
 
 void bp_text_free(struct bp_text *t)
 {

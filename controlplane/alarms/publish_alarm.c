@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controlplane/alarms/publisher_internal.h"
-#include "proto/mqtt.h"
+#include "proto/mqtt/mqtt.h"
 
 /* Whether the alarm can be published at all. Ids are signed 64-bit numbers in the spool. */
 bool bp_publishable(const struct bp_alarm *a)

@@ -6,7 +6,7 @@
 
 #include "controlplane/process/clock.h"
 #include "services/health/token.h"
-#include "proto/phd_apdu.h"
+#include "proto/health/phd_apdu.h"
 
 /* Sessions looked at in one turn, at most: after a pause the sweep takes longer rather than the
  * turn. 4,194,304 sessions in 10 s are some 5,600 slots a turn. */

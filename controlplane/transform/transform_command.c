@@ -7,7 +7,7 @@
 #include "config/schema.h"
 #include "controlplane/process/control.h"
 #include "controlplane/transform/transform.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 static void count(_Atomic uint64_t *counter)
 {

@@ -19,7 +19,7 @@
 #include "daemon/log.h"
 #include "controlplane/transform/transform.h"
 #include "controlplane/transform/transform_messages.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 #define INPUT_MAX (64u * BP_TRANSFORM_LOADER_MESSAGE) /* octets that are read at one go */
 #define OUTPUT_MAX 16384u /* answers that wait unread; no message is taken beyond it */

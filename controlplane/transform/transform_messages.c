@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 static bool is_exit(const uint8_t *octets, size_t n)
 {

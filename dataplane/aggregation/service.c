@@ -5,7 +5,7 @@
 
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/nodes.h"
-#include "proto/agg_full.h"
+#include "proto/aggregation/agg_full.h"
 
 #define HEADERS 64u /* Ethernet, tags and what rounding costs */
 /* Restored from a burst of aggregates, until they have left; more than that is dropped. */

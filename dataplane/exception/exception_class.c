@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/exception_class.h"
 
-#include "proto/ip.h"
-#include "proto/nd.h"
+#include "proto/net/ip.h"
+#include "proto/net/nd.h"
 
 /* Fields that decide, of either family. */
 struct packet {

@@ -8,7 +8,7 @@
 #include "biplane/fib.h"
 #include "config/config.h"
 #include "dataplane/forwarding/source_filter.h"
-#include "proto/ip4_four.h"
+#include "proto/net/ip4_four.h"
 #include "shm/fib/fib.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <endian.h>
 
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "shm/fib/fib_tables.h"
 #include "shm/fib/lpm/lpm.h"
 

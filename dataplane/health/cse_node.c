@@ -10,8 +10,8 @@
 #include "dataplane/health/egress.h"
 #include "dataplane/health/datagram.h"
 #include "services/health/last_report.h"
-#include "proto/coap.h"
-#include "proto/onem2m.h"
+#include "proto/health/coap.h"
+#include "proto/health/onem2m.h"
 
 #define STEP 64u        /* datagrams worked on together */
 #define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */

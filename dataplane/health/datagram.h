@@ -8,7 +8,7 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/nodes/driver_sum.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "shm/hash.h"
 
 /*

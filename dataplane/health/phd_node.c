@@ -10,7 +10,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/health/phd_node.h"
 #include "services/health/last_report.h"
-#include "proto/phd_apdu.h"
+#include "proto/health/phd_apdu.h"
 
 #define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
 

@@ -7,8 +7,8 @@
 
 #include "dataplane/health/datagram.h"
 #include "services/health/reading.h"
-#include "proto/ip.h"
-#include "proto/onem2m.h"
+#include "proto/net/ip.h"
+#include "proto/health/onem2m.h"
 #include "shm/fib/reuse.h"
 #include "shm/words.h"
 

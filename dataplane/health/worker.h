@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "dataplane/exception/bucket.h"
 #include "dataplane/workers/worker.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "services/health/convert.h"
 #include "services/health/last_report.h"
 #include "services/health/template.h"

@@ -14,7 +14,7 @@
 #include "dataplane/lcl/handover.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/workers/worker.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 #include "services/lcl/match.h"
 #include "services/lcl/scheduler.h"
 #include "shm/lcl/lcl.h"

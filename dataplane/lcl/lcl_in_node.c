@@ -10,7 +10,7 @@
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/port_send.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /* ---- labels that stay in place ---- */
 

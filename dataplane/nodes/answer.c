@@ -6,9 +6,9 @@
  */
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-#include "proto/arp.h"
-#include "proto/ip.h"
-#include "proto/nd.h"
+#include "proto/net/arp.h"
+#include "proto/net/ip.h"
+#include "proto/net/nd.h"
 #include "shm/fib/lpm/lpm.h"
 
 static void mac_bytes(uint8_t out[6], uint64_t word)

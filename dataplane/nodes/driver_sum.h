@@ -4,7 +4,7 @@
 
 #include <rte_mbuf.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /* What a driver says of a frame's checksums, of TCP or UDP and with IPv4 of its header too. */
 enum bp_sum_verdict { BP_SUM_GOOD, BP_SUM_BAD, BP_SUM_UNKNOWN };

@@ -8,7 +8,7 @@
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/tcp_hint.h"
-#include "proto/vec16.h"
+#include "proto/net/vec16.h"
 
 #define ETHER_IP4_HDRS (BP_ETHER_HDR + 20u + 20u)
 #define AT_TOTAL 16u

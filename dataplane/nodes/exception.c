@@ -9,7 +9,7 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 _Static_assert(BP_C_DROP_QUEUE_OTHER == BP_C_DROP_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
 

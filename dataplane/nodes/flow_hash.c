@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/nodes/flow_hash.h"
 
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "shm/hash.h"
 
 #define FRAGMENTED 0x3fffu /* more fragments, or an offset */

@@ -2,7 +2,7 @@
 #include "dataplane/nodes/ingress.h"
 
 #include "dataplane/nodes/next_hop.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "shm/fib/lpm/lpm.h"
 
 /* Whether the next hop forwards; *local: it is the host itself. */

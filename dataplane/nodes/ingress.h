@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "dataplane/workers/worker.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * Whether routing forwards a segment received on a routed port, or delivers it to the host. Node

@@ -12,8 +12,8 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/health/worker.h"
-#include "proto/ip.h"
-#include "proto/vec16.h"
+#include "proto/net/ip.h"
+#include "proto/net/vec16.h"
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/neighbours.h"
 

@@ -11,9 +11,9 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/health/worker.h"
-#include "proto/ip.h"
-#include "proto/nd.h"
-#include "proto/vec16.h"
+#include "proto/net/ip.h"
+#include "proto/net/nd.h"
+#include "proto/net/vec16.h"
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/neighbours.h"
 

@@ -3,7 +3,7 @@
 
 #include "dataplane/exception/exception_class.h"
 #include "dataplane/health/worker.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 static rte_edge_t to_local(struct bp_worker *w, struct rte_mbuf *m)
 {

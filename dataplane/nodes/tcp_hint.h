@@ -4,7 +4,7 @@
 
 #include <rte_mbuf.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * What node ethernet found out about a frame, for node mqtt: offsets and direction, in the half of

@@ -5,8 +5,8 @@
 
 #include <pcap/pcap.h>
 
-#include "proto/frame.h"
-#include "proto/ip.h"
+#include "proto/net/frame.h"
+#include "proto/net/ip.h"
 
 const char bp_capture_link_names[] = "Ethernet, Linux cooked v1 and v2, BSD loopback and raw IP";
 

@@ -12,7 +12,7 @@
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "dataplane/workers/workers.h"
 
 #define SNAP_LEN 262144

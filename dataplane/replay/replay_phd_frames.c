@@ -5,8 +5,8 @@
 #include "dataplane/health/datagram.h"
 #include "dataplane/health/worker.h"
 #include "dataplane/health/egress.h"
-#include "proto/coap.h"
-#include "proto/onem2m.h"
+#include "proto/health/coap.h"
+#include "proto/health/onem2m.h"
 
 static bool is_ip6(const uint8_t address[16])
 {

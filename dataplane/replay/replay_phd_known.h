@@ -2,7 +2,7 @@
 #ifndef BP_DATAPLANE_REPLAY_REPLAY_PHD_KNOWN_H
 #define BP_DATAPLANE_REPLAY_REPLAY_PHD_KNOWN_H
 
-#include "proto/phd_config.h"
+#include "proto/health/phd_config.h"
 
 /*
  * Which device declared which configuration in a replay, in memory: what the store is to a gateway.

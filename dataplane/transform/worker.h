@@ -13,7 +13,7 @@
 #include "dataplane/workers/worker.h"
 #include "shm/transform/transform.h"
 #include "services/transform/layout.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 #include "services/transform/method.h"
 
 /*

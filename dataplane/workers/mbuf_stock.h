@@ -8,7 +8,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "proto/vec16.h"
+#include "proto/net/vec16.h"
 
 /*
  * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each

@@ -13,7 +13,8 @@ enum bp_phd_confirm { BP_PHD_CONFIRM_STORED, BP_PHD_CONFIRM_FORWARDED };
 enum bp_phd_instances { BP_PHD_INSTANCES_OBJECT, BP_PHD_INSTANCES_REPORT };
 enum bp_phd_binding { BP_PHD_BINDING_AUTO, BP_PHD_BINDING_COAP, BP_PHD_BINDING_HTTP };
 enum bp_phd_message { BP_PHD_MESSAGE_CON, BP_PHD_MESSAGE_NON };
-/* How the words of phd.cse.release stand in the schema; proto/onem2m.h numbers them the same. */
+/* How the words of phd.cse.release stand in the schema; proto/health/onem2m.h numbers them the
+ * same. */
 enum bp_phd_release {
 	BP_PHD_RELEASE_1,
 	BP_PHD_RELEASE_2,

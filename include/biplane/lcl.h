@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 #include "biplane/fib.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 
 /*
  * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
- * share it. The label: proto/lcl.h and docs/lcl-format.md. The scheduler: services/lcl/scheduler.h.
+ * share it. The label: proto/lcl/lcl.h and docs/lcl-format.md. The scheduler:
+ * services/lcl/scheduler.h.
  */
 
 #define BP_LCL_FLOWS_MAX 256 /* entries of lcl.flows */

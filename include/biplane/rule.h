@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/value.h"
+#include "proto/payload/value.h"
 
 /*
  * A rule as both planes know it. `struct bp_rule_spec` is what the configuration says; shm/ruleset

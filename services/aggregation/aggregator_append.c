@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/aggregator_burst.h"
-#include "proto/agg_full_like.h"
+#include "proto/aggregation/agg_full_like.h"
 
 /*
  * What becomes of a burst of several streams, in steps, so that what one message waits for is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How aggregates are completed and leave: those that are built, and those of staged messages. */
 #include "services/aggregation/aggregator_state.h"
-#include "proto/agg_full_head.h"
-#include "proto/agg_paper.h"
+#include "proto/aggregation/agg_full_head.h"
+#include "proto/aggregation/agg_paper.h"
 
 /* ---- aggregates that are built ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/aggregator_check.h"
-#include "proto/agg_full_alike.h"
-#include "proto/agg_full_like.h"
+#include "proto/aggregation/agg_full_alike.h"
+#include "proto/aggregation/agg_full_like.h"
 
 /*
  * A message without tags, of IPv4, and of the stream of the one before. That is told by

@@ -2,8 +2,8 @@
 #ifndef BP_SERVICES_AGGREGATION_COPY_SUM_H
 #define BP_SERVICES_AGGREGATION_COPY_SUM_H
 
-#include "proto/copy.h"
-#include "proto/frame.h"
+#include "proto/net/copy.h"
+#include "proto/net/frame.h"
 
 /* What is left of the last word of 8 octets when all but its last n (1..7) are gone: they lie as
  * bp_sum_tail() has them. */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "proto/frame.h"
-#include "proto/ip.h"
-#include "proto/vec16.h"
+#include "proto/net/frame.h"
+#include "proto/net/ip.h"
+#include "proto/net/vec16.h"
 
 /*
  * A UDP datagram in an Ethernet frame: up to two VLAN tags (802.1Q, 802.1ad), IPv4 (RFC 791) or

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "services/aggregation/datagram.h"
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
 #include "biplane/aggregation.h"
 #include "shm/aggregation/agg.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/copy_sum.h"
 #include "services/aggregation/disaggregator_state.h"
-#include "proto/sum_carry.h"
+#include "proto/net/sum_carry.h"
 
 /*
  * A plain aggregate: format full, IPv4 without tags and options. Its messages go from the

@@ -6,7 +6,7 @@
 #include "services/aggregation/disaggregator.h"
 #include "services/aggregation/match.h"
 #include "services/aggregation/sequence.h"
-#include "proto/agg_full_entries4.h"
+#include "proto/aggregation/agg_full_entries4.h"
 
 /* The state of a disaggregator, which its two files share; nobody else includes this. */
 

@@ -8,7 +8,7 @@
 
 #include "biplane/aggregation.h"
 #include "biplane/limits.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * Which rule a datagram is for, by the port it came in on and its destination: of the rules of that

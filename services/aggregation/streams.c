@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "proto/agg_full_like.h"
+#include "proto/aggregation/agg_full_like.h"
 
 #define RECORDS_MOST (1u << 20) /* 64 MiB; where none is left, messages are not staged */
 #define BEHIND 3u               /* slots that are read with the last one, and always free */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "biplane/aggregation.h"
-#include "proto/agg_full.h"
-#include "proto/ip.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/net/ip.h"
 #include "shm/aggregation/agg.h"
-#include "proto/vec16.h"
+#include "proto/net/vec16.h"
 #include "shm/hash.h"
 
 /*
@@ -178,8 +178,9 @@ struct bp_agg_record {
 	uint64_t arrived_ns;
 	uint8_t hops, len; /* len: of the payload */
 	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
-	uint8_t src[4];    /* from here on as proto/agg_full_alike.h wants it: the port is at 8 */
-	uint32_t sum;      /* of the payload, as bp_sum(): 18 words at most */
+	uint8_t src[4]; /* from here on as proto/aggregation/agg_full_alike.h wants it: the port is
+			   at 8 */
+	uint32_t sum;   /* of the payload, as bp_sum(): 18 words at most */
 	uint8_t sport[2], mac[6];
 	uint8_t payload[BP_AGG_STAGE_PAYLOAD];
 } __attribute__((aligned(64)));

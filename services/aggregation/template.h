@@ -4,8 +4,8 @@
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/match.h"
-#include "proto/agg_paper.h"
-#include "proto/checksum_four.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/checksum_four.h"
 
 /*
  * A template of messages: of one stream, as long and with as many hops to go, from one port and

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "proto/copy.h"
-#include "proto/frame.h"
+#include "proto/net/copy.h"
+#include "proto/net/frame.h"
 #include "services/health/copy_text.h"
 #include "services/health/reading.h"
 #include "services/health/source.h"

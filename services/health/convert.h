@@ -5,7 +5,7 @@
 #include "services/health/layout.h"
 #include "services/health/reading.h"
 #include "services/health/token.h"
-#include "proto/phd_report.h"
+#include "proto/health/phd_report.h"
 #include "shm/health/phd.h"
 
 /*
@@ -53,8 +53,8 @@ struct bp_phd_conversion {
 	bool trailing; /* bytes behind the scan list or behind a value were ignored */
 	/* added up by bp_phd_convert_write() */
 	struct bp_phd_oddities odd;
-	/* set by it: the sum, as bp_sum() of proto/frame.h, of the first `summed` octets that it
-	 * wrote. Most of them are known before they are written. */
+	/* set by it: the sum, as bp_sum() of proto/net/frame.h, of the first `summed` octets that
+	 * it wrote. Most of them are known before they are written. */
 	uint64_t sum;
 	uint32_t summed;
 

@@ -9,7 +9,7 @@
 #include <tmmintrin.h>
 #endif
 
-#include "proto/vec16.h"
+#include "proto/net/vec16.h"
 
 /* Small writers, each of which returns the end of what it wrote. */
 

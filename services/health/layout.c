@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/frame.h"
-#include "proto/onem2m.h"
-#include "proto/phd_names.h"
+#include "proto/net/frame.h"
+#include "proto/health/onem2m.h"
+#include "proto/health/phd_names.h"
 #include "services/health/reading.h"
 #include "services/health/source.h"
 #include "services/health/token.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "proto/phd_config.h"
+#include "proto/health/phd_config.h"
 #include "shm/health/phd.h"
 
 /*

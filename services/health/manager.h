@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "biplane/health.h"
-#include "proto/phd_apdu.h"
-#include "proto/phd_config.h"
+#include "proto/health/phd_apdu.h"
+#include "proto/health/phd_config.h"
 #include "shm/health/phd_writer.h"
 
 /*

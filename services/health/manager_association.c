@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/phd_names.h"
+#include "proto/health/phd_names.h"
 #include "services/health/layout.h"
 #include "services/health/manager_internal.h"
 

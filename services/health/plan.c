@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "services/health/layout.h"
-#include "proto/onem2m.h"
+#include "proto/health/onem2m.h"
 
 _Static_assert((int)BP_PHD_RELEASE_1 == (int)BP_M2M_R1 && (int)BP_PHD_RELEASE_2 == (int)BP_M2M_R2 &&
 		       (int)BP_PHD_RELEASE_2A == (int)BP_M2M_R2A &&

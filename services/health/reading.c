@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/frame.h"
-#include "proto/phd_names.h"
-#include "proto/phd_value.h"
+#include "proto/net/frame.h"
+#include "proto/health/phd_names.h"
+#include "proto/health/phd_value.h"
 #include "services/health/copy_text.h"
 
 #define ATTR_TIME_REL 2449 /* MDC_ATTR_TIME_STAMP_REL: u32 of 1/8 ms */

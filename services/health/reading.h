@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/phd_report.h"
-#include "proto/phd_value.h"
+#include "proto/health/phd_report.h"
+#include "proto/health/phd_value.h"
 #include "shm/health/phd_layout.h"
 
 /* One observation with its parts found: what services/health/convert.c has between reading and

@@ -4,7 +4,7 @@
 
 #include "services/health/convert.h"
 #include "services/health/token.h"
-#include "proto/coap.h"
+#include "proto/health/coap.h"
 
 /* What judging a report and writing its requests share: part of convert.c. */
 

@@ -9,10 +9,10 @@
 #include "services/health/convert.h"
 #include "services/health/copy_text.h"
 #include "services/health/reading.h"
-#include "proto/coap.h"
-#include "proto/frame.h"
-#include "proto/phd_report.h"
-#include "proto/vec16.h"
+#include "proto/health/coap.h"
+#include "proto/net/frame.h"
+#include "proto/health/phd_report.h"
+#include "proto/net/vec16.h"
 
 /*
  * The template of a request. A device reports the same objects each time, and of all octets only

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/health/token.h"
 
-#include "proto/phd_apdu.h"
+#include "proto/health/phd_apdu.h"
 
 bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t)
 {

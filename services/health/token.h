@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/onem2m.h"
+#include "proto/health/onem2m.h"
 #include "shm/hash.h"
 
 /*

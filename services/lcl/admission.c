@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "services/lcl/scheduler.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 
 /* Octets that the shortest frame takes of the wire: 64, preamble and gap. */
 #define SHORTEST 84u

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 
 /* ---- the key of a frame ---- */
 

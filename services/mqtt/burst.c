@@ -2,7 +2,7 @@
 #include "services/mqtt/burst.h"
 
 #include "services/mqtt/same_template.h"
-#include "proto/number.h"
+#include "proto/payload/number.h"
 
 /*
  * A burst goes through stages, each a loop over its frames and a function of its own, as together

@@ -3,7 +3,7 @@
 #define BP_SERVICES_MQTT_BURST_H
 
 #include "services/mqtt/inspect.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * Frames that are read together in stages, so that the memory that each needs is prefetched while

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/clone_frame.h"
 
-#include "proto/copy.h"
-#include "proto/mqtt.h"
+#include "proto/net/copy.h"
+#include "proto/mqtt/mqtt.h"
 
 #define IP4_HDR 20u
 #define IP6_HDR 40u

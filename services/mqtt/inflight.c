@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/mqtt_worker.h"
-#include "proto/copy.h"
+#include "proto/net/copy.h"
 
 /* Publications in flight: those that wait for their acknowledgement, and identifiers of QoS 2. */
 

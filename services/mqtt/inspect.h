@@ -9,7 +9,7 @@
 #include "biplane/aggregation.h"
 #include "biplane/fib.h"
 #include "biplane/limits.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "shm/layout.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "proto/json_layout.h"
+#include "proto/payload/json_layout.h"
 
 /*
  * To learn a shape costs three times what it costs to parse. Where shapes are replaced before they

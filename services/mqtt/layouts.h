@@ -2,11 +2,11 @@
 #ifndef BP_SERVICES_MQTT_LAYOUTS_H
 #define BP_SERVICES_MQTT_LAYOUTS_H
 
-#include "proto/json_layout.h"
+#include "proto/payload/json_layout.h"
 
 /*
- * The shapes that JSON payloads had lately (proto/json_layout.h), by value source and length: a
- * fixed number, of one worker. A payload of a shape that is kept is not parsed.
+ * The shapes that JSON payloads had lately (proto/payload/json_layout.h), by value source and
+ * length: a fixed number, of one worker. A payload of a shape that is kept is not parsed.
  */
 struct bp_layouts;
 

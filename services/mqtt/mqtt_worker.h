@@ -9,7 +9,7 @@
 #include "services/mqtt/inspect.h"
 #include "services/mqtt/layouts.h"
 #include "services/mqtt/work.h"
-#include "proto/mqtt.h"
+#include "proto/mqtt/mqtt.h"
 
 /* Inspection of one worker, for the files of this folder only. */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "services/mqtt/mqtt_worker.h"
-#include "proto/copy.h"
+#include "proto/net/copy.h"
 
 /*
  * One PUBLISH and the rules: topic to rules, payload to value, value to verdict, and the verdict of

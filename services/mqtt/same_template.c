@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/same_template.h"
 
-#include "proto/checksum_four.h"
+#include "proto/net/checksum_four.h"
 
 /* How much of frames is the same. */
 enum template_kind {

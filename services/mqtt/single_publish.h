@@ -4,8 +4,8 @@
 
 #include "services/mqtt/burst.h"
 #include "services/mqtt/mqtt_worker.h"
-#include "proto/frame.h"
-#include "proto/vec16.h"
+#include "proto/net/frame.h"
+#include "proto/net/vec16.h"
 #if defined(__SSE4_1__)
 #include <smmintrin.h>
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "services/mqtt/mqtt_worker.h"
-#include "proto/copy.h"
+#include "proto/net/copy.h"
 
 /*
  * The will message of a connection (MQTT 5.0, 3.1.2.5): it comes with the CONNECT, and the broker

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "proto/ip4_four.h"
+#include "proto/net/ip4_four.h"
 
 /*
  * Eight payloads a step. The last step of a burst is filled up with one that is made here, so that

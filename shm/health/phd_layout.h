@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "proto/phd_config.h"
+#include "proto/health/phd_config.h"
 
 /*
  * What the reports of a configuration become: the element of table phd_layouts (shm/health/phd.h),
@@ -49,7 +49,7 @@ struct bp_phd_object {
 	uint16_t name, name_len;
 	uint16_t ids, ids_len; /* of a compound's parts, as JSON */
 	uint16_t bound;        /* octets that a fixed observation without status may become */
-	/* folded sum (bp_sum() of proto/frame.h) of the head from octet 0, with 0 where it is
+	/* folded sum (bp_sum() of proto/net/frame.h) of the head from octet 0, with 0 where it is
 	 * patched */
 	uint16_t head_sum;
 	uint16_t pad2[11];

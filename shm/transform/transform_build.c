@@ -4,7 +4,7 @@
 
 #include "shm/transform/transform_edit.h"
 #include "shm/transform/transform_writer.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 #define NO_RULE UINT32_MAX
 

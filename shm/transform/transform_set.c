@@ -3,7 +3,7 @@
 
 #include "shm/transform/transform_edit.h"
 #include "shm/transform/transform_writer.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 #define WHITHER (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)
 

@@ -14,7 +14,7 @@ from lab import ROOT
 from udp_peers import Datagram
 from wan_lab import MAC, PORT
 
-sys.path.insert(0, str(ROOT / "tests" / "unit" / "proto"))
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "proto" / "aggregation"))
 
 import agg_formats  # noqa: E402
 

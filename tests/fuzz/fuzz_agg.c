@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
-#include "proto/crc32c.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/crc32c.h"
 
 /*
  * The first octet chooses: any octets as a packet of either format, where in every second case the

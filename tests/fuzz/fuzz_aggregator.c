@@ -2,8 +2,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "services/aggregation/aggregator.h"
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
 
 /*
  * The first octets choose N, MTU and size of the buffers; the others are a run: frames made of a

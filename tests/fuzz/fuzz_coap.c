@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "proto/coap.h"
-#include "proto/onem2m.h"
+#include "proto/health/coap.h"
+#include "proto/health/onem2m.h"
 
 /*
  * Any datagram: what is accepted stays inside the input and, written again from what was read, is

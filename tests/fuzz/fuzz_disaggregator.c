@@ -2,8 +2,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "services/aggregation/disaggregator.h"
-#include "proto/agg_paper.h"
-#include "proto/crc32c.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/crc32c.h"
 
 /*
  * The first octet chooses: the following ones are a frame as it is; or the UDP payload of a frame

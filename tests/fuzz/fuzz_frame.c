@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 /*
  * Any frame, of which only the first bytes lie together: what is said of it stays inside. The first

@@ -5,7 +5,7 @@
 
 #include "services/lcl/match.h"
 #include "services/lcl/scheduler.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 
 /*
  * The first octet chooses: the following ones are a frame, whose label is read and which is matched

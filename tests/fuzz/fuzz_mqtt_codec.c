@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "proto/mqtt.h"
-#include "proto/utf8.h"
+#include "proto/mqtt/mqtt.h"
+#include "proto/payload/utf8.h"
 
 /*
  * The first byte chooses the version and whose view is taken, the rest is one packet. Whatever it

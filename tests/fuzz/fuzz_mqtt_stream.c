@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "services/mqtt/inspect.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FLOWS 2

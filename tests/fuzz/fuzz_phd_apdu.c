@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/fuzz/fuzz.h"
 
-#include "proto/phd_names.h"
-#include "tests/unit/proto/phd_grammar.h"
-#include "tests/unit/proto/phd_walk.h"
+#include "proto/health/phd_names.h"
+#include "tests/unit/proto/health/phd_grammar.h"
+#include "tests/unit/proto/health/phd_walk.h"
 
 /*
  * The input is an APDU, and then each part of one by itself, so that a report or a configuration is

@@ -5,9 +5,9 @@
 
 #include "services/health/template.h"
 #include "services/health/reading.h"
-#include "proto/coap.h"
-#include "proto/frame.h"
-#include "proto/onem2m.h"
+#include "proto/health/coap.h"
+#include "proto/net/frame.h"
+#include "proto/health/onem2m.h"
 
 /*
  * The input is what a device declares and one of its reports:

@@ -8,7 +8,7 @@
 #include <event2/event.h>
 
 #include "controlplane/health/tcp.h"
-#include "proto/phd_apdu.h"
+#include "proto/health/phd_apdu.h"
 
 /*
  * A health device on TCP that sends any bytes in any pieces: the manager gets whole APDUs, each as

@@ -6,7 +6,7 @@
 
 #include "controlplane/transform/transform_messages.h"
 #include "shm/transform/transform_writer.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 #include "config/segment.h"
 
 /*

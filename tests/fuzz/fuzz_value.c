@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "proto/json_layout.h"
-#include "proto/utf8.h"
-#include "proto/value.h"
+#include "proto/payload/json_layout.h"
+#include "proto/payload/utf8.h"
+#include "proto/payload/value.h"
 
 /*
  * The first byte chooses what to do with the rest, and every answer is compared with one from

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "rig.h"
 
 static struct rig rig;

@@ -9,7 +9,7 @@
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/transform/matrix_list.h"
 #include "apps/biplane/transform/matrix_file.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 enum { OPT_NAME = BP_CLI_LONG, OPT_ENTRY, OPT_RECEIVER, OPT_ADD, OPT_JSON };
 

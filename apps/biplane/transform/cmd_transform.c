@@ -10,7 +10,7 @@
 #include "apps/biplane/transform/matrix_file.h"
 #include "apps/biplane/transform/stream.h"
 #include "config/config.h"
-#include "proto/value.h"
+#include "proto/payload/value.h"
 
 enum {
 	OPT_IN = BP_CLI_LONG,

@@ -8,8 +8,8 @@
 #include "apps/biplane/exit_status.h"
 #include "config/schema.h"
 #include "config/yaml.h"
-#include "proto/value.h"
-#include "proto/transform_matrix.h"
+#include "proto/payload/value.h"
+#include "proto/transform/transform_matrix.h"
 
 #define ROWS "three rows of four numbers, as [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]"
 #define PARTS "matrix, three rows of three numbers, and translation, three numbers"

@@ -10,7 +10,7 @@
 
 #include "apps/biplane/exit_status.h"
 #include "config/messages.h"
-#include "proto/value.h"
+#include "proto/payload/value.h"
 
 #define EXPECTED                                                                                   \
 	"expected a first row that names the columns: r, phi and theta, or from_x, from_y and "    \

@@ -10,7 +10,7 @@
 #include "apps/sim/agg/message.h"
 #include "apps/sim/sim_random.h"
 #include "apps/sim/agg/server.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define STREAMS 4
 #define ROOM 20480 /* octets of a buffer: 255 messages of 16 octets in either format, and more */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
-#include "proto/frame.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/frame.h"
 
 #define IP 14u
 #define UDP (IP + 20u)

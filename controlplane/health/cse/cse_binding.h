@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/onem2m.h"
+#include "proto/health/onem2m.h"
 
 /*
  * A CSE that is asked by CoAP (cse_client.h) or by HTTP (cse_http.h): what both have in common, so

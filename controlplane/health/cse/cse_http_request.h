@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/onem2m.h"
+#include "proto/health/onem2m.h"
 
 /* A oneM2M request and its response as HTTP messages (TS-0009, 6.2 to 6.4), in libcurl's terms. */
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/phd_config.h"
+#include "proto/health/phd_config.h"
 
 /*
  * What must outlive the segment, in one sqlite3 file: the configurations that devices declared, for

@@ -5,7 +5,7 @@
  * sequence number, but the gateway forwards none of its frames. Another attacker runs a server of
  * its own on an inspected TCP port.
  */
-#include "tests/unit/dataplane/routing_rig.h"
+#include "tests/unit/dataplane/forwarding/routing_rig.h"
 #include "tests/unit/services/mqtt/mqtt_peer.h"
 
 #define MQTT "mqtt: {edge: {host: 127.0.0.1}}\n"

@@ -8,11 +8,11 @@
 #include "config/segment.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/health/worker.h"
-#include "proto/ip.h"
+#include "proto/net/ip.h"
 #include "shm/plan.h"
 #include "shm/fib/reuse.h"
-#include "tests/unit/dataplane/fib_fill.h"
-#include "tests/unit/dataplane/lcl_rig.h"
+#include "tests/unit/dataplane/forwarding/fib_fill.h"
+#include "tests/unit/dataplane/lcl/lcl_rig.h"
 
 #define GATEWAY                                                                                    \
 	"workers: 1\n"                                                                             \

@@ -3,7 +3,7 @@
 #define BP_TESTS_HOSTILE_SEGMENT_GATEWAY_H
 
 #include "tests/unit/dataplane/test.h"
-#include "tests/unit/dataplane/transform_rig.h"
+#include "tests/unit/dataplane/transform/transform_rig.h"
 
 #include "dataplane/workers/rule_banks.h"
 #include "shm/health/phd_writer.h"

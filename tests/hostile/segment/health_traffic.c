@@ -6,9 +6,9 @@
 
 #include "dataplane/health/worker.h"
 #include "services/health/layout.h"
-#include "proto/ip.h"
-#include "tests/unit/dataplane/fib_fill.h"
-#include "tests/unit/dataplane/health_wire.h"
+#include "proto/net/ip.h"
+#include "tests/unit/dataplane/forwarding/fib_fill.h"
+#include "tests/unit/dataplane/health/health_wire.h"
 
 #define DEVICES 6u
 #define PORTS_FIRST 20000u

@@ -11,8 +11,8 @@
 #include <pcap/pcap.h>
 
 #include "bench/routes/route_frames.h"
-#include "proto/frame.h"
-#include "proto/ip.h"
+#include "proto/net/frame.h"
+#include "proto/net/ip.h"
 
 #define ETHER_CHECK 4u
 

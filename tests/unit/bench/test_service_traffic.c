@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "bench/peers/service_traffic.h"
-#include "proto/agg_paper.h"
-#include "proto/frame.h"
+#include "proto/aggregation/agg_paper.h"
+#include "proto/net/frame.h"
 #include "services/transform/accuracy.h"
 
 #define NUMBER 1234567890u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/number.h"
+#include "proto/payload/number.h"
 #include "shm/short_range.h"
 
 static uint64_t next(uint64_t *s)

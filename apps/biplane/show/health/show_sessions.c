@@ -4,7 +4,7 @@
 #include "apps/biplane/show/show_rows.h"
 #include "apps/biplane/text.h"
 #include "services/health/convert.h"
-#include "proto/phd_names.h"
+#include "proto/health/phd_names.h"
 #include "shm/health/phd.h"
 
 #define NS_PER_S 1000000000ull

@@ -6,7 +6,7 @@
 
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/transform/transform_entries.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 static const char *whence(const struct bp_transform_source_row *s, uint64_t state)
 {

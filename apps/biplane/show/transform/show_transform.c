@@ -8,7 +8,7 @@
 #include "apps/biplane/text.h"
 #include "apps/biplane/show/transform/transform_entries.h"
 #include "shm/words.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 
 /* What became of a source's readings, over all workers. */
 struct counts {

@@ -13,7 +13,7 @@
 #include "shm/transform/transform_writer.h"
 #include "tests/unit/apps/biplane/view_out.h"
 #include "services/transform/layout.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 #include "config/segment.h"
 
 #define WORKERS 2u

@@ -5,8 +5,8 @@
 #include "tests/unit/services/aggregation/udp_frame.h"
 
 #include "services/aggregation/aggregator.h"
-#include "proto/agg_full.h"
-#include "proto/agg_paper.h"
+#include "proto/aggregation/agg_full.h"
+#include "proto/aggregation/agg_paper.h"
 
 /* An aggregator with blocks of exactly the size of its buffers, and all that left it, as it is read
  * by what is not tested here. */

@@ -4,7 +4,7 @@
 
 #include "tests/unit/services/aggregation/disagg_rig.h"
 
-#include "proto/crc32c.h"
+#include "proto/net/crc32c.h"
 
 /* One aggregate after another, for rig's rules, and what becomes of it. */
 static struct udp u; /* the datagram that the test is about */

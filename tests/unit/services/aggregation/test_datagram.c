@@ -3,7 +3,7 @@
 
 #include "services/aggregation/copy_sum.h"
 #include "services/aggregation/datagram.h"
-#include "proto/sum_carry.h"
+#include "proto/net/sum_carry.h"
 #include "tests/unit/times.h"
 
 /* Datagrams read and written, against what udp_frame.h makes of the same by the RFCs. */

@@ -2,10 +2,10 @@
 #ifndef BP_TESTS_UNIT_SERVICES_HEALTH_MANAGER_RIG_H
 #define BP_TESTS_UNIT_SERVICES_HEALTH_MANAGER_RIG_H
 
-#include "tests/unit/proto/phd_vectors.h"
+#include "tests/unit/proto/health/phd_vectors.h"
 
 #include "services/health/manager.h"
-#include "tests/unit/shm/phd_rig.h"
+#include "tests/unit/shm/health/phd_rig.h"
 
 /*
  * A manager in virtual time, whose owner only notes what it is told, one line each:

@@ -2,7 +2,7 @@
 #include "tests/unit/services/health/rig.h"
 
 #include "services/health/reading.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #include <stdio.h>
 

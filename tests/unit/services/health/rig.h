@@ -6,8 +6,8 @@
 
 #include "services/health/convert.h"
 #include "services/health/layout.h"
-#include "proto/onem2m.h"
-#include "tests/unit/proto/coap_plain.h"
+#include "proto/health/onem2m.h"
+#include "tests/unit/proto/health/coap_plain.h"
 
 /* What the tests of phd/ share: models that the vectors describe, reports, and what must become of
  * them, said by encoders that share nothing with the code under test. */

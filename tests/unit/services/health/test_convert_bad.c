@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "proto/coap.h"
+#include "proto/health/coap.h"
 
 /* What is no report that can be converted, and what must stay harmless. */
 

@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "services/health/plan.h"
-#include "proto/onem2m.h"
+#include "proto/health/onem2m.h"
 
 #define FILE_OF(phd, cse)                                                                          \
 	"ports: [{name: a, device: x, addresses: 10.1.0.1/24}]\nphd:\n" phd                        \

@@ -5,7 +5,7 @@
 
 #include "services/health/template.h"
 #include "services/health/reading.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "tests/unit/times.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 static void must(bool ok, const char *what, const char *detail)
 {

@@ -7,7 +7,7 @@
 
 #include "services/mqtt/single_publish.h" /* for its checksum alone */
 #include "config/segment.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 #define SECOND 1000000000ull
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "services/mqtt/flow.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "rig.h"
 
 #define SECOND 1000000000ull

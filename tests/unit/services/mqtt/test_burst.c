@@ -12,7 +12,7 @@
 
 #include "services/mqtt/clone_frame.h"
 #include "fixture.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "both_paths.h"
 
 static const char *some_value(uint64_t *s)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "mqtt_peer.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 static uint8_t scratch[PEER_FRAME_MAX];
 

@@ -10,7 +10,7 @@
 
 #include "services/mqtt/burst.h"
 #include "fixture.h"
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "both_paths.h"
 
 #define PEERS 12

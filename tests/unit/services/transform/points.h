@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "services/transform/accuracy.h"
-#include "proto/transform_matrix.h"
+#include "proto/transform/transform_matrix.h"
 #include "services/transform/method.h"
 
 #define ONE 33554432.0 /* 2^25 */

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 #include "services/transform/layout.h"
 
 static struct bp_transform_points points;

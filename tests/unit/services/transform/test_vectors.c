@@ -2,7 +2,7 @@
 #include "tests/unit/services/transform/points.h"
 #include "tests/unit/services/transform/fixture.h"
 
-#include "proto/frame.h"
+#include "proto/net/frame.h"
 
 static json_t *fixture;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the doctor learns of a kernel's network: against the kernel, in a network namespace. */
-#include "tests/unit/controlplane/sync_net.h"
+#include "tests/unit/controlplane/sync/sync_net.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 
 #include "apps/sim/lcl/frame.h"
 #include "services/lcl/admission.h"
-#include "proto/lcl.h"
+#include "proto/lcl/lcl.h"
 #include "tests/unit/times.h"
 
 /*

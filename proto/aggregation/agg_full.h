@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_AGG_FULL_H
+#define BP_PROTO_AGG_FULL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "proto/net/copy.h"
+#include "proto/net/frame.h"
+
+/*
+ * Aggregation format `full`, version 1: UDP messages of any length and of several senders in one
+ * UDP payload. docs/aggregation-format.md shows it octet by octet and says why it is so.
+ *
+ *	header, 16 octets | directory: an entry a message | the messages' payloads, one after
+ *	the other
+ *
+ * Destination address and port, IP version, DSCP and ECN of all messages are those of the packet
+ * that carries them. Numbers are in network byte order.
+ */
+#define BP_AGG_FULL_MAGIC 0xfda6u
+#define BP_AGG_FULL_VERSION 1u
+
+/* The header, by offsets. */
+#define BP_AGG_FULL_HEADER 16u
+#define BP_AGG_FULL_AT_VERSION 2u   /* version in the upper four bits, 4 or 6 (IP) in the lower */
+#define BP_AGG_FULL_AT_COUNT 3u     /* messages, 1..255 */
+#define BP_AGG_FULL_AT_DIRECTORY 4u /* u16: octets of the directory */
+#define BP_AGG_FULL_AT_STREAM 6u    /* u16 */
+#define BP_AGG_FULL_AT_SEQUENCE 8u  /* u32 */
+#define BP_AGG_FULL_AT_CHECKSUM 12u /* u32: CRC-32C of octets 0..11 and of the directory */
+
+#define BP_AGG_FULL_MOST 255u /* messages */
+
+/*
+ * An entry: one octet of flags, and in this order what is not as in the entry before: length, hops,
+ * port, and the last octets of the address. The first entry has all of them.
+ */
+#define BP_AGG_FULL_LENGTH_SHIFT 6u /* 0: as before; 1, 2: so many octets follow; 3: no entry */
+#define BP_AGG_FULL_HOPS 0x20u      /* an octet follows */
+#define BP_AGG_FULL_PORT_SHIFT                                                                     \
+	3u                        /* 0: as before; 1: its low octet follows; 2: both; 3: no entry  \
+				   */
+#define BP_AGG_FULL_ADDRESS 0x07u /* code of how many of the address's last octets follow */
+
+/* The longest entries. */
+#define BP_AGG_FULL_ENTRY4 10u
+#define BP_AGG_FULL_ENTRY6 22u
+
+static inline unsigned bp_agg_full_entry_most(unsigned family)
+{
+	return family == 4 ? BP_AGG_FULL_ENTRY4 : BP_AGG_FULL_ENTRY6;
+}
+
+/* Octets before the payloads that no aggregate of `n_` messages ever exceeds. */
+#define BP_AGG_FULL_FRONT4(n_) (BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4 * (n_))
+#define BP_AGG_FULL_FRONT6(n_) (BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY6 * (n_))
+
+struct bp_agg_sender {
+	uint8_t addr[16]; /* IPv4: the first four octets; the others may be anything, and are read
+			     as 0 */
+	uint16_t port;    /* host byte order */
+	uint8_t hops;     /* TTL or hop limit */
+};
+
+struct bp_agg_message {
+	struct bp_agg_sender from;
+	uint16_t offset; /* of its payload, from the aggregate's first octet */
+	uint16_t len;    /* may be 0 */
+};
+
+struct bp_agg_full {
+	uint32_t sequence;
+	uint16_t stream;
+	uint8_t count;
+};
+
+enum bp_agg_full_error {
+	BP_AGG_FULL_OK,
+	BP_AGG_FULL_E_MAGIC,    /* no aggregate at all: does not begin as one */
+	BP_AGG_FULL_E_VERSION,  /* an aggregate of another version: nothing else of it was read */
+	BP_AGG_FULL_E_SHORT,    /* ends within the header or the directory */
+	BP_AGG_FULL_E_CHECKSUM, /* header or directory are damaged */
+	BP_AGG_FULL_E_FAMILY,   /* not of the IP version of the packet that carries it */
+	BP_AGG_FULL_E_MANY,     /* more messages than the caller has room for */
+	BP_AGG_FULL_E_COUNT,    /* the directory has more or fewer entries than the header says */
+	BP_AGG_FULL_E_ENTRY, /* flags that mean nothing, or something missing in the first entry */
+	BP_AGG_FULL_E_LENGTH /* the payloads are longer or shorter than the entries say */
+};
+
+/* Whether a UDP payload begins as an aggregate does; if not, it is a plain message. */
+static inline bool bp_agg_full_is(const uint8_t *p, size_t len)
+{
+	return len >= 2 && bp_be16(p) == BP_AGG_FULL_MAGIC;
+}
+
+/*
+ * Judges the UDP payload p[0..len) that an IP packet of `family` (4 or 6) carried, and writes where
+ * each message lies to messages[0..out->count), at most `most`. With OK, the payloads lie one after
+ * the other up to p + len. With another result, neither *out nor messages[] may be looked at.
+ * Payload octets are not read. The order of judgement is that of the errors above, but that COUNT,
+ * ENTRY and LENGTH are told of the first entry that has such a fault.
+ *
+ * The checksum guards against damage and not against forgers: whether the senders are allowed ones
+ * is the caller's to judge, and so is the UDP checksum, which guards the payloads.
+ */
+enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned family,
+	struct bp_agg_full *out, struct bp_agg_message *messages, unsigned most);
+
+/* An aggregate that is being built; to be read only by the functions below, but for `count`. */
+struct bp_agg_full_writer {
+	uint8_t *buf;
+	/* what changes with each message: in eight octets */
+	uint16_t directory; /* octets, at buf + BP_AGG_FULL_HEADER until the end */
+	uint16_t payloads;  /* octets */
+	uint16_t last_len;  /* of the message before */
+	uint8_t count;
+	uint8_t last_hops;
+	uint16_t front; /* the payloads begin at buf + front */
+	uint16_t size;  /* the whole aggregate may have so many octets */
+	uint8_t most;
+	uint8_t family;
+	/* Sender of the message before. Its address comes last, so that what IPv4 needs lies
+	 * together. */
+	uint16_t last_port;
+	uint8_t last_addr[16];
+};
+
+/*
+ * Begins an aggregate of at most `most` (1..255) messages and `size` octets (the MTU without IP and
+ * UDP headers, at most 65,535). `buf` has room for front + size octets and stays the caller's.
+ * Header and directory are built in its first `front` octets and moved up to the payloads at the
+ * end: with BP_AGG_FULL_FRONT4(most) or BP_AGG_FULL_FRONT6(most) they always fit; with less, the
+ * aggregate is full earlier.
+ */
+static inline void bp_agg_full_begin(struct bp_agg_full_writer *w, uint8_t *buf, uint16_t front,
+	uint16_t size, unsigned family, uint8_t most)
+{
+	w->buf = buf;
+	w->front = front;
+	w->size = size;
+	w->directory = 0;
+	w->payloads = 0;
+	w->count = 0;
+	w->most = most;
+	w->family = (uint8_t)family;
+}
+
+/* The sender of the message that was appended last. */
+static inline void bp_agg_full_note_sender(
+	struct bp_agg_full_writer *w, const struct bp_agg_sender *s)
+{
+	memcpy(w->last_addr, s->addr, sizeof(w->last_addr));
+	w->last_port = s->port;
+	w->last_hops = s->hops;
+}
+
+/* How many of the last octets two addresses differ in, up to the first octet that differs. */
+static inline unsigned bp_agg_full_differ4(const uint8_t *a, const uint8_t *b)
+{
+	const uint32_t x = bp_be32(a) ^ bp_be32(b);
+
+	return x != 0 ? (39 - (unsigned)__builtin_clz(x)) >> 3 : 0;
+}
+
+static inline unsigned bp_agg_full_differ6(const uint8_t *a, const uint8_t *b)
+{
+	const uint64_t high = __builtin_bswap64(bp_sum_word(a) ^ bp_sum_word(b));
+	const uint64_t low = __builtin_bswap64(bp_sum_word(a + 8) ^ bp_sum_word(b + 8));
+
+	if (high != 0)
+		return 8 + ((71 - (unsigned)__builtin_clzll(high)) >> 3);
+	return low != 0 ? (71 - (unsigned)__builtin_clzll(low)) >> 3 : 0;
+}
+
+/* How many octets of the address follow by the code in the flags; 0xff where it means nothing. */
+static inline unsigned bp_agg_full_suffix(unsigned family, unsigned code)
+{
+	const uint64_t octets = family == 4 ? 0xffffff0403020100 : 0x100c0a0803020100;
+
+	return octets >> 8 * code & 0xff;
+}
+
+/* The shortest code for that many octets. */
+static inline unsigned bp_agg_full_code(unsigned family, unsigned octets)
+{
+	static const uint8_t of[17] = {0, 1, 2, 3, 4, 4, 4, 4, 4, 5, 5, 6, 6, 7, 7, 7, 7};
+
+	return family == 4 ? octets : of[octets];
+}
+
+/* The octets of an entry with such flags, which must mean something. */
+static inline unsigned bp_agg_full_entry_len(unsigned family, unsigned flags)
+{
+	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
+
+	return 1 + (flags >> BP_AGG_FULL_LENGTH_SHIFT) + (flags >> 5 & 1) +
+	       (flags >> BP_AGG_FULL_PORT_SHIFT & 3) +
+	       (family == 4 ? code : bp_agg_full_suffix(family, code));
+}
+
+/* The flags that the next message's entry has. */
+static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg_full_writer *w,
+	const struct bp_agg_sender *s, unsigned len)
+{
+	const unsigned how_long = len < 256 ? 1 : 2;
+	unsigned length, hops, port, octets;
+
+	if (w->count == 0)
+		return how_long << BP_AGG_FULL_LENGTH_SHIFT | BP_AGG_FULL_HOPS |
+		       2 << BP_AGG_FULL_PORT_SHIFT | (family == 4 ? 4 : 7);
+	length = len == w->last_len ? 0 : how_long;
+	hops = s->hops == w->last_hops ? 0 : BP_AGG_FULL_HOPS;
+	port = (s->port != w->last_port) + (s->port >> 8 != w->last_port >> 8);
+	octets = family == 4 ? bp_agg_full_differ4(s->addr, w->last_addr)
+			     : bp_agg_full_differ6(s->addr, w->last_addr);
+	return length << BP_AGG_FULL_LENGTH_SHIFT | hops | port << BP_AGG_FULL_PORT_SHIFT |
+	       bp_agg_full_code(family, octets);
+}
+
+/* By how many octets a message of `len` octets of `s` would make the aggregate longer, its payload
+ * included. The header is not counted: it is there from the beginning. */
+static inline unsigned bp_agg_full_cost(
+	const struct bp_agg_full_writer *w, const struct bp_agg_sender *s, unsigned len)
+{
+	return bp_agg_full_entry_len(w->family, bp_agg_full_flags_of(w->family, w, s, len)) + len;
+}
+
+/* Octets of an aggregate that holds nothing but one message of `len` octets: what is over `size`
+ * fits into none. */
+static inline unsigned bp_agg_full_alone(unsigned family, unsigned len)
+{
+	return BP_AGG_FULL_HEADER + bp_agg_full_entry_most(family) - (len < 256) + len;
+}
+
+/* Octets of the aggregate as it is. */
+static inline unsigned bp_agg_full_len(const struct bp_agg_full_writer *w)
+{
+	return BP_AGG_FULL_HEADER + w->directory + w->payloads;
+}
+
+/* Copies the `n` octets, up to 16, of an address that an entry has. */
+static inline void bp_agg_full_copy_address(uint8_t *to, const uint8_t *from, unsigned n)
+{
+	uint64_t a, b;
+	uint32_t c, d;
+
+	if (n >= 8) {
+		memcpy(&a, from, 8);
+		memcpy(&b, from + n - 8, 8);
+		memcpy(to, &a, 8);
+		memcpy(to + n - 8, &b, 8);
+	} else if (n >= 4) {
+		memcpy(&c, from, 4);
+		memcpy(&d, from + n - 4, 4);
+		memcpy(to, &c, 4);
+		memcpy(to + n - 4, &d, 4);
+	} else {
+		if (n & 2)
+			memcpy(to, from, 2);
+		if (n & 1)
+			to[n & 2] = from[n & 2];
+	}
+}
+
+/* Writes an entry; octets up to the longest entry's may be written behind it. */
+static inline void bp_agg_full_put_entry(
+	uint8_t *p, unsigned family, unsigned flags, const struct bp_agg_sender *s, unsigned len)
+{
+	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
+	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
+	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
+	const unsigned octets = family == 4 ? code : bp_agg_full_suffix(family, code);
+
+	/* Each field is stored whole, the octet wanted first, and the next overwrites the rest. */
+	*p++ = (uint8_t)flags;
+	bp_put_be16(p, (uint16_t)(length == 1 ? len << 8 : len));
+	p += length;
+	*p = s->hops;
+	p += flags >> 5 & 1;
+	bp_put_be16(p, (uint16_t)(port == 1 ? s->port << 8 : s->port));
+	p += port;
+	if (family == 4)
+		memcpy(p, s->addr + 4 - octets, 4);
+	else
+		bp_agg_full_copy_address(p, s->addr + 16 - octets, octets);
+}
+
+/*
+ * Appends a message: its payload is copied. False, and nothing is changed, when the aggregate has
+ * `most` messages, or has no room for it. A message may be of any length, also 0.
+ *
+ * `family`: what the aggregate was begun with; where the caller knows it as a constant, half of the
+ * work falls away.
+ */
+static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned family,
+	struct bp_agg_full_writer *w, const struct bp_agg_sender *s, const uint8_t *payload,
+	unsigned len)
+{
+	const unsigned flags = bp_agg_full_flags_of(family, w, s, len);
+	const unsigned entry = bp_agg_full_entry_len(family, flags);
+
+	if (w->count >= w->most || len > w->size || bp_agg_full_len(w) + entry + len > w->size ||
+		BP_AGG_FULL_HEADER + w->directory + bp_agg_full_entry_most(family) > w->front)
+		return false;
+	bp_agg_full_put_entry(w->buf + BP_AGG_FULL_HEADER + w->directory, family, flags, s, len);
+	bp_copy(w->buf + w->front + w->payloads, payload, len);
+	w->directory = (uint16_t)(w->directory + entry);
+	w->payloads = (uint16_t)(w->payloads + len);
+	w->count++;
+	bp_agg_full_note_sender(w, s);
+	w->last_len = (uint16_t)len;
+	return true;
+}
+
+/*
+ * The same of IPv4, from a source address, port and TTL that need not lie in a struct; for an
+ * aggregate that is known to hold fewer messages than it may.
+ */
+static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_agg_full_writer *w,
+	const uint8_t *addr, uint16_t port, uint8_t hops, const uint8_t *payload, unsigned len)
+{
+	const unsigned how_long = len < 256 ? 1 : 2;
+	unsigned length = how_long, hop = 1, ports = 2, octets = 4, entry;
+	uint8_t *p = w->buf + BP_AGG_FULL_HEADER + w->directory;
+	uint32_t from, before;
+
+	memcpy(&from, addr, 4);
+	if (w->count != 0) {
+		memcpy(&before, w->last_addr, 4);
+		length = len == w->last_len ? 0 : how_long;
+		hop = hops != w->last_hops;
+		ports = (port != w->last_port) + (port >> 8 != w->last_port >> 8);
+		octets = bp_agg_full_differ4((const uint8_t *)&from, (const uint8_t *)&before);
+	}
+	entry = 1 + length + hop + ports + octets;
+	if (bp_agg_full_len(w) + entry + len > w->size ||
+		BP_AGG_FULL_HEADER + w->directory + BP_AGG_FULL_ENTRY4 > w->front)
+		return false;
+	*p++ = (uint8_t)(length << BP_AGG_FULL_LENGTH_SHIFT | hop * BP_AGG_FULL_HOPS |
+			 ports << BP_AGG_FULL_PORT_SHIFT | octets);
+	bp_put_be16(p, (uint16_t)(length == 1 ? len << 8 : len));
+	p += length;
+	*p = hops;
+	p += hop;
+	bp_put_be16(p, (uint16_t)(ports == 1 ? port << 8 : port));
+	p += ports;
+	memcpy(p, addr + 4 - octets, 4);
+	bp_copy(w->buf + w->front + w->payloads, payload, len);
+	w->directory = (uint16_t)(w->directory + entry);
+	w->payloads = (uint16_t)(w->payloads + len);
+	w->count++;
+	memcpy(w->last_addr, &from, 4);
+	w->last_port = port;
+	w->last_hops = hops;
+	w->last_len = (uint16_t)len;
+	return true;
+}
+
+static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct bp_agg_sender *s,
+	const uint8_t *payload, unsigned len)
+{
+	return bp_agg_full_append_of(w->family, w, s, payload, len);
+}
+
+/*
+ * Ends the aggregate: returns where in the buffer it begins, with its length in *len, or NULL when
+ * it holds no message. It must be begun again before anything is appended.
+ */
+uint8_t *bp_agg_full_end(
+	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len);
+/* The same, and the bp_sum() of what precedes the payloads, for who knows theirs. */
+uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t stream,
+	uint32_t sequence, size_t *len, uint64_t *sum);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_AGG_FULL_ENTRIES4_H
+#define BP_PROTO_AGG_FULL_ENTRIES4_H
+
+#include "proto/aggregation/agg_full.h"
+#include "proto/net/crc32c.h"
+#include "proto/net/vec16.h"
+
+/*
+ * Reads the directory of an aggregate of IPv4 entry by entry, for who does something with each
+ * message at once. Judged is what bp_agg_full_read() judges, which alone says what is wrong.
+ *
+ * Most entries have the flags of the one before, and nothing but port and address. Such an entry is
+ * taken from one load; and where the next one begins is then known by a branch that is foreseen,
+ * instead of by way of the flags and a table.
+ */
+struct bp_agg_full_entries4 {
+	const uint8_t *end; /* of the directory */
+	uint32_t alike;     /* flags of such an entry; BP_AGG_FULL_NONE_ALIKE: none is */
+	uint32_t octets;    /* of the entry */
+	bp_v16 pick;        /* where in its last octets what of the piece is in it */
+	bp_v16 keep;        /* all ones where it has nothing */
+	uint32_t len;       /* of the message, and of those alike */
+	uint8_t hops;
+};
+
+/*
+ * What is another for each message, apart for registers. `piece` is what of the message's head the
+ * entries change: octets 10 to 25 from the IPv4 header on, which are its checksum, source,
+ * destination, both ports, UDP length. What is not source or source port is the caller's.
+ */
+struct bp_agg_full_at4 {
+	const uint8_t *p; /* in the directory */
+	bp_v16 piece;
+};
+
+#define BP_AGG_FULL_PIECE4 10u
+
+#define BP_AGG_FULL_NONE_ALIKE 0x100u
+
+enum bp_agg_full_entry {
+	BP_AGG_FULL_BAD,
+	BP_AGG_FULL_SENDER, /* length and hops are as before */
+	BP_AGG_FULL_ALL,
+};
+
+/* Octets of an entry by its flags; 0: they mean nothing. */
+extern const uint8_t bp_agg_full_entry_len4[256];
+/* By octets of the port and of the address that are in an entry: bp_agg_full_entries4.pick, for the
+ * entry's last eight octets. */
+extern const bp_v16 bp_agg_full_pick4[3][5];
+
+/*
+ * Begins with the UDP payload p[0..len). False: it is damaged or no such aggregate; or its messages
+ * have no payload, which is not read here. bp_agg_full_entries4_next() may be called until it says
+ * BAD; after as many as p[BP_AGG_FULL_AT_COUNT] says, at least 1, `at` must be at the end.
+ */
+static inline bool bp_agg_full_entries4_begin(
+	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at, const uint8_t *p, unsigned len)
+{
+	unsigned directory, flags;
+	uint32_t crc;
+
+	if (len <= BP_AGG_FULL_HEADER ||
+		bp_be32(p) >> 8 != (BP_AGG_FULL_MAGIC << 8 | BP_AGG_FULL_VERSION << 4 | 4))
+		return false;
+	directory = bp_be16(p + BP_AGG_FULL_AT_DIRECTORY);
+	/* one octet behind the directory can be read, for what would be another entry's flags */
+	if (directory >= len - BP_AGG_FULL_HEADER)
+		return false;
+	crc = bp_crc32c(BP_CRC32C_INIT, p, BP_AGG_FULL_AT_CHECKSUM);
+	crc = ~bp_crc32c(crc, p + BP_AGG_FULL_HEADER, directory);
+	flags = p[BP_AGG_FULL_HEADER];
+	if (crc != bp_be32(p + BP_AGG_FULL_AT_CHECKSUM) || flags >> BP_AGG_FULL_LENGTH_SHIFT == 0 ||
+		(flags & 0x3f) != (BP_AGG_FULL_HOPS | 2 << BP_AGG_FULL_PORT_SHIFT | 4))
+		return false;
+	x->end = p + BP_AGG_FULL_HEADER + directory;
+	x->alike = BP_AGG_FULL_NONE_ALIKE;
+	at->p = p + BP_AGG_FULL_HEADER;
+	return true;
+}
+
+/* Looks at what an entry that is not like the one before has. */
+static inline enum bp_agg_full_entry bp_agg_full_entries4_look(
+	struct bp_agg_full_entries4 *x, const uint8_t *p)
+{
+	const unsigned flags = *p++;
+	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
+	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
+	const unsigned address = flags & BP_AGG_FULL_ADDRESS;
+
+	x->octets = bp_agg_full_entry_len4[flags];
+	if (x->octets == 0 || x->octets > x->end - p + 1)
+		return BP_AGG_FULL_BAD;
+	if (length != 0)
+		x->len = length == 1 ? *p : bp_be16(p);
+	if (flags & BP_AGG_FULL_HOPS)
+		x->hops = p[length];
+	x->pick = bp_agg_full_pick4[port][address];
+	x->keep = (bp_v16)(x->pick > 127);
+	x->alike = length == 0 && (flags & BP_AGG_FULL_HOPS) == 0 ? flags : BP_AGG_FULL_NONE_ALIKE;
+	return x->alike == flags ? BP_AGG_FULL_SENDER : BP_AGG_FULL_ALL;
+}
+
+static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_entries4_next(
+	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at)
+{
+	enum bp_agg_full_entry e = BP_AGG_FULL_SENDER;
+
+	if (__builtin_expect(*at->p != x->alike, 0)) {
+		e = bp_agg_full_entries4_look(x, at->p);
+		if (e == BP_AGG_FULL_BAD)
+			return e;
+	}
+	at->p += x->octets;
+	if (at->p > x->end)
+		return BP_AGG_FULL_BAD;
+	/* in front of the first lies the header, so that eight can always be read */
+	at->piece = (at->piece & x->keep) | bp_v16_pick(bp_v16_load_half(at->p - 8), x->pick);
+	return e;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_CHECKSUM_FOUR_H
+#define BP_PROTO_CHECKSUM_FOUR_H
+
+#include "proto/net/ip4_four.h"
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
+#endif
+
+/*
+ * Internet checksums (RFC 1071) of four frames together: sixteen octets of a frame at a time become
+ * four sums, and at the end the sums of four frames one vector, so that they are judged by one
+ * comparison.
+ *
+ * The words are summed up as signed numbers, since there is one instruction for those: each counts
+ * BP_CHECKSUM_LESS too little, which is added for all at the end.
+ */
+#define BP_CHECKSUM_LESS 32768u
+
+/* For bp_v4_words(): which of the eight words count. */
+typedef int16_t bp_v8_asked __attribute__((vector_size(16)));
+
+/* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of those that are asked for (1, else 0),
+ * each BP_CHECKSUM_LESS less. The portable ones are what other machines do; tests hold both
+ * together. */
+static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_asked asked)
+{
+	const bp_v8_asked word = (bp_v8_asked)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
+	bp_v4 sum;
+
+	for (unsigned i = 0; i < 4; i++)
+		sum[i] = (uint32_t)(word[2 * i] + word[2 * i + 1]);
+	return sum;
+}
+
+static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_asked asked)
+{
+#if defined(__SSE2__)
+	const bp_v4 moved = (bp_v4)octets ^ 0x80008000;
+
+	return (bp_v4)_mm_madd_epi16((__m128i)moved, (__m128i)asked);
+#else
+	return bp_v4_words_portable(octets, asked);
+#endif
+}
+
+/* The lesser of each two words. */
+static inline bp_v16 bp_v8_least_portable(bp_v16 a, bp_v16 b)
+{
+	typedef uint16_t words __attribute__((vector_size(16)));
+	const words x = (words)a, y = (words)b;
+	const words less = (words)(x < y);
+
+	return (bp_v16)((x & less) | (y & ~less));
+}
+
+static inline bp_v16 bp_v8_least(bp_v16 a, bp_v16 b)
+{
+#if defined(__SSE4_1__)
+	return (bp_v16)_mm_min_epu16((__m128i)a, (__m128i)b);
+#else
+	return bp_v8_least_portable(a, b);
+#endif
+}
+
+/* Of two vectors of four sums each, halfway to one sum each: numbers 0 and 2 are parts of the
+ * first's, 1 and 3 of the second's. */
+static inline bp_v4 bp_v4_sum_two(bp_v4 a, bp_v4 b)
+{
+	return bp_v4_low(a, b) + bp_v4_high(a, b);
+}
+
+/* And of four, by twos: the sum of each. */
+static inline bp_v4 bp_v4_sum_four(bp_v4 first_two, bp_v4 last_two)
+{
+	return bp_v4_firsts(first_two, last_two) + bp_v4_lasts(first_two, last_two);
+}
+
+/* All ones where a sum of words, which is not 0, is a multiple of 65,535, as that over a right
+ * checksum is. */
+static inline bp_v4 bp_v4_sums_ok(bp_v4 sum)
+{
+	/* A sum that is k times 65,535 has k - 1 above and 65,536 - k below. */
+	return (bp_v4)((sum & 0xffff) + (sum >> 16) == 0xffff);
+}
+
+#endif

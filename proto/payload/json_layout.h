@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_JSON_LAYOUT_H
+#define BP_PROTO_JSON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/payload/number.h"
+#include "proto/payload/value.h"
+#include "proto/net/vec16.h"
+
+/*
+ * A device sends the same JSON text again and again with other digits in it. A layout remembers
+ * one text whose number was found, and what may differ without a word of the answer changing
+ * but the number: a text that fits is valid and has its number at the same place, and is neither
+ * walked nor checked again. Exact: for a text that fits, bp_json_layout_value() says what
+ * bp_value_json() says (why: json_layout.c). A text that does not fit may be valid all the same.
+ */
+
+#define BP_JSON_LAYOUT_MAX 256u /* longer texts are not kept */
+
+struct bp_json_layout {
+	uint16_t len;   /* of the text; 0: nothing is kept */
+	uint16_t at, n; /* where the value's number lies in it */
+	uint16_t pad;
+	/* Byte i may be low[i] .. low[i] + range[i]; beyond len both are 0 or not looked at. */
+	uint8_t low[BP_JSON_LAYOUT_MAX] __attribute__((aligned(16)));
+	uint8_t range[BP_JSON_LAYOUT_MAX] __attribute__((aligned(16)));
+};
+
+/*
+ * As bp_value_json(), and keeps the layout, for texts of this path, of a text that has a value:
+ * layout->len = 0 when it is too long or the path has no steps. Without a value *layout is as it
+ * was.
+ */
+bool bp_json_layout_learn(const uint8_t *text, size_t len, const struct bp_json_path *path,
+	struct bp_json_layout *layout, double *value);
+
+/* Other than zero where one of the 16 bytes from the i-th on is not one that it may be. */
+static inline bp_v16 bp_json_layout_misfit(
+	const struct bp_json_layout *l, const uint8_t *text, size_t i)
+{
+	return bp_v16_above(
+		bp_v16_load(text + i) - bp_v16_load(l->low + i), bp_v16_load(l->range + i));
+}
+
+static inline bp_v16 bp_json_layout_misfit64(
+	const struct bp_json_layout *l, const uint8_t *text, size_t i)
+{
+	return (bp_json_layout_misfit(l, text, i) | bp_json_layout_misfit(l, text, i + 16)) |
+	       (bp_json_layout_misfit(l, text, i + 32) | bp_json_layout_misfit(l, text, i + 48));
+}
+
+/*
+ * Whether the text is of that layout. The last block overlaps the one before it, so that lengths
+ * in the same 64 take the same branches. No read outside [text, text + len).
+ */
+static inline bool bp_json_layout_fits(
+	const struct bp_json_layout *l, const uint8_t *text, size_t len)
+{
+	bp_v16 misfit = bp_v16_of(0);
+	size_t i;
+
+	if (len != l->len)
+		return false;
+	if (len >= 64) {
+		for (i = 0; i + 64 < len; i += 64)
+			misfit |= bp_json_layout_misfit64(l, text, i);
+		misfit |= bp_json_layout_misfit64(l, text, len - 64);
+	} else if (len >= 16) {
+		for (i = 0; i + 16 < len; i += 16)
+			misfit |= bp_json_layout_misfit(l, text, i);
+		misfit |= bp_json_layout_misfit(l, text, len - 16);
+	} else if (len != 0) {
+		misfit = bp_v16_above(
+			bp_v16_load_upto(text, len) - bp_v16_load(l->low), bp_v16_load(l->range));
+	} else {
+		return false;
+	}
+	return bp_v16_mask(bp_v16_eq(misfit, 0)) == 0xffff;
+}
+
+/* What bp_value_json() says of a text that fits. False, and *value untouched: not finite. */
+static inline bool bp_json_layout_value(
+	const struct bp_json_layout *l, const uint8_t *text, double *value)
+{
+	const uint8_t *p = text + l->at;
+	uint32_t end = (uint32_t)l->at + l->n;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	/* one load that ends with the number */
+	if (l->n - 1u < BP_NUMBER_SHORT && end >= 8 &&
+		bp_number_short(bp_load_le64(text + end - 8) >> (64 - 8 * l->n), l->n, value))
+		return true;
+#endif
+	*value = bp_number_value(p, p + l->n, text + l->len);
+	return true;
+}
+
+#endif

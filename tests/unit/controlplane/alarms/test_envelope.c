@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/controlplane/test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/alarms/envelope.h"
+
+static char *envelope(const struct bp_alarm *a)
+{
+	static struct bp_text t;
+	static char text[4096];
+
+	assert_true(bp_envelope(a, &t));
+	assert_true(t.len < sizeof(text));
+	memcpy(text, t.data, t.len);
+	text[t.len] = '\0';
+	bp_text_free(&t);
+	return text;
+}
+
+static const struct test_alarm plain = {.id = 42,
+	.time_ns = 1795230245123456789ull,
+	.value = 81.5,
+	.state = BP_ALARM_RAISED,
+	.qos = 1,
+	.rule = "overheat",
+	.client_id = "sensor-1",
+	.topic = "plant/7/temperature",
+	.to = "alarm/plant/7/temperature",
+	.payload = "81.5"};
+
+static void exact_text(void **state)
+{
+	struct bp_alarm *a = test_alarm_make(&plain);
+
+	(void)state;
+	assert_string_equal(envelope(a),
+		"{\"id\":42,\"rule\":\"overheat\",\"state\":\"raised\",\"value\":81.5,"
+		"\"topic\":\"plant/7/temperature\",\"client\":\"10.0.0.5:40312\","
+		"\"client_id\":\"sensor-1\",\"time\":\"2026-11-21T03:04:05.123456789Z\",\"qos\":"
+		"1}");
+	free(a);
+}
+
+static void cleared_ip6_no_client_id(void **state)
+{
+	static const uint8_t ip[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1};
+	struct test_alarm t = plain;
+	struct bp_alarm *a;
+
+	(void)state;
+	t.state = BP_ALARM_CLEARED;
+	t.client_id = NULL;
+	t.flags = BP_ALARM_F_IP6;
+	t.time_ns = 5;
+	t.value = -0.1;
+	a = test_alarm_make(&t);
+	memcpy(a->client_ip, ip, sizeof(ip));
+	assert_string_equal(envelope(a),
+		"{\"id\":42,\"rule\":\"overheat\",\"state\":\"cleared\",\"value\":-0.1,"
+		"\"topic\":\"plant/7/temperature\",\"client\":\"[2001:db8::1]:40312\","
+		"\"client_id\":null,\"time\":\"1970-01-01T00:00:00.000000005Z\",\"qos\":1}");
+	free(a);
+}
+
+/* What jansson reads from the text is what went in. */
+static void escapes(void **state)
+{
+	static const char every[] =
+		"\x01\x02\b\t\n\f\r\x1f \"\\/\x7f\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\xa5";
+	struct test_alarm t = plain;
+	struct bp_alarm *a;
+	json_t *o;
+
+	(void)state;
+	t.rule = every;
+	t.topic = every;
+	t.client_id = every;
+	a = test_alarm_make(&t);
+	o = json_loads(envelope(a), JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(o);
+	assert_int_equal(json_object_size(o), 9);
+	assert_string_equal(json_string_value(json_object_get(o, "rule")), every);
+	assert_string_equal(json_string_value(json_object_get(o, "topic")), every);
+	assert_string_equal(json_string_value(json_object_get(o, "client_id")), every);
+	json_decref(o);
+	free(a);
+}
+
+static void invalid_utf8_is_still_json(void **state)
+{
+	struct test_alarm t = plain;
+	struct bp_alarm *a;
+	json_t *o;
+
+	(void)state;
+	t.client_id = "a\xff\xc3z\xed\xa0\x80";
+	a = test_alarm_make(&t);
+	o = json_loads(envelope(a), 0, NULL);
+	assert_non_null(o);
+	assert_string_equal(json_string_value(json_object_get(o, "client_id")),
+		"a\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	json_decref(o);
+	free(a);
+}
+
+static void values_read_back(void **state)
+{
+	static const double value[] = {0, -0.0, 1, 0.1, 1e300, 5e-324, 1.7976931348623157e308,
+		123456789012345680.0, -273.15};
+	struct test_alarm t = plain;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		struct bp_alarm *a;
+		json_t *o;
+
+		t.value = value[i];
+		a = test_alarm_make(&t);
+		o = json_loads(envelope(a), 0, NULL);
+		assert_non_null(o);
+		assert_true(json_number_value(json_object_get(o, "value")) == value[i]);
+		json_decref(o);
+		free(a);
+	}
+}
+
+static void no_number_is_null(void **state)
+{
+	static const double value[] = {NAN, INFINITY, -INFINITY};
+	struct test_alarm t = plain;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct bp_alarm *a;
+		json_t *o;
+
+		t.value = value[i];
+		a = test_alarm_make(&t);
+		o = json_loads(envelope(a), 0, NULL);
+		assert_true(json_is_null(json_object_get(o, "value")));
+		json_decref(o);
+		free(a);
+	}
+}
+
+/* The longest strings, every byte escaped sixfold. */
+static void longest(void **state)
+{
+	char *text = malloc(UINT16_MAX + 1);
+	struct test_alarm t = plain;
+	struct bp_text out = {0};
+	struct bp_alarm *a;
+	json_t *o;
+
+	(void)state;
+	memset(text, 1, UINT16_MAX);
+	text[UINT16_MAX] = '\0';
+	t.rule = t.topic = t.client_id = text;
+	t.id = UINT64_MAX >> 1;
+	t.time_ns = UINT64_MAX;
+	a = test_alarm_make(&t);
+	assert_true(bp_envelope(a, &out));
+	assert_true(out.len <= out.size);
+	o = json_loadb(out.data, out.len, 0, NULL);
+	assert_non_null(o);
+	assert_int_equal(json_string_length(json_object_get(o, "topic")), UINT16_MAX);
+	json_decref(o);
+	bp_text_free(&out);
+	free(a);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact_text),
+		cmocka_unit_test(cleared_ip6_no_client_id),
+		cmocka_unit_test(escapes),
+		cmocka_unit_test(invalid_utf8_is_still_json),
+		cmocka_unit_test(values_read_back),
+		cmocka_unit_test(no_number_is_null),
+		cmocka_unit_test(longest),
+	};
+
+	return cmocka_run_group_tests_name("envelope", tests, NULL, NULL);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two banks: who is waited for, what stays untouched, what is counted as unchanged. */
+#include "tests/unit/controlplane/test.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controlplane/mqtt/rules.h"
+
+#define WAIT_NS 60000000000ull
+
+struct fixture {
+	struct bp_config config;
+	struct bp_shm shm;
+	struct event_base *base;
+	struct bp_rules *rules;
+	struct bp_rules_result result;
+	unsigned answers;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	test_config(&f->config, "/nowhere", 0, 3, 65536);
+	f->config.agg.n_aggregate = 1;
+	f->config.agg.aggregate[0].messages = 1;
+	f->config.aggregation.streams = 1;
+	test_shm_make(&f->shm, &f->config);
+	f->base = event_base_new();
+	f->rules = bp_rules_new(f->base, &f->shm);
+	f->config.mqtt.rules = calloc(16, sizeof(*f->config.mqtt.rules));
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	bp_rules_free(f->rules);
+	event_base_free(f->base);
+	test_shm_free(&f->shm);
+	free(f->config.mqtt.rules);
+	free(f);
+	return 0;
+}
+
+static void set_rule(struct fixture *f, unsigned i, const char *name, double limit)
+{
+	struct bp_rule_spec *r = &f->config.mqtt.rules[i];
+
+	memset(r, 0, sizeof(*r));
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	snprintf(r->filter, sizeof(r->filter), "plant/%s", name);
+	snprintf(r->to, sizeof(r->to), "alarm/{topic}");
+	r->value.kind = BP_VALUE_TEXT;
+	r->raise = (struct bp_condition){.op = BP_COND_GT, .a = limit};
+	if (f->config.mqtt.n_rules <= i)
+		f->config.mqtt.n_rules = i + 1;
+}
+
+static void done(void *arg, const struct bp_rules_result *result)
+{
+	struct fixture *f = arg;
+
+	f->result = *result;
+	f->answers++;
+}
+
+static int apply(struct fixture *f, bool keep_same, uint64_t wait_ns)
+{
+	char err[256] = "";
+
+	return bp_rules_apply(f->rules, &f->config, keep_same, wait_ns, done, f, err, sizeof(err));
+}
+
+static uint64_t active(const struct fixture *f)
+{
+	return atomic_load(&f->shm.control->rules_active);
+}
+
+static const struct bp_ruleset *in_force(const struct fixture *f)
+{
+	return bp_shm_rules(&f->shm, active(f));
+}
+
+static void seen(struct fixture *f, unsigned worker, uint64_t value)
+{
+	atomic_store(&f->shm.global->rules_seen[worker], value);
+}
+
+/* Turns of the loop that show that nothing happens: each waits for the rules' own timer. */
+static void turns(struct fixture *f, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		event_base_loop(f->base, EVLOOP_ONCE);
+}
+
+static void without_data_plane(void **state)
+{
+	struct fixture *f = *state;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->answers, 1); /* at once */
+	assert_true(f->result.ok);
+	assert_int_equal(f->result.generation, 1);
+	assert_int_equal(f->result.rules, 1);
+	assert_int_equal(f->result.unchanged, 0);
+	assert_int_equal(active(f), 1 << 1 | 1);
+	assert_int_equal(in_force(f)->n_rules, 1);
+	/* Workers that noted something before their data plane died are not waited for. */
+	seen(f, 0, 0);
+	set_rule(f, 1, "b", 2);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->answers, 2);
+	assert_int_equal(f->result.unchanged, 1);
+	assert_int_equal(active(f), 2 << 1 | 0);
+	assert_string_equal(bp_ruleset_rule(in_force(f), 1)->name, "b");
+}
+
+static void waits_for_every_worker(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first, second;
+	uint8_t *bank, *before;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	first = active(f);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	seen(f, 0, first);
+	seen(f, 1, 0); /* still walks with the other bank */
+	seen(f, 2, UINT64_MAX);
+	bank = f->shm.rules + ((first & 1) ^ 1) * f->shm.rules_bank_size;
+	before = malloc(f->shm.rules_bank_size);
+	memcpy(before, bank, f->shm.rules_bank_size);
+	set_rule(f, 0, "a", 2);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	turns(f, 20);
+	assert_int_equal(active(f), first);
+	assert_memory_equal(before, bank, f->shm.rules_bank_size);
+	/* Another one meanwhile is refused. */
+	assert_int_equal(apply(f, false, WAIT_NS), -1);
+	seen(f, 1, first);
+	turns(f, 1);
+	second = active(f);
+	assert_int_equal(second, 2 << 1 | ((first & 1) ^ 1));
+	assert_int_equal(f->answers, 1); /* the workers have not taken it yet */
+	seen(f, 0, second);
+	turns(f, 1);
+	assert_int_equal(f->answers, 1);
+	seen(f, 1, second);
+	turns(f, 1);
+	assert_int_equal(f->answers, 2);
+	assert_true(f->result.ok);
+	assert_int_equal(f->result.generation, 2);
+	free(before);
+}
+
+static void stuck_worker_is_told(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	first = active(f);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	seen(f, 1, 0);
+	set_rule(f, 0, "a", 2);
+	assert_int_equal(apply(f, false, 5000000), 0);
+	while (f->answers == 1)
+		turns(f, 1);
+	assert_false(f->result.ok);
+	assert_non_null(strstr(f->result.error, "worker 1 "));
+	assert_int_equal(active(f), first);
+	assert_int_equal(f->result.generation, 1);
+	/* Afterwards it goes on as if nothing had been. */
+	seen(f, 1, UINT64_MAX);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	turns(f, 1);
+	assert_int_equal(in_force(f)->generation, 2);
+}
+
+/* A restarted control plane with the same rules writes nothing at all. */
+static void same_rules_stay_untouched(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first, bytes = f->shm.rules_bank_size * 2;
+	uint8_t *before = malloc(bytes);
+
+	f->config.mqtt.clone =
+		(struct bp_clone_target){.enabled = true, .has_ip4 = true, .tcp_port = 1883};
+	set_rule(f, 0, "a", 1);
+	set_rule(f, 1, "b", 2);
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	first = active(f);
+	assert_int_equal(first >> 1, 1);
+	memcpy(before, f->shm.rules, bytes);
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->answers, 2);
+	assert_true(f->result.ok);
+	assert_int_equal(f->result.generation, 1);
+	assert_int_equal(f->result.unchanged, 2);
+	assert_int_equal(active(f), first);
+	assert_memory_equal(before, f->shm.rules, bytes);
+	/* An explicit reload of the same is a new generation with all rules unchanged. */
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 2);
+	assert_int_equal(f->result.unchanged, 2);
+	/* Another rule, one rule less, another clone target: each is a change. */
+	set_rule(f, 1, "b", 3);
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 3);
+	assert_int_equal(f->result.unchanged, 1);
+	f->config.mqtt.n_rules = 1;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 4);
+	f->config.mqtt.clone.tcp_port = 1884;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 5);
+	f->config.mqtt.clone.enabled = false;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 6);
+	free(before);
+}
+
+static void unchanged_rules_keep_their_slot(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot_b;
+
+	set_rule(f, 0, "a", 1);
+	set_rule(f, 1, "b", 2);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	slot_b = bp_ruleset_rule(in_force(f), 1)->slot;
+	set_rule(f, 0, "b", 2);
+	f->config.mqtt.n_rules = 1;
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->result.unchanged, 1);
+	assert_int_equal(bp_ruleset_rule(in_force(f), 0)->slot, slot_b);
+}
+
+static void too_many_rules_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	char err[256] = "", name[16];
+
+	for (unsigned i = 0; i < 16; i++) {
+		snprintf(name, sizeof(name), "r%u", i);
+		set_rule(f, i, name, i);
+	}
+	assert_int_equal(apply(f, false, WAIT_NS), 0); /* max_rules of the segment */
+	f->config.mqtt.rules = realloc(f->config.mqtt.rules, 17 * sizeof(struct bp_rule_spec));
+	set_rule(f, 16, "one-too-many", 1);
+	assert_int_equal(
+		bp_rules_apply(f->rules, &f->config, false, WAIT_NS, done, f, err, sizeof(err)),
+		-1);
+	assert_true(strlen(err) > 0);
+	assert_int_equal(f->answers, 1);
+	assert_int_equal(in_force(f)->generation, 1);
+}
+
+static uint64_t plan(const struct fixture *f)
+{
+	return atomic_load(&f->shm.agg.plan->generation);
+}
+
+static unsigned planned_messages(const struct fixture *f)
+{
+	return f->shm.agg.plan->rules.aggregate[0].messages;
+}
+
+/* With each set of rules, and where these are in force already; told is what differs. */
+static void aggregation_is_written_with_the_rules(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(plan(f), 2);
+	assert_int_equal(planned_messages(f), 1);
+	/* The same once more, for workers that began with another file. */
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_false(f->result.aggregation);
+	assert_int_equal(plan(f), 4);
+	assert_int_equal(planned_messages(f), 1);
+	f->config.agg.aggregate[0].messages = 2;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(f->result.generation, 2);
+	assert_int_equal(plan(f), 6);
+	assert_int_equal(planned_messages(f), 2);
+	/* Both. */
+	set_rule(f, 0, "a", 3);
+	f->config.agg.aggregate[0].messages = 3;
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_true(f->result.aggregation);
+	assert_int_equal(f->result.generation, 3);
+	assert_int_equal(planned_messages(f), 3);
+}
+
+/* Both come into force together, or neither does. */
+static void aggregation_waits_with_the_rules(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	first = active(f);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	seen(f, 1, 0);
+	f->config.agg.aggregate[0].messages = 2;
+	assert_int_equal(apply(f, false, 5000000), 0);
+	while (f->answers == 1)
+		turns(f, 1);
+	assert_false(f->result.ok);
+	assert_int_equal(active(f), first);
+	assert_int_equal(plan(f), 2);
+	assert_int_equal(planned_messages(f), 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	f->config.agg.aggregate[0].messages = 9; /* the caller's copy is not needed any more */
+	turns(f, 5);
+	assert_int_equal(plan(f), 2);
+	seen(f, 1, UINT64_MAX);
+	turns(f, 1);
+	assert_true(f->result.ok && f->result.aggregation);
+	assert_int_equal(plan(f), 4);
+	assert_int_equal(planned_messages(f), 2);
+}
+
+/* ---- transformation ---- */
+
+static int setup_transform(void **state)
+{
+	struct fixture *f;
+
+	setup(state);
+	f = *state;
+	f->config.transform.n_rules = 1;
+	f->config.transformation.matrices = 4;
+	bp_rules_free(f->rules);
+	test_shm_free(&f->shm);
+	test_shm_make(&f->shm, &f->config);
+	f->rules = bp_rules_new(f->base, &f->shm);
+	return 0;
+}
+
+static _Atomic uint64_t *transform_active(struct fixture *f)
+{
+	return &f->shm.transform.head->active;
+}
+
+/* Its other bank is written when no worker reads it any more, and the answer is true of it, too.
+ * The rules of inspection, which are the same, stay. */
+static void waits_for_workers_that_transform(void **state)
+{
+	struct fixture *f = *state;
+	_Atomic uint64_t *of_worker = &f->shm.transform.readers->seen[1];
+	const uint64_t rules = (apply(f, true, WAIT_NS), active(f));
+	const uint64_t first = atomic_load(transform_active(f));
+
+	assert_int_equal(f->answers, 1);
+	assert_int_equal(first, 1 << 1 | 1);
+	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
+	atomic_store(of_worker, 0);
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_true(bp_rules_busy(f->rules));
+	turns(f, 3);
+	assert_int_equal(f->answers, 1);
+	assert_int_equal(atomic_load(transform_active(f)), first);
+	atomic_store(of_worker, first);
+	turns(f, 1);
+	assert_int_equal(atomic_load(transform_active(f)), 2 << 1);
+	assert_int_equal(f->answers, 1); /* it has not taken it yet */
+	atomic_store(of_worker, 2 << 1);
+	turns(f, 1);
+	assert_int_equal(f->answers, 2);
+	assert_true(f->result.ok);
+	assert_false(bp_rules_busy(f->rules));
+	assert_int_equal(active(f), rules);
+}
+
+/* What there is no room for changes nothing, not the rules of inspection either. */
+static void refused_transformation_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_transform_source sources[5];
+	uint64_t rules, transform;
+
+	set_rule(f, 0, "a", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	rules = active(f);
+	transform = atomic_load(transform_active(f));
+	memset(sources, 0, sizeof(sources));
+	for (unsigned i = 0; i < 5; i++)
+		sources[i].address = (struct bp_prefix){{10, 0, 0, (uint8_t)i}, 4, 32};
+	f->config.transform.source = sources;
+	f->config.transform.n_sources = 5;
+	set_rule(f, 0, "b", 1);
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_int_equal(f->answers, 2);
+	assert_false(f->result.ok);
+	assert_non_null(strstr(f->result.error, "transformation.matrices (now 4)"));
+	assert_int_equal(active(f), rules);
+	assert_int_equal(atomic_load(transform_active(f)), transform);
+	f->config.transform.n_sources = 4;
+	assert_int_equal(apply(f, false, WAIT_NS), 0);
+	assert_true(f->result.ok && f->result.transform.sources == 4);
+	assert_string_equal(bp_ruleset_rule(in_force(f), 0)->name, "b");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(without_data_plane, setup, teardown),
+		cmocka_unit_test_setup_teardown(waits_for_every_worker, setup, teardown),
+		cmocka_unit_test_setup_teardown(stuck_worker_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(same_rules_stay_untouched, setup, teardown),
+		cmocka_unit_test_setup_teardown(unchanged_rules_keep_their_slot, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_rules_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			aggregation_is_written_with_the_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(aggregation_waits_with_the_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			waits_for_workers_that_transform, setup_transform, teardown),
+		cmocka_unit_test_setup_teardown(
+			refused_transformation_changes_nothing, setup_transform, teardown),
+	};
+
+	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The watch over frames that never reached biplane. */
+#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+
+static void frames_are_counted_and_told_of(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	look_after(S);
+	readings.port[1].missed = 1234;
+	look_after(S);
+	said(BP_LOG_WARNING, "port wan: 1234 frames dropped by the NIC because no worker took "
+			     "them in time (imissed); ");
+	/* as long as it goes on, one line in ten seconds */
+	for (unsigned i = 0; i < 10; i++) {
+		said_nothing_more();
+		readings.port[1].missed += 100;
+		look_after(S);
+	}
+	said(BP_LOG_WARNING, "port wan: 1000 more frames dropped by the NIC because no worker "
+			     "took them in time (imissed) in the last 10.0 s, 2234 since it "
+			     "began; ");
+	assert_int_equal(counters.v[BP_C_NIC_MISSED], 2234);
+	t = shown(BP_TROUBLE_NIC_MISSED, "wan");
+	assert_int_equal(t.active, 1);
+	assert_int_equal(t.total, 2234);
+	assert_int_equal(t.spells, 1);
+	assert_true(t.began_ns == BEGIN_UNIX_NS + S); /* when they had not been lost yet */
+	pass(9750 * MS);
+	said_nothing_more();
+	look_after(250 * MS);
+	said(BP_LOG_INFO, "port wan: no more frames dropped by the NIC because no worker took "
+			  "them in time (imissed): none in the last 10.0 s, 2234 before");
+	t = shown(BP_TROUBLE_NIC_MISSED, "wan");
+	assert_int_equal(t.active, 0);
+	assert_true(t.ended_ns == BEGIN_UNIX_NS + 12 * S); /* when the last was lost */
+	said_nothing_more();
+	assert_int_equal(shown(BP_TROUBLE_NIC_MISSED, "lan").total, 0);
+	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 0);
+	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 0);
+}
+
+static void each_reason_has_its_words_and_counter(void **state)
+{
+	(void)state;
+	readings.port[0].no_mbuf = 1;
+	look_after(S);
+	said(BP_LOG_WARNING, "port lan: no packet buffer for frames, 1 time (rx_nombuf): they "
+			     "wait, or are lost; raise mbufs");
+	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 1);
+	readings.port[0].errors = 2;
+	look_after(S);
+	said(BP_LOG_WARNING, "port lan: 2 frames received damaged or not at all (ierrors); ");
+	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 2);
+	assert_int_equal(counters.v[BP_C_NIC_MISSED], 0);
+	said_nothing_more();
+}
+
+/* What was lost before the workers began is no fault of theirs. */
+static void what_was_before_the_start_is_not_counted(void **state)
+{
+	const struct bp_trouble_subjects who = {.n_ports = 1, .port = {"lan"}};
+
+	(void)state;
+	readings.port[0].missed = 500;
+	bp_trouble_watch_init(&watch, &watch.desk.settings, &who, &readings, now_ns);
+	look_after(S);
+	said_nothing_more();
+	readings.port[0].missed = 501;
+	look_after(S);
+	said(BP_LOG_WARNING, "port lan: 1 frame dropped");
+	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1);
+}
+
+/* Some drivers begin anew when their link returns. */
+static void a_driver_that_counts_from_0_again_has_lost_that_many(void **state)
+{
+	(void)state;
+	readings.port[0].missed = 1000;
+	look_after(S);
+	readings.port[0].missed = 7;
+	look_after(S);
+	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1007);
+	readings.port[0].missed = 0;
+	look_after(S);
+	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1007);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(frames_are_counted_and_told_of, start),
+		cmocka_unit_test_setup(each_reason_has_its_words_and_counter, start),
+		cmocka_unit_test_setup(what_was_before_the_start_is_not_counted, start),
+		cmocka_unit_test_setup(a_driver_that_counts_from_0_again_has_lost_that_many, start),
+	};
+
+	return cmocka_run_group_tests_name("trouble_lost", tests, NULL, NULL);
+}

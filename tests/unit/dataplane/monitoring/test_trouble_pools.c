@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The watch over packet buffers. */
+#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+
+static void look_with(uint32_t free)
+{
+	readings.pool[0].free = free;
+	look_after(S);
+}
+
+static void few_free_buffers_are_told_of(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	look_with(50); /* 5 % are not less than 5 % */
+	said_nothing_more();
+	look_with(49);
+	said(BP_LOG_WARNING, "pool mbufs-0: 49 of 1000 packet buffers are free, less than 5 % "
+			     "(trouble.buffers_low); ");
+	look_with(12);
+	look_with(50);
+	look_with(62); /* not yet: a quarter more than the mark must be free */
+	said_nothing_more();
+	t = shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0");
+	assert_int_equal(t.active, 1);
+	assert_int_equal(t.worst, 12);
+	assert_true(t.total == 3 * S);
+	look_with(63);
+	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 63 of 1000 are "
+			  "free; they were low for 4.0 s, with 12 free at the least");
+	said_nothing_more();
+	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 1);
+	/* the fewest of this time, not of ever */
+	look_with(30);
+	look_with(900);
+	said(BP_LOG_WARNING, "pool mbufs-0: 30 of 1000 ");
+	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 900 of 1000 are "
+			  "free; they were low for 1.0 s, with 30 free at the least");
+	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").worst, 12);
+	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").spells, 2);
+	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 2);
+}
+
+static void the_fewest_are_known_without_trouble(void **state)
+{
+	(void)state;
+	look_with(700);
+	look_with(400);
+	look_with(900);
+	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").worst, 400);
+	said_nothing_more();
+}
+
+/* Within a second, again and again. */
+static void what_comes_and_goes_is_told_of_once_in_ten_seconds(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 40; i++)
+		look_with(i % 2 ? 500 : 20);
+	look_with(20);
+	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 21);
+	n_read = 4;
+	said(BP_LOG_WARNING, "pool mbufs-0: packet buffers fell below 5 % ");
+	assert_int_equal(n_told, 4 + 4);
+}
+
+/* The mark may be so high that a quarter more is more than there is. */
+static void high_marks_have_an_end_too(void **state)
+{
+	struct bp_config_trouble high = watch.desk.settings;
+
+	(void)state;
+	high.buffers_low = 90;
+	start_with(&high);
+	look_with(899);
+	look_with(949);
+	said(BP_LOG_WARNING, "pool mbufs-0: 899 of 1000 ");
+	said_nothing_more();
+	look_with(950);
+	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 950 of 1000 ");
+}
+
+static void with_0_nobody_looks(void **state)
+{
+	struct bp_config_trouble off = watch.desk.settings;
+
+	(void)state;
+	off.buffers_low = 0;
+	start_with(&off);
+	look_with(0);
+	said_nothing_more();
+	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(few_free_buffers_are_told_of, start),
+		cmocka_unit_test_setup(the_fewest_are_known_without_trouble, start),
+		cmocka_unit_test_setup(what_comes_and_goes_is_told_of_once_in_ten_seconds, start),
+		cmocka_unit_test_setup(high_marks_have_an_end_too, start),
+		cmocka_unit_test_setup(with_0_nobody_looks, start),
+	};
+
+	return cmocka_run_group_tests_name("trouble_pools", tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The watch over workers: those that were away for long, and those that do not come back. */
+#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+
+static int begin(void **state)
+{
+	held[0] = held[1] = false;
+	return start(state);
+}
+
+static void overran(unsigned worker, unsigned times, uint64_t ns)
+{
+	readings.worker[worker].overruns += times;
+	readings.worker[worker].overrun_ns += ns;
+	if (ns > readings.worker[worker].longest_ns)
+		readings.worker[worker].longest_ns = ns;
+}
+
+static void an_overrun_is_told_of(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	overran(1, 1, 153 * MS);
+	look_after(S);
+	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 1 time for more than 100 "
+			     "ms (trouble.worker_overrun), 153 ms in all; ");
+	for (unsigned i = 0; i < 10; i++) {
+		said_nothing_more();
+		overran(1, 2, 300 * MS);
+		look_after(S);
+	}
+	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 20 more times in the "
+			     "last 10.0 s, 3.0 s in all; ");
+	pass(10 * S);
+	said(BP_LOG_INFO, "worker 1 on CPU 7: overran 21 times, 3.1 s in all, and not in the "
+			  "last 10.0 s");
+	said_nothing_more();
+	t = shown(BP_TROUBLE_WORKER_OVERRUN, "worker 1");
+	assert_int_equal(t.total, 21);
+	assert_int_equal(t.spells, 1);
+	assert_true(t.worst == 300 * MS);
+	/* the worker itself counts */
+	assert_int_equal(counters.v[BP_C_WORKER_OVERRUN], 0);
+	assert_int_equal(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 0").total, 0);
+}
+
+static void the_longest_time_is_known_without_trouble(void **state)
+{
+	(void)state;
+	readings.worker[0].longest_ns = 3 * MS;
+	look_after(S);
+	said_nothing_more();
+	assert_true(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 0").worst == 3 * MS);
+}
+
+static void one_that_hangs_is_told_of_while_it_does(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	look_after(S);
+	held[0] = true;
+	pass(1750 * MS);
+	said_nothing_more();
+	look_after(250 * MS);
+	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
+			   "2.0 s; what it polls is not forwarded; ");
+	t = shown(BP_TROUBLE_WORKER_STUCK, "worker 0");
+	assert_int_equal(t.active, 1);
+	assert_true(t.began_ns == BEGIN_UNIX_NS + S - 1000); /* its last sign of life */
+	pass(60 * S);
+	said_nothing_more();
+	held[0] = false;
+	look_after(250 * MS);
+	said(BP_LOG_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
+	said_nothing_more();
+	assert_int_equal(counters.v[BP_C_WORKER_STUCK], 1);
+	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 0").active, 0);
+	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 1").spells, 0);
+}
+
+/* A thread that was not even begun has no sign of life at all. */
+static void one_that_never_began_is_stuck_too(void **state)
+{
+	(void)state;
+	held[1] = true;
+	pass(2 * S);
+	said(BP_LOG_ERROR, "worker 1 on CPU 7: stuck: it has not come back to its queues for "
+			   "2.0 s; ");
+	said_nothing_more();
+}
+
+/* More workers than queues: the thread of one that has none has ended. */
+static void one_without_queues_is_not_waited_for(void **state)
+{
+	(void)state;
+	held[1] = true;
+	readings.worker[1].runs = false;
+	pass(60 * S);
+	said_nothing_more();
+}
+
+/* The machine stood still, or the process was stopped: nobody is to be blamed before he had the
+ * time to come back. */
+static void a_watch_that_was_away_itself_blames_nobody(void **state)
+{
+	(void)state;
+	look_after(S);
+	held[0] = true;
+	look_after(30 * S);
+	said_nothing_more();
+	held[0] = false;
+	look_after(250 * MS);
+	said_nothing_more();
+	assert_int_equal(counters.v[BP_C_WORKER_STUCK], 0);
+	/* but one that then does not come back */
+	held[0] = true;
+	look_after(30 * S);
+	look_after(250 * MS);
+	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
+			   "30.2 s; ");
+}
+
+static void with_0_nobody_looks(void **state)
+{
+	struct bp_config_trouble off = watch.desk.settings;
+
+	(void)state;
+	off.worker_stuck_ns = 0;
+	start_with(&off);
+	held[0] = true;
+	pass(60 * S);
+	said_nothing_more();
+}
+
+static void connections_that_pass_unread_are_a_fault(void **state)
+{
+	struct bp_trouble t;
+
+	(void)state;
+	look_after(S);
+	readings.worker[1].unread = (struct bp_unread){.connections = 12, .longest_ns = 61 * S};
+	look_after(250 * MS);
+	said(BP_LOG_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
+			     "61.0 s; ");
+	t = shown(BP_TROUBLE_NOT_INSPECTED, "worker 1");
+	assert_int_equal(t.active, 1);
+	assert_int_equal(t.worst, 12);
+	readings.worker[1].unread = (struct bp_unread){.connections = 3, .longest_ns = 90 * S};
+	pass(30 * S);
+	said_nothing_more();
+	readings.worker[1].unread = (struct bp_unread){0};
+	look_after(250 * MS);
+	said(BP_LOG_INFO, "worker 1: no connection passes unread any more; some did for 91.2 s");
+	assert_int_equal(counters.v[BP_C_UNREAD_CONNECTIONS], 1);
+	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
+	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(connections_that_pass_unread_are_a_fault, begin),
+		cmocka_unit_test_setup(an_overrun_is_told_of, begin),
+		cmocka_unit_test_setup(the_longest_time_is_known_without_trouble, begin),
+		cmocka_unit_test_setup(one_that_hangs_is_told_of_while_it_does, begin),
+		cmocka_unit_test_setup(one_that_never_began_is_stuck_too, begin),
+		cmocka_unit_test_setup(one_without_queues_is_not_waited_for, begin),
+		cmocka_unit_test_setup(a_watch_that_was_away_itself_blames_nobody, begin),
+		cmocka_unit_test_setup(with_0_nobody_looks, begin),
+	};
+
+	return cmocka_run_group_tests_name("trouble_workers", tests, NULL, NULL);
+}

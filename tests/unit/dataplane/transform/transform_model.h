@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_MODEL_H
+#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_MODEL_H
+
+#include "tests/unit/dataplane/transform/transform_rig.h"
+
+/*
+ * What becomes of frames on a wire with entries of `transform`, one by one and octet by octet as
+ * the specifications say it: every search is a loop over all, and every checksum is summed up anew.
+ * Of the product it uses the numbers' formats and the methods' arithmetic alone, a point at a time.
+ */
+#define MODEL_FRAME 2300u
+#define MODEL_OUT 256u
+
+struct model_frame {
+	unsigned port;
+	uint32_t len;
+	uint8_t octet[MODEL_FRAME];
+};
+
+struct model {
+	/* with the matrices that are set now */
+	const struct bp_transform_config *file;
+	uint32_t one_buffer; /* octets that one holds */
+	unsigned n_out;
+	struct model_frame out[MODEL_OUT];
+	uint64_t counter[BP_C_COUNT];
+	struct {
+		uint64_t readings, sent, bare, saturated, refused, overflow, unknown;
+	} rule[BP_TRANSFORM_RULES_MAX];
+	struct {
+		uint64_t readings, saturated, refused;
+	} source[X_MATRICES];
+};
+
+/* A frame that came in on a port of the wire between ports 0 and 1. */
+void model_take(struct model *m, unsigned port, const uint8_t *frame, uint32_t len);
+
+#endif

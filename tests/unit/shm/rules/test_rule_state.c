@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/hash.h"
+#include "shm/rules/rule_state.h"
+#include "tests/unit/shm/test.h"
+
+#define RAISED (1ull << 63)
+#define HOLDING (1ull << 62)
+#define SECOND 1000000000ull
+
+/* Raise above 80; further settings by the test. */
+static struct bp_rule rule_new(void)
+{
+	struct bp_rule r;
+
+	memset(&r, 0, sizeof(r));
+	r.uid = 0x1234;
+	r.raise = (struct bp_condition){BP_COND_GT, 80, 0};
+	return r;
+}
+
+/* As if one client published it all. */
+static enum bp_verdict judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
+	uint64_t topic_hash, double value, uint64_t now_ns, bool *evicted)
+{
+	enum bp_state_loss loss;
+	const enum bp_verdict v =
+		bp_rule_judge(table, len, rule, topic_hash, 7, value, now_ns, &loss);
+
+	*evicted = loss != BP_STATE_NO_LOSS;
+	return v;
+}
+
+static void finish(struct bp_rule *r)
+{
+	r->stateful = r->has_clear || r->hold || r->repeat == BP_REPEAT_ON_CHANGE;
+}
+
+static struct bp_rule_state *table_new(uint64_t len)
+{
+	struct bp_rule_state *t = aligned_alloc(64, len * sizeof(*t));
+
+	assert_non_null(t);
+	memset(t, 0, len * sizeof(*t));
+	return t;
+}
+
+static unsigned entries(const struct bp_rule_state *t, uint64_t len)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < len; i++)
+		n += t[i].key != 0;
+	return n;
+}
+
+/* --- what values lead to ------------------------------------------------------------------ */
+
+/* A story: values at times, and for each the verdict: '.' nothing, 'R' raised, 'C' cleared. */
+struct step {
+	double value;
+	uint64_t at; /* ns after the start */
+	char verdict;
+};
+
+static void tell(const struct bp_rule *rule, const struct step *steps, unsigned n, uint64_t start)
+{
+	struct bp_rule_state *t = table_new(16);
+
+	for (unsigned i = 0; i < n; i++) {
+		bool evicted = true;
+		const enum bp_verdict v =
+			judge(t, 16, rule, 99, steps[i].value, start + steps[i].at, &evicted);
+
+		if (v != (steps[i].verdict == 'R'          ? BP_VERDICT_RAISED
+				 : steps[i].verdict == 'C' ? BP_VERDICT_CLEARED
+							   : BP_VERDICT_NOTHING))
+			fail_msg("step %u: verdict %d, not %c", i, v, steps[i].verdict);
+		assert_false(evicted);
+	}
+	free(t);
+}
+
+#define TELL(rule, ...)                                                                            \
+	do {                                                                                       \
+		const struct step s_[] = {__VA_ARGS__};                                            \
+		finish(rule);                                                                      \
+		tell(rule, s_, sizeof(s_) / sizeof(s_[0]), 1000);                                  \
+		tell(rule, s_, sizeof(s_) / sizeof(s_[0]), 1700000000ull * SECOND);                \
+	} while (0)
+
+static void every_value_over_the_threshold(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	bool evicted = true;
+
+	TELL(&r, {79, 0, '.'}, {80, 1, '.'}, {80.5, 2, 'R'}, {90, 3, 'R'}, {1, 4, '.'},
+		{81, 5, 'R'});
+	assert_int_equal(r.stateful, 0);
+	assert_int_equal(judge(t, 4, &r, 1, 81, 1, &evicted), BP_VERDICT_RAISED);
+	assert_false(evicted);
+	assert_int_equal(entries(t, 4), 0); /* never touches the table */
+	free(t);
+}
+
+static void on_change_tells_both_edges(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	TELL(&r, {79, 0, '.'}, {81, 1, 'R'}, {82, 2, '.'}, {99, 3, '.'}, {80, 4, 'C'}, {1, 5, '.'},
+		{81, 6, 'R'}, {80, 7, 'C'});
+}
+
+static void hysteresis_with_every(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.has_clear = 1;
+	r.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	TELL(&r, {74, 0, '.'}, {78, 1, '.'}, {81, 2, 'R'}, {78, 3, '.'}, {82, 4, 'R'}, {75, 5, '.'},
+		{74.9, 6, 'C'}, {74, 7, '.'}, {78, 8, '.'}, {81, 9, 'R'});
+}
+
+static void hysteresis_with_on_change(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.has_clear = 1;
+	r.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	TELL(&r, {81, 0, 'R'}, {82, 1, '.'}, {78, 2, '.'}, {81, 3, '.'}, {74, 4, 'C'}, {78, 5, '.'},
+		{81, 6, 'R'});
+}
+
+static void a_value_that_is_both_counts_as_raise(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.has_clear = 1;
+	r.clear = (struct bp_condition){BP_COND_LT, 100, 0};
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	TELL(&r, {90, 0, 'R'}, {90, 1, '.'}, {80, 2, 'C'}, {90, 3, 'R'});
+}
+
+static void n_in_a_row(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	TELL(&r, {81, 0, '.'}, {81, 1, '.'}, {80, 2, '.'}, /* the row is broken */
+		{81, 3, '.'}, {81, 4, '.'}, {81, 5, 'R'}, {81, 6, 'R'}, {80, 7, '.'}, {81, 8, '.'},
+		{81, 9, '.'}, {81, 10, 'R'});
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	TELL(&r, {81, 0, '.'}, {81, 1, '.'}, {81, 2, 'R'}, {81, 3, '.'}, {80, 4, 'C'}, {80, 5, '.'},
+		{81, 6, '.'}, {81, 7, '.'}, {81, 8, 'R'});
+}
+
+static void n_in_a_row_with_hysteresis(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 2;
+	r.has_clear = 1;
+	r.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	/* between the two conditions: breaks a row, does not clear */
+	TELL(&r, {81, 0, '.'}, {78, 1, '.'}, {81, 2, '.'}, {81, 3, 'R'}, {78, 4, '.'}, {81, 5, 'R'},
+		{74, 6, 'C'}, {81, 7, '.'}, {81, 8, 'R'});
+}
+
+static void for_a_time(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.hold = BP_HOLD_TIME;
+	r.hold_ns = 5 * SECOND;
+	TELL(&r, {81, 0, '.'}, {81, 5 * SECOND - 1, '.'}, {81, 5 * SECOND, 'R'},
+		{81, 6 * SECOND, 'R'}, {80, 7 * SECOND, '.'}, {81, 8 * SECOND, '.'},
+		{81, 12 * SECOND, '.'}, {80, 13 * SECOND - 1, '.'}, {81, 13 * SECOND, '.'},
+		{81, 18 * SECOND, 'R'});
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	TELL(&r, {81, 0, '.'}, {81, 9 * SECOND, 'R'}, {81, 10 * SECOND, '.'},
+		{1, 10 * SECOND, 'C'});
+	r.hold_ns = 1;
+	TELL(&r, {81, 0, '.'}, {81, 0, '.'}, {81, 1, 'R'});
+	r.hold_ns = 1ull << 61; /* longer than anybody waits */
+	TELL(&r, {81, 0, '.'}, {81, 1ull << 60, '.'});
+}
+
+static void a_clock_a_little_behind_does_not_raise(void **state)
+{
+	struct bp_rule r = rule_new();
+
+	r.hold = BP_HOLD_TIME;
+	r.hold_ns = 10;
+	/* another worker's walk began earlier */
+	TELL(&r, {81, 100, '.'}, {81, 95, '.'}, {81, 109, '.'}, {81, 110, 'R'});
+}
+
+static void a_start_from_another_boot_is_forgotten(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	bool evicted;
+
+	r.hold = BP_HOLD_TIME;
+	r.hold_ns = 10;
+	finish(&r);
+	assert_int_equal(judge(t, 4, &r, 1, 81, 1000 * SECOND, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND + 9, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND + 10, &evicted), BP_VERDICT_RAISED);
+	free(t);
+}
+
+/* --- the table --------------------------------------------------------------------------- */
+
+static void the_length_is_a_power_of_two_with_room(void **state)
+{
+	const uint32_t n[] = {0, 1, 2, 3, 1000, 65536, UINT32_MAX};
+
+	for (unsigned i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
+		const uint64_t len = bp_rule_state_len(n[i]);
+
+		assert_int_equal(len & (len - 1), 0);
+		assert_int_equal(len % BP_RULE_STATE_WAYS, 0);
+		assert_true(len > n[i]);
+	}
+}
+
+static void quiet_pairs_take_no_room(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(64);
+	bool evicted;
+
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	for (uint64_t topic = 0; topic < 1000; topic++) {
+		judge(t, 64, &r, topic, 20, topic, &evicted);
+		assert_false(evicted);
+	}
+	assert_int_equal(entries(t, 64), 0);
+	judge(t, 64, &r, 5, 90, 1, &evicted);
+	assert_int_equal(entries(t, 64), 1);
+	judge(t, 64, &r, 5, 20, 2, &evicted);
+	assert_int_equal(entries(t, 64), 0);
+	free(t);
+}
+
+static void pairs_are_kept_apart(void **state)
+{
+	struct bp_rule a = rule_new(), b = rule_new();
+	struct bp_rule_state *t = table_new(64);
+	bool evicted;
+
+	b.uid++;
+	a.repeat = b.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&a);
+	finish(&b);
+	assert_int_equal(judge(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(judge(t, 64, &a, 2, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(judge(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(judge(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(judge(t, 64, &a, 2, 10, 1, &evicted), BP_VERDICT_CLEARED);
+	assert_int_equal(judge(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
+	free(t);
+}
+
+static void a_full_bucket_gives_up_the_least_recently_used(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	bool evicted;
+
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	for (uint64_t topic = 1; topic <= 4; topic++) {
+		assert_int_equal(judge(t, 4, &r, topic, 90, topic, &evicted), BP_VERDICT_RAISED);
+		assert_false(evicted);
+	}
+	judge(t, 4, &r, 1, 90, 10, &evicted); /* used again: 2 is the oldest now */
+	judge(t, 4, &r, 2, 20, 11, &evicted); /* cleared: its room is free */
+	assert_int_equal(judge(t, 4, &r, 5, 90, 12, &evicted), BP_VERDICT_RAISED);
+	assert_false(evicted);
+	assert_int_equal(judge(t, 4, &r, 6, 90, 13, &evicted), BP_VERDICT_RAISED);
+	assert_true(evicted); /* 3 went */
+	for (uint64_t topic = 1; topic <= 6; topic++) {
+		if (topic == 2 || topic == 3)
+			continue;
+		assert_int_equal(judge(t, 4, &r, topic, 90, 14, &evicted), BP_VERDICT_NOTHING);
+		assert_false(evicted);
+	}
+	assert_int_equal(judge(t, 4, &r, 3, 20, 15, &evicted), BP_VERDICT_NOTHING);
+	free(t);
+}
+
+static void an_entry_from_another_boot_goes_first(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	bool evicted;
+
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	judge(t, 4, &r, 1, 90, 1000000 * SECOND, &evicted);
+	for (uint64_t topic = 2; topic <= 5; topic++)
+		judge(t, 4, &r, topic, 90, topic, &evicted);
+	assert_true(evicted);
+	for (uint64_t topic = 2; topic <= 5; topic++)
+		assert_int_equal(judge(t, 4, &r, topic, 90, 10, &evicted), BP_VERDICT_NOTHING);
+	free(t);
+}
+
+static void a_dead_workers_claim_counts_as_no_state(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	bool evicted;
+	uint64_t key;
+
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	judge(t, 4, &r, 1, 90, 1, &evicted);
+	key = t[0].key;
+	t[0].word = RAISED | HOLDING | 12345;
+	assert_int_equal(judge(t, 4, &r, 1, 20, 2, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(entries(t, 4), 0);
+	/* two claims: one is used, the other goes */
+	for (unsigned i = 1; i < 3; i++) {
+		t[i].key = key;
+		t[i].word = RAISED | HOLDING | i;
+	}
+	assert_int_equal(judge(t, 4, &r, 1, 90, 3, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(entries(t, 4), 1);
+	assert_int_equal(judge(t, 4, &r, 1, 90, 4, &evicted), BP_VERDICT_NOTHING);
+	/* a claim beside the state changes nothing */
+	t[0].key = key;
+	t[0].word = RAISED | HOLDING | 7;
+	assert_int_equal(judge(t, 4, &r, 1, 90, 5, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(judge(t, 4, &r, 1, 20, 6, &evicted), BP_VERDICT_CLEARED);
+	free(t);
+}
+
+/* --- a model: one plain struct a pair ------------------------------------------------------ */
+
+struct model {
+	bool raised, holding;
+	uint32_t count;
+	uint64_t since;
+};
+
+static enum bp_verdict model_judge(const struct bp_rule *r, struct model *m, double v, uint64_t now)
+{
+	const bool raise = bp_condition_holds(&r->raise, v);
+
+	if (m->raised) {
+		if (raise)
+			return r->repeat == BP_REPEAT_EVERY ? BP_VERDICT_RAISED
+							    : BP_VERDICT_NOTHING;
+		if (r->has_clear && !bp_condition_holds(&r->clear, v))
+			return BP_VERDICT_NOTHING;
+		memset(m, 0, sizeof(*m));
+		return r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE ? BP_VERDICT_CLEARED
+									: BP_VERDICT_NOTHING;
+	}
+	if (!raise) {
+		memset(m, 0, sizeof(*m));
+		return BP_VERDICT_NOTHING;
+	}
+	if (!m->holding)
+		m->since = now;
+	m->holding = true;
+	m->count++;
+	m->raised = r->hold == BP_HOLD_NONE ||
+		    (r->hold == BP_HOLD_COUNT && m->count >= r->hold_count) ||
+		    (r->hold == BP_HOLD_TIME && now - m->since >= r->hold_ns);
+	return m->raised ? BP_VERDICT_RAISED : BP_VERDICT_NOTHING;
+}
+
+static void random_values_against_the_model(void **state)
+{
+	enum { TOPICS = 200 };
+	uint64_t seed = 8;
+
+	for (unsigned kind = 0; kind < 12; kind++) {
+		struct bp_rule_state *t = table_new(4096);
+		struct model *m = calloc(TOPICS, sizeof(*m));
+		struct bp_rule r = rule_new();
+		unsigned told = 0;
+		bool evicted;
+
+		r.has_clear = kind & 1;
+		r.clear = (struct bp_condition){BP_COND_LT, 60, 0};
+		r.repeat = kind >> 1 & 1;
+		r.hold = (uint8_t)(kind >> 2);
+		r.hold_count = 3;
+		r.hold_ns = 1000;
+		finish(&r);
+		for (uint64_t now = 1; now < 60000; now++) {
+			const uint32_t topic = test_below(&seed, TOPICS);
+			const double v = 50 + test_below(&seed, 80);
+			enum bp_verdict got = judge(t, 4096, &r, bp_mix64(topic), v, now, &evicted);
+
+			assert_int_equal(got, model_judge(&r, &m[topic], v, now));
+			assert_false(evicted);
+			told += got != BP_VERDICT_NOTHING;
+		}
+		assert_true(told > 100);
+		free(t);
+		free(m);
+	}
+}
+
+/* --- several workers ---------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS 200000u /* long enough for the threads to meet */
+
+struct shared {
+	struct bp_rule_state *table;
+	uint64_t len;
+	struct bp_rule rule;
+	uint32_t topics;
+	pthread_barrier_t start;
+};
+
+struct worker {
+	struct shared *s;
+	unsigned index;
+	uint64_t raised, cleared, evicted;
+};
+
+static void run(struct shared *s, void *(*what)(void *), struct worker *w, unsigned threads)
+{
+	pthread_t thread[THREADS];
+
+	pthread_barrier_init(&s->start, NULL, threads);
+	for (unsigned i = 0; i < THREADS; i++)
+		w[i] = (struct worker){.s = s, .index = i};
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, what, &w[i]), 0);
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	pthread_barrier_destroy(&s->start);
+}
+
+/* The same topics with random values from all threads. */
+static void *judge_random(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t seed = w->index + 1;
+
+	pthread_barrier_wait(&w->s->start);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const uint64_t topic = bp_mix64(test_below(&seed, w->s->topics));
+		const double v = test_below(&seed, 2) ? 90 : 20;
+		bool evicted;
+		const enum bp_verdict verdict =
+			judge(w->s->table, w->s->len, &w->s->rule, topic, v, i, &evicted);
+
+		w->raised += verdict == BP_VERDICT_RAISED;
+		w->cleared += verdict == BP_VERDICT_CLEARED;
+		w->evicted += evicted;
+	}
+	return NULL;
+}
+
+/* Raised and cleared take turns on every pair, whoever judges: what is over is what is raised. */
+static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
+{
+	struct shared s = {
+		.table = table_new(len), .len = len, .rule = rule_new(), .topics = topics};
+	struct worker w[THREADS];
+	uint64_t raised = 0, cleared = 0, evicted = 0, left = 0;
+
+	s.rule.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&s.rule);
+	run(&s, judge_random, w, threads);
+	for (unsigned i = 0; i < THREADS; i++) {
+		raised += w[i].raised;
+		cleared += w[i].cleared;
+		evicted += w[i].evicted;
+	}
+	for (uint64_t i = 0; i < len; i++) {
+		if (s.table[i].key == 0) {
+			assert_true(s.table[i].word == 0);
+			continue;
+		}
+		/* nobody died, so no claim is left, and no pair is there twice */
+		assert_true(s.table[i].word == RAISED);
+		for (uint64_t k = 0; k < i; k++)
+			assert_true(s.table[k].key != s.table[i].key);
+		left++;
+	}
+	/*
+	 * A judgement that meets others in a full bucket may have to give up two states, and says
+	 * so once. Alone, or on one pair, it never has to.
+	 */
+	assert_true(raised > 0 && raised >= cleared + evicted + left);
+	if (threads == 1 || topics == 1)
+		assert_true(raised == cleared + evicted + left);
+	if (topics == 1)
+		assert_true(evicted == 0);
+	if (threads == 1 && topics > len)
+		assert_true(evicted > 0);
+	free(s.table);
+}
+
+static void many_threads_on_one_pair(void **state)
+{
+	turns_are_kept(THREADS, 1, 4);
+}
+
+static void many_threads_in_one_bucket(void **state)
+{
+	turns_are_kept(THREADS, 4, 4);
+}
+
+static void many_threads_fight_for_room(void **state)
+{
+	turns_are_kept(1, 12, 4);
+	turns_are_kept(THREADS, 12, 4);
+	turns_are_kept(THREADS, 100, 32);
+}
+
+/* Every value raises: after the hold each is told, so the number told is exact. */
+static void *judge_high(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_barrier_wait(&w->s->start);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		bool evicted;
+
+		w->raised += judge(w->s->table, w->s->len, &w->s->rule, 7, 90, i, &evicted) ==
+			     BP_VERDICT_RAISED;
+		w->evicted += evicted;
+	}
+	return NULL;
+}
+
+static void no_count_is_lost(void **state)
+{
+	struct shared s = {.table = table_new(4), .len = 4, .rule = rule_new()};
+	struct worker w[THREADS];
+	uint64_t raised = 0, evicted = 0;
+
+	s.rule.hold = BP_HOLD_COUNT;
+	s.rule.hold_count = THREADS * ROUNDS - 1000;
+	finish(&s.rule);
+	run(&s, judge_high, w, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		raised += w[i].raised;
+		evicted += w[i].evicted;
+	}
+	assert_int_equal(raised, 1001);
+	assert_int_equal(evicted, 0);
+	free(s.table);
+}
+
+/*
+ * Each thread has pairs of its own in one small bucket, held by count. A state that went to a wrong
+ * pair would show as a pair raised before its count, which no eviction can do.
+ */
+static void *judge_own(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t seed = w->index + 1;
+	uint32_t row[3] = {0};
+
+	pthread_barrier_wait(&w->s->start);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const uint32_t k = test_below(&seed, 3);
+		const bool high = test_below(&seed, 6) != 0;
+		bool evicted;
+		const enum bp_verdict v = judge(w->s->table, w->s->len, &w->s->rule,
+			bp_mix64(w->index * 3 + k), high ? 90 : 20, i, &evicted);
+
+		row[k] = high ? row[k] + 1 : 0;
+		if (v == BP_VERDICT_RAISED && row[k] < w->s->rule.hold_count)
+			w->cleared++; /* must never be */
+		w->raised += v == BP_VERDICT_RAISED;
+		w->evicted += evicted;
+	}
+	return NULL;
+}
+
+static void a_state_never_goes_to_a_wrong_pair(void **state)
+{
+	struct shared s = {.table = table_new(4), .len = 4, .rule = rule_new()};
+	struct worker w[THREADS];
+	uint64_t raised = 0, evicted = 0;
+
+	s.rule.hold = BP_HOLD_COUNT;
+	s.rule.hold_count = 4;
+	finish(&s.rule);
+	run(&s, judge_own, w, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(w[i].cleared, 0);
+		raised += w[i].raised;
+		evicted += w[i].evicted;
+	}
+	assert_true(raised > 0 && evicted > 0);
+	free(s.table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_value_over_the_threshold),
+		cmocka_unit_test(on_change_tells_both_edges),
+		cmocka_unit_test(hysteresis_with_every),
+		cmocka_unit_test(hysteresis_with_on_change),
+		cmocka_unit_test(a_value_that_is_both_counts_as_raise),
+		cmocka_unit_test(n_in_a_row),
+		cmocka_unit_test(n_in_a_row_with_hysteresis),
+		cmocka_unit_test(for_a_time),
+		cmocka_unit_test(a_clock_a_little_behind_does_not_raise),
+		cmocka_unit_test(a_start_from_another_boot_is_forgotten),
+		cmocka_unit_test(the_length_is_a_power_of_two_with_room),
+		cmocka_unit_test(quiet_pairs_take_no_room),
+		cmocka_unit_test(pairs_are_kept_apart),
+		cmocka_unit_test(a_full_bucket_gives_up_the_least_recently_used),
+		cmocka_unit_test(an_entry_from_another_boot_goes_first),
+		cmocka_unit_test(a_dead_workers_claim_counts_as_no_state),
+		cmocka_unit_test(random_values_against_the_model),
+		cmocka_unit_test(many_threads_on_one_pair),
+		cmocka_unit_test(many_threads_in_one_bucket),
+		cmocka_unit_test(many_threads_fight_for_room),
+		cmocka_unit_test(no_count_is_lost),
+		cmocka_unit_test(a_state_never_goes_to_a_wrong_pair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
