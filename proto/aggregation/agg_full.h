@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_AGG_FULL_H
-#define BP_PROTO_AGG_FULL_H
+#ifndef BP_PROTO_AGGREGATION_AGG_FULL_H
+#define BP_PROTO_AGGREGATION_AGG_FULL_H
 
 #include <stdbool.h>
 #include <stddef.h>

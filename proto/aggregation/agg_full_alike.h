@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_AGG_FULL_ALIKE_H
-#define BP_PROTO_AGG_FULL_ALIKE_H
+#ifndef BP_PROTO_AGGREGATION_AGG_FULL_ALIKE_H
+#define BP_PROTO_AGGREGATION_AGG_FULL_ALIKE_H
 
 #include "proto/aggregation/agg_full.h"
 #include "proto/net/vec16.h"

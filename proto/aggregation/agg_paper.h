@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_AGG_PAPER_H
-#define BP_PROTO_AGG_PAPER_H
+#ifndef BP_PROTO_AGGREGATION_AGG_PAPER_H
+#define BP_PROTO_AGGREGATION_AGG_PAPER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_COAP_H
-#define BP_PROTO_COAP_H
+#ifndef BP_PROTO_HEALTH_COAP_H
+#define BP_PROTO_HEALTH_COAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

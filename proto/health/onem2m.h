@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_ONEM2M_H
-#define BP_PROTO_ONEM2M_H
+#ifndef BP_PROTO_HEALTH_ONEM2M_H
+#define BP_PROTO_HEALTH_ONEM2M_H
 
 #include "proto/health/coap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_PHD_APDU_H
-#define BP_PROTO_PHD_APDU_H
+#ifndef BP_PROTO_HEALTH_PHD_APDU_H
+#define BP_PROTO_HEALTH_PHD_APDU_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_PHD_CONFIG_H
-#define BP_PROTO_PHD_CONFIG_H
+#ifndef BP_PROTO_HEALTH_PHD_CONFIG_H
+#define BP_PROTO_HEALTH_PHD_CONFIG_H
 
 #include "proto/health/phd_apdu.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_PHD_FIELDS_H
-#define BP_PROTO_PHD_FIELDS_H
+#ifndef BP_PROTO_HEALTH_PHD_FIELDS_H
+#define BP_PROTO_HEALTH_PHD_FIELDS_H
 
 #include "proto/net/frame.h"
 #include "proto/health/phd_apdu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_PHD_NAMES_H
-#define BP_PROTO_PHD_NAMES_H
+#ifndef BP_PROTO_HEALTH_PHD_NAMES_H
+#define BP_PROTO_HEALTH_PHD_NAMES_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_MQTT_H
-#define BP_PROTO_MQTT_H
+#ifndef BP_PROTO_MQTT_MQTT_H
+#define BP_PROTO_MQTT_MQTT_H
 
 #include <stdbool.h>
 #include <stddef.h>

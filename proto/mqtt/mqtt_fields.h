@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_MQTT_FIELDS_H
-#define BP_PROTO_MQTT_FIELDS_H
+#ifndef BP_PROTO_MQTT_MQTT_FIELDS_H
+#define BP_PROTO_MQTT_MQTT_FIELDS_H
 
 #include "proto/mqtt/mqtt.h"
 #include "proto/payload/utf8.h"

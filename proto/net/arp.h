@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_ARP_H
-#define BP_PROTO_ARP_H
+#ifndef BP_PROTO_NET_ARP_H
+#define BP_PROTO_NET_ARP_H
 
 #include <stdbool.h>
 #include <stdint.h>

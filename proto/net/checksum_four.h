@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_CHECKSUM_FOUR_H
-#define BP_PROTO_CHECKSUM_FOUR_H
+#ifndef BP_PROTO_NET_CHECKSUM_FOUR_H
+#define BP_PROTO_NET_CHECKSUM_FOUR_H
 
 #include "proto/net/ip4_four.h"
 #if defined(__SSE4_1__)

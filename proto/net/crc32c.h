@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_CRC32C_H
-#define BP_PROTO_CRC32C_H
+#ifndef BP_PROTO_NET_CRC32C_H
+#define BP_PROTO_NET_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

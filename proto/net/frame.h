@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_FRAME_H
-#define BP_PROTO_FRAME_H
+#ifndef BP_PROTO_NET_FRAME_H
+#define BP_PROTO_NET_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

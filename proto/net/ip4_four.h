@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_IP4_FOUR_H
-#define BP_PROTO_IP4_FOUR_H
+#ifndef BP_PROTO_NET_IP4_FOUR_H
+#define BP_PROTO_NET_IP4_FOUR_H
 
 #include "proto/net/ip.h"
 #include "proto/net/vec16.h"

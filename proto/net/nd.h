@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_ND_H
-#define BP_PROTO_ND_H
+#ifndef BP_PROTO_NET_ND_H
+#define BP_PROTO_NET_ND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_SUM_CARRY_H
-#define BP_PROTO_SUM_CARRY_H
+#ifndef BP_PROTO_NET_SUM_CARRY_H
+#define BP_PROTO_NET_SUM_CARRY_H
 
 #include <stdint.h>
 #if defined(__x86_64__)

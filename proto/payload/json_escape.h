@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_JSON_ESCAPE_H
-#define BP_PROTO_JSON_ESCAPE_H
+#ifndef BP_PROTO_PAYLOAD_JSON_ESCAPE_H
+#define BP_PROTO_PAYLOAD_JSON_ESCAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>

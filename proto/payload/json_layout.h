@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_JSON_LAYOUT_H
-#define BP_PROTO_JSON_LAYOUT_H
+#ifndef BP_PROTO_PAYLOAD_JSON_LAYOUT_H
+#define BP_PROTO_PAYLOAD_JSON_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

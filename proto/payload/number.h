@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_NUMBER_H
-#define BP_PROTO_NUMBER_H
+#ifndef BP_PROTO_PAYLOAD_NUMBER_H
+#define BP_PROTO_PAYLOAD_NUMBER_H
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_UTF8_H
-#define BP_PROTO_UTF8_H
+#ifndef BP_PROTO_PAYLOAD_UTF8_H
+#define BP_PROTO_PAYLOAD_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_VALUE_H
-#define BP_PROTO_VALUE_H
+#ifndef BP_PROTO_PAYLOAD_VALUE_H
+#define BP_PROTO_PAYLOAD_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_PROTO_TRANSFORM_MATRIX_H
-#define BP_PROTO_TRANSFORM_MATRIX_H
+#ifndef BP_PROTO_TRANSFORM_TRANSFORM_MATRIX_H
+#define BP_PROTO_TRANSFORM_TRANSFORM_MATRIX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_CONTROLPLANE_CSE_PEER_H
-#define BP_TESTS_UNIT_CONTROLPLANE_CSE_PEER_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_HEALTH_CSE_PEER_H
+#define BP_TESTS_UNIT_CONTROLPLANE_HEALTH_CSE_PEER_H
 
 #include <event2/event.h>
 #include <netinet/in.h>

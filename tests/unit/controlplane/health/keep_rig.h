@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_CONTROLPLANE_KEEP_RIG_H
-#define BP_TESTS_UNIT_CONTROLPLANE_KEEP_RIG_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_HEALTH_KEEP_RIG_H
+#define BP_TESTS_UNIT_CONTROLPLANE_HEALTH_KEEP_RIG_H
 
 #include "controlplane/health/store/keep.h"
 #include "tests/unit/controlplane/health/phd_store_rig.h"

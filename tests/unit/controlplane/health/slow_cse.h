@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_CONTROLPLANE_SLOW_CSE_H
-#define BP_TESTS_UNIT_CONTROLPLANE_SLOW_CSE_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_HEALTH_SLOW_CSE_H
+#define BP_TESTS_UNIT_CONTROLPLANE_HEALTH_SLOW_CSE_H
 
 #include "tests/unit/controlplane/health/slow_rig.h"
 

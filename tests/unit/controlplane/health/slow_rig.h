@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_CONTROLPLANE_SLOW_RIG_H
-#define BP_TESTS_UNIT_CONTROLPLANE_SLOW_RIG_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_HEALTH_SLOW_RIG_H
+#define BP_TESTS_UNIT_CONTROLPLANE_HEALTH_SLOW_RIG_H
 
 #include "tests/unit/services/health/rig.h"
 #include "tests/unit/shm/health/phd_rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_CONTROLPLANE_SYNC_NET_H
-#define BP_TESTS_UNIT_CONTROLPLANE_SYNC_NET_H
+#ifndef BP_TESTS_UNIT_CONTROLPLANE_SYNC_SYNC_NET_H
+#define BP_TESTS_UNIT_CONTROLPLANE_SYNC_SYNC_NET_H
 
 #include "tests/unit/controlplane/test.h"
 

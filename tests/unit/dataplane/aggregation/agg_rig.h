@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_AGG_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_AGG_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_AGGREGATION_AGG_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_AGGREGATION_AGG_RIG_H
 
 #include "dataplane/aggregation/worker.h"
 #include "tests/unit/dataplane/fixture.h"

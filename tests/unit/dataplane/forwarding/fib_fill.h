@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_FIB_FILL_H
-#define BP_TESTS_UNIT_DATAPLANE_FIB_FILL_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_FORWARDING_FIB_FILL_H
+#define BP_TESTS_UNIT_DATAPLANE_FORWARDING_FIB_FILL_H
 
 #include "shm/fib/fib_writer.h"
 #include "tests/unit/text_address.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_ROUTING_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_ROUTING_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_FORWARDING_ROUTING_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_FORWARDING_ROUTING_RIG_H
 
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"

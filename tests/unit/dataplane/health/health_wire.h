@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_HEALTH_WIRE_H
-#define BP_TESTS_UNIT_DATAPLANE_HEALTH_WIRE_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_HEALTH_HEALTH_WIRE_H
+#define BP_TESTS_UNIT_DATAPLANE_HEALTH_HEALTH_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_PHD_NODE_H
-#define BP_TESTS_UNIT_DATAPLANE_PHD_NODE_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_HEALTH_PHD_NODE_H
+#define BP_TESTS_UNIT_DATAPLANE_HEALTH_PHD_NODE_H
 
 #include "tests/unit/dataplane/health/health_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_LCL_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_LCL_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_LCL_LCL_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_LCL_LCL_RIG_H
 
 #include "dataplane/lcl/lcl.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_TROUBLE_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_TROUBLE_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_MONITORING_TROUBLE_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_MONITORING_TROUBLE_RIG_H
 
 /* The watch over two ports, a pool and two workers, with any readings at any time, and the lines
  * that it wrote. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_MODEL_H
-#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_MODEL_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_TRANSFORM_MODEL_H
+#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_TRANSFORM_MODEL_H
 
 #include "tests/unit/dataplane/transform/transform_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_TRANSFORM_TRANSFORM_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_TRANSFORM_TRANSFORM_RIG_H
 
 #include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"

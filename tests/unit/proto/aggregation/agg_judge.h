@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_AGG_JUDGE_H
-#define BP_TESTS_UNIT_PROTO_AGG_JUDGE_H
+#ifndef BP_TESTS_UNIT_PROTO_AGGREGATION_AGG_JUDGE_H
+#define BP_TESTS_UNIT_PROTO_AGGREGATION_AGG_JUDGE_H
 
 #include "tests/unit/proto/exact.h"
 

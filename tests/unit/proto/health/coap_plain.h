@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_COAP_PLAIN_H
-#define BP_TESTS_UNIT_PROTO_COAP_PLAIN_H
+#ifndef BP_TESTS_UNIT_PROTO_HEALTH_COAP_PLAIN_H
+#define BP_TESTS_UNIT_PROTO_HEALTH_COAP_PLAIN_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_PHD_GRAMMAR_H
-#define BP_TESTS_UNIT_PROTO_PHD_GRAMMAR_H
+#ifndef BP_TESTS_UNIT_PROTO_HEALTH_PHD_GRAMMAR_H
+#define BP_TESTS_UNIT_PROTO_HEALTH_PHD_GRAMMAR_H
 
 #include <stdbool.h>
 #include <stddef.h>

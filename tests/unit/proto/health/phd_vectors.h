@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_PHD_VECTORS_H
-#define BP_TESTS_UNIT_PROTO_PHD_VECTORS_H
+#ifndef BP_TESTS_UNIT_PROTO_HEALTH_PHD_VECTORS_H
+#define BP_TESTS_UNIT_PROTO_HEALTH_PHD_VECTORS_H
 
 #include "tests/unit/proto/exact.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_PHD_VERDICT_H
-#define BP_TESTS_UNIT_PROTO_PHD_VERDICT_H
+#ifndef BP_TESTS_UNIT_PROTO_HEALTH_PHD_VERDICT_H
+#define BP_TESTS_UNIT_PROTO_HEALTH_PHD_VERDICT_H
 
 #include "tests/unit/proto/exact.h"
 #include "tests/unit/proto/health/phd_grammar.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_MQTT_PACKET_H
-#define BP_TESTS_UNIT_PROTO_MQTT_PACKET_H
+#ifndef BP_TESTS_UNIT_PROTO_MQTT_MQTT_PACKET_H
+#define BP_TESTS_UNIT_PROTO_MQTT_MQTT_PACKET_H
 
 #include "proto/mqtt/mqtt.h"
 #include "tests/unit/proto/exact.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_MQTT_VECTORS_H
-#define BP_TESTS_UNIT_PROTO_MQTT_VECTORS_H
+#ifndef BP_TESTS_UNIT_PROTO_MQTT_MQTT_VECTORS_H
+#define BP_TESTS_UNIT_PROTO_MQTT_MQTT_VECTORS_H
 
 #include "tests/unit/proto/mqtt/mqtt_packet.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_FIB_FIXTURE_H
-#define BP_TESTS_UNIT_SHM_FIB_FIXTURE_H
+#ifndef BP_TESTS_UNIT_SHM_FIB_FIB_FIXTURE_H
+#define BP_TESTS_UNIT_SHM_FIB_FIB_FIXTURE_H
 
 #include "shm/fib/fib.h"
 

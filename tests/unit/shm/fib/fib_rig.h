@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_FIB_RIG_H
-#define BP_TESTS_UNIT_SHM_FIB_RIG_H
+#ifndef BP_TESTS_UNIT_SHM_FIB_FIB_RIG_H
+#define BP_TESTS_UNIT_SHM_FIB_FIB_RIG_H
 
 #include "config/config.h"
 #include "shm/fib/fib_writer.h"

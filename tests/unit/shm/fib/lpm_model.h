@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_LPM_MODEL_H
-#define BP_TESTS_UNIT_SHM_LPM_MODEL_H
+#ifndef BP_TESTS_UNIT_SHM_FIB_LPM_MODEL_H
+#define BP_TESTS_UNIT_SHM_FIB_LPM_MODEL_H
 
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/lpm/lpm_writer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_LPM_RIG_H
-#define BP_TESTS_UNIT_SHM_LPM_RIG_H
+#ifndef BP_TESTS_UNIT_SHM_FIB_LPM_RIG_H
+#define BP_TESTS_UNIT_SHM_FIB_LPM_RIG_H
 
 #include "tests/unit/shm/fib/fib_fixture.h"
 #include "tests/unit/shm/fib/lpm_model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_PHD_MODEL_H
-#define BP_TESTS_UNIT_SHM_PHD_MODEL_H
+#ifndef BP_TESTS_UNIT_SHM_HEALTH_PHD_MODEL_H
+#define BP_TESTS_UNIT_SHM_HEALTH_PHD_MODEL_H
 
 #include "tests/unit/shm/health/phd_rig.h"
 #include "tests/unit/shm/test.h"

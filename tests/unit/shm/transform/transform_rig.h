@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_SHM_TRANSFORM_RIG_H
-#define BP_TESTS_UNIT_SHM_TRANSFORM_RIG_H
+#ifndef BP_TESTS_UNIT_SHM_TRANSFORM_TRANSFORM_RIG_H
+#define BP_TESTS_UNIT_SHM_TRANSFORM_TRANSFORM_RIG_H
 
 #include "tests/unit/shm/test.h"
 
