@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "biplane/counters.h"
+#include "biplane/service_counters.h"
+#include "shm/layout.h"
 
 const struct bp_counter_info bp_counter_info[BP_C_COUNT] = {
 #define X(id, group, name, help) [BP_C_##id] = {name, BP_CG_##group, help},
-	BP_COUNTERS (X)
+	BP_ALL_COUNTERS (X)
 #undef X
 };
 
-const char *const bp_counter_group_name[BP_CG_COUNT] = {
-	[BP_CG_MADE] = "made",
-	[BP_CG_DROP] = "drop",
-	[BP_CG_CONSUMED] = "consumed",
-	[BP_CG_KERNEL] = "kernel",
-	[BP_CG_PUNT] = "punt",
-	[BP_CG_ROUTE] = "route",
-	[BP_CG_PHD] = "phd",
-	[BP_CG_AGGREGATION] = "aggregation",
-	[BP_CG_TRANSFORM] = "transform",
-	[BP_CG_LCL] = "lcl",
-	[BP_CG_BRIDGE] = "bridge",
-	[BP_CG_INSPECT] = "inspect",
-	[BP_CG_FLOW] = "flow",
-	[BP_CG_STREAM] = "stream",
-	[BP_CG_MQTT] = "mqtt",
-	[BP_CG_VALUE] = "value",
-	[BP_CG_ALARM] = "alarm",
-	[BP_CG_TROUBLE] = "trouble",
+const struct bp_counter_group_info bp_counter_group_info[BP_CG_COUNT] = {
+#define X(id, name, text) [BP_CG_##id] = {name, text},
+	BP_ALL_COUNTER_GROUPS (X)
+#undef X
 };
+
+uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c)
+{
+	const uint32_t rows = m->counter_rows;
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row < rows; row++)
+		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
+	if (c == BP_C_SEGMENT_QUARANTINED)
+		sum += atomic_load_explicit(
+			&m->control->cp_segment_quarantined, memory_order_relaxed);
+	return sum;
+}

@@ -17,7 +17,8 @@ static uint64_t counters_version(void)
 	uint64_t h = LAYOUT;
 
 	for (unsigned i = 0; i < BP_C_COUNT; i++)
-		h = bp_hash_name(h, i, bp_counter_info[i].name);
+		if (bp_counter_info[i].name != NULL)
+			h = bp_hash_name(h, i, bp_counter_info[i].name);
 	return h;
 }
 

@@ -227,18 +227,7 @@ static inline struct bp_counters *bp_shm_counters_beside(const struct bp_shm *m,
 
 /* A counter's sum over all who count. The rows grow meanwhile: sums of different counters are not
  * of one instant. */
-static inline uint64_t bp_shm_counter(const struct bp_shm *m, enum bp_counter c)
-{
-	const uint32_t rows = m->counter_rows;
-	uint64_t sum = 0;
-
-	for (uint32_t row = 0; row < rows; row++)
-		sum += __atomic_load_n(&m->counters[row].v[c], __ATOMIC_RELAXED);
-	if (c == BP_C_SEGMENT_QUARANTINED)
-		sum += atomic_load_explicit(
-			&m->control->cp_segment_quarantined, memory_order_relaxed);
-	return sum;
-}
+uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c);
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {
 	return &m->alarm_ring[worker];

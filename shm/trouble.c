@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "biplane/counters/general.h"
 #include "shm/words.h"
 
 #define US_NS 1000ull

@@ -52,9 +52,9 @@ enum bp_trouble_unit {
 };
 
 struct bp_trouble_info {
-	const char *name;        /* its counter's */
-	const char *help;        /* what it means and what to do */
-	enum bp_counter counter; /* of the data plane's kinds */
+	const char *name;     /* its counter's */
+	const char *help;     /* what it means and what to do */
+	bp_counter_t counter; /* of the data plane's kinds */
 	enum bp_trouble_unit total, worst;
 	bool state; /* lasts; else it is single events, over when there were none for some time */
 };

@@ -5,46 +5,15 @@
 #include "biplane/counters.h"
 #include "shm/health/phd_status.h"
 
-static const char *const group_text[BP_CG_COUNT] = {
-	[BP_CG_MADE] = ("Frames that biplane itself added, and those that came from the "
-			"kernel: the left side of the sum."),
-	[BP_CG_DROP] = "Frames that left nowhere: the right side of the sum.",
-	[BP_CG_CONSUMED] = ("Frames for biplane itself, which ended there as they should: the "
-			    "right side of the sum."),
-	[BP_CG_KERNEL] = "Frames given to the kernel, by class: the right side of the sum.",
-	[BP_CG_PUNT] = ("Why frames were handed to the exception path. Each is then counted by "
-			"group kernel or drop."),
-	[BP_CG_ROUTE] = "What routing did.",
-	[BP_CG_PHD] = ("Reports of personal health devices, and what the CSE said to what "
-		       "became of them."),
-	[BP_CG_AGGREGATION] = ("Messages for aggregation that went on as they came, and why; "
-			       "frames where aggregates are taken apart that are none."),
-	[BP_CG_TRANSFORM] =
-		("Readings that became coordinates, and what had to be done to some; what was "
-		 "dropped of them is among the drops."),
-	[BP_CG_LCL] =
-		("Latency control labels: what was added, taken off and refused, and what "
-		 "schedulers made of time-sensitive frames. What was dropped of them is among "
-		 "the drops."),
-	[BP_CG_BRIDGE] = ("What bridging learned and flooded, and what was done in the place of a "
-			  "network card."),
-	[BP_CG_INSPECT] = "What inspection made of each TCP segment. All of them are forwarded.",
-	[BP_CG_FLOW] = "The connections that inspection follows.",
-	[BP_CG_STREAM] = "The byte streams: where they could be read, and why some could not.",
-	[BP_CG_MQTT] = "The MQTT control packets that were read.",
-	[BP_CG_VALUE] = "What the rules found in the payloads.",
-	[BP_CG_ALARM] = "The alarms and what became of them.",
-	[BP_CG_TROUBLE] = ("Signs of trouble; `biplane show trouble` says whose, since when and "
-			   "how long, and the log what to do. Frames that are counted here "
-			   "never reached biplane and are in no sum."),
-};
-
-static void group(enum bp_counter_group g)
+static void group(bp_counter_group_t g)
 {
-	printf("\n## %s\n\n%s\n\n| counter | meaning |\n| --- | --- |\n", bp_counter_group_name[g],
-		group_text[g]);
-	for (int c = 0; c < BP_C_COUNT; c++)
-		if (bp_counter_info[c].group == g)
+	const struct bp_counter_group_info *i = &bp_counter_group_info[g];
+
+	if (i->name == NULL)
+		return;
+	printf("\n## %s\n\n%s\n\n| counter | meaning |\n| --- | --- |\n", i->name, i->text);
+	for (unsigned c = 0; c < BP_C_COUNT; c++)
+		if (bp_counter_info[c].name != NULL && bp_counter_info[c].group == g)
 			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
 }
 
@@ -109,7 +78,7 @@ static void health_devices(void)
 
 int main(void)
 {
-	puts("<!-- Generated from include/biplane/counters.h by `meson compile counters-doc`: "
+	puts("<!-- Generated from include/biplane/counters/ by `meson compile counters-doc`: "
 	     "change it "
 	     "there. -->\n"
 	     "# Counters\n\n"
@@ -125,8 +94,8 @@ int main(void)
 	     "frame that "
 	     "they count is\n"
 	     "counted beside them.");
-	for (int g = 0; g < BP_CG_COUNT; g++)
-		group((enum bp_counter_group)g);
+	for (unsigned g = 0; g < BP_CG_COUNT; g++)
+		group(g);
 	controlplane();
 	health_devices();
 	return 0;

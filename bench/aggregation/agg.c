@@ -7,6 +7,8 @@
 
 #include <rte_errno.h>
 
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
 #include "bench/aggregation/agg_frames.h"
 #include "bench/harness/sweep.h"
 #include "dataplane/aggregation/worker.h"
@@ -123,7 +125,7 @@ void bench_agg_sweep(
 /* ---- what the counters say ---- */
 
 /* What may not happen: says what did. */
-static bool none_of(const uint64_t *v, enum bp_counter_group g)
+static bool none_of(const uint64_t *v, bp_counter_group_t g)
 {
 	bool none = true;
 

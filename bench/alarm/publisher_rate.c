@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "biplane/counters/mqtt.h"
 #include "bench/harness/instance.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher.h"

@@ -20,6 +20,9 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
+#include "biplane/counters/mqtt.h"
 #include "bench/harness/advance.h"
 #include "bench/hostile/attacks.h"
 #include "bench/health/control_phd.h"

@@ -7,6 +7,7 @@
 
 #include <rte_errno.h>
 
+#include "biplane/counters/health.h"
 #include "dataplane/health/worker.h"
 
 #define SESSIONS_MIN 65536u

@@ -2,6 +2,11 @@
 /* The worst that is known for each parser and each table outside of inspection, as frames. */
 #include <string.h>
 
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
+#include "biplane/counters/lcl.h"
+#include "biplane/counters/transform.h"
 #include "services/aggregation/datagram.h"
 #include "bench/aggregation/agg_frames.h"
 #include "bench/hostile/attacks.h"

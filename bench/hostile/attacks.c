@@ -144,7 +144,7 @@ static int by_value(const void *a, const void *b)
 
 bool bench_attack_report(struct bench_attack_run *r, const uint64_t *counters)
 {
-	const enum bp_counter reached = r->attack->reached;
+	const bp_counter_t reached = r->attack->reached;
 	const uint32_t n = r->n_bursts;
 	const uint64_t *ns = r->burst_ns;
 	uint32_t p50, p99, p999;

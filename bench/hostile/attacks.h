@@ -27,7 +27,7 @@ struct bench_attack {
 	/* Writes the next frame; returns its length. */
 	uint32_t (*make)(uint64_t *seed, uint8_t *frame);
 	/* counts that the frames came where they should; BP_C_COUNT: there are none */
-	enum bp_counter reached;
+	bp_counter_t reached;
 	enum bench_attack_gateway {
 		BENCH_ATTACK_SERVICES,  /* routed ports, all services but the next */
 		BENCH_ATTACK_BRIDGE,    /* bridged ports */

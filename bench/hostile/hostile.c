@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "bench/hostile/hostile.h"
+#include "biplane/counters/mqtt.h"
 #include "proto/net/frame.h"
 
 #define SECONDS 2u

@@ -7,6 +7,8 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/lcl.h"
 #include "bench/lcl/lcl_frames.h"
 #include "dataplane/lcl/lcl.h"
 
@@ -112,7 +114,7 @@ bool bench_lcl_report(const struct bench_lcl *l, const struct bp_shm *shm, uint6
 	       ", \"slots\": %" PRIu64 ", \"outside\": %" PRIu64,
 		p->sent, sent, p->moved, p->slots, l->outside);
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
-		const enum bp_counter_group g = bp_counter_info[i].group;
+		const bp_counter_group_t g = bp_counter_info[i].group;
 
 		if (v[i] == 0 || i == BP_C_LCL_MOVED || (g != BP_CG_DROP && g != BP_CG_LCL))
 			continue;

@@ -21,6 +21,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "biplane/counters/general.h"
 #include "bench/lcl/lcl_line.h"
 #include "bench/lcl/lcl_time.h"
 #include "bench/harness/slices.h"

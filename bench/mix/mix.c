@@ -8,6 +8,11 @@
 
 #include <rte_errno.h>
 
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
+#include "biplane/counters/mqtt.h"
+#include "biplane/counters/transform.h"
 #include "bench/aggregation/agg_frames.h"
 #include "bench/routes/routes.h"
 #include "bench/harness/slices.h"

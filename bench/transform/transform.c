@@ -7,6 +7,8 @@
 
 #include <rte_errno.h>
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/transform.h"
 #include "bench/harness/random_address.h"
 #include "bench/harness/sweep.h"
 #include "bench/transform/transform_frames.h"
@@ -149,7 +151,7 @@ bool bench_transform_report(
 	printf(", \"readings\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"sources_met\": %" PRIu32,
 		v[BP_C_TRANSFORM_READING], sent, met);
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
-		const enum bp_counter_group g = bp_counter_info[i].group;
+		const bp_counter_group_t g = bp_counter_info[i].group;
 
 		if (v[i] == 0 || i == BP_C_TRANSFORM_READING ||
 			(g != BP_CG_DROP && g != BP_CG_MADE && g != BP_CG_TRANSFORM))

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "biplane/counters/mqtt.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 

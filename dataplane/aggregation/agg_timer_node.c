@@ -4,6 +4,7 @@
  * pace lets them go. It is also where new rules come into force and a lost link is noticed, since
  * what is held leaves then.
  */
+#include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/nodes.h"
 

@@ -7,6 +7,7 @@
  */
 #include <rte_ether.h>
 
+#include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"

@@ -4,6 +4,7 @@
  * aggregate, for frames of a port with entries of `disaggregate`; a restored message goes on from
  * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
  */
+#include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/workers/graph.h"
 #include "shm/hash.h"
 #include "shm/words.h"

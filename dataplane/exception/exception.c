@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/exception.h"
 
+#include "biplane/counters/general.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +97,7 @@ struct bp_exception *bp_exception_create(
 	return NULL;
 }
 
-bool bp_exception_stand_in(struct bp_exception *x, enum bp_counter made_as)
+bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t made_as)
 {
 	x->stand_in = make_ring("own", 0, BP_EXCEPTION_FROM_QUEUE, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	x->made_as = made_as;

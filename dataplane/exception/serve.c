@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/serve.h"
 
+#include "biplane/counters/general.h"
 #include "dataplane/workers/worker.h"
 
-static const enum bp_counter kernel_counter[BP_EX_CLASSES] = {
+static const bp_counter_t kernel_counter[BP_EX_CLASSES] = {
 	[BP_EX_ROUTING] = BP_C_KERNEL_ROUTING,
 	[BP_EX_PHD] = BP_C_KERNEL_PHD,
 	[BP_EX_LOCAL] = BP_C_KERNEL_LOCAL,
@@ -97,7 +98,7 @@ unsigned bp_serve_to_kernel(struct bp_serve *s, uint64_t now_ns)
 	return all;
 }
 
-static void lose(struct bp_serve *s, enum bp_counter reason, uint64_t n)
+static void lose(struct bp_serve *s, bp_counter_t reason, uint64_t n)
 {
 	s->counters->v[BP_C_FROM_KERNEL] += n;
 	s->counters->v[reason] += n;

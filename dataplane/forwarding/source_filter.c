@@ -3,6 +3,7 @@
 
 #include <endian.h>
 
+#include "biplane/counters/general.h"
 #include "proto/net/ip.h"
 #include "shm/fib/fib_tables.h"
 #include "shm/fib/lpm/lpm.h"
@@ -93,7 +94,7 @@ static bool member_leaves_by(const struct bp_fib *f, uint64_t link, unsigned int
 	return false;
 }
 
-enum bp_counter bp_source_verdict(
+bp_counter_t bp_source_verdict(
 	const struct bp_fib *f, uint32_t nexthop, unsigned in, enum bp_rpf rpf)
 {
 	const uint64_t link = link_of(f, nexthop);
@@ -119,7 +120,7 @@ enum bp_counter bp_source_verdict(
 	return ok || rpf == BP_RPF_OFF ? BP_C_COUNT : BP_C_DROP_REVERSE_PATH;
 }
 
-enum bp_counter bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+bp_counter_t bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source)
 {
 	uint32_t address, nexthop;
@@ -132,7 +133,7 @@ enum bp_counter bp_source4(const struct bp_source_filter *s, const struct bp_fib
 	return bp_source_verdict(f, nexthop, in, s->rpf4[in]);
 }
 
-enum bp_counter bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+bp_counter_t bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source)
 {
 	uint32_t nexthop;

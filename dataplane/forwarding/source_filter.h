@@ -53,13 +53,13 @@ void bp_source_filter_refresh(struct bp_source_filter *s, const struct bp_fib *f
 
 /* Why a packet from a source whose route has this next hop is dropped that came in on `in`;
  * BP_C_COUNT: it is not. */
-enum bp_counter bp_source_verdict(
+bp_counter_t bp_source_verdict(
 	const struct bp_fib *f, uint32_t nexthop, unsigned in, enum bp_rpf rpf);
 
 /* The same of one packet; `source` as it lies in the packet. */
-enum bp_counter bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+bp_counter_t bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source);
-enum bp_counter bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
+bp_counter_t bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source);
 
 #endif

@@ -4,6 +4,7 @@
  * last part the device gets its answer, in the CSE's own mbuf. All that it takes is in the token
  * that the CSE returns, and in the session that the token names.
  */
+#include "biplane/counters/health.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
@@ -36,7 +37,7 @@ struct heads {
 };
 
 /* It ends here, as it should. */
-static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, enum bp_counter why)
+static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, bp_counter_t why)
 {
 	bp_count(t->w, why, 1);
 	rte_pktmbuf_free(m);
@@ -159,7 +160,7 @@ static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
 	bp_phd_event_send(t->w, BP_PHD_EVENT_STALE, token, BP_M2M_NO_TARGET);
 }
 
-static const enum bp_counter refusal[] = {
+static const bp_counter_t refusal[] = {
 	[BP_M2M_DENIED] = BP_C_CSE_DENIED,
 	[BP_M2M_NO_TARGET] = BP_C_CSE_NO_TARGET,
 	[BP_M2M_BUSY] = BP_C_CSE_BUSY,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/health/egress.h"
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "dataplane/health/datagram.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/next_hop.h"

@@ -5,6 +5,7 @@
  * containers the CSE has, leaves as CoAP by the forwarding tables; what the manager must see goes
  * to the kernel, as signalling does; the rest is dropped and counted by reason.
  */
+#include "biplane/counters/health.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
@@ -40,7 +41,7 @@ static inline bool is_report(const uint8_t *apdu, uint32_t len)
 }
 
 /* A report of nobody that we know, or of one who is not to send any. */
-static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, enum bp_counter why)
+static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, bp_counter_t why)
 {
 	struct bp_phd_worker *h = t->h;
 
@@ -55,7 +56,7 @@ static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, en
 	return bp_punt(t->w, m, BP_C_PUNT_PHD_STRAY, BP_EX_PHD);
 }
 
-static enum bp_counter reason_of(enum bp_phd_verdict v)
+static bp_counter_t reason_of(enum bp_phd_verdict v)
 {
 	switch (v) {
 	case BP_PHD_BAD_LENGTH:
@@ -100,7 +101,7 @@ static uint64_t token_of(
 
 /* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
 static rte_edge_t answer_now(
-	struct bp_phd_burst *t, const struct report *r, enum bp_counter unconfirmed)
+	struct bp_phd_burst *t, const struct report *r, bp_counter_t unconfirmed)
 {
 	if (!t->h->conversion.confirmed)
 		return bp_drop(r->m, unconfirmed);

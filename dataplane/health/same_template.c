@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/health.h"
 #include "dataplane/health/phd_node.h"
 
 #include "dataplane/nodes/rewrite.h"

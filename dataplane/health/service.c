@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
+#include "biplane/counters/general.h"
 #include "dataplane/health/worker.h"
 #include "dataplane/nodes/nodes.h"
 

@@ -9,6 +9,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/lcl/handover.h"
 #include "dataplane/lcl/measure.h"
 #include "dataplane/nodes/nodes.h"

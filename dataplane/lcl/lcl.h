@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
+#include "biplane/counters/lcl.h"
 #include "config/config.h"
 #include "dataplane/lcl/handover.h"
 #include "dataplane/process/clock.h"

@@ -4,6 +4,7 @@
  * frame as it was sent at first. A label of a port that is trusted stays with the frame, beside it
  * (struct bp_lcl_mark); any other makes it best effort, and is counted.
  */
+#include "biplane/counters/lcl.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/lcl/measure.h"
 #include "dataplane/nodes/edge_batch.h"

@@ -8,6 +8,7 @@
 #include <rte_cycles.h>
 #include <rte_ether.h>
 
+#include "biplane/counters/lcl.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/lcl/measure.h"
 #include "dataplane/nodes/nodes.h"
@@ -52,7 +53,7 @@ uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o)
 }
 
 /* Why a frame can't have a label in it. */
-static enum bp_counter unfit(const struct bp_lcl_out *o, const struct rte_mbuf *m)
+static bp_counter_t unfit(const struct bp_lcl_out *o, const struct rte_mbuf *m)
 {
 	if (m->pkt_len + BP_LCL_LABEL > bp_lcl_frame_most(o))
 		return BP_C_LCL_UNLABELLED_LENGTH;
@@ -66,7 +67,7 @@ static enum bp_counter unfit(const struct bp_lcl_out *o, const struct rte_mbuf *
 static inline struct rte_mbuf *make_room(const struct bp_lcl_out *o, struct rte_mbuf *m)
 {
 	struct bp_worker *w = o->lcl->worker;
-	const enum bp_counter why = unfit(o, m);
+	const bp_counter_t why = unfit(o, m);
 
 	if (unlikely(why != BP_C_COUNT)) {
 		bp_count(w, why, 1);

@@ -5,6 +5,7 @@
 
 #include <rte_mempool.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/link.h"
 
 _Static_assert(BP_TROUBLE_POOLS == BP_NUMA_MAX, "a row for each pool");

@@ -5,6 +5,7 @@
  */
 #include <rte_ethdev.h>
 
+#include "biplane/counters/mqtt.h"
 #include "dataplane/workers/mbuf_plain.h"
 #include "services/mqtt/burst.h"
 #include "services/mqtt/clone_frame.h"

@@ -4,6 +4,7 @@
  * kernel interface: in replay, and with `kernel: off`. For any of our addresses, whichever
  * interface it is configured on, as Linux does.
  */
+#include "biplane/counters/general.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "proto/net/arp.h"

@@ -6,6 +6,7 @@
 #include <rte_mbuf.h>
 #include <rte_ether.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
 #include "dataplane/nodes/nodes.h"

@@ -6,6 +6,7 @@
  */
 #include <rte_mbuf.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/partial_checksum.h"
 

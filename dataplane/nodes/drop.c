@@ -2,6 +2,7 @@
 /* Counts each frame under the reason that the node before wrote on it, and frees it. */
 #include <rte_mbuf.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/nodes/nodes.h"
 
 static uint16_t drop_process(

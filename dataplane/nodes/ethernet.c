@@ -4,6 +4,7 @@
  * LLC, PPPoE and MPLS. The others go straight on. Nothing is dropped here: what can't be understood
  * is forwarded unread.
  */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/nodes.h"
@@ -53,7 +54,7 @@ static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return false;
 	case BP_FRAME_UNREAD:
-		bp_count(w, (enum bp_counter)(BP_C_NOT_INSPECTED_VLAN + f.unread), 1);
+		bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
 		return false;
 	case BP_FRAME_OTHER:
 		break;

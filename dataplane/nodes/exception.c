@@ -6,6 +6,7 @@
  * in for the kernel.
  */
 #include "dataplane/exception/exception.h"
+#include "biplane/counters/general.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"

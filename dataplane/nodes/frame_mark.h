@@ -49,15 +49,15 @@ static inline bool bp_is_originated(const struct rte_mbuf *m)
 }
 
 /* To the kernel interface of the interface it came in on, for this reason (group PUNT). */
-static inline rte_edge_t bp_punt(struct bp_worker *w, struct rte_mbuf *m, enum bp_counter reason,
-	enum bp_exception_class class)
+static inline rte_edge_t bp_punt(
+	struct bp_worker *w, struct rte_mbuf *m, bp_counter_t reason, enum bp_exception_class class)
 {
 	bp_count(w, reason, 1);
 	bp_mark_exception(m, class, m->port);
 	return BP_EDGE_EXCEPTION;
 }
 
-static inline rte_edge_t bp_drop(struct rte_mbuf *m, enum bp_counter reason)
+static inline rte_edge_t bp_drop(struct rte_mbuf *m, bp_counter_t reason)
 {
 	bp_drop_reason_set(m, reason);
 	return BP_EDGE_DROP;

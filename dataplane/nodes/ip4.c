@@ -5,6 +5,7 @@
  * burst, so that what one packet waits for is filled by the others; the rest one by one. Nothing is
  * changed in a packet before it is certain that it is forwarded: the kernel gets it as it came.
  */
+#include "biplane/counters/general.h"
 #include "dataplane/exception/exception_class.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/flow_hash.h"
@@ -47,7 +48,7 @@ static bool checksum_ok(const uint8_t *h, uint32_t header)
 
 /* What is wrong with the addresses of a packet that is not for this machine; BP_C_COUNT: nothing.
  */
-static enum bp_counter forbidden(const struct bp_worker *w, const struct rte_mbuf *m)
+static bp_counter_t forbidden(const struct bp_worker *w, const struct rte_mbuf *m)
 {
 	const uint8_t *h = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 
@@ -98,7 +99,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 {
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
 	uint32_t dst = bp_be32(h + BP_IP4_DST), total = bp_be16(h + BP_IP4_TOTAL), nexthop;
-	enum bp_counter wrong;
+	bp_counter_t wrong;
 	rte_edge_t edge;
 	uint64_t link;
 
@@ -234,7 +235,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	bp_lpm4_lookup(w->router.fib, src, nexthop, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const enum bp_rpf rpf = s->rpf4[m[i]->port];
-		enum bp_counter wrong = BP_C_COUNT;
+		bp_counter_t wrong = BP_C_COUNT;
 
 		if ((rpf != BP_RPF_OFF || maybe >> i & 1) && !bp_is_originated(m[i]))
 			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);

@@ -4,6 +4,7 @@
  * usual in steps over the burst, the rest one by one, nothing changed before it is certain to be
  * forwarded.
  */
+#include "biplane/counters/general.h"
 #include "dataplane/exception/exception_class.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/flow_hash.h"
@@ -64,7 +65,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
 	const uint8_t *dst = destination(m);
 	uint32_t nexthop, total = total_length(h);
-	enum bp_counter wrong;
+	bp_counter_t wrong;
 	rte_edge_t edge;
 	uint64_t link;
 
@@ -217,7 +218,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	bp_lpm6_lookup(w->router.fib, src, nexthop, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const enum bp_rpf rpf = s->rpf6[m[i]->port];
-		enum bp_counter wrong = BP_C_COUNT;
+		bp_counter_t wrong = BP_C_COUNT;
 
 		if ((rpf != BP_RPF_OFF || maybe >> i & 1) && !bp_is_originated(m[i]))
 			wrong = bp_source_verdict(w->router.fib, nexthop[i], m[i]->port, rpf);

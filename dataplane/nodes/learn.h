@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_NODES_LEARN_H
 #define BP_DATAPLANE_NODES_LEARN_H
 
+#include "biplane/counters/general.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/ports/port_count.h"
 #include "dataplane/workers/worker.h"

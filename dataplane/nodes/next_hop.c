@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/nodes/next_hop.h"
 
+#include "biplane/counters/general.h"
 #include "dataplane/exception/exception_class.h"
 #include "dataplane/health/worker.h"
 #include "proto/net/ip.h"

@@ -3,10 +3,11 @@
 
 #include <rte_ethdev.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/port_send.h"
 
-static void lose(struct bp_worker *w, uint16_t port, enum bp_counter why, struct rte_mbuf *m,
-	uint64_t *bytes)
+static void lose(
+	struct bp_worker *w, uint16_t port, bp_counter_t why, struct rte_mbuf *m, uint64_t *bytes)
 {
 	*bytes -= m->pkt_len;
 	bp_port_drop(w, port, why, &m, 1);

@@ -5,6 +5,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/mbuf_bytes.h"
 #include "dataplane/ports/port_count.h"
@@ -29,7 +30,7 @@ static inline uint64_t bp_port_bytes(
 
 /* Frees frames that were to leave by a port, under a reason of group DROP. */
 static inline void bp_port_drop(
-	struct bp_worker *w, uint16_t port, enum bp_counter reason, struct rte_mbuf **m, uint16_t n)
+	struct bp_worker *w, uint16_t port, bp_counter_t reason, struct rte_mbuf **m, uint16_t n)
 {
 	bp_count(w, reason, n);
 	bp_stat_add(&w->port_stats[port].tx_dropped, n);

@@ -4,6 +4,7 @@
 #include <rte_byteorder.h>
 #include <rte_ether.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 
 /*

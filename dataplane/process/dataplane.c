@@ -14,6 +14,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "biplane/counters/general.h"
 #include "config/segment.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/process/eal.h"
@@ -184,7 +185,7 @@ static void reset_segment(struct bp_shm *shm)
 	bp_services_reset(shm);
 }
 
-static void count_main(struct dataplane *d, enum bp_counter c, uint64_t n)
+static void count_main(struct dataplane *d, bp_counter_t c, uint64_t n)
 {
 	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[c] += n;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 
 void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals *t)
@@ -25,7 +26,7 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 		t->tx += t->port[p].tx_packets;
 	}
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
-		t->counter[i] = bp_shm_counter(shm, (enum bp_counter)i);
+		t->counter[i] = bp_shm_counter(shm, i);
 		if (bp_counter_info[i].group == BP_CG_MADE)
 			t->made += t->counter[i];
 		else if (bp_counter_info[i].group == BP_CG_DROP)
@@ -82,7 +83,7 @@ void bp_totals_print(const struct bp_config *c, const struct bp_totals *t, FILE 
 			if (bp_counter_info[i].group != g || t->counter[i] == 0)
 				continue;
 			if (!headed)
-				fprintf(out, "  %s\n", bp_counter_group_name[g]);
+				fprintf(out, "  %s\n", bp_counter_group_info[g].name);
 			headed = true;
 			fprintf(out, "    %-24s %16" PRIu64 "  %s\n", bp_counter_info[i].name,
 				t->counter[i], bp_counter_info[i].help);

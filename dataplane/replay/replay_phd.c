@@ -7,6 +7,7 @@
 
 #include <rte_errno.h>
 
+#include "biplane/counters/health.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/health/worker.h"
 #include "dataplane/replay/replay_phd_frames.h"

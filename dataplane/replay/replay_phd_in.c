@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/health/datagram.h"
 #include "dataplane/health/worker.h"

@@ -2,14 +2,14 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 
+#include "biplane/counters/health.h"
 #include "dataplane/replay/replay_phd_internal.h"
 
 /* The part of replay's report that is about health devices. */
 
 /* Why reports, or parts of them, were discarded. */
-static const enum bp_counter reasons[] = {BP_C_PHD_NO_SESSION, BP_C_PHD_WRONG_STATE,
-	BP_C_PHD_BAD_APDU, BP_C_PHD_BAD_LENGTH, BP_C_PHD_BAD_HANDLE, BP_C_PHD_UNKNOWN_HANDLE,
-	BP_C_PHD_BAD_MAP};
+static const bp_counter_t reasons[] = {BP_C_PHD_NO_SESSION, BP_C_PHD_WRONG_STATE, BP_C_PHD_BAD_APDU,
+	BP_C_PHD_BAD_LENGTH, BP_C_PHD_BAD_HANDLE, BP_C_PHD_UNKNOWN_HANDLE, BP_C_PHD_BAD_MAP};
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 
 static uint64_t get(const _Atomic uint64_t *n)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 #include "dataplane/process/stats.h"
 
@@ -107,7 +108,8 @@ static json_t *counters_json(const struct bp_totals *t, bool drops)
 	json_t *all = json_object();
 
 	for (unsigned i = 0; i < BP_C_COUNT; i++)
-		if ((bp_counter_info[i].group == BP_CG_DROP) == drops)
+		if (bp_counter_info[i].name != NULL &&
+			(bp_counter_info[i].group == BP_CG_DROP) == drops)
 			json_object_set_new(all, bp_counter_info[i].name, number(t->counter[i]));
 	return all;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which frames of a burst are readings, what they say, and who gets them. */
+#include "biplane/counters/transform.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/reading.h"
@@ -170,7 +171,7 @@ static inline unsigned rule_of(
 }
 
 static uint8_t refuse(
-	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, enum bp_counter why)
+	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, bp_counter_t why)
 {
 	if (t->view.bank != NULL)
 		bp_transform_stat_add(why == BP_C_DROP_TRANSFORM_SOURCE

@@ -4,6 +4,7 @@
 
 #include <rte_memcpy.h>
 
+#include "biplane/counters/transform.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/reading.h"
@@ -200,7 +201,7 @@ static struct rte_mbuf *copy_of(
 }
 
 /* Why the receiver can't have the reading; BP_C_COUNT: it can. */
-static inline enum bp_counter unfit(
+static inline bp_counter_t unfit(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
 {
 	if (flags & BP_TRANSFORM_REFLECT)
@@ -224,7 +225,7 @@ static void add_receivers(struct bp_transform_worker *t, unsigned j)
 		const struct bp_transform_row *row = &t->view.row[b->row[j] + k];
 		struct bp_transform_pair *pair = &b->pair[b->n_pairs];
 		struct rte_mbuf *m = own;
-		enum bp_counter why;
+		bp_counter_t why;
 		unsigned flags;
 
 		b->matrix[b->n_pairs] = bp_transform_take_matrix(t, row, &flags);

@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_TRANSFORM_SEND_H
 #define BP_DATAPLANE_TRANSFORM_SEND_H
 
+#include "biplane/counters/transform.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
 #include "dataplane/transform/worker.h"

@@ -5,6 +5,7 @@
  * common is kept once. Any other burst is left unchanged for bp_transform_collect() and
  * bp_transform_send().
  */
+#include "biplane/counters/transform.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/send.h"
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/workers/graph.h"
 #include "config/segment.h"

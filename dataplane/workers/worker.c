@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/general.h"
 #include "dataplane/workers/worker_loop.h"
 
 #include <rte_cycles.h>

@@ -187,7 +187,7 @@ static inline struct bp_node_ctx *bp_node_ctx(struct rte_node *node)
 }
 
 /* Adds to one of this worker's counters; the only writer is this worker. */
-static inline void bp_count(struct bp_worker *w, enum bp_counter c, uint64_t n)
+static inline void bp_count(struct bp_worker *w, bp_counter_t c, uint64_t n)
 {
 	w->counters->v[c] += n;
 }
@@ -205,8 +205,8 @@ static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t por
 	return w->onward[port];
 }
 
-/* Where a frame that leaves nowhere says why: an enum bp_counter of group DROP. */
-static inline void bp_drop_reason_set(struct rte_mbuf *m, enum bp_counter reason)
+/* Where a frame that leaves nowhere says why: a bp_counter_t of group DROP. */
+static inline void bp_drop_reason_set(struct rte_mbuf *m, bp_counter_t reason)
 {
 	m->hash.fdir.hi = reason;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/burst.h"
 
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/same_template.h"
 #include "proto/payload/number.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /*
@@ -136,7 +137,7 @@ static bool worth_carrying(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 {
 	uint32_t total = fixed->header_len + fixed->remaining;
 	enum bp_wanted wanted = BP_WANTED_YES;
-	enum bp_counter why;
+	bp_counter_t why;
 
 	/* what a second CONNECT does to the will shows when it is whole */
 	if (!bp_packet_in_turn(in, f, dir, fixed->type, &why) &&

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/flow.h"
 
 static const char *stream_name(uint8_t stream)
@@ -80,7 +81,8 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->to_broker = stream_name(f->stream[BP_TO_BROKER]);
 	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);
 	v->opaque_reason = "";
-	if (f->stream[0] == BP_STREAM_OPAQUE && BP_C_OPAQUE_NOT_MQTT + f->opaque[0] < BP_C_COUNT)
+	if (f->stream[0] == BP_STREAM_OPAQUE &&
+		f->opaque[0] <= BP_C_OPAQUE_REFUSED - BP_C_OPAQUE_NOT_MQTT)
 		v->opaque_reason = bp_counter_info[BP_C_OPAQUE_NOT_MQTT + f->opaque[0]].name;
 	v->awaits_ack = f->marks & BP_MARK_REFUSED;
 	v->publishes = f->publishes;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/carry.h"
 #include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
@@ -178,7 +179,7 @@ struct bp_mqtt_worker {
 	struct bp_work work;
 };
 
-static inline void bp_tally(struct bp_mqtt_worker *in, enum bp_counter c)
+static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)
 {
 	in->counters->v[c]++;
 }
@@ -459,7 +460,7 @@ void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
 /* Gives the connection up for this reason; its bytes go on being forwarded. */
 void bp_mqtt_opaque(
-	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_counter reason);
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason);
 void bp_mqtt_opaque_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
 
@@ -468,9 +469,9 @@ enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct
 	unsigned dir, const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
 /* Whether a packet of this type may come now; if not, *why is the reason. */
 bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
-	uint8_t type, enum bp_counter *why);
-void bp_packet_out_of_turn(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
-	enum bp_counter why);
+	uint8_t type, bp_counter_t *why);
+void bp_packet_out_of_turn(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bp_counter_t why);
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header; `head`:
  * how far the head of a PUBLISH was checked before, or NULL. */
 void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,

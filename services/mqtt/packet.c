@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /*
@@ -15,8 +16,7 @@ static void skip_to_end(struct bp_flow *f, unsigned dir)
 		f->next[dir] = end;
 }
 
-void bp_mqtt_opaque(
-	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_counter reason)
+void bp_mqtt_opaque(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason)
 {
 	bp_journal_deepen(in->journal, f);
 	/* it was not in step: the search goes on */
@@ -45,7 +45,7 @@ void bp_mqtt_opaque(
 void bp_mqtt_opaque_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
 {
-	static const uint8_t reason[] = {
+	static const uint16_t reason[] = {
 		[BP_MQTT_OK] = BP_C_OPAQUE_PROTOCOL,
 		[BP_MQTT_MORE] = BP_C_OPAQUE_TRUNCATED,
 		[BP_MQTT_E_LENGTH] = BP_C_OPAQUE_LENGTH,
@@ -67,7 +67,7 @@ void bp_mqtt_opaque_error(
 	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && e != BP_MQTT_E_CONNECT)
 		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_NOT_MQTT);
 	else
-		bp_mqtt_opaque(in, f, dir, (enum bp_counter)reason[e]);
+		bp_mqtt_opaque(in, f, dir, reason[e]);
 }
 
 const uint16_t bp_mqtt_suspicious_counter[16] = {
@@ -86,7 +86,7 @@ void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t o
 {
 	f->suspicious |= (uint16_t)odd;
 	for (; odd != 0; odd &= odd - 1)
-		bp_tally(in, (enum bp_counter)bp_mqtt_suspicious_counter[__builtin_ctz(odd)]);
+		bp_tally(in, bp_mqtt_suspicious_counter[__builtin_ctz(odd)]);
 }
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
@@ -219,7 +219,7 @@ static bool is_ignored(const struct bp_mqtt_worker *in, unsigned dir, uint8_t ty
  * broker answers it with CONNACK first (AUTH may come before, in version 5).
  */
 bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
-	uint8_t type, enum bp_counter *why)
+	uint8_t type, bp_counter_t *why)
 {
 	bool midway = f->flags & BP_FLOW_MIDWAY;
 
@@ -263,8 +263,8 @@ static void end_reading(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
 }
 
-void bp_packet_out_of_turn(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
-	enum bp_counter why)
+void bp_packet_out_of_turn(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bp_counter_t why)
 {
 	/* a second CONNECT ends the connection, and in mosquitto the will with it */
 	if (type == BP_MQTT_CONNECT && in->mosquitto)
@@ -325,7 +325,7 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head)
 {
-	enum bp_counter why;
+	bp_counter_t why;
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
 	bp_work_add(&in->work, BP_WORK_PACKET);

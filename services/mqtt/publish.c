@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "proto/net/copy.h"
 
@@ -237,7 +239,7 @@ static void value_at(struct evaluation *j, uint32_t source)
 		j->has_value = bp_value_at(j->in, source, p->payload, p->payload_len, &j->of.value);
 }
 
-static const enum bp_counter loss_counter[] = {
+static const bp_counter_t loss_counter[] = {
 	[BP_STATE_HOLD_EVICTED] = BP_C_STATE_EVICTED,
 	[BP_STATE_RAISED_EVICTED] = BP_C_STATE_EVICTED_RAISED,
 	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_KEPT,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /*
@@ -10,7 +11,7 @@
 /* Nothing fitted for so long, about 10 s: the connection is not read. */
 #define UNFIT_TICKS (10u << 10)
 
-static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, enum bp_counter why)
+static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
 	bp_tally(in, why);
 	bp_will_end(in, f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "proto/net/copy.h"
 

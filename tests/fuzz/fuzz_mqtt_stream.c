@@ -9,6 +9,7 @@
  * - a stream: the same bytes in one piece and in the pieces that the input asks for. The alarms
  * must be the same.
  */
+#include "biplane/counters/mqtt.h"
 #include "rig.h"
 
 #include <stddef.h>
@@ -276,7 +277,7 @@ static uint64_t opaque_total(const struct rig *r)
 	uint64_t n = 0;
 
 	for (unsigned c = BP_C_OPAQUE_NOT_MQTT; c <= BP_C_OPAQUE_REFUSED; c++)
-		n += rig_count(r, (enum bp_counter)c);
+		n += rig_count(r, c);
 	return n;
 }
 

@@ -3,6 +3,7 @@
  * The machine kills the data plane: between two segments, at each instruction of reading one, and
  * with what lies in the segment damaged. The next process reads on where the first one was.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <errno.h>

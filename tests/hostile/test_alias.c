@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client sets tens of thousands of topic aliases and then sends nothing but aliases. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

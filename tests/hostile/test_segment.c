@@ -5,6 +5,12 @@
  * where it should. What it takes is validated when it is taken, and what it reads in place is
  * bounded where it is followed.
  */
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
+#include "biplane/counters/lcl.h"
+#include "biplane/counters/mqtt.h"
+#include "biplane/counters/transform.h"
 #include "tests/hostile/segment/gateway.h"
 
 #include <string.h>
@@ -25,7 +31,7 @@ static uint32_t rnd(uint32_t n)
 }
 
 /* Counters that say that every service has worked. */
-static const enum bp_counter works[] = {BP_C_ALARM_QUEUED, BP_C_CLONE_FRAME, BP_C_PHD_STORED,
+static const bp_counter_t works[] = {BP_C_ALARM_QUEUED, BP_C_CLONE_FRAME, BP_C_PHD_STORED,
 	BP_C_PHD_OBSERVATIONS, BP_C_DISAGG_MESSAGE, BP_C_TRANSFORM_READING, BP_C_TRANSFORM_COPY,
 	BP_C_LCL_ADDED, BP_C_PUNT_NEIGHBOUR, BP_C_DROP_BLACKHOLE};
 #define WORKS (sizeof(works) / sizeof(works[0]))

@@ -3,6 +3,7 @@
  * A client with a true connection makes up topics under a wildcard: it wants the table of alarm
  * states, so that alarms of others are forgotten, raised twice or never cleared.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

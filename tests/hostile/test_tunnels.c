@@ -4,6 +4,7 @@
  * an authentication header. Alarms must not be missed without a word: it is read, or counted by
  * reason.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>
@@ -136,7 +137,7 @@ static void is_counted(void **state)
 {
 	static const struct {
 		struct around a;
-		enum bp_counter counter;
+		bp_counter_t counter;
 	} all[] = {
 		{AROUND("four tags", false, false, "\x88\xa8\x00\x09" VLAN3 "\x08\x00"),
 			BP_C_NOT_INSPECTED_VLAN},

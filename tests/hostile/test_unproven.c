@@ -3,6 +3,7 @@
  * Strangers who have proven nothing: they send frames with any source address, and never complete a
  * handshake or get a CONNACK. They want the state that inspection keeps for true connections.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * A client sends what costs the gateway most for each byte of its own. Work is counted, not timed
  * (services/mqtt/work.h).
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/general.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 
-static uint64_t group_sum(const struct bp_shm *m, enum bp_counter_group group)
+static uint64_t group_sum(const struct bp_shm *m, bp_counter_group_t group)
 {
 	uint64_t sum = 0;
 
 	for (int c = 0; c < BP_C_COUNT; c++)
 		if (bp_counter_info[c].group == group)
-			sum += bp_shm_counter(m, (enum bp_counter)c);
+			sum += bp_shm_counter(m, c);
 	return sum;
 }
 
@@ -22,8 +23,7 @@ static json_t *reasons(const struct bp_shm *m)
 		if (i->group == BP_CG_DROP)
 			json_array_append_new(
 				list, json_pack("{ss sI ss}", "reason", i->name, "count",
-					      (json_int_t)bp_shm_counter(m, (enum bp_counter)c),
-					      "help", i->help));
+					      (json_int_t)bp_shm_counter(m, c), "help", i->help));
 	}
 	return list;
 }

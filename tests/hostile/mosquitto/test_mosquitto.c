@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/mqtt.h"
 #include "broker.h"
 #include "rig.h"
 
@@ -176,7 +177,7 @@ static void print_session(
 static void print_counters(const uint64_t *before, const struct rig *r)
 {
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
-		uint64_t n = rig_count(r, (enum bp_counter)c) - before[c];
+		uint64_t n = rig_count(r, c) - before[c];
 
 		if (n != 0 &&
 			(bp_counter_info[c].group == BP_CG_STREAM ||
@@ -195,7 +196,7 @@ static void compare(struct rig *r, const struct session *s, struct outcome *brok
 	const char *differ;
 
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
-		before[c] = rig_count(r, (enum bp_counter)c);
+		before[c] = rig_count(r, c);
 	inspect(r, s, broker, &o, &t->unreleased);
 	differ = difference(broker, &o);
 	/* alone: what another session of the batch did to this one, by its client identifier, is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ struct odd {
 	const char *name;
 	uint8_t version;
 	bool mosquitto, standard; /* whether what follows is delivered */
-	enum bp_counter suspicious;
+	bp_counter_t suspicious;
 	uint8_t n;
 	uint8_t bytes[48];
 };
@@ -69,7 +70,7 @@ static uint64_t suspicious_total(void)
 	uint64_t n = 0;
 
 	for (unsigned c = BP_C_SUSPICIOUS_FLAGS; c <= BP_C_SUSPICIOUS_LEVELS; c++)
-		n += rig_count(&rig, (enum bp_counter)c);
+		n += rig_count(&rig, c);
 	return n;
 }
 
@@ -83,7 +84,7 @@ static int note_names(const struct bp_flow_view *v, void *arg)
 }
 
 /* The connection is flagged by the same name as it is counted under. */
-static void assert_flagged(enum bp_counter reason)
+static void assert_flagged(bp_counter_t reason)
 {
 	const char *name = "";
 

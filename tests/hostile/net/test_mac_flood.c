@@ -4,6 +4,7 @@
  * address out of the table, so that its traffic is flooded to where the attacker listens; to fill
  * the table; to draw a live station's traffic to itself.
  */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/fixture.h"
 #include "tests/unit/dataplane/test.h"
 

@@ -4,6 +4,7 @@
  * broadcast address, one of another port's network, one that no router forwards. And an operator
  * says on an interface what is to become of them (rp_filter), and whether it forwards at all.
  */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
 static const char with_rp_filter6[] = ROUTER "routing: {rp_filter6: strict}\n";

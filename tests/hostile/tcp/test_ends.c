@@ -5,6 +5,7 @@
  * that inspection holds them, or just keeps many: it takes slots from itself. An off-path attacker
  * ends connections that are not read: they stay shown, and their wills raise nothing.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * is the configured bytes, not a number of holes, and the order in which the pieces come does not
  * matter.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * Inspection begins in the middle of connections, or misses the first segments of some: it is read
  * on where both ends prove the position, and a stranger's frames prove nothing.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "stream_steps.h"

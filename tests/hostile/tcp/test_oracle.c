@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/mqtt.h"
 #include "ends.h"
 #include "rig.h"
 
@@ -22,10 +23,10 @@ enum { PUBLISHES = 64, FORGED_VALUE = 99999 };
 enum { FAR = 64 * 1024 * 1024 };
 
 /* What inspection counts where it may miss something. */
-static const enum bp_counter causes[] = {BP_C_SEG_REORDER_FULL, BP_C_SEG_REORDER_TOTAL,
-	BP_C_GAP_LOST, BP_C_SEEK_ENTERED, BP_C_WAIT_FULL, BP_C_MQTT_PUBLISH_LOST,
-	BP_C_CARRY_FLOW_LIMIT, BP_C_CARRY_TOTAL_LIMIT, BP_C_FLOW_MIDWAY, BP_C_WAIT_DROPPED,
-	BP_C_OPAQUE_NOT_MQTT, BP_C_SEG_NO_FLOW, BP_C_SEG_ACK_UNSEEN};
+static const bp_counter_t causes[] = {BP_C_SEG_REORDER_FULL, BP_C_SEG_REORDER_TOTAL, BP_C_GAP_LOST,
+	BP_C_SEEK_ENTERED, BP_C_WAIT_FULL, BP_C_MQTT_PUBLISH_LOST, BP_C_CARRY_FLOW_LIMIT,
+	BP_C_CARRY_TOTAL_LIMIT, BP_C_FLOW_MIDWAY, BP_C_WAIT_DROPPED, BP_C_OPAQUE_NOT_MQTT,
+	BP_C_SEG_NO_FLOW, BP_C_SEG_ACK_UNSEEN};
 #define N_CAUSES (sizeof(causes) / sizeof(causes[0]))
 
 struct stream {

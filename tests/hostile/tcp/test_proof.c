@@ -4,6 +4,7 @@
  * attacker that forges a client's frames, a client that the broker turns away, and one that sends
  * again. An alarm is raised only by what a broker would have read, and once.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
  * the first refusal ends that for the connection. And what a client, or a broker, may do to the
  * publications that wait.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * addresses and ports that inspection still holds for another connection; an off-path attacker adds
  * forged segments. The connection that goes on is read again, and until then it is shown as unread.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

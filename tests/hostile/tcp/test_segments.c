@@ -4,6 +4,7 @@
  * into a connection that is read; and a client sends what its receiver does not take. Neither
  * blinds inspection, nor does it read anything that a receiver would not.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>

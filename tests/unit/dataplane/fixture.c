@@ -181,7 +181,7 @@ void rig_expect_none(struct rig *r, unsigned port)
 	assert_null(bp_ring_ports_take(&r->ports, port));
 }
 
-uint64_t rig_counter(const struct rig *r, enum bp_counter c)
+uint64_t rig_counter(const struct rig *r, bp_counter_t c)
 {
 	return r->shm.counters[0].v[c];
 }

@@ -47,7 +47,7 @@ void rig_expect_none(struct rig *r, unsigned port);
 /* The next frame in the queue of that class must be exactly this, for that interface. */
 void rig_expect_kernel(struct rig *r, enum bp_exception_class class, unsigned interface,
 	const void *data, uint32_t len);
-uint64_t rig_counter(const struct rig *r, enum bp_counter c);
+uint64_t rig_counter(const struct rig *r, bp_counter_t c);
 
 /* An Ethernet frame of `len` bytes from and to stations 02:00:00:00:00:NN; the rest counts up. */
 void frame_make(uint8_t *f, uint32_t len, uint8_t src, uint8_t dst, uint16_t type);

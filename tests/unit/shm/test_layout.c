@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "biplane/counters/general.h"
 #include "shm/layout.h"
 #include "config/segment.h"
 #include "test.h"

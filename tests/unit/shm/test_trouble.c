@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
 #include "shm/trouble.h"
 #include "test.h"
 

@@ -2,6 +2,7 @@
 /* Much that is held and leaves for one reason: a bounded number each walk, and none is lost. What
  * the little rings of the rig have no room for is counted as dropped; the counters say what left.
  */
+#include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation where frames go other ways than over a wire: bridged, routed, inspected, tagged. */
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
+#include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
 

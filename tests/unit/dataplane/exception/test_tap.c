@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 
 #include <errno.h>

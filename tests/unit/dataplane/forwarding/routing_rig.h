@@ -194,7 +194,7 @@ static inline void goes(struct rig *r, struct packet p, unsigned out, const uint
 }
 
 static inline void is_punted(
-	struct rig *r, struct packet p, enum bp_counter why, enum bp_exception_class c)
+	struct rig *r, struct packet p, bp_counter_t why, enum bp_exception_class c)
 {
 	uint64_t before = rig_counter(r, why);
 
@@ -203,7 +203,7 @@ static inline void is_punted(
 	assert_int_equal(rig_counter(r, why), before + 1);
 }
 
-static inline void is_dropped(struct rig *r, struct packet p, enum bp_counter why)
+static inline void is_dropped(struct rig *r, struct packet p, bp_counter_t why)
 {
 	uint64_t before = rig_counter(r, why);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a router does with a packet: nodes ip4, ip6, forward, exception, answer and kernel_rx. */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
 static void packets_are_forwarded(void **state)

@@ -4,6 +4,8 @@
  * ones with other bytes behind each. What becomes of each must be what a plain model says, which
  * knows of the RFCs and the routes, and nothing of the nodes.
  */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"
 #include "tests/unit/text_address.h"
@@ -258,7 +260,7 @@ static void put(struct rig *r, struct frame *f)
 /* ---- the model ---- */
 
 struct outcome {
-	enum bp_counter counter; /* of group DROP or PUNT; BP_C_COUNT: forwarded */
+	bp_counter_t counter; /* of group DROP or PUNT; BP_C_COUNT: forwarded */
 	unsigned n_ways;
 	struct {
 		unsigned port;
@@ -266,7 +268,7 @@ struct outcome {
 	} way[2];
 };
 
-static struct outcome counted(enum bp_counter c)
+static struct outcome counted(bp_counter_t c)
 {
 	return (struct outcome){.counter = c};
 }
@@ -394,7 +396,7 @@ static bool link_local6(const uint8_t *a)
 }
 
 /* ICMPv6 types 133 to 137, also behind hop-by-hop options; as far as the first buffer shows. */
-static enum bp_counter local6(const struct frame *f, enum bp_counter other)
+static bp_counter_t local6(const struct frame *f, bp_counter_t other)
 {
 	uint32_t at = 54, next = f->bytes[14 + 6];
 

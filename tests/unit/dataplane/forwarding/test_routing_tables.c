@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a router makes of its tables: where they are damaged, change, or name several ways. */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
 /* ---- tables that were damaged ---- */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "dataplane/health/worker.h"
 #include "tests/unit/dataplane/forwarding/fib_fill.h"
 
@@ -381,7 +383,7 @@ static uint64_t count_of(const struct health *h, unsigned c)
 	return h->r.shm.counters[0].v[c] + h->r.shm.counters[1].v[c];
 }
 
-static bool is_counted(enum bp_counter_group g)
+static bool is_counted(bp_counter_group_t g)
 {
 	return g == BP_CG_MADE || g == BP_CG_DROP || g == BP_CG_CONSUMED || g == BP_CG_PUNT ||
 	       g == BP_CG_ROUTE || g == BP_CG_PHD;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of the CSE's responses: each row of the table of node cse in
  * docs/design-health-devices.md. */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"
 
 #include <string.h>
@@ -203,7 +205,7 @@ static void each_error(void **state)
 {
 	static const struct {
 		unsigned code, rsc;
-		enum bp_counter why;
+		bp_counter_t why;
 		unsigned choice, told; /* 0: stored */
 	} errors[] = {
 		{0x81, 0, BP_C_CSE_DENIED, 0x0300, 2},         /* 4.01 */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which frames reach nodes phd and cse, what is wrong with them, and in what company. */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"
 
 #include "dataplane/exception/exception_class.h"
@@ -235,7 +237,7 @@ static void the_last_hop(void **state)
 
 /* As it came, for this reason, in class `class`. */
 static void is_kernels(
-	struct health *h, const struct bytes *f, enum bp_exception_class class, enum bp_counter why)
+	struct health *h, const struct bytes *f, enum bp_exception_class class, bp_counter_t why)
 {
 	health_frame(h, A, f);
 	rig_expect_kernel(&h->r, class, A, f->b, f->len);

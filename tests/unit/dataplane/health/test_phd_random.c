@@ -10,6 +10,8 @@
  * id, where that is all that tells one from another: of devices with one invoke-id for all reports,
  * and errors where no name protects.
  */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"
 
 #include <inttypes.h>
@@ -309,7 +311,7 @@ static void device_sends(struct model *m, unsigned i)
 	collect_answers(m);
 }
 
-static enum bp_counter error_counter(const struct flight *f)
+static bp_counter_t error_counter(const struct flight *f)
 {
 	return f->code == 0xa3   ? BP_C_CSE_BUSY
 	       : f->code == 0x84 ? BP_C_CSE_NO_TARGET
@@ -398,7 +400,7 @@ static void check_counters(struct model *m)
 	uint64_t v[BP_C_COUNT];
 
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
-		const enum bp_counter_group g = bp_counter_info[c].group;
+		const bp_counter_group_t g = bp_counter_info[c].group;
 		const bool free = c == BP_C_PHD_STORED || c == BP_C_CSE_ACKED ||
 				  c == BP_C_CSE_ACK_REPEATED || c == BP_C_PHD_UNACKNOWLEDGED ||
 				  c == BP_C_PHD_SAME_NUMBER ||

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What node phd does not convert: the other rows of its table. */
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/phd_node.h"
 
-static void is_punted(struct health *h, const struct bytes *apdu, enum bp_counter why)
+static void is_punted(struct health *h, const struct bytes *apdu, bp_counter_t why)
 {
 	const struct bytes f = wire_frame(h->o.dev6, &h->device, &h->gateway, apdu);
 
@@ -207,7 +208,7 @@ static void what_is_discarded(void **state)
 	static const struct {
 		uint32_t at;
 		uint8_t octet;
-		enum bp_counter why;
+		bp_counter_t why;
 	} faults[] = {
 		{3, 30, BP_C_PHD_BAD_LENGTH},  /* the APDU's length */
 		{5, 20, BP_C_PHD_BAD_LENGTH},  /* the octet string's */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes lcl_in, lcl and lcl_plain: what becomes of labels, and of frames that can't have one. */
+#include "biplane/counters/general.h"
+#include "biplane/counters/lcl.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 
@@ -140,7 +142,7 @@ static void bad_labels(void **state)
 {
 	static const struct {
 		struct label label;
-		enum bp_counter counter;
+		bp_counter_t counter;
 	} bad[] = {
 		{{.d = 90000, .n = 0}, BP_C_LCL_BAD_HOPS},
 		{{.d = 90000, .n = 65}, BP_C_LCL_BAD_HOPS},

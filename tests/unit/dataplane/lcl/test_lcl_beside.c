@@ -4,6 +4,9 @@
  * routing, the kernel's frames, switches. What becomes another frame must not keep the label of the
  * one that it came from.
  */
+#include "biplane/counters/general.h"
+#include "biplane/counters/lcl.h"
+#include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Labels in buffers that are shared, short of room, cut in two, or were another frame's before. */
+#include "biplane/counters/lcl.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 

@@ -162,7 +162,7 @@ static void run(struct record *rec, uint64_t seed, bool general)
 		pass(&r, LCL_TAU, rec);
 	o = r.worker->lcl->of[B];
 	for (unsigned i = 0; i < BP_C_COUNT; i++)
-		rec->counter[i] = rig_counter(&r, (enum bp_counter)i);
+		rec->counter[i] = rig_counter(&r, i);
 	memcpy(&rec->port, o->stats, sizeof(rec->port));
 	for (unsigned i = 0; i < ROWS; i++)
 		memcpy(&rec->row[i], o->row[i].stats, sizeof(rec->row[i]));

@@ -3,6 +3,8 @@
  * LCL scheduling at its bounds: full queues, links that go down, stopping, reloads, frames from
  * other workers, and what the tables say.
  */
+#include "biplane/counters/general.h"
+#include "biplane/counters/lcl.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 

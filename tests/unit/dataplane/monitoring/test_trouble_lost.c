@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over frames that never reached biplane. */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
 static void frames_are_counted_and_told_of(void **state)

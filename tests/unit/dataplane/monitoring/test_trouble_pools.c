@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over packet buffers. */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
 static void look_with(uint32_t free)

@@ -4,6 +4,7 @@
  * log has no more lines than it may, and once it is quiet its lines together have told of all that
  * happened, and that it is over.
  */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
 #include <stdlib.h>

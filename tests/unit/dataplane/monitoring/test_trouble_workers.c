@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over workers: those that were away for long, and those that do not come back. */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
 static int begin(void **state)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is done for ports whose devices can't, or are not to, between ports in memory. */
+#include "biplane/counters/general.h"
+#include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"
 

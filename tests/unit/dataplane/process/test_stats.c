@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The packet sum as the data plane itself and replay tell it, over a segment with known contents.
  */
+#include "biplane/counters/general.h"
+#include "biplane/counters/health.h"
 #include "tests/unit/dataplane/test.h"
 
 #include <stdlib.h>

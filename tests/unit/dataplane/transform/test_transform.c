@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Node transform on a wire: what becomes of readings, what is refused, what goes on. */
+#include "biplane/counters/transform.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
 

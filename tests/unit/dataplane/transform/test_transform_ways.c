@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transformation where frames go other ways than over a wire: routed, bridged, tagged, in pieces,
  * aggregated, inspected. */
+#include "biplane/counters/aggregation.h"
+#include "biplane/counters/general.h"
+#include "biplane/counters/transform.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/transform.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_model.h"
 
@@ -155,7 +156,7 @@ static bool sender_can_be(const uint8_t *f, const struct found *d)
 }
 
 /* The counter of a refusal, or BP_C_COUNT. */
-static enum bp_counter judge(const struct model *m, const struct bp_transform_rule *r,
+static bp_counter_t judge(const struct model *m, const struct bp_transform_rule *r,
 	const uint8_t *f, uint32_t len, const struct found *d)
 {
 	const uint8_t *ip = f + d->l3, *udp = f + d->l4;
@@ -332,7 +333,7 @@ static void transform(struct model *m, unsigned port, unsigned number, const uin
 
 void model_take(struct model *m, unsigned port, const uint8_t *frame, uint32_t len)
 {
-	enum bp_counter why;
+	bp_counter_t why;
 	struct found d;
 	int rule = -1;
 

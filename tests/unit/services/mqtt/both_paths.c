@@ -35,12 +35,11 @@ void same(const char *what, uint64_t seed, unsigned step)
 	struct told_list a, b;
 
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
-		if (rig_count(&general, (enum bp_counter)c) !=
-			rig_count(&burst, (enum bp_counter)c))
+		if (rig_count(&general, c) != rig_count(&burst, c))
 			fail_msg("%s, seed %lu, step %u: %s is %lu, not %lu", what,
 				(unsigned long)seed, step, bp_counter_info[c].name,
-				(unsigned long)rig_count(&burst, (enum bp_counter)c),
-				(unsigned long)rig_count(&general, (enum bp_counter)c));
+				(unsigned long)rig_count(&burst, c),
+				(unsigned long)rig_count(&general, c));
 	}
 	a = rig_told(&general);
 	b = rig_told(&burst);

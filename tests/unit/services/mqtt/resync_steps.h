@@ -2,6 +2,7 @@
 #ifndef BP_TESTS_UNIT_SERVICES_MQTT_RESYNC_STEPS_H
 #define BP_TESTS_UNIT_SERVICES_MQTT_RESYNC_STEPS_H
 
+#include "biplane/counters/mqtt.h"
 #include "rig.h"
 
 /* A connection on which nothing is answered, that loses bytes and comes back. Each test has a rig

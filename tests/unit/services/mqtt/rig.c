@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "rig.h"
 
 #include <stdio.h>
@@ -146,12 +147,12 @@ bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total)
 	return bp_plain_checksum_ok(frame, total);
 }
 
-uint64_t rig_count(const struct rig *r, enum bp_counter c)
+uint64_t rig_count(const struct rig *r, bp_counter_t c)
 {
 	return r->shm.counters[0].v[c];
 }
 
-static void tally(struct rig *r, enum bp_counter c)
+static void tally(struct rig *r, bp_counter_t c)
 {
 	r->shm.counters[0].v[c]++;
 }
@@ -316,7 +317,7 @@ void rig_frame(struct rig *r, const uint8_t *frame, size_t len)
 		tally(r, BP_C_SEG_BAD_HEADER);
 		break;
 	case BP_FRAME_UNREAD:
-		tally(r, (enum bp_counter)(BP_C_NOT_INSPECTED_VLAN + f.unread));
+		tally(r, BP_C_NOT_INSPECTED_VLAN + f.unread);
 		break;
 	case BP_FRAME_OTHER:
 		break;

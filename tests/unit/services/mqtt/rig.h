@@ -64,7 +64,7 @@ void rig_frame(struct rig *r, const uint8_t *frame, size_t len);
 void rig_flush(struct rig *r);
 /* bp_plain_checksum_ok() */
 bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total);
-uint64_t rig_count(const struct rig *r, enum bp_counter c);
+uint64_t rig_count(const struct rig *r, bp_counter_t c);
 
 /* Segments of a connection. send: at the position, which moves on; the ACK is always up to date. */
 void rig_segment(struct rig *r, const struct peer *c, unsigned from, uint8_t flags, uint32_t seq,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an alarm says: every field, the topic it goes to, its number; and when it can't be told. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

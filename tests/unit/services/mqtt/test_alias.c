@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Topic aliases of version 5, each direction for itself, and publications in both directions. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every bound, reached: what goes, what is counted, and that the rest is still read. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -141,7 +142,7 @@ static void total(void **state)
 	}
 	assert_int_equal(rig_told_count(&rig), N);
 	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
-		assert_int_equal(rig_count(&rig, (enum bp_counter)r), 0);
+		assert_int_equal(rig_count(&rig, r), 0);
 	rig_close(&rig);
 }
 
@@ -173,7 +174,7 @@ static void header_cut_when_full(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	assert_int_equal(rig_told_count(&rig), 1);
 	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
-		assert_int_equal(rig_count(&rig, (enum bp_counter)r), 0);
+		assert_int_equal(rig_count(&rig, r), 0);
 	rig_close(&rig);
 }
 

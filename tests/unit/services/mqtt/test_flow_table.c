@@ -3,6 +3,7 @@
  * The flow table beside exact models: what is found, what is evicted, what expires, and that the
  * overflow counts of the groups stay what the table's contents say.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams that are wrong: each is counted once by its reason, and not read any further. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static uint64_t opaque_total(void)
 	uint64_t n = 0;
 
 	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
-		n += rig_count(&rig, (enum bp_counter)r);
+		n += rig_count(&rig, r);
 	return n;
 }
 
@@ -37,7 +38,7 @@ struct fault {
 	const char *name;
 	uint8_t version;
 	unsigned from;
-	enum bp_counter reason;
+	bp_counter_t reason;
 	uint8_t n;
 	uint8_t bytes[40];
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rules and their state: several on one topic, hysteresis and hold, and sets that change. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Back in step after a loss on a connection where nothing is answered: what brings it back. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Back in step after a loss: what is judged from then on. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "resync_steps.h"

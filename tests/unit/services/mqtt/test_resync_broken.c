@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Back in step after a loss: what does not count, and begins the count anew. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "resync_steps.h"

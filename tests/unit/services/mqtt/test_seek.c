@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A connection that was met in the middle: where its packets begin, and which version it has, by
  * what is answered. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

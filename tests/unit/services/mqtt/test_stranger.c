@@ -3,6 +3,7 @@
  * Somebody who knows the addresses and ports of a connection, not where it is, sends segments of
  * its own: what it costs the reading, and that it does not last.
  */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "rig.h"

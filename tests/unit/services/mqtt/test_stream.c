@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TCP under the packets: cuts, retransmissions, bad frames, wrap. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "stream_steps.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beginnings and ends of connections, and what keeps them apart. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <string.h>

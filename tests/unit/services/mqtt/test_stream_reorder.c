@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments ahead of the stream: how many wait, in how much memory, and what comes of them. */
+#include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include <stdio.h>
