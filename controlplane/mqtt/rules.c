@@ -24,9 +24,7 @@ struct bp_rules {
 	enum phase phase;
 	/* built aside; not yet in the segment. NULL: that in force says the same */
 	struct bp_ruleset *image;
-	struct bp_agg_rules agg;        /* that come into force with it */
-	struct bp_lcl_rules lcl;        /* likewise */
-	const struct bp_config *config; /* the caller's, until `done`: of transformation */
+	const struct bp_config *config; /* the caller's, until `done`: of the other services */
 	uint64_t deadline_ns;           /* monotonic; 0: none */
 	bp_rules_done done;
 	void *arg;
@@ -125,61 +123,34 @@ static void finish(struct bp_rules *r)
 
 /*
  * What is the same is written, too: a worker that was restarted began with the file as it was then,
- * which may say something else. The others compare, and go on with their streams.
+ * which may say something else. The others compare, and go on with their streams and flows. Returns
+ * whether it is not the same.
  */
-static void put_aggregation_in_force(struct bp_rules *r)
+static bool publish(struct bp_seqlock *lock, const void *rules, size_t n)
 {
-	struct bp_agg_plan *plan = r->shm->agg.plan;
+	const bool same = bp_seqlock_equals(lock, rules, n);
 
-	if (plan == NULL)
-		return;
-	r->result.aggregation = !bp_agg_plan_says(plan, &r->agg);
-	bp_agg_plan_write(plan, &r->agg);
-}
-
-/* Likewise; flows that stay go on with their figures and sequence numbers. */
-static void put_flows_in_force(struct bp_rules *r)
-{
-	struct bp_lcl_plan *plan = r->shm->lcl.plan;
-
-	if (plan == NULL)
-		return;
-	r->result.lcl = !bp_lcl_plan_says(plan, &r->lcl);
-	bp_lcl_plan_write(plan, &r->lcl);
+	bp_seqlock_write(lock, rules, n);
+	return !same;
 }
 
 static void put_plans_in_force(struct bp_rules *r)
 {
-	put_aggregation_in_force(r);
-	put_flows_in_force(r);
-}
+	const struct bp_config *c = r->config;
+	const struct bp_shm *shm = r->shm;
 
-static void tell_aggregation_again(struct bp_agg_plan *plan)
-{
-	struct bp_agg_rules *same = malloc(sizeof(*same));
-	uint64_t seen = 0;
-
-	if (same != NULL && bp_agg_plan_take(plan, &seen, same))
-		bp_agg_plan_write(plan, same);
-	free(same);
-}
-
-static void tell_flows_again(struct bp_lcl_plan *plan)
-{
-	struct bp_lcl_rules *same = malloc(sizeof(*same));
-	uint64_t seen = 0;
-
-	if (same != NULL && bp_lcl_plan_take(plan, &seen, same))
-		bp_lcl_plan_write(plan, same);
-	free(same);
+	if (shm->agg.plan != NULL)
+		r->result.aggregation = publish(&shm->agg.plan->lock, &c->agg, sizeof(c->agg));
+	if (shm->lcl.plan != NULL)
+		r->result.lcl = publish(&shm->lcl.plan->lock, &c->lcl.rules, sizeof(c->lcl.rules));
 }
 
 void bp_rules_tell_again(struct bp_rules *r)
 {
 	if (r->shm->agg.plan != NULL)
-		tell_aggregation_again(r->shm->agg.plan);
+		bp_seqlock_republish(&r->shm->agg.plan->lock);
 	if (r->shm->lcl.plan != NULL)
-		tell_flows_again(r->shm->lcl.plan);
+		bp_seqlock_republish(&r->shm->lcl.plan->lock);
 }
 
 /* The bank is free: the image goes there and is in force with the store. */
@@ -332,8 +303,6 @@ int bp_rules_apply(struct bp_rules *r, const struct bp_config *c, bool keep_same
 	if (build(r, mqtt, old, err, err_size) != 0)
 		return -1;
 	memset(&r->result, 0, sizeof(r->result));
-	memcpy(&r->agg, &c->agg, sizeof(r->agg));       /* gaps, too: compared octet by octet */
-	memcpy(&r->lcl, &c->lcl.rules, sizeof(r->lcl)); /* likewise */
 	r->config = c;
 	r->done = done;
 	r->arg = arg;

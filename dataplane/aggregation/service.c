@@ -41,7 +41,7 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 	(void)err;
 	(void)err_size;
 	if (shm->agg.plan)
-		bp_agg_plan_write(shm->agg.plan, &c->agg);
+		bp_seqlock_write(&shm->agg.plan->lock, &c->agg, sizeof(c->agg));
 	return 0;
 }
 

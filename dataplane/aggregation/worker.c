@@ -225,7 +225,7 @@ void bp_agg_worker_apply_pending(struct bp_agg_worker *g)
 		return;
 	g->link_losses = losses;
 	/* A control plane that was restarted writes what is in force already. */
-	others = bp_agg_plan_take(g->plan, &generation, &g->next);
+	others = bp_seqlock_read(&g->plan->lock, &generation, &g->next, sizeof(g->next));
 	if (others && !is_valid(&g->next)) {
 		bp_count(g->worker, BP_C_SEGMENT_INVALID, 1);
 		g->generation = generation;
@@ -268,7 +268,7 @@ struct bp_agg_worker *bp_agg_worker_create(
 	g->rules = c->agg;
 	g->plan = tables->plan;
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
-	g->generation = atomic_load_explicit(&g->plan->generation, memory_order_relaxed);
+	g->generation = atomic_load_explicit(&g->plan->lock.generation, memory_order_relaxed);
 	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
 	g->waiting_most = bp_agg_worker_max_paced(c);
 	g->disagg_stats = tables->disagg_stats + (size_t)worker * BP_AGG_RULES_MAX;

@@ -117,7 +117,8 @@ void bp_agg_worker_apply_pending(struct bp_agg_worker *g);
 /* Whether rules, links or MTUs have changed: two loads of lines that seldom do. */
 static inline bool bp_agg_worker_config_changed(const struct bp_agg_worker *g)
 {
-	return atomic_load_explicit(&g->plan->generation, memory_order_relaxed) != g->generation ||
+	return atomic_load_explicit(&g->plan->lock.generation, memory_order_relaxed) !=
+		       g->generation ||
 	       atomic_load_explicit(&bp_link_losses, memory_order_relaxed) != g->link_losses ||
 	       g->mtu_changed;
 }

@@ -106,7 +106,7 @@ void bp_lcl_apply_pending(struct bp_lcl *l)
 {
 	uint64_t generation = l->generation;
 
-	if (!bp_lcl_plan_take(l->plan, &generation, &l->next))
+	if (!bp_seqlock_read(&l->plan->lock, &generation, &l->next, sizeof(l->next)))
 		return;
 	l->generation = generation;
 	if (!is_sane(l, &l->next)) {
@@ -152,7 +152,7 @@ struct bp_lcl *bp_lcl_create(const struct bp_config *c, const struct bp_lcl_tabl
 	l->ethertype = c->lcl.ethertype;
 	l->plan = tables->plan;
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
-	l->generation = atomic_load_explicit(&l->plan->generation, memory_order_relaxed);
+	l->generation = atomic_load_explicit(&l->plan->lock.generation, memory_order_relaxed);
 	l->n_out = c->lcl.n_ports;
 	for (unsigned i = 0; i < c->lcl.n_ports; i++)
 		init_out(l, c, tables, i);

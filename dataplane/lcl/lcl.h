@@ -206,7 +206,8 @@ uint64_t bp_lcl_held_most(const struct bp_config *c);
 /* Whether there is a plan that was not taken yet. */
 static inline bool bp_lcl_has_pending(const struct bp_lcl *l)
 {
-	return atomic_load_explicit(&l->plan->generation, memory_order_relaxed) != l->generation;
+	return atomic_load_explicit(&l->plan->lock.generation, memory_order_relaxed) !=
+	       l->generation;
 }
 /* Takes it. Flows that were there before go on as they are. */
 void bp_lcl_apply_pending(struct bp_lcl *l);

@@ -12,7 +12,7 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 	(void)err;
 	(void)err_size;
 	if (shm->lcl.plan)
-		bp_lcl_plan_write(shm->lcl.plan, &c->lcl.rules);
+		bp_seqlock_write(&shm->lcl.plan->lock, &c->lcl.rules, sizeof(c->lcl.rules));
 	return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include "shm/aggregation/agg_shape.h"
 #include "shm/layout.h"
-#include "shm/plan.h"
 
 static const struct bp_table_shape shape[BP_AGG_TABLES] = {
 	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan), BP_SEG_CONTROL},
@@ -47,24 +46,6 @@ const struct bp_service_tables bp_tables_aggregation = {
 	.sizes_agree = sizes_agree,
 	.map = map,
 };
-
-/* by words, since a worker may read them meanwhile */
-_Static_assert(sizeof(struct bp_agg_rules) % 8 == 0, "rules are copied by words");
-
-void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules)
-{
-	bp_plan_write(&p->generation, &p->rules, rules, sizeof(*rules));
-}
-
-bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *rules)
-{
-	return bp_plan_says(&p->generation, &p->rules, rules, sizeof(*rules));
-}
-
-bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out)
-{
-	return bp_plan_take(&p->generation, &p->rules, seen, out, sizeof(*out));
-}
 
 bool bp_agg_stream_read(const struct bp_agg_stream_row *row, struct bp_agg_stream_row *out)
 {

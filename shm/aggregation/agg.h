@@ -8,6 +8,7 @@
 
 #include "biplane/aggregation.h"
 #include "shm/segment.h"
+#include "shm/seqlock.h"
 
 /*
  * Aggregation in the segment.
@@ -26,10 +27,19 @@
  * Statistics belong to (worker, rule) and begin anew when the rules change.
  */
 
+/*
+ * With a reload the CP writes it before it stores rules_active, so that a worker which looks here
+ * after it has read that sees both, and the answer to the reload, which waits for rules_seen, is
+ * true of both: but for a worker that holds so much that it takes some walks to send it, and takes
+ * these rules then.
+ */
 struct bp_agg_plan {
-	_Atomic uint64_t generation; /* odd while it is written; 0: never was */
+	struct bp_seqlock lock;
 	struct bp_agg_rules rules;
 };
+_Static_assert(sizeof(struct bp_agg_plan) == 8 + sizeof(struct bp_agg_rules) &&
+		       sizeof(struct bp_agg_rules) % 8 == 0,
+	"the seqlock copies words behind it");
 
 /* Why an aggregate left. */
 #define BP_AGG_FLUSHES(X)                                                                          \
@@ -106,21 +116,6 @@ struct bp_agg_tables {
 	struct bp_agg_stream_row *rows;
 	uint32_t streams; /* rows of one worker */
 };
-
-/*
- * CP: puts new rules into force. One writer. With a reload it does so before it stores
- * rules_active, so that a worker which looks here after it has read that sees both, and the answer
- * to the reload, which waits for rules_seen, is true of both: but for a worker that holds so much
- * that it takes some walks to send it, and takes these rules then.
- */
-void bp_agg_plan_write(struct bp_agg_plan *p, const struct bp_agg_rules *rules);
-/* CP: whether these are in force already, octet by octet. False, too, when they were never written,
- * or not to the end. */
-bool bp_agg_plan_says(const struct bp_agg_plan *p, const struct bp_agg_rules *rules);
-/* DP worker: copies the rules to *out when their generation is none of 0 and *seen, which it sets.
- * False: nothing new, or just being written (ask again at the next walk), and then *out may hold
- * parts of both. */
-bool bp_agg_plan_take(const struct bp_agg_plan *p, uint64_t *seen, struct bp_agg_rules *out);
 
 /* Anybody: copies a stream's row. False: it is free, or gave way to another stream meanwhile. */
 bool bp_agg_stream_read(const struct bp_agg_stream_row *row, struct bp_agg_stream_row *out);

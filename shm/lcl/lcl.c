@@ -3,7 +3,6 @@
 
 #include "shm/layout.h"
 #include "shm/lcl/lcl_shape.h"
-#include "shm/plan.h"
 
 static const struct bp_table_shape shape[BP_LCL_TABLES] = {
 	[BP_LT_PLAN] = {"lcl_plan", sizeof(struct bp_lcl_plan), BP_SEG_CONTROL},
@@ -46,21 +45,3 @@ const struct bp_service_tables bp_tables_lcl = {
 	.sizes_agree = sizes_agree,
 	.map = map,
 };
-
-/* by words, since a worker may read them meanwhile */
-_Static_assert(sizeof(struct bp_lcl_rules) % 8 == 0, "rules are copied by words");
-
-void bp_lcl_plan_write(struct bp_lcl_plan *p, const struct bp_lcl_rules *rules)
-{
-	bp_plan_write(&p->generation, &p->rules, rules, sizeof(*rules));
-}
-
-bool bp_lcl_plan_says(const struct bp_lcl_plan *p, const struct bp_lcl_rules *rules)
-{
-	return bp_plan_says(&p->generation, &p->rules, rules, sizeof(*rules));
-}
-
-bool bp_lcl_plan_take(const struct bp_lcl_plan *p, uint64_t *seen, struct bp_lcl_rules *out)
-{
-	return bp_plan_take(&p->generation, &p->rules, seen, out, sizeof(*out));
-}

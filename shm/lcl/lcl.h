@@ -8,6 +8,7 @@
 
 #include "biplane/lcl.h"
 #include "shm/segment.h"
+#include "shm/seqlock.h"
 
 /*
  * LCL scheduling in the segment.
@@ -23,9 +24,12 @@
  * the first frame of it, until the data plane starts anew.
  */
 struct bp_lcl_plan {
-	_Atomic uint64_t generation; /* odd while it is written; 0: never was */
+	struct bp_seqlock lock;
 	struct bp_lcl_rules rules;
 };
+_Static_assert(sizeof(struct bp_lcl_plan) == 8 + sizeof(struct bp_lcl_rules) &&
+		       sizeof(struct bp_lcl_rules) % 8 == 0,
+	"the seqlock copies words behind it");
 
 /* How long: bucket by bp_lcl_bucket(): 8 to each doubling, exact below 8 ns; the last holds the
  * rest. */
@@ -91,11 +95,6 @@ struct bp_lcl_tables {
 	uint32_t n_ports; /* entries of lcl.ports */
 	uint32_t limit;   /* rows of each: one more than lcl.limit */
 };
-
-/* As bp_agg_plan_write(), _says() and _take(). */
-void bp_lcl_plan_write(struct bp_lcl_plan *p, const struct bp_lcl_rules *rules);
-bool bp_lcl_plan_says(const struct bp_lcl_plan *p, const struct bp_lcl_rules *rules);
-bool bp_lcl_plan_take(const struct bp_lcl_plan *p, uint64_t *seen, struct bp_lcl_rules *out);
 
 static inline unsigned bp_lcl_bucket(uint64_t ns)
 {

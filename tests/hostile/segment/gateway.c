@@ -9,7 +9,7 @@
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/health/worker.h"
 #include "proto/net/ip.h"
-#include "shm/plan.h"
+#include "shm/seqlock.h"
 #include "shm/fib/reuse.h"
 #include "tests/unit/dataplane/forwarding/fib_fill.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
@@ -198,8 +198,10 @@ void gateway_start(struct gateway *g)
 	gateway_health_start(g);
 	gateway_mqtt_start(g);
 	gateway_rules(g, GW_RULES_MAX, false);
-	bp_agg_plan_write(g->x.r.shm.agg.plan, &g->x.r.config->agg);
-	bp_lcl_plan_write(g->x.r.shm.lcl.plan, &g->x.r.config->lcl.rules);
+	bp_seqlock_write(
+		&g->x.r.shm.agg.plan->lock, &g->x.r.config->agg, sizeof(g->x.r.config->agg));
+	bp_seqlock_write(&g->x.r.shm.lcl.plan->lock, &g->x.r.config->lcl.rules,
+		sizeof(g->x.r.config->lcl.rules));
 	for (unsigned kind = 0; kind < GW_TRAFFIC; kind++)
 		gateway_burst(g, kind);
 	find_tables(g);
@@ -286,10 +288,10 @@ void gateway_publish(struct gateway *g, enum gateway_plan plan)
 		publish_rules(g);
 		break;
 	case GW_AGG_PLAN:
-		next_plan(&shm->agg.plan->generation);
+		next_plan(&shm->agg.plan->lock.generation);
 		break;
 	case GW_LCL_PLAN:
-		next_plan(&shm->lcl.plan->generation);
+		next_plan(&shm->lcl.plan->lock.generation);
 		break;
 	case GW_PHD_PLAN:
 		next_plan(&shm->phd.control->plan_generation);

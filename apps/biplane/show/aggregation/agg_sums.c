@@ -98,7 +98,7 @@ uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules)
 	bool told = false;
 
 	for (unsigned i = 0; i < TRIES && !told; i++)
-		told = bp_agg_plan_take(m->agg.plan, &generation, rules);
+		told = bp_seqlock_read(&m->agg.plan->lock, &generation, rules, sizeof(*rules));
 	if (!told) {
 		memset(rules, 0, sizeof(*rules));
 		count_entries(m, rules);

@@ -168,7 +168,9 @@ json_t *bp_lcl_view(const struct bp_show_source *s)
 	if (!rules)
 		return NULL;
 	/* a plan that is written just now is whole the next time */
-	for (int i = 0; t->plan && i < 100 && !bp_lcl_plan_take(t->plan, &seen, rules); i++)
+	for (int i = 0; t->plan && i < 100 &&
+			!bp_seqlock_read(&t->plan->lock, &seen, rules, sizeof(*rules));
+		i++)
 		;
 	if (rules->n_flows > BP_LCL_FLOWS_MAX || seen == 0)
 		rules->n_flows = 0;

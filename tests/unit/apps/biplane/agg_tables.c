@@ -91,7 +91,7 @@ void tell_rules(void)
 		.to = destination("fd01::9", 5555, 5555),
 		.port = 1,
 		.format = BP_AGG_FORMAT_PAPER};
-	bp_agg_plan_write(shm.agg.plan, &rules);
+	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 }
 
 void write_row(unsigned worker, unsigned i, uint64_t life, const char *address, uint8_t rule)

@@ -285,7 +285,7 @@ static void rules_are_those_in_force(void **state)
 	rules.aggregate[0].n_senders = 2;
 	rules.aggregate[0].senders[0] = destination("10.0.0.0/24", 0, 0).address;
 	rules.aggregate[0].senders[1] = destination("10.2.0.0/16", 0, 0).address;
-	bp_agg_plan_write(shm.agg.plan, &rules);
+	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 	v = parsed(false);
 	has(v, json_pack("{si}", "generation", 2));
 	has(entry(v, "aggregate", 0),
@@ -293,7 +293,7 @@ static void rules_are_those_in_force(void **state)
 			1400, "from", "10.9.0.1:5556", "senders", "10.0.0.0/24", "10.2.0.0/16"));
 	json_decref(v);
 	/* a control plane that was killed while it wrote */
-	atomic_fetch_add(&shm.agg.plan->generation, 1);
+	atomic_fetch_add(&shm.agg.plan->lock.generation, 1);
 	says("warning: the control plane has not told the rules");
 }
 
@@ -319,7 +319,7 @@ static void a_damaged_segment_is_survived(void **state)
 
 	(void)state;
 	memset(&rules, 0xff, sizeof(rules));
-	bp_agg_plan_write(shm.agg.plan, &rules);
+	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 	memset(shm.agg.stats, 0xff, sizeof(*shm.agg.stats) * WORKERS * BP_AGG_RULES_MAX);
 	memset(shm.agg.disagg_stats, 0xff,
 		sizeof(*shm.agg.disagg_stats) * WORKERS * BP_AGG_RULES_MAX);

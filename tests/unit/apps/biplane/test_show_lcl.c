@@ -107,7 +107,7 @@ static void flow_is_known(void)
 	rules.n_flows = 1;
 	rules.flow[0] = (struct bp_lcl_flow){
 		.name = "arm-3", .budget_ns = 15000, .id = 7, .hops = 1, .out = 1};
-	bp_lcl_plan_write(shm.lcl.plan, &rules);
+	bp_seqlock_write(&shm.lcl.plan->lock, &rules, sizeof(rules));
 }
 
 static struct bp_lcl_flow_stats *flow_row(unsigned row, uint16_t id, bool last)

@@ -118,7 +118,7 @@ static void who_takes_apart_has_no_streams(void **state)
 	(void)state;
 	tell_rules();
 	rules.n_aggregate = 0;
-	bp_agg_plan_write(shm.agg.plan, &rules);
+	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 	says("disaggregate\nRULE");
 	says_not("streams\n");
 	says_not("why they left");

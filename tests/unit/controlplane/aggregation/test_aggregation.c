@@ -20,7 +20,7 @@ static void attach(struct process *f)
 
 static uint64_t generation(const struct process *f)
 {
-	return atomic_load(&f->shm.agg.plan->generation);
+	return atomic_load(&f->shm.agg.plan->lock.generation);
 }
 
 /* That the plan is what the file says. */
@@ -31,7 +31,7 @@ static void plan_is_the_files(struct process *f)
 	uint64_t seen = 0;
 
 	assert_non_null(c);
-	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &taken));
+	assert_true(bp_seqlock_read(&f->shm.agg.plan->lock, &seen, &taken, sizeof(taken)));
 	assert_memory_equal(&taken, &c->agg, sizeof(taken));
 	bp_config_free(c);
 }
@@ -134,7 +134,7 @@ static void restart_writes_the_plan(void **state)
 	assert_int_equal(generation(f), 6);
 	plan_is_the_files(f);
 	process_kill(f);
-	atomic_store(&f->shm.agg.plan->generation, 7);
+	atomic_store(&f->shm.agg.plan->lock.generation, 7);
 	process_start(f);
 	json_decref(process_ask(f, "status"));
 	assert_int_equal(generation(f), 8);
@@ -152,12 +152,12 @@ static void a_new_dataplane_is_told(void **state)
 	attach(f);
 	process_start(f);
 	accepted(f, false);
-	assert_true(bp_agg_plan_take(f->shm.agg.plan, &seen, &before));
+	assert_true(bp_seqlock_read(&f->shm.agg.plan->lock, &seen, &before, sizeof(before)));
 	process_write_bridge(f, TWO);
 	first = generation(f);
 	atomic_store(&f->shm.global->dp_started_ns, 1);
 	WAIT_UNTIL(generation(f) != first);
-	WAIT_UNTIL(bp_agg_plan_take(f->shm.agg.plan, &seen, &after));
+	WAIT_UNTIL(bp_seqlock_read(&f->shm.agg.plan->lock, &seen, &after, sizeof(after)));
 	assert_memory_equal(&after, &before, sizeof(after));
 }
 

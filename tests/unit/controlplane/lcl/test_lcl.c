@@ -17,7 +17,7 @@
 
 static uint64_t generation(const struct process *f)
 {
-	return atomic_load(&f->shm.lcl.plan->generation);
+	return atomic_load(&f->shm.lcl.plan->lock.generation);
 }
 
 static void plan_is_the_files(struct process *f)
@@ -28,7 +28,7 @@ static void plan_is_the_files(struct process *f)
 
 	assert_non_null(c);
 	assert_non_null(taken);
-	assert_true(bp_lcl_plan_take(f->shm.lcl.plan, &seen, taken));
+	assert_true(bp_seqlock_read(&f->shm.lcl.plan->lock, &seen, taken, sizeof(*taken)));
 	assert_memory_equal(taken, &c->lcl.rules, sizeof(*taken));
 	free(taken);
 	bp_config_free(c);
@@ -96,12 +96,12 @@ static void a_new_dataplane_is_told(void **state)
 	bp_config_free(process_attach(f));
 	process_start(f);
 	reloads(f, false, NULL);
-	assert_true(bp_lcl_plan_take(f->shm.lcl.plan, &seen, &before[0]));
+	assert_true(bp_seqlock_read(&f->shm.lcl.plan->lock, &seen, &before[0], sizeof(before[0])));
 	process_write_bridge(f, TWO);
 	first = generation(f);
 	atomic_store(&f->shm.global->dp_started_ns, 1);
 	WAIT_UNTIL(generation(f) != first);
-	WAIT_UNTIL(bp_lcl_plan_take(f->shm.lcl.plan, &seen, &before[1]));
+	WAIT_UNTIL(bp_seqlock_read(&f->shm.lcl.plan->lock, &seen, &before[1], sizeof(before[1])));
 	assert_memory_equal(&before[0], &before[1], sizeof(*before));
 	free(before);
 }

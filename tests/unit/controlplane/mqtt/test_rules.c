@@ -268,7 +268,7 @@ static void too_many_rules_are_refused(void **state)
 
 static uint64_t plan(const struct fixture *f)
 {
-	return atomic_load(&f->shm.agg.plan->generation);
+	return atomic_load(&f->shm.agg.plan->lock.generation);
 }
 
 static unsigned planned_messages(const struct fixture *f)
@@ -326,7 +326,6 @@ static void aggregation_waits_with_the_rules(void **state)
 	assert_int_equal(plan(f), 2);
 	assert_int_equal(planned_messages(f), 1);
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
-	f->config.agg.aggregate[0].messages = 9; /* the caller's copy is not needed any more */
 	turns(f, 5);
 	assert_int_equal(plan(f), 2);
 	seen(f, 1, UINT64_MAX);

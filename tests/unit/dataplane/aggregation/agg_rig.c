@@ -221,7 +221,7 @@ void agg_unpace(struct rig *r)
 	struct bp_agg_rules rules = r->config->agg;
 
 	rules.disaggregate[0].pace = false;
-	bp_agg_plan_write(r->shm.agg.plan, &rules);
+	bp_seqlock_write(&r->shm.agg.plan->lock, &rules, sizeof(rules));
 }
 
 void agg_pass(struct rig *r, uint64_t ns)

@@ -27,7 +27,7 @@ static struct bp_agg_rules rules_of(const struct rig *r)
 
 static void write_plan(struct rig *r, const struct bp_agg_rules *rules)
 {
-	bp_agg_plan_write(r->shm.agg.plan, rules);
+	bp_seqlock_write(&r->shm.agg.plan->lock, rules, sizeof(*rules));
 }
 
 static void rules_change(void **state)
@@ -133,7 +133,7 @@ static void only_whole_plans_count(void **state)
 	rules = rules_of(&r);
 	rules.aggregate[0].messages = 2;
 	write_plan(&r, &rules);
-	atomic_fetch_add(&r.shm.agg.plan->generation, 1);
+	atomic_fetch_add(&r.shm.agg.plan->lock.generation, 1);
 	agg_put(&r, A, 0, 2);
 	rig_walk(&r);
 	rig_expect_none(&r, B);

@@ -96,13 +96,13 @@ static void when_rules_change(void **state)
 	hold(&r);
 	rules = r.config->agg;
 	rules.aggregate[0].messages = 2;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
 	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 60);
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_RELOAD], BP_AGG_AT_ONCE);
 	/* Others are written meanwhile: the last ones are taken. */
 	rules.aggregate[0].messages = 3;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
 	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 60);
 	rig_walk(&r);
@@ -183,7 +183,7 @@ static void when_a_link_is_lost_with_paced(void **state)
 	/* Rules that come meanwhile wait until all has left, and add nothing to a walk's number. */
 	rules = r.config->agg;
 	rules.aggregate[0].messages = 2;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], 1);
 	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE);
@@ -224,7 +224,7 @@ static void when_the_pace_changes_back(void **state)
 	hold_paced(&r, &s);
 	agg_unpace(&r);
 	rig_walk(&r);
-	bp_agg_plan_write(r.shm.agg.plan, &r.config->agg);
+	bp_seqlock_write(&r.shm.agg.plan->lock, &r.config->agg, sizeof(r.config->agg));
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);

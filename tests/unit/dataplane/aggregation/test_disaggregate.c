@@ -377,7 +377,7 @@ static void queues_share_their_bound(void **state)
 	rules.n_disaggregate = 2;
 	rules.disaggregate[1] = rules.disaggregate[0];
 	rules.disaggregate[1].to.udp_first = rules.disaggregate[1].to.udp_last = 5556;
-	bp_agg_plan_write(r.shm.agg.plan, &rules);
+	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
 	for (unsigned k = 0; k < 2; k++) {
 		for (unsigned i = 0; i < 16; i++) {

@@ -397,7 +397,7 @@ static void flows_that_cannot_be(void **state)
 	for (uint32_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		rules = r.worker->lcl->rules;
 		change[i](&rules);
-		bp_lcl_plan_write(r.shm.lcl.plan, &rules);
+		bp_seqlock_write(&r.shm.lcl.plan->lock, &rules, sizeof(rules));
 		rig_walk(&r);
 		rig_put(&r, A, f, len);
 		rig_walk(&r);

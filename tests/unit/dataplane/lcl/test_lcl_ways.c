@@ -178,7 +178,7 @@ static void write_rules(struct rig *r, void (*change)(struct bp_lcl_rules *))
 	struct bp_lcl_rules rules = r->worker->lcl->rules;
 
 	change(&rules);
-	bp_lcl_plan_write(r->shm.lcl.plan, &rules);
+	bp_seqlock_write(&r->shm.lcl.plan->lock, &rules, sizeof(rules));
 }
 
 static void other_budget(struct bp_lcl_rules *rules)

@@ -67,7 +67,7 @@ static void tables_are_there_for_who_aggregates(void **state)
 	touch(m.agg.stats, 3 * BP_AGG_RULES_MAX * sizeof(*m.agg.stats));
 	touch(m.agg.disagg_stats, 3 * BP_AGG_RULES_MAX * sizeof(*m.agg.disagg_stats));
 	touch(m.agg.rows, 3 * 5 * sizeof(*m.agg.rows));
-	assert_int_equal(atomic_load(&m.agg.plan->generation), 0);
+	assert_int_equal(atomic_load(&m.agg.plan->lock.generation), 0);
 	bp_segment_close(m.segment);
 }
 
@@ -142,29 +142,29 @@ static void what_was_written_is_taken_once(void **state)
 
 	assert_non_null(p);
 	memset(p, 0, sizeof(*p));
-	assert_false(bp_agg_plan_take(&p->plan, &seen, &p->taken));
+	assert_false(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	/* the rules of none, which was never written */
-	assert_false(bp_agg_plan_says(&p->plan, &p->rules));
+	assert_false(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
 	fill(&p->rules, 1);
-	bp_agg_plan_write(&p->plan, &p->rules);
-	assert_true(bp_agg_plan_says(&p->plan, &p->rules));
-	assert_true(bp_agg_plan_take(&p->plan, &seen, &p->taken));
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
+	assert_true(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	assert_true(is_version(&p->taken, 1));
-	assert_false(bp_agg_plan_take(&p->plan, &seen, &p->taken));
+	assert_false(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	fill(&p->rules, 2);
-	assert_false(bp_agg_plan_says(&p->plan, &p->rules));
-	bp_agg_plan_write(&p->plan, &p->rules);
+	assert_false(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
 	fill(&p->rules, 3);
-	bp_agg_plan_write(&p->plan, &p->rules);
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
 	/* Each worker takes the last one, whichever it had. */
-	assert_true(bp_agg_plan_take(&p->plan, &seen, &p->taken));
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	assert_true(is_version(&p->taken, 3));
-	assert_true(bp_agg_plan_take(&p->plan, &other, &p->taken));
+	assert_true(bp_seqlock_read(&p->plan.lock, &other, &p->taken, sizeof(p->taken)));
 	assert_true(is_version(&p->taken, 3));
 	assert_int_equal(seen, other);
 	/* The last octet counts, too. */
 	((uint8_t *)&p->rules)[sizeof(p->rules) - 1] ^= 1;
-	assert_false(bp_agg_plan_says(&p->plan, &p->rules));
+	assert_false(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
 	free(p);
 }
 
@@ -178,15 +178,40 @@ static void half_a_plan_is_not_taken(void **state)
 	assert_non_null(p);
 	memset(p, 0, sizeof(*p));
 	fill(&p->rules, 1);
-	bp_agg_plan_write(&p->plan, &p->rules);
-	assert_true(bp_agg_plan_take(&p->plan, &seen, &p->taken));
-	atomic_fetch_add(&p->plan.generation, 1);
-	assert_false(bp_agg_plan_take(&p->plan, &seen, &p->taken));
-	assert_false(bp_agg_plan_says(&p->plan, &p->rules));
-	bp_agg_plan_write(&p->plan, &p->rules);
-	assert_true(bp_agg_plan_says(&p->plan, &p->rules));
-	assert_true(bp_agg_plan_take(&p->plan, &seen, &p->taken));
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
+	atomic_fetch_add(&p->plan.lock.generation, 1);
+	assert_false(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
+	assert_false(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
+	assert_true(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	assert_true(is_version(&p->taken, 1));
+	free(p);
+}
+
+/* As after a restart of the workers: those that have read it read it once more, others once. */
+static void republished_value_is_read_again(void **state)
+{
+	struct plans *p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63);
+	uint64_t seen = 0;
+
+	(void)state;
+	assert_non_null(p);
+	memset(p, 0, sizeof(*p));
+	bp_seqlock_republish(&p->plan.lock);
+	assert_int_equal(p->plan.lock.generation, 0);
+	fill(&p->rules, 1);
+	bp_seqlock_write(&p->plan.lock, &p->rules, sizeof(p->rules));
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
+	bp_seqlock_republish(&p->plan.lock);
+	assert_true(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
+	assert_true(is_version(&p->taken, 1));
+	assert_false(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
+	/* half of a value is not */
+	atomic_fetch_add(&p->plan.lock.generation, 1);
+	bp_seqlock_republish(&p->plan.lock);
+	assert_false(bp_seqlock_read(&p->plan.lock, &seen, &p->taken, sizeof(p->taken)));
 	free(p);
 }
 
@@ -208,7 +233,7 @@ static void take(struct reader *r)
 {
 	const uint64_t before = r->seen;
 
-	if (!bp_agg_plan_take(&r->s->plan, &r->seen, &r->rules))
+	if (!bp_seqlock_read(&r->s->plan.lock, &r->seen, &r->rules, sizeof(r->rules)))
 		return;
 	atomic_fetch_add(&r->s->taken, 1);
 	/* Generations are even, and the writer's versions are their halves. */
@@ -242,7 +267,7 @@ static void no_reader_takes_parts_of_two(void **state)
 		;
 	for (uint64_t v = 1; v <= WRITES; v++) {
 		fill(&rules, v);
-		bp_agg_plan_write(&s.plan, &rules);
+		bp_seqlock_write(&s.plan.lock, &rules, sizeof(rules));
 	}
 	/* Each ends when it has taken the last one. */
 	for (unsigned i = 0; i < READERS; i++)
@@ -259,6 +284,7 @@ int main(void)
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(what_was_written_is_taken_once),
 		cmocka_unit_test(half_a_plan_is_not_taken),
+		cmocka_unit_test(republished_value_is_read_again),
 		cmocka_unit_test(no_reader_takes_parts_of_two),
 	};
 
