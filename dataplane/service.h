@@ -104,6 +104,8 @@ struct bp_dataplane_service {
 
 	/* The nodes behind its edges, BP_EDGE_OF(NAME, 0) and so on. */
 	struct rte_node_register *entry[BP_EDGES_OF_SERVICE];
+	/* enter() leads to one of the first so many of them, in the order of the frames' path. */
+	unsigned n_entered;
 	/* A node that begins walks; NULL: none. */
 	struct rte_node_register *source;
 	/* The node by which frames leave by a port; NULL: bp_node_port_tx. */

@@ -254,4 +254,4 @@ struct rte_node_register bp_node_aggregate = {
 	.process = aggregate_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_aggregate)
+BP_NODE_REGISTER(bp_node_aggregate, BP_EDGE_DROP, BP_NEXT_PATH, BP_NEXT_ONWARD)

@@ -234,4 +234,4 @@ struct rte_node_register bp_node_disaggregate = {
 	.process = disaggregate_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_disaggregate)
+BP_NODE_REGISTER(bp_node_disaggregate, BP_EDGE_DROP, BP_NEXT_PATH, BP_NEXT_ONWARD)

@@ -132,6 +132,7 @@ const struct bp_dataplane_service bp_dataplane_aggregation = {
 	.due = due,
 	.needs_time = true,
 	.entry = {&bp_node_aggregate, &bp_node_disaggregate},
+	.n_entered = 2,
 	.source = &bp_node_agg_timer,
 	.enter = enter,
 };

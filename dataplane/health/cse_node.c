@@ -323,4 +323,4 @@ struct rte_node_register bp_node_cse = {
 	.process = cse_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_cse)
+BP_NODE_REGISTER(bp_node_cse, BP_EDGE_DROP, BP_NEXT_INTERFACE)

@@ -414,4 +414,4 @@ struct rte_node_register bp_node_phd = {
 	.process = phd_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_phd)
+BP_NODE_REGISTER(bp_node_phd, BP_EDGE_DROP, BP_EDGE_EXCEPTION, BP_NEXT_INTERFACE)

@@ -373,4 +373,4 @@ struct rte_node_register bp_node_lcl_timer = {
 	.process = lcl_timer_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_lcl_timer)
+BP_NODE_REGISTER(bp_node_lcl_timer, BP_NEXT_NONE)

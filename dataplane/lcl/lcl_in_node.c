@@ -319,4 +319,4 @@ struct rte_node_register bp_node_lcl_in = {
 	.process = lcl_in_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_lcl_in)
+BP_NODE_REGISTER(bp_node_lcl_in, BP_EDGE_DROP, BP_NEXT_PATH)

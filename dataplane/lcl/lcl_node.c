@@ -418,7 +418,7 @@ struct rte_node_register bp_node_lcl = {
 	.process = lcl_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_lcl)
+BP_NODE_REGISTER(bp_node_lcl, BP_NEXT_NONE)
 
 static uint16_t lcl_plain_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -447,4 +447,4 @@ struct rte_node_register bp_node_lcl_plain = {
 	.process = lcl_plain_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_lcl_plain)
+BP_NODE_REGISTER(bp_node_lcl_plain, BP_NEXT_NONE)

@@ -145,6 +145,7 @@ const struct bp_dataplane_service bp_dataplane_lcl = {
 	.due = due,
 	.needs_time = true,
 	.entry = {&bp_node_lcl_in},
+	.n_entered = 1,
 	.source = &bp_node_lcl_timer,
 	.port_node = port_node,
 	.port_nodes = port_nodes,

@@ -231,4 +231,4 @@ struct rte_node_register bp_node_mqtt = {
 	.process = mqtt_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_mqtt)
+BP_NODE_REGISTER(bp_node_mqtt, BP_NEXT_ONWARD, BP_NEXT_PORTS)

@@ -88,5 +88,6 @@ const struct bp_dataplane_service bp_dataplane_mqtt = {
 	.free = release,
 	.needs_time = true,
 	.entry = {&bp_node_ethernet, &bp_node_mqtt},
+	.n_entered = 1,
 	.enter = enter,
 };

@@ -95,4 +95,4 @@ struct rte_node_register bp_node_answer = {
 	.process = answer_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_answer)
+BP_NODE_REGISTER(bp_node_answer, BP_EDGE_DROP, BP_NEXT_INTERFACE)

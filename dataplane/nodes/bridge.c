@@ -114,4 +114,4 @@ struct rte_node_register bp_node_bridge = {
 	.process = bridge_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_bridge)
+BP_NODE_REGISTER(bp_node_bridge, BP_EDGE_DROP, BP_EDGE_IP4, BP_NEXT_PORTS)

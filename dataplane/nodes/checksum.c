@@ -57,4 +57,4 @@ struct rte_node_register bp_node_checksum = {
 	.process = checksum_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_checksum)
+BP_NODE_REGISTER(bp_node_checksum, BP_NEXT_PATH)

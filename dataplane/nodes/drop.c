@@ -29,4 +29,4 @@ struct rte_node_register bp_node_drop = {
 	.process = drop_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_drop)
+BP_NODE_REGISTER(bp_node_drop, BP_NEXT_NONE)

@@ -127,4 +127,4 @@ struct rte_node_register bp_node_ethernet = {
 	.process = ethernet_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_ethernet)
+BP_NODE_REGISTER(bp_node_ethernet, BP_EDGE_MQTT, BP_NEXT_ONWARD)

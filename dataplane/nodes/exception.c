@@ -82,4 +82,4 @@ struct rte_node_register bp_node_exception = {
 	.process = exception_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_exception)
+BP_NODE_REGISTER(bp_node_exception, BP_EDGE_DROP, BP_EDGE_ANSWER)

@@ -37,4 +37,4 @@ struct rte_node_register bp_node_forward = {
 	.process = forward_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_forward)
+BP_NODE_REGISTER(bp_node_forward, BP_NEXT_INTERFACE)

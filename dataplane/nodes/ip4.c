@@ -483,4 +483,5 @@ struct rte_node_register bp_node_ip4 = {
 	.process = ip4_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_ip4)
+BP_NODE_REGISTER(bp_node_ip4, BP_EDGE_DROP, BP_EDGE_IP6, BP_EDGE_FORWARD, BP_EDGE_EXCEPTION,
+	BP_EDGE_PHD, BP_EDGE_CSE, BP_NEXT_INTERFACE)

@@ -35,4 +35,4 @@ struct rte_node_register bp_node_kernel_rx = {
 	.process = kernel_rx_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_kernel_rx)
+BP_NODE_REGISTER(bp_node_kernel_rx, BP_NEXT_INTERFACE)

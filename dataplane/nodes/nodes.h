@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_NODES_NODES_H
 #define BP_DATAPLANE_NODES_NODES_H
 
+#include "dataplane/nodes/next.h"
 #include "dataplane/workers/worker.h"
 
 /*
@@ -12,7 +13,8 @@ extern struct rte_node_register bp_node_port_rx; /* cloned per (port, queue) */
 extern struct rte_node_register bp_node_port_tx; /* cloned per port */
 extern struct rte_node_register bp_node_bridge;
 extern struct rte_node_register bp_node_checksum;
-extern struct rte_node_register bp_node_drop; /* frees, and counts the reason */
+extern struct rte_node_register bp_node_drop;        /* frees, and counts the reason */
+extern struct rte_node_register bp_node_unconnected; /* behind edges that lead nowhere */
 extern struct rte_node_register bp_node_ethernet;
 extern struct rte_node_register bp_node_mqtt;
 extern struct rte_node_register bp_node_ip4;       /* first for every frame of a routed interface */

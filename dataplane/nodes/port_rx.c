@@ -73,4 +73,4 @@ struct rte_node_register bp_node_port_rx = {
 	.process = port_rx_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_port_rx)
+BP_NODE_REGISTER(bp_node_port_rx, BP_NEXT_PATH)

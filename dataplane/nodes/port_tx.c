@@ -25,4 +25,4 @@ struct rte_node_register bp_node_port_tx = {
 	.process = port_tx_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_port_tx)
+BP_NODE_REGISTER(bp_node_port_tx, BP_NEXT_NONE)

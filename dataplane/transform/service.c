@@ -106,5 +106,6 @@ const struct bp_dataplane_service bp_dataplane_transform = {
 	.end = end,
 	.free = release,
 	.entry = {&bp_node_transform},
+	.n_entered = 1,
 	.enter = enter,
 };

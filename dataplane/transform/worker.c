@@ -224,4 +224,4 @@ struct rte_node_register bp_node_transform = {
 	.process = transform_process,
 	.nb_edges = 0,
 };
-RTE_NODE_REGISTER(bp_node_transform)
+BP_NODE_REGISTER(bp_node_transform, BP_EDGE_DROP, BP_NEXT_PATH, BP_NEXT_PORTS)

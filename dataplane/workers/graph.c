@@ -13,10 +13,10 @@
 #include "dataplane/service.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
-#define DROP_NODE "bp_drop"
 #define SOURCES (1 + BP_SERVICE_COUNT) /* beside queues: kernel_rx, and those of services */
 
-/* Names of the nodes that the edges lead to; see enum bp_edge. */
+/* Names of the nodes that the edges lead to in this worker, for nodes that may take them; see enum
+ * bp_edge. */
 struct edges {
 	char name[EDGES_MAX][RTE_NODE_NAMESIZE];
 	unsigned n;
@@ -39,21 +39,24 @@ static rte_node_t clone_of(const struct rte_node_register *parent, const char *s
 	return rte_node_is_invalid(id) ? rte_node_clone(parent->id, suffix) : id;
 }
 
-/* No node may have an edge to itself, so that edge leads to drop; nobody takes it. */
-static int set_edges(const char *node, const struct edges *e, char *err, size_t err_size)
+/* Of the node, or its clone, of this name: the edges of its table lead where they should. */
+static int set_edges(const char *name, const struct bp_node_next *table, const struct edges *e,
+	char *err, size_t err_size)
 {
+	const uint32_t may = bp_node_next_edges(table);
+	const rte_node_t id = rte_node_from_name(name);
 	const char *next[EDGES_MAX];
-	rte_node_t id = rte_node_from_name(node);
 
 	if (rte_node_is_invalid(id))
-		return fail(err, err_size, "no node", node);
+		return fail(err, err_size, "no node", name);
 	for (unsigned i = 0; i < e->n; i++)
-		next[i] = strcmp(e->name[i], node) == 0 ? DROP_NODE : e->name[i];
+		next[i] = may >> RTE_MIN(i, (unsigned)BP_EDGE_PORT) & 1 ? e->name[i]
+									: bp_node_unconnected.name;
 	/* A shorter list than an earlier graph's would leave edges behind. */
 	if (rte_node_edge_count(id) > e->n && rte_node_edge_shrink(id, (rte_edge_t)e->n) != e->n)
-		return fail(err, err_size, "can't shorten the edges of node", node);
+		return fail(err, err_size, "can't shorten the edges of node", name);
 	if (rte_node_edge_update(id, 0, next, (uint16_t)e->n) != e->n)
-		return fail(err, err_size, "can't set the edges of node", node);
+		return fail(err, err_size, "can't set the edges of node", name);
 	return 0;
 }
 
@@ -66,73 +69,59 @@ static const struct rte_node_register *port_node(const struct bp_worker *w, unsi
 	return &bp_node_port_tx;
 }
 
-/* Where each edge leads to: to drop, where the worker does not need the node. */
-static void name_edges(struct edges *e, const struct bp_worker *w, unsigned n_ports, bool checksum)
+/* Whether a worker has the node behind an edge. */
+static bool has_node(const struct bp_worker *w, rte_edge_t edge, bool checksum)
 {
-	const bool routes = w->router.enabled;
-	const struct rte_node_register *to[BP_EDGE_PORT] = {
-		[BP_EDGE_BRIDGE] = &bp_node_bridge,
-		[BP_EDGE_CHECKSUM] = checksum ? &bp_node_checksum : NULL,
-		[BP_EDGE_IP4] = routes ? &bp_node_ip4 : NULL,
-		[BP_EDGE_IP6] = routes ? &bp_node_ip6 : NULL,
-		[BP_EDGE_FORWARD] = routes ? &bp_node_forward : NULL,
-		[BP_EDGE_EXCEPTION] = routes ? &bp_node_exception : NULL,
-		[BP_EDGE_ANSWER] = routes ? &bp_node_answer : NULL,
-	};
+	switch (edge) {
+	case BP_EDGE_DROP:
+	case BP_EDGE_BRIDGE:
+		return true;
+	case BP_EDGE_CHECKSUM:
+		return checksum;
+	default:
+		if (edge < BP_EDGE_SERVICE)
+			return w->router.enabled;
+		return w->service[(edge - BP_EDGE_SERVICE) / BP_EDGES_OF_SERVICE] != NULL;
+	}
+}
 
-	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
-		for (unsigned n = 0; w->service[s] && n < BP_EDGES_OF_SERVICE; n++)
-			to[BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * s + n] =
-				bp_dataplane_services[s]->entry[n];
-	for (unsigned i = 0; i < BP_EDGE_PORT; i++)
-		snprintf(e->name[i], sizeof(e->name[i]), "%s", to[i] ? to[i]->name : DROP_NODE);
+/* Where each edge leads in this worker. */
+static int name_edges(struct edges *e, const struct bp_worker *w, unsigned n_ports, bool checksum,
+	char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < BP_EDGE_PORT; i++) {
+		const struct rte_node_register *to =
+			has_node(w, (rte_edge_t)i, checksum) ? bp_edge_node((rte_edge_t)i) : NULL;
+
+		if (to && !bp_node_next_of(to))
+			return fail(err, err_size, "no table of next nodes:", to->name);
+		snprintf(e->name[i], sizeof(e->name[i]), "%s",
+			to ? to->name : bp_node_unconnected.name);
+	}
 	for (unsigned i = 0; i < n_ports; i++)
 		snprintf(e->name[BP_EDGE_PORT + i], sizeof(e->name[0]), "%.48s-%u",
 			port_node(w, i)->name, i);
 	e->n = BP_EDGE_PORT + n_ports;
-}
-
-static int set_service_edges(
-	const struct bp_worker *w, const struct edges *e, char *err, size_t err_size)
-{
-	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
-		const struct bp_dataplane_service *service = bp_dataplane_services[s];
-
-		if (!w->service[s])
-			continue;
-		for (unsigned n = 0; n < BP_EDGES_OF_SERVICE; n++)
-			if (service->entry[n] &&
-				set_edges(service->entry[n]->name, e, err, err_size) != 0)
-				return -1;
-		if (service->source && set_edges(service->source->name, e, err, err_size) != 0)
-			return -1;
-	}
 	return 0;
 }
 
 static int make_inner_nodes(const struct bp_worker *w, const struct edges *e, unsigned n_ports,
 	char *err, size_t err_size)
 {
-	/* Named through the symbols: this pulls their constructors out of a static library. */
-	const struct rte_node_register *const always[] = {&bp_node_bridge, &bp_node_checksum};
-	const struct rte_node_register *const routing[] = {&bp_node_ip4, &bp_node_ip6,
-		&bp_node_forward, &bp_node_exception, &bp_node_answer, &bp_node_kernel_rx};
 	char suffix[16];
 
-	if (rte_node_is_invalid(bp_node_drop.id))
-		return fail(err, err_size, "not registered:", bp_node_drop.name);
 	for (unsigned i = 0; i < n_ports; i++) {
 		snprintf(suffix, sizeof(suffix), "%u", i);
 		if (rte_node_is_invalid(clone_of(port_node(w, i), suffix)))
 			return fail(err, err_size, "can't clone node", port_node(w, i)->name);
 	}
-	for (unsigned i = 0; i < RTE_DIM(always); i++)
-		if (set_edges(always[i]->name, e, err, err_size) != 0)
+	/* Those that this worker does not have, too: no edge leads to them. DPDK takes no source
+	 * without an edge. */
+	for (const struct bp_node_next *t = bp_node_next_all(); t; t = t->other)
+		if ((bp_node_next_edges(t) != 0 || (t->node->flags & RTE_NODE_SOURCE_F)) &&
+			set_edges(t->node->name, t, e, err, err_size) != 0)
 			return -1;
-	for (unsigned i = 0; w->router.enabled && i < RTE_DIM(routing); i++)
-		if (set_edges(routing[i]->name, e, err, err_size) != 0)
-			return -1;
-	return set_service_edges(w, e, err, err_size);
+	return 0;
 }
 
 static void set_flag(struct bp_node_ctx *ctx, uint16_t flag, bool on)
@@ -315,8 +304,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	}
 	for (unsigned i = 0; i < n_queues; i++)
 		checksum |= queues[i].partial_checksums;
-	name_edges(edges, w, n_ports, checksum);
-	if (make_inner_nodes(w, edges, n_ports, err, err_size) != 0)
+	if (name_edges(edges, w, n_ports, checksum, err, err_size) != 0 ||
+		make_inner_nodes(w, edges, n_ports, err, err_size) != 0)
 		goto out;
 	for (unsigned i = 0; i < n_queues; i++) {
 		char suffix[16];
@@ -328,7 +317,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 		}
 		snprintf(names[i], sizeof(names[i]), "bp_port_rx-%s", suffix);
 		patterns[i] = names[i];
-		if (set_edges(names[i], edges, err, err_size) != 0)
+		if (set_edges(names[i], bp_node_next_of(&bp_node_port_rx), edges, err, err_size) !=
+			0)
 			goto out;
 	}
 	param.node_patterns = patterns;

@@ -20,35 +20,11 @@
  * What one worker lcore has. Nothing here is shared with another worker but the MAC table (single
  * 64-bit atomics) and the state of rules.
  *
- * The graph of a worker:
+ * docs/developer/graph.md has a picture of its graph. Where section lcl is, the place of port_tx-P
+ * is taken by lcl-P, for a port with a scheduler, or lcl_plain-P.
  *
- *   port_rx-P-Q ─┬─(partial checksums possible)─▶ checksum ─▶ ...as without
- *                ├─(entries of transform)─▶ transform ─▶ ...as without
- *                │                          └─(results)─▶ aggregate | port_tx-* | bridge | ip4
- *                ├─(entries of aggregate)─▶ aggregate ─▶ ...as without
- *                │                          └─(aggregates)─▶ port_tx-P' | bridge | ip4
- *                ├─(entries of disaggregate)─▶ disaggregate ─▶ ...as without
- *                │                          └─(restored messages)─▶ port_tx-P' | bridge | ip4
- *                ├─(inspection)─▶ ethernet ─▶ mqtt ─▶ ...as without   (and clones ─▶ port_tx-edge)
- *                ├─(two-port bridge)──────────────────────────▶ port_tx-P'
- *                ├─(learning bridge)─▶ bridge ─┬──────────────▶ port_tx-*
- *                │                             └─(for its host interface)─▶ ip4 | exception
- *                └─(routed port)─▶ ip4 ─▶ ip6 ─┬────────────▶ port_tx-*
- *                                   │          ├────────────▶ bridge (out of a host interface)
- *                                   │          └─(unusual)─▶ forward ─▶ both
- *                                   ├─(health devices)─▶ phd ─▶ port_tx-* | bridge | exception
- *                                   ├─(the CSE's responses)─▶ cse ─▶ port_tx-* | bridge
- *                                   ├─▶ exception ─▶ (ring to the exception thread)
- *                                   └─▶ answer, where there is no kernel interface ─▶ port_tx-*
- *   kernel_rx (ring from the exception thread) ─▶ port_tx-P | bridge
- *   agg_timer (aggregates and restored messages whose time has come) ─▶ port_tx-P' | bridge | ip4
- *   lcl_timer (new flows)
- *   whatever leaves nowhere ─▶ drop
- *
- * Where section lcl is, frames pass lcl_in before all else, and in the place of port_tx-P there is
- * lcl-P, for a port with a scheduler, or lcl_plain-P.
- *
- * An edge has the same number in every node. The edges to port_tx-P follow at BP_EDGE_PORT + P.
+ * An edge has the same number in every node, and leads to a node where it is in the table of the
+ * node that takes it (dataplane/nodes/next.h). The edges to port_tx-P follow at BP_EDGE_PORT + P.
  */
 #define BP_EDGES_OF_SERVICE 2
 enum bp_edge {

@@ -239,7 +239,10 @@ class Gateway:
         code, self.process = self.process.returncode, None
         # The segment outlives biplane, by design; the next test begins with a new one.
         if self.segment:
+            counters = self.try_show("counters")
             remove_segment(self.segment)
+            # a node took an edge that is not in its table
+            assert not counters or not any(c["count"] for c in counters["counters"] if c["name"] == "unconnected"), self.log
         return code
 
     def dump(self, lines=60):

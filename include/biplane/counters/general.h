@@ -66,6 +66,8 @@
 	X(DROP_KERNEL_TX, DROP, "kernel_tx", "the kernel interface took no more frames")           \
 	X(DROP_KERNEL_RX, DROP, "kernel_rx", "from the kernel: no room on the way to the worker")  \
 	X(DROP_FLUSHED, DROP, "flushed", "still inside biplane when the worker was stopped")       \
+	X(DROP_UNCONNECTED, DROP, "unconnected",                                                   \
+		"sent to a node that is not in the graph: a bug in biplane, report it")            \
 	/* to the kernel */                                                                        \
 	X(KERNEL_ROUTING, KERNEL, "kernel_routing",                                                \
 		"routing protocols, ARP and neighbour discovery")                                  \

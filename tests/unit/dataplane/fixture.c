@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 #include "config/segment.h"
 #include "tests/unit/dataplane/fixture.h"
@@ -109,6 +110,8 @@ void rig_stop(struct rig *r)
 	bp_totals_read(&r->shm, r->config->n_ports, &t);
 	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + r->to_kernel);
 	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
+	for (unsigned w = 0; w < r->shm.workers; w++)
+		assert_int_equal(r->shm.counters[w].v[BP_C_DROP_UNCONNECTED], r->unconnected);
 	bp_worker_free(r->worker);
 	bp_fib_writer_free(r->writer);
 	bp_exception_free(r->exception);

@@ -19,6 +19,8 @@ struct rig {
 	struct bp_mac_table *mac_table;
 	struct bp_worker *worker;
 	unsigned in_pool; /* buffers that are free when no frame is under way */
+	unsigned
+		unconnected; /* frames that take an edge that is in no table, as the test expects */
 	/* when something routes */
 	struct bp_fib_writer *writer;
 	struct bp_exception *exception; /* no interface has a kernel side until has[] says so */
@@ -34,8 +36,8 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
 /* The same, of ordinary drivers; `change` may alter the configuration before it is used. */
 void rig_start_changed(
 	struct rig *r, const char *yaml, void (*change)(struct bp_config *c, void *arg), void *arg);
-/* Also checks that no buffer was lost and that the sum rx + made = tx + drops + to the kernel +
- * consumed holds. */
+/* Also checks that no buffer was lost, that the sum rx + made = tx + drops + to the kernel +
+ * consumed holds, and that nodes took edges of their tables only. */
 void rig_stop(struct rig *r);
 
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);

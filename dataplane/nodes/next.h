@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_NODES_NEXT_H
+#define BP_DATAPLANE_NODES_NEXT_H
+
+#include <stdint.h>
+
+#include <rte_common.h>
+#include <rte_graph.h>
+
+#include "dataplane/workers/worker.h"
+
+/*
+ * The file of a node ends with its registration, which lists the edges that the node may take:
+ *
+ *	BP_NODE_REGISTER(bp_node_bridge, BP_EDGE_DROP, BP_EDGE_IP4, BP_NEXT_PORTS)
+ *
+ * Edges have the same numbers in every node, but only those of its table lead to a node; any other
+ * leads to node unconnected, which drops and counts (counter drop/unconnected). An entry is a
+ * number of enum bp_edge below BP_EDGE_PORT, or one of these.
+ */
+enum bp_next {
+	BP_NEXT_NONE = 0xf0, /* frames leave the graph here */
+	BP_NEXT_PORTS,       /* any port_tx: BP_EDGE_PORT + n */
+	BP_NEXT_INTERFACE,   /* bp_router.edge[]: a port, or the bridge of a host interface */
+	BP_NEXT_ONWARD,      /* bp_worker.onward[]: a port, bridge, or ip4 */
+	/* bp_worker.enter[], or the `next` that a service's enter() has stored: a service behind
+	 * this node on the path of a port's frames, or the same as BP_NEXT_ONWARD */
+	BP_NEXT_PATH,
+};
+
+struct bp_node_next {
+	const struct rte_node_register *node;
+	const uint8_t *edge;
+	unsigned n;
+	struct bp_node_next *other; /* of another node */
+};
+
+/* For constructors. */
+void bp_node_next_add(struct bp_node_next *next);
+
+/* As RTE_NODE_REGISTER(), and with the table. */
+#define BP_NODE_REGISTER(node_, ...)                                                               \
+	RTE_NODE_REGISTER(node_)                                                                   \
+	static const uint8_t node_##_edge[] = {__VA_ARGS__};                                       \
+	static struct bp_node_next node_##_next = {                                                \
+		.node = &(node_), .edge = node_##_edge, .n = RTE_DIM(node_##_edge)};               \
+	RTE_INIT(node_##_next_add)                                                                 \
+	{                                                                                          \
+		bp_node_next_add(&node_##_next);                                                   \
+	}
+
+/* All tables: the first one, whose `other` is the next. */
+const struct bp_node_next *bp_node_next_all(void);
+/* NULL: the node has no table. */
+const struct bp_node_next *bp_node_next_of(const struct rte_node_register *node);
+
+/* What a table means: a bit for each edge, that of BP_EDGE_PORT for all ports. */
+uint32_t bp_node_next_edges(const struct bp_node_next *next);
+
+/* The node that an edge below BP_EDGE_PORT leads to, in a worker that has it; NULL: none. */
+const struct rte_node_register *bp_edge_node(rte_edge_t edge);
+
+/* The edges by which frames of a port may enter, in the order of their path, which begins at
+ * port_rx: nodes that a service enters, and checksum. How many. */
+unsigned bp_path_edges(rte_edge_t edge[BP_EDGE_PORT]);
+
+#endif

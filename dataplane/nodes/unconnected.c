@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Behind every edge that leads nowhere: one that is not in the table of the node that took it, or
+ * whose node this worker does not have. No frame should come here; one that does is dropped, and
+ * counted whatever the node before wrote on it.
+ */
+#include <rte_mbuf.h>
+
+#include "biplane/counters/general.h"
+#include "dataplane/nodes/nodes.h"
+
+static uint16_t unconnected_process(
+	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
+{
+	RTE_SET_USED(graph);
+	bp_count(bp_node_ctx(node)->worker, BP_C_DROP_UNCONNECTED, nb_objs);
+	rte_pktmbuf_free_bulk((struct rte_mbuf **)objs, nb_objs);
+	return nb_objs;
+}
+
+struct rte_node_register bp_node_unconnected = {
+	.name = "bp_unconnected",
+	.process = unconnected_process,
+	.nb_edges = 0,
+};
+BP_NODE_REGISTER(bp_node_unconnected, BP_NEXT_NONE)
