@@ -537,7 +537,7 @@ void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 /* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* One verdict of one rule, to the ring or out as a clone. */
+/* alarm.c: one verdict of one rule, to the ring or out as a mirrored frame. */
 struct bp_evaluated {
 	struct bp_flow *flow;
 	unsigned dir;

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "biplane/counters/general.h"
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+#include "proto/net/copy.h"
+
+/* The verdict of a rule: to the ring of alarms, or out as a mirrored frame. */
+
+struct piece {
+	const char *text;
+	uint32_t len;
+};
+
+static bool is_placeholder(const char *at, const char *end, const char *name, uint32_t len)
+{
+	return (size_t)(end - at) >= len && memcmp(at, name, len) == 0;
+}
+
+/*
+ * Expands the rule's `to` into out[0..BP_TOPIC_MAX). Returns its length, or more than BP_TOPIC_MAX
+ * when it is longer. The template was checked when the configuration was read, so what is no
+ * placeholder is text.
+ */
+static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
+	const struct piece *client, char *out)
+{
+	const char *at = rule->to, *end = rule->to + rule->to_len;
+	uint32_t n = 0;
+
+	while (at < end) {
+		struct piece p = {at, 1};
+		uint32_t step = 1;
+
+		if (*at != '{') {
+			while (at + p.len < end && at[p.len] != '{')
+				p.len++;
+			step = p.len;
+		} else if (is_placeholder(at, end, "{topic}", 7)) {
+			p = *topic;
+			step = 7;
+		} else if (is_placeholder(at, end, "{rule}", 6)) {
+			p.text = rule->name;
+			p.len = rule->name_len;
+			step = 6;
+		} else if (is_placeholder(at, end, "{client}", 8)) {
+			p = *client;
+			step = 8;
+		}
+		if (n + p.len > BP_TOPIC_MAX)
+			return BP_TOPIC_MAX + 1;
+		bp_copy(out + n, p.text, p.len);
+		n += p.len;
+		at += step;
+	}
+	return n;
+}
+
+/* "10.0.0.5:40312" or "[fd00::5]:40312", not terminated; returns its length, 0 when it won't fit.
+ */
+static uint32_t client_address(const struct bp_flow *f, char *out, uint32_t size)
+{
+	bool ip6 = f->flags & BP_FLOW_IP6;
+	char address[INET6_ADDRSTRLEN], name[INET6_ADDRSTRLEN + 10];
+	int n;
+
+	if (inet_ntop(ip6 ? AF_INET6 : AF_INET, f->client_ip, address, sizeof(address)) == NULL)
+		return 0;
+	n = snprintf(name, sizeof(name), ip6 ? "[%s]:%u" : "%s:%u", address,
+		(unsigned)(uint16_t)(f->k1 >> 16));
+	if (n < 0 || (uint32_t)n > size)
+		return 0;
+	memcpy(out, name, (size_t)n);
+	return (uint32_t)n;
+}
+
+/*
+ * The client in a topic: its identifier, or its address where that is unknown. What a topic name
+ * can't hold becomes '_'.
+ */
+static struct piece client_in_topic(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, char *buf, uint32_t size)
+{
+	struct piece p = {buf, 0};
+
+	if (f->client_id_len == 0 || f->client_id_len > size) {
+		p.len = client_address(f, buf, size);
+		return p;
+	}
+	memcpy(buf, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	p.len = f->client_id_len;
+	for (uint32_t i = 0; i < p.len; i++) {
+		if (buf[i] == '+' || buf[i] == '#' || buf[i] == '/')
+			buf[i] = '_';
+	}
+	return p;
+}
+
+static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_evaluated *j, const struct piece *topic, const struct piece *to)
+{
+	const struct bp_flow *f = j->flow;
+	const struct bp_mqtt_publish *p = j->publish;
+	/* an envelope is made of the fields: the payload need not cross */
+	bool envelope = rule->payload == BP_PAYLOAD_ENVELOPE || j->beginning;
+	uint32_t payload_len = envelope ? 0 : p->payload_len;
+	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +
+			to->len + payload_len;
+	struct bp_alarm *a;
+	uint64_t mark;
+	char *at;
+
+	if (size > bp_ring_record_max(in->ring)) {
+		bp_tally(in, BP_C_ALARM_TOO_LARGE);
+		return;
+	}
+	/* visible once the segment was read: bp_alarms_commit() */
+	a = bp_ring_reserve_behind(in->ring,
+		in->alarms_end != 0 ? in->alarms_end : bp_ring_head(in->ring), (uint32_t)size,
+		&mark);
+	if (a == NULL) {
+		bp_tally(in, BP_C_ALARM_RING_FULL);
+		in->counters->v[BP_C_SEGMENT_INVALID] += bp_ring_bad_tails(in->ring);
+		return;
+	}
+	memset(a, 0, sizeof(*a));
+	/* taken only once there is room: a lost alarm leaves no hole in the numbers */
+	a->id = atomic_fetch_add_explicit(in->next_alarm_id, 1, memory_order_relaxed);
+	a->time_ns = in->now_ns;
+	a->value = j->value;
+	a->state = verdict == BP_VERDICT_RAISED ? BP_ALARM_RAISED : BP_ALARM_CLEARED;
+	a->flags = (uint8_t)((envelope ? BP_ALARM_F_ENVELOPE : 0) |
+			     (p->retain ? BP_ALARM_F_RETAIN : 0) |
+			     (rule->action == BP_ACTION_CLONE ? BP_ALARM_F_CLONE : 0) |
+			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
+	a->qos = p->qos;
+	a->client_port = (uint16_t)(f->k1 >> 16);
+	memcpy(a->client_ip, f->client_ip, 16);
+	a->rule_len = rule->name_len;
+	a->client_id_len = f->client_id_len;
+	a->topic_len = (uint16_t)topic->len;
+	a->to_len = (uint16_t)to->len;
+	a->payload_len = payload_len;
+	at = a->text;
+	memcpy(at, rule->name, rule->name_len);
+	at += rule->name_len;
+	if (f->client_id_len != 0)
+		memcpy(at, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	at += f->client_id_len;
+	memcpy(at, topic->text, topic->len);
+	at += topic->len;
+	memcpy(at, to->text, to->len);
+	at += to->len;
+	memcpy(at, p->payload, payload_len);
+	in->alarms_end = mark;
+	bp_tally(in, BP_C_ALARM_QUEUED);
+}
+
+static void to_clone(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_evaluated *j, const struct piece *to)
+{
+	struct bp_clone_request r = {
+		.rule = rule,
+		.frame = in->frame,
+		.publish = j->publish,
+		.to = to->text,
+		.to_len = (uint16_t)to->len,
+		.version = j->flow->version,
+		.seq = j->seq,
+	};
+
+	if (j->beginning)
+		bp_tally(in, BP_C_CLONE_TOO_LARGE);
+	else if (in->frame == NULL)
+		bp_tally(in, BP_C_CLONE_NO_FRAME);
+	else if (in->clone == NULL)
+		bp_tally(in, BP_C_CLONE_NO_EDGE);
+	else
+		(void)in->clone(in->clone_arg, &r); /* counts for itself */
+}
+
+void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
+	const struct bp_evaluated *j)
+{
+	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
+	_Atomic uint64_t *told = verdict == BP_VERDICT_RAISED ? &stats->raised : &stats->cleared;
+	struct piece topic = {(const char *)j->publish->topic, j->publish->topic_len};
+	struct piece client = {"", 0}, to = {in->to, 0};
+	char name[1024];
+
+	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
+	atomic_store_explicit(
+		told, atomic_load_explicit(told, memory_order_relaxed) + 1, memory_order_relaxed);
+	if (rule->to_client)
+		client = client_in_topic(in, j->flow, name, sizeof(name));
+	to.len = expand(rule, &topic, &client, in->to);
+	bp_work_add(
+		&in->work, BP_WORK_ALARM + (topic.len + 2 * to.len + j->publish->payload_len) / 8);
+	if (to.len > BP_TOPIC_MAX) {
+		bp_tally(in, BP_C_ALARM_TOO_LARGE);
+		return;
+	}
+	if (rule->action == BP_ACTION_CLONE)
+		to_clone(in, rule, j, &to);
+	if (rule->action == BP_ACTION_PUBLISH || in->record_clones)
+		to_ring(in, rule, verdict, j, &topic, &to);
+}
