@@ -5,14 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/service.h"
+
+/* A configuration of zeros; NULL when there is no memory. */
+static struct bp_config *alloc_config(void)
+{
+	struct bp_config *c = calloc(1, sizeof(*c));
+
+	for (unsigned i = 0; c != NULL && i < BP_SERVICE_COUNT; i++) {
+		const size_t size = bp_config_services[i]->size;
+
+		if (size == 0)
+			continue;
+		c->service[i] = calloc(1, size);
+		if (c->service[i] == NULL) {
+			bp_config_free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
 
 struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors)
 {
 	struct bp_messages messages = {0};
 	struct bp_yaml_tree tree;
-	struct bp_reader reader = {
-		.config = calloc(1, sizeof(struct bp_config)), .messages = &messages};
+	struct bp_reader reader = {.config = alloc_config(), .messages = &messages};
 	struct bp_config *c = reader.config;
 
 	if (c == NULL) {
@@ -26,7 +44,7 @@ struct bp_config *bp_config_parse(const char *name, const char *text, size_t len
 				"the file is empty; expected a mapping of settings with at least "
 				"'ports'");
 		else if (!tree.root->bad)
-			bp_read_section(&reader, NULL, tree.root, c);
+			bp_read_section(&reader, NULL, tree.root, NULL);
 	}
 	bp_yaml_free(&tree);
 	if (messages.errors > 0) {
@@ -41,6 +59,11 @@ void bp_config_free(struct bp_config *c)
 {
 	if (c == NULL)
 		return;
+	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++) {
+		if (c->service[i] != NULL && bp_config_services[i]->release != NULL)
+			bp_config_services[i]->release(c->service[i]);
+		free(c->service[i]);
+	}
 	free(c->mqtt.rules);
 	free(c->fixed.route);
 	free(c->fixed.neighbour);

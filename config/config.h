@@ -13,9 +13,8 @@
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
 #include "biplane/rule.h"
-#include "biplane/lcl.h"
+#include "biplane/services.h"
 #include "biplane/transform.h"
-#include "services/lcl/admission.h"
 
 /*
  * The configuration file, as a structure. One table (schema_*.c) has a row per setting; the
@@ -216,14 +215,31 @@ struct bp_config {
 		uint16_t loader_tcp;
 		uint32_t loader_connections; /* at one time */
 	} transformation;
-	struct { /* section lcl */
-		uint16_t ethertype;
-		uint32_t n_ports;
-		uint32_t limit; /* flows that each port follows, and 1 for the rest */
-		struct bp_lcl_port port[BP_MAX_PORTS];
-		struct bp_lcl_rules rules;
-	} lcl;
+	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
+	void *service[BP_SERVICE_COUNT];
 };
+
+/* Bytes that a service's settings may have, and as many zeros. */
+#define BP_CONFIG_SERVICE_MAX 65536
+extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
+
+/*
+ * Defines how struct bp_config_name_ of service BP_SERVICE_id_ is reached: bp_config_name_(c) to
+ * read, bp_config_name_set(c) to write. A configuration that was not read may have no settings of a
+ * service; they read as zeros.
+ */
+#define BP_CONFIG_SERVICE(name_, id_)                                                              \
+	_Static_assert(sizeof(struct bp_config_##name_) <= BP_CONFIG_SERVICE_MAX, #name_);         \
+	static inline const struct bp_config_##name_ *bp_config_##name_(const struct bp_config *c) \
+	{                                                                                          \
+		const void *own = c->service[BP_SERVICE_##id_];                                    \
+                                                                                                   \
+		return own != NULL ? own : (const void *)bp_config_zeros;                          \
+	}                                                                                          \
+	static inline struct bp_config_##name_ *bp_config_##name_##_set(struct bp_config *c)       \
+	{                                                                                          \
+		return c->service[BP_SERVICE_##id_];                                               \
+	}
 
 /* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
 bool bp_system_id_read(const char *text, size_t len, uint8_t id[8]);
@@ -262,25 +278,6 @@ static inline bool bp_config_transforms(const struct bp_config *c)
 {
 	return c->transform.n_rules != 0;
 }
-
-/* Whether the file has an entry of lcl.ports. */
-static inline bool bp_config_lcl(const struct bp_config *c)
-{
-	return c->lcl.n_ports != 0;
-}
-
-/* Whether a port has an entry of lcl.ports. */
-static inline bool bp_config_lcl_port(const struct bp_config *c, unsigned port)
-{
-	for (uint32_t i = 0; i < c->lcl.n_ports; i++)
-		if (c->lcl.port[i].port == port)
-			return true;
-	return false;
-}
-
-/* What the ports promise to each of lcl.flows: out[0..lcl.rules.n_flows). All are kept in a
- * configuration that was read. */
-void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out);
 
 /* What inspection needs of it: services/mqtt/inspect.h. */
 struct bp_mqtt_options;

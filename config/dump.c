@@ -50,7 +50,7 @@ static void dump_list(const struct bp_setting *s, const struct bp_config *c, con
 	uint32_t indent, FILE *out)
 {
 	uint32_t n;
-	const char *items = bp_list_items(s->list, c, base, &n);
+	const char *items = bp_list_items(s, c, base, &n);
 
 	fputs(n == 0 ? " []\n" : "\n", out);
 	for (uint32_t i = 0; i < n; i++) {
@@ -100,17 +100,18 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 	const struct bp_setting *s = NULL;
 
 	while ((s = bp_schema_child(section, s)) != NULL) {
-		const void *field = bp_setting_field_const(s, base);
+		const void *in = section != NULL ? base : bp_setting_base_const(s, c);
+		const void *field = bp_setting_field_const(s, in);
 
-		if (!bp_setting_present(s, base) || is_unset_text(s, field))
+		if (!bp_setting_present(s, in) || is_unset_text(s, field))
 			continue;
 		fprintf(out, "%*s%s:", in_item ? 0 : (int)indent, "", bp_setting_key(s));
 		in_item = false;
 		if (s->list != NULL) {
-			dump_list(s, c, base, indent, out);
-		} else if (is_nested(s, base)) {
+			dump_list(s, c, in, indent, out);
+		} else if (is_nested(s, in)) {
 			fputc('\n', out);
-			dump_section(s, c, base, indent + 2, false, out);
+			dump_section(s, c, in, indent + 2, false, out);
 		} else if (!dump_unfolded(s, c, field, indent, out)) {
 			fputc(' ', out);
 			s->type->format(s, c, field, out);
@@ -121,5 +122,5 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 
 void bp_config_dump(const struct bp_config *c, FILE *out)
 {
-	dump_section(NULL, c, c, 0, false, out);
+	dump_section(NULL, c, NULL, 0, false, out);
 }

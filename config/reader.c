@@ -203,10 +203,12 @@ void bp_read_section(
 	if (n != NULL)
 		sort_pairs(r, section, n, given);
 	for (uint32_t i = 0; (s = bp_schema_child(section, s)) != NULL; i++) {
+		void *in = section != NULL ? base : bp_setting_base(s, r->config);
+
 		if (given[i] != NULL)
-			read_setting(r, s, given[i], base);
+			read_setting(r, s, given[i], in);
 		else if (n == NULL || (s->flags & BP_REQUIRED) == 0)
-			set_preset(r, s, base);
+			set_preset(r, s, in);
 		else
 			bp_error(r->messages, n->line, n->column,
 				"%s has no '%s'; expected this setting to be given",
@@ -220,9 +222,11 @@ void bp_read_section(
 }
 
 /* Room for `n` elements, zeroed; NULL when there is no memory. */
-static void *make_items(const struct bp_list_layout *l, struct bp_config *c, uint32_t n)
+static void *make_items(const struct bp_setting *s, struct bp_config *c, uint32_t n)
 {
-	void *items = (char *)c + l->items;
+	const struct bp_list_layout *l = s->list;
+	char *settings = bp_setting_base(s, c);
+	void *items = settings + l->items;
 
 	if (l->allocated) {
 		void *p = n > 0 ? calloc(n, l->element) : NULL;
@@ -231,7 +235,7 @@ static void *make_items(const struct bp_list_layout *l, struct bp_config *c, uin
 		items = p;
 	}
 	if (items != NULL)
-		*(uint32_t *)((char *)c + l->count) = n;
+		*(uint32_t *)(settings + l->count) = n;
 	return items;
 }
 
@@ -296,7 +300,7 @@ void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yam
 	(void)field;
 	if (!bp_list_given(r, s, n))
 		return;
-	items = make_items(s->list, r->config, n->n);
+	items = make_items(s, r->config, n->n);
 	if (items == NULL)
 		bp_reader_error(r, s, n, "there is no memory for %u of them", n->n);
 	else

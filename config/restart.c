@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/service.h"
 
 struct compare {
 	const struct bp_config *running, *next;
@@ -50,8 +50,8 @@ static void compare_list(struct compare *cmp, const char *prefix, const struct b
 {
 	const struct bp_list_layout *l = s->list;
 	uint32_t n, others;
-	const char *a = bp_list_items(l, cmp->running, in_a, &n);
-	const char *b = bp_list_items(l, cmp->next, in_b, &others);
+	const char *a = bp_list_items(s, cmp->running, in_a, &n);
+	const char *b = bp_list_items(s, cmp->next, in_b, &others);
 
 	if (n != others) {
 		differs(cmp, prefix, s);
@@ -66,11 +66,13 @@ static void compare_list(struct compare *cmp, const char *prefix, const struct b
 }
 
 static void compare_section(struct compare *cmp, const char *prefix,
-	const struct bp_setting *section, const void *a, const void *b)
+	const struct bp_setting *section, const void *in_a, const void *in_b)
 {
 	const struct bp_setting *s = NULL;
 
 	while ((s = bp_schema_child(section, s)) != NULL) {
+		const void *a = section != NULL ? in_a : bp_setting_base_const(s, cmp->running);
+		const void *b = section != NULL ? in_b : bp_setting_base_const(s, cmp->next);
 		char below[128];
 
 		if ((s->flags & BP_RELOAD) != 0)
@@ -90,24 +92,16 @@ static void compare_section(struct compare *cmp, const char *prefix,
 	}
 }
 
-/* Nodes and tables of such a section are made at the start, and only where the file has an entry.
- */
-static void compare_there(struct compare *cmp, const char *section, bool now, bool then)
+/* Nodes and tables of some services are made at the start, and only where the file has an entry. */
+static void compare_entries(struct compare *cmp, const struct bp_config_service *service)
 {
-	if (now == then)
+	const char *now = service->entries(cmp->running), *then = service->entries(cmp->next);
+
+	if ((now != NULL) == (then != NULL))
 		return;
-	fprintf(cmp->out, "%s: %s needs a restart\n", section,
-		now ? "removing the last entry" : "adding the first entry");
+	fprintf(cmp->out, "%s: %s needs a restart\n", now != NULL ? now : then,
+		now != NULL ? "removing the last entry" : "adding the first entry");
 	cmp->n++;
-}
-
-static void compare_aggregation(struct compare *cmp)
-{
-	const bool now = bp_config_aggregates(cmp->running);
-	const struct bp_agg_rules *which = now ? &cmp->running->agg : &cmp->next->agg;
-
-	compare_there(cmp, which->n_aggregate != 0 ? "aggregate" : "disaggregate", now,
-		bp_config_aggregates(cmp->next));
 }
 
 int bp_config_restart_needed(
@@ -115,8 +109,9 @@ int bp_config_restart_needed(
 {
 	struct compare cmp = {.running = running, .next = next, .out = out};
 
-	compare_section(&cmp, "", NULL, running, next);
-	compare_aggregation(&cmp);
-	compare_there(&cmp, "transform", bp_config_transforms(running), bp_config_transforms(next));
+	compare_section(&cmp, "", NULL, NULL, NULL);
+	for (unsigned i = BP_SERVICE_COUNT; i-- > 0;)
+		if (bp_config_services[i]->entries != NULL)
+			compare_entries(&cmp, bp_config_services[i]);
 	return cmp.n;
 }

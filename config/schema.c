@@ -11,7 +11,38 @@
 #define N_PARTS (1 + BP_SERVICE_COUNT)
 static const struct bp_schema_part *part(size_t i)
 {
-	return i == 0 ? &bp_schema_gateway : bp_config_services[BP_SERVICE_COUNT - i]->settings;
+	static const struct bp_schema_part none;
+	const struct bp_schema_part *p =
+		i == 0 ? &bp_schema_gateway : bp_config_services[BP_SERVICE_COUNT - i]->settings;
+
+	return p != NULL ? p : &none;
+}
+
+/* The service whose row it is; BP_SERVICE_COUNT: none, or one whose settings are in struct
+ * bp_config. */
+static unsigned service_of(const struct bp_setting *s)
+{
+	for (unsigned i = 1; i < N_PARTS; i++) {
+		const unsigned service = BP_SERVICE_COUNT - i;
+
+		if ((uintptr_t)s - (uintptr_t)part(i)->row < part(i)->n * sizeof(*s))
+			return bp_config_services[service]->size != 0 ? service : BP_SERVICE_COUNT;
+	}
+	return BP_SERVICE_COUNT;
+}
+
+void *bp_setting_base(const struct bp_setting *s, struct bp_config *c)
+{
+	const unsigned service = service_of(s);
+
+	return service == BP_SERVICE_COUNT ? c : c->service[service];
+}
+
+const void *bp_setting_base_const(const struct bp_setting *s, const struct bp_config *c)
+{
+	const unsigned service = service_of(s);
+
+	return service == BP_SERVICE_COUNT ? (const void *)c : c->service[service];
 }
 
 /* The name of `s` when it is directly below `parent`. */
@@ -32,15 +63,20 @@ static const char *name_below(
 	return strchr(rest, '.') == NULL ? rest : NULL;
 }
 
+/* The first row of part i or of one behind it, or NULL. */
+static const struct bp_setting *first_from(size_t i)
+{
+	while (i < N_PARTS && part(i)->n == 0)
+		i++;
+	return i < N_PARTS ? part(i)->row : NULL;
+}
+
 const struct bp_setting *bp_schema_next(const struct bp_setting *after)
 {
-	for (size_t i = 0; after != NULL && i < N_PARTS; i++) {
-		const struct bp_setting *end = part(i)->row + part(i)->n;
-
-		if (after + 1 == end)
-			return i + 1 < N_PARTS ? part(i + 1)->row : NULL;
-	}
-	return after != NULL ? after + 1 : part(0)->row;
+	for (size_t i = 0; after != NULL && i < N_PARTS; i++)
+		if (part(i)->n != 0 && after + 1 == part(i)->row + part(i)->n)
+			return first_from(i + 1);
+	return after != NULL ? after + 1 : first_from(0);
 }
 
 const struct bp_setting *bp_schema_child(
@@ -73,13 +109,17 @@ bool bp_setting_present(const struct bp_setting *s, const void *base)
 }
 
 const void *bp_list_items(
-	const struct bp_list_layout *l, const struct bp_config *c, const void *base, uint32_t *n)
+	const struct bp_setting *s, const struct bp_config *c, const void *base, uint32_t *n)
 {
-	const void *items = (const char *)c + l->items;
+	const struct bp_list_layout *l = s->list;
+	const char *settings;
+	const void *items;
 
 	if (l->of != NULL)
 		return l->of(c, base, n);
-	*n = *(const uint32_t *)((const char *)c + l->count);
+	settings = bp_setting_base_const(s, c);
+	items = settings + l->items;
+	*n = *(const uint32_t *)(settings + l->count);
 	if (l->allocated)
 		memcpy(&items, items, sizeof(items));
 	return items;

@@ -35,7 +35,7 @@ struct bp_fault {
 
 /*
  * A kind of value. `field` is where the setting's value lives: the setting's offset into the
- * configuration, or into the list's element.
+ * settings of the gateway or of a service, or into the list's element.
  */
 struct bp_type {
 	/* From text. False: *fault says why. */
@@ -67,14 +67,13 @@ extern const struct bp_type bp_type_transform_layout, bp_type_transform_sources;
 extern const struct bp_type bp_type_receivers, bp_type_receiver_address, bp_type_receiver_udp;
 extern const struct bp_type bp_type_receiver_mac, bp_type_receiver_reflect, bp_type_matrix;
 extern const struct bp_type bp_type_loopback;
-extern const struct bp_type bp_type_rate, bp_type_ethertype, bp_type_any_or, bp_type_vlan;
-extern const struct bp_type bp_type_any_hosts, bp_type_tcp_range, bp_type_lcl_out;
+extern const struct bp_type bp_type_rate;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
 	size_t element;    /* bytes */
-	size_t items;      /* offset of the array, or of the pointer to it */
-	size_t count;      /* offset of the uint32_t that counts them */
+	size_t items;      /* offset of the array, or of the pointer to it, into the settings */
+	size_t count;      /* offset of the uint32_t that counts them, likewise */
 	bool allocated;    /* items is a pointer, and the reader allocates */
 	const char *brief; /* the setting that an element stands for which is no mapping; or NULL */
 	/* Of a list in an element of another, `base`: where its elements are, and how many. Such
@@ -115,7 +114,8 @@ struct bp_setting {
 	void (*done)(struct bp_reader *r);
 };
 
-/* Rows of some sections that belong together: a file schema_*.c each. */
+/* Rows of some sections that belong together: a file schema_*.c each. Those of a service are
+ * offsets into its settings, all others into struct bp_config. */
 struct bp_schema_part {
 	const struct bp_setting *row;
 	uint32_t n;
@@ -135,9 +135,12 @@ const struct bp_setting *bp_schema_child(
 const char *bp_setting_key(const struct bp_setting *s);
 /* Whether the configuration has it: always, but for optional sections and addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);
+/* Where the settings of a row that is in no list are: the configuration, or a service's. */
+void *bp_setting_base(const struct bp_setting *s, struct bp_config *c);
+const void *bp_setting_base_const(const struct bp_setting *s, const struct bp_config *c);
 /* The elements of a list of mappings, and how many. */
 const void *bp_list_items(
-	const struct bp_list_layout *l, const struct bp_config *c, const void *base, uint32_t *n);
+	const struct bp_setting *s, const struct bp_config *c, const void *base, uint32_t *n);
 
 static inline bool bp_setting_is_section(const struct bp_setting *s)
 {
@@ -161,7 +164,8 @@ uint64_t bp_field_load(const struct bp_setting *s, const void *field);
  */
 char *bp_config_read_file(const char *path, size_t *len, FILE *errors);
 
-/* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. */
+/* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. NULL `section`
+ * is the file, whose settings are where bp_setting_base() says. */
 void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);
 /* The read of bp_type_list, for types that only expect something else. */
@@ -204,8 +208,6 @@ void bp_check_interfaces(struct bp_reader *r);
 void bp_check_aggregation(struct bp_reader *r);
 /* check_transform.c: sections transform and transformation, once all are read */
 void bp_check_transform(struct bp_reader *r);
-/* check_lcl.c: section lcl, once it is read */
-void bp_check_lcl(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
 
+#define AT(member_) IN(bp_config, member_)
+
 /* The rows of what is not of one service: workers, ports, bridges, routes. */
 
 static const char *const hugepages_words[] = {"auto", "require", "never", NULL};

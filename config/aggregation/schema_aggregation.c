@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
 
+#define AT(member_) IN(bp_config, member_)
+
 /* The rows of sections aggregate, disaggregate and aggregation. */
 
 static const char *const format_words[] = {"full", "paper", NULL};

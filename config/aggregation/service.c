@@ -16,7 +16,15 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_AT_STREAMS] = on ? workers * c->aggregation.streams : 1;
 }
 
+static const char *entries(const struct bp_config *c)
+{
+	if (!bp_config_aggregates(c))
+		return NULL;
+	return c->agg.n_aggregate != 0 ? "aggregate" : "disaggregate";
+}
+
 const struct bp_config_service bp_config_service_aggregation = {
 	.settings = &bp_schema_aggregation,
+	.entries = entries,
 	.capacities = capacities,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
 
+#define AT(member_) IN(bp_config, member_)
+
 /* The rows of section phd. */
 
 static const char *const confirm_words[] = {"stored", "forwarded", NULL};

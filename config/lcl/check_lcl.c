@@ -34,7 +34,7 @@ static void check_ethertype(struct bp_reader *r)
 	const struct bp_yaml *at = bp_yaml_find(r->root, "lcl.ethertype");
 
 	for (size_t i = 0; at != NULL && !at->bad && i < sizeof(taken) / sizeof(taken[0]); i++) {
-		if (taken[i].type == r->config->lcl.ethertype)
+		if (taken[i].type == bp_config_lcl(r->config)->ethertype)
 			BP_AT_ERROR(r, at,
 				"lcl.ethertype: 0x%04x is %s; expected one that nothing else has, "
 				"such as 0x88b5",
@@ -63,13 +63,13 @@ static uint32_t frames_of_turn(const struct bp_lcl_port *p)
 
 static void check_port(struct bp_reader *r, uint32_t i, const struct bp_yaml *node)
 {
-	struct bp_lcl_port *p = &r->config->lcl.port[i];
+	struct bp_lcl_port *p = &bp_config_lcl_set(r->config)->port[i];
 	uint32_t k = 0;
 
 	p->handover = rounded_up(p->handover);
 	if (p->queue_frames == 0)
 		p->queue_frames = frames_of_turn(p);
-	while (k < i && r->config->lcl.port[k].port != p->port)
+	while (k < i && bp_config_lcl(r->config)->port[k].port != p->port)
 		k++;
 	if (k < i)
 		BP_AT_ERROR(r, bp_place(node, "port"),
@@ -90,7 +90,8 @@ static bool check_ports(struct bp_reader *r)
 	const struct bp_yaml *node = elements(r, "lcl.ports");
 	bool good = list == NULL || !list->faulty;
 
-	for (uint32_t i = 0; node != NULL && i < r->config->lcl.n_ports; node = node->next, i++) {
+	for (uint32_t i = 0; node != NULL && i < bp_config_lcl(r->config)->n_ports;
+		node = node->next, i++) {
 		if (!node->faulty)
 			check_port(r, i, node);
 		good = good && !node->faulty;
@@ -100,7 +101,7 @@ static bool check_ports(struct bp_reader *r)
 
 static const struct bp_config_port *port_of(const struct bp_config *c, const struct bp_lcl_flow *f)
 {
-	return &c->port[c->lcl.port[f->out].port];
+	return &c->port[bp_config_lcl(c)->port[f->out].port];
 }
 
 /* Octets of a frame that a label fits in, too. */
@@ -125,7 +126,7 @@ static void complete(const struct bp_config *c, const struct bp_lcl_entry *e)
 	if (f->id == 0)
 		f->id = (uint16_t)(e->i + 1);
 	if (f->peak_bps == 0)
-		f->peak_bps = c->lcl.port[f->out].rate_bps;
+		f->peak_bps = bp_config_lcl(c)->port[f->out].rate_bps;
 	if (f->frame == 0)
 		f->frame = frame_allowed(c, f);
 }
@@ -184,22 +185,22 @@ static bool check_out(struct bp_reader *r, const struct bp_lcl_entry *e)
 {
 	const bool given = bp_yaml_find(e->node, "out") != NULL;
 
-	if (r->config->lcl.n_ports == 0)
+	if (bp_config_lcl(r->config)->n_ports == 0)
 		BP_AT_ERROR(r, e->node,
 			"lcl.flows[%u]: there is no port that it could leave by; expected it in "
 			"lcl.ports",
 			e->i);
-	else if (!given && r->config->lcl.n_ports > 1)
+	else if (!given && bp_config_lcl(r->config)->n_ports > 1)
 		BP_AT_ERROR(r, e->node,
 			"lcl.flows[%u] has no 'out'; expected one of the %u ports in lcl.ports",
-			e->i, r->config->lcl.n_ports);
-	return given || r->config->lcl.n_ports == 1;
+			e->i, bp_config_lcl(r->config)->n_ports);
+	return given || bp_config_lcl(r->config)->n_ports == 1;
 }
 
 static void check_flows(struct bp_reader *r)
 {
 	static _Thread_local struct bp_lcl_entry all[BP_LCL_FLOWS_MAX];
-	struct bp_lcl_rules *rules = &r->config->lcl.rules;
+	struct bp_lcl_rules *rules = &bp_config_lcl_set(r->config)->rules;
 	const struct bp_yaml *node = elements(r, "lcl.flows");
 	const uint32_t errors = r->messages->errors;
 	uint32_t n = 0;
@@ -217,7 +218,7 @@ static void check_flows(struct bp_reader *r)
 	bp_check_lcl_matches(r, all, n);
 	if (n == rules->n_flows && r->messages->errors == errors)
 		bp_check_lcl_admission(r, all);
-	if (rules->n_flows > r->config->lcl.limit)
+	if (rules->n_flows > bp_config_lcl(r->config)->limit)
 		BP_AT_WARNING(r, bp_place(r->root, "lcl.limit"),
 			"lcl.limit: there are %u flows, so that some have no figures of their own; "
 			"expected at least as many",

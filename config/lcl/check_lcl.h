@@ -3,6 +3,7 @@
 #define BP_CONFIG_LCL_CHECK_LCL_H
 
 #include "config/check_place.h"
+#include "config/lcl/schema.h"
 
 /* For the files check_lcl*.c alone. */
 

@@ -13,16 +13,16 @@ struct batch {
 
 static void gather(struct batch *b, const struct bp_config *c, uint32_t out)
 {
-	const uint32_t mtu = c->port[c->lcl.port[out].port].mtu;
+	const uint32_t mtu = c->port[bp_config_lcl(c)->port[out].port].mtu;
 
-	b->port = &c->lcl.port[out];
+	b->port = &bp_config_lcl(c)->port[out];
 	b->best_effort_max = (mtu != 0 ? mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_BESIDE_PACKET;
 	b->n = 0;
-	for (uint32_t i = 0; i < c->lcl.rules.n_flows; i++) {
-		if (c->lcl.rules.flow[i].out != out)
+	for (uint32_t i = 0; i < bp_config_lcl(c)->rules.n_flows; i++) {
+		if (bp_config_lcl(c)->rules.flow[i].out != out)
 			continue;
 		b->entry[b->n] = i;
-		b->flow[b->n++] = c->lcl.rules.flow[i];
+		b->flow[b->n++] = bp_config_lcl(c)->rules.flow[i];
 	}
 }
 
@@ -31,7 +31,7 @@ void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out)
 	static _Thread_local struct bp_lcl_admitted of_port[BP_LCL_FLOWS_MAX];
 	static _Thread_local struct batch b;
 
-	for (uint32_t port = 0; port < c->lcl.n_ports; port++) {
+	for (uint32_t port = 0; port < bp_config_lcl(c)->n_ports; port++) {
 		gather(&b, c, port);
 		bp_lcl_admit(b.port, b.best_effort_max, b.flow, b.n, of_port);
 		for (uint32_t i = 0; i < b.n; i++)
@@ -139,7 +139,7 @@ void bp_check_lcl_admission(struct bp_reader *r, const struct bp_lcl_entry *all)
 {
 	static _Thread_local struct batch b;
 
-	for (uint32_t port = 0; port < r->config->lcl.n_ports; port++) {
+	for (uint32_t port = 0; port < bp_config_lcl(r->config)->n_ports; port++) {
 		gather(&b, r->config, port);
 		if (check_alone(r, all, &b))
 			check_together(r, all, &b);

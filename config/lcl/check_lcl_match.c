@@ -59,7 +59,7 @@ static void check_tags(struct bp_reader *r, const struct bp_lcl_entry *e)
 			"lcl.flows[%u].match.ethertype: 0x%04x is a VLAN tag's; expected what is "
 			"behind the tags, and vlan for these",
 			e->i, m->ethertype);
-	if (m->ethertype == r->config->lcl.ethertype)
+	if (m->ethertype == bp_config_lcl(r->config)->ethertype)
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
 			"lcl.flows[%u].match.ethertype: 0x%04x is the label's, which frames have "
 			"no more when they are looked at; expected another",

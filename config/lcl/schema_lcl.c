@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+#include "config/lcl/schema.h"
+
+#define AT(member_) IN(bp_config_lcl, member_)
 
 /* The rows of section lcl. */
 
 static const struct bp_list_layout port_list = {
 	.element = sizeof(struct bp_lcl_port),
-	.items = offsetof(struct bp_config, lcl.port),
-	.count = offsetof(struct bp_config, lcl.n_ports),
+	.items = offsetof(struct bp_config_lcl, port),
+	.count = offsetof(struct bp_config_lcl, n_ports),
 };
 static const struct bp_list_layout flow_list = {
 	.element = sizeof(struct bp_lcl_flow),
-	.items = offsetof(struct bp_config, lcl.rules.flow),
-	.count = offsetof(struct bp_config, lcl.rules.n_flows),
+	.items = offsetof(struct bp_config_lcl, rules.flow),
+	.count = offsetof(struct bp_config_lcl, rules.n_flows),
 };
 
 #define MBPS 1000000ull
@@ -31,9 +34,9 @@ HAS(tcp, tcp_last)
 static const struct bp_setting rows[] = {
 	{.path = "lcl", .type = &bp_type_section, .done = bp_check_lcl,
 	 .help = "LCL scheduling: frames of time-sensitive flows carry a label that says how long they may still wait, and for how many nodes, and each node makes them wait their share, so that their delay end to end lies within a turn (tau) of the flow's budget. docs/lcl.md tells how to choose what is here. Without this section nothing is labelled or scheduled."},
-	{.path = "lcl.ethertype", .type = &bp_type_ethertype, AT(lcl.ethertype), .min = 0x600, .max = 0xffff, .preset = "0x88b5",
+	{.path = "lcl.ethertype", .type = &bp_type_ethertype, AT(ethertype), .min = 0x600, .max = 0xffff, .preset = "0x88b5",
 	 .help = "EtherType of the label, the same at all nodes. The default is one that IEEE 802 leaves to local experiments."},
-	{.path = "lcl.limit", .type = &bp_type_uint, AT(lcl.limit), .min = 1, .max = 65535, .preset = "256",
+	{.path = "lcl.limit", .type = &bp_type_uint, AT(limit), .min = 1, .max = 65535, .preset = "256",
 	 .help = "Flows that each port keeps figures of, those that only pass through it too. Others are scheduled all the same, and have their figures together."},
 	{.path = "lcl.ports", .type = &bp_type_list, .max = BP_MAX_PORTS, .list = &port_list, .preset_note = "none",
 	 .help = "Ports whose output is scheduled, all of it. One whose labels are to be followed stands here, too."},

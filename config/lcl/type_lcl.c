@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/lcl/schema.h"
 
 /*
  * What section lcl alone has: how a frame is told by its headers, where `any` stands for what isn't
@@ -168,8 +168,8 @@ static bool parse_out(const struct bp_setting *s, const struct bp_config *c, con
 	bp_shown(text, strlen(text), shown);
 	if (port < 0)
 		return bp_fault_set(fault, 0, "there is no port '%s'", shown);
-	for (uint32_t i = 0; i < c->lcl.n_ports; i++) {
-		if (c->lcl.port[i].port == port) {
+	for (uint32_t i = 0; i < bp_config_lcl(c)->n_ports; i++) {
+		if (bp_config_lcl(c)->port[i].port == port) {
 			bp_field_store(s, field, i);
 			return true;
 		}
@@ -180,7 +180,7 @@ static bool parse_out(const struct bp_setting *s, const struct bp_config *c, con
 static void format_out(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
-	bp_write_quoted(c->port[c->lcl.port[bp_field_load(s, field)].port].name, out);
+	bp_write_quoted(c->port[bp_config_lcl(c)->port[bp_field_load(s, field)].port].name, out);
 }
 
 static void expect_out(const struct bp_setting *s, FILE *out)

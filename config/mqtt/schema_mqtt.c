@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
 
+#define AT(member_) IN(bp_config, member_)
+
 /* The rows of section mqtt. */
 
 static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+
+#define AT(member_) IN(bp_config, member_)
 #include "config/transform/type_transform.h"
 
 /* The rows of sections transform and transformation. */

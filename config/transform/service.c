@@ -18,7 +18,13 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_XT_STATS] = on ? workers * matrices : 1;
 }
 
+static const char *entries(const struct bp_config *c)
+{
+	return bp_config_transforms(c) ? "transform" : NULL;
+}
+
 const struct bp_config_service bp_config_service_transform = {
 	.settings = &bp_schema_transform,
+	.entries = entries,
 	.capacities = capacities,
 };

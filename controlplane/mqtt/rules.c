@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/lcl/settings.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/process/peer.h"
 
@@ -142,7 +143,8 @@ static void put_plans_in_force(struct bp_rules *r)
 	if (shm->agg.plan != NULL)
 		r->result.aggregation = publish(&shm->agg.plan->lock, &c->agg, sizeof(c->agg));
 	if (shm->lcl.plan != NULL)
-		r->result.lcl = publish(&shm->lcl.plan->lock, &c->lcl.rules, sizeof(c->lcl.rules));
+		r->result.lcl = publish(&shm->lcl.plan->lock, &bp_config_lcl(c)->rules,
+			sizeof(bp_config_lcl(c)->rules));
 }
 
 void bp_rules_tell_again(struct bp_rules *r)

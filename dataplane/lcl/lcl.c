@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "biplane/counters/general.h"
+#include "config/lcl/settings.h"
 #include "dataplane/lcl/handover.h"
 #include "dataplane/lcl/measure.h"
 #include "dataplane/nodes/nodes.h"
@@ -35,8 +36,8 @@ uint64_t bp_lcl_held_most(const struct bp_config *c)
 {
 	uint64_t most = 0;
 
-	for (unsigned i = 0; i < c->lcl.n_ports; i++) {
-		const struct bp_lcl_port *p = &c->lcl.port[i];
+	for (unsigned i = 0; i < bp_config_lcl(c)->n_ports; i++) {
+		const struct bp_lcl_port *p = &bp_config_lcl(c)->port[i];
 
 		most += (uint64_t)p->queues * p->queue_frames + p->best_effort + p->handover;
 	}
@@ -126,12 +127,12 @@ static void init_out(
 	struct bp_lcl_out *o = &l->out[i];
 
 	*o = (struct bp_lcl_out){
-		.configured = c->lcl.port[i],
+		.configured = bp_config_lcl(c)->port[i],
 		.lcl = l,
-		.port = c->lcl.port[i].port,
+		.port = bp_config_lcl(c)->port[i].port,
 		.index = (uint8_t)i,
 		.stats = &tables->ports[i],
-		.tau_ns = c->lcl.port[i].tau_ns,
+		.tau_ns = bp_config_lcl(c)->port[i].tau_ns,
 		.rows = tables->limit,
 		.rows_used = 1,
 	};
@@ -149,14 +150,14 @@ struct bp_lcl *bp_lcl_create(const struct bp_config *c, const struct bp_lcl_tabl
 
 	if (!l)
 		return NULL;
-	l->ethertype = c->lcl.ethertype;
+	l->ethertype = bp_config_lcl(c)->ethertype;
 	l->plan = tables->plan;
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
 	l->generation = atomic_load_explicit(&l->plan->lock.generation, memory_order_relaxed);
-	l->n_out = c->lcl.n_ports;
-	for (unsigned i = 0; i < c->lcl.n_ports; i++)
+	l->n_out = bp_config_lcl(c)->n_ports;
+	for (unsigned i = 0; i < bp_config_lcl(c)->n_ports; i++)
 		init_out(l, c, tables, i);
-	l->next = c->lcl.rules;
+	l->next = bp_config_lcl(c)->rules;
 	if (bp_lcl_field_get(&l->field) == 0 && set_rules(l))
 		return l;
 	bp_lcl_free(l);
@@ -300,18 +301,19 @@ struct bp_lcl_shared *bp_lcl_shared_create(
 		snprintf(err, err_size, "no memory for what workers share of LCL ports");
 		return NULL;
 	}
-	for (unsigned i = 0; i < c->lcl.n_ports; i++) {
+	for (unsigned i = 0; i < bp_config_lcl(c)->n_ports; i++) {
 		struct bp_lcl_handover *h = &s->port[i];
 		char name[RTE_RING_NAMESIZE];
 
 		s->n = i + 1;
 		h->owner = owner[i];
 		snprintf(name, sizeof(name), "bp-lcl-%u", i);
-		h->ring = rte_ring_create(name, c->lcl.port[i].handover, (int)rte_socket_id(),
-			RING_F_SC_DEQ | RING_F_EXACT_SZ);
+		h->ring = rte_ring_create(name, bp_config_lcl(c)->port[i].handover,
+			(int)rte_socket_id(), RING_F_SC_DEQ | RING_F_EXACT_SZ);
 		if (!h->ring) {
 			snprintf(err, err_size, "no ring of %u frames for LCL port %s: %s",
-				c->lcl.port[i].handover, c->port[c->lcl.port[i].port].name,
+				bp_config_lcl(c)->port[i].handover,
+				c->port[bp_config_lcl(c)->port[i].port].name,
 				rte_strerror(rte_errno));
 			bp_lcl_shared_free(s);
 			return NULL;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/lcl/settings.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/queue_plan.h"
@@ -12,7 +13,8 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 	(void)err;
 	(void)err_size;
 	if (shm->lcl.plan)
-		bp_seqlock_write(&shm->lcl.plan->lock, &c->lcl.rules, sizeof(c->lcl.rules));
+		bp_seqlock_write(&shm->lcl.plan->lock, &bp_config_lcl(c)->rules,
+			sizeof(bp_config_lcl(c)->rules));
 	return 0;
 }
 
@@ -33,10 +35,10 @@ static int create_shared(void **shared, const struct bp_config *c, const struct 
 {
 	uint8_t owner[BP_MAX_PORTS];
 
-	if (!bp_config_lcl(c) || c->n_workers == 1)
+	if (!bp_config_has_lcl(c) || c->n_workers == 1)
 		return 0;
-	for (unsigned i = 0; i < c->lcl.n_ports; i++)
-		owner[i] = bp_queue_plan_owner(plan, c->lcl.port[i].port);
+	for (unsigned i = 0; i < bp_config_lcl(c)->n_ports; i++)
+		owner[i] = bp_queue_plan_owner(plan, bp_config_lcl(c)->port[i].port);
 	*shared = bp_lcl_shared_create(c, owner, err, err_size);
 	return *shared ? 0 : -1;
 }

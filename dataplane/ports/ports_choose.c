@@ -6,6 +6,7 @@
 
 #include <rte_ethdev.h>
 
+#include "config/lcl/settings.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/ports/interface.h"
 #include "dataplane/ports/ports.h"
@@ -95,7 +96,7 @@ static bool leaves_checksums(const struct bp_config *c, const struct bp_port *po
 {
 	const struct bp_config_bridge *b = bridge_of(c, port);
 
-	if (!ports[port].offloads.partials || !b || b->has_host || bp_config_lcl(c) ||
+	if (!ports[port].offloads.partials || !b || b->has_host || bp_config_has_lcl(c) ||
 		bp_config_aggregates(c) || bp_config_transforms(c))
 		return false;
 	for (unsigned i = 0; i < b->n; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/ports/queue_plan.h"
 
+#include "config/lcl/settings.h"
+
 #include <stdio.h>
 #include <string.h>
 

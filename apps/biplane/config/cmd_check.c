@@ -7,6 +7,7 @@
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
 #include "config/config.h"
+#include "config/lcl/settings.h"
 #include "controlplane/alarms/publisher.h"
 
 enum { OPT_DUMP = BP_CLI_LONG };
@@ -28,17 +29,17 @@ static void say_ok(const char *path, const struct bp_config *c)
 	if (bp_config_transforms(c))
 		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
 			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
-	if (bp_config_lcl(c))
-		printf(", entries of lcl.ports: %u, of lcl.flows: %u", c->lcl.n_ports,
-			c->lcl.rules.n_flows);
+	if (bp_config_has_lcl(c))
+		printf(", entries of lcl.ports: %u, of lcl.flows: %u", bp_config_lcl(c)->n_ports,
+			bp_config_lcl(c)->rules.n_flows);
 	putchar('\n');
 }
 
 /* What lcl promises to a flow, and what it rests on. */
 static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
 {
-	const struct bp_lcl_flow *f = &c->lcl.rules.flow[i];
-	const struct bp_lcl_port *p = &c->lcl.port[f->out];
+	const struct bp_lcl_flow *f = &bp_config_lcl(c)->rules.flow[i];
+	const struct bp_lcl_port *p = &bp_config_lcl(c)->port[f->out];
 	const int64_t budget = (int64_t)f->budget_ns;
 	const double turn = (double)p->rate_bps * (double)p->tau_ns / 8e9;
 	char full[32];
@@ -70,7 +71,7 @@ static void say_promises(const struct bp_config *c)
 	json_t *rows = json_array();
 
 	bp_config_lcl_admit(c, admitted);
-	for (uint32_t i = 0; i < c->lcl.rules.n_flows; i++)
+	for (uint32_t i = 0; i < bp_config_lcl(c)->rules.n_flows; i++)
 		json_array_append_new(rows, promise(c, i, &admitted[i]));
 	fputs("\nlcl: queueing delay end to end, with flows as they are said to be\n", stdout);
 	bp_table_print(stdout, columns, rows, "");
@@ -114,7 +115,7 @@ static int check(const char *path, bool dump)
 		bp_config_dump(c, stdout);
 	else
 		say_ok(path, c);
-	if (!dump && c->lcl.rules.n_flows != 0)
+	if (!dump && bp_config_lcl(c)->rules.n_flows != 0)
 		say_promises(c);
 	bp_config_free(c);
 	return BP_EX_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/lcl/settings.h"
 #include "config/segment.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/health/worker.h"
@@ -200,8 +201,8 @@ void gateway_start(struct gateway *g)
 	gateway_rules(g, GW_RULES_MAX, false);
 	bp_seqlock_write(
 		&g->x.r.shm.agg.plan->lock, &g->x.r.config->agg, sizeof(g->x.r.config->agg));
-	bp_seqlock_write(&g->x.r.shm.lcl.plan->lock, &g->x.r.config->lcl.rules,
-		sizeof(g->x.r.config->lcl.rules));
+	bp_seqlock_write(&g->x.r.shm.lcl.plan->lock, &bp_config_lcl(g->x.r.config)->rules,
+		sizeof(bp_config_lcl(g->x.r.config)->rules));
 	for (unsigned kind = 0; kind < GW_TRAFFIC; kind++)
 		gateway_burst(g, kind);
 	find_tables(g);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Section lcl: what is completed, what contradicts itself, and what the ports can't keep. */
+#include "config/lcl/settings.h"
 #include "config_test.h"
 
 #define AT_WAN BRIDGED "lcl:\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n"
@@ -21,8 +22,8 @@
 static void the_example_is_kept(void **state)
 {
 	struct bp_config *c = accepted(EXAMPLE), *back = come_back(c);
-	const struct bp_lcl_port *p = &c->lcl.port[0];
-	const struct bp_lcl_flow *f = &c->lcl.rules.flow[0];
+	const struct bp_lcl_port *p = &bp_config_lcl(c)->port[0];
+	const struct bp_lcl_flow *f = &bp_config_lcl(c)->rules.flow[0];
 	struct bp_lcl_admitted a;
 
 	assert_int_equal(p->queue_frames, 25000 / 84 + 1);
@@ -36,7 +37,8 @@ static void the_example_is_kept(void **state)
 	assert_int_equal(f->match.dscp, BP_LCL_ANY_DSCP);
 	assert_int_equal(f->match.udp_first, 7000);
 	assert_int_equal(f->match.udp_last, 7000);
-	assert_memory_equal(&c->lcl.rules, &back->lcl.rules, sizeof(c->lcl.rules));
+	assert_memory_equal(&bp_config_lcl(c)->rules, &bp_config_lcl(back)->rules,
+		sizeof(bp_config_lcl(c)->rules));
 	bp_config_lcl_admit(c, &a);
 	assert_int_equal(a.why, BP_LCL_KEPT);
 	assert_int_equal(a.early_ns, -8000);
@@ -54,9 +56,10 @@ static void frames_are_as_long_as_port_and_burst_allow(void **state)
 		"    - {name: y, match: {port: a, udp: 2}, budget: 15us, hops: 1, rate: 1Mbps, "
 		"burst: 500}\n");
 
-	assert_int_equal(c->lcl.rules.flow[0].frame, 1508); /* 1500 and 22, with a label of 14 */
-	assert_int_equal(c->lcl.rules.flow[1].frame, 462);
-	assert_int_equal(c->lcl.rules.flow[1].id, 2);
+	assert_int_equal(
+		bp_config_lcl(c)->rules.flow[0].frame, 1508); /* 1500 and 22, with a label of 14 */
+	assert_int_equal(bp_config_lcl(c)->rules.flow[1].frame, 462);
+	assert_int_equal(bp_config_lcl(c)->rules.flow[1].id, 2);
 	bp_config_free(c);
 	says("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridge: [[a, b]]\n"
 	     "lcl:\n  ports: [{port: b, rate: 25Gbps}]\n  flows:\n"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config_test.h"
 
-#include "config/schema.h"
-#include "config/transform/type_transform.h"
+#include "config/service.h"
 
 /*
  * For each setting: values that are taken, with what the dump makes of them, and values that are
@@ -571,36 +570,16 @@ static void every_setting_is_tested(void **state)
 static void the_schema_is_consistent(void **state)
 {
 	static struct bp_config c;
-	static struct bp_config_port port;
-	static struct bp_rule_spec rule;
-	static struct bp_config_bridge bridge;
-	static struct bp_config_static_route route;
-	static struct bp_agg_rule aggregate;
-	static struct bp_disagg_rule disaggregate;
-	static struct bp_transform_rule transform;
-	static struct bp_transform_source source;
-	static struct bp_transform_receiver receiver;
-	static struct bp_layout_draft layout;
-	static struct bp_lcl_port lcl_port;
-	static struct bp_lcl_flow flow;
+	static max_align_t element[1024]; /* of any list */
 	const struct bp_setting *s = NULL;
 
+	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++)
+		c.service[i] = calloc(1, bp_config_services[i]->size + 1);
 	while ((s = bp_schema_next(s)) != NULL) {
 		const struct bp_setting *before = NULL;
 		bool leaf = s->type != &bp_type_section && s->list == NULL;
-		void *base = strncmp(s->path, "ports[]", 7) == 0            ? (void *)&port
-			     : strncmp(s->path, "mqtt.rules[]", 12) == 0    ? (void *)&rule
-			     : strncmp(s->path, "bridge[]", 8) == 0         ? (void *)&bridge
-			     : strncmp(s->path, "static.routes[]", 15) == 0 ? (void *)&route
-			     : strncmp(s->path, "aggregate[]", 11) == 0     ? (void *)&aggregate
-			     : strncmp(s->path, "disaggregate[]", 14) == 0  ? (void *)&disaggregate
-			     : strstr(s->path, ".receivers[]") != NULL      ? (void *)&receiver
-			     : strstr(s->path, ".sources[]") != NULL        ? (void *)&source
-			     : strstr(s->path, "[].layout.") != NULL        ? (void *)&layout
-			     : strncmp(s->path, "transform[]", 11) == 0     ? (void *)&transform
-			     : strncmp(s->path, "lcl.ports[]", 11) == 0     ? (void *)&lcl_port
-			     : strncmp(s->path, "lcl.flows[]", 11) == 0     ? (void *)&flow
-									    : (void *)&c;
+		const bool listed = strstr(s->path, "[].") != NULL;
+		void *base = listed ? (void *)element : bp_setting_base(s, &c);
 		struct bp_fault fault;
 
 		assert_non_null(s->help);
@@ -613,7 +592,11 @@ static void the_schema_is_consistent(void **state)
 		if (s->preset != NULL &&
 			!s->type->parse(s, &c, s->preset, bp_setting_field(s, base), &fault))
 			fail_msg("%s: its default is refused: %s", s->path, fault.what);
+		if (s->list != NULL)
+			assert_in_range(s->list->element, 1, sizeof(element));
 	}
+	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++)
+		free(c.service[i]);
 }
 
 int main(void)

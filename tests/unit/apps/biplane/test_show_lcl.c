@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "apps/biplane/show/show.h"
+#include "config/lcl/settings.h"
 #include "shm/layout.h"
 #include "config/segment.h"
 
@@ -18,6 +19,7 @@
 static struct bp_shm shm;
 static struct bp_show_source source;
 static struct bp_config config;
+static struct bp_config_lcl lcl;
 static char err[512];
 
 static int begin_with(unsigned ports)
@@ -28,8 +30,9 @@ static int begin_with(unsigned ports)
 	memset(&config, 0, sizeof(config));
 	config.n_workers = 2;
 	config.n_ports = 2;
-	config.lcl.n_ports = ports;
-	config.lcl.limit = LIMIT;
+	lcl.n_ports = ports;
+	lcl.limit = LIMIT;
+	config.service[BP_SERVICE_LCL] = &lcl;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;

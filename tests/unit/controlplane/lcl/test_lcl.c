@@ -3,6 +3,7 @@
  */
 #include "tests/unit/controlplane/process/process_rig.h"
 #include "config/config.h"
+#include "config/lcl/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void plan_is_the_files(struct process *f)
 	assert_non_null(c);
 	assert_non_null(taken);
 	assert_true(bp_seqlock_read(&f->shm.lcl.plan->lock, &seen, taken, sizeof(*taken)));
-	assert_memory_equal(taken, &c->lcl.rules, sizeof(*taken));
+	assert_memory_equal(taken, &bp_config_lcl(c)->rules, sizeof(*taken));
 	free(taken);
 	bp_config_free(c);
 }

@@ -2,6 +2,7 @@
 /* Nodes lcl_in, lcl and lcl_plain: what becomes of labels, and of frames that can't have one. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/lcl.h"
+#include "config/lcl/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 
@@ -245,7 +246,7 @@ static void tagged_frames(void **state)
 
 static void other_ethertype(struct bp_config *c, void *arg)
 {
-	c->lcl.ethertype = 0x88b6;
+	bp_config_lcl_set(c)->ethertype = 0x88b6;
 }
 
 static void the_ethertype_is_configured(void **state)

@@ -5,6 +5,7 @@
  */
 #include "biplane/counters/general.h"
 #include "biplane/counters/lcl.h"
+#include "config/lcl/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 
@@ -317,7 +318,7 @@ static void a_flow_is_measured(void **state)
 
 static void two_rows(struct bp_config *c, void *arg)
 {
-	c->lcl.limit = 2;
+	bp_config_lcl_set(c)->limit = 2;
 }
 
 /* Flows beyond the limit share a row; their order is kept all the same. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which worker polls and sends on which queue, and which CPU runs it: without any hardware. */
+#include "config/lcl/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "dataplane/process/cpus.h"
 #include "dataplane/ports/drivers.h"
@@ -255,10 +256,10 @@ static void an_lcl_port_has_an_owner(void **state)
 {
 	struct bp_config c = two_ports(4);
 	struct bp_port_caps caps[] = {nic, nic};
+	struct bp_config_lcl lcl = {.n_ports = 1, .port[0].port = 1};
 	struct bp_queue_plan plan;
 
-	c.lcl.n_ports = 1;
-	c.lcl.port[0].port = 1;
+	c.service[BP_SERVICE_LCL] = &lcl;
 	for (unsigned narrow = 0; narrow < 2; narrow++) {
 		unsigned owner, senders = 0;
 

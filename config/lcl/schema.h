@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_LCL_SCHEMA_H
+#define BP_CONFIG_LCL_SCHEMA_H
+
+#include "config/lcl/settings.h"
+#include "config/schema.h"
+
+extern const struct bp_schema_part bp_schema_lcl;
+extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
+	bp_type_tcp_range, bp_type_lcl_out;
+
+/* check_lcl.c: section lcl, once it is read */
+void bp_check_lcl(struct bp_reader *r);
+
+#endif
