@@ -5,7 +5,7 @@
 #include <event2/event.h>
 
 #include "bench/harness/control.h"
-#include "controlplane/health/service.h"
+#include "controlplane/health/phd_service.h"
 #include "shm/layout.h"
 
 /*

@@ -27,7 +27,7 @@
 
 #include "bench/health/association_load.h"
 #include "bench/harness/phd_lab.h"
-#include "controlplane/health/service.h"
+#include "controlplane/health/phd_service.h"
 
 #define SECOND_NS 1000000000ull
 #define PATIENCE_NS (5 * SECOND_NS)

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "controlplane/health/service.h"
+#include "controlplane/health/phd_service.h"
 
 /*
  * The answer to the control socket's command sessions-release, a new reference: {"ok":true}, or

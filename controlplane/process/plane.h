@@ -10,7 +10,7 @@
 #include "controlplane/process/control.h"
 #include "controlplane/process/life.h"
 #include "daemon/log.h"
-#include "controlplane/health/service.h"
+#include "controlplane/health/phd_service.h"
 #include "controlplane/health/sockets.h"
 #include "controlplane/process/reload.h"
 #include "controlplane/sync/sync.h"

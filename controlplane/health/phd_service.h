@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_HEALTH_SERVICE_H
-#define BP_CONTROLPLANE_HEALTH_SERVICE_H
+#ifndef BP_CONTROLPLANE_HEALTH_PHD_SERVICE_H
+#define BP_CONTROLPLANE_HEALTH_PHD_SERVICE_H
 
 #include <event2/event.h>
 #include <stdbool.h>

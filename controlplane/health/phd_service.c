@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "controlplane/health/service.h"
+#include "controlplane/health/phd_service.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
