@@ -45,8 +45,11 @@ struct client {
 struct bp_control {
 	struct event_base *base;
 	struct evconnlistener *listener;
-	struct bp_control_ops ops;
-	void *arg;
+	struct {
+		const struct bp_control_command *is;
+		void *arg;
+	} command[BP_CONTROL_COMMANDS_MAX];
+	unsigned n_commands;
 	uint64_t next_id;
 	uint64_t heard; /* how often anybody said something, or came */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
@@ -129,39 +132,55 @@ static bool may_ask(struct client *c, bool reload)
 	return false;
 }
 
+/* What a request may be, of all commands that there are. */
+static json_t *no_command(const struct bp_control *control)
+{
+	json_t *refusal;
+	char *sentence = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&sentence, &size);
+
+	if (out == NULL)
+		return NULL;
+	fputs("not a command; expected one JSON object a line", out);
+	for (unsigned i = 0; i < control->n_commands; i++) {
+		const struct bp_control_command *is = control->command[i].is;
+
+		fprintf(out, "%s{\"command\":\"%s\"%s}",
+			i + 1 < control->n_commands ? ", " : " or ", is->name,
+			is->members != NULL ? is->members : "");
+	}
+	refusal = fclose(out) == 0 ? bp_control_refusal(sentence) : NULL;
+	free(sentence);
+	return refusal;
+}
+
 /* One line, one command. */
 static void execute(struct client *c, const char *line, size_t len)
 {
 	struct bp_control *control = c->control;
 	json_error_t error;
 	json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
-	const char *command = json_string_value(json_object_get(request, "command"));
+	const char *name = json_string_value(json_object_get(request, "command"));
+	const struct bp_control_command *is = NULL;
+	void *arg = NULL;
 
-	if (!may_ask(c, command != NULL && strcmp(command, "reload") == 0)) {
+	for (unsigned i = 0; name != NULL && is == NULL && i < control->n_commands; i++) {
+		if (strcmp(control->command[i].is->name, name) != 0)
+			continue;
+		is = control->command[i].is;
+		arg = control->command[i].arg;
+	}
+	if (!may_ask(c, is != NULL && is->reload)) {
 		answer(c, bp_control_refusal(
 				  "too many requests by this user; try again in a moment"));
-	} else if (command != NULL && strcmp(command, "reload") == 0) {
+	} else if (is == NULL) {
+		answer(c, no_command(control));
+	} else if (is->begin != NULL) {
 		c->waiting = true;
-		control->ops.reload(control->arg, c->id);
-	} else if (command != NULL && strcmp(command, "status") == 0) {
-		answer(c, control->ops.status(control->arg));
-	} else if (command != NULL && strcmp(command, "config") == 0) {
-		answer(c, control->ops.config(control->arg));
-	} else if (command != NULL && strcmp(command, "sessions-release") == 0) {
-		answer(c, control->ops.release(
-				  control->arg, json_string_value(json_object_get(request, "id"))));
-	} else if (command != NULL && strcmp(command, "matrix-set") == 0) {
-		answer(c, control->ops.matrix_set(control->arg, request));
-	} else if (command != NULL && strcmp(command, "matrix-clear") == 0) {
-		c->waiting = true;
-		control->ops.matrix_clear(control->arg, request, c->id);
+		is->begin(arg, request, c->id);
 	} else {
-		answer(c, bp_control_refusal("not a command; expected one JSON object a line, "
-					     "{\"command\":\"reload\"}, {\"command\":\"status\"}, "
-					     "{\"command\":\"config\"}, "
-					     "{\"command\":\"sessions-release\",\"id\":...}, "
-					     "{\"command\":\"matrix-set\",...} or "
-					     "{\"command\":\"matrix-clear\",...}"));
+		answer(c, is->answer(arg, request));
 	}
 	json_decref(request);
 }
@@ -346,8 +365,8 @@ static int make_socket(const char *path, char *err, size_t err_size)
 	return -1;
 }
 
-struct bp_control *bp_control_new(struct event_base *base, const char *path,
-	const struct bp_control_ops *ops, void *arg, char *err, size_t err_size)
+struct bp_control *bp_control_new(
+	struct event_base *base, const char *path, char *err, size_t err_size)
 {
 	struct bp_control *c = calloc(1, sizeof(*c));
 	int fd;
@@ -361,8 +380,6 @@ struct bp_control *bp_control_new(struct event_base *base, const char *path,
 		return NULL;
 	}
 	c->base = base;
-	c->ops = *ops;
-	c->arg = arg;
 	snprintf(c->path, sizeof(c->path), "%s", path);
 	fd = make_socket(path, err, err_size);
 	if (fd >= 0)
@@ -376,6 +393,18 @@ struct bp_control *bp_control_new(struct event_base *base, const char *path,
 	}
 	free(c);
 	return NULL;
+}
+
+int bp_control_add(
+	struct bp_control *c, const struct bp_control_command *commands, unsigned n, void *arg)
+{
+	if (n > BP_CONTROL_COMMANDS_MAX - c->n_commands)
+		return -1;
+	for (unsigned i = 0; i < n; i++) {
+		c->command[c->n_commands].is = &commands[i];
+		c->command[c->n_commands++].arg = arg;
+	}
+	return 0;
 }
 
 void bp_control_free(struct bp_control *c)

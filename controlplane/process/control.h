@@ -3,6 +3,7 @@
 #define BP_CONTROLPLANE_PROCESS_CONTROL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,24 +43,27 @@ struct event_base;
 #define BP_CONTROL_RELOADS_S 5u
 #define BP_CONTROL_RELOADS_BURST 40u
 
-struct bp_control_ops {
+/* A command. It has `answer` or `begin`; `arg`: bp_control_add()'s. */
+struct bp_control_command {
+	const char *name;
+	const char *members; /* what follows in the request, as a refusal shows it; NULL: nothing */
+	/* Returns the answer, a new reference; NULL without memory. */
+	json_t *(*answer)(void *arg, const json_t *request);
 	/* Answers with bp_control_reply(), now or later. */
-	void (*reload)(void *arg, uint64_t client);
-	/* Return the answer, a new reference; NULL without memory. */
-	json_t *(*status)(void *arg);
-	json_t *(*config)(void *arg);
-	/* `id`: as the client wrote it; NULL: it is no text, or missing. */
-	json_t *(*release)(void *arg, const char *id);
-	json_t *(*matrix_set)(void *arg, const json_t *request);
-	/* Answers with bp_control_reply(), now or later. */
-	void (*matrix_clear)(void *arg, const json_t *request, uint64_t client);
+	void (*begin)(void *arg, const json_t *request, uint64_t client);
+	bool reload; /* it costs a user one of its reloads */
 };
 
 struct bp_control;
 
+#define BP_CONTROL_COMMANDS_MAX 32u
+
 /* NULL with a sentence. An old socket file is replaced: the caller holds the instance's lock. */
-struct bp_control *bp_control_new(struct event_base *base, const char *path,
-	const struct bp_control_ops *ops, void *arg, char *err, size_t err_size);
+struct bp_control *bp_control_new(
+	struct event_base *base, const char *path, char *err, size_t err_size);
+/* The commands stay the caller's. 0, or -1: more than BP_CONTROL_COMMANDS_MAX. */
+int bp_control_add(
+	struct bp_control *c, const struct bp_control_command *commands, unsigned n, void *arg);
 void bp_control_free(struct bp_control *c); /* removes the socket file */
 
 /* Sends the answer (takes the reference) to that client, if it is still there. */

@@ -20,8 +20,6 @@
 #include "controlplane/process/peer.h"
 #include "controlplane/process/plane.h"
 #include "controlplane/process/privileges.h"
-#include "controlplane/alarms/publisher.h"
-#include "controlplane/mqtt/rules.h"
 #include "controlplane/process/segment_open.h"
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
@@ -33,7 +31,7 @@ static void drained(void *arg)
 {
 	struct bp_plane *cp = arg;
 
-	event_base_loopexit(cp->base, NULL);
+	event_base_loopexit(cp->x.base, NULL);
 }
 
 static void stop(struct bp_plane *cp, int status)
@@ -43,7 +41,7 @@ static void stop(struct bp_plane *cp, int status)
 	cp->stopping = true;
 	bp_notify_stopping();
 	cp->status = status;
-	bp_publisher_drain(cp->reload.publisher, DRAIN_NS, drained, cp);
+	bp_cp_services_drain(&cp->x, DRAIN_NS, drained, cp);
 }
 
 static void on_stop_signal(evutil_socket_t number, short what, void *arg)
@@ -88,7 +86,7 @@ static void greet_dataplane(struct bp_plane *cp)
 	if (started == cp->dataplane_started_ns)
 		return;
 	cp->dataplane_started_ns = started;
-	bp_rules_tell_again(cp->reload.rules);
+	bp_cp_services_republish(&cp->x);
 }
 
 /* For `biplane show` and the other plane. */
@@ -138,6 +136,7 @@ static bool segment_sound(struct bp_plane *cp)
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_plane *cp = arg;
+	char err[1024];
 
 	(void)fd;
 	(void)what;
@@ -159,8 +158,10 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!cp->stopping)
 		greet_dataplane(cp);
-	if (!cp->stopping && bp_plane_start_phd(cp) != 0)
+	if (!cp->stopping && bp_cp_services_tick(&cp->x, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
 		stop(cp, 1);
+	}
 	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
 }
 
@@ -202,8 +203,7 @@ static int open_segment(struct bp_plane *cp)
 		if (stat(bp_segment_part_path(cp->shm.segment, p), &cp->segment_file[p]) != 0)
 			memset(&cp->segment_file[p], 0, sizeof(cp->segment_file[p]));
 	}
-	cp->reload.control = cp->shm.control;
-	cp->first_start =
+	cp->x.first_start =
 		!bp_dataplane_alive(cp->shm.global) ||
 		atomic_load_explicit(&cp->shm.control->cp_started_ns, memory_order_relaxed) <
 			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
@@ -219,60 +219,64 @@ static int start_events(struct bp_plane *cp)
 {
 	struct timeval second = {1, 0};
 
-	cp->signals[0] = evsignal_new(cp->base, SIGTERM, on_stop_signal, cp);
-	cp->signals[1] = evsignal_new(cp->base, SIGINT, on_stop_signal, cp);
-	cp->signals[2] = evsignal_new(cp->base, SIGHUP, on_hup, cp);
-	cp->second = event_new(cp->base, -1, EV_PERSIST, on_second, cp);
+	cp->signals[0] = evsignal_new(cp->x.base, SIGTERM, on_stop_signal, cp);
+	cp->signals[1] = evsignal_new(cp->x.base, SIGINT, on_stop_signal, cp);
+	cp->signals[2] = evsignal_new(cp->x.base, SIGHUP, on_hup, cp);
+	cp->second = event_new(cp->x.base, -1, EV_PERSIST, on_second, cp);
 	for (unsigned i = 0; i < 3; i++)
 		if (cp->signals[i] == NULL || event_add(cp->signals[i], NULL) != 0)
 			return 1;
 	return cp->second == NULL || event_add(cp->second, &second) != 0;
 }
 
-/* The exit status, or 0 when everything runs. */
-static int start(struct bp_plane *cp)
+static struct event_base *new_base(void)
 {
 	struct event_config *ec = event_config_new();
-	int status;
+	struct event_base *base;
 
 	/* Timers of a millisecond are meant. */
 	if (ec != NULL)
 		event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
-	cp->base = ec == NULL ? NULL : event_base_new_with_config(ec);
+	base = ec == NULL ? NULL : event_base_new_with_config(ec);
 	if (ec != NULL)
 		event_config_free(ec);
-	if (cp->base == NULL)
-		return 1;
+	return base;
+}
+
+/* The exit status, or 0 when everything runs. */
+static int start(struct bp_plane *cp)
+{
+	char err[1024];
+	int status;
+
 	/* Signals first: one that comes while the rest starts must not just kill. */
 	if (start_events(cp) != 0)
 		return 1;
 	status = bp_plane_start_services(cp);
 	if (status == 0)
 		status = bp_plane_start_sync(cp);
-	if (status == 0)
-		status = bp_plane_start_phd(cp);
-	if (status == 0)
-		status = bp_plane_start_loader(cp);
-	return status != 0 ? status : bp_plane_start_control(cp);
+	if (status != 0)
+		return status;
+	if (bp_cp_services_start(&cp->x, err, sizeof(err)) == 0)
+		return bp_plane_start_control(cp);
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return 1;
 }
 
 static void end(struct bp_plane *cp)
 {
-	bp_control_free(cp->control);
-	bp_loader_free(cp->loader);
-	bp_phd_service_free(cp->phd);
-	bp_phd_sockets_close(&cp->phd_sockets);
+	bp_control_free(cp->x.control);
+	bp_publication_free(cp->x.publication);
+	bp_cp_services_free(&cp->x);
 	bp_sync_free(cp->sync);
 	bp_fib_writer_free(cp->fib_writer);
-	bp_publisher_free(cp->reload.publisher);
-	bp_rules_free(cp->reload.rules);
 	for (unsigned i = 0; i < 3; i++)
 		if (cp->signals[i] != NULL)
 			event_free(cp->signals[i]);
 	if (cp->second != NULL)
 		event_free(cp->second);
-	if (cp->base != NULL)
-		event_base_free(cp->base);
+	if (cp->x.base != NULL)
+		event_base_free(cp->x.base);
 	bp_config_free(cp->reload.next);
 	if (cp->shm.segment != NULL) {
 		atomic_store_explicit(&cp->shm.control->cp_pid, 0, memory_order_release);
@@ -290,17 +294,54 @@ static void log_libevent(int severity, const char *text)
 		"libevent: %s", text);
 }
 
+/* Sockets that `biplane run` or a service manager opened for us, and what the services are made of.
+ * The exit status, or 0. */
+static int create_services(struct bp_plane *cp)
+{
+	char err[1024];
+
+	cp->x = (struct bp_plane_context){.base = new_base(),
+		.shm = &cp->shm,
+		.config = cp->reload.running,
+		.fds = &cp->fds,
+		.readers_gone = bp_plane_readers_gone};
+	if (cp->x.base == NULL)
+		return 1;
+	if (bp_listen_fds_take(&cp->fds, err, sizeof(err)) == 0 &&
+		bp_cp_services_create(&cp->x, err, sizeof(err)) == 0)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return BP_EXIT_CONFIG;
+}
+
+/* What it needs of the machine: rights, its directory, that no other one runs, and the segment. */
+static int enter(struct bp_plane *cp)
+{
+	const struct bp_config *c = cp->reload.running;
+	char err[512];
+
+	if (bp_controlplane_privileges(&cp->x, err, sizeof(err)) != 0) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return -1;
+	}
+	if (mkdir(c->runtime_dir, 0755) != 0 && errno != EEXIST) {
+		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s", c->runtime_dir,
+			strerror(errno));
+		return -1;
+	}
+	return take_lock(cp, c) != 0 || open_segment(cp) != 0 ? -1 : 0;
+}
+
 int bp_controlplane_run(const char *config_path)
 {
 	struct bp_plane *cp = calloc(1, sizeof(*cp));
-	char err[512];
-	int status = 1;
+	int status;
 
 	if (cp == NULL)
 		return 1;
 	cp->lock = -1;
-	cp->phd_sockets = (struct bp_phd_sockets){-1, -1};
 	cp->reload.path = config_path;
+	cp->reload.x = &cp->x;
 	signal(SIGPIPE, SIG_IGN);
 	bp_log_begin("controlplane");
 	event_set_log_callback(log_libevent);
@@ -309,22 +350,14 @@ int bp_controlplane_run(const char *config_path)
 		free(cp);
 		return BP_EXIT_CONFIG;
 	}
-	if (bp_plane_take_sockets(cp) != 0)
-		status = BP_EXIT_CONFIG;
-	else if (bp_controlplane_privileges(
-			 cp->reload.running, &cp->phd_sockets, err, sizeof(err)) != 0)
-		bp_log(BP_LOG_ERROR, "%s", err);
-	else if (mkdir(cp->reload.running->runtime_dir, 0755) != 0 && errno != EEXIST)
-		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s",
-			cp->reload.running->runtime_dir, strerror(errno));
-	else if (take_lock(cp, cp->reload.running) == 0 && open_segment(cp) == 0) {
-		status = start(cp);
-		if (status == 0) {
-			bp_cp_life_begin(&cp->life);
-			bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
-			event_base_dispatch(cp->base);
-			status = cp->status;
-		}
+	status = create_services(cp);
+	if (status == 0)
+		status = enter(cp) != 0 ? 1 : start(cp);
+	if (status == 0) {
+		bp_cp_life_begin(&cp->life);
+		bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
+		event_base_dispatch(cp->x.base);
+		status = cp->status;
 	}
 	end(cp);
 	bp_config_free(cp->reload.running);

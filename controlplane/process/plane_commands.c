@@ -10,24 +10,9 @@
 #include "config/config.h"
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
-#include "controlplane/health/command.h"
-#include "controlplane/mqtt/rules.h"
-#include "controlplane/transform/transform_command.h"
 
-/* A worker that has not left the bank by then is stuck. */
-#define CLEAR_WAIT_NS 10000000000ull
 /* Of a refused file, so many errors are logged. */
 #define LOG_LINES_MAX 20u
-
-void bp_plane_warn_of_lost(json_int_t n)
-{
-	if (n != 0)
-		bp_log(BP_LOG_WARNING,
-			"%" JSON_INTEGER_FORMAT
-			" matrices that were set while it ran are gone: the file has no such "
-			"entry or receiver any more, or refuses them",
-			n);
-}
 
 /* Whoever may write to the control socket may send one bad file after another: the log has the
  * first errors of one in ten seconds. */
@@ -57,29 +42,39 @@ static void log_refusal(struct bp_plane *cp, const json_t *errors)
 	}
 }
 
+/* "; aggregation begins anew; lcl.flows changed" */
+static void list_changes(const struct bp_plane_context *x, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (unsigned s = 0; s < BP_SERVICE_COUNT && n < size; s++) {
+		const struct bp_controlplane_service *d = bp_controlplane_services[s];
+		const char *what =
+			x->state[s] != NULL && d->changed != NULL ? d->changed(x->state[s]) : NULL;
+
+		if (what != NULL)
+			n += (size_t)snprintf(out + n, size - n, "; %s", what);
+	}
+}
+
 static void after_reload(struct bp_plane *cp, const json_t *answer)
 {
-	if (json_is_true(json_object_get(answer, "ok"))) {
-		if (cp->sync != NULL)
-			bp_sync_reconfigure(cp->sync, cp->reload.running);
-		if (cp->phd != NULL)
-			bp_phd_service_configure(cp->phd, cp->reload.running);
-		bp_log_limited(&cp->log_reloaded, BP_LOG_INFO,
-			"configuration reloaded: generation %" JSON_INTEGER_FORMAT
-			", %" JSON_INTEGER_FORMAT " rules, %" JSON_INTEGER_FORMAT " unchanged%s%s",
-			json_integer_value(json_object_get(answer, "generation")),
-			json_integer_value(json_object_get(answer, "rules")),
-			json_integer_value(json_object_get(answer, "unchanged")),
-			json_is_true(json_object_get(answer, "aggregation_changed"))
-				? "; aggregation begins anew"
-				: "",
-			json_is_true(json_object_get(answer, "flows_changed"))
-				? "; lcl.flows changed"
-				: "");
-		bp_plane_warn_of_lost(json_integer_value(json_object_get(answer, "matrices_lost")));
+	char changes[256];
+
+	if (!json_is_true(json_object_get(answer, "ok"))) {
+		log_refusal(cp, json_object_get(answer, "errors"));
 		return;
 	}
-	log_refusal(cp, json_object_get(answer, "errors"));
+	if (cp->sync != NULL)
+		bp_sync_reconfigure(cp->sync, cp->reload.running);
+	list_changes(&cp->x, changes, sizeof(changes));
+	bp_log_limited(&cp->log_reloaded, BP_LOG_INFO,
+		"configuration reloaded: generation %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
+		" rules, %" JSON_INTEGER_FORMAT " unchanged%s",
+		json_integer_value(json_object_get(answer, "generation")),
+		json_integer_value(json_object_get(answer, "rules")),
+		json_integer_value(json_object_get(answer, "unchanged")), changes);
 }
 
 static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)
@@ -99,36 +94,25 @@ static void socket_reload_done(void *arg, uint64_t client, json_t *answer)
 	struct bp_plane *cp = arg;
 
 	after_reload(cp, answer);
-	bp_control_reply(cp->control, client, answer);
+	bp_control_reply(cp->x.control, client, answer);
 }
 
-static void on_reload_command(void *arg, uint64_t client)
+static void on_reload_command(void *arg, const json_t *request, uint64_t client)
 {
 	struct bp_plane *cp = arg;
 
+	(void)request;
 	bp_reload_start(&cp->reload, socket_reload_done, cp, client);
 }
 
-static json_int_t value(const _Atomic uint64_t *counter)
-{
-	return (json_int_t)atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static json_t *on_status_command(void *arg)
+static json_t *on_status_command(void *arg, const json_t *request)
 {
 	struct bp_plane *cp = arg;
-	const struct bp_shm_control *g = cp->shm.control;
-	const struct bp_ruleset *rs = bp_shm_rules(
-		&cp->shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
+	json_t *answer = json_pack("{s:b, s:I}", "ok", 1, "pid", (json_int_t)getpid());
 
-	return json_pack("{s:b, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "ok", 1, "pid",
-		(json_int_t)getpid(), "generation", (json_int_t)rs->generation, "rules",
-		(json_int_t)rs->n_rules, "edge_connected",
-		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0,
-		"alarms_read", value(&g->cp_alarms_read), "alarms_acked",
-		value(&g->cp_alarms_acked), "inflight", value(&g->cp_inflight), "spool_rows",
-		value(&g->cp_spool_rows), "spool_bytes", value(&g->cp_spool_bytes), "spool_errors",
-		value(&g->cp_spool_errors));
+	(void)request;
+	bp_cp_services_status(&cp->x, answer);
+	return answer;
 }
 
 static json_t *path_to_json(const char *path)
@@ -139,7 +123,7 @@ static json_t *path_to_json(const char *path)
 }
 
 /* What is in force, which the file may not say any more. */
-static json_t *on_config_command(void *arg)
+static json_t *on_config_command(void *arg, const json_t *request)
 {
 	struct bp_plane *cp = arg;
 	char *yaml = NULL, *file = realpath(cp->reload.path, NULL);
@@ -147,6 +131,7 @@ static json_t *on_config_command(void *arg)
 	FILE *out = open_memstream(&yaml, &size);
 	json_t *reply = NULL;
 
+	(void)request;
 	if (out != NULL) {
 		bp_config_dump(cp->reload.running, out);
 		if (fclose(out) == 0)
@@ -159,58 +144,14 @@ static json_t *on_config_command(void *arg)
 	return reply;
 }
 
-static json_t *on_release_command(void *arg, const char *id)
-{
-	struct bp_plane *cp = arg;
-
-	return bp_phd_release_command(cp->phd, cp->reload.running->phd.enabled, id);
-}
-
-static json_t *on_matrix_set_command(void *arg, const json_t *request)
-{
-	struct bp_plane *cp = arg;
-
-	return bp_transform_set_command(&cp->shm, request);
-}
-
-static void cleared(void *arg, const struct bp_rules_result *result)
-{
-	struct bp_plane *cp = arg;
-
-	bp_control_reply(cp->control, cp->clearing,
-		result->ok ? json_pack("{s:b, s:i}", "ok", 1, "entries", cp->cleared)
-			   : bp_control_refusal(result->error));
-}
-
-/* The next bank is without what was set: built at once, of the configuration that is in force. */
-static void on_matrix_clear_command(void *arg, const json_t *request, uint64_t client)
-{
-	struct bp_plane *cp = arg;
-	json_t *refusal;
-	char err[512] = "";
-	int n = 0;
-
-	/* before anything is marked */
-	if (bp_rules_busy(cp->reload.rules))
-		refusal = bp_control_refusal("rules are being put in force; try again in a moment");
-	else
-		refusal = bp_transform_clear_command(&cp->shm, request, &n);
-	if (refusal != NULL) {
-		bp_control_reply(cp->control, client, refusal);
-		return;
-	}
-	cp->clearing = client;
-	cp->cleared = n;
-	if (bp_rules_apply(cp->reload.rules, cp->reload.running, true, CLEAR_WAIT_NS, cleared, cp,
-		    err, sizeof(err)) != 0)
-		bp_control_reply(cp->control, client, bp_control_refusal(err));
-}
-
 int bp_plane_start_control(struct bp_plane *cp)
 {
-	static const struct bp_control_ops ops = {on_reload_command, on_status_command,
-		on_config_command, on_release_command, on_matrix_set_command,
-		on_matrix_clear_command};
+	static const struct bp_control_command commands[] = {
+		{.name = "reload", .begin = on_reload_command, .reload = true},
+		{.name = "status", .answer = on_status_command},
+		{.name = "config", .answer = on_config_command},
+	};
+	const unsigned n = sizeof(commands) / sizeof(commands[0]);
 	char err[1024];
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
@@ -219,9 +160,15 @@ int bp_plane_start_control(struct bp_plane *cp)
 				     "control socket; choose shorter ones");
 		return BP_EXIT_CONFIG;
 	}
-	cp->control = bp_control_new(cp->base, cp->control_path, &ops, cp, err, sizeof(err));
-	if (cp->control != NULL)
+	cp->x.control = bp_control_new(cp->x.base, cp->control_path, err, sizeof(err));
+	if (cp->x.control == NULL) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return 1;
+	}
+	if (bp_control_add(cp->x.control, commands, n, cp) == 0 &&
+		bp_cp_services_add_commands(&cp->x) == 0)
 		return 0;
-	bp_log(BP_LOG_ERROR, "%s", err);
+	bp_log(BP_LOG_ERROR, "the control socket has more than %u commands",
+		BP_CONTROL_COMMANDS_MAX);
 	return 1;
 }

@@ -3,30 +3,23 @@
 
 #include "daemon/privileges.h"
 
-#define LOW_PORTS 1024
-
-static bool low(uint16_t port)
-{
-	return port != 0 && port < LOW_PORTS;
-}
-
-int bp_controlplane_privileges(
-	const struct bp_config *c, const struct bp_phd_sockets *handed, char *err, size_t err_size)
+int bp_controlplane_privileges(const struct bp_plane_context *x, char *err, size_t err_size)
 {
 	uint32_t needed = 1u << BP_PRIV_PUBLISH | 1u << BP_PRIV_LOW_PORT;
 
-	if (bp_config_routes(c)) {
+	if (bp_config_routes(x->config)) {
 		needed |= 1u << BP_PRIV_ROUTES;
 		if (bp_privilege_check(BP_PRIV_ROUTES, "routing", err, err_size) != 0)
 			return -1;
 	}
-	if (c->phd.enabled &&
-		((low(c->phd.listen_udp) && handed->udp < 0) ||
-			(low(c->phd.listen_tcp) && handed->tcp < 0)) &&
-		bp_privilege_check(BP_PRIV_LOW_PORT, "phd.listen", err, err_size) != 0)
-		return -1;
-	if (c->transformation.loader.family != 0 && low(c->transformation.loader_tcp) &&
-		bp_privilege_check(BP_PRIV_LOW_PORT, "transformation.loader", err, err_size) != 0)
-		return -1;
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
+		const struct bp_controlplane_service *d = bp_controlplane_services[s];
+		const char *by = x->state[s] != NULL && d->low_port != NULL
+					 ? d->low_port(x->state[s])
+					 : NULL;
+
+		if (by != NULL && bp_privilege_check(BP_PRIV_LOW_PORT, by, err, err_size) != 0)
+			return -1;
+	}
 	return bp_privileges_keep(needed, err, err_size);
 }

@@ -4,15 +4,13 @@
 
 #include <stddef.h>
 
-#include "config/config.h"
-#include "controlplane/health/sockets.h"
+#include "controlplane/service.h"
 
 /*
- * Whether this process may do what the configuration asks of the control plane. Sockets that were
- * handed to it need no right. Returns 0, or -1 with a sentence that ends in the remedy. Rights that
+ * Whether this process may do what the configuration asks of the control plane, its services among
+ * it. Returns 0, or -1 with a sentence that ends in the remedy. Rights that
  * nothing here needs are given up; that to open low ports stays, for a reload.
  */
-int bp_controlplane_privileges(
-	const struct bp_config *c, const struct bp_phd_sockets *handed, char *err, size_t err_size);
+int bp_controlplane_privileges(const struct bp_plane_context *x, char *err, size_t err_size);
 
 #endif

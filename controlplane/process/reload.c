@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/log.h"
+#include "controlplane/process/publication.h"
 
 /* A worker that has not left the bank by then is stuck. */
 #define WAIT_NS 10000000000ull
@@ -46,36 +46,30 @@ static void count(_Atomic uint64_t *counter)
 static void refuse(
 	struct bp_reload *r, const char *lines, bp_reload_done done, void *arg, uint64_t tag)
 {
-	count(&r->control->cp_reloads_refused);
+	count(&r->x->shm->control->cp_reloads_refused);
 	done(arg, tag, json_pack("{s:b, s:o}", "ok", 0, "errors", bp_lines_to_json(lines)));
 }
 
-static void rules_done(void *arg, const struct bp_rules_result *result)
+static void published(void *arg, const char *error)
 {
 	struct bp_reload *r = arg;
-	struct bp_config *next = r->next;
-	char err[512];
+	struct bp_config *next = r->next, *before = r->running;
+	json_t *answer;
 
 	r->next = NULL;
-	if (!result->ok) {
+	if (error != NULL) {
 		bp_config_free(next);
-		refuse(r, result->error, r->done, r->arg, r->tag);
+		refuse(r, error, r->done, r->arg, r->tag);
 		return;
 	}
-	/* It was checked before the rules were applied; only a file that changed within these
-	 * milliseconds can still fail, and then the link stays as it was. */
-	if (bp_publisher_configure(r->publisher, &next->mqtt, err, sizeof(err)) != 0)
-		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
-	bp_config_free(r->running);
 	r->running = next;
-	count(&r->control->cp_reloads);
-	r->done(r->arg, r->tag,
-		json_pack("{s:b, s:I, s:I, s:I, s:b, s:b, s:I, s:I}", "ok", 1, "generation",
-			(json_int_t)result->generation, "rules", (json_int_t)result->rules,
-			"unchanged", (json_int_t)result->unchanged, "aggregation_changed",
-			result->aggregation, "flows_changed", result->lcl, "matrices_kept",
-			(json_int_t)result->transform.kept, "matrices_lost",
-			(json_int_t)result->transform.lost));
+	r->x->config = next;
+	bp_cp_services_configure(r->x);
+	bp_config_free(before);
+	count(&r->x->shm->control->cp_reloads);
+	answer = json_pack("{s:b}", "ok", 1);
+	bp_cp_services_report(r->x, answer);
+	r->done(r->arg, r->tag, answer);
 }
 
 /* The next configuration if it may be taken over, else NULL with the errors written. */
@@ -87,8 +81,7 @@ static struct bp_config *load(struct bp_reload *r, FILE *errors)
 	if (next == NULL)
 		return NULL;
 	if (bp_config_restart_needed(r->running, next, errors) == 0) {
-		if (bp_publisher_check(&next->mqtt, err, sizeof(err)) == 0 &&
-			bp_config_phd_allow_check(&next->phd, err, sizeof(err)) == 0)
+		if (bp_cp_services_check(r->x, next, err, sizeof(err)) == 0)
 			return next;
 		fprintf(errors, "%s\n", err);
 	}
@@ -118,8 +111,8 @@ void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64
 	r->tag = tag;
 	if (r->next == NULL) {
 		refuse(r, text, done, arg, tag);
-	} else if (bp_rules_apply(r->rules, r->next, false, WAIT_NS, rules_done, r, err,
-			   sizeof(err)) != 0) {
+	} else if (bp_publication_start(r->x->publication, r->next, false, WAIT_NS, published, r,
+			   err, sizeof(err)) != 0) {
 		bp_config_free(r->next);
 		r->next = NULL;
 		refuse(r, err, done, arg, tag);

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "controlplane/alarms/publisher.h"
-#include "controlplane/mqtt/rules.h"
+#include "controlplane/service.h"
 
 /* `answer` is a new reference; tag is the caller's, given at the start. */
 typedef void (*bp_reload_done)(void *arg, uint64_t tag, json_t *answer);
@@ -19,9 +18,7 @@ typedef void (*bp_reload_done)(void *arg, uint64_t tag, json_t *answer);
 struct bp_reload {
 	const char *path;          /* of the file */
 	struct bp_config *running; /* owned by the control plane; replaced on success */
-	struct bp_rules *rules;
-	struct bp_publisher *publisher;
-	struct bp_shm_control *control;
+	struct bp_plane_context *x;
 	/* while one is under way */
 	struct bp_config *next;
 	bp_reload_done done;
@@ -31,8 +28,7 @@ struct bp_reload {
 
 /*
  * Calls `done` once, now or later, with the answer for the control socket:
- * {"ok":true,"generation":N,"rules":N,"unchanged":N,"aggregation_changed":B,
- * "flows_changed":B,"matrices_kept":N,"matrices_lost":N} or {"ok":false,"errors":[...]}. Counts.
+ * {"ok":true, and what the services report} or {"ok":false,"errors":[...]}. Counts.
  */
 void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag);
 

@@ -20,35 +20,25 @@ static struct event_base *base;
 static struct bp_control *control;
 static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
-static json_t *okay(void *arg)
+static json_t *okay(void *arg, const json_t *request)
 {
 	(void)arg;
+	HOLDS(json_is_object(request));
 	return json_pack("{sb}", "ok", 1);
 }
 
-static json_t *release(void *arg, const char *id)
+static json_t *release(void *arg, const json_t *request)
 {
+	const char *id = json_string_value(json_object_get(request, "id"));
+
 	(void)arg;
 	return json_pack("{sb ss?}", "ok", 1, "id", id);
 }
 
-static json_t *matrix_set(void *arg, const json_t *request)
+static void later(void *arg, const json_t *request, uint64_t client)
 {
 	(void)arg;
 	HOLDS(json_is_object(request));
-	return json_pack("{sb}", "ok", 1);
-}
-
-static void matrix_clear(void *arg, const json_t *request, uint64_t client)
-{
-	(void)arg;
-	HOLDS(json_is_object(request));
-	bp_control_reply(control, client, json_pack("{sb}", "ok", 1));
-}
-
-static void reload(void *arg, uint64_t client)
-{
-	(void)arg;
 	bp_control_reply(control, client, json_pack("{sb}", "ok", 1));
 }
 
@@ -60,18 +50,20 @@ static void remove_socket(void)
 
 static void start(void)
 {
-	static const struct bp_control_ops ops = {.reload = reload,
-		.status = okay,
-		.config = okay,
-		.release = release,
-		.matrix_set = matrix_set,
-		.matrix_clear = matrix_clear};
+	static const struct bp_control_command commands[] = {
+		{.name = "reload", .begin = later, .reload = true},
+		{.name = "status", .answer = okay},
+		{.name = "sessions-release", .members = ",\"id\":...", .answer = release},
+		{.name = "matrix-set", .members = ",...", .answer = okay},
+		{.name = "matrix-clear", .members = ",...", .begin = later},
+	};
 	char err[256];
 
 	snprintf(path, sizeof(path), "/tmp/biplane-fuzz-control-%ld", (long)getpid());
 	base = event_base_new();
-	control = base != NULL ? bp_control_new(base, path, &ops, NULL, err, sizeof(err)) : NULL;
-	if (control == NULL)
+	control = base != NULL ? bp_control_new(base, path, err, sizeof(err)) : NULL;
+	if (control == NULL || bp_control_add(control, commands,
+				       sizeof(commands) / sizeof(commands[0]), NULL) != 0)
 		abort();
 	atexit(remove_socket);
 }

@@ -7,6 +7,7 @@ import copy
 import json
 import random
 import socket
+import time
 
 import pytest
 
@@ -80,6 +81,8 @@ def test_words_without_sense(router):
         for line in NO_COMMAND:
             said = c.ask(line)
             assert said["ok"] is False and len(said["errors"]) == 1, (line, said)
+        while "not served yet" in c.ask(release(b'"0022092258010001"'))["errors"][0]:
+            time.sleep(0.1)
         said = c.ask(release(b'"0022092258010001"'))
         assert said["errors"] == ["no health device 0022092258010001 is associated; 'biplane show sessions' lists those that are"]
         assert c.ask(b'{"command":"status"}')["ok"] is True

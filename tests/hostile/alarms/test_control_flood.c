@@ -26,23 +26,28 @@ struct fixture {
 	unsigned reloads, statuses;
 };
 
-static void on_reload(void *arg, uint64_t client)
+static void on_reload(void *arg, const json_t *request, uint64_t client)
 {
 	struct fixture *f = arg;
 
+	(void)request;
 	f->reloads++;
 	bp_control_reply(f->control, client, bp_control_refusal("a bad file"));
 }
 
-static json_t *on_status(void *arg)
+static json_t *on_status(void *arg, const json_t *request)
 {
 	struct fixture *f = arg;
 
+	(void)request;
 	f->statuses++;
 	return json_pack("{s:b}", "ok", 1);
 }
 
-static const struct bp_control_ops ops = {.reload = on_reload, .status = on_status};
+static const struct bp_control_command commands[] = {
+	{.name = "reload", .begin = on_reload, .reload = true},
+	{.name = "status", .answer = on_status},
+};
 
 static int setup(void **state)
 {
@@ -52,8 +57,9 @@ static int setup(void **state)
 	test_dir_make(f->dir, sizeof(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/test.sock", f->dir);
 	f->base = event_base_new();
-	f->control = bp_control_new(f->base, f->path, &ops, f, err, sizeof(err));
+	f->control = bp_control_new(f->base, f->path, err, sizeof(err));
 	assert_non_null(f->control);
+	assert_int_equal(bp_control_add(f->control, commands, 2, f), 0);
 	*state = f;
 	return 0;
 }

@@ -25,35 +25,46 @@ struct fixture {
 	unsigned reloads;
 };
 
-static void on_reload(void *arg, uint64_t client)
+static void on_reload(void *arg, const json_t *request, uint64_t client)
 {
 	struct fixture *f = arg;
 
+	assert_true(json_is_object(request));
 	f->reloading[f->reloads++ % 64] = client;
 }
 
-static json_t *on_status(void *arg)
+static json_t *on_status(void *arg, const json_t *request)
 {
 	(void)arg;
+	(void)request;
 	return json_pack("{s:b, s:i}", "ok", 1, "answer", 42);
 }
 
-static json_t *on_config(void *arg)
+static json_t *on_config(void *arg, const json_t *request)
 {
 	(void)arg;
+	(void)request;
 	return json_pack("{s:b, s:s}", "ok", 1, "config", "name: test\n");
 }
 
 /* Tells what it was given. */
-static json_t *on_release(void *arg, const char *id)
+static json_t *on_release(void *arg, const json_t *request)
 {
+	const char *id = json_string_value(json_object_get(request, "id"));
+
 	(void)arg;
 	return id != NULL ? json_pack("{s:b, s:s}", "ok", 1, "of", id)
 			  : bp_control_refusal("nobody");
 }
 
-static const struct bp_control_ops ops = {
-	.reload = on_reload, .status = on_status, .config = on_config, .release = on_release};
+static const struct bp_control_command offered[] = {
+	{.name = "reload", .begin = on_reload, .reload = true},
+	{.name = "status", .answer = on_status},
+	{.name = "config", .answer = on_config},
+};
+/* Of another owner. */
+static const struct bp_control_command release[] = {
+	{.name = "sessions-release", .members = ",\"id\":...", .answer = on_release}};
 
 static int setup(void **state)
 {
@@ -63,8 +74,11 @@ static int setup(void **state)
 	test_dir_make(f->dir, sizeof(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/test.sock", f->dir);
 	f->base = event_base_new();
-	f->control = bp_control_new(f->base, f->path, &ops, f, err, sizeof(err));
+	f->control = bp_control_new(f->base, f->path, err, sizeof(err));
 	assert_non_null(f->control);
+	assert_int_equal(bp_control_add(f->control, offered, 3, f), 0);
+	assert_int_equal(bp_control_add(f->control, release, 1, NULL), 0);
+	assert_int_equal(bp_control_add(f->control, offered, BP_CONTROL_COMMANDS_MAX - 3, f), -1);
 	*state = f;
 	return 0;
 }
@@ -419,14 +433,14 @@ static void old_socket_is_replaced(void **state)
 
 	snprintf(path, sizeof(path), "%s/other.sock", f->dir);
 	test_write_file(path, "left over");
-	c = bp_control_new(f->base, path, &ops, f, err, sizeof(err));
+	c = bp_control_new(f->base, path, err, sizeof(err));
 	assert_non_null(c);
 	bp_control_free(c);
 	memset(longer, 'a', sizeof(longer));
 	longer[200] = '\0';
-	assert_null(bp_control_new(f->base, longer, &ops, f, err, sizeof(err)));
+	assert_null(bp_control_new(f->base, longer, err, sizeof(err)));
 	assert_non_null(strstr(err, "too long"));
-	assert_null(bp_control_new(f->base, "/nowhere/x.sock", &ops, f, err, sizeof(err)));
+	assert_null(bp_control_new(f->base, "/nowhere/x.sock", err, sizeof(err)));
 	assert_non_null(strstr(err, "/nowhere/x.sock"));
 }
 

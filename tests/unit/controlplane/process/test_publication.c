@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two banks: who is waited for, what stays untouched, what is counted as unchanged. */
+/* What is put in force together: who is waited for, what stays untouched, what is counted as
+ * unchanged. */
 #include "tests/unit/controlplane/test.h"
 
 #include <event2/event.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controlplane/mqtt/rules.h"
+#include "controlplane/process/publication.h"
 
 #define WAIT_NS 60000000000ull
 
@@ -16,10 +17,33 @@ struct fixture {
 	struct bp_config config;
 	struct bp_shm shm;
 	struct event_base *base;
-	struct bp_rules *rules;
-	struct bp_rules_result result;
+	struct bp_plane_context x;
+	struct {
+		bool ok;
+		char error[512];
+		json_int_t generation, rules, unchanged;
+		bool aggregation;
+	} result;
 	unsigned answers;
 };
+
+static void begin(struct fixture *f)
+{
+	static const struct bp_listen_fds none;
+	char err[256];
+
+	f->x = (struct bp_plane_context){
+		.base = f->base, .shm = &f->shm, .config = &f->config, .fds = &none};
+	assert_int_equal(bp_cp_services_create(&f->x, err, sizeof(err)), 0);
+	f->x.publication = bp_publication_new(&f->x);
+	assert_non_null(f->x.publication);
+}
+
+static void end(struct fixture *f)
+{
+	bp_publication_free(f->x.publication);
+	bp_cp_services_free(&f->x);
+}
 
 static int setup(void **state)
 {
@@ -31,7 +55,7 @@ static int setup(void **state)
 	f->config.aggregation.streams = 1;
 	test_shm_make(&f->shm, &f->config);
 	f->base = event_base_new();
-	f->rules = bp_rules_new(f->base, &f->shm);
+	begin(f);
 	f->config.mqtt.rules = calloc(16, sizeof(*f->config.mqtt.rules));
 	*state = f;
 	return 0;
@@ -41,7 +65,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	bp_rules_free(f->rules);
+	end(f);
 	event_base_free(f->base);
 	test_shm_free(&f->shm);
 	free(f->config.mqtt.rules);
@@ -63,11 +87,19 @@ static void set_rule(struct fixture *f, unsigned i, const char *name, double lim
 		f->config.mqtt.n_rules = i + 1;
 }
 
-static void done(void *arg, const struct bp_rules_result *result)
+static void done(void *arg, const char *error)
 {
 	struct fixture *f = arg;
+	json_t *answer = json_object();
 
-	f->result = *result;
+	bp_cp_services_report(&f->x, answer);
+	f->result.ok = error == NULL;
+	snprintf(f->result.error, sizeof(f->result.error), "%s", error != NULL ? error : "");
+	f->result.generation = json_integer_value(json_object_get(answer, "generation"));
+	f->result.rules = json_integer_value(json_object_get(answer, "rules"));
+	f->result.unchanged = json_integer_value(json_object_get(answer, "unchanged"));
+	f->result.aggregation = json_is_true(json_object_get(answer, "aggregation_changed"));
+	json_decref(answer);
 	f->answers++;
 }
 
@@ -75,7 +107,8 @@ static int apply(struct fixture *f, bool keep_same, uint64_t wait_ns)
 {
 	char err[256] = "";
 
-	return bp_rules_apply(f->rules, &f->config, keep_same, wait_ns, done, f, err, sizeof(err));
+	return bp_publication_start(
+		f->x.publication, &f->config, keep_same, wait_ns, done, f, err, sizeof(err));
 }
 
 static uint64_t active(const struct fixture *f)
@@ -258,8 +291,8 @@ static void too_many_rules_are_refused(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0); /* max_rules of the segment */
 	f->config.mqtt.rules = realloc(f->config.mqtt.rules, 17 * sizeof(struct bp_rule_spec));
 	set_rule(f, 16, "one-too-many", 1);
-	assert_int_equal(
-		bp_rules_apply(f->rules, &f->config, false, WAIT_NS, done, f, err, sizeof(err)),
+	assert_int_equal(bp_publication_start(f->x.publication, &f->config, false, WAIT_NS, done, f,
+				 err, sizeof(err)),
 		-1);
 	assert_true(strlen(err) > 0);
 	assert_int_equal(f->answers, 1);
@@ -345,10 +378,10 @@ static int setup_transform(void **state)
 	f = *state;
 	f->config.transform.n_rules = 1;
 	f->config.transformation.matrices = 4;
-	bp_rules_free(f->rules);
+	end(f);
 	test_shm_free(&f->shm);
 	test_shm_make(&f->shm, &f->config);
-	f->rules = bp_rules_new(f->base, &f->shm);
+	begin(f);
 	return 0;
 }
 
@@ -371,7 +404,7 @@ static void waits_for_workers_that_transform(void **state)
 	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
 	atomic_store(of_worker, 0);
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
-	assert_true(bp_rules_busy(f->rules));
+	assert_true(bp_publication_busy(f->x.publication));
 	turns(f, 3);
 	assert_int_equal(f->answers, 1);
 	assert_int_equal(atomic_load(transform_active(f)), first);
@@ -383,7 +416,7 @@ static void waits_for_workers_that_transform(void **state)
 	turns(f, 1);
 	assert_int_equal(f->answers, 2);
 	assert_true(f->result.ok);
-	assert_false(bp_rules_busy(f->rules));
+	assert_false(bp_publication_busy(f->x.publication));
 	assert_int_equal(active(f), rules);
 }
 
@@ -412,7 +445,10 @@ static void refused_transformation_changes_nothing(void **state)
 	assert_int_equal(atomic_load(transform_active(f)), transform);
 	f->config.transform.n_sources = 4;
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
-	assert_true(f->result.ok && f->result.transform.sources == 4);
+	assert_true(f->result.ok);
+	assert_int_equal(bp_transform_view_of(&f->shm.transform, atomic_load(transform_active(f)))
+				 .bank->n_sources,
+		4);
 	assert_string_equal(bp_ruleset_rule(in_force(f), 0)->name, "b");
 }
 
@@ -434,5 +470,5 @@ int main(void)
 			refused_transformation_changes_nothing, setup_transform, teardown),
 	};
 
-	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("publication", tests, NULL, NULL);
 }

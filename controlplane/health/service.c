@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/health/command.h"
+#include "controlplane/health/phd_service.h"
+#include "controlplane/health/sockets.h"
+
+struct health {
+	struct bp_plane_context *x;
+	struct bp_phd_sockets sockets; /* that were handed to us, until the manager has them */
+	/* NULL: no section phd, or the port's MAC is not known yet */
+	struct bp_phd_service *manager;
+};
+
+static int check(
+	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size)
+{
+	(void)x;
+	return bp_config_phd_allow_check(&c->phd, err, err_size);
+}
+
+static void *create(struct bp_plane_context *x, char *err, size_t err_size)
+{
+	struct health *h = calloc(1, sizeof(*h));
+
+	if (h == NULL) {
+		snprintf(err, err_size, "no memory for health");
+		return NULL;
+	}
+	h->x = x;
+	h->sockets = (struct bp_phd_sockets){-1, -1};
+	if (bp_phd_sockets_take(&h->sockets, x->fds, &x->config->phd, err, err_size) == 0)
+		return h;
+	free(h);
+	return NULL;
+}
+
+static bool low(uint16_t port, int handed)
+{
+	return port != 0 && port < BP_LOW_PORTS && handed < 0;
+}
+
+static const char *low_port(const void *state)
+{
+	const struct health *h = state;
+	const struct bp_config_phd *c = &h->x->config->phd;
+
+	return c->enabled && (low(c->listen_udp, h->sockets.udp) ||
+				     low(c->listen_tcp, h->sockets.tcp))
+		       ? "phd.listen"
+		       : NULL;
+}
+
+/* The MAC of the first port that routes; false: the data plane has not told it yet. */
+static bool first_mac(const struct bp_plane_context *x, uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	for (unsigned i = 0; i < x->config->n_ports; i++) {
+		if (!bp_config_port_routes(x->config, i))
+			continue;
+		memcpy(mac, x->shm->ports[i].mac, 6);
+		return memcmp(mac, none, 6) != 0;
+	}
+	return false;
+}
+
+/* Starts the manager as soon as there is all that it needs. */
+static int start(void *state, char *err, size_t err_size)
+{
+	struct health *h = state;
+	const struct bp_config *c = h->x->config;
+	struct bp_phd_service_setup setup = {.config = c,
+		.tables = &h->x->shm->phd,
+		.fib = &h->x->shm->fib,
+		.epochs = &h->x->shm->fib,
+		.readers_gone = h->x->readers_gone,
+		.readers = h->x->shm->global,
+		.udp = h->sockets.udp,
+		.tcp = h->sockets.tcp};
+
+	if (!c->phd.enabled || h->manager != NULL ||
+		(!first_mac(h->x, setup.mac) && !c->phd.has_system_id))
+		return 0;
+	h->sockets = (struct bp_phd_sockets){-1, -1};
+	h->manager = bp_phd_service_new(h->x->base, &setup, err, err_size);
+	return h->manager != NULL ? 0 : -1;
+}
+
+static void configure(void *state)
+{
+	struct health *h = state;
+
+	if (h->manager != NULL)
+		bp_phd_service_configure(h->manager, h->x->config);
+}
+
+static void end(void *state)
+{
+	struct health *h = state;
+
+	bp_phd_service_free(h->manager);
+	bp_phd_sockets_close(&h->sockets);
+	free(h);
+}
+
+static json_t *release(void *state, const json_t *request)
+{
+	const struct health *h = state;
+
+	return bp_phd_release_command(h->manager, h->x->config->phd.enabled,
+		json_string_value(json_object_get(request, "id")));
+}
+
+static const struct bp_control_command commands[] = {
+	{.name = "sessions-release", .members = ",\"id\":...", .answer = release},
+};
+
+const struct bp_controlplane_service bp_controlplane_health = {
+	.name = "health",
+	.id = BP_SERVICE_HEALTH,
+	.check = check,
+	.create = create,
+	.low_port = low_port,
+	.start = start,
+	.tick = start,
+	.configure = configure,
+	.free = end,
+	.commands = commands,
+	.n_commands = sizeof(commands) / sizeof(commands[0]),
+};

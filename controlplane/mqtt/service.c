@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/service.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controlplane/alarms/publisher.h"
+#include "controlplane/mqtt/rules.h"
+#include "daemon/log.h"
+
+struct mqtt {
+	struct bp_plane_context *x;
+	struct bp_rules rules;
+	struct bp_publisher *publisher; /* NULL until start() */
+	bool told;                      /* the log has the first rules */
+};
+
+/* A control plane that is restarted while the data plane forwards goes on when another process has
+ * the spool, which is then a fault. */
+static int check(
+	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size)
+{
+	if (c != x->config)
+		return bp_publisher_check(&c->mqtt, err, err_size);
+	return x->first_start && bp_publisher_spool_in_use(&c->mqtt, err, err_size) ? -1 : 0;
+}
+
+static void *create(struct bp_plane_context *x, char *err, size_t err_size)
+{
+	struct mqtt *m = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		snprintf(err, err_size, "no memory for mqtt");
+		return NULL;
+	}
+	m->x = x;
+	m->rules.shm = x->shm;
+	return m;
+}
+
+static int start(void *state, char *err, size_t err_size)
+{
+	struct mqtt *m = state;
+
+	m->publisher = bp_publisher_new(m->x->base, m->x->shm, &m->x->config->mqtt, err, err_size);
+	return m->publisher != NULL ? 0 : -1;
+}
+
+/* It was checked before the rules were published; only a file that changed within these
+ * milliseconds can still fail, and then the link stays as it was. */
+static void configure(void *state)
+{
+	struct mqtt *m = state;
+	char err[512];
+
+	if (bp_publisher_configure(m->publisher, &m->x->config->mqtt, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
+}
+
+static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
+{
+	struct mqtt *m = state;
+
+	bp_publisher_drain(m->publisher, wait_ns, done, arg);
+}
+
+static void end(void *state)
+{
+	struct mqtt *m = state;
+
+	bp_publisher_free(m->publisher);
+	bp_rules_discard(&m->rules);
+	free(m);
+}
+
+static int prepare(void *state, const struct bp_config *c, bool same, char *err, size_t err_size)
+{
+	struct mqtt *m = state;
+
+	if (bp_rules_prepare(&m->rules, &c->mqtt, same, err, err_size) != 0)
+		return -1;
+	return m->rules.image != NULL;
+}
+
+static int behind(const void *state)
+{
+	const struct mqtt *m = state;
+
+	return bp_rules_behind(&m->rules);
+}
+
+static void publish(void *state, const struct bp_config *c)
+{
+	struct mqtt *m = state;
+
+	(void)c;
+	bp_rules_publish(&m->rules);
+}
+
+static void published(void *state, bool ok)
+{
+	struct mqtt *m = state;
+
+	bp_rules_discard(&m->rules);
+	if (ok && !m->told)
+		bp_log(BP_LOG_INFO, "%" PRIu32 " rules in force, generation %" PRIu64,
+			m->rules.rules, m->rules.generation);
+	m->told = true;
+}
+
+static void report(const void *state, json_t *answer)
+{
+	const struct bp_rules *r = &((const struct mqtt *)state)->rules;
+
+	json_object_set_new(answer, "generation", json_integer((json_int_t)r->generation));
+	json_object_set_new(answer, "rules", json_integer(r->rules));
+	json_object_set_new(answer, "unchanged", json_integer(r->unchanged));
+}
+
+static void status(const void *state, json_t *answer)
+{
+	const struct bp_shm *shm = ((const struct mqtt *)state)->x->shm;
+	const struct bp_shm_control *g = shm->control;
+	const struct bp_ruleset *rs =
+		bp_shm_rules(shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
+	const struct {
+		const char *key;
+		const _Atomic uint64_t *value;
+	} counter[] = {
+		{"alarms_read", &g->cp_alarms_read},
+		{"alarms_acked", &g->cp_alarms_acked},
+		{"inflight", &g->cp_inflight},
+		{"spool_rows", &g->cp_spool_rows},
+		{"spool_bytes", &g->cp_spool_bytes},
+		{"spool_errors", &g->cp_spool_errors},
+	};
+
+	json_object_set_new(answer, "generation", json_integer((json_int_t)rs->generation));
+	json_object_set_new(answer, "rules", json_integer(rs->n_rules));
+	json_object_set_new(answer, "edge_connected",
+		json_boolean(atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed)));
+	for (size_t i = 0; i < sizeof(counter) / sizeof(counter[0]); i++)
+		json_object_set_new(answer, counter[i].key,
+			json_integer((json_int_t)atomic_load_explicit(
+				counter[i].value, memory_order_relaxed)));
+}
+
+const struct bp_controlplane_service bp_controlplane_mqtt = {
+	.name = "mqtt",
+	.id = BP_SERVICE_MQTT,
+	.check = check,
+	.create = create,
+	.start = start,
+	.configure = configure,
+	.drain = drain,
+	.free = end,
+	.prepare = prepare,
+	.behind = behind,
+	.publish = publish,
+	.published = published,
+	.report = report,
+	.status = status,
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/publication.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/process/peer.h"
+
+/* How often the workers are looked at while they are waited for. */
+static const struct timeval poll_every = {0, 1000};
+/* The new rules are in force at once; the answer waits so long for every worker to have taken them.
+ */
+#define SEEN_WAIT_NS 2000000000ull
+
+enum phase { IDLE, WAIT_FREE, WAIT_SEEN };
+
+struct bp_publication {
+	struct bp_plane_context *x;
+	struct event *timer;
+	enum phase phase;
+	const struct bp_config *config; /* the caller's, until `done` */
+	uint64_t deadline_ns;           /* monotonic; 0: none */
+	bp_publication_done done;
+	void *arg;
+};
+
+/* The services of this control plane that have an operation. */
+#define FOR_EACH(p, s, d, operation)                                                               \
+	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)                                            \
+		for (const struct bp_controlplane_service *d =                                     \
+				(p)->x->state[s] != NULL ? bp_controlplane_services[s] : NULL;     \
+			d != NULL && d->operation != NULL; d = NULL)
+
+/* A worker that still walks the graph with other rules than those in force, or -1. */
+static int worker_behind(const struct bp_publication *p)
+{
+	if (!bp_dataplane_alive(p->x->shm->global))
+		return -1;
+	FOR_EACH (p, s, d, behind) {
+		const int worker = d->behind(p->x->state[s]);
+
+		if (worker >= 0)
+			return worker;
+	}
+	return -1;
+}
+
+static void finish(struct bp_publication *p, const char *error)
+{
+	event_del(p->timer);
+	p->phase = IDLE;
+	FOR_EACH (p, s, d, published)
+		d->published(p->x->state[s], error == NULL);
+	p->done(p->arg, error);
+}
+
+static int stage(struct bp_publication *p, char *err, size_t err_size)
+{
+	FOR_EACH (p, s, d, stage)
+		if (d->stage(p->x->state[s], p->config, err, err_size) != 0)
+			return -1;
+	return 0;
+}
+
+/* What can still be refused comes first. */
+static int put_in_force(struct bp_publication *p, char *err, size_t err_size)
+{
+	if (stage(p, err, err_size) != 0)
+		return -1;
+	FOR_EACH (p, s, d, publish)
+		d->publish(p->x->state[s], p->config);
+	p->phase = WAIT_SEEN;
+	p->deadline_ns = bp_mono_ns() + SEEN_WAIT_NS;
+	return 0;
+}
+
+/* Goes as far as the workers allow. */
+static void step(struct bp_publication *p)
+{
+	int behind = worker_behind(p);
+	bool late = p->deadline_ns != 0 && bp_mono_ns() >= p->deadline_ns;
+	char err[512];
+
+	if (p->phase == WAIT_FREE && behind < 0) {
+		if (put_in_force(p, err, sizeof(err)) != 0) {
+			finish(p, err);
+			return;
+		}
+		behind = worker_behind(p);
+		late = false;
+	}
+	if (p->phase == WAIT_SEEN && (behind < 0 || late)) {
+		finish(p, NULL);
+		return;
+	}
+	if (p->phase == WAIT_FREE && late) {
+		snprintf(err, sizeof(err),
+			"worker %d still uses the rules before those in force and does not take "
+			"new ones; look at the data plane, then reload again",
+			behind);
+		finish(p, err);
+		return;
+	}
+	event_add(p->timer, &poll_every);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	step(arg);
+}
+
+struct bp_publication *bp_publication_new(struct bp_plane_context *x)
+{
+	struct bp_publication *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->x = x;
+	p->timer = evtimer_new(x->base, on_timer, p);
+	if (p->timer != NULL)
+		return p;
+	free(p);
+	return NULL;
+}
+
+void bp_publication_free(struct bp_publication *p)
+{
+	if (p == NULL)
+		return;
+	event_free(p->timer);
+	free(p);
+}
+
+bool bp_publication_busy(const struct bp_publication *p)
+{
+	return p->phase != IDLE;
+}
+
+/* Whether workers must leave an earlier generation first: 0 or 1; -1 with a sentence. */
+static int prepare(struct bp_publication *p, bool keep_same, char *err, size_t err_size)
+{
+	int wait = 0;
+
+	FOR_EACH (p, s, d, prepare) {
+		const int rc = d->prepare(p->x->state[s], p->config, keep_same, err, err_size);
+
+		if (rc < 0)
+			return -1;
+		wait |= rc;
+	}
+	return wait;
+}
+
+int bp_publication_start(struct bp_publication *p, const struct bp_config *c, bool keep_same,
+	uint64_t wait_ns, bp_publication_done done, void *arg, char *err, size_t err_size)
+{
+	int wait;
+
+	if (p->phase != IDLE) {
+		snprintf(err, err_size,
+			"another set of rules is being put in force; try again in a moment");
+		return -1;
+	}
+	p->config = c;
+	p->done = done;
+	p->arg = arg;
+	wait = prepare(p, keep_same, err, err_size);
+	if (wait < 0)
+		return -1;
+	if (wait == 0) {
+		if (put_in_force(p, err, err_size) != 0)
+			return -1;
+		finish(p, NULL);
+		return 0;
+	}
+	p->phase = WAIT_FREE;
+	p->deadline_ns = wait_ns == 0 ? 0 : bp_mono_ns() + wait_ns;
+	step(p);
+	return 0;
+}

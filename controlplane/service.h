@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_SERVICE_H
+#define BP_CONTROLPLANE_SERVICE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/services.h"
+#include "config/config.h"
+#include "controlplane/process/control.h"
+#include "controlplane/process/listen_fds.h"
+#include "shm/layout.h"
+
+struct bp_publication;
+struct event_base;
+
+/*
+ * A service's half in the control plane. controlplane/process/ walks the array of these.
+ *
+ * Its life:
+ *
+ *   check        of a configuration: what its validation does not look at, such as files that it
+ *                names. At the start, and before each reload
+ *   create       the configuration is read; neither privileges nor the segment are looked at yet
+ *   publication  its rules come into force: prepare, stage, publish, published (below)
+ *   start        the first publication is under way
+ *   tick         every second
+ *   configure    another configuration is in force, after its publication
+ *   drain        the control plane ends: finishes what is under way
+ *   free         NULL is never passed
+ *
+ * Members that are NULL are not needed by the service. `state` is what create() returned.
+ */
+
+#define BP_LOW_PORTS 1024 /* to open one below is a privilege */
+
+/* What the control plane has for all of them; it outlives their states. */
+struct bp_plane_context {
+	struct event_base *base;
+	struct bp_shm *shm;             /* mapped before the first publication */
+	const struct bp_config *config; /* in force */
+	const struct bp_listen_fds *fds;
+	struct bp_publication *publication;
+	struct bp_control *control; /* NULL until all have started */
+	bool first_start;           /* no control plane has run beside this data plane before */
+	/* Whether no worker of a data plane can still read the segment; arg: shm->global. */
+	bool (*readers_gone)(void *arg);
+	void *state[BP_SERVICE_COUNT];
+	struct {
+		unsigned left; /* services that drain */
+		void (*done)(void *arg);
+		void *arg;
+	} draining;
+};
+
+struct bp_controlplane_service {
+	const char *name;
+	enum bp_service_id id;
+
+	/* 0, or -1 with a sentence. x->config is `c` at the start. */
+	int (*check)(const struct bp_plane_context *x, const struct bp_config *c, char *err,
+		size_t err_size);
+	/* NULL with a sentence. */
+	void *(*create)(struct bp_plane_context *x, char *err, size_t err_size);
+	/* The setting by which it must open a port below 1024; NULL: by none. */
+	const char *(*low_port)(const void *state);
+	/* 0, or -1 with a sentence: the control plane ends. */
+	int (*start)(void *state, char *err, size_t err_size);
+	int (*tick)(void *state, char *err, size_t err_size);
+	void (*configure)(void *state);
+	/* Calls done(arg) once, now or within so many nanoseconds and a moment. */
+	void (*drain)(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg);
+	void (*free)(void *state);
+
+	/* ---- a publication (controlplane/process/publication.h) ---- */
+
+	/* Builds aside what `c` says. same: only what is in force already needs no other
+	 * generation. 1: workers must leave an earlier generation before stage(); 0: they need not;
+	 * -1 with a sentence. */
+	int (*prepare)(
+		void *state, const struct bp_config *c, bool same, char *err, size_t err_size);
+	/* A worker that does not use the generation in force yet, or -1. */
+	int (*behind)(const void *state);
+	/* Writes what can still be refused, when no worker is behind. 0, or -1 with a sentence: the
+	 * generation in force stays. Only one service may have this: a refusal leaves all others as
+	 * they were. */
+	int (*stage)(void *state, const struct bp_config *c, char *err, size_t err_size);
+	/* In force from now on. */
+	void (*publish)(void *state, const struct bp_config *c);
+	/* All workers have it, or were waited for long enough; or it was refused. */
+	void (*published)(void *state, bool ok);
+	/* Publishes the same once more, for a data plane that began with the file as it is now. */
+	void (*republish)(void *state);
+
+	/* ---- the control socket ---- */
+
+	/* Adds to the answer of the command reload, after a publication. */
+	void (*report)(const void *state, json_t *answer);
+	/* What of it the log should say beside; NULL: nothing. */
+	const char *(*changed)(const void *state);
+	/* Adds to the answer of the command status. */
+	void (*status)(const void *state, json_t *answer);
+	const struct bp_control_command *commands; /* their arg is the state */
+	unsigned n_commands;
+};
+
+/* By enum bp_service_id. */
+extern const struct bp_controlplane_service *const bp_controlplane_services[BP_SERVICE_COUNT];
+
+/* Over all services. */
+int bp_cp_services_check(
+	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size);
+int bp_cp_services_create(struct bp_plane_context *x, char *err, size_t err_size);
+int bp_cp_services_start(struct bp_plane_context *x, char *err, size_t err_size);
+int bp_cp_services_tick(struct bp_plane_context *x, char *err, size_t err_size);
+void bp_cp_services_configure(struct bp_plane_context *x);
+/* Calls done(arg) once all have. */
+void bp_cp_services_drain(
+	struct bp_plane_context *x, uint64_t wait_ns, void (*done)(void *arg), void *arg);
+void bp_cp_services_free(struct bp_plane_context *x);
+void bp_cp_services_republish(struct bp_plane_context *x);
+void bp_cp_services_report(const struct bp_plane_context *x, json_t *answer);
+void bp_cp_services_status(const struct bp_plane_context *x, json_t *answer);
+/* 0, or -1: too many. */
+int bp_cp_services_add_commands(struct bp_plane_context *x);
+
+#endif

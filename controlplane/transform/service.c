@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controlplane/process/publication.h"
+#include "controlplane/transform/transform.h"
+#include "controlplane/transform/transform_command.h"
+#include "controlplane/transform/transform_loader.h"
+#include "daemon/log.h"
+
+/* A worker that has not left the bank by then is stuck. */
+#define CLEAR_WAIT_NS 10000000000ull
+
+struct transform {
+	struct bp_plane_context *x;
+	struct bp_loader *loader; /* NULL: nobody may load matrices */
+	struct bp_transform_counts counts;
+	uint64_t clearing; /* client whose matrix-clear is under way */
+	int cleared;       /* entries that it is about */
+};
+
+static void *create(struct bp_plane_context *x, char *err, size_t err_size)
+{
+	struct transform *t = calloc(1, sizeof(*t));
+
+	if (t != NULL)
+		t->x = x;
+	else
+		snprintf(err, err_size, "no memory for transform");
+	return t;
+}
+
+static const char *low_port(const void *state)
+{
+	const struct bp_config *c = ((const struct transform *)state)->x->config;
+
+	return c->transformation.loader.family != 0 && c->transformation.loader_tcp != 0 &&
+			       c->transformation.loader_tcp < BP_LOW_PORTS
+		       ? "transformation.loader"
+		       : NULL;
+}
+
+static int start(void *state, char *err, size_t err_size)
+{
+	struct transform *t = state;
+	const struct bp_config *c = t->x->config;
+
+	if (c->transformation.loader.family == 0 || t->x->shm->transform.head == NULL)
+		return 0;
+	t->loader = bp_loader_new(t->x->base, t->x->shm, &c->transformation.loader,
+		c->transformation.loader_tcp, c->transformation.loader_connections, err, err_size);
+	return t->loader != NULL ? 0 : -1;
+}
+
+static void end(void *state)
+{
+	struct transform *t = state;
+
+	bp_loader_free(t->loader);
+	free(t);
+}
+
+/* ---- a publication ---- */
+
+static int prepare(void *state, const struct bp_config *c, bool same, char *err, size_t err_size)
+{
+	const struct transform *t = state;
+
+	(void)c;
+	(void)same;
+	(void)err;
+	(void)err_size;
+	return t->x->shm->transform.head != NULL;
+}
+
+static int behind(const void *state)
+{
+	return bp_transform_behind(((const struct transform *)state)->x->shm);
+}
+
+/* Its bank is written now and not aside, so that no matrix that is set meanwhile is missed. */
+static int stage(void *state, const struct bp_config *c, char *err, size_t err_size)
+{
+	struct transform *t = state;
+
+	return bp_transform_put(t->x->shm, c, &t->counts, err, err_size);
+}
+
+static void published(void *state, bool ok)
+{
+	const struct transform *t = state;
+
+	if (ok && t->counts.lost != 0)
+		bp_log(BP_LOG_WARNING,
+			"%" PRIu32
+			" matrices that were set while it ran are gone: the file has no such "
+			"entry or receiver any more, or refuses them",
+			t->counts.lost);
+}
+
+static void report(const void *state, json_t *answer)
+{
+	const struct transform *t = state;
+
+	json_object_set_new(answer, "matrices_kept", json_integer(t->counts.kept));
+	json_object_set_new(answer, "matrices_lost", json_integer(t->counts.lost));
+}
+
+/* ---- the control socket ---- */
+
+static json_t *matrix_set(void *state, const json_t *request)
+{
+	return bp_transform_set_command(((struct transform *)state)->x->shm, request);
+}
+
+static void cleared(void *state, const char *error)
+{
+	struct transform *t = state;
+
+	bp_control_reply(t->x->control, t->clearing,
+		error == NULL ? json_pack("{s:b, s:i}", "ok", 1, "entries", t->cleared)
+			      : bp_control_refusal(error));
+}
+
+/* The next bank is without what was set: built at once, of the configuration that is in force. */
+static void matrix_clear(void *state, const json_t *request, uint64_t client)
+{
+	struct transform *t = state;
+	json_t *refusal;
+	char err[512] = "";
+	int n = 0;
+
+	/* before anything is marked */
+	if (bp_publication_busy(t->x->publication))
+		refusal = bp_control_refusal("rules are being put in force; try again in a moment");
+	else
+		refusal = bp_transform_clear_command(t->x->shm, request, &n);
+	if (refusal != NULL) {
+		bp_control_reply(t->x->control, client, refusal);
+		return;
+	}
+	t->clearing = client;
+	t->cleared = n;
+	if (bp_publication_start(t->x->publication, t->x->config, true, CLEAR_WAIT_NS, cleared, t,
+		    err, sizeof(err)) != 0)
+		bp_control_reply(t->x->control, client, bp_control_refusal(err));
+}
+
+static const struct bp_control_command commands[] = {
+	{.name = "matrix-set", .members = ",...", .answer = matrix_set},
+	{.name = "matrix-clear", .members = ",...", .begin = matrix_clear},
+};
+
+const struct bp_controlplane_service bp_controlplane_transform = {
+	.name = "transform",
+	.id = BP_SERVICE_TRANSFORM,
+	.create = create,
+	.low_port = low_port,
+	.start = start,
+	.free = end,
+	.prepare = prepare,
+	.behind = behind,
+	.stage = stage,
+	.published = published,
+	.report = report,
+	.commands = commands,
+	.n_commands = sizeof(commands) / sizeof(commands[0]),
+};
