@@ -73,7 +73,8 @@ unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs)
 
 	fib_capacities(c, z.fib);
 	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++)
-		bp_config_services[i]->capacities(c, z.service[i]);
+		if (bp_config_services[i]->capacities != NULL)
+			bp_config_services[i]->capacities(c, z.service[i]);
 	return bp_shm_table_specs(&z, specs);
 }
 

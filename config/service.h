@@ -18,7 +18,8 @@ struct bp_config_service {
 	/* Of a service whose nodes and tables are made at the start, and only where the file has an
 	 * entry for them: a section that has one, or NULL. May be NULL. */
 	const char *(*entries)(const struct bp_config *c);
-	/* Elements of the service's tables in the segment (shm/service.h), in their order. */
+	/* Elements of the service's tables in the segment (shm/service.h), in their order. NULL: it
+	 * has none. */
 	void (*capacities)(const struct bp_config *c, uint64_t *capacity);
 };
 
