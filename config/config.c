@@ -68,8 +68,6 @@ void bp_config_free(struct bp_config *c)
 	free(c->fixed.route);
 	free(c->fixed.neighbour);
 	free(c->phd.allow.id);
-	free(c->transform.source);
-	free(c->transform.receiver);
 	free(c);
 }
 

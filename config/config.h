@@ -14,7 +14,6 @@
 #include "biplane/offloads.h"
 #include "biplane/rule.h"
 #include "biplane/services.h"
-#include "biplane/transform.h"
 
 /*
  * The configuration file, as a structure. One table (schema_*.c) has a row per setting; the
@@ -207,14 +206,6 @@ struct bp_config {
 		uint32_t streams; /* that are made, and as many that are received */
 		uint32_t queue;   /* frames that wait for their pace, of each entry with one */
 	} aggregation;
-	struct bp_transform_config transform; /* section transform */
-	struct {                              /* section transformation */
-		uint32_t matrices; /* of all sources, those that are set while it runs too */
-		struct bp_address
-			loader; /* loopback address of the matrix loader; family 0: none */
-		uint16_t loader_tcp;
-		uint32_t loader_connections; /* at one time */
-	} transformation;
 	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };
@@ -271,12 +262,6 @@ int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t e
 static inline bool bp_config_aggregates(const struct bp_config *c)
 {
 	return c->agg.n_aggregate != 0 || c->agg.n_disaggregate != 0;
-}
-
-/* Whether the file has an entry of transform. */
-static inline bool bp_config_transforms(const struct bp_config *c)
-{
-	return c->transform.n_rules != 0;
 }
 
 /* What inspection needs of it: services/mqtt/inspect.h. */

@@ -63,9 +63,6 @@ extern const struct bp_type bp_type_system_id, bp_type_system_ids, bp_type_port_
 extern const struct bp_type bp_type_resource_path, bp_type_originator;
 extern const struct bp_type bp_type_condition, bp_type_json_path;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
-extern const struct bp_type bp_type_transform_layout, bp_type_transform_sources;
-extern const struct bp_type bp_type_receivers, bp_type_receiver_address, bp_type_receiver_udp;
-extern const struct bp_type bp_type_receiver_mac, bp_type_receiver_reflect, bp_type_matrix;
 extern const struct bp_type bp_type_loopback;
 extern const struct bp_type bp_type_rate;
 
@@ -206,8 +203,6 @@ void bp_check_exception(struct bp_reader *r);
 void bp_check_interfaces(struct bp_reader *r);
 /* check_aggregation.c: sections aggregate, disaggregate and aggregation, once all are read */
 void bp_check_aggregation(struct bp_reader *r);
-/* check_transform.c: sections transform and transformation, once all are read */
-void bp_check_transform(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */

@@ -21,7 +21,7 @@
 #define GIVEN(type_, member_) .given = 1 + offsetof(struct type_, member_)
 
 extern const struct bp_schema_part bp_schema_gateway, bp_schema_phd, bp_schema_aggregation,
-	bp_schema_transform, bp_schema_mqtt;
+	bp_schema_mqtt;
 
 /* A file's rows, by the name that config/schema.c knows them by. */
 #define BP_SCHEMA_PART(name_, rows_)                                                               \

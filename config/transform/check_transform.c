@@ -3,6 +3,8 @@
 
 #include "config/transform/check_transform.h"
 
+#include "config/transform/settings.h"
+
 /*
  * Sections transform and transformation, once all settings are read: what an entry must not
  * contradict, in itself and in others. An entry with an error has its message already and is not
@@ -161,20 +163,20 @@ static void check_room(struct bp_reader *r)
 {
 	const struct bp_yaml *given = bp_yaml_find(r->root, "transformation.matrices");
 	const struct bp_yaml *list = bp_yaml_find(r->root, "transform");
-	const uint32_t rows = count_rows(&r->config->transform);
+	const uint32_t rows = count_rows(&bp_config_transform(r->config)->entries);
 	const struct bp_yaml *at = given != NULL ? given : list;
 
-	if (at == NULL || at->bad || rows <= r->config->transformation.matrices)
+	if (at == NULL || at->bad || rows <= bp_config_transform(r->config)->matrices)
 		return;
 	BP_AT_ERROR(r, at,
 		"transformation.matrices: %u are too few for %u receivers in all entries of "
 		"transform; expected at least as many (at most %u)",
-		r->config->transformation.matrices, rows, BP_TRANSFORM_MATRICES_MAX);
+		bp_config_transform(r->config)->matrices, rows, BP_TRANSFORM_MATRICES_MAX);
 }
 
 static void check_loader(struct bp_reader *r)
 {
-	const struct bp_transform_config *t = &r->config->transform;
+	const struct bp_transform_config *t = &bp_config_transform(r->config)->entries;
 	const struct bp_yaml *loader = bp_yaml_find(r->root, "transformation.loader");
 	const struct bp_yaml *n = elements(r);
 	bool any = false;
@@ -195,7 +197,7 @@ static void check_loader(struct bp_reader *r)
 
 void bp_check_transform(struct bp_reader *r)
 {
-	const struct bp_transform_config *t = &r->config->transform;
+	const struct bp_transform_config *t = &bp_config_transform(r->config)->entries;
 	struct bp_transform_entry right[BP_TRANSFORM_RULES_MAX];
 	const struct bp_yaml *node = elements(r);
 	uint32_t n = 0;

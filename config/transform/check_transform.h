@@ -3,6 +3,7 @@
 #define BP_CONFIG_TRANSFORM_CHECK_TRANSFORM_H
 
 #include "config/check_place.h"
+#include "config/transform/schema.h"
 
 /* For check_transform.c and check_transform_sources.c alone. */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+#include "config/transform/schema.h"
 
-#define AT(member_) IN(bp_config, member_)
+#define AT(member_) IN(bp_config_transform, member_)
 #include "config/transform/type_transform.h"
 
 /* The rows of sections transform and transformation. */
@@ -17,8 +18,8 @@ static const char *const singular_words[] = {"refuse", "allow", NULL};
 
 static const struct bp_list_layout transform_list = {
 	.element = sizeof(struct bp_transform_rule),
-	.items = offsetof(struct bp_config, transform.rule),
-	.count = offsetof(struct bp_config, transform.n_rules),
+	.items = offsetof(struct bp_config_transform, entries.rule),
+	.count = offsetof(struct bp_config_transform, entries.n_rules),
 };
 static const struct bp_list_layout source_list = {
 	.element = sizeof(struct bp_transform_source),
@@ -36,7 +37,7 @@ static bool has_to(const void *base)
 
 static bool has_loader(const void *base)
 {
-	return ((const struct bp_config *)base)->transformation.loader.family != 0;
+	return ((const struct bp_config_transform *)base)->loader.family != 0;
 }
 
 /* What a receiver says, and the one that an entry has for those that say nothing. */
@@ -150,15 +151,15 @@ static const struct bp_setting rows[] = {
 
 	{.path = "transformation", .type = &bp_type_section, .done = bp_check_transform,
 	 .help = "What all entries of transform share."},
-	{.path = "transformation.matrices", .type = &bp_type_uint, AT(transformation.matrices), .min = 1, .max = BP_TRANSFORM_MATRICES_MAX, .preset = "1024",
+	{.path = "transformation.matrices", .type = &bp_type_uint, AT(matrices), .min = 1, .max = BP_TRANSFORM_MATRICES_MAX, .preset = "1024",
 	 .help = "Receivers of all sources together, those that are added while it runs too. Each takes some 600 octets of the shared memory."},
 	{.path = "transformation.loader", .type = &bp_type_section, .present = has_loader,
 	 .help = "Where the control plane listens for matrices as the paper's authors' server does: messages of 100 octets over TCP, of which each is answered with ok when its matrix is in force, or with what is wrong with it. Without this section nobody listens."},
-	{.path = "transformation.loader.address", .type = &bp_type_loopback, AT(transformation.loader), .flags = BP_REQUIRED,
+	{.path = "transformation.loader.address", .type = &bp_type_loopback, AT(loader), .flags = BP_REQUIRED,
 	 .help = "A loopback address, since the protocol knows no password."},
-	{.path = "transformation.loader.tcp", .type = &bp_type_uint, AT(transformation.loader_tcp), .min = 1, .max = 65535, .preset = "16400",
+	{.path = "transformation.loader.tcp", .type = &bp_type_uint, AT(loader_tcp), .min = 1, .max = 65535, .preset = "16400",
 	 .help = "TCP port."},
-	{.path = "transformation.loader.connections", .type = &bp_type_uint, AT(transformation.loader_connections), .min = 1, .max = 256, .preset = "8",
+	{.path = "transformation.loader.connections", .type = &bp_type_uint, AT(loader_connections), .min = 1, .max = 256, .preset = "8",
 	 .help = "Connections at one time; of a further one nothing is read until another ends. One that is silent for a minute is closed."},
 };
 /* clang-format on */

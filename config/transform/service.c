@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/service.h"
 
-#include "config/schema_rows.h"
+#include <stdlib.h>
+
 #include "config/segment.h"
+#include "config/transform/schema.h"
 #include "shm/transform/transform_shape.h"
 
 static void capacities(const struct bp_config *c, uint64_t *capacity)
 {
 	const bool on = bp_config_transforms(c);
 	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
-	const uint32_t matrices = c->transformation.matrices;
+	const uint32_t matrices = bp_config_transform(c)->matrices;
 
 	capacity[BP_XT_HEAD] = 1;
 	capacity[BP_XT_READERS] = 1;
@@ -23,8 +25,18 @@ static const char *entries(const struct bp_config *c)
 	return bp_config_transforms(c) ? "transform" : NULL;
 }
 
+static void release(void *settings)
+{
+	struct bp_config_transform *t = settings;
+
+	free(t->entries.source);
+	free(t->entries.receiver);
+}
+
 const struct bp_config_service bp_config_service_transform = {
 	.settings = &bp_schema_transform,
+	.size = sizeof(struct bp_config_transform),
+	.release = release,
 	.entries = entries,
 	.capacities = capacities,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/transform/type_transform.h"
+#include "config/transform/settings.h"
 #include "proto/payload/number.h"
 #include "proto/transform/transform_matrix.h"
 
@@ -51,7 +52,7 @@ static bool admit(struct bp_reader *r, const struct bp_setting *s, struct bp_yam
 static void read_sources(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
-	struct bp_transform_config *t = &r->config->transform;
+	struct bp_transform_config *t = &bp_config_transform_set(r->config)->entries;
 	const struct bp_transform_rule *rule = field;
 	const uint32_t first = t->n_sources;
 
@@ -70,7 +71,7 @@ static void read_sources(
 static void read_receivers(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
-	struct bp_transform_config *t = &r->config->transform;
+	struct bp_transform_config *t = &bp_config_transform_set(r->config)->entries;
 	struct bp_transform_source *source = field;
 
 	if (!bp_list_given(r, s, n) || !admit(r, s, n, t->n_receivers))
@@ -96,10 +97,10 @@ const struct bp_type bp_type_receivers = {.read = read_receivers, .expect = expe
 
 const void *bp_transform_sources_of(const struct bp_config *c, const void *rule, uint32_t *n)
 {
-	const uint32_t which =
-		(uint32_t)((const struct bp_transform_rule *)rule - c->transform.rule);
-	const struct bp_transform_source *first = c->transform.source;
-	uint32_t left = c->transform.n_sources;
+	const uint32_t which = (uint32_t)((const struct bp_transform_rule *)rule -
+					  bp_config_transform(c)->entries.rule);
+	const struct bp_transform_source *first = bp_config_transform(c)->entries.source;
+	uint32_t left = bp_config_transform(c)->entries.n_sources;
 
 	while (left > 0 && first->rule != which)
 		first++, left--;
@@ -114,7 +115,7 @@ const void *bp_transform_receivers_of(const struct bp_config *c, const void *sou
 	const struct bp_transform_source *s = source;
 
 	*n = s->n;
-	return s->n == 0 ? NULL : &c->transform.receiver[s->first];
+	return s->n == 0 ? NULL : &bp_config_transform(c)->entries.receiver[s->first];
 }
 
 /* ---- what a receiver is told ---- */

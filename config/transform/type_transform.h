@@ -2,7 +2,7 @@
 #ifndef BP_CONFIG_TRANSFORM_TYPE_TRANSFORM_H
 #define BP_CONFIG_TRANSFORM_TYPE_TRANSFORM_H
 
-#include "config/schema.h"
+#include "config/transform/schema.h"
 
 /* For config/transform/schema_transform.c: what a layout's mapping is read into before it becomes
  * one, and where the lists of section transform are. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/transform/settings.h"
 #include "controlplane/process/publication.h"
 #include "controlplane/transform/transform.h"
 #include "controlplane/transform/transform_command.h"
@@ -37,8 +38,9 @@ static const char *low_port(const void *state)
 {
 	const struct bp_config *c = ((const struct transform *)state)->x->config;
 
-	return c->transformation.loader.family != 0 && c->transformation.loader_tcp != 0 &&
-			       c->transformation.loader_tcp < BP_LOW_PORTS
+	return bp_config_transform(c)->loader.family != 0 &&
+			       bp_config_transform(c)->loader_tcp != 0 &&
+			       bp_config_transform(c)->loader_tcp < BP_LOW_PORTS
 		       ? "transformation.loader"
 		       : NULL;
 }
@@ -48,10 +50,11 @@ static int start(void *state, char *err, size_t err_size)
 	struct transform *t = state;
 	const struct bp_config *c = t->x->config;
 
-	if (c->transformation.loader.family == 0 || t->x->shm->transform.head == NULL)
+	if (bp_config_transform(c)->loader.family == 0 || t->x->shm->transform.head == NULL)
 		return 0;
-	t->loader = bp_loader_new(t->x->base, t->x->shm, &c->transformation.loader,
-		c->transformation.loader_tcp, c->transformation.loader_connections, err, err_size);
+	t->loader = bp_loader_new(t->x->base, t->x->shm, &bp_config_transform(c)->loader,
+		bp_config_transform(c)->loader_tcp, bp_config_transform(c)->loader_connections, err,
+		err_size);
 	return t->loader != NULL ? 0 : -1;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/schema.h"
+#include "config/transform/settings.h"
 #include "controlplane/process/clock.h"
 #include "shm/transform/transform_writer.h"
 #include "config/segment.h"
@@ -48,9 +49,9 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 	next = ((before >> 1) + 1) << 1 | ((before & 1) ^ 1);
 	old = bp_transform_view_of(t, before);
 	bank = bp_transform_bank_at(t, next);
-	if (bp_transform_build(bank, t->matrices, &c->transform, bp_config_ports_key(c), &old,
-		    next >> 1, m->control->hash_key[0], &t->head->next_uid, bp_unix_ns(), err,
-		    err_size) != 0)
+	if (bp_transform_build(bank, t->matrices, &bp_config_transform(c)->entries,
+		    bp_config_ports_key(c), &old, next >> 1, m->control->hash_key[0],
+		    &t->head->next_uid, bp_unix_ns(), err, err_size) != 0)
 		return -1;
 	n->kept = bank->taken;
 	n->lost = bank->missed;

@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 
 #include "config/lcl/settings.h"
+#include "config/transform/settings.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/ports/interface.h"
 #include "dataplane/ports/ports.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/transform/settings.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
@@ -25,8 +26,9 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 
 	if (!t->head)
 		return 0;
-	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices, &c->transform,
-		    bp_config_ports_key(c), &none, 1, 0, &t->head->next_uid, 0, err, err_size) != 0)
+	if (bp_transform_build(bp_transform_bank_at(t, first), t->matrices,
+		    &bp_config_transform(c)->entries, bp_config_ports_key(c), &none, 1, 0,
+		    &t->head->next_uid, 0, err, err_size) != 0)
 		return -1;
 	atomic_store(&t->head->active, first);
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "biplane/counters/general.h"
+#include "config/transform/settings.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/workers/graph.h"
 #include "config/segment.h"
@@ -147,7 +148,7 @@ struct bp_transform_worker *bp_transform_worker_create(
 	}
 	bp_transform_methods_init();
 	t->tables = tables;
-	t->own = &c->transform;
+	t->own = &bp_config_transform(c)->entries;
 	t->avx512_supported = bp_transform_avx512_supported();
 	for (unsigned i = 0; i < BP_RX_BURST; i++)
 		t->numbers[i] = (uint8_t)i;

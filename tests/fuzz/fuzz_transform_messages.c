@@ -21,21 +21,20 @@ static uint8_t bank_memory[1 << 20] __attribute__((aligned(128)));
 static struct bp_transform_view bank(_Atomic uint32_t *next_uid)
 {
 	static struct bp_config *c;
+	static struct bp_transform_config file = {
+		.n_rules = 2, .rule[1] = {.udp = 1, .allow_singular = true}};
 	struct bp_transform_bank *b = (struct bp_transform_bank *)(void *)bank_memory;
 	char err[256];
 
 	if (c == NULL) {
 		c = calloc(1, sizeof(*c));
 		c->n_ports = 1;
-		c->transform.n_rules = 2;
-		c->transform.rule[1].udp = 1;
-		c->transform.rule[1].allow_singular = true;
 		for (unsigned i = 0; i < 2; i++)
-			c->transform.rule[i].layout.length = 64;
+			file.rule[i].layout.length = 64;
 	}
 	HOLDS(bp_transform_bank_size(MATRICES) <= sizeof(bank_memory));
-	HOLDS(bp_transform_build(b, MATRICES, &c->transform, bp_config_ports_key(c), NULL, 1, 2,
-		      next_uid, 3, err, sizeof(err)) == 0);
+	HOLDS(bp_transform_build(b, MATRICES, &file, bp_config_ports_key(c), NULL, 1, 2, next_uid,
+		      3, err, sizeof(err)) == 0);
 	return bp_transform_view_at(b, MATRICES);
 }
 

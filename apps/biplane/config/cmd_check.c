@@ -7,6 +7,7 @@
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
 #include "config/config.h"
+#include "config/transform/settings.h"
 #include "config/lcl/settings.h"
 #include "controlplane/alarms/publisher.h"
 
@@ -27,8 +28,10 @@ static void say_ok(const char *path, const struct bp_config *c)
 		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
 			c->agg.n_disaggregate);
 	if (bp_config_transforms(c))
-		printf(", entries of transform: %u, with %u receiver%s", c->transform.n_rules,
-			c->transform.n_receivers, c->transform.n_receivers == 1 ? "" : "s");
+		printf(", entries of transform: %u, with %u receiver%s",
+			bp_config_transform(c)->entries.n_rules,
+			bp_config_transform(c)->entries.n_receivers,
+			bp_config_transform(c)->entries.n_receivers == 1 ? "" : "s");
 	if (bp_config_has_lcl(c))
 		printf(", entries of lcl.ports: %u, of lcl.flows: %u", bp_config_lcl(c)->n_ports,
 			bp_config_lcl(c)->rules.n_flows);

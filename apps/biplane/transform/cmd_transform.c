@@ -10,6 +10,7 @@
 #include "apps/biplane/transform/matrix_file.h"
 #include "apps/biplane/transform/stream.h"
 #include "config/config.h"
+#include "config/transform/settings.h"
 #include "proto/payload/value.h"
 
 enum {
@@ -203,10 +204,11 @@ static int take_entry(struct transform *t)
 	if (c == NULL)
 		return BP_EX_CONFIG;
 	snprintf(t->entry_name, sizeof(t->entry_name), "transform[%" PRIu64 "]", t->entry);
-	rule = &c->transform.rule[t->entry];
-	if (t->entry >= c->transform.n_rules) {
+	rule = &bp_config_transform(c)->entries.rule[t->entry];
+	if (t->entry >= bp_config_transform(c)->entries.n_rules) {
 		fprintf(stderr, "%s: there is no %s; expected %s\n", t->config, t->entry_name,
-			c->transform.n_rules == 0 ? "a section transform" : "a smaller --entry");
+			bp_config_transform(c)->entries.n_rules == 0 ? "a section transform"
+								     : "a smaller --entry");
 		status = BP_EX_CONFIG;
 	} else if (rule->layout.cartesian != t->stream.points.cartesian) {
 		bp_points_error(&t->stream.points, t->stream.points.line,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/transform/settings.h"
 #include "config_test.h"
 
 #include "services/transform/layout.h"
@@ -22,10 +23,10 @@ static bool is_prefix4(
 static void defaults(void **state)
 {
 	struct bp_config *c = accepted(BRIDGED XFORM(ONE));
-	const struct bp_transform_rule *r = &c->transform.rule[0];
+	const struct bp_transform_rule *r = &bp_config_transform(c)->entries.rule[0];
 
 	assert_true(bp_config_transforms(c));
-	assert_int_equal(c->transform.n_rules, 1);
+	assert_int_equal(bp_config_transform(c)->entries.n_rules, 1);
 	assert_int_equal(r->port, 0);
 	assert_int_equal(r->udp, 10000);
 	assert_int_equal(r->to.family, 0);
@@ -33,12 +34,13 @@ static void defaults(void **state)
 	assert_int_equal(r->method, BP_TRANSFORM_VECTOR);
 	assert_true(r->drop_unknown && !r->drop_overflow && !r->allow_singular && !r->loader);
 	assert_int_equal(r->otherwise.flags, 0);
-	assert_int_equal(c->transform.n_sources, 1);
-	assert_int_equal(c->transform.n_receivers, 0);
-	assert_int_equal(c->transform.source[0].n, 0);
-	assert_true(is_prefix4(&c->transform.source[0].address, 10, 0, 0, 5, 32));
-	assert_int_equal(c->transformation.matrices, 1024);
-	assert_int_equal(c->transformation.loader.family, 0);
+	assert_int_equal(bp_config_transform(c)->entries.n_sources, 1);
+	assert_int_equal(bp_config_transform(c)->entries.n_receivers, 0);
+	assert_int_equal(bp_config_transform(c)->entries.source[0].n, 0);
+	assert_true(
+		is_prefix4(&bp_config_transform(c)->entries.source[0].address, 10, 0, 0, 5, 32));
+	assert_int_equal(bp_config_transform(c)->matrices, 1024);
+	assert_int_equal(bp_config_transform(c)->loader.family, 0);
 	bp_config_free(c);
 	c = accepted(BRIDGED "transform: []\n");
 	assert_false(bp_config_transforms(c));
@@ -103,7 +105,7 @@ static void entries_are_read(const struct bp_transform_rule *r)
 static void everything_is_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
-	const struct bp_transform_config *t = &c->transform;
+	const struct bp_transform_config *t = &bp_config_transform(c)->entries;
 	/* column by column */
 	static const double first[12] = {0, 1, 0, -1, 0, 0, 0, 0, 1, 1.5, 0, 0.25};
 	static const double second[12] = {1, 5, 9, 2, 6, 10, 3, 7, 11, 4, 8, 12};
@@ -122,11 +124,11 @@ static void everything_is_read(void **state)
 	assert_memory_equal(t->receiver[1].m, second, sizeof(second));
 	assert_int_equal(t->receiver[2].flags, BP_TRANSFORM_ADDRESS | BP_TRANSFORM_MAC);
 	assert_int_equal(t->receiver[2].family, 6);
-	assert_int_equal(c->transformation.matrices, 5);
-	assert_true(
-		c->transformation.loader.family == 6 && c->transformation.loader.bytes[15] == 1);
-	assert_true(
-		c->transformation.loader_tcp == 16400 && c->transformation.loader_connections == 2);
+	assert_int_equal(bp_config_transform(c)->matrices, 5);
+	assert_true(bp_config_transform(c)->loader.family == 6 &&
+		    bp_config_transform(c)->loader.bytes[15] == 1);
+	assert_true(bp_config_transform(c)->loader_tcp == 16400 &&
+		    bp_config_transform(c)->loader_connections == 2);
 	bp_config_free(c);
 }
 
@@ -143,17 +145,21 @@ static void dumps_come_back(void **state)
 		second = dump(b);
 		assert_string_equal(first, second);
 		assert_int_equal(bp_config_restart_needed(a, b, stderr), 0);
-		assert_memory_equal(
-			a->transform.rule, b->transform.rule, sizeof(a->transform.rule));
-		assert_int_equal(a->transform.n_sources, b->transform.n_sources);
-		assert_memory_equal(a->transform.source, b->transform.source,
-			a->transform.n_sources * sizeof(*a->transform.source));
-		assert_int_equal(a->transform.n_receivers, b->transform.n_receivers);
-		if (a->transform.n_receivers != 0)
-			assert_memory_equal(a->transform.receiver, b->transform.receiver,
-				a->transform.n_receivers * sizeof(*a->transform.receiver));
-		assert_memory_equal(
-			&a->transformation, &b->transformation, sizeof(a->transformation));
+		const struct bp_config_transform *s = bp_config_transform(a);
+		const struct bp_config_transform *t = bp_config_transform(b);
+		const struct bp_transform_config *x = &s->entries, *y = &t->entries;
+
+		assert_memory_equal(x->rule, y->rule, sizeof(x->rule));
+		assert_int_equal(x->n_sources, y->n_sources);
+		assert_memory_equal(x->source, y->source, x->n_sources * sizeof(*x->source));
+		assert_int_equal(x->n_receivers, y->n_receivers);
+		if (x->n_receivers != 0)
+			assert_memory_equal(
+				x->receiver, y->receiver, x->n_receivers * sizeof(*x->receiver));
+		assert_int_equal(s->matrices, t->matrices);
+		assert_memory_equal(&s->loader, &t->loader, sizeof(s->loader));
+		assert_int_equal(s->loader_tcp, t->loader_tcp);
+		assert_int_equal(s->loader_connections, t->loader_connections);
 		bp_config_free(a);
 		bp_config_free(b);
 		free(first);

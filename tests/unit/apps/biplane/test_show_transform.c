@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "apps/biplane/show/fib_text.h"
+#include "config/transform/settings.h"
 #include "shm/transform/transform_writer.h"
 #include "tests/unit/apps/biplane/view_out.h"
 #include "services/transform/layout.h"
@@ -22,6 +23,7 @@
 static struct bp_shm shm;
 static struct bp_show_source source;
 static struct bp_config config;
+static struct bp_config_transform transform;
 static struct bp_transform_source sources[3];
 static struct bp_transform_receiver receivers[4];
 static char err[512];
@@ -45,8 +47,9 @@ static int begin_with(unsigned entries)
 	config.n_ports = 2;
 	strcpy(config.port[0].name, "trackers");
 	strcpy(config.port[1].name, "robots");
-	config.transform.n_rules = entries;
-	config.transformation.matrices = MATRICES;
+	transform.entries.n_rules = entries;
+	transform.matrices = MATRICES;
+	config.service[BP_SERVICE_TRANSFORM] = &transform;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
@@ -94,7 +97,7 @@ static void set_receiver(unsigned i, const char *address, uint16_t udp, unsigned
 /* Two entries; the first has a source with two receivers and a network, the second one of IPv6. */
 static void put_in_force(void)
 {
-	struct bp_transform_config *t = &config.transform;
+	struct bp_transform_config *t = &transform.entries;
 	const struct bp_transform_view none = {0};
 	const unsigned sent = BP_TRANSFORM_ADDRESS | BP_TRANSFORM_UDP;
 
@@ -123,7 +126,7 @@ static void put_in_force(void)
 	set_receiver(2, "10.1.0.8", 0, BP_TRANSFORM_REFLECT | BP_TRANSFORM_MATRIX);
 	set_receiver(3, "fd01::9", 20000, sent | BP_TRANSFORM_MATRIX);
 	assert_int_equal(bp_transform_build(bp_transform_bank_at(&shm.transform, 2), MATRICES,
-				 &config.transform, bp_config_ports_key(&config), &none, 1, 7,
+				 &transform.entries, bp_config_ports_key(&config), &none, 1, 7,
 				 &shm.transform.head->next_uid, 1, err, sizeof(err)),
 		0);
 	atomic_store(&shm.transform.head->active, 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is put in force together: who is waited for, what stays untouched, what is counted as
  * unchanged. */
+#include "config/transform/settings.h"
 #include "tests/unit/controlplane/test.h"
 
 #include <event2/event.h>
@@ -15,6 +16,7 @@
 
 struct fixture {
 	struct bp_config config;
+	struct bp_config_transform transform;
 	struct bp_shm shm;
 	struct event_base *base;
 	struct bp_plane_context x;
@@ -376,8 +378,9 @@ static int setup_transform(void **state)
 
 	setup(state);
 	f = *state;
-	f->config.transform.n_rules = 1;
-	f->config.transformation.matrices = 4;
+	f->config.service[BP_SERVICE_TRANSFORM] = &f->transform;
+	f->transform.entries.n_rules = 1;
+	f->transform.matrices = 4;
 	end(f);
 	test_shm_free(&f->shm);
 	test_shm_make(&f->shm, &f->config);
@@ -434,8 +437,8 @@ static void refused_transformation_changes_nothing(void **state)
 	memset(sources, 0, sizeof(sources));
 	for (unsigned i = 0; i < 5; i++)
 		sources[i].address = (struct bp_prefix){{10, 0, 0, (uint8_t)i}, 4, 32};
-	f->config.transform.source = sources;
-	f->config.transform.n_sources = 5;
+	f->transform.entries.source = sources;
+	f->transform.entries.n_sources = 5;
 	set_rule(f, 0, "b", 1);
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_int_equal(f->answers, 2);
@@ -443,7 +446,7 @@ static void refused_transformation_changes_nothing(void **state)
 	assert_non_null(strstr(f->result.error, "transformation.matrices (now 4)"));
 	assert_int_equal(active(f), rules);
 	assert_int_equal(atomic_load(transform_active(f)), transform);
-	f->config.transform.n_sources = 4;
+	f->transform.entries.n_sources = 4;
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_true(f->result.ok);
 	assert_int_equal(bp_transform_view_of(&f->shm.transform, atomic_load(transform_active(f)))

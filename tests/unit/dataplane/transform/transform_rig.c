@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/transform/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
 #include "config/segment.h"
@@ -101,8 +102,10 @@ static void put_file(struct bp_config *c, void *arg)
 {
 	const struct xrig *x = arg;
 
-	copy_file(&x->file, &c->transform);
-	c->transformation.matrices = X_MATRICES;
+	struct bp_config_transform *transform = bp_config_transform_set(c);
+
+	copy_file(&x->file, &transform->entries);
+	transform->matrices = X_MATRICES;
 }
 
 void x_reload(struct xrig *x, bool other_ports)
@@ -110,16 +113,11 @@ void x_reload(struct xrig *x, bool other_ports)
 	const struct bp_transform_tables *t = &x->r.shm.transform;
 	const uint64_t generation = ++x->generation, next = generation << 1 | (generation & 1);
 	struct bp_transform_bank *bank = bp_transform_bank_at(t, next);
-	struct bp_config *c = calloc(1, sizeof(*c));
 	char err[256] = "";
 
-	assert_non_null(c);
-	*c = *x->r.config;
-	c->transform = x->file;
-	if (bp_transform_build(bank, t->matrices, &c->transform, bp_config_ports_key(c), &x->view,
-		    x->generation, 0x1234, &t->head->next_uid, 1, err, sizeof(err)) != 0)
+	if (bp_transform_build(bank, t->matrices, &x->file, bp_config_ports_key(x->r.config),
+		    &x->view, x->generation, 0x1234, &t->head->next_uid, 1, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
-	free(c);
 	if (other_ports)
 		bank->ports++;
 	atomic_store(&t->head->active, next);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Coordinate transformation in the segment: tables, what the file says, what is set, and what
  * becomes of that in the next bank. */
+#include "config/transform/settings.h"
 #include "tests/unit/shm/transform/transform_rig.h"
 
 #include <stdlib.h>
@@ -35,16 +36,17 @@ static void map(struct bp_shm *m, const struct bp_config *c)
 static void tables_are_there_for_who_transforms(void **state)
 {
 	struct bp_config *c = calloc(1, sizeof(*c));
+	struct bp_config_transform transform = {.matrices = 100};
 	struct bp_shm m;
 
 	assert_non_null(c);
 	c->n_workers = 3;
-	c->transformation.matrices = 100;
+	c->service[BP_SERVICE_TRANSFORM] = &transform;
 	map(&m, c);
 	assert_null(m.transform.head);
 	assert_null(bp_transform_view_of(&m.transform, 2).bank);
 	bp_segment_close(m.segment);
-	c->transform.n_rules = 1;
+	transform.entries.n_rules = 1;
 	map(&m, c);
 	assert_int_equal(m.transform.matrices, 100);
 	assert_int_equal((uintptr_t)m.transform.head % 64, 0);
@@ -308,7 +310,7 @@ static void a_matrix_that_is_none_is_refused(void **state)
 	xform_row(&x, 0, &a, 0, &mark);
 	assert_true(mark == 5);
 	/* what the rule does not allow any more is not taken over */
-	x.c->transform.rule[1].allow_singular = false;
+	x.file.rule[1].allow_singular = false;
 	assert_int_equal(xform_load(&x), 0);
 	v = xform_view(&x);
 	assert_int_equal(bp_transform_find(&v, 1, &a), UINT32_MAX);

@@ -48,22 +48,22 @@ void xform_open(struct transform_rig *x, uint32_t matrices, unsigned ports)
 void xform_close(struct transform_rig *x)
 {
 	free(x->t.banks);
-	free(x->c->transform.source);
-	free(x->c->transform.receiver);
+	free(x->file.source);
+	free(x->file.receiver);
 	free(x->c);
 }
 
 void xform_file(struct transform_rig *x)
 {
-	free(x->c->transform.source);
-	free(x->c->transform.receiver);
-	memset(&x->c->transform, 0, sizeof(x->c->transform));
+	free(x->file.source);
+	free(x->file.receiver);
+	memset(&x->file, 0, sizeof(x->file));
 	x->room_sources = x->room_receivers = 0;
 }
 
 struct bp_transform_rule *xform_rule(struct transform_rig *x, unsigned port, uint16_t udp)
 {
-	struct bp_transform_rule *r = &x->c->transform.rule[x->c->transform.n_rules++];
+	struct bp_transform_rule *r = &x->file.rule[x->file.n_rules++];
 
 	*r = (struct bp_transform_rule){.layout = paper, .udp = udp, .port = (uint8_t)port};
 	return r;
@@ -82,7 +82,7 @@ static void *grown(void *list, uint32_t n, uint32_t *room, size_t size)
 struct bp_transform_source *xform_source(
 	struct transform_rig *x, uint32_t rule, struct bp_prefix prefix)
 {
-	struct bp_transform_config *c = &x->c->transform;
+	struct bp_transform_config *c = &x->file;
 
 	c->source = grown(c->source, c->n_sources, &x->room_sources, sizeof(*c->source));
 	c->source[c->n_sources] = (struct bp_transform_source){
@@ -92,7 +92,7 @@ struct bp_transform_source *xform_source(
 
 struct bp_transform_receiver *xform_receiver(struct transform_rig *x, double mark)
 {
-	struct bp_transform_config *c = &x->c->transform;
+	struct bp_transform_config *c = &x->file;
 	struct bp_transform_receiver *r;
 
 	c->receiver = grown(c->receiver, c->n_receivers, &x->room_receivers, sizeof(*c->receiver));
@@ -145,9 +145,9 @@ int xform_load(struct transform_rig *x)
 	const uint64_t active = atomic_load(&x->t.head->active);
 	const uint64_t next = ((active >> 1) + 1) << 1 | ((active & 1) ^ 1);
 	const struct bp_transform_view old = xform_view(x);
-	int rc = bp_transform_build(bp_transform_bank_at(&x->t, next), x->t.matrices,
-		&x->c->transform, bp_config_ports_key(x->c), &old, next >> 1,
-		0x1234567 * (next >> 1), &x->t.head->next_uid, 1, err, sizeof(err));
+	int rc = bp_transform_build(bp_transform_bank_at(&x->t, next), x->t.matrices, &x->file,
+		bp_config_ports_key(x->c), &old, next >> 1, 0x1234567 * (next >> 1),
+		&x->t.head->next_uid, 1, err, sizeof(err));
 
 	if (rc == 0)
 		atomic_store(&x->t.head->active, next);

@@ -12,6 +12,7 @@ struct transform_rig {
 	struct bp_transform_head head;
 	struct bp_transform_readers readers;
 	struct bp_config *c;
+	struct bp_transform_config file;
 	uint32_t room_sources, room_receivers;
 };
 
