@@ -65,6 +65,8 @@ extern const struct bp_type bp_type_condition, bp_type_json_path;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 extern const struct bp_type bp_type_loopback;
 extern const struct bp_type bp_type_rate;
+extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
+	bp_type_tcp_range;
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {

@@ -9,7 +9,7 @@
 #define IPV6 0x86dd
 
 /* The IP version that something in the match asks for; 0: none. */
-static unsigned family_of(const struct bp_lcl_match *m)
+static unsigned family_of(const struct bp_match *m)
 {
 	return m->ethertype == IPV4         ? 4
 	       : m->ethertype == IPV6       ? 6
@@ -17,15 +17,15 @@ static unsigned family_of(const struct bp_lcl_match *m)
 					    : m->source.family;
 }
 
-static bool looks_at_ip(const struct bp_lcl_match *m)
+static bool looks_at_ip(const struct bp_match *m)
 {
 	return m->source.family != 0 || m->destination.family != 0 || m->udp_last != 0 ||
-	       m->tcp_last != 0 || m->dscp != BP_LCL_ANY_DSCP;
+	       m->tcp_last != 0 || m->dscp != BP_MATCH_ANY_DSCP;
 }
 
 static void check_ip(struct bp_reader *r, const struct bp_lcl_entry *e)
 {
-	const struct bp_lcl_match *m = &e->flow->match;
+	const struct bp_match *m = &e->flow->match;
 	const unsigned family = family_of(m);
 
 	if (m->ethertype != 0 && m->ethertype != IPV4 && m->ethertype != IPV6 && looks_at_ip(m))
@@ -52,7 +52,7 @@ static void check_ip(struct bp_reader *r, const struct bp_lcl_entry *e)
 
 static void check_tags(struct bp_reader *r, const struct bp_lcl_entry *e)
 {
-	const struct bp_lcl_match *m = &e->flow->match;
+	const struct bp_match *m = &e->flow->match;
 
 	if (m->ethertype == 0x8100 || m->ethertype == 0x88a8)
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
@@ -64,7 +64,7 @@ static void check_tags(struct bp_reader *r, const struct bp_lcl_entry *e)
 			"lcl.flows[%u].match.ethertype: 0x%04x is the label's, which frames have "
 			"no more when they are looked at; expected another",
 			e->i, m->ethertype);
-	if (m->vlan == BP_LCL_UNTAGGED && m->pcp != BP_LCL_ANY_PCP)
+	if (m->vlan == BP_MATCH_UNTAGGED && m->pcp != BP_MATCH_ANY_PCP)
 		BP_AT_ERROR(r, bp_place(e->node, "match.pcp"),
 			"lcl.flows[%u].match.pcp: a frame without a VLAN tag has no priority; "
 			"expected vlan that is not none, or no pcp",
@@ -88,7 +88,7 @@ static bool ports_cover(uint16_t a_first, uint16_t a_last, uint16_t b_first, uin
 /* Whether every frame that is of b is of a. */
 static bool covers(const struct bp_lcl_flow *flow_a, const struct bp_lcl_flow *flow_b)
 {
-	const struct bp_lcl_match *a = &flow_a->match, *b = &flow_b->match;
+	const struct bp_match *a = &flow_a->match, *b = &flow_b->match;
 
 	return flow_a->out == flow_b->out && a->port == b->port &&
 	       prefix_covers(&a->source, &b->source) &&
@@ -96,9 +96,9 @@ static bool covers(const struct bp_lcl_flow *flow_a, const struct bp_lcl_flow *f
 	       ports_cover(a->udp_first, a->udp_last, b->udp_first, b->udp_last) &&
 	       ports_cover(a->tcp_first, a->tcp_last, b->tcp_first, b->tcp_last) &&
 	       (a->ethertype == 0 || a->ethertype == b->ethertype) &&
-	       (a->vlan == BP_LCL_ANY || a->vlan == b->vlan) &&
-	       (a->pcp == BP_LCL_ANY_PCP || a->pcp == b->pcp) &&
-	       (a->dscp == BP_LCL_ANY_DSCP || a->dscp == b->dscp);
+	       (a->vlan == BP_MATCH_ANY || a->vlan == b->vlan) &&
+	       (a->pcp == BP_MATCH_ANY_PCP || a->pcp == b->pcp) &&
+	       (a->dscp == BP_MATCH_ANY_DSCP || a->dscp == b->dscp);
 }
 
 /* The first entry of a port that a frame is of is for it, so one behind it may never be. */

@@ -6,8 +6,7 @@
 #include "config/schema.h"
 
 extern const struct bp_schema_part bp_schema_lcl;
-extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
-	bp_type_tcp_range, bp_type_lcl_out;
+extern const struct bp_type bp_type_lcl_out;
 
 /* check_lcl.c: section lcl, once it is read */
 void bp_check_lcl(struct bp_reader *r);

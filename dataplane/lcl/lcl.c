@@ -69,7 +69,7 @@ static bool any_leaves_by(const struct bp_lcl_rules *r, unsigned out)
 }
 
 /* The tables by which l->next is found, one for each port that has entries. False: no memory. */
-static bool make_matchers(struct bp_lcl *l, struct bp_lcl_matcher *matcher[BP_MAX_PORTS])
+static bool make_matchers(struct bp_lcl *l, struct bp_matcher *matcher[BP_MAX_PORTS])
 {
 	for (unsigned i = 0; i < l->n_out; i++) {
 		if (!any_leaves_by(&l->next, i))
@@ -78,7 +78,7 @@ static bool make_matchers(struct bp_lcl *l, struct bp_lcl_matcher *matcher[BP_MA
 		if (matcher[i])
 			continue;
 		while (i-- > 0)
-			bp_lcl_matcher_free(matcher[i]);
+			bp_matcher_free(matcher[i]);
 		return false;
 	}
 	return true;
@@ -87,12 +87,12 @@ static bool make_matchers(struct bp_lcl *l, struct bp_lcl_matcher *matcher[BP_MA
 /* l->next is in force; false: no memory, and what was in force is. */
 static bool set_rules(struct bp_lcl *l)
 {
-	struct bp_lcl_matcher *matcher[BP_MAX_PORTS] = {NULL};
+	struct bp_matcher *matcher[BP_MAX_PORTS] = {NULL};
 
 	if (!make_matchers(l, matcher))
 		return false;
 	for (unsigned i = 0; i < l->n_out; i++) {
-		bp_lcl_matcher_free(l->out[i].matcher);
+		bp_matcher_free(l->out[i].matcher);
 		l->out[i].matcher = matcher[i];
 	}
 	l->rules = l->next;
@@ -181,7 +181,7 @@ void bp_lcl_free(struct bp_lcl *l)
 		return;
 	for (unsigned i = 0; i < l->n_out; i++) {
 		free_scheduler(l->out[i].scheduler);
-		bp_lcl_matcher_free(l->out[i].matcher);
+		bp_matcher_free(l->out[i].matcher);
 		free(l->out[i].followed);
 		free(l->out[i].row);
 	}

@@ -151,7 +151,7 @@ struct bp_lcl_second {
 
 /* An LCL port. */
 struct bp_lcl_out {
-	struct bp_lcl_matcher *matcher;     /* NULL: no entry of lcl.flows leaves by it */
+	struct bp_matcher *matcher;     /* NULL: no entry of lcl.flows leaves by it */
 	struct bp_lcl_handover *handover;   /* NULL: there are no other workers */
 	struct bp_lcl_scheduler *scheduler; /* NULL: another worker's */
 	struct bp_lcl_followed *followed;   /* BP_LCL_FLOW_NUMBERS; the owner's, as all below */

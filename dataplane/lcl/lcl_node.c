@@ -34,7 +34,7 @@ static inline bool find_label(
 	}
 	if (!o->matcher)
 		return false;
-	i = bp_lcl_match_frame(
+	i = bp_matcher_find(
 		o->matcher, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->port);
 	if (i < 0)
 		return false;

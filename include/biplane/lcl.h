@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "biplane/fib.h"
+#include "biplane/match.h"
 #include "proto/lcl/lcl.h"
 
 /*
@@ -31,26 +31,10 @@ struct bp_lcl_port {
 	bool trust;            /* labels of frames that come in on it */
 };
 
-/* Which frames an entry of lcl.flows is for. What isn't given matches all. */
-struct bp_lcl_match {
-	struct bp_prefix source, destination; /* family 0: any */
-	uint16_t udp_first, udp_last;         /* destination ports, host byte order; both 0: any */
-	uint16_t tcp_first, tcp_last;
-	uint16_t ethertype; /* behind VLAN tags, host byte order; 0: any */
-	uint16_t vlan;      /* the outer tag's; BP_LCL_ANY: any, BP_LCL_UNTAGGED: none */
-	uint8_t pcp;        /* the outer tag's; BP_LCL_ANY_PCP: any */
-	uint8_t dscp;       /* BP_LCL_ANY_DSCP: any */
-	uint8_t port;       /* index of the port that it came in on */
-};
-#define BP_LCL_ANY 0xffff
-#define BP_LCL_UNTAGGED 0xfffe
-#define BP_LCL_ANY_PCP 0xff
-#define BP_LCL_ANY_DSCP 0xff
-
 /* An entry of lcl.flows. */
 struct bp_lcl_flow {
 	char name[32];
-	struct bp_lcl_match match;
+	struct bp_match match;
 	uint64_t budget_ns; /* d0 */
 	uint64_t rate_bps;  /* on the wire, with label, preamble and gap; so are the next two */
 	uint64_t peak_bps;  /* the source's link */

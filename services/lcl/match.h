@@ -2,24 +2,22 @@
 #ifndef BP_SERVICES_LCL_MATCH_H
 #define BP_SERVICES_LCL_MATCH_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "biplane/lcl.h"
+#include "services/match/match.h"
 
-/*
- * Which flow a frame without a label is of: the first entry that is for it. A table over the
- * entries of one output port, made once for the rules in force.
+_Static_assert(BP_LCL_FLOWS_MAX <= BP_MATCHES_MAX, "an entry for each flow");
+
+/* Of the flows whose `out` is this; what it finds is the index in rules->flow[]. NULL: no memory.
  */
-struct bp_lcl_matcher;
+static inline struct bp_matcher *bp_lcl_matcher_create(
+	const struct bp_lcl_rules *rules, uint8_t out)
+{
+	struct bp_matcher *m = bp_matcher_create();
 
-/* Of the flows whose `out` is this. NULL: no memory. Keeps no pointer to `rules`. */
-struct bp_lcl_matcher *bp_lcl_matcher_create(const struct bp_lcl_rules *rules, uint8_t out);
-void bp_lcl_matcher_free(struct bp_lcl_matcher *m);
-
-/* The frame as it is to leave, of which `len` octets lie at `frame`; `port`: it came in on. Index
- * in rules->flow[], or -1. Reads no octet beyond len; fragments but the first have no ports. */
-int bp_lcl_match_frame(
-	const struct bp_lcl_matcher *m, const uint8_t *frame, size_t len, uint16_t port);
+	for (unsigned i = 0; m && i < rules->n_flows && i < BP_LCL_FLOWS_MAX; i++)
+		if (rules->flow[i].out == out)
+			bp_matcher_add(m, &rules->flow[i].match, (uint16_t)i);
+	return m;
+}
 
 #endif

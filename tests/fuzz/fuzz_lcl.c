@@ -34,12 +34,12 @@ static void make_rules(void)
 {
 	for (unsigned i = 0; i < 40; i++) {
 		struct bp_lcl_flow *f = &rules.flow[rules.n_flows++];
-		struct bp_lcl_match *m = &f->match;
+		struct bp_match *m = &f->match;
 
 		f->out = i % 8 != 7 ? OUT : OUT + 1;
-		*m = (struct bp_lcl_match){.vlan = BP_LCL_ANY,
-			.pcp = BP_LCL_ANY_PCP,
-			.dscp = BP_LCL_ANY_DSCP,
+		*m = (struct bp_match){.vlan = BP_MATCH_ANY,
+			.pcp = BP_MATCH_ANY_PCP,
+			.dscp = BP_MATCH_ANY_DSCP,
 			.port = PORT};
 		if (i % 5 == 0)
 			m->destination = prefix(i % 2 ? 4 : 6, 10, (uint8_t)i, i % 2 ? 30 : 127);
@@ -54,7 +54,7 @@ static void make_rules(void)
 			m->dscp = (uint8_t)i;
 		}
 		if (i % 7 == 2)
-			m->vlan = i % 2 ? BP_LCL_UNTAGGED : (uint16_t)i;
+			m->vlan = i % 2 ? BP_MATCH_UNTAGGED : (uint16_t)i;
 		if (i % 11 == 3)
 			m->pcp = (uint8_t)(i % 8);
 		if (m->udp_last == 0 && m->tcp_last == 0 && i % 5 > 1)
@@ -62,9 +62,9 @@ static void make_rules(void)
 	}
 }
 
-static struct bp_lcl_matcher *matcher_of(const struct bp_lcl_rules *r)
+static struct bp_matcher *matcher_of(const struct bp_lcl_rules *r)
 {
-	struct bp_lcl_matcher *m = bp_lcl_matcher_create(r, OUT);
+	struct bp_matcher *m = bp_lcl_matcher_create(r, OUT);
 
 	if (m == NULL)
 		abort();
@@ -73,7 +73,7 @@ static struct bp_lcl_matcher *matcher_of(const struct bp_lcl_rules *r)
 
 static void match(const uint8_t *p, size_t len)
 {
-	static struct bp_lcl_matcher *all, *alone[BP_LCL_FLOWS_MAX];
+	static struct bp_matcher *all, *alone[BP_LCL_FLOWS_MAX];
 	int first = -1;
 
 	if (all == NULL) {
@@ -88,10 +88,10 @@ static void match(const uint8_t *p, size_t len)
 		}
 	}
 	for (unsigned i = 0; i < rules.n_flows && first < 0; i++)
-		if (bp_lcl_match_frame(alone[i], p, len, PORT) == 0)
+		if (bp_matcher_find(alone[i], p, len, PORT) == 0)
 			first = (int)i;
-	HOLDS(bp_lcl_match_frame(all, p, len, PORT) == first);
-	HOLDS(bp_lcl_match_frame(all, p, len, PORT + 1) == -1);
+	HOLDS(bp_matcher_find(all, p, len, PORT) == first);
+	HOLDS(bp_matcher_find(all, p, len, PORT + 1) == -1);
 }
 
 static void label(const uint8_t *p, size_t len)

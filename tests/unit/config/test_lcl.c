@@ -32,9 +32,9 @@ static void the_example_is_kept(void **state)
 	assert_int_equal(f->out, 0);
 	assert_int_equal(f->frame, 1508); /* of a port whose MTU the driver chooses */
 	assert_true(f->peak_bps == 25000000000);
-	assert_int_equal(f->match.vlan, BP_LCL_ANY);
-	assert_int_equal(f->match.pcp, BP_LCL_ANY_PCP);
-	assert_int_equal(f->match.dscp, BP_LCL_ANY_DSCP);
+	assert_int_equal(f->match.vlan, BP_MATCH_ANY);
+	assert_int_equal(f->match.pcp, BP_MATCH_ANY_PCP);
+	assert_int_equal(f->match.dscp, BP_MATCH_ANY_DSCP);
 	assert_int_equal(f->match.udp_first, 7000);
 	assert_int_equal(f->match.udp_last, 7000);
 	assert_memory_equal(&bp_config_lcl(c)->rules, &bp_config_lcl(back)->rules,

@@ -134,7 +134,7 @@ static bool in_prefix(const struct bp_prefix *p, int family, const uint8_t *addr
 	return true;
 }
 
-static bool plain_is_for(const struct bp_lcl_match *m, const struct seen *s, unsigned port)
+static bool plain_is_for(const struct bp_match *m, const struct seen *s, unsigned port)
 {
 	if (m->port != port || !in_prefix(&m->source, s->family, s->source) ||
 		!in_prefix(&m->destination, s->family, s->destination))
@@ -147,11 +147,11 @@ static bool plain_is_for(const struct bp_lcl_match *m, const struct seen *s, uns
 		return false;
 	if (m->ethertype != 0 && m->ethertype != s->ethertype)
 		return false;
-	if (m->vlan == BP_LCL_UNTAGGED ? s->vlan != -1
-				       : m->vlan != BP_LCL_ANY && m->vlan != s->vlan)
+	if (m->vlan == BP_MATCH_UNTAGGED ? s->vlan != -1
+				       : m->vlan != BP_MATCH_ANY && m->vlan != s->vlan)
 		return false;
-	return (m->pcp == BP_LCL_ANY_PCP || m->pcp == s->pcp) &&
-	       (m->dscp == BP_LCL_ANY_DSCP || m->dscp == s->dscp);
+	return (m->pcp == BP_MATCH_ANY_PCP || m->pcp == s->pcp) &&
+	       (m->dscp == BP_MATCH_ANY_DSCP || m->dscp == s->dscp);
 }
 
 static int plain_find(const struct bp_lcl_rules *rules, uint8_t out, const uint8_t *frame,
@@ -191,11 +191,11 @@ static struct bp_prefix random_prefix(uint64_t *seed, uint8_t family)
 	return bp_prefix_of(a, length);
 }
 
-static struct bp_lcl_match random_match(uint64_t *seed)
+static struct bp_match random_match(uint64_t *seed)
 {
-	struct bp_lcl_match m = {.vlan = BP_LCL_ANY,
-		.pcp = BP_LCL_ANY_PCP,
-		.dscp = BP_LCL_ANY_DSCP,
+	struct bp_match m = {.vlan = BP_MATCH_ANY,
+		.pcp = BP_MATCH_ANY_PCP,
+		.dscp = BP_MATCH_ANY_DSCP,
 		.port = (uint8_t)(next_random(seed) % 3)};
 	const uint64_t r = next_random(seed);
 	const uint8_t family = r & 1 ? 4 : 6;
@@ -217,7 +217,7 @@ static struct bp_lcl_match random_match(uint64_t *seed)
 	if ((r >> 16 & 3) == 0)
 		m.ethertype = r >> 18 & 1 ? 0x0800 : r >> 19 & 1 ? 0x86dd : 0x88f7;
 	if ((r >> 24 & 3) == 0)
-		m.vlan = r >> 26 & 1 ? BP_LCL_UNTAGGED : (uint16_t)(r >> 27 & 3);
+		m.vlan = r >> 26 & 1 ? BP_MATCH_UNTAGGED : (uint16_t)(r >> 27 & 3);
 	if ((r >> 32 & 7) == 0)
 		m.pcp = (uint8_t)(r >> 35 & 7);
 	if ((r >> 40 & 7) == 0)
@@ -345,7 +345,7 @@ static void the_first_entry_that_is_for_it(void **state)
 
 	for (unsigned round = 0; round < TEST_TIMES(400); round++) {
 		const unsigned n = (unsigned)next_random(&seed) % (BP_LCL_FLOWS_MAX + 1);
-		struct bp_lcl_matcher *m;
+		struct bp_matcher *m;
 
 		rules.n_flows = n;
 		for (unsigned i = 0; i < n; i++) {
@@ -363,7 +363,7 @@ static void the_first_entry_that_is_for_it(void **state)
 			assert_true(len <= sizeof(bytes));
 			frame = exact_copy(bytes, len);
 			want = plain_find(&rules, 1, bytes, len, port);
-			got = bp_lcl_match_frame(m, frame, len, (uint16_t)port);
+			got = bp_matcher_find(m, frame, len, (uint16_t)port);
 			assert_int_equal(got, want);
 			free(frame);
 			if (want < 0)
@@ -372,7 +372,7 @@ static void the_first_entry_that_is_for_it(void **state)
 			flows += !seen[want];
 			seen[want] = true;
 		}
-		bp_lcl_matcher_free(m);
+		bp_matcher_free(m);
 	}
 	assert_true(found > TEST_TIMES(60000));
 	assert_true(flows > 100);
@@ -386,13 +386,13 @@ static const uint8_t example[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45
 static struct bp_lcl_rules one_rule(void)
 {
 	struct bp_lcl_rules r = {.n_flows = 1};
-	struct bp_lcl_match *m = &r.flow[0].match;
+	struct bp_match *m = &r.flow[0].match;
 	const struct bp_address to = {{10, 1, 0, 5}, 4};
 
 	m->destination = bp_prefix_of(to, 32);
 	m->udp_first = m->udp_last = 7000;
-	m->vlan = BP_LCL_ANY;
-	m->pcp = BP_LCL_ANY_PCP;
+	m->vlan = BP_MATCH_ANY;
+	m->pcp = BP_MATCH_ANY_PCP;
 	m->dscp = 46;
 	m->port = 3;
 	r.flow[0].out = 2;
@@ -401,14 +401,14 @@ static struct bp_lcl_rules one_rule(void)
 
 static int match_one(const struct bp_lcl_rules *r, uint8_t out, size_t len, uint16_t port)
 {
-	struct bp_lcl_matcher *m = bp_lcl_matcher_create(r, out);
+	struct bp_matcher *m = bp_lcl_matcher_create(r, out);
 	uint8_t *frame = exact_copy(example, len);
 	int got;
 
 	assert_non_null(m);
-	got = bp_lcl_match_frame(m, frame, len, port);
+	got = bp_matcher_find(m, frame, len, port);
 	free(frame);
-	bp_lcl_matcher_free(m);
+	bp_matcher_free(m);
 	return got;
 }
 
@@ -452,7 +452,7 @@ static void impossible_entries(void **state)
 	assert_int_equal(match_one(&r, 2, sizeof(example), 3), -1);
 	r.n_flows = 0;
 	assert_int_equal(match_one(&r, 2, sizeof(example), 3), -1);
-	bp_lcl_matcher_free(NULL);
+	bp_matcher_free(NULL);
 }
 
 int main(void)

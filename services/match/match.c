@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/lcl/match.h"
+#include "services/match/match.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,11 +20,12 @@
 /* What of a frame entries ask for */
 struct key {
 	uint64_t source[2], destination[2]; /* as in the frame; IPv4: the first 4 octets, then 0 */
-	uint16_t vlan; /* the outer tag's, BP_LCL_UNTAGGED; BP_LCL_ANY: beyond what can be read */
+	uint16_t vlan; /* the outer tag's, BP_MATCH_UNTAGGED; BP_MATCH_ANY: beyond what can be read
+			*/
 	uint16_t ethertype; /* behind the tags; 0: beyond what can be read */
 	uint16_t port;      /* destination port, where l4 is not 0 */
-	uint8_t pcp;        /* BP_LCL_ANY_PCP where there is no tag */
-	uint8_t dscp;       /* BP_LCL_ANY_DSCP where it is not IP */
+	uint8_t pcp;        /* BP_MATCH_ANY_PCP where there is no tag */
+	uint8_t dscp;       /* BP_MATCH_ANY_DSCP where it is not IP */
 	uint8_t family;     /* 4 or 6; 0: not IP */
 	uint8_t l4;         /* BP_PROTO_UDP, BP_PROTO_TCP; 0: no ports */
 };
@@ -99,7 +100,7 @@ static bool read_key(const uint8_t *frame, size_t len, struct key *key)
 	size_t at = BP_ETHER_HDR;
 
 	*key = (struct key){
-		.vlan = BP_LCL_UNTAGGED, .pcp = BP_LCL_ANY_PCP, .dscp = BP_LCL_ANY_DSCP};
+		.vlan = BP_MATCH_UNTAGGED, .pcp = BP_MATCH_ANY_PCP, .dscp = BP_MATCH_ANY_DSCP};
 	if (len < at)
 		return false;
 	key->ethertype = bp_be16(frame + at - 2);
@@ -108,7 +109,7 @@ static bool read_key(const uint8_t *frame, size_t len, struct key *key)
 			key->vlan = bp_be16(frame + at) & 0x0fff;
 			key->pcp = frame[at] >> 5;
 		} else if (tags == 0) {
-			key->vlan = BP_LCL_ANY;
+			key->vlan = BP_MATCH_ANY;
 		}
 		at += 4;
 		key->ethertype = at <= len ? bp_be16(frame + at - 2) : 0;
@@ -128,7 +129,7 @@ static bool read_key(const uint8_t *frame, size_t len, struct key *key)
  * in all four sets is compared as a whole, first entry first. So the usual frame is compared with
  * the entry that is for it and with no other, however many there are.
  */
-#define WORDS (BP_LCL_FLOWS_MAX / 64)
+#define WORDS (BP_MATCHES_MAX / 64)
 struct set {
 	uint64_t bits[WORDS];
 };
@@ -143,14 +144,14 @@ struct entry {
 	uint64_t value[5], mask[5]; /* both addresses, then tag() */
 	uint16_t first, span;       /* destination ports first .. first + span */
 	uint8_t family, l4;         /* 0: any */
-	uint16_t flow;              /* index in rules->flow[] */
+	uint16_t result;            /* the caller's */
 };
 
-struct bp_lcl_matcher {
+struct bp_matcher {
 	unsigned n;
 	struct set port[OCTETS];
 	struct choice source, destination, l4;
-	struct entry entry[BP_LCL_FLOWS_MAX];
+	struct entry entry[BP_MATCHES_MAX];
 };
 
 static inline uint64_t tag(uint16_t vlan, uint16_t ethertype, uint8_t pcp, uint8_t dscp)
@@ -215,15 +216,15 @@ static void set_address(const struct bp_prefix *p, uint64_t value[2], uint64_t m
 	value[1] &= mask[1];
 }
 
-static void set_tag(const struct bp_lcl_match *m, uint64_t *value, uint64_t *mask)
+static void set_tag(const struct bp_match *m, uint64_t *value, uint64_t *mask)
 {
-	*mask = tag(m->vlan != BP_LCL_ANY ? 0xffff : 0, m->ethertype != 0 ? 0xffff : 0,
-		m->pcp != BP_LCL_ANY_PCP ? 0xff : 0, m->dscp != BP_LCL_ANY_DSCP ? 0xff : 0);
+	*mask = tag(m->vlan != BP_MATCH_ANY ? 0xffff : 0, m->ethertype != 0 ? 0xffff : 0,
+		m->pcp != BP_MATCH_ANY_PCP ? 0xff : 0, m->dscp != BP_MATCH_ANY_DSCP ? 0xff : 0);
 	*value = tag(m->vlan, m->ethertype, m->pcp, m->dscp) & *mask;
 }
 
 /* False: no frame is like that. */
-static bool fill(struct entry *e, const struct bp_lcl_match *m)
+static bool fill(struct entry *e, const struct bp_match *m)
 {
 	const bool udp = m->udp_last != 0;
 
@@ -241,33 +242,29 @@ static bool fill(struct entry *e, const struct bp_lcl_match *m)
 	return true;
 }
 
-static void enter(struct bp_lcl_matcher *m, const struct bp_lcl_match *of, unsigned flow)
+struct bp_matcher *bp_matcher_create(void)
+{
+	return calloc(1, sizeof(struct bp_matcher));
+}
+
+bool bp_matcher_add(struct bp_matcher *m, const struct bp_match *match, uint16_t value)
 {
 	struct entry *e = &m->entry[m->n];
 
-	if (!fill(e, of))
-		return;
-	e->flow = (uint16_t)flow;
-	add(&m->port[of->port], m->n);
-	choose_address(&m->source, m->n, of->source.family, &e->value[0], &e->mask[0]);
-	choose_address(&m->destination, m->n, of->destination.family, &e->value[2], &e->mask[2]);
+	if (m->n == BP_MATCHES_MAX)
+		return false;
+	if (!fill(e, match))
+		return true;
+	e->result = value;
+	add(&m->port[match->port], m->n);
+	choose_address(&m->source, m->n, match->source.family, &e->value[0], &e->mask[0]);
+	choose_address(&m->destination, m->n, match->destination.family, &e->value[2], &e->mask[2]);
 	choose_l4(&m->l4, m->n, e);
 	m->n++;
+	return true;
 }
 
-struct bp_lcl_matcher *bp_lcl_matcher_create(const struct bp_lcl_rules *rules, uint8_t out)
-{
-	struct bp_lcl_matcher *m = calloc(1, sizeof(*m));
-
-	if (m == NULL)
-		return NULL;
-	for (unsigned i = 0; i < rules->n_flows && i < BP_LCL_FLOWS_MAX; i++)
-		if (rules->flow[i].out == out)
-			enter(m, &rules->flow[i].match, i);
-	return m;
-}
-
-void bp_lcl_matcher_free(struct bp_lcl_matcher *m)
+void bp_matcher_free(struct bp_matcher *m)
 {
 	free(m);
 }
@@ -299,8 +296,7 @@ static inline bool is_for(const struct entry *e, const struct key *key, uint64_t
 	       (e->l4 == 0 || (e->l4 == key->l4 && (uint16_t)(key->port - e->first) <= e->span));
 }
 
-int bp_lcl_match_frame(
-	const struct bp_lcl_matcher *m, const uint8_t *frame, size_t len, uint16_t port)
+int bp_matcher_find(const struct bp_matcher *m, const uint8_t *frame, size_t len, uint16_t port)
 {
 	const struct set *set[4];
 	struct key key;
@@ -321,7 +317,7 @@ int bp_lcl_match_frame(
 			const struct entry *e = &m->entry[w * 64 + (unsigned)__builtin_ctzll(may)];
 
 			if (is_for(e, &key, key_tag))
-				return e->flow;
+				return e->result;
 		}
 	}
 	return -1;

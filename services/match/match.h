@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MATCH_MATCH_H
+#define BP_SERVICES_MATCH_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/match.h"
+
+/*
+ * Which of several entries a frame is for, by its headers: the first that matches. A table that is
+ * made once for the rules in force.
+ */
+#define BP_MATCHES_MAX 256
+
+struct bp_matcher;
+
+/* NULL: no memory. */
+struct bp_matcher *bp_matcher_create(void);
+void bp_matcher_free(struct bp_matcher *m);
+
+/* Behind those that were added before. Keeps no pointer to `match`. False: there are
+ * BP_MATCHES_MAX. */
+bool bp_matcher_add(struct bp_matcher *m, const struct bp_match *match, uint16_t value);
+
+/* The frame, of which `len` octets lie at `frame`; `port`: it came in on. The value of its entry,
+ * or -1. Reads no octet beyond len; fragments but the first have no ports. */
+int bp_matcher_find(const struct bp_matcher *m, const uint8_t *frame, size_t len, uint16_t port);
+
+#endif
