@@ -15,6 +15,7 @@
 #include "shm/lcl/lcl.h"
 #include "shm/health/phd.h"
 #include "shm/ring.h"
+#include "shm/generation.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/ruleset.h"
 #include "shm/segment.h"
@@ -66,9 +67,8 @@ struct bp_shm_global {
 	/* DP: the control plane's key as the data plane uses it, for a part of the control plane's
 	 * that is made anew beside it; zero: none */
 	uint64_t control_key[2];
-	/* DP worker w: the last value of rules_active with which it began a graph walk. A worker
-	 * that is not running holds UINT64_MAX. CP waits for all before it writes the other bank.
-	 */
+	/* DP worker w: the last value of rules_active with which it began a graph walk
+	 * (shm/generation.h). */
 	_Atomic uint64_t rules_seen[BP_MAX_WORKERS];
 };
 
@@ -91,7 +91,7 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_sync_probes;     /* neighbours that the kernel was asked to probe */
 	/* Whoever creates it: key of the hashes of the control plane's tables */
 	uint64_t hash_key[2];
-	/* The bank of `rules` that is in force: generation << 1 | bank. CP stores with release. */
+	/* The rules in force (shm/generation.h). */
 	_Atomic uint64_t rules_active;
 	/* Parts that the control plane found damaged, and set aside or restored; part of the
 	 * counter segment_quarantined. */
@@ -182,8 +182,7 @@ struct bp_shm {
 	struct bp_trouble_row *trouble;
 	uint32_t trouble_rows;
 	struct bp_trouble_row *cp_faults; /* BP_TROUBLE_OF_CONTROLPLANE */
-	uint8_t *rules;                   /* two banks */
-	uint64_t rules_bank_size;
+	struct bp_generation rules;       /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
@@ -232,9 +231,12 @@ static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worke
 {
 	return &m->alarm_ring[worker];
 }
+_Static_assert(offsetof(struct bp_ruleset, generation) == offsetof(struct bp_image, generation) &&
+		       offsetof(struct bp_ruleset, size) == offsetof(struct bp_image, size),
+	"rules are handed over as images");
 static inline const struct bp_ruleset *bp_shm_rules(const struct bp_shm *m, uint64_t active)
 {
-	return (const struct bp_ruleset *)(m->rules + (active & 1) * m->rules_bank_size);
+	return (const struct bp_ruleset *)bp_generation_bank(&m->rules, active);
 }
 
 #endif

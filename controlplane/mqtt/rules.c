@@ -2,34 +2,11 @@
 #include "controlplane/mqtt/rules.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/process/peer.h"
-
-static uint64_t active(const struct bp_rules *r)
-{
-	return atomic_load_explicit(&r->shm->control->rules_active, memory_order_acquire);
-}
-
-int bp_rules_behind(const struct bp_rules *r)
-{
-	const uint64_t want = active(r);
-
-	/* Pairs with the worker's fence between noting what it read and using it. */
-	atomic_thread_fence(memory_order_seq_cst);
-	for (unsigned w = 0; w < r->shm->workers; w++) {
-		const uint64_t seen =
-			atomic_load_explicit(&r->shm->global->rules_seen[w], memory_order_acquire);
-
-		if (seen != UINT64_MAX && seen != want)
-			return (int)w;
-	}
-	return -1;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -84,26 +61,10 @@ static bool same_clone(const struct bp_clone_target *a, const struct bp_clone_ta
 	       a->tcp_port == b->tcp_port;
 }
 
-/* The next set's generation. It differs from all that running workers may use: their rules outlive
- * a control-plane part that was recreated. */
-static uint64_t next_generation(const struct bp_rules *r, const struct bp_ruleset *old)
-{
-	uint64_t last = old->generation;
-
-	for (unsigned w = 0; w < r->shm->workers && bp_dataplane_alive(r->shm->global); w++) {
-		const uint64_t seen =
-			atomic_load_explicit(&r->shm->global->rules_seen[w], memory_order_relaxed);
-
-		if (seen != UINT64_MAX && seen >> 1 > last)
-			last = seen >> 1;
-	}
-	return last + 1;
-}
-
 static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	const struct bp_ruleset *old, char *err, size_t err_size)
 {
-	uint64_t size = (r->shm->rules_bank_size + 63) & ~63ull;
+	uint64_t size = (r->shm->rules.bank_size + 63) & ~63ull;
 	int rc;
 
 	r->image = aligned_alloc(64, size);
@@ -112,9 +73,9 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 		return -1;
 	}
 	memset(r->image, 0, size);
-	rc = bp_ruleset_build(r->image, r->shm->rules_bank_size, mqtt->rules, mqtt->n_rules,
-		r->shm->max_rules, &mqtt->clone, old, next_generation(r, old), bp_unix_ns(), err,
-		err_size);
+	r->next = bp_generation_next(&r->shm->rules);
+	rc = bp_ruleset_build(r->image, r->shm->rules.bank_size, mqtt->rules, mqtt->n_rules,
+		r->shm->max_rules, &mqtt->clone, old, r->next >> 1, bp_unix_ns(), err, err_size);
 	if (rc == 0)
 		return 0;
 	free(r->image);
@@ -125,7 +86,7 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool keep_same,
 	char *err, size_t err_size)
 {
-	const struct bp_ruleset *old = bp_shm_rules(r->shm, active(r));
+	const struct bp_ruleset *old = bp_shm_rules(r->shm, bp_generation_active(&r->shm->rules));
 
 	bp_rules_discard(r);
 	if (build(r, mqtt, old, err, err_size) != 0)
@@ -141,13 +102,10 @@ int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool
 
 void bp_rules_publish(struct bp_rules *r)
 {
-	const uint64_t bank = (active(r) & 1) ^ 1;
-
 	if (r->image == NULL)
 		return;
-	memcpy(r->shm->rules + bank * r->shm->rules_bank_size, r->image, r->image->size);
-	atomic_store_explicit(&r->shm->control->rules_active, r->image->generation << 1 | bank,
-		memory_order_release);
+	bp_generation_fill(&r->shm->rules, r->next, r->image, r->image->size);
+	bp_generation_publish(&r->shm->rules, r->next);
 	r->generation = r->image->generation;
 	bp_rules_discard(r);
 }

@@ -10,15 +10,15 @@
 #include "shm/layout.h"
 
 /*
- * The rules of inspection: two banks in the segment, of which the workers read one. A new set is
- * built aside, copied to the bank that is not in force as soon as no worker can still read it, and
- * put in force by one store; each PUBLISH is evaluated by exactly the old or the new set. A
- * publication (controlplane/process/publication.h) calls these in turn.
+ * The rules of inspection, handed over as images (shm/generation.h): each PUBLISH is evaluated by
+ * exactly the old or the new set. A publication (controlplane/process/publication.h) calls these in
+ * turn.
  */
 struct bp_rules {
 	struct bp_shm *shm;
 	/* built aside; not yet in the segment. NULL: that in force says the same */
 	struct bp_ruleset *image;
+	uint64_t next;       /* the image's generation */
 	uint64_t generation; /* in force now */
 	uint32_t rules;      /* of the last that was prepared */
 	uint32_t unchanged;  /* of these, those that were in force before and keep their state */
@@ -28,9 +28,7 @@ struct bp_rules {
  * with a sentence. */
 int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool keep_same,
 	char *err, size_t err_size);
-/* A worker that does not use the rules in force yet, or -1. */
-int bp_rules_behind(const struct bp_rules *r);
-/* No worker is behind: the image is in force, if there is one. */
+/* No worker uses the other bank: the image is in force, if there is one. */
 void bp_rules_publish(struct bp_rules *r);
 /* Forgets what was prepared. */
 void bp_rules_discard(struct bp_rules *r);

@@ -88,7 +88,7 @@ static int behind(const void *state)
 {
 	const struct mqtt *m = state;
 
-	return bp_rules_behind(&m->rules);
+	return bp_generation_behind(&m->rules.shm->rules);
 }
 
 static void publish(void *state, const struct bp_config *c)

@@ -81,7 +81,8 @@ static int prepare(void *state, const struct bp_config *c, bool same, char *err,
 
 static int behind(const void *state)
 {
-	return bp_transform_behind(((const struct transform *)state)->x->shm);
+	return bp_generation_behind(
+		&((const struct transform *)state)->x->shm->transform.generation);
 }
 
 /* Its bank is written now and not aside, so that no matrix that is set meanwhile is missed. */

@@ -10,44 +10,19 @@
 #include "shm/transform/transform_writer.h"
 #include "config/segment.h"
 
-static uint64_t active(const struct bp_shm *m)
-{
-	return atomic_load_explicit(&m->transform.head->active, memory_order_acquire);
-}
-
-int bp_transform_behind(const struct bp_shm *m)
-{
-	uint64_t want;
-
-	if (m->transform.head == NULL)
-		return -1;
-	want = active(m);
-	/* Pairs with the worker's fence between noting what it read and using it. */
-	atomic_thread_fence(memory_order_seq_cst);
-	for (unsigned w = 0; w < m->workers; w++) {
-		const uint64_t seen =
-			atomic_load_explicit(&m->transform.readers->seen[w], memory_order_acquire);
-
-		if (seen != UINT64_MAX && seen != want)
-			return (int)w;
-	}
-	return -1;
-}
-
 int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_transform_counts *n,
 	char *err, size_t err_size)
 {
 	const struct bp_transform_tables *t = &m->transform;
 	struct bp_transform_bank *bank;
 	struct bp_transform_view old;
-	uint64_t before, next;
+	uint64_t next;
 
 	*n = (struct bp_transform_counts){0};
 	if (t->head == NULL)
 		return 0;
-	before = active(m);
-	next = ((before >> 1) + 1) << 1 | ((before & 1) ^ 1);
-	old = bp_transform_view_of(t, before);
+	next = bp_generation_next(&t->generation);
+	old = bp_transform_view_of(t, bp_generation_active(&t->generation));
 	bank = bp_transform_bank_at(t, next);
 	if (bp_transform_build(bank, t->matrices, &bp_config_transform(c)->entries,
 		    bp_config_ports_key(c), &old, next >> 1, m->control->hash_key[0],
@@ -56,7 +31,7 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 	n->kept = bank->taken;
 	n->lost = bank->missed;
 	n->sources = atomic_load_explicit(&bank->n_sources, memory_order_relaxed);
-	atomic_store_explicit(&t->head->active, next, memory_order_release);
+	bp_generation_publish(&t->generation, next);
 	return 0;
 }
 
@@ -66,7 +41,8 @@ static struct bp_transform_view in_force(const struct bp_shm *m, char *err, size
 	struct bp_transform_view v = {.bank = NULL};
 
 	if (m->transform.head != NULL)
-		v = bp_transform_view_of(&m->transform, active(m));
+		v = bp_transform_view_of(
+			&m->transform, bp_generation_active(&m->transform.generation));
 	if (m->transform.head == NULL)
 		snprintf(err, err_size,
 			"this instance transforms nothing: its file has no section "

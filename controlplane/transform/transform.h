@@ -12,10 +12,6 @@
 /* The matrices in force: all of a file's, by controlplane/mqtt/rules.h, or one of them by a command
  * or the loader. To be called from the event loop alone. */
 
-/* A worker that does not use the bank in force yet, or -1. Nobody may still read the other one when
- * it is written. */
-int bp_transform_behind(const struct bp_shm *m);
-
 struct bp_transform_counts {
 	uint32_t kept; /* matrices that were set, and still are */
 	uint32_t lost; /* whose entry or receiver the file has no more */

@@ -13,17 +13,16 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 
 	if (!m->enabled)
 		return 0;
-	if (bp_ruleset_build(shm->rules, shm->rules_bank_size, m->rules, m->n_rules, shm->max_rules,
-		    &m->clone, NULL, 1, 0, err, err_size) != 0)
+	if (bp_ruleset_build(bp_generation_bank(&shm->rules, 0), shm->rules.bank_size, m->rules,
+		    m->n_rules, shm->max_rules, &m->clone, NULL, 1, 0, err, err_size) != 0)
 		return -1;
-	atomic_store(&shm->control->rules_active, 1 << 1);
+	bp_generation_publish(&shm->rules, 1 << 1);
 	return 0;
 }
 
 static void reset(struct bp_shm *shm)
 {
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&shm->global->rules_seen[w], UINT64_MAX);
+	bp_generation_reset(&shm->rules);
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
 }

@@ -116,7 +116,7 @@ static json_t *counters_json(const struct bp_totals *t, bool drops)
 
 static json_t *rules_json(const struct bp_shm *shm)
 {
-	const struct bp_ruleset *rs = bp_shm_rules(shm, atomic_load(&shm->control->rules_active));
+	const struct bp_ruleset *rs = bp_shm_rules(shm, bp_generation_active(&shm->rules));
 	json_t *all = json_object();
 
 	for (uint32_t i = 0; i < rs->n_rules; i++) {

@@ -30,7 +30,7 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 		    &bp_config_transform(c)->entries, bp_config_ports_key(c), &none, 1, 0,
 		    &t->head->next_uid, 0, err, err_size) != 0)
 		return -1;
-	atomic_store(&t->head->active, first);
+	bp_generation_publish(&t->generation, first);
 	return 0;
 }
 
@@ -43,8 +43,7 @@ static void reset(struct bp_shm *shm)
 	memset(t->rule_stats, 0,
 		(size_t)shm->workers * BP_TRANSFORM_RULES_MAX * sizeof(*t->rule_stats));
 	memset(t->source_stats, 0, (size_t)shm->workers * t->matrices * sizeof(*t->source_stats));
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&t->readers->seen[w], UINT64_MAX);
+	bp_generation_reset(&t->generation);
 }
 
 static bool enabled(const struct bp_service_setup *s)

@@ -93,24 +93,11 @@ static void set_rules(struct bp_transform_worker *t)
 	bp_graph_enter(t->worker);
 }
 
-void bp_transform_worker_apply_generation(struct bp_transform_worker *t, uint64_t active)
+void bp_transform_worker_apply_generation(struct bp_transform_worker *t)
 {
-	struct bp_transform_head *head = t->tables->head;
-	_Atomic uint64_t *seen = &t->tables->readers->seen[t->worker->index];
+	const uint64_t active = bp_generation_enter(&t->tables->generation, t->worker->index);
 	struct bp_transform_view view;
 
-	/* As bp_worker_take_rules() does, and for the same reason. A writer that never rests is
-	 * none that waits for us. */
-	for (unsigned tries = 0; tries < 64; tries++) {
-		uint64_t again;
-
-		atomic_store_explicit(seen, active, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
-		again = atomic_load_explicit(&head->active, memory_order_acquire);
-		if (again == active)
-			break;
-		active = again;
-	}
 	t->active = active;
 	view = bp_transform_view_of(t->tables, active);
 	/* what was validated is what is used: a copy */
@@ -183,8 +170,7 @@ void bp_transform_worker_end(struct bp_transform_worker *t)
 	t->view.bank = NULL;
 	t->template.valid = false; /* it names a rule of that bank */
 	t->active = 0;
-	atomic_store_explicit(
-		&t->tables->readers->seen[t->worker->index], UINT64_MAX, memory_order_release);
+	bp_generation_acknowledge(&t->tables->generation, t->worker->index, BP_GENERATION_NONE);
 }
 
 void bp_transform_burst_process(

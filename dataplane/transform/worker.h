@@ -129,14 +129,11 @@ void bp_transform_worker_free(struct bp_transform_worker *t); /* NULL is allowed
 void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *w);
 
 /* Before each graph walk: the bank in force. */
-void bp_transform_worker_apply_generation(struct bp_transform_worker *t, uint64_t active);
+void bp_transform_worker_apply_generation(struct bp_transform_worker *t);
 static inline void bp_transform_worker_apply_pending(struct bp_transform_worker *t)
 {
-	const uint64_t active =
-		atomic_load_explicit(&t->tables->head->active, memory_order_acquire);
-
-	if (unlikely(active != t->active))
-		bp_transform_worker_apply_generation(t, active);
+	if (unlikely(bp_generation_active(&t->tables->generation) != t->active))
+		bp_transform_worker_apply_generation(t);
 }
 /* The worker reads no bank any more. */
 void bp_transform_worker_end(struct bp_transform_worker *t);

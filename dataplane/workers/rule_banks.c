@@ -5,95 +5,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/words.h"
-
 struct bp_rule_banks *bp_rule_banks_create(struct bp_shm *shm, unsigned workers)
 {
 	struct bp_rule_banks *b = aligned_alloc(_Alignof(struct bp_rule_banks), sizeof(*b));
-	const uint64_t size = shm->rules_bank_size;
+	const uint64_t size = (shm->rules.bank_size + 63) / 64 * 64;
 
 	if (!b)
 		return NULL;
 	memset(b, 0, sizeof(*b));
 	b->shm = shm;
-	b->workers = workers;
-	b->bank_size = size;
 	b->looked = UINT64_MAX;
 	b->main = pthread_self();
-	for (unsigned i = 0; i < 2; i++)
-		b->bank[i] = aligned_alloc(64, (size + 63) / 64 * 64);
-	if (!b->bank[0] || !b->bank[1]) {
-		bp_rule_banks_free(b);
+	b->copies = (struct bp_generation){.active = &b->active,
+		.seen = b->seen,
+		.readers = workers,
+		.banks = aligned_alloc(64, 2 * size),
+		.bank_size = size};
+	if (!b->copies.banks) {
+		free(b);
 		return NULL;
 	}
 	/* generation 0: no rules */
-	memset(b->bank[0], 0, sizeof(struct bp_ruleset));
-	memset(b->bank[1], 0, sizeof(struct bp_ruleset));
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		atomic_store(&b->seen[w].active, UINT64_MAX);
+	for (unsigned i = 0; i < 2; i++)
+		memset(bp_generation_bank(&b->copies, i), 0, sizeof(struct bp_ruleset));
+	bp_generation_reset(&b->copies);
 	return b;
 }
 
 void bp_rule_banks_free(struct bp_rule_banks *b)
 {
-	if (!b)
-		return;
-	free(b->bank[0]);
-	free(b->bank[1]);
+	if (b)
+		free(b->copies.banks);
 	free(b);
 }
 
-/* Whether every worker that runs uses the bank in force. */
+/* Whether every worker that runs uses the copy in force. */
 static bool settled(const struct bp_rule_banks *b)
 {
-	const uint64_t active = atomic_load_explicit(&b->active, memory_order_relaxed);
-
-	/* pairs with the worker's fence between noting what it read and using it */
-	atomic_thread_fence(memory_order_seq_cst);
-	for (unsigned w = 0; w < b->workers; w++) {
-		const uint64_t seen =
-			atomic_load_explicit(&b->seen[w].active, memory_order_acquire);
-
-		if (seen != UINT64_MAX && seen != active)
-			return false;
-	}
-	return true;
+	return bp_generation_behind(&b->copies) < 0;
 }
 
 /* No worker needs any other bank of the segment. */
 static void announce(struct bp_rule_banks *b)
 {
-	for (unsigned w = 0; w < b->workers; w++) {
-		const bool runs = atomic_load_explicit(&b->seen[w].active, memory_order_relaxed) !=
-				  UINT64_MAX;
+	for (unsigned w = 0; w < b->copies.readers; w++) {
+		const bool runs = atomic_load_explicit(&b->seen[w], memory_order_relaxed) !=
+				  BP_GENERATION_NONE;
 
-		atomic_store_explicit(&b->shm->global->rules_seen[w], runs ? b->looked : UINT64_MAX,
-			memory_order_release);
+		bp_generation_acknowledge(&b->shm->rules, w, runs ? b->looked : BP_GENERATION_NONE);
 	}
-}
-
-/* Copies the image of `active` to the bank. False: it is not whole. */
-static bool copy(struct bp_rule_banks *b, uint64_t active, unsigned bank)
-{
-	const struct bp_ruleset *from = bp_shm_rules(b->shm, active);
-	struct bp_ruleset *to = (struct bp_ruleset *)(void *)b->bank[bank];
-	uint64_t size;
-
-	bp_words_load(to, from, sizeof(*to));
-	size = to->size;
-	if (to->generation != active >> 1)
-		return false;
-	if (to->generation == 0)
-		return true;
-	if (size < sizeof(*to) || size > b->bank_size)
-		return false;
-	bp_words_load(to + 1, from + 1, size - sizeof(*to));
-	if (!bp_ruleset_valid(to, size, b->shm->max_rules))
-		return false;
-	/* What a connection or a topic remembers is a rule's index in a generation: of the copies,
-	 * since the control plane may give two images one number. */
-	to->generation = b->copies + 1;
-	return true;
 }
 
 /*
@@ -113,7 +73,7 @@ static void clear_new_slots(
 	for (uint32_t i = 0; i < next->n_rules; i++) {
 		const uint32_t slot = bp_ruleset_rule(next, i)->slot;
 
-		for (uint64_t w = 0; w < b->workers && !used[slot]; w++)
+		for (uint64_t w = 0; w < b->copies.readers && !used[slot]; w++)
 			memset(&b->shm->rule_stats[w * max + slot], 0,
 				sizeof(b->shm->rule_stats[0]));
 	}
@@ -137,32 +97,33 @@ void bp_rule_banks_wake(struct bp_rule_banks *b, uint64_t mono_ns)
  * then. */
 static bool is_between(const struct bp_rule_banks *b, uint64_t active)
 {
-	return active >> 1 == 0 && b->copies != 0;
+	return active >> 1 == 0 && bp_generation_active(&b->copies) != 0;
 }
 
 static enum bp_rule_banks_news take(struct bp_rule_banks *b, uint64_t active)
 {
-	const uint64_t before = atomic_load_explicit(&b->active, memory_order_relaxed);
-	const unsigned bank = (before & 1) ^ 1;
-	const bool whole = copy(b, active, bank);
+	const uint64_t before = bp_generation_active(&b->copies);
+	const uint64_t next = bp_generation_next(&b->copies);
+	struct bp_ruleset *to = bp_generation_bank(&b->copies, next);
+	const enum bp_generation_copied copied =
+		bp_generation_copy(&b->shm->rules, active, to, sizeof(*to));
 
-	/* written again meanwhile: another look, the next time */
-	if (atomic_load_explicit(&b->shm->control->rules_active, memory_order_acquire) != active)
+	if (copied == BP_GENERATION_CHANGED)
 		return BP_RULE_BANKS_SAME;
 	b->looked = active;
-	if (!whole)
+	if (copied == BP_GENERATION_DAMAGED || !bp_ruleset_valid(to, to->size, b->shm->max_rules))
 		return BP_RULE_BANKS_REFUSED;
-	if (b->copies != 0)
-		clear_new_slots(b, bp_rule_bank(b, bank), bp_rule_bank(b, before));
-	b->copies++;
-	atomic_store_explicit(&b->active, b->copies << 1 | bank, memory_order_seq_cst);
+	if (to->generation != 0)
+		to->generation = next >> 1;
+	if (before != 0)
+		clear_new_slots(b, to, bp_generation_bank(&b->copies, before));
+	bp_generation_publish(&b->copies, next);
 	return BP_RULE_BANKS_TAKEN;
 }
 
 enum bp_rule_banks_news bp_rule_banks_poll(struct bp_rule_banks *b)
 {
-	const uint64_t active =
-		atomic_load_explicit(&b->shm->control->rules_active, memory_order_acquire);
+	const uint64_t active = bp_generation_active(&b->shm->rules);
 	enum bp_rule_banks_news news = BP_RULE_BANKS_SAME;
 
 	if (!settled(b))

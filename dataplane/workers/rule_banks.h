@@ -14,25 +14,20 @@
  * segment, validates the copy, and only then lets the workers have it: what the control plane
  * writes later, by whatever fault, no worker sees.
  *
- * Two banks, as in the segment: the next generation goes where no worker reads any more.
+ * Handed over to the workers as in the segment: the next generation goes where none reads any more.
  */
 struct bp_rule_banks {
 	struct bp_shm *shm;
-	unsigned workers;
-	uint8_t *bank[2];
-	uint64_t bank_size;
-	uint64_t copies;         /* taken so far */
+	/* The copies. Their generations count them: what a connection or a topic remembers is a
+	 * rule's index in one of them, and the control plane may give two images one number. */
+	struct bp_generation copies;
 	_Atomic uint64_t looked; /* rules_active, as it was copied or refused last */
 	/* How a worker that sees a new generation wakes the main thread: 0: not at all. */
 	int wake_signal;
 	pthread_t main;
 	_Atomic uint64_t woken_ns; /* when it did so last */
-	_Atomic uint64_t active;   /* copies << 1 | bank; 0: none yet */
-	/* Worker w: the value of `active` that it uses; UINT64_MAX: it does not run. */
-	struct {
-		_Atomic uint64_t active;
-		uint8_t pad[56];
-	} seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
+	_Atomic uint64_t active;   /* the words of `copies` */
+	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
 };
 
 /* NULL: no memory. */
@@ -58,12 +53,6 @@ static inline bool bp_rule_banks_new(const struct bp_rule_banks *b)
 {
 	return atomic_load_explicit(&b->shm->control->rules_active, memory_order_relaxed) !=
 	       atomic_load_explicit(&b->looked, memory_order_relaxed);
-}
-
-/* Worker: the rules of a value of `active`. */
-static inline const struct bp_ruleset *bp_rule_bank(const struct bp_rule_banks *b, uint64_t active)
-{
-	return (const struct bp_ruleset *)(const void *)b->bank[active & 1];
 }
 
 #endif

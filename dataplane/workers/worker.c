@@ -15,45 +15,22 @@
 #define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
 #define DRAIN_NS 200000000ull
 
-/* Where the rules in force are named, and where this worker says which of them it reads. */
-struct rules_words {
-	const _Atomic uint64_t *active;
-	_Atomic uint64_t *seen;
-};
-
-static struct rules_words rules_words(struct bp_worker *w)
+static inline const struct bp_generation *rules_of(const struct bp_worker *w)
 {
-	if (w->rule_banks)
-		return (struct rules_words){
-			&w->rule_banks->active, &w->rule_banks->seen[w->index].active};
-	return (struct rules_words){
-		&w->shm->control->rules_active, &w->shm->global->rules_seen[w->index]};
+	return w->rule_banks ? &w->rule_banks->copies : &w->shm->rules;
 }
 
-static __attribute__((noinline)) void take_other_rules(
-	struct bp_worker *w, const struct rules_words *of, uint64_t active)
+static __attribute__((noinline)) void take_other_rules(struct bp_worker *w)
 {
-	/* The writer changes the word, then waits for `seen` before it touches the other bank; we
-	 * announce, then look again. So one of us sees what the other did. */
-	for (;;) {
-		uint64_t again;
+	const struct bp_generation *of = rules_of(w);
 
-		atomic_store_explicit(of->seen, active, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
-		again = atomic_load_explicit(of->active, memory_order_acquire);
-		if (again == active)
-			break;
-		active = again;
-	}
-	w->rules_active = active;
-	w->rules =
-		w->rule_banks ? bp_rule_bank(w->rule_banks, active) : bp_shm_rules(w->shm, active);
+	w->rules_active = bp_generation_enter(of, w->index);
+	w->rules = bp_generation_bank(of, w->rules_active);
 }
 
 void bp_worker_take_rules(struct bp_worker *w)
 {
-	const struct rules_words of = rules_words(w);
-	const uint64_t active = atomic_load_explicit(of.active, memory_order_acquire);
+	const uint64_t active = bp_generation_active(rules_of(w));
 
 	for (unsigned i = 0; i < w->n_pending; i++) {
 		const struct bp_pending *p = &w->pending[i];
@@ -62,17 +39,15 @@ void bp_worker_take_rules(struct bp_worker *w)
 			p->apply(p->state);
 	}
 	if (unlikely(!w->rules || active != w->rules_active))
-		take_other_rules(w, &of, active);
+		take_other_rules(w);
 	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
 		bp_rule_banks_wake(w->rule_banks, w->mono_ns);
 }
 
 void bp_worker_leave_rules(struct bp_worker *w)
 {
-	const struct rules_words of = rules_words(w);
-
 	w->rules = NULL;
-	atomic_store_explicit(of.seen, UINT64_MAX, memory_order_release);
+	bp_generation_acknowledge(rules_of(w), w->index, BP_GENERATION_NONE);
 }
 
 static void housekeeping(struct bp_worker *w)

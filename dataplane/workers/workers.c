@@ -152,7 +152,7 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 		snprintf(err, err_size,
 			"no memory for the rules: two banks of %llu bytes; lower "
 			"mqtt.max_rules",
-			(unsigned long long)shm->rules_bank_size);
+			(unsigned long long)shm->rules.bank_size);
 		return -1;
 	}
 	if (create_shared(ws, c, plan, err, err_size) != 0)

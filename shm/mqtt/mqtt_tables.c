@@ -36,8 +36,11 @@ static int map(
 	struct bp_ring_tail *tails = address[BP_MT_ALARM_TAIL];
 	uint8_t *data = address[BP_MT_ALARM_RING];
 
-	m->rules = address[BP_MT_RULES];
-	m->rules_bank_size = z[BP_MT_RULES] / 2;
+	m->rules = (struct bp_generation){.active = &m->control->rules_active,
+		.seen = m->global->rules_seen,
+		.readers = m->workers,
+		.banks = address[BP_MT_RULES],
+		.bank_size = z[BP_MT_RULES] / 2};
 	m->rule_stats = address[BP_MT_RULE_STATS];
 	m->max_rules = (uint32_t)(z[BP_MT_RULE_STATS] / m->workers);
 	m->rule_state = address[BP_MT_RULE_STATE];
@@ -63,8 +66,7 @@ static int map(
 static void init(struct bp_shm *m, unsigned part)
 {
 	if (part == BP_SEG_DATA)
-		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-			atomic_store(&m->global->rules_seen[w], UINT64_MAX);
+		bp_generation_reset(&m->rules);
 	if (part == BP_SEG_CONTROL)
 		for (unsigned w = 0; w < m->workers; w++)
 			bp_ring_release_all(bp_shm_ring(m, w));
@@ -78,7 +80,7 @@ static bool rules_sound(const struct bp_shm *m)
 
 	do {
 		active = atomic_load(&m->control->rules_active);
-		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules_bank_size, m->max_rules);
+		valid = bp_ruleset_valid(bp_shm_rules(m, active), m->rules.bank_size, m->max_rules);
 	} while (!valid && active != atomic_load(&m->control->rules_active));
 	return valid;
 }

@@ -11,6 +11,7 @@
 
 #include "biplane/limits.h"
 #include "biplane/transform.h"
+#include "shm/generation.h"
 
 /*
  * Coordinate transformation in the segment.
@@ -23,8 +24,8 @@
  * + rule] transform_stats   DP worker    struct bp_transform_source_stats, [worker * sources +
  * source]
  *
- * Rules and matrices change in two ways. All at once (reload, and where sources come or go): a bank
- * is built aside and put in force by one store, when no worker can still read it. One matrix (a
+ * Rules and matrices change in two ways. All at once (reload, and where sources come or go): as a
+ * new generation (shm/generation.h), whose bank workers use where it lies. One matrix (a
  * command, the loader): in the bank in force, in the row's other place. Either way a reading is
  * transformed with the whole old or the whole new matrix.
  *
@@ -33,15 +34,14 @@
  */
 
 struct bp_transform_head {
-	/* generation << 1 | bank; 0: none was ever put in force. CP stores with release. */
-	_Atomic uint64_t active;
+	_Atomic uint64_t active;   /* shm/generation.h */
 	_Atomic uint32_t next_uid; /* CP: of sources */
 	/* CP: matrices that a command or the loader has set, and those that were refused */
 	_Atomic uint64_t set, refused;
 };
 
 struct bp_transform_readers {
-	/* worker w: the value of `active` that it uses; UINT64_MAX: it runs not. As rules_seen. */
+	/* worker w: the value of `active` that it uses */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
 };
 
@@ -124,9 +124,7 @@ struct bp_transform_source_stats {
 
 struct bp_transform_tables {
 	struct bp_transform_head *head; /* NULL: no section transform */
-	struct bp_transform_readers *readers;
-	uint8_t *banks;
-	uint64_t bank_size;
+	struct bp_generation generation;
 	struct bp_transform_rule_stats *rule_stats;
 	struct bp_transform_source_stats *source_stats;
 	uint32_t matrices; /* capacity: rows, without those of `otherwise`, and as many sources */
@@ -135,7 +133,7 @@ struct bp_transform_tables {
 static inline struct bp_transform_bank *bp_transform_bank_at(
 	const struct bp_transform_tables *t, uint64_t active)
 {
-	return (struct bp_transform_bank *)(t->banks + (active & 1) * t->bank_size);
+	return (struct bp_transform_bank *)bp_generation_bank(&t->generation, active);
 }
 
 /* Offsets of the arrays from the bank's beginning, of a bank with that capacity. */

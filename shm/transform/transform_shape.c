@@ -37,9 +37,11 @@ static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity,
 	if (capacity[BP_XT_RULES] == 1)
 		return 0;
 	t->head = address[BP_XT_HEAD];
-	t->readers = address[BP_XT_READERS];
-	t->banks = address[BP_XT_BANKS];
-	t->bank_size = capacity[BP_XT_BANKS] / 2;
+	t->generation = (struct bp_generation){.active = &t->head->active,
+		.seen = ((struct bp_transform_readers *)address[BP_XT_READERS])->seen,
+		.readers = m->workers,
+		.banks = address[BP_XT_BANKS],
+		.bank_size = capacity[BP_XT_BANKS] / 2};
 	t->rule_stats = address[BP_XT_RULES];
 	t->source_stats = address[BP_XT_STATS];
 	t->matrices = (uint32_t)(capacity[BP_XT_STATS] / m->workers);
@@ -48,10 +50,8 @@ static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity,
 
 static void init(struct bp_shm *m, unsigned part)
 {
-	const struct bp_transform_tables *t = &m->transform;
-
-	for (unsigned w = 0; part == BP_SEG_DATA && t->head != NULL && w < BP_MAX_WORKERS; w++)
-		atomic_store(&t->readers->seen[w], UINT64_MAX);
+	if (part == BP_SEG_DATA && m->transform.head != NULL)
+		bp_generation_reset(&m->transform.generation);
 }
 
 static bool bank_sound(const struct bp_transform_tables *t, uint64_t active)

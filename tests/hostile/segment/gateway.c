@@ -76,7 +76,7 @@ void gateway_rules(struct gateway *g, unsigned n, bool same)
 	snprintf(rule[3].to, sizeof(rule[3].to), "x/{client}/{rule}");
 	rule[4].value.kind = BP_VALUE_BINARY;
 	rule[4].value.binary = (struct bp_binary_source){.type = BP_BIN_UINT8};
-	if (bp_ruleset_build((void *)bp_shm_rules(shm, next), shm->rules_bank_size, rule, n,
+	if (bp_ruleset_build((void *)bp_shm_rules(shm, next), shm->rules.bank_size, rule, n,
 		    shm->max_rules, &clone, NULL, generation, 1, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	atomic_store(&shm->control->rules_active, next);
@@ -255,7 +255,7 @@ static void publish_rules(struct gateway *g)
 	const uint64_t active = atomic_load(&shm->control->rules_active);
 	const uint64_t generation = ++g->rules_generation;
 
-	((struct bp_ruleset *)(void *)(shm->rules + (active & 1) * shm->rules_bank_size))
+	((struct bp_ruleset *)(void *)(shm->rules.banks + (active & 1) * shm->rules.bank_size))
 		->generation = generation;
 	atomic_store(&shm->control->rules_active, generation << 1 | (active & 1));
 }

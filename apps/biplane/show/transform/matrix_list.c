@@ -100,7 +100,7 @@ int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool 
 	}
 	if (json)
 		fputs("]}\n", out);
-	if (atomic_load_explicit(&m->transform.head->active, memory_order_acquire) != active)
+	if (bp_generation_active(&m->transform.generation) != active)
 		fputs("biplane matrix: warning: the rules changed meanwhile: look again\n", stderr);
 	return shown;
 }

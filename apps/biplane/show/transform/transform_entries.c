@@ -18,7 +18,7 @@ struct bp_transform_view bp_transform_view_now(const struct bp_shm *m, uint64_t 
 	const struct bp_transform_tables *t = &m->transform;
 	struct bp_transform_view v = {0};
 
-	*active = t->head ? atomic_load_explicit(&t->head->active, memory_order_acquire) : 0;
+	*active = t->head ? bp_generation_active(&t->generation) : 0;
 	if (*active == 0 || !bp_transform_valid(bp_transform_bank_at(t, *active), t->matrices))
 		return v;
 	return bp_transform_view_of(t, *active);

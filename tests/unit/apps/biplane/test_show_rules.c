@@ -30,8 +30,8 @@ static void load_rules(uint64_t generation, unsigned bank, const char *second)
 	specs[1].repeat = BP_REPEAT_ON_CHANGE;
 	specs[1].action = BP_ACTION_CLONE;
 	snprintf(specs[1].to, sizeof(specs[1].to), "x");
-	assert_int_equal(bp_ruleset_build(shm.rules + bank * shm.rules_bank_size,
-				 shm.rules_bank_size, specs, 2, shm.max_rules, &config.mqtt.clone,
+	assert_int_equal(bp_ruleset_build(shm.rules.banks + bank * shm.rules.bank_size,
+				 shm.rules.bank_size, specs, 2, shm.max_rules, &config.mqtt.clone,
 				 NULL, generation, source.unix_ns, err, sizeof(err)),
 		0);
 	atomic_store(&shm.control->rules_active, generation << 1 | bank);
@@ -97,7 +97,7 @@ static void damaged_rules_are_refused_or_harmless(void **state)
 {
 	load_rules(1, 0, "other");
 
-	uint32_t *image = (uint32_t *)shm.rules;
+	uint32_t *image = (uint32_t *)shm.rules.banks;
 	uint64_t words = bp_shm_rules(&shm, 0)->size / sizeof(*image);
 	unsigned refused = 0;
 

@@ -334,11 +334,11 @@ static void a_damaged_bank_is_survived(void **state)
 
 		put_in_force();
 		for (unsigned k = 0; k < 8; k++)
-			bank[(size_t)rand() % shm.transform.bank_size] = (uint8_t)rand();
+			bank[(size_t)rand() % shm.transform.generation.bank_size] = (uint8_t)rand();
 		text = view_written(&bp_show_transform, &source, (i & 1) != 0, true);
 		free(text);
 	}
-	memset(bank, 0xff, shm.transform.bank_size);
+	memset(bank, 0xff, shm.transform.generation.bank_size);
 	says("no rules of transform are in force yet\n");
 }
 

@@ -258,9 +258,9 @@ static void config_is_what_is_in_force(void **state)
 /* Everything that anybody can see of the rules. */
 static uint8_t *banks(const struct fixture *f)
 {
-	uint8_t *copy = malloc(f->p.shm.rules_bank_size * 2);
+	uint8_t *copy = malloc(f->p.shm.rules.bank_size * 2);
 
-	memcpy(copy, f->p.shm.rules, f->p.shm.rules_bank_size * 2);
+	memcpy(copy, f->p.shm.rules.banks, f->p.shm.rules.bank_size * 2);
 	return copy;
 }
 
@@ -310,7 +310,7 @@ static void refused_reload_changes_nothing(void **state)
 		assert_int_equal(get(&f->p.shm.control->cp_reloads_refused), ++refused);
 		assert_int_equal(active(f), before_active);
 		after = banks(f);
-		assert_memory_equal(before, after, f->p.shm.rules_bank_size * 2);
+		assert_memory_equal(before, after, f->p.shm.rules.bank_size * 2);
 		free(after);
 	}
 	assert_int_equal(get(&f->p.shm.control->cp_reloads), 0);
@@ -342,7 +342,7 @@ static void restart_leaves_the_rules(void **state)
 	json_decref(process_ask(&f->p, "status"));
 	assert_int_equal(active(f), before_active);
 	after = banks(f);
-	assert_memory_equal(before, after, f->p.shm.rules_bank_size * 2);
+	assert_memory_equal(before, after, f->p.shm.rules.bank_size * 2);
 	free(after);
 	free(before);
 	/* With another file the next start does change them. */

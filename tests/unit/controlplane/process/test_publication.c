@@ -171,14 +171,14 @@ static void waits_for_every_worker(void **state)
 	seen(f, 0, first);
 	seen(f, 1, 0); /* still walks with the other bank */
 	seen(f, 2, UINT64_MAX);
-	bank = f->shm.rules + ((first & 1) ^ 1) * f->shm.rules_bank_size;
-	before = malloc(f->shm.rules_bank_size);
-	memcpy(before, bank, f->shm.rules_bank_size);
+	bank = f->shm.rules.banks + ((first & 1) ^ 1) * f->shm.rules.bank_size;
+	before = malloc(f->shm.rules.bank_size);
+	memcpy(before, bank, f->shm.rules.bank_size);
 	set_rule(f, 0, "a", 2);
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	turns(f, 20);
 	assert_int_equal(active(f), first);
-	assert_memory_equal(before, bank, f->shm.rules_bank_size);
+	assert_memory_equal(before, bank, f->shm.rules.bank_size);
 	/* Another one meanwhile is refused. */
 	assert_int_equal(apply(f, false, WAIT_NS), -1);
 	seen(f, 1, first);
@@ -226,7 +226,7 @@ static void stuck_worker_is_told(void **state)
 static void same_rules_stay_untouched(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t first, bytes = f->shm.rules_bank_size * 2;
+	uint64_t first, bytes = f->shm.rules.bank_size * 2;
 	uint8_t *before = malloc(bytes);
 
 	f->config.mqtt.clone =
@@ -236,14 +236,14 @@ static void same_rules_stay_untouched(void **state)
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	first = active(f);
 	assert_int_equal(first >> 1, 1);
-	memcpy(before, f->shm.rules, bytes);
+	memcpy(before, f->shm.rules.banks, bytes);
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->answers, 2);
 	assert_true(f->result.ok);
 	assert_int_equal(f->result.generation, 1);
 	assert_int_equal(f->result.unchanged, 2);
 	assert_int_equal(active(f), first);
-	assert_memory_equal(before, f->shm.rules, bytes);
+	assert_memory_equal(before, f->shm.rules.banks, bytes);
 	/* An explicit reload of the same is a new generation with all rules unchanged. */
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 2);
@@ -398,7 +398,7 @@ static _Atomic uint64_t *transform_active(struct fixture *f)
 static void waits_for_workers_that_transform(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *of_worker = &f->shm.transform.readers->seen[1];
+	_Atomic uint64_t *of_worker = &f->shm.transform.generation.seen[1];
 	const uint64_t rules = (apply(f, true, WAIT_NS), active(f));
 	const uint64_t first = atomic_load(transform_active(f));
 

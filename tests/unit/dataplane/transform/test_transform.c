@@ -317,7 +317,7 @@ static void bank_changes(void **state)
 		expect(&x, i, &to[1]);
 	assert_int_equal(x.r.worker->enter[B], BP_EDGE_TRANSFORM);
 	assert_int_equal(
-		x.r.shm.transform.readers->seen[0], x.generation << 1 | (x.generation & 1));
+		x.r.shm.transform.generation.seen[0], x.generation << 1 | (x.generation & 1));
 	/* figures are those of the rule and of the source that have the number now */
 	assert_int_equal(x.r.shm.transform.rule_stats[0].readings, 0);
 	assert_int_equal(x.r.shm.transform.rule_stats[1].readings, 3);

@@ -24,12 +24,12 @@ static void says_which_rules_it_reads(void **state)
 	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
 	bp_worker_take_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0);
-	assert_ptr_equal(r.worker->rules, r.shm.rules);
+	assert_ptr_equal(r.worker->rules, r.shm.rules.banks);
 	atomic_store(&r.shm.control->rules_active, 7 << 1 | 1);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0); /* not before its next walk */
 	bp_worker_take_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 7 << 1 | 1);
-	assert_ptr_equal(r.worker->rules, r.shm.rules + r.shm.rules_bank_size);
+	assert_ptr_equal(r.worker->rules, r.shm.rules.banks + r.shm.rules.bank_size);
 	bp_worker_leave_rules(r.worker);
 	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
 	rig_stop(&r);

@@ -120,7 +120,7 @@ void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 	char err[256] = "";
 
 	r->generation++;
-	must(bp_ruleset_build((void *)bp_shm_rules(&r->shm, r->generation), r->shm.rules_bank_size,
+	must(bp_ruleset_build((void *)bp_shm_rules(&r->shm, r->generation), r->shm.rules.bank_size,
 		     rules, n, r->shm.max_rules, &clone, r->rules, r->generation, r->now_ns, err,
 		     sizeof(err)) == 0,
 		err);

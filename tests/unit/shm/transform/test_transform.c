@@ -50,15 +50,15 @@ static void tables_are_there_for_who_transforms(void **state)
 	map(&m, c);
 	assert_int_equal(m.transform.matrices, 100);
 	assert_int_equal((uintptr_t)m.transform.head % 64, 0);
-	assert_int_equal((uintptr_t)m.transform.banks % 128, 0);
-	assert_int_equal(m.transform.bank_size % 128, 0);
-	assert_int_equal(m.transform.bank_size, bp_transform_bank_size(100));
-	memset(m.transform.banks, 0, 2 * m.transform.bank_size);
+	assert_int_equal((uintptr_t)m.transform.generation.banks % 128, 0);
+	assert_int_equal(m.transform.generation.bank_size % 128, 0);
+	assert_int_equal(m.transform.generation.bank_size, bp_transform_bank_size(100));
+	memset(m.transform.generation.banks, 0, 2 * m.transform.generation.bank_size);
 	memset(m.transform.rule_stats, 0,
 		3 * BP_TRANSFORM_RULES_MAX * sizeof(*m.transform.rule_stats));
 	memset(m.transform.source_stats, 0, 3 * 100 * sizeof(*m.transform.source_stats));
-	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
-		assert_int_equal(atomic_load(&m.transform.readers->seen[w]), UINT64_MAX);
+	for (unsigned w = 0; w < 3; w++)
+		assert_int_equal(atomic_load(&m.transform.generation.seen[w]), UINT64_MAX);
 	assert_null(bp_transform_view_of(&m.transform, 0).bank);
 	bp_segment_close(m.segment);
 	free(c);

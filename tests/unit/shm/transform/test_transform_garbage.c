@@ -59,7 +59,7 @@ static void test_garbage(void **state)
 	size_t size;
 
 	fill(&x);
-	size = x.t.bank_size;
+	size = x.t.generation.bank_size;
 	bank = (uint8_t *)(uintptr_t)xform_view(&x).bank;
 	whole = malloc(size);
 	assert_non_null(whole);

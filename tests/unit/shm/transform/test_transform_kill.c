@@ -86,11 +86,12 @@ static void test_kill(void **state)
 
 	assert_ptr_not_equal(s, MAP_FAILED);
 	xform_open(&x, MATRICES, 1);
-	free(x.t.banks);
-	x.t.banks = mmap(
-		NULL, 2 * x.t.bank_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(x.t.banks, MAP_FAILED);
+	free(x.t.generation.banks);
+	x.t.generation.banks = mmap(NULL, 2 * x.t.generation.bank_size, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(x.t.generation.banks, MAP_FAILED);
 	x.t.head = &s->head;
+	x.t.generation.active = &s->head.active;
 	xform_rule(&x, 0, 1);
 	for (uint32_t i = 0; i < SOURCES; i++) {
 		xform_source(&x, 0, xform_prefix4(0x0a000000u + i, 32));
@@ -113,8 +114,8 @@ static void test_kill(void **state)
 	}
 	/* it came to something */
 	assert_true(atomic_load(&s->said) > KILLS / 10);
-	munmap(x.t.banks, 2 * x.t.bank_size);
-	x.t.banks = NULL;
+	munmap(x.t.generation.banks, 2 * x.t.generation.bank_size);
+	x.t.generation.banks = NULL;
 	xform_close(&x);
 	munmap(s, sizeof(*s));
 }

@@ -71,34 +71,26 @@ static void *read_on(void *arg)
 {
 	struct reader *r = arg;
 	struct shared *s = r->s;
-	_Atomic uint64_t *seen = &s->x.readers.seen[r->worker];
+	const struct bp_generation *g = &s->x.t.generation;
 
+	bp_generation_enter(g, r->worker);
+	atomic_fetch_add(&s->ready, 1);
 	while (!atomic_load(&s->stop)) {
 		/* as a worker does at the beginning of a walk */
-		const uint64_t active =
-			atomic_load_explicit(&s->x.head.active, memory_order_acquire);
+		const uint64_t active = bp_generation_enter(g, r->worker);
 		const struct bp_transform_view v = bp_transform_view_of(&s->x.t, active);
 
-		if (atomic_load_explicit(seen, memory_order_relaxed) != active) {
-			atomic_store(seen, active);
-			if (atomic_load(&s->x.head.active) != active)
-				continue;
-			if (atomic_load(&s->ready) < READERS)
-				atomic_fetch_add(&s->ready, 1);
-		}
 		for (unsigned n = 0; n < 32; n++)
 			read_one(r, &v, active, test_below(&r->seed, SOURCES + ADDED));
 	}
-	atomic_store(seen, UINT64_MAX);
+	bp_generation_acknowledge(g, r->worker, BP_GENERATION_NONE);
 	return NULL;
 }
 
 static void wait_seen(struct shared *s)
 {
-	for (unsigned w = 0; w < READERS; w++) {
-		while (atomic_load(&s->x.readers.seen[w]) != atomic_load(&s->x.head.active))
-			;
-	}
+	while (bp_generation_behind(&s->x.t.generation) >= 0)
+		;
 }
 
 static void set(struct shared *s, unsigned i, uint64_t version)
@@ -129,8 +121,8 @@ static void test_readers(void **state)
 		atomic_store(&s->least[i], 1);
 	}
 	assert_int_equal(xform_load(&s->x), 0);
+	bp_generation_reset(&s->x.t.generation);
 	for (unsigned i = 0; i < READERS; i++) {
-		atomic_store(&s->x.readers.seen[i], UINT64_MAX);
 		reader[i] = (struct reader){.s = s, .worker = i, .seed = i + 1};
 		assert_int_equal(pthread_create(&reader[i].thread, NULL, read_on, &reader[i]), 0);
 	}

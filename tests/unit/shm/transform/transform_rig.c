@@ -33,11 +33,13 @@ void xform_open(struct transform_rig *x, uint32_t matrices, unsigned ports)
 	memset(x, 0, sizeof(*x));
 	x->t = (struct bp_transform_tables){
 		.head = &x->head,
-		.readers = &x->readers,
-		.bank_size = bp_transform_bank_size(matrices),
+		.generation = {.active = &x->head.active,
+			.seen = x->readers.seen,
+			.readers = BP_MAX_WORKERS,
+			.bank_size = bp_transform_bank_size(matrices)},
 		.matrices = matrices,
 	};
-	x->t.banks = zeroed(128, 2 * x->t.bank_size);
+	x->t.generation.banks = zeroed(128, 2 * x->t.generation.bank_size);
 	x->c = calloc(1, sizeof(*x->c));
 	assert_non_null(x->c);
 	x->c->n_ports = ports;
@@ -47,7 +49,7 @@ void xform_open(struct transform_rig *x, uint32_t matrices, unsigned ports)
 
 void xform_close(struct transform_rig *x)
 {
-	free(x->t.banks);
+	free(x->t.generation.banks);
 	free(x->file.source);
 	free(x->file.receiver);
 	free(x->c);
@@ -142,15 +144,14 @@ struct bp_transform_view xform_view(const struct transform_rig *x)
 
 int xform_load(struct transform_rig *x)
 {
-	const uint64_t active = atomic_load(&x->t.head->active);
-	const uint64_t next = ((active >> 1) + 1) << 1 | ((active & 1) ^ 1);
+	const uint64_t next = bp_generation_next(&x->t.generation);
 	const struct bp_transform_view old = xform_view(x);
 	int rc = bp_transform_build(bp_transform_bank_at(&x->t, next), x->t.matrices, &x->file,
 		bp_config_ports_key(x->c), &old, next >> 1, 0x1234567 * (next >> 1),
 		&x->t.head->next_uid, 1, err, sizeof(err));
 
 	if (rc == 0)
-		atomic_store(&x->t.head->active, next);
+		bp_generation_publish(&x->t.generation, next);
 	return rc;
 }
 
