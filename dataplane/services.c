@@ -90,6 +90,7 @@ int bp_services_create(const struct bp_service_setup *setup, char *err, size_t e
 int bp_services_begin(struct bp_worker *w, char *err, size_t err_size)
 {
 	w->n_pending = 0; /* of a graph before this one */
+	w->after_node = (struct bp_after_node){.run = NULL};
 	EACH_OF(w, s, state)
 	{
 		if (s->begin && s->begin(state, w, err, err_size) != 0)

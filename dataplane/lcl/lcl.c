@@ -241,7 +241,8 @@ int bp_lcl_begin(struct bp_lcl *l, struct bp_worker *w, char *err, size_t err_si
 {
 	l->worker = w;
 	l->now_ns = w->mono_ns;
-	l->timer = find_timer(w);
+	if (l->n_own != 0)
+		w->after_node = (struct bp_after_node){bp_lcl_tick, l, find_timer(w)};
 	for (unsigned i = 0; i < l->n_own; i++) {
 		if (make_scheduler(l->own[i], &w->shm->lcl) == 0)
 			continue;

@@ -185,7 +185,6 @@ struct bp_lcl {
 	struct bp_lcl_out *own[BP_MAX_PORTS]; /* those that this worker owns */
 	unsigned n_own, n_out;
 	struct bp_lcl_out out[BP_MAX_PORTS]; /* as lcl.ports */
-	struct rte_node *timer;              /* looks are counted as its; NULL: no graph yet */
 	const struct bp_lcl_plan *plan;
 	uint64_t generation; /* of the plan that was taken or found */
 	struct bp_lcl_rules rules, next;
@@ -239,8 +238,8 @@ void bp_lcl_take_over(struct bp_lcl_out *o);
 void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_put put);
 
 /* Sends what is due on all ports that the worker owns; when draining, all that is held. Frames that
- * were taken out. */
-unsigned bp_lcl_tick(struct bp_lcl *l);
+ * were taken out. `lcl`: a struct bp_lcl, since a worker's walk calls it (struct bp_after_node). */
+unsigned bp_lcl_tick(void *lcl);
 
 /*
  * Labels end here: of frames that a service or the kernel takes in, and of frames whose buffers

@@ -365,8 +365,9 @@ static unsigned serve(struct bp_lcl_out *o)
 	}
 }
 
-unsigned bp_lcl_tick(struct bp_lcl *l)
+unsigned bp_lcl_tick(void *lcl)
 {
+	struct bp_lcl *l = lcl;
 	const uint64_t before = l->looked_ns;
 	unsigned sent = 0;
 

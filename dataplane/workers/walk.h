@@ -8,22 +8,22 @@
 #include <rte_graph.h>
 #include <rte_graph_worker.h>
 
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/workers/worker.h"
 
 /* One walk in so many is timed; its cycles stand for all of them. */
 #define BP_WALKS_TIMED 16
 
-/* Counts as node lcl_timer's; when it ended, where walks are timed. */
-static inline uint64_t bp_walk_look(struct bp_lcl *l, bool timed, uint64_t start)
+/* What a service does after a node; when it ended, where walks are timed. */
+static inline uint64_t bp_walk_after_node(
+	const struct bp_after_node *after, bool timed, uint64_t start)
 {
 	uint64_t now;
 
-	l->timer->total_objs += bp_lcl_tick(l);
+	after->node->total_objs += after->run(after->state);
 	if (likely(!timed))
 		return 0;
 	now = rte_rdtsc();
-	l->timer->total_cycles += (now - start) * BP_WALKS_TIMED;
+	after->node->total_cycles += (now - start) * BP_WALKS_TIMED;
 	return now;
 }
 
@@ -34,7 +34,7 @@ static inline uint64_t bp_walk_look(struct bp_lcl *l, bool timed, uint64_t start
  * here only one walk in BP_WALKS_TIMED is timed. Calls and objects are exact.
  */
 static inline __attribute__((always_inline)) void bp_walk_graph(
-	struct rte_graph *graph, bool timed, struct bp_lcl *looks)
+	struct rte_graph *graph, bool timed, const struct bp_after_node *after)
 {
 	const rte_graph_off_t *cir_start = graph->cir_start;
 	const rte_node_t mask = graph->cir_mask;
@@ -55,21 +55,21 @@ static inline __attribute__((always_inline)) void bp_walk_graph(
 			start = now;
 		}
 		node->idx = 0;
-		if (looks)
-			start = bp_walk_look(looks, timed, start);
+		if (after)
+			start = bp_walk_after_node(after, timed, start);
 		head = likely((int32_t)head > 0) ? head & mask : head;
 	}
 	graph->tail = 0;
 }
 
-/* The walk of a worker: one that owns an LCL port looks at its schedulers after every node, so that
- * nothing keeps them waiting for longer than one burst of one node. */
+/* The walk of a worker: a service that cannot wait for a whole walk runs after every node, so that
+ * nothing delays it for longer than one burst of one node. */
 static inline void bp_graph_walk(struct bp_worker *w, bool timed)
 {
-	if (likely(w->lcl == NULL || w->lcl->n_own == 0))
+	if (likely(!w->after_node.run))
 		bp_walk_graph(w->graph, timed, NULL);
 	else
-		bp_walk_graph(w->graph, timed, w->lcl);
+		bp_walk_graph(w->graph, timed, &w->after_node);
 }
 
 #endif

@@ -82,6 +82,13 @@ struct bp_pending {
 	void *state;
 };
 
+/* What a service of a worker does after every node of its walks. */
+struct bp_after_node {
+	unsigned (*run)(void *state); /* how many frames it sent; NULL: there is no such service */
+	void *state;
+	struct rte_node *node; /* as whose frames and cycles they are counted */
+};
+
 struct bp_worker {
 	/* read every burst */
 	struct bp_counters *counters;     /* this worker's, in the segment */
@@ -107,7 +114,8 @@ struct bp_worker {
 	void *service[BP_SERVICE_COUNT];
 	struct bp_pending pending[BP_SERVICE_COUNT];
 	unsigned n_pending;
-	bool needs_time; /* a service does, in every walk */
+	struct bp_after_node after_node; /* set by a service's begin() */
+	bool needs_time;                 /* a service does, in every walk */
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */

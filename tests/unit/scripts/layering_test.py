@@ -51,7 +51,6 @@ EXCEPTIONS = {
     ("dataplane/nodes/next_hop.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
     ("dataplane/transform/collect.c", "dataplane/aggregation/worker.h"): "readings that an aggregation entry matches are not converted",
     ("dataplane/transform/reading.h", "services/aggregation/*.h"): "readings are UDP messages, parsed and matched as for aggregation",
-    ("dataplane/workers/walk.h", "dataplane/lcl/lcl.h"): "the slot timer is checked inline between two nodes",
 }
 
 # Pairs of folders that include each other for the reason given; others may not.
@@ -63,7 +62,6 @@ MUTUAL = {
     ("dataplane/forwarding", "dataplane/workers"): "a worker has the tables that its lookups use",
     ("dataplane/health", "dataplane/nodes"): "see EXCEPTIONS: the edge is chosen inline",
     ("dataplane/lcl", "dataplane/nodes"): "see EXCEPTIONS: node exception ends labelled packets",
-    ("dataplane/lcl", "dataplane/workers"): "see EXCEPTIONS: the slot timer is checked inline",
     ("dataplane/monitoring", "dataplane/process"): "the main thread runs the monitor, which checks its CPUs",
     ("dataplane/nodes", "dataplane/ports"): "received packets are repaired by what the nodes use",
     ("dataplane/nodes", "dataplane/workers"): "the graph names the nodes, which use their worker",
