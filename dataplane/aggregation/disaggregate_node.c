@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Takes aggregates apart (services/aggregation/disaggregator.h). First, or behind checksum and
+ * Decapsulates aggregates (services/aggregation/disaggregator.h). First, or behind checksum and
  * aggregate, for frames of a port with entries of `disaggregate`; a restored message goes on from
  * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
  */
@@ -136,7 +136,7 @@ static __rte_noinline const uint8_t *linearize(
 	return rte_pktmbuf_read(m, 0, m->pkt_len, g->whole);
 }
 
-/* True: it was taken apart, and is to be freed. Else it is on its way. */
+/* True: it was decapsulated, and is to be freed. Else it is on its way. */
 static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
@@ -193,9 +193,10 @@ static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 static void choose_burst(struct bp_worker *w, uint32_t restored)
 {
 	if (restored > RESTORED_GOOD)
-		w->apart_burst = (uint16_t)RTE_MAX(w->apart_burst / 2u, BURST_LEAST);
+		w->small_burst_size = (uint16_t)RTE_MAX(w->small_burst_size / 2u, BURST_LEAST);
 	else if (restored < RESTORED_GOOD / 4)
-		w->apart_burst = (uint16_t)RTE_MIN(w->apart_burst * 2u, (unsigned)BP_RX_BURST);
+		w->small_burst_size =
+			(uint16_t)RTE_MIN(w->small_burst_size * 2u, (unsigned)BP_RX_BURST);
 }
 
 static uint16_t disaggregate_process(

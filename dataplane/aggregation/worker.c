@@ -188,11 +188,11 @@ static void set_rules(struct bp_agg_worker *g)
 	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
 	set_paces(g);
 	g->learns = false;
-	w->apart = 0;
-	w->apart_burst = BP_RX_BURST;
+	w->small_burst = 0;
+	w->small_burst_size = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		g->learns |= w->onward[p] == BP_EDGE_BRIDGE;
-		w->apart |= (uint32_t)bp_disaggregator_wants(g->disaggregator, p) << p;
+		w->small_burst |= (uint32_t)bp_disaggregator_wants(g->disaggregator, p) << p;
 	}
 	bp_graph_enter(w);
 }

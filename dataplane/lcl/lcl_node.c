@@ -400,8 +400,8 @@ static uint16_t lcl_process(
 
 	RTE_SET_USED(graph);
 	/* summed when they leave */
-	w->straight[ctx->port].frames = 0;
-	w->straight[ctx->port].bytes = 0;
+	w->tx_precounted[ctx->port].frames = 0;
+	w->tx_precounted[ctx->port].bytes = 0;
 	if (unlikely(!o->scheduler)) {
 		bp_lcl_hand_over(o, m, nb_objs, w->mono_ns);
 		return nb_objs;

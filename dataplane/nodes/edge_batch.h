@@ -54,8 +54,8 @@ static inline void bp_edge_batch_sum(
 {
 	if (edge < BP_EDGE_PORT)
 		return;
-	b->worker->straight[edge - BP_EDGE_PORT].frames += n;
-	b->worker->straight[edge - BP_EDGE_PORT].bytes += bytes;
+	b->worker->tx_precounted[edge - BP_EDGE_PORT].frames += n;
+	b->worker->tx_precounted[edge - BP_EDGE_PORT].bytes += bytes;
 }
 
 /* Enqueues what was collected; more can be collected afterwards. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides which frames are read: TCP segments to or from an inspected port, under VLAN tags, and in
- * LLC, PPPoE and MPLS. The others go straight on. Nothing is dropped here: what can't be understood
- * is forwarded unread.
+ * LLC, PPPoE and MPLS. Others are forwarded at once. Nothing is dropped here: what can't be
+ * understood is forwarded unread.
  */
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/inspect.h"

@@ -35,12 +35,12 @@ extern struct rte_node_register bp_node_lcl_timer;    /* likewise, source: new f
 extern struct rte_node_register bp_node_kernel_rx;    /* source, where there is an exception path */
 
 /* bp_node_ctx.flags of port_rx */
-#define BP_RX_F_PREFETCH 0x1  /* the next node reads headers */
-#define BP_RX_F_QINQ 0x2      /* the driver gives service tags back as 0x8100 */
-#define BP_RX_F_SET_PORT 0x4  /* the driver does not write the port on its mbufs */
-#define BP_RX_F_APART 0x8     /* of worker.apart: smaller bursts */
-#define BP_RX_F_CHECKSUM 0x10 /* the driver tells partial checksums: node checksum first */
-#define BP_RX_F_TAGS 0x20     /* the device takes VLAN tags off: they are put back */
-#define BP_RX_F_DISTRUST 0x40 /* what the device says of checksums does not count */
+#define BP_RX_F_PREFETCH 0x1    /* the next node reads headers */
+#define BP_RX_F_QINQ 0x2        /* the driver gives service tags back as 0x8100 */
+#define BP_RX_F_SET_PORT 0x4    /* the driver does not write the port on its mbufs */
+#define BP_RX_F_SMALL_BURST 0x8 /* of worker.small_burst */
+#define BP_RX_F_CHECKSUM 0x10   /* the driver tells partial checksums: node checksum first */
+#define BP_RX_F_TAGS 0x20       /* the device takes VLAN tags off: they are put back */
+#define BP_RX_F_DISTRUST 0x40   /* what the device says of checksums does not count */
 
 #endif

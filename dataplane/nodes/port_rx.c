@@ -41,7 +41,7 @@ static uint16_t port_rx_process(
 
 	RTE_SET_USED(objs);
 	RTE_SET_USED(nb_objs);
-	n = unlikely(ctx->flags & BP_RX_F_APART) ? w->apart_burst : BP_RX_BURST;
+	n = unlikely(ctx->flags & BP_RX_F_SMALL_BURST) ? w->small_burst_size : BP_RX_BURST;
 	n = rte_eth_rx_burst(ctx->port, ctx->queue, m, n);
 	if (n == 0)
 		return 0;
@@ -54,8 +54,8 @@ static uint16_t port_rx_process(
 
 	bytes = ctx->flags & BP_RX_F_PREFETCH ? fetch(m, n) : bp_mbuf_bytes(m, n);
 	if (ctx->next >= BP_EDGE_PORT) {
-		w->straight[ctx->next - BP_EDGE_PORT].frames += n;
-		w->straight[ctx->next - BP_EDGE_PORT].bytes += (uint32_t)bytes;
+		w->tx_precounted[ctx->next - BP_EDGE_PORT].frames += n;
+		w->tx_precounted[ctx->next - BP_EDGE_PORT].bytes += (uint32_t)bytes;
 	}
 	st = &w->port_stats[ctx->port];
 	bp_stat_add(&st->rx_packets, n);

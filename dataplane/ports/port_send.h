@@ -21,10 +21,10 @@
 static inline uint64_t bp_port_bytes(
 	struct bp_worker *w, uint16_t port, struct rte_mbuf *const *m, uint16_t n)
 {
-	uint32_t frames = w->straight[port].frames, bytes = w->straight[port].bytes;
+	uint32_t frames = w->tx_precounted[port].frames, bytes = w->tx_precounted[port].bytes;
 
-	w->straight[port].frames = 0;
-	w->straight[port].bytes = 0;
+	w->tx_precounted[port].frames = 0;
+	w->tx_precounted[port].bytes = 0;
 	return likely(frames == n) ? bytes : bp_mbuf_bytes(m, n);
 }
 

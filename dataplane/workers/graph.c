@@ -134,7 +134,7 @@ static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edg
 {
 	ctx->next = next;
 	set_flag(ctx, BP_RX_F_PREFETCH, next < BP_EDGE_PORT);
-	set_flag(ctx, BP_RX_F_APART, w->apart >> ctx->port & 1);
+	set_flag(ctx, BP_RX_F_SMALL_BURST, w->small_burst >> ctx->port & 1);
 }
 
 /* What each service makes of the edge by which the frames of a port enter: the last of the list is

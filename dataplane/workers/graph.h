@@ -33,8 +33,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size);
 void bp_graph_free(struct bp_worker *w);
 
-/* Makes the frames of each port enter where w->enter says, in bursts as w->apart says; between two
- * nodes of this worker. */
+/* Makes the frames of each port enter where w->enter says, in bursts as w->small_burst says;
+ * between two nodes of this worker. */
 void bp_graph_enter(struct bp_worker *w);
 
 #endif

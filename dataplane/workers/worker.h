@@ -104,11 +104,11 @@ struct bp_worker {
 	struct bp_agg_worker *agg;               /* NULL: no section aggregate or disaggregate */
 	struct bp_transform_worker *transformer; /* NULL: no section transform */
 	struct bp_lcl *lcl;                      /* NULL: no section lcl */
-	/* Frames, and their bytes, that port_rx moved straight to port_tx-P in this walk: what was
-	 * summed there need not be summed again. */
+	/* Frames, and their bytes, that were enqueued for port_tx-P in this walk by a node that
+	 * counted them: they need not be counted again. */
 	struct {
 		uint32_t frames, bytes;
-	} straight[BP_MAX_PORTS];
+	} tx_precounted[BP_MAX_PORTS];
 	struct bp_router router;
 	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. */
 	void *service[BP_SERVICE_COUNT];
@@ -121,10 +121,10 @@ struct bp_worker {
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
 	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
-	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and so
-	 * many are taken from one of its queues at one time. */
-	uint32_t apart;
-	uint16_t apart_burst;
+	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and how
+	 * many are received from such a port in one burst. */
+	uint32_t small_burst;
+	uint16_t small_burst_size;
 	/* Bit per port: partial checksums of its frames are left to the device that sends them; its
 	 * device completes such. */
 	uint32_t leaves_checksums, sends_checksums;

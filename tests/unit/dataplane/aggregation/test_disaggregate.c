@@ -236,7 +236,7 @@ static void bursts_follow(void **state)
 			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
 			  "}\n",
 		false, false);
-	assert_int_equal(r.worker->apart, 1u << B);
+	assert_int_equal(r.worker->small_burst, 1u << B);
 	agg_put(&r, A, 0, 24);
 	rig_walk(&r);
 	agg_take_of(&r, B, &s, 0, 24);
@@ -246,8 +246,8 @@ static void bursts_follow(void **state)
 		rig_walk(&r);
 	}
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 30 * 24);
-	assert_in_range(r.worker->apart_burst, 4, 10); /* 24 * 10 fit */
-	burst = r.worker->apart_burst;
+	assert_in_range(r.worker->small_burst_size, 4, 10); /* 24 * 10 fit */
+	burst = r.worker->small_burst_size;
 	before = r.worker->rx_frames;
 	for (unsigned i = 0; i < 30; i++) {
 		rig_put(&r, B, s.frame, s.len);
@@ -260,7 +260,7 @@ static void bursts_follow(void **state)
 		agg_put(&r, B, 30, 1);
 		rig_walk(&r);
 	}
-	assert_int_equal(r.worker->apart_burst, BP_RX_BURST);
+	assert_int_equal(r.worker->small_burst_size, BP_RX_BURST);
 	rig_stop(&r);
 }
 
