@@ -12,9 +12,9 @@
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/driver_sum.h"
 #include "dataplane/nodes/frame_mark.h"
-#include "dataplane/nodes/ingress.h"
+#include "dataplane/mqtt/ingress.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/nodes/tcp_hint.h"
+#include "dataplane/mqtt/tcp_hint.h"
 
 #define PIECES_MAX 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_NODES_INGRESS_H
-#define BP_DATAPLANE_NODES_INGRESS_H
+#ifndef BP_DATAPLANE_MQTT_INGRESS_H
+#define BP_DATAPLANE_MQTT_INGRESS_H
 
 #include <stdbool.h>
 

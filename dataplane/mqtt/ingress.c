@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/nodes/ingress.h"
+#include "dataplane/mqtt/ingress.h"
 
 #include "dataplane/nodes/next_hop.h"
 #include "proto/net/ip.h"

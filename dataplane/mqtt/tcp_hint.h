@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_DATAPLANE_NODES_TCP_HINT_H
-#define BP_DATAPLANE_NODES_TCP_HINT_H
+#ifndef BP_DATAPLANE_MQTT_TCP_HINT_H
+#define BP_DATAPLANE_MQTT_TCP_HINT_H
 
 #include <rte_mbuf.h>
 

@@ -8,7 +8,7 @@
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/nodes/tcp_hint.h"
+#include "dataplane/mqtt/tcp_hint.h"
 #include "proto/net/vec16.h"
 
 #define ETHER_IP4_HDRS (BP_ETHER_HDR + 20u + 20u)
