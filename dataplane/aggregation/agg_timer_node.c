@@ -12,7 +12,7 @@ static uint16_t agg_timer_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_agg_worker *g = w->agg;
+	struct bp_agg_worker *g = bp_agg_worker_of(w);
 	const uint64_t before = w->counters->v[BP_C_AGG_AGGREGATE];
 	uint64_t aggregates;
 	unsigned sent;

@@ -232,7 +232,7 @@ static void take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsig
 static uint16_t aggregate_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
-	struct bp_agg_worker *g = bp_node_ctx(node)->worker->agg;
+	struct bp_agg_worker *g = bp_agg_worker_of(bp_node_ctx(node)->worker);
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 

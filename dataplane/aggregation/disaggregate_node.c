@@ -203,7 +203,7 @@ static uint16_t disaggregate_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_agg_worker *g = w->agg;
+	struct bp_agg_worker *g = bp_agg_worker_of(w);
 	struct rte_mbuf *done[BP_RX_BURST];
 	unsigned n = 0;
 

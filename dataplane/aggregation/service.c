@@ -65,7 +65,7 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 {
 	(void)err;
 	(void)err_size;
-	return s->worker->agg = bp_agg_worker_create(s->config, &s->shm->agg, s->worker->index);
+	return bp_agg_worker_create(s->config, &s->shm->agg, s->worker->index);
 }
 
 static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)

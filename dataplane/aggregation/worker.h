@@ -123,6 +123,12 @@ static inline bool bp_agg_worker_config_changed(const struct bp_agg_worker *g)
 	       g->mtu_changed;
 }
 
+/* What a worker has for it; NULL: it has none. */
+static inline struct bp_agg_worker *bp_agg_worker_of(const struct bp_worker *w)
+{
+	return w->service[BP_SERVICE_AGGREGATION];
+}
+
 static inline bool bp_agg_port_routes(const struct bp_worker *w, unsigned port)
 {
 	return w->onward[port] == BP_EDGE_IP4;

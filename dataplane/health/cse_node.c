@@ -310,7 +310,8 @@ static uint16_t cse_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct turn t = {.graph = graph, .node = node, .w = w, .h = w->health, .answers.n = 0};
+	struct turn t = {
+		.graph = graph, .node = node, .w = w, .h = bp_phd_worker_of(w), .answers.n = 0};
 
 	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)

@@ -97,20 +97,21 @@ void bp_answers_add(struct bp_answers *a, const struct bp_phd_worker *h, struct 
 bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
 	enum bp_m2m_outcome outcome)
 {
+	struct bp_ring *events = bp_phd_worker_of(w)->events;
 	struct bp_phd_event_record *e;
 	struct bp_phd_token t;
 	uint64_t mark;
 
-	e = bp_ring_reserve(w->health->events, sizeof(*e), &mark);
+	e = bp_ring_reserve(events, sizeof(*e), &mark);
 	if (e == NULL) {
 		bp_count(w, BP_C_PHD_EVENTS_LOST, 1);
-		bp_count(w, BP_C_SEGMENT_INVALID, bp_ring_bad_tails(w->health->events));
+		bp_count(w, BP_C_SEGMENT_INVALID, bp_ring_bad_tails(events));
 		return false;
 	}
 	bp_phd_token_open(token, &t);
 	*e = (struct bp_phd_event_record){
 		.kind = kind, .slot = t.slot, .token = token, .outcome = (uint8_t)outcome};
-	bp_ring_commit(w->health->events, mark);
+	bp_ring_commit(events, mark);
 	return true;
 }
 
@@ -133,7 +134,7 @@ static void look_up(const struct bp_worker *w, const struct bp_answers *a, uint3
 	uint32_t dst[BP_ANSWERS_MAX], hop[BP_ANSWERS_MAX], n = 0;
 
 	for (uint32_t i = 0; i < a->n; i++) {
-		const uint8_t *to = w->health->t->sessions[a->of[i].slot].address;
+		const uint8_t *to = bp_phd_worker_of(w)->t->sessions[a->of[i].slot].address;
 
 		if (a->of[i].ip6)
 			bp_lpm6_lookup(fib, &to, &nexthop[i], 1);
@@ -156,7 +157,7 @@ static void fetch_neighbours(
 	const struct bp_fib *fib = w->router.fib;
 
 	for (uint32_t i = 0; i < a->n; i++) {
-		const uint8_t *to = w->health->t->sessions[a->of[i].slot].address;
+		const uint8_t *to = bp_phd_worker_of(w)->t->sessions[a->of[i].slot].address;
 		const uint64_t link =
 			atomic_load_explicit(&fib->nexthops[nexthop[i]].link, memory_order_relaxed);
 		uint32_t dst;
@@ -187,8 +188,8 @@ void bp_answers_send(
 		struct bp_answer *one = &a->of[i];
 		struct bp_egress way;
 
-		if (!bp_egress_of(&w->router, nexthop[i], w->health->t->sessions[one->slot].address,
-			    one->ip6, &way) ||
+		if (!bp_egress_of(&w->router, nexthop[i],
+			    bp_phd_worker_of(w)->t->sessions[one->slot].address, one->ip6, &way) ||
 			one->m->pkt_len - BP_ETHER_HDR > way.mtu) {
 			hand_over(graph, node, w, one);
 			continue;

@@ -385,7 +385,7 @@ static uint16_t phd_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_phd_worker *h = w->health;
+	struct bp_phd_worker *h = bp_phd_worker_of(w);
 	struct bp_phd_burst t;
 
 	bp_lcl_consume(w, (struct rte_mbuf *const *)objs, nb_objs);

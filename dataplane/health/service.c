@@ -20,8 +20,7 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 {
 	(void)err;
 	(void)err_size;
-	return s->worker->health =
-		       bp_phd_worker_create(&s->shm->phd, s->config->n_workers, s->worker->index);
+	return bp_phd_worker_create(&s->shm->phd, s->config->n_workers, s->worker->index);
 }
 
 static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)

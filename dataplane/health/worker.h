@@ -137,6 +137,12 @@ static inline bool bp_phd_worker_ids_take(
 	return true;
 }
 
+/* What a worker has for it; NULL: it has none. */
+static inline struct bp_phd_worker *bp_phd_worker_of(const struct bp_worker *w)
+{
+	return w->service[BP_SERVICE_HEALTH];
+}
+
 /*
  * Which packets for our own addresses nodes phd and cse take from the kernel: UDP in one mbuf,
  * without IP options, extension headers or fragments. BP_EDGE_EXCEPTION: none of theirs.

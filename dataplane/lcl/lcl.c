@@ -360,7 +360,7 @@ bool bp_lcl_shared_busy(const struct bp_lcl_shared *s)
 static uint16_t lcl_timer_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
-	struct bp_lcl *l = bp_node_ctx(node)->worker->lcl;
+	struct bp_lcl *l = bp_lcl_of(bp_node_ctx(node)->worker);
 
 	RTE_SET_USED(graph);
 	RTE_SET_USED(objs);

@@ -241,6 +241,12 @@ void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_pu
  * were taken out. `lcl`: a struct bp_lcl, since a worker's walk calls it (struct bp_after_node). */
 unsigned bp_lcl_tick(void *lcl);
 
+/* What a worker has for it; NULL: it has none. */
+static inline struct bp_lcl *bp_lcl_of(const struct bp_worker *w)
+{
+	return w->service[BP_SERVICE_LCL];
+}
+
 /*
  * Labels end here: of frames that a service or the kernel takes in, and of frames whose buffers
  * become the answer to what was in them. Whatever leaves for them is another frame, of another
@@ -248,11 +254,12 @@ unsigned bp_lcl_tick(void *lcl);
  */
 static inline void bp_lcl_consume(struct bp_worker *w, struct rte_mbuf *const *m, unsigned n)
 {
+	const struct bp_lcl *l = bp_lcl_of(w);
 	uint64_t flag, labels = 0;
 
-	if (likely(!w->lcl))
+	if (likely(!l))
 		return;
-	flag = w->lcl->field.flag;
+	flag = l->field.flag;
 	for (unsigned i = 0; i < n; i++) {
 		labels += (m[i]->ol_flags & flag) != 0;
 		m[i]->ol_flags &= ~flag;

@@ -237,9 +237,10 @@ static inline bool gather_label(struct bp_worker *w, struct rte_mbuf **m)
 /* Takes off what hides behind a label: then none of them is believed. False: there was no mbuf. */
 static __rte_noinline bool strip_nested(struct bp_worker *w, struct rte_mbuf **m)
 {
-	const uint16_t type = rte_cpu_to_be_16(w->lcl->ethertype);
+	const struct bp_lcl *l = bp_lcl_of(w);
+	const uint16_t type = rte_cpu_to_be_16(l->ethertype);
 
-	(*m)->ol_flags &= ~w->lcl->field.flag;
+	(*m)->ol_flags &= ~l->field.flag;
 	while (has_label(*m, type) && (*m)->data_len >= BP_LCL_FRAME_MIN) {
 		bp_lcl_strip(*m);
 		bp_count(w, BP_C_LCL_BAD_NESTED, 1);
@@ -252,7 +253,7 @@ static __rte_noinline bool strip_nested(struct bp_worker *w, struct rte_mbuf **m
 /* A frame with our EtherType. False: it could not be changed for want of an mbuf. */
 static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 {
-	const struct bp_lcl *l = w->lcl;
+	const struct bp_lcl *l = bp_lcl_of(w);
 	struct bp_lcl_label label;
 	enum bp_lcl_verdict verdict;
 
@@ -280,7 +281,7 @@ static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 /* Takes a frame's label off, if it has one. False: that takes an mbuf, and there is none. */
 static inline bool strip_label(struct bp_worker *w, struct rte_mbuf **m, uint16_t type)
 {
-	const uint64_t flag = w->lcl->field.flag;
+	const uint64_t flag = bp_lcl_of(w)->field.flag;
 
 	/* some drivers leave flags as they were when the mbuf was another frame's */
 	if (unlikely((*m)->ol_flags & flag))
@@ -294,11 +295,12 @@ static uint16_t lcl_in_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
-	const uint16_t type = rte_cpu_to_be_16(w->lcl->ethertype);
+	struct bp_lcl *l = bp_lcl_of(w);
+	const uint16_t type = rte_cpu_to_be_16(l->ethertype);
 	const uint16_t came = nb_objs;
 	struct bp_edge_batch out;
 
-	nb_objs = (uint16_t)forward_labelled(w->lcl, (struct rte_mbuf **)objs, nb_objs);
+	nb_objs = (uint16_t)forward_labelled(l, (struct rte_mbuf **)objs, nb_objs);
 	if (nb_objs == 0)
 		return came;
 	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
@@ -307,7 +309,7 @@ static uint16_t lcl_in_process(
 		const bool done = strip_label(w, &m, type);
 		rte_edge_t edge;
 
-		edge = likely(done) ? w->lcl->after[m->port] : bp_drop(m, BP_C_DROP_LCL_NO_MBUF);
+		edge = likely(done) ? l->after[m->port] : bp_drop(m, BP_C_DROP_LCL_NO_MBUF);
 		bp_edge_batch_add(&out, edge, m);
 	}
 	bp_edge_batch_end(&out);

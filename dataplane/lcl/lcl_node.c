@@ -395,7 +395,7 @@ static uint16_t lcl_process(
 {
 	struct bp_node_ctx *ctx = bp_node_ctx(node);
 	struct bp_worker *w = ctx->worker;
-	struct bp_lcl_out *o = w->lcl->of[ctx->port];
+	struct bp_lcl_out *o = bp_lcl_of(w)->of[ctx->port];
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 
 	RTE_SET_USED(graph);
@@ -426,7 +426,7 @@ static uint16_t lcl_plain_process(
 {
 	struct bp_node_ctx *ctx = bp_node_ctx(node);
 	struct bp_worker *w = ctx->worker;
-	const uint64_t flag = w->lcl->field.flag;
+	const uint64_t flag = bp_lcl_of(w)->field.flag;
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
 	uint64_t bytes, lost = 0;
 

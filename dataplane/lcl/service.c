@@ -71,7 +71,7 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 {
 	(void)err;
 	(void)err_size;
-	return s->worker->lcl = bp_lcl_create(s->config, &s->shm->lcl);
+	return bp_lcl_create(s->config, &s->shm->lcl);
 }
 
 static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)

@@ -29,7 +29,7 @@ static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_fram
 {
 	bool to_broker;
 
-	if (!bp_mqtt_worker_inspects(w->inspector, f->sport, f->dport, &to_broker))
+	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker))
 		return false;
 	if (!bp_hint_fits(f->l3, f->l4)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
@@ -81,7 +81,7 @@ static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *
 	bool to_broker;
 
 	if (!bp_mqtt_worker_inspects(
-		    w->inspector, bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
+		    bp_mqtt_worker_of(w), bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
 		return false;
 	if (!lengths_agree(p, m->data_len))
 		return classify_any(w, m);

@@ -123,7 +123,7 @@ static void read_any(void *arg, uint32_t i)
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
 		return;
 	}
-	bp_inspect_segment(w->inspector, f, &r->b.l[i]);
+	bp_inspect_segment(bp_mqtt_worker_of(w), f, &r->b.l[i]);
 }
 
 /* The kind of a plain frame of which the driver says something. */
@@ -178,7 +178,7 @@ static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 			     (m[i]->ol_flags & SUM_FLAGS) != 0))
 			add_other(&r, i);
 	}
-	bp_mqtt_burst_read(w->inspector, &r.b, read_any, &r);
+	bp_mqtt_burst_read(bp_mqtt_worker_of(w), &r.b, read_any, &r);
 	return differ;
 }
 
@@ -205,15 +205,16 @@ static uint16_t mqtt_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct bp_mqtt_worker *in = bp_mqtt_worker_of(w);
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
 	uint64_t differ = 0;
 
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
-		bp_mqtt_worker_set_clone(w->inspector, send_clone, w);
-		bp_mqtt_worker_set_is_forwarded(w->inspector, is_forwarded, w);
+		bp_mqtt_worker_set_clone(in, send_clone, w);
+		bp_mqtt_worker_set_is_forwarded(in, is_forwarded, w);
 	}
-	bp_mqtt_worker_begin(w->inspector, w->rules, w->now_ns, w->mono_ns);
+	bp_mqtt_worker_begin(in, w->rules, w->now_ns, w->mono_ns);
 	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_MQTT_BURST)) {
 		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
 		differ |= read_burst(

@@ -54,7 +54,7 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 		&options, s->shm, s->worker->index, s->record_mirrored, err, err_size);
 	if (in && !s->record_mirrored)
 		report_adopted(in, s->worker->index);
-	return s->worker->inspector = in;
+	return in;
 }
 
 static void tick(void *state, uint64_t mono_ns)

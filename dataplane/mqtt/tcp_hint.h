@@ -4,6 +4,7 @@
 
 #include <rte_mbuf.h>
 
+#include "dataplane/workers/worker.h"
 #include "proto/net/frame.h"
 
 /*
@@ -60,6 +61,12 @@ static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
 	f->to_broker = hint & BP_HINT_TO_BROKER;
 	end = f->ip6 ? l3 + 40u + bp_be16(data + l3 + 4) : l3 + bp_be16(data + l3 + 2);
 	(void)bp_frame_tcp(f, end - l4);
+}
+
+/* What a worker has for inspection; NULL: it has none. */
+static inline struct bp_mqtt_worker *bp_mqtt_worker_of(const struct bp_worker *w)
+{
+	return w->service[BP_SERVICE_MQTT];
 }
 
 #endif

@@ -399,7 +399,7 @@ static __rte_noinline uint32_t keep_alike(struct bp_edge_batch *batch, struct rt
 	const struct heads *h, uint32_t i, uint32_t n, struct run *run)
 {
 	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
-		const rte_edge_t edge = bp_phd_edge_ip4(batch->worker->health, m[i]);
+		const rte_edge_t edge = bp_phd_edge_ip4(bp_phd_worker_of(batch->worker), m[i]);
 
 		if (unlikely(edge == BP_EDGE_EXCEPTION))
 			break;
@@ -441,7 +441,7 @@ static void route_step(
 		i = leave_alike(r, m, &h, i, n, run, batch);
 		if (i == n)
 			break;
-		if (w->health != NULL && h.nexthop[i] == BP_NH_LOCAL) {
+		if (bp_phd_worker_of(w) != NULL && h.nexthop[i] == BP_NH_LOCAL) {
 			const uint32_t next = keep_alike(batch, m, &h, i, n, run);
 
 			if (next != i) {

@@ -167,7 +167,7 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 /* A packet for node phd or cse: it stays as it came, and is added to the batch. */
 static bool keep(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t *local)
 {
-	const rte_edge_t edge = bp_phd_edge_ip6(batch->worker->health, m);
+	const rte_edge_t edge = bp_phd_edge_ip6(bp_phd_worker_of(batch->worker), m);
 
 	if (edge == BP_EDGE_EXCEPTION)
 		return false;
@@ -277,7 +277,7 @@ static void route_step(
 
 		if (unlikely(bp_link_kind(link) != BP_LINK_RESOLVED))
 			link = follow(w, one, link);
-		if (unlikely(bp_link_kind(link) == BP_LINK_LOCAL && w->health != NULL)) {
+		if (unlikely(bp_link_kind(link) == BP_LINK_LOCAL && bp_phd_worker_of(w) != NULL)) {
 			batch->bytes += bytes;
 			bytes = 0;
 			if (keep(batch, one, local))

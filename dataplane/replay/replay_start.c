@@ -85,15 +85,15 @@ static int make_worker(struct bp_replay *r)
 	if (!r->worker)
 		return -1;
 	r->worker->pool = r->pool;
-	if (r->worker->lcl)
-		r->worker->lcl->origin_ns = bp_captures_time(r->captures);
+	if (bp_lcl_of(r->worker))
+		bp_lcl_of(r->worker)->origin_ns = bp_captures_time(r->captures);
 	if (r->writer) {
 		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
 		if (!r->exception)
 			return -1;
 		r->worker->exception = r->exception;
 	}
-	if (r->worker->health) {
+	if (r->worker->service[BP_SERVICE_HEALTH]) {
 		r->phd = bp_replay_phd_new(c, &r->shm, r->worker, r->err, sizeof(r->err));
 		if (!r->phd)
 			return -1;

@@ -189,7 +189,7 @@ static uint16_t transform_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	const struct bp_worker *w = bp_node_ctx(node)->worker;
-	struct bp_transform_worker *t = w->transformer;
+	struct bp_transform_worker *t = bp_transform_worker_of(w);
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	unsigned n;
 

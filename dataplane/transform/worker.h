@@ -181,4 +181,10 @@ static inline struct bp_transform_source_stats *bp_transform_source_stats_of(
 	return s;
 }
 
+/* What a worker has for it; NULL: it has none. */
+static inline struct bp_transform_worker *bp_transform_worker_of(const struct bp_worker *w)
+{
+	return w->service[BP_SERVICE_TRANSFORM];
+}
+
 #endif

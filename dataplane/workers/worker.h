@@ -54,12 +54,7 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
-struct bp_agg_worker;
-struct bp_phd_worker;
-struct bp_mqtt_worker;
-struct bp_lcl;
 struct bp_mac_table;
-struct bp_transform_worker;
 
 /*
  * For how long a worker was away from its queues: from one reading of the clock, which is done
@@ -96,22 +91,18 @@ struct bp_worker {
 	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
 	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
 	const struct bp_ruleset *rules;   /* in force for this walk */
-	struct bp_mqtt_worker *inspector; /* NULL: no inspection configured */
 	uint16_t mqtt_port;               /* the first of mqtt.ports */
 	struct bp_mac_table *mac_table;
-	struct bp_exception *exception;          /* NULL: nothing routes */
-	struct bp_phd_worker *health;            /* NULL: no section phd */
-	struct bp_agg_worker *agg;               /* NULL: no section aggregate or disaggregate */
-	struct bp_transform_worker *transformer; /* NULL: no section transform */
-	struct bp_lcl *lcl;                      /* NULL: no section lcl */
+	struct bp_exception *exception; /* NULL: nothing routes */
+	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. The
+	 * services' headers have functions that give it its type: bp_lcl_of() and so on. */
+	void *service[BP_SERVICE_COUNT];
 	/* Frames, and their bytes, that were enqueued for port_tx-P in this walk by a node that
 	 * counted them: they need not be counted again. */
 	struct {
 		uint32_t frames, bytes;
 	} tx_precounted[BP_MAX_PORTS];
 	struct bp_router router;
-	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. */
-	void *service[BP_SERVICE_COUNT];
 	struct bp_pending pending[BP_SERVICE_COUNT];
 	unsigned n_pending;
 	struct bp_after_node after_node; /* set by a service's begin() */

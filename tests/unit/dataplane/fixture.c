@@ -96,14 +96,14 @@ void rig_stop(struct rig *r)
 	struct bp_totals t;
 	struct rte_mbuf *m;
 
-	if (r->worker->agg) { /* a worker that stops holds nothing */
-		r->worker->agg->draining = true;
+	if (bp_agg_worker_of(r->worker)) { /* a worker that stops holds nothing */
+		bp_agg_worker_of(r->worker)->draining = true;
 		do
 			rig_walk(r);
-		while (bp_agg_worker_holds(r->worker->agg));
+		while (bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 	}
-	if (r->worker->lcl)
-		bp_lcl_drain(r->worker->lcl);
+	if (bp_lcl_of(r->worker))
+		bp_lcl_drain(bp_lcl_of(r->worker));
 	for (unsigned p = 0; p < r->ports.n; p++)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);

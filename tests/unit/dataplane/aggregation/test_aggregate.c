@@ -46,7 +46,7 @@ static void leaves_in_time(void **state)
 	rig_start(&r, WIRE, false, false);
 	agg_put(&r, A, 0, 2);
 	rig_walk(&r);
-	assert_true(bp_agg_worker_next_due(r.worker->agg) == r.worker->mono_ns + MS);
+	assert_true(bp_agg_worker_next_due(bp_agg_worker_of(r.worker)) == r.worker->mono_ns + MS);
 	agg_pass(&r, MS / 2);
 	agg_put(&r, A, 2, 1);
 	rig_walk(&r);
@@ -62,7 +62,7 @@ static void leaves_in_time(void **state)
 	agg_pass(&r, MS);
 	rig_walk(&r);
 	agg_take_of(&r, B, NULL, 3, 1);
-	assert_true(bp_agg_worker_next_due(r.worker->agg) == UINT64_MAX);
+	assert_true(bp_agg_worker_next_due(bp_agg_worker_of(r.worker)) == UINT64_MAX);
 	rig_stop(&r);
 }
 

@@ -98,8 +98,8 @@ static void entries_come_and_go(void **state)
 	rig_walk(&r);
 	assert_int_equal(r.worker->enter[A], BP_EDGE_PORT + B);
 	assert_int_equal(r.worker->enter[B], BP_EDGE_AGGREGATE);
-	assert_int_equal(r.worker->agg->after_aggregate[B], BP_EDGE_DISAGGREGATE);
-	assert_int_equal(r.worker->agg->after_disaggregate[B], BP_EDGE_PORT + A);
+	assert_int_equal(bp_agg_worker_of(r.worker)->after_aggregate[B], BP_EDGE_DISAGGREGATE);
+	assert_int_equal(bp_agg_worker_of(r.worker)->after_disaggregate[B], BP_EDGE_PORT + A);
 	rig_stop(&r);
 }
 

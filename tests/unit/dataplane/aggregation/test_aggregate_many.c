@@ -50,10 +50,10 @@ static void leave_in_three(struct rig *r)
 	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), BP_AGG_AT_ONCE);
 	rig_walk(r);
 	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 2 * BP_AGG_AT_ONCE);
-	assert_true(bp_agg_worker_holds(r->worker->agg));
+	assert_true(bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 	rig_walk(r);
 	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), HELD);
-	assert_false(bp_agg_worker_holds(r->worker->agg));
+	assert_false(bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 }
 
 static void when_their_time_is_up(void **state)
@@ -98,15 +98,15 @@ static void when_rules_change(void **state)
 	rules.aggregate[0].messages = 2;
 	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 60);
+	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 60);
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_RELOAD], BP_AGG_AT_ONCE);
 	/* Others are written meanwhile: the last ones are taken. */
 	rules.aggregate[0].messages = 3;
 	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 60);
+	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 60);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 3);
+	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 3);
 	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
 	assert_int_equal(r.shm.agg.stats->aggregates, 0); /* of the new rules */
 	rig_stop(&r);
@@ -125,7 +125,7 @@ static void when_the_worker_ends(void **state)
 	atomic_store(&r.worker->stop, true);
 	assert_int_equal(bp_worker_run(&args), 0);
 	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
-	assert_false(bp_agg_worker_holds(r.worker->agg));
+	assert_false(bp_agg_worker_holds(bp_agg_worker_of(r.worker)));
 	rig_stop(&r);
 }
 
@@ -139,7 +139,7 @@ static void hold_paced(struct rig *r, struct agg_seen *s)
 		rig_put(r, B, s->frame, s->len);
 		rig_walk(r);
 	}
-	assert_int_equal(r->worker->agg->waiting, HELD - 1);
+	assert_int_equal(bp_agg_worker_of(r->worker)->waiting, HELD - 1);
 	assert_int_equal(r->shm.agg.disagg_stats->waiting, HELD - 1);
 }
 
@@ -153,14 +153,14 @@ static void when_the_pace_changes(void **state)
 	hold_paced(&r, &s);
 	agg_unpace(&r);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
 	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
-	assert_true(r.worker->agg->rules.disaggregate[0].pace);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
+	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].pace);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, 0);
-	assert_false(r.worker->agg->rules.disaggregate[0].pace);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
+	assert_false(bp_agg_worker_of(r.worker)->rules.disaggregate[0].pace);
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
 	rig_stop(&r);
 }
@@ -186,31 +186,32 @@ static void when_a_link_is_lost_with_paced(void **state)
 	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], 1);
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
 	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
-	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 60);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
+	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 60);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, 0);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_int_equal(r.shm.agg.disagg_stats->waiting, 0);
-	assert_int_equal(r.worker->agg->rules.aggregate[0].messages, 2);
+	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 2);
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, BURST - 1);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, BURST - 1);
 	/* A link alone, whose loss is over when all has left. */
 	assert_int_equal(rte_eth_dev_set_link_up(A), 0);
 	assert_true(bp_link_poll(A, true));
 	assert_int_equal(rte_eth_dev_set_link_down(A), 0);
 	assert_false(bp_link_poll(A, true));
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, 0);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, BURST); /* a gap from the last that left */
+	assert_int_equal(
+		bp_agg_worker_of(r.worker)->waiting, BURST); /* a gap from the last that left */
 	rig_stop(&r);
 }
 
@@ -227,9 +228,9 @@ static void when_the_pace_changes_back(void **state)
 	bp_seqlock_write(&r.shm.agg.plan->lock, &r.config->agg, sizeof(r.config->agg));
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);
 	rig_stop(&r);
 }
 
@@ -247,7 +248,7 @@ static void when_the_worker_ends_with_paced(void **state)
 	args.worker = r.worker;
 	atomic_store(&r.worker->stop, true);
 	assert_int_equal(bp_worker_run(&args), 0);
-	assert_int_equal(r.worker->agg->waiting, 0);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
 	rig_stop(&r);
 }

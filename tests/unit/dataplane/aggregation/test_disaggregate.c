@@ -299,7 +299,8 @@ static void pace_is_kept(void **state)
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 1);
 	for (unsigned i = 1; i < 8; i++) {
-		assert_true(bp_agg_worker_next_due(r.worker->agg) == r.worker->mono_ns + GAP);
+		assert_true(bp_agg_worker_next_due(bp_agg_worker_of(r.worker)) ==
+			    r.worker->mono_ns + GAP);
 		agg_pass(&r, GAP - 1);
 		rig_walk(&r);
 		rig_expect_none(&r, A);
@@ -308,8 +309,8 @@ static void pace_is_kept(void **state)
 		agg_expect(&r, A, i, 1);
 		rig_expect_none(&r, A);
 	}
-	assert_true(bp_agg_worker_next_due(r.worker->agg) == UINT64_MAX);
-	assert_int_equal(r.worker->agg->waiting, 0);
+	assert_true(bp_agg_worker_next_due(bp_agg_worker_of(r.worker)) == UINT64_MAX);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_int_equal(r.shm.agg.disagg_stats->paced, 7);
 	rig_stop(&r);
 }
@@ -354,7 +355,7 @@ static void full_queue_lets_go(void **state)
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 8);
 	rig_expect_none(&r, A);
-	assert_int_equal(r.worker->agg->waiting, 16);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 16);
 	assert_int_equal(r.shm.agg.disagg_stats->early, 7);
 	rig_stop(&r);
 }
@@ -391,7 +392,7 @@ static void queues_share_their_bound(void **state)
 		rig_put(&r, B, s.frame, s.len);
 	}
 	rig_walk(&r);
-	assert_int_equal(r.worker->agg->waiting, 16);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 16);
 	assert_int_equal(r.shm.agg.disagg_stats[0].waiting, 15);
 	assert_int_equal(r.shm.agg.disagg_stats[1].waiting, 1);
 	assert_int_equal(r.shm.agg.disagg_stats[1].early, 14);
@@ -410,7 +411,7 @@ static void all_leave_at_a_reload(void **state)
 	agg_unpace(&r);
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 8);
-	assert_int_equal(r.worker->agg->waiting, 0);
+	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_int_equal(r.shm.agg.disagg_stats->waiting, 0);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);

@@ -195,7 +195,7 @@ static void forget(struct world *w)
 	const struct bp_phd_tables *t = &w->h.r.shm.phd;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct bp_phd_worker *health = w->h.worker[i]->health;
+		struct bp_phd_worker *health = bp_phd_worker_of(w->h.worker[i]);
 
 		bp_phd_worker_apply_pending(health, w->now_ns); /* which forgets too */
 		for (uint32_t n = 0; n < t->max_layouts; n++) {
@@ -213,7 +213,7 @@ static void forget(struct world *w)
 static bool knows_shapes(const struct world *w)
 {
 	for (uint32_t n = 0; n < w->h.r.shm.phd.max_layouts; n++)
-		if (w->h.worker[0]->health->template[n].values != 0)
+		if (bp_phd_worker_of(w->h.worker[0])->template[n].values != 0)
 			return true;
 	return false;
 }

@@ -361,7 +361,7 @@ static void partial_checksums(void **state)
 
 	rig_start(&r, LCL_TRUSTED, true, false);
 	w = r.worker;
-	assert_int_equal(w->lcl->after[A], BP_EDGE_CHECKSUM);
+	assert_int_equal(bp_lcl_of(w)->after[A], BP_EDGE_CHECKSUM);
 	memcpy(partial, f, len);
 	/* UDP's, over the pseudo-header alone: 10.0.0.1, 10.1.0.9, 17, the length */
 	{

@@ -28,7 +28,7 @@ static const struct label out_3 = {.d = 20000, .n = 2, .flow = 9, .sequence = 77
 
 static uint64_t best_effort(const struct rig *r, unsigned port)
 {
-	return atomic_load(&r->shm.lcl.ports[r->worker->lcl->of[port]->index].best_effort);
+	return atomic_load(&r->shm.lcl.ports[bp_lcl_of(r->worker)->of[port]->index].best_effort);
 }
 
 /* ---- aggregation ---- */
@@ -395,7 +395,7 @@ static void flows_that_cannot_be(void **state)
 
 	rig_start(&r, LCL_TRUSTED, false, false);
 	for (uint32_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
-		rules = r.worker->lcl->rules;
+		rules = bp_lcl_of(r.worker)->rules;
 		change[i](&rules);
 		bp_seqlock_write(&r.shm.lcl.plan->lock, &rules, sizeof(rules));
 		rig_walk(&r);

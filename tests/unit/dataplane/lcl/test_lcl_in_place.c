@@ -95,7 +95,7 @@ static void put_random(struct rig *r, uint64_t *seed, uint32_t sequence[FLOWS])
 /* The general way notes a label beside the frame, where it still is; it is forgotten here. */
 static bool went_straight(const struct rig *r, struct rte_mbuf *m)
 {
-	struct bp_lcl_mark *mark = bp_lcl_mark_of(&r->worker->lcl->field, m);
+	struct bp_lcl_mark *mark = bp_lcl_mark_of(&bp_lcl_of(r->worker)->field, m);
 	const uint8_t *type = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_LCL_AT);
 	const bool labelled = type[0] == 0x88 && type[1] == 0xb5;
 	const bool noted = mark->n != 0;
@@ -160,7 +160,7 @@ static void run(struct record *rec, uint64_t seed, bool general)
 	}
 	for (unsigned i = 0; i < 8; i++)
 		pass(&r, LCL_TAU, rec);
-	o = r.worker->lcl->of[B];
+	o = bp_lcl_of(r.worker)->of[B];
 	for (unsigned i = 0; i < BP_C_COUNT; i++)
 		rec->counter[i] = rig_counter(&r, i);
 	memcpy(&rec->port, o->stats, sizeof(rec->port));

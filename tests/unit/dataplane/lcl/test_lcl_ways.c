@@ -28,12 +28,12 @@ enum { A, B };
 
 static struct bp_lcl_port_stats *stats(struct rig *r)
 {
-	return &r->shm.lcl.ports[r->worker->lcl->of[B]->index];
+	return &r->shm.lcl.ports[bp_lcl_of(r->worker)->of[B]->index];
 }
 
 static struct bp_lcl_flow_stats *row(struct rig *r, unsigned i)
 {
-	return &r->shm.lcl.flows[(size_t)r->worker->lcl->of[B]->index * r->shm.lcl.limit + i];
+	return &r->shm.lcl.flows[(size_t)bp_lcl_of(r->worker)->of[B]->index * r->shm.lcl.limit + i];
 }
 
 static void put_many(struct rig *r, unsigned n, const struct label *l, uint32_t first)
@@ -176,7 +176,7 @@ static void stopping(void **state)
 
 static void write_rules(struct rig *r, void (*change)(struct bp_lcl_rules *))
 {
-	struct bp_lcl_rules rules = r->worker->lcl->rules;
+	struct bp_lcl_rules rules = bp_lcl_of(r->worker)->rules;
 
 	change(&rules);
 	bp_seqlock_write(&r->shm.lcl.plan->lock, &rules, sizeof(rules));
@@ -377,10 +377,10 @@ static void split(struct rig *r, struct bp_workers *ws)
 	if (bp_workers_create(
 		    ws, r->config, ports, &plan, &pools, NULL, &r->shm, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
-	assert_int_equal(ws->worker[0]->lcl->n_own, 1);
-	assert_int_equal(ws->worker[1]->lcl->n_own, 1);
-	assert_non_null(ws->worker[0]->lcl->of[B]->scheduler);
-	assert_null(ws->worker[1]->lcl->of[B]->scheduler);
+	assert_int_equal(bp_lcl_of(ws->worker[0])->n_own, 1);
+	assert_int_equal(bp_lcl_of(ws->worker[1])->n_own, 1);
+	assert_non_null(bp_lcl_of(ws->worker[0])->of[B]->scheduler);
+	assert_null(bp_lcl_of(ws->worker[1])->of[B]->scheduler);
 	r->worker = ws->worker[0];
 	for (unsigned i = 0; i < 2; i++)
 		ws->worker[i]->now_ns = ws->worker[i]->mono_ns = 1000000000;
@@ -390,8 +390,8 @@ static void split(struct rig *r, struct bp_workers *ws)
 static void rejoin(struct rig *r, struct bp_workers *ws)
 {
 	ws->worker[0] = NULL;
-	r->worker->lcl->shared = NULL;
-	r->worker->lcl->of[A]->handover = r->worker->lcl->of[B]->handover = NULL;
+	bp_lcl_of(r->worker)->shared = NULL;
+	bp_lcl_of(r->worker)->of[A]->handover = bp_lcl_of(r->worker)->of[B]->handover = NULL;
 	bp_workers_free(ws);
 	rig_stop(r);
 }

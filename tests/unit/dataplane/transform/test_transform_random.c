@@ -371,7 +371,7 @@ static void one_case(void)
 	random_file(&x);
 	x_start(&x, X_WIRE, false);
 	if (one_in(2)) /* as on a processor that judges frame by frame */
-		x.r.worker->transformer->avx512_supported = false;
+		bp_transform_worker_of(x.r.worker)->avx512_supported = false;
 	memset(&m, 0, sizeof(m));
 	memset(before, 0, sizeof(before));
 	m.file = &x.file;
@@ -380,7 +380,7 @@ static void one_case(void)
 		const enum kind kind = busy && !one_in(8) ? ONE_TRACKER : (enum kind)any(KINDS);
 		const unsigned port = any(2), n = any(FRAMES + 1) + (kind == ONE_TRACKER ? 3 : 0);
 		const struct udp first = random_datagram();
-		struct bp_transform_burst *b = &x.r.worker->transformer->burst;
+		struct bp_transform_burst *b = &bp_transform_worker_of(x.r.worker)->burst;
 
 		if (one_in(3))
 			random_set(&x, &x.file);
