@@ -6,10 +6,12 @@ import itertools
 import random
 import socket
 import struct
+import threading
+import time
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from lab import wait_until
+from lab import Background, wait_until
 from wan_lab import PORT, SENSORS, SERVER, sensor
 
 IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, PMTUDISC_DONT, PMTUDISC_DO = 10, 23, 0, 2
@@ -81,6 +83,27 @@ class Senders(contextlib.AbstractContextManager):
 
     def __exit__(self, *exc):
         self.close()
+
+
+class Going:
+    """The sensors send on, some thousand messages in a second, until the block ends."""
+
+    def __init__(self, senders):
+        self.senders, self.enough = senders, threading.Event()
+        self.task = Background(self.go_on)
+
+    def go_on(self):
+        while not self.enough.is_set():
+            self.senders.numbered(20, lambda: self.senders.random.randrange(4, 60))
+            time.sleep(0.005)
+
+    def __enter__(self):
+        self.task.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.enough.set()
+        self.task.finish()
 
 
 class Receiver(contextlib.AbstractContextManager):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A plane of either gateway killed in the middle of traffic."""
 
-import threading
-import time
 from collections import Counter
 
 import pytest
 
 from conftest import running_pair
-from lab import Background, wait_until
-from udp_peers import Receiver, Senders, assert_restored, by_sender, send_and_wait
+from lab import wait_until
+from udp_peers import Going, Receiver, Senders, assert_restored, by_sender, send_and_wait
 from wan_lab import aggregate, disaggregate
 
 
@@ -18,27 +16,6 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
     with running_pair(wan_lab, tmp_path_factory.mktemp("pair")) as p:
         yield p
         p.balanced()
-
-
-class Going:
-    """The sensors send on, some thousand messages in a second, until the block ends."""
-
-    def __init__(self, senders):
-        self.senders, self.enough = senders, threading.Event()
-        self.task = Background(self.go_on)
-
-    def go_on(self):
-        while not self.enough.is_set():
-            self.senders.numbered(20, lambda: self.senders.random.randrange(4, 60))
-            time.sleep(0.005)
-
-    def __enter__(self):
-        self.task.start()
-        return self
-
-    def __exit__(self, *exc):
-        self.enough.set()
-        self.task.finish()
 
 
 def assert_one_outage(sent, before, got, mark):

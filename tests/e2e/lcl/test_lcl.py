@@ -13,8 +13,7 @@ import pytest
 
 from agg_frames import frame_of, read, tshark_finds_no_fault
 from lab import Background, Gateway, wait_until
-from test_aggregate_planes import Going
-from udp_peers import Receiver, Senders, assert_restored
+from udp_peers import Going, Receiver, Senders, assert_restored
 from wan import Tap
 from wan_lab import SERVER, WanGateway
 
