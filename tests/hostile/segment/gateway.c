@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "config/lcl/settings.h"
+#include "config/sampling/settings.h"
 #include "config/segment.h"
 #include "dataplane/lcl/lcl.h"
+#include "shm/sampling/sampling.h"
 #include "dataplane/health/worker.h"
 #include "proto/net/ip.h"
 #include "shm/seqlock.h"
@@ -34,6 +36,8 @@
 	"  sessions: 64\n"                                                                         \
 	"  layouts: 16\n"                                                                          \
 	"  cse: {address: 10.2.0.5}\n"                                                             \
+	"sampling:\n"                                                                              \
+	"  - {name: all, match: {port: a}, one_in: 3, mirror: d}\n"                                \
 	"aggregate:\n"                                                                             \
 	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4, max_delay: 100us}\n"       \
 	"  - {port: a, to: {address: 10.1.0.10, udp: 5556}, format: paper, messages: 3, "          \
@@ -203,6 +207,9 @@ void gateway_start(struct gateway *g)
 		&g->x.r.shm.agg.plan->lock, &g->x.r.config->agg, sizeof(g->x.r.config->agg));
 	bp_seqlock_write(&g->x.r.shm.lcl.plan->lock, &bp_config_lcl(g->x.r.config)->rules,
 		sizeof(bp_config_lcl(g->x.r.config)->rules));
+	bp_seqlock_write(&bp_sampling_tables(&g->x.r.shm)->plan->lock,
+		&bp_config_sampling(g->x.r.config)->rules,
+		sizeof(bp_config_sampling(g->x.r.config)->rules));
 	for (unsigned kind = 0; kind < GW_TRAFFIC; kind++)
 		gateway_burst(g, kind);
 	find_tables(g);
@@ -293,6 +300,9 @@ void gateway_publish(struct gateway *g, enum gateway_plan plan)
 		break;
 	case GW_LCL_PLAN:
 		next_plan(&shm->lcl.plan->lock.generation);
+		break;
+	case GW_SAMPLING_PLAN:
+		next_plan(&bp_sampling_tables(shm)->plan->lock.generation);
 		break;
 	case GW_PHD_PLAN:
 		next_plan(&shm->phd.control->plan_generation);

@@ -35,6 +35,7 @@ enum gateway_plan {
 	GW_PHD_PLAN,
 	GW_BANK,
 	GW_LAYOUTS,
+	GW_SAMPLING_PLAN,
 	GW_PLANS
 };
 

@@ -143,7 +143,7 @@ static void everything_is_read(void **state)
 	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
 #define AGGREGATION_DEFAULTS                                                                       \
 	"aggregate: []\ndisaggregate: []\naggregation:\n  streams: 1024\n  queue: 4096\n"          \
-	"transform: []\ntransformation:\n  matrices: 1024\n"                                       \
+	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                                       \
 	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
@@ -345,7 +345,7 @@ static void examples_are_right(void **state)
 {
 	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "bridge-host",
 		"router", "router-frr", "health", "aggregation-near", "aggregation-far",
-		"transform", "lcl-edge", "lcl-node"};
+		"transform", "lcl-edge", "lcl-node", "sampling"};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char path[1024], *messages;

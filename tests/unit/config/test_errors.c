@@ -23,13 +23,13 @@ static void unknown_names_get_a_guess(void **state)
 		"expected one of: name, workers, "
 		"idle, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
 		"sync, static, exception, phd, mqtt, aggregate, disaggregate, "
-		"aggregation, transform, transformation, lcl\n");
+		"aggregation, transform, transformation, sampling, lcl\n");
 	says(PORTS "<<: {name: a}\n",
 		"f.yaml:2:1: unknown setting '<<' in the file; expected one "
 		"of: name, workers, idle, "
 		"mbufs, runtime, trouble, ports, bridge, bridging, routing, "
 		"sync, static, exception, phd, mqtt, aggregate, disaggregate, aggregation, "
-		"transform, transformation, lcl\n");
+		"transform, transformation, sampling, lcl\n");
 }
 
 static void names_are_given_once(void **state)

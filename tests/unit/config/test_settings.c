@@ -281,6 +281,7 @@ static const struct row rows[] = {
 #include "settings_aggregation.h"
 #include "settings_transform.h"
 #include "settings_lcl.h"
+#include "settings_sampling.h"
 	{"mqtt.ports", MQTT, "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"8883", "[8883]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},

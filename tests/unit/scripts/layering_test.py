@@ -28,7 +28,7 @@ ALLOWED = {
 }
 
 # Folders of one service, in the folders named here.
-SERVICES = ("aggregation", "health", "lcl", "mqtt", "transform")
+SERVICES = re.findall(r"'(\w+)'", re.search(r"^services = \[(.*)\]", (ROOT / "meson.build").read_text(), re.M)[1])
 BY_SERVICE = ("services", "shm", "config", "dataplane", "controlplane", "apps/biplane/show")
 # Folders for all services: they include a service's folder below the same parent only where EXCEPTIONS says so.
 GENERIC = ("dataplane/exception", "dataplane/forwarding", "dataplane/monitoring", "dataplane/nodes", "dataplane/ports",

@@ -22,8 +22,8 @@
 #define BIT(edge) (1u << (edge))
 #define ONWARD (BIT(BP_EDGE_BRIDGE) | BIT(BP_EDGE_IP4) | BIT(BP_EDGE_PORT))
 #define BEHIND_CHECKSUM                                                                            \
-	(BIT(BP_EDGE_TRANSFORM) | BIT(BP_EDGE_AGGREGATE) | BIT(BP_EDGE_DISAGGREGATE) |             \
-		BIT(BP_EDGE_ETHERNET) | ONWARD)
+	(BIT(BP_EDGE_OF(SAMPLING, 0)) | BIT(BP_EDGE_TRANSFORM) | BIT(BP_EDGE_AGGREGATE) |          \
+		BIT(BP_EDGE_DISAGGREGATE) | BIT(BP_EDGE_ETHERNET) | ONWARD)
 
 static uint32_t edges_of(const struct rte_node_register *node)
 {

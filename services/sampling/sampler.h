@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_SAMPLING_SAMPLER_H
+#define BP_SERVICES_SAMPLING_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/sampling.h"
+
+/*
+ * Chooses one of each `one_in` frames that an entry matches, at random, so that what sends at
+ * regular intervals is not sampled at a regular phase: stratified sampling, RFC 5475, 5.2.1 (random
+ * n-out-of-N with n = 1).
+ */
+struct bp_sampler;
+
+/* `seed`: not to be guessed by who sends. NULL: no memory. */
+struct bp_sampler *bp_sampler_create(uint64_t seed);
+void bp_sampler_free(struct bp_sampler *s);
+
+/* Whether these rules can be in force, between ports of these MTUs (0: no such port). */
+bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_MAX_PORTS]);
+/* Valid rules; each entry begins anew. False: no memory, and those before stay in force. */
+bool bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
+/* Whether an entry is about frames that come in on the port. */
+bool bp_sampler_wants(const struct bp_sampler *s, unsigned port);
+
+/* The entry that a frame matches, of which `len` octets lie at `frame`, or -1; *chosen: it is to be
+ * mirrored. */
+int bp_sampler_frame(
+	struct bp_sampler *s, const uint8_t *frame, size_t len, uint16_t port, bool *chosen);
+
+#endif
