@@ -201,11 +201,6 @@ struct bp_config {
 	struct bp_config_static fixed; /* section static: */
 	struct bp_config_exception exception;
 	struct bp_config_phd phd;
-	struct bp_agg_rules agg;  /* sections aggregate and disaggregate */
-	struct {                  /* section aggregation: bounds of each worker */
-		uint32_t streams; /* that are made, and as many that are received */
-		uint32_t queue;   /* frames that wait for their pace, of each entry with one */
-	} aggregation;
 	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };
@@ -257,12 +252,6 @@ int bp_config_phd_allow_load(
 	const struct bp_config_phd *c, struct bp_config_phd_ids *out, char *err, size_t err_size);
 /* The same for who only wants to know whether it can be read. */
 int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t err_size);
-
-/* Whether the file has an entry of aggregate or disaggregate. */
-static inline bool bp_config_aggregates(const struct bp_config *c)
-{
-	return c->agg.n_aggregate != 0 || c->agg.n_disaggregate != 0;
-}
 
 /* What inspection needs of it: services/mqtt/inspect.h. */
 struct bp_mqtt_options;

@@ -203,8 +203,6 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_exception(struct bp_reader *r);
 /* check_interfaces.c: once ports and bridges are known. */
 void bp_check_interfaces(struct bp_reader *r);
-/* check_aggregation.c: sections aggregate, disaggregate and aggregation, once all are read */
-void bp_check_aggregation(struct bp_reader *r);
 /* check_phd.c */
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/aggregation/schema.h"
 #include "proto/aggregation/agg_full.h"
 #include "proto/aggregation/agg_paper.h"
 
@@ -316,7 +316,7 @@ static const struct bp_yaml *elements(const struct bp_reader *r, const char *lis
 
 static void read_aggregate(struct bp_reader *r, struct entries *out)
 {
-	const struct bp_agg_rules *rules = &r->config->agg;
+	const struct bp_agg_rules *rules = &bp_config_aggregation(r->config)->rules;
 	const struct bp_yaml *node = elements(r, "aggregate");
 
 	out->n = 0;
@@ -333,7 +333,7 @@ static void read_aggregate(struct bp_reader *r, struct entries *out)
 
 static void read_disaggregate(struct bp_reader *r, struct entries *out)
 {
-	const struct bp_agg_rules *rules = &r->config->agg;
+	const struct bp_agg_rules *rules = &bp_config_aggregation(r->config)->rules;
 	const struct bp_yaml *node = elements(r, "disaggregate");
 
 	out->n = 0;
@@ -362,8 +362,9 @@ static uint32_t rounded_up(uint32_t n)
 void bp_check_aggregation(struct bp_reader *r)
 {
 	struct entries aggregate, disaggregate;
+	struct bp_config_aggregation *c = bp_config_aggregation_set(r->config);
 
-	r->config->aggregation.queue = rounded_up(r->config->aggregation.queue);
+	c->queue = rounded_up(c->queue);
 	read_aggregate(r, &aggregate);
 	read_disaggregate(r, &disaggregate);
 	check_covered(r, &aggregate);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+#include "config/aggregation/schema.h"
 
-#define AT(member_) IN(bp_config, member_)
+#define AT(member_) IN(bp_config_aggregation, member_)
 
 /* The rows of sections aggregate, disaggregate and aggregation. */
 
@@ -9,13 +10,13 @@ static const char *const format_words[] = {"full", "paper", NULL};
 
 static const struct bp_list_layout aggregate_list = {
 	.element = sizeof(struct bp_agg_rule),
-	.items = offsetof(struct bp_config, agg.aggregate),
-	.count = offsetof(struct bp_config, agg.n_aggregate),
+	.items = offsetof(struct bp_config_aggregation, rules.aggregate),
+	.count = offsetof(struct bp_config_aggregation, rules.n_aggregate),
 };
 static const struct bp_list_layout disaggregate_list = {
 	.element = sizeof(struct bp_disagg_rule),
-	.items = offsetof(struct bp_config, agg.disaggregate),
-	.count = offsetof(struct bp_config, agg.n_disaggregate),
+	.items = offsetof(struct bp_config_aggregation, rules.disaggregate),
+	.count = offsetof(struct bp_config_aggregation, rules.n_disaggregate),
 };
 
 static bool has_from(const void *base)
@@ -75,9 +76,9 @@ static const struct bp_setting rows[] = {
 
 	{.path = "aggregation", .type = &bp_type_section, .done = bp_check_aggregation,
 	 .help = "Bounds of aggregate and disaggregate."},
-	{.path = "aggregation.streams", .type = &bp_type_uint, AT(aggregation.streams), .min = 1, .max = 1048576, .preset = "1024",
+	{.path = "aggregation.streams", .type = &bp_type_uint, AT(streams), .min = 1, .max = 1048576, .preset = "1024",
 	 .help = "Streams of aggregates that each worker makes at one time, and as many that it follows by their sequence numbers. At the bound the one that was idle the longest gives way, or else the oldest, whose aggregate leaves."},
-	{.path = "aggregation.queue", .type = &bp_type_uint, AT(aggregation.queue), .min = 16, .max = 65536, .preset = "4096",
+	{.path = "aggregation.queue", .type = &bp_type_uint, AT(queue), .min = 16, .max = 65536, .preset = "4096",
 	 .help = "Messages that may wait for their gap, of each entry with pace at each worker, rounded up to a power of two. At the bound the oldest leaves early."},
 };
 /* clang-format on */

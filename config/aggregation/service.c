@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/service.h"
 
-#include "config/schema_rows.h"
+#include "config/aggregation/schema.h"
 #include "config/segment.h"
 #include "shm/aggregation/agg_shape.h"
 
@@ -13,18 +13,19 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_AT_PLAN] = 1;
 	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
 	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
-	capacity[BP_AT_STREAMS] = on ? workers * c->aggregation.streams : 1;
+	capacity[BP_AT_STREAMS] = on ? workers * bp_config_aggregation(c)->streams : 1;
 }
 
 static const char *entries(const struct bp_config *c)
 {
 	if (!bp_config_aggregates(c))
 		return NULL;
-	return c->agg.n_aggregate != 0 ? "aggregate" : "disaggregate";
+	return bp_config_aggregation(c)->rules.n_aggregate != 0 ? "aggregate" : "disaggregate";
 }
 
 const struct bp_config_service bp_config_service_aggregation = {
 	.settings = &bp_schema_aggregation,
+	.size = sizeof(struct bp_config_aggregation),
 	.entries = entries,
 	.capacities = capacities,
 };

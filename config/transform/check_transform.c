@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "config/aggregation/settings.h"
 #include "config/transform/check_transform.h"
 
 #include "config/transform/settings.h"
@@ -104,7 +105,7 @@ static bool overlap(const struct bp_prefix *a, const struct bp_prefix *b)
 /* Messages that were in aggregates leave as they are: a reading among them would, too. */
 static void check_apart(struct bp_reader *r, const struct bp_transform_entry *e)
 {
-	const struct bp_agg_rules *agg = &r->config->agg;
+	const struct bp_agg_rules *agg = &bp_config_aggregation(r->config)->rules;
 
 	for (uint32_t i = 0; i < agg->n_disaggregate; i++) {
 		const struct bp_disagg_rule *d = &agg->disaggregate[i];

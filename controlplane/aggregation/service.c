@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "controlplane/service.h"
 
 #include <stdio.h>
@@ -27,12 +28,13 @@ static void *create(struct bp_plane_context *x, char *err, size_t err_size)
 static void publish(void *state, const struct bp_config *c)
 {
 	struct aggregation *a = state;
+	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
 	struct bp_agg_plan *plan = a->shm->agg.plan;
 
 	if (plan == NULL)
 		return;
-	a->changed = !bp_seqlock_equals(&plan->lock, &c->agg, sizeof(c->agg));
-	bp_seqlock_write(&plan->lock, &c->agg, sizeof(c->agg));
+	a->changed = !bp_seqlock_equals(&plan->lock, rules, sizeof(*rules));
+	bp_seqlock_write(&plan->lock, rules, sizeof(*rules));
 }
 
 static void republish(void *state)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "dataplane/service.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@
  * where there are some. */
 static uint64_t mbufs(const struct bp_config *c)
 {
-	uint64_t one = (uint64_t)c->aggregation.streams + bp_agg_worker_max_paced(c) +
+	uint64_t one = (uint64_t)bp_config_aggregation(c)->streams + bp_agg_worker_max_paced(c) +
 		       (uint64_t)BP_RX_BURST * RESTORED;
 
 	return bp_config_aggregates(c) ? one * c->n_workers : 0;
@@ -24,10 +25,11 @@ static uint64_t mbufs(const struct bp_config *c)
 /* An aggregate as long as its MTU: with a shorter buffer it is full earlier. */
 static uint32_t frame_size(const struct bp_config *c, uint32_t least_mtu)
 {
+	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
 	uint32_t most = 0;
 
-	for (unsigned i = 0; i < c->agg.n_aggregate; i++) {
-		const struct bp_agg_rule *r = &c->agg.aggregate[i];
+	for (unsigned i = 0; i < rules->n_aggregate; i++) {
+		const struct bp_agg_rule *r = &rules->aggregate[i];
 		uint32_t front = r->to.address.family == 4 ? BP_AGG_FULL_FRONT4(r->messages)
 							   : BP_AGG_FULL_FRONT6(r->messages);
 
@@ -38,10 +40,12 @@ static uint32_t frame_size(const struct bp_config *c, uint32_t least_mtu)
 
 static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
+	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
+
 	(void)err;
 	(void)err_size;
 	if (shm->agg.plan)
-		bp_seqlock_write(&shm->agg.plan->lock, &c->agg, sizeof(c->agg));
+		bp_seqlock_write(&shm->agg.plan->lock, rules, sizeof(*rules));
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "dataplane/aggregation/worker.h"
 
 #include <stdio.h>
@@ -249,11 +250,12 @@ void bp_agg_worker_apply_pending(struct bp_agg_worker *g)
 
 uint32_t bp_agg_worker_max_paced(const struct bp_config *c)
 {
+	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
 	uint32_t paced = 0;
 
-	for (unsigned i = 0; i < c->agg.n_disaggregate; i++)
-		paced += c->agg.disaggregate[i].pace;
-	return c->aggregation.queue * RTE_MAX(paced, 1u);
+	for (unsigned i = 0; i < rules->n_disaggregate; i++)
+		paced += rules->disaggregate[i].pace;
+	return bp_config_aggregation(c)->queue * RTE_MAX(paced, 1u);
 }
 
 struct bp_agg_worker *bp_agg_worker_create(
@@ -265,7 +267,7 @@ struct bp_agg_worker *bp_agg_worker_create(
 	if (g == NULL)
 		return NULL;
 	memset(g, 0, sizeof(*g));
-	g->rules = c->agg;
+	g->rules = bp_config_aggregation(c)->rules;
 	g->plan = tables->plan;
 	/* A plan that is there already may be that of an earlier file, whose ports were others. */
 	g->generation = atomic_load_explicit(&g->plan->lock.generation, memory_order_relaxed);
@@ -282,7 +284,7 @@ struct bp_agg_worker *bp_agg_worker_create(
 			.lost = bp_agg_worker_count_lost},
 	};
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
-		if (bp_pacer_init(&g->pacer[i], RTE_MAX(c->aggregation.queue, 1u), 0,
+		if (bp_pacer_init(&g->pacer[i], RTE_MAX(bp_config_aggregation(c)->queue, 1u), 0,
 			    &g->disagg_stats[i]) != 0) {
 			bp_agg_worker_free(g);
 			return NULL;

@@ -6,6 +6,7 @@
 
 #include <rte_ethdev.h>
 
+#include "config/aggregation/settings.h"
 #include "config/lcl/settings.h"
 #include "config/transform/settings.h"
 #include "dataplane/ports/device.h"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "config/aggregation/settings.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/lcl/lcl_text.h"
@@ -25,8 +26,9 @@ static void say_ok(const char *path, const struct bp_config *c)
 		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
 		c->mqtt.n_rules, c->mqtt.n_rules == 1 ? "" : "s");
 	if (bp_config_aggregates(c))
-		printf(", entries of aggregate: %u, of disaggregate: %u", c->agg.n_aggregate,
-			c->agg.n_disaggregate);
+		printf(", entries of aggregate: %u, of disaggregate: %u",
+			bp_config_aggregation(c)->rules.n_aggregate,
+			bp_config_aggregation(c)->rules.n_disaggregate);
 	if (bp_config_transforms(c))
 		printf(", entries of transform: %u, with %u receiver%s",
 			bp_config_transform(c)->entries.n_rules,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "tests/hostile/segment/gateway.h"
 
 #include <stdio.h>
@@ -203,8 +204,8 @@ void gateway_start(struct gateway *g)
 	gateway_health_start(g);
 	gateway_mqtt_start(g);
 	gateway_rules(g, GW_RULES_MAX, false);
-	bp_seqlock_write(
-		&g->x.r.shm.agg.plan->lock, &g->x.r.config->agg, sizeof(g->x.r.config->agg));
+	bp_seqlock_write(&g->x.r.shm.agg.plan->lock, &bp_config_aggregation(g->x.r.config)->rules,
+		sizeof(struct bp_agg_rules));
 	bp_seqlock_write(&g->x.r.shm.lcl.plan->lock, &bp_config_lcl(g->x.r.config)->rules,
 		sizeof(bp_config_lcl(g->x.r.config)->rules));
 	bp_seqlock_write(&bp_sampling_tables(&g->x.r.shm)->plan->lock,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "config_test.h"
 
 /* Sections aggregate, disaggregate and aggregation; test_settings.c has each setting's bounds. */
@@ -21,10 +22,11 @@ static bool is_prefix4(
 static void defaults(void **state)
 {
 	struct bp_config *c = accepted(BRIDGED "aggregate:\n" AGG("") "disaggregate:\n" DISAGG(""));
-	const struct bp_agg_rule *a = &c->agg.aggregate[0];
-	const struct bp_disagg_rule *d = &c->agg.disaggregate[0];
+	const struct bp_agg_rule *a = &bp_config_aggregation(c)->rules.aggregate[0];
+	const struct bp_disagg_rule *d = &bp_config_aggregation(c)->rules.disaggregate[0];
 
-	assert_true(c->agg.n_aggregate == 1 && c->agg.n_disaggregate == 1);
+	assert_true(bp_config_aggregation(c)->rules.n_aggregate == 1 &&
+		    bp_config_aggregation(c)->rules.n_disaggregate == 1);
 	assert_true(bp_config_aggregates(c));
 	assert_int_equal(a->port, 0);
 	assert_true(is_prefix4(&a->to.address, 10, 1, 0, 9, 32));
@@ -44,11 +46,13 @@ static void defaults(void **state)
 	assert_true(is_prefix4(&d->senders[0], 10, 0, 0, 0, 24));
 	assert_false(d->pace);
 	assert_int_equal(d->gap_ns, 10000);
-	assert_true(c->aggregation.streams == 1024 && c->aggregation.queue == 4096);
+	assert_true(bp_config_aggregation(c)->streams == 1024 &&
+		    bp_config_aggregation(c)->queue == 4096);
 	bp_config_free(c);
 	c = accepted(BRIDGED "aggregate: []\ndisaggregate:\n");
 	assert_false(bp_config_aggregates(c));
-	assert_true(c->aggregation.streams == 1024 && c->aggregation.queue == 4096);
+	assert_true(bp_config_aggregation(c)->streams == 1024 &&
+		    bp_config_aggregation(c)->queue == 4096);
 	bp_config_free(c);
 }
 
@@ -70,10 +74,11 @@ static void defaults(void **state)
 static void everything_is_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
-	const struct bp_agg_rule *a = c->agg.aggregate;
-	const struct bp_disagg_rule *d = c->agg.disaggregate;
+	const struct bp_agg_rule *a = bp_config_aggregation(c)->rules.aggregate;
+	const struct bp_disagg_rule *d = bp_config_aggregation(c)->rules.disaggregate;
 
-	assert_true(c->agg.n_aggregate == 2 && c->agg.n_disaggregate == 2);
+	assert_true(bp_config_aggregation(c)->rules.n_aggregate == 2 &&
+		    bp_config_aggregation(c)->rules.n_disaggregate == 2);
 	assert_int_equal(a[0].port, 1);
 	assert_true(is_prefix4(&a[0].to.address, 10, 1, 0, 0, 24));
 	assert_true(a[0].to.udp_first == 5000 && a[0].to.udp_last == 5999);
@@ -103,7 +108,8 @@ static void everything_is_read(void **state)
 	assert_int_equal(d[1].format, BP_AGG_FORMAT_PAPER);
 	assert_int_equal(d[1].n_senders, 1);
 	assert_true(is_prefix4(&d[1].senders[0], 10, 9, 9, 9, 32));
-	assert_true(c->aggregation.streams == 1048576 && c->aggregation.queue == 1024);
+	assert_true(bp_config_aggregation(c)->streams == 1048576 &&
+		    bp_config_aggregation(c)->queue == 1024);
 	bp_config_free(c);
 }
 
@@ -116,8 +122,9 @@ static void dumps_come_back(void **state)
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct bp_config *a = accepted(texts[i]), *b = come_back(a);
 
-		assert_memory_equal(&a->agg, &b->agg, sizeof(a->agg));
-		assert_int_equal(a->aggregation.queue, b->aggregation.queue);
+		assert_memory_equal(&bp_config_aggregation(a)->rules,
+			&bp_config_aggregation(b)->rules, sizeof(bp_config_aggregation(a)->rules));
+		assert_int_equal(bp_config_aggregation(a)->queue, bp_config_aggregation(b)->queue);
 		bp_config_free(a);
 		bp_config_free(b);
 	}
@@ -435,13 +442,13 @@ static void lists_are_bounded(void **state)
 	struct outcome o = many("aggregate", "", BP_AGG_RULES_MAX);
 
 	assert_string_equal(o.errors, "");
-	assert_int_equal(o.config->agg.n_aggregate, BP_AGG_RULES_MAX);
-	assert_int_equal(o.config->agg.aggregate[31].to.udp_last, 32);
+	assert_int_equal(bp_config_aggregation(o.config)->rules.n_aggregate, BP_AGG_RULES_MAX);
+	assert_int_equal(bp_config_aggregation(o.config)->rules.aggregate[31].to.udp_last, 32);
 	end(&o);
 	o = many("disaggregate", ", senders: 10.0.0.1", BP_AGG_RULES_MAX);
 	assert_string_equal(o.errors, "");
-	assert_int_equal(o.config->agg.n_disaggregate, BP_AGG_RULES_MAX);
-	assert_int_equal(o.config->agg.disaggregate[31].to.udp_last, 32);
+	assert_int_equal(bp_config_aggregation(o.config)->rules.n_disaggregate, BP_AGG_RULES_MAX);
+	assert_int_equal(bp_config_aggregation(o.config)->rules.disaggregate[31].to.udp_last, 32);
 	end(&o);
 	o = many("aggregate", "", BP_AGG_RULES_MAX + 1);
 	assert_string_equal(o.errors,

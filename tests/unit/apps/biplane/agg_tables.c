@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "tests/unit/apps/biplane/agg_tables.h"
 
 #include <setjmp.h>
@@ -32,14 +33,16 @@ struct bp_agg_to destination(const char *text, uint16_t first, uint16_t last)
 static int set_up_with(unsigned entries)
 {
 	static struct bp_config config;
+	static struct bp_config_aggregation aggregation;
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	struct bp_segment *s;
 
 	memset(&config, 0, sizeof(config));
 	config.n_workers = WORKERS;
 	config.n_ports = 2;
-	config.agg.n_aggregate = entries;
-	config.aggregation.streams = STREAMS;
+	aggregation.rules.n_aggregate = entries;
+	aggregation.streams = STREAMS;
+	config.service[BP_SERVICE_AGGREGATION] = &aggregation;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation in the whole process: when the plan in the segment is written, and when it is not.
  * The test plays the data plane. */
+#include "config/aggregation/settings.h"
 #include "tests/unit/controlplane/process/process_rig.h"
 #include "config/config.h"
 
@@ -32,7 +33,7 @@ static void plan_is_the_files(struct process *f)
 
 	assert_non_null(c);
 	assert_true(bp_seqlock_read(&f->shm.agg.plan->lock, &seen, &taken, sizeof(taken)));
-	assert_memory_equal(&taken, &c->agg, sizeof(taken));
+	assert_memory_equal(&taken, &bp_config_aggregation(c)->rules, sizeof(taken));
 	bp_config_free(c);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is put in force together: who is waited for, what stays untouched, what is counted as
  * unchanged. */
+#include "config/aggregation/settings.h"
 #include "config/transform/settings.h"
 #include "tests/unit/controlplane/test.h"
 
@@ -16,6 +17,7 @@
 
 struct fixture {
 	struct bp_config config;
+	struct bp_config_aggregation aggregation;
 	struct bp_config_transform transform;
 	struct bp_shm shm;
 	struct event_base *base;
@@ -52,9 +54,10 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	test_config(&f->config, "/nowhere", 0, 3, 65536);
-	f->config.agg.n_aggregate = 1;
-	f->config.agg.aggregate[0].messages = 1;
-	f->config.aggregation.streams = 1;
+	f->config.service[BP_SERVICE_AGGREGATION] = &f->aggregation;
+	f->aggregation.rules.n_aggregate = 1;
+	f->aggregation.rules.aggregate[0].messages = 1;
+	f->aggregation.streams = 1;
 	test_shm_make(&f->shm, &f->config);
 	f->base = event_base_new();
 	begin(f);
@@ -326,7 +329,7 @@ static void aggregation_is_written_with_the_rules(void **state)
 	assert_false(f->result.aggregation);
 	assert_int_equal(plan(f), 4);
 	assert_int_equal(planned_messages(f), 1);
-	f->config.agg.aggregate[0].messages = 2;
+	f->aggregation.rules.aggregate[0].messages = 2;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_true(f->result.ok && f->result.aggregation);
 	assert_int_equal(f->result.generation, 2);
@@ -334,7 +337,7 @@ static void aggregation_is_written_with_the_rules(void **state)
 	assert_int_equal(planned_messages(f), 2);
 	/* Both. */
 	set_rule(f, 0, "a", 3);
-	f->config.agg.aggregate[0].messages = 3;
+	f->aggregation.rules.aggregate[0].messages = 3;
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_true(f->result.aggregation);
 	assert_int_equal(f->result.generation, 3);
@@ -352,7 +355,7 @@ static void aggregation_waits_with_the_rules(void **state)
 	first = active(f);
 	atomic_store(&f->shm.global->dp_pid, (uint64_t)getpid());
 	seen(f, 1, 0);
-	f->config.agg.aggregate[0].messages = 2;
+	f->aggregation.rules.aggregate[0].messages = 2;
 	assert_int_equal(apply(f, false, 5000000), 0);
 	while (f->answers == 1)
 		turns(f, 1);

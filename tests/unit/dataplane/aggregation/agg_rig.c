@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/aggregation/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
 
@@ -218,7 +219,7 @@ void agg_take_of(struct rig *r, unsigned port, struct agg_seen *s, unsigned firs
 
 void agg_unpace(struct rig *r)
 {
-	struct bp_agg_rules rules = r->config->agg;
+	struct bp_agg_rules rules = bp_config_aggregation(r->config)->rules;
 
 	rules.disaggregate[0].pace = false;
 	bp_seqlock_write(&r->shm.agg.plan->lock, &rules, sizeof(rules));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is held when something changes under it: rules, MTUs, links, and the end. */
+#include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
@@ -22,7 +23,7 @@ enum { A, B };
 
 static struct bp_agg_rules rules_of(const struct rig *r)
 {
-	return r->config->agg;
+	return bp_config_aggregation(r->config)->rules;
 }
 
 static void write_plan(struct rig *r, const struct bp_agg_rules *rules)
@@ -236,19 +237,19 @@ static void stop_flushes(void **state)
 /* A plan that was there before the worker may be that of another file. */
 static void begins_with_its_own_file(void **state)
 {
-	struct bp_config other;
+	struct bp_agg_rules other;
 	struct bp_agg_worker *g;
 	struct rig r;
 
 	rig_start(&r, WIRE, false, false);
-	other = *r.config;
-	other.agg.aggregate[0].messages = 3;
-	write_plan(&r, &other.agg);
+	other = bp_config_aggregation(r.config)->rules;
+	other.aggregate[0].messages = 3;
+	write_plan(&r, &other);
 	g = bp_agg_worker_create(r.config, &r.shm.agg, 0);
 	assert_non_null(g);
 	assert_int_equal(g->rules.aggregate[0].messages, 8);
 	assert_false(bp_agg_worker_config_changed(g));
-	write_plan(&r, &other.agg);
+	write_plan(&r, &other);
 	assert_true(bp_agg_worker_config_changed(g));
 	bp_agg_worker_free(g);
 	rig_stop(&r);

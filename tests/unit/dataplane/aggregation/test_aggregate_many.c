@@ -2,6 +2,7 @@
 /* Much that is held and leaves for one reason: a bounded number each walk, and none is lost. What
  * the little rings of the rig have no room for is counted as dropped; the counters say what left.
  */
+#include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
@@ -94,7 +95,7 @@ static void when_rules_change(void **state)
 
 	rig_start(&r, STREAMS, false, false);
 	hold(&r);
-	rules = r.config->agg;
+	rules = bp_config_aggregation(r.config)->rules;
 	rules.aggregate[0].messages = 2;
 	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
@@ -181,7 +182,7 @@ static void when_a_link_is_lost_with_paced(void **state)
 	assert_int_equal(rte_eth_dev_set_link_down(A), 0);
 	assert_false(bp_link_poll(A, true));
 	/* Rules that come meanwhile wait until all has left, and add nothing to a walk's number. */
-	rules = r.config->agg;
+	rules = bp_config_aggregation(r.config)->rules;
 	rules.aggregate[0].messages = 2;
 	bp_seqlock_write(&r.shm.agg.plan->lock, &rules, sizeof(rules));
 	rig_walk(&r);
@@ -225,7 +226,8 @@ static void when_the_pace_changes_back(void **state)
 	hold_paced(&r, &s);
 	agg_unpace(&r);
 	rig_walk(&r);
-	bp_seqlock_write(&r.shm.agg.plan->lock, &r.config->agg, sizeof(r.config->agg));
+	bp_seqlock_write(&r.shm.agg.plan->lock, &bp_config_aggregation(r.config)->rules,
+		sizeof(struct bp_agg_rules));
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE + BURST);

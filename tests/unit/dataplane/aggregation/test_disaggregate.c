@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes disaggregate and agg_timer: what is restored, what is refused, and the pace. */
+#include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
@@ -374,7 +375,7 @@ static void queues_share_their_bound(void **state)
 			  ", pace: true, gap: 1ms}\n",
 		false, false);
 	assert_int_equal(bp_agg_worker_max_paced(r.config), 16);
-	rules = r.config->agg;
+	rules = bp_config_aggregation(r.config)->rules;
 	rules.n_disaggregate = 2;
 	rules.disaggregate[1] = rules.disaggregate[0];
 	rules.disaggregate[1].to.udp_first = rules.disaggregate[1].to.udp_last = 5556;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation in the segment: which tables there are, and the plan that workers take. */
+#include "config/aggregation/settings.h"
 #include "tests/unit/shm/test.h"
 
 #include <pthread.h>
@@ -15,16 +16,16 @@
 
 /* ---- tables ---- */
 
-static void config(struct bp_config *c, uint32_t entries)
+static void config(struct bp_config *c, struct bp_config_aggregation *a, uint32_t entries)
 {
 	memset(c, 0, sizeof(*c));
 	c->n_workers = 3;
 	c->n_ports = 2;
 	c->n_bridges = 1;
 	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
-	c->agg.n_disaggregate = entries;
-	c->aggregation.streams = 5;
-	c->aggregation.queue = 16;
+	*a = (struct bp_config_aggregation){
+		.rules.n_disaggregate = entries, .streams = 5, .queue = 16};
+	c->service[BP_SERVICE_AGGREGATION] = a;
 }
 
 static void map(struct bp_shm *m, const struct bp_config *c)
@@ -49,10 +50,11 @@ static void touch(void *p, uint64_t bytes)
 
 static void tables_are_there_for_who_aggregates(void **state)
 {
+	struct bp_config_aggregation a;
 	struct bp_config c;
 	struct bp_shm m;
 
-	config(&c, 0);
+	config(&c, &a, 0);
 	map(&m, &c);
 	assert_null(m.agg.plan);
 	assert_null(m.agg.stats);
@@ -60,7 +62,7 @@ static void tables_are_there_for_who_aggregates(void **state)
 	assert_null(m.agg.rows);
 	assert_int_equal(m.agg.streams, 0);
 	bp_segment_close(m.segment);
-	config(&c, 1);
+	config(&c, &a, 1);
 	map(&m, &c);
 	assert_int_equal(m.agg.streams, 5);
 	touch(m.agg.plan, sizeof(*m.agg.plan));
