@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What CONTRIBUTING.md names exists: files, links, tests and suites. The argument is the build folder."""
+"""What CONTRIBUTING.md names exists: files, links, tests and suites; and what docs/developer/ names. The argument is the build folder."""
 
 import json
 import re
@@ -37,6 +37,31 @@ class Contributing(unittest.TestCase):
         programs = re.findall(r"tests/fuzz/(fuzz_\w+)", CODE)
         self.assertTrue(programs)
         self.assertEqual([name for name in programs if not (ROOT / "tests" / "fuzz" / f"{name}.c").exists()], [])
+
+
+class Developer(unittest.TestCase):
+    """docs/developer/: NAME stands for each service."""
+
+    def setUp(self):
+        self.services = re.findall(r"'(\w+)'", re.search(r"^services = \[(.*)\]", (ROOT / "meson.build").read_text(), re.MULTILINE)[1])
+        self.pages = sorted((ROOT / "docs" / "developer").glob("*.md"))
+        self.folders = "|".join(f.name for f in ROOT.iterdir() if f.is_dir() and not f.name.startswith((".", "build")))
+
+    def exists(self, name):
+        return any(list(ROOT.glob(name.replace("NAME", s))) for s in (self.services if "NAME" in name else [""]))
+
+    def test_files(self):
+        self.assertGreater(len(self.pages), 4)
+        for page in self.pages:
+            spans = "\n".join(re.findall(r"`([^`\n]+)`", page.read_text()))
+            names = re.findall(rf"(?<![\w./-])(?:{self.folders})/[\w./*-]*", spans)
+            self.assertTrue(names, page)
+            self.assertEqual([name for name in names if not self.exists(name)], [], page)
+
+    def test_links(self):
+        for page in self.pages:
+            links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+            self.assertEqual([link for link in links if not (page.parent / link).exists()], [], page)
 
 
 if __name__ == "__main__":
