@@ -67,7 +67,6 @@ void bp_config_free(struct bp_config *c)
 	free(c->mqtt.rules);
 	free(c->fixed.route);
 	free(c->fixed.neighbour);
-	free(c->phd.allow.id);
 	free(c);
 }
 

@@ -9,7 +9,6 @@
 
 #include "biplane/aggregation.h"
 #include "biplane/fib.h"
-#include "biplane/health.h"
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
 #include "biplane/rule.h"
@@ -200,7 +199,6 @@ struct bp_config {
 	struct bp_config_sync sync;
 	struct bp_config_static fixed; /* section static: */
 	struct bp_config_exception exception;
-	struct bp_config_phd phd;
 	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };
@@ -226,32 +224,6 @@ extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 	{                                                                                          \
 		return c->service[BP_SERVICE_##id_];                                               \
 	}
-
-/* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */
-bool bp_system_id_read(const char *text, size_t len, uint8_t id[8]);
-/* Whether it is in the list. */
-bool bp_config_phd_listed(const struct bp_config_phd_ids *ids, const uint8_t system_id[8]);
-/*
- * Reads a text of system-ids, one a line; blanks, empty lines and what follows a # are passed over.
- * 0, and the list is the caller's (free(out->id)); else the number of the line that is none, or is
- * one more than `max`, or for which there is no memory, and the list is empty.
- */
-uint32_t bp_config_phd_ids_parse(
-	const char *text, size_t len, uint32_t max, struct bp_config_phd_ids *out);
-#define BP_PHD_ALLOW_MAX 65536u /* system-ids in the list, and in the file */
-/* Whether only those in `allow` and in the file that allow_file names may associate. */
-bool bp_config_phd_restricted(const struct bp_config_phd *c);
-/* Whether this one may; `file`: what the file that allow_file names has. */
-bool bp_config_phd_allowed(const struct bp_config_phd *c, const struct bp_config_phd_ids *file,
-	const uint8_t system_id[8]);
-/*
- * Reads the file that allow_file names, which validation does not look at. 0, and the list, empty
- * where none is named, is the caller's (free(out->id)); -1 with a sentence, and the list is empty.
- */
-int bp_config_phd_allow_load(
-	const struct bp_config_phd *c, struct bp_config_phd_ids *out, char *err, size_t err_size);
-/* The same for who only wants to know whether it can be read. */
-int bp_config_phd_allow_check(const struct bp_config_phd *c, char *err, size_t err_size);
 
 /* What inspection needs of it: services/mqtt/inspect.h. */
 struct bp_mqtt_options;

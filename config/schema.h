@@ -59,8 +59,7 @@ extern const struct bp_type bp_type_mac, bp_type_ip4, bp_type_ip6;
 extern const struct bp_type bp_type_address, bp_type_prefix, bp_type_addresses;
 extern const struct bp_type bp_type_port, bp_type_interface, bp_type_tcp_ports, bp_type_workers;
 extern const struct bp_type bp_type_bridges, bp_type_bridge_ports, bp_type_table;
-extern const struct bp_type bp_type_system_id, bp_type_system_ids, bp_type_port_range;
-extern const struct bp_type bp_type_resource_path, bp_type_originator;
+extern const struct bp_type bp_type_port_range;
 extern const struct bp_type bp_type_condition, bp_type_json_path;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 extern const struct bp_type bp_type_loopback;
@@ -203,8 +202,6 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_exception(struct bp_reader *r);
 /* check_interfaces.c: once ports and bridges are known. */
 void bp_check_interfaces(struct bp_reader *r);
-/* check_phd.c */
-void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_static.c */
 void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
 

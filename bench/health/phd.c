@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/health/phd.h"
 
+#include "config/health/settings.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
@@ -59,7 +60,7 @@ void bench_phd_set_up(struct bench_phd *p, struct bp_worker *w, const struct bp_
 	struct bp_fib_writer *writer, struct rte_mempool *pool)
 {
 	bench_phd_routes(writer);
-	bench_phd_sessions(w->shm, &c->phd, p->sessions, p->apdu);
+	bench_phd_sessions(w->shm, bp_config_phd(c), p->sessions, p->apdu);
 	if (p->wire.rate > 0)
 		make_wire(p, pool);
 	bench_phd_input_init(&p->input, p->sessions);

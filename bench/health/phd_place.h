@@ -2,6 +2,7 @@
 #ifndef BP_BENCH_HEALTH_PHD_PLACE_H
 #define BP_BENCH_HEALTH_PHD_PLACE_H
 
+#include "biplane/health.h"
 #include "config/config.h"
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"

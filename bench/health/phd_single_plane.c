@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/health/phd_single_plane.h"
 
+#include "config/health/settings.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -257,9 +258,9 @@ static void open_manager(struct gateway *g, struct bp_shm *shm, const struct bp_
 	g->t = &shm->phd;
 	g->w = bp_phd_writer_new(g->t, &shm->fib, NULL, NULL, err, sizeof(err));
 	must(g->w != NULL, "session tables");
-	bp_phd_plan_make(&g->plan, &c->phd, &source);
+	bp_phd_plan_make(&g->plan, bp_config_phd(c), &source);
 	bp_phd_plan_set(g->w, &g->plan);
-	g->m = bp_phd_manager_new(&c->phd, g->t, g->w, system_id, &g->counts, &ops, g);
+	g->m = bp_phd_manager_new(bp_config_phd(c), g->t, g->w, system_id, &g->counts, &ops, g);
 	must(g->m != NULL, "manager");
 	bp_phd_manager_adopt(g->m, clock_ns(CLOCK_MONOTONIC));
 }
@@ -288,8 +289,8 @@ void bench_single_plane_run(
 	open_manager(g, shm, c);
 	point_heads(g);
 	g->devices = udp_socket("10.0.0.1", BENCH_MANAGER_PORT, NULL, 0);
-	g->cse = udp_socket(
-		BENCH_PHD_SOURCE, c->phd.cse.source_ports[0], BENCH_CSE, c->phd.cse.coap);
+	g->cse = udp_socket(BENCH_PHD_SOURCE, bp_config_phd(c)->cse.source_ports[0], BENCH_CSE,
+		bp_config_phd(c)->cse.coap);
 	atomic_store(&n->ready, 1);
 	for (;;) {
 		const int got = recvmmsg(g->devices, g->in, BATCH, MSG_WAITFORONE, NULL);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config/aggregation/schema.h"
+#include "config/health/settings.h"
 #include "proto/aggregation/agg_full.h"
 #include "proto/aggregation/agg_paper.h"
 
@@ -226,7 +227,7 @@ const struct bp_address *bp_config_own_address(
 /* What biplane itself receives as the manager of health devices it reads datagram by datagram. */
 static void check_own(struct bp_reader *r, const struct entry *e)
 {
-	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_config_phd *p = bp_config_phd(r->config);
 	const struct bp_address *own = bp_config_own_address(r->config, &e->to->address);
 	const uint32_t first = e->to->udp_first, last = e->to->udp_last;
 	const char *what = NULL;

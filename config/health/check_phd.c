@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/health/schema.h"
 
 /* Section phd: what its settings must not contradict. */
 
@@ -28,7 +28,7 @@ static const struct bp_yaml *place(const struct bp_yaml *e, const char *key)
 
 static void check_listen(struct bp_reader *r, const struct bp_yaml *n)
 {
-	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_config_phd *p = bp_config_phd(r->config);
 	const struct bp_yaml *at = place(n, "listen");
 
 	if (fine(n, "listen") && p->listen_udp == 0 && p->listen_tcp == 0)
@@ -39,7 +39,7 @@ static void check_listen(struct bp_reader *r, const struct bp_yaml *n)
 /* The workers' requests need ports of their own, and none that devices send to. */
 static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
 {
-	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_config_phd *p = bp_config_phd(r->config);
 	const uint32_t first = p->cse.source_ports[0], last = p->cse.source_ports[1];
 	const struct bp_yaml *cse = bp_yaml_find(n, "cse");
 	const struct bp_yaml *at = cse != NULL ? place(cse, "source_ports") : n;
@@ -66,7 +66,7 @@ static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
 
 static void check_provision(struct bp_reader *r, const struct bp_yaml *n)
 {
-	struct bp_config_phd_cse *c = &r->config->phd.cse;
+	struct bp_config_phd_cse *c = &bp_config_phd_set(r->config)->cse;
 	const struct bp_yaml *cse = bp_yaml_find(n, "cse");
 
 	if (c->provision == BP_PHD_BINDING_AUTO)
@@ -94,7 +94,7 @@ static bool ae_holds(const char *path, const char *what)
  */
 static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 {
-	const struct bp_config_phd_cse *c = &r->config->phd.cse;
+	const struct bp_config_phd_cse *c = &bp_config_phd(r->config)->cse;
 	const struct bp_yaml *cse = bp_yaml_find(n, "cse"), *at;
 
 	if (cse == NULL || !fine(cse, "path") || !fine(cse, "originator"))
@@ -131,8 +131,8 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"have no address to send to; expected a port that is in no bridge, or a "
 			"bridge's host");
 	check_listen(r, n);
-	r->config->exception.listen_udp = r->config->phd.listen_udp;
-	r->config->exception.listen_tcp = r->config->phd.listen_tcp;
+	r->config->exception.listen_udp = bp_config_phd(r->config)->listen_udp;
+	r->config->exception.listen_tcp = bp_config_phd(r->config)->listen_tcp;
 	check_source_ports(r, n);
 	check_provision(r, n);
 	check_names(r, n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/health/schema.h"
 
 /* As many lines as there may be, with comments. */
 #define FILE_MAX (4u << 20)

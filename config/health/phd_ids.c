@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/health/schema.h"
 
 /* Sorted lists of system-ids: phd.allow, and the file that phd.allow_file names. */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/health/schema.h"
 
 /* What section phd alone has: system-ids, a range of ports, and templates of oneM2M names. */
 

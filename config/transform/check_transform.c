@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config/aggregation/settings.h"
+#include "config/health/settings.h"
 #include "config/transform/check_transform.h"
 
 #include "config/transform/settings.h"
@@ -70,7 +71,7 @@ void bp_check_receiver(struct bp_reader *r, const struct bp_transform_entry *e,
 static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	static const struct bp_prefix any[2] = {{.family = 4}, {.family = 6}};
-	const struct bp_config_phd *p = &r->config->phd;
+	const struct bp_config_phd *p = bp_config_phd(r->config);
 	const uint16_t udp = e->rule->udp;
 	const struct bp_address *own = NULL;
 	const char *what = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/health/command.h"
 
+#include "config/health/settings.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/health/phd_service.h"
 
+#include "config/health/settings.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -141,7 +142,7 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 {
 	const struct bp_phd_service *s = arg;
 
-	return bp_config_phd_allowed(&s->config->phd, &s->allow, system_id);
+	return bp_config_phd_allowed(bp_config_phd(s->config), &s->allow, system_id);
 }
 
 static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
@@ -242,7 +243,7 @@ static bool ours(void *arg, unsigned ifindex)
 static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
 {
 	const struct bp_phd_server_ops ops = {.receive = receive, .ours = ours};
-	const uint16_t port = s->config->phd.listen_udp;
+	const uint16_t port = bp_config_phd(s->config)->listen_udp;
 
 	if (port == 0)
 		return 0;
@@ -257,7 +258,7 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 {
 	const struct bp_phd_tcp_ops ops = {
 		.receive = receive, .gone = gone, .written = written, .associated = associated};
-	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_config_phd *c = bp_config_phd(s->config);
 	struct bp_phd_tcp_limits limits = {
 		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
 		.per_address = c->limits.per_address,
@@ -328,8 +329,8 @@ static struct bp_address source_of_plan(const struct bp_phd_service *s)
 	const struct bp_phd_plan *p = &s->t->control->plan;
 	struct bp_address source = {0};
 
-	if (s->t->control->plan_generation == 0 || p->family != s->config->phd.cse.address.family ||
-		!bp_phd_plan_sends(p))
+	if (s->t->control->plan_generation == 0 ||
+		p->family != bp_config_phd(s->config)->cse.address.family || !bp_phd_plan_sends(p))
 		return source;
 	return p->family == 4 ? bp_address4(p->source + 12) : bp_address6(p->source);
 }
@@ -341,7 +342,7 @@ static struct bp_address source_of_plan(const struct bp_phd_service *s)
  */
 static void make_plan(struct bp_phd_service *s, bool anew)
 {
-	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_config_phd *c = bp_config_phd(s->config);
 	const struct bp_address before = source_of_plan(s);
 	struct bp_address source = find_source(c);
 	struct bp_phd_plan plan;
@@ -359,7 +360,7 @@ static void make_plan(struct bp_phd_service *s, bool anew)
 /* Who is asked for resources. False: no memory. */
 static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
 {
-	const struct bp_config_phd_cse *c = &s->config->phd.cse;
+	const struct bp_config_phd_cse *c = &bp_config_phd(s->config)->cse;
 	struct bp_cse_settings by_coap = {.release = (enum bp_m2m_release)c->release,
 		.outstanding = c->outstanding,
 		.ports = RESOURCE_PORTS};
@@ -367,11 +368,11 @@ static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
 		.release = (enum bp_m2m_release)c->release, .outstanding = c->outstanding};
 
 	if (c->provision == BP_PHD_BINDING_HTTP) {
-		cse_address(&s->config->phd, c->http, &by_http.address);
+		cse_address(bp_config_phd(s->config), c->http, &by_http.address);
 		s->cse_http = bp_cse_http_new(s->base, &by_http);
 		*out = bp_cse_by_http(s->cse_http);
 	} else {
-		cse_address(&s->config->phd, c->coap, &by_coap.address);
+		cse_address(bp_config_phd(s->config), c->coap, &by_coap.address);
 		s->cse = bp_cse_client_new(s->base, &by_coap);
 		*out = bp_cse_by_coap(s->cse);
 	}
@@ -380,7 +381,7 @@ static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
 
 static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 {
-	const struct bp_config_phd *c = &s->config->phd;
+	const struct bp_config_phd *c = bp_config_phd(s->config);
 	const struct bp_slow_ops ops = {
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
 	static const struct bp_ready_memory memory = {.made = on_made, .set_made = on_set_made};
@@ -464,7 +465,7 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	static const struct bp_phd_keep_ops kept = {.restored = want_ready};
 	uint8_t system_id[8];
 
-	s->keep = bp_phd_keep_new(s->base, &s->config->phd, s->t, &kept, s);
+	s->keep = bp_phd_keep_new(s->base, bp_config_phd(s->config), s->t, &kept, s);
 	if (!s->keep) {
 		snprintf(err, err_size, "no memory");
 		return -1;
@@ -475,8 +476,9 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	if (!s->w)
 		return -1;
 	make_plan(s, true);
-	bp_phd_own_system_id(system_id, &s->config->phd, setup->mac);
-	s->m = bp_phd_manager_new(&s->config->phd, s->t, s->w, system_id, &s->counts, &ops, s);
+	bp_phd_own_system_id(system_id, bp_config_phd(s->config), setup->mac);
+	s->m = bp_phd_manager_new(
+		bp_config_phd(s->config), s->t, s->w, system_id, &s->counts, &ops, s);
 	if (!s->m)
 		snprintf(err, err_size, "no memory");
 	else
@@ -497,11 +499,12 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	s->config = setup->config;
 	s->t = setup->tables;
 	s->fib = setup->fib;
-	s->by_type = strstr(s->config->phd.cse.path, "{type}") ||
-		     strstr(s->config->phd.cse.originator, "{type}");
+	s->by_type = strstr(bp_config_phd(s->config)->cse.path, "{type}") ||
+		     strstr(bp_config_phd(s->config)->cse.originator, "{type}");
 	bp_phd_status_begin(&s->status, s->t->status);
 	s->timer = evtimer_new(base, on_timer, s);
-	if (s->timer && bp_config_phd_allow_load(&s->config->phd, &s->allow, err, err_size) == 0 &&
+	if (s->timer &&
+		bp_config_phd_allow_load(bp_config_phd(s->config), &s->allow, err, err_size) == 0 &&
 		start_manager(s, setup, err, err_size) == 0) {
 		/* what lies in the table is known before anything comes */
 		bp_phd_manager_adopt(s->m, bp_mono_ns());
@@ -550,12 +553,12 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 	char err[1024];
 
 	s->config = c;
-	bp_phd_manager_configure(s->m, &c->phd);
+	bp_phd_manager_configure(s->m, bp_config_phd(c));
 	if (s->tcp)
-		bp_phd_tcp_limit(s->tcp, c->phd.limits.per_address);
+		bp_phd_tcp_limit(s->tcp, bp_config_phd(c)->limits.per_address);
 	/* it was checked before the reload was taken over: only a file that changed within these
 	 * milliseconds can still fail */
-	if (bp_config_phd_allow_load(&c->phd, &allow, err, sizeof(err)) != 0) {
+	if (bp_config_phd_allow_load(bp_config_phd(c), &allow, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_WARNING, "%s; those that it named before stay allowed", err);
 	} else {
 		free(s->allow.id);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "biplane/health.h"
 #include "config/config.h"
 #include "controlplane/health/cse/provision.h"
 #include "shm/health/phd_writer.h"

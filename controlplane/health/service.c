@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/service.h"
 
+#include "config/health/settings.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int check(
 	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size)
 {
 	(void)x;
-	return bp_config_phd_allow_check(&c->phd, err, err_size);
+	return bp_config_phd_allow_check(bp_config_phd(c), err, err_size);
 }
 
 static void *create(struct bp_plane_context *x, char *err, size_t err_size)
@@ -33,7 +34,7 @@ static void *create(struct bp_plane_context *x, char *err, size_t err_size)
 	}
 	h->x = x;
 	h->sockets = (struct bp_phd_sockets){-1, -1};
-	if (bp_phd_sockets_take(&h->sockets, x->fds, &x->config->phd, err, err_size) == 0)
+	if (bp_phd_sockets_take(&h->sockets, x->fds, bp_config_phd(x->config), err, err_size) == 0)
 		return h;
 	free(h);
 	return NULL;
@@ -47,7 +48,7 @@ static bool low(uint16_t port, int handed)
 static const char *low_port(const void *state)
 {
 	const struct health *h = state;
-	const struct bp_config_phd *c = &h->x->config->phd;
+	const struct bp_config_phd *c = bp_config_phd(h->x->config);
 
 	return c->enabled && (low(c->listen_udp, h->sockets.udp) ||
 				     low(c->listen_tcp, h->sockets.tcp))
@@ -83,8 +84,8 @@ static int start(void *state, char *err, size_t err_size)
 		.udp = h->sockets.udp,
 		.tcp = h->sockets.tcp};
 
-	if (!c->phd.enabled || h->manager != NULL ||
-		(!first_mac(h->x, setup.mac) && !c->phd.has_system_id))
+	if (!bp_config_phd(c)->enabled || h->manager != NULL ||
+		(!first_mac(h->x, setup.mac) && !bp_config_phd(c)->has_system_id))
 		return 0;
 	h->sockets = (struct bp_phd_sockets){-1, -1};
 	h->manager = bp_phd_service_new(h->x->base, &setup, err, err_size);
@@ -112,7 +113,7 @@ static json_t *release(void *state, const json_t *request)
 {
 	const struct health *h = state;
 
-	return bp_phd_release_command(h->manager, h->x->config->phd.enabled,
+	return bp_phd_release_command(h->manager, bp_config_phd(h->x->config)->enabled,
 		json_string_value(json_object_get(request, "id")));
 }
 

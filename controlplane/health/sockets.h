@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "biplane/health.h"
 #include "config/config.h"
 #include "controlplane/process/listen_fds.h"
 

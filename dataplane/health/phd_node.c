@@ -6,6 +6,7 @@
  * to the kernel, as signalling does; the rest is dropped and counted by reason.
  */
 #include "biplane/counters/health.h"
+#include "biplane/health.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"

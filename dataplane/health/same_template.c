@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/health.h"
+#include "biplane/health.h"
 #include "dataplane/health/phd_node.h"
 
 #include "dataplane/nodes/rewrite.h"

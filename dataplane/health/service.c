@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
+#include "config/health/settings.h"
 #include "biplane/counters/general.h"
 #include "dataplane/health/worker.h"
 #include "dataplane/nodes/nodes.h"
@@ -13,7 +14,8 @@ static int setup(
 
 static bool enabled(const struct bp_service_setup *s)
 {
-	return s->config->phd.enabled && s->shm->phd.n_slots != 0 && s->worker->router.enabled;
+	return bp_config_phd(s->config)->enabled && s->shm->phd.n_slots != 0 &&
+	       s->worker->router.enabled;
 }
 
 static void *create(const struct bp_service_setup *s, char *err, size_t err_size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/health/worker.h"
 
+#include "config/health/settings.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@
 int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
 	uint64_t mono_ns, char *err, size_t err_size)
 {
-	const uint16_t *ports = c->phd.cse.source_ports;
+	const uint16_t *ports = bp_config_phd(c)->cse.source_ports;
 
-	if (!c->phd.enabled || t->n_slots == 0)
+	if (!bp_config_phd(c)->enabled || t->n_slots == 0)
 		return 0;
 	/* where the tables are new, an earlier segment's ids may be remembered at the CSE: the
 	 * beginning is taken from the clock, which is elsewhere by then */

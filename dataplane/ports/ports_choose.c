@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 
 #include "config/aggregation/settings.h"
+#include "config/health/settings.h"
 #include "config/lcl/settings.h"
 #include "config/transform/settings.h"
 #include "dataplane/ports/device.h"
@@ -43,7 +44,8 @@ static void choose_mtu(struct bp_port *p)
  * routed. */
 static bool reads_checksums(const struct bp_config *c)
 {
-	return (c->mqtt.enabled && c->mqtt.checksum == BP_CHECKSUM_VERIFY) || c->phd.enabled;
+	return (c->mqtt.enabled && c->mqtt.checksum == BP_CHECKSUM_VERIFY) ||
+	       bp_config_phd(c)->enabled;
 }
 
 static struct bp_offload_facts facts_of(const struct bp_config *c, const struct bp_port *p)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/health/settings.h"
 #include "biplane/counters/mqtt.h"
 #include "dataplane/replay/replay_internal.h"
 
@@ -373,7 +374,7 @@ static int run(struct bp_replay *r)
 {
 	int status = EX_OK;
 
-	if (r->o->assume_stored && !r->config->phd.enabled) {
+	if (r->o->assume_stored && !bp_config_phd(r->config)->enabled) {
 		snprintf(r->err, sizeof(r->err),
 			"--assume-stored is for health devices, and the configuration %s has no "
 			"section phd",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/replay/replay_phd.h"
 
+#include "config/health/settings.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,8 @@ static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apd
 {
 	struct bp_replay_phd *p = arg;
 	bool no_way;
-	struct rte_mbuf *m =
-		bp_replay_phd_frame(p->w, p->peers, to, p->c->phd.listen_udp, apdu, len, &no_way);
+	struct rte_mbuf *m = bp_replay_phd_frame(
+		p->w, p->peers, to, bp_config_phd(p->c)->listen_udp, apdu, len, &no_way);
 
 	if (len == BP_PHD_GET_MDS_LEN)
 		note_get(p, to, apdu);
@@ -102,7 +103,7 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 {
 	const struct bp_replay_phd *p = arg;
 
-	return bp_config_phd_allowed(&p->c->phd, &p->allow, system_id);
+	return bp_config_phd_allowed(bp_config_phd(p->c), &p->allow, system_id);
 }
 
 /* There is no slow path here: who could be stored by it is told to come again. */
@@ -219,7 +220,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 		.closed = on_closed,
 		.allowed = on_allowed,
 		.report = on_report};
-	const struct bp_config_phd *c = &p->c->phd;
+	const struct bp_config_phd *c = bp_config_phd(p->c);
 	struct bp_phd_plan plan;
 	uint8_t system_id[8];
 
@@ -249,9 +250,9 @@ struct bp_replay_phd *bp_replay_phd_new(const struct bp_config *c, struct bp_shm
 		p->shm = shm;
 		p->t = &shm->phd;
 		p->w = w;
-		p->by_type = strstr(c->phd.cse.path, "{type}") ||
-			     strstr(c->phd.cse.originator, "{type}");
-		p->known = bp_replay_known_new(c->phd.sessions * KNOWN_PER_SESSION);
+		p->by_type = strstr(bp_config_phd(c)->cse.path, "{type}") ||
+			     strstr(bp_config_phd(c)->cse.originator, "{type}");
+		p->known = bp_replay_known_new(bp_config_phd(c)->sessions * KNOWN_PER_SESSION);
 		p->peers = bp_replay_peers_new();
 		p->asked = calloc(p->t->n_slots, sizeof(*p->asked));
 		p->events = bp_ring_tail(bp_phd_events(p->t, 0));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/health/settings.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
 #include "dataplane/exception/exception.h"
@@ -38,7 +39,7 @@ static const uint8_t *upper(const struct rte_mbuf *m, uint8_t protocol, uint32_t
 /* What nobody serves here. */
 static void leave_out(struct bp_replay_phd *p, struct rte_mbuf *m)
 {
-	const struct bp_config_phd *c = &p->c->phd;
+	const struct bp_config_phd *c = bp_config_phd(p->c);
 	const uint8_t *tcp = upper(m, BP_PROTO_TCP, TCP_FLAGS + 1);
 	const uint8_t *udp = upper(m, BP_PROTO_UDP, BP_UDP_HDR);
 

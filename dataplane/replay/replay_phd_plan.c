@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "config/health/settings.h"
 #include "dataplane/replay/replay_phd_internal.h"
 #include "services/health/plan.h"
 #include "shm/fib/lpm/lpm.h"
@@ -60,11 +61,11 @@ static struct bp_address find_source(const struct bp_fib *f, const struct bp_add
 void bp_replay_phd_plan(
 	struct bp_phd_plan *out, const struct bp_config *c, const struct bp_fib *fib)
 {
-	struct bp_address source = find_source(fib, &c->phd.cse.address);
+	struct bp_address source = find_source(fib, &bp_config_phd(c)->cse.address);
 
 	if (source.family == 0) /* no route: nothing can be sent, and that is counted */
-		source.family = c->phd.cse.address.family;
-	bp_phd_plan_make(out, &c->phd, &source);
+		source.family = bp_config_phd(c)->cse.address.family;
+	bp_phd_plan_make(out, bp_config_phd(c), &source);
 }
 
 /* Its MAC is that of the first interface that routes. */
@@ -75,5 +76,5 @@ void bp_replay_phd_system_id(uint8_t out[8], const struct bp_config *c, const st
 
 	while (i + 1 < BP_MAX_INTERFACES && !bp_config_interface(c, i, &name))
 		i++;
-	bp_phd_own_system_id(out, &c->phd, fib->interfaces[i].info.mac);
+	bp_phd_own_system_id(out, bp_config_phd(c), fib->interfaces[i].info.mac);
 }

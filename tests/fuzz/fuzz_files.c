@@ -7,6 +7,7 @@
 
 #include "apps/biplane/transform/matrix_file.h"
 #include "config/config.h"
+#include "config/health/settings.h"
 
 /*
  * Files that an operator names, of any content: a list of system-ids (allow_file), a matrix. The

@@ -8,6 +8,7 @@
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
 #include "config/config.h"
+#include "config/health/settings.h"
 #include "config/transform/settings.h"
 #include "config/lcl/settings.h"
 #include "controlplane/alarms/publisher.h"
@@ -110,7 +111,7 @@ static int check(const char *path, bool dump)
 	if (!c)
 		return BP_EX_CONFIG;
 	if (bp_publisher_check(&c->mqtt, err, sizeof(err)) ||
-		bp_config_phd_allow_check(&c->phd, err, sizeof(err))) {
+		bp_config_phd_allow_check(bp_config_phd(c), err, sizeof(err))) {
 		fprintf(stderr, "%s: %s\n", path, err);
 		bp_config_free(c);
 		return BP_EX_CONFIG;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config/health/settings.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/instance.h"
@@ -77,7 +78,7 @@ static void prepare_sockets(struct bp_sup_plane *p, void *arg)
 	struct bp_config *c = bp_config_load_quietly(r->path, NULL);
 	char err[768];
 
-	if (c && bp_phd_sockets_follow(&r->sockets, &c->phd, err, sizeof(err)))
+	if (c && bp_phd_sockets_follow(&r->sockets, bp_config_phd(c), err, sizeof(err)))
 		bp_log_plain(
 			BP_LOG_WARNING, "biplane run: %s; leaving it to the control plane", err);
 	bp_config_free(c);
@@ -93,7 +94,8 @@ static int take_sockets(struct run *r)
 	char err[512];
 
 	if (bp_listen_fds_take(&fds, err, sizeof(err)) == 0 &&
-		bp_phd_sockets_take(&r->sockets, &fds, &r->config->phd, err, sizeof(err)) == 0)
+		bp_phd_sockets_take(
+			&r->sockets, &fds, bp_config_phd(r->config), err, sizeof(err)) == 0)
 		return BP_EX_OK;
 	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
 	return BP_EX_CONFIG;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/health/settings.h"
 #include "tests/hostile/segment/gateway.h"
 
 #include <stdlib.h>
@@ -117,8 +118,8 @@ void gateway_health_start(struct gateway *g)
 	struct bp_shm *shm = &g->x.r.shm;
 	char err[256] = "";
 
-	c->phd.cse.source_ports[0] = PORTS_FIRST;
-	c->phd.cse.source_ports[1] = PORTS_FIRST + 49;
+	bp_config_phd_set(c)->cse.source_ports[0] = PORTS_FIRST;
+	bp_config_phd_set(c)->cse.source_ports[1] = PORTS_FIRST + 49;
 	if (bp_phd_worker_setup(c, &shm->phd, 1, 1000000000, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	g->phd = bp_phd_writer_new(&shm->phd, &shm->fib, NULL, NULL, err, sizeof(err));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/health/settings.h"
 
 static char dir[64], file[128], err[1024];
 static struct bp_config_phd config;

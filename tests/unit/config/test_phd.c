@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/health/settings.h"
 #include "config_test.h"
 
 /* Section phd. */
@@ -16,7 +17,7 @@ static struct bp_address address4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 static void defaults(void **state)
 {
 	struct bp_config *c = accepted(PHD CSE);
-	const struct bp_config_phd *p = &c->phd;
+	const struct bp_config_phd *p = bp_config_phd(c);
 	const struct bp_address cse = address4(10, 1, 0, 20);
 
 	assert_true(p->enabled);
@@ -53,7 +54,7 @@ static void defaults(void **state)
 	assert_int_equal(p->cse.retry_max_ns, 60000000000);
 	bp_config_free(c);
 	c = accepted(ROUTED);
-	assert_false(c->phd.enabled);
+	assert_false(bp_config_phd(c)->enabled);
 	assert_true(c->exception.listen_udp == 0 && c->exception.listen_tcp == 0);
 	bp_config_free(c);
 }
@@ -78,7 +79,7 @@ static void everything_is_read(void **state)
 		{[7] = 1}, {0, 0x22, 0x09, 0x34, 0x12, 0x34, 0x56, 0x78}, {0xff, [7] = 1}};
 	static const uint8_t other[8] = {[7] = 2};
 	struct bp_config *c = accepted(FULL);
-	const struct bp_config_phd *p = &c->phd;
+	const struct bp_config_phd *p = bp_config_phd(c);
 
 	assert_true(p->listen_udp == 7000 && p->listen_tcp == 0);
 	assert_true(c->exception.listen_udp == 7000 && c->exception.listen_tcp == 0);
@@ -123,15 +124,15 @@ static void dumps_come_back(void **state)
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct bp_config *a = accepted(texts[i]), *b = come_back(a);
 
-		assert_int_equal(b->phd.has_allow, a->phd.has_allow);
-		assert_int_equal(b->phd.cse.provision, a->phd.cse.provision);
+		assert_int_equal(bp_config_phd(b)->has_allow, bp_config_phd(a)->has_allow);
+		assert_int_equal(bp_config_phd(b)->cse.provision, bp_config_phd(a)->cse.provision);
 		bp_config_free(a);
 		bp_config_free(b);
 	}
 	{
 		struct bp_config *c = accepted(PHD "  cse: {address: 10.1.0.20, http: 80}\n");
 
-		assert_int_equal(c->phd.cse.provision, BP_PHD_BINDING_HTTP);
+		assert_int_equal(bp_config_phd(c)->cse.provision, BP_PHD_BINDING_HTTP);
 		bp_config_free(c);
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/health/settings.h"
 #include "apps/biplane/ask.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"

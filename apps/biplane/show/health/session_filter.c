@@ -7,6 +7,7 @@
 #include "apps/biplane/cli.h"
 #include "apps/biplane/show/fib_text.h"
 #include "config/config.h"
+#include "config/health/settings.h"
 #include "proto/health/phd_names.h"
 
 static const char unknown_type[] = "unknown";

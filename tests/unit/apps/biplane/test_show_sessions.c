@@ -14,6 +14,7 @@
 #include "services/health/convert.h"
 #include "config/segment.h"
 #include "config/config.h"
+#include "config/health/settings.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "shm/health/phd_writer.h"
@@ -29,6 +30,7 @@ static char err[2048];
 static int set_up(void **state)
 {
 	static struct bp_config config;
+	static struct bp_config_phd phd;
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	struct bp_segment *s;
 
@@ -38,9 +40,10 @@ static int set_up(void **state)
 	config.n_ports = 2; /* in no bridge: they route */
 	config.routing = (struct bp_config_routing){
 		.routes4 = 64, .routes6 = 64, .neighbours = 64, .nexthops = 64, .groups = 8};
-	config.phd.enabled = true;
-	config.phd.sessions = SESSIONS;
-	config.phd.layouts = 16;
+	config.service[BP_SERVICE_HEALTH] = &phd;
+	phd.enabled = true;
+	phd.sessions = SESSIONS;
+	phd.layouts = 16;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;

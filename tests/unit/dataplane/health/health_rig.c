@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/dataplane/health/health_rig.h"
 
+#include "config/health/settings.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,8 +157,9 @@ void health_start(struct health *h, const struct health_options *o)
 	/* else now and then two reports have the same sixteen bits of their octets */
 	h->r.shm.phd.hash_key[0] = 0x9e3779b97f4a7c15;
 	h->r.shm.phd.hash_key[1] = 0xd1b54a32d192ed03;
-	c->phd.cse.source_ports[0] = HEALTH_PORTS_FIRST;
-	c->phd.cse.source_ports[1] = (uint16_t)(HEALTH_PORTS_FIRST + 2 * h->o.ports - 1);
+	bp_config_phd_set(c)->cse.source_ports[0] = HEALTH_PORTS_FIRST;
+	bp_config_phd_set(c)->cse.source_ports[1] =
+		(uint16_t)(HEALTH_PORTS_FIRST + 2 * h->o.ports - 1);
 	if (bp_phd_worker_setup(c, &h->r.shm.phd, 2, HEALTH_NOW_NS, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	second_worker(h);

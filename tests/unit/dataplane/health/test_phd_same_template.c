@@ -4,6 +4,7 @@
  * reports the quick way (dataplane/health/phd_node.h), the other never does. What leaves and what
  * is counted must be the same, frame by frame, in the same order.
  */
+#include "biplane/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"
 
 #include <stdio.h>

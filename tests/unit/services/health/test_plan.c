@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "config/health/settings.h"
 #include "services/health/plan.h"
 #include "proto/health/onem2m.h"
 
@@ -22,7 +23,7 @@ static struct bp_phd_plan plan_of(const char *text, const struct bp_address *sou
 	struct bp_phd_plan p;
 
 	assert_non_null(c);
-	bp_phd_plan_make(&p, &c->phd, source);
+	bp_phd_plan_make(&p, bp_config_phd(c), source);
 	bp_config_free(c);
 	return p;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/shm/health/phd_rig.h"
 #include "config/service.h"
+#include "config/health/settings.h"
 #include "shm/fib/fib_tables.h"
 
 #include <stdlib.h>
@@ -18,14 +19,13 @@ static void *zeroed(size_t bytes)
 
 void phd_open(struct phd_rig *x, uint32_t sessions, uint32_t layouts, uint32_t workers)
 {
+	struct bp_config_phd phd = {.enabled = true, .sessions = sessions, .layouts = layouts};
 	struct bp_config *c = calloc(1, sizeof(*c));
 	uint64_t capacity[BP_PHD_TABLES];
 
 	assert_non_null(c);
 	c->n_workers = workers;
-	c->phd.enabled = true;
-	c->phd.sessions = sessions;
-	c->phd.layouts = layouts;
+	c->service[BP_SERVICE_HEALTH] = &phd;
 	bp_config_services[BP_SERVICE_HEALTH]->capacities(c, capacity);
 	free(c);
 	assert_true(bp_service_tables[BP_SERVICE_HEALTH]->sizes_agree(capacity, workers));
