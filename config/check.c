@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "config/schema.h"
+#include "config/check_place.h"
 
 /*
  * What no single setting shows. A check looks only at settings that were read without error: the
  * others have their message already.
  */
-
-/* The node of a setting below `n` that is given and right, or NULL. */
-static const struct bp_yaml *good(const struct bp_yaml *n, const char *path)
-{
-	const struct bp_yaml *v = bp_yaml_find(n, path);
-
-	return v != NULL && !v->bad ? v : NULL;
-}
 
 /* The value of the last argument `key` of a device string, its length in *len; NULL: none. */
 static const char *device_argument(const char *device, const char *key, size_t *len)
@@ -74,7 +64,7 @@ void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_config *c = r->config;
 	const struct bp_config_port *p = base;
-	const struct bp_yaml *name = good(n, "name"), *device = good(n, "device");
+	const struct bp_yaml *name = bp_good(n, "name"), *device = bp_good(n, "device");
 
 	for (const struct bp_config_port *q = c->port; q < p; q++) {
 		if (name != NULL && strcmp(q->name, p->name) == 0)
@@ -90,243 +80,6 @@ void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	}
 }
 
-void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base)
-{
-	struct bp_config *c = base;
-	struct bp_config_edge *e = &c->mqtt.edge;
-	const struct bp_yaml *password = good(n, "password_file");
-	const struct bp_yaml *cert = bp_yaml_find(n, "tls.cert"), *key = bp_yaml_find(n, "tls.key");
-
-	if (e->port == 0)
-		e->port = bp_yaml_find(n, "tls") != NULL ? 8883 : 1883;
-	if (e->client_id[0] == '\0')
-		snprintf(e->client_id, sizeof(e->client_id), "biplane-%s", c->name);
-	if (password != NULL && bp_yaml_find(n, "username") == NULL)
-		bp_error(r->messages, password->key->line, password->key->column,
-			"%s.password_file: there is no username; expected username with "
-			"password_file",
-			r->path);
-	if ((cert == NULL) != (key == NULL)) {
-		const struct bp_yaml *one = cert != NULL ? cert : key;
-
-		bp_error(r->messages, one->key->line, one->key->column,
-			"%s.tls.%s: there is no %s; expected both cert and key, or neither",
-			r->path, one->key->text, cert != NULL ? "key" : "cert");
-	}
-}
-
-void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base)
-{
-	if (bp_yaml_find(n, "address") == NULL && bp_yaml_find(n, "address6") == NULL)
-		bp_error(r->messages, n->line, n->column,
-			"%s has neither 'address' nor 'address6'; expected the edge broker's "
-			"address",
-			r->path);
-}
-
-static bool both_hold(const struct bp_rule_spec *rule, double v)
-{
-	return isfinite(v) && bp_condition_holds(&rule->raise, v) &&
-	       bp_condition_holds(&rule->clear, v);
-}
-
-/* The second number of a condition that has one, else its only one. */
-static double end_of(const struct bp_condition *c)
-{
-	return c->op == BP_COND_INSIDE || c->op == BP_COND_OUTSIDE ? c->b : c->a;
-}
-
-/*
- * Whether some value satisfies raise and clear at once. The values of a condition are intervals
- * between its numbers, so where two conditions meet, they meet at one of their numbers or right
- * beside it. Round values are tried first, for the message.
- */
-static bool find_overlap(const struct bp_rule_spec *rule, double *v)
-{
-	const double at[] = {
-		rule->raise.a, end_of(&rule->raise), rule->clear.a, end_of(&rule->clear)};
-
-	for (uint32_t i = 0; i < 4; i++) {
-		for (uint32_t k = 0; k < 4; k++) {
-			*v = at[i] / 2 + at[k] / 2;
-			if (both_hold(rule, *v))
-				return true;
-		}
-	}
-	for (uint32_t i = 0; i < 4; i++) {
-		const double beside[] = {at[i] + 1, at[i] - 1, nextafter(at[i], INFINITY),
-			nextafter(at[i], -INFINITY)};
-
-		for (uint32_t k = 0; k < 4; k++) {
-			*v = beside[k];
-			if (both_hold(rule, *v))
-				return true;
-		}
-	}
-	return false;
-}
-
-static void check_clear(
-	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
-{
-	const struct bp_yaml *clear = good(n, "clear");
-	char number[32];
-	double v;
-	int len;
-
-	if (clear == NULL || good(n, "raise") == NULL || !find_overlap(rule, &v))
-		return;
-	len = bp_number_format(v, number);
-	bp_warning(r->messages, clear->line, clear->column,
-		"%s.clear: %.*s would both raise and clear this alarm; expected conditions that no "
-		"value "
-		"meets together",
-		r->path, len, number);
-}
-
-void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
-{
-	struct bp_rule_spec *rule = base;
-	const struct bp_yaml *payload = bp_yaml_find(n, "payload");
-
-	if (rule->action == BP_ACTION_CLONE) {
-		if (payload != NULL && !payload->bad && rule->payload == BP_PAYLOAD_ENVELOPE)
-			bp_error(r->messages, payload->line, payload->column,
-				"%s.payload: action clone sends the device's own payload; expected "
-				"original, "
-				"or action publish",
-				r->path);
-		rule->payload = BP_PAYLOAD_ORIGINAL;
-	}
-	check_clear(r, n, rule);
-}
-
-struct named_rule {
-	const char *name;
-	const struct bp_yaml *node;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	const struct named_rule *x = a, *y = b;
-	int d = strcmp(x->name, y->name);
-
-	return d != 0                              ? d
-	       : x->node->line != y->node->line    ? (x->node->line < y->node->line ? -1 : 1)
-	       : x->node->column < y->node->column ? -1
-						   : x->node->column > y->node->column;
-}
-
-/* Rules may be many: sorted, equal names stand side by side. */
-static void check_rule_names(
-	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config *c)
-{
-	struct named_rule *list = calloc(rules->n, sizeof(*list));
-	uint32_t n = 0, i = 0;
-
-	if (list == NULL) {
-		bp_error(r->messages, rules->line, rules->column,
-			"out of memory; expected fewer rules or more free memory");
-		return;
-	}
-	for (const struct bp_yaml *e = rules->first; e != NULL; e = e->next, i++) {
-		const struct bp_yaml *name = good(e, "name");
-
-		if (name != NULL)
-			list[n++] = (struct named_rule){c->mqtt.rules[i].name, name};
-	}
-	if (n > 1)
-		qsort(list, n, sizeof(*list), by_name);
-	for (i = 1; i < n; i++) {
-		if (strcmp(list[i].name, list[i - 1].name) == 0)
-			bp_error(r->messages, list[i].node->line, list[i].node->column,
-				"rule '%s' is named twice; expected a name of its own for each "
-				"rule (the "
-				"other is on line %u)",
-				list[i].name, list[i - 1].node->line);
-	}
-	free(list);
-}
-
-/* An action needs the place it acts on. */
-static void check_rule_targets(
-	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config *c)
-{
-	uint32_t i = 0;
-
-	for (const struct bp_yaml *e = rules->first; e != NULL; e = e->next, i++) {
-		const struct bp_rule_spec *rule = &c->mqtt.rules[i];
-		const struct bp_yaml *action = bp_yaml_find(e, "action"),
-				     *at = action != NULL ? action : e;
-		bool clone = rule->action == BP_ACTION_CLONE;
-		char which[sizeof(rule->name) + 16];
-
-		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))
-			continue;
-		if (clone ? c->mqtt.clone.enabled : c->mqtt.edge.enabled)
-			continue;
-		if (rule->name[0] != '\0')
-			snprintf(which, sizeof(which), "rule '%s'", rule->name);
-		else /* none, or a bad one, which has its own message */
-			snprintf(which, sizeof(which), "mqtt.rules[%u]", i);
-		bp_error(r->messages, at->line, at->column,
-			"%s: action %s has nowhere to go; expected a section mqtt.%s in "
-			"this file",
-			which, clone ? "clone" : "publish", clone ? "clone" : "edge");
-	}
-}
-
-static void check_rules(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config *c)
-{
-	const struct bp_yaml *rules = bp_yaml_find(n, "rules");
-
-	if (rules == NULL || rules->bad || c->mqtt.n_rules == 0)
-		return;
-	if (c->mqtt.n_rules > c->mqtt.max_rules &&
-		(bp_yaml_find(n, "max_rules") == NULL || good(n, "max_rules") != NULL))
-		bp_error(r->messages, rules->line, rules->column,
-			"mqtt.rules: %u rules are given; expected at most %u (mqtt.max_rules)",
-			c->mqtt.n_rules, c->mqtt.max_rules);
-	check_rule_names(r, rules, c);
-	check_rule_targets(r, rules, c);
-}
-
-/* What is carried for a rule that sends the payload on must fit an alarm (a quarter of the ring).
- */
-static void check_ring(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config *c)
-{
-	for (uint32_t i = 0; i < c->mqtt.n_rules; i++) {
-		const struct bp_rule_spec *rule = &c->mqtt.rules[i];
-
-		if (rule->action != BP_ACTION_PUBLISH || rule->payload != BP_PAYLOAD_ORIGINAL ||
-			c->mqtt.carry_per_flow <= c->mqtt.alarm_ring / 4)
-			continue;
-		bp_warning(r->messages, n->line, n->column,
-			"mqtt: carry_per_flow is over a quarter of alarm_ring, so the alarms of "
-			"the "
-			"largest publications it lets in are lost; expected an alarm_ring of at "
-			"least %llu "
-			"bytes",
-			4 * (unsigned long long)c->mqtt.carry_per_flow);
-		return;
-	}
-}
-
-/* Whether something may pass: through a bridge, or by a route that the kernel or this file tells.
- */
-static bool can_forward(const struct bp_config *c)
-{
-	if (c->n_bridges > 0 || c->fixed.n_routes > 0)
-		return true;
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		const struct bp_config_interface *port = &c->port[i].interface;
-
-		if (port->kernel != BP_KERNEL_OFF || port->n_addresses > 0)
-			return true;
-	}
-	return false;
-}
-
 void bp_check_exception(struct bp_reader *r)
 {
 	for (uint32_t i = 0; i < BP_EX_CLASSES; i++) {
@@ -335,40 +88,4 @@ void bp_check_exception(struct bp_reader *r)
 		if (r->config->exception.class[i].burst == 0)
 			r->config->exception.class[i].burst = tenth > 32 ? tenth : 32;
 	}
-}
-
-/* What unproven connections get where the file does not say. */
-static void share_unproven(struct bp_config_mqtt *m)
-{
-	if (m->max_unproven == 0)
-		m->max_unproven = m->flows / 4 + 1;
-	if (m->carry_unproven == 0)
-		m->carry_unproven = m->carry_total / 4;
-}
-
-void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
-{
-	const struct bp_config *c = base;
-	const struct bp_yaml *flow = bp_yaml_find(n, "carry_per_flow");
-	const struct bp_yaml *total = bp_yaml_find(n, "carry_total");
-	const struct bp_yaml *at = flow != NULL ? flow : total;
-
-	if (c->mqtt.carry_per_flow > c->mqtt.carry_total && (flow == NULL || !flow->bad) &&
-		(total == NULL || !total->bad))
-		bp_error(r->messages, at->line, at->column,
-			"mqtt.carry_per_flow: %llu bytes are more than all connections may carry "
-			"together; "
-			"expected at most mqtt.carry_total, %llu bytes",
-			(unsigned long long)c->mqtt.carry_per_flow,
-			(unsigned long long)c->mqtt.carry_total);
-	share_unproven(&r->config->mqtt);
-	/* Unless the bridge is what has errors. */
-	if (!can_forward(c) && r->messages->errors == 0)
-		bp_warning(r->messages, n->line, n->column,
-			"mqtt: no ports are bridged and none can route, so no traffic passes that "
-			"could be inspected; expected a setting such as bridge: [[devices, "
-			"cloud]], "
-			"or ports with addresses");
-	check_rules(r, n, c);
-	check_ring(r, n, c);
 }

@@ -18,4 +18,12 @@ static inline const struct bp_yaml *bp_place(const struct bp_yaml *map, const ch
 	return n != NULL ? n : map;
 }
 
+/* The node of a setting below `n` that is given and right, or NULL. */
+static inline const struct bp_yaml *bp_good(const struct bp_yaml *n, const char *path)
+{
+	const struct bp_yaml *v = bp_yaml_find(n, path);
+
+	return v != NULL && !v->bad ? v : NULL;
+}
+
 #endif

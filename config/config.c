@@ -64,7 +64,6 @@ void bp_config_free(struct bp_config *c)
 			bp_config_services[i]->release(c->service[i]);
 		free(c->service[i]);
 	}
-	free(c->mqtt.rules);
 	free(c->fixed.route);
 	free(c->fixed.neighbour);
 	free(c);

@@ -7,11 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "biplane/aggregation.h"
 #include "biplane/fib.h"
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
-#include "biplane/rule.h"
 #include "biplane/services.h"
 
 /*
@@ -108,61 +106,6 @@ struct bp_config_exception {
 
 enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };
 enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
-enum bp_judge { BP_JUDGE_TO_BROKER, BP_JUDGE_FROM_BROKER, BP_JUDGE_BOTH };
-enum bp_strictness { BP_STRICTNESS_MOSQUITTO, BP_STRICTNESS_STANDARD };
-enum bp_evaluate { BP_EVALUATE_PUBLISHED, BP_EVALUATE_ACKNOWLEDGED };
-enum bp_checksum { BP_CHECKSUM_VERIFY, BP_CHECKSUM_TRUST };
-
-struct bp_config_edge {
-	bool enabled;
-	char host[256];
-	uint16_t port;
-	char client_id[128];
-	char username[128];
-	char password_file[512]; /* "" : none; its first line is the password */
-	char ca_file[512], cert_file[512], key_file[512]; /* ca_file "": no TLS */
-	uint32_t keep_alive_s;
-	uint32_t inflight;       /* alarms sent and not yet acknowledged at one time */
-	uint64_t ack_timeout_ns; /* not acknowledged for so long: to the spool, and reconnect */
-	uint64_t unreachable_ns; /* no connection for so long is a fault; 0: never */
-};
-
-struct bp_config_spool {
-	char path[512];
-	uint64_t max_bytes;
-	uint64_t max_age_ns;
-	uint32_t max_keys;      /* whose order is kept each for itself */
-	uint32_t backlog_fault; /* alarms that wait; 0: never */
-};
-
-struct bp_config_mqtt {
-	bool enabled; /* the file has an mqtt section */
-	uint32_t n_ports;
-	uint16_t ports[BP_MAX_MQTT_PORTS];
-	uint32_t n_brokers; /* 0: any address */
-	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
-	uint8_t judge;                /* enum bp_judge */
-	uint8_t checksum;             /* enum bp_checksum */
-	uint8_t strictness;           /* enum bp_strictness */
-	uint8_t evaluate;             /* enum bp_evaluate */
-	uint32_t flows, max_unproven; /* max_unproven 0: a quarter of flows */
-	uint64_t flow_timeout_ns, handshake_timeout_ns;
-	uint64_t carry_per_flow, carry_total; /* bytes */
-	uint64_t carry_unproven;              /* of carry_total; 0: a quarter of it */
-	uint64_t reorder_bytes;               /* per direction of a flow */
-	uint32_t max_topic_aliases;           /* per direction of a flow */
-	uint32_t work_budget, worker_budget;  /* percent of a core */
-	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */
-	uint32_t min_ttl;                     /* of a segment that is read */
-	uint32_t topic_states;
-	uint32_t max_rules;
-	uint64_t alarm_ring; /* bytes, per worker */
-	struct bp_config_edge edge;
-	struct bp_clone_target clone;
-	struct bp_config_spool spool;
-	uint32_t n_rules;
-	struct bp_rule_spec *rules; /* owned by the configuration */
-};
 
 /* From when on something is told of as trouble. */
 struct bp_config_trouble {
@@ -193,7 +136,6 @@ struct bp_config {
 	struct bp_config_bridge bridge[BP_MAX_BRIDGES];
 	uint32_t mac_table;
 	uint64_t mac_ageing_ns;
-	struct bp_config_mqtt mqtt;
 	struct bp_config_routing routing;
 	uint8_t rp_filter6; /* 0: off, 1: strict, 2: loose; as net.ipv4.conf.*.rp_filter */
 	struct bp_config_sync sync;
@@ -224,13 +166,6 @@ extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 	{                                                                                          \
 		return c->service[BP_SERVICE_##id_];                                               \
 	}
-
-/* What inspection needs of it: services/mqtt/inspect.h. */
-struct bp_mqtt_options;
-void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o);
-/* Bytes of one worker's flow table in the segment. Both planes size the segment by it; only the
- * data plane reads what is inside. */
-uint64_t bp_flow_table_size(const struct bp_config *c);
 
 /* Whether a port routes: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);

@@ -60,7 +60,6 @@ extern const struct bp_type bp_type_address, bp_type_prefix, bp_type_addresses;
 extern const struct bp_type bp_type_port, bp_type_interface, bp_type_tcp_ports, bp_type_workers;
 extern const struct bp_type bp_type_bridges, bp_type_bridge_ports, bp_type_table;
 extern const struct bp_type bp_type_port_range;
-extern const struct bp_type bp_type_condition, bp_type_json_path;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 extern const struct bp_type bp_type_loopback;
 extern const struct bp_type bp_type_rate;
@@ -195,10 +194,6 @@ __attribute__((format(printf, 3, 4))) bool bp_fault_set(
 
 /* check.c: what concerns several settings. */
 void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base);
-void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base);
-void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base);
-void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
-void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_exception(struct bp_reader *r);
 /* check_interfaces.c: once ports and bridges are known. */
 void bp_check_interfaces(struct bp_reader *r);
@@ -226,12 +221,5 @@ const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT])
 /* From "ADDRESS/LENGTH", or an address, which is the prefix of all its bits. False: *fault says why
  * it is neither. */
 bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault);
-
-/*
- * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds
- * BP_JSON_PATH_TEXT bytes: each byte of a name may become six, and a step has its brackets.
- */
-#define BP_JSON_PATH_TEXT (BP_JSON_NAMES_MAX * 6 + BP_JSON_STEPS_MAX * 16 + 2)
-void bp_json_path_format(const struct bp_json_path *path, char *out);
 
 #endif

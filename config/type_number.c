@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/rule.h"
 #include "config/schema.h"
 
 /*

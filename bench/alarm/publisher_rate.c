@@ -30,6 +30,7 @@
 #include "controlplane/alarms/publisher.h"
 #include "shm/layout.h"
 #include "config/segment.h"
+#include "config/mqtt/settings.h"
 
 struct options {
 	uint64_t rate, seconds;
@@ -244,25 +245,27 @@ static void report(const struct run *r)
 		get(&g->cp_alarms_dropped_size) + get(&g->cp_alarms_dropped_age), cpu);
 }
 
-static void configure(struct bp_config *c, const char *dir, uint16_t port)
+static void configure(struct bp_config *c, struct bp_config_mqtt *m, const char *dir, uint16_t port)
 {
 	memset(c, 0, sizeof(*c));
+	memset(m, 0, sizeof(*m));
+	c->service[BP_SERVICE_MQTT] = m;
 	c->n_workers = 1;
 	c->n_ports = 1;
-	c->mqtt.enabled = true;
-	c->mqtt.max_rules = 1;
-	c->mqtt.topic_states = 1;
-	c->mqtt.alarm_ring = 4 << 20;
-	c->mqtt.edge.enabled = true;
-	snprintf(c->mqtt.edge.host, sizeof(c->mqtt.edge.host), "127.0.0.1");
-	snprintf(c->mqtt.edge.client_id, sizeof(c->mqtt.edge.client_id), "biplane-bench");
-	c->mqtt.edge.port = port;
-	c->mqtt.edge.keep_alive_s = 30;
-	c->mqtt.edge.inflight = options.inflight;
-	c->mqtt.edge.ack_timeout_ns = 30000000000ull;
-	snprintf(c->mqtt.spool.path, sizeof(c->mqtt.spool.path), "%s/spool.db", dir);
-	c->mqtt.spool.max_bytes = 1ull << 30;
-	c->mqtt.spool.max_age_ns = 3600000000000ull;
+	m->enabled = true;
+	m->max_rules = 1;
+	m->topic_states = 1;
+	m->alarm_ring = 4 << 20;
+	m->edge.enabled = true;
+	snprintf(m->edge.host, sizeof(m->edge.host), "127.0.0.1");
+	snprintf(m->edge.client_id, sizeof(m->edge.client_id), "biplane-bench");
+	m->edge.port = port;
+	m->edge.keep_alive_s = 30;
+	m->edge.inflight = options.inflight;
+	m->edge.ack_timeout_ns = 30000000000ull;
+	snprintf(m->spool.path, sizeof(m->spool.path), "%s/spool.db", dir);
+	m->spool.max_bytes = 1ull << 30;
+	m->spool.max_age_ns = 3600000000000ull;
 }
 
 static void parse(int argc, char **argv)
@@ -304,6 +307,7 @@ int main(int argc, char **argv)
 	char dir[200], err[256] = "", command[sizeof(dir) + 16];
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 	static struct bp_config config;
+	static struct bp_config_mqtt mqtt;
 	struct timeval every = {0, 10000};
 	struct run r = {0};
 	pid_t broker;
@@ -314,7 +318,7 @@ int main(int argc, char **argv)
 		die("no directory");
 	uint16_t port = free_port();
 
-	configure(&config, dir, port);
+	configure(&config, &mqtt, dir, port);
 	broker = start_broker(dir, port);
 	/* A file, since writer and publisher are two processes, as in life. */
 	struct bp_segment *s = bp_segment_open(
@@ -323,7 +327,7 @@ int main(int argc, char **argv)
 	r.base = event_base_new();
 	if (s == NULL || bp_shm_map(&r.shm, s, err, sizeof(err)) != 0 || r.base == NULL)
 		die(err);
-	r.publisher = bp_publisher_new(r.base, &r.shm, &config.mqtt, err, sizeof(err));
+	r.publisher = bp_publisher_new(r.base, &r.shm, &mqtt, err, sizeof(err));
 	if (r.publisher == NULL)
 		die(err);
 	struct event *timer = event_new(r.base, -1, EV_PERSIST, look, &r);

@@ -201,7 +201,7 @@ static void open_rig(struct rig *r)
 {
 	uint32_t n = 0, most = RULES_ON_ONE_TOPIC + DOCUMENT_RULES + 16;
 	struct bp_rule_spec *rules = calloc(most, sizeof(*rules));
-	struct bp_config_mqtt *m = &r->config.mqtt;
+	struct bp_config_mqtt *m = &r->mqtt;
 
 	if (rules == NULL)
 		die("no memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/aggregation/schema.h"
 
 /*
  * What sections aggregate and disaggregate alone have: prefixes that datagrams go to or come from,
@@ -87,10 +87,6 @@ _Static_assert(offsetof(struct bp_disagg_rule, senders) ==
 	"the prefixes follow their count");
 _Static_assert(offsetof(struct bp_agg_rule, senders) ==
 		       offsetof(struct bp_agg_rule, n_senders) + sizeof(uint32_t),
-	"the prefixes follow their count");
-
-_Static_assert(offsetof(struct bp_config_mqtt, brokers) ==
-		       offsetof(struct bp_config_mqtt, n_brokers) + sizeof(uint32_t),
 	"the prefixes follow their count");
 
 static struct bp_prefix *hosts_after(const uint32_t *count)

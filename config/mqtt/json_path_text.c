@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/mqtt/schema.h"
 
 /* Whether a name may stand after a point; the others stand in brackets and quotes. */
 static bool is_word(const char *name, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/config.h"
+#include "config/mqtt/settings.h"
 #include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
 #include "shm/hash.h"
@@ -22,7 +22,7 @@ static uint64_t placement_of(const struct bp_config *c)
 
 void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o)
 {
-	const struct bp_config_mqtt *m = &c->mqtt;
+	const struct bp_config_mqtt *m = bp_config_mqtt(c);
 
 	*o = (struct bp_mqtt_options){
 		.workers = c->n_workers,
@@ -54,7 +54,7 @@ uint64_t bp_flow_table_size(const struct bp_config *c)
 {
 	struct bp_mqtt_options o;
 
-	if (!c->mqtt.enabled)
+	if (!bp_config_mqtt(c)->enabled)
 		return 64;
 	bp_config_mqtt_options(c, &o);
 	return bp_mqtt_flow_table_bytes(&o);

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+#include "config/mqtt/schema.h"
 
-#define AT(member_) IN(bp_config, member_)
+#define AT(member_) IN(bp_config_mqtt, member_)
 
 /* The rows of section mqtt. */
+
+/* bp_type_tcp_ports and bp_type_host_list have their elements behind the count. */
+_Static_assert(offsetof(struct bp_config_mqtt, ports) ==
+		       offsetof(struct bp_config_mqtt, n_ports) + sizeof(uint32_t),
+	"the ports follow their count");
+_Static_assert(offsetof(struct bp_config_mqtt, brokers) ==
+		       offsetof(struct bp_config_mqtt, n_brokers) + sizeof(uint32_t),
+	"the prefixes follow their count");
 
 static const char *const judge_words[] = {"to_broker", "from_broker", "both", NULL};
 static const char *const strictness_words[] = {"mosquitto", "standard", NULL};
@@ -18,14 +27,14 @@ static const char *const payload_words[] = {"original", "envelope", NULL};
 
 static const struct bp_list_layout rule_list = {
 	.element = sizeof(struct bp_rule_spec),
-	.items = offsetof(struct bp_config, mqtt.rules),
-	.count = offsetof(struct bp_config, mqtt.n_rules),
+	.items = offsetof(struct bp_config_mqtt, rules),
+	.count = offsetof(struct bp_config_mqtt, n_rules),
 	.allocated = true,
 };
 
 static bool has_tls(const void *base)
 {
-	return ((const struct bp_config *)base)->mqtt.edge.ca_file[0] != '\0';
+	return ((const struct bp_config_mqtt *)base)->edge.ca_file[0] != '\0';
 }
 
 static bool is_json(const void *base)
@@ -40,107 +49,107 @@ static bool is_binary(const void *base)
 
 /* clang-format off */
 static const struct bp_setting rows[] = {
-	{.path = "mqtt", .type = &bp_type_section, GIVEN(bp_config, mqtt.enabled), .check = bp_check_mqtt,
+	{.path = "mqtt", .type = &bp_type_section, GIVEN(bp_config_mqtt, enabled), .check = bp_check_mqtt,
 	 .help = "Inspection of MQTT. Without this section biplane forwards and inspects nothing."},
-	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, AT(mqtt.n_ports), .min = 1, .max = 65535, .preset = "1883",
+	{.path = "mqtt.ports", .type = &bp_type_tcp_ports, AT(n_ports), .min = 1, .max = 65535, .preset = "1883",
 	 .help = "TCP ports on which brokers listen."},
-	{.path = "mqtt.brokers", .type = &bp_type_host_list, AT(mqtt.n_brokers), .preset_note = "none: every address",
+	{.path = "mqtt.brokers", .type = &bp_type_host_list, AT(n_brokers), .preset_note = "none: every address",
 	 .help = "Addresses and prefixes of the brokers whose clients are inspected. Without it, a client that publishes to any server on one of the ports can raise and clear alarms."},
-	{.path = "mqtt.judge", .type = &bp_type_enum, AT(mqtt.judge), .words = judge_words, .preset = "to_broker",
+	{.path = "mqtt.judge", .type = &bp_type_enum, AT(judge), .words = judge_words, .preset = "to_broker",
 	 .help = "Which publications the rules see: those of the devices (to_broker), those that brokers deliver (from_broker), or both."},
-	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(mqtt.evaluate), .words = evaluate_words, .preset = "published",
+	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(evaluate), .words = evaluate_words, .preset = "published",
 	 .help = "When publications to a broker are evaluated: published, as soon as they are read, but those of QoS 1 and 2 of a connection on which the broker refused one (PUBACK or PUBREC with a reason code of 0x80 and above) when they are acknowledged; acknowledged, those of QoS 1 and 2 on every connection only when they are acknowledged with success, a round trip to the broker later. Those that wait share reorder_bytes. QoS 0 has no acknowledgement."},
-	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(mqtt.strictness), .words = strictness_words, .preset = "mosquitto",
+	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(strictness), .words = strictness_words, .preset = "mosquitto",
 	 .help = "Whose view is taken of what a client sends against the standard: mosquitto reads on where mosquitto 2.0 does and gives up where it closes the connection; standard gives up at each fault for which MQTT demands that, and at no other."},
-	{.path = "mqtt.checksum", .type = &bp_type_enum, AT(mqtt.checksum), .words = checksum_words, .preset = "verify",
+	{.path = "mqtt.checksum", .type = &bp_type_enum, AT(checksum), .words = checksum_words, .preset = "verify",
 	 .help = "verify never reads a segment whose TCP checksum is wrong; trust leaves that to the receiver. Either way the frame is forwarded."},
-	{.path = "mqtt.flows", .type = &bp_type_uint, AT(mqtt.flows), .min = 1, .max = 16777216, .preset = "65536",
+	{.path = "mqtt.flows", .type = &bp_type_uint, AT(flows), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "TCP connections that are followed at one time and have proven themselves: the handshake is complete, and the broker accepted the connection. At the bound the one that was idle the longest is evicted."},
-	{.path = "mqtt.max_unproven", .type = &bp_type_uint, AT(mqtt.max_unproven), .min = 1, .max = 16777216, .preset_note = "a quarter of flows",
+	{.path = "mqtt.max_unproven", .type = &bp_type_uint, AT(max_unproven), .min = 1, .max = 16777216, .preset_note = "a quarter of flows",
 	 .help = "Further connections that have not proven themselves: half open, without CONNACK, or picked up mid-stream. At the bound the client address (IPv6: the /64) with the most of them loses its oldest one. They never evict a proven connection."},
-	{.path = "mqtt.flow_timeout", .type = &bp_type_duration, AT(mqtt.flow_timeout_ns), .min = S, .max = 30 * DAY, .preset = "1h",
+	{.path = "mqtt.flow_timeout", .type = &bp_type_duration, AT(flow_timeout_ns), .min = S, .max = 30 * DAY, .preset = "1h",
 	 .help = "A connection that was idle for so long is forgotten."},
-	{.path = "mqtt.handshake_timeout", .type = &bp_type_duration, AT(mqtt.handshake_timeout_ns), .min = S, .max = HOUR, .preset = "30s",
+	{.path = "mqtt.handshake_timeout", .type = &bp_type_duration, AT(handshake_timeout_ns), .min = S, .max = HOUR, .preset = "30s",
 	 .help = "The same for a connection that has not proven itself. One that was picked up mid-stream is kept for flow_timeout, but without reassembly memory."},
-	{.path = "mqtt.carry_per_flow", .type = &bp_type_size, AT(mqtt.carry_per_flow), .min = KIB, .max = 256 * MIB, .preset = "256KiB",
+	{.path = "mqtt.carry_per_flow", .type = &bp_type_size, AT(carry_per_flow), .min = KIB, .max = 256 * MIB, .preset = "256KiB",
 	 .help = "Bytes of an incomplete MQTT packet that are kept for one connection; a longer packet is forwarded but not read."},
-	{.path = "mqtt.carry_total", .type = &bp_type_size, AT(mqtt.carry_total), .min = KIB, .max = 1024 * GIB, .preset = "64MiB",
+	{.path = "mqtt.carry_total", .type = &bp_type_size, AT(carry_total), .min = KIB, .max = 1024 * GIB, .preset = "64MiB",
 	 .help = "The same for all connections together. One client address (IPv6: a /64) gets carry_per_flow, and beyond that no more than half of what is left to all others."},
-	{.path = "mqtt.carry_unproven", .type = &bp_type_size, AT(mqtt.carry_unproven), .min = KIB, .max = 1024 * GIB, .preset_note = "a quarter of carry_total",
+	{.path = "mqtt.carry_unproven", .type = &bp_type_size, AT(carry_unproven), .min = KIB, .max = 1024 * GIB, .preset_note = "a quarter of carry_total",
 	 .help = "Of carry_total, what connections may hold together that have not proven themselves. At the bound the client address that holds the most loses its oldest such connection."},
-	{.path = "mqtt.reorder_bytes", .type = &bp_type_size, AT(mqtt.reorder_bytes), .min = 0, .max = 16 * MIB, .preset = "64KiB",
+	{.path = "mqtt.reorder_bytes", .type = &bp_type_size, AT(reorder_bytes), .min = 0, .max = 16 * MIB, .preset = "64KiB",
 	 .help = "How far ahead of the stream a segment may be and still be kept until what is before it arrives, for each direction of a connection."},
-	{.path = "mqtt.max_topic_aliases", .type = &bp_type_uint, AT(mqtt.max_topic_aliases), .min = 0, .max = 65535, .preset = "256",
+	{.path = "mqtt.max_topic_aliases", .type = &bp_type_uint, AT(max_topic_aliases), .min = 0, .max = 65535, .preset = "256",
 	 .help = "Highest topic alias (MQTT 5.0) that is kept for each direction of a connection, where the receiver allows as many. A publication that has a higher alias in place of its topic is forwarded but not evaluated, and counted."},
-	{.path = "mqtt.work_budget", .type = &bp_type_uint, AT(mqtt.work_budget), .min = 1, .max = 100, .preset = "20",
+	{.path = "mqtt.work_budget", .type = &bp_type_uint, AT(work_budget), .min = 1, .max = 100, .preset = "20",
 	 .help = "Share of a core, in percent, that inspection may spend on one connection beyond 8 ns for each byte of its frames. A connection over it is forwarded and followed, but its publications are not evaluated until it is within it, and counted."},
-	{.path = "mqtt.worker_budget", .type = &bp_type_uint, AT(mqtt.worker_budget), .min = 1, .max = 100, .preset = "50",
+	{.path = "mqtt.worker_budget", .type = &bp_type_uint, AT(worker_budget), .min = 1, .max = 100, .preset = "50",
 	 .help = "The same for all connections of a worker together, so that the rest of the core is left for forwarding."},
-	{.path = "mqtt.resync_pushes", .type = &bp_type_uint, AT(mqtt.resync_pushes), .min = 0, .max = 64, .preset = "4",
+	{.path = "mqtt.resync_pushes", .type = &bp_type_uint, AT(resync_pushes), .min = 0, .max = 64, .preset = "4",
 	 .help = "After bytes were lost to inspection: how many times in a row a client must have written whole packets, a short segment each and on topics that it published on this connection before, until its publications on those are read again. 0 waits for a packet that the broker answers, which a client that publishes with QoS 0 alone may never send."},
-	{.path = "mqtt.min_ttl", .type = &bp_type_uint, AT(mqtt.min_ttl), .min = 1, .max = 255, .preset = "1",
+	{.path = "mqtt.min_ttl", .type = &bp_type_uint, AT(min_ttl), .min = 1, .max = 255, .preset = "1",
 	 .help = "Segments with a lower TTL (IPv4) or hop limit (IPv6) are forwarded but not read: how far the brokers are, plus one, where they are behind further routers, so that a segment that cannot reach them raises no alarm."},
-	{.path = "mqtt.topic_states", .type = &bp_type_uint, AT(mqtt.topic_states), .min = 1, .max = 16777216, .preset = "65536",
+	{.path = "mqtt.topic_states", .type = &bp_type_uint, AT(topic_states), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Pairs of rule and topic whose state (clear, hold, repeat) is kept."},
-	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(mqtt.max_rules), .min = 1, .max = 131072, .preset = "16384",
+	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
 	 .help = "Rules that the segment has room for."},
-	{.path = "mqtt.alarm_ring", .type = &bp_type_size, AT(mqtt.alarm_ring), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
+	{.path = "mqtt.alarm_ring", .type = &bp_type_size, AT(alarm_ring), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
 	 .help = "Size of the ring that carries each worker's alarms to the publisher. An alarm of over a quarter of it, its payload included, is lost and counted."},
 
-	{.path = "mqtt.edge", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config, mqtt.edge.enabled), .check = bp_check_edge,
+	{.path = "mqtt.edge", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, edge.enabled), .check = bp_check_edge,
 	 .help = "The MQTT broker that gets the alarms of action publish."},
-	{.path = "mqtt.edge.host", .type = &bp_type_string, AT(mqtt.edge.host), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	{.path = "mqtt.edge.host", .type = &bp_type_string, AT(edge.host), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Its name or address."},
-	{.path = "mqtt.edge.port", .type = &bp_type_uint, AT(mqtt.edge.port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset_note = "1883, or 8883 with tls",
+	{.path = "mqtt.edge.port", .type = &bp_type_uint, AT(edge.port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset_note = "1883, or 8883 with tls",
 	 .help = "Its TCP port."},
-	{.path = "mqtt.edge.client_id", .type = &bp_type_string, AT(mqtt.edge.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
+	{.path = "mqtt.edge.client_id", .type = &bp_type_string, AT(edge.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
 	 .help = "The client identifier that biplane connects with."},
-	{.path = "mqtt.edge.username", .type = &bp_type_string, AT(mqtt.edge.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.edge.username", .type = &bp_type_string, AT(edge.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
 	 .help = "User name for the broker."},
-	{.path = "mqtt.edge.password_file", .type = &bp_type_string, AT(mqtt.edge.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.edge.password_file", .type = &bp_type_string, AT(edge.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
 	 .help = "File whose first line is the password."},
 	{.path = "mqtt.edge.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_tls,
 	 .help = "Connects with TLS. Files are in PEM form."},
-	{.path = "mqtt.edge.tls.ca", .type = &bp_type_string, AT(mqtt.edge.ca_file), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	{.path = "mqtt.edge.tls.ca", .type = &bp_type_string, AT(edge.ca_file), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Certificates of the authorities that are trusted to have signed the broker's."},
-	{.path = "mqtt.edge.tls.cert", .type = &bp_type_string, AT(mqtt.edge.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.edge.tls.cert", .type = &bp_type_string, AT(edge.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
 	 .help = "biplane's own certificate, where the broker asks for one."},
-	{.path = "mqtt.edge.tls.key", .type = &bp_type_string, AT(mqtt.edge.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.edge.tls.key", .type = &bp_type_string, AT(edge.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
 	 .help = "The private key of cert."},
-	{.path = "mqtt.edge.keep_alive", .type = &bp_type_duration, AT(mqtt.edge.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
+	{.path = "mqtt.edge.keep_alive", .type = &bp_type_duration, AT(edge.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
 	 .help = "Longest silence on the connection to the broker, in whole seconds."},
-	{.path = "mqtt.edge.inflight", .type = &bp_type_uint, AT(mqtt.edge.inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
+	{.path = "mqtt.edge.inflight", .type = &bp_type_uint, AT(edge.inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
 	 .help = "Alarms that may be sent and not yet acknowledged."},
-	{.path = "mqtt.edge.ack_timeout", .type = &bp_type_duration, AT(mqtt.edge.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
+	{.path = "mqtt.edge.ack_timeout", .type = &bp_type_duration, AT(edge.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
 	 .help = "An alarm that is not acknowledged for so long goes to the spool, and biplane connects anew."},
-	{.path = "mqtt.edge.unreachable_after", .type = &bp_type_duration, AT(mqtt.edge.unreachable_ns), .flags = BP_OR_ZERO | BP_RELOAD, .min = S, .max = DAY, .preset = "1m",
+	{.path = "mqtt.edge.unreachable_after", .type = &bp_type_duration, AT(edge.unreachable_ns), .flags = BP_OR_ZERO | BP_RELOAD, .min = S, .max = DAY, .preset = "1m",
 	 .help = "No connection to the broker for so long is the fault edge_unreachable; 0 disables it."},
 
-	{.path = "mqtt.clone", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config, mqtt.clone.enabled), .check = bp_check_clone,
+	{.path = "mqtt.clone", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, clone.enabled), .check = bp_check_clone,
 	 .help = "Where action clone sends its frames."},
-	{.path = "mqtt.clone.port", .type = &bp_type_port, AT(mqtt.clone.port), .flags = BP_REQUIRED | BP_RELOAD,
+	{.path = "mqtt.clone.port", .type = &bp_type_port, AT(clone.port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "The port that they leave by."},
-	{.path = "mqtt.clone.mac", .type = &bp_type_mac, AT(mqtt.clone.mac), .flags = BP_REQUIRED | BP_RELOAD,
+	{.path = "mqtt.clone.mac", .type = &bp_type_mac, AT(clone.mac), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Destination MAC address: the edge broker's, or its next hop's."},
-	{.path = "mqtt.clone.address", .type = &bp_type_ip4, AT(mqtt.clone.ip4), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip4) + offsetof(struct bp_config, mqtt.clone), .preset_note = "none: alarms of IPv4 connections are not cloned",
+	{.path = "mqtt.clone.address", .type = &bp_type_ip4, AT(clone.ip4), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip4) + offsetof(struct bp_config_mqtt, clone), .preset_note = "none: alarms of IPv4 connections are not cloned",
 	 .help = "Destination IPv4 address. This or address6 must be given."},
-	{.path = "mqtt.clone.address6", .type = &bp_type_ip6, AT(mqtt.clone.ip6), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip6) + offsetof(struct bp_config, mqtt.clone), .preset_note = "none: alarms of IPv6 connections are not cloned",
+	{.path = "mqtt.clone.address6", .type = &bp_type_ip6, AT(clone.ip6), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip6) + offsetof(struct bp_config_mqtt, clone), .preset_note = "none: alarms of IPv6 connections are not cloned",
 	 .help = "Destination IPv6 address."},
-	{.path = "mqtt.clone.tcp_port", .type = &bp_type_uint, AT(mqtt.clone.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
+	{.path = "mqtt.clone.tcp_port", .type = &bp_type_uint, AT(clone.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
 	 .help = "Destination TCP port."},
 
 	{.path = "mqtt.spool", .type = &bp_type_section,
 	 .help = "The file that keeps alarms while the edge broker is away."},
-	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(mqtt.spool.path), .min = 1, .preset = "/var/lib/biplane/spool.db",
+	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset = "/var/lib/biplane/spool.db",
 	 .help = "The file. Each instance needs its own."},
-	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(mqtt.spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
+	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
 	 .help = "At this size the oldest alarms go, and are counted."},
-	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(mqtt.spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",
+	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",
 	 .help = "Alarms older than this go, and are counted."},
-	{.path = "mqtt.spool.max_keys", .type = &bp_type_uint, AT(mqtt.spool.max_keys), .min = 1, .max = 16777216, .preset = "65536",
+	{.path = "mqtt.spool.max_keys", .type = &bp_type_uint, AT(spool.max_keys), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Alarms of the same rule and topic are published in order. For up to this many pairs of rule and topic with alarms in the spool, only new alarms of the same pair wait for them; beyond it, all new alarms wait."},
 
-	{.path = "mqtt.spool.backlog_fault", .type = &bp_type_uint, AT(mqtt.spool.backlog_fault), .flags = BP_OR_ZERO | BP_RELOAD, .min = 1, .max = 1000000000, .preset = "10000",
+	{.path = "mqtt.spool.backlog_fault", .type = &bp_type_uint, AT(spool.backlog_fault), .flags = BP_OR_ZERO | BP_RELOAD, .min = 1, .max = 1000000000, .preset = "10000",
 	 .help = "So many alarms in the spool are the fault spool_backlog, until fewer than half as many are left; 0 disables it."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,

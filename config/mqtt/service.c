@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/service.h"
 
-#include "config/schema_rows.h"
+#include <stdlib.h>
+
+#include "config/mqtt/schema.h"
 #include "config/segment.h"
 #include "shm/mqtt/mqtt_tables.h"
 
@@ -14,7 +16,7 @@ static uint64_t at_least(uint64_t v, uint64_t least)
 
 static void capacities(const struct bp_config *c, uint64_t *capacity)
 {
-	const struct bp_config_mqtt *m = &c->mqtt;
+	const struct bp_config_mqtt *m = bp_config_mqtt(c);
 	const uint64_t workers = at_least(c->n_workers, 1);
 	const uint32_t max_rules =
 		m->enabled ? (uint32_t)at_least(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
@@ -35,7 +37,16 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 		bp_capacity_times(workers, bp_capacity_lines(reassembly + BP_JOURNAL_BYTES));
 }
 
+static void release(void *settings)
+{
+	struct bp_config_mqtt *m = settings;
+
+	free(m->rules);
+}
+
 const struct bp_config_service bp_config_service_mqtt = {
 	.settings = &bp_schema_mqtt,
+	.size = sizeof(struct bp_config_mqtt),
+	.release = release,
 	.capacities = capacities,
 };

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/mqtt/schema.h"
 
 /* What a rule is made of: where the number stands and which numbers matter. */
 

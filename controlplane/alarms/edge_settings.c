@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/alarms/edge_settings.h"
 
+#include "config/mqtt/settings.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

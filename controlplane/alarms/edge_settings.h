@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "config/config.h"
+#include "config/mqtt/settings.h"
 #include "controlplane/alarms/mosquitto_link.h"
 
 /*

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config_mqtt;
 
 struct event_base;
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/mqtt/settings.h"
 #include "controlplane/alarms/alarm_log.h"
 #include "controlplane/alarms/backlog.h"
 #include "controlplane/alarms/envelope.h"

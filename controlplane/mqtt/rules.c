@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/mqtt/rules.h"
 
+#include "config/mqtt/settings.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config_mqtt;
 
 /*
  * The rules of inspection, handed over as images (shm/generation.h): each PUBLISH is evaluated by

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/service.h"
 
+#include "config/mqtt/settings.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,8 +24,9 @@ static int check(
 	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size)
 {
 	if (c != x->config)
-		return bp_publisher_check(&c->mqtt, err, err_size);
-	return x->first_start && bp_publisher_spool_in_use(&c->mqtt, err, err_size) ? -1 : 0;
+		return bp_publisher_check(bp_config_mqtt(c), err, err_size);
+	return x->first_start && bp_publisher_spool_in_use(bp_config_mqtt(c), err, err_size) ? -1
+											     : 0;
 }
 
 static void *create(struct bp_plane_context *x, char *err, size_t err_size)
@@ -44,7 +46,8 @@ static int start(void *state, char *err, size_t err_size)
 {
 	struct mqtt *m = state;
 
-	m->publisher = bp_publisher_new(m->x->base, m->x->shm, &m->x->config->mqtt, err, err_size);
+	m->publisher = bp_publisher_new(
+		m->x->base, m->x->shm, bp_config_mqtt(m->x->config), err, err_size);
 	return m->publisher != NULL ? 0 : -1;
 }
 
@@ -55,7 +58,8 @@ static void configure(void *state)
 	struct mqtt *m = state;
 	char err[512];
 
-	if (bp_publisher_configure(m->publisher, &m->x->config->mqtt, err, sizeof(err)) != 0)
+	if (bp_publisher_configure(m->publisher, bp_config_mqtt(m->x->config), err, sizeof(err)) !=
+		0)
 		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
 }
 
@@ -79,7 +83,7 @@ static int prepare(void *state, const struct bp_config *c, bool same, char *err,
 {
 	struct mqtt *m = state;
 
-	if (bp_rules_prepare(&m->rules, &c->mqtt, same, err, err_size) != 0)
+	if (bp_rules_prepare(&m->rules, bp_config_mqtt(c), same, err, err_size) != 0)
 		return -1;
 	return m->rules.image != NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/monitoring/trouble.h"
 
+#include "config/mqtt/settings.h"
 #include <string.h>
 
 #include <rte_mempool.h>
@@ -96,7 +97,7 @@ static void scan_unread(struct bp_trouble_watch *w, const struct bp_trouble_sour
 	const uint64_t limit_ns = s->config->trouble.not_inspected_ns;
 	const uint64_t share = s->shm->workers != 0 ? s->shm->flows_len / s->shm->workers : 0;
 
-	if (limit_ns == 0 || !s->config->mqtt.enabled)
+	if (limit_ns == 0 || !bp_config_mqtt(s->config)->enabled)
 		return;
 	for (unsigned i = 0; i < out->n_workers; i++) {
 		bp_unread_scan(&w->unread[i], s->shm->flows + share * i, share, now_ns, limit_ns,

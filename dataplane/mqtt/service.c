@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
+#include "config/mqtt/settings.h"
 #include <string.h>
 
 #include "dataplane/nodes/nodes.h"
@@ -9,7 +10,7 @@
 
 static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
-	const struct bp_config_mqtt *m = &c->mqtt;
+	const struct bp_config_mqtt *m = bp_config_mqtt(c);
 
 	if (!m->enabled)
 		return 0;
@@ -29,7 +30,7 @@ static void reset(struct bp_shm *shm)
 
 static bool enabled(const struct bp_service_setup *s)
 {
-	return s->config->mqtt.enabled;
+	return bp_config_mqtt(s->config)->enabled;
 }
 
 static void report_adopted(const struct bp_mqtt_worker *in, unsigned worker)

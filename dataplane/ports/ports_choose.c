@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 
 #include "config/aggregation/settings.h"
+#include "config/mqtt/settings.h"
 #include "config/health/settings.h"
 #include "config/lcl/settings.h"
 #include "config/transform/settings.h"
@@ -44,7 +45,7 @@ static void choose_mtu(struct bp_port *p)
  * routed. */
 static bool reads_checksums(const struct bp_config *c)
 {
-	return (c->mqtt.enabled && c->mqtt.checksum == BP_CHECKSUM_VERIFY) ||
+	return (bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->checksum == BP_CHECKSUM_VERIFY) ||
 	       bp_config_phd(c)->enabled;
 }
 

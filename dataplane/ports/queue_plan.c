@@ -2,6 +2,7 @@
 #include "dataplane/ports/queue_plan.h"
 
 #include "config/lcl/settings.h"
+#include "config/mqtt/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,7 +173,9 @@ static void choose_workers(const struct bp_config *c, const struct bp_port_caps 
 
 static const struct bp_clone_target *clone_target(const struct bp_config *c)
 {
-	return c->mqtt.enabled && c->mqtt.clone.enabled ? &c->mqtt.clone : NULL;
+	return bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->clone.enabled
+		       ? &bp_config_mqtt(c)->clone
+		       : NULL;
 }
 
 /* Whether a group's frames can leave by the group's own ports alone. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/process/startup.h"
 
+#include "config/mqtt/settings.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static void print_workers(const struct bp_bridge_workers *w, FILE *out)
 
 static void print_bridges(const struct bp_startup *s, FILE *out)
 {
-	const char *inspected = s->config->mqtt.enabled ? ", MQTT inspected" : "";
+	const char *inspected = bp_config_mqtt(s->config)->enabled ? ", MQTT inspected" : "";
 	char text[512];
 
 	for (unsigned b = 0; b < s->config->n_bridges; b++) {
@@ -90,7 +91,7 @@ static void print_router(const struct bp_startup *s, FILE *out)
 				n++ ? ", " : "  routing between: ", s->config->port[p].name);
 	if (n == 0)
 		return;
-	fprintf(out, "%s; ", s->config->mqtt.enabled ? ", MQTT inspected" : "");
+	fprintf(out, "%s; ", bp_config_mqtt(s->config)->enabled ? ", MQTT inspected" : "");
 	print_workers(&s->plan->router, out);
 }
 

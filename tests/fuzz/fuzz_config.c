@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "config/config.h"
+#include "config/mqtt/settings.h"
 
 /*
  * Any bytes as a configuration file. What is refused must come with a message; what is accepted
@@ -30,7 +31,7 @@ static void check_round_trip(const struct bp_config *c, FILE *scratch)
 	again_text = dump(again);
 	HOLDS(strcmp(text, again_text) == 0);
 	HOLDS(bp_config_restart_needed(c, again, scratch) == 0);
-	HOLDS(c->mqtt.n_rules == again->mqtt.n_rules);
+	HOLDS(bp_config_mqtt(c)->n_rules == bp_config_mqtt(again)->n_rules);
 	free(text);
 	free(again_text);
 	bp_config_free(again);

@@ -9,6 +9,7 @@
  * - a stream: the same bytes in one piece and in the pieces that the input asks for. The alarms
  * must be the same.
  */
+#include "config/mqtt/settings.h"
 #include "biplane/counters/mqtt.h"
 #include "rig.h"
 
@@ -64,7 +65,7 @@ static void put_rules(struct rig *r, unsigned set)
 
 static void start_tight(struct rig *r, uint8_t evaluate)
 {
-	struct bp_config_mqtt *m = &r->config.mqtt;
+	struct bp_config_mqtt *m = &r->mqtt;
 
 	rig_defaults(r);
 	m->evaluate = evaluate;
@@ -84,8 +85,8 @@ static void start(void)
 	start_tight(&tight, BP_EVALUATE_PUBLISHED);
 	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED);
 	rig_defaults(&roomy);
-	roomy.config.mqtt.alarm_ring = 4 * 1024 * 1024;
-	roomy.config.mqtt.carry_per_flow = 1024 * 1024;
+	roomy.mqtt.alarm_ring = 4 * 1024 * 1024;
+	roomy.mqtt.carry_per_flow = 1024 * 1024;
 	rig_open(&roomy);
 }
 

@@ -50,7 +50,7 @@ static void start(void)
 	static const char *const filters[] = {
 		"#", "+", "+/+", "a/+", "+/b", "a/b", "a/b/#", "+/+/+"};
 	struct bp_rule_spec rules[64];
-	struct bp_config_mqtt *m = &rig.config.mqtt;
+	struct bp_config_mqtt *m = &rig.mqtt;
 
 	rig_defaults(&rig);
 	m->flows = 64;

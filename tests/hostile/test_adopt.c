@@ -29,7 +29,7 @@ static void open_rig(struct rig *r, uint32_t batch)
 	struct bp_config_mqtt *m;
 
 	rig_defaults(r);
-	m = &r->config.mqtt;
+	m = &r->mqtt;
 	m->flows = 16;
 	m->carry_per_flow = 4096;
 	m->carry_total = 16384;

@@ -8,6 +8,7 @@
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
 #include "config/config.h"
+#include "config/mqtt/settings.h"
 #include "config/health/settings.h"
 #include "config/transform/settings.h"
 #include "config/lcl/settings.h"
@@ -25,7 +26,7 @@ static void say_ok(const char *path, const struct bp_config *c)
 {
 	printf("%s: ok: %u port%s, %u bridge%s, %u rule%s", path, c->n_ports,
 		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
-		c->mqtt.n_rules, c->mqtt.n_rules == 1 ? "" : "s");
+		bp_config_mqtt(c)->n_rules, bp_config_mqtt(c)->n_rules == 1 ? "" : "s");
 	if (bp_config_aggregates(c))
 		printf(", entries of aggregate: %u, of disaggregate: %u",
 			bp_config_aggregation(c)->rules.n_aggregate,
@@ -110,13 +111,13 @@ static int check(const char *path, bool dump)
 
 	if (!c)
 		return BP_EX_CONFIG;
-	if (bp_publisher_check(&c->mqtt, err, sizeof(err)) ||
+	if (bp_publisher_check(bp_config_mqtt(c), err, sizeof(err)) ||
 		bp_config_phd_allow_check(bp_config_phd(c), err, sizeof(err))) {
 		fprintf(stderr, "%s: %s\n", path, err);
 		bp_config_free(c);
 		return BP_EX_CONFIG;
 	}
-	warn_of_secrets(path, &c->mqtt.edge);
+	warn_of_secrets(path, &bp_config_mqtt(c)->edge);
 	if (dump)
 		bp_config_dump(c, stdout);
 	else

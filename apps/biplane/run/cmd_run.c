@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "config/health/settings.h"
+#include "config/mqtt/settings.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/instance.h"
@@ -106,7 +107,7 @@ static int check_spool(const struct run *r)
 {
 	char err[1024];
 
-	if (!bp_publisher_spool_in_use(&r->config->mqtt, err, sizeof(err)))
+	if (!bp_publisher_spool_in_use(bp_config_mqtt(r->config), err, sizeof(err)))
 		return BP_EX_OK;
 	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
 	return BP_EX_CONFIG;

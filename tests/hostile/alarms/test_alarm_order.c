@@ -5,6 +5,7 @@
  * random. The alarms of each rule and topic must arrive in order, and the last that arrives must be
  * the newest, or a consumer ends in the wrong state.
  */
+#include "config/mqtt/settings.h"
 #include "test.h"
 
 #include <event2/event.h>
@@ -22,6 +23,7 @@
 struct fixture {
 	char dir[64];
 	struct bp_config config;
+	struct bp_config_mqtt mqtt;
 	struct bp_shm shm;
 	struct event_base *base;
 	struct bp_publisher *publisher;
@@ -60,7 +62,7 @@ static void start_publisher(struct fixture *f)
 {
 	char err[256] = "";
 
-	f->publisher = bp_publisher_new(f->base, &f->shm, &f->config.mqtt, err, sizeof(err));
+	f->publisher = bp_publisher_new(f->base, &f->shm, &f->mqtt, err, sizeof(err));
 	if (f->publisher == NULL)
 		fail_msg("no publisher: %s", err);
 }
@@ -70,8 +72,8 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	test_dir_make(f->dir, sizeof(f->dir));
-	test_config(&f->config, f->dir, 1883, 3, 64 << 10);
-	f->config.mqtt.edge.inflight = 64;
+	test_config(&f->config, &f->mqtt, f->dir, 1883, 3, 64 << 10);
+	f->mqtt.edge.inflight = 64;
 	f->next_id = 1;
 	f->arrived = calloc(ALARMS_MAX, sizeof(*f->arrived));
 	the_fixture = f;
@@ -234,7 +236,7 @@ static void order_with_few_places_for_keys(void **state)
 {
 	struct fixture *f = *state;
 
-	f->config.mqtt.spool.max_keys = 3;
+	f->mqtt.spool.max_keys = 3;
 	play(f, 10);
 }
 
@@ -252,7 +254,7 @@ static void only_its_own_key_waits(void **state)
 	struct fixture *f = *state;
 	uint64_t behind, live;
 
-	f->config.mqtt.alarm_ring = 1 << 20;
+	f->mqtt.alarm_ring = 1 << 20;
 	start(f);
 	for (unsigned i = 0; i < 3000; i++)
 		assert_true(put(f, i % 10, 0));

@@ -104,7 +104,7 @@ static void one(const struct odd *o, uint8_t strictness, size_t size)
 	struct peer c;
 
 	rig_defaults(&rig);
-	rig.config.mqtt.strictness = strictness;
+	rig.mqtt.strictness = strictness;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);
@@ -185,7 +185,7 @@ static void connect_flags(void **state)
 		struct peer c;
 
 		rig_defaults(&rig);
-		rig.config.mqtt.strictness = strictness;
+		rig.mqtt.strictness = strictness;
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t", BP_COND_GT, 80)}, 1);
 		peer_init(&c, false, 1, 1, 2);
@@ -222,7 +222,7 @@ static void what_a_broker_delivers(void **state)
 		struct peer c;
 
 		rig_defaults(&rig);
-		rig.config.mqtt.judge = judge[i % 2];
+		rig.mqtt.judge = judge[i % 2];
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 		peer_init(&c, false, 1, 100, 900);

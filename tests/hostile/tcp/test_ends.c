@@ -174,7 +174,7 @@ static void one_address_has_many(void **state)
 		struct peer c[OTHERS], d;
 
 		rig_defaults(&rig);
-		rig.config.mqtt.flows = FLOWS;
+		rig.mqtt.flows = FLOWS;
 		rig_open(&rig);
 		rig_rules(&rig, &rule, 1);
 		for (uint32_t i = 0; i < OTHERS; i++) {
@@ -288,7 +288,7 @@ static void will_of_unread(void **state)
 
 		rig_defaults(&rig);
 		if (standard)
-			rig.config.mqtt.strictness = BP_STRICTNESS_STANDARD;
+			rig.mqtt.strictness = BP_STRICTNESS_STANDARD;
 		rig_open(&rig);
 		rig_rules(&rig, &rule, 1);
 		connect_with_will(&c);

@@ -21,7 +21,7 @@ static void open_as(uint8_t evaluate, bool fast)
 	struct bp_rule_spec rule = rig_rule("overheat", "plant/+/temperature", BP_COND_GT, 80);
 
 	rig_defaults(&rig);
-	rig.config.mqtt.evaluate = evaluate;
+	rig.mqtt.evaluate = evaluate;
 	rig.bursts = fast;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
@@ -156,7 +156,7 @@ static void state_is_left_alone(void **state)
 	rule.clear.a = 50;
 	rule.has_clear = true;
 	rig_defaults(&rig);
-	rig.config.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
+	rig.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
 	connect_as(&c, 5);
@@ -269,8 +269,8 @@ static void other_direction(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.config.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
-	rig.config.mqtt.judge = BP_JUDGE_FROM_BROKER;
+	rig.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
+	rig.mqtt.judge = BP_JUDGE_FROM_BROKER;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
@@ -338,7 +338,7 @@ static void never_answered(void **state)
 	assert_true(rig_count(&rig, BP_C_ACK_NO_ROOM) > 65000);
 	assert_int_equal(
 		rig_count(&rig, BP_C_ACK_AWAITED) + rig_count(&rig, BP_C_ACK_NO_ROOM), UINT16_MAX);
-	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.config.mqtt.reorder_bytes + 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.mqtt.reorder_bytes + 1024);
 	publish(&d, 5, 1, 1, "92");
 	answer(&d, 1, 1, 0);
 	assert_string_equal(told(), "92");

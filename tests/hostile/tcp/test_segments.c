@@ -209,7 +209,7 @@ static void low_ttl(void **state)
 		size_t len;
 
 		rig_defaults(&rig);
-		rig.config.mqtt.min_ttl = 4;
+		rig.mqtt.min_ttl = 4;
 		rig_open(&rig);
 		rig.bursts = fast;
 		rig_rules(&rig,

@@ -2,6 +2,7 @@
 #include "config_test.h"
 
 #include "config/schema.h"
+#include "config/mqtt/settings.h"
 
 /* What derives from the schema besides parsing: defaults, dump, restart, the reference page. */
 
@@ -76,46 +77,47 @@ static void everything_is_read(void **state)
 	assert_true(c->bridge[1].n == 2 && c->bridge[1].port[0] == 2 && c->bridge[1].port[1] == 3);
 	assert_int_equal(c->mac_table, 100);
 	assert_int_equal(c->mac_ageing_ns, 90000000000);
-	assert_true(c->mqtt.enabled && c->mqtt.edge.enabled && c->mqtt.clone.enabled);
-	assert_true(c->mqtt.n_ports == 2 && c->mqtt.ports[1] == 8080);
-	assert_int_equal(c->mqtt.judge, BP_JUDGE_BOTH);
-	assert_int_equal(c->mqtt.evaluate, BP_EVALUATE_ACKNOWLEDGED);
-	assert_int_equal(c->mqtt.n_brokers, 2);
-	assert_int_equal(c->mqtt.brokers[0].length, 32);
-	assert_int_equal(c->mqtt.brokers[1].family, 6);
-	assert_int_equal(c->mqtt.strictness, BP_STRICTNESS_STANDARD);
-	assert_int_equal(c->mqtt.checksum, BP_CHECKSUM_TRUST);
-	assert_int_equal(c->mqtt.flows, 1048576);
-	assert_int_equal(c->mqtt.flow_timeout_ns, 600000000000);
-	assert_int_equal(c->mqtt.handshake_timeout_ns, 5000000000);
-	assert_int_equal(c->mqtt.carry_per_flow, 4096);
-	assert_int_equal(c->mqtt.carry_total, 1048576);
-	assert_int_equal(c->mqtt.reorder_bytes, 0);
-	assert_int_equal(c->mqtt.max_topic_aliases, 10);
-	assert_int_equal(c->mqtt.work_budget, 11);
-	assert_int_equal(c->mqtt.worker_budget, 12);
-	assert_int_equal(c->mqtt.resync_pushes, 9);
-	assert_int_equal(c->mqtt.min_ttl, 3);
-	assert_int_equal(c->mqtt.topic_states, 7);
-	assert_int_equal(c->mqtt.max_rules, 9);
-	assert_int_equal(c->mqtt.alarm_ring, 1048576);
-	assert_string_equal(c->mqtt.edge.client_id, "biplane-plant-7");
-	assert_string_equal(c->mqtt.edge.key_file, "/c");
-	assert_int_equal(c->mqtt.edge.port, 8883);
-	assert_int_equal(c->mqtt.edge.keep_alive_s, 60);
-	assert_int_equal(c->mqtt.edge.inflight, 10);
-	assert_int_equal(c->mqtt.edge.ack_timeout_ns, 1500000000);
-	assert_int_equal(c->mqtt.clone.port, 2);
-	assert_memory_equal(c->mqtt.clone.mac, mac, 6);
-	assert_true(c->mqtt.clone.has_ip4 && c->mqtt.clone.has_ip6);
-	assert_memory_equal(c->mqtt.clone.ip4, ip4, 4);
-	assert_memory_equal(c->mqtt.clone.ip6, ip6, 16);
-	assert_int_equal(c->mqtt.clone.tcp_port, 1884);
-	assert_int_equal(c->mqtt.spool.max_bytes, 1 << 30);
-	assert_int_equal(c->mqtt.spool.max_age_ns, 129600000000000);
-	assert_int_equal(c->mqtt.spool.max_keys, 5);
-	assert_int_equal(c->mqtt.n_rules, 3);
-	r = c->mqtt.rules;
+	assert_true(bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->edge.enabled &&
+		    bp_config_mqtt(c)->clone.enabled);
+	assert_true(bp_config_mqtt(c)->n_ports == 2 && bp_config_mqtt(c)->ports[1] == 8080);
+	assert_int_equal(bp_config_mqtt(c)->judge, BP_JUDGE_BOTH);
+	assert_int_equal(bp_config_mqtt(c)->evaluate, BP_EVALUATE_ACKNOWLEDGED);
+	assert_int_equal(bp_config_mqtt(c)->n_brokers, 2);
+	assert_int_equal(bp_config_mqtt(c)->brokers[0].length, 32);
+	assert_int_equal(bp_config_mqtt(c)->brokers[1].family, 6);
+	assert_int_equal(bp_config_mqtt(c)->strictness, BP_STRICTNESS_STANDARD);
+	assert_int_equal(bp_config_mqtt(c)->checksum, BP_CHECKSUM_TRUST);
+	assert_int_equal(bp_config_mqtt(c)->flows, 1048576);
+	assert_int_equal(bp_config_mqtt(c)->flow_timeout_ns, 600000000000);
+	assert_int_equal(bp_config_mqtt(c)->handshake_timeout_ns, 5000000000);
+	assert_int_equal(bp_config_mqtt(c)->carry_per_flow, 4096);
+	assert_int_equal(bp_config_mqtt(c)->carry_total, 1048576);
+	assert_int_equal(bp_config_mqtt(c)->reorder_bytes, 0);
+	assert_int_equal(bp_config_mqtt(c)->max_topic_aliases, 10);
+	assert_int_equal(bp_config_mqtt(c)->work_budget, 11);
+	assert_int_equal(bp_config_mqtt(c)->worker_budget, 12);
+	assert_int_equal(bp_config_mqtt(c)->resync_pushes, 9);
+	assert_int_equal(bp_config_mqtt(c)->min_ttl, 3);
+	assert_int_equal(bp_config_mqtt(c)->topic_states, 7);
+	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
+	assert_int_equal(bp_config_mqtt(c)->alarm_ring, 1048576);
+	assert_string_equal(bp_config_mqtt(c)->edge.client_id, "biplane-plant-7");
+	assert_string_equal(bp_config_mqtt(c)->edge.key_file, "/c");
+	assert_int_equal(bp_config_mqtt(c)->edge.port, 8883);
+	assert_int_equal(bp_config_mqtt(c)->edge.keep_alive_s, 60);
+	assert_int_equal(bp_config_mqtt(c)->edge.inflight, 10);
+	assert_int_equal(bp_config_mqtt(c)->edge.ack_timeout_ns, 1500000000);
+	assert_int_equal(bp_config_mqtt(c)->clone.port, 2);
+	assert_memory_equal(bp_config_mqtt(c)->clone.mac, mac, 6);
+	assert_true(bp_config_mqtt(c)->clone.has_ip4 && bp_config_mqtt(c)->clone.has_ip6);
+	assert_memory_equal(bp_config_mqtt(c)->clone.ip4, ip4, 4);
+	assert_memory_equal(bp_config_mqtt(c)->clone.ip6, ip6, 16);
+	assert_int_equal(bp_config_mqtt(c)->clone.tcp_port, 1884);
+	assert_int_equal(bp_config_mqtt(c)->spool.max_bytes, 1 << 30);
+	assert_int_equal(bp_config_mqtt(c)->spool.max_age_ns, 129600000000000);
+	assert_int_equal(bp_config_mqtt(c)->spool.max_keys, 5);
+	assert_int_equal(bp_config_mqtt(c)->n_rules, 3);
+	r = bp_config_mqtt(c)->rules;
 	assert_true(r[0].raise.op == BP_COND_GT && r[0].raise.a == 80.25);
 	assert_true(r[0].has_clear && r[0].clear.op == BP_COND_LT && r[0].clear.a == -1e-7);
 	assert_true(r[0].hold == BP_HOLD_COUNT && r[0].hold_count == 3);
@@ -143,7 +145,7 @@ static void everything_is_read(void **state)
 	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
 #define AGGREGATION_DEFAULTS                                                                       \
 	"aggregate: []\ndisaggregate: []\naggregation:\n  streams: 1024\n  queue: 4096\n"          \
-	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                                       \
+	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                         \
 	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
@@ -315,10 +317,10 @@ static void assert_round_trip(const char *text)
 	y = dump(b);
 	assert_string_equal(x, y);
 	/* Rules are hashed as bytes: the same text must give the same bytes. */
-	assert_int_equal(a->mqtt.n_rules, b->mqtt.n_rules);
-	if (a->mqtt.n_rules > 0)
-		assert_memory_equal(
-			a->mqtt.rules, b->mqtt.rules, a->mqtt.n_rules * sizeof(*a->mqtt.rules));
+	assert_int_equal(bp_config_mqtt(a)->n_rules, bp_config_mqtt(b)->n_rules);
+	if (bp_config_mqtt(a)->n_rules > 0)
+		assert_memory_equal(bp_config_mqtt(a)->rules, bp_config_mqtt(b)->rules,
+			bp_config_mqtt(a)->n_rules * sizeof(*bp_config_mqtt(a)->rules));
 	free(x);
 	free(y);
 	bp_config_free(a);

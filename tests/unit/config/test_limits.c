@@ -2,6 +2,7 @@
 #include "config_test.h"
 
 #include "config/messages.h"
+#include "config/mqtt/settings.h"
 #include "config/yaml.h"
 
 /* Large, deep and senseless files. */
@@ -59,9 +60,10 @@ static void ten_thousand_rules_are_read(void **state)
 			i, i, i, i - 5);
 	o = parse_text(&t);
 	assert_string_equal(o.errors, "");
-	assert_int_equal(o.config->mqtt.n_rules, 10000);
-	assert_string_equal(o.config->mqtt.rules[9999].filter, "plant/9999/+/temperature");
-	assert_true(o.config->mqtt.rules[9999].raise.a == 9999);
+	assert_int_equal(bp_config_mqtt(o.config)->n_rules, 10000);
+	assert_string_equal(
+		bp_config_mqtt(o.config)->rules[9999].filter, "plant/9999/+/temperature");
+	assert_true(bp_config_mqtt(o.config)->rules[9999].raise.a == 9999);
 	end(&o);
 }
 

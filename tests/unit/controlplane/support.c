@@ -2,6 +2,7 @@
 #include "test.h"
 #include "config/segment.h"
 #include "config/config.h"
+#include "config/mqtt/settings.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -146,30 +147,32 @@ bool test_ring_put(struct bp_ring *ring, const struct bp_alarm *a)
 	return true;
 }
 
-void test_config(
-	struct bp_config *c, const char *dir, uint16_t port, uint32_t workers, uint64_t ring)
+void test_config(struct bp_config *c, struct bp_config_mqtt *m, const char *dir, uint16_t port,
+	uint32_t workers, uint64_t ring)
 {
 	memset(c, 0, sizeof(*c));
+	memset(m, 0, sizeof(*m));
+	c->service[BP_SERVICE_MQTT] = m;
 	snprintf(c->name, sizeof(c->name), "test");
 	snprintf(c->runtime_dir, sizeof(c->runtime_dir), "%s", dir);
 	c->hugepages = BP_HUGEPAGES_NEVER;
 	c->n_workers = workers;
 	c->n_ports = 2;
-	c->mqtt.enabled = true;
-	c->mqtt.max_rules = 16;
-	c->mqtt.topic_states = 16;
-	c->mqtt.alarm_ring = ring;
-	c->mqtt.edge.enabled = port != 0;
-	snprintf(c->mqtt.edge.host, sizeof(c->mqtt.edge.host), "127.0.0.1");
-	snprintf(c->mqtt.edge.client_id, sizeof(c->mqtt.edge.client_id), "biplane-test");
-	c->mqtt.edge.port = port;
-	c->mqtt.edge.keep_alive_s = 30;
-	c->mqtt.edge.inflight = 100;
-	c->mqtt.edge.ack_timeout_ns = 30000000000ull;
-	snprintf(c->mqtt.spool.path, sizeof(c->mqtt.spool.path), "%s/spool/alarms.db", dir);
-	c->mqtt.spool.max_bytes = 64u << 20;
-	c->mqtt.spool.max_age_ns = 3600000000000ull;
-	c->mqtt.spool.max_keys = 1024;
+	m->enabled = true;
+	m->max_rules = 16;
+	m->topic_states = 16;
+	m->alarm_ring = ring;
+	m->edge.enabled = port != 0;
+	snprintf(m->edge.host, sizeof(m->edge.host), "127.0.0.1");
+	snprintf(m->edge.client_id, sizeof(m->edge.client_id), "biplane-test");
+	m->edge.port = port;
+	m->edge.keep_alive_s = 30;
+	m->edge.inflight = 100;
+	m->edge.ack_timeout_ns = 30000000000ull;
+	snprintf(m->spool.path, sizeof(m->spool.path), "%s/spool/alarms.db", dir);
+	m->spool.max_bytes = 64u << 20;
+	m->spool.max_age_ns = 3600000000000ull;
+	m->spool.max_keys = 1024;
 }
 
 void test_shm_make(struct bp_shm *m, const struct bp_config *c)

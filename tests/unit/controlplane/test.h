@@ -69,9 +69,11 @@ struct bp_alarm *test_alarm_number(uint64_t id, const char *to, size_t pad);
 /* Writes the alarm to the ring; false when the ring is full. */
 bool test_ring_put(struct bp_ring *ring, const struct bp_alarm *a);
 
-/* A configuration for a segment of its own, in memory; ring: bytes per worker. */
-void test_config(
-	struct bp_config *c, const char *dir, uint16_t port, uint32_t workers, uint64_t ring);
+/* A configuration for a segment of its own, in memory, with these settings of mqtt; ring: bytes per
+ * worker. */
+struct bp_config_mqtt;
+void test_config(struct bp_config *c, struct bp_config_mqtt *m, const char *dir, uint16_t port,
+	uint32_t workers, uint64_t ring);
 /* An anonymous segment for it. */
 void test_shm_make(struct bp_shm *m, const struct bp_config *c);
 void test_shm_free(struct bp_shm *m);

@@ -11,6 +11,7 @@
 #include "biplane/counters/general.h"
 #include "shm/layout.h"
 #include "config/segment.h"
+#include "config/mqtt/settings.h"
 #include "config/health/settings.h"
 #include "test.h"
 
@@ -30,21 +31,24 @@ static int remove_dir(void **state)
 }
 
 static struct bp_config_phd phd;
+static struct bp_config_mqtt mqtt;
 
 static void config(struct bp_config *c)
 {
 	memset(c, 0, sizeof(*c));
 	memset(&phd, 0, sizeof(phd));
+	memset(&mqtt, 0, sizeof(mqtt));
 	c->service[BP_SERVICE_HEALTH] = &phd;
+	c->service[BP_SERVICE_MQTT] = &mqtt;
 	c->n_workers = 3;
 	c->n_ports = 2;
 	c->n_bridges = 1; /* nothing routes */
 	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
-	c->mqtt.enabled = true;
-	c->mqtt.max_rules = 100;
-	c->mqtt.topic_states = 1000;
-	c->mqtt.alarm_ring = 100000;
-	c->mqtt.carry_total = 3 * 20000;
+	mqtt.enabled = true;
+	mqtt.max_rules = 100;
+	mqtt.topic_states = 1000;
+	mqtt.alarm_ring = 100000;
+	mqtt.carry_total = 3 * 20000;
 }
 
 static struct bp_segment *open_file(const struct bp_config *c, bool owner)
@@ -249,10 +253,10 @@ static void without_mqtt_it_is_small(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	c.mqtt.enabled = false;
-	c.mqtt.max_rules = 1u << 20;
-	c.mqtt.topic_states = 1u << 20;
-	c.mqtt.alarm_ring = 1u << 30;
+	mqtt.enabled = false;
+	mqtt.max_rules = 1u << 20;
+	mqtt.topic_states = 1u << 20;
+	mqtt.alarm_ring = 1u << 30;
 	map_anonymous(&m, &c);
 	assert_int_equal(m.max_rules, 1);
 	assert_true(bp_segment_size(m.segment) < 8u << 20);
@@ -274,7 +278,7 @@ static void sizes_that_overflow_are_refused(void **state)
 	set_capacity(specs, n, "flows", bp_capacity_times(UINT64_MAX, 2));
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "flows"));
-	c.mqtt.alarm_ring = UINT64_MAX;
+	mqtt.alarm_ring = UINT64_MAX;
 	n = bp_shm_specs(&c, specs);
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "alarm_ring"));
@@ -386,7 +390,7 @@ static void another_configuration_needs_another_segment(void **state)
 	s = open_file(&c, true);
 	assert_non_null(s);
 	bp_segment_close(s);
-	c.mqtt.max_rules = 101;
+	mqtt.max_rules = 101;
 	assert_null(open_file(&c, false));
 	assert_non_null(strstr(err, "rule_stats"));
 	s = open_file(&c, true);

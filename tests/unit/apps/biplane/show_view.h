@@ -8,10 +8,12 @@
 #include "apps/biplane/show/show.h"
 #include "shm/layout.h"
 #include "config/segment.h"
+#include "config/mqtt/settings.h"
 
 /* A segment in private memory, and what views say of it. */
 
 static struct bp_config config;
+static struct bp_config_mqtt mqtt;
 static struct bp_shm shm;
 static struct bp_show_source source;
 static char err[512];
@@ -21,13 +23,15 @@ static inline int set_up(void **state)
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
 
 	memset(&config, 0, sizeof(config));
+	memset(&mqtt, 0, sizeof(mqtt));
+	config.service[BP_SERVICE_MQTT] = &mqtt;
 	snprintf(config.name, sizeof(config.name), "test");
 	config.n_workers = 2;
 	config.n_ports = 2;
-	config.mqtt.enabled = true;
-	config.mqtt.max_rules = 8;
-	config.mqtt.topic_states = 64;
-	config.mqtt.alarm_ring = 65536;
+	mqtt.enabled = true;
+	mqtt.max_rules = 8;
+	mqtt.topic_states = 64;
+	mqtt.alarm_ring = 65536;
 
 	unsigned n = bp_shm_specs(&config, specs);
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));

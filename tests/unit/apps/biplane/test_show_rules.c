@@ -31,8 +31,8 @@ static void load_rules(uint64_t generation, unsigned bank, const char *second)
 	specs[1].action = BP_ACTION_CLONE;
 	snprintf(specs[1].to, sizeof(specs[1].to), "x");
 	assert_int_equal(bp_ruleset_build(shm.rules.banks + bank * shm.rules.bank_size,
-				 shm.rules.bank_size, specs, 2, shm.max_rules, &config.mqtt.clone,
-				 NULL, generation, source.unix_ns, err, sizeof(err)),
+				 shm.rules.bank_size, specs, 2, shm.max_rules, &mqtt.clone, NULL,
+				 generation, source.unix_ns, err, sizeof(err)),
 		0);
 	atomic_store(&shm.control->rules_active, generation << 1 | bank);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ring to broker to subscriber, with a real mosquitto that comes and goes. */
+#include "config/mqtt/settings.h"
 #include "tests/unit/controlplane/test.h"
 
 #include <event2/event.h>
@@ -18,6 +19,7 @@ struct fixture {
 	struct test_broker broker;
 	struct test_subscriber *subscriber;
 	struct bp_config config;
+	struct bp_config_mqtt mqtt;
 	struct bp_shm shm;
 	struct event_base *base;
 	struct bp_publisher *publisher;
@@ -31,7 +33,7 @@ static int setup(void **state)
 	test_broker_make(&f->broker, f->dir, "");
 	test_broker_start(&f->broker);
 	f->subscriber = test_subscriber_start(&f->broker);
-	test_config(&f->config, f->dir, f->broker.port, 2, 1 << 20);
+	test_config(&f->config, &f->mqtt, f->dir, f->broker.port, 2, 1 << 20);
 	*state = f;
 	return 0;
 }
@@ -56,7 +58,7 @@ static void start_publisher(struct fixture *f)
 {
 	char err[256] = "";
 
-	f->publisher = bp_publisher_new(f->base, &f->shm, &f->config.mqtt, err, sizeof(err));
+	f->publisher = bp_publisher_new(f->base, &f->shm, &f->mqtt, err, sizeof(err));
 	if (f->publisher == NULL)
 		fail_msg("no publisher: %s", err);
 }
@@ -217,7 +219,7 @@ static void broker_away_then_back(void **state)
 	unsigned last_backlog, live = 0;
 	uint64_t previous = 1;
 
-	f->config.mqtt.edge.inflight = 8; /* two of them for the backlog: it takes a while */
+	f->mqtt.edge.inflight = 8; /* two of them for the backlog: it takes a while */
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -290,7 +292,7 @@ static void silent_broker(void **state)
 {
 	struct fixture *f = *state;
 
-	f->config.mqtt.edge.ack_timeout_ns = 200000000;
+	f->mqtt.edge.ack_timeout_ns = 200000000;
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -312,8 +314,8 @@ static void overflow_goes_to_the_spool(void **state)
 	struct fixture *f = *state;
 	struct bp_ring *ring;
 
-	f->config.mqtt.alarm_ring = 64 << 10;
-	f->config.mqtt.edge.inflight = 4;
+	f->mqtt.alarm_ring = 64 << 10;
+	f->mqtt.edge.inflight = 4;
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -427,7 +429,7 @@ static void backlog_has_its_share(void **state)
 {
 	struct fixture *f = *state;
 
-	f->config.mqtt.edge.inflight = 8;
+	f->mqtt.edge.inflight = 8;
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
@@ -457,7 +459,7 @@ static void link_lost_with_backlog_in_flight(void **state)
 	struct fixture *f = *state;
 	uint64_t last;
 
-	f->config.mqtt.edge.ack_timeout_ns = 200000000;
+	f->mqtt.edge.ack_timeout_ns = 200000000;
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
@@ -507,7 +509,7 @@ static void spool_bounds_are_counted(void **state)
 	struct fixture *f = *state;
 	uint64_t dropped;
 
-	f->config.mqtt.spool.max_bytes = 64 << 10;
+	f->mqtt.spool.max_bytes = 64 << 10;
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
@@ -527,7 +529,7 @@ static void spool_bounds_are_counted(void **state)
 static void settings_change_while_running(void **state)
 {
 	struct fixture *f = *state;
-	struct bp_config_mqtt changed = f->config.mqtt;
+	struct bp_config_mqtt changed = f->mqtt;
 	char err[256], path[128];
 
 	start(f);
@@ -571,21 +573,20 @@ static void password_is_used(void **state)
 	snprintf(config, sizeof(config), "allow_anonymous false\npassword_file %s\n", passwords);
 	test_broker_make(&guarded, dir, config);
 	test_broker_start(&guarded);
-	f->config.mqtt.edge.port = guarded.port;
-	snprintf(f->config.mqtt.edge.username, sizeof(f->config.mqtt.edge.username), "gateway");
-	snprintf(f->config.mqtt.edge.password_file, sizeof(f->config.mqtt.edge.password_file),
-		"%s/password", f->dir);
-	test_write_file(f->config.mqtt.edge.password_file, "wrong\n");
+	f->mqtt.edge.port = guarded.port;
+	snprintf(f->mqtt.edge.username, sizeof(f->mqtt.edge.username), "gateway");
+	snprintf(f->mqtt.edge.password_file, sizeof(f->mqtt.edge.password_file), "%s/password",
+		f->dir);
+	test_write_file(f->mqtt.edge.password_file, "wrong\n");
 	start(f);
 	put(f, 0, 1);
 	/* Refused for now: the alarm is kept. */
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
 	assert_int_equal(get(&f->shm.control->cp_edge_connects), 0);
-	test_write_file(f->config.mqtt.edge.password_file, "secret\r\nsecond line\n");
+	test_write_file(f->mqtt.edge.password_file, "secret\r\nsecond line\n");
 	char err[256];
 
-	assert_int_equal(
-		bp_publisher_configure(f->publisher, &f->config.mqtt, err, sizeof(err)), 0);
+	assert_int_equal(bp_publisher_configure(f->publisher, &f->mqtt, err, sizeof(err)), 0);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&guarded);
 }

@@ -2,6 +2,7 @@
 /* What is put in force together: who is waited for, what stays untouched, what is counted as
  * unchanged. */
 #include "config/aggregation/settings.h"
+#include "config/mqtt/settings.h"
 #include "config/transform/settings.h"
 #include "tests/unit/controlplane/test.h"
 
@@ -17,6 +18,7 @@
 
 struct fixture {
 	struct bp_config config;
+	struct bp_config_mqtt mqtt;
 	struct bp_config_aggregation aggregation;
 	struct bp_config_transform transform;
 	struct bp_shm shm;
@@ -53,7 +55,7 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	test_config(&f->config, "/nowhere", 0, 3, 65536);
+	test_config(&f->config, &f->mqtt, "/nowhere", 0, 3, 65536);
 	f->config.service[BP_SERVICE_AGGREGATION] = &f->aggregation;
 	f->aggregation.rules.n_aggregate = 1;
 	f->aggregation.rules.aggregate[0].messages = 1;
@@ -61,7 +63,7 @@ static int setup(void **state)
 	test_shm_make(&f->shm, &f->config);
 	f->base = event_base_new();
 	begin(f);
-	f->config.mqtt.rules = calloc(16, sizeof(*f->config.mqtt.rules));
+	f->mqtt.rules = calloc(16, sizeof(*f->mqtt.rules));
 	*state = f;
 	return 0;
 }
@@ -73,14 +75,14 @@ static int teardown(void **state)
 	end(f);
 	event_base_free(f->base);
 	test_shm_free(&f->shm);
-	free(f->config.mqtt.rules);
+	free(f->mqtt.rules);
 	free(f);
 	return 0;
 }
 
 static void set_rule(struct fixture *f, unsigned i, const char *name, double limit)
 {
-	struct bp_rule_spec *r = &f->config.mqtt.rules[i];
+	struct bp_rule_spec *r = &f->mqtt.rules[i];
 
 	memset(r, 0, sizeof(*r));
 	snprintf(r->name, sizeof(r->name), "%s", name);
@@ -88,8 +90,8 @@ static void set_rule(struct fixture *f, unsigned i, const char *name, double lim
 	snprintf(r->to, sizeof(r->to), "alarm/{topic}");
 	r->value.kind = BP_VALUE_TEXT;
 	r->raise = (struct bp_condition){.op = BP_COND_GT, .a = limit};
-	if (f->config.mqtt.n_rules <= i)
-		f->config.mqtt.n_rules = i + 1;
+	if (f->mqtt.n_rules <= i)
+		f->mqtt.n_rules = i + 1;
 }
 
 static void done(void *arg, const char *error)
@@ -232,7 +234,7 @@ static void same_rules_stay_untouched(void **state)
 	uint64_t first, bytes = f->shm.rules.bank_size * 2;
 	uint8_t *before = malloc(bytes);
 
-	f->config.mqtt.clone =
+	f->mqtt.clone =
 		(struct bp_clone_target){.enabled = true, .has_ip4 = true, .tcp_port = 1883};
 	set_rule(f, 0, "a", 1);
 	set_rule(f, 1, "b", 2);
@@ -256,13 +258,13 @@ static void same_rules_stay_untouched(void **state)
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 3);
 	assert_int_equal(f->result.unchanged, 1);
-	f->config.mqtt.n_rules = 1;
+	f->mqtt.n_rules = 1;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 4);
-	f->config.mqtt.clone.tcp_port = 1884;
+	f->mqtt.clone.tcp_port = 1884;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 5);
-	f->config.mqtt.clone.enabled = false;
+	f->mqtt.clone.enabled = false;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 6);
 	free(before);
@@ -278,7 +280,7 @@ static void unchanged_rules_keep_their_slot(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	slot_b = bp_ruleset_rule(in_force(f), 1)->slot;
 	set_rule(f, 0, "b", 2);
-	f->config.mqtt.n_rules = 1;
+	f->mqtt.n_rules = 1;
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_int_equal(f->result.unchanged, 1);
 	assert_int_equal(bp_ruleset_rule(in_force(f), 0)->slot, slot_b);
@@ -294,7 +296,7 @@ static void too_many_rules_are_refused(void **state)
 		set_rule(f, i, name, i);
 	}
 	assert_int_equal(apply(f, false, WAIT_NS), 0); /* max_rules of the segment */
-	f->config.mqtt.rules = realloc(f->config.mqtt.rules, 17 * sizeof(struct bp_rule_spec));
+	f->mqtt.rules = realloc(f->mqtt.rules, 17 * sizeof(struct bp_rule_spec));
 	set_rule(f, 16, "one-too-many", 1);
 	assert_int_equal(bp_publication_start(f->x.publication, &f->config, false, WAIT_NS, done, f,
 				 err, sizeof(err)),

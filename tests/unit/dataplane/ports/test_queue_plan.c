@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which worker polls and sends on which queue, and which CPU runs it: without any hardware. */
 #include "config/lcl/settings.h"
+#include "config/mqtt/settings.h"
 #include "tests/unit/dataplane/test.h"
 #include "dataplane/process/cpus.h"
 #include "dataplane/ports/drivers.h"
@@ -227,12 +228,12 @@ static void clones_need_queues(void **state)
 {
 	struct bp_config c = two_ports(3);
 	struct bp_port_caps caps[] = {nic, nic, {.max_rx = 1, .max_tx = 3}};
+	struct bp_config_mqtt mqtt = {.enabled = true, .clone = {.enabled = true, .port = 2}};
 	struct bp_queue_plan plan;
 
 	c.n_ports = 3;
 	strcpy(c.port[2].name, "edge");
-	c.mqtt.enabled = c.mqtt.clone.enabled = true;
-	c.mqtt.clone.port = 2;
+	c.service[BP_SERVICE_MQTT] = &mqtt;
 	bp_queue_plan_make(&c, caps, &plan);
 	check(&c, &plan);
 	assert_true(plan.bridge[0].spread);
@@ -245,7 +246,7 @@ static void clones_need_queues(void **state)
 	assert_non_null(strstr(plan.bridge[0].why, "port edge, on which several would send"));
 	assert_int_equal(plan.port[2].tx_queue[plan.bridge[0].worker], 0);
 	/* a target that is not used costs nothing */
-	c.mqtt.clone.enabled = false;
+	mqtt.clone.enabled = false;
 	bp_queue_plan_make(&c, caps, &plan);
 	assert_true(plan.bridge[0].spread);
 }

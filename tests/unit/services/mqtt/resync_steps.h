@@ -16,8 +16,8 @@ static struct rig rig;
 static inline void open_with(uint32_t pushes, uint8_t judge, bool fast)
 {
 	rig_defaults(&rig);
-	rig.config.mqtt.resync_pushes = pushes;
-	rig.config.mqtt.judge = judge;
+	rig.mqtt.resync_pushes = pushes;
+	rig.mqtt.judge = judge;
 	rig_open(&rig);
 	rig.bursts = fast;
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);

@@ -22,10 +22,11 @@ static void must(bool ok, const char *what)
 
 void rig_defaults(struct rig *r)
 {
-	struct bp_config_mqtt *m = &r->config.mqtt;
+	struct bp_config_mqtt *m = &r->mqtt;
 
 	memset(r, 0, sizeof(*r));
 	r->config.n_workers = 1;
+	r->config.service[BP_SERVICE_MQTT] = m;
 	m->enabled = true;
 	m->n_ports = 1;
 	m->ports[0] = 1883;
@@ -93,14 +94,14 @@ void rig_advance(struct rig *r, uint64_t ns)
 
 void rig_expire_all(struct rig *r)
 {
-	uint64_t most = r->config.mqtt.flow_timeout_ns;
+	uint64_t most = r->mqtt.flow_timeout_ns;
 
-	if (most < r->config.mqtt.handshake_timeout_ns)
-		most = r->config.mqtt.handshake_timeout_ns;
+	if (most < r->mqtt.handshake_timeout_ns)
+		most = r->mqtt.handshake_timeout_ns;
 	rig_advance(r, most + 60 * SECOND);
 	for (uint32_t i = 0; bp_mqtt_worker_flows(r->in) != 0; i++) {
 		bp_mqtt_worker_tick(r->in, r->mono_ns);
-		must(i <= r->config.mqtt.flows + 4096, "flows that do not expire");
+		must(i <= r->mqtt.flows + 4096, "flows that do not expire");
 	}
 	bp_mqtt_worker_end_delays(r->in);
 }
@@ -116,7 +117,7 @@ void rig_close(struct rig *r)
 
 void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 {
-	struct bp_clone_target clone = r->config.mqtt.clone;
+	struct bp_clone_target clone = r->mqtt.clone;
 	char err[256] = "";
 
 	r->generation++;

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_SERVICES_MQTT_RIG_H
 #define BP_TESTS_UNIT_SERVICES_MQTT_RIG_H
 
-#include "config/config.h"
+#include "config/mqtt/settings.h"
 #include "services/mqtt/burst.h"
 #include "services/mqtt/inspect.h"
 #include "mqtt_peer.h"
@@ -21,6 +21,7 @@ void rig_frames_free(struct rig_frames *f);
  */
 struct rig {
 	struct bp_config config;
+	struct bp_config_mqtt mqtt; /* its settings of the service */
 	struct bp_segment *segment;
 	struct bp_shm shm;
 	struct bp_mqtt_worker *in;

@@ -14,7 +14,7 @@ static struct rig rig;
 static void open_rig(uint8_t judge)
 {
 	rig_defaults(&rig);
-	rig.config.mqtt.judge = judge;
+	rig.mqtt.judge = judge;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }
@@ -277,7 +277,7 @@ static void no_room(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.config.mqtt.carry_per_flow = 4096;
+	rig.mqtt.carry_per_flow = 4096;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);
@@ -305,7 +305,7 @@ static void over_the_configured_maximum(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.config.mqtt.max_topic_aliases = 3;
+	rig.mqtt.max_topic_aliases = 3;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);

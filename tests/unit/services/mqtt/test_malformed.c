@@ -13,7 +13,7 @@ static struct rig rig;
 static void open_rig(void)
 {
 	rig_defaults(&rig);
-	rig.config.mqtt.strictness = BP_STRICTNESS_STANDARD;
+	rig.mqtt.strictness = BP_STRICTNESS_STANDARD;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }

@@ -25,13 +25,13 @@ static void open_rig(struct rig *r, uint8_t judge)
 	struct bp_rule_spec rules[FIXTURE_RULES];
 
 	rig_defaults(r);
-	r->config.mqtt.judge = judge;
+	r->mqtt.judge = judge;
 	/* the random windows are 48 KiB; in small pieces they take many times that */
-	r->config.mqtt.reorder_bytes = 2 * 1024 * 1024;
-	r->config.mqtt.carry_per_flow = 4 * 1024 * 1024;
-	r->config.mqtt.carry_total = 32 * 1024 * 1024;
-	r->config.mqtt.alarm_ring = 8 * 1024 * 1024;
-	r->config.mqtt.flow_timeout_ns = 3600 * 1000000000ull;
+	r->mqtt.reorder_bytes = 2 * 1024 * 1024;
+	r->mqtt.carry_per_flow = 4 * 1024 * 1024;
+	r->mqtt.carry_total = 32 * 1024 * 1024;
+	r->mqtt.alarm_ring = 8 * 1024 * 1024;
+	r->mqtt.flow_timeout_ns = 3600 * 1000000000ull;
 	rig_open(r);
 	fixture_rules(rules);
 	rig_rules(r, rules, FIXTURE_RULES);

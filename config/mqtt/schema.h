@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONFIG_MQTT_SCHEMA_H
+#define BP_CONFIG_MQTT_SCHEMA_H
+
+#include "config/mqtt/settings.h"
+#include "config/schema.h"
+
+extern const struct bp_schema_part bp_schema_mqtt;
+extern const struct bp_type bp_type_condition, bp_type_json_path;
+
+/* check_mqtt.c: what concerns several settings. */
+void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
+
+/*
+ * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds
+ * BP_JSON_PATH_TEXT bytes: each byte of a name may become six, and a step has its brackets.
+ */
+#define BP_JSON_PATH_TEXT (BP_JSON_NAMES_MAX * 6 + BP_JSON_STEPS_MAX * 16 + 2)
+void bp_json_path_format(const struct bp_json_path *path, char *out);
+
+#endif
