@@ -203,7 +203,7 @@ static int make_scheduler(struct bp_lcl_out *o, const struct bp_lcl_tables *tabl
 {
 	const struct bp_lcl_port *p = &o->configured;
 	const struct bp_lcl_scheduler_options options = {
-		.origin_ns = o->lcl->origin_ns,
+		.origin_ns = o->lcl->worker->mono_ns, /* not after the first frame */
 		.tau_ns = p->tau_ns,
 		.rate_bps = p->rate_bps,
 		.guard_ns = p->guard_ns,

@@ -151,7 +151,7 @@ struct bp_lcl_second {
 
 /* An LCL port. */
 struct bp_lcl_out {
-	struct bp_matcher *matcher;     /* NULL: no entry of lcl.flows leaves by it */
+	struct bp_matcher *matcher;         /* NULL: no entry of lcl.flows leaves by it */
 	struct bp_lcl_handover *handover;   /* NULL: there are no other workers */
 	struct bp_lcl_scheduler *scheduler; /* NULL: another worker's */
 	struct bp_lcl_followed *followed;   /* BP_LCL_FLOW_NUMBERS; the owner's, as all below */
@@ -173,11 +173,10 @@ struct bp_lcl {
 	const struct bp_clock *clock; /* NULL: time is the worker's, as replay has it */
 	struct bp_lcl_field field;
 	uint16_t ethertype;
-	uint64_t origin_ns; /* when the schedulers' first slots begin; not after the first frame */
-	bool draining;      /* nothing is held any more */
-	uint64_t now_ns;    /* the last time that was read; never goes back */
-	uint64_t real_ns;   /* Unix time then */
-	uint64_t looked_ns; /* when the schedulers were last looked at; 0: not yet */
+	bool draining;                /* nothing is held any more */
+	uint64_t now_ns;              /* the last time that was read; never goes back */
+	uint64_t real_ns;             /* Unix time then */
+	uint64_t looked_ns;           /* when the schedulers were last looked at; 0: not yet */
 	struct bp_lcl_shared *shared; /* NULL: one worker */
 	uint8_t after[BP_MAX_PORTS];  /* edge of a port's frames behind lcl_in */
 	bool trust[BP_MAX_PORTS];

@@ -8,7 +8,6 @@
 
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/service.h"
 #include "dataplane/forwarding/mac_table.h"
@@ -85,8 +84,7 @@ static int make_worker(struct bp_replay *r)
 	if (!r->worker)
 		return -1;
 	r->worker->pool = r->pool;
-	if (bp_lcl_of(r->worker))
-		bp_lcl_of(r->worker)->origin_ns = bp_captures_time(r->captures);
+	r->worker->mono_ns = bp_captures_time(r->captures);
 	if (r->writer) {
 		r->exception = bp_exception_create(c, NULL, r->err, sizeof(r->err));
 		if (!r->exception)
