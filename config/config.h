@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "biplane/exception.h"
 #include "biplane/fib.h"
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
@@ -81,15 +82,6 @@ struct bp_config_static {
 	uint32_t n_routes, n_neighbours;
 	struct bp_config_static_route *route;         /* owned by the configuration */
 	struct bp_config_static_neighbour *neighbour; /* owned by the configuration */
-};
-
-/* Classes of what goes to the kernel, in the order in which they are served. */
-enum bp_exception_class {
-	BP_EX_ROUTING, /* routing protocols, ARP and neighbour discovery */
-	BP_EX_PHD,     /* signalling of personal health devices */
-	BP_EX_LOCAL,   /* what else is for this machine's addresses */
-	BP_EX_OTHER,   /* what the kernel must answer or forward */
-	BP_EX_CLASSES,
 };
 
 struct bp_config_exception {

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 #include "biplane/services.h"
-#include "config/config.h"
 #include "controlplane/process/control.h"
 #include "controlplane/process/listen_fds.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 struct bp_publication;
 struct event_base;

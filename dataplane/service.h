@@ -9,10 +9,11 @@
 #include <rte_graph.h>
 
 #include "biplane/services.h"
-#include "config/config.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/workers/worker.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 struct bp_queue_plan;
 

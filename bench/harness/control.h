@@ -9,10 +9,11 @@
 #include <rte_ethdev.h>
 
 #include "bench/routes/sync_kernel.h"
-#include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/serve.h"
 #include "dataplane/exception/thread.h"
+
+struct bp_config;
 
 /*
  * Control messages among user data (figure 6 of the dual-plane paper). A receive callback, which

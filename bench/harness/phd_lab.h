@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 #include "bench/routes/sync_kernel.h"
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /*
  * Where programs that take devices' datagrams from sockets are measured: a network namespace that

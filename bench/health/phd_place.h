@@ -3,7 +3,6 @@
 #define BP_BENCH_HEALTH_PHD_PLACE_H
 
 #include "biplane/health.h"
-#include "config/config.h"
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 

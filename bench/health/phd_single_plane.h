@@ -5,8 +5,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /*
  * A gateway of one plane, as the dual-plane paper compares with: one thread, ordinary UDP sockets,

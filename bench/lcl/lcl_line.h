@@ -10,11 +10,12 @@
 #include "bench/lcl/lcl_sink.h"
 #include "bench/lcl/lcl_source.h"
 #include "bench/lcl/lcl_wire.h"
-#include "config/config.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/ports/ring_ports.h"
 #include "dataplane/workers/worker_loop.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /*
  * Gateways in a line, in real time, on one worker:

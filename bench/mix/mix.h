@@ -6,7 +6,8 @@
 
 #include "bench/mix/mix_input.h"
 #include "bench/harness/options.h"
-#include "config/config.h"
+
+struct bp_config;
 
 /*
  * All five systems at once on one gateway with one worker: its ports route, what TCP carries is

@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "services/health/manager.h"
 #include "shm/fib/fib.h"
 #include "shm/health/phd.h"
+
+struct bp_config;
 
 /*
  * The manager of personal health devices as it runs in the control plane: sockets, manager, the

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "biplane/health.h"
-#include "config/config.h"
 #include "controlplane/health/cse/provision.h"
 #include "shm/health/phd_writer.h"
 

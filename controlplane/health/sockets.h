@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "biplane/health.h"
-#include "config/config.h"
 #include "controlplane/process/listen_fds.h"
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/process/privileges.h"
 
+#include "config/config.h"
 #include "daemon/privileges.h"
 
 int bp_controlplane_privileges(const struct bp_plane_context *x, char *err, size_t err_size)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "controlplane/process/publication.h"
 
 /* A worker that has not left the bank by then is stuck. */

@@ -5,8 +5,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "config/config.h"
 #include "controlplane/service.h"
+
+struct bp_config;
 
 /* `answer` is a new reference; tag is the caller's, given at the start. */
 typedef void (*bp_reload_done)(void *arg, uint64_t tag, json_t *answer);

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /*
  * Opens or creates the segment that this configuration describes and maps its tables. Either plane

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "daemon/log.h"
 #include "controlplane/sync/sysctl.h"
 #include "controlplane/sync/tap.h"

@@ -2,7 +2,9 @@
 #ifndef BP_CONTROLPLANE_SYNC_KERNEL_DUMP_H
 #define BP_CONTROLPLANE_SYNC_KERNEL_DUMP_H
 
-#include "config/config.h"
+#include "biplane/fib.h"
+
+struct bp_config;
 
 /*
  * What the forwarding tables must say when they mirror the kernel as it is now: by the sync

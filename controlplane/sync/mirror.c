@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+
 struct bp_mirror *bp_mirror_new(const struct bp_config *c)
 {
 	struct bp_mirror *m = calloc(1, sizeof(*m));

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "controlplane/sync/map.h"
 #include "shm/fib/fib_writer.h"
+
+struct bp_config;
 
 /*
  * The kernel's links, addresses, neighbours, next-hop objects and routes as the control plane knows

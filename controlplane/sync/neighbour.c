@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "controlplane/sync/mirror.h"
 
 /* RTM_NEWNEIGH and RTM_DELNEIGH: rtnetlink(7), linux/neighbour.h. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "controlplane/sync/mirror.h"
 #include "shm/hash.h"
 

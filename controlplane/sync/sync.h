@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 
-#include "config/config.h"
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /*
  * The sync manager: the forwarding tables follow the kernel. It subscribes to rtnetlink's events

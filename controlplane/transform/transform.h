@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* The matrices in force: all of a file's, by controlplane/mqtt/rules.h, or one of them by a command
  * or the loader. To be called from the event loop alone. */

@@ -9,11 +9,12 @@
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/disaggregator.h"
 #include "services/aggregation/pacer.h"
-#include "config/config.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/workers/mbuf_stock.h"
 #include "dataplane/workers/worker.h"
+
+struct bp_config;
 
 /*
  * What a worker has for aggregation: both cores, the queues of what waits for its pace, and what

@@ -2,6 +2,7 @@
 #include "dataplane/exception/exception.h"
 
 #include "biplane/counters/general.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

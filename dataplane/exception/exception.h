@@ -10,9 +10,12 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "biplane/exception.h"
+#include "biplane/fib.h"
 #include "biplane/counters.h"
-#include "config/config.h"
 #include "dataplane/ports/queue_plan.h"
+
+struct bp_config;
 
 /*
  * The exception path, as workers see it: bounded queues between them and the exception thread,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/exception_class.h"
 
+#include "config/config.h"
 #include "proto/net/ip.h"
 #include "proto/net/nd.h"
 

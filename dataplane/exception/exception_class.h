@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
+struct bp_config_exception;
 
 /*
  * Which class of the exception path a frame belongs to (section exception of the configuration). A

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "dataplane/exception/kernel_ifs.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
 #include "shm/fib/fib.h"
+
+struct bp_config;
 
 /*
  * Kernel interfaces and their ports are one interface to the operator, so what changes on one side

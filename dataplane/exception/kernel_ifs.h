@@ -4,11 +4,12 @@
 
 #include <stdio.h>
 
-#include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/kernel_if.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
+
+struct bp_config;
 
 /* The kernel interfaces of a configuration, by number. */
 struct bp_kernel_ifs {

@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 #include "biplane/counters.h"
-#include "config/config.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/kernel_if.h"
+
+struct bp_config_exception;
 
 /*
  * The exception thread: the one that talks to the kernel, so that no worker does. It is no lcore:

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/config.h"
 #include "dataplane/workers/worker.h"
 
 #define NS_PER_SECOND 1000000000ull

@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 #include "biplane/fib.h"
-#include "config/config.h"
 #include "dataplane/forwarding/source_filter.h"
 #include "proto/net/ip4_four.h"
 #include "shm/fib/fib.h"
+
+struct bp_config;
+struct bp_config_exception;
 
 /*
  * What a worker knows for routing, in the form in which it needs it per packet. The tables are the

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "dataplane/exception/bucket.h"
 #include "dataplane/workers/worker.h"
 #include "proto/net/ip.h"
@@ -13,6 +12,8 @@
 #include "services/health/last_report.h"
 #include "services/health/template.h"
 #include "shm/health/phd.h"
+
+struct bp_config;
 
 /*
  * What a worker has for personal health devices: the segment's tables, and its own copy of what the

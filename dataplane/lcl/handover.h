@@ -9,7 +9,9 @@
 
 #include <rte_ring.h>
 
-#include "config/config.h"
+#include "biplane/limits.h"
+
+struct bp_config;
 
 /*
  * What workers share of LCL ports: which worker owns each, and the rings in which the others hand

@@ -11,7 +11,6 @@
 #include <rte_mbuf_dyn.h>
 
 #include "biplane/counters/lcl.h"
-#include "config/config.h"
 #include "dataplane/lcl/handover.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/workers/worker.h"
@@ -19,6 +18,8 @@
 #include "services/lcl/match.h"
 #include "services/lcl/scheduler.h"
 #include "shm/lcl/lcl.h"
+
+struct bp_config;
 
 /*
  * A frame's label inside the gateway: not in the frame, where whoever reads Ethernet would stumble

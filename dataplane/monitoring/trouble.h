@@ -2,13 +2,14 @@
 #ifndef BP_DATAPLANE_MONITORING_TROUBLE_H
 #define BP_DATAPLANE_MONITORING_TROUBLE_H
 
-#include "config/config.h"
 #include "dataplane/process/cpus.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/monitoring/watch.h"
 #include "dataplane/workers/workers.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* What a data plane's watch reads: what drivers said is taken from the segment's ports, where
  * bp_publish_links() has just written it. */

@@ -7,10 +7,11 @@
 
 #include "biplane/counters.h"
 #include "biplane/limits.h"
-#include "config/config.h"
 #include "services/mqtt/flow_show.h"
 #include "dataplane/monitoring/watched.h"
 #include "shm/trouble.h"
+
+struct bp_config_trouble;
 
 /*
  * The watch of the data plane's main thread over ports, pools and workers. It is given readings a

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "config/config.h"
+
 static const char *times(uint64_t n)
 {
 	return n == 1 ? "time" : "times";

@@ -6,9 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "daemon/log.h"
 #include "shm/trouble.h"
+
+struct bp_config_trouble;
 
 enum bp_trouble_news {
 	BP_TROUBLE_BEGAN,

@@ -4,6 +4,7 @@
 
 #include <rte_mbuf.h>
 
+#include "biplane/exception.h"
 #include "dataplane/workers/worker.h"
 
 /*

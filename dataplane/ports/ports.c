@@ -6,6 +6,7 @@
 
 #include <rte_errno.h>
 
+#include "config/config.h"
 #include "dataplane/ports/device.h"
 
 static int fail(const struct bp_port *p, const char *what, int rc, char *err, size_t err_size)

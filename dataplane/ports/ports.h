@@ -8,11 +8,13 @@
 
 #include <rte_ethdev.h>
 
-#include "config/config.h"
 #include "dataplane/ports/drivers.h"
 #include "dataplane/ports/offloads.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/queue_plan.h"
+
+struct bp_config;
+struct bp_config_port;
 
 /* A port of the configuration as DPDK has it. Its index there is its port id here. */
 struct bp_port {

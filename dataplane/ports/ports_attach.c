@@ -8,6 +8,7 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 
+#include "config/config.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/ports/port_claim.h"

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #include "biplane/limits.h"
-#include "config/config.h"
+
+struct bp_config;
 
 /*
  * Which worker polls which receive queue and sends on which transmit queue. A pure function of the

@@ -13,6 +13,8 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
+#include "config/config.h"
+
 #define MEMORY_MB 160u
 
 /* lcore 0 on all the CPUs that we may use: there is no reason to be bound to one. */

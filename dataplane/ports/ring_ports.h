@@ -9,7 +9,9 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "config/config.h"
+#include "biplane/limits.h"
+
+struct bp_config;
 
 /* Ports in memory, for replay and tests: what is put in comes in, what goes out is taken out. */
 struct bp_ring_ports {

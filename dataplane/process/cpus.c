@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
+
 /* The allowed CPUs in ascending order. */
 static unsigned list_cpus(const cpu_set_t *allowed, unsigned *cpu)
 {

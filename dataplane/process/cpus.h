@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 #include "biplane/limits.h"
-#include "config/config.h"
+
+struct bp_config;
 
 /* Which CPU runs the main thread and which runs each worker. lcore 0 is main, lcore w + 1 worker w.
  */

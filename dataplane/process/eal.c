@@ -14,6 +14,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "config/config.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/process/eal_log.h"
 #include "shm/plane_dirs.h"

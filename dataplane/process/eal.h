@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "dataplane/process/cpus.h"
+
+struct bp_config;
 
 /* How EAL will be started, and why. */
 struct bp_eal {

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
+#include "biplane/limits.h"
+
+struct bp_config;
 
 /*
  * What the data plane would want of a machine, for `biplane doctor`, which looks whether that is

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "dataplane/ports/device.h"
 
 #define VHOST_DEVICE "/dev/vhost-net"

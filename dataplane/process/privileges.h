@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "daemon/privileges.h"
+
+struct bp_config;
 
 /* What a port's device needs of daemon/privileges.h; by its name and, on the PCI bus, by the
  * kernel's driver that it is bound to. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/process/startup.h"
 #include "dataplane/process/stats.h"

@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
-#include "config/config.h"
 #include "dataplane/process/eal.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/ports/queue_plan.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* All that was decided before the first frame. */
 struct bp_startup {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 

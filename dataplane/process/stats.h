@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "config/config.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/workers/worker.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* What biplane itself counted, over all who count. */
 struct bp_totals {

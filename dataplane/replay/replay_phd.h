@@ -9,10 +9,11 @@
 
 #include <jansson.h>
 
-#include "config/config.h"
 #include "dataplane/process/stats.h"
 #include "dataplane/workers/worker.h"
 #include "shm/fib/fib_writer.h"
+
+struct bp_config;
 
 /*
  * Personal health devices in replay: the manager (services/health/manager.h) in the worker's own

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 #include "dataplane/process/stats.h"

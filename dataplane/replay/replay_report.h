@@ -9,10 +9,11 @@
 #include <jansson.h>
 
 #include "biplane/alarm.h"
-#include "config/config.h"
 #include "dataplane/replay/replay.h"
 #include "dataplane/replay/replay_phd.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* What is known of an input file at the end. */
 struct bp_replay_input {

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/workers/mbuf_stock.h"
 #include "dataplane/transform/avx512.h"
@@ -15,6 +14,8 @@
 #include "services/transform/layout.h"
 #include "proto/transform/transform_matrix.h"
 #include "services/transform/method.h"
+
+struct bp_config;
 
 /*
  * What a worker has for coordinate transformation: the rules in force and the arrays in which it

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "dataplane/workers/worker.h"
+
+struct bp_config;
 
 /* A receive queue that a worker polls. */
 struct bp_rx_queue {

@@ -8,6 +8,7 @@
 #include <rte_graph.h>
 #include <rte_mbuf_pool_ops.h>
 
+#include "config/config.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/ports/ports.h"

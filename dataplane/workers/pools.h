@@ -8,7 +8,7 @@
 
 #include <rte_mbuf.h>
 
-#include "config/config.h"
+struct bp_config;
 
 #define BP_NUMA_MAX 8
 #define BP_DATA_ROOM_MAX (UINT16_MAX - 64u)

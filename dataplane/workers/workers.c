@@ -9,6 +9,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "config/config.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"

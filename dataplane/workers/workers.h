@@ -5,13 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/config.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/ports/queue_plan.h"
 #include "dataplane/workers/worker.h"
 #include "dataplane/workers/worker_loop.h"
 #include "shm/layout.h"
+
+struct bp_config;
 
 /* All workers of a process; worker w runs on lcore w + 1. */
 struct bp_workers {

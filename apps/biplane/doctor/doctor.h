@@ -10,8 +10,9 @@
 #include "apps/biplane/doctor/nics.h"
 #include "apps/biplane/doctor/report.h"
 #include "apps/biplane/doctor/sessions.h"
-#include "config/config.h"
 #include "dataplane/process/facts.h"
+
+struct bp_config;
 
 /* A machine that is looked at, as biplane or one of its configurations needs it. */
 struct bp_doctor {

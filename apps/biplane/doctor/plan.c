@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "apps/biplane/doctor/modules.h"
 #include "apps/biplane/doctor/step.h"
 #include "apps/biplane/doctor/tree.h"

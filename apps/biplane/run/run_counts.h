@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/config.h"
+struct bp_config;
 
 /* What the supervisor writes into the segment, for `biplane show planes`. */
 struct bp_run_counts {

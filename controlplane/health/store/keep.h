@@ -5,9 +5,10 @@
 #include <event2/event.h>
 #include <stdint.h>
 
-#include "config/config.h"
 #include "controlplane/health/store/store.h"
 #include "services/health/manager.h"
+
+struct bp_config_phd;
 
 /*
  * Open sessions over any restart: the rows of the store follow the table, and after a start the

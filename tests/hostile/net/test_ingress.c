@@ -5,6 +5,7 @@
  * sequence number, but the gateway forwards none of its frames. Another attacker runs a server of
  * its own on an inspected TCP port.
  */
+#include "config/config.h"
 #include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 #include "tests/unit/services/mqtt/mqtt_peer.h"

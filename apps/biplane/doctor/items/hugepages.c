@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "dataplane/process/cpu_list.h"
 #include "apps/biplane/doctor/doctor.h"
 #include "apps/biplane/doctor/tree.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/config.h"
 #include "apps/biplane/doctor/doctor.h"
 
 void bp_doctor_item_hugetlbfs(const struct bp_doctor *d, struct bp_report *r)

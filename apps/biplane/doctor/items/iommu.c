@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "apps/biplane/doctor/boot_option.h"
 #include "apps/biplane/doctor/doctor.h"
 #include "apps/biplane/doctor/modules.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/config.h"
 #include "apps/biplane/doctor/doctor.h"
 #include "apps/biplane/doctor/modules.h"
 #include "apps/biplane/doctor/tree.h"

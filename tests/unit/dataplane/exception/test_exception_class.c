@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which class of the exception path a frame for this machine belongs to. */
+#include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 
 #include <string.h>

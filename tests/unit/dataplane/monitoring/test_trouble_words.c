@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The words of each line: whose, how much, since when, and what to do. */
+#include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The graph's nodes between ports in memory: what goes in, what comes out, what is counted. */
+#include "config/config.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/test.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Offloads, buffers and queues of devices that a driver really makes, from attaching to starting.
  */
+#include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 
 #include <stdio.h>

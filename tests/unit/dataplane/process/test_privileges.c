@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 #include "dataplane/process/privileges.h"
 

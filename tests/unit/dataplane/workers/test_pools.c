@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How much memory for buffers a configuration asks for, before any device is known. */
+#include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 #include "dataplane/workers/pools.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A worker's life: which rules it reads and when it says so, draining, and what it leaves behind.
  */
+#include "config/config.h"
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"

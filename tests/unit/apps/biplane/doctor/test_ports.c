@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "config/config.h"
 #include "apps/biplane/doctor/plan.h"
 #include "apps/biplane/doctor/step.h"
 #include "tests/unit/apps/biplane/doctor/fake_machine.h"
