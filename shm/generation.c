@@ -90,7 +90,7 @@ enum bp_generation_copied bp_generation_copy(
 		image.size = fixed;
 	memcpy(to, &image, sizeof(image));
 	whole = image.generation == active >> 1 && image.size >= fixed &&
-		image.size <= g->bank_size;
+		image.size <= g->bank_size && image.size % 4 == 0;
 	if (whole)
 		bp_words_load((uint8_t *)to + fixed, from + fixed, image.size - fixed);
 	atomic_thread_fence(memory_order_acquire);

@@ -35,7 +35,7 @@ struct bp_generation {
 /* How each image begins. */
 struct bp_image {
 	uint64_t generation; /* 0: empty: only the fixed part is there, whatever the size says */
-	uint64_t size;       /* bytes, this included */
+	uint64_t size;       /* bytes, this included; a multiple of 4 */
 };
 
 static inline uint64_t bp_generation_active(const struct bp_generation *g)

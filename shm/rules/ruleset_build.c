@@ -428,7 +428,7 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	const uint64_t edges = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
 	const uint64_t texts = edges + slots * sizeof(struct bp_ruleset_edge);
 
-	h->size = texts + d->text_bytes;
+	h->size = (texts + d->text_bytes + 7) & ~7ull; /* copied in words */
 	if (h->size > d->bank_size || h->size > IMAGE_MAX)
 		return too_big(d, h->size);
 	h->rules = (uint32_t)rules;
@@ -446,7 +446,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 /* Turns bp_rule.filter from the number of a rule into the offset of that rule's text. */
 static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
 {
-	uint32_t end = (uint32_t)(h->size - d->text_bytes);
+	uint32_t end =
+		h->edges + (uint32_t)((h->edge_mask + 1ull) * sizeof(struct bp_ruleset_edge));
 
 	/* a chain's first rule comes before the others */
 	for (uint32_t i = 0; i < d->n; i++) {
@@ -460,6 +461,7 @@ static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *ba
 		r->filter = end;
 		end += r->filter_len;
 	}
+	memset(bank + end, 0, h->size - end);
 }
 
 static void write_edges(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)

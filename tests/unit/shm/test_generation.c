@@ -107,8 +107,8 @@ static void copies_are_of_the_generation_asked_for(void **state)
 
 static void garbage_is_not_copied(void **state)
 {
-	static const uint64_t sizes[] = {
-		0, 1, FIXED - 1, BANK + 1, BANK + 4, UINT64_MAX, UINT64_MAX / 2, 1ull << 32};
+	static const uint64_t sizes[] = {0, 1, FIXED - 1, FIXED + 1, FIXED + 2, FIXED + 3, BANK + 1,
+		BANK + 4, UINT64_MAX, UINT64_MAX / 2, 1ull << 32};
 	struct bp_generation g;
 	struct shared *s = open_shared(&g);
 	struct numbered *n;

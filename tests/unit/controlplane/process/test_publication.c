@@ -286,6 +286,25 @@ static void unchanged_rules_keep_their_slot(void **state)
 	assert_int_equal(bp_ruleset_rule(in_force(f), 0)->slot, slot_b);
 }
 
+/* The image ends with the text of a filter. */
+static void filters_of_any_length_are_whole(void **state)
+{
+	struct fixture *f = *state;
+	char name[16] = "";
+
+	for (unsigned n = 1; n < sizeof(name); n++) {
+		const struct bp_rule *r;
+
+		name[n - 1] = 'x';
+		set_rule(f, 0, name, 1);
+		assert_int_equal(apply(f, false, WAIT_NS), 0);
+		r = bp_ruleset_rule(in_force(f), 0);
+		assert_int_equal(r->filter_len, strlen(f->mqtt.rules[0].filter));
+		assert_memory_equal((const uint8_t *)in_force(f) + r->filter,
+			f->mqtt.rules[0].filter, r->filter_len);
+	}
+}
+
 static void too_many_rules_are_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -468,6 +487,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stuck_worker_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_rules_stay_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(unchanged_rules_keep_their_slot, setup, teardown),
+		cmocka_unit_test_setup_teardown(filters_of_any_length_are_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_rules_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			aggregation_is_written_with_the_rules, setup, teardown),
