@@ -7,6 +7,7 @@ from pathlib import Path
 
 E2E = Path(__file__).resolve().parents[1] / "e2e"
 sys.path.insert(0, str(E2E))
+sys.path.extend(str(folder) for folder in sorted(E2E.iterdir()) if folder.is_dir())  # whose tests have helpers, too
 
 # Both files are called conftest: the other one gets a name of its own, and all that it offers is offered here.
 _spec = importlib.util.spec_from_file_location("e2e_conftest", E2E / "conftest.py")
