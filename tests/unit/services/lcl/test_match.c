@@ -148,7 +148,7 @@ static bool plain_is_for(const struct bp_match *m, const struct seen *s, unsigne
 	if (m->ethertype != 0 && m->ethertype != s->ethertype)
 		return false;
 	if (m->vlan == BP_MATCH_UNTAGGED ? s->vlan != -1
-				       : m->vlan != BP_MATCH_ANY && m->vlan != s->vlan)
+					 : m->vlan != BP_MATCH_ANY && m->vlan != s->vlan)
 		return false;
 	return (m->pcp == BP_MATCH_ANY_PCP || m->pcp == s->pcp) &&
 	       (m->dscp == BP_MATCH_ANY_DSCP || m->dscp == s->dscp);
