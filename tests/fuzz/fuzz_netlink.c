@@ -3,6 +3,7 @@
 
 #include <netlink/msg.h>
 
+#include "config/config.h"
 #include "controlplane/sync/mirror.h"
 
 /*
