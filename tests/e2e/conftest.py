@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# tests use what those of other folders have
+sys.path.extend(str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir())
 
 from lab import BIPLANE, EDGE_MGMT, LAB_NAME, Gateway, Lab, port_devices  # noqa: E402
 from peers import Collector  # noqa: E402
