@@ -1,71 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/aggregation/settings.h"
-#include "controlplane/service.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 
-struct aggregation {
-	const struct bp_shm *shm;
-	bool changed; /* by the last publication: aggregates leave, streams begin anew */
-};
+#include "config/aggregation/settings.h"
+#include "controlplane/process/plan.h"
 
-static void *create(struct bp_plane_context *x, char *err, size_t err_size)
-{
-	struct aggregation *a = calloc(1, sizeof(*a));
-
-	if (a != NULL)
-		a->shm = x->shm;
-	else
-		snprintf(err, err_size, "no memory for aggregation");
-	return a;
-}
-
-/*
- * What is the same is written, too: a worker that was restarted began with the file as it was then,
- * which may say something else. The others compare, and go on with their streams.
- */
 static void publish(void *state, const struct bp_config *c)
 {
-	struct aggregation *a = state;
 	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
-	struct bp_agg_plan *plan = a->shm->agg.plan;
+	struct bp_plan *p = state;
 
-	if (plan == NULL)
-		return;
-	a->changed = !bp_seqlock_equals(&plan->lock, rules, sizeof(*rules));
-	bp_seqlock_write(&plan->lock, rules, sizeof(*rules));
-}
-
-static void republish(void *state)
-{
-	const struct aggregation *a = state;
-
-	if (a->shm->agg.plan != NULL)
-		bp_seqlock_republish(&a->shm->agg.plan->lock);
+	if (p->shm->agg.plan != NULL)
+		bp_plan_publish(p, &p->shm->agg.plan->lock, rules, sizeof(*rules));
 }
 
 static void report(const void *state, json_t *answer)
 {
-	const struct aggregation *a = state;
+	const struct bp_plan *p = state;
 
-	json_object_set_new(answer, "aggregation_changed", json_boolean(a->changed));
+	json_object_set_new(answer, "aggregation_changed", json_boolean(p->changed));
 }
 
 static const char *changed(const void *state)
 {
-	const struct aggregation *a = state;
-
-	return a->changed ? "aggregation begins anew" : NULL;
+	return ((const struct bp_plan *)state)->changed
+		       ? "aggregation restarted, its streams are reset"
+		       : NULL;
 }
 
 const struct bp_controlplane_service bp_controlplane_aggregation = {
 	.name = "aggregation",
 	.id = BP_SERVICE_AGGREGATION,
-	.create = create,
+	.create = bp_plan_create,
 	.free = free,
 	.publish = publish,
-	.republish = republish,
+	.republish = bp_plan_republish,
 	.report = report,
 	.changed = changed,
 };

@@ -1,70 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "controlplane/service.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "config/lcl/settings.h"
+#include "controlplane/process/plan.h"
 
-struct lcl {
-	const struct bp_shm *shm;
-	bool changed; /* by the last publication: the flows; those that stay go on */
-};
-
-static void *create(struct bp_plane_context *x, char *err, size_t err_size)
-{
-	struct lcl *l = calloc(1, sizeof(*l));
-
-	if (l != NULL)
-		l->shm = x->shm;
-	else
-		snprintf(err, err_size, "no memory for lcl");
-	return l;
-}
-
-/* Also where it is the same: see controlplane/aggregation/service.c. Flows that stay go on with
- * their figures and sequence numbers. */
 static void publish(void *state, const struct bp_config *c)
 {
-	struct lcl *l = state;
 	const struct bp_lcl_rules *rules = &bp_config_lcl(c)->rules;
-	struct bp_lcl_plan *plan = l->shm->lcl.plan;
+	struct bp_plan *p = state;
 
-	if (plan == NULL)
-		return;
-	l->changed = !bp_seqlock_equals(&plan->lock, rules, sizeof(*rules));
-	bp_seqlock_write(&plan->lock, rules, sizeof(*rules));
-}
-
-static void republish(void *state)
-{
-	const struct lcl *l = state;
-
-	if (l->shm->lcl.plan != NULL)
-		bp_seqlock_republish(&l->shm->lcl.plan->lock);
+	if (p->shm->lcl.plan != NULL)
+		bp_plan_publish(p, &p->shm->lcl.plan->lock, rules, sizeof(*rules));
 }
 
 static void report(const void *state, json_t *answer)
 {
-	const struct lcl *l = state;
+	const struct bp_plan *p = state;
 
-	json_object_set_new(answer, "flows_changed", json_boolean(l->changed));
+	json_object_set_new(answer, "flows_changed", json_boolean(p->changed));
 }
 
 static const char *changed(const void *state)
 {
-	const struct lcl *l = state;
-
-	return l->changed ? "lcl.flows changed" : NULL;
+	return ((const struct bp_plan *)state)->changed ? "lcl.flows changed" : NULL;
 }
 
 const struct bp_controlplane_service bp_controlplane_lcl = {
 	.name = "lcl",
 	.id = BP_SERVICE_LCL,
-	.create = create,
+	.create = bp_plan_create,
 	.free = free,
 	.publish = publish,
-	.republish = republish,
+	.republish = bp_plan_republish,
 	.report = report,
 	.changed = changed,
 };

@@ -42,7 +42,7 @@ static void log_refusal(struct bp_plane *cp, const json_t *errors)
 	}
 }
 
-/* "; aggregation begins anew; lcl.flows changed" */
+/* "; lcl.flows changed; sampling changed" */
 static void list_changes(const struct bp_plane_context *x, char *out, size_t size)
 {
 	size_t n = 0;

@@ -67,13 +67,14 @@ static void *create(const struct bp_service_setup *setup, char *err, size_t err_
 	s->generation = atomic_load_explicit(&s->plan->lock.generation, memory_order_relaxed);
 	s->rules = bp_config_sampling(setup->config)->rules;
 	s->sampler = bp_sampler_create(setup->worker->seed);
-	if (s->sampler && bp_sampler_set(s->sampler, &s->rules))
-		return s;
-	release(s);
-	return NULL;
+	if (!s->sampler) {
+		free(s);
+		return NULL;
+	}
+	bp_sampler_set(s->sampler, &s->rules);
+	return s;
 }
 
-/* A few hundred bytes for a matcher, when entries were reloaded. */
 static void apply_pending(void *state)
 {
 	struct bp_sampling *s = state;
@@ -87,9 +88,9 @@ static void apply_pending(void *state)
 		return;
 	}
 	/* A control plane that was restarted publishes what is in force already. */
-	if (bp_words_same(&s->rules, &s->next, sizeof(s->rules)) ||
-		!bp_sampler_set(s->sampler, &s->next))
+	if (bp_words_same(&s->rules, &s->next, sizeof(s->rules)))
 		return;
+	bp_sampler_set(s->sampler, &s->next);
 	s->rules = s->next;
 	memset(s->stats, 0, BP_SAMPLING_MAX * sizeof(*s->stats));
 	bp_graph_enter(s->worker);

@@ -247,6 +247,11 @@ struct bp_matcher *bp_matcher_create(void)
 	return calloc(1, sizeof(struct bp_matcher));
 }
 
+void bp_matcher_clear(struct bp_matcher *m)
+{
+	memset(m, 0, sizeof(*m));
+}
+
 bool bp_matcher_add(struct bp_matcher *m, const struct bp_match *match, uint16_t value)
 {
 	struct entry *e = &m->entry[m->n];

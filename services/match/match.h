@@ -20,6 +20,9 @@ struct bp_matcher;
 struct bp_matcher *bp_matcher_create(void);
 void bp_matcher_free(struct bp_matcher *m);
 
+/* Removes all entries. */
+void bp_matcher_clear(struct bp_matcher *m);
+
 /* Behind those that were added before. Keeps no pointer to `match`. False: there are
  * BP_MATCHES_MAX. */
 bool bp_matcher_add(struct bp_matcher *m, const struct bp_match *match, uint16_t value);

@@ -74,19 +74,13 @@ bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_
 	return true;
 }
 
-bool bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r)
+void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r)
 {
-	struct bp_matcher *matcher = bp_matcher_create();
-
-	if (!matcher)
-		return false;
+	bp_matcher_clear(s->matcher);
 	for (uint32_t i = 0; i < r->n; i++)
-		bp_matcher_add(matcher, &r->rule[i].match, (uint16_t)i);
-	bp_matcher_free(s->matcher);
-	s->matcher = matcher;
+		bp_matcher_add(s->matcher, &r->rule[i].match, (uint16_t)i);
 	s->rules = *r;
 	memset(s->interval, 0, sizeof(s->interval));
-	return true;
 }
 
 bool bp_sampler_wants(const struct bp_sampler *s, unsigned port)

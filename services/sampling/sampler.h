@@ -21,8 +21,8 @@ void bp_sampler_free(struct bp_sampler *s);
 
 /* Whether these rules can be in force, between ports of these MTUs (0: no such port). */
 bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_MAX_PORTS]);
-/* Valid rules; each entry begins anew. False: no memory, and those before stay in force. */
-bool bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
+/* Valid rules; each entry begins a new interval. */
+void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
 /* Whether an entry is about frames that come in on the port. */
 bool bp_sampler_wants(const struct bp_sampler *s, unsigned port);
 
