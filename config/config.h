@@ -96,7 +96,7 @@ struct bp_config_exception {
 		listen_tcp; /* section phd's own, which are of its class, too; 0: none */
 };
 
-enum bp_idle { BP_IDLE_SPIN, BP_IDLE_SLEEP };
+enum bp_poll_mode { BP_POLL_BUSY, BP_POLL_ADAPTIVE };
 enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
 
 /* From when on something is told of as trouble. */
@@ -110,16 +110,17 @@ struct bp_config_trouble {
 };
 
 struct bp_config {
+	uint8_t version; /* of the file's format: 1 */
 	char name[BP_NAME_MAX +
 		  1];          /* instance: names the segment, the socket, DPDK's file prefix */
 	char runtime_dir[256]; /* segment fallback, control socket, pid files */
 	uint64_t watchdog_ns;  /* of `biplane run`; 0: none */
 	uint8_t hugepages;     /* enum bp_hugepages */
-	uint8_t idle;          /* enum bp_idle */
+	uint8_t poll_mode;     /* enum bp_poll_mode */
 	uint32_t n_workers;
 	bool workers_listed;                  /* the file gives cores, not a number */
 	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */
-	uint32_t mbufs;     /* per port and worker; 0: computed from the descriptors */
+	uint32_t mbufs;     /* per port and worker; 0 (auto): computed from the descriptors */
 	uint32_t memory_mb; /* given to DPDK when there are no hugepages */
 	struct bp_config_trouble trouble;
 	uint32_t n_ports;

@@ -101,10 +101,17 @@ static void report_unknown(
 	bool heard = r->messages->n < BP_MESSAGES_MAX;
 	const char *meant = heard ? bp_suggest(section, key->text) : NULL;
 	const struct bp_setting *s = NULL;
+	const char *is = bp_renamed_to(section, key->text);
 	char shown[BP_SHOWN], known[512];
 	size_t n = 0;
 
 	bp_shown(key->text, key->n, shown);
+	if (is != NULL) {
+		bp_error(r->messages, key->line, key->column,
+			"unknown setting '%s' in %s; expected %s, its name in version 1", shown,
+			section_name(r), is);
+		return;
+	}
 	if (meant != NULL) {
 		bp_error(r->messages, key->line, key->column,
 			"unknown setting '%s'; did you mean '%s'?", shown, meant);
@@ -187,6 +194,20 @@ static void read_setting(
 	leave(r, before);
 }
 
+static void report_missing(
+	struct bp_reader *r, const struct bp_setting *s, const struct bp_yaml *section)
+{
+	char expected[512] = "";
+	FILE *f = fmemopen(expected, sizeof(expected), "w");
+
+	if (f != NULL) {
+		s->type->expect(s, f);
+		fclose(f);
+	}
+	bp_error(r->messages, section->line, section->column, "%s has no '%s'; expected %s",
+		section_name(r), bp_setting_key(s), expected);
+}
+
 void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base)
 {
@@ -210,9 +231,7 @@ void bp_read_section(
 		else if (n == NULL || (s->flags & BP_REQUIRED) == 0)
 			set_preset(r, s, in);
 		else
-			bp_error(r->messages, n->line, n->column,
-				"%s has no '%s'; expected this setting to be given",
-				section_name(r), bp_setting_key(s));
+			report_missing(r, s, n);
 		if (s->done != NULL)
 			s->done(r);
 	}

@@ -54,6 +54,7 @@ struct bp_type {
 extern const struct bp_type bp_type_section, bp_type_list, bp_type_variant;
 extern const struct bp_type bp_type_uint, bp_type_size, bp_type_duration, bp_type_bool,
 	bp_type_enum, bp_type_hold;
+extern const struct bp_type bp_type_version;
 extern const struct bp_type bp_type_name, bp_type_string, bp_type_filter, bp_type_template;
 extern const struct bp_type bp_type_mac, bp_type_ip4, bp_type_ip6;
 extern const struct bp_type bp_type_address, bp_type_prefix, bp_type_addresses;
@@ -91,6 +92,9 @@ struct bp_setting {
 	uint32_t offset, size; /* of the field, in bytes */
 	uint64_t min, max;     /* in the file's unit: bytes, nanoseconds, plain, bytes of text */
 	uint64_t scale;        /* the field counts this many of them; 0 is 1 */
+	/* The word for the value 0, such as "auto" or "off": 0 itself is then no value of the file.
+	 */
+	const char *zero;
 	/* Of an enum, in the order of its numbers; NULL ends them, "" is a number without a word.
 	 */
 	const char *const *words;
@@ -203,6 +207,15 @@ void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* The address of biplane's own that is in the prefix, or NULL. In check_aggregation.c. */
 const struct bp_address *bp_config_own_address(
 	const struct bp_config *c, const struct bp_prefix *prefix);
+
+/* A setting of a file without a version, by its path in such a file and in one of version 1. `is`
+ * may add a remark after a blank. */
+struct bp_renamed {
+	const char *was, *is;
+};
+extern const struct bp_renamed bp_renamed[]; /* ends with was NULL */
+/* What setting `key` of `section` is called since version 1, or NULL. */
+const char *bp_renamed_to(const struct bp_setting *section, const char *key);
 
 /* The known name in `section` that `key` was meant to be, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);

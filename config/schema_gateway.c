@@ -6,7 +6,7 @@
 /* The rows of what is not of one service: workers, ports, bridges, routes. */
 
 static const char *const hugepages_words[] = {"auto", "require", "never", NULL};
-static const char *const idle_words[] = {"spin", "sleep", NULL};
+static const char *const poll_words[] = {"busy", "adaptive", NULL};
 static const char *const offload_words[] = {"auto", "on", "off", NULL};
 static const char *const rp_filter_words[] = {"off", "strict", "loose", NULL};
 static const char *const kernel_words[] = {"auto", "virtio", "tap", "off", NULL};
@@ -94,15 +94,17 @@ static bool is_unicast(const void *route)
 
 /* clang-format off */
 static const struct bp_setting rows[] = {
+	{.path = "version", .type = &bp_type_version, AT(version), .preset = "1",
+	 .help = "Version of the format of this file."},
 	{.path = "name", .type = &bp_type_name, AT(name), .min = 1, .preset = "biplane",
 	 .help = "Name of this instance. It names the shared segment, the control socket and DPDK's files, so that several instances can run on one machine."},
 
 	{.path = "workers", .type = &bp_type_workers, .size = sizeof(struct bp_config), .min = 1, .max = BP_MAX_WORKERS, .preset = "1",
 	 .help = "How many worker threads forward and inspect, or the list of the cores that they run on, such as [2, 3]."},
-	{.path = "idle", .type = &bp_type_enum, AT(idle), .words = idle_words, .preset = "spin",
-	 .help = "What a worker does that finds nothing: spin keeps polling; sleep naps for some microseconds, which suits a laboratory that shares its cores."},
-	{.path = "mbufs", .type = &bp_type_uint, AT(mbufs), .flags = BP_OR_ZERO, .min = 512, .max = 16777216, .preset = "0",
-	 .help = "Packet buffers per port and worker; 0 computes them from the numbers of descriptors."},
+	{.path = "poll_mode", .type = &bp_type_enum, AT(poll_mode), .words = poll_words, .preset = "busy",
+	 .help = "busy: workers poll their queues without a pause and use a core each. adaptive: a worker that finds no frames sleeps for some microseconds, for machines whose cores are shared."},
+	{.path = "mbufs", .type = &bp_type_uint, AT(mbufs), .zero = "auto", .min = 512, .max = 16777216, .preset = "auto",
+	 .help = "Packet buffers per port and worker; auto computes the number from the descriptors of the ports."},
 
 	{.path = "runtime", .type = &bp_type_section,
 	 .help = "What biplane takes from the machine."},

@@ -100,6 +100,29 @@ static bool in_bounds(
 	return true;
 }
 
+/* Whether the text is the setting's word for 0, which is stored then. */
+static bool take_zero(const struct bp_setting *s, const char *text, void *field)
+{
+	if (s->zero == NULL || strcmp(text, s->zero) != 0)
+		return false;
+	bp_field_store(s, field, 0);
+	return true;
+}
+
+static bool write_zero(const struct bp_setting *s, const void *field, FILE *out)
+{
+	if (s->zero == NULL || bp_field_load(s, field) != 0)
+		return false;
+	fputs(s->zero, out);
+	return true;
+}
+
+static void expect_zero(const struct bp_setting *s, FILE *out)
+{
+	if (s->zero != NULL)
+		fprintf(out, ", or %s", s->zero);
+}
+
 static bool parse_uint(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
@@ -108,6 +131,8 @@ static bool parse_uint(const struct bp_setting *s, const struct bp_config *c, co
 	uint64_t v = 0;
 
 	(void)c;
+	if (take_zero(s, text, field))
+		return true;
 	if (!read_digits(text, &end, &v, "a whole number", fault))
 		return false;
 	if (*end != '\0')
@@ -123,13 +148,15 @@ static void format_uint(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	(void)c;
-	fprintf(out, "%llu", (unsigned long long)bp_field_load(s, field));
+	if (!write_zero(s, field, out))
+		fprintf(out, "%llu", (unsigned long long)bp_field_load(s, field));
 }
 
 static void expect_uint(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out, "a whole number from %llu to %llu%s", (unsigned long long)s->min,
 		(unsigned long long)s->max, (s->flags & BP_OR_ZERO) != 0 ? ", or 0" : "");
+	expect_zero(s, out);
 }
 
 const struct bp_type bp_type_uint = {
@@ -222,6 +249,8 @@ static bool parse_measure(const struct bp_setting *s, const struct bp_config *c,
 	uint64_t v = 0;
 
 	(void)c;
+	if (take_zero(s, text, field))
+		return true;
 	if (zero_alone(s) && strcmp(text, "0") == 0) {
 		bp_field_store(s, field, 0);
 		return true;
@@ -234,6 +263,8 @@ static void format_measure(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	(void)c;
+	if (write_zero(s, field, out))
+		return;
 	if (zero_alone(s) && bp_field_load(s, field) == 0)
 		fputc('0', out);
 	else
@@ -249,6 +280,7 @@ static void expect_measure(const struct bp_setting *s, FILE *out)
 	fputs(" to ", out);
 	write_with_unit(m->units, s->max, out);
 	fputs(zero_alone(s) ? ", or 0" : "", out);
+	expect_zero(s, out);
 }
 
 const struct bp_type bp_type_size = {
@@ -257,6 +289,28 @@ const struct bp_type bp_type_duration = {
 	.parse = parse_measure, .format = format_measure, .expect = expect_measure};
 const struct bp_type bp_type_rate = {
 	.parse = parse_measure, .format = format_measure, .expect = expect_measure};
+
+static bool parse_version(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	char shown[BP_SHOWN];
+
+	(void)c;
+	if (strcmp(text, "1") != 0)
+		return bp_fault_set(
+			fault, 0, "version '%s' is unknown", bp_shown(text, strlen(text), shown));
+	bp_field_store(s, field, 1);
+	return true;
+}
+
+static void expect_version(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("version: 1, the only version of this file's format", out);
+}
+
+const struct bp_type bp_type_version = {
+	.parse = parse_version, .format = format_uint, .expect = expect_version};
 
 /* Routing tables of the kernel, which has names for some (RT_TABLE_* of linux/rtnetlink.h). */
 static const struct {

@@ -40,7 +40,7 @@ routed_config() {
 		name: $instance
 		runtime: {directory: $state/biplane}
 		workers: 1
-		idle: sleep   # this machine's cores have other work too; "spin" on a real gateway
+		poll_mode: adaptive   # this machine's cores have other work too; "busy" on a real gateway
 		ports:
 	END
 	for ns in left right edge; do

@@ -69,7 +69,7 @@ wan_config() {
 		name: $instance-$1
 		runtime: {directory: $state/$1}
 		workers: 1
-		idle: sleep   # this machine's cores have other work too; "spin" on a real gateway
+		poll_mode: adaptive   # this machine's cores have other work too; "busy" on a real gateway
 		ports:
 	END
 	case $1 in

@@ -31,7 +31,7 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 		"name: %s\n"
 		"runtime: {directory: %s, memory: 512MiB}\n"
 		"workers: [1]\n"
-		"idle: sleep\n"
+		"poll_mode: adaptive\n"
 		"ports:\n"
 		"  - {name: devices, device: \"net_%s0,iface=devices\"}\n"
 		"  - {name: cloud, device: \"net_%s1,iface=cloud\"}\n"

@@ -485,7 +485,7 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	bp_trouble_start(&d->trouble, &s, mono_ns());
 	d->workers.rule_banks->wake_signal = WAKE_SIGNAL;
 	take_rules(d);
-	bp_workers_launch(&d->workers, &d->clock, d->config->idle == BP_IDLE_SLEEP);
+	bp_workers_launch(&d->workers, &d->clock, d->config->poll_mode == BP_POLL_ADAPTIVE);
 	bp_life_begin(&d->life, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
 	bp_notify_stopping();

@@ -130,7 +130,7 @@ class Gateway:
             "name": f"lab-{lab.name}",  # as scripts/lab calls it, which cleans up after a kill
             "runtime": {"directory": str(self.dir / "run")},
             "workers": 1,
-            "idle": "sleep",
+            "poll_mode": "adaptive",
             **config,
         }
         self.process = self.segment = None

@@ -44,7 +44,7 @@ class Gateway:
         self.file = directory / "c.yaml"
         self.file.write_text(json.dumps({
             "name": f"vhost-{os.getpid()}",
-            "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"}, "idle": "sleep",
+            "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"}, "poll_mode": "adaptive",
             "ports": [{"name": "a", **a}, {"name": "b", **b}], "bridge": [["a", "b"]], **more}))
         self.log = directory / "log"
         with self.log.open("wb") as log:

@@ -14,7 +14,7 @@ def refused(lab, folder, device):
     """What `biplane run` says of a port on this device, at once."""
     folder.mkdir(exist_ok=True)
     (folder / "biplane.yaml").write_text(json.dumps({
-        "name": "refused", "runtime": {"directory": str(folder)}, "idle": "sleep",
+        "name": "refused", "runtime": {"directory": str(folder)}, "poll_mode": "adaptive",
         "ports": [{"name": "lan", "device": device, "addresses": ["10.9.0.1/24"], "kernel": "off"}]}))
     p = lab.run("gw", BIPLANE, "run", "-c", folder / "biplane.yaml", check=False)
     assert p.returncode not in (0, None)

@@ -22,7 +22,7 @@ class DataPlane:
         self.name = f"offloads-{directory.name}"[:31]
         self.file.write_text(json.dumps({
             "name": self.name, "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"},
-            "idle": "sleep",
+            "poll_mode": "adaptive",
             "ports": [{"name": "a", "device": f"net_pcap0,rx_pcap={directory / 'in.pcap'}"},
                       {"name": "b", "device": f"net_pcap1,tx_pcap={self.out}", **b}],
             "bridge": [["a", "b"]]}))

@@ -163,17 +163,20 @@ static void as_it_is_dumped(void **state)
 static void what_must_be_given(void **state)
 {
 	says(BRIDGED "aggregate:\n  - {format: full}\n",
-		"f.yaml:4:5: aggregate[0] has no 'port'; expected this setting to be given\n"
-		"f.yaml:4:5: aggregate[0] has no 'to'; expected this setting to be given\n");
+		"f.yaml:4:5: aggregate[0] has no 'port'; expected the name of one of the ports\n"
+		"f.yaml:4:5: aggregate[0] has no 'to'; expected a mapping of settings\n");
 	says(BRIDGED "aggregate:\n  - {port: a, to: {}, from: {}}\n",
-		"f.yaml:4:19: aggregate[0].to has no 'address'; expected this setting to be given\n"
-		"f.yaml:4:19: aggregate[0].to has no 'udp'; expected this setting to be given\n"
-		"f.yaml:4:29: aggregate[0].from has no 'address'; expected this setting to be "
-		"given\n"
-		"f.yaml:4:29: aggregate[0].from has no 'udp'; expected this setting to be given\n");
+		"f.yaml:4:19: aggregate[0].to has no 'address'; expected a unicast IPv4 or IPv6 "
+		"address or prefix, such as 10.1.0.9, 10.1.0.0/24 or 2001:db8::/64\n"
+		"f.yaml:4:19: aggregate[0].to has no 'udp'; expected a UDP port from 1 to 65535, "
+		"or a range of them such as 5000-5999\n"
+		"f.yaml:4:29: aggregate[0].from has no 'address'; expected a unicast IPv4 or IPv6 "
+		"address such as 192.0.2.10 or 2001:db8::10\n"
+		"f.yaml:4:29: aggregate[0].from has no 'udp'; expected a whole number from 1 to "
+		"65535\n");
 	says(BRIDGED "disaggregate:\n  - {senders: 10.0.0.1}\n",
-		"f.yaml:4:5: disaggregate[0] has no 'port'; expected this setting to be given\n"
-		"f.yaml:4:5: disaggregate[0] has no 'to'; expected this setting to be given\n");
+		"f.yaml:4:5: disaggregate[0] has no 'port'; expected the name of one of the ports\n"
+		"f.yaml:4:5: disaggregate[0] has no 'to'; expected a mapping of settings\n");
 	says(BRIDGED "aggregate:\n  - {port: a, to: 10.1.0.9}\n",
 		"f.yaml:4:19: aggregate[0].to: a single value stands here; expected a mapping of "
 		"settings\n");

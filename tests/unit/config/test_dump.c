@@ -7,7 +7,7 @@
 /* What derives from the schema besides parsing: defaults, dump, restart, the reference page. */
 
 #define FULL                                                                                       \
-	"name: plant-7\nworkers: [2, 3]\nidle: sleep\nmbufs: 4096\n"                               \
+	"version: 1\nname: plant-7\nworkers: [2, 3]\npoll_mode: adaptive\nmbufs: 4096\n"           \
 	"runtime: {directory: \"/tmp/a \\\"b\\\"\", hugepages: never, memory: 1GiB, watchdog: "    \
 	"1m}\n"                                                                                    \
 	"ports:\n"                                                                                 \
@@ -56,7 +56,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(c->hugepages, BP_HUGEPAGES_NEVER);
 	assert_int_equal(c->memory_mb, 1024);
 	assert_int_equal(c->watchdog_ns, 60000000000ull);
-	assert_int_equal(c->idle, BP_IDLE_SLEEP);
+	assert_int_equal(c->poll_mode, BP_POLL_ADAPTIVE);
 	assert_int_equal(c->mbufs, 4096);
 	assert_true(c->workers_listed && c->n_workers == 2);
 	assert_true(c->worker_core[0] == 2 && c->worker_core[1] == 3);
@@ -170,7 +170,8 @@ static void defaults_are_dumped(void **state)
 	char *text = dump(c);
 
 	assert_string_equal(text,
-		"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"
+		"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: "
+		"auto\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
 		"10s\n" TROUBLE
 		"ports:\n  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
@@ -228,7 +229,7 @@ static void defaults_are_dumped(void **state)
 	"16}\n    phd: {rate: 30, burst: 3, queue: 17}\n    local: {rate: 4000}\n"                 \
 	"    other: {rate: 50, queue: 18}\n"
 #define HEAD                                                                                       \
-	"name: \"biplane\"\nworkers: 1\nidle: spin\nmbufs: 0\nruntime:\n"                          \
+	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: auto\nruntime:\n"      \
 	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
 	"10s\n" TROUBLE
 #define PORT_HEAD(name, device)                                                                    \

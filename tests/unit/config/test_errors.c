@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "config/schema.h"
+
 /* The exact words and places of messages: what is wrong, what was expected, where. */
 
 static void unknown_names_get_a_guess(void **state)
@@ -20,16 +22,39 @@ static void unknown_names_get_a_guess(void **state)
 					  "memory, watchdog\n");
 	says(PORTS "\"\\e[31m\": 1\n",
 		"f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
-		"expected one of: name, workers, "
-		"idle, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
+		"expected one of: version, name, workers, "
+		"poll_mode, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
 		"sync, static, exception, phd, mqtt, aggregate, disaggregate, "
 		"aggregation, transform, transformation, sampling, lcl\n");
 	says(PORTS "<<: {name: a}\n",
 		"f.yaml:2:1: unknown setting '<<' in the file; expected one "
-		"of: name, workers, idle, "
+		"of: version, name, workers, poll_mode, "
 		"mbufs, runtime, trouble, ports, bridge, bridging, routing, "
 		"sync, static, exception, phd, mqtt, aggregate, disaggregate, aggregation, "
 		"transform, transformation, sampling, lcl\n");
+}
+
+static void old_names_get_the_new_one(void **state)
+{
+	says(PORTS "idle: sleep\n", "f.yaml:2:1: unknown setting 'idle' in the file; expected "
+				    "poll_mode: busy or adaptive, its name in version 1\n");
+}
+
+/* Every new name that an error promises is one of the schema, and no old name is. */
+static void new_names_exist(void **state)
+{
+	for (const struct bp_renamed *r = bp_renamed; r->was != NULL; r++) {
+		const size_t len = strcspn(r->is, ": ");
+		const struct bp_setting *s = NULL;
+		bool found = false;
+
+		while ((s = bp_schema_next(s)) != NULL) {
+			assert_string_not_equal(s->path, r->was);
+			found |= strlen(s->path) == len && strncmp(s->path, r->is, len) == 0;
+		}
+		if (!found)
+			fail_msg("%s: '%s' is no setting", r->was, r->is);
+	}
 }
 
 static void names_are_given_once(void **state)
@@ -45,17 +70,21 @@ static void names_are_given_once(void **state)
 static void required_settings_are_missed(void **state)
 {
 	says("name: a\n",
-		"f.yaml:1:1: the file has no 'ports'; expected this setting to be given\n");
+		"f.yaml:1:1: the file has no 'ports'; expected a list of 1 to 32 mappings\n");
 	says("ports: []\n",
 		"f.yaml:1:8: ports: 0 are given; expected a list of 1 to 32 mappings\n");
 	says("ports:\n", "f.yaml:1:1: ports: 0 are given; expected a list of 1 to 32 mappings\n");
 	says("ports: [{name: a}, {device: x}, ~]\n",
-		"f.yaml:1:9: ports[0] has no 'device'; expected this setting to be given\n"
-		"f.yaml:1:20: ports[1] has no 'name'; expected this setting to be given\n"
-		"f.yaml:1:33: ports[2] has no 'name'; expected this setting to be given\n"
-		"f.yaml:1:33: ports[2] has no 'device'; expected this setting to be given\n");
-	says(BRIDGED "mqtt:\n  edge:\n",
-		"f.yaml:4:3: mqtt.edge has no 'host'; expected this setting to be given\n");
+		"f.yaml:1:9: ports[0] has no 'device'; expected a text of 1 to 511 bytes without "
+		"control characters\n"
+		"f.yaml:1:20: ports[1] has no 'name'; expected a name of at most 31 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n"
+		"f.yaml:1:33: ports[2] has no 'name'; expected a name of at most 31 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n"
+		"f.yaml:1:33: ports[2] has no 'device'; expected a text of 1 to 511 bytes without "
+		"control characters\n");
+	says(BRIDGED "mqtt:\n  edge:\n", "f.yaml:4:3: mqtt.edge has no 'host'; expected a text of "
+					 "1 to 255 bytes without control characters\n");
 }
 
 static void wrong_shapes_are_named(void **state)
@@ -68,11 +97,12 @@ static void wrong_shapes_are_named(void **state)
 		"f.yaml:1:8: ports: a mapping stands here; expected a list of 1 to 32 mappings\n");
 	says("ports: [a]\n", "f.yaml:1:9: ports[0]: a single value stands here; expected a mapping "
 			     "of settings\n");
-	says(PORTS "idle: [spin]\n",
-		"f.yaml:2:7: idle: a list stands here; expected spin or sleep\n");
-	says(PORTS "idle:\n", "f.yaml:2:1: idle: no value is given (text that begins with # needs "
-			      "quotes); expected "
-			      "spin or sleep\n");
+	says(PORTS "poll_mode: [spin]\n",
+		"f.yaml:2:12: poll_mode: a list stands here; expected busy or adaptive\n");
+	says(PORTS "poll_mode:\n",
+		"f.yaml:2:1: poll_mode: no value is given (text that begins with # needs "
+		"quotes); expected "
+		"busy or adaptive\n");
 	says(PORTS "runtime: 5\n", "f.yaml:2:10: runtime: a single value stands here; expected a "
 				   "mapping of settings\n");
 }
@@ -130,16 +160,19 @@ static void columns_lead_into_texts(void **state)
 static void every_error_is_told_in_the_order_of_the_file(void **state)
 {
 	says("mqtt: {flows: 0, edge: {host: h}, rules: [{name: r}, {topic: t, raise: \"> 1\"}]}\n"
-	     "workers: 0\nidel: spin\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
+	     "workers: 0\npol_mode: busy\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
 		"f.yaml:1:15: mqtt.flows: 0 is too small; expected a whole number from 1 to "
 		"16777216\n"
-		"f.yaml:1:43: mqtt.rules[0] has no 'topic'; expected this setting to be given\n"
-		"f.yaml:1:43: mqtt.rules[0] has no 'raise'; expected this setting to be given\n"
-		"f.yaml:1:54: mqtt.rules[1] has no 'name'; expected this setting to be given\n"
+		"f.yaml:1:43: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
+		"most 1023 bytes, in which + is a whole level and # the last\n"
+		"f.yaml:1:43: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
+		"<, <=, == or != and a number, or inside A..B or outside A..B, such as \"> 80\"\n"
+		"f.yaml:1:54: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
 		"or a list "
 		"of as many different cores from 0 to 1023\n"
-		"f.yaml:3:1: unknown setting 'idel'; did you mean 'idle'?\n"
+		"f.yaml:3:1: unknown setting 'pol_mode'; did you mean 'poll_mode'?\n"
 		"f.yaml:5:10: bridge[0]: a bridge has 1 port; expected a list of two or more "
 		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
@@ -185,7 +218,8 @@ static void rules_must_agree(void **state)
 		"this file\n");
 	/* A rule that has no name is called by its place. */
 	says(BRIDGED "mqtt:\n  rules:\n    - {topic: t, raise: \"> 1\"}\n",
-		"f.yaml:5:7: mqtt.rules[0] has no 'name'; expected this setting to be given\n"
+		"f.yaml:5:7: mqtt.rules[0] has no 'name'; expected a name of at most 63 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:5:7: mqtt.rules[0]: action publish has nowhere to go; expected a section "
 		"mqtt.edge in this file\n");
 	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
@@ -207,8 +241,8 @@ static void rules_must_agree(void **state)
 		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "
 		"{json: "
 		"PATH} or {binary: {offset: N, type: TYPE, endian: big or little}}\n"
-		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected this setting to "
-		"be given\n");
+		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected int8, int16, "
+		"int32, int64, uint8, uint16, uint32, uint64, float32 or float64\n");
 }
 
 /* A value that raises and clears at once is told with an example; else there is silence. */
@@ -376,6 +410,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_names_get_a_guess),
+		cmocka_unit_test(old_names_get_the_new_one),
+		cmocka_unit_test(new_names_exist),
 		cmocka_unit_test(names_are_given_once),
 		cmocka_unit_test(required_settings_are_missed),
 		cmocka_unit_test(wrong_shapes_are_named),

@@ -279,9 +279,10 @@ static void source_ports(void **state)
 static void what_contradicts_is_refused(void **state)
 {
 	says(ROUTED "phd: {sessions: 16}\n",
-		"f.yaml:2:6: phd has no 'cse'; expected this setting to be given\n");
+		"f.yaml:2:6: phd has no 'cse'; expected a mapping of settings\n");
 	says(PHD "  cse: {http: 80}\n",
-		"f.yaml:3:8: phd.cse has no 'address'; expected this setting to be given\n");
+		"f.yaml:3:8: phd.cse has no 'address'; expected a unicast IPv4 or IPv6 address "
+		"such as 192.0.2.10 or 2001:db8::10\n");
 	says(PHD "  listen: {udp: 0, tcp: 0}\n" CSE,
 		"f.yaml:3:11: phd.listen: udp and tcp are both off; expected a port for one of "
 		"them\n");

@@ -88,17 +88,20 @@ static void bridges_are_lists_or_mappings(void **state)
 		bp_config_free(c);
 	}
 	says(PORTS "bridge: [~, 5, {prots: [a, b]}]\n",
-		"f.yaml:2:10: bridge[0] has no 'ports'; expected this setting to be given\n"
+		"f.yaml:2:10: bridge[0] has no 'ports'; expected a list of two or more names of "
+		"ports, such as [devices, cloud], with each port in one bridge only\n"
 		"f.yaml:2:13: bridge[1]: this is not a list; expected a list of two or more names "
 		"of ports, such as [devices, cloud], with each port in one bridge only\n"
-		"f.yaml:2:16: bridge[2] has no 'ports'; expected this setting to be given\n"
+		"f.yaml:2:16: bridge[2] has no 'ports'; expected a list of two or more names of "
+		"ports, such as [devices, cloud], with each port in one bridge only\n"
 		"f.yaml:2:17: unknown setting 'prots'; did you mean 'ports'?\n");
 	says(PORTS "bridge: {ports: [a, b]}\n",
 		"f.yaml:2:9: bridge: a mapping stands here; expected a list of at most 16 bridges, "
 		"each a list of the names of its ports, such as [[devices, cloud]], or a mapping "
 		"of ports and host\n");
 	says(PORTS "bridge: [{ports: [a, b], host: ~}]\n",
-		"f.yaml:2:32: bridge[0].host has no 'name'; expected this setting to be given\n");
+		"f.yaml:2:32: bridge[0].host has no 'name'; expected a name of at most 31 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n");
 	says(PORTS "bridge: [1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]\n",
 		"f.yaml:2:9: bridge: 17 are given; expected a list of at most 16 bridges, each a "
 		"list of the names of its ports, such as [[devices, cloud]], or a mapping of ports "
@@ -343,17 +346,18 @@ static void entries_of_one_prefix_are_hops(void **state)
 		    "    - {}\n    - {}\n",
 		"f.yaml:8:7: static.neighbours[2]: this neighbour is given twice; expected it once "
 		"(the other is on line 6)\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'address'; expected this setting to be "
-		"given\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'mac'; expected this setting to be given\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'port'; expected this setting to be "
-		"given\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'address'; expected this setting to be "
-		"given\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'mac'; expected this setting to be "
-		"given\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'port'; expected this setting to be "
-		"given\n");
+		"f.yaml:9:7: static.neighbours[3] has no 'address'; expected a unicast IPv4 or "
+		"IPv6 address such as 192.0.2.10 or 2001:db8::10\n"
+		"f.yaml:9:7: static.neighbours[3] has no 'mac'; expected a unicast MAC address "
+		"such as \"02:00:00:00:00:01\"\n"
+		"f.yaml:9:7: static.neighbours[3] has no 'port'; expected the name of a port that "
+		"is in no bridge, or of a bridge's host\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'address'; expected a unicast IPv4 or "
+		"IPv6 address such as 192.0.2.10 or 2001:db8::10\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'mac'; expected a unicast MAC address "
+		"such as \"02:00:00:00:00:01\"\n"
+		"f.yaml:10:7: static.neighbours[4] has no 'port'; expected the name of a port that "
+		"is in no bridge, or of a bridge's host\n");
 }
 
 /* ROUTES and `n` entries of that form, in which %d counts up from 1. */

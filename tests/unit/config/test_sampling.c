@@ -51,7 +51,7 @@ static void contradictions(void **state)
 		"get "
 		"the frames again; expected a port that is in no bridge\n");
 	says(PORTS3 "sampling:\n  - {name: s, match: {port: a}, one_in: 5}\n",
-		"f.yaml:4:5: sampling[0] has no 'mirror'; expected this setting to be given\n");
+		"f.yaml:4:5: sampling[0] has no 'mirror'; expected the name of one of the ports\n");
 }
 
 /* Tables and node exist where the first file has an entry. */

@@ -170,14 +170,14 @@ static void dumps_come_back(void **state)
 static void what_must_be_given(void **state)
 {
 	says(BRIDGED "transform:\n  - {method: exact}\n",
-		"f.yaml:4:5: transform[0] has no 'port'; expected this setting to be given\n"
-		"f.yaml:4:5: transform[0] has no 'udp'; expected this setting to be given\n");
+		"f.yaml:4:5: transform[0] has no 'port'; expected the name of one of the ports\n"
+		"f.yaml:4:5: transform[0] has no 'udp'; expected a whole number from 1 to 65535\n");
 	says(BRIDGED XFORM(SOURCES("{receivers: [{udp: 1}]}")),
-		"f.yaml:4:37: transform[0].sources[0] has no 'address'; expected this setting to "
-		"be given\n");
+		"f.yaml:4:37: transform[0].sources[0] has no 'address'; expected a unicast IPv4 or "
+		"IPv6 address or prefix, such as 10.1.0.9, 10.1.0.0/24 or 2001:db8::/64\n");
 	says(BRIDGED "transformation: {loader: {}}\n",
-		"f.yaml:3:26: transformation.loader has no 'address'; expected this setting to be "
-		"given\n");
+		"f.yaml:3:26: transformation.loader has no 'address'; expected a loopback address "
+		"such as 127.0.0.1, or \"::1\"\n");
 	says(BRIDGED XFORM(ONE ", recever: {udp: 1}"),
 		"f.yaml:4:59: unknown setting 'recever'; did you mean 'receiver'?\n");
 }
