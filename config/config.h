@@ -99,14 +99,14 @@ struct bp_config_exception {
 enum bp_poll_mode { BP_POLL_BUSY, BP_POLL_ADAPTIVE };
 enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
 
-/* From when on something is told of as trouble. */
-struct bp_config_trouble {
-	uint64_t link_settle_ns;    /* a link may take so long after the start */
-	uint32_t buffers_low;       /* per cent of a pool; 0: never */
-	uint64_t worker_overrun_ns; /* away from its queues; 0: never */
-	uint64_t worker_stuck_ns;   /* and not back; 0: never */
-	uint64_t not_inspected_ns;  /* connections that pass unread; 0: never */
-	uint64_t log_every_ns;      /* between two lines about the same, on average */
+/* Limits above which a fault is reported; 0: never. */
+struct bp_config_monitoring {
+	uint64_t link_up_delay_ns;         /* from the start */
+	uint32_t mbuf_low_percent;         /* free buffers of a pool */
+	uint64_t poll_gap_warning_ns;      /* between two polls of a worker */
+	uint64_t worker_stall_timeout_ns;  /* without a poll */
+	uint64_t not_inspected_warning_ns; /* of a connection */
+	uint64_t log_interval_ns;          /* between two lines about one fault, average; not 0 */
 };
 
 struct bp_config {
@@ -122,7 +122,7 @@ struct bp_config {
 	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */
 	uint32_t mbufs;     /* per port and worker; 0 (auto): computed from the descriptors */
 	uint32_t memory_mb; /* given to DPDK when there are no hugepages */
-	struct bp_config_trouble trouble;
+	struct bp_config_monitoring monitoring;
 	uint32_t n_ports;
 	struct bp_config_port port[BP_MAX_PORTS];
 	uint32_t n_bridges;

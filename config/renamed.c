@@ -7,6 +7,13 @@
 /* Names of settings before version 1, for the errors about a file that still has them. */
 const struct bp_renamed bp_renamed[] = {
 	{"idle", "poll_mode: busy or adaptive"},
+	{"trouble", "monitoring"},
+	{"monitoring.link_settle", "monitoring.link_up_delay"},
+	{"monitoring.buffers_low", "monitoring.mbuf_low_percent"},
+	{"monitoring.worker_overrun", "monitoring.poll_gap_warning"},
+	{"monitoring.worker_stuck", "monitoring.worker_stall_timeout"},
+	{"monitoring.not_inspected", "monitoring.not_inspected_warning"},
+	{"monitoring.log_every", "monitoring.log_interval"},
 	{NULL, NULL},
 };
 

@@ -22,17 +22,17 @@ static void publish(struct bp_faults *f, const struct bp_fault *t)
 }
 
 void bp_faults_init(struct bp_faults *f, struct bp_trouble_row *rows, const char *subject,
-	uint64_t log_every_ns, uint64_t now_ns)
+	uint64_t log_interval_ns, uint64_t now_ns)
 {
 	memset(f, 0, sizeof(*f));
 	f->rows = rows;
-	f->log_every_ns = log_every_ns;
+	f->log_interval_ns = log_interval_ns;
 	for (unsigned i = 0; i < BP_TROUBLE_OF_CONTROLPLANE; i++) {
 		struct bp_fault *t = &f->fault[i];
 
 		t->is.kind = BP_TROUBLE_CONTROLPLANE_FIRST + i;
 		snprintf(t->is.subject, sizeof(t->is.subject), "%s", subject);
-		bp_pace_init(&t->pace, log_every_ns, now_ns);
+		bp_pace_init(&t->pace, log_interval_ns, now_ns);
 		publish(f, t);
 	}
 }
@@ -128,7 +128,7 @@ static void log_events(struct bp_faults *f, struct bp_fault *t, const char *what
 			info->name, t->untold, t->told ? " more" : "", t->of_spell, what);
 	else
 		bp_log(BP_LOG_INFO, "%s is over: none in the last %s, %" PRIu64 " before",
-			info->name, bp_trouble_span(f->log_every_ns, span), t->of_spell);
+			info->name, bp_trouble_span(f->log_interval_ns, span), t->of_spell);
 	t->untold = 0;
 	t->told = t->is.active;
 }
@@ -144,13 +144,13 @@ void bp_fault_happens(struct bp_faults *f, enum bp_trouble_kind kind, uint64_t n
 		t->is.total += n;
 		t->of_spell += n;
 		t->untold += n;
-	} else if (t->is.active && f->now_ns - t->last_ns >= f->log_every_ns) {
+	} else if (t->is.active && f->now_ns - t->last_ns >= f->log_interval_ns) {
 		end(f, t);
 	} else if (!t->told && t->untold == 0) {
 		return;
 	}
 	publish(f, t);
-	/* its begin and its end at once, more of the same once in log_every */
+	/* its begin and its end at once, more of the same once in log_interval */
 	if (t->told == t->is.active && (!t->told || t->untold == 0))
 		return;
 	if (t->told && t->is.active && !bp_pace_may(&t->pace, false, f->now_ns))

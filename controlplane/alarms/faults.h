@@ -11,7 +11,7 @@
 /*
  * The control plane's faults: when each begins and ends, its row in the segment and its lines in
  * the log. A fault lasts (the edge broker is unreachable), or consists of single events (alarms
- * that were dropped), and is then over when there were none for log_every.
+ * that were dropped), and is then over when there were none for log_interval.
  */
 struct bp_fault {
 	struct bp_trouble is;          /* as the segment has it */
@@ -26,13 +26,13 @@ struct bp_fault {
 
 struct bp_faults {
 	struct bp_trouble_row *rows;
-	uint64_t log_every_ns;
+	uint64_t log_interval_ns;
 	struct bp_fault fault[BP_TROUBLE_OF_CONTROLPLANE];
 	uint64_t now_ns, unix_ns;
 };
 
 void bp_faults_init(struct bp_faults *f, struct bp_trouble_row *rows, const char *subject,
-	uint64_t log_every_ns, uint64_t now_ns);
+	uint64_t log_interval_ns, uint64_t now_ns);
 /* The moment of the calls that follow. */
 void bp_faults_at(struct bp_faults *f, uint64_t now_ns, uint64_t unix_ns);
 

@@ -85,7 +85,7 @@ void bp_trouble_start(
 	w->desk.arg = NULL;
 	bp_trouble_readings_take(s, &first);
 	memset(w->unread, 0, sizeof(w->unread));
-	bp_trouble_watch_init(w, &s->config->trouble, &who, &first, now_ns);
+	bp_trouble_watch_init(w, &s->config->monitoring, &who, &first, now_ns);
 }
 
 /* Flows of each worker's table that one look takes in. */
@@ -94,7 +94,7 @@ void bp_trouble_start(
 static void scan_unread(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
 	struct bp_trouble_readings *out, uint64_t now_ns)
 {
-	const uint64_t limit_ns = s->config->trouble.not_inspected_ns;
+	const uint64_t limit_ns = s->config->monitoring.not_inspected_warning_ns;
 	const uint64_t share = s->shm->workers != 0 ? s->shm->flows_len / s->shm->workers : 0;
 
 	if (limit_ns == 0 || !bp_config_mqtt(s->config)->enabled)

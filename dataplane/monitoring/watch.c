@@ -76,7 +76,7 @@ static void look_at_link(struct look *l, unsigned port, enum bp_trouble_link lin
 		s.never = false;
 	/* one that was up is lost when it is down, whatever its driver calls that */
 	if (link == BP_TROUBLE_LINK_NOT_YET) {
-		bad = w->link_was_up[port] || running >= w->desk.settings.link_settle_ns;
+		bad = w->link_was_up[port] || running >= w->desk.settings.link_up_delay_ns;
 		ago = w->link_was_up[port] ? 0 : running;
 	}
 	bp_trouble_lasts(&l->at, t, bad, ago);
@@ -107,7 +107,7 @@ static void look_at_pool(struct look *l, unsigned pool, uint32_t free, uint32_t 
 {
 	struct bp_trouble_watched *t = pool_row(l->w, pool);
 	struct bp_trouble_said s = {.free = free, .size = size};
-	const bool bad = is_low(free, size, l->w->desk.settings.buffers_low, t->is.active);
+	const bool bad = is_low(free, size, l->w->desk.settings.mbuf_low_percent, t->is.active);
 
 	if (free < t->is.worst)
 		t->is.worst = free;
@@ -134,7 +134,7 @@ static void look_at_overruns(struct look *l, unsigned worker, uint64_t overruns,
  * still, or others have the CPUs, and that is no worker's fault: it overruns when it returns. */
 static void look_at_beat(struct look *l, unsigned worker, uint64_t beat_ns, bool here)
 {
-	const uint64_t limit = l->w->desk.settings.worker_stuck_ns;
+	const uint64_t limit = l->w->desk.settings.worker_stall_timeout_ns;
 	struct bp_trouble_watched *t = worker_row(l->w, worker, 1);
 	const uint64_t since = beat_ns > l->w->started_ns ? beat_ns : l->w->started_ns;
 	const uint64_t away = l->at.now_ns > since ? l->at.now_ns - since : 0;
@@ -167,7 +167,8 @@ static void look_at_ports(struct look *l, const struct bp_trouble_readings *r)
 
 static void look_at_workers(struct look *l, const struct bp_trouble_readings *r)
 {
-	const bool here = l->at.now_ns - l->w->looked_ns < l->w->desk.settings.worker_stuck_ns;
+	const bool here =
+		l->at.now_ns - l->w->looked_ns < l->w->desk.settings.worker_stall_timeout_ns;
 
 	for (unsigned i = 0; i < l->w->n_workers && i < r->n_workers; i++) {
 		if (!r->worker[i].runs)
@@ -198,7 +199,7 @@ void bp_trouble_look(struct bp_trouble_watch *w, const struct bp_trouble_reading
 	publish(w);
 }
 
-void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_trouble *settings,
+void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_monitoring *settings,
 	const struct bp_trouble_subjects *subjects, const struct bp_trouble_readings *first,
 	uint64_t now_ns)
 {

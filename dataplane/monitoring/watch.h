@@ -11,7 +11,7 @@
 #include "dataplane/monitoring/watched.h"
 #include "shm/trouble.h"
 
-struct bp_config_trouble;
+struct bp_config_monitoring;
 
 /*
  * The watch of the data plane's main thread over ports, pools and workers. It is given readings a
@@ -64,7 +64,7 @@ struct bp_trouble_watch {
 
 /* The caller has set `rows`, and of `desk` counters, log and arg. `first` is what the cumulative
  * figures begin from. */
-void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_trouble *settings,
+void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_monitoring *settings,
 	const struct bp_trouble_subjects *subjects, const struct bp_trouble_readings *first,
 	uint64_t now_ns);
 /* One look. now_ns: monotonic; unix_ns: the same moment, for people. */

@@ -13,7 +13,7 @@ void bp_trouble_watched_init(struct bp_trouble_watched *t, const struct bp_troub
 	/* the fewest buffers that were free */
 	if (bp_trouble_info[kind].worst == BP_TROUBLE_BUFFERS)
 		t->is.worst = UINT64_MAX;
-	bp_pace_init(&t->pace, desk->settings.log_every_ns, now_ns);
+	bp_pace_init(&t->pace, desk->settings.log_interval_ns, now_ns);
 }
 
 static void say(
@@ -143,7 +143,7 @@ void bp_trouble_happens(
 		t->of_spell_ns += ns;
 		t->untold += n;
 		t->untold_ns += ns;
-	} else if (t->is.active && l->now_ns - t->ended_ns >= l->desk->settings.log_every_ns) {
+	} else if (t->is.active && l->now_ns - t->ended_ns >= l->desk->settings.log_interval_ns) {
 		end(l, t, l->now_ns - t->ended_ns);
 	}
 }

@@ -14,7 +14,7 @@
 /*
  * One kind of trouble of one port, pool or worker: when it begins and ends, what is counted, and
  * which lines are written about it. Trouble either lasts (a link that is down), or consists of
- * single events (frames that were lost), and is then over when there were none for log_every.
+ * single events (frames that were lost), and is then over when there were none for log_interval.
  */
 
 /* Writes a line, without a line break, somewhere. */
@@ -22,7 +22,7 @@ typedef void bp_trouble_log(void *arg, enum bp_log_level level, const char *line
 
 /* Where all that is watched reports to. */
 struct bp_trouble_desk {
-	struct bp_config_trouble settings;
+	struct bp_config_monitoring settings;
 	struct bp_counters *counters; /* the main thread's */
 	bp_trouble_log *log;
 	void *arg;

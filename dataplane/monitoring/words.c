@@ -51,7 +51,8 @@ static void frame_words(
 	if (s->news == BP_TROUBLE_OVER)
 		snprintf(line, BP_TROUBLE_LINE,
 			"port %s: no more frames %s: none in the last %s, %" PRIu64 " before",
-			s->subject, fate, bp_trouble_span(s->settings->log_every_ns, span), s->all);
+			s->subject, fate, bp_trouble_span(s->settings->log_interval_ns, span),
+			s->all);
 	else if (s->news == BP_TROUBLE_MORE)
 		snprintf(line, BP_TROUBLE_LINE,
 			"port %s: %" PRIu64 " more %s %s in the last %s, %" PRIu64 " since it "
@@ -75,7 +76,7 @@ static void no_buffer_words(const struct bp_trouble_said *s, char *line)
 		snprintf(line, BP_TROUBLE_LINE,
 			"port %s: packet buffers for all frames again (rx_nombuf): none was "
 			"missing in the last %s, %" PRIu64 " %s before",
-			s->subject, bp_trouble_span(s->settings->log_every_ns, span), s->all,
+			s->subject, bp_trouble_span(s->settings->log_interval_ns, span), s->all,
 			times(s->all));
 	else if (s->news == BP_TROUBLE_MORE)
 		snprintf(line, BP_TROUBLE_LINE,
@@ -92,7 +93,7 @@ static void no_buffer_words(const struct bp_trouble_said *s, char *line)
 
 static void pool_words(const struct bp_trouble_said *s, char *line)
 {
-	const unsigned low = s->settings->buffers_low;
+	const unsigned low = s->settings->mbuf_low_percent;
 	char span[BP_TROUBLE_SPAN];
 
 	if (s->news == BP_TROUBLE_OVER)
@@ -110,7 +111,7 @@ static void pool_words(const struct bp_trouble_said *s, char *line)
 	else
 		snprintf(line, BP_TROUBLE_LINE,
 			"pool %s: %u of %u packet buffers are free, less than %u %% "
-			"(trouble.buffers_low); where none is free frames are lost; %s",
+			"(monitoring.mbuf_low_percent); where none is free frames are lost; %s",
 			s->subject, s->free, s->size, low, buffers_advice);
 }
 
@@ -120,12 +121,12 @@ static void overrun_words(const struct bp_trouble_said *s, char *line)
 				     "(workers: [CPU], isolcpus), or less to do (more workers)";
 	char limit[BP_TROUBLE_SPAN], span[BP_TROUBLE_SPAN], away[BP_TROUBLE_SPAN];
 
-	bp_trouble_span(s->settings->worker_overrun_ns, limit);
+	bp_trouble_span(s->settings->poll_gap_warning_ns, limit);
 	if (s->news == BP_TROUBLE_OVER)
 		snprintf(line, BP_TROUBLE_LINE,
 			"%s on CPU %u: overran %" PRIu64 " %s, %s in all, and not in the last %s",
 			s->subject, s->cpu, s->all, times(s->all), bp_trouble_span(s->all_ns, away),
-			bp_trouble_span(s->settings->log_every_ns, span));
+			bp_trouble_span(s->settings->log_interval_ns, span));
 	else if (s->news == BP_TROUBLE_MORE)
 		snprintf(line, BP_TROUBLE_LINE,
 			"%s on CPU %u: away from its queues %" PRIu64
@@ -136,7 +137,7 @@ static void overrun_words(const struct bp_trouble_said *s, char *line)
 	else
 		snprintf(line, BP_TROUBLE_LINE,
 			"%s on CPU %u: away from its queues %" PRIu64
-			" %s for more than %s (trouble.worker_overrun), %s in all; %s",
+			" %s for more than %s (monitoring.poll_gap_warning), %s in all; %s",
 			s->subject, s->cpu, s->events, times(s->events), limit,
 			bp_trouble_span(s->events_ns, away), advice);
 }

@@ -9,7 +9,7 @@
 #include "daemon/log.h"
 #include "shm/trouble.h"
 
-struct bp_config_trouble;
+struct bp_config_monitoring;
 
 enum bp_trouble_news {
 	BP_TROUBLE_BEGAN,
@@ -22,7 +22,7 @@ struct bp_trouble_said {
 	enum bp_trouble_kind kind;
 	enum bp_trouble_news news;
 	const char *subject;
-	const struct bp_config_trouble *settings;
+	const struct bp_config_monitoring *settings;
 	bool active;     /* now */
 	uint64_t spells; /* times that it began since the last line */
 	uint64_t events,

@@ -34,7 +34,8 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->counters = &shm->counters[index];
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
 	w->mac_table = mac_table;
-	w->away.limit_ns = c->trouble.worker_overrun_ns ? c->trouble.worker_overrun_ns : UINT64_MAX;
+	w->away.limit_ns =
+		c->monitoring.poll_gap_warning_ns ? c->monitoring.poll_gap_warning_ns : UINT64_MAX;
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
 	if (bp_services_create(&setup, err, err_size) != 0) {

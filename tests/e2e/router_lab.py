@@ -139,7 +139,7 @@ class BiplaneRouter(Gateway):
 
     def __init__(self, lab, directory, config, text=None):
         super().__init__(lab, directory, config)
-        self.config["runtime"]["watchdog"] = "0"  # tests suspend a plane for as long as they want
+        self.config["runtime"]["watchdog"] = "off"  # tests suspend a plane for as long as they want
         self.text = text
 
     def write(self, config=None):

@@ -125,13 +125,13 @@
 	X(NIC_ERRORS, TROUBLE, "nic_errors",                                                       \
 		"frames that ports received damaged, or could not receive (ierrors)")              \
 	X(MBUFS_LOW, TROUBLE, "mbufs_low",                                                         \
-		"times that a pool had fewer packet buffers than trouble.buffers_low")             \
+		"times that a pool had fewer packet buffers than monitoring.mbuf_low_percent")     \
 	X(WORKER_OVERRUN, TROUBLE, "worker_overrun",                                               \
-		"times that a worker left its queues for longer than trouble.worker_overrun")      \
+		"times that a worker left its queues for longer than monitoring.poll_gap_warning") \
 	X(WORKER_STUCK, TROUBLE, "worker_stuck",                                                   \
-		"times that a worker did not come back for trouble.worker_stuck")                  \
+		"times that a worker did not come back for monitoring.worker_stall_timeout")       \
 	X(UNREAD_CONNECTIONS, TROUBLE, "connections_not_inspected",                                \
-		"times that connections passed unread for over trouble.not_inspected")             \
+		"times that connections passed unread for over monitoring.not_inspected_warning")  \
 	X(RULES_REFUSED, TROUBLE, "rules_refused",                                                 \
 		"generations of rules in the segment that were damaged and not taken")             \
 	X(SEGMENT_INVALID, TROUBLE, "segment_invalid",                                             \

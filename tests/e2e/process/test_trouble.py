@@ -16,11 +16,11 @@ WALL = 0x40000000  # of waitpid: threads, too
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def config(driver="af_packet", **trouble):
+def config(driver="af_packet", **monitoring):
     return {
         "ports": port_devices(driver, ("devices", "cloud")),
         "bridge": [["devices", "cloud"]],
-        "trouble": {"log_every": "1s", **trouble},
+        "monitoring": {"log_interval": "1s", **monitoring},
     }
 
 
@@ -59,7 +59,7 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
 def test_a_link_that_never_came_up(lab, gateway):
     lab.run("cloud", "ip", "link", "set", "eth0", "down")
     try:
-        g = gateway(config(link_settle="2s"))
+        g = gateway(config(link_up_delay="2s"))
         wait_until("a line", lambda: said(g, "warning: port cloud: link has not come up since the start"))
         row = rows(g, "link_down")["cloud"]
         assert row["now"] and row["times"] == 1
@@ -94,7 +94,7 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
-    wait_until("a line", lambda: said(g, "warning: worker 0 on CPU ", "for more than 100 ms (trouble.worker_overrun)"))
+    wait_until("a line", lambda: said(g, "warning: worker 0 on CPU ", "for more than 100 ms (monitoring.poll_gap_warning)"))
     wait_until("the row to have what is counted",
                lambda: rows(g, "worker_overrun")["worker 0"]["total"]["count"] == g.counter("worker_overrun"))
     row = rows(g, "worker_overrun")["worker 0"]
@@ -115,7 +115,7 @@ def test_packet_buffers_that_run_out(lab, gateway):
     """A port that may send a megabit a second holds some thousand frames back, which are all that there are."""
     scheduled = {"port": "cloud", "rate": "1Mbps", "tau": "10ms", "queues": 2, "queue_frames": 16, "best_effort": 4096,
                  "handover": 64}
-    g = gateway({**config("af_xdp", buffers_low=10), "mbufs": 512, "lcl": {"ports": [scheduled]}})
+    g = gateway({**config("af_xdp", mbuf_low_percent=10), "mbufs": 512, "lcl": {"ports": [scheduled]}})
     assert g.counter("mbufs_low") == g.counter("nic_no_mbuf") == 0
     flood(lab, lambda: g.counter("mbufs_low") and g.counter("nic_no_mbuf"), 60, bytes(46))
     (pool, row), = rows(g, "mbufs_low").items()
@@ -148,7 +148,7 @@ def held(tid):
 
 
 def test_a_worker_that_hangs(gateway):
-    g = gateway(config(worker_stuck="500ms"))
+    g = gateway(config(worker_stall_timeout="500ms"))
     pid = g.plane("data plane")["pid"]
     tid = next(int(t.name) for t in Path(f"/proc/{pid}/task").iterdir()
                if (t / "comm").read_text().strip().startswith("rte-worker") or "lcore" in (t / "comm").read_text())

@@ -158,9 +158,9 @@ static void everything_is_read(void **state)
 			CLASS_DEFAULTS("other", "1000", "100")
 
 /* The dump of the least configuration is the table of defaults. */
-#define TROUBLE                                                                                    \
-	"trouble:\n  link_settle: 10s\n  buffers_low: 5\n  worker_overrun: 100ms\n"                \
-	"  worker_stuck: 2s\n  not_inspected: 1m\n  log_every: 10s\n"
+#define MONITORING                                                                                 \
+	"monitoring:\n  link_up_delay: 10s\n  mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"    \
+	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  log_interval: 10s\n"
 
 static void defaults_are_dumped(void **state)
 {
@@ -173,7 +173,7 @@ static void defaults_are_dumped(void **state)
 		"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: "
 		"auto\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
-		"10s\n" TROUBLE
+		"10s\n" MONITORING
 		"ports:\n  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
 		"    kernel: off\n" OFFLOADS
@@ -231,7 +231,7 @@ static void defaults_are_dumped(void **state)
 #define HEAD                                                                                       \
 	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: auto\nruntime:\n"      \
 	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
-	"10s\n" TROUBLE
+	"10s\n" MONITORING
 #define PORT_HEAD(name, device)                                                                    \
 	"  - name: \"" name "\"\n    device: \"" device "\"\n    queues: 0\n"                      \
 	"    rx_descriptors: 0\n    tx_descriptors: 0\n    mtu: 0\n"

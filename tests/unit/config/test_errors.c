@@ -7,6 +7,22 @@
 
 /* The exact words and places of messages: what is wrong, what was expected, where. */
 
+/* An unknown setting of the file: the message lists the known ones. */
+static void says_unknown(const char *line, const char *shown)
+{
+	const struct bp_setting *s = NULL;
+	char text[256], wanted[1024];
+	int n = snprintf(wanted, sizeof(wanted),
+		"f.yaml:2:1: unknown setting '%s' in the file; expected one of:", shown);
+
+	while ((s = bp_schema_child(NULL, s)) != NULL)
+		n += snprintf(wanted + n, sizeof(wanted) - (size_t)n, "%s%s",
+			strcmp(s->path, "version") == 0 ? " " : ", ", s->path);
+	snprintf(wanted + n, sizeof(wanted) - (size_t)n, "\n");
+	snprintf(text, sizeof(text), PORTS "%s", line);
+	says(text, wanted);
+}
+
 static void unknown_names_get_a_guess(void **state)
 {
 	says(PORTS "workrs: 1\n",
@@ -20,24 +36,20 @@ static void unknown_names_get_a_guess(void **state)
 	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
 					  "one of: directory, hugepages, "
 					  "memory, watchdog\n");
-	says(PORTS "\"\\e[31m\": 1\n",
-		"f.yaml:2:1: unknown setting '\\x1b[31m' in the file; "
-		"expected one of: version, name, workers, "
-		"poll_mode, mbufs, runtime, trouble, ports, bridge, bridging, routing, "
-		"sync, static, exception, phd, mqtt, aggregate, disaggregate, "
-		"aggregation, transform, transformation, sampling, lcl\n");
-	says(PORTS "<<: {name: a}\n",
-		"f.yaml:2:1: unknown setting '<<' in the file; expected one "
-		"of: version, name, workers, poll_mode, "
-		"mbufs, runtime, trouble, ports, bridge, bridging, routing, "
-		"sync, static, exception, phd, mqtt, aggregate, disaggregate, aggregation, "
-		"transform, transformation, sampling, lcl\n");
+	says_unknown("\"\\e[31m\": 1\n", "\\x1b[31m");
+	says_unknown("<<: {name: a}\n", "<<");
 }
 
 static void old_names_get_the_new_one(void **state)
 {
 	says(PORTS "idle: sleep\n", "f.yaml:2:1: unknown setting 'idle' in the file; expected "
 				    "poll_mode: busy or adaptive, its name in version 1\n");
+	says(PORTS "trouble: {log_every: 1s}\n",
+		"f.yaml:2:1: unknown setting 'trouble' in the file; expected monitoring, its name "
+		"in version 1\n");
+	says(PORTS "monitoring: {worker_stuck: 1s}\n",
+		"f.yaml:2:14: unknown setting 'worker_stuck' in monitoring; expected "
+		"monitoring.worker_stall_timeout, its name in version 1\n");
 }
 
 /* Every new name that an error promises is one of the schema, and no old name is. */

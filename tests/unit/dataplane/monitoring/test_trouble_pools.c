@@ -18,7 +18,7 @@ static void few_free_buffers_are_told_of(void **state)
 	said_nothing_more();
 	look_with(49);
 	said(BP_LOG_WARNING, "pool mbufs-0: 49 of 1000 packet buffers are free, less than 5 % "
-			     "(trouble.buffers_low); ");
+			     "(monitoring.mbuf_low_percent); ");
 	look_with(12);
 	look_with(50);
 	look_with(62); /* not yet: a quarter more than the mark must be free */
@@ -69,10 +69,10 @@ static void what_comes_and_goes_is_told_of_once_in_ten_seconds(void **state)
 /* The mark may be so high that a quarter more is more than there is. */
 static void high_marks_have_an_end_too(void **state)
 {
-	struct bp_config_trouble high = watch.desk.settings;
+	struct bp_config_monitoring high = watch.desk.settings;
 
 	(void)state;
-	high.buffers_low = 90;
+	high.mbuf_low_percent = 90;
 	start_with(&high);
 	look_with(899);
 	look_with(949);
@@ -84,10 +84,10 @@ static void high_marks_have_an_end_too(void **state)
 
 static void with_0_nobody_looks(void **state)
 {
-	struct bp_config_trouble off = watch.desk.settings;
+	struct bp_config_monitoring off = watch.desk.settings;
 
 	(void)state;
-	off.buffers_low = 0;
+	off.mbuf_low_percent = 0;
 	start_with(&off);
 	look_with(0);
 	said_nothing_more();

@@ -133,7 +133,7 @@ static void what_it_finds_is_in_the_segment(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	rig.config->trouble.log_every_ns = 1000000000;
+	rig.config->monitoring.log_interval_ns = 1000000000;
 	bp_trouble_start(&watch, &sources, 5000);
 	rig.worker->mono_ns = 6000;
 	rig.shm.ports[1].hw_imissed = 9;

@@ -10,11 +10,11 @@
 #define MS 1000000ull
 #define S 1000000000ull
 
-static const struct bp_config_trouble settings = {.link_settle_ns = 10 * S,
-	.buffers_low = 5,
-	.worker_overrun_ns = 100 * MS,
-	.worker_stuck_ns = 2 * S,
-	.log_every_ns = 10 * S};
+static const struct bp_config_monitoring settings = {.link_up_delay_ns = 10 * S,
+	.mbuf_low_percent = 5,
+	.poll_gap_warning_ns = 100 * MS,
+	.worker_stall_timeout_ns = 2 * S,
+	.log_interval_ns = 10 * S};
 
 struct line {
 	struct bp_trouble_said said;
@@ -94,7 +94,8 @@ static const struct line lines[] = {
 		 .size = 4096},
 		BP_LOG_WARNING,
 		"pool p: 203 of 4096 packet buffers are free, less than 5 % "
-		"(trouble.buffers_low); where none is free frames are lost; raise mbufs, or see in "
+		"(monitoring.mbuf_low_percent); where none is free frames are lost; raise mbufs, "
+		"or see in "
 		"`biplane show drops`, `show lcl` and `show aggregates` who holds them"},
 	{{.kind = BP_TROUBLE_MBUFS_LOW,
 		 .subject = "p",
@@ -120,7 +121,8 @@ static const struct line lines[] = {
 	{{WORKER(OVERRUN), .news = BP_TROUBLE_BEGAN, .events = 1, .events_ns = 153 * MS},
 		BP_LOG_WARNING,
 		"worker 2 on CPU 9: away from its queues 1 time for more than 100 ms "
-		"(trouble.worker_overrun), 153 ms in all; frames waited, or were lost; give it a "
+		"(monitoring.poll_gap_warning), 153 ms in all; frames waited, or were lost; give "
+		"it a "
 		"CPU of its own (workers: [CPU], isolcpus), or less to do (more workers)"},
 	{{WORKER(OVERRUN), .news = BP_TROUBLE_MORE, .events = 14, .events_ns = 2100 * MS,
 		 .line_ns = 10 * S},
@@ -159,10 +161,10 @@ static void each_line_has_its_words(void **state)
 /* The longest name, the greatest numbers: no line is cut. */
 static void no_line_is_cut(void **state)
 {
-	const struct bp_config_trouble longest = {.link_settle_ns = UINT64_MAX,
-		.buffers_low = UINT32_MAX,
-		.worker_overrun_ns = UINT64_MAX,
-		.log_every_ns = UINT64_MAX};
+	const struct bp_config_monitoring longest = {.link_up_delay_ns = UINT64_MAX,
+		.mbuf_low_percent = UINT32_MAX,
+		.poll_gap_warning_ns = UINT64_MAX,
+		.log_interval_ns = UINT64_MAX};
 	struct bp_trouble_said said = {.subject = "abcdefghijklmnopqrstuvwxyz01234",
 		.settings = &longest,
 		.spells = UINT64_MAX,

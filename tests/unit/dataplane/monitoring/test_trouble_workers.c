@@ -25,7 +25,7 @@ static void an_overrun_is_told_of(void **state)
 	overran(1, 1, 153 * MS);
 	look_after(S);
 	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 1 time for more than 100 "
-			     "ms (trouble.worker_overrun), 153 ms in all; ");
+			     "ms (monitoring.poll_gap_warning), 153 ms in all; ");
 	for (unsigned i = 0; i < 10; i++) {
 		said_nothing_more();
 		overran(1, 2, 300 * MS);
@@ -125,10 +125,10 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 
 static void with_0_nobody_looks(void **state)
 {
-	struct bp_config_trouble off = watch.desk.settings;
+	struct bp_config_monitoring off = watch.desk.settings;
 
 	(void)state;
-	off.worker_stuck_ns = 0;
+	off.worker_stall_timeout_ns = 0;
 	start_with(&off);
 	held[0] = true;
 	pass(60 * S);

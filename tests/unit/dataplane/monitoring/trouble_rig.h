@@ -40,7 +40,7 @@ static inline void take_line(void *arg, enum bp_log_level level, const char *lin
 	n_told++;
 }
 
-static inline void start_with(const struct bp_config_trouble *settings)
+static inline void start_with(const struct bp_config_monitoring *settings)
 {
 	const struct bp_trouble_subjects who = {.n_ports = 2,
 		.n_pools = 1,
@@ -68,11 +68,11 @@ static inline void start_with(const struct bp_config_trouble *settings)
 
 static inline int start(void **state)
 {
-	static const struct bp_config_trouble usual = {.link_settle_ns = 10 * S,
-		.buffers_low = 5,
-		.worker_overrun_ns = 100 * MS,
-		.worker_stuck_ns = 2 * S,
-		.log_every_ns = 10 * S};
+	static const struct bp_config_monitoring usual = {.link_up_delay_ns = 10 * S,
+		.mbuf_low_percent = 5,
+		.poll_gap_warning_ns = 100 * MS,
+		.worker_stall_timeout_ns = 2 * S,
+		.log_interval_ns = 10 * S};
 
 	(void)state;
 	start_with(&usual);

@@ -159,7 +159,7 @@ static void run_slowly(struct rig *r, unsigned long_ones)
 
 static void limit_is(struct bp_config *c, void *limit_ns)
 {
-	c->trouble.worker_overrun_ns = *(uint64_t *)limit_ns;
+	c->monitoring.poll_gap_warning_ns = *(uint64_t *)limit_ns;
 }
 
 static void a_long_walk_is_an_overrun(void **state)
