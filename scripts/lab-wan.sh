@@ -77,16 +77,18 @@ wan_config() {
 		cat <<-END
 			  - {name: devices, device: "net_${driver}0,iface=p-devices", addresses: [10.7.0.1/24, "fd07::1/64"]}
 			  - {name: wan, device: "net_${driver}1,iface=p-wan", addresses: [10.8.0.1/24, "fd08::1/64"]}
-			aggregate:
-			  - {port: devices, to: {address: 10.10.0.2, udp: 5555}, format: full, messages: 8, max_delay: 20ms}
+			aggregation:
+			  encapsulate:
+			    - {port: devices, to: {address: 10.10.0.2, udp_port: 5555}, format: full, max_messages: 8, max_delay: 20ms}
 		END
 		;;
 	far)
 		cat <<-END
 			  - {name: wan, device: "net_${driver}0,iface=p-wan", addresses: [10.9.0.1/24, "fd09::1/64"]}
 			  - {name: server, device: "net_${driver}1,iface=p-server", addresses: [10.10.0.1/24, "fd10::1/64"]}
-			disaggregate:
-			  - {port: wan, to: {address: 10.10.0.2, udp: 5555}, format: full, senders: [10.7.0.0/24], pace: true, gap: 10us}
+			aggregation:
+			  decapsulate:
+			    - {port: wan, to: {address: 10.10.0.2, udp_port: 5555}, format: full, allowed_senders: [10.7.0.0/24], pacing_gap: 10us}
 		END
 		;;
 	esac

@@ -38,24 +38,25 @@ bool bench_agg_fits(const struct bench_agg *a)
 
 void bench_agg_configuration(const struct bench_agg *a, FILE *f)
 {
-	const char *format = a->paper ? "paper" : "full";
+	const char *format = a->paper ? "lin2018" : "full";
 	/* Each of many streams gets a message after all others: at the default of 1 ms, none would
 	 * ever be full. */
 	const char *delay = a->streams > 1 ? "1s" : "1ms";
 	const bool both = a->rates != NULL;
 
+	fprintf(f, "aggregation:\n  max_streams: %" PRIu32 "\n", RTE_MAX(a->streams, STREAMS_MIN));
 	if (a->aggregate != 0)
 		fprintf(f,
-			"aggregate:\n  - {port: devices, to: {address: %s, udp: %u}, format: %s, "
-			"messages: %" PRIu32 ", max_delay: %s}\n",
+			"  encapsulate:\n  - {port: devices, to: {address: %s, udp_port: %u}, "
+			"format: %s, "
+			"max_messages: %" PRIu32 ", max_delay: %s}\n",
 			a->streams != 0 ? "10.1.0.0/16" : "10.1.0.9", BENCH_AGG_UDP, format,
 			a->aggregate, delay);
 	if (a->disaggregate != 0)
 		fprintf(f,
-			"disaggregate:\n  - {port: %s, to: {address: 10.1.0.9, udp: %u}, "
-			"format: %s, senders: [10.0.0.0/24]}\n",
+			"  decapsulate:\n  - {port: %s, to: {address: 10.1.0.9, udp_port: %u}, "
+			"format: %s, allowed_senders: [10.0.0.0/24]}\n",
 			both ? "cloud" : "devices", BENCH_AGG_UDP, format);
-	fprintf(f, "aggregation: {streams: %" PRIu32 "}\n", RTE_MAX(a->streams, STREAMS_MIN));
 }
 
 uint32_t bench_agg_mbufs(const struct bench_agg *a)

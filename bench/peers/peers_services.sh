@@ -86,8 +86,9 @@ service_config() {
 	case $1 in
 	aggregation)
 		cat <<-END
-			aggregate:
-			  - {port: left, to: {address: 10.1.0.9, udp: 5555}, format: paper, messages: 8, max_delay: 1ms}
+			aggregation:
+			  encapsulate:
+			    - {port: left, to: {address: 10.1.0.9, udp_port: 5555}, format: lin2018, max_messages: 8, max_delay: 1ms}
 		END
 		;;
 	coordinates)

@@ -7,16 +7,18 @@
 #include "proto/aggregation/agg_paper.h"
 
 /*
- * Sections aggregate and disaggregate, once all settings are read: what an entry must not
- * contradict, in itself and in others. An entry with an error has its message already and is not
- * looked at.
+ * Section aggregation, once all settings are read: contradictions within an entry and between
+ * entries. An entry with an error has its message already and is skipped.
  */
+
+#define ENCAPSULATE "aggregation.encapsulate"
+#define DECAPSULATE "aggregation.decapsulate"
 
 /* An entry of either list. */
 struct entry {
 	const struct bp_agg_to *to;
 	const struct bp_yaml *node; /* its mapping */
-	const char *list;           /* "aggregate" or "disaggregate" */
+	const char *list;           /* its path: ENCAPSULATE or DECAPSULATE */
 	uint32_t i;
 	uint8_t port, format;
 };
@@ -61,7 +63,7 @@ static bool meet(const struct bp_agg_to *a, const struct bp_agg_to *b)
 	       b->udp_first <= a->udp_last;
 }
 
-/* The first entry of a port that a destination is in is for it, so one behind it may never be. */
+/* First match wins, so an entry behind one that covers it never matches. */
 static void check_covered(struct bp_reader *r, const struct entries *all)
 {
 	for (uint32_t i = 0; i < all->n; i++) {
@@ -73,33 +75,35 @@ static void check_covered(struct bp_reader *r, const struct entries *all)
 			if (before->port != e->port || !covers(before->to, e->to))
 				continue;
 			ERROR(r, e, "to",
-				"%s[%u].to: %s[%u] on line %u is for all of these on this port; "
-				"expected %s",
+				"%s[%u].to: %s[%u] on line %u matches all these destinations on "
+				"this port first; expected %s",
 				e->list, e->i, e->list, before->i, before->node->line,
 				covers(e->to, before->to)
 					? "other destinations, or another port"
-					: "this entry before it, or other destinations");
+					: "this entry before that one, or other destinations");
 			break;
 		}
 	}
 }
 
-/* What came in as aggregates would be aggregated, and messages that begin like one are dropped. */
+/* Aggregates that arrive there would be aggregated again, and messages that begin like an aggregate
+ * are dropped. */
 static void check_both(
-	struct bp_reader *r, const struct entries *aggregate, const struct entries *disaggregate)
+	struct bp_reader *r, const struct entries *encapsulate, const struct entries *decapsulate)
 {
-	for (uint32_t i = 0; i < disaggregate->n; i++) {
-		const struct entry *d = &disaggregate->list[i];
+	for (uint32_t i = 0; i < decapsulate->n; i++) {
+		const struct entry *d = &decapsulate->list[i];
 
-		for (uint32_t k = 0; k < aggregate->n; k++) {
-			const struct entry *a = &aggregate->list[k];
+		for (uint32_t k = 0; k < encapsulate->n; k++) {
+			const struct entry *a = &encapsulate->list[k];
 
 			if (a->port != d->port || !meet(a->to, d->to))
 				continue;
 			ERROR(r, d, "to",
-				"disaggregate[%u].to: aggregate[%u] on line %u is for some of "
-				"these on this port; expected other destinations, or the port "
-				"where the aggregates come in",
+				DECAPSULATE "[%u].to: " ENCAPSULATE
+					    "[%u] on line %u matches some of these destinations "
+					    "on this port; expected other destinations, or the "
+					    "port where the aggregates arrive",
 				d->i, a->i, a->node->line);
 			break;
 		}
@@ -110,17 +114,17 @@ static void check_format(struct bp_reader *r, const struct entry *e)
 {
 	if (e->format == BP_AGG_FORMAT_PAPER && e->to->address.family != 4)
 		ERROR(r, e, "to.address",
-			"%s[%u].to.address: format paper is for IPv4 alone; expected an IPv4 "
+			"%s[%u].to.address: format lin2018 supports IPv4 only; expected an IPv4 "
 			"address or prefix, or format full",
 			e->list, e->i);
 }
 
-static void check_from(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
+static void check_source(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
 {
 	if (rule->from.family != 0 && rule->from.family != e->to->address.family)
-		ERROR(r, e, "from.address",
-			"aggregate[%u].from.address: to.address is IPv%u; expected an IPv%u "
-			"address",
+		ERROR(r, e, "source.address",
+			ENCAPSULATE
+			"[%u].source.address: to.address is IPv%u; expected an IPv%u address",
 			e->i, e->to->address.family, e->to->address.family);
 }
 
@@ -175,17 +179,19 @@ static void check_room(
 	while (most > 0 && least_packet(e, most) > mtu)
 		most--;
 	if (most < rule->messages)
-		WARNING(r, e, "messages",
-			"aggregate[%u].messages: at most %u fit in an IP packet of %u octets, so "
-			"that no aggregate ever holds %u; expected fewer, or a greater mtu",
-			e->i, most, mtu, rule->messages);
-	if (e->format != BP_AGG_FORMAT_FULL || bp_yaml_find(e->node, "max_message") == NULL ||
+		WARNING(r, e, "max_messages",
+			ENCAPSULATE "[%u].max_messages: an aggregate never holds %u messages, an "
+				    "IP packet of %u bytes has space for %u; expected at most %u, "
+				    "or a larger mtu",
+			e->i, rule->messages, mtu, most, most);
+	if (e->format != BP_AGG_FORMAT_FULL || bp_yaml_find(e->node, "max_message_size") == NULL ||
 		rule->max_message <= payload)
 		return;
-	WARNING(r, e, "max_message",
-		"aggregate[%u].max_message: an aggregate of %u octets has no room for a message of "
-		"more than %d, which goes on as it came; expected no more, or a greater mtu",
-		e->i, mtu, payload < 0 ? 0 : payload);
+	WARNING(r, e, "max_message_size",
+		ENCAPSULATE "[%u].max_message_size: an IP packet of %u bytes has space for a "
+			    "message of %d, longer messages bypass aggregation; expected at most "
+			    "%d, or a larger mtu",
+		e->i, mtu, payload < 0 ? 0 : payload, payload < 0 ? 0 : payload);
 }
 
 static void check_sizes(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
@@ -194,15 +200,15 @@ static void check_sizes(struct bp_reader *r, const struct entry *e, const struct
 	const struct bp_config_port *least = least_mtu(r->config, BP_MAX_PORTS);
 
 	if (e->format == BP_AGG_FORMAT_PAPER && rule->max_message < BP_AGG_PAPER_LEN(1))
-		ERROR(r, e, "max_message",
-			"aggregate[%u].max_message: a message of format paper has %u octets; "
-			"expected at least as many",
-			e->i, BP_AGG_PAPER_LEN(1));
+		ERROR(r, e, "max_message_size",
+			ENCAPSULATE "[%u].max_message_size: a message of format lin2018 has %u "
+				    "bytes; expected at least %u",
+			e->i, BP_AGG_PAPER_LEN(1), BP_AGG_PAPER_LEN(1));
 	if (other != NULL && rule->mtu > other->mtu)
 		WARNING(r, e, "mtu",
-			"aggregate[%u].mtu: port '%s' takes no more than %u octets; expected at "
-			"most as many, if aggregates leave by it",
-			e->i, other->name, other->mtu);
+			ENCAPSULATE "[%u].mtu: port '%s' has an MTU of %u bytes; expected at most "
+				    "%u, if aggregates leave by that port",
+			e->i, other->name, other->mtu, other->mtu);
 	if (rule->mtu != 0)
 		check_room(r, e, rule, rule->mtu);
 	else if (least != NULL)
@@ -224,7 +230,7 @@ const struct bp_address *bp_config_own_address(
 	return NULL;
 }
 
-/* What biplane itself receives as the manager of health devices it reads datagram by datagram. */
+/* biplane's own manager of health devices reads no aggregates. */
 static void check_own(struct bp_reader *r, const struct entry *e)
 {
 	const struct bp_config_phd *p = bp_config_phd(r->config);
@@ -241,16 +247,16 @@ static void check_own(struct bp_reader *r, const struct entry *e)
 		what = "phd.cse.source_ports";
 	if (what != NULL)
 		ERROR(r, e, "to",
-			"aggregate[%u].to: among these is %s of %s, biplane's own, where it reads "
-			"no aggregates; expected destinations without it",
+			ENCAPSULATE "[%u].to: it contains %s of %s, an address of this gateway, "
+				    "which reads no aggregates; expected destinations without it",
 			e->i, what, bp_address_text(own, text));
 }
 
-/* Each of n senders can send to the destination. warn_of_all: of one that stands for everybody. */
+/* Each of n senders can send to the destination. warn_of_all: of a prefix of length 0. */
 static void check_given_senders(struct bp_reader *r, const struct entry *e,
 	const struct bp_prefix *senders, uint32_t n, bool warn_of_all)
 {
-	const struct bp_yaml *list = bp_yaml_find(e->node, "senders");
+	const struct bp_yaml *list = bp_yaml_find(e->node, "allowed_senders");
 	const struct bp_yaml *at = n != 0 && list->kind == BP_YAML_LIST ? list->first : list;
 
 	for (uint32_t i = 0; i < n; i++, at = at->next) {
@@ -258,53 +264,39 @@ static void check_given_senders(struct bp_reader *r, const struct entry *e,
 
 		if (senders[i].family != e->to->address.family)
 			bp_error(r->messages, at->line, at->column,
-				"%s[%u].senders: %s sends nothing to IPv%u; expected addresses and "
-				"prefixes of IPv%u",
-				e->list, e->i, bp_prefix_text(&senders[i], text),
+				"%s[%u].allowed_senders: %s is IPv%u and to.address is IPv%u; "
+				"expected IPv%u addresses and prefixes",
+				e->list, e->i, bp_prefix_text(&senders[i], text), senders[i].family,
 				e->to->address.family, e->to->address.family);
 		else if (senders[i].length == 0 && warn_of_all)
 			bp_warning(r->messages, at->line, at->column,
-				"%s[%u].senders: with %s whoever can send here can send in "
-				"anybody's name; expected the prefixes of the senders",
+				"%s[%u].allowed_senders: %s lets any host that reaches this port "
+				"spoof any sender; expected the prefixes of the senders",
 				e->list, e->i, bp_prefix_text(&senders[i], text));
 	}
 }
 
-static void check_aggregate(
+static void check_encapsulate(
 	struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
 {
 	check_format(r, e);
-	check_from(r, e, rule);
+	check_source(r, e, rule);
 	check_sizes(r, e, rule);
 	check_own(r, e);
 	check_given_senders(r, e, rule->senders, rule->n_senders, false);
 }
 
-static void check_senders(
+static void check_decapsulate(
 	struct bp_reader *r, const struct entry *e, const struct bp_disagg_rule *rule)
 {
-	if (rule->n_senders == 0) {
-		WARNING(r, e, "senders",
-			"disaggregate[%u]: there are no senders, so every aggregate is refused; "
-			"expected those that messages may be from, such as senders: [10.0.0.0/24]",
-			e->i);
-		return;
-	}
-	check_given_senders(r, e, rule->senders, rule->n_senders, true);
-}
-
-static void check_disaggregate(
-	struct bp_reader *r, const struct entry *e, const struct bp_disagg_rule *rule)
-{
-	const struct bp_yaml *gap = bp_yaml_find(e->node, "gap");
-
 	check_format(r, e);
-	check_senders(r, e, rule);
-	if (gap != NULL && !rule->pace)
-		bp_warning(r->messages, gap->key->line, gap->key->column,
-			"disaggregate[%u].gap: without pace: true it does nothing; expected both, "
-			"or neither",
+	if (rule->n_senders == 0)
+		ERROR(r, e, "allowed_senders",
+			DECAPSULATE "[%u].allowed_senders: the list is empty, so every aggregate "
+				    "would be dropped; expected the prefixes of the senders, such "
+				    "as [10.0.0.0/24]",
 			e->i);
+	check_given_senders(r, e, rule->senders, rule->n_senders, true);
 }
 
 /* The elements of a list as far as they were read, right or not; NULL: none. */
@@ -315,42 +307,41 @@ static const struct bp_yaml *elements(const struct bp_reader *r, const char *lis
 	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
 }
 
-static void read_aggregate(struct bp_reader *r, struct entries *out)
+static void read_encapsulate(struct bp_reader *r, struct entries *out)
 {
 	const struct bp_agg_rules *rules = &bp_config_aggregation(r->config)->rules;
-	const struct bp_yaml *node = elements(r, "aggregate");
+	const struct bp_yaml *node = elements(r, ENCAPSULATE);
 
 	out->n = 0;
 	for (uint32_t i = 0; node != NULL && i < rules->n_aggregate; node = node->next, i++) {
 		const struct bp_agg_rule *rule = &rules->aggregate[i];
-		const struct entry e = {&rule->to, node, "aggregate", i, rule->port, rule->format};
+		const struct entry e = {&rule->to, node, ENCAPSULATE, i, rule->port, rule->format};
 
 		if (node->faulty)
 			continue;
-		check_aggregate(r, &e, rule);
+		check_encapsulate(r, &e, rule);
 		out->list[out->n++] = e;
 	}
 }
 
-static void read_disaggregate(struct bp_reader *r, struct entries *out)
+static void read_decapsulate(struct bp_reader *r, struct entries *out)
 {
 	const struct bp_agg_rules *rules = &bp_config_aggregation(r->config)->rules;
-	const struct bp_yaml *node = elements(r, "disaggregate");
+	const struct bp_yaml *node = elements(r, DECAPSULATE);
 
 	out->n = 0;
 	for (uint32_t i = 0; node != NULL && i < rules->n_disaggregate; node = node->next, i++) {
 		const struct bp_disagg_rule *rule = &rules->disaggregate[i];
-		const struct entry e = {
-			&rule->to, node, "disaggregate", i, rule->port, rule->format};
+		const struct entry e = {&rule->to, node, DECAPSULATE, i, rule->port, rule->format};
 
 		if (node->faulty)
 			continue;
-		check_disaggregate(r, &e, rule);
+		check_decapsulate(r, &e, rule);
 		out->list[out->n++] = e;
 	}
 }
 
-/* A queue has a power of two of places. */
+/* The size of a queue is a power of two. */
 static uint32_t rounded_up(uint32_t n)
 {
 	uint32_t size = 1;
@@ -362,13 +353,13 @@ static uint32_t rounded_up(uint32_t n)
 
 void bp_check_aggregation(struct bp_reader *r)
 {
-	struct entries aggregate, disaggregate;
+	struct entries encapsulate, decapsulate;
 	struct bp_config_aggregation *c = bp_config_aggregation_set(r->config);
 
-	c->queue = rounded_up(c->queue);
-	read_aggregate(r, &aggregate);
-	read_disaggregate(r, &disaggregate);
-	check_covered(r, &aggregate);
-	check_covered(r, &disaggregate);
-	check_both(r, &aggregate, &disaggregate);
+	c->pacing_queue_len = rounded_up(c->pacing_queue_len);
+	read_encapsulate(r, &encapsulate);
+	read_decapsulate(r, &decapsulate);
+	check_covered(r, &encapsulate);
+	check_covered(r, &decapsulate);
+	check_both(r, &encapsulate, &decapsulate);
 }

@@ -13,14 +13,15 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_AT_PLAN] = 1;
 	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
 	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
-	capacity[BP_AT_STREAMS] = on ? workers * bp_config_aggregation(c)->streams : 1;
+	capacity[BP_AT_STREAMS] = on ? workers * bp_config_aggregation(c)->max_streams : 1;
 }
 
 static const char *entries(const struct bp_config *c)
 {
 	if (!bp_config_aggregates(c))
 		return NULL;
-	return bp_config_aggregation(c)->rules.n_aggregate != 0 ? "aggregate" : "disaggregate";
+	return bp_config_aggregation(c)->rules.n_aggregate != 0 ? "aggregation.encapsulate"
+								: "aggregation.decapsulate";
 }
 
 const struct bp_config_service bp_config_service_aggregation = {

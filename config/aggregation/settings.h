@@ -6,14 +6,14 @@
 #include "config/config.h"
 
 struct bp_config_aggregation {
-	struct bp_agg_rules rules; /* sections aggregate and disaggregate */
-	/* section aggregation: bounds of each worker */
-	uint32_t streams; /* that are made, and as many that are received */
-	uint32_t queue;   /* frames that wait for their pace, of each entry with one */
+	struct bp_agg_rules rules; /* aggregation.encapsulate and .decapsulate */
+	/* limits of each worker */
+	uint32_t max_streams;      /* that it sends, and as many that it receives */
+	uint32_t pacing_queue_len; /* frames, of each entry with a pacing gap */
 };
 BP_CONFIG_SERVICE(aggregation, AGGREGATION)
 
-/* Whether the file has an entry of aggregate or disaggregate. */
+/* Whether the file has an entry of encapsulate or decapsulate. */
 static inline bool bp_config_aggregates(const struct bp_config *c)
 {
 	const struct bp_agg_rules *r = &bp_config_aggregation(c)->rules;

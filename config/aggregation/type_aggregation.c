@@ -4,35 +4,34 @@
 #include "config/aggregation/schema.h"
 
 /*
- * What sections aggregate and disaggregate alone have: prefixes that datagrams go to or come from,
- * and UDP ports. An address stands for the prefix of all its bits.
+ * Prefixes of hosts, and UDP ports. An address is the prefix of all its bits.
  */
 
-/* What no datagram that is forwarded comes from or goes to. */
+/* Prefixes that are never the source or destination of a unicast datagram. */
 static const struct {
 	struct bp_prefix prefix;
 	const char *what;
-} nobody[] = {
-	{{.family = 4, .length = 8}, "is of no host"},
+} not_unicast[] = {
+	{{.family = 4, .length = 8}, "is unspecified"},
 	{{.bytes = {127}, .family = 4, .length = 8}, "is loopback"},
 	{{.bytes = {224}, .family = 4, .length = 4}, "is multicast"},
-	{{.bytes = {240}, .family = 4, .length = 4}, "is reserved, or broadcast"},
-	{{.family = 6, .length = 128}, "is of no host"},
+	{{.bytes = {240}, .family = 4, .length = 4}, "is reserved or broadcast"},
+	{{.family = 6, .length = 128}, "is unspecified"},
 	{{.bytes = {[15] = 1}, .family = 6, .length = 128}, "is loopback"},
-	{{.bytes = {[10] = 0xff, 0xff}, .family = 6, .length = 96}, "is IPv4 written as IPv6"},
+	{{.bytes = {[10] = 0xff, 0xff}, .family = 6, .length = 96}, "is IPv4-mapped"},
 	{{.bytes = {0xff}, .family = 6, .length = 8}, "is multicast"},
 };
 
-/* What all of the prefix is, that no host is; NULL: some of it may be of hosts. */
-static const char *of_nobody(const struct bp_prefix *p)
+/* Why no address of the prefix is unicast; NULL: some may be. */
+static const char *why_not_unicast(const struct bp_prefix *p)
 {
 	struct bp_address a = {.family = p->family};
 
 	memcpy(a.bytes, p->bytes, sizeof(a.bytes));
-	for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
-		if (p->length >= nobody[i].prefix.length &&
-			bp_prefix_contains(&nobody[i].prefix, &a))
-			return nobody[i].what;
+	for (size_t i = 0; i < sizeof(not_unicast) / sizeof(not_unicast[0]); i++) {
+		if (p->length >= not_unicast[i].prefix.length &&
+			bp_prefix_contains(&not_unicast[i].prefix, &a))
+			return not_unicast[i].what;
 	}
 	return NULL;
 }
@@ -46,14 +45,15 @@ static bool parse_hosts(const struct bp_setting *s, const struct bp_config *c, c
 
 	if (!bp_prefix_read(text, &p, fault))
 		return false;
-	what = of_nobody(&p);
+	what = why_not_unicast(&p);
 	if (what != NULL)
 		return bp_fault_set(fault, 0, "%s %s", bp_shown(text, strlen(text), shown), what);
 	*(struct bp_prefix *)field = p;
 	return true;
 }
 
-/* One host's prefix as its address; in quotes, for IPv6 is a mapping to some YAML readers. */
+/* A prefix of one host as its address; in quotes, since some YAML readers take IPv6 for a mapping.
+ */
 static void write_hosts(const struct bp_prefix *p, FILE *out)
 {
 	char text[BP_ADDRESS_TEXT];
@@ -80,7 +80,7 @@ static void expect_hosts(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_hosts = {
 	.parse = parse_hosts, .format = format_hosts, .expect = expect_hosts};
 
-/* ---- a list of them: the field is the uint32_t that counts them, and they follow it ---- */
+/* ---- a list of prefixes: the field is their uint32_t count, and they follow it ---- */
 
 _Static_assert(offsetof(struct bp_disagg_rule, senders) ==
 		       offsetof(struct bp_disagg_rule, n_senders) + sizeof(uint32_t),
@@ -114,7 +114,7 @@ static void read_one_of_hosts(
 	if (item->bad)
 		return;
 	if (item->kind != BP_YAML_SCALAR || bp_yaml_is_null(item)) {
-		bp_reader_error(r, s, item, "this is no address or prefix");
+		bp_reader_error(r, s, item, "this is not an address or prefix");
 		return;
 	}
 	if (!parse_hosts(s, r->config, item->text, &list[*count], &fault)) {
@@ -159,8 +159,8 @@ static void format_host_list(
 static void expect_host_list(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out,
-		"a list of at most %u different unicast addresses or prefixes of IPv4 or IPv6, "
-		"such as [10.0.0.0/24, 10.0.9.1]",
+		"a list of at most %u different unicast IPv4 or IPv6 addresses or prefixes, such "
+		"as [10.0.0.0/24, 10.0.9.1]",
 		BP_AGG_SENDERS_MAX);
 }
 
@@ -198,7 +198,7 @@ static void format_udp_ports(
 
 static void expect_udp_ports(const struct bp_setting *s, FILE *out)
 {
-	fprintf(out, "a UDP port from %llu to %llu, or a range of them such as 5000-5999",
+	fprintf(out, "a UDP port from %llu to %llu, or a range such as 5000-5999",
 		(unsigned long long)s->min, (unsigned long long)s->max);
 }
 

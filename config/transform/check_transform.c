@@ -116,7 +116,8 @@ static void check_apart(struct bp_reader *r, const struct bp_transform_entry *e)
 			(e->rule->to.family != 0 && !overlap(&e->rule->to, &d->to.address)))
 			continue;
 		BP_AT_ERROR(r, bp_place(e->node, "udp"),
-			"transform[%u].udp: disaggregate[%u] restores messages to this port, and "
+			"transform[%u].udp: aggregation.decapsulate[%u] restores messages to this "
+			"port, and "
 			"what it restores is not transformed; expected transform at the gateway "
 			"that aggregates, or another port",
 			e->i, i);

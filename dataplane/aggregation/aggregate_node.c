@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Puts UDP messages into aggregates (services/aggregation/aggregator.h). First, or behind checksum,
- * for frames of a port with entries of `aggregate`; an aggregate goes on from where its messages
+ * for frames of a port with entries of `encapsulate`; an aggregate goes on from where its messages
  * came in, past what reads TCP. Frames that are not taken go on as they came, and none overtakes
  * another of its stream.
  */
@@ -93,7 +93,7 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		break;
 	case BP_AGG_PASS:
-		/* No TCP, and for none of the port's entries of `disaggregate`. The way of the
+		/* No TCP, and for none of the port's entries of `decapsulate`. The way of the
 		 * aggregates: over other nodes those behind it would overtake. */
 		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
 		bp_edge_batch_add(&g->out, g->worker->onward[in->port], m);

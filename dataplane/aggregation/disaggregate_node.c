@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decapsulates aggregates (services/aggregation/disaggregator.h). First, or behind checksum and
- * aggregate, for frames of a port with entries of `disaggregate`; a restored message goes on from
+ * aggregate, for frames of a port with entries of `decapsulate`; a restored message goes on from
  * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
  */
 #include "biplane/counters/aggregation.h"
@@ -48,7 +48,7 @@ static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
 static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigned rule,
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
-	if (g->rules.disaggregate[rule].pace)
+	if (g->rules.disaggregate[rule].gap_ns != 0)
 		for (unsigned i = 0; i < n; i++)
 			bp_agg_worker_pace(g, rule, m[i]);
 	else

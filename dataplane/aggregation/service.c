@@ -16,8 +16,8 @@
  * where there are some. */
 static uint64_t mbufs(const struct bp_config *c)
 {
-	uint64_t one = (uint64_t)bp_config_aggregation(c)->streams + bp_agg_worker_max_paced(c) +
-		       (uint64_t)BP_RX_BURST * RESTORED;
+	uint64_t one = (uint64_t)bp_config_aggregation(c)->max_streams +
+		       bp_agg_worker_max_paced(c) + (uint64_t)BP_RX_BURST * RESTORED;
 
 	return bp_config_aggregates(c) ? one * c->n_workers : 0;
 }

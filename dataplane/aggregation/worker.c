@@ -144,12 +144,8 @@ static bool aggregate_valid(const struct bp_agg_rule *r)
 
 static bool disaggregate_valid(const struct bp_disagg_rule *r)
 {
-	uint8_t pace;
-
-	/* a bool of another process may be any byte, and reading such a one is undefined */
-	memcpy(&pace, &r->pace, sizeof(pace));
-	return r->port < BP_MAX_PORTS && pace <= 1 && r->format <= BP_AGG_FORMAT_PAPER &&
-	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
+	return r->port < BP_MAX_PORTS && r->format <= BP_AGG_FORMAT_PAPER && to_valid(&r->to) &&
+	       senders_valid(r->senders, r->n_senders);
 }
 
 /* What lies in shared memory may be damaged: it must not lead out of an array. */
@@ -173,7 +169,7 @@ static void set_paces(struct bp_agg_worker *g)
 	for (unsigned i = 0; i < g->rules.n_disaggregate; i++) {
 		g->pacer[i].gap_ns = g->rules.disaggregate[i].gap_ns;
 		g->pacer[i].free_ns = 0;
-		if (g->rules.disaggregate[i].pace)
+		if (g->rules.disaggregate[i].gap_ns != 0)
 			g->paced[g->n_paced++] = (uint8_t)i;
 	}
 }
@@ -254,8 +250,8 @@ uint32_t bp_agg_worker_max_paced(const struct bp_config *c)
 	uint32_t paced = 0;
 
 	for (unsigned i = 0; i < rules->n_disaggregate; i++)
-		paced += rules->disaggregate[i].pace;
-	return bp_config_aggregation(c)->queue * RTE_MAX(paced, 1u);
+		paced += rules->disaggregate[i].gap_ns != 0;
+	return bp_config_aggregation(c)->pacing_queue_len * RTE_MAX(paced, 1u);
 }
 
 struct bp_agg_worker *bp_agg_worker_create(
@@ -284,7 +280,8 @@ struct bp_agg_worker *bp_agg_worker_create(
 			.lost = bp_agg_worker_count_lost},
 	};
 	for (unsigned i = 0; i < BP_AGG_RULES_MAX; i++) {
-		if (bp_pacer_init(&g->pacer[i], RTE_MAX(bp_config_aggregation(c)->queue, 1u), 0,
+		if (bp_pacer_init(&g->pacer[i],
+			    RTE_MAX(bp_config_aggregation(c)->pacing_queue_len, 1u), 0,
 			    &g->disagg_stats[i]) != 0) {
 			bp_agg_worker_free(g);
 			return NULL;

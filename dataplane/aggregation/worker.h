@@ -61,7 +61,7 @@ struct bp_agg_worker {
 	/* an aggregate that came in several buffers, put together: the longest IP packet there is,
 	 * with its Ethernet header and two tags */
 	uint8_t whole[UINT16_MAX + BP_ETHER_HDR + 8];
-	/* of each entry of `disaggregate`; those with `pace` are listed */
+	/* of each entry of `decapsulate`; those with a pacing gap are listed */
 	struct bp_pacer pacer[BP_AGG_RULES_MAX];
 	uint8_t paced[BP_AGG_RULES_MAX];
 	unsigned n_paced;
@@ -100,7 +100,7 @@ uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer);
 void bp_agg_worker_send(void *arg, const struct bp_agg_output *out);
 void bp_agg_worker_count_lost(void *arg, unsigned messages);
 
-/* A frame of an entry with `pace`, behind those that wait. */
+/* A frame of an entry with a pacing gap, behind those that wait. */
 void bp_agg_worker_pace(struct bp_agg_worker *g, unsigned rule, struct rte_mbuf *m);
 /* Sends what has waited its time for its pace; how many. */
 unsigned bp_agg_worker_send_due(struct bp_agg_worker *g);

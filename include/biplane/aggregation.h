@@ -12,7 +12,7 @@
  * plane hands it to the workers (shm/aggregation/agg.h). The formats: docs/aggregation-format.md.
  */
 
-#define BP_AGG_RULES_MAX 32   /* entries of `aggregate`, and of `disaggregate` */
+#define BP_AGG_RULES_MAX 32   /* entries of `encapsulate`, and of `decapsulate` */
 #define BP_AGG_SENDERS_MAX 16 /* prefixes of an entry of either */
 
 enum bp_agg_format { BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_PAPER };
@@ -40,13 +40,12 @@ struct bp_agg_rule {
 };
 
 struct bp_disagg_rule {
-	uint64_t gap_ns; /* between two messages, where `pace` */
+	uint64_t gap_ns; /* at least, between two messages; 0: no pacing */
 	struct bp_agg_to to;
 	uint32_t n_senders; /* 0: every aggregate is refused */
 	struct bp_prefix senders[BP_AGG_SENDERS_MAX];
 	uint8_t port; /* that aggregates come in on */
 	uint8_t format;
-	bool pace;
 };
 
 /* All of it: what one bank of the configuration's file says. */

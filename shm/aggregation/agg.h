@@ -63,7 +63,8 @@ enum bp_agg_flush {
  * what took longer. */
 #define BP_AGG_DELAYS 24
 
-/* Of one worker and one entry of `aggregate`. Octets are those of Ethernet frames without checksum.
+/* Of one worker and one entry of `encapsulate`. Octets are those of Ethernet frames without
+ * checksum.
  */
 struct bp_agg_stats {
 	_Atomic uint64_t messages, message_octets;
@@ -77,7 +78,7 @@ struct bp_agg_stats {
 	_Atomic uint64_t waiting;              /* messages, now */
 } __attribute__((aligned(64)));
 
-/* Of one worker and one entry of `disaggregate`. */
+/* Of one worker and one entry of `decapsulate`. */
 struct bp_disagg_stats {
 	_Atomic uint64_t aggregates, aggregate_octets;
 	_Atomic uint64_t messages, message_octets; /* restored */
@@ -110,7 +111,7 @@ struct bp_agg_stream_row {
 } __attribute__((aligned(64)));
 
 struct bp_agg_tables {
-	struct bp_agg_plan *plan; /* NULL: no section aggregate or disaggregate */
+	struct bp_agg_plan *plan; /* NULL: no entry in section aggregation */
 	struct bp_agg_stats *stats;
 	struct bp_disagg_stats *disagg_stats;
 	struct bp_agg_stream_row *rows;

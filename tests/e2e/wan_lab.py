@@ -48,7 +48,7 @@ ROUTES = {"near": (("10.9.0.0/24", "10.8.0.2"), ("10.10.0.0/24", "10.8.0.2"), ("
 
 
 class WanGateway(Gateway):
-    """NEAR or FAR. `services`: the sections aggregate, disaggregate and aggregation."""
+    """NEAR or FAR. `services`: sections of its configuration."""
 
     def __init__(self, lab, which, directory, kind="bridged", driver="af_packet", **services):
         # What the test sends in one go must fit in a port's ring, or it would be lost before the gateway.
@@ -91,33 +91,36 @@ class WanGateway(Gateway):
     def counters(self):
         return {c["name"]: c["count"] for c in self.show("counters")["counters"]}
 
-    def services(self, **sections):
-        """Reloads with these sections instead of its own."""
-        self.config = {**{k: v for k, v in self.config.items() if k not in ("aggregate", "disaggregate")}, **sections}
+    def services(self, **lists):
+        """Reloads with these lists of section aggregation instead of its own; the limits stay."""
+        limits = {k: v for k, v in self.config.get("aggregation", {}).items() if k not in ("encapsulate", "decapsulate")}
+        self.config = {**self.config, "aggregation": {**limits, **lists}}
         p = self.reload(self.config)
         assert p.returncode == 0, p.stdout + p.stderr
         return self
 
 
 def to(kind="bridged", family=4, udp=PORT):
-    return {"address": SERVER[kind][family], "udp": udp}
+    return {"address": SERVER[kind][family], "udp_port": udp}
 
 
 def aggregate(kind="bridged", family=4, udp=PORT, **more):
-    return {"port": "devices", "to": to(kind, family, udp), "format": "full", "messages": 8, "max_delay": "100ms", **more}
+    return {"port": "devices", "to": to(kind, family, udp), "format": "full", "max_messages": 8, "max_delay": "100ms", **more}
 
 
 def disaggregate(kind="bridged", family=4, udp=PORT, **more):
-    return {"port": "wan", "to": to(kind, family, udp), "format": "full", "senders": [NETWORK[kind][family]], **more}
+    return {"port": "wan", "to": to(kind, family, udp), "format": "full", "allowed_senders": [NETWORK[kind][family]], **more}
 
 
 class Pair:
     """NEAR and FAR with rules that belong together."""
 
-    def __init__(self, lab, directory, kind="bridged", near=None, far=None, driver="af_packet", **more):
+    def __init__(self, lab, directory, kind="bridged", near=None, far=None, driver="af_packet", limits=None, **more):
         self.lab, self.kind = lab, kind
-        self.near = WanGateway(lab, "near", directory / "near", kind, driver, aggregate=near or [aggregate(kind)], **more)
-        self.far = WanGateway(lab, "far", directory / "far", kind, driver, disaggregate=far or [disaggregate(kind)], **more)
+        self.near = WanGateway(lab, "near", directory / "near", kind, driver,
+                               aggregation={**(limits or {}), "encapsulate": near or [aggregate(kind)]}, **more)
+        self.far = WanGateway(lab, "far", directory / "far", kind, driver,
+                              aggregation={**(limits or {}), "decapsulate": far or [disaggregate(kind)]}, **more)
         self.both = (self.near, self.far)
 
     def start(self):
@@ -145,8 +148,8 @@ class Pair:
             self.far.stop()
 
     def services(self, near, far):
-        self.near.services(aggregate=copy.deepcopy(near))
-        self.far.services(disaggregate=copy.deepcopy(far))
+        self.near.services(encapsulate=copy.deepcopy(near))
+        self.far.services(decapsulate=copy.deepcopy(far))
 
     def counters(self):
         return {g.ns: g.counters() for g in self.both}

@@ -28,7 +28,7 @@ static void say_ok(const char *path, const struct bp_config *c)
 		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
 		bp_config_mqtt(c)->n_rules, bp_config_mqtt(c)->n_rules == 1 ? "" : "s");
 	if (bp_config_aggregates(c))
-		printf(", entries of aggregate: %u, of disaggregate: %u",
+		printf(", entries of aggregation.encapsulate: %u, of aggregation.decapsulate: %u",
 			bp_config_aggregation(c)->rules.n_aggregate,
 			bp_config_aggregation(c)->rules.n_disaggregate);
 	if (bp_config_transforms(c))

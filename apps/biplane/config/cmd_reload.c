@@ -105,7 +105,7 @@ const struct bp_cli_command bp_cmd_reload = {
 		"file again and swap the rules at once: every publication is judged by exactly "
 		"the\n"
 		"old or the new set, and unchanged rules keep their state. Where entries of\n"
-		"aggregate or disaggregate changed, what waits is sent. The other settings\n"
+		"section aggregation changed, waiting messages are sent. The other settings\n"
 		"of which biplane.yaml(5) says so are taken over with them. A file with an error, "
 		"or\n"
 		"with a change that needs a restart, is refused whole and changes nothing.",

@@ -340,7 +340,8 @@ static int take_option(struct show *o, int key, const char *value)
 			return 0;
 		}
 		return bp_cli_usage_error(o->command,
-			"--rule %s: a number from 0 to %d was expected: an entry of aggregate",
+			"--rule %s: a number from 0 to %d was expected: an entry of "
+			"aggregation.encapsulate",
 			value, BP_AGG_RULES_MAX - 1);
 	case '4':
 	case '6':

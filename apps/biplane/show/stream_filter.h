@@ -12,7 +12,7 @@
 struct bp_stream_filter {
 	struct bp_prefix within; /* the destination's address; family 0: any */
 	bool has_rule;
-	uint32_t rule; /* entry of `aggregate`, from 0 */
+	uint32_t rule; /* entry of `encapsulate`, from 0 */
 };
 
 static inline bool bp_stream_filter_any(const struct bp_stream_filter *f)

@@ -56,7 +56,7 @@ def test_small_messages_save_most(wan_lab, pair, wan):
     """N = 8 and N = 60 of 16 octets: the packets on the WAN are an eighth, and a sixtieth, but for the last of a burst."""
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         for n in (8, 60):
-            pair.services([aggregate(messages=n)], [disaggregate()])
+            pair.services([aggregate(max_messages=n)], [disaggregate()])
             wan.clear()
             mark = len(s.sent)
             send_and_wait(s, r, 3, 10 * n, lambda: 16)
@@ -127,8 +127,8 @@ def test_what_is_for_others_goes_on_as_it_came(wan_lab, pair, wan):
 
 
 def test_paced_messages_keep_their_order(wan_lab, pair, wan):
-    """pace: true, with a gap of 200 µs: complete, in order, and they did wait. How long is for tests under virtual time."""
-    pair.services([aggregate(messages=32)], [disaggregate(pace=True, gap="200us")])
+    """With a pacing gap of 200 µs: complete, in order, and they did wait. How long is for tests under virtual time."""
+    pair.services([aggregate(max_messages=32)], [disaggregate(pacing_gap="200us")])
     wan.clear()
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         send_and_wait(s, r, 3, 320, lambda: s.random.randrange(4, 30))

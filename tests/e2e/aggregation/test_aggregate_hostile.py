@@ -119,30 +119,24 @@ def test_garbage_behind_the_magic(wan_lab, pair):
     assert pair.far.plane("data plane")["restarts"] == restarts
 
 
-def test_without_senders_everything_is_refused(wan_lab, pair):
-    """Closed by default: an entry that names no senders restores none; plain messages pass."""
-    rule = disaggregate()
-    del rule["senders"]
-    pair.services([aggregate()], [rule])
-    before = pair.counters()
-    with Tap(wan_lab, "wan", "far") as out, Receiver(wan_lab) as r:
-        out.send(frame_of(sensor(0), SERVER["bridged"][4], full(messages_of(4))))
-        out.send(frame_of(sensor(0), SERVER["bridged"][4], b"plain"))
-        r.wait(1)
-        pair.balanced()
-        assert [d.payload for d in r.drain()] == [b"plain"]
-        pair.counted(before, far={"disagg_forged": 1, "disagg_plain": 1})
+@pytest.mark.parametrize("senders", ({}, {"allowed_senders": []}), ids=("missing", "empty"))
+def test_allowed_senders_must_be_given(pair, senders):
+    """Closed by default: a configuration that does not say whose messages are restored is an error."""
+    rule = {k: v for k, v in disaggregate().items() if k != "allowed_senders"}
+    p = pair.far.reload({**pair.far.config, "aggregation": {"decapsulate": [{**rule, **senders}]}})
+    assert p.returncode == 78 and "allowed_senders" in p.stdout + p.stderr, (p.returncode, p.stdout, p.stderr)
+    pair.services([aggregate()], [disaggregate()])
 
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
-    """FAR refuses all that is in one aggregate with it; NEAR with the same `senders` keeps it out, and all arrive, in order."""
+    """FAR refuses all that is in one aggregate with it; NEAR with the same `allowed_senders` keeps it out, and all arrive, in order."""
     there, lies = SERVER["bridged"][family], {4: "192.0.2.66", 6: "2001:db8::66"}[family]
     frames = [frame_of(sensor(i, family=family), there, b"message %d" % i) for i in range(8)]
     frames.insert(5, frame_of(lies, there, b"a lie"))
     allowed = disaggregate(family=family)
-    for senders, passed in (None, 0), (allowed["senders"], 1):
-        pair.services([aggregate(family=family, messages=9 - passed, max_delay=0, **({"senders": senders} if senders else {}))], [allowed])
+    for senders, passed in (None, 0), (allowed["allowed_senders"], 1):
+        pair.services([aggregate(family=family, max_messages=9 - passed, max_delay="unlimited", **({"allowed_senders": senders} if senders else {}))], [allowed])
         wan.clear()
         before = pair.counters()
         with Tap(wan_lab, "sensors", "eth0") as out, Tap(wan_lab, "server", "eth0") as tap:
@@ -163,7 +157,7 @@ def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
 
 def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
     """What begins with the magic is aggregated, and arrives; where it can't be it is dropped, so that FAR never judges it."""
-    pair.services([aggregate(max_message=200)], [disaggregate()])
+    pair.services([aggregate(max_message_size=200)], [disaggregate()])
     wan.clear()
     before = pair.counters()
     real = full([Datagram("10.6.0.77", 7, 7, 0, b"forged by a sensor")])
@@ -189,7 +183,7 @@ def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
 
 def test_what_can_not_be_aggregated_passes_in_order(wan_lab, pair, wan):
     """Long ones, options, lengths that lie, a wrong checksum, senders that can't be: as they came, behind what was before."""
-    pair.services([aggregate(max_message=100)], [disaggregate()])
+    pair.services([aggregate(max_message_size=100)], [disaggregate()])
     wan.clear()
     there, rng = SERVER["bridged"][4], random.Random(3)
     plain = frame_of(sensor(1), there, b"y" * 20, hops=9)

@@ -31,10 +31,10 @@ def test_order_where_other_services_are(wan_lab, wan, hugepages, tmp_path, also)
     """Long messages, which pass, between short ones in one burst: the two go different ways inside, and come out in order."""
     mqtt = {"edge": {"host": "10.9.9.9"}, "spool": {"path": str(tmp_path / "spool.db")}, "rules": [overheat()]}
     more = {"mqtt": mqtt} if also == "inspected" else {}
-    near = [aggregate(max_message=100)]
+    near = [aggregate(max_message_size=100)]
     with running_pair(wan_lab, tmp_path, near=near, **more) as pair, Senders(wan_lab, n=5) as s, Receiver(wan_lab) as r:
         if also == "both":
-            pair.near.services(aggregate=near, disaggregate=[{**disaggregate(to={"address": "10.6.0.77", "udp": 5555}), "port": "devices"}])
+            pair.near.services(encapsulate=near, decapsulate=[{**disaggregate(to={"address": "10.6.0.77", "udp_port": 5555}), "port": "devices"}])
         for _ in range(10):
             s.numbered(300, lambda: s.random.choice((20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 200)))
             r.wait(len(s.sent))

@@ -16,15 +16,15 @@ from wan_lab import MAC, NETWORK, PORT, SERVER, aggregate, disaggregate, sensor
 VECTORS = {v["name"]: bytes.fromhex(v["frame_hex"]) for v in json.loads((ROOT / "tests" / "fixtures" / "aggregate.json").read_text())}
 SINGLE, ONE, EIGHT = (next(f for n, f in VECTORS.items() if n.startswith(start)) for start in ("single", "aggregated N=1", "aggregated N=8"))
 MESSAGE, PACKET = 0xFA, 0xFC
-VECTOR_TO, VECTOR_FROM = {"address": "10.0.0.2", "udp": 5555}, ["10.0.0.0/24"]
+VECTOR_TO, VECTOR_FROM = {"address": "10.0.0.2", "udp_port": 5555}, ["10.0.0.0/24"]
 
 
 def near(**more):
-    return aggregate(format="paper", **more)
+    return aggregate(format="lin2018", **more)
 
 
 def far(**more):
-    return disaggregate(format="paper", **more)
+    return disaggregate(format="lin2018", **more)
 
 
 def message(text):
@@ -45,7 +45,7 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
 @pytest.mark.parametrize("n", (1, 2, 3, 5, 8, 91))
 def test_what_near_makes(wan_lab, pair, wan, tmp_path, n):
     """N-packets as the paper has them: N messages in the order in which they came, of the first one's source."""
-    pair.services([near(messages=n)], [far()])
+    pair.services([near(max_messages=n)], [far()])
     wan.clear()
     with Senders(wan_lab, n=20) as s, Receiver(wan_lab) as r:
         for _ in range(3 * n):
@@ -104,7 +104,7 @@ def test_the_vectors(wan_lab, pair, wan):
     def restored(tap):
         return [f for f in tap.frames() if f[:6] == SINGLE[:6]]
     for n, vector, sent in ((8, EIGHT, singles), (1, ONE, singles[:1])):
-        pair.services([near(messages=n, max_delay=0, **rule)], [far(senders=VECTOR_FROM, **rule)])
+        pair.services([near(max_messages=n, max_delay="unlimited", **rule)], [far(allowed_senders=VECTOR_FROM, **rule)])
         wan.clear()
         with Tap(wan_lab, "sensors", "eth0") as out, Tap(wan_lab, "server", "eth0") as tap:
             out.send(*sent)
@@ -143,7 +143,7 @@ def test_other_messages_pass_in_order(wan_lab, pair, wan):
 
 def test_bad_n_packets_are_dropped_whole(wan_lab, pair):
     """Count and length that disagree, sums that are wrong, senders from elsewhere: nothing of them arrives."""
-    pair.services([near()], [far(senders=[f"{sensor(5)}/32", NETWORK["bridged"][4]][:1])])
+    pair.services([near()], [far(allowed_senders=[f"{sensor(5)}/32", NETWORK["bridged"][4]][:1])])
     there, good = SERVER["bridged"][4], [bytes([i]) * 16 for i in range(8)]
     whole = n_packet(good)
     bad = {

@@ -41,7 +41,7 @@ def assert_one_outage(sent, before, got, mark):
 @pytest.mark.parametrize("which", ("near", "far"))
 def test_data_plane_killed(wan_lab, pair, which):
     """kill -9 of the data plane; `run` starts another. What was sent before and after arrives; what is missing is of between."""
-    pair.services([aggregate(max_delay="5ms")], [disaggregate(pace=True, gap="5us")])
+    pair.services([aggregate(max_delay="5ms")], [disaggregate(pacing_gap="5us")])
     g = getattr(pair, which)
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
         send_and_wait(s, r, 2, 200, lambda: 30)
@@ -79,7 +79,7 @@ def test_control_plane_killed(wan_lab, pair, which):
         r.wait(len(s.sent))
         pair.balanced()
         assert_restored(s.sent, r.drain())
-        pair.services([aggregate(messages=2)], [disaggregate()])
+        pair.services([aggregate(max_messages=2)], [disaggregate()])
         before = pair.counters()
         send_and_wait(s, r, 1, 50, lambda: 30)
         pair.balanced()

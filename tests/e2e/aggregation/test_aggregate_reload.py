@@ -9,7 +9,7 @@ from lab import Background, wait_until
 from udp_peers import Receiver, Senders, assert_restored
 from wan_lab import PORT, aggregate, disaggregate
 
-FOR_EVER = {"max_delay": 0, "messages": 100}
+FOR_EVER = {"max_delay": "unlimited", "max_messages": 100}
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def make_wait(pair, senders, n=20):
 
 def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
     """And then N, max_delay and the destinations are the new ones."""
-    pair.services([aggregate(**FOR_EVER)], [disaggregate(to={"address": "10.6.0.3", "udp": "5555-5557"})])
+    pair.services([aggregate(**FOR_EVER)], [disaggregate(to={"address": "10.6.0.3", "udp_port": "5555-5557"})])
     wan.clear()
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r, Receiver(wan_lab, port=PORT + 1) as other:
         make_wait(pair, s)
         assert not r.drain() and not packets(wan.sent)
-        pair.near.services(aggregate=[aggregate(messages=3, max_delay=0)])
+        pair.near.services(encapsulate=[aggregate(max_messages=3, max_delay="unlimited")])
         r.wait(20)
         assert len(aggregates(wan.sent)) == 2 and flushed(pair)["waiting"] == 0
         # N is 3 now
@@ -48,7 +48,7 @@ def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
         r.wait(29)
         assert [len(a.messages) for a in aggregates(wan.sent)] == [3, 3, 3]
         # another destination: what was one is plain, at once
-        pair.near.services(aggregate=[aggregate(udp=PORT + 1, messages=4, max_delay=0)])
+        pair.near.services(encapsulate=[aggregate(udp=PORT + 1, max_messages=4, max_delay="unlimited")])
         wan.clear()
         s.numbered(5, lambda: 16)
         r.wait(34)
@@ -64,12 +64,12 @@ def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
 
 def test_far_reloaded_lets_paced_messages_go(wan_lab, pair):
     """What waits for its gap leaves at once, in order."""
-    pair.services([aggregate(messages=100)], [disaggregate(pace=True, gap="1s")])
+    pair.services([aggregate(max_messages=100)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(50, lambda: 16)
         wait_until("messages to wait", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 40, 20)
         assert len(r.drain()) < 50
-        pair.far.services(disaggregate=[disaggregate(pace=True, gap="10us")])
+        pair.far.services(decapsulate=[disaggregate(pacing_gap="10us")])
         r.wait(50, 5)
         pair.balanced()
         assert r.drain() == s.sent
@@ -81,9 +81,9 @@ def test_a_bad_file_changes_nothing(wan_lab, pair):
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         make_wait(pair, s)
         told = pair.near.show("aggregates")
-        for bad in ({"messages": 256}, {"port": "nowhere"}, {"to": {"address": "224.0.0.5", "udp": 5555}}, {"to": {"address": "10.6.0.3"}},
+        for bad in ({"max_messages": 256}, {"port": "nowhere"}, {"to": {"address": "224.0.0.5", "udp_port": 5555}}, {"to": {"address": "10.6.0.3"}},
                     {"format": "other"}, {"max_delay": "2h"}):
-            p = pair.near.reload({**pair.near.config, "aggregate": [{**aggregate(), **bad}]})
+            p = pair.near.reload({**pair.near.config, "aggregation": {"encapsulate": [{**aggregate(), **bad}]}})
             assert p.returncode == 78, (bad, p.returncode, p.stdout, p.stderr)
             assert str(pair.near.file) in p.stdout + p.stderr
         assert pair.near.show("aggregates") == told and flushed(pair)["waiting"] == 20
@@ -91,7 +91,7 @@ def test_a_bad_file_changes_nothing(wan_lab, pair):
         assert not r.drain()
         p = pair.near.reload(pair.near.config)
         assert p.returncode == 0, p.stderr
-        pair.near.services(aggregate=[aggregate()])
+        pair.near.services(encapsulate=[aggregate()])
         r.wait(40)
         pair.balanced()
         assert_restored(s.sent, r.drain())
@@ -100,9 +100,9 @@ def test_a_bad_file_changes_nothing(wan_lab, pair):
 def test_what_can_not_be_reloaded_is_refused_or_named(wan_lab, pair):
     """The bounds, and the first or the last entry: they need a restart, and it is said."""
     pair.services([aggregate()], [disaggregate()])
-    for change in ({"aggregation": {"streams": 77}}, {"aggregation": {"queue": 128}}, {"aggregate": []}):
-        p = pair.near.reload({**pair.near.config, **change})
-        assert next(iter(change)) in p.stdout + p.stderr, (change, p.returncode, p.stdout, p.stderr)
+    for change in ({"max_streams": 77}, {"pacing_queue_len": 128}, {"encapsulate": []}):
+        p = pair.near.reload({**pair.near.config, "aggregation": {**pair.near.config["aggregation"], **change}})
+        assert f"aggregation.{next(iter(change))}" in p.stdout + p.stderr, (change, p.returncode, p.stdout, p.stderr)
         assert "restart" in p.stdout + p.stderr, (p.stdout, p.stderr)
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         pair.services([aggregate()], [disaggregate()])
@@ -125,7 +125,7 @@ def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
             wan_lab.ip("near", "link", "set", "p-devices", "up")
         wait_until("the link to be up again", lambda: all(p["link_up"] for p in pair.near.show("ports")["ports"]), 20)
         make_wait(pair, s)
-        pair.near.services(aggregate=[aggregate()])
+        pair.near.services(encapsulate=[aggregate()])
         r.wait(40)
         pair.balanced()
         assert_restored(s.sent, r.drain())
@@ -133,7 +133,7 @@ def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
 
 def test_a_link_that_goes_down_ends_the_wait_for_the_pace(wan_lab, pair):
     """FAR's cable to the WAN is pulled: what it has restored goes to the server without its gap."""
-    pair.services([aggregate()], [disaggregate(pace=True, gap="1s")])
+    pair.services([aggregate()], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(64, lambda: 16)
         wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 50, 20)
@@ -153,7 +153,7 @@ def test_a_link_that_goes_down_ends_the_wait_for_the_pace(wan_lab, pair):
 
 def test_the_end_lets_them_go(wan_lab, pair):
     """biplane is stopped: NEAR's waiting messages leave as aggregates, FAR's without their gap."""
-    pair.services([aggregate(**FOR_EVER)], [disaggregate(pace=True, gap="1s")])
+    pair.services([aggregate(**FOR_EVER)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
         make_wait(pair, s, 60)
         assert not r.drain()

@@ -46,20 +46,20 @@ def test_two_hundred_sensors(wan_lab, pair, tmp_path, family):
 
 @pytest.mark.parametrize("family", (4, 6))
 def test_a_source_of_their_own(wan_lab, pair, family):
-    """from: aggregates have an address of the gateway; the senders in them stay what they are."""
+    """source: aggregates have an address of the gateway; the senders in them stay what they are."""
     source = {"address": {4: "10.8.0.1", 6: "fd08::1"}[family], "udp": 4444}
-    pair.services([{**aggregate(KIND, family), "from": source}], [disaggregate(KIND, family)])
+    pair.services([{**aggregate(KIND, family), "source": source}], [disaggregate(KIND, family)])
     with Senders(wan_lab, KIND, family) as s, Receiver(wan_lab, family) as r, Tap(wan_lab, "wan", "near") as wan:
         send_and_wait(s, r, 2, 100, lambda: 20)
         assert_restored(s.sent, r.drain(), less=1)
         found = aggregates(wan.frames())
-        assert {(a.packet.source, a.packet.sport) for a in found} == {(source["address"], source["udp"])}
+        assert {(a.packet.source, a.packet.sport) for a in found} == {(source["address"], source["udp_port"])}
         assert len(found) < len(s.sent) // 4
 
 
 def test_long_messages_are_routed_as_they_came(wan_lab, pair):
     """Longer than max_message: through three routers, in order with the others of its sender."""
-    pair.services([aggregate(KIND, max_message=500)], [disaggregate(KIND)])
+    pair.services([aggregate(KIND, max_message_size=500)], [disaggregate(KIND)])
     with Senders(wan_lab, KIND, n=20) as s, Receiver(wan_lab) as r:
         send_and_wait(s, r, 2, 200, lambda: s.random.choice((40, 40, 40, 501, 1400)))
         pair.balanced()
@@ -87,7 +87,7 @@ def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
 
 def test_the_least_mtu_of_the_ports_is_followed(wan_lab, pair):
     """Set in the kernel while biplane runs: aggregates are as long as the new one allows."""
-    pair.services([aggregate(KIND, messages=255)], [disaggregate(KIND)])
+    pair.services([aggregate(KIND, max_messages=255)], [disaggregate(KIND)])
     with Senders(wan_lab, KIND) as s, Receiver(wan_lab) as r:
         try:
             for mtu in (1300, 1500):

@@ -58,7 +58,7 @@ CASES = {"loss": {"loss": 0.2}, "doubled": {"double": 0.3}, "reordered": {"delay
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("pace", (False, True), ids=("at once", "paced"))
 def test_a_bad_wan(wan_lab, pair, wan, case, pace):
-    pair.services([aggregate(messages=5)], [disaggregate(pace=pace, gap="20us")])
+    pair.services([aggregate(max_messages=5)], [disaggregate(pacing_gap="20us" if pace else "off")])
     wan.clear()
     before = told(pair)
     wire = BadWire(len(case), **CASES[case])

@@ -68,7 +68,7 @@ def test_it_shows_what_arrived(demo_lab, hugepages):
     assert split["paced"] + split["aggregates"] >= 400 and sum(b["count"] for b in split["pace"]) == split["paced"]
 
     # Nobody may be restored any more: the balance is wrong, and says so. The figures are those of the new entries.
-    change(demo_lab, "far", "senders: [10.7.0.0/24]", "senders: [10.9.0.0/24]")
+    change(demo_lab, "far", "allowed_senders: [10.7.0.0/24]", "allowed_senders: [10.9.0.0/24]")
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr
     assert "that is wrong" in p.stdout

@@ -19,7 +19,7 @@ from lab import BIPLANE
 
 T0 = 1_700_000_000_000_000_000
 GAP = 10_000  # ns, between two messages on average: 100,000 a second
-TO = {"address": "10.1.0.9", "udp": 5555}
+TO = {"address": "10.1.0.9", "udp_port": 5555}
 NANOSECONDS = 0xA1B23C4D
 
 
@@ -45,8 +45,8 @@ def read(path):
 def messages(format_, count, seed):
     """The paper's, of 16 octets that begin with a number, as a Poisson process."""
     r, now = random.Random(seed), 0.0
-    flag = b"\xfa" + bytes(5) if format_ == "paper" else b""
-    template = frame_of("10.0.0.7", TO["address"], flag + bytes(4) + b"IOTMESSAGE..", sport=40007, dport=TO["udp"])
+    flag = b"\xfa" + bytes(5) if format_ == "lin2018" else b""
+    template = frame_of("10.0.0.7", TO["address"], flag + bytes(4) + b"IOTMESSAGE..", sport=40007, dport=TO["udp_port"])
     at, sum_at = len(template) - 16, 14 + 20 + 6
     rest = ~struct.unpack_from("!H", template, sum_at)[0] & 0xFFFF  # what the checksum covers when the number is 0
     for i in range(count):
@@ -60,7 +60,7 @@ def messages(format_, count, seed):
 def replay(directory, name, section, entry, frames):
     """What comes out at the other port of a wire."""
     config = {"ports": [{"name": "a", "device": "net_null0"}, {"name": "b", "device": "net_null1"}],
-              "bridge": [["a", "b"]], section: [entry]}
+              "bridge": [["a", "b"]], "aggregation": {section: [entry]}}
     (directory / f"{name}.yaml").write_text(json.dumps(config))
     write(directory / f"{name}.in.pcap", frames)
     out = directory / f"{name}.out.pcap"
@@ -71,10 +71,10 @@ def replay(directory, name, section, entry, frames):
     return read(out)
 
 
-def aggregate(directory, format_, n, count, seed, max_delay=0, name="aggregate"):
+def aggregate(directory, format_, n, count, seed, max_delay="unlimited", name="encapsulate"):
     """count N-packets' worth of messages; the frames that leave."""
-    out = replay(directory, name, "aggregate", {"port": "a", "to": TO, "format": format_, "messages": n,
-                                                "max_delay": max_delay}, messages(format_, n * count, seed))
+    out = replay(directory, name, "encapsulate", {"port": "a", "to": TO, "format": format_, "max_messages": n,
+                                                  "max_delay": max_delay}, messages(format_, n * count, seed))
     return out
 
 
@@ -100,7 +100,7 @@ def gaps_of(frames):
     return [(b[0] - a[0]) / GAP for a, b in zip(frames, frames[1:])]
 
 
-@pytest.mark.parametrize("format_", ["paper", "full"])
+@pytest.mark.parametrize("format_", ["lin2018", "full"])
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_n_packets_leave_as_erlang(tmp_path, format_, n):
     """Equation 1; and Equations 2 and 3, by the octets: 16 N of 48 + 16 N is N / (3 + N)."""
@@ -115,7 +115,7 @@ def test_n_packets_leave_as_erlang(tmp_path, format_, n):
     assert ks(gaps_of(out), n + 1) < 1e-9
     assert ks([g * 1.1 for g in gaps_of(out)], n) < 1e-4
     octets = sum(len(frame) for _, frame in out)
-    if format_ == "paper":
+    if format_ == "lin2018":
         assert octets == count * (48 + 16 * n)
         assert 16 * n * count * (3 + n) == octets * n
     else:
@@ -127,9 +127,9 @@ def test_n_packets_leave_as_erlang(tmp_path, format_, n):
 def test_a_timeout_is_no_erlang(tmp_path):
     """Its fill and delay have a closed form of their own."""
     n, limit = 5, 2.0  # times 1 / lambda
-    out = aggregate(tmp_path, "paper", n, 6000, seed=42, max_delay="20us")
+    out = aggregate(tmp_path, "lin2018", n, 6000, seed=42, max_delay="20us")
     assert ks(gaps_of(out), n) < 1e-12
-    came = [ns for ns, _ in messages("paper", n * 6000, 42)]
+    came = [ns for ns, _ in messages("lin2018", n * 6000, 42)]
     held = [(len(f) - 48) // 16 for _, f in out]
     assert sum(held) == len(came)
     waits, at = [], 0
@@ -145,11 +145,11 @@ def test_a_timeout_is_no_erlang(tmp_path):
 
 
 def test_pace_is_a_queue_with_fixed_service(tmp_path):
-    """Restored messages leave as from the paper's second switch with service times of `gap`, to the nanosecond."""
+    """Restored messages leave as from the paper's second switch with service times of `pacing_gap`, to the nanosecond."""
     n, gap = 8, 8_000  # a load of 0.8
     packets = aggregate(tmp_path, "full", n, 4000, seed=8)
-    out = replay(tmp_path, "pace", "disaggregate", {"port": "a", "to": TO, "format": "full", "senders": ["10.0.0.0/24"],
-                                                    "pace": True, "gap": f"{gap}ns"}, packets)
+    out = replay(tmp_path, "pace", "decapsulate", {"port": "a", "to": TO, "format": "full", "allowed_senders": ["10.0.0.0/24"],
+                                                   "pacing_gap": f"{gap}ns"}, packets)
     free, due = 0, []
     for ns, _ in packets:
         for _ in range(n):

@@ -39,13 +39,16 @@
 	"  cse: {address: 10.2.0.5}\n"                                                             \
 	"sampling:\n"                                                                              \
 	"  - {name: all, match: {port: a}, one_in: 3, mirror: d}\n"                                \
-	"aggregate:\n"                                                                             \
-	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4, max_delay: 100us}\n"       \
-	"  - {port: a, to: {address: 10.1.0.10, udp: 5556}, format: paper, messages: 3, "          \
+	"aggregation:\n  encapsulate:\n"                                                           \
+	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 4, max_delay: "      \
+	"100us}\n"                                                                                 \
+	"  - {port: a, to: {address: 10.1.0.10, udp_port: 5556}, format: lin2018, max_messages: "  \
+	"3, "                                                                                      \
 	"max_delay: 100us}\n"                                                                      \
-	"disaggregate:\n"                                                                          \
-	"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/8], pace: "          \
-	"true}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
+	"  decapsulate:\n"                                                                         \
+	"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: [10.0.0.0/8], "   \
+	"pacing_gap: "                                                                             \
+	"10us}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
 		LCL_FLOW
 
 static const uint8_t mac_of[GW_PORTS] = {0xa1, 0xb1, 0xc1, 0xd1};

@@ -144,7 +144,8 @@ static void everything_is_read(void **state)
 #define CLASS_DEFAULTS(name, rate, burst)                                                          \
 	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
 #define AGGREGATION_DEFAULTS                                                                       \
-	"aggregate: []\ndisaggregate: []\naggregation:\n  streams: 1024\n  queue: 4096\n"          \
+	"aggregation:\n  max_streams: 1024\n  pacing_queue_len: 4096\n  encapsulate: []\n"         \
+	"  decapsulate: []\n"                                                                      \
 	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                         \
 	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \

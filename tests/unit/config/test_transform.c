@@ -376,20 +376,22 @@ static void own_ports_are_left_alone(void **state)
 }
 
 #define APART(address, udp)                                                                        \
-	"disaggregate:\n  - {port: a, to: {address: " address ", udp: " udp "}, senders: "         \
+	"aggregation:\n  decapsulate:\n  - {port: a, to: {address: " address ", udp_port: " udp    \
+	"}, allowed_senders: "                                                                     \
 	"[10.0.0.0/8]}\n"
 #define RESTORED                                                                                   \
-	"transform[0].udp: disaggregate[0] restores messages to this port, and what it restores "  \
+	"transform[0].udp: aggregation.decapsulate[0] restores messages to this port, and what "   \
+	"it restores "                                                                             \
 	"is not transformed; expected transform at the gateway that aggregates, or another port\n"
 
 /* A reading that was in an aggregate would leave as it is. */
 static void readings_are_not_restored_here(void **state)
 {
 	says(BRIDGED APART("10.0.0.0/16", "5-7") "transform:\n" TO("10.0.0.9", "5"),
-		"f.yaml:6:20: " RESTORED);
+		"f.yaml:7:20: " RESTORED);
 	says(BRIDGED APART("10.0.0.9", "5-7") "transform:\n" TO("10.0.0.0/8", "7"),
-		"f.yaml:6:20: " RESTORED);
-	says(BRIDGED APART("10.0.0.9", "5") "transform:\n" ANY("5"), "f.yaml:6:20: " RESTORED);
+		"f.yaml:7:20: " RESTORED);
+	says(BRIDGED APART("10.0.0.9", "5") "transform:\n" ANY("5"), "f.yaml:7:20: " RESTORED);
 	says(BRIDGED APART("10.0.0.9", "5-7") "transform:\n" TO("10.0.0.8", "5") TO("10.0.0.9", "8")
 			TO("\"fd00::9\"", "6") "  - {port: b, udp: 5, unknown: bare}\n",
 		"");

@@ -53,7 +53,7 @@ static json_t *format_name(uint8_t format)
 {
 	if (format == BP_AGG_FORMAT_FULL)
 		return json_string("full");
-	return json_string(format == BP_AGG_FORMAT_PAPER ? "paper" : "unknown");
+	return json_string(format == BP_AGG_FORMAT_PAPER ? "lin2018" : "unknown");
 }
 
 static json_t *to_text(const struct bp_agg_to *to)
@@ -165,7 +165,7 @@ static json_t *disaggregate_rule(
 	return json_pack("{sI so so so so so}", "rule", (json_int_t)i, "port",
 		port_name(m, r->port), "to", to_text(&r->to), "format", format_name(r->format),
 		"senders", senders(r->senders, r->n_senders), "gap_ns",
-		r->pace ? json_integer((json_int_t)r->gap_ns) : json_null());
+		r->gap_ns != 0 ? json_integer((json_int_t)r->gap_ns) : json_null());
 }
 
 static json_t *disaggregate(

@@ -9,8 +9,8 @@
 
 /*
  * `show aggregates` but for the streams, as JSON:
- *   generation   of the rules in force; null: no section aggregate or disaggregate; 0: the control
- *                plane has not told them yet
+ *   generation   of the rules in force; null: no entry in section aggregation; 0: the control
+ *                plane has not published them yet
  *   aggregate, disaggregate   an object an entry, what the file says of it and what was counted
  *   workers      an object a worker
  * NULL without memory.

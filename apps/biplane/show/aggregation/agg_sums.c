@@ -109,14 +109,8 @@ uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules)
 	for (uint32_t i = 0; i < rules->n_aggregate; i++)
 		rules->aggregate[i].n_senders =
 			at_most(rules->aggregate[i].n_senders, BP_AGG_SENDERS_MAX);
-	for (uint32_t i = 0; i < rules->n_disaggregate; i++) {
-		struct bp_disagg_rule *r = &rules->disaggregate[i];
-		uint8_t pace;
-
-		r->n_senders = at_most(r->n_senders, BP_AGG_SENDERS_MAX);
-		/* an octet of somebody else's memory need not be a bool */
-		memcpy(&pace, &r->pace, sizeof(pace));
-		r->pace = pace != 0;
-	}
+	for (uint32_t i = 0; i < rules->n_disaggregate; i++)
+		rules->disaggregate[i].n_senders =
+			at_most(rules->disaggregate[i].n_senders, BP_AGG_SENDERS_MAX);
 	return generation;
 }

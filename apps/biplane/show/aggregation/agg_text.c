@@ -230,7 +230,7 @@ static void warn(const json_t *entries, FILE *out)
 		fprintf(out,
 			"warning: %" JSON_INTEGER_FORMAT
 			" aggregates left because their streams gave way to others: "
-			"aggregation.streams is too small\n",
+			"aggregation.max_streams is too small\n",
 			evicted);
 	for (size_t i = 0; i < json_array_size(split); i++) {
 		const json_t *row = json_array_get(split, i);
@@ -239,7 +239,8 @@ static void warn(const json_t *entries, FILE *out)
 		if (json_is_array(senders) && json_array_size(senders) == 0)
 			fprintf(out,
 				"warning: rule %" JSON_INTEGER_FORMAT
-				" of disaggregate has no senders: it refuses every aggregate\n",
+				" of decapsulate has no allowed senders: it drops every "
+				"aggregate\n",
 				bp_show_int(row, "rule"));
 	}
 }

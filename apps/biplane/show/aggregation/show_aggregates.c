@@ -82,7 +82,7 @@ static bool write_text(
 	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries)
 {
 	if (!s->shm->agg.plan) {
-		fputs("the file has no section aggregate or disaggregate\n", w->out);
+		fputs("the file has no entry in section aggregation\n", w->out);
 		return true;
 	}
 	bp_agg_entries_print(entries, w->out);

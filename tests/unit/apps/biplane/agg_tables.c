@@ -41,7 +41,7 @@ static int set_up_with(unsigned entries)
 	config.n_workers = WORKERS;
 	config.n_ports = 2;
 	aggregation.rules.n_aggregate = entries;
-	aggregation.streams = STREAMS;
+	aggregation.max_streams = STREAMS;
 	config.service[BP_SERVICE_AGGREGATION] = &aggregation;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
@@ -86,14 +86,11 @@ void tell_rules(void)
 		.to = destination("10.1.0.0/24", 5000, 5999),
 		.n_senders = 2,
 		.port = 1,
-		.format = BP_AGG_FORMAT_FULL,
-		.pace = true};
+		.format = BP_AGG_FORMAT_FULL};
 	rules.disaggregate[0].senders[0] = destination("10.0.0.0/24", 0, 0).address;
 	rules.disaggregate[0].senders[1] = destination("10.2.0.0/16", 0, 0).address;
-	rules.disaggregate[1] = (struct bp_disagg_rule){.gap_ns = 10000,
-		.to = destination("fd01::9", 5555, 5555),
-		.port = 1,
-		.format = BP_AGG_FORMAT_PAPER};
+	rules.disaggregate[1] = (struct bp_disagg_rule){
+		.to = destination("fd01::9", 5555, 5555), .port = 1, .format = BP_AGG_FORMAT_PAPER};
 	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 }
 

@@ -15,7 +15,7 @@ extern struct bp_shm shm;
 extern struct bp_show_source source;
 extern struct bp_agg_rules rules;
 
-/* Of cmocka. The second one's file has no section aggregate or disaggregate. */
+/* Of cmocka. The second one's file has no entry in section aggregation. */
 int agg_tables_begin(void **state);
 int agg_tables_begin_without(void **state);
 int agg_tables_end(void **state);

@@ -90,10 +90,10 @@ expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
 echo 22092258010007 >>"$dir/allowed"
 expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
 near=$(dirname "$0")/../../../../docs/examples/aggregation-near.yaml
-expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregate: 1, of disaggregate: 0$' \
+expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregation.encapsulate: 1, of aggregation.decapsulate: 0$' \
 	"$biplane" check -c "$near"
-sed '/^aggregate:/,$s/udp: [0-9]*/udp: 0/' "$near" >"$dir/near.yaml"
-expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregate\[0\]\.to\.udp: 0 is too small; expected a UDP port' \
+sed '/^aggregation:/,$s/udp_port: [0-9]*/udp_port: 0/' "$near" >"$dir/near.yaml"
+expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregation\.encapsulate\[0\]\.to\.udp_port: 0 is too small; expected a UDP port' \
 	"$biplane" check -c "$dir/near.yaml"
 cell=$(dirname "$0")/../../../../docs/examples/transform.yaml
 expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \

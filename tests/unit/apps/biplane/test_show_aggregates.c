@@ -76,7 +76,7 @@ static void without_a_section_it_says_so(void **state)
 	json_t *v, *want;
 
 	(void)state;
-	says("the file has no section aggregate or disaggregate\n");
+	says("the file has no entry in section aggregation\n");
 	want = json_pack("{sn s[] s[] s[] s[] si}", "generation", "aggregate", "disaggregate",
 		"workers", "streams", "total", 0);
 	for (int compact = 0; compact < 2; compact++) {
@@ -139,7 +139,7 @@ static void what_is_taken_apart_is_summed(void **state)
 	/* without pace there is no gap; a rule of nobody has nothing to divide */
 	has(entry(v, "disaggregate", 1),
 		json_pack("{si ss ss s[] sn sn sn}", "rule", 1, "to", "[fd01::9]:5555", "format",
-			"paper", "senders", "gap_ns", "mean_fill", "mean_pace_us"));
+			"lin2018", "senders", "gap_ns", "mean_fill", "mean_pace_us"));
 	has(entry(v, "workers", 1),
 		json_pack("{si si si si si si si si si si}", "worker", 1, "messages", 401,
 			"aggregates", 50, "waiting", 1, "streams", 2, "streams_max", STREAMS,
@@ -181,11 +181,11 @@ static void people_see_tables_and_bars(void **state)
 		"  <   512 us          76  ########################################\n"
 		"\n"
 		"disaggregate\n"
-		"RULE  PORT  TO                     FORMAT  SENDERS                    GAP  "
+		"RULE  PORT  TO                     FORMAT   SENDERS                    GAP  "
 		"AGGREGATES  MESSAGES  FILL  PLAIN  REFUSED\n"
-		"   0  wan   10.1.0.0/24:5000-5999  full    10.0.0.0/24,10.2.0.0/16  10 us  "
+		"   0  wan   10.1.0.0/24:5000-5999  full     10.0.0.0/24,10.2.0.0/16  10 us  "
 		"       200      1580   7.9      2        4\n"
-		"   1  wan   [fd01::9]:5555         paper   none                         -  "
+		"   1  wan   [fd01::9]:5555         lin2018  none                         -  "
 		"         0         0     -      0        0\n"
 		"\n"
 		"aggregates by their sequence numbers, and the pace\n"
@@ -209,7 +209,7 @@ static void people_see_tables_and_bars(void **state)
 		"     1       401          50        1        2  20000        0       790        2 "
 		" "
 		"           8\n"
-		"warning: rule 1 of disaggregate has no senders: it refuses every aggregate\n"
+		"warning: rule 1 of decapsulate has no allowed senders: it drops every aggregate\n"
 		"\n"
 		"streams\n"
 		"TO             DSCP  RULE  WORKER  STREAM  MESSAGES  AGGREGATES  FILL  "
@@ -307,7 +307,7 @@ static void streams_given_up_are_warned_of(void **state)
 	atomic_store(&made(0, 0)->flushed[BP_AGG_FLUSH_EVICTED], 3);
 	atomic_store(&made(1, 0)->flushed[BP_AGG_FLUSH_EVICTED], 4);
 	says("warning: 7 aggregates left because their streams gave way to others: "
-	     "aggregation.streams is too small\n");
+	     "aggregation.max_streams is too small\n");
 }
 
 /* The segment is another process's memory: nothing in it is believed. */

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ONE "aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}}\n"
+#define ONE                                                                                        \
+	"aggregation:\n  encapsulate:\n  - {port: devices, to: {address: 10.1.0.9, udp_port: "     \
+	"5555}}\n"
 #define TWO                                                                                        \
-	"aggregate:\n  - {port: devices, to: {address: 10.1.0.9, udp: 5555}, messages: 9}\n"       \
-	"disaggregate:\n"                                                                          \
-	"  - {port: cloud, to: {address: 10.2.0.9, udp: 5555}, senders: [10.0.0.0/24]}\n"
+	"aggregation:\n  encapsulate:\n  - {port: devices, to: {address: 10.1.0.9, udp_port: "     \
+	"5555}, max_messages: 9}\n"                                                                \
+	"  decapsulate:\n"                                                                         \
+	"  - {port: cloud, to: {address: 10.2.0.9, udp_port: 5555}, allowed_senders: "             \
+	"[10.0.0.0/24]}\n"
 
 static void attach(struct process *f)
 {
@@ -77,7 +81,7 @@ static void reload_tells_what_differs(void **state)
 	plan_is_the_files(f);
 	/* The same, and the same in other words: octet by octet, so that streams go on. */
 	accepted(f, false);
-	process_write_bridge(f, TWO "aggregation: {queue: 4000}\n");
+	process_write_bridge(f, TWO "  pacing_queue_len: 4000\n");
 	accepted(f, false);
 	assert_int_equal(generation(f), 8);
 	plan_is_the_files(f);
@@ -98,14 +102,14 @@ static void refused_reload_changes_nothing(void **state)
 	process_start(f);
 	json_decref(process_ask(f, "status"));
 	memcpy(before, f->shm.agg.plan, sizeof(*before));
-	process_write_bridge(
-		f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp: 1}, messages: 0}\n");
+	process_write_bridge(f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp_port: 1}, "
+				    "allowed_senders: 10.0.0.1, messages: 0}\n");
 	refused(f, "unknown setting 'messages'");
 	/* Good entries beside what a reload can't take over. */
-	process_write_bridge(f, TWO "aggregation: {streams: 9}\n");
-	refused(f, "aggregation.streams: changing it needs a restart");
+	process_write_bridge(f, TWO "  max_streams: 9\n");
+	refused(f, "aggregation.max_streams: changing it needs a restart");
 	process_write_bridge(f, "");
-	refused(f, "aggregate: removing the last entry needs a restart");
+	refused(f, "aggregation.encapsulate: removing the last entry needs a restart");
 	assert_memory_equal(before, f->shm.agg.plan, sizeof(*before));
 	free(before);
 	process_write_bridge(f, TWO);
@@ -174,7 +178,7 @@ static void the_first_entry_needs_a_restart(void **state)
 	json_decref(process_ask(f, "status"));
 	accepted(f, false);
 	process_write_bridge(f, ONE);
-	refused(f, "aggregate: adding the first entry needs a restart");
+	refused(f, "aggregation.encapsulate: adding the first entry needs a restart");
 }
 
 int main(int argc, char **argv)

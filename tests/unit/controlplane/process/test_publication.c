@@ -59,7 +59,7 @@ static int setup(void **state)
 	f->config.service[BP_SERVICE_AGGREGATION] = &f->aggregation;
 	f->aggregation.rules.n_aggregate = 1;
 	f->aggregation.rules.aggregate[0].messages = 1;
-	f->aggregation.streams = 1;
+	f->aggregation.max_streams = 1;
 	test_shm_make(&f->shm, &f->config);
 	f->base = event_base_new();
 	begin(f);

@@ -221,7 +221,7 @@ void agg_unpace(struct rig *r)
 {
 	struct bp_agg_rules rules = bp_config_aggregation(r->config)->rules;
 
-	rules.disaggregate[0].pace = false;
+	rules.disaggregate[0].gap_ns = 0;
 	bp_seqlock_write(&r->shm.agg.plan->lock, &rules, sizeof(rules));
 }
 

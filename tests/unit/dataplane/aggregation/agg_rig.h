@@ -57,7 +57,7 @@ void agg_take(struct rig *r, unsigned port, struct agg_seen *s);
 /* It holds exactly messages first .. first + n - 1. */
 void agg_take_of(struct rig *r, unsigned port, struct agg_seen *s, unsigned first, unsigned n);
 
-/* The first rule of section disaggregate has no pace from the next walk on. */
+/* The first entry of decapsulate has no pacing gap from the next walk on. */
 void agg_unpace(struct rig *r);
 /* The worker's clocks go on; no walk. */
 void agg_pass(struct rig *r, uint64_t ns);

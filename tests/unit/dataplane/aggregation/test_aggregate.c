@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define ENTRY "  - {port: a, to: {address: 10.1.0.9, udp: 5555}"
-#define WIRE AGG_PORTS "aggregate:\n" ENTRY ", messages: 8, max_delay: 1ms}\n"
+#define ENTRY "  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}"
+#define WIRE AGG_PORTS "aggregation:\n  encapsulate:\n" ENTRY ", max_messages: 8, max_delay: 1ms}\n"
 #define MS 1000000u
 
 enum { A, B };
@@ -228,7 +228,8 @@ static void chains_go_on(void **state)
 	u.payload = payload;
 	u.len = sizeof(payload);
 	rig_start(&r,
-		AGG_PORTS "aggregate:\n" ENTRY ", messages: 2, max_message: 60000, mtu: 65535}\n",
+		AGG_PORTS "aggregation:\n  encapsulate:\n" ENTRY
+			  ", max_messages: 2, max_message_size: 60000, mtu: 65535}\n",
 		false, false);
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
@@ -302,7 +303,8 @@ static void least_mtu_bounds(void **state)
 				   "  - {name: a, device: net_null0}\n"
 				   "  - {name: b, device: net_null1, mtu: 600}\n"
 				   "bridge: [[a, b]]\n"
-				   "aggregate:\n" ENTRY ", messages: 200, max_delay: 0}\n";
+				   "aggregation:\n  encapsulate:\n" ENTRY
+				   ", max_messages: 200, max_delay: unlimited}\n";
 	struct agg_seen s;
 	struct rig r;
 
@@ -322,8 +324,8 @@ static void streams_are_bounded(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		AGG_PORTS "aggregation: {streams: 2}\naggregate:\n" ENTRY
-			  ", messages: 8, max_delay: 1ms}\n",
+		AGG_PORTS "aggregation:\n  max_streams: 2\n  encapsulate:\n" ENTRY
+			  ", max_messages: 8, max_delay: 1ms}\n",
 		false, false);
 	for (unsigned i = 0; i < 3; i++) {
 		u = agg_message(i);

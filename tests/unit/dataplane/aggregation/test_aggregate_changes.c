@@ -11,12 +11,14 @@
 
 #define WIRE                                                                                       \
 	AGG_PORTS                                                                                  \
-	"aggregate:\n"                                                                             \
-	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8, max_delay: 1ms}\n"
+	"aggregation:\n  encapsulate:\n"                                                           \
+	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8, max_delay: "      \
+	"1ms}\n"
 #define BOTH                                                                                       \
-	WIRE "disaggregate:\n"                                                                     \
-	     "  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24], "          \
-	     "pace: true, gap: 10us}\n"
+	WIRE "  decapsulate:\n"                                                                    \
+	     "  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: "            \
+	     "[10.0.0.0/24], "                                                                     \
+	     "pacing_gap: 10us}\n"
 #define MS 1000000u
 
 enum { A, B };

@@ -13,13 +13,15 @@
 #include "dataplane/workers/walk.h"
 
 #define STREAMS                                                                                    \
-	AGG_PORTS "aggregate:\n"                                                                   \
-		  "  - {port: a, to: {address: 10.1.0.9, udp: 1-9999}, messages: 60, max_delay: "  \
+	AGG_PORTS "aggregation:\n  encapsulate:\n"                                                 \
+		  "  - {port: a, to: {address: 10.1.0.9, udp_port: 1-9999}, max_messages: 60, "    \
+		  "max_delay: "                                                                    \
 		  "1ms}\n"
 #define PACED                                                                                      \
-	STREAMS "disaggregate:\n"                                                                  \
-		"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24], "       \
-		"pace: true, gap: 1s}\n"
+	STREAMS "  decapsulate:\n"                                                                 \
+		"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: "         \
+		"[10.0.0.0/24], "                                                                  \
+		"pacing_gap: 1s}\n"
 #define HELD 600u
 #define BURST 60u
 _Static_assert(HELD > 2 * BP_AGG_AT_ONCE && HELD < 3 * BP_AGG_AT_ONCE, "it takes three walks");
@@ -158,10 +160,10 @@ static void when_the_pace_changes(void **state)
 	rig_put(&r, B, s.frame, s.len);
 	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
-	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].pace);
+	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].gap_ns != 0);
 	rig_walk(&r);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
-	assert_false(bp_agg_worker_of(r.worker)->rules.disaggregate[0].pace);
+	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].gap_ns == 0);
 	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
 	rig_stop(&r);
 }

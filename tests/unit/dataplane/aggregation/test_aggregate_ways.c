@@ -19,15 +19,17 @@
 	"  - {name: c, device: net_null2}\n"
 #define WIRE PORTS3 "bridge: [[a, b]]\n"
 #define SWITCH PORTS3 "bridge: [[a, b, c]]\n"
-#define MAKE "aggregate:\n  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"
+#define MAKE                                                                                       \
+	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
+	"max_messages: 8}\n"
 #define TAKE(senders_)                                                                             \
-	"disaggregate:\n  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [" senders_     \
-	"]}\n"
+	"  decapsulate:\n  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: " \
+	"[" senders_ "]}\n"
 /* and one of the way back, on the port where aggregates come in */
 #define MAKE_BACK                                                                                  \
-	"aggregate:\n"                                                                             \
-	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"                         \
-	"  - {port: b, to: {address: 10.0.0.0/24, udp: 5555}, messages: 8}\n"
+	"aggregation:\n  encapsulate:\n"                                                           \
+	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8}\n"                \
+	"  - {port: b, to: {address: 10.0.0.0/24, udp_port: 5555}, max_messages: 8}\n"
 #define MQTT "mqtt:\n  edge: {host: 127.0.0.1}\n"
 
 enum { A, B, C };
@@ -195,11 +197,12 @@ static void nothing_while_down(void **state)
 static void routed_ip6_and_restored(void **state)
 {
 	static const char entries[] =
-		"aggregate:\n"
-		"  - {port: a, to: {address: \"fd01::/64\", udp: 5000-5999}, messages: 3}\n"
-		"disaggregate:\n"
-		"  - {port: b, to: {address: \"fd01::/64\", udp: 5000-5999}, "
-		"senders: [\"fd00::/64\"]}\n";
+		"aggregation:\n  encapsulate:\n"
+		"  - {port: a, to: {address: \"fd01::/64\", udp_port: 5000-5999}, max_messages: "
+		"3}\n"
+		"  decapsulate:\n"
+		"  - {port: b, to: {address: \"fd01::/64\", udp_port: 5000-5999}, "
+		"allowed_senders: [\"fd00::/64\"]}\n";
 	struct udp u = {.src = "fd00::17",
 		.dst = "fd01::5",
 		.payload = "temp 21.5 C",
@@ -267,8 +270,9 @@ static void inspected(void **state)
 static void order_is_kept(void **state)
 {
 	static const char *const others[] = {"", MQTT,
-		"disaggregate:\n  - {port: a, to: {address: 10.1.0.10, udp: 5555}}\n",
-		TAKE("10.0.0.0/24") MQTT, TAKE("10.0.0.0/24") MAKE_BACK};
+		"  decapsulate:\n  - {port: a, to: {address: 10.1.0.10, udp_port: 5555}, "
+		"allowed_senders: 10.0.0.0/24}\n",
+		TAKE("10.0.0.0/24") MQTT, MAKE_BACK TAKE("10.0.0.0/24")};
 	static const uint8_t payload[1100] = "longer than max_message";
 	struct udp alone = agg_message(0);
 	struct agg_seen first, second;
@@ -411,15 +415,15 @@ static void take_back(struct rig *r, struct sent *sent, unsigned n)
 
 static void there_and_back(void **state)
 {
-	static const char yaml[] =
-		WIRE "aggregate:\n"
-		     "  - {port: a, to: {address: 10.1.0.9, udp: 5555-5556}, messages: 7}\n"
-		     "  - {port: a, to: {address: \"fd01::9\", udp: 5555-5556}, messages: 5}\n"
-		     "disaggregate:\n"
-		     "  - {port: b, to: {address: 10.1.0.9, udp: 5555-5556}, "
-		     "senders: [10.0.0.0/24]}\n"
-		     "  - {port: b, to: {address: \"fd01::9\", udp: 5555-5556}, "
-		     "senders: [\"fd00::/64\"]}\n";
+	static const char yaml[] = WIRE
+		"aggregation:\n  encapsulate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555-5556}, max_messages: 7}\n"
+		"  - {port: a, to: {address: \"fd01::9\", udp_port: 5555-5556}, max_messages: 5}\n"
+		"  decapsulate:\n"
+		"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555-5556}, "
+		"allowed_senders: [10.0.0.0/24]}\n"
+		"  - {port: b, to: {address: \"fd01::9\", udp_port: 5555-5556}, "
+		"allowed_senders: [\"fd00::/64\"]}\n";
 	struct sent *sent = calloc(ROUNDS, sizeof(*sent));
 	struct rig r;
 

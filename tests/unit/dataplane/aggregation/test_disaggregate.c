@@ -10,13 +10,14 @@
 #include "dataplane/workers/walk.h"
 
 #define MAKE                                                                                       \
-	"aggregate:\n"                                                                             \
-	"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8, max_delay: 1ms}\n"
+	"aggregation:\n  encapsulate:\n"                                                           \
+	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8, max_delay: "      \
+	"1ms}\n"
 #define TAKE                                                                                       \
-	"disaggregate:\n"                                                                          \
-	"  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: [10.0.0.0/24]"
+	"  decapsulate:\n"                                                                         \
+	"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: [10.0.0.0/24]"
 #define PLAIN AGG_PORTS MAKE TAKE "}\n"
-#define PACED AGG_PORTS MAKE TAKE ", pace: true, gap: 10us}\n"
+#define PACED AGG_PORTS MAKE TAKE ", pacing_gap: 10us}\n"
 #define GAP 10000u
 
 enum { A, B };
@@ -74,10 +75,12 @@ static void each_has_its_length(void **state)
 
 	rig_start(&r,
 		AGG_PORTS
-		"aggregate:\n"
-		"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8}\n"
-		"  - {port: a, to: {address: fd00::9, udp: 5555}, messages: 8}\n" TAKE "}\n"
-		"  - {port: b, to: {address: fd00::9, udp: 5555}, senders: [fd00::/16]}\n",
+		"aggregation:\n  encapsulate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8}\n"
+		"  - {port: a, to: {address: fd00::9, udp_port: 5555}, max_messages: 8}\n" TAKE
+		"}\n"
+		"  - {port: b, to: {address: fd00::9, udp_port: 5555}, allowed_senders: "
+		"[fd00::/16]}\n",
 		false, false);
 	for (unsigned round = 0; round < 3; round++) {
 		struct agg_seen s;
@@ -233,9 +236,10 @@ static void bursts_follow(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		AGG_PORTS "aggregate:\n"
-			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
-			  "}\n",
+		AGG_PORTS
+		"aggregation:\n  encapsulate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 24}\n" TAKE
+		"}\n",
 		false, false);
 	assert_int_equal(r.worker->small_burst, 1u << B);
 	agg_put(&r, A, 0, 24);
@@ -345,9 +349,10 @@ static void full_queue_lets_go(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		AGG_PORTS "aggregation: {queue: 16}\naggregate:\n"
-			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 24}\n" TAKE
-			  ", pace: true, gap: 1ms}\n",
+		AGG_PORTS
+		"aggregation:\n  pacing_queue_len: 16\n  encapsulate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 24}\n" TAKE
+		", pacing_gap: 1ms}\n",
 		false, false);
 	agg_put(&r, A, 0, 24);
 	rig_walk(&r);
@@ -369,10 +374,11 @@ static void queues_share_their_bound(void **state)
 	struct rig r;
 
 	rig_start(&r,
-		AGG_PORTS "aggregation: {queue: 16}\naggregate:\n"
-			  "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 16}\n"
-			  "  - {port: a, to: {address: 10.1.0.9, udp: 5556}, messages: 16}\n" TAKE
-			  ", pace: true, gap: 1ms}\n",
+		AGG_PORTS
+		"aggregation:\n  pacing_queue_len: 16\n  encapsulate:\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 16}\n"
+		"  - {port: a, to: {address: 10.1.0.9, udp_port: 5556}, max_messages: 16}\n" TAKE
+		", pacing_gap: 1ms}\n",
 		false, false);
 	assert_int_equal(bp_agg_worker_max_paced(r.config), 16);
 	rules = bp_config_aggregation(r.config)->rules;
@@ -427,7 +433,7 @@ static void all_leave_at_the_end(void **state)
 	struct agg_seen s;
 	struct rig r;
 
-	rig_start(&r, AGG_PORTS MAKE TAKE ", pace: true, gap: 1s}\n", false, false);
+	rig_start(&r, AGG_PORTS MAKE TAKE ", pacing_gap: 1s}\n", false, false);
 	bp_clock_init(&clock);
 	make(&r, 0, 8, &s);
 	rig_put(&r, B, s.frame, s.len);
@@ -446,10 +452,10 @@ static void all_leave_at_the_end(void **state)
 /* The paper's N-packet: the messages have its source. */
 static void paper(void **state)
 {
-	static const char yaml[] = AGG_PORTS
-		"aggregate:\n"
-		"  - {port: a, to: {address: 10.1.0.9, udp: 5555}, format: paper, messages: "
-		"2}\n" TAKE ", format: paper}\n";
+	static const char yaml[] = AGG_PORTS "aggregation:\n  encapsulate:\n"
+					     "  - {port: a, to: {address: 10.1.0.9, udp_port: "
+					     "5555}, format: lin2018, max_messages: "
+					     "2}\n" TAKE ", format: lin2018}\n";
 	static const uint8_t one[22] = {0xfa, 0, 0, 0, 0, 0, 'o', 'n', 'e'},
 			     two[22] = {0xfa, 0, 0, 0, 0, 0, 't', 'w', 'o'};
 	struct udp u = agg_message(0), v = agg_message(0);

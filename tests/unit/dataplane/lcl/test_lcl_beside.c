@@ -16,10 +16,12 @@
 	"  flows:\n"                                                                               \
 	"    - {name: arm, match: {" match_ "}, budget: 25us, hops: 2, rate: 100Mbps, "            \
 	"burst: 4000, id: 7, out: b}\n"
-#define AGGREGATE "aggregate:\n  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4}\n"
+#define AGGREGATE                                                                                  \
+	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
+	"max_messages: 4}\n"
 #define DISAGGREGATE                                                                               \
-	"disaggregate:\n  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: "               \
-	"[10.0.0.0/24], pace: false}\n"
+	"  decapsulate:\n  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: " \
+	"[10.0.0.0/24], pacing_gap: off}\n"
 #define MESSAGES 4u
 
 static const struct label in_3 = {.d = 30000, .n = 3, .flow = 9, .sequence = 77};

@@ -392,8 +392,8 @@ static void checksums_are_left(void **state)
 		{"ports:\n  - {name: a, device: net_null0}\n  - {name: b, device: net_null1}\n"
 		 "bridge:\n  - ports: [a, b]\n    host: {name: h}\n" MQTT,
 			false},
-		{NULLS("", "") MQTT
-			"aggregate:\n  - {port: a, to: {address: 10.0.0.1, udp: 5555}}\n",
+		{NULLS("", "") MQTT "aggregation:\n  encapsulate:\n  - {port: a, to: {address: "
+				    "10.0.0.1, udp_port: 5555}}\n",
 			false},
 		{NULLS("", "") MQTT "lcl:\n  ports:\n    - {port: b, tau: 10us, rate: 10Gbps}\n",
 			false},

@@ -18,9 +18,11 @@
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridge: [[a, b]]\n"
 #define MAKE(rest_)                                                                                \
-	"aggregate:\n  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 8" rest_ "}\n"
+	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
+	"max_messages: 8" rest_ "}\n"
 #define TAKE(rest_)                                                                                \
-	"disaggregate:\n  - {port: b, to: {address: 10.1.0.9, udp: 5555}, senders: "               \
+	"aggregation:\n  decapsulate:\n  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, "    \
+	"allowed_senders: "                                                                        \
 	"[10.0.0.0/24]" rest_ "}\n"
 
 /* Messages 0, 1, ... at these times after T0. */
@@ -111,7 +113,7 @@ static void the_end_is_a_stop(void **state)
 	json_t *j;
 
 	capture("in.pcap", in, 3);
-	j = replay_json(WIRE MAKE(", max_delay: 0"), &a_to_b, with_statistics);
+	j = replay_json(WIRE MAKE(", max_delay: unlimited"), &a_to_b, with_statistics);
 	assert_int_equal(times("out.pcap", us, len), 1);
 	assert_int_equal(us[0], 20);
 	assert_int_equal(
@@ -148,7 +150,7 @@ static void pace_is_exact(void **state)
 	capture("in.pcap", in, 16);
 	json_decref(replay_json(WIRE MAKE(""), &there, with_statistics));
 	assert_int_equal(times("between.pcap", us, len), 2);
-	json_decref(replay_json(WIRE TAKE(", pace: true, gap: 10us"), &back, with_statistics));
+	json_decref(replay_json(WIRE TAKE(", pacing_gap: 10us"), &back, with_statistics));
 	assert_int_equal(times("out.pcap", us, len), 16);
 	for (unsigned i = 0; i < 16; i++) {
 		assert_int_equal(us[i], 10 * i);

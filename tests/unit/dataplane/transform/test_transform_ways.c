@@ -257,9 +257,9 @@ static void then_aggregated(void **state)
 	begin(&x, A);
 	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
 	x_start(&x,
-		X_WIRE "aggregate:\n"
-		       "  - {port: a, to: {address: 10.1.0.9, udp: 20000}, messages: 4}\n"
-		       "  - {port: a, to: {address: 10.1.0.9, udp: 5555}, messages: 4}\n",
+		X_WIRE "aggregation:\n  encapsulate:\n"
+		       "  - {port: a, to: {address: 10.1.0.9, udp_port: 20000}, max_messages: 4}\n"
+		       "  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 4}\n",
 		false);
 	for (unsigned i = 0; i < 4; i++) {
 		const struct udp u = x_reading(i);

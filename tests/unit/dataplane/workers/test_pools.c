@@ -12,7 +12,10 @@
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridge: [[a, b]]\n"
-#define ENTRY(rest_) "aggregate:\n  - {port: a, to: {address: \"fd01::9\", udp: 5555}" rest_ "}\n"
+#define ENTRY(rest_)                                                                               \
+	"  encapsulate:\n  - {port: a, to: {address: \"fd01::9\", udp_port: 5555}" rest_ "}\n"
+#define LIMITS(streams_, queue_)                                                                   \
+	"aggregation:\n  max_streams: " #streams_ "\n  pacing_queue_len: " #queue_ "\n"
 #define ROOM 2048u /* of a buffer, at least */
 
 static uint64_t estimate(const char *yaml)
@@ -30,26 +33,24 @@ static uint64_t estimate(const char *yaml)
 static void aggregation_needs_buffers(void **state)
 {
 	const uint64_t none = estimate(PORTS);
-	const uint64_t some = estimate(PORTS "aggregation: {streams: 100, queue: 16}\n" ENTRY(""));
-	const uint64_t streams =
-		estimate(PORTS "aggregation: {streams: 10100, queue: 16}\n" ENTRY(""));
-	const uint64_t queue =
-		estimate(PORTS "aggregation: {streams: 100, queue: 10016}\n" ENTRY(""));
-	const uint64_t queues = estimate(PORTS "aggregation: {streams: 100, queue: 10016}\n"
-					       "disaggregate:\n"
-					       "  - {port: b, to: {address: 10.1.0.9, udp: 1}, "
-					       "senders: [10.0.0.0/24], pace: true}\n"
-					       "  - {port: b, to: {address: 10.1.0.9, udp: 2}, "
-					       "senders: [10.0.0.0/24], pace: true}\n"
-					       "  - {port: b, to: {address: 10.1.0.9, udp: 3}, "
-					       "senders: [10.0.0.0/24], pace: false}\n");
+	const uint64_t some = estimate(PORTS LIMITS(100, 16) ENTRY(""));
+	const uint64_t streams = estimate(PORTS LIMITS(10100, 16) ENTRY(""));
+	const uint64_t queue = estimate(PORTS LIMITS(100, 10016) ENTRY(""));
+	const uint64_t queues = estimate(
+		PORTS LIMITS(100, 10016) "  decapsulate:\n"
+					 "  - {port: b, to: {address: 10.1.0.9, udp_port: 1}, "
+					 "allowed_senders: [10.0.0.0/24], pacing_gap: 10us}\n"
+					 "  - {port: b, to: {address: 10.1.0.9, udp_port: 2}, "
+					 "allowed_senders: [10.0.0.0/24], pacing_gap: 10us}\n"
+					 "  - {port: b, to: {address: 10.1.0.9, udp_port: 3}, "
+					 "allowed_senders: [10.0.0.0/24], pacing_gap: off}\n");
 
 	assert_true(some > none);
 	assert_true(streams >= some + 3u * 10000 * ROOM);
 	assert_true(queue >= some + 3u * 10000 * ROOM);
 	assert_true(queues >= queue + 3u * 10000 * ROOM);
 	/* without entries the bounds cost nothing */
-	assert_int_equal(estimate(PORTS "aggregation: {streams: 10100}\n"), none);
+	assert_int_equal(estimate(PORTS "aggregation: {max_streams: 10100}\n"), none);
 }
 
 /* What schedulers and the rings to them hold is held beside all else. */
@@ -74,9 +75,10 @@ static void schedulers_need_buffers(void **state)
 /* An aggregate as long as its MTU is built behind a gap for the longest directory. */
 static void long_aggregates_need_room(void **state)
 {
-	const uint64_t few = estimate(PORTS ENTRY(", messages: 8"));
-	const uint64_t many = estimate(PORTS ENTRY(", messages: 255"));
-	const uint64_t jumbo = estimate(PORTS ENTRY(", messages: 8, mtu: 9000"));
+	const uint64_t few = estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 8"));
+	const uint64_t many = estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 255"));
+	const uint64_t jumbo =
+		estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 8, mtu: 9000"));
 
 	assert_true(many > few * 2); /* 255 * 22 + 1500 octets instead of 2048 */
 	assert_true(jumbo > few * 3);

@@ -24,7 +24,7 @@ static void config(struct bp_config *c, struct bp_config_aggregation *a, uint32_
 	c->n_bridges = 1;
 	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
 	*a = (struct bp_config_aggregation){
-		.rules.n_disaggregate = entries, .streams = 5, .queue = 16};
+		.rules.n_disaggregate = entries, .max_streams = 5, .pacing_queue_len = 16};
 	c->service[BP_SERVICE_AGGREGATION] = a;
 }
 
