@@ -80,12 +80,12 @@ void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	}
 }
 
-void bp_check_exception(struct bp_reader *r)
+void bp_check_punt(struct bp_reader *r)
 {
 	for (uint32_t i = 0; i < BP_EX_CLASSES; i++) {
-		uint32_t tenth = r->config->exception.class[i].rate / 10;
+		uint32_t tenth = r->config->punt.policer[i].rate_pps / 10;
 
-		if (r->config->exception.class[i].burst == 0)
-			r->config->exception.class[i].burst = tenth > 32 ? tenth : 32;
+		if (r->config->punt.policer[i].burst == 0)
+			r->config->punt.policer[i].burst = tenth > 32 ? tenth : 32;
 	}
 }

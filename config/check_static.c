@@ -4,7 +4,8 @@
 
 #include "config/schema.h"
 
-/* Section static: where a route's traffic leaves, and what its entries must not say twice. */
+/* Static routes and neighbors: where a route's traffic leaves, and what its entries must not say
+ * twice. */
 
 /* The node of a setting of `e` that is given and right, or NULL. */
 static const struct bp_yaml *good(const struct bp_yaml *e, const char *key)
@@ -28,7 +29,7 @@ static bool is_link_local(const struct bp_address *a)
 static void fault_at(struct bp_reader *r, const struct bp_yaml *n, const char *list, uint32_t i,
 	const char *key, const char *what)
 {
-	bp_error(r->messages, n->line, n->column, "static.%s[%u].%s: %s", list, i, key, what);
+	bp_error(r->messages, n->line, n->column, "routing.%s[%u].%s: %s", list, i, key, what);
 }
 
 /* What one search for the interface of a gateway found. */
@@ -97,50 +98,52 @@ static void resolve(struct bp_reader *r, const struct bp_yaml *via, uint32_t i,
 	struct found f;
 
 	if (is_link_local(&route->hop.gateway)) {
-		fault_at(r, via, "routes", i, "via",
-			"a link-local address is on every link; expected port with it");
+		fault_at(r, via, "static_routes", i, "via",
+			"a link-local next hop needs an interface; expected interface");
 		return;
 	}
 	f = find_interface(r->config, &route->hop.gateway);
 	route->hop.interface = f.interface;
 	if (f.interface == BP_NO_INTERFACE && interfaces_are_right(r))
-		fault_at(r, via, "routes", i, "via",
-			"no port or host has an address in whose prefix this is; expected such an "
-			"address, or port");
+		fault_at(r, via, "static_routes", i, "via",
+			"no interface has this address in its prefixes; expected an interface "
+			"address in the same prefix, or interface");
 	else if (f.several)
-		fault_at(r, via, "routes", i, "via",
-			"several ports or hosts have this in the prefix of an address; expected "
-			"port");
+		fault_at(r, via, "static_routes", i, "via",
+			"several interfaces have this address in their prefixes; expected "
+			"interface");
 }
 
 static void check_gateway(struct bp_reader *r, const struct bp_yaml *via, uint32_t i,
 	struct bp_config_static_route *route)
 {
 	if (is_own(r->config, &route->hop.gateway))
-		fault_at(r, via, "routes", i, "via",
-			"this is an address of biplane's own; expected the next router's");
+		fault_at(r, via, "static_routes", i, "via",
+			"this is an address of this gateway; expected the address of the next hop");
 	else if (route->prefix.family == 6 && route->hop.gateway.family == 4)
-		fault_at(r, via, "routes", i, "via",
-			"an IPv4 address leads to no IPv6 prefix; expected an IPv6 address");
-	else if (!route->has_port)
+		fault_at(r, via, "static_routes", i, "via",
+			"an IPv4 next hop cannot be used for an IPv6 prefix; expected an IPv6 "
+			"address");
+	else if (!route->has_interface)
 		resolve(r, via, i, route);
 }
 
 static void check_route(struct bp_reader *r, const struct bp_yaml *e, uint32_t i,
 	struct bp_config_static_route *route)
 {
-	static const char *const keys[] = {"via", "port", "weight"};
+	static const char *const keys[] = {"via", "interface", "weight"};
 
-	if (!route->has_port)
+	if (!route->has_interface)
 		route->hop.interface = BP_NO_INTERFACE;
-	if (!fine(e, "type") || !fine(e, "via") || !fine(e, "port"))
+	if (!fine(e, "type") || !fine(e, "via") || !fine(e, "interface"))
 		return;
 	if (route->type == BP_ROUTE_UNICAST) {
 		if (route->hop.gateway.family != 0)
 			check_gateway(r, good(e, "via"), i, route);
-		else if (!route->has_port)
+		else if (!route->has_interface)
 			bp_error(r->messages, e->line, e->column,
-				"static.routes[%u] has neither 'via' nor 'port'; expected one of "
+				"routing.static_routes[%u] has neither 'via' nor 'interface'; "
+				"expected one of "
 				"them, or a type other than unicast",
 				i);
 		return;
@@ -148,9 +151,9 @@ static void check_route(struct bp_reader *r, const struct bp_yaml *e, uint32_t i
 	for (uint32_t k = 0; k < 3; k++) {
 		if (good(e, keys[k]) == NULL)
 			continue;
-		fault_at(r, bp_yaml_find(e, keys[k])->key, "routes", i, keys[k],
-			"a route of this type leads nowhere; expected no via, port or weight, or "
-			"type unicast");
+		fault_at(r, bp_yaml_find(e, keys[k])->key, "static_routes", i, keys[k],
+			"a route of this type has no next hop; expected no via, interface or "
+			"weight, or type unicast");
 		return;
 	}
 }
@@ -171,10 +174,10 @@ static int by_prefix(const void *a, const void *b)
 	return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
 }
 
-static int by_neighbour(const void *a, const void *b)
+static int by_neighbor(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
-	const struct bp_config_static_neighbour *p = x->item, *q = y->item;
+	const struct bp_config_static_neighbor *p = x->item, *q = y->item;
 	int order = memcmp(&p->address, &q->address, sizeof(p->address));
 
 	if (order == 0)
@@ -219,7 +222,8 @@ static void check_group(struct bp_reader *r, const struct entry *g, uint32_t n)
 		bp_prefix_text(&a->prefix, text);
 		if (i >= BP_HOPS_MAX) {
 			bp_error(r->messages, g[i].node->line, g[i].node->column,
-				"static.routes[%u]: %s has %u entries; expected at most %u of one "
+				"routing.static_routes[%u]: %s has %u entries; expected at most %u "
+				"of one "
 				"prefix",
 				g[i].i, text, n, BP_HOPS_MAX);
 			return;
@@ -231,8 +235,10 @@ static void check_group(struct bp_reader *r, const struct entry *g, uint32_t n)
 			if (unicast && !same_hop(&a->hop, &b->hop))
 				continue;
 			bp_error(r->messages, g[i].node->line, g[i].node->column,
-				"static.routes[%u]: %s is given twice%s; expected one entry, or "
-				"entries of type unicast that differ in via or port (the other is "
+				"routing.static_routes[%u]: %s is given twice%s; expected one "
+				"entry, or "
+				"entries of type unicast that differ in via or interface (the "
+				"other is "
 				"on line %u)",
 				g[i].i, text, unicast ? " with the same next hop" : "",
 				g[k].node->line);
@@ -246,7 +252,7 @@ static void check_room(struct bp_reader *r, const struct bp_yaml *list, uint32_t
 {
 	if (n > room)
 		bp_error(r->messages, list->line, list->column,
-			"static.%s: %u %s are given; expected at most %u (routing.%s)",
+			"routing.%s: %u %s are given; expected at most %u (routing.%s)",
 			list->key->text, n, what, room, setting);
 }
 
@@ -274,44 +280,50 @@ static void check_routes(struct bp_reader *r, const struct bp_yaml *list, struct
 		check_group(r, all + i, to - i);
 	}
 	free(all);
-	check_room(r, list, prefixes[0], c->routing.routes4, "IPv4 prefixes", "routes4");
-	check_room(r, list, prefixes[1], c->routing.routes6, "IPv6 prefixes", "routes6");
+	check_room(r, list, prefixes[0], c->routing.max_ipv4_routes, "IPv4 prefixes",
+		"max_ipv4_routes");
+	check_room(r, list, prefixes[1], c->routing.max_ipv6_routes, "IPv6 prefixes",
+		"max_ipv6_routes");
 }
 
-static void check_neighbours(struct bp_reader *r, const struct bp_yaml *list, struct bp_config *c)
+static void check_neighbors(struct bp_reader *r, const struct bp_yaml *list, struct bp_config *c)
 {
 	uint32_t n;
-	struct entry *all = entries(r, list, c->fixed.neighbour, sizeof(*c->fixed.neighbour), &n);
+	struct entry *all = entries(r, list, c->fixed.neighbor, sizeof(*c->fixed.neighbor), &n);
 
 	if (n > 1)
-		qsort(all, n, sizeof(*all), by_neighbour);
+		qsort(all, n, sizeof(*all), by_neighbor);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct bp_config_static_neighbour *a = all[i].item, *b;
+		const struct bp_config_static_neighbor *a = all[i].item, *b;
 
 		if (is_own(c, &a->address))
-			fault_at(r, good(all[i].node, "address"), "neighbours", all[i].i, "address",
-				"this is an address of biplane's own; expected a neighbour's");
+			fault_at(r, good(all[i].node, "address"), "static_neighbors", all[i].i,
+				"address",
+				"this is an address of this gateway; expected the address of a "
+				"neighbor");
 		if (i == 0)
 			continue;
 		b = all[i - 1].item;
 		if (memcmp(&a->address, &b->address, sizeof(a->address)) == 0 &&
 			a->interface == b->interface)
 			bp_error(r->messages, all[i].node->line, all[i].node->column,
-				"static.neighbours[%u]: this neighbour is given twice; expected it "
+				"routing.static_neighbors[%u]: this neighbor is given twice; "
+				"expected it "
 				"once (the other is on line %u)",
 				all[i].i, all[i - 1].node->line);
 	}
 	free(all);
-	check_room(r, list, n, c->routing.neighbours, "neighbours", "neighbours");
+	check_room(r, list, n, c->routing.max_neighbors, "neighbors", "max_neighbors");
 }
 
 void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
-	const struct bp_yaml *routes = good(n, "routes"), *neighbours = good(n, "neighbours");
+	const struct bp_yaml *routes = good(n, "static_routes"),
+			     *neighbors = good(n, "static_neighbors");
 	struct bp_config *c = base;
 
 	if (routes != NULL && c->fixed.n_routes > 0)
 		check_routes(r, routes, c);
-	if (neighbours != NULL && c->fixed.n_neighbours > 0)
-		check_neighbours(r, neighbours, c);
+	if (neighbors != NULL && c->fixed.n_neighbors > 0)
+		check_neighbors(r, neighbors, c);
 }

@@ -65,7 +65,7 @@ void bp_config_free(struct bp_config *c)
 		free(c->service[i]);
 	}
 	free(c->fixed.route);
-	free(c->fixed.neighbour);
+	free(c->fixed.neighbor);
 	free(c);
 }
 

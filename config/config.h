@@ -55,45 +55,45 @@ struct bp_config_bridge {
 
 /* Capacities of the forwarding tables. */
 struct bp_config_routing {
-	uint32_t routes4, routes6, neighbours, nexthops, groups;
+	uint32_t max_ipv4_routes, max_ipv6_routes, max_neighbors, max_nexthops, max_nexthop_groups;
 };
 
-struct bp_config_sync {
-	uint32_t table;             /* routing table of the kernel that is mirrored */
-	uint32_t receive_buffer;    /* bytes, of the Netlink socket */
-	uint64_t neighbour_keep_ns; /* a neighbour used within so long is kept alive */
+struct bp_config_netlink {
+	uint32_t route_table;         /* routing table of the kernel that is mirrored */
+	uint32_t receive_buffer;      /* bytes */
+	uint64_t neighbor_refresh_ns; /* a neighbor that was used within this time is refreshed */
 };
 
-/* One entry of static.routes: `hop.gateway` (family 0: none) through port `hop.interface`. */
+/* A static route: `hop.gateway` (family 0: none) through `hop.interface`. */
 struct bp_config_static_route {
 	struct bp_prefix prefix;
-	uint8_t type;  /* enum bp_route_type: unicast, blackhole, unreachable or prohibit */
-	bool has_port; /* else the interface on whose addresses' prefix the gateway is */
+	uint8_t type;       /* enum bp_route_type: unicast, blackhole, unreachable or prohibit */
+	bool has_interface; /* else the interface on whose addresses' prefix the gateway is */
 	struct bp_hop hop;
 };
 
-struct bp_config_static_neighbour {
+struct bp_config_static_neighbor {
 	struct bp_address address;
 	uint8_t mac[6];
 	uint8_t interface;
 };
 
 struct bp_config_static {
-	uint32_t n_routes, n_neighbours;
-	struct bp_config_static_route *route;         /* owned by the configuration */
-	struct bp_config_static_neighbour *neighbour; /* owned by the configuration */
+	uint32_t n_routes, n_neighbors;
+	struct bp_config_static_route *route;       /* owned by the configuration */
+	struct bp_config_static_neighbor *neighbor; /* owned by the configuration */
 };
 
-struct bp_config_exception {
+struct bp_config_punt {
 	struct {
-		uint32_t rate;  /* frames a second */
-		uint32_t burst; /* frames at once above that */
-		uint32_t queue; /* frames waiting */
-	} class[BP_EX_CLASSES];
-	uint32_t n_phd_ports;
-	uint16_t phd_ports[BP_MAX_MQTT_PORTS];
-	uint16_t listen_udp,
-		listen_tcp; /* section phd's own, which are of its class, too; 0: none */
+		uint32_t rate_pps;
+		uint32_t burst;     /* packets */
+		uint32_t queue_len; /* packets */
+	} policer[BP_EX_CLASSES];
+	uint32_t n_health_device_ports;
+	uint16_t health_device_ports[BP_MAX_MQTT_PORTS];
+	/* On which biplane itself listens for health devices; 0: none. */
+	uint16_t listen_udp, listen_tcp;
 };
 
 enum bp_poll_mode { BP_POLL_BUSY, BP_POLL_ADAPTIVE };
@@ -130,10 +130,10 @@ struct bp_config {
 	uint32_t mac_table;
 	uint64_t mac_ageing_ns;
 	struct bp_config_routing routing;
-	uint8_t rp_filter6; /* 0: off, 1: strict, 2: loose; as net.ipv4.conf.*.rp_filter */
-	struct bp_config_sync sync;
-	struct bp_config_static fixed; /* section static: */
-	struct bp_config_exception exception;
+	uint8_t ipv6_rp_filter; /* 0: off, 1: strict, 2: loose; as net.ipv4.conf.*.rp_filter */
+	struct bp_config_netlink netlink;
+	struct bp_config_static fixed; /* routing.static_* */
+	struct bp_config_punt punt;
 	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };

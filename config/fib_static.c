@@ -215,28 +215,28 @@ static void file_route(struct apply *a, const struct bp_config_static_route *f)
 	if (f->type == BP_ROUTE_UNICAST) {
 		r.n_hops = 1;
 		r.hop[0] = f->hop;
-		if (!f->has_port)
+		if (!f->has_interface)
 			r.hop[0].interface = interface_of(a->c, &f->hop.gateway);
 		if (r.hop[0].weight == 0)
 			r.hop[0].weight = 1;
 		if (r.hop[0].interface == BP_NO_INTERFACE) {
 			refused(a, BP_FIB_INVALID, "static route to", r.prefix.bytes,
 				r.prefix.family,
-				"its gateway is in no prefix of an interface; give 'port:'");
+				"its gateway is in no prefix of an interface; give 'interface'");
 			return;
 		}
 	}
-	route(a, &r, "expected a port that routes, and a gateway of a family that it can have");
+	route(a, &r, "expected a routed interface, and a next hop of a family that it can have");
 }
 
-static void file_neighbour(struct apply *a, const struct bp_config_static_neighbour *n)
+static void file_neighbor(struct apply *a, const struct bp_config_static_neighbor *n)
 {
 	enum bp_fib_result result = bp_fib_neighbour_set(
 		a->w, n->interface, &n->address, n->mac, BP_NEIGHBOUR_PERMANENT);
 
 	if (is_refused(result))
-		refused(a, result, "static neighbour", n->address.bytes, n->address.family,
-			"expected a port that routes");
+		refused(a, result, "static neighbor", n->address.bytes, n->address.family,
+			"expected a routed interface");
 }
 
 int bp_fib_static_apply(struct bp_fib_writer *w, const struct bp_config *c, bool kernel,
@@ -257,8 +257,8 @@ int bp_fib_static_apply(struct bp_fib_writer *w, const struct bp_config *c, bool
 	/* after the interfaces' own: what the file says of the same prefix stands */
 	for (uint32_t i = 0; i < c->fixed.n_routes; i++)
 		file_route(&a, &c->fixed.route[i]);
-	for (uint32_t i = 0; i < c->fixed.n_neighbours; i++)
-		file_neighbour(&a, &c->fixed.neighbour[i]);
+	for (uint32_t i = 0; i < c->fixed.n_neighbors; i++)
+		file_neighbor(&a, &c->fixed.neighbor[i]);
 	bp_fib_sweep(w, BP_ORIGIN_STATIC);
 	return a.failed ? -1 : 0;
 }

@@ -198,7 +198,7 @@ __attribute__((format(printf, 3, 4))) bool bp_fault_set(
 
 /* check.c: what concerns several settings. */
 void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base);
-void bp_check_exception(struct bp_reader *r);
+void bp_check_punt(struct bp_reader *r);
 /* check_interfaces.c: once ports and bridges are known. */
 void bp_check_interfaces(struct bp_reader *r);
 /* check_static.c */

@@ -31,10 +31,10 @@ static const struct bp_list_layout route_list = {
 	.count = offsetof(struct bp_config, fixed.n_routes),
 	.allocated = true,
 };
-static const struct bp_list_layout neighbour_list = {
-	.element = sizeof(struct bp_config_static_neighbour),
-	.items = offsetof(struct bp_config, fixed.neighbour),
-	.count = offsetof(struct bp_config, fixed.n_neighbours),
+static const struct bp_list_layout neighbor_list = {
+	.element = sizeof(struct bp_config_static_neighbor),
+	.items = offsetof(struct bp_config, fixed.neighbor),
+	.count = offsetof(struct bp_config, fixed.n_neighbors),
 	.allocated = true,
 };
 
@@ -58,30 +58,28 @@ static bool is_unicast(const void *route)
 	return ((const struct bp_config_static_route *)route)->type == BP_ROUTE_UNICAST;
 }
 
-/* What a class of frames to the kernel is given. */
-#define CLASS(name_, class_, rate_, help_)                                                         \
-	{.path = "exception.classes." name_, .type = &bp_type_section, .help = help_},             \
-		{.path = "exception.classes." name_ ".rate",                                       \
+/* A policer of the frames to the kernel. */
+#define POLICER(name_, class_, rate_, help_)                                                       \
+	{.path = "punt.policers." name_, .type = &bp_type_section, .help = help_},                 \
+		{.path = "punt.policers." name_ ".rate_pps",                                       \
 			.type = &bp_type_uint,                                                     \
-			AT(exception.class[class_].rate),                                          \
+			AT(punt.policer[class_].rate_pps),                                         \
 			.min = 1,                                                                  \
 			.max = 10000000,                                                           \
 			.preset = rate_,                                                           \
-			.help = "Frames of this class that the kernel gets each second, over all " \
-				"ports."},                                                         \
-		{.path = "exception.classes." name_ ".burst",                                      \
+			.help = "Maximum rate to the kernel over all ports, packets/s."},          \
+		{.path = "punt.policers." name_ ".burst",                                          \
 			.type = &bp_type_uint,                                                     \
-			AT(exception.class[class_].burst),                                         \
+			AT(punt.policer[class_].burst),                                            \
 			.min = 1,                                                                  \
 			.max = 10000000,                                                           \
-			.preset_note = "a tenth of rate, and at least 32",                         \
-			.help = "Frames that may come at once before rate bounds them."},          \
+			.preset_note = "a tenth of rate_pps, and at least 32",                     \
+			.help = "Burst size of the token bucket, packets."},                       \
 	{                                                                                          \
-		.path = "exception.classes." name_ ".queue", .type = &bp_type_uint,                \
-		AT(exception.class[class_].queue), .min = 16, .max = 65536, .preset = "512",       \
-		.help = "Frames of this class that may wait for the kernel, of each port or "      \
-			"bridge; "                                                                 \
-			"more are dropped and counted."                                            \
+		.path = "punt.policers." name_ ".queue_len", .type = &bp_type_uint,                \
+		AT(punt.policer[class_].queue_len), .min = 16, .max = 65536, .preset = "512",      \
+		.help = "Length of the queue to the kernel of each port or bridge, packets. "      \
+			"Packets that find it full are dropped and counted."                       \
 	}
 
 /* What a port's device may be told to do. */
@@ -186,63 +184,60 @@ static const struct bp_setting rows[] = {
 	{.path = "bridging.ageing", .type = &bp_type_duration, AT(mac_ageing_ns), .min = S, .max = 1000000 * S, .preset = "300s",
 	 .help = "How long an address is remembered that is not seen."},
 
-	{.path = "routing", .type = &bp_type_section,
-	 .help = "Room in the routing tables. What a table has no room for is counted and warned of, and its traffic goes by way of the kernel."},
-	{.path = "routing.routes4", .type = &bp_type_uint, AT(routing.routes4), .min = 16, .max = 16777216, .preset = "1048576",
-	 .help = "IPv4 routes."},
-	{.path = "routing.routes6", .type = &bp_type_uint, AT(routing.routes6), .min = 16, .max = 4194304, .preset = "262144",
-	 .help = "IPv6 routes."},
-	{.path = "routing.neighbours", .type = &bp_type_uint, AT(routing.neighbours), .min = 16, .max = 1048576, .preset = "65536",
-	 .help = "Neighbours of both families, over all interfaces."},
-	{.path = "routing.nexthops", .type = &bp_type_uint, AT(routing.nexthops), .min = 16, .max = 1048576, .preset = "16384",
-	 .help = "Different next hops that routes go through."},
-	{.path = "routing.groups", .type = &bp_type_uint, AT(routing.groups), .min = 16, .max = 65536, .preset = "1024",
-	 .help = "Different sets of several next hops among which routes share their traffic (ECMP)."},
-	{.path = "routing.rp_filter6", .type = &bp_type_enum, AT(rp_filter6), .words = rp_filter_words, .preset = "off",
-	 .help = "Reverse path filter for IPv6, for which the kernel has no sysctl (for IPv4 the kernel interface's rp_filter is obeyed): strict drops packets from sources whose route does not lead back through the interface they came in on, loose those from sources without a route (RFC 3704)."},
+	{.path = "routing", .type = &bp_type_section, .check = bp_check_static,
+	 .help = "Capacities of the routing tables, and routes and neighbors besides those of the kernel. Entries above a capacity are counted and warned of, and their traffic is forwarded by the kernel."},
+	{.path = "routing.max_ipv4_routes", .type = &bp_type_uint, AT(routing.max_ipv4_routes), .min = 16, .max = 16777216, .preset = "1048576",
+	 .help = "Maximum number of IPv4 routes."},
+	{.path = "routing.max_ipv6_routes", .type = &bp_type_uint, AT(routing.max_ipv6_routes), .min = 16, .max = 4194304, .preset = "262144",
+	 .help = "Maximum number of IPv6 routes."},
+	{.path = "routing.max_neighbors", .type = &bp_type_uint, AT(routing.max_neighbors), .min = 16, .max = 1048576, .preset = "65536",
+	 .help = "Maximum number of neighbors of both families, over all interfaces."},
+	{.path = "routing.max_nexthops", .type = &bp_type_uint, AT(routing.max_nexthops), .min = 16, .max = 1048576, .preset = "16384",
+	 .help = "Maximum number of different next hops."},
+	{.path = "routing.max_nexthop_groups", .type = &bp_type_uint, AT(routing.max_nexthop_groups), .min = 16, .max = 65536, .preset = "1024",
+	 .help = "Maximum number of different groups of next hops (ECMP)."},
+	{.path = "routing.ipv6_rp_filter", .type = &bp_type_enum, AT(ipv6_rp_filter), .words = rp_filter_words, .preset = "off",
+	 .help = "Reverse path filter for IPv6 (RFC 3704), for which the kernel has no sysctl: strict drops packets whose source is not routed through the interface they arrived on, loose drops packets whose source has no route. For IPv4 the rp_filter of the kernel interface applies."},
+	{.path = "routing.static_routes", .type = &bp_type_list, .max = 65536, .list = &route_list, .preset_note = "none",
+	 .help = "Static routes, for biplane replay and for ports without a kernel interface. A static route has precedence over a kernel route of the same prefix. Entries of one prefix that differ in via or interface share its traffic per flow (ECMP)."},
+	{.path = "routing.static_routes[].prefix", .type = &bp_type_prefix, IN(bp_config_static_route, prefix), .flags = BP_REQUIRED,
+	 .help = "Destination prefix."},
+	{.path = "routing.static_routes[].via", .type = &bp_type_address, IN(bp_config_static_route, hop.gateway), .present = has_via, .preset_note = "none: the destinations are on the link of interface",
+	 .help = "Address of the next hop. The next hop of an IPv4 prefix may be an IPv6 address."},
+	{.path = "routing.static_routes[].interface", .type = &bp_type_interface, IN(bp_config_static_route, hop.interface), GIVEN(bp_config_static_route, has_interface), .preset_note = "the interface with an address in whose prefix via is",
+	 .help = "Output interface: a routed port, or a bridge with a host_interface."},
+	{.path = "routing.static_routes[].type", .type = &bp_type_enum, IN(bp_config_static_route, type), .words = route_words, .preset = "unicast",
+	 .help = "unicast forwards and needs via or interface. The other types take neither: blackhole drops and counts, unreachable and prohibit make the kernel answer with that ICMP error."},
+	{.path = "routing.static_routes[].weight", .type = &bp_type_uint, IN(bp_config_static_route, hop.weight), .present = is_unicast, .min = 1, .max = 256, .preset = "1",
+	 .help = "ECMP weight among the entries of the same prefix."},
+	{.path = "routing.static_neighbors", .type = &bp_type_list, .max = 65536, .list = &neighbor_list, .preset_note = "none",
+	 .help = "Static ARP and ND entries."},
+	{.path = "routing.static_neighbors[].address", .type = &bp_type_address, IN(bp_config_static_neighbor, address), .flags = BP_REQUIRED,
+	 .help = "IPv4 or IPv6 address of the neighbor."},
+	{.path = "routing.static_neighbors[].mac", .type = &bp_type_mac, IN(bp_config_static_neighbor, mac), .flags = BP_REQUIRED,
+	 .help = "MAC address of the neighbor."},
+	{.path = "routing.static_neighbors[].interface", .type = &bp_type_interface, IN(bp_config_static_neighbor, interface), .flags = BP_REQUIRED,
+	 .help = "Interface on whose link the neighbor is: a routed port, or a bridge with a host_interface."},
 
-	{.path = "sync", .type = &bp_type_section,
-	 .help = "How the control plane mirrors the kernel's interfaces, neighbours and routes."},
-	{.path = "sync.table", .type = &bp_type_table, AT(sync.table), .min = 1, .max = UINT32_MAX, .preset = "main",
-	 .help = "The kernel's routing table whose routes are mirrored."},
-	{.path = "sync.receive_buffer", .type = &bp_type_size, AT(sync.receive_buffer), .min = MIB, .max = GIB, .preset = "16MiB",
-	 .help = "Buffer of the Netlink socket. When events come faster than they are read and it overruns, everything is read anew."},
-	{.path = "sync.neighbour_keep", .type = &bp_type_duration, AT(sync.neighbour_keep_ns), .min = S, .max = DAY, .preset = "60s",
-	 .help = "A neighbour that traffic used within so long is kept: the kernel, which does not see that traffic, is made to ask for it again before it is forgotten."},
+	{.path = "netlink", .type = &bp_type_section,
+	 .help = "How the control plane mirrors interfaces, neighbors and routes of the kernel."},
+	{.path = "netlink.route_table", .type = &bp_type_table, AT(netlink.route_table), .min = 1, .max = UINT32_MAX, .preset = "main",
+	 .help = "Routing table of the kernel to mirror."},
+	{.path = "netlink.receive_buffer", .type = &bp_type_size, AT(netlink.receive_buffer), .min = MIB, .max = GIB, .preset = "16MiB",
+	 .help = "Receive buffer of the Netlink socket. After an overrun the control plane resynchronises."},
+	{.path = "netlink.neighbor_refresh", .type = &bp_type_duration, AT(netlink.neighbor_refresh_ns), .min = S, .max = DAY, .preset = "60s",
+	 .help = "A stale neighbor that forwarded traffic used within this time is refreshed in the kernel, which does not see that traffic."},
 
-	{.path = "static", .type = &bp_type_section, .check = bp_check_static,
-	 .help = "Routes and neighbours besides those of the kernel: for biplane replay, and for ports with kernel off."},
-	{.path = "static.routes", .type = &bp_type_list, .max = 65536, .list = &route_list, .preset_note = "none",
-	 .help = "Routes. Each stands before the kernel's route of the same prefix. Entries of the same prefix that differ in via or port share the traffic, each flow keeping to one of them (ECMP)."},
-	{.path = "static.routes[].prefix", .type = &bp_type_prefix, IN(bp_config_static_route, prefix), .flags = BP_REQUIRED,
-	 .help = "The destinations."},
-	{.path = "static.routes[].via", .type = &bp_type_address, IN(bp_config_static_route, hop.gateway), .present = has_via, .preset_note = "none: the destinations are neighbours on port",
-	 .help = "Address of the next router. That of a route for an IPv4 prefix may be an IPv6 address."},
-	{.path = "static.routes[].port", .type = &bp_type_interface, IN(bp_config_static_route, hop.interface), GIVEN(bp_config_static_route, has_port), .preset_note = "the one with an address in whose prefix via is",
-	 .help = "Port that routes, or host of a bridge, that the traffic leaves by."},
-	{.path = "static.routes[].type", .type = &bp_type_enum, IN(bp_config_static_route, type), .words = route_words, .preset = "unicast",
-	 .help = "unicast forwards and needs via or port. The others have neither: blackhole drops and counts, unreachable and prohibit have the kernel answer with that ICMP message."},
-	{.path = "static.routes[].weight", .type = &bp_type_uint, IN(bp_config_static_route, hop.weight), .present = is_unicast, .min = 1, .max = 256, .preset = "1",
-	 .help = "Share of this entry in the traffic, among those of the same prefix."},
-	{.path = "static.neighbours", .type = &bp_type_list, .max = 65536, .list = &neighbour_list, .preset_note = "none",
-	 .help = "Neighbours that are not asked for."},
-	{.path = "static.neighbours[].address", .type = &bp_type_address, IN(bp_config_static_neighbour, address), .flags = BP_REQUIRED,
-	 .help = "The neighbour's address."},
-	{.path = "static.neighbours[].mac", .type = &bp_type_mac, IN(bp_config_static_neighbour, mac), .flags = BP_REQUIRED,
-	 .help = "Its MAC address."},
-	{.path = "static.neighbours[].port", .type = &bp_type_interface, IN(bp_config_static_neighbour, interface), .flags = BP_REQUIRED,
-	 .help = "Port that routes, or host of a bridge, on whose segment it is."},
-
-	{.path = "exception", .type = &bp_type_section, .done = bp_check_exception,
-	 .help = "What goes to the kernel: all that is not user data to forward."},
-	{.path = "exception.phd_ports", .type = &bp_type_tcp_ports, AT(exception.n_phd_ports), .min = 1, .max = 65535, .preset = "6024",
-	 .help = "Ports, TCP and UDP, of the signalling of personal health devices (ISO/IEEE 11073-20601), which is class phd. Those of phd.listen are of it without being named here."},
-	{.path = "exception.classes", .type = &bp_type_section,
-	 .help = "Classes in the order in which they are served, so that a flood of one can't starve those before it. Each has a token bucket and a queue; what is over them is dropped and counted by class."},
-	CLASS("routing", BP_EX_ROUTING, "2000", "Routing protocols, ARP and IPv6 neighbour discovery."),
-	CLASS("phd", BP_EX_PHD, "20000", "Signalling of personal health devices."),
-	CLASS("local", BP_EX_LOCAL, "10000", "What else is for an address of this machine."),
-	CLASS("other", BP_EX_OTHER, "1000", "What the kernel is to answer or to forward: expired hop limits, options, packets that are too big, neighbours that are not resolved, unknown EtherTypes."),
+	{.path = "punt", .type = &bp_type_section, .done = bp_check_punt,
+	 .help = "Packets that are punted to the kernel: everything that is not user data to forward."},
+	{.path = "punt.health_device_ports", .type = &bp_type_tcp_ports, AT(punt.n_health_device_ports), .min = 1, .max = 65535, .preset = "6024",
+	 .help = "TCP and UDP ports of the signalling of personal health devices (ISO/IEEE 11073-20601), which belongs to the policer health_devices. Ports on which biplane listens for health devices belong to it without being listed."},
+	{.path = "punt.policers", .type = &bp_type_section,
+	 .help = "Policers in descending order of priority, so that a flood in one class does not starve those before it. Each has a token bucket and a queue; excess packets are dropped and counted per class."},
+	POLICER("routing", BP_EX_ROUTING, "2000", "Routing protocols, ARP and IPv6 neighbor discovery."),
+	POLICER("health_devices", BP_EX_PHD, "20000", "Signalling of personal health devices."),
+	POLICER("local", BP_EX_LOCAL, "10000", "Other traffic to an address of this machine."),
+	POLICER("other", BP_EX_OTHER, "1000", "Packets that the kernel answers or forwards: expired hop limit, options, packet too big, unresolved neighbor, unknown EtherType."),
 };
 /* clang-format on */
 

@@ -44,7 +44,8 @@ static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
 static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 {
 	const struct bp_config_routing *r = &c->routing;
-	const uint64_t routes4 = bounded_routes(r->routes4), routes6 = bounded_routes(r->routes6);
+	const uint64_t routes4 = bounded_routes(r->max_ipv4_routes),
+		       routes6 = bounded_routes(r->max_ipv6_routes);
 
 	for (unsigned t = 0; t < BP_FIB_TABLES; t++)
 		capacity[t] = 1;
@@ -52,11 +53,11 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
 	if (!bp_config_routes(c))
 		return;
-	capacity[BP_FT_NEIGHBOURS] = 2 * (bounded_routes(r->neighbours) < BP_NEIGHBOURS_MAX
-							 ? bounded_routes(r->neighbours)
+	capacity[BP_FT_NEIGHBOURS] = 2 * (bounded_routes(r->max_neighbors) < BP_NEIGHBOURS_MAX
+							 ? bounded_routes(r->max_neighbors)
 							 : BP_NEIGHBOURS_MAX);
-	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded_routes(r->nexthops);
-	capacity[BP_FT_GROUPS] = bounded_routes(r->groups);
+	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded_routes(r->max_nexthops);
+	capacity[BP_FT_GROUPS] = bounded_routes(r->max_nexthop_groups);
 	capacity[BP_FT_ROUTES4] = routes4 + 1;
 	capacity[BP_FT_ROUTES6] = routes6 + 1;
 	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;

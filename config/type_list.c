@@ -149,8 +149,9 @@ static void write_numbers(const uint16_t *v, uint32_t n, FILE *out)
 }
 
 /* The field is the uint32_t that counts the ports; they follow it. */
-_Static_assert(offsetof(struct bp_config, exception.phd_ports) ==
-		       offsetof(struct bp_config, exception.n_phd_ports) + sizeof(uint32_t),
+_Static_assert(
+	offsetof(struct bp_config, punt.health_device_ports) ==
+		offsetof(struct bp_config, punt.n_health_device_ports) + sizeof(uint32_t),
 	"the ports follow their count");
 
 static uint16_t *ports_after(uint32_t *count)

@@ -50,7 +50,7 @@ routed_config() {
 	done
 	health_ports "$driver" $i
 	cat <<-END
-		sync: {table: main}
+		netlink: {route_table: main}
 		mqtt:
 		  edge: {host: 10.3.0.2, port: 1883, client_id: biplane-lab}
 		  spool: {path: $state/biplane/spool.db}

@@ -92,7 +92,7 @@ wan_config() {
 		END
 		;;
 	esac
-	echo "sync: {table: main}"
+	echo "netlink: {route_table: main}"
 }
 
 # A bridge is ready when both planes are; a router when its interfaces of the kernel are up as well, and it routes as the kernel does.

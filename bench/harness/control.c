@@ -145,12 +145,12 @@ void bench_control_start(struct bench_control *c, struct bp_exception *x,
 		if (c->interface[i] != NULL)
 			atomic_store(&x->has[i], true);
 	if (c->single) {
-		bp_serve_init(&c->serve, x, c->interface, counters, &config->exception,
+		bp_serve_init(&c->serve, x, c->interface, counters, &config->punt,
 			clock_ns(CLOCK_MONOTONIC));
 		return;
 	}
 	c->exception = bp_exception_thread_start(
-		x, c->interface, &config->exception, counters, err, sizeof(err));
+		x, c->interface, &config->punt, counters, err, sizeof(err));
 	must(c->exception != NULL, "exception thread", err);
 	must(rte_ctrl_thread_create(&c->thread, "control", NULL, control_plane, c) == 0,
 		"thread of the control plane", strerror(errno));

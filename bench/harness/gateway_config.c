@@ -40,16 +40,18 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
 					     : "");
 	if (o->routes)
-		fprintf(f, "routing: {routes4: %u, routes6: %u}\n",
+		fprintf(f, "routing: {max_ipv4_routes: %u, max_ipv6_routes: %u}\n",
 			(o->family == 4 ? o->routes : 0) + 1024,
 			(o->family == 6 ? o->routes : 0) + 1024);
 	else
 		fprintf(f,
-			"bridge: [[devices, cloud%s]]\nrouting: {routes4: 1024, routes6: 1024}\n",
+			"bridge: [[devices, cloud%s]]\nrouting: {max_ipv4_routes: 1024, "
+			"max_ipv6_routes: 1024}\n",
 			o->learn ? ", edge" : "");
 	if (o->messages)
-		fprintf(f, "exception: {classes: {%s, queue: 8192}}}\n",
-			phd->sessions ? "phd: {rate: 50000" : "local: {rate: 1000000");
+		fprintf(f, "punt: {policers: {%s, queue_len: 8192}}}\n",
+			phd->sessions ? "health_devices: {rate_pps: 50000"
+				      : "local: {rate_pps: 1000000");
 	if (phd->sessions != 0)
 		bench_phd_configuration(phd, f);
 	if (bench_agg_on(agg))

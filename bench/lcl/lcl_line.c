@@ -70,7 +70,7 @@ static char *configuration(const struct bench_lcl_line *l)
 	fprintf(f, "bridge: [");
 	for (unsigned i = 0; i < l->n; i++)
 		fprintf(f, "%s[in%u, out%u]", i ? ", " : "", i, i);
-	fprintf(f, "]\nrouting: {routes4: 1024, routes6: 1024}\n");
+	fprintf(f, "]\nrouting: {max_ipv4_routes: 1024, max_ipv6_routes: 1024}\n");
 	if (!l->o.plain)
 		lcl_section(f, &l->o, l->n);
 	fclose(f);

@@ -131,8 +131,8 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"have no address to send to; expected a port that is in no bridge, or a "
 			"bridge's host");
 	check_listen(r, n);
-	r->config->exception.listen_udp = bp_config_phd(r->config)->listen_udp;
-	r->config->exception.listen_tcp = bp_config_phd(r->config)->listen_tcp;
+	r->config->punt.listen_udp = bp_config_phd(r->config)->listen_udp;
+	r->config->punt.listen_tcp = bp_config_phd(r->config)->listen_tcp;
 	check_source_ports(r, n);
 	check_provision(r, n);
 	check_names(r, n);

@@ -73,10 +73,10 @@ static bool is_static(const struct bp_mirror *m, unsigned interface, const struc
 {
 	const struct bp_config_static *s = &m->config->fixed;
 
-	for (uint32_t i = 0; i < s->n_neighbours; i++)
-		if (s->neighbour[i].interface == interface &&
-			s->neighbour[i].address.family == a->family &&
-			memcmp(s->neighbour[i].address.bytes, a->bytes, sizeof(a->bytes)) == 0)
+	for (uint32_t i = 0; i < s->n_neighbors; i++)
+		if (s->neighbor[i].interface == interface &&
+			s->neighbor[i].address.family == a->family &&
+			memcmp(s->neighbor[i].address.bytes, a->bytes, sizeof(a->bytes)) == 0)
 			return true;
 	return false;
 }

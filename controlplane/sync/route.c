@@ -187,7 +187,8 @@ static bool wanted(
 	if (table == RT_TABLE_LOCAL) {
 		if (!is_for_us(type))
 			return false;
-	} else if (table != m->config->sync.table || type == RTN_UNSPEC || type == RTN_MULTICAST) {
+	} else if (table != m->config->netlink.route_table || type == RTN_UNSPEC ||
+		   type == RTN_MULTICAST) {
 		return false;
 	} else if (is_link_local(p) && !is_for_us(type)) {
 		return false;

@@ -49,5 +49,5 @@ void bp_sync_static_follow(struct bp_sync_static *s, const struct bp_sync_to *to
 	memcpy(s->link, link, sizeof(link));
 	s->applied = true;
 	if (bp_fib_static_apply(to->writer, c, true, s->link, err, sizeof(err)) != 0)
-		bp_log(BP_LOG_WARNING, "section static is not wholly in force: %s", err);
+		bp_log(BP_LOG_WARNING, "not all static routes and neighbors were applied: %s", err);
 }

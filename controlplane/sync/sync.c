@@ -109,10 +109,11 @@ static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
 		const _Atomic uint32_t *refused;
 		const char *what;
 	} all[] = {
-		{&c->routes4_refused, "IPv4 routes (routing.routes4)"},
-		{&c->routes6_refused, "IPv6 routes (routing.routes6)"},
-		{&c->neighbours_refused, "neighbours (routing.neighbours)"},
-		{&c->nexthops_refused, "next hops (routing.nexthops, routing.groups)"},
+		{&c->routes4_refused, "IPv4 routes (routing.max_ipv4_routes)"},
+		{&c->routes6_refused, "IPv6 routes (routing.max_ipv6_routes)"},
+		{&c->neighbours_refused, "neighbours (routing.max_neighbors)"},
+		{&c->nexthops_refused,
+			"next hops (routing.max_nexthops, routing.max_nexthop_groups)"},
 	};
 	size_t at = 0;
 
@@ -199,7 +200,7 @@ static void lost(struct bp_sync *s)
 		return;
 	bp_log_limited(&s->log_overrun, BP_LOG_WARNING,
 		"sync: the kernel's events came faster than they were taken, and some were lost; "
-		"everything is read again (raise sync.receive_buffer when this is often)");
+		"everything is read again (raise netlink.receive_buffer when this is often)");
 	bp_sync_load(s);
 }
 
@@ -330,7 +331,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	if (++s->settings_read >= SETTINGS_SECONDS)
 		s->netconf = true;
 	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
-		(uint32_t)(s->config->sync.neighbour_keep_ns / 1000000000u));
+		(uint32_t)(s->config->netlink.neighbor_refresh_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_probes, probes, memory_order_relaxed);
 	/* what keepalive's requests were answered with is of no interest */
 	while (bp_netlink_receive(&s->requests) > 0)
@@ -348,12 +349,12 @@ static int open_sockets(struct bp_sync *s, char *err, size_t err_size)
 		bp_netlink_open(&s->dumps, err, err_size) != 0 ||
 		bp_netlink_open(&s->requests, err, err_size) != 0)
 		return -1;
-	got = bp_netlink_receive_buffer(&s->events, s->config->sync.receive_buffer);
-	if (got < s->config->sync.receive_buffer)
+	got = bp_netlink_receive_buffer(&s->events, s->config->netlink.receive_buffer);
+	if (got < s->config->netlink.receive_buffer)
 		bp_log(BP_LOG_WARNING,
 			"sync: the kernel gives %" PRIu32 " bytes of receive buffer, not %" PRIu32
 			"; run with CAP_NET_ADMIN, or raise net.core.rmem_max",
-			got, s->config->sync.receive_buffer);
+			got, s->config->netlink.receive_buffer);
 	return bp_netlink_subscribe(&s->events, err, err_size);
 }
 

@@ -78,7 +78,7 @@ struct bp_exception *bp_exception_create(
 			continue;
 		for (unsigned e = 0; e < BP_EX_CLASSES; e++) {
 			x->to_kernel[e][i] = make_ring(
-				"exc", i, c->exception.class[e].queue, producers | RING_F_SC_DEQ);
+				"exc", i, c->punt.policer[e].queue_len, producers | RING_F_SC_DEQ);
 			complete &= x->to_kernel[e][i] != NULL;
 		}
 	}
@@ -92,7 +92,7 @@ struct bp_exception *bp_exception_create(
 		return x;
 	snprintf(err, err_size,
 		"no memory for the queues towards the kernel (%s); lower "
-		"exception.classes.*.queue, or give DPDK more memory",
+		"punt.policers.*.queue_len, or give DPDK more memory",
 		rte_strerror(rte_errno));
 	bp_exception_free(x);
 	return NULL;
@@ -136,7 +136,7 @@ uint32_t bp_exception_mbufs(const struct bp_config *c)
 	if (interfaces == 0)
 		return 0;
 	for (unsigned e = 0; e < BP_EX_CLASSES; e++)
-		mbufs += interfaces * c->exception.class[e].queue;
+		mbufs += interfaces * c->punt.policer[e].queue_len;
 	/* what its backend holds of an interface, and the queues to the workers */
 	mbufs += interfaces * BP_EXCEPTION_FROM_QUEUE;
 	mbufs += (uint64_t)c->n_workers * BP_EXCEPTION_FROM_QUEUE;

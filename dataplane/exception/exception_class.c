@@ -115,14 +115,14 @@ static bool is_routing(const struct packet *p)
 	}
 }
 
-static bool is_phd(const struct bp_config_exception *c, const struct packet *p)
+static bool is_phd(const struct bp_config_punt *c, const struct packet *p)
 {
 	const uint16_t own = p->protocol == BP_PROTO_UDP ? c->listen_udp : c->listen_tcp;
 
 	if (!p->has_ports)
 		return false;
-	for (uint32_t i = 0; i < c->n_phd_ports; i++)
-		if (p->dport == c->phd_ports[i])
+	for (uint32_t i = 0; i < c->n_health_device_ports; i++)
+		if (p->dport == c->health_device_ports[i])
 			return true;
 	return own != 0 && p->dport == own;
 }
@@ -143,7 +143,7 @@ static bool read_packet(struct packet *p, const uint8_t *frame, uint32_t len)
 }
 
 enum bp_exception_class bp_exception_classify(
-	const struct bp_config_exception *c, const uint8_t *frame, uint32_t len, bool local)
+	const struct bp_config_punt *c, const uint8_t *frame, uint32_t len, bool local)
 {
 	struct packet p;
 

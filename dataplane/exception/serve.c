@@ -13,12 +13,12 @@ static const bp_counter_t kernel_counter[BP_EX_CLASSES] = {
 
 void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
 	struct bp_kernel_if *const interface[BP_MAX_INTERFACES], struct bp_counters *counters,
-	const struct bp_config_exception *config, uint64_t now_ns)
+	const struct bp_config_punt *config, uint64_t now_ns)
 {
 	*s = (struct bp_serve){.x = x, .interface = interface, .counters = counters};
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
-		bp_bucket_init(
-			&s->bucket[c], config->class[c].rate, config->class[c].burst, now_ns);
+		bp_bucket_init(&s->bucket[c], config->policer[c].rate_pps, config->policer[c].burst,
+			now_ns);
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		if (x->to_kernel[0][i])
 			s->queued[s->n_queued++] = (uint8_t)i;

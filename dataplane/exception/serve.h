@@ -38,7 +38,7 @@ struct bp_serve {
 
 void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
 	struct bp_kernel_if *const interface[BP_MAX_INTERFACES], struct bp_counters *counters,
-	const struct bp_config_exception *config, uint64_t now_ns);
+	const struct bp_config_punt *config, uint64_t now_ns);
 
 /* One round. Returns how many frames left the queues. */
 unsigned bp_serve_to_kernel(struct bp_serve *s, uint64_t now_ns);

@@ -127,7 +127,7 @@ static int watch(struct bp_exception_thread *t)
 }
 
 struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
-	struct bp_kernel_if *const *interface, const struct bp_config_exception *config,
+	struct bp_kernel_if *const *interface, const struct bp_config_punt *config,
 	struct bp_counters *counters, char *err, size_t err_size)
 {
 	struct bp_exception_thread *t = calloc(1, sizeof(*t));

@@ -8,7 +8,7 @@
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/kernel_if.h"
 
-struct bp_config_exception;
+struct bp_config_punt;
 
 /*
  * The exception thread: the one that talks to the kernel, so that no worker does. It is no lcore:
@@ -24,7 +24,7 @@ struct bp_exception_thread;
  * sentence.
  */
 struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
-	struct bp_kernel_if *const *interface, const struct bp_config_exception *config,
+	struct bp_kernel_if *const *interface, const struct bp_config_punt *config,
 	struct bp_counters *counters, char *err, size_t err_size);
 /* Grows while it goes round: its life sign for the main thread. */
 uint64_t bp_exception_thread_rounds(const struct bp_exception_thread *t);

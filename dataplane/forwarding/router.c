@@ -18,10 +18,10 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	memset(r, 0, sizeof(*r));
 	r->enabled = bp_config_routes(c);
 	r->fib = &w->shm->fib;
-	r->classes = &c->exception;
+	r->classes = &c->punt;
 	r->redirects4 = r->redirects6 = 0;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		r->source.rpf6[i] = c->rp_filter6;
+		r->source.rpf6[i] = c->ipv6_rp_filter;
 		bp_config_interface(c, i, &r->name[i]);
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
 		r->rx_head[i] = bp_ip4_expect_nothing();

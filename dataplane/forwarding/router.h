@@ -11,7 +11,7 @@
 #include "shm/fib/fib.h"
 
 struct bp_config;
-struct bp_config_exception;
+struct bp_config_punt;
 
 /*
  * What a worker knows for routing, in the form in which it needs it per packet. The tables are the
@@ -28,7 +28,7 @@ struct bp_router {
 	uint64_t confirmed;
 	const char *name[BP_MAX_INTERFACES]; /* in the configuration; NULL: it has none such */
 	const struct bp_fib *fib;
-	const struct bp_config_exception *classes;
+	const struct bp_config_punt *classes;
 	uint64_t epoch;     /* see bp_fib_quiesce() */
 	uint8_t nodes4;     /* of bp_lpm4_lookup_again() */
 	bool many_nexthops; /* so that they must be fetched ahead */

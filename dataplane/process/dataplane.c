@@ -259,7 +259,7 @@ static int start_exception_thread(struct dataplane *d, char *err, size_t err_siz
 	if (d->kernel_ifs.n == 0)
 		return 0;
 	d->exception_thread =
-		bp_exception_thread_start(d->exception, d->kernel_ifs.of, &d->config->exception,
+		bp_exception_thread_start(d->exception, d->kernel_ifs.of, &d->config->punt,
 			bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_EXCEPTION), err, err_size);
 	return d->exception_thread ? 0 : -1;
 }

@@ -129,7 +129,8 @@ static void print_missing(const struct bp_replay_phd *p, const struct bp_totals 
 		fprintf(out,
 			"  not replayed: %" PRIu64 " reports of the slow path: the file gives no "
 			"way to the CSE %s (its MAC, or "
-			"its gateway's, is expected in static.neighbours), or they make over 32 "
+			"its gateway's, is expected in routing.static_neighbors), or they make "
+			"over 32 "
 			"requests or too long ones\n",
 			slow, cse);
 	if (other != 0)

@@ -231,7 +231,7 @@ def routed_config(driver="af_packet", frames=4096, **more):
     return {
         "ports": [{"name": s, "device": f"net_{driver}{i},iface=p-{s}{extra}",
                    "addresses": [f"{own(s)}/24", f"{own(s, 6)}/64"]} for i, s in enumerate(SIDES)],
-        "sync": {"table": "main"},
+        "netlink": {"route_table": "main"},
         **more,
     }
 

@@ -59,7 +59,7 @@ class WanGateway(Gateway):
         if kind == "routed":
             for p in ports:
                 p["addresses"] = list(OWN[which, p["name"]])
-            config["sync"] = {"table": "main"}
+            config["netlink"] = {"route_table": "main"}
         else:
             config["bridge"] = [[p["name"] for p in ports]]
         super().__init__(lab, directory, config)

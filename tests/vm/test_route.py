@@ -35,7 +35,7 @@ exit
 def router_config(nics):
     return {"ports": [{"name": s, "device": nic.address, "kernel": "virtio", "addresses": [f"10.{n}.0.1/24", f"fd0{n}::1/64"]}
                       for (s, n), nic in zip(SIDES.items(), nics, strict=True)],
-            "sync": {"table": "main"}, "routing": {"routes4": 4096, "routes6": 4096, "neighbours": 1024}}
+            "netlink": {"route_table": "main"}, "routing": {"max_ipv4_routes": 4096, "max_ipv6_routes": 4096, "max_neighbors": 1024}}
 
 
 def own(lab, ns, *args):

@@ -21,7 +21,7 @@ from test_phd_sim import AARQ
 
 pytestmark = only_biplane
 
-UDP, TCP = 7024, 7025  # neither is in exception.phd_ports
+UDP, TCP = 7024, 7025  # neither is in punt.health_device_ports
 BIN = Path(BIPLANE).resolve().parent
 PHD = {"listen": {"udp": UDP, "tcp": TCP}, "sessions": 16384, "cse": {"address": RIGHT, "coap": 5683}}
 RLRQ, ICMP_UNREACHABLE, ICMP6_UNREACHABLE = bytes.fromhex("e40000020000"), 3, 1

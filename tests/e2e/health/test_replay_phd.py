@@ -106,10 +106,10 @@ def config(family=4, path="cse-in/{system_id}/{object}", reached=True, **more):
     cse = CSE if family == 4 else CSE6
     settings = {"system_id": MANAGER, **more}
     settings["cse"] = {"address": cse, "path": path, **settings.pop("cse", {})}
-    neighbours = [{"address": a, "mac": CSE_MAC, "port": "cloud"} for a in (CSE, CSE6)] if reached else []
+    neighbors = [{"address": a, "mac": CSE_MAC, "interface": "cloud"} for a in (CSE, CSE6)] if reached else []
     return {"ports": [{"name": "devices", "device": "net_null0", "addresses": [f"{OUR}/24", f"{OUR6}/64"]},
                       {"name": "cloud", "device": "net_null1", "addresses": ["10.2.0.1/24", "fd02::1/64"]}],
-            "static": {"neighbours": neighbours}, "phd": settings}
+            "routing": {"static_neighbors": neighbors}, "phd": settings}
 
 
 class Replay:
@@ -455,7 +455,7 @@ def test_behind_a_bridge(tmp_path, session):
     settings = {**config(), "ports": [{"name": n, "device": f"net_null{i}"} for i, n in enumerate(("devices", "cloud", "third"))],
                 "bridge": [{"ports": ["devices", "cloud", "third"],
                             "host": {"name": "plant", "addresses": [f"{OUR}/24", "10.2.0.1/24"]}}],
-                "static": {"neighbours": [{"address": CSE, "mac": CSE_MAC, "port": "plant"}]}}
+                "routing": {"static_neighbors": [{"address": CSE, "mac": CSE_MAC, "interface": "plant"}]}}
     timed = [(t, mac(host) + f[6:]) for t, f in session[2]]
     r = Replay(tmp_path, settings, timed, "--assume-stored")
     assert r.health["stored"] == 9 == r.health["instances"] and r.health["answers"] == 3
@@ -526,7 +526,7 @@ def test_what_a_gateway_stored(routed_lab, hugepages, tmp_path, device):
                 sink.wait()
         router.balanced()
     replayed = {**routed_config(), "phd": settings,
-                "static": {"neighbours": [{"address": RIGHT, "mac": host_mac("right"), "port": "right"}]}}
+                "routing": {"static_neighbors": [{"address": RIGHT, "mac": host_mac("right"), "interface": "right"}]}}
     for p in replayed["ports"]:
         p["mac"] = router_mac(p["name"])
     r = Replay(tmp_path, replayed, pcap, "--assume-stored")

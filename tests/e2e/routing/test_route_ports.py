@@ -77,14 +77,14 @@ def test_fragments_through_taps(routed_lab, hugepages, tmp_path):
 
 
 def test_without_the_kernel(routed_lab, gateway_for, hugepages):
-    """kernel: off, static routes and neighbours: biplane answers ARP and ND for its addresses itself."""
+    """kernel: off, static routes and neighbors: biplane answers ARP and ND for its addresses itself."""
     lab = routed_lab
     ports = [{**p, "kernel": "off"} for p in routed_config()["ports"]]
-    neighbours = [{"address": host(s, f), "mac": host_mac(s), "port": s} for s in SIDES for f in (4, 6)]
+    neighbors = [{"address": host(s, f), "mac": host_mac(s), "interface": s} for s in SIDES for f in (4, 6)]
     takes(lab, "edge", "52.0.0.0/8", "fd52::/16")
-    g = gateway_for({"ports": ports, "static": {
-        "neighbours": neighbours,
-        "routes": [{"prefix": "52.0.0.0/8", "via": FAR, "port": "edge"}, {"prefix": "fd52::/16", "via": host("edge", 6), "port": "edge"}]}})
+    g = gateway_for({"ports": ports, "routing": {
+        "static_neighbors": neighbors,
+        "static_routes": [{"prefix": "52.0.0.0/8", "via": FAR, "interface": "edge"}, {"prefix": "fd52::/16", "via": host("edge", 6), "interface": "edge"}]}})
     assert not lab.run("gw", "ip", "link", "show", "dev", "left", check=False).returncode == 0
     wait_until("the interfaces to be up", lambda: all(i["up"] for i in g.show("interfaces")["interfaces"]), 10)
     for ns in SIDES:
@@ -108,12 +108,12 @@ def test_more_routes_than_the_table_takes(routed_lab, hugepages, tmp_path):
     takes(lab, "right", "53.0.0.0/8")
     prefixes = [f"53.{i >> 8}.{i & 255}.0/24" for i in range(3000)]
     # Room for all of it: on a busy machine the data plane may find much of it at once.
-    other = {"rate": 5000, "queue": 4096}
-    with running_router(lab, tmp_path, routing={"routes4": 1024}, exception={"classes": {"other": other}}) as r:
+    other = {"rate_pps": 5000, "queue_len": 4096}
+    with running_router(lab, tmp_path, routing={"max_ipv4_routes": 1024}, punt={"policers": {"other": other}}) as r:
         try:
             lab.pings("left", RIGHT)
             lab.batch("gw", [f"route add {p} via {RIGHT}" for p in prefixes])
-            wait_until("a warning", lambda: "routes4" in r.log.read_text(), 10)
+            wait_until("a warning", lambda: "max_ipv4_routes" in r.log.read_text(), 10)
             all_of_them = [p.replace(".0/24", ".7") for p in prefixes]
             t = send_all(lab, "left", all_of_them, ("right",), len(all_of_them), rate=500)
             t.check_all_arrived()

@@ -7,7 +7,7 @@
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
-static const char with_rp_filter6[] = ROUTER "routing: {rp_filter6: strict}\n";
+static const char with_ipv6_rp_filter[] = ROUTER "routing: {ipv6_rp_filter: strict}\n";
 
 /* Interface i with an address of each family, and settings. */
 static void give(struct rig *r, unsigned i, uint32_t settings)
@@ -138,7 +138,7 @@ static void strict_reverse_path(void **state)
 {
 	struct rig r;
 
-	begin(&r, with_rp_filter6, BP_IF_RPF_STRICT);
+	begin(&r, with_ipv6_rp_filter, BP_IF_RPF_STRICT);
 	goes(&r, from4("10.1.0.9", "10.9.1.1"), B, host_b);
 	is_dropped(&r, from4("10.3.0.9", "10.9.1.1"), BP_C_DROP_REVERSE_PATH);
 	is_dropped(&r, with_options(from4("10.3.0.9", "10.9.1.1")), BP_C_DROP_REVERSE_PATH);

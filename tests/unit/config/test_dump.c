@@ -141,22 +141,22 @@ static void everything_is_read(void **state)
 	"    offloads:\n      rx_checksum: auto\n      tx_checksum: auto\n"                        \
 	"      multi_segment: auto\n      scatter: auto\n      rss: auto\n"                        \
 	"      vlan_strip: auto\n"
-#define CLASS_DEFAULTS(name, rate, burst)                                                          \
-	"    " name ":\n      rate: " rate "\n      burst: " burst "\n      queue: 512\n"
+#define POLICER(name, rate, burst, queue)                                                          \
+	"    " name ":\n      rate_pps: " rate "\n      burst: " burst "\n      queue_len: " queue \
+	"\n"
 #define AGGREGATION_DEFAULTS                                                                       \
 	"aggregation:\n  max_streams: 1024\n  pacing_queue_len: 4096\n  encapsulate: []\n"         \
 	"  decapsulate: []\n"                                                                      \
 	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                         \
 	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
-	"routing:\n  routes4: 1048576\n  routes6: 262144\n  neighbours: 65536\n  nexthops: "       \
-	"16384\n"                                                                                  \
-	"  groups: 1024\n  rp_filter6: off\n"                                                      \
-	"sync:\n  table: main\n  receive_buffer: 16MiB\n  neighbour_keep: 1m\n"                    \
-	"static:\n  routes: []\n  neighbours: []\nexception:\n  phd_ports: [6024]\n  "             \
-	"classes:\n" CLASS_DEFAULTS("routing", "2000", "200")                                      \
-		CLASS_DEFAULTS("phd", "20000", "2000") CLASS_DEFAULTS("local", "10000", "1000")    \
-			CLASS_DEFAULTS("other", "1000", "100")
+	"routing:\n  max_ipv4_routes: 1048576\n  max_ipv6_routes: 262144\n"                        \
+	"  max_neighbors: 65536\n  max_nexthops: 16384\n  max_nexthop_groups: 1024\n"              \
+	"  ipv6_rp_filter: off\n  static_routes: []\n  static_neighbors: []\n"                     \
+	"netlink:\n  route_table: main\n  receive_buffer: 16MiB\n  neighbor_refresh: 1m\n"         \
+	"punt:\n  health_device_ports: [6024]\n  policers:\n" POLICER(                             \
+		"routing", "2000", "200", "512") POLICER("health_devices", "20000", "2000", "512") \
+		POLICER("local", "10000", "1000", "512") POLICER("other", "1000", "100", "512")
 
 /* The dump of the least configuration is the table of defaults. */
 #define MONITORING                                                                                 \
@@ -219,16 +219,17 @@ static void defaults_are_dumped(void **state)
 	"  - {name: c, device: z}\n  - {name: d, device: w}\n"                                     \
 	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24, kernel: virtio, "    \
 	"interface: plant0}}]\n"                                                                   \
-	"routing: {routes4: 16, routes6: 17, neighbours: 18, nexthops: 19, groups: 20}\n"          \
-	"sync: {table: 100, receive_buffer: 2MiB, neighbour_keep: 90s}\n"                          \
-	"static:\n  routes:\n"                                                                     \
-	"    - {prefix: 10.2.0.0/16, via: 10.3.0.2}\n"                                             \
-	"    - {prefix: 10.2.0.0/16, via: \"fe80::2\", port: lan, weight: 7}\n"                    \
-	"    - {prefix: \"::/0\", port: wan}\n    - {prefix: 10.9.0.0/16, type: prohibit}\n"       \
-	"  neighbours: [{address: \"fe80::2\", mac: \"02:00:00:00:01:02\", port: lan}]\n"          \
-	"exception:\n  phd_ports: [1, 2]\n  classes:\n    routing: {rate: 1, burst: 2, queue: "    \
-	"16}\n    phd: {rate: 30, burst: 3, queue: 17}\n    local: {rate: 4000}\n"                 \
-	"    other: {rate: 50, queue: 18}\n"
+	"routing:\n  {max_ipv4_routes: 16, max_ipv6_routes: 17, max_neighbors: 18, "               \
+	"max_nexthops: 19, max_nexthop_groups: 20, ipv6_rp_filter: loose,\n  static_routes: [\n"   \
+	"    {prefix: 10.2.0.0/16, via: 10.3.0.2},\n"                                              \
+	"    {prefix: 10.2.0.0/16, via: \"fe80::2\", interface: lan, weight: 7},\n"                \
+	"    {prefix: \"::/0\", interface: wan}, {prefix: 10.9.0.0/16, type: prohibit}],\n"        \
+	"  static_neighbors: [{address: \"fe80::2\", mac: \"02:00:00:00:01:02\", interface: "      \
+	"lan}]}\n"                                                                                 \
+	"netlink: {route_table: 100, receive_buffer: 2MiB, neighbor_refresh: 90s}\n"               \
+	"punt:\n  health_device_ports: [1, 2]\n  policers:\n    routing: {rate_pps: 1, burst: "    \
+	"2, queue_len: 16}\n    health_devices: {rate_pps: 30, burst: 3, queue_len: 17}\n"         \
+	"    local: {rate_pps: 4000}\n    other: {rate_pps: 50, queue_len: 18}\n"
 #define HEAD                                                                                       \
 	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: auto\nruntime:\n"      \
 	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
@@ -242,70 +243,42 @@ static void routing_is_dumped(void **state)
 	struct bp_config *c = accepted(ROUTED);
 	char *text = dump(c);
 
+	/* clang-format off */
 	assert_string_equal(text,
-		HEAD "ports:\n" PORT_HEAD("lan",
-			"x") "    promiscuous: false\n    mac: \"02:00:00:00:00:0a\"\n"
-			     "    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n    kernel: tap\n"
-			     "    interface: \"lan0\"\n" OFFLOADS PORT_HEAD("wan",
-				     "y") "    promiscuous: true\n    addresses: []\n    kernel: "
-					  "off\n" OFFLOADS PORT_HEAD("c",
-						  "z") "    promiscuous: true\n    addresses: []\n "
-						       "   kernel: off\n" OFFLOADS PORT_HEAD("d",
-							       "w") "    promiscuous: true\n    "
-								    "addresses: []\n    kernel: "
-								    "off\n" OFFLOADS
-								    "bridge:\n  - ports: [\"c\", "
-								    "\"d\"]\n    host:\n      "
-								    "name: \"plant\"\n"
-								    "      addresses: "
-								    "[\"10.3.0.1/24\"]\n      "
-								    "kernel: virtio\n"
-								    "      interface: "
-								    "\"plant0\"\nbridging:\n  "
-								    "mac_table: 8192\n  ageing: "
-								    "5m\nrouting:\n  routes4: 16\n "
-								    " routes6: 17\n  neighbours: "
-								    "18\n  "
-								    "nexthops: 19\n  groups: "
-								    "20\n  rp_filter6: off\n"
-								    "sync:\n  table: 100\n  "
-								    "receive_buffer: "
-								    "2MiB\n  neighbour_keep: "
-								    "90s\nstatic:\n  routes:\n"
-								    "    - prefix: "
-								    "\"10.2.0.0/16\"\n      via: "
-								    "10.3.0.2\n      type: "
-								    "unicast\n"
-								    "      weight: 1\n"
-								    "    - prefix: "
-								    "\"10.2.0.0/16\"\n      via: "
-								    "\"fe80::2\"\n      port: "
-								    "\"lan\"\n"
-								    "      type: unicast\n      "
-								    "weight: 7\n"
-								    "    - prefix: \"::/0\"\n      "
-								    "port: \"wan\"\n      type: "
-								    "unicast\n"
-								    "      weight: 1\n    - "
-								    "prefix: \"10.9.0.0/16\"\n     "
-								    " type: prohibit\n"
-								    "  neighbours:\n    - address: "
-								    "\"fe80::2\"\n      mac: "
-								    "\"02:00:00:00:01:02\"\n      "
-								    "port: \"lan\"\nexception:\n  "
-								    "phd_ports: [1, "
-								    "2]\n  classes:\n    "
-								    "routing:\n      rate: 1\n     "
-								    " burst: 2\n      queue: "
-								    "16\n    phd:\n      rate: "
-								    "30\n      burst: 3\n      "
-								    "queue: 17\n    "
-								    "local:\n      rate: 4000\n    "
-								    "  burst: 400\n      queue: "
-								    "512\n    "
-								    "other:\n      rate: 50\n      "
-								    "burst: 32\n      queue: "
-								    "18\n" AGGREGATION_DEFAULTS);
+		HEAD "ports:\n"
+		PORT_HEAD("lan", "x")
+		"    promiscuous: false\n    mac: \"02:00:00:00:00:0a\"\n"
+		"    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n    kernel: tap\n"
+		"    interface: \"lan0\"\n" OFFLOADS
+		PORT_HEAD("wan", "y")
+		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
+		PORT_HEAD("c", "z")
+		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
+		PORT_HEAD("d", "w")
+		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
+		"bridge:\n  - ports: [\"c\", \"d\"]\n    host:\n      name: \"plant\"\n"
+		"      addresses: [\"10.3.0.1/24\"]\n      kernel: virtio\n"
+		"      interface: \"plant0\"\n"
+		"bridging:\n  mac_table: 8192\n  ageing: 5m\n"
+		"routing:\n  max_ipv4_routes: 16\n  max_ipv6_routes: 17\n  max_neighbors: 18\n"
+		"  max_nexthops: 19\n  max_nexthop_groups: 20\n  ipv6_rp_filter: loose\n"
+		"  static_routes:\n"
+		"    - prefix: \"10.2.0.0/16\"\n      via: 10.3.0.2\n      type: unicast\n"
+		"      weight: 1\n"
+		"    - prefix: \"10.2.0.0/16\"\n      via: \"fe80::2\"\n      interface: \"lan\"\n"
+		"      type: unicast\n      weight: 7\n"
+		"    - prefix: \"::/0\"\n      interface: \"wan\"\n      type: unicast\n"
+		"      weight: 1\n"
+		"    - prefix: \"10.9.0.0/16\"\n      type: prohibit\n"
+		"  static_neighbors:\n"
+		"    - address: \"fe80::2\"\n      mac: \"02:00:00:00:01:02\"\n"
+		"      interface: \"lan\"\n"
+		"netlink:\n  route_table: 100\n  receive_buffer: 2MiB\n  neighbor_refresh: 90s\n"
+		"punt:\n  health_device_ports: [1, 2]\n  policers:\n"
+		POLICER("routing", "1", "2", "16") POLICER("health_devices", "30", "3", "17")
+		POLICER("local", "4000", "400", "512") POLICER("other", "50", "32", "18")
+		AGGREGATION_DEFAULTS);
+	/* clang-format on */
 	free(text);
 	bp_config_free(c);
 }
@@ -399,14 +372,15 @@ static void restart_is_needed_where_the_schema_says(void **state)
 
 static void changes_of_routing_need_a_restart(void **state)
 {
-	static const char router[] = PORTS "static: {routes: [{prefix: 10.0.0.0/8, port: a}]}\n";
+	static const char router[] =
+		PORTS "routing: {static_routes: [{prefix: 10.0.0.0/8, interface: a}]}\n";
 
 	needs(ROUTED, ROUTED, "");
 	/* The default written out, and a prefix in another form, are no change. */
 	needs(PORTS,
 		"ports: [{name: a, device: x, kernel: auto, interface: a, promiscuous: false}, "
-		"{name: b, device: y, addresses: []}]\nstatic: {routes: ~}\nbridge: []\n"
-		"exception: {classes: {local: {burst: 1000}}}\nsync: {table: 254}\n",
+		"{name: b, device: y, addresses: []}]\nrouting: {static_routes: ~}\nbridge: []\n"
+		"punt: {policers: {local: {burst: 1000}}}\nnetlink: {route_table: 254}\n",
 		"");
 	needs(PORTS,
 		"ports: [{name: a, device: x, kernel: tap, mac: \"02:00:00:00:00:01\"}, {name: b, "
@@ -424,25 +398,31 @@ static void changes_of_routing_need_a_restart(void **state)
 		      "10.0.0.1/24}}]\n",
 		RESTART("bridge[0].host.name") RESTART("bridge[0].host.addresses")
 			RESTART("bridge[0].host.kernel") RESTART("bridge[0].host.interface"));
-	needs(PORTS, PORTS "routing: {routes4: 16}\nsync: {table: 5}\n",
-		RESTART("routing.routes4") RESTART("sync.table"));
-	needs(PORTS, router, RESTART("static.routes"));
-	needs(router, PORTS, RESTART("static.routes"));
-	needs(router, PORTS "static: {routes: [{prefix: 10.0.0.0/8, port: b, weight: 2}]}\n",
-		RESTART("static.routes[0].port") RESTART("static.routes[0].weight"));
-	needs(router, PORTS "static: {routes: [{prefix: 10.0.0.0/9, type: blackhole}]}\n",
-		RESTART("static.routes[0].prefix") RESTART("static.routes[0].port")
-			RESTART("static.routes[0].type") RESTART("static.routes[0].weight"));
+	needs(PORTS, PORTS "routing: {max_ipv4_routes: 16}\nnetlink: {route_table: 5}\n",
+		RESTART("routing.max_ipv4_routes") RESTART("netlink.route_table"));
+	needs(PORTS, router, RESTART("routing.static_routes"));
+	needs(router, PORTS, RESTART("routing.static_routes"));
+	needs(router,
+		PORTS "routing: {static_routes: [{prefix: 10.0.0.0/8, interface: b, weight: 2}]}\n",
+		RESTART("routing.static_routes[0].interface")
+			RESTART("routing.static_routes[0].weight"));
+	needs(router, PORTS "routing: {static_routes: [{prefix: 10.0.0.0/9, type: blackhole}]}\n",
+		RESTART("routing.static_routes[0].prefix")
+			RESTART("routing.static_routes[0].interface")
+				RESTART("routing.static_routes[0].type")
+					RESTART("routing.static_routes[0].weight"));
 	needs(PORTS,
-		PORTS "static: {neighbours: [{address: 10.0.0.1, mac: \"02:00:00:00:00:01\", port: "
-		      "a}]}\n",
-		RESTART("static.neighbours"));
+		PORTS "routing: {static_neighbors: [{address: 10.0.0.1, mac: "
+		      "\"02:00:00:00:00:01\", interface: a}]}\n",
+		RESTART("routing.static_neighbors"));
 	needs(PORTS,
-		PORTS "exception: {phd_ports: 5, classes: {phd: {rate: 10, queue: 16}, other: "
+		PORTS "punt: {health_device_ports: 5, policers: {health_devices: {rate_pps: 10, "
+		      "queue_len: 16}, other: "
 		      "{burst: 7}}}\n",
-		RESTART("exception.phd_ports") RESTART("exception.classes.phd.rate") RESTART(
-			"exception.classes.phd.burst") RESTART("exception.classes.phd.queue")
-			RESTART("exception.classes.other.burst"));
+		RESTART("punt.health_device_ports") RESTART("punt.policers.health_devices.rate_pps")
+			RESTART("punt.policers.health_devices.burst")
+				RESTART("punt.policers.health_devices.queue_len")
+					RESTART("punt.policers.other.burst"));
 }
 
 static void reload_takes_over_the_rest(void **state)

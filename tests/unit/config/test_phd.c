@@ -22,7 +22,7 @@ static void defaults(void **state)
 
 	assert_true(p->enabled);
 	assert_true(p->listen_udp == 6024 && p->listen_tcp == 6024);
-	assert_true(c->exception.listen_udp == 6024 && c->exception.listen_tcp == 6024);
+	assert_true(c->punt.listen_udp == 6024 && c->punt.listen_tcp == 6024);
 	assert_true(p->sessions == 65536 && p->layouts == 1024);
 	assert_false(p->has_system_id);
 	assert_int_equal(p->confirm, BP_PHD_CONFIRM_STORED);
@@ -55,7 +55,7 @@ static void defaults(void **state)
 	bp_config_free(c);
 	c = accepted(ROUTED);
 	assert_false(bp_config_phd(c)->enabled);
-	assert_true(c->exception.listen_udp == 0 && c->exception.listen_tcp == 0);
+	assert_true(c->punt.listen_udp == 0 && c->punt.listen_tcp == 0);
 	bp_config_free(c);
 }
 
@@ -82,7 +82,7 @@ static void everything_is_read(void **state)
 	const struct bp_config_phd *p = bp_config_phd(c);
 
 	assert_true(p->listen_udp == 7000 && p->listen_tcp == 0);
-	assert_true(c->exception.listen_udp == 7000 && c->exception.listen_tcp == 0);
+	assert_true(c->punt.listen_udp == 7000 && c->punt.listen_tcp == 0);
 	assert_true(p->sessions == 1048576 && p->layouts == 16);
 	assert_true(p->has_system_id);
 	assert_memory_equal(p->system_id, own, 8);

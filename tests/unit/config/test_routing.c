@@ -8,7 +8,7 @@
 	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]},\n"                \
 	"  {name: b, device: y, addresses: 10.1.0.1/24}, " SEGMENT                                 \
 	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24}}]\n"
-#define ROUTES ROUTER "static:\n  routes:\n"
+#define ROUTES ROUTER "routing:\n  static_routes:\n"
 
 static const struct bp_config_interface *interface_of(
 	const struct bp_config *c, unsigned i, const char *name)
@@ -233,30 +233,30 @@ static void addresses_are_bounded(void **state)
 
 static void static_routes_are_read(void **state)
 {
-	struct bp_config *c = accepted(
-		ROUTES "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: a}\n"
-		       "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, weight: 256}\n"
-		       "    - {prefix: 10.2.0.0/16, via: 10.3.0.9}\n"
-		       "    - {prefix: 10.2.0.0/16, via: \"fe80::2\", port: plant}\n"
-		       "    - {prefix: \"2001:db8::/33\", port: b}\n"
-		       "    - {prefix: 0.0.0.0/0, type: unreachable}\n"
-		       "  neighbours:\n"
-		       "    - {address: \"fe80::2\", mac: \"02:00:00:00:01:02\", port: plant}\n");
+	struct bp_config *c = accepted(ROUTES
+		"    - {prefix: 10.2.0.0/16, via: 10.1.0.2, interface: a}\n"
+		"    - {prefix: 10.2.0.0/16, via: 10.1.0.2, weight: 256}\n"
+		"    - {prefix: 10.2.0.0/16, via: 10.3.0.9}\n"
+		"    - {prefix: 10.2.0.0/16, via: \"fe80::2\", interface: plant}\n"
+		"    - {prefix: \"2001:db8::/33\", interface: b}\n"
+		"    - {prefix: 0.0.0.0/0, type: unreachable}\n"
+		"  static_neighbors:\n"
+		"    - {address: \"fe80::2\", mac: \"02:00:00:00:01:02\", interface: plant}\n");
 	const struct bp_config_static_route *r = c->fixed.route;
-	const struct bp_config_static_neighbour *n = c->fixed.neighbour;
+	const struct bp_config_static_neighbor *n = c->fixed.neighbor;
 	static const uint8_t ip6[16] = {0x20, 0x01, 0x0d, 0xb8}, ll[16] = {0xfe, 0x80, [15] = 2};
 	static const uint8_t via[16] = {10, 1, 0, 2}, mac[6] = {2, 0, 0, 0, 1, 2};
 
 	assert_int_equal(c->fixed.n_routes, 6);
 	assert_true(r[0].prefix.family == 4 && r[0].prefix.length == 16);
 	assert_true(r[0].prefix.bytes[0] == 10 && r[0].prefix.bytes[1] == 2);
-	assert_true(r[0].has_port && r[0].hop.interface == 0 && r[0].hop.weight == 1);
+	assert_true(r[0].has_interface && r[0].hop.interface == 0 && r[0].hop.weight == 1);
 	assert_true(r[0].hop.gateway.family == 4);
 	assert_memory_equal(r[0].hop.gateway.bytes, via, 16);
 	/* Without a port: the interface in whose prefix via is. */
-	assert_true(!r[1].has_port && r[1].hop.interface == 1 && r[1].hop.weight == 256);
-	assert_true(!r[2].has_port && r[2].hop.interface == BP_MAX_PORTS);
-	assert_true(r[3].has_port && r[3].hop.interface == BP_MAX_PORTS);
+	assert_true(!r[1].has_interface && r[1].hop.interface == 1 && r[1].hop.weight == 256);
+	assert_true(!r[2].has_interface && r[2].hop.interface == BP_MAX_PORTS);
+	assert_true(r[3].has_interface && r[3].hop.interface == BP_MAX_PORTS);
 	assert_true(r[3].hop.gateway.family == 6);
 	assert_true(r[4].prefix.family == 6 && r[4].prefix.length == 33);
 	assert_memory_equal(r[4].prefix.bytes, ip6, 16);
@@ -264,7 +264,7 @@ static void static_routes_are_read(void **state)
 	assert_int_equal(r[4].type, BP_ROUTE_UNICAST);
 	assert_int_equal(r[5].type, BP_ROUTE_UNREACHABLE);
 	assert_int_equal(r[5].hop.interface, BP_NO_INTERFACE);
-	assert_int_equal(c->fixed.n_neighbours, 1);
+	assert_int_equal(c->fixed.n_neighbors, 1);
 	assert_true(n->address.family == 6 && n->interface == BP_MAX_PORTS);
 	assert_memory_equal(n->address.bytes, ll, 16);
 	assert_memory_equal(n->mac, mac, 6);
@@ -277,53 +277,63 @@ static void the_longest_prefix_has_the_gateway(void **state)
 	static const char longer[] =
 		"ports: [{name: a, device: x, addresses: 10.0.0.1/8}, {name: b, device: y, "
 		"addresses: 10.0.0.2/24}]\n"
-		"static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n";
+		"routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n";
 	struct bp_config *c = accepted(longer);
 
 	assert_int_equal(c->fixed.route[0].hop.interface, 1);
 	bp_config_free(c);
 	says("ports: [{name: a, device: x, addresses: 10.0.0.1/24}, {name: b, device: y, "
 	     "addresses: 10.0.0.2/24}]\n"
-	     "static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n",
-		"f.yaml:2:44: static.routes[0].via: several ports or hosts have this in the prefix "
-		"of an address; expected port\n");
-	bp_config_free(accepted("ports: [{name: a, device: x, addresses: [10.0.0.1/24, "
-				"10.0.0.2/24]}]\n"
-				"static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n"));
+	     "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n",
+		"f.yaml:2:52: routing.static_routes[0].via: several interfaces have this address "
+		"in their prefixes; "
+		"expected interface\n");
+	bp_config_free(
+		accepted("ports: [{name: a, device: x, addresses: [10.0.0.1/24, "
+			 "10.0.0.2/24]}]\n"
+			 "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n"));
 }
 
 static void static_routes_must_lead_somewhere(void **state)
 {
 	says(ROUTES "    - {prefix: 10.2.0.0/16}\n"
-		    "    - {prefix: 10.4.0.0/16, via: 10.1.0.2, port: c}\n"
+		    "    - {prefix: 10.4.0.0/16, via: 10.1.0.2, interface: c}\n"
 		    "    - {prefix: 10.4.0.0/16, via: 10.9.0.2}\n"
 		    "    - {prefix: 10.5.0.0/16, type: prohibit, weight: 4}\n"
-		    "    - {prefix: 10.6.0.0/16, type: blackhole, via: 10.1.0.2, port: b}\n"
+		    "    - {prefix: 10.6.0.0/16, type: blackhole, via: 10.1.0.2, interface: b}\n"
 		    "    - {prefix: \"2001:db8::/32\", via: 10.3.0.3}\n"
 		    "    - {prefix: 10.7.0.0/16, via: \"fe80::2\"}\n"
 		    "    - {prefix: 10.8.0.1/16, via: 10.3.0.1}\n",
-		"f.yaml:6:7: static.routes[0] has neither 'via' nor 'port'; expected one of them, "
+		"f.yaml:6:7: routing.static_routes[0] has neither 'via' nor 'interface'; expected "
+		"one of them, "
 		"or a type other than unicast\n"
-		"f.yaml:7:50: static.routes[1].port: port 'c' is in a bridge; expected the name of "
+		"f.yaml:7:55: routing.static_routes[1].interface: port 'c' is in a bridge; "
+		"expected the name of "
 		"a port that is in no bridge, or of a bridge's host\n"
-		"f.yaml:8:34: static.routes[2].via: no port or host has an address in whose prefix "
-		"this is; expected such an address, or port\n"
-		"f.yaml:9:45: static.routes[3].weight: a route of this type leads nowhere; "
-		"expected no via, port or weight, or type unicast\n"
-		"f.yaml:10:46: static.routes[4].via: a route of this type leads nowhere; expected "
-		"no via, port or weight, or type unicast\n"
-		"f.yaml:11:38: static.routes[5].via: an IPv4 address leads to no IPv6 prefix; "
+		"f.yaml:8:34: routing.static_routes[2].via: no interface has this address in its prefixes; "
+"expected an interface address in the same prefix, or interface\n"
+		"f.yaml:9:45: routing.static_routes[3].weight: a route of this type has no next "
+		"hop; "
+		"expected no via, interface or weight, or type unicast\n"
+		"f.yaml:10:46: routing.static_routes[4].via: a route of this type has no next hop; "
+		"expected "
+		"no via, interface or weight, or type unicast\n"
+		"f.yaml:11:38: routing.static_routes[5].via: an IPv4 next hop cannot be used for "
+		"an IPv6 prefix; "
 		"expected an IPv6 address\n"
-		"f.yaml:12:34: static.routes[6].via: a link-local address is on every link; "
-		"expected port with it\n"
-		"f.yaml:13:16: static.routes[7].prefix: 10.8.0.1/16 has bits set beyond its "
+		"f.yaml:12:34: routing.static_routes[6].via: a link-local next hop needs an "
+		"interface; "
+		"expected interface\n"
+		"f.yaml:13:16: routing.static_routes[7].prefix: 10.8.0.1/16 has bits set beyond "
+		"its "
 		"length, the prefix it is in is 10.8.0.0/16; expected an IPv4 or IPv6 prefix with "
 		"its length, such as 10.2.0.0/16 or 2001:db8::/32\n"
-		"f.yaml:13:34: static.routes[7].via: this is an address of biplane's own; expected "
-		"the next router's\n");
+		"f.yaml:13:34: routing.static_routes[7].via: this is an address of this gateway; "
+		"expected "
+		"the address of the next hop\n");
 	/* A mistake in an address does not make one of the route, too. */
 	says("ports: [{name: a, device: x, adresses: 10.0.0.1/24}]\n"
-	     "static: {routes: [{prefix: 0.0.0.0/0, via: 10.0.0.2}]}\n",
+	     "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.2}]}\n",
 		"f.yaml:1:30: unknown setting 'adresses'; did you mean 'addresses'?\n");
 }
 
@@ -331,32 +341,43 @@ static void entries_of_one_prefix_are_hops(void **state)
 {
 	says(ROUTES "    - {prefix: 10.2.0.0/16, via: 10.1.0.2}\n"
 		    "    - {prefix: 10.2.0.0/17, via: 10.1.0.2}\n"
-		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: b, weight: 3}\n"
-		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, port: a}\n"
+		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, interface: b, weight: 3}\n"
+		    "    - {prefix: 10.2.0.0/16, via: 10.1.0.2, interface: a}\n"
 		    "    - {prefix: 10.2.0.0/16, type: blackhole}\n",
-		"f.yaml:8:7: static.routes[2]: 10.2.0.0/16 is given twice with the same next hop; "
-		"expected one entry, or entries of type unicast that differ in via or port (the "
+		"f.yaml:8:7: routing.static_routes[2]: 10.2.0.0/16 is given twice with the same "
+		"next hop; "
+		"expected one entry, or entries of type unicast that differ in via or interface "
+		"(the "
 		"other is on line 6)\n"
-		"f.yaml:10:7: static.routes[4]: 10.2.0.0/16 is given twice; expected one entry, or "
-		"entries of type unicast that differ in via or port (the other is on line 6)\n");
-	says(ROUTER "static:\n  neighbours:\n"
-		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", port: a}\n"
-		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", port: b}\n"
-		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:02\", port: a}\n"
+		"f.yaml:10:7: routing.static_routes[4]: 10.2.0.0/16 is given twice; expected one "
+		"entry, or "
+		"entries of type unicast that differ in via or interface (the other is on line "
+		"6)\n");
+	says(ROUTER "routing:\n  static_neighbors:\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", interface: a}\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:01\", interface: b}\n"
+		    "    - {address: 10.0.0.9, mac: \"02:00:00:00:00:02\", interface: a}\n"
 		    "    - {}\n    - {}\n",
-		"f.yaml:8:7: static.neighbours[2]: this neighbour is given twice; expected it once "
+		"f.yaml:8:7: routing.static_neighbors[2]: this neighbor is given twice; expected "
+		"it once "
 		"(the other is on line 6)\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'address'; expected a unicast IPv4 or "
+		"f.yaml:9:7: routing.static_neighbors[3] has no 'address'; expected a unicast IPv4 "
+		"or "
 		"IPv6 address such as 192.0.2.10 or 2001:db8::10\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'mac'; expected a unicast MAC address "
+		"f.yaml:9:7: routing.static_neighbors[3] has no 'mac'; expected a unicast MAC "
+		"address "
 		"such as \"02:00:00:00:00:01\"\n"
-		"f.yaml:9:7: static.neighbours[3] has no 'port'; expected the name of a port that "
+		"f.yaml:9:7: routing.static_neighbors[3] has no 'interface'; expected the name of "
+		"a port that "
 		"is in no bridge, or of a bridge's host\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'address'; expected a unicast IPv4 or "
+		"f.yaml:10:7: routing.static_neighbors[4] has no 'address'; expected a unicast "
+		"IPv4 or "
 		"IPv6 address such as 192.0.2.10 or 2001:db8::10\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'mac'; expected a unicast MAC address "
+		"f.yaml:10:7: routing.static_neighbors[4] has no 'mac'; expected a unicast MAC "
+		"address "
 		"such as \"02:00:00:00:00:01\"\n"
-		"f.yaml:10:7: static.neighbours[4] has no 'port'; expected the name of a port that "
+		"f.yaml:10:7: routing.static_neighbors[4] has no 'interface'; expected the name of "
+		"a port that "
 		"is in no bridge, or of a bridge's host\n");
 }
 
@@ -380,32 +401,37 @@ static char *with_entries(const char *before, const char *form, int n)
 
 static void static_entries_are_bounded(void **state)
 {
-	static const char hop[] = "    - {prefix: 10.2.0.0/16, via: 10.1.0.%d, port: a}\n";
-	static const char route[] = "    - {prefix: 10.%d.0.0/16, port: a}\n";
+	static const char hop[] = "    - {prefix: 10.2.0.0/16, via: 10.1.0.%d, interface: a}\n";
+	static const char route[] = "    - {prefix: 10.%d.0.0/16, interface: a}\n";
 	static const char neighbour[] =
-		"    - {address: 10.9.0.%d, mac: \"02:00:00:00:00:01\", port: a}\n";
+		"    - {address: 10.9.0.%d, mac: \"02:00:00:00:00:01\", interface: a}\n";
 	/* via is no address of ours even where the entry's number is */
 	char *text = with_entries(
-		"ports: [{name: a, device: x}]\nstatic:\n  routes:\n", hop, BP_HOPS_MAX);
+		"ports: [{name: a, device: x}]\nrouting:\n  static_routes:\n", hop, BP_HOPS_MAX);
 
 	bp_config_free(accepted(text));
 	free(text);
-	text = with_entries(
-		"ports: [{name: a, device: x}]\nstatic:\n  routes:\n", hop, BP_HOPS_MAX + 3);
-	says(text, "f.yaml:36:7: static.routes[32]: 10.2.0.0/16 has 35 entries; expected at most "
+	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  static_routes:\n", hop,
+		BP_HOPS_MAX + 3);
+	says(text, "f.yaml:36:7: routing.static_routes[32]: 10.2.0.0/16 has 35 entries; expected "
+		   "at most "
 		   "32 of one prefix\n");
 	free(text);
-	text = with_entries("ports: [{name: a, device: x}]\nrouting: {routes4: 16, routes6: "
-			    "16}\nstatic:\n  routes:\n",
+	text = with_entries(
+		"ports: [{name: a, device: x}]\nrouting:\n  max_ipv4_routes: 16\n"
+		"  static_routes:\n",
 		route, 17);
-	says(text, "f.yaml:5:5: static.routes: 17 IPv4 prefixes are given; expected at most 16 "
-		   "(routing.routes4)\n");
+	says(text, "f.yaml:5:5: routing.static_routes: 17 IPv4 prefixes are given; expected at "
+		   "most 16 "
+		   "(routing.max_ipv4_routes)\n");
 	free(text);
-	text = with_entries("ports: [{name: a, device: x}]\nrouting: {neighbours: 16}\nstatic:\n  "
-			    "neighbours:\n",
+	text = with_entries(
+		"ports: [{name: a, device: x}]\nrouting:\n  max_neighbors: 16\n  "
+		"static_neighbors:\n",
 		neighbour, 17);
-	says(text, "f.yaml:5:5: static.neighbours: 17 neighbours are given; expected at most 16 "
-		   "(routing.neighbours)\n");
+	says(text,
+		"f.yaml:5:5: routing.static_neighbors: 17 neighbors are given; expected at most 16 "
+		"(routing.max_neighbors)\n");
 	free(text);
 }
 
@@ -432,41 +458,42 @@ static void many_routes_are_read(void **state)
 
 static void classes_are_read(void **state)
 {
-	struct bp_config *c =
-		accepted(PORTS "exception: {phd_ports: [6024, 6025], classes: {routing: {rate: "
-			       "100}, local: {rate: 5000, burst: 1, queue: 16}}}\n");
+	struct bp_config *c = accepted(
+		PORTS "punt: {health_device_ports: [6024, 6025], policers: {routing: "
+		      "{rate_pps: 100}, local: {rate_pps: 5000, burst: 1, queue_len: 16}}}\n");
 
-	assert_int_equal(c->exception.class[BP_EX_ROUTING].rate, 100);
-	assert_int_equal(c->exception.class[BP_EX_ROUTING].burst, 32);
-	assert_int_equal(c->exception.class[BP_EX_ROUTING].queue, 512);
-	assert_int_equal(c->exception.class[BP_EX_PHD].burst, 2000);
-	assert_int_equal(c->exception.class[BP_EX_LOCAL].rate, 5000);
-	assert_int_equal(c->exception.class[BP_EX_LOCAL].burst, 1);
-	assert_int_equal(c->exception.class[BP_EX_LOCAL].queue, 16);
-	assert_int_equal(c->exception.class[BP_EX_OTHER].rate, 1000);
-	assert_true(c->exception.n_phd_ports == 2 && c->exception.phd_ports[1] == 6025);
+	assert_int_equal(c->punt.policer[BP_EX_ROUTING].rate_pps, 100);
+	assert_int_equal(c->punt.policer[BP_EX_ROUTING].burst, 32);
+	assert_int_equal(c->punt.policer[BP_EX_ROUTING].queue_len, 512);
+	assert_int_equal(c->punt.policer[BP_EX_PHD].burst, 2000);
+	assert_int_equal(c->punt.policer[BP_EX_LOCAL].rate_pps, 5000);
+	assert_int_equal(c->punt.policer[BP_EX_LOCAL].burst, 1);
+	assert_int_equal(c->punt.policer[BP_EX_LOCAL].queue_len, 16);
+	assert_int_equal(c->punt.policer[BP_EX_OTHER].rate_pps, 1000);
+	assert_true(c->punt.n_health_device_ports == 2 && c->punt.health_device_ports[1] == 6025);
 	bp_config_free(c);
 }
 
 static void capacities_and_sync_are_read(void **state)
 {
-	struct bp_config *c = accepted(
-		PORTS "routing: {routes4: 100, routes6: 200, neighbours: 300, nexthops: 400, "
-		      "groups: 500}\nsync: {table: local, receive_buffer: 1GiB, neighbour_keep: "
-		      "90s}\n");
+	struct bp_config *c = accepted(PORTS "routing: {max_ipv4_routes: 100, max_ipv6_routes: "
+					     "200, max_neighbors: 300, max_nexthops: 400, "
+					     "max_nexthop_groups: 500}\nnetlink: {route_table: local, "
+					     "receive_buffer: 1GiB, neighbor_refresh: "
+					     "90s}\n");
 
-	assert_int_equal(c->routing.routes4, 100);
-	assert_int_equal(c->routing.routes6, 200);
-	assert_int_equal(c->routing.neighbours, 300);
-	assert_int_equal(c->routing.nexthops, 400);
-	assert_int_equal(c->routing.groups, 500);
-	assert_int_equal(c->sync.table, 255);
-	assert_int_equal(c->sync.receive_buffer, 1u << 30);
-	assert_int_equal(c->sync.neighbour_keep_ns, 90000000000);
+	assert_int_equal(c->routing.max_ipv4_routes, 100);
+	assert_int_equal(c->routing.max_ipv6_routes, 200);
+	assert_int_equal(c->routing.max_neighbors, 300);
+	assert_int_equal(c->routing.max_nexthops, 400);
+	assert_int_equal(c->routing.max_nexthop_groups, 500);
+	assert_int_equal(c->netlink.route_table, 255);
+	assert_int_equal(c->netlink.receive_buffer, 1u << 30);
+	assert_int_equal(c->netlink.neighbor_refresh_ns, 90000000000);
 	bp_config_free(c);
 	c = accepted(PORTS);
-	assert_int_equal(c->sync.table, 254);
-	assert_int_equal(c->routing.routes4, 1048576);
+	assert_int_equal(c->netlink.route_table, 254);
+	assert_int_equal(c->routing.max_ipv4_routes, 1048576);
 	bp_config_free(c);
 }
 

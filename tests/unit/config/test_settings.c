@@ -40,8 +40,8 @@ struct row {
 #define VIA                                                                                        \
 	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]}, {name: b, "       \
 	"device: y}]\n"
-#define ROUTE VIA "static:\n  routes:\n    - "
-#define NEIGHBOUR VIA "static:\n  neighbours:\n    - "
+#define ROUTE VIA "routing:\n  static_routes:\n    - "
+#define NEIGHBOR VIA "routing:\n  static_neighbors:\n    - "
 
 #define ADDRESSES                                                                                  \
 	.good = {{"[]", "[]"}, {"10.0.0.1/24", "[\"10.0.0.1/24\"]"},                               \
@@ -76,14 +76,12 @@ struct row {
 #define QUEUE                                                                                      \
 	.good = {{"16", "16"}, {"65536", "65536"}, {"100", "100"}},                                \
 	.bad = {{"15", "too small"}, {"65537", "too large"}}
-#define CLASS(name)                                                                                \
-	{"exception.classes." name ".rate", PORTS "exception:\n  classes:\n    " name ":\n      ", \
-		"", RATE},                                                                         \
-		{"exception.classes." name ".burst",                                               \
-			PORTS "exception:\n  classes:\n    " name ":\n      ", "", RATE},          \
+#define POLICERS(name) PORTS "punt:\n  policers:\n    " name ":\n      "
+#define POLICER(name)                                                                              \
+	{"punt.policers." name ".rate_pps", POLICERS(name), "", RATE},                             \
+		{"punt.policers." name ".burst", POLICERS(name), "", RATE},                        \
 	{                                                                                          \
-		"exception.classes." name ".queue",                                                \
-			PORTS "exception:\n  classes:\n    " name ":\n      ", "", QUEUE           \
+		"punt.policers." name ".queue_len", POLICERS(name), "", QUEUE                      \
 	}
 
 #define TEXT_VALUES(longest)                                                                       \
@@ -204,33 +202,35 @@ static const struct row rows[] = {
 		.bad = {{"999ms", "too small"}, {"1000001s", "too large"}, {"300", "has no unit"},
 			{"1.5m", "not a whole number with a unit"},
 			{"5 min", "'min' is no known unit"}}},
-	{"routing.rp_filter6", PORTS "routing:\n  ", "",
+	{"routing.ipv6_rp_filter", PORTS "routing:\n  ", "",
 		.good = {{"off", "off"}, {"strict", "strict"}, {"loose", "loose"}},
 		.bad = {{"on", "is no choice"}, {"1", "is no choice"}}},
-	{"routing.routes4", PORTS "routing:\n  ", "",
+	{"routing.max_ipv4_routes", PORTS "routing:\n  ", "",
 		.good = {{"16", "16"}, {"16777216", "16777216"}},
 		.bad = {{"15", "too small"}, {"16777217", "too large"}}},
-	{"routing.routes6", PORTS "routing:\n  ", "",
+	{"routing.max_ipv6_routes", PORTS "routing:\n  ", "",
 		.good = {{"16", "16"}, {"4194304", "4194304"}},
 		.bad = {{"15", "too small"}, {"4194305", "too large"}}},
-	{"routing.neighbours", PORTS "routing:\n  ", "",
+	{"routing.max_neighbors", PORTS "routing:\n  ", "",
 		.good = {{"16", "16"}, {"1048576", "1048576"}},
 		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
-	{"routing.nexthops", PORTS "routing:\n  ", "",
+	{"routing.max_nexthops", PORTS "routing:\n  ", "",
 		.good = {{"16", "16"}, {"1048576", "1048576"}},
 		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
-	{"routing.groups", PORTS "routing:\n  ", "", .good = {{"16", "16"}, {"65536", "65536"}},
+	{"routing.max_nexthop_groups", PORTS "routing:\n  ", "",
+		.good = {{"16", "16"}, {"65536", "65536"}},
 		.bad = {{"15", "too small"}, {"65537", "too large"}}},
-	{"sync.table", PORTS "sync:\n  ", "",
+	{"netlink.route_table", PORTS "netlink:\n  ", "",
 		.good = {{"main", "main"}, {"local", "local"}, {"default", "default"},
 			{"254", "main"}, {"1", "1"}, {"4294967295", "4294967295"}},
 		.bad = {{"0", "too small"}, {"4294967296", "too large"},
 			{"mian", "not a whole number"}}},
-	{"sync.receive_buffer", PORTS "sync:\n  ", "", .good = {{"1MiB", "1MiB"}, {"1GiB", "1GiB"}},
+	{"netlink.receive_buffer", PORTS "netlink:\n  ", "",
+		.good = {{"1MiB", "1MiB"}, {"1GiB", "1GiB"}},
 		.bad = {{"1023KiB", "too small"}, {"1025MiB", "too large"}}},
-	{"sync.neighbour_keep", PORTS "sync:\n  ", "", .good = {{"1s", "1s"}, {"1d", "1d"}},
+	{"netlink.neighbor_refresh", PORTS "netlink:\n  ", "", .good = {{"1s", "1s"}, {"1d", "1d"}},
 		.bad = {{"999ms", "too small"}, {"25h", "too large"}, {"60", "has no unit"}}},
-	{"static.routes[].prefix", ROUTE "port: a\n      ", "",
+	{"routing.static_routes[].prefix", ROUTE "interface: a\n      ", "",
 		.good = {{"10.2.0.0/16", "\"10.2.0.0/16\""}, {"0.0.0.0/0", "\"0.0.0.0/0\""},
 			{"\"2001:DB8::/32\"", "\"2001:db8::/32\""}, {"\"::/0\"", "\"::/0\""},
 			{"10.2.3.4/32", "\"10.2.3.4/32\""}, {"240.0.0.0/4", "\"240.0.0.0/4\""}},
@@ -242,50 +242,50 @@ static const struct row rows[] = {
 			{"10.2.0.0/-1", "no length from 0 to 32"}, {"10.2/16", "not a prefix"},
 			{"default", "not a prefix"}, {"224.0.0.0/4", "is multicast"},
 			{"\"ff00::/8\"", "is multicast"}}},
-	{"static.routes[].via", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+	{"routing.static_routes[].via", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"10.0.0.2", "10.0.0.2"}, {"\"fd00::2\"", "\"fd00::2\""}},
-		.bad = {{"10.0.1.2", "no port or host has an address in whose prefix"},
-			{"\"fe80::2\"", "a link-local address is on every link; expected port"},
-			{"10.0.0.1", "an address of biplane's own"},
+		.bad = {{"10.0.1.2", "no interface has this address in its prefixes"},
+			{"\"fe80::2\"", "a link-local next hop needs an interface"},
+			{"10.0.0.1", "an address of this gateway"},
 			{"10.0.0.300", "not an address"},
 			{"224.0.0.1", "not the address of one host"},
 			{"0.0.0.0", "not the address of one host"},
 			{"\"::ffff:10.0.0.2\"", "not the address of one host"}}},
-	{"static.routes[].port", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+	{"routing.static_routes[].interface", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
 		.bad = {{"c", "there is no port or host 'c'"}, {"''", "no port or host"}}},
-	{"static.routes[].type", ROUTE "prefix: 10.2.0.0/16\n      ", "",
+	{"routing.static_routes[].type", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"blackhole", "blackhole"}, {"unreachable", "unreachable"},
 			{"prohibit", "prohibit"}},
-		.bad = {{"unicast", "has neither 'via' nor 'port'"}, {"local", "no choice"},
+		.bad = {{"unicast", "has neither 'via' nor 'interface'"}, {"local", "no choice"},
 			{"punt", "no choice"}, {"''", "no choice"}}},
-	{"static.routes[].weight", ROUTE "prefix: 10.2.0.0/16\n      port: a\n      ", "",
-		.good = {{"1", "1"}, {"256", "256"}},
+	{"routing.static_routes[].weight", ROUTE "prefix: 10.2.0.0/16\n      interface: a\n      ",
+		"", .good = {{"1", "1"}, {"256", "256"}},
 		.bad = {{"0", "too small"}, {"257", "too large"}}},
-	{"static.neighbours[].address",
-		NEIGHBOUR "port: a\n      mac: \"02:00:00:00:01:02\"\n      ", "",
+	{"routing.static_neighbors[].address",
+		NEIGHBOR "interface: a\n      mac: \"02:00:00:00:01:02\"\n      ", "",
 		.good = {{"10.0.0.2", "10.0.0.2"}, {"\"fe80::2\"", "\"fe80::2\""},
 			{"192.0.2.1", "192.0.2.1"}},
-		.bad = {{"10.0.0.1", "an address of biplane's own"},
+		.bad = {{"10.0.0.1", "an address of this gateway"},
 			{"10.0.0.2/24", "not an address"},
 			{"255.255.255.255", "not the address of one host"}}},
-	{"static.neighbours[].mac", NEIGHBOUR "port: a\n      address: 10.0.0.2\n      ", "",
-		.good = {{"\"02:00:00:00:01:02\"", "\"02:00:00:00:01:02\""}},
+	{"routing.static_neighbors[].mac", NEIGHBOR "interface: a\n      address: 10.0.0.2\n      ",
+		"", .good = {{"\"02:00:00:00:01:02\"", "\"02:00:00:00:01:02\""}},
 		.bad = {{"ff:ff:ff:ff:ff:ff", "not the address of one station"},
 			{"02:00", "not a MAC address"}}},
-	{"static.neighbours[].port",
-		NEIGHBOUR "address: 10.0.0.2\n      mac: \"02:00:00:00:01:02\"\n      ", "",
+	{"routing.static_neighbors[].interface",
+		NEIGHBOR "address: 10.0.0.2\n      mac: \"02:00:00:00:01:02\"\n      ", "",
 		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
 		.bad = {{"c", "there is no port or host 'c'"}}},
-	{"exception.phd_ports", PORTS "exception:\n  ", "",
+	{"punt.health_device_ports", PORTS "punt:\n  ", "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"6024", "[6024]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
 		.bad = {{"[0]", "too small"}, {"[]", "0 are given"},
 			{"[1,2,3,4,5,6,7,8,9]", "9 are given"}, {"[5, 5]", "5 is given twice"}}},
-	CLASS("routing"),
-	CLASS("phd"),
-	CLASS("local"),
-	CLASS("other"),
+	POLICER("routing"),
+	POLICER("health_devices"),
+	POLICER("local"),
+	POLICER("other"),
 #include "settings_phd.h"
 #include "settings_aggregation.h"
 #include "settings_transform.h"

@@ -30,9 +30,9 @@ static void start(struct rig *r, bool partial, bool qinq)
 	/* small: a segment is made for every test */
 	r->config->routing = (struct bp_config_routing){1024, 1024, 256, 256, 32};
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
-		r->config->exception.class[i].queue = 64;
-	r->config->exception.n_phd_ports = 1;
-	r->config->exception.phd_ports[0] = 6024;
+		r->config->punt.policer[i].queue_len = 64;
+	r->config->punt.n_health_device_ports = 1;
+	r->config->punt.health_device_ports[0] = 6024;
 	need(bp_ring_eal(err, sizeof(err)), err);
 	bp_link_reset();
 	n = bp_shm_specs(r->config, specs);

@@ -61,8 +61,11 @@ static inline int set_up(void **state)
 	memset(&config, 0, sizeof(config));
 	config.n_workers = 1;
 	config.n_ports = 2; /* in no bridge: they route */
-	config.routing = (struct bp_config_routing){
-		.routes4 = 64, .routes6 = 64, .neighbours = 64, .nexthops = 64, .groups = 8};
+	config.routing = (struct bp_config_routing){.max_ipv4_routes = 64,
+		.max_ipv6_routes = 64,
+		.max_neighbors = 64,
+		.max_nexthops = 64,
+		.max_nexthop_groups = 8};
 
 	struct bp_segment *s =
 		bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));

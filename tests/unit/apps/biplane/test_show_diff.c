@@ -56,13 +56,14 @@ static int set_up(void **state)
 	*state = r;
 	r->config.n_workers = 1;
 	r->config.n_ports = 2;
-	r->config.sync = (struct bp_config_sync){
-		.table = 254, .receive_buffer = 1 << 20, .neighbour_keep_ns = 60000000000ull};
-	r->config.routing = (struct bp_config_routing){.routes4 = 4096,
-		.routes6 = 4096,
-		.neighbours = 1024,
-		.nexthops = 1024,
-		.groups = 64};
+	r->config.netlink = (struct bp_config_netlink){.route_table = 254,
+		.receive_buffer = 1 << 20,
+		.neighbor_refresh_ns = 60000000000ull};
+	r->config.routing = (struct bp_config_routing){.max_ipv4_routes = 4096,
+		.max_ipv6_routes = 4096,
+		.max_neighbors = 1024,
+		.max_nexthops = 1024,
+		.max_nexthop_groups = 64};
 	port(&r->config, 0, "lan", "link add lan up type veth peer name lanp");
 	port(&r->config, 1, "wan", "link add wan up type veth peer name wanp");
 	ip("link add other up type veth peer name otherp");

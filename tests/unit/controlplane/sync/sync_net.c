@@ -103,8 +103,9 @@ void sync_net_make(struct bp_config *c)
 {
 	c->n_ports = 2;
 	c->n_workers = 1;
-	c->sync = (struct bp_config_sync){
-		.table = 254, .receive_buffer = 16 << 20, .neighbour_keep_ns = 60000000000ull};
+	c->netlink = (struct bp_config_netlink){.route_table = 254,
+		.receive_buffer = 16 << 20,
+		.neighbor_refresh_ns = 60000000000ull};
 	port(c, RIG_LAN, "lan", "10.0.0.1", "fd00::1");
 	port(c, RIG_WAN, "wan", "10.1.0.1", "fd01::1");
 	veth("lan");

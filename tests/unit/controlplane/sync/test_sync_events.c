@@ -143,7 +143,7 @@ static void lost_events(void **state)
 	struct sync_rig *r = *state;
 	unsigned before;
 
-	r->config.sync.receive_buffer = 16384;
+	r->config.netlink.receive_buffer = 16384;
 	many_routes(0, "add", 2);
 	sync_rig_start(r);
 	many_routes(3000, "add", 2);
@@ -323,7 +323,7 @@ static void the_configuration_is_reloaded(void **state)
 	struct bp_config *next = malloc(sizeof(*next));
 	struct bp_config_static_route route = {
 		.prefix = bp_prefix_of(rig_address("10.77.0.0"), 16), .type = BP_ROUTE_BLACKHOLE};
-	struct bp_config_static_neighbour neighbour = {.address = rig_address("10.0.0.2"),
+	struct bp_config_static_neighbor neighbour = {.address = rig_address("10.0.0.2"),
 		.interface = RIG_LAN,
 		.mac = {2, 0, 0, 0, 0, 9}};
 
@@ -331,7 +331,7 @@ static void the_configuration_is_reloaded(void **state)
 	assert_non_null(next);
 	*next = r->config;
 	next->fixed = (struct bp_config_static){
-		.n_routes = 1, .route = &route, .n_neighbours = 1, .neighbour = &neighbour};
+		.n_routes = 1, .route = &route, .n_neighbors = 1, .neighbor = &neighbour};
 	bp_sync_reconfigure(r->sync, next);
 	assert_non_null(fib_fake_route(r->writer, &route.prefix, BP_ORIGIN_STATIC));
 	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOUR_PERMANENT);

@@ -84,7 +84,7 @@ static void lost_between_two_dumps(void **state)
 	struct sync_rig *r = *state;
 	uint64_t overruns;
 
-	r->config.sync.receive_buffer = 16384;
+	r->config.netlink.receive_buffer = 16384;
 	sync_rig_start(r);
 	overruns = atomic_load(&r->control->cp_sync_overruns);
 	bp_sync_load(r->sync);

@@ -69,12 +69,12 @@ void agg_pass(struct rig *r, uint64_t ns);
 	"[10.0.0.1/24, \"fd00::1/64\"]}\n"                                                         \
 	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", kernel: off, addresses: "    \
 	"[10.9.0.1/24, \"fd09::1/64\"]}\n"                                                         \
-	"static:\n"                                                                                \
-	"  routes:\n"                                                                              \
+	"routing:\n"                                                                               \
+	"  static_routes:\n"                                                                       \
 	"    - {prefix: 10.1.0.0/16, via: 10.9.0.2}\n"                                             \
 	"    - {prefix: \"fd01::/16\", via: \"fd09::2\"}\n"                                        \
-	"  neighbours:\n"                                                                          \
-	"    - {address: 10.9.0.2, mac: \"02:00:00:00:00:99\", port: b}\n"                         \
-	"    - {address: \"fd09::2\", mac: \"02:00:00:00:00:99\", port: b}\n"
+	"  static_neighbors:\n"                                                                    \
+	"    - {address: 10.9.0.2, mac: \"02:00:00:00:00:99\", interface: b}\n"                    \
+	"    - {address: \"fd09::2\", mac: \"02:00:00:00:00:99\", interface: b}\n"
 
 #endif

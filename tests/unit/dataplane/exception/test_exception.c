@@ -105,9 +105,9 @@ static int set_up(void **state)
 	config.n_bridges = 1;
 	config.bridge[0].has_host = true;
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++) {
-		config.exception.class[i].rate = 1000;
-		config.exception.class[i].burst = 1000;
-		config.exception.class[i].queue = 500 + i;
+		config.punt.policer[i].rate_pps = 1000;
+		config.punt.policer[i].burst = 1000;
+		config.punt.policer[i].queue_len = 500 + i;
 	}
 	memset(&counters, 0, sizeof(counters));
 	memset(fakes, 0, sizeof(fakes));
@@ -203,7 +203,7 @@ static void workers_are_chosen(void **state)
 
 static void serve(struct bp_serve *s, struct bp_exception *x, uint64_t now)
 {
-	bp_serve_init(s, x, interface, &counters, &config.exception, now);
+	bp_serve_init(s, x, interface, &counters, &config.punt, now);
 }
 
 /* In the order of the classes, a batch of each, in the order in which they came. */
@@ -241,10 +241,10 @@ static void flood_is_bounded(void **state)
 	uint64_t now = SECOND, flooded = 0, routing = 0, dropped = 0;
 	struct bp_serve s;
 
-	config.exception.class[BP_EX_LOCAL].rate = 10000;
-	config.exception.class[BP_EX_LOCAL].burst = 100;
-	config.exception.class[BP_EX_ROUTING].rate = 2000;
-	config.exception.class[BP_EX_ROUTING].burst = 10;
+	config.punt.policer[BP_EX_LOCAL].rate_pps = 10000;
+	config.punt.policer[BP_EX_LOCAL].burst = 100;
+	config.punt.policer[BP_EX_ROUTING].rate_pps = 2000;
+	config.punt.policer[BP_EX_ROUTING].burst = 10;
 	serve(&s, x, now);
 	for (unsigned step = 0; step < 10000; step++, now += 100000) { /* 1 s of 0.1 ms */
 		for (unsigned i = 0; i < 20; i++) {                    /* 200,000 a second */
@@ -279,8 +279,8 @@ static void flood_leaves_other_ports(void **state)
 	unsigned sent = 0;
 	struct bp_serve s;
 
-	config.exception.class[BP_EX_ROUTING].rate = 2000;
-	config.exception.class[BP_EX_ROUTING].burst = 10;
+	config.punt.policer[BP_EX_ROUTING].rate_pps = 2000;
+	config.punt.policer[BP_EX_ROUTING].burst = 10;
 	serve(&s, x, now);
 	for (unsigned step = 0; step < 10000; step++, now += 100000) { /* 1 s of 0.1 ms */
 		for (unsigned i = 0; i < 20; i++) {                    /* 200,000 a second */
@@ -423,8 +423,8 @@ static void finish_ignores_buckets(void **state)
 	struct bp_exception *x = create(NULL);
 	struct bp_serve s;
 
-	config.exception.class[BP_EX_OTHER].rate = 0;
-	config.exception.class[BP_EX_OTHER].burst = 1;
+	config.punt.policer[BP_EX_OTHER].rate_pps = 0;
+	config.punt.policer[BP_EX_OTHER].burst = 1;
 	serve(&s, x, SECOND);
 	for (unsigned i = 0; i < 300; i++)
 		put(x, BP_EX_OTHER, i, i % 2);
@@ -468,7 +468,7 @@ static void thread_serves(void **state)
 
 	fakes[0].k.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	assert_true(fakes[0].k.fd >= 0);
-	t = bp_exception_thread_start(x, interface, &config.exception, &counters, err, sizeof(err));
+	t = bp_exception_thread_start(x, interface, &config.punt, &counters, err, sizeof(err));
 	assert_non_null(t);
 	put(x, BP_EX_LOCAL, 77, 1);
 	UNTIL(atomic_load(&fakes[1].n) == 1);

@@ -8,8 +8,10 @@
 #include "dataplane/exception/exception_class.h"
 #include "proto/net/ip.h"
 
-static const struct bp_config_exception config = {
-	.n_phd_ports = 1, .phd_ports = {6024}, .listen_udp = 7024, .listen_tcp = 7025};
+static const struct bp_config_punt config = {.n_health_device_ports = 1,
+	.health_device_ports = {6024},
+	.listen_udp = 7024,
+	.listen_tcp = 7025};
 
 static enum bp_exception_class class4(uint8_t protocol, uint8_t ttl, uint16_t sport, uint16_t dport)
 {
@@ -79,7 +81,7 @@ static enum bp_exception_class port6(uint8_t protocol, uint16_t dport)
 }
 
 /* Ports that section phd listens on are of its class, each for its own protocol; those that
- * exception.phd_ports has are, for both. */
+ * punt.health_device_ports has are, for both. */
 static void health_devices(void **state)
 {
 	static const struct {
@@ -97,7 +99,8 @@ static void health_devices(void **state)
 		{6, 0, BP_EX_LOCAL},
 		{17, 0, BP_EX_LOCAL},
 	};
-	static const struct bp_config_exception off = {.n_phd_ports = 1, .phd_ports = {6024}};
+	static const struct bp_config_punt off = {
+		.n_health_device_ports = 1, .health_device_ports = {6024}};
 	uint8_t f[64] = {[12] = 0x08, [14] = 0x45, [14 + 8] = 64, [14 + 9] = 17};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

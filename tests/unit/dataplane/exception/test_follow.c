@@ -294,7 +294,7 @@ static void configure(void)
 	snprintf(b->host.kernel_name, sizeof(b->host.kernel_name), "br-host");
 	b->host.kernel = BP_KERNEL_TAP;
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
-		config.exception.class[i].queue = 16;
+		config.punt.policer[i].queue_len = 16;
 }
 
 static int begin(void **state)

@@ -392,13 +392,13 @@ static void removed(void **state)
 	int fd;
 
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
-		config.exception.class[c].rate = config.exception.class[c].burst =
-			config.exception.class[c].queue = 10;
+		config.punt.policer[c].rate_pps = config.punt.policer[c].burst =
+			config.punt.policer[c].queue_len = 10;
 	x = bp_exception_create(&config, NULL, err, sizeof(err));
 	assert_non_null(x);
 	atomic_store(&x->has[0], true);
 	atomic_store(&x->has[1], true);
-	t = bp_exception_thread_start(x, interface, &config.exception, &counters, err, sizeof(err));
+	t = bp_exception_thread_start(x, interface, &config.punt, &counters, err, sizeof(err));
 	assert_non_null(t);
 	set_up("bp-stays");
 	fd = packet_socket("bp-stays");

@@ -25,8 +25,9 @@
 	"ports:\n"                                                                                 \
 	"  - {name: left, device: net_null0, addresses: [10.1.0.1/16]}\n"                          \
 	"  - {name: right, device: net_null1, addresses: [10.2.0.1/24]}\n"                         \
-	"static:\n"                                                                                \
-	"  neighbours: [{address: 10.2.0.2, mac: \"02:00:00:00:cc:02\", port: right}]\n"           \
+	"routing:\n"                                                                               \
+	"  static_neighbors: [{address: 10.2.0.2, mac: \"02:00:00:00:cc:02\", interface: "         \
+	"right}]\n"                                                                                \
 	"phd:\n"                                                                                   \
 	"  sessions: 1024\n"                                                                       \
 	"  cse: {address: 10.2.0.2, path: \"cse-in/{system_id}/{object}\"}\n"

@@ -29,11 +29,11 @@
 	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", kernel: off, addresses: "    \
 	"[10.9.0.1/24]}\n"                                                                         \
 	"  - {name: m, device: net_null2, kernel: off}\n"                                          \
-	"static:\n"                                                                                \
-	"  routes:\n"                                                                              \
+	"routing:\n"                                                                               \
+	"  static_routes:\n"                                                                       \
 	"    - {prefix: 10.1.0.0/16, via: 10.9.0.2}\n"                                             \
-	"  neighbours:\n"                                                                          \
-	"    - {address: 10.9.0.2, mac: \"02:00:00:00:00:99\", port: b}\n"                         \
+	"  static_neighbors:\n"                                                                    \
+	"    - {address: 10.9.0.2, mac: \"02:00:00:00:00:99\", interface: b}\n"                    \
 	"sampling:\n"                                                                              \
 	"  - {name: all, match: {port: a, udp_port: 5555}, one_in: 1, mirror: m}\n"
 

@@ -14,8 +14,8 @@
 #define SWITCH X_PORTS "bridge: [[a, b, c]]\n"
 #define ROUTER                                                                                     \
 	AGG_ROUTER                                                                                 \
-	"    - {address: 10.0.0.5, mac: \"02:00:00:00:00:01\", port: a}\n"                         \
-	"    - {address: \"fd00::5\", mac: \"02:00:00:00:00:01\", port: a}\n"
+	"    - {address: 10.0.0.5, mac: \"02:00:00:00:00:01\", interface: a}\n"                    \
+	"    - {address: \"fd00::5\", mac: \"02:00:00:00:00:01\", interface: a}\n"
 
 enum { A, B, C };
 

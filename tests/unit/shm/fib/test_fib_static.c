@@ -124,13 +124,13 @@ static void the_files_routes_and_neighbours(void **state)
 		{.prefix = p, .type = BP_ROUTE_UNICAST, .hop = {.gateway = gateway}},
 		{.prefix = prefix("10.3.0.0", 16), .type = BP_ROUTE_BLACKHOLE},
 	};
-	struct bp_config_static_neighbour neighbour = {
+	struct bp_config_static_neighbor neighbour = {
 		.address = gateway, .interface = 1, .mac = {2, 0, 0, 0, 0, 7}};
 
 	(void)state;
 	two_ports(&c);
 	c.fixed = (struct bp_config_static){
-		.n_routes = 2, .n_neighbours = 1, .route = routes, .neighbour = &neighbour};
+		.n_routes = 2, .n_neighbors = 1, .route = routes, .neighbor = &neighbour};
 	assert_int_equal(bp_fib_static_apply(w, &c, false, NULL, err, sizeof(err)), 0);
 	/* the gateway is on wan: no port was named */
 	assert_int_equal(fib_fake_route(w, &p, BP_ORIGIN_STATIC)->hop[0].interface, 1);
@@ -140,7 +140,7 @@ static void the_files_routes_and_neighbours(void **state)
 
 	/* again with less: what is no longer said goes, and nothing else changes */
 	c.fixed.n_routes = 1;
-	c.fixed.n_neighbours = 0;
+	c.fixed.n_neighbors = 0;
 	uint64_t before = fib_fake_changes(w);
 	assert_int_equal(bp_fib_static_apply(w, &c, false, NULL, err, sizeof(err)), 0);
 	assert_int_equal(fib_fake_changes(w) - before, 2);
