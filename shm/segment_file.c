@@ -230,7 +230,8 @@ static void no_room(
 	snprintf(err, n, "no room for %llu bytes in %s: %s; %s", (unsigned long long)size, path,
 		strerror(e),
 		f->huge ? "raise vm.nr_hugepages"
-			: "free memory there, or lower mqtt.flows, mqtt.topic_states or "
+			: "free memory there, or lower mqtt.max_connections, mqtt.max_alarm_states "
+			  "or "
 			  "mqtt.max_rules");
 }
 

@@ -254,8 +254,8 @@ static void configure(struct bp_config *c, struct bp_config_mqtt *m, const char 
 	c->n_ports = 1;
 	m->enabled = true;
 	m->max_rules = 1;
-	m->topic_states = 1;
-	m->alarm_ring = 4 << 20;
+	m->max_alarm_states = 1;
+	m->alarm_queue_size = 4 << 20;
 	m->edge.enabled = true;
 	snprintf(m->edge.host, sizeof(m->edge.host), "127.0.0.1");
 	snprintf(m->edge.client_id, sizeof(m->edge.client_id), "biplane-bench");

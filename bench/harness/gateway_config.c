@@ -62,11 +62,12 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		bench_lcl_configuration(f);
 	if (o->inspect) {
 		fprintf(f,
-			"mqtt:\n  flows: %u\n  max_rules: %u\n  checksum: %s\n"
+			"mqtt:\n  max_connections: %u\n  max_rules: %u\n"
+			"  verify_checksums: %s\n"
 			"  clone: {port: edge, mac: \"02:00:00:00:03:01\", address: 192.0.2.9}\n"
 			"  rules:\n",
 			o->connections < 65536 ? 65536 : o->connections,
-			o->rules < 16 ? 16 : o->rules, o->trust ? "trust" : "verify");
+			o->rules < 16 ? 16 : o->rules, o->trust ? "false" : "true");
 		for (uint32_t i = 0; i < o->rules; i++) {
 			fprintf(f, "    - {name: r%u, topic: ", i);
 			/* fewer than there are connections: the first for all, the others for

@@ -206,16 +206,16 @@ static void open_rig(struct rig *r)
 	if (rules == NULL)
 		die("no memory");
 	rig_defaults(r);
-	m->flows = 65536;
-	m->flow_timeout_ns = 3600ull * 1000000000u;
+	m->max_connections = 65536;
+	m->connection_timeout_ns = 3600ull * 1000000000u;
 	m->handshake_timeout_ns = 30ull * 1000000000u;
-	m->carry_per_flow = 256 * 1024;
-	m->carry_total = 64 * 1024 * 1024;
-	m->topic_states = 65536;
+	m->reassembly_per_connection = 256 * 1024;
+	m->reassembly_total = 64 * 1024 * 1024;
+	m->max_alarm_states = 65536;
 	m->max_rules = most;
-	m->alarm_ring = 8 * 1024 * 1024;
-	m->work_budget = 20;
-	m->worker_budget = 50;
+	m->alarm_queue_size = 8 * 1024 * 1024;
+	m->connection_cpu_percent = 20;
+	m->worker_cpu_percent = 50;
 	rig_open(r);
 	r->trust_checksums = true;
 	add_rule(rules, &n, "plant/+/temperature", NULL);

@@ -211,23 +211,21 @@ static void check_rules(
 	check_rule_targets(r, rules, m);
 }
 
-/* What is carried for a rule that sends the payload on must fit an alarm (a quarter of the ring).
- */
-static void check_ring(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
+/* A payload that a rule sends must fit in an alarm, a quarter of the queue. */
+static void check_alarm_queue(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
 {
 	for (uint32_t i = 0; i < m->n_rules; i++) {
 		const struct bp_rule_spec *rule = &m->rules[i];
 
 		if (rule->action != BP_ACTION_PUBLISH || rule->payload != BP_PAYLOAD_ORIGINAL ||
-			m->carry_per_flow <= m->alarm_ring / 4)
+			m->reassembly_per_connection <= m->alarm_queue_size / 4)
 			continue;
 		bp_warning(r->messages, n->line, n->column,
-			"mqtt: carry_per_flow is over a quarter of alarm_ring, so the alarms of "
-			"the "
-			"largest publications it lets in are lost; expected an alarm_ring of at "
-			"least %llu "
-			"bytes",
-			4 * (unsigned long long)m->carry_per_flow);
+			"mqtt: reassembly_per_connection exceeds a quarter of alarm_queue_size, so "
+			"alarms with larger payloads are dropped; expected alarm_queue_size of at "
+			"least %llu bytes",
+			4 * (unsigned long long)m->reassembly_per_connection);
 		return;
 	}
 }
@@ -247,30 +245,58 @@ static bool can_forward(const struct bp_config *c)
 	return false;
 }
 
-/* What unproven connections get where the file does not say. */
-static void share_unproven(struct bp_config_mqtt *m)
+/* What unestablished connections get where the file does not say. */
+static void share_unestablished(struct bp_config_mqtt *m)
 {
-	if (m->max_unproven == 0)
-		m->max_unproven = m->flows / 4 + 1;
-	if (m->carry_unproven == 0)
-		m->carry_unproven = m->carry_total / 4;
+	if (m->max_unestablished == 0)
+		m->max_unestablished = m->max_connections / 4 + 1;
+	if (m->reassembly_unestablished == 0)
+		m->reassembly_unestablished = m->reassembly_total / 4;
+}
+
+/* Whether the file has the setting without error, or not at all; where it is, or else `n`. */
+static bool is_read(const struct bp_yaml *n, const char *key, const struct bp_yaml **at)
+{
+	const struct bp_yaml *found = bp_yaml_find(n, key);
+
+	if (found != NULL)
+		*at = found;
+	return found == NULL || !found->bad;
+}
+
+/* Each worker has its share of the memory, in which its connections' packets must fit. */
+static void check_reassembly(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
+{
+	const uint32_t workers = r->config->n_workers != 0 ? r->config->n_workers : 1;
+	const uint64_t share = m->reassembly_total / workers;
+	const struct bp_yaml *at = n, *of = n;
+
+	if (!is_read(n, "reassembly_total", &at))
+		return;
+	of = at;
+	if (is_read(n, "reassembly_per_connection", &at) && m->reassembly_per_connection > share)
+		bp_error(r->messages, at->line, at->column,
+			"mqtt.reassembly_per_connection: %llu bytes exceed what each worker has; "
+			"expected at most mqtt.reassembly_total / workers, %llu bytes",
+			(unsigned long long)m->reassembly_per_connection,
+			(unsigned long long)share);
+	at = of;
+	if (is_read(n, "reassembly_unestablished", &at) &&
+		m->reassembly_unestablished > m->reassembly_total)
+		bp_error(r->messages, at->line, at->column,
+			"mqtt.reassembly_unestablished: %llu bytes exceed the memory of all "
+			"connections; expected at most mqtt.reassembly_total, %llu bytes",
+			(unsigned long long)m->reassembly_unestablished,
+			(unsigned long long)m->reassembly_total);
 }
 
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	struct bp_config_mqtt *m = base;
-	const struct bp_yaml *flow = bp_yaml_find(n, "carry_per_flow");
-	const struct bp_yaml *total = bp_yaml_find(n, "carry_total");
-	const struct bp_yaml *at = flow != NULL ? flow : total;
 
-	if (m->carry_per_flow > m->carry_total && (flow == NULL || !flow->bad) &&
-		(total == NULL || !total->bad))
-		bp_error(r->messages, at->line, at->column,
-			"mqtt.carry_per_flow: %llu bytes are more than all connections may carry "
-			"together; "
-			"expected at most mqtt.carry_total, %llu bytes",
-			(unsigned long long)m->carry_per_flow, (unsigned long long)m->carry_total);
-	share_unproven(m);
+	check_reassembly(r, n, m);
+	share_unestablished(m);
 	/* Unless the bridge is what has errors. */
 	if (!can_forward(r->config) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,
@@ -279,5 +305,5 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"cloud]], "
 			"or ports with addresses");
 	check_rules(r, n, m);
-	check_ring(r, n, m);
+	check_alarm_queue(r, n, m);
 }

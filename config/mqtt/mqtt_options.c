@@ -27,26 +27,28 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 	*o = (struct bp_mqtt_options){
 		.workers = c->n_workers,
 		.placement = placement_of(c),
-		.n_ports = m->n_ports,
+		.n_ports = m->n_tcp_ports,
 		.n_brokers = m->n_brokers,
-		.evaluates = {[BP_TO_BROKER] = m->judge != BP_JUDGE_FROM_BROKER,
-			[BP_FROM_BROKER] = m->judge != BP_JUDGE_TO_BROKER},
+		.evaluates = {[BP_TO_BROKER] = m->directions != BP_DIRECTIONS_FROM_BROKER,
+			[BP_FROM_BROKER] = m->directions != BP_DIRECTIONS_TO_BROKER},
 		.mosquitto = m->strictness == BP_STRICTNESS_MOSQUITTO,
 		.acknowledged = m->evaluate == BP_EVALUATE_ACKNOWLEDGED,
-		.max_proven = m->flows,
-		.max_unproven = m->max_unproven != 0 ? m->max_unproven : m->flows / 4 + 1,
-		.idle_ns = m->flow_timeout_ns,
+		.max_proven = m->max_connections,
+		.max_unproven = m->max_unestablished != 0 ? m->max_unestablished
+							  : m->max_connections / 4 + 1,
+		.idle_ns = m->connection_timeout_ns,
 		.handshake_ns = m->handshake_timeout_ns,
-		.carry_per_flow = m->carry_per_flow,
-		.carry_unproven = m->carry_unproven != 0 ? m->carry_unproven : m->carry_total / 4,
-		.reorder_bytes = m->reorder_bytes,
+		.carry_per_flow = m->reassembly_per_connection,
+		.carry_unproven = m->reassembly_unestablished != 0 ? m->reassembly_unestablished
+								   : m->reassembly_total / 4,
+		.reorder_bytes = m->reorder_buffer,
 		.max_topic_aliases = (uint16_t)m->max_topic_aliases,
-		.work_budget = m->work_budget,
-		.worker_budget = m->worker_budget,
-		.resync_pushes = (uint8_t)m->resync_pushes,
+		.work_budget = m->connection_cpu_percent,
+		.worker_budget = m->worker_cpu_percent,
+		.resync_pushes = (uint8_t)m->resync_packets,
 		.min_ttl = (uint8_t)m->min_ttl,
 	};
-	memcpy(o->ports, m->ports, sizeof(o->ports));
+	memcpy(o->ports, m->tcp_ports, sizeof(o->ports));
 	memcpy(o->brokers, m->brokers, sizeof(o->brokers));
 }
 

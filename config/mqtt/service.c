@@ -22,12 +22,12 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 		m->enabled ? (uint32_t)at_least(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
 	const uint64_t ring =
 		BP_RING_OVERHEAD +
-		bp_ring_capacity(at_least(m->enabled ? m->alarm_ring : 0, BP_ALARM_RING_MIN));
-	const uint64_t reassembly = at_least(m->enabled ? m->carry_total / workers : 0, 128);
+		bp_ring_capacity(at_least(m->enabled ? m->alarm_queue_size : 0, BP_ALARM_RING_MIN));
+	const uint64_t reassembly = at_least(m->enabled ? m->reassembly_total / workers : 0, 128);
 
 	capacity[BP_MT_RULES] = 2 * bp_ruleset_bank_size(max_rules);
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
-	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->topic_states : 0);
+	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->max_alarm_states : 0);
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;

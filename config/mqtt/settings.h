@@ -6,10 +6,9 @@
 #include "biplane/rule.h"
 #include "config/config.h"
 
-enum bp_judge { BP_JUDGE_TO_BROKER, BP_JUDGE_FROM_BROKER, BP_JUDGE_BOTH };
+enum bp_directions { BP_DIRECTIONS_TO_BROKER, BP_DIRECTIONS_FROM_BROKER, BP_DIRECTIONS_BOTH };
 enum bp_strictness { BP_STRICTNESS_MOSQUITTO, BP_STRICTNESS_STANDARD };
 enum bp_evaluate { BP_EVALUATE_PUBLISHED, BP_EVALUATE_ACKNOWLEDGED };
-enum bp_checksum { BP_CHECKSUM_VERIFY, BP_CHECKSUM_TRUST };
 
 struct bp_config_edge {
 	bool enabled;
@@ -35,26 +34,27 @@ struct bp_config_spool {
 
 struct bp_config_mqtt {
 	bool enabled; /* the file has an mqtt section */
-	uint32_t n_ports;
-	uint16_t ports[BP_MAX_MQTT_PORTS];
+	uint32_t n_tcp_ports;
+	uint16_t tcp_ports[BP_MAX_MQTT_PORTS];
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
-	uint8_t judge;                /* enum bp_judge */
-	uint8_t checksum;             /* enum bp_checksum */
-	uint8_t strictness;           /* enum bp_strictness */
-	uint8_t evaluate;             /* enum bp_evaluate */
-	uint32_t flows, max_unproven; /* max_unproven 0: a quarter of flows */
-	uint64_t flow_timeout_ns, handshake_timeout_ns;
-	uint64_t carry_per_flow, carry_total; /* bytes */
-	uint64_t carry_unproven;              /* of carry_total; 0: a quarter of it */
-	uint64_t reorder_bytes;               /* per direction of a flow */
-	uint32_t max_topic_aliases;           /* per direction of a flow */
-	uint32_t work_budget, worker_budget;  /* percent of a core */
-	uint32_t resync_pushes;               /* 0: only an answer proves a boundary */
-	uint32_t min_ttl;                     /* of a segment that is read */
-	uint32_t topic_states;
+	uint8_t directions; /* enum bp_directions */
+	uint8_t strictness; /* enum bp_strictness */
+	uint8_t evaluate;   /* enum bp_evaluate */
+	bool verify_checksums;
+	uint32_t max_connections;
+	uint32_t max_unestablished; /* 0: a quarter of max_connections */
+	uint64_t connection_timeout_ns, handshake_timeout_ns;
+	uint64_t reassembly_per_connection, reassembly_total; /* bytes */
+	uint64_t reassembly_unestablished; /* of reassembly_total; 0: a quarter of it */
+	uint64_t reorder_buffer;           /* bytes per direction of a connection */
+	uint32_t max_topic_aliases;        /* per direction of a connection */
+	uint32_t connection_cpu_percent, worker_cpu_percent;
+	uint32_t resync_packets; /* 0: only an answered packet resynchronises */
+	uint32_t min_ttl;
+	uint32_t max_alarm_states;
 	uint32_t max_rules;
-	uint64_t alarm_ring; /* bytes, per worker */
+	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_edge edge;
 	struct bp_clone_target clone;
 	struct bp_config_spool spool;

@@ -18,7 +18,7 @@ static uint64_t lost(const struct bp_publisher *p)
 
 static uint64_t not_evaluated(const struct bp_publisher *p)
 {
-	/* many that are longer than carry_per_flow are evaluated by their beginning */
+	/* many that are longer than reassembly_per_connection are evaluated by their beginning */
 	return bp_shm_counter(p->shm, BP_C_PUBLISH_TOO_LONG) +
 	       bp_shm_counter(p->shm, BP_C_CARRY_TOTAL_LIMIT);
 }
@@ -87,11 +87,13 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 		"alarms over mqtt.spool.max_size or max_age, which never reached the edge broker");
 	p->dropped = 0;
 	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_LOST, growth(&p->lost, lost(p)),
-		"alarms that did not fit in the alarm ring; raise mqtt.alarm_ring, and see why the "
+		"alarms that did not fit in the alarm ring; raise mqtt.alarm_queue_size, and see "
+		"why the "
 		"edge broker or the disk does not keep up");
 	bp_fault_happens(&p->faults, BP_TROUBLE_NOT_EVALUATED,
 		growth(&p->not_evaluated, not_evaluated(p)),
-		"publications too long to evaluate; raise mqtt.carry_per_flow or carry_total");
+		"publications too long to evaluate; raise mqtt.reassembly_per_connection or "
+		"reassembly_total");
 	bp_fault_happens(&p->faults, BP_TROUBLE_REFUSED,
 		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
 		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "

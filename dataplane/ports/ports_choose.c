@@ -45,7 +45,7 @@ static void choose_mtu(struct bp_port *p)
  * routed. */
 static bool reads_checksums(const struct bp_config *c)
 {
-	return (bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->checksum == BP_CHECKSUM_VERIFY) ||
+	return (bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->verify_checksums) ||
 	       bp_config_phd(c)->enabled;
 }
 

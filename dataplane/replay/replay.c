@@ -254,7 +254,8 @@ static void warn_of_checksums(const struct bp_replay *r, unsigned i)
 			"for a "
 			"wrong checksum hold the sum of their pseudo-header only, as on a host "
 			"whose "
-			"network card completes checksums; mqtt.checksum: trust reads them\n",
+			"network card completes checksums; mqtt.verify_checksums: false reads "
+			"them\n",
 			r->o->in[i].path, (uintmax_t)in->offloaded, (uintmax_t)in->bad_checksums);
 }
 

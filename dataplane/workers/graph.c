@@ -248,8 +248,8 @@ void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 	memset(w->onward, BP_EDGE_IP4, sizeof(w->onward));
 	memset(w->bridge_of, BP_NO_PORT, sizeof(w->bridge_of));
 	memset(w->tx_queue, 0, sizeof(w->tx_queue));
-	w->mqtt_port = bp_config_mqtt(c)->ports[0];
-	w->trust_checksum = bp_config_mqtt(c)->checksum == BP_CHECKSUM_TRUST;
+	w->mqtt_port = bp_config_mqtt(c)->tcp_ports[0];
+	w->trust_checksum = !bp_config_mqtt(c)->verify_checksums;
 	w->n_bridges = (uint8_t)c->n_bridges;
 	for (unsigned b = 0; b < c->n_bridges; b++) {
 		const struct bp_config_bridge *br = &c->bridge[b];

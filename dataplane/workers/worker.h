@@ -91,7 +91,7 @@ struct bp_worker {
 	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
 	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
 	const struct bp_ruleset *rules;   /* in force for this walk */
-	uint16_t mqtt_port;               /* the first of mqtt.ports */
+	uint16_t mqtt_port;               /* the first of mqtt.tcp_ports */
 	struct bp_mac_table *mac_table;
 	struct bp_exception *exception; /* NULL: nothing routes */
 	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. The
@@ -124,7 +124,7 @@ struct bp_worker {
 	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
 	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
 	/* bridges: members as port ids */
-	bool trust_checksum; /* mqtt.checksum: trust */
+	bool trust_checksum; /* mqtt.verify_checksums: false */
 	/* Inspection checks ingress ports; not in replay, where one port has both directions. */
 	bool checks_ingress;
 	uint8_t n_bridges;

@@ -69,14 +69,14 @@ static void start_tight(struct rig *r, uint8_t evaluate)
 
 	rig_defaults(r);
 	m->evaluate = evaluate;
-	m->flows = FLOWS;
-	m->max_unproven = UNPROVEN;
-	m->carry_per_flow = 1024;
-	m->carry_total = 2048;
-	m->reorder_bytes = 512;
-	m->resync_pushes = 2;
-	m->topic_states = 16;
-	m->alarm_ring = 4096;
+	m->max_connections = FLOWS;
+	m->max_unestablished = UNPROVEN;
+	m->reassembly_per_connection = 1024;
+	m->reassembly_total = 2048;
+	m->reorder_buffer = 512;
+	m->resync_packets = 2;
+	m->max_alarm_states = 16;
+	m->alarm_queue_size = 4096;
 	rig_open(r);
 }
 
@@ -85,8 +85,8 @@ static void start(void)
 	start_tight(&tight, BP_EVALUATE_PUBLISHED);
 	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED);
 	rig_defaults(&roomy);
-	roomy.mqtt.alarm_ring = 4 * 1024 * 1024;
-	roomy.mqtt.carry_per_flow = 1024 * 1024;
+	roomy.mqtt.alarm_queue_size = 4 * 1024 * 1024;
+	roomy.mqtt.reassembly_per_connection = 1024 * 1024;
 	rig_open(&roomy);
 }
 

@@ -53,12 +53,12 @@ static void start(void)
 	struct bp_config_mqtt *m = &rig.mqtt;
 
 	rig_defaults(&rig);
-	m->flows = 64;
-	m->work_budget = 20;
-	m->worker_budget = 50;
-	m->carry_per_flow = 256 * 1024;
+	m->max_connections = 64;
+	m->connection_cpu_percent = 20;
+	m->worker_cpu_percent = 50;
+	m->reassembly_per_connection = 256 * 1024;
 	m->max_topic_aliases = 65535;
-	m->alarm_ring = 4 * 1024 * 1024;
+	m->alarm_queue_size = 4 * 1024 * 1024;
 	rig_open(&rig);
 	rig.trust_checksums = true;
 	for (unsigned i = 0; i < 64; i++) {

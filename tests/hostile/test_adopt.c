@@ -30,13 +30,13 @@ static void open_rig(struct rig *r, uint32_t batch)
 
 	rig_defaults(r);
 	m = &r->mqtt;
-	m->flows = 16;
-	m->carry_per_flow = 4096;
-	m->carry_total = 16384;
-	m->reorder_bytes = 4096;
-	m->topic_states = 16;
+	m->max_connections = 16;
+	m->reassembly_per_connection = 4096;
+	m->reassembly_total = 16384;
+	m->reorder_buffer = 4096;
+	m->max_alarm_states = 16;
 	m->max_rules = 4;
-	m->alarm_ring = 32768;
+	m->alarm_queue_size = 32768;
 	m->max_topic_aliases = 16;
 	rig_open(r);
 	rule[0] = rig_rule("r", "plant/#", BP_COND_GT, 80);

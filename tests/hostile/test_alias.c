@@ -17,8 +17,8 @@ static void open_rig(uint32_t max_topic_aliases)
 {
 	rig_defaults(&rig);
 	rig.mqtt.max_topic_aliases = max_topic_aliases;
-	rig.mqtt.carry_per_flow = 16 * 1024 * 1024;
-	rig.mqtt.carry_total = 32 * 1024 * 1024;
+	rig.mqtt.reassembly_per_connection = 16 * 1024 * 1024;
+	rig.mqtt.reassembly_total = 32 * 1024 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }
@@ -58,7 +58,7 @@ static void aliases_before_connack_are_not_kept(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	send_aliases(&c, 1, ALIASES, true, "1");
 	/* what waits for the CONNACK is within the bounds of what waits at all */
-	assert_true(bp_mqtt_worker_carried(rig.in) <= 2 * rig.mqtt.reorder_bytes);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= 2 * rig.mqtt.reorder_buffer);
 	for (unsigned i = 0; i < 20; i++)
 		send_aliases(&c, ALIASES - 180, ALIASES, false, "99");
 	assert_int_equal(rig_told_count(&rig), 0);

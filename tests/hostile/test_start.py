@@ -89,7 +89,7 @@ def test_hugepages_that_are_required(tmp_path, hugepages):
     """The segment does not fit; ordinary pages were taken in silence."""
     if free_hugepages() >= 4 << 30:
         pytest.skip("hugepages enough for everything that can be asked for")
-    config = plain(tmp_path, flows=16777216)
+    config = plain(tmp_path, max_connections=16777216)
     config["runtime"]["hugepages"] = "require"
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps(config))
@@ -100,7 +100,7 @@ def test_hugepages_that_are_required(tmp_path, hugepages):
 
 def test_a_stop_amid_a_start(tmp_path):
     """Tables of many gigabytes are being made when the operator thinks better of it."""
-    config = plain(tmp_path, flows=16777216)
+    config = plain(tmp_path, max_connections=16777216)
     config["runtime"]["hugepages"] = "never"
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps(config))

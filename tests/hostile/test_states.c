@@ -36,9 +36,9 @@ static struct bp_rule_spec stateful(const char *name, const char *filter, uint32
 static void open_default(uint32_t states)
 {
 	rig_defaults(&rig);
-	rig.mqtt.flows = 65536;
-	rig.mqtt.topic_states = states;
-	rig.mqtt.alarm_ring = 64 * 1024 * 1024;
+	rig.mqtt.max_connections = 65536;
+	rig.mqtt.max_alarm_states = states;
+	rig.mqtt.alarm_queue_size = 64 * 1024 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){

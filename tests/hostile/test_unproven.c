@@ -19,13 +19,13 @@ static struct rig rig;
 static void open_with(uint32_t flows)
 {
 	rig_defaults(&rig);
-	rig.mqtt.flows = flows;
-	rig.mqtt.flow_timeout_ns = 3600 * SECOND;
+	rig.mqtt.max_connections = flows;
+	rig.mqtt.connection_timeout_ns = 3600 * SECOND;
 	rig.mqtt.handshake_timeout_ns = 30 * SECOND;
-	rig.mqtt.carry_per_flow = 256 * 1024;
-	rig.mqtt.carry_total = 64 * 1024 * 1024;
-	rig.mqtt.topic_states = 65536;
-	rig.mqtt.alarm_ring = 8 * 1024 * 1024;
+	rig.mqtt.reassembly_per_connection = 256 * 1024;
+	rig.mqtt.reassembly_total = 64 * 1024 * 1024;
+	rig.mqtt.max_alarm_states = 65536;
+	rig.mqtt.alarm_queue_size = 8 * 1024 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }

@@ -21,13 +21,13 @@ static void open_rig(uint32_t n_rules)
 
 	assert_non_null(rules);
 	rig_defaults(&rig);
-	rig.mqtt.work_budget = 20;
-	rig.mqtt.worker_budget = 50;
+	rig.mqtt.connection_cpu_percent = 20;
+	rig.mqtt.worker_cpu_percent = 50;
 	rig.mqtt.max_rules = n_rules;
 	rig.mqtt.max_topic_aliases = 65535;
-	rig.mqtt.carry_per_flow = 16 * 1024 * 1024;
-	rig.mqtt.carry_total = 32 * 1024 * 1024;
-	rig.mqtt.alarm_ring = 16 * 1024 * 1024;
+	rig.mqtt.reassembly_per_connection = 16 * 1024 * 1024;
+	rig.mqtt.reassembly_total = 32 * 1024 * 1024;
+	rig.mqtt.alarm_queue_size = 16 * 1024 * 1024;
 	rig_open(&rig);
 	for (uint32_t i = 0; i < n_rules; i++) {
 		char name[32];
@@ -243,7 +243,7 @@ static void wills_have_their_own_accounts(void **state)
 		mq_connack(&b, 4, 0, 0, NULL);
 		rig_send_bytes(&rig, &dying[i], BROKER, &b);
 	}
-	rig_advance(&rig, rig.mqtt.flow_timeout_ns - 1000000000ull);
+	rig_advance(&rig, rig.mqtt.connection_timeout_ns - 1000000000ull);
 	connect_peer(&busy, 1);
 	rig_advance(&rig, 3000000000ull);
 	b.n = 0;

@@ -25,9 +25,9 @@
 	X(SEG_OVERLAP, INSPECT, "segments_overlap", "partly retransmitted: the new part was read") \
 	X(SEG_OUT_OF_ORDER, INSPECT, "segments_out_of_order", "ahead of the stream: a copy waits") \
 	X(SEG_REORDER_FULL, INSPECT, "segments_reorder_full",                                      \
-		"ahead of the stream beyond what reorder_bytes allows")                            \
+		"ahead of the stream beyond what reorder_buffer allows")                           \
 	X(SEG_REORDER_TOTAL, INSPECT, "segments_reorder_total",                                    \
-		"ahead of the stream while half of carry_total is in use")                         \
+		"ahead of the stream while half of reassembly_total is in use")                    \
 	X(SEG_BAD_CHECKSUM, INSPECT, "segments_bad_checksum",                                      \
 		"with a wrong TCP checksum: forwarded, never read")                                \
 	X(SEG_BAD_HEADER, INSPECT, "segments_bad_header",                                          \
@@ -50,11 +50,11 @@
 	X(SEG_ACK_UNSEEN, INSPECT, "segments_ack_unseen",                                          \
 		"that acknowledge unseen bytes: kept until the peer confirms")                     \
 	X(SEG_NOT_FORWARDED, INSPECT, "segments_not_forwarded",                                    \
-		"not read, connection unproven: not forwarded by routing")                         \
+		"not read, connection unestablished: not forwarded by routing")                    \
 	X(SEG_OTHER_BROKER, INSPECT, "segments_other_broker",                                      \
-		"not read, connection unproven: not to or from mqtt.brokers")                      \
+		"not read, connection unestablished: not to or from mqtt.brokers")                 \
 	X(SEG_SAME_PORT, INSPECT, "segments_same_port",                                            \
-		"not read, connection unproven: same ingress port as the client")                  \
+		"not read, connection unestablished: same ingress port as the client")             \
 	X(SEG_LOW_TTL, INSPECT, "segments_low_ttl",                                                \
 		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
 	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \
@@ -75,13 +75,14 @@
 	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored",                                             \
 		"RST that is not at the next number, ignored")                                     \
 	X(FLOW_EXPIRED, FLOW, "flows_expired",                                                     \
-		"proven connections idle for longer than flow_timeout")                            \
+		"established connections idle for longer than connection_timeout")                 \
 	X(FLOW_EXPIRED_UNPROVEN, FLOW, "flows_expired_unproven",                                   \
-		"unproven connections idle for longer than their timeout")                         \
+		"unestablished connections idle for longer than their timeout")                    \
 	X(FLOW_EVICTED, FLOW, "flows_evicted",                                                     \
-		"proven connections evicted: the flow table was full")                             \
+		"established connections evicted: the flow table was full")                        \
 	X(FLOW_EVICTED_UNPROVEN, FLOW, "flows_evicted_unproven",                                   \
-		"unproven connections evicted: max_unproven or carry_unproven reached")            \
+		"unestablished connections evicted: max_unestablished or "                         \
+		"reassembly_unestablished reached")                                                \
 	X(FLOW_NO_SLOT, FLOW, "flows_no_slot",                                                     \
 		"new connections not followed: only proven ones could be evicted")                 \
 	X(FLOW_ADOPTED, FLOW, "flows_adopted", "connections read on after a restart of biplane")   \
@@ -102,7 +103,7 @@
 	X(SEEK_ENTERED, STREAM, "seeks", "times a stream had to be searched for a boundary")       \
 	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's answer")           \
 	X(SEEK_PUSHED, STREAM, "seeks_pushed",                                                     \
-		"boundaries accepted after resync_pushes in a row: known topics are read again")   \
+		"boundaries accepted after resync_packets in a row: known topics are read again")  \
 	X(SEEK_REFUTED, STREAM, "seeks_refuted",                                                   \
 		"of these, those that what followed showed to be wrong: searched again")           \
 	X(SEEK_NO_VERSION, STREAM, "seeks_no_version",                                             \
@@ -125,12 +126,13 @@
 	X(OPAQUE_PROTOCOL, STREAM, "opaque_protocol", "a second CONNECT, or a packet out of turn") \
 	X(OPAQUE_REFUSED, STREAM, "opaque_refused", "the broker refused the connection")           \
 	X(CARRY_FLOW_LIMIT, STREAM, "carry_flow_limit",                                            \
-		"packets not read: longer than carry_per_flow allows")                             \
-	X(CARRY_TOTAL_LIMIT, STREAM, "carry_total_limit", "packets not read: carry_total used up") \
+		"packets not read: longer than reassembly_per_connection allows")                  \
+	X(CARRY_TOTAL_LIMIT, STREAM, "carry_total_limit",                                          \
+		"packets not read: reassembly_total used up")                                      \
 	X(CARRY_CLIENT_LIMIT, STREAM, "carry_client_limit",                                        \
-		"packets not read: the client address holds its share of carry_total")             \
+		"packets not read: the client address holds its share of reassembly_total")        \
 	X(CARRY_UNPROVEN_LIMIT, STREAM, "carry_unproven_limit",                                    \
-		"packets of unproven connections not read: carry_unproven used up")                \
+		"packets of unestablished connections not read: reassembly_unestablished used up") \
 	X(SUSPICIOUS_FLAGS, STREAM, "suspicious_flags",                                            \
 		"packets read in spite of fixed-header flags against the standard")                \
 	X(SUSPICIOUS_TYPE, STREAM, "suspicious_type",                                              \
@@ -206,9 +208,10 @@
 	/* rules */                                                                                \
 	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
 	X(NOT_INSPECTED_WORK, VALUE, "not_inspected_work_budget",                                  \
-		"not evaluated by all rules, or not searched: connection over work_budget")        \
+		"not evaluated by all rules, or not searched: connection over "                    \
+		"connection_cpu_percent")                                                          \
 	X(NOT_INSPECTED_WORKER, VALUE, "not_inspected_worker_budget",                              \
-		"not evaluated by all rules, or not searched: worker over worker_budget")          \
+		"not evaluated by all rules, or not searched: worker over worker_cpu_percent")     \
 	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
 	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
 	X(STATE_EVICTED, VALUE, "state_evicted",                                                   \

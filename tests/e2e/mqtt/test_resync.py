@@ -147,7 +147,7 @@ def wire(lab):
 @contextlib.contextmanager
 def device_on(lab, wire, gateway, **mqtt):
     """A gateway at the end of the wire, and a device of which the first measurement has raised its alarm."""
-    config = config_for(**{"resync_pushes": PUSHES, **mqtt})
+    config = config_for(**{"resync_packets": PUSHES, **mqtt})
     config["ports"][0]["device"] = "net_af_packet0,iface=port"
     g = gateway(config)
     cloud, edge = Collector(lab, "cloud", ["plant/#"]), Collector(lab, "edge", ["alarm/#"])
@@ -192,7 +192,7 @@ def test_what_waits_is_not_lost(lab, wire, gateway):
 
 def test_comes_back(lab, wire, gateway):
     """No room for what is ahead: the second is never read. Six measurements later the device is read again."""
-    with device_on(lab, wire, gateway, reorder_bytes=0) as (g, d, edge):
+    with device_on(lab, wire, gateway, reorder_buffer=0) as (g, d, edge):
         due = [81.0]
         for turn in range(1, 4):
             one_lost(wire, d)
@@ -222,8 +222,8 @@ def test_comes_back(lab, wire, gateway):
 
 
 def test_stays_unread_where_that_is_wanted(lab, wire, gateway):
-    """resync_pushes: 0. Only an answer brings it back."""
-    with device_on(lab, wire, gateway, reorder_bytes=0, resync_pushes=0) as (g, d, edge):
+    """resync_packets: off. Only an answer brings it back."""
+    with device_on(lab, wire, gateway, reorder_buffer=0, resync_packets="off") as (g, d, edge):
         one_lost(wire, d)
         wait_until("the gap to be given up", lambda: g.counter("seeks") == 1)
         for _ in range(5 * PUSHES):
@@ -240,7 +240,7 @@ def test_stays_unread_where_that_is_wanted(lab, wire, gateway):
 def test_packets_in_a_payload_are_no_alarms(lab, wire, gateway):
     """A file full of publications of the device's own topic, whose beginning is lost to inspection."""
     fake = publication(TOPIC, b"999") * 50
-    with device_on(lab, wire, gateway, reorder_bytes=0) as (g, d, edge):
+    with device_on(lab, wire, gateway, reorder_buffer=0) as (g, d, edge):
         d.publish(b"file to come", "plant/file")
         for turn in range(1, 4):
             wire.lose(b"82.125", b"\0 the file \0")

@@ -20,7 +20,7 @@ TEMPERATURES = ("79.9", "80", "80.1", "-12.5", "1e2", " +81.50 ", "80.0000001", 
 @pytest.fixture(scope="module", params=DRIVERS)
 def gw(module_gateway, request, lab):
     rules = [overheat(), overheat(name="kiln", topic="kiln/+/state", value={"json": "$.celsius"})]
-    g = module_gateway(config_for(request.param, rules, carry_per_flow="2MiB", alarm_ring="32MiB"))
+    g = module_gateway(config_for(request.param, rules, reassembly_per_connection="2MiB", alarm_queue_size="32MiB"))
     yield g
     g.balanced()
     assert g.counter("alarms_ring_full") == 0

@@ -88,7 +88,7 @@ def test_check(tmp_path):
 bridge: [[a, nowhere]]
 workers: many
 mqtt:
-  flows: 0
+  max_connections: 0
   rules:
     - {name: r, topic: "a/#/b", raise: "> hot"}
 surplus: 1

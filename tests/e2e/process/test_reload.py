@@ -88,9 +88,9 @@ def test_what_needs_a_restart_is_refused_or_named(lab, gateway, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     before = generation(g)
     changed = copy.deepcopy(g.config)
-    changed["mqtt"]["flows"] = 1234
+    changed["mqtt"]["max_connections"] = 1234
     p = g.reload(changed)
-    assert "mqtt.flows" in p.stdout + p.stderr, (p.stdout, p.stderr)
+    assert "mqtt.max_connections" in p.stdout + p.stderr, (p.stdout, p.stderr)
     assert p.returncode == 0 or generation(g) == before
 
 

@@ -254,7 +254,7 @@ static void only_its_own_key_waits(void **state)
 	struct fixture *f = *state;
 	uint64_t behind, live;
 
-	f->mqtt.alarm_ring = 1 << 20;
+	f->mqtt.alarm_queue_size = 1 << 20;
 	start(f);
 	for (unsigned i = 0; i < 3000; i++)
 		assert_true(put(f, i % 10, 0));

@@ -22,7 +22,7 @@ static void open_rig(uint64_t per_flow, enum bp_value_kind kind)
 	size_t at;
 
 	rig_defaults(&rig);
-	rig.mqtt.carry_per_flow = per_flow;
+	rig.mqtt.reassembly_per_connection = per_flow;
 	rig_open(&rig);
 	rule.value.kind = kind;
 	if (kind == BP_VALUE_JSON)

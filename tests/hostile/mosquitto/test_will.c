@@ -421,7 +421,7 @@ static void many_wait(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.flows = FLOWS;
+	rig.mqtt.max_connections = FLOWS;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "w/#", BP_COND_GT, 80)}, 1);
 	for (unsigned i = 0; i < FLOWS + MORE; i++) {
@@ -474,7 +474,7 @@ static void comes_and_goes(void **state)
 		char id[8];
 
 		rig_defaults(&rig);
-		rig.mqtt.flows = FLOWS;
+		rig.mqtt.max_connections = FLOWS;
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "w/#", BP_COND_GT, 80)}, 1);
 		w.client_id = id;
@@ -573,7 +573,7 @@ static void bounded(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.carry_per_flow = 32 * 1024;
+	rig.mqtt.reassembly_per_connection = 32 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "w/#", BP_COND_GT, 80)}, 1);
 	connect_with(&c, 1, &w, 0);

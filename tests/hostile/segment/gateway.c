@@ -28,11 +28,11 @@
 	"bridge: [[a, b]]\n"                                                                       \
 	"mqtt:\n"                                                                                  \
 	"  edge: {host: 127.0.0.1}\n"                                                              \
-	"  flows: 64\n"                                                                            \
-	"  topic_states: 64\n"                                                                     \
+	"  max_connections: 64\n"                                                                  \
+	"  max_alarm_states: 64\n"                                                                 \
 	"  max_rules: 16\n"                                                                        \
-	"  carry_total: 1MiB\n"                                                                    \
-	"  alarm_ring: 64KiB\n"                                                                    \
+	"  reassembly_total: 1MiB\n"                                                               \
+	"  alarm_queue_size: 64KiB\n"                                                              \
 	"phd:\n"                                                                                   \
 	"  sessions: 64\n"                                                                         \
 	"  layouts: 16\n"                                                                          \

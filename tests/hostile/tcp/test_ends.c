@@ -174,7 +174,7 @@ static void one_address_has_many(void **state)
 		struct peer c[OTHERS], d;
 
 		rig_defaults(&rig);
-		rig.mqtt.flows = FLOWS;
+		rig.mqtt.max_connections = FLOWS;
 		rig_open(&rig);
 		rig_rules(&rig, &rule, 1);
 		for (uint32_t i = 0; i < OTHERS; i++) {

@@ -31,9 +31,9 @@ static void open_wide(void)
 	struct bp_rule_spec rule = rig_rule("overheat", "plant/+/temperature", BP_COND_GT, 80);
 
 	rig_defaults(&rig);
-	rig.mqtt.reorder_bytes = 2 * 1024 * 1024;
-	rig.mqtt.carry_per_flow = 4 * 1024 * 1024;
-	rig.mqtt.carry_total = 16 * 1024 * 1024;
+	rig.mqtt.reorder_buffer = 2 * 1024 * 1024;
+	rig.mqtt.reassembly_per_connection = 4 * 1024 * 1024;
+	rig.mqtt.reassembly_total = 16 * 1024 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
 }

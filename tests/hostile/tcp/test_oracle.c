@@ -478,9 +478,9 @@ int main(int argc, char **argv)
 	trace = only != 0;
 	rig_defaults(&r);
 	r.bursts = true;
-	r.mqtt.reorder_bytes = 512 * 1024;
-	r.mqtt.carry_per_flow = 2 * 1024 * 1024;
-	r.mqtt.carry_total = 16 * 1024 * 1024;
+	r.mqtt.reorder_buffer = 512 * 1024;
+	r.mqtt.reassembly_per_connection = 2 * 1024 * 1024;
+	r.mqtt.reassembly_total = 16 * 1024 * 1024;
 	rig_open(&r);
 	rig_rules(&r, &rule, 1);
 	for (uint32_t i = 1; i <= n; i++)

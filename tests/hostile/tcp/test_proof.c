@@ -133,7 +133,7 @@ static void too_much_before_connack(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.reorder_bytes = 4096;
+	rig.mqtt.reorder_buffer = 4096;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);

@@ -270,7 +270,7 @@ static void other_direction(void **state)
 	(void)state;
 	rig_defaults(&rig);
 	rig.mqtt.evaluate = BP_EVALUATE_ACKNOWLEDGED;
-	rig.mqtt.judge = BP_JUDGE_FROM_BROKER;
+	rig.mqtt.directions = BP_DIRECTIONS_FROM_BROKER;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
@@ -338,7 +338,7 @@ static void never_answered(void **state)
 	assert_true(rig_count(&rig, BP_C_ACK_NO_ROOM) > 65000);
 	assert_int_equal(
 		rig_count(&rig, BP_C_ACK_AWAITED) + rig_count(&rig, BP_C_ACK_NO_ROOM), UINT16_MAX);
-	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.mqtt.reorder_bytes + 1024);
+	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.mqtt.reorder_buffer + 1024);
 	publish(&d, 5, 1, 1, "92");
 	answer(&d, 1, 1, 0);
 	assert_string_equal(told(), "92");

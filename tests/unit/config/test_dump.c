@@ -19,14 +19,17 @@
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
 	"bridge: [[devices, cloud], [edge, spare]]\nbridging: {mac_table: 100, ageing: 90s}\n"     \
 	"mqtt:\n"                                                                                  \
-	"  ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  judge: both\n  evaluate: " \
+	"  tcp_ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  directions: both\n  "  \
+	"evaluate: "                                                                               \
 	"acknowledged\n"                                                                           \
-	"  strictness: standard\n  checksum: trust\n  flows: 1048576\n"                            \
-	"  flow_timeout: 10m\n  handshake_timeout: 5s\n  carry_per_flow: 4KiB\n  carry_total: "    \
+	"  strictness: standard\n  verify_checksums: false\n  max_connections: 1048576\n"          \
+	"  connection_timeout: 10m\n  handshake_timeout: 5s\n  reassembly_per_connection: 4KiB\n " \
+	" reassembly_total: "                                                                      \
 	"1MiB\n"                                                                                   \
-	"  reorder_bytes: 0\n  max_topic_aliases: 10\n  work_budget: 11\n  worker_budget: 12\n"    \
-	"  resync_pushes: 9\n  min_ttl: 3\n  topic_states: 7\n  max_rules: 9\n"                    \
-	"  alarm_ring: 1MiB\n"                                                                     \
+	"  reorder_buffer: 0\n  max_topic_aliases: 10\n  connection_cpu_percent: 11\n  "           \
+	"worker_cpu_percent: 12\n"                                                                 \
+	"  resync_packets: 9\n  min_ttl: 3\n  max_alarm_states: 7\n  max_rules: 9\n"               \
+	"  alarm_queue_size: 1MiB\n"                                                               \
 	"  edge: {host: h, username: u, password_file: /p, tls: {ca: /a, cert: /b, key: /c}, "     \
 	"keep_alive: 1m, inflight: 10, ack_timeout: 1500ms}\n"                                     \
 	"  clone: {port: edge, mac: \"02:aB:00:00:00:01\", address: 192.0.2.10, address6: "        \
@@ -79,28 +82,28 @@ static void everything_is_read(void **state)
 	assert_int_equal(c->mac_ageing_ns, 90000000000);
 	assert_true(bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->edge.enabled &&
 		    bp_config_mqtt(c)->clone.enabled);
-	assert_true(bp_config_mqtt(c)->n_ports == 2 && bp_config_mqtt(c)->ports[1] == 8080);
-	assert_int_equal(bp_config_mqtt(c)->judge, BP_JUDGE_BOTH);
+	assert_true(bp_config_mqtt(c)->n_tcp_ports == 2 && bp_config_mqtt(c)->tcp_ports[1] == 8080);
+	assert_int_equal(bp_config_mqtt(c)->directions, BP_DIRECTIONS_BOTH);
 	assert_int_equal(bp_config_mqtt(c)->evaluate, BP_EVALUATE_ACKNOWLEDGED);
 	assert_int_equal(bp_config_mqtt(c)->n_brokers, 2);
 	assert_int_equal(bp_config_mqtt(c)->brokers[0].length, 32);
 	assert_int_equal(bp_config_mqtt(c)->brokers[1].family, 6);
 	assert_int_equal(bp_config_mqtt(c)->strictness, BP_STRICTNESS_STANDARD);
-	assert_int_equal(bp_config_mqtt(c)->checksum, BP_CHECKSUM_TRUST);
-	assert_int_equal(bp_config_mqtt(c)->flows, 1048576);
-	assert_int_equal(bp_config_mqtt(c)->flow_timeout_ns, 600000000000);
+	assert_false(bp_config_mqtt(c)->verify_checksums);
+	assert_int_equal(bp_config_mqtt(c)->max_connections, 1048576);
+	assert_int_equal(bp_config_mqtt(c)->connection_timeout_ns, 600000000000);
 	assert_int_equal(bp_config_mqtt(c)->handshake_timeout_ns, 5000000000);
-	assert_int_equal(bp_config_mqtt(c)->carry_per_flow, 4096);
-	assert_int_equal(bp_config_mqtt(c)->carry_total, 1048576);
-	assert_int_equal(bp_config_mqtt(c)->reorder_bytes, 0);
+	assert_int_equal(bp_config_mqtt(c)->reassembly_per_connection, 4096);
+	assert_int_equal(bp_config_mqtt(c)->reassembly_total, 1048576);
+	assert_int_equal(bp_config_mqtt(c)->reorder_buffer, 0);
 	assert_int_equal(bp_config_mqtt(c)->max_topic_aliases, 10);
-	assert_int_equal(bp_config_mqtt(c)->work_budget, 11);
-	assert_int_equal(bp_config_mqtt(c)->worker_budget, 12);
-	assert_int_equal(bp_config_mqtt(c)->resync_pushes, 9);
+	assert_int_equal(bp_config_mqtt(c)->connection_cpu_percent, 11);
+	assert_int_equal(bp_config_mqtt(c)->worker_cpu_percent, 12);
+	assert_int_equal(bp_config_mqtt(c)->resync_packets, 9);
 	assert_int_equal(bp_config_mqtt(c)->min_ttl, 3);
-	assert_int_equal(bp_config_mqtt(c)->topic_states, 7);
+	assert_int_equal(bp_config_mqtt(c)->max_alarm_states, 7);
 	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
-	assert_int_equal(bp_config_mqtt(c)->alarm_ring, 1048576);
+	assert_int_equal(bp_config_mqtt(c)->alarm_queue_size, 1048576);
 	assert_string_equal(bp_config_mqtt(c)->edge.client_id, "biplane-plant-7");
 	assert_string_equal(bp_config_mqtt(c)->edge.key_file, "/c");
 	assert_int_equal(bp_config_mqtt(c)->edge.port, 8883);
@@ -182,17 +185,19 @@ static void defaults_are_dumped(void **state)
 		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
 		"    kernel: off\n" OFFLOADS "bridge:\n  - ports: [\"a\", \"b\"]\n"
 		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
-		"mqtt:\n  ports: [1883]\n  brokers: []\n"
-		"  judge: to_broker\n  evaluate: published\n  strictness: mosquitto\n  checksum: "
-		"verify\n  flows: 65536\n "
-		" max_unproven: 16385\n"
-		"  flow_timeout: 1h\n"
-		"  handshake_timeout: 30s\n  carry_per_flow: 256KiB\n  carry_total: 64MiB\n"
-		"  carry_unproven: 16MiB\n"
-		"  reorder_bytes: 64KiB\n  max_topic_aliases: 256\n  work_budget: 20\n"
-		"  worker_budget: 50\n  resync_pushes: 4\n  "
-		"min_ttl: 1\n  topic_states: 65536\n"
-		"  max_rules: 16384\n  alarm_ring: 8MiB\n"
+		"mqtt:\n  tcp_ports: [1883]\n  brokers: []\n"
+		"  directions: to_broker\n  evaluate: published\n  strictness: mosquitto\n  "
+		"verify_checksums: "
+		"true\n  max_connections: 65536\n "
+		" max_unestablished: 16385\n"
+		"  connection_timeout: 1h\n"
+		"  handshake_timeout: 30s\n  reassembly_per_connection: 256KiB\n  "
+		"reassembly_total: 64MiB\n"
+		"  reassembly_unestablished: 16MiB\n"
+		"  reorder_buffer: 64KiB\n  max_topic_aliases: 256\n  connection_cpu_percent: 20\n"
+		"  worker_cpu_percent: 50\n  resync_packets: 4\n  "
+		"min_ttl: 1\n  max_alarm_states: 65536\n"
+		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
 		"  edge:\n    host: \"h\"\n    port: 1883\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    inflight: 1000\n    ack_timeout: 5s\n"
 		"    unreachable_after: 1m\n"
@@ -362,9 +367,10 @@ static void restart_is_needed_where_the_schema_says(void **state)
 	needs(PORTS, "ports: [{name: a, device: x}]\n", "ports: changing it needs a restart\n");
 	needs(BRIDGED, EDGE, "mqtt: changing it needs a restart\n");
 	needs(EDGE, BRIDGED, "mqtt: changing it needs a restart\n");
-	needs(EDGE, EDGE "  flows: 5\n  ports: [1883, 1884]\n  spool: {path: /x}\n",
-		"mqtt.ports: changing it needs a restart\nmqtt.flows: changing it needs a restart\n"
-		"mqtt.max_unproven: changing it needs a restart\n" /* a quarter of flows */
+	needs(EDGE, EDGE "  max_connections: 5\n  tcp_ports: [1883, 1884]\n  spool: {path: /x}\n",
+		"mqtt.tcp_ports: changing it needs a restart\nmqtt.max_connections: changing it "
+		"needs a restart\n"
+		"mqtt.max_unestablished: changing it needs a restart\n" /* a quarter of it */
 		"mqtt.spool.path: changing it needs a restart\n");
 }
 

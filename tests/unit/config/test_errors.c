@@ -50,6 +50,11 @@ static void old_names_get_the_new_one(void **state)
 	says(PORTS "monitoring: {worker_stuck: 1s}\n",
 		"f.yaml:2:14: unknown setting 'worker_stuck' in monitoring; expected "
 		"monitoring.worker_stall_timeout, its name in version 1\n");
+	says(BRIDGED "mqtt: {checksum: trust, flows: 5}\n",
+		"f.yaml:3:8: unknown setting 'checksum' in mqtt; expected mqtt.verify_checksums: "
+		"true or false, its name in version 1\n"
+		"f.yaml:3:25: unknown setting 'flows' in mqtt; expected mqtt.max_connections, its "
+		"name in version 1\n");
 }
 
 /* Every new name that an error promises is one of the schema, and no old name is. */
@@ -75,8 +80,9 @@ static void names_are_given_once(void **state)
 		"f.yaml:3:1: 'name' is given twice; expected it once (the first is on line 2)\n");
 	says(PORTS "ports: [{name: c, device: z}]\n",
 		"f.yaml:2:1: 'ports' is given twice; expected it once (the first is on line 1)\n");
-	says(BRIDGED "mqtt: {flows: 1, judge: both, flows: 2}\n",
-		"f.yaml:3:31: 'flows' is given twice; expected it once (the first is on line 3)\n");
+	says(BRIDGED "mqtt: {max_connections: 1, directions: both, max_connections: 2}\n",
+		"f.yaml:3:46: 'max_connections' is given twice; expected it once (the first is on "
+		"line 3)\n");
 }
 
 static void required_settings_are_missed(void **state)
@@ -171,15 +177,17 @@ static void columns_lead_into_texts(void **state)
 
 static void every_error_is_told_in_the_order_of_the_file(void **state)
 {
-	says("mqtt: {flows: 0, edge: {host: h}, rules: [{name: r}, {topic: t, raise: \"> 1\"}]}\n"
+	says("mqtt: {max_connections: 0, edge: {host: h}, rules: [{name: r}, {topic: t, raise: \"> "
+	     "1\"}]}\n"
 	     "workers: 0\npol_mode: busy\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
-		"f.yaml:1:15: mqtt.flows: 0 is too small; expected a whole number from 1 to "
+		"f.yaml:1:25: mqtt.max_connections: 0 is too small; expected a whole number from 1 "
+		"to "
 		"16777216\n"
-		"f.yaml:1:43: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
+		"f.yaml:1:53: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
 		"most 1023 bytes, in which + is a whole level and # the last\n"
-		"f.yaml:1:43: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
+		"f.yaml:1:53: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
 		"<, <=, == or != and a number, or inside A..B or outside A..B, such as \"> 80\"\n"
-		"f.yaml:1:54: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
+		"f.yaml:1:64: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
 		"or a list "
@@ -198,10 +206,15 @@ static void settings_must_agree(void **state)
 		"f.yaml:1:49: ports[1].device: this is the device of port 'a' too; expected a "
 		"device of its "
 		"own for each port\n");
-	says(BRIDGED "mqtt:\n  carry_total: 128KiB\n",
-		"f.yaml:4:16: mqtt.carry_per_flow: 262144 bytes are more than all connections may "
-		"carry "
-		"together; expected at most mqtt.carry_total, 131072 bytes\n");
+	says(BRIDGED "mqtt:\n  reassembly_total: 128KiB\n",
+		"f.yaml:4:21: mqtt.reassembly_per_connection: 262144 bytes exceed what each worker "
+		"has; expected at most mqtt.reassembly_total / workers, 131072 bytes\n");
+	says(BRIDGED "workers: 4\nmqtt: {reassembly_total: 1020KiB}\n",
+		"f.yaml:4:26: mqtt.reassembly_per_connection: 262144 bytes exceed what each worker "
+		"has; expected at most mqtt.reassembly_total / workers, 261120 bytes\n");
+	says(BRIDGED "mqtt:\n  reassembly_unestablished: 1MiB\n  reassembly_total: 512KiB\n",
+		"f.yaml:4:29: mqtt.reassembly_unestablished: 1048576 bytes exceed the memory of "
+		"all connections; expected at most mqtt.reassembly_total, 524288 bytes\n");
 	says(BRIDGED "mqtt:\n  edge: {host: h, password_file: p}\n",
 		"f.yaml:4:19: mqtt.edge.password_file: there is no username; expected username "
 		"with "
@@ -302,17 +315,18 @@ static void overlap_is_warned_of(void **state)
 
 static void mqtt_without_traffic_is_warned_of(void **state)
 {
-	static const char off[] = "ports: [{name: a, device: x, kernel: off}]\nmqtt: {flows: 5}\n";
+	static const char off[] =
+		"ports: [{name: a, device: x, kernel: off}]\nmqtt: {max_connections: 5}\n";
 
 	says(off,
 		"f.yaml:2:7: warning: mqtt: no ports are bridged and none can route, so no traffic "
 		"passes that could be inspected; expected a setting such as bridge: [[devices, "
 		"cloud]], or ports with addresses\n");
 	bp_config_free(accepted(off));
-	says(PORTS "mqtt: {flows: 5}\n", "");
-	says(BRIDGED "mqtt: {flows: 5}\n", "");
-	says("ports: [{name: a, device: x, kernel: off, addresses: 10.0.0.1/24}]\nmqtt: {flows: "
-	     "5}\n",
+	says(PORTS "mqtt: {max_connections: 5}\n", "");
+	says(BRIDGED "mqtt: {max_connections: 5}\n", "");
+	says("ports: [{name: a, device: x, kernel: off, addresses: 10.0.0.1/24}]\nmqtt: "
+	     "{max_connections: 5}\n",
 		"");
 }
 

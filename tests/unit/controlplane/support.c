@@ -160,8 +160,8 @@ void test_config(struct bp_config *c, struct bp_config_mqtt *m, const char *dir,
 	c->n_ports = 2;
 	m->enabled = true;
 	m->max_rules = 16;
-	m->topic_states = 16;
-	m->alarm_ring = ring;
+	m->max_alarm_states = 16;
+	m->alarm_queue_size = ring;
 	m->edge.enabled = port != 0;
 	snprintf(m->edge.host, sizeof(m->edge.host), "127.0.0.1");
 	snprintf(m->edge.client_id, sizeof(m->edge.client_id), "biplane-test");

@@ -46,9 +46,9 @@ static void config(struct bp_config *c)
 	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
 	mqtt.enabled = true;
 	mqtt.max_rules = 100;
-	mqtt.topic_states = 1000;
-	mqtt.alarm_ring = 100000;
-	mqtt.carry_total = 3 * 20000;
+	mqtt.max_alarm_states = 1000;
+	mqtt.alarm_queue_size = 100000;
+	mqtt.reassembly_total = 3 * 20000;
 }
 
 static struct bp_segment *open_file(const struct bp_config *c, bool owner)
@@ -255,8 +255,8 @@ static void without_mqtt_it_is_small(void **state)
 	config(&c);
 	mqtt.enabled = false;
 	mqtt.max_rules = 1u << 20;
-	mqtt.topic_states = 1u << 20;
-	mqtt.alarm_ring = 1u << 30;
+	mqtt.max_alarm_states = 1u << 20;
+	mqtt.alarm_queue_size = 1u << 30;
 	map_anonymous(&m, &c);
 	assert_int_equal(m.max_rules, 1);
 	assert_true(bp_segment_size(m.segment) < 8u << 20);
@@ -278,7 +278,7 @@ static void sizes_that_overflow_are_refused(void **state)
 	set_capacity(specs, n, "flows", bp_capacity_times(UINT64_MAX, 2));
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "flows"));
-	mqtt.alarm_ring = UINT64_MAX;
+	mqtt.alarm_queue_size = UINT64_MAX;
 	n = bp_shm_specs(&c, specs);
 	assert_null(bp_segment_anonymous(specs, n, err, sizeof(err)));
 	assert_non_null(strstr(err, "alarm_ring"));

@@ -30,8 +30,8 @@ static inline int set_up(void **state)
 	config.n_ports = 2;
 	mqtt.enabled = true;
 	mqtt.max_rules = 8;
-	mqtt.topic_states = 64;
-	mqtt.alarm_ring = 65536;
+	mqtt.max_alarm_states = 64;
+	mqtt.alarm_queue_size = 65536;
 
 	unsigned n = bp_shm_specs(&config, specs);
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));

@@ -314,7 +314,7 @@ static void overflow_goes_to_the_spool(void **state)
 	struct fixture *f = *state;
 	struct bp_ring *ring;
 
-	f->mqtt.alarm_ring = 64 << 10;
+	f->mqtt.alarm_queue_size = 64 << 10;
 	f->mqtt.edge.inflight = 4;
 	start(f);
 	put(f, 0, 1);

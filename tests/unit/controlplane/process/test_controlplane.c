@@ -39,9 +39,9 @@ static void write_config(
 		"bridge: [[devices, cloud]]\n"
 		"mqtt:\n"
 		"  max_rules: 64\n"
-		"  flows: 64\n"
-		"  topic_states: 64\n"
-		"  alarm_ring: 256KiB\n"
+		"  max_connections: 64\n"
+		"  max_alarm_states: 64\n"
+		"  alarm_queue_size: 256KiB\n"
 		"  edge: {host: 127.0.0.1, port: %u%s}\n"
 		"  spool: {path: %s/spool.db%s}\n"
 		"  rules:\n%s",
@@ -285,7 +285,7 @@ static void refused_reload_changes_nothing(void **state)
 				RULE_A2 "    - {name: b, topic: \"x#\", raise: \"> 1\"}\n");
 			break;
 		case 1: /* a setting that needs a restart, beside good rules */
-			write_config(f, "", "", RULE_A2 "  reorder_bytes: 8KiB\n");
+			write_config(f, "", "", RULE_A2 "  reorder_buffer: 8KiB\n");
 			break;
 		case 2:
 			write_config(
@@ -305,7 +305,7 @@ static void refused_reload_changes_nothing(void **state)
 		assert_true(json_string_length(json_array_get(errors, 0)) > 10);
 		if (kind == 1)
 			assert_non_null(strstr(
-				json_string_value(json_array_get(errors, 0)), "reorder_bytes"));
+				json_string_value(json_array_get(errors, 0)), "reorder_buffer"));
 		json_decref(reply);
 		assert_int_equal(get(&f->p.shm.control->cp_reloads_refused), ++refused);
 		assert_int_equal(active(f), before_active);
@@ -361,16 +361,16 @@ static void segment_of_another_shape(void **state)
 	attach(f);
 	be_dataplane(f);
 	/* The file now asks for other tables; the data plane lives: refused. */
-	write_config(f, "", "", RULE_A "  topic_states: 4096\n");
+	write_config(f, "", "", RULE_A "  max_alarm_states: 4096\n");
 	char text[4096], *states;
 	FILE *file = fopen(f->p.config_path, "r");
 	size_t n = fread(text, 1, sizeof(text) - 1, file);
 
 	fclose(file);
 	text[n] = '\0';
-	states = strstr(text, "  topic_states: 64\n");
-	memmove(states, states + strlen("  topic_states: 64\n"),
-		strlen(states + strlen("  topic_states: 64\n")) + 1);
+	states = strstr(text, "  max_alarm_states: 64\n");
+	memmove(states, states + strlen("  max_alarm_states: 64\n"),
+		strlen(states + strlen("  max_alarm_states: 64\n")) + 1);
 	test_write_file(f->p.config_path, text);
 	process_start(&f->p);
 	code = process_wait(&f->p);

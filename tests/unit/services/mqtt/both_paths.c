@@ -11,7 +11,7 @@ void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust)
 
 	for (unsigned i = 0; i < 2; i++) {
 		rig_defaults(r[i]);
-		r[i]->mqtt.flows = 64;
+		r[i]->mqtt.max_connections = 64;
 		r[i]->trust_checksums = trust;
 		rig_open(r[i]);
 		if (rules != NULL)

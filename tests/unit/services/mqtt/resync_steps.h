@@ -16,8 +16,8 @@ static struct rig rig;
 static inline void open_with(uint32_t pushes, uint8_t judge, bool fast)
 {
 	rig_defaults(&rig);
-	rig.mqtt.resync_pushes = pushes;
-	rig.mqtt.judge = judge;
+	rig.mqtt.resync_packets = pushes;
+	rig.mqtt.directions = judge;
 	rig_open(&rig);
 	rig.bursts = fast;
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
@@ -25,7 +25,7 @@ static inline void open_with(uint32_t pushes, uint8_t judge, bool fast)
 
 static inline void open_rig(void)
 {
-	open_with(PUSHES, BP_JUDGE_TO_BROKER, false);
+	open_with(PUSHES, BP_DIRECTIONS_TO_BROKER, false);
 }
 
 static inline const char *told(void)

@@ -28,21 +28,21 @@ void rig_defaults(struct rig *r)
 	r->config.n_workers = 1;
 	r->config.service[BP_SERVICE_MQTT] = m;
 	m->enabled = true;
-	m->n_ports = 1;
-	m->ports[0] = 1883;
-	m->judge = BP_JUDGE_TO_BROKER;
-	m->flows = 1024;
-	m->flow_timeout_ns = 60 * SECOND;
+	m->n_tcp_ports = 1;
+	m->tcp_ports[0] = 1883;
+	m->directions = BP_DIRECTIONS_TO_BROKER;
+	m->max_connections = 1024;
+	m->connection_timeout_ns = 60 * SECOND;
 	m->handshake_timeout_ns = 10 * SECOND;
-	m->carry_per_flow = 64 * 1024;
-	m->carry_total = 4 * 1024 * 1024;
-	m->reorder_bytes = 64 * 1024;
+	m->reassembly_per_connection = 64 * 1024;
+	m->reassembly_total = 4 * 1024 * 1024;
+	m->reorder_buffer = 64 * 1024;
 	m->max_topic_aliases = 256;
-	m->work_budget = m->worker_budget = 100000; /* most tests stop the clock */
-	m->resync_pushes = 4;
-	m->topic_states = 1024;
+	m->connection_cpu_percent = m->worker_cpu_percent = 100000; /* most tests stop the clock */
+	m->resync_packets = 4;
+	m->max_alarm_states = 1024;
 	m->max_rules = 64;
-	m->alarm_ring = 1024 * 1024;
+	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;
 	r->mono_ns = 1000 * SECOND;
 }
@@ -94,14 +94,14 @@ void rig_advance(struct rig *r, uint64_t ns)
 
 void rig_expire_all(struct rig *r)
 {
-	uint64_t most = r->mqtt.flow_timeout_ns;
+	uint64_t most = r->mqtt.connection_timeout_ns;
 
 	if (most < r->mqtt.handshake_timeout_ns)
 		most = r->mqtt.handshake_timeout_ns;
 	rig_advance(r, most + 60 * SECOND);
 	for (uint32_t i = 0; bp_mqtt_worker_flows(r->in) != 0; i++) {
 		bp_mqtt_worker_tick(r->in, r->mono_ns);
-		must(i <= r->mqtt.flows + 4096, "flows that do not expire");
+		must(i <= r->mqtt.max_connections + 4096, "flows that do not expire");
 	}
 	bp_mqtt_worker_end_delays(r->in);
 }

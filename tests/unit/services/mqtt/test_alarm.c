@@ -189,7 +189,7 @@ static void ring_full(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.alarm_ring = 4096;
+	rig.mqtt.alarm_queue_size = 4096;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);
@@ -224,7 +224,7 @@ static void too_large(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.alarm_ring = 64 * 1024;
+	rig.mqtt.alarm_queue_size = 64 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);

@@ -14,7 +14,7 @@ static struct rig rig;
 static void open_rig(uint8_t judge)
 {
 	rig_defaults(&rig);
-	rig.mqtt.judge = judge;
+	rig.mqtt.directions = judge;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }
@@ -47,7 +47,7 @@ static void set_used_remapped(void **state)
 	struct peer c;
 
 	(void)state;
-	open_rig(BP_JUDGE_TO_BROKER);
+	open_rig(BP_DIRECTIONS_TO_BROKER);
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect_alias(&rig, &c, "a", 10, 0);
 	publish(&c, CLIENT, "one", 1, "81");
@@ -81,7 +81,7 @@ static void many(void **state)
 	uint64_t s = 9;
 
 	(void)state;
-	open_rig(BP_JUDGE_TO_BROKER);
+	open_rig(BP_DIRECTIONS_TO_BROKER);
 	peer_init(&c, true, 1, 1, 2);
 	rig_connect_alias(&rig, &c, "many", 200, 0);
 	for (unsigned i = 0; i < 5000; i++) {
@@ -110,7 +110,7 @@ static void limits(void **state)
 	struct peer c;
 
 	(void)state;
-	open_rig(BP_JUDGE_BOTH);
+	open_rig(BP_DIRECTIONS_BOTH);
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect_alias(&rig, &c, "limits", 5, 3);
 	publish(&c, CLIENT, "up", 5, "81");
@@ -144,7 +144,8 @@ static void limits(void **state)
 /* Which direction is judged; the other is followed all the same. */
 static void directions(void **state)
 {
-	static const uint8_t judges[] = {BP_JUDGE_TO_BROKER, BP_JUDGE_FROM_BROKER, BP_JUDGE_BOTH};
+	static const uint8_t judges[] = {
+		BP_DIRECTIONS_TO_BROKER, BP_DIRECTIONS_FROM_BROKER, BP_DIRECTIONS_BOTH};
 	static const char *const want[] = {
 		"up=81 up=83", "down=82 down=84", "up=81 down=82 up=83 down=84"};
 	static const unsigned other[] = {2, 2, 0};
@@ -180,7 +181,7 @@ static void cut_anywhere(void **state)
 	uint32_t number = 0;
 
 	(void)state;
-	open_rig(BP_JUDGE_TO_BROKER);
+	open_rig(BP_DIRECTIONS_TO_BROKER);
 	mq_publish(&b,
 		&(struct mq_publish){.version = 5, .alias = 1, .topic = "one", .payload = "81"});
 	mq_publish(
@@ -219,7 +220,7 @@ static void not_over_connections(void **state)
 	struct peer c;
 
 	(void)state;
-	open_rig(BP_JUDGE_TO_BROKER);
+	open_rig(BP_DIRECTIONS_TO_BROKER);
 	for (unsigned i = 0; i < 3; i++) {
 		peer_init(&c, false, 1, 1000 * i, 2);
 		rig_connect_alias(&rig, &c, "again", 9, 9);
@@ -246,7 +247,7 @@ static void limit_not_over_connections(void **state)
 	struct peer c;
 
 	(void)state;
-	open_rig(BP_JUDGE_TO_BROKER);
+	open_rig(BP_DIRECTIONS_TO_BROKER);
 	peer_init(&c, false, 1, 1000, 2);
 	rig_connect_alias(&rig, &c, "small", 2, 0);
 	rig_fin_both(&rig, &c);
@@ -277,7 +278,7 @@ static void no_room(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.carry_per_flow = 4096;
+	rig.mqtt.reassembly_per_connection = 4096;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 2);

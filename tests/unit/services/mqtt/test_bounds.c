@@ -17,9 +17,9 @@ static struct rig rig;
 static void open_with(uint64_t per_flow, uint64_t total, uint32_t flows)
 {
 	rig_defaults(&rig);
-	rig.mqtt.carry_per_flow = per_flow;
-	rig.mqtt.carry_total = total;
-	rig.mqtt.flows = flows;
+	rig.mqtt.reassembly_per_connection = per_flow;
+	rig.mqtt.reassembly_total = total;
+	rig.mqtt.max_connections = flows;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }
@@ -394,8 +394,8 @@ static void a_million_flows(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.flows = N;
-	rig.mqtt.alarm_ring = 1024 * 1024;
+	rig.mqtt.max_connections = N;
+	rig.mqtt.alarm_queue_size = 1024 * 1024;
 	rig_open(&rig);
 	assert_true(rig.shm.flows_len <=
 		    (uint64_t)N * 5 / 4 * (320 * 5 / 4 + 3ull) + (uint64_t)N * 32 + 65536);

@@ -278,10 +278,11 @@ static void random_worlds(void **state)
 
 		for (unsigned i = 0; i < 2; i++) {
 			rig_defaults(r[i]);
-			r[i]->mqtt.flows = seed % 3 == 0 ? 6 : 64;
-			r[i]->mqtt.judge = (enum bp_judge)(seed % 4 == 0 ? seed / 4 % 3 : 0);
-			r[i]->mqtt.n_ports = 2;
-			r[i]->mqtt.ports[1] = 8883;
+			r[i]->mqtt.max_connections = seed % 3 == 0 ? 6 : 64;
+			r[i]->mqtt.directions =
+				(enum bp_directions)(seed % 4 == 0 ? seed / 4 % 3 : 0);
+			r[i]->mqtt.n_tcp_ports = 2;
+			r[i]->mqtt.tcp_ports[1] = 8883;
 			r[i]->trust_checksums = seed % 5 == 0;
 			rig_open(r[i]);
 			bp_mqtt_worker_set_clone(r[i]->in, keep_clone, &cloned[i]);

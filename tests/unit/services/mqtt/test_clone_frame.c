@@ -52,7 +52,7 @@ static void begin(void)
 
 	rule.action = BP_ACTION_CLONE;
 	rig_defaults(&rig);
-	rig.mqtt.judge = BP_JUDGE_BOTH;
+	rig.mqtt.directions = BP_DIRECTIONS_BOTH;
 	to->enabled = to->has_ip4 = to->has_ip6 = true;
 	memcpy(to->mac, mac, 6);
 	memcpy(to->ip4, ip4, 4);

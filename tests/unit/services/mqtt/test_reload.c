@@ -278,7 +278,7 @@ static void states_run_out(void **state)
 	(void)state;
 	r.repeat = BP_REPEAT_ON_CHANGE;
 	rig_defaults(&rig);
-	rig.mqtt.topic_states = 64;
+	rig.mqtt.max_alarm_states = 64;
 	rig_open(&rig);
 	rig_rules(&rig, &r, 1);
 	peer_init(&c, false, 1, 1, 2);

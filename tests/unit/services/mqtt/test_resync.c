@@ -13,7 +13,7 @@ static void comes_back(void **state)
 
 	(void)state;
 	for (unsigned fast = 0; fast < 2; fast++) {
-		open_with(PUSHES, BP_JUDGE_TO_BROKER, fast);
+		open_with(PUSHES, BP_DIRECTIONS_TO_BROKER, fast);
 		start(&c, 1);
 		lose(&c, 333);
 		come_back(&c);
@@ -56,7 +56,7 @@ static void as_configured(void **state)
 
 	(void)state;
 	for (uint32_t want = 1; want <= 64; want += 21) {
-		open_with(want, BP_JUDGE_TO_BROKER, false);
+		open_with(want, BP_DIRECTIONS_TO_BROKER, false);
 		start(&c, 1);
 		lose(&c, 333);
 		for (uint32_t i = 0; i < want; i++) {
@@ -70,7 +70,7 @@ static void as_configured(void **state)
 		assert_string_equal(told(), "");
 		rig_close(&rig);
 	}
-	open_with(0, BP_JUDGE_TO_BROKER, false);
+	open_with(0, BP_DIRECTIONS_TO_BROKER, false);
 	start(&c, 1);
 	lose(&c, 333);
 	for (unsigned i = 0; i < 300; i++) {
@@ -89,7 +89,7 @@ static void from_broker(void **state)
 	struct peer c;
 
 	(void)state;
-	open_with(PUSHES, BP_JUDGE_FROM_BROKER, false);
+	open_with(PUSHES, BP_DIRECTIONS_FROM_BROKER, false);
 	peer_init(&c, true, 1, 7, 0xffffffe0u);
 	rig_connect(&rig, &c, 4, "sub");
 	rig_publish(&rig, &c, BROKER, &p);

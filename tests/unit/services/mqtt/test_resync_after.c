@@ -60,7 +60,7 @@ static void other_direction(void **state)
 	struct peer c;
 
 	(void)state;
-	open_with(PUSHES, BP_JUDGE_BOTH, false);
+	open_with(PUSHES, BP_DIRECTIONS_BOTH, false);
 	start(&c, 1);
 	lose(&c, 333);
 	come_back(&c);

@@ -49,7 +49,7 @@ static void comes_back(struct peer *c, unsigned pushes)
 static void open_rig(void)
 {
 	rig_defaults(&rig);
-	rig.mqtt.resync_pushes = PUSHES;
+	rig.mqtt.resync_packets = PUSHES;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }

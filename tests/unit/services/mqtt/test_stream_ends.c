@@ -224,8 +224,8 @@ static void only_its_ports(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.n_ports = 2;
-	rig.mqtt.ports[1] = 11883;
+	rig.mqtt.n_tcp_ports = 2;
+	rig.mqtt.tcp_ports[1] = 11883;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 	peer_init(&c, false, 1, 1, 1);

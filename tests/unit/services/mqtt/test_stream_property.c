@@ -25,13 +25,13 @@ static void open_rig(struct rig *r, uint8_t judge)
 	struct bp_rule_spec rules[FIXTURE_RULES];
 
 	rig_defaults(r);
-	r->mqtt.judge = judge;
+	r->mqtt.directions = judge;
 	/* the random windows are 48 KiB; in small pieces they take many times that */
-	r->mqtt.reorder_bytes = 2 * 1024 * 1024;
-	r->mqtt.carry_per_flow = 4 * 1024 * 1024;
-	r->mqtt.carry_total = 32 * 1024 * 1024;
-	r->mqtt.alarm_ring = 8 * 1024 * 1024;
-	r->mqtt.flow_timeout_ns = 3600 * 1000000000ull;
+	r->mqtt.reorder_buffer = 2 * 1024 * 1024;
+	r->mqtt.reassembly_per_connection = 4 * 1024 * 1024;
+	r->mqtt.reassembly_total = 32 * 1024 * 1024;
+	r->mqtt.alarm_queue_size = 8 * 1024 * 1024;
+	r->mqtt.connection_timeout_ns = 3600 * 1000000000ull;
 	rig_open(r);
 	fixture_rules(rules);
 	rig_rules(r, rules, FIXTURE_RULES);
@@ -170,7 +170,7 @@ static void as_published(void **state)
 		struct told_list l;
 
 		fixture_load(&f, captures[i]);
-		open_rig(&r, BP_JUDGE_TO_BROKER);
+		open_rig(&r, BP_DIRECTIONS_TO_BROKER);
 		for (size_t k = 0; k < f.n_frames; k++)
 			rig_frame(&r, f.frame[k].frame, f.frame[k].len);
 		l = rig_told(&r);
@@ -467,7 +467,7 @@ static void at_random(void **state)
 		for (unsigned judge = 0; judge < 2; judge++) {
 			struct rig r;
 
-			open_rig(&r, judge ? BP_JUDGE_FROM_BROKER : BP_JUDGE_TO_BROKER);
+			open_rig(&r, judge ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
 			for (size_t k = 0; k < f.n_frames; k++)
 				rig_frame(&r, f.frame[k].frame, f.frame[k].len);
 			want[judge] = rig_told(&r);
@@ -478,7 +478,7 @@ static void at_random(void **state)
 			struct told_list got;
 			struct rig r;
 
-			open_rig(&r, judge ? BP_JUDGE_FROM_BROKER : BP_JUDGE_TO_BROKER);
+			open_rig(&r, judge ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
 			r.bursts = seed % 2 == 0;
 			r.pieces = seed % 5 == 0 ? 1 + (uint32_t)(seed * 37 % 300) : 0;
 			random_run(&r, &f, seed + 1000 * i);

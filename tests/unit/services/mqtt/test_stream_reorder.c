@@ -20,7 +20,7 @@ static void reorder_bound(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.reorder_bytes = 8192;
+	rig.mqtt.reorder_buffer = 8192;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
@@ -73,7 +73,7 @@ static void reorder_small(void **state)
 
 	(void)state;
 	rig_defaults(&rig); /* 64 KiB may wait */
-	rig.mqtt.carry_per_flow = 128 * 1024;
+	rig.mqtt.reassembly_per_connection = 128 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
@@ -162,7 +162,7 @@ static void reorder_leaves_room(void **state)
 
 	(void)state;
 	rig_defaults(&rig);
-	rig.mqtt.carry_total = 256 * 1024;
+	rig.mqtt.reassembly_total = 256 * 1024;
 	rig_open(&rig);
 	rig_rules(&rig,
 		(struct bp_rule_spec[]){rig_rule("r", "plant/+/temperature", BP_COND_GT, 80)}, 1);
