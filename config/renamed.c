@@ -67,6 +67,15 @@ const struct bp_renamed bp_renamed[] = {
 	{"mqtt.resync_pushes", "mqtt.resync_packets"},
 	{"mqtt.topic_states", "mqtt.max_alarm_states"},
 	{"mqtt.alarm_ring", "mqtt.alarm_queue_size"},
+	{"mqtt.edge", "mqtt.publisher"},
+	{"mqtt.publisher.host", "mqtt.publisher.broker: mqtt://HOST[:PORT]"},
+	{"mqtt.publisher.port", "mqtt.publisher.broker: mqtt://HOST[:PORT]"},
+	{"mqtt.publisher.inflight", "mqtt.publisher.max_inflight"},
+	{"mqtt.publisher.ack_timeout", "mqtt.publisher.puback_timeout"},
+	{"mqtt.clone", "mqtt.mirror"},
+	{"mqtt.mirror.address", "mqtt.mirror.ipv4_address"},
+	{"mqtt.mirror.address6", "mqtt.mirror.ipv6_address"},
+	{"mqtt.spool.backlog_fault", "mqtt.spool.backlog_warning"},
 	{NULL, NULL},
 };
 

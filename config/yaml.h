@@ -59,7 +59,7 @@ bool bp_yaml_is_null(const struct bp_yaml *n);
 /* The column of byte `at` of a scalar, or where the scalar begins when that can't be told. */
 uint32_t bp_yaml_column(const struct bp_yaml *n, size_t at);
 
-/* The value at a dotted path ("mqtt.edge.host"), or NULL where the file has none. */
+/* The value at a dotted path ("mqtt.publisher.broker"), or NULL where the file has none. */
 struct bp_yaml *bp_yaml_find(const struct bp_yaml *map, const char *path);
 
 #endif

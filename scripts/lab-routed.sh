@@ -52,7 +52,7 @@ routed_config() {
 	cat <<-END
 		netlink: {route_table: main}
 		mqtt:
-		  edge: {host: 10.3.0.2, port: 1883, client_id: biplane-lab}
+		  publisher: {broker: "mqtt://10.3.0.2", client_id: biplane-lab}
 		  spool: {path: $state/biplane/spool.db}
 		  rules:
 		    - name: overheat

@@ -42,7 +42,7 @@ const struct bp_trouble_info bp_trouble_info[BP_TROUBLE_KINDS] = {
 		"no connection to the edge broker: alarms wait in the spool", 0, BP_TROUBLE_NS,
 		BP_TROUBLE_NS, true},
 	[BP_TROUBLE_EDGE_SETTINGS] = {"edge_settings",
-		"the password or TLS files of mqtt.edge cannot be used: see the log", 0,
+		"the password or TLS files of mqtt.publisher cannot be used: see the log", 0,
 		BP_TROUBLE_NS, BP_TROUBLE_NS, true},
 	[BP_TROUBLE_SPOOL_BACKLOG] = {"spool_backlog",
 		"many alarms wait in the spool: edge broker away, or too slow", 0, BP_TROUBLE_NS,

@@ -64,7 +64,8 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		fprintf(f,
 			"mqtt:\n  max_connections: %u\n  max_rules: %u\n"
 			"  verify_checksums: %s\n"
-			"  clone: {port: edge, mac: \"02:00:00:00:03:01\", address: 192.0.2.9}\n"
+			"  mirror: {port: edge, mac: \"02:00:00:00:03:01\", ipv4_address: "
+			"192.0.2.9}\n"
 			"  rules:\n",
 			o->connections < 65536 ? 65536 : o->connections,
 			o->rules < 16 ? 16 : o->rules, o->trust ? "false" : "true");
@@ -78,7 +79,7 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 				fprintf(f, "other/%05u/temp", i);
 			else
 				fprintf(f, "plant/%05u/temp", i);
-			fprintf(f, ", value: %s, raise: \"> 80\", action: clone}\n",
+			fprintf(f, ", value: %s, raise: \"> 80\", action: mirror}\n",
 				o->kind == BENCH_TEXT ? "text" : "{json: $.celsius}");
 		}
 	}

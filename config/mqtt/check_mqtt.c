@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config/check_place.h"
 #include "config/mqtt/schema.h"
@@ -9,21 +10,48 @@
 
 /* Section mqtt: what no single setting shows. */
 
-void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base)
+/* A file with a secret, `at` in the configuration, that every user can read. */
+static void warn_of_access(
+	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path)
 {
-	struct bp_config_mqtt *m = base;
-	struct bp_config_edge *e = &m->edge;
-	const struct bp_yaml *password = bp_good(n, "password_file");
-	const struct bp_yaml *cert = bp_yaml_find(n, "tls.cert"), *key = bp_yaml_find(n, "tls.key");
+	struct stat st;
 
-	if (e->port == 0)
-		e->port = bp_yaml_find(n, "tls") != NULL ? 8883 : 1883;
-	if (e->client_id[0] == '\0')
-		snprintf(e->client_id, sizeof(e->client_id), "biplane-%s", r->config->name);
-	if (password != NULL && bp_yaml_find(n, "username") == NULL)
+	if (at != NULL && stat(path, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
+		bp_warning(r->messages, at->line, at->column,
+			"%s.%s: file %s is accessible to every user (mode %03o); expected mode 640",
+			r->path, key, path, (unsigned)(st.st_mode & 0777));
+}
+
+static void check_password(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_publisher *p)
+{
+	const struct bp_yaml *password = bp_good(n, "password_file");
+
+	if (password == NULL)
+		return;
+	if (bp_yaml_find(n, "username") == NULL)
 		bp_error(r->messages, password->key->line, password->key->column,
 			"%s.password_file: there is no username; expected username with "
 			"password_file",
+			r->path);
+	else if (bp_good(n, "broker") != NULL && !p->broker.tls)
+		bp_warning(r->messages, password->key->line, password->key->column,
+			"%s.password_file: the password is sent without TLS, readable on the "
+			"network; expected a broker with mqtts://",
+			r->path);
+	warn_of_access(r, password, "password_file", p->password_file);
+}
+
+static void check_tls(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_publisher *p)
+{
+	const struct bp_yaml *tls = bp_yaml_find(n, "tls");
+	const struct bp_yaml *cert = bp_yaml_find(n, "tls.cert"), *key = bp_yaml_find(n, "tls.key");
+
+	if (tls != NULL && bp_good(n, "broker") != NULL && !p->broker.tls)
+		bp_error(r->messages, tls->key->line, tls->key->column,
+			"%s.tls: the broker's URL begins with mqtt://, which is without TLS; "
+			"expected mqtts://, or no tls",
 			r->path);
 	if ((cert == NULL) != (key == NULL)) {
 		const struct bp_yaml *one = cert != NULL ? cert : key;
@@ -32,14 +60,26 @@ void bp_check_edge(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"%s.tls.%s: there is no %s; expected both cert and key, or neither",
 			r->path, one->key->text, cert != NULL ? "key" : "cert");
 	}
+	warn_of_access(r, bp_good(n, "tls.key"), "tls.key", p->key_file);
 }
 
-void bp_check_clone(struct bp_reader *r, const struct bp_yaml *n, void *base)
+void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
-	if (bp_yaml_find(n, "address") == NULL && bp_yaml_find(n, "address6") == NULL)
+	struct bp_config_publisher *p = &((struct bp_config_mqtt *)base)->publisher;
+
+	if (p->client_id[0] == '\0')
+		snprintf(p->client_id, sizeof(p->client_id), "biplane-%s", r->config->name);
+	check_password(r, n, p);
+	check_tls(r, n, p);
+}
+
+void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	(void)base;
+	if (bp_yaml_find(n, "ipv4_address") == NULL && bp_yaml_find(n, "ipv6_address") == NULL)
 		bp_error(r->messages, n->line, n->column,
-			"%s has neither 'address' nor 'address6'; expected the edge broker's "
-			"address",
+			"%s has no destination address; expected ipv4_address, ipv6_address or "
+			"both",
 			r->path);
 }
 
@@ -111,9 +151,9 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	if (rule->action == BP_ACTION_CLONE) {
 		if (payload != NULL && !payload->bad && rule->payload == BP_PAYLOAD_ENVELOPE)
 			bp_error(r->messages, payload->line, payload->column,
-				"%s.payload: action clone sends the device's own payload; expected "
-				"original, "
-				"or action publish",
+				"%s.payload: action mirror sends the device's own payload; "
+				"expected "
+				"original, or action publish",
 				r->path);
 		rule->payload = BP_PAYLOAD_ORIGINAL;
 	}
@@ -177,21 +217,20 @@ static void check_rule_targets(
 		const struct bp_rule_spec *rule = &m->rules[i];
 		const struct bp_yaml *action = bp_yaml_find(e, "action"),
 				     *at = action != NULL ? action : e;
-		bool clone = rule->action == BP_ACTION_CLONE;
+		const bool mirror = rule->action == BP_ACTION_CLONE;
 		char which[sizeof(rule->name) + 16];
 
 		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))
 			continue;
-		if (clone ? m->clone.enabled : m->edge.enabled)
+		if (mirror ? m->mirror.enabled : m->publisher.enabled)
 			continue;
 		if (rule->name[0] != '\0')
 			snprintf(which, sizeof(which), "rule '%s'", rule->name);
 		else /* none, or a bad one, which has its own message */
 			snprintf(which, sizeof(which), "mqtt.rules[%u]", i);
 		bp_error(r->messages, at->line, at->column,
-			"%s: action %s has nowhere to go; expected a section mqtt.%s in "
-			"this file",
-			which, clone ? "clone" : "publish", clone ? "clone" : "edge");
+			"%s: action %s has no destination; expected section mqtt.%s in this file",
+			which, mirror ? "mirror" : "publish", mirror ? "mirror" : "publisher");
 	}
 }
 

@@ -21,7 +21,7 @@ static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "u
 	"uint32", "uint64", "float32", "float64", NULL};
 static const char *const endian_words[] = {"big", "little", NULL};
 static const char *const repeat_words[] = {"every", "on_change", NULL};
-static const char *const action_words[] = {"publish", "clone", NULL};
+static const char *const action_words[] = {"publish", "mirror", NULL};
 static const char *const payload_words[] = {"original", "envelope", NULL};
 
 static const struct bp_list_layout rule_list = {
@@ -33,7 +33,9 @@ static const struct bp_list_layout rule_list = {
 
 static bool has_tls(const void *base)
 {
-	return ((const struct bp_config_mqtt *)base)->edge.ca_file[0] != '\0';
+	const struct bp_config_publisher *p = &((const struct bp_config_mqtt *)base)->publisher;
+
+	return p->ca_file[0] != '\0' || p->cert_file[0] != '\0' || p->key_file[0] != '\0';
 }
 
 static bool is_json(const void *base)
@@ -95,61 +97,58 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
 	 .help = "Size of each worker's queue of alarms for the publisher. An alarm larger than a quarter of the queue, payload included, is dropped and counted."},
 
-	{.path = "mqtt.edge", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, edge.enabled), .check = bp_check_edge,
-	 .help = "The MQTT broker that gets the alarms of action publish."},
-	{.path = "mqtt.edge.host", .type = &bp_type_string, AT(edge.host), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
-	 .help = "Its name or address."},
-	{.path = "mqtt.edge.port", .type = &bp_type_uint, AT(edge.port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset_note = "1883, or 8883 with tls",
-	 .help = "Its TCP port."},
-	{.path = "mqtt.edge.client_id", .type = &bp_type_string, AT(edge.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
-	 .help = "The client identifier that biplane connects with."},
-	{.path = "mqtt.edge.username", .type = &bp_type_string, AT(edge.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.publisher", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, publisher.enabled), .check = bp_check_publisher,
+	 .help = "Connection to the MQTT broker that receives the alarms of rules with action publish."},
+	{.path = "mqtt.publisher.broker", .type = &bp_type_broker, AT(publisher.broker), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "URL of the broker. HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default TCP port is 1883 for mqtt and 8883 for mqtts."},
+	{.path = "mqtt.publisher.client_id", .type = &bp_type_string, AT(publisher.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
+	 .help = "MQTT client identifier of the connection."},
+	{.path = "mqtt.publisher.username", .type = &bp_type_string, AT(publisher.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
 	 .help = "User name for the broker."},
-	{.path = "mqtt.edge.password_file", .type = &bp_type_string, AT(edge.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
-	 .help = "File whose first line is the password."},
-	{.path = "mqtt.edge.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_tls,
-	 .help = "Connects with TLS. Files are in PEM form."},
-	{.path = "mqtt.edge.tls.ca", .type = &bp_type_string, AT(edge.ca_file), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
-	 .help = "Certificates of the authorities that are trusted to have signed the broker's."},
-	{.path = "mqtt.edge.tls.cert", .type = &bp_type_string, AT(edge.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
-	 .help = "biplane's own certificate, where the broker asks for one."},
-	{.path = "mqtt.edge.tls.key", .type = &bp_type_string, AT(edge.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
-	 .help = "The private key of cert."},
-	{.path = "mqtt.edge.keep_alive", .type = &bp_type_duration, AT(edge.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
-	 .help = "Longest silence on the connection to the broker, in whole seconds."},
-	{.path = "mqtt.edge.inflight", .type = &bp_type_uint, AT(edge.inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
-	 .help = "Alarms that may be sent and not yet acknowledged."},
-	{.path = "mqtt.edge.ack_timeout", .type = &bp_type_duration, AT(edge.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
-	 .help = "An alarm that is not acknowledged for so long goes to the spool, and biplane connects anew."},
-	{.path = "mqtt.edge.unreachable_after", .type = &bp_type_duration, AT(edge.unreachable_ns), .flags = BP_OR_ZERO | BP_RELOAD, .min = S, .max = DAY, .preset = "1m",
-	 .help = "No connection to the broker for so long is the fault edge_unreachable; 0 disables it."},
+	{.path = "mqtt.publisher.password_file", .type = &bp_type_string, AT(publisher.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "File whose first line is the password. Other users should have no access to it (mode 0640)."},
+	{.path = "mqtt.publisher.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_tls,
+	 .help = "Certificates for a broker with scheme mqtts. Files are in PEM format."},
+	{.path = "mqtt.publisher.tls.ca", .type = &bp_type_string, AT(publisher.ca_file), .flags = BP_RELOAD, .min = 1, .preset_note = "the system's certificate store",
+	 .help = "CA certificates that the broker's certificate is verified with."},
+	{.path = "mqtt.publisher.tls.cert", .type = &bp_type_string, AT(publisher.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "Client certificate, for a broker that requires one."},
+	{.path = "mqtt.publisher.tls.key", .type = &bp_type_string, AT(publisher.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	 .help = "Private key of cert. Other users should have no access to it (mode 0640)."},
+	{.path = "mqtt.publisher.keep_alive", .type = &bp_type_duration, AT(publisher.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
+	 .help = "MQTT keep-alive interval, in whole seconds."},
+	{.path = "mqtt.publisher.max_inflight", .type = &bp_type_uint, AT(publisher.max_inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
+	 .help = "Maximum number of alarms that are sent and not yet acknowledged."},
+	{.path = "mqtt.publisher.puback_timeout", .type = &bp_type_duration, AT(publisher.puback_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
+	 .help = "Time without PUBACK after which the alarms in flight are moved to the spool and biplane reconnects."},
+	{.path = "mqtt.publisher.unreachable_after", .type = &bp_type_duration, AT(publisher.unreachable_after_ns), .flags = BP_RELOAD, .min = S, .max = DAY, .zero = "off", .preset = "1m",
+	 .help = "Time without a connection to the broker after which the fault edge_unreachable is raised. off disables it."},
 
-	{.path = "mqtt.clone", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, clone.enabled), .check = bp_check_clone,
-	 .help = "Where action clone sends its frames."},
-	{.path = "mqtt.clone.port", .type = &bp_type_port, AT(clone.port), .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "The port that they leave by."},
-	{.path = "mqtt.clone.mac", .type = &bp_type_mac, AT(clone.mac), .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "Destination MAC address: the edge broker's, or its next hop's."},
-	{.path = "mqtt.clone.address", .type = &bp_type_ip4, AT(clone.ip4), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip4) + offsetof(struct bp_config_mqtt, clone), .preset_note = "none: alarms of IPv4 connections are not cloned",
-	 .help = "Destination IPv4 address. This or address6 must be given."},
-	{.path = "mqtt.clone.address6", .type = &bp_type_ip6, AT(clone.ip6), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip6) + offsetof(struct bp_config_mqtt, clone), .preset_note = "none: alarms of IPv6 connections are not cloned",
+	{.path = "mqtt.mirror", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, mirror.enabled), .check = bp_check_mirror,
+	 .help = "Destination of the frames of rules with action mirror."},
+	{.path = "mqtt.mirror.port", .type = &bp_type_port, AT(mirror.port), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "Output port."},
+	{.path = "mqtt.mirror.mac", .type = &bp_type_mac, AT(mirror.mac), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "Destination MAC address: the broker's, or its next hop's."},
+	{.path = "mqtt.mirror.ipv4_address", .type = &bp_type_ip4, AT(mirror.ip4), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip4) + offsetof(struct bp_config_mqtt, mirror), .preset_note = "none: alarms of IPv4 connections are not mirrored",
+	 .help = "Destination IPv4 address. At least one of ipv4_address and ipv6_address is required."},
+	{.path = "mqtt.mirror.ipv6_address", .type = &bp_type_ip6, AT(mirror.ip6), .flags = BP_RELOAD, GIVEN(bp_clone_target, has_ip6) + offsetof(struct bp_config_mqtt, mirror), .preset_note = "none: alarms of IPv6 connections are not mirrored",
 	 .help = "Destination IPv6 address."},
-	{.path = "mqtt.clone.tcp_port", .type = &bp_type_uint, AT(clone.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
+	{.path = "mqtt.mirror.tcp_port", .type = &bp_type_uint, AT(mirror.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
 	 .help = "Destination TCP port."},
 
 	{.path = "mqtt.spool", .type = &bp_type_section,
-	 .help = "The file that keeps alarms while the edge broker is away."},
+	 .help = "File in which alarms are stored while the publisher's broker is unreachable."},
 	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset = "/var/lib/biplane/spool.db",
-	 .help = "The file. Each instance needs its own."},
+	 .help = "Path of the file. Each instance needs its own."},
 	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
-	 .help = "At this size the oldest alarms go, and are counted."},
+	 .help = "Maximum size of the file. At this size the oldest alarms are deleted and counted."},
 	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",
-	 .help = "Alarms older than this go, and are counted."},
+	 .help = "Maximum age of an alarm. Older ones are deleted and counted."},
 	{.path = "mqtt.spool.max_keys", .type = &bp_type_uint, AT(spool.max_keys), .min = 1, .max = 16777216, .preset = "65536",
-	 .help = "Alarms of the same rule and topic are published in order. For up to this many pairs of rule and topic with alarms in the spool, only new alarms of the same pair wait for them; beyond it, all new alarms wait."},
-
-	{.path = "mqtt.spool.backlog_fault", .type = &bp_type_uint, AT(spool.backlog_fault), .flags = BP_OR_ZERO | BP_RELOAD, .min = 1, .max = 1000000000, .preset = "10000",
-	 .help = "So many alarms in the spool are the fault spool_backlog, until fewer than half as many are left; 0 disables it."},
+	 .help = "Maximum number of pairs of rule and topic with alarms in the spool whose order is kept separately. Alarms of the same rule and topic are published in order: up to this number, only new alarms of the same pair wait for those in the spool; beyond it, all new alarms wait."},
+	{.path = "mqtt.spool.backlog_warning", .type = &bp_type_uint, AT(spool.backlog_warning), .flags = BP_RELOAD, .min = 1, .max = 1000000000, .zero = "off", .preset = "10000",
+	 .help = "Number of alarms in the spool at which the fault spool_backlog is raised; it ends when fewer than half as many are left. off disables it."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
 	 .preset_note = "none", .help = "What raises an alarm."},
@@ -178,8 +177,8 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_RELOAD, .words = repeat_words, .preset = "every",
 	 .help = "every sends an alarm for each value that raises it, on_change only when the state changes."},
 	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .words = action_words, .preset = "publish",
-	 .help = "publish sends the alarm to mqtt.edge with QoS 1; clone sends the device's own publication, with another topic, to mqtt.clone at once."},
-	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .words = payload_words, .preset = "envelope", .preset_note = "envelope; original for action clone",
+	 .help = "publish sends the alarm with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
+	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .words = payload_words, .preset = "envelope", .preset_note = "envelope; original for action mirror",
 	 .help = "What action publish sends: the device's payload (original), or a JSON object that tells rule, state, value, topic, client and time (envelope)."},
 	{.path = "mqtt.rules[].to", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
 	 .help = "The topic of the alarm. {topic}, {rule} and {client} stand for the publication's topic, the rule's name and the device's client identifier."},

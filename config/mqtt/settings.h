@@ -10,26 +10,32 @@ enum bp_directions { BP_DIRECTIONS_TO_BROKER, BP_DIRECTIONS_FROM_BROKER, BP_DIRE
 enum bp_strictness { BP_STRICTNESS_MOSQUITTO, BP_STRICTNESS_STANDARD };
 enum bp_evaluate { BP_EVALUATE_PUBLISHED, BP_EVALUATE_ACKNOWLEDGED };
 
-struct bp_config_edge {
+struct bp_config_broker {
+	bool tls;
+	uint16_t tcp_port;
+	char host[256]; /* name or address */
+};
+
+struct bp_config_publisher {
 	bool enabled;
-	char host[256];
-	uint16_t port;
+	struct bp_config_broker broker;
 	char client_id[128];
 	char username[128];
 	char password_file[512]; /* "" : none; its first line is the password */
-	char ca_file[512], cert_file[512], key_file[512]; /* ca_file "": no TLS */
+	char ca_file[512];       /* "": the system's certificates */
+	char cert_file[512], key_file[512];
 	uint32_t keep_alive_s;
-	uint32_t inflight;       /* alarms sent and not yet acknowledged at one time */
-	uint64_t ack_timeout_ns; /* not acknowledged for so long: to the spool, and reconnect */
-	uint64_t unreachable_ns; /* no connection for so long is a fault; 0: never */
+	uint32_t max_inflight; /* alarms without PUBACK at a time */
+	uint64_t puback_timeout_ns;
+	uint64_t unreachable_after_ns; /* 0: off */
 };
 
 struct bp_config_spool {
 	char path[512];
 	uint64_t max_bytes;
 	uint64_t max_age_ns;
-	uint32_t max_keys;      /* whose order is kept each for itself */
-	uint32_t backlog_fault; /* alarms that wait; 0: never */
+	uint32_t max_keys;        /* pairs of rule and topic whose order is kept separately */
+	uint32_t backlog_warning; /* alarms in the spool; 0: off */
 };
 
 struct bp_config_mqtt {
@@ -55,8 +61,8 @@ struct bp_config_mqtt {
 	uint32_t max_alarm_states;
 	uint32_t max_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
-	struct bp_config_edge edge;
-	struct bp_clone_target clone;
+	struct bp_config_publisher publisher;
+	struct bp_clone_target mirror;
 	struct bp_config_spool spool;
 	uint32_t n_rules;
 	struct bp_rule_spec *rules; /* owned by the configuration */

@@ -54,7 +54,7 @@ static int check_readable(const char *what, const char *path, char *err, size_t 
 	f = fopen(path, "re");
 	if (f == NULL) {
 		snprintf(err, err_size,
-			"the edge broker's TLS file %s (mqtt.edge.tls.%s) cannot be read: %s; "
+			"the edge broker's TLS file %s (mqtt.publisher.tls.%s) cannot be read: %s; "
 			"expected a file in PEM form",
 			path, what, strerror(errno));
 		return -1;
@@ -63,17 +63,18 @@ static int check_readable(const char *what, const char *path, char *err, size_t 
 	return 0;
 }
 
-int bp_edge_settings(const struct bp_config_edge *edge, struct bp_edge_link_settings *out,
+int bp_edge_settings(const struct bp_config_publisher *edge, struct bp_edge_link_settings *out,
 	char *err, size_t err_size)
 {
 	memset(out, 0, sizeof(*out));
-	copy(out->host, sizeof(out->host), edge->host);
+	copy(out->host, sizeof(out->host), edge->broker.host);
 	copy(out->client_id, sizeof(out->client_id), edge->client_id);
 	copy(out->username, sizeof(out->username), edge->username);
 	copy(out->ca_file, sizeof(out->ca_file), edge->ca_file);
 	copy(out->cert_file, sizeof(out->cert_file), edge->cert_file);
 	copy(out->key_file, sizeof(out->key_file), edge->key_file);
-	out->port = edge->port;
+	out->port = edge->broker.tcp_port;
+	out->tls = edge->broker.tls;
 	out->keep_alive_s = edge->keep_alive_s;
 	if (!edge->enabled)
 		return 0;

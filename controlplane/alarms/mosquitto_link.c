@@ -27,7 +27,8 @@
 /* A connection that lasted so long was a good one: the next attempt comes at once. */
 #define GOOD_CONNECTION_NS 5000000000ull
 #define KEEP_ALIVE_MIN_S 5u /* libmosquitto refuses less */
-#define WHY_SIZE 640u       /* what the library logs, and some words */
+#define SYSTEM_CERTIFICATES "/etc/ssl/certs"
+#define WHY_SIZE 640u /* what the library logs, and some words */
 
 enum link_state {
 	LINK_IDLE,       /* never configured */
@@ -239,6 +240,22 @@ static void on_attempt_over(evutil_socket_t fd, short what, void *arg)
 	update_write_event(l);
 }
 
+static int use_tls(struct bp_client *c, const struct bp_edge_link_settings *s)
+{
+	const bool own = s->ca_file[0] != '\0';
+	int rc = MOSQ_ERR_SUCCESS;
+
+	/* mosquitto_tls_set() wants a file or a directory, also where OpenSSL's default store is
+	 * used. */
+	if (!own)
+		rc = mosquitto_int_option(c->m, MOSQ_OPT_TLS_USE_OS_CERTS, 1);
+	if (rc != MOSQ_ERR_SUCCESS)
+		return rc;
+	return mosquitto_tls_set(c->m, own ? s->ca_file : NULL, own ? NULL : SYSTEM_CERTIFICATES,
+		s->cert_file[0] != '\0' ? s->cert_file : NULL,
+		s->key_file[0] != '\0' ? s->key_file : NULL, NULL);
+}
+
 /* A client with all settings, or NULL with a sentence. */
 static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t why_size)
 {
@@ -259,10 +276,8 @@ static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t wh
 	if (s->username[0] != '\0')
 		rc = mosquitto_username_pw_set(
 			c->m, s->username, s->password[0] != '\0' ? s->password : NULL);
-	if (rc == MOSQ_ERR_SUCCESS && s->ca_file[0] != '\0')
-		rc = mosquitto_tls_set(c->m, s->ca_file, NULL,
-			s->cert_file[0] != '\0' ? s->cert_file : NULL,
-			s->key_file[0] != '\0' ? s->key_file : NULL, NULL);
+	if (rc == MOSQ_ERR_SUCCESS && s->tls)
+		rc = use_tls(c, s);
 	if (rc == MOSQ_ERR_SUCCESS)
 		return c;
 	bp_client_reason(
@@ -376,7 +391,7 @@ void bp_edge_link_free(struct bp_edge_link *l)
 static bool same_settings(
 	const struct bp_edge_link_settings *a, const struct bp_edge_link_settings *b)
 {
-	return strcmp(a->host, b->host) == 0 && a->port == b->port &&
+	return strcmp(a->host, b->host) == 0 && a->port == b->port && a->tls == b->tls &&
 	       strcmp(a->client_id, b->client_id) == 0 && strcmp(a->username, b->username) == 0 &&
 	       strcmp(a->password, b->password) == 0 && strcmp(a->ca_file, b->ca_file) == 0 &&
 	       strcmp(a->cert_file, b->cert_file) == 0 && strcmp(a->key_file, b->key_file) == 0 &&

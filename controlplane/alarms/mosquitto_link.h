@@ -25,7 +25,9 @@ struct bp_edge_link_settings {
 	char client_id[128]; /* "": the library makes one */
 	char username[128];  /* "": none */
 	char password[256];
-	char ca_file[512], cert_file[512], key_file[512]; /* ca_file "": no TLS */
+	bool tls;
+	char ca_file[512]; /* "": the system's certificate store */
+	char cert_file[512], key_file[512];
 	uint32_t keep_alive_s;
 };
 

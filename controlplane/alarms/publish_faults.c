@@ -46,11 +46,11 @@ static void edge_faults(struct bp_publisher *p, uint64_t now)
 	char text[512];
 
 	snprintf(text, sizeof(text), "%s edge broker %s port %u, %" PRIu64 " alarms in the spool",
-		away ? "no connection to the" : "connected to the", p->edge.host, p->edge.port,
-		bp_spool_rows(p->spool));
+		away ? "no connection to the" : "connected to the", p->edge.broker.host,
+		p->edge.broker.tcp_port, bp_spool_rows(p->spool));
 	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_UNREACHABLE,
-		away && p->edge.unreachable_ns != 0 && since >= p->edge.unreachable_ns, since, 0,
-		text);
+		away && p->edge.unreachable_after_ns != 0 && since >= p->edge.unreachable_after_ns,
+		since, 0, text);
 	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_SETTINGS, p->settings_bad, 0, 0,
 		p->settings_bad ? p->settings_error : "the files can be read");
 }
@@ -67,7 +67,7 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 	else if (!p->spool_broken) /* else the rows are not known */
 		p->backlog_bad = rows >= limit || (p->backlog_bad && rows >= limit / 2 + 1);
 	snprintf(text, sizeof(text),
-		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_fault: %" PRIu64 ")", rows,
+		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_warning: %" PRIu64 ")", rows,
 		limit);
 	bp_fault_lasts(&p->faults, BP_TROUBLE_SPOOL_BACKLOG, p->backlog_bad, 0, rows, text);
 	snprintf(text, sizeof(text),

@@ -241,12 +241,12 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 
 static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
 {
-	p->window = mqtt->edge.inflight < 1 ? 1 : mqtt->edge.inflight;
+	p->window = mqtt->publisher.max_inflight < 1 ? 1 : mqtt->publisher.max_inflight;
 	if (p->window > BP_PUBLISHER_WINDOW_MAX)
 		p->window = BP_PUBLISHER_WINDOW_MAX;
-	p->ack_timeout_ns = mqtt->edge.ack_timeout_ns;
-	p->edge = mqtt->edge;
-	p->backlog_fault = mqtt->spool.backlog_fault;
+	p->ack_timeout_ns = mqtt->publisher.puback_timeout_ns;
+	p->edge = mqtt->publisher;
+	p->backlog_fault = mqtt->spool.backlog_warning;
 	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 }
 
@@ -298,7 +298,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
 	struct bp_edge_link_settings s;
-	int rc = bp_edge_settings(&mqtt->edge, &s, err, err_size);
+	int rc = bp_edge_settings(&mqtt->publisher, &s, err, err_size);
 
 	explicit_bzero(&s, sizeof(s));
 	return rc;
@@ -309,7 +309,7 @@ bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, siz
 	static const struct timespec little = {.tv_nsec = 100000000};
 	char why[768];
 
-	if (!mqtt->enabled || !mqtt->edge.enabled)
+	if (!mqtt->enabled || !mqtt->publisher.enabled)
 		return false;
 	/* One that was killed a moment ago may still hold it. */
 	for (unsigned i = 0; bp_sqlite_locked(mqtt->spool.path, why, sizeof(why)); i++) {
@@ -327,11 +327,11 @@ int bp_publisher_configure(
 {
 	struct bp_edge_link_settings s;
 
-	if (bp_edge_settings(&mqtt->edge, &s, err, err_size) != 0)
+	if (bp_edge_settings(&mqtt->publisher, &s, err, err_size) != 0)
 		return -1;
 	take_bounds(p, mqtt);
 	p->settings_bad = false;
-	if (mqtt->edge.enabled)
+	if (mqtt->publisher.enabled)
 		bp_edge_link_configure(p->link, &s);
 	explicit_bzero(&s, sizeof(s));
 	return 0;
@@ -378,7 +378,7 @@ static bool start_tick(struct bp_publisher *p)
 /* The spool's file, when there is reason to open it now. */
 static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
 {
-	if (!mqtt->edge.enabled && access(mqtt->spool.path, F_OK) != 0)
+	if (!mqtt->publisher.enabled && access(mqtt->spool.path, F_OK) != 0)
 		return;
 	if (!bp_spool_ready(p->spool))
 		bp_publish_unreadable(p, bp_mono_ns());

@@ -64,8 +64,9 @@ struct bp_publisher {
 	uint64_t unreadable_ns;  /* monotonic: since when its rows can't be read; 0: they can */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
 	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
-	/* mqtt.edge, while its password or TLS files can't be used: tried again with backoff */
-	struct bp_config_edge edge;
+	/* mqtt.publisher, while its password or TLS files can't be used: tried again with backoff
+	 */
+	struct bp_config_publisher edge;
 	bool settings_bad;
 	uint64_t settings_retry_ns, settings_backoff_ns;
 	char settings_error[640];

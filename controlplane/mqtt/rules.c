@@ -76,7 +76,7 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	memset(r->image, 0, size);
 	r->next = bp_generation_next(&r->shm->rules);
 	rc = bp_ruleset_build(r->image, r->shm->rules.bank_size, mqtt->rules, mqtt->n_rules,
-		r->shm->max_rules, &mqtt->clone, old, r->next >> 1, bp_unix_ns(), err, err_size);
+		r->shm->max_rules, &mqtt->mirror, old, r->next >> 1, bp_unix_ns(), err, err_size);
 	if (rc == 0)
 		return 0;
 	free(r->image);

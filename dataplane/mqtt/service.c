@@ -15,7 +15,7 @@ static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, siz
 	if (!m->enabled)
 		return 0;
 	if (bp_ruleset_build(bp_generation_bank(&shm->rules, 0), shm->rules.bank_size, m->rules,
-		    m->n_rules, shm->max_rules, &m->clone, NULL, 1, 0, err, err_size) != 0)
+		    m->n_rules, shm->max_rules, &m->mirror, NULL, 1, 0, err, err_size) != 0)
 		return -1;
 	bp_generation_publish(&shm->rules, 1 << 1);
 	return 0;

@@ -173,8 +173,8 @@ static void choose_workers(const struct bp_config *c, const struct bp_port_caps 
 
 static const struct bp_clone_target *clone_target(const struct bp_config *c)
 {
-	return bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->clone.enabled
-		       ? &bp_config_mqtt(c)->clone
+	return bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->mirror.enabled
+		       ? &bp_config_mqtt(c)->mirror
 		       : NULL;
 }
 

@@ -116,7 +116,7 @@ def config_for(driver="af_packet", rules=None, spool=None, **mqtt):
         "ports": port_devices(driver),
         "bridge": [["devices", "cloud", "edge"]],
         "mqtt": {
-            "edge": {"host": EDGE_MGMT, "client_id": "biplane-e2e"},
+            "publisher": {"broker": f"mqtt://{EDGE_MGMT}", "client_id": "biplane-e2e"},
             "spool": {"path": str(spool) if spool else f"/run/biplane-lab-{LAB_NAME}/spool.db"},
             "rules": rules if rules is not None else [overheat()],
             **mqtt,

@@ -159,7 +159,7 @@ class Gateway:
                 return False
             if "rules" in self.config.get("mqtt", {}) and planes["reloads"]["generation"] < 1:
                 return False
-            return not edge or "edge" not in self.config.get("mqtt", {}) or planes["edge"]["connected"]
+            return not edge or "publisher" not in self.config.get("mqtt", {}) or planes["edge"]["connected"]
         wait_until("both planes to be ready and the edge broker to be connected", ready, seconds, 0.05)
         self.segment = self.show("planes")["segment"]["path"]
 

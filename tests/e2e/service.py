@@ -165,7 +165,7 @@ class Service(Gateway):
             self.spawn(plane)
             self.ready(plane)
         self.segment = self.show("planes")["segment"]["path"]
-        if edge and "edge" in self.config.get("mqtt", {}):
+        if edge and "publisher" in self.config.get("mqtt", {}):
             wait_until("the edge broker", lambda: self.show("planes")["edge"]["connected"])
         return self
 

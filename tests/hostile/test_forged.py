@@ -48,7 +48,7 @@ PUBLISH = bytes([0x30, 2 + 19 + 2]) + text(b"plant/a/temperature") + b"99"
 @pytest.mark.parametrize("client,broker,ttl,dropped", [("10.3.0.77", "203.0.113.5", 64, "reverse_path"), (LEFT, RIGHT, 1, "punt_ttl")],
                          ids=["sources that lead elsewhere", "too few hops left"])
 def test_both_ends_of_one_host(routed_lab, hugepages, tmp_path, client, broker, ttl, dropped):
-    mqtt = {"edge": {"host": "10.3.0.2"}, "spool": {"path": str(tmp_path / "spool.db")}, "rules": [RULE]}
+    mqtt = {"publisher": {"broker": "mqtt://10.3.0.2"}, "spool": {"path": str(tmp_path / "spool.db")}, "rules": [RULE]}
     with running_router(routed_lab, tmp_path, mqtt=mqtt) as router:
         probe = Probe(routed_lab, router)
         with contextlib.closing(probe), set_to(routed_lab, router, {"rp_filter4": "strict"}, net__ipv4__conf__left__rp_filter=1):

@@ -50,8 +50,8 @@ def forwards(lab, collect):
 
 def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
     config = config_for(rules=RULES, spool=tmp_path / "spool.db")
-    config["mqtt"]["edge"]["unreachable_after"] = "2s"
-    config["mqtt"]["spool"]["backlog_fault"] = 100
+    config["mqtt"]["publisher"]["unreachable_after"] = "2s"
+    config["mqtt"]["spool"]["backlog_warning"] = 100
     g = gateway(config)
     wait_until("no fault", lambda: not faults(g))
     lab.broker("edge", "stop")
@@ -75,7 +75,7 @@ def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
 def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, collect, tmp_path):
     password = tmp_path / "password"
     config = config_for(rules=RULES, spool=tmp_path / "spool.db")
-    config["mqtt"]["edge"] |= {"username": "gateway", "password_file": str(password)}
+    config["mqtt"]["publisher"] |= {"username": "gateway", "password_file": str(password)}
     g = gateway(config, start=False)
     g.write()
     refused = g.command("check", "-c", g.file)
@@ -94,7 +94,7 @@ def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, col
     assert "accessible to every user (mode 644)" in checked.stderr and "without TLS" in checked.stderr
     password.chmod(0o640)
     assert "accessible" not in g.command("check", "-c", g.file).stderr
-    config["mqtt"]["edge"]["tls"] = {"ca": str(tmp_path / "ca.pem")}
+    config["mqtt"]["publisher"] |= {"broker": "mqtts://127.0.0.1", "tls": {"ca": str(tmp_path / "ca.pem")}}
     g.write({**g.config, **config})
     refused = g.command("check", "-c", g.file)
     assert refused.returncode == 78 and str(tmp_path / "ca.pem") in refused.stderr

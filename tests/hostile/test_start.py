@@ -72,7 +72,7 @@ def plain(tmp_path, **mqtt):
     config = config_for(**mqtt)
     config["ports"] = [{"name": n, "device": f"net_null{i}"} for i, n in enumerate(("devices", "cloud"))]
     config["bridge"] = [["devices", "cloud"]]
-    config["mqtt"].pop("clone", None)
+    config["mqtt"].pop("mirror", None)
     config["name"] = f"start{os.getpid()}"
     config["runtime"] = {"directory": str(tmp_path / "run")}
     config["mqtt"]["spool"] = {"path": str(tmp_path / "spool.db")}

@@ -65,7 +65,7 @@ class Written(Gateway):
     """A gateway whose file is somebody's own text, of two ports and with alarms."""
 
     def __init__(self, lab, directory, text):
-        super().__init__(lab, directory, {"ports": [{}, {}], "mqtt": {"edge": {}, "rules": []}})
+        super().__init__(lab, directory, {"ports": [{}, {}], "mqtt": {"publisher": {}, "rules": []}})
         self.text = text
 
     def write(self, config=None):

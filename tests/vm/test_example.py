@@ -45,9 +45,10 @@ allow_anonymous true
 """)
     # The guest is thrown away.
     for path, text in (("/etc/hosts", f"127.0.0.1 localhost {EDGE}\n"), ("/etc/biplane/edge-password", "s3cret\n"),
-                       ("/etc/ssl/certs/ca-certificates.crt", (d / "ca.crt").read_text())):
+                       ("/etc/ssl/certs/authority.pem", (d / "ca.crt").read_text())):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text)
+    openssl("rehash", "/etc/ssl/certs")
     Path("/var/lib/biplane").mkdir(parents=True, exist_ok=True)
     with (d / "log").open("wb") as log:
         p = lab.popen("gw", "mosquitto", "-c", d / "mosquitto.conf", stdout=log, stderr=log, stdin=subprocess.DEVNULL)

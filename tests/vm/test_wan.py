@@ -23,7 +23,7 @@ from wire import OVERHEAT
 ONE_WAY = 0.0125
 SO_TIMESTAMPNS = 35
 MESSAGES = 12
-CLONE = {"name": "clone", "topic": "kiln/+/temperature", "value": "text", "raise": "> 80", "action": "clone",
+CLONE = {"name": "clone", "topic": "kiln/+/temperature", "value": "text", "raise": "> 80", "action": "mirror",
          "payload": "original", "to": "alarm/{topic}"}
 
 
@@ -81,8 +81,8 @@ def gateway(lab, tmp_path_factory):
     nics = [lab.of_kind(k)[0] for k in KINDS]
     config = {"ports": [{"name": name, "device": nic.address} for name, nic in zip(("devices", "cloud", "edge"), nics, strict=True)],
               "bridge": [["devices", "cloud", "edge"]],
-              "mqtt": {"edge": {"host": "10.98.0.3", "client_id": "biplane-vm"}, "rules": [OVERHEAT, CLONE],
-                       "clone": {"port": "edge", "mac": MAC["edge"], "address": EDGE}}}
+              "mqtt": {"publisher": {"broker": "mqtt://10.98.0.3", "client_id": "biplane-vm"}, "rules": [OVERHEAT, CLONE],
+                       "mirror": {"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE}}}
     for ns in ("cloud", "edge"):
         lab.broker(ns)
     try:

@@ -57,7 +57,7 @@ def bridges(lab: GuestLab, directory, kinds=KINDS, mtu=None, **more):
     config = {"ports": [{"name": name, "device": nic.address, **({"mtu": mtu} if mtu else {})}
                         for b in made.values() for name, nic in zip(b.names, b.nics, strict=True)],
               "bridge": [list(b.names) for b in made.values()],
-              "mqtt": {"edge": {"host": "127.0.0.1", "client_id": "biplane-vm"}, "rules": [OVERHEAT]}, **more}
+              "mqtt": {"publisher": {"broker": "mqtt://127.0.0.1", "client_id": "biplane-vm"}, "rules": [OVERHEAT]}, **more}
     with contextlib.ExitStack() as stack:
         for b in made.values():
             stack.enter_context(behind(lab, b, mtu or 1500))

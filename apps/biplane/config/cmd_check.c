@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "config/aggregation/settings.h"
 #include "apps/biplane/commands.h"
@@ -85,25 +84,6 @@ static void say_promises(const struct bp_config *c)
 	json_decref(rows);
 }
 
-/* What is no error and gives a password away. */
-static void warn_of_secrets(const char *path, const struct bp_config_edge *e)
-{
-	struct stat st;
-
-	if (!e->enabled || e->password_file[0] == '\0')
-		return;
-	if (stat(e->password_file, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
-		fprintf(stderr,
-			"%s: warning: mqtt.edge.password_file %s is accessible to every user (mode "
-			"%03o): run chmod 640\n",
-			path, e->password_file, (unsigned)(st.st_mode & 0777));
-	if (e->ca_file[0] == '\0')
-		fprintf(stderr,
-			"%s: warning: mqtt.edge sends its password without TLS, readable on the "
-			"network: add mqtt.edge.tls\n",
-			path);
-}
-
 static int check(const char *path, bool dump)
 {
 	struct bp_config *c = bp_config_load(path, stderr);
@@ -117,7 +97,6 @@ static int check(const char *path, bool dump)
 		bp_config_free(c);
 		return BP_EX_CONFIG;
 	}
-	warn_of_secrets(path, &bp_config_mqtt(c)->edge);
 	if (dump)
 		bp_config_dump(c, stdout);
 	else
@@ -155,7 +134,8 @@ const struct bp_cli_command bp_cmd_check = {
 	.synopsis = "-c FILE [--dump]",
 	.text = "Reads and validates FILE whole and prints every error it has, one a line:\n"
 		"FILE:LINE:COLUMN: what is wrong; what was expected. Reads what phd.allow_file\n"
-		"names, and the password and TLS files of mqtt.edge, too. Touches nothing that\n"
+		"names, and the password and TLS files of mqtt.publisher, too. Touches nothing "
+		"that\n"
 		"runs.\n"
 		"Of flows in lcl.flows it says which delay end to end follows, and refuses those\n"
 		"that the ports can't keep their promise to.\n"

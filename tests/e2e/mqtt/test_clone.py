@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Action clone: the frames that leave for the edge, as tcpdump sees and tshark judges them."""
+"""Action mirror: the frames that leave for the edge, as tcpdump sees and tshark judges them."""
 
 import subprocess
 from collections import Counter
@@ -18,9 +18,9 @@ FIELDS = ("eth.dst", "ip.dst", "ipv6.dst", "tcp.dstport", "ip.checksum.status", 
 @pytest.mark.parametrize("version", ("3.1", "3.1.1", "5"))
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
 def test_clones(lab, gateway, tmp_path, driver, version, host):
-    config = config_for(driver, [overheat(action="clone", to="alarm/{rule}/{topic}")],
-                        clone={"port": "edge", "mac": MAC["edge"], "address": EDGE, "address6": "fd99::3"})
-    del config["mqtt"]["edge"]
+    config = config_for(driver, [overheat(action="mirror", to="alarm/{rule}/{topic}")],
+                        mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE, "ipv6_address": "fd99::3"})
+    del config["mqtt"]["publisher"]
     g = gateway(config)
     expected = Expected()
     cloud = Collector(lab, "cloud")
@@ -72,8 +72,8 @@ def judge(pcap, version):
 
 
 def test_a_clone_over_the_mtu_is_counted_and_not_sent(lab, gateway):
-    config = config_for(rules=[overheat(topic="kiln/+/state", value={"json": "$.celsius"}, action="clone")],
-                        clone={"port": "edge", "mac": MAC["edge"], "address": EDGE})
+    config = config_for(rules=[overheat(topic="kiln/+/state", value={"json": "$.celsius"}, action="mirror")],
+                        mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE})
     g = gateway(config)
     cloud = Collector(lab, "cloud")
     p = Publisher(lab, CLOUD)

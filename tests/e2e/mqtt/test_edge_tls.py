@@ -66,8 +66,8 @@ allow_anonymous true
 def with_tls(tmp_path, pki, ca="ca", password="s3cret words"):
     (tmp_path / "password").write_text(password + "\n")
     config = config_for(spool=tmp_path / "spool.db")
-    config["mqtt"]["edge"].update(
-        username="biplane", password_file=str(tmp_path / "password"),
+    config["mqtt"]["publisher"].update(
+        broker=f"mqtts://{EDGE_MGMT}", username="biplane", password_file=str(tmp_path / "password"),
         tls={"ca": str(pki / f"{ca}.crt"), "cert": str(pki / "gateway.crt"), "key": str(pki / "gateway.key")})
     return config
 

@@ -14,7 +14,7 @@ from router_lab import FAR, RIGHT, RIGHT6, ROUTER
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("mqtt")
     with running_router(routed_lab, directory, mqtt={
-            "edge": {"host": FAR, "client_id": "biplane-e2e"}, "spool": {"path": str(directory / "spool.db")},
+            "publisher": {"broker": f"mqtt://{FAR}", "client_id": "biplane-e2e"}, "spool": {"path": str(directory / "spool.db")},
             "rules": [overheat()]}) as r:
         yield r
 

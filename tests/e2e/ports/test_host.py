@@ -22,7 +22,7 @@ def config(driver="af_packet", **host):
     c = config_for(driver, [overheat()])
     c["bridge"] = [{"ports": ["devices", "cloud", "edge"],
                     "host": {"name": "plant", "addresses": [f"{HOST}/24", f"{HOST6}/64"], **host}}]
-    c["mqtt"]["edge"]["host"] = EDGE  # through the bridge, not by the management link
+    c["mqtt"]["publisher"]["broker"] = f"mqtt://{EDGE}"  # through the bridge, not by the management link
     return c
 
 
@@ -45,7 +45,7 @@ def link(lab, interface):
 def test_without_a_kernel_interface(lab, gateway):
     """kernel: off: the data plane answers ARP and ND for the host's addresses; nobody is behind them."""
     c = config(kernel="off")
-    del c["mqtt"]["edge"], c["mqtt"]["spool"], c["mqtt"]["rules"]
+    del c["mqtt"]["publisher"], c["mqtt"]["spool"], c["mqtt"]["rules"]
     g = gateway(c)
     flush(lab)
     p = lab.run("dev", "arping", "-c", 2, "-w", 5, "-I", "eth0", HOST, check=False)
@@ -76,7 +76,7 @@ def test_routes_between_its_bridge_and_a_port(lab, gateway):
     c = config()
     c["ports"][2].update(name="uplink", addresses=["10.97.0.1/24"])
     c["bridge"][0]["ports"] = ["devices", "cloud"]
-    c["mqtt"]["edge"]["host"] = "10.97.0.3"
+    c["mqtt"]["publisher"]["broker"] = "mqtt://10.97.0.3"
     with behind_the_gateway(lab):
         flush(lab)
         g = gateway(c)

@@ -53,7 +53,7 @@ def test_checksums_are_there_at_the_far_end(tmp_path, offloads, by, counter):
         wait_until("the far testpmd", far.ready, 60)
         g = Gateway(tmp_path, {"device": f"net_vhost0,iface={tmp_path / 'in.sock'}"},
                     {"device": virtio(tmp_path, "out.sock"), "offloads": offloads},
-                    mqtt={"tcp_ports": [5000], "edge": {"host": "127.0.0.1"}})
+                    mqtt={"tcp_ports": [5000], "publisher": {"broker": "mqtt://127.0.0.1"}})
         made.append(g)
         wait_until("the gateway", lambda: len(g.ports()) == 2, 60)
         offload = {o["offload"]: o["by"] for o in g.ports()["b"]["offloads"]}

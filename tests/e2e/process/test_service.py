@@ -40,9 +40,9 @@ def service(lab, hugepages):
 
 def config():
     """Clones from the data plane, and alarms that the control plane publishes."""
-    return config_for(rules=[overheat(action="clone"),
+    return config_for(rules=[overheat(action="mirror"),
                              overheat(name="pressure", topic="plant/+/pressure")],
-                      clone={"port": "edge", "mac": MAC["edge"], "address": EDGE})
+                      mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE})
 
 
 def capabilities(pid, which="CapEff"):

@@ -17,9 +17,9 @@ SECONDS = float(os.environ.get("BP_E2E_SECONDS", "30"))
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
 def test_packet_sum_after_half_a_minute(lab, gateway, tmp_path, driver):
     rules = [overheat(), overheat(name="kiln", topic="kiln/+/state", value={"json": "$.celsius"}),
-             overheat(name="clone", topic="clone/#", action="clone")]
+             overheat(name="clone", topic="clone/#", action="mirror")]
     g = gateway(config_for(driver, rules, tmp_path / "spool.db",
-                           clone={"port": "edge", "mac": MAC["edge"], "address": EDGE, "address6": "fd99::3"}))
+                           mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE, "ipv6_address": "fd99::3"}))
     expected = Expected()
     cloud, edge = Collector(lab, "cloud"), Collector(lab, "edge", ("alarm/#",))
     end = time.monotonic() + SECONDS

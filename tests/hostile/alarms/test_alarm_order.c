@@ -73,7 +73,7 @@ static int setup(void **state)
 
 	test_dir_make(f->dir, sizeof(f->dir));
 	test_config(&f->config, &f->mqtt, f->dir, 1883, 3, 64 << 10);
-	f->mqtt.edge.inflight = 64;
+	f->mqtt.publisher.max_inflight = 64;
 	f->next_id = 1;
 	f->arrived = calloc(ALARMS_MAX, sizeof(*f->arrived));
 	the_fixture = f;

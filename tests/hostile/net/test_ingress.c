@@ -10,7 +10,7 @@
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 #include "tests/unit/services/mqtt/mqtt_peer.h"
 
-#define MQTT "mqtt: {edge: {host: 127.0.0.1}}\n"
+#define MQTT "mqtt: {publisher: {broker: \"mqtt://127.0.0.1\"}}\n"
 #define WIRE ROUTER "bridge: [[a, b]]\n" MQTT
 #define SWITCH ROUTER "bridge: [[a, b, c]]\n" MQTT
 
@@ -208,7 +208,8 @@ static void other_servers_are_no_brokers(void **state)
 	struct rig r;
 
 	begin(&r, ROUTER "bridge: [[a, b]]\n"
-			 "mqtt: {edge: {host: 127.0.0.1}, brokers: [10.9.1.0/24, \"fd09::1\"]}\n");
+			 "mqtt: {publisher: {broker: \"mqtt://127.0.0.1\"}, brokers: [10.9.1.0/24, "
+			 "\"fd09::1\"]}\n");
 	l = (struct line){.r = &r, .client = A, .broker = B};
 	struct peer c = between(1);
 

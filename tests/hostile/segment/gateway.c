@@ -27,7 +27,7 @@
 	"  - {name: d, device: net_null3}\n"                                                       \
 	"bridge: [[a, b]]\n"                                                                       \
 	"mqtt:\n"                                                                                  \
-	"  edge: {host: 127.0.0.1}\n"                                                              \
+	"  publisher: {broker: \"mqtt://127.0.0.1\"}\n"                                            \
 	"  max_connections: 64\n"                                                                  \
 	"  max_alarm_states: 64\n"                                                                 \
 	"  max_rules: 16\n"                                                                        \

@@ -115,7 +115,9 @@ static inline void needs(const char *running, const char *next, const char *line
 #define PORTS3                                                                                     \
 	"ports: [{name: a, device: x}, {name: b, device: y}, {name: m, device: z}]\n"              \
 	"bridge: [[a, b]]\n"
-#define EDGE BRIDGED "mqtt:\n  edge: {host: h}\n"
-#define CLONE BRIDGED "mqtt:\n  clone: {port: b, mac: \"02:00:00:00:00:01\", address: 192.0.2.1}\n"
+#define EDGE BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\"}\n"
+#define CLONE                                                                                      \
+	BRIDGED "mqtt:\n  mirror: {port: b, mac: \"02:00:00:00:00:01\", ipv4_address: "            \
+		"192.0.2.1}\n"
 
 #endif

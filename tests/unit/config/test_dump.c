@@ -30,16 +30,18 @@
 	"worker_cpu_percent: 12\n"                                                                 \
 	"  resync_packets: 9\n  min_ttl: 3\n  max_alarm_states: 7\n  max_rules: 9\n"               \
 	"  alarm_queue_size: 1MiB\n"                                                               \
-	"  edge: {host: h, username: u, password_file: /p, tls: {ca: /a, cert: /b, key: /c}, "     \
-	"keep_alive: 1m, inflight: 10, ack_timeout: 1500ms}\n"                                     \
-	"  clone: {port: edge, mac: \"02:aB:00:00:00:01\", address: 192.0.2.10, address6: "        \
+	"  publisher: {broker: \"mqtts://h\", username: u, password_file: /p, tls: {ca: /a, "      \
+	"cert: /b, key: /c}, "                                                                     \
+	"keep_alive: 1m, max_inflight: 10, puback_timeout: 1500ms}\n"                              \
+	"  mirror: {port: edge, mac: \"02:aB:00:00:00:01\", ipv4_address: 192.0.2.10, "            \
+	"ipv6_address: "                                                                           \
 	"\"2001:db8::1\", tcp_port: 1884}\n"                                                       \
 	"  spool: {path: /s, max_size: 1GiB, max_age: 36h, max_keys: 5}\n"                         \
 	"  rules:\n"                                                                               \
 	"    - {name: a, topic: \"#\", raise: \"> 80.25\", clear: \"< -1e-7\", hold: 3, repeat: "  \
 	"on_change, payload: original, to: \"x/{topic}/{rule}/{client}\"}\n"                       \
 	"    - {name: b, topic: \"t/\\u00e4 \\\\ \\u0001\", value: {json: \"$.a['b \\\\'c']"       \
-	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: clone}\n"                     \
+	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror}\n"                    \
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, endian: little}}, " \
 	"raise: outside 1..2}\n"
 
@@ -80,8 +82,8 @@ static void everything_is_read(void **state)
 	assert_true(c->bridge[1].n == 2 && c->bridge[1].port[0] == 2 && c->bridge[1].port[1] == 3);
 	assert_int_equal(c->mac_table, 100);
 	assert_int_equal(c->mac_ageing_ns, 90000000000);
-	assert_true(bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->edge.enabled &&
-		    bp_config_mqtt(c)->clone.enabled);
+	assert_true(bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->publisher.enabled &&
+		    bp_config_mqtt(c)->mirror.enabled);
 	assert_true(bp_config_mqtt(c)->n_tcp_ports == 2 && bp_config_mqtt(c)->tcp_ports[1] == 8080);
 	assert_int_equal(bp_config_mqtt(c)->directions, BP_DIRECTIONS_BOTH);
 	assert_int_equal(bp_config_mqtt(c)->evaluate, BP_EVALUATE_ACKNOWLEDGED);
@@ -104,18 +106,18 @@ static void everything_is_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->max_alarm_states, 7);
 	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
 	assert_int_equal(bp_config_mqtt(c)->alarm_queue_size, 1048576);
-	assert_string_equal(bp_config_mqtt(c)->edge.client_id, "biplane-plant-7");
-	assert_string_equal(bp_config_mqtt(c)->edge.key_file, "/c");
-	assert_int_equal(bp_config_mqtt(c)->edge.port, 8883);
-	assert_int_equal(bp_config_mqtt(c)->edge.keep_alive_s, 60);
-	assert_int_equal(bp_config_mqtt(c)->edge.inflight, 10);
-	assert_int_equal(bp_config_mqtt(c)->edge.ack_timeout_ns, 1500000000);
-	assert_int_equal(bp_config_mqtt(c)->clone.port, 2);
-	assert_memory_equal(bp_config_mqtt(c)->clone.mac, mac, 6);
-	assert_true(bp_config_mqtt(c)->clone.has_ip4 && bp_config_mqtt(c)->clone.has_ip6);
-	assert_memory_equal(bp_config_mqtt(c)->clone.ip4, ip4, 4);
-	assert_memory_equal(bp_config_mqtt(c)->clone.ip6, ip6, 16);
-	assert_int_equal(bp_config_mqtt(c)->clone.tcp_port, 1884);
+	assert_string_equal(bp_config_mqtt(c)->publisher.client_id, "biplane-plant-7");
+	assert_string_equal(bp_config_mqtt(c)->publisher.key_file, "/c");
+	assert_int_equal(bp_config_mqtt(c)->publisher.broker.tcp_port, 8883);
+	assert_int_equal(bp_config_mqtt(c)->publisher.keep_alive_s, 60);
+	assert_int_equal(bp_config_mqtt(c)->publisher.max_inflight, 10);
+	assert_int_equal(bp_config_mqtt(c)->publisher.puback_timeout_ns, 1500000000);
+	assert_int_equal(bp_config_mqtt(c)->mirror.port, 2);
+	assert_memory_equal(bp_config_mqtt(c)->mirror.mac, mac, 6);
+	assert_true(bp_config_mqtt(c)->mirror.has_ip4 && bp_config_mqtt(c)->mirror.has_ip6);
+	assert_memory_equal(bp_config_mqtt(c)->mirror.ip4, ip4, 4);
+	assert_memory_equal(bp_config_mqtt(c)->mirror.ip6, ip6, 16);
+	assert_int_equal(bp_config_mqtt(c)->mirror.tcp_port, 1884);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_bytes, 1 << 30);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_age_ns, 129600000000000);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_keys, 5);
@@ -168,9 +170,9 @@ static void everything_is_read(void **state)
 
 static void defaults_are_dumped(void **state)
 {
-	struct bp_config *c = accepted(EDGE
-		"  clone: {port: b, mac: \"02:00:00:00:00:01\", address: 192.0.2.1}\n  rules:\n"
-		"    - {name: r, topic: t, raise: \"> 1\"}\n");
+	struct bp_config *c = accepted(EDGE "  mirror: {port: b, mac: \"02:00:00:00:00:01\", "
+					    "ipv4_address: 192.0.2.1}\n  rules:\n"
+					    "    - {name: r, topic: t, raise: \"> 1\"}\n");
 	char *text = dump(c);
 
 	assert_string_equal(text,
@@ -198,13 +200,13 @@ static void defaults_are_dumped(void **state)
 		"  worker_cpu_percent: 50\n  resync_packets: 4\n  "
 		"min_ttl: 1\n  max_alarm_states: 65536\n"
 		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
-		"  edge:\n    host: \"h\"\n    port: 1883\n    client_id: \"biplane-biplane\"\n"
-		"    keep_alive: 30s\n    inflight: 1000\n    ack_timeout: 5s\n"
+		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
+		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"
 		"    unreachable_after: 1m\n"
-		"  clone:\n    port: \"b\"\n    mac: \"02:00:00:00:00:01\"\n    address: "
+		"  mirror:\n    port: \"b\"\n    mac: \"02:00:00:00:00:01\"\n    ipv4_address: "
 		"192.0.2.1\n"
 		"    tcp_port: 1883\n  spool:\n    path: \"/var/lib/biplane/spool.db\"\n"
-		"    max_size: 256MiB\n    max_age: 7d\n    max_keys: 65536\n    backlog_fault: "
+		"    max_size: 256MiB\n    max_age: 7d\n    max_keys: 65536\n    backlog_warning: "
 		"10000\n  rules:\n    - name: "
 		"\"r\"\n      topic: "
 		"\"t\"\n"
@@ -318,14 +320,15 @@ static void dumps_read_back_the_same(void **state)
 	assert_round_trip(EDGE "  rules: ~\n");
 	assert_round_trip(BRIDGED "mqtt:\n");
 	/* More doubled apostrophes than libfyaml 0.7.12 copies without a leak. */
-	assert_round_trip(BRIDGED "mqtt: {edge: {host: 'x''''''''''''''''''y'}}\n");
 	assert_round_trip(BRIDGED
-		"mqtt: {edge: {host: \"a'\\\"\\\\: #\\u0085\\u2029\\ufeff\\uffff\\U0001F600\"}}\n");
+		"mqtt: {publisher: {broker: \"mqtt://h\", username: 'x''''''''''''''''''y'}}\n");
+	assert_round_trip(BRIDGED "mqtt: {publisher: {broker: \"mqtt://h\", username: "
+				  "\"a'\\\"\\\\: #\\u0085\\u2029\\ufeff\\uffff\\U0001F600\"}}\n");
 }
 
 static void examples_are_right(void **state)
 {
-	static const char *const names[] = {"nic", "lab-veth", "three-ports-clone", "bridge-host",
+	static const char *const names[] = {"nic", "lab-veth", "three-ports-mirror", "bridge-host",
 		"router", "router-frr", "health", "aggregation-near", "aggregation-far",
 		"transform", "lcl-edge", "lcl-node", "sampling"};
 
@@ -435,7 +438,7 @@ static void reload_takes_over_the_rest(void **state)
 {
 	needs(EDGE, EDGE "  spool: {max_size: 1MiB, max_age: 1d}\n", "");
 	needs(EDGE, EDGE "  rules: [{name: r, topic: t, raise: \"> 1\"}]\n", "");
-	needs(EDGE, CLONE "  edge: {host: other, port: 5, tls: {ca: /c}}\n", "");
+	needs(EDGE, CLONE "  publisher: {broker: \"mqtts://other:5\", tls: {ca: /c}}\n", "");
 	needs(CLONE, BRIDGED "mqtt: {}\n", "");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config_test.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/schema.h"
@@ -101,8 +102,9 @@ static void required_settings_are_missed(void **state)
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:1:33: ports[2] has no 'device'; expected a text of 1 to 511 bytes without "
 		"control characters\n");
-	says(BRIDGED "mqtt:\n  edge:\n", "f.yaml:4:3: mqtt.edge has no 'host'; expected a text of "
-					 "1 to 255 bytes without control characters\n");
+	says(BRIDGED "mqtt:\n  publisher:\n",
+		"f.yaml:4:3: mqtt.publisher has no 'broker'; expected mqtt://HOST[:PORT], or "
+		"mqtts://HOST[:PORT] for TLS\n");
 }
 
 static void wrong_shapes_are_named(void **state)
@@ -177,17 +179,18 @@ static void columns_lead_into_texts(void **state)
 
 static void every_error_is_told_in_the_order_of_the_file(void **state)
 {
-	says("mqtt: {max_connections: 0, edge: {host: h}, rules: [{name: r}, {topic: t, raise: \"> "
+	says("mqtt: {max_connections: 0, publisher: {broker: \"mqtt://h\"}, rules: [{name: r}, "
+	     "{topic: t, raise: \"> "
 	     "1\"}]}\n"
 	     "workers: 0\npol_mode: busy\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
 		"f.yaml:1:25: mqtt.max_connections: 0 is too small; expected a whole number from 1 "
 		"to "
 		"16777216\n"
-		"f.yaml:1:53: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
+		"f.yaml:1:69: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
 		"most 1023 bytes, in which + is a whole level and # the last\n"
-		"f.yaml:1:53: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
+		"f.yaml:1:69: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
 		"<, <=, == or != and a number, or inside A..B or outside A..B, such as \"> 80\"\n"
-		"f.yaml:1:64: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
+		"f.yaml:1:80: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
 		"or a list "
@@ -215,38 +218,66 @@ static void settings_must_agree(void **state)
 	says(BRIDGED "mqtt:\n  reassembly_unestablished: 1MiB\n  reassembly_total: 512KiB\n",
 		"f.yaml:4:29: mqtt.reassembly_unestablished: 1048576 bytes exceed the memory of "
 		"all connections; expected at most mqtt.reassembly_total, 524288 bytes\n");
-	says(BRIDGED "mqtt:\n  edge: {host: h, password_file: p}\n",
-		"f.yaml:4:19: mqtt.edge.password_file: there is no username; expected username "
-		"with "
-		"password_file\n");
-	says(BRIDGED "mqtt:\n  edge: {host: h, tls: {ca: c, key: k}}\n",
-		"f.yaml:4:32: mqtt.edge.tls.key: there is no cert; expected both cert and key, or "
-		"neither\n");
-	says(BRIDGED "mqtt:\n  edge: {host: h, tls: {ca: c, cert: k}}\n",
-		"f.yaml:4:32: mqtt.edge.tls.cert: there is no key; expected both cert and key, or "
-		"neither\n");
-	says(BRIDGED "mqtt:\n  clone: {port: a, mac: \"02:00:00:00:00:01\"}\n",
-		"f.yaml:4:10: mqtt.clone has neither 'address' nor 'address6'; expected the edge "
-		"broker's "
-		"address\n");
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\", password_file: p}\n",
+		"f.yaml:4:35: mqtt.publisher.password_file: there is no username; expected "
+		"username with password_file\n");
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\", tls: {}}\n",
+		"f.yaml:4:35: mqtt.publisher.tls: the broker's URL begins with mqtt://, which is "
+		"without TLS; expected mqtts://, or no tls\n");
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtts://h\", tls: {ca: c, key: k}}\n",
+		"f.yaml:4:49: mqtt.publisher.tls.key: there is no cert; expected both cert and "
+		"key, or neither\n");
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtts://h\", tls: {cert: k}}\n",
+		"f.yaml:4:42: mqtt.publisher.tls.cert: there is no key; expected both cert and "
+		"key, or neither\n");
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtts://h\"}\n", "");
+	says(BRIDGED "mqtt:\n  mirror: {port: a, mac: \"02:00:00:00:00:01\"}\n",
+		"f.yaml:4:11: mqtt.mirror has no destination address; expected ipv4_address, "
+		"ipv6_address or both\n");
+}
+
+/* A password that others can read, in its file or on the network. */
+static void readable_secrets_are_warned_of(void **state)
+{
+	char path[] = "/tmp/biplane-secret-XXXXXX", text[512], wanted[512];
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0640), 0);
+	snprintf(text, sizeof(text),
+		BRIDGED "mqtt:\n  publisher:\n    broker: mqtts://h\n    username: u\n"
+			"    password_file: %s\n    tls: {cert: /c, key: %s}\n",
+		path, path);
+	says(text, "");
+	assert_int_equal(fchmod(fd, 0644), 0);
+	snprintf(wanted, sizeof(wanted),
+		"f.yaml:7:20: warning: mqtt.publisher.password_file: file %s is accessible to "
+		"every user (mode 644); expected mode 640\n"
+		"f.yaml:8:26: warning: mqtt.publisher.tls.key: file %s is accessible to every "
+		"user (mode 644); expected mode 640\n",
+		path, path);
+	says(text, wanted);
+	close(fd);
+	unlink(path);
+	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\", username: u, password_file: p}\n",
+		"f.yaml:4:48: warning: mqtt.publisher.password_file: the password is sent without "
+		"TLS, readable on the network; expected a broker with mqtts://\n");
 }
 
 static void rules_must_agree(void **state)
 {
 	says(BRIDGED "mqtt:\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
-		     "    - {name: wet, topic: t, raise: \"> 1\", action: clone}\n",
-		"f.yaml:5:7: rule 'hot': action publish has nowhere to go; expected a section "
-		"mqtt.edge in "
-		"this file\n"
-		"f.yaml:6:51: rule 'wet': action clone has nowhere to go; expected a section "
-		"mqtt.clone in "
-		"this file\n");
+		     "    - {name: wet, topic: t, raise: \"> 1\", action: mirror}\n",
+		"f.yaml:5:7: rule 'hot': action publish has no destination; expected section "
+		"mqtt.publisher in this file\n"
+		"f.yaml:6:51: rule 'wet': action mirror has no destination; expected section "
+		"mqtt.mirror in this file\n");
 	/* A rule that has no name is called by its place. */
 	says(BRIDGED "mqtt:\n  rules:\n    - {topic: t, raise: \"> 1\"}\n",
 		"f.yaml:5:7: mqtt.rules[0] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
-		"f.yaml:5:7: mqtt.rules[0]: action publish has nowhere to go; expected a section "
-		"mqtt.edge in this file\n");
+		"f.yaml:5:7: mqtt.rules[0]: action publish has no destination; expected section "
+		"mqtt.publisher in this file\n");
 	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
 		  "    - {name: wet, topic: t, raise: \"> 1\"}\n    - {name: hot, topic: t, raise: "
 		  "\"> 1\"}\n",
@@ -256,9 +287,9 @@ static void rules_must_agree(void **state)
 	says(EDGE "  max_rules: 1\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
 		  "    - {name: wet, topic: t, raise: \"> 1\"}\n",
 		"f.yaml:7:5: mqtt.rules: 2 rules are given; expected at most 1 (mqtt.max_rules)\n");
-	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: clone, payload: "
+	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: mirror, payload: "
 		   "envelope}\n",
-		"f.yaml:6:65: mqtt.rules[0].payload: action clone sends the device's own payload; "
+		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "
 		"expected "
 		"original, or action publish\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, binary: "
@@ -445,6 +476,7 @@ int main(void)
 		cmocka_unit_test(columns_lead_into_texts),
 		cmocka_unit_test(every_error_is_told_in_the_order_of_the_file),
 		cmocka_unit_test(settings_must_agree),
+		cmocka_unit_test(readable_secrets_are_warned_of),
 		cmocka_unit_test(rules_must_agree),
 		cmocka_unit_test(overlap_is_warned_of),
 		cmocka_unit_test(mqtt_without_traffic_is_warned_of),

@@ -57,7 +57,7 @@ static void of_a_right_file(void **state)
 	is(PORTS, 0, "biplane", RUN, false);
 	is(PORTS NAMED, 0, "plant", "/d", true);
 	/* what is only a warning is not said */
-	is(NAMED PORTS "mqtt:\n  edge: {host: h}\n", 0, "plant", "/d", true);
+	is(NAMED PORTS "mqtt:\n  publisher: {broker: \"mqtt://h\"}\n", 0, "plant", "/d", true);
 }
 
 static void errors_elsewhere_do_not_matter(void **state)

@@ -53,7 +53,7 @@ ports:
   - {name: cloud, device: net_null1}
 bridge: [[devices, cloud]]
 mqtt:
-  edge: {host: 192.0.2.10}
+  publisher: {broker: "mqtt://192.0.2.10"}
   spool: {path: $dir/spool}
   rules:
     - name: overheat

@@ -85,7 +85,7 @@ static void alarms_newest_last(void **state)
 	assert_text(row(v, "alarms", 0), "to", "alarm/x");
 	assert_number(row(v, "alarms", 1), "id", 1031);
 	assert_text(row(v, "alarms", 1), "state", "cleared");
-	assert_text(row(v, "alarms", 1), "action", "clone");
+	assert_text(row(v, "alarms", 1), "action", "mirror");
 
 	char *text = text_of(&bp_show_alarms, v, false);
 

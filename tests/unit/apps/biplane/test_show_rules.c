@@ -31,7 +31,7 @@ static void load_rules(uint64_t generation, unsigned bank, const char *second)
 	specs[1].action = BP_ACTION_CLONE;
 	snprintf(specs[1].to, sizeof(specs[1].to), "x");
 	assert_int_equal(bp_ruleset_build(shm.rules.banks + bank * shm.rules.bank_size,
-				 shm.rules.bank_size, specs, 2, shm.max_rules, &mqtt.clone, NULL,
+				 shm.rules.bank_size, specs, 2, shm.max_rules, &mqtt.mirror, NULL,
 				 generation, source.unix_ns, err, sizeof(err)),
 		0);
 	atomic_store(&shm.control->rules_active, generation << 1 | bank);
@@ -69,7 +69,7 @@ static void rules_of_the_active_bank(void **state)
 	assert_true(json_is_null(json_object_get(other, "clear")));
 	assert_text(other, "hold", "2.5 s");
 	assert_text(other, "repeat", "on_change");
-	assert_text(other, "action", "clone");
+	assert_text(other, "action", "mirror");
 	assert_int_equal(json_integer_value(json_object_get(overheat, "matched")) +
 				 json_integer_value(json_object_get(other, "matched")),
 		15);

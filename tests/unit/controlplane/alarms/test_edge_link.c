@@ -85,6 +85,7 @@ static int setup(void **state)
 	f->link = bp_edge_link_new(f->base, &events, f);
 	assert_non_null(f->link);
 	f->settings.keep_alive_s = 30;
+	f->settings.tls = true;
 	snprintf(f->settings.host, sizeof(f->settings.host), "127.0.0.1");
 	snprintf(f->settings.ca_file, sizeof(f->settings.ca_file), "%s/ca.crt", f->dir);
 	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
@@ -166,6 +167,23 @@ static void the_right_authority(void **state)
 	assert_null(strstr(log_text(f), "controlplane: warning"));
 }
 
+/* Without a CA file the system's certificates count, which are those that OpenSSL finds. */
+static void the_authorities_of_the_system(void **state)
+{
+	struct fixture *f = *state;
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/other.crt", f->dir);
+	assert_int_equal(setenv("SSL_CERT_FILE", path, 1), 0);
+	f->settings.ca_file[0] = '\0';
+	connect_to(f, "broker", "");
+	says(f, "certificate verify failed");
+	snprintf(path, sizeof(path), "%s/ca.crt", f->dir);
+	assert_int_equal(setenv("SSL_CERT_FILE", path, 1), 0);
+	RUN_UNTIL(f, f->up);
+	assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+}
+
 static void certificate_of_another_authority(void **state)
 {
 	struct fixture *f = *state;
@@ -218,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_right_authority, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_authorities_of_the_system, setup, teardown),
 		cmocka_unit_test_setup_teardown(certificate_of_another_authority, setup, teardown),
 		cmocka_unit_test_setup_teardown(certificate_of_another_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(authority_file_without_one, setup, teardown),

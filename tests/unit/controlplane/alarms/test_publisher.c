@@ -219,7 +219,7 @@ static void broker_away_then_back(void **state)
 	unsigned last_backlog, live = 0;
 	uint64_t previous = 1;
 
-	f->mqtt.edge.inflight = 8; /* two of them for the backlog: it takes a while */
+	f->mqtt.publisher.max_inflight = 8; /* two of them for the backlog: it takes a while */
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -292,7 +292,7 @@ static void silent_broker(void **state)
 {
 	struct fixture *f = *state;
 
-	f->mqtt.edge.ack_timeout_ns = 200000000;
+	f->mqtt.publisher.puback_timeout_ns = 200000000;
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -315,7 +315,7 @@ static void overflow_goes_to_the_spool(void **state)
 	struct bp_ring *ring;
 
 	f->mqtt.alarm_queue_size = 64 << 10;
-	f->mqtt.edge.inflight = 4;
+	f->mqtt.publisher.max_inflight = 4;
 	start(f);
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
@@ -429,7 +429,7 @@ static void backlog_has_its_share(void **state)
 {
 	struct fixture *f = *state;
 
-	f->mqtt.edge.inflight = 8;
+	f->mqtt.publisher.max_inflight = 8;
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
@@ -459,7 +459,7 @@ static void link_lost_with_backlog_in_flight(void **state)
 	struct fixture *f = *state;
 	uint64_t last;
 
-	f->mqtt.edge.ack_timeout_ns = 200000000;
+	f->mqtt.publisher.puback_timeout_ns = 200000000;
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
@@ -535,13 +535,14 @@ static void settings_change_while_running(void **state)
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	/* The same: no reconnect. */
-	changed.edge.inflight = 50;
+	changed.publisher.max_inflight = 50;
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
 	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
 	/* A password file that is not there: refused, and the link stays. */
-	snprintf(changed.edge.username, sizeof(changed.edge.username), "gateway");
+	snprintf(changed.publisher.username, sizeof(changed.publisher.username), "gateway");
 	snprintf(path, sizeof(path), "%s/password", f->dir);
-	snprintf(changed.edge.password_file, sizeof(changed.edge.password_file), "%s", path);
+	snprintf(changed.publisher.password_file, sizeof(changed.publisher.password_file), "%s",
+		path);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, path));
 	assert_int_equal(atomic_load(&f->shm.control->cp_edge_connected), 1);
@@ -550,10 +551,10 @@ static void settings_change_while_running(void **state)
 	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
 	/* So is a TLS file that is not there, by its name. */
-	snprintf(changed.edge.ca_file, sizeof(changed.edge.ca_file), "%s/ca.pem", f->dir);
+	snprintf(changed.publisher.ca_file, sizeof(changed.publisher.ca_file), "%s/ca.pem", f->dir);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, changed.edge.ca_file));
-	assert_non_null(strstr(err, "mqtt.edge.tls.ca"));
+	assert_non_null(strstr(err, changed.publisher.ca_file));
+	assert_non_null(strstr(err, "mqtt.publisher.tls.ca"));
 	put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 }
@@ -573,17 +574,17 @@ static void password_is_used(void **state)
 	snprintf(config, sizeof(config), "allow_anonymous false\npassword_file %s\n", passwords);
 	test_broker_make(&guarded, dir, config);
 	test_broker_start(&guarded);
-	f->mqtt.edge.port = guarded.port;
-	snprintf(f->mqtt.edge.username, sizeof(f->mqtt.edge.username), "gateway");
-	snprintf(f->mqtt.edge.password_file, sizeof(f->mqtt.edge.password_file), "%s/password",
-		f->dir);
-	test_write_file(f->mqtt.edge.password_file, "wrong\n");
+	f->mqtt.publisher.broker.tcp_port = guarded.port;
+	snprintf(f->mqtt.publisher.username, sizeof(f->mqtt.publisher.username), "gateway");
+	snprintf(f->mqtt.publisher.password_file, sizeof(f->mqtt.publisher.password_file),
+		"%s/password", f->dir);
+	test_write_file(f->mqtt.publisher.password_file, "wrong\n");
 	start(f);
 	put(f, 0, 1);
 	/* Refused for now: the alarm is kept. */
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
 	assert_int_equal(get(&f->shm.control->cp_edge_connects), 0);
-	test_write_file(f->mqtt.edge.password_file, "secret\r\nsecond line\n");
+	test_write_file(f->mqtt.publisher.password_file, "secret\r\nsecond line\n");
 	char err[256];
 
 	assert_int_equal(bp_publisher_configure(f->publisher, &f->mqtt, err, sizeof(err)), 0);

@@ -42,7 +42,7 @@ static void write_config(
 		"  max_connections: 64\n"
 		"  max_alarm_states: 64\n"
 		"  alarm_queue_size: 256KiB\n"
-		"  edge: {host: 127.0.0.1, port: %u%s}\n"
+		"  publisher: {broker: \"mqtt://127.0.0.1:%u\"%s}\n"
 		"  spool: {path: %s/spool.db%s}\n"
 		"  rules:\n%s",
 		f->p.dir, f->broker.port, edge, f->p.dir, more, rules);

@@ -234,7 +234,7 @@ static void same_rules_stay_untouched(void **state)
 	uint64_t first, bytes = f->shm.rules.bank_size * 2;
 	uint8_t *before = malloc(bytes);
 
-	f->mqtt.clone =
+	f->mqtt.mirror =
 		(struct bp_clone_target){.enabled = true, .has_ip4 = true, .tcp_port = 1883};
 	set_rule(f, 0, "a", 1);
 	set_rule(f, 1, "b", 2);
@@ -261,10 +261,10 @@ static void same_rules_stay_untouched(void **state)
 	f->mqtt.n_rules = 1;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 4);
-	f->mqtt.clone.tcp_port = 1884;
+	f->mqtt.mirror.tcp_port = 1884;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 5);
-	f->mqtt.clone.enabled = false;
+	f->mqtt.mirror.enabled = false;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 6);
 	free(before);

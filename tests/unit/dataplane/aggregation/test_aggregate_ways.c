@@ -30,7 +30,7 @@
 	"aggregation:\n  encapsulate:\n"                                                           \
 	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8}\n"                \
 	"  - {port: b, to: {address: 10.0.0.0/24, udp_port: 5555}, max_messages: 8}\n"
-#define MQTT "mqtt:\n  edge: {host: 127.0.0.1}\n"
+#define MQTT "mqtt:\n  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 
 enum { A, B, C };
 

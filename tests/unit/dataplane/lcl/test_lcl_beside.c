@@ -221,7 +221,8 @@ static void labelled_segments_are_inspected(void **state)
 		0x40, 0x07, 0x5b, 0, 0, 0, 0x64, 0, 0, 0, 0, 0x50, 0x02, 0x20, 0, 0xd7, 0xe0, 0, 0};
 	struct rig r;
 
-	rig_start(&r, AGG_PORTS "mqtt:\n  edge: {host: 127.0.0.1}\n" LCL_A_AND_B, false, false);
+	rig_start(&r, AGG_PORTS "mqtt:\n  publisher: {broker: \"mqtt://127.0.0.1\"}\n" LCL_A_AND_B,
+		false, false);
 	lcl_put(&r, A, tcp, sizeof(tcp), &in_3);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_INSPECTED), 1);

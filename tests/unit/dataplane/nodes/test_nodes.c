@@ -20,7 +20,7 @@
 #define SWITCH PORTS3 "bridge: [[a, b, c]]\n"
 #define MQTT_SWITCH                                                                                \
 	SWITCH "mqtt:\n"                                                                           \
-	       "  edge: {host: 127.0.0.1}\n"
+	       "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 
 static void wire_carries_exact_bytes(void **state)
 {

@@ -20,7 +20,7 @@
 #define SWITCH PORTS3 "bridge: [[a, b, c]]\n"
 #define MQTT_WIRE                                                                                  \
 	WIRE "mqtt:\n"                                                                             \
-	     "  edge: {host: 127.0.0.1}\n"
+	     "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 #define ROOM (RIG_ROOM - RTE_PKTMBUF_HEADROOM)
 #define EMPTY_HEAD 1500u /* octets before the first piece of a frame that can't grow there */
 

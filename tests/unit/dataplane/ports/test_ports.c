@@ -379,7 +379,7 @@ static void rss_is_checked(void **state)
 /* Partial checksums are left to a device only where nothing else can get the frame. */
 static void checksums_are_left(void **state)
 {
-#define MQTT "mqtt:\n  edge: {host: 127.0.0.1}\n"
+#define MQTT "mqtt:\n  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 	static const struct {
 		const char *yaml;
 		bool left;

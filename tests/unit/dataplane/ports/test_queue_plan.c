@@ -228,7 +228,7 @@ static void clones_need_queues(void **state)
 {
 	struct bp_config c = two_ports(3);
 	struct bp_port_caps caps[] = {nic, nic, {.max_rx = 1, .max_tx = 3}};
-	struct bp_config_mqtt mqtt = {.enabled = true, .clone = {.enabled = true, .port = 2}};
+	struct bp_config_mqtt mqtt = {.enabled = true, .mirror = {.enabled = true, .port = 2}};
 	struct bp_queue_plan plan;
 
 	c.n_ports = 3;
@@ -246,7 +246,7 @@ static void clones_need_queues(void **state)
 	assert_non_null(strstr(plan.bridge[0].why, "port edge, on which several would send"));
 	assert_int_equal(plan.port[2].tx_queue[plan.bridge[0].worker], 0);
 	/* a target that is not used costs nothing */
-	mqtt.clone.enabled = false;
+	mqtt.mirror.enabled = false;
 	bp_queue_plan_make(&c, caps, &plan);
 	assert_true(plan.bridge[0].spread);
 }

@@ -91,7 +91,7 @@ static void capture_close(struct writer *w)
 	"bridge: [[a, b, c]]\n"
 #define RULES                                                                                      \
 	SWITCH "mqtt:\n"                                                                           \
-	       "  edge: {host: 127.0.0.1}\n"                                                       \
+	       "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"                                     \
 	       "  rules:\n"                                                                        \
 	       "    - {name: hot, topic: plant/+/t, value: text, raise: \"> 80\", action: "        \
 	       "publish, "                                                                         \

@@ -293,7 +293,7 @@ static void inspected(void **state)
 	other.dport = 1;
 	begin(&x, A);
 	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
-	x_start(&x, X_WIRE "mqtt:\n  edge: {host: 127.0.0.1}\n", false);
+	x_start(&x, X_WIRE "mqtt:\n  publisher: {broker: \"mqtt://127.0.0.1\"}\n", false);
 	agg_put_udp(&x.r, A, &u);
 	agg_put_udp(&x.r, A, &other);
 	rig_walk(&x.r);

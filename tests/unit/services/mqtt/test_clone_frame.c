@@ -46,7 +46,7 @@ static char path[32];
 static void begin(void)
 {
 	struct bp_rule_spec rule = rig_rule("hot", "plant/#", BP_COND_GT, 80);
-	struct bp_clone_target *to = &rig.mqtt.clone;
+	struct bp_clone_target *to = &rig.mqtt.mirror;
 	static const uint8_t mac[] = {2, 0xed, 0x9e, 0, 0, 9}, ip4[] = {198, 51, 100, 7};
 	int fd;
 
@@ -273,7 +273,7 @@ static void family_and_size(void **state)
 		assert_int_equal(last_result, BP_CLONE_E_SIZE);
 	}
 	/* an edge with one family only */
-	rig.mqtt.clone.has_ip6 = false;
+	rig.mqtt.mirror.has_ip6 = false;
 	{
 		struct bp_rule_spec rule = rig_rule("hot", "plant/#", BP_COND_GT, 80);
 
@@ -283,8 +283,8 @@ static void family_and_size(void **state)
 		assert_int_equal(last_result, BP_CLONE_E_FAMILY);
 		publish(&c4, CLIENT, (struct mq_publish){.version = 4});
 		assert_int_equal(last_result, BP_CLONE_OK);
-		rig.mqtt.clone.has_ip6 = true;
-		rig.mqtt.clone.has_ip4 = false;
+		rig.mqtt.mirror.has_ip6 = true;
+		rig.mqtt.mirror.has_ip4 = false;
 		rig_rules(&rig, &rule, 1);
 		publish(&c4, CLIENT, (struct mq_publish){.version = 4});
 		assert_int_equal(last_result, BP_CLONE_E_FAMILY);
