@@ -76,6 +76,8 @@ const struct bp_renamed bp_renamed[] = {
 	{"mqtt.mirror.address", "mqtt.mirror.ipv4_address"},
 	{"mqtt.mirror.address6", "mqtt.mirror.ipv6_address"},
 	{"mqtt.spool.backlog_fault", "mqtt.spool.backlog_warning"},
+	{"mqtt.rules[].to", "mqtt.rules[].publish: {topic: TOPIC}"},
+	{"mqtt.rules[].value.binary.endian", "mqtt.rules[].value.binary.byte_order"},
 	{NULL, NULL},
 };
 

@@ -352,28 +352,15 @@ static void expect_table(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_table = {
 	.parse = parse_table, .format = format_table, .expect = expect_table};
 
-/* A plain number counts values in a row, one with a unit is a time. */
+/* "3 samples" counts consecutive values, "10s" is a time. */
 #define HOLD_NS_MIN 1000000ull           /* 1ms */
 #define HOLD_NS_MAX 31536000000000000ull /* 365d */
 
-static bool parse_hold(const struct bp_setting *s, const struct bp_config *c, const char *text,
-	void *field, struct bp_fault *fault)
+static bool parse_hold_time(const char *text, struct bp_rule_spec *rule, struct bp_fault *fault)
 {
-	struct bp_rule_spec *rule = field;
 	char shown[BP_SHOWN];
-	const char *end = NULL;
 	uint64_t v = 0;
 
-	(void)c;
-	if (!read_digits(text, &end, &v, "a number of values or a duration", fault))
-		return false;
-	if (*end == '\0') {
-		if (!in_bounds(s, v, text, fault))
-			return false;
-		rule->hold = v > 1 ? BP_HOLD_COUNT : BP_HOLD_NONE;
-		rule->hold_count = v > 1 ? (uint32_t)v : 0;
-		return true;
-	}
 	if (!read_with_unit(durations, text, "a duration", &v, fault))
 		return false;
 	if (v < HOLD_NS_MIN || v > HOLD_NS_MAX)
@@ -381,6 +368,33 @@ static bool parse_hold(const struct bp_setting *s, const struct bp_config *c, co
 			v < HOLD_NS_MIN ? "short" : "long");
 	rule->hold = BP_HOLD_TIME;
 	rule->hold_ns = v;
+	return true;
+}
+
+static bool parse_hold(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	struct bp_rule_spec *rule = field;
+	const char *end = NULL;
+	uint64_t v = 1;
+
+	(void)c;
+	if (strcmp(text, "off") != 0) {
+		if (!read_digits(text, &end, &v, "a number of samples or a duration", fault))
+			return false;
+		if (*end == '\0')
+			return bp_fault_set(fault, 0,
+				"%llu has no unit; write %llu samples or %llus",
+				(unsigned long long)v, (unsigned long long)v,
+				(unsigned long long)v);
+		if (strcmp(end, " samples") != 0 && strcmp(end, " sample") != 0 &&
+			strcmp(end, "samples") != 0)
+			return parse_hold_time(text, rule, fault);
+		if (!in_bounds(s, v, text, fault))
+			return false;
+	}
+	rule->hold = v > 1 ? BP_HOLD_COUNT : BP_HOLD_NONE;
+	rule->hold_count = v > 1 ? (uint32_t)v : 0;
 	return true;
 }
 
@@ -392,17 +406,19 @@ static void format_hold(
 	(void)c;
 	if (rule->hold == BP_HOLD_TIME)
 		write_with_unit(durations, rule->hold_ns, out);
+	else if (rule->hold == BP_HOLD_COUNT)
+		fprintf(out, "%u samples", rule->hold_count);
 	else
-		fprintf(out, "%u", rule->hold == BP_HOLD_COUNT ? rule->hold_count : 1);
+		fputs("off", out);
 }
 
 static void expect_hold(const struct bp_setting *s, FILE *out)
 {
-	fprintf(out, "a number of values in a row from %llu to %llu, or a duration from ",
-		(unsigned long long)s->min, (unsigned long long)s->max);
+	fprintf(out, "3 samples (1 to %llu), a duration from ", (unsigned long long)s->max);
 	write_with_unit(durations, HOLD_NS_MIN, out);
 	fputs(" to ", out);
 	write_with_unit(durations, HOLD_NS_MAX, out);
+	fputs(", or off", out);
 }
 
 const struct bp_type bp_type_hold = {

@@ -248,9 +248,8 @@ static bool parse_template(const struct bp_setting *s, const struct bp_config *c
 static void expect_template(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out,
-		"a topic of at most %u bytes with the placeholders {topic}, {rule} and {client}, "
-		"in "
-		"quotes where it begins with one",
+		"a topic of at most %u bytes, in quotes, with the placeholders {topic}, {rule} and "
+		"{client}",
 		s->size - 1);
 }
 

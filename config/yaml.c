@@ -17,6 +17,7 @@ struct builder {
 	struct bp_yaml_tree *tree;
 	struct bp_messages *messages;
 	const char *source;
+	const char *original; /* what source was before comparisons were made readable */
 	size_t source_len;
 	struct bp_yaml *stack[BP_YAML_DEPTH_MAX];
 	struct bp_yaml *key[BP_YAML_DEPTH_MAX]; /* key that waits for its value */
@@ -89,7 +90,14 @@ static void refuse_decorations(struct builder *b, struct fy_event *e, struct bp_
 	struct fy_token *anchor = fy_event_get_anchor_token(e), *tag = fy_event_get_tag_token(e);
 	const struct fy_mark *m;
 
-	if (tag != NULL && (m = fy_token_start_mark(tag)) != NULL) {
+	if (tag != NULL && (m = fy_token_start_mark(tag)) != NULL &&
+		m->input_pos + 1 < b->source_len && b->source[m->input_pos + 1] == '=') {
+		bp_error(b->messages, (uint32_t)m->line + 1, (uint32_t)m->column + 1,
+			"!= begins a YAML tag here; conditions must be quoted; expected \"!= "
+			"NUMBER\", "
+			"or {not_equals: NUMBER}");
+		n->bad = true;
+	} else if (tag != NULL && (m = fy_token_start_mark(tag)) != NULL) {
 		bp_error(b->messages, (uint32_t)m->line + 1, (uint32_t)m->column + 1,
 			"a YAML tag is not supported; expected a plain value, or quotes around one "
 			"that "
@@ -244,6 +252,9 @@ static bool add_scalar(struct builder *b, struct fy_event *e)
 		return place(b, n);
 	style = fy_token_scalar_style(token);
 	n->quoted = style != FYSS_PLAIN;
+	n->block = style == FYSS_LITERAL || style == FYSS_FOLDED;
+	if (b->source[mark->input_pos] != b->original[mark->input_pos])
+		n->bad = true; /* bp_yaml_report_comparison() */
 	/* libfyaml's place of a quoted scalar is after the quote. */
 	if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && n->column > 1)
 		n->column--;
@@ -374,6 +385,63 @@ static int build(struct builder *b, struct fy_diag *diag)
 	return ret;
 }
 
+/* Whether libfyaml reads the text to its end. */
+static bool is_readable(struct fy_diag *diag, const char *text, size_t len)
+{
+	const struct fy_parse_cfg cfg = {
+		.flags = FYPCF_QUIET | FYPCF_DEFAULT_VERSION_1_2, .search_path = "", .diag = diag};
+	struct fy_parser *parser = fy_parser_create(&cfg);
+	struct fy_event *e;
+	bool end = false;
+
+	if (parser != NULL && fy_parser_set_string(parser, text, len) == 0) {
+		while (!end && (e = fy_parser_parse(parser)) != NULL) {
+			end = e->type == FYET_STREAM_END;
+			fy_parser_event_free(parser, e);
+		}
+	}
+	if (parser != NULL)
+		fy_parser_destroy(parser);
+	return end;
+}
+
+/*
+ * A condition without quotes ends libfyaml's reading, and with it the search for further errors.
+ * So these are reported here, and what is read on is a copy (free()) in which they are plain text.
+ * NULL: there is none.
+ */
+static char *report_comparisons(struct builder *b, struct fy_diag *diag)
+{
+	size_t at = bp_yaml_find_comparison(b->source, b->source_len, 0);
+	char *copy;
+
+	if (at == b->source_len || is_readable(diag, b->source, b->source_len) ||
+		(copy = malloc(b->source_len)) == NULL)
+		return NULL;
+	memcpy(copy, b->source, b->source_len);
+	while (at < b->source_len) {
+		bp_yaml_report_comparison(b->source, b->source_len, at, b->messages);
+		copy[at] = '=';
+		at = bp_yaml_find_comparison(b->source, b->source_len, at + 1);
+	}
+	b->source = copy;
+	return copy;
+}
+
+static struct fy_diag *new_diag(void)
+{
+	struct fy_diag_cfg cfg;
+	struct fy_diag *diag;
+
+	fy_diag_cfg_default(&cfg);
+	cfg.fp = NULL;
+	cfg.colorize = false;
+	diag = fy_diag_create(&cfg);
+	if (diag != NULL)
+		fy_diag_set_collect_errors(diag, true);
+	return diag;
+}
+
 int bp_yaml_parse(
 	struct bp_yaml_tree *t, const char *text, size_t len, struct bp_messages *messages)
 {
@@ -383,9 +451,9 @@ int bp_yaml_parse(
 		.source_len = len,
 		.line = 1,
 		.column = 1};
-	struct fy_diag_cfg cfg;
-	struct fy_diag *diag;
-	int ret;
+	struct fy_diag *first = NULL, *diag = NULL;
+	char *copy = NULL;
+	int ret = -1;
 
 	memset(t, 0, sizeof(*t));
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
@@ -394,19 +462,22 @@ int bp_yaml_parse(
 		b.source = text;
 		b.source_len = len;
 	}
+	b.original = text;
 	if (!bp_yaml_check_source(text, len, messages))
 		return -1;
-	fy_diag_cfg_default(&cfg);
-	cfg.fp = NULL;
-	cfg.colorize = false;
-	diag = fy_diag_create(&cfg);
-	if (diag == NULL) {
+	first = new_diag();
+	diag = new_diag();
+	if (first != NULL && diag != NULL) {
+		copy = report_comparisons(&b, first);
+		ret = build(&b, diag);
+	} else {
 		out_of_memory(&b);
-		return -1;
 	}
-	fy_diag_set_collect_errors(diag, true);
-	ret = build(&b, diag);
-	fy_diag_destroy(diag);
+	if (first != NULL)
+		fy_diag_destroy(first);
+	if (diag != NULL)
+		fy_diag_destroy(diag);
+	free(copy);
 	return ret;
 }
 

@@ -25,6 +25,7 @@ enum bp_yaml_kind { BP_YAML_SCALAR, BP_YAML_LIST, BP_YAML_MAP };
 struct bp_yaml {
 	uint8_t kind;          /* enum bp_yaml_kind */
 	bool quoted;           /* scalar in quotes: an empty one is a text, not nothing */
+	bool block;            /* scalar that | or > begins */
 	bool verbatim;         /* scalar that stands in the file byte for byte, on one line */
 	bool bad;              /* an error about it is reported already */
 	bool faulty;           /* a setting or an element: so is one about something in it */
@@ -52,6 +53,16 @@ void bp_yaml_free(struct bp_yaml_tree *t);
 
 /* Whether libfyaml can be trusted with the text; else an error is reported. */
 bool bp_yaml_check_source(const char *text, size_t len, struct bp_messages *messages);
+
+/*
+ * A comparison as a value without quotes (raise: > 80), which YAML takes for the header of a folded
+ * text and refuses: its first byte at or behind `from`, or `len`. In doubt (comments, quoted texts)
+ * there is one.
+ */
+size_t bp_yaml_find_comparison(const char *text, size_t len, size_t from);
+/* Its error at byte `at`. */
+void bp_yaml_report_comparison(
+	const char *text, size_t len, size_t at, struct bp_messages *messages);
 
 /* An empty value: nothing after the colon, ~ or null. */
 bool bp_yaml_is_null(const struct bp_yaml *n);

@@ -163,6 +163,91 @@ static size_t find_long_flow(const char *text, size_t len)
 	return len;
 }
 
+static bool is_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Whether a name, a colon and a blank are before byte `at`, and no comment. */
+static bool follows_name(const char *text, size_t at)
+{
+	size_t i = at, name;
+
+	while (i > 0 && is_space(text[i - 1]))
+		i--;
+	if (i == at || i == 0 || text[--i] != ':')
+		return false;
+	name = i;
+	while (i > 0 && is_name(text[i - 1]))
+		i--;
+	if (i == name)
+		return false;
+	while (i > 0 && is_space(text[i - 1]))
+		i--;
+	if (i > 0 && strchr("\n\r-{,", text[i - 1]) == NULL)
+		return false;
+	for (; i > 0 && text[i - 1] != '\n'; i--)
+		if (text[i - 1] == '#')
+			return false;
+	return true;
+}
+
+/* Whether the > at byte `at` is followed by a number, and by no indentation (>2). */
+static bool is_comparison(const char *text, size_t len, size_t at)
+{
+	size_t i = at + 1;
+
+	if (i + 1 < len && is_digit(text[i]) && !is_digit(text[i + 1]) && text[i + 1] != '.')
+		return false;
+	i += i < len && text[i] == '=';
+	while (i < len && is_space(text[i]))
+		i++;
+	i += i < len && (text[i] == '-' || text[i] == '+');
+	i += i < len && text[i] == '.';
+	return i < len && is_digit(text[i]);
+}
+
+size_t bp_yaml_find_comparison(const char *text, size_t len, size_t from)
+{
+	const char *p = text + from;
+
+	while ((p = memchr(p, '>', (size_t)(text + len - p))) != NULL) {
+		const size_t at = (size_t)(p++ - text);
+
+		if (is_comparison(text, len, at) && follows_name(text, at))
+			return at;
+	}
+	return len;
+}
+
+void bp_yaml_report_comparison(const char *text, size_t len, size_t at, struct bp_messages *m)
+{
+	size_t end = at;
+	uint32_t line, column;
+	char shown[BP_SHOWN];
+
+	while (end < len && strchr("\r\n,}#", text[end]) == NULL)
+		end++;
+	while (is_space(text[end - 1]))
+		end--;
+	bp_shown(text + at, end - at, shown);
+	locate(text, at, &line, &column);
+	bp_error(m, line, column,
+		"%s is not in quotes; conditions must be quoted; expected \"%s\", or a mapping "
+		"such as {above: 80}",
+		shown, shown);
+}
+
 __attribute__((format(printf, 5, 6))) static bool refuse(
 	struct bp_messages *m, const char *text, size_t at, size_t len, const char *format, ...)
 {

@@ -58,10 +58,10 @@ routed_config() {
 		    - name: overheat
 		      topic: plant/+/temperature
 		      value: text
-		      raise: "> 80"
+		      raise: {above: 80}
 		      action: publish
 		      payload: envelope
-		      to: alarm/{topic}
+		      publish: {topic: "alarm/{topic}"}
 	END
 	health_section
 }

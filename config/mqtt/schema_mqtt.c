@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/schema_rows.h"
+#include "config/mqtt/condition.h"
 #include "config/mqtt/schema.h"
 
 #define AT(member_) IN(bp_config_mqtt, member_)
@@ -19,7 +20,7 @@ static const char *const strictness_words[] = {"mosquitto", "standard", NULL};
 static const char *const evaluate_words[] = {"published", "acknowledged", NULL};
 static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
 	"uint32", "uint64", "float32", "float64", NULL};
-static const char *const endian_words[] = {"big", "little", NULL};
+static const char *const byte_order_words[] = {"big", "little", NULL};
 static const char *const repeat_words[] = {"every", "on_change", NULL};
 static const char *const action_words[] = {"publish", "mirror", NULL};
 static const char *const payload_words[] = {"original", "envelope", NULL};
@@ -49,6 +50,19 @@ static bool is_binary(const void *base)
 }
 
 /* clang-format off */
+#define COMPARISON(of_, key_, op_, type_, member_, help_) \
+	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_note = "none", \
+	 .help = help_}
+#define COMPARISONS(of_) \
+	COMPARISON(of_, "above", BP_COND_GT, bp_type_bound, .a, "Values greater than this number."), \
+	COMPARISON(of_, "at_least", BP_COND_GE, bp_type_bound, .a, "Values greater than or equal to this number."), \
+	COMPARISON(of_, "below", BP_COND_LT, bp_type_bound, .a, "Values less than this number."), \
+	COMPARISON(of_, "at_most", BP_COND_LE, bp_type_bound, .a, "Values less than or equal to this number."), \
+	COMPARISON(of_, "equals", BP_COND_EQ, bp_type_bound, .a, "Values equal to this number."), \
+	COMPARISON(of_, "not_equals", BP_COND_NE, bp_type_bound, .a, "Values not equal to this number."), \
+	COMPARISON(of_, "inside", BP_COND_INSIDE, bp_type_bounds, , "Values from A to B, including A and B."), \
+	COMPARISON(of_, "outside", BP_COND_OUTSIDE, bp_type_bounds, , "Values less than A or greater than B.")
+
 static const struct bp_setting rows[] = {
 	{.path = "mqtt", .type = &bp_type_section, GIVEN(bp_config_mqtt, enabled), .check = bp_check_mqtt,
 	 .help = "MQTT inspection. Without this section biplane forwards traffic and inspects nothing."},
@@ -151,37 +165,41 @@ static const struct bp_setting rows[] = {
 	 .help = "Number of alarms in the spool at which the fault spool_backlog is raised; it ends when fewer than half as many are left. off disables it."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
-	 .preset_note = "none", .help = "What raises an alarm."},
+	 .preset_note = "none", .help = "Rules that raise alarms."},
 	{.path = "mqtt.rules[].name", .type = &bp_type_name, IN(bp_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
-	 .help = "The rule's name, unique in the file."},
+	 .help = "Name of the rule, unique in the file."},
 	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
-	 .help = "MQTT topic filter of the publications that the rule looks at; + and # are its wildcards."},
+	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
 	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .preset = "text",
-	 .help = "Where in the payload the number is: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not judged."},
+	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not evaluated."},
 	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_note = "none",
-	 .help = "The payload is JSON, and the number is at this path."},
+	 .help = "JSON path of the number in a JSON payload."},
 	{.path = "mqtt.rules[].value.binary", .type = &bp_type_section, .flags = BP_RELOAD, .present = is_binary,
-	 .help = "The number stands in binary form at a fixed place."},
+	 .help = "Position and type of a binary number."},
 	{.path = "mqtt.rules[].value.binary.offset", .type = &bp_type_uint, IN(bp_rule_spec, value.binary.offset), .flags = BP_RELOAD, .max = 268435455, .preset = "0",
-	 .help = "Its first byte, counted from the payload's start."},
+	 .help = "Offset of the first byte in the payload."},
 	{.path = "mqtt.rules[].value.binary.type", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.type), .flags = BP_REQUIRED | BP_RELOAD, .words = binary_words,
-	 .help = "Its form; float32 and float64 are IEEE 754."},
-	{.path = "mqtt.rules[].value.binary.endian", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .words = endian_words, .preset = "big",
-	 .help = "Its byte order."},
-	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "The values that raise the alarm. The limits of inside belong to it, those of outside do not."},
-	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_note = "none: the alarm ends with the first value that does not raise it",
-	 .help = "The values that end the alarm (hysteresis); between raise and clear it stays as it is."},
-	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .min = 1, .max = 1000000, .preset = "1",
-	 .help = "How many values in a row, or for how long, must be in raise before the alarm is raised."},
+	 .help = "Type of the number; float32 and float64 are IEEE 754."},
+	{.path = "mqtt.rules[].value.binary.byte_order", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .words = byte_order_words, .preset = "big",
+	 .help = "Byte order of the number."},
+	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "Condition that raises the alarm."},
+	COMPARISONS("raise"),
+	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_note = "none: the alarm is cleared by the first value that does not raise it",
+	 .help = "Condition that clears the alarm (hysteresis). A value that neither raises nor clears leaves the alarm's state unchanged."},
+	COMPARISONS("clear"),
+	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .min = 1, .max = 1000000, .preset = "off",
+	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
 	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_RELOAD, .words = repeat_words, .preset = "every",
-	 .help = "every sends an alarm for each value that raises it, on_change only when the state changes."},
+	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
 	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .words = action_words, .preset = "publish",
 	 .help = "publish sends the alarm with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
 	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .words = payload_words, .preset = "envelope", .preset_note = "envelope; original for action mirror",
-	 .help = "What action publish sends: the device's payload (original), or a JSON object that tells rule, state, value, topic, client and time (envelope)."},
-	{.path = "mqtt.rules[].to", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
-	 .help = "The topic of the alarm. {topic}, {rule} and {client} stand for the publication's topic, the rule's name and the device's client identifier."},
+	 .help = "Payload of the alarm: the device's payload (original), or a JSON object with rule, state, value, topic, client and time (envelope)."},
+	{.path = "mqtt.rules[].publish", .type = &bp_type_section, .flags = BP_RELOAD,
+	 .help = "The publication that the alarm is sent as."},
+	{.path = "mqtt.rules[].publish.topic", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
+	 .help = "Topic of the alarm. {topic}, {rule} and {client} stand for the publication's topic, the rule's name and the device's client identifier."},
 };
 /* clang-format on */
 

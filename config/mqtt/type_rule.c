@@ -1,122 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <string.h>
 
 #include "config/mqtt/schema.h"
 
-/* What a rule is made of: where the number stands and which numbers matter. */
-
-static const struct {
-	const char *text; /* longer ones before their beginnings */
-	uint8_t op;
-	bool range;
-} operators[] = {
-	{">=", BP_COND_GE, false},
-	{"<=", BP_COND_LE, false},
-	{"==", BP_COND_EQ, false},
-	{"!=", BP_COND_NE, false},
-	{">", BP_COND_GT, false},
-	{"<", BP_COND_LT, false},
-	{"inside", BP_COND_INSIDE, true},
-	{"outside", BP_COND_OUTSIDE, true},
-};
-#define N_OPERATORS (sizeof(operators) / sizeof(operators[0]))
-
-static const char *skip_blanks(const char *p)
-{
-	while (*p == ' ' || *p == '\t')
-		p++;
-	return p;
-}
-
-/* The number that fills [p, end) but for blanks around it. `text` is the whole condition. */
-static bool read_bound(
-	const char *text, const char *p, const char *end, double *v, struct bp_fault *fault)
-{
-	const uint8_t *stop;
-	char shown[BP_SHOWN];
-
-	p = skip_blanks(p);
-	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
-		end--;
-	if (end <= p)
-		return bp_fault_set(fault, (size_t)(p - text), "a number is missing");
-	*v = NAN; /* stays so when the number is too large for a double */
-	stop = bp_number_parse((const uint8_t *)p, (const uint8_t *)end, true, v);
-	if (stop != (const uint8_t *)end || !isfinite(*v))
-		return bp_fault_set(fault, (size_t)(p - text),
-			"'%s' is not a finite decimal number",
-			bp_shown(p, (size_t)(end - p), shown));
-	*v += 0.0; /* -0 compares like 0, and must not make two rules of one */
-	return true;
-}
-
-static bool parse_condition(const struct bp_setting *s, const struct bp_config *c, const char *text,
-	void *field, struct bp_fault *fault)
-{
-	const char *p = skip_blanks(text), *dots, *end = text + strlen(text);
-	struct bp_condition cond;
-	uint32_t i = 0;
-	char shown[BP_SHOWN];
-
-	(void)s;
-	(void)c;
-	/* Rules are compared and hashed as bytes. */
-	memset(&cond, 0, sizeof(cond));
-	while (i < N_OPERATORS && strncmp(p, operators[i].text, strlen(operators[i].text)) != 0)
-		i++;
-	if (i == N_OPERATORS)
-		return bp_fault_set(fault, (size_t)(p - text), "'%s' begins with no comparison",
-			bp_shown(text, strlen(text), shown));
-	cond.op = operators[i].op;
-	p += strlen(operators[i].text);
-	if (operators[i].range) {
-		dots = strstr(p, "..");
-		if (dots == NULL)
-			return bp_fault_set(fault, (size_t)(p - text), "'%s' has no range A..B",
-				bp_shown(text, strlen(text), shown));
-		if (!read_bound(text, p, dots, &cond.a, fault) ||
-			!read_bound(text, dots + 2, end, &cond.b, fault))
-			return false;
-		if (cond.a > cond.b)
-			return bp_fault_set(fault, (size_t)(skip_blanks(p) - text),
-				"the range ends below its beginning");
-	} else if (!read_bound(text, p, end, &cond.a, fault)) {
-		return false;
-	}
-	memcpy(field, &cond, sizeof(cond));
-	return true;
-}
-
-static void format_condition(
-	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
-{
-	const struct bp_condition *cond = field;
-	char a[32], b[32];
-	uint32_t i = 0;
-	int na = bp_number_format(cond->a, a), nb = bp_number_format(cond->b, b);
-
-	(void)s;
-	(void)c;
-	while (operators[i].op != cond->op)
-		i++;
-	fprintf(out, "\"%s %.*s", operators[i].text, na, a);
-	if (operators[i].range)
-		fprintf(out, "..%.*s", nb, b);
-	fputc('"', out);
-}
-
-static void expect_condition(const struct bp_setting *s, FILE *out)
-{
-	(void)s;
-	fputs("a condition in quotes: >, >=, <, <=, == or != and a number, or inside A..B or "
-	      "outside "
-	      "A..B, such as \"> 80\"",
-		out);
-}
-
-const struct bp_type bp_type_condition = {
-	.parse = parse_condition, .format = format_condition, .expect = expect_condition};
+/* Where a rule finds the number in a payload. */
 
 static bool parse_json(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
@@ -171,7 +58,7 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 	(void)s;
 	(void)c;
 	if (strcmp(text, "text") != 0)
-		return bp_fault_set(fault, 0, "'%s' is no source of values",
+		return bp_fault_set(fault, 0, "'%s' is not a source of values",
 			bp_shown(text, strlen(text), shown));
 	rule->value.kind = BP_VALUE_TEXT;
 	return true;
@@ -207,7 +94,7 @@ static void format_value(
 static void expect_value(const struct bp_setting *s, FILE *out)
 {
 	(void)s;
-	fputs("text, {json: PATH} or {binary: {offset: N, type: TYPE, endian: big or little}}",
+	fputs("text, {json: PATH} or {binary: {offset: N, type: TYPE, byte_order: big or little}}",
 		out);
 }
 

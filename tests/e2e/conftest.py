@@ -107,7 +107,7 @@ def collect(lab):
 
 def overheat(**more):
     return {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": "> 80",
-            "action": "publish", "payload": "original", "to": "alarm/{topic}", **more}
+            "action": "publish", "payload": "original", "publish": {"topic": "alarm/{topic}"}, **more}
 
 
 def config_for(driver="af_packet", rules=None, spool=None, **mqtt):

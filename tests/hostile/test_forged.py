@@ -15,7 +15,7 @@ from test_route_drops import Probe
 from test_source_address import set_to
 
 SYN, PSH, ACK = 2, 8, 16
-RULE = {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": "> 80", "action": "publish", "to": "alarm/{topic}"}
+RULE = {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": "> 80", "action": "publish", "publish": {"topic": "alarm/{topic}"}}
 
 
 def checksum(data):

@@ -24,7 +24,7 @@ ONE_WAY = 0.0125
 SO_TIMESTAMPNS = 35
 MESSAGES = 12
 CLONE = {"name": "clone", "topic": "kiln/+/temperature", "value": "text", "raise": "> 80", "action": "mirror",
-         "payload": "original", "to": "alarm/{topic}"}
+         "payload": "original", "publish": {"topic": "alarm/{topic}"}}
 
 
 class TimedCollector(Collector):

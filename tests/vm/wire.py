@@ -14,7 +14,7 @@ from odd_frames import BACK, THERE, kernel_chatter
 from wan import Tap
 
 OVERHEAT = {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": "> 80", "payload": "original",
-            "to": "alarm/{topic}"}
+            "publish": {"topic": "alarm/{topic}"}}
 
 
 @dataclass(frozen=True)

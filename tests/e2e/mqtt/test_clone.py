@@ -18,7 +18,7 @@ FIELDS = ("eth.dst", "ip.dst", "ipv6.dst", "tcp.dstport", "ip.checksum.status", 
 @pytest.mark.parametrize("version", ("3.1", "3.1.1", "5"))
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
 def test_clones(lab, gateway, tmp_path, driver, version, host):
-    config = config_for(driver, [overheat(action="mirror", to="alarm/{rule}/{topic}")],
+    config = config_for(driver, [overheat(action="mirror", publish={"topic": "alarm/{rule}/{topic}"})],
                         mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE, "ipv6_address": "fd99::3"})
     del config["mqtt"]["publisher"]
     g = gateway(config)

@@ -22,8 +22,8 @@ def generation(g):
 
 
 def test_every_publish_is_judged_by_one_set(lab, gateway, tmp_path):
-    old = [overheat(to="old/{topic}")]
-    new = [overheat(name="hotter", to="new/{topic}", **{"raise": "> 80.5"}), overheat(name="other", topic="x/y")]
+    old = [overheat(publish={"topic": "old/{topic}"})]
+    new = [overheat(name="hotter", publish={"topic": "new/{topic}"}, **{"raise": "> 80.5"}), overheat(name="other", topic="x/y")]
     g = gateway(config_for(rules=old, spool=tmp_path / "spool.db"))
     config = g.config
     expected, cloud = Expected(), Collector(lab, "cloud")
@@ -54,7 +54,7 @@ def test_an_invalid_file_is_refused_whole(lab, gateway, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     edge, before = Collector(lab, "edge", ("alarm/#",)), g.show("rules")
     refused = g.show("planes")["reloads"]["refused"]
-    bad = with_rules(g.config, [overheat(name="fine", to="changed/{topic}"),
+    bad = with_rules(g.config, [overheat(name="fine", publish={"topic": "changed/{topic}"}),
                                 overheat(name="bad", **{"raise": "above 80"}), overheat(name="worse", topic="a/#/b")])
     p = g.reload(bad)
     assert p.returncode == 78, (p.returncode, p.stderr)
@@ -75,7 +75,7 @@ def test_an_invalid_file_is_refused_whole(lab, gateway, tmp_path):
 def test_sighup_reloads(lab, gateway, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     edge, before = Collector(lab, "edge", ("#",)), generation(g)
-    g.write(with_rules(g.config, [overheat(to="second/{topic}")]))
+    g.write(with_rules(g.config, [overheat(publish={"topic": "second/{topic}"})]))
     g.process.send_signal(signal.SIGHUP)
     wait_until("the new rules", lambda: generation(g) > before)
     p = Publisher(lab, CLOUD)

@@ -2,6 +2,20 @@
 /* Rows of test_settings.c, of section mqtt: stands in the middle of its table. */
 /* clang-format off */
 #define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
+#define RULE_OPEN EDGE "  rules:\n    - name: r\n      topic: t\n      "
+#define AS(condition_) "\n        " condition_
+#define BOUND(of_, before_, key_)                                                                  \
+	{"mqtt.rules[]." of_ "." key_, before_ of_ ":\n        ", "",                              \
+		.good = {{"80", "80"}, {"-.5", "-0.5"}, {"\"1e3\"", "1000"}, {"-0", "0"}},         \
+		.bad = {{"hot", "not a finite decimal number"}, {".inf", "not a finite"},          \
+			{"1e999", "not a finite"}, {"''", "a number is missing"}, {"", "no value"}, \
+			{"[1, 2]", "a list stands here"}}}
+#define BOUNDS(of_, before_, key_)                                                                 \
+	{"mqtt.rules[]." of_ "." key_, before_ of_ ":\n        ", "",                              \
+		.good = {{"[1, 5]", "[1, 5]"}, {"[-.5, 1e3]", "[-0.5, 1000]"}, {"[2, 2]", "[2, 2]"}}, \
+		.bad = {{"[5, 1]", "ends below its beginning"}, {"[1]", "no list of two numbers"}, \
+			{"[1, 2, 3]", "no list of two numbers"}, {"1..5", "no list of two numbers"}, \
+			{"[1, x]", "not a finite decimal number"}, {"[[1], 2]", "no number is given"}}}
 #define MQTT BRIDGED "mqtt:\n  "
 #define EDGE_OPEN MQTT "publisher:\n    broker: \"mqtt://h\"\n    "
 #define TLS_OPEN MQTT "publisher:\n    broker: \"mqtts://h\"\n    tls:\n      "
@@ -150,7 +164,7 @@
 			{TEXT1023 "x", "1024 bytes long"},
 			{"#", "text that begins with # needs quotes"}}},
 	{"mqtt.rules[].value", RULE, "", .good = {{"text", "text"}},
-		.bad = {{"number", "no source of values"}, {"{}", "the mapping is empty"},
+		.bad = {{"number", "not a source of values"}, {"{}", "the mapping is empty"},
 			{"[text]", "a list stands"}, {"", "no value is given"},
 			{"{json: $.a, binary: {type: int8}}", "both json and binary"}}},
 	{"mqtt.rules[].value.json", RULE "value:\n        ", "",
@@ -170,34 +184,45 @@
 			{"uint32", "uint32"}, {"uint64", "uint64"}, {"float32", "float32"},
 			{"float64", "float64"}},
 		.bad = {{"int24", "no choice"}, {"float", "no choice"}}},
-	{"mqtt.rules[].value.binary.endian",
+	{"mqtt.rules[].value.binary.byte_order",
 		RULE "value:\n        binary:\n          type: int8\n          ", "",
 		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"middle", "no choice"}}},
-	{"mqtt.rules[].raise", EDGE "  rules:\n    - name: r\n      topic: t\n      ", "",
-		.good = {{"\"> 80\"", "\"> 80\""}, {"\">=-.5\"", "\">= -0.5\""},
-			{"< +1e3", "\"< 1000\""}, {"<=0", "\"<= 0\""}, {"==0.1", "\"== 0.1\""},
-			{"\"!= -0\"", "\"!= 0\""}, {"inside -5..5", "\"inside -5..5\""},
-			{"outside 80 .. 90.5", "\"outside 80..90.5\""},
-			{"inside 4...5e1", "\"inside 4..5\""}, {"inside 1..1", "\"inside 1..1\""}},
+	{"mqtt.rules[].raise", RULE_OPEN, "",
+		.good = {{"\"> 80\"", AS("above: 80")}, {"\">=-.5\"", AS("at_least: -0.5")},
+			{"< +1e3", AS("below: 1000")}, {"<=0", AS("at_most: 0")},
+			{"==0.1", AS("equals: 0.1")}, {"\"!= -0\"", AS("not_equals: 0")},
+			{"inside -5..5", AS("inside: [-5, 5]")},
+			{"outside 80 .. 90.5", AS("outside: [80, 90.5]")},
+			{"inside 4...5e1", AS("inside: [4, 5]")},
+			{"{inside: [1, 1]}", AS("inside: [1, 1]")}},
 		.bad = {{"80", "begins with no comparison"}, {"\"> \"", "a number is missing"},
 			{"\"> nan\"", "not a finite decimal number"},
 			{"\"> 1e999\"", "not a finite decimal number"},
-			{"\"> 1 2\"", "not a finite decimal number"},
 			{"inside 5..4", "ends below its beginning"}, {"inside 5", "has no range"},
 			{"inside ..5", "a number is missing"},
-			{"inside 5..", "a number is missing"},
 			{"inside 1..2..3", "not a finite decimal"},
-			{"=> 5", "begins with no comparison"},
-			{"\"\"", "begins with no comparison"}}},
+			{"=> 5", "begins with no comparison"}, {"{}", "0 comparisons are given"},
+			{"{above: 1, below: 5}", "2 comparisons are given"}, {"[80]", "a list stands here"}}},
 	{"mqtt.rules[].clear", RULE, "",
-		.good = {{"<= 1", "\"<= 1\""}, {"outside 0..1e300", "\"outside 0..1e300\""}},
-		.bad = {{"never", "begins with no comparison"}}},
+		.good = {{"<= 1", AS("at_most: 1")}, {"outside 0..1e300", AS("outside: [0, 1e300]")}},
+		.bad = {{"never", "begins with no comparison"}, {"\"> 1 2\"", "not a finite decimal number"},
+			{"inside 5..", "a number is missing"}, {"\"\"", "begins with no comparison"},
+			{"{over: 5}", "unknown setting 'over'"}}},
+	BOUND("raise", RULE_OPEN, "above"), BOUND("raise", RULE_OPEN, "at_least"),
+	BOUND("raise", RULE_OPEN, "below"), BOUND("raise", RULE_OPEN, "at_most"),
+	BOUND("raise", RULE_OPEN, "equals"), BOUND("raise", RULE_OPEN, "not_equals"),
+	BOUNDS("raise", RULE_OPEN, "inside"), BOUNDS("raise", RULE_OPEN, "outside"),
+	BOUND("clear", RULE, "above"), BOUND("clear", RULE, "at_least"),
+	BOUND("clear", RULE, "below"), BOUND("clear", RULE, "at_most"),
+	BOUND("clear", RULE, "equals"), BOUND("clear", RULE, "not_equals"),
+	BOUNDS("clear", RULE, "inside"), BOUNDS("clear", RULE, "outside"),
 	{"mqtt.rules[].hold", RULE, "",
-		.good = {{"1", "1"}, {"2", "2"}, {"1000000", "1000000"}, {"1ms", "1ms"},
-			{"365d", "365d"}, {"10 s", "10s"}},
-		.bad = {{"0", "too small"}, {"1000001", "too large"}, {"999us", "too short"},
+		.good = {{"off", "off"}, {"1 samples", "off"}, {"1 sample", "off"}, {"2 samples", "2 samples"},
+			{"1000000samples", "1000000 samples"}, {"1ms", "1ms"}, {"365d", "365d"}, {"10 s", "10s"}},
+		.bad = {{"0 samples", "too small"}, {"1000001 samples", "too large"}, {"999us", "too short"},
 			{"366d", "too long"}, {"3 times", "no known unit"},
-			{"-2", "not a number of values"}}},
+			{"3", "3 has no unit; write 3 samples or 3s"}, {"1", "1 has no unit"},
+			{"-2", "not a number of samples"}, {"on", "not a number of samples"}}},
 	{"mqtt.rules[].repeat", RULE, "", .good = {{"every", "every"}, {"on_change", "on_change"}},
 		.bad = {{"once", "no choice"}}},
 	{"mqtt.rules[].action", RULE, "", .good = {{"publish", "publish"}},
@@ -205,7 +230,7 @@
 	{"mqtt.rules[].payload", RULE, "",
 		.good = {{"original", "original"}, {"envelope", "envelope"}},
 		.bad = {{"json", "no choice"}}},
-	{"mqtt.rules[].to", RULE, "",
+	{"mqtt.rules[].publish.topic", RULE "publish:\n        ", "",
 		.good = {{"alarm/{topic}", "\"alarm/{topic}\""},
 			{"\"{rule}/{client}/x\"", "\"{rule}/{client}/x\""},
 			{TEXT255, "\"" TEXT255 "\""}},

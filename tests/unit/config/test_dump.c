@@ -38,11 +38,13 @@
 	"\"2001:db8::1\", tcp_port: 1884}\n"                                                       \
 	"  spool: {path: /s, max_size: 1GiB, max_age: 36h, max_keys: 5}\n"                         \
 	"  rules:\n"                                                                               \
-	"    - {name: a, topic: \"#\", raise: \"> 80.25\", clear: \"< -1e-7\", hold: 3, repeat: "  \
-	"on_change, payload: original, to: \"x/{topic}/{rule}/{client}\"}\n"                       \
+	"    - {name: a, topic: \"#\", raise: \"> 80.25\", clear: \"< -1e-7\", hold: 3 samples, "  \
+	"repeat: "                                                                                 \
+	"on_change, payload: original, publish: {topic: \"x/{topic}/{rule}/{client}\"}}\n"         \
 	"    - {name: b, topic: \"t/\\u00e4 \\\\ \\u0001\", value: {json: \"$.a['b \\\\'c']"       \
 	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror}\n"                    \
-	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, endian: little}}, " \
+	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
+	"little}}, "                                                                               \
 	"raise: outside 1..2}\n"
 
 #define HEALTH                                                                                     \
@@ -210,8 +212,9 @@ static void defaults_are_dumped(void **state)
 		"10000\n  rules:\n    - name: "
 		"\"r\"\n      topic: "
 		"\"t\"\n"
-		"      value: text\n      raise: \"> 1\"\n      hold: 1\n      repeat: every\n"
-		"      action: publish\n      payload: envelope\n      to: "
+		"      value: text\n      raise:\n        above: 1\n      hold: off\n      repeat: "
+		"every\n"
+		"      action: publish\n      payload: envelope\n      publish:\n        topic: "
 		"\"alarm/{topic}\"\n" AGGREGATION_DEFAULTS);
 	free(text);
 	bp_config_free(c);

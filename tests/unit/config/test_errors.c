@@ -24,6 +24,11 @@ static void says_unknown(const char *line, const char *shown)
 	says(text, wanted);
 }
 
+#define CONDITION                                                                                  \
+	"; expected a mapping of one comparison, such as {above: 80} or {inside: [1, 5]}, or its " \
+	"short form in quotes: >, >=, <, <=, == or != and a number, inside A..B or outside "       \
+	"A..B\n"
+
 static void unknown_names_get_a_guess(void **state)
 {
 	says(PORTS "workrs: 1\n",
@@ -150,31 +155,59 @@ static void values_are_explained(void **state)
 /* The column leads into a text that stands in the file as it is. */
 static void columns_lead_into_texts(void **state)
 {
-	static const char rest[] =
-		"; expected a topic of at most 255 bytes with the placeholders {topic}, "
-		"{rule} and {client}, in quotes where it begins with one\n";
+	static const char rest[] = "; expected a topic of at most 255 bytes, in quotes, with the "
+				   "placeholders {topic}, {rule} and {client}\n";
 	char wanted[512];
 
 	says(EDGE "  rules:\n    - {name: r, topic: plant/a+/b, raise: \"> 1\"}\n",
 		"f.yaml:6:31: mqtt.rules[0].topic: 'plant/a+/b' is not a topic filter; expected an "
-		"MQTT "
-		"topic filter of at most 1023 bytes, in which + is a whole level and # the last\n");
+		"MQTT topic filter of at most 1023 bytes, in which + is a whole level and # the "
+		"last\n");
 	snprintf(wanted, sizeof(wanted),
-		"f.yaml:6:50: mqtt.rules[0].to: '{topc}' is no placeholder%s", rest);
-	says(EDGE
-		"  rules:\n    - {name: r, topic: t, raise: \"> 1\", to: \"a/\xc3\xa4/{topc}\"}\n",
+		"f.yaml:6:63: mqtt.rules[0].publish.topic: '{topc}' is no placeholder%s", rest);
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", publish: {topic: "
+		  "\"a/\xc3\xa4/{topc}\"}}\n",
 		wanted);
 	/* An escape breaks the correspondence: the place is the text's. */
 	snprintf(wanted, sizeof(wanted),
-		"f.yaml:6:45: mqtt.rules[0].to: '{topc}' is no placeholder%s", rest);
-	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", to: \"a/\\u00e4/{topc}\"}\n",
+		"f.yaml:6:58: mqtt.rules[0].publish.topic: '{topc}' is no placeholder%s", rest);
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", publish: {topic: "
+		  "\"a/\\u00e4/{topc}\"}}\n",
 		wanted);
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"inside 1..b\"}\n",
-		"f.yaml:6:45: mqtt.rules[0].raise: 'b' is not a finite decimal number; expected a "
-		"condition "
-		"in quotes: >, >=, <, <=, == or != and a number, or inside A..B or outside A..B, "
-		"such as "
-		"\"> 80\"\n");
+		"f.yaml:6:45: mqtt.rules[0].raise: 'b' is not a finite decimal number" CONDITION);
+}
+
+#define UNQUOTED(place, text)                                                                      \
+	"f.yaml:" place ": " text " is not in quotes; conditions must be quoted; expected \"" text \
+	"\", or a mapping such as {above: 80}\n"
+
+/* YAML takes > for the header of a folded text; without quotes it hides no other error. */
+static void conditions_without_quotes_are_named(void **state)
+{
+	says(EDGE "  rules:\n    - name: r\n      topic: a+\n      raise: > 80\n"
+		  "      clear:  >= -.5 # high\n      hold: 3\npol_mode: busy\n",
+		"f.yaml:7:15: mqtt.rules[0].topic: 'a+' is not a topic filter; expected an MQTT "
+		"topic filter of at most 1023 bytes, in which + is a whole level and # the "
+		"last\n" UNQUOTED("8:14", "> 80") UNQUOTED("9:15",
+			">= -.5") "f.yaml:10:13: mqtt.rules[0].hold: 3 has no unit; write 3 "
+				  "samples or 3s; expected 3 samples (1 to 1000000), a duration "
+				  "from 1ms to 365d, or off\n"
+				  "f.yaml:11:1: unknown setting 'pol_mode'; did you mean "
+				  "'poll_mode'?\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: >80, clear: > 7}\n",
+		UNQUOTED("6:34", ">80") UNQUOTED("6:46", "> 7"));
+	/* What YAML can read is no number, and no error of YAML's. */
+	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: >\n        80\n",
+		"f.yaml:8:14: mqtt.rules[0].raise: the text begins with | or >; conditions must be "
+		"quoted" CONDITION);
+	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: >8\n      clear: > 7\n",
+		UNQUOTED("9:14", "> 7") "f.yaml:8:14: mqtt.rules[0].raise: the text begins with | "
+					"or >; conditions must be quoted" CONDITION);
+	/* In other places it is text. */
+	says(EDGE "  rules:\n    # raise: > 80\n    - {name: r, topic: \"a, raise: > 80\", raise: "
+		  "{above: 1}}\n",
+		"");
 }
 
 static void every_error_is_told_in_the_order_of_the_file(void **state)
@@ -188,8 +221,7 @@ static void every_error_is_told_in_the_order_of_the_file(void **state)
 		"16777216\n"
 		"f.yaml:1:69: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
 		"most 1023 bytes, in which + is a whole level and # the last\n"
-		"f.yaml:1:69: mqtt.rules[0] has no 'raise'; expected a condition in quotes: >, >=, "
-		"<, <=, == or != and a number, or inside A..B or outside A..B, such as \"> 80\"\n"
+		"f.yaml:1:69: mqtt.rules[0] has no 'raise'" CONDITION
 		"f.yaml:1:80: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
@@ -296,7 +328,7 @@ static void rules_must_agree(void **state)
 		  "{}}}\n",
 		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "
 		"{json: "
-		"PATH} or {binary: {offset: N, type: TYPE, endian: big or little}}\n"
+		"PATH} or {binary: {offset: N, type: TYPE, byte_order: big or little}}\n"
 		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected int8, int16, "
 		"int32, int64, uint8, uint16, uint32, uint64, float32 or float64\n");
 }
@@ -388,9 +420,8 @@ static void yaml_that_hides_values_is_refused(void **state)
 				      "value, or quotes around one that "
 				      "begins with !\n");
 	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: != 5\n",
-		"f.yaml:8:14: a YAML tag is not supported; expected a plain value, or quotes "
-		"around one "
-		"that begins with !\n");
+		"f.yaml:8:14: != begins a YAML tag here; conditions must be quoted; expected \"!= "
+		"NUMBER\", or {not_equals: NUMBER}\n");
 	says("%TAG ! x\n---\n" PORTS, "f.yaml:1:1: a YAML directive is not supported; expected no "
 				      "line that begins with %\n");
 	says(PORTS "name: !<%41> b\n", "f.yaml:2:7: a YAML tag is not supported; expected no word "
@@ -474,6 +505,7 @@ int main(void)
 		cmocka_unit_test(wrong_shapes_are_named),
 		cmocka_unit_test(values_are_explained),
 		cmocka_unit_test(columns_lead_into_texts),
+		cmocka_unit_test(conditions_without_quotes_are_named),
 		cmocka_unit_test(every_error_is_told_in_the_order_of_the_file),
 		cmocka_unit_test(settings_must_agree),
 		cmocka_unit_test(readable_secrets_are_warned_of),

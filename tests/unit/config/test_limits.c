@@ -275,7 +275,8 @@ static const char sample[] =
 	EDGE "  mirror: {port: b, mac: \"02:00:00:00:00:01\", ipv4_address: 192.0.2.1}\n  rules:\n"
 	     "    - {name: r, topic: a/+/b, raise: \"> 1\", clear: inside 0..1, hold: 3s}\n"
 	     "    - name: s\n      topic: '#'\n      value: {json: \"$.a['b'][2]\"}\n"
-	     "      raise: \"outside 1..2\"\n      action: mirror\n      to: x/{topic}\n";
+	     "      raise: \"outside 1..2\"\n      action: mirror\n      publish: {topic: "
+	     "\"x/{topic}\"}\n";
 
 /* Whatever comes out of a damaged file is either refused with a message or dumps and reads back. */
 static void damaged_files_do_no_harm(void **state)

@@ -312,7 +312,7 @@ static bool dump_has(const char *dumped, const char *key, const char *as)
 	char *line;
 	const char *at;
 
-	assert_true(asprintf(&line, "%s: %s\n", key, as) > 0);
+	assert_true(asprintf(&line, "%s:%s%s\n", key, as[0] == '\n' ? "" : " ", as) > 0);
 	at = strstr(dumped, line);
 	while (at != NULL && at != dumped && at[-1] != ' ' && at[-1] != '\n')
 		at = strstr(at + 1, line);

@@ -61,7 +61,7 @@ mqtt:
       value: text
       raise: "> 80"
       action: publish
-      to: alarm/{topic}
+      publish: {topic: "alarm/{topic}"}
 Y
 sed 's/"> 80"/"hot"/' "$dir/good.yaml" >"$dir/bad.yaml"
 

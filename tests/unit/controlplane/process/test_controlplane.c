@@ -49,9 +49,9 @@ static void write_config(
 	test_write_file(f->p.config_path, text);
 }
 
-#define RULE_A "    - {name: a, topic: plant/+, raise: \"> 80\", to: alarm/a}\n"
-#define RULE_B "    - {name: b, topic: plant/#, raise: \"< 3\", to: alarm/b}\n"
-#define RULE_A2 "    - {name: a, topic: plant/+, raise: \"> 90\", to: alarm/a}\n"
+#define RULE_A "    - {name: a, topic: plant/+, raise: \"> 80\", publish: {topic: alarm/a}}\n"
+#define RULE_B "    - {name: b, topic: plant/#, raise: \"< 3\", publish: {topic: alarm/b}}\n"
+#define RULE_A2 "    - {name: a, topic: plant/+, raise: \"> 90\", publish: {topic: alarm/a}}\n"
 
 static int setup(void **state)
 {
@@ -245,7 +245,7 @@ static void config_is_what_is_in_force(void **state)
 	reply = process_ask(&f->p, "config");
 	now = json_string_value(json_object_get(reply, "config"));
 	assert_string_not_equal(now, before);
-	assert_non_null(strstr(now, "> 90"));
+	assert_non_null(strstr(now, "above: 90"));
 	json_decref(reply);
 	assert_int_equal(
 		bp_control_request(f->p.socket_path, "nothing", &reply, err, sizeof(err)), 0);

@@ -95,7 +95,7 @@ static void capture_close(struct writer *w)
 	       "  rules:\n"                                                                        \
 	       "    - {name: hot, topic: plant/+/t, value: text, raise: \"> 80\", action: "        \
 	       "publish, "                                                                         \
-	       "to: \"alarm/{topic}\"}\n"
+	       "publish: {topic: \"alarm/{topic}\"}}\n"
 
 /* A client's side of a TCP connection, as a capture on its port holds it. */
 struct stream {

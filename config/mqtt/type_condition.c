@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "config/mqtt/condition.h"
+#include "config/mqtt/schema.h"
+
+/* Which numbers raise or clear an alarm: a mapping of one comparison, or its short form as text. */
+
+static const struct {
+	const char *text; /* longer ones before their beginnings */
+	uint8_t op;       /* also its place in struct bp_condition_map */
+	bool range;
+} operators[] = {
+	{">=", BP_COND_GE, false},
+	{"<=", BP_COND_LE, false},
+	{"==", BP_COND_EQ, false},
+	{"!=", BP_COND_NE, false},
+	{">", BP_COND_GT, false},
+	{"<", BP_COND_LT, false},
+	{"inside", BP_COND_INSIDE, true},
+	{"outside", BP_COND_OUTSIDE, true},
+};
+#define N_OPERATORS (sizeof(operators) / sizeof(operators[0]))
+
+static const char *skip_blanks(const char *p)
+{
+	while (*p == ' ' || *p == '\t')
+		p++;
+	return p;
+}
+
+/* The number that fills [p, end) but for blanks around it. `text` is the whole condition. */
+static bool read_bound(
+	const char *text, const char *p, const char *end, double *v, struct bp_fault *fault)
+{
+	const uint8_t *stop;
+	char shown[BP_SHOWN];
+
+	p = skip_blanks(p);
+	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (end <= p)
+		return bp_fault_set(fault, (size_t)(p - text), "a number is missing");
+	*v = NAN; /* stays so when the number is too large for a double */
+	stop = bp_number_parse((const uint8_t *)p, (const uint8_t *)end, true, v);
+	if (stop != (const uint8_t *)end || !isfinite(*v))
+		return bp_fault_set(fault, (size_t)(p - text),
+			"'%s' is not a finite decimal number",
+			bp_shown(p, (size_t)(end - p), shown));
+	*v += 0.0; /* -0 compares like 0, and must not make two rules of one */
+	return true;
+}
+
+static bool parse_condition(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	const char *p = skip_blanks(text), *dots, *end = text + strlen(text);
+	struct bp_condition cond;
+	uint32_t i = 0;
+	char shown[BP_SHOWN];
+
+	(void)s;
+	(void)c;
+	/* Rules are compared and hashed as bytes. */
+	memset(&cond, 0, sizeof(cond));
+	while (i < N_OPERATORS && strncmp(p, operators[i].text, strlen(operators[i].text)) != 0)
+		i++;
+	if (i == N_OPERATORS)
+		return bp_fault_set(fault, (size_t)(p - text), "'%s' begins with no comparison",
+			bp_shown(text, strlen(text), shown));
+	cond.op = operators[i].op;
+	p += strlen(operators[i].text);
+	if (operators[i].range) {
+		dots = strstr(p, "..");
+		if (dots == NULL)
+			return bp_fault_set(fault, (size_t)(p - text), "'%s' has no range A..B",
+				bp_shown(text, strlen(text), shown));
+		if (!read_bound(text, p, dots, &cond.a, fault) ||
+			!read_bound(text, dots + 2, end, &cond.b, fault))
+			return false;
+		if (cond.a > cond.b)
+			return bp_fault_set(fault, (size_t)(skip_blanks(p) - text),
+				"the range ends below its beginning");
+	} else if (!read_bound(text, p, end, &cond.a, fault)) {
+		return false;
+	}
+	memcpy(field, &cond, sizeof(cond));
+	return true;
+}
+
+static void expect_condition(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("a mapping of one comparison, such as {above: 80} or {inside: [1, 5]}, or its short "
+	      "form in quotes: >, >=, <, <=, == or != and a number, inside A..B or outside A..B",
+		out);
+}
+
+/* ---- the mapping ---- */
+
+static void read_condition(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	const uint32_t errors = r->messages->errors;
+	struct bp_condition_map map = {0};
+	struct bp_condition cond;
+	unsigned given = 0;
+
+	if (n->kind == BP_YAML_SCALAR && n->block) {
+		bp_reader_error(r, s, n, "the text begins with | or >; conditions must be quoted");
+		return;
+	}
+	if (!bp_reader_section_or_text(r, s, n, parse_condition, field))
+		return;
+	bp_read_section(r, s, n, &map);
+	if (r->messages->errors != errors) {
+		n->bad = true;
+		return;
+	}
+	memset(&cond, 0, sizeof(cond));
+	for (unsigned op = 0; op < BP_CONDITIONS; op++) {
+		if (!map.has[op])
+			continue;
+		cond.op = (uint8_t)op;
+		cond.a = map.bounds.a;
+		cond.b = map.bounds.b;
+		given++;
+	}
+	if (given != 1)
+		bp_reader_error(r, s, n, "%u comparisons are given", given);
+	else
+		memcpy(field, &cond, sizeof(cond));
+}
+
+_Static_assert(sizeof(struct bp_condition_map) <= BP_UNFOLDED, "raise BP_UNFOLDED");
+
+bool bp_condition_unfold(const void *field, void *base)
+{
+	const struct bp_condition *cond = field;
+	struct bp_condition_map *map = base;
+
+	map->has[cond->op] = true;
+	map->bounds.a = cond->a;
+	map->bounds.b = cond->b;
+	return true;
+}
+
+const struct bp_type bp_type_condition = {
+	.parse = parse_condition, .read = read_condition, .expect = expect_condition};
+
+/* ---- its numbers ---- */
+
+static bool parse_bound(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	double *a = field;
+
+	(void)s;
+	(void)c;
+	return read_bound(text, text, text + strlen(text), a, fault);
+}
+
+static void format_bound(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	char text[32];
+	const int len = bp_number_format(*(const double *)field, text);
+
+	(void)s;
+	(void)c;
+	fwrite(text, 1, (size_t)len, out);
+}
+
+static void expect_bound(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("a finite decimal number", out);
+}
+
+const struct bp_type bp_type_bound = {
+	.parse = parse_bound, .format = format_bound, .expect = expect_bound};
+
+static void read_bounds(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	struct bp_bounds *bounds = field;
+	double *to[2] = {&bounds->a, &bounds->b};
+	struct bp_yaml *e = n->first;
+	struct bp_fault fault;
+
+	if (n->kind != BP_YAML_LIST || n->n != 2) {
+		bp_reader_error(r, s, n, "no list of two numbers is given");
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++, e = e->next) {
+		if (e->kind != BP_YAML_SCALAR) {
+			bp_reader_error(r, s, e, "no number is given");
+			return;
+		}
+		if (!parse_bound(s, r->config, e->text, to[i], &fault)) {
+			bp_reader_fault(r, s, e, &fault);
+			return;
+		}
+	}
+	if (bounds->a > bounds->b)
+		bp_reader_error(r, s, n, "the range ends below its beginning");
+}
+
+static void format_bounds(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	const struct bp_bounds *bounds = field;
+
+	fputc('[', out);
+	format_bound(s, c, &bounds->a, out);
+	fputs(", ", out);
+	format_bound(s, c, &bounds->b, out);
+	fputc(']', out);
+}
+
+static void expect_bounds(const struct bp_setting *s, FILE *out)
+{
+	(void)s;
+	fputs("[A, B]: two finite decimal numbers, A at most B", out);
+}
+
+const struct bp_type bp_type_bounds = {
+	.read = read_bounds, .format = format_bounds, .expect = expect_bounds};
