@@ -108,7 +108,13 @@ static void read_condition(
 	unsigned given = 0;
 
 	if (n->kind == BP_YAML_SCALAR && n->block) {
-		bp_reader_error(r, s, n, "the text begins with | or >; conditions must be quoted");
+		struct bp_yaml header = *n; /* the text itself begins on a later line */
+
+		header.line = n->key->line;
+		header.column = n->key->column;
+		bp_reader_error(
+			r, s, &header, "the text begins with | or >; conditions must be quoted");
+		n->bad = true;
 		return;
 	}
 	if (!bp_reader_section_or_text(r, s, n, parse_condition, field))

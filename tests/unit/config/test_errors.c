@@ -199,11 +199,11 @@ static void conditions_without_quotes_are_named(void **state)
 		UNQUOTED("6:34", ">80") UNQUOTED("6:46", "> 7"));
 	/* What YAML can read is no number, and no error of YAML's. */
 	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: >\n        80\n",
-		"f.yaml:8:14: mqtt.rules[0].raise: the text begins with | or >; conditions must be "
+		"f.yaml:8:7: mqtt.rules[0].raise: the text begins with | or >; conditions must be "
 		"quoted" CONDITION);
 	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: >8\n      clear: > 7\n",
-		UNQUOTED("9:14", "> 7") "f.yaml:8:14: mqtt.rules[0].raise: the text begins with | "
-					"or >; conditions must be quoted" CONDITION);
+		"f.yaml:8:7: mqtt.rules[0].raise: the text begins with | or >; conditions must be "
+		"quoted" CONDITION UNQUOTED("9:14", "> 7"));
 	/* In other places it is text. */
 	says(EDGE "  rules:\n    # raise: > 80\n    - {name: r, topic: \"a, raise: > 80\", raise: "
 		  "{above: 1}}\n",
