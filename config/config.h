@@ -15,8 +15,8 @@
 
 /*
  * The configuration file, as a structure. One table (schema_*.c) has a row per setting; the
- * parser, `biplane check`, `biplane show config` and biplane.yaml(5) derive from it. Knows no DPDK
- * and no segment; both planes and the tools link it.
+ * parser, `biplane config check`, `biplane config show` and biplane.yaml(5) derive from it. Knows
+ * no DPDK and no segment; both planes and the tools link it.
  */
 
 enum bp_kernel { BP_KERNEL_AUTO, BP_KERNEL_VIRTIO, BP_KERNEL_TAP, BP_KERNEL_OFF };

@@ -15,7 +15,7 @@
 #define REMEDY                                                                                     \
 	"start it as the unit biplane-dataplane@.service or biplane-controlplane@.service does, "  \
 	"or "                                                                                      \
-	"as root (biplane privileges)"
+	"as root (biplane capabilities)"
 
 static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_VFIO] = {DATA, "vfio-pci", .memlock = true,

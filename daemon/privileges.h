@@ -9,7 +9,7 @@
 
 /*
  * What a plane may need that an ordinary user does not have. One table says it; the checks at the
- * start, `biplane privileges` and docs/service.md derive from it.
+ * start, `biplane capabilities` and docs/service.md derive from it.
  */
 enum bp_privilege {
 	/* the data plane's ports, by driver */

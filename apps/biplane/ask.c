@@ -7,31 +7,6 @@
 #include "apps/biplane/exit_status.h"
 #include "controlplane/process/control.h"
 
-int bp_ask_whom(const struct bp_cli_command *command, const char *path, const char *name,
-	struct bp_config_instance *id)
-{
-	char err[256];
-	int errors;
-
-	if (path && name)
-		return bp_cli_usage_error(
-			command, "-c and --name both say which instance is meant: give one");
-	if (!path) {
-		if (bp_instance_of_name(id, name ? name : BP_DEFAULT_NAME, err, sizeof(err)) == 0)
-			return BP_EX_OK;
-		return bp_cli_usage_error(command, "%s", err);
-	}
-	errors = bp_config_load_instance(path, id, stderr);
-	if (errors < 0)
-		return BP_EX_CONFIG;
-	if (errors > 0)
-		fprintf(stderr,
-			"biplane %s: warning: %s has errors, see 'biplane check -c %s'; this asks "
-			"instance '%s' of %s\n",
-			command->name, path, path, id->name, id->runtime_dir);
-	return BP_EX_OK;
-}
-
 static int fail(const struct bp_cli_command *command, const char *what)
 {
 	fprintf(stderr, "biplane %s: %s\n", command->name, what);

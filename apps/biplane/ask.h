@@ -5,13 +5,9 @@
 #include <jansson.h>
 
 #include "apps/biplane/cli.h"
-#include "apps/biplane/show/instance_view.h"
+#include "config/config.h"
 
 /* For commands that the control plane of a running instance answers. */
-
-/* Whose: -c FILE or --name NAME, or neither; not both. 0, or an exit status and a message. */
-int bp_ask_whom(const struct bp_cli_command *command, const char *path, const char *name,
-	struct bp_config_instance *id);
 
 /* Asks (takes the reference to `request`). 0, and *reply, a new reference, says "ok"; else an exit
  * status, and why is written. */

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/biplane/dispatch.h"
 #include "apps/biplane/exit_status.h"
 
-static const struct bp_cli_option help_option = {'h', "help", NULL, "print this and end"};
+static const struct bp_cli_option help_option = {'h', "help", NULL, "print this help and exit"};
 
 void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int argc, char **argv)
 {
@@ -27,7 +28,7 @@ void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int ar
 		break;
 	}
 	snprintf(c->title, sizeof(c->title), "biplane %s", command->name);
-	/* getopt puts argv[0] in front of what it has to say, and 0 makes it start anew */
+	/* getopt puts argv[0] in front of its messages; 0 resets it */
 	argv[0] = c->title;
 	optind = 0;
 }
@@ -108,7 +109,8 @@ int bp_cli_just_config(const struct bp_cli *c, const char *path)
 	if (bp_cli_no_operands(c))
 		return BP_EX_USAGE;
 	return path ? 0
-		    : bp_cli_usage_error(c->command, "-c FILE is missing: which configuration?");
+		    : bp_cli_usage_error(
+			      c->command, "missing option -c FILE: the configuration file");
 }
 
 static void print_option(const struct bp_cli_option *o, FILE *out)
@@ -125,8 +127,35 @@ static void print_option(const struct bp_cli_option *o, FILE *out)
 	fprintf(out, "  %-26s %s\n", left, o->help);
 }
 
+static void print_summary(const struct bp_cli_command *command, void *out)
+{
+	fprintf(out, "  %-24s %s\n", command->name, command->summary);
+}
+
+static void help_group(const struct bp_cli_command *group, FILE *out)
+{
+	const bool root = group->name[0] == '\0';
+
+	fprintf(out, "Usage: biplane %s%sCOMMAND [OPTION]...\n\n%s\n\nCommands:\n", group->name,
+		root ? "" : " ", group->text);
+	bp_cli_each(group, print_summary, out);
+	fputs("\nOptions:\n", out);
+	print_option(&help_option, out);
+	if (root)
+		fputs("  -V, --version              print the version and exit\n", out);
+	fputs("\nA word of a command may be abbreviated as long as it is unambiguous.\n"
+	      "'biplane help COMMAND' explains a command; the manual is biplane(1), the\n"
+	      "configuration file is described in biplane.yaml(5).\n",
+		out);
+	fprintf(out, "\nExample:\n%s\n", group->example);
+}
+
 void bp_cli_help(const struct bp_cli_command *command, FILE *out)
 {
+	if (command->children != NULL) {
+		help_group(command, out);
+		return;
+	}
 	fprintf(out, "Usage: biplane %s %s\n\n%s\n\nOptions:\n", command->name, command->synopsis,
 		command->text);
 	for (const struct bp_cli_option *o = command->options; o->name; o++)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * A subcommand: one table of options from which the parser and --help derive, so that neither can
- * know an option that the other doesn't.
+ * A command: one table of options from which the parser, --help, the manual pages and the
+ * completion of shells derive. A group has commands below it instead.
  */
 struct bp_cli_option {
 	int key; /* the short letter, or a number from BP_CLI_LONG for a long-only option */
@@ -20,14 +20,17 @@ struct bp_cli_option {
 #define BP_CLI_OPTIONS_MAX 24
 
 struct bp_cli_command {
-	const char *name;
-	const char *summary;                 /* one line, for the list of subcommands */
-	const char *synopsis;                /* what follows the subcommand's name */
+	const char *name;                    /* all its words: "config check"; "" is the root */
+	const char *summary;                 /* one line, for the list of commands; NULL: hidden */
+	const char *synopsis;                /* what follows the name */
 	const char *text;                    /* a paragraph or two; lines are broken already */
 	const char *example;                 /* one or more lines */
 	const struct bp_cli_option *options; /* --help is added to them */
 	bool takes_rest;                     /* what follows "--" is for somebody else: EAL */
 	int (*main)(const struct bp_cli_command *command, int argc, char **argv);
+	const struct bp_cli_command *const *children; /* of a group, NULL ends them; else NULL */
+	/* Writes the words that may follow `n` operands, a line each. NULL: file names. */
+	void (*complete)(int n, char **operands, FILE *out);
 };
 
 /* The walk over one command line. */

@@ -4,20 +4,30 @@
 
 #include "apps/biplane/cli.h"
 
-/* One a file, cmd_NAME.c. */
+/* The tree of commands, commands.c. */
+extern const struct bp_cli_command bp_cmd_root;
+
+/* Its leaves, each in a file cmd_NAME.c. */
 extern const struct bp_cli_command bp_cmd_run;
 extern const struct bp_cli_command bp_cmd_dataplane;
 extern const struct bp_cli_command bp_cmd_controlplane;
-extern const struct bp_cli_command bp_cmd_check;
-extern const struct bp_cli_command bp_cmd_doctor;
-extern const struct bp_cli_command bp_cmd_replay;
-extern const struct bp_cli_command bp_cmd_show;
+extern const struct bp_cli_command bp_cmd_config_check;
+extern const struct bp_cli_command bp_cmd_config_show;
 extern const struct bp_cli_command bp_cmd_status;
+extern const struct bp_cli_command bp_cmd_show;
 extern const struct bp_cli_command bp_cmd_reload;
-extern const struct bp_cli_command bp_cmd_sessions;
-extern const struct bp_cli_command bp_cmd_transform;
-extern const struct bp_cli_command bp_cmd_matrix;
-extern const struct bp_cli_command bp_cmd_privileges;
+extern const struct bp_cli_command bp_cmd_replay;
+extern const struct bp_cli_command bp_cmd_session_disconnect;
+extern const struct bp_cli_command bp_cmd_matrix_set;
+extern const struct bp_cli_command bp_cmd_matrix_clear;
+extern const struct bp_cli_command bp_cmd_matrix_list;
+extern const struct bp_cli_command bp_cmd_transform_test;
+extern const struct bp_cli_command bp_cmd_doctor;
+extern const struct bp_cli_command bp_cmd_capabilities;
 extern const struct bp_cli_command bp_cmd_clean;
+extern const struct bp_cli_command bp_cmd_help;
+extern const struct bp_cli_command bp_cmd_version;
+extern const struct bp_cli_command bp_cmd_completion;
+extern const struct bp_cli_command bp_cmd_complete;
 
 #endif

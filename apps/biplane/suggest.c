@@ -45,14 +45,11 @@ const char *bp_cli_suggest(const char *word, const char *const *candidates, unsi
 	for (unsigned i = 0; i < n; i++) {
 		unsigned d = distance(word, candidates[i]);
 
-		/* "port" for "ports": an abbreviation is nearer than any typing error */
-		if (strlen(word) >= 2 && !strncmp(word, candidates[i], strlen(word)))
-			d = 1;
 		if (d < best_distance) {
 			best_distance = d;
 			best = candidates[i];
 		}
 	}
-	/* more than a third of the letters wrong is another word */
-	return best && best_distance * 3 <= strlen(best) + 1 ? best : NULL;
+	/* more errors, or more than a third of the letters wrong, make another word */
+	return best && best_distance <= 2 && best_distance * 3 <= strlen(best) + 1 ? best : NULL;
 }

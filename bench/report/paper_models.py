@@ -82,7 +82,7 @@ def errors(build, folder, readings, matrix):
         f"{random.uniform(0, 20):.9f},{random.uniform(0, 6.283185307):.9f},{random.uniform(0, 6.283185307):.9f}\n"
         for _ in range(readings)), encoding="ascii")
     (folder / "matrix.yaml").write_text(json.dumps(matrix), encoding="ascii")
-    out = subprocess.run([build / "apps/biplane", "transform", "--in", folder / "points.csv", "--matrix", folder / "matrix.yaml",
+    out = subprocess.run([build / "apps/biplane", "transform", "test", "--in", folder / "points.csv", "--matrix", folder / "matrix.yaml",
                           "--limit", str(papers.TRANSFORM_LIMIT_UM), "--report", "--json"], stdout=subprocess.PIPE,
                          check=True).stdout
     return json.loads(out)["methods"]

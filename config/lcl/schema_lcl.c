@@ -60,7 +60,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Frames on their way from other workers to the one that schedules the port, rounded up to a power of two; more are dropped and counted."},
 
 	{.path = "lcl.flows", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_LCL_FLOWS_MAX, .list = &flow_list, .preset_note = "none",
-	 .help = "Flows that get their label here. Of the entries whose port a frame leaves by, the first that it matches is for it. With these rates and bursts the ports must be able to keep their promise, or the file is refused; biplane check shows what follows."},
+	 .help = "Flows that get their label here. Of the entries whose port a frame leaves by, the first that it matches is for it. With these rates and bursts the ports must be able to keep their promise, or the file is refused; biplane config check shows what follows."},
 	{.path = "lcl.flows[].name", .type = &bp_type_name, IN(bp_lcl_flow, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "What this file and the figures call it; unique."},
 	{.path = "lcl.flows[].match", .type = &bp_type_section, .flags = BP_REQUIRED | BP_RELOAD,

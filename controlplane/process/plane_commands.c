@@ -34,7 +34,7 @@ static void log_refusal(struct bp_plane *cp, const json_t *errors)
 	json_array_foreach(errors, i, line)
 	{
 		if (i == LOG_LINES_MAX) {
-			bp_log(BP_LOG_ERROR, "  and %zu more; `biplane check` prints all",
+			bp_log(BP_LOG_ERROR, "  and %zu more; `biplane config check` prints all",
 				json_array_size(errors) - i);
 			break;
 		}

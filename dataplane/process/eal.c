@@ -252,7 +252,7 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 	case EACCES:
 		snprintf(err, err_size,
 			"DPDK may not do what it needs: run biplane as its units do, or as root; "
-			"`biplane privileges` prints what each driver needs");
+			"`biplane capabilities` prints what each driver needs");
 		break;
 	case EAGAIN: /* also when it can't learn whether there is vfio */
 		bp_eal_log_errors(words, sizeof(words));

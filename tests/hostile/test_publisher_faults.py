@@ -78,7 +78,7 @@ def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, col
     config["mqtt"]["publisher"] |= {"username": "gateway", "password_file": str(password)}
     g = gateway(config, start=False)
     g.write()
-    refused = g.command("check", "-c", g.file)
+    refused = g.command("config", "check", "-c", g.file)
     assert refused.returncode == 78 and str(password) in refused.stderr
     g.start(edge=False)
     wait_until("the fault", lambda: "edge_settings" in faults(g))
@@ -89,14 +89,14 @@ def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, col
     wait_until("the edge broker", lambda: g.show("planes")["edge"]["connected"], 30)
     wait_until("no fault", lambda: not faults(g), 30)
     password.chmod(0o644)
-    checked = g.command("check", "-c", g.file)
+    checked = g.command("config", "check", "-c", g.file)
     assert checked.returncode == 0
     assert "accessible to every user (mode 644)" in checked.stderr and "without TLS" in checked.stderr
     password.chmod(0o640)
-    assert "accessible" not in g.command("check", "-c", g.file).stderr
+    assert "accessible" not in g.command("config", "check", "-c", g.file).stderr
     config["mqtt"]["publisher"] |= {"broker": "mqtts://127.0.0.1", "tls": {"ca": str(tmp_path / "ca.pem")}}
     g.write({**g.config, **config})
-    refused = g.command("check", "-c", g.file)
+    refused = g.command("config", "check", "-c", g.file)
     assert refused.returncode == 78 and str(tmp_path / "ca.pem") in refused.stderr
 
 

@@ -29,7 +29,7 @@ def test_two_ports_on_one_interface_are_refused(tmp_path, first, second):
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps({"ports": [{"name": "a", "device": first}, {"name": "b", "device": second}],
                                 "bridge": [["a", "b"]]}))
-    p = command("check", "-c", file)
+    p = command("config", "check", "-c", file)
     assert p.returncode == 78 and "device of port 'a' too" in p.stderr, p.stderr
 
 
@@ -38,7 +38,7 @@ def test_queues_of_one_interface_may_be_ports(tmp_path):
     file.write_text(json.dumps({"ports": [{"name": "a", "device": "net_af_xdp0,iface=eth7,start_queue=0"},
                                           {"name": "b", "device": "net_af_xdp1,iface=eth7,start_queue=1"}],
                                 "bridge": [["a", "b"]]}))
-    p = command("check", "-c", file)
+    p = command("config", "check", "-c", file)
     assert p.returncode == 0, p.stderr
 
 

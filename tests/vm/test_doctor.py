@@ -112,9 +112,9 @@ def test_the_default_route_and_ssh_stay(nics):
     before = state(nics)
     call("ip", "address", "add", "198.18.7.1/24", "dev", name)
     try:
-        ssh = doctor(*fix_arguments(nics), "--even-in-use", env={"SSH_CONNECTION": "198.18.7.9 50000 198.18.7.1 22"})
+        ssh = doctor(*fix_arguments(nics), "--force", env={"SSH_CONNECTION": "198.18.7.9 50000 198.18.7.1 22"})
         call("ip", "route", "add", "default", "via", "198.18.7.2", "dev", name, "table", "77")
-        route = doctor(*fix_arguments(nics), "--even-in-use")
+        route = doctor(*fix_arguments(nics), "--force")
     finally:
         call("ip", "address", "flush", "dev", name)
     assert ssh.returncode == 1 and f"{name} carries an SSH session (from 198.18.7.9)" in ssh.stderr

@@ -67,7 +67,7 @@ def test_nic_yaml(lab, tmp_path, edge_broker):
         assert text.count(was) == 1, f"the example has no {was}"
         text = text.replace(was, is_)
     with behind(lab, bridge), running(lab, tmp_path / "gw", text) as g:
-        p = g.command("check", "-c", g.file)
+        p = g.command("config", "check", "-c", g.file)
         assert p.returncode == 0, p.stderr
         alarms = Collector(lab, "gw", ("alarm/#",), port=1884)
         device = Publisher(lab, CLOUD)

@@ -13,11 +13,8 @@
 #include "config/lcl/settings.h"
 #include "controlplane/alarms/publisher.h"
 
-enum { OPT_DUMP = BP_CLI_LONG };
-
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file to check"},
-	{OPT_DUMP, "dump", NULL, "print every setting with the value in force, defaults included"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -84,7 +81,7 @@ static void say_promises(const struct bp_config *c)
 	json_decref(rows);
 }
 
-static int check(const char *path, bool dump)
+static int check(const char *path)
 {
 	struct bp_config *c = bp_config_load(path, stderr);
 	char err[1024];
@@ -97,11 +94,8 @@ static int check(const char *path, bool dump)
 		bp_config_free(c);
 		return BP_EX_CONFIG;
 	}
-	if (dump)
-		bp_config_dump(c, stdout);
-	else
-		say_ok(path, c);
-	if (!dump && bp_config_lcl(c)->rules.n_flows != 0)
+	say_ok(path, c);
+	if (bp_config_lcl(c)->rules.n_flows != 0)
 		say_promises(c);
 	bp_config_free(c);
 	return BP_EX_OK;
@@ -110,37 +104,30 @@ static int check(const char *path, bool dump)
 static int check_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	const char *path = NULL;
-	bool dump = false;
 	struct bp_cli cli;
 	int key;
 
 	bp_cli_begin(&cli, command, argc, argv);
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
-		if (key == 'c')
-			path = cli.value;
-		else if (key == OPT_DUMP)
-			dump = true;
-		else
+		if (key == BP_CLI_STOP)
 			return cli.status;
+		path = cli.value;
 	}
 	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-	return check(path, dump);
+	return check(path);
 }
 
-const struct bp_cli_command bp_cmd_check = {
-	.name = "check",
+const struct bp_cli_command bp_cmd_config_check = {
+	.name = "config check",
 	.summary = "validate a configuration file",
-	.synopsis = "-c FILE [--dump]",
-	.text = "Reads and validates FILE whole and prints every error it has, one a line:\n"
-		"FILE:LINE:COLUMN: what is wrong; what was expected. Reads what phd.allow_file\n"
-		"names, and the password and TLS files of mqtt.publisher, too. Touches nothing "
-		"that\n"
-		"runs.\n"
-		"Of flows in lcl.flows it says which delay end to end follows, and refuses those\n"
-		"that the ports can't keep their promise to.\n"
-		"Exits with 0 when the file is right, with 78 when it is not.",
-	.example = "  biplane check -c /etc/biplane/plant.yaml",
+	.synopsis = "-c FILE",
+	.text = "Reads FILE, and the files that it names (allow list, passwords, TLS), and prints\n"
+		"every error, one a line: FILE:LINE:COLUMN, what was found, what was expected.\n"
+		"Prints the delay bounds of the flows in lcl.flows, and rejects flows whose\n"
+		"bounds the ports can't guarantee. Does not contact a running instance.\n"
+		"Exits with 0 if the file is valid, with 78 if not.",
+	.example = "  biplane config check -c /etc/biplane/plant.yaml",
 	.options = options,
 	.main = check_main,
 };

@@ -18,7 +18,7 @@ enum {
 	OPT_UNDO,
 	OPT_NIC,
 	OPT_HUGEPAGES,
-	OPT_EVEN_IN_USE,
+	OPT_FORCE,
 	OPT_NOIOMMU,
 	OPT_YES,
 	OPT_SYSROOT,
@@ -32,9 +32,8 @@ static const struct bp_cli_option options[] = {
 		"bind this NIC to vfio-pci: a PCI address or an interface; repeatable"},
 	{OPT_HUGEPAGES, "hugepages", "[NODE=]N",
 		"so many hugepages of 2 MiB on each NUMA node, or on NODE; repeatable"},
-	{OPT_EVEN_IN_USE, "even-in-use", NULL,
-		"NICs that have addresses or belong to a bridge, too; never those\n"
-		"                             of the default route and of SSH sessions"},
+	{OPT_FORCE, "force", NULL,
+		"bind NICs that are in use too, but never that of the default route or SSH"},
 	{OPT_NOIOMMU, "noiommu", NULL, "vfio may do without an IOMMU: NICs reach all memory"},
 	{OPT_YES, "yes", NULL, "don't ask"},
 	{OPT_UNDO, "undo", NULL, "put back what was before --fix, also one that was interrupted"},
@@ -166,8 +165,8 @@ static int take_option(struct request *q, int key, const char *value)
 		return take_nic(q, value);
 	case OPT_HUGEPAGES:
 		return take_hugepages(q, value);
-	case OPT_EVEN_IN_USE:
-		q->plan.even_in_use = true;
+	case OPT_FORCE:
+		q->plan.force = true;
 		return 0;
 	case OPT_NOIOMMU:
 		q->plan.noiommu = true;
@@ -183,13 +182,13 @@ static int take_option(struct request *q, int key, const char *value)
 
 static int check_options(const struct request *q)
 {
-	const bool of_fix = q->plan.n_nics || q->plan.n_hugepages || q->plan.even_in_use ||
-			    q->plan.noiommu || q->yes;
+	const bool of_fix =
+		q->plan.n_nics || q->plan.n_hugepages || q->plan.force || q->plan.noiommu || q->yes;
 
 	if (q->fix && q->undo)
 		return bp_cli_usage_error(q->command, "--fix and --undo exclude each other");
 	if (of_fix && !q->fix)
-		return bp_cli_usage_error(q->command, "--nic, --hugepages, --even-in-use, "
+		return bp_cli_usage_error(q->command, "--nic, --hugepages, --force, "
 						      "--noiommu and --yes say what --fix is to "
 						      "do: give that, too");
 	if (q->undo && q->path)

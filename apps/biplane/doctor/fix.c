@@ -13,7 +13,7 @@
 struct again {
 	const struct bp_doctor *before;
 	const struct bp_fix *fix;
-	bool even_in_use;
+	bool force;
 };
 
 /* While the question stood, an address or a route may have come. */
@@ -27,7 +27,7 @@ static bool may_bind(void *arg, const char *address, char *why, size_t size)
 	snprintf(why, size, "it is not here any more");
 	if (bp_doctor_begin(&d, again->fix->connection, again->fix->pid) &&
 		(nic = bp_nics_find(&d.nics, address)) != NULL)
-		may = bp_plan_may_bind(nic, again->even_in_use, why, size);
+		may = bp_plan_may_bind(nic, again->force, why, size);
 	bp_doctor_end(&d);
 	return may;
 }
@@ -95,7 +95,7 @@ static void print_how_to_keep(const json_t *steps, FILE *out)
 static int do_it(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f,
 	const json_t *steps)
 {
-	struct again again = {d, f, q->even_in_use};
+	struct again again = {d, f, q->force};
 	const struct bp_apply a = {d->root, f->actions, f->out, f->err, may_bind, &again};
 	struct bp_journal j;
 	char err[1280];

@@ -35,14 +35,14 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct plan *p, const c
 	fputc('\n', p->err);
 }
 
-bool bp_plan_may_bind(const struct bp_nic *nic, bool even_in_use, char *why, size_t size)
+bool bp_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size)
 {
 	if (nic->grade == BP_NIC_NEVER) {
 		snprintf(why, size, "%s stays with the kernel: %s", nic->address, nic->why);
 		return false;
 	}
-	if (nic->grade == BP_NIC_IN_USE && !even_in_use) {
-		snprintf(why, size, "%s is in use: %s (--even-in-use takes it all the same)",
+	if (nic->grade == BP_NIC_IN_USE && !force) {
+		snprintf(why, size, "%s is in use: %s (use --force to bind it anyway)",
 			nic->address, nic->why);
 		return false;
 	}
@@ -80,7 +80,7 @@ static void want_nic(struct plan *p, const char *word)
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->nic[i] == nic)
 			return;
-	if (!bp_plan_may_bind(nic, p->q->even_in_use, why, sizeof(why)))
+	if (!bp_plan_may_bind(nic, p->q->force, why, sizeof(why)))
 		refuse(p, "%s", why);
 	else if (p->n < NICS_MAX)
 		p->nic[p->n++] = nic;

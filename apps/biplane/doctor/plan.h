@@ -18,9 +18,9 @@ struct bp_plan_request {
 		int64_t node; /* -1: every node */
 		int64_t pages;
 	} hugepages[BP_PLAN_HUGEPAGES_MAX];
-	bool even_in_use; /* NICs that are in use may be taken, too; those of grade "never" may not
-			   */
-	bool noiommu;     /* vfio may do without an IOMMU */
+	bool force;   /* NICs that are in use may be taken, too; those of grade "never" may not
+		       */
+	bool noiommu; /* vfio may do without an IOMMU */
 };
 
 /*
@@ -31,6 +31,6 @@ struct bp_plan_request {
 json_t *bp_plan_make(const struct bp_doctor *d, const struct bp_plan_request *q, FILE *err);
 
 /* Whether that NIC may be bound now; else a sentence. */
-bool bp_plan_may_bind(const struct bp_nic *nic, bool even_in_use, char *why, size_t size);
+bool bp_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size);
 
 #endif

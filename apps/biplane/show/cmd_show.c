@@ -10,13 +10,12 @@
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/show/service.h"
-#include "apps/biplane/config/show_config.h"
 #include "apps/biplane/show/show_diff.h"
+#include "apps/biplane/which.h"
 #include "controlplane/process/peer.h"
 
 enum {
-	OPT_NAME = BP_CLI_LONG,
-	OPT_JSON,
+	OPT_JSON = BP_CLI_LONG,
 	OPT_WATCH,
 	OPT_ALL,
 	OPT_DIFF,
@@ -27,8 +26,8 @@ enum {
 };
 
 static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "the instance that runs with this configuration file"},
-	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
 	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
 	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
 	{'n', "limit", "N",
@@ -165,43 +164,34 @@ static int look_or_watch(
 
 #define VIEWS_MAX 64u
 
-static int unknown_view(const struct show *o)
+/* The view that the word or an abbreviation of it selects; NULL with an error. */
+static const struct bp_show_view *find_view(const struct show *o)
 {
-	const char *names[VIEWS_MAX];
-	const struct bp_show_view *v;
-	unsigned n = 0;
+	const struct bp_show_view *v, *found = NULL;
+	const char *names[VIEWS_MAX], *guess;
+	char candidates[512] = "";
+	unsigned n = 0, matches = 0;
+	size_t len = 0;
 
-	for (unsigned at = 0; n + 1 < VIEWS_MAX && (v = bp_show_next(&at)) != NULL;)
+	for (unsigned at = 0; n < VIEWS_MAX && (v = bp_show_next(&at)) != NULL;) {
 		names[n++] = v->name;
-	names[n++] = "config";
-
-	const char *guess = bp_cli_suggest(o->what, names, n);
-
-	return bp_cli_usage_error(o->command, "there is nothing called '%s' to show%s%s%s", o->what,
-		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
-}
-
-static int find_instance(const struct show *o, struct bp_config_instance *id)
-{
-	char err[256];
-
-	if (!o->path) {
-		if (bp_instance_of_name(
-			    id, o->name ? o->name : BP_DEFAULT_NAME, err, sizeof(err)) == 0)
-			return BP_EX_OK;
-		return bp_cli_usage_error(o->command, "%s", err);
+		if (strcmp(o->what, v->name) == 0)
+			return v;
+		if (o->what[0] == '\0' || strncmp(o->what, v->name, strlen(o->what)) != 0)
+			continue;
+		found = v;
+		len += (size_t)snprintf(candidates + len, sizeof(candidates) - len, "%s%s",
+			matches++ > 0 ? ", " : "", v->name);
 	}
-
-	int errors = bp_config_load_instance(o->path, id, stderr);
-
-	if (errors < 0)
-		return BP_EX_CONFIG;
-	if (errors > 0)
-		fprintf(stderr,
-			"biplane show: warning: %s has errors, see 'biplane check -c %s'; this "
-			"looks at instance '%s' of %s\n",
-			o->path, o->path, id->name, id->runtime_dir);
-	return BP_EX_OK;
+	if (matches == 1)
+		return found;
+	guess = bp_cli_suggest(o->what, names, n);
+	if (matches > 1)
+		bp_cli_usage_error(o->command, "'%s' is ambiguous: %s", o->what, candidates);
+	else
+		bp_cli_usage_error(o->command, "unknown object '%s'%s%s%s", o->what,
+			guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+	return NULL;
 }
 
 /* "10.1.2.3" is looked up; "10.0.0.0/8" and what is within are listed. */
@@ -250,36 +240,35 @@ static int take_which(struct show *o, const struct bp_show_view *view)
 {
 	char err[256];
 
-	if (view && view->takes_sessions)
+	if (view->takes_sessions)
 		return bp_session_filter_id(&o->sessions, o->which, err, sizeof(err))
 			       ? BP_EX_OK
 			       : bp_cli_usage_error(o->command, "%s", err);
-	if (view && view->takes_prefix)
+	if (view->takes_prefix)
 		return take_prefix(o);
 	return bp_cli_usage_error(o->command, "unexpected argument '%s'", o->which);
 }
 
-/* Whether this view knows what was asked of it; a view of NULL is the
- * configuration. */
+/* Whether the options fit the view. */
 static int check_view(struct show *o, const struct bp_show_view *view)
 {
-	if (o->diff && !(view && view->diff))
+	if (o->diff && !view->diff)
 		return bp_cli_usage_error(o->command,
 			"--diff is for interfaces, neighbours and routes, not for %s", o->what);
 	if (o->diff && o->watch)
 		return bp_cli_usage_error(o->command, "--diff looks once: leave --watch out");
-	if (o->filter.family && !(view && view->takes_family))
+	if (o->filter.family && !view->takes_family)
 		return bp_cli_usage_error(o->command,
 			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
 			o->what);
-	if (o->streams.has_rule && !(view && view->takes_streams))
+	if (o->streams.has_rule && !view->takes_streams)
 		return bp_cli_usage_error(
 			o->command, "--rule is for aggregates and transform, not for %s", o->what);
-	if (view && view->takes_streams) {
+	if (view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
 	}
-	if (bp_session_filter_any(&o->sessions) && !(view && view->takes_sessions))
+	if (bp_session_filter_any(&o->sessions) && !view->takes_sessions)
 		return bp_cli_usage_error(o->command,
 			"--state, --type and --address are for sessions, not for %s (--address "
 			"for aggregates and transform, too)",
@@ -291,21 +280,16 @@ static int show(struct show *o)
 {
 	const struct bp_show_view *view;
 	struct bp_config_instance id;
-	bool config = !strcmp(o->what, "config");
 	int status;
 
-	view = config ? NULL : bp_show_find(o->what);
-	if (!config && !view)
-		return unknown_view(o);
+	view = find_view(o);
+	if (!view)
+		return BP_EX_USAGE;
 	status = check_view(o, view);
 	if (status)
 		return status;
-	if (config && o->path)
-		return bp_show_config(o->path, o->json);
-	status = find_instance(o, &id);
-	if (status)
-		return status;
-	return config ? bp_show_running_config(&id, o->json) : look_or_watch(o, view, &id);
+	status = bp_which_instance(o->command, o->path, o->name, &id);
+	return status ? status : look_or_watch(o, view, &id);
 }
 
 /* Takes one option; 0, or an exit status. */
@@ -317,7 +301,7 @@ static int take_option(struct show *o, int key, const char *value)
 	case 'c':
 		o->path = value;
 		return 0;
-	case OPT_NAME:
+	case 'i':
 		o->name = value;
 		return 0;
 	case OPT_JSON:
@@ -399,27 +383,43 @@ static void write_help(void)
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
 	if (names && out) {
-		fputs("Reads the segment in which the planes of an instance meet, without holding "
-		      "them\nup:\n",
+		fputs("Prints the state of a running instance, from its shared memory and without\n"
+		      "slowing it down. Objects:\n",
 			out);
 		for (unsigned at = 0; (v = bp_show_next(&at)) != NULL;) {
-			fprintf(names, "%s|", v->name);
+			fprintf(names, "%s%s", at > 1 ? "|" : "", v->name);
 			write_view(out, v->name, v->summary);
 		}
-		fputs("config [OPTION]...", names);
-		write_view(out, "config",
-			"every setting with its value, defaults included: of -c FILE, or without "
-			"-c those in force, which the control plane tells");
-		fputs("A FILE that has got errors since the instance began is said to have them, "
-		      "and\n"
-		      "still tells which instance is meant, as long as its name and runtime "
-		      "settings\ncan be read.",
+		fputs(" [OPTION]...", names);
+		fputs("-c FILE selects the instance also when FILE has errors, as long as its "
+		      "name\nand runtime settings can be read.",
 			out);
 	}
 	if (names)
 		fclose(names);
 	if (out)
 		fclose(out);
+}
+
+/* The names of the views, with commas. */
+static const char *objects(void)
+{
+	static char list[1024];
+	const struct bp_show_view *v;
+	size_t len = 0;
+
+	for (unsigned at = 0; len < sizeof(list) && (v = bp_show_next(&at)) != NULL;)
+		len += (size_t)snprintf(
+			list + len, sizeof(list) - len, "%s%s", at > 1 ? ", " : "", v->name);
+	return list;
+}
+
+static void complete(int n, char **operands, FILE *out)
+{
+	const struct bp_show_view *v;
+
+	for (unsigned at = 0; n == 0 && (v = bp_show_next(&at)) != NULL;)
+		fprintf(out, "%s\t%s\n", v->name, v->summary);
 }
 
 static int show_main(const struct bp_cli_command *command, int argc, char **argv)
@@ -438,25 +438,21 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 			return status;
 	}
 	if (bp_cli_operands(&cli, &words) == 0)
-		return bp_cli_usage_error(
-			command, "what? One of the words of %s is missing", command->synopsis);
+		return bp_cli_usage_error(command, "missing object, one of: %s", objects());
 	if (bp_cli_operands(&cli, &words) > 2)
 		return bp_cli_usage_error(command, "unexpected argument '%s'", words[2]);
 	if (bp_cli_operands(&cli, &words) > 1)
 		o.which = words[1];
-	if (o.path && o.name)
-		return bp_cli_usage_error(
-			command, "-c and --name both say which instance is meant: give one");
 	o.what = words[0];
 	return show(&o);
 }
 
 const struct bp_cli_command bp_cmd_show = {
 	.name = "show",
-	.summary = "look at an instance that runs",
+	.summary = "print the state of a running instance",
 	.synopsis = synopsis,
 	.text = text,
-	.example = "  biplane show drops --name plant\n"
+	.example = "  biplane show drops -i plant\n"
 		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
 		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"
 		   "  biplane show routes --diff && echo as in the kernel\n"
@@ -464,4 +460,5 @@ const struct bp_cli_command bp_cmd_show = {
 		   "\"overheat\")'",
 	.options = options,
 	.main = show_main,
+	.complete = complete,
 };

@@ -6,6 +6,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/which.h"
 #include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
@@ -14,12 +15,12 @@
 /* Each plane writes a heartbeat every second. */
 #define HEARTBEAT_MAX_S 10
 
-enum { OPT_NAME = BP_CLI_LONG, OPT_JSON };
+enum { OPT_JSON = BP_CLI_LONG };
 
 static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "the instance that runs with this configuration file"},
-	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
-	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -210,14 +211,13 @@ static int status_main(const struct bp_cli_command *command, int argc, char **ar
 	struct bp_config_instance id;
 	bool json = false;
 	struct bp_cli cli;
-	char err[512];
-	int key;
+	int key, rc;
 
 	bp_cli_begin(&cli, command, argc, argv);
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
 		if (key == 'c')
 			path = cli.value;
-		else if (key == OPT_NAME)
+		else if (key == 'i')
 			name = cli.value;
 		else if (key == OPT_JSON)
 			json = true;
@@ -226,27 +226,19 @@ static int status_main(const struct bp_cli_command *command, int argc, char **ar
 	}
 	if (bp_cli_no_operands(&cli))
 		return BP_EX_USAGE;
-	if (path != NULL && name != NULL)
-		return bp_cli_usage_error(command, "--config and --name exclude each other");
-	if (path != NULL) {
-		if (bp_config_load_instance(path, &id, stderr) != 0)
-			return BP_EX_CONFIG;
-	} else if (bp_instance_of_name(
-			   &id, name != NULL ? name : BP_DEFAULT_NAME, err, sizeof(err)) != 0) {
-		return bp_cli_usage_error(command, "%s", err);
-	}
-	return status(&id, json);
+	rc = bp_which_instance(command, path, name, &id);
+	return rc != BP_EX_OK ? rc : status(&id, json);
 }
 
 const struct bp_cli_command bp_cmd_status = {
 	.name = "status",
 	.summary = "one screen: planes, ports, publisher, open faults",
-	.synopsis = "[-c FILE | --name NAME] [--json]",
+	.synopsis = "[-c FILE | -i NAME] [--json]",
 	.text = "Shows whether the planes of an instance run, which ports have a link, whether\n"
 		"the edge broker is connected, and every open fault with its duration.\n"
 		"Exits with 0 when there is no open fault, with 2 when there is one, and with 69\n"
 		"when no such instance runs.",
-	.example = "  biplane status --name plant || alert",
+	.example = "  biplane status -i plant || alert",
 	.options = options,
 	.main = status_main,
 };

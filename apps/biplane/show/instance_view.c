@@ -51,7 +51,7 @@ int bp_instance_view_open(
 			id->name,
 			strcmp(id->name, BP_DEFAULT_NAME)
 				? ""
-				: ", or say which one is meant with -c FILE or --name NAME");
+				: ", or select one with -c FILE or -i NAME");
 		return -1;
 	}
 	v->segment = bp_segment_attach(id->name, hugepage_dir(id), id->runtime_dir, err, err_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `biplane matrix set|clear|show`: one matrix of a running instance. */
+/* `biplane transform matrix set|clear|list`: the matrices of a running instance. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,18 +8,36 @@
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/transform/matrix_list.h"
+#include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/transform/matrix_file.h"
+#include "apps/biplane/which.h"
 #include "proto/transform/transform_matrix.h"
 
-enum { OPT_NAME = BP_CLI_LONG, OPT_ENTRY, OPT_RECEIVER, OPT_ADD, OPT_JSON };
+enum { OPT_ENTRY = BP_CLI_LONG, OPT_RECEIVER, OPT_ADD, OPT_JSON };
 
-static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "the instance that runs with this configuration file"},
-	{OPT_NAME, "name", "NAME", "the instance of this name, in /run/biplane (default: biplane)"},
-	{OPT_ENTRY, "entry", "N", "of this entry of transform alone; the first has number 0"},
-	{OPT_RECEIVER, "receiver", "N", "of this receiver of the source; default: 0, the first"},
-	{OPT_ADD, "add", NULL, "add the source where the entry does not have it"},
-	{OPT_JSON, "json", NULL, "show: as one JSON object"},
+#define OPTION_ENTRY                                                                               \
+	{                                                                                          \
+		OPT_ENTRY, "entry", "N", "only in this entry of transform.entries, from 0"         \
+	}
+
+static const struct bp_cli_option set_options[] = {
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
+	OPTION_ENTRY,
+	{OPT_RECEIVER, "receiver", "N", "this receiver of the source, from 0; default: 0"},
+	{OPT_ADD, "add", NULL, "add the source to the entry if it is missing"},
+	{0, NULL, NULL, NULL},
+};
+static const struct bp_cli_option clear_options[] = {
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
+	OPTION_ENTRY,
+	{0, NULL, NULL, NULL},
+};
+static const struct bp_cli_option list_options[] = {
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -29,7 +47,7 @@ struct words {
 	const char *source_text, *file;
 	int64_t entry; /* -1: not given */
 	uint64_t receiver;
-	bool receiver_given, add, json;
+	bool add, json;
 };
 
 static json_t *entry_of(const struct words *w)
@@ -60,8 +78,8 @@ static int set(const struct bp_cli_command *command, const struct bp_config_inst
 	if (status)
 		return status;
 	n = json_integer_value(json_object_get(reply, "entries"));
-	printf("%s has this matrix now, in %" JSON_INTEGER_FORMAT " entr%s of transform\n",
-		w->source_text, n, n == 1 ? "y" : "ies");
+	printf("%s: matrix set in %" JSON_INTEGER_FORMAT " entr%s of transform\n", w->source_text,
+		n, n == 1 ? "y" : "ies");
 	json_decref(reply);
 	return BP_EX_OK;
 }
@@ -77,12 +95,12 @@ static int clear(const struct bp_cli_command *command, const struct bp_config_in
 
 	if (status)
 		return status;
-	printf("%s is as the configuration has it again\n", w->source_text);
+	printf("%s: matrix of the configuration restored\n", w->source_text);
 	json_decref(reply);
 	return BP_EX_OK;
 }
 
-static int show(const struct bp_config_instance *id, const struct words *w)
+static int list(const struct bp_config_instance *id, const struct words *w)
 {
 	struct bp_instance_view view;
 	char err[512];
@@ -98,40 +116,8 @@ static int show(const struct bp_config_instance *id, const struct words *w)
 	}
 	if (n >= 0)
 		return BP_EX_OK;
-	fprintf(stderr, "biplane matrix: %s\n", err);
+	fprintf(stderr, "biplane transform matrix list: %s\n", err);
 	return BP_EX_UNAVAILABLE;
-}
-
-/* "set SOURCE FILE", "clear SOURCE" or "show [SOURCE]"; 0, or an exit status. */
-static int check_words(const struct bp_cli_command *command, int n, char **words, struct words *w)
-{
-	const char *what = n > 0 ? words[0] : "";
-	const bool sets = strcmp(what, "set") == 0, clears = strcmp(what, "clear") == 0;
-	bool has_length;
-
-	if (!sets && !clears && strcmp(what, "show") != 0)
-		return bp_cli_usage_error(command,
-			"what? 'set SOURCE FILE', 'clear SOURCE' or 'show' was expected%s%s%s",
-			n ? ", not '" : "", what, n ? "'" : "");
-	if (n == 1 && (sets || clears))
-		return bp_cli_usage_error(command, "%s of whom? The source is missing", what);
-	if (n == 2 && sets)
-		return bp_cli_usage_error(
-			command, "set to what? The file is missing; - is standard input");
-	if (n > (sets ? 3 : 2))
-		return bp_cli_usage_error(command, "unexpected argument '%s'", words[n - 1]);
-	if (n > 1 && !bp_text_to_prefix(words[1], &w->source, &has_length))
-		return bp_cli_usage_error(
-			command, "'%s' is neither an address nor a prefix", words[1]);
-	if (!sets && (w->receiver_given || w->add))
-		return bp_cli_usage_error(command, "--receiver and --add are of 'set'");
-	if (w->json && (sets || clears))
-		return bp_cli_usage_error(command, "--json is of 'show'");
-	if (w->entry >= 0 && !sets && !clears)
-		return bp_cli_usage_error(command, "--entry is of 'set' and 'clear'");
-	w->source_text = n > 1 ? words[1] : NULL;
-	w->file = sets ? words[2] : NULL;
-	return BP_EX_OK;
 }
 
 /* 0, or an exit status. */
@@ -144,7 +130,7 @@ static int read_option(
 	case 'c':
 		w->path = value;
 		break;
-	case OPT_NAME:
+	case 'i':
 		w->name = value;
 		break;
 	case OPT_ADD:
@@ -158,58 +144,114 @@ static int read_option(
 			    key == OPT_ENTRY ? BP_TRANSFORM_RULES_MAX - 1
 					     : BP_TRANSFORM_RECEIVERS_MAX - 1,
 			    &number))
-			return bp_cli_usage_error(command, "--%s: '%s' is no number from 0 to %u",
+			return bp_cli_usage_error(command,
+				"--%s: '%s' is not a number from 0 to %u",
 				key == OPT_ENTRY ? "entry" : "receiver", value,
 				key == OPT_ENTRY ? BP_TRANSFORM_RULES_MAX - 1
 						 : BP_TRANSFORM_RECEIVERS_MAX - 1);
 		if (key == OPT_ENTRY)
 			w->entry = (int64_t)number;
 		else
-			w->receiver = number, w->receiver_given = true;
+			w->receiver = number;
 	}
 	return BP_EX_OK;
 }
 
-static int matrix_main(const struct bp_cli_command *command, int argc, char **argv)
+/* Reads the options, SOURCE and with `max` 2 FILE; finds the instance. 0, or an exit status. */
+static int read_line(const struct bp_cli_command *command, int argc, char **argv, int min, int max,
+	struct words *w, struct bp_config_instance *id)
 {
-	struct words w = {.entry = -1};
-	struct bp_config_instance id;
 	struct bp_cli cli;
+	bool has_length;
 	char **words;
 	int key, n, status;
 
 	bp_cli_begin(&cli, command, argc, argv);
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
-		status = key == BP_CLI_STOP ? cli.status : read_option(command, key, cli.value, &w);
+		status = key == BP_CLI_STOP ? cli.status : read_option(command, key, cli.value, w);
 		if (key == BP_CLI_STOP || status)
-			return status;
+			return key == BP_CLI_STOP && status == BP_EX_OK ? -1 : status;
 	}
 	n = bp_cli_operands(&cli, &words);
-	status = check_words(command, n, words, &w);
-	if (status == BP_EX_OK)
-		status = bp_ask_whom(command, w.path, w.name, &id);
-	if (status != BP_EX_OK)
-		return status;
-	if (strcmp(words[0], "set") == 0)
-		return set(command, &id, &w);
-	return strcmp(words[0], "clear") == 0 ? clear(command, &id, &w) : show(&id, &w);
+	if (n < min)
+		return bp_cli_usage_error(command,
+			n == 0 ? "missing argument SOURCE: an address or prefix"
+			       : "missing argument FILE: the matrix; - reads standard input");
+	if (n > max)
+		return bp_cli_usage_error(command, "unexpected argument '%s'", words[max]);
+	if (n > 0 && !bp_text_to_prefix(words[0], &w->source, &has_length))
+		return bp_cli_usage_error(
+			command, "'%s' is neither an address nor a prefix", words[0]);
+	w->source_text = n > 0 ? words[0] : NULL;
+	w->file = n > 1 ? words[1] : NULL;
+	return bp_which_instance(command, w->path, w->name, id);
 }
 
-const struct bp_cli_command bp_cmd_matrix = {
-	.name = "matrix",
-	.summary = "set, clear and show matrices of coordinate transformation",
-	.synopsis = "set SOURCE FILE|-  |  clear SOURCE  |  show [SOURCE]",
-	.text = "Changes the matrix of one source (an address or prefix, as the configuration has\n"
-		"it) in a running instance: each reading is transformed with the whole old or "
-		"the\n"
-		"whole new matrix. FILE has three rows of four numbers, of which the fourth is "
-		"the\n"
-		"translation. What was set stays over reload and restart of either plane; clear\n"
-		"brings back what the configuration says, and removes a source that was added.\n"
-		"Without --entry the matrix is set in every entry of transform with that source.",
-	.example = "  biplane matrix set 10.0.0.5 frame.yaml --name plant\n"
-		   "  biplane matrix set 10.0.0.77 - --entry 0 --add < frame.yaml\n"
-		   "  biplane matrix show --json",
-	.options = options,
-	.main = matrix_main,
+static int set_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct words w = {.entry = -1};
+	struct bp_config_instance id;
+	const int status = read_line(command, argc, argv, 2, 2, &w, &id);
+
+	if (status != BP_EX_OK)
+		return status < 0 ? BP_EX_OK : status;
+	return set(command, &id, &w);
+}
+
+static int clear_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct words w = {.entry = -1};
+	struct bp_config_instance id;
+	const int status = read_line(command, argc, argv, 1, 1, &w, &id);
+
+	if (status != BP_EX_OK)
+		return status < 0 ? BP_EX_OK : status;
+	return clear(command, &id, &w);
+}
+
+static int list_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	struct words w = {.entry = -1};
+	struct bp_config_instance id;
+	const int status = read_line(command, argc, argv, 0, 1, &w, &id);
+
+	if (status != BP_EX_OK)
+		return status < 0 ? BP_EX_OK : status;
+	return list(&id, &w);
+}
+
+const struct bp_cli_command bp_cmd_matrix_set = {
+	.name = "transform matrix set",
+	.summary = "set the matrix of a source",
+	.synopsis = "SOURCE FILE|- [OPTION]...",
+	.text = "Sets the matrix of SOURCE, an address or prefix of the configuration, in a\n"
+		"running instance. Each datagram is transformed with either the old or the new\n"
+		"matrix. FILE has three rows of four numbers; the fourth column is the\n"
+		"translation. The matrix stays in effect across reloads and restarts of either\n"
+		"plane. Without --entry it is set in every entry that has this source.",
+	.example = "  biplane transform matrix set 10.0.0.5 frame.yaml -i plant\n"
+		   "  biplane transform matrix set 10.0.0.77 - --entry 0 --add < frame.yaml",
+	.options = set_options,
+	.main = set_main,
+};
+
+const struct bp_cli_command bp_cmd_matrix_clear = {
+	.name = "transform matrix clear",
+	.summary = "restore the configured matrix of a source",
+	.synopsis = "SOURCE [OPTION]...",
+	.text = "Restores the matrix that the configuration has for SOURCE, and removes a source\n"
+		"that 'transform matrix set --add' added.",
+	.example = "  biplane transform matrix clear 10.0.0.5",
+	.options = clear_options,
+	.main = clear_main,
+};
+
+const struct bp_cli_command bp_cmd_matrix_list = {
+	.name = "transform matrix list",
+	.summary = "list the matrices in use",
+	.synopsis = "[SOURCE] [OPTION]...",
+	.text = "Lists the matrices of all sources, or of SOURCE.",
+	.example = "  biplane transform matrix list --json",
+	.options = list_options,
+	.main = list_main,
 };

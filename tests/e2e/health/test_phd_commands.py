@@ -115,7 +115,7 @@ class Device:
 
 
 def released(router, system_id, *args):
-    return router.command("sessions", "release", system_id, "-c", router.identity, *args)
+    return router.command("session", "disconnect", system_id, "-c", router.identity, *args)
 
 
 def ids(router, *filters):
@@ -204,7 +204,7 @@ def test_release_by_the_socket(router):
 
 
 def test_release_when_nothing_runs(router):
-    p = router.command("sessions", "release", "0022092258010001", "--name", "nobody-of-this-name")
+    p = router.command("session", "disconnect", "0022092258010001", "-i", "nobody-of-this-name")
     assert p.returncode == 69 and "is this instance running?" in p.stderr
 
 
@@ -361,7 +361,7 @@ def test_allow_file(routed_lab, router, tmp_path, allow):
                 listed.unlink()
             else:
                 listed.write_text(broken)
-            p = router.command("check", "-c", router.file)
+            p = router.command("config", "check", "-c", router.file)
             assert p.returncode == 78 and why in p.stderr
             p = router.reload()
             assert p.returncode == 78 and "nothing has changed" in p.stderr and why in p.stderr

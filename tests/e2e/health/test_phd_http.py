@@ -112,7 +112,7 @@ def test_whose_ae(cse, path, originator, shared, by):
 
 @pytest.mark.parametrize("by", BINDINGS)
 def test_one_ae_has_one_originator(cse, by):
-    """Why `biplane check` refuses it: the device that comes first registers the AE, all others are refused."""
+    """Why `biplane config check` refuses it: the device that comes first registers the AE, all others are refused."""
     p = provision(cse, "cse-in/ward/{system_id}/{object}", "Cphd-{system_id}", by=by)
     give(p, DEVICES)
     said = {}
@@ -129,7 +129,7 @@ def test_one_ae_has_one_originator(cse, by):
 
 @pytest.mark.parametrize("originator", ["biplane", "C", "S"])
 def test_no_originator_of_an_ae(cse, originator):
-    """Why `biplane check` refuses these: a CSE takes none that begins otherwise, and a letter alone asks for another."""
+    """Why `biplane config check` refuses these: a CSE takes none that begins otherwise, and a letter alone asks for another."""
     p = provision(cse, originator=originator)
     give(p, DEVICES)
     assert "the CSE does not take the" in p.stderr.readline()

@@ -255,7 +255,7 @@ def test_any_apdu_in_any_state(routed_lab, router, sink, tcp):
                     assert d.associate() == 0
                     d.measure(1, 71)
                 if state == "releasing":
-                    assert router.command("sessions", "release", d.system_id, "-c", router.identity).returncode == 0
+                    assert router.command("session", "disconnect", d.system_id, "-c", router.identity).returncode == 0
                     assert d.hear() == RLRQ
                 got = d.ask(APDUS[what], 5 if answer else 0.05)
                 assert (got is None if answer is None else got.hex().startswith(answer)), f"{case}: {got}"

@@ -108,17 +108,17 @@ def test_a_thousand_that_say_nothing(router):
             if n % 3 == 0:
                 with contextlib.suppress(OSError):  # it may have had to go already
                     c.socket.send(b'{"command":')
-        p = router.command("sessions", "release", "0022092258010001", "-c", router.identity)
+        p = router.command("session", "disconnect", "0022092258010001", "-c", router.identity)
         assert p.returncode == 69 and "no health device 0022092258010001 is associated" in p.stderr
         assert router.reload().returncode == 0
     assert router.plane("control plane")["restarts"] == 0
 
 
 @pytest.mark.parametrize("words,status,says", (
-    (("sessions",), 64, "'release ID' was expected"), (("sessions", "release"), 64, "system-id is missing"),
-    (("sessions", "release", "1" * 15), 64, "16 hexadecimal digits"), (("sessions", "release", "0" * 16), 64, "not all 0"),
-    (("sessions", "release", "1" * 16, "2" * 16), 64, "unexpected argument"), (("sessions", "drop"), 64, "'release ID' was expected"),
-    (("sessions", "release", "1" * 16, "-c", "/nowhere.yaml"), 78, "/nowhere.yaml"),
+    (("sessions",), 64, "'release ID' was expected"), (("session", "disconnect"), 64, "system-id is missing"),
+    (("session", "disconnect", "1" * 15), 64, "16 hexadecimal digits"), (("session", "disconnect", "0" * 16), 64, "not all 0"),
+    (("session", "disconnect", "1" * 16, "2" * 16), 64, "unexpected argument"), (("sessions", "drop"), 64, "'release ID' was expected"),
+    (("session", "disconnect", "1" * 16, "-c", "/nowhere.yaml"), 78, "/nowhere.yaml"),
     (("show", "sessions", "xyz"), 64, "16 hexadecimal digits"), (("show", "sessions", "--state", "asleep"), 64, "operating"),
     (("show", "sessions", "--address", "10.0.0.0/33"), 64, "10.0.0.0/33"), (("show", "sessions", "--type", "toaster"), 64, "pulse_oximeter"),
     (("show", "sessions", "-n", "-1"), 64, "-1"), (("show", "sessions", "-n", "1e3"), 64, "1e3"),

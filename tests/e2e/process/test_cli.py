@@ -11,7 +11,7 @@ from conftest import config_for
 from lab import BIPLANE, CLOUD, wait_until
 from peers import Collector, Publisher
 
-SUBCOMMANDS = ("run", "dataplane", "controlplane", "check", "replay", "show", "reload")
+COMMANDS = ("run", "dataplane", "controlplane", "config check", "replay", "show", "reload")
 VIEWS = ("ports", "nodes", "drops", "alarms", "flows", "rules", "counters", "planes", "interfaces", "neighbours",
          "routes", "trouble")
 
@@ -21,15 +21,15 @@ def biplane(*args):
                           check=False, timeout=60, stdin=subprocess.DEVNULL)
 
 
-@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
-def test_help(subcommand):
-    p = biplane(subcommand, "--help")
-    assert p.returncode == 0 and f"biplane {subcommand}" in p.stdout and not p.stderr
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command):
+    p = biplane(*command.split(), "--help")
+    assert p.returncode == 0 and f"biplane {command}" in p.stdout and not p.stderr
     assert p.stdout.count("\n") > 5
 
 
 def test_an_unknown_word_is_answered_with_a_guess():
-    p = biplane("chek")
+    p = biplane("config", "chek")
     assert p.returncode == 64 and "did you mean 'check'" in p.stderr
 
 
@@ -80,7 +80,7 @@ def test_what_show_says_is_what_happened(module_cli):
 def test_check(tmp_path):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(json.dumps(config_for(), indent=1))
-    p = biplane("check", "-c", good)
+    p = biplane("config", "check", "-c", good)
     assert p.returncode == 0, p.stderr
     bad.write_text("""ports:
   - {name: a, device: "net_null0"}
@@ -93,7 +93,7 @@ mqtt:
     - {name: r, topic: "a/#/b", raise: "> hot"}
 surplus: 1
 """)
-    p = biplane("check", "-c", bad)
+    p = biplane("config", "check", "-c", bad)
     assert p.returncode == 78
     lines = (p.stdout + p.stderr).splitlines()
     places = {line.split(": ")[0] for line in lines if line.startswith(f"{bad}:")}

@@ -21,7 +21,7 @@ MATRIX = [[0.36, 0.48, -0.8, 1.5], [-0.8, 0.6, 0, -2.25], [0.48, 0.64, 0.6, 0.12
 
 
 def transform(*args, stdin=None):
-    return subprocess.run([BIPLANE, "transform", *map(str, args)], input=stdin, capture_output=True, text=True, check=False,
+    return subprocess.run([BIPLANE, "transform", "test", *map(str, args)], input=stdin, capture_output=True, text=True, check=False,
                           timeout=60)
 
 

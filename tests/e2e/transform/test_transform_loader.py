@@ -41,7 +41,7 @@ def fresh(gw):
     yield gw
     for m in matrices(gw):
         if m["from"] in ("set", "added"):
-            assert gw.command("matrix", "clear", m["source"], "-c", gw.file).returncode == 0
+            assert gw.command("transform", "matrix", "clear", m["source"], "-c", gw.file).returncode == 0
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def robot(lab):
 
 
 def matrices(g):
-    p = g.command("matrix", "show", "--json", "-c", g.file)
+    p = g.command("transform", "matrix", "list", "--json", "-c", g.file)
     assert p.returncode == 0, p.stderr
     return json.loads(p.stdout)["matrices"]
 
@@ -163,20 +163,20 @@ def test_the_command(lab, fresh, robot, tmp_path):
     gw, frame, sent = fresh, tmp_path / "frame.yaml", some(20)
     frame.write_text(json.dumps(SLANTED))
     with Tracker(lab, "dev", CLOUD) as t:
-        p = gw.command("matrix", "set", DEVICE, frame, "-c", gw.file)
+        p = gw.command("transform", "matrix", "set", DEVICE, frame, "-c", gw.file)
         assert p.returncode == 69 and f"has a source {DEVICE}/32" in p.stderr
-        p = gw.command("matrix", "set", DEVICE, frame, "--add", "-c", gw.file)
+        p = gw.command("transform", "matrix", "set", DEVICE, frame, "--add", "-c", gw.file)
         assert p.returncode == 0, p.stderr
         t.send(sent)
         assert_exact(sent, robot.wait(len(sent)), SLANTED)
         (one,) = (m for m in matrices(gw) if m["source"] == f"{DEVICE}/32")
         assert one == {"entry": 0, "source": f"{DEVICE}/32", "receiver": 0, "from": "added", "matrix": SLANTED}
-        assert gw.command("matrix", "clear", DEVICE, "-c", gw.file).returncode == 0
+        assert gw.command("transform", "matrix", "clear", DEVICE, "-c", gw.file).returncode == 0
         before = gw.counter("transform_source")
         t.send(sent)
         wait_until("all to be dropped", lambda: gw.counter("transform_source") == before + len(sent), 20)
         assert len(robot.got()) == len(sent)
-    assert gw.command("matrix", "clear", DEVICE, "-c", gw.file).returncode == 69
+    assert gw.command("transform", "matrix", "clear", DEVICE, "-c", gw.file).returncode == 69
 
 
 def test_a_file_source_is_the_files_again(lab, fresh, robot):
@@ -188,7 +188,7 @@ def test_a_file_source_is_the_files_again(lab, fresh, robot):
         assert loader.load(message(DEVICE, ROTATED)) == b"ok"
         t.send(sent[10:20])
         assert_exact(sent[10:20], robot.wait(20)[10:], ROTATED)
-        assert gw.command("matrix", "clear", DEVICE, "-c", gw.file).returncode == 0
+        assert gw.command("transform", "matrix", "clear", DEVICE, "-c", gw.file).returncode == 0
         t.send(sent[20:])
         assert_exact(sent[20:], robot.wait(30)[20:], IDENTITY)
     assert gw.reload({**gw.config, **config(loaded())}).returncode == 0

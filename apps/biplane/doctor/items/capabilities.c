@@ -89,7 +89,7 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	}
 	names(wanted(d) & ~has, text, sizeof(text));
 	item = bp_report_item(r, "rights", BP_TROUBLE,
-		"ports, kernel interfaces and routes want them: see biplane privileges",
+		"ports, kernel interfaces and routes want them: see biplane capabilities",
 		"%s, without %s", who, text);
 	if (uid == 0) {
 		bp_report_do(item, "# this container or unit takes them away: give them back");

@@ -84,8 +84,7 @@ static void look_at_pci(
 		return;
 	case BP_NIC_IN_USE:
 		o = bp_report_item(r, item, BP_TROUBLE, why, "%s is in use: %s", address, nic->why);
-		bp_report_do(o, "# when it may go: biplane doctor --fix --even-in-use --nic %s",
-			address);
+		bp_report_do(o, "# when it may go: biplane doctor --fix --force --nic %s", address);
 		return;
 	case BP_NIC_NEVER:
 		o = bp_report_item(r, item, BP_TROUBLE,

@@ -66,54 +66,66 @@ Y
 sed 's/"> 80"/"hot"/' "$dir/good.yaml" >"$dir/bad.yaml"
 
 expect 0 '^biplane [0-9]+\.[0-9]+' "$biplane" --version
-expect 0 'Subcommands:' "$biplane" --help
-expect 64 'Usage: biplane SUBCOMMAND' "$biplane"
-expect 64 "did you mean 'check'" "$biplane" chekc
-expect 64 "there is no subcommand 'weather'" "$biplane" weather
-expect 64 "there is no option '--verbose'" "$biplane" --verbose
+expect 0 'Commands:' "$biplane" --help
+expect 0 '"version": "[0-9]+' "$biplane" version --json
+expect 64 'Usage: biplane COMMAND' "$biplane"
+expect 64 "unknown command 'statsu'; did you mean 'status'" "$biplane" statsu
+expect 64 "biplane config: unknown command 'chekc'; did you mean 'check'" "$biplane" config chekc
+expect 64 "unknown command 'weather'$" "$biplane" weather
+expect 64 "unknown option '--verbose'" "$biplane" --verbose
+expect 64 "unknown command 'check'; use 'config check'" "$biplane" check
+expect 64 "unknown command 'matrix'; use 'transform matrix'" "$biplane" matrix show
+# abbreviations, as long as they are unambiguous
+expect 64 "'s' is ambiguous: status, show, session$" "$biplane" s
+expect 0 '^Usage: biplane config check ' "$biplane" conf ch --help
+expect 0 '^Usage: biplane transform matrix set ' "$biplane" help tr m s
+expect 0 '^  config check ' "$biplane" help config
+expect 64 "unexpected argument 'check'" "$biplane" help status check
+expect 64 "'n' is ambiguous: nodes, neighbours$" "$biplane" show n
+expect 64 'Usage: biplane config COMMAND' "$biplane" config
 
-for sub in run dataplane controlplane check replay reload; do
-	expect 64 '-c FILE is missing' "$biplane" $sub
+for sub in run dataplane controlplane "config check" replay reload; do
+	expect 64 'missing option -c FILE' "$biplane" $sub
 	expect 64 "unrecognized option '--nonsense'" "$biplane" $sub --nonsense
 	expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" $sub -c "$dir/bad.yaml" \
-		$([ $sub = replay ] && echo --in "devices=$dir/none.pcap")
+		$([ "$sub" = replay ] && echo --in "devices=$dir/none.pcap")
 	expect 0 "^Usage: biplane $sub " "$biplane" $sub --help
 done
 health=$(dirname "$0")/../../../../docs/examples/health.yaml
-expect 0 ': ok: 2 ports' "$biplane" check -c "$health"
+expect 0 ': ok: 2 ports' "$biplane" config check -c "$health"
 # the file of those that may associate is part of what is checked
 printf '  allow_file: %s\n' "$dir/allowed" | sed '/^phd:/r /dev/stdin' "$health" >"$dir/health.yaml"
 expect 78 "health\.yaml: phd\.allow_file: $dir/allowed: No such file" \
-	"$biplane" check -c "$dir/health.yaml"
+	"$biplane" config check -c "$dir/health.yaml"
 printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
-expect 0 ': ok: 2 ports' "$biplane" check -c "$dir/health.yaml"
+expect 0 ': ok: 2 ports' "$biplane" config check -c "$dir/health.yaml"
 echo 22092258010007 >>"$dir/allowed"
-expect 78 "$dir/allowed:3: no system-id" "$biplane" check -c "$dir/health.yaml"
+expect 78 "$dir/allowed:3: no system-id" "$biplane" config check -c "$dir/health.yaml"
 near=$(dirname "$0")/../../../../docs/examples/aggregation-near.yaml
 expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregation.encapsulate: 1, of aggregation.decapsulate: 0$' \
-	"$biplane" check -c "$near"
+	"$biplane" config check -c "$near"
 sed '/^aggregation:/,$s/udp_port: [0-9]*/udp_port: 0/' "$near" >"$dir/near.yaml"
 expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregation\.encapsulate\[0\]\.to\.udp_port: 0 is too small; expected a UDP port' \
-	"$biplane" check -c "$dir/near.yaml"
+	"$biplane" config check -c "$dir/near.yaml"
 cell=$(dirname "$0")/../../../../docs/examples/transform.yaml
 expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \
-	"$biplane" check -c "$cell"
+	"$biplane" config check -c "$cell"
 sed 's/\[0, -1, 0, 1.5\]/[0, -1, 0]/' "$cell" >"$dir/cell.yaml"
 expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
-	"$biplane" check -c "$dir/cell.yaml"
+	"$biplane" config check -c "$dir/cell.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 
-expect 0 "^$dir/good\.yaml: ok: 2 ports, 1 bridge, 1 rule$" "$biplane" check -c "$dir/good.yaml"
-expect 0 'overheat' "$biplane" check -c "$dir/good.yaml" --dump
-expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" check -c "$dir/bad.yaml"
-expect 78 'none\.yaml' "$biplane" check -c "$dir/none.yaml"
+expect 0 "^$dir/good\.yaml: ok: 2 ports, 1 bridge, 1 rule$" "$biplane" config check -c "$dir/good.yaml"
+expect 0 'overheat' "$biplane" config show -c "$dir/good.yaml"
+expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" config check -c "$dir/bad.yaml"
+expect 78 'none\.yaml' "$biplane" config check -c "$dir/none.yaml"
 # the effective configuration is a configuration, and its own effective one
-"$biplane" check -c "$dir/good.yaml" --dump >"$dir/dump.yaml"
-expect 0 ': ok: 2 ports, 1 bridge, 1 rule$' "$biplane" check -c "$dir/dump.yaml"
-"$biplane" show config -c "$dir/dump.yaml" >"$dir/again.yaml"
+"$biplane" config show -c "$dir/good.yaml" >"$dir/dump.yaml"
+expect 0 ': ok: 2 ports, 1 bridge, 1 rule$' "$biplane" config check -c "$dir/dump.yaml"
+"$biplane" config show -c "$dir/dump.yaml" >"$dir/again.yaml"
 cmp "$dir/dump.yaml" "$dir/again.yaml" || failed=1
-"$biplane" show config -c "$dir/good.yaml" --json >"$dir/config.json"
+"$biplane" config show -c "$dir/good.yaml" --json >"$dir/config.json"
 expect 0 'overheat' python3 -c '
 import json, sys
 config = json.load(open(sys.argv[1]))
@@ -124,14 +136,15 @@ for what in ports nodes drops alarms flows unread rules counters planes interfac
 	aggregates; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
-	expect 69 "no instance named '$name' is running" "$biplane" show $what --name $name --json
+	expect 69 "no instance named '$name' is running" "$biplane" show $what -i $name --json
 done
-expect 69 "warning: $dir/bad\.yaml has errors, see 'biplane check -c $dir/bad\.yaml'" \
+expect 69 "warning: $dir/bad\.yaml has errors, see 'biplane config check -c $dir/bad\.yaml'" \
 	"$biplane" show ports -c "$dir/bad.yaml"
-expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" show config -c "$dir/bad.yaml"
-expect 64 "did you mean 'ports'" "$biplane" show port
-expect 64 'what\? One of the words' "$biplane" show
-expect 64 'give one' "$biplane" show ports --name a -c b
+expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" config show -c "$dir/bad.yaml"
+expect 64 "unknown object 'prots'; did you mean 'ports'" "$biplane" show prots
+expect 64 'missing object, one of: ports, nodes, ' "$biplane" show
+expect 69 "no instance named '$name' is running" "$biplane" sh port -i $name
+expect 64 '-c and -i exclude each other' "$biplane" show ports -i a -c b
 expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
 expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbours 10.0.0.1
 expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
@@ -139,10 +152,9 @@ expect 64 "'::1' is not of IPv4" "$biplane" show routes -4 ::1
 expect 64 'exclude each other' "$biplane" show routes -4 -6
 expect 64 'for neighbours and routes, not for ports' "$biplane" show ports -6
 expect 64 'diff is for interfaces, neighbours and routes, not for ports' "$biplane" show ports --diff
-expect 64 'not for config' "$biplane" show config --diff
 expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
 expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
-expect 69 "no instance named '$name' is running" "$biplane" show routes --diff --name $name
+expect 69 "no instance named '$name' is running" "$biplane" show routes --diff -i $name
 expect 64 'state was expected: configuring, operating or releasing' \
 	"$biplane" show sessions --state open
 expect 64 'or its name, one of unknown, pulse_oximeter, .*, thermometer, ' \
@@ -153,12 +165,11 @@ expect 64 "'0022' is no system-id: 16 hexadecimal digits" "$biplane" show sessio
 expect 64 "unexpected argument 'b'" "$biplane" show sessions 0022092258010000 b
 for filter in '--state operating' '--type unknown' '--address ::/0'; do
 	expect 64 'are for sessions, not for flows' "$biplane" show flows $filter
-	expect 64 'are for sessions, not for config' "$biplane" show config $filter
 	expect 69 "no instance named '$name' is running" \
-		"$biplane" show sessions --name $name $filter 0022092258010000
+		"$biplane" show sessions -i $name $filter 0022092258010000
 done
 for filter in '--rule 31' '--address 10.1.0.0/16' '-n 5'; do
-	expect 69 "no instance named '$name' is running" "$biplane" show aggregates --name $name $filter
+	expect 69 "no instance named '$name' is running" "$biplane" show aggregates -i $name $filter
 done
 expect 64 '--rule is for aggregates and transform, not for sessions' "$biplane" show sessions --rule 0
 expect 64 'are for sessions, not for aggregates' "$biplane" show aggregates --state operating
@@ -168,40 +179,38 @@ for number in -1 32 x; do
 done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
-expect 64 "can't be an instance's name" "$biplane" show ports --name ../../etc
-expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" show config --name $name
+expect 64 "can't be an instance's name" "$biplane" show ports -i ../../etc
+expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" config show -i $name
 expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
 
-expect 0 '^Usage: biplane sessions release ID' "$biplane" sessions --help
-expect 64 "'release ID' was expected$" "$biplane" sessions
-expect 64 "'release ID' was expected, not 'end'" "$biplane" sessions end 0022092258010000
-expect 64 'release whom\?' "$biplane" sessions release
+expect 0 '^Usage: biplane session disconnect ID' "$biplane" session disconnect --help
+expect 64 'Usage: biplane session COMMAND' "$biplane" session
+expect 64 'missing argument: the system-id' "$biplane" session disconnect
 for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
-	expect 64 "'$id' is no system-id: 16 hexadecimal digits" "$biplane" sessions release $id
+	expect 64 "'$id' is not a system-id; expected 16 hexadecimal digits" "$biplane" session disconnect $id
 done
-expect 64 "unexpected argument 'now'" "$biplane" sessions release 0022092258010000 now
-expect 64 'give one' "$biplane" sessions release 0022092258010000 --name a -c b
-expect 64 "can't be an instance's name" "$biplane" sessions release 0022092258010000 --name a/b
+expect 64 "unexpected argument 'now'" "$biplane" session disconnect 0022092258010000 now
+expect 64 '-c and -i exclude each other' "$biplane" session disconnect 0022092258010000 -i a -c b
+expect 64 "can't be an instance's name" "$biplane" session disconnect 0022092258010000 -i a/b
 expect 69 'no control plane answers.* is this instance running' \
-	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
 
-expect 0 '^Usage: biplane matrix set SOURCE' "$biplane" matrix --help
-expect 64 "'show' was expected$" "$biplane" matrix
-expect 64 "'show' was expected, not 'get'" "$biplane" matrix get 10.0.0.5
-expect 64 'set of whom\?' "$biplane" matrix set
-expect 64 'clear of whom\?' "$biplane" matrix clear
-expect 64 'set to what\?' "$biplane" matrix set 10.0.0.5
-expect 64 "unexpected argument '-'" "$biplane" matrix clear 10.0.0.5 -
-expect 64 "'tracker' is neither an address nor a prefix" "$biplane" matrix set tracker -
-expect 64 "'32' is no number from 0 to 31" "$biplane" matrix set 10.0.0.5 - --entry 32
-expect 64 "'64' is no number from 0 to 63" "$biplane" matrix set 10.0.0.5 - --receiver 64
-expect 64 "add are of 'set'" "$biplane" matrix clear 10.0.0.5 --add
-expect 64 "json is of 'show'" "$biplane" matrix clear 10.0.0.5 --json
-expect 64 "entry is of 'set' and 'clear'" "$biplane" matrix show --entry 1
-expect 64 'give one' "$biplane" matrix show --name a -c b
+expect 0 '^  transform matrix set ' "$biplane" transform --help
+expect 64 "unknown command 'get'; did you mean 'set'" "$biplane" transform matrix get 10.0.0.5
+expect 64 'missing argument SOURCE' "$biplane" transform matrix set
+expect 64 'missing argument SOURCE' "$biplane" transform matrix clear
+expect 64 'missing argument FILE' "$biplane" transform matrix set 10.0.0.5
+expect 64 "unexpected argument '-'" "$biplane" transform matrix clear 10.0.0.5 -
+expect 64 "'tracker' is neither an address nor a prefix" "$biplane" transform matrix set tracker -
+expect 64 "'32' is not a number from 0 to 31" "$biplane" transform matrix set 10.0.0.5 - --entry 32
+expect 64 "'64' is not a number from 0 to 63" "$biplane" transform matrix set 10.0.0.5 - --receiver 64
+expect 64 "unrecognized option '--add'" "$biplane" transform matrix clear 10.0.0.5 --add
+expect 64 "unrecognized option '--json'" "$biplane" transform matrix clear 10.0.0.5 --json
+expect 64 "unrecognized option '--entry'" "$biplane" transform matrix list --entry 1
+expect 64 '-c and -i exclude each other' "$biplane" transform matrix list -i a -c b
 printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
-expect 69 'no control plane answers' "$biplane" matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
-expect 69 "no instance named '$name' is running" "$biplane" matrix show -c "$dir/good.yaml"
+expect 69 'no control plane answers' "$biplane" transform matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
+expect 69 "no instance named '$name' is running" "$biplane" transform matrix list -c "$dir/good.yaml"
 
 # doctor: the machine that this runs on may be ready or not; a folder that is empty is not
 expect 0 '^Usage: biplane doctor ' "$biplane" doctor --help
@@ -243,7 +252,7 @@ start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 cp "$dir/good.yaml" "$dir/kept.yaml"
 for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a surplus: 1'; do
 	sed -i "$damage" "$dir/good.yaml"
-	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" check -c "$dir/good.yaml"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" config check -c "$dir/good.yaml"
 	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"
 	expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
 	expect 0 '^no difference: 0 routes' "$biplane" show routes --diff -c "$dir/good.yaml"
@@ -259,7 +268,7 @@ end_plane
 # Somewhere else there is another kernel's network, which nobody here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 expect 69 'its file has no section phd' \
-	"$biplane" sessions release 0022092258010000 -c "$dir/good.yaml"
+	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
 if unshare -n true 2>/dev/null; then
 	expect 69 "control plane \(process $plane\) is in another network namespace" \
 		unshare -n "$biplane" show routes --diff -c "$dir/good.yaml"
@@ -272,12 +281,12 @@ if [ -w /run ]; then
 	cd "$dir" || exit 1
 	start_plane default.yaml /run/biplane/$name.sock
 	cd / || exit 1
-	"$biplane" check -c "$dir/default.yaml" --dump >"$dir/dump.yaml"
+	"$biplane" config show -c "$dir/default.yaml" >"$dir/dump.yaml"
 	echo 'ports: none' >"$dir/default.yaml"
-	"$biplane" show config --name $name >"$dir/running.yaml"
-	echo "# instance '$name' runs with this; file: $(realpath "$dir")/default.yaml" |
+	"$biplane" config show -i $name >"$dir/running.yaml"
+	echo "# running configuration of instance '$name', from $(realpath "$dir")/default.yaml" |
 		cat - "$dir/dump.yaml" | diff - "$dir/running.yaml" || failed=1
-	expect 0 '"overheat"' "$biplane" show config --name $name --json
+	expect 0 '"overheat"' "$biplane" config show -i $name --json
 	end_plane
 fi
 

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bash completion against what the command says of itself: completion_test.sh BIPLANE completion.bash
+# Completion against what the command says of itself: completion_test.sh BIPLANE
 set -u
 biplane=$(realpath "$1")
-. "$2"
 failed=0
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
 
-# complete_words WORD...: what is offered for the last of them, a line each
-complete_words() {
-	COMP_WORDS=("$biplane" "$@")
-	COMP_CWORD=$#
-	_biplane
-	printf '%s\n' "${COMPREPLY[@]}"
+# offered WORD...: what `biplane __complete` offers for the last of them, without the help
+offered() {
+	"$biplane" __complete "$@" | cut -f 1
 }
 
 # same WHAT EXPECTED GOT: two lists of lines, in any order
@@ -20,34 +20,69 @@ same() {
 	expected=$(sort -u <<<"$2")
 	got=$(sort -u <<<"$3")
 	[ "$expected" = "$got" ] && [ -n "$got" ] && return
-	echo "FAIL: $1: expected: ${expected//$'\n'/ }; offered: ${got//$'\n'/ }"
-	failed=1
+	fail "$1: expected: ${expected//$'\n'/ }; offered: ${got//$'\n'/ }"
 }
 
-subcommands=$("$biplane" --help | awk '/^Subcommands:/ {on = 1; next} /^$/ {on = 0} on {print $1}')
-[ "$(wc -l <<<"$subcommands")" -ge 10 ] || { echo "FAIL: too few subcommands in --help"; failed=1; }
-same subcommands "$subcommands" "$(complete_words "" | grep -v ^-)"
-same "subcommands with s" "$(grep ^s <<<"$subcommands")" "$(complete_words s)"
+commands=$("$biplane" --help | awk '/^Commands:/ {on = 1; next} /^$/ {on = 0} on' | sed 's/^ *//; s/  .*//')
+[ "$(wc -l <<<"$commands")" -ge 15 ] || fail "too few commands in --help"
+same commands "$(cut -d ' ' -f 1 <<<"$commands")" "$(offered "")"
+same "commands with s" "$(cut -d ' ' -f 1 <<<"$commands" | grep ^s)" "$(offered s)"
+same "commands of config" "$(sed -n 's/^config //p' <<<"$commands")" "$(offered config "")"
+same "commands of an abbreviated group" "$(sed -n 's/^transform matrix //p' <<<"$commands")" "$(offered tr m "")"
+same "words of help" "$(sed -n 's/^config //p' <<<"$commands")" "$(offered help config "")"
+same "options of the program" $'--help\n--version' "$(offered -)"
 
-for sub in $subcommands; do
-	options=$("$biplane" "$sub" --help | awk '/^Options:/ {on = 1; next} /^$/ {on = 0} on' |
+while read -r command; do
+	# shellcheck disable=SC2086
+	options=$("$biplane" $command --help | awk '/^Options:/ {on = 1; next} /^$/ {on = 0} on' |
 		grep -oE '(^ +|, )--?[A-Za-z0-9][a-z0-9-]*' | tr -d ' ,')
-	same "options of $sub" "$options" "$(complete_words "$sub" x -)"
-done
+	# shellcheck disable=SC2086
+	same "options of $command" "$options" "$(offered $command x -)"
+done <<<"$commands"
 
 views=$("$biplane" show --help | sed -n '1s/^Usage: biplane show \([^ ]*\) .*/\1/p' | tr '|' '\n')
-same "views of show" "$views" "$(complete_words show "")"
-same "verbs of matrix" $'set\nclear\nshow' "$(complete_words matrix "")"
-same "verbs of sessions" release "$(complete_words sessions "")"
+same "objects of show" "$views" "$(offered show "")"
+same "objects of show behind an option" "$(grep ^ro <<<"$views")" "$(offered show --json -c x ro)"
+same shells $'bash\nzsh\nfish' "$(offered completion "")"
+same "a file for -c" :files "$(offered run -c "")"
+same "a file for --config" :files "$(offered show ports --config x)"
+same "a file as operand" :files "$(offered replay --json x)"
+[ -z "$(offered run --stats-period "")" ] || fail "something for --stats-period"
+[ -z "$(offered run -c x -- --l)" ] || fail "an option of ours behind --"
+[ -z "$(offered nonsense "")" ] || fail "something for a command that is unknown"
+[ -z "$(offered s "")" ] || fail "something for an ambiguous command"
 
+# An instance that runs: a process holds the lock of its file.
+if [ -w /run ]; then
+	name=completion-test-$$
+	made=
+	[ -d /run/biplane ] || { mkdir /run/biplane && made=1; }
+	dir=/run/biplane
+	for own in /run/biplane/data; do [ ! -d $own ] || dir=$own; done
+	exec 9>"$dir/$name-dataplane.pid"
+	flock 9
+	offered show ports -i completion-te | grep -qx "$name" || fail "an instance that runs is not offered"
+	exec 9>&-
+	! offered status -i completion-te | grep -qx "$name" || fail "an instance that does not run is offered"
+	rm -f "$dir/$name-dataplane.pid"
+	[ -z "$made" ] || rmdir /run/biplane 2>/dev/null
+fi
+
+# The scripts of the shells, in the shells that are here.
+complete_words() {
+	COMP_WORDS=("$biplane" "$@")
+	COMP_CWORD=$#
+	_biplane
+	printf '%s\n' "${COMPREPLY[@]}"
+}
+eval "$("$biplane" completion bash)"
+same "bash: commands with s" "$(offered s)" "$(complete_words s)"
 dir=$(mktemp -d)
-touch "$dir/one.yaml" "$dir/two.yaml"
-same "file of -c" "$dir/one.yaml" "$(complete_words run -c "$dir/o")"
-same "file of --config" "$dir/two.yaml" "$(complete_words show ports --config "$dir/t")"
-# an option with no argument is followed by anything, one with a number by nothing that is known
-same "file behind --json" "$dir/one.yaml" "$(complete_words show ports --json "$dir/o")"
-[ -z "$(complete_words run --stats-period "$dir/")" ] || { echo "FAIL: a file for --stats-period"; failed=1; }
-[ -z "$(complete_words run -c x -- --l)" ] || { echo "FAIL: an option of ours behind --"; failed=1; }
+touch "$dir/one.yaml" "$dir/two words.yaml"
+same "bash: files of -c" "$dir/one.yaml"$'\n'"$dir/two words.yaml" "$(complete_words run -c "$dir/")"
 rm -rf "$dir"
+for shell in zsh fish; do
+	! command -v $shell >/dev/null || "$biplane" completion $shell | $shell -n || fail "$shell: syntax"
+done
 [ $failed -ne 0 ] || echo "ok"
 exit $failed

@@ -168,7 +168,7 @@ static void suggestions_are_near_or_none(void **state)
 	assert_string_equal(guess("port"), "ports");
 	assert_string_equal(guess("ponts"), "ports");
 	assert_string_equal(guess("alamrs"), "alarms");
-	assert_string_equal(guess("data"), "dataplane");
+	assert_null(guess("data")); /* an abbreviation, not a typing error */
 	assert_string_equal(guess("data-plane"), "dataplane");
 	assert_null(guess("weather"));
 	assert_null(guess(""));

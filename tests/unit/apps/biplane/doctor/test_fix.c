@@ -261,7 +261,7 @@ static void never_the_default_route(void **state)
 	struct machine *m = *state;
 	struct bp_plan_request q = both;
 
-	q.even_in_use = true;
+	q.force = true;
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth0\"}]", "[]");
 	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
 	assert_non_null(strstr(m->err, A " stays with the kernel: eth0 carries the default route"));
@@ -278,9 +278,9 @@ static void in_use_when_insisted_on(void **state)
 		"[{\"ifname\":\"eth0\",\"addr_info\":[{\"local\":\"10.1.2.3\",\"prefixlen\":24}]}]",
 		"[]", "[]");
 	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
-	assert_non_null(strstr(m->err, "10.1.2.3/24 (--even-in-use"));
+	assert_non_null(strstr(m->err, "10.1.2.3/24 (use --force"));
 	assert_int_equal(m->kernel.acts, 0);
-	q.even_in_use = true;
+	q.force = true;
 	assert_int_equal(fix(m, &q), BP_EX_OK);
 	assert_int_equal(undo(m), BP_EX_OK);
 	assert_non_null(strstr(m->err, "ip address add 10.1.2.3/24 dev eth0"));

@@ -105,7 +105,7 @@ static void nics_of_ports(void **state)
 	fake_ip(&m->fake,
 		"[{\"ifname\":\"eth1\",\"addr_info\":[{\"local\":\"10.1.2.3\",\"prefixlen\":24}]}]",
 		"[]", "[]");
-	expect(m, "port right", "trouble", "--even-in-use");
+	expect(m, "port right", "trouble", "--force");
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth1\"}]", "[]");
 	expect(m, "port right", "trouble", "# name another NIC in the configuration");
 	fake_ip(&m->fake, "[]", "[]", "[]");

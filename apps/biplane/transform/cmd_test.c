@@ -298,13 +298,13 @@ static int transform_main(const struct bp_cli_command *command, int argc, char *
 	return status;
 }
 
-const struct bp_cli_command bp_cmd_transform = {
-	.name = "transform",
-	.summary = "transform points in a file as the gateway would",
+const struct bp_cli_command bp_cmd_transform_test = {
+	.name = "transform test",
+	.summary = "transform the points of a file as the gateway would",
 	.synopsis = "--in FILE [--out FILE] [--matrix FILE [--singular]]\n"
-		    "                         [--method NAME] [-c FILE [--entry N] |\n"
-		    "                         --layout NAME | --double] [--degrees]\n"
-		    "                         [--report [--limit UM] [--json]]",
+		    "                              [--method NAME] [-c FILE [--entry N] |\n"
+		    "                              --layout NAME | --double] [--degrees]\n"
+		    "                              [--report [--limit UM] [--json]]",
 	.text = "Puts each point into a packet as a tracker would, transforms it with the very\n"
 		"code that runs on the network, and writes what the receiver gets, so that\n"
 		"frames can be checked before a robot moves. Needs no gateway and no root.\n"
@@ -317,8 +317,8 @@ const struct bp_cli_command bp_cmd_transform = {
 		"\n"
 		"With --report the errors of all methods are compared instead; the points are\n"
 		"written only with --out. Lengths are in metres there.",
-	.example = "  biplane transform --in points.csv --matrix robot.yaml --out placed.csv\n"
-		   "  biplane transform --in points.csv --matrix robot.yaml --report",
+	.example = "  biplane transform test --in points.csv --matrix robot.yaml --out placed.csv\n"
+		   "  biplane transform test --in points.csv --matrix robot.yaml --report",
 	.options = options,
 	.main = transform_main,
 };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "apps/biplane/config/show_config.h"
-
 #include <jansson.h>
 #include <libfyaml.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
-#include "apps/biplane/exit_status.h"
+#include "apps/biplane/commands.h"
 #include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/which.h"
 #include "controlplane/process/control.h"
+
+enum { OPT_JSON = BP_CLI_LONG };
 
 /* The dump as text; ownership to the caller, NULL without memory. */
 static char *dump_text(const struct bp_config *c)
@@ -30,7 +32,7 @@ static char *dump_text(const struct bp_config *c)
 
 static int fail(const char *what, int status)
 {
-	fprintf(stderr, "biplane show: %s\n", what);
+	fprintf(stderr, "biplane config show: %s\n", what);
 	return status;
 }
 
@@ -49,7 +51,7 @@ static int print_json(const char *text)
 	return status;
 }
 
-int bp_show_config(const char *path, bool json)
+static int show_file(const char *path, bool json)
 {
 	struct bp_config *c = bp_config_load_quietly(path, stderr);
 	int status = BP_EX_OK;
@@ -74,16 +76,17 @@ static int print_reply(const struct bp_config_instance *id, const json_t *reply,
 	const char *file = json_string_value(json_object_get(reply, "file"));
 
 	if (!text || !file)
-		return fail("the control plane does not tell its configuration; it may be of "
-			    "another version: restart it, or give -c FILE",
+		return fail(
+			"the control plane did not send its configuration; it may be of another "
+			"version: restart it, or use -c FILE",
 			BP_EX_UNAVAILABLE);
 	if (json)
 		return print_json(text);
-	printf("# instance '%s' runs with this; file: %s\n%s", id->name, file, text);
+	printf("# running configuration of instance '%s', from %s\n%s", id->name, file, text);
 	return BP_EX_OK;
 }
 
-int bp_show_running_config(const struct bp_config_instance *id, bool json)
+static int show_running(const struct bp_config_instance *id, bool json)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
 	json_t *reply = NULL;
@@ -92,11 +95,54 @@ int bp_show_running_config(const struct bp_config_instance *id, bool json)
 	if (bp_control_path(id->runtime_dir, id->name, path, sizeof(path)))
 		return fail("the name is too long for a socket's path", BP_EX_USAGE);
 	if (bp_control_request(path, "config", &reply, err, sizeof(err))) {
-		fail(err, 0);
-		fprintf(stderr, "Say whose settings are meant with -c FILE or --name NAME.\n");
-		return BP_EX_UNAVAILABLE;
+		return fail(err, BP_EX_UNAVAILABLE);
 	}
 	status = print_reply(id, reply, json);
 	json_decref(reply);
 	return status;
 }
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "print this file instead of the running configuration"},
+	BP_OPTION_INSTANCE,
+	{OPT_JSON, "json", NULL, "JSON instead of YAML"},
+	{0, NULL, NULL, NULL},
+};
+
+static int show_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	const char *path = NULL, *name = NULL;
+	struct bp_config_instance id;
+	bool json = false;
+	struct bp_cli cli;
+	int key, status;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		if (key == OPT_JSON)
+			json = true;
+		else
+			*(key == 'c' ? &path : &name) = cli.value;
+	}
+	if (bp_cli_no_operands(&cli))
+		return BP_EX_USAGE;
+	if (path != NULL && name != NULL)
+		return bp_cli_usage_error(command, "-c and -i exclude each other");
+	if (path != NULL)
+		return show_file(path, json);
+	status = bp_which_instance(command, NULL, name, &id);
+	return status != BP_EX_OK ? status : show_running(&id, json);
+}
+
+const struct bp_cli_command bp_cmd_config_show = {
+	.name = "config show",
+	.summary = "print the effective configuration",
+	.synopsis = "[-c FILE | -i NAME] [--json]",
+	.text = "Prints every setting with its value, defaults included: of the running instance,\n"
+		"as its control plane reports it, or with -c of FILE.",
+	.example = "  biplane config show -i plant --json",
+	.options = options,
+	.main = show_main,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `biplane privileges`: what the planes need that an ordinary user does not have. */
+/* `biplane capabilities`: what the planes need that an ordinary user does not have. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int print_json(void)
 	return BP_EX_OK;
 }
 
-static int privileges_main(const struct bp_cli_command *command, int argc, char **argv)
+static int capabilities_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	bool json = false;
 	struct bp_cli cli;
@@ -66,15 +66,15 @@ static int privileges_main(const struct bp_cli_command *command, int argc, char 
 	return BP_EX_OK;
 }
 
-const struct bp_cli_command bp_cmd_privileges = {
-	.name = "privileges",
-	.summary = "what each plane needs to run as a user of its own",
+const struct bp_cli_command bp_cmd_capabilities = {
+	.name = "capabilities",
+	.summary = "capabilities, devices and memory that each plane needs",
 	.synopsis = "[--json]",
-	.text = "Prints, for each driver and each task of the control plane, the capabilities, "
-		"device\n"
-		"files and locked memory that it needs where biplane does not run as root. The\n"
-		"units of the package give them; a plane that lacks one says so and ends.",
-	.example = "  biplane privileges --json",
+	.text = "Prints the capabilities, device files and locked memory that each driver and "
+		"each\n"
+		"task of the control plane needs to run unprivileged. The systemd units of the\n"
+		"package grant them; a plane that lacks one reports it and exits.",
+	.example = "  biplane capabilities --json",
 	.options = options,
-	.main = privileges_main,
+	.main = capabilities_main,
 };

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/commands.h"
+
+#include <stddef.h>
+
+static const struct bp_cli_command *const config_commands[] = {
+	&bp_cmd_config_check, &bp_cmd_config_show, NULL};
+static const struct bp_cli_command group_config = {
+	.name = "config",
+	.summary = "configuration files",
+	.text = "Checks and prints configurations.",
+	.example = "  biplane config check -c /etc/biplane/plant.yaml",
+	.children = config_commands,
+};
+
+static const struct bp_cli_command *const session_commands[] = {&bp_cmd_session_disconnect, NULL};
+static const struct bp_cli_command group_session = {
+	.name = "session",
+	.summary = "associations of health devices",
+	.text = "Acts on the associations of health devices; 'biplane show sessions' lists them.",
+	.example = "  biplane session disconnect 002209225801a3ff",
+	.children = session_commands,
+};
+
+static const struct bp_cli_command *const matrix_commands[] = {
+	&bp_cmd_matrix_set, &bp_cmd_matrix_clear, &bp_cmd_matrix_list, NULL};
+static const struct bp_cli_command group_matrix = {
+	.name = "transform matrix",
+	.summary = "matrices of a running instance",
+	.text = "Sets, clears and lists the matrices of coordinate transformation.",
+	.example = "  biplane transform matrix list",
+	.children = matrix_commands,
+};
+static const struct bp_cli_command *const transform_commands[] = {
+	&group_matrix, &bp_cmd_transform_test, NULL};
+static const struct bp_cli_command group_transform = {
+	.name = "transform",
+	.summary = "coordinate transformation",
+	.text = "Manages matrices of a running instance, and transforms points offline.",
+	.example = "  biplane transform matrix set 10.0.0.5 frame.yaml",
+	.children = transform_commands,
+};
+
+static const struct bp_cli_command *const commands[] = {
+	&bp_cmd_run,
+	&bp_cmd_dataplane,
+	&bp_cmd_controlplane,
+	&group_config,
+	&bp_cmd_status,
+	&bp_cmd_show,
+	&bp_cmd_reload,
+	&bp_cmd_replay,
+	&group_session,
+	&group_transform,
+	&bp_cmd_doctor,
+	&bp_cmd_capabilities,
+	&bp_cmd_clean,
+	&bp_cmd_help,
+	&bp_cmd_version,
+	&bp_cmd_completion,
+	&bp_cmd_complete,
+	NULL,
+};
+const struct bp_cli_command bp_cmd_root = {
+	.name = "",
+	.text = "A gateway between IoT devices and the rest of the network. It bridges and routes\n"
+		"their traffic, publishes alarms from MQTT values, stores the measurements of\n"
+		"health devices, aggregates UDP messages and transforms coordinates.",
+	.example = "  biplane config check -c plant.yaml && biplane run -c plant.yaml",
+	.children = commands,
+};

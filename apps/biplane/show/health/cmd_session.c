@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane session disconnect ID`: a request to the manager of health devices. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/health/settings.h"
+#include "apps/biplane/ask.h"
+#include "apps/biplane/commands.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/which.h"
+
+static const struct bp_cli_option options[] = {
+	BP_OPTION_CONFIG,
+	BP_OPTION_INSTANCE,
+	{0, NULL, NULL, NULL},
+};
+
+static int ask(const struct bp_cli_command *command, const struct bp_config_instance *id,
+	const char *system_id)
+{
+	json_t *reply = NULL;
+	const int status = bp_ask(command, id,
+		json_pack("{s:s, s:s}", "command", "sessions-release", "id", system_id), &reply);
+
+	if (status)
+		return status;
+	printf(json_is_true(json_object_get(reply, "again"))
+			? "%s: release was requested before; no answer yet\n"
+			: "%s: release requested\n",
+		system_id);
+	json_decref(reply);
+	return BP_EX_OK;
+}
+
+static int disconnect_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	const char *path = NULL, *name = NULL;
+	struct bp_config_instance id;
+	uint8_t system_id[8];
+	struct bp_cli cli;
+	char **words;
+	int key, n, status;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		*(key == 'c' ? &path : &name) = cli.value;
+	}
+	n = bp_cli_operands(&cli, &words);
+	if (n == 0)
+		return bp_cli_usage_error(command,
+			"missing argument: the system-id of a device, from 'biplane show "
+			"sessions'");
+	if (n > 1)
+		return bp_cli_usage_error(command, "unexpected argument '%s'", words[1]);
+	if (!bp_system_id_read(words[0], strlen(words[0]), system_id))
+		return bp_cli_usage_error(command,
+			"'%s' is not a system-id; expected 16 hexadecimal digits, not all 0",
+			words[0]);
+	status = bp_which_instance(command, path, name, &id);
+	return status ? status : ask(command, &id, words[0]);
+}
+
+const struct bp_cli_command bp_cmd_session_disconnect = {
+	.name = "session disconnect",
+	.summary = "end the association of a health device",
+	.synopsis = "ID [-c FILE | -i NAME]",
+	.text = "Asks the health device with system-id ID (16 hexadecimal digits, as printed by\n"
+		"'biplane show sessions') to release its association. Returns without waiting for\n"
+		"the answer: the session ends when the device has answered, or after\n"
+		"health_devices.timeouts.release. The device may associate again; to prevent "
+		"that,\n"
+		"use health_devices.allow.",
+	.example = "  biplane session disconnect 002209225801a3ff -i plant",
+	.options = options,
+	.main = disconnect_main,
+};
