@@ -94,12 +94,13 @@ service_config() {
 	coordinates)
 		cat <<-END
 			transform:
-			  - port: left
-			    udp: 10000
-			    sources:
-			      - address: 10.0.0.2
-			        receivers:
-			          - {address: 10.1.0.9, udp: 20000, matrix: [[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]}
+			  entries:
+			    - port: left
+			      udp_port: 10000
+			      sources:
+			        - address: 10.0.0.2
+			          receivers:
+			            - {address: 10.1.0.9, udp_port: 20000, matrix: [[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]}
 		END
 		;;
 	health)

@@ -96,7 +96,8 @@ def accuracy(build, readings=15000):
             matrix = {"matrix": [[round(random.uniform(-1, 1), 9) for _ in range(3)] for _ in range(3)],
                       "translation": [round(random.uniform(0, 10), 9) for _ in range(3)]}
             for m in errors(build, Path(folder), A_MATRIX, matrix):
-                s = sums.setdefault(m["method"], {"method": m["method"], "sum_um": 0.0, "worst_um": 0.0, "beyond": 0})
+                name = m["method"].removeprefix("kunze2021_")
+                s = sums.setdefault(name, {"method": name, "sum_um": 0.0, "worst_um": 0.0, "beyond": 0})
                 s["sum_um"] += A_MATRIX * m["error"]["mean_um"]
                 s["worst_um"] = max(s["worst_um"], m["error"]["worst_um"])
                 s["beyond"] += m["error"]["beyond"]

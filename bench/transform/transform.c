@@ -52,13 +52,14 @@ void bench_transform_configuration(const struct bench_transform *x, FILE *f)
 	const uint32_t sources = RTE_MAX(x->sources, 1u);
 
 	fprintf(f,
-		"transformation: {matrices: %" PRIu32 "}\n"
 		"transform:\n"
+		"  max_matrices: %" PRIu32 "\n"
+		"  entries:\n"
 		"  - port: devices\n"
-		"    udp: %u\n"
+		"    udp_port: %u\n"
 		"    to: 10.2.0.1\n"
 		"    method: %s\n"
-		"    receiver: {address: 10.1.0.9, udp: %u%s}\n"
+		"    receiver: {address: 10.1.0.9, udp_port: %u%s}\n"
 		"    sources:\n",
 		sources, BENCH_TRANSFORM_UDP, x->method, BENCH_TRANSFORM_RECEIVER_UDP,
 		x->routed ? "" : ", mac: \"02:00:00:00:02:09\"");

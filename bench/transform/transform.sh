@@ -3,6 +3,13 @@
 # The cases of coordinate transformation, for scripts/bench, which includes this and has what it uses.
 
 transform_methods=(vector exact large medium small chebyshev userspace)
+# transform_option METHOD: its name in the configuration, where those of Kunze et al. (2021) have a prefix.
+transform_option() {
+	case $1 in
+	vector | exact) echo "$1" ;;
+	*) echo "kunze2021_$1" ;;
+	esac
+}
 transform_sources=(1 100 10000 65536)
 # case transform-figure6: readings offered per second, of biplane and of the program of sockets
 transform_rates=(100000 300000 1000000 2000000 4000000 7000000 10000000 14000000 20000000 28000000
@@ -26,7 +33,7 @@ transform_round() {
 	! wants transform || measure transform gateway --pcap "$work/transform.pcap" --transform vector
 	if wants transform-methods; then
 		for m in "${transform_methods[@]}"; do
-			measure "transform-$m" gateway --pcap "$work/transform.pcap" --transform "$m"
+			measure "transform-$m" gateway --pcap "$work/transform.pcap" --transform "$(transform_option "$m")"
 		done
 	fi
 	if wants transform-sources; then
@@ -59,9 +66,9 @@ transform_times() {
 	local m out
 	out=$("$build"/bench/transform_methods --rounds 5) || die "transform_methods failed: $out"
 	for m in "${transform_methods[@]}"; do
-		transform_least "$out" "$m" 1 >>"$work/times-$m-alone"
-		transform_least "$out" "$m" 64 >>"$work/times-$m-full"
-		transform_cpu "times-$m-gateway" --pcap "$work/transform.pcap" --transform "$m"
+		transform_least "$out" "$(transform_option "$m")" 1 >>"$work/times-$m-alone"
+		transform_least "$out" "$(transform_option "$m")" 64 >>"$work/times-$m-full"
+		transform_cpu "times-$m-gateway" --pcap "$work/transform.pcap" --transform "$(transform_option "$m")"
 	done
 	out=$("$build"/bench/transform_sockets --compute) || die "transform_sockets failed: $out"
 	printf '%s\n' "$out" | field compute_ns >>"$work/times-sockets-alone"
@@ -97,7 +104,7 @@ transform_figure6() {
 	each=$(awk -v s="$seconds" 'BEGIN {print s / 10}')
 	for m in "${transform_methods[@]}"; do
 		transform_points "points-$m" "$build"/bench/biplane-bench --seconds "$each" \
-			"--file-prefix=bench-$BIPLANE_BENCH" --transform "$m" \
+			"--file-prefix=bench-$BIPLANE_BENCH" --transform "$(transform_option "$m")" \
 			--rates "$(IFS=, && echo "${transform_rates[*]}")"
 	done
 	transform_points points-sockets "$build"/bench/transform_sockets "$each" "${transform_socket_rates[@]}"

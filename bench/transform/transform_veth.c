@@ -36,11 +36,12 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 		"  - {name: devices, device: \"net_%s0,iface=devices\"}\n"
 		"  - {name: cloud, device: \"net_%s1,iface=cloud\"}\n"
 		"bridge: [[devices, cloud]]\n"
-		"transformation: {matrices: 1}\n"
 		"transform:\n"
+		"  max_matrices: 1\n"
+		"  entries:\n"
 		"  - port: devices\n"
-		"    udp: %u\n"
-		"    receiver: {address: 10.1.0.9, udp: %u, mac: \"02:00:00:00:02:09\"}\n"
+		"    udp_port: %u\n"
+		"    receiver: {address: 10.1.0.9, udp_port: %u, mac: \"02:00:00:00:02:09\"}\n"
 		"    sources: [{address: 10.0.0.0, receivers: [{matrix: [[%.9f, %.9f, %.9f, %.9f], "
 		"[%.9f, %.9f, %.9f, %.9f], [%.9f, %.9f, %.9f, %.9f]]}]}]\n",
 		b->name, b->dir, b->driver, b->driver, BENCH_TRANSFORM_UDP,

@@ -8,9 +8,8 @@
 #include "config/transform/settings.h"
 
 /*
- * Sections transform and transformation, once all settings are read: what an entry must not
- * contradict, in itself and in others. An entry with an error has its message already and is not
- * looked at.
+ * Section transform, once all settings are read: contradictions within an entry and between
+ * entries. An entry with an error has its message already and is skipped.
  */
 
 static bool covers(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
@@ -24,7 +23,7 @@ static bool covers(const struct bp_transform_rule *a, const struct bp_transform_
 	       bp_prefix_contains(&a->to, &first);
 }
 
-/* The first entry of a port that a destination is in is for it, so one behind it may never be. */
+/* First match wins, so an entry behind one that covers it never matches. */
 static void check_covered(struct bp_reader *r, const struct bp_transform_entry *all, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -34,12 +33,13 @@ static void check_covered(struct bp_reader *r, const struct bp_transform_entry *
 			k++;
 		if (k < i)
 			BP_AT_ERROR(r, bp_place(all[i].node, "to"),
-				"transform[%u]: transform[%u] on line %u is for all of these "
-				"readings; expected %s",
+				BP_ENTRY
+				": " BP_ENTRY
+				" on line %u matches all these readings first; expected %s",
 				all[i].i, all[k].i, all[k].node->line,
 				covers(all[i].rule, all[k].rule)
 					? "another port, UDP port or destination"
-					: "this entry before it, or other destinations");
+					: "this entry before that one, or other destinations");
 	}
 }
 
@@ -51,23 +51,24 @@ void bp_check_receiver(struct bp_reader *r, const struct bp_transform_entry *e,
 
 	if ((to->flags & BP_TRANSFORM_REFLECT) &&
 		(to->flags & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_MAC)))
-		BP_AT_ERROR(r, bp_place(node, "reflect"),
-			"%s.reflect: what goes back to its sender has the sender's addresses; "
-			"expected no %s beside it",
+		BP_AT_ERROR(r, bp_place(node, "reply_to_sender"),
+			"%s.reply_to_sender: replies go to the sender's addresses; expected no %s "
+			"in this receiver",
 			path, to->flags & BP_TRANSFORM_ADDRESS ? "address" : "mac");
 	else if (!routes && (to->flags & BP_TRANSFORM_ADDRESS) && !(to->flags & BP_TRANSFORM_MAC))
 		BP_AT_WARNING(r, bp_place(node, "address"),
-			"%s.address: port '%s' is in a bridge, which does not ask for a MAC "
-			"address, so results keep that of the reading; expected mac: beside it",
+			"%s.address: port '%s' is in a bridge, which resolves no MAC addresses, so "
+			"results keep the reading's; expected mac in this receiver",
 			path, port);
 	else if (routes && (to->flags & BP_TRANSFORM_MAC))
 		BP_AT_WARNING(r, bp_place(node, "mac"),
-			"%s.mac: port '%s' routes, and finds the MAC address itself; expected it "
-			"where the port is in a bridge",
+			"%s.mac: port '%s' is routed and resolves MAC addresses itself, so this "
+			"one is "
+			"not used; expected mac only if the port is in a bridge",
 			path, port);
 }
 
-/* What biplane itself receives as the manager of health devices is no reading. */
+/* Datagrams to biplane's own manager of health devices are not readings. */
 static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	static const struct bp_prefix any[2] = {{.family = 4}, {.family = 6}};
@@ -88,9 +89,9 @@ static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 	else if (p->cse.source_ports[0] <= udp && udp <= p->cse.source_ports[1])
 		what = "phd.cse.source_ports";
 	if (what != NULL)
-		BP_AT_ERROR(r, bp_place(e->node, "udp"),
-			"transform[%u].udp: %s of %s, biplane's own, has this port; expected "
-			"another one, or destinations (to) without it",
+		BP_AT_ERROR(r, bp_place(e->node, "udp_port"),
+			BP_ENTRY ".udp_port: it is %s of %s, an address of this gateway; expected "
+				 "another port, or destinations (to) without that address",
 			e->i, what, bp_address_text(own, text));
 }
 
@@ -103,8 +104,8 @@ static bool overlap(const struct bp_prefix *a, const struct bp_prefix *b)
 	return a->family == b->family && bp_prefix_contains(wide, &first);
 }
 
-/* Messages that were in aggregates leave as they are: a reading among them would, too. */
-static void check_apart(struct bp_reader *r, const struct bp_transform_entry *e)
+/* Messages that are restored from aggregates are not transformed. */
+static void check_restored(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	const struct bp_agg_rules *agg = &bp_config_aggregation(r->config)->rules;
 
@@ -115,11 +116,10 @@ static void check_apart(struct bp_reader *r, const struct bp_transform_entry *e)
 			e->rule->udp > d->to.udp_last ||
 			(e->rule->to.family != 0 && !overlap(&e->rule->to, &d->to.address)))
 			continue;
-		BP_AT_ERROR(r, bp_place(e->node, "udp"),
-			"transform[%u].udp: aggregation.decapsulate[%u] restores messages to this "
-			"port, and "
-			"what it restores is not transformed; expected transform at the gateway "
-			"that aggregates, or another port",
+		BP_AT_ERROR(r, bp_place(e->node, "udp_port"),
+			BP_ENTRY ".udp_port: aggregation.decapsulate[%u] restores messages to this "
+				 "port, and restored messages are not transformed; expected this "
+				 "entry at the gateway that encapsulates, or another port",
 			e->i, i);
 	}
 }
@@ -130,7 +130,7 @@ static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
 	const struct bp_yaml *receiver = bp_yaml_find(e->node, "receiver");
 	char path[64];
 
-	snprintf(path, sizeof(path), "transform[%u].receiver", e->i);
+	snprintf(path, sizeof(path), BP_ENTRY ".receiver", e->i);
 	if (receiver != NULL)
 		bp_check_receiver(r, e, &rule->otherwise, receiver, path);
 	if (rule->to.family != 0 && (rule->otherwise.flags & BP_TRANSFORM_ADDRESS) &&
@@ -140,14 +140,14 @@ static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
 			"address",
 			path, rule->to.family, rule->to.family, rule->to.family);
 	check_own(r, e);
-	check_apart(r, e);
+	check_restored(r, e);
 	bp_check_sources(r, e);
 }
 
 /* The elements as far as they were read, right or not; NULL: none. */
 static const struct bp_yaml *elements(const struct bp_reader *r)
 {
-	const struct bp_yaml *n = bp_yaml_find(r->root, "transform");
+	const struct bp_yaml *n = bp_yaml_find(r->root, "transform.entries");
 
 	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
 }
@@ -164,38 +164,41 @@ static uint32_t count_rows(const struct bp_transform_config *t)
 
 static void check_room(struct bp_reader *r)
 {
-	const struct bp_yaml *given = bp_yaml_find(r->root, "transformation.matrices");
-	const struct bp_yaml *list = bp_yaml_find(r->root, "transform");
+	const struct bp_yaml *given = bp_yaml_find(r->root, "transform.max_matrices");
+	const struct bp_yaml *list = bp_yaml_find(r->root, "transform.entries");
 	const uint32_t rows = count_rows(&bp_config_transform(r->config)->entries);
 	const struct bp_yaml *at = given != NULL ? given : list;
 
-	if (at == NULL || at->bad || rows <= bp_config_transform(r->config)->matrices)
+	if (at == NULL || at->bad || rows <= bp_config_transform(r->config)->max_matrices)
 		return;
 	BP_AT_ERROR(r, at,
-		"transformation.matrices: %u are too few for %u receivers in all entries of "
-		"transform; expected at least as many (at most %u)",
-		bp_config_transform(r->config)->matrices, rows, BP_TRANSFORM_MATRICES_MAX);
+		"transform.max_matrices: %u is too small for the %u receivers in all entries; "
+		"expected at least %u (at most %u)",
+		bp_config_transform(r->config)->max_matrices, rows, rows,
+		BP_TRANSFORM_MATRICES_MAX);
 }
 
 static void check_loader(struct bp_reader *r)
 {
 	const struct bp_transform_config *t = &bp_config_transform(r->config)->entries;
-	const struct bp_yaml *loader = bp_yaml_find(r->root, "transformation.loader");
+	const struct bp_yaml *loader = bp_yaml_find(r->root, "transform.matrix_loader");
 	const struct bp_yaml *n = elements(r);
 	bool any = false;
 
 	for (uint32_t i = 0; i < t->n_rules && n != NULL; i++, n = n->next) {
 		any = any || t->rule[i].loader;
 		if (t->rule[i].loader && loader == NULL)
-			BP_AT_WARNING(r, bp_place(n, "loader"),
-				"transform[%u].loader: nobody listens for matrices; expected "
-				"transformation.loader, such as {address: 127.0.0.1}",
+			BP_AT_WARNING(r, bp_place(n, "matrix_loader"),
+				BP_ENTRY
+				".matrix_loader: there is no section transform.matrix_loader, "
+				"so no matrices can be loaded; expected it, such as "
+				"matrix_loader: {address: 127.0.0.1}",
 				i);
 	}
 	if (loader != NULL && !loader->faulty && !any)
 		bp_warning(r->messages, loader->key->line, loader->key->column,
-			"transformation.loader: it may set no matrices; expected loader: true in "
-			"an entry of transform");
+			"transform.matrix_loader: no entry has matrix_loader: true, so no matrices "
+			"can be loaded; expected it in an entry");
 }
 
 void bp_check_transform(struct bp_reader *r)

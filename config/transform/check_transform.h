@@ -7,14 +7,16 @@
 
 /* For check_transform.c and check_transform_sources.c alone. */
 
-/* An entry of `transform` that was read without an error. */
+#define BP_ENTRY "transform.entries[%u]"
+
+/* An entry that was read without an error. */
 struct bp_transform_entry {
 	const struct bp_transform_rule *rule;
 	const struct bp_yaml *node; /* its mapping */
 	uint32_t i;
 };
 
-/* What a receiver says of where results go; `path` names it in messages, `node` is its mapping. */
+/* The destination of results; `path` names the receiver in messages, `node` is its mapping. */
 void bp_check_receiver(struct bp_reader *r, const struct bp_transform_entry *e,
 	const struct bp_transform_receiver *to, const struct bp_yaml *node, const char *path);
 

@@ -7,7 +7,7 @@
 #include "proto/transform/transform_matrix.h"
 #include "services/transform/method.h"
 
-/* The sources of an entry of transform, and their receivers. */
+/* The sources of an entry, and their receivers. */
 
 #define WHITHER (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)
 #define FIXED_RANGE 64.0 /* of the methods in fixed point */
@@ -40,8 +40,8 @@ static void check_doubles(
 			    sizeof(all[i].source->address)) != 0)
 			continue;
 		BP_AT_ERROR(r, bp_place(all[i].node, "address"),
-			"transform[%u].sources[%u].address: %s is given twice (line %u has it, "
-			"too); expected it once, with all its receivers",
+			BP_ENTRY ".sources[%u].address: %s is given twice (first on line "
+				 "%u); expected it once, with all its receivers",
 			e->i, all[i].i, bp_prefix_text(&all[i].source->address, text),
 			all[i - 1].node->line);
 	}
@@ -64,8 +64,8 @@ static void check_lengths(struct bp_reader *r, const struct bp_transform_entry *
 		if (++count[f] != BP_TRANSFORM_LENGTHS_MAX + 1)
 			continue;
 		BP_AT_ERROR(r, bp_place(all[i].node, "address"),
-			"transform[%u].sources[%u].address: those before have %u different prefix "
-			"lengths of IPv%u already; expected no more than that",
+			BP_ENTRY ".sources[%u].address: those before have %u different prefix "
+				 "lengths of IPv%u already; expected no more than that",
 			e->i, all[i].i, BP_TRANSFORM_LENGTHS_MAX, p->family);
 	}
 }
@@ -79,16 +79,17 @@ static void check_matrix(struct bp_reader *r, const struct bp_transform_entry *e
 	for (unsigned i = 0; i < 12; i++)
 		large = large || m[i] >= FIXED_RANGE || m[i] <= -FIXED_RANGE;
 	if (fault == BP_TRANSFORM_MATRIX_LARGE)
-		BP_AT_ERROR(r, at, "%s.matrix: an entry has a size of 2^31 or more; expected less",
+		BP_AT_ERROR(r, at,
+			"%s.matrix: an element has a magnitude of 2^31 or more; expected less",
 			path);
 	else if (fault == BP_TRANSFORM_MATRIX_SINGULAR && !e->rule->allow_singular)
 		BP_AT_ERROR(r, at,
-			"%s.matrix: it is singular, so that it flattens space; expected one that "
-			"is not, or singular: allow in this entry",
+			"%s.matrix: the matrix is singular; expected one that is not, or "
+			"allow_singular: true in this entry",
 			path);
 	else if (large && bp_transform_ops(e->rule->method)->fixed_point)
 		BP_AT_WARNING(r, at,
-			"%s.matrix: an entry has a size of 64 or more, with which method %s "
+			"%s.matrix: an element has a magnitude of 64 or more, for which method %s "
 			"computes in double; expected less, or method: vector",
 			path, bp_transform_ops(e->rule->method)->name);
 }
@@ -126,12 +127,11 @@ static void check_receivers(
 	char path[96];
 
 	if (n == 0) {
-		snprintf(path, sizeof(path), "transform[%u].sources[%u]", e->i, s->i);
+		snprintf(path, sizeof(path), BP_ENTRY ".sources[%u]", e->i, s->i);
 		check_version(r, e, s, NULL, s->node, path);
 	}
 	for (uint32_t i = 0; i < n; i++, node = node->next) {
-		snprintf(path, sizeof(path), "transform[%u].sources[%u].receivers[%u]", e->i, s->i,
-			i);
+		snprintf(path, sizeof(path), BP_ENTRY ".sources[%u].receivers[%u]", e->i, s->i, i);
 		bp_check_receiver(r, e, &to[i], node, path);
 		check_version(r, e, s, &to[i], node, path);
 		if (to[i].flags & BP_TRANSFORM_MATRIX)
@@ -146,9 +146,9 @@ static void check_source(
 
 	if (to->family != 0 && to->family != s->source->address.family)
 		BP_AT_ERROR(r, bp_place(s->node, "address"),
-			"transform[%u].sources[%u].address: it sends nothing to IPv%u, which to "
-			"is; expected an IPv%u address or prefix",
-			e->i, s->i, to->family, to->family);
+			BP_ENTRY ".sources[%u].address: it is IPv%u and to is IPv%u; expected "
+				 "an IPv%u address or prefix",
+			e->i, s->i, s->source->address.family, to->family, to->family);
 	else
 		check_receivers(r, e, s);
 }
@@ -164,8 +164,8 @@ void bp_check_sources(struct bp_reader *r, const struct bp_transform_entry *e)
 
 	if (n == 0 && e->rule->drop_unknown && !e->rule->loader)
 		BP_AT_WARNING(r, list != NULL ? list : e->node,
-			"transform[%u]: there are no sources, so every reading is dropped; "
-			"expected some, unknown: bare, or loader: true",
+			BP_ENTRY ": there are no sources, so every reading is dropped; expected "
+				 "sources, unknown_source: forward, or matrix_loader: true",
 			e->i);
 	if (n != 0 && all == NULL) {
 		BP_AT_ERROR(r, list, "there is no memory to look at %u sources; expected fewer", n);

@@ -11,7 +11,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 {
 	const bool on = bp_config_transforms(c);
 	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
-	const uint32_t matrices = bp_config_transform(c)->matrices;
+	const uint32_t matrices = bp_config_transform(c)->max_matrices;
 
 	capacity[BP_XT_HEAD] = 1;
 	capacity[BP_XT_READERS] = 1;
@@ -22,7 +22,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 
 static const char *entries(const struct bp_config *c)
 {
-	return bp_config_transforms(c) ? "transform" : NULL;
+	return bp_config_transforms(c) ? "transform.entries" : NULL;
 }
 
 static void release(void *settings)

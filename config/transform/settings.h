@@ -6,12 +6,11 @@
 #include "config/config.h"
 
 struct bp_config_transform {
-	struct bp_transform_config entries; /* section transform */
-	/* section transformation */
-	uint32_t matrices;        /* of all sources, those that are set while it runs too */
-	struct bp_address loader; /* loopback address of the matrix loader; family 0: none */
-	uint16_t loader_tcp;
-	uint32_t loader_connections; /* at one time */
+	struct bp_transform_config entries;
+	uint32_t max_matrices; /* of all sources, including those that are set at run time */
+	struct bp_address matrix_loader_address; /* loopback; family 0: no matrix loader */
+	uint16_t matrix_loader_tcp_port;
+	uint32_t matrix_loader_max_connections;
 };
 BP_CONFIG_SERVICE(transform, TRANSFORM)
 

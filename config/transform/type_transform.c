@@ -118,7 +118,7 @@ const void *bp_transform_receivers_of(const struct bp_config *c, const void *sou
 	return s->n == 0 ? NULL : &bp_config_transform(c)->entries.receiver[s->first];
 }
 
-/* ---- what a receiver is told ---- */
+/* ---- a receiver ---- */
 
 static bool parse_address(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
@@ -204,7 +204,7 @@ static void expect_mac(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_receiver_mac = {
 	.parse = parse_mac, .format = format_mac, .expect = expect_mac};
 
-static bool parse_reflect(const struct bp_setting *s, const struct bp_config *c, const char *text,
+static bool parse_reply(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
 	const struct bp_setting yes_or_no = {.size = sizeof(bool)};
@@ -218,7 +218,7 @@ static bool parse_reflect(const struct bp_setting *s, const struct bp_config *c,
 	return true;
 }
 
-static void format_reflect(
+static void format_reply(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	const struct bp_transform_receiver *to = field;
@@ -226,13 +226,13 @@ static void format_reflect(
 	fputs(to->flags & BP_TRANSFORM_REFLECT ? "true" : "false", out);
 }
 
-static void expect_reflect(const struct bp_setting *s, FILE *out)
+static void expect_reply(const struct bp_setting *s, FILE *out)
 {
 	bp_type_bool.expect(s, out);
 }
 
 const struct bp_type bp_type_receiver_reflect = {
-	.parse = parse_reflect, .format = format_reflect, .expect = expect_reflect};
+	.parse = parse_reply, .format = format_reply, .expect = expect_reply};
 
 /* ---- [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]] ---- */
 

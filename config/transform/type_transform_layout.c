@@ -4,14 +4,14 @@
 #include "config/transform/type_transform.h"
 #include "services/transform/layout.h"
 
-/* transform[].layout: the name of one that is known, or a mapping that says where what is. */
+/* transform.entries[].layout: the name of a known layout, or a mapping of its fields. */
 
 static const struct {
 	const char *name;
 	const struct bp_transform_layout *layout;
 } known[] = {
-	{"paper", &bp_transform_layout_paper},
-	{"paper-timed", &bp_transform_layout_paper_timed},
+	{"kunze2021", &bp_transform_layout_paper},
+	{"kunze2021_timed", &bp_transform_layout_paper_timed},
 };
 #define N_KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -38,7 +38,7 @@ static bool parse_layout(const struct bp_setting *s, const struct bp_config *c, 
 		}
 	}
 	return bp_fault_set(
-		fault, 0, "'%s' is no known layout", bp_shown(text, strlen(text), shown));
+		fault, 0, "'%s' is not a known layout", bp_shown(text, strlen(text), shown));
 }
 
 /* A number without a point has no digits behind it; and the layouts of two files are compared. */
@@ -63,7 +63,7 @@ static bool whole(struct bp_reader *r, const struct bp_setting *s, struct bp_yam
 	for (unsigned i = 0; i < 3; i++) {
 		if (has[i])
 			continue;
-		bp_reader_error(r, s, n, "there is no '%s'", name[i]);
+		bp_reader_error(r, s, n, "'%s' is missing", name[i]);
 		return false;
 	}
 	return true;
@@ -82,7 +82,7 @@ static void from_draft(struct bp_reader *r, const struct bp_setting *s, struct b
 	const char *what;
 
 	if (cartesian && any(d->has_in)) {
-		bp_reader_error(r, s, n, "it has both a spherical and a Cartesian point to read");
+		bp_reader_error(r, s, n, "it has both a spherical and a Cartesian input");
 		return;
 	}
 	if (!whole(r, s, n, cartesian ? d->has_from : d->has_in, cartesian ? from_name : in_name) ||
@@ -152,8 +152,9 @@ bool bp_transform_layout_unfold(const void *field, void *base)
 
 static void expect_layout(const struct bp_setting *s, FILE *out)
 {
-	fputs("paper, paper-timed, or a mapping with radius, phi and theta, or from_x, from_y and "
-	      "from_z, and with x, y and z",
+	fputs("kunze2021, kunze2021_timed, or a mapping with x, y, z and either radius, phi, theta "
+	      "or "
+	      "from_x, from_y, from_z",
 		out);
 }
 

@@ -38,10 +38,10 @@ static const char *low_port(const void *state)
 {
 	const struct bp_config *c = ((const struct transform *)state)->x->config;
 
-	return bp_config_transform(c)->loader.family != 0 &&
-			       bp_config_transform(c)->loader_tcp != 0 &&
-			       bp_config_transform(c)->loader_tcp < BP_LOW_PORTS
-		       ? "transformation.loader"
+	return bp_config_transform(c)->matrix_loader_address.family != 0 &&
+			       bp_config_transform(c)->matrix_loader_tcp_port != 0 &&
+			       bp_config_transform(c)->matrix_loader_tcp_port < BP_LOW_PORTS
+		       ? "transform.matrix_loader"
 		       : NULL;
 }
 
@@ -50,11 +50,13 @@ static int start(void *state, char *err, size_t err_size)
 	struct transform *t = state;
 	const struct bp_config *c = t->x->config;
 
-	if (bp_config_transform(c)->loader.family == 0 || t->x->shm->transform.head == NULL)
+	if (bp_config_transform(c)->matrix_loader_address.family == 0 ||
+		t->x->shm->transform.head == NULL)
 		return 0;
-	t->loader = bp_loader_new(t->x->base, t->x->shm, &bp_config_transform(c)->loader,
-		bp_config_transform(c)->loader_tcp, bp_config_transform(c)->loader_connections, err,
-		err_size);
+	t->loader =
+		bp_loader_new(t->x->base, t->x->shm, &bp_config_transform(c)->matrix_loader_address,
+			bp_config_transform(c)->matrix_loader_tcp_port,
+			bp_config_transform(c)->matrix_loader_max_connections, err, err_size);
 	return t->loader != NULL ? 0 : -1;
 }
 

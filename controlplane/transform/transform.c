@@ -66,7 +66,7 @@ static uint32_t entries(const struct bp_transform_view *v, const struct bp_trans
 		return 1u << w->entry;
 	if (w->entry >= 0) {
 		snprintf(err, err_size,
-			"there is no entry %d of transform: the first has number 0, "
+			"there is no entry %d in transform.entries: the first has number 0, "
 			"the last %u",
 			w->entry, n - 1);
 		return 0;
@@ -78,7 +78,7 @@ static uint32_t entries(const struct bp_transform_view *v, const struct bp_trans
 			which |= 1u << i;
 	}
 	if (which == 0 && w->entry == BP_TRANSFORM_LOADER)
-		snprintf(err, err_size, "no entry of transform lets the loader set matrices");
+		snprintf(err, err_size, "no entry has matrix_loader: true");
 	else if (which == 0 && add && n == 1)
 		which = 1;
 	else if (which == 0)
@@ -109,8 +109,8 @@ static void explain(enum bp_transform_set why, unsigned entry, const struct bp_p
 		break;
 	case BP_TRANSFORM_SET_FULL:
 		snprintf(err, err_size,
-			"there is no room for source %s in entry %u of transform: raise "
-			"transformation.matrices and restart, or use no further prefix length",
+			"there is no room for source %s in transform.entries[%u]: raise "
+			"transform.max_matrices and restart, or use no further prefix length",
 			text, entry);
 		break;
 	case BP_TRANSFORM_SET_NO_RECEIVER:

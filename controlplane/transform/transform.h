@@ -24,8 +24,9 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 	char *err, size_t err_size);
 
 /* For which entries a matrix is. */
-#define BP_TRANSFORM_EVERY (-1)  /* those that have the source */
-#define BP_TRANSFORM_LOADER (-2) /* those with loader: true, which get it if they have it not */
+#define BP_TRANSFORM_EVERY (-1) /* those that have the source */
+#define BP_TRANSFORM_LOADER                                                                        \
+	(-2) /* those with matrix_loader: true, which get it if they have it not */
 struct bp_transform_whose {
 	struct bp_prefix source;
 	int entry; /* its number, or one of those */

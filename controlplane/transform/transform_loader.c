@@ -244,8 +244,9 @@ struct bp_loader *bp_loader_new(struct event_base *base, struct bp_shm *shm,
 	if (start_listening(l, &a, len) == 0)
 		return l;
 	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, text, sizeof(text));
-	snprintf(err, err_size, "transformation.loader: nothing can listen on %s, TCP port %u: %s",
-		text, tcp, strerror(errno));
+	snprintf(err, err_size,
+		"transform.matrix_loader: nothing can listen on %s, TCP port %u: %s", text, tcp,
+		strerror(errno));
 	free(l);
 	return NULL;
 }

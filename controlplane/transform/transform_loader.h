@@ -10,7 +10,7 @@
 struct event_base;
 
 /*
- * The matrix loader of the paper's authors, on transformation.loader: over TCP a message of 100
+ * The matrix loader of the paper's authors, on transform.matrix_loader: over TCP a message of 100
  * octets for each matrix (proto/transform/transform_matrix.h), any number of them on a connection.
  * Each is set in every entry with loader: true, for the source of that one IPv4 address and its
  * first receiver, and is answered when it is in force: "ok", two octets as the authors' client

@@ -228,21 +228,21 @@ static void to_cartesian_small(struct bp_transform_points *p, unsigned n)
 }
 
 const struct bp_transform_ops bp_transform_large = {
-	.name = "large",
+	.name = "kunze2021_large",
 	.how = "fixed point, tables of 2 x 2^14",
 	.to_cartesian = to_cartesian_large,
 	.affine = fixed_affine,
 	.fixed_point = true,
 };
 const struct bp_transform_ops bp_transform_medium = {
-	.name = "medium",
+	.name = "kunze2021_medium",
 	.how = "fixed point, tables of 2 x 2^13 for a quadrant",
 	.to_cartesian = to_cartesian_medium,
 	.affine = fixed_affine,
 	.fixed_point = true,
 };
 const struct bp_transform_ops bp_transform_small = {
-	.name = "small",
+	.name = "kunze2021_small",
 	.how = "fixed point, tables of 2 x 2^11 for a quadrant, four bits less",
 	.to_cartesian = to_cartesian_small,
 	.affine = fixed_affine,
@@ -294,7 +294,7 @@ static void to_cartesian_chebyshev(struct bp_transform_points *p, unsigned n)
 }
 
 const struct bp_transform_ops bp_transform_chebyshev = {
-	.name = "chebyshev",
+	.name = "kunze2021_chebyshev",
 	.how = "fixed point, the paper's polynomial",
 	.to_cartesian = to_cartesian_chebyshev,
 	.affine = fixed_affine,

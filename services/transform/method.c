@@ -69,7 +69,7 @@ static void affine_userspace(
 }
 
 const struct bp_transform_ops bp_transform_userspace = {
-	.name = "userspace",
+	.name = "kunze2021_userspace",
 	.how = "the paper's server: the C library's sine and cosine, matrix and result in fixed "
 	       "point",
 	.to_cartesian = to_cartesian_libm,

@@ -167,7 +167,7 @@ static int no_room(const struct build *b, uint32_t done, char *err, size_t err_s
 
 	snprintf(err, err_size,
 		"section transform has %u receivers%s: there is no room for %s; raise "
-		"transformation.matrices (now %u) and restart%s",
+		"transform.max_matrices (now %u) and restart%s",
 		n, file ? "" : ", and there are matrices that were set while it ran", b->full,
 		b->bank->sources, file ? "" : ", or clear some of those");
 	return -1;

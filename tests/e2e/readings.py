@@ -144,7 +144,7 @@ class Robot(contextlib.AbstractContextManager):
 
 def transform(sources=(), port="devices", udp=UDP, **more):
     """An entry of section transform."""
-    return {"port": port, "udp": udp, "sources": list(sources), **more}
+    return {"port": port, "udp_port": udp, "sources": list(sources), **more}
 
 
 def source(address, *receivers):

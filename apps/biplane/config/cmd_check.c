@@ -28,7 +28,7 @@ static void say_ok(const char *path, const struct bp_config *c)
 			bp_config_aggregation(c)->rules.n_aggregate,
 			bp_config_aggregation(c)->rules.n_disaggregate);
 	if (bp_config_transforms(c))
-		printf(", entries of transform: %u, with %u receiver%s",
+		printf(", transform.entries: %u, with %u receiver%s",
 			bp_config_transform(c)->entries.n_rules,
 			bp_config_transform(c)->entries.n_receivers,
 			bp_config_transform(c)->entries.n_receivers == 1 ? "" : "s");

@@ -30,13 +30,13 @@ enum {
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "take layout and method from an entry of this configuration"},
-	{OPT_ENTRY, "entry", "N", "which entry: transform[N], from 0, the default"},
+	{OPT_ENTRY, "entry", "N", "which entry: transform.entries[N], from 0, the default"},
 	{OPT_IN, "in", "FILE", "the points, comma-separated; - for standard input"},
 	{OPT_OUT, "out", "FILE", "where the results go; - for standard output, the default"},
 	{OPT_MATRIX, "matrix", "FILE", "YAML file with the matrix; without: the bare point"},
 	{OPT_SINGULAR, "singular", NULL, "take a matrix that flattens space, too"},
 	{OPT_METHOD, "method", "NAME", "as in the configuration; default: vector"},
-	{OPT_LAYOUT, "layout", "NAME", "paper (default), fixed32:FRACTION, float32, float64"},
+	{OPT_LAYOUT, "layout", "NAME", "kunze2021 (default), fixed32:FRACTION, float32, float64"},
 	{OPT_DOUBLE, "double", NULL,
 		"the same as --layout float64: nothing is rounded for packets"},
 	{OPT_DEGREES, "degrees", NULL, "angles in the file of points are degrees"},
@@ -49,7 +49,7 @@ static const struct bp_cli_option options[] = {
 struct transform {
 	const char *in, *out, *matrix, *method, *layout, *config;
 	uint64_t entry;
-	char entry_name[32];
+	char entry_name[48];
 	bool help, flat, report, json, has_entry;
 	double limit_um;
 	struct bp_transform_report errors;
@@ -79,8 +79,8 @@ static int take_option(
 		t->has_entry = true;
 		if (!bp_cli_number(value, 0, BP_TRANSFORM_RULES_MAX - 1, &t->entry))
 			return bp_cli_usage_error(command,
-				"--entry is '%s'; expected 0 to %u, as in transform[0]", value,
-				BP_TRANSFORM_RULES_MAX - 1);
+				"--entry is '%s'; expected 0 to %u, as in transform.entries[0]",
+				value, BP_TRANSFORM_RULES_MAX - 1);
 		break;
 	case OPT_IN:
 		text = &t->in;
@@ -125,7 +125,7 @@ static int take_option(
 
 static int check_options(struct transform *t, const struct bp_cli_command *command)
 {
-	char names[128] = "";
+	char names[256] = "";
 	int method;
 
 	bp_transform_methods_init();
@@ -203,11 +203,11 @@ static int take_entry(struct transform *t)
 
 	if (c == NULL)
 		return BP_EX_CONFIG;
-	snprintf(t->entry_name, sizeof(t->entry_name), "transform[%" PRIu64 "]", t->entry);
+	snprintf(t->entry_name, sizeof(t->entry_name), "transform.entries[%" PRIu64 "]", t->entry);
 	rule = &bp_config_transform(c)->entries.rule[t->entry];
 	if (t->entry >= bp_config_transform(c)->entries.n_rules) {
 		fprintf(stderr, "%s: there is no %s; expected %s\n", t->config, t->entry_name,
-			bp_config_transform(c)->entries.n_rules == 0 ? "a section transform"
+			bp_config_transform(c)->entries.n_rules == 0 ? "an entry of transform"
 								     : "a smaller --entry");
 		status = BP_EX_CONFIG;
 	} else if (rule->layout.cartesian != t->stream.points.cartesian) {
@@ -230,7 +230,7 @@ static int take_layout(struct transform *t, const struct bp_cli_command *command
 {
 	if (t->config != NULL)
 		return take_entry(t);
-	if (bp_packets_layout(&t->stream.packets, t->layout != NULL ? t->layout : "paper",
+	if (bp_packets_layout(&t->stream.packets, t->layout != NULL ? t->layout : "kunze2021",
 		    t->stream.points.cartesian))
 		return 0;
 	return bp_cli_usage_error(

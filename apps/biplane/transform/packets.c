@@ -24,7 +24,7 @@ static bool named(const char *name, struct bp_transform_layout *l)
 {
 	uint64_t fraction;
 
-	if (strcmp(name, "paper") == 0 || strcmp(name, "paper-timed") == 0)
+	if (strcmp(name, "kunze2021") == 0 || strcmp(name, "kunze2021_timed") == 0)
 		*l = bp_transform_layout_paper;
 	else if (strcmp(name, "float32") == 0)
 		*l = of_type(BP_TRANSFORM_FLOAT32, 0);

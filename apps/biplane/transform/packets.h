@@ -22,7 +22,7 @@ struct bp_packets {
 };
 
 #define BP_PACKETS_OCTETS (BP_TRANSFORM_OFFSET_MAX + 8u)
-#define BP_PACKETS_LAYOUTS "paper, fixed32:FRACTION, float32 or float64"
+#define BP_PACKETS_LAYOUTS "kunze2021, fixed32:FRACTION, float32 or float64"
 
 /* Points of one go, at most BP_TRANSFORM_BURST. */
 struct bp_burst {

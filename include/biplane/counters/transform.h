@@ -27,7 +27,7 @@
 	X(DROP_TRANSFORM_INPUT, DROP, "transform_input",                                           \
 		"readings with a number that is not finite, or an angle that can't be")            \
 	X(DROP_TRANSFORM_SOURCE, DROP, "transform_source",                                         \
-		"readings of a source without an entry, where unknown: drop, or of "               \
+		"readings of a source without an entry, with unknown_source: drop, or of "         \
 		"an address that no sender has")                                                   \
 	X(DROP_TRANSFORM_OVERFLOW, DROP, "transform_overflow",                                     \
 		"results that their format can't hold, where overflow: drop")                      \

@@ -37,8 +37,8 @@ def test_it_shows_both_robots(demo_lab):
     # a method that is off by more than the demonstration allows must not pass for right
     file = demo_lab.state / "biplane.yaml"
     text = file.read_text()
-    assert "    udp: 10000\n" in text
-    file.write_text(text.replace("    udp: 10000\n", "    udp: 10000\n    method: small\n"))
+    assert "      udp_port: 10000\n" in text
+    file.write_text(text.replace("      udp_port: 10000\n", "      udp_port: 10000\n      method: kunze2021_small\n"))
     subprocess.run([BIPLANE, "reload", "-c", file], check=True, stdout=subprocess.DEVNULL)
     p = demo()
     assert p.returncode == 1 and "that is wrong" in p.stdout, p.stdout + p.stderr

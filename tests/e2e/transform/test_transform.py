@@ -17,13 +17,13 @@ from readings import (HEADER, IDENTITY, ONE, ROTATED, SLANTED, TIMED_UDP, UDP, C
 from wan import Tap
 
 ROBOT, OTHER = 20000, 20001
-TO_CLOUD = {"address": CLOUD, "udp": ROBOT, "mac": MAC["cloud"]}
-TO_EDGE = {"address": EDGE, "udp": OTHER, "mac": MAC["edge"]}
+TO_CLOUD = {"address": CLOUD, "udp_port": ROBOT, "mac": MAC["cloud"]}
+TO_EDGE = {"address": EDGE, "udp_port": OTHER, "mac": MAC["edge"]}
 SIM = BIPLANE.rsplit("/", 1)[0] + "/biplane-tracker-sim"
 
 
 def config(*entries, **more):
-    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": list(entries), **more}
+    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": {"entries": list(entries)}, **more}
 
 
 def two_robots(address=DEVICE, **more):
@@ -95,7 +95,7 @@ def test_the_simulator(lab, gw, robots, tmp_path):
                         stdout=subprocess.PIPE, text=True)
     try:
         assert receive.stdout.readline() == "ready\n"
-        p = gw.reload({**gw.config, **config(transform([source(DEVICE, {**TO_CLOUD, "udp": ROBOT + 7, "matrix": SLANTED})]))})
+        p = gw.reload({**gw.config, **config(transform([source(DEVICE, {**TO_CLOUD, "udp_port": ROBOT + 7, "matrix": SLANTED})]))})
         assert p.returncode == 0, p.stderr
         lab.run("dev", SIM, "send", "--to", f"{CLOUD}:{UDP}", "--path", "helix", "--rate", "2000", "--count", "2000", "--log", tmp_path / "sent.csv")
         out = json.loads(receive.communicate(timeout=30)[0])
@@ -134,7 +134,7 @@ def test_frames(lab, gw, robots, tmp_path):
 
 
 def test_ip6(lab, gw, entries, robots):
-    entries(transform([source("fd99::/64", {"address": CLOUD6, "udp": ROBOT, "mac": MAC["cloud"], "matrix": ROTATED})]))
+    entries(transform([source("fd99::/64", {"address": CLOUD6, "udp_port": ROBOT, "mac": MAC["cloud"], "matrix": ROTATED})]))
     sent = some(150, 3)
     robots[0].socket.close()
     with Robot(lab, "cloud", ROBOT, family=6) as r, Tracker(lab, "dev", CLOUD6) as t:
@@ -144,7 +144,7 @@ def test_ip6(lab, gw, entries, robots):
 
 def test_timed(lab, gw, entries, robots):
     """The 57 octets with the timing header, which is kept."""
-    entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})], udp=TIMED_UDP, layout="paper-timed"))
+    entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})], udp=TIMED_UDP, layout="kunze2021_timed"))
     sent = some(150, 4, timed=True)
     robots[0].timed = True
     with Tracker(lab, "dev", CLOUD, udp=TIMED_UDP) as t:
@@ -155,7 +155,7 @@ def test_timed(lab, gw, entries, robots):
 
 def test_reflected(lab, gw, entries):
     """As the paper's testbed: back to the sender's address, to the port that the reading came to."""
-    entries(transform([source(DEVICE, {"reflect": True, "matrix": ROTATED})]))
+    entries(transform([source(DEVICE, {"reply_to_sender": True, "matrix": ROTATED})]))
     sent = some(150, 5)
     with Tracker(lab, "dev", CLOUD, port=20000) as t, Robot(lab, "dev", UDP) as back, Tap(lab, "cloud", "eth0") as cloud:
         t.send(sent)
@@ -163,7 +163,7 @@ def test_reflected(lab, gw, entries):
         assert {(a, p) for a, p, _ in back.heard()} == {(CLOUD, UDP)}, "from the address and port that the reading was sent to"
         gw.balanced()
         assert not [p for p in map(read, cloud.frames()) if p and UDP in (p.sport, p.dport)], "the server is not bothered"
-    entries(transform([source(DEVICE, {"reflect": True, "udp": 12345})]))
+    entries(transform([source(DEVICE, {"reply_to_sender": True, "udp_port": 12345})]))
     with Tracker(lab, "dev", CLOUD) as t, Robot(lab, "dev", 12345) as back:
         t.send(sent)
         assert_exact(sent, back.wait(len(sent)), IDENTITY)
@@ -176,11 +176,11 @@ def test_longest_prefix(lab, gw, entries, robots):
         everyone = [source("10.99.0.0/24", {**TO_CLOUD, "matrix": ROTATED}), source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})]
         sent = some(50, 6)
         for sources, matrices, unknown in ((everyone, (SLANTED, ROTATED), "drop"), (everyone[1:], (SLANTED, None), "drop"),
-                                           (everyone[1:], (SLANTED, IDENTITY), "bare")):
-            entries(transform(sources, unknown=unknown, receiver=TO_CLOUD))
+                                           (everyone[1:], (SLANTED, IDENTITY), "forward")):
+            entries(transform(sources, unknown_source=unknown, receiver=TO_CLOUD))
             robots[0].clear()
             lost = len(sent) if None in matrices else 0
-            with counted(gw, transform_source=lost, transform_bare=len(sent) if unknown == "bare" else 0), \
+            with counted(gw, transform_source=lost, transform_bare=len(sent) if unknown == "forward" else 0), \
                     Tracker(lab, "dev", CLOUD, source=DEVICE) as one, Tracker(lab, "dev", CLOUD, source="10.99.0.77") as two:
                 one.send(sent)
                 two.send(sent)
@@ -209,7 +209,7 @@ def test_overflow(lab, gw, entries, robots, overflow):
 
 
 FLOATS = {"radius": {"offset": 3, "type": "float32"}, "phi": {"offset": 8, "type": "float64"}, "theta": {"offset": 17, "type": "float32"},
-          "x": {"offset": 21, "type": "float64"}, "y": {"offset": 30, "type": "float64"}, "z": {"offset": 39, "type": "float32"}, "order": "little"}
+          "x": {"offset": 21, "type": "float64"}, "y": {"offset": 30, "type": "float64"}, "z": {"offset": 39, "type": "float32"}, "byte_order": "little"}
 
 
 def test_a_layout_of_ones_own(lab, gw, entries, robots):

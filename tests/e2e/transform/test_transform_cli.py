@@ -20,6 +20,9 @@ STEP = 2.0 ** -25
 MATRIX = [[0.36, 0.48, -0.8, 1.5], [-0.8, 0.6, 0, -2.25], [0.48, 0.64, 0.6, 0.125]]  # a rotation
 
 
+METHODS = ["vector", "exact", *(f"kunze2021_{m}" for m in ("large", "medium", "small", "chebyshev", "userspace"))]
+
+
 def transform(*args, stdin=None):
     return subprocess.run([BIPLANE, "transform", "test", *map(str, args)], input=stdin, capture_output=True, text=True, check=False,
                           timeout=60)
@@ -88,12 +91,12 @@ def test_what_the_papers_server_answered(tmp_path, method, name):
             flat = m["row_major_3x4"]
             (tmp_path / "m.yaml").write_text(json.dumps({"matrix": [flat[i:i + 4] for i in (0, 4, 8)]}))
             args = ["--matrix", tmp_path / "m.yaml"]
-    got = [tuple(Fraction(c) * 2 ** 25 for c in xyz(row)) for row in results(points, "--method", method, *args)]
+    got = [tuple(Fraction(c) * 2 ** 25 for c in xyz(row)) for row in results(points, "--method", f"kunze2021_{method}", *args)]
     assert got == expected
 
 
-@pytest.mark.parametrize("method,most_um", [(None, 0.026), ("vector", 0.026), ("exact", 0.026), ("userspace", 2), ("large", 5),
-                                            ("medium", 5), ("small", 25), ("chebyshev", 250)])
+@pytest.mark.parametrize("method,most_um", [(None, 0.026), ("vector", 0.026), ("exact", 0.026), ("kunze2021_userspace", 2), ("kunze2021_large", 5),
+                                            ("kunze2021_medium", 5), ("kunze2021_small", 25), ("kunze2021_chebyshev", 250)])
 def test_what_leaves_is_near_what_should(matrix, method, most_um):
     """0.026 um: half a step along three axes, which no packet of this layout can avoid."""
     points = random_points(700, 1)
@@ -104,9 +107,9 @@ def test_what_leaves_is_near_what_should(matrix, method, most_um):
         worst = max(worst, distance(xyz(row), ideal([as_sent(c) for c in point], MATRIX)))
         assert row["saturated"] == ""
     assert worst < most_um
-    if method == "chebyshev":
+    if method == "kunze2021_chebyshev":
         assert worst > 20  # it is that method indeed
-    if method == "small":
+    if method == "kunze2021_small":
         assert worst > 5
 
 
@@ -156,7 +159,7 @@ def test_cartesian_points(matrix):
             assert distance(xyz(row), want) < 0.026
 
 
-LAYOUT = {"order": "little", "angles": "degrees", "length": 80,
+LAYOUT = {"byte_order": "little", "angle_unit": "degrees", "length": 80,
           "radius": {"offset": 4, "type": "float64"}, "phi": {"offset": 12, "type": "fixed32", "fraction": 16},
           "theta": {"offset": 16, "type": "ufixed32", "fraction": 4},
           "x": {"offset": 0, "type": "fixed32", "fraction": 8}, "y": {"offset": 60, "type": "float32"},
@@ -166,12 +169,13 @@ LAYOUT = {"order": "little", "angles": "degrees", "length": 80,
 @pytest.fixture
 def config(tmp_path):
     entry = {"port": "trackers", "sources": [{"address": "10.0.0.5"}]}
-    planar = {**{k: LAYOUT[k] for k in "xyz"}, "order": "big", "from_x": LAYOUT["radius"], "from_y": LAYOUT["phi"],
+    planar = {**{k: LAYOUT[k] for k in "xyz"}, "byte_order": "big", "from_x": LAYOUT["radius"], "from_y": LAYOUT["phi"],
               "from_z": {"offset": 20, "type": "float32"}}
     (tmp_path / "plant.yaml").write_text(json.dumps({
         "ports": [{"name": "trackers", "device": "0000:03:00.0", "addresses": ["10.0.0.1/24"]}],
-        "transform": [{**entry, "udp": 10000, "layout": LAYOUT}, {**entry, "udp": 10001, "layout": planar, "singular": "allow"},
-                      {**entry, "udp": 10002, "method": "chebyshev"}]}))
+        "transform": {"entries": [
+            {**entry, "udp_port": 10000, "layout": LAYOUT}, {**entry, "udp_port": 10001, "layout": planar, "allow_singular": True},
+            {**entry, "udp_port": 10002, "method": "kunze2021_chebyshev"}]}}))
     return tmp_path / "plant.yaml"
 
 
@@ -189,9 +193,9 @@ def test_a_layout_of_the_configuration(matrix, config):
     assert float(exact["z"]) == pytest.approx(math.sqrt(0.5), abs=1e-15)
     p = transform("--in", "-", "-c", config, "--degrees", stdin="r,phi,theta\n1,40000,-1\n")
     assert p.returncode == 65 and p.stderr == (
-        "standard input:2: phi is 40000; expected -32768 to 32767.999985, which is what a packet can hold (layout transform[0]; "
+        "standard input:2: phi is 40000; expected -32768 to 32767.999985, which is what a packet can hold (layout transform.entries[0]; "
         "--double takes any)\n"
-        "standard input:2: theta is -1; expected 0 to 268435455.94, which is what a packet can hold (layout transform[0]; "
+        "standard input:2: theta is -1; expected 0 to 268435455.94, which is what a packet can hold (layout transform.entries[0]; "
         "--double takes any)\n")
 
 
@@ -208,16 +212,16 @@ def test_entries_of_the_configuration(tmp_path, config):
     row, = results([(1.99, 2.5, 3)], "-c", config, "--entry", 1, "--matrix", tmp_path / "flat.yaml", header="x,y,z")
     assert xyz(row) == [round(1.99 * 256) / 256, 2.5, 0]
     points = random_points(20, 8)
-    assert results(points, "-c", config, "--entry", 2) == results(points, "--method", "chebyshev")
+    assert results(points, "-c", config, "--entry", 2) == results(points, "--method", "kunze2021_chebyshev")
     assert results(points, "-c", config, "--entry", 2, "--method", "exact") == results(points, "--method", "exact")
     for args, status, says in (
-            (["--entry", 3], 78, "there is no transform[3]; expected a smaller --entry"),
-            (["--entry", 1], 65, f"standard input:1: transform[1] of {config} reads Cartesian points; expected columns from_x"),
+            (["--entry", 3], 78, "there is no transform.entries[3]; expected a smaller --entry"),
+            (["--entry", 1], 65, f"standard input:1: transform.entries[1] of {config} reads Cartesian points; expected columns from_x"),
             (["--double"], 64, "-c FILE has a layout"), (["--entry", "x"], 64, "--entry is 'x'")):
         p = transform("--in", "-", "-c", config, *args, stdin=table(points))
         assert p.returncode == status and says in p.stderr
     p = transform("--in", "-", "-c", config, stdin="x,y,z\n")
-    assert p.returncode == 65 and "transform[0] of" in p.stderr and "reads radius and angles" in p.stderr
+    assert p.returncode == 65 and "transform.entries[0] of" in p.stderr and "reads radius and angles" in p.stderr
     p = transform("--in", "-", "--entry", 0, stdin="x,y,z\n")
     assert p.returncode == 64 and "--entry is for -c FILE" in p.stderr
     config.write_text(config.read_text().replace('"transform"', '"transfrom"'))
@@ -258,7 +262,7 @@ def test_what_is_beyond_the_range_is_marked(tmp_path):
     assert second["saturated"] == "xy" and xyz(second) == [64 - STEP, -64, 1]
     assert third["saturated"] == "y" and xyz(third) == [0, -64, 0]
     assert p.stderr == ("standard input: of 3 points 2 have a result that the packet can't hold: they are saturated "
-                        "(layout paper)\n")
+                        "(layout kunze2021)\n")
 
 
 REFUSED = [
@@ -281,7 +285,7 @@ REFUSED = [
     ('r,phi,theta,a\n1,2,3,"b\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ('r,phi,theta,a\n1,2,3,"b"c\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ("r,phi,theta\n1,\0,3\n", 2, "a byte of 0; expected text"),
-    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, which is what a packet can hold (layout paper; --double"),
+    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, which is what a packet can hold (layout kunze2021; --double"),
     ("r,phi,theta\n1,-1e-9,1\n", 2, "phi is -1e-09; expected 0 to 127.99999997, which is what a packet can hold"),
     ("r,phi,theta\n1,1,128\n", 2, "theta is 128; expected 0 to 127.99999997"),
     ("x,y,z\n1,1,64\n", 2, "z is 64; expected -64 to 63.99999997"),
@@ -378,10 +382,10 @@ def test_files(tmp_path):
 @pytest.mark.parametrize("args,says", [
     ([], "--in FILE is missing"),
     (["--in", "-", "more"], "unexpected argument 'more'"),
-    (["--in", "-", "--method", "fast"], "there is no method 'fast'; expected one of vector, exact, large, medium, small, chebyshev,"
-     " userspace"),
-    (["--in", "-", "--layout", "fixed32:32"], "there is no layout 'fixed32:32'; expected paper, fixed32:FRACTION, float32 or"),
-    (["--in", "-", "--layout", "paper", "--double"], "--layout or --double is given twice"),
+    (["--in", "-", "--method", "fast"], "there is no method 'fast'; expected one of vector, exact, kunze2021_large,"
+     " kunze2021_medium, kunze2021_small, kunze2021_chebyshev, kunze2021_userspace"),
+    (["--in", "-", "--layout", "fixed32:32"], "there is no layout 'fixed32:32'; expected kunze2021, fixed32:FRACTION, float32 or"),
+    (["--in", "-", "--layout", "kunze2021", "--double"], "--layout or --double is given twice"),
     (["--in", "-", "--json"], "--json and --limit are for --report"),
     (["--in", "-", "--report", "--limit", "-1"], "--limit is '-1'; expected micrometres"),
     (["--in", "-", "--report", "--limit", "10um"], "--limit is '10um'; expected micrometres"),
@@ -401,8 +405,8 @@ def test_the_report_is_the_errors_of_the_results(matrix):
     assert p.returncode == 0
     report = json.loads(p.stdout)
     assert (report["points"], report["layout"], report["matrix"], report["cartesian"], report["limit_um"]) == (
-        201, "paper", True, False, 3)
-    assert [m["method"] for m in report["methods"]] == ["vector", "exact", "large", "medium", "small", "chebyshev", "userspace"]
+        201, "kunze2021", True, False, 3)
+    assert [m["method"] for m in report["methods"]] == METHODS
     for m in report["methods"]:
         errors = {"error": [], "error_of_method": []}
         beyond = {"error": 0, "error_of_method": 0}
@@ -422,7 +426,7 @@ def test_the_report_is_the_errors_of_the_results(matrix):
             assert m[kind]["beyond"] == beyond[kind]
             assert m[kind]["beyond_share"] == pytest.approx(beyond[kind] / len(e))
     share = {m["method"]: m["error"]["beyond_share"] for m in report["methods"]}
-    assert share["vector"] == 0 and share["chebyshev"] > 0.5 and 0 < share["small"] < share["chebyshev"]
+    assert share["vector"] == 0 and share["kunze2021_chebyshev"] > 0.5 and 0 < share["kunze2021_small"] < share["kunze2021_chebyshev"]
 
 
 def test_the_report_as_a_table(tmp_path, matrix):
@@ -430,9 +434,9 @@ def test_the_report_as_a_table(tmp_path, matrix):
     p = transform("--in", "-", "--matrix", matrix, "--report", "--out", tmp_path / "out.csv", stdin=text)
     assert p.returncode == 0 and not p.stderr
     lines = p.stdout.splitlines()
-    assert lines[0] == "points: 50 (spherical), layout: paper, matrix: yes"
+    assert lines[0] == "points: 50 (spherical), layout: kunze2021, matrix: yes"
     assert lines[1].split()[:3] == ["method", "mean", "um"]
-    assert [line.split()[0] for line in lines[2:9]] == ["vector", "exact", "large", "medium", "small", "chebyshev", "userspace"]
+    assert [line.split()[0] for line in lines[2:9]] == METHODS
     assert "more than 10 um along an axis" in p.stdout
     assert (tmp_path / "out.csv").read_text() == transform("--in", "-", "--matrix", matrix, stdin=text).stdout
 

@@ -15,16 +15,16 @@ from readings import IDENTITY, ROTATED, SLANTED, Robot, Tracker, assert_exact, s
 
 MESSAGES = json.loads((Path(__file__).parents[2] / "fixtures" / "transform.json").read_text())["matrix_messages"]
 ROBOT, TCP = 20000, 16400
-TO_CLOUD = {"address": CLOUD, "udp": ROBOT, "mac": MAC["cloud"]}
+TO_CLOUD = {"address": CLOUD, "udp_port": ROBOT, "mac": MAC["cloud"]}
 
 
 def config(*entries, **more):
-    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": list(entries),
-            "transformation": {"matrices": 64, "loader": {"address": "127.0.0.1", "tcp": TCP, "connections": 2}}, **more}
+    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": {
+        "max_matrices": 64, "matrix_loader": {"address": "127.0.0.1", "tcp_port": TCP, "max_connections": 2}, "entries": list(entries)}, **more}
 
 
 def loaded(**more):
-    return transform(receiver=TO_CLOUD, loader=True, **more)
+    return transform(receiver=TO_CLOUD, matrix_loader=True, **more)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def replay(directory, payloads, *entries):
     file = directory / "biplane.yaml"
     file.write_text(json.dumps({
         "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
-        "bridge": [["devices", "cloud"]], "transform": list(entries)}))
+        "bridge": [["devices", "cloud"]], "transform": {"entries": list(entries)}}))
     write_pcap(directory / "in.pcap", [frame_of(TRACKER, SERVER, p, dport=UDP) for p in payloads])
     p = subprocess.run([BIPLANE, "replay", "-c", str(file), "--in", f"devices={directory}/in.pcap", "--out", f"cloud={directory}/out.pcap",
                         "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
@@ -36,17 +36,18 @@ def test_the_authors_vectors(tmp_path, method, matrix):
     rows = {m["name"]: m["row_major_3x4"] for m in VECTORS["matrix_messages"]}.get(matrix)
     receiver = {"matrix": [rows[i:i + 4] for i in (0, 4, 8)]} if rows else {}
     got, _ = replay(tmp_path, [bytes.fromhex(v["request_hex"]) for v in vectors],
-                    transform([source(TRACKER, receiver)], method=method, singular="allow"))
+                    transform([source(TRACKER, receiver)], method=f"kunze2021_{method}", allow_singular=True))
     assert len(vectors) == 9
     assert [p.payload[12:24].hex() for p in got] == [v["response_hex_xyz"] for v in vectors]
 
 
-@pytest.mark.parametrize("method,off", [("vector", 0.2), ("exact", 0.2), ("userspace", 2), ("large", 8), ("medium", 8), ("small", 60), ("chebyshev", 400)])
+@pytest.mark.parametrize("method,off", [("vector", 0.2), ("exact", 0.2), ("kunze2021_userspace", 2), ("kunze2021_large", 8),
+                                        ("kunze2021_medium", 8), ("kunze2021_small", 60), ("kunze2021_chebyshev", 400)])
 def test_methods(tmp_path, method, off):
     """Each within its error; how large that is in the mean is in docs/transform-accuracy.md."""
     sent = some(2000)
     got, out = replay(tmp_path, [r.payload() for r in sent],
-                      transform([source(TRACKER, {"address": "10.7.0.10", "udp": 20000, "matrix": SLANTED}, {"matrix": ROTATED})], method=method))
+                      transform([source(TRACKER, {"address": "10.7.0.10", "udp_port": 20000, "matrix": SLANTED}, {"matrix": ROTATED})], method=method))
     assert {(p.source, p.destination, p.dport) for p in got} == {(TRACKER, "10.7.0.10", 20000), (TRACKER, SERVER, UDP)}
     for address, matrix in (("10.7.0.10", SLANTED), (SERVER, ROTATED)):
         assert_exact(sent, [coordinates(p.payload) for p in got if p.destination == address], matrix, off)
@@ -58,6 +59,6 @@ def test_the_same_again(tmp_path):
     both = []
     for name in "ab":
         (tmp_path / name).mkdir()
-        both.append(replay(tmp_path / name, [r.payload() for r in some(500, 2)], transform(unknown="bare"))[0])
+        both.append(replay(tmp_path / name, [r.payload() for r in some(500, 2)], transform(unknown_source="forward"))[0])
     assert both[0] == both[1]
     assert_exact(some(500, 2), [coordinates(p.payload) for p in both[0]], IDENTITY)

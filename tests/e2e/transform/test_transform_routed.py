@@ -16,18 +16,18 @@ ROBOT = 20000
 
 
 def robots_of(address, family=4):
-    return source(address, {"address": host("right", family), "udp": ROBOT, "matrix": ROTATED},
-                  {"address": host("edge", family), "udp": ROBOT, "matrix": SLANTED})
+    return source(address, {"address": host("right", family), "udp_port": ROBOT, "matrix": ROTATED},
+                  {"address": host("edge", family), "udp_port": ROBOT, "matrix": SLANTED})
 
 
 ENTRIES = [transform([robots_of(host("left")), robots_of(host("left", 6), 6)], port="left"),
-           transform([source("10.1.0.0/24", {"reflect": True, "matrix": ROTATED}), source("fd01::/64", {"reflect": True, "matrix": ROTATED})],
+           transform([source("10.1.0.0/24", {"reply_to_sender": True, "matrix": ROTATED}), source("fd01::/64", {"reply_to_sender": True, "matrix": ROTATED})],
                      port="left", udp=UDP + 50)]
 
 
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
-    with running_router(routed_lab, tmp_path_factory.mktemp("transform"), transform=ENTRIES) as r:
+    with running_router(routed_lab, tmp_path_factory.mktemp("transform"), transform={"entries": ENTRIES}) as r:
         r.settled()
         for side in ("left", "right", "edge"):
             for family in (4, 6):

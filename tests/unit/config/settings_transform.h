@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of sections transform and transformation: stands in the middle of its
+/* Rows of test_settings.c, of section transform: stands in the middle of its
  * table. */
 /* clang-format off */
-#define XFORM BRIDGED "transform:\n  - unknown: bare\n    "
-#define XFORM_OPEN XFORM "port: a\n    udp: 10000\n    "
+#define XFORM BRIDGED "transform:\n  entries:\n  - unknown_source: forward\n    "
+#define XFORM_OPEN XFORM "port: a\n    udp_port: 10000\n    "
 #define XFORM_TO XFORM_OPEN "receiver:\n      "
 #define XFORM_SOURCE XFORM_OPEN "sources:\n      - "
 #define XFORM_RECEIVER XFORM_SOURCE "address: 10.0.0.5\n        receivers:\n          - "
@@ -19,15 +19,15 @@
 #define LAYOUT XFORM_OPEN "layout:\n"
 /* A number of a layout, with the five others around it. */
 #define NUMBER_OF(name, rest)                                                                      \
-	{"transform[].layout." name ".offset", LAYOUT "      length: 1500\n" rest "      " name ":\n        type: float64\n        ", "", \
+	{"transform.entries[].layout." name ".offset", LAYOUT "      length: 1500\n" rest "      " name ":\n        type: float64\n        ", "", \
 		.good = {{"24", "24"}, {"0o1000", "512"}, {"1400", "1400"}},                       \
 		.bad = {{"1401", "1401 is too large"}, {"-1", "-1"}, {"x", "not a whole number"},  \
 			{"~", "no value"}}},                                                       \
-	{"transform[].layout." name ".type", LAYOUT rest "      " name ":\n        offset: 100\n        ", "", \
+	{"transform.entries[].layout." name ".type", LAYOUT rest "      " name ":\n        offset: 100\n        ", "", \
 		.good = {{"fixed32", "fixed32"}, {"ufixed32", "ufixed32"}, {"float32", "float32"}, \
 			{"float64", "float64"}},                                                   \
 		.bad = {{"int32", "no choice"}}},                                                  \
-	{"transform[].layout." name ".fraction", LAYOUT rest "      " name ":\n        offset: 100\n        type: ufixed32\n        ", "", \
+	{"transform.entries[].layout." name ".fraction", LAYOUT rest "      " name ":\n        offset: 100\n        type: ufixed32\n        ", "", \
 		.good = {{"0", "0"}, {"31", "31"}}, .bad = {{"32", "too large"}}}
 #define RECEIVER_ADDRESS                                                                           \
 	.good = {{"10.1.0.9", "10.1.0.9"}},                                                        \
@@ -39,32 +39,32 @@
 #define RECEIVER_MAC                                                                               \
 	.good = {{"02:00:00:00:00:09", "\"02:00:00:00:00:09\""}},                                  \
 	.bad = {{"02:00:00:00:00", "MAC"}, {"01:00:00:00:00:01", "not the address of one station"}}
-#define RECEIVER_REFLECT                                                                           \
+#define RECEIVER_REPLY                                                                           \
 	.good = {{"true", "true"}, {"false", "false"}}, .bad = {{"back", "neither true nor false"}}
 
-	{"transform[].port", XFORM "udp: 1\n    ", "", .good = {{"a", "\"a\""}, {"b", "\"b\""}},
+	{"transform.entries[].port", XFORM "udp_port: 1\n    ", "", .good = {{"a", "\"a\""}, {"b", "\"b\""}},
 		.bad = {{"c", "no port 'c'"}, {"''", "no port ''"}}},
-	{"transform[].udp", XFORM "port: a\n    ", "", .good = {{"1", "1"}, {"65535", "65535"}},
+	{"transform.entries[].udp_port", XFORM "port: a\n    ", "", .good = {{"1", "1"}, {"65535", "65535"}},
 		.bad = {{"0", "too small"}, {"65536", "too large"}, {"1-2", "not a whole number"}}},
-	{"transform[].to", XFORM_OPEN, "",
+	{"transform.entries[].to", XFORM_OPEN, "",
 		.good = {{"10.1.0.9", "\"10.1.0.9\""}, {"10.0.0.0/8", "\"10.0.0.0/8\""},
 			{"\"FD00::/64\"", "\"fd00::/64\""}},
 		.bad = {HOSTS_BAD}},
-	{"transform[].layout", XFORM_OPEN, "",
-		.good = {{"paper", "paper"}, {"paper-timed", "paper-timed"},
+	{"transform.entries[].layout", XFORM_OPEN, "",
+		.good = {{"kunze2021", "kunze2021"}, {"kunze2021_timed", "kunze2021_timed"},
 			{"{radius: {offset: 0, type: fixed32}, phi: {offset: 4, type: ufixed32}, "
 			 "theta: {offset: 8, type: ufixed32}, x: {offset: 12, type: fixed32}, "
 			 "y: {offset: 16, type: fixed32}, z: {offset: 20, type: fixed32}, "
-			 "length: 40}", "paper"}},
-		.bad = {{"papers", "'papers' is no known layout"}, {"[paper]", "a list stands here"},
-			{"~", "no value is given"}, {"{}", "there is no 'radius'"}}},
-	{"transform[].layout.length", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
-		.good = {{"0", "24"}, {"24", "24"}, {"9000", "9000"}},
-		.bad = {{"7", "too small"}, {"9001", "too large"},
+			 "length: 40}", "kunze2021"}},
+		.bad = {{"paper", "'paper' is not a known layout"}, {"[kunze2021]", "a list stands here"},
+			{"~", "no value is given"}, {"{}", "'radius' is missing"}}},
+	{"transform.entries[].layout.length", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
+		.good = {{"auto", "24"}, {"24", "24"}, {"9000", "9000"}},
+		.bad = {{"0", "too small"}, {"7", "too small"}, {"9001", "too large"},
 			{"23", "a field reaches beyond the length"}}},
-	{"transform[].layout.order", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
+	{"transform.entries[].layout.byte_order", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
 		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"network", "no choice"}}},
-	{"transform[].layout.angles", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
+	{"transform.entries[].layout.angle_unit", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
 		.good = {{"radians", "radians"}, {"degrees", "degrees"}},
 		.bad = {{"gon", "no choice"}}},
 	NUMBER_OF("radius", IN_2 IN_3 OUT_1 OUT_2 OUT_3),
@@ -76,32 +76,33 @@
 	NUMBER_OF("x", IN_1 IN_2 IN_3 OUT_2 OUT_3),
 	NUMBER_OF("y", IN_1 IN_2 IN_3 OUT_1 OUT_3),
 	NUMBER_OF("z", IN_1 IN_2 IN_3 OUT_1 OUT_2),
-	{"transform[].method", XFORM_OPEN, "",
-		.good = {{"vector", "vector"}, {"exact", "exact"}, {"large", "large"},
-			{"medium", "medium"}, {"small", "small"}, {"chebyshev", "chebyshev"},
-			{"userspace", "userspace"}},
-		.bad = {{"fast", "no choice"}}},
-	{"transform[].unknown", BRIDGED "transform:\n  - port: a\n    udp: 1\n    ", "    sources: [{address: 10.0.0.5}]\n",
-		.good = {{"drop", "drop"}, {"bare", "bare"}}, .bad = {{"pass", "no choice"}}},
-	{"transform[].overflow", XFORM_OPEN, "", .good = {{"saturate", "saturate"}, {"drop", "drop"}},
+	{"transform.entries[].method", XFORM_OPEN, "",
+		.good = {{"vector", "vector"}, {"exact", "exact"}, {"kunze2021_large", "kunze2021_large"},
+			{"kunze2021_medium", "kunze2021_medium"}, {"kunze2021_small", "kunze2021_small"}, {"kunze2021_chebyshev", "kunze2021_chebyshev"},
+			{"kunze2021_userspace", "kunze2021_userspace"}},
+		.bad = {{"fast", "no choice"}, {"large", "no choice"}}},
+	{"transform.entries[].unknown_source", BRIDGED "transform:\n  entries:\n  - port: a\n    udp_port: 1\n    ", "    sources: [{address: 10.0.0.5}]\n",
+		.good = {{"drop", "drop"}, {"forward", "forward"}}, .bad = {{"bare", "no choice"}}},
+	{"transform.entries[].overflow", XFORM_OPEN, "", .good = {{"saturate", "saturate"}, {"drop", "drop"}},
 		.bad = {{"wrap", "no choice"}}},
-	{"transform[].singular", XFORM_OPEN, "", .good = {{"refuse", "refuse"}, {"allow", "allow"}},
-		.bad = {{"true", "no choice"}}},
-	{"transform[].loader", XFORM_OPEN, "", .good = {{"true", "true"}, {"false", "false"}},
+	{"transform.entries[].allow_singular", XFORM_OPEN, "",
+		.good = {{"true", "true"}, {"false", "false"}},
+		.bad = {{"allow", "neither true nor false"}}},
+	{"transform.entries[].matrix_loader", XFORM_OPEN, "", .good = {{"true", "true"}, {"false", "false"}},
 		.bad = {{"127.0.0.1", "neither true nor false"}}},
-	{"transform[].receiver.address", XFORM_TO, "", RECEIVER_ADDRESS},
-	{"transform[].receiver.udp", XFORM_TO, "", RECEIVER_UDP},
-	{"transform[].receiver.mac", XFORM_TO, "", RECEIVER_MAC},
-	{"transform[].receiver.reflect", XFORM_TO, "", RECEIVER_REFLECT},
-	{"transform[].sources[].address", XFORM_SOURCE, "",
+	{"transform.entries[].receiver.address", XFORM_TO, "", RECEIVER_ADDRESS},
+	{"transform.entries[].receiver.udp_port", XFORM_TO, "", RECEIVER_UDP},
+	{"transform.entries[].receiver.mac", XFORM_TO, "", RECEIVER_MAC},
+	{"transform.entries[].receiver.reply_to_sender", XFORM_TO, "", RECEIVER_REPLY},
+	{"transform.entries[].sources[].address", XFORM_SOURCE, "",
 		.good = {{"10.0.0.5", "\"10.0.0.5\""}, {"10.0.0.0/8", "\"10.0.0.0/8\""},
 			{"\"fd00::5\"", "\"fd00::5\""}},
 		.bad = {HOSTS_BAD}},
-	{"transform[].sources[].receivers[].address", XFORM_RECEIVER, "", RECEIVER_ADDRESS},
-	{"transform[].sources[].receivers[].udp", XFORM_RECEIVER, "", RECEIVER_UDP},
-	{"transform[].sources[].receivers[].mac", XFORM_RECEIVER, "", RECEIVER_MAC},
-	{"transform[].sources[].receivers[].reflect", XFORM_RECEIVER, "", RECEIVER_REFLECT},
-	{"transform[].sources[].receivers[].matrix", XFORM_RECEIVER, "",
+	{"transform.entries[].sources[].receivers[].address", XFORM_RECEIVER, "", RECEIVER_ADDRESS},
+	{"transform.entries[].sources[].receivers[].udp_port", XFORM_RECEIVER, "", RECEIVER_UDP},
+	{"transform.entries[].sources[].receivers[].mac", XFORM_RECEIVER, "", RECEIVER_MAC},
+	{"transform.entries[].sources[].receivers[].reply_to_sender", XFORM_RECEIVER, "", RECEIVER_REPLY},
+	{"transform.entries[].sources[].receivers[].matrix", XFORM_RECEIVER, "",
 		.good = {{"[[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]",
 				 "[[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]"},
 			{"[[0.1, 0, 0, 1e-3], [0, 2147483647, 0, 0], [0, 0, +1, -1E2]]",
@@ -115,19 +116,19 @@
 			{"[[1, 0, 0, .inf], [0, 1, 0, 0], [0, 0, 1, 0]]", "'.inf' is not a finite"},
 			{"[[1, 0, 0, 1e999], [0, 1, 0, 0], [0, 0, 1, 0]]", "'1e999' is not a finite"},
 			{"[[1, 0, 0, ~], [0, 1, 0, 0], [0, 0, 1, 0]]", "this is not a number"},
-			{"[[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]", "it is singular"},
+			{"[[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]", "the matrix is singular"},
 			{"[[2147483648, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]", "2^31 or more"}}},
-	{"transformation.matrices", PORTS "transformation:\n  ", "",
+	{"transform.max_matrices", PORTS "transform:\n  ", "",
 		.good = {{"1", "1"}, {"65536", "65536"}},
 		.bad = {{"0", "too small"}, {"65537", "too large"}}},
-	{"transformation.loader.address", PORTS "transformation:\n  loader:\n    ", "",
+	{"transform.matrix_loader.address", PORTS "transform:\n  matrix_loader:\n    ", "",
 		.good = {{"127.0.0.1", "127.0.0.1"}, {"127.9.9.9", "127.9.9.9"},
 			{"\"::1\"", "\"::1\""}},
 		.bad = {{"10.0.0.1", "not a loopback address"}, {"0.0.0.0", "not a loopback"},
 			{"localhost", "not an address"}, {"\"::\"", "not a loopback"}}},
-	{"transformation.loader.tcp", PORTS "transformation:\n  loader:\n    address: 127.0.0.1\n    ", "",
+	{"transform.matrix_loader.tcp_port", PORTS "transform:\n  matrix_loader:\n    address: 127.0.0.1\n    ", "",
 		.good = {{"1", "1"}, {"65535", "65535"}},
 		.bad = {{"0", "too small"}, {"65536", "too large"}}},
-	{"transformation.loader.connections", PORTS "transformation:\n  loader:\n    address: 127.0.0.1\n    ", "",
+	{"transform.matrix_loader.max_connections", PORTS "transform:\n  matrix_loader:\n    address: 127.0.0.1\n    ", "",
 		.good = {{"1", "1"}, {"256", "256"}}, .bad = {{"0", "too small"}, {"257", "too large"}}},
 	/* clang-format on */

@@ -154,7 +154,7 @@ static void everything_is_read(void **state)
 #define AGGREGATION_DEFAULTS                                                                       \
 	"aggregation:\n  max_streams: 1024\n  pacing_queue_len: 4096\n  encapsulate: []\n"         \
 	"  decapsulate: []\n"                                                                      \
-	"transform: []\ntransformation:\n  matrices: 1024\nsampling: []\n"                         \
+	"transform:\n  max_matrices: 1024\n  entries: []\nsampling: []\n"                          \
 	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  max_ipv4_routes: 1048576\n  max_ipv6_routes: 262144\n"                        \
@@ -445,7 +445,7 @@ static void reload_takes_over_the_rest(void **state)
 	needs(CLONE, BRIDGED "mqtt: {}\n", "");
 }
 
-#define LOADER BRIDGED "transformation: {loader: {address: 127.0.0.1}}\n"
+#define LOADER BRIDGED "transform: {matrix_loader: {address: 127.0.0.1}}\n"
 
 /* Every leaf changed on its own is told, or is reloadable, as its row says. */
 static void each_flag_is_obeyed(void **state)
@@ -461,9 +461,9 @@ static void each_flag_is_obeyed(void **state)
 
 		if (s->type != &bp_type_uint || strchr(s->path, '[') != NULL)
 			continue;
-		of = strncmp(s->path, "phd.", 4) == 0               ? HEALTH
-		     : strncmp(s->path, "transformation.", 15) == 0 ? LOADER
-								    : FULL;
+		of = strncmp(s->path, "phd.", 4) == 0           ? HEALTH
+		     : strncmp(s->path, "transform.m", 11) == 0 ? LOADER
+								: FULL;
 		a = accepted(of);
 		b = accepted(of);
 		field = bp_setting_field(s, bp_setting_base(s, b));

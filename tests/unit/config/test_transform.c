@@ -4,9 +4,10 @@
 
 #include "services/transform/layout.h"
 
-/* Sections transform and transformation; test_settings.c has each setting's bounds. */
+/* Section transform; test_settings.c has each setting's bounds. */
 
-#define XFORM(more) "transform:\n  - {port: a, udp: 10000" more "}\n"
+#define XF "transform:\n  entries:\n"
+#define XFORM(more) XF "  - {port: a, udp_port: 10000" more "}\n"
 #define SOURCES(list) ", sources: [" list "]"
 #define ONE SOURCES("{address: 10.0.0.5}")
 #define UNIT "[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]"
@@ -39,42 +40,44 @@ static void defaults(void **state)
 	assert_int_equal(bp_config_transform(c)->entries.source[0].n, 0);
 	assert_true(
 		is_prefix4(&bp_config_transform(c)->entries.source[0].address, 10, 0, 0, 5, 32));
-	assert_int_equal(bp_config_transform(c)->matrices, 1024);
-	assert_int_equal(bp_config_transform(c)->loader.family, 0);
+	assert_int_equal(bp_config_transform(c)->max_matrices, 1024);
+	assert_int_equal(bp_config_transform(c)->matrix_loader_address.family, 0);
 	bp_config_free(c);
-	c = accepted(BRIDGED "transform: []\n");
+	c = accepted(BRIDGED "transform: {entries: []}\n");
 	assert_false(bp_config_transforms(c));
 	bp_config_free(c);
 }
 
 #define FULL                                                                                       \
 	BRIDGED                                                                                    \
-	"transform:\n"                                                                             \
-	"  - port: b\n    udp: 10000\n    to: 10.0.0.0/8\n    layout: paper-timed\n"               \
-	"    method: chebyshev\n    unknown: bare\n    overflow: drop\n    singular: allow\n"      \
-	"    loader: true\n"                                                                       \
-	"    receiver: {address: 10.1.0.9, udp: 20000, mac: \"02:00:00:00:00:09\"}\n"              \
-	"    sources:\n"                                                                           \
-	"      - address: 10.0.0.5\n"                                                              \
-	"        receivers:\n"                                                                     \
-	"          - {udp: 20001, matrix: [[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]}\n"     \
-	"          - {reflect: true, matrix: [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]}\n"     \
-	"      - address: 10.0.0.0/16\n"                                                           \
-	"  - port: a\n    udp: 10000\n    layout:\n"                                               \
-	"      order: little\n      angles: degrees\n"                                             \
-	"      theta: {offset: 16, type: float32}\n      phi: {offset: 8, type: float64}\n"        \
-	"      radius: {offset: 0, type: ufixed32, fraction: 10}\n"                                \
-	"      x: {offset: 20, type: float64}\n      y: {offset: 28, type: fixed32}\n"             \
-	"      z: {offset: 32, type: float32}\n"                                                   \
-	"    sources:\n"                                                                           \
-	"      - address: \"fd00::/64\"\n"                                                         \
-	"        receivers: [{address: \"fd00:1::9\", mac: \"02:00:00:00:00:01\"}]\n"              \
-	"  - port: a\n    udp: 10001\n    layout:\n      length: 100\n"                            \
-	"      from_x: {offset: 0, type: fixed32}\n      from_y: {offset: 4, type: fixed32}\n"     \
-	"      from_z: {offset: 8, type: fixed32}\n      x: {offset: 12, type: fixed32}\n"         \
-	"      y: {offset: 16, type: fixed32}\n      z: {offset: 20, type: fixed32}\n"             \
-	"    unknown: bare\n    receiver: {reflect: true}\n"                                       \
-	"transformation:\n  matrices: 5\n  loader: {address: \"::1\", connections: 2}\n"
+	XF "  - port: b\n    udp_port: 10000\n    to: 10.0.0.0/8\n    layout: kunze2021_timed\n"   \
+	   "    method: kunze2021_chebyshev\n    unknown_source: forward\n    overflow: drop\n   " \
+	   " allow_singular: true\n"                                                               \
+	   "    matrix_loader: true\n"                                                             \
+	   "    receiver: {address: 10.1.0.9, udp_port: 20000, mac: \"02:00:00:00:00:09\"}\n"      \
+	   "    sources:\n"                                                                        \
+	   "      - address: 10.0.0.5\n"                                                           \
+	   "        receivers:\n"                                                                  \
+	   "          - {udp_port: 20001, matrix: [[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, "      \
+	   "0.25]]}\n"                                                                             \
+	   "          - {reply_to_sender: true, matrix: [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, " \
+	   "12]]}\n"                                                                               \
+	   "      - address: 10.0.0.0/16\n"                                                        \
+	   "  - port: a\n    udp_port: 10000\n    layout:\n"                                       \
+	   "      byte_order: little\n      angle_unit: degrees\n"                                 \
+	   "      theta: {offset: 16, type: float32}\n      phi: {offset: 8, type: float64}\n"     \
+	   "      radius: {offset: 0, type: ufixed32, fraction: 10}\n"                             \
+	   "      x: {offset: 20, type: float64}\n      y: {offset: 28, type: fixed32}\n"          \
+	   "      z: {offset: 32, type: float32}\n"                                                \
+	   "    sources:\n"                                                                        \
+	   "      - address: \"fd00::/64\"\n"                                                      \
+	   "        receivers: [{address: \"fd00:1::9\", mac: \"02:00:00:00:00:01\"}]\n"           \
+	   "  - port: a\n    udp_port: 10001\n    layout:\n      length: 100\n"                    \
+	   "      from_x: {offset: 0, type: fixed32}\n      from_y: {offset: 4, type: fixed32}\n"  \
+	   "      from_z: {offset: 8, type: fixed32}\n      x: {offset: 12, type: fixed32}\n"      \
+	   "      y: {offset: 16, type: fixed32}\n      z: {offset: 20, type: fixed32}\n"          \
+	   "    unknown_source: forward\n    receiver: {reply_to_sender: true}\n"                  \
+	   "  max_matrices: 5\n  matrix_loader: {address: \"::1\", max_connections: 2}\n"
 
 static void entries_are_read(const struct bp_transform_rule *r)
 {
@@ -124,11 +127,11 @@ static void everything_is_read(void **state)
 	assert_memory_equal(t->receiver[1].m, second, sizeof(second));
 	assert_int_equal(t->receiver[2].flags, BP_TRANSFORM_ADDRESS | BP_TRANSFORM_MAC);
 	assert_int_equal(t->receiver[2].family, 6);
-	assert_int_equal(bp_config_transform(c)->matrices, 5);
-	assert_true(bp_config_transform(c)->loader.family == 6 &&
-		    bp_config_transform(c)->loader.bytes[15] == 1);
-	assert_true(bp_config_transform(c)->loader_tcp == 16400 &&
-		    bp_config_transform(c)->loader_connections == 2);
+	assert_int_equal(bp_config_transform(c)->max_matrices, 5);
+	assert_true(bp_config_transform(c)->matrix_loader_address.family == 6 &&
+		    bp_config_transform(c)->matrix_loader_address.bytes[15] == 1);
+	assert_true(bp_config_transform(c)->matrix_loader_tcp_port == 16400 &&
+		    bp_config_transform(c)->matrix_loader_max_connections == 2);
 	bp_config_free(c);
 }
 
@@ -156,10 +159,12 @@ static void dumps_come_back(void **state)
 		if (x->n_receivers != 0)
 			assert_memory_equal(
 				x->receiver, y->receiver, x->n_receivers * sizeof(*x->receiver));
-		assert_int_equal(s->matrices, t->matrices);
-		assert_memory_equal(&s->loader, &t->loader, sizeof(s->loader));
-		assert_int_equal(s->loader_tcp, t->loader_tcp);
-		assert_int_equal(s->loader_connections, t->loader_connections);
+		assert_int_equal(s->max_matrices, t->max_matrices);
+		assert_memory_equal(&s->matrix_loader_address, &t->matrix_loader_address,
+			sizeof(s->matrix_loader_address));
+		assert_int_equal(s->matrix_loader_tcp_port, t->matrix_loader_tcp_port);
+		assert_int_equal(
+			s->matrix_loader_max_connections, t->matrix_loader_max_connections);
 		bp_config_free(a);
 		bp_config_free(b);
 		free(first);
@@ -169,23 +174,26 @@ static void dumps_come_back(void **state)
 
 static void what_must_be_given(void **state)
 {
-	says(BRIDGED "transform:\n  - {method: exact}\n",
-		"f.yaml:4:5: transform[0] has no 'port'; expected the name of one of the ports\n"
-		"f.yaml:4:5: transform[0] has no 'udp'; expected a whole number from 1 to 65535\n");
-	says(BRIDGED XFORM(SOURCES("{receivers: [{udp: 1}]}")),
-		"f.yaml:4:37: transform[0].sources[0] has no 'address'; expected a unicast IPv4 or "
-		"IPv6 address or prefix, such as 10.1.0.9, 10.1.0.0/24 or 2001:db8::/64\n");
-	says(BRIDGED "transformation: {loader: {}}\n",
-		"f.yaml:3:26: transformation.loader has no 'address'; expected a loopback address "
-		"such as 127.0.0.1, or \"::1\"\n");
-	says(BRIDGED XFORM(ONE ", recever: {udp: 1}"),
-		"f.yaml:4:59: unknown setting 'recever'; did you mean 'receiver'?\n");
+	says(BRIDGED XF "  - {method: exact}\n",
+		"f.yaml:5:5: transform.entries[0] has no 'port'; expected the name of one of the "
+		"ports\n"
+		"f.yaml:5:5: transform.entries[0] has no 'udp_port'; expected a whole number from "
+		"1 to 65535\n");
+	says(BRIDGED XFORM(SOURCES("{receivers: [{udp_port: 1}]}")),
+		"f.yaml:5:42: transform.entries[0].sources[0] has no 'address'; expected a unicast "
+		"IPv4 or IPv6 address or prefix, such as 10.1.0.9, 10.1.0.0/24 or 2001:db8::/64\n");
+	says(BRIDGED "transform: {matrix_loader: {}}\n",
+		"f.yaml:3:28: transform.matrix_loader has no 'address'; expected a loopback "
+		"address such as 127.0.0.1, or \"::1\"\n");
+	says(BRIDGED XFORM(ONE ", recever: {udp_port: 1}"),
+		"f.yaml:5:64: unknown setting 'recever'; did you mean 'receiver'?\n");
 }
 
 #define LAYOUT(fields) ", layout: {" fields "}" ONE
 #define EXPECTED_LAYOUT                                                                            \
-	"; expected paper, paper-timed, or a mapping with radius, phi and theta, or from_x, "      \
-	"from_y and from_z, and with x, y and z\n"
+	"; expected kunze2021, kunze2021_timed, or a mapping with x, y, z and either radius, "     \
+	"phi, "                                                                                    \
+	"theta or from_x, from_y, from_z\n"
 #define IN3                                                                                        \
 	"radius: {offset: 0, type: fixed32}, phi: {offset: 4, type: fixed32}, "                    \
 	"theta: {offset: 8, type: fixed32}"
@@ -199,43 +207,41 @@ static void what_must_be_given(void **state)
 static void layouts_that_are_none(void **state)
 {
 	says(BRIDGED XFORM(LAYOUT(IN3)),
-		"f.yaml:4:35: transform[0].layout: there is no 'x'" EXPECTED_LAYOUT);
+		"f.yaml:5:40: transform.entries[0].layout: 'x' is missing" EXPECTED_LAYOUT);
 	says(BRIDGED XFORM(LAYOUT("radius: {offset: 0, type: fixed32}, " OUT3)),
-		"f.yaml:4:35: transform[0].layout: there is no 'phi'" EXPECTED_LAYOUT);
+		"f.yaml:5:40: transform.entries[0].layout: 'phi' is missing" EXPECTED_LAYOUT);
 	says(BRIDGED XFORM(LAYOUT("from_z: {offset: 0, type: fixed32}, " OUT3)),
-		"f.yaml:4:35: transform[0].layout: there is no 'from_x'" EXPECTED_LAYOUT);
+		"f.yaml:5:40: transform.entries[0].layout: 'from_x' is missing" EXPECTED_LAYOUT);
 	says(BRIDGED XFORM(LAYOUT(IN3 ", " FROM3 ", " OUT3)),
-		"f.yaml:4:35: transform[0].layout: it has both a spherical and a Cartesian point "
-		"to read" EXPECTED_LAYOUT);
+		"f.yaml:5:40: transform.entries[0].layout: it has both a spherical and a Cartesian "
+		"input" EXPECTED_LAYOUT);
 	says(BRIDGED XFORM(LAYOUT(IN3 ", x: {offset: 12, type: fixed32}, y: {offset: 15, type: "
 				      "fixed32}, z: {offset: 20, type: fixed32}")),
-		"f.yaml:4:35: transform[0].layout: two outputs overlap" EXPECTED_LAYOUT);
+		"f.yaml:5:40: transform.entries[0].layout: two outputs overlap" EXPECTED_LAYOUT);
 	says(BRIDGED XFORM(LAYOUT(IN3 ", x: {offset: 12, type: fixed32}, y: {offset: 16, type: "
 				      "fixed32}, z: {offset: 20, type: float32, fraction: 3}")),
-		"f.yaml:4:245: transform[0].layout: z is of type float32 and has no "
+		"f.yaml:5:250: transform.entries[0].layout: z is of type float32 and has no "
 		"fraction" EXPECTED_LAYOUT);
-	says(BRIDGED XFORM(LAYOUT("x: 12")),
-		"f.yaml:4:39: transform[0].layout.x: a single value stands here; expected a "
-		"mapping of settings\n");
+	says(BRIDGED XFORM(LAYOUT("x: 12")), "f.yaml:5:44: transform.entries[0].layout.x: a single "
+					     "value stands here; expected a mapping of settings\n");
 	says(BRIDGED XFORM(LAYOUT(FROM3 ", " OUT3)), "");
 }
 
 static void sources_that_are_given_twice(void **state)
 {
-	says(BRIDGED "transform:\n  - port: a\n    udp: 1\n    sources:\n"
-		     "      - {address: 10.0.0.5}\n      - {address: 10.0.0.0/24}\n"
-		     "      - {address: 10.0.0.5/32}\n      - {address: 10.0.0.0/25}\n"
-		     "  - port: a\n    udp: 2\n    sources: [{address: 10.0.0.5}]\n",
-		"f.yaml:9:19: transform[0].sources[2].address: 10.0.0.5/32 is given twice (line 7 "
-		"has it, too); expected it once, with all its receivers\n");
+	says(BRIDGED XF "  - port: a\n    udp_port: 1\n    sources:\n"
+			"      - {address: 10.0.0.5}\n      - {address: 10.0.0.0/24}\n"
+			"      - {address: 10.0.0.5/32}\n      - {address: 10.0.0.0/25}\n"
+			"  - port: a\n    udp_port: 2\n    sources: [{address: 10.0.0.5}]\n",
+		"f.yaml:10:19: transform.entries[0].sources[2].address: 10.0.0.5/32 is given twice "
+		"(first on line 8); expected it once, with all its receivers\n");
 }
 
 static void sixteen_prefix_lengths_are_enough(void **state)
 {
 	char text[2048];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s",
-		BRIDGED "transform:\n  - port: a\n    udp: 1\n    "
-			"sources:\n");
+		BRIDGED XF "  - port: a\n    udp_port: 1\n    sources:\n");
 
 	for (unsigned length = 17; length <= 32; length++)
 		n += (size_t)snprintf(
@@ -245,119 +251,125 @@ static void sixteen_prefix_lengths_are_enough(void **state)
 		"      - {address: \"fd00::/16\"}\n      - {address: 10.1.0.0/17}\n");
 	says(text, "");
 	snprintf(text + n, sizeof(text) - n, "      - {address: 10.0.0.0/16}\n");
-	says(text, "f.yaml:25:19: transform[0].sources[18].address: those before have 16 different "
+	says(text, "f.yaml:26:19: transform.entries[0].sources[18].address: those before have 16 "
+		   "different "
 		   "prefix lengths of IPv4 already; expected no more than that\n");
 }
 
 #define RECEIVERS(list) SOURCES("{address: 10.0.0.5, receivers: [" list "]}")
-#define AT_RECEIVER "transform[0].sources[0].receivers[0]"
+#define AT_RECEIVER "transform.entries[0].sources[0].receivers[0]"
 
 static void receivers_that_contradict_themselves(void **state)
 {
-	says(BRIDGED XFORM(RECEIVERS("{address: 10.1.0.9, reflect: true}")),
-		"f.yaml:4:98: " AT_RECEIVER ".reflect: what goes back to its sender has the "
-		"sender's addresses; expected no address beside it\n");
-	says(BRIDGED XFORM(", receiver: {reflect: true" MAC "}" ONE),
-		"f.yaml:4:47: transform[0].receiver.reflect: what goes back to its sender has the "
-		"sender's addresses; expected no mac beside it\n");
+	says(BRIDGED XFORM(RECEIVERS("{address: 10.1.0.9, reply_to_sender: true}")),
+		"f.yaml:5:111: " AT_RECEIVER ".reply_to_sender: replies go to the sender's "
+		"addresses; expected no address in this receiver\n");
+	says(BRIDGED XFORM(", receiver: {reply_to_sender: true" MAC "}" ONE),
+		"f.yaml:5:60: transform.entries[0].receiver.reply_to_sender: replies go to the "
+		"sender's addresses; expected no mac in this receiver\n");
 	says(BRIDGED XFORM(RECEIVERS("{address: 10.1.0.9}")),
-		"f.yaml:4:79: warning: " AT_RECEIVER ".address: port 'a' is in a bridge, which "
-		"does not ask for a MAC address, so results keep that of the reading; expected "
-		"mac: beside it\n");
+		"f.yaml:5:84: warning: " AT_RECEIVER
+		".address: port 'a' is in a bridge, which resolves no MAC addresses, so results "
+		"keep the reading's; expected mac in this receiver\n");
 	says(PORTS XFORM(RECEIVERS("{address: 10.1.0.9" MAC "}")),
-		"f.yaml:3:94: warning: " AT_RECEIVER ".mac: port 'a' routes, and finds the MAC "
-		"address itself; expected it where the port is in a bridge\n");
+		"f.yaml:4:99: warning: " AT_RECEIVER
+		".mac: port 'a' is routed and resolves MAC addresses itself, so this one is not "
+		"used; expected mac only if the port is in a bridge\n");
 	says(PORTS XFORM(RECEIVERS("{address: 10.1.0.9}")), "");
 }
 
 static void versions_stay_as_they_are(void **state)
 {
 	says(BRIDGED XFORM(RECEIVERS("{address: \"fd00::9\"" MAC "}")),
-		"f.yaml:4:79: " AT_RECEIVER ".address: readings of this source are IPv4; expected "
-		"an IPv4 address\n");
+		"f.yaml:5:84: " AT_RECEIVER
+		".address: readings of this source are IPv4; expected an IPv4 address\n");
 	says(BRIDGED XFORM(", receiver: {address: \"fd00::9\"" MAC "}" ONE),
-		"f.yaml:4:95: transform[0].sources[0]: readings of this source are IPv4, and the "
-		"entry's receiver has an IPv6 address; expected a receiver with an IPv4 address\n");
+		"f.yaml:5:100: transform.entries[0].sources[0]: readings of this source are IPv4, "
+		"and the entry's receiver has an IPv6 address; expected a receiver with an IPv4 "
+		"address\n");
 	says(BRIDGED XFORM(", to: \"fd00::/8\"" ONE),
-		"f.yaml:4:63: transform[0].sources[0].address: it sends nothing to IPv6, which to "
-		"is; expected an IPv6 address or prefix\n");
-	says(BRIDGED XFORM(
-		     ", to: 10.0.0.9, receiver: {address: \"fd00::9\"" MAC "}, unknown: bare"),
-		"f.yaml:4:61: transform[0].receiver.address: readings to IPv4 addresses stay IPv4; "
-		"expected an IPv4 address\n");
+		"f.yaml:5:68: transform.entries[0].sources[0].address: it is IPv4 and to is IPv6; "
+		"expected an IPv6 address or prefix\n");
+	says(BRIDGED XFORM(", to: 10.0.0.9, receiver: {address: \"fd00::9\"" MAC
+			   "}, unknown_source: forward"),
+		"f.yaml:5:66: transform.entries[0].receiver.address: readings to IPv4 addresses "
+		"stay IPv4; expected an IPv4 address\n");
 	/* one that is on its own need not fit the entry's */
 	says(BRIDGED XFORM(", receiver: {address: \"fd00::9\"" MAC
-			   "}" RECEIVERS("{address: 10.1.0.9" MAC "}, {reflect: true}")),
+			   "}" RECEIVERS("{address: 10.1.0.9" MAC "}, {reply_to_sender: true}")),
 		"");
 }
 
 static void matrices_that_are_none(void **state)
 {
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 0, 9]]}")),
-		"f.yaml:4:78: " AT_RECEIVER ".matrix: it is singular, so that it flattens space; "
-		"expected one that is not, or singular: allow in this entry\n");
-	says(BRIDGED XFORM(", singular: allow" RECEIVERS(
+		"f.yaml:5:83: " AT_RECEIVER ".matrix: the matrix is singular; expected one that is "
+		"not, or allow_singular: true in this entry\n");
+	says(BRIDGED XFORM(", allow_singular: true" RECEIVERS(
 		     "{matrix: [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 0, 9]]}")),
 		"");
-	says(BRIDGED XFORM(", method: small" RECEIVERS(
+	says(BRIDGED XFORM(", method: kunze2021_small" RECEIVERS(
 		     "{matrix: [[1, 0, 0, 64], [0, 1, 0, 9], [0, 0, 1, 9]]}")),
-		"f.yaml:4:93: warning: " AT_RECEIVER ".matrix: an entry has a size of 64 or more, "
-		"with which method small computes in double; expected less, or method: vector\n");
-	says(BRIDGED XFORM(", method: small" RECEIVERS(
+		"f.yaml:5:108: warning: " AT_RECEIVER
+		".matrix: an element has a magnitude of 64 or more, for which method "
+		"kunze2021_small computes in double; expected less, or method: vector\n");
+	says(BRIDGED XFORM(", method: kunze2021_small" RECEIVERS(
 		     "{matrix: [[1, 0, 0, 63.9], [0, 1, 0, 9], [0, 0, 1, 9]]}")),
 		"");
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 64], [0, 1, 0, 9], [0, 0, 1, 9]]}")), "");
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 9], [0, 1, 0], [0, 0, 1, 9]]}")),
-		"f.yaml:4:93: " AT_RECEIVER ".matrix: a row of 3 numbers stands here; expected "
-		"three rows of four numbers, [[a, b, c, shift of x], [d, e, f, shift of y], [g, h, "
-		"i, shift of z]]\n");
+		"f.yaml:5:98: " AT_RECEIVER
+		".matrix: a row of 3 numbers stands here; expected three rows of four numbers, "
+		"[[a, b, c, shift of x], [d, e, f, shift of y], [g, h, i, shift of z]]\n");
 }
 
-#define TO(address, udp) "  - {port: a, udp: " udp ", to: " address ", unknown: bare}\n"
-#define ANY(udp) "  - {port: a, udp: " udp ", unknown: bare}\n"
+#define TO(address, udp)                                                                           \
+	"  - {port: a, udp_port: " udp ", to: " address ", unknown_source: forward}\n"
+#define ANY(udp) "  - {port: a, udp_port: " udp ", unknown_source: forward}\n"
 
 /* An entry that an earlier one leaves nothing for. */
 static void entries_that_are_never_reached(void **state)
 {
-	says(BRIDGED "transform:\n" ANY("5") TO("10.0.0.9", "5") ANY("5"),
-		"f.yaml:5:27: transform[1]: transform[0] on line 4 is for all of these readings; "
-		"expected this entry before it, or other destinations\n"
-		"f.yaml:6:5: transform[2]: transform[0] on line 4 is for all of these readings; "
-		"expected another port, UDP port or destination\n");
-	says(BRIDGED "transform:\n" TO("10.0.0.0/8", "5") TO("10.0.0.9", "5"),
-		"f.yaml:5:27: transform[1]: transform[0] on line 4 is for all of these readings; "
-		"expected this entry before it, or other destinations\n");
-	says(BRIDGED "transform:\n" TO("10.0.0.9", "5") TO("10.0.0.0/8", "5") TO("\"fd00::/8\"",
-		     "5") ANY("5") TO("10.0.0.9", "6") "  - {port: b, udp: 5, unknown: bare}\n",
+	says(BRIDGED XF ANY("5") TO("10.0.0.9", "5") ANY("5"),
+		"f.yaml:6:32: transform.entries[1]: transform.entries[0] on line 5 matches all "
+		"these readings first; expected this entry before that one, or other destinations\n"
+		"f.yaml:7:5: transform.entries[2]: transform.entries[0] on line 5 matches all "
+		"these readings first; expected another port, UDP port or destination\n");
+	says(BRIDGED XF TO("10.0.0.0/8", "5") TO("10.0.0.9", "5"),
+		"f.yaml:6:32: transform.entries[1]: transform.entries[0] on line 5 matches all "
+		"these readings first; expected this entry before that one, or other "
+		"destinations\n");
+	says(BRIDGED XF TO("10.0.0.9", "5") TO("10.0.0.0/8", "5") TO("\"fd00::/8\"", "5") ANY("5")
+			TO("10.0.0.9", "6") "  - {port: b, udp_port: 5, unknown_source: forward}\n",
 		"");
 }
 
 static void there_is_room(void **state)
 {
-	says(BRIDGED XFORM(
-		     SOURCES("{address: 10.0.0.5, receivers: [{udp: 1}, {udp: 2}]}, {address: "
-			     "10.0.0.6}")) "transformation: {matrices: 2}\n",
-		"f.yaml:5:28: transformation.matrices: 2 are too few for 3 receivers in all "
-		"entries of transform; expected at least as many (at most 65536)\n");
-	says(BRIDGED XFORM(
-		     SOURCES("{address: 10.0.0.5, receivers: [{udp: 1}, {udp: 2}]}, {address: "
-			     "10.0.0.6}")) "transformation: {matrices: 3}\n",
+	says(BRIDGED XFORM(SOURCES(
+		     "{address: 10.0.0.5, receivers: [{udp_port: 1}, {udp_port: 2}]}, {address: "
+		     "10.0.0.6}")) "  max_matrices: 2\n",
+		"f.yaml:6:17: transform.max_matrices: 2 is too small for the 3 receivers in all "
+		"entries; expected at least 3 (at most 65536)\n");
+	says(BRIDGED XFORM(SOURCES(
+		     "{address: 10.0.0.5, receivers: [{udp_port: 1}, {udp_port: 2}]}, {address: "
+		     "10.0.0.6}")) "  max_matrices: 3\n",
 		"");
 }
 
 static void what_does_nothing_is_warned_of(void **state)
 {
-	says(BRIDGED XFORM(""), "f.yaml:4:5: warning: transform[0]: there are no sources, so every "
-				"reading is dropped; expected some, unknown: bare, or loader: "
-				"true\n");
-	says(BRIDGED XFORM(", loader: true"),
-		"f.yaml:4:35: warning: transform[0].loader: nobody listens for matrices; expected "
-		"transformation.loader, such as {address: 127.0.0.1}\n");
-	says(BRIDGED XFORM(ONE) "transformation: {loader: {address: 127.0.0.1}}\n",
-		"f.yaml:5:18: warning: transformation.loader: it may set no matrices; expected "
-		"loader: true in an entry of transform\n");
-	says(BRIDGED XFORM(", loader: true") "transformation: {loader: {address: 127.0.0.1}}\n",
-		"");
+	says(BRIDGED XFORM(""),
+		"f.yaml:5:5: warning: transform.entries[0]: there are no sources, so every reading "
+		"is dropped; expected sources, unknown_source: forward, or matrix_loader: true\n");
+	says(BRIDGED XFORM(", matrix_loader: true"),
+		"f.yaml:5:47: warning: transform.entries[0].matrix_loader: there is no section "
+		"transform.matrix_loader, so no matrices can be loaded; expected it, such as "
+		"matrix_loader: {address: 127.0.0.1}\n");
+	says(BRIDGED XFORM(ONE) "  matrix_loader: {address: 127.0.0.1}\n",
+		"f.yaml:6:3: warning: transform.matrix_loader: no entry has matrix_loader: true, "
+		"so no matrices can be loaded; expected it in an entry\n");
+	says(BRIDGED XFORM(", matrix_loader: true") "  matrix_loader: {address: 127.0.0.1}\n", "");
 }
 
 #define ROUTED                                                                                     \
@@ -366,13 +378,15 @@ static void what_does_nothing_is_warned_of(void **state)
 
 static void own_ports_are_left_alone(void **state)
 {
-	says(ROUTED "transform:\n" ANY("6024"),
-		"f.yaml:4:20: transform[0].udp: phd.listen.udp of 10.0.0.1, biplane's own, has "
-		"this port; expected another one, or destinations (to) without it\n");
-	says(ROUTED "transform:\n" TO("\"fd00::/16\"", "29999"),
-		"f.yaml:4:20: transform[0].udp: phd.cse.source_ports of fd00::1, biplane's own, "
-		"has this port; expected another one, or destinations (to) without it\n");
-	says(ROUTED "transform:\n" TO("10.0.0.2", "6024") ANY("10000"), "");
+	says(ROUTED XF ANY("6024"),
+		"f.yaml:5:25: transform.entries[0].udp_port: it is phd.listen.udp of 10.0.0.1, an "
+		"address of this gateway; expected another port, or destinations (to) without that "
+		"address\n");
+	says(ROUTED XF TO("\"fd00::/16\"", "29999"),
+		"f.yaml:5:25: transform.entries[0].udp_port: it is phd.cse.source_ports of "
+		"fd00::1, an address of this gateway; expected another port, or destinations (to) "
+		"without that address\n");
+	says(ROUTED XF TO("10.0.0.2", "6024") ANY("10000"), "");
 }
 
 #define APART(address, udp)                                                                        \
@@ -380,21 +394,75 @@ static void own_ports_are_left_alone(void **state)
 	"}, allowed_senders: "                                                                     \
 	"[10.0.0.0/8]}\n"
 #define RESTORED                                                                                   \
-	"transform[0].udp: aggregation.decapsulate[0] restores messages to this port, and what "   \
-	"it restores "                                                                             \
-	"is not transformed; expected transform at the gateway that aggregates, or another port\n"
+	"transform.entries[0].udp_port: aggregation.decapsulate[0] restores messages to this "     \
+	"port, and restored messages are not transformed; expected this entry at the gateway "     \
+	"that encapsulates, or another port\n"
 
 /* A reading that was in an aggregate would leave as it is. */
 static void readings_are_not_restored_here(void **state)
 {
-	says(BRIDGED APART("10.0.0.0/16", "5-7") "transform:\n" TO("10.0.0.9", "5"),
-		"f.yaml:7:20: " RESTORED);
-	says(BRIDGED APART("10.0.0.9", "5-7") "transform:\n" TO("10.0.0.0/8", "7"),
-		"f.yaml:7:20: " RESTORED);
-	says(BRIDGED APART("10.0.0.9", "5") "transform:\n" ANY("5"), "f.yaml:7:20: " RESTORED);
-	says(BRIDGED APART("10.0.0.9", "5-7") "transform:\n" TO("10.0.0.8", "5") TO("10.0.0.9", "8")
-			TO("\"fd00::9\"", "6") "  - {port: b, udp: 5, unknown: bare}\n",
+	says(BRIDGED APART("10.0.0.0/16", "5-7") XF TO("10.0.0.9", "5"), "f.yaml:8:25: " RESTORED);
+	says(BRIDGED APART("10.0.0.9", "5-7") XF TO("10.0.0.0/8", "7"), "f.yaml:8:25: " RESTORED);
+	says(BRIDGED APART("10.0.0.9", "5") XF ANY("5"), "f.yaml:8:25: " RESTORED);
+	says(BRIDGED APART("10.0.0.9", "5-7") XF TO("10.0.0.8", "5") TO("10.0.0.9", "8") TO(
+		     "\"fd00::9\"", "6") "  - {port: b, udp_port: 5, unknown_source: forward}\n",
 		"");
+}
+
+static void names_before_version_1(void **state)
+{
+	says(BRIDGED "transformation: {matrices: 5}\n",
+		"f.yaml:3:1: unknown setting 'transformation' in the file; expected transform, its "
+		"name in version 1\n");
+	says(BRIDGED "transform: {matrices: 5, loader: {}, matrix_loader: {address: 127.0.0.1, "
+		     "tcp: 1, connections: 1}}\n",
+
+		"f.yaml:3:13: unknown setting 'matrices' in transform; expected "
+		"transform.max_matrices, its name in version 1\n"
+		"f.yaml:3:26: unknown setting 'loader' in transform; expected "
+		"transform.matrix_loader, its name in version 1\n"
+		"f.yaml:3:74: unknown setting 'tcp' in transform.matrix_loader; expected "
+		"transform.matrix_loader.tcp_port, its name in version 1\n"
+		"f.yaml:3:82: unknown setting 'connections' in transform.matrix_loader; expected "
+		"transform.matrix_loader.max_connections, its name in version 1\n");
+	says(BRIDGED XF "  - {port: a, udp: 5, unknown: bare, singular: allow, loader: true, "
+			"layout: {order: big, angles: degrees}}\n",
+
+		"f.yaml:5:5: transform.entries[0] has no 'udp_port'; expected a whole number from "
+		"1 to 65535\n"
+		"f.yaml:5:15: unknown setting 'udp' in transform.entries[0]; expected "
+		"transform.entries[].udp_port, its name in version 1\n"
+		"f.yaml:5:23: unknown setting 'unknown' in transform.entries[0]; expected "
+		"transform.entries[].unknown_source, its name in version 1\n"
+		"f.yaml:5:38: unknown setting 'singular' in transform.entries[0]; expected "
+		"transform.entries[].allow_singular, its name in version 1\n"
+		"f.yaml:5:55: unknown setting 'loader' in transform.entries[0]; expected "
+		"transform.entries[].matrix_loader, its name in version 1\n"
+		"f.yaml:5:78: unknown setting 'order' in transform.entries[0].layout; expected "
+		"transform.entries[].layout.byte_order, its name in version 1\n"
+		"f.yaml:5:90: unknown setting 'angles' in transform.entries[0].layout; expected "
+		"transform.entries[].layout.angle_unit, its name in version 1\n");
+	says(BRIDGED XF "  - {port: a, udp_port: 5, receiver: {udp: 1, reflect: true}, sources: "
+			"[{address: 10.0.0.5, receivers: [{udp: 1, reflect: true}]}]}\n",
+
+		"f.yaml:5:39: unknown setting 'udp' in transform.entries[0].receiver; expected "
+		"transform.entries[].receiver.udp_port, its name in version 1\n"
+		"f.yaml:5:47: unknown setting 'reflect' in transform.entries[0].receiver; expected "
+		"transform.entries[].receiver.reply_to_sender, its name in version 1\n"
+		"f.yaml:5:106: unknown setting 'udp' in "
+		"transform.entries[0].sources[0].receivers[0]; expected "
+		"transform.entries[].sources[].receivers[].udp_port, its name in version 1\n"
+		"f.yaml:5:114: unknown setting 'reflect' in "
+		"transform.entries[0].sources[0].receivers[0]; expected "
+		"transform.entries[].sources[].receivers[].reply_to_sender, its name in version "
+		"1\n");
+	says(BRIDGED XFORM(ONE ", layout: paper, method: large"),
+		"f.yaml:5:72: transform.entries[0].layout: 'paper' is not a known layout; expected "
+		"kunze2021, kunze2021_timed, or a mapping with x, y, z and either radius, phi, "
+		"theta or from_x, from_y, from_z\n"
+		"f.yaml:5:87: transform.entries[0].method: 'large' is no choice; expected vector, "
+		"exact, kunze2021_large, kunze2021_medium, kunze2021_small, kunze2021_chebyshev or "
+		"kunze2021_userspace\n");
 }
 
 static void compare(const char *from, const char *to, const char *said)
@@ -414,17 +482,18 @@ static void compare(const char *from, const char *to, const char *said)
 
 static void what_needs_a_restart(void **state)
 {
-	compare(BRIDGED, BRIDGED XFORM(ONE), "transform: adding the first entry needs a restart\n");
+	compare(BRIDGED, BRIDGED XFORM(ONE),
+		"transform.entries: adding the first entry needs a restart\n");
 	compare(BRIDGED XFORM(ONE), BRIDGED,
-		"transform: removing the last entry needs a restart\n");
+		"transform.entries: removing the last entry needs a restart\n");
 	compare(FULL,
-		BRIDGED XFORM(ONE) "transformation: {matrices: 5, loader: {address: \"::1\", "
-				   "connections: 2}}\n",
+		BRIDGED XFORM(ONE) "  max_matrices: 5\n  matrix_loader: {address: \"::1\", "
+				   "max_connections: 2}\n",
 		"");
 	compare(BRIDGED XFORM(ONE),
-		BRIDGED XFORM(ONE) "transformation: {matrices: 5, loader: {address: 127.0.0.1}}\n",
-		"transformation.matrices: changing it needs a restart\n"
-		"transformation.loader: changing it needs a restart\n");
+		BRIDGED XFORM(ONE) "  max_matrices: 5\n  matrix_loader: {address: 127.0.0.1}\n",
+		"transform.max_matrices: changing it needs a restart\n"
+		"transform.matrix_loader: changing it needs a restart\n");
 }
 
 int main(void)
@@ -445,6 +514,7 @@ int main(void)
 		cmocka_unit_test(what_does_nothing_is_warned_of),
 		cmocka_unit_test(own_ports_are_left_alone),
 		cmocka_unit_test(readings_are_not_restored_here),
+		cmocka_unit_test(names_before_version_1),
 		cmocka_unit_test(what_needs_a_restart),
 	};
 

@@ -50,7 +50,7 @@ static json_t *to_text(const struct bp_transform_row *r, unsigned flags)
 		bp_text_ip(&a, address);
 	}
 	if (flags & BP_TRANSFORM_REFLECT)
-		snprintf(address, sizeof(address), "reflect");
+		snprintf(address, sizeof(address), "sender");
 	if (flags & BP_TRANSFORM_UDP)
 		snprintf(udp, sizeof(udp), "%u", r->udp);
 	snprintf(text, sizeof(text), form, address, udp);

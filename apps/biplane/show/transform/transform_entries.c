@@ -49,9 +49,9 @@ static json_t *to_text(const struct bp_prefix *to)
 static const char *layout_name(const struct bp_transform_layout *l)
 {
 	if (memcmp(l, &bp_transform_layout_paper, sizeof(*l)) == 0)
-		return "paper";
+		return "kunze2021";
 	if (memcmp(l, &bp_transform_layout_paper_timed, sizeof(*l)) == 0)
-		return "paper-timed";
+		return "kunze2021_timed";
 	return "own";
 }
 
@@ -116,7 +116,7 @@ static json_t *entry(const struct bp_shm *m, const struct bp_transform_rule *r, 
 	json_t *row = json_pack("{si so si so ss ss ss ss ss sb sI sI}", "rule", (int)i, "port",
 		port_name(m, r->port), "udp", (int)r->udp, "to", to_text(&r->to), "layout",
 		layout_name(&r->layout), "method", ops->name, "how", ops->how, "unknown_source",
-		r->drop_unknown ? "drop" : "bare", "on_overflow",
+		r->drop_unknown ? "drop" : "forward", "on_overflow",
 		r->drop_overflow ? "drop" : "saturate", "loader", (int)r->loader, "sources",
 		(json_int_t)s->sources[i], "receivers", (json_int_t)s->receivers[i]);
 

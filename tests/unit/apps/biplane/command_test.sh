@@ -108,10 +108,10 @@ sed '/^aggregation:/,$s/udp_port: [0-9]*/udp_port: 0/' "$near" >"$dir/near.yaml"
 expect 78 'near\.yaml:[0-9]+:[0-9]+: aggregation\.encapsulate\[0\]\.to\.udp_port: 0 is too small; expected a UDP port' \
 	"$biplane" config check -c "$dir/near.yaml"
 cell=$(dirname "$0")/../../../../docs/examples/transform.yaml
-expect 0 ': ok: 2 ports, 0 bridges, 0 rules, entries of transform: 1, with 2 receivers$' \
+expect 0 ': ok: 2 ports, 0 bridges, 0 rules, transform.entries: 1, with 2 receivers$' \
 	"$biplane" config check -c "$cell"
 sed 's/\[0, -1, 0, 1.5\]/[0, -1, 0]/' "$cell" >"$dir/cell.yaml"
-expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
+expect 78 'cell\.yaml:[0-9]+:[0-9]+: transform\.entries\[0\]\.sources\[0\]\.receivers\[0\]\.matrix' \
 	"$biplane" config check -c "$dir/cell.yaml"
 expect 64 'seconds from 0 to 86400' "$biplane" run -c "$dir/good.yaml" --stats-period -3
 expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word

@@ -48,7 +48,7 @@ static int begin_with(unsigned entries)
 	strcpy(config.port[0].name, "trackers");
 	strcpy(config.port[1].name, "robots");
 	transform.entries.n_rules = entries;
-	transform.matrices = MATRICES;
+	transform.max_matrices = MATRICES;
 	config.service[BP_SERVICE_TRANSFORM] = &transform;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
@@ -226,7 +226,7 @@ static void entries_are_summed_over_workers(void **state)
 		       MATRICES, "total", 3));
 	has(element(v, "transform", 0),
 		json_pack("{si ss si ss ss ss ss ss sb si si}", "rule", 0, "port", "trackers",
-			"udp", 10000, "to", "any", "layout", "paper", "method", "exact",
+			"udp", 10000, "to", "any", "layout", "kunze2021", "method", "exact",
 			"unknown_source", "drop", "on_overflow", "saturate", "loader", 0, "sources",
 			2, "receivers", 3));
 	has(element(v, "transform", 0), json_pack("{si si si si si si si si}", "readings", 201,
@@ -234,8 +234,8 @@ static void entries_are_summed_over_workers(void **state)
 						8, "overflow", 10, "unknown", 12, "no_mbuf", 14));
 	has(element(v, "transform", 1),
 		json_pack("{ss ss ss ss ss ss sb si}", "port", "robots", "to", "fd00::/8", "layout",
-			"paper-timed", "method", "chebyshev", "unknown_source", "bare",
-			"on_overflow", "drop", "loader", 1, "readings", 0));
+			"kunze2021_timed", "method", "kunze2021_chebyshev", "unknown_source",
+			"forward", "on_overflow", "drop", "loader", 1, "readings", 0));
 	json_decref(v);
 }
 
@@ -257,7 +257,7 @@ static void sources_have_their_receivers(void **state)
 	row = element(v, "sources", number_of("10.0.0.77"));
 	has(row, json_pack("{ss si}", "source", "10.0.0.0/24", "readings", 0));
 	has(element(row, "receivers", 0),
-		json_pack("{ss s[[ffff][ffff][ffff]]}", "to", "reflect:*", "matrix", 1.0, 0.0, 0.0,
+		json_pack("{ss s[[ffff][ffff][ffff]]}", "to", "sender:*", "matrix", 1.0, 0.0, 0.0,
 			2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0));
 	row = element(v, "sources", number_of("fd01::5"));
 	has(row, json_pack("{ss si}", "source", "fd01::5", "rule", 1));

@@ -404,7 +404,7 @@ static int setup_transform(void **state)
 	f = *state;
 	f->config.service[BP_SERVICE_TRANSFORM] = &f->transform;
 	f->transform.entries.n_rules = 1;
-	f->transform.matrices = 4;
+	f->transform.max_matrices = 4;
 	end(f);
 	test_shm_free(&f->shm);
 	test_shm_make(&f->shm, &f->config);
@@ -467,7 +467,7 @@ static void refused_transformation_changes_nothing(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_int_equal(f->answers, 2);
 	assert_false(f->result.ok);
-	assert_non_null(strstr(f->result.error, "transformation.matrices (now 4)"));
+	assert_non_null(strstr(f->result.error, "transform.max_matrices (now 4)"));
 	assert_int_equal(active(f), rules);
 	assert_int_equal(atomic_load(transform_active(f)), transform);
 	f->transform.entries.n_sources = 4;

@@ -17,10 +17,10 @@
 #include "proto/transform/transform_matrix.h"
 
 #define ENTRY                                                                                      \
-	"  - port: devices\n    udp: 10000\n    loader: true\n"                                    \
-	"    sources: [{address: 10.0.0.5, receivers: [{reflect: true, matrix: "                   \
-	"[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0]]}, {udp: 9}]}]\n"
-#define OTHER "  - port: cloud\n    udp: 10000\n    sources: [{address: 10.0.0.5}]\n"
+	"  - port: devices\n    udp_port: 10000\n    matrix_loader: true\n"                        \
+	"    sources: [{address: 10.0.0.5, receivers: [{reply_to_sender: true, matrix: "           \
+	"[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0]]}, {udp_port: 9}]}]\n"
+#define OTHER "  - port: cloud\n    udp_port: 10000\n    sources: [{address: 10.0.0.5}]\n"
 
 struct fixture {
 	struct process p;
@@ -48,9 +48,10 @@ static void write_config(const struct fixture *f, const char *entries)
 		"name: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
 		"bridge: [[devices, cloud]]\n"
-		"transformation: {matrices: 6, loader: {address: 127.0.0.1, tcp: %u, connections: "
-		"2}}\n%s%s",
-		f->p.dir, f->tcp, entries[0] != '\0' ? "transform:\n" : "", entries);
+		"transform:\n  max_matrices: 6\n  matrix_loader: {address: 127.0.0.1, tcp_port: "
+		"%u, "
+		"max_connections: 2}\n%s%s",
+		f->p.dir, f->tcp, entries[0] != '\0' ? "  entries:\n" : "", entries);
 	test_write_file(f->p.config_path, text);
 }
 
@@ -217,7 +218,7 @@ static void what_is_wrong_is_said(void **state)
 	refuses(ask_set(f, "10.0.0.6", 1, -1, 0, false), "no entry of transform has a source");
 	refuses(ask_set(f, "10.0.0.6", 1, -1, 0, true), "say which of them is to get it");
 	refuses(ask_set(f, "10.0.0.6", 1, 0, 0, false), "entry 0 of transform has no source");
-	refuses(ask_set(f, "10.0.0.5", 1, 2, 0, false), "there is no entry 2 of transform");
+	refuses(ask_set(f, "10.0.0.5", 1, 2, 0, false), "there is no entry 2 in transform.entries");
 	refuses(ask_set(f, "10.0.0.5", 1, 0, 2, false), "has no receiver 2");
 	refuses(ask_set(f, "10.0.0.5", 0, 0, 0, false), "is singular");
 	refuses(ask_set(f, "10.0.0.5", 1, 0, -1, false), "receiver is no number");
@@ -380,7 +381,7 @@ static void the_loader_refuses(void **state)
 		answers(fd, "ok");
 	}
 	load(fd, "10.0.1.9", 1);
-	answers(fd, "error: there is no room for source 10.0.1.9/32 in entry 0");
+	answers(fd, "error: there is no room for source 10.0.1.9/32 in transform.entries[0]");
 	rest_of_line(fd);
 	/* the connection goes on */
 	load(fd, "10.0.0.5", 12);
@@ -391,7 +392,7 @@ static void the_loader_refuses(void **state)
 	write_config(f, OTHER);
 	reload(f, 0, 4);
 	load(fd, "10.0.0.5", 13);
-	answers(fd, "error: no entry of transform lets the loader set matrices\n");
+	answers(fd, "error: no entry has matrix_loader: true\n");
 	close(fd);
 }
 

@@ -15,16 +15,17 @@
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridge: [[a, b]]\n"                                                                       \
-	"transform:\n"                                                                             \
+	"transform:\n  entries:\n"                                                                 \
 	"  - port: a\n"                                                                            \
-	"    udp: 10000\n"                                                                         \
-	"    layout: paper\n"                                                                      \
+	"    udp_port: 10000\n"                                                                    \
+	"    layout: kunze2021\n"                                                                  \
 	"    sources:\n"                                                                           \
 	"      - address: 10.0.0.5\n"                                                              \
 	"        receivers:\n"                                                                     \
-	"          - {address: 10.1.0.9, udp: 20000, matrix: [[-1, 0, 0, 0.5], [0, -1, 0, 1], "    \
+	"          - {address: 10.1.0.9, udp_port: 20000, matrix: [[-1, 0, 0, 0.5], [0, -1, 0, "   \
+	"1], "                                                                                     \
 	"[0, 0, 1, 1.5]]}\n"                                                                       \
-	"          - {address: 10.1.0.10, udp: 20001}\n"
+	"          - {address: 10.1.0.10, udp_port: 20001}\n"
 #define READINGS 100u
 
 static int capture(void **state)

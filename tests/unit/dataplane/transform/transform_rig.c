@@ -105,7 +105,7 @@ static void put_file(struct bp_config *c, void *arg)
 	struct bp_config_transform *transform = bp_config_transform_set(c);
 
 	copy_file(&x->file, &transform->entries);
-	transform->matrices = X_MATRICES;
+	transform->max_matrices = X_MATRICES;
 }
 
 void x_reload(struct xrig *x, bool other_ports)

@@ -33,7 +33,10 @@ static void agree(const char *method, enum bp_transform_method expected)
 	json_t *each;
 	size_t i;
 
-	assert_int_equal(bp_transform_method_find(method), expected);
+	char name[32];
+
+	snprintf(name, sizeof(name), "kunze2021_%s", method);
+	assert_int_equal(bp_transform_method_find(name), expected);
 	json_array_foreach(json_object_get(fixture, "vectors"), i, each)
 	{
 		const double *m = matrix_of(json_string_value(json_object_get(each, "matrix")));
@@ -68,8 +71,9 @@ static void exact_build(void **state)
 
 static void names(void **state)
 {
-	static const char *const name[BP_TRANSFORM_METHODS] = {
-		"vector", "exact", "large", "medium", "small", "chebyshev", "userspace"};
+	static const char *const name[BP_TRANSFORM_METHODS] = {"vector", "exact", "kunze2021_large",
+		"kunze2021_medium", "kunze2021_small", "kunze2021_chebyshev",
+		"kunze2021_userspace"};
 
 	for (int i = 0; i < BP_TRANSFORM_METHODS; i++) {
 		assert_int_equal(bp_transform_method_find(name[i]), i);

@@ -36,7 +36,7 @@ static void map(struct bp_shm *m, const struct bp_config *c)
 static void tables_are_there_for_who_transforms(void **state)
 {
 	struct bp_config *c = calloc(1, sizeof(*c));
-	struct bp_config_transform transform = {.matrices = 100};
+	struct bp_config_transform transform = {.max_matrices = 100};
 	struct bp_shm m;
 
 	assert_non_null(c);
@@ -220,7 +220,7 @@ static void there_is_room_for_so_many_and_no_more(void **state)
 	assert_true(bp_transform_valid(xform_view(&x).bank, 4));
 	xform_source(&x, 1, xform_prefix4(2, 32));
 	assert_int_equal(xform_load(&x), -1);
-	assert_non_null(strstr(xform_error(), "transformation.matrices (now 4)"));
+	assert_non_null(strstr(xform_error(), "transform.max_matrices (now 4)"));
 	/* the bank in force is what it was */
 	assert_int_equal(xform_view(&x).bank->generation, 1);
 	assert_int_equal(atomic_load(&xform_view(&x).bank->n_sources), 2);
