@@ -115,9 +115,9 @@ def test_a_thousand_that_say_nothing(router):
 
 
 @pytest.mark.parametrize("words,status,says", (
-    (("sessions",), 64, "'release ID' was expected"), (("session", "disconnect"), 64, "system-id is missing"),
+    (("session",), 64, "session disconnect"), (("session", "disconnect"), 64, "missing argument: the system-id"),
     (("session", "disconnect", "1" * 15), 64, "16 hexadecimal digits"), (("session", "disconnect", "0" * 16), 64, "not all 0"),
-    (("session", "disconnect", "1" * 16, "2" * 16), 64, "unexpected argument"), (("sessions", "drop"), 64, "'release ID' was expected"),
+    (("session", "disconnect", "1" * 16, "2" * 16), 64, "unexpected argument"), (("session", "drop"), 64, "unknown command 'drop'"),
     (("session", "disconnect", "1" * 16, "-c", "/nowhere.yaml"), 78, "/nowhere.yaml"),
     (("show", "sessions", "xyz"), 64, "16 hexadecimal digits"), (("show", "sessions", "--state", "asleep"), 64, "operating"),
     (("show", "sessions", "--address", "10.0.0.0/33"), 64, "10.0.0.0/33"), (("show", "sessions", "--type", "toaster"), 64, "pulse_oximeter"),

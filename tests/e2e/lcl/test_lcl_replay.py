@@ -165,13 +165,13 @@ def test_check_refuses_what_cant_be_kept(tmp_path, change, said):
     text = (EXAMPLES / EDGE).read_text()
     assert change[0] in text
     (tmp_path / "c.yaml").write_text(text.replace(*change))
-    p = biplane("check", "-c", tmp_path / "c.yaml")
+    p = biplane("config", "check", "-c", tmp_path / "c.yaml")
     assert p.returncode == 78
     assert f"{tmp_path}/c.yaml:" in p.stderr and said in p.stderr and "expected" in p.stderr
 
 
 @pytest.mark.parametrize("name", [EDGE, NODE])
 def test_check_admits_the_examples(name):
-    p = biplane("check", "-c", EXAMPLES / name)
+    p = biplane("config", "check", "-c", EXAMPLES / name)
     assert p.returncode == 0, p.stderr
     assert (name == EDGE) == ("arm-3" in p.stdout)

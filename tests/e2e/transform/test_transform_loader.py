@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Matrices that change while readings pass: the authors' loader, and biplane matrix."""
+"""Matrices that change while readings pass: the authors' loader, and biplane transform matrix."""
 
 import contextlib
 import json

@@ -101,6 +101,7 @@ int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool 
 	if (json)
 		fputs("]}\n", out);
 	if (bp_generation_active(&m->transform.generation) != active)
-		fputs("biplane matrix: warning: the rules changed meanwhile: look again\n", stderr);
+		fputs("biplane transform matrix list: warning: the rules changed while they were read; list "
+		      "them again\n", stderr);
 	return shown;
 }
