@@ -120,6 +120,42 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 	}
 }
 
+/* The settings of a section as a flow mapping: {above: 80}. */
+static void write_flow(
+	const struct bp_setting *section, const struct bp_config *c, const void *base, FILE *out)
+{
+	const struct bp_setting *s = NULL;
+	const char *before = "{";
+
+	while ((s = bp_schema_child(section, s)) != NULL) {
+		if (!bp_setting_present(s, base))
+			continue;
+		fprintf(out, "%s%s: ", before, bp_setting_key(s));
+		if (bp_setting_is_section(s))
+			write_flow(s, c, base, out);
+		else
+			s->type->format(s, c, bp_setting_field_const(s, base), out);
+		before = ", ";
+	}
+	fputs(before[0] == '{' ? "{}" : "}", out);
+}
+
+char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, const void *base)
+{
+	max_align_t unfolded[BP_UNFOLDED / sizeof(max_align_t)] = {0};
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		return NULL;
+	if (s->unfold != NULL && s->unfold(bp_setting_field_const(s, base), unfolded))
+		write_flow(s, c, unfolded, f);
+	else
+		s->type->format(s, c, bp_setting_field_const(s, base), f);
+	return fclose(f) == 0 ? text : NULL;
+}
+
 void bp_config_dump(const struct bp_config *c, FILE *out)
 {
 	dump_section(NULL, c, NULL, 0, false, out);

@@ -17,23 +17,10 @@ static int differs(struct compare *cmp, const char *prefix, const struct bp_sett
 	return cmp->n;
 }
 
-/* As the file would have it; NULL when there is no memory for it. */
-static char *written(const struct bp_setting *s, const struct bp_config *c, const void *base)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (f == NULL)
-		return NULL;
-	s->type->format(s, c, bp_setting_field_const(s, base), f);
-	return fclose(f) == 0 ? text : NULL;
-}
-
 static void compare_value(struct compare *cmp, const char *prefix, const struct bp_setting *s,
 	const void *a, const void *b)
 {
-	char *x = written(s, cmp->running, a), *y = written(s, cmp->next, b);
+	char *x = bp_setting_text(s, cmp->running, a), *y = bp_setting_text(s, cmp->next, b);
 
 	/* What can't be compared must not pass for equal. */
 	if (x == NULL || y == NULL || strcmp(x, y) != 0)

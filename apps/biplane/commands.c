@@ -4,11 +4,11 @@
 #include <stddef.h>
 
 static const struct bp_cli_command *const config_commands[] = {
-	&bp_cmd_config_check, &bp_cmd_config_show, NULL};
+	&bp_cmd_config_check, &bp_cmd_config_show, &bp_cmd_config_diff, NULL};
 static const struct bp_cli_command group_config = {
 	.name = "config",
 	.summary = "configuration files",
-	.text = "Checks and prints configurations.",
+	.text = "Checks, prints and compares configurations.",
 	.example = "  biplane config check -c /etc/biplane/plant.yaml",
 	.children = config_commands,
 };

@@ -2,15 +2,23 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/un.h>
 
 #include "apps/biplane/commands.h"
+#include "apps/biplane/config/changes.h"
+#include "apps/biplane/config/running_config.h"
 #include "apps/biplane/exit_status.h"
 #include "config/config.h"
 #include "controlplane/process/control.h"
 
+enum { OPT_DRY_RUN = BP_CLI_LONG, OPT_JSON };
+
 static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "the configuration file that the instance runs with"},
+	{'c', "config", "FILE", "the configuration file of the instance"},
+	{OPT_DRY_RUN, "dry-run", NULL, "list what would change, and change nothing"},
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -19,12 +27,12 @@ static void print_refusal(const json_t *reply)
 	const json_t *errors = json_object_get(reply, "errors"), *line;
 	size_t i;
 
-	fputs("biplane reload: refused, nothing has changed:\n", stderr);
+	fputs("biplane reload: rejected, nothing changed:\n", stderr);
 	json_array_foreach(errors, i, line)
 	{
 		const char *text = json_string_value(line);
 
-		fprintf(stderr, "%s\n", text ? text : "(no reason given)");
+		fprintf(stderr, "%s\n", text ? text : "(no reason)");
 	}
 }
 
@@ -33,8 +41,13 @@ static json_int_t number(const json_t *reply, const char *key)
 	return json_integer_value(json_object_get(reply, key));
 }
 
-static int report(const json_t *reply)
+static int report(const json_t *reply, bool json)
 {
+	if (json) {
+		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+		putchar('\n');
+		return json_is_true(json_object_get(reply, "ok")) ? BP_EX_OK : BP_EX_CONFIG;
+	}
 	if (!json_is_true(json_object_get(reply, "ok"))) {
 		print_refusal(reply);
 		return BP_EX_CONFIG;
@@ -44,13 +57,13 @@ static int report(const json_t *reply)
 		number(reply, "generation"), number(reply, "rules"),
 		number(reply, "rules") == 1 ? "" : "s", number(reply, "unchanged"),
 		json_is_true(json_object_get(reply, "aggregation_changed"))
-			? ", aggregation begins anew"
+			? ", aggregation changed"
 			: "",
 		json_is_true(json_object_get(reply, "flows_changed")) ? ", lcl.flows changed" : "");
 	return BP_EX_OK;
 }
 
-static int request(const struct bp_config *c)
+static int request(const struct bp_config *c, bool json)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
 	json_t *reply = NULL;
@@ -65,51 +78,79 @@ static int request(const struct bp_config *c)
 		fprintf(stderr, "biplane reload: %s\n", err);
 		return BP_EX_UNAVAILABLE;
 	}
-	status = report(reply);
+	status = report(reply, json);
 	json_decref(reply);
 	return status;
+}
+
+/* What a reload would change, and whether it would be refused. */
+static int dry_run(const struct bp_cli_command *command, const struct bp_config *next, bool json)
+{
+	struct bp_config_instance id = {0};
+	struct bp_config *running;
+	char *text, *file;
+	unsigned restart = 0;
+	int status;
+
+	memcpy(id.name, next->name, sizeof(id.name));
+	memcpy(id.runtime_dir, next->runtime_dir, sizeof(id.runtime_dir));
+	status = bp_running_config(command, &id, &text, &file);
+	if (status != BP_EX_OK)
+		return status;
+	running = bp_config_parse("running configuration", text, strlen(text), stderr);
+	free(text);
+	free(file);
+	if (running == NULL)
+		return BP_EX_UNAVAILABLE;
+	bp_config_print_changes(running, next, json, &restart);
+	bp_config_free(running);
+	if (restart == 0)
+		return BP_EX_OK;
+	if (!json)
+		printf("\nreload would be refused: %u change%s a restart\n", restart,
+			restart == 1 ? " needs" : "s need");
+	return BP_EX_CONFIG;
 }
 
 static int reload_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	const char *path = NULL;
+	bool dry = false, json = false;
+	struct bp_config *c;
 	struct bp_cli cli;
-	int key;
+	int key, status;
 
 	bp_cli_begin(&cli, command, argc, argv);
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
-		if (key == BP_CLI_STOP)
+		if (key == 'c')
+			path = cli.value;
+		else if (key == OPT_DRY_RUN)
+			dry = true;
+		else if (key == OPT_JSON)
+			json = true;
+		else
 			return cli.status;
-		path = cli.value;
 	}
 	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-
-	struct bp_config *c = bp_config_load(path, stderr);
-
+	c = bp_config_load(path, stderr);
 	if (!c)
 		return BP_EX_CONFIG;
-
-	int status = request(c);
-
+	status = dry ? dry_run(command, c, json) : request(c, json);
 	bp_config_free(c);
 	return status;
 }
 
 const struct bp_cli_command bp_cmd_reload = {
 	.name = "reload",
-	.summary = "take over a changed configuration without stopping",
-	.synopsis = "-c FILE",
-	.text = "Validates FILE, then has the control plane of the instance that it names read "
-		"its\n"
-		"file again and swap the rules at once: every publication is judged by exactly "
-		"the\n"
-		"old or the new set, and unchanged rules keep their state. Where entries of\n"
-		"section aggregation changed, waiting messages are sent. The other settings\n"
-		"of which biplane.yaml(5) says so are taken over with them. A file with an error, "
-		"or\n"
-		"with a change that needs a restart, is refused whole and changes nothing.",
-	.example = "  biplane reload -c /etc/biplane/plant.yaml",
+	.summary = "apply a changed configuration without a restart",
+	.synopsis = "-c FILE [--dry-run] [--json]",
+	.text = "Validates FILE and has the control plane of its instance read it again. The new\n"
+		"rules replace the old ones as a whole: each message is evaluated by either set,\n"
+		"and unchanged rules keep their state. Settings that biplane.yaml(5) marks as\n"
+		"reloadable take effect with them. A file with an error, or with a change that\n"
+		"needs a restart, is rejected as a whole.",
+	.example = "  biplane reload -c /etc/biplane/plant.yaml --dry-run",
 	.options = options,
 	.main = reload_main,
 };

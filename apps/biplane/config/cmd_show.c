@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <jansson.h>
 #include <libfyaml.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/un.h>
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/config/running_config.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/which.h"
-#include "controlplane/process/control.h"
 
 enum { OPT_JSON = BP_CLI_LONG };
 
@@ -70,35 +68,21 @@ static int show_file(const char *path, bool json)
 	return status;
 }
 
-static int print_reply(const struct bp_config_instance *id, const json_t *reply, bool json)
+static int show_running(
+	const struct bp_cli_command *command, const struct bp_config_instance *id, bool json)
 {
-	const char *text = json_string_value(json_object_get(reply, "config"));
-	const char *file = json_string_value(json_object_get(reply, "file"));
+	char *text, *file;
+	int status = bp_running_config(command, id, &text, &file);
 
-	if (!text || !file)
-		return fail(
-			"the control plane did not send its configuration; it may be of another "
-			"version: restart it, or use -c FILE",
-			BP_EX_UNAVAILABLE);
+	if (status != BP_EX_OK)
+		return status;
 	if (json)
-		return print_json(text);
-	printf("# running configuration of instance '%s', from %s\n%s", id->name, file, text);
-	return BP_EX_OK;
-}
-
-static int show_running(const struct bp_config_instance *id, bool json)
-{
-	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
-	json_t *reply = NULL;
-	int status;
-
-	if (bp_control_path(id->runtime_dir, id->name, path, sizeof(path)))
-		return fail("the name is too long for a socket's path", BP_EX_USAGE);
-	if (bp_control_request(path, "config", &reply, err, sizeof(err))) {
-		return fail(err, BP_EX_UNAVAILABLE);
-	}
-	status = print_reply(id, reply, json);
-	json_decref(reply);
+		status = print_json(text);
+	else
+		printf("# running configuration of instance '%s', from %s\n%s", id->name, file,
+			text);
+	free(text);
+	free(file);
 	return status;
 }
 
@@ -133,7 +117,7 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 	if (path != NULL)
 		return show_file(path, json);
 	status = bp_which_instance(command, NULL, name, &id);
-	return status != BP_EX_OK ? status : show_running(&id, json);
+	return status != BP_EX_OK ? status : show_running(command, &id, json);
 }
 
 const struct bp_cli_command bp_cmd_config_show = {

@@ -261,9 +261,28 @@ for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a s
 	expect 0 "^1 biplane show: warning: $dir/good\.yaml has errors, .*'$name' of $dir/run$" \
 		sh -c 'echo $(wc -l <"$1") $(cat "$1")' sh "$dir/err"
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" reload -c "$dir/good.yaml"
+	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" config diff -c "$dir/good.yaml"
 	cp "$dir/kept.yaml" "$dir/good.yaml"
 done
+# What differs from what runs, what a reload would do, and that neither does it.
+expect 0 '^no difference$' "$biplane" config diff -c "$dir/good.yaml"
+expect 0 '^no difference$' "$biplane" reload --dry-run -c "$dir/good.yaml"
+sed -i 's/overheat$/hot/' "$dir/good.yaml"
+expect 1 '^mqtt\.rules\[hot\] +added .* reload$' "$biplane" config diff -c "$dir/good.yaml"
+expect 1 '"applies": "reload"' "$biplane" config diff --json -c "$dir/good.yaml"
+expect 0 '^mqtt\.rules\[overheat\] +removed ' "$biplane" reload --dry-run -c "$dir/good.yaml"
+expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
+echo 'mbufs: 4096' >>"$dir/good.yaml"
+expect 1 '^mbufs +changed +auto +4096 +restart$' "$biplane" config diff -c "$dir/good.yaml"
+expect 78 'reload would be refused: 1 change needs a restart' "$biplane" reload --dry-run -c "$dir/good.yaml"
+expect 78 '"restart": true' "$biplane" reload --dry-run --json -c "$dir/good.yaml"
+expect 1 '^mbufs ' "$biplane" config diff "$dir/kept.yaml" "$dir/good.yaml"
+expect 0 '^no difference$' "$biplane" config diff "$dir/kept.yaml" "$dir/kept.yaml"
+expect 64 'expected -c FILE' "$biplane" config diff "$dir/kept.yaml"
+expect 64 'expected -c FILE' "$biplane" config diff
+cp "$dir/kept.yaml" "$dir/good.yaml"
 end_plane
+expect 69 'no control plane answers' "$biplane" config diff -c "$dir/good.yaml"
 
 # Somewhere else there is another kernel's network, which nobody here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
