@@ -46,10 +46,10 @@ lcl_config() {
 			bridge: [[devices, wan]]
 			lcl:
 			  ports:
-			    - {port: wan, rate: 100Mbps, tau: 1ms, queues: 8}   # 8us on cores that do nothing else
+			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8}   # 8us on cores that do nothing else
 			  flows:
-			    - {name: robot, match: {port: devices, destination: 10.6.0.3, udp: 7000}, budget: 10ms, hops: 2,
-			       rate: 4Mbps, burst: 2400, frame: 162}
+			    - {name: robot, match: {port: devices, destination: 10.6.0.3, udp_port: 7000}, latency_budget: 10ms, hops: 2,
+			       rate: 4Mbps, burst: 2400, max_frame_size: 162}
 		END
 		;;
 	far)
@@ -59,8 +59,8 @@ lcl_config() {
 			bridge: [[wan, server]]
 			lcl:
 			  ports:
-			    - {port: wan, rate: 100Mbps, tau: 1ms, queues: 8, trust: true}
-			    - {port: server, rate: 100Mbps, tau: 1ms, queues: 8}
+			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8, trust_labels: true}
+			    - {port: server, link_rate: 100Mbps, slot: 1ms, queues: 8}
 		END
 		;;
 	esac

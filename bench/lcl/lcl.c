@@ -22,8 +22,8 @@ void bench_lcl_configuration(FILE *f)
 	fprintf(f,
 		"lcl:\n"
 		"  ports:\n"
-		"    - {port: devices, tau: " TAU ", rate: %llubps, trust: true}\n"
-		"    - {port: cloud, tau: " TAU ", rate: %llubps}\n",
+		"    - {port: devices, slot: " TAU ", link_rate: %llubps, trust_labels: true}\n"
+		"    - {port: cloud, slot: " TAU ", link_rate: %llubps}\n",
 		RATE_BPS, RATE_BPS);
 }
 

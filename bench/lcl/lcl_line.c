@@ -32,14 +32,14 @@ static void die(const char *what, const char *why)
 static void lcl_port(FILE *f, const struct bench_lcl_line_options *o, const char *name, unsigned i)
 {
 	fprintf(f,
-		"    - {port: %s%u, tau: %" PRIu64 "ns, queues: %u, rate: %" PRIu64
-		"bps, trust: true, best_effort: 4096}\n",
+		"    - {port: %s%u, slot: %" PRIu64 "ns, queues: %u, link_rate: %" PRIu64
+		"bps, trust_labels: true, best_effort_queue_len: 4096}\n",
 		name, i, o->tau_ns, o->queues, o->rate_bps);
 }
 
 static void lcl_section(FILE *f, const struct bench_lcl_line_options *o, unsigned n)
 {
-	fprintf(f, "lcl:\n  limit: 16\n  ports:\n");
+	fprintf(f, "lcl:\n  max_flows: 16\n  ports:\n");
 	for (unsigned i = 0; i < n; i++)
 		lcl_port(f, o, "out", i);
 	for (unsigned i = 1; i < n; i++)
@@ -47,9 +47,10 @@ static void lcl_section(FILE *f, const struct bench_lcl_line_options *o, unsigne
 	fprintf(f, "  flows:\n");
 	for (unsigned i = 0; i < o->n_flows; i++)
 		fprintf(f,
-			"    - {name: flow-%u, id: %u, match: {port: in0, udp: %u}, budget: "
-			"%" PRIu64
-			"ns, hops: %u, rate: %.0fbps, burst: %u, frame: %u, out: out0}\n",
+			"    - {name: flow-%u, id: %u, match: {port: in0, udp_port: %u}, "
+			"latency_budget: "
+			"%" PRIu64 "ns, hops: %u, rate: %.0fbps, burst: %u, max_frame_size: %u, "
+			"output_port: out0}\n",
 			i, bench_lcl_flow_id(i), BENCH_LCL_UDP + i, o->budget_ns[i], o->hops[i],
 			o->load * (double)o->rate_bps,
 			o->burst * (FRAME_LABELLED + BP_LCL_WIRE_EXTRA), BENCH_LCL_FRAME);

@@ -36,8 +36,9 @@ static void check_ethertype(struct bp_reader *r)
 	for (size_t i = 0; at != NULL && !at->bad && i < sizeof(taken) / sizeof(taken[0]); i++) {
 		if (taken[i].type == bp_config_lcl(r->config)->ethertype)
 			BP_AT_ERROR(r, at,
-				"lcl.ethertype: 0x%04x is %s; expected one that nothing else has, "
-				"such as 0x88b5",
+				"lcl.ethertype: 0x%04x is %s; expected an unused EtherType, such "
+				"as "
+				"0x88b5",
 				taken[i].type, taken[i].what);
 	}
 }
@@ -77,9 +78,9 @@ static void check_port(struct bp_reader *r, uint32_t i, const struct bp_yaml *no
 			"port once",
 			i, r->config->port[p->port].name, k);
 	if (p->guard_ns >= p->tau_ns)
-		BP_AT_ERROR(r, bp_place(node, "guard"),
-			"lcl.ports[%u].guard: best effort would have no time left in a turn of "
-			"%llu ns; expected less than tau",
+		BP_AT_ERROR(r, bp_place(node, "guard_time"),
+			"lcl.ports[%u].guard_time: no time is left for best effort in a slot of "
+			"%llu ns; expected less than slot",
 			i, (unsigned long long)p->tau_ns);
 }
 
@@ -139,25 +140,25 @@ static void check_frame(struct bp_reader *r, const struct bp_lcl_entry *e)
 
 	if (f->burst < f->frame + WIRE_BESIDE)
 		BP_AT_ERROR(r, bp_place(e->node, "burst"),
-			"lcl.flows[%u].burst: a frame of %u octets is %u on the wire; expected at "
-			"least as many, or shorter frames",
+			"lcl.flows[%u].burst: a frame of %u bytes takes %u bytes on the link; "
+			"expected at least that burst, or a smaller max_frame_size",
 			e->i, f->frame, f->frame + WIRE_BESIDE);
 	if (port->mtu != 0 && f->frame > most)
-		BP_AT_ERROR(r, bp_place(e->node, "frame"),
-			"lcl.flows[%u].frame: with its label, of %u octets, such a frame exceeds "
-			"what port '%s' takes with an mtu of %u; expected at most %u, or a greater "
-			"mtu",
+		BP_AT_ERROR(r, bp_place(e->node, "max_frame_size"),
+			"lcl.flows[%u].max_frame_size: with the label of %u bytes the frame "
+			"exceeds "
+			"the mtu of port '%s', %u; expected at most %u, or a larger mtu",
 			e->i, BP_LCL_LABEL, port->name, port->mtu, most);
 	else if (f->frame > most && f->burst >= f->frame + WIRE_BESIDE)
-		BP_AT_WARNING(r, bp_place(e->node, "frame"),
-			"lcl.flows[%u].frame: port '%s' has no mtu in the file; with one of %u, "
-			"frames of more than %u octets have no room for a label and go as best "
-			"effort",
+		BP_AT_WARNING(r, bp_place(e->node, "max_frame_size"),
+			"lcl.flows[%u].max_frame_size: port '%s' has no mtu in the file; with an "
+			"mtu of %u, frames of more than %u bytes cannot carry a label and are sent "
+			"as best effort",
 			e->i, port->name, BP_LCL_MTU_DEFAULT, most);
 	if (f->rate_bps > f->peak_bps)
-		BP_AT_ERROR(r, bp_place(e->node, "peak"),
-			"lcl.flows[%u].peak: it sends more on the average than its source's link "
-			"carries; expected at least rate",
+		BP_AT_ERROR(r, bp_place(e->node, "peak_rate"),
+			"lcl.flows[%u].peak_rate: it is below the flow's average rate; expected at "
+			"least rate",
 			e->i);
 }
 
@@ -169,12 +170,13 @@ static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, ui
 			if (strcmp(all[i].flow->name, all[k].flow->name) == 0)
 				BP_AT_ERROR(r, bp_place(all[i].node, "name"),
 					"lcl.flows[%u].name: flow '%s' is named twice; expected a "
-					"name of its own for each (the other is on line %u)",
+					"unique name (the other is on line %u)",
 					all[i].i, all[i].flow->name, all[k].node->line);
 			if (all[i].flow->id == all[k].flow->id)
 				BP_AT_ERROR(r, bp_place(all[i].node, "id"),
-					"lcl.flows[%u].id: lcl.flows[%u] has the number %u too; "
-					"expected another",
+					"lcl.flows[%u].id: lcl.flows[%u] has id %u, too; expected "
+					"a "
+					"unique id",
 					all[i].i, all[k].i, all[i].flow->id);
 		}
 	}
@@ -183,16 +185,17 @@ static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, ui
 /* Whether it leaves by a port that is known. */
 static bool check_out(struct bp_reader *r, const struct bp_lcl_entry *e)
 {
-	const bool given = bp_yaml_find(e->node, "out") != NULL;
+	const bool given = bp_yaml_find(e->node, "output_port") != NULL;
 
 	if (bp_config_lcl(r->config)->n_ports == 0)
 		BP_AT_ERROR(r, e->node,
-			"lcl.flows[%u]: there is no port that it could leave by; expected it in "
+			"lcl.flows[%u]: lcl.ports is empty; expected the flow's output port in "
 			"lcl.ports",
 			e->i);
 	else if (!given && bp_config_lcl(r->config)->n_ports > 1)
 		BP_AT_ERROR(r, e->node,
-			"lcl.flows[%u] has no 'out'; expected one of the %u ports in lcl.ports",
+			"lcl.flows[%u] has no 'output_port'; expected one of the %u ports in "
+			"lcl.ports",
 			e->i, bp_config_lcl(r->config)->n_ports);
 	return given || bp_config_lcl(r->config)->n_ports == 1;
 }
@@ -218,10 +221,10 @@ static void check_flows(struct bp_reader *r)
 	bp_check_lcl_matches(r, all, n);
 	if (n == rules->n_flows && r->messages->errors == errors)
 		bp_check_lcl_admission(r, all);
-	if (rules->n_flows > bp_config_lcl(r->config)->limit)
-		BP_AT_WARNING(r, bp_place(r->root, "lcl.limit"),
-			"lcl.limit: there are %u flows, so that some have no figures of their own; "
-			"expected at least as many",
+	if (rules->n_flows > bp_config_lcl(r->config)->max_flows)
+		BP_AT_WARNING(r, bp_place(r->root, "lcl.max_flows"),
+			"lcl.max_flows: %u flows are given, and some have no statistics of their "
+			"own; expected at least that number",
 			rules->n_flows);
 }
 

@@ -50,35 +50,36 @@ static void say_why(struct bp_reader *r, const struct bp_lcl_entry *e, const str
 	switch (a->why) {
 	case BP_LCL_RATE:
 		BP_AT_ERROR(r, bp_place(e->node, "rate"),
-			"lcl.flows[%u] '%s': %sflows send %llu bps on the average, and port '%s' "
-			"%llu bps; expected lower rates",
+			"lcl.flows[%u] '%s': %sthe average rate of all flows is %llu bps, and port "
+			"'%s' has %llu bps; expected lower rates",
 			e->i, name, with, need, port, have);
 		break;
 	case BP_LCL_BURST:
 		BP_AT_ERROR(r, bp_place(e->node, "burst"),
-			"lcl.flows[%u] '%s': %sa turn of %llu ns of port '%s' can be meant for "
-			"%llu octets at hop %u, and holds %llu; expected smaller bursts, more "
-			"queues, fewer hops, or a longer tau",
+			"lcl.flows[%u] '%s': %sa slot of %llu ns of port '%s' can receive %llu "
+			"bytes at hop %u, and holds %llu; expected smaller bursts, more queues, "
+			"fewer hops, or a longer slot",
 			e->i, name, with, tau, port, need, a->hop, have);
 		break;
 	case BP_LCL_PLACES:
 		BP_AT_ERROR(r, bp_place(e->node, "burst"),
-			"lcl.flows[%u] '%s': %sa turn of port '%s' can be meant for %llu frames at "
-			"hop %u, and a queue has %llu places; expected more queue_frames, or "
+			"lcl.flows[%u] '%s': %sa slot of port '%s' can receive %llu frames at hop "
+			"%u, and a slot queue holds %llu; expected a larger slot_queue_len, or "
 			"smaller bursts",
 			e->i, name, with, port, need, a->hop, have);
 		break;
 	case BP_LCL_QUEUES:
-		BP_AT_ERROR(r, bp_place(e->node, "budget"),
-			"lcl.flows[%u] '%s': %sat hop %u its frames may have to wait for %llu "
-			"queues of %llu ns, and port '%s' has %llu; expected a smaller budget, "
-			"more queues, or a longer tau",
+		BP_AT_ERROR(r, bp_place(e->node, "latency_budget"),
+			"lcl.flows[%u] '%s': %sat hop %u its frames can need %llu queues of %llu "
+			"ns, and port '%s' has %llu; expected a smaller latency_budget, more "
+			"queues, or a longer slot",
 			e->i, name, with, a->hop, need, tau, port, have);
 		break;
 	default:
-		BP_AT_ERROR(r, bp_place(e->node, "budget"),
-			"lcl.flows[%u] '%s': %sthe nodes before the last may take %llu ns of the "
-			"budget of %llu ns; expected a greater budget, or smaller bursts beside it",
+		BP_AT_ERROR(r, bp_place(e->node, "latency_budget"),
+			"lcl.flows[%u] '%s': %sthe nodes before the last one can need %llu ns, and "
+			"latency_budget is %llu ns; expected a larger latency_budget, or smaller "
+			"bursts of the other flows",
 			e->i, name, with, need, have);
 	}
 }
@@ -131,7 +132,8 @@ static void check_together(
 	i = first_refused(b, refused, a);
 	if (a[i].why == BP_LCL_RATE) /* which all have */
 		i = refused - 1;
-	snprintf(with, sizeof(with), "with '%s' and those before it, ", b->flow[refused - 1].name);
+	snprintf(with, sizeof(with), "with '%s' and the flows before it, ",
+		b->flow[refused - 1].name);
 	say_why(r, &all[b->entry[i]], b, &a[i], with);
 }
 

@@ -30,23 +30,23 @@ static void check_ip(struct bp_reader *r, const struct bp_lcl_entry *e)
 
 	if (m->ethertype != 0 && m->ethertype != IPV4 && m->ethertype != IPV6 && looks_at_ip(m))
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
-			"lcl.flows[%u].match.ethertype: 0x%04x is not IP, which the rest of match "
-			"is about; expected 0x0800, 0x86dd or any",
+			"lcl.flows[%u].match.ethertype: 0x%04x is not IP, and other conditions "
+			"match IP; expected 0x0800, 0x86dd or any",
 			e->i, m->ethertype);
 	else if (m->source.family != 0 && m->source.family != family)
 		BP_AT_ERROR(r, bp_place(e->node, "match.source"),
-			"lcl.flows[%u].match.source: the rest of match is about IPv%u; expected "
-			"addresses of IPv%u",
+			"lcl.flows[%u].match.source: other conditions match IPv%u; expected an "
+			"IPv%u address",
 			e->i, family, family);
 	else if (m->destination.family != 0 && m->destination.family != family)
 		BP_AT_ERROR(r, bp_place(e->node, "match.destination"),
-			"lcl.flows[%u].match.destination: the rest of match is about IPv%u; "
-			"expected addresses of IPv%u",
+			"lcl.flows[%u].match.destination: other conditions match IPv%u; expected "
+			"an IPv%u address",
 			e->i, family, family);
 	if (m->udp_last != 0 && m->tcp_last != 0)
-		BP_AT_ERROR(r, bp_place(e->node, "match.tcp"),
-			"lcl.flows[%u].match.tcp: no frame has both udp and tcp ports; expected "
-			"one of them, or two entries",
+		BP_AT_ERROR(r, bp_place(e->node, "match.tcp_port"),
+			"lcl.flows[%u].match.tcp_port: no frame has both udp_port and tcp_port; "
+			"expected one of them, or two entries",
 			e->i);
 }
 
@@ -56,18 +56,18 @@ static void check_tags(struct bp_reader *r, const struct bp_lcl_entry *e)
 
 	if (m->ethertype == 0x8100 || m->ethertype == 0x88a8)
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
-			"lcl.flows[%u].match.ethertype: 0x%04x is a VLAN tag's; expected what is "
-			"behind the tags, and vlan for these",
+			"lcl.flows[%u].match.ethertype: 0x%04x is a VLAN tag's; expected the "
+			"EtherType behind the tags (vlan matches the tag)",
 			e->i, m->ethertype);
 	if (m->ethertype == bp_config_lcl(r->config)->ethertype)
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
-			"lcl.flows[%u].match.ethertype: 0x%04x is the label's, which frames have "
-			"no more when they are looked at; expected another",
+			"lcl.flows[%u].match.ethertype: 0x%04x is the label's, which is removed "
+			"before frames are matched; expected another EtherType",
 			e->i, m->ethertype);
 	if (m->vlan == BP_MATCH_UNTAGGED && m->pcp != BP_MATCH_ANY_PCP)
 		BP_AT_ERROR(r, bp_place(e->node, "match.pcp"),
 			"lcl.flows[%u].match.pcp: a frame without a VLAN tag has no priority; "
-			"expected vlan that is not none, or no pcp",
+			"expected another vlan than none, or no pcp",
 			e->i);
 }
 
@@ -112,11 +112,13 @@ static void check_covered(struct bp_reader *r, const struct bp_lcl_entry *all, u
 		if (k == i)
 			continue;
 		BP_AT_ERROR(r, bp_place(all[i].node, "match"),
-			"lcl.flows[%u].match: lcl.flows[%u] on line %u is for all of these frames; "
-			"expected %s",
+			"lcl.flows[%u].match: lcl.flows[%u] on line %u already matches all of "
+			"these "
+			"frames; expected %s",
 			all[i].i, all[k].i, all[k].node->line,
-			covers(all[i].flow, all[k].flow) ? "something else"
-							 : "this entry before it, or other frames");
+			covers(all[i].flow, all[k].flow)
+				? "other conditions"
+				: "this entry before that one, or other conditions");
 	}
 }
 

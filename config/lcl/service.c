@@ -12,8 +12,8 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 
 	capacity[BP_LT_PLAN] = 1;
 	capacity[BP_LT_PORTS] = on ? l->n_ports : 1;
-	/* at least two rows, the one of those beyond the limit and a flow's */
-	capacity[BP_LT_FLOWS] = on ? (uint64_t)l->n_ports * (l->limit + 1ull) : 1;
+	/* at least two rows: one for the flows beyond max_flows, and a flow's */
+	capacity[BP_LT_FLOWS] = on ? (uint64_t)l->n_ports * (l->max_flows + 1ull) : 1;
 }
 
 const struct bp_config_service bp_config_service_lcl = {

@@ -10,7 +10,7 @@
 struct bp_config_lcl {
 	uint16_t ethertype;
 	uint32_t n_ports;
-	uint32_t limit; /* flows that each port follows, and 1 for the rest */
+	uint32_t max_flows; /* with statistics of their own on each port; the rest shares one */
 	struct bp_lcl_port port[BP_MAX_PORTS];
 	struct bp_lcl_rules rules;
 };

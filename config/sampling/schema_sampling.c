@@ -38,32 +38,32 @@ static void check_rule(struct bp_reader *r, const struct bp_yaml *at,
 
 	if (m->port == e->mirror)
 		BP_AT_ERROR(r, bp_place(at, "mirror"),
-			"sampling[%u].mirror: the frames come in on that port; expected another",
+			"sampling[%u].mirror: it is the input port of the sampled frames; expected "
+			"another port",
 			i);
 	else if (bridged(r->config, e->mirror))
 		BP_AT_ERROR(r, bp_place(at, "mirror"),
-			"sampling[%u].mirror: port '%s' is in a bridge, whose stations would get "
-			"the "
-			"frames again; expected a port that is in no bridge",
+			"sampling[%u].mirror: port '%s' is in a bridge, and its hosts would "
+			"receive "
+			"the frames twice; expected a port that is not in a bridge",
 			i, r->config->port[e->mirror].name);
 	if (m->udp_last != 0 && m->tcp_last != 0)
 		BP_AT_ERROR(r, bp_place(at, "match.tcp_port"),
 			"sampling[%u].match: no frame has both udp_port and tcp_port; expected one "
-			"of "
-			"them",
+			"of them",
 			i);
 	if (m->source.family != 0 && m->destination.family != 0 &&
 		m->source.family != m->destination.family)
 		BP_AT_ERROR(r, bp_place(at, "match.destination"),
-			"sampling[%u].match.destination: source is an IPv%u address; expected one "
-			"of "
-			"the same IP version",
+			"sampling[%u].match.destination: source is an IPv%u address; expected an "
+			"address of the same IP version",
 			i, m->source.family);
 	for (unsigned k = 0; k < i; k++)
 		if (strcmp(all->rule[k].name, e->name) == 0)
 			BP_AT_ERROR(r, bp_place(at, "name"),
-				"sampling[%u].name: '%s' is sampling[%u]'s; expected another", i,
-				e->name, k);
+				"sampling[%u].name: sampling[%u] is named '%s', too; expected a "
+				"unique name",
+				i, k, e->name);
 }
 
 void bp_check_sampling(struct bp_reader *r)
@@ -82,11 +82,11 @@ void bp_check_sampling(struct bp_reader *r)
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "sampling", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_SAMPLING_MAX, .list = &rule_list, .preset_note = "none", .done = bp_check_sampling,
-	 .help = "Frames that are mirrored to a port as they come in, one of every so many; docs/sampling.md. For each frame the first entry that matches counts. The first entry comes, and the last one goes, with a restart only."},
+	 .help = "Packet sampling: received frames of an entry are mirrored to a port, one in one_in of them; docs/sampling.md. First match wins. Adding the first entry or removing the last one needs a restart."},
 	{.path = "sampling[].name", .type = &bp_type_name, ROW(name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
-	 .help = "Name of the entry in show sampling; unique."},
+	 .help = "Name of the entry in show sampling, unique."},
 	{.path = "sampling[].match", .type = &bp_type_section, .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "Which frames are sampled: those that meet all conditions that are given, as they come in."},
+	 .help = "Frames that are sampled: those that meet all given conditions, as they are received."},
 	{.path = "sampling[].match.port", .type = &bp_type_port, ROW(match.port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Input port."},
 	{.path = "sampling[].match.source", .type = &bp_type_any_hosts, ROW(match.source), .flags = BP_RELOAD, .present = has_source, .preset_note = "any",
@@ -106,9 +106,9 @@ static const struct bp_setting rows[] = {
 	{.path = "sampling[].match.dscp", .type = &bp_type_any_or, ROW(match.dscp), .flags = BP_RELOAD, .max = 63, .preset = "any",
 	 .help = "DSCP of the IP header."},
 	{.path = "sampling[].one_in", .type = &bp_type_uint, ROW(one_in), .flags = BP_REQUIRED | BP_RELOAD, .min = 1, .max = BP_SAMPLING_ONE_IN_MAX,
-	 .help = "Of so many frames that match, one is mirrored, chosen at random; each worker counts for itself. 1 mirrors all."},
+	 .help = "Sampling ratio: one in this number of matching frames, chosen at random by each worker, is mirrored. 1 mirrors all."},
 	{.path = "sampling[].mirror", .type = &bp_type_port, ROW(mirror), .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "Output port of the mirrored frames; it must be in no bridge."},
+	 .help = "Output port of the mirrored frames. It must not be in a bridge."},
 };
 /* clang-format on */
 

@@ -93,7 +93,7 @@ struct bp_lcl_tables {
 	struct bp_lcl_port_stats *ports;
 	struct bp_lcl_flow_stats *flows;
 	uint32_t n_ports; /* entries of lcl.ports */
-	uint32_t limit;   /* rows of each: one more than lcl.limit */
+	uint32_t limit;   /* rows of each: one more than lcl.max_flows */
 };
 
 static inline unsigned bp_lcl_bucket(uint64_t ns)

@@ -21,12 +21,12 @@ ETHERTYPE, LABEL = 0x88B5, 14
 TIMED, PLAIN = 7000, 9000  # UDP ports
 BUDGET = 6_000_000
 FLOW = 42
-SCHEDULED = {"tau": "1ms", "queues": 8, "rate": "1Gbps"}
+SCHEDULED = {"slot": "1ms", "queues": 8, "link_rate": "1Gbps"}
 
 
 def flow(name="arm", udp=TIMED, id_=FLOW, **more):
-    return {"name": name, "match": {"port": "devices", "destination": SERVER["bridged"][4] + "/32", "udp": udp}, "budget": "6ms", "hops": 3,
-            "rate": "10Mbps", "burst": 20000, "frame": 200, "id": id_, "out": "wan", **more}
+    return {"name": name, "match": {"port": "devices", "destination": SERVER["bridged"][4] + "/32", "udp_port": udp}, "latency_budget": "6ms", "hops": 3,
+            "rate": "10Mbps", "burst": 20000, "max_frame_size": 200, "id": id_, "output_port": "wan", **more}
 
 
 class Middle(WanGateway):
@@ -42,9 +42,9 @@ class Middle(WanGateway):
 class Line:
     def __init__(self, lab, directory):
         self.lab = lab
-        self.near = WanGateway(lab, "near", directory / "near", lcl={"ports": [{"port": "wan", "trust": True, **SCHEDULED}], "flows": [flow()]})
-        self.middle = Middle(lab, directory / "middle", lcl={"ports": [{"port": p, "trust": True, **SCHEDULED} for p in ("near", "far")]})
-        self.far = WanGateway(lab, "far", directory / "far", lcl={"ports": [{"port": "wan", "trust": True, **SCHEDULED},
+        self.near = WanGateway(lab, "near", directory / "near", lcl={"ports": [{"port": "wan", "trust_labels": True, **SCHEDULED}], "flows": [flow()]})
+        self.middle = Middle(lab, directory / "middle", lcl={"ports": [{"port": p, "trust_labels": True, **SCHEDULED} for p in ("near", "far")]})
+        self.far = WanGateway(lab, "far", directory / "far", lcl={"ports": [{"port": "wan", "trust_labels": True, **SCHEDULED},
                                                                             {"port": "server", **SCHEDULED}]})
         self.all = (self.near, self.middle, self.far)
 

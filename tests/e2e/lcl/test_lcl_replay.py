@@ -154,10 +154,10 @@ def test_best_effort_keeps_out_of_the_way(tmp_path):
 
 
 @pytest.mark.parametrize("change,said", [
-    (("budget: 15us", "budget: 5us"), "budget"),
+    (("latency_budget: 15us", "latency_budget: 5us"), "budget"),
     (("rate: 6Gbps", "rate: 26Gbps"), "rate"),
     (("queues: 4", "queues: 2"), "more queues"),
-    (("tau: 8us", "tau: 10s"), "tau"),
+    (("slot: 8us", "slot: 10s"), "slot"),
     (("hops: 3", "hops: 65"), "hops"),
     (("25Gbps", "fast"), "rate"),
 ])

@@ -113,8 +113,8 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
 
 def test_packet_buffers_that_run_out(lab, gateway):
     """A port that may send a megabit a second holds some thousand frames back, which are all that there are."""
-    scheduled = {"port": "cloud", "rate": "1Mbps", "tau": "10ms", "queues": 2, "queue_frames": 16, "best_effort": 4096,
-                 "handover": 64}
+    scheduled = {"port": "cloud", "link_rate": "1Mbps", "slot": "10ms", "queues": 2, "slot_queue_len": 16,
+                 "best_effort_queue_len": 4096, "handover_queue_len": 64}
     g = gateway({**config("af_xdp", mbuf_low_percent=10), "mbufs": 512, "lcl": {"ports": [scheduled]}})
     assert g.counter("mbufs_low") == g.counter("nic_no_mbuf") == 0
     flood(lab, lambda: g.counter("mbufs_low") and g.counter("nic_no_mbuf"), 60, bytes(46))

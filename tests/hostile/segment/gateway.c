@@ -48,8 +48,8 @@
 	"  decapsulate:\n"                                                                         \
 	"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: [10.0.0.0/8], "   \
 	"pacing_gap: "                                                                             \
-	"10us}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
-		LCL_FLOW
+	"10us}\n" LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true")                            \
+		LCL_PORT("b", ", trust_labels: true") LCL_FLOW
 
 static const uint8_t mac_of[GW_PORTS] = {0xa1, 0xb1, 0xc1, 0xd1};
 

@@ -11,7 +11,7 @@
 		.bad = {{NAME31 "x", "32 bytes long"}, {"''", "the text is empty"}, {"-a", "not a name"}}},
 	{"sampling[].match.port", SAMPLING SAMPLING_NAME SAMPLING_TO "match:\n      ", "",
 		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
-		.bad = {{"c", "no port 'c'"}, {"m", "come in on that port"}}},
+		.bad = {{"c", "no port 'c'"}, {"m", "input port of the sampled frames"}}},
 	{"sampling[].match.source", SAMPLING_MATCH, "", MATCH_HOSTS},
 	{"sampling[].match.destination", SAMPLING_MATCH, "", MATCH_HOSTS},
 	{"sampling[].match.udp_port", SAMPLING_MATCH, "", UDP_PORTS},
@@ -31,5 +31,5 @@
 		.bad = {{"0", "too small"}, {"16777217", "too large"}, {"1.5", "not a whole number"}}},
 	{"sampling[].mirror", SAMPLING SAMPLING_NAME "match: {port: a}\n    one_in: 10\n    ", "",
 		.good = {{"m", "\"m\""}},
-		.bad = {{"c", "no port 'c'"}, {"a", "come in on that port"}, {"b", "port 'b' is in a bridge"}}},
+		.bad = {{"c", "no port 'c'"}, {"a", "input port of the sampled frames"}, {"b", "port 'b' is in a bridge"}}},
 	/* clang-format on */

@@ -155,7 +155,7 @@ static void everything_is_read(void **state)
 	"aggregation:\n  max_streams: 1024\n  pacing_queue_len: 4096\n  encapsulate: []\n"         \
 	"  decapsulate: []\n"                                                                      \
 	"transform:\n  max_matrices: 1024\n  entries: []\nsampling: []\n"                          \
-	"lcl:\n  ethertype: 0x88b5\n  limit: 256\n  ports: []\n  flows: []\n"
+	"lcl:\n  ethertype: 0x88b5\n  max_flows: 256\n  ports: []\n  flows: []\n"
 #define ROUTING_DEFAULTS                                                                           \
 	"routing:\n  max_ipv4_routes: 1048576\n  max_ipv6_routes: 262144\n"                        \
 	"  max_neighbors: 65536\n  max_nexthops: 16384\n  max_nexthop_groups: 1024\n"              \

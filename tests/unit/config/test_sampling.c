@@ -10,8 +10,8 @@
 
 static void an_entry_is_kept(void **state)
 {
-	struct bp_config *c = accepted(PORTS3 "sampling:\n" ENTRY("s", ", source: 10.0.0.0/8, "
-								       "tcp_port: 1883, vlan: 7"));
+	struct bp_config *c = accepted(
+		PORTS3 "sampling:\n" ENTRY("s", ", source: 10.0.0.0/8, tcp_port: 1883, vlan: 7"));
 	struct bp_config *back = come_back(c);
 	const struct bp_sampling_rules *r = &bp_config_sampling(c)->rules;
 
@@ -35,21 +35,20 @@ static void contradictions(void **state)
 {
 	(void)state;
 	says(PORTS3 "sampling:\n" ENTRY("s", "") ENTRY("s", ""),
-		"f.yaml:5:12: sampling[1].name: 's' is sampling[0]'s; expected another\n");
+		"f.yaml:5:12: sampling[1].name: sampling[0] is named 's', too; expected a unique "
+		"name\n");
 	says(PORTS3 "sampling:\n" ENTRY("s", ", udp_port: 1, tcp_port: 2"),
 		"f.yaml:4:55: sampling[0].match: no frame has both udp_port and tcp_port; expected "
 		"one of them\n");
 	says(PORTS3 "sampling:\n" ENTRY("s", ", source: 10.0.0.1, destination: \"fd00::1\""),
 		"f.yaml:4:63: sampling[0].match.destination: source is an IPv4 address; expected "
-		"one "
-		"of the same IP version\n");
+		"an address of the same IP version\n");
 	says(PORTS3 "sampling:\n  - {name: s, match: {port: a}, one_in: 5, mirror: a}\n",
-		"f.yaml:4:52: sampling[0].mirror: the frames come in on that port; expected "
-		"another\n");
+		"f.yaml:4:52: sampling[0].mirror: it is the input port of the sampled frames; "
+		"expected another port\n");
 	says(PORTS3 "sampling:\n  - {name: s, match: {port: a}, one_in: 5, mirror: b}\n",
-		"f.yaml:4:52: sampling[0].mirror: port 'b' is in a bridge, whose stations would "
-		"get "
-		"the frames again; expected a port that is in no bridge\n");
+		"f.yaml:4:52: sampling[0].mirror: port 'b' is in a bridge, and its hosts would "
+		"receive the frames twice; expected a port that is not in a bridge\n");
 	says(PORTS3 "sampling:\n  - {name: s, match: {port: a}, one_in: 5}\n",
 		"f.yaml:4:5: sampling[0] has no 'mirror'; expected the name of one of the ports\n");
 }

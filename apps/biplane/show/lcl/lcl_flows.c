@@ -95,7 +95,7 @@ static json_t *flow(const struct bp_shm *m, const struct bp_lcl_rules *rules, ui
 		c ? bp_text_json(c->name, sizeof(c->name)) : json_null(), "id",
 		row != 0 ? json_integer(f->flow) : json_null(), "port", bp_lcl_port_name(m, port),
 		"node",
-		row == 0  ? "beyond lcl.limit"
+		row == 0  ? "beyond lcl.max_flows"
 		: f->last ? "last"
 			  : "on the way",
 		"tau_ns", (json_int_t)m->lcl.ports[port].configured.tau_ns);

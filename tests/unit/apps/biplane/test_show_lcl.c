@@ -31,7 +31,7 @@ static int begin_with(unsigned ports)
 	config.n_workers = 2;
 	config.n_ports = 2;
 	lcl.n_ports = ports;
-	lcl.limit = LIMIT;
+	lcl.max_flows = LIMIT;
 	config.service[BP_SERVICE_LCL] = &lcl;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LCL(flows) "lcl:\n  ports: [{port: cloud, rate: 25Gbps}]\n  flows:\n" flows
+#define LCL(flows) "lcl:\n  ports: [{port: cloud, link_rate: 25Gbps}]\n  flows:\n" flows
 #define FLOW(name, udp)                                                                            \
-	"    - {name: " name ", match: {port: devices, udp: " udp                                  \
-	"}, budget: 15us, hops: 1, rate: "                                                         \
+	"    - {name: " name ", match: {port: devices, udp_port: " udp                             \
+	"}, latency_budget: 15us, hops: 1, rate: "                                                 \
 	"1Mbps, burst: 200}\n"
 #define ONE LCL(FLOW("arm", "1"))
 #define TWO LCL(FLOW("arm", "1") FLOW("leg", "2"))
@@ -74,9 +74,10 @@ static void flows_change_with_a_reload(void **state)
 	plan_is_the_files(f);
 	/* what can't be kept, or needs a restart, changes nothing */
 	process_write_bridge(f,
-		LCL(FLOW("arm", "1")) "    - {name: x, match: {port: devices}, budget: 50us, "
-				      "hops: 1, rate: 1Mbps, burst: 200}\n");
-	reloads(f, false, "its frames may have to wait for 8 queues of 8000 ns");
+		LCL(FLOW("arm",
+			"1")) "    - {name: x, match: {port: devices}, latency_budget: 50us, "
+			      "hops: 1, rate: 1Mbps, burst: 200}\n");
+	reloads(f, false, "its frames can need 8 queues of 8000 ns");
 	process_write_bridge(f, "");
 	reloads(f, false, "lcl.ports: changing it needs a restart");
 	assert_int_equal(generation(f), 6);

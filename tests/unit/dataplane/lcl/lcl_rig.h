@@ -16,15 +16,16 @@
 /* Two ports of a wire, both with a scheduler, and flow 7 from a to b. */
 #define LCL_PORTS_BEGIN "lcl:\n  ports:\n"
 #define LCL_PORT(name_, more_)                                                                     \
-	"    - {port: " name_ ", tau: 10us, queues: 4, rate: 10Gbps" more_ "}\n"
+	"    - {port: " name_ ", slot: 10us, queues: 4, link_rate: 10Gbps" more_ "}\n"
 #define LCL_FLOW_MORE(more_)                                                                       \
 	"  flows:\n"                                                                               \
-	"    - {name: arm, match: {port: a, udp: 7000}, budget: 25us, hops: 2, rate: 100Mbps, "    \
-	"burst: 4000, id: 7, out: b" more_ "}\n"
+	"    - {name: arm, match: {port: a, udp_port: 7000}, latency_budget: 25us, hops: 2, "      \
+	"rate: 100Mbps, "                                                                          \
+	"burst: 4000, id: 7, output_port: b" more_ "}\n"
 #define LCL_FLOW LCL_FLOW_MORE("")
 #define LCL_TRUSTED                                                                                \
-	AGG_PORTS LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", ", trust: true")    \
-		LCL_FLOW
+	AGG_PORTS LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true")                            \
+		LCL_PORT("b", ", trust_labels: true") LCL_FLOW
 
 /* A label as it is in a frame. */
 struct label {

@@ -332,9 +332,9 @@ static void flooded_frames(void **state)
 	frame_make(f, sizeof(f), 1, 2, 0x0800);
 	for (unsigned third = 0; third < 2; third++) {
 		rig_start(&r,
-			third ? SWITCH3 LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true")
+			third ? SWITCH3 LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true")
 					LCL_PORT("b", "") LCL_PORT("c", "")
-			      : SWITCH3 LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true")
+			      : SWITCH3 LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true")
 					LCL_PORT("b", ""),
 			false, false);
 		lcl_put(&r, A, f, sizeof(f), &in);

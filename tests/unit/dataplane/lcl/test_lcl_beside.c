@@ -11,11 +11,11 @@
 #include "tests/unit/dataplane/lcl/lcl_rig.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
 
-#define LCL_A_AND_B LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true") LCL_PORT("b", "")
+#define LCL_A_AND_B LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true") LCL_PORT("b", "")
 #define FLOW(match_)                                                                               \
 	"  flows:\n"                                                                               \
-	"    - {name: arm, match: {" match_ "}, budget: 25us, hops: 2, rate: 100Mbps, "            \
-	"burst: 4000, id: 7, out: b}\n"
+	"    - {name: arm, match: {" match_ "}, latency_budget: 25us, hops: 2, rate: 100Mbps, "    \
+	"burst: 4000, id: 7, output_port: b}\n"
 #define AGGREGATE                                                                                  \
 	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
 	"max_messages: 4}\n"
@@ -80,7 +80,8 @@ static void labelled_messages_are_aggregated(void **state)
 		lcl_pass(&r, LCL_TAU);
 	}
 	rig_stop(&r);
-	rig_start(&r, AGG_PORTS AGGREGATE LCL_A_AND_B FLOW("port: a, udp: 5555"), false, false);
+	rig_start(
+		&r, AGG_PORTS AGGREGATE LCL_A_AND_B FLOW("port: a, udp_port: 5555"), false, false);
 	for (uint32_t round = 0; round < 3; round++) {
 		put_messages(&r);
 		rig_walk(&r);
@@ -121,7 +122,7 @@ static void a_labelled_aggregate_is_taken_apart(void **state)
 
 	rig_start(&r,
 		AGG_PORTS AGGREGATE DISAGGREGATE LCL_PORTS_BEGIN LCL_PORT("a", "")
-			LCL_PORT("b", ", trust: true"),
+			LCL_PORT("b", ", trust_labels: true"),
 		false, false);
 	agg_put(&r, A, 0, MESSAGES);
 	rig_walk(&r);
@@ -236,8 +237,8 @@ static void labelled_segments_are_inspected(void **state)
 /* ---- routing ---- */
 
 #define LCL_ROUTER                                                                                 \
-	ROUTER LCL_A_AND_B LCL_PORT("c", ", trust: true")                                          \
-		FLOW("port: a, destination: 10.9.1.1/32, udp: 5000")
+	ROUTER LCL_A_AND_B LCL_PORT("c", ", trust_labels: true")                                   \
+		FLOW("port: a, destination: 10.9.1.1/32, udp_port: 5000")
 
 static void a_label_is_kept_over_routing(void **state)
 {
@@ -344,7 +345,7 @@ static void a_flooded_frame_is_plain_elsewhere(void **state)
 	const uint32_t len = lcl_datagram(f);
 	struct rig r;
 
-	rig_start(&r, SWITCH4 LCL_A_AND_B FLOW("port: a, udp: 7000"), false, false);
+	rig_start(&r, SWITCH4 LCL_A_AND_B FLOW("port: a, udp_port: 7000"), false, false);
 	for (unsigned labelled = 0; labelled < 2; labelled++) {
 		if (labelled)
 			lcl_put(&r, A, f, len, &in_3);

@@ -19,8 +19,8 @@
 enum { A, B };
 
 #define SMALL                                                                                      \
-	AGG_PORTS LCL_PORTS_BEGIN LCL_PORT("a", ", trust: true")                                   \
-		LCL_PORT("b", ", queue_frames: 16, best_effort: 16, handover: 64")
+	AGG_PORTS LCL_PORTS_BEGIN LCL_PORT("a", ", trust_labels: true") LCL_PORT(                  \
+		"b", ", slot_queue_len: 16, best_effort_queue_len: 16, handover_queue_len: 64")
 /* of port b */
 #define QUEUE 16u
 #define QUEUES 4u
@@ -318,7 +318,7 @@ static void a_flow_is_measured(void **state)
 
 static void two_rows(struct bp_config *c, void *arg)
 {
-	bp_config_lcl_set(c)->limit = 2;
+	bp_config_lcl_set(c)->max_flows = 2;
 }
 
 /* Flows beyond the limit share a row; their order is kept all the same. */

@@ -395,7 +395,8 @@ static void checksums_are_left(void **state)
 		{NULLS("", "") MQTT "aggregation:\n  encapsulate:\n  - {port: a, to: {address: "
 				    "10.0.0.1, udp_port: 5555}}\n",
 			false},
-		{NULLS("", "") MQTT "lcl:\n  ports:\n    - {port: b, tau: 10us, rate: 10Gbps}\n",
+		{NULLS("", "") MQTT
+			"lcl:\n  ports:\n    - {port: b, slot: 10us, link_rate: 10Gbps}\n",
 			false},
 	};
 	struct devices d;

@@ -14,16 +14,17 @@
 #define TAU 20000
 #define BUDGET 150000
 #define NODES 3u
-#define TAU_AND_RATE "tau: 20us, queues: 6, rate: 1Gbps"
+#define TAU_AND_RATE "slot: 20us, queues: 6, link_rate: 1Gbps"
 #define EDGE                                                                                       \
 	AGG_PORTS "lcl:\n  ports:\n"                                                               \
 		  "    - {port: b, " TAU_AND_RATE "}\n"                                            \
 		  "  flows:\n"                                                                     \
-		  "    - {name: f, match: {port: a, udp: 7000}, budget: 150us, hops: 3, "          \
-		  "rate: 100Mbps, burst: 700, frame: 140, id: 7, out: b}\n"
+		  "    - {name: f, match: {port: a, udp_port: 7000}, latency_budget: 150us, "      \
+		  "hops: 3, "                                                                      \
+		  "rate: 100Mbps, burst: 700, max_frame_size: 140, id: 7, output_port: b}\n"
 #define NEXT                                                                                       \
 	AGG_PORTS "lcl:\n  ports:\n"                                                               \
-		  "    - {port: a, " TAU_AND_RATE ", trust: true}\n"                               \
+		  "    - {port: a, " TAU_AND_RATE ", trust_labels: true}\n"                        \
 		  "    - {port: b, " TAU_AND_RATE "}\n"
 #define BEGIN 1700000000123456789u
 #define BURSTS 400u

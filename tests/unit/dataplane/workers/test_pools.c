@@ -58,9 +58,9 @@ static void schedulers_need_buffers(void **state)
 {
 #define LCL(queues_, frames_, best_effort_, handover_)                                             \
 	PORTS "lcl:\n  ports:\n"                                                                   \
-	      "    - {port: b, tau: 10us, rate: 10Gbps, queues: " queues_                          \
-	      ", queue_frames: " frames_ ", best_effort: " best_effort_ ", handover: " handover_   \
-	      "}\n"
+	      "    - {port: b, slot: 10us, link_rate: 10Gbps, queues: " queues_                    \
+	      ", slot_queue_len: " frames_ ", best_effort_queue_len: " best_effort_                \
+	      ", handover_queue_len: " handover_ "}\n"
 	const uint64_t none = estimate(PORTS);
 	const uint64_t some = estimate(LCL("4", "16", "16", "64"));
 
