@@ -419,7 +419,7 @@ static char *report_comparisons(struct builder *b, struct fy_diag *diag)
 		(copy = malloc(b->source_len)) == NULL)
 		return NULL;
 	memcpy(copy, b->source, b->source_len);
-	while (at < b->source_len) {
+	for (unsigned n = 0; n < BP_MESSAGES_MAX && at < b->source_len; n++) {
 		bp_yaml_report_comparison(b->source, b->source_len, at, b->messages);
 		copy[at] = '=';
 		at = bp_yaml_find_comparison(b->source, b->source_len, at + 1);

@@ -178,6 +178,8 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
+#define COMMENT_SEARCH 4096u /* bytes of a line: hostile lines are long */
+
 /* Whether a name, a colon and a blank are before byte `at`, and no comment. */
 static bool follows_name(const char *text, size_t at)
 {
@@ -196,7 +198,8 @@ static bool follows_name(const char *text, size_t at)
 		i--;
 	if (i > 0 && strchr("\n\r-{,", text[i - 1]) == NULL)
 		return false;
-	for (; i > 0 && text[i - 1] != '\n'; i--)
+	for (size_t end = i > COMMENT_SEARCH ? i - COMMENT_SEARCH : 0;
+		i > end && text[i - 1] != '\n'; i--)
 		if (text[i - 1] == '#')
 			return false;
 	return true;

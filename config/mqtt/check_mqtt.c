@@ -250,6 +250,24 @@ static void check_rules(
 	check_rule_targets(r, rules, m);
 }
 
+/* Rules with clear, hold or on_change keep a state of each topic that they match: one at least. */
+static void check_states(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
+{
+	const struct bp_yaml *at = bp_good(n, "max_alarm_states");
+	uint32_t stateful = 0;
+
+	for (uint32_t i = 0; i < m->n_rules; i++)
+		stateful += m->rules[i].has_clear || m->rules[i].hold != BP_HOLD_NONE ||
+			    m->rules[i].repeat == BP_REPEAT_ON_CHANGE;
+	if (at != NULL && stateful > m->max_alarm_states)
+		bp_error(r->messages, at->line, at->column,
+			"mqtt.max_alarm_states: %u rules have clear, hold or repeat: on_change, "
+			"and "
+			"each needs a state per topic; expected at least %u",
+			stateful, stateful);
+}
+
 /* A payload that a rule sends must fit in an alarm, a quarter of the queue. */
 static void check_alarm_queue(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
@@ -344,5 +362,6 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"cloud]], "
 			"or ports with addresses");
 	check_rules(r, n, m);
+	check_states(r, n, m);
 	check_alarm_queue(r, n, m);
 }

@@ -319,6 +319,13 @@ static void rules_must_agree(void **state)
 	says(EDGE "  max_rules: 1\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
 		  "    - {name: wet, topic: t, raise: \"> 1\"}\n",
 		"f.yaml:7:5: mqtt.rules: 2 rules are given; expected at most 1 (mqtt.max_rules)\n");
+	says(EDGE
+		"  max_alarm_states: 1\n  rules:\n    - {name: a, topic: t, raise: \"> 1\", clear: "
+		"\"< 1\"}\n    - {name: b, topic: t, raise: \"> 1\"}\n    - {name: c, topic: "
+		"t, raise: \"> 1\", hold: 2 samples}\n",
+		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold or repeat: "
+		"on_change, "
+		"and each needs a state per topic; expected at least 2\n");
 	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: mirror, payload: "
 		   "envelope}\n",
 		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "

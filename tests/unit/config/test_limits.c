@@ -103,6 +103,23 @@ static void lists_are_bounded(void **state)
 	end(&o);
 }
 
+/* Each costs a search of the file and of its line: their number is bounded, and that search is. */
+static void unquoted_conditions_are_bounded(void **state)
+{
+	struct text t;
+	struct outcome o;
+
+	open_text(&t);
+	fputs(PORTS "mqtt: #", t.f);
+	repeat(&t, "{raise: > 1, ", 200000);
+	fputs("\n  rules:\n", t.f);
+	repeat(&t, "    - {raise: > 1}\n", 200000);
+	o = parse_text(&t);
+	assert_null(o.config);
+	assert_non_null(strstr(o.errors, "conditions must be quoted"));
+	end(&o);
+}
+
 static void messages_are_bounded(void **state)
 {
 	struct text t;
@@ -331,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ten_thousand_rules_are_read),
 		cmocka_unit_test(lists_are_bounded),
+		cmocka_unit_test(unquoted_conditions_are_bounded),
 		cmocka_unit_test(messages_are_bounded),
 		cmocka_unit_test(files_are_bounded),
 		cmocka_unit_test(nodes_are_bounded),

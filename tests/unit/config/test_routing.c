@@ -310,8 +310,9 @@ static void static_routes_must_lead_somewhere(void **state)
 		"f.yaml:7:55: routing.static_routes[1].interface: port 'c' is in a bridge; "
 		"expected the name of "
 		"a port that is in no bridge, or of a bridge's host\n"
-		"f.yaml:8:34: routing.static_routes[2].via: no interface has this address in its prefixes; "
-"expected an interface address in the same prefix, or interface\n"
+		"f.yaml:8:34: routing.static_routes[2].via: no interface has this address in its "
+		"prefixes; "
+		"expected an interface address in the same prefix, or interface\n"
 		"f.yaml:9:45: routing.static_routes[3].weight: a route of this type has no next "
 		"hop; "
 		"expected no via, interface or weight, or type unicast\n"
@@ -417,17 +418,15 @@ static void static_entries_are_bounded(void **state)
 		   "at most "
 		   "32 of one prefix\n");
 	free(text);
-	text = with_entries(
-		"ports: [{name: a, device: x}]\nrouting:\n  max_ipv4_routes: 16\n"
-		"  static_routes:\n",
+	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  max_ipv4_routes: 16\n"
+			    "  static_routes:\n",
 		route, 17);
 	says(text, "f.yaml:5:5: routing.static_routes: 17 IPv4 prefixes are given; expected at "
 		   "most 16 "
 		   "(routing.max_ipv4_routes)\n");
 	free(text);
-	text = with_entries(
-		"ports: [{name: a, device: x}]\nrouting:\n  max_neighbors: 16\n  "
-		"static_neighbors:\n",
+	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  max_neighbors: 16\n  "
+			    "static_neighbors:\n",
 		neighbour, 17);
 	says(text,
 		"f.yaml:5:5: routing.static_neighbors: 17 neighbors are given; expected at most 16 "
@@ -476,11 +475,12 @@ static void classes_are_read(void **state)
 
 static void capacities_and_sync_are_read(void **state)
 {
-	struct bp_config *c = accepted(PORTS "routing: {max_ipv4_routes: 100, max_ipv6_routes: "
-					     "200, max_neighbors: 300, max_nexthops: 400, "
-					     "max_nexthop_groups: 500}\nnetlink: {route_table: local, "
-					     "receive_buffer: 1GiB, neighbor_refresh: "
-					     "90s}\n");
+	struct bp_config *c =
+		accepted(PORTS "routing: {max_ipv4_routes: 100, max_ipv6_routes: "
+			       "200, max_neighbors: 300, max_nexthops: 400, "
+			       "max_nexthop_groups: 500}\nnetlink: {route_table: local, "
+			       "receive_buffer: 1GiB, neighbor_refresh: "
+			       "90s}\n");
 
 	assert_int_equal(c->routing.max_ipv4_routes, 100);
 	assert_int_equal(c->routing.max_ipv6_routes, 200);
