@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/check_place.h"
 
 /*
- * What makes a router's interface, checked when it is known which ports are in a bridge: the
- * defaults that depend on that, and what the interfaces must not have in common. A setting that has
- * its message already is not looked at.
+ * Roles of ports, and router's interfaces: checked when it is known which ports are in a bridge.
+ * The defaults that depend on that, and what the interfaces must not have in common. A setting that
+ * has its message already is not checked again.
  */
 
-/* A port, or the host of a bridge. */
+/* The interface of a routed port, or the host interface of a bridge. */
 struct place {
 	struct bp_config_interface *of;
-	const char *name;
-	const struct bp_yaml *node;  /* its mapping */
-	struct bp_config_port *port; /* NULL: a host */
-	bool routes;
-	char path[32];
+	const char *name;            /* of its port or bridge */
+	const struct bp_yaml *owner; /* the mapping of the port or bridge */
+	const struct bp_yaml *node;  /* the mapping with the addresses */
+	const struct bp_yaml *host;  /* the mapping with backend and name; NULL: not given */
+	char path[40];               /* of node, and of host: in messages */
+	char host_path[48];
 };
 
 struct places {
@@ -31,76 +32,113 @@ static const struct bp_yaml *list_of(const struct bp_reader *r, const char *key)
 	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
 }
 
-static void collect(struct bp_reader *r, struct places *p)
+static const struct bp_config_bridge *bridge_of(const struct bp_config *c, uint32_t port)
+{
+	for (uint32_t b = 0; b < c->n_bridges; b++)
+		for (uint32_t i = 0; i < c->bridge[b].n; i++)
+			if (c->bridge[b].port[i] == port)
+				return &c->bridge[b];
+	return NULL;
+}
+
+static void collect_ports(struct bp_reader *r, struct places *p)
 {
 	struct bp_config *c = r->config;
 	uint32_t i = 0;
 
-	p->n = 0;
 	for (const struct bp_yaml *e = list_of(r, "ports"); e != NULL && i < c->n_ports;
 		e = e->next, i++) {
 		struct place *at = &p->list[p->n];
+		const struct bp_yaml *routed = bp_yaml_find(e, "routed");
 
-		if (e->bad || e->kind != BP_YAML_MAP)
+		if (bridge_of(c, i) != NULL || routed == NULL || routed->bad)
 			continue;
-		*at = (struct place){&c->port[i].interface, c->port[i].name, e, &c->port[i],
-			bp_config_port_routes(c, i), ""};
-		snprintf(at->path, sizeof(at->path), "ports[%u]", i);
-		p->n++;
-	}
-	i = 0;
-	for (const struct bp_yaml *e = list_of(r, "bridge"); e != NULL && i < c->n_bridges;
-		e = e->next, i++) {
-		struct place *at = &p->list[p->n];
-		const struct bp_yaml *host = bp_yaml_find(e, "host");
-
-		if (e->bad || host == NULL || host->bad || host->kind != BP_YAML_MAP)
-			continue;
-		*at = (struct place){
-			&c->bridge[i].host, c->bridge[i].host_name, host, NULL, true, ""};
-		snprintf(at->path, sizeof(at->path), "bridge[%u].host", i);
+		*at = (struct place){.of = &c->port[i].interface,
+			.name = c->port[i].name,
+			.owner = e,
+			.node = routed,
+			.host = bp_good(routed, "host_interface")};
+		snprintf(at->path, sizeof(at->path), "ports[%u].routed", i);
+		snprintf(
+			at->host_path, sizeof(at->host_path), "ports[%u].routed.host_interface", i);
 		p->n++;
 	}
 }
 
-/* The setting if it is given and right, or NULL. */
-static const struct bp_yaml *good(const struct place *p, const char *key)
+static void collect_bridges(struct bp_reader *r, struct places *p)
 {
-	const struct bp_yaml *n = bp_yaml_find(p->node, key);
+	struct bp_config *c = r->config;
+	uint32_t i = 0;
 
-	return n != NULL && !n->bad ? n : NULL;
+	for (const struct bp_yaml *e = list_of(r, "bridges"); e != NULL && i < c->n_bridges;
+		e = e->next, i++) {
+		struct place *at = &p->list[p->n];
+		const struct bp_yaml *host = bp_good(e, "host_interface");
+
+		if (host == NULL)
+			continue;
+		*at = (struct place){.of = &c->bridge[i].host_interface,
+			.name = c->bridge[i].name,
+			.owner = e,
+			.node = host,
+			.host = host};
+		snprintf(at->path, sizeof(at->path), "bridges[%u].host_interface", i);
+		snprintf(at->host_path, sizeof(at->host_path), "bridges[%u].host_interface", i);
+		p->n++;
+	}
+}
+
+/* Whether a setting is right, or is not given and has its default. */
+static bool is_fine(const struct bp_yaml *map, const char *key)
+{
+	return bp_yaml_find(map, key) == bp_good(map, key);
 }
 
 /* Where the file says how the kernel interface is called. */
 static const struct bp_yaml *name_node(const struct place *p)
 {
-	const struct bp_yaml *n = good(p, "interface");
+	const struct bp_yaml *n = bp_good(p->host, "name");
 
 	if (n == NULL)
-		n = good(p, "name");
-	return n != NULL ? n : p->node;
+		n = bp_good(p->owner, "name");
+	return n != NULL ? n : p->owner;
 }
 
-static void refuse_bridged(struct bp_reader *r, const struct place *p, const char *key, bool is_set)
+/* A port is in a bridge or routed. */
+static void check_role(struct bp_reader *r, const struct bp_yaml *e, uint32_t i, bool sure)
 {
-	const struct bp_yaml *n = good(p, key);
+	struct bp_config_port *p = &r->config->port[i];
+	const struct bp_config_bridge *b = bridge_of(r->config, i);
+	const struct bp_yaml *routed = bp_good(e, "routed");
 
-	if (n == NULL || !is_set)
-		return;
-	bp_error(r->messages, n->line, n->column,
-		"%s.%s: port '%s' is in a bridge and has none of its own; expected it with the "
-		"bridge's host, such as bridge: [{ports: [devices, cloud], host: {name: plant, "
-		"addresses: [10.0.0.1/24]}}]",
-		p->path, key, p->name);
+	if (bp_yaml_find(e, "promiscuous") == NULL)
+		p->promiscuous = b != NULL;
+	if (b != NULL && routed != NULL)
+		BP_AT_ERROR(r, routed,
+			"ports[%u].routed: port '%s' is in bridge '%s'; expected a port that is "
+			"either bridged or routed (addresses of a bridge: "
+			"bridges[%td].host_interface.addresses)",
+			i, p->name, b->name, b - r->config->bridge);
+	else if (b == NULL && !p->has_routed && sure && !e->faulty)
+		BP_AT_ERROR(r, e,
+			"ports[%u]: port '%s' has no role; expected it in a bridge, such as "
+			"bridges: [{name: line-1, ports: [%s, PORT]}], or routed, such as routed: "
+			"{addresses: [10.0.0.1/24]} (without addresses: routed: {})",
+			i, p->name, p->name);
+	if (b != NULL || !p->has_routed) {
+		memset(&p->interface, 0, sizeof(p->interface));
+		p->interface.backend = BP_BACKEND_OFF;
+	}
 }
 
-static void settle_bridged(struct bp_reader *r, struct place *p)
+static void check_roles(struct bp_reader *r, bool sure)
 {
-	refuse_bridged(r, p, "addresses", p->of->n_addresses > 0);
-	refuse_bridged(r, p, "kernel", p->of->kernel != BP_KERNEL_OFF);
-	refuse_bridged(r, p, "interface", true);
-	memset(p->of, 0, sizeof(*p->of));
-	p->of->kernel = BP_KERNEL_OFF;
+	uint32_t i = 0;
+
+	for (const struct bp_yaml *e = list_of(r, "ports"); e != NULL && i < r->config->n_ports;
+		e = e->next, i++)
+		if (!e->bad && e->kind == BP_YAML_MAP)
+			check_role(r, e, i, sure);
 }
 
 /* Names that the kernel has for itself, as interfaces or in /proc/sys/net. */
@@ -109,42 +147,30 @@ static bool is_reserved(const char *name)
 	return strcmp(name, "lo") == 0 || strcmp(name, "all") == 0 || strcmp(name, "default") == 0;
 }
 
-static void settle_routed(struct bp_reader *r, struct place *p, bool sure)
+static void settle(struct bp_reader *r, struct place *p)
 {
 	struct bp_config_interface *i = p->of;
 	const struct bp_yaml *n = name_node(p);
 
-	if (i->kernel == BP_KERNEL_OFF || bp_yaml_find(p->node, "kernel") != good(p, "kernel"))
+	if (i->backend == BP_BACKEND_OFF || !is_fine(p->host, "backend"))
 		return;
 	if (i->kernel_name[0] == '\0') {
-		if (good(p, "name") == NULL ||
-			good(p, "interface") != bp_yaml_find(p->node, "interface"))
+		if (bp_good(p->owner, "name") == NULL || !is_fine(p->host, "name"))
 			return;
 		if (strlen(p->name) <= BP_INTERFACE_NAME_MAX)
 			strcpy(i->kernel_name, p->name);
-		else if (sure)
-			bp_error(r->messages, n->line, n->column,
-				"%s.name: '%s' is %zu bytes long, too long for the kernel "
-				"interface; "
-				"expected %s.interface with a name of at most %u bytes, or kernel: "
-				"off",
-				p->path, p->name, strlen(p->name), p->path, BP_INTERFACE_NAME_MAX);
+		else
+			BP_AT_ERROR(r, n,
+				"%s.name: '%s' is %zu bytes long, too long for a kernel interface; "
+				"expected %s.name of at most %u bytes, or backend: off",
+				p->host_path, p->name, strlen(p->name), p->host_path,
+				BP_INTERFACE_NAME_MAX);
 	}
-	if (is_reserved(i->kernel_name) && sure)
-		bp_error(r->messages, n->line, n->column,
-			"%s.interface: the kernel has '%s' for itself; expected another name for "
-			"the kernel interface",
-			p->path, i->kernel_name);
-}
-
-static void settle(struct bp_reader *r, struct place *p, bool sure)
-{
-	if (p->routes)
-		settle_routed(r, p, sure);
-	else
-		settle_bridged(r, p);
-	if (p->port != NULL && bp_yaml_find(p->node, "promiscuous") == NULL)
-		p->port->promiscuous = !p->routes;
+	if (is_reserved(i->kernel_name))
+		BP_AT_ERROR(r, n,
+			"%s.name: '%s' is reserved by the kernel; expected another name for the "
+			"kernel interface",
+			p->host_path, i->kernel_name);
 }
 
 /* Whether an argument of the device names this interface of the kernel: "net_pcap0,rx_iface=NAME".
@@ -169,50 +195,61 @@ static bool device_opens(const char *device, const char *name)
 
 static bool has_kernel_interface(const struct place *p)
 {
-	return p->routes && p->of->kernel != BP_KERNEL_OFF && p->of->kernel_name[0] != '\0';
+	return p->of->backend != BP_BACKEND_OFF && p->of->kernel_name[0] != '\0';
 }
 
 static void check_devices(struct bp_reader *r, const struct place *p)
 {
-	const struct bp_yaml *n = name_node(p);
-
 	for (uint32_t i = 0; i < r->config->n_ports && has_kernel_interface(p); i++) {
 		if (!device_opens(r->config->port[i].device, p->of->kernel_name))
 			continue;
-		bp_error(r->messages, n->line, n->column,
-			"%s.interface: ports[%u].device opens an interface '%s', which the kernel "
-			"interface can't be called too; expected another name in %s.interface, or "
-			"kernel: off",
-			p->path, i, p->of->kernel_name, p->path);
+		BP_AT_ERROR(r, name_node(p),
+			"%s.name: '%s' is the interface that ports[%u].device opens; expected "
+			"another name for the kernel interface, or backend: off",
+			p->host_path, p->of->kernel_name, i);
 		return;
 	}
 }
 
-static void check_names(struct bp_reader *r, const struct places *p, uint32_t k)
+static void check_kernel_names(struct bp_reader *r, const struct places *p, uint32_t k)
 {
 	const struct place *a = &p->list[k];
-	const struct bp_yaml *name = good(a, "name"), *n = name_node(a);
 
 	for (uint32_t i = 0; i < k; i++) {
 		const struct place *b = &p->list[i];
 
-		if (name != NULL && strcmp(a->name, b->name) == 0) {
-			/* Two ports of one name have their message from the port's check. */
-			if (a->port == NULL)
-				bp_error(r->messages, name->line, name->column,
-					"%s.name: '%s' is the name of %s too; expected a name of "
-					"its own for each port and host",
-					a->path, a->name, b->path);
-			return;
-		}
-		if (has_kernel_interface(a) && has_kernel_interface(b) &&
-			strcmp(a->of->kernel_name, b->of->kernel_name) == 0) {
-			bp_error(r->messages, n->line, n->column,
-				"%s.interface: '%s' is the kernel interface of %s too; expected a "
-				"name of its own for each",
-				a->path, a->of->kernel_name, b->path);
-			return;
-		}
+		if (!has_kernel_interface(a) || !has_kernel_interface(b) ||
+			strcmp(a->name, b->name) == 0 ||
+			strcmp(a->of->kernel_name, b->of->kernel_name) != 0)
+			continue;
+		BP_AT_ERROR(r, name_node(a),
+			"%s.name: '%s' is the kernel interface of %s too; expected a unique name",
+			a->host_path, a->of->kernel_name, b->path);
+		return;
+	}
+}
+
+/* The names of bridges, among those of ports and of each other. */
+static void check_bridge_names(struct bp_reader *r)
+{
+	const struct bp_config *c = r->config;
+	uint32_t i = 0;
+
+	for (const struct bp_yaml *e = list_of(r, "bridges"); e != NULL && i < c->n_bridges;
+		e = e->next, i++) {
+		const struct bp_yaml *n = bp_good(e, "name");
+		const int port = n != NULL ? bp_config_port_index(c, c->bridge[i].name) : -1;
+		uint32_t k = 0;
+
+		while (n != NULL && k < i && strcmp(c->bridge[k].name, c->bridge[i].name) != 0)
+			k++;
+		if (port < 0 && (n == NULL || k == i))
+			continue;
+		BP_AT_ERROR(r, n,
+			"bridges[%u].name: '%s' is the name of %s[%d] too; expected a unique name "
+			"among ports and bridges",
+			i, c->bridge[i].name, port >= 0 ? "ports" : "bridges",
+			port >= 0 ? port : (int)k);
 	}
 }
 
@@ -256,11 +293,10 @@ static void check_addresses(struct bp_reader *r, const struct places *p, uint32_
 	for (uint32_t k = 0; k < at->of->n_addresses; k++) {
 		const struct bp_address *a = &at->of->address[k].address;
 		const struct place *other = other_with(p, of, k, a);
-		const struct bp_yaml *n = address_node(at, k);
 		char text[BP_ADDRESS_TEXT];
 
 		if (other != NULL)
-			bp_error(r->messages, n->line, n->column,
+			BP_AT_ERROR(r, address_node(at, k),
 				"%s.addresses: %s is an address of '%s' already; expected each "
 				"address once",
 				at->path, bp_address_text(a, text), other->name);
@@ -269,18 +305,21 @@ static void check_addresses(struct bp_reader *r, const struct places *p, uint32_
 
 void bp_check_interfaces(struct bp_reader *r)
 {
-	const struct bp_yaml *bridge = bp_yaml_find(r->root, "bridge");
-	/* With an error in it a port may only seem to be in no bridge. */
-	bool sure = bridge == NULL || !bridge->faulty;
-	struct places p;
+	const struct bp_yaml *bridges = bp_yaml_find(r->root, "bridges");
+	/* With an error in it, or under its old name, a port may only seem to be in no bridge. */
+	const bool sure =
+		(bridges == NULL || !bridges->faulty) && bp_yaml_find(r->root, "bridge") == NULL;
+	struct places p = {.n = 0};
 
-	collect(r, &p);
+	check_roles(r, sure);
+	collect_ports(r, &p);
+	collect_bridges(r, &p);
+	check_bridge_names(r);
 	for (uint32_t i = 0; i < p.n; i++)
-		settle(r, &p.list[i], sure);
+		settle(r, &p.list[i]);
 	for (uint32_t i = 0; i < p.n; i++) {
-		if (sure)
-			check_devices(r, &p.list[i]);
-		check_names(r, &p, i);
+		check_devices(r, &p.list[i]);
+		check_kernel_names(r, &p, i);
 		check_addresses(r, &p, i);
 	}
 }

@@ -87,9 +87,9 @@ static bool is_own(const struct bp_config *c, const struct bp_address *a)
 static bool interfaces_are_right(const struct bp_reader *r)
 {
 	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");
-	const struct bp_yaml *bridge = bp_yaml_find(r->root, "bridge");
+	const struct bp_yaml *bridges = bp_yaml_find(r->root, "bridges");
 
-	return ports != NULL && !ports->faulty && (bridge == NULL || !bridge->faulty);
+	return ports != NULL && !ports->faulty && (bridges == NULL || !bridges->faulty);
 }
 
 static void resolve(struct bp_reader *r, const struct bp_yaml *via, uint32_t i,

@@ -19,13 +19,14 @@
  * no DPDK and no segment; both planes and the tools link it.
  */
 
-enum bp_kernel { BP_KERNEL_AUTO, BP_KERNEL_VIRTIO, BP_KERNEL_TAP, BP_KERNEL_OFF };
+/* How the kernel sees a routed port or a bridge. */
+enum bp_backend { BP_BACKEND_AUTO, BP_BACKEND_VIRTIO, BP_BACKEND_TAP, BP_BACKEND_OFF };
 
 #define BP_INTERFACE_NAME_MAX 15 /* bytes of a kernel interface's name */
 
-/* What makes a router's interface of a port, or of a bridge (its host interface). */
+/* A router's interface: that of a routed port, or the host interface of a bridge. */
 struct bp_config_interface {
-	uint8_t kernel; /* enum bp_kernel; off for a port in a bridge */
+	uint8_t backend; /* enum bp_backend; off for a bridged port */
 	/* Of its kernel interface; default: the name. May be "" where it has none (off). */
 	char kernel_name[BP_INTERFACE_NAME_MAX + 1];
 	uint32_t n_addresses;
@@ -34,23 +35,26 @@ struct bp_config_interface {
 
 struct bp_config_port {
 	char name[BP_NAME_MAX + 1];
-	char device[512]; /* PCI address or vdev string, as DPDK's -a and --vdev take it */
-	uint32_t queues;  /* 0: as many as there are workers, where the driver has them */
-	uint32_t rx_descriptors, tx_descriptors; /* 0: the driver's default */
-	uint32_t mtu;                            /* 0: leave the driver's */
-	bool promiscuous;                        /* default: whether it is in a bridge */
+	char device[512];   /* PCI address or vdev string, as DPDK's -a and --vdev take it */
+	uint32_t rx_queues; /* 0 (auto): one per worker, if the driver supports it */
+	uint32_t rx_descriptors, tx_descriptors; /* 0 (auto): the default of the driver */
+	uint32_t mtu;                            /* 0 (auto): the setting of the driver */
+	bool promiscuous;                        /* default: whether it is bridged */
 	bool has_mac;
-	uint8_t mac[6];                       /* given to the device; without it the device's own */
-	struct bp_config_interface interface; /* of a port that is in no bridge */
+	uint8_t mac[6];  /* set on the device; without it the device's own */
+	bool has_routed; /* the file gives it the role; see bp_config_port_routes() */
+	struct bp_config_interface interface; /* of a routed port */
 	uint8_t offload[BP_OFFLOADS];         /* enum bp_offload_word of each */
 };
 
 struct bp_config_bridge {
+	char name[BP_NAME_MAX + 1]; /* of the bridge and of its host interface */
 	uint32_t n;
 	uint8_t port[BP_MAX_PORTS]; /* indices into ports */
-	bool has_host;              /* has a host interface */
-	char host_name[BP_NAME_MAX + 1];
-	struct bp_config_interface host;
+	bool has_host_interface;
+	struct bp_config_interface host_interface;
+	uint32_t fdb_max_entries; /* per port */
+	uint64_t fdb_aging_time_ns;
 };
 
 /* Capacities of the forwarding tables. */
@@ -127,8 +131,6 @@ struct bp_config {
 	struct bp_config_port port[BP_MAX_PORTS];
 	uint32_t n_bridges;
 	struct bp_config_bridge bridge[BP_MAX_BRIDGES];
-	uint32_t mac_table;
-	uint64_t mac_ageing_ns;
 	struct bp_config_routing routing;
 	uint8_t ipv6_rp_filter; /* 0: off, 1: strict, 2: loose; as net.ipv4.conf.*.rp_filter */
 	struct bp_config_netlink netlink;
@@ -165,7 +167,7 @@ bool bp_config_port_routes(const struct bp_config *c, unsigned port);
 /* Whether anything routes: some port does, or some bridge has a host interface. */
 bool bp_config_routes(const struct bp_config *c);
 /* The interface of that number (see include/biplane/fib.h) and its name, or NULL when the file has
- * none such: a bridged port, or a bridge without `host`. */
+ * none such: a bridged port, or a bridge without host_interface. */
 const struct bp_config_interface *bp_config_interface(
 	const struct bp_config *c, unsigned interface, const char **name);
 

@@ -42,7 +42,7 @@ bool bp_fib_static_only(const struct bp_config *c, unsigned i, bool kernel)
 	const char *name;
 	const struct bp_config_interface *f = bp_config_interface(c, i, &name);
 
-	return f != NULL && (!kernel || f->kernel == BP_KERNEL_OFF);
+	return f != NULL && (!kernel || f->backend == BP_BACKEND_OFF);
 }
 
 static void set_mac(const struct bp_config *c, unsigned i, const struct bp_fib_link *link,

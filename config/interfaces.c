@@ -13,7 +13,7 @@ bool bp_config_port_routes(const struct bp_config *c, unsigned port)
 bool bp_config_routes(const struct bp_config *c)
 {
 	for (unsigned b = 0; b < c->n_bridges; b++)
-		if (c->bridge[b].has_host)
+		if (c->bridge[b].has_host_interface)
 			return true;
 	for (unsigned p = 0; p < c->n_ports; p++)
 		if (bp_config_port_routes(c, p))
@@ -31,8 +31,8 @@ const struct bp_config_interface *bp_config_interface(
 		return &c->port[interface].interface;
 	}
 	interface -= BP_MAX_PORTS;
-	if (interface >= c->n_bridges || !c->bridge[interface].has_host)
+	if (interface >= c->n_bridges || !c->bridge[interface].has_host_interface)
 		return NULL;
-	*name = c->bridge[interface].host_name;
-	return &c->bridge[interface].host;
+	*name = c->bridge[interface].name;
+	return &c->bridge[interface].host_interface;
 }

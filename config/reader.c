@@ -258,25 +258,9 @@ static void *make_items(const struct bp_setting *s, struct bp_config *c, uint32_
 	return items;
 }
 
-static const struct bp_setting *child_named(const struct bp_setting *section, const char *key)
-{
-	const struct bp_setting *s = bp_schema_child(section, NULL);
-
-	while (strcmp(bp_setting_key(s), key) != 0)
-		s = bp_schema_child(section, s);
-	return s;
-}
-
 static void read_element(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *e, void *base)
 {
-	if (s->list->brief != NULL && e->kind != BP_YAML_MAP && !bp_yaml_is_null(e)) {
-		const struct bp_setting *only = child_named(s, s->list->brief);
-
-		bp_read_section(r, s, NULL, base);
-		only->type->read(r, only, e, bp_setting_field(only, base));
-		return;
-	}
 	bp_read_section(r, s, e, base);
 	if (s->check != NULL && e->kind == BP_YAML_MAP)
 		s->check(r, e, base);

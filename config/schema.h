@@ -69,11 +69,10 @@ extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_
 
 /* Where the elements of a list of mappings live. */
 struct bp_list_layout {
-	size_t element;    /* bytes */
-	size_t items;      /* offset of the array, or of the pointer to it, into the settings */
-	size_t count;      /* offset of the uint32_t that counts them, likewise */
-	bool allocated;    /* items is a pointer, and the reader allocates */
-	const char *brief; /* the setting that an element stands for which is no mapping; or NULL */
+	size_t element; /* bytes */
+	size_t items;   /* offset of the array, or of the pointer to it, into the settings */
+	size_t count;   /* offset of the uint32_t that counts them, likewise */
+	bool allocated; /* items is a pointer, and the reader allocates */
 	/* Of a list in an element of another, `base`: where its elements are, and how many. Such
 	 * lists are read by a type of their own. */
 	const void *(*of)(const struct bp_config *c, const void *base, uint32_t *n);

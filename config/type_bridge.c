@@ -36,7 +36,7 @@ static void read_bridge_ports(
 		if (port < 0)
 			bp_reader_error(r, s, p, "there is no port '%s'", shown);
 		else if (is_bridged(c, port))
-			bp_reader_error(r, s, p, "port '%s' is bridged already", shown);
+			bp_reader_error(r, s, p, "port '%s' is in a bridge already", shown);
 		else
 			b->port[b->n++] = (uint8_t)port;
 	}
@@ -70,9 +70,58 @@ const struct bp_type bp_type_bridge_ports = {
 static void expect_bridges(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out,
-		"a list of at most %llu bridges, each a list of the names of its ports, such as "
-		"[[devices, cloud]], or a mapping of ports and host",
+		"a list of at most %llu bridges, such as [{name: line-1, ports: [devices, cloud]}]",
 		(unsigned long long)s->max);
 }
 
-const struct bp_type bp_type_bridges = {.read = bp_read_list, .expect = expect_bridges};
+/* The mapping that the list of names `n` should be. */
+static void mapping_of(const struct bp_yaml *n, unsigned number, char *out, size_t size)
+{
+	FILE *f = fmemopen(out, size, "w");
+	const char *sep = "";
+
+	out[0] = '\0';
+	if (f == NULL)
+		return;
+	fprintf(f, "{name: line-%u, ports: [", number);
+	for (const struct bp_yaml *p = n->first; p != NULL; p = p->next) {
+		char shown[BP_SHOWN];
+
+		fprintf(f, "%s%s", sep,
+			p->kind == BP_YAML_SCALAR ? bp_shown(p->text, p->n, shown) : "PORT");
+		sep = ", ";
+	}
+	fputs("]}", f);
+	fclose(f);
+	out[size - 1] = '\0';
+}
+
+/* A bridge was a list of ports before version 1, and a single one is easily written without the
+ * second pair of brackets. */
+static void read_bridges(
+	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
+{
+	unsigned number = 1;
+	char text[256];
+
+	if (n->kind == BP_YAML_LIST && n->first != NULL && n->first->kind == BP_YAML_SCALAR &&
+		!bp_yaml_is_null(n->first)) {
+		mapping_of(n, 1, text, sizeof(text));
+		bp_error(r->messages, n->line, n->column,
+			"%s: a list of names is given; expected [%s]", r->path, text);
+		n->bad = true;
+		return;
+	}
+	for (struct bp_yaml *e = n->kind == BP_YAML_LIST ? n->first : NULL; e != NULL;
+		e = e->next, number++) {
+		if (e->bad || e->kind != BP_YAML_LIST)
+			continue;
+		mapping_of(e, number, text, sizeof(text));
+		bp_error(r->messages, e->line, e->column, "%s[%u]: a list is given; expected %s",
+			r->path, number - 1, text);
+		e->bad = true;
+	}
+	bp_read_list(r, s, n, field);
+}
+
+const struct bp_type bp_type_bridges = {.read = read_bridges, .expect = expect_bridges};

@@ -42,7 +42,7 @@ static void expect_port(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_port = {
 	.parse = parse_port, .format = format_port, .expect = expect_port};
 
-/* A router's interface, by the name of its port or of the bridge's host. */
+/* A router's interface, by the name of its port or bridge. */
 static bool parse_interface(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
@@ -59,7 +59,10 @@ static bool parse_interface(const struct bp_setting *s, const struct bp_config *
 	}
 	if (text[0] != '\0' && bp_config_port_index(c, text) >= 0)
 		return bp_fault_set(fault, 0, "port '%s' is in a bridge", shown);
-	return bp_fault_set(fault, 0, "there is no port or host '%s'", shown);
+	for (unsigned b = 0; b < c->n_bridges && text[0] != '\0'; b++)
+		if (strcmp(c->bridge[b].name, text) == 0)
+			return bp_fault_set(fault, 0, "bridge '%s' has no host_interface", shown);
+	return bp_fault_set(fault, 0, "there is no interface '%s'", shown);
 }
 
 static void format_interface(
@@ -74,7 +77,7 @@ static void format_interface(
 static void expect_interface(const struct bp_setting *s, FILE *out)
 {
 	(void)s;
-	fputs("the name of a port that is in no bridge, or of a bridge's host", out);
+	fputs("the name of a routed port, or of a bridge with a host_interface", out);
 }
 
 const struct bp_type bp_type_interface = {
@@ -149,9 +152,8 @@ static void write_numbers(const uint16_t *v, uint32_t n, FILE *out)
 }
 
 /* The field is the uint32_t that counts the ports; they follow it. */
-_Static_assert(
-	offsetof(struct bp_config, punt.health_device_ports) ==
-		offsetof(struct bp_config, punt.n_health_device_ports) + sizeof(uint32_t),
+_Static_assert(offsetof(struct bp_config, punt.health_device_ports) ==
+		       offsetof(struct bp_config, punt.n_health_device_ports) + sizeof(uint32_t),
 	"the ports follow their count");
 
 static uint16_t *ports_after(uint32_t *count)

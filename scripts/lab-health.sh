@@ -28,7 +28,7 @@ health_ports() {
 	health_is_there || return 0
 	for ns in "${health_spaces[@]}"; do
 		n=${health_network[$ns]}
-		echo "  - {name: $ns, device: \"net_$1$i,iface=p-$ns\", addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}"
+		echo "  - {name: $ns, device: \"net_$1$i,iface=p-$ns\", routed: {addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}}"
 		i=$((i + 1))
 	done
 }

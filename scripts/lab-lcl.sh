@@ -43,7 +43,7 @@ lcl_config() {
 		cat <<-END
 			  - {name: devices, device: "net_${driver}0,iface=p-devices$ring"}
 			  - {name: wan, device: "net_${driver}1,iface=p-wan$ring"}
-			bridge: [[devices, wan]]
+			bridges: [{name: bridge0, ports: [devices, wan]}]
 			lcl:
 			  ports:
 			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8}   # 8us on cores that do nothing else
@@ -56,7 +56,7 @@ lcl_config() {
 		cat <<-END
 			  - {name: wan, device: "net_${driver}0,iface=p-wan$ring"}
 			  - {name: server, device: "net_${driver}1,iface=p-server$ring"}
-			bridge: [[wan, server]]
+			bridges: [{name: bridge0, ports: [wan, server]}]
 			lcl:
 			  ports:
 			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8, trust_labels: true}

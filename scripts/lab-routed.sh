@@ -45,7 +45,7 @@ routed_config() {
 	END
 	for ns in left right edge; do
 		n=${network[$ns]}
-		echo "  - {name: $ns, device: \"net_$driver$i,iface=p-$ns\", addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}"
+		echo "  - {name: $ns, device: \"net_$driver$i,iface=p-$ns\", routed: {addresses: [10.$n.0.1/24, \"fd0$n::1/64\"]}}"
 		i=$((i + 1))
 	done
 	health_ports "$driver" $i

@@ -75,8 +75,8 @@ wan_config() {
 	case $1 in
 	near)
 		cat <<-END
-			  - {name: devices, device: "net_${driver}0,iface=p-devices", addresses: [10.7.0.1/24, "fd07::1/64"]}
-			  - {name: wan, device: "net_${driver}1,iface=p-wan", addresses: [10.8.0.1/24, "fd08::1/64"]}
+			  - {name: devices, device: "net_${driver}0,iface=p-devices", routed: {addresses: [10.7.0.1/24, "fd07::1/64"]}}
+			  - {name: wan, device: "net_${driver}1,iface=p-wan", routed: {addresses: [10.8.0.1/24, "fd08::1/64"]}}
 			aggregation:
 			  encapsulate:
 			    - {port: devices, to: {address: 10.10.0.2, udp_port: 5555}, format: full, max_messages: 8, max_delay: 20ms}
@@ -84,8 +84,8 @@ wan_config() {
 		;;
 	far)
 		cat <<-END
-			  - {name: wan, device: "net_${driver}0,iface=p-wan", addresses: [10.9.0.1/24, "fd09::1/64"]}
-			  - {name: server, device: "net_${driver}1,iface=p-server", addresses: [10.10.0.1/24, "fd10::1/64"]}
+			  - {name: wan, device: "net_${driver}0,iface=p-wan", routed: {addresses: [10.9.0.1/24, "fd09::1/64"]}}
+			  - {name: server, device: "net_${driver}1,iface=p-server", routed: {addresses: [10.10.0.1/24, "fd10::1/64"]}}
 			aggregation:
 			  decapsulate:
 			    - {port: wan, to: {address: 10.10.0.2, udp_port: 5555}, format: full, allowed_senders: [10.7.0.0/24], pacing_gap: 10us}

@@ -119,7 +119,7 @@ struct bp_port_info {
 	char name[BP_NAME_MAX + 1];
 	char device[128];
 	char driver[32];
-	char bridge[64]; /* "devices <-> cloud", or "" */
+	char bridge[64]; /* its name, or "" */
 	uint8_t mac[6];
 	uint8_t link_up;
 	uint8_t full_duplex;

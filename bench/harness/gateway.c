@@ -38,7 +38,7 @@
 #include "config/segment.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/forwarding/fdb.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/workers/worker_loop.h"
@@ -189,11 +189,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 	bp_worker_bridges(w, b->config);
 	bp_router_init(w, b->config);
 	if (b->o.learn) {
-		w->mac_table = bp_mac_table_create(b->config->mac_table, b->config->mac_ageing_ns);
-		if (w->mac_table == NULL)
-			die("MAC table", "no memory");
-		for (uint8_t p = 0; p < 3; p++)
-			bp_mac_table_set_bridge(w->mac_table, p, 0);
+		if (bp_fdb_create(&w->fdb, b->config, err, sizeof(err)) != 0)
+			die("FDB", err);
 	} else { /* port edge is routed */
 		w->exception = bp_exception_create(b->config, NULL, err, sizeof(err));
 		if (w->exception == NULL)

@@ -18,6 +18,9 @@ const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_a
 	return agg->rates != NULL ? BENCH_AGG_LOOP : bench_phd_cse_device(phd);
 }
 
+#define ROUTED(address_, backend_)                                                                 \
+	", routed: {addresses: [" address_ "], host_interface: {backend: " backend_ "}}"
+
 char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
 	const struct bench_agg *agg, const struct bench_transform *x, const struct bench_lcl *lcl)
 {
@@ -30,22 +33,24 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		"ports:\n"
 		"  - {name: devices, device: \"%s\"%s}\n"
 		"  - {name: cloud, device: \"%s\"%s}\n"
-		"  - {name: edge, device: \"net_null1,no-rx=1\", kernel: off}\n",
+		"  - {name: edge, device: \"net_null1,no-rx=1\"%s}\n",
 		bench_input_device(o, phd, agg, x, device, sizeof(device)),
-		o->messages ? ", kernel: tap, addresses: [10.0.0.1/24]"
-		: o->routes ? ", kernel: off, addresses: [10.0.0.1/24]"
+		o->messages ? ROUTED("10.0.0.1/24", "tap")
+		: o->routes ? ROUTED("10.0.0.1/24", "off")
 			    : "",
 		bench_cloud_device(phd, agg),
-		o->messages && phd->sessions ? ", kernel: tap, addresses: [10.2.0.1/24]"
-		: o->routes                  ? ", kernel: off, addresses: [10.2.0.1/24]"
-					     : "");
+		o->messages && phd->sessions ? ROUTED("10.2.0.1/24", "tap")
+		: o->routes                  ? ROUTED("10.2.0.1/24", "off")
+					     : "",
+		o->learn ? "" : ROUTED("", "off"));
 	if (o->routes)
 		fprintf(f, "routing: {max_ipv4_routes: %u, max_ipv6_routes: %u}\n",
 			(o->family == 4 ? o->routes : 0) + 1024,
 			(o->family == 6 ? o->routes : 0) + 1024);
 	else
 		fprintf(f,
-			"bridge: [[devices, cloud%s]]\nrouting: {max_ipv4_routes: 1024, "
+			"bridges: [{name: bridge0, ports: [devices, cloud%s]}]\nrouting: "
+			"{max_ipv4_routes: 1024, "
 			"max_ipv6_routes: 1024}\n",
 			o->learn ? ", edge" : "");
 	if (o->messages)

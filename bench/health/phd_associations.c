@@ -80,7 +80,7 @@ static struct bp_config *configure(const struct options *o)
 
 	fprintf(f,
 		"name: bench\nports:\n"
-		"  - {name: devices, device: net_null0, addresses: [10.0.0.1/24]}\n"
+		"  - {name: devices, device: net_null0, routed: {addresses: [10.0.0.1/24]}}\n"
 		"phd:\n  listen: {udp: %u, tcp: 0}\n  sessions: %u\n"
 		"  limits: {associations: 1000000}\n  store: {path: %s/phd.db}\n"
 		"  cse: {address: " CSE "}\n",

@@ -12,7 +12,7 @@
 #include "config/segment.h"
 #include "bench/lcl/lcl_time.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/forwarding/fdb.h"
 #include "dataplane/workers/pools.h"
 #include "dataplane/workers/workers.h"
 
@@ -65,12 +65,12 @@ static char *configuration(const struct bench_lcl_line *l)
 	fprintf(f, "name: hops\nports:\n");
 	for (unsigned i = 0; i < l->n; i++)
 		fprintf(f,
-			"  - {name: in%u, device: net_ring%u, kernel: off}\n"
-			"  - {name: out%u, device: net_ring%u, kernel: off}\n",
+			"  - {name: in%u, device: net_ring%u}\n"
+			"  - {name: out%u, device: net_ring%u}\n",
 			i, 2 * i, i, 2 * i + 1);
-	fprintf(f, "bridge: [");
+	fprintf(f, "bridges: [");
 	for (unsigned i = 0; i < l->n; i++)
-		fprintf(f, "%s[in%u, out%u]", i ? ", " : "", i, i);
+		fprintf(f, "%s{name: hop%u, ports: [in%u, out%u]}", i ? ", " : "", i, i, i);
 	fprintf(f, "]\nrouting: {max_ipv4_routes: 1024, max_ipv6_routes: 1024}\n");
 	if (!l->o.plain)
 		lcl_section(f, &l->o, l->n);
@@ -177,10 +177,9 @@ static void make_worker(struct bench_lcl_line *l)
 	struct bp_rx_queue queues[2 * BENCH_LCL_LINE_MOST] = {0};
 	char err[256];
 
-	l->mac_table = bp_mac_table_create(l->config->mac_table, l->config->mac_ageing_ns);
-	if (l->mac_table == NULL)
-		die("MAC table", "no memory");
-	l->worker = bp_worker_create(l->config, &l->shm, 0, l->mac_table, true, err, sizeof(err));
+	if (bp_fdb_create(&l->fdb, l->config, err, sizeof(err)) != 0)
+		die("FDB", err);
+	l->worker = bp_worker_create(l->config, &l->shm, 0, &l->fdb, true, err, sizeof(err));
 	if (l->worker == NULL)
 		die("worker", err);
 	l->worker->pool = l->pool;
@@ -267,7 +266,7 @@ void bench_lcl_line_free(struct bench_lcl_line *l)
 {
 	bp_worker_free(l->worker);
 	bp_ring_ports_free(&l->ports);
-	bp_mac_table_free(l->mac_table);
+	bp_fdb_free(&l->fdb);
 	rte_mempool_free(l->pool);
 	bp_segment_close(l->shm.segment);
 	bp_config_free(l->config);

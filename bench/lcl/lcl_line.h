@@ -57,7 +57,7 @@ struct bench_lcl_line {
 	struct bp_ring_ports ports;
 	struct rte_mempool *pool;
 	struct bp_shm shm;
-	struct bp_mac_table *mac_table;
+	struct bp_fdb fdb;
 	struct bp_worker *worker;
 	struct bp_clock clock;
 	struct bp_worker_args args;

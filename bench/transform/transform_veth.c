@@ -35,7 +35,7 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 		"ports:\n"
 		"  - {name: devices, device: \"net_%s0,iface=devices\"}\n"
 		"  - {name: cloud, device: \"net_%s1,iface=cloud\"}\n"
-		"bridge: [[devices, cloud]]\n"
+		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n"
 		"transform:\n"
 		"  max_matrices: 1\n"
 		"  entries:\n"

@@ -118,9 +118,9 @@ static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 static bool interfaces_are_right(const struct bp_reader *r)
 {
 	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");
-	const struct bp_yaml *bridge = bp_yaml_find(r->root, "bridge");
+	const struct bp_yaml *bridges = bp_yaml_find(r->root, "bridges");
 
-	return ports != NULL && !ports->faulty && (bridge == NULL || !bridge->faulty);
+	return ports != NULL && !ports->faulty && (bridges == NULL || !bridges->faulty);
 }
 
 void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)

@@ -296,7 +296,7 @@ static bool can_forward(const struct bp_config *c)
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		const struct bp_config_interface *port = &c->port[i].interface;
 
-		if (port->kernel != BP_KERNEL_OFF || port->n_addresses > 0)
+		if (port->backend != BP_BACKEND_OFF || port->n_addresses > 0)
 			return true;
 	}
 	return false;
@@ -357,10 +357,10 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	/* Unless the bridge is what has errors. */
 	if (!can_forward(r->config) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,
-			"mqtt: no ports are bridged and none can route, so no traffic passes that "
-			"could be inspected; expected a setting such as bridge: [[devices, "
-			"cloud]], "
-			"or ports with addresses");
+			"mqtt: no traffic passes that could be inspected, as there is no bridge "
+			"and no route; expected bridges: [{name: line-1, ports: [devices, "
+			"cloud]}], "
+			"or routed ports with addresses");
 	check_rules(r, n, m);
 	check_states(r, n, m);
 	check_alarm_queue(r, n, m);

@@ -13,7 +13,7 @@ static uint64_t placement_of(const struct bp_config *c)
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		const struct bp_config_port *port = &c->port[p];
-		const uint64_t key[2] = {h, port->queues};
+		const uint64_t key[2] = {h, port->rx_queues};
 
 		h = bp_hash_bytes(key, port->device, strnlen(port->device, sizeof(port->device)));
 	}

@@ -43,8 +43,8 @@ bool bp_interfaces_held(const struct bp_config *c, unsigned i)
 	if (f == NULL)
 		return false;
 	/* auto: as the data plane chooses */
-	return f->kernel == BP_KERNEL_TAP ||
-	       (f->kernel == BP_KERNEL_AUTO && access("/dev/vhost-net", F_OK) != 0);
+	return f->backend == BP_BACKEND_TAP ||
+	       (f->backend == BP_BACKEND_AUTO && access("/dev/vhost-net", F_OK) != 0);
 }
 
 static const char *kernel_name(const struct bp_config *c, unsigned i)

@@ -11,7 +11,8 @@ struct bp_config;
  * manager's own translation, without tables and without a control plane. For `show ... --diff`.
  */
 struct bp_kernel_state {
-	/* By number; flags 0: not in the kernel (none such, kernel: off, or not there now). */
+	/* By number; flags 0: not in the kernel (none such, host_interface.backend: off, or not
+	 * there now). */
 	struct bp_interface_info interface[BP_MAX_INTERFACES];
 	/* Sorted by family, prefix and length; one of each prefix, origin kernel. A route that
 	 * names an object has the hops of the object. */

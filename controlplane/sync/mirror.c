@@ -19,7 +19,7 @@ struct bp_mirror *bp_mirror_new(const struct bp_config *c)
 		const char *name;
 		const struct bp_config_interface *f = bp_config_interface(c, i, &name);
 
-		if (f == NULL || f->kernel == BP_KERNEL_OFF)
+		if (f == NULL || f->backend == BP_BACKEND_OFF)
 			continue;
 		snprintf(m->own[i].kernel_name, sizeof(m->own[i].kernel_name), "%.*s", IFNAMSIZ - 1,
 			f->kernel_name[0] != '\0' ? f->kernel_name : name);

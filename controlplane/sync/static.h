@@ -5,7 +5,8 @@
 #include "controlplane/sync/sync.h"
 #include "config/fib_static.h"
 
-/* What the file says, and the data plane's ports that have no kernel interface (kernel: off). */
+/* What the file says, and the data plane's ports that have no kernel interface
+ * (host_interface.backend: off). */
 struct bp_sync_static {
 	bool applied;
 	bool complete;                              /* the data plane has described all of them */

@@ -22,7 +22,7 @@ static const char *hint(int error)
 		       "choose another with 'interface:', or remove it";
 	case ENOENT:
 	case ENODEV:
-		return "; load the kernel module tun, or set 'kernel: off'";
+		return "; load the kernel module tun, or set 'host_interface.backend: off'";
 	default:
 		return "";
 	}

@@ -24,7 +24,7 @@ static bool wants_kernel(const struct bp_config *c, unsigned interface)
 	const char *name;
 	const struct bp_config_interface *k = bp_config_interface(c, interface, &name);
 
-	return k && k->kernel != BP_KERNEL_OFF;
+	return k && k->backend != BP_BACKEND_OFF;
 }
 
 /* The first worker that may send on the port; of these, one that polls something, so that it walks.

@@ -28,9 +28,9 @@ static struct bp_kernel_if *open_one(
 {
 	struct bp_kernel_if *k;
 
-	if (kernel == BP_KERNEL_VIRTIO)
+	if (kernel == BP_BACKEND_VIRTIO)
 		return bp_virtio_open(s, err, err_size);
-	if (kernel == BP_KERNEL_AUTO && bp_virtio_possible()) {
+	if (kernel == BP_BACKEND_AUTO && bp_virtio_possible()) {
 		k = bp_virtio_open(s, err, err_size);
 		if (k)
 			return k;
@@ -45,7 +45,7 @@ static int open_number(struct bp_kernel_ifs *k, unsigned i, const struct bp_conf
 	struct bp_kernel_if_spec s = {.number = i};
 	const struct bp_config_interface *o = bp_config_interface(c, i, &s.name);
 
-	if (!o || o->kernel == BP_KERNEL_OFF)
+	if (!o || o->backend == BP_BACKEND_OFF)
 		return 0;
 	s.kernel = o->kernel_name;
 	if (i < BP_MAX_PORTS) {
@@ -56,7 +56,7 @@ static int open_number(struct bp_kernel_ifs *k, unsigned i, const struct bp_conf
 		for (unsigned p = 0; p < b->n; p++)
 			add_port(&s, ports, pools, b->port[p]);
 	}
-	k->of[i] = open_one(&s, o->kernel, err, err_size);
+	k->of[i] = open_one(&s, o->backend, err, err_size);
 	k->n += k->of[i] != NULL;
 	return k->of[i] ? 0 : -1;
 }

@@ -20,8 +20,8 @@ struct bp_kernel_ifs {
 /*
  * Opens what the configuration asks for, with MAC and MTU of the ports, which have been started; a
  * bridge's host interface has the MAC of its first port, and the smallest MTU. `x->has` says
- * afterwards which there are. `kernel: auto` that vhost-net fails falls back to a tap, with a
- * warning. Returns 0, or -1 with a sentence: then none is open.
+ * afterwards which there are. `host_interface.backend: auto` that vhost-net fails falls back to a
+ * tap, with a warning. Returns 0, or -1 with a sentence: then none is open.
  */
 int bp_kernel_ifs_open(struct bp_kernel_ifs *k, struct bp_exception *x, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_pools *pools, char *err, size_t err_size);

@@ -140,18 +140,18 @@ static int explain(const struct bp_kernel_if_spec *s, int error, char *err, size
 	if (error == EINVAL || error == EBUSY)
 		snprintf(err, err_size,
 			"%s: the network interface %s exists already and is not biplane's; give "
-			"the kernel interface another name (setting `interface`), or remove that "
+			"the kernel interface another name (host_interface.name), or remove that "
 			"one",
 			s->name, s->kernel);
 	else if (error == EPERM)
 		snprintf(err, err_size,
 			"%s: may not make the kernel interface %s; run biplane as root or with "
-			"CAP_NET_ADMIN, or set `kernel: off`",
+			"CAP_NET_ADMIN, or set `host_interface.backend: off`",
 			s->name, s->kernel);
 	else if (error == ENOENT || error == ENODEV || error == ENXIO)
 		snprintf(err, err_size,
 			"%s: this kernel has no taps (%s is missing); load the module (modprobe "
-			"tun), or set `kernel: off`",
+			"tun), or set `host_interface.backend: off`",
 			s->name, TUN_DEVICE);
 	else
 		snprintf(err, err_size, "%s: can't make the kernel interface %s: %s", s->name,
@@ -159,8 +159,8 @@ static int explain(const struct bp_kernel_if_spec *s, int error, char *err, size
 	return -1;
 }
 
-/* One of an earlier `kernel: virtio` keeps its frame header as long as somebody holds it; and two
- * who read one interface would each get a part of its frames. */
+/* One of an earlier `host_interface.backend: virtio` keeps its frame header as long as somebody
+ * holds it; and two who read one interface would each get a part of its frames. */
 static int check_ours(int fd, const struct bp_kernel_if *k, const struct bp_kernel_if_spec *s,
 	char *err, size_t err_size)
 {
@@ -172,14 +172,14 @@ static int check_ours(int fd, const struct bp_kernel_if *k, const struct bp_kern
 	if (r.ifr_flags & IFF_VNET_HDR) {
 		snprintf(err, err_size,
 			"%s: the network interface %s was made by vhost-net and is still held; "
-			"restart the control plane too, or set `kernel: virtio`",
+			"restart the control plane too, or set `host_interface.backend: virtio`",
 			s->name, s->kernel);
 		return -1;
 	}
 	if (bp_kernel_link_get(k->ifindex, &link) == 0 && link.queues > 1) {
 		snprintf(err, err_size,
 			"%s: another process serves the network interface %s; stop it, or give "
-			"the kernel interface another name (setting `interface`)",
+			"the kernel interface another name (host_interface.name)",
 			s->name, s->kernel);
 		return -1;
 	}

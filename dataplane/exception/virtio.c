@@ -77,7 +77,8 @@ static int fail(
 	const struct bp_kernel_if_spec *s, const char *what, int rc, char *err, size_t err_size)
 {
 	snprintf(err, err_size,
-		"%s: can't %s the kernel interface %s through vhost-net: %s; `kernel: tap` does "
+		"%s: can't %s the kernel interface %s through vhost-net: %s; "
+		"`host_interface.backend: tap` does "
 		"without it",
 		s->name, what, s->kernel, rte_strerror(rc < 0 ? -rc : rc));
 	return -1;
@@ -139,9 +140,10 @@ struct bp_kernel_if *bp_virtio_open(const struct bp_kernel_if_spec *s, char *err
 
 	if (!bp_virtio_possible()) {
 		snprintf(err, err_size,
-			"%s: `kernel: virtio` needs " VHOST_DEVICE
-			" (%s); load the module (modprobe vhost_net), or set `kernel: auto` or "
-			"`kernel: tap`",
+			"%s: `host_interface.backend: virtio` needs " VHOST_DEVICE
+			" (%s); load the module (modprobe vhost_net), or set "
+			"`host_interface.backend: auto` or "
+			"`host_interface.backend: tap`",
 			s->name, strerror(errno));
 		return NULL;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Answers ARP requests and neighbour solicitations for our own addresses on interfaces that have no
- * kernel interface: in replay, and with `kernel: off`. For any of our addresses, whichever
- * interface it is configured on, as Linux does.
+ * kernel interface: in replay, and with `host_interface.backend: off`. For any of our addresses,
+ * whichever interface it is configured on, as Linux does.
  */
 #include "biplane/counters/general.h"
 #include "dataplane/nodes/frame_mark.h"

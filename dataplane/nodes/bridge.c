@@ -87,7 +87,7 @@ static rte_edge_t bridge_one(
 		m->port = host;
 		return BP_EDGE_IP4;
 	}
-	out = bp_mac_lookup(w->mac_table, dst, bridge, w->mono_ns);
+	out = bp_mac_lookup(w->fdb.of[bridge], dst, bridge, w->mono_ns);
 	if (out == BP_MAC_UNKNOWN)
 		return flood(graph, node, w, m, bridge);
 	if (out == m->port)

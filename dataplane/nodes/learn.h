@@ -47,7 +47,7 @@ static inline void bp_bridge_learn(struct bp_worker *w, uint64_t src, uint16_t p
 
 	if (src & MAC_GROUP_BIT || src == 0) /* no station has such an address */
 		return;
-	change = bp_mac_learn(w->mac_table, src, (uint8_t)port, w->mono_ns);
+	change = bp_mac_learn(w->fdb.of[w->bridge_of[port]], src, (uint8_t)port, w->mono_ns);
 	if (unlikely(change != BP_MAC_SAME))
 		bp_bridge_learned(w, port, change);
 }

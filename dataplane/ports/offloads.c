@@ -72,7 +72,7 @@ static int decide_rx_checksum(const struct bp_offload_facts *f, enum bp_offload_
 static int decide_scatter(const struct bp_offload_facts *f, enum bp_offload_word word,
 	struct bp_offloads *o, char *err, size_t err_size)
 {
-	const enum bp_offload n = BP_OFFLOAD_SCATTER;
+	const enum bp_offload n = BP_OFFLOAD_RX_SCATTER;
 	const bool offered = f->rx_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
 	const bool jumbo = f->mtu > RTE_ETHER_MTU;
 	const char *why = word == BP_OFFLOAD_OFF ? "set off"
@@ -97,12 +97,13 @@ static int decide_scatter(const struct bp_offload_facts *f, enum bp_offload_word
 
 		if (f->mtu_given) {
 			snprintf(err, err_size,
-				"has MTU %" PRIu32 " and receives without scatter (%s), so that a "
+				"has MTU %" PRIu32
+				" and receives without rx_scatter (%s), so that a "
 				"frame must fit one buffer: set mtu to %" PRIu32 " or less%s",
 				f->mtu, why, most,
 				!offered        ? ""
-				: f->one_buffer ? ", or scatter to on"
-						: ", or scatter to auto");
+				: f->one_buffer ? ", or rx_scatter to on"
+						: ", or rx_scatter to auto");
 			return -1;
 		}
 		o->mtu = most;
@@ -161,7 +162,7 @@ int bp_offloads_receive(const struct bp_offload_facts *f, const uint8_t *word,
 		o->of[i].word = word[i];
 	decide_vlan_strip(word[BP_OFFLOAD_VLAN_STRIP], o);
 	if (decide_rx_checksum(f, word[BP_OFFLOAD_RX_CHECKSUM], o, err, err_size) != 0 ||
-		decide_scatter(f, word[BP_OFFLOAD_SCATTER], o, err, err_size) != 0)
+		decide_scatter(f, word[BP_OFFLOAD_RX_SCATTER], o, err, err_size) != 0)
 		return -1;
 	return decide_rss(f, word[BP_OFFLOAD_RSS], o, err, err_size);
 }
@@ -205,10 +206,10 @@ static int decide_tx_checksum(const struct bp_offload_facts *f, const uint8_t *w
 	return 0;
 }
 
-static int decide_multi_segment(const struct bp_offload_facts *f, enum bp_offload_word word,
+static int decide_tx_multi_segs(const struct bp_offload_facts *f, enum bp_offload_word word,
 	struct bp_offloads *o, char *err, size_t err_size)
 {
-	const enum bp_offload n = BP_OFFLOAD_MULTI_SEGMENT;
+	const enum bp_offload n = BP_OFFLOAD_TX_MULTI_SEGS;
 	const uint64_t bit = f->tx_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	const bool offered = bit != 0 || f->sends_chains;
 
@@ -233,7 +234,7 @@ int bp_offloads_send(const struct bp_offload_facts *f, const uint8_t *word, stru
 	o->tx = 0;
 	if (decide_tx_checksum(f, word, o, err, err_size) != 0)
 		return -1;
-	return decide_multi_segment(f, word[BP_OFFLOAD_MULTI_SEGMENT], o, err, err_size);
+	return decide_tx_multi_segs(f, word[BP_OFFLOAD_TX_MULTI_SEGS], o, err, err_size);
 }
 
 void bp_offloads_no_rss(struct bp_offloads *o, const char *why)

@@ -62,7 +62,7 @@ static struct bp_offload_facts facts_of(const struct bp_config *c, const struct 
 		.fanout = p->driver->fanout,
 		.one_buffer = p->driver->one_buffer,
 		.reads_checksums = reads_checksums(c),
-		.shares_out = c->n_workers > 1 || p->config->queues > 1 ||
+		.shares_out = c->n_workers > 1 || p->config->rx_queues > 1 ||
 			      (p->driver->all_queues && p->info.max_rx_queues > 1),
 		.mtu = p->mtu,
 		.mtu_given = p->config->mtu != 0,
@@ -101,7 +101,7 @@ static bool leaves_checksums(const struct bp_config *c, const struct bp_port *po
 {
 	const struct bp_config_bridge *b = bridge_of(c, port);
 
-	if (!ports[port].offloads.partials || !b || b->has_host || bp_config_has_lcl(c) ||
+	if (!ports[port].offloads.partials || !b || b->has_host_interface || bp_config_has_lcl(c) ||
 		bp_config_aggregates(c) || bp_config_transforms(c))
 		return false;
 	for (unsigned i = 0; i < b->n; i++) {
@@ -150,7 +150,7 @@ static void choose_caps(struct bp_port *p)
 	caps->max_rx = p->info.max_rx_queues ? p->info.max_rx_queues : 1;
 	caps->max_tx = p->info.max_tx_queues ? p->info.max_tx_queues : 1;
 	caps->all_queues = p->driver->all_queues;
-	caps->wanted = clamp_u16(p->config->queues);
+	caps->wanted = clamp_u16(p->config->rx_queues);
 	caps->reta_size = p->info.reta_size;
 	caps->rss = p->offloads.rss;
 	if (p->driver->fanout)

@@ -181,7 +181,7 @@ static const struct bp_clone_target *clone_target(const struct bp_config *c)
 /* Whether a group's frames can leave by the group's own ports alone. */
 static bool crosses(const struct groups *g, unsigned i)
 {
-	return (g->routes && i == g->n - 1) || g->ports[i].has_host;
+	return (g->routes && i == g->n - 1) || g->ports[i].has_host_interface;
 }
 
 /* The first worker that polls the ports of a group: see spread_bridge() and whole_bridge(). */

@@ -30,7 +30,7 @@ struct bp_port_caps {
 	enum bp_spread spread;
 	uint16_t max_rx, max_tx;
 	bool all_queues;    /* the device feeds all max_rx queues, whether we poll them or not */
-	uint16_t wanted;    /* ports[].queues; 0: as many as there are workers */
+	uint16_t wanted;    /* ports[].rx_queues; 0: as many as there are workers */
 	uint64_t rss;       /* RTE_ETH_RSS_* that the driver can hash over */
 	uint16_t reta_size; /* entries of the redirection table; 0: none */
 };

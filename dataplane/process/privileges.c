@@ -96,7 +96,7 @@ enum bp_privilege bp_port_privilege(const char *device)
 /* What the kernel counts as locked for this port beside DPDK's memory. */
 static uint64_t rings(const struct bp_config *c, const struct bp_config_port *port)
 {
-	const uint64_t queues = port->queues ? port->queues : c->n_workers;
+	const uint64_t queues = port->rx_queues ? port->rx_queues : c->n_workers;
 
 	return 2 * queues * bp_device_arg_u32(port->device, "framecnt", PACKET_FRAMES) *
 	       bp_device_arg_u32(port->device, "framesz", PACKET_FRAME_SIZE);
@@ -144,12 +144,12 @@ static int check_interfaces(const struct bp_config *c, uint32_t *needed, char *e
 		const char *name;
 
 		o = bp_config_interface(c, i, &name);
-		if (!o || o->kernel == BP_KERNEL_OFF)
+		if (!o || o->backend == BP_BACKEND_OFF)
 			continue;
 		snprintf(who, sizeof(who), "kernel interface %s", o->kernel_name);
 		if (bp_privilege_check(BP_PRIV_KERNEL_TAP, who, err, err_size) != 0 ||
 			bp_privilege_check_file(TUN_DEVICE, who, err, err_size) != 0 ||
-			(o->kernel == BP_KERNEL_VIRTIO &&
+			(o->backend == BP_BACKEND_VIRTIO &&
 				bp_privilege_check_file(VHOST_DEVICE, who, err, err_size) != 0))
 			return -1;
 		*needed |= 1u << BP_PRIV_KERNEL_TAP;

@@ -37,14 +37,12 @@ void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struc
 	for (unsigned i = 0; i < c->n_ports; i++) {
 		struct bp_port_info o = {0};
 		unsigned bridge = bridge_of(c, i);
-		char text[512] = "";
 
 		snprintf(o.name, sizeof(o.name), "%s", c->port[i].name);
 		snprintf(o.device, sizeof(o.device), "%.*s", (int)sizeof(o.device) - 1,
 			c->port[i].device);
 		if (bridge != BP_NO_PORT)
-			bp_bridge_text(c, bridge, text, sizeof(text));
-		snprintf(o.bridge, sizeof(o.bridge), "%.*s", (int)sizeof(o.bridge) - 1, text);
+			snprintf(o.bridge, sizeof(o.bridge), "%s", c->bridge[bridge].name);
 		address(&o, ports, i);
 		o.numa = rte_eth_dev_socket_id((uint16_t)i);
 		o.rx_queues = plan->port[i].n_rx;

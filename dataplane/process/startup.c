@@ -9,7 +9,8 @@
 #include "dataplane/ports/interface.h"
 #include "daemon/log.h"
 
-void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size)
+/* "devices <-> cloud" */
+static void bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size)
 {
 	const struct bp_config_bridge *b = &c->bridge[bridge];
 	size_t at = 0;
@@ -72,11 +73,12 @@ static void print_bridges(const struct bp_startup *s, FILE *out)
 	for (unsigned b = 0; b < s->config->n_bridges; b++) {
 		const struct bp_config_bridge *bridge = &s->config->bridge[b];
 
-		bp_bridge_text(s->config, b, text, sizeof(text));
-		fprintf(out, "  bridge %u: %s, %s%s%s%s; ", b, text,
-			bridge->n > 2 || bridge->has_host ? "a learning switch" : "a wire",
-			inspected, bridge->has_host ? ", host interface " : "",
-			bridge->has_host ? bridge->host_name : "");
+		bridge_text(s->config, b, text, sizeof(text));
+		fprintf(out, "  bridge %s: %s, %s%s%s%s; ", bridge->name, text,
+			bridge->n > 2 || bridge->has_host_interface ? "a learning switch"
+								    : "a wire",
+			inspected, bridge->has_host_interface ? ", host interface " : "",
+			bridge->has_host_interface ? bridge->host_interface.kernel_name : "");
 		print_workers(&s->plan->bridge[b], out);
 	}
 }
@@ -174,7 +176,7 @@ static void warn_twice(const struct bp_startup *s, unsigned port)
 	char iface[64];
 
 	o = bp_config_interface(s->config, port, &name);
-	if (!o || o->kernel == BP_KERNEL_OFF || !p->driver->fanout ||
+	if (!o || o->backend == BP_BACKEND_OFF || !p->driver->fanout ||
 		!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
 		return;
 	i = bp_interface_ask(iface);

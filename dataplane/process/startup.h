@@ -27,7 +27,4 @@ void bp_startup_print(const struct bp_startup *s, FILE *out);
 /* Logs warnings, a sentence each. */
 void bp_startup_warn(const struct bp_startup *s);
 
-/* "devices <-> cloud" for the bridge that a port is in, "" for none. */
-void bp_bridge_text(const struct bp_config *c, unsigned bridge, char *out, size_t size);
-
 #endif

@@ -11,7 +11,6 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/exception/exception.h"
-#include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 #include "proto/net/frame.h"
@@ -347,7 +346,7 @@ static void close_all(struct bp_replay *r)
 	bp_exception_free(r->exception);
 	bp_fib_writer_free(r->writer);
 	bp_ring_ports_free(&r->ports);
-	bp_mac_table_free(r->mac_table);
+	bp_fdb_free(&r->fdb);
 	rte_mempool_free(r->pool);
 	if (r->shm.segment)
 		bp_segment_close(r->shm.segment);

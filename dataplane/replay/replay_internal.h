@@ -22,7 +22,7 @@ struct bp_replay {
 	struct bp_shm shm;
 	struct rte_mempool *pool;
 	struct bp_ring_ports ports;
-	struct bp_mac_table *mac_table;
+	struct bp_fdb fdb;
 	struct bp_worker *worker;
 	bool draining;                  /* nothing more comes in */
 	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */

@@ -69,18 +69,16 @@ static int make_worker(struct bp_replay *r)
 	const struct bp_config *c = r->config;
 	struct bp_rx_queue queues[BP_MAX_PORTS] = {0};
 
-	r->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
-	if (!r->mac_table) {
-		snprintf(r->err, sizeof(r->err), "no memory for the MAC table");
+	if (bp_fdb_create(&r->fdb, c, r->err, sizeof(r->err)) != 0)
 		return -1;
-	}
 	/* the same input gives the same output */
-	r->mac_table->key[0] = 0;
-	r->mac_table->key[1] = 0x9e3779b97f4a7c15;
-	for (unsigned b = 0; b < c->n_bridges; b++)
-		for (unsigned i = 0; i < c->bridge[b].n; i++)
-			bp_mac_table_set_bridge(r->mac_table, c->bridge[b].port[i], (uint8_t)b);
-	r->worker = bp_worker_create(c, &r->shm, 0, r->mac_table, true, r->err, sizeof(r->err));
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		if (!r->fdb.of[b])
+			continue;
+		r->fdb.of[b]->key[0] = 0;
+		r->fdb.of[b]->key[1] = 0x9e3779b97f4a7c15;
+	}
+	r->worker = bp_worker_create(c, &r->shm, 0, &r->fdb, true, r->err, sizeof(r->err));
 	if (!r->worker)
 		return -1;
 	r->worker->pool = r->pool;

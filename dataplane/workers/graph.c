@@ -255,14 +255,15 @@ void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 		const struct bp_config_bridge *br = &c->bridge[b];
 
 		w->bridge_n[b] = (uint8_t)br->n;
-		w->bridge_host[b] = br->has_host ? (uint8_t)(BP_MAX_PORTS + b) : BP_NO_PORT;
+		w->bridge_host[b] =
+			br->has_host_interface ? (uint8_t)(BP_MAX_PORTS + b) : BP_NO_PORT;
 		w->bridge_of[BP_MAX_PORTS + b] = (uint8_t)b;
 		for (unsigned i = 0; i < br->n; i++) {
 			w->bridge_port[b][i] = br->port[i];
 			w->bridge_of[br->port[i]] = (uint8_t)b;
 			w->onward[br->port[i]] = BP_EDGE_BRIDGE;
 		}
-		if (br->n == 2 && !br->has_host) { /* a wire */
+		if (br->n == 2 && !br->has_host_interface) { /* a wire */
 			w->onward[br->port[0]] = (uint8_t)(BP_EDGE_PORT + br->port[1]);
 			w->onward[br->port[1]] = (uint8_t)(BP_EDGE_PORT + br->port[0]);
 		}

@@ -4,7 +4,6 @@
 
 #include <rte_cycles.h>
 
-#include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
@@ -54,8 +53,8 @@ static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
 	bp_services_tick(w);
-	if (w->mac_table && w->index == 0)
-		bp_mac_table_tick(w->mac_table, w->mono_ns);
+	if (w->index == 0)
+		bp_fdb_tick(&w->fdb, w->n_bridges, w->mono_ns);
 }
 
 /* Between two walks a worker holds nothing of the forwarding tables. */

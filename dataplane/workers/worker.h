@@ -12,6 +12,7 @@
 #include "biplane/counters.h"
 #include "biplane/limits.h"
 #include "biplane/services.h"
+#include "dataplane/forwarding/fdb.h"
 #include "dataplane/forwarding/router.h"
 #include "dataplane/workers/rule_banks.h"
 #include "shm/layout.h"
@@ -54,7 +55,6 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
-struct bp_mac_table;
 
 /*
  * For how long a worker was away from its queues: from one reading of the clock, which is done
@@ -92,8 +92,7 @@ struct bp_worker {
 	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
 	const struct bp_ruleset *rules;   /* in force for this walk */
 	uint16_t mqtt_port;               /* the first of mqtt.tcp_ports */
-	struct bp_mac_table *mac_table;
-	struct bp_exception *exception; /* NULL: nothing routes */
+	struct bp_exception *exception;   /* NULL: nothing routes */
 	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. The
 	 * services' headers have functions that give it its type: bp_lcl_of() and so on. */
 	void *service[BP_SERVICE_COUNT];
@@ -128,6 +127,7 @@ struct bp_worker {
 	/* Inspection checks ingress ports; not in replay, where one port has both directions. */
 	bool checks_ingress;
 	uint8_t n_bridges;
+	struct bp_fdb fdb; /* by bridge */
 	uint8_t bridge_n[BP_MAX_BRIDGES];
 	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
 	uint8_t bridge_host[BP_MAX_BRIDGES]; /* number of its host interface, or BP_NO_PORT */

@@ -11,7 +11,6 @@
 
 #include "config/config.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/forwarding/mac_table.h"
 #include "dataplane/service.h"
 #include "daemon/log.h"
 #include "shm/hash.h"
@@ -19,7 +18,7 @@
 #define QUEUES_MAX 512u
 
 struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
-	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size)
+	const struct bp_fdb *fdb, bool record_clones, char *err, size_t err_size)
 {
 	struct bp_worker *w = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*w));
 	const struct bp_service_setup setup = {c, shm, w, record_clones};
@@ -33,7 +32,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->shm = shm;
 	w->counters = &shm->counters[index];
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
-	w->mac_table = mac_table;
+	w->fdb = *fdb;
 	w->away.limit_ns =
 		c->monitoring.poll_gap_warning_ns ? c->monitoring.poll_gap_warning_ns : UINT64_MAX;
 	bp_worker_bridges(w, c);
@@ -96,7 +95,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	char name[32];
 	int rc;
 
-	w = bp_worker_create(c, shm, i, ws->mac_table, false, err, err_size);
+	w = bp_worker_create(c, shm, i, &ws->fdb, false, err, err_size);
 	if (w)
 		w->checks_ingress = true;
 	ws->worker[i] = w;
@@ -141,14 +140,8 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
 {
 	memset(ws, 0, sizeof(*ws));
-	ws->mac_table = bp_mac_table_create(c->mac_table, c->mac_ageing_ns);
-	if (!ws->mac_table) {
-		snprintf(err, err_size, "no memory for a MAC table of %u entries", c->mac_table);
+	if (bp_fdb_create(&ws->fdb, c, err, err_size) != 0)
 		return -1;
-	}
-	for (unsigned b = 0; b < c->n_bridges; b++)
-		for (unsigned i = 0; i < c->bridge[b].n; i++)
-			bp_mac_table_set_bridge(ws->mac_table, c->bridge[b].port[i], (uint8_t)b);
 	ws->rule_banks = bp_rule_banks_create(shm, c->n_workers);
 	if (!ws->rule_banks) {
 		snprintf(err, err_size,
@@ -204,7 +197,7 @@ void bp_workers_free(struct bp_workers *ws)
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
 		if (ws->shared[s])
 			bp_dataplane_services[s]->shared->free(ws->shared[s]);
-	bp_mac_table_free(ws->mac_table);
+	bp_fdb_free(&ws->fdb);
 	bp_rule_banks_free(ws->rule_banks);
 	memset(ws, 0, sizeof(*ws));
 }

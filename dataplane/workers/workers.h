@@ -19,7 +19,7 @@ struct bp_workers {
 	unsigned n;
 	struct bp_worker *worker[BP_MAX_WORKERS];
 	struct bp_worker_args args[BP_MAX_WORKERS];
-	struct bp_mac_table *mac_table;
+	struct bp_fdb fdb;
 	struct bp_rule_banks *rule_banks;
 	void *shared[BP_SERVICE_COUNT]; /* NULL: the service shares nothing */
 };
@@ -36,7 +36,7 @@ void bp_workers_free(struct bp_workers *ws);
 
 /* One worker without graph: what bridges, tables and rules it sees. NULL with a sentence. */
 struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
-	struct bp_mac_table *mac_table, bool record_clones, char *err, size_t err_size);
+	const struct bp_fdb *fdb, bool record_clones, char *err, size_t err_size);
 void bp_worker_free(struct bp_worker *w);
 
 #endif

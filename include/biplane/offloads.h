@@ -11,8 +11,8 @@
 enum bp_offload {
 	BP_OFFLOAD_RX_CHECKSUM,
 	BP_OFFLOAD_TX_CHECKSUM,
-	BP_OFFLOAD_MULTI_SEGMENT,
-	BP_OFFLOAD_SCATTER,
+	BP_OFFLOAD_TX_MULTI_SEGS,
+	BP_OFFLOAD_RX_SCATTER,
 	BP_OFFLOAD_RSS,
 	BP_OFFLOAD_VLAN_STRIP,
 	BP_OFFLOADS,
@@ -46,8 +46,8 @@ static inline const char *bp_offload_name(unsigned offload)
 	static const char *const names[BP_OFFLOADS] = {
 		[BP_OFFLOAD_RX_CHECKSUM] = "rx_checksum",
 		[BP_OFFLOAD_TX_CHECKSUM] = "tx_checksum",
-		[BP_OFFLOAD_MULTI_SEGMENT] = "multi_segment",
-		[BP_OFFLOAD_SCATTER] = "scatter",
+		[BP_OFFLOAD_TX_MULTI_SEGS] = "tx_multi_segs",
+		[BP_OFFLOAD_RX_SCATTER] = "rx_scatter",
 		[BP_OFFLOAD_RSS] = "rss",
 		[BP_OFFLOAD_VLAN_STRIP] = "vlan_strip",
 	};

@@ -114,7 +114,7 @@ def config_for(driver="af_packet", rules=None, spool=None, **mqtt):
     """The configuration of most tests: three ports on one segment, alarms to the edge broker."""
     return {
         "ports": port_devices(driver),
-        "bridge": [["devices", "cloud", "edge"]],
+        "bridges": [{"name": "bridge0", "ports": ["devices", "cloud", "edge"]}],
         "mqtt": {
             "publisher": {"broker": f"mqtt://{EDGE_MGMT}", "client_id": "biplane-e2e"},
             "spool": {"path": str(spool) if spool else f"/run/biplane-lab-{LAB_NAME}/spool.db"},

@@ -250,7 +250,7 @@ class Gateway:
         print(f"\n----- the end of {self.log}")
         if self.log.exists():
             print("\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]))
-        for view in (*VIEWS, *(ROUTING_VIEWS if any(p.get("addresses") for p in self.config["ports"]) else ())):
+        for view in (*VIEWS, *(ROUTING_VIEWS if any("routed" in p for p in self.config["ports"]) else ())):
             with contextlib.suppress(Exception):
                 p = self.command("show", view, "-c", self.identity)
                 print(f"----- biplane show {view}\n{p.stdout}{p.stderr}")

@@ -230,7 +230,7 @@ def routed_config(driver="af_packet", frames=4096, **more):
     extra = f",framecnt={frames}" if driver == "af_packet" else ""
     return {
         "ports": [{"name": s, "device": f"net_{driver}{i},iface=p-{s}{extra}",
-                   "addresses": [f"{own(s)}/24", f"{own(s, 6)}/64"]} for i, s in enumerate(SIDES)],
+                   "routed": {"addresses": [f"{own(s)}/24", f"{own(s, 6)}/64"]}} for i, s in enumerate(SIDES)],
         "netlink": {"route_table": "main"},
         **more,
     }

@@ -45,7 +45,7 @@ class Gateway:
         self.file.write_text(json.dumps({
             "name": f"vhost-{os.getpid()}",
             "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"}, "poll_mode": "adaptive",
-            "ports": [{"name": "a", **a}, {"name": "b", **b}], "bridge": [["a", "b"]], **more}))
+            "ports": [{"name": "a", **a}, {"name": "b", **b}], "bridges": [{"name": "bridge0", "ports": ["a", "b"]}], **more}))
         self.log = directory / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([BIPLANE, "dataplane", "-c", self.file], stdout=log, stderr=log,

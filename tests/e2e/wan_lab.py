@@ -58,10 +58,10 @@ class WanGateway(Gateway):
         config = {"name": f"lab-{lab.name}-{which}", "ports": ports, **services}
         if kind == "routed":
             for p in ports:
-                p["addresses"] = list(OWN[which, p["name"]])
+                p["routed"] = {"addresses": list(OWN[which, p["name"]])}
             config["netlink"] = {"route_table": "main"}
         else:
-            config["bridge"] = [[p["name"] for p in ports]]
+            config["bridges"] = [{"name": "bridge0", "ports": [p["name"] for p in ports]}]
         super().__init__(lab, directory, config)
         self.ns, self.kind = which, kind
 

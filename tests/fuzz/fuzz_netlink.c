@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	 */
 	config.n_ports = 1;
 	strcpy(config.port[0].name, "kern0");
-	config.port[0].interface.kernel = BP_KERNEL_AUTO;
+	config.port[0].interface.backend = BP_BACKEND_AUTO;
 	m = bp_mirror_new(&config);
 	if (m == NULL)
 		abort();

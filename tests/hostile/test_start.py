@@ -28,7 +28,7 @@ def test_two_ports_on_one_interface_are_refused(tmp_path, first, second):
     """Each would forward what the other has sent."""
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps({"ports": [{"name": "a", "device": first}, {"name": "b", "device": second}],
-                                "bridge": [["a", "b"]]}))
+                                "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
     p = command("config", "check", "-c", file)
     assert p.returncode == 78 and "device of port 'a' too" in p.stderr, p.stderr
 
@@ -37,7 +37,7 @@ def test_queues_of_one_interface_may_be_ports(tmp_path):
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps({"ports": [{"name": "a", "device": "net_af_xdp0,iface=eth7,start_queue=0"},
                                           {"name": "b", "device": "net_af_xdp1,iface=eth7,start_queue=1"}],
-                                "bridge": [["a", "b"]]}))
+                                "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
     p = command("config", "check", "-c", file)
     assert p.returncode == 0, p.stderr
 
@@ -71,7 +71,7 @@ def plain(tmp_path, **mqtt):
     """Two ports that need no device."""
     config = config_for(**mqtt)
     config["ports"] = [{"name": n, "device": f"net_null{i}"} for i, n in enumerate(("devices", "cloud"))]
-    config["bridge"] = [["devices", "cloud"]]
+    config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     config["mqtt"].pop("mirror", None)
     config["name"] = f"start{os.getpid()}"
     config["runtime"] = {"directory": str(tmp_path / "run")}

@@ -15,7 +15,7 @@ def refused(lab, folder, device):
     folder.mkdir(exist_ok=True)
     (folder / "biplane.yaml").write_text(json.dumps({
         "name": "refused", "runtime": {"directory": str(folder)}, "poll_mode": "adaptive",
-        "ports": [{"name": "lan", "device": device, "addresses": ["10.9.0.1/24"], "kernel": "off"}]}))
+        "ports": [{"name": "lan", "device": device, "routed": {"addresses": ["10.9.0.1/24"], "host_interface": {"backend": "off"}}}]}))
     p = lab.run("gw", BIPLANE, "run", "-c", folder / "biplane.yaml", check=False)
     assert p.returncode not in (0, None)
     return p.stdout.decode()
@@ -51,7 +51,7 @@ def test_a_nic_that_another_gateway_has(lab, tmp_path):
     """The one that has it goes on."""
     bridge = bridge_of(lab, "virtio", joined=False)
     config = {"ports": [{"name": n, "device": nic.address} for n, nic in zip(bridge.names, bridge.nics, strict=True)],
-              "bridge": [list(bridge.names)]}
+              "bridges": [{"name": "bridge0", "ports": list(bridge.names)}]}
     with running(lab, tmp_path / "first", config) as g:
         said = refused(lab, tmp_path / "second", bridge.nics[0].address)
         assert "does something else use it" in said, said

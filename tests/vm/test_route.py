@@ -33,7 +33,8 @@ exit
 
 
 def router_config(nics):
-    return {"ports": [{"name": s, "device": nic.address, "kernel": "virtio", "addresses": [f"10.{n}.0.1/24", f"fd0{n}::1/64"]}
+    return {"ports": [{"name": s, "device": nic.address,
+                       "routed": {"addresses": [f"10.{n}.0.1/24", f"fd0{n}::1/64"], "host_interface": {"backend": "virtio"}}}
                       for (s, n), nic in zip(SIDES.items(), nics, strict=True)],
             "netlink": {"route_table": "main"}, "routing": {"max_ipv4_routes": 4096, "max_ipv6_routes": 4096, "max_neighbors": 1024}}
 

@@ -34,7 +34,7 @@ def test_a_wire_without_any_capability(lab, groups_of_the_data_plane):
     bridge = bridge_of(lab, "e1000e", joined=False)
     service = Service(lab, {"ports": [{"name": name, "device": nic.address}
                                       for name, nic in zip(bridge.names, bridge.nics, strict=True)],
-                            "bridge": [list(bridge.names)], "mqtt": {"spool": {}}})
+                            "bridges": [{"name": "bridge0", "ports": list(bridge.names)}], "mqtt": {"spool": {}}})
     _gateways.append(service)
     try:
         with behind(lab, bridge):

@@ -80,7 +80,7 @@ def gateway(lab, tmp_path_factory):
     link of its own, as it would by a management network."""
     nics = [lab.of_kind(k)[0] for k in KINDS]
     config = {"ports": [{"name": name, "device": nic.address} for name, nic in zip(("devices", "cloud", "edge"), nics, strict=True)],
-              "bridge": [["devices", "cloud", "edge"]],
+              "bridges": [{"name": "bridge0", "ports": ["devices", "cloud", "edge"]}],
               "mqtt": {"publisher": {"broker": "mqtt://10.98.0.3", "client_id": "biplane-vm"}, "rules": [OVERHEAT, CLONE],
                        "mirror": {"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE}}}
     for ns in ("cloud", "edge"):

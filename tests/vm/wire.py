@@ -56,7 +56,7 @@ def bridges(lab: GuestLab, directory, kinds=KINDS, mtu=None, **more):
     made = {k: bridge_of(lab, k) if len(kinds) > 1 else bridge_of(lab, k, False) for k in kinds}
     config = {"ports": [{"name": name, "device": nic.address, **({"mtu": mtu} if mtu else {})}
                         for b in made.values() for name, nic in zip(b.names, b.nics, strict=True)],
-              "bridge": [list(b.names) for b in made.values()],
+              "bridges": [{"name": f"bridge-{k}", "ports": list(b.names)} for k, b in made.items()],
               "mqtt": {"publisher": {"broker": "mqtt://127.0.0.1", "client_id": "biplane-vm"}, "rules": [OVERHEAT]}, **more}
     with contextlib.ExitStack() as stack:
         for b in made.values():

@@ -60,7 +60,7 @@ def messages(format_, count, seed):
 def replay(directory, name, section, entry, frames):
     """What comes out at the other port of a wire."""
     config = {"ports": [{"name": "a", "device": "net_null0"}, {"name": "b", "device": "net_null1"}],
-              "bridge": [["a", "b"]], "aggregation": {section: [entry]}}
+              "bridges": [{"name": "bridge0", "ports": ["a", "b"]}], "aggregation": {section: [entry]}}
     (directory / f"{name}.yaml").write_text(json.dumps(config))
     write(directory / f"{name}.in.pcap", frames)
     out = directory / f"{name}.out.pcap"

@@ -107,8 +107,8 @@ def config(family=4, path="cse-in/{system_id}/{object}", reached=True, **more):
     settings = {"system_id": MANAGER, **more}
     settings["cse"] = {"address": cse, "path": path, **settings.pop("cse", {})}
     neighbors = [{"address": a, "mac": CSE_MAC, "interface": "cloud"} for a in (CSE, CSE6)] if reached else []
-    return {"ports": [{"name": "devices", "device": "net_null0", "addresses": [f"{OUR}/24", f"{OUR6}/64"]},
-                      {"name": "cloud", "device": "net_null1", "addresses": ["10.2.0.1/24", "fd02::1/64"]}],
+    return {"ports": [{"name": "devices", "device": "net_null0", "routed": {"addresses": [f"{OUR}/24", f"{OUR6}/64"]}},
+                      {"name": "cloud", "device": "net_null1", "routed": {"addresses": ["10.2.0.1/24", "fd02::1/64"]}}],
             "routing": {"static_neighbors": neighbors}, "phd": settings}
 
 
@@ -453,8 +453,8 @@ def test_behind_a_bridge(tmp_path, session):
     """Devices and CSE in one segment: requests are flooded until the CSE was heard, and are answered once."""
     host = "02:00:00:00:01:00"
     settings = {**config(), "ports": [{"name": n, "device": f"net_null{i}"} for i, n in enumerate(("devices", "cloud", "third"))],
-                "bridge": [{"ports": ["devices", "cloud", "third"],
-                            "host": {"name": "plant", "addresses": [f"{OUR}/24", "10.2.0.1/24"]}}],
+                "bridges": [{"name": "plant", "ports": ["devices", "cloud", "third"],
+                             "host_interface": {"addresses": [f"{OUR}/24", "10.2.0.1/24"]}}],
                 "routing": {"static_neighbors": [{"address": CSE, "mac": CSE_MAC, "interface": "plant"}]}}
     timed = [(t, mac(host) + f[6:]) for t, f in session[2]]
     r = Replay(tmp_path, settings, timed, "--assume-stored")

@@ -34,7 +34,7 @@ class Middle(WanGateway):
 
     def __init__(self, lab, directory, **services):
         Gateway.__init__(self, lab, directory, {
-            "name": f"lab-{lab.name}-wan", "bridge": [["near", "far"]],
+            "name": f"lab-{lab.name}-wan", "bridges": [{"name": "bridge0", "ports": ["near", "far"]}],
             "ports": [{"name": n, "device": f"net_af_packet{i},iface={n},framecnt=4096"} for i, n in enumerate(("near", "far"))], **services})
         self.ns, self.kind = "wan", "bridged"
 

@@ -30,7 +30,7 @@ def carried(driver, frame):
 def test_every_frame_passes_unchanged(lab, gateway, driver):
     config = config_for(driver)
     config["ports"] = port_devices(driver, ("devices", "cloud"))
-    config["bridge"] = [["devices", "cloud"]]
+    config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     g = gateway(config)
     ends = {"dev": Wire(lab, "dev"), "cloud": Wire(lab, "cloud")}
     try:
@@ -60,7 +60,7 @@ def test_order_and_count_under_a_burst(lab, gateway, driver):
     """Ten thousand frames one way: all arrive in the order they left, or a counter says which did not."""
     config = config_for(driver)
     config["ports"] = port_devices(driver, ("devices", "cloud"))
-    config["bridge"] = [["devices", "cloud"]]
+    config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     g = gateway(config)
     dev, cloud = Wire(lab, "dev"), Wire(lab, "cloud")
     try:

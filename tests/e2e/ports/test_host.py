@@ -20,8 +20,8 @@ EVERYBODY = {"dev": DEVICE, "cloud": CLOUD, "edge": EDGE}
 
 def config(driver="af_packet", **host):
     c = config_for(driver, [overheat()])
-    c["bridge"] = [{"ports": ["devices", "cloud", "edge"],
-                    "host": {"name": "plant", "addresses": [f"{HOST}/24", f"{HOST6}/64"], **host}}]
+    c["bridges"] = [{"name": "plant", "ports": ["devices", "cloud", "edge"],
+                     "host_interface": {"addresses": [f"{HOST}/24", f"{HOST6}/64"], **host}}]
     c["mqtt"]["publisher"]["broker"] = f"mqtt://{EDGE}"  # through the bridge, not by the management link
     return c
 
@@ -43,8 +43,8 @@ def link(lab, interface):
 
 
 def test_without_a_kernel_interface(lab, gateway):
-    """kernel: off: the data plane answers ARP and ND for the host's addresses; nobody is behind them."""
-    c = config(kernel="off")
+    """No kernel interface: the data plane answers ARP and ND for the host's addresses; nobody is behind them."""
+    c = config(backend="off")
     del c["mqtt"]["publisher"], c["mqtt"]["spool"], c["mqtt"]["rules"]
     g = gateway(c)
     flush(lab)
@@ -74,8 +74,8 @@ def behind_the_gateway(lab):
 def test_routes_between_its_bridge_and_a_port(lab, gateway):
     """devices and cloud are bridged, the edge is behind a port that routes; alarms leave by that."""
     c = config()
-    c["ports"][2].update(name="uplink", addresses=["10.97.0.1/24"])
-    c["bridge"][0]["ports"] = ["devices", "cloud"]
+    c["ports"][2].update(name="uplink", routed={"addresses": ["10.97.0.1/24"]})
+    c["bridges"][0]["ports"] = ["devices", "cloud"]
     c["mqtt"]["publisher"]["broker"] = "mqtt://10.97.0.3"
     with behind_the_gateway(lab):
         flush(lab)

@@ -23,10 +23,10 @@ def frame(length, tags=()):
 FRAMES = [frame(n) for n in (64, 1514, 2048, 2049, 4500, 9014)] + [frame(9014, ((0x8100, 5),))]
 
 
-@pytest.mark.parametrize("scatter, multi_segment", [("auto", "auto"), ("off", "auto"), ("auto", "off")])
-def test_jumbo_frames(tmp_path, scatter, multi_segment):
+@pytest.mark.parametrize("scatter, tx_multi_segs", [("auto", "auto"), ("off", "auto"), ("auto", "off")])
+def test_jumbo_frames(tmp_path, scatter, tx_multi_segs):
     captures.write(tmp_path / "in.pcap", [(i * 1000, f) for i, f in enumerate(FRAMES)])
-    offloads = {"mtu": 9000, "offloads": {"scatter": scatter, "multi_segment": multi_segment}}
+    offloads = {"mtu": 9000, "offloads": {"rx_scatter": scatter, "tx_multi_segs": tx_multi_segs}}
     made = []
     try:
         far = far_end(tmp_path)
@@ -40,10 +40,10 @@ def test_jumbo_frames(tmp_path, scatter, multi_segment):
         made.append(g)
         wait_until("the gateway", lambda: len(g.ports()) == 2, 60)
         did = {o["offload"]: o["by"] for o in g.ports()["a"]["offloads"]}
-        assert did["scatter"] == ("software" if scatter == "off" else "hardware")
+        assert did["rx_scatter"] == ("software" if scatter == "off" else "hardware")
         # in pieces are frames only where they are received so
-        assert did["multi_segment"] == ("unused" if scatter == "off" else
-                                        "software" if multi_segment == "off" else "hardware")
+        assert did["tx_multi_segs"] == ("unused" if scatter == "off" else
+                                        "software" if tx_multi_segs == "off" else "hardware")
         near.tell("start")
         wait_until("all frames to be sent on", lambda: g.ports()["b"]["tx_packets"] == len(FRAMES), 60)
         assert g.ports()["b"]["tx_dropped"] == 0

@@ -9,7 +9,7 @@ import pytest
 from frames import ethernet
 from lab import BIPLANE, wait_until
 
-NAMES = ["rx_checksum", "tx_checksum", "multi_segment", "scatter", "rss", "vlan_strip"]
+NAMES = ["rx_checksum", "tx_checksum", "tx_multi_segs", "rx_scatter", "rss", "vlan_strip"]
 
 
 class DataPlane:
@@ -25,7 +25,7 @@ class DataPlane:
             "poll_mode": "adaptive",
             "ports": [{"name": "a", "device": f"net_pcap0,rx_pcap={directory / 'in.pcap'}"},
                       {"name": "b", "device": f"net_pcap1,tx_pcap={self.out}", **b}],
-            "bridge": [["a", "b"]]}))
+            "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
         self.log = (directory / "log").open("w+b")
         self.process = subprocess.Popen([BIPLANE, "dataplane", "-c", self.file], stdout=self.log, stderr=self.log,
                                         stdin=subprocess.DEVNULL)
@@ -87,17 +87,17 @@ def test_frames_in_pieces_leave_whole(plane):
     d = plane(FRAMES)
     d.received(len(FRAMES))
     b = d.ports()["b"]
-    assert by(b)["multi_segment"] == "hardware"
+    assert by(b)["tx_multi_segs"] == "hardware"
     assert d.drops() == {}
     d.stop()
     assert [f for _, f in captures.read(d.out)] == FRAMES
 
 
-def test_a_port_without_multi_segment_drops_what_fits_no_buffer(plane):
-    d = plane(FRAMES, offloads={"multi_segment": "off"})
+def test_a_port_without_tx_multi_segs_drops_what_fits_no_buffer(plane):
+    d = plane(FRAMES, offloads={"tx_multi_segs": "off"})
     d.received(len(FRAMES))
     b = d.ports()["b"]
-    assert by(b)["multi_segment"] == "software"
+    assert by(b)["tx_multi_segs"] == "software"
     wait_until("two drops", lambda: d.drops() == {"tx_pieces": 2})
     assert b["tx_dropped"] == 2
     table = d.show("ports")
@@ -107,15 +107,15 @@ def test_a_port_without_multi_segment_drops_what_fits_no_buffer(plane):
 
 
 def test_with_its_mtu_they_fit(plane):
-    d = plane(FRAMES, mtu=9000, offloads={"multi_segment": "off"})
+    d = plane(FRAMES, mtu=9000, offloads={"tx_multi_segs": "off"})
     d.received(len(FRAMES))
-    assert by(d.ports()["b"])["scatter"] == "software"
+    assert by(d.ports()["b"])["rx_scatter"] == "software"
     assert d.drops() == {}
     d.stop()
     assert [f for _, f in captures.read(d.out)] == FRAMES
 
 
-@pytest.mark.parametrize("offload", [n for n in NAMES if n not in ("vlan_strip", "multi_segment")])
+@pytest.mark.parametrize("offload", [n for n in NAMES if n not in ("vlan_strip", "tx_multi_segs")])
 def test_on_for_what_the_driver_does_not_offer(plane, offload):
     d = plane(FRAMES, offloads={offload: "on"})
     d.process.wait(60)

@@ -76,15 +76,21 @@ def test_a_multicast_source_is_not_learnt(gateway, segment):
     assert segment.send("cloud", "03:00:00:00:00:0a", B) == {"dev", "edge"}
 
 
+def config_with(**fdb):
+    c = config_for()
+    c["bridges"][0].update(fdb)
+    return c
+
+
 def test_addresses_age(gateway, segment):
-    gateway({**config_for(), "bridging": {"ageing": "1s"}})
+    gateway(config_with(fdb_aging_time="1s"))
     segment.send("dev", B, A)
     assert segment.send("cloud", A, B) == {"dev"}
     wait_until("the address to age", lambda: segment.send("cloud", A, B) == {"dev", "edge"}, 20, 0.2)
 
 
 def test_the_table_is_bounded(gateway, segment):
-    g = gateway({**config_for(), "bridging": {"mac_table": 16}})
+    g = gateway(config_with(fdb_max_entries=16))
     for i in range(400):
         segment.wires["dev"].send(ethernet(BROADCAST, f"02:76:00:00:{i >> 8:02x}:{i & 255:02x}", LOCAL_ETHERTYPE, bytes(46)))
     segment.send("dev", B, A)

@@ -85,7 +85,7 @@ def test_check(tmp_path):
     bad.write_text("""ports:
   - {name: a, device: "net_null0"}
   - {name: a, device: "net_null1"}
-bridge: [[a, nowhere]]
+bridges: [{name: bridge0, ports: [a, nowhere]}]
 workers: many
 mqtt:
   max_connections: 0

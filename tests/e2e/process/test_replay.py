@@ -21,7 +21,7 @@ RULES = [overheat(name="text"), overheat(name="json", value={"json": "$.celsius"
 def replay(directory, *more, rules=None, inputs=(), wrapper=()):
     config = config_for(rules=rules or RULES, reassembly_per_connection="1MiB")
     config["ports"] = config["ports"][:2]
-    config["bridge"] = [["devices", "cloud"]]
+    config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     file = Path(directory) / "replay.yaml"
     file.write_text(json.dumps(config))
     argv = [*wrapper, BIPLANE, "replay", "-c", str(file), "--json"]

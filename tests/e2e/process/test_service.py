@@ -283,7 +283,7 @@ def test_af_xdp_with_its_drop_in(lab, service):
 def test_routing(lab, service):
     """The kernel interface is the data plane's, its address and a router's settings the control plane's."""
     c = config_for()
-    c["bridge"] = [{"ports": ["devices", "cloud", "edge"], "host": {"name": "plant", "addresses": ["10.99.0.100/24"]}}]
+    c["bridges"] = [{"name": "plant", "ports": ["devices", "cloud", "edge"], "host_interface": {"addresses": ["10.99.0.100/24"]}}]
     del c["mqtt"]
     s = service(c)
     assert capabilities(s.planes["controlplane"].pid) == 1 << SET["net_bind_service"] | 1 << SET["net_admin"]

@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def config(driver="af_packet", **monitoring):
     return {
         "ports": port_devices(driver, ("devices", "cloud")),
-        "bridge": [["devices", "cloud"]],
+        "bridges": [{"name": "bridge0", "ports": ["devices", "cloud"]}],
         "monitoring": {"log_interval": "1s", **monitoring},
     }
 

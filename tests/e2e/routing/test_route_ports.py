@@ -77,9 +77,9 @@ def test_fragments_through_taps(routed_lab, hugepages, tmp_path):
 
 
 def test_without_the_kernel(routed_lab, gateway_for, hugepages):
-    """kernel: off, static routes and neighbors: biplane answers ARP and ND for its addresses itself."""
+    """No kernel interface, static routes and neighbors: biplane answers ARP and ND for its addresses itself."""
     lab = routed_lab
-    ports = [{**p, "kernel": "off"} for p in routed_config()["ports"]]
+    ports = [{**p, "routed": {**p["routed"], "host_interface": {"backend": "off"}}} for p in routed_config()["ports"]]
     neighbors = [{"address": host(s, f), "mac": host_mac(s), "interface": s} for s in SIDES for f in (4, 6)]
     takes(lab, "edge", "52.0.0.0/8", "fd52::/16")
     g = gateway_for({"ports": ports, "routing": {

@@ -16,8 +16,8 @@ def entry(one_in, name="local", **match):
 
 def config(*entries):
     ports = port_devices("af_packet")
-    ports[2]["kernel"] = "off"
-    return {"ports": ports, "bridge": [["devices", "cloud"]], "sampling": list(entries)}
+    ports[2]["routed"] = {"host_interface": {"backend": "off"}}
+    return {"ports": ports, "bridges": [{"name": "bridge0", "ports": ["devices", "cloud"]}], "sampling": list(entries)}
 
 
 class Ends:

@@ -23,7 +23,7 @@ SIM = BIPLANE.rsplit("/", 1)[0] + "/biplane-tracker-sim"
 
 
 def config(*entries, **more):
-    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": {"entries": list(entries)}, **more}
+    return {"ports": port_devices("af_packet"), "bridges": [{"name": "bridge0", "ports": ["devices", "cloud", "edge"]}], "transform": {"entries": list(entries)}, **more}
 
 
 def two_robots(address=DEVICE, **more):

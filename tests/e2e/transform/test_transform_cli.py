@@ -172,7 +172,7 @@ def config(tmp_path):
     planar = {**{k: LAYOUT[k] for k in "xyz"}, "byte_order": "big", "from_x": LAYOUT["radius"], "from_y": LAYOUT["phi"],
               "from_z": {"offset": 20, "type": "float32"}}
     (tmp_path / "plant.yaml").write_text(json.dumps({
-        "ports": [{"name": "trackers", "device": "0000:03:00.0", "addresses": ["10.0.0.1/24"]}],
+        "ports": [{"name": "trackers", "device": "0000:03:00.0", "routed": {"addresses": ["10.0.0.1/24"]}}],
         "transform": {"entries": [
             {**entry, "udp_port": 10000, "layout": LAYOUT}, {**entry, "udp_port": 10001, "layout": planar, "allow_singular": True},
             {**entry, "udp_port": 10002, "method": "kunze2021_chebyshev"}]}}))

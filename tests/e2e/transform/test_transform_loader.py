@@ -19,7 +19,7 @@ TO_CLOUD = {"address": CLOUD, "udp_port": ROBOT, "mac": MAC["cloud"]}
 
 
 def config(*entries, **more):
-    return {"ports": port_devices("af_packet"), "bridge": [["devices", "cloud", "edge"]], "transform": {
+    return {"ports": port_devices("af_packet"), "bridges": [{"name": "bridge0", "ports": ["devices", "cloud", "edge"]}], "transform": {
         "max_matrices": 64, "matrix_loader": {"address": "127.0.0.1", "tcp_port": TCP, "max_connections": 2}, "entries": list(entries)}, **more}
 
 

@@ -21,7 +21,7 @@ def replay(directory, payloads, *entries):
     file = directory / "biplane.yaml"
     file.write_text(json.dumps({
         "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
-        "bridge": [["devices", "cloud"]], "transform": {"entries": list(entries)}}))
+        "bridges": [{"name": "bridge0", "ports": ["devices", "cloud"]}], "transform": {"entries": list(entries)}}))
     write_pcap(directory / "in.pcap", [frame_of(TRACKER, SERVER, p, dport=UDP) for p in payloads])
     p = subprocess.run([BIPLANE, "replay", "-c", str(file), "--in", f"devices={directory}/in.pcap", "--out", f"cloud={directory}/out.pcap",
                         "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)

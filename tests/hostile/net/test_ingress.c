@@ -11,8 +11,9 @@
 #include "tests/unit/services/mqtt/mqtt_peer.h"
 
 #define MQTT "mqtt: {publisher: {broker: \"mqtt://127.0.0.1\"}}\n"
-#define WIRE ROUTER "bridge: [[a, b]]\n" MQTT
-#define SWITCH ROUTER "bridge: [[a, b, c]]\n" MQTT
+#define WIRE_PORTS ROUTER_PORTS("", ", routed: {}") "bridges: [{name: bridge0, ports: [a, b]}]\n"
+#define WIRE WIRE_PORTS MQTT
+#define SWITCH ROUTER_PORTS("", "") "bridges: [{name: bridge0, ports: [a, b, c]}]\n" MQTT
 
 static void begin(struct rig *r, const char *yaml)
 {
@@ -207,9 +208,9 @@ static void other_servers_are_no_brokers(void **state)
 	struct line l;
 	struct rig r;
 
-	begin(&r, ROUTER "bridge: [[a, b]]\n"
-			 "mqtt: {publisher: {broker: \"mqtt://127.0.0.1\"}, brokers: [10.9.1.0/24, "
-			 "\"fd09::1\"]}\n");
+	begin(&r, WIRE_PORTS
+		"mqtt: {publisher: {broker: \"mqtt://127.0.0.1\"}, brokers: [10.9.1.0/24, "
+		"\"fd09::1\"]}\n");
 	l = (struct line){.r = &r, .client = A, .broker = B};
 	struct peer c = between(1);
 

@@ -166,7 +166,7 @@ static void a_station_that_moves_is_followed(void **state)
 
 #define YAML                                                                                       \
 	"ports: [{name: a, device: a}, {name: b, device: b}, {name: c, device: c}]\n"              \
-	"bridge: [[a, b, c]]\nbridging: {mac_table: 1024}\n"
+	"bridges: [{name: bridge0, ports: [a, b, c], fdb_max_entries: 1024}]\n"
 
 static void source_of(uint8_t *f, uint32_t n)
 {

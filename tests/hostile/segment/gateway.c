@@ -23,9 +23,9 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"                                                       \
-	"  - {name: d, device: net_null3}\n"                                                       \
-	"bridge: [[a, b]]\n"                                                                       \
+	"  - {name: c, device: net_null2, routed: {}}\n"                                           \
+	"  - {name: d, device: net_null3, routed: {}}\n"                                           \
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"                                              \
 	"mqtt:\n"                                                                                  \
 	"  publisher: {broker: \"mqtt://127.0.0.1\"}\n"                                            \
 	"  max_connections: 64\n"                                                                  \

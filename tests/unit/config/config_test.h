@@ -110,11 +110,13 @@ static inline void needs(const char *running, const char *next, const char *line
 	bp_config_free(b);
 }
 
-#define PORTS "ports: [{name: a, device: x}, {name: b, device: y}]\n"
-#define BRIDGED PORTS "bridge: [[a, b]]\n"
+#define ROLELESS "ports: [{name: a, device: x}, {name: b, device: y}]\n"
+#define BRIDGE "bridges: [{name: bridge0, ports: [a, b]}]\n"
+#define PORTS "ports: [{name: a, device: x, routed: {}}, {name: b, device: y, routed: {}}]\n"
+#define BRIDGED ROLELESS BRIDGE
 #define PORTS3                                                                                     \
-	"ports: [{name: a, device: x}, {name: b, device: y}, {name: m, device: z}]\n"              \
-	"bridge: [[a, b]]\n"
+	"ports: [{name: a, device: x}, {name: b, device: y}, {name: m, device: z, routed: "        \
+	"{}}]\n" BRIDGE
 #define EDGE BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\"}\n"
 #define CLONE                                                                                      \
 	BRIDGED "mqtt:\n  mirror: {port: b, mac: \"02:00:00:00:00:01\", ipv4_address: "            \

@@ -395,8 +395,9 @@ static void a_port_does_not_do_both(void **state)
 }
 
 #define SIZED(mtu_a, mtu_b)                                                                        \
-	"ports: [{name: a, device: x" mtu_a "}, {name: b, device: y" mtu_b "}]\nbridge: [[a, "     \
-	"b]]\n"
+	"ports: [{name: a, device: x" mtu_a "}, {name: b, device: y" mtu_b                         \
+	"}]\nbridges: [{name: h, "                                                                 \
+	"ports: [a, b]}]\n"
 #define NO_ROOM(at, most, mtu, n)                                                                  \
 	"f.yaml:5:" at ": warning: aggregation.encapsulate[0].max_messages: an aggregate never "   \
 	"holds " n " messages, an IP packet of " mtu " bytes has space for " most "; expected "    \
@@ -453,8 +454,9 @@ static void other_ports_take_less(void **state)
 }
 
 #define ROUTED                                                                                     \
-	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]}, {name: b, "       \
-	"device: y}]\nphd: {cse: {address: 10.1.0.20}}\n"
+	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, "                          \
+	"\"fd00::1/64\"]}}, {name: b, "                                                            \
+	"device: y, routed: {}}]\nphd: {cse: {address: 10.1.0.20}}\n"
 
 /* The manager of health devices reads no aggregates. */
 static void own_ports_are_left_alone(void **state)

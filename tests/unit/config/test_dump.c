@@ -11,13 +11,14 @@
 	"runtime: {directory: \"/tmp/a \\\"b\\\"\", hugepages: never, memory: 1GiB, watchdog: "    \
 	"1m}\n"                                                                                    \
 	"ports:\n"                                                                                 \
-	"  - {name: devices, device: \"0000:03:00.0\", queues: 2, rx_descriptors: 512, "           \
+	"  - {name: devices, device: \"0000:03:00.0\", rx_queues: 2, rx_descriptors: 512, "        \
 	"tx_descriptors: 256, mtu: 1500, promiscuous: false, offloads: {rx_checksum: off, "        \
 	"tx_checksum: on, "                                                                        \
-	"multi_segment: off, scatter: on, rss: off, vlan_strip: on}}\n"                            \
+	"tx_multi_segs: off, rx_scatter: on, rss: off, vlan_strip: on}}\n"                         \
 	"  - {name: cloud, device: \"net_af_packet0,iface=b\"}\n"                                  \
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
-	"bridge: [[devices, cloud], [edge, spare]]\nbridging: {mac_table: 100, ageing: 90s}\n"     \
+	"bridges: [{name: bridge0, ports: [devices, cloud]}, {name: bridge1, ports: [edge, "       \
+	"spare], fdb_max_entries: 100, fdb_aging_time: 90s}]\n"                                    \
 	"mqtt:\n"                                                                                  \
 	"  tcp_ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  directions: both\n  "  \
 	"evaluate: "                                                                               \
@@ -48,7 +49,8 @@
 	"raise: outside 1..2}\n"
 
 #define HEALTH                                                                                     \
-	"ports: [{name: a, device: x, addresses: 10.0.0.1/24}]\nphd: {cse: {address: 10.1.0.20, "  \
+	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nphd: {cse: {address: "   \
+	"10.1.0.20, "                                                                              \
 	"http: 80}}\n"
 
 static void everything_is_read(void **state)
@@ -69,7 +71,7 @@ static void everything_is_read(void **state)
 	assert_true(c->worker_core[0] == 2 && c->worker_core[1] == 3);
 	assert_int_equal(c->n_ports, 4);
 	assert_string_equal(c->port[0].device, "0000:03:00.0");
-	assert_int_equal(c->port[0].queues, 2);
+	assert_int_equal(c->port[0].rx_queues, 2);
 	assert_int_equal(c->port[0].rx_descriptors, 512);
 	assert_int_equal(c->port[0].tx_descriptors, 256);
 	assert_int_equal(c->port[0].mtu, 1500);
@@ -82,8 +84,10 @@ static void everything_is_read(void **state)
 	assert_true(c->port[3].promiscuous);
 	assert_int_equal(c->n_bridges, 2);
 	assert_true(c->bridge[1].n == 2 && c->bridge[1].port[0] == 2 && c->bridge[1].port[1] == 3);
-	assert_int_equal(c->mac_table, 100);
-	assert_int_equal(c->mac_ageing_ns, 90000000000);
+	assert_int_equal(c->bridge[0].fdb_max_entries, 8192);
+	assert_int_equal(c->bridge[1].fdb_max_entries, 100);
+	assert_int_equal(c->bridge[1].fdb_aging_time_ns, 90000000000);
+	assert_string_equal(c->bridge[1].name, "bridge1");
 	assert_true(bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->publisher.enabled &&
 		    bp_config_mqtt(c)->mirror.enabled);
 	assert_true(bp_config_mqtt(c)->n_tcp_ports == 2 && bp_config_mqtt(c)->tcp_ports[1] == 8080);
@@ -144,9 +148,13 @@ static void everything_is_read(void **state)
 	bp_config_free(c);
 }
 
+#define PORT_HEAD(name, device)                                                                    \
+	"  - name: \"" name "\"\n    device: \"" device "\"\n    rx_queues: auto\n"                \
+	"    rx_descriptors: auto\n    tx_descriptors: auto\n    mtu: auto\n"
+#define FDB "    fdb_max_entries: 8192\n    fdb_aging_time: 5m\n"
 #define OFFLOADS                                                                                   \
 	"    offloads:\n      rx_checksum: auto\n      tx_checksum: auto\n"                        \
-	"      multi_segment: auto\n      scatter: auto\n      rss: auto\n"                        \
+	"      tx_multi_segs: auto\n      rx_scatter: auto\n      rss: auto\n"                     \
 	"      vlan_strip: auto\n"
 #define POLICER(name, rate, burst, queue)                                                          \
 	"    " name ":\n      rate_pps: " rate "\n      burst: " burst "\n      queue_len: " queue \
@@ -170,6 +178,13 @@ static void everything_is_read(void **state)
 	"monitoring:\n  link_up_delay: 10s\n  mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"    \
 	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  log_interval: 10s\n"
 
+/* clang-format off */
+#define DEFAULT_PORTS                                                                              \
+	"ports:\n" PORT_HEAD("a", "x") "    promiscuous: true\n" OFFLOADS                          \
+	PORT_HEAD("b", "y") "    promiscuous: true\n" OFFLOADS                                     \
+	"bridges:\n  - name: \"bridge0\"\n    ports: [\"a\", \"b\"]\n" FDB
+/* clang-format on */
+
 static void defaults_are_dumped(void **state)
 {
 	struct bp_config *c = accepted(EDGE "  mirror: {port: b, mac: \"02:00:00:00:00:01\", "
@@ -181,14 +196,7 @@ static void defaults_are_dumped(void **state)
 		"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: "
 		"auto\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
-		"10s\n" MONITORING
-		"ports:\n  - name: \"a\"\n    device: \"x\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
-		"    kernel: off\n" OFFLOADS
-		"  - name: \"b\"\n    device: \"y\"\n    queues: 0\n    rx_descriptors: 0\n"
-		"    tx_descriptors: 0\n    mtu: 0\n    promiscuous: true\n    addresses: []\n"
-		"    kernel: off\n" OFFLOADS "bridge:\n  - ports: [\"a\", \"b\"]\n"
-		"bridging:\n  mac_table: 8192\n  ageing: 5m\n" ROUTING_DEFAULTS
+		"10s\n" MONITORING DEFAULT_PORTS ROUTING_DEFAULTS
 		"mqtt:\n  tcp_ports: [1883]\n  brokers: []\n"
 		"  directions: to_broker\n  evaluate: published\n  strictness: mosquitto\n  "
 		"verify_checksums: "
@@ -223,12 +231,12 @@ static void defaults_are_dumped(void **state)
 /* Every setting of routing, none at its default. */
 #define ROUTED                                                                                     \
 	"ports:\n"                                                                                 \
-	"  - {name: lan, device: x, mac: \"02:00:00:00:00:0a\", addresses: [10.0.0.1/24, "         \
-	"\"fd00::1/64\"], kernel: tap, interface: lan0}\n"                                         \
-	"  - {name: wan, device: y, promiscuous: true, kernel: off}\n"                             \
-	"  - {name: c, device: z}\n  - {name: d, device: w}\n"                                     \
-	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24, kernel: virtio, "    \
-	"interface: plant0}}]\n"                                                                   \
+	"  - {name: lan, device: x, mac: \"02:00:00:00:00:0a\", routed: {addresses: "              \
+	"[10.0.0.1/24, \"fd00::1/64\"], host_interface: {backend: tap, name: lan0}}}\n"            \
+	"  - {name: wan, device: y, promiscuous: true, routed: {host_interface: {backend: "        \
+	"off}}}\n  - {name: c, device: z}\n  - {name: d, device: w}\n"                             \
+	"bridges: [{name: plant, ports: [c, d], host_interface: {addresses: 10.3.0.1/24, "         \
+	"backend: virtio, name: plant0}, fdb_max_entries: 100, fdb_aging_time: 90s}]\n"            \
 	"routing:\n  {max_ipv4_routes: 16, max_ipv6_routes: 17, max_neighbors: 18, "               \
 	"max_nexthops: 19, max_nexthop_groups: 20, ipv6_rp_filter: loose,\n  static_routes: [\n"   \
 	"    {prefix: 10.2.0.0/16, via: 10.3.0.2},\n"                                              \
@@ -244,9 +252,6 @@ static void defaults_are_dumped(void **state)
 	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: auto\nruntime:\n"      \
 	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
 	"10s\n" MONITORING
-#define PORT_HEAD(name, device)                                                                    \
-	"  - name: \"" name "\"\n    device: \"" device "\"\n    queues: 0\n"                      \
-	"    rx_descriptors: 0\n    tx_descriptors: 0\n    mtu: 0\n"
 
 static void routing_is_dumped(void **state)
 {
@@ -258,18 +263,18 @@ static void routing_is_dumped(void **state)
 		HEAD "ports:\n"
 		PORT_HEAD("lan", "x")
 		"    promiscuous: false\n    mac: \"02:00:00:00:00:0a\"\n"
-		"    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n    kernel: tap\n"
-		"    interface: \"lan0\"\n" OFFLOADS
+		"    routed:\n      addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n"
+		"      host_interface:\n        backend: tap\n        name: \"lan0\"\n" OFFLOADS
 		PORT_HEAD("wan", "y")
-		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
+		"    promiscuous: true\n    routed:\n      addresses: []\n"
+		"      host_interface:\n        backend: off\n" OFFLOADS
 		PORT_HEAD("c", "z")
-		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
+		"    promiscuous: true\n" OFFLOADS
 		PORT_HEAD("d", "w")
-		"    promiscuous: true\n    addresses: []\n    kernel: off\n" OFFLOADS
-		"bridge:\n  - ports: [\"c\", \"d\"]\n    host:\n      name: \"plant\"\n"
-		"      addresses: [\"10.3.0.1/24\"]\n      kernel: virtio\n"
-		"      interface: \"plant0\"\n"
-		"bridging:\n  mac_table: 8192\n  ageing: 5m\n"
+		"    promiscuous: true\n" OFFLOADS
+		"bridges:\n  - name: \"plant\"\n    ports: [\"c\", \"d\"]\n"
+		"    host_interface:\n      addresses: [\"10.3.0.1/24\"]\n      backend: virtio\n"
+		"      name: \"plant0\"\n    fdb_max_entries: 100\n    fdb_aging_time: 90s\n"
 		"routing:\n  max_ipv4_routes: 16\n  max_ipv6_routes: 17\n  max_neighbors: 18\n"
 		"  max_nexthops: 19\n  max_nexthop_groups: 20\n  ipv6_rp_filter: loose\n"
 		"  static_routes:\n"
@@ -351,26 +356,29 @@ static void examples_are_right(void **state)
 	}
 }
 
+#define RESTART(path) path ": changing it needs a restart\n"
 #define NO_LONGER_ROUTES(port)                                                                     \
 	"ports[" port "].promiscuous: changing it needs a restart\n"                               \
-	"ports[" port "].kernel: changing it needs a restart\n"                                    \
-	"ports[" port "].interface: changing it needs a restart\n"
+	"ports[" port "].routed: changing it needs a restart\n"
 
 static void restart_is_needed_where_the_schema_says(void **state)
 {
 	needs(FULL, FULL, "");
-	needs(PORTS, PORTS "name: biplane\nbridging: {ageing: 300s}\n", "");
-	needs(PORTS, PORTS "name: x\nworkers: 2\nruntime: {memory: 64MiB}\nbridge: [[a, b]]\n",
+	needs(PORTS, PORTS "name: biplane\nbridges: []\n", "");
+	needs(PORTS, ROLELESS "name: x\nworkers: 2\nruntime: {memory: 64MiB}\n" BRIDGE,
 		"name: changing it needs a restart\nworkers: changing it needs a restart\n"
 		"runtime.memory: changing it needs a restart\n" NO_LONGER_ROUTES("0")
-			NO_LONGER_ROUTES("1") "bridge: changing it needs a restart\n");
+			NO_LONGER_ROUTES("1") "bridges: changing it needs a restart\n");
 	needs(PORTS, PORTS "workers: [1]\n", "workers: changing it needs a restart\n");
-	needs(PORTS, "ports: [{name: a, device: z}, {name: c, device: y, mtu: 100}]\n",
+	needs(PORTS,
+		"ports: [{name: a, device: z, routed: {}}, {name: c, device: y, mtu: 100, routed: "
+		"{}}]\n",
 		"ports[0].device: changing it needs a restart\nports[1].name: changing it needs a "
 		"restart\n"
-		"ports[1].mtu: changing it needs a restart\nports[1].interface: changing it needs "
-		"a restart\n");
-	needs(PORTS, "ports: [{name: a, device: x}]\n", "ports: changing it needs a restart\n");
+		"ports[1].mtu: changing it needs a restart\n" RESTART(
+			"ports[1].routed.host_interface.name"));
+	needs(PORTS, "ports: [{name: a, device: x, routed: {}}]\n",
+		"ports: changing it needs a restart\n");
 	needs(BRIDGED, EDGE, "mqtt: changing it needs a restart\n");
 	needs(EDGE, BRIDGED, "mqtt: changing it needs a restart\n");
 	needs(EDGE, EDGE "  max_connections: 5\n  tcp_ports: [1883, 1884]\n  spool: {path: /x}\n",
@@ -380,8 +388,6 @@ static void restart_is_needed_where_the_schema_says(void **state)
 		"mqtt.spool.path: changing it needs a restart\n");
 }
 
-#define RESTART(path) path ": changing it needs a restart\n"
-
 static void changes_of_routing_need_a_restart(void **state)
 {
 	static const char router[] =
@@ -390,26 +396,35 @@ static void changes_of_routing_need_a_restart(void **state)
 	needs(ROUTED, ROUTED, "");
 	/* The default written out, and a prefix in another form, are no change. */
 	needs(PORTS,
-		"ports: [{name: a, device: x, kernel: auto, interface: a, promiscuous: false}, "
-		"{name: b, device: y, addresses: []}]\nrouting: {static_routes: ~}\nbridge: []\n"
+		"ports: [{name: a, device: x, promiscuous: false, routed: {host_interface: "
+		"{backend: auto, name: a}}}, "
+		"{name: b, device: y, routed: {addresses: []}}]\nrouting: {static_routes: "
+		"~}\nbridges: []\n"
 		"punt: {policers: {local: {burst: 1000}}}\nnetlink: {route_table: 254}\n",
 		"");
 	needs(PORTS,
-		"ports: [{name: a, device: x, kernel: tap, mac: \"02:00:00:00:00:01\"}, {name: b, "
-		"device: y, addresses: 10.0.0.1/24, interface: q, promiscuous: true}]\n",
-		RESTART("ports[0].mac") RESTART("ports[0].kernel") RESTART("ports[1].promiscuous")
-			RESTART("ports[1].addresses") RESTART("ports[1].interface"));
-	needs("ports: [{name: a, device: x, addresses: [10.0.0.1/24]}]\n",
-		"ports: [{name: a, device: x, addresses: [10.0.0.1/25]}]\n",
-		RESTART("ports[0].addresses"));
-	needs(BRIDGED, PORTS "bridge: [[b, a]]\n", RESTART("bridge[0].ports"));
-	needs(BRIDGED, PORTS "bridge: [{ports: [a, b], host: {name: h}}]\n",
-		RESTART("bridge[0].host"));
-	needs(PORTS "bridge: [{ports: [a, b], host: {name: h}}]\n",
-		PORTS "bridge: [{ports: [a, b], host: {name: g, kernel: off, addresses: "
-		      "10.0.0.1/24}}]\n",
-		RESTART("bridge[0].host.name") RESTART("bridge[0].host.addresses")
-			RESTART("bridge[0].host.kernel") RESTART("bridge[0].host.interface"));
+		"ports: [{name: a, device: x, mac: \"02:00:00:00:00:01\", routed: {host_interface: "
+		"{backend: tap}}}, {name: b, "
+		"device: y, promiscuous: true, routed: {addresses: 10.0.0.1/24, host_interface: "
+		"{name: q}}}]\n",
+		RESTART("ports[0].mac") RESTART("ports[0].routed.host_interface.backend")
+			RESTART("ports[1].promiscuous") RESTART("ports[1].routed.addresses")
+				RESTART("ports[1].routed.host_interface.name"));
+	needs("ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24]}}]\n",
+		"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/25]}}]\n",
+		RESTART("ports[0].routed.addresses"));
+	needs(BRIDGED, ROLELESS "bridges: [{name: bridge0, ports: [b, a]}]\n",
+		RESTART("bridges[0].ports"));
+	needs(BRIDGED, ROLELESS "bridges: [{name: h, ports: [a, b], host_interface: {}}]\n",
+		RESTART("bridges[0].name") RESTART("bridges[0].host_interface"));
+	needs(BRIDGED, ROLELESS "bridges: [{name: bridge0, ports: [a, b], fdb_max_entries: 16}]\n",
+		RESTART("bridges[0].fdb_max_entries"));
+	needs(ROLELESS "bridges: [{name: h, ports: [a, b], host_interface: {}}]\n",
+		ROLELESS "bridges: [{name: g, ports: [a, b], host_interface: {addresses: "
+			 "10.0.0.1/24, backend: off}}]\n",
+		RESTART("bridges[0].name") RESTART("bridges[0].host_interface.addresses")
+			RESTART("bridges[0].host_interface.backend")
+				RESTART("bridges[0].host_interface.name"));
 	needs(PORTS, PORTS "routing: {max_ipv4_routes: 16}\nnetlink: {route_table: 5}\n",
 		RESTART("routing.max_ipv4_routes") RESTART("netlink.route_table"));
 	needs(PORTS, router, RESTART("routing.static_routes"));

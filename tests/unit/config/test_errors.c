@@ -33,12 +33,12 @@ static void unknown_names_get_a_guess(void **state)
 {
 	says(PORTS "workrs: 1\n",
 		"f.yaml:2:1: unknown setting 'workrs'; did you mean 'workers'?\n");
-	says("ports:\n  - {name: a, device: x, queus: 1}\n",
-		"f.yaml:2:26: unknown setting 'queus'; did you mean 'queues'?\n");
+	says("ports:\n  - {name: a, device: x, rx_queus: 1}\n",
+		"f.yaml:2:26: unknown setting 'rx_queus'; did you mean 'rx_queues'?\n");
 	says("ports:\n  - {name: a, device: x, Rx-Descriptors: 64}\n",
 		"f.yaml:2:26: unknown setting 'Rx-Descriptors'; did you mean 'rx_descriptors'?\n");
-	says(PORTS "bridging: {agieng: 1s}\n",
-		"f.yaml:2:12: unknown setting 'agieng'; did you mean 'ageing'?\n");
+	says(ROLELESS "bridges: [{name: h, ports: [a, b], fdb_agin_time: 1s}]\n",
+		"f.yaml:2:36: unknown setting 'fdb_agin_time'; did you mean 'fdb_aging_time'?\n");
 	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
 					  "one of: directory, hugepages, "
 					  "memory, watchdog\n");
@@ -61,6 +61,14 @@ static void old_names_get_the_new_one(void **state)
 		"true or false, its name in version 1\n"
 		"f.yaml:3:25: unknown setting 'flows' in mqtt; expected mqtt.max_connections, its "
 		"name in version 1\n");
+	says("ports: [{name: a, device: x, kernel: off, queues: 1}]\n",
+		"f.yaml:1:30: unknown setting 'kernel' in ports[0]; expected "
+		"ports[].routed.host_interface.backend, its name in version 1\n"
+		"f.yaml:1:43: unknown setting 'queues' in ports[0]; expected ports[].rx_queues, "
+		"its name in version 1\n");
+	/* Neither old name makes ports that seem to have no role. */
+	says(ROLELESS "bridge: [[a, b]]\n", "f.yaml:2:1: unknown setting 'bridge' in the file; "
+					    "expected bridges, its name in version 1\n");
 }
 
 /* Every new name that an error promises is one of the schema, and no old name is. */
@@ -137,18 +145,21 @@ static void values_are_explained(void **state)
 	says(PORTS "workers: 65\n", "f.yaml:2:10: workers: 65 is too large; expected a number of "
 				    "workers from 1 to 64, or a "
 				    "list of as many different cores from 0 to 1023\n");
-	says(PORTS "bridging: {ageing: 5 fortnights}\n",
-		"f.yaml:2:22: bridging.ageing: 'fortnights' is no known unit; expected a duration "
+	says(ROLELESS "bridges: [{name: h, ports: [a, b], fdb_aging_time: 5 fortnights}]\n",
+		"f.yaml:2:54: bridges[0].fdb_aging_time: 'fortnights' is no known unit; expected a "
+		"duration "
 		"from 1s "
 		"to 1000000s\n");
-	says(PORTS "bridging: {ageing: \"5 \xc3\xa4\"}\n",
-		"f.yaml:2:23: bridging.ageing: '\xc3\xa4' is no known unit; expected a duration "
+	says(ROLELESS "bridges: [{name: h, ports: [a, b], fdb_aging_time: \"5 \xc3\xa4\"}]\n",
+		"f.yaml:2:55: bridges[0].fdb_aging_time: '\xc3\xa4' is no known unit; expected a "
+		"duration "
 		"from 1s to "
 		"1000000s\n");
 	says(PORTS "runtime: {hugepages: maybe}\n", "f.yaml:2:22: runtime.hugepages: 'maybe' is no "
 						    "choice; expected auto, require or never\n");
-	says(PORTS "bridge: [[a, cloud]]\n",
-		"f.yaml:2:14: bridge[0]: there is no port 'cloud'; expected a list of two or more "
+	says(ROLELESS "bridges: [{name: bridge0, ports: [a, cloud]}]\n",
+		"f.yaml:2:38: bridges[0].ports: there is no port 'cloud'; expected a list of two "
+		"or more "
 		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 
@@ -215,7 +226,8 @@ static void every_error_is_told_in_the_order_of_the_file(void **state)
 	says("mqtt: {max_connections: 0, publisher: {broker: \"mqtt://h\"}, rules: [{name: r}, "
 	     "{topic: t, raise: \"> "
 	     "1\"}]}\n"
-	     "workers: 0\npol_mode: busy\nports: [{name: a, device: x}]\nbridge: [[a]]\n",
+	     "workers: 0\npol_mode: busy\nports: [{name: a, device: x}]\nbridges: [{name: h, "
+	     "ports: [a]}]\n",
 		"f.yaml:1:25: mqtt.max_connections: 0 is too small; expected a whole number from 1 "
 		"to "
 		"16777216\n"
@@ -228,17 +240,18 @@ static void every_error_is_told_in_the_order_of_the_file(void **state)
 		"or a list "
 		"of as many different cores from 0 to 1023\n"
 		"f.yaml:3:1: unknown setting 'pol_mode'; did you mean 'poll_mode'?\n"
-		"f.yaml:5:10: bridge[0]: a bridge has 1 port; expected a list of two or more "
+		"f.yaml:5:28: bridges[0].ports: a bridge has 1 port; expected a list of two or "
+		"more "
 		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 
 static void settings_must_agree(void **state)
 {
-	says("ports: [{name: a, device: x}, {name: a, device: x}]\n",
-		"f.yaml:1:38: ports[1].name: port 'a' is named twice; expected a name of its own "
+	says("ports: [{name: a, device: x, routed: {}}, {name: a, device: x, routed: {}}]\n",
+		"f.yaml:1:50: ports[1].name: port 'a' is named twice; expected a name of its own "
 		"for each "
 		"port\n"
-		"f.yaml:1:49: ports[1].device: this is the device of port 'a' too; expected a "
+		"f.yaml:1:61: ports[1].device: this is the device of port 'a' too; expected a "
 		"device of its "
 		"own for each port\n");
 	says(BRIDGED "mqtt:\n  reassembly_total: 128KiB\n",
@@ -385,17 +398,18 @@ static void overlap_is_warned_of(void **state)
 
 static void mqtt_without_traffic_is_warned_of(void **state)
 {
-	static const char off[] =
-		"ports: [{name: a, device: x, kernel: off}]\nmqtt: {max_connections: 5}\n";
+	static const char off[] = "ports: [{name: a, device: x, routed: {host_interface: {backend: "
+				  "off}}}]\nmqtt: {max_connections: 5}\n";
 
 	says(off,
-		"f.yaml:2:7: warning: mqtt: no ports are bridged and none can route, so no traffic "
-		"passes that could be inspected; expected a setting such as bridge: [[devices, "
-		"cloud]], or ports with addresses\n");
+		"f.yaml:2:7: warning: mqtt: no traffic passes that could be inspected, as there is "
+		"no bridge and no route; expected bridges: [{name: line-1, ports: [devices, "
+		"cloud]}], or routed ports with addresses\n");
 	bp_config_free(accepted(off));
 	says(PORTS "mqtt: {max_connections: 5}\n", "");
 	says(BRIDGED "mqtt: {max_connections: 5}\n", "");
-	says("ports: [{name: a, device: x, kernel: off, addresses: 10.0.0.1/24}]\nmqtt: "
+	says("ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24, host_interface: "
+	     "{backend: off}}}]\nmqtt: "
 	     "{max_connections: 5}\n",
 		"");
 }

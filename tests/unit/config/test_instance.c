@@ -78,7 +78,7 @@ static void errors_elsewhere_do_not_matter(void **state)
 
 static void what_is_no_yaml_does_not_matter_behind_the_name(void **state)
 {
-	is(NAMED PORTS "bridge: [[a, b]\nmqtt: {}\n", 1, "plant", "/d", true);
+	is(NAMED PORTS "bridges: [{name: b, ports: [a, b]\nmqtt: {}\n", 1, "plant", "/d", true);
 	is(NAMED "mqtt:\n\t- tab\n", 1, "plant", "/d", true);
 	is("name: plant\nports: [\n", 1, "plant", RUN, false);
 	/* before it, it does: the default name would be another instance's */

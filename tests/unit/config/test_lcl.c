@@ -12,7 +12,7 @@
 /* The issue's own. */
 #define EXAMPLE                                                                                    \
 	"ports: [{name: devices, device: x}, {name: wan, device: y}]\n"                            \
-	"bridge: [[devices, wan]]\n"                                                               \
+	"bridges: [{name: bridge0, ports: [devices, wan]}]\n"                                      \
 	"lcl:\n  ports:\n"                                                                         \
 	"    - {port: wan, slot: 8us, queues: 4, link_rate: 25Gbps, trust_labels: false}\n"        \
 	"  flows:\n"                                                                               \
@@ -61,8 +61,9 @@ static void frames_are_as_long_as_port_and_burst_allow(void **state)
 	assert_int_equal(bp_config_lcl(c)->rules.flow[1].frame, 462);
 	assert_int_equal(bp_config_lcl(c)->rules.flow[1].id, 2);
 	bp_config_free(c);
-	says("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridge: [[a, "
-	     "b]]\nlcl:\n  ports: [{port: b, link_rate: 25Gbps}]\n  flows:\n    - {name: x, match: "
+	says("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridges: [{name: h, "
+	     "ports: [a, b]}]\nlcl:\n  ports: [{port: b, link_rate: 25Gbps}]\n  flows:\n    - "
+	     "{name: x, match: "
 	     "{port: a}, latency_budget: 15us, hops: 1, rate: 1Mbps, burst: 2000, max_frame_size: "
 	     "1509}\n",
 		"f.yaml:6:108: lcl.flows[0].max_frame_size: with the label of 14 bytes the frame "

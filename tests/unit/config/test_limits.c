@@ -76,9 +76,9 @@ static void lists_are_bounded(void **state)
 	fputs("ports:\n", t.f);
 	for (int i = 0; i < BP_MAX_PORTS; i++)
 		fprintf(t.f, "  - {name: p%d, device: d%d}\n", i, i);
-	fputs("bridge:\n", t.f);
+	fputs("bridges:\n", t.f);
 	for (int i = 0; i < BP_MAX_BRIDGES; i++)
-		fprintf(t.f, "  - [p%d, p%d]\n", 2 * i, 2 * i + 1);
+		fprintf(t.f, "  - {name: b%d, ports: [p%d, p%d]}\n", i, 2 * i, 2 * i + 1);
 	o = parse_text(&t);
 	assert_string_equal(o.errors, "");
 	assert_int_equal(o.config->n_ports, BP_MAX_PORTS);
@@ -271,8 +271,8 @@ static void brackets_in_texts_are_not_counted(void **state)
 	struct outcome o;
 
 	open_text(&t);
-	fputs("# [see it's {\nports: [{name: a, device: \"x['{\"}, # ]\n  {name: b, device: "
-	      "'y''['}]\n",
+	fputs("# [see it's {\nports: [{name: a, device: \"x['{\", routed: {}}, # ]\n"
+	      "  {name: b, device: 'y''[', routed: {}}]\n",
 		t.f);
 	repeat(&t, "# it's [nothing {\n", BP_YAML_FLOW_MAX / 8);
 	o = parse_text(&t);

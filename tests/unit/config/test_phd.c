@@ -4,7 +4,7 @@
 
 /* Section phd. */
 
-#define ROUTED "ports: [{name: a, device: x, addresses: 10.0.0.1/24}]\n"
+#define ROUTED "ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\n"
 #define PHD ROUTED "phd:\n"
 #define CSE "  cse: {address: 10.1.0.20}\n"
 
@@ -315,12 +315,13 @@ static void something_must_route(void **state)
 		"f.yaml:4:3: phd: every port is in a bridge and no bridge has a host, so that "
 		"devices have no address to send to; expected a port that is in no bridge, or a "
 		"bridge's host\n");
-	bp_config_free(accepted(
-		PORTS "bridge: [{ports: [a, b], host: {name: h, addresses: 10.0.0.1/24}}]\n"
-		      "phd:\n" CSE));
+	bp_config_free(accepted(ROLELESS
+		"bridges: [{name: h, ports: [a, b], host_interface: {addresses: 10.0.0.1/24}}]\n"
+		"phd:\n" CSE));
 	/* an error in the bridge has its own message, and is the only one */
-	says(PORTS "bridge: [[a, c]]\nphd:\n" CSE,
-		"f.yaml:2:14: bridge[0]: there is no port 'c'; expected a list of two or more "
+	says(ROLELESS "bridges: [{name: bridge0, ports: [a, c]}]\nphd:\n" CSE,
+		"f.yaml:2:38: bridges[0].ports: there is no port 'c'; expected a list of two or "
+		"more "
 		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 

@@ -5,9 +5,9 @@
 
 #define SEGMENT "{name: c, device: z}, {name: d, device: w}]\n"
 #define ROUTER                                                                                     \
-	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]},\n"                \
-	"  {name: b, device: y, addresses: 10.1.0.1/24}, " SEGMENT                                 \
-	"bridge: [{ports: [c, d], host: {name: plant, addresses: 10.3.0.1/24}}]\n"
+	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"]}},\n"      \
+	"  {name: b, device: y, routed: {addresses: 10.1.0.1/24}}, " SEGMENT                       \
+	"bridges: [{name: plant, ports: [c, d], host_interface: {addresses: 10.3.0.1/24}}]\n"
 #define ROUTES ROUTER "routing:\n  static_routes:\n"
 
 static const struct bp_config_interface *interface_of(
@@ -36,197 +36,220 @@ static void interfaces_are_read(void **state)
 	static const uint8_t ip4[4] = {10, 0, 0, 1}, ip6[16] = {0xfd, [15] = 1};
 	static const uint8_t host[4] = {10, 3, 0, 1}, mac[6] = {2, 0, 0, 0, 0, 0xa};
 	struct bp_config *c = accepted(
-		"ports: [{name: a, device: x, mac: \"02:00:00:00:00:0a\", addresses: "
-		"[10.0.0.1/24, \"fd00::1/64\"], interface: wan0, promiscuous: true},\n"
-		"  {name: b, device: y, kernel: virtio}, " SEGMENT
-		"bridge: [{host: {name: plant, addresses: 10.3.0.1/24, kernel: tap, interface: "
-		"plant0}, ports: [c, d]}]\n");
+		"ports: [{name: a, device: x, mac: \"02:00:00:00:00:0a\", promiscuous: true, "
+		"routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"], host_interface: {name: "
+		"wan0}}},\n"
+		"  {name: b, device: y, routed: {host_interface: {backend: virtio}}}, " SEGMENT
+		"bridges: [{host_interface: {addresses: 10.3.0.1/24, backend: tap, name: plant0}, "
+		"name: plant, ports: [c, d]}]\n");
 	const struct bp_config_interface *i = interface_of(c, 0, "a");
 	const char *none = NULL;
 
 	assert_int_equal(i->n_addresses, 2);
 	assert_true(is_address(&i->address[0], 4, ip4, 24));
 	assert_true(is_address(&i->address[1], 6, ip6, 64));
-	assert_int_equal(i->kernel, BP_KERNEL_AUTO);
+	assert_int_equal(i->backend, BP_BACKEND_AUTO);
 	assert_string_equal(i->kernel_name, "wan0");
 	assert_true(c->port[0].has_mac && !c->port[1].has_mac);
 	assert_memory_equal(c->port[0].mac, mac, 6);
 	assert_true(bp_config_port_routes(c, 0) && !bp_config_port_routes(c, 2));
 
 	i = interface_of(c, 1, "b");
-	assert_int_equal(i->kernel, BP_KERNEL_VIRTIO);
+	assert_int_equal(i->backend, BP_BACKEND_VIRTIO);
 	assert_string_equal(i->kernel_name, "b");
 	assert_int_equal(i->n_addresses, 0);
 	assert_null(bp_config_interface(c, 2, &none));
 
 	i = interface_of(c, BP_MAX_PORTS, "plant");
 	assert_true(i->n_addresses == 1 && is_address(&i->address[0], 4, host, 24));
-	assert_int_equal(i->kernel, BP_KERNEL_TAP);
+	assert_int_equal(i->backend, BP_BACKEND_TAP);
 	assert_string_equal(i->kernel_name, "plant0");
 	assert_true(c->bridge[0].n == 2 && c->bridge[0].port[0] == 2 && c->bridge[0].port[1] == 3);
 
 	/* The default follows the bridge, what is given does not. */
 	assert_true(c->port[0].promiscuous && !c->port[1].promiscuous && c->port[2].promiscuous);
 	/* A bridged port has no interface of its own, and says so. */
-	assert_int_equal(c->port[2].interface.kernel, BP_KERNEL_OFF);
+	assert_int_equal(c->port[2].interface.backend, BP_BACKEND_OFF);
 	assert_string_equal(c->port[2].interface.kernel_name, "");
 	bp_config_free(c);
 }
 
-static void bridges_are_lists_or_mappings(void **state)
+#define BRIDGE_PORTS                                                                               \
+	"a list of two or more names of ports, such as [devices, cloud], with each port in one "   \
+	"bridge only\n"
+#define BRIDGES "a list of at most 16 bridges, such as [{name: line-1, ports: [devices, cloud]}]\n"
+
+static void bridges_are_read(void **state)
 {
-	static const char *const same[] = {"[[a, b]]", "[{ports: [a, b]}]"};
+	struct bp_config *c = accepted(ROLELESS "bridges: [{name: line-1, ports: [b, a], "
+						"fdb_max_entries: 99, fdb_aging_time: 7s}]\n");
+	const struct bp_config_bridge *b = c->bridge;
 
-	for (uint32_t i = 0; i < 2; i++) {
-		char text[128];
-		struct bp_config *c;
-
-		snprintf(text, sizeof(text), PORTS "bridge: %s\n", same[i]);
-		c = accepted(text);
-		assert_true(c->n_bridges == 1 && c->bridge[0].n == 2 && c->bridge[0].port[1] == 1);
-		assert_false(c->bridge[0].has_host);
-		bp_config_free(c);
-	}
-	says(PORTS "bridge: [~, 5, {prots: [a, b]}]\n",
-		"f.yaml:2:10: bridge[0] has no 'ports'; expected a list of two or more names of "
-		"ports, such as [devices, cloud], with each port in one bridge only\n"
-		"f.yaml:2:13: bridge[1]: this is not a list; expected a list of two or more names "
-		"of ports, such as [devices, cloud], with each port in one bridge only\n"
-		"f.yaml:2:16: bridge[2] has no 'ports'; expected a list of two or more names of "
-		"ports, such as [devices, cloud], with each port in one bridge only\n"
-		"f.yaml:2:17: unknown setting 'prots'; did you mean 'ports'?\n");
-	says(PORTS "bridge: {ports: [a, b]}\n",
-		"f.yaml:2:9: bridge: a mapping stands here; expected a list of at most 16 bridges, "
-		"each a list of the names of its ports, such as [[devices, cloud]], or a mapping "
-		"of ports and host\n");
-	says(PORTS "bridge: [{ports: [a, b], host: ~}]\n",
-		"f.yaml:2:32: bridge[0].host has no 'name'; expected a name of at most 31 letters, "
-		"digits, '_', '-' and '.', the first not '-' or '.'\n");
-	says(PORTS "bridge: [1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]\n",
-		"f.yaml:2:9: bridge: 17 are given; expected a list of at most 16 bridges, each a "
-		"list of the names of its ports, such as [[devices, cloud]], or a mapping of ports "
-		"and host\n");
+	assert_int_equal(c->n_bridges, 1);
+	assert_string_equal(b->name, "line-1");
+	assert_true(b->n == 2 && b->port[0] == 1 && b->port[1] == 0);
+	assert_false(b->has_host_interface);
+	assert_true(b->fdb_max_entries == 99 && b->fdb_aging_time_ns == 7000000000);
+	assert_false(bp_config_port_routes(c, 0));
+	bp_config_free(c);
+	says(ROLELESS "bridges: [~, 5, {name: h, prots: [a, b]}]\n",
+		"f.yaml:2:11: bridges[0] has no 'name'; expected a name of at most 31 letters, "
+		"digits, '_', '-' and '.', the first not '-' or '.'\n"
+		"f.yaml:2:11: bridges[0] has no 'ports'; expected " BRIDGE_PORTS
+		"f.yaml:2:14: bridges[1]: a single value stands here; expected a mapping of "
+		"settings\n"
+		"f.yaml:2:17: bridges[2] has no 'ports'; expected " BRIDGE_PORTS
+		"f.yaml:2:27: unknown setting 'prots'; did you mean 'ports'?\n");
+	says(ROLELESS "bridges: {ports: [a, b]}\n",
+		"f.yaml:2:10: bridges: a mapping stands here; expected " BRIDGES);
+	says(ROLELESS "bridges: [~,~,~,~,~,~,~,~,~,~,~,~,~,~,~,~,~]\n",
+		"f.yaml:2:10: bridges: 17 are given; expected " BRIDGES);
 }
 
-#define USE_HOST                                                                                   \
-	"is in a bridge and has none of its own; expected it with the bridge's host, such as "     \
-	"bridge: [{ports: [devices, cloud], host: {name: plant, addresses: [10.0.0.1/24]}}]\n"
-
-static void bridged_ports_have_no_interface(void **state)
+/* A list in place of a mapping gets its correction. */
+static void bridges_as_lists_are_corrected(void **state)
 {
+	says(ROLELESS "bridges: [[a, b], {name: h, ports: [a, b]}, [b, [c]]]\n",
+		"f.yaml:2:11: bridges[0]: a list is given; expected {name: line-1, ports: [a, b]}\n"
+		"f.yaml:2:45: bridges[2]: a list is given; expected {name: line-3, ports: [b, "
+		"PORT]}\n");
+	says(ROLELESS "bridges: [a, b]\n",
+		"f.yaml:2:10: bridges: a list of names is given; expected [{name: line-1, ports: "
+		"[a, b]}]\n");
+}
+
+#define NO_ROLE(port)                                                                              \
+	"port '" port "' has no role; expected it in a bridge, such as bridges: [{name: line-1, "  \
+	"ports: [" port ", PORT]}], or routed, such as routed: {addresses: [10.0.0.1/24]} "        \
+	"(without addresses: routed: {})\n"
+#define BOTH(port)                                                                                 \
+	"port '" port "' is in bridge 'h'; expected a port that is either bridged or routed "      \
+	"(addresses of a bridge: bridges[0].host_interface.addresses)\n"
+
+static void ports_have_one_role(void **state)
+{
+	says("ports:\n  - {name: a, device: x}\n  - {name: b, device: y, routed: ~}\n",
+		"f.yaml:2:5: ports[0]: " NO_ROLE("a"));
 	says("ports:\n"
-	     "  - {name: a, device: x, addresses: [10.0.0.1/24]}\n"
-	     "  - {name: b, device: y, kernel: tap, interface: q}\n"
-	     "bridge: [[a, b]]\n",
-		"f.yaml:2:37: ports[0].addresses: port 'a' " USE_HOST
-		"f.yaml:3:34: ports[1].kernel: port 'b' " USE_HOST
-		"f.yaml:3:50: ports[1].interface: port 'b' " USE_HOST);
-	bp_config_free(accepted("ports: [{name: a, device: x, addresses: [], kernel: off}, {name: "
-				"b, device: y}]\nbridge: [[a, b]]\n"));
+	     "  - {name: a, device: x, routed: {addresses: [10.0.0.1/24]}}\n"
+	     "  - {name: b, device: y, routed: {}}\n"
+	     "bridges: [{name: h, ports: [a, b]}]\n",
+		"f.yaml:2:34: ports[0].routed: " BOTH("a") "f.yaml:3:34: ports[1].routed: " BOTH(
+			"b"));
 }
 
-static void kernel_interfaces_have_names_of_their_own(void **state)
+static void interfaces_have_unique_names(void **state)
 {
 	struct bp_config *c;
 
-	says("ports: [{name: abcdefghijklmnop, device: x}]\n",
-		"f.yaml:1:16: ports[0].name: 'abcdefghijklmnop' is 16 bytes long, too long for the "
-		"kernel interface; expected ports[0].interface with a name of at most 15 bytes, or "
-		"kernel: off\n");
-	c = accepted("ports: [{name: abcdefghijklmnop, device: x, kernel: off}, {name: "
-		     "abcdefghijklmnoq, device: y, interface: i}]\n");
+	says("ports: [{name: abcdefghijklmnop, device: x, routed: {}}]\n",
+		"f.yaml:1:16: ports[0].routed.host_interface.name: 'abcdefghijklmnop' is 16 bytes "
+		"long, too long for a kernel interface; expected "
+		"ports[0].routed.host_interface.name of at most 15 bytes, or backend: off\n");
+	c = accepted("ports: [{name: abcdefghijklmnop, device: x, routed: {host_interface: "
+		     "{backend: off}}}, {name: "
+		     "abcdefghijklmnoq, device: y, routed: {host_interface: {name: i}}}]\n");
 	assert_string_equal(c->port[0].interface.kernel_name, "");
 	assert_string_equal(c->port[1].interface.kernel_name, "i");
 	bp_config_free(c);
-	/* Whether it routes is not known: only the bridge's mistake is told. */
+	/* Whether it has a role is not known: only the bridge's mistake is reported. */
 	says("ports: [{name: abcdefghijklmnop, device: x}, {name: b, device: y}]\n"
-	     "bridge: [[abcdefghijklmnop, bb]]\n",
-		"f.yaml:2:29: bridge[0]: there is no port 'bb'; expected a list of two or more "
-		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
-	says("ports: [{name: a, device: x}, {name: b, device: y, interface: a}]\n",
-		"f.yaml:1:63: ports[1].interface: 'a' is the kernel interface of ports[0] too; "
-		"expected a name of its own for each\n");
-	says("ports: [{name: default, device: x}]\n",
-		"f.yaml:1:16: ports[0].interface: the kernel has 'default' for itself; expected "
-		"another name for the kernel interface\n");
+	     "bridges: [{name: h, ports: [abcdefghijklmnop, bb]}]\n",
+		"f.yaml:2:47: bridges[0].ports: there is no port 'bb'; expected " BRIDGE_PORTS);
+	says("ports: [{name: a, device: x, routed: {}}, {name: b, device: y, routed: "
+	     "{host_interface: {name: a}}}]\n",
+		"f.yaml:1:96: ports[1].routed.host_interface.name: 'a' is the kernel interface of "
+		"ports[0].routed too; expected a unique name\n");
+	says("ports: [{name: default, device: x, routed: {}}]\n",
+		"f.yaml:1:16: ports[0].routed.host_interface.name: 'default' is reserved by the "
+		"kernel; expected another name for the kernel interface\n");
+	says("ports: [{name: a, device: x, routed: {}}, {name: b, device: y, routed: {}}, " SEGMENT
+	     "bridges:\n  - {name: a, ports: [c, d], host_interface: {}}\n",
+		"f.yaml:3:12: bridges[0].name: 'a' is the name of ports[0] too; expected a unique "
+		"name among ports and bridges\n");
 	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
-	     "bridge:\n  - {ports: [c, d], host: {name: a}}\n",
-		"f.yaml:3:34: bridge[0].host.name: 'a' is the name of ports[0] too; expected a "
-		"name of its own for each port and host\n");
+	     "bridges:\n  - {name: g, ports: [a, b], host_interface: {}}\n"
+	     "  - {name: h, ports: [c, d], host_interface: {name: g}}\n",
+		"f.yaml:4:53: bridges[1].host_interface.name: 'g' is the kernel interface of "
+		"bridges[0].host_interface too; expected a unique name\n");
 	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
-	     "bridge:\n  - {ports: [a, b], host: {name: g}}\n"
-	     "  - {ports: [c, d], host: {name: h, interface: g}}\n",
-		"f.yaml:4:48: bridge[1].host.interface: 'g' is the kernel interface of "
-		"bridge[0].host too; expected a name of its own for each\n");
-	says("ports: [{name: a, device: x}, {name: b, device: y}, " SEGMENT
-	     "bridge:\n  - {ports: [a, b], host: {name: g}}\n"
-	     "  - {ports: [c, d], host: {name: g}}\n",
-		"f.yaml:4:34: bridge[1].host.name: 'g' is the name of bridge[0].host too; expected "
-		"a name of its own for each port and host\n");
+	     "bridges:\n  - {name: g, ports: [a, b]}\n  - {name: g, ports: [c, d]}\n",
+		"f.yaml:4:12: bridges[1].name: 'g' is the name of bridges[0] too; expected a "
+		"unique "
+		"name among ports and bridges\n");
 }
 
-#define TAKEN(port, of, name)                                                                      \
-	"ports[" port "].interface: ports[" of "].device opens an interface '" name                \
-	"', which the kernel interface can't be called too; expected another name in ports[" port  \
-	"].interface, or kernel: off\n"
+#define TAKEN(place, of, name)                                                                     \
+	place ".host_interface.name: '" name "' is the interface that ports[" of                   \
+	      "].device opens; expected another name for the kernel interface, or backend: off\n"
 
 static void devices_and_kernel_interfaces_share_a_namespace(void **state)
 {
-	says("ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\"}]\n",
-		"f.yaml:1:16: " TAKEN("0", "0", "eth1"));
-	says("ports:\n  - {name: lan, device: \"net_pcap0,iface=eth1\", interface: eth2}\n"
-	     "  - {name: wan, device: \"net_pcap1,rx_iface=eth2,tx_iface=eth3\"}\n"
-	     "  - {name: eth3, device: net_null0}\n",
-		"f.yaml:2:60: " TAKEN("0", "1", "eth2") "f.yaml:4:12: " TAKEN("2", "1", "eth3"));
-	/* Of a bridge's port, too; with kernel off, and of names that only begin alike, not. */
+	says("ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\", routed: {}}]\n",
+		"f.yaml:1:16: " TAKEN("ports[0].routed", "0", "eth1"));
+	says("ports:\n  - {name: lan, device: \"net_pcap0,iface=eth1\", routed: {host_interface: "
+	     "{name: eth2}}}\n"
+	     "  - {name: wan, device: \"net_pcap1,rx_iface=eth2,tx_iface=eth3\", routed: {}}\n"
+	     "  - {name: eth3, device: net_null0, routed: {}}\n",
+		"f.yaml:2:81: " TAKEN("ports[0].routed", "1", "eth2") "f.yaml:4:12: " TAKEN(
+			"ports[2].routed", "1", "eth3"));
+	/* Of a bridge's port, too; with backend off, and of names that only begin alike, not. */
 	says("ports: [{name: a, device: \"net_af_xdp0,queue_count=1,iface=q\"}, {name: b, device: "
-	     "\"net_af_xdp1,iface=plant\"}]\nbridge: [{ports: [a, b], host: {name: plant}}]\n",
-		"f.yaml:2:39: bridge[0].host.interface: ports[1].device opens an interface "
-		"'plant', which the kernel interface can't be called too; expected another name in "
-		"bridge[0].host.interface, or kernel: off\n");
-	bp_config_free(accepted(
-		"ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\", kernel: off}, "
-		"{name: eth, device: \"net_af_packet1,iface=eth10,xiface=eth\"}]\n"));
+	     "\"net_af_xdp1,iface=plant\"}]\nbridges: [{name: plant, ports: [a, b], "
+	     "host_interface: {}}]\n",
+		"f.yaml:2:18: bridges[0]" TAKEN("", "1", "plant"));
+	bp_config_free(
+		accepted("ports: [{name: eth1, device: \"net_af_packet0,iface=eth1\", routed: "
+			 "{host_interface: {backend: off}}}, {name: eth, device: "
+			 "\"net_af_packet1,iface=eth10,xiface=eth\", routed: {}}]\n"));
 }
 
 static void addresses_are_given_once(void **state)
 {
-	says("ports: [{name: a, device: x, addresses: [10.0.0.1/24, 10.0.0.1/25]},\n"
-	     "  {name: b, device: y, addresses: [10.0.0.300/24, \"fd00::1/64\", 10.0.0.1/8]},\n"
-	     "  {name: c, device: z, addresses: \"fd00:0::1/48\"}]\n",
-		"f.yaml:1:55: ports[0].addresses: 10.0.0.1 is an address of 'a' already; expected "
+	says("ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, 10.0.0.1/25]}},\n"
+	     "  {name: b, device: y, routed: {addresses: [10.0.0.300/24, \"fd00::1/64\", "
+	     "10.0.0.1/8]}},\n"
+	     "  {name: c, device: z, routed: {addresses: \"fd00:0::1/48\"}}]\n",
+		"f.yaml:1:64: ports[0].routed.addresses: 10.0.0.1 is an address of 'a' already; "
+		"expected "
 		"each address once\n"
-		"f.yaml:2:36: ports[1].addresses: '10.0.0.300/24' is not an address with its "
+		"f.yaml:2:45: ports[1].routed.addresses: '10.0.0.300/24' is not an address with "
+		"its "
 		"prefix's length; expected a list of at most 16 addresses of hosts, each with its "
 		"prefix's length, such as [10.0.0.1/24, \"fd00::1/64\"]\n"
-		"f.yaml:2:65: ports[1].addresses: 10.0.0.1 is an address of 'a' already; expected "
+		"f.yaml:2:74: ports[1].routed.addresses: 10.0.0.1 is an address of 'a' already; "
+		"expected "
 		"each address once\n"
-		"f.yaml:3:35: ports[2].addresses: fd00::1 is an address of 'b' already; expected "
+		"f.yaml:3:44: ports[2].routed.addresses: fd00::1 is an address of 'b' already; "
+		"expected "
 		"each address once\n");
 	/* The same link-local address stands on each link. */
-	says("ports: [{name: a, device: x, addresses: \"fe80::1/64\"}, {name: b, device: y, "
-	     "addresses: [\"fe80::1/64\"]}]\n",
+	says("ports: [{name: a, device: x, routed: {addresses: \"fe80::1/64\"}}, {name: b, device: "
+	     "y, routed: {addresses: [\"fe80::1/64\"]}}]\n",
 		"");
-	says("ports: [{name: a, device: x, addresses: [\"fe80::1/64\", \"fe80::1/10\"]}]\n",
-		"f.yaml:1:56: ports[0].addresses: fe80::1 is an address of 'a' already; expected "
+	says("ports: [{name: a, device: x, routed: {addresses: [\"fe80::1/64\", "
+	     "\"fe80::1/10\"]}}]\n",
+		"f.yaml:1:65: ports[0].routed.addresses: fe80::1 is an address of 'a' already; "
+		"expected "
 		"each address once\n");
 }
 
 static void addresses_are_bounded(void **state)
 {
-	char text[1024] = "ports: [{name: a, device: x, addresses: [";
+	char text[1024] = "ports: [{name: a, device: x, routed: {addresses: [";
 	struct bp_config *c;
 	size_t n = strlen(text);
 
 	for (int i = 1; i <= BP_ADDRESSES_MAX; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "10.0.%d.1/24, ", i);
-	snprintf(text + n, sizeof(text) - n, "]}]\n");
+	snprintf(text + n, sizeof(text) - n, "]}}]\n");
 	c = accepted(text);
 	assert_int_equal(c->port[0].interface.n_addresses, BP_ADDRESSES_MAX);
 	assert_int_equal(c->port[0].interface.address[15].address.bytes[2], 16);
 	bp_config_free(c);
-	snprintf(text + n, sizeof(text) - n, "10.0.0.1/24]}]\n");
-	says(text, "f.yaml:1:41: ports[0].addresses: 17 are given; expected a list of at most 16 "
+	snprintf(text + n, sizeof(text) - n, "10.0.0.1/24]}}]\n");
+	says(text, "f.yaml:1:50: ports[0].routed.addresses: 17 are given; expected a list of at "
+		   "most 16 "
 		   "addresses of hosts, each with its prefix's length, such as [10.0.0.1/24, "
 		   "\"fd00::1/64\"]\n");
 }
@@ -275,22 +298,22 @@ static void static_routes_are_read(void **state)
 static void the_longest_prefix_has_the_gateway(void **state)
 {
 	static const char longer[] =
-		"ports: [{name: a, device: x, addresses: 10.0.0.1/8}, {name: b, device: y, "
-		"addresses: 10.0.0.2/24}]\n"
+		"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/8}}, {name: b, device: "
+		"y, routed: {addresses: 10.0.0.2/24}}]\n"
 		"routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n";
 	struct bp_config *c = accepted(longer);
 
 	assert_int_equal(c->fixed.route[0].hop.interface, 1);
 	bp_config_free(c);
-	says("ports: [{name: a, device: x, addresses: 10.0.0.1/24}, {name: b, device: y, "
-	     "addresses: 10.0.0.2/24}]\n"
+	says("ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}, {name: b, device: y, "
+	     "routed: {addresses: 10.0.0.2/24}}]\n"
 	     "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n",
 		"f.yaml:2:52: routing.static_routes[0].via: several interfaces have this address "
 		"in their prefixes; "
 		"expected interface\n");
 	bp_config_free(
-		accepted("ports: [{name: a, device: x, addresses: [10.0.0.1/24, "
-			 "10.0.0.2/24]}]\n"
+		accepted("ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, "
+			 "10.0.0.2/24]}}]\n"
 			 "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.3}]}\n"));
 }
 
@@ -308,8 +331,7 @@ static void static_routes_must_lead_somewhere(void **state)
 		"one of them, "
 		"or a type other than unicast\n"
 		"f.yaml:7:55: routing.static_routes[1].interface: port 'c' is in a bridge; "
-		"expected the name of "
-		"a port that is in no bridge, or of a bridge's host\n"
+		"expected the name of a routed port, or of a bridge with a host_interface\n"
 		"f.yaml:8:34: routing.static_routes[2].via: no interface has this address in its "
 		"prefixes; "
 		"expected an interface address in the same prefix, or interface\n"
@@ -333,9 +355,9 @@ static void static_routes_must_lead_somewhere(void **state)
 		"expected "
 		"the address of the next hop\n");
 	/* A mistake in an address does not make one of the route, too. */
-	says("ports: [{name: a, device: x, adresses: 10.0.0.1/24}]\n"
+	says("ports: [{name: a, device: x, routed: {adresses: 10.0.0.1/24}}]\n"
 	     "routing: {static_routes: [{prefix: 0.0.0.0/0, via: 10.0.0.2}]}\n",
-		"f.yaml:1:30: unknown setting 'adresses'; did you mean 'addresses'?\n");
+		"f.yaml:1:39: unknown setting 'adresses'; did you mean 'addresses'?\n");
 }
 
 static void entries_of_one_prefix_are_hops(void **state)
@@ -369,8 +391,7 @@ static void entries_of_one_prefix_are_hops(void **state)
 		"address "
 		"such as \"02:00:00:00:00:01\"\n"
 		"f.yaml:9:7: routing.static_neighbors[3] has no 'interface'; expected the name of "
-		"a port that "
-		"is in no bridge, or of a bridge's host\n"
+		"a routed port, or of a bridge with a host_interface\n"
 		"f.yaml:10:7: routing.static_neighbors[4] has no 'address'; expected a unicast "
 		"IPv4 or "
 		"IPv6 address such as 192.0.2.10 or 2001:db8::10\n"
@@ -378,8 +399,7 @@ static void entries_of_one_prefix_are_hops(void **state)
 		"address "
 		"such as \"02:00:00:00:00:01\"\n"
 		"f.yaml:10:7: routing.static_neighbors[4] has no 'interface'; expected the name of "
-		"a port that "
-		"is in no bridge, or of a bridge's host\n");
+		"a routed port, or of a bridge with a host_interface\n");
 }
 
 /* ROUTES and `n` entries of that form, in which %d counts up from 1. */
@@ -408,25 +428,29 @@ static void static_entries_are_bounded(void **state)
 		"    - {address: 10.9.0.%d, mac: \"02:00:00:00:00:01\", interface: a}\n";
 	/* via is no address of ours even where the entry's number is */
 	char *text = with_entries(
-		"ports: [{name: a, device: x}]\nrouting:\n  static_routes:\n", hop, BP_HOPS_MAX);
+		"ports: [{name: a, device: x, routed: {}}]\nrouting:\n  static_routes:\n", hop,
+		BP_HOPS_MAX);
 
 	bp_config_free(accepted(text));
 	free(text);
-	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  static_routes:\n", hop,
+	text = with_entries(
+		"ports: [{name: a, device: x, routed: {}}]\nrouting:\n  static_routes:\n", hop,
 		BP_HOPS_MAX + 3);
 	says(text, "f.yaml:36:7: routing.static_routes[32]: 10.2.0.0/16 has 35 entries; expected "
 		   "at most "
 		   "32 of one prefix\n");
 	free(text);
-	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  max_ipv4_routes: 16\n"
-			    "  static_routes:\n",
+	text = with_entries(
+		"ports: [{name: a, device: x, routed: {}}]\nrouting:\n  max_ipv4_routes: 16\n"
+		"  static_routes:\n",
 		route, 17);
 	says(text, "f.yaml:5:5: routing.static_routes: 17 IPv4 prefixes are given; expected at "
 		   "most 16 "
 		   "(routing.max_ipv4_routes)\n");
 	free(text);
-	text = with_entries("ports: [{name: a, device: x}]\nrouting:\n  max_neighbors: 16\n  "
-			    "static_neighbors:\n",
+	text = with_entries(
+		"ports: [{name: a, device: x, routed: {}}]\nrouting:\n  max_neighbors: 16\n  "
+		"static_neighbors:\n",
 		neighbour, 17);
 	says(text,
 		"f.yaml:5:5: routing.static_neighbors: 17 neighbors are given; expected at most 16 "
@@ -501,9 +525,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interfaces_are_read),
-		cmocka_unit_test(bridges_are_lists_or_mappings),
-		cmocka_unit_test(bridged_ports_have_no_interface),
-		cmocka_unit_test(kernel_interfaces_have_names_of_their_own),
+		cmocka_unit_test(bridges_are_read),
+		cmocka_unit_test(bridges_as_lists_are_corrected),
+		cmocka_unit_test(ports_have_one_role),
+		cmocka_unit_test(interfaces_have_unique_names),
 		cmocka_unit_test(devices_and_kernel_interfaces_share_a_namespace),
 		cmocka_unit_test(addresses_are_given_once),
 		cmocka_unit_test(addresses_are_bounded),

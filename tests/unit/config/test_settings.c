@@ -26,16 +26,19 @@ struct row {
 #define TEXT255 TEXT127 TEXT127 "7"
 #define TEXT511 TEXT255 TEXT255 "8"
 #define TEXT1023 TEXT511 TEXT511 "9"
-#define PORT "ports:\n  - name: a\n    device: x\n    "
+#define PORT "ports:\n  - name: a\n    device: x\n    routed: {}\n    "
+#define ROUTED "ports:\n  - name: a\n    device: x\n    routed:\n      "
+#define ROUTED_HOST ROUTED "host_interface:\n        "
 #define OFFLOADS PORT "offloads:\n      "
 #define OFFLOAD_WORDS                                                                              \
 	.good = {{"auto", "auto"}, {"on", "on"}, {"off", "off"}},                                  \
 	.bad = {{"true", "no choice"}, {"AUTO", "no choice"}, {"1", "no choice"}}
 
-#define HOST PORTS "bridge:\n  - ports: [a, b]\n    host:\n      name: h\n      "
+#define BRIDGES ROLELESS "bridges:\n  - "
+#define HOST BRIDGES "name: h\n    ports: [a, b]\n    host_interface:\n      "
 #define VIA                                                                                        \
-	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]}, {name: b, "       \
-	"device: y}]\n"
+	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"]}}, "       \
+	"{name: b, device: y, routed: {}}]\n"
 #define ROUTE VIA "routing:\n  static_routes:\n    - "
 #define NEIGHBOR VIA "routing:\n  static_neighbors:\n    - "
 
@@ -57,15 +60,15 @@ struct row {
 		{"[\"::/64\"]", "not the address of one host"},                                    \
 		{"[127.0.0.1/8]", "not the address of one host"},                                  \
 		{"[\"::1/128\"]", "not the address of one host"}}
-#define KERNEL                                                                                     \
+#define BACKEND                                                                                    \
 	.good = {{"auto", "auto"}, {"virtio", "virtio"}, {"tap", "tap"}, {"off", "off"}},          \
 	.bad = {{"on", "no choice"}, {"false", "no choice"}}
 #define KERNEL_NAME                                                                                \
 	.good = {{"w", "\"w\""}, {"eth0.10_a-b", "\"eth0.10_a-b\""},                               \
 		{"abcdefghij01234", "\"abcdefghij01234\""}},                                       \
 	.bad = {{"abcdefghij012345", "16 bytes long"}, {"''", "the text is empty"},                \
-		{"a/b", "not a name"}, {"\"tap%d\"", "not a name"}, {"lo", "has 'lo' for itself"}, \
-		{"all", "has 'all' for itself"}, {"default", "has 'default' for itself"}}
+		{"a/b", "not a name"}, {"\"tap%d\"", "not a name"}, {"lo", "'lo' is reserved"},    \
+		{"all", "'all' is reserved"}, {"default", "'default' is reserved"}}
 #define RATE                                                                                       \
 	.good = {{"1", "1"}, {"10000000", "10000000"}},                                            \
 	.bad = {{"0", "too small"}, {"10000001", "too large"}, {"5/s", "not a whole number"}}
@@ -146,18 +149,20 @@ static const struct row rows[] = {
 		.good = {{"1s", "1s"}, {"1d", "1d"}},
 		.bad = {{"999ms", "too small"}, {"25h", "too large"}, {"0", "no unit"},
 			{"off", "not a duration"}, {"0s", "too small"}}},
-	{"ports[].name", "ports:\n  - device: x\n    interface: i\n    ", "",
+	{"ports[].name", "ports:\n  - device: x\n    routed: {host_interface: {name: i}}\n    ", "",
 		.good = {{"a", "\"a\""}, {NAME31, "\"" NAME31 "\""}},
 		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"}}},
-	{"ports[].device", "ports:\n  - name: a\n    ", "", TEXT_VALUES(TEXT511)},
-	{"ports[].queues", PORT, "", .good = {{"0", "0"}, {"1", "1"}, {"64", "64"}},
-		.bad = {{"65", "too large"}}},
-	{"ports[].rx_descriptors", PORT, "", .good = {{"0", "0"}, {"32", "32"}, {"65535", "65535"}},
-		.bad = {{"31", "too small"}, {"65536", "too large"}}},
-	{"ports[].tx_descriptors", PORT, "", .good = {{"0", "0"}, {"32", "32"}, {"65535", "65535"}},
-		.bad = {{"31", "too small"}, {"65536", "too large"}}},
-	{"ports[].mtu", PORT, "", .good = {{"0", "0"}, {"68", "68"}, {"65535", "65535"}},
-		.bad = {{"67", "too small"}, {"65536", "too large"}}},
+	{"ports[].device", "ports:\n  - name: a\n    routed: {}\n    ", "", TEXT_VALUES(TEXT511)},
+	{"ports[].rx_queues", PORT, "", .good = {{"auto", "auto"}, {"1", "1"}, {"64", "64"}},
+		.bad = {{"65", "too large"}, {"0", "too small"}}},
+	{"ports[].rx_descriptors", PORT, "",
+		.good = {{"auto", "auto"}, {"32", "32"}, {"65535", "65535"}},
+		.bad = {{"31", "too small"}, {"65536", "too large"}, {"0", "too small"}}},
+	{"ports[].tx_descriptors", PORT, "",
+		.good = {{"auto", "auto"}, {"32", "32"}, {"65535", "65535"}},
+		.bad = {{"31", "too small"}, {"65536", "too large"}, {"0", "too small"}}},
+	{"ports[].mtu", PORT, "", .good = {{"auto", "auto"}, {"68", "68"}, {"65535", "65535"}},
+		.bad = {{"67", "too small"}, {"65536", "too large"}, {"0", "too small"}}},
 	{"ports[].promiscuous", PORT, "",
 		.good = {{"true", "true"}, {"false", "false"}, {"True", "true"},
 			{"FALSE", "false"}},
@@ -168,31 +173,31 @@ static const struct row rows[] = {
 		.bad = {{"01:00:00:00:00:01", "not the address of one station"},
 			{"00:00:00:00:00:00", "not the address of one station"},
 			{"02:00:00:00:00", "not a MAC address"}, {"", "no value is given"}}},
-	{"ports[].addresses", PORT, "", ADDRESSES},
-	{"ports[].kernel", PORT, "", KERNEL},
-	{"ports[].interface", PORT, "", KERNEL_NAME},
+	{"ports[].routed.addresses", ROUTED, "", ADDRESSES},
+	{"ports[].routed.host_interface.backend", ROUTED_HOST, "", BACKEND},
+	{"ports[].routed.host_interface.name", ROUTED_HOST, "", KERNEL_NAME},
 	{"ports[].offloads.rx_checksum", OFFLOADS, "", OFFLOAD_WORDS},
 	{"ports[].offloads.tx_checksum", OFFLOADS, "", OFFLOAD_WORDS},
-	{"ports[].offloads.multi_segment", OFFLOADS, "", OFFLOAD_WORDS},
-	{"ports[].offloads.scatter", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.tx_multi_segs", OFFLOADS, "", OFFLOAD_WORDS},
+	{"ports[].offloads.rx_scatter", OFFLOADS, "", OFFLOAD_WORDS},
 	{"ports[].offloads.rss", OFFLOADS, "", OFFLOAD_WORDS},
 	{"ports[].offloads.vlan_strip", OFFLOADS, "", OFFLOAD_WORDS},
-	{"bridge[].ports", PORTS "bridge:\n  - ", "", .good = {{"[b, a]", "[\"b\", \"a\"]"}},
-		.bad = {{"a", "not a list"}, {"{a: b}", "not a list"}, {"[a]", "has 1 port;"},
-			{"[]", "has 0 ports"}, {"[a, a]", "bridged already"},
-			{"[a, c]", "no port 'c'"}, {"[a, b, a]", "bridged already"},
-			{"[a, [b]]", "no port"}, {"", "not a list"}}},
-	{"bridge[].host.name", PORTS "bridge:\n  - ports: [a, b]\n    host:\n      ",
-		"      interface: i\n", .good = {{"h", "\"h\""}, {NAME31, "\"" NAME31 "\""}},
+	{"bridges[].name", BRIDGES "ports: [a, b]\n    host_interface: {name: i}\n    ", "",
+		.good = {{"h", "\"h\""}, {NAME31, "\"" NAME31 "\""}},
 		.bad = {{NAME31 "x", "32 bytes long"}, {"a/b", "not a name"},
 			{"b", "the name of ports[1] too"}}},
-	{"bridge[].host.addresses", HOST, "", ADDRESSES},
-	{"bridge[].host.kernel", HOST, "", KERNEL},
-	{"bridge[].host.interface", HOST, "", KERNEL_NAME},
-	{"bridging.mac_table", PORTS "bridging:\n  ", "",
+	{"bridges[].ports", BRIDGES "name: h\n    ", "", .good = {{"[b, a]", "[\"b\", \"a\"]"}},
+		.bad = {{"a", "not a list"}, {"{a: b}", "not a list"}, {"[a]", "has 1 port;"},
+			{"[]", "has 0 ports"}, {"[a, a]", "in a bridge already"},
+			{"[a, c]", "no port 'c'"}, {"[a, b, a]", "in a bridge already"},
+			{"[a, [b]]", "no port"}, {"", "not a list"}}},
+	{"bridges[].host_interface.addresses", HOST, "", ADDRESSES},
+	{"bridges[].host_interface.backend", HOST, "", BACKEND},
+	{"bridges[].host_interface.name", HOST, "", KERNEL_NAME},
+	{"bridges[].fdb_max_entries", BRIDGES "name: h\n    ports: [a, b]\n    ", "",
 		.good = {{"16", "16"}, {"1048576", "1048576"}},
 		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
-	{"bridging.ageing", PORTS "bridging:\n  ", "",
+	{"bridges[].fdb_aging_time", BRIDGES "name: h\n    ports: [a, b]\n    ", "",
 		.good = {{"1s", "1s"}, {"1000000s", "1000000s"}, {"5 m", "5m"},
 			{"1500ms", "1500ms"}},
 		.bad = {{"999ms", "too small"}, {"1000001s", "too large"}, {"300", "has no unit"},
@@ -249,7 +254,7 @@ static const struct row rows[] = {
 			{"\"::ffff:10.0.0.2\"", "not the address of one host"}}},
 	{"routing.static_routes[].interface", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
-		.bad = {{"c", "there is no port or host 'c'"}, {"''", "no port or host"}}},
+		.bad = {{"c", "there is no interface 'c'"}, {"''", "no interface"}}},
 	{"routing.static_routes[].type", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"blackhole", "blackhole"}, {"unreachable", "unreachable"},
 			{"prohibit", "prohibit"}},
@@ -272,7 +277,7 @@ static const struct row rows[] = {
 	{"routing.static_neighbors[].interface",
 		NEIGHBOR "address: 10.0.0.2\n      mac: \"02:00:00:00:01:02\"\n      ", "",
 		.good = {{"a", "\"a\""}, {"b", "\"b\""}},
-		.bad = {{"c", "there is no port or host 'c'"}}},
+		.bad = {{"c", "there is no interface 'c'"}}},
 	{"punt.health_device_ports", PORTS "punt:\n  ", "",
 		.good = {{"[1, 65535]", "[1, 65535]"}, {"6024", "[6024]"},
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},

@@ -373,8 +373,8 @@ static void what_does_nothing_is_warned_of(void **state)
 }
 
 #define ROUTED                                                                                     \
-	"ports: [{name: a, device: x, addresses: [10.0.0.1/24, \"fd00::1/64\"]}, {name: b, "       \
-	"device: y}]\nphd: {cse: {address: 10.1.0.20}}\n"
+	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"]}}, "       \
+	"{name: b, device: y, routed: {}}]\nphd: {cse: {address: 10.1.0.20}}\n"
 
 static void own_ports_are_left_alone(void **state)
 {

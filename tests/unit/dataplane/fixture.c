@@ -42,13 +42,8 @@ static void start(struct rig *r, bool partial, bool qinq)
 	r->pool = rte_pktmbuf_pool_create("rig", RIG_MBUFS, 0, 0, RIG_ROOM, SOCKET_ID_ANY);
 	assert_non_null(r->pool);
 	need(bp_ring_ports_create(&r->ports, r->config, RIG_DEPTH, r->pool, err, sizeof(err)), err);
-	r->mac_table = bp_mac_table_create(r->config->mac_table, r->config->mac_ageing_ns);
-	assert_non_null(r->mac_table);
-	for (unsigned b = 0; b < r->config->n_bridges; b++)
-		for (unsigned i = 0; i < r->config->bridge[b].n; i++)
-			bp_mac_table_set_bridge(
-				r->mac_table, r->config->bridge[b].port[i], (uint8_t)b);
-	r->worker = bp_worker_create(r->config, &r->shm, 0, r->mac_table, true, err, sizeof(err));
+	need(bp_fdb_create(&r->fdb, r->config, err, sizeof(err)), err);
+	r->worker = bp_worker_create(r->config, &r->shm, 0, &r->fdb, true, err, sizeof(err));
 	need(r->worker == NULL, err);
 	r->worker->pool = r->pool;
 	if (bp_config_routes(r->config)) {
@@ -115,7 +110,7 @@ void rig_stop(struct rig *r)
 	bp_worker_free(r->worker);
 	bp_fib_writer_free(r->writer);
 	bp_exception_free(r->exception);
-	bp_mac_table_free(r->mac_table);
+	bp_fdb_free(&r->fdb);
 	bp_ring_ports_free(&r->ports);
 	rte_mempool_free(r->pool);
 	bp_segment_close(r->shm.segment);

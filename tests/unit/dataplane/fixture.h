@@ -4,7 +4,7 @@
 
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
-#include "dataplane/forwarding/mac_table.h"
+#include "dataplane/forwarding/fdb.h"
 #include "dataplane/ports/ring_ports.h"
 #include "dataplane/process/stats.h"
 #include "dataplane/workers/workers.h"
@@ -16,7 +16,7 @@ struct rig {
 	struct bp_shm shm;
 	struct rte_mempool *pool;
 	struct bp_ring_ports ports;
-	struct bp_mac_table *mac_table;
+	struct bp_fdb fdb;
 	struct bp_worker *worker;
 	unsigned in_pool; /* buffers that are free when no frame is under way */
 	unsigned

@@ -5,7 +5,7 @@
 #include "apps/biplane/doctor/tree.h"
 
 /* Whether some interface of the configuration is of this kind, or, without one, might be. */
-static bool wants(const struct bp_doctor *d, enum bp_kernel kind)
+static bool wants(const struct bp_doctor *d, enum bp_backend kind)
 {
 	const char *name;
 
@@ -14,7 +14,7 @@ static bool wants(const struct bp_doctor *d, enum bp_kernel kind)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		const struct bp_config_interface *f = bp_config_interface(d->config, i, &name);
 
-		if (f && f->kernel == kind)
+		if (f && f->backend == kind)
 			return true;
 	}
 	return false;
@@ -38,11 +38,11 @@ static void look_at_vhost(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "vhost-net", BP_FINE, "", "/dev/vhost-net is there");
 		return;
 	}
-	if (wants(d, BP_KERNEL_VIRTIO) && d->config)
+	if (wants(d, BP_BACKEND_VIRTIO) && d->config)
 		item = bp_report_item(r, "vhost-net", BP_TROUBLE,
-			"an interface of this configuration has `kernel: virtio`",
+			"an interface of this configuration has `host_interface.backend: virtio`",
 			"there is no /dev/vhost-net");
-	else if (wants(d, BP_KERNEL_AUTO))
+	else if (wants(d, BP_BACKEND_AUTO))
 		item = bp_report_item(r, "vhost-net", BP_ADVICE, why, "there is no /dev/vhost-net");
 	else {
 		bp_report_item(r, "vhost-net", BP_FINE, "",
@@ -60,7 +60,8 @@ static void look_at_tun(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "tun", BP_FINE, "", "/dev/net/tun is there");
 		return;
 	}
-	if (!wants(d, BP_KERNEL_AUTO) && !wants(d, BP_KERNEL_TAP) && !wants(d, BP_KERNEL_VIRTIO)) {
+	if (!wants(d, BP_BACKEND_AUTO) && !wants(d, BP_BACKEND_TAP) &&
+		!wants(d, BP_BACKEND_VIRTIO)) {
 		bp_report_item(r, "tun", BP_FINE, "",
 			"not there; no interface of this configuration needs it");
 		return;

@@ -51,7 +51,7 @@ runtime: {directory: $dir/run, hugepages: never}
 ports:
   - {name: devices, device: net_null0}
   - {name: cloud, device: net_null1}
-bridge: [[devices, cloud]]
+bridges: [{name: bridge0, ports: [devices, cloud]}]
 mqtt:
   publisher: {broker: "mqtt://192.0.2.10"}
   spool: {path: $dir/spool}
@@ -250,7 +250,7 @@ exec 9>&-
 # Who has just broken the file can still look at what runs, but not reload.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 cp "$dir/good.yaml" "$dir/kept.yaml"
-for damage in 's/"> 80"/"hot"/' 's/^bridge: .*/bridge: [[devices, cloud]/' '$a surplus: 1'; do
+for damage in 's/"> 80"/"hot"/' 's/^bridges: .*/bridges: [{name: b, ports: [devices, cloud]/' '$a surplus: 1'; do
 	sed -i "$damage" "$dir/good.yaml"
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" config check -c "$dir/good.yaml"
 	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"

@@ -81,7 +81,7 @@ static void ports_tell_of_offloads(void **state)
 	set_port(0, "devices");
 	set_port(1, "cloud");
 	set_offload(0, BP_OFFLOAD_RX_CHECKSUM, BP_OFFLOAD_OFF, BP_OFFLOAD_SOFTWARE, "set off");
-	set_offload(1, BP_OFFLOAD_SCATTER, BP_OFFLOAD_ON, BP_OFFLOAD_HARDWARE, "in several");
+	set_offload(1, BP_OFFLOAD_RX_SCATTER, BP_OFFLOAD_ON, BP_OFFLOAD_HARDWARE, "in several");
 	set_offload(1, BP_OFFLOAD_RSS, 77, 88, "a segment of a later version");
 	atomic_store(&shm.global->dp_ports, 2);
 
@@ -96,7 +96,7 @@ static void ports_tell_of_offloads(void **state)
 	assert_text(json_array_get(of0, 0), "why", "set off");
 	assert_text(json_array_get(of0, 1), "set", "auto");
 	assert_text(json_array_get(of0, 1), "by", "unused");
-	assert_text(json_array_get(of1, 3), "offload", "scatter");
+	assert_text(json_array_get(of1, 3), "offload", "rx_scatter");
 	assert_text(json_array_get(of1, 3), "set", "on");
 	assert_text(json_array_get(of1, 3), "by", "hardware");
 	assert_text(json_array_get(of1, 4), "set", "?");
@@ -106,7 +106,7 @@ static void ports_tell_of_offloads(void **state)
 
 	assert_non_null(strstr(text, "\nPORT     OFFLOAD        SET   BY        WHY\n"
 				     "devices  rx_checksum    off   software  set off\n"));
-	assert_non_null(strstr(text, "\ncloud    scatter        on    hardware  in several\n"));
+	assert_non_null(strstr(text, "\ncloud    rx_scatter     on    hardware  in several\n"));
 	free(text);
 }
 

@@ -42,7 +42,7 @@ static void port(struct bp_config *c, unsigned i, const char *name, const char *
 {
 	snprintf(c->port[i].name, sizeof(c->port[i].name), "%s", name);
 	/* not held by the control plane: the test has made it */
-	c->port[i].interface.kernel = BP_KERNEL_VIRTIO;
+	c->port[i].interface.backend = BP_BACKEND_VIRTIO;
 	ip(link);
 }
 

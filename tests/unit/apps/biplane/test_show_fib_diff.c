@@ -130,7 +130,7 @@ static void differences_of_interfaces(void **state)
 	struct bp_interface_info off = interface("off", 0, "10.5.0.1");
 
 	(void)state;
-	off.flags = BP_IF_PRESENT | BP_IF_UP; /* kernel: off */
+	off.flags = BP_IF_PRESENT | BP_IF_UP; /* host_interface.backend: off */
 	assert_int_equal(bp_fib_interface_set(writer, 2, &off), BP_FIB_DONE);
 	assert_diff(
 		&bp_show_interfaces, "no difference: 2 interfaces as in the kernel, 1 static\n");

@@ -59,7 +59,7 @@ void process_write_bridge(const struct process *p, const char *more)
 	snprintf(text, sizeof(text),
 		"name: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
-		"bridge: [[devices, cloud]]\n%s",
+		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n%s",
 		p->dir, more);
 	test_write_file(p->config_path, text);
 }

@@ -36,7 +36,7 @@ static void write_config(
 		"ports:\n"
 		"  - {name: devices, device: net_null0}\n"
 		"  - {name: cloud, device: net_null1}\n"
-		"bridge: [[devices, cloud]]\n"
+		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n"
 		"mqtt:\n"
 		"  max_rules: 64\n"
 		"  max_connections: 64\n"

@@ -83,7 +83,7 @@ static void port(struct bp_config *c, unsigned i, const char *name, const char *
 
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	/* not held by the control plane: the test has made it */
-	p->interface.kernel = BP_KERNEL_VIRTIO;
+	p->interface.backend = BP_BACKEND_VIRTIO;
 	p->interface.n_addresses = 2;
 	p->interface.address[0] =
 		(struct bp_interface_address){.address = rig_address(a4), .length = 24};

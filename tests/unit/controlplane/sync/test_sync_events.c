@@ -225,7 +225,7 @@ static void a_tap_is_held(void **state)
 	int other;
 
 	snprintf(r->config.port[RIG_WAN].name, sizeof(r->config.port[RIG_WAN].name), "tapw");
-	r->config.port[RIG_WAN].interface.kernel = BP_KERNEL_TAP;
+	r->config.port[RIG_WAN].interface.backend = BP_BACKEND_TAP;
 	r->no_ports = true; /* else it would wait for its port's MAC */
 	sync_rig_ip("link delete wan");
 	sync_rig_start(r); /* creates it */
@@ -250,7 +250,7 @@ static void a_tap_is_removed(void **state)
 	struct sync_rig *r = *state;
 
 	snprintf(r->config.port[RIG_WAN].name, sizeof(r->config.port[RIG_WAN].name), "tapw");
-	r->config.port[RIG_WAN].interface.kernel = BP_KERNEL_TAP;
+	r->config.port[RIG_WAN].interface.backend = BP_BACKEND_TAP;
 	r->no_ports = true; /* else it would wait for its port's MAC */
 	sync_rig_ip("link delete wan");
 	sync_rig_start(r);

@@ -47,7 +47,7 @@ static void write_config(const struct fixture *f, const char *entries)
 	snprintf(text, sizeof(text),
 		"name: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
-		"bridge: [[devices, cloud]]\n"
+		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n"
 		"transform:\n  max_matrices: 6\n  matrix_loader: {address: 127.0.0.1, tcp_port: "
 		"%u, "
 		"max_connections: 2}\n%s%s",

@@ -15,7 +15,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 
 /* A datagram. Macs: 02:00:00:00:00:NN. */
 struct udp {
@@ -65,10 +65,10 @@ void agg_pass(struct rig *r, uint64_t ns);
 /* A router whose next hops on port b are known. */
 #define AGG_ROUTER                                                                                 \
 	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0, mac: \"02:00:00:00:00:0a\", kernel: off, addresses: "    \
-	"[10.0.0.1/24, \"fd00::1/64\"]}\n"                                                         \
-	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", kernel: off, addresses: "    \
-	"[10.9.0.1/24, \"fd09::1/64\"]}\n"                                                         \
+	"  - {name: a, device: net_null0, mac: \"02:00:00:00:00:0a\", routed: {addresses: "        \
+	"[10.0.0.1/24, \"fd00::1/64\"], host_interface: {backend: off}}}\n"                        \
+	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", routed: {addresses: "        \
+	"[10.9.0.1/24, \"fd09::1/64\"], host_interface: {backend: off}}}\n"                        \
 	"routing:\n"                                                                               \
 	"  static_routes:\n"                                                                       \
 	"    - {prefix: 10.1.0.0/16, via: 10.9.0.2}\n"                                             \

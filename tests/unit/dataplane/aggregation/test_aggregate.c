@@ -302,7 +302,7 @@ static void least_mtu_bounds(void **state)
 	static const char yaml[] = "ports:\n"
 				   "  - {name: a, device: net_null0}\n"
 				   "  - {name: b, device: net_null1, mtu: 600}\n"
-				   "bridge: [[a, b]]\n"
+				   "bridges: [{name: bridge0, ports: [a, b]}]\n"
 				   "aggregation:\n  encapsulate:\n" ENTRY
 				   ", max_messages: 200, max_delay: unlimited}\n";
 	struct agg_seen s;

@@ -12,13 +12,13 @@
 
 #include "config/fib_static.h"
 
-#define PORTS3                                                                                     \
+#define PORTS3(role_of_c_)                                                                         \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"
-#define WIRE PORTS3 "bridge: [[a, b]]\n"
-#define SWITCH PORTS3 "bridge: [[a, b, c]]\n"
+	"  - {name: c, device: net_null2" role_of_c_ "}\n"
+#define WIRE PORTS3(", routed: {}") "bridges: [{name: bridge0, ports: [a, b]}]\n"
+#define SWITCH PORTS3("") "bridges: [{name: bridge0, ports: [a, b, c]}]\n"
 #define MAKE                                                                                       \
 	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
 	"max_messages: 8}\n"

@@ -103,7 +103,7 @@ static int set_up(void **state)
 	config.n_workers = 1;
 	config.n_ports = 2;
 	config.n_bridges = 1;
-	config.bridge[0].has_host = true;
+	config.bridge[0].has_host_interface = true;
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++) {
 		config.punt.policer[i].rate_pps = 1000;
 		config.punt.policer[i].burst = 1000;
@@ -442,11 +442,11 @@ static void mbufs_are_estimated(void **state)
 	config.n_workers = 3;
 	assert_int_equal(
 		bp_exception_mbufs(&config), 3 * queues + (3 + 3) * BP_EXCEPTION_FROM_QUEUE);
-	config.port[0].interface.kernel = BP_KERNEL_OFF;
+	config.port[0].interface.backend = BP_BACKEND_OFF;
 	assert_int_equal(
 		bp_exception_mbufs(&config), 2 * queues + (2 + 3) * BP_EXCEPTION_FROM_QUEUE);
-	config.port[1].interface.kernel = BP_KERNEL_OFF;
-	config.bridge[0].has_host = false;
+	config.port[1].interface.backend = BP_BACKEND_OFF;
+	config.bridge[0].has_host_interface = false;
 	assert_int_equal(bp_exception_mbufs(&config), 0);
 }
 

@@ -267,7 +267,7 @@ static void add_port(unsigned p)
 	snprintf(config.port[p].device, sizeof(config.port[p].device), "%s", name);
 	snprintf(config.port[p].interface.kernel_name, sizeof(config.port[p].interface.kernel_name),
 		"f%u", p);
-	config.port[p].interface.kernel = p == 4 ? BP_KERNEL_OFF : BP_KERNEL_TAP;
+	config.port[p].interface.backend = p == 4 ? BP_BACKEND_OFF : BP_BACKEND_TAP;
 	ports[p].config = &config.port[p];
 	ports[p].driver = bp_driver_find("net_null");
 	ports[p].mtu = 1500 - p * 100;
@@ -289,10 +289,10 @@ static void configure(void)
 	b->port[0] = 3;
 	b->port[1] = 2;
 	ports[3].mtu = 1300;
-	b->has_host = true;
-	snprintf(b->host_name, sizeof(b->host_name), "host");
-	snprintf(b->host.kernel_name, sizeof(b->host.kernel_name), "br-host");
-	b->host.kernel = BP_KERNEL_TAP;
+	b->has_host_interface = true;
+	snprintf(b->name, sizeof(b->name), "host");
+	snprintf(b->host_interface.kernel_name, sizeof(b->host_interface.kernel_name), "br-host");
+	b->host_interface.backend = BP_BACKEND_TAP;
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
 		config.punt.policer[i].queue_len = 16;
 }

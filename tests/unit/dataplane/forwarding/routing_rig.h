@@ -12,11 +12,12 @@
 
 /* A router of three ports, and packets for it. */
 
-#define ROUTER                                                                                     \
+#define ROUTER_PORTS(a_and_b_, c_)                                                                 \
 	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"
+	"  - {name: a, device: net_null0" a_and_b_ "}\n"                                           \
+	"  - {name: b, device: net_null1" a_and_b_ "}\n"                                           \
+	"  - {name: c, device: net_null2" c_ "}\n"
+#define ROUTER ROUTER_PORTS(", routed: {}", ", routed: {}")
 
 enum { A, B, C };
 #define MTU_C 600

@@ -95,9 +95,9 @@ static void start(struct rig *r)
 {
 	rig_start(r,
 		"ports:\n"
-		"  - {name: a, device: net_null0}\n"
-		"  - {name: b, device: net_null1}\n"
-		"  - {name: c, device: net_null2}\n",
+		"  - {name: a, device: net_null0, routed: {}}\n"
+		"  - {name: b, device: net_null1, routed: {}}\n"
+		"  - {name: c, device: net_null2, routed: {}}\n",
 		false, false);
 	for (unsigned p = 0; p < PORTS; p++) {
 		struct bp_interface_info info = {.mtu = mtu_of[p],

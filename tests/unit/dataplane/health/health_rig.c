@@ -17,12 +17,13 @@
 	"  sessions: 256\n"                                                                        \
 	"  layouts: 16\n"                                                                          \
 	"  cse: {address: 10.2.0.5}\n"
-#define ROUTED                                                                                     \
+#define PORTS(role_)                                                                               \
 	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0}\n"                                                       \
-	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"
-#define BRIDGED ROUTED "bridge:\n  - {ports: [a, c], host: {name: br}}\n"
+	"  - {name: a, device: net_null0" role_ "}\n"                                              \
+	"  - {name: b, device: net_null1, routed: {}}\n"                                           \
+	"  - {name: c, device: net_null2" role_ "}\n"
+#define ROUTED PORTS(", routed: {}")
+#define BRIDGED PORTS("") "bridges:\n  - {name: br, ports: [a, c], host_interface: {}}\n"
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa1}, mac_b[6] = {2, 0, 0, 0, 0, 0xb1},
 		     mac_c[6] = {2, 0, 0, 0, 0, 0xc1}, mac_cse[6] = {2, 0, 0, 0, 0, 0xb5};
@@ -130,7 +131,7 @@ static void second_worker(struct health *h)
 
 	h->worker[0] = h->r.worker;
 	h->worker[1] =
-		bp_worker_create(h->r.config, &h->r.shm, 1, h->r.mac_table, true, err, sizeof(err));
+		bp_worker_create(h->r.config, &h->r.shm, 1, &h->r.fdb, true, err, sizeof(err));
 	assert_non_null(h->worker[1]);
 	h->worker[1]->pool = h->r.pool;
 	h->worker[1]->exception = h->r.exception;

@@ -319,7 +319,7 @@ static void the_greatest_mtu(void **state)
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"  - {name: c, device: net_null2}\n"                                                       \
-	"bridge: [[a, b, c]]\n"
+	"bridges: [{name: bridge0, ports: [a, b, c]}]\n"
 
 /* Copies are labelled as the frame is; by a port without LCL it leaves plain. */
 static void flooded_frames(void **state)

@@ -335,7 +335,7 @@ static void neighbours_are_answered_plain(void **state)
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"  - {name: c, device: net_null2}\n"                                                       \
 	"  - {name: d, device: net_null3}\n"                                                       \
-	"bridge: [[a, b, c, d]]\n"
+	"bridges: [{name: bridge0, ports: [a, b, c, d]}]\n"
 enum { D = 3 };
 
 /* Of a flooded frame, only what leaves by an LCL port has a label, whoever gave it. */

@@ -13,7 +13,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 
 static struct rig rig;
 static struct bp_port ports[BP_MAX_PORTS];

@@ -13,11 +13,11 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"
-#define WIRE PORTS "bridge: [[a, b]]\n"
+#define WIRE PORTS "bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define ROUTER                                                                                     \
 	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0, addresses: [10.1.1.1/24]}\n"                             \
-	"  - {name: b, device: net_null1, addresses: [10.2.2.1/24]}\n"
+	"  - {name: a, device: net_null0, routed: {addresses: [10.1.1.1/24]}}\n"                   \
+	"  - {name: b, device: net_null1, routed: {addresses: [10.2.2.1/24]}}\n"
 
 #define BIT(edge) (1u << (edge))
 #define ONWARD (BIT(BP_EDGE_BRIDGE) | BIT(BP_EDGE_IP4) | BIT(BP_EDGE_PORT))

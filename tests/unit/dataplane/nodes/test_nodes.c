@@ -11,13 +11,13 @@
 
 #include "dataplane/ports/link.h"
 
-#define PORTS3                                                                                     \
+#define PORTS3(role_of_c_)                                                                         \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"
-#define WIRE PORTS3 "bridge: [[a, b]]\n"
-#define SWITCH PORTS3 "bridge: [[a, b, c]]\n"
+	"  - {name: c, device: net_null2" role_of_c_ "}\n"
+#define WIRE PORTS3(", routed: {}") "bridges: [{name: bridge0, ports: [a, b]}]\n"
+#define SWITCH PORTS3("") "bridges: [{name: bridge0, ports: [a, b, c]}]\n"
 #define MQTT_SWITCH                                                                                \
 	SWITCH "mqtt:\n"                                                                           \
 	       "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
@@ -162,7 +162,7 @@ static void switch_forgets(void **state)
 	frame_make(back, sizeof(back), 2, 1, 0x0800);
 	rig_put(&r, 2, back, sizeof(back));
 	rig_walk(&r);
-	r.worker->mono_ns += r.config->mac_ageing_ns * 2;
+	r.worker->mono_ns += r.config->bridge[0].fdb_aging_time_ns * 2;
 	rig_put(&r, 0, f, sizeof(f));
 	rig_walk(&r);
 	rig_expect(&r, 0, back, sizeof(back));
@@ -227,14 +227,15 @@ static void port_without_bridge(void **state)
 
 static void two_bridges_are_separate(void **state)
 {
-	static const char yaml[] = "ports:\n"
-				   "  - {name: a, device: net_null0}\n"
-				   "  - {name: b, device: net_null1}\n"
-				   "  - {name: c, device: net_null2}\n"
-				   "  - {name: d, device: net_null3}\n"
-				   "  - {name: e, device: net_null4}\n"
-				   "  - {name: f, device: net_null5}\n"
-				   "bridge: [[a, b, c], [d, e, f]]\n";
+	static const char yaml[] =
+		"ports:\n"
+		"  - {name: a, device: net_null0}\n"
+		"  - {name: b, device: net_null1}\n"
+		"  - {name: c, device: net_null2}\n"
+		"  - {name: d, device: net_null3}\n"
+		"  - {name: e, device: net_null4}\n"
+		"  - {name: f, device: net_null5}\n"
+		"bridges: [{name: bridge0, ports: [a, b, c]}, {name: bridge1, ports: [d, e, f]}]\n";
 	uint8_t f[64];
 	struct rig r;
 

@@ -125,11 +125,11 @@ static void tx_checksum(void **state)
 	EXPECT(rows);
 }
 
-static void multi_segment(void **state)
+static void tx_multi_segs(void **state)
 {
 #define ROW(word_, outcome_, why_, tx_, ...)                                                       \
 	{                                                                                          \
-		BP_OFFLOAD_MULTI_SEGMENT, {__VA_ARGS__}, word_, outcome_, why_, 0, tx_             \
+		BP_OFFLOAD_TX_MULTI_SEGS, {__VA_ARGS__}, word_, outcome_, why_, 0, tx_             \
 	}
 	static const struct row rows[] = {
 		ROW(AUTO, HARD, "from the buffers", PIECES, .tx_capa = PIECES, .pieces = true),
@@ -139,7 +139,7 @@ static void multi_segment(void **state)
 		ROW(AUTO, HARD, "from the buffers", 0, .sends_chains = true, .pieces = true),
 		ROW(OFF, SOFT, "set off", 0, .sends_chains = true, .pieces = true),
 		ROW(ON, HARD, "from the buffers", PIECES, .tx_capa = PIECES),
-		ROW(ON, ERROR, "{multi_segment: on}", 0, .pieces = true),
+		ROW(ON, ERROR, "{tx_multi_segs: on}", 0, .pieces = true),
 		ROW(OFF, SOFT, "set off: frames in pieces are put", 0, .tx_capa = PIECES,
 			.pieces = true),
 		ROW(OFF, NONE, "one buffer", 0, .tx_capa = PIECES),
@@ -152,7 +152,7 @@ static void scatter(void **state)
 {
 #define ROW(word_, outcome_, why_, rx_, ...)                                                       \
 	{                                                                                          \
-		BP_OFFLOAD_SCATTER, {__VA_ARGS__}, word_, outcome_, why_, rx_, 0                   \
+		BP_OFFLOAD_RX_SCATTER, {__VA_ARGS__}, word_, outcome_, why_, rx_, 0                \
 	}
 	static const struct row rows[] = {
 		ROW(AUTO, NONE, "MTU 1500 fits", 0, .rx_capa = SCATTER),
@@ -161,9 +161,9 @@ static void scatter(void **state)
 		ROW(OFF, SOFT, "set off: buffers", 0, .rx_capa = SCATTER, .mtu = 9000),
 		ROW(OFF, NONE, "MTU 1500 fits", 0, .rx_capa = SCATTER),
 		ROW(ON, HARD, "several", SCATTER, .rx_capa = SCATTER),
-		ROW(ON, ERROR, "{scatter: on}", 0, .mtu = 9000),
+		ROW(ON, ERROR, "{rx_scatter: on}", 0, .mtu = 9000),
 		ROW(AUTO, ERROR, "set mtu to 65317 or less", 0, .mtu = 65500, .mtu_given = true),
-		ROW(OFF, ERROR, "65317 or less, or scatter to auto", 0, .mtu = 65500,
+		ROW(OFF, ERROR, "65317 or less, or rx_scatter to auto", 0, .mtu = 65500,
 			.mtu_given = true, .rx_capa = SCATTER),
 		ROW(AUTO, HARD, "several", SCATTER, .rx_capa = SCATTER, .mtu = 65500,
 			.mtu_given = true),
@@ -172,7 +172,7 @@ static void scatter(void **state)
 			.one_buffer = true),
 		ROW(ON, HARD, "several", SCATTER, .rx_capa = SCATTER, .mtu = 9000,
 			.one_buffer = true),
-		ROW(AUTO, ERROR, "or scatter to on", 0, .rx_capa = SCATTER, .mtu = 65500,
+		ROW(AUTO, ERROR, "or rx_scatter to on", 0, .rx_capa = SCATTER, .mtu = 65500,
 			.mtu_given = true, .one_buffer = true),
 	};
 #undef ROW
@@ -287,7 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rx_checksum),
 		cmocka_unit_test(tx_checksum),
-		cmocka_unit_test(multi_segment),
+		cmocka_unit_test(tx_multi_segs),
 		cmocka_unit_test(scatter),
 		cmocka_unit_test(rss),
 		cmocka_unit_test(vlan_strip),

@@ -16,7 +16,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0" a_ "}\n"                                                 \
 	"  - {name: b, device: net_null1" b_ "}\n"                                                 \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define OFFLOADS(text_) ", offloads: {" text_ "}"
 
 /* A data plane's ports; those of a test before are gone. */
@@ -96,7 +96,7 @@ static void nothing_is_needed(void **state)
 		assert_int_equal(d.ports[p].tx_segments, 0);
 		assert_false(d.ports[p].pieces);
 		assert_int_equal(of(&d, p, BP_OFFLOAD_RSS)->outcome, BP_OFFLOAD_UNUSED);
-		assert_int_equal(of(&d, p, BP_OFFLOAD_SCATTER)->outcome, BP_OFFLOAD_UNUSED);
+		assert_int_equal(of(&d, p, BP_OFFLOAD_RX_SCATTER)->outcome, BP_OFFLOAD_UNUSED);
 		assert_int_equal(of(&d, p, BP_OFFLOAD_TX_CHECKSUM)->outcome, BP_OFFLOAD_SOFTWARE);
 	}
 	assert_int_equal(d.pools.data_room, 2048 + RTE_PKTMBUF_HEADROOM);
@@ -108,10 +108,10 @@ static void refusals_say_why(void **state)
 {
 	struct devices d;
 
-	assert_int_equal(begin(&d, NULLS("", OFFLOADS("scatter: on"))), 0);
+	assert_int_equal(begin(&d, NULLS("", OFFLOADS("rx_scatter: on"))), 0);
 	assert_int_equal(choose(&d), -1);
 	assert_non_null(strstr(d.err, "port b (net_null1, driver net_null) is told `offloads: "
-				      "{scatter: on}`, but its driver does not offer it"));
+				      "{rx_scatter: on}`, but its driver does not offer it"));
 	end(&d);
 	assert_int_equal(begin(&d, NULLS(OFFLOADS("tx_checksum: on"), "")), 0);
 	assert_int_equal(choose(&d), -1);
@@ -127,7 +127,7 @@ static void jumbo_without_scatter(void **state)
 
 	assert_int_equal(begin(&d, NULLS(", mtu: 9000", "")), 0);
 	assert_int_equal(choose(&d), 0);
-	assert_int_equal(of(&d, 0, BP_OFFLOAD_SCATTER)->outcome, BP_OFFLOAD_SOFTWARE);
+	assert_int_equal(of(&d, 0, BP_OFFLOAD_RX_SCATTER)->outcome, BP_OFFLOAD_SOFTWARE);
 	assert_true(d.pools.data_room >= 9000 + 14 + 8 + RTE_PKTMBUF_HEADROOM);
 	assert_true(bp_pools_fit(&d.pools, "net_null0", 9000));
 	assert_false(d.ports[0].pieces);
@@ -158,9 +158,9 @@ static void pieces_of_another_port(void **state)
 		snprintf(yaml, sizeof(yaml),
 			"ports:\n"
 			"  - {name: a, device: \"net_pcap0,rx_pcap=%s\"}\n"
-			"  - {name: b, device: net_null0, mtu: 4000, offloads: {multi_segment: "
+			"  - {name: b, device: net_null0, mtu: 4000, offloads: {tx_multi_segs: "
 			"%s}}\n"
-			"bridge: [[a, b]]\n",
+			"bridges: [{name: bridge0, ports: [a, b]}]\n",
 			path, rows[i].word);
 		assert_int_equal(begin(&d, yaml), 0);
 		d.ports[1].driver = bp_driver_find(rows[i].driver);
@@ -168,7 +168,7 @@ static void pieces_of_another_port(void **state)
 		if (start(&d) != 0)
 			fail_msg("%s", d.err);
 		assert_true(d.ports[1].pieces);
-		assert_int_equal(of(&d, 1, BP_OFFLOAD_MULTI_SEGMENT)->outcome, rows[i].outcome);
+		assert_int_equal(of(&d, 1, BP_OFFLOAD_TX_MULTI_SEGS)->outcome, rows[i].outcome);
 		assert_int_equal(d.ports[1].tx_offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0);
 		assert_int_equal(d.ports[1].tx_segments, rows[i].outcome == BP_OFFLOAD_SOFTWARE);
 		/* what is put together must fit */
@@ -293,10 +293,12 @@ static void second_device_that_ignores_the_key(void **state)
 	struct bp_queue_plan before;
 	struct devices d;
 
-	assert_int_equal(begin(&d, SHARED "ports:\n  - {name: a, device: net_null0, "
-					  "offloads: {rss: on}}\n  - {name: c, device: net_null1}\n"
-					  "  - {name: b, device: net_null2}\n"
-					  "bridge: [[a, b]]\n"),
+	assert_int_equal(
+		begin(&d, SHARED
+			"ports:\n  - {name: a, device: net_null0, "
+			"offloads: {rss: on}}\n  - {name: c, device: net_null1, routed: {}}\n"
+			"  - {name: b, device: net_null2}\n"
+			"bridges: [{name: bridge0, ports: [a, b]}]\n"),
 		0);
 	d.ports[0].driver = d.ports[2].driver = bp_driver_find("");
 	assert_int_equal(choose(&d), 0);
@@ -390,7 +392,7 @@ static void checksums_are_left(void **state)
 		{NULLS("", OFFLOADS("tx_checksum: off")) MQTT, false},
 		{NULLS(OFFLOADS("rx_checksum: off"), "") MQTT, false},
 		{"ports:\n  - {name: a, device: net_null0}\n  - {name: b, device: net_null1}\n"
-		 "bridge:\n  - ports: [a, b]\n    host: {name: h}\n" MQTT,
+		 "bridges:\n  - name: h\n    ports: [a, b]\n    host_interface: {}\n" MQTT,
 			false},
 		{NULLS("", "") MQTT "aggregation:\n  encapsulate:\n  - {port: a, to: {address: "
 				    "10.0.0.1, udp_port: 5555}}\n",

@@ -29,11 +29,12 @@ static void of_dpdk_alone(void **state)
 
 static void of_a_configuration(void **state)
 {
-	struct bp_config *c =
-		parse("name: t\nworkers: [1000, 7]\nports:\n"
-		      "  - {name: a, device: \"3b:00.1,x=y\", kernel: off}\n"
-		      "  - {name: b, device: \"net_af_packet0,iface=eth9\", kernel: off}\n"
-		      "  - {name: c, device: net_null0, kernel: off}\n");
+	struct bp_config *c = parse(
+		"name: t\nworkers: [1000, 7]\nports:\n"
+		"  - {name: a, device: \"3b:00.1,x=y\", routed: {host_interface: {backend: off}}}\n"
+		"  - {name: b, device: \"net_af_packet0,iface=eth9\", routed: {host_interface: "
+		"{backend: off}}}\n"
+		"  - {name: c, device: net_null0, routed: {host_interface: {backend: off}}}\n");
 	struct bp_dataplane_facts f;
 
 	bp_dataplane_facts(c, &f);

@@ -88,7 +88,7 @@ static void capture_close(struct writer *w)
 	"  - {name: a, device: \"0000:03:00.0\"}\n"                                                \
 	"  - {name: b, device: \"net_af_packet0,iface=nowhere\"}\n"                                \
 	"  - {name: c, device: net_null0}\n"                                                       \
-	"bridge: [[a, b, c]]\n"
+	"bridges: [{name: bridge0, ports: [a, b, c]}]\n"
 #define RULES                                                                                      \
 	SWITCH "mqtt:\n"                                                                           \
 	       "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"                                     \

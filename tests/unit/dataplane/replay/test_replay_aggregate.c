@@ -16,7 +16,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define MAKE(rest_)                                                                                \
 	"aggregation:\n  encapsulate:\n  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, "    \
 	"max_messages: 8" rest_ "}\n"

@@ -23,8 +23,8 @@
 
 #define CONFIG                                                                                     \
 	"ports:\n"                                                                                 \
-	"  - {name: left, device: net_null0, addresses: [10.1.0.1/16]}\n"                          \
-	"  - {name: right, device: net_null1, addresses: [10.2.0.1/24]}\n"                         \
+	"  - {name: left, device: net_null0, routed: {addresses: [10.1.0.1/16]}}\n"                \
+	"  - {name: right, device: net_null1, routed: {addresses: [10.2.0.1/24]}}\n"               \
 	"routing:\n"                                                                               \
 	"  static_neighbors: [{address: 10.2.0.2, mac: \"02:00:00:00:cc:02\", interface: "         \
 	"right}]\n"                                                                                \

@@ -16,19 +16,19 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: m, device: net_null2, kernel: off}\n"
-#define WIRE PORTS3 "bridge: [[a, b]]\n"
+	"  - {name: m, device: net_null2, routed: {host_interface: {backend: off}}}\n"
+#define WIRE PORTS3 "bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define SAMPLED(one_in_)                                                                           \
 	"sampling:\n"                                                                              \
 	"  - {name: local, match: {port: a, ethertype: 0x88b5}, one_in: " one_in_ ", mirror: m}\n"
 
 #define ROUTER                                                                                     \
 	"ports:\n"                                                                                 \
-	"  - {name: a, device: net_null0, mac: \"02:00:00:00:00:0a\", kernel: off, addresses: "    \
-	"[10.0.0.1/24]}\n"                                                                         \
-	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", kernel: off, addresses: "    \
-	"[10.9.0.1/24]}\n"                                                                         \
-	"  - {name: m, device: net_null2, kernel: off}\n"                                          \
+	"  - {name: a, device: net_null0, mac: \"02:00:00:00:00:0a\", routed: {addresses: "        \
+	"[10.0.0.1/24], host_interface: {backend: off}}}\n"                                        \
+	"  - {name: b, device: net_null1, mac: \"02:00:00:00:00:0b\", routed: {addresses: "        \
+	"[10.9.0.1/24], host_interface: {backend: off}}}\n"                                        \
+	"  - {name: m, device: net_null2, routed: {host_interface: {backend: off}}}\n"             \
 	"routing:\n"                                                                               \
 	"  static_routes:\n"                                                                       \
 	"    - {prefix: 10.1.0.0/16, via: 10.9.0.2}\n"                                             \

@@ -11,7 +11,7 @@
 
 #include "config/fib_static.h"
 
-#define SWITCH X_PORTS "bridge: [[a, b, c]]\n"
+#define SWITCH X_PORTS("") "bridges: [{name: bridge0, ports: [a, b, c]}]\n"
 #define ROUTER                                                                                     \
 	AGG_ROUTER                                                                                 \
 	"    - {address: 10.0.0.5, mac: \"02:00:00:00:00:01\", interface: a}\n"                    \

@@ -13,12 +13,12 @@
 #define X_MATRICES 256u
 #define X_READING 40u /* octets of the paper's packet */
 
-#define X_PORTS                                                                                    \
+#define X_PORTS(role_of_c_)                                                                        \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"  - {name: c, device: net_null2}\n"
-#define X_WIRE X_PORTS "bridge: [[a, b]]\n"
+	"  - {name: c, device: net_null2" role_of_c_ "}\n"
+#define X_WIRE X_PORTS(", routed: {}") "bridges: [{name: bridge0, ports: [a, b]}]\n"
 
 struct xrig {
 	struct rig r;

@@ -11,7 +11,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define ENTRY(rest_)                                                                               \
 	"  encapsulate:\n  - {port: a, to: {address: \"fd01::9\", udp_port: 5555}" rest_ "}\n"
 #define LIMITS(streams_, queue_)                                                                   \

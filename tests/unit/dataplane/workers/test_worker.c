@@ -13,7 +13,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridge: [[a, b]]\n"
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 
 static void says_which_rules_it_reads(void **state)
 {

@@ -14,7 +14,7 @@
 #include "proto/health/onem2m.h"
 
 #define FILE_OF(phd, cse)                                                                          \
-	"ports: [{name: a, device: x, addresses: 10.1.0.1/24}]\nphd:\n" phd                        \
+	"ports: [{name: a, device: x, routed: {addresses: 10.1.0.1/24}}]\nphd:\n" phd              \
 	"  cse: {address: 10.1.0.20" cse "}\n"
 
 static struct bp_phd_plan plan_of(const char *text, const struct bp_address *source)
@@ -63,7 +63,7 @@ static void ip6(void **state)
 {
 	static const uint8_t cse[16] = {0xfd, [15] = 9};
 	const struct bp_address from = {.bytes = {0xfd, [15] = 1}, .family = 6};
-	const char *text = "ports: [{name: a, device: x, addresses: \"fd00::1/64\"}]\n"
+	const char *text = "ports: [{name: a, device: x, routed: {addresses: \"fd00::1/64\"}}]\n"
 			   "phd: {cse: {address: \"fd00::9\"}}\n";
 	const struct bp_phd_plan p = plan_of(text, &from);
 

@@ -37,9 +37,10 @@ static void two_ports(struct bp_config *c)
 	c->port[1].mtu = 1400;
 	memcpy(c->port[1].mac, mac, sizeof(mac));
 	c->n_bridges = 1;
-	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {2, 3}, .has_host = true};
-	strcpy(c->bridge[0].host_name, "br");
-	give(&c->bridge[0].host, "192.0.2.1", 32);
+	c->bridge[0] =
+		(struct bp_config_bridge){.n = 2, .port = {2, 3}, .has_host_interface = true};
+	strcpy(c->bridge[0].name, "br");
+	give(&c->bridge[0].host_interface, "192.0.2.1", 32);
 }
 
 static uint8_t type_of(struct bp_fib_writer *w, const char *text, unsigned length)
@@ -96,7 +97,7 @@ static void with_a_kernel_only_those_without(void **state)
 
 	(void)state;
 	two_ports(&c);
-	c.port[1].interface.kernel = BP_KERNEL_OFF;
+	c.port[1].interface.backend = BP_BACKEND_OFF;
 	link[1] = (struct bp_fib_link){
 		.known = true, .up = false, .mac = {2, 0, 0, 0, 0, 9}, .mtu = 9000};
 	assert_int_equal(bp_fib_static_apply(w, &c, true, link, err, sizeof(err)), 0);

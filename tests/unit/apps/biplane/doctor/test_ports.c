@@ -29,9 +29,10 @@ static struct bp_config *parse(const char *hugepages, const char *kernel)
 
 	snprintf(text, sizeof(text),
 		"name: t\nruntime: {hugepages: %s}\nworkers: [2, 6]\nports:\n"
-		"  - {name: left, device: \"" A "\", kernel: %s}\n"
-		"  - {name: right, device: \"" B "\", kernel: %s}\n"
-		"  - {name: wire, device: \"net_af_packet0,iface=eth9\", kernel: off}\n",
+		"  - {name: left, device: \"" A "\", routed: {host_interface: {backend: %s}}}\n"
+		"  - {name: right, device: \"" B "\", routed: {host_interface: {backend: %s}}}\n"
+		"  - {name: wire, device: \"net_af_packet0,iface=eth9\", routed: {host_interface: "
+		"{backend: off}}}\n",
 		hugepages, kernel, kernel);
 	return bp_config_parse("t.yaml", text, strlen(text), stderr);
 }
