@@ -50,8 +50,9 @@ static void the_example_is_kept(void **state)
 static void frames_are_as_long_as_port_and_burst_allow(void **state)
 {
 	struct bp_config *c =
-		accepted("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridge: "
-			 "[[a, b]]\nlcl:\n  ports: [{port: b, link_rate: 25Gbps}]\n  flows:\n    - "
+		accepted("ports: [{name: a, device: x}, {name: b, device: y, mtu: 1500}]\nbridges: "
+			 "[{name: h, ports: [a, b]}]\nlcl:\n  ports: [{port: b, link_rate: "
+			 "25Gbps}]\n  flows:\n    - "
 			 "{name: x, match: {port: a, udp_port: 1}, latency_budget: 15us, hops: 1, "
 			 "rate: 1Mbps, burst: 2000}\n    - {name: y, match: {port: a, udp_port: "
 			 "2}, latency_budget: 15us, hops: 1, rate: 1Mbps, burst: 500}\n");
