@@ -54,7 +54,7 @@ const struct bp_trouble_info bp_trouble_info[BP_TROUBLE_KINDS] = {
 		"alarms dropped from the spool: over max_size or max_age", 0, BP_TROUBLE_ALARMS,
 		BP_TROUBLE_NOTHING, false},
 	[BP_TROUBLE_ALARMS_LOST] = {"alarms_lost",
-		"alarms did not fit in the alarm ring: raise mqtt.alarm_queue_size", 0,
+		"alarms did not fit in the alarm queue: raise mqtt.alarm_queue_size", 0,
 		BP_TROUBLE_ALARMS, BP_TROUBLE_NOTHING, false},
 	[BP_TROUBLE_NOT_EVALUATED] = {"not_evaluated",
 		"publications too long to evaluate: raise reassembly_per_connection, "

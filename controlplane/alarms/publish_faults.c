@@ -57,7 +57,7 @@ static void edge_faults(struct bp_publisher *p, uint64_t now)
 
 static void spool_faults(struct bp_publisher *p, uint64_t now)
 {
-	const uint64_t rows = bp_spool_rows(p->spool), limit = p->backlog_fault;
+	const uint64_t rows = bp_spool_rows(p->spool), limit = p->backlog_warning;
 	const bool bad = p->spool_broken ||
 			 (p->disk_failed_ns != 0 && now - p->disk_failed_ns < DISK_QUIET_NS);
 	char text[640];
@@ -87,7 +87,7 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 		"alarms over mqtt.spool.max_size or max_age, which never reached the edge broker");
 	p->dropped = 0;
 	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_LOST, growth(&p->lost, lost(p)),
-		"alarms that did not fit in the alarm ring; raise mqtt.alarm_queue_size, and see "
+		"alarms that did not fit in the alarm queue; raise mqtt.alarm_queue_size, and see "
 		"why the "
 		"edge broker or the disk does not keep up");
 	bp_fault_happens(&p->faults, BP_TROUBLE_NOT_EVALUATED,

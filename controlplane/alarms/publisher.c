@@ -161,10 +161,10 @@ static void pump(struct bp_publisher *p)
 	bp_publish_update_order(p, now);
 	if (bp_edge_link_up(p->link) && ack_timed_out(p, now)) {
 		bp_log_limited(&p->log_timeout, BP_LOG_WARNING,
-			"the edge broker did not acknowledge an alarm in time; what is in flight "
-			"goes "
-			"to the spool");
-		bp_edge_link_reset(p->link, "an alarm was not acknowledged within ack_timeout");
+			"publisher: no PUBACK from the edge broker within "
+			"mqtt.publisher.puback_timeout: the alarms in flight go to the spool, "
+			"reconnecting");
+		bp_edge_link_reset(p->link, "no PUBACK within puback_timeout");
 		p->down_since_ns = now - BP_PUBLISH_DOWN_GRACE_NS;
 		p->spooled_ns = 0;
 	}
@@ -246,7 +246,7 @@ static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqt
 		p->window = BP_PUBLISHER_WINDOW_MAX;
 	p->ack_timeout_ns = mqtt->publisher.puback_timeout_ns;
 	p->edge = mqtt->publisher;
-	p->backlog_fault = mqtt->spool.backlog_warning;
+	p->backlog_warning = mqtt->spool.backlog_warning;
 	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 }
 

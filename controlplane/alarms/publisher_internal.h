@@ -72,7 +72,7 @@ struct bp_publisher {
 	char settings_error[640];
 	struct bp_faults faults;
 	bool backlog_bad;
-	uint32_t backlog_fault;                /* rows */
+	uint32_t backlog_warning;              /* rows */
 	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
 	uint64_t dropped;                      /* alarms of the spool, not reported yet */
 	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */

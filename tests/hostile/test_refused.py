@@ -34,7 +34,7 @@ def strict_broker(lab, tmp_path_factory):
 @pytest.mark.parametrize("qos", (1, 2))
 @pytest.mark.parametrize("evaluate", ("published", "acknowledged"))
 def test_refused_publications(lab, strict_broker, gateway, collect, evaluate, qos):
-    g = gateway(config_for(rules=[overheat(payload="envelope")], ports=[1883, PORT], evaluate=evaluate))
+    g = gateway(config_for(rules=[overheat(payload="envelope")], tcp_ports=[1883, PORT], evaluate=evaluate))
     edge = collect("edge", ("alarm/#",))
     connections, each = 3, 4
     reasons = []
